@@ -1,0 +1,12 @@
+/* error.h: how C reports failure: a code and up to two numbers, one set a thread.
+ * mg_fail returns NULL so that a function that makes arrays ends with `return mg_fail(...)`. */
+#ifndef MG_ERROR_H
+#define MG_ERROR_H
+
+#include "../minigrad.h"
+#include "platform.h"
+
+void *mg_fail(int code, int64_t detail0, int64_t detail1);
+int mg_fail_code(int code, int64_t detail0, int64_t detail1); /* the same, returning the code */
+
+#endif

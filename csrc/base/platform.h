@@ -1,0 +1,18 @@
+/* platform.h: what every C file may rely on. */
+#ifndef MG_PLATFORM_H
+#define MG_PLATFORM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MG_INLINE static inline __attribute__((always_inline, unused))
+#define MG_NOINLINE __attribute__((noinline))
+#define MG_LIKELY(x) __builtin_expect(!!(x), 1)
+#define MG_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+MG_INLINE int64_t mg_min(int64_t a, int64_t b) { return a < b ? a : b; }
+MG_INLINE int64_t mg_max(int64_t a, int64_t b) { return a > b ? a : b; }
+MG_INLINE int64_t mg_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+#endif

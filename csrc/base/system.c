@@ -1,0 +1,147 @@
+/* system.c: CPUs and memory granted to this process. Each is asked for once, on a cold path.
+ *
+ * Containers limit both through Linux control groups, which the ordinary calls do not know of. A
+ * group's limit holds for everything below it, so the least of the limits from the process's own
+ * group up to the root counts. (Linux Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/.) */
+#include "system.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
+
+static int64_t system_group_cpus(void);
+static int64_t system_group_memory(void);
+
+int mg_system_cpus(void) {
+    int64_t cpus = sysconf(_SC_NPROCESSORS_ONLN);
+#ifdef SYS_sched_getaffinity
+    /* The system call itself: the wrapper needs _GNU_SOURCE before the very first include. */
+    unsigned long mask[1024 / sizeof(long)];
+    long bytes = syscall(SYS_sched_getaffinity, 0, sizeof mask, mask);
+    if (bytes > 0) {
+        cpus = 0;
+        for (size_t i = 0; i < (size_t)bytes / sizeof(long); i++)
+            cpus += __builtin_popcountl(mask[i]);
+    }
+#endif
+    return (int)mg_max(1, mg_min(cpus, system_group_cpus()));
+}
+
+int64_t mg_system_memory(void) {
+    int64_t bytes = (int64_t)1 << 32; /* a modest guess where the system does not say */
+#ifdef _SC_PHYS_PAGES
+    int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (pages > 0 && page > 0 && pages <= INT64_MAX / page)
+        bytes = pages * page;
+#endif
+    return mg_min(bytes, system_group_memory());
+}
+
+int64_t mg_system_env(const char *name) {
+    const char *text = getenv(name);
+    if (!text)
+        return -1;
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    bool whole = end != text && (*end == '\0' || *end == ',');
+    return whole && errno == 0 && value >= 0 ? (int64_t)value : -1;
+}
+
+#ifdef __linux__
+
+/* Reads `dir/name` and leaves its first two numbers in out; returns how many there were. */
+static int system_read(const char *dir, const char *name, long long out[2]) {
+    char path[4352];
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", dir, name) >= sizeof path)
+        return 0;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 0;
+    int found = fscanf(file, "%lld %lld", &out[0], &out[1]); /* "max" is no number: 0 */
+    fclose(file);
+    return found;
+}
+
+static int64_t system_cpus_v2(const char *dir) {
+    long long n[2];
+    bool set = system_read(dir, "cpu.max", n) == 2 && n[0] > 0 && n[1] > 0;
+    return set ? mg_ceil_div(n[0], n[1]) : INT64_MAX;
+}
+static int64_t system_cpus_v1(const char *dir) {
+    long long quota[2], period[2];
+    bool set = system_read(dir, "cpu.cfs_quota_us", quota) == 1 && quota[0] > 0 &&
+               system_read(dir, "cpu.cfs_period_us", period) == 1 && period[0] > 0;
+    return set ? mg_ceil_div(quota[0], period[0]) : INT64_MAX; /* no quota is -1 */
+}
+static int64_t system_memory_v2(const char *dir) {
+    long long n[2];
+    return system_read(dir, "memory.max", n) >= 1 && n[0] > 0 ? n[0] : INT64_MAX;
+}
+static int64_t system_memory_v1(const char *dir) {
+    long long n[2];
+    return system_read(dir, "memory.limit_in_bytes", n) >= 1 && n[0] > 0 ? n[0] : INT64_MAX;
+}
+
+/* Whether `controllers`, a list with commas, names this one. */
+static bool system_names(const char *controllers, const char *controller) {
+    size_t length = strlen(controller);
+    for (const char *at = controllers; (at = strstr(at, controller)); at += length)
+        if ((at == controllers || at[-1] == ',') && (at[length] == ',' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+/* The least limit from the process's group up to the root of the hierarchy that has `controller`
+ * (v1), or of the unified one (v2, where the controller list is empty). A container may see the
+ * path of its host, which does not exist inside; the walk then still ends at the root. */
+static int64_t system_group_limit(const char *controller, int64_t (*v1)(const char *dir),
+                                  int64_t (*v2)(const char *dir)) {
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    if (!file)
+        return INT64_MAX;
+    int64_t limit = INT64_MAX;
+    char line[4096], dir[4224];
+    while (fgets(line, sizeof line, file)) { /* hierarchy:controller,controller:/path */
+        line[strcspn(line, "\n")] = '\0';
+        char *controllers = strchr(line, ':');
+        char *path = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!path)
+            continue;
+        *controllers++ = *path++ = '\0';
+        bool unified = *controllers == '\0';
+        if (!unified && !system_names(controllers, controller))
+            continue;
+        const char *below = unified ? "" : "/", *mount = unified ? "" : controller;
+        int root = snprintf(dir, sizeof dir, "/sys/fs/cgroup%s%s", below, mount);
+        snprintf(dir + root, sizeof dir - (size_t)root, "%s", path);
+        for (;;) {
+            limit = mg_min(limit, unified ? v2(dir) : v1(dir));
+            char *last = strrchr(dir + root, '/');
+            if (!last)
+                break;
+            *last = '\0';
+        }
+    }
+    fclose(file);
+    return limit;
+}
+
+static int64_t system_group_cpus(void) {
+    return system_group_limit("cpu", system_cpus_v1, system_cpus_v2);
+}
+static int64_t system_group_memory(void) {
+    return system_group_limit("memory", system_memory_v1, system_memory_v2);
+}
+
+#else /* no control groups */
+
+static int64_t system_group_cpus(void) { return INT64_MAX; }
+static int64_t system_group_memory(void) { return INT64_MAX; }
+
+#endif

@@ -1,0 +1,16 @@
+/* system.h: what the machine and its administrator grant this process. */
+#ifndef MG_SYSTEM_H
+#define MG_SYSTEM_H
+
+#include "platform.h"
+
+/* CPUs: those of the affinity mask, at most the control group's quota rounded up; at least 1. */
+int mg_system_cpus(void);
+/* Bytes of physical memory, or the control group's limit where that is lower. */
+int64_t mg_system_memory(void);
+
+/* A whole number >= 0 from an environment variable; -1 when it is unset or anything else. A comma
+ * ends the number, as in OMP_NUM_THREADS=4,2. */
+int64_t mg_system_env(const char *name);
+
+#endif

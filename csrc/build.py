@@ -1,0 +1,94 @@
+"""The cffi builders of the extension modules, one per instruction set.
+
+Each compiles the whole of ``csrc/core.c`` with its own flags into ``minigrad._native_<isa>``. Those
+above the baseline are optional: where the compiler cannot make them, installation goes on without.
+"""
+
+import platform
+import re
+from pathlib import Path
+
+import cffi
+
+HERE = Path(__file__).resolve().parent
+
+# Vector loops need no errno and no trapping arithmetic; nothing here lets the compiler reorder or
+# contract floating-point operations, so the same source gives the same bits everywhere.
+COMMON_FLAGS = [
+    "-std=gnu11",
+    "-O3",
+    "-g0",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=off",
+    "-fvisibility=hidden",
+    "-pthread",
+]
+ISA_FLAGS = {
+    "baseline": [],
+    "neon": [],
+    "avx2": ["-mavx2", "-mfma", "-mbmi2"],
+    "avx512": [
+        *("-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mbmi2"),
+        "-mprefer-vector-width=512",
+    ],
+}
+ISAS_BY_MACHINE = {
+    "x86_64": ["baseline", "avx2", "avx512"],
+    "amd64": ["baseline", "avx2", "avx512"],
+    "aarch64": ["neon"],
+    "arm64": ["neon"],
+}
+
+
+def isas() -> list[str]:
+    """The instruction sets to build here, the one every machine of this kind has first."""
+    return ISAS_BY_MACHINE.get(platform.machine().lower(), ["baseline"])
+
+
+def declarations() -> str:
+    """The part of ``minigrad.h`` that cffi reads, and the one function C calls back."""
+    header = (HERE / "minigrad.h").read_text(encoding="utf-8")
+    found = re.search(r"/\* cffi: begin \*/(.*)/\* cffi: end \*/", header, re.DOTALL)
+    if found is None:
+        raise RuntimeError("minigrad.h has lost its cffi markers")
+    return found.group(1) + '\nextern "Python" void mg_on_release(int64_t);\n'
+
+
+def builder(isa: str) -> cffi.FFI:
+    """The extension module for one instruction set."""
+    ffi = cffi.FFI()
+    ffi.cdef(declarations())
+    options = {"optional": True} if isa != isas()[0] else {}
+    ffi.set_source(
+        f"minigrad._native_{isa}",
+        '#include "minigrad.h"',
+        sources=[f"csrc/isa/{isa}.c"],
+        include_dirs=["csrc"],
+        depends=[
+            p.relative_to(HERE.parent).as_posix()
+            for pattern in ("**/*.c", "**/*.h", "**/*.def", "build.py")
+            for p in sorted(HERE.glob(pattern))
+        ],
+        extra_compile_args=[*COMMON_FLAGS, *ISA_FLAGS[isa]],
+        extra_link_args=["-pthread"],
+        libraries=["m"],
+        **options,
+    )
+    return ffi
+
+
+def baseline() -> cffi.FFI:
+    return builder("baseline")
+
+
+def avx2() -> cffi.FFI:
+    return builder("avx2")
+
+
+def avx512() -> cffi.FFI:
+    return builder("avx512")
+
+
+def neon() -> cffi.FFI:
+    return builder("neon")

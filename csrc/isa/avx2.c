@@ -1,0 +1,2 @@
+#define MG_ISA "avx2"
+#include "../core.c"

@@ -1,0 +1,2 @@
+#define MG_ISA "avx512"
+#include "../core.c"

@@ -1,0 +1,2 @@
+#define MG_ISA "baseline"
+#include "../core.c"

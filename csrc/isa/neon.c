@@ -1,0 +1,2 @@
+#define MG_ISA "neon"
+#include "../core.c"

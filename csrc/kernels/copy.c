@@ -1,0 +1,232 @@
+/* copy.c: copies, casts and writes between arrays of any strides. */
+#include "../threads/pool.h"
+#include "nditer.h"
+
+#include <string.h>
+
+/* ---- one dtype, any strides on both sides ---- */
+
+enum { COPY_TILE = 32, COPY_BLOCK = 1 << 18 };
+
+typedef struct copy_plan {
+    char *to;
+    const char *from;
+    int itemsize, ndim;
+    int64_t shape[MG_MAX_NDIM];
+    int64_t strides[2][MG_MAX_NDIM]; /* of `to`, of `from` */
+    int64_t rows_per_block;
+} copy_plan;
+
+MG_INLINE void copy_element(char *to, const char *from, int itemsize) {
+    if (itemsize == 4) memcpy(to, from, 4);
+    else if (itemsize == 8) memcpy(to, from, 8);
+    else *to = *from;
+}
+
+MG_INLINE void copy_row(char *to, const char *from, int64_t n, int64_t to_stride,
+                        int64_t from_stride, int itemsize) {
+    for (int64_t i = 0; i < n; i++)
+        copy_element(to + i * to_stride * itemsize, from + i * from_stride * itemsize, itemsize);
+}
+
+static void copy_run(char *to, const char *from, int64_t n, int64_t to_stride, int64_t from_stride,
+                     int itemsize) {
+    if (to_stride == 1 && from_stride == 1) memcpy(to, from, (size_t)(n * itemsize));
+    else if (itemsize == 4) copy_row(to, from, n, to_stride, from_stride, 4);
+    else if (itemsize == 8) copy_row(to, from, n, to_stride, from_stride, 8);
+    else copy_row(to, from, n, to_stride, from_stride, 1);
+}
+
+/* A band of up to COPY_TILE rows, tile by tile, so that both sides stay in cache when one of them is
+ * walked across its rows. */
+static void copy_band(const copy_plan *p, char *to, const char *from, int64_t rows) {
+    int r = p->ndim - 2, c = p->ndim - 1, size = p->itemsize;
+    for (int64_t column = 0; column < p->shape[c]; column += COPY_TILE) {
+        int64_t n = mg_min(COPY_TILE, p->shape[c] - column);
+        for (int64_t row = 0; row < rows; row++)
+            copy_run(to + (row * p->strides[0][r] + column * p->strides[0][c]) * size,
+                     from + (row * p->strides[1][r] + column * p->strides[1][c]) * size, n,
+                     p->strides[0][c], p->strides[1][c], size);
+    }
+}
+
+static void copy_block(void *context, int64_t block) {
+    const copy_plan *p = context;
+    int outer = p->ndim - 2; /* the last two axes are a matrix; the others enumerate matrices */
+    int64_t bands = mg_ceil_div(p->shape[outer], p->rows_per_block);
+    int64_t band = block % bands, rest = block / bands, to = 0, from = 0;
+    for (int d = outer - 1; d >= 0; d--) {
+        to += rest % p->shape[d] * p->strides[0][d];
+        from += rest % p->shape[d] * p->strides[1][d];
+        rest /= p->shape[d];
+    }
+    int64_t begin = band * p->rows_per_block;
+    int64_t end = mg_min(begin + p->rows_per_block, p->shape[outer]);
+    bool straight = p->strides[0][outer + 1] == 1 && p->strides[1][outer + 1] == 1;
+    int64_t step = straight ? 1 : COPY_TILE;
+    for (int64_t row = begin; row < end; row += step) {
+        char *t = p->to + (to + row * p->strides[0][outer]) * p->itemsize;
+        const char *f = p->from + (from + row * p->strides[1][outer]) * p->itemsize;
+        if (straight) memcpy(t, f, (size_t)(p->shape[outer + 1] * p->itemsize));
+        else copy_band(p, t, f, mg_min(step, end - row));
+    }
+}
+
+/* to[...] = from[...], equal shapes and item sizes, no overlap. */
+static void copy_strided(const mg_array *to, const mg_array *from) {
+    if (to->size == 0) return;
+    copy_plan p = {.to = to->data, .from = from->data, .itemsize = (int)mg_itemsize(to->dtype)};
+    memcpy(p.shape, to->shape, sizeof(int64_t) * (size_t)to->ndim);
+    memcpy(p.strides[0], to->strides, sizeof(int64_t) * (size_t)to->ndim);
+    memcpy(p.strides[1], from->strides, sizeof(int64_t) * (size_t)to->ndim);
+    p.ndim = mg_collapse(to->ndim, p.shape, 2, p.strides);
+    if (p.ndim <= 1) { /* one run, cut into rows so that a long one can be shared out */
+        int64_t n = p.ndim ? p.shape[0] : 1, row = COPY_BLOCK / p.itemsize;
+        int64_t to_stride = p.ndim ? p.strides[0][0] : 1, from_stride = p.ndim ? p.strides[1][0] : 1;
+        int64_t whole = n / row * row;
+        if (whole < n)
+            copy_run(p.to + whole * to_stride * p.itemsize, p.from + whole * from_stride * p.itemsize,
+                     n - whole, to_stride, from_stride, p.itemsize);
+        if (!whole) return;
+        p.ndim = 2;
+        p.shape[0] = whole / row;
+        p.shape[1] = row;
+        p.strides[0][0] = row * to_stride;
+        p.strides[1][0] = row * from_stride;
+        p.strides[0][1] = to_stride;
+        p.strides[1][1] = from_stride;
+    }
+    int r = p.ndim - 2, c = p.ndim - 1;
+    int64_t row_bytes = p.shape[c] * p.itemsize;
+    p.rows_per_block = mg_max(COPY_BLOCK / row_bytes / COPY_TILE, 1) * COPY_TILE;
+    if (row_bytes >= COPY_BLOCK) p.rows_per_block = 1;
+    int64_t blocks = mg_ceil_div(p.shape[r], p.rows_per_block);
+    for (int d = 0; d < r; d++) blocks *= p.shape[d];
+    mg_parallel_for(blocks, copy_block, &p);
+}
+
+mg_array *mg_copy(mg_array *a) {
+    mg_array *out = mg_new(a->dtype, a->ndim, a->shape);
+    if (!out) return NULL;
+    out->weak = a->weak;
+    copy_strided(out, a);
+    return out;
+}
+
+/* ---- casts ---- */
+
+#define CAST_LOOP(name, TO, FROM, expression)                                                       \
+    static void cast_##name(void *out, const void *const *in, int64_t n) {                          \
+        TO *restrict to = out;                                                                      \
+        const FROM *restrict from = in[0];                                                          \
+        for (int64_t i = 0; i < n; i++) {                                                           \
+            FROM x = from[i];                                                                       \
+            to[i] = (expression);                                                                   \
+        }                                                                                           \
+    }
+
+/* A float that has no int64 becomes the smallest int64, which is what the x86 instruction gives; C
+ * leaves it undefined. The bounds are exact in both float types. */
+MG_INLINE int64_t cast_to_int(double x) {
+    return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
+}
+
+CAST_LOOP(f32_f64, double, float, (double)x)
+CAST_LOOP(f64_f32, float, double, (float)x)
+CAST_LOOP(i64_f32, float, int64_t, (float)x)
+CAST_LOOP(i64_f64, double, int64_t, (double)x)
+CAST_LOOP(b8_f32, float, uint8_t, (float)(x != 0))
+CAST_LOOP(b8_f64, double, uint8_t, (double)(x != 0))
+CAST_LOOP(b8_i64, int64_t, uint8_t, (int64_t)(x != 0))
+CAST_LOOP(f32_i64, int64_t, float, cast_to_int((double)x))
+CAST_LOOP(f64_i64, int64_t, double, cast_to_int(x))
+CAST_LOOP(f32_b8, uint8_t, float, x != 0)
+CAST_LOOP(f64_b8, uint8_t, double, x != 0)
+CAST_LOOP(i64_b8, uint8_t, int64_t, x != 0)
+
+static const mg_kernel cast_kernels[4][4] = { /* [from][to] in the order of mg_dtype */
+    {NULL, cast_b8_i64, cast_b8_f32, cast_b8_f64},
+    {cast_i64_b8, NULL, cast_i64_f32, cast_i64_f64},
+    {cast_f32_b8, cast_f32_i64, NULL, cast_f32_f64},
+    {cast_f64_b8, cast_f64_i64, cast_f64_f32, NULL},
+};
+
+mg_array *mg_cast(mg_array *a, int dtype) {
+    if (dtype < MG_BOOL || dtype > MG_FLOAT64) return mg_fail(MG_EDTYPE, dtype, 0);
+    if (dtype == a->dtype) {
+        mg_array *same = mg_copy(a);
+        if (same) same->weak = 0;
+        return same;
+    }
+    mg_array *out = mg_new(dtype, a->ndim, a->shape);
+    if (out) mg_nditer_run(out, 1, &a, cast_kernels[a->dtype][dtype]);
+    return out;
+}
+
+/* ---- writes ---- */
+
+int mg_check_writable(const mg_array *a) {
+    if (!a->buffer->writable) return mg_fail_code(MG_EREADONLY, 0, 0);
+    if (mg_overlaps_itself(a)) return mg_fail_code(MG_EOVERLAP, 0, 0);
+    return MG_OK;
+}
+
+int mg_write(mg_array *dst, mg_array *src) {
+    if (mg_check_writable(dst)) return mg_error();
+    mg_array *seen = mg_view_expand(src, dst->ndim, dst->shape);
+    if (!seen) return mg_error();
+    mg_array *from = seen->dtype != dst->dtype             ? mg_cast(seen, dst->dtype)
+                     : seen->buffer == dst->buffer         ? mg_copy(seen)
+                                                           : mg_retain(seen);
+    mg_release(seen);
+    if (!from) return mg_error();
+    copy_strided(dst, from);
+    mg_release(from);
+    mg_buffer_touch(dst->buffer);
+    return MG_OK;
+}
+
+mg_array *mg_concatenate(int count, mg_array **arrays, int axis) {
+    if (count < 1) return mg_fail(MG_EARG, count, 0);
+    const mg_array *first = arrays[0];
+    if (axis < 0 || axis >= first->ndim) return mg_fail(MG_EAXIS, axis, first->ndim);
+    int64_t shape[MG_MAX_NDIM];
+    memcpy(shape, first->shape, sizeof(int64_t) * (size_t)first->ndim);
+    shape[axis] = 0;
+    for (int i = 0; i < count; i++) {
+        if (arrays[i]->dtype != first->dtype) return mg_fail(MG_EDTYPE, arrays[i]->dtype, i);
+        if (arrays[i]->ndim != first->ndim) return mg_fail(MG_ENDIM, arrays[i]->ndim, first->ndim);
+        for (int d = 0; d < first->ndim; d++)
+            if (d != axis && arrays[i]->shape[d] != first->shape[d])
+                return mg_fail(MG_ESHAPE, first->shape[d], arrays[i]->shape[d]);
+        if (__builtin_add_overflow(shape[axis], arrays[i]->shape[axis], &shape[axis]))
+            return mg_fail(MG_ESIZE, 0, 0);
+    }
+    mg_array *out = mg_new(first->dtype, first->ndim, shape);
+    if (!out) return NULL;
+    mg_array part = *out; /* a window on `out` that slides along the axis; never leaves this function */
+    for (int i = 0; i < count; i++) {
+        part.shape[axis] = arrays[i]->shape[axis];
+        part.size = arrays[i]->size;
+        copy_strided(&part, arrays[i]);
+        part.data += part.shape[axis] * part.strides[axis] * mg_itemsize(part.dtype);
+    }
+    return out;
+}
+
+mg_array *mg_sum_to(mg_array *a, int ndim, const int64_t *shape) {
+    int32_t axes[MG_MAX_NDIM];
+    int naxes = 0, added = a->ndim - ndim;
+    if (added < 0) return mg_fail(MG_ENDIM, a->ndim, ndim);
+    for (int d = 0; d < a->ndim; d++) {
+        int64_t wanted = d < added ? 1 : shape[d - added];
+        if (d < added || (wanted == 1 && a->shape[d] != 1)) axes[naxes++] = d;
+        else if (wanted != a->shape[d]) return mg_fail(MG_ESHAPE, a->shape[d], wanted);
+    }
+    if (naxes == 0) return mg_view_alias(a);
+    mg_array *sum = mg_reduce(MG_SUM, a, naxes, axes, 1);
+    if (!sum) return NULL;
+    mg_array *out = mg_view_reshape(sum, ndim, shape);
+    mg_release(sum);
+    return out;
+}

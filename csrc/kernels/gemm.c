@@ -1,0 +1,91 @@
+/* gemm.c: block sizes, and the matrix kernels compiled for both float widths. */
+#include "gemm.h"
+#include "../threads/pool.h"
+#include "vec.h"
+
+/* The register tile is GEMM_MR rows by GEMM_NV vectors: as many accumulators as the register file
+ * holds beside GEMM_NV vectors of B and a broadcast element of A.
+ *
+ * GEMM_KC  depth of a block: a packed sliver of A (MR x KC) stays in L1
+ * GEMM_MC  rows of a block: the packed block of A (MC x KC) takes about half of L2
+ * GEMM_MS, GEMM_NS  rows of A and columns of B packed at a time: a share of L3
+ * GEMM_MASKS  a load of the first n lanes costs what a load costs */
+#if MG_VECTOR_BYTES == 64
+enum { GEMM_MR = 14, GEMM_NV = 2, GEMM_MASKS = 1 };
+#ifndef KC32
+#define KC32 512
+#define MC32 12
+#define KC64 384
+#define MC64 10
+#endif
+enum { GEMM_KC_f32 = KC32, GEMM_MC_f32 = MC32 * GEMM_MR, GEMM_KC_f64 = KC64, GEMM_MC_f64 = MC64 * GEMM_MR };
+#elif MG_VECTOR_BYTES == 32
+enum { GEMM_MR = 6, GEMM_NV = 2, GEMM_MASKS = 0 };
+enum { GEMM_KC_f32 = 384, GEMM_MC_f32 = 28 * GEMM_MR, GEMM_KC_f64 = 256, GEMM_MC_f64 = 20 * GEMM_MR };
+#elif defined(__aarch64__)
+enum { GEMM_MR = 12, GEMM_NV = 2, GEMM_MASKS = 0 };
+enum { GEMM_KC_f32 = 384, GEMM_MC_f32 = 14 * GEMM_MR, GEMM_KC_f64 = 256, GEMM_MC_f64 = 10 * GEMM_MR };
+#else
+enum { GEMM_MR = 6, GEMM_NV = 2, GEMM_MASKS = 0 };
+enum { GEMM_KC_f32 = 384, GEMM_MC_f32 = 28 * GEMM_MR, GEMM_KC_f64 = 256, GEMM_MC_f64 = 20 * GEMM_MR };
+#endif
+enum { GEMM_MS = 2048, GEMM_NS = 2048 };
+enum { GEMM_PAGES = 64 }; /* entries of a first-level TLB */
+
+/* Before a loop of constant length over registers: unroll it whole, early enough that the array it walks
+ * becomes registers. (clang takes `GCC unroll` for a hint to a later pass, which is too late.) */
+#if defined(__clang__)
+#define GEMM_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define GEMM_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/* Lane numbers that interleave the lower (LO) or upper (HI) halves of two vectors. */
+#define GEMM_LO_2 0, 2
+#define GEMM_HI_2 1, 3
+#define GEMM_LO_4 0, 4, 1, 5
+#define GEMM_HI_4 2, 6, 3, 7
+#define GEMM_LO_8 0, 8, 1, 9, 2, 10, 3, 11
+#define GEMM_HI_8 4, 12, 5, 13, 6, 14, 7, 15
+#define GEMM_LO_16 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define GEMM_HI_16 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#if MG_VECTOR_BYTES == 64
+#define GEMM_LO_f32 GEMM_LO_16
+#define GEMM_HI_f32 GEMM_HI_16
+#define GEMM_LO_f64 GEMM_LO_8
+#define GEMM_HI_f64 GEMM_HI_8
+#elif MG_VECTOR_BYTES == 32
+#define GEMM_LO_f32 GEMM_LO_8
+#define GEMM_HI_f32 GEMM_HI_8
+#define GEMM_LO_f64 GEMM_LO_4
+#define GEMM_HI_f64 GEMM_HI_4
+#else
+#define GEMM_LO_f32 GEMM_LO_4
+#define GEMM_HI_f32 GEMM_HI_4
+#define GEMM_LO_f64 GEMM_LO_2
+#define GEMM_HI_f64 GEMM_HI_2
+#endif
+#if defined(__clang__) || __GNUC__ >= 12
+#define GEMM_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define GEMM_SHUFFLE(a, b, ...)                                                                     \
+    __builtin_shuffle(a, b, (ireal __attribute__((vector_size(MG_VECTOR_BYTES)))){__VA_ARGS__})
+#endif
+
+#define MG_REAL 32
+#include "gemm_micro.inc.c"
+#define MG_REAL 32
+#include "gemm_pack.inc.c"
+#define MG_REAL 32
+#include "gemm_vector.inc.c"
+#define MG_REAL 32
+#include "gemm.inc.c"
+
+#define MG_REAL 64
+#include "gemm_micro.inc.c"
+#define MG_REAL 64
+#include "gemm_pack.inc.c"
+#define MG_REAL 64
+#include "gemm_vector.inc.c"
+#define MG_REAL 64
+#include "gemm.inc.c"

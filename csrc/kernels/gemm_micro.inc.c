@@ -1,0 +1,115 @@
+/* gemm_micro.inc.c: the micro-kernel: a tile of C in registers.
+ *
+ * One function, inlined with its sizes as constants so that every loop over the tile unrolls and the
+ * accumulators stay in registers. For each step down k it loads `nv` vectors of a row of B and
+ * broadcasts `mr` elements of A. */
+#include "real.h"
+
+#define GEMM_NR (GEMM_NV * LANES)
+
+/* C (mr x (nv - 1) * LANES + tail) = A B, or += with `add`. `masked`: the last vector of B has only
+ * `tail` readable lanes; otherwise it is readable in full, beyond the tail too. `packed`: fetches
+ * C and, a few steps early, A into L1, and with each step a cache line of `ahead` into L2. */
+MG_INLINE void R(gemm_tile)(const int mr, const int nv, const bool masked, real *restrict c,
+                            int64_t c_row, const real *restrict a, int64_t a_row, int64_t a_col,
+                            const real *restrict b, int64_t b_row, int64_t k, int tail, bool add,
+                            const bool packed, const char *ahead) {
+    vec sum[GEMM_MR][GEMM_NV];
+    GEMM_UNROLL
+    for (int i = 0; i < mr; i++) {
+        GEMM_UNROLL
+        for (int v = 0; v < nv; v++) {
+            if (packed) __builtin_prefetch(c + i * c_row + v * LANES, 1);
+            sum[i][v] = v_set1(0);
+        }
+    }
+
+    /* Rows of A in groups of four: fewer addresses than rows, so that they fit the registers. */
+    const real *group[(GEMM_MR + 3) / 4];
+    GEMM_UNROLL
+    for (int g = 0; g < (mr + 3) / 4; g++) group[g] = a + 4 * g * a_row;
+
+    for (; k > 0; k--, b += b_row) {
+        vec row[GEMM_NV];
+        GEMM_UNROLL
+        for (int v = 0; v < nv; v++)
+            row[v] = masked && v == nv - 1 ? v_load_n(b + v * LANES, tail) : v_load(b + v * LANES);
+        if (packed) {
+            __builtin_prefetch(group[0] + 16 * a_col);
+            __builtin_prefetch(ahead, 0, 2);
+            ahead += 64;
+        }
+        GEMM_UNROLL
+        for (int i = 0; i < mr; i++) {
+            vec x = v_set1(group[i / 4][i % 4 * a_row]);
+            GEMM_UNROLL
+            for (int v = 0; v < nv; v++) sum[i][v] = v_fma(x, row[v], sum[i][v]);
+        }
+        GEMM_UNROLL
+        for (int g = 0; g < (mr + 3) / 4; g++) group[g] += a_col;
+    }
+
+    GEMM_UNROLL
+    for (int i = 0; i < mr; i++, c += c_row) {
+        GEMM_UNROLL
+        for (int v = 0; v < nv; v++) {
+            real *out = c + v * LANES;
+            if (v < nv - 1 || tail == LANES) {
+                if (add) sum[i][v] += v_load(out);
+                v_store(out, sum[i][v]);
+            } else {
+                if (add) sum[i][v] += v_load_n(out, tail);
+                v_store_n(out, sum[i][v], tail);
+            }
+        }
+    }
+}
+
+/* The tile with free strides, its height chosen at run time (1..GEMM_MR). */
+MG_INLINE void R(gemm_tile_rows)(int rows, const int nv, const bool masked, real *restrict c,
+                                 int64_t c_row, const real *restrict a, int64_t a_row, int64_t a_col,
+                                 const real *restrict b, int64_t b_row, int64_t k, int tail,
+                                 bool add) {
+    switch (rows) {
+#define GEMM_CASE(r)                                                                                 \
+    case r:                                                                                          \
+        if (r <= GEMM_MR)                                                                            \
+            R(gemm_tile)(r, nv, masked, c, c_row, a, a_row, a_col, b, b_row, k, tail, add, false,    \
+                         NULL);                                                                      \
+        break;
+        GEMM_CASE(1) GEMM_CASE(2) GEMM_CASE(3) GEMM_CASE(4) GEMM_CASE(5) GEMM_CASE(6) GEMM_CASE(7)
+        GEMM_CASE(8) GEMM_CASE(9) GEMM_CASE(10) GEMM_CASE(11) GEMM_CASE(12) GEMM_CASE(13)
+        GEMM_CASE(14)
+#undef GEMM_CASE
+    }
+}
+
+static MG_NOINLINE void R(gemm_tile_wide)(int rows, real *c, int64_t c_row, const real *a,
+                                          int64_t a_row, int64_t a_col, const real *b, int64_t b_row,
+                                          int64_t k, int tail, bool add) {
+    R(gemm_tile_rows)(rows, 2, GEMM_MASKS, c, c_row, a, a_row, a_col, b, b_row, k, tail, add);
+}
+
+static MG_NOINLINE void R(gemm_tile_narrow)(int rows, real *c, int64_t c_row, const real *a,
+                                            int64_t a_row, int64_t a_col, const real *b,
+                                            int64_t b_row, int64_t k, int tail, bool add) {
+    R(gemm_tile_rows)(rows, 1, GEMM_MASKS, c, c_row, a, a_row, a_col, b, b_row, k, tail, add);
+}
+
+/* A tile of up to GEMM_MR x GEMM_NR with free strides in A. Where GEMM_MASKS is 0 the row of B must be
+ * readable up to a whole number of vectors. */
+MG_INLINE void R(gemm_tile_any)(int rows, int cols, real *c, int64_t c_row, const real *a,
+                                int64_t a_row, int64_t a_col, const real *b, int64_t b_row, int64_t k,
+                                bool add) {
+    if (cols > LANES)
+        R(gemm_tile_wide)(rows, c, c_row, a, a_row, a_col, b, b_row, k, cols - LANES, add);
+    else
+        R(gemm_tile_narrow)(rows, c, c_row, a, a_row, a_col, b, b_row, k, cols, add);
+}
+
+/* The full tile over packed slivers: all strides are constants. */
+static MG_NOINLINE void R(gemm_tile_packed)(real *c, int64_t c_row, const real *a, const real *b,
+                                            int64_t k, bool add, const real *ahead) {
+    R(gemm_tile)(GEMM_MR, GEMM_NV, false, c, c_row, a, 1, GEMM_MR, b, GEMM_NR, k, LANES, add,
+                 true, (const char *)ahead);
+}

@@ -1,0 +1,100 @@
+/* gemm_pack.inc.c: copies slivers of a matrix into the order in which the micro-kernel reads them.
+ *
+ * A sliver is `width` rows of A (or columns of B) by k: packed[p * width + i]. Both operands are packed
+ * by the same function; only the two strides change places. */
+#include "real.h"
+
+/* Elements that a packed sliver takes: vector stores may run past the last one. */
+#define GEMM_SLIVER(width, k) (((int64_t)(width) * (k) + 2 * LANES - 1) / LANES * LANES)
+
+/* Transposes LANES rows in place: log2(LANES) perfect shuffles of the list of rows. */
+MG_INLINE void R(gemm_transpose)(vec *rows) {
+    GEMM_UNROLL
+    for (int s = 1; s < LANES; s *= 2) {
+        vec next[LANES];
+        GEMM_UNROLL
+        for (int i = 0; i < LANES / 2; i++) {
+            next[2 * i] = GEMM_SHUFFLE(rows[i], rows[i + LANES / 2], R(GEMM_LO));
+            next[2 * i + 1] = GEMM_SHUFFLE(rows[i], rows[i + LANES / 2], R(GEMM_HI));
+        }
+        GEMM_UNROLL
+        for (int i = 0; i < LANES; i++) rows[i] = next[i];
+    }
+}
+
+/* Lanes are neighbours in memory: copies rows. The surplus of a store is overwritten by the next. */
+MG_INLINE void R(gemm_pack_copy)(const int width, int count, real *restrict packed,
+                                 const real *restrict src, int64_t step, int64_t k) {
+    for (int64_t p = 0; p < k; p++, packed += width, src += step) {
+        for (int i = 0; i < width; i += LANES)
+            v_store(packed + i, count - i >= LANES ? v_load(src + i)
+                                : count > i        ? v_load_n(src + i, count - i)
+                                                   : v_set1(0));
+    }
+}
+
+/* Steps down k are neighbours in memory: transposes blocks of LANES x LANES, the last lanes first, so
+ * that the surplus of their stores is overwritten by the first lanes of the next step. */
+MG_INLINE void R(gemm_pack_turn)(const int width, int count, real *restrict packed,
+                                 const real *restrict src, int64_t lane, int64_t k) {
+    for (int64_t p = 0; p < k; p += LANES) {
+        int depth = (int)mg_min(LANES, k - p);
+        for (int i = (width - 1) / LANES * LANES; i >= 0; i -= LANES) {
+            vec rows[LANES];
+            const real *at = src + i * lane + p;
+            if (depth == LANES && count >= i + LANES) {
+                GEMM_UNROLL
+                for (int l = 0; l < LANES; l++) rows[l] = v_load(at + l * lane);
+            } else {
+                GEMM_UNROLL
+                for (int l = 0; l < LANES; l++)
+                    rows[l] = i + l >= count   ? v_set1(0)
+                              : depth == LANES ? v_load(at + l * lane)
+                                               : v_load_n(at + l * lane, depth);
+            }
+            R(gemm_transpose)(rows);
+            real *to = packed + p * width + i;
+            GEMM_UNROLL
+            for (int l = 0; l < LANES; l++)
+                if (l < depth) v_store(to + l * width, rows[l]);
+        }
+    }
+}
+
+/* packed[p * width + i] = src[i * lane + p * step] for i < count, 0 for count <= i < width. */
+MG_INLINE void R(gemm_pack)(const int width, int count, real *restrict packed,
+                            const real *restrict src, int64_t lane, int64_t step, int64_t k) {
+    if (lane == 1 && count == width) /* all constants */
+        R(gemm_pack_copy)(width, width, packed, src, step, k);
+    else if (lane == 1)
+        R(gemm_pack_copy)(width, count, packed, src, step, k);
+    else if (step == 1)
+        R(gemm_pack_turn)(width, count, packed, src, lane, k);
+    else
+        for (int64_t p = 0; p < k; p++, packed += width, src += step)
+            for (int i = 0; i < width; i++) packed[i] = i < count ? src[i * lane] : 0;
+}
+
+static MG_NOINLINE void R(gemm_pack_a)(real *packed, const real *a, int64_t a_row, int64_t a_col,
+                                       int rows, int64_t k) {
+    R(gemm_pack)(GEMM_MR, rows, packed, a, a_row, a_col, k);
+}
+
+static MG_NOINLINE void R(gemm_pack_b)(real *packed, const real *b, int64_t b_row, int64_t b_col,
+                                       int cols, int64_t k) {
+    R(gemm_pack)(GEMM_NR, cols, packed, b, b_col, b_row, k);
+}
+
+/* Four neighbouring whole slivers of a B whose rows lie along memory: reads each row once, in order. */
+static MG_NOINLINE void R(gemm_pack_b4)(real *restrict packed, const real *restrict b, int64_t b_row,
+                                        int64_t k) {
+    int64_t sliver = GEMM_SLIVER(GEMM_NR, k);
+    for (int64_t p = 0; p < k; p++, packed += GEMM_NR, b += b_row) {
+        GEMM_UNROLL
+        for (int s = 0; s < 4; s++) {
+            GEMM_UNROLL
+            for (int v = 0; v < GEMM_NV; v++)
+                v_store(packed + s * sliver + v * LANES, v_load(b + (s * GEMM_NV + v) * LANES));
+        }
+    }
+}

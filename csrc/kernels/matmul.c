@@ -1,0 +1,201 @@
+/* matmul.c: matrix products of arrays, by the rules of NumPy's matmul. */
+#include "../memory/array.h"
+#include "../threads/pool.h"
+#include "gemm.h"
+#include <string.h>
+
+/* A product of stacks of matrices. Batch axes run from the outermost to the innermost; the results lie
+ * one after the other. */
+typedef struct {
+    mg_gemm_shape gemm;
+    int axes;
+    int64_t items; /* product of size */
+    int64_t size[MG_MAX_NDIM], a_step[MG_MAX_NDIM], b_step[MG_MAX_NDIM];
+    int dtype;
+    char *c;
+    const char *a, *b;
+    int64_t items_per_block;
+} matmul_plan;
+
+/* One product of int64 or bool matrices. Sums wrap around; bool is "any of and". */
+static void matmul_int64(int64_t *c, const int64_t *a, const int64_t *b, const mg_gemm_shape *s) {
+    for (int64_t i = 0; i < s->m; i++) {
+        uint64_t *row = (uint64_t *)c + i * s->c_row;
+        for (int64_t j = 0; j < s->n; j++) row[j] = 0;
+        for (int64_t p = 0; p < s->k; p++) {
+            uint64_t x = (uint64_t)a[i * s->a_row + p * s->a_col];
+            const int64_t *from = b + p * s->b_row;
+            for (int64_t j = 0; j < s->n; j++) row[j] += x * (uint64_t)from[j * s->b_col];
+        }
+    }
+}
+
+static void matmul_bool(uint8_t *c, const uint8_t *a, const uint8_t *b, const mg_gemm_shape *s) {
+    for (int64_t i = 0; i < s->m; i++) {
+        uint8_t *row = c + i * s->c_row;
+        for (int64_t j = 0; j < s->n; j++) row[j] = 0;
+        for (int64_t p = 0; p < s->k; p++) {
+            uint8_t x = a[i * s->a_row + p * s->a_col];
+            const uint8_t *from = b + p * s->b_row;
+            for (int64_t j = 0; j < s->n; j++) row[j] |= x & from[j * s->b_col];
+        }
+    }
+}
+
+/* Products number first .. last of the stack. */
+static void matmul_items(const matmul_plan *t, int64_t first, int64_t last, void *scratch) {
+    int64_t at[MG_MAX_NDIM], a = 0, b = 0, rest = first;
+    for (int d = t->axes - 1; d >= 0; d--) {
+        at[d] = rest % t->size[d];
+        rest /= t->size[d];
+        a += at[d] * t->a_step[d];
+        b += at[d] * t->b_step[d];
+    }
+    const mg_gemm_shape *s = &t->gemm;
+    for (int64_t item = first; item < last; item++) {
+        int64_t c = item * s->m * s->n;
+        switch (t->dtype) {
+        case MG_FLOAT32:
+            mg_gemm_f32((float *)t->c + c, (const float *)t->a + a, (const float *)t->b + b, s, scratch);
+            break;
+        case MG_FLOAT64:
+            mg_gemm_f64((double *)t->c + c, (const double *)t->a + a, (const double *)t->b + b, s,
+                        scratch);
+            break;
+        case MG_INT64:
+            matmul_int64((int64_t *)t->c + c, (const int64_t *)t->a + a, (const int64_t *)t->b + b, s);
+            break;
+        default:
+            matmul_bool((uint8_t *)t->c + c, (const uint8_t *)t->a + a, (const uint8_t *)t->b + b, s);
+        }
+        for (int d = t->axes - 1; d >= 0; d--) {
+            a += t->a_step[d];
+            b += t->b_step[d];
+            if (++at[d] < t->size[d]) break;
+            a -= at[d] * t->a_step[d];
+            b -= at[d] * t->b_step[d];
+            at[d] = 0;
+        }
+    }
+}
+
+static void matmul_block(void *context, int64_t block) {
+    const matmul_plan *t = context;
+    int64_t first = block * t->items_per_block;
+    matmul_items(t, first, mg_min(first + t->items_per_block, t->items), NULL);
+}
+
+/* Works through the stack; an error code when there is no memory for packing. */
+static int matmul_run(matmul_plan *t) {
+    const mg_gemm_shape *s = &t->gemm;
+    size_t scratch_bytes = t->dtype == MG_FLOAT32   ? mg_gemm_scratch_f32(s)
+                           : t->dtype == MG_FLOAT64 ? mg_gemm_scratch_f64(s)
+                                                    : 0;
+    if (scratch_bytes) {
+        size_t capacity;
+        void *scratch = mg_block_take(scratch_bytes, &capacity);
+        if (!scratch) return mg_fail_code(MG_ENOMEM, (int64_t)scratch_bytes, 0);
+        matmul_items(t, 0, t->items, scratch);
+        mg_block_give(scratch, capacity);
+        return MG_OK;
+    }
+    /* Many small products share the threads between them; few larger ones each use them all. */
+    double item_work = (double)s->m * (double)s->n * (double)s->k;
+    if (t->items < 8 || item_work * (double)t->items < MG_GEMM_THREAD_WORK) {
+        matmul_items(t, 0, t->items, NULL);
+        return MG_OK;
+    }
+    t->items_per_block = mg_max(1, (int64_t)(MG_GEMM_THREAD_WORK / 8 / item_work));
+    mg_parallel_for(mg_ceil_div(t->items, t->items_per_block), matmul_block, t);
+    return MG_OK;
+}
+
+/* Adds a batch axis inside those of the plan, joined to the last one where the steps allow. */
+static void matmul_add_axis(matmul_plan *t, int64_t size, int64_t a_step, int64_t b_step) {
+    if (size == 1) return;
+    t->items *= size;
+    int d = t->axes - 1;
+    if (d >= 0 && t->a_step[d] == a_step * size && t->b_step[d] == b_step * size) {
+        t->size[d] *= size;
+    } else {
+        d = t->axes++;
+        t->size[d] = size;
+    }
+    t->a_step[d] = a_step;
+    t->b_step[d] = b_step;
+}
+
+/* A stack of A times one B, when the rows of A lie evenly, is one product with more rows. */
+static void matmul_fold_rows(matmul_plan *t) {
+    mg_gemm_shape *s = &t->gemm;
+    while (t->axes > 0) {
+        int d = t->axes - 1;
+        if (t->b_step[d] != 0 || (s->m > 1 && t->a_step[d] != s->m * s->a_row)) return;
+        if (s->m == 1) s->a_row = t->a_step[d];
+        s->m *= t->size[d];
+        t->items /= t->size[d];
+        t->axes--;
+    }
+}
+
+/* c = a @ b for operands of one dtype; the shape and the plan are made together. */
+static mg_array *matmul_same_dtype(mg_array *a, mg_array *b) {
+    int a_batch = a->ndim > 2 ? a->ndim - 2 : 0, b_batch = b->ndim > 2 ? b->ndim - 2 : 0;
+    int batch = a_batch > b_batch ? a_batch : b_batch;
+    const int64_t *a_shape = a->shape + a_batch, *a_strides = a->strides + a_batch;
+    const int64_t *b_shape = b->shape + b_batch, *b_strides = b->strides + b_batch;
+    bool a_flat = a->ndim == 1, b_flat = b->ndim == 1;
+
+    matmul_plan t = {.items = 1, .dtype = a->dtype, .a = a->data, .b = b->data};
+    mg_gemm_shape *s = &t.gemm;
+    s->m = a_flat ? 1 : a_shape[0];
+    s->a_row = a_flat ? 0 : a_strides[0];
+    s->k = a_shape[!a_flat];
+    s->a_col = a_strides[!a_flat];
+    s->b_row = b_strides[0];
+    s->n = b_flat ? 1 : b_shape[1];
+    s->b_col = b_flat ? 0 : b_strides[1];
+    s->c_row = s->n;
+    if (b_shape[0] != s->k) return mg_fail(MG_ESHAPE, s->k, b_shape[0]);
+
+    int64_t shape[MG_MAX_NDIM];
+    bool broadcast = false;
+    for (int d = 0; d < batch; d++) {
+        int da = d - (batch - a_batch), db = d - (batch - b_batch);
+        int64_t na = da < 0 ? 1 : a->shape[da], nb = db < 0 ? 1 : b->shape[db];
+        if (na != nb && na != 1 && nb != 1) return mg_fail(MG_ESHAPE, na, nb);
+        shape[d] = na == 1 ? nb : na;
+        broadcast |= da < 0 || db < 0 || na != nb;
+        matmul_add_axis(&t, shape[d], na == 1 ? 0 : a->strides[da], nb == 1 ? 0 : b->strides[db]);
+    }
+    int ndim = batch;
+    if (!a_flat) shape[ndim++] = s->m;
+    if (!b_flat) shape[ndim++] = s->n;
+    mg_array *c = mg_new(a->dtype, ndim, shape);
+    if (!c) return NULL;
+    c->adapted = broadcast;
+    if (c->size == 0) return c;
+    if (s->k == 0) {
+        memset(c->data, 0, (size_t)(c->size * mg_itemsize(c->dtype)));
+        return c;
+    }
+    t.c = c->data;
+    matmul_fold_rows(&t);
+    if (matmul_run(&t) != MG_OK) {
+        mg_release(c);
+        return NULL;
+    }
+    return c;
+}
+
+mg_array *mg_matmul(mg_array *a, mg_array *b) {
+    if (a->ndim == 0 || b->ndim == 0) return mg_fail(MG_EARG, 0, 0);
+    if (a->dtype == b->dtype) return matmul_same_dtype(a, b);
+    bool cast_a = a->dtype < b->dtype;
+    mg_array *cast = cast_a ? mg_cast(a, b->dtype) : mg_cast(b, a->dtype);
+    if (!cast) return NULL;
+    mg_array *c = cast_a ? matmul_same_dtype(cast, b) : matmul_same_dtype(a, cast);
+    mg_release(cast);
+    if (c) c->adapted = 1;
+    return c;
+}

@@ -1,0 +1,187 @@
+#include "nditer.h"
+
+#include "../threads/pool.h"
+#include <string.h>
+
+int mg_broadcast_shape(int count, mg_array *const *arrays, int *ndim, int64_t *shape) {
+    *ndim = 0;
+    for (int i = 0; i < count; i++)
+        if (arrays[i]->ndim > *ndim) *ndim = arrays[i]->ndim;
+    for (int d = 0; d < *ndim; d++) {
+        int64_t size = 1;
+        for (int i = 0; i < count; i++) {
+            int own = d - (*ndim - arrays[i]->ndim);
+            int64_t s = own < 0 ? 1 : arrays[i]->shape[own];
+            if (s == 1 || s == size) continue;
+            if (size != 1) return mg_fail_code(MG_ESHAPE, size, s);
+            size = s;
+        }
+        shape[d] = size;
+    }
+    return MG_OK;
+}
+
+void mg_broadcast_strides(const mg_array *a, int ndim, const int64_t *shape, int64_t *strides) {
+    int added = ndim - a->ndim;
+    for (int d = 0; d < ndim; d++) {
+        bool own = d >= added && (a->shape[d - added] != 1 || shape[d] == 1);
+        strides[d] = own ? a->strides[d - added] : 0;
+    }
+}
+
+int mg_collapse(int ndim, int64_t *shape, int count, int64_t (*strides)[MG_MAX_NDIM]) {
+    int kept = 0;
+    for (int d = 0; d < ndim; d++) {
+        if (shape[d] == 1) continue;
+        bool merges = kept > 0;
+        for (int i = 0; merges && i < count; i++)
+            merges = strides[i][kept - 1] == strides[i][d] * shape[d];
+        if (merges) {
+            shape[kept - 1] *= shape[d];
+            for (int i = 0; i < count; i++) strides[i][kept - 1] = strides[i][d];
+        } else {
+            shape[kept] = shape[d];
+            for (int i = 0; i < count; i++) strides[i][kept] = strides[i][d];
+            kept++;
+        }
+    }
+    return kept;
+}
+
+/* ---- staging: n elements of one operand, wherever they lie, into contiguous memory ---- */
+
+MG_INLINE void nditer_copy_run(char *to, const char *from, int64_t n, int64_t stride, int itemsize) {
+    if (stride == 1) memcpy(to, from, (size_t)(n * itemsize));
+    else if (itemsize == 4)
+        for (int64_t i = 0; i < n; i++) ((uint32_t *)to)[i] = ((const uint32_t *)from)[i * stride];
+    else if (itemsize == 8)
+        for (int64_t i = 0; i < n; i++) ((uint64_t *)to)[i] = ((const uint64_t *)from)[i * stride];
+    else
+        for (int64_t i = 0; i < n; i++) to[i] = from[i * stride];
+}
+
+/* Gathers n elements starting at multi-index `index`, in row-major order. */
+static void nditer_gather(const nditer *it, const struct nditer_operand *op, const int64_t *index,
+                          char *to, int64_t n) {
+    int inner = it->ndim - 1, itemsize = op->itemsize;
+    int64_t at[MG_MAX_NDIM];
+    const char *from = op->data;
+    for (int d = 0; d < it->ndim; d++) {
+        at[d] = index[d];
+        from += index[d] * op->strides[d] * itemsize;
+    }
+    while (n > 0) {
+        int64_t run = mg_min(n, it->shape[inner] - at[inner]);
+        nditer_copy_run(to, from, run, op->strides[inner], itemsize);
+        to += run * itemsize;
+        n -= run;
+        from -= at[inner] * op->strides[inner] * itemsize;
+        at[inner] = 0;
+        for (int d = inner - 1; d >= 0; d--) {
+            from += op->strides[d] * itemsize;
+            if (++at[d] < it->shape[d]) break;
+            from -= at[d] * op->strides[d] * itemsize;
+            at[d] = 0;
+        }
+    }
+}
+
+static void nditer_range(const nditer *it, int64_t begin, int64_t end) {
+    _Alignas(64) char stage[NDITER_MAX_OPERANDS][NDITER_CHUNK * 8];
+    const void *in[NDITER_MAX_OPERANDS];
+    int64_t index[MG_MAX_NDIM] = {0}, chunk = NDITER_CHUNK;
+    int inner = it->ndim - 1;
+    bool whole = true; /* every operand contiguous or constant: no position to keep */
+
+    for (int i = 0; i < it->operands; i++) {
+        const struct nditer_operand *op = &it->operand[i];
+        if (op->constant) {
+            nditer_copy_run(stage[i], op->data, mg_min(end - begin, NDITER_CHUNK), 0, op->itemsize);
+            in[i] = stage[i];
+        } else if (!op->contiguous) whole = false;
+    }
+    if (!whole) {
+        int64_t rest = begin;
+        for (int d = inner; d >= 0; d--) {
+            index[d] = rest % it->shape[d];
+            rest /= it->shape[d];
+        }
+    }
+    bool rows = !whole && it->shape[inner] >= NDITER_CHUNK / 4;
+    for (int64_t at = begin; at < end;) {
+        int64_t n = mg_min(chunk, end - at);
+        if (rows) n = mg_min(n, it->shape[inner] - index[inner]);
+        for (int i = 0; i < it->operands; i++) {
+            const struct nditer_operand *op = &it->operand[i];
+            if (op->constant) continue;
+            if (op->contiguous) {
+                in[i] = op->data + at * op->itemsize;
+                continue;
+            }
+            if (rows && op->strides[inner] == 1) {
+                const char *from = op->data;
+                for (int d = 0; d < it->ndim; d++) from += index[d] * op->strides[d] * op->itemsize;
+                in[i] = from;
+                continue;
+            }
+            nditer_gather(it, op, index, stage[i], n);
+            in[i] = stage[i];
+        }
+        it->kernel(it->out + at * it->out_itemsize, in, n);
+        at += n;
+        if (whole) continue;
+        index[inner] += n;
+        for (int d = inner; d > 0 && index[d] >= it->shape[d]; d--) {
+            index[d - 1] += index[d] / it->shape[d];
+            index[d] %= it->shape[d];
+        }
+    }
+}
+
+static void nditer_block(void *context, int64_t block) {
+    const nditer *it = context;
+    nditer_range(it, block * NDITER_BLOCK, mg_min((block + 1) * NDITER_BLOCK, it->size));
+}
+
+/* All operands contiguous: the kernel takes the block as it lies. */
+static void nditer_block_direct(void *context, int64_t block) {
+    const nditer *it = context;
+    int64_t begin = block * NDITER_BLOCK, n = mg_min(NDITER_BLOCK, it->size - begin);
+    const void *in[NDITER_MAX_OPERANDS];
+    for (int i = 0; i < it->operands; i++)
+        in[i] = it->operand[i].data + begin * it->operand[i].itemsize;
+    it->kernel(it->out + begin * it->out_itemsize, in, n);
+}
+
+void mg_nditer_run(mg_array *out, int operands, mg_array *const *inputs, mg_kernel kernel) {
+    nditer it = {.kernel = kernel,
+                 .out = out->data,
+                 .out_itemsize = (int)mg_itemsize(out->dtype),
+                 .operands = operands,
+                 .size = out->size};
+    if (it.size == 0) return;
+    bool direct = true;
+    int64_t strides[NDITER_MAX_OPERANDS][MG_MAX_NDIM];
+    for (int i = 0; i < operands; i++) {
+        struct nditer_operand *op = &it.operand[i];
+        op->data = inputs[i]->data;
+        op->itemsize = (int)mg_itemsize(inputs[i]->dtype);
+        op->contiguous = inputs[i]->size == out->size && mg_is_contiguous(inputs[i]);
+        op->constant = inputs[i]->size == 1 && out->size != 1;
+        direct = direct && op->contiguous;
+    }
+    if (!direct) {
+        for (int i = 0; i < operands; i++)
+            mg_broadcast_strides(inputs[i], out->ndim, out->shape, strides[i]);
+        for (int d = 0; d < out->ndim; d++) it.shape[d] = out->shape[d];
+        it.ndim = mg_collapse(out->ndim, it.shape, operands, strides);
+        for (int i = 0; i < operands; i++) {
+            struct nditer_operand *op = &it.operand[i];
+            memcpy(op->strides, strides[i], sizeof op->strides);
+            op->constant = true;
+            for (int d = 0; d < it.ndim; d++) op->constant = op->constant && strides[i][d] == 0;
+        }
+    }
+    mg_parallel_for(mg_ceil_div(it.size, NDITER_BLOCK), direct ? nditer_block_direct : nditer_block,
+                    &it);
+}

@@ -1,0 +1,45 @@
+/* nditer.h: runs an elementwise kernel over operands of any strides.
+ *
+ * A kernel is one plain loop over contiguous memory. The iterator makes that enough: it broadcasts the
+ * operands to one shape, merges axes that are contiguous together in all of them, and hands the kernel
+ * chunks; an operand that is not contiguous within a chunk is first gathered into a stack buffer of a
+ * few kilobytes, a constant one is spread there once. The output is always contiguous. */
+#ifndef MG_NDITER_H
+#define MG_NDITER_H
+
+#include "../memory/array.h"
+
+enum { NDITER_MAX_OPERANDS = 5, NDITER_CHUNK = 512, NDITER_BLOCK = 32768 };
+
+/* out[i] = f(in[0][i], in[1][i], ...) for i in 0..n; arrays do not overlap. */
+typedef void (*mg_kernel)(void *out, const void *const *in, int64_t n);
+
+typedef struct nditer {
+    mg_kernel kernel;
+    char *out;
+    int out_itemsize;
+    int ndim;
+    int operands;
+    int64_t size;
+    int64_t shape[MG_MAX_NDIM];
+    struct nditer_operand {
+        const char *data;
+        int itemsize;
+        bool contiguous; /* over the whole shape */
+        bool constant;   /* one element for the whole shape */
+        int64_t strides[MG_MAX_NDIM];
+    } operand[NDITER_MAX_OPERANDS];
+} nditer;
+
+/* Shape to which all operands broadcast: 0, or an error code with the two sizes that differ. */
+int mg_broadcast_shape(int count, mg_array *const *arrays, int *ndim, int64_t *shape);
+/* Strides of `a` seen in a broadcast shape. */
+void mg_broadcast_strides(const mg_array *a, int ndim, const int64_t *shape, int64_t *strides);
+/* Drops size-1 axes and merges neighbours that are contiguous together in all `count` stride rows;
+ * returns the new ndim. */
+int mg_collapse(int ndim, int64_t *shape, int count, int64_t (*strides)[MG_MAX_NDIM]);
+
+/* Fills `it` for operands that broadcast to out's shape and runs the kernel, threaded when large. */
+void mg_nditer_run(mg_array *out, int operands, mg_array *const *inputs, mg_kernel kernel);
+
+#endif

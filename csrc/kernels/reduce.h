@@ -1,0 +1,93 @@
+/* reduce.h: what the reduction and softmax files share. */
+#ifndef MG_REDUCE_H
+#define MG_REDUCE_H
+
+#include "../memory/array.h"
+#include "vmath.h"
+
+#include <math.h>
+
+/* What the float kernels compute over one index: a join of terms. */
+enum reduce_kind {
+    REDUCE_SUM,    /* x0 + x1 + ... */
+    REDUCE_SUMSQ,  /* (x0 - c)^2 + (x1 - c)^2 + ...   c: the mean */
+    REDUCE_SUMEXP, /* exp(x0 - c) + exp(x1 - c) + ... c: the maximum */
+    REDUCE_DOT,    /* x0 * c0 + x1 * c1 + ...; here each x has its own c */
+    REDUCE_TIES,   /* how many x are equal to c, the extremum; NaN is equal to NaN here */
+    REDUCE_MAX,    /* NaN wins */
+    REDUCE_MIN,
+    REDUCE_PROD
+};
+
+MG_INLINE double reduce_identity(int kind) {
+    switch (kind) {
+    case REDUCE_MAX: return -INFINITY;
+    case REDUCE_MIN: return INFINITY;
+    default: return kind == REDUCE_PROD;
+    }
+}
+
+/* The tree in which n terms are joined; it is the same for every memory layout and thread count.
+ *   lanes   term i of a block goes to lane i % 16; a lane joins its 8 terms one after the other
+ *   block   128 terms: the 16 lanes, folded by halves (16 -> 8 -> 4 -> 2 -> 1)
+ *   chunk   64 blocks, joined pairwise: neighbours first, then neighbouring pairs, ...
+ *   all     the chunks, joined pairwise in the same way
+ * A last block or chunk that is not full has the lanes and blocks that it has. The rounding error
+ * of a sum of n terms is below (11 + log2(n / 128)) ulp of the sum of their magnitudes
+ * (Higham, "The accuracy of floating point summation", 1993, section 3). */
+enum {
+    REDUCE_LANES = 16,
+    REDUCE_DEPTH = 8,
+    REDUCE_BLOCK = REDUCE_LANES * REDUCE_DEPTH,
+    REDUCE_LEVELS = 7, /* 2^6 blocks in a chunk need levels 0..6 */
+    REDUCE_ALL_LEVELS = 30, /* and no memory has 2^30 blocks */
+    REDUCE_CHUNK = REDUCE_BLOCK << (REDUCE_LEVELS - 1),
+    REDUCE_STRIP = 256, /* columns that are reduced side by side */
+    REDUCE_GRAIN = 32768, /* least number of elements worth a block of a parallel loop */
+    REDUCE_PARALLEL = 3 * REDUCE_GRAIN
+};
+
+/* x seen as an index to reduce, a run of kept elements to do side by side, and further kept axes. */
+typedef struct {
+    bool columns;                /* the run lies at stride 1 in x; otherwise the reduced index does */
+    int64_t n, stride;           /* the reduced index */
+    int64_t run, run_x, run_y, run_c; /* the run: size, strides in x, in the result, in c */
+    int64_t count;               /* product of the other kept sizes */
+    int ndim;
+    int64_t shape[MG_MAX_NDIM], x[MG_MAX_NDIM], y[MG_MAX_NDIM], c[MG_MAX_NDIM];
+} reduce_plan;
+
+/* Lays out the reduction of x over `group`, a group of axes as reduce.c describes it, into a contiguous
+ * result; `c` (or NULL) has x's shape or size 1 on each axis. False if memory has neither the reduced
+ * index nor a kept axis at stride 1, which cannot happen when x is contiguous. */
+bool mg_reduce_layout(reduce_plan *p, const mg_array *x, uint32_t group, const mg_array *c);
+
+/* Offsets in x, the result and c of run number i / count at element `first`; what is left of i. */
+MG_INLINE int64_t reduce_seek(const reduce_plan *p, int64_t i, int64_t first, int64_t *x, int64_t *y,
+                              int64_t *c) {
+    *x = first * p->run_x;
+    *y = first * p->run_y;
+    *c = first * p->run_c;
+    for (int d = 0; d < p->ndim; d++) {
+        int64_t index = i % p->shape[d];
+        i /= p->shape[d];
+        *x += index * p->x[d];
+        *y += index * p->y[d];
+        *c += index * p->c[d];
+    }
+    return i;
+}
+
+/* 0, or MG_EEMPTY: maxima of nothing do not exist, though a result without elements needs none. */
+int mg_reduce_check_empty(const mg_array *x, uint32_t mask);
+
+/* y = x reduced over `group` for integers and truth values, and all and any of floats. x is
+ * contiguous, y is contiguous and has the group's axes with size 1. */
+void mg_reduce_plain(int op, mg_array *y, const mg_array *x, uint32_t group);
+
+#define MG_REAL 32
+#include "reduce.inc.c"
+#define MG_REAL 64
+#include "reduce.inc.c"
+
+#endif

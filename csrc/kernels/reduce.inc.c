@@ -1,0 +1,294 @@
+/* reduce.inc.c: joins float terms along one index in the order given in reduce.h.
+ *
+ * Two directions share one body. Along rows the reduced index lies at stride 1 and each row gives one
+ * result. Along columns a strip of neighbouring columns is reduced side by side while its rows
+ * stream by. The lanes of a strip of `width` columns lie as lanes[l * width + j], so folding halves
+ * is one loop over memory, and a strip that covers whole rows can take 16 rows as one long row.
+ * `kind` is a constant wherever these functions are inlined. */
+#include "real.h"
+
+/* Is x the extremum c? If that is NaN, the NaNs are. */
+MG_INLINE bool R(reduce_tied)(real x, real c) { return (x == c) | ((x != x) & (c != c)); }
+
+MG_INLINE real R(reduce_term)(int kind, real x, real c) {
+    if (kind == REDUCE_SUMSQ) return (x - c) * (x - c);
+    if (kind == REDUCE_SUMEXP) return R(v_exp)(x - c);
+    if (kind == REDUCE_DOT) return x * c;
+    if (kind == REDUCE_TIES) return (real)R(reduce_tied)(x, c);
+    return x;
+}
+
+MG_INLINE real R(reduce_join)(int kind, real a, real b) {
+    switch (kind) {
+    case REDUCE_MAX: return ((b > a) | (b != b)) ? b : a; /* a NaN in a stays: b > NaN is false */
+    case REDUCE_MIN: return ((b < a) | (b != b)) ? b : a;
+    case REDUCE_PROD: return a * b;
+    default: return a + b;
+    }
+}
+
+/* out[j] = the terms of column j in `rows` rows, joined in order; row k has the centres at
+ * c + k * c_stride. A lane of a full block is joined in registers; exponentials are too long to be
+ * written out 8 times. */
+MG_INLINE void R(reduce_rows)(int kind, real *restrict out, const real *restrict x, int64_t stride,
+                              int64_t rows, int64_t width, const real *restrict c,
+                              int64_t c_stride) {
+    if (rows == REDUCE_DEPTH && kind != REDUCE_SUMEXP) {
+        for (int64_t j = 0; j < width; j++) {
+            real a = R(reduce_term)(kind, x[j], c[j]);
+            for (int k = 1; k < REDUCE_DEPTH; k++)
+                a = R(reduce_join)(kind, a,
+                                   R(reduce_term)(kind, x[k * stride + j], c[k * c_stride + j]));
+            out[j] = a;
+        }
+        return;
+    }
+    for (int64_t j = 0; j < width; j++) out[j] = R(reduce_term)(kind, x[j], c[j]);
+    for (int64_t k = 1; k < rows; k++)
+        for (int64_t j = 0; j < width; j++)
+            out[j] = R(reduce_join)(kind, out[j],
+                                    R(reduce_term)(kind, x[k * stride + j], c[k * c_stride + j]));
+}
+
+/* a[j] = a[j] join b[j] */
+MG_INLINE void R(reduce_into)(int kind, real *restrict a, const real *restrict b, int64_t width) {
+    for (int64_t j = 0; j < width; j++) a[j] = R(reduce_join)(kind, a[j], b[j]);
+}
+
+/* One block of n <= 128 rows into lanes[0..width). `dense`: rows follow each other without a gap,
+ * and then c holds the centres 16 times over. */
+MG_INLINE void R(reduce_block)(int kind, real *restrict lanes, const real *restrict x,
+                               int64_t stride, int64_t n, int64_t width, bool dense,
+                               const real *restrict c, int64_t c_stride) {
+    int64_t used = mg_min(n, REDUCE_LANES);
+    if (dense) {
+        int64_t line = REDUCE_LANES * width, full = n / REDUCE_LANES;
+        int64_t rest = n % REDUCE_LANES * width;
+        if (full > 0) R(reduce_rows)(kind, lanes, x, line, full, line, c, 0);
+        x += full * line;
+        for (int64_t j = 0; j < rest; j++) {
+            real t = R(reduce_term)(kind, x[j], c[j]);
+            lanes[j] = full > 0 ? R(reduce_join)(kind, lanes[j], t) : t;
+        }
+    } else {
+        for (int64_t l = 0; l < used; l++)
+            R(reduce_rows)(kind, lanes + l * width, x + l * stride, REDUCE_LANES * stride,
+                           mg_ceil_div(n - l, REDUCE_LANES), width, c + l * c_stride,
+                           REDUCE_LANES * c_stride);
+    }
+    for (int half = REDUCE_LANES / 2; half > 0; half /= 2) {
+        if (used <= half) continue;
+        R(reduce_into)(kind, lanes, lanes + half * width, (used - half) * width);
+        used = half;
+    }
+}
+
+/* n rows into lanes[0..width). The blocks are joined like the carries of a binary counter: level i of
+ * the stack (of `width` each) holds the join of 2^i blocks wherever bit i of the number of blocks done
+ * is set. That joins whole chunks too, because a chunk has a power of two of blocks. */
+MG_INLINE void R(reduce_columns)(int kind, real *restrict lanes, real *restrict stack,
+                                 const real *restrict x, int64_t stride, int64_t n, int64_t width,
+                                 bool dense, const real *restrict c, int64_t c_stride) {
+    int64_t done = 0;
+    for (; n > REDUCE_BLOCK; n -= REDUCE_BLOCK) {
+        R(reduce_block)(kind, lanes, x, stride, REDUCE_BLOCK, width, dense, c, c_stride);
+        x += REDUCE_BLOCK * stride;
+        c += REDUCE_BLOCK * c_stride;
+        real *top = stack;
+        for (int64_t carry = done++; carry & 1; carry >>= 1, top += width)
+            for (int64_t j = 0; j < width; j++) lanes[j] = R(reduce_join)(kind, top[j], lanes[j]);
+        for (int64_t j = 0; j < width; j++) top[j] = lanes[j];
+    }
+    R(reduce_block)(kind, lanes, x, stride, n, width, dense, c, c_stride);
+    for (; done > 0; done >>= 1, stack += width)
+        if (done & 1)
+            for (int64_t j = 0; j < width; j++) lanes[j] = R(reduce_join)(kind, stack[j], lanes[j]);
+}
+
+/* ---- along a row ---- */
+
+typedef ireal R(reduce_mask) __attribute__((vector_size(MG_VECTOR_BYTES)));
+
+MG_INLINE vec R(reduce_choose)(R(reduce_mask) mask, vec yes, vec no) {
+    return (vec)((mask & (R(reduce_mask))yes) | (~mask & (R(reduce_mask))no));
+}
+
+MG_INLINE vec R(reduce_join_vec)(int kind, vec a, vec b) {
+    switch (kind) {
+    case REDUCE_MAX: return R(reduce_choose)((b > a) | (b != b), b, a);
+    case REDUCE_MIN: return R(reduce_choose)((b < a) | (b != b), b, a);
+    case REDUCE_PROD: return a * b;
+    default: return a + b;
+    }
+}
+
+/* The first n <= LANES elements at x, then the identity of the kind. */
+MG_INLINE vec R(reduce_load_rest)(int kind, const real *x, int n) {
+    vec v = v_load_n(x, n);
+    if (kind <= REDUCE_TIES) return v;
+    R(reduce_mask) lane = {0};
+    for (int i = 0; i < LANES; i++) lane[i] = i;
+    return R(reduce_choose)(lane < n, v, v_set1(REAL_C(reduce_identity(kind))));
+}
+
+/* Lane i holds the join of lanes i and i ^ by. */
+MG_INLINE vec R(reduce_fold)(int kind, vec v, int by) {
+    vec other = v;
+    for (int i = 0; i < LANES; i++) other[i] = v[(i ^ by) % LANES];
+    return R(reduce_join_vec)(kind, v, other);
+}
+
+MG_INLINE int R(reduce_in_part)(int64_t n, int part) {
+    return (int)mg_max(mg_min(n - part * LANES, LANES), 0);
+}
+
+/* The join of n <= 128 neighbouring elements, the lanes in registers. */
+MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, real c) {
+    enum { PARTS = REDUCE_LANES / LANES };
+    real terms[REDUCE_BLOCK];
+    vec lanes[PARTS];
+    if (kind >= REDUCE_SUMSQ && kind <= REDUCE_TIES) {
+        for (int64_t i = 0; i < n; i++) terms[i] = R(reduce_term)(kind, x[i], c);
+        x = terms;
+    }
+    int64_t done = mg_min(n, REDUCE_LANES);
+    for (int p = 0; p < PARTS; p++)
+        lanes[p] = n >= REDUCE_LANES ? v_load(x + p * LANES) : R(reduce_load_rest)(kind, x + p * LANES, R(reduce_in_part)(n, p));
+    for (; done + REDUCE_LANES <= n; done += REDUCE_LANES)
+        for (int p = 0; p < PARTS; p++)
+            lanes[p] = R(reduce_join_vec)(kind, lanes[p], v_load(x + done + p * LANES));
+    if (done < n)
+        for (int p = 0; p < PARTS; p++)
+            lanes[p] = R(reduce_join_vec)(kind, lanes[p], R(reduce_load_rest)(kind, x + done + p * LANES, R(reduce_in_part)(n - done, p)));
+    for (int half = PARTS / 2; half > 0; half /= 2)
+        for (int p = 0; p < half; p++)
+            lanes[p] = R(reduce_join_vec)(kind, lanes[p], lanes[p + half]);
+    vec v = lanes[0]; /* written out: only a constant distance makes a shuffle */
+    if (LANES > 8) v = R(reduce_fold)(kind, v, 8);
+    if (LANES > 4) v = R(reduce_fold)(kind, v, 4);
+    if (LANES > 2) v = R(reduce_fold)(kind, v, 2);
+    return R(reduce_fold)(kind, v, 1)[0];
+}
+
+/* The join of n neighbouring elements, with the binary counter of reduce_columns. */
+MG_INLINE real R(reduce_row)(int kind, const real *x, int64_t n, real c) {
+    real stack[REDUCE_ALL_LEVELS];
+    int64_t done = 0;
+    for (; n > REDUCE_BLOCK; n -= REDUCE_BLOCK, x += REDUCE_BLOCK) {
+        real v = R(reduce_row_block)(kind, x, REDUCE_BLOCK, c);
+        int level = 0;
+        for (int64_t carry = done++; carry & 1; carry >>= 1)
+            v = R(reduce_join)(kind, stack[level++], v);
+        stack[level] = v;
+    }
+    real v = R(reduce_row_block)(kind, x, n, c);
+    for (int level = 0; done > 0; done >>= 1, level++)
+        if (done & 1) v = R(reduce_join)(kind, stack[level], v);
+    return v;
+}
+
+/* ---- results ---- */
+
+/* Sums are never -0, so that lanes may be left out or padded with zeros alike. */
+MG_INLINE real R(reduce_finish)(int kind, real a) { return kind <= REDUCE_TIES ? a + 0 : a; }
+
+/* y[r] = the join of row r */
+MG_INLINE void R(reduce_along_rows)(int kind, real *restrict y, int64_t y_step,
+                                    const real *restrict x, int64_t x_step, int64_t rows, int64_t n,
+                                    const real *restrict c, int64_t c_step) {
+    for (int64_t r = 0; r < rows; r++)
+        y[r * y_step] = R(reduce_finish)(kind, R(reduce_row)(kind, x + r * x_step, n, c[r * c_step]));
+}
+
+/* y[j] = the join of column j, n <= REDUCE_CHUNK and width <= REDUCE_STRIP. */
+MG_INLINE void R(reduce_along_columns)(int kind, real *restrict y, int64_t y_step,
+                                       const real *restrict x, int64_t stride, int64_t width,
+                                       int64_t n, const real *restrict c, int64_t c_step) {
+    real lanes[REDUCE_LANES * REDUCE_STRIP], stack[REDUCE_LEVELS * REDUCE_STRIP];
+    real centre[REDUCE_STRIP];
+    bool dense = stride == width && width <= REDUCE_STRIP / REDUCE_LANES;
+    bool centred = kind >= REDUCE_SUMSQ && kind <= REDUCE_TIES;
+    if (centred)
+        for (int64_t i = 0; i < (dense ? REDUCE_LANES : 1); i++)
+            for (int64_t j = 0; j < width; j++) centre[i * width + j] = c[j * c_step];
+    if (dense)
+        R(reduce_columns)(kind, lanes, stack, x, stride, n, width, true, centre, 0);
+    else
+        R(reduce_columns)(kind, lanes, stack, x, stride, n, width, false, centre, 0);
+    for (int64_t j = 0; j < width; j++) y[j * y_step] = R(reduce_finish)(kind, lanes[j]);
+}
+
+MG_INLINE void R(reduce_along)(int kind, const reduce_plan *p, real *y, const real *x, int64_t run,
+                               int64_t n, const real *c) {
+    if (p->columns)
+        R(reduce_along_columns)(kind, y, p->run_y, x, p->stride, run, n, c, p->run_c);
+    else
+        R(reduce_along_rows)(kind, y, p->run_y, x, p->run_x, run, n, c, p->run_c);
+}
+
+/* `run` results from n <= REDUCE_CHUNK elements each, by the strides of the plan. */
+static void R(reduce_piece)(int kind, const reduce_plan *p, void *out, const void *in, int64_t run,
+                            int64_t n, const void *centre) {
+    real *y = out;
+    const real *x = in, *c = centre ? centre : in; /* without centres c is never read */
+    switch (kind) {
+    case REDUCE_SUM: R(reduce_along)(REDUCE_SUM, p, y, x, run, n, c); break;
+    case REDUCE_SUMSQ: R(reduce_along)(REDUCE_SUMSQ, p, y, x, run, n, c); break;
+    case REDUCE_SUMEXP: R(reduce_along)(REDUCE_SUMEXP, p, y, x, run, n, c); break;
+    case REDUCE_TIES: R(reduce_along)(REDUCE_TIES, p, y, x, run, n, c); break;
+    case REDUCE_MAX: R(reduce_along)(REDUCE_MAX, p, y, x, run, n, c); break;
+    case REDUCE_MIN: R(reduce_along)(REDUCE_MIN, p, y, x, run, n, c); break;
+    case REDUCE_PROD: R(reduce_along)(REDUCE_PROD, p, y, x, run, n, c); break;
+    }
+}
+
+/* y[j] = the pairwise join of parts[i][j] over `chunks` rows of `width`; parts is overwritten. */
+static void R(reduce_parts)(int kind, void *out, void *in, int64_t chunks, int64_t width) {
+    real *y = out, *parts = in;
+    for (int64_t step = 1; step < chunks; step *= 2)
+        for (int64_t i = 0; i + step < chunks; i += 2 * step) {
+            real *restrict a = parts + i * width, *restrict b = parts + (i + step) * width;
+            switch (kind) {
+            case REDUCE_MAX: R(reduce_into)(REDUCE_MAX, a, b, width); break;
+            case REDUCE_MIN: R(reduce_into)(REDUCE_MIN, a, b, width); break;
+            case REDUCE_PROD: R(reduce_into)(REDUCE_PROD, a, b, width); break;
+            default: R(reduce_into)(REDUCE_SUM, a, b, width); break;
+            }
+        }
+    for (int64_t j = 0; j < width; j++) y[j] = parts[j];
+}
+
+static void R(reduce_fill)(void *out, int64_t n, double value) {
+    real *y = out;
+    for (int64_t i = 0; i < n; i++) y[i] = REAL_C(value);
+}
+
+/* y /= divisor */
+static void R(reduce_divide)(void *out, int64_t n, double divisor) {
+    real *y = out, d = REAL_C(divisor);
+    for (int64_t i = 0; i < n; i++) y[i] /= d;
+}
+
+/* y = c + log(y) where c is finite, else c: c is the maximum, which decides NaN, inf and -inf. */
+static void R(reduce_add_log)(void *out, const void *centre, int64_t n) {
+    real *restrict y = out;
+    const real *restrict c = centre;
+    for (int64_t i = 0; i < n; i++) {
+        real sum = c[i] + R(v_log)(y[i]);
+        y[i] = c[i] - c[i] == 0 ? sum : c[i];
+    }
+}
+
+/* out = g / (how many share it); out and the count are the same array. */
+static void R(reduce_share)(void *out, const void *const *in, int64_t n) {
+    real *y = out;
+    const real *g = in[0], *count = in[1];
+    for (int64_t i = 0; i < n; i++) y[i] = g[i] / count[i];
+}
+
+/* dx = x tied with y ? share : 0 */
+static void R(reduce_spread)(void *out, const void *const *in, int64_t n) {
+    real *restrict dx = out;
+    const real *restrict x = in[0], *restrict y = in[1], *restrict share = in[2];
+    for (int64_t i = 0; i < n; i++) dx[i] = R(reduce_tied)(x[i], y[i]) ? share[i] : 0;
+}

@@ -1,0 +1,106 @@
+/* softmax.inc.c: softmax and log_softmax over lines, and their gradients.
+ *
+ * A strip is `width` neighbouring lines of n elements; element i of line j lies at [i * stride + j],
+ * in inputs and output alike. A row is a strip of width 1 and stride 1. Rows are cut short enough to
+ * stay in cache between passes, wider strips need not be: memory a power of two apart would evict
+ * itself anyway, so their passes stream, and exponentials are computed again rather than read back.
+ * Sums are joined in the order given in reduce.h. `work` has SOFTMAX_WORK * width elements. */
+#include "real.h"
+
+/* out[j] = the join of line j of x; c: one for each line, or for REDUCE_DOT as many as x. */
+MG_INLINE void R(softmax_join)(int kind, real *out, real *work, const real *x, int64_t stride,
+                               int64_t n, int64_t width, const real *c) {
+    if (stride == 1) {
+        out[0] = R(reduce_row)(kind, x, n, c[0]);
+        return;
+    }
+    R(reduce_columns)(kind, work, work + REDUCE_LANES * width, x, stride, n, width, false, c,
+                      kind == REDUCE_DOT ? stride : 0);
+    for (int64_t j = 0; j < width; j++) out[j] = work[j];
+}
+
+/* y = exp(x - m) / s, m = max(x), s = sum of exp(x - m) */
+MG_INLINE void R(softmax_forward)(real *restrict y, const real *restrict x, real *restrict work,
+                                  int64_t stride, int64_t n, int64_t width) {
+    real *m = work, *s = work + width;
+    work += 2 * width;
+    R(softmax_join)(REDUCE_MAX, m, work, x, stride, n, width, m);
+    if (stride == 1) {
+        for (int64_t i = 0; i < n; i++) y[i] = R(v_exp)(x[i] - m[0]);
+        real scale = 1 / R(reduce_row)(REDUCE_SUM, y, n, 0);
+        for (int64_t i = 0; i < n; i++) y[i] *= scale;
+        return;
+    }
+    R(softmax_join)(REDUCE_SUMEXP, s, work, x, stride, n, width, m);
+    for (int64_t j = 0; j < width; j++) s[j] = 1 / s[j];
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < width; j++)
+            y[i * stride + j] = R(v_exp)(x[i * stride + j] - m[j]) * s[j];
+}
+
+/* dx = y * (g - sum of g * y) */
+MG_INLINE void R(softmax_backward)(real *restrict dx, const real *restrict g, const real *restrict y,
+                                   real *restrict work, int64_t stride, int64_t n, int64_t width) {
+    real *s = work;
+    work += width;
+    if (stride == 1) {
+        for (int64_t i = 0; i < n; i++) dx[i] = g[i] * y[i];
+        s[0] = R(reduce_row)(REDUCE_SUM, dx, n, 0);
+    } else {
+        R(softmax_join)(REDUCE_DOT, s, work, g, stride, n, width, y);
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < width; j++)
+            dx[i * stride + j] = y[i * stride + j] * (g[i * stride + j] - s[j]);
+}
+
+/* y = (x - m) - log s, m = max(x), s = sum of exp(x - m) */
+MG_INLINE void R(log_softmax_forward)(real *restrict y, const real *restrict x, real *restrict work,
+                                      int64_t stride, int64_t n, int64_t width) {
+    real *m = work, *s = work + width;
+    work += 2 * width;
+    R(softmax_join)(REDUCE_MAX, m, work, x, stride, n, width, m);
+    R(softmax_join)(REDUCE_SUMEXP, s, work, x, stride, n, width, m);
+    for (int64_t j = 0; j < width; j++) s[j] = R(v_log)(s[j]);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < width; j++) y[i * stride + j] = (x[i * stride + j] - m[j]) - s[j];
+}
+
+/* dx = g - exp(y) * sum of g; where exp(y) is 0 the second term is 0, whatever the sum */
+MG_INLINE void R(log_softmax_backward)(real *restrict dx, const real *restrict g,
+                                       const real *restrict y, real *restrict work, int64_t stride,
+                                       int64_t n, int64_t width) {
+    real *s = work;
+    work += width;
+    R(softmax_join)(REDUCE_SUM, s, work, g, stride, n, width, s);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < width; j++) {
+            real p = R(v_exp)(y[i * stride + j]);
+            dx[i * stride + j] = g[i * stride + j] - (p == 0 ? 0 : p * s[j]);
+        }
+}
+
+MG_INLINE void R(softmax_strip)(int op, real *out, const real *a, const real *b, real *work,
+                                int64_t stride, int64_t n, int64_t width) {
+    switch (op) {
+    case SOFTMAX_FORWARD: R(softmax_forward)(out, a, work, stride, n, width); break;
+    case SOFTMAX_BACKWARD: R(softmax_backward)(out, a, b, work, stride, n, width); break;
+    case LOG_SOFTMAX_FORWARD: R(log_softmax_forward)(out, a, work, stride, n, width); break;
+    case LOG_SOFTMAX_BACKWARD: R(log_softmax_backward)(out, a, b, work, stride, n, width); break;
+    }
+}
+
+/* A strip of width <= SOFTMAX_STRIP, stride > 1. */
+static void R(softmax_columns)(int op, void *out, const void *a, const void *b, int64_t stride,
+                               int64_t n, int64_t width) {
+    real work[SOFTMAX_WORK * SOFTMAX_STRIP];
+    if (stride > 1) R(softmax_strip)(op, out, a, b, work, stride, n, width);
+}
+
+/* `rows` lines of n elements, one after the other. */
+static void R(softmax_rows)(int op, void *out, const void *a, const void *b, int64_t rows, int64_t n) {
+    real work[SOFTMAX_WORK], *y = out;
+    const real *p = a, *q = b;
+    for (int64_t r = 0; r < rows; r++, y += n, p += n, q += n)
+        R(softmax_strip)(op, y, p, q, work, 1, n, 1);
+}

@@ -1,0 +1,219 @@
+/* vmath_f64.h: the double-precision twins of vmath_f32.h; read that file first. No 64-bit integer
+ * comparison, arithmetic shift or conversion is used: SSE2 and AVX2 have none. */
+#ifndef MG_VMATH_F64_H
+#define MG_VMATH_F64_H
+
+#include "vec.h"
+
+#define V_INF_F64 __builtin_inf()
+#define V_NAN_F64 __builtin_nan("")
+
+/* ln 2 = HI + LO; HI has 42 bits, so that n * HI is exact with and without fma. */
+#define V_LN2_HI_F64 0x1.62e42fefa38p-1
+#define V_LN2_LO_F64 0x1.ef35793c7673p-45
+#define V_LOG2E_F64 0x1.71547652b82fep+0
+
+#define V_SIGN_F64 0x8000000000000000u
+#define V_FRACTION_F64 0x000fffffffffffffu
+
+MG_INLINE uint64_t v_bits_f64(double x) {
+    uint64_t u;
+    __builtin_memcpy(&u, &x, sizeof u);
+    return u;
+}
+MG_INLINE double v_from_bits_f64(uint64_t u) {
+    double x;
+    __builtin_memcpy(&x, &u, sizeof x);
+    return x;
+}
+MG_INLINE double v_abs_f64(double x) { return v_from_bits_f64(v_bits_f64(x) & ~V_SIGN_F64); }
+MG_INLINE double v_copysign_f64(double x, double sign) {
+    return v_from_bits_f64((v_bits_f64(x) & ~V_SIGN_F64) | (v_bits_f64(sign) & V_SIGN_F64));
+}
+
+MG_INLINE uint64_t v_min_bits_f64(uint64_t a, uint64_t b) {
+#if defined(__SSE2__) && !defined(__AVX2__)
+    return v_from_bits_f64(a) < v_from_bits_f64(b) ? a : b; /* no 64-bit integer comparison here */
+#else
+    return (uint64_t)((int64_t)a < (int64_t)b ? (int64_t)a : (int64_t)b);
+#endif
+}
+
+typedef struct {
+    double r_high, r_low, r;
+    uint64_t n; /* n + 2046 in the low twelve bits */
+} v_exp_parts_f64;
+
+MG_INLINE v_exp_parts_f64 v_exp_split_f64(double x, double x_low, double n_max) {
+    const double magic = 0x1.8p52 + 2046;
+    double t = fma_f64(x, V_LOG2E_F64, magic);
+    uint64_t bits = v_min_bits_f64(v_bits_f64(t), v_bits_f64(magic + n_max));
+    double n = v_from_bits_f64(bits) - magic;
+    double r_high = fma_f64(n, -V_LN2_HI_F64, x), r_low = fma_f64(n, -V_LN2_LO_F64, x_low);
+    double r = r_high + r_low;
+    return (v_exp_parts_f64){r_high, r_low, r, bits};
+}
+MG_INLINE double v_pow2_f64(uint64_t n) { return v_from_bits_f64((n - 1023) << 52); }
+MG_INLINE double v_pow2_half_f64(uint64_t n) { return v_from_bits_f64((n >> 1) << 52); }
+MG_INLINE double v_pow2_rest_f64(uint64_t n) { return v_from_bits_f64((n - (n >> 1)) << 52); }
+
+/* r_low + r^2 q(r), good for e^r and for e^r - 1 */
+MG_INLINE double v_exp_tail_f64(v_exp_parts_f64 p) {
+    double r = p.r, z = r * r, zz = z * z;
+    double q0 = fma_f64(r, 0x1.5555555555559p-3, 0.5);
+    double q2 = fma_f64(r, 0x1.111111110f6fdp-7, 0x1.5555555555558p-5);
+    double q4 = fma_f64(r, 0x1.a01a01afa95d8p-13, 0x1.6c16c16c17152p-10);
+    double q6 = fma_f64(r, 0x1.71ddf9087c1dbp-19, 0x1.a01a019b87d28p-16);
+    double q8 = fma_f64(r, 0x1.af5d6dd4e6ecap-26, 0x1.27e4fdd3c41ffp-22);
+    q8 = fma_f64(z, 0x1.1f329f586bb8bp-29, q8);
+    q4 = fma_f64(z, q6, q4);
+    q0 = fma_f64(z, q2, q0);
+    return fma_f64(z, fma_f64(zz, fma_f64(zz, q8, q4), q0), p.r_low);
+}
+
+MG_INLINE double v_exp_f64(double x) {
+    v_exp_parts_f64 p = v_exp_split_f64(x, 0.0, 1024.0);
+    double w = p.r_high + v_exp_tail_f64(p);
+    double half = v_pow2_half_f64(p.n);
+    double y = fma_f64(w, half, half) * v_pow2_rest_f64(p.n);
+    return x < -746.0 ? 0.0 : y;
+}
+
+MG_INLINE double v_expm1_f64(double x) {
+    v_exp_parts_f64 p = v_exp_split_f64(x, 0.0, 1024.0);
+    double v = fma_f64((p.r_high - p.r) + p.r_low, p.r, v_exp_tail_f64(p)); /* r was rounded */
+    double w = p.r_high + v, w_low = v - (w - p.r_high);
+    double s = v_pow2_f64(p.n - 1), d = s - 0.5, d_low = (s - d) - 0.5;
+    double y = fma_f64(s, w, d);
+    y = 2.0 * (y + (fma_f64(s, w_low, fma_f64(s, w, d - y)) + d_low));
+    y = x < -38.0 ? -1.0 : y;
+    y = x > 709.8 ? V_INF_F64 : y;
+    return v_abs_f64(x) < 0x1p-54 ? x : y;
+}
+
+/* m / (2 + m) with m = e^(2|x|) - 1 = 2^n (w + 1 - 2^-n): both over 2^n, and both kept as unevaluated
+ * sums, which needs no polynomial for small x beside. */
+MG_INLINE double v_tanh_f64(double x) {
+    double a = v_from_bits_f64(v_min_bits_f64(v_bits_f64(v_abs_f64(x)), v_bits_f64(20.0)));
+    v_exp_parts_f64 p = v_exp_split_f64(a + a, 0.0, 64.0);
+    double v = v_exp_tail_f64(p);
+    double w = p.r_high + v, w_low = v - (w - p.r_high);
+    double s = v_pow2_f64(2 * v_bits_f64(0x1.8p52 + 2046) - p.n);
+    double g = 1.0 - s, h = 1.0 + s, h_low = s - (h - 1.0), g_low = (1.0 - g) - s;
+    double m = g + w, m_low = (g - m) + w + (w_low + g_low);
+    double b = h + w, b_low = (h - b) + w + (w_low + h_low);
+    double inverse = 1.0 / b;
+    double y = m * inverse;
+    double residual = fma_f64(-y, b_low, fma_f64(-y, b, m)) + m_low;
+    y = fma_f64(residual, inverse, y);
+    return x == x ? v_copysign_f64(y, x) : x;
+}
+
+MG_INLINE double v_sigmoid_f64(double x) {
+    double a = v_from_bits_f64(v_min_bits_f64(v_bits_f64(v_abs_f64(x)), v_bits_f64(750.0)));
+    v_exp_parts_f64 p = v_exp_split_f64(a, 0.0, 1090.0);
+    uint64_t n = 2 * v_bits_f64(0x1.8p52 + 2046) - p.n;
+    double half = v_pow2_half_f64(n), rest = v_pow2_rest_f64(n), s = half * rest;
+    double w = p.r_high + v_exp_tail_f64(p);
+    double b = 1.0 + s, b_low = s - (b - 1.0);
+    double d = b + w, d_low = (b - d) + w + b_low;
+    double y = 1.0 / d;
+    y = fma_f64(y, fma_f64(-y, d_low, fma_f64(-y, d, 1.0)), y);
+    y = y * half * rest;
+    y = x < 0.0 ? y : 1.0 - y;
+    return x == x ? y : x;
+}
+
+/* log(1 + f) - f by s = f / (2 + f): log(1 + f) = 2 atanh(s) = f - f^2/2 + s (f^2/2 + R(s^2)) */
+MG_INLINE double v_log_tail_f64(double f) {
+    double s = f / (2.0 + f), z = s * s, h = 0.5 * f * f;
+    double zz = z * z;
+    double p0 = fma_f64(z, 0x1.999999997f9fbp-2, 0x1.5555555555593p-1);
+    double p2 = fma_f64(z, 0x1.c71c51d815bbcp-3, 0x1.2492494229feap-2);
+    double p4 = fma_f64(z, 0x1.39a097537b678p-3, 0x1.7466499f6d17ap-3);
+    p4 = fma_f64(zz, 0x1.2f116b7904b87p-3, p4);
+    double p = fma_f64(zz, fma_f64(zz, p4, p2), p0);
+    return fma_f64(s, fma_f64(z, p, h), -h);
+}
+MG_INLINE double v_log_sum_f64(double k, double f, double tail) {
+    double kh = k * V_LN2_HI_F64, s = kh + f, s_low = (kh - s) + f;
+    return s + (fma_f64(k, V_LN2_LO_F64, s_low) + tail);
+}
+MG_INLINE double v_log_edges_f64(double x, double y) {
+    y = x < V_INF_F64 ? y : x;
+    return x > 0.0 ? y : (x == 0.0 ? -V_INF_F64 : V_NAN_F64);
+}
+
+#define V_SQRT_HALF_BITS_F64 0x3fe6a09e667f3bcdu
+#define V_LOG_SHIFT_F64 (0x3ff0000000000000u - V_SQRT_HALF_BITS_F64)
+
+MG_INLINE double v_log_f64(double x) {
+    bool tiny = x < 0x1p-1022;
+    double scaled = tiny ? x * 0x1p52 : x;
+    uint64_t u = v_bits_f64(scaled) + V_LOG_SHIFT_F64;
+    double k = v_from_bits_f64((u >> 52) | 0x4330000000000000u)
+               - (tiny ? 0x1p52 + 1075 : 0x1p52 + 1023);
+    double f = v_from_bits_f64((u & V_FRACTION_F64) + V_SQRT_HALF_BITS_F64) - 1.0;
+    return v_log_edges_f64(x, v_log_sum_f64(k, f, v_log_tail_f64(f)));
+}
+
+MG_INLINE double v_log1p_f64(double x) {
+    uint64_t u = v_bits_f64(1.0 + x) + V_LOG_SHIFT_F64, e = u >> 52;
+    double k = v_from_bits_f64(e | 0x4330000000000000u) - (0x1p52 + 1023);
+    double scale = v_from_bits_f64((2048u - e) << 52) * 0.25;
+    double g = scale - 1.0;
+    double f = fma_f64(x, scale, g), f_low = fma_f64(x, scale, g - f);
+    double y = v_log_sum_f64(k, f, v_log_tail_f64(f) + f_low);
+    y = x == 0.0 ? x : y;
+    return v_log_edges_f64(1.0 + x, y);
+}
+
+#define V_TRIG_MAX_F64 1.0e6
+
+typedef struct {
+    double r, r_low;
+    uint64_t quadrant;
+} v_trig_parts_f64;
+
+MG_INLINE v_trig_parts_f64 v_trig_reduce_f64(double a) {
+    const double magic = 0x1.8p52;
+    double t = fma_f64(a, 0x1.45f306dc9c883p-1, magic);
+    double n = t - magic;
+#if MG_HAS_FMA
+    double r = fma_f64(n, -0x1.921fb54442d18p+0, a);
+#else
+    double r = (a - n * 0x1.921fb544p+0) - n * 0x1.0b46p-34;
+#endif
+    double s = fma_f64(n, -0x1.1a626331p-54, r);
+    double low = fma_f64(n, -0x1.1a626331p-54, r - s);
+    low = fma_f64(n, -0x1.1701b839a252p-88, low);
+    return (v_trig_parts_f64){s, low, v_bits_f64(t)};
+}
+MG_INLINE double v_trig_eval_f64(v_trig_parts_f64 p, uint64_t quadrant, uint64_t sign) {
+    double r = p.r, z = r * r;
+    double zz = z * z;
+    double s0 = fma_f64(z, 0x1.111111110f73p-7, -0x1.5555555555548p-3);
+    double s2 = fma_f64(z, 0x1.71de35552963fp-19, -0x1.a01a019be9204p-13);
+    double s4 = fma_f64(z, 0x1.5d8b54c7675e2p-33, -0x1.ae5e4b81ce0e9p-26);
+    double s = fma_f64(zz, fma_f64(zz, s4, s2), s0);
+    s = r + fma_f64(r, z * s, p.r_low);
+    double c0 = fma_f64(z, -0x1.6c16c16c15219p-10, 0x1.555555555554cp-5);
+    double c2 = fma_f64(z, -0x1.27e4f811bb1c7p-22, 0x1.a01a019cbe5f9p-16);
+    double c4 = fma_f64(z, -0x1.8fb0b3cfa74f9p-37, 0x1.1ee9f08229f68p-29);
+    double c = fma_f64(zz, fma_f64(zz, c4, c2), c0);
+    double h = fma_f64(z, -0.5, 1.0);
+    c = h + fma_f64(zz, c, fma_f64(-r, p.r_low, fma_f64(z, -0.5, 1.0 - h)));
+    double y = v_from_bits_f64((quadrant & 1u) << 52) > 0.0 ? c : s; /* 2^-1022 or 0 */
+    return v_from_bits_f64(v_bits_f64(y) ^ ((quadrant << 62) & V_SIGN_F64) ^ sign);
+}
+
+MG_INLINE double v_sin_f64(double x) {
+    v_trig_parts_f64 p = v_trig_reduce_f64(v_abs_f64(x));
+    return v_trig_eval_f64(p, p.quadrant, v_bits_f64(x) & V_SIGN_F64);
+}
+MG_INLINE double v_cos_f64(double x) {
+    v_trig_parts_f64 p = v_trig_reduce_f64(v_abs_f64(x));
+    return v_trig_eval_f64(p, p.quadrant + 1u, 0);
+}
+
+#endif

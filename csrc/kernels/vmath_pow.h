@@ -1,0 +1,116 @@
+/* vmath_pow.h: x^y = e^(y log |x|) with the sign and the special cases of C99 Annex F.
+ *
+ * The exponent may reach 745 and its error becomes the result's relative error, so the logarithm needs
+ * ten bits more than the result has: the float function works in double, the double function carries
+ * the logarithm as an unevaluated sum of two (T. J. Dekker, "A floating-point technique for extending
+ * the available precision", Numer. Math. 18, 1971).
+ */
+#ifndef MG_VMATH_POW_H
+#define MG_VMATH_POW_H
+
+#include "vmath_f32.h"
+#include "vmath_f64.h"
+
+/* a * b - p, exactly, for p = a * b rounded. */
+MG_INLINE double v_mul_low_f64(double a, double b, double p) {
+#if MG_HAS_FMA
+    return fma_f64(a, b, -p);
+#else
+    double ca = a * 0x1.000002p+27, cb = b * 0x1.000002p+27;
+    double ah = ca - (ca - a), bh = cb - (cb - b), al = a - ah, bl = b - bh;
+    return ((ah * bh - p) + ah * bl + al * bh) + al * bl;
+#endif
+}
+
+/* e^(y log a) for a > 0 normal, in 50 bits or so; out of range it saturates beyond float's range. */
+MG_INLINE double v_pow_core_f32(double a, double y) {
+    uint64_t u = v_bits_f64(a) + V_LOG_SHIFT_F64;
+    double k = v_from_bits_f64((u >> 52) | 0x4330000000000000u) - (0x1p52 + 1023);
+    double f = v_from_bits_f64((u & V_FRACTION_F64) + V_SQRT_HALF_BITS_F64) - 1.0;
+    double g = f / (2.0 + f), z = g * g, h = 0.5 * f * f;
+    double q0 = fma_f64(z, 0x1.999996a66edfep-2, 0x1.555555561f392p-1);
+    double q2 = fma_f64(z, 0x1.c62a9f285beb2p-3, 0x1.2494133aa4ba9p-2);
+    double q = fma_f64(z * z, fma_f64(z * z, 0x1.911c9c76297cp-3, q2), q0);
+    double tail = fma_f64(g, fma_f64(z, q, h), -h);
+    double t = y * fma_f64(k, 0x1.62e42fefa39efp-1, f + tail);
+    t = v_copysign_f64(v_from_bits_f64(v_min_bits_f64(v_bits_f64(v_abs_f64(t)),
+                                                      v_bits_f64(200.0))), t);
+    v_exp_parts_f64 p = v_exp_split_f64(t, 0.0, 1000.0);
+    double s = v_pow2_f64(p.n);
+    double r = p.r, rr = r * r;
+    double e0 = fma_f64(r, 0x1.5555544623eadp-3, 0x1.0000003a4acbfp-1);
+    double e2 = fma_f64(r, 0x1.11126c481ed18p-7, 0x1.55548d6dae10ap-5);
+    double e4 = fma_f64(r, 0x1.9f0ec55404eap-13, 0x1.6d8d51d420569p-10);
+    double w = fma_f64(rr, fma_f64(rr, fma_f64(rr, e4, e2), e0), r);
+    return fma_f64(w, s, s);
+}
+
+/* The same in double: log a = high + low by s = (a - 1) / (a + 1), every product with its error. */
+MG_INLINE double v_pow_core_f64(double a, double y) {
+    double scaled = a < 0x1p-1022 ? a * 0x1p52 : a;
+    uint64_t u = v_bits_f64(scaled) + V_LOG_SHIFT_F64;
+    double k = v_from_bits_f64((u >> 52) | 0x4330000000000000u)
+               - (a < 0x1p-1022 ? 0x1p52 + 1075 : 0x1p52 + 1023);
+    double f = v_from_bits_f64((u & V_FRACTION_F64) + V_SQRT_HALF_BITS_F64) - 1.0;
+    double d = 2.0 + f, d_low = f - (d - 2.0), inverse = 1.0 / d;
+    double s = f * inverse, sd = s * d;
+    double s_low = ((f - sd) - v_mul_low_f64(s, d, sd) - s * d_low) * inverse;
+    double z = s * s, z_low = v_mul_low_f64(s, s, z) + 2.0 * (s * s_low);
+    double zz = z * z;
+    double p0 = fma_f64(z, 0x1.2492492492f56p-2, 0x1.9999999999996p-2);
+    double p2 = fma_f64(z, 0x1.745d1829f0292p-3, 0x1.c71c71c595946p-3);
+    double p4 = fma_f64(z, 0x1.1120770f3968dp-3, 0x1.3b136499d45c1p-3);
+    double p6 = fma_f64(z, 0x1.ead1901924c1ap-4, 0x1.de3c18baed14bp-4);
+    double p = z * fma_f64(zz * zz, fma_f64(zz, p6, p4), fma_f64(zz, p2, p0));
+    const double c = 0x1.5555555555555p-1, c_low = 0x1.5555555555555p-55;
+    double q = c + p, q_low = ((c - q) + p) + c_low;
+    double v = z * q, v_low = v_mul_low_f64(z, q, v) + (z * q_low + z_low * q);
+    double w = s * v, w_low = v_mul_low_f64(s, v, w) + (s * v_low + s_low * v);
+    double kh = k * V_LN2_HI_F64, s2 = 2.0 * s;
+    double g = kh + s2, g_low = (kh - g) + s2;
+    double h = g + w, h_low = (g - h) + w;
+    double low = ((g_low + h_low) + 2.0 * s_low) + (w_low + k * V_LN2_LO_F64);
+    double high = h + low;
+    low = (h - high) + low;
+    double t = y * high, t_low = v_mul_low_f64(y, high, t) + y * low;
+    double e = v_from_bits_f64(v_min_bits_f64(v_bits_f64(v_abs_f64(t)), v_bits_f64(800.0)));
+    v_exp_parts_f64 x = v_exp_split_f64(v_copysign_f64(e, t), e < 800.0 ? t_low : 0.0, 1100.0);
+    double m = x.r_high + v_exp_tail_f64(x), half = v_pow2_half_f64(x.n);
+    return fma_f64(m, half, half) * v_pow2_rest_f64(x.n);
+}
+
+MG_INLINE bool v_is_integer_f32(float a) { /* a >= 0 */
+    return (a >= 0x1p23f) | ((a + 0x1p23f) - 0x1p23f == a);
+}
+MG_INLINE float v_pow_f32(float x, float y) {
+    float a = v_abs_f32(x), b = v_abs_f32(y);
+    float r = (float)v_pow_core_f32((double)a, (double)y);
+    /* 0 and infinity have logarithms that no formula gives; y = inf follows y = 2^24. */
+    float edge = (a == 0.0f) == (y < 0.0f) ? V_INF_F32 : 0.0f;
+    r = ((a == 0.0f) | (a == V_INF_F32)) ? edge : r;
+    bool whole = v_is_integer_f32(b), odd = whole & !v_is_integer_f32(0.5f * b);
+    r = odd ? v_copysign_f32(r, x) : r;
+    r = ((x < 0.0f) & (a < V_INF_F32) & !whole) ? V_NAN_F32 : r;
+    r = ((x != x) | (y != y)) ? x + y : r;
+    bool one = (x == 1.0f) | (y == 0.0f) | ((a == 1.0f) & (b == V_INF_F32));
+    return one ? 1.0f : r;
+}
+
+MG_INLINE bool v_is_integer_f64(double a) { /* a >= 0 */
+    return (a >= 0x1p52) | ((a + 0x1p52) - 0x1p52 == a);
+}
+MG_INLINE double v_pow_f64(double x, double y) {
+    double a = v_abs_f64(x), b = v_abs_f64(y);
+    double r = v_pow_core_f64(a, y);
+    /* 0 and infinity have logarithms that no formula gives; y = inf follows y = 2^24. */
+    double edge = (a == 0.0) == (y < 0.0) ? V_INF_F64 : 0.0;
+    r = ((a == 0.0) | (a == V_INF_F64)) ? edge : r;
+    bool whole = v_is_integer_f64(b), odd = whole & !v_is_integer_f64(0.5 * b);
+    r = odd ? v_copysign_f64(r, x) : r;
+    r = ((x < 0.0) & (a < V_INF_F64) & !whole) ? V_NAN_F64 : r;
+    r = ((x != x) | (y != y)) ? x + y : r;
+    bool one = (x == 1.0) | (y == 0.0) | ((a == 1.0) & (b == V_INF_F64));
+    return one ? 1.0 : r;
+}
+
+#endif

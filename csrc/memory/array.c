@@ -1,0 +1,344 @@
+/* array.c: making arrays, and the views that share a buffer. */
+#include "array.h"
+
+#include <string.h>
+
+/* ---- layout ---- */
+
+void mg_row_major(int ndim, const int64_t *shape, int64_t *strides) {
+    int64_t step = 1;
+    for (int d = ndim - 1; d >= 0; d--) {
+        strides[d] = step;
+        step *= mg_max(shape[d], 1);
+    }
+}
+
+bool mg_is_contiguous(const mg_array *a) {
+    if (a->size == 0) return true;
+    int64_t expected = 1;
+    for (int d = a->ndim - 1; d >= 0; d--) {
+        if (a->shape[d] != 1 && a->strides[d] != expected) return false;
+        expected *= a->shape[d];
+    }
+    return true;
+}
+
+int mg_contiguous_now(const mg_array *a) { return mg_is_contiguous(a); }
+
+mg_array *mg_contiguous(mg_array *a) { return mg_is_contiguous(a) ? mg_retain(a) : mg_copy(a); }
+
+/* The number of elements; 0 or an error code. Every product that could be formed must fit in bytes,
+ * so that strides of empty arrays cannot overflow either. */
+static int array_count(int ndim, const int64_t *shape, int itemsize, int64_t *count) {
+    if (ndim < 0 || ndim > MG_MAX_NDIM) return mg_fail_code(MG_ENDIM, ndim, MG_MAX_NDIM);
+    int64_t extent = itemsize;
+    bool empty = false;
+    for (int d = 0; d < ndim; d++) {
+        if (shape[d] < 0) return mg_fail_code(MG_ESHAPE, shape[d], d);
+        if (shape[d] == 0) empty = true;
+        else if (__builtin_mul_overflow(extent, shape[d], &extent)) return mg_fail_code(MG_ESIZE, 0, 0);
+    }
+    *count = empty ? 0 : extent / itemsize;
+    return MG_OK;
+}
+
+int mg_axes_mask(int ndim, int naxes, const int32_t *axes, uint32_t *mask) {
+    *mask = 0;
+    if (naxes < 0) {
+        *mask = (uint32_t)((1u << ndim) - 1);
+        return MG_OK;
+    }
+    for (int i = 0; i < naxes; i++) {
+        int axis = axes[i] < 0 ? axes[i] + ndim : axes[i];
+        if (axis < 0 || axis >= ndim) return mg_fail_code(MG_EAXIS, axes[i], ndim);
+        if (*mask >> axis & 1) return mg_fail_code(MG_EAXIS, axes[i], -1);
+        *mask |= 1u << axis;
+    }
+    return MG_OK;
+}
+
+/* ---- making and releasing ---- */
+
+/* An array header over `buffer`, whose reference it takes over; on failure the buffer is released. */
+static mg_array *array_over(mg_buffer *buffer, char *data, int dtype, int ndim, const int64_t *shape,
+                            int64_t size) {
+    size_t capacity;
+    mg_array *a = mg_block_take(sizeof(mg_array), &capacity);
+    if (!a) {
+        mg_buffer_release(buffer);
+        return mg_fail(MG_ENOMEM, sizeof(mg_array), 0);
+    }
+    a->data = data;
+    a->buffer = buffer;
+    a->size = size;
+    a->dtype = dtype;
+    a->ndim = ndim;
+    a->refs = 1;
+    a->weak = 0;
+    a->adapted = 0;
+    for (int d = 0; d < ndim; d++) a->shape[d] = shape[d];
+    return a;
+}
+
+mg_array *mg_new(int dtype, int ndim, const int64_t *shape) {
+    int64_t count;
+    if (dtype < MG_BOOL || dtype > MG_FLOAT64) return mg_fail(MG_EDTYPE, dtype, 0);
+    if (array_count(ndim, shape, (int)mg_itemsize(dtype), &count)) return NULL;
+    mg_buffer *buffer = mg_buffer_new((size_t)(count * mg_itemsize(dtype)));
+    if (!buffer) return mg_fail(MG_ENOMEM, count * mg_itemsize(dtype), 0);
+    mg_array *a = array_over(buffer, buffer->data, dtype, ndim, shape, count);
+    if (a) mg_row_major(ndim, a->shape, a->strides);
+    return a;
+}
+
+mg_array *mg_alias(const mg_array *base, char *data, int ndim, const int64_t *shape,
+                   const int64_t *strides) {
+    int64_t size = 1;
+    for (int d = 0; d < ndim; d++) size *= shape[d];
+    mg_buffer_retain(base->buffer);
+    mg_array *a = array_over(base->buffer, data, base->dtype, ndim, shape, size);
+    if (!a) return NULL;
+    a->weak = base->weak;
+    for (int d = 0; d < ndim; d++) a->strides[d] = strides[d];
+    return a;
+}
+
+void mg_release(mg_array *a) {
+    if (!a || __atomic_sub_fetch(&a->refs, 1, __ATOMIC_ACQ_REL) > 0) return;
+    mg_buffer_release(a->buffer);
+    mg_block_give(a, sizeof(mg_array));
+}
+
+mg_array *mg_empty(int dtype, int ndim, const int64_t *shape) { return mg_new(dtype, ndim, shape); }
+
+static void array_fill(mg_array *a, double value, int64_t integer) {
+    switch (a->dtype) {
+    case MG_BOOL: memset(a->data, integer != 0 || (integer == 0 && value != 0), (size_t)a->size); break;
+    case MG_INT64:
+        for (int64_t i = 0; i < a->size; i++) ((int64_t *)a->data)[i] = integer;
+        break;
+    case MG_FLOAT32:
+        for (int64_t i = 0; i < a->size; i++) ((float *)a->data)[i] = (float)value;
+        break;
+    default:
+        for (int64_t i = 0; i < a->size; i++) ((double *)a->data)[i] = value;
+    }
+}
+
+mg_array *mg_full(int dtype, int ndim, const int64_t *shape, double value, int64_t integer) {
+    mg_array *a = mg_new(dtype, ndim, shape);
+    if (a) array_fill(a, value, integer);
+    return a;
+}
+
+static mg_array *array_weak(int dtype, double value, int64_t integer) {
+    mg_array *a = mg_full(dtype, 0, NULL, value, integer);
+    if (a) a->weak = 1;
+    return a;
+}
+
+mg_array *mg_weak_float(double value) { return array_weak(MG_FLOAT64, value, 0); }
+mg_array *mg_weak_int(int64_t value) { return array_weak(MG_INT64, 0, value); }
+mg_array *mg_weak_bool(int value) { return array_weak(MG_BOOL, 0, value); }
+
+mg_array *mg_arange(int dtype, double start, double step, int64_t start_int, int64_t step_int,
+                    int64_t count) {
+    mg_array *a = mg_new(dtype, 1, &count);
+    if (!a) return NULL;
+    for (int64_t i = 0; i < count; i++) {
+        switch (dtype) {
+        case MG_BOOL: a->data[i] = start + (double)i * step != 0; break;
+        case MG_INT64:
+            ((int64_t *)a->data)[i] = (int64_t)((uint64_t)start_int + (uint64_t)i * (uint64_t)step_int);
+            break;
+        case MG_FLOAT32: ((float *)a->data)[i] = (float)(start + (double)i * step); break;
+        default: ((double *)a->data)[i] = start + (double)i * step;
+        }
+    }
+    return a;
+}
+
+mg_array *mg_borrow(void *data, int dtype, int ndim, const int64_t *shape, const int64_t *strides,
+                    int writable, int64_t owner, void (*on_release)(int64_t)) {
+    int64_t count;
+    if (dtype < MG_BOOL || dtype > MG_FLOAT64) return mg_fail(MG_EDTYPE, dtype, 0);
+    if (array_count(ndim, shape, (int)mg_itemsize(dtype), &count)) return NULL;
+    mg_buffer *buffer = mg_buffer_borrow(data, (size_t)(count * mg_itemsize(dtype)), writable != 0,
+                                         owner, on_release);
+    if (!buffer) return mg_fail(MG_ENOMEM, sizeof(mg_buffer), 0);
+    mg_array *a = array_over(buffer, data, dtype, ndim, shape, count);
+    if (a)
+        for (int d = 0; d < ndim; d++) a->strides[d] = strides[d];
+    return a;
+}
+
+double mg_item_float(const mg_array *a) {
+    if (a->size == 0) return 0;
+    switch (a->dtype) {
+    case MG_BOOL: return a->data[0] != 0;
+    case MG_INT64: return (double)*(const int64_t *)a->data;
+    case MG_FLOAT32: return *(const float *)a->data;
+    default: return *(const double *)a->data;
+    }
+}
+
+int64_t mg_item_int(const mg_array *a) {
+    if (a->size == 0) return 0;
+    switch (a->dtype) {
+    case MG_BOOL: return a->data[0] != 0;
+    case MG_INT64: return *(const int64_t *)a->data;
+    default: return (int64_t)mg_item_float(a);
+    }
+}
+
+/* ---- views ---- */
+
+mg_array *mg_view_alias(mg_array *a) { return mg_alias(a, a->data, a->ndim, a->shape, a->strides); }
+
+/* Copies `shape` with its one -1 resolved against a's size; 0 or an error code. */
+static int view_resolve(const mg_array *a, int ndim, const int64_t *shape, int64_t *resolved) {
+    if (ndim < 0 || ndim > MG_MAX_NDIM) return mg_fail_code(MG_ENDIM, ndim, MG_MAX_NDIM);
+    int64_t known = 1;
+    int unknown = -1;
+    for (int d = 0; d < ndim; d++) {
+        resolved[d] = shape[d];
+        if (shape[d] == -1 && unknown < 0) unknown = d;
+        else if (shape[d] < 0 || __builtin_mul_overflow(known, shape[d], &known))
+            return mg_fail_code(MG_ESHAPE, a->size, -1);
+    }
+    if (unknown >= 0) {
+        if (known == 0 || a->size % known != 0) return mg_fail_code(MG_ESHAPE, a->size, known);
+        resolved[unknown] = a->size / known;
+    } else if (known != a->size) return mg_fail_code(MG_ESHAPE, a->size, known);
+    return MG_OK;
+}
+
+/* Strides that show a's elements, in order, in another shape of the same size. False if there are
+ * none: a run of new axes must lie within a run of old axes that is contiguous in itself. */
+static bool view_strides(const mg_array *a, int ndim, const int64_t *shape, int64_t *strides) {
+    int64_t old_shape[MG_MAX_NDIM], old_strides[MG_MAX_NDIM];
+    int old_ndim = 0;
+    for (int d = 0; d < a->ndim; d++) {
+        if (a->shape[d] == 1) continue;
+        old_shape[old_ndim] = a->shape[d];
+        old_strides[old_ndim++] = a->strides[d];
+    }
+    int o = 0, n = 0;
+    while (o < old_ndim) {
+        int o_end = o + 1, n_end = n;
+        int64_t old_count = old_shape[o], new_count = 1;
+        while (n_end < ndim && (new_count != old_count || new_count == 1)) {
+            if (new_count > old_count) break;
+            new_count *= shape[n_end++];
+            while (new_count > old_count && o_end < old_ndim) {
+                if (old_strides[o_end - 1] != old_shape[o_end] * old_strides[o_end]) return false;
+                old_count *= old_shape[o_end++];
+            }
+        }
+        if (new_count != old_count) return false;
+        int64_t step = old_strides[o_end - 1];
+        for (int d = n_end - 1; d >= n; d--) {
+            strides[d] = step;
+            step *= shape[d];
+        }
+        o = o_end;
+        n = n_end;
+    }
+    for (; n < ndim; n++) strides[n] = 1; /* what is left has size 1 */
+    return true;
+}
+
+mg_array *mg_view_reshape(mg_array *a, int ndim, const int64_t *shape) {
+    int64_t resolved[MG_MAX_NDIM], strides[MG_MAX_NDIM];
+    if (view_resolve(a, ndim, shape, resolved)) return NULL;
+    if (mg_is_contiguous(a)) mg_row_major(ndim, resolved, strides);
+    else if (!view_strides(a, ndim, resolved, strides)) return mg_fail(MG_ESHAPE, -1, -1);
+    return mg_alias(a, a->data, ndim, resolved, strides);
+}
+
+mg_array *mg_reshape(mg_array *a, int ndim, const int64_t *shape) {
+    int64_t resolved[MG_MAX_NDIM], strides[MG_MAX_NDIM];
+    if (view_resolve(a, ndim, shape, resolved)) return NULL;
+    if (mg_is_contiguous(a)) mg_row_major(ndim, resolved, strides);
+    else if (!view_strides(a, ndim, resolved, strides)) {
+        mg_array *copy = mg_copy(a);
+        if (!copy) return NULL;
+        mg_row_major(ndim, resolved, strides);
+        mg_array *view = mg_alias(copy, copy->data, ndim, resolved, strides);
+        mg_release(copy);
+        return view;
+    }
+    return mg_alias(a, a->data, ndim, resolved, strides);
+}
+
+mg_array *mg_view_permute(mg_array *a, int ndim, const int32_t *axes) {
+    uint32_t seen;
+    if (ndim != a->ndim) return mg_fail(MG_EAXIS, ndim, a->ndim);
+    if (mg_axes_mask(a->ndim, ndim, axes, &seen)) return NULL;
+    int64_t shape[MG_MAX_NDIM], strides[MG_MAX_NDIM];
+    for (int d = 0; d < ndim; d++) {
+        int axis = axes[d] < 0 ? axes[d] + ndim : axes[d];
+        shape[d] = a->shape[axis];
+        strides[d] = a->strides[axis];
+    }
+    return mg_alias(a, a->data, ndim, shape, strides);
+}
+
+mg_array *mg_view_expand(mg_array *a, int ndim, const int64_t *shape) {
+    int64_t count, strides[MG_MAX_NDIM];
+    if (array_count(ndim, shape, (int)mg_itemsize(a->dtype), &count)) return NULL;
+    if (ndim < a->ndim) return mg_fail(MG_ENDIM, ndim, a->ndim);
+    int added = ndim - a->ndim;
+    for (int d = 0; d < ndim; d++) {
+        int64_t old = d < added ? 1 : a->shape[d - added];
+        if (old != 1 && old != shape[d]) return mg_fail(MG_ESHAPE, old, shape[d]);
+        strides[d] = d < added || (old == 1 && shape[d] != 1) ? 0 : a->strides[d - added];
+    }
+    return mg_alias(a, a->data, ndim, shape, strides);
+}
+
+mg_array *mg_view_slice(mg_array *a, const int64_t *start, const int64_t *step,
+                        const int64_t *count) {
+    int64_t strides[MG_MAX_NDIM];
+    char *data = a->data;
+    bool empty = false;
+    for (int d = 0; d < a->ndim; d++) {
+        int64_t last;
+        if (count[d] < 0) return mg_fail(MG_EARG, d, 0);
+        if (count[d] == 0) empty = true;
+        else if (__builtin_mul_overflow(count[d] - 1, step[d], &last) ||
+                 __builtin_add_overflow(start[d], last, &last) || start[d] < 0 ||
+                 start[d] >= a->shape[d] || last < 0 || last >= a->shape[d])
+            return mg_fail(MG_EINDEX, start[d], a->shape[d]);
+        strides[d] = count[d] > 1 ? a->strides[d] * step[d] : 1;
+    }
+    if (!empty)
+        for (int d = 0; d < a->ndim; d++)
+            data += start[d] * a->strides[d] * mg_itemsize(a->dtype);
+    return mg_alias(a, data, a->ndim, count, strides);
+}
+
+/* True unless the axes, taken by growing stride, nest: each stride steps over all that lies below it.
+ * Sufficient for every view that can be made here by slicing, permuting and expanding. */
+int mg_overlaps_itself(const mg_array *a) {
+    if (a->size <= 1) return 0;
+    int64_t reach = 0;
+    uint32_t left = 0;
+    for (int d = 0; d < a->ndim; d++)
+        if (a->shape[d] > 1) left |= 1u << d;
+    while (left) {
+        int smallest = -1;
+        int64_t step = INT64_MAX;
+        for (int d = 0; d < a->ndim; d++) {
+            int64_t s = a->strides[d] < 0 ? -a->strides[d] : a->strides[d];
+            if ((left >> d & 1) && s < step) {
+                step = s;
+                smallest = d;
+            }
+        }
+        if (step <= reach) return 1;
+        reach += step * (a->shape[smallest] - 1);
+        left &= ~(1u << smallest);
+    }
+    return 0;
+}

@@ -1,0 +1,36 @@
+/* array.h: dtype, shape and strides over a buffer. */
+#ifndef MG_ARRAY_H
+#define MG_ARRAY_H
+
+#include "buffer.h"
+
+MG_INLINE int64_t mg_itemsize(int dtype) {
+    return dtype == MG_BOOL ? 1 : dtype == MG_FLOAT32 ? 4 : 8;
+}
+MG_INLINE bool mg_is_float(int dtype) { return dtype >= MG_FLOAT32; }
+
+/* New contiguous array of uninitialised memory; checks ndim, sizes and their product. */
+mg_array *mg_new(int dtype, int ndim, const int64_t *shape);
+/* A view of base's buffer starting at `data`; nothing is checked. */
+mg_array *mg_alias(const mg_array *base, char *data, int ndim, const int64_t *shape,
+                   const int64_t *strides);
+MG_INLINE mg_array *mg_retain(mg_array *a) {
+    __atomic_fetch_add(&a->refs, 1, __ATOMIC_RELAXED);
+    return a;
+}
+
+/* Row-major without gaps (size-1 axes may have any stride; empty arrays are contiguous). */
+bool mg_is_contiguous(const mg_array *a);
+/* `a` itself, retained, when contiguous; else a contiguous copy. Release either way. */
+mg_array *mg_contiguous(mg_array *a);
+/* Row-major strides of a shape. */
+void mg_row_major(int ndim, const int64_t *shape, int64_t *strides);
+
+/* 0, or why `a` must not be written: read-only memory, or elements that overlap. */
+int mg_check_writable(const mg_array *a);
+
+/* Normalise axes: negative ones counted from the end, range and repeats checked. Returns a bit mask
+ * of axes in *mask. naxes < 0 means all axes. */
+int mg_axes_mask(int ndim, int naxes, const int32_t *axes, uint32_t *mask);
+
+#endif

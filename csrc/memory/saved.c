@@ -1,0 +1,57 @@
+/* saved.c: what the tape keeps for a backward, and how a later write to it is noticed.
+ *
+ * Writes advance a process-wide clock and stamp it on the buffer, so one number says for all saved
+ * arrays whether anything happened to them since. Memory that NumPy can write leaves no stamp: it is
+ * copied when it is saved, and what is saved is shown to NumPy read-only. */
+#include "array.h"
+
+static mg_array *saved_keep(mg_array *a) {
+    mg_buffer *buffer = a->buffer;
+    bool exposed = atomic_load_explicit(&buffer->shared, memory_order_relaxed) > 0;
+    mg_array *kept = exposed ? mg_copy(a) : mg_retain(a);
+    if (kept) atomic_fetch_add_explicit(&kept->buffer->pins, 1, memory_order_relaxed);
+    return kept;
+}
+
+mg_saved *mg_save(mg_array *a, mg_array *b, mg_array *c) {
+    size_t capacity;
+    mg_saved *saved = mg_block_take(sizeof(mg_saved), &capacity);
+    if (!saved) return mg_fail(MG_ENOMEM, sizeof(mg_saved), 0);
+    mg_array *given[3] = {a, b, c};
+    for (int i = 0; i < 3; i++) saved->arrays[i] = NULL;
+    saved->time = mg_clock_now();
+    for (int i = 0; i < 3; i++) {
+        if (given[i] && !(saved->arrays[i] = saved_keep(given[i]))) {
+            mg_unsave(saved);
+            return NULL;
+        }
+    }
+    return saved;
+}
+
+void mg_unsave(mg_saved *saved) {
+    if (!saved) return;
+    for (int i = 0; i < 3; i++) {
+        if (!saved->arrays[i]) continue;
+        atomic_fetch_sub_explicit(&saved->arrays[i]->buffer->pins, 1, memory_order_relaxed);
+        mg_release(saved->arrays[i]);
+    }
+    mg_block_give(saved, sizeof(mg_saved));
+}
+
+mg_array *mg_saved_array(mg_saved *saved, int i) {
+    if (i < 0 || i > 2 || !saved->arrays[i]) return mg_fail(MG_EARG, i, 0);
+    if (saved->arrays[i]->buffer->written > saved->time) return mg_fail(MG_ESTALE, i, 0);
+    return mg_retain(saved->arrays[i]);
+}
+
+int64_t mg_version(const mg_array *a) { return a->buffer->written; }
+int64_t mg_pins(const mg_array *a) { return a->buffer->pins; }
+int mg_writable(const mg_array *a) { return a->buffer->writable; }
+int mg_same_buffer(const mg_array *a, const mg_array *b) { return a->buffer == b->buffer; }
+uint64_t mg_buffer_id(const mg_array *a) { return (uint64_t)(uintptr_t)a->buffer; }
+int mg_sole_owner(const mg_array *a) {
+    return a->refs == 1 && a->buffer->refs == 1 && a->buffer->pins == 0 && a->buffer->shared == 0 &&
+           a->buffer->writable && mg_is_contiguous(a);
+}
+void mg_share(mg_array *a, int count) { atomic_fetch_add(&a->buffer->shared, count); }

@@ -1,0 +1,187 @@
+/* minigrad.h: everything that Python may call. Read twice: by the C compiler and by cffi's cdef,
+ * so it holds plain declarations only (the guard and includes are stripped for cffi).
+ *
+ * Functions that make an array return NULL on failure, functions that write return 0 or an error
+ * code; mg_error() tells the calling thread which. Arrays that come back are new and contiguous
+ * unless the name says view; they are released with mg_release. Every function checks its input.
+ */
+#ifndef MINIGRAD_H
+#define MINIGRAD_H
+#include <stdint.h>
+#include <stddef.h>
+/* cffi: begin */
+
+enum { MG_MAX_NDIM = 16 };
+
+enum mg_dtype { MG_BOOL, MG_INT64, MG_FLOAT32, MG_FLOAT64 }; /* in order of promotion */
+
+enum mg_error_code {
+    MG_OK,
+    MG_ENOMEM,    /* no memory */
+    MG_ESIZE,     /* the number of elements or bytes overflows */
+    MG_ENDIM,     /* more than MG_MAX_NDIM dimensions */
+    MG_ESHAPE,    /* shapes do not fit together; mg_error_detail(0), (1): the sizes that differ */
+    MG_EDTYPE,    /* not offered for this dtype */
+    MG_EAXIS,     /* axis out of range or repeated; detail: the axis */
+    MG_EINDEX,    /* index out of range; detail: the index, the size */
+    MG_EEMPTY,    /* no identity for an empty reduction; detail: the axis */
+    MG_ESTALE,    /* a saved array was overwritten; detail: its position */
+    MG_EREADONLY, /* write into read-only memory */
+    MG_EOVERLAP,  /* write into an array whose elements overlap */
+    MG_EARG       /* any other bad argument */
+};
+
+/* ---- arrays ------------------------------------------------------------------------------------ */
+
+typedef struct mg_buffer mg_buffer;
+
+/* A view of a buffer. Immutable once made. Strides count elements and may be 0 or negative. */
+typedef struct mg_array {
+    char *data; /* the element at index 0, 0, ... */
+    mg_buffer *buffer;
+    int64_t size; /* product of shape */
+    int32_t dtype;
+    int32_t ndim;
+    int32_t refs;
+    int32_t weak;    /* a scalar that takes the other operand's dtype */
+    int32_t adapted; /* some input of the op that made it was broadcast or cast */
+    int64_t shape[16];
+    int64_t strides[16];
+} mg_array;
+
+int mg_error(void);
+int64_t mg_error_detail(int i);
+
+void mg_release(mg_array *a);
+mg_array *mg_empty(int dtype, int ndim, const int64_t *shape);
+mg_array *mg_full(int dtype, int ndim, const int64_t *shape, double value, int64_t integer);
+mg_array *mg_weak_float(double value);
+mg_array *mg_weak_int(int64_t value);
+mg_array *mg_weak_bool(int value);
+/* Foreign memory, kept by `owner` until the last array on it goes: then mg_on_release(owner). */
+mg_array *mg_borrow(void *data, int dtype, int ndim, const int64_t *shape, const int64_t *strides,
+                    int writable, int64_t owner, void (*on_release)(int64_t));
+/* First and last element as floats or integers: what a Python number is made from. */
+double mg_item_float(const mg_array *a);
+int64_t mg_item_int(const mg_array *a);
+
+/* ---- views ------------------------------------------------------------------------------------- */
+
+mg_array *mg_view_reshape(mg_array *a, int ndim, const int64_t *shape); /* one -1 allowed; ESHAPE if it
+                                                                           cannot be a view */
+mg_array *mg_reshape(mg_array *a, int ndim, const int64_t *shape);      /* view, else a copy */
+mg_array *mg_view_permute(mg_array *a, int ndim, const int32_t *axes);
+mg_array *mg_view_expand(mg_array *a, int ndim, const int64_t *shape);
+/* a[start : : step] on every axis, `count` elements each. */
+mg_array *mg_view_slice(mg_array *a, const int64_t *start, const int64_t *step,
+                        const int64_t *count);
+mg_array *mg_view_alias(mg_array *a);
+int mg_contiguous_now(const mg_array *a);
+/* Any two elements in the same place? */
+int mg_overlaps_itself(const mg_array *a);
+
+/* ---- copies and writes ------------------------------------------------------------------------- */
+
+mg_array *mg_copy(mg_array *a);
+mg_array *mg_cast(mg_array *a, int dtype); /* a copy also when the dtype stays */
+/* dst[...] = src, broadcast and cast; advances the write clock. Overlap is safe. */
+int mg_write(mg_array *dst, mg_array *src);
+/* dst += src for equal shapes and dtypes; for gradients the caller owns. */
+int mg_accumulate(mg_array *dst, mg_array *src);
+/* Sum of `a` over the axes along which `shape` was broadcast to a's shape. */
+mg_array *mg_sum_to(mg_array *a, int ndim, const int64_t *shape);
+/* Arrays laid side by side along an axis; shapes and dtypes already agree. */
+mg_array *mg_concatenate(int count, mg_array **arrays, int axis);
+mg_array *mg_arange(int dtype, double start, double step, int64_t start_int, int64_t step_int,
+                    int64_t count);
+
+/* ---- what the tape saves ----------------------------------------------------------------------- */
+
+/* Up to three arrays and the time they were saved. While it lives their buffers are pinned: NumPy
+ * gets read-only views of them. Memory that NumPy can already write is copied instead. */
+typedef struct mg_saved {
+    mg_array *arrays[3];
+    int64_t time;
+} mg_saved;
+
+mg_saved *mg_save(mg_array *a, mg_array *b, mg_array *c); /* NULL for a place not needed */
+void mg_unsave(mg_saved *saved);
+mg_array *mg_saved_array(mg_saved *saved, int i); /* ESTALE if overwritten since */
+
+int64_t mg_version(const mg_array *a); /* the write clock at the buffer's last in-place write */
+int64_t mg_pins(const mg_array *a);
+int mg_writable(const mg_array *a);
+int mg_same_buffer(const mg_array *a, const mg_array *b);
+uint64_t mg_buffer_id(const mg_array *a);
+/* Contiguous, writable memory that no other array, saved array or NumPy view can see? */
+int mg_sole_owner(const mg_array *a);
+void mg_share(mg_array *a, int count); /* count +1 / -1: NumPy holds / dropped a writable view */
+
+/* ---- elementwise ------------------------------------------------------------------------------- */
+
+int mg_op_count(void);
+const char *mg_op_name(int op); /* NULL out of range */
+int mg_op_arity(int op);
+/* 1: the op is offered for this dtype as it is; 0: its inputs are cast first or refused */
+int mg_op_has(int op, int dtype);
+mg_array *mg_unary(int op, mg_array *x);
+mg_array *mg_binary(int op, mg_array *a, mg_array *b);
+mg_array *mg_where(mg_array *condition, mg_array *a, mg_array *b);
+/* Gradient for input `i` from the upstream gradient g; saved holds (x, y) or (a, b, y). */
+mg_array *mg_unary_vjp(int op, mg_array *g, mg_saved *saved);
+mg_array *mg_binary_vjp(int op, int i, mg_array *g, mg_saved *saved);
+
+/* ---- reductions -------------------------------------------------------------------------------- */
+
+enum mg_reduction { MG_SUM, MG_MEAN, MG_PROD, MG_MAX, MG_MIN, MG_ALL, MG_ANY };
+
+/* naxes < 0: all axes. */
+mg_array *mg_reduce(int op, mg_array *x, int naxes, const int32_t *axes, int keepdims);
+mg_array *mg_arg_reduce(int op, mg_array *x, int axis, int all, int keepdims);
+mg_array *mg_var(mg_array *x, int naxes, const int32_t *axes, double correction, int keepdims);
+mg_array *mg_logsumexp(mg_array *x, int naxes, const int32_t *axes, int keepdims);
+mg_array *mg_extremum_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
+                          int keepdims);
+mg_array *mg_softmax(mg_array *x, int axis);
+mg_array *mg_log_softmax(mg_array *x, int axis);
+mg_array *mg_softmax_vjp(mg_array *g, mg_array *y, int axis);
+mg_array *mg_log_softmax_vjp(mg_array *g, mg_array *y, int axis);
+
+/* ---- matrix products --------------------------------------------------------------------------- */
+
+mg_array *mg_matmul(mg_array *a, mg_array *b);
+
+/* ---- indexing ---------------------------------------------------------------------------------- */
+
+/* x[i0, i1, ...] with `count` int64 index arrays of equal shape on x's first axes; negative indices
+ * count from the end. Shape: index shape, then x's remaining axes. */
+mg_array *mg_gather(mg_array *x, int count, mg_array **indices);
+/* zeros(shape)[i0, i1, ...] += g, repeated indices added in order. */
+mg_array *mg_scatter_add(int ndim, const int64_t *shape, int count, mg_array **indices, mg_array *g);
+/* x[i0, i1, ...] = value, broadcast and cast; the last of repeated indices wins. */
+int mg_scatter_write(mg_array *x, int count, mg_array **indices, mg_array *value);
+/* The positions of true elements: ndim arrays as the rows of one (ndim, count) array. */
+mg_array *mg_nonzero(mg_array *mask);
+
+/* ---- optimiser steps --------------------------------------------------------------------------- */
+
+/* One pass over a parameter; p, the state and the gradient are float arrays of one dtype and shape. */
+int mg_sgd_step(mg_array *p, mg_array *g, mg_array *momentum_buffer, double lr, double momentum,
+                double dampening, double weight_decay, int nesterov, int maximize);
+int mg_adam_step(mg_array *p, mg_array *g, mg_array *m, mg_array *v, mg_array *v_max, double lr,
+                 double beta1, double beta2, double eps, double weight_decay, int decoupled,
+                 int64_t step, int maximize);
+
+/* ---- the process ------------------------------------------------------------------------------- */
+
+const char *mg_isa(void);      /* what this module was compiled for */
+const char *mg_best_isa(void); /* what processor and operating system allow */
+const char *mg_compiler(void);
+int mg_get_num_threads(void);
+int mg_set_num_threads(int n);
+void mg_cache_clear(void);
+int64_t mg_cache_bytes(void);
+int64_t mg_live_bytes(void);
+/* cffi: end */
+
+#endif

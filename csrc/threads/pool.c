@@ -1,0 +1,296 @@
+/* pool.c: the worker threads behind mg_parallel_for.
+ *
+ * One loop runs at a time. Its caller opens it by offering seats, works on it itself, and closes it
+ * when no block is left. A worker that comes too late finds no seat, so nobody waits for a sleeping
+ * one to wake up: a loop costs at worst what the caller alone needs for it.
+ * Whoever finds the pool taken, by another thread or by the loop it is itself called from, runs its
+ * loop alone.
+ *
+ * Workers start at the first loop that wants them. They spin briefly for the next loop, then sleep.
+ * A forked child starts without any. */
+#include "pool.h"
+
+enum { POOL_MAX_THREADS = 256 };
+
+#ifdef MG_NO_THREADS
+
+void mg_parallel_for(int64_t blocks, mg_block_fn fn, void *context) {
+    for (int64_t b = 0; b < blocks; b++) fn(context, b);
+}
+int mg_get_num_threads(void) { return 1; }
+int mg_set_num_threads(int n) {
+    return n >= 1 && n <= POOL_MAX_THREADS ? 0 : mg_fail_code(MG_EARG, n, POOL_MAX_THREADS);
+}
+
+#else
+
+#include "../base/spin.h"
+#include "../base/system.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+/* How long to spin before sleeping: of the order of what waking a sleeper takes, tens of
+ * microseconds, while a spinning worker that has a processor starts in less than one. */
+enum { POOL_SPIN_NS = 50000, POOL_YIELD_NS = 3000 };
+
+/* The state of the current loop in one word, so that joining it is one compare-and-swap:
+ * which loop, the seats left for workers (none: closed), and the workers inside. */
+typedef uint64_t pool_word;
+#define POOL_INSIDE ((pool_word)1)
+#define POOL_CALLER_SLEEPS ((pool_word)1 << 15)
+#define POOL_SEAT ((pool_word)1 << 16)
+#define POOL_LOOP ((pool_word)1 << 32)
+MG_INLINE int pool_inside(pool_word word) { return (int)(word & (POOL_CALLER_SLEEPS - 1)); }
+MG_INLINE int pool_seats(pool_word word) { return (int)(word >> 16 & 0xffff); }
+MG_INLINE uint64_t pool_loop(pool_word word) { return word / POOL_LOOP; }
+
+/* Written by the caller of the loop only, while the loop is closed and nobody is inside. */
+static struct {
+    mg_block_fn fn;
+    void *context;
+    int64_t blocks;
+    unsigned float_mode;
+} pool_job;
+
+static _Alignas(64) _Atomic pool_word pool_state;
+static _Alignas(64) _Atomic int64_t pool_next; /* the next block to work on */
+
+static _Alignas(64) atomic_bool pool_taken; /* somebody runs a loop or changes the workers */
+static pthread_t pool_threads[POOL_MAX_THREADS];
+static int pool_started; /* workers that exist; belongs to whoever has taken the pool */
+
+static _Atomic int pool_wanted; /* threads, the caller included; 0: not yet asked */
+static _Atomic int pool_keep;   /* workers from this index on are to end */
+
+static pthread_mutex_t pool_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t pool_work = PTHREAD_COND_INITIALIZER; /* a loop was opened */
+static pthread_cond_t pool_done = PTHREAD_COND_INITIALIZER; /* the last worker has left it */
+static _Atomic int pool_sleepers;                           /* changed under the mutex */
+
+static void pool_resize(int workers);
+static void pool_wake(int workers);
+static void pool_wait_until_empty(void);
+
+/* ---- the control bits of the processor's floating-point mode -------------------------------- */
+
+/* A worker computes in its caller's mode (rounding, denormals), so that the results do not depend
+ * on which thread does a block. */
+#if defined(__SSE__)
+MG_INLINE unsigned pool_get_float_mode(void) { return __builtin_ia32_stmxcsr() & ~0x3fu; }
+MG_INLINE void pool_set_float_mode(unsigned mode) { __builtin_ia32_ldmxcsr(mode); }
+#elif defined(__aarch64__)
+MG_INLINE unsigned pool_get_float_mode(void) {
+    uint64_t mode;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+    return (unsigned)mode;
+}
+MG_INLINE void pool_set_float_mode(unsigned mode) {
+    __asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)mode));
+}
+#else
+MG_INLINE unsigned pool_get_float_mode(void) { return 0; }
+MG_INLINE void pool_set_float_mode(unsigned mode) { (void)mode; }
+#endif
+
+/* ---- public ------------------------------------------------------------------------------- */
+
+static void pool_work_off(void) {
+    mg_block_fn fn = pool_job.fn;
+    void *context = pool_job.context;
+    int64_t blocks = pool_job.blocks, b;
+    while ((b = atomic_fetch_add_explicit(&pool_next, 1, memory_order_relaxed)) < blocks)
+        fn(context, b);
+}
+
+void mg_parallel_for(int64_t blocks, mg_block_fn fn, void *context) {
+    if (blocks < 2 || mg_get_num_threads() < 2 ||
+        atomic_exchange_explicit(&pool_taken, true, memory_order_acquire)) {
+        for (int64_t b = 0; b < blocks; b++) fn(context, b);
+        return;
+    }
+    int others = mg_get_num_threads() - 1;
+    if (MG_UNLIKELY(pool_started != others)) pool_resize(others);
+    int seats = (int)mg_min(pool_started, blocks - 1);
+
+    pool_job.fn = fn;
+    pool_job.context = context;
+    pool_job.blocks = blocks;
+    pool_job.float_mode = pool_get_float_mode();
+    atomic_store_explicit(&pool_next, 0, memory_order_relaxed);
+    pool_word loop = pool_loop(atomic_load_explicit(&pool_state, memory_order_relaxed)) + 1;
+    atomic_store(&pool_state, loop * POOL_LOOP + (pool_word)seats * POOL_SEAT);
+    pool_wake(seats);
+
+    pool_work_off();
+    pool_wait_until_empty();
+    atomic_store_explicit(&pool_taken, false, memory_order_release);
+}
+
+static int pool_default_threads(void) {
+    int64_t threads = mg_min(mg_system_cpus(), POOL_MAX_THREADS);
+    int64_t asked = mg_system_env("MINIGRAD_NUM_THREADS");
+    if (asked < 1) asked = mg_system_env("OMP_NUM_THREADS");
+    return (int)(asked < 1 ? threads : mg_min(threads, asked));
+}
+
+int mg_get_num_threads(void) {
+    int threads = atomic_load_explicit(&pool_wanted, memory_order_relaxed);
+    if (MG_LIKELY(threads > 0)) return threads;
+    int none = 0; /* unless another thread sets it meanwhile */
+    threads = pool_default_threads();
+    return atomic_compare_exchange_strong(&pool_wanted, &none, threads) ? threads : none;
+}
+
+int mg_set_num_threads(int n) {
+    if (n < 1 || n > POOL_MAX_THREADS) return mg_fail_code(MG_EARG, n, POOL_MAX_THREADS);
+    atomic_store(&pool_wanted, n);
+    /* Surplus workers end now, or before the next loop; missing ones start at need. */
+    if (!atomic_exchange_explicit(&pool_taken, true, memory_order_acquire)) {
+        if (pool_started > n - 1) pool_resize(n - 1);
+        atomic_store_explicit(&pool_taken, false, memory_order_release);
+    }
+    return 0;
+}
+
+/* ---- waiting and waking ------------------------------------------------------------------- */
+
+static int64_t pool_clock(void) { /* nanoseconds */
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Spins until ready(arg) or the time is up; returns whether it was ready. On a busy machine the one
+ * we wait for may want this very processor, so it is offered after the first microseconds. */
+MG_INLINE bool pool_spin(bool (*ready)(const void *arg), const void *arg) {
+    int64_t end = 0;
+    for (;;) {
+        for (int i = 0; i < 16; i++) {
+            if (ready(arg)) return true;
+            mg_cpu_pause();
+        }
+        int64_t now = pool_clock();
+        if (end == 0) end = now + POOL_SPIN_NS;
+        else if (now >= end) return false;
+        else if (now >= end - POOL_SPIN_NS + POOL_YIELD_NS) sched_yield();
+    }
+}
+
+/* The sleeper counts itself and then looks at the state; the caller writes the state and then looks
+ * at the count. All four are sequentially consistent, so one of them sees the other. */
+static void pool_wake(int workers) {
+    if (atomic_load(&pool_sleepers) == 0) return;
+    pthread_mutex_lock(&pool_mutex);
+    int sleepers = atomic_load(&pool_sleepers);
+    pthread_mutex_unlock(&pool_mutex);
+    if (workers >= sleepers) pthread_cond_broadcast(&pool_work);
+    else while (workers-- > 0) pthread_cond_signal(&pool_work);
+}
+
+MG_INLINE bool pool_is_empty(const void *unused) {
+    (void)unused;
+    return pool_inside(atomic_load_explicit(&pool_state, memory_order_acquire)) == 0;
+}
+
+/* Closes the loop and returns when all workers have left it. */
+static void pool_wait_until_empty(void) {
+    pool_word word = atomic_fetch_and(&pool_state, ~(POOL_LOOP - POOL_SEAT));
+    if (pool_inside(word) == 0 || pool_spin(pool_is_empty, NULL)) return;
+    pthread_mutex_lock(&pool_mutex);
+    atomic_fetch_or(&pool_state, POOL_CALLER_SLEEPS);
+    while (!pool_is_empty(NULL)) pthread_cond_wait(&pool_done, &pool_mutex);
+    pthread_mutex_unlock(&pool_mutex);
+}
+
+/* ---- workers ------------------------------------------------------------------------------ */
+
+typedef struct {
+    int index;
+    uint64_t seen; /* the last loop this worker was in */
+} pool_worker;
+
+/* Something to do: a loop with a free seat that we have not been in, or the end. */
+MG_INLINE bool pool_is_called(const void *arg) {
+    const pool_worker *self = arg;
+    pool_word word = atomic_load(&pool_state);
+    return (pool_seats(word) > 0 && pool_loop(word) != self->seen) ||
+           atomic_load(&pool_keep) <= self->index;
+}
+
+static void *pool_run(void *start) {
+    pool_worker self = {.index = (int)(intptr_t)start};
+    for (;;) {
+        if (!pool_spin(pool_is_called, &self)) {
+            pthread_mutex_lock(&pool_mutex);
+            atomic_fetch_add(&pool_sleepers, 1);
+            while (!pool_is_called(&self)) pthread_cond_wait(&pool_work, &pool_mutex);
+            atomic_fetch_sub(&pool_sleepers, 1);
+            pthread_mutex_unlock(&pool_mutex);
+        }
+        if (atomic_load(&pool_keep) <= self.index) return NULL;
+        pool_word word = atomic_load(&pool_state);
+        if (pool_seats(word) == 0 || pool_loop(word) == self.seen ||
+            !atomic_compare_exchange_strong(&pool_state, &word, word - POOL_SEAT + POOL_INSIDE))
+            continue;
+
+        self.seen = pool_loop(word);
+        if (pool_get_float_mode() != pool_job.float_mode) pool_set_float_mode(pool_job.float_mode);
+        pool_work_off();
+
+        word = atomic_fetch_sub(&pool_state, POOL_INSIDE);
+        if (pool_inside(word) == 1 && (word & POOL_CALLER_SLEEPS)) {
+            pthread_mutex_lock(&pool_mutex); /* not between the caller's look and its sleep */
+            pthread_mutex_unlock(&pool_mutex);
+            pthread_cond_signal(&pool_done);
+        }
+    }
+}
+
+/* Ends or starts workers until there are so many. If the system refuses one, the number of threads
+ * is lowered to what there is. The caller has taken the pool. */
+static void pool_resize(int workers) {
+    if (pool_started > workers) {
+        atomic_store(&pool_keep, workers);
+        pthread_mutex_lock(&pool_mutex);
+        pthread_cond_broadcast(&pool_work);
+        pthread_mutex_unlock(&pool_mutex);
+        while (pool_started > workers) pthread_join(pool_threads[--pool_started], NULL);
+        return;
+    }
+    /* Signals are for the threads of the program. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    atomic_store(&pool_keep, workers);
+    while (pool_started < workers &&
+           pthread_create(&pool_threads[pool_started], NULL, pool_run,
+                          (void *)(intptr_t)pool_started) == 0)
+        pool_started++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int asked = workers + 1; /* unless another thread has asked for something else since */
+    if (pool_started < workers)
+        atomic_compare_exchange_strong(&pool_wanted, &asked, pool_started + 1);
+}
+
+/* ---- fork --------------------------------------------------------------------------------- */
+
+static void pool_before_fork(void) { pthread_mutex_lock(&pool_mutex); }
+static void pool_after_fork(void) { pthread_mutex_unlock(&pool_mutex); }
+
+/* The child has one thread and no workers, whatever loop was running elsewhere. */
+static void pool_in_child(void) {
+    pool_started = 0;
+    pool_state = 0;
+    pool_taken = false;
+    pool_sleepers = 0;
+    pool_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    pool_work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    pool_done = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+}
+
+__attribute__((constructor)) static void pool_watch_fork(void) {
+    pthread_atfork(pool_before_fork, pool_after_fork, pool_in_child);
+}
+
+#endif

@@ -1,0 +1,16 @@
+/* pool.h: one parallel loop.
+ *
+ * The range 0..blocks is worked through by the calling thread and the pool's workers; block boundaries
+ * are the caller's and never depend on the number of threads, so results do not either. */
+#ifndef MG_POOL_H
+#define MG_POOL_H
+
+#include "../base/error.h"
+
+typedef void (*mg_block_fn)(void *context, int64_t block);
+
+/* Calls fn(context, b) once for every b in 0..blocks. Runs serially when there is one block, one
+ * thread, or when called from inside a parallel loop. Returns when all blocks are done. */
+void mg_parallel_for(int64_t blocks, mg_block_fn fn, void *context);
+
+#endif

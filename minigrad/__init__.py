@@ -1,0 +1,43 @@
+"""minigrad: a C-accelerated reverse-mode autograd engine for the CPU.
+
+>>> import minigrad as mg
+>>> x = mg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+>>> y = (x**2 + 3 * x).sum()
+>>> y.backward()
+>>> x.grad
+tensor([5., 7., 9.])
+"""
+
+from minigrad import autograd
+from minigrad.autograd import Function, enable_grad, grad, is_grad_enabled, no_grad
+from minigrad.config import get_num_threads, set_num_threads, show_config
+from minigrad.creation import (
+    arange,
+    asarray,
+    empty,
+    empty_like,
+    eye,
+    from_numpy,
+    full,
+    full_like,
+    linspace,
+    manual_seed,
+    ones,
+    ones_like,
+    rand,
+    rand_like,
+    randint,
+    randn,
+    randn_like,
+    tensor,
+    zeros,
+    zeros_like,
+)
+from minigrad.dtypes import DType as dtype  # noqa: N813 - PyTorch's name
+from minigrad.dtypes import bool_, float32, float64, int64
+from minigrad.functions import *  # noqa: F403 - its __all__ is the public operations
+from minigrad.functions import __all__ as _operations
+from minigrad._tensor import Tensor
+
+__version__ = "0.1.0"
+bool = bool_  # noqa: A001 - PyTorch's name for the dtype

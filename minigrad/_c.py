@@ -1,0 +1,305 @@
+"""The C half, and the only module that touches it.
+
+Picks the instruction set at import, turns C failures into Python errors, and is the one door through
+which every kernel call passes: :func:`call` for kernels that make an array, :func:`run` for those that
+write into one. A *handle* is a cffi pointer to a C array that is released when Python drops it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+__all__ = [
+    "NULL",
+    "Handle",
+    "available_isas",
+    "call",
+    "ffi",
+    "isa",
+    "lib",
+    "run",
+    "save",
+    "saved_handle",
+    "trace",
+]
+
+Handle = Any  # a cffi pointer to an mg_array; cffi has no static types
+
+# ---- the instruction set -------------------------------------------------------------------------
+
+# From the one that every machine of its kind has to the best.
+_ISAS = ("neon",) if platform.machine().lower() in ("aarch64", "arm64") else (
+    "baseline",
+    "avx2",
+    "avx512",
+)
+
+
+def _load(name: str) -> Any:
+    return importlib.import_module(f"minigrad._native_{name}")
+
+
+def _runnable() -> tuple[str, ...]:
+    """The instruction sets that are installed and that this machine can run, best last."""
+    installed = [n for n in _ISAS if importlib.util.find_spec(f"minigrad._native_{n}")]
+    if not installed or installed[0] != _ISAS[0]:
+        raise ImportError(
+            "minigrad's C extension is missing: install the package with "
+            "`python -m pip install .`, and do not run Python from its source folder"
+        )
+    first = _load(_ISAS[0])
+    best = first.ffi.string(first.lib.mg_best_isa()).decode()
+    return tuple(n for n in installed if _ISAS.index(n) <= _ISAS.index(best))
+
+
+def _choose(available: tuple[str, ...]) -> str:
+    wanted = os.environ.get("MINIGRAD_ISA", "").strip().lower()
+    if not wanted:
+        return available[-1]
+    if wanted not in available:
+        raise ImportError(
+            f"MINIGRAD_ISA={wanted!r} is not available here; choose one of: {', '.join(available)}"
+        )
+    return wanted
+
+
+available_isas = _runnable()
+isa = _choose(available_isas)
+_native = _load(isa)
+ffi: Any = _native.ffi
+lib: Any = _native.lib
+NULL = ffi.NULL
+
+# ---- the door ------------------------------------------------------------------------------------
+
+_gc = ffi.gc
+_release = lib.mg_release
+_unsave = lib.mg_unsave
+
+Tracer = Callable[[Any, tuple[Any, ...], Any], None]
+_tracer: Tracer | None = None
+
+
+def call(kernel: Any, *args: Any) -> Handle:
+    """Call a kernel that makes an array; its failure becomes a Python error."""
+    made = kernel(*args)
+    if not made:
+        raise failure(kernel, args)
+    handle = _gc(made, _release)
+    if _tracer is not None:
+        _tracer(kernel, args, handle)
+    return handle
+
+
+def run(kernel: Any, *args: Any) -> None:
+    """Call a kernel that writes into arrays it is given; its failure becomes a Python error."""
+    if kernel(*args):
+        raise failure(kernel, args)
+    if _tracer is not None:
+        _tracer(kernel, args, None)
+
+
+@contextlib.contextmanager
+def trace(tracer: Tracer) -> Iterator[None]:
+    """Show every call through the door to ``tracer(kernel, args, result)``, from all threads."""
+    global _tracer
+    before, _tracer = _tracer, tracer
+    try:
+        yield
+    finally:
+        _tracer = before
+
+
+def save(a: Handle, b: Handle = NULL, c: Handle = NULL) -> Any:
+    """Pin up to three arrays for a backward; they are unpinned when the result is dropped."""
+    made = lib.mg_save(a, b, c)
+    if not made:
+        raise failure(lib.mg_save, ())
+    return _gc(made, _unsave)
+
+
+def saved_handle(saved: Any, i: int) -> Handle:
+    """The ``i``-th saved array; RuntimeError if it was overwritten since."""
+    return call(lib.mg_saved_array, saved, i)
+
+
+# ---- foreign memory ------------------------------------------------------------------------------
+
+_owners: dict[int, object] = {}
+_next_owner = 0
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator]
+def mg_on_release(owner: int) -> None:
+    """Called from C when the last array on borrowed memory has gone."""
+    _owners.pop(owner, None)
+
+
+def borrow(
+    owner: object,
+    address: int,
+    dtype: int,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    writable: bool,
+) -> Handle:
+    """An array on memory that ``owner`` keeps; owner lives until the last array on it has gone."""
+    global _next_owner
+    _next_owner += 1
+    token = _next_owner
+    _owners[token] = owner
+    try:
+        return call(
+            lib.mg_borrow,
+            ffi.cast("void *", address),
+            dtype,
+            len(shape),
+            shape,
+            strides,
+            writable,
+            token,
+            lib.mg_on_release,
+        )
+    except BaseException:
+        _owners.pop(token, None)
+        raise
+
+
+# ---- failures ------------------------------------------------------------------------------------
+
+_DTYPE_NAMES = {
+    lib.MG_BOOL: "bool",
+    lib.MG_INT64: "int64",
+    lib.MG_FLOAT32: "float32",
+    lib.MG_FLOAT64: "float64",
+}
+_REDUCTIONS = {
+    lib.MG_SUM: "sum",
+    lib.MG_MEAN: "mean",
+    lib.MG_PROD: "prod",
+    lib.MG_MAX: "max",
+    lib.MG_MIN: "min",
+    lib.MG_ALL: "all",
+    lib.MG_ANY: "any",
+}
+_PUBLIC_NAMES = {
+    "mg_cast": "to",
+    "mg_gather": "index",
+    "mg_scatter_add": "index",
+    "mg_scatter_write": "index assignment",
+    "mg_write": "copy_",
+    "mg_concatenate": "cat",
+    "mg_view_reshape": "view",
+    "mg_view_permute": "permute",
+    "mg_view_expand": "expand",
+    "mg_view_slice": "index",
+    "mg_saved_array": "backward",
+    "mg_sgd_step": "SGD",
+    "mg_adam_step": "Adam",
+}
+_ARRAY_TYPE = ffi.typeof("mg_array *")
+
+# Where a saved array was last overwritten: buffer -> "file, line". Written only for pinned buffers.
+overwritten_at: dict[int, str] = {}
+
+
+def op_name(kernel: Any, args: tuple[Any, ...]) -> str:
+    """The public name of the operation behind a kernel call."""
+    name: str = kernel.__name__
+    if name in ("mg_unary", "mg_binary", "mg_unary_vjp", "mg_binary_vjp"):
+        return str(ffi.string(lib.mg_op_name(args[0])).decode())
+    if name == "mg_reduce":
+        return _REDUCTIONS[args[0]]
+    if name == "mg_arg_reduce":
+        return "arg" + _REDUCTIONS[args[0]]
+    return _PUBLIC_NAMES.get(name, name.removeprefix("mg_"))
+
+
+def _arrays(args: tuple[Any, ...]) -> list[Handle]:
+    return [a for a in args if isinstance(a, ffi.CData) and ffi.typeof(a) is _ARRAY_TYPE and a]
+
+
+def shape_of(handle: Handle) -> tuple[int, ...]:
+    """The shape of a C array."""
+    return tuple(ffi.unpack(handle.shape, handle.ndim)) if handle.ndim else ()
+
+
+def failure(kernel: Any, args: tuple[Any, ...]) -> Exception:
+    """The Python error for the failure a kernel has just reported in this thread."""
+    code = lib.mg_error()
+    first, second = lib.mg_error_detail(0), lib.mg_error_detail(1)
+    op = op_name(kernel, args)
+    arrays = _arrays(args)
+    shapes = [shape_of(a) for a in arrays]
+    dtypes = [_DTYPE_NAMES[a.dtype] for a in arrays]
+    if code == lib.MG_ENOMEM:
+        return MemoryError(f"[{op}] no memory for {first} bytes")
+    if code == lib.MG_ESIZE:
+        return ValueError(f"[{op}] the result is too large: its size in bytes overflows 63 bits")
+    if code == lib.MG_ENDIM:
+        return ValueError(f"[{op}] {first} dimensions where at most {second} are possible")
+    if code == lib.MG_ESHAPE:
+        return ValueError(f"[{op}] {_shape_rule(op, args, shapes, first, second)}")
+    if code == lib.MG_EDTYPE:
+        return TypeError(f"[{op}] not offered for {' and '.join(dtypes) or 'this dtype'}")
+    if code == lib.MG_EAXIS:
+        if second == -1:
+            return ValueError(f"[{op}] dim {first} is given twice")
+        return IndexError(
+            f"[{op}] dim {first} is out of range for {second} dimensions"
+            + (f": use {-second}..{second - 1}" if second else "")
+        )
+    if code == lib.MG_EINDEX:
+        return IndexError(f"[{op}] index {first} is out of range for size {second}")
+    if code == lib.MG_EEMPTY:
+        return ValueError(
+            f"[{op}] no result for an empty dim {first} of shape {shapes[0]}: it has no identity"
+        )
+    if code == lib.MG_ESTALE:
+        return stale_error(op, args)
+    if code == lib.MG_EREADONLY:
+        return ValueError(
+            f"[{op}] the memory is read-only (it came from a read-only NumPy array); clone() it first"
+        )
+    if code == lib.MG_EOVERLAP:
+        return ValueError(
+            f"[{op}] cannot write: several elements share one place in memory "
+            f"(an expanded or aliased tensor); clone() it first"
+        )
+    return ValueError(f"[{op}] bad argument: {', '.join(map(str, shapes)) or first}")
+
+
+def _shape_rule(
+    op: str, args: tuple[Any, ...], shapes: list[tuple[int, ...]], first: int, second: int
+) -> str:
+    if op == "matmul":
+        return f"inner dimensions differ: {shapes[0]} @ {shapes[1]}, {first} != {second}"
+    if op in ("reshape", "view"):
+        if first == -1:
+            return f"shape {shapes[0]} with these strides cannot be a view {tuple(args[2])}; use reshape"
+        return f"cannot turn shape {shapes[0]} ({first} elements) into {tuple(args[2])}"
+    if op == "expand":
+        return f"shape {shapes[0]} cannot expand to {tuple(args[2])}: {first} is neither 1 nor {second}"
+    if op in ("empty", "full"):
+        return f"negative size {first} in dimension {second}"
+    return f"shapes {' and '.join(map(str, shapes))} do not fit: {first} != {second}"
+
+
+def stale_error(op: str, args: tuple[Any, ...]) -> RuntimeError:
+    """A saved array was overwritten between forward and backward."""
+    where = ""
+    for saved in args:
+        if isinstance(saved, ffi.CData) and ffi.typeof(saved) is ffi.typeof("mg_saved *"):
+            for array in saved.arrays:
+                place = array and overwritten_at.get(lib.mg_buffer_id(array))
+                where = f" at {place}" if place else where
+    return RuntimeError(
+        f"[{op}] a tensor saved for backward was overwritten in place{where}; "
+        "write into a clone(), or run backward before the write"
+    )

@@ -1,0 +1,349 @@
+"""Gradients: ``backward``, ``grad`` and operations with a derivative of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from minigrad import tape
+from minigrad._c import call, lib, save, saved_handle
+from minigrad.creation import ones_like, tensor, zeros_like
+from minigrad.dispatch import TensorBase, vjp, wrap
+from minigrad.tape import LEAF, Bundle, Node, enable_grad, is_grad_enabled, mode, no_grad
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = ["Function", "backward", "enable_grad", "grad", "is_grad_enabled", "no_grad"]
+
+# ---- backward and grad ---------------------------------------------------------------------------
+
+
+def _edge(x: Tensor) -> Any:
+    return x if x._edge is LEAF else x._edge
+
+
+def _upstream(op: str, output: Tensor, gradient: Any) -> Tensor:
+    """The gradient to start from: given, or 1 for a single element."""
+    if gradient is None:
+        if output.size != 1:
+            raise RuntimeError(
+                f"[{op}] a gradient can be left out only for a single element, not for shape "
+                f"{output.shape}: pass one of that shape, or reduce first, as in y.sum()"
+            )
+        return ones_like(output)
+    if not isinstance(gradient, TensorBase):
+        gradient = tensor(gradient, output.dtype)
+    if gradient.shape != output.shape:
+        raise ValueError(
+            f"[{op}] the gradient has shape {gradient.shape}, the tensor {output.shape}"
+        )
+    return gradient.to(output.dtype)  # type: ignore[no-any-return, attr-defined]
+
+
+def _roots(op: str, outputs: Sequence[Tensor], gradients: Sequence[Any]) -> list[tuple[Any, Any]]:
+    roots = []
+    for output, gradient in zip(outputs, gradients, strict=True):
+        if output._edge is None:
+            raise RuntimeError(
+                f"[{op}] this tensor does not require grad and has no graph: none of what it was "
+                "computed from had requires_grad=True, or it was computed under no_grad()"
+            )
+        roots.append((_edge(output), _upstream(op, output, gradient)))
+    return roots
+
+
+def backward(
+    output: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False
+) -> None:
+    """What :meth:`Tensor.backward` does."""
+
+    def deliver(leaf: Tensor, g: Tensor, shared: bool) -> None:
+        if leaf.grad is None:
+            if not create_graph and (shared or not lib.mg_sole_owner(g._h)):
+                g = g.clone()
+            leaf.grad = g
+        elif create_graph or leaf.grad._edge is not None or not lib.mg_sole_owner(leaf.grad._h):
+            leaf.grad = leaf.grad + g
+        else:
+            leaf.grad.accumulate_(g)
+
+    tape.backward(
+        _roots("backward", [output], [gradient]),
+        deliver,
+        vjp,
+        retain_graph=create_graph if retain_graph is None else retain_graph,
+        create_graph=create_graph,
+    )
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+) -> tuple[Any, ...]:
+    """The gradients of the outputs with respect to the inputs, as a tuple; no ``grad`` is touched.
+
+    ``grad_outputs`` holds an upstream gradient per output, which may be None for a single element.
+    With ``create_graph`` the gradients can be differentiated again. An input that the outputs do not
+    depend on gets zeros, or None with ``allow_unused``.
+
+    Raises RuntimeError where there is no graph or it was freed.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor(3.0, requires_grad=True)
+    >>> (dx,) = mg.grad(x * x * x, x, create_graph=True)
+    >>> mg.grad(dx, x)[0].item()
+    18.0
+    """
+    output_list = [outputs] if isinstance(outputs, TensorBase) else list(outputs)
+    input_list: list[Any] = [inputs] if isinstance(inputs, TensorBase) else list(inputs)
+    if grad_outputs is None:
+        gradients: list[Any] = [None] * len(output_list)
+    elif isinstance(grad_outputs, TensorBase) or isinstance(outputs, TensorBase):
+        one = not isinstance(grad_outputs, (list, tuple))
+        gradients = [grad_outputs] if one else list(grad_outputs)
+    else:
+        gradients = list(grad_outputs)
+    if len(gradients) != len(output_list):
+        raise ValueError(f"[grad] {len(gradients)} grad_outputs for {len(output_list)} outputs")
+    for place, x in enumerate(input_list):
+        if x._edge is None:
+            raise RuntimeError(
+                f"[grad] input {place} does not require grad: set requires_grad before computing "
+                "the outputs"
+            )
+    found: dict[Any, Any] = {}
+
+    def deliver(edge: Any, g: Any, shared: bool) -> None:
+        found[edge] = found[edge] + g if edge in found else g
+
+    edges = [_edge(x) for x in input_list]
+    tape.backward(
+        _roots("grad", output_list, gradients),
+        deliver,
+        vjp,
+        wanted=set(edges),
+        retain_graph=create_graph if retain_graph is None else retain_graph,
+        create_graph=create_graph,
+    )
+    return tuple(
+        [
+            found[edge] if edge in found else None if allow_unused else zeros_like(x)
+            for x, edge in zip(input_list, edges, strict=True)
+        ]
+    )
+
+
+# ---- operations of one's own ---------------------------------------------------------------------
+
+
+class Function:
+    """An operation with a derivative of one's own, in either of two spellings.
+
+    PyTorch's, static with a context::
+
+        class Exp(Function):
+            @staticmethod
+            def forward(ctx, x):
+                y = x.exp()
+                ctx.save_for_backward(y)
+                return y
+
+            @staticmethod
+            def backward(ctx, g):
+                (y,) = ctx.saved_tensors
+                return g * y
+
+        y = Exp.apply(x)
+
+    or with instance methods, ``forward(self, x)`` and ``backward(self, g)``, called as ``Exp()(x)``.
+    Forward gets the arguments as they were given, and what it computes is not recorded; it returns a
+    tensor or a tuple of them. Backward returns one gradient per argument, None for what has none; it
+    is itself recorded under ``create_graph``, so a backward written in tensor operations can be
+    differentiated again.
+
+    Arrays kept with ``save_for_backward`` are watched: RuntimeError if they are overwritten.
+    """
+
+    needs_input_grad: tuple[bool, ...]
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors (or None) for the backward."""
+        self._to_save = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What was saved, with the history it had."""
+        if self.__dict__.get("_freed"):
+            raise RuntimeError(
+                f"[{type(self).__name__}] the saved tensors were freed by an earlier backward; "
+                "call that one with retain_graph=True"
+            )
+        kept: tuple[Any, ...] = self.__dict__.get("_kept", self.__dict__.get("_to_save", ()))
+        return tuple([k() if callable(k) else k for k in kept])
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Outputs that have no gradient."""
+        self._undifferentiable = tensors
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Run forward on the arguments and record the operation."""
+        return cls()(*args)
+
+    def __call__(self, *args: Any) -> Any:
+        """Run forward on the arguments and record the operation. An instance runs once."""
+        if "_used" in self.__dict__:
+            return type(self)()(*args)
+        self._used = True
+        inputs = [x for x in args if isinstance(x, TensorBase)]
+        self.needs_input_grad = tuple(
+            [isinstance(x, TensorBase) and x._edge is not None for x in args]
+        )
+        recorded = mode.enabled and any(self.needs_input_grad)
+        with no_grad():
+            result = self._static("forward")(*args)
+        outputs = result if isinstance(result, tuple) else (result,)
+        for k, y in enumerate(outputs):
+            if not isinstance(y, TensorBase):
+                raise TypeError(
+                    f"[{type(self).__name__}] forward returned {type(y).__name__} as output {k}, "
+                    "not a Tensor"
+                )
+        if not recorded:
+            return result
+        fixed = self.__dict__.get("_undifferentiable", ())
+        # An output that is an input itself becomes a tensor of its own, with a place on the tape.
+        made = [wrap(call(lib.mg_view_alias, y._h)) for y in outputs]
+        differentiable = [
+            y.dtype.is_floating_point and not any(y is z for z in fixed) for y in outputs
+        ]
+        parents = tuple(
+            [(x if x._edge is LEAF else x._edge) if isinstance(x, TensorBase) else None for x in args]
+        )
+        node = Node(_FunctionOp(self, len(args), len(outputs), _metas(args)), parents, None, None)
+        for k, y in enumerate(made):
+            if differentiable[k]:
+                edge = node if len(made) == 1 else Node(_OutputOp(k, type(self)), (node,), None, None)
+                y._edge = edge
+        node.saved = self._keep(inputs, outputs, made)
+        return tuple(made) if isinstance(result, tuple) else made[0]
+
+    def _static(self, name: str) -> Any:
+        """forward or backward as a function of its arguments alone, in either spelling."""
+        method = getattr(type(self), name, None)
+        if method is None:
+            raise NotImplementedError(f"[{type(self).__name__}] has no {name} method")
+        static = isinstance(_raw(type(self), name), staticmethod)
+        if static:
+            return lambda *args: method(self, *args)
+        return getattr(self, name)
+
+    def _keep(self, inputs: list[Any], outputs: tuple[Any, ...], made: list[Any]) -> list[Any]:
+        """Pins what was saved; it comes back with its old place on the tape."""
+        pins: list[Any] = []
+        kept: list[Any] = []
+        for x in self.__dict__.pop("_to_save", ()):
+            if not isinstance(x, TensorBase):
+                kept.append(x)
+                continue
+            pin = save(x._h)
+            pins.append(pin)
+            kept.append(_Unpack(pin, x, outputs, made))
+        self._kept = tuple(kept)
+        return pins
+
+
+def _raw(cls: type, name: str) -> Any:
+    for base in cls.__mro__:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return None
+
+
+def _metas(args: Sequence[Any]) -> list[Any]:
+    return [(x.shape, x.dtype) if isinstance(x, TensorBase) else None for x in args]
+
+
+class _Unpack:
+    """A saved tensor of a Function. An output is held through a weak reference: no cycle."""
+
+    __slots__ = ("edge", "output", "pin")
+
+    def __init__(self, pin: Any, x: Any, outputs: tuple[Any, ...], made: list[Any]) -> None:
+        import weakref
+
+        self.pin = pin
+        place = next((k for k, y in enumerate(outputs) if y is x), None)
+        self.output = None
+        self.edge = x if x._edge is LEAF else x._edge
+        if place is not None and type(made[place]._edge) is Node:
+            self.output = weakref.ref(made[place]._edge)
+            self.edge = None
+
+    def __call__(self) -> Any:
+        edge = self.output() if self.output is not None else self.edge
+        return wrap(saved_handle(self.pin, 0), edge)
+
+
+class _OutputOp:
+    """One of several outputs of a Function."""
+
+    __slots__ = ("name", "place")
+
+    def __init__(self, place: int, cls: type) -> None:
+        self.place = place
+        self.name = f"{cls.__name__}[{place}]"
+
+    def vjp(self, node: Node, g: Any, graph: bool) -> list[Any]:
+        return [Bundle({self.place: g})]
+
+
+class _FunctionOp:
+    """A Function on the tape."""
+
+    __slots__ = ("count", "function", "metas", "name", "outputs")
+
+    def __init__(self, function: Function, count: int, outputs: int, metas: list[Any]) -> None:
+        self.function = function
+        self.count = count
+        self.outputs = outputs
+        self.metas = metas
+        self.name = type(function).__name__
+
+    def vjp(self, node: Node, g: Any, graph: bool) -> list[Any]:
+        upstream = [g.parts.get(k) for k in range(self.outputs)] if type(g) is Bundle else [g]
+        result = self.function._static("backward")(*upstream)
+        gradients = list(result) if isinstance(result, (tuple, list)) else [result]
+        while len(gradients) > self.count and gradients[-1] is None:
+            gradients.pop()
+        if len(gradients) != self.count:
+            raise RuntimeError(
+                f"[{self.name}] backward returned {len(gradients)} gradients for {self.count} "
+                "arguments of forward: one each, None where there is none"
+            )
+        return [
+            self._checked(i, gi, meta) for i, (gi, meta) in enumerate(zip(gradients, self.metas, strict=True))
+        ]
+
+    def _checked(self, i: int, g: Any, meta: Any) -> Any:
+        if g is None or meta is None:
+            return None
+        if not isinstance(g, TensorBase):
+            raise TypeError(
+                f"[{self.name}] backward returned {type(g).__name__} as gradient {i}, not a Tensor"
+            )
+        shape, dtype = meta
+        if g.shape != shape:
+            try:
+                g = g.sum_to_size(shape)  # type: ignore[attr-defined]
+            except ValueError:
+                raise RuntimeError(
+                    f"[{self.name}] backward returned shape {g.shape} as gradient {i} for an "
+                    f"argument of shape {shape}"
+                ) from None
+        return g.to(dtype)  # type: ignore[attr-defined]

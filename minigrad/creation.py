@@ -1,0 +1,420 @@
+"""Tensors from Python and NumPy data, and filled, counted or random ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minigrad._c import Handle, borrow, call, ffi, lib
+from minigrad.dispatch import TensorBase, wrap
+from minigrad.dtypes import DType, as_dtype, bool_, float32, float64, int64
+from minigrad.tape import LEAF
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = [
+    "arange",
+    "asarray",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_numpy",
+    "full",
+    "full_like",
+    "linspace",
+    "manual_seed",
+    "ones",
+    "ones_like",
+    "rand",
+    "rand_like",
+    "randint",
+    "randn",
+    "randn_like",
+    "tensor",
+    "zeros",
+    "zeros_like",
+]
+
+_NUMPY = {d.name: np.dtype(d.name) for d in (bool_, int64, float32, float64)}
+
+
+def numpy_dtype(dtype: DType) -> np.dtype[Any]:
+    """The NumPy counterpart."""
+    return _NUMPY[dtype.name]
+
+
+def require_grad(x: Tensor, wanted: bool = True) -> Tensor:
+    """``x`` as a leaf that requires a gradient; TypeError unless it holds floats."""
+    if wanted and not x.dtype.is_floating_point:
+        raise TypeError(
+            f"[requires_grad] only float tensors can have gradients, this one is {x.dtype.name}; "
+            "convert it with .to(mg.float32)"
+        )
+    x._edge = LEAF if wanted else None
+    return x
+
+
+# ---- from data -----------------------------------------------------------------------------------
+
+
+def _kept_dtype(array: np.ndarray[Any, Any]) -> DType:
+    """The dtype in which a NumPy array's values are held here."""
+    kind, name = array.dtype.kind, array.dtype.name
+    if name in _NUMPY:
+        return as_dtype(name)
+    if kind in "iu":
+        return int64
+    if name == "float16":
+        return float32
+    raise TypeError(
+        f"[tensor] cannot hold NumPy's {name}: use float32, float64, int64 or bool"
+        + (" (rows of different lengths?)" if kind == "O" else "")
+    )
+
+
+def _borrowed(array: np.ndarray[Any, Any]) -> Handle:
+    """A handle on the array's own memory; its strides must be whole elements."""
+    size = array.itemsize
+    return borrow(
+        array,
+        array.__array_interface__["data"][0],
+        as_dtype(array.dtype.name).code,
+        array.shape,
+        [s // size for s in array.strides],
+        array.flags.writeable,
+    )
+
+
+def _shareable(array: np.ndarray[Any, Any]) -> bool:
+    return (
+        array.dtype.name in _NUMPY
+        and array.dtype.isnative
+        and all(s % array.itemsize == 0 for s in array.strides)
+        and array.flags.aligned
+    )
+
+
+def _from_array(array: np.ndarray[Any, Any], dtype: DType | None) -> Handle:
+    """A copy of the array in a dtype of ours."""
+    kept = _kept_dtype(array)
+    if not _shareable(array):
+        if array.dtype.kind == "u" and array.size and int(array.max()) > 2**63 - 1:
+            raise OverflowError(f"[tensor] {int(array.max())} does not fit in int64")
+        array = np.ascontiguousarray(array, numpy_dtype(kept)).reshape(array.shape)
+    return call(lib.mg_cast, _borrowed(array), (dtype or kept).code)
+
+
+def _first(data: Any) -> Any:
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return data
+
+
+def _detensored(data: Any) -> Any:
+    """Nested lists with tensors in them, as nested lists of arrays."""
+    if isinstance(data, (list, tuple)):
+        return [_detensored(item) for item in data]
+    if isinstance(data, TensorBase):
+        return np.asarray(data)
+    return data
+
+
+def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A new tensor that holds a copy of the data.
+
+    ``data`` is a number, nested sequences, a NumPy array or a Tensor. Python floats become float32
+    (integers int64, booleans bool); NumPy data keeps its dtype where it is float32, float64, int64 or
+    bool, other integers become int64 and float16 becomes float32.
+
+    Raises TypeError for data of other types or ragged sequences, ValueError for too many dimensions.
+
+    >>> import minigrad as mg
+    >>> mg.tensor([[1.0, 2.0], [3.0, 4.0]]).shape
+    (2, 2)
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    if isinstance(data, TensorBase):
+        handle = call(lib.mg_cast, data._h, (wanted or data.dtype).code)
+        return require_grad(wrap(handle), requires_grad)
+    if isinstance(data, (np.ndarray, np.generic)):
+        array = np.asarray(data)
+    else:
+        first = _first(data)
+        try:
+            array = np.asarray(_detensored(data))
+        except ValueError as error:
+            raise ValueError(f"[tensor] the sequences differ in length: {error}") from None
+        from_python = not isinstance(first, (np.ndarray, np.generic, TensorBase))
+        if wanted is None and from_python and (array.dtype.kind == "f" or array.size == 0):
+            wanted = float32
+        if array.dtype.kind in "OUSM":
+            raise TypeError(f"[tensor] cannot make a tensor from {type(first).__name__} data")
+    return require_grad(wrap(_from_array(array, wanted)), requires_grad)
+
+
+def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor on the array's own memory: writes to either are seen in both.
+
+    When the tape saves such a tensor it copies it, so that later writes through NumPy cannot change
+    a gradient unnoticed. Raises TypeError for other objects and for dtypes that are not float32,
+    float64, int64 or bool, ValueError for memory whose strides are not whole elements.
+    """
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"[from_numpy] expected a numpy.ndarray, not {type(array).__name__}")
+    if array.dtype.name not in _NUMPY:
+        raise TypeError(
+            f"[from_numpy] cannot share memory of dtype {array.dtype.name}: "
+            "use float32, float64, int64 or bool, or copy with mg.tensor"
+        )
+    if not _shareable(array):
+        raise ValueError(
+            "[from_numpy] the array is misaligned, byte-swapped or strided by part elements; "
+            "copy it with mg.tensor"
+        )
+    return wrap(_borrowed(array))
+
+
+def asarray(data: Any, dtype: Any = None) -> Tensor:
+    """The data as a tensor, without a copy where possible (tensors and NumPy arrays)."""
+    wanted = None if dtype is None else as_dtype(dtype)
+    if isinstance(data, TensorBase):
+        same = wanted is None or data.dtype is wanted
+        return data if same else data.to(wanted)  # type: ignore[return-value, attr-defined]
+    if isinstance(data, np.ndarray) and _shareable(data):
+        shared = wrap(_borrowed(data))
+        return shared if wanted is None or shared.dtype is wanted else shared.to(wanted)
+    return tensor(data, wanted)
+
+
+# ---- filled --------------------------------------------------------------------------------------
+
+
+def size_of(op: str, size: Sequence[Any]) -> tuple[int, ...]:
+    """A shape given as ``f(2, 3)`` or ``f((2, 3))``."""
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
+        size = size[0]
+    try:
+        return tuple([n.__index__() for n in size])
+    except AttributeError:
+        raise TypeError(f"[{op}] sizes are integers, got {tuple(size)}") from None
+
+
+def _filled(op: str, size: Sequence[Any], value: Any, dtype: Any, requires_grad: bool) -> Tensor:
+    kind = as_dtype(dtype)
+    shape = size_of(op, size)
+    try:
+        number = int(value) if kind in (int64, bool_) else 0
+    except (ValueError, OverflowError):
+        raise ValueError(f"[{op}] {value} has no value in {kind.name}") from None
+    if kind is bool_:
+        number = bool(value)
+    handle = call(lib.mg_full, kind.code, len(shape), shape, float(value), number)
+    return require_grad(wrap(handle), requires_grad)
+
+
+def zeros(*size: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
+    """A tensor of zeros: ``zeros(2, 3)`` or ``zeros((2, 3))``."""
+    return _filled("zeros", size, 0, dtype, requires_grad)
+
+
+def ones(*size: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
+    """A tensor of ones: ``ones(2, 3)`` or ``ones((2, 3))``."""
+    return _filled("ones", size, 1, dtype, requires_grad)
+
+
+def full(size: Any, fill_value: float, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of one value; the dtype is that of the value unless it is given."""
+    kind = dtype
+    if kind is None:
+        is_bool = isinstance(fill_value, (bool, np.bool_))
+        is_int = isinstance(fill_value, (int, np.integer))
+        kind = bool_ if is_bool else int64 if is_int else float32
+    sizes = (size,) if isinstance(size, int) else tuple(size)
+    return _filled("full", sizes, fill_value, kind, requires_grad)
+
+
+def empty(*size: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
+    """A tensor of whatever was in memory."""
+    shape = size_of("empty", size)
+    handle = call(lib.mg_empty, as_dtype(dtype).code, len(shape), shape)
+    return require_grad(wrap(handle), requires_grad)
+
+
+def zeros_like(x: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros of x's shape and dtype."""
+    return zeros(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
+
+
+def ones_like(x: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones of x's shape and dtype."""
+    return ones(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
+
+
+def full_like(
+    x: Tensor, fill_value: float, *, dtype: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """One value in x's shape and dtype."""
+    return full(x.shape, fill_value, dtype=dtype or x.dtype, requires_grad=requires_grad)
+
+
+def empty_like(x: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Uninitialised memory of x's shape and dtype."""
+    return empty(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
+
+
+def arange(
+    start: float,
+    end: float | None = None,
+    step: float = 1,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """start, start + step, ... up to but without end; ``arange(n)`` counts from 0.
+
+    int64 where all arguments are integers, else float32. Raises ValueError for a zero step and for
+    bounds that are not finite.
+    """
+    if end is None:
+        start, end = 0, start
+    whole = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
+    kind = as_dtype(dtype) if dtype is not None else int64 if whole else float32
+    if step == 0 or not all(map(math.isfinite, (start, end, step))):
+        raise ValueError(f"[arange] cannot count from {start} to {end} by {step}")
+    if whole:
+        count = max(0, -((int(start) - int(end)) // int(step)))
+    else:
+        count = max(0, math.ceil((end - start) / step))
+    exact = (int(start), int(step)) if whole or kind is int64 else (0, 0)
+    handle = call(lib.mg_arange, kind.code, float(start), float(step), *exact, count)
+    return require_grad(wrap(handle), requires_grad)
+
+
+def linspace(
+    start: float, end: float, steps: int, *, dtype: Any = float32, requires_grad: bool = False
+) -> Tensor:
+    """``steps`` evenly spaced values from start to end, both included."""
+    kind = as_dtype(dtype)
+    if steps < 0:
+        raise ValueError(f"[linspace] steps is {steps}, but must not be negative")
+    values = np.linspace(float(start), float(end), steps)
+    return require_grad(wrap(_from_array(values, kind)), requires_grad)
+
+
+def eye(n: int, m: int | None = None, *, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
+    """The n x m matrix with ones on the diagonal; square unless m is given."""
+    values = np.eye(n, m, dtype=numpy_dtype(as_dtype(dtype)))
+    return require_grad(wrap(_from_array(values, None)), requires_grad)
+
+
+# ---- random --------------------------------------------------------------------------------------
+
+_generator: Any = None
+
+
+def generator() -> np.random.Generator:
+    """The random generator all random functions draw from: NumPy's, on Philox."""
+    global _generator
+    if _generator is None:
+        _generator = np.random.Generator(np.random.Philox())
+    return _generator  # type: ignore[no-any-return]
+
+
+def manual_seed(seed: int) -> None:
+    """Start the random sequence over from a seed, a non-negative integer."""
+    global _generator
+    _generator = np.random.Generator(np.random.Philox(seed))
+
+
+def _random(values: Any, dtype: Any, requires_grad: bool) -> Tensor:
+    return require_grad(wrap(_from_array(np.asarray(values), as_dtype(dtype))), requires_grad)
+
+
+def _drawn(op: str, size: Sequence[Any], dtype: Any) -> tuple[tuple[int, ...], Any]:
+    kind = as_dtype(dtype)
+    if not kind.is_floating_point:
+        raise TypeError(f"[{op}] draws floats, not {kind.name}")
+    shape = size_of(op, size)
+    if any(n < 0 for n in shape):
+        raise ValueError(f"[{op}] negative size in {shape}")
+    return shape, numpy_dtype(kind).type
+
+
+def rand(*size: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
+    """Uniform values in [0, 1)."""
+    shape, kind = _drawn("rand", size, dtype)
+    return _random(generator().random(shape, kind), dtype, requires_grad)
+
+
+def randn(*size: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
+    """Values from the standard normal distribution."""
+    shape, kind = _drawn("randn", size, dtype)
+    return _random(generator().standard_normal(shape, kind), dtype, requires_grad)
+
+
+def randint(
+    low: int, high: Any = None, size: Any = None, *, dtype: Any = int64, requires_grad: bool = False
+) -> Tensor:
+    """Integers in [low, high): ``randint(high, size)`` or ``randint(low, high, size)``."""
+    if size is None:
+        low, high, size = 0, low, high
+    if size is None:
+        raise TypeError("[randint] a size is needed: randint(high, (2, 3))")
+    if low >= high:
+        raise ValueError(f"[randint] the range [{low}, {high}) is empty")
+    shape = size_of("randint", (size,) if not isinstance(size, int) else (size,))
+    return _random(generator().integers(low, high, shape), dtype, requires_grad)
+
+
+def rand_like(x: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Uniform values in [0, 1) in x's shape and dtype."""
+    return rand(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
+
+
+def randn_like(x: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Standard normal values in x's shape and dtype."""
+    return randn(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
+
+
+# ---- to NumPy ------------------------------------------------------------------------------------
+
+
+class _Shown:
+    """What a NumPy view of a tensor's memory keeps alive, and gives back when it goes."""
+
+    __slots__ = ("__array_interface__", "_h", "_writable")
+
+    def __init__(self, handle: Handle) -> None:
+        size = numpy_dtype(as_dtype_code(handle)).itemsize
+        self._h = handle
+        self._writable = lib.mg_pins(handle) == 0 and bool(lib.mg_writable(handle))
+        ndim = handle.ndim
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": numpy_dtype(as_dtype_code(handle)).str,
+            "shape": tuple(handle.shape[0:ndim]),
+            "strides": tuple([s * size for s in handle.strides[0:ndim]]),
+            "data": (int(ffi.cast("uintptr_t", handle.data)), not self._writable),
+        }
+        if self._writable:
+            lib.mg_share(handle, 1)
+
+    def __del__(self) -> None:
+        if self._writable:
+            lib.mg_share(self._h, -1)
+
+
+def as_dtype_code(handle: Handle) -> DType:
+    """The DType of a C array."""
+    from minigrad.dtypes import by_code
+
+    return by_code[handle.dtype]
+
+
+def to_numpy(handle: Handle) -> np.ndarray[Any, Any]:
+    """A NumPy array on the memory of a C array; read-only while a graph needs that memory."""
+    return np.asarray(_Shown(handle))

@@ -1,0 +1,241 @@
+"""``x[index]`` in every NumPy form, brought to views and one gather.
+
+An index is taken apart in two steps: slices, integers and new axes make a view; integer and boolean
+arrays then pick along the axes that are left to them, which a permutation brings to the front. Where
+the picked axes go in the result follows NumPy: in place if they stood side by side, else first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minigrad import functions as f
+from minigrad._c import call, ffi, lib
+from minigrad.creation import asarray
+from minigrad.dispatch import TensorBase, apply, wrap, write
+from minigrad.dtypes import bool_, int64
+from minigrad.ops import shape as shape_ops
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = ["get", "put"]
+
+
+class _Plan:
+    """A view, index arrays for some of its axes, and where their axes go in the result."""
+
+    __slots__ = ("arrays", "axes", "front", "view")
+
+    def __init__(self, view: Tensor, arrays: list[Tensor], axes: list[int], front: bool) -> None:
+        self.view = view
+        self.arrays = arrays
+        self.axes = axes
+        self.front = front
+
+
+def _as_index_array(item: Any) -> Tensor:
+    array = item if isinstance(item, TensorBase) else asarray(np.asarray(item))
+    if not isinstance(item, (TensorBase, np.ndarray)) and np.size(item) == 0:
+        array = f.to(array, int64)  # type: ignore[arg-type]
+    if array.dtype.is_floating_point:
+        raise IndexError("[index] indices must be integers, booleans, slices, None or ...: got floats")
+    return array  # type: ignore[return-value]
+
+
+def _is_array(item: Any) -> bool:
+    return isinstance(item, (TensorBase, np.ndarray, list, tuple, bool, np.bool_))
+
+
+def _items(index: Any, ndim: int) -> list[Any]:
+    """The index as one item per axis and new axis, with the ellipsis written out."""
+    items = list(index) if isinstance(index, tuple) else [index]
+    consumed, ellipsis = 0, -1
+    for place, item in enumerate(items):
+        if item is Ellipsis:
+            if ellipsis >= 0:
+                raise IndexError("[index] an index can have only one ellipsis ('...')")
+            ellipsis = place
+        elif item is None:
+            continue
+        elif _is_array(item):
+            items[place] = array = _as_index_array(item)
+            consumed += array._h.ndim if array.dtype is bool_ else 1
+        else:
+            consumed += 1
+    if consumed > ndim:
+        raise IndexError(f"[index] {consumed} indices for {ndim} dimensions")
+    fill = [slice(None)] * (ndim - consumed)
+    if ellipsis < 0:
+        return items + fill
+    return items[:ellipsis] + fill + items[ellipsis + 1 :]
+
+
+def _slice_of(item: slice, size: int) -> tuple[int, int, int]:
+    try:
+        start, stop, step = item.indices(size)
+    except ValueError:
+        raise ValueError("[index] the step of a slice must not be 0") from None
+    except TypeError:
+        raise TypeError(f"[index] the bounds of a slice are integers: {item}") from None
+    count = max(0, -((start - stop) // step))
+    return (start if count else 0), step, count
+
+
+def _mask_arrays(mask: Tensor, shape: tuple[int, ...], axis: int) -> list[Tensor]:
+    for d, n in enumerate(mask.shape):
+        if n != shape[axis + d]:
+            raise IndexError(
+                f"[index] the mask has size {n} where dim {axis + d} has size {shape[axis + d]}"
+            )
+    return list(f.nonzero(mask))
+
+
+def _plan(x: Tensor, index: Any) -> _Plan:
+    shape = x.shape
+    items = _items(index, len(shape))
+    has_array = any(isinstance(i, TensorBase) for i in items)
+    start, step, count = [], [], []
+    kept: list[int] = []  # the view's shape, without integers and with new axes
+    arrays: list[Tensor] = []
+    axes: list[int] = []
+    groups: list[int] = []  # for each run of array items, its place among the items
+    axis, last_array = 0, -2
+    for place, item in enumerate(items):
+        if item is None:
+            kept.append(1)
+            continue
+        if isinstance(item, slice):
+            begin, by, n = _slice_of(item, shape[axis])
+            start.append(begin), step.append(by), count.append(n)
+            kept.append(n)
+            axis += 1
+            continue
+        picked = _picked(item, shape, axis, has_array)
+        if isinstance(picked, int):
+            start.append(picked), step.append(1), count.append(1)
+            axis += 1
+            continue
+        if place != last_array + 1:
+            groups.append(place)
+        last_array = place
+        if not picked:  # True or False: a new axis of size 1, picked once or not at all
+            kept.append(1)
+            axes.append(len(kept) - 1)
+            arrays.append(f.nonzero(f.reshape(item, (1,)))[0])
+            continue
+        for array in picked:
+            start.append(0), step.append(1), count.append(shape[axis])
+            kept.append(shape[axis])
+            axes.append(len(kept) - 1)
+            arrays.append(array)
+            axis += 1
+    view = x
+    if not (all(s == 1 for s in step) and tuple(count) == shape):
+        view = apply(shape_ops.SLICE, (x,), (tuple(start), tuple(step), tuple(count)))
+    if tuple(kept) != view.shape:
+        view = apply(shape_ops.VIEW, (view,), (tuple(kept),))
+    return _Plan(view, arrays, axes, len(groups) > 1)
+
+
+def _picked(item: Any, shape: tuple[int, ...], axis: int, has_array: bool) -> int | list[Tensor]:
+    """An integer as a position or, beside arrays, as one of them; an array as one per axis."""
+    if isinstance(item, TensorBase):
+        if item.dtype is bool_:
+            return _mask_arrays(item, shape, axis) if item._h.ndim else []  # type: ignore[arg-type]
+        return [item]  # type: ignore[list-item]
+    try:
+        position: int = item.__index__()
+    except AttributeError:
+        raise IndexError(
+            "[index] indices must be integers, booleans, slices, None or ...: "
+            f"got {type(item).__name__}"
+        ) from None
+    size = shape[axis]
+    if not -size <= position < size:
+        raise IndexError(f"[index] index {position} is out of range for dim {axis} of size {size}")
+    position %= size
+    return [asarray(np.asarray(position))] if has_array else position
+
+
+def _broadcast(arrays: list[Tensor]) -> list[Tensor]:
+    try:
+        shape = np.broadcast_shapes(*[a.shape for a in arrays])
+    except ValueError:
+        shapes = ", ".join(str(a.shape) for a in arrays)
+        raise IndexError(f"[index] index arrays of shapes {shapes} do not broadcast") from None
+    return [f.expand(a, shape) for a in arrays]
+
+
+def _fronted(plan: _Plan) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
+    """The view with the picked axes first, the arrays in one shape, and the order of the result.
+
+    The order says for each axis of the result which axis of (index shape, other axes) it is.
+    """
+    view, ndim = plan.view, plan.view._h.ndim
+    others = [d for d in range(ndim) if d not in plan.axes]
+    view = f.permute(view, *plan.axes, *others)
+    arrays = _broadcast(plan.arrays)
+    block = arrays[0]._h.ndim
+    before = 0 if plan.front else sum(1 for d in others if d < plan.axes[0])
+    order = (
+        *range(block, block + before),
+        *range(block),
+        *range(block + before, block + len(others)),
+    )
+    return view, arrays, order
+
+
+def get(x: Tensor, index: Any) -> Tensor:
+    """``x[index]``: a view for slices, integers, None and ..., a copy where arrays pick."""
+    plan = _plan(x, index)
+    if not plan.arrays:
+        view = plan.view
+        return wrap(call(lib.mg_view_alias, x._h), x._edge) if view is x and x._edge is None else (
+            f.permute(view, *range(view._h.ndim)) if view is x else view
+        )
+    view, arrays, order = _fronted(plan)
+    picked = f.gather_rows(view, arrays)
+    return picked if order == tuple(range(len(order))) else f.permute(picked, *order)
+
+
+def _inverse(order: Sequence[int]) -> list[int]:
+    inverse = [0] * len(order)
+    for place, axis in enumerate(order):
+        inverse[axis] = place
+    return inverse
+
+
+def put(x: Tensor, index: Any, value: Any) -> None:
+    """``x[index] = value``, broadcast and cast; of repeated positions the last one wins.
+
+    Raises RuntimeError for a tensor that requires grad unless under no_grad.
+    """
+    source = f.tensor_operand("index assignment", value).detach()
+    alias = x.detach()
+    plan = _plan(alias, index)
+    if not plan.arrays:
+        write(lib.mg_write, x, plan.view._h, _fitted(source, plan.view.shape)._h)
+        return
+    view, arrays, order = _fronted(plan)
+    block = arrays[0].shape
+    picked = block + view.shape[len(plan.axes) :]
+    source = _fitted(source, tuple([picked[d] for d in order]))
+    source = f.permute(source, *_inverse(order))
+    pointers = ffi.new("mg_array *[]", [a._h for a in arrays])
+    write(lib.mg_scatter_write, x, view._h, len(arrays), pointers, source._h)
+
+
+def _fitted(source: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The value broadcast to the shape it is written to; extra leading 1s are dropped."""
+    while source._h.ndim > len(shape) and source.shape[0] == 1:
+        source = f.squeeze(source, 0)
+    try:
+        return f.expand(source, shape)
+    except ValueError:
+        raise ValueError(
+            f"[index assignment] a value of shape {source.shape} does not fit into {shape}"
+        ) from None

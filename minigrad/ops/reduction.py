@@ -1,0 +1,178 @@
+"""Reductions over any set of axes, and what normalises with them.
+
+``axes`` is a tuple of non-negative axes; ``keep`` says whether they stay with size 1. A gradient that
+arrives without the reduced axes gets them back through ``keep_dims`` before it is broadcast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad._c import Handle, call, lib
+from minigrad.ops.table import custom, linear, zero
+
+T = Any  # a Tensor; this layer stands below it
+Axes = tuple[int, ...]
+
+
+def keep_dims(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
+    """``shape`` with 1 in place of the reduced axes."""
+    return tuple(1 if d in axes else n for d, n in enumerate(shape))
+
+
+def _count(shape: tuple[int, ...], axes: Axes) -> int:
+    count = 1
+    for axis in axes:
+        count *= shape[axis]
+    return count
+
+
+def _spread(g: T, shape: tuple[int, ...], axes: Axes) -> T:
+    """The gradient of a reduction, seen at every element that was reduced."""
+    return g.reshape(keep_dims(shape, axes)).expand(shape)
+
+
+def _reduction(op: int) -> Callable[[Handle, Axes, bool], Handle]:
+    return lambda x, axes, keep: call(lib.mg_reduce, op, x, len(axes), axes, keep)
+
+
+SUM = linear(
+    "sum",
+    _reduction(lib.MG_SUM),
+    lambda g, shape, axes, keep: _spread(g, shape, axes),
+    doc="the sum over the axes; booleans and integers give int64",
+)
+MEAN = linear(
+    "mean",
+    _reduction(lib.MG_MEAN),
+    lambda g, shape, axes, keep: _spread(g * (1.0 / max(_count(shape, axes), 1)), shape, axes),
+    doc="the mean over the axes; NaN where there is nothing to average",
+)
+
+
+def _extremum_vjp(g: T, x: T, y: T, shape: tuple[int, ...], axes: Axes, keep: bool) -> T:
+    """Shared evenly among the elements that equal the extremum; among the NaN if that is NaN."""
+    kept = keep_dims(shape, axes)
+    y = y.detach().reshape(kept)
+    x = x.detach()
+    hit = (x == y) | ((x != x) & (y != y))
+    share = hit / hit.sum(axes, True)
+    return share.to(g.dtype) * g.reshape(kept)
+
+
+def _extremum(name: str, op: int, doc: str) -> Any:
+    return custom(
+        name,
+        _reduction(op),
+        _extremum_vjp,
+        fused=[
+            lambda g, x, y, shape, axes, keep: call(
+                lib.mg_extremum_vjp, g, x, y, len(axes), axes, keep
+            )
+        ],
+        doc=doc,
+    )
+
+
+AMAX = _extremum("amax", lib.MG_MAX, "the maximum over the axes; ties share the gradient")
+AMIN = _extremum("amin", lib.MG_MIN, "the minimum over the axes; ties share the gradient")
+
+
+def _prod_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes, keep: bool) -> T:
+    """Each element's partial is the product of all others: exclusive prefix times exclusive suffix."""
+    order = tuple(d for d in range(len(shape)) if d not in axes) + axes
+    rows = x.permute(order).reshape((-1 if x.size else 0, _count(shape, axes)))
+    others = _exclusive_products(rows) * _exclusive_products(rows.flip(1)).flip(1)
+    back = [0] * len(order)
+    for place, axis in enumerate(order):
+        back[axis] = place
+    partial = others.reshape(tuple(shape[d] for d in order)).permute(tuple(back))
+    return partial * g.reshape(keep_dims(shape, axes))
+
+
+def _exclusive_products(rows: T) -> T:
+    """Along axis 1, the product of everything before each element, in log2(n) doubling steps."""
+    n = rows.shape[1]
+    ones = rows[:, :1].detach() * 0.0 + 1.0
+    out = ones.cat_with(rows[:, :-1], 1) if n else rows
+    step = 1
+    while step < n:
+        head = ones.expand((rows.shape[0], step))
+        out = out * head.cat_with(out[:, :-step], 1)
+        step *= 2
+    return out
+
+
+PROD = custom(
+    "prod",
+    _reduction(lib.MG_PROD),
+    _prod_vjp,
+    doc="the product over the axes; its gradient never divides",
+)
+
+
+def _var_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes, keep: bool, correction: float) -> T:
+    degrees = _count(shape, axes) - correction
+    scale = 2.0 / degrees if degrees > 0 else float("nan")
+    return (x - x.mean(axes, True)) * (g.reshape(keep_dims(shape, axes)) * scale)
+
+
+VAR = custom(
+    "var",
+    lambda x, axes, keep, correction: call(
+        lib.mg_var, x, len(axes), axes, float(correction), keep
+    ),
+    _var_vjp,
+    doc="the variance over the axes, divided by n - correction; two passes",
+)
+
+
+def _logsumexp_vjp(g: T, x: T, y: T, shape: tuple[int, ...], axes: Axes, keep: bool) -> T:
+    """exp(x - y) shares; with an infinite y the difference has no value where the two are equal.
+
+    If y is +inf, its +inf entries share 1 each and the others get 0; if -inf, nothing gets any.
+    """
+    kept = keep_dims(shape, axes)
+    y = y.reshape(kept)
+    equal = x == y
+    infinite = equal & ((y - y) != 0.0)
+    share = (x - y).masked_fill(infinite, 0.0).exp()
+    share = share.masked_fill(infinite & (y < 0.0), 0.0)
+    return g.reshape(kept) * share
+
+
+LOGSUMEXP = custom(
+    "logsumexp",
+    lambda x, axes, keep: call(lib.mg_logsumexp, x, len(axes), axes, keep),
+    _logsumexp_vjp,
+    doc="log(sum(exp(x))) over the axes, without overflow",
+)
+
+SOFTMAX = custom(
+    "softmax",
+    lambda x, axis: call(lib.mg_softmax, x, axis),
+    lambda g, y, axis: y * (g - (g * y).sum((axis,), True)),
+    fused=[lambda g, y, axis: call(lib.mg_softmax_vjp, g, y, axis)],
+    doc="exp(x) / sum(exp(x)) along the axis",
+)
+LOG_SOFTMAX = custom(
+    "log_softmax",
+    lambda x, axis: call(lib.mg_log_softmax, x, axis),
+    lambda g, y, axis: g - y.exp().scale(g.sum((axis,), True)),
+    fused=[lambda g, y, axis: call(lib.mg_log_softmax_vjp, g, y, axis)],
+    doc="x - logsumexp(x) along the axis",
+)
+
+ALL = zero("all", 1, "are all elements true?", forward=_reduction(lib.MG_ALL))
+ANY = zero("any", 1, "is any element true?", forward=_reduction(lib.MG_ANY))
+
+
+def _arg(op: int) -> Callable[[Handle, int | None, bool], Handle]:
+    return lambda x, axis, keep: call(
+        lib.mg_arg_reduce, op, x, 0 if axis is None else axis, axis is None, keep
+    )
+
+
+ARGMAX = zero("argmax", 1, "where the maximum is: the first of ties, NaN first", forward=_arg(lib.MG_MAX))
+ARGMIN = zero("argmin", 1, "where the minimum is: the first of ties, NaN first", forward=_arg(lib.MG_MIN))

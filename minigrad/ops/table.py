@@ -1,0 +1,167 @@
+"""The op table: one row per operation, grouped into families that each state only what differs.
+
+A derivative is a plain function, and its parameter names say what it needs: ``x`` (or ``a``, ``b``) is
+an input and ``y`` the output, which the tape then saves; ``shape`` is the first input's shape; all
+others are the operation's own arguments, in order. So the memory an operation costs is visible in its
+formula. Formulas are written in tensor operations and are therefore differentiable themselves.
+
+==============  ===========================================================================
+pointwise       one partial derivative per input; the upstream gradient is multiplied on by
+                the driver, where an exactly zero gradient stays zero
+linear          its transpose, a function of the upstream gradient
+bilinear        two transposes
+custom          a vector-Jacobian product per input
+variadic        one function for all of any number of inputs: of g and the input's position
+zero            nothing: the derivative is zero everywhere
+==============  ===========================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minigrad._c import Handle, ffi, lib
+
+__all__ = ["TABLE", "Row", "bilinear", "custom", "linear", "pointwise", "variadic", "zero"]
+
+Formula = Callable[..., Any]
+Interval = tuple[float, float]
+
+TABLE: dict[str, Row] = {}
+
+_SAVED = ("x", "a", "b", "c", "y")  # in the order of the saved places
+
+
+class Row:
+    """One operation: what it computes, how it is differentiated and what its tests need."""
+
+    __slots__ = (
+        "arity",
+        "derivatives",
+        "doc",
+        "domain",
+        "family",
+        "forward",
+        "fused",
+        "id",
+        "name",
+        "needs",
+        "special",
+        "wants_shape",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        family: str,
+        arity: int,
+        doc: str,
+        *,
+        op_id: int = -1,
+        forward: Callable[..., Handle] | None = None,
+        derivatives: Sequence[Formula | float | None] = (),
+        fused: Sequence[Callable[..., Handle] | None] = (),
+        domain: Sequence[Interval] = (),
+        special: Sequence[tuple[float, ...]] = (),
+    ) -> None:
+        if name in TABLE:
+            raise ValueError(f"[{name}] is in the table already")
+        self.name = name
+        self.family = family
+        self.arity = arity
+        self.doc = doc
+        self.id = op_id  # of the C kernel, for pointwise rows
+        self.forward = forward  # on handles, for all other rows
+        self.derivatives = tuple(derivatives)
+        self.fused = tuple(fused) or (None,) * len(self.derivatives)
+        self.domain = tuple(domain)  # an interval per input on which it is smooth
+        self.special = tuple(special)  # rows of (inputs..., output) that hold exactly
+        # For each derivative, the names it takes beside the upstream gradient.
+        self.needs = tuple(self._parameters(d) for d in self.derivatives)
+        self.wants_shape = any("shape" in names for names in self.needs)
+        TABLE[name] = self
+
+    def _parameters(self, derivative: Formula | float | None) -> tuple[str, ...]:
+        if not callable(derivative):
+            return ()
+        code = derivative.__code__
+        names: tuple[str, ...] = code.co_varnames[: code.co_argcount]
+        return names if self.family == "pointwise" else names[1:]
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def saves(self, wanted: Sequence[bool]) -> tuple[str, ...]:
+        """The names of the arrays to keep when the inputs marked in ``wanted`` need gradients."""
+        if self.family == "variadic":
+            return ()
+        kept = {
+            name
+            for names, want in zip(self.needs, wanted, strict=True)
+            if want
+            for name in names
+            if name in _SAVED
+        }
+        return tuple(n for n in _SAVED if n in kept)
+
+
+_ids = {ffi.string(lib.mg_op_name(i)).decode(): i for i in range(lib.mg_op_count())}
+
+
+def pointwise(
+    name: str,
+    *d: Formula | float,
+    domain: Sequence[Interval],
+    doc: str,
+    special: Sequence[tuple[float, ...]] = (),
+) -> Row:
+    """A row for a C kernel of this name; ``d`` holds a partial derivative per input.
+
+    A partial that is a constant is given as that number.
+    """
+    return Row(
+        name,
+        "pointwise",
+        len(d),
+        doc,
+        op_id=_ids[name],
+        derivatives=d,
+        domain=domain,
+        special=special,
+    )
+
+
+def linear(
+    name: str, forward: Callable[..., Handle], transpose: Formula, doc: str
+) -> Row:
+    """A row for an operation that is linear in its one input."""
+    return Row(name, "linear", 1, doc, forward=forward, derivatives=(transpose,))
+
+
+def bilinear(
+    name: str, forward: Callable[..., Handle], by_a: Formula, by_b: Formula, doc: str
+) -> Row:
+    """A row for an operation that is linear in each of its two inputs."""
+    return Row(name, "bilinear", 2, doc, forward=forward, derivatives=(by_a, by_b))
+
+
+def custom(
+    name: str,
+    forward: Callable[..., Handle],
+    *d: Formula | None,
+    doc: str,
+    fused: Sequence[Callable[..., Handle] | None] = (),
+) -> Row:
+    """A row with a vector-Jacobian product per input, and perhaps a faster kernel for it."""
+    return Row(name, "custom", len(d), doc, forward=forward, derivatives=d, fused=fused)
+
+
+def variadic(name: str, forward: Callable[..., Handle], d: Formula, doc: str) -> Row:
+    """A row with any number of inputs; ``d(g, i, *args)`` is the gradient of the i-th."""
+    return Row(name, "variadic", -1, doc, forward=forward, derivatives=(d,))
+
+
+def zero(name: str, arity: int, doc: str, *, forward: Callable[..., Handle] | None = None) -> Row:
+    """A row whose derivative is zero wherever it exists; its result never requires a gradient."""
+    return Row(name, "zero", arity, doc, op_id=_ids.get(name, -1), forward=forward)

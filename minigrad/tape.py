@@ -1,0 +1,249 @@
+"""The tape: what was computed from what, and how gradients run back over it.
+
+Every recorded operation makes a :class:`Node`, whose ``parents`` say where each input came from: another
+node, a leaf tensor, or None for what needs no gradient. Nodes point only backwards and keep only what
+their derivative needs, so a graph holds no cycle and is freed the moment it is dropped.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+__all__ = ["LEAF", "Bundle", "Node", "backward", "enable_grad", "is_grad_enabled", "mode", "no_grad"]
+
+LEAF = True  # the edge of a leaf that requires a gradient: it ends at the tensor itself
+Gradient = Any  # a Tensor; this layer stands below it
+Parent = Any  # a Node, a leaf Tensor or None
+
+# ---- grad mode -----------------------------------------------------------------------------------
+
+
+class _Mode(threading.local):
+    """Is anything recorded? Each thread starts with yes."""
+
+    enabled = True
+
+
+mode = _Mode()
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are recorded in this thread."""
+    return mode.enabled
+
+
+class _SetMode:
+    """A context manager, and a decorator, that sets the grad mode of this thread."""
+
+    enabled: bool
+
+    def __init__(self) -> None:
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(mode.enabled)
+        mode.enabled = self.enabled
+
+    def __exit__(self, *_: object) -> None:
+        mode.enabled = self._before.pop()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        import functools
+
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with type(self)():
+                return function(*args, **kwargs)
+
+        return wrapped
+
+
+class no_grad(_SetMode):  # noqa: N801 - PyTorch's name
+    """Inside it nothing is recorded: ``with no_grad():``, or ``@no_grad()`` on a function.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor(2.0, requires_grad=True)
+    >>> with mg.no_grad():
+    ...     (x * x).requires_grad
+    False
+    """
+
+    enabled = False
+
+
+class enable_grad(_SetMode):  # noqa: N801 - PyTorch's name
+    """Inside it operations are recorded again, also within :class:`no_grad`."""
+
+    enabled = True
+
+
+# ---- nodes ---------------------------------------------------------------------------------------
+
+
+class Node:
+    """One recorded operation."""
+
+    __slots__ = ("__weakref__", "adapted", "args", "hooks", "op", "parents", "saved")
+
+    def __init__(self, op: Any, parents: tuple[Parent, ...], saved: Any, args: Any) -> None:
+        self.op = op  # anything with a `name` that vjp knows
+        self.parents: tuple[Parent, ...] | None = parents  # None once the graph was freed
+        self.saved = saved  # the arrays the derivative needs, pinned in C
+        self.args = args  # the operation's other arguments
+        # (shape, dtype) of each input where one was broadcast or cast, to be undone on the way back
+        self.adapted: tuple[Any, ...] | None = None
+        self.hooks: list[Callable[[Gradient], Gradient | None]] | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the operation."""
+        return str(self.op.name)
+
+    @property
+    def next_functions(self) -> tuple[Parent, ...]:
+        """Where each input came from."""
+        return self.parents or ()
+
+    def release(self) -> None:
+        """Drop what the backward needed; another one through this node will be refused."""
+        self.parents = None
+        self.saved = None
+        self.args = None
+        self.adapted = None
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+class Bundle:
+    """The gradients of a node with several outputs, by output position; they add up as one."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: dict[int, Gradient]) -> None:
+        self.parts = parts
+
+    def __add__(self, other: Bundle) -> Bundle:
+        parts = dict(self.parts)
+        for k, g in other.parts.items():
+            parts[k] = parts[k] + g if k in parts else g
+        return Bundle(parts)
+
+
+# ---- backward ------------------------------------------------------------------------------------
+
+
+def topological_order(roots: Iterable[Node]) -> list[Node]:
+    """Every node that the roots were computed from, inputs before what was made of them.
+
+    Depth first with a stack of its own, so that a chain of a million nodes is no deeper than one.
+    """
+    order: list[Node] = []
+    entered: set[Node] = set()
+    left: set[Node] = set()
+    stack = list(roots)
+    while stack:
+        node = stack[-1]
+        if node not in entered:
+            entered.add(node)
+            if node.parents is None:
+                raise freed_error(node)
+            for parent in node.parents:
+                if type(parent) is Node and parent not in entered:
+                    stack.append(parent)
+        else:
+            stack.pop()
+            if node not in left:
+                left.add(node)
+                order.append(node)
+    return order
+
+
+def freed_error(node: Node) -> RuntimeError:
+    """The graph was used up by an earlier backward."""
+    return RuntimeError(
+        f"[backward] the graph was freed at {node.name!r} by an earlier backward; "
+        "call that one with retain_graph=True, or compute the forward again"
+    )
+
+
+def _leading_to(order: list[Node], wanted: set[Any]) -> set[Node]:
+    """The nodes through which a gradient reaches something wanted."""
+    useful: set[Node] = set()
+    for node in order:
+        parents = node.parents or ()
+        if node in wanted or any(p is not None and (p in wanted or p in useful) for p in parents):
+            useful.add(node)
+    return useful
+
+
+def backward(
+    roots: list[tuple[Parent, Gradient]],
+    deliver: Callable[[Any, Gradient, bool], None],
+    vjp: Callable[[Node, Gradient, bool], Sequence[Gradient | None]],
+    *,
+    wanted: set[Any] | None = None,
+    retain_graph: bool = False,
+    create_graph: bool = False,
+) -> None:
+    """Run gradients from the roots back to the leaves.
+
+    ``roots`` are edges with their upstream gradients. ``deliver(edge, gradient, shared)`` is called
+    once for each leaf reached, or, where ``wanted`` is given, for each edge in it; ``shared`` says that
+    others may hold the gradient too. ``vjp(node, gradient, create_graph)`` gives the gradient of each
+    input, or None. The graph is freed on the way unless it is retained.
+    """
+    gradients: dict[Any, Gradient] = {}
+    owned: set[Any] = set()  # edges whose gradient was made here by adding, and may be added to
+    shared: set[Any] = set()  # edges whose gradient was handed on as it came
+
+    def accumulate(edge: Parent, g: Gradient, is_shared: bool) -> None:
+        before = gradients.get(edge)
+        if before is None:
+            gradients[edge] = g
+            if is_shared:
+                shared.add(edge)
+        elif create_graph or type(g) is Bundle:
+            gradients[edge] = before + g
+        elif edge in owned:
+            before.accumulate_(g)
+        else:
+            gradients[edge] = before + g
+            owned.add(edge)
+            shared.discard(edge)
+
+    for edge, g in roots:
+        accumulate(edge, g, True)
+    order = topological_order(edge for edge, _ in roots if type(edge) is Node)
+    useful = None if wanted is None else _leading_to(order, wanted)
+    before = mode.enabled
+    mode.enabled = create_graph
+    try:
+        while order:
+            node = order.pop()
+            if useful is not None and node not in useful:
+                continue
+            g = gradients.pop(node, None)
+            if g is None:
+                continue
+            if node.hooks is not None:
+                for hook in tuple(node.hooks):
+                    replaced = hook(g)
+                    g = g if replaced is None else replaced
+            if wanted is not None and node in wanted:
+                deliver(node, g, True)
+            parents = node.parents
+            if parents is None:
+                raise freed_error(node)
+            for parent, gi in zip(parents, vjp(node, g, create_graph), strict=True):
+                if parent is not None and gi is not None:
+                    accumulate(parent, gi, gi is g)
+            if not retain_graph:
+                node.release()
+    finally:
+        mode.enabled = before
+    for edge, g in gradients.items():
+        if type(edge) is not Node and (wanted is None or edge in wanted):
+            deliver(edge, g, edge in shared)
