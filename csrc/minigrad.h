@@ -72,6 +72,10 @@ mg_array *mg_view_reshape(mg_array *a, int ndim, const int64_t *shape); /* one -
 mg_array *mg_reshape(mg_array *a, int ndim, const int64_t *shape);      /* view, else a copy */
 mg_array *mg_view_permute(mg_array *a, int ndim, const int32_t *axes);
 mg_array *mg_view_expand(mg_array *a, int ndim, const int64_t *shape);
+/* A reduction's result seen at every element that was reduced: `a` has or lacks the reduced axes of
+ * `shape`, and they repeat without a copy. */
+mg_array *mg_view_spread(mg_array *a, int ndim, const int64_t *shape, int naxes,
+                         const int32_t *axes);
 /* a[start : : step] on every axis, `count` elements each. */
 mg_array *mg_view_slice(mg_array *a, const int64_t *start, const int64_t *step,
                         const int64_t *count);
@@ -115,6 +119,7 @@ int mg_same_buffer(const mg_array *a, const mg_array *b);
 uint64_t mg_buffer_id(const mg_array *a);
 /* Contiguous, writable memory that no other array, saved array or NumPy view can see? */
 int mg_sole_owner(const mg_array *a);
+void mg_seal(mg_array *a); /* never writable again */
 void mg_share(mg_array *a, int count); /* count +1 / -1: NumPy holds / dropped a writable view */
 
 /* ---- elementwise ------------------------------------------------------------------------------- */

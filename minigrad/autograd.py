@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import tape
 from minigrad._c import call, lib, save, saved_handle
-from minigrad.creation import ones_like, tensor, zeros_like
+from minigrad.creation import tensor, zeros_like
 from minigrad.dispatch import TensorBase, vjp, wrap
 from minigrad.tape import LEAF, Bundle, Node, enable_grad, is_grad_enabled, mode, no_grad
 
@@ -19,6 +19,18 @@ __all__ = ["Function", "backward", "enable_grad", "grad", "is_grad_enabled", "no
 # ---- backward and grad ---------------------------------------------------------------------------
 
 
+_ones: dict[Any, Tensor] = {}
+
+
+def _one(dtype: Any) -> Tensor:
+    """The upstream gradient of a single element; shared, so sealed against writes."""
+    one = _ones.get(dtype)
+    if one is None:
+        one = _ones[dtype] = tensor(1.0, dtype)
+        lib.mg_seal(one._h)
+    return one
+
+
 def _edge(x: Tensor) -> Any:
     return x if x._edge is LEAF else x._edge
 
@@ -26,12 +38,13 @@ def _edge(x: Tensor) -> Any:
 def _upstream(op: str, output: Tensor, gradient: Any) -> Tensor:
     """The gradient to start from: given, or 1 for a single element."""
     if gradient is None:
-        if output.size != 1:
+        if output._h.size != 1:
             raise RuntimeError(
                 f"[{op}] a gradient can be left out only for a single element, not for shape "
                 f"{output.shape}: pass one of that shape, or reduce first, as in y.sum()"
             )
-        return ones_like(output)
+        one = _one(output.dtype)
+        return one.expand(output.shape) if output._h.ndim else one
     if not isinstance(gradient, TensorBase):
         gradient = tensor(gradient, output.dtype)
     if gradient.shape != output.shape:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from minigrad._c import NULL, Handle, call, lib, overwritten_at, save, saved_handle, shape_of
 from minigrad._c import run as run_kernel
 from minigrad.dtypes import DType, by_code
-from minigrad.ops.table import Row
+from minigrad.ops.table import PLACES, Row
 from minigrad.tape import LEAF, Node, mode
 
 if TYPE_CHECKING:
@@ -155,7 +155,6 @@ def record(
 
 
 _FIRST_FLOAT = lib.MG_FLOAT32
-_PLACES = {"x": 0, "a": 0, "b": 1, "y": 2}
 _save_plans: dict[tuple[Row, tuple[bool, ...]], tuple[str, ...]] = {}
 
 
@@ -169,12 +168,8 @@ def _save(row: Row, y: Handle, inputs: Sequence[TensorBase], parents: Sequence[A
         return None
     places = [NULL, NULL, NULL]
     for name in names:
-        if name == "c":
-            places[0] = inputs[0]._h
-        elif name == "y":
-            places[row.arity if row.family == "pointwise" else 2] = y
-        else:
-            places[_PLACES[name]] = inputs[_PLACES[name]]._h
+        place = PLACES[name]
+        places[place] = y if name == "y" else inputs[place]._h
     return save(*places)
 
 
@@ -190,6 +185,7 @@ def unary(row: Row) -> Callable[[Any], Tensor]:
     kernel, op, name = lib.mg_unary, row.id, row.name
     keeps = row.saves((True,))
     keeps_x, keeps_y = "x" in keeps, "y" in keeps
+    row.fast_vjp = _unary_vjp(row)
 
     def function(x: Any) -> Tensor:
         if not isinstance(x, TensorBase):
@@ -221,11 +217,11 @@ def binary(row: Row, operator: bool = False) -> Callable[[Any, Any], Tensor]:
     As an operator it leaves types it does not know to their own methods.
     """
     kernel, op, name = lib.mg_binary, row.id, row.name
-    plans = {
-        (want_a, want_b): row.saves((want_a, want_b))
-        for want_a in (False, True)
-        for want_b in (False, True)
-    } if row.derivatives else {}
+    plans = {}
+    if row.derivatives:
+        row.fast_vjp = _binary_vjp(row)
+        wants = ((True, True), (True, False), (False, True))
+        plans = {want: row.saves(want) for want in wants}
 
     def function(a: Any, b: Any) -> Tensor:
         if not isinstance(a, TensorBase):
@@ -275,84 +271,106 @@ def vjp(node: Node, g: Any, graph: bool) -> Sequence[Any]:
     """The gradient of each input of ``node`` from its upstream gradient.
 
     With ``graph`` through the row's formulas, which can be differentiated again; else through the
-    fused kernels. Broadcasting and casts of the inputs are undone here, for all operations.
+    fused kernels where there are any. Broadcasting and casts of the inputs are undone here, for all
+    operations.
     """
     row = node.op
     if type(row) is not Row:
         return row.vjp(node, g, graph)  # type: ignore[no-any-return]
+    if not graph and row.fast_vjp is not None:
+        gradients = row.fast_vjp(node, g)
+    elif row.family == "pointwise":
+        gradients = _by_input(row, node, g, _pointwise_formula)
+    elif row.family == "variadic":
+        gradients = _by_input(row, node, g, _variadic_formula)
+    else:
+        gradients = _by_input(row, node, g, _formula if graph else _fused)
+    return gradients if node.adapted is None else _unadapted(gradients, node.adapted)
+
+
+def _by_input(row: Row, node: Node, g: Tensor, rule: Callable[..., Any]) -> list[Any]:
     parents = node.parents or ()
-    gradients: list[Any] = []
-    for i, parent in enumerate(parents):
-        if parent is None:
-            gradients.append(None)
-            continue
-        if row.family == "variadic":
-            gradients.append(row.derivatives[0](g, i, *node.args))  # type: ignore[misc, operator]
-            continue
-        derivative = row.derivatives[i]
-        if not callable(derivative):
-            gi = _constant(derivative, g)
-        elif row.family == "pointwise":
-            gi = _pointwise_vjp(row, i, derivative, node, g, graph)
-        else:
-            fused = row.fused[i]
-            if fused is not None and not graph:
-                handles = [saved_handle(node.saved, k) for k in _saved_places(row, i)]
-                gi = wrap(fused(g._h, *handles, *_arguments(row, i, node)))
-            else:
-                saved = [_unpack(row, node, n, g) for n in row.needs[i] if n in _NAMES]
-                gi = derivative(g, *saved, *_arguments(row, i, node))
-        adapted = node.adapted
-        if adapted is not None:
-            shape, dtype = adapted[i]
-            if gi.shape != shape:
-                gi = gi.sum_to_size(shape)
-            if gi.dtype is not dtype:
-                gi = gi.to(dtype)
-        gradients.append(gi)
-    return gradients
+    return [None if p is None else rule(row, i, node, g) for i, p in enumerate(parents)]
 
 
-_NAMES = frozenset("xabcy")
+def _unadapted(gradients: Sequence[Any], adapted: Sequence[Any]) -> list[Any]:
+    """Summed over the axes along which the input was broadcast, in the input's dtype."""
+    back = []
+    for gi, (shape, dtype) in zip(gradients, adapted, strict=True):
+        if gi is not None and gi.shape != shape:
+            gi = gi.sum_to_size(shape)
+        if gi is not None and gi.dtype is not dtype:
+            gi = gi.to(dtype)
+        back.append(gi)
+    return back
 
 
-def _saved_places(row: Row, i: int) -> list[int]:
-    return [0 if n == "c" else _PLACES[n] for n in row.needs[i] if n in _NAMES]
+def _unary_vjp(row: Row) -> Callable[[Node, Any], Sequence[Any]]:
+    kernel, op, derivative = lib.mg_unary_vjp, row.id, row.derivatives[0]
+    if not callable(derivative):
+        return lambda node, g: (_constant(derivative, g),)
+    return lambda node, g: (wrap(call(kernel, op, g._h, node.saved)),)
+
+
+def _binary_vjp(row: Row) -> Callable[[Node, Any], Sequence[Any]]:
+    kernel, op = lib.mg_binary_vjp, row.id
+    by_a, by_b = row.derivatives
+
+    def fast(node: Node, g: Any) -> Sequence[Any]:
+        parent_a, parent_b = node.parents  # type: ignore[misc]
+        ga = gb = None
+        if parent_a is not None:
+            ga = wrap(call(kernel, op, 0, g._h, node.saved)) if callable(by_a) else _constant(by_a, g)
+        if parent_b is not None:
+            gb = wrap(call(kernel, op, 1, g._h, node.saved)) if callable(by_b) else _constant(by_b, g)
+        return ga, gb
+
+    return fast
+
+
+def _constant(derivative: Any, g: Tensor) -> Tensor:
+    if derivative == 1.0:
+        return g
+    return -g if derivative == -1.0 else g * derivative
+
+
+def _pointwise_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
+    partial = row.derivatives[i]
+    if not callable(partial):
+        return _constant(partial, g)
+    return g.scale(partial(*[_unpack(row, node, name) for name in row.needs[i]]))
+
+
+def _variadic_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
+    return row.derivatives[0](g, i, *node.args)  # type: ignore[no-any-return, misc, operator]
+
+
+def _formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
+    saved = [_unpack(row, node, name) for name in row.needs[i] if name in PLACES]
+    return row.derivatives[i](g, *saved, *_arguments(row, i, node))  # type: ignore[no-any-return, misc, operator]
+
+
+def _fused(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
+    fused = row.fused[i]
+    if fused is None:
+        return _formula(row, i, node, g)
+    handles = [saved_handle(node.saved, place) for place in row.places[i]]
+    return wrap(fused(g._h, *handles, *_arguments(row, i, node)))
 
 
 def _arguments(row: Row, i: int, node: Node) -> tuple[Any, ...]:
     """The node's arguments that this derivative takes: ``shape`` comes first when it is kept."""
-    if row.wants_shape and "shape" not in row.needs[i]:
-        return tuple(node.args[1:])
-    return tuple(node.args)
+    skips = row.wants_shape and "shape" not in row.needs[i]
+    return node.args[1:] if skips else node.args  # type: ignore[no-any-return]
 
 
-def _constant(derivative: float | None, g: Tensor) -> Tensor:
-    if derivative == 1.0:
-        return g
-    if derivative == -1.0:
-        return -g
-    return g * 0.0 if derivative == 0.0 else g * derivative
-
-
-def _pointwise_vjp(
-    row: Row, i: int, partial: Callable[..., Any], node: Node, g: Tensor, graph: bool
-) -> Tensor:
-    if not graph:
-        if row.arity == 1:
-            return wrap(call(lib.mg_unary_vjp, row.id, g._h, node.saved))
-        return wrap(call(lib.mg_binary_vjp, row.id, i, g._h, node.saved))
-    return g.scale(partial(*[_unpack(row, node, name, g) for name in row.needs[i]]))
-
-
-def _unpack(row: Row, node: Node, name: str, g: Tensor) -> Tensor:
+def _unpack(row: Row, node: Node, name: str) -> Tensor:
     """A saved array as a tensor with the place on the tape that it had."""
-    parents = node.parents or ()
     if name == "y":
-        place = row.arity if row.family == "pointwise" else 2
+        place = 1 if row.family == "pointwise" and row.arity == 1 else 2
         return wrap(saved_handle(node.saved, place), node)
-    place = 0 if name == "c" else _PLACES[name]
-    return wrap(saved_handle(node.saved, place), parents[place])
+    place = PLACES[name]
+    return wrap(saved_handle(node.saved, place), (node.parents or ())[place])
 
 
 # ---- writing in place ----------------------------------------------------------------------------

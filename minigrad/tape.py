@@ -7,8 +7,10 @@ their derivative needs, so a graph holds no cycle and is freed the moment it is 
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 __all__ = ["LEAF", "Bundle", "Node", "backward", "enable_grad", "is_grad_enabled", "mode", "no_grad"]
@@ -79,13 +81,16 @@ class enable_grad(_SetMode):  # noqa: N801 - PyTorch's name
     enabled = True
 
 
+_serials = itertools.count()
+
+
 # ---- nodes ---------------------------------------------------------------------------------------
 
 
 class Node:
     """One recorded operation."""
 
-    __slots__ = ("__weakref__", "adapted", "args", "hooks", "op", "parents", "saved")
+    __slots__ = ("__weakref__", "adapted", "args", "hooks", "op", "parents", "saved", "serial")
 
     def __init__(self, op: Any, parents: tuple[Parent, ...], saved: Any, args: Any) -> None:
         self.op = op  # anything with a `name` that vjp knows
@@ -95,6 +100,7 @@ class Node:
         # (shape, dtype) of each input where one was broadcast or cast, to be undone on the way back
         self.adapted: tuple[Any, ...] | None = None
         self.hooks: list[Callable[[Gradient], Gradient | None]] | None = None
+        self.serial = next(_serials)  # a node is always younger than its parents
 
     @property
     def name(self) -> str:
@@ -135,30 +141,26 @@ class Bundle:
 # ---- backward ------------------------------------------------------------------------------------
 
 
+_by_age = attrgetter("serial")
+
+
 def topological_order(roots: Iterable[Node]) -> list[Node]:
     """Every node that the roots were computed from, inputs before what was made of them.
 
-    Depth first with a stack of its own, so that a chain of a million nodes is no deeper than one.
+    That is the order in which they were made, so finding them is enough, and sorting puts them right;
+    nothing recurses, so a chain of a million nodes is no deeper than one.
     """
-    order: list[Node] = []
-    entered: set[Node] = set()
-    left: set[Node] = set()
-    stack = list(roots)
+    found = set(roots)
+    stack = list(found)
     while stack:
-        node = stack[-1]
-        if node not in entered:
-            entered.add(node)
-            if node.parents is None:
-                raise freed_error(node)
-            for parent in node.parents:
-                if type(parent) is Node and parent not in entered:
-                    stack.append(parent)
-        else:
-            stack.pop()
-            if node not in left:
-                left.add(node)
-                order.append(node)
-    return order
+        node = stack.pop()
+        if node.parents is None:
+            raise freed_error(node)
+        for parent in node.parents:
+            if type(parent) is Node and parent not in found:
+                found.add(parent)
+                stack.append(parent)
+    return sorted(found, key=_by_age)
 
 
 def freed_error(node: Node) -> RuntimeError:
@@ -199,47 +201,48 @@ def backward(
     owned: set[Any] = set()  # edges whose gradient was made here by adding, and may be added to
     shared: set[Any] = set()  # edges whose gradient was handed on as it came
 
-    def accumulate(edge: Parent, g: Gradient, is_shared: bool) -> None:
-        before = gradients.get(edge)
-        if before is None:
-            gradients[edge] = g
-            if is_shared:
-                shared.add(edge)
-        elif create_graph or type(g) is Bundle:
-            gradients[edge] = before + g
-        elif edge in owned:
+    def accumulate(edge: Parent, g: Gradient) -> None:
+        before = gradients[edge]
+        if edge in owned:
             before.accumulate_(g)
-        else:
-            gradients[edge] = before + g
+            return
+        gradients[edge] = before + g
+        shared.discard(edge)
+        if not create_graph and type(g) is not Bundle:
             owned.add(edge)
-            shared.discard(edge)
 
     for edge, g in roots:
-        accumulate(edge, g, True)
-    order = topological_order(edge for edge, _ in roots if type(edge) is Node)
+        if edge in gradients:
+            accumulate(edge, g)
+        else:
+            gradients[edge] = g
+            shared.add(edge)
+    order = topological_order([edge for edge, _ in roots if type(edge) is Node])
     useful = None if wanted is None else _leading_to(order, wanted)
     before = mode.enabled
     mode.enabled = create_graph
     try:
         while order:
             node = order.pop()
-            if useful is not None and node not in useful:
+            if node not in gradients or (useful is not None and node not in useful):
                 continue
-            g = gradients.pop(node, None)
-            if g is None:
-                continue
+            g = gradients.pop(node)
             if node.hooks is not None:
-                for hook in tuple(node.hooks):
-                    replaced = hook(g)
-                    g = g if replaced is None else replaced
+                g = _hooked(node, g)
             if wanted is not None and node in wanted:
                 deliver(node, g, True)
             parents = node.parents
             if parents is None:
                 raise freed_error(node)
             for parent, gi in zip(parents, vjp(node, g, create_graph), strict=True):
-                if parent is not None and gi is not None:
-                    accumulate(parent, gi, gi is g)
+                if gi is None or parent is None:
+                    continue
+                if parent in gradients:
+                    accumulate(parent, gi)
+                else:
+                    gradients[parent] = gi
+                    if gi is g:
+                        shared.add(parent)
             if not retain_graph:
                 node.release()
     finally:
@@ -247,3 +250,10 @@ def backward(
     for edge, g in gradients.items():
         if type(edge) is not Node and (wanted is None or edge in wanted):
             deliver(edge, g, edge in shared)
+
+
+def _hooked(node: Node, g: Gradient) -> Gradient:
+    for hook in tuple(node.hooks or ()):
+        replaced = hook(g)
+        g = g if replaced is None else replaced
+    return g

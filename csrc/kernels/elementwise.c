@@ -23,6 +23,7 @@ static uint64_t i_pow(int64_t base, int64_t exponent) {
 }
 
 #define UNARY(name, forward, by_x)
+#define CHUNKED(name, forward, by_x, sign)
 #define BINARY(name, forward, by_a, by_b)
 #define COMPARE(name, expression)                                                                   \
     static void name##_kernel_i64(void *out, const void *const *in, int64_t n) {                    \
@@ -69,6 +70,7 @@ static uint64_t i_pow(int64_t base, int64_t exponent) {
 
 enum elementwise_id {
 #define UNARY(name, forward, by_x) OP_##name,
+#define CHUNKED(name, forward, by_x, sign) OP_##name,
 #define BINARY(name, forward, by_a, by_b) OP_##name,
 #define COMPARE(name, expression) OP_##name,
 #define INT_UNARY(name, expression)
@@ -91,6 +93,7 @@ static const elementwise_row float_rows[OP_COUNT] = {
     [OP_##op] = {.name = #op, .arity = 1,                                                           \
                  .kernel = {[MG_FLOAT32] = op##_kernel_f32, [MG_FLOAT64] = op##_kernel_f64},        \
                  .vjp = {{[MG_FLOAT32] = op##_vjp_f32, [MG_FLOAT64] = op##_vjp_f64}}},
+#define CHUNKED(op, forward, by_x, sign) UNARY(op, forward, by_x)
 #define BINARY(op, forward, by_a, by_b)                                                             \
     [OP_##op] = {.name = #op, .arity = 2,                                                           \
                  .kernel = {[MG_FLOAT32] = op##_kernel_f32, [MG_FLOAT64] = op##_kernel_f64},        \
@@ -107,6 +110,7 @@ static const elementwise_row float_rows[OP_COUNT] = {
 
 static const mg_kernel int_kernels[OP_COUNT] = {
 #define UNARY(name, forward, by_x)
+#define CHUNKED(name, forward, by_x, sign)
 #define BINARY(name, forward, by_a, by_b)
 #define COMPARE(op, expression) [OP_##op] = op##_kernel_i64,
 #define INT_UNARY(op, expression) [OP_##op] = op##_kernel_i64,
@@ -117,6 +121,7 @@ static const mg_kernel int_kernels[OP_COUNT] = {
 
 static const mg_kernel bool_kernels[OP_COUNT] = {
 #define UNARY(name, forward, by_x)
+#define CHUNKED(name, forward, by_x, sign)
 #define BINARY(name, forward, by_a, by_b)
 #define COMPARE(op, expression) [OP_##op] = op##_kernel_b8,
 #define INT_UNARY(name, expression)
@@ -181,8 +186,21 @@ static int pow_shortcut(const mg_array *exponent) {
     return n == 2 ? OP_square : n == -1 ? OP_reciprocal : -1;
 }
 
+static bool elementwise_same_shape(const mg_array *a, const mg_array *b) {
+    if (a->ndim != b->ndim) return false;
+    for (int d = 0; d < a->ndim; d++)
+        if (a->shape[d] != b->shape[d]) return false;
+    return true;
+}
+
 mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
     if (op < 0 || op >= OP_COUNT || float_rows[op].arity != 2) return mg_fail(MG_EARG, op, 0);
+    if (a->dtype == b->dtype && mg_is_float(a->dtype) && !a->weak && !b->weak &&
+        elementwise_same_shape(a, b)) { /* nothing to promote or broadcast */
+        mg_array *out = mg_new(float_rows[op].compares ? MG_BOOL : a->dtype, a->ndim, a->shape);
+        if (out) mg_nditer_run(out, 2, (mg_array *[]){a, b}, float_rows[op].kernel[a->dtype]);
+        return out;
+    }
     int dtype = elementwise_promote(a, b);
     if (op == OP_div && !mg_is_float(dtype)) dtype = MG_FLOAT32;
     mg_kernel kernel = elementwise_kernel(op, dtype);
@@ -201,8 +219,7 @@ mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
     if (out) {
         for (int i = 0; i < 2; i++) {
             const mg_array *x = i ? b : a;
-            if (!x->weak && (x->dtype != dtype || x->ndim != ndim || x->size != out->size))
-                out->adapted = 1;
+            if (!x->weak && (x->dtype != dtype || !elementwise_same_shape(x, out))) out->adapted = 1;
         }
         mg_nditer_run(out, 2, operands, kernel);
     }
@@ -227,6 +244,7 @@ static mg_array *elementwise_vjp(mg_kernel kernel, mg_array *g, mg_saved *saved,
     mg_array *out = NULL;
     if (made == count + 1) out = mg_new(g->dtype, g->ndim, g->shape);
     for (int i = 1; out && i <= count; i++) { /* a wrong shape here would read out of bounds */
+        if (elementwise_same_shape(g, operands[i])) continue;
         int ndim;
         int64_t shape[MG_MAX_NDIM];
         bool fits = !mg_broadcast_shape(2, (mg_array *[]){g, operands[i]}, &ndim, shape);
@@ -281,7 +299,7 @@ mg_array *mg_where(mg_array *condition, mg_array *a, mg_array *b) {
     mg_array *operands[3] = {condition, elementwise_as(a, dtype), elementwise_as(b, dtype)};
     mg_array *out = operands[1] && operands[2] ? mg_new(dtype, ndim, shape) : NULL;
     if (out) {
-        out->adapted = 1;
+        out->adapted = 1; /* condition and numbers seldom have the result's shape and dtype */
         mg_nditer_run(out, 3, operands, kernels[dtype]);
     }
     mg_release(operands[1]);

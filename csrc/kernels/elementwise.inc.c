@@ -8,8 +8,8 @@
 #define HALF REAL_C(0.5)
 #define v_exp R(v_exp)
 #define v_log R(v_log)
-#define v_sin R(v_sin)
-#define v_cos R(v_cos)
+#define v_sin_chunk R(v_sin_chunk)
+#define v_cos_chunk R(v_cos_chunk)
 #define v_tanh R(v_tanh)
 #define v_sigmoid R(v_sigmoid)
 #define v_pow R(v_pow)
@@ -47,6 +47,7 @@ MG_INLINE real r_pow_by_exponent(real a, real b, real y) {
 
 typedef real (*R(unary_fn))(real x);
 typedef real (*R(unary_partial))(real x, real y);
+typedef void (*R(chunk_fn))(real *restrict out, const real *restrict x, int64_t n);
 typedef real (*R(binary_fn))(real a, real b);
 typedef real (*R(binary_partial))(real a, real b, real y);
 typedef bool (*R(compare_fn))(real a, real b);
@@ -65,6 +66,18 @@ MG_INLINE void R(unary_vjp_loop)(void *out, const void *const *in, int64_t n, R(
     for (int64_t i = 0; i < n; i++) {
         real partial = d(x[i], y[i]);
         o[i] = g[i] == 0 ? 0 : g[i] * partial;
+    }
+}
+
+MG_INLINE void R(chunked_vjp_loop)(void *out, const void *const *in, int64_t n, R(chunk_fn) d,
+                                   real sign) {
+    real partial[NDITER_CHUNK];
+    real *restrict o = out;
+    const real *restrict g = in[0], *restrict x = in[1];
+    for (int64_t at = 0; at < n; at += NDITER_CHUNK) {
+        int64_t m = mg_min(NDITER_CHUNK, n - at);
+        d(partial, x + at, m);
+        for (int64_t i = 0; i < m; i++) o[at + i] = g[at + i] == 0 ? 0 : g[at + i] * (sign * partial[i]);
     }
 }
 
@@ -98,6 +111,9 @@ MG_INLINE void R(compare_loop)(void *out, const void *const *in, int64_t n, R(co
     MG_INLINE real R(name##_d)(real x, real y) { (void)x, (void)y; return by_x; }                   \
     static void R(name##_kernel)(ROW_ARGUMENTS) { R(unary_loop)(out, in, n, R(name##_f)); }         \
     static void R(name##_vjp)(ROW_ARGUMENTS) { R(unary_vjp_loop)(out, in, n, R(name##_d)); }
+#define CHUNKED(name, forward, by_x, sign)                                                          \
+    static void R(name##_kernel)(ROW_ARGUMENTS) { forward(out, in[0], n); }                         \
+    static void R(name##_vjp)(ROW_ARGUMENTS) { R(chunked_vjp_loop)(out, in, n, by_x, sign); }
 #define BINARY(name, forward, by_a, by_b)                                                           \
     MG_INLINE real R(name##_f)(real a, real b) { return forward; }                                  \
     MG_INLINE real R(name##_da)(real a, real b, real y) { (void)a, (void)b, (void)y; return by_a; } \
@@ -118,8 +134,8 @@ MG_INLINE void R(compare_loop)(void *out, const void *const *in, int64_t n, R(co
 #undef HALF
 #undef v_exp
 #undef v_log
-#undef v_sin
-#undef v_cos
+#undef v_sin_chunk
+#undef v_cos_chunk
 #undef v_tanh
 #undef v_sigmoid
 #undef v_pow

@@ -6,34 +6,25 @@
 /* The register tile is GEMM_MR rows by GEMM_NV vectors: as many accumulators as the register file
  * holds beside GEMM_NV vectors of B and a broadcast element of A.
  *
- * GEMM_KC  depth of a block: a packed sliver of A (MR x KC) stays in L1
- * GEMM_MC  rows of a block: the packed block of A (MC x KC) takes about half of L2
+ * GEMM_KC  depth of a block: a packed sliver of A (MR x KC) takes most of L1
+ * GEMM_MC  rows of a block: the packed block of A (MC x KC) takes a third to a half of L2
  * GEMM_MS, GEMM_NS  rows of A and columns of B packed at a time: a share of L3
  * GEMM_MASKS  a load of the first n lanes costs what a load costs */
 #if MG_VECTOR_BYTES == 64
 enum { GEMM_MR = 14, GEMM_NV = 2, GEMM_MASKS = 1 };
-#ifndef KC32
-#define KC32 512
-#define MC32 12
-#define KC64 384
-#define MC64 10
-#endif
-enum { GEMM_KC_f32 = KC32, GEMM_MC_f32 = MC32 * GEMM_MR, GEMM_KC_f64 = KC64, GEMM_MC_f64 = MC64 * GEMM_MR };
-#elif MG_VECTOR_BYTES == 32
-enum { GEMM_MR = 6, GEMM_NV = 2, GEMM_MASKS = 0 };
-enum { GEMM_KC_f32 = 384, GEMM_MC_f32 = 28 * GEMM_MR, GEMM_KC_f64 = 256, GEMM_MC_f64 = 20 * GEMM_MR };
 #elif defined(__aarch64__)
 enum { GEMM_MR = 12, GEMM_NV = 2, GEMM_MASKS = 0 };
-enum { GEMM_KC_f32 = 384, GEMM_MC_f32 = 14 * GEMM_MR, GEMM_KC_f64 = 256, GEMM_MC_f64 = 10 * GEMM_MR };
-#else
+#else /* 16 registers */
 enum { GEMM_MR = 6, GEMM_NV = 2, GEMM_MASKS = 0 };
-enum { GEMM_KC_f32 = 384, GEMM_MC_f32 = 28 * GEMM_MR, GEMM_KC_f64 = 256, GEMM_MC_f64 = 20 * GEMM_MR };
 #endif
+enum { GEMM_KC_f32 = 512, GEMM_MC_f32 = 168 / GEMM_MR * GEMM_MR };
+enum { GEMM_KC_f64 = 384, GEMM_MC_f64 = 140 / GEMM_MR * GEMM_MR };
+_Static_assert(GEMM_MR <= 14, "gemm_tile_rows has a case for each height");
 enum { GEMM_MS = 2048, GEMM_NS = 2048 };
 enum { GEMM_PAGES = 64 }; /* entries of a first-level TLB */
 
-/* Before a loop of constant length over registers: unroll it whole, early enough that the array it walks
- * becomes registers. (clang takes `GCC unroll` for a hint to a later pass, which is too late.) */
+/* Before a loop of constant length over registers: unroll it whole, early enough that the array it
+ * walks becomes registers. (clang takes `GCC unroll` for a hint to a later pass: too late.) */
 #if defined(__clang__)
 #define GEMM_UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -68,7 +59,7 @@ enum { GEMM_PAGES = 64 }; /* entries of a first-level TLB */
 #if defined(__clang__) || __GNUC__ >= 12
 #define GEMM_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-#define GEMM_SHUFFLE(a, b, ...)                                                                     \
+#define GEMM_SHUFFLE(a, b, ...)                                                                    \
     __builtin_shuffle(a, b, (ireal __attribute__((vector_size(MG_VECTOR_BYTES)))){__VA_ARGS__})
 #endif
 

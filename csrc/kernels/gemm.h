@@ -2,9 +2,9 @@
  *
  * The scheme is that of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication"
  * (ACM TOMS 34(3), 2008), in the form of Van Zee and van de Geijn, "BLIS: a framework for rapidly
- * instantiating BLAS functionality" (ACM TOMS 41(3), 2015): a micro-kernel holds a small tile of C in
- * registers while it walks down k; around it stand loops that keep its operands in cache. Small and
- * narrow products skip the packing, vectors have kernels of their own.
+ * instantiating BLAS functionality" (ACM TOMS 41(3), 2015): a micro-kernel holds a small tile of C
+ * in registers while it walks down k; around it stand loops that keep its operands in cache. Small
+ * and narrow products skip the packing, vectors have kernels of their own.
  *
  * Every element of C is a sum over k in ascending order within blocks of GEMM_KC (vectors: see
  * gemm_vector.inc.c), so its bits depend on neither the number of threads nor the memory layout
@@ -27,7 +27,8 @@ size_t mg_gemm_scratch_f32(const mg_gemm_shape *shape);
 size_t mg_gemm_scratch_f64(const mg_gemm_shape *shape);
 
 /* Overwrites C. m, n and k are at least 1. */
-void mg_gemm_f32(float *c, const float *a, const float *b, const mg_gemm_shape *shape, void *scratch);
+void mg_gemm_f32(float *c, const float *a, const float *b, const mg_gemm_shape *shape,
+                 void *scratch);
 void mg_gemm_f64(double *c, const double *a, const double *b, const mg_gemm_shape *shape,
                  void *scratch);
 

@@ -14,11 +14,11 @@ MG_INLINE int R(gemm_height)(int64_t rows) {
     return (int)(rows >= 2 * GEMM_MR ? GEMM_MR : rows > GEMM_MR ? (rows + 1) / 2 : rows);
 }
 
-/* ---- without packing A ------------------------------------------------------------------------- */
+/* ---- without packing A ----------------------------------------------------------------------- */
 
 /* Reads A where it lies, and B too where the vectors of its rows can be loaded directly; otherwise
- * copies one sliver of B at a time. For small products and for those narrow in m or n. Where the rows
- * of B are long it takes few at a time, so that their pages stay in the first-level TLB. */
+ * copies one sliver of B at a time. For small products and for those narrow in m or n. Where the
+ * rows of B are long it takes few at a time, so that their pages stay in the first-level TLB. */
 static void R(gemm_direct)(real *c, const real *a, const real *b, const mg_gemm_shape *s, int64_t m,
                            int64_t n) {
     _Alignas(64) real sliver[GEMM_SLIVER(GEMM_NR, R(GEMM_KC))];
@@ -53,7 +53,7 @@ static void R(gemm_direct_block)(void *context, int64_t block) {
                    mg_min(g->rows, s->m - i), mg_min(g->cols, s->n - j));
 }
 
-/* ---- with both operands packed ----------------------------------------------------------------- */
+/* ---- with both operands packed --------------------------------------------------------------- */
 
 typedef struct {
     R(gemm_grid) grid;
@@ -90,8 +90,8 @@ static void R(gemm_pack_block)(void *context, int64_t block) {
     }
 }
 
-/* One block of C from packed slivers: a sliver of B serves all those of A, which pass from L2, while the
- * next sliver of B is fetched. */
+/* One block of C from packed slivers: a sliver of B serves all those of A, which pass from L2,
+ * while the next sliver of B is fetched. */
 static void R(gemm_packed_block)(void *context, int64_t block) {
     const R(gemm_packing) *t = context;
     const R(gemm_grid) *g = &t->grid;
@@ -168,7 +168,7 @@ static void R(gemm_packed)(real *c, const real *a, const real *b, const mg_gemm_
             }
 }
 
-/* ---- vectors ----------------------------------------------------------------------------------- */
+/* ---- vectors --------------------------------------------------------------------------------- */
 
 /* The product seen as row vector (x, x_step) times matrix (b_row, b_col) with n outputs. */
 typedef struct {
@@ -186,7 +186,7 @@ static void R(gemm_vector_block)(void *context, int64_t block) {
         R(gemm_vector_rows)(t->y + j, t->x, t->x_step, t->b + j, t->b_row, n, t->k);
 }
 
-/* ---- choice ------------------------------------------------------------------------------------ */
+/* ---- choice ---------------------------------------------------------------------------------- */
 
 /* Packing A pays when each of its elements is used for several slivers of B, and packing B when
  * enough rows of A share it. */

@@ -1,7 +1,7 @@
 /* gemm_micro.inc.c: the micro-kernel: a tile of C in registers.
  *
- * One function, inlined with its sizes as constants so that every loop over the tile unrolls and the
- * accumulators stay in registers. For each step down k it loads `nv` vectors of a row of B and
+ * One function, inlined with its sizes as constants so that every loop over the tile unrolls and
+ * the accumulators stay in registers. For each step down k it loads `nv` vectors of a row of B and
  * broadcasts `mr` elements of A. */
 #include "real.h"
 
@@ -38,6 +38,10 @@ MG_INLINE void R(gemm_tile)(const int mr, const int nv, const bool masked, real 
             __builtin_prefetch(group[0] + 16 * a_col);
             __builtin_prefetch(ahead, 0, 2);
             ahead += 64;
+        } else {
+            /* Rows of an unpacked B may be far apart, where the hardware foresees nothing. */
+            GEMM_UNROLL
+            for (int v = 0; v < nv; v++) __builtin_prefetch(b + 8 * b_row + v * LANES);
         }
         GEMM_UNROLL
         for (int i = 0; i < mr; i++) {
@@ -67,15 +71,15 @@ MG_INLINE void R(gemm_tile)(const int mr, const int nv, const bool masked, real 
 
 /* The tile with free strides, its height chosen at run time (1..GEMM_MR). */
 MG_INLINE void R(gemm_tile_rows)(int rows, const int nv, const bool masked, real *restrict c,
-                                 int64_t c_row, const real *restrict a, int64_t a_row, int64_t a_col,
-                                 const real *restrict b, int64_t b_row, int64_t k, int tail,
-                                 bool add) {
+                                 int64_t c_row, const real *restrict a, int64_t a_row,
+                                 int64_t a_col, const real *restrict b, int64_t b_row, int64_t k,
+                                 int tail, bool add) {
     switch (rows) {
-#define GEMM_CASE(r)                                                                                 \
-    case r:                                                                                          \
-        if (r <= GEMM_MR)                                                                            \
-            R(gemm_tile)(r, nv, masked, c, c_row, a, a_row, a_col, b, b_row, k, tail, add, false,    \
-                         NULL);                                                                      \
+#define GEMM_CASE(r)                                                                               \
+    case r:                                                                                        \
+        if (r <= GEMM_MR)                                                                          \
+            R(gemm_tile)(r, nv, masked, c, c_row, a, a_row, a_col, b, b_row, k, tail, add, false,  \
+                         NULL);                                                                    \
         break;
         GEMM_CASE(1) GEMM_CASE(2) GEMM_CASE(3) GEMM_CASE(4) GEMM_CASE(5) GEMM_CASE(6) GEMM_CASE(7)
         GEMM_CASE(8) GEMM_CASE(9) GEMM_CASE(10) GEMM_CASE(11) GEMM_CASE(12) GEMM_CASE(13)
@@ -85,8 +89,8 @@ MG_INLINE void R(gemm_tile_rows)(int rows, const int nv, const bool masked, real
 }
 
 static MG_NOINLINE void R(gemm_tile_wide)(int rows, real *c, int64_t c_row, const real *a,
-                                          int64_t a_row, int64_t a_col, const real *b, int64_t b_row,
-                                          int64_t k, int tail, bool add) {
+                                          int64_t a_row, int64_t a_col, const real *b,
+                                          int64_t b_row, int64_t k, int tail, bool add) {
     R(gemm_tile_rows)(rows, 2, GEMM_MASKS, c, c_row, a, a_row, a_col, b, b_row, k, tail, add);
 }
 
@@ -96,11 +100,11 @@ static MG_NOINLINE void R(gemm_tile_narrow)(int rows, real *c, int64_t c_row, co
     R(gemm_tile_rows)(rows, 1, GEMM_MASKS, c, c_row, a, a_row, a_col, b, b_row, k, tail, add);
 }
 
-/* A tile of up to GEMM_MR x GEMM_NR with free strides in A. Where GEMM_MASKS is 0 the row of B must be
- * readable up to a whole number of vectors. */
+/* A tile of up to GEMM_MR x GEMM_NR with free strides in A. Where GEMM_MASKS is 0 the row of B must
+ * be readable up to a whole number of vectors. */
 MG_INLINE void R(gemm_tile_any)(int rows, int cols, real *c, int64_t c_row, const real *a,
-                                int64_t a_row, int64_t a_col, const real *b, int64_t b_row, int64_t k,
-                                bool add) {
+                                int64_t a_row, int64_t a_col, const real *b, int64_t b_row,
+                                int64_t k, bool add) {
     if (cols > LANES)
         R(gemm_tile_wide)(rows, c, c_row, a, a_row, a_col, b, b_row, k, cols - LANES, add);
     else
@@ -110,6 +114,6 @@ MG_INLINE void R(gemm_tile_any)(int rows, int cols, real *c, int64_t c_row, cons
 /* The full tile over packed slivers: all strides are constants. */
 static MG_NOINLINE void R(gemm_tile_packed)(real *c, int64_t c_row, const real *a, const real *b,
                                             int64_t k, bool add, const real *ahead) {
-    R(gemm_tile)(GEMM_MR, GEMM_NV, false, c, c_row, a, 1, GEMM_MR, b, GEMM_NR, k, LANES, add,
-                 true, (const char *)ahead);
+    R(gemm_tile)(GEMM_MR, GEMM_NV, false, c, c_row, a, 1, GEMM_MR, b, GEMM_NR, k, LANES, add, true,
+                 (const char *)ahead);
 }

@@ -1,7 +1,7 @@
 /* gemm_pack.inc.c: copies slivers of a matrix into the order in which the micro-kernel reads them.
  *
- * A sliver is `width` rows of A (or columns of B) by k: packed[p * width + i]. Both operands are packed
- * by the same function; only the two strides change places. */
+ * A sliver is `width` rows of A (or columns of B) by k: packed[p * width + i]. Both operands are
+ * packed by the same function; only the two strides change places. */
 #include "real.h"
 
 /* Elements that a packed sliver takes: vector stores may run past the last one. */
@@ -22,7 +22,7 @@ MG_INLINE void R(gemm_transpose)(vec *rows) {
     }
 }
 
-/* Lanes are neighbours in memory: copies rows. The surplus of a store is overwritten by the next. */
+/* Lanes are neighbours in memory: copies rows. The next store overwrites the surplus. */
 MG_INLINE void R(gemm_pack_copy)(const int width, int count, real *restrict packed,
                                  const real *restrict src, int64_t step, int64_t k) {
     for (int64_t p = 0; p < k; p++, packed += width, src += step) {
@@ -33,8 +33,8 @@ MG_INLINE void R(gemm_pack_copy)(const int width, int count, real *restrict pack
     }
 }
 
-/* Steps down k are neighbours in memory: transposes blocks of LANES x LANES, the last lanes first, so
- * that the surplus of their stores is overwritten by the first lanes of the next step. */
+/* Steps down k are neighbours in memory: transposes blocks of LANES x LANES, the last lanes first,
+ * so that the surplus of their stores is overwritten by the first lanes of the next step. */
 MG_INLINE void R(gemm_pack_turn)(const int width, int count, real *restrict packed,
                                  const real *restrict src, int64_t lane, int64_t k) {
     for (int64_t p = 0; p < k; p += LANES) {
@@ -85,9 +85,10 @@ static MG_NOINLINE void R(gemm_pack_b)(real *packed, const real *b, int64_t b_ro
     R(gemm_pack)(GEMM_NR, cols, packed, b, b_col, b_row, k);
 }
 
-/* Four neighbouring whole slivers of a B whose rows lie along memory: reads each row once, in order. */
-static MG_NOINLINE void R(gemm_pack_b4)(real *restrict packed, const real *restrict b, int64_t b_row,
-                                        int64_t k) {
+/* Four neighbouring whole slivers of a B whose rows lie along memory: reads each row once, in
+ * order. */
+static MG_NOINLINE void R(gemm_pack_b4)(real *restrict packed, const real *restrict b,
+                                        int64_t b_row, int64_t k) {
     int64_t sliver = GEMM_SLIVER(GEMM_NR, k);
     for (int64_t p = 0; p < k; p++, packed += GEMM_NR, b += b_row) {
         GEMM_UNROLL

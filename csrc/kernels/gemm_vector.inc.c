@@ -1,52 +1,82 @@
 /* gemm_vector.inc.c: a row vector times a matrix, at the speed of memory.
  *
- * A matrix times a column vector is the same product transposed. What counts is which way the matrix
- * lies: along its rows it is read as a weighted sum of rows, along its columns as dot products. */
+ * A matrix times a column vector is the same product transposed. What counts is which way the
+ * matrix lies: along its rows it is read as a weighted sum of rows, along its columns as dot
+ * products. */
 #include "real.h"
 
-enum { R(GEMM_V_COLS) = 8192 / sizeof(real), R(GEMM_V_DEPTH) = 8192 / sizeof(real) };
+/* Outputs, or depth of a dot product, at a time: a quarter of L1. */
+enum { R(GEMM_V_CHUNK) = 8192 / sizeof(real) };
 
-/* y[j] = or += sum over `rows` of x[p] * b[p][j], rows in ascending order. */
-MG_INLINE void R(gemm_axpy)(const int rows, real *restrict y, const real *restrict x, int64_t x_step,
-                            const real *restrict b, int64_t b_row, int64_t n, bool add) {
+/* y = x B for `nv` vectors of columns, the last of them `tail` wide, held in registers. */
+MG_INLINE void R(gemm_sum_rows)(const int nv, const bool masked, real *restrict y,
+                                const real *restrict x, int64_t x_step, const real *restrict b,
+                                int64_t b_row, int64_t k, int tail) {
+    vec sum[8];
+    GEMM_UNROLL
+    for (int v = 0; v < nv; v++) sum[v] = v_set1(0);
+    for (; k > 0; k--, x += x_step, b += b_row) {
+        vec w = v_set1(*x);
+        GEMM_UNROLL
+        for (int v = 0; v < nv; v++) {
+            const real *at = b + v * LANES;
+            sum[v] = v_fma(w, masked && v == nv - 1 ? v_load_n(at, tail) : v_load(at), sum[v]);
+        }
+    }
+    GEMM_UNROLL
+    for (int v = 0; v < nv; v++) {
+        if (masked && v == nv - 1)
+            v_store_n(y + v * LANES, sum[v], tail);
+        else
+            v_store(y + v * LANES, sum[v]);
+    }
+}
+
+/* y = or += x B for `rows` rows and whole vectors of columns: reads the rows as so many streams. */
+MG_INLINE void R(gemm_add_rows)(const int rows, real *restrict y, const real *restrict x,
+                                int64_t x_step, const real *restrict b, int64_t b_row, int64_t n,
+                                bool add) {
     vec w[8];
     GEMM_UNROLL
     for (int p = 0; p < rows; p++) w[p] = v_set1(x[p * x_step]);
-    int64_t j = 0;
-    for (; j + LANES <= n; j += LANES) {
+    for (int64_t j = 0; j < n; j += LANES) {
         vec sum = add ? v_load(y + j) : v_set1(0);
         GEMM_UNROLL
         for (int p = 0; p < rows; p++) sum = v_fma(w[p], v_load(b + p * b_row + j), sum);
         v_store(y + j, sum);
     }
-    if (j < n) {
-        int tail = (int)(n - j);
-        vec sum = add ? v_load_n(y + j, tail) : v_set1(0);
-        GEMM_UNROLL
-        for (int p = 0; p < rows; p++) sum = v_fma(w[p], v_load_n(b + p * b_row + j, tail), sum);
-        v_store_n(y + j, sum, tail);
-    }
 }
 
-/* Rows lie along memory: weighted sums of several rows at a time, y in L1. Eight rows while B is in
- * cache; four from memory, where more streams than that get in each other's way. */
+/* Rows lie along memory. From L2 and nearer: eight vectors of y in registers, down all rows. From
+ * farther away: eight rows at a time as streams that the prefetchers follow, y in L1. Either way
+ * each y is summed in ascending order of rows, so the bits are the same. */
 static void R(gemm_vector_rows)(real *restrict y, const real *restrict x, int64_t x_step,
                                 const real *restrict b, int64_t b_row, int64_t n, int64_t k) {
-    bool cached = n * k <= (int64_t)((1 << 20) / sizeof(real));
-    for (int64_t j = 0; j < n; j += R(GEMM_V_COLS)) {
-        int64_t cols = mg_min(R(GEMM_V_COLS), n - j), p = 0;
-        for (; cached && p + 8 <= k; p += 8)
-            R(gemm_axpy)(8, y + j, x + p * x_step, x_step, b + p * b_row + j, b_row, cols, p > 0);
-        for (; p + 4 <= k; p += 4)
-            R(gemm_axpy)(4, y + j, x + p * x_step, x_step, b + p * b_row + j, b_row, cols, p > 0);
-        for (; p < k; p++)
-            R(gemm_axpy)(1, y + j, x + p * x_step, x_step, b + p * b_row + j, b_row, cols, p > 0);
-    }
+    int64_t j = 0;
+    if (n >= 8 * LANES && n * k * (int)sizeof(real) > 1 << 19)
+        for (int64_t whole = n / LANES * LANES; j < whole; j += R(GEMM_V_CHUNK)) {
+            int64_t cols = mg_min(R(GEMM_V_CHUNK), whole - j), p = 0;
+            for (; p + 8 <= k; p += 8)
+                R(gemm_add_rows)(8, y + j, x + p * x_step, x_step, b + p * b_row + j, b_row, cols,
+                                 p > 0);
+            for (; p < k; p++)
+                R(gemm_add_rows)(1, y + j, x + p * x_step, x_step, b + p * b_row + j, b_row, cols,
+                                 p > 0);
+        }
+    j = mg_min(j, n / LANES * LANES);
+    for (; n - j >= 8 * LANES; j += 8 * LANES)
+        R(gemm_sum_rows)(8, false, y + j, x, x_step, b + j, b_row, k, 0);
+    for (; n - j >= 4 * LANES; j += 4 * LANES)
+        R(gemm_sum_rows)(4, false, y + j, x, x_step, b + j, b_row, k, 0);
+    for (; n - j >= LANES; j += LANES)
+        R(gemm_sum_rows)(1, false, y + j, x, x_step, b + j, b_row, k, 0);
+    if (n > j) R(gemm_sum_rows)(1, true, y + j, x, x_step, b + j, b_row, k, (int)(n - j));
 }
 
 /* dots[j] = lane-wise partial sums of x . b[:, j] for `cols` columns, each from `parts` chains. */
 MG_INLINE void R(gemm_dots)(const int cols, const int parts, vec *restrict dots,
-                            const real *restrict x, const real *restrict b, int64_t b_col, int64_t k) {
+                            const real *restrict x, const real *restrict b, int64_t b_col,
+                            int64_t k) {
     vec sum[4][8];
     GEMM_UNROLL
     for (int j = 0; j < cols; j++) {
@@ -80,14 +110,14 @@ MG_INLINE void R(gemm_dots)(const int cols, const int parts, vec *restrict dots,
     }
 }
 
-/* Columns lie along memory: LANES dot products at a time, x in L1; their partial sums are transposed
- * so that one tree of vector additions finishes them all. */
+/* Columns lie along memory: LANES dot products at a time, x in L1; their partial sums are
+ * transposed so that one tree of vector additions finishes them all. */
 static void R(gemm_vector_cols)(real *restrict y, const real *restrict x, int64_t x_step,
                                 const real *restrict b, int64_t b_col, int64_t n, int64_t k) {
     enum { TOGETHER = LANES < 4 ? LANES : 4 };
-    real copy[R(GEMM_V_DEPTH)];
-    for (int64_t p = 0; p < k; p += R(GEMM_V_DEPTH)) {
-        int64_t depth = mg_min(R(GEMM_V_DEPTH), k - p);
+    real copy[R(GEMM_V_CHUNK)];
+    for (int64_t p = 0; p < k; p += R(GEMM_V_CHUNK)) {
+        int64_t depth = mg_min(R(GEMM_V_CHUNK), k - p);
         const real *part = x + p;
         if (x_step != 1) {
             for (int64_t i = 0; i < depth; i++) copy[i] = x[(p + i) * x_step];

@@ -4,8 +4,8 @@
 #include "gemm.h"
 #include <string.h>
 
-/* A product of stacks of matrices. Batch axes run from the outermost to the innermost; the results lie
- * one after the other. */
+/* A product of stacks of matrices. Batch axes run from the outermost to the innermost; the results
+ * lie one after the other. */
 typedef struct {
     mg_gemm_shape gemm;
     int axes;
@@ -56,17 +56,20 @@ static void matmul_items(const matmul_plan *t, int64_t first, int64_t last, void
         int64_t c = item * s->m * s->n;
         switch (t->dtype) {
         case MG_FLOAT32:
-            mg_gemm_f32((float *)t->c + c, (const float *)t->a + a, (const float *)t->b + b, s, scratch);
+            mg_gemm_f32((float *)t->c + c, (const float *)t->a + a, (const float *)t->b + b, s,
+                        scratch);
             break;
         case MG_FLOAT64:
             mg_gemm_f64((double *)t->c + c, (const double *)t->a + a, (const double *)t->b + b, s,
                         scratch);
             break;
         case MG_INT64:
-            matmul_int64((int64_t *)t->c + c, (const int64_t *)t->a + a, (const int64_t *)t->b + b, s);
+            matmul_int64((int64_t *)t->c + c, (const int64_t *)t->a + a, (const int64_t *)t->b + b,
+                         s);
             break;
         default:
-            matmul_bool((uint8_t *)t->c + c, (const uint8_t *)t->a + a, (const uint8_t *)t->b + b, s);
+            matmul_bool((uint8_t *)t->c + c, (const uint8_t *)t->a + a, (const uint8_t *)t->b + b,
+                        s);
         }
         for (int d = t->axes - 1; d >= 0; d--) {
             a += t->a_step[d];

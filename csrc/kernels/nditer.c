@@ -153,22 +153,34 @@ static void nditer_block_direct(void *context, int64_t block) {
     it->kernel(it->out + begin * it->out_itemsize, in, n);
 }
 
+/* The usual case, and for small arrays all there is: everything contiguous and of out's size. */
+static bool nditer_is_direct(const mg_array *out, int operands, mg_array *const *inputs) {
+    for (int i = 0; i < operands; i++)
+        if (inputs[i]->size != out->size || !mg_is_contiguous(inputs[i])) return false;
+    return true;
+}
+
 void mg_nditer_run(mg_array *out, int operands, mg_array *const *inputs, mg_kernel kernel) {
-    nditer it = {.kernel = kernel,
-                 .out = out->data,
-                 .out_itemsize = (int)mg_itemsize(out->dtype),
-                 .operands = operands,
-                 .size = out->size};
+    bool direct = nditer_is_direct(out, operands, inputs);
+    if (direct && out->size <= NDITER_BLOCK) {
+        const void *in[NDITER_MAX_OPERANDS];
+        for (int i = 0; i < operands; i++) in[i] = inputs[i]->data;
+        if (out->size) kernel(out->data, in, out->size);
+        return;
+    }
+    nditer it; /* large: set only what is read */
+    it.kernel = kernel;
+    it.out = out->data;
+    it.out_itemsize = (int)mg_itemsize(out->dtype);
+    it.operands = operands;
+    it.size = out->size;
     if (it.size == 0) return;
-    bool direct = true;
     int64_t strides[NDITER_MAX_OPERANDS][MG_MAX_NDIM];
     for (int i = 0; i < operands; i++) {
         struct nditer_operand *op = &it.operand[i];
         op->data = inputs[i]->data;
         op->itemsize = (int)mg_itemsize(inputs[i]->dtype);
         op->contiguous = inputs[i]->size == out->size && mg_is_contiguous(inputs[i]);
-        op->constant = inputs[i]->size == 1 && out->size != 1;
-        direct = direct && op->contiguous;
     }
     if (!direct) {
         for (int i = 0; i < operands; i++)

@@ -176,11 +176,15 @@ static mg_array *reduce_group(int kind, mg_array *x, uint32_t group, const mg_ar
     return y;
 }
 
+/* The same for integers and truth values; all and any make truth values of x first. */
 static mg_array *reduce_group_plain(int op, mg_array *x, uint32_t group) {
     int64_t shape[MG_MAX_NDIM];
     for (int d = 0; d < x->ndim; d++) shape[d] = group >> d & 1 ? 1 : x->shape[d];
-    int dtype = op == MG_ALL || op == MG_ANY ? MG_BOOL : op == MG_MAX || op == MG_MIN ? x->dtype : MG_INT64;
-    mg_array *y = mg_new(dtype, x->ndim, shape), *from = y ? mg_contiguous(x) : NULL;
+    bool truth = op == MG_ALL || op == MG_ANY;
+    int dtype = truth ? MG_BOOL : op == MG_MAX || op == MG_MIN ? x->dtype : MG_INT64;
+    mg_array *y = mg_new(dtype, x->ndim, shape);
+    if (!y) return NULL;
+    mg_array *from = truth && x->dtype != MG_BOOL ? mg_cast(x, MG_BOOL) : mg_contiguous(x);
     if (!from) {
         mg_release(y);
         return NULL;
@@ -190,8 +194,8 @@ static mg_array *reduce_group_plain(int op, mg_array *x, uint32_t group) {
     return y;
 }
 
-/* x reduced over `mask`, whose axes stay with size 1: group by group, the last one first. A kind that
- * makes terms from x and the centres c makes them in the first step; the other steps add them up. */
+/* x reduced over `mask`, whose axes stay with size 1: group by group, the last one first. A kind
+ * that makes terms of x and c makes them in the first step; the other steps add them up. */
 static mg_array *reduce_groups(bool plain, int op, mg_array *x, uint32_t mask, const mg_array *c) {
     mg_array *y = mg_retain(x);
     do {
@@ -243,14 +247,18 @@ static mg_array *reduce_mean_of_sum(mg_array *sum, int64_t n) {
 }
 
 mg_array *mg_reduce(int op, mg_array *x, int naxes, const int32_t *axes, int keepdims) {
-    static const int kinds[] = {[MG_SUM] = REDUCE_SUM, [MG_MEAN] = REDUCE_SUM, [MG_PROD] = REDUCE_PROD,
-                                [MG_MAX] = REDUCE_MAX, [MG_MIN] = REDUCE_MIN};
+    static const int kinds[] = {[MG_SUM] = REDUCE_SUM,
+                                [MG_MEAN] = REDUCE_SUM,
+                                [MG_PROD] = REDUCE_PROD,
+                                [MG_MAX] = REDUCE_MAX,
+                                [MG_MIN] = REDUCE_MIN};
     uint32_t mask;
     if (op < MG_SUM || op > MG_ANY) return mg_fail(MG_EARG, op, 0);
     if (mg_axes_mask(x->ndim, naxes, axes, &mask)) return NULL;
     if ((op == MG_MAX || op == MG_MIN) && mg_reduce_check_empty(x, mask)) return NULL;
     bool plain = !mg_is_float(x->dtype) || op == MG_ALL || op == MG_ANY;
-    mg_array *y = reduce_groups(plain, plain ? op == MG_MEAN ? MG_SUM : op : kinds[op], x, mask, NULL);
+    int step = !plain ? kinds[op] : op == MG_MEAN ? MG_SUM : op;
+    mg_array *y = reduce_groups(plain, step, x, mask, NULL);
     if (op == MG_MEAN) {
         int64_t n = reduce_extent(x, mask);
         if (plain) y = reduce_mean_of_sum(y, n);
@@ -283,7 +291,8 @@ mg_array *mg_logsumexp(mg_array *x, int naxes, const int32_t *axes, int keepdims
     if (!m) return NULL;
     mg_array *y = reduce_groups(false, REDUCE_SUMEXP, x, mask, m);
     if (y)
-        (x->dtype == MG_FLOAT32 ? reduce_add_log_f32 : reduce_add_log_f64)(y->data, m->data, y->size);
+        (x->dtype == MG_FLOAT32 ? reduce_add_log_f32 : reduce_add_log_f64)(y->data, m->data,
+                                                                          y->size);
     mg_release(m);
     return reduce_squeeze(y, mask, keepdims);
 }
@@ -291,7 +300,8 @@ mg_array *mg_logsumexp(mg_array *x, int naxes, const int32_t *axes, int keepdims
 /* ---- the gradient of max and min ---- */
 
 /* `a` with the size-1 axes that reducing x over `mask` took away; MG_ESHAPE if it does not fit. */
-static mg_array *reduce_unsqueeze(const mg_array *a, const mg_array *x, uint32_t mask, int keepdims) {
+static mg_array *reduce_unsqueeze(const mg_array *a, const mg_array *x, uint32_t mask,
+                                  int keepdims) {
     int64_t shape[MG_MAX_NDIM], strides[MG_MAX_NDIM];
     int from = 0;
     for (int d = 0; d < x->ndim; d++) {

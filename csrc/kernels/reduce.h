@@ -47,24 +47,25 @@ enum {
     REDUCE_PARALLEL = 3 * REDUCE_GRAIN
 };
 
-/* x seen as an index to reduce, a run of kept elements to do side by side, and further kept axes. */
+/* x seen as an index to reduce, a run of kept elements done side by side, and further kept axes. */
 typedef struct {
-    bool columns;                /* the run lies at stride 1 in x; otherwise the reduced index does */
-    int64_t n, stride;           /* the reduced index */
+    bool columns;      /* the run lies at stride 1 in x; otherwise the reduced index does */
+    int64_t n, stride; /* the reduced index */
     int64_t run, run_x, run_y, run_c; /* the run: size, strides in x, in the result, in c */
-    int64_t count;               /* product of the other kept sizes */
+    int64_t count;                    /* product of the other kept sizes */
     int ndim;
     int64_t shape[MG_MAX_NDIM], x[MG_MAX_NDIM], y[MG_MAX_NDIM], c[MG_MAX_NDIM];
 } reduce_plan;
 
-/* Lays out the reduction of x over `group`, a group of axes as reduce.c describes it, into a contiguous
- * result; `c` (or NULL) has x's shape or size 1 on each axis. False if memory has neither the reduced
- * index nor a kept axis at stride 1, which cannot happen when x is contiguous. */
+/* Lays out the reduction of x over `group`, a group of axes as reduce.c describes it, into a
+ * contiguous result; `c` (or NULL) has x's shape or size 1 on each axis. False if memory has the
+ * reduced index at no single stride, or neither it nor a kept axis at stride 1; never when x is
+ * contiguous. */
 bool mg_reduce_layout(reduce_plan *p, const mg_array *x, uint32_t group, const mg_array *c);
 
-/* Offsets in x, the result and c of run number i / count at element `first`; what is left of i. */
-MG_INLINE int64_t reduce_seek(const reduce_plan *p, int64_t i, int64_t first, int64_t *x, int64_t *y,
-                              int64_t *c) {
+/* Offsets in x, the result and c of element `first` of run i % count; returns i / count. */
+MG_INLINE int64_t reduce_seek(const reduce_plan *p, int64_t i, int64_t first, int64_t *x,
+                              int64_t *y, int64_t *c) {
     *x = first * p->run_x;
     *y = first * p->run_y;
     *c = first * p->run_c;
@@ -81,8 +82,8 @@ MG_INLINE int64_t reduce_seek(const reduce_plan *p, int64_t i, int64_t first, in
 /* 0, or MG_EEMPTY: maxima of nothing do not exist, though a result without elements needs none. */
 int mg_reduce_check_empty(const mg_array *x, uint32_t mask);
 
-/* y = x reduced over `group` for integers and truth values, and all and any of floats. x is
- * contiguous, y is contiguous and has the group's axes with size 1. */
+/* y = x reduced over `group` for integers and truth values; all and any: for truth values only.
+ * Both are contiguous, and y has the group's axes with size 1. */
 void mg_reduce_plain(int op, mg_array *y, const mg_array *x, uint32_t group);
 
 #define MG_REAL 32

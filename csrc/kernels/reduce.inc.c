@@ -1,9 +1,9 @@
 /* reduce.inc.c: joins float terms along one index in the order given in reduce.h.
  *
- * Two directions share one body. Along rows the reduced index lies at stride 1 and each row gives one
- * result. Along columns a strip of neighbouring columns is reduced side by side while its rows
- * stream by. The lanes of a strip of `width` columns lie as lanes[l * width + j], so folding halves
- * is one loop over memory, and a strip that covers whole rows can take 16 rows as one long row.
+ * There are two directions. Along rows the reduced index lies at stride 1 and each row gives one
+ * result; the lanes are registers. Along columns a strip of neighbouring columns is reduced side by
+ * side while its rows stream by. Its lanes lie as lanes[l * width + j], so that folding halves is
+ * one loop over memory, and a narrow strip of whole rows can take 16 rows as one long row.
  * `kind` is a constant wherever these functions are inlined. */
 #include "real.h"
 
@@ -83,9 +83,9 @@ MG_INLINE void R(reduce_block)(int kind, real *restrict lanes, const real *restr
     }
 }
 
-/* n rows into lanes[0..width). The blocks are joined like the carries of a binary counter: level i of
- * the stack (of `width` each) holds the join of 2^i blocks wherever bit i of the number of blocks done
- * is set. That joins whole chunks too, because a chunk has a power of two of blocks. */
+/* n rows into lanes[0..width). The blocks are joined like the carries of a binary counter: level i
+ * of the stack (of `width` each) holds the join of 2^i blocks where bit i of the number of blocks
+ * done is set. That joins whole chunks too, because a chunk has a power of two of blocks. */
 MG_INLINE void R(reduce_columns)(int kind, real *restrict lanes, real *restrict stack,
                                  const real *restrict x, int64_t stride, int64_t n, int64_t width,
                                  bool dense, const real *restrict c, int64_t c_stride) {
@@ -105,6 +105,37 @@ MG_INLINE void R(reduce_columns)(int kind, real *restrict lanes, real *restrict 
             for (int64_t j = 0; j < width; j++) lanes[j] = R(reduce_join)(kind, stack[j], lanes[j]);
 }
 
+/* The same for a kind that is no constant: one compiled copy for all callers. */
+static void R(reduce_strip)(int kind, real *lanes, real *stack, const real *x, int64_t stride,
+                            int64_t n, int64_t width, bool dense, const real *c,
+                            int64_t c_stride) {
+    switch (kind) {
+    case REDUCE_SUMSQ:
+        R(reduce_columns)(REDUCE_SUMSQ, lanes, stack, x, stride, n, width, dense, c, 0);
+        break;
+    case REDUCE_SUMEXP:
+        R(reduce_columns)(REDUCE_SUMEXP, lanes, stack, x, stride, n, width, dense, c, 0);
+        break;
+    case REDUCE_DOT:
+        R(reduce_columns)(REDUCE_DOT, lanes, stack, x, stride, n, width, false, c, c_stride);
+        break;
+    case REDUCE_TIES:
+        R(reduce_columns)(REDUCE_TIES, lanes, stack, x, stride, n, width, dense, c, 0);
+        break;
+    case REDUCE_MAX:
+        R(reduce_columns)(REDUCE_MAX, lanes, stack, x, stride, n, width, dense, c, 0);
+        break;
+    case REDUCE_MIN:
+        R(reduce_columns)(REDUCE_MIN, lanes, stack, x, stride, n, width, dense, c, 0);
+        break;
+    case REDUCE_PROD:
+        R(reduce_columns)(REDUCE_PROD, lanes, stack, x, stride, n, width, dense, c, 0);
+        break;
+    default:
+        R(reduce_columns)(REDUCE_SUM, lanes, stack, x, stride, n, width, dense, c, 0);
+    }
+}
+
 /* ---- along a row ---- */
 
 typedef ireal R(reduce_mask) __attribute__((vector_size(MG_VECTOR_BYTES)));
@@ -122,13 +153,17 @@ MG_INLINE vec R(reduce_join_vec)(int kind, vec a, vec b) {
     }
 }
 
-/* The first n <= LANES elements at x, then the identity of the kind. */
-MG_INLINE vec R(reduce_load_rest)(int kind, const real *x, int n) {
-    vec v = v_load_n(x, n);
-    if (kind <= REDUCE_TIES) return v;
+/* Lanes `part` * LANES and following of the n elements at x, then the identity of the kind. */
+MG_INLINE vec R(reduce_load_part)(int kind, const real *x, int64_t n, int part) {
+    x += part * LANES;
+    n -= part * LANES;
+    if (n >= LANES) return v_load(x);
+    int used = (int)mg_max(n, 0);
+    vec v = v_load_n(x, used);
+    if (kind <= REDUCE_TIES) return v; /* zeros */
     R(reduce_mask) lane = {0};
     for (int i = 0; i < LANES; i++) lane[i] = i;
-    return R(reduce_choose)(lane < n, v, v_set1(REAL_C(reduce_identity(kind))));
+    return R(reduce_choose)(lane < used, v, v_set1(REAL_C(reduce_identity(kind))));
 }
 
 /* Lane i holds the join of lanes i and i ^ by. */
@@ -136,10 +171,6 @@ MG_INLINE vec R(reduce_fold)(int kind, vec v, int by) {
     vec other = v;
     for (int i = 0; i < LANES; i++) other[i] = v[(i ^ by) % LANES];
     return R(reduce_join_vec)(kind, v, other);
-}
-
-MG_INLINE int R(reduce_in_part)(int64_t n, int part) {
-    return (int)mg_max(mg_min(n - part * LANES, LANES), 0);
 }
 
 /* The join of n <= 128 neighbouring elements, the lanes in registers. */
@@ -153,13 +184,14 @@ MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, real c) {
     }
     int64_t done = mg_min(n, REDUCE_LANES);
     for (int p = 0; p < PARTS; p++)
-        lanes[p] = n >= REDUCE_LANES ? v_load(x + p * LANES) : R(reduce_load_rest)(kind, x + p * LANES, R(reduce_in_part)(n, p));
+        lanes[p] = R(reduce_load_part)(kind, x, n, p);
     for (; done + REDUCE_LANES <= n; done += REDUCE_LANES)
         for (int p = 0; p < PARTS; p++)
             lanes[p] = R(reduce_join_vec)(kind, lanes[p], v_load(x + done + p * LANES));
     if (done < n)
         for (int p = 0; p < PARTS; p++)
-            lanes[p] = R(reduce_join_vec)(kind, lanes[p], R(reduce_load_rest)(kind, x + done + p * LANES, R(reduce_in_part)(n - done, p)));
+            lanes[p] = R(reduce_join_vec)(kind, lanes[p],
+                                          R(reduce_load_part)(kind, x + done, n - done, p));
     for (int half = PARTS / 2; half > 0; half /= 2)
         for (int p = 0; p < half; p++)
             lanes[p] = R(reduce_join_vec)(kind, lanes[p], lanes[p + half]);
@@ -196,14 +228,16 @@ MG_INLINE real R(reduce_finish)(int kind, real a) { return kind <= REDUCE_TIES ?
 MG_INLINE void R(reduce_along_rows)(int kind, real *restrict y, int64_t y_step,
                                     const real *restrict x, int64_t x_step, int64_t rows, int64_t n,
                                     const real *restrict c, int64_t c_step) {
-    for (int64_t r = 0; r < rows; r++)
-        y[r * y_step] = R(reduce_finish)(kind, R(reduce_row)(kind, x + r * x_step, n, c[r * c_step]));
+    for (int64_t r = 0; r < rows; r++) {
+        real a = R(reduce_row)(kind, x + r * x_step, n, c[r * c_step]);
+        y[r * y_step] = R(reduce_finish)(kind, a);
+    }
 }
 
 /* y[j] = the join of column j, n <= REDUCE_CHUNK and width <= REDUCE_STRIP. */
-MG_INLINE void R(reduce_along_columns)(int kind, real *restrict y, int64_t y_step,
-                                       const real *restrict x, int64_t stride, int64_t width,
-                                       int64_t n, const real *restrict c, int64_t c_step) {
+static void R(reduce_along_columns)(int kind, real *y, int64_t y_step, const real *x,
+                                    int64_t stride, int64_t width, int64_t n, const real *c,
+                                    int64_t c_step) {
     real lanes[REDUCE_LANES * REDUCE_STRIP], stack[REDUCE_LEVELS * REDUCE_STRIP];
     real centre[REDUCE_STRIP];
     bool dense = stride == width && width <= REDUCE_STRIP / REDUCE_LANES;
@@ -211,19 +245,8 @@ MG_INLINE void R(reduce_along_columns)(int kind, real *restrict y, int64_t y_ste
     if (centred)
         for (int64_t i = 0; i < (dense ? REDUCE_LANES : 1); i++)
             for (int64_t j = 0; j < width; j++) centre[i * width + j] = c[j * c_step];
-    if (dense)
-        R(reduce_columns)(kind, lanes, stack, x, stride, n, width, true, centre, 0);
-    else
-        R(reduce_columns)(kind, lanes, stack, x, stride, n, width, false, centre, 0);
+    R(reduce_strip)(kind, lanes, stack, x, stride, n, width, dense, centred ? centre : x, 0);
     for (int64_t j = 0; j < width; j++) y[j * y_step] = R(reduce_finish)(kind, lanes[j]);
-}
-
-MG_INLINE void R(reduce_along)(int kind, const reduce_plan *p, real *y, const real *x, int64_t run,
-                               int64_t n, const real *c) {
-    if (p->columns)
-        R(reduce_along_columns)(kind, y, p->run_y, x, p->stride, run, n, c, p->run_c);
-    else
-        R(reduce_along_rows)(kind, y, p->run_y, x, p->run_x, run, n, c, p->run_c);
 }
 
 /* `run` results from n <= REDUCE_CHUNK elements each, by the strides of the plan. */
@@ -231,14 +254,19 @@ static void R(reduce_piece)(int kind, const reduce_plan *p, void *out, const voi
                             int64_t n, const void *centre) {
     real *y = out;
     const real *x = in, *c = centre ? centre : in; /* without centres c is never read */
+    int64_t ys = p->run_y, xs = p->run_x, cs = p->run_c;
+    if (p->columns) {
+        R(reduce_along_columns)(kind, y, ys, x, p->stride, run, n, c, cs);
+        return;
+    }
     switch (kind) {
-    case REDUCE_SUM: R(reduce_along)(REDUCE_SUM, p, y, x, run, n, c); break;
-    case REDUCE_SUMSQ: R(reduce_along)(REDUCE_SUMSQ, p, y, x, run, n, c); break;
-    case REDUCE_SUMEXP: R(reduce_along)(REDUCE_SUMEXP, p, y, x, run, n, c); break;
-    case REDUCE_TIES: R(reduce_along)(REDUCE_TIES, p, y, x, run, n, c); break;
-    case REDUCE_MAX: R(reduce_along)(REDUCE_MAX, p, y, x, run, n, c); break;
-    case REDUCE_MIN: R(reduce_along)(REDUCE_MIN, p, y, x, run, n, c); break;
-    case REDUCE_PROD: R(reduce_along)(REDUCE_PROD, p, y, x, run, n, c); break;
+    case REDUCE_SUM: R(reduce_along_rows)(REDUCE_SUM, y, ys, x, xs, run, n, c, cs); break;
+    case REDUCE_SUMSQ: R(reduce_along_rows)(REDUCE_SUMSQ, y, ys, x, xs, run, n, c, cs); break;
+    case REDUCE_SUMEXP: R(reduce_along_rows)(REDUCE_SUMEXP, y, ys, x, xs, run, n, c, cs); break;
+    case REDUCE_TIES: R(reduce_along_rows)(REDUCE_TIES, y, ys, x, xs, run, n, c, cs); break;
+    case REDUCE_MAX: R(reduce_along_rows)(REDUCE_MAX, y, ys, x, xs, run, n, c, cs); break;
+    case REDUCE_MIN: R(reduce_along_rows)(REDUCE_MIN, y, ys, x, xs, run, n, c, cs); break;
+    case REDUCE_PROD: R(reduce_along_rows)(REDUCE_PROD, y, ys, x, xs, run, n, c, cs); break;
     }
 }
 

@@ -43,11 +43,12 @@ static int arg_run(int kind, const reduce_plan *p, mg_array *y, const mg_array *
     arg_job job = {.plan = p, .kind = kind, .dtype = x->dtype, .kept = y->size, .x = x->data};
     job.itemsize = mg_itemsize(x->dtype);
     int64_t segments = mg_ceil_div(p->n, ARG_SEGMENT), n = mg_min(p->n, ARG_SEGMENT);
-    size_t capacity, bytes = (size_t)(segments * job.kept) * (sizeof(int64_t) + (size_t)job.itemsize);
+    int64_t results = segments * job.kept;
+    size_t capacity, bytes = (size_t)(results * ((int64_t)sizeof(int64_t) + job.itemsize));
     char *scratch = mg_block_take(bytes, &capacity);
     if (!scratch) return mg_fail_code(MG_ENOMEM, (int64_t)bytes, 0);
     job.index = segments > 1 ? (int64_t *)scratch : (int64_t *)y->data;
-    job.best = scratch + (size_t)(segments * job.kept) * sizeof(int64_t);
+    job.best = scratch + results * (int64_t)sizeof(int64_t);
     job.strip = mg_min(p->columns ? REDUCE_STRIP : mg_max(REDUCE_GRAIN / n, 1), p->run);
     job.strips = mg_ceil_div(p->run, job.strip);
     job.pieces = job.strips * p->count * segments;
@@ -59,8 +60,8 @@ static int arg_run(int kind, const reduce_plan *p, mg_array *y, const mg_array *
         mg_parallel_for(mg_ceil_div(job.pieces, job.per_block), arg_block, &job);
     }
     if (segments > 1) {
-        (x->dtype == MG_FLOAT32 ? arg_merge_f32 : arg_merge_f64)(kind, job.best, job.index, segments,
-                                                                job.kept);
+        (x->dtype == MG_FLOAT32 ? arg_merge_f32 : arg_merge_f64)(kind, job.best, job.index,
+                                                                segments, job.kept);
         memcpy(y->data, job.index, (size_t)job.kept * sizeof(int64_t));
     }
     mg_block_give(scratch, capacity);
@@ -68,7 +69,8 @@ static int arg_run(int kind, const reduce_plan *p, mg_array *y, const mg_array *
 }
 
 /* Integers and truth values: y[o][j] = the place over i in x[o][i][j], x contiguous. */
-static void arg_plain(int op, void *out, const mg_array *x, int64_t outer, int64_t n, int64_t inner) {
+static void arg_plain(int op, void *out, const mg_array *x, int64_t outer, int64_t n,
+                      int64_t inner) {
     int64_t *y = out;
     for (int64_t o = 0; o < outer; o++)
         for (int64_t j = 0; j < inner; j++) {

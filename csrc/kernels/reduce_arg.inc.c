@@ -1,4 +1,4 @@
-/* reduce_arg.inc.c: the place of the first maximum or minimum; the first NaN wins over all numbers. */
+/* reduce_arg.inc.c: the place of the first maximum or minimum; the first NaN beats all numbers. */
 #include "real.h"
 
 /* Does x come before the best so far, b? */
@@ -26,7 +26,7 @@ MG_INLINE int64_t R(arg_find)(const real *x, int64_t n, real best) {
     return i;
 }
 
-/* best[r], index[r] of row r: chunk by chunk the extremum, then its place in the chunk that has it. */
+/* best[r], index[r] of row r: the extremum by chunks, then its place in the chunk that has it. */
 MG_INLINE void R(arg_along_rows)(int kind, real *restrict best, int64_t *restrict index,
                                  int64_t y_step, const real *restrict x, int64_t x_step,
                                  int64_t rows, int64_t n, int64_t base) {
@@ -73,8 +73,8 @@ MG_INLINE void R(arg_along_columns)(int kind, real *restrict best, int64_t *rest
     }
 }
 
-MG_INLINE void R(arg_along)(int kind, const reduce_plan *p, real *best, int64_t *index, const real *x,
-                            int64_t run, int64_t n, int64_t base) {
+MG_INLINE void R(arg_along)(int kind, const reduce_plan *p, real *best, int64_t *index,
+                            const real *x, int64_t run, int64_t n, int64_t base) {
     if (p->columns) R(arg_along_columns)(kind, best, index, p->run_y, x, p->stride, run, n, base);
     else R(arg_along_rows)(kind, best, index, p->run_y, x, p->run_x, run, n, base);
 }

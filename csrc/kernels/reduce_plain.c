@@ -1,12 +1,9 @@
-/* reduce_plain.c: reductions of integers and truth values, and all and any of floats. Joining them in
- * any order gives the same result, so these are plain loops over contiguous memory. */
+/* reduce_plain.c: reductions of integers and truth values. Joining them in any order gives the same
+ * result, so these are plain loops over contiguous memory. */
 #include "reduce.h"
 
-MG_INLINE int64_t plain_load(int op, int dtype, const void *x, int64_t i) {
-    if (dtype == MG_FLOAT32) return ((const float *)x)[i] != 0; /* for all and any only; NaN is true */
-    if (dtype == MG_FLOAT64) return ((const double *)x)[i] != 0;
-    int64_t v = dtype == MG_BOOL ? ((const uint8_t *)x)[i] != 0 : ((const int64_t *)x)[i];
-    return op == MG_ALL || op == MG_ANY ? v != 0 : v;
+MG_INLINE int64_t plain_load(int dtype, const void *x, int64_t i) {
+    return dtype == MG_BOOL ? ((const uint8_t *)x)[i] != 0 : ((const int64_t *)x)[i];
 }
 
 MG_INLINE int64_t plain_join(int op, int64_t a, int64_t b) {
@@ -14,17 +11,15 @@ MG_INLINE int64_t plain_join(int op, int64_t a, int64_t b) {
     case MG_PROD: return (int64_t)((uint64_t)a * (uint64_t)b); /* wraps, as in NumPy */
     case MG_MAX: return a > b ? a : b;
     case MG_MIN: return a < b ? a : b;
-    case MG_ALL: return a & b;
-    case MG_ANY: return a | b;
     default: return (int64_t)((uint64_t)a + (uint64_t)b);
     }
 }
 
-MG_INLINE int64_t plain_identity(int op) {
+MG_INLINE int64_t plain_identity(int op, int dtype) {
     switch (op) {
-    case MG_MAX: return INT64_MIN;
-    case MG_MIN: return INT64_MAX;
-    default: return op == MG_PROD || op == MG_ALL;
+    case MG_MAX: return dtype == MG_BOOL ? 0 : INT64_MIN;
+    case MG_MIN: return dtype == MG_BOOL ? 1 : INT64_MAX;
+    default: return op == MG_PROD;
     }
 }
 
@@ -36,17 +31,17 @@ MG_INLINE void plain_loops(int op, int dtype, mg_array *y, const void *x, int64_
     for (int64_t o = 0; o < outer; o++)
         for (int64_t j = 0; j < inner; j += STRIP) {
             int64_t width = mg_min(STRIP, inner - j), first = o * n * inner + j;
-            for (int64_t k = 0; k < width; k++) acc[k] = plain_identity(op);
+            for (int64_t k = 0; k < width; k++) acc[k] = plain_identity(op, dtype);
             if (inner == 1) {
                 int64_t a = acc[0];
                 for (int64_t i = 0; i < n; i++)
-                    a = plain_join(op, a, plain_load(op, dtype, x, first + i));
+                    a = plain_join(op, a, plain_load(dtype, x, first + i));
                 acc[0] = a;
             } else {
                 for (int64_t i = 0; i < n; i++)
                     for (int64_t k = 0; k < width; k++)
                         acc[k] = plain_join(op, acc[k],
-                                            plain_load(op, dtype, x, first + i * inner + k));
+                                            plain_load(dtype, x, first + i * inner + k));
             }
             for (int64_t k = 0; k < width; k++) {
                 if (y->dtype == MG_BOOL) ((uint8_t *)y->data)[o * inner + j + k] = acc[k] != 0;
@@ -62,8 +57,6 @@ MG_INLINE void plain_by_op(int op, int dtype, mg_array *y, const void *x, int64_
     case MG_PROD: plain_loops(MG_PROD, dtype, y, x, outer, n, inner); break;
     case MG_MAX: plain_loops(MG_MAX, dtype, y, x, outer, n, inner); break;
     case MG_MIN: plain_loops(MG_MIN, dtype, y, x, outer, n, inner); break;
-    case MG_ALL: plain_loops(MG_ALL, dtype, y, x, outer, n, inner); break;
-    case MG_ANY: plain_loops(MG_ANY, dtype, y, x, outer, n, inner); break;
     }
 }
 
@@ -78,10 +71,8 @@ void mg_reduce_plain(int op, mg_array *y, const mg_array *x, uint32_t group) {
     }
     if (y->size == 0) return;
     int64_t outer = y->size / inner;
-    switch (x->dtype) {
-    case MG_BOOL: plain_by_op(op, MG_BOOL, y, x->data, outer, n, inner); break;
-    case MG_INT64: plain_by_op(op, MG_INT64, y, x->data, outer, n, inner); break;
-    case MG_FLOAT32: plain_by_op(op == MG_ALL ? MG_ALL : MG_ANY, MG_FLOAT32, y, x->data, outer, n, inner); break;
-    default: plain_by_op(op == MG_ALL ? MG_ALL : MG_ANY, MG_FLOAT64, y, x->data, outer, n, inner);
-    }
+    if (op == MG_ALL) op = MG_MIN; /* of truth values */
+    if (op == MG_ANY) op = MG_MAX;
+    if (x->dtype == MG_BOOL) plain_by_op(op, MG_BOOL, y, x->data, outer, n, inner);
+    else plain_by_op(op, MG_INT64, y, x->data, outer, n, inner);
 }

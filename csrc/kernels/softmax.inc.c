@@ -1,21 +1,22 @@
 /* softmax.inc.c: softmax and log_softmax over lines, and their gradients.
  *
- * A strip is `width` neighbouring lines of n elements; element i of line j lies at [i * stride + j],
- * in inputs and output alike. A row is a strip of width 1 and stride 1. Rows are cut short enough to
- * stay in cache between passes, wider strips need not be: memory a power of two apart would evict
- * itself anyway, so their passes stream, and exponentials are computed again rather than read back.
+ * A strip is `width` neighbouring lines of n elements; element i of line j lies at [i * stride + j]
+ * in inputs and output alike. A row is a strip of width 1 and stride 1; mostly it stays in cache
+ * between passes. A wider strip does not, if only because lines a power of two apart evict each
+ * other: its passes stream, and exponentials are computed again rather than written and read back.
  * Sums are joined in the order given in reduce.h. `work` has SOFTMAX_WORK * width elements. */
 #include "real.h"
 
-/* out[j] = the join of line j of x; c: one for each line, or for REDUCE_DOT as many as x. */
+/* out[j] = the join of line j of x; c: one for each line, for REDUCE_DOT as many as x, for kinds
+ * that need none anything readable. */
 MG_INLINE void R(softmax_join)(int kind, real *out, real *work, const real *x, int64_t stride,
                                int64_t n, int64_t width, const real *c) {
     if (stride == 1) {
         out[0] = R(reduce_row)(kind, x, n, c[0]);
         return;
     }
-    R(reduce_columns)(kind, work, work + REDUCE_LANES * width, x, stride, n, width, false, c,
-                      kind == REDUCE_DOT ? stride : 0);
+    R(reduce_strip)(kind, work, work + REDUCE_LANES * width, x, stride, n, width, false, c,
+                    kind == REDUCE_DOT ? stride : 0);
     for (int64_t j = 0; j < width; j++) out[j] = work[j];
 }
 
@@ -24,7 +25,7 @@ MG_INLINE void R(softmax_forward)(real *restrict y, const real *restrict x, real
                                   int64_t stride, int64_t n, int64_t width) {
     real *m = work, *s = work + width;
     work += 2 * width;
-    R(softmax_join)(REDUCE_MAX, m, work, x, stride, n, width, m);
+    R(softmax_join)(REDUCE_MAX, m, work, x, stride, n, width, x);
     if (stride == 1) {
         for (int64_t i = 0; i < n; i++) y[i] = R(v_exp)(x[i] - m[0]);
         real scale = 1 / R(reduce_row)(REDUCE_SUM, y, n, 0);
@@ -39,8 +40,9 @@ MG_INLINE void R(softmax_forward)(real *restrict y, const real *restrict x, real
 }
 
 /* dx = y * (g - sum of g * y) */
-MG_INLINE void R(softmax_backward)(real *restrict dx, const real *restrict g, const real *restrict y,
-                                   real *restrict work, int64_t stride, int64_t n, int64_t width) {
+MG_INLINE void R(softmax_backward)(real *restrict dx, const real *restrict g,
+                                   const real *restrict y, real *restrict work, int64_t stride,
+                                   int64_t n, int64_t width) {
     real *s = work;
     work += width;
     if (stride == 1) {
@@ -59,7 +61,7 @@ MG_INLINE void R(log_softmax_forward)(real *restrict y, const real *restrict x, 
                                       int64_t stride, int64_t n, int64_t width) {
     real *m = work, *s = work + width;
     work += 2 * width;
-    R(softmax_join)(REDUCE_MAX, m, work, x, stride, n, width, m);
+    R(softmax_join)(REDUCE_MAX, m, work, x, stride, n, width, x);
     R(softmax_join)(REDUCE_SUMEXP, s, work, x, stride, n, width, m);
     for (int64_t j = 0; j < width; j++) s[j] = R(v_log)(s[j]);
     for (int64_t i = 0; i < n; i++)
@@ -72,7 +74,7 @@ MG_INLINE void R(log_softmax_backward)(real *restrict dx, const real *restrict g
                                        int64_t n, int64_t width) {
     real *s = work;
     work += width;
-    R(softmax_join)(REDUCE_SUM, s, work, g, stride, n, width, s);
+    R(softmax_join)(REDUCE_SUM, s, work, g, stride, n, width, g);
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < width; j++) {
             real p = R(v_exp)(y[i * stride + j]);
@@ -98,7 +100,8 @@ static void R(softmax_columns)(int op, void *out, const void *a, const void *b, 
 }
 
 /* `rows` lines of n elements, one after the other. */
-static void R(softmax_rows)(int op, void *out, const void *a, const void *b, int64_t rows, int64_t n) {
+static void R(softmax_rows)(int op, void *out, const void *a, const void *b, int64_t rows,
+                            int64_t n) {
     real work[SOFTMAX_WORK], *y = out;
     const real *p = a, *q = b;
     for (int64_t r = 0; r < rows; r++, y += n, p += n, q += n)

@@ -46,6 +46,27 @@ typedef __m256d vec_f64;
 #define MG_VECTOR_BYTES 32
 MG_INLINE vec_f32 v_fma_f32(vec_f32 a, vec_f32 b, vec_f32 c) { return _mm256_fmadd_ps(a, b, c); }
 MG_INLINE vec_f64 v_fma_f64(vec_f64 a, vec_f64 b, vec_f64 c) { return _mm256_fmadd_pd(a, b, c); }
+#define MG_HAS_MASKS 1
+/* Lane masks from a sliding window: n ones, then zeros. */
+static const int32_t vec_window[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
+MG_INLINE __m256i vec_mask_32(int n) {
+    return _mm256_loadu_si256((const __m256i *)(vec_window + 8 - n));
+}
+MG_INLINE __m256i vec_mask_64(int n) {
+    return _mm256_loadu_si256((const __m256i *)(vec_window + 8 - 2 * n));
+}
+MG_INLINE vec_f32 v_load_n_f32(const float *p, int n) {
+    return _mm256_maskload_ps(p, vec_mask_32(n));
+}
+MG_INLINE vec_f64 v_load_n_f64(const double *p, int n) {
+    return _mm256_maskload_pd(p, vec_mask_64(n));
+}
+MG_INLINE void v_store_n_f32(float *p, vec_f32 v, int n) {
+    _mm256_maskstore_ps(p, vec_mask_32(n), v);
+}
+MG_INLINE void v_store_n_f64(double *p, vec_f64 v, int n) {
+    _mm256_maskstore_pd(p, vec_mask_64(n), v);
+}
 
 #else
 typedef float vec_f32 __attribute__((vector_size(16)));
@@ -80,6 +101,7 @@ MG_INLINE void v_store_f32(float *p, vec_f32 v) { __builtin_memcpy(p, &v, sizeof
 MG_INLINE void v_store_f64(double *p, vec_f64 v) { __builtin_memcpy(p, &v, sizeof v); }
 MG_INLINE vec_f32 v_set1_f32(float s) { return s - (vec_f32){0}; }
 MG_INLINE vec_f64 v_set1_f64(double s) { return s - (vec_f64){0}; }
+#ifndef MG_HAS_MASKS
 MG_INLINE vec_f32 v_load_n_f32(const float *p, int n) {
     vec_f32 v = {0};
     __builtin_memcpy(&v, p, (size_t)n * sizeof *p);
@@ -96,6 +118,7 @@ MG_INLINE void v_store_n_f32(float *p, vec_f32 v, int n) {
 MG_INLINE void v_store_n_f64(double *p, vec_f64 v, int n) {
     __builtin_memcpy(p, &v, (size_t)n * sizeof *p);
 }
+#endif
 #endif
 
 /* Scalar fused multiply-add, one instruction where there is one and never a library call. */

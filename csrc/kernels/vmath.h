@@ -1,4 +1,4 @@
-/* vmath.h: elementary functions for vector loops, both float widths, measured errors beside each. */
+/* vmath.h: elementary functions for vector loops, both float widths, the errors beside each. */
 #ifndef MG_VMATH_H
 #define MG_VMATH_H
 #include "vmath_f32.h"

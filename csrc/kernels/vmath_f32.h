@@ -2,7 +2,13 @@
  * contiguous elements becomes vector code by itself on every instruction set.
  *
  * Rounding to an integer adds 1.5 * 2^23, after which the integer stands in the low bits of the
- * float; powers of two are made by shifting it into the exponent. Selects compare floats.
+ * float; powers of two are made by shifting it into the exponent. Sums a + b whose rounding error
+ * matters carry it beside them as b - ((a + b) - a), right for |a| >= |b|.
+ *
+ * "Error" is the largest seen against double precision, in units of the last place, and where: all
+ * floats from 2^-30 to 2^15 and every 61st beyond, compiled with fma. "Without fma" samples every
+ * 97th. Polynomials are minimax fits (Remez), their coefficients rounded one by one and the rest
+ * refitted.
  */
 #ifndef MG_VMATH_F32_H
 #define MG_VMATH_F32_H
@@ -38,8 +44,8 @@ MG_INLINE uint32_t v_min_bits_f32(uint32_t a, uint32_t b) {
     return (uint32_t)((int32_t)a < (int32_t)b ? (int32_t)a : (int32_t)b);
 }
 
-/* What exp and its relatives share: x = n ln 2 + r_high + r_low, |r| <= ln 2 / 2, the high part exact,
- * and e^r = 1 + r + r^2 q(r). Where n would exceed n_max it stays there and r grows. */
+/* What exp and its relatives share: x = n ln 2 + r_high + r_low, |r| <= ln 2 / 2, the high part
+ * exact, and e^r = 1 + r + r^2 q(r). Where n would exceed n_max it stays there and r grows. */
 typedef struct {
     float r_high, r_low, r;
     uint32_t n; /* n + 254 in the low nine bits */
@@ -75,6 +81,7 @@ MG_INLINE float v_expm1_tail_f32(v_exp_parts_f32 p) {
     return fma_f32(z, fma_f32(z, fma_f32(z, c, b), a), p.r_low);
 }
 
+/* Error 0.880 at -0x1.df55e8p+5; without fma 0.889. */
 MG_INLINE float v_exp_f32(float x) {
     v_exp_parts_f32 p = v_exp_split_f32(x, 128.0f);
     float w = p.r_high + v_exp_tail_f32(p);
@@ -83,7 +90,8 @@ MG_INLINE float v_exp_f32(float x) {
     return x < -104.0f ? 0.0f : y;
 }
 
-/* 2^n w + (2^n - 1) with w = e^r - 1, in halves so that 2^128 is never formed. */
+/* 2^n w + (2^n - 1) with w = e^r - 1, in halves so that 2^128 is never formed.
+ * Error 0.964 at 0x1.6fb3d2p-2; without fma 1.05. */
 MG_INLINE float v_expm1_f32(float x) {
     v_exp_parts_f32 p = v_exp_split_f32(x, 128.0f);
     float v = v_expm1_tail_f32(p);
@@ -96,23 +104,25 @@ MG_INLINE float v_expm1_f32(float x) {
     return v_abs_f32(x) < 0x1p-25f ? x : y;
 }
 
-/* x + x^3 p(x^2) below 0.8, above 1 - 2 / (1 + e^(2|x|)): there the quotient is small enough for its
- * own rounding errors not to matter. */
+/* x + x^3 p(x^2) below 0.9, above 1 - 2 / (1 + e^(2|x|)): there the quotient is small enough for
+ * its own rounding errors not to matter. Error 0.968 at 0x1.cdfe56p-1; without fma 1.11. */
 MG_INLINE float v_tanh_f32(float x) {
     float a = v_abs_f32(x);
     v_exp_parts_f32 e = v_exp_split_f32(a + a, 40.0f);
     float w = e.r_high + v_exp_tail_f32(e), s = v_pow2_f32(e.n);
     float large = 1.0f - 2.0f / fma_f32(w, s, s + 1.0f);
     float z = x * x, zz = z * z;
-    float p0 = fma_f32(z, 0x1.110b58p-3f, -0x1.55553ep-2f);
-    float p2 = fma_f32(z, 0x1.5d1628p-6f, -0x1.b92b3p-5f);
-    float p4 = fma_f32(z, 0x1.a00bbp-10f, -0x1.e5e63p-8f);
+    float p0 = fma_f32(z, 0x1.110f38p-3f, -0x1.55554ep-2f);
+    float p2 = fma_f32(z, 0x1.62f1eap-6f, -0x1.b9ca5p-5f);
+    float p4 = fma_f32(z, 0x1.52a0a6p-9f, -0x1.0ed85cp-7f);
+    p4 = fma_f32(zz, -0x1.dde3c2p-12f, p4);
     float p = fma_f32(zz, fma_f32(zz, p4, p2), p0);
     float small = fma_f32(a * z, p, a);
-    return v_copysign_f32(a < 0.8f ? small : large, x);
+    return v_copysign_f32(a < 0.9f ? small : large, x);
 }
 
-/* With e^|x| = 2^n (1 + w), q = 2^-n / (1 + 2^-n + w) is the value for x < 0, and 1 - q for x >= 0. */
+/* With e^|x| = 2^n (1 + w), q = 2^-n / (1 + 2^-n + w) is the value for x < 0, and 1 - q for x >= 0.
+ * Error 0.907 at -0x1.0b8e8ep+6; without fma 1.28. */
 MG_INLINE float v_sigmoid_f32(float x) {
     float a = v_from_bits_f32(v_min_bits_f32(v_bits_f32(v_abs_f32(x)), v_bits_f32(105.0f)));
     v_exp_parts_f32 p = v_exp_split_f32(a, 152.0f);
@@ -151,6 +161,7 @@ MG_INLINE float v_log_edges_f32(float x, float y) {
 
 #define V_LOG_SHIFT_F32 (0x3f800000u - 0x3f3504f3u) /* the bits of 1, less those of sqrt(1/2) */
 
+/* Error 0.933 at 0x1.69c994p-1; without fma 0.898. */
 MG_INLINE float v_log_f32(float x) {
     bool tiny = x < 0x1p-126f;
     float scaled = tiny ? x * 0x1p23f : x;
@@ -160,14 +171,15 @@ MG_INLINE float v_log_f32(float x) {
     return v_log_edges_f32(x, v_log_sum_f32(k, f, v_log_tail_f32(f)));
 }
 
-/* The exponent k is that of 1 + x rounded; f = (1 + x) / 2^k - 1 comes from x itself. */
+/* The exponent k is that of 1 + x rounded; f = (1 + x) / 2^k - 1 comes from x itself.
+ * Error 0.933 at -0x1.2c6cd8p-2; without fma 0.962. */
 MG_INLINE float v_log1p_f32(float x) {
     uint32_t u = v_bits_f32(1.0f + x) + V_LOG_SHIFT_F32, e = u >> 23;
     float k = v_from_bits_f32(e | 0x4b000000u) - (0x1p23f + 127);
     float scale = v_from_bits_f32((256u - e) << 23) * 0.25f; /* 2^-k; k may be 128 */
     float g = scale - 1.0f;
     float f = fma_f32(x, scale, g), f_low = fma_f32(x, scale, g - f);
-    float y = v_log_sum_f32(k, f, v_log_tail_f32(f) + f_low);
+    float y = v_log_sum_f32(k, f, fma_f32(f_low, 1.0f - f, v_log_tail_f32(f)));
     y = x == 0.0f ? x : y;
     return v_log_edges_f32(1.0f + x, y);
 }
@@ -211,10 +223,12 @@ MG_INLINE float v_trig_eval_f32(v_trig_parts_f32 p, uint32_t quadrant, uint32_t 
     return v_from_bits_f32(v_bits_f32(y) ^ ((quadrant << 30) & 0x80000000u) ^ sign);
 }
 
+/* Right for |x| <= V_TRIG_MAX_F32. Error 0.919 at 0x1.4501eep+12; without fma 0.87. */
 MG_INLINE float v_sin_f32(float x) {
     v_trig_parts_f32 p = v_trig_reduce_f32(v_abs_f32(x));
     return v_trig_eval_f32(p, p.quadrant, v_bits_f32(x) & 0x80000000u);
 }
+/* Right for |x| <= V_TRIG_MAX_F32. Error 0.897 at 0x1.6cac4p+12; without fma 0.83. */
 MG_INLINE float v_cos_f32(float x) {
     v_trig_parts_f32 p = v_trig_reduce_f32(v_abs_f32(x));
     return v_trig_eval_f32(p, p.quadrant + 1u, 0);

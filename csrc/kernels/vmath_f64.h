@@ -1,5 +1,9 @@
 /* vmath_f64.h: the double-precision twins of vmath_f32.h; read that file first. No 64-bit integer
- * comparison, arithmetic shift or conversion is used: SSE2 and AVX2 have none. */
+ * conversion or arithmetic shift is used: SSE2 and AVX2 have none.
+ *
+ * "Error" is the largest seen against quadruple precision over samples: uniform over the range that
+ * matters, dense around 0 and 1, all bit patterns at random, and the special values.
+ */
 #ifndef MG_VMATH_F64_H
 #define MG_VMATH_F64_H
 
@@ -71,6 +75,7 @@ MG_INLINE double v_exp_tail_f64(v_exp_parts_f64 p) {
     return fma_f64(z, fma_f64(zz, fma_f64(zz, q8, q4), q0), p.r_low);
 }
 
+/* Error 0.842 at 0x1.70f08728b7d28p-2. */
 MG_INLINE double v_exp_f64(double x) {
     v_exp_parts_f64 p = v_exp_split_f64(x, 0.0, 1024.0);
     double w = p.r_high + v_exp_tail_f64(p);
@@ -79,6 +84,7 @@ MG_INLINE double v_exp_f64(double x) {
     return x < -746.0 ? 0.0 : y;
 }
 
+/* Error 0.956 at 0x1.70a8e07387d08p-2. */
 MG_INLINE double v_expm1_f64(double x) {
     v_exp_parts_f64 p = v_exp_split_f64(x, 0.0, 1024.0);
     double v = fma_f64((p.r_high - p.r) + p.r_low, p.r, v_exp_tail_f64(p)); /* r was rounded */
@@ -91,8 +97,9 @@ MG_INLINE double v_expm1_f64(double x) {
     return v_abs_f64(x) < 0x1p-54 ? x : y;
 }
 
-/* m / (2 + m) with m = e^(2|x|) - 1 = 2^n (w + 1 - 2^-n): both over 2^n, and both kept as unevaluated
- * sums, which needs no polynomial for small x beside. */
+/* m / (2 + m) with m = e^(2|x|) - 1 = 2^n (w + 1 - 2^-n): both over 2^n, and both kept as
+ * unevaluated sums, which needs no polynomial for small x beside. Error 0.888 at
+ * -0x1.781f8cf6fa54p-3; without fma 1.29. */
 MG_INLINE double v_tanh_f64(double x) {
     double a = v_from_bits_f64(v_min_bits_f64(v_bits_f64(v_abs_f64(x)), v_bits_f64(20.0)));
     v_exp_parts_f64 p = v_exp_split_f64(a + a, 0.0, 64.0);
@@ -109,6 +116,7 @@ MG_INLINE double v_tanh_f64(double x) {
     return x == x ? v_copysign_f64(y, x) : x;
 }
 
+/* Error 0.877 at -0x1.c7662b411ba04p+7; without fma 1.18. */
 MG_INLINE double v_sigmoid_f64(double x) {
     double a = v_from_bits_f64(v_min_bits_f64(v_bits_f64(v_abs_f64(x)), v_bits_f64(750.0)));
     v_exp_parts_f64 p = v_exp_split_f64(a, 0.0, 1090.0);
@@ -147,6 +155,7 @@ MG_INLINE double v_log_edges_f64(double x, double y) {
 #define V_SQRT_HALF_BITS_F64 0x3fe6a09e667f3bcdu
 #define V_LOG_SHIFT_F64 (0x3ff0000000000000u - V_SQRT_HALF_BITS_F64)
 
+/* Error 0.828 at 0x1.68d32b1de3ee6p-1. */
 MG_INLINE double v_log_f64(double x) {
     bool tiny = x < 0x1p-1022;
     double scaled = tiny ? x * 0x1p52 : x;
@@ -157,13 +166,14 @@ MG_INLINE double v_log_f64(double x) {
     return v_log_edges_f64(x, v_log_sum_f64(k, f, v_log_tail_f64(f)));
 }
 
+/* Error 0.809 at -0x1.319655b263b28p-2. */
 MG_INLINE double v_log1p_f64(double x) {
     uint64_t u = v_bits_f64(1.0 + x) + V_LOG_SHIFT_F64, e = u >> 52;
     double k = v_from_bits_f64(e | 0x4330000000000000u) - (0x1p52 + 1023);
     double scale = v_from_bits_f64((2048u - e) << 52) * 0.25;
     double g = scale - 1.0;
     double f = fma_f64(x, scale, g), f_low = fma_f64(x, scale, g - f);
-    double y = v_log_sum_f64(k, f, v_log_tail_f64(f) + f_low);
+    double y = v_log_sum_f64(k, f, fma_f64(f_low, 1.0 - f, v_log_tail_f64(f)));
     y = x == 0.0 ? x : y;
     return v_log_edges_f64(1.0 + x, y);
 }
@@ -207,10 +217,12 @@ MG_INLINE double v_trig_eval_f64(v_trig_parts_f64 p, uint64_t quadrant, uint64_t
     return v_from_bits_f64(v_bits_f64(y) ^ ((quadrant << 62) & V_SIGN_F64) ^ sign);
 }
 
+/* Right for |x| <= V_TRIG_MAX_F64. Error 0.825 at -0x1.4f79a8fc040cp+14. */
 MG_INLINE double v_sin_f64(double x) {
     v_trig_parts_f64 p = v_trig_reduce_f64(v_abs_f64(x));
     return v_trig_eval_f64(p, p.quadrant, v_bits_f64(x) & V_SIGN_F64);
 }
+/* Right for |x| <= V_TRIG_MAX_F64. Error 0.818 at 0x1.9ab5ff1ca86bcp-1. */
 MG_INLINE double v_cos_f64(double x) {
     v_trig_parts_f64 p = v_trig_reduce_f64(v_abs_f64(x));
     return v_trig_eval_f64(p, p.quadrant + 1u, 0);

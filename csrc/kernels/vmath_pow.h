@@ -1,9 +1,9 @@
 /* vmath_pow.h: x^y = e^(y log |x|) with the sign and the special cases of C99 Annex F.
  *
- * The exponent may reach 745 and its error becomes the result's relative error, so the logarithm needs
- * ten bits more than the result has: the float function works in double, the double function carries
- * the logarithm as an unevaluated sum of two (T. J. Dekker, "A floating-point technique for extending
- * the available precision", Numer. Math. 18, 1971).
+ * The exponent may reach 745 and its error becomes the result's relative error, so the logarithm
+ * needs ten bits more than the result has: the float function works in double, the double function
+ * carries the logarithm as an unevaluated sum of two (T. J. Dekker, "A floating-point technique
+ * for extending the available precision", Numer. Math. 18, 1971).
  */
 #ifndef MG_VMATH_POW_H
 #define MG_VMATH_POW_H
@@ -22,7 +22,7 @@ MG_INLINE double v_mul_low_f64(double a, double b, double p) {
 #endif
 }
 
-/* e^(y log a) for a > 0 normal, in 50 bits or so; out of range it saturates beyond float's range. */
+/* e^(y log a) for normal a > 0, to 2^-34; out of range it saturates beyond what a float holds. */
 MG_INLINE double v_pow_core_f32(double a, double y) {
     uint64_t u = v_bits_f64(a) + V_LOG_SHIFT_F64;
     double k = v_from_bits_f64((u >> 52) | 0x4330000000000000u) - (0x1p52 + 1023);
@@ -82,6 +82,7 @@ MG_INLINE double v_pow_core_f64(double a, double y) {
 MG_INLINE bool v_is_integer_f32(float a) { /* a >= 0 */
     return (a >= 0x1p23f) | ((a + 0x1p23f) - 0x1p23f == a);
 }
+/* Error 0.501 at (0x1.940976p-3, 8.19447231), sampled. */
 MG_INLINE float v_pow_f32(float x, float y) {
     float a = v_abs_f32(x), b = v_abs_f32(y);
     float r = (float)v_pow_core_f32((double)a, (double)y);
@@ -99,6 +100,7 @@ MG_INLINE float v_pow_f32(float x, float y) {
 MG_INLINE bool v_is_integer_f64(double a) { /* a >= 0 */
     return (a >= 0x1p52) | ((a + 0x1p52) - 0x1p52 == a);
 }
+/* Error 0.949 at (1.3665833345570217, 2078.5093026991199), sampled against quadruple precision. */
 MG_INLINE double v_pow_f64(double x, double y) {
     double a = v_abs_f64(x), b = v_abs_f64(y);
     double r = v_pow_core_f64(a, y);

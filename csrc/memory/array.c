@@ -81,7 +81,7 @@ static mg_array *array_over(mg_buffer *buffer, char *data, int dtype, int ndim, 
 }
 
 mg_array *mg_new(int dtype, int ndim, const int64_t *shape) {
-    int64_t count;
+    int64_t count = 0;
     if (dtype < MG_BOOL || dtype > MG_FLOAT64) return mg_fail(MG_EDTYPE, dtype, 0);
     if (array_count(ndim, shape, (int)mg_itemsize(dtype), &count)) return NULL;
     mg_buffer *buffer = mg_buffer_new((size_t)(count * mg_itemsize(dtype)));
@@ -160,7 +160,7 @@ mg_array *mg_arange(int dtype, double start, double step, int64_t start_int, int
 
 mg_array *mg_borrow(void *data, int dtype, int ndim, const int64_t *shape, const int64_t *strides,
                     int writable, int64_t owner, void (*on_release)(int64_t)) {
-    int64_t count;
+    int64_t count = 0;
     if (dtype < MG_BOOL || dtype > MG_FLOAT64) return mg_fail(MG_EDTYPE, dtype, 0);
     if (array_count(ndim, shape, (int)mg_itemsize(dtype), &count)) return NULL;
     mg_buffer *buffer = mg_buffer_borrow(data, (size_t)(count * mg_itemsize(dtype)), writable != 0,
@@ -293,6 +293,25 @@ mg_array *mg_view_expand(mg_array *a, int ndim, const int64_t *shape) {
         int64_t old = d < added ? 1 : a->shape[d - added];
         if (old != 1 && old != shape[d]) return mg_fail(MG_ESHAPE, old, shape[d]);
         strides[d] = d < added || (old == 1 && shape[d] != 1) ? 0 : a->strides[d - added];
+    }
+    return mg_alias(a, a->data, ndim, shape, strides);
+}
+
+mg_array *mg_view_spread(mg_array *a, int ndim, const int64_t *shape, int naxes,
+                         const int32_t *axes) {
+    int64_t count, strides[MG_MAX_NDIM];
+    uint32_t reduced;
+    if (array_count(ndim, shape, (int)mg_itemsize(a->dtype), &count)) return NULL;
+    if (mg_axes_mask(ndim, naxes, axes, &reduced)) return NULL;
+    bool kept = a->ndim == ndim; /* the reduced axes are still there, with size 1 */
+    if (!kept && a->ndim != ndim - __builtin_popcount(reduced))
+        return mg_fail(MG_ENDIM, a->ndim, ndim);
+    for (int d = 0, own = 0; d < ndim; d++) {
+        bool spread = reduced >> d & 1;
+        strides[d] = spread ? 0 : a->strides[own];
+        int64_t size = spread ? 1 : shape[d];
+        if ((kept || !spread) && a->shape[own] != size) return mg_fail(MG_ESHAPE, a->shape[own], size);
+        if (kept || !spread) own++;
     }
     return mg_alias(a, a->data, ndim, shape, strides);
 }

@@ -54,4 +54,5 @@ int mg_sole_owner(const mg_array *a) {
     return a->refs == 1 && a->buffer->refs == 1 && a->buffer->pins == 0 && a->buffer->shared == 0 &&
            a->buffer->writable && mg_is_contiguous(a);
 }
+void mg_seal(mg_array *a) { a->buffer->writable = false; }
 void mg_share(mg_array *a, int count) { atomic_fetch_add(&a->buffer->shared, count); }

@@ -1,11 +1,13 @@
-"""Matrix products."""
+"""Matrix products, and the layer made of one."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from minigrad._c import call, lib
-from minigrad.ops.table import bilinear
+from minigrad._c import Handle, call, lib
+from minigrad.ops.pointwise import ADD
+from minigrad.ops.table import bilinear, custom
 
 T = Any  # a Tensor; this layer stands below it
 
@@ -39,4 +41,68 @@ MATMUL = bilinear(
     _matmul_by_a,
     _matmul_by_b,
     doc="the matrix product by NumPy's rules: vectors, matrices, broadcast batches",
+)
+
+# ---- the linear layer ----------------------------------------------------------------------------
+
+# Weights (out, in), inputs (..., in) with at least two axes, and one dtype.
+
+
+def _rows(x: Handle) -> Handle:
+    """The array as a matrix with its last axis as the columns."""
+    ndim = x.ndim
+    if ndim == 2:
+        return x
+    shape = x.shape[0:ndim]
+    return call(lib.mg_reshape, x, 2, (_row_count(shape), shape[-1]))
+
+
+def _row_count(shape: Sequence[int]) -> int:
+    count = 1
+    for n in shape[:-1]:
+        count *= n
+    return count
+
+
+def _product(x: Handle, w: Handle) -> Handle:
+    """x @ w over the last axis of x, whose other axes the result keeps."""
+    y = call(lib.mg_matmul, _rows(x), w)
+    if x.ndim == 2:
+        return y
+    shape = [*x.shape[0 : x.ndim - 1], w.shape[1]]
+    return call(lib.mg_reshape, y, len(shape), shape)
+
+
+def _transposed(w: Handle) -> Handle:
+    return call(lib.mg_view_permute, w, 2, (1, 0))
+
+
+def _linear_by_input(g: T, b: T) -> T:
+    return g @ b
+
+
+def _linear_by_weight(g: T, a: T) -> T:
+    """g^T @ a, summed over all rows: it comes out in the weight's own layout."""
+    rows = _row_count(a.shape)
+    return g.reshape((rows, g.shape[-1])).mT @ a.reshape((rows, a.shape[-1]))
+
+
+_FUSED = (_product, lambda g, a: call(lib.mg_matmul, _transposed(_rows(g)), _rows(a)))
+
+LINEAR = custom(
+    "linear",
+    lambda a, b: _product(a, _transposed(b)),
+    _linear_by_input,
+    _linear_by_weight,
+    fused=_FUSED,
+    doc="a @ b^T: inputs by weights of shape (out, in)",
+)
+LINEAR_BIAS = custom(
+    "linear_bias",
+    lambda a, b, bias: call(lib.mg_binary, ADD.id, _product(a, _transposed(b)), bias),
+    _linear_by_input,
+    _linear_by_weight,
+    lambda g: g.sum_to_size(g.shape[-1:]),
+    fused=(*_FUSED, lambda g: call(lib.mg_sum_to, g, 1, (g.shape[g.ndim - 1],))),
+    doc="a @ b^T + bias",
 )

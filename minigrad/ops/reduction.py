@@ -33,6 +33,14 @@ def _spread(g: T, shape: tuple[int, ...], axes: Axes) -> T:
     return g.reshape(keep_dims(shape, axes)).expand(shape)
 
 
+def _spread_view(g: Handle, shape: tuple[int, ...], axes: Axes) -> Handle:
+    return call(lib.mg_view_spread, g, len(shape), shape, len(axes), axes)
+
+
+def _share(shape: tuple[int, ...], axes: Axes) -> float:
+    return 1.0 / max(_count(shape, axes), 1)
+
+
 def _reduction(op: int) -> Callable[[Handle, Axes, bool], Handle]:
     return lambda x, axes, keep: call(lib.mg_reduce, op, x, len(axes), axes, keep)
 
@@ -41,12 +49,13 @@ SUM = linear(
     "sum",
     _reduction(lib.MG_SUM),
     lambda g, shape, axes, keep: _spread(g, shape, axes),
+    fused=lambda g, shape, axes, keep: _spread_view(g, shape, axes),
     doc="the sum over the axes; booleans and integers give int64",
 )
 MEAN = linear(
     "mean",
     _reduction(lib.MG_MEAN),
-    lambda g, shape, axes, keep: _spread(g * (1.0 / max(_count(shape, axes), 1)), shape, axes),
+    lambda g, shape, axes, keep: _spread(g * _share(shape, axes), shape, axes),
     doc="the mean over the axes; NaN where there is nothing to average",
 )
 

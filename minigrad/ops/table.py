@@ -30,7 +30,8 @@ Interval = tuple[float, float]
 
 TABLE: dict[str, Row] = {}
 
-_SAVED = ("x", "a", "b", "c", "y")  # in the order of the saved places
+# The names of saved arrays, and their places; a pointwise row with one input keeps y in place 1.
+PLACES = {"x": 0, "a": 0, "c": 0, "b": 1, "y": 2}
 
 
 class Row:
@@ -41,12 +42,14 @@ class Row:
         "derivatives",
         "doc",
         "domain",
+        "fast_vjp",
         "family",
         "forward",
         "fused",
         "id",
         "name",
         "needs",
+        "places",
         "special",
         "wants_shape",
     )
@@ -79,7 +82,11 @@ class Row:
         self.special = tuple(special)  # rows of (inputs..., output) that hold exactly
         # For each derivative, the names it takes beside the upstream gradient.
         self.needs = tuple(self._parameters(d) for d in self.derivatives)
+        # Where those that are arrays lie among the saved ones.
+        self.places = tuple(tuple(PLACES[n] for n in names if n in PLACES) for names in self.needs)
         self.wants_shape = any("shape" in names for names in self.needs)
+        # (node, g) -> a gradient per input, without a graph; set by whoever runs the row
+        self.fast_vjp: Callable[..., Any] | None = None
         TABLE[name] = self
 
     def _parameters(self, derivative: Formula | float | None) -> tuple[str, ...]:
@@ -101,9 +108,9 @@ class Row:
             for names, want in zip(self.needs, wanted, strict=True)
             if want
             for name in names
-            if name in _SAVED
+            if name in PLACES
         }
-        return tuple(n for n in _SAVED if n in kept)
+        return tuple(n for n in PLACES if n in kept)
 
 
 _ids = {ffi.string(lib.mg_op_name(i)).decode(): i for i in range(lib.mg_op_count())}
@@ -133,10 +140,16 @@ def pointwise(
 
 
 def linear(
-    name: str, forward: Callable[..., Handle], transpose: Formula, doc: str
+    name: str,
+    forward: Callable[..., Handle],
+    transpose: Formula,
+    doc: str,
+    fused: Callable[..., Handle] | None = None,
 ) -> Row:
-    """A row for an operation that is linear in its one input."""
-    return Row(name, "linear", 1, doc, forward=forward, derivatives=(transpose,))
+    """A row for an operation that is linear in its one input, perhaps with a faster transpose."""
+    return Row(
+        name, "linear", 1, doc, forward=forward, derivatives=(transpose,), fused=(fused,)
+    )
 
 
 def bilinear(

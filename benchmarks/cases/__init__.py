@@ -1,0 +1,1 @@
+"""The cases by group; importing a module registers its cases."""

@@ -1,0 +1,171 @@
+"""The conditions of a run: equal thread counts, one set of cores, and the facts of the machine.
+
+Thread counts are read by each library when it is loaded, so :func:`prepare` must run before the first
+``import numpy``. This module therefore imports nothing beyond the standard library at the top.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+__all__ = ["last_level_cache", "machine_facts", "prepare", "thread_facts"]
+
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "MINIGRAD_NUM_THREADS",
+)
+_JAX = {
+    "JAX_PLATFORMS": "cpu",
+    "JAX_ENABLE_X64": "true",  # float64 rows need it; float32 inputs stay float32
+    "JAX_CPU_ENABLE_ASYNC_DISPATCH": "false",  # no hand-over to another thread: in jax's favour here
+}
+
+
+def prepare(threads: int) -> dict[str, str]:
+    """Set thread counts and affinity of this process; returns what was set, as text by name.
+
+    Raises RuntimeError if NumPy is loaded already and would not see the variables.
+    """
+    late = "numpy" in sys.modules
+    wanted = dict.fromkeys(_THREAD_VARIABLES, str(threads)) | _JAX
+    wanted["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'}"
+    if late and any(os.environ.get(name) != value for name, value in wanted.items()):
+        raise RuntimeError("[benchmarks] NumPy was loaded before the thread counts were set")
+    os.environ.update(wanted)
+    _prefer_the_installed_package()
+    return wanted | {"affinity": _pin(threads)}
+
+
+def _pin(threads: int) -> str:
+    """Keep the process on its last ``threads`` cores: the first ones serve most interrupts."""
+    if not hasattr(os, "sched_setaffinity"):
+        return "not pinned: this system offers no sched_setaffinity"
+    allowed = sorted(os.sched_getaffinity(0))
+    if threads > len(allowed):
+        raise RuntimeError(
+            f"[benchmarks] {threads} threads asked for, {len(allowed)} cores allowed"
+        )
+    chosen = allowed[-threads:]
+    os.sched_setaffinity(0, chosen)
+    return "cores " + ", ".join(map(str, chosen))
+
+
+def _prefer_the_installed_package() -> None:
+    """Run from a checkout whose minigrad/ was never compiled, look for the installed one instead."""
+    root = Path(__file__).resolve().parent.parent
+    if (root / "minigrad").is_dir() and not list((root / "minigrad").glob("_native_*")):
+        sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != root]
+
+
+# ---- facts ---------------------------------------------------------------------------------------
+
+
+def _cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith(("model name", "Model")):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _vector_extensions() -> list[str]:
+    known = {
+        "sse2",
+        "sse4_2",
+        "avx",
+        "avx2",
+        "fma",
+        "avx512f",
+        "avx512vl",
+        "avx512_bf16",
+        "asimd",
+        "sve",
+    }
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return []
+    for line in lines:
+        if line.startswith(("flags", "Features")):
+            return sorted(known.intersection(line.partition(":")[2].split()))
+    return []
+
+
+def last_level_cache() -> int:
+    """Bytes of the largest cache a core can reach; 32 MiB where the system does not say."""
+    units = {"K": 2**10, "M": 2**20}
+    found = []
+    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
+        text = path.read_text().strip()
+        if text[-1:] in units:
+            found.append(int(text[:-1]) * units[text[-1]])
+    return max(found, default=2**25)
+
+
+def _first_line(path: str) -> str | None:
+    try:
+        return Path(path).read_text().strip().partition("\n")[0]
+    except OSError:
+        return None
+
+
+def version_of(package: str) -> str | None:
+    """The version of an installed distribution, or None."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def machine_facts() -> dict[str, Any]:
+    """What a reader must know of machine and software to read the figures."""
+    import minigrad
+
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "cpu": _cpu_model(),
+        "vector extensions": _vector_extensions(),
+        "minigrad ISA": minigrad._c.isa,
+        "cores": os.cpu_count(),
+        "last level cache": last_level_cache(),
+        "load average": os.getloadavg() if hasattr(os, "getloadavg") else None,
+        "huge pages": _first_line("/sys/kernel/mm/transparent_hugepage/enabled"),
+        "frequency governor": _first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "versions": {
+            name: version_of(name) for name in ("minigrad", "numpy", "torch", "jax", "cffi")
+        },
+        "minigrad build": minigrad.show_config().splitlines(),
+    }
+
+
+def thread_facts() -> dict[str, Any]:
+    """What the loaded libraries themselves say of their threads."""
+    import minigrad
+
+    said: dict[str, Any] = {"minigrad": minigrad.get_num_threads()}
+    if "torch" in sys.modules:
+        said["torch"] = sys.modules["torch"].get_num_threads()
+    if importlib.util.find_spec("threadpoolctl"):
+        import threadpoolctl
+
+        said["pools"] = [
+            f"{pool['prefix']} {pool.get('version')} {pool.get('architecture', '')}: "
+            f"{pool['num_threads']}"
+            for pool in threadpoolctl.threadpool_info()
+        ]
+    return said

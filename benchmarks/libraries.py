@@ -1,0 +1,104 @@
+"""One face for the libraries that are compared: make an array, finish a call, read a result."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["PEERS", "Library", "installed"]
+
+PEERS = ("minigrad", "numpy", "torch", "jax")  # the order of the table's columns
+
+
+class Library:
+    """NumPy itself, and what the others share."""
+
+    name = "numpy"
+
+    def __init__(self, threads: int) -> None:
+        self.xp: Any = importlib.import_module(self.name)
+
+    def array(self, values: np.ndarray, requires_grad: bool = False) -> Any:
+        """The values in an array of the library, in memory of its own."""
+        del requires_grad
+        return np.array(values)
+
+    def finished(self, call: Callable[[], Any]) -> Callable[[], Any]:
+        """The call, made to return only when its result is there."""
+        return call
+
+    def numpy(self, result: Any) -> np.ndarray:
+        """A result of the library as a NumPy array."""
+        return np.asarray(result)
+
+    def results(self, result: Any) -> list[np.ndarray]:
+        """One result, or a sequence of them, as NumPy arrays."""
+        many = result if isinstance(result, (tuple, list)) else (result,)
+        return [self.numpy(r) for r in many]
+
+
+class Minigrad(Library):
+    """Eager, in this process."""
+
+    name = "minigrad"
+
+    def array(self, values: np.ndarray, requires_grad: bool = False) -> Any:
+        return self.xp.tensor(values, requires_grad=requires_grad)
+
+    def numpy(self, result: Any) -> np.ndarray:
+        return np.asarray(result.detach().numpy())
+
+
+class Torch(Minigrad):
+    """Eager torch."""
+
+    name = "torch"
+
+    def __init__(self, threads: int) -> None:
+        super().__init__(threads)
+        self.xp.set_num_threads(threads)
+
+    def array(self, values: np.ndarray, requires_grad: bool = False) -> Any:
+        return self.xp.tensor(np.asarray(values), requires_grad=requires_grad)
+
+
+class Jax(Library):
+    """Jitted jax; the builders jit, and every call waits for its result."""
+
+    name = "jax"
+
+    def array(self, values: np.ndarray, requires_grad: bool = False) -> Any:
+        del requires_grad
+        return self.xp.block_until_ready(self.xp.device_put(np.array(values)))
+
+    def finished(self, call: Callable[[], Any]) -> Callable[[], Any]:
+        wait = self.xp.block_until_ready
+        return lambda: wait(call())
+
+
+class Again(Library):
+    """NumPy a second time, as the subject of the control rows."""
+
+    def __init__(self, threads: int) -> None:
+        super().__init__(threads)
+        self.name = "again"
+
+
+_KINDS = {"minigrad": Minigrad, "numpy": Library, "torch": Torch, "jax": Jax, "again": Again}
+
+
+def installed(threads: int) -> dict[str, Library]:
+    """The libraries that can be imported, by name; minigrad and NumPy always."""
+    found: dict[str, Library] = {}
+    for name, kind in _KINDS.items():
+        if name in ("torch", "jax") and importlib.util.find_spec(name) is None:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a peer says while loading is not ours to judge
+            found[name] = kind(threads)
+    return found

@@ -1,0 +1,110 @@
+"""What a benchmark case is, and the list of all of them.
+
+A case is declared once: what it is called, its inputs, how each library computes it, the work it does
+and the targets it has to meet. The modules of ``benchmarks.cases`` register theirs when imported.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = [
+    "CASES",
+    "Builder",
+    "Case",
+    "Target",
+    "faster",
+    "register",
+    "selected",
+    "share",
+    "time_ratio",
+]
+
+Builder = Callable[..., Callable[[], Any]]  # from a Library and the inputs to the timed call
+SUBJECT = "minigrad"
+
+
+@dataclass(frozen=True)
+class Target:
+    """An upper limit for time / peer's time, or a lower one for the share of the measured limit."""
+
+    kind: str  # "ratio" or "share"
+    bound: float
+    peer: str = ""
+    isa: str = ""  # holds only where minigrad runs on this instruction set
+
+    def __str__(self) -> str:
+        if self.kind == "share":
+            return f">= {self.bound:.0%} of limit"
+        if self.bound < 1 and abs(1 / self.bound - round(1 / self.bound, 1)) < 1e-9:
+            return f">= {1 / self.bound:g}x {self.peer}'s speed"
+        return f"<= {self.bound:g}x {self.peer}'s time"
+
+
+def time_ratio(bound: float, peer: str) -> Target:
+    """Takes at most ``bound`` times as long as the peer."""
+    return Target("ratio", bound, peer)
+
+
+def faster(factor: float, peer: str, isa: str = "") -> Target:
+    """Runs at least ``factor`` times as fast as the peer."""
+    return Target("ratio", 1 / factor, peer, isa)
+
+
+def share(bound: float) -> Target:
+    """Reaches at least this share of the measured limit: FMA peak or memory bandwidth."""
+    return Target("share", bound)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of the table.
+
+    ``inputs(rng)`` makes NumPy arrays. ``builders[library](lib, *inputs)`` returns a call without
+    arguments whose result is an array, or a sequence of them, that every library must agree on within
+    ``tolerance`` of the largest entry. ``flops`` or ``bytes`` is the work of one call.
+    """
+
+    group: str
+    name: str
+    inputs: Callable[[Any], Sequence[Any]]
+    builders: Mapping[str, Builder]
+    dtype: str = "float32"
+    flops: float = 0
+    bytes: float = 0
+    quick: bool = True
+    full: bool = True
+    tolerance: float = 2e-5
+    targets: Sequence[Target] = ()
+    note: str = ""
+    subject: str = SUBJECT  # the library under test; the control rows have another
+
+    @property
+    def key(self) -> str:
+        """Unique; what ``--only`` is matched against."""
+        return f"{self.group}/{self.name}/{self.dtype}"
+
+
+CASES: dict[str, Case] = {}
+
+
+def register(case: Case) -> None:
+    """Add a case; its key must be new."""
+    if case.key in CASES:
+        raise ValueError(f"[benchmarks] two cases are called {case.key}")
+    CASES[case.key] = case
+
+
+_MODULES = ("control", "overhead", "elementwise", "reductions", "matmul", "training")
+
+
+def selected(quick: bool, only: str = "") -> list[Case]:
+    """The cases of a quick or full run whose key matches the expression, in order of declaration."""
+    for module in _MODULES:
+        importlib.import_module(f"benchmarks.cases.{module}")
+    wanted = re.compile(only)
+    return [c for c in CASES.values() if (c.quick if quick else c.full) and wanted.search(c.key)]

@@ -1,0 +1,186 @@
+"""Modules: layers, activations, containers and losses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from minigrad.creation import generator, tensor
+from minigrad.dtypes import as_dtype, float32
+from minigrad.nn import functional as F  # noqa: N812 - its usual name
+from minigrad.nn.module import Module, Parameter
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = [
+    "CrossEntropyLoss",
+    "Linear",
+    "MSELoss",
+    "ReLU",
+    "Sequential",
+    "Sigmoid",
+    "Tanh",
+]
+
+
+def _uniform(shape: tuple[int, ...], bound: float, dtype: Any) -> Parameter:
+    """A parameter of values drawn from U(-bound, bound)."""
+    return Parameter(tensor(generator().uniform(-bound, bound, shape), dtype))
+
+
+class Linear(Module):
+    """``x @ weight.T + bias``: (..., in_features) to (..., out_features).
+
+    The weight has shape (out_features, in_features). Both start in U(-b, b) with b =
+    1/sqrt(in_features), which is He et al. 2015 (Kaiming) uniform with a = sqrt(5), as in PyTorch.
+
+    Raises ValueError for negative sizes, and when called where the shapes do not fit.
+
+    >>> import minigrad as mg
+    >>> layer = mg.nn.Linear(3, 2)
+    >>> layer(mg.ones(4, 3)).shape
+    (4, 2)
+    """
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, dtype: Any = float32
+    ) -> None:
+        if in_features < 0 or out_features < 0:
+            raise ValueError(f"[Linear] negative size in ({in_features}, {out_features})")
+        kind = as_dtype(dtype)
+        bound = 1.0 / math.sqrt(in_features) if in_features else 0.0
+        self.in_features = in_features
+        self.out_features = out_features
+        self.weight = _uniform((out_features, in_features), bound, kind)
+        self.bias = _uniform((out_features,), bound, kind) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``x @ weight.T + bias``."""
+        return F.linear(x, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+# ---- activations ---------------------------------------------------------------------------------
+
+
+class ReLU(Module):
+    """max(x, 0), elementwise."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """max(x, 0)."""
+        return F.relu(x)
+
+
+class Tanh(Module):
+    """The hyperbolic tangent, elementwise."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """tanh(x)."""
+        return F.tanh(x)
+
+
+class Sigmoid(Module):
+    """1 / (1 + exp(-x)), elementwise."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """1 / (1 + exp(-x))."""
+        return F.sigmoid(x)
+
+
+# ---- containers ----------------------------------------------------------------------------------
+
+
+class Sequential(Module):
+    """Modules one after the other, named "0", "1", ...
+
+    >>> import minigrad as mg
+    >>> mg.nn.Sequential(mg.nn.Linear(4, 3), mg.nn.ReLU())
+    Sequential(
+      (0): Linear(in_features=4, out_features=3, bias=True)
+      (1): ReLU()
+    )
+    """
+
+    def __init__(self, *modules: Module) -> None:
+        for module in modules:
+            self.append(module)
+
+    def append(self, module: Module) -> Sequential:
+        """Add a module at the end; returns the container. TypeError for anything else."""
+        if not isinstance(module, Module):
+            raise TypeError(f"[Sequential] expected a Module, not {type(module).__name__}")
+        setattr(self, str(len(self)), module)
+        return self
+
+    def _modules(self) -> list[Module]:
+        return [value for value in self.__dict__.values() if isinstance(value, Module)]
+
+    def __len__(self) -> int:
+        return len(self._modules())
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(self._modules())
+
+    def __getitem__(self, index: Any) -> Any:
+        modules = self._modules()
+        if isinstance(index, slice):
+            return Sequential(*modules[index])
+        try:
+            return modules[index]
+        except IndexError:
+            raise IndexError(
+                f"[Sequential] index {index} is out of range for {len(modules)} modules"
+            ) from None
+
+    def forward(self, x: Any) -> Any:
+        """The input through all modules in order."""
+        for module in self.__dict__.values():
+            if isinstance(module, Module):
+                x = module(x)
+        return x
+
+
+# ---- losses --------------------------------------------------------------------------------------
+
+
+class MSELoss(Module):
+    """:func:`minigrad.nn.functional.mse_loss` as a module."""
+
+    def __init__(self, reduction: str = "mean") -> None:
+        self.reduction = reduction
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:  # noqa: A002
+        """The loss."""
+        return F.mse_loss(input, target, self.reduction)
+
+
+class CrossEntropyLoss(Module):
+    """:func:`minigrad.nn.functional.cross_entropy` as a module; the weight is a buffer."""
+
+    weight: Tensor | None
+
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ) -> None:
+        self.register_buffer("weight", weight)
+        self.ignore_index = ignore_index
+        self.reduction = reduction
+        self.label_smoothing = label_smoothing
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:  # noqa: A002
+        """The loss."""
+        return F.cross_entropy(
+            input, target, self.weight, self.ignore_index, self.reduction, self.label_smoothing
+        )

@@ -1,0 +1,319 @@
+"""Parameters, and modules that own them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from minigrad import functions as f
+from minigrad._c import call, lib
+from minigrad._tensor import Tensor
+from minigrad.creation import require_grad, tensor
+from minigrad.dispatch import TensorBase
+from minigrad.dtypes import as_dtype
+from minigrad.tape import no_grad
+
+__all__ = ["Module", "Parameter"]
+
+
+class Parameter(Tensor):
+    """A leaf tensor that a Module finds among its attributes; it requires grad by default.
+
+    It shares the memory of the tensor it is made from. Operations on it return plain tensors.
+
+    >>> import minigrad as mg
+    >>> p = mg.nn.Parameter(mg.zeros(2))
+    >>> p
+    Parameter containing:
+    tensor([0., 0.], requires_grad=True)
+    >>> isinstance(p, mg.Tensor), type(p + 1) is mg.Tensor
+    (True, True)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
+        """A parameter on the memory of ``data``; other data than a tensor is copied."""
+        source: Any = data if isinstance(data, TensorBase) else tensor(() if data is None else data)
+        if not lib.mg_contiguous_now(source._h):
+            source = f.clone(source)
+        self = object.__new__(cls)
+        self._h = call(lib.mg_view_alias, source._h)
+        self._edge = self._shape = self.grad = None
+        require_grad(self, requires_grad)
+        return self
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{super().__repr__()}"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        copy = Parameter(self.detach().clone(), self.requires_grad)
+        memo[id(self)] = copy
+        if self.grad is not None:
+            copy.grad = self.grad.__deepcopy__(memo)
+        return copy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.detach().numpy().copy(), self.requires_grad)
+
+
+def _rebuild(values: Any, requires_grad: bool) -> Parameter:
+    return Parameter(tensor(values), requires_grad)
+
+
+class LoadResult(NamedTuple):
+    """The names that :meth:`Module.load_state_dict` did not find, and those it had no use for."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+_M = TypeVar("_M", bound="Module")
+
+
+class Module:
+    """A part of a model: its parameters, buffers and submodules are simply its attributes.
+
+    A subclass makes them in ``__init__`` and computes in ``forward``; calling the module calls
+    that. Parameters are the attributes of type :class:`Parameter`, submodules those of type Module,
+    buffers the tensors given to :meth:`register_buffer`. Their order is that of setting them.
+
+    >>> import minigrad as mg
+    >>> class Scale(mg.nn.Module):
+    ...     def __init__(self):
+    ...         self.factor = mg.nn.Parameter(mg.tensor(3.0))
+    ...
+    ...     def forward(self, x):
+    ...         return self.factor * x
+    >>> model = Scale()
+    >>> model(mg.tensor(2.0)).item()
+    6.0
+    >>> [name for name, p in model.named_parameters()]
+    ['factor']
+    """
+
+    training: bool = True
+    _buffers: Mapping[str, bool] = {}  # the names of buffers, and whether the state holds them
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes; every subclass has its own."""
+        raise NotImplementedError(f"[{type(self).__name__}] has no forward method")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """As forward."""
+        return self.forward(*args, **kwargs)
+
+    # ---- what it is made of ----
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Set a parameter as the attribute ``name``; None says that there is none."""
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(
+                f"[register_parameter] {name!r} is a {type(param).__name__}, not a Parameter: "
+                "wrap it in mg.nn.Parameter"
+            )
+        self._check_name("register_parameter", name)
+        setattr(self, name, param)
+
+    def register_buffer(self, name: str, value: Tensor | None, persistent: bool = True) -> None:
+        """Set a tensor that is no parameter as the attribute ``name``.
+
+        It moves with :meth:`to` and, if persistent, is part of the state.
+        """
+        if value is not None and not isinstance(value, TensorBase):
+            raise TypeError(f"[register_buffer] {name!r} is a {type(value).__name__}, not a Tensor")
+        self._check_name("register_buffer", name)
+        self._buffers = {**self._buffers, name: persistent}
+        setattr(self, name, value)
+
+    def _check_name(self, op: str, name: str) -> None:
+        if not name or "." in name:
+            raise ValueError(f"[{op}] {name!r} is no name: it is empty or holds a dot")
+        if name not in self._buffers and hasattr(self, name):
+            raise ValueError(f"[{op}] {type(self).__name__} has an attribute {name!r} already")
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The submodules of this module itself, each once."""
+        seen: set[int] = set()
+        for name, value in self.__dict__.items():
+            if isinstance(value, Module) and id(value) not in seen:
+                seen.add(id(value))
+                yield name, value
+
+    def children(self) -> Iterator[Module]:
+        """The submodules of this module itself."""
+        return (child for _, child in self.named_children())
+
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """This module and all below it, each once, with dotted names."""
+        yield from self._walk(prefix, set())
+
+    def _walk(self, prefix: str, seen: set[int]) -> Iterator[tuple[str, Module]]:
+        if id(self) in seen:
+            return
+        seen.add(id(self))
+        yield prefix, self
+        for name, child in self.named_children():
+            yield from child._walk(f"{prefix}.{name}" if prefix else name, seen)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below it."""
+        return (module for _, module in self.named_modules())
+
+    def _named_tensors(self, wanted: Callable[[Module, str, Any], bool]) -> Iterator[Any]:
+        seen: set[int] = set()
+        for prefix, module in self.named_modules():
+            for name, value in module.__dict__.items():
+                if wanted(module, name, value) and id(value) not in seen:
+                    seen.add(id(value))
+                    yield (f"{prefix}.{name}" if prefix else name), value
+
+    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
+        """The parameters of this module and all below it, each once, with dotted names."""
+        return self._named_tensors(lambda _, __, value: isinstance(value, Parameter))
+
+    def parameters(self) -> Iterator[Parameter]:
+        """The parameters of this module and all below it, each once."""
+        return (p for _, p in self.named_parameters())
+
+    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
+        """The buffers of this module and all below it, each once, with dotted names."""
+        return self._named_tensors(
+            lambda module, name, value: name in module._buffers and value is not None
+        )
+
+    def buffers(self) -> Iterator[Tensor]:
+        """The buffers of this module and all below it."""
+        return (b for _, b in self.named_buffers())
+
+    # ---- what is done to all of it ----
+
+    def apply(self: _M, function: Callable[[Module], Any]) -> _M:
+        """Call ``function`` with every module below this one and then with this one."""
+        for child in self.children():
+            child.apply(function)
+        function(self)
+        return self
+
+    def train(self: _M, mode: bool = True) -> _M:
+        """Say to this module and all below it whether they are being trained."""
+        for module in self.modules():
+            module.training = bool(mode)
+        return self
+
+    def eval(self: _M) -> _M:
+        """As ``train(False)``."""
+        return self.train(False)
+
+    def requires_grad_(self: _M, requires_grad: bool = True) -> _M:
+        """Make all parameters require gradients, or none."""
+        for p in self.parameters():
+            p.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or set them to 0."""
+        for p in self.parameters():
+            if p.grad is not None:
+                p.grad = None if set_to_none else p.grad.detach().zero_()
+
+    def to(self: _M, dtype: Any) -> _M:
+        """Turn all float parameters, their gradients and float buffers into another float dtype.
+
+        Parameters stay the same objects, so that an optimizer that holds them keeps working.
+        """
+        kind = as_dtype(dtype)
+        if not kind.is_floating_point:
+            raise TypeError(f"[Module.to] parameters are floats, not {kind.name}")
+        for values in (self.parameters(), self.buffers()):
+            for value in values:
+                if value.dtype.is_floating_point and value.dtype is not kind:
+                    value._h = call(lib.mg_cast, value._h, kind.code)
+                    if value.grad is not None:
+                        value.grad = value.grad.detach().to(kind)
+        return self
+
+    def float(self: _M) -> _M:
+        """As ``to(mg.float32)``."""
+        return self.to("float32")
+
+    def double(self: _M) -> _M:
+        """As ``to(mg.float64)``."""
+        return self.to("float64")
+
+    # ---- its state ----
+
+    def _state(self) -> Iterator[tuple[str, Any]]:
+        """Parameters and persistent buffers, under every name they have."""
+        yield from self._state_below("", ())
+
+    def _state_below(self, prefix: str, above: tuple[Module, ...]) -> Iterator[tuple[str, Any]]:
+        children = []
+        for name, value in self.__dict__.items():
+            if isinstance(value, Module):
+                children.append((name, value))
+            elif isinstance(value, Parameter) or (value is not None and self._buffers.get(name)):
+                yield prefix + name, value
+        for name, child in children:
+            if child is not self and child not in above:
+                yield from child._state_below(f"{prefix}{name}.", (*above, self))
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Parameters and persistent buffers by their dotted names, detached, on the same memory."""
+        return {name: value.detach() for name, value in self._state()}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> LoadResult:
+        """Copy values (tensors or arrays) into the parameters and buffers of the same names.
+
+        Nothing is copied unless everything fits. Returns the missing and the unexpected names.
+
+        Raises ValueError for shapes that differ and, if strict, for names that are missing or
+        unexpected; TypeError for values that are no arrays.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(
+                f"[load_state_dict] expected a dict of tensors, not {type(state_dict).__name__}"
+            )
+        own = dict(self._state())
+        missing = [name for name in own if name not in state_dict]
+        unexpected = [name for name in state_dict if name not in own]
+        given = {
+            name: f.tensor_operand(f"load_state_dict: {name}", value)
+            for name, value in state_dict.items()
+            if name in own
+        }
+        wrong = [
+            f"{name} has shape {value.shape}, the module's {own[name].shape}"
+            for name, value in given.items()
+            if value.shape != own[name].shape
+        ]
+        if strict and missing:
+            wrong.append(f"missing: {', '.join(missing)}")
+        if strict and unexpected:
+            wrong.append(f"unexpected: {', '.join(map(str, unexpected))}")
+        if wrong:
+            raise ValueError(
+                f"[load_state_dict] the state does not fit {type(self).__name__}: "
+                + "; ".join(wrong)
+            )
+        with no_grad():
+            for name, value in given.items():
+                own[name].copy_(value)
+        return LoadResult(missing, unexpected)
+
+    # ---- how it is shown ----
+
+    def extra_repr(self) -> str:
+        """What the repr shows between the parentheses."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        lines = [f"({name}): {child!r}".replace("\n", "\n  ") for name, child in self._shown()]
+        if not lines:
+            return f"{type(self).__name__}({extra})"
+        body = [extra, *lines] if extra else lines
+        return f"{type(self).__name__}(\n  " + "\n  ".join(body) + "\n)"
+
+    def _shown(self) -> list[tuple[str, Module]]:
+        return [(name, value) for name, value in self.__dict__.items() if isinstance(value, Module)]

@@ -1,0 +1,365 @@
+"""Optimizers: SGD, Adam and AdamW, with PyTorch's arguments, order of operations and state.
+
+A step is one pass in C over each parameter, its gradient and its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from minigrad._c import NULL, lib
+from minigrad.creation import tensor, zeros_like
+from minigrad.dispatch import TensorBase, write
+from minigrad.tape import enable_grad, mode
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
+
+Group = dict[str, Any]
+Closure = Callable[[], Any]
+
+
+class Optimizer:
+    """Parameters in groups with options of their own, and what a method remembers of each.
+
+    ``params`` holds tensors, or dicts with "params" and options that differ from ``defaults``. The
+    options stand in ``param_groups`` and may be changed between steps; ``state`` maps a parameter
+    to a dict. A method of one's own defines ``_update(parameter, gradient, state, group)``, which
+    is called with recording off, and ``_check(options)``.
+
+    Raises TypeError for what are no float tensors, ValueError for no parameters, for one that is
+    given twice, not a leaf or not contiguous, and for options out of range.
+    """
+
+    def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
+        self.defaults = dict(defaults)
+        self.param_groups: list[Group] = []
+        self.state: dict[Any, dict[str, Any]] = {}
+        self._name = type(self).__name__
+        if isinstance(params, TensorBase) or not isinstance(params, Iterable):
+            raise TypeError(
+                f"[{self._name}] params is a {type(params).__name__}, but must be a list of "
+                "tensors: [x], or model.parameters()"
+            )
+        given = list(params)
+        if not given:
+            raise ValueError(f"[{self._name}] there are no parameters to optimize")
+        if isinstance(given[0], dict):
+            for group in given:
+                self.add_param_group(group)
+        else:
+            self.add_param_group({"params": given})
+
+    def add_param_group(self, param_group: Mapping[str, Any]) -> None:
+        """Optimize more parameters: a dict with "params" and options that are not the defaults."""
+        if not isinstance(param_group, Mapping) or "params" not in param_group:
+            raise TypeError(f"[{self._name}] a parameter group is a dict with 'params'")
+        unknown = [key for key in param_group if key not in self.defaults and key != "params"]
+        if unknown:
+            raise ValueError(
+                f"[{self._name}] no option {unknown[0]!r}: there are {', '.join(self.defaults)}"
+            )
+        params = param_group["params"]
+        params = [params] if isinstance(params, TensorBase) else list(params)
+        seen = {id(p) for group in self.param_groups for p in group["params"]}
+        for place, p in enumerate(params):
+            self._check_parameter(place, p)
+            if id(p) in seen:
+                raise ValueError(f"[{self._name}] parameter {place} is given twice")
+            seen.add(id(p))
+        group = {**self.defaults, **param_group, "params": params}
+        self._check(group)
+        self.param_groups.append(group)
+
+    def _check_parameter(self, place: int, p: Any) -> None:
+        name = f"[{self._name}] parameter {place}"
+        if not isinstance(p, TensorBase):
+            raise TypeError(f"{name} is a {type(p).__name__}, not a Tensor")
+        if not p.dtype.is_floating_point:
+            raise TypeError(f"{name} is {p.dtype.name}: only float tensors can be optimized")
+        if not p.is_leaf:  # type: ignore[attr-defined]
+            raise ValueError(
+                f"{name} is the result of an operation: optimize the leaves it came from"
+            )
+        if not lib.mg_contiguous_now(p._h):
+            raise ValueError(f"{name} is a view that is not contiguous: optimize what it views")
+
+    def _check(self, options: Group) -> None:
+        """ValueError for options out of range."""
+
+    def _update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
+        raise NotImplementedError(f"[{self._name}] has no _update method")
+
+    def step(self, closure: Closure | None = None) -> Any:
+        """Move every parameter that has a gradient.
+
+        ``closure``, if given, is called first; it computes the gradients and returns the loss,
+        which is returned.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        before, mode.enabled = mode.enabled, False
+        try:
+            states = self.state
+            for group in self.param_groups:
+                for p in group["params"]:
+                    g = p.grad
+                    if g is None:
+                        continue
+                    state = states.get(p)
+                    if state is None:
+                        state = states[p] = {}
+                    self._update(p, g, state, group)
+        finally:
+            mode.enabled = before
+        return loss
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or set them to 0."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    p.grad = None if set_to_none else zeros_like(p)
+
+    # ---- its state ----
+
+    def state_dict(self) -> dict[str, Any]:
+        """Options, and state by the parameters' positions, as dicts; tensors are not copied."""
+        places = {p: place for place, p in enumerate(self._parameters())}
+        groups = [
+            {**group, "params": [places[p] for p in group["params"]]} for group in self.param_groups
+        ]
+        return {
+            "state": {places[p]: dict(state) for p, state in self.state.items()},
+            "param_groups": groups,
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over a copy of the options and state of an optimizer of parameters like these.
+
+        Raises ValueError where groups, numbers of parameters or shapes differ; nothing is changed
+        then.
+        """
+        groups, states = state_dict["param_groups"], state_dict["state"]
+        sizes = [len(group["params"]) for group in self.param_groups]
+        given = [len(group["params"]) for group in groups]
+        if sizes != given:
+            raise ValueError(
+                f"[{self._name}] the state is for groups of {given} parameters, here are {sizes}"
+            )
+        saved_places = chain.from_iterable(group["params"] for group in groups)
+        loaded = {}
+        for place, p in zip(saved_places, self._parameters(), strict=True):
+            if place in states:
+                loaded[p] = {key: self._taken(place, p, key, v) for key, v in states[place].items()}
+        merged = [
+            {**own, **group, "params": own["params"]}
+            for own, group in zip(self.param_groups, groups, strict=True)
+        ]
+        for group in merged:
+            self._check(group)
+        self.state = loaded
+        self.param_groups = merged
+
+    def _taken(self, place: int, p: Any, key: str, value: Any) -> Any:
+        if not hasattr(value, "shape"):
+            return value
+        if tuple(value.shape) != p.shape:
+            raise ValueError(
+                f"[{self._name}] the state {key!r} of parameter {place} has shape "
+                f"{tuple(value.shape)}, the parameter {p.shape}"
+            )
+        return tensor(value, p.dtype)
+
+    def _parameters(self) -> list[Tensor]:
+        return [p for group in self.param_groups for p in group["params"]]
+
+    def __repr__(self) -> str:
+        lines = []
+        for place, group in enumerate(self.param_groups):
+            options = ", ".join(f"{k}={v}" for k, v in group.items() if k != "params")
+            lines.append(f"  group {place}: {len(group['params'])} parameters, {options}\n")
+        return f"{self._name}(\n{''.join(lines)})"
+
+
+def _check_range(name: str, option: str, value: Any, below: float = inf) -> None:
+    """Whether 0 <= value < below."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"[{name}] {option} must be a number, not {type(value).__name__}")
+    if not 0.0 <= value < below:
+        rule = "not be negative or infinite" if below == inf else f"be in [0, {below:g})"
+        raise ValueError(f"[{name}] {option} is {value}, but must {rule}")
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent, with momentum (Sutskever et al. 2013, in PyTorch's form).
+
+    With g the gradient (plus ``weight_decay`` times the parameter) and b the running momentum,
+    which starts as the first g: ``b = momentum * b + (1 - dampening) * g; p -= lr * b``, or with
+    ``nesterov`` ``p -= lr * (g + momentum * b)``. ``maximize`` goes uphill.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor(5.0, requires_grad=True)
+    >>> optimizer = mg.optim.SGD([x], lr=0.25)
+    >>> for _ in range(20):
+    ...     optimizer.zero_grad()
+    ...     ((x - 3) ** 2).backward()
+    ...     optimizer.step()
+    >>> round(x.item(), 3)
+    3.0
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+        }
+        super().__init__(params, defaults)
+
+    def _check(self, options: Group) -> None:
+        for option in ("lr", "momentum", "weight_decay"):
+            _check_range(self._name, option, options[option])
+        if options["nesterov"] and (options["momentum"] <= 0 or options["dampening"] != 0):
+            raise ValueError(f"[{self._name}] nesterov needs a momentum > 0 and a dampening of 0")
+
+    def _update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
+        momentum, dampening, buffer = group["momentum"], group["dampening"], None
+        if momentum:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:  # the first g enters undampened
+                buffer, dampening = zeros_like(p), 0
+        write(
+            lib.mg_sgd_step,
+            p,
+            p._h,
+            g._h,
+            NULL if buffer is None else buffer._h,
+            group["lr"],
+            momentum,
+            dampening,
+            group["weight_decay"],
+            group["nesterov"],
+            group["maximize"],
+        )
+        if momentum:
+            state["momentum_buffer"] = buffer
+
+
+class Adam(Optimizer):
+    """Adam (Kingma & Ba 2015, algorithm 1); with ``amsgrad`` as in Reddi et al. 2018.
+
+    ``weight_decay`` times the parameter is added to the gradient; :class:`AdamW` shrinks the
+    parameter instead. ``maximize`` goes uphill.
+    """
+
+    _decoupled = False
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+        }
+        super().__init__(params, defaults)
+
+    def _check(self, options: Group) -> None:
+        for option in ("lr", "eps", "weight_decay"):
+            _check_range(self._name, option, options[option])
+        betas = options["betas"]
+        if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+            raise ValueError(f"[{self._name}] betas must be two numbers, not {betas!r}")
+        for place, beta in enumerate(betas):
+            _check_range(self._name, f"betas[{place}]", beta, 1.0)
+
+    def _update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
+        if not state:
+            state["step"] = 0
+            state["exp_avg"] = zeros_like(p)
+            state["exp_avg_sq"] = zeros_like(p)
+        largest = NULL
+        if group["amsgrad"]:
+            if "max_exp_avg_sq" not in state:
+                state["max_exp_avg_sq"] = zeros_like(p)
+            largest = state["max_exp_avg_sq"]._h
+        step = state["step"] + 1
+        beta1, beta2 = group["betas"]
+        write(
+            lib.mg_adam_step,
+            p,
+            p._h,
+            g._h,
+            state["exp_avg"]._h,
+            state["exp_avg_sq"]._h,
+            largest,
+            group["lr"],
+            beta1,
+            beta2,
+            group["eps"],
+            group["weight_decay"],
+            self._decoupled,
+            step,
+            group["maximize"],
+        )
+        state["step"] = step
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay (Loshchilov & Hutter 2019): ``p *= 1 - lr * weight_decay``.
+
+    >>> import minigrad as mg
+    >>> w = mg.tensor([1.0], requires_grad=True)
+    >>> optimizer = mg.optim.AdamW([w], lr=0.1, weight_decay=0.5)
+    >>> w.grad = mg.zeros(1)
+    >>> optimizer.step()
+    >>> w
+    tensor([0.95], requires_grad=True)
+    """
+
+    _decoupled = True
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)

@@ -1,0 +1,54 @@
+"""What all tests share: fixed randomness, and a check that no test leaves its mark on the process."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+import minigrad as mg
+from minigrad import creation, tape
+
+settings.register_profile(
+    "default",
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("default")
+
+
+@pytest.fixture(autouse=True)
+def _no_leaks():
+    """Fail a test that leaves grad mode, thread count, random generator or error mode changed."""
+    creation.generator()  # made on first use: let that not count as a change
+    before = (mg.is_grad_enabled(), mg.get_num_threads(), np.geterr())
+    random = creation.generator()
+    state = str(random.bit_generator.state)
+    yield
+    after = (mg.is_grad_enabled(), mg.get_num_threads(), np.geterr())
+    left = creation.generator()
+    same_random = left is random and str(left.bit_generator.state) == state
+    creation._generator = random  # put things right for the tests that follow
+    tape.mode.enabled = before[0]
+    mg.set_num_threads(before[1])
+    np.seterr(**before[2])
+    assert after == before, f"the test left (grad mode, threads, float errors) at {after}"
+    assert same_random, "the test drew from, or replaced, the global random generator"
+
+
+@pytest.fixture
+def rng(request):
+    """A generator seeded by the test's own name."""
+    return np.random.default_rng(list(request.node.nodeid.encode()))
+
+
+@pytest.fixture
+def restore_random():
+    """For tests of the global random generator: puts it back as it was."""
+    random = creation.generator()
+    state = random.bit_generator.state
+    yield
+    creation._generator = random
+    random.bit_generator.state = state

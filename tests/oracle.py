@@ -1,0 +1,295 @@
+"""What the operations should give: NumPy in a wider type, finite differences, and distances in ULP.
+
+Nothing here reads the op table or uses the engine's own derivatives, so that neither can vouch for
+itself. References take and give arrays of ``wide(dtype)``; they know nothing of float32.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import minigrad as mg
+
+LONG = np.longdouble
+HAS_LONG = np.finfo(LONG).nmant > np.finfo(np.float64).nmant
+
+
+def wide(dtype):
+    """A type with spare digits to compute a reference in."""
+    return np.float64 if np.dtype(dtype) == np.float32 else LONG
+
+
+# ---- elementwise -------------------------------------------------------------------------------------
+
+
+def _sigmoid(x):
+    e = np.exp(-np.abs(x))
+    return np.where(np.isnan(x), x, np.where(x >= 0, 1 / (1 + e), e / (1 + e)))
+
+
+def _relu(x):
+    return np.where(x <= 0, 0, x)
+
+
+def _scale(a, b):
+    return np.where(a == 0, 0, a * b)
+
+
+# name: (function, largest error in ULP)
+POINTWISE = {
+    "neg": (np.negative, 0),
+    "abs": (np.abs, 0),
+    "sign": (np.sign, 0),
+    "exp": (np.exp, 1),
+    "log": (np.log, 1),
+    "sqrt": (np.sqrt, 0),
+    "square": (np.square, 0),
+    "reciprocal": (lambda x: 1 / x, 0),
+    "sin": (np.sin, 1),
+    "cos": (np.cos, 1),
+    "tanh": (np.tanh, 1),
+    "sigmoid": (_sigmoid, 1),
+    "relu": (_relu, 0),
+    "add": (np.add, 0),
+    "sub": (np.subtract, 0),
+    "mul": (np.multiply, 0),
+    "div": (np.divide, 0),
+    "pow": (np.power, 1),
+    "maximum": (np.maximum, 0),
+    "minimum": (np.minimum, 0),
+    "scale": (_scale, 0),
+}
+
+COMPARISONS = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+
+
+def _sigmoid_slope(x):
+    e = np.exp(-np.abs(x))
+    return e / (1 + e) ** 2
+
+
+# Partial derivatives on the smooth part of each domain, and second ones.
+PARTIALS = {
+    "neg": [lambda x: -np.ones_like(x)],
+    "abs": [np.sign],
+    "sign": [np.zeros_like],
+    "exp": [np.exp],
+    "log": [lambda x: 1 / x],
+    "sqrt": [lambda x: 0.5 / np.sqrt(x)],
+    "square": [lambda x: 2 * x],
+    "reciprocal": [lambda x: -1 / x**2],
+    "sin": [np.cos],
+    "cos": [lambda x: -np.sin(x)],
+    "tanh": [lambda x: 1 / np.cosh(x) ** 2],
+    "sigmoid": [_sigmoid_slope],
+    "relu": [lambda x: (x > 0) * np.ones_like(x)],
+    "add": [lambda a, b: np.ones_like(a), lambda a, b: np.ones_like(a)],
+    "sub": [lambda a, b: np.ones_like(a), lambda a, b: -np.ones_like(a)],
+    "mul": [lambda a, b: b, lambda a, b: a],
+    "div": [lambda a, b: 1 / b, lambda a, b: -a / b**2],
+    "pow": [lambda a, b: b * a ** (b - 1), lambda a, b: a**b * np.log(a)],
+    "maximum": [lambda a, b: (a > b) * np.ones_like(a), lambda a, b: (b > a) * np.ones_like(a)],
+    "minimum": [lambda a, b: (a < b) * np.ones_like(a), lambda a, b: (b < a) * np.ones_like(a)],
+    "scale": [lambda a, b: b, lambda a, b: a],
+}
+
+
+def pointwise(name, *inputs):
+    """The reference of an elementwise operation, in the wide type of the inputs."""
+    to = wide(inputs[0].dtype)
+    with np.errstate(all="ignore"):
+        return POINTWISE[name][0](*[x.astype(to) for x in inputs])
+
+
+# ---- distances ---------------------------------------------------------------------------------------
+
+
+def ulps(got, reference):
+    """How far each value is from a wider reference, in units of the last place of the result.
+
+    NaN and infinities count as 0 where they agree and as infinitely far where they do not.
+    """
+    with np.errstate(all="ignore"):
+        rounded = reference.astype(got.dtype)
+        unit = np.spacing(np.abs(rounded)).astype(reference.dtype)
+        # Values that only rounding makes infinite are measured from the largest number there is.
+        largest = np.finfo(got.dtype).max
+        top = np.isinf(rounded) & np.isfinite(reference)
+        unit = np.where(top, np.spacing(largest), unit)
+        limited = np.where(np.isinf(got) & top, reference, got.astype(reference.dtype))
+        distance = np.abs(limited - reference) / unit
+        same = (got == rounded) | (np.isnan(got) & np.isnan(rounded))
+        return np.where(same & ~np.isfinite(rounded), 0, np.where(np.isnan(distance), np.inf, distance))
+
+
+def assert_ulps(got, reference, limit, inputs=()):
+    """Every value within ``limit`` ULP; 0 means the correctly rounded one, with its sign of zero."""
+    assert got.shape == reference.shape
+    if not got.size:
+        return
+    if limit == 0:
+        with np.errstate(all="ignore"):
+            expected = reference.astype(got.dtype)
+        wrong = ~same_values(got, expected)
+    else:
+        wrong = ulps(got, reference) > limit
+    if wrong.any():
+        place = np.unravel_index(np.argmax(wrong), got.shape) if got.ndim else ()
+        values = [np.broadcast_to(x, got.shape)[place] for x in inputs]
+        raise AssertionError(
+            f"{wrong.sum()} of {got.size} values are off by more than {limit} ULP: at {values!r} "
+            f"got {got[place]!r}, reference {reference[place]!r}, worst {ulps(got, reference).max()}"
+        )
+
+
+def same_values(a, b):
+    """Where two arrays hold the same value: NaN like NaN, and 0 unlike -0."""
+    if a.dtype.kind != "f":
+        return a == b
+    return (np.isnan(a) & np.isnan(b)) | ((a == b) & (np.signbit(a) == np.signbit(b)))
+
+
+def assert_same(got, expected):
+    """The same dtype, shape and values, NaN and signs of zero included."""
+    got, expected = np.asarray(got), np.asarray(expected)
+    assert got.dtype == expected.dtype, f"{got.dtype} is not {expected.dtype}"
+    assert got.shape == expected.shape, f"{got.shape} is not {expected.shape}"
+    same = same_values(got, expected)
+    assert same.all(), f"{(~same).sum()} of {same.size} values differ: {got!r} is not {expected!r}"
+
+
+# ---- layouts -----------------------------------------------------------------------------------------
+
+LAYOUTS = ("contiguous", "transposed", "stepped", "reversed", "offset", "odd_ones", "padded_rows")
+
+
+def laid_out(values, layout):
+    """A read-only array of the same values in another memory layout."""
+    values = np.asarray(values)
+    ndim = values.ndim
+    if layout == "transposed":
+        out = np.ascontiguousarray(values.T).T
+    elif layout == "stepped" and ndim:
+        wider = np.zeros((*values.shape[:-1], 3 * values.shape[-1]), values.dtype)
+        out = wider[..., ::3]
+        out[...] = values
+    elif layout == "reversed":
+        back = (slice(None, None, -1),) * ndim
+        out = np.ascontiguousarray(values[back])[back]
+    elif layout == "offset" and ndim:
+        wider = np.zeros((*values.shape[:-1], values.shape[-1] + 3), values.dtype)
+        out = wider[..., 1 : 1 + values.shape[-1]]
+        out[...] = values
+    elif layout == "odd_ones":  # an axis of size 1 may have any stride
+        copy = values.copy()
+        strides = tuple(
+            s + 5 * values.itemsize if n == 1 else s
+            for n, s in zip(copy.shape, copy.strides, strict=True)
+        )
+        out = np.lib.stride_tricks.as_strided(copy, copy.shape, strides, writeable=False)
+    elif layout == "padded_rows" and ndim > 1:
+        wider = np.zeros((2 * values.shape[0], *values.shape[1:]), values.dtype)
+        out = wider[::-2]
+        out[...] = values
+    else:
+        out = values.copy()
+    out.flags.writeable = False
+    return out
+
+
+def tensor_in_layout(values, layout, requires_grad=False):
+    """A leaf on read-only NumPy memory of that layout."""
+    return mg.from_numpy(laid_out(values, layout)).requires_grad_(requires_grad)
+
+
+# ---- derivatives -------------------------------------------------------------------------------------
+
+
+def numerical_vjp(f, inputs, cotangent, step=1e-3):
+    """The gradient of ``(f(*inputs) * cotangent).sum()`` for each input, by five-point differences.
+
+    ``f`` maps float64 arrays to a float64 array. The error is of the order of step**4 and
+    1e-16 / step, about 1e-12 for functions of moderate size.
+    """
+    gradients = []
+    for place, x in enumerate(inputs):
+        gradient = np.zeros(x.shape)
+        for at in np.ndindex(x.shape):
+
+            def value(offset, place=place, x=x, at=at):
+                moved = x.copy()
+                moved[at] += offset
+                return (f(*inputs[:place], moved, *inputs[place + 1 :]) * cotangent).sum()
+
+            near = value(step) - value(-step)
+            far = value(2 * step) - value(-2 * step)
+            gradient[at] = (8 * near - far) / (12 * step)
+        gradients.append(gradient)
+    return gradients
+
+
+def forward_of(op):
+    """``op`` on tensors, as a function on float64 arrays."""
+
+    def f(*arrays):
+        with mg.no_grad():
+            return op(*[mg.tensor(a) for a in arrays]).numpy()
+
+    return f
+
+
+def gradients_of(op, create_graph=False):
+    """``op``'s vector-Jacobian product, as a function of inputs and cotangent on arrays."""
+
+    def vjp(*arrays):
+        *arrays, cotangent = arrays
+        leaves = [mg.tensor(a, requires_grad=True) for a in arrays]
+        out = op(*leaves)
+        found = mg.grad(out, leaves, mg.tensor(cotangent), create_graph=create_graph)
+        return [g.detach().numpy() for g in found]
+
+    return vjp
+
+
+def check_gradients(op, inputs, rng, *, second=True, rtol=1e-8, atol=1e-9):
+    """Compare first and second derivatives of ``op`` with finite differences, in float64.
+
+    The cotangents are random, the inputs read-only, and the first derivative is checked on both of its
+    paths: the fused kernels, and the formulas that ``create_graph`` uses.
+    """
+    inputs = [np.array(x, np.float64) for x in inputs]
+    for x in inputs:
+        x.flags.writeable = False
+    shape = forward_of(op)(*inputs).shape
+    cotangent = np.asarray(rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape))
+    expected = numerical_vjp(forward_of(op), inputs, cotangent)
+    for graph in (False, True):
+        found = gradients_of(op, graph)(*inputs, cotangent)
+        for got, want, x in zip(found, expected, inputs, strict=True):
+            assert got.shape == x.shape
+            np.testing.assert_allclose(got, want, rtol, atol, err_msg=f"first, graph={graph}")
+    if not second:
+        return
+    directions = [rng.uniform(-1, 1, x.shape) for x in inputs]
+    leaves = [mg.tensor(x, requires_grad=True) for x in inputs]
+    g = mg.tensor(cotangent, requires_grad=True)
+    firsts = mg.grad(op(*leaves), leaves, g, create_graph=True)
+    total = mg.tensor(0.0, mg.float64)
+    for first, direction in zip(firsts, directions, strict=True):
+        total = total + (first * mg.tensor(direction)).sum()
+    found = mg.grad(total, [*leaves, g]) if total.requires_grad else [mg.zeros_like(x) for x in (*leaves, g)]
+
+    def slope(*arrays):
+        firsts = gradients_of(op)(*arrays)
+        return sum((f * d).sum() for f, d in zip(firsts, directions, strict=True))
+
+    expected = numerical_vjp(slope, [*inputs, cotangent], 1.0)
+    for got, want in zip(found, expected, strict=True):
+        np.testing.assert_allclose(got.detach().numpy(), want, rtol * 10, atol * 10, err_msg="second")

@@ -1,0 +1,522 @@
+"""minigrad.nn: against plain NumPy, and against PyTorch where it is installed."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import nn
+from minigrad.gradcheck import gradcheck, gradgradcheck
+from minigrad.nn import functional as F  # noqa: N812
+
+pytestmark = pytest.mark.usefixtures("restore_random")  # layers draw their weights
+
+
+def _double(rng, *shape):
+    return mg.tensor(rng.standard_normal(shape), requires_grad=True)
+
+
+def _log_softmax(x, axis):
+    shifted = x - x.max(axis, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
+
+
+# ---- parameters ----------------------------------------------------------------------------------
+
+
+def test_a_parameter_is_a_leaf_whose_results_are_plain_tensors():
+    p = nn.Parameter(mg.ones(2))
+    assert isinstance(p, nn.Parameter)
+    assert isinstance(p, mg.Tensor)
+    assert p.requires_grad
+    assert p.is_leaf
+    for result in (p + 1, p.exp(), p[0], p.detach(), p.clone(), p.reshape(2, 1), -p):
+        assert type(result) is mg.Tensor
+
+
+def test_a_parameter_shares_memory_with_its_tensor_and_stays_itself_in_place():
+    source = mg.zeros(3)
+    p = nn.Parameter(source, requires_grad=False)
+    assert not p.requires_grad
+    before = p
+    p += 2
+    assert p is before
+    assert source.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_a_parameter_of_integers_is_refused():
+    with pytest.raises(TypeError, match="float"):
+        nn.Parameter(mg.arange(3))
+
+
+def test_parameters_survive_deepcopy_and_pickle_as_parameters():
+    p = nn.Parameter(mg.tensor([1.0, 2.0]))
+    (p * p).sum().backward()
+    for other in (copy.deepcopy(p), pickle.loads(pickle.dumps(p))):
+        assert isinstance(other, nn.Parameter)
+        assert other.requires_grad
+        assert other.tolist() == [1.0, 2.0]
+    other = copy.deepcopy(p)
+    assert other.grad.tolist() == [2.0, 4.0]
+    with mg.no_grad():
+        other.zero_()
+    assert p.tolist() == [1.0, 2.0]
+
+
+# ---- modules -------------------------------------------------------------------------------------
+
+
+class Net(nn.Module):
+    """Two layers, a buffer, and a child that has one of its own."""
+
+    def __init__(self):
+        self.first = nn.Linear(2, 3)
+        self.scale = nn.Parameter(mg.ones(1))
+        self.register_buffer("mean", mg.zeros(2))
+        self.register_buffer("cache", mg.zeros(1), persistent=False)
+        self.rest = nn.Sequential(nn.ReLU(), nn.Linear(3, 1, bias=False))
+
+    def forward(self, x):
+        return self.rest(self.first(x - self.mean)) * self.scale
+
+
+def test_modules_name_their_parts():
+    net = Net()
+    names = [name for name, _ in net.named_parameters()]
+    assert sorted(names) == ["first.bias", "first.weight", "rest.1.weight", "scale"]
+    assert [id(p) for p in net.parameters()] == [id(p) for _, p in net.named_parameters()]
+    assert [name for name, _ in net.named_modules()] == ["", "first", "rest", "rest.0", "rest.1"]
+    assert [name for name, _ in net.named_children()] == ["first", "rest"]
+    assert list(net.children()) == [net.first, net.rest]
+    assert [name for name, _ in net.named_buffers()] == ["mean", "cache"]
+
+
+def test_a_shared_parameter_is_listed_once_and_stored_under_both_names():
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    net[1].weight = net[0].weight
+    assert len(list(net.parameters())) == 3
+    assert sorted(net.state_dict()) == ["0.bias", "0.weight", "1.bias", "1.weight"]
+
+
+def test_train_eval_zero_grad_and_apply_reach_every_module():
+    net = Net()
+    assert net.training
+    assert net.eval() is net
+    assert not any(module.training for module in net.modules())
+    assert all(module.training for module in net.train().modules())
+    net(mg.ones(4, 2)).sum().backward()
+    assert all(p.grad is not None for p in net.parameters())
+    net.zero_grad(set_to_none=False)
+    assert all(p.grad.tolist() == mg.zeros_like(p).tolist() for p in net.parameters())
+    net.zero_grad()
+    assert all(p.grad is None for p in net.parameters())
+    seen = []
+    net.apply(lambda module: seen.append(type(module).__name__))
+    assert seen == ["Linear", "ReLU", "Linear", "Sequential", "Net"]
+
+
+def test_registering_checks_names_and_types():
+    net = nn.Module()
+    net.register_parameter("bias", None)
+    assert net.bias is None
+    assert list(net.parameters()) == []
+    with pytest.raises(TypeError, match="Parameter"):
+        net.register_parameter("w", mg.zeros(1))
+    with pytest.raises(TypeError, match="Tensor"):
+        net.register_buffer("b", [1.0])
+    for name in ("", "a.b"):
+        with pytest.raises(ValueError, match="name"):
+            net.register_parameter(name, None)
+    with pytest.raises(ValueError, match="already"):
+        net.register_buffer("forward", mg.zeros(1))
+    with pytest.raises(NotImplementedError, match="forward"):
+        net(1)
+
+
+def test_to_changes_dtype_in_place():
+    net = Net()
+    weight = net.first.weight
+    net(mg.ones(1, 2)).sum().backward()
+    assert net.to(mg.float64) is net
+    assert net.first.weight is weight
+    assert all(t.dtype is mg.float64 for t in [*net.parameters(), *net.buffers(), weight.grad])
+    assert net(mg.ones(1, 2, dtype=mg.float64)).dtype is mg.float64
+    assert net.float().scale.dtype is mg.float32
+    assert net.double().scale.dtype is mg.float64
+    with pytest.raises(TypeError, match="int64"):
+        net.to(mg.int64)
+
+
+def test_the_repr_is_nested_as_in_pytorch():
+    assert repr(nn.Sequential(nn.Sequential(nn.Linear(2, 3), nn.Tanh()), nn.Sigmoid())) == (
+        "Sequential(\n"
+        "  (0): Sequential(\n"
+        "    (0): Linear(in_features=2, out_features=3, bias=True)\n"
+        "    (1): Tanh()\n"
+        "  )\n"
+        "  (1): Sigmoid()\n"
+        ")"
+    )
+
+
+def test_modules_can_be_copied_and_pickled():
+    net = Net()
+    x = mg.ones(1, 2)
+    for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert other(x).tolist() == net(x).tolist()
+        assert not set(map(id, other.parameters())) & set(map(id, net.parameters()))
+
+
+# ---- state ---------------------------------------------------------------------------------------
+
+
+def test_the_state_goes_from_one_module_to_another():
+    a, b = Net(), Net()
+    state = a.state_dict()
+    assert sorted(state) == ["first.bias", "first.weight", "mean", "rest.1.weight", "scale"]
+    assert not any(value.requires_grad for value in state.values())
+    result = b.load_state_dict({name: value.numpy() for name, value in state.items()})
+    assert result == ([], [])
+    x = mg.tensor([[1.0, -2.0]])
+    assert a(x).tolist() == b(x).tolist()
+    with mg.no_grad():
+        a.scale.fill_(7.0)
+    assert state["scale"].tolist() == [7.0]  # the same memory
+    assert b.scale.tolist() == [1.0]  # a copy
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: s.pop("scale"), "missing: scale"),
+        (lambda s: s.update(extra=mg.zeros(1)), "unexpected: extra"),
+        (lambda s: s.update(scale=mg.zeros(2)), r"scale has shape \(2,\), the module's \(1,\)"),
+    ],
+)
+def test_a_state_that_does_not_fit_changes_nothing(change, message):
+    net = Net()
+    before = {name: value.tolist() for name, value in net.state_dict().items()}
+    state = {name: value.clone() + 1 for name, value in net.state_dict().items()}
+    change(state)
+    with pytest.raises(ValueError, match=message):
+        net.load_state_dict(state)
+    assert {name: value.tolist() for name, value in net.state_dict().items()} == before
+
+
+def test_a_state_need_not_be_whole_if_not_strict():
+    net = Net()
+    result = net.load_state_dict({"scale": [5.0], "extra": 1.0}, strict=False)
+    assert net.scale.tolist() == [5.0]
+    assert result.unexpected_keys == ["extra"]
+    assert sorted(result.missing_keys) == ["first.bias", "first.weight", "mean", "rest.1.weight"]
+    with pytest.raises(ValueError, match="shape"):
+        net.load_state_dict({"scale": mg.zeros(2)}, strict=False)
+    with pytest.raises(TypeError, match="dict"):
+        net.load_state_dict([1.0])
+
+
+# ---- layers --------------------------------------------------------------------------------------
+
+
+def test_linear_starts_uniform_within_its_bound():
+    mg.manual_seed(3)
+    layer = nn.Linear(100, 200)
+    assert layer.weight.shape == (200, 100)
+    assert layer.bias.shape == (200,)
+    for values in (layer.weight.detach().numpy(), layer.bias.detach().numpy()):
+        assert np.abs(values).max() <= 0.1
+        assert abs(values.std() - 0.1 / math.sqrt(3)) < 0.006
+    mg.manual_seed(3)
+    assert nn.Linear(100, 200).weight.tolist() == layer.weight.tolist()
+    assert nn.Linear(2, 2, dtype=mg.float64).weight.dtype is mg.float64
+    assert nn.Linear(2, 2, bias=False).bias is None
+    with pytest.raises(ValueError, match="negative"):
+        nn.Linear(-1, 2)
+
+
+@pytest.mark.parametrize("shape", [(3,), (4, 3), (2, 4, 3), (0, 3), (2, 0, 3)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_linear_is_the_product_with_the_transpose(rng, shape, bias):
+    x, w, b = _double(rng, *shape), _double(rng, 5, 3), _double(rng, 5)
+    y = F.linear(x, w, b if bias else None)
+    expected = x.detach().numpy() @ w.detach().numpy().T + (b.detach().numpy() if bias else 0)
+    np.testing.assert_allclose(y.detach().numpy(), expected, rtol=1e-12, atol=1e-14)
+    g = rng.standard_normal(y.shape)
+    y.backward(mg.tensor(g))
+    rows = g.reshape(-1, 5) if g.size else np.zeros((0, 5))
+    inputs = x.detach().numpy().reshape(-1, 3) if g.size else np.zeros((0, 3))
+    np.testing.assert_allclose(x.grad.numpy(), g @ w.detach().numpy(), atol=1e-13)
+    np.testing.assert_allclose(w.grad.numpy(), rows.T @ inputs, atol=1e-13)
+    assert w.grad.is_contiguous()
+    if bias:
+        np.testing.assert_allclose(b.grad.numpy(), rows.sum(0), atol=1e-13)
+
+
+def test_linear_takes_views_and_mixed_dtypes(rng):
+    x, w = rng.standard_normal((3, 4)), rng.standard_normal((3, 5))
+    a, b = mg.tensor(x, requires_grad=True), mg.tensor(w.astype(np.float32), requires_grad=True)
+    y = F.linear(a.T, b.T)
+    assert y.dtype is mg.float64
+    np.testing.assert_allclose(y.detach().numpy(), x.T @ w.astype(np.float32), rtol=1e-12)
+    y.sum().backward()
+    assert a.grad.dtype is mg.float64
+    assert b.grad.dtype is mg.float32
+    np.testing.assert_allclose(b.grad.numpy(), np.outer(x.sum(1), np.ones(5)), rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (2, 2, 3)])
+def test_linear_has_right_gradients_to_second_order(rng, shape):
+    inputs = (_double(rng, *shape), _double(rng, 2, 3), _double(rng, 2))
+    assert gradcheck(F.linear, inputs)
+    assert gradgradcheck(F.linear, inputs)
+    assert gradgradcheck(lambda x, w: F.linear(x, w), inputs[:2])
+
+
+def test_linear_refuses_what_does_not_fit():
+    with pytest.raises(ValueError, match=r"\[linear\].*\(2, 4\).*\(5, 3\)"):
+        F.linear(mg.ones(2, 4), mg.ones(5, 3))
+    with pytest.raises(ValueError, match=r"bias has shape \(3,\)"):
+        F.linear(mg.ones(2, 3), mg.ones(5, 3), mg.ones(3))
+    with pytest.raises(ValueError, match=r"\(out, in\)"):
+        F.linear(mg.ones(2, 3), mg.ones(3))
+
+
+def test_sequential_is_a_list_of_modules():
+    layers = [nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1)]
+    net = nn.Sequential(*layers[:2]).append(layers[2])
+    assert len(net) == 3
+    assert list(net) == layers
+    assert net[-1] is layers[2]
+    assert list(net[:2]) == layers[:2]
+    x = mg.ones(4, 2)
+    assert net(x).tolist() == layers[2](layers[0](x).relu()).tolist()
+    with pytest.raises(IndexError, match="3 modules"):
+        net[3]
+    with pytest.raises(TypeError, match="Module"):
+        net.append(mg.tanh)
+
+
+def test_activations_are_the_functions():
+    x = mg.tensor([-1.0, 0.0, 2.0])
+    assert nn.ReLU()(x).tolist() == [0.0, 0.0, 2.0]
+    assert nn.Tanh()(x).tolist() == x.tanh().tolist()
+    assert nn.Sigmoid()(x).tolist() == x.sigmoid().tolist()
+    assert F.softmax(x, dim=0).tolist() == x.softmax(0).tolist()
+
+
+# ---- losses of differences -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_mse_and_l1_are_what_they_say(rng, reduction):
+    x, t = _double(rng, 3, 2), mg.tensor(rng.standard_normal((3, 2)))
+    reduce = {"mean": np.mean, "sum": np.sum, "none": lambda v: v}[reduction]
+    difference = x.detach().numpy() - t.numpy()
+    for loss, expected in ((F.mse_loss, difference**2), (F.l1_loss, abs(difference))):
+        value = loss(x, t, reduction=reduction).detach().numpy()
+        np.testing.assert_allclose(value, reduce(expected), rtol=1e-14)
+        assert gradcheck(lambda a, loss=loss: loss(a, t, reduction=reduction), (x,))
+    assert nn.MSELoss(reduction)(x, t).tolist() == F.mse_loss(x, t, reduction).tolist()
+
+
+@pytest.mark.parametrize("loss", [F.mse_loss, F.l1_loss, nn.MSELoss()])
+def test_losses_do_not_broadcast(loss):
+    with pytest.raises(ValueError, match=r"\(4, 1\).*\(4,\)"):
+        loss(mg.ones(4, 1), mg.ones(4))
+
+
+def test_an_unknown_reduction_is_named():
+    for loss in (F.mse_loss, F.l1_loss):
+        with pytest.raises(ValueError, match="'men'"):
+            loss(mg.ones(1), mg.ones(1), reduction="men")
+    for loss in (F.cross_entropy, F.nll_loss):
+        with pytest.raises(ValueError, match="'men'"):
+            loss(mg.ones(2), mg.tensor(1), reduction="men")
+
+
+# ---- cross entropy -------------------------------------------------------------------------------
+
+
+def _reference(x, t, weight, ignore, reduction, smoothing):
+    """The cross entropy with classes, element by element, by its definition."""
+    axis = 0 if x.ndim == 1 else 1
+    log_p = np.moveaxis(_log_softmax(x, axis), axis, -1)
+    classes = log_p.shape[-1]
+    w = np.ones(classes) if weight is None else weight
+    losses, shares = np.zeros(t.shape), np.zeros(t.shape)
+    for place in np.ndindex(t.shape):
+        k = t[place]
+        if k != ignore:
+            shares[place] = w[k]
+            losses[place] = -w[k] * log_p[place][k] * (1 - smoothing)
+            losses[place] -= smoothing / classes * (w * log_p[place]).sum()
+    if reduction == "none":
+        return losses
+    return losses.sum() / (shares.sum() if reduction == "mean" else 1)
+
+
+@pytest.mark.parametrize("shape", [(5,), (4, 5), (1, 5), (3, 5, 2), (2, 5, 2, 3)])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_cross_entropy_with_classes(rng, shape, reduction, weighted, smoothing):
+    x = _double(rng, *shape)
+    t = rng.integers(0, 5, shape[:1] + shape[2:] if len(shape) > 1 else ())
+    w = rng.uniform(0.5, 2, 5) if weighted else None
+
+    def loss(a):
+        return F.cross_entropy(
+            a,
+            mg.tensor(t),
+            weight=None if w is None else mg.tensor(w),
+            reduction=reduction,
+            label_smoothing=smoothing,
+        )
+
+    expected = _reference(x.detach().numpy(), t, w, -100, reduction, smoothing)
+    np.testing.assert_allclose(loss(x).detach().numpy(), expected, rtol=1e-12)
+    assert gradcheck(loss, (x,))
+    assert gradgradcheck(loss, (x,))
+
+
+@pytest.mark.parametrize("ignore", [-100, 2])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_ignored_targets_count_nothing(rng, ignore, reduction):
+    x = _double(rng, 4, 3)
+    t = np.array([0, ignore, 1, ignore])
+    loss = F.cross_entropy(x, mg.tensor(t), ignore_index=ignore, reduction=reduction)
+    expected = _reference(x.detach().numpy(), t, None, ignore, reduction, 0.0)
+    np.testing.assert_allclose(loss.detach().numpy(), expected, rtol=1e-12)
+    loss.sum().backward()
+    assert not x.grad.numpy()[1].any()
+    assert x.grad.numpy()[0].all()
+
+
+def test_a_mean_of_ignored_targets_only_is_nan():
+    assert math.isnan(F.cross_entropy(mg.ones(2, 3), mg.tensor([-100, -100])).item())
+    assert math.isnan(F.cross_entropy(mg.ones(0, 3), mg.zeros(0, dtype=mg.int64)).item())
+
+
+@pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 4, 3)])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_cross_entropy_with_probabilities(rng, shape, reduction, weighted, smoothing):
+    axis = 0 if len(shape) == 1 else 1
+    x = _double(rng, *shape)
+    p = rng.uniform(0, 1, shape)
+    p /= p.sum(axis, keepdims=True)
+    w = rng.uniform(0.5, 2, 4) if weighted else np.ones(4)
+    mixed = p * (1 - smoothing) + smoothing / 4
+    along = w.reshape([4 if d == axis else 1 for d in range(len(shape))])
+    losses = -(along * mixed * _log_softmax(x.detach().numpy(), axis)).sum(axis)
+    expected = {"none": losses, "sum": losses.sum(), "mean": losses.mean()}[reduction]
+
+    def loss(a, target):
+        return F.cross_entropy(
+            a,
+            target,
+            weight=mg.tensor(w) if weighted else None,
+            reduction=reduction,
+            label_smoothing=smoothing,
+        )
+
+    target = mg.tensor(p, requires_grad=True)
+    np.testing.assert_allclose(loss(x, target).detach().numpy(), expected, rtol=1e-12)
+    assert gradcheck(loss, (x, target))
+
+
+def test_certain_targets_meet_impossible_scores_without_nan():
+    x = mg.tensor([[0.0, -math.inf]], requires_grad=True)
+    loss = F.cross_entropy(x, mg.tensor([[1.0, 0.0]]))
+    loss.backward()
+    assert loss.item() == 0.0
+    assert x.grad.tolist() == [[0.0, 0.0]]
+    assert F.cross_entropy(x, mg.tensor([1])).item() == math.inf
+
+
+def test_the_gradient_is_softmax_minus_one_hot(rng):
+    x, t = _double(rng, 6, 3), rng.integers(0, 3, 6)
+    F.cross_entropy(x, mg.tensor(t)).backward()
+    p = np.exp(_log_softmax(x.detach().numpy(), 1))
+    np.testing.assert_allclose(x.grad.numpy(), (p - np.eye(3)[t]) / 6, atol=1e-15)
+
+
+def test_targets_may_change_after_the_forward(rng):
+    x, t = _double(rng, 2, 3), mg.tensor([0, 1])
+    loss = F.cross_entropy(x, t)
+    t.copy_(mg.tensor([2, 2]))
+    loss.backward()
+    assert x.grad.numpy()[0, 0] < 0
+    assert x.grad.numpy()[1, 1] < 0
+
+
+@pytest.mark.parametrize("wrong", [3, -1, 100])
+@pytest.mark.parametrize("loss", [F.cross_entropy, F.nll_loss])
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_a_target_that_is_no_class_is_named(wrong, loss, reduction):
+    with pytest.raises(IndexError, match=rf"target {wrong} is no class: there are 3"):
+        loss(mg.ones(2, 3), mg.tensor([0, wrong]), reduction=reduction)
+
+
+def test_targets_of_the_wrong_kind_are_refused():
+    x = mg.ones(4, 3)
+    with pytest.raises(ValueError, match=r"\(4, 3\).*\(3,\)"):
+        F.cross_entropy(x, mg.tensor([0, 1, 2]))
+    with pytest.raises(ValueError, match=r"\(4, 3\).*\(4,\)"):
+        F.cross_entropy(x, mg.ones(4))
+    with pytest.raises(ValueError, match=r"\(4, 1\)"):
+        F.nll_loss(x, mg.zeros(4, 1, dtype=mg.int64))
+    with pytest.raises(TypeError, match="bool"):
+        F.cross_entropy(x, mg.zeros(4, dtype=mg.bool))
+    with pytest.raises(ValueError, match="3 classes"):
+        F.cross_entropy(x, mg.tensor([0, 1, 2, 0]), weight=mg.ones(4))
+    with pytest.raises(ValueError, match=r"label_smoothing is 1\\.5"):
+        F.cross_entropy(x, mg.tensor([0, 1, 2, 0]), label_smoothing=1.5)
+    with pytest.raises(ValueError, match="0-d"):
+        F.cross_entropy(mg.tensor(1.0), mg.tensor(0))
+
+
+def test_nll_loss_of_log_probabilities_is_cross_entropy(rng):
+    x, t = _double(rng, 4, 3, 2), mg.tensor(rng.integers(0, 3, (4, 2)))
+    for reduction in ("mean", "sum", "none"):
+        np.testing.assert_allclose(
+            F.nll_loss(x.log_softmax(1), t, reduction=reduction).tolist(),
+            F.cross_entropy(x, t, reduction=reduction).tolist(),
+            rtol=1e-13,
+        )
+
+
+def test_cross_entropy_as_a_module(rng):
+    x, t, w = _double(rng, 4, 3), mg.tensor([0, 1, 2, 0]), mg.tensor([1.0, 2.0, 3.0])
+    loss = nn.CrossEntropyLoss(w, ignore_index=2, reduction="sum", label_smoothing=0.1)
+    assert list(loss.state_dict()) == ["weight"]
+    assert loss(x, t).item() == F.cross_entropy(x, t, w, 2, "sum", 0.1).item()
+
+
+# ---- PyTorch -------------------------------------------------------------------------------------
+
+
+def test_losses_agree_with_pytorch(rng):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    x, t = rng.standard_normal((6, 4, 3)), rng.integers(0, 4, (6, 3))
+    t[0, 0] = -100
+    w = rng.uniform(0.5, 2, 4)
+    for reduction in ("mean", "sum", "none"):
+        for smoothing in (0.0, 0.3):
+            ours = mg.tensor(x, requires_grad=True)
+            theirs = torch.tensor(x, requires_grad=True)
+            options = {"reduction": reduction, "label_smoothing": smoothing}
+            a = F.cross_entropy(ours, mg.tensor(t), mg.tensor(w), **options)
+            b = torch.nn.functional.cross_entropy(
+                theirs, torch.tensor(t), torch.tensor(w), **options
+            )
+            a.sum().backward()
+            b.sum().backward()
+            np.testing.assert_allclose(a.tolist(), b.tolist(), rtol=1e-12)
+            np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), atol=1e-14)

@@ -1,0 +1,360 @@
+"""minigrad.optim: against the published formulas in NumPy, and against PyTorch where installed."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import nn, optim
+
+STEPS = 20
+
+
+def _combinations(**options):
+    return [
+        dict(zip(options, values, strict=True)) for values in itertools.product(*options.values())
+    ]
+
+
+SGD_OPTIONS = [
+    o
+    for o in _combinations(
+        momentum=[0.0, 0.9],
+        dampening=[0.0, 0.3],
+        weight_decay=[0.0, 0.1],
+        nesterov=[False, True],
+        maximize=[False, True],
+    )
+    if not o["nesterov"] or (o["momentum"] and not o["dampening"])
+]
+ADAM_OPTIONS = _combinations(
+    betas=[(0.9, 0.999), (0.5, 0.7)],
+    eps=[1e-8, 1e-3],
+    weight_decay=[0.0, 0.1],
+    amsgrad=[False, True],
+    maximize=[False, True],
+)
+
+
+def _sgd(p, gradients, lr, momentum, dampening, weight_decay, nesterov, maximize):
+    buffer = None
+    for g in gradients:
+        d = (-g if maximize else g) + weight_decay * p
+        if momentum:
+            buffer = d if buffer is None else momentum * buffer + (1 - dampening) * d
+            d = d + momentum * buffer if nesterov else buffer
+        p = p - lr * d
+    return p
+
+
+def _adam(p, gradients, lr, betas, eps, weight_decay, amsgrad, maximize, decoupled):
+    m = v = largest = np.zeros_like(p)
+    for step, g in enumerate(gradients, 1):
+        d = -g if maximize else g
+        if decoupled:
+            p = p * (1 - lr * weight_decay)
+        else:
+            d = d + weight_decay * p
+        m = betas[0] * m + (1 - betas[0]) * d
+        v = betas[1] * v + (1 - betas[1]) * d * d
+        largest = np.maximum(largest, v)
+        second = (largest if amsgrad else v) / (1 - betas[1] ** step)
+        p = p - lr * m / (1 - betas[0] ** step) / (np.sqrt(second) + eps)
+    return p
+
+
+def _moved(make, start, gradients):
+    """The parameters after a step for each gradient."""
+    p = mg.tensor(start, requires_grad=True)
+    optimizer = make([p])
+    for g in gradients:
+        p.grad = mg.tensor(g)
+        optimizer.step()
+    return p.detach().numpy()
+
+
+def _problem(rng, dtype=np.float64):
+    return (
+        rng.standard_normal((3, 5)).astype(dtype),
+        rng.standard_normal((STEPS, 3, 5)).astype(dtype),
+    )
+
+
+# ---- values --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", SGD_OPTIONS)
+def test_sgd_follows_its_formula(rng, options):
+    start, gradients = _problem(rng)
+    moved = _moved(lambda p: optim.SGD(p, lr=0.1, **options), start, gradients)
+    np.testing.assert_allclose(moved, _sgd(start, gradients, 0.1, **options), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("options", ADAM_OPTIONS)
+@pytest.mark.parametrize("method", [optim.Adam, optim.AdamW])
+def test_adam_follows_its_formula(rng, options, method):
+    start, gradients = _problem(rng)
+    moved = _moved(lambda p: method(p, lr=0.01, **options), start, gradients)
+    expected = _adam(start, gradients, 0.01, **options, decoupled=method is optim.AdamW)
+    np.testing.assert_allclose(moved, expected, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", [optim.SGD, optim.Adam, optim.AdamW])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_every_option_agrees_with_pytorch(rng, method, dtype):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    start, gradients = _problem(rng, dtype)
+    for options in SGD_OPTIONS if method is optim.SGD else ADAM_OPTIONS:
+        moved = _moved(lambda p, o=options: method(p, lr=0.01, **o), start, gradients)
+        q = torch.tensor(start, requires_grad=True)
+        theirs = getattr(torch.optim, method.__name__)([q], lr=0.01, **options)
+        for g in gradients:
+            q.grad = torch.tensor(g)
+            theirs.step()
+        rtol = 1e-6 if dtype is np.float32 else 1e-12
+        np.testing.assert_allclose(
+            moved, q.detach().numpy(), rtol=rtol, atol=rtol, err_msg=str(options)
+        )
+
+
+def test_the_defaults_are_pytorchs():
+    p = [mg.ones(1, requires_grad=True)]
+    assert optim.SGD(p).defaults == {
+        "lr": 1e-3,
+        "momentum": 0,
+        "dampening": 0,
+        "weight_decay": 0,
+        "nesterov": False,
+        "maximize": False,
+    }
+    adam = {
+        "lr": 1e-3,
+        "betas": (0.9, 0.999),
+        "eps": 1e-8,
+        "weight_decay": 0,
+        "amsgrad": False,
+        "maximize": False,
+    }
+    assert optim.Adam(p).defaults == adam
+    assert optim.AdamW(p).defaults == {**adam, "weight_decay": 1e-2}
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 1000, 100_001])
+@pytest.mark.parametrize("method", [optim.SGD, optim.Adam])
+def test_every_size_is_updated_whole(rng, size, method):
+    start = rng.standard_normal(size)
+    moved = _moved(lambda p: method(p, lr=0.5), start, np.ones((1, size)))
+    np.testing.assert_allclose(moved, start - 0.5, rtol=1e-6, atol=1e-7)
+
+
+def test_a_number_and_a_transposed_gradient_are_fine():
+    assert _moved(lambda p: optim.SGD(p, lr=0.5, momentum=0.9), 2.0, [1.0]) == 1.5
+    p = mg.zeros(2, 3, requires_grad=True)
+    p.grad = mg.arange(6.0).reshape(3, 2).T
+    optim.SGD([p], lr=1.0).step()
+    assert p.tolist() == [[0.0, -2.0, -4.0], [-1.0, -3.0, -5.0]]
+
+
+# ---- behaviour -----------------------------------------------------------------------------------
+
+
+def test_parameters_without_gradients_stay():
+    a, b = mg.ones(2, requires_grad=True), mg.ones(2, requires_grad=True)
+    optimizer = optim.Adam([a, b], lr=0.1)
+    (a * 2).sum().backward()
+    optimizer.step()
+    assert b.tolist() == [1.0, 1.0]
+    assert b not in optimizer.state
+    np.testing.assert_allclose(a.tolist(), [0.9, 0.9], rtol=1e-6)
+
+
+def test_zero_grad_forgets_or_sets_to_zero():
+    x = mg.ones(2, requires_grad=True)
+    optimizer = optim.SGD([x])
+    (x * x).sum().backward()
+    optimizer.zero_grad(set_to_none=False)
+    assert x.grad.tolist() == [0.0, 0.0]
+    optimizer.zero_grad()
+    assert x.grad is None
+
+
+def test_a_step_is_not_recorded_and_keeps_the_grad_mode():
+    x = mg.ones(2, requires_grad=True)
+    optimizer = optim.SGD([x], lr=0.5)
+    (x * x).sum().backward()
+    optimizer.step()
+    assert x.is_leaf
+    assert x.requires_grad
+    assert x.tolist() == [0.0, 0.0]
+    assert mg.is_grad_enabled()
+
+
+def test_a_saved_parameter_that_was_updated_is_noticed():
+    x = mg.ones(2, requires_grad=True)
+    optimizer = optim.SGD([x], lr=0.5)
+    y = (x * x).sum()
+    y.backward(retain_graph=True)
+    optimizer.step()
+    with pytest.raises(RuntimeError, match="overwritten"):
+        y.backward()
+
+
+def test_a_closure_gives_the_loss_and_the_gradients():
+    x = mg.tensor(3.0, requires_grad=True)
+    optimizer = optim.SGD([x], lr=0.25)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = x * x
+        loss.backward()
+        return loss
+
+    with mg.no_grad():
+        assert optimizer.step(closure).item() == 9.0
+    assert x.item() == 1.5
+    assert optimizer.step() is None
+
+
+def test_groups_have_their_own_options():
+    a, b = mg.ones(1, requires_grad=True), mg.ones(1, requires_grad=True)
+    optimizer = optim.SGD([{"params": [a]}, {"params": b, "lr": 1.0}], lr=0.5)
+    c = mg.ones(1, requires_grad=True)
+    optimizer.add_param_group({"params": [c], "lr": 0.0})
+    for p in (a, b, c):
+        p.grad = mg.ones(1)
+    optimizer.step()
+    assert [p.item() for p in (a, b, c)] == [0.5, 0.0, 1.0]
+    optimizer.param_groups[0]["lr"] = 2.0  # as a schedule does
+    optimizer.step()
+    assert a.item() == -1.5
+    assert "lr=2.0" in repr(optimizer)
+
+
+@pytest.mark.usefixtures("restore_random")
+def test_a_model_learns():
+    mg.manual_seed(0)
+    net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    x = mg.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    t = mg.tensor([[0.0], [1.0], [1.0], [0.0]])
+    optimizer = optim.Adam(net.parameters(), lr=0.05)
+    for _ in range(300):
+        loss = nn.functional.mse_loss(net(x), t)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert loss.item() < 1e-3
+
+
+# ---- state ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: optim.SGD(p, lr=0.1, momentum=0.9),
+        lambda p: optim.Adam(p, lr=0.1, amsgrad=True),
+        lambda p: optim.AdamW(p, lr=0.1),
+    ],
+)
+def test_training_goes_on_from_a_saved_state(rng, make):
+    start, gradients = _problem(rng)
+    whole = _moved(make, start, gradients)
+    p = mg.tensor(start, requires_grad=True)
+    optimizer = make([p])
+    for g in gradients[:7]:
+        p.grad = mg.tensor(g)
+        optimizer.step()
+    q = mg.tensor(p, requires_grad=True)
+    other = make([q])
+    other.param_groups[0]["lr"] = 99.0
+    other.load_state_dict(optimizer.state_dict())
+    p.grad = mg.tensor(gradients[0])
+    optimizer.step()  # the state was copied: this must not matter
+    for g in gradients[7:]:
+        q.grad = mg.tensor(g)
+        other.step()
+    assert q.tolist() == whole.tolist()
+
+
+def test_a_state_has_pytorchs_form():
+    p = mg.ones(2, requires_grad=True)
+    optimizer = optim.Adam([p], amsgrad=True)
+    p.grad = mg.ones(2)
+    optimizer.step()
+    state = optimizer.state_dict()
+    assert set(state) == {"state", "param_groups"}
+    assert set(state["state"][0]) == {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"}
+    assert state["state"][0]["step"] == 1
+    assert state["param_groups"][0]["params"] == [0]
+
+
+def test_a_state_that_does_not_fit_changes_nothing():
+    p = mg.ones(2, requires_grad=True)
+    optimizer = optim.SGD([p], lr=0.1, momentum=0.9)
+    p.grad = mg.ones(2)
+    optimizer.step()
+    state = optimizer.state_dict()
+    for other in (mg.ones(3, requires_grad=True), mg.ones(1, 2, requires_grad=True)):
+        taker = optim.SGD([other], lr=0.5)
+        with pytest.raises(ValueError, match=r"shape \(2,\)"):
+            taker.load_state_dict(state)
+        assert taker.param_groups[0]["lr"] == 0.5
+        assert taker.state == {}
+    taker = optim.SGD([mg.ones(2, requires_grad=True), mg.ones(2, requires_grad=True)], lr=0.5)
+    with pytest.raises(ValueError, match=r"\[1\].*\[2\]"):
+        taker.load_state_dict(state)
+
+
+# ---- refusals ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda p: optim.SGD(p, lr=-1), "lr is -1"),
+        (lambda p: optim.SGD(p, lr=float("nan")), "lr is nan"),
+        (lambda p: optim.SGD(p, momentum=-0.1), r"momentum is -0\.1"),
+        (lambda p: optim.SGD(p, weight_decay=-1), "weight_decay is -1"),
+        (lambda p: optim.SGD(p, nesterov=True), "nesterov needs a momentum"),
+        (lambda p: optim.SGD(p, momentum=0.9, dampening=0.1, nesterov=True), "nesterov"),
+        (lambda p: optim.Adam(p, betas=(1.0, 0.9)), r"betas\[0\] is 1\.0.*\[0, 1\)"),
+        (lambda p: optim.Adam(p, betas=(0.9,)), "two numbers"),
+        (lambda p: optim.AdamW(p, eps=-1), r"\[AdamW\] eps is -1"),
+        (lambda p: optim.SGD([{"params": p, "rate": 1}]), "no option 'rate'"),
+        (lambda p: optim.SGD(p + p), "given twice"),
+        (lambda p: optim.SGD([{"params": p}, {"params": p}]), "given twice"),
+        (lambda p: optim.SGD([]), "no parameters"),
+        (lambda p: optim.SGD([p[0] * 2]), "result of an operation"),
+        (lambda p: optim.SGD([mg.ones(2, 3).T]), "not contiguous"),
+    ],
+)
+def test_wrong_values_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make([mg.ones(2, requires_grad=True)])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda p: optim.SGD(p[0]), "list of tensors"),
+        (lambda p: optim.SGD(3), "list of tensors"),
+        (lambda p: optim.SGD([1.0]), "float, not a Tensor"),
+        (lambda p: optim.SGD([mg.arange(3)]), "int64"),
+        (lambda p: optim.SGD(p, lr="fast"), "lr must be a number, not str"),
+    ],
+)
+def test_wrong_types_are_refused(make, message):
+    with pytest.raises(TypeError, match=message):
+        make([mg.ones(2, requires_grad=True)])
+
+
+def test_a_gradient_of_another_shape_is_refused_and_nothing_moves():
+    x = mg.ones(2, requires_grad=True)
+    x.grad = mg.ones(3)
+    with pytest.raises(ValueError, match=r"\[SGD\]"):
+        optim.SGD([x], lr=0.1, momentum=0.9).step()
+    assert x.tolist() == [1.0, 1.0]
+    assert mg.is_grad_enabled()

@@ -1,0 +1,370 @@
+"""Reductions and what normalises with them: values, layouts, derivatives, ties, empties, accuracy."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import oracle
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import special
+
+import minigrad as mg
+
+NUMPY = {
+    "sum": np.sum,
+    "mean": np.mean,
+    "prod": np.prod,
+    "amax": np.max,
+    "amin": np.min,
+    "var": lambda x, axis, keepdims=False: np.var(x, axis=axis, keepdims=keepdims, ddof=1),
+    "logsumexp": lambda x, axis, keepdims=False: np.log(np.exp(x).sum(axis, keepdims=keepdims)),
+    "all": np.all,
+    "any": np.any,
+}
+DIFFERENTIABLE = ["sum", "mean", "prod", "amax", "amin", "var", "logsumexp"]
+SHAPES = [(), (1,), (7,), (3, 4), (2, 1, 5), (2, 3, 4, 3)]
+
+
+def axis_subsets(ndim):
+    """None, every single axis from either end, and every set of axes in a mixed order."""
+    yield None
+    for axis in range(-ndim, ndim):
+        yield axis
+    for count in range(ndim + 1):
+        for axes in itertools.combinations(range(ndim), count):
+            yield axes
+            if count > 1:
+                yield tuple(a - ndim if i % 2 else a for i, a in enumerate(reversed(axes)))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", NUMPY)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+def test_every_set_of_axes(name, shape, dtype, rng):
+    x = rng.normal(size=shape).astype(dtype)
+    if name in ("all", "any"):
+        x = x * (rng.uniform(size=shape) < 0.7)
+        x = x.astype(dtype)
+    t = mg.tensor(x)
+    for axes, keep in itertools.product(axis_subsets(len(shape)), [False, True]):
+        got = getattr(mg, name)(t, dim=axes, keepdim=keep)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # NumPy warns of a variance of one element
+            want = NUMPY[name](x.astype(np.float64), axis=axes, keepdims=keep)
+        assert got.shape == np.shape(want), (axes, keep)
+        assert got.numpy().dtype == (np.bool_ if name in ("all", "any") else dtype)
+        tolerance = 2e-6 if dtype is np.float32 else 1e-14
+        np.testing.assert_allclose(got.numpy(), want, rtol=tolerance, atol=tolerance, err_msg=str(axes))
+        spelled = getattr(mg, name)(t, axis=axes, keepdims=keep)
+        oracle.assert_same(spelled.numpy(), got.numpy())
+        oracle.assert_same(getattr(t, name)(axes, keepdim=keep).numpy(), got.numpy())
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "amax", "amin", "all", "any"])
+@pytest.mark.parametrize("dtype", [np.int64, np.bool_])
+def test_integers_and_booleans(name, dtype, rng):
+    x = rng.integers(-4, 5, (3, 5)).astype(dtype)
+    for axis in (None, 0, 1):
+        got = getattr(mg, name)(mg.tensor(x), axis).numpy()
+        want = NUMPY[name](x, axis=axis)
+        if name == "mean":
+            assert got.dtype == np.float32
+            np.testing.assert_allclose(got, want, rtol=1e-6)
+        else:
+            oracle.assert_same(got, np.asarray(want))
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+@pytest.mark.parametrize("axes", [None, 0, -1, (0, 2), (1,), (0, 1, 2), ()], ids=str)
+@pytest.mark.parametrize("keep", [False, True])
+def test_derivatives(name, axes, keep, rng):
+    if name == "var" and axes == ():
+        pytest.skip("the variance of one element has no value")
+    x = rng.permutation(np.linspace(-1.5, 1.5, 12)).reshape(2, 3, 2)  # no ties, no zeros
+    op = getattr(mg, name)
+    oracle.check_gradients(lambda t: op(t, dim=axes, keepdim=keep), [x], rng)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_softmax_derivatives(name, axis, rng):
+    x = rng.normal(size=(2, 3, 2))
+    oracle.check_gradients(lambda t: getattr(mg, name)(t, axis), [x], rng)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("shape", [(1,), (5,), (3, 17), (4, 1, 300), (2, 5000), (70, 40)], ids=str)
+def test_softmax_values(name, dtype, shape, rng):
+    x = (10 * rng.normal(size=shape)).astype(dtype)
+    for axis in range(-len(shape), len(shape)):
+        got = getattr(mg, name)(mg.tensor(x), axis).numpy()
+        want = getattr(special, name)(x.astype(np.longdouble), axis=axis)
+        # x - max is rounded once, and exp makes that a relative error of its size
+        below = np.abs(x.max(axis, keepdims=True) - x)
+        bound = below + 8 if name == "softmax" else np.abs(want) + 8
+        unit = np.finfo(dtype).eps * (want if name == "softmax" else 1)
+        assert (np.abs(got - want) <= bound * unit).all()
+
+
+def test_softmax_of_a_number_is_one():
+    x = mg.tensor(3.0, requires_grad=True)
+    y = mg.softmax(x, 0)
+    assert y.shape == ()
+    assert y.item() == 1.0
+    y.backward()
+    assert x.grad.item() == 0.0
+
+
+def test_softmax_does_not_overflow():
+    x = mg.tensor([1e38, 1e38, -1e38])
+    np.testing.assert_array_equal(mg.softmax(x, 0).numpy(), [0.5, 0.5, 0])
+    np.testing.assert_allclose(mg.log_softmax(x, 0).numpy()[:2], -math.log(2), rtol=1e-6)
+    assert mg.logsumexp(x).item() == np.float32(1e38)
+
+
+# ---- layouts -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [*NUMPY, "argmax", "argmin"])
+@pytest.mark.parametrize("layout", oracle.LAYOUTS)
+@pytest.mark.parametrize("shape", [(37, 70), (3, 1, 257), (9, 8, 33)], ids=str)
+def test_layouts_give_the_same_bits(name, layout, shape, rng):
+    x = rng.normal(size=shape).astype(np.float32)
+    for axis in (None, *range(len(shape))):
+        want = getattr(mg, name)(mg.tensor(x), dim=axis).numpy()
+        got = getattr(mg, name)(oracle.tensor_in_layout(x, layout), dim=axis).numpy()
+        oracle.assert_same(got, want)
+
+
+@pytest.mark.parametrize("name", [*DIFFERENTIABLE, "softmax", "log_softmax"])
+@pytest.mark.parametrize("layout", oracle.LAYOUTS)
+def test_gradients_of_layouts_are_the_same_bits(name, layout, rng):
+    x = rng.normal(size=(9, 8, 33)).astype(np.float32)
+    for axis in range(3):
+        op = getattr(mg, name)
+        a = mg.tensor(x, requires_grad=True)
+        y = op(a, axis)
+        g = rng.normal(size=y.shape).astype(np.float32)
+        (want,) = mg.grad(y, a, mg.tensor(g))
+        b = oracle.tensor_in_layout(x, layout, True)
+        (got,) = mg.grad(op(b, axis), b, oracle.tensor_in_layout(g, layout))
+        oracle.assert_same(got.numpy(), want.numpy())
+
+
+@pytest.mark.parametrize("name", [*DIFFERENTIABLE, "argmax", "all"])
+def test_stride_zero(name, rng):
+    x = rng.normal(size=(5, 1, 4))
+    spread = mg.tensor(x).expand(5, 6, 4)
+    for axis in (None, 0, 1, 2):
+        got = getattr(mg, name)(spread, dim=axis)
+        want = getattr(mg, name)(mg.tensor(np.broadcast_to(x, (5, 6, 4)).copy()), dim=axis)
+        oracle.assert_same(got.numpy(), want.numpy())
+
+
+# ---- NaN and infinities --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 16, 33, 1000, 5000])
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "amax", "amin", "var", "logsumexp"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+def test_nan_is_seen_wherever_it_stands(name, n, dtype, rng):
+    for at in {0, n // 3, n - 1}:
+        x = rng.normal(size=n).astype(dtype)
+        x[at] = np.nan
+        assert math.isnan(getattr(mg, name)(mg.tensor(x)).item()), at
+        rows = np.stack([x, np.ones(n, dtype)])
+        for axis, table in ((1, rows), (0, np.ascontiguousarray(rows.T))):
+            got = getattr(mg, name)(mg.tensor(table), axis).numpy()
+            assert np.isnan(got[0])
+            assert not np.isnan(got[1]) or (name == "var" and n == 1)
+
+
+def test_infinities():
+    inf, nan = math.inf, math.nan
+    for values in ([1.0, inf, 2.0], [inf, -inf, 1.0], [-inf, -inf, 3.0]):
+        x = np.array(values)
+        with np.errstate(all="ignore"):
+            for name in ("sum", "mean", "prod", "amax", "amin"):
+                np.testing.assert_array_equal(getattr(mg, name)(mg.tensor(x)).item(), NUMPY[name](x, axis=None))
+    assert math.isnan(mg.var(mg.tensor([1.0, inf, 2.0])).item())
+    assert mg.logsumexp(mg.tensor([1.0, inf, 2.0])).item() == inf
+    assert math.isnan(mg.logsumexp(mg.tensor([1.0, inf, nan])).item())
+
+
+# ---- empties -------------------------------------------------------------------------------------
+
+OF_NOTHING = {"sum": 0.0, "prod": 1.0, "mean": math.nan, "logsumexp": -math.inf, "all": True, "any": False}
+
+
+@pytest.mark.parametrize("name", OF_NOTHING)
+def test_of_nothing(name):
+    x = mg.zeros(3, 0)
+    np.testing.assert_array_equal(getattr(mg, name)(x).numpy(), OF_NOTHING[name])
+    np.testing.assert_array_equal(getattr(mg, name)(x, 1).numpy(), [OF_NOTHING[name]] * 3)
+    assert getattr(mg, name)(x, 0).shape == (0,)
+    assert getattr(mg, name)(x, 0, True).shape == (1, 0)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "logsumexp", "amax", "amin", "var"])
+def test_gradient_of_nothing_has_its_shape(name):
+    for graph in (False, True):
+        x = mg.zeros(3, 0, requires_grad=True)
+        y = getattr(mg, name)(x, 0)
+        assert y.shape == (0,)
+        (g,) = mg.grad(y, x, mg.zeros(0), create_graph=graph)
+        assert g.shape == (3, 0)
+    if name in ("amax", "amin"):
+        return
+    x = mg.zeros(0, requires_grad=True)
+    (g,) = mg.grad(getattr(mg, name)(x), x)
+    assert g.shape == (0,)
+
+
+@pytest.mark.parametrize("name", ["amax", "amin", "argmax", "argmin"])
+def test_extremum_of_nothing_is_refused(name):
+    with pytest.raises(ValueError, match=r"empty dim 1 of shape \(3, 0\)"):
+        getattr(mg, name)(mg.zeros(3, 0), 1)
+    with pytest.raises(ValueError, match="no result for an empty"):
+        getattr(mg, name)(mg.zeros(0))
+    assert getattr(mg, name)(mg.zeros(3, 0), 0).shape == (0,)
+    assert getattr(mg, name)(mg.zeros(0, 3), 1).shape == (0,)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3)], ids=str)
+def test_softmax_of_nothing(name, shape):
+    x = mg.zeros(shape, requires_grad=True)
+    y = getattr(mg, name)(x, -1)
+    assert y.shape == shape
+    (g,) = mg.grad(y, x, mg.ones(shape))
+    assert g.shape == shape
+
+
+# ---- ties ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_ties_share_the_gradient(graph):
+    x = mg.tensor([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]], requires_grad=True)
+    (g,) = mg.grad(x.amax(1), x, mg.tensor([2.0, 3.0]), create_graph=graph)
+    np.testing.assert_array_equal(g.detach().numpy(), [[0, 1, 1], [1, 1, 1]])
+    (g,) = mg.grad(x.amin(), x, create_graph=graph)
+    np.testing.assert_array_equal(g.detach().numpy(), [[1, 0, 0], [0, 0, 0]])
+    (g,) = mg.grad(x.max(), x, create_graph=graph)
+    np.testing.assert_array_equal(g.detach().numpy(), [[0, 0.5, 0.5], [0, 0, 0]])
+
+
+def test_nans_share_the_gradient_of_a_nan():
+    x = mg.tensor([1.0, math.nan, 5.0, math.nan], requires_grad=True)
+    for graph in (False, True):
+        (g,) = mg.grad(x.amax(), x, create_graph=graph)
+        np.testing.assert_array_equal(g.detach().numpy(), [0, 0.5, 0, 0.5])
+
+
+def test_max_with_dim_gives_the_gradient_to_one_index():
+    x = mg.tensor([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]], requires_grad=True)
+    values, indices = x.max(1)
+    np.testing.assert_array_equal(values.detach().numpy(), [3, 2])
+    np.testing.assert_array_equal(indices.numpy(), [1, 0])
+    (g,) = mg.grad(values, x, mg.tensor([2.0, 3.0]))
+    np.testing.assert_array_equal(g.numpy(), [[0, 2, 0], [3, 0, 0]])
+    pair = x.min(dim=0, keepdim=True)
+    np.testing.assert_array_equal(pair.values.detach().numpy(), [[1, 2, 2]])
+    np.testing.assert_array_equal(pair.indices.numpy(), [[0, 1, 1]])
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.bool_])
+@settings(max_examples=30)
+@given(data=st.data())
+def test_arg_extremum_as_numpy(name, dtype, data):
+    """The first of ties, and the first NaN before everything."""
+    shape = data.draw(hnp.array_shapes(max_dims=3, max_side=40))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    values = [0, 1, 2] if dtype in (np.int64, np.bool_) else [0.0, -0.0, 1, -2, np.inf, -np.inf, np.nan]
+    weights = None if len(values) == 3 else [0.2, 0.2, 0.2, 0.2, 0.09, 0.09, 0.02]
+    x = rng.choice(values, shape, p=weights).astype(dtype)
+    for axis in (None, *range(-len(shape), len(shape))):
+        for keep in (False, True):
+            got = getattr(mg, name)(mg.tensor(x), axis, keep)
+            want = getattr(np, name)(x, axis=axis, keepdims=keep)
+            oracle.assert_same(got.numpy(), np.asarray(want))
+
+
+def test_argmax_never_requires_grad():
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    assert not x.argmax().requires_grad
+    assert x.argmax().dtype is mg.int64
+
+
+# ---- variance ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ddof", [0, 1, 2, 0.5])
+def test_var_correction(ddof, rng):
+    x = rng.normal(size=(4, 5))
+    want = ((x - x.mean(0)) ** 2).sum(0) / (4 - ddof)
+    for given_as in ({"correction": ddof}, {"ddof": ddof}):
+        got = mg.var(mg.tensor(x), 0, **given_as).numpy()
+        np.testing.assert_allclose(got, want, rtol=1e-14)
+    oracle.check_gradients(lambda t: t.var(0, correction=ddof), [x[:, :2]], rng)
+
+
+def test_var_of_a_large_mean():
+    """Two passes: the mean's size does not eat the digits of the variance."""
+    x = np.float32(10000) + np.linspace(-1, 1, 4096, dtype=np.float32)
+    want = x.astype(np.float64).var(ddof=1)
+    for shape, axis in (((4096,), 0), ((64, 64), (0, 1))):
+        got = mg.var(mg.tensor(x.reshape(shape)), axis).item()
+        assert got == pytest.approx(want, rel=1e-5)
+    columns = np.repeat(x[:, None], 20, 1)
+    np.testing.assert_allclose(mg.var(mg.tensor(columns), 0).numpy(), want, rtol=1e-5)
+
+
+# ---- accuracy of sums ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("layout", ["contiguous", "transposed", "reversed"])
+def test_long_float32_sums_along_every_axis(axis, layout, rng):
+    """Pairwise summation in blocks: the error of n equal-sign terms grows with log n, not with n."""
+    shape = [3, 3, 3]
+    shape[axis] = 100_000
+    x = rng.uniform(0, 1, shape).astype(np.float32)
+    got = oracle.tensor_in_layout(x, layout).sum(axis).numpy()
+    exact = np.apply_along_axis(math.fsum, axis, x.astype(np.float64))
+    assert np.abs(got / exact - 1).max() < 12 * 2.0**-24
+    mean = oracle.tensor_in_layout(x, layout).mean(axis).numpy()
+    assert np.abs(mean / (exact / 100_000) - 1).max() < 13 * 2.0**-24
+
+
+def test_a_million_tenths():
+    assert mg.full((1_000_000,), 0.1).sum().item() == pytest.approx(100000.0, rel=3e-7)
+    assert mg.full((1_000_000, 2), 0.1).sum(0).tolist() == pytest.approx([100000.0] * 2, rel=3e-7)
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+REDUCTIONS = [*NUMPY]
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_wrong_axes(name):
+    x, op = mg.ones(2, 3), getattr(mg, name)
+    with pytest.raises(IndexError, match=rf"\[{name}\] dim 2 is out of range for 2 dimensions: use -2\.\.1"):
+        op(x, 2)
+    with pytest.raises(IndexError, match="dim -3 is out of range"):
+        op(x, (0, -3))
+    with pytest.raises(ValueError, match="dim 1 is given twice"):
+        op(x, (1, -1))
+    with pytest.raises(TypeError, match="dim must be an integer, not float"):
+        op(x, 1.0)
+    with pytest.raises(TypeError, match="unexpected argument 'axes'"):
+        op(x, axes=1)
