@@ -16,7 +16,7 @@ _INCHES_A_ROW = 0.19
 
 
 def draw(rows: Sequence[Row], machine: Mapping[str, Any], path: Path) -> str:
-    """Write the chart as PNG or SVG; returns what to say about it, also when matplotlib is missing."""
+    """Write the chart; returns what to say about it, also when matplotlib is missing."""
     try:
         import matplotlib as mpl
 

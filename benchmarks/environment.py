@@ -1,7 +1,7 @@
 """The conditions of a run: equal thread counts, one set of cores, and the facts of the machine.
 
-Thread counts are read by each library when it is loaded, so :func:`prepare` must run before the first
-``import numpy``. This module therefore imports nothing beyond the standard library at the top.
+Thread counts are read by each library when it is loaded, so :func:`prepare` must run before the
+first ``import numpy``. This module imports nothing beyond the standard library at the top.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _THREAD_VARIABLES = (
 _JAX = {
     "JAX_PLATFORMS": "cpu",
     "JAX_ENABLE_X64": "true",  # float64 rows need it; float32 inputs stay float32
-    "JAX_CPU_ENABLE_ASYNC_DISPATCH": "false",  # no hand-over to another thread: in jax's favour here
+    "JAX_CPU_ENABLE_ASYNC_DISPATCH": "false",  # no hand-over between threads, in jax's favour
 }
 
 
@@ -62,7 +62,7 @@ def _pin(threads: int) -> str:
 
 
 def _prefer_the_installed_package() -> None:
-    """Run from a checkout whose minigrad/ was never compiled, look for the installed one instead."""
+    """In a checkout whose minigrad/ was never compiled, look for the installed one instead."""
     root = Path(__file__).resolve().parent.parent
     if (root / "minigrad").is_dir() and not list((root / "minigrad").glob("_native_*")):
         sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != root]
@@ -146,9 +146,8 @@ def machine_facts() -> dict[str, Any]:
         "frequency governor": _first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "system": platform.platform(),
         "python": platform.python_version(),
-        "versions": {
-            name: version_of(name) for name in ("minigrad", "numpy", "torch", "jax", "cffi")
-        },
+        "versions": {"minigrad": minigrad.__version__}
+        | {name: version_of(name) for name in ("numpy", "torch", "jax", "cffi")},
         "minigrad build": minigrad.show_config().splitlines(),
     }
 

@@ -19,8 +19,10 @@ class Library:
     """NumPy itself, and what the others share."""
 
     name = "numpy"
+    rebuilt = True  # a case is built several times, to lie in different places in memory
 
     def __init__(self, threads: int) -> None:
+        """Load the library, with its thread count where that is not said by the environment."""
         self.xp: Any = importlib.import_module(self.name)
 
     def array(self, values: np.ndarray, requires_grad: bool = False) -> Any:
@@ -71,6 +73,7 @@ class Jax(Library):
     """Jitted jax; the builders jit, and every call waits for its result."""
 
     name = "jax"
+    rebuilt = False  # each build would compile again, and XLA aligns its buffers
 
     def array(self, values: np.ndarray, requires_grad: bool = False) -> Any:
         del requires_grad

@@ -14,11 +14,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-__all__ = ["Limits", "measure_limits"]
+__all__ = ["Limits", "best_of", "measure_limits"]
 
 Limits = dict[str, float]  # FLOP/s and bytes/s by name
 
@@ -81,6 +82,7 @@ double flops_per_round_VEC(void) { return 2.0 * CHAINS * WIDTH / sizeof(REAL); }
 _FLAG_SETS = (["-march=native"], ["-mcpu=native"], [])  # for this machine only: nothing is shipped
 _FLOATS = {"f32": "float", "f64": "double"}
 _TRAFFIC = {"copy": 2, "read": 1, "add": 3}  # arrays moved, as the program sees it
+_ROUNDS = 2_000_000  # of the FMA loop
 _LENGTH = 2**25  # 128 MiB an array
 
 
@@ -113,7 +115,7 @@ def _compile(folder: Path) -> ctypes.CDLL | str:
 
 
 def _best(calls: list[Callable[[], object]], repeats: int) -> float:
-    """Seconds of the fastest of several runs of all calls side by side: a limit, not a typical value."""
+    """Seconds of the fastest of several runs of all calls side by side: this is a limit."""
     best = float("inf")
     with ThreadPoolExecutor(len(calls)) as pool:
         for _ in range(repeats + 1):
@@ -131,6 +133,13 @@ def measure_limits(threads: int, quick: bool) -> Limits | str:
         return found if isinstance(found, str) else _measure(found, threads, 5 if quick else 15)
 
 
+def best_of(first: Limits | str, second: Limits | str) -> Limits | str:
+    """The higher of two measurements of each limit."""
+    if isinstance(first, str) or isinstance(second, str):
+        return first if isinstance(first, str) else second
+    return {name: max(value, second[name]) for name, value in first.items()}
+
+
 def _measure(library: ctypes.CDLL, threads: int, repeats: int) -> Limits:
     limits: Limits = {}
     for width, dtype in zip(_FLOATS, ("float32", "float64"), strict=True):
@@ -138,19 +147,18 @@ def _measure(library: ctypes.CDLL, threads: int, repeats: int) -> Limits:
         kernel.restype, kernel.argtypes = ctypes.c_double, [ctypes.c_size_t]
         flops = getattr(library, f"flops_per_round_{width}")
         flops.restype = ctypes.c_double
-        rounds = 2_000_000
-        seconds = _best([lambda kernel=kernel: kernel(rounds)] * threads, repeats)  # type: ignore[misc]
-        limits[f"fma {dtype}"] = threads * rounds * flops() / seconds
+        seconds = _best([partial(kernel, _ROUNDS)] * threads, repeats)
+        limits[f"fma {dtype}"] = threads * _ROUNDS * flops() / seconds
     arrays = [np.ones(_LENGTH, np.float32) for _ in range(3)]
     part = _LENGTH // threads
     for name, moved in _TRAFFIC.items():
         kernel = getattr(library, name)
         kernel.restype, kernel.argtypes = None, [ctypes.c_void_p] * 3 + [ctypes.c_size_t]
 
-        def slice_call(i: int, kernel: Callable[..., object] = kernel) -> Callable[[], object]:
-            addresses = [a[i * part :].ctypes.data for a in arrays]
-            return lambda: kernel(*addresses, part)
-
-        seconds = _best([slice_call(i) for i in range(threads)], repeats)
+        calls = [
+            partial(kernel, *[a[i * part :].ctypes.data for a in arrays], part)
+            for i in range(threads)
+        ]
+        seconds = _best(calls, repeats)
         limits[f"memory {name}"] = moved * part * threads * 4 / seconds
     return limits

@@ -1,7 +1,7 @@
 """What a benchmark case is, and the list of all of them.
 
-A case is declared once: what it is called, its inputs, how each library computes it, the work it does
-and the targets it has to meet. The modules of ``benchmarks.cases`` register theirs when imported.
+A case is declared once: what it is called, its inputs, how each library computes it, the work it
+does and the targets it has to meet. The modules of ``benchmarks.cases`` register theirs.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
@@ -30,29 +30,30 @@ SUBJECT = "minigrad"
 
 @dataclass(frozen=True)
 class Target:
-    """An upper limit for time / peer's time, or a lower one for the share of the measured limit."""
+    """What a row has to reach, and the unit in which it is said."""
 
-    kind: str  # "ratio" or "share"
+    kind: str  # "time" or "speed" relative to a peer, or "share" of the measured limit
     bound: float
     peer: str = ""
     isa: str = ""  # holds only where minigrad runs on this instruction set
 
     def __str__(self) -> str:
+        """As the table shows it."""
         if self.kind == "share":
-            return f">= {self.bound:.0%} of limit"
-        if self.bound < 1 and abs(1 / self.bound - round(1 / self.bound, 1)) < 1e-9:
-            return f">= {1 / self.bound:g}x {self.peer}'s speed"
+            return f">= {self.bound:g} of the limit"
+        if self.kind == "speed":
+            return f">= {self.bound:g}x {self.peer}'s speed"
         return f"<= {self.bound:g}x {self.peer}'s time"
 
 
 def time_ratio(bound: float, peer: str) -> Target:
     """Takes at most ``bound`` times as long as the peer."""
-    return Target("ratio", bound, peer)
+    return Target("time", bound, peer)
 
 
 def faster(factor: float, peer: str, isa: str = "") -> Target:
     """Runs at least ``factor`` times as fast as the peer."""
-    return Target("ratio", 1 / factor, peer, isa)
+    return Target("speed", factor, peer, isa)
 
 
 def share(bound: float) -> Target:
@@ -65,7 +66,7 @@ class Case:
     """One row of the table.
 
     ``inputs(rng)`` makes NumPy arrays. ``builders[library](lib, *inputs)`` returns a call without
-    arguments whose result is an array, or a sequence of them, that every library must agree on within
+    arguments whose result is an array, or a sequence of them, on which all libraries agree within
     ``tolerance`` of the largest entry. ``flops`` or ``bytes`` is the work of one call.
     """
 
@@ -103,7 +104,7 @@ _MODULES = ("control", "overhead", "elementwise", "reductions", "matmul", "train
 
 
 def selected(quick: bool, only: str = "") -> list[Case]:
-    """The cases of a quick or full run whose key matches the expression, in order of declaration."""
+    """The cases of a quick or full run whose key matches, in order of declaration."""
     for module in _MODULES:
         importlib.import_module(f"benchmarks.cases.{module}")
     wanted = re.compile(only)

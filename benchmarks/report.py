@@ -13,7 +13,7 @@ from benchmarks.timing import Spread
 __all__ = ["changes", "summary", "table"]
 
 _MARKS = {MET: "ok", NEAR: "NEAR", MISSED: "MISSED", UNKNOWN: "?"}
-_NAME, _TIME, _RATIO = 50, 15, 8
+_NAME, _TIME, _RATIO = 58, 15, 8
 _NOTICEABLE = 0.05  # a smaller change is not reported
 
 
@@ -46,8 +46,8 @@ def _line(row: Row) -> str:
         else " " * (_RATIO - 1) + "-"
         for name in PEERS[1:]
     ]
-    cells.append(f"{si(row.rate, row.rate_unit) if row.rate else '':>12}")
-    cells.append(f"{f'{row.share:.0%}' if row.share else '':>5}")
+    cells.append(f"{si(row.rate, row.rate_unit) if row.rate else '':>14}")
+    cells.append(f"{f'{row.share:.0%}' if row.share else '':>7}")
     cells.append("  " + "; ".join(f"{_MARKS[v.result]} {v.target}" for v in row.verdicts))
     return "".join(cells).rstrip()
 
@@ -79,7 +79,7 @@ def table(rows: Iterable[Row], facts: Mapping[str, Any], limits: Limits | str) -
     head = ["minigrad", *PEERS[1:]]
     header = f"{'':<{_NAME}}" + "".join(f"{name:>{_TIME}}" for name in head)
     header += "".join(f"{'/' + name:>{_RATIO}}" for name in PEERS[1:])
-    header += f"{'rate':>12}{'share':>5}  targets"
+    header += f"{'rate':>14}{'share':>7}  targets"
     group = None
     for row in rows:
         if row.group != group:
@@ -134,8 +134,8 @@ def summary(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     load = machine.get("load average")
     if load and load[0] > machine["cores"] / 2:
         lines.append(
-            f"The machine was busy at the start: load average {load[0]:.1f} on {machine['cores']} cores. "
-            "Do not keep these figures."
+            f"The machine was busy at the start: load average {load[0]:.1f} on "
+            f"{machine['cores']} cores. Do not keep these figures."
         )
     return "\n".join(filter(None, lines))
 

@@ -57,24 +57,30 @@ class Row:
         return asdict(self)
 
 
-def judged(target: str, bound: float, found: Spread) -> Verdict:
-    """Whether a figure that must not exceed a bound does."""
-    result = MET if found.median <= bound else NEAR if found.low <= bound else MISSED
-    return Verdict(target, found.median, result)
+def judged(target: str, bound: float, found: Spread, at_least: bool = False) -> Verdict:
+    """Whether a figure stays within a bound: below it, or above it if ``at_least``."""
+    better = found.high if at_least else found.low
+    sign = -1 if at_least else 1
+    if sign * found.median <= sign * bound:
+        return Verdict(target, found.median, MET)
+    return Verdict(target, found.median, NEAR if sign * better <= sign * bound else MISSED)
+
+
+def _inverse(s: Spread, numerator: float = 1.0) -> Spread:
+    return Spread(numerator / s.median, numerator / s.high, numerator / s.low)
 
 
 def _verdict(target: Target, row: Row, roof: float | None, work: float) -> Verdict:
     if target.kind == "share":
         if roof is None or row.subject not in row.times:
             return Verdict(str(target), None, UNKNOWN)
-        time = row.times[row.subject]
-        reached = work / time.median / roof
-        best = work / time.low / roof
-        result = MET if reached >= target.bound else NEAR if best >= target.bound else MISSED
-        return Verdict(str(target), reached, result)
+        reached = _inverse(row.times[row.subject], work / roof)
+        return judged(str(target), target.bound, reached, at_least=True)
     ratio = row.ratios.get(target.peer)
     if ratio is None:
         return Verdict(str(target), None, UNKNOWN)
+    if target.kind == "speed":
+        return judged(str(target), target.bound, _inverse(ratio), at_least=True)
     return judged(str(target), target.bound, ratio)
 
 

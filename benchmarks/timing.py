@@ -1,7 +1,7 @@
 """The stopwatch: checked results, warm-up, interleaved rounds, medians and quartiles.
 
 Every round times each library once, as a block of calls after one untimed call that brings its data
-into the caches; the order of the libraries rotates. Drift of the machine so hits all of them alike, and
+into the caches; the order of the libraries rotates. Drift of the machine so hits all alike, and
 ratios are taken within a round before their median is.
 """
 
@@ -32,10 +32,12 @@ class Budget:
     seconds: float  # for all rounds of a case, more or less
     least: int  # rounds, whatever they take
     most: int
+    placements: int  # builds of a case, each at other addresses
 
 
-QUICK = Budget(block=0.003, seconds=0.25, least=5, most=9)
-FULL = Budget(block=0.02, seconds=5.0, least=7, most=31)
+QUICK = Budget(block=0.002, seconds=0.25, least=6, most=16, placements=8)
+FULL = Budget(block=0.02, seconds=5.0, least=8, most=40, placements=8)
+_LARGE = 2**23  # bytes: larger inputs are page-aligned wherever they lie, and built once
 
 
 @dataclass(frozen=True)
@@ -57,28 +59,39 @@ def spread(samples: Sequence[float]) -> Spread:
 
 
 def build(
-    case: Case, libraries: Mapping[str, Library], seed: int = 20
-) -> tuple[dict[str, Call], dict[str, str]]:
-    """The calls of a case whose results agree with NumPy's, and for the others why they are absent."""
-    calls: dict[str, Call] = {}
+    case: Case, libraries: Mapping[str, Library], placements: int = 1, seed: int = 20
+) -> tuple[dict[str, list[Call]], dict[str, str]]:
+    """The calls of a case that agree with NumPy's, and for the other libraries why they are absent.
+
+    A case is built ``placements`` times a library, with gaps of random size between: how inputs and
+    results lie to each other modulo a page can change the time of the same code by half.
+    """
+    rng = np.random.default_rng(seed)
+    inputs = case.inputs(rng)
+    if sum(np.asarray(v).nbytes for v in inputs) > _LARGE:
+        placements = 1
+    calls: dict[str, list[Call]] = {}
     absent: dict[str, str] = {}
     reference: list[np.ndarray] | None = None
+    gaps: list[np.ndarray] = []
     for name in sorted(case.builders, key=lambda name: name != "numpy"):
         if name not in libraries:
             absent[name] = "not installed"
             continue
         lib = libraries[name]
-        inputs = case.inputs(np.random.default_rng(seed))
+        built: list[Call] = []
         try:
-            call = lib.finished(case.builders[name](lib, *inputs))
-            got = [np.array(r) for r in lib.results(call())]
-        except Exception as error:  # noqa: BLE001 - one row must not end the run; it is reported
+            for _ in range(placements if lib.rebuilt else 1):
+                gaps.append(np.empty(16 * int(rng.integers(1, 4096)), np.uint8))
+                built.append(lib.finished(case.builders[name](lib, *inputs)))
+            got = [np.array(r) for r in lib.results(built[0]())]
+        except Exception as error:
             absent[name] = f"failed: {type(error).__name__}: {error}"
             continue
         reference = got if reference is None else reference
         error_found = largest_error(got, reference)
         if error_found <= case.tolerance:
-            calls[name] = call
+            calls[name] = built
         else:
             absent[name] = f"WRONG: differs from numpy by {error_found:.2g} of the largest entry"
     return calls, absent
@@ -120,11 +133,11 @@ def _calls_per_block(call: Call, seconds: float) -> int:
 
 
 def measure(
-    calls: Mapping[str, Call], budget: Budget
+    calls: Mapping[str, Sequence[Call]], budget: Budget
 ) -> tuple[dict[str, list[float]], dict[str, int]]:
     """Seconds a call of each library in every round, and the calls in a block."""
     names = list(calls)
-    counts = {name: _calls_per_block(calls[name], budget.block) for name in names}
+    counts = {name: _calls_per_block(calls[name][0], budget.block) for name in names}
     samples: dict[str, list[float]] = {name: [] for name in names}
     gc.collect()
     gc.disable()
@@ -133,10 +146,11 @@ def measure(
         for done in range(budget.most):
             if done >= budget.least and time.perf_counter() - begin > budget.seconds:
                 break
-            turn = done % len(names)
+            turn = done % len(names) if names else 0
             for name in names[turn:] + names[:turn]:
-                calls[name]()
-                samples[name].append(time_block(calls[name], counts[name]))
+                call = calls[name][done % len(calls[name])]
+                call()
+                samples[name].append(time_block(call, counts[name]))
     finally:
         gc.enable()
     return samples, counts

@@ -279,6 +279,9 @@ def _shape_rule(
     op: str, args: tuple[Any, ...], shapes: list[tuple[int, ...]], first: int, second: int
 ) -> str:
     if op == "matmul":
+        inner = shapes[0][-1], shapes[1][-2 if len(shapes[1]) > 1 else 0]
+        if inner != (first, second):
+            return f"batch dimensions do not broadcast: {shapes[0]} @ {shapes[1]}, {first} != {second}"
         return f"inner dimensions differ: {shapes[0]} @ {shapes[1]}, {first} != {second}"
     if op in ("reshape", "view"):
         if first == -1:

@@ -10,6 +10,7 @@ from minigrad import functions as f
 from minigrad import indexing, printing
 from minigrad._c import call, lib
 from minigrad._c import run as run_kernel
+from minigrad.autograd import backward
 from minigrad.creation import require_grad, to_numpy
 from minigrad.dispatch import TensorBase, as_operand, binary, results_are, wrap, write
 from minigrad.dtypes import float32, float64
@@ -160,8 +161,6 @@ class Tensor(TensorBase):
 
         Raises RuntimeError if there is no graph, or it was freed, or a saved tensor was overwritten.
         """
-        from minigrad.autograd import backward
-
         backward(self, gradient, retain_graph, create_graph)
 
     def detach(self) -> Tensor:

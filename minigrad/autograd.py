@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from minigrad import tape
 from minigrad._c import call, lib, save, saved_handle
 from minigrad.creation import tensor, zeros_like
-from minigrad.dispatch import TensorBase, vjp, wrap
+from minigrad.dispatch import TensorBase, wrap
 from minigrad.tape import LEAF, Bundle, Node, enable_grad, is_grad_enabled, mode, no_grad
 
 if TYPE_CHECKING:
@@ -54,37 +54,39 @@ def _upstream(op: str, output: Tensor, gradient: Any) -> Tensor:
     return gradient.to(output.dtype)  # type: ignore[no-any-return, attr-defined]
 
 
-def _roots(op: str, outputs: Sequence[Tensor], gradients: Sequence[Any]) -> list[tuple[Any, Any]]:
-    roots = []
-    for output, gradient in zip(outputs, gradients, strict=True):
-        if output._edge is None:
-            raise RuntimeError(
-                f"[{op}] this tensor does not require grad and has no graph: none of what it was "
-                "computed from had requires_grad=True, or it was computed under no_grad()"
-            )
-        roots.append((_edge(output), _upstream(op, output, gradient)))
-    return roots
+def _root(op: str, output: Tensor, gradient: Any) -> tuple[Any, Any]:
+    """Where a backward starts: an edge, and its upstream gradient."""
+    edge = output._edge
+    if edge is None:
+        raise RuntimeError(
+            f"[{op}] this tensor does not require grad and has no graph: none of what it was "
+            "computed from had requires_grad=True, or it was computed under no_grad()"
+        )
+    return output if edge is LEAF else edge, _upstream(op, output, gradient)
+
+
+def _deliver(leaf: Tensor, g: Tensor, shared: bool) -> None:
+    """Add to a leaf's ``grad``, which never shares memory with anything else."""
+    held = leaf.grad
+    if held is None:
+        leaf.grad = g.clone() if shared or not lib.mg_sole_owner(g._h) else g
+    elif held._edge is not None or not lib.mg_sole_owner(held._h):
+        leaf.grad = held + g
+    else:
+        held.accumulate_(g)
+
+
+def _deliver_with_graph(leaf: Tensor, g: Tensor, shared: bool) -> None:
+    leaf.grad = g if leaf.grad is None else leaf.grad + g
 
 
 def backward(
     output: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False
 ) -> None:
     """What :meth:`Tensor.backward` does."""
-
-    def deliver(leaf: Tensor, g: Tensor, shared: bool) -> None:
-        if leaf.grad is None:
-            if not create_graph and (shared or not lib.mg_sole_owner(g._h)):
-                g = g.clone()
-            leaf.grad = g
-        elif create_graph or leaf.grad._edge is not None or not lib.mg_sole_owner(leaf.grad._h):
-            leaf.grad = leaf.grad + g
-        else:
-            leaf.grad.accumulate_(g)
-
     tape.backward(
-        _roots("backward", [output], [gradient]),
-        deliver,
-        vjp,
+        [_root("backward", output, gradient)],
+        _deliver_with_graph if create_graph else _deliver,
         retain_graph=create_graph if retain_graph is None else retain_graph,
         create_graph=create_graph,
     )
@@ -136,9 +138,8 @@ def grad(
 
     edges = [_edge(x) for x in input_list]
     tape.backward(
-        _roots("grad", output_list, gradients),
+        [_root("grad", y, g) for y, g in zip(output_list, gradients, strict=True)],
         deliver,
-        vjp,
         wanted=set(edges),
         retain_graph=create_graph if retain_graph is None else retain_graph,
         create_graph=create_graph,
@@ -312,8 +313,10 @@ class _OutputOp:
         self.place = place
         self.name = f"{cls.__name__}[{place}]"
 
-    def vjp(self, node: Node, g: Any, graph: bool) -> list[Any]:
+    def vjp(self, node: Node, g: Any) -> list[Any]:
         return [Bundle({self.place: g})]
+
+    graph_vjp = vjp
 
 
 class _FunctionOp:
@@ -328,7 +331,7 @@ class _FunctionOp:
         self.metas = metas
         self.name = type(function).__name__
 
-    def vjp(self, node: Node, g: Any, graph: bool) -> list[Any]:
+    def vjp(self, node: Node, g: Any) -> list[Any]:
         upstream = [g.parts.get(k) for k in range(self.outputs)] if type(g) is Bundle else [g]
         result = self.function._static("backward")(*upstream)
         gradients = list(result) if isinstance(result, (tuple, list)) else [result]
@@ -342,6 +345,8 @@ class _FunctionOp:
         return [
             self._checked(i, gi, meta) for i, (gi, meta) in enumerate(zip(gradients, self.metas, strict=True))
         ]
+
+    graph_vjp = vjp
 
     def _checked(self, i: int, g: Any, meta: Any) -> Any:
         if g is None or meta is None:

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from minigrad._c import NULL, Handle, call, lib, overwritten_at, save, saved_handle, shape_of
 from minigrad._c import run as run_kernel
 from minigrad.dtypes import DType, by_code
+from minigrad.ops import TABLE
 from minigrad.ops.table import PLACES, Row
 from minigrad.tape import LEAF, Node, mode
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["TensorBase", "apply", "as_operand", "binary", "results_are", "unary", "vjp", "wrap", "write"]
+__all__ = ["TensorBase", "apply", "as_operand", "binary", "results_are", "unary", "wrap", "write"]
 
 
 class TensorBase:
@@ -74,29 +75,30 @@ def wrap(handle: Handle, edge: Any = None) -> Tensor:
 
 # ---- numbers and arrays as operands --------------------------------------------------------------
 
-_weak: dict[tuple[type, float], Handle] = {}  # the handles of plain numbers in recent use
-_WEAK_LIMIT = 256
+_numbers: dict[tuple[type, float], Any] = {}  # the tensors of plain numbers in recent use
+_NUMBERS_LIMIT = 256
 _INT64 = range(-(2**63), 2**63)
 
 
-def weak_handle(value: float) -> Handle:
-    """A 0-d array for a Python number, which takes on the dtype of what it meets."""
-    key = (type(value), value)
-    handle = _weak.get(key)
-    if handle is None:
-        if isinstance(value, bool):
-            handle = call(lib.mg_weak_bool, value)
-        elif isinstance(value, int):
-            if value not in _INT64:
-                raise OverflowError(f"{value} does not fit in int64; use a float")
-            handle = call(lib.mg_weak_int, value)
-        else:
-            handle = call(lib.mg_weak_float, value)
-        if value != 0:  # 0.0 and -0.0 are equal and yet differ
-            if len(_weak) >= _WEAK_LIMIT:
-                _weak.clear()
-            _weak[key] = handle
-    return handle
+def number(value: float) -> Tensor:
+    """A 0-d tensor for a Python number, which takes on the dtype of what it meets.
+
+    Raises OverflowError for an integer beyond int64.
+    """
+    if isinstance(value, bool):
+        made = wrap(call(lib.mg_weak_bool, value))
+    elif isinstance(value, int):
+        if value not in _INT64:
+            raise OverflowError(f"{value} does not fit in int64; use a float")
+        made = wrap(call(lib.mg_weak_int, value))
+    else:
+        made = wrap(call(lib.mg_weak_float, value))
+    lib.mg_seal(made._h)
+    if value != 0:  # 0.0 and -0.0 are equal and yet differ
+        if len(_numbers) >= _NUMBERS_LIMIT:
+            _numbers.clear()
+        _numbers[type(value), value] = made
+    return made
 
 
 def as_operand(value: Any) -> Any:
@@ -104,15 +106,19 @@ def as_operand(value: Any) -> Any:
 
     None for what none of these is.
     """
+    kind = type(value)
+    if kind is float or kind is int:
+        found = _numbers.get((kind, value))
+        return number(value) if found is None else found
     if isinstance(value, TensorBase):
         return value
     if isinstance(value, (bool, int, float)):
-        return wrap(weak_handle(value))
+        return number(value)
     import numpy as np
 
     if isinstance(value, np.generic):
         return as_operand(value.item())
-    if isinstance(value, (np.ndarray, list, tuple)):
+    if isinstance(value, (np.ndarray, list, tuple, range)):
         from minigrad.creation import asarray
 
         return asarray(value)
@@ -129,41 +135,39 @@ def operand_error(name: str, value: object) -> TypeError:
 # ---- recording -----------------------------------------------------------------------------------
 
 
-def _parents(inputs: Sequence[TensorBase]) -> tuple[Any, ...]:
-    return tuple([x if x._edge is LEAF else x._edge for x in inputs])
+_FIRST_FLOAT = lib.MG_FLOAT32
 
 
-def record(
-    row: Row, handle: Handle, inputs: Sequence[TensorBase], args: tuple[Any, ...] = ()
-) -> Tensor:
-    """The result of a row as a tensor, with a node on the tape if an input needs a gradient."""
+def apply(row: Row, inputs: tuple[TensorBase, ...], args: tuple[Any, ...] = ()) -> Tensor:
+    """Compute a row that has a forward of its own, and record it if an input needs a gradient."""
+    handle = row.forward(*[x._h for x in inputs], *args)  # type: ignore[misc]
     out = wrap(handle)
-    if mode.enabled and handle.dtype >= _FIRST_FLOAT:
-        parents = _parents(inputs)
-        for parent in parents:
-            if parent is not None:
-                break
-        else:
-            return out
-        if row.wants_shape:
-            args = (inputs[0].shape, *args)
-        node = Node(row, parents, _save(row, handle, inputs, parents), args)
-        if handle.adapted:
-            node.adapted = tuple([(x.shape, x.dtype) for x in inputs])
-        out._edge = node
+    for x in inputs:
+        if x._edge is not None:
+            if mode.enabled and handle.dtype >= _FIRST_FLOAT:
+                out._edge = _node(row, handle, inputs, args)
+            break
     return out
 
 
-_FIRST_FLOAT = lib.MG_FLOAT32
-_save_plans: dict[tuple[Row, tuple[bool, ...]], tuple[str, ...]] = {}
+def _node(row: Row, y: Handle, inputs: Sequence[TensorBase], args: tuple[Any, ...]) -> Node:
+    if row.wants_shape:
+        args = (inputs[0].shape, *args)
+    if len(inputs) == 1:
+        x = inputs[0]
+        edge = x._edge
+        names = row.keeps
+        saved = save(x._h if "x" in names else NULL, NULL, y if "y" in names else NULL) if names else None
+        return Node(row, (x if edge is LEAF else edge,), saved, args)
+    parents = tuple([x if x._edge is LEAF else x._edge for x in inputs])
+    saved = _save(row, y, inputs, parents)
+    adapted = tuple([(x.shape, x.dtype) for x in inputs]) if y.adapted else None
+    return Node(row, parents, saved, args, adapted)
 
 
 def _save(row: Row, y: Handle, inputs: Sequence[TensorBase], parents: Sequence[Any]) -> Any:
     """Pin what the derivatives of the wanted inputs take; None when they take nothing."""
-    wanted = tuple([p is not None for p in parents])
-    names = _save_plans.get((row, wanted))
-    if names is None:
-        names = _save_plans[row, wanted] = row.saves(wanted)
+    names = row.saves([p is not None for p in parents])
     if not names:
         return None
     places = [NULL, NULL, NULL]
@@ -173,19 +177,11 @@ def _save(row: Row, y: Handle, inputs: Sequence[TensorBase], parents: Sequence[A
     return save(*places)
 
 
-def apply(row: Row, inputs: tuple[TensorBase, ...], args: tuple[Any, ...] = ()) -> Tensor:
-    """Compute a row that has a forward of its own, and record it."""
-    assert row.forward is not None
-    handle = row.forward(*[x._h for x in inputs], *args)
-    return record(row, handle, inputs, args)
-
-
 def unary(row: Row) -> Callable[[Any], Tensor]:
     """The public function of a pointwise row with one input."""
     kernel, op, name = lib.mg_unary, row.id, row.name
     keeps = row.saves((True,))
     keeps_x, keeps_y = "x" in keeps, "y" in keeps
-    row.fast_vjp = _unary_vjp(row)
 
     def function(x: Any) -> Tensor:
         if not isinstance(x, TensorBase):
@@ -205,7 +201,7 @@ def unary(row: Row) -> Callable[[Any], Tensor]:
             saved = save(x._h)
         elif keeps_y:
             saved = save(NULL, handle)
-        out._edge = Node(row, (x if edge is LEAF else edge,), saved, ())
+        out._edge = Node(row, (x if edge is LEAF else edge,), saved)
         return out  # type: ignore[no-any-return]
 
     return _named(function, row)
@@ -219,7 +215,6 @@ def binary(row: Row, operator: bool = False) -> Callable[[Any, Any], Tensor]:
     kernel, op, name = lib.mg_binary, row.id, row.name
     plans = {}
     if row.derivatives:
-        row.fast_vjp = _binary_vjp(row)
         wants = ((True, True), (True, False), (False, True))
         plans = {want: row.saves(want) for want in wants}
 
@@ -250,9 +245,8 @@ def binary(row: Row, operator: bool = False) -> Callable[[Any, Any], Tensor]:
                     handle if "y" in names else NULL,
                 )
             parents = (a if edge_a is LEAF else edge_a, b if edge_b is LEAF else edge_b)
-            out._edge = node = Node(row, parents, saved, ())
-            if handle.adapted:
-                node.adapted = ((a.shape, a.dtype), (b.shape, b.dtype))
+            adapted = ((a.shape, a.dtype), (b.shape, b.dtype)) if handle.adapted else None
+            out._edge = Node(row, parents, saved, (), adapted)
         return out  # type: ignore[no-any-return]
 
     return _named(function, row)
@@ -267,65 +261,54 @@ def _named(function: Callable[..., Tensor], row: Row) -> Callable[..., Tensor]:
 # ---- vector-Jacobian products --------------------------------------------------------------------
 
 
-def vjp(node: Node, g: Any, graph: bool) -> Sequence[Any]:
-    """The gradient of each input of ``node`` from its upstream gradient.
-
-    With ``graph`` through the row's formulas, which can be differentiated again; else through the
-    fused kernels where there are any. Broadcasting and casts of the inputs are undone here, for all
-    operations.
-    """
-    row = node.op
-    if type(row) is not Row:
-        return row.vjp(node, g, graph)  # type: ignore[no-any-return]
-    if not graph and row.fast_vjp is not None:
-        gradients = row.fast_vjp(node, g)
-    elif row.family == "pointwise":
-        gradients = _by_input(row, node, g, _pointwise_formula)
-    elif row.family == "variadic":
-        gradients = _by_input(row, node, g, _variadic_formula)
-    else:
-        gradients = _by_input(row, node, g, _formula if graph else _fused)
-    return gradients if node.adapted is None else _unadapted(gradients, node.adapted)
+Rule = Callable[[Node, Any], Sequence[Any]]
 
 
-def _by_input(row: Row, node: Node, g: Tensor, rule: Callable[..., Any]) -> list[Any]:
-    parents = node.parents or ()
-    return [None if p is None else rule(row, i, node, g) for i, p in enumerate(parents)]
+def _rules(row: Row) -> tuple[Rule, Rule]:
+    """How a row runs backward: through fused kernels, and through formulas that leave a graph."""
+    if row.family == "variadic":
+        return _each(row, _variadic_formula), _each(row, _variadic_formula)
+    if row.family == "pointwise":
+        fast = _unary_vjp(row) if row.arity == 1 else _binary_vjp(row)
+        return fast, _each(row, _pointwise_formula)
+    graph = _each(row, _formula)
+    if not any(row.fused):
+        return graph, graph
+    if row.arity == 1 and not row.keeps:  # linear, with a kernel of its own: nothing to unpack
+        fused: Any = row.fused[0]
+        return lambda node, g: (wrap(fused(g._h, *node.args)),), graph
+    return _each(row, _fused), graph
 
 
-def _unadapted(gradients: Sequence[Any], adapted: Sequence[Any]) -> list[Any]:
-    """Summed over the axes along which the input was broadcast, in the input's dtype."""
-    back = []
-    for gi, (shape, dtype) in zip(gradients, adapted, strict=True):
-        if gi is not None and gi.shape != shape:
-            gi = gi.sum_to_size(shape)
-        if gi is not None and gi.dtype is not dtype:
-            gi = gi.to(dtype)
-        back.append(gi)
-    return back
+def _each(row: Row, rule: Callable[[Row, int, Node, Any], Any]) -> Rule:
+    """A rule for one input, for all that want a gradient."""
+    return lambda node, g: [
+        None if p is None else rule(row, i, node, g) for i, p in enumerate(node.parents or ())
+    ]
 
 
-def _unary_vjp(row: Row) -> Callable[[Node, Any], Sequence[Any]]:
+def _unary_vjp(row: Row) -> Rule:
     kernel, op, derivative = lib.mg_unary_vjp, row.id, row.derivatives[0]
     if not callable(derivative):
         return lambda node, g: (_constant(derivative, g),)
     return lambda node, g: (wrap(call(kernel, op, g._h, node.saved)),)
 
 
-def _binary_vjp(row: Row) -> Callable[[Node, Any], Sequence[Any]]:
+def _binary_vjp(row: Row) -> Rule:
     kernel, op = lib.mg_binary_vjp, row.id
     by_a, by_b = row.derivatives
+    fused_a, fused_b = callable(by_a), callable(by_b)
 
-    def fast(node: Node, g: Any) -> Sequence[Any]:
+    def vjp(node: Node, g: Any) -> Sequence[Any]:
         parent_a, parent_b = node.parents  # type: ignore[misc]
         ga = gb = None
         if parent_a is not None:
-            ga = wrap(call(kernel, op, 0, g._h, node.saved)) if callable(by_a) else _constant(by_a, g)
+            ga = wrap(call(kernel, op, 0, g._h, node.saved)) if fused_a else _constant(by_a, g)
         if parent_b is not None:
-            gb = wrap(call(kernel, op, 1, g._h, node.saved)) if callable(by_b) else _constant(by_b, g)
+            gb = wrap(call(kernel, op, 1, g._h, node.saved)) if fused_b else _constant(by_b, g)
         return ga, gb
 
-    return fast
+    return vjp
 
 
 def _constant(derivative: Any, g: Tensor) -> Tensor:
@@ -371,6 +354,10 @@ def _unpack(row: Row, node: Node, name: str) -> Tensor:
         return wrap(saved_handle(node.saved, place), node)
     place = PLACES[name]
     return wrap(saved_handle(node.saved, place), (node.parents or ())[place])
+
+
+for _row in TABLE.values():
+    _row.vjp, _row.graph_vjp = _rules(_row)
 
 
 # ---- writing in place ----------------------------------------------------------------------------

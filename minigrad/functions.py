@@ -175,10 +175,13 @@ def one_dim(op: str, dim: Any, ndim: int) -> int:
     return axis % ndim
 
 
+_EVERY = tuple(tuple(range(ndim)) for ndim in range(lib.MG_MAX_NDIM + 1))
+
+
 def some_dims(op: str, dim: Any, ndim: int) -> tuple[int, ...]:
     """Dimensions counted from the front, in order; None means all."""
     if dim is None:
-        return tuple(range(ndim))
+        return _EVERY[ndim]
     if not isinstance(dim, (tuple, list)):
         return (one_dim(op, dim, ndim),)
     axes = sorted([one_dim(op, d, ndim) for d in dim])

@@ -47,7 +47,7 @@ def _as_index_array(item: Any) -> Tensor:
 
 
 def _is_array(item: Any) -> bool:
-    return isinstance(item, (TensorBase, np.ndarray, list, tuple, bool, np.bool_))
+    return isinstance(item, (TensorBase, np.ndarray, list, tuple, range, bool, np.bool_))
 
 
 def _items(index: Any, ndim: int) -> list[Any]:

@@ -92,13 +92,22 @@ class Node:
 
     __slots__ = ("__weakref__", "adapted", "args", "hooks", "op", "parents", "saved", "serial")
 
-    def __init__(self, op: Any, parents: tuple[Parent, ...], saved: Any, args: Any) -> None:
-        self.op = op  # anything with a `name` that vjp knows
+    def __init__(
+        self,
+        op: Any,
+        parents: tuple[Parent, ...],
+        saved: Any = None,
+        args: Any = (),
+        adapted: tuple[Any, ...] | None = None,
+    ) -> None:
+        # Anything with a `name` and two rules for the gradients of a node's inputs, None where there
+        # is none: `vjp(node, g)`, and `graph_vjp(node, g)`, which can be differentiated again.
+        self.op = op
         self.parents: tuple[Parent, ...] | None = parents  # None once the graph was freed
         self.saved = saved  # the arrays the derivative needs, pinned in C
         self.args = args  # the operation's other arguments
         # (shape, dtype) of each input where one was broadcast or cast, to be undone on the way back
-        self.adapted: tuple[Any, ...] | None = None
+        self.adapted = adapted
         self.hooks: list[Callable[[Gradient], Gradient | None]] | None = None
         self.serial = next(_serials)  # a node is always younger than its parents
 
@@ -111,13 +120,6 @@ class Node:
     def next_functions(self) -> tuple[Parent, ...]:
         """Where each input came from."""
         return self.parents or ()
-
-    def release(self) -> None:
-        """Drop what the backward needed; another one through this node will be refused."""
-        self.parents = None
-        self.saved = None
-        self.args = None
-        self.adapted = None
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
@@ -171,20 +173,19 @@ def freed_error(node: Node) -> RuntimeError:
     )
 
 
-def _leading_to(order: list[Node], wanted: set[Any]) -> set[Node]:
-    """The nodes through which a gradient reaches something wanted."""
+def _leading_to(order: list[Node], wanted: set[Any]) -> list[Node]:
+    """The nodes through which a gradient reaches something wanted, in the same order."""
     useful: set[Node] = set()
     for node in order:
         parents = node.parents or ()
         if node in wanted or any(p is not None and (p in wanted or p in useful) for p in parents):
             useful.add(node)
-    return useful
+    return [node for node in order if node in useful]
 
 
 def backward(
     roots: list[tuple[Parent, Gradient]],
     deliver: Callable[[Any, Gradient, bool], None],
-    vjp: Callable[[Node, Gradient, bool], Sequence[Gradient | None]],
     *,
     wanted: set[Any] | None = None,
     retain_graph: bool = False,
@@ -194,8 +195,7 @@ def backward(
 
     ``roots`` are edges with their upstream gradients. ``deliver(edge, gradient, shared)`` is called
     once for each leaf reached, or, where ``wanted`` is given, for each edge in it; ``shared`` says that
-    others may hold the gradient too. ``vjp(node, gradient, create_graph)`` gives the gradient of each
-    input, or None. The graph is freed on the way unless it is retained.
+    others may hold the gradient too. The graph is freed on the way unless it is retained.
     """
     gradients: dict[Any, Gradient] = {}
     owned: set[Any] = set()  # edges whose gradient was made here by adding, and may be added to
@@ -218,15 +218,16 @@ def backward(
             gradients[edge] = g
             shared.add(edge)
     order = topological_order([edge for edge, _ in roots if type(edge) is Node])
-    useful = None if wanted is None else _leading_to(order, wanted)
+    if wanted is not None:
+        order = _leading_to(order, wanted)
     before = mode.enabled
     mode.enabled = create_graph
     try:
         while order:
             node = order.pop()
-            if node not in gradients or (useful is not None and node not in useful):
+            g = gradients.pop(node, None)
+            if g is None:
                 continue
-            g = gradients.pop(node)
             if node.hooks is not None:
                 g = _hooked(node, g)
             if wanted is not None and node in wanted:
@@ -234,7 +235,11 @@ def backward(
             parents = node.parents
             if parents is None:
                 raise freed_error(node)
-            for parent, gi in zip(parents, vjp(node, g, create_graph), strict=True):
+            op = node.op
+            backs = op.graph_vjp(node, g) if create_graph else op.vjp(node, g)
+            if node.adapted is not None:
+                backs = unadapted(backs, node.adapted)
+            for parent, gi in zip(parents, backs):  # noqa: B905 - ops give one each
                 if gi is None or parent is None:
                     continue
                 if parent in gradients:
@@ -244,12 +249,24 @@ def backward(
                     if gi is g:
                         shared.add(parent)
             if not retain_graph:
-                node.release()
+                node.parents = node.saved = node.args = node.adapted = None
     finally:
         mode.enabled = before
     for edge, g in gradients.items():
-        if type(edge) is not Node and (wanted is None or edge in wanted):
+        if wanted is None or edge in wanted:
             deliver(edge, g, edge in shared)
+
+
+def unadapted(gradients: Sequence[Gradient], adapted: Sequence[Any]) -> list[Gradient]:
+    """Broadcasting and casts of the inputs undone: the gradient in each input's shape and dtype."""
+    back = []
+    for gi, (shape, dtype) in zip(gradients, adapted, strict=True):
+        if gi is not None and gi.shape != shape:
+            gi = gi.sum_to_size(shape)
+        if gi is not None and gi.dtype is not dtype:
+            gi = gi.to(dtype)
+        back.append(gi)
+    return back
 
 
 def _hooked(node: Node, g: Gradient) -> Gradient:

@@ -97,7 +97,7 @@ def test_any_index(drawn):
 @given(arrays_and_indices(), st.data())
 def test_any_assignment(drawn, data):
     shape, index = drawn
-    a = -np.arange(np.prod(shape, dtype=int), dtype=np.float64).reshape(shape)
+    a = np.negative(np.arange(np.prod(shape, dtype=int), dtype=np.float64).reshape(shape), out=np.empty(shape))
     try:
         target = np.asarray(a[index]).shape
     except IndexError:

@@ -476,7 +476,7 @@ def test_targets_of_the_wrong_kind_are_refused():
         F.cross_entropy(x, mg.zeros(4, dtype=mg.bool))
     with pytest.raises(ValueError, match="3 classes"):
         F.cross_entropy(x, mg.tensor([0, 1, 2, 0]), weight=mg.ones(4))
-    with pytest.raises(ValueError, match=r"label_smoothing is 1\\.5"):
+    with pytest.raises(ValueError, match=r"label_smoothing is 1\.5"):
         F.cross_entropy(x, mg.tensor([0, 1, 2, 0]), label_smoothing=1.5)
     with pytest.raises(ValueError, match="0-d"):
         F.cross_entropy(mg.tensor(1.0), mg.tensor(0))

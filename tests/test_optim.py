@@ -90,7 +90,9 @@ def _problem(rng, dtype=np.float64):
 def test_sgd_follows_its_formula(rng, options):
     start, gradients = _problem(rng)
     moved = _moved(lambda p: optim.SGD(p, lr=0.1, **options), start, gradients)
-    np.testing.assert_allclose(moved, _sgd(start, gradients, 0.1, **options), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(
+        moved, _sgd(start, gradients, 0.1, **options), rtol=1e-12, atol=1e-13
+    )
 
 
 @pytest.mark.parametrize("options", ADAM_OPTIONS)

@@ -1,8 +1,8 @@
 """Builders that several groups share.
 
-minigrad and torch share an interface, and so the code here: ``lib.xp`` is either of the two. NumPy is
-written by hand, with the gradients as fresh arrays; jax is jitted and returns the forward result as
-well, so that it cannot be optimised away.
+minigrad and torch share an interface, and so the code here: ``lib.xp`` is either of the two. NumPy
+is written by hand, with the gradients as fresh arrays; jax is jitted and returns the forward result
+as well, so that it cannot be optimised away.
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ import numpy as np
 
 from benchmarks.registry import Builder
 
-__all__ = ["MB", "eager_backward", "jax_backward", "jitted", "ones_like", "plain"]
-
-MB = 1e6
+__all__ = ["by_hand", "eager_backward", "jax_backward", "jitted", "ones_like", "plain"]
 
 
 def plain(function: Callable[..., Any]) -> Builder:
-    """Calls ``function(xp, *arrays)``'s result on the arrays: the operation, with nothing around it.
+    """The operation on the arrays, with nothing around it.
 
     ``function(xp)`` picks the operation from a library.
     """
@@ -43,7 +41,7 @@ def jitted(function: Callable[..., Any]) -> Builder:
 
 
 def eager_backward(function: Callable[..., Any]) -> Builder:
-    """``y = function(xp, *xs)``, then backward from the upstream gradient, the first of the inputs."""
+    """``y = function(xp, *xs)``, then backward from the upstream gradient, the first input."""
 
     def build(lib: Any, upstream: Any, *inputs: Any) -> Callable[[], Any]:
         xp, g = lib.xp, lib.array(upstream)

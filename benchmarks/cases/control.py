@@ -1,4 +1,4 @@
-"""The control rows: NumPy against NumPy. Their ratio is 1, and what it strays from 1 is the noise."""
+"""The control rows: NumPy against NumPy. How far their ratio strays from 1 is the noise."""
 
 from __future__ import annotations
 

@@ -41,18 +41,45 @@ def _every(axis: Any) -> Any:
     return (0, 1) if axis is None else axis
 
 
-# fmt: off
+def _same(name: str) -> _Both:
+    """A function of one name and meaning in all libraries; a method in NumPy and jax."""
+    return (
+        lambda x, d: getattr(x, name)(d),
+        lambda xp, x, d: getattr(xp, name)(x, d),
+        lambda jax, x, d: getattr(x, name)(d),
+    )
+
+
 _REDUCTIONS: dict[str, _Both] = {
-    "sum": (lambda x, d: x.sum(d), lambda xp, x, d: xp.sum(x, d), lambda jax, x, d: x.sum(d)),
-    "mean": (lambda x, d: x.mean(d), lambda xp, x, d: xp.mean(x, d), lambda jax, x, d: x.mean(d)),
-    "max": (lambda x, d: x.max(d), lambda xp, x, d: xp.amax(x, _every(d)), lambda jax, x, d: x.max(d)),
-    "argmax": (lambda x, d: x.argmax(d), lambda xp, x, d: xp.argmax(x, d), lambda jax, x, d: x.argmax(d)),
-    "var": (lambda x, d: x.var(d, ddof=1), lambda xp, x, d: xp.var(x, d), lambda jax, x, d: x.var(d, ddof=1)),
-    "logsumexp": (_logsumexp, lambda xp, x, d: xp.logsumexp(x, _every(d)), lambda jax, x, d: jax.nn.logsumexp(x, d)),
-    "softmax": (_softmax, lambda xp, x, d: xp.softmax(x, d), lambda jax, x, d: jax.nn.softmax(x, d)),
-    "log_softmax": (_log_softmax, lambda xp, x, d: xp.log_softmax(x, d), lambda jax, x, d: jax.nn.log_softmax(x, d)),
+    "sum": _same("sum"),
+    "mean": _same("mean"),
+    "max": (
+        lambda x, d: x.max(d),
+        lambda xp, x, d: xp.amax(x, _every(d)),
+        lambda jax, x, d: x.max(d),
+    ),
+    "argmax": _same("argmax"),
+    "var": (
+        lambda x, d: x.var(d, ddof=1),
+        lambda xp, x, d: xp.var(x, d),
+        lambda jax, x, d: x.var(d, ddof=1),
+    ),
+    "logsumexp": (
+        _logsumexp,
+        lambda xp, x, d: xp.logsumexp(x, _every(d)),
+        lambda jax, x, d: jax.nn.logsumexp(x, d),
+    ),
+    "softmax": (
+        _softmax,
+        lambda xp, x, d: xp.softmax(x, d),
+        lambda jax, x, d: jax.nn.softmax(x, d),
+    ),
+    "log_softmax": (
+        _log_softmax,
+        lambda xp, x, d: xp.log_softmax(x, d),
+        lambda jax, x, d: jax.nn.log_softmax(x, d),
+    ),
 }
-# fmt: on
 
 
 def _sum_gradient(g: Any, x: Any, axis: Any) -> Any:
@@ -116,7 +143,6 @@ def _declare(name: str, axis: int | None, shape: tuple[int, ...], where: str) ->
                 "jax": _jitted(jax, axis),
             },
             bytes=4 * size * (2 if keeps_shape else 1),
-            quick=len(shape) > 1 or not keeps_shape or size == _SIZE,
             # A sum of random signs cancels: its error is that of the terms, not of the result.
             tolerance=2e-4,
         )

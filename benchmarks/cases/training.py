@@ -1,7 +1,7 @@
 """A whole training step of a small classifier: forward, loss, backward and optimiser.
 
-All libraries start from the same weights and see the same batch in every step. What is checked are the
-loss and all weights after the first step.
+All libraries start from the same weights and see the same batch in every step. What is checked are
+the loss and all weights after the first step.
 """
 
 from __future__ import annotations
@@ -34,6 +34,11 @@ class _Problem:
             found.append(rng.uniform(-bound, bound, (fan_out, fan_in)).astype(np.float32))
             found.append(rng.uniform(-bound, bound, fan_out).astype(np.float32))
         return found
+
+    @property
+    def name(self) -> str:
+        """For the table."""
+        return f"MLP {'-'.join(map(str, self.sizes))}, batch {self.batch}, {self.optimiser}"
 
     @property
     def flops(self) -> float:
@@ -107,6 +112,7 @@ def _numpy_gradients(x: Any, labels: Any, weights: list[Any]) -> tuple[Any, list
 
 def _numpy(problem: _Problem) -> Callable[..., Any]:
     def build(lib: Any, x: Any, labels: Any, *given: Any) -> Any:
+        x, labels = lib.array(x), lib.array(labels)
         weights = [lib.array(w) for w in given]
         first = [np.zeros_like(w) for w in weights]
         second = [np.zeros_like(w) for w in weights]
@@ -198,7 +204,7 @@ for _problem in (
     register(
         Case(
             "training",
-            f"MLP {'-'.join(map(str, _problem.sizes))}, batch {_problem.batch}, {_problem.optimiser}",
+            _problem.name,
             _problem.inputs,
             {
                 "minigrad": _eager(_problem),

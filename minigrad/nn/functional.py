@@ -10,8 +10,7 @@ from minigrad.creation import arange
 from minigrad.dispatch import apply
 from minigrad.dtypes import int64
 from minigrad.functions import log_softmax, relu, sigmoid, softmax, tanh
-from minigrad.ops.contraction import LINEAR, LINEAR_BIAS
-from minigrad.ops.losses import MEAN_NLL
+from minigrad.ops.contraction import LINEAR, LINEAR_BIAS, MEAN_NLL
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -169,16 +168,16 @@ def cross_entropy(
         return _soft(log_p, t, weight, reduction, label_smoothing, class_dim)
     plain = weight is None and reduction == "mean" and label_smoothing == 0.0
     if plain and hx.ndim == 2 and t.dtype is int64 and t.shape == x.shape[:1]:
-        picked = _mean_nll(log_p, t)
+        picked = _mean_nll(log_p, t, ignore_index)
         if picked is not None:
             return picked
     return _nll(op, log_p, t, weight, ignore_index, reduction, label_smoothing)
 
 
-def _mean_nll(log_p: Tensor, target: Tensor) -> Tensor | None:
-    """The common case in one row: all targets are classes. None if some may not be."""
+def _mean_nll(log_p: Tensor, target: Tensor, ignore_index: int) -> Tensor | None:
+    """The common case in one row: all targets are classes and count. None if some may not."""
     count, classes = log_p.shape
-    if not count or not _all_classes(target, classes):
+    if not count or 0 <= ignore_index < classes or not _all_classes(target, classes):
         return None
     rows = call(lib.mg_arange, int64.code, 0.0, 1.0, 0, 1, count)
     kept = target._h if log_p._edge is None else call(lib.mg_copy, target._h)

@@ -1,13 +1,13 @@
-"""Matrix products, and the layer made of one."""
+"""Matrix products, and the layer and the loss that networks are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from minigrad._c import Handle, call, lib
-from minigrad.ops.pointwise import ADD
-from minigrad.ops.table import bilinear, custom
+from minigrad._c import Handle, call, ffi, lib, shape_of
+from minigrad.ops.indexing import SCATTER_ADD
+from minigrad.ops.pointwise import ADD, NEG
+from minigrad.ops.table import bilinear, custom, linear
 
 T = Any  # a Tensor; this layer stands below it
 
@@ -50,14 +50,13 @@ MATMUL = bilinear(
 
 def _rows(x: Handle) -> Handle:
     """The array as a matrix with its last axis as the columns."""
-    ndim = x.ndim
-    if ndim == 2:
+    if x.ndim == 2:
         return x
-    shape = x.shape[0:ndim]
+    shape = shape_of(x)
     return call(lib.mg_reshape, x, 2, (_row_count(shape), shape[-1]))
 
 
-def _row_count(shape: Sequence[int]) -> int:
+def _row_count(shape: tuple[int, ...]) -> int:
     count = 1
     for n in shape[:-1]:
         count *= n
@@ -69,7 +68,7 @@ def _product(x: Handle, w: Handle) -> Handle:
     y = call(lib.mg_matmul, _rows(x), w)
     if x.ndim == 2:
         return y
-    shape = [*x.shape[0 : x.ndim - 1], w.shape[1]]
+    shape = (*shape_of(x)[:-1], w.shape[1])
     return call(lib.mg_reshape, y, len(shape), shape)
 
 
@@ -105,4 +104,25 @@ LINEAR_BIAS = custom(
     lambda g: g.sum_to_size(g.shape[-1:]),
     fused=(*_FUSED, lambda g: call(lib.mg_sum_to, g, 1, (g.shape[g.ndim - 1],))),
     doc="a @ b^T + bias",
+)
+
+# ---- the mean of what is picked ------------------------------------------------------------------
+
+
+def _mean_nll(x: Handle, rows: Handle, target: Handle) -> Handle:
+    picked = call(lib.mg_gather, x, 2, ffi.new("mg_array *[]", (rows, target)))
+    mean = call(lib.mg_reduce, lib.MG_MEAN, picked, 1, (0,), False)
+    return call(lib.mg_unary, NEG.id, mean)
+
+
+def _mean_nll_transpose(g: T, shape: tuple[int, ...], rows: Handle, target: Handle) -> T:
+    share = (g * (-1.0 / max(shape[0], 1))).expand((shape[0],))
+    return share.apply_row(SCATTER_ADD, shape, (rows, target))
+
+
+MEAN_NLL = linear(
+    "mean_nll",
+    _mean_nll,
+    _mean_nll_transpose,
+    doc="-mean(x[i, target[i]]) over the rows i of a matrix of log-probabilities",
 )

@@ -42,15 +42,17 @@ class Row:
         "derivatives",
         "doc",
         "domain",
-        "fast_vjp",
         "family",
         "forward",
         "fused",
+        "graph_vjp",
         "id",
+        "keeps",
         "name",
         "needs",
         "places",
         "special",
+        "vjp",
         "wants_shape",
     )
 
@@ -85,8 +87,10 @@ class Row:
         # Where those that are arrays lie among the saved ones.
         self.places = tuple(tuple(PLACES[n] for n in names if n in PLACES) for names in self.needs)
         self.wants_shape = any("shape" in names for names in self.needs)
-        # (node, g) -> a gradient per input, without a graph; set by whoever runs the row
-        self.fast_vjp: Callable[..., Any] | None = None
+        self.keeps = self.saves([True] * len(self.derivatives))
+        # (node, g) -> a gradient per input, the second with a graph; set by dispatch, which runs rows
+        self.vjp: Callable[..., Any]
+        self.graph_vjp: Callable[..., Any]
         TABLE[name] = self
 
     def _parameters(self, derivative: Formula | float | None) -> tuple[str, ...]:

@@ -1,0 +1,33 @@
+"""``pytest benchmarks``: thread counts are set here, before anything loads NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks import environment
+
+
+def pytest_addoption(parser: Any) -> None:
+    """Two of the options of ``python -m benchmarks``; ``-k`` selects rows."""
+    group = parser.getgroup("minigrad benchmarks")
+    group.addoption("--full-sizes", action="store_true", help="the sizes of a full run (slow)")
+    group.addoption("--bench-threads", type=int, default=1, help="threads of every library")
+
+
+def pytest_configure(config: Any) -> None:
+    """Prepare the process; refuse to measure where that comes too late."""
+    try:
+        config.stash[SETTINGS] = environment.prepare(config.getoption("--bench-threads"))
+    except RuntimeError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def pytest_report_header(config: Any) -> str:
+    """The settings, above the first result."""
+    settings = config.stash[SETTINGS]
+    return "benchmarks: " + ", ".join(f"{name}={value}" for name, value in settings.items())
+
+
+SETTINGS = pytest.StashKey[dict[str, str]]()

@@ -1,0 +1,197 @@
+"""Element types: promotion, weak numbers, casts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import oracle
+import pytest
+
+import minigrad as mg
+
+DTYPES = [mg.bool, mg.int64, mg.float32, mg.float64]  # in order of promotion
+ARITHMETIC = ["add", "sub", "mul", "div", "pow", "maximum", "minimum"]
+
+
+def test_what_a_dtype_is():
+    assert [d.name for d in DTYPES] == ["bool", "int64", "float32", "float64"]
+    assert [d.itemsize for d in DTYPES] == [1, 8, 4, 8]
+    assert [d.is_floating_point for d in DTYPES] == [False, False, True, True]
+    assert repr(mg.float32) == "minigrad.float32"
+    assert mg.float32 == "float32"
+    assert mg.float32 == np.float32
+    assert mg.float64 == np.dtype("float64")
+    assert mg.float32 != mg.float64
+    assert mg.float32 != "complex"
+    assert mg.float32 != 3
+    assert len({d: 0 for d in DTYPES}) == 4
+    assert mg.dtype is type(mg.float32)
+
+
+@pytest.mark.parametrize(
+    ("spelled", "dtype"),
+    [("float32", mg.float32), (np.float64, mg.float64), (np.dtype("int64"), mg.int64), (bool, mg.bool), (int, mg.int64), (float, mg.float32)],
+    ids=str,
+)
+def test_spellings(spelled, dtype):
+    assert mg.zeros(1, dtype=spelled).dtype is dtype
+    assert mg.tensor([1]).to(spelled).dtype is dtype
+
+
+@pytest.mark.parametrize("wrong", ["float16", np.int32, "abc", complex, 3, object(), "S1"], ids=str)
+def test_unknown_dtypes(wrong):
+    with pytest.raises(TypeError, match=r"\[dtype\].*is not supported: use float32, float64, int64 or bool"):
+        mg.zeros(1, dtype=wrong)
+
+
+def expected(op, a, b):
+    higher = max(a, b, key=DTYPES.index)
+    if op == "div" and not higher.is_floating_point:
+        return mg.float32
+    return mg.int64 if op == "pow" and higher is mg.bool else higher
+
+
+@pytest.mark.parametrize("op", ARITHMETIC)
+@pytest.mark.parametrize(("a", "b"), list(itertools.product(DTYPES, repeat=2)), ids=lambda d: d.name)
+@pytest.mark.parametrize("shape", [(), (2,)], ids=str)
+def test_promotion_of_tensors(op, a, b, shape):
+    """Arrays of 0 dimensions count like any other."""
+    x, y = mg.ones(shape, dtype=a), mg.ones(2, dtype=b)
+    if op == "sub" and a is b is mg.bool:
+        with pytest.raises(TypeError, match=r"\[sub\] not offered for bool and bool"):
+            mg.sub(x, y)
+        return
+    for p, q in ((x, y), (y, x)):
+        got = getattr(mg, op)(p, q)
+        assert got.dtype is expected(op, a, b)
+        assert got.tolist() == [{"add": 2 if expected(op, a, b) is not mg.bool else True, "sub": 0}.get(op, 1)] * 2
+
+
+WEAK = [
+    (True, {"bool": "bool", "int64": "int64", "float32": "float32", "float64": "float64"}),
+    (2, {"bool": "int64", "int64": "int64", "float32": "float32", "float64": "float64"}),
+    (2.5, {"bool": "float32", "int64": "float32", "float32": "float32", "float64": "float64"}),
+    (np.float64(2.5), {"bool": "float32", "int64": "float32", "float32": "float32", "float64": "float64"}),
+    (np.float32(2.5), {"bool": "float32", "int64": "float32", "float32": "float32", "float64": "float64"}),
+    (np.int64(2), {"bool": "int64", "int64": "int64", "float32": "float32", "float64": "float64"}),
+    (np.int8(2), {"bool": "int64", "int64": "int64", "float32": "float32", "float64": "float64"}),
+    (np.bool_(True), {"bool": "bool", "int64": "int64", "float32": "float32", "float64": "float64"}),
+]
+
+
+@pytest.mark.parametrize(("number", "results"), WEAK, ids=lambda x: repr(x) if not isinstance(x, dict) else "")
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.name)
+@pytest.mark.parametrize("shape", [(), (2,)], ids=str)
+def test_numbers_are_weak_in_either_order(number, results, dtype, shape):
+    x = mg.ones(shape, dtype=dtype)
+    want = results[dtype.name]
+    for got in (x * number, number * x, mg.mul(x, number), mg.mul(number, x), mg.maximum(number, x),
+                mg.where(mg.tensor(True), x, number), mg.where(mg.tensor(False), number, x)):
+        assert got.dtype == want
+    assert (x > number).dtype is mg.bool
+
+
+def test_a_weak_number_keeps_its_digits():
+    """0.1 meets a float64 tensor as the float64 that it is."""
+    x = mg.tensor([1.0], mg.float64)
+    assert (x * 0.1).item() == 0.1
+    assert (0.1 + x).item() == 1.1
+    assert (mg.tensor([1.0]) * 0.1).item() == float(np.float32(0.1))
+    assert (mg.tensor(2**53 + 1) + 0).item() == 2**53 + 1
+    assert (mg.tensor([0]) + (2**62 + 1)).item() == 2**62 + 1
+
+
+def test_the_cache_of_numbers_keeps_signs_and_types():
+    x = mg.ones(1)
+    assert math.copysign(1, (x * -0.0).item()) == -1
+    assert math.copysign(1, (x * 0.0).item()) == 1
+    assert (mg.ones(1, dtype=bool) * 1).dtype is mg.int64
+    assert (mg.ones(1, dtype=bool) * True).dtype is mg.bool
+    assert (mg.ones(1, dtype=bool) * 1.0).dtype is mg.float32
+    assert math.isnan((x * math.nan).item())
+    for k in range(600):  # more than the cache holds
+        assert (x * k).item() == k
+
+
+def test_division_of_integers():
+    got = mg.tensor([7]) / mg.tensor([2])
+    assert got.dtype is mg.float32
+    assert got.item() == 3.5
+    assert (mg.tensor([7]) / 2).item() == 3.5
+    assert (7 / mg.tensor([2])).item() == 3.5
+
+
+@pytest.mark.parametrize(("a", "b"), list(itertools.product([mg.float32, mg.float64], repeat=2)), ids=lambda d: d.name)
+def test_gradients_have_their_inputs_dtype(a, b):
+    x, y = mg.ones(2, dtype=a, requires_grad=True), mg.ones(2, dtype=b, requires_grad=True)
+    for graph in (False, True):
+        by_x, by_y = mg.grad((x * y + x / y).sum(), (x, y), create_graph=graph)
+        assert (by_x.dtype, by_y.dtype) == (a, b)
+
+
+CASTS = np.array([0.0, -0.0, 1.0, -1.5, 2.9, 1e10, math.nan, math.inf, 1e-40])
+
+
+@pytest.mark.parametrize(("source", "target"), list(itertools.product(DTYPES, repeat=2)), ids=lambda d: d.name)
+def test_casts(source, target):
+    with np.errstate(all="ignore"):
+        a = (CASTS[:6] if not source.is_floating_point or target is mg.int64 else CASTS).astype(source.name)
+        want = a.astype(target.name)
+    for layout in ("contiguous", "reversed", "stepped"):
+        oracle.assert_same(oracle.tensor_in_layout(a, layout).to(target).numpy(), want)
+    if source is target:
+        x = mg.tensor(a)
+        assert x.to(target) is x
+
+
+def test_casts_out_of_range_do_not_crash():
+    for value in (math.nan, math.inf, -math.inf, 1e30):
+        mg.tensor([value]).to(mg.int64)
+        assert mg.tensor([value]).to(mg.bool).item() is True
+
+
+def test_cast_methods_and_gradients():
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    assert x.float() is x
+    assert x.double().dtype is mg.float64
+    assert x.astype("int64").dtype is mg.int64
+    assert x.type_as(mg.ones(1, dtype=mg.float64)).dtype is mg.float64
+    y = x.double() * 3
+    (g,) = mg.grad(y.sum(), x)
+    assert g.dtype is mg.float32
+    assert g.tolist() == [3, 3]
+    assert not x.to(mg.int64).requires_grad
+
+
+def test_logical_operators():
+    a, b = mg.tensor([True, True, False, False]), mg.tensor([True, False, True, False])
+    assert (a & b).tolist() == [True, False, False, False]
+    assert (a | b).tolist() == [True, True, True, False]
+    assert (a ^ b).tolist() == [False, True, True, False]
+    assert (~a).tolist() == [False, False, True, True]
+    assert (a & True).tolist() == [True, True, False, False]
+    assert (True ^ a).tolist() == [False, False, True, True]
+    assert all(t.dtype is mg.bool for t in (a & b, a | b, a ^ b, ~a, a & True))
+    with pytest.raises(TypeError, match=r"\[~\] offered for bool tensors, not float32"):
+        ~mg.ones(2)
+    with pytest.raises(TypeError, match=r"\[&\] offered for bool tensors"):
+        mg.ones(2) & a
+
+
+def test_in_place_operators_keep_the_dtype():
+    x = mg.ones(2)
+    before = x
+    x += 1
+    x *= mg.tensor([2.0, 3.0])
+    assert x is before
+    assert x.tolist() == [4, 6]
+    n = mg.tensor([1, 2])
+    with pytest.raises(TypeError, match="a float32 result does not fit into int64"):
+        n += 0.5
+    with pytest.raises(TypeError, match="does not fit"):
+        n /= 2
+    with pytest.raises(ValueError, match=r"in place, the result of shape \(3, 2\) does not fit \(2,\)"):
+        n += mg.ones(3, 2, dtype=mg.int64)
+    assert n.tolist() == [1, 2]
