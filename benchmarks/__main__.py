@@ -49,24 +49,30 @@ def _measured(
 ) -> tuple[list[Any], dict[str, float] | str]:
     """The rows and the machine's limits."""
     from benchmarks import timing
-    from benchmarks.limits import best_of, measure_limits
+    from benchmarks.limits import best_of, load_loops
     from benchmarks.registry import selected
-    from benchmarks.rows import row_of
+    from benchmarks.rows import PEAK, row_of
     from benchmarks.startup import startup_rows
 
     cases = selected(given.quick, given.only)
     # The control rows once more at the end, to show what changed meanwhile.
     cases += [case for case in cases if case.group == "control" and len(cases) > 5]
     budget = timing.QUICK if given.quick else timing.FULL
-    before = measure_limits(given.threads, given.quick)
+    loops = load_loops(given.threads)
+    limits = loops if isinstance(loops, str) else loops.measure(given.quick)
     taken = []
     for place, case in enumerate(cases, 1):
         _progress(f"[{place}/{len(cases)}] {case.key}")
         calls, absent = timing.build(case, libraries, budget.placements)
+        peak_flops = 0.0
+        if case.flops and case.subject in calls and not isinstance(loops, str):
+            # The clock rate wanders: the peak is taken again in each round, beside the products.
+            peak, peak_flops = loops.fma(case.dtype, 20_000)
+            calls[PEAK] = [peak]
         samples, counts = timing.measure(calls, budget)
-        taken.append((case, samples, counts, absent))
-    # The clock rate of a shared machine wanders: the better of two measurements is nearer the limit.
-    limits = best_of(before, measure_limits(given.threads, given.quick))
+        taken.append((case, samples, counts, absent, peak_flops))
+    if not isinstance(loops, str) and not isinstance(limits, str):
+        limits = best_of(limits, loops.measure(given.quick))
     rows: list[Any] = []
     for found in taken:
         row = row_of(*found, limits, isa)

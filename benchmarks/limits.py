@@ -12,14 +12,14 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-__all__ = ["Limits", "best_of", "measure_limits"]
+__all__ = ["Limits", "Loops", "best_of", "load_loops"]
 
 Limits = dict[str, float]  # FLOP/s and bytes/s by name
 
@@ -80,10 +80,80 @@ double fma_VEC(size_t rounds)
 double flops_per_round_VEC(void) { return 2.0 * CHAINS * WIDTH / sizeof(REAL); }
 """
 _FLAG_SETS = (["-march=native"], ["-mcpu=native"], [])  # for this machine only: nothing is shipped
-_FLOATS = {"f32": "float", "f64": "double"}
+_VECTORS = {"float32": "f32", "float64": "f64"}
+_REALS = {"f32": "float", "f64": "double"}
 _TRAFFIC = {"copy": 2, "read": 1, "add": 3}  # arrays moved, as the program sees it
 _ROUNDS = 2_000_000  # of the FMA loop
 _LENGTH = 2**25  # 128 MiB an array
+
+
+class Loops:
+    """The compiled loops, run side by side in as many threads as the libraries have."""
+
+    def __init__(self, library: ctypes.CDLL, threads: int) -> None:
+        """Take over a loaded library."""
+        self._library = library
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(threads)
+
+    def _side_by_side(self, calls: Sequence[Callable[[], object]]) -> None:
+        if self._threads == 1:
+            calls[0]()
+            return
+        for future in [self._pool.submit(call) for call in calls]:
+            future.result()
+
+    def fma(self, dtype: str, rounds: int) -> tuple[Callable[[], None], float]:
+        """A call that does nothing but multiply-adds in registers, and the FLOPs of it."""
+        name = _VECTORS[dtype]
+        kernel = getattr(self._library, f"fma_{name}")
+        kernel.restype, kernel.argtypes = ctypes.c_double, [ctypes.c_size_t]
+        per_round = getattr(self._library, f"flops_per_round_{name}")
+        per_round.restype = ctypes.c_double
+        calls = [partial(kernel, rounds)] * self._threads
+        return partial(self._side_by_side, calls), per_round() * rounds * self._threads
+
+    def measure(self, quick: bool) -> Limits:
+        """FMA peaks and memory bandwidths."""
+        repeats = 5 if quick else 15
+        limits: Limits = {}
+        for dtype in _VECTORS:
+            call, flops = self.fma(dtype, _ROUNDS)
+            limits[f"fma {dtype}"] = flops / _fastest(call, repeats)
+        arrays = [np.ones(_LENGTH, np.float32) for _ in range(3)]
+        part = _LENGTH // self._threads
+        for name, moved in _TRAFFIC.items():
+            kernel = getattr(self._library, name)
+            kernel.restype, kernel.argtypes = None, [ctypes.c_void_p] * 3 + [ctypes.c_size_t]
+            calls = [
+                partial(kernel, *[a[i * part :].ctypes.data for a in arrays], part)
+                for i in range(self._threads)
+            ]
+            seconds = _fastest(partial(self._side_by_side, calls), repeats)
+            limits[f"memory {name}"] = moved * part * self._threads * 4 / seconds
+        return limits
+
+
+def _fastest(call: Callable[[], object], repeats: int) -> float:
+    """Seconds of the fastest of several runs: what is wanted is a limit."""
+    best = float("inf")
+    for _ in range(repeats + 1):
+        begin = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def load_loops(threads: int) -> Loops | str:
+    """The loops, or why there are none."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = _compile(Path(folder))
+    return found if isinstance(found, str) else Loops(found, threads)
+
+
+def best_of(first: Limits, second: Limits) -> Limits:
+    """The higher of two measurements of each limit."""
+    return {name: max(value, second[name]) for name, value in first.items()}
 
 
 def _compile(folder: Path) -> ctypes.CDLL | str:
@@ -94,7 +164,7 @@ def _compile(folder: Path) -> ctypes.CDLL | str:
     if compiler is None:
         return "no C compiler found (CC, cc, gcc, clang)"
     source, library = folder / "limits.c", folder / "limits.so"
-    fma = [_FMA_SOURCE.replace("VEC", v).replace("REAL", r) for v, r in _FLOATS.items()]
+    fma = [_FMA_SOURCE.replace("VEC", v).replace("REAL", r) for v, r in _REALS.items()]
     source.write_text(_SOURCE + "".join(fma))
     said = ""
     for flags in _FLAG_SETS:
@@ -112,53 +182,3 @@ def _compile(folder: Path) -> ctypes.CDLL | str:
             return ctypes.CDLL(str(library))
         said = done.stderr.strip().partition("\n")[0]
     return f"the C compiler failed: {said}"
-
-
-def _best(calls: list[Callable[[], object]], repeats: int) -> float:
-    """Seconds of the fastest of several runs of all calls side by side: this is a limit."""
-    best = float("inf")
-    with ThreadPoolExecutor(len(calls)) as pool:
-        for _ in range(repeats + 1):
-            begin = time.perf_counter()
-            for future in [pool.submit(call) for call in calls]:
-                future.result()
-            best = min(best, time.perf_counter() - begin)
-    return best
-
-
-def measure_limits(threads: int, quick: bool) -> Limits | str:
-    """The limits by name, or the reason why they could not be measured."""
-    with tempfile.TemporaryDirectory() as folder:
-        found = _compile(Path(folder))
-        return found if isinstance(found, str) else _measure(found, threads, 5 if quick else 15)
-
-
-def best_of(first: Limits | str, second: Limits | str) -> Limits | str:
-    """The higher of two measurements of each limit."""
-    if isinstance(first, str) or isinstance(second, str):
-        return first if isinstance(first, str) else second
-    return {name: max(value, second[name]) for name, value in first.items()}
-
-
-def _measure(library: ctypes.CDLL, threads: int, repeats: int) -> Limits:
-    limits: Limits = {}
-    for width, dtype in zip(_FLOATS, ("float32", "float64"), strict=True):
-        kernel = getattr(library, f"fma_{width}")
-        kernel.restype, kernel.argtypes = ctypes.c_double, [ctypes.c_size_t]
-        flops = getattr(library, f"flops_per_round_{width}")
-        flops.restype = ctypes.c_double
-        seconds = _best([partial(kernel, _ROUNDS)] * threads, repeats)
-        limits[f"fma {dtype}"] = threads * _ROUNDS * flops() / seconds
-    arrays = [np.ones(_LENGTH, np.float32) for _ in range(3)]
-    part = _LENGTH // threads
-    for name, moved in _TRAFFIC.items():
-        kernel = getattr(library, name)
-        kernel.restype, kernel.argtypes = None, [ctypes.c_void_p] * 3 + [ctypes.c_size_t]
-
-        calls = [
-            partial(kernel, *[a[i * part :].ctypes.data for a in arrays], part)
-            for i in range(threads)
-        ]
-        seconds = _best(calls, repeats)
-        limits[f"memory {name}"] = moved * part * threads * 4 / seconds
-    return limits

@@ -36,7 +36,6 @@ def _time(row: Row, name: str) -> str:
 
 
 def _line(row: Row) -> str:
-    """Control rows show NumPy's second column where others show minigrad."""
     columns = [row.subject, *PEERS[1:]]
     cells = [f"{f'{row.name} {row.dtype}'.strip():<{_NAME}}"]
     cells += [f"{_time(row, name):>{_TIME}}" for name in columns]
@@ -47,9 +46,16 @@ def _line(row: Row) -> str:
         for name in PEERS[1:]
     ]
     cells.append(f"{si(row.rate, row.rate_unit) if row.rate else '':>14}")
-    cells.append(f"{f'{row.share:.0%}' if row.share else '':>7}")
+    cells.append(f"{f'{row.share.median:.0%}' if row.share else '':>7}")
     cells.append("  " + "; ".join(f"{_MARKS[v.result]} {v.target}" for v in row.verdicts))
     return "".join(cells).rstrip()
+
+
+def _header(row: Row) -> str:
+    head = ["minigrad" if row.subject == "minigrad" else "numpy again", *PEERS[1:]]
+    cells = [" " * _NAME, *(f"{name:>{_TIME}}" for name in head)]
+    cells += [f"{'/' + name:>{_RATIO}}" for name in PEERS[1:]]
+    return "".join(cells) + f"{'rate':>14}{'share':>7}  targets"
 
 
 def _limits_text(limits: Limits | str) -> str:
@@ -73,18 +79,14 @@ def table(rows: Iterable[Row], facts: Mapping[str, Any], limits: Limits | str) -
         _limits_text(limits),
         "time: median of the rounds ± half the distance of the quartiles; ratio: minigrad's time / "
         "the other's in the same round, below 1 minigrad is faster;",
-        "share: of the FMA peak, or of memory bandwidth where the data fits in no cache; "
-        "jax is jitted and waited for, its compilation is not timed",
+        "share: of the FMA peak of the same rounds, or of memory bandwidth where no cache holds "
+        "the data; jax is jitted and waited for, its compilation is not timed",
     ]
-    head = ["minigrad", *PEERS[1:]]
-    header = f"{'':<{_NAME}}" + "".join(f"{name:>{_TIME}}" for name in head)
-    header += "".join(f"{'/' + name:>{_RATIO}}" for name in PEERS[1:])
-    header += f"{'rate':>14}{'share':>7}  targets"
     group = None
     for row in rows:
         if row.group != group:
             group = row.group
-            lines += ["", group.upper(), header]
+            lines += ["", group.upper(), _header(row)]
         lines.append(_line(row))
     return "\n".join(lines)
 

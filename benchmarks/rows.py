@@ -11,8 +11,9 @@ from benchmarks.limits import Limits
 from benchmarks.registry import Case, Target
 from benchmarks.timing import Spread, spread
 
-__all__ = ["MET", "MISSED", "NEAR", "UNKNOWN", "Row", "Verdict", "judged", "row_of"]
+__all__ = ["MET", "MISSED", "NEAR", "PEAK", "UNKNOWN", "Row", "Verdict", "judged", "row_of"]
 
+PEAK = "FMA peak"  # measured beside the libraries where a case counts floating-point operations
 MET, NEAR, MISSED, UNKNOWN = "met", "near", "missed", "not measured"
 
 
@@ -42,7 +43,7 @@ class Row:
     rounds: int = 0
     rate: float | None = None  # of the subject, in rate_unit
     rate_unit: str = ""
-    share: float | None = None  # of the limit
+    share: Spread | None = None  # of the limit
     verdicts: list[Verdict] = field(default_factory=list)
     tolerance: float | None = None
     note: str = ""
@@ -70,12 +71,11 @@ def _inverse(s: Spread, numerator: float = 1.0) -> Spread:
     return Spread(numerator / s.median, numerator / s.high, numerator / s.low)
 
 
-def _verdict(target: Target, row: Row, roof: float | None, work: float) -> Verdict:
+def _verdict(target: Target, row: Row) -> Verdict:
     if target.kind == "share":
-        if roof is None or row.subject not in row.times:
+        if row.share is None:
             return Verdict(str(target), None, UNKNOWN)
-        reached = _inverse(row.times[row.subject], work / roof)
-        return judged(str(target), target.bound, reached, at_least=True)
+        return judged(str(target), target.bound, row.share, at_least=True)
     ratio = row.ratios.get(target.peer)
     if ratio is None:
         return Verdict(str(target), None, UNKNOWN)
@@ -84,15 +84,21 @@ def _verdict(target: Target, row: Row, roof: float | None, work: float) -> Verdi
     return judged(str(target), target.bound, ratio)
 
 
-def _roof(case: Case, limits: Limits | str) -> float | None:
-    """The limit for the work of a case: FMA peak, or memory where it does not fit in a cache."""
-    if isinstance(limits, str):
+def _share(
+    case: Case,
+    subject: Sequence[float],
+    peak: Sequence[float],
+    peak_flops: float,
+    limits: Limits | str,
+) -> Spread | None:
+    """Of the FMA peak of the same round, or of memory bandwidth where no cache holds the data."""
+    if peak:
+        reached = [case.flops / s for s in subject]
+        return spread([r / (peak_flops / p) for r, p in zip(reached, peak, strict=True)])
+    if isinstance(limits, str) or case.bytes <= 2 * last_level_cache():
         return None
-    if case.flops:
-        return limits[f"fma {case.dtype}"]
-    if case.bytes > 2 * last_level_cache():
-        return max(v for name, v in limits.items() if name.startswith("memory"))
-    return None
+    memory = max(v for name, v in limits.items() if name.startswith("memory"))
+    return spread([case.bytes / s / memory for s in subject])
 
 
 def row_of(
@@ -100,21 +106,23 @@ def row_of(
     samples: Mapping[str, Sequence[float]],
     calls: dict[str, int],
     absent: dict[str, str],
+    peak_flops: float,
     limits: Limits | str,
     isa: str,
 ) -> Row:
     """The row of a case from the seconds a call in every round."""
     subject = samples.get(case.subject, ())
+    libraries = {name: found for name, found in samples.items() if name != PEAK}
     row = Row(
         key=case.key,
         group=case.group,
         name=case.name,
         dtype=case.dtype,
         subject=case.subject,
-        times={name: spread(found) for name, found in samples.items()},
+        times={name: spread(found) for name, found in libraries.items()},
         ratios={
             name: spread([s / o for s, o in zip(subject, found, strict=True)])
-            for name, found in samples.items()
+            for name, found in libraries.items()
             if subject and name != case.subject
         },
         absent=absent,
@@ -123,10 +131,10 @@ def row_of(
         tolerance=case.tolerance,
         note=case.note,
     )
-    work, roof = case.flops or case.bytes, _roof(case, limits)
+    work = case.flops or case.bytes
     if work and subject:
         row.rate = work / row.times[case.subject].median
         row.rate_unit = "FLOP/s" if case.flops else "B/s"
-        row.share = row.rate / roof if roof else None
-    row.verdicts = [_verdict(t, row, roof, work) for t in case.targets if t.isa in ("", isa)]
+        row.share = _share(case, subject, samples.get(PEAK, ()), peak_flops, limits)
+    row.verdicts = [_verdict(t, row) for t in case.targets if t.isa in ("", isa)]
     return row

@@ -4,6 +4,7 @@ Each compiles the whole of ``csrc/core.c`` with its own flags into ``minigrad._n
 above the baseline are optional: where the compiler cannot make them, installation goes on without.
 """
 
+import os
 import platform
 import re
 from pathlib import Path
@@ -41,6 +42,12 @@ ISAS_BY_MACHINE = {
 }
 
 
+def sanitizers() -> list[str]:
+    """Compiler flags for MINIGRAD_SANITIZE=address,undefined: a checked, slow build for tests."""
+    kinds = os.environ.get("MINIGRAD_SANITIZE")
+    return [f"-fsanitize={kinds}", "-fno-sanitize-recover=all", "-g", "-O1"] if kinds else []
+
+
 def isas() -> list[str]:
     """The instruction sets to build here, the one every machine of this kind has first."""
     return ISAS_BY_MACHINE.get(platform.machine().lower(), ["baseline"])
@@ -70,8 +77,8 @@ def builder(isa: str) -> cffi.FFI:
             for pattern in ("**/*.c", "**/*.h", "**/*.def", "build.py")
             for p in sorted(HERE.glob(pattern))
         ],
-        extra_compile_args=[*COMMON_FLAGS, *ISA_FLAGS[isa]],
-        extra_link_args=["-pthread"],
+        extra_compile_args=[*COMMON_FLAGS, *ISA_FLAGS[isa], *sanitizers()],
+        extra_link_args=["-pthread", *sanitizers()],
         libraries=["m"],
         **options,
     )

@@ -8,7 +8,8 @@
 tensor([5., 7., 9.])
 """
 
-from minigrad import autograd
+from minigrad import autograd, nn, optim
+from minigrad._tensor import Tensor
 from minigrad.autograd import Function, enable_grad, grad, is_grad_enabled, no_grad
 from minigrad.config import get_num_threads, set_num_threads, show_config
 from minigrad.creation import (
@@ -33,11 +34,60 @@ from minigrad.creation import (
     zeros,
     zeros_like,
 )
+from minigrad.draw import draw_graph
 from minigrad.dtypes import DType as dtype  # noqa: N813 - PyTorch's name
 from minigrad.dtypes import bool_, float32, float64, int64
 from minigrad.functions import *  # noqa: F403 - its __all__ is the public operations
 from minigrad.functions import __all__ as _operations
-from minigrad._tensor import Tensor
+from minigrad.gradcheck import gradcheck, gradgradcheck, numerical_gradient_check
+from minigrad.variable import Variable
+from minigrad.version import __version__
 
-__version__ = "0.1.0"
 bool = bool_  # noqa: A001 - PyTorch's name for the dtype
+
+__all__ = [
+    "Function",
+    "Tensor",
+    "Variable",
+    "__version__",
+    "arange",
+    "asarray",
+    "autograd",
+    "bool",
+    "draw_graph",
+    "dtype",
+    "empty",
+    "empty_like",
+    "enable_grad",
+    "eye",
+    "float32",
+    "float64",
+    "from_numpy",
+    "full",
+    "full_like",
+    "get_num_threads",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "int64",
+    "is_grad_enabled",
+    "linspace",
+    "manual_seed",
+    "nn",
+    "no_grad",
+    "numerical_gradient_check",
+    "ones",
+    "ones_like",
+    "optim",
+    "rand",
+    "rand_like",
+    "randint",
+    "randn",
+    "randn_like",
+    "set_num_threads",
+    "show_config",
+    "tensor",
+    "zeros",
+    "zeros_like",
+    *_operations,
+]

@@ -1,8 +1,9 @@
 """The C half, and the only module that touches it.
 
-Picks the instruction set at import, turns C failures into Python errors, and is the one door through
-which every kernel call passes: :func:`call` for kernels that make an array, :func:`run` for those that
-write into one. A *handle* is a cffi pointer to a C array that is released when Python drops it.
+Picks the instruction set at import, turns C failures into Python errors, and is the one door
+through which every kernel call passes: :func:`call` for kernels that make an array, :func:`run` for
+those that write into one. A *handle* is a cffi pointer to a C array that is released when Python
+drops it.
 """
 
 from __future__ import annotations
@@ -34,10 +35,14 @@ Handle = Any  # a cffi pointer to an mg_array; cffi has no static types
 # ---- the instruction set -------------------------------------------------------------------------
 
 # From the one that every machine of its kind has to the best.
-_ISAS = ("neon",) if platform.machine().lower() in ("aarch64", "arm64") else (
-    "baseline",
-    "avx2",
-    "avx512",
+_ISAS = (
+    ("neon",)
+    if platform.machine().lower() in ("aarch64", "arm64")
+    else (
+        "baseline",
+        "avx2",
+        "avx512",
+    )
 )
 
 
@@ -265,13 +270,16 @@ def failure(kernel: Any, args: tuple[Any, ...]) -> Exception:
         return stale_error(op, args)
     if code == lib.MG_EREADONLY:
         return ValueError(
-            f"[{op}] the memory is read-only (it came from a read-only NumPy array); clone() it first"
+            f"[{op}] the memory is read-only (it came from a read-only NumPy array); "
+            "clone() it first"
         )
     if code == lib.MG_EOVERLAP:
         return ValueError(
             f"[{op}] cannot write: several elements share one place in memory "
             f"(an expanded or aliased tensor); clone() it first"
         )
+    if op == "pow":
+        return ValueError("[pow] integers have no negative powers: convert to float first")
     return ValueError(f"[{op}] bad argument: {', '.join(map(str, shapes)) or first}")
 
 
@@ -281,14 +289,20 @@ def _shape_rule(
     if op == "matmul":
         inner = shapes[0][-1], shapes[1][-2 if len(shapes[1]) > 1 else 0]
         if inner != (first, second):
-            return f"batch dimensions do not broadcast: {shapes[0]} @ {shapes[1]}, {first} != {second}"
+            return (
+                f"batch dimensions do not broadcast: {shapes[0]} @ {shapes[1]}, {first} != {second}"
+            )
         return f"inner dimensions differ: {shapes[0]} @ {shapes[1]}, {first} != {second}"
     if op in ("reshape", "view"):
         if first == -1:
-            return f"shape {shapes[0]} with these strides cannot be a view {tuple(args[2])}; use reshape"
+            wanted = tuple(args[2])
+            return f"shape {shapes[0]} with these strides cannot be a view {wanted}; use reshape"
         return f"cannot turn shape {shapes[0]} ({first} elements) into {tuple(args[2])}"
     if op == "expand":
-        return f"shape {shapes[0]} cannot expand to {tuple(args[2])}: {first} is neither 1 nor {second}"
+        wanted = tuple(args[2])
+        return f"shape {shapes[0]} cannot expand to {wanted}: {first} is neither 1 nor {second}"
+    if op == "copy_":
+        return f"shapes {shapes[0]} and {shapes[1]} do not fit: {second} != {first}"
     if op in ("empty", "full"):
         return f"negative size {first} in dimension {second}"
     return f"shapes {' and '.join(map(str, shapes))} do not fit: {first} != {second}"

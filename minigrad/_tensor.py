@@ -49,7 +49,9 @@ def _in_place(function: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Any],
 
 def _keeping_shape(x: Tensor, result: Tensor, op: str) -> Tensor:
     if result.shape != x.shape:
-        raise ValueError(f"[{op}] in place, the result of shape {result.shape} does not fit {x.shape}")
+        raise ValueError(
+            f"[{op}] in place, the result of shape {result.shape} does not fit {x.shape}"
+        )
     if result.dtype is not x.dtype and result.dtype.code > x.dtype.code:
         raise TypeError(
             f"[{op}] in place, a {result.dtype.name} result does not fit into {x.dtype.name}"
@@ -156,10 +158,11 @@ class Tensor(TensorBase):
     ) -> None:
         """Add the gradient of this tensor with respect to every leaf to the leaf's ``grad``.
 
-        ``gradient`` is the upstream gradient, of this tensor's shape; it may be left out for a tensor
-        with one element. The graph is freed unless ``retain_graph`` (default: create_graph).
+        ``gradient`` is the upstream gradient, of this tensor's shape; it may be left out for a
+        tensor with one element. The graph is freed unless ``retain_graph`` (default: create_graph).
 
-        Raises RuntimeError if there is no graph, or it was freed, or a saved tensor was overwritten.
+        Raises RuntimeError if there is no graph, or it was freed, or a saved tensor was
+        overwritten.
         """
         backward(self, gradient, retain_graph, create_graph)
 
@@ -200,7 +203,9 @@ class Tensor(TensorBase):
         """The one element as a Python number; ValueError unless there is exactly one."""
         h = self._h
         if h.size != 1:
-            raise ValueError(f"[item] a tensor of shape {self.shape} has {h.size} elements, not one")
+            raise ValueError(
+                f"[item] a tensor of shape {self.shape} has {h.size} elements, not one"
+            )
         if h.dtype >= lib.MG_FLOAT32:
             return float(lib.mg_item_float(h))
         value = int(lib.mg_item_int(h))
@@ -422,4 +427,3 @@ def _rebuild(values: Any, requires_grad: bool) -> Tensor:
     from minigrad.creation import tensor
 
     return tensor(values, requires_grad=requires_grad)
-

@@ -81,7 +81,10 @@ def _deliver_with_graph(leaf: Tensor, g: Tensor, shared: bool) -> None:
 
 
 def backward(
-    output: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False
+    output: Tensor,
+    gradient: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
 ) -> None:
     """What :meth:`Tensor.backward` does."""
     tape.backward(
@@ -103,8 +106,8 @@ def grad(
     """The gradients of the outputs with respect to the inputs, as a tuple; no ``grad`` is touched.
 
     ``grad_outputs`` holds an upstream gradient per output, which may be None for a single element.
-    With ``create_graph`` the gradients can be differentiated again. An input that the outputs do not
-    depend on gets zeros, or None with ``allow_unused``.
+    With ``create_graph`` the gradients can be differentiated again. An input that the outputs do
+    not depend on gets zeros, or None with ``allow_unused``.
 
     Raises RuntimeError where there is no graph or it was freed.
 
@@ -174,11 +177,11 @@ class Function:
 
         y = Exp.apply(x)
 
-    or with instance methods, ``forward(self, x)`` and ``backward(self, g)``, called as ``Exp()(x)``.
-    Forward gets the arguments as they were given, and what it computes is not recorded; it returns a
-    tensor or a tuple of them. Backward returns one gradient per argument, None for what has none; it
-    is itself recorded under ``create_graph``, so a backward written in tensor operations can be
-    differentiated again.
+    or with instance methods, ``forward(self, x)`` and ``backward(self, g)``, called as
+    ``Exp()(x)``. Forward gets the arguments as they were given, and what it computes is not
+    recorded; it returns a tensor or a tuple of them. Backward returns one gradient per argument,
+    None for what has none; it is itself recorded under ``create_graph``, so a backward written in
+    tensor operations can be differentiated again.
 
     Arrays kept with ``save_for_backward`` are watched: RuntimeError if they are overwritten.
     """
@@ -237,12 +240,17 @@ class Function:
             y.dtype.is_floating_point and not any(y is z for z in fixed) for y in outputs
         ]
         parents = tuple(
-            [(x if x._edge is LEAF else x._edge) if isinstance(x, TensorBase) else None for x in args]
+            [
+                (x if x._edge is LEAF else x._edge) if isinstance(x, TensorBase) else None
+                for x in args
+            ]
         )
         node = Node(_FunctionOp(self, len(args), len(outputs), _metas(args)), parents, None, None)
         for k, y in enumerate(made):
             if differentiable[k]:
-                edge = node if len(made) == 1 else Node(_OutputOp(k, type(self)), (node,), None, None)
+                edge = (
+                    node if len(made) == 1 else Node(_OutputOp(k, type(self)), (node,), None, None)
+                )
                 y._edge = edge
         node.saved = self._keep(inputs, outputs, made)
         return tuple(made) if isinstance(result, tuple) else made[0]
@@ -343,7 +351,8 @@ class _FunctionOp:
                 "arguments of forward: one each, None where there is none"
             )
         return [
-            self._checked(i, gi, meta) for i, (gi, meta) in enumerate(zip(gradients, self.metas, strict=True))
+            self._checked(i, gi, meta)
+            for i, (gi, meta) in enumerate(zip(gradients, self.metas, strict=True))
         ]
 
     graph_vjp = vjp

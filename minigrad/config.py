@@ -6,6 +6,7 @@ import os
 
 from minigrad import _c
 from minigrad._c import ffi, lib, run
+from minigrad.version import __version__
 
 __all__ = ["get_num_threads", "set_num_threads", "show_config"]
 
@@ -30,8 +31,6 @@ def show_config() -> str:
     minigrad 0.1.0
     instruction set: ...
     """
-    from minigrad import __version__
-
     compiler = ffi.string(lib.mg_compiler()).decode()
     return "\n".join(
         [
@@ -47,7 +46,9 @@ def _check_environment() -> None:
     """A thread count in our own variable that is none is an error, not a guess."""
     given = os.environ.get("MINIGRAD_NUM_THREADS")
     if given is not None and not (given.isdecimal() and 1 <= int(given) <= 256):
-        raise ImportError(f"MINIGRAD_NUM_THREADS={given!r} is not a number of threads from 1 to 256")
+        raise ImportError(
+            f"MINIGRAD_NUM_THREADS={given!r} is not a number of threads from 1 to 256"
+        )
 
 
 _check_environment()

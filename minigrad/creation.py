@@ -127,10 +127,11 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """A new tensor that holds a copy of the data.
 
     ``data`` is a number, nested sequences, a NumPy array or a Tensor. Python floats become float32
-    (integers int64, booleans bool); NumPy data keeps its dtype where it is float32, float64, int64 or
-    bool, other integers become int64 and float16 becomes float32.
+    (integers int64, booleans bool); NumPy data keeps its dtype where it is float32, float64, int64
+    or bool, other integers become int64 and float16 becomes float32.
 
-    Raises TypeError for data of other types or ragged sequences, ValueError for too many dimensions.
+    Raises TypeError for data of other types or ragged sequences, ValueError for too many
+    dimensions.
 
     >>> import minigrad as mg
     >>> mg.tensor([[1.0, 2.0], [3.0, 4.0]]).shape
@@ -151,6 +152,8 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
         from_python = not isinstance(first, (np.ndarray, np.generic, TensorBase))
         if wanted is None and from_python and (array.dtype.kind == "f" or array.size == 0):
             wanted = float32
+        if array.dtype.kind == "O" and isinstance(first, int):
+            raise OverflowError("[tensor] an integer in the data does not fit in int64; use floats")
         if array.dtype.kind in "OUSM":
             raise TypeError(f"[tensor] cannot make a tensor from {type(first).__name__} data")
     return require_grad(wrap(_from_array(array, wanted)), requires_grad)
@@ -212,6 +215,8 @@ def _filled(op: str, size: Sequence[Any], value: Any, dtype: Any, requires_grad:
         raise ValueError(f"[{op}] {value} has no value in {kind.name}") from None
     if kind is bool_:
         number = bool(value)
+    if not -(2**63) <= number < 2**63:
+        raise OverflowError(f"[{op}] {value} does not fit in int64")
     handle = call(lib.mg_full, kind.code, len(shape), shape, float(value), number)
     return require_grad(wrap(handle), requires_grad)
 
@@ -305,7 +310,9 @@ def linspace(
     return require_grad(wrap(_from_array(values, kind)), requires_grad)
 
 
-def eye(n: int, m: int | None = None, *, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
+def eye(
+    n: int, m: int | None = None, *, dtype: Any = float32, requires_grad: bool = False
+) -> Tensor:
     """The n x m matrix with ones on the diagonal; square unless m is given."""
     values = np.eye(n, m, dtype=numpy_dtype(as_dtype(dtype)))
     return require_grad(wrap(_from_array(values, None)), requires_grad)
@@ -366,7 +373,7 @@ def randint(
         raise TypeError("[randint] a size is needed: randint(high, (2, 3))")
     if low >= high:
         raise ValueError(f"[randint] the range [{low}, {high}) is empty")
-    shape = size_of("randint", (size,) if not isinstance(size, int) else (size,))
+    shape = size_of("randint", (size,))
     return _random(generator().integers(low, high, shape), dtype, requires_grad)
 
 

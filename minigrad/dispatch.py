@@ -1,8 +1,8 @@
 """Runs a row of the op table: forward through the door, a node on the tape, and its VJP.
 
-:class:`TensorBase` is what operations work on: a C array and its *edge* on the tape. The edge is None
-for what needs no gradient, ``LEAF`` for a leaf that does, the node of a result, or, for a saved copy of
-a leaf, that leaf.
+:class:`TensorBase` is what operations work on: a C array and its *edge* on the tape. The edge is
+None for what needs no gradient, ``LEAF`` for a leaf that does, the node of a result, or, for a
+saved copy of a leaf, that leaf.
 """
 
 from __future__ import annotations
@@ -77,6 +77,7 @@ def wrap(handle: Handle, edge: Any = None) -> Tensor:
 
 _numbers: dict[tuple[type, float], Any] = {}  # the tensors of plain numbers in recent use
 _NUMBERS_LIMIT = 256
+_FIRST_FLOAT = lib.MG_FLOAT32
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -125,6 +126,17 @@ def as_operand(value: Any) -> Any:
     return None
 
 
+def strong_operand(op: str, value: Any) -> Any:
+    """An operand with a dtype of its own: of a plain float that is float32."""
+    found = as_operand(value)
+    if found is None:
+        raise operand_error(op, value)
+    if not found._h.weak:
+        return found
+    dtype = _FIRST_FLOAT if found._h.dtype >= _FIRST_FLOAT else found._h.dtype
+    return wrap(call(lib.mg_cast, found._h, dtype))
+
+
 def operand_error(name: str, value: object) -> TypeError:
     """Not something to compute with."""
     return TypeError(
@@ -133,9 +145,6 @@ def operand_error(name: str, value: object) -> TypeError:
 
 
 # ---- recording -----------------------------------------------------------------------------------
-
-
-_FIRST_FLOAT = lib.MG_FLOAT32
 
 
 def apply(row: Row, inputs: tuple[TensorBase, ...], args: tuple[Any, ...] = ()) -> Tensor:
@@ -157,7 +166,11 @@ def _node(row: Row, y: Handle, inputs: Sequence[TensorBase], args: tuple[Any, ..
         x = inputs[0]
         edge = x._edge
         names = row.keeps
-        saved = save(x._h if "x" in names else NULL, NULL, y if "y" in names else NULL) if names else None
+        saved = (
+            save(x._h if "x" in names else NULL, NULL, y if "y" in names else NULL)
+            if names
+            else None
+        )
         return Node(row, (x if edge is LEAF else edge,), saved, args)
     parents = tuple([x if x._edge is LEAF else x._edge for x in inputs])
     saved = _save(row, y, inputs, parents)
@@ -185,9 +198,7 @@ def unary(row: Row) -> Callable[[Any], Tensor]:
 
     def function(x: Any) -> Tensor:
         if not isinstance(x, TensorBase):
-            given, x = x, as_operand(x)
-            if x is None:
-                raise operand_error(name, given)
+            x = strong_operand(name, x)
         handle = call(kernel, op, x._h)
         out = _new(_result_type)
         out._h = handle
@@ -220,7 +231,8 @@ def binary(row: Row, operator: bool = False) -> Callable[[Any, Any], Tensor]:
 
     def function(a: Any, b: Any) -> Tensor:
         if not isinstance(a, TensorBase):
-            given, a = a, as_operand(a)
+            # A number beside a tensor takes on its dtype; two numbers have only their own.
+            given, a = a, as_operand(a) if isinstance(b, TensorBase) else strong_operand(name, a)
             if a is None:
                 raise operand_error(name, given)
         if not isinstance(b, TensorBase):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from builtins import all as builtin_all
 from builtins import max as builtin_max
 from builtins import min as builtin_min
@@ -11,13 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minigrad import ops
 from minigrad._c import call, lib
-from minigrad.creation import arange, full, size_of
+from minigrad.creation import arange, size_of
 from minigrad.dispatch import (
     TensorBase,
     apply,
     as_operand,
     binary,
     operand_error,
+    strong_operand,
     unary,
     wrap,
 )
@@ -131,12 +133,7 @@ def tensor_operand(op: str, x: Any) -> Tensor:
     """``x`` as a tensor; TypeError naming the operation for anything else."""
     if isinstance(x, TensorBase):
         return x  # type: ignore[return-value]
-    found = as_operand(x)
-    if found is None:
-        raise operand_error(op, x)
-    if found._h.weak:
-        return full((), x)
-    return found  # type: ignore[no-any-return]
+    return strong_operand(op, x)  # type: ignore[no-any-return]
 
 
 def where(condition: Any, a: Any, b: Any) -> Tensor:
@@ -160,6 +157,7 @@ def masked_fill(x: Tensor, mask: Tensor, value: float) -> Tensor:
 
 
 # ---- reductions ----------------------------------------------------------------------------------
+
 
 def one_dim(op: str, dim: Any, ndim: int) -> int:
     """A dimension counted from the front; IndexError if there is none such."""
@@ -185,7 +183,7 @@ def some_dims(op: str, dim: Any, ndim: int) -> tuple[int, ...]:
     if not isinstance(dim, (tuple, list)):
         return (one_dim(op, dim, ndim),)
     axes = sorted([one_dim(op, d, ndim) for d in dim])
-    for before, after in zip(axes, axes[1:], strict=False):
+    for before, after in itertools.pairwise(axes):
         if before == after:
             raise ValueError(f"[{op}] dim {after} is given twice in {tuple(dim)}")
     return tuple(axes)
@@ -203,7 +201,9 @@ def _spelled(op: str, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> tuple[A
     return dim, bool(keepdim)
 
 
-def sum(x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any) -> Tensor:  # noqa: A001
+def sum(
+    x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
+) -> Tensor:
     """The sum over one, several or all dimensions; bool and int64 give int64.
 
     Summed in blocks and pairwise along every dimension, with the same result for any memory layout
@@ -274,8 +274,8 @@ def _extremum(op: str, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any]) -
 
 
 def max(x: Any, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  # noqa: A001
-    """``max(x)``: the maximum of all, ties sharing the gradient. ``max(x, dim)``: values and indices,
-    whose gradient goes to that one index. ``max(a, b)``: the elementwise maximum.
+    """``max(x)``: the maximum of all, ties sharing the gradient. ``max(x, dim)``: values and
+    indices, whose gradient goes to that one index. ``max(a, b)``: the elementwise maximum.
     """
     return _extremum("max", x, dim, keepdim, numpy)
 
@@ -294,8 +294,8 @@ def _arg(row: Any, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Te
 
 
 def argmax(x: Tensor, dim: int | None = None, keepdim: bool = False, **numpy: Any) -> Tensor:
-    """Where the maximum is, as int64: the first of ties, NaN before all. Of all elements, flattened,
-    unless a dimension is given.
+    """Where the maximum is, as int64: the first of ties, NaN before all. Of all elements,
+    flattened, unless a dimension is given.
     """
     return _arg(_r.ARGMAX, x, dim, keepdim, numpy)
 
@@ -448,7 +448,15 @@ def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     count = 1
     for n in shape[a : b + 1]:
         count *= n
-    return apply(_s.RESHAPE, (x,), (shape[:a] + (count,) + shape[b + 1 :],))
+    return apply(
+        _s.RESHAPE,
+        (x,),
+        (
+            *shape[:a],
+            count,
+            *shape[b + 1 :],
+        ),
+    )
 
 
 def flip(x: Tensor, dims: Any) -> Tensor:
@@ -512,10 +520,13 @@ def cat(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
     axis = one_dim("cat", dim, parts[0]._h.ndim)
     for part in parts:
         same = len(part.shape) == len(parts[0].shape) and builtin_all(
-            n == m or d == axis for d, (n, m) in enumerate(zip(part.shape, parts[0].shape, strict=True))
+            n == m or d == axis
+            for d, (n, m) in enumerate(zip(part.shape, parts[0].shape, strict=True))
         )
         if not same:
-            raise ValueError(f"[cat] shapes {parts[0].shape} and {part.shape} differ outside dim {axis}")
+            raise ValueError(
+                f"[cat] shapes {parts[0].shape} and {part.shape} differ outside dim {axis}"
+            )
     return apply(_s.CAT, tuple(parts), (axis, tuple([t.shape[axis] for t in parts])))
 
 
@@ -542,7 +553,7 @@ def contiguous(x: Tensor) -> Tensor:
 
 
 def to(x: Tensor, dtype: Any) -> Tensor:
-    """The same values in another dtype; x itself where that is its dtype. Gradients are cast back."""
+    """The same values in another dtype, x itself where it has it; gradients are cast back."""
     wanted, was = as_dtype(dtype), x.dtype
     if wanted is was and not x._h.weak:
         return x
@@ -556,8 +567,8 @@ def matmul(a: Any, b: Any) -> Tensor:
     """The matrix product by NumPy's rules.
 
     Vectors count as a row on the left and a column on the right, and the added dimension is removed
-    from the result; leading dimensions are broadcast. Raises ValueError where inner sizes differ and
-    for 0-d operands.
+    from the result; leading dimensions are broadcast. Raises ValueError where inner sizes differ
+    and for 0-d operands.
 
     >>> import minigrad as mg
     >>> (mg.ones(2, 3) @ mg.ones(3)).tolist()
@@ -587,7 +598,10 @@ def take_along_dim(x: Tensor, indices: Tensor, dim: int) -> Tensor:
             f"[take_along_dim] {indices._h.ndim} dimensions of indices for {x._h.ndim} of x"
         )
     shape = tuple(
-        [m if d == axis else builtin_max(n, m) for d, (n, m) in enumerate(zip(x.shape, indices.shape, strict=True))]
+        [
+            m if d == axis else builtin_max(n, m)
+            for d, (n, m) in enumerate(zip(x.shape, indices.shape, strict=True))
+        ]
     )
     grid = []
     for d, n in enumerate(shape):
@@ -604,5 +618,6 @@ def nonzero(mask: Tensor) -> tuple[Tensor, ...]:
     """The positions of true elements, as one int64 tensor per dimension (NumPy's form)."""
     x = mask if mask.dtype is bool_ else ne(mask, 0)
     found = wrap(call(lib.mg_nonzero, x._h))
-    return tuple([reshape(narrow(found, 0, d, 1), (-1 if found.size else 0,)) for d in range(x._h.ndim)])
-
+    return tuple(
+        [reshape(narrow(found, 0, d, 1), (-1 if found.size else 0,)) for d in range(x._h.ndim)]
+    )

@@ -1,8 +1,9 @@
 """``x[index]`` in every NumPy form, brought to views and one gather.
 
 An index is taken apart in two steps: slices, integers and new axes make a view; integer and boolean
-arrays then pick along the axes that are left to them, which a permutation brings to the front. Where
-the picked axes go in the result follows NumPy: in place if they stood side by side, else first.
+arrays then pick along the axes that are left to them, which a permutation brings to the front.
+Where the picked axes go in the result follows NumPy: in place if they stood side by side, else
+first.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def _as_index_array(item: Any) -> Tensor:
     if not isinstance(item, (TensorBase, np.ndarray)) and np.size(item) == 0:
         array = f.to(array, int64)  # type: ignore[arg-type]
     if array.dtype.is_floating_point:
-        raise IndexError("[index] indices must be integers, booleans, slices, None or ...: got floats")
+        raise IndexError(
+            "[index] indices must be integers, booleans, slices, None or ...: got floats"
+        )
     return array  # type: ignore[return-value]
 
 
@@ -194,8 +197,10 @@ def get(x: Tensor, index: Any) -> Tensor:
     plan = _plan(x, index)
     if not plan.arrays:
         view = plan.view
-        return wrap(call(lib.mg_view_alias, x._h), x._edge) if view is x and x._edge is None else (
-            f.permute(view, *range(view._h.ndim)) if view is x else view
+        return (
+            wrap(call(lib.mg_view_alias, x._h), x._edge)
+            if view is x and x._edge is None
+            else (f.permute(view, *range(view._h.ndim)) if view is x else view)
         )
     view, arrays, order = _fronted(plan)
     picked = f.gather_rows(view, arrays)

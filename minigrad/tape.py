@@ -1,8 +1,8 @@
 """The tape: what was computed from what, and how gradients run back over it.
 
-Every recorded operation makes a :class:`Node`, whose ``parents`` say where each input came from: another
-node, a leaf tensor, or None for what needs no gradient. Nodes point only backwards and keep only what
-their derivative needs, so a graph holds no cycle and is freed the moment it is dropped.
+Every recorded operation makes a :class:`Node`, whose ``parents`` say where each input came from:
+another node, a leaf tensor, or None for what needs no gradient. Nodes point only backwards and keep
+only what their derivative needs, so a graph holds no cycle and is freed the moment it is dropped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,16 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
-__all__ = ["LEAF", "Bundle", "Node", "backward", "enable_grad", "is_grad_enabled", "mode", "no_grad"]
+__all__ = [
+    "LEAF",
+    "Bundle",
+    "Node",
+    "backward",
+    "enable_grad",
+    "is_grad_enabled",
+    "mode",
+    "no_grad",
+]
 
 LEAF = True  # the edge of a leaf that requires a gradient: it ends at the tensor itself
 Gradient = Any  # a Tensor; this layer stands below it
@@ -100,8 +109,9 @@ class Node:
         args: Any = (),
         adapted: tuple[Any, ...] | None = None,
     ) -> None:
-        # Anything with a `name` and two rules for the gradients of a node's inputs, None where there
-        # is none: `vjp(node, g)`, and `graph_vjp(node, g)`, which can be differentiated again.
+        # Anything with a `name` and two rules for the gradients of a node's inputs, None where
+        # there is none: `vjp(node, g)`, and `graph_vjp(node, g)`, which can be differentiated
+        # again.
         self.op = op
         self.parents: tuple[Parent, ...] | None = parents  # None once the graph was freed
         self.saved = saved  # the arrays the derivative needs, pinned in C
@@ -149,8 +159,8 @@ _by_age = attrgetter("serial")
 def topological_order(roots: Iterable[Node]) -> list[Node]:
     """Every node that the roots were computed from, inputs before what was made of them.
 
-    That is the order in which they were made, so finding them is enough, and sorting puts them right;
-    nothing recurses, so a chain of a million nodes is no deeper than one.
+    That is the order in which they were made, so finding them is enough, and sorting puts them
+    right; nothing recurses, so a chain of a million nodes is no deeper than one.
     """
     found = set(roots)
     stack = list(found)
@@ -194,8 +204,8 @@ def backward(
     """Run gradients from the roots back to the leaves.
 
     ``roots`` are edges with their upstream gradients. ``deliver(edge, gradient, shared)`` is called
-    once for each leaf reached, or, where ``wanted`` is given, for each edge in it; ``shared`` says that
-    others may hold the gradient too. The graph is freed on the way unless it is retained.
+    once for each leaf reached, or, where ``wanted`` is given, for each edge in it; ``shared`` says
+    that others may hold the gradient too. The graph is freed on the way unless it is retained.
     """
     gradients: dict[Any, Gradient] = {}
     owned: set[Any] = set()  # edges whose gradient was made here by adding, and may be added to

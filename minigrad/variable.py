@@ -118,3 +118,5 @@ for _name in (
     *_METHODS,
 ):
     setattr(Variable, _name, _lifting(getattr(Tensor, _name)))
+for _name in ("T", "mT"):
+    setattr(Variable, _name, property(_lifting(vars(Tensor)[_name].fget)))

@@ -1,4 +1,4 @@
-"""What all tests share: fixed randomness, and a check that no test leaves its mark on the process."""
+"""What all tests share: fixed randomness, and a check that no test marks the process."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ itself. References take and give arrays of ``wide(dtype)``; they know nothing of
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import minigrad as mg
 
@@ -19,7 +20,7 @@ def wide(dtype):
     return np.float64 if np.dtype(dtype) == np.float32 else LONG
 
 
-# ---- elementwise -------------------------------------------------------------------------------------
+# ---- elementwise ---------------------------------------------------------------------------------
 
 
 def _sigmoid(x):
@@ -108,7 +109,7 @@ def pointwise(name, *inputs):
         return POINTWISE[name][0](*[x.astype(to) for x in inputs])
 
 
-# ---- distances ---------------------------------------------------------------------------------------
+# ---- distances -----------------------------------------------------------------------------------
 
 
 def ulps(got, reference):
@@ -126,11 +127,13 @@ def ulps(got, reference):
         limited = np.where(np.isinf(got) & top, reference, got.astype(reference.dtype))
         distance = np.abs(limited - reference) / unit
         same = (got == rounded) | (np.isnan(got) & np.isnan(rounded))
-        return np.where(same & ~np.isfinite(rounded), 0, np.where(np.isnan(distance), np.inf, distance))
+        return np.where(
+            same & ~np.isfinite(rounded), 0, np.where(np.isnan(distance), np.inf, distance)
+        )
 
 
 def assert_ulps(got, reference, limit, inputs=()):
-    """Every value within ``limit`` ULP; 0 means the correctly rounded one, with its sign of zero."""
+    """Every value within ``limit`` ULP; 0 means the correctly rounded one, sign of zero included."""
     assert got.shape == reference.shape
     if not got.size:
         return
@@ -143,7 +146,7 @@ def assert_ulps(got, reference, limit, inputs=()):
     if wrong.any():
         place = np.unravel_index(np.argmax(wrong), got.shape) if got.ndim else ()
         values = [np.broadcast_to(x, got.shape)[place] for x in inputs]
-        raise AssertionError(
+        pytest.fail(
             f"{wrong.sum()} of {got.size} values are off by more than {limit} ULP: at {values!r} "
             f"got {got[place]!r}, reference {reference[place]!r}, worst {ulps(got, reference).max()}"
         )
@@ -162,10 +165,10 @@ def assert_same(got, expected):
     assert got.dtype == expected.dtype, f"{got.dtype} is not {expected.dtype}"
     assert got.shape == expected.shape, f"{got.shape} is not {expected.shape}"
     same = same_values(got, expected)
-    assert same.all(), f"{(~same).sum()} of {same.size} values differ: {got!r} is not {expected!r}"
+    assert same.all(), f"{(~same).sum()} of {same.size} values differ: {got!r}, not {expected!r}"
 
 
-# ---- layouts -----------------------------------------------------------------------------------------
+# ---- layouts -------------------------------------------------------------------------------------
 
 LAYOUTS = ("contiguous", "transposed", "stepped", "reversed", "offset", "odd_ones", "padded_rows")
 
@@ -209,7 +212,7 @@ def tensor_in_layout(values, layout, requires_grad=False):
     return mg.from_numpy(laid_out(values, layout)).requires_grad_(requires_grad)
 
 
-# ---- derivatives -------------------------------------------------------------------------------------
+# ---- derivatives ---------------------------------------------------------------------------------
 
 
 def numerical_vjp(f, inputs, cotangent, step=1e-3):
@@ -261,8 +264,8 @@ def gradients_of(op, create_graph=False):
 def check_gradients(op, inputs, rng, *, second=True, rtol=1e-8, atol=1e-9):
     """Compare first and second derivatives of ``op`` with finite differences, in float64.
 
-    The cotangents are random, the inputs read-only, and the first derivative is checked on both of its
-    paths: the fused kernels, and the formulas that ``create_graph`` uses.
+    The cotangents are random, the inputs read-only, and the first derivative is checked on both
+    of its paths: the fused kernels, and the formulas that ``create_graph`` uses.
     """
     inputs = [np.array(x, np.float64) for x in inputs]
     for x in inputs:
@@ -284,7 +287,11 @@ def check_gradients(op, inputs, rng, *, second=True, rtol=1e-8, atol=1e-9):
     total = mg.tensor(0.0, mg.float64)
     for first, direction in zip(firsts, directions, strict=True):
         total = total + (first * mg.tensor(direction)).sum()
-    found = mg.grad(total, [*leaves, g]) if total.requires_grad else [mg.zeros_like(x) for x in (*leaves, g)]
+    found = (
+        mg.grad(total, [*leaves, g])
+        if total.requires_grad
+        else [mg.zeros_like(x) for x in (*leaves, g)]
+    )
 
     def slope(*arrays):
         firsts = gradients_of(op)(*arrays)
@@ -292,4 +299,6 @@ def check_gradients(op, inputs, rng, *, second=True, rtol=1e-8, atol=1e-9):
 
     expected = numerical_vjp(slope, [*inputs, cotangent], 1.0)
     for got, want in zip(found, expected, strict=True):
-        np.testing.assert_allclose(got.detach().numpy(), want, rtol * 10, atol * 10, err_msg="second")
+        np.testing.assert_allclose(
+            got.detach().numpy(), want, rtol * 10, atol * 10, err_msg="second"
+        )

@@ -99,7 +99,11 @@ def test_bad_data(data, error, message):
 
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**30])
 def test_integers_that_do_not_fit(value):
-    for make in (lambda: mg.tensor(value), lambda: mg.tensor([value]), lambda: mg.tensor(1) + value):
+    for make in (
+        lambda: mg.tensor(value),
+        lambda: mg.tensor([value]),
+        lambda: mg.tensor(1) + value,
+    ):
         with pytest.raises(OverflowError, match="int64"):
             make()
 
@@ -137,7 +141,20 @@ def test_full_takes_the_dtype_of_its_value():
 
 @pytest.mark.parametrize(
     "bounds",
-    [(5,), (0,), (-2,), (1, 5), (5, 1), (5, 1, -2), (0, 1, 0.25), (1.5, 4), (0.0, 1.0, 0.1), (2, 7, 2), (0, -5, -1), (1, 2, 0.3)],
+    [
+        (5,),
+        (0,),
+        (-2,),
+        (1, 5),
+        (5, 1),
+        (5, 1, -2),
+        (0, 1, 0.25),
+        (1.5, 4),
+        (0.0, 1.0, 0.1),
+        (2, 7, 2),
+        (0, -5, -1),
+        (1, 2, 0.3),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("dtype", [None, mg.float32, mg.float64])
@@ -187,13 +204,23 @@ def test_sizes_are_refused_with_a_reason():
 
 
 def test_requires_grad():
-    for make in (lambda **k: mg.tensor([1.0], **k), lambda **k: mg.zeros(1, **k), lambda **k: mg.ones(1, **k),
-                 lambda **k: mg.full((1,), 1.0, **k), lambda **k: mg.empty(1, **k), lambda **k: mg.eye(1, **k),
-                 lambda **k: mg.linspace(0, 1, 2, **k), lambda **k: mg.arange(2.0, **k)):
+    for make in (
+        lambda **k: mg.tensor([1.0], **k),
+        lambda **k: mg.zeros(1, **k),
+        lambda **k: mg.ones(1, **k),
+        lambda **k: mg.full((1,), 1.0, **k),
+        lambda **k: mg.empty(1, **k),
+        lambda **k: mg.eye(1, **k),
+        lambda **k: mg.linspace(0, 1, 2, **k),
+        lambda **k: mg.arange(2.0, **k),
+    ):
         assert make(requires_grad=True).requires_grad
         assert not make().requires_grad
         assert make(requires_grad=True).is_leaf
-    for wrong in (lambda: mg.tensor([1], requires_grad=True), lambda: mg.ones(2, dtype=bool).requires_grad_()):
+    for wrong in (
+        lambda: mg.tensor([1], requires_grad=True),
+        lambda: mg.ones(2, dtype=bool).requires_grad_(),
+    ):
         with pytest.raises(TypeError, match="only float tensors can have gradients"):
             wrong()
 
@@ -203,10 +230,19 @@ def test_requires_grad():
 
 def test_random_is_numpys_philox(restore_random):
     mg.manual_seed(7)
-    ours = [mg.rand(2, 3), mg.randn(4, dtype=mg.float64), mg.randint(5, (3,)), mg.randint(-2, 2, (2, 2))]
+    ours = [
+        mg.rand(2, 3),
+        mg.randn(4, dtype=mg.float64),
+        mg.randint(5, (3,)),
+        mg.randint(-2, 2, (2, 2)),
+    ]
     theirs = np.random.Generator(np.random.Philox(7))
-    want = [theirs.random((2, 3), np.float32), theirs.standard_normal(4), theirs.integers(0, 5, 3),
-            theirs.integers(-2, 2, (2, 2))]
+    want = [
+        theirs.random((2, 3), np.float32),
+        theirs.standard_normal(4),
+        theirs.integers(0, 5, 3),
+        theirs.integers(-2, 2, (2, 2)),
+    ]
     for got, expected in zip(ours, want, strict=True):
         oracle.assert_same(got.numpy(), expected)
     mg.manual_seed(7)
@@ -237,7 +273,9 @@ def test_item():
     assert mg.tensor(2**62 + 1).item() == 2**62 + 1
     assert math.isnan(mg.tensor(math.nan).item())
     for shape in ((2,), (0,)):
-        with pytest.raises(ValueError, match=rf"\[item\] a tensor of shape \({shape[0]},\) has {shape[0]} elements"):
+        with pytest.raises(
+            ValueError, match=rf"\[item\] a tensor of shape \({shape[0]},\) has {shape[0]} elements"
+        ):
             mg.ones(shape).item()
 
 
@@ -254,7 +292,9 @@ def test_numbers():
     assert math.sqrt(mg.tensor(4.0)) == 2.0
     assert round(float(mg.tensor([1.5])), 1) == 1.5
     for wrong in (mg.ones(2), mg.ones(0)):
-        with pytest.raises(ValueError, match=r"\[bool\] the truth of a tensor of shape.*\.any\(\) or \.all\(\)"):
+        with pytest.raises(
+            ValueError, match=r"\[bool\] the truth of a tensor of shape.*\.any\(\) or \.all\(\)"
+        ):
             bool(wrong)
         with pytest.raises(ValueError, match="elements, not one"):
             float(wrong)
@@ -266,7 +306,7 @@ def test_sequences():
     assert [row.tolist() for row in x] == [[1, 2], [3, 4]]
     assert 3 in x
     assert 5 not in x
-    a, b = x
+    _, b = x
     assert b.tolist() == [3, 4]
     assert x.tolist() == [[1, 2], [3, 4]]
     assert mg.tensor(2).tolist() == 2
@@ -315,7 +355,11 @@ def test_attributes():
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_pickle_and_deepcopy(dtype):
     x = mg.tensor([[0, 1], [1, 0]], dtype)
-    for again in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x), pickle.loads(pickle.dumps(x.T)).T):
+    for again in (
+        pickle.loads(pickle.dumps(x)),
+        copy.deepcopy(x),
+        pickle.loads(pickle.dumps(x.T)).T,
+    ):
         oracle.assert_same(again.numpy(), x.numpy())
         assert not np.shares_memory(again.numpy(), x.numpy())
     assert pickle.loads(pickle.dumps(dtype)) is dtype

@@ -26,13 +26,20 @@ def test_what_a_dtype_is():
     assert mg.float32 != mg.float64
     assert mg.float32 != "complex"
     assert mg.float32 != 3
-    assert len({d: 0 for d in DTYPES}) == 4
+    assert len(dict.fromkeys(DTYPES, 0)) == 4
     assert mg.dtype is type(mg.float32)
 
 
 @pytest.mark.parametrize(
     ("spelled", "dtype"),
-    [("float32", mg.float32), (np.float64, mg.float64), (np.dtype("int64"), mg.int64), (bool, mg.bool), (int, mg.int64), (float, mg.float32)],
+    [
+        ("float32", mg.float32),
+        (np.float64, mg.float64),
+        (np.dtype("int64"), mg.int64),
+        (bool, mg.bool),
+        (int, mg.int64),
+        (float, mg.float32),
+    ],
     ids=str,
 )
 def test_spellings(spelled, dtype):
@@ -42,7 +49,9 @@ def test_spellings(spelled, dtype):
 
 @pytest.mark.parametrize("wrong", ["float16", np.int32, "abc", complex, 3, object(), "S1"], ids=str)
 def test_unknown_dtypes(wrong):
-    with pytest.raises(TypeError, match=r"\[dtype\].*is not supported: use float32, float64, int64 or bool"):
+    with pytest.raises(
+        TypeError, match=r"\[dtype\].*is not supported: use float32, float64, int64 or bool"
+    ):
         mg.zeros(1, dtype=wrong)
 
 
@@ -54,7 +63,9 @@ def expected(op, a, b):
 
 
 @pytest.mark.parametrize("op", ARITHMETIC)
-@pytest.mark.parametrize(("a", "b"), list(itertools.product(DTYPES, repeat=2)), ids=lambda d: d.name)
+@pytest.mark.parametrize(
+    ("a", "b"), list(itertools.product(DTYPES, repeat=2)), ids=lambda d: d.name
+)
 @pytest.mark.parametrize("shape", [(), (2,)], ids=str)
 def test_promotion_of_tensors(op, a, b, shape):
     """Arrays of 0 dimensions count like any other."""
@@ -66,29 +77,50 @@ def test_promotion_of_tensors(op, a, b, shape):
     for p, q in ((x, y), (y, x)):
         got = getattr(mg, op)(p, q)
         assert got.dtype is expected(op, a, b)
-        assert got.tolist() == [{"add": 2 if expected(op, a, b) is not mg.bool else True, "sub": 0}.get(op, 1)] * 2
+        assert (
+            got.tolist()
+            == [{"add": 2 if expected(op, a, b) is not mg.bool else True, "sub": 0}.get(op, 1)] * 2
+        )
 
 
 WEAK = [
     (True, {"bool": "bool", "int64": "int64", "float32": "float32", "float64": "float64"}),
     (2, {"bool": "int64", "int64": "int64", "float32": "float32", "float64": "float64"}),
     (2.5, {"bool": "float32", "int64": "float32", "float32": "float32", "float64": "float64"}),
-    (np.float64(2.5), {"bool": "float32", "int64": "float32", "float32": "float32", "float64": "float64"}),
-    (np.float32(2.5), {"bool": "float32", "int64": "float32", "float32": "float32", "float64": "float64"}),
+    (
+        np.float64(2.5),
+        {"bool": "float32", "int64": "float32", "float32": "float32", "float64": "float64"},
+    ),
+    (
+        np.float32(2.5),
+        {"bool": "float32", "int64": "float32", "float32": "float32", "float64": "float64"},
+    ),
     (np.int64(2), {"bool": "int64", "int64": "int64", "float32": "float32", "float64": "float64"}),
     (np.int8(2), {"bool": "int64", "int64": "int64", "float32": "float32", "float64": "float64"}),
-    (np.bool_(True), {"bool": "bool", "int64": "int64", "float32": "float32", "float64": "float64"}),
+    (
+        np.bool_(True),
+        {"bool": "bool", "int64": "int64", "float32": "float32", "float64": "float64"},
+    ),
 ]
 
 
-@pytest.mark.parametrize(("number", "results"), WEAK, ids=lambda x: repr(x) if not isinstance(x, dict) else "")
+@pytest.mark.parametrize(
+    ("number", "results"), WEAK, ids=lambda x: repr(x) if not isinstance(x, dict) else ""
+)
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.name)
 @pytest.mark.parametrize("shape", [(), (2,)], ids=str)
 def test_numbers_are_weak_in_either_order(number, results, dtype, shape):
     x = mg.ones(shape, dtype=dtype)
     want = results[dtype.name]
-    for got in (x * number, number * x, mg.mul(x, number), mg.mul(number, x), mg.maximum(number, x),
-                mg.where(mg.tensor(True), x, number), mg.where(mg.tensor(False), number, x)):
+    for got in (
+        x * number,
+        number * x,
+        mg.mul(x, number),
+        mg.mul(number, x),
+        mg.maximum(number, x),
+        mg.where(mg.tensor(True), x, number),
+        mg.where(mg.tensor(False), number, x),
+    ):
         assert got.dtype == want
     assert (x > number).dtype is mg.bool
 
@@ -123,7 +155,9 @@ def test_division_of_integers():
     assert (7 / mg.tensor([2])).item() == 3.5
 
 
-@pytest.mark.parametrize(("a", "b"), list(itertools.product([mg.float32, mg.float64], repeat=2)), ids=lambda d: d.name)
+@pytest.mark.parametrize(
+    ("a", "b"), list(itertools.product([mg.float32, mg.float64], repeat=2)), ids=lambda d: d.name
+)
 def test_gradients_have_their_inputs_dtype(a, b):
     x, y = mg.ones(2, dtype=a, requires_grad=True), mg.ones(2, dtype=b, requires_grad=True)
     for graph in (False, True):
@@ -134,10 +168,14 @@ def test_gradients_have_their_inputs_dtype(a, b):
 CASTS = np.array([0.0, -0.0, 1.0, -1.5, 2.9, 1e10, math.nan, math.inf, 1e-40])
 
 
-@pytest.mark.parametrize(("source", "target"), list(itertools.product(DTYPES, repeat=2)), ids=lambda d: d.name)
+@pytest.mark.parametrize(
+    ("source", "target"), list(itertools.product(DTYPES, repeat=2)), ids=lambda d: d.name
+)
 def test_casts(source, target):
     with np.errstate(all="ignore"):
-        a = (CASTS[:6] if not source.is_floating_point or target is mg.int64 else CASTS).astype(source.name)
+        a = (CASTS[:6] if not source.is_floating_point or target is mg.int64 else CASTS).astype(
+            source.name
+        )
         want = a.astype(target.name)
     for layout in ("contiguous", "reversed", "stepped"):
         oracle.assert_same(oracle.tensor_in_layout(a, layout).to(target).numpy(), want)
@@ -192,6 +230,30 @@ def test_in_place_operators_keep_the_dtype():
         n += 0.5
     with pytest.raises(TypeError, match="does not fit"):
         n /= 2
-    with pytest.raises(ValueError, match=r"in place, the result of shape \(3, 2\) does not fit \(2,\)"):
+    with pytest.raises(
+        ValueError, match=r"in place, the result of shape \(3, 2\) does not fit \(2,\)"
+    ):
         n += mg.ones(3, 2, dtype=mg.int64)
     assert n.tolist() == [1, 2]
+
+
+NUMBERS = {
+    "x ** 0.1": (lambda x: x**0.1, lambda x: 0.1 * x**-0.9),
+    "0.1 ** x": (lambda x: 0.1**x, lambda x: math.log(0.1) * 0.1**x),
+    "x / 0.3": (lambda x: x / 0.3, lambda x: 1 / 0.3),
+    "0.3 / x": (lambda x: 0.3 / x, lambda x: -0.3 / x**2),
+    "x * 0.1": (lambda x: x * 0.1, lambda x: 0.1),
+    "0.1 - x": (lambda x: 0.1 - x, lambda x: -1.0),
+    "1 / (x + 0.1)": (lambda x: 1 / (x + 0.1), lambda x: -1 / (x + 0.1) ** 2),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("graph", [False, True], ids=["fused", "formula"])
+def test_numbers_keep_their_digits_in_gradients(name, graph):
+    f, slope = NUMBERS[name]
+    x = mg.tensor(0.7, mg.float64, requires_grad=True)
+    y = f(x)
+    assert y.item() == pytest.approx(f(0.7), rel=1e-15)
+    (g,) = mg.grad(y, x, create_graph=graph)
+    assert g.item() == pytest.approx(slope(0.7), rel=1e-14)

@@ -149,8 +149,9 @@ def test_arguments_without_gradient_in_between(mode, x, w):
     assert fixed.tolist() == before
 
 
-def test_an_input_that_is_a_result(x):
-    assert gradcheck(lambda y: y.sin(), x * 2)
+@pytest.mark.parametrize("mode", MODES)
+def test_inputs_that_are_results(mode, x, w):
+    assert gradcheck(lambda y, z: y.sin() @ z, (x * 2, w.exp()), **mode)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -472,6 +473,12 @@ def test_nan_is_wrong():
     for mode in ({}, {"fast": 2}):
         with pytest.raises(GradcheckError, match="analytic nan, numeric"):
             gradcheck(NaN.apply, leaf([1.0, 2.0]), **mode)
+
+
+def test_infinite_values_are_a_mismatch_without_warnings():
+    for mode in ({}, {"fast": 2}):
+        with pytest.raises(GradcheckError, match="numeric nan"):
+            gradcheck(lambda x: x / 0.0, leaf([1.0, 2.0]), **mode)
 
 
 def test_a_fault_in_float32_only(rng):

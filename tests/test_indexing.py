@@ -67,7 +67,9 @@ def arrays_and_indices(draw):
 def as_ours(index):
     """The same index with tensors in place of half of the arrays."""
     if isinstance(index, tuple):
-        return tuple(mg.tensor(i) if isinstance(i, np.ndarray) and n % 2 else i for n, i in enumerate(index))
+        return tuple(
+            mg.tensor(i) if isinstance(i, np.ndarray) and n % 2 else i for n, i in enumerate(index)
+        )
     return mg.tensor(index) if isinstance(index, np.ndarray) else index
 
 
@@ -97,12 +99,16 @@ def test_any_index(drawn):
 @given(arrays_and_indices(), st.data())
 def test_any_assignment(drawn, data):
     shape, index = drawn
-    a = np.negative(np.arange(np.prod(shape, dtype=int), dtype=np.float64).reshape(shape), out=np.empty(shape))
+    a = np.negative(
+        np.arange(np.prod(shape, dtype=int), dtype=np.float64).reshape(shape), out=np.empty(shape)
+    )
     try:
         target = np.asarray(a[index]).shape
     except IndexError:
         return
-    value_shape = data.draw(hnp.broadcastable_shapes(target, max_dims=len(target), max_side=4, min_side=0))
+    value_shape = data.draw(
+        hnp.broadcastable_shapes(target, max_dims=len(target), max_side=4, min_side=0)
+    )
     try:
         fits = np.broadcast_shapes(value_shape, target) == target
     except ValueError:
@@ -164,7 +170,13 @@ def test_forms(index, rng):
 def test_layouts_and_dtypes(layout, dtype, rng):
     a = rng.integers(0, 2 if dtype is np.bool_ else 100, (4, 5, 6)).astype(dtype)
     t = oracle.tensor_in_layout(a, layout)
-    for index in ([1, 3, 1], (slice(None), [4, 0]), ([1, 2], slice(None), [5, 0]), (slice(None, None, -1), 2), a > 50):
+    for index in (
+        [1, 3, 1],
+        (slice(None), [4, 0]),
+        ([1, 2], slice(None), [5, 0]),
+        (slice(None, None, -1), 2),
+        a > 50,
+    ):
         oracle.assert_same(t[index].numpy(), a[index])
 
 
@@ -225,7 +237,9 @@ def test_assignment_from_itself():
 
 def test_assignment_needs_no_grad():
     x = mg.zeros(3, requires_grad=True)
-    with pytest.raises(RuntimeError, match=r"cannot write in place into a tensor that requires grad.*no_grad"):
+    with pytest.raises(
+        RuntimeError, match=r"cannot write in place into a tensor that requires grad.*no_grad"
+    ):
         x[0] = 1
     with mg.no_grad():
         x[0] = 1
@@ -297,9 +311,13 @@ def test_empty_results_and_sources():
 
 def test_masked_fill_and_where(rng):
     x, mask = rng.normal(size=(3, 4)), rng.uniform(size=(3, 4)) < 0.5
-    oracle.assert_same(mg.tensor(x).masked_fill(mg.tensor(mask), -2.0).numpy(), np.where(mask, -2.0, x))
+    oracle.assert_same(
+        mg.tensor(x).masked_fill(mg.tensor(mask), -2.0).numpy(), np.where(mask, -2.0, x)
+    )
     a, b, c = rng.normal(size=(3, 1)), rng.normal(size=(4,)), mask[:, :1]
-    oracle.assert_same(mg.where(mg.tensor(c), mg.tensor(a), mg.tensor(b)).numpy(), np.where(c, a, b))
+    oracle.assert_same(
+        mg.where(mg.tensor(c), mg.tensor(a), mg.tensor(b)).numpy(), np.where(c, a, b)
+    )
     oracle.check_gradients(lambda s, t: mg.where(mg.tensor(mask), s * s, t * t * t), [a, b], rng)
     with pytest.raises(TypeError, match=r"\[where\] the condition must be bool, not int64"):
         mg.where(mg.tensor([1, 0]), 1.0, 2.0)

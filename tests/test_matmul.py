@@ -55,16 +55,23 @@ def test_derivatives(p, q, rng):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
 @settings(max_examples=60)
-@given(m=st.integers(0, 70), k=st.integers(0, 300), n=st.integers(0, 70), seed=st.integers(0, 2**32))
+@given(
+    m=st.integers(0, 70), k=st.integers(0, 300), n=st.integers(0, 70), seed=st.integers(0, 2**32)
+)
 def test_sizes(dtype, m, k, n, seed):
     rng = np.random.default_rng(seed)
     a, b = rng.normal(size=(m, k)).astype(dtype), rng.normal(size=(k, n)).astype(dtype)
     close((mg.tensor(a) @ mg.tensor(b)).numpy(), a, b)
-    close((mg.tensor(a) @ mg.tensor(b[:, :1].reshape(-1) if n else np.zeros(k, dtype))).numpy(), a,
-          b[:, :1].reshape(-1) if n else np.zeros(k, dtype))
+    close(
+        (mg.tensor(a) @ mg.tensor(b[:, :1].reshape(-1) if n else np.zeros(k, dtype))).numpy(),
+        a,
+        b[:, :1].reshape(-1) if n else np.zeros(k, dtype),
+    )
 
 
-@pytest.mark.parametrize("size", [(1, 1000, 1), (300, 1, 200), (129, 257, 65), (1, 513, 400), (400, 513, 1)], ids=str)
+@pytest.mark.parametrize(
+    "size", [(1, 1000, 1), (300, 1, 200), (129, 257, 65), (1, 513, 400), (400, 513, 1)], ids=str
+)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
 def test_larger_sizes(size, dtype, rng):
     m, k, n = size
@@ -74,7 +81,11 @@ def test_larger_sizes(size, dtype, rng):
 
 
 @pytest.mark.parametrize(("left", "right"), list(itertools.product(oracle.LAYOUTS, repeat=2)))
-@pytest.mark.parametrize(("p", "q"), [((3, 9, 17), (3, 17, 20)), ((33, 40), (40,)), ((7,), (7, 5)), ((11,), (11,))], ids=str)
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [((3, 9, 17), (3, 17, 20)), ((33, 40), (40,)), ((7,), (7, 5)), ((11,), (11,))],
+    ids=str,
+)
 def test_layouts(left, right, p, q, rng):
     a, b = rng.normal(size=p).astype(np.float32), rng.normal(size=q).astype(np.float32)
     close((oracle.tensor_in_layout(a, left) @ oracle.tensor_in_layout(b, right)).numpy(), a, b)
@@ -101,7 +112,15 @@ def test_stride_zero_operands(rng):
 
 @pytest.mark.parametrize(
     ("p", "q"),
-    [((2, 0), (0, 3)), ((0, 3), (3, 2)), ((2, 3), (3, 0)), ((0,), (0,)), ((0, 2, 3), (3, 4)), ((2, 0), (0,)), ((3, 2, 0), (0, 4))],
+    [
+        ((2, 0), (0, 3)),
+        ((0, 3), (3, 2)),
+        ((2, 3), (3, 0)),
+        ((0,), (0,)),
+        ((0, 2, 3), (3, 4)),
+        ((2, 0), (0,)),
+        ((3, 2, 0), (0, 4)),
+    ],
     ids=str,
 )
 def test_nothing_to_sum_or_nothing_to_give(p, q):
@@ -111,7 +130,12 @@ def test_nothing_to_sum_or_nothing_to_give(p, q):
     oracle.assert_same(y.detach().numpy(), np.asarray(want, np.float32))
     for graph in (False, True):
         for x, g in zip((a, b), mg.grad(y, (a, b), mg.ones_like(y), True, graph), strict=True):
-            oracle.assert_same(g.detach().numpy(), np.zeros(x.shape, np.float32) if 0 in want.shape or 0 in x.shape else g.detach().numpy())
+            oracle.assert_same(
+                g.detach().numpy(),
+                np.zeros(x.shape, np.float32)
+                if 0 in want.shape or 0 in x.shape
+                else g.detach().numpy(),
+            )
             assert g.shape == x.shape
 
 
@@ -171,7 +195,9 @@ def test_numpy_and_lists_as_operands(rng):
 
 
 def test_wrong_shapes():
-    with pytest.raises(ValueError, match=r"\[matmul\] inner dimensions differ: \(2, 3\) @ \(4, 5\), 3 != 4"):
+    with pytest.raises(
+        ValueError, match=r"\[matmul\] inner dimensions differ: \(2, 3\) @ \(4, 5\), 3 != 4"
+    ):
         mg.ones(2, 3) @ mg.ones(4, 5)
     with pytest.raises(ValueError, match=r"\[matmul\].*\(3,\) @ \(4,\)"):
         mg.ones(3) @ mg.ones(4)

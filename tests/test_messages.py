@@ -1,7 +1,8 @@
-"""Errors name the operation, show the values, state the rule and offer the way out; nothing aborts."""
+"""Errors name the operation, show the values, state the rule, offer the way out; nothing aborts."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -23,20 +24,44 @@ def frozen():
 MESSAGES = [
     # shapes
     (lambda: X + mg.ones(4), ValueError, "[add] shapes (2, 3) and (4,) do not fit: 3 != 4"),
-    (lambda: mg.maximum(X, mg.ones(3, 3)), ValueError, "[maximum] shapes (2, 3) and (3, 3) do not fit: 2 != 3"),
-    (lambda: X == mg.ones(4), ValueError, "[eq] shapes (2, 3) and (4,) do not fit: 3 != 4"),
+    (
+        lambda: mg.maximum(X, mg.ones(3, 3)),
+        ValueError,
+        "[maximum] shapes (2, 3) and (3, 3) do not fit: 2 != 3",
+    ),
+    (lambda: mg.eq(X, mg.ones(4)), ValueError, "[eq] shapes (2, 3) and (4,) do not fit: 3 != 4"),
     (lambda: mg.where(X > 0, X, mg.ones(4)), ValueError, "[where] shapes"),
     (lambda: X @ X, ValueError, "[matmul] inner dimensions differ: (2, 3) @ (2, 3), 3 != 2"),
     (lambda: X.reshape(5), ValueError, "[reshape] cannot turn shape (2, 3) (6 elements) into (5,)"),
-    (lambda: X.expand(4, 3), ValueError, "[expand] shape (2, 3) cannot expand to (4, 3): 2 is neither 1 nor 4"),
+    (
+        lambda: X.expand(4, 3),
+        ValueError,
+        "[expand] shape (2, 3) cannot expand to (4, 3): 2 is neither 1 nor 4",
+    ),
     (lambda: X.copy_(mg.ones(5)), ValueError, "[copy_] shapes (2, 3) and (5,) do not fit: 3 != 5"),
     # dtypes and types
     (lambda: mg.exp("a"), TypeError, "[exp] expected a Tensor, a number or an array, not str"),
-    (lambda: mg.add(X, None), TypeError, "[add] expected a Tensor, a number or an array, not NoneType"),
-    (lambda: mg.sum(object()), TypeError, "[sum] expected a Tensor, a number or an array, not object"),
-    (lambda: -mg.tensor([True]), TypeError, "[neg] "),
-    (lambda: mg.tensor([True]) - mg.tensor([True]), TypeError, "[sub] not offered for bool and bool"),
-    (lambda: mg.where(X, X, X), TypeError, "[where] the condition must be bool, not float32: compare it first"),
+    (
+        lambda: mg.add(X, None),
+        TypeError,
+        "[add] expected a Tensor, a number or an array, not NoneType",
+    ),
+    (
+        lambda: mg.sum(object()),
+        TypeError,
+        "[sum] expected a Tensor, a number or an array, not object",
+    ),
+    (lambda: -mg.tensor([True]), TypeError, "[neg] not offered for bool"),
+    (
+        lambda: mg.tensor([True]) - mg.tensor([True]),
+        TypeError,
+        "[sub] not offered for bool and bool",
+    ),
+    (
+        lambda: mg.where(X, X, X),
+        TypeError,
+        "[where] the condition must be bool, not float32: compare it first",
+    ),
     (lambda: mg.tensor([1, 2]) ** mg.tensor([-1, 1]), ValueError, "[pow] "),
     # axes and indices
     (lambda: X.sum(2), IndexError, "[sum] dim 2 is out of range for 2 dimensions: use -2..1"),
@@ -46,32 +71,82 @@ MESSAGES = [
     (lambda: X[2], IndexError, "[index] index 2 is out of range for dim 0 of size 2"),
     (lambda: X[[0, 5]], IndexError, "[index] index 5 is out of range for size 2"),
     # sizes
-    (lambda: X.reshape((1,) * 15 + (2, 3)), ValueError, "17 dimensions where at most 16 are possible"),
-    (lambda: X.expand((1,) * 15 + (2, 3)), ValueError, "17 dimensions where at most 16 are possible"),
-    (lambda: mg.ones((1,) * 16).unsqueeze(0), ValueError, "17 dimensions where at most 16 are possible"),
-    (lambda: mg.ones((1,) * 10)[(None,) * 7], ValueError, "17 dimensions where at most 16 are possible"),
-    (lambda: mg.ones((1,) * 9)[mg.zeros((1,) * 9, dtype=mg.int64)], ValueError, "17 dimensions where at most 16"),
+    (
+        lambda: X.reshape((1,) * 15 + (2, 3)),
+        ValueError,
+        "17 dimensions where at most 16 are possible",
+    ),
+    (
+        lambda: X.expand((1,) * 15 + (2, 3)),
+        ValueError,
+        "17 dimensions where at most 16 are possible",
+    ),
+    (
+        lambda: mg.ones((1,) * 16).unsqueeze(0),
+        ValueError,
+        "17 dimensions where at most 16 are possible",
+    ),
+    (
+        lambda: mg.ones((1,) * 10)[(None,) * 7],
+        ValueError,
+        "17 dimensions where at most 16 are possible",
+    ),
+    (
+        lambda: mg.ones((1,) * 9)[mg.zeros((1,) * 9, dtype=mg.int64)],
+        ValueError,
+        "17 dimensions where at most 16",
+    ),
     (lambda: mg.empty(2**40, 2**40), ValueError, "its size in bytes overflows 63 bits"),
     (lambda: mg.zeros(2**61), ValueError, "its size in bytes overflows 63 bits"),
     (lambda: mg.tensor(1.0).expand(2**40, 2**40), ValueError, "overflows 63 bits"),
-    (lambda: mg.ones(2**31, 1, dtype=bool).expand(2**31, 2**33), ValueError, "overflows 63 bits"),
+    (lambda: mg.ones(1, 1, dtype=bool).expand(2**31, 2**33), ValueError, "overflows 63 bits"),
     (lambda: mg.empty(2**46), MemoryError, "[empty] no memory for 281474976710656 bytes"),
     (lambda: mg.zeros(0, 2**62) + mg.zeros(1, 2**62), (ValueError, MemoryError), "["),
     # writes
-    (lambda: frozen().fill_(1), ValueError, "the memory is read-only (it came from a read-only NumPy array); clone() it first"),
-    (lambda: mg.ones(1).expand(3).fill_(1), ValueError, "several elements share one place in memory"),
-    (lambda: TRACKED.fill_(1), RuntimeError, "cannot write in place into a tensor that requires grad: do it under no_grad()"),
+    (
+        lambda: frozen().fill_(1),
+        ValueError,
+        "the memory is read-only (it came from a read-only NumPy array); clone() it first",
+    ),
+    (
+        lambda: mg.ones(1).expand(3).fill_(1),
+        ValueError,
+        "several elements share one place in memory",
+    ),
+    (
+        lambda: TRACKED.fill_(1),
+        RuntimeError,
+        "cannot write in place into a tensor that requires grad: do it under no_grad()",
+    ),
     # the tape
-    (lambda: TRACKED.backward(), RuntimeError, "[backward] a gradient can be left out only for a single element, not for shape (2,)"),
-    (lambda: X.sum().backward(), RuntimeError, "[backward] this tensor does not require grad and has no graph"),
-    (lambda: TRACKED.numpy(), RuntimeError, "[numpy] this tensor requires grad, which NumPy cannot follow; use x.detach().numpy()"),
+    (
+        lambda: TRACKED.backward(),
+        RuntimeError,
+        "[backward] a gradient can be left out only for a single element, not for shape (2,)",
+    ),
+    (
+        lambda: X.sum().backward(),
+        RuntimeError,
+        "[backward] this tensor does not require grad and has no graph",
+    ),
+    (
+        lambda: TRACKED.numpy(),
+        RuntimeError,
+        "[numpy] this tensor requires grad, which NumPy cannot follow; use x.detach().numpy()",
+    ),
     # the process
-    (lambda: mg.set_num_threads(0), ValueError, "[set_num_threads] 0 is not a number of threads from 1 to 256"),
+    (
+        lambda: mg.set_num_threads(0),
+        ValueError,
+        "[set_num_threads] 0 is not a number of threads from 1 to 256",
+    ),
     (lambda: mg.set_num_threads(1.5), ValueError, "[set_num_threads] 1.5 is not"),
 ]
 
 
-@pytest.mark.parametrize(("action", "error", "text"), MESSAGES, ids=[f"{n}-{m[2][:40]}" for n, m in enumerate(MESSAGES)])
+@pytest.mark.parametrize(
+    ("action", "error", "text"), MESSAGES, ids=[f"{n}-{m[2][:40]}" for n, m in enumerate(MESSAGES)]
+)
 def test_message(action, error, text):
     with pytest.raises(error) as caught:
         action()
@@ -91,13 +166,17 @@ def test_operators_leave_unknown_types_to_themselves():
     with pytest.raises(TypeError, match="unsupported operand"):
         None * X
     with pytest.raises(TypeError, match="not supported between"):
-        X < "text"
+        assert X < "text"
 
 
 def test_a_failed_write_leaves_everything_as_it_was():
     x = mg.ones(2, 3)
     version = x._version
-    for wrong in (lambda: x.copy_(mg.ones(4)), lambda: x.__setitem__((0, 5), 1), lambda: x.__setitem__(0, mg.ones(2))):
+    for wrong in (
+        lambda: x.copy_(mg.ones(4)),
+        lambda: x.__setitem__((0, 5), 1),
+        lambda: x.__setitem__(0, mg.ones(2)),
+    ):
         with pytest.raises((ValueError, IndexError)):
             wrong()
     assert x.tolist() == [[1, 1, 1]] * 2
@@ -108,13 +187,18 @@ def test_no_memory_in_the_middle_of_an_operation():
     x = mg.ones(1, requires_grad=True).expand(2**45)
     with pytest.raises(MemoryError, match=r"\[exp\] no memory for 140737488355328 bytes"):
         x.exp()
-    assert x.sum((), keepdim=False) is not None or True
+    assert x[:3].tolist() == [1, 1, 1]
 
 
 def test_the_values_survive_lack_of_memory():
     x = mg.tensor([1.0, 2.0])
-    for op in (lambda: mg.empty(2**46), lambda: x.expand(2**45, 2).clone(), lambda: x.expand(2**45, 2) + 1,
-               lambda: mg.cat([x.expand(2**45, 2)] * 2), lambda: x.expand(2**45, 2).to(mg.float64)):
+    for op in (
+        lambda: mg.empty(2**46),
+        lambda: x.expand(2**45, 2).clone(),
+        lambda: x.expand(2**45, 2) + 1,
+        lambda: mg.cat([x.expand(2**45, 2)] * 2),
+        lambda: x.expand(2**45, 2).to(mg.float64),
+    ):
         with pytest.raises(MemoryError, match="no memory for"):
             op()
     assert (x + x).tolist() == [2, 4]
@@ -124,17 +208,26 @@ def test_the_values_survive_lack_of_memory():
     ("variable", "value", "message"),
     [
         ("MINIGRAD_ISA", "sse9", "MINIGRAD_ISA='sse9' is not available here; choose one of: "),
-        ("MINIGRAD_NUM_THREADS", "many", "MINIGRAD_NUM_THREADS='many' is not a number of threads from 1 to 256"),
-        ("MINIGRAD_NUM_THREADS", "0", "MINIGRAD_NUM_THREADS='0' is not a number of threads from 1 to 256"),
+        (
+            "MINIGRAD_NUM_THREADS",
+            "many",
+            "MINIGRAD_NUM_THREADS='many' is not a number of threads from 1 to 256",
+        ),
+        (
+            "MINIGRAD_NUM_THREADS",
+            "0",
+            "MINIGRAD_NUM_THREADS='0' is not a number of threads from 1 to 256",
+        ),
     ],
 )
 def test_bad_environment(variable, value, message, tmp_path):
-    import os
-
     done = subprocess.run(
         [sys.executable, "-c", "import minigrad"],
         env=os.environ | {variable: value, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True, text=True, check=False, cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
     )
     assert done.returncode == 1
     assert f"ImportError: {message}" in done.stderr

@@ -1,10 +1,11 @@
 """The edge cases that docs/numerics.md settles, one test a row: value, gradient, second derivative.
 
-Rows whose operation does not exist yet, and so have no test here: fmax / fmin, cummax, sort / topk, median,
-floor / round / trunc, leaky_relu, elu, hardtanh / relu6, clip, cbrt (its power form is tested), norm, hypot,
-arctan2, cumprod, cumsum, logaddexp, the ``where=`` mask of softmax, xlogy, xlog1py, entr, softplus,
-logsigmoid, silu, gelu, erfinv / arcsin / arctanh, sinc, std, fmod / remainder, floor division, nansum, det,
-eigh, normalize / cosine_similarity. The losses are tested with the losses.
+Rows whose operation does not exist yet, and so have no test here: fmax / fmin, cummax, sort /
+topk, median, floor / round / trunc, leaky_relu, elu, hardtanh / relu6, clip, cbrt (its power form
+is tested), norm, hypot, arctan2, cumprod, cumsum, logaddexp, the ``where=`` mask of softmax,
+xlogy, xlog1py, entr, softplus, logsigmoid, silu, gelu, erfinv / arcsin / arctanh, sinc, std, fmod
+/ remainder, floor division, nansum, det, eigh, normalize / cosine_similarity. The losses are
+tested with the losses.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def assert_row(f, values, y, g, gg=None, upstream=1.0):
         found = derivatives(f, *values, upstream=upstream, graph=graph)
         np.testing.assert_equal(found[0], y)
         for got, want in zip(found[1], g, strict=True):
-            np.testing.assert_equal(np.array(got) + 0.0, np.array(want, float), err_msg=f"graph={graph}")
+            np.testing.assert_equal(
+                np.array(got) + 0.0, np.array(want, float), err_msg=f"graph={graph}"
+            )
     if gg is not None:
         for got, want in zip(found[2], gg, strict=True):
             np.testing.assert_equal(np.array(got) + 0.0, np.array(want, float), err_msg="second")
@@ -99,7 +102,9 @@ def test_zero_times_sqrt():
     assert_row(lambda x: 0.0 * mg.sqrt(x), (0.0,), 0.0, (0,), (0,))
 
 
-@pytest.mark.parametrize("f", [lambda x: x ** (1 / 3), lambda x: mg.pow(x, mg.tensor(0.25, mg.float64))])
+@pytest.mark.parametrize(
+    "f", [lambda x: x ** (1 / 3), lambda x: mg.pow(x, mg.tensor(0.25, mg.float64))]
+)
 def test_a_root_at_zero(f):
     assert_row(f, (0.0,), 0.0, (INF,))
     assert_row(f, (0.0,), 0.0, (0,), upstream=0.0)
@@ -120,10 +125,17 @@ def test_division_by_zero():
 
 
 @by_graph
-@pytest.mark.parametrize(("f", "slope"), [(mg.log, lambda x: 1 / x), (mg.sqrt, lambda x: 0.5 / np.sqrt(x)),
-                                          (mg.reciprocal, lambda x: -1 / x**2), (lambda x: x**-1.5, lambda x: -1.5 * x**-2.5)])
+@pytest.mark.parametrize(
+    ("f", "slope"),
+    [
+        (mg.log, lambda x: 1 / x),
+        (mg.sqrt, lambda x: 0.5 / np.sqrt(x)),
+        (mg.reciprocal, lambda x: -1 / x**2),
+        (lambda x: x**-1.5, lambda x: -1.5 * x**-2.5),
+    ],
+)
 def test_where_drops_a_branch_with_a_pole(f, slope, graph):
-    """where(x > 0, log(x), 0) has the right gradient at 0, which it has in neither PyTorch nor JAX."""
+    """where(x > 0, log(x), 0) has the right gradient at 0, unlike in PyTorch and JAX."""
     values = np.array([0.0, -1.0, 2.0])
     x = mg.tensor(values, requires_grad=True)
     y = mg.where(x > 0, f(x), 0.0)
@@ -154,7 +166,12 @@ def test_to_the_power_zero_the_base_does_not_matter(a):
 
 
 def test_the_exponents_gradient_at_base_zero():
-    assert_row(lambda b: mg.pow(mg.tensor(0.0, mg.float64), b), ([2.0, 0.0, -1.0],), [0.0, 1.0, INF], ([0, 0, -INF],))
+    assert_row(
+        lambda b: mg.pow(mg.tensor(0.0, mg.float64), b),
+        ([2.0, 0.0, -1.0],),
+        [0.0, 1.0, INF],
+        ([0, 0, -INF],),
+    )
 
 
 def test_a_negative_base():
@@ -224,7 +241,9 @@ def test_log_softmax_with_some_minus_infinity(graph):
 
 
 def test_var():
-    assert mg.var(mg.tensor([1.0, 2.0, 3.0, 4.0])).item() == pytest.approx(5 / 3)  # correction=1, as torch
+    assert mg.var(mg.tensor([1.0, 2.0, 3.0, 4.0])).item() == pytest.approx(
+        5 / 3
+    )  # correction=1, as torch
     assert mg.var(mg.tensor([1.0, 2.0, 3.0, 4.0]), correction=0).item() == 1.25
     assert mg.var(mg.tensor([1.0, 2.0, 3.0, 4.0]), ddof=0).item() == 1.25
     assert_row(mg.var, ([3.0, 3.0, 3.0],), 0.0, ([0, 0, 0],))
@@ -272,7 +291,9 @@ def test_broadcast_axes_are_summed(graph):
 
 
 def test_repeated_indices():
-    assert_row(lambda t: t[[0, 0, 1]], ([1.0, 2.0, 3.0],), [1.0, 1.0, 2.0], ([2, 1, 0],), ([0, 0, 0],))
+    assert_row(
+        lambda t: t[[0, 0, 1]], ([1.0, 2.0, 3.0],), [1.0, 1.0, 2.0], ([2, 1, 0],), ([0, 0, 0],)
+    )
 
 
 def test_repeated_assignment():
@@ -315,7 +336,9 @@ def test_odd_functions_are_odd(f, dtype, rng):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_nothing_overshoots_its_range(dtype, rng):
-    x = np.concatenate([rng.uniform(-400, 400, 100000), np.arange(-2000, 2000) * (math.pi / 2)]).astype(dtype)
+    x = np.concatenate(
+        [rng.uniform(-400, 400, 100000), np.arange(-2000, 2000) * (math.pi / 2)]
+    ).astype(dtype)
     for f, low, high in ((mg.sin, -1, 1), (mg.cos, -1, 1), (mg.tanh, -1, 1), (mg.sigmoid, 0, 1)):
         y = f(mg.tensor(x)).numpy()
         assert y.min() >= low
@@ -346,11 +369,27 @@ def test_an_input_that_is_not_used():
 
 
 LINEAR = {
-    "sum": mg.sum, "mean": mg.mean, "neg": mg.neg, "add": lambda x: x + x, "reshape": lambda x: x.reshape(4),
-    "permute": lambda x: x.T, "expand": lambda x: x.expand(3, 2, 2), "slice": lambda x: x[:, ::-1], "index": lambda x: x[[0, 0]],
-    "cat": lambda x: mg.cat([x, x]), "clone": mg.clone, "to": lambda x: x.float(), "sum_to_size": lambda x: x.sum_to_size(1, 2),
-    "scale": lambda x: x * 3, "abs": mg.abs, "sign": mg.sign, "relu": mg.relu, "amax": mg.amax, "maximum": lambda x: mg.maximum(x, 0.0),
-    "where": lambda x: mg.where(x > 0, x, -x), "tie": lambda x: mg.maximum(x, x),
+    "sum": mg.sum,
+    "mean": mg.mean,
+    "neg": mg.neg,
+    "add": lambda x: x + x,
+    "reshape": lambda x: x.reshape(4),
+    "permute": lambda x: x.T,
+    "expand": lambda x: x.expand(3, 2, 2),
+    "slice": lambda x: x[:, ::-1],
+    "index": lambda x: x[[0, 0]],
+    "cat": lambda x: mg.cat([x, x]),
+    "clone": mg.clone,
+    "to": lambda x: x.float(),
+    "sum_to_size": lambda x: x.sum_to_size(1, 2),
+    "scale": lambda x: x * 3,
+    "abs": mg.abs,
+    "sign": mg.sign,
+    "relu": mg.relu,
+    "amax": mg.amax,
+    "maximum": lambda x: mg.maximum(x, 0.0),
+    "where": lambda x: mg.where(x > 0, x, -x),
+    "tie": lambda x: mg.maximum(x, x),
 }
 
 

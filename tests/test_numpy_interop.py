@@ -42,9 +42,17 @@ def test_read_only_memory_is_not_written():
     a = np.zeros(3)
     a.flags.writeable = False
     t = mg.from_numpy(a)
-    for write in (lambda: t.fill_(1), lambda: t.__setitem__(0, 1), lambda: t.__iadd__(1), lambda: t[1:].zero_(),
-                  lambda: t.__setitem__([0, 1], 1)):
-        with pytest.raises(ValueError, match=r"memory is read-only \(it came from a read-only NumPy array\); clone\(\) it first"):
+    for write in (
+        lambda: t.fill_(1),
+        lambda: t.__setitem__(0, 1),
+        lambda: t.__iadd__(1),
+        lambda: t[1:].zero_(),
+        lambda: t.__setitem__([0, 1], 1),
+    ):
+        with pytest.raises(
+            ValueError,
+            match=r"read-only \(it came from a read-only NumPy array\); clone\(\) it first",
+        ):
             write()
     assert a.tolist() == [0, 0, 0]
     assert t.clone().fill_(1).tolist() == [1, 1, 1]
@@ -118,8 +126,15 @@ def test_array_protocol():
 def test_operators_with_arrays_give_tensors():
     a = np.array([1.0, 2.0], np.float32)
     x = mg.tensor([3.0, 4.0], requires_grad=True)
-    for got, want in ((a * x, [3, 8]), (x * a, [3, 8]), (a - x, [-2, -2]), (a / x, [1 / 3, 0.5]),
-                      (a**x, [1, 16]), (np.float32(2) * x, [6, 8]), (x + np.float64(1), [4, 5])):
+    for got, want in (
+        (a * x, [3, 8]),
+        (x * a, [3, 8]),
+        (a - x, [-2, -2]),
+        (a / x, [1 / 3, 0.5]),
+        (a**x, [1, 16]),
+        (np.float32(2) * x, [6, 8]),
+        (x + np.float64(1), [4, 5]),
+    ):
         assert isinstance(got, mg.Tensor)
         assert got.dtype is mg.float32
         np.testing.assert_allclose(got.detach().numpy(), want, rtol=1e-6)
@@ -134,7 +149,9 @@ def test_from_numpy_refuses():
         with pytest.raises(TypeError, match=r"\[from_numpy\] expected a numpy.ndarray"):
             mg.from_numpy(wrong)
     for dtype in (np.float16, np.int32, np.uint8, np.complex64, object, "S3", "M8[D]"):
-        with pytest.raises(TypeError, match=r"\[from_numpy\] cannot share memory of dtype .*mg\.tensor"):
+        with pytest.raises(
+            TypeError, match=r"\[from_numpy\] cannot share memory of dtype .*mg\.tensor"
+        ):
             mg.from_numpy(np.zeros(2, dtype))
     with pytest.raises(ValueError, match=r"\[from_numpy\].*byte-swapped.*copy it with mg\.tensor"):
         mg.from_numpy(np.zeros(2, ">f8"))
@@ -152,7 +169,10 @@ def test_odd_arrays():
     oracle.assert_same((t + 0).numpy(), a)
     with pytest.raises(ValueError, match="several elements share one place"):
         t.fill_(0)
-    oracle.assert_same(mg.from_numpy(np.broadcast_to(np.float32(2), (2, 3))).sum().numpy(), np.asarray(np.float32(12)))
+    oracle.assert_same(
+        mg.from_numpy(np.broadcast_to(np.float32(2), (2, 3))).sum().numpy(),
+        np.asarray(np.float32(12)),
+    )
     subclass = np.ones((1, 2)).view(type("Subclass", (np.ndarray,), {}))
     assert mg.from_numpy(subclass).shape == (1, 2)
     masked = mg.tensor(np.ma.masked_array([1.0, 2.0], [False, True]))

@@ -1,7 +1,7 @@
-"""Every elementwise operation, from the op table: values, special values, derivatives, layouts, shapes.
+"""Every elementwise operation, from the op table: values, derivatives, layouts, shapes.
 
-The table says which operations there are, on which domain they are smooth and which values are exact;
-what they should give comes from oracle.py.
+The table says which operations there are, on which domain they are smooth and which values are
+exact; what they should give comes from oracle.py.
 """
 
 from __future__ import annotations
@@ -86,10 +86,29 @@ def test_a_row_is_complete(row):
 def any_floats(rng, dtype, n):
     """Floats of every size and kind: random bits, moderate numbers, and the edges of the format."""
     bits = rng.integers(0, 2**64, n, np.uint64)
-    random = bits.astype(np.uint32).view(np.float32) if dtype is np.float32 else bits.view(np.float64)
+    random = (
+        bits.astype(np.uint32).view(np.float32) if dtype is np.float32 else bits.view(np.float64)
+    )
     info = np.finfo(dtype)
-    edges = [0.0, 0.5, 1.0, 2.0, np.pi, info.tiny, info.smallest_subnormal, info.max, info.eps, np.inf]
-    edges += [np.nextafter(dtype(1), dtype(2)), np.nextafter(dtype(1), dtype(0)), 88.5, 709.5, np.nan]
+    edges = [
+        0.0,
+        0.5,
+        1.0,
+        2.0,
+        np.pi,
+        info.tiny,
+        info.smallest_subnormal,
+        info.max,
+        info.eps,
+        np.inf,
+    ]
+    edges += [
+        np.nextafter(dtype(1), dtype(2)),
+        np.nextafter(dtype(1), dtype(0)),
+        88.5,
+        709.5,
+        np.nan,
+    ]
     edges = np.array(edges, dtype)
     near = rng.uniform(-20, 20, n).astype(dtype)
     small = (rng.uniform(-1, 1, n) * 2.0 ** rng.integers(-30, 1, n)).astype(dtype)
@@ -148,7 +167,11 @@ def test_special_values_are_exact(row, values, dtype):
 @pytest.mark.parametrize("row", COMPARISONS, ids=lambda row: row.name)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.bool_])
 def test_comparisons(row, dtype, rng):
-    values = np.array([0, -0.0, 1, -1, 2, np.nan, np.inf, -np.inf]) if np.dtype(dtype).kind == "f" else [0, 1, 2, -3]
+    values = (
+        np.array([0, -0.0, 1, -1, 2, np.nan, np.inf, -np.inf])
+        if np.dtype(dtype).kind == "f"
+        else [0, 1, 2, -3]
+    )
     a = rng.choice(values, 500).astype(dtype)
     b = rng.choice(values, 500).astype(dtype)
     got = function_of(row)(mg.tensor(a), mg.tensor(b))
@@ -212,7 +235,9 @@ def test_fused_kernel_and_formula_agree(row, dtype, rng):
         unit = np.finfo(dtype).eps
         close = np.isclose(fused, formula, rtol=8 * unit, atol=0, equal_nan=True)
         at = [x[~close] for x in inputs]
-        assert close.all(), f"input {i} at {at}, g {g[~close]}: {fused[~close]} != {formula[~close]}"
+        assert close.all(), (
+            f"input {i} at {at}, g {g[~close]}: {fused[~close]} != {formula[~close]}"
+        )
 
 
 @by_dtype
@@ -223,7 +248,10 @@ def test_a_zero_gradient_stays_zero(row, dtype, rng):
     for graph in (False, True):
         xs = leaves(inputs)
         found = mg.grad(
-            function_of(row)(*xs), xs, mg.tensor(np.zeros(inputs[0].shape, dtype)), create_graph=graph
+            function_of(row)(*xs),
+            xs,
+            mg.tensor(np.zeros(inputs[0].shape, dtype)),
+            create_graph=graph,
         )
         for i, got in enumerate(found):
             got = got.detach().numpy()
@@ -286,7 +314,9 @@ def test_stride_zero_inputs_and_cotangents(row, rng):
 
 
 @by_row
-@pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,), (1, 1, 1), (2, 3, 1, 2, 1, 2)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(), (0,), (3, 0, 2), (1,), (1, 1, 1), (2, 3, 1, 2, 1, 2)], ids=str
+)
 def test_shapes(row, shape, rng):
     inputs = on_domain(row, rng, shape)
     xs = leaves(inputs)
@@ -311,7 +341,10 @@ def test_broadcasting(row, data):
         hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=4, min_side=0, max_side=4)
     )
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    inputs = [rng.uniform(*interval, s) for interval, s in zip(row.domain, shapes.input_shapes, strict=True)]
+    inputs = [
+        rng.uniform(*interval, s)
+        for interval, s in zip(row.domain, shapes.input_shapes, strict=True)
+    ]
     xs = leaves(inputs)
     y = function_of(row)(*xs)
     assert y.shape == shapes.result_shape
@@ -370,7 +403,7 @@ def test_every_length_has_the_right_rest(row, n, rng):
 
 INTEGER = {"neg", "abs", "sign", "square", "add", "sub", "mul", "pow", "maximum", "minimum"}
 BOOLEAN = {"add", "mul", "maximum", "minimum"}
-REFUSED = {("bool", "sub"), ("bool", "scale"), ("int64", "scale")}
+REFUSED = {("bool", "neg"), ("bool", "sub"), ("bool", "scale"), ("int64", "scale")}
 
 
 @by_row
@@ -397,7 +430,9 @@ def test_int64(row, rng):
 
 @by_row
 def test_bool(row):
-    inputs = [np.array([False, False, True, True]), np.array([False, True, False, True])][: row.arity]
+    inputs = [np.array([False, False, True, True]), np.array([False, True, False, True])][
+        : row.arity
+    ]
     operands = [mg.tensor(x) for x in inputs]
     if ("bool", row.name) in REFUSED:
         with pytest.raises(TypeError, match=rf"\[{row.name}\] not offered for bool"):

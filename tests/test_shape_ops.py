@@ -1,4 +1,4 @@
-"""Operations on shapes: views share memory, copies do not, and all pass gradients to second order."""
+"""Operations on shapes: views share memory, copies do not; all have gradients to second order."""
 
 from __future__ import annotations
 
@@ -99,7 +99,9 @@ def test_contiguous_is_itself_where_it_can_be():
 
 def test_view_refuses_what_needs_a_copy():
     x = mg.tensor(X)
-    with pytest.raises(ValueError, match=r"\[view\] shape \(4, 3, 2\).*cannot be a view \(24,\); use reshape"):
+    with pytest.raises(
+        ValueError, match=r"\[view\] shape \(4, 3, 2\).*cannot be a view \(24,\); use reshape"
+    ):
         x.T.view(24)
     assert x.T.reshape(24).shape == (24,)
     assert x[:, :, ::2].view(2, 3, 2, 1).tolist() == X[:, :, ::2, None].tolist()
@@ -117,7 +119,10 @@ def test_expand():
     (g,) = mg.grad(y, x, mg.ones(3, 2, 4))
     assert g.tolist() == [[12], [12]]
     assert mg.ones(1, 3).expand(0, 3).shape == (0, 3)
-    with pytest.raises(ValueError, match=r"\[expand\] shape \(2, 1\) cannot expand to \(3, 1\): 2 is neither 1 nor 3"):
+    with pytest.raises(
+        ValueError,
+        match=r"\[expand\] shape \(2, 1\) cannot expand to \(3, 1\): 2 is neither 1 nor 3",
+    ):
         x.expand(3, 1)
     with pytest.raises(ValueError, match="-1 keeps a size, but a new dimension has none"):
         x.expand(-1, 2, 1)
@@ -127,7 +132,9 @@ def test_expand():
 
 def test_an_expanded_tensor_cannot_be_written():
     x = mg.ones(2, 1).expand(2, 3)
-    with pytest.raises(ValueError, match=r"several elements share one place in memory.*clone\(\) it first"):
+    with pytest.raises(
+        ValueError, match=r"several elements share one place in memory.*clone\(\) it first"
+    ):
         x.fill_(2)
     with pytest.raises(ValueError, match="several elements share one place"):
         x[:, 1:] = 2
@@ -138,8 +145,10 @@ def test_sum_to_size(rng):
     x = rng.normal(size=(3, 2, 4))
     got = mg.tensor(x).sum_to_size(2, 1)
     np.testing.assert_allclose(got.numpy(), x.sum(0).sum(1, keepdims=True), rtol=1e-14)
-    oracle.check_gradients(lambda t: t.sum_to_size((2, 1)) * t.sum_to_size((2, 1)), [x[:2, :, :2]], rng)
-    with pytest.raises(ValueError, match="sum_to_size|sum_to"):
+    oracle.check_gradients(
+        lambda t: t.sum_to_size((2, 1)) * t.sum_to_size((2, 1)), [x[:2, :, :2]], rng
+    )
+    with pytest.raises(ValueError, match=r"\[sum_to_size\]"):
         mg.tensor(x).sum_to_size(3, 1)
 
 
@@ -169,7 +178,9 @@ def test_cat_promotes_and_refuses():
     assert a.dtype is mg.float32
     assert a.tolist() == [1, 1.5, 1]
     assert mg.cat([mg.zeros(0, 2), mg.ones(1, 2)]).tolist() == [[1, 1]]
-    with pytest.raises(ValueError, match=r"\[cat\] shapes \(2, 3\) and \(2, 4\) differ outside dim 0"):
+    with pytest.raises(
+        ValueError, match=r"\[cat\] shapes \(2, 3\) and \(2, 4\) differ outside dim 0"
+    ):
         mg.cat([mg.ones(2, 3), mg.ones(2, 4)])
     with pytest.raises(ValueError, match=r"\[stack\] shapes differ: \(2,\) and \(3,\)"):
         mg.stack([mg.ones(2), mg.ones(3)])
@@ -214,7 +225,9 @@ def test_nonzero(rng):
     for got, want in zip(mg.nonzero(mg.tensor(x)), np.nonzero(x), strict=True):
         oracle.assert_same(got.numpy(), want)
     for layout in oracle.LAYOUTS:
-        for got, want in zip(mg.nonzero(oracle.tensor_in_layout(x > 0, layout)), np.nonzero(x), strict=True):
+        for got, want in zip(
+            mg.nonzero(oracle.tensor_in_layout(x > 0, layout)), np.nonzero(x), strict=True
+        ):
             oracle.assert_same(got.numpy(), want)
     assert [n.shape for n in mg.nonzero(mg.zeros(3, 0))] == [(0,), (0,)]
 
@@ -239,7 +252,9 @@ def test_reshape_of_any_view(data):
 
 def test_wrong_shapes():
     x = mg.ones(2, 3)
-    with pytest.raises(ValueError, match=r"\[reshape\] cannot turn shape \(2, 3\) \(6 elements\) into \(4, 2\)"):
+    with pytest.raises(
+        ValueError, match=r"\[reshape\] cannot turn shape \(2, 3\) \(6 elements\) into \(4, 2\)"
+    ):
         x.reshape(4, 2)
     with pytest.raises(ValueError, match=r"\[reshape\].*into \(-1, 4\)"):
         x.reshape(-1, 4)
@@ -255,7 +270,9 @@ def test_wrong_shapes():
         x.permute(0, 1, 2)
     with pytest.raises(ValueError, match=r"\[permute\].*twice"):
         x.permute(0, 0)
-    with pytest.raises(IndexError, match=r"\[transpose\] dim 2 is out of range for 2 dimensions: use -2..1"):
+    with pytest.raises(
+        IndexError, match=r"\[transpose\] dim 2 is out of range for 2 dimensions: use -2..1"
+    ):
         x.transpose(0, 2)
     with pytest.raises(IndexError, match=r"\[unsqueeze\] dim 3 is out of range"):
         x.unsqueeze(3)

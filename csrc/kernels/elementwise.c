@@ -13,9 +13,8 @@
 
 MG_INLINE uint64_t u(int64_t x) { return (uint64_t)x; }
 
-/* Wraps around; a negative exponent gives the truncated reciprocal, 0 for 0. Python refuses it. */
+/* Wraps around; negative exponents have been refused. */
 static uint64_t i_pow(int64_t base, int64_t exponent) {
-    if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 ? u(-1) : 1) : 0;
     uint64_t power = 1, square = u(base);
     for (; exponent; exponent >>= 1, square *= square)
         if (exponent & 1) power *= square;
@@ -146,11 +145,10 @@ int mg_op_has(int op, int dtype) {
 
 /* ---- promotion ---- */
 
-/* The dtype two operands meet in. A weak scalar only raises the kind (bool, integer, float), and a
- * float from nothing but weak scalars and integers is float32. */
+/* The dtype two operands meet in. A weak scalar only raises the kind (bool, integer, float), and with
+ * an integer array a weak float gives float32. Weak scalars alone stay weak, in full precision. */
 static int elementwise_promote(const mg_array *a, const mg_array *b) {
     int higher = a->dtype > b->dtype ? a->dtype : b->dtype;
-    if (a->weak && b->weak) return mg_is_float(higher) ? MG_FLOAT32 : higher;
     if (a->weak == b->weak) return higher;
     const mg_array *weak = a->weak ? a : b, *strong = a->weak ? b : a;
     if (!mg_is_float(weak->dtype)) return higher;
@@ -167,16 +165,25 @@ static mg_array *elementwise_as(mg_array *a, int dtype) {
 mg_array *mg_unary(int op, mg_array *x) {
     if (op < 0 || op >= OP_COUNT || float_rows[op].arity != 1) return mg_fail(MG_EARG, op, 0);
     int dtype = x->dtype;
-    if (!elementwise_kernel(op, dtype) || (x->weak && mg_is_float(dtype))) dtype = MG_FLOAT32;
+    if (dtype == MG_BOOL && op == OP_neg) return mg_fail(MG_EDTYPE, dtype, 0); /* `not`, or 0 - x? */
+    if (!elementwise_kernel(op, dtype)) dtype = x->weak ? MG_FLOAT64 : MG_FLOAT32;
     mg_array *from = elementwise_as(x, dtype);
     if (!from) return NULL;
     mg_array *out = mg_new(dtype, x->ndim, x->shape);
     if (out) {
+        out->weak = x->weak;
         out->adapted = dtype != x->dtype;
         mg_nditer_run(out, 1, &from, elementwise_kernel(op, dtype));
     }
     mg_release(from);
     return out;
+}
+
+static bool elementwise_any_negative(mg_array *exponent) {
+    mg_array *least = exponent->size ? mg_reduce(MG_MIN, exponent, -1, NULL, 0) : NULL;
+    bool negative = least && mg_item_int(least) < 0;
+    mg_release(least);
+    return negative;
 }
 
 /* Powers by a plain number that have a cheaper exact form. */
@@ -202,10 +209,12 @@ mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
         return out;
     }
     int dtype = elementwise_promote(a, b);
-    if (op == OP_div && !mg_is_float(dtype)) dtype = MG_FLOAT32;
+    bool weak = a->weak && b->weak;
+    if (op == OP_div && !mg_is_float(dtype)) dtype = weak ? MG_FLOAT64 : MG_FLOAT32;
     mg_kernel kernel = elementwise_kernel(op, dtype);
     if (!kernel && dtype == MG_BOOL && op == OP_pow) kernel = elementwise_kernel(op, dtype = MG_INT64);
     if (!kernel) return mg_fail(MG_EDTYPE, dtype, 0);
+    if (op == OP_pow && dtype == MG_INT64 && elementwise_any_negative(b)) return mg_fail(MG_EARG, 0, 0);
     if (op == OP_pow && mg_is_float(dtype) && a->dtype == dtype && pow_shortcut(b) >= 0)
         return mg_unary(pow_shortcut(b), a);
 
@@ -217,6 +226,7 @@ mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
     if (operands[0] && operands[1])
         out = mg_new(float_rows[op].compares ? MG_BOOL : dtype, ndim, shape);
     if (out) {
+        out->weak = weak && !float_rows[op].compares;
         for (int i = 0; i < 2; i++) {
             const mg_array *x = i ? b : a;
             if (!x->weak && (x->dtype != dtype || !elementwise_same_shape(x, out))) out->adapted = 1;
@@ -294,6 +304,7 @@ mg_array *mg_where(mg_array *condition, mg_array *a, mg_array *b) {
     static const mg_kernel kernels[4] = {where_b8, where_i64, where_f32, where_f64};
     if (condition->dtype != MG_BOOL) return mg_fail(MG_EDTYPE, condition->dtype, 0);
     int dtype = elementwise_promote(a, b), ndim;
+    if (a->weak && b->weak && mg_is_float(dtype)) dtype = MG_FLOAT32;
     int64_t shape[MG_MAX_NDIM];
     if (mg_broadcast_shape(3, (mg_array *[]){condition, a, b}, &ndim, shape)) return NULL;
     mg_array *operands[3] = {condition, elementwise_as(a, dtype), elementwise_as(b, dtype)};

@@ -175,7 +175,7 @@ void mg_nditer_run(mg_array *out, int operands, mg_array *const *inputs, mg_kern
     it.operands = operands;
     it.size = out->size;
     if (it.size == 0) return;
-    int64_t strides[NDITER_MAX_OPERANDS][MG_MAX_NDIM];
+    int64_t strides[NDITER_MAX_OPERANDS][MG_MAX_NDIM] = {{0}};
     for (int i = 0; i < operands; i++) {
         struct nditer_operand *op = &it.operand[i];
         op->data = inputs[i]->data;

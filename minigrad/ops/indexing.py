@@ -28,7 +28,7 @@ GATHER = linear(
     lambda g, shape, index: _apply(SCATTER_ADD, g, shape, index),
     doc="x[i0, i1, ...] with equal-shaped integer arrays on the first axes",
 )
-SCATTER_ADD = linear(
+SCATTER_ADD: Row = linear(
     "index_put_zeros",
     lambda g, to, index: call(lib.mg_scatter_add, len(to), to, len(index), _pointers(index), g),
     lambda g, to, index: _apply(GATHER, g, index),

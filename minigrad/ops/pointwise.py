@@ -98,7 +98,7 @@ RELU = pointwise(
 
 
 def _maximum_partial(a: T, b: T) -> T:
-    """1 where ``a`` wins, 1/2 at a tie, all to a NaN. Piecewise constant: comparisons have no graph."""
+    """1 where ``a`` wins, 1/2 at a tie, all to a NaN; piecewise constant."""
     return 0.5 * ((a > b) * 1.0 + (a >= b)) + (a != a) * (1.0 - 0.5 * (b != b))
 
 
@@ -108,7 +108,8 @@ def _pow_by_base(a: T, b: T) -> T:
 
 def _pow_by_exponent(a: T, b: T, y: T) -> T:
     # A power of 0 has no slope although its logarithm is infinite; nor has 0^0, one-sided.
-    return (1.0 - (a == 0.0) * (b == 0.0)).scale(y.scale(a.log()))
+    counts = (y != 0.0) * (1.0 - (a == 0.0) * (b == 0.0))
+    return counts.scale(y * a.log())
 
 
 ADD = pointwise("add", 1.0, 1.0, domain=[(-3, 3), (-3, 3)], doc="a + b")
@@ -127,7 +128,13 @@ POW = pointwise(
     _pow_by_base,
     _pow_by_exponent,
     domain=[(0.2, 3), (-2, 3)],
-    special=[(0.0, 0.0, 1.0), (nan, 0.0, 1.0), (1.0, nan, 1.0), (-2.0, 3.0, -8.0), (0.0, -1.0, inf)],
+    special=[
+        (0.0, 0.0, 1.0),
+        (nan, 0.0, 1.0),
+        (1.0, nan, 1.0),
+        (-2.0, 3.0, -8.0),
+        (0.0, -1.0, inf),
+    ],
     doc="a to the power b",
 )
 MAXIMUM = pointwise(

@@ -1,7 +1,7 @@
 """Reductions over any set of axes, and what normalises with them.
 
-``axes`` is a tuple of non-negative axes; ``keep`` says whether they stay with size 1. A gradient that
-arrives without the reduced axes gets them back through ``keep_dims`` before it is broadcast.
+``axes`` is a tuple of non-negative axes; ``keep`` says whether they stay with size 1. A gradient
+that arrives without the reduced axes gets them back through ``keep_dims`` before it is broadcast.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ AMIN = _extremum("amin", lib.MG_MIN, "the minimum over the axes; ties share the 
 
 
 def _prod_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes, keep: bool) -> T:
-    """Each element's partial is the product of all others: exclusive prefix times exclusive suffix."""
+    """An element's partial is the product of all others: exclusive prefix times exclusive suffix."""
     order = tuple(d for d in range(len(shape)) if d not in axes) + axes
     rows = x.permute(order).reshape((-1 if x.size else 0, _count(shape, axes)))
     others = _exclusive_products(rows) * _exclusive_products(rows.flip(1)).flip(1)
@@ -129,9 +129,7 @@ def _var_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes, keep: bool, correct
 
 VAR = custom(
     "var",
-    lambda x, axes, keep, correction: call(
-        lib.mg_var, x, len(axes), axes, float(correction), keep
-    ),
+    lambda x, axes, keep, correction: call(lib.mg_var, x, len(axes), axes, float(correction), keep),
     _var_vjp,
     doc="the variance over the axes, divided by n - correction; two passes",
 )
@@ -183,5 +181,9 @@ def _arg(op: int) -> Callable[[Handle, int | None, bool], Handle]:
     )
 
 
-ARGMAX = zero("argmax", 1, "where the maximum is: the first of ties, NaN first", forward=_arg(lib.MG_MAX))
-ARGMIN = zero("argmin", 1, "where the minimum is: the first of ties, NaN first", forward=_arg(lib.MG_MIN))
+ARGMAX = zero(
+    "argmax", 1, "where the maximum is: the first of ties, NaN first", forward=_arg(lib.MG_MAX)
+)
+ARGMIN = zero(
+    "argmin", 1, "where the minimum is: the first of ties, NaN first", forward=_arg(lib.MG_MIN)
+)

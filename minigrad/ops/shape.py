@@ -86,7 +86,7 @@ SLICE = linear(
     lambda g, shape, start, step, count: _apply(EMBED, g, shape, start, step, count),
     doc="start, step and count on every axis; a view",
 )
-EMBED = linear(
+EMBED: Row = linear(
     "embed",
     _embed,
     lambda g, to, start, step, count: _apply(SLICE, g, start, step, count),

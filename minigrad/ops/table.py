@@ -1,9 +1,10 @@
 """The op table: one row per operation, grouped into families that each state only what differs.
 
-A derivative is a plain function, and its parameter names say what it needs: ``x`` (or ``a``, ``b``) is
-an input and ``y`` the output, which the tape then saves; ``shape`` is the first input's shape; all
-others are the operation's own arguments, in order. So the memory an operation costs is visible in its
-formula. Formulas are written in tensor operations and are therefore differentiable themselves.
+A derivative is a plain function, and its parameter names say what it needs: ``x`` (or ``a``, ``b``)
+is an input and ``y`` the output, which the tape then saves; ``shape`` is the first input's shape;
+all others are the operation's own arguments, in order. So the memory an operation costs is visible
+in its formula. Formulas are written in tensor operations and are therefore differentiable
+themselves.
 
 ==============  ===========================================================================
 pointwise       one partial derivative per input; the upstream gradient is multiplied on by
@@ -88,7 +89,8 @@ class Row:
         self.places = tuple(tuple(PLACES[n] for n in names if n in PLACES) for names in self.needs)
         self.wants_shape = any("shape" in names for names in self.needs)
         self.keeps = self.saves([True] * len(self.derivatives))
-        # (node, g) -> a gradient per input, the second with a graph; set by dispatch, which runs rows
+        # (node, g) -> a gradient per input, the second with a graph; set by dispatch, which runs
+        # rows
         self.vjp: Callable[..., Any]
         self.graph_vjp: Callable[..., Any]
         TABLE[name] = self
@@ -151,9 +153,7 @@ def linear(
     fused: Callable[..., Handle] | None = None,
 ) -> Row:
     """A row for an operation that is linear in its one input, perhaps with a faster transpose."""
-    return Row(
-        name, "linear", 1, doc, forward=forward, derivatives=(transpose,), fused=(fused,)
-    )
+    return Row(name, "linear", 1, doc, forward=forward, derivatives=(transpose,), fused=(fused,))
 
 
 def bilinear(

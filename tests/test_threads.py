@@ -1,0 +1,173 @@
+"""The number of threads changes the time only: the same bits for any, also after a fork."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import oracle
+import pytest
+
+import minigrad as mg
+
+COUNTS = [1, 2, 3, 7]
+
+
+@pytest.fixture
+def threads():
+    before = mg.get_num_threads()
+    yield mg.set_num_threads
+    mg.set_num_threads(before)
+
+
+BIG = np.random.default_rng(0).normal(size=(1031, 977)).astype(np.float32)
+INDEX = np.random.default_rng(1).integers(0, 1031, 3000)
+
+
+def gradient(f):
+    def run(x):
+        leaf = x.detach().requires_grad_()
+        y = f(leaf)
+        cotangent = mg.tensor(np.linspace(-1, 1, y.size, dtype=np.float32)).reshape(y.shape)
+        return mg.grad(y, leaf, cotangent)[0]
+
+    return run
+
+
+PROGRAMS = {
+    "add": lambda x: x + x,
+    "exp": mg.exp,
+    "broadcast": lambda x: x * x[0] + x[:, :1],
+    "transposed": lambda x: x.T + x.T.contiguous(),
+    "copy": lambda x: x.T.contiguous(),
+    "cast": lambda x: x.double(),
+    "compare": lambda x: x > 0,
+    "where": lambda x: mg.where(x > 0, x, -x),
+    **{
+        f"{name} {axis}": lambda x, name=name, axis=axis: getattr(mg, name)(x, axis)
+        for name in ("sum", "mean", "prod", "amax", "amin", "var", "logsumexp", "argmax")
+        for axis in (None, 0, 1)
+    },
+    "sum transposed": lambda x: x.T.sum(0),
+    "any": lambda x: (x > 100).any(),
+    "softmax 0": lambda x: x.softmax(0),
+    "softmax 1": lambda x: x.softmax(1),
+    "log_softmax 1": lambda x: x.log_softmax(1),
+    "matmul": lambda x: x @ x[:977, :513],
+    "matmul transposed": lambda x: x.T @ x,
+    "matvec": lambda x: x @ x[0],
+    "vecmat": lambda x: x[:, 0] @ x,
+    "batched": lambda x: x[:1030].reshape(10, 103, 977) @ x[:977, :20],
+    "index": lambda x: x[INDEX],
+    "cat": lambda x: mg.cat([x, x.flip(1)], 1),
+    "exp'": gradient(mg.exp),
+    "mul'": gradient(lambda x: x * x[0]),
+    "matmul'": gradient(lambda x: x @ x[:977, :513]),
+    "index'": gradient(lambda x: x[INDEX]),
+    "sum'": gradient(lambda x: x.sum(0)),
+    "amax'": gradient(lambda x: x.amax(1)),
+    "softmax'": gradient(lambda x: x.softmax(1)),
+    "var'": gradient(lambda x: x.var(0)),
+    "logsumexp'": gradient(lambda x: x.logsumexp(0)),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_same_bits_for_any_number_of_threads(name, threads):
+    x = mg.from_numpy(BIG)
+    results = []
+    for count in COUNTS:
+        threads(count)
+        assert mg.get_num_threads() == count
+        results.append(PROGRAMS[name](x).numpy())
+    for other in results[1:]:
+        oracle.assert_same(other, results[0])
+
+
+def test_python_threads_compute_at_the_same_time(threads):
+    threads(3)
+    x = mg.from_numpy(BIG)
+    want = (mg.exp(x) @ x.T).sum(1).numpy()
+    wrong = []
+
+    def work():
+        for _ in range(5):
+            got = (mg.exp(x) @ x.T).sum(1).numpy()
+            if not np.array_equal(got, want):
+                wrong.append(got)
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+def test_grad_mode_is_each_threads_own():
+    seen = []
+    with mg.no_grad():
+        worker = threading.Thread(target=lambda: seen.append(mg.is_grad_enabled()))
+        worker.start()
+        worker.join()
+    assert seen == [True]
+
+
+FORK = """
+import os, warnings
+warnings.simplefilter("ignore")
+import numpy as np
+import minigrad as mg
+mg.set_num_threads(3)
+x = mg.from_numpy(np.random.default_rng(0).normal(size=(1000, 1000)))
+want = (mg.exp(x) @ x).sum().item()
+child = os.fork()
+same = (mg.exp(x) @ x).sum().item() == want
+if child == 0:
+    os._exit(0 if same and mg.get_num_threads() == 3 else 1)
+assert same
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_process_computes_too(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", FORK],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("variable", ["MINIGRAD_NUM_THREADS", "OMP_NUM_THREADS"])
+def test_the_environment_sets_the_number(variable, tmp_path):
+    plain = {
+        k: v for k, v in os.environ.items() if k not in ("MINIGRAD_NUM_THREADS", "OMP_NUM_THREADS")
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", "import minigrad as mg; print(mg.get_num_threads())"],
+        env=plain | {variable: "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert done.stdout.strip() == "1"
+
+
+def test_wrong_numbers_are_refused():
+    before = mg.get_num_threads()
+    for wrong in (0, -1, 257, 2.0, True, "2", None):
+        with pytest.raises(
+            ValueError, match=r"\[set_num_threads\] .* is not a number of threads from 1 to 256"
+        ):
+            mg.set_num_threads(wrong)
+    assert mg.get_num_threads() == before
