@@ -36,10 +36,10 @@ class Budget:
     placements: int  # builds of a case, each at other addresses
 
 
-QUICK = Budget(block=0.002, seconds=0.25, least=6, most=16, placements=8)
+QUICK = Budget(block=0.002, seconds=0.12, least=5, most=16, placements=8)
 FULL = Budget(block=0.005, seconds=5.0, least=8, most=40, placements=8)
-_ATTEMPTS, _KEPT = 8, 0.97  # how often a block is timed, and the CPU / wall time to reach
-_LARGE = 2**23  # bytes: larger inputs are page-aligned wherever they lie, and built once
+_PATIENCE, _KEPT = 0.02, 0.97  # seconds for one block, and the CPU / wall time it has to reach
+_LARGE = 2**21  # bytes: larger inputs are page-aligned wherever they lie, and built once
 
 
 @dataclass(frozen=True)
@@ -125,12 +125,13 @@ def time_block(call: Call, count: int) -> float:
 
 
 def _undisturbed(call: Call, count: int) -> float:
-    """Seconds a call, over a block in which the process kept its core; the best of a few if none is.
+    """Seconds a call, over a block in which the process kept its core; else the best of a few.
 
     With several threads CPU time exceeds wall time, and a disturbed block may pass unnoticed.
     """
     best = float("inf")
-    for _ in range(_ATTEMPTS):
+    begin = time.perf_counter()
+    while best == float("inf") or time.perf_counter() - begin < _PATIENCE:
         busy = time.process_time()
         seconds = time_block(call, count)
         busy = time.process_time() - busy

@@ -86,10 +86,10 @@ def train(data: Data, epochs: int, seed: int, progress: bool = True) -> Result:
     result = Result(model, [], [], [])
     bar = _progress_bar(epochs, progress)
     for _ in bar:
-        epoch = batches(data, rng)
+        epoch = [(mg.from_numpy(x), mg.from_numpy(y)) for x, y in batches(data, rng)]
         total, start = 0.0, time.perf_counter()
         for x, y in epoch:
-            loss = nn.functional.cross_entropy(model(mg.from_numpy(x)), mg.from_numpy(y))
+            loss = nn.functional.cross_entropy(model(x), y)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

@@ -205,6 +205,7 @@ _PUBLIC_NAMES = {
     "mg_view_expand": "expand",
     "mg_view_slice": "index",
     "mg_saved_array": "backward",
+    "mg_sum_to": "sum_to_size",
     "mg_sgd_step": "SGD",
     "mg_adam_step": "Adam",
 }
@@ -301,6 +302,8 @@ def _shape_rule(
     if op == "expand":
         wanted = tuple(args[2])
         return f"shape {shapes[0]} cannot expand to {wanted}: {first} is neither 1 nor {second}"
+    if op == "sum_to_size":
+        return f"shape {shapes[0]} is not what {tuple(args[2])} broadcasts to: {first} != {second}"
     if op == "copy_":
         return f"shapes {shapes[0]} and {shapes[1]} do not fit: {second} != {first}"
     if op in ("empty", "full"):

@@ -37,7 +37,7 @@ def _in_place(function: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Any],
     def in_place(self: Tensor, other: Any) -> Tensor:
         other = as_operand(other)
         if other is None:
-            return NotImplemented
+            return NotImplemented  # type: ignore[no-any-return]
         tracked = self._edge is not None or other._edge is not None
         if tracked and mode.enabled:
             return function(self, other)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +53,7 @@ def _upstream(op: str, output: Tensor, gradient: Any) -> Tensor:
         raise ValueError(
             f"[{op}] the gradient has shape {gradient.shape}, the tensor {output.shape}"
         )
-    return gradient.to(output.dtype)  # type: ignore[no-any-return, attr-defined]
+    return gradient.to(output.dtype)  # type: ignore[no-any-return]
 
 
 def _root(op: str, output: Tensor, gradient: Any) -> tuple[Any, Any]:
@@ -129,6 +131,8 @@ def grad(
     if len(gradients) != len(output_list):
         raise ValueError(f"[grad] {len(gradients)} grad_outputs for {len(output_list)} outputs")
     for place, x in enumerate(input_list):
+        if not isinstance(x, TensorBase):
+            raise TypeError(f"[grad] input {place} is {type(x).__name__}, not a Tensor")
         if x._edge is None:
             raise RuntimeError(
                 f"[grad] input {place} does not require grad: set requires_grad before computing "
@@ -187,6 +191,7 @@ class Function:
     """
 
     needs_input_grad: tuple[bool, ...]
+    _kept: tuple[Any, ...]  # during a backward
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for the backward."""
@@ -195,13 +200,8 @@ class Function:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What was saved, with the history it had."""
-        if self.__dict__.get("_freed"):
-            raise RuntimeError(
-                f"[{type(self).__name__}] the saved tensors were freed by an earlier backward; "
-                "call that one with retain_graph=True"
-            )
         kept: tuple[Any, ...] = self.__dict__.get("_kept", self.__dict__.get("_to_save", ()))
-        return tuple([k() if callable(k) else k for k in kept])
+        return tuple([k() if type(k) is _Unpack else k for k in kept])
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Outputs that have no gradient."""
@@ -217,7 +217,6 @@ class Function:
         if "_used" in self.__dict__:
             return type(self)()(*args)
         self._used = True
-        inputs = [x for x in args if isinstance(x, TensorBase)]
         self.needs_input_grad = tuple(
             [isinstance(x, TensorBase) and x._edge is not None for x in args]
         )
@@ -246,13 +245,11 @@ class Function:
             ]
         )
         node = Node(_FunctionOp(self, len(args), len(outputs), _metas(args)), parents, None, None)
-        for k, y in enumerate(made):
-            if differentiable[k]:
-                edge = (
-                    node if len(made) == 1 else Node(_OutputOp(k, type(self)), (node,), None, None)
-                )
-                y._edge = edge
-        node.saved = self._keep(inputs, outputs, made)
+        ops = [_OutputOp(k, type(self)) if d else None for k, d in enumerate(differentiable)]
+        for y, op in zip(made, ops, strict=True):
+            if op is not None:
+                y._edge = node if len(made) == 1 else Node(op, (node,))
+        node.saved = self._keep(node, outputs, ops)
         return tuple(made) if isinstance(result, tuple) else made[0]
 
     def _static(self, name: str) -> Any:
@@ -265,19 +262,17 @@ class Function:
             return lambda *args: method(self, *args)
         return getattr(self, name)
 
-    def _keep(self, inputs: list[Any], outputs: tuple[Any, ...], made: list[Any]) -> list[Any]:
-        """Pins what was saved; it comes back with its old place on the tape."""
-        pins: list[Any] = []
+    def _keep(self, node: Node, outputs: tuple[Any, ...], ops: list[Any]) -> tuple[Any, ...]:
+        """Pins of what was saved, for the node: the Function itself holds nothing longer than that."""
         kept: list[Any] = []
         for x in self.__dict__.pop("_to_save", ()):
-            if not isinstance(x, TensorBase):
-                kept.append(x)
-                continue
-            pin = save(x._h)
-            pins.append(pin)
-            kept.append(_Unpack(pin, x, outputs, made))
-        self._kept = tuple(kept)
-        return pins
+            if isinstance(x, TensorBase):
+                place = next((k for k, y in enumerate(outputs) if y is x), None)
+                is_output = place is not None and ops[place] is not None
+                several = is_output and len(outputs) > 1
+                x = _Unpack(x, node, ops[place] if several else None, is_output)  # type: ignore[index]
+            kept.append(x)
+        return tuple(kept)
 
 
 def _raw(cls: type, name: str) -> Any:
@@ -292,23 +287,26 @@ def _metas(args: Sequence[Any]) -> list[Any]:
 
 
 class _Unpack:
-    """A saved tensor of a Function. An output is held through a weak reference: no cycle."""
+    """A saved tensor of a Function, with the place on the tape that it had.
 
-    __slots__ = ("edge", "output", "pin")
+    An output's place is the Function's own node, which holds this: it is known by a weak reference,
+    so that there is no cycle. The node is alive whenever its backward runs.
+    """
 
-    def __init__(self, pin: Any, x: Any, outputs: tuple[Any, ...], made: list[Any]) -> None:
-        import weakref
+    __slots__ = ("edge", "node", "op", "pin")
 
-        self.pin = pin
-        place = next((k for k, y in enumerate(outputs) if y is x), None)
-        self.output = None
-        self.edge = x if x._edge is LEAF else x._edge
-        if place is not None and type(made[place]._edge) is Node:
-            self.output = weakref.ref(made[place]._edge)
-            self.edge = None
+    def __init__(self, x: Any, node: Node, op: _OutputOp | None, is_output: bool) -> None:
+        self.pin = save(x._h)
+        self.edge = None if is_output else x if x._edge is LEAF else x._edge
+        self.node = weakref.ref(node) if is_output else None
+        self.op = op  # of this output, where there are several
 
     def __call__(self) -> Any:
-        edge = self.output() if self.output is not None else self.edge
+        edge = self.edge
+        if self.node is not None:
+            edge = self.node()
+            if self.op is not None and edge is not None:
+                edge = Node(self.op, (edge,))
         return wrap(saved_handle(self.pin, 0), edge)
 
 
@@ -341,7 +339,9 @@ class _FunctionOp:
 
     def vjp(self, node: Node, g: Any) -> list[Any]:
         upstream = [g.parts.get(k) for k in range(self.outputs)] if type(g) is Bundle else [g]
-        result = self.function._static("backward")(*upstream)
+        context = copy.copy(self.function)  # one for each run: several threads may be at it
+        context._kept = node.saved
+        result = context._static("backward")(*upstream)
         gradients = list(result) if isinstance(result, (tuple, list)) else [result]
         while len(gradients) > self.count and gradients[-1] is None:
             gradients.pop()
@@ -373,4 +373,4 @@ class _FunctionOp:
                     f"[{self.name}] backward returned shape {g.shape} as gradient {i} for an "
                     f"argument of shape {shape}"
                 ) from None
-        return g.to(dtype)  # type: ignore[attr-defined]
+        return g.to(dtype)

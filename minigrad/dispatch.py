@@ -239,7 +239,7 @@ def binary(row: Row, operator: bool = False) -> Callable[[Any, Any], Tensor]:
             given, b = b, as_operand(b)
             if b is None:
                 if operator:
-                    return NotImplemented
+                    return NotImplemented  # type: ignore[no-any-return]
                 raise operand_error(name, given)
         ha, hb = a._h, b._h
         handle = call(kernel, op, ha, hb)

@@ -201,7 +201,7 @@ def _spelled(op: str, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> tuple[A
     return dim, bool(keepdim)
 
 
-def sum(
+def sum(  # noqa: A001
     x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
 ) -> Tensor:
     """The sum over one, several or all dimensions; bool and int64 give int64.
@@ -448,15 +448,7 @@ def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     count = 1
     for n in shape[a : b + 1]:
         count *= n
-    return apply(
-        _s.RESHAPE,
-        (x,),
-        (
-            *shape[:a],
-            count,
-            *shape[b + 1 :],
-        ),
-    )
+    return apply(_s.RESHAPE, (x,), ((*shape[:a], count, *shape[b + 1 :]),))
 
 
 def flip(x: Tensor, dims: Any) -> Tensor:

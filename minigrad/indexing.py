@@ -113,13 +113,17 @@ def _plan(x: Tensor, index: Any) -> _Plan:
             continue
         if isinstance(item, slice):
             begin, by, n = _slice_of(item, shape[axis])
-            start.append(begin), step.append(by), count.append(n)
+            start.append(begin)
+            step.append(by)
+            count.append(n)
             kept.append(n)
             axis += 1
             continue
         picked = _picked(item, shape, axis, has_array)
         if isinstance(picked, int):
-            start.append(picked), step.append(1), count.append(1)
+            start.append(picked)
+            step.append(1)
+            count.append(1)
             axis += 1
             continue
         if place != last_array + 1:
@@ -131,7 +135,9 @@ def _plan(x: Tensor, index: Any) -> _Plan:
             arrays.append(f.nonzero(f.reshape(item, (1,)))[0])
             continue
         for array in picked:
-            start.append(0), step.append(1), count.append(shape[axis])
+            start.append(0)
+            step.append(1)
+            count.append(shape[axis])
             kept.append(shape[axis])
             axes.append(len(kept) - 1)
             arrays.append(array)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from math import inf
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import NULL, lib
+from minigrad._c import NULL, lib, run
 from minigrad.creation import tensor, zeros_like
 from minigrad.dispatch import TensorBase, write
 from minigrad.tape import enable_grad, mode
@@ -29,8 +30,8 @@ class Optimizer:
 
     ``params`` holds tensors, or dicts with "params" and options that differ from ``defaults``. The
     options stand in ``param_groups`` and may be changed between steps; ``state`` maps a parameter
-    to a dict. A method of one's own defines ``_update(parameter, gradient, state, group)``, which
-    is called with recording off, and ``_check(options)``.
+    to a dict. A method of one's own defines ``_update(group)``, which is called with recording off,
+    and ``_check(options)``.
 
     Raises TypeError for what are no float tensors, ValueError for no parameters, for one that is
     given twice, not a leaf or not contiguous, and for options out of range.
@@ -92,7 +93,8 @@ class Optimizer:
     def _check(self, options: Group) -> None:
         """ValueError for options out of range."""
 
-    def _update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
+    def _update(self, group: Group) -> None:
+        """Move the parameters of a group."""
         raise NotImplementedError(f"[{self._name}] has no _update method")
 
     def step(self, closure: Closure | None = None) -> Any:
@@ -107,16 +109,8 @@ class Optimizer:
                 loss = closure()
         before, mode.enabled = mode.enabled, False
         try:
-            states = self.state
             for group in self.param_groups:
-                for p in group["params"]:
-                    g = p.grad
-                    if g is None:
-                        continue
-                    state = states.get(p)
-                    if state is None:
-                        state = states[p] = {}
-                    self._update(p, g, state, group)
+                self._update(group)
         finally:
             mode.enabled = before
         return loss
@@ -191,11 +185,22 @@ class Optimizer:
 
 def _check_range(name: str, option: str, value: Any, below: float = inf) -> None:
     """Whether 0 <= value < below."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"[{name}] {option} must be a number, not {type(value).__name__}")
-    if not 0.0 <= value < below:
+    if not 0.0 <= float(value) < below:
         rule = "not be negative or infinite" if below == inf else f"be in [0, {below:g})"
         raise ValueError(f"[{name}] {option} is {value}, but must {rule}")
+
+
+def _move(kernel: Any, p: Any, *args: Any) -> None:
+    """Run a step on a parameter; if a graph saved it, note for its error where it was written."""
+    if lib.mg_pins(p._h):
+        write(kernel, p, *args)
+    else:
+        run(kernel, *args)
+
+
+_SGD_STEP, _ADAM_STEP = lib.mg_sgd_step, lib.mg_adam_step
 
 
 class SGD(Optimizer):
@@ -243,27 +248,22 @@ class SGD(Optimizer):
         if options["nesterov"] and (options["momentum"] <= 0 or options["dampening"] != 0):
             raise ValueError(f"[{self._name}] nesterov needs a momentum > 0 and a dampening of 0")
 
-    def _update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
-        momentum, dampening, buffer = group["momentum"], group["dampening"], None
-        if momentum:
-            buffer = state.get("momentum_buffer")
-            if buffer is None:  # the first g enters undampened
-                buffer, dampening = zeros_like(p), 0
-        write(
-            lib.mg_sgd_step,
-            p,
-            p._h,
-            g._h,
-            NULL if buffer is None else buffer._h,
-            group["lr"],
-            momentum,
-            dampening,
-            group["weight_decay"],
-            group["nesterov"],
-            group["maximize"],
-        )
-        if momentum:
-            state["momentum_buffer"] = buffer
+    def _update(self, group: Group) -> None:
+        momentum, decay, lr = group["momentum"], group["weight_decay"], group["lr"]
+        nesterov, maximize = group["nesterov"], group["maximize"]
+        for p in group["params"]:
+            g = p.grad
+            if g is None:
+                continue
+            if not momentum:
+                _move(_SGD_STEP, p, p._h, g._h, NULL, lr, 0.0, 0.0, decay, False, maximize)
+                continue
+            state, dampening = self.state.get(p), group["dampening"]
+            if state is None:  # the first gradient enters undampened
+                state, dampening = {"momentum_buffer": zeros_like(p)}, 0.0
+            b = state["momentum_buffer"]._h
+            _move(_SGD_STEP, p, p._h, g._h, b, lr, momentum, dampening, decay, nesterov, maximize)
+            self.state[p] = state
 
 
 class Adam(Optimizer):
@@ -305,36 +305,26 @@ class Adam(Optimizer):
         for place, beta in enumerate(betas):
             _check_range(self._name, f"betas[{place}]", beta, 1.0)
 
-    def _update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
-        if not state:
-            state["step"] = 0
-            state["exp_avg"] = zeros_like(p)
-            state["exp_avg_sq"] = zeros_like(p)
-        largest = NULL
-        if group["amsgrad"]:
-            if "max_exp_avg_sq" not in state:
-                state["max_exp_avg_sq"] = zeros_like(p)
-            largest = state["max_exp_avg_sq"]._h
-        step = state["step"] + 1
-        beta1, beta2 = group["betas"]
-        write(
-            lib.mg_adam_step,
-            p,
-            p._h,
-            g._h,
-            state["exp_avg"]._h,
-            state["exp_avg_sq"]._h,
-            largest,
-            group["lr"],
-            beta1,
-            beta2,
-            group["eps"],
-            group["weight_decay"],
-            self._decoupled,
-            step,
-            group["maximize"],
-        )
-        state["step"] = step
+    def _update(self, group: Group) -> None:
+        lr, (beta1, beta2), eps = group["lr"], group["betas"], group["eps"]
+        decay, maximize, decoupled = group["weight_decay"], group["maximize"], self._decoupled
+        for p in group["params"]:
+            g = p.grad
+            if g is None:
+                continue
+            state = self.state.get(p)
+            if state is None:
+                state = {"step": 0, "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}
+            largest = NULL
+            if group["amsgrad"]:
+                if "max_exp_avg_sq" not in state:
+                    state["max_exp_avg_sq"] = zeros_like(p)
+                largest = state["max_exp_avg_sq"]._h
+            m, v, step = state["exp_avg"]._h, state["exp_avg_sq"]._h, state["step"] + 1
+            options = (lr, beta1, beta2, eps, decay, decoupled, step, maximize)
+            _move(_ADAM_STEP, p, p._h, g._h, m, v, largest, *options)
+            state["step"] = step
+            self.state[p] = state
 
 
 class AdamW(Adam):

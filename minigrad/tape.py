@@ -49,9 +49,13 @@ class _SetMode:
     """A context manager, and a decorator, that sets the grad mode of this thread."""
 
     enabled: bool
+    _before: list[bool]
 
-    def __init__(self) -> None:
-        self._before: list[bool] = []
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        """As ``@no_grad()``, or on a function without parentheses."""
+        made = super().__new__(cls)
+        made._before = []
+        return made if function is None else made(function)
 
     def __enter__(self) -> None:
         self._before.append(mode.enabled)
@@ -156,7 +160,7 @@ class Bundle:
 _by_age = attrgetter("serial")
 
 
-def topological_order(roots: Iterable[Node]) -> list[Node]:
+def topological_order(roots: Iterable[Node], oldest: int = -1) -> list[Node]:
     """Every node that the roots were computed from, inputs before what was made of them.
 
     That is the order in which they were made, so finding them is enough, and sorting puts them
@@ -166,6 +170,8 @@ def topological_order(roots: Iterable[Node]) -> list[Node]:
     stack = list(found)
     while stack:
         node = stack.pop()
+        if node.serial <= oldest:
+            continue  # nothing before it is wanted
         if node.parents is None:
             raise freed_error(node)
         for parent in node.parents:
@@ -183,14 +189,14 @@ def freed_error(node: Node) -> RuntimeError:
     )
 
 
-def _leading_to(order: list[Node], wanted: set[Any]) -> list[Node]:
-    """The nodes through which a gradient reaches something wanted, in the same order."""
+def _leading_to(order: list[Node], wanted: set[Any]) -> tuple[list[Node], set[Node]]:
+    """The nodes that are wanted or lead there, in the same order; and the set of the latter."""
     useful: set[Node] = set()
     for node in order:
         parents = node.parents or ()
-        if node in wanted or any(p is not None and (p in wanted or p in useful) for p in parents):
+        if any(p is not None and (p in wanted or p in useful) for p in parents):
             useful.add(node)
-    return [node for node in order if node in useful]
+    return [node for node in order if node in useful or node in wanted], useful
 
 
 def backward(
@@ -227,9 +233,14 @@ def backward(
         else:
             gradients[edge] = g
             shared.add(edge)
-    order = topological_order([edge for edge, _ in roots if type(edge) is Node])
-    if wanted is not None:
-        order = _leading_to(order, wanted)
+    starts = [edge for edge, _ in roots if type(edge) is Node]
+    useful: set[Node] = set()
+    if wanted is None:
+        order = topological_order(starts)
+    else:
+        # Nodes are younger than their parents: what is older than all that is wanted leads to none.
+        oldest = min([edge.serial if type(edge) is Node else -1 for edge in wanted], default=-1)
+        order, useful = _leading_to(topological_order(starts, oldest), wanted)
     before = mode.enabled
     mode.enabled = create_graph
     try:
@@ -242,6 +253,8 @@ def backward(
                 g = _hooked(node, g)
             if wanted is not None and node in wanted:
                 deliver(node, g, True)
+                if node not in useful:
+                    continue
             parents = node.parents
             if parents is None:
                 raise freed_error(node)
@@ -282,5 +295,9 @@ def unadapted(gradients: Sequence[Gradient], adapted: Sequence[Any]) -> list[Gra
 def _hooked(node: Node, g: Gradient) -> Gradient:
     for hook in tuple(node.hooks or ()):
         replaced = hook(g)
+        if replaced is not None and type(replaced) is not type(g):
+            raise TypeError(
+                f"[{node.name}] a hook returned {type(replaced).__name__}, not a Tensor or None"
+            )
         g = g if replaced is None else replaced
     return g

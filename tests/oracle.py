@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 import minigrad as mg
 
@@ -133,7 +134,7 @@ def ulps(got, reference):
 
 
 def assert_ulps(got, reference, limit, inputs=()):
-    """Every value within ``limit`` ULP; 0 means the correctly rounded one, sign of zero included."""
+    """Every value within ``limit`` ULP; 0 means the correctly rounded one, its sign included."""
     assert got.shape == reference.shape
     if not got.size:
         return
@@ -147,8 +148,8 @@ def assert_ulps(got, reference, limit, inputs=()):
         place = np.unravel_index(np.argmax(wrong), got.shape) if got.ndim else ()
         values = [np.broadcast_to(x, got.shape)[place] for x in inputs]
         pytest.fail(
-            f"{wrong.sum()} of {got.size} values are off by more than {limit} ULP: at {values!r} "
-            f"got {got[place]!r}, reference {reference[place]!r}, worst {ulps(got, reference).max()}"
+            f"{wrong.sum()} of {got.size} values off by more than {limit} ULP: at {values!r} "
+            f"got {got[place]!r}, not {reference[place]!r}, worst {ulps(got, reference).max()}"
         )
 
 
@@ -210,6 +211,33 @@ def laid_out(values, layout):
 def tensor_in_layout(values, layout, requires_grad=False):
     """A leaf on read-only NumPy memory of that layout."""
     return mg.from_numpy(laid_out(values, layout)).requires_grad_(requires_grad)
+
+
+def any_view(data, shape, elements):
+    """A view with drawn strides: an array of ``shape`` and the same view of it as a tensor.
+
+    ``data`` is Hypothesis's; axes are permuted, stepped over, reversed, cut and broadcast.
+    """
+    ndim = len(shape)
+    order = data.draw(st.permutations(range(ndim)))
+    steps = [data.draw(st.sampled_from([1, 1, 2, 3, -1, -2])) for _ in shape]
+    starts = [data.draw(st.integers(0, 2)) for _ in shape]
+    repeats = [data.draw(st.booleans()) and data.draw(st.booleans()) for _ in shape]
+    sizes = [
+        1 if repeat else start + n * abs(step)
+        for n, step, start, repeat in zip(shape, steps, starts, repeats, strict=True)
+    ]
+    index = tuple(
+        slice(None) if repeat else slice(start, start + n * abs(step))
+        for n, step, start, repeat in zip(shape, steps, starts, repeats, strict=True)
+    )
+    by_step = tuple(
+        slice(None) if r else slice(None, None, s) for s, r in zip(steps, repeats, strict=True)
+    )
+    base = elements(tuple(sizes[d] for d in order)).transpose(np.argsort(order))
+    array = np.broadcast_to(base[index][by_step], shape)
+    tensor = mg.from_numpy(base)[index][by_step].expand(shape)
+    return array, tensor
 
 
 # ---- derivatives ---------------------------------------------------------------------------------

@@ -289,6 +289,19 @@ def test_slice_errors():
         mg.tensor(1.0)[0]
 
 
+def test_huge_slices():
+    a = np.arange(5)
+    for item in (
+        slice(None, 2**70),
+        slice(-(2**70), None),
+        slice(None, None, 2**70),
+        slice(None, None, -(2**70)),
+    ):
+        oracle.assert_same(mg.tensor(a)[item].numpy(), a[item])
+    with pytest.raises(IndexError, match="out of range for dim 0 of size 5"):
+        mg.tensor(a)[2**70]
+
+
 def test_tensors_as_integers():
     x = mg.arange(5)
     assert x[mg.tensor(2)].item() == 2

@@ -10,8 +10,10 @@ import oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 import minigrad as mg
+import minigrad.nn.functional
 
 PAIRS = [
     ((3,), (3,)),
@@ -213,3 +215,47 @@ def test_batch_mismatch_is_not_called_an_inner_one():
     with pytest.raises(ValueError, match="2 != 3") as caught:
         mg.ones(2, 2, 3) @ mg.ones(3, 3, 4)
     assert "inner" not in str(caught.value)
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_any_strides(data):
+    """Whole numbers, so that every order of summing agrees: batches and matrices of any strides."""
+    shapes = data.draw(
+        hnp.mutually_broadcastable_shapes(signature=np.matmul.signature, max_dims=2, max_side=9)
+    )
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    dtype = data.draw(st.sampled_from([np.float32, np.float64, np.int64]))
+    (a, x), (b, y) = (
+        oracle.any_view(data, shape, lambda s: rng.integers(-9, 9, s).astype(dtype))
+        for shape in shapes.input_shapes
+    )
+    oracle.assert_same((x @ y).numpy() + 0, np.asarray(a @ b) + 0)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("batch", [(), (5,), (2, 3), (0,), (2, 0, 3)], ids=str)
+def test_linear(batch, bias, rng):
+    """x @ w^T + b over the last axis, and its derivatives to second order."""
+    linear = mg.nn.functional.linear
+    arrays = [rng.normal(size=s) for s in ((*batch, 4), (3, 4), (3,))[: 3 if bias else 2]]
+    got = linear(*[mg.tensor(a) for a in arrays])
+    want = arrays[0] @ arrays[1].T + (arrays[2] if bias else 0)
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-13, atol=1e-13)
+    oracle.check_gradients(linear, arrays, rng)
+
+
+@pytest.mark.parametrize("layout", oracle.LAYOUTS)
+def test_linear_in_every_layout(layout, rng):
+    linear = mg.nn.functional.linear
+    arrays = [rng.integers(-9, 9, s).astype(np.float32) for s in ((6, 5, 7), (9, 7), (9,))]
+    g = rng.integers(-9, 9, (6, 5, 9)).astype(np.float32)
+    xs = [oracle.tensor_in_layout(a, layout, True) for a in arrays]
+    y = linear(*xs)
+    a, w, b = arrays
+    oracle.assert_same(y.detach().numpy(), a @ w.T + b)
+    want = [g @ w, np.einsum("ijo,ijk->ok", g, a), g.sum((0, 1))]
+    for graph in (False, True):
+        found = mg.grad(y, xs, oracle.tensor_in_layout(g, layout), True, graph)
+        for got, expected in zip(found, want, strict=True):
+            oracle.assert_same(got.detach().numpy() + 0, expected + 0)

@@ -102,6 +102,15 @@ MESSAGES = [
     (lambda: mg.ones(1, 1, dtype=bool).expand(2**31, 2**33), ValueError, "overflows 63 bits"),
     (lambda: mg.empty(2**46), MemoryError, "[empty] no memory for 281474976710656 bytes"),
     (lambda: mg.zeros(0, 2**62) + mg.zeros(1, 2**62), (ValueError, MemoryError), "["),
+    (lambda: mg.ones(2**70), ValueError, "] "),
+    (lambda: X.expand(2**63, 2, 3), ValueError, "[expand] "),
+    (lambda: X.reshape(2**63, 6), ValueError, "[reshape] "),
+    (lambda: mg.arange(0, 1e30), (ValueError, MemoryError), "[arange] "),
+    (lambda: mg.tensor(np.zeros((1,) * 20)), ValueError, "[tensor] 20 dimensions where at most 16"),
+    (lambda: mg.zeros(2, -1), ValueError, "[zeros] negative size -1 in dimension 1"),
+    (lambda: mg.ones(2**61), ValueError, "[ones] the result is too large"),
+    (lambda: mg.ones(3).split(2.5), TypeError, "[split] "),
+    (lambda: mg.ones(2).expand(()), ValueError, "[expand] shape (2,) cannot expand to ()"),
     # writes
     (
         lambda: frozen().fill_(1),
@@ -153,6 +162,37 @@ def test_message(action, error, text):
     assert text in str(caught.value)
     assert str(caught.value).startswith("[")
     assert caught.value.__cause__ is None
+
+
+PLAIN = {
+    "reshape": lambda x: mg.reshape(x, 2, 1),
+    "permute": lambda x: mg.permute(x, 0),
+    "transpose": lambda x: mg.transpose(x),
+    "squeeze": lambda x: mg.squeeze(x),
+    "unsqueeze": lambda x: mg.unsqueeze(x, 0),
+    "flatten": lambda x: mg.flatten(x),
+    "flip": lambda x: mg.flip(x, 0),
+    "narrow": lambda x: mg.narrow(x, 0, 0, 1),
+    "clone": lambda x: mg.clone(x),
+    "nonzero": lambda x: mg.nonzero(x)[0],
+    "take_along_dim": lambda x: mg.take_along_dim(mg.ones(2), x, 0),
+    "masked_fill": lambda x: mg.masked_fill(x, mg.tensor([True, False]), 0),
+    "sum": lambda x: mg.sum(x),
+    "exp": lambda x: mg.exp(x),
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("plain", [[1, 0], np.array([1, 0])], ids=["list", "array"])
+def test_functions_take_or_refuse_plain_data(name, plain):
+    """A function on a list or an array computes, or says what it wants; it never just breaks."""
+    want = PLAIN[name](mg.tensor([1, 0]))
+    try:
+        got = PLAIN[name](plain)
+    except TypeError as error:
+        assert str(error).startswith(f"[{name}] ")  # noqa: PT017 - either outcome is right
+    else:
+        assert got.tolist() == want.tolist()
 
 
 def test_operators_leave_unknown_types_to_themselves():

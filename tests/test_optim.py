@@ -152,6 +152,12 @@ def test_every_size_is_updated_whole(rng, size, method):
     np.testing.assert_allclose(moved, start - 0.5, rtol=1e-6, atol=1e-7)
 
 
+def test_numpy_numbers_are_options():
+    start = np.ones(2)
+    moved = _moved(lambda p: optim.SGD(p, lr=np.float32(0.5)), start, np.ones((1, 2)))
+    assert moved.tolist() == [0.5, 0.5]
+
+
 def test_a_number_and_a_transposed_gradient_are_fine():
     assert _moved(lambda p: optim.SGD(p, lr=0.5, momentum=0.9), 2.0, [1.0]) == 1.5
     p = mg.zeros(2, 3, requires_grad=True)

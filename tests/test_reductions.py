@@ -169,6 +169,50 @@ def test_stride_zero(name, rng):
         oracle.assert_same(got.numpy(), want.numpy())
 
 
+@settings(max_examples=150)
+@given(data=st.data())
+def test_any_strides(data):
+    """Views of any strides over any axes: whole numbers, so that every order of summing agrees."""
+    shape = data.draw(hnp.array_shapes(min_dims=0, max_dims=5, min_side=1, max_side=6))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    a, x = oracle.any_view(data, shape, lambda s: rng.integers(-9, 9, s).astype(np.float32))
+    axes = tuple(data.draw(st.sets(st.integers(0, len(shape) - 1)))) if shape else ()
+    for name in ("sum", "amax", "amin", "all", "any"):
+        want = NUMPY[name](a, axis=axes)
+        oracle.assert_same(getattr(mg, name)(x, axes).numpy() + 0, np.asarray(want) + 0)
+    if shape:
+        axis = data.draw(st.integers(0, len(shape) - 1))
+        oracle.assert_same(x.argmax(axis).numpy(), np.asarray(a.argmax(axis)))
+        np.testing.assert_allclose(
+            x.softmax(axis).numpy(), special.softmax(a, axis), rtol=1e-5, atol=1e-7
+        )
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_long_axes_among_short_ones(data):
+    """The block sizes inside the kernels: axes around powers of two, reduced and not."""
+    sides = st.sampled_from([1, 2, 3, 7, 8, 16, 17, 31, 33, 63, 65, 127, 129, 255, 257, 1023, 1025])
+    shape = tuple(data.draw(st.lists(sides, min_size=1, max_size=3)))
+    while math.prod(shape) > 200_000:
+        shape = shape[:-1]
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    dtype = data.draw(st.sampled_from([np.float32, np.float64]))
+    a = rng.integers(-9, 9, shape).astype(dtype)
+    order = data.draw(st.permutations(range(len(shape))))
+    x = mg.tensor(a.transpose(order)).permute(*np.argsort(order).tolist())
+    axes = tuple(data.draw(st.sets(st.integers(0, len(shape) - 1))))
+    for name in ("sum", "amax", "amin"):
+        want = NUMPY[name](a, axis=axes)
+        oracle.assert_same(getattr(mg, name)(x, axes).numpy() + 0, np.asarray(want) + 0)
+    count = math.prod(shape[d] for d in axes)
+    if count > 1:
+        want = a.astype(np.float64).var(axes, ddof=1)
+        np.testing.assert_allclose(x.var(axes).numpy(), want, rtol=1e-5, atol=1e-6)
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    oracle.assert_same(x.argmin(axis).numpy(), np.asarray(a.argmin(axis)))
+
+
 # ---- NaN and infinities --------------------------------------------------------------------------
 
 

@@ -382,6 +382,20 @@ def test_grad_modes_as_decorators():
         assert not mg.is_grad_enabled()
 
 
+def test_grad_modes_as_decorators_without_parentheses():
+    @mg.no_grad
+    def off(x):
+        return x * 2
+
+    @mg.enable_grad
+    def on(x):
+        return x * 2
+
+    assert not off(leaf(1.0)).requires_grad
+    with mg.no_grad():
+        assert on(leaf(1.0)).requires_grad
+
+
 def test_grad_mode_is_put_back_after_an_error():
     @mg.no_grad()
     def fails():
@@ -569,6 +583,8 @@ def test_grad_refuses():
     x = leaf([1.0, 2.0])
     with pytest.raises(RuntimeError, match="input 1 does not require grad"):
         mg.grad(x.sum(), [x, mg.ones(2)])
+    with pytest.raises(TypeError, match=r"\[grad\] .*float"):
+        mg.grad(x.sum(), [3.0])
     with pytest.raises(ValueError, match="2 grad_outputs for 1 outputs"):
         mg.grad([x.sum()], [x], [None, None])
 
@@ -627,6 +643,13 @@ def test_a_removed_hook_is_not_called():
 def test_hooks_are_for_results():
     with pytest.raises(RuntimeError, match="only results of recorded operations"):
         mg.ones(2).register_hook(print)
+
+
+def test_hooks_must_return_tensors():
+    y = leaf(2.0) * 2
+    y.register_hook(lambda g: 3.0)
+    with pytest.raises(TypeError, match="hook"):
+        y.backward()
 
 
 def test_retain_grad():
@@ -987,17 +1010,23 @@ def test_memory_is_flat_with_functions_hooks_and_second_order(no_gc):
 
 def test_a_chain_of_a_million_nodes(no_gc):
     x = leaf(1.0)
+    one = mg.tensor(1.0, dtype=mg.float64)
+
+    def run(n):
+        y = x
+        for _ in range(n):
+            y = y + one
+        value = y.item()
+        y.backward(retain_graph=True)
+        gradient, x.grad = x.grad.item(), None
+        last = weakref.ref(y.grad_fn)
+        del y  # freed from one end to the other, without deep recursion
+        assert last() is None
+        return value, gradient
+
+    run(1)  # what is made once and kept
     before = live_bytes()
-    y = x
-    for _ in range(1_000_000):
-        y = y + 1.0
-    assert y.item() == 1_000_001.0
-    y.backward(retain_graph=True)
-    assert x.grad.item() == 1.0
-    first = weakref.ref(y.grad_fn)
-    x.grad = None
-    del y  # freed from one end to the other, without deep recursion
-    assert first() is None
+    assert run(1_000_000) == (1_000_001.0, 1.0)
     assert live_bytes() == before
 
 

@@ -1,8 +1,14 @@
-/* vmath.h: elementary functions for vector loops, both float widths, the errors beside each. */
+/* vmath.h: elementary functions for vector loops, both float widths, the errors beside each.
+ *
+ * v_<name>_f32 and v_<name>_f64 take one element and are for loops that do more than the function;
+ * v_<name>_chunk_f32 and v_<name>_chunk_f64 take contiguous elements, are faster, and give the same
+ * bits. */
 #ifndef MG_VMATH_H
 #define MG_VMATH_H
 #include "vmath_f32.h"
 #include "vmath_f64.h"
+#include "vmath_chunk_f32.h"
+#include "vmath_chunk_f64.h"
 #include "vmath_pow.h"
 #include "vmath_trig.h"
 #endif

@@ -6,7 +6,7 @@ from typing import Any
 
 from minigrad._c import Handle, call, ffi, lib, shape_of
 from minigrad.ops.indexing import SCATTER_ADD
-from minigrad.ops.pointwise import ADD, NEG
+from minigrad.ops.pointwise import ADD, MUL, NEG
 from minigrad.ops.table import bilinear, custom, linear
 
 T = Any  # a Tensor; this layer stands below it
@@ -88,6 +88,13 @@ def _linear_by_weight(g: T, a: T) -> T:
 
 _FUSED = (_product, lambda g, a: call(lib.mg_matmul, _transposed(_rows(g)), _rows(a)))
 
+
+def _product_and_bias(a: Handle, b: Handle, bias: Handle) -> Handle:
+    y = call(lib.mg_binary, ADD.id, _product(a, _transposed(b)), bias)
+    y.adapted = 0  # the bias was broadcast, but its derivative below sums: nothing is left to undo
+    return y
+
+
 LINEAR = custom(
     "linear",
     lambda a, b: _product(a, _transposed(b)),
@@ -98,7 +105,7 @@ LINEAR = custom(
 )
 LINEAR_BIAS = custom(
     "linear_bias",
-    lambda a, b, bias: call(lib.mg_binary, ADD.id, _product(a, _transposed(b)), bias),
+    _product_and_bias,
     _linear_by_input,
     _linear_by_weight,
     lambda g: g.sum_to_size(g.shape[-1:]),
@@ -120,9 +127,17 @@ def _mean_nll_transpose(g: T, shape: tuple[int, ...], rows: Handle, target: Hand
     return share.apply_row(SCATTER_ADD, shape, (rows, target))
 
 
+def _mean_nll_scatter(g: Handle, shape: tuple[int, ...], rows: Handle, target: Handle) -> Handle:
+    share = call(lib.mg_binary, MUL.id, g, call(lib.mg_weak_float, -1.0 / max(shape[0], 1)))
+    spread = call(lib.mg_view_expand, share, 1, shape[:1])
+    index = ffi.new("mg_array *[]", (rows, target))
+    return call(lib.mg_scatter_add, 2, shape, 2, index, spread)
+
+
 MEAN_NLL = linear(
     "mean_nll",
     _mean_nll,
     _mean_nll_transpose,
+    fused=_mean_nll_scatter,
     doc="-mean(x[i, target[i]]) over the rows i of a matrix of log-probabilities",
 )

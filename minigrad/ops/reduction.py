@@ -89,7 +89,7 @@ AMIN = _extremum("amin", lib.MG_MIN, "the minimum over the axes; ties share the 
 
 
 def _prod_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes, keep: bool) -> T:
-    """An element's partial is the product of all others: exclusive prefix times exclusive suffix."""
+    """The partial is the product of all others: exclusive prefix times exclusive suffix."""
     order = tuple(d for d in range(len(shape)) if d not in axes) + axes
     rows = x.permute(order).reshape((-1 if x.size else 0, _count(shape, axes)))
     others = _exclusive_products(rows) * _exclusive_products(rows.flip(1)).flip(1)

@@ -1,0 +1,126 @@
+/* vmath_wide.h: several vectors at a time, for functions that are one long chain of operations.
+ *
+ * Each operation of such a chain waits for the one before, and a processor looks ahead by fewer
+ * instructions than one chain has. A `wide` is a few vectors treated alike, one operation after the
+ * other, so that independent instructions stand next to each other. Only for instruction sets with
+ * fused multiply-add and vectors of 32 bytes or more; elsewhere MG_HAS_WIDE is 0 and a `wide` is
+ * one element.
+ */
+#ifndef MG_VMATH_WIDE_H
+#define MG_VMATH_WIDE_H
+
+#include "vmath_f32.h"
+#include "vmath_f64.h"
+
+#if MG_VECTOR_BYTES >= 32
+#define MG_HAS_WIDE 1
+
+#if defined(__AVX512F__)
+#define WIDE_VECTORS 4
+/* The second operand where either is NaN. */
+MG_INLINE vec_f32 v_min_f32(vec_f32 a, vec_f32 b) { return _mm512_min_ps(a, b); }
+MG_INLINE vec_f64 v_min_f64(vec_f64 a, vec_f64 b) { return _mm512_min_pd(a, b); }
+MG_INLINE vec_f32 v_max_f32(vec_f32 a, vec_f32 b) { return _mm512_max_ps(a, b); }
+MG_INLINE vec_f64 v_max_f64(vec_f64 a, vec_f64 b) { return _mm512_max_pd(a, b); }
+/* a < b ? x : y */
+MG_INLINE vec_f32 v_choose_less_f32(vec_f32 a, vec_f32 b, vec_f32 x, vec_f32 y) {
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), y, x);
+}
+MG_INLINE vec_f64 v_choose_less_f64(vec_f64 a, vec_f64 b, vec_f64 x, vec_f64 y) {
+    return _mm512_mask_blend_pd(_mm512_cmp_pd_mask(a, b, _CMP_LT_OQ), y, x);
+}
+/* Whether low <= x < high in every lane. */
+MG_INLINE bool v_inside_f32(vec_f32 x, vec_f32 low, vec_f32 high) {
+    __mmask16 m = _mm512_cmp_ps_mask(x, low, _CMP_GE_OQ);
+    return _mm512_mask_cmp_ps_mask(m, x, high, _CMP_LT_OQ) == 0xffff;
+}
+MG_INLINE bool v_inside_f64(vec_f64 x, vec_f64 low, vec_f64 high) {
+    __mmask8 m = _mm512_cmp_pd_mask(x, low, _CMP_GE_OQ);
+    return _mm512_mask_cmp_pd_mask(m, x, high, _CMP_LT_OQ) == 0xff;
+}
+/* x 2^n, rounded once, for whole n from -252 to 254; in double from -2044 to 2046. */
+MG_INLINE vec_f32 v_scale_f32(vec_f32 x, vec_f32 n) { return _mm512_scalef_ps(x, n); }
+MG_INLINE vec_f64 v_scale_f64(vec_f64 x, vec_f64 n) { return _mm512_scalef_pd(x, n); }
+/* table[i mod 16], 16 floats, i the bits of each lane */
+MG_INLINE vec_f32 v_look_up_f32(const float *table, vec_f32 i) {
+    return _mm512_permutexvar_ps(_mm512_castps_si512(i), _mm512_loadu_ps(table));
+}
+#else
+#define WIDE_VECTORS 2
+MG_INLINE vec_f32 v_min_f32(vec_f32 a, vec_f32 b) { return _mm256_min_ps(a, b); }
+MG_INLINE vec_f64 v_min_f64(vec_f64 a, vec_f64 b) { return _mm256_min_pd(a, b); }
+MG_INLINE vec_f32 v_max_f32(vec_f32 a, vec_f32 b) { return _mm256_max_ps(a, b); }
+MG_INLINE vec_f64 v_max_f64(vec_f64 a, vec_f64 b) { return _mm256_max_pd(a, b); }
+MG_INLINE vec_f32 v_choose_less_f32(vec_f32 a, vec_f32 b, vec_f32 x, vec_f32 y) {
+    return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
+}
+MG_INLINE vec_f64 v_choose_less_f64(vec_f64 a, vec_f64 b, vec_f64 x, vec_f64 y) {
+    return _mm256_blendv_pd(y, x, _mm256_cmp_pd(a, b, _CMP_LT_OQ));
+}
+MG_INLINE bool v_inside_f32(vec_f32 x, vec_f32 low, vec_f32 high) {
+    return _mm256_movemask_ps(_mm256_and_ps(_mm256_cmp_ps(x, low, _CMP_GE_OQ),
+                                            _mm256_cmp_ps(x, high, _CMP_LT_OQ))) == 0xff;
+}
+MG_INLINE bool v_inside_f64(vec_f64 x, vec_f64 low, vec_f64 high) {
+    return _mm256_movemask_pd(_mm256_and_pd(_mm256_cmp_pd(x, low, _CMP_GE_OQ),
+                                            _mm256_cmp_pd(x, high, _CMP_LT_OQ))) == 0xf;
+}
+MG_INLINE vec_f32 v_scale_f32(vec_f32 x, vec_f32 n) {
+    __m256i t = _mm256_castps_si256(n + v_set1_f32(0x1.8p23f + 254)), half = _mm256_srli_epi32(t, 1);
+    x *= _mm256_castsi256_ps(_mm256_slli_epi32(half, 23));
+    return x * _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_sub_epi32(t, half), 23));
+}
+MG_INLINE vec_f64 v_scale_f64(vec_f64 x, vec_f64 n) {
+    __m256i t = _mm256_castpd_si256(n + v_set1_f64(0x1.8p52 + 2046)), half = _mm256_srli_epi64(t, 1);
+    x *= _mm256_castsi256_pd(_mm256_slli_epi64(half, 52));
+    return x * _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_sub_epi64(t, half), 52));
+}
+MG_INLINE vec_f32 v_look_up_f32(const float *table, vec_f32 i) {
+    __m256i index = _mm256_castps_si256(i);
+    vec_f32 low = _mm256_permutevar8x32_ps(v_load_f32(table), index);
+    vec_f32 high = _mm256_permutevar8x32_ps(v_load_f32(table + 8), index);
+    return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(index, 28)));
+}
+#endif
+
+typedef uint32_t wide_bits_f32;
+typedef uint64_t wide_bits_f64;
+typedef uint32_t wide_bits_vec_f32 __attribute__((vector_size(MG_VECTOR_BYTES)));
+typedef uint64_t wide_bits_vec_f64 __attribute__((vector_size(MG_VECTOR_BYTES)));
+
+#define MG_REAL 32
+#include "vmath_wide.inc.h"
+#define MG_REAL 64
+#include "vmath_wide.inc.h"
+
+/* table[i mod 16] */
+MG_INLINE wide_f32 w_look_up_f32(const float *table, wide_f32 i) {
+    for (int k = 0; k < WIDE_VECTORS; k++) i.v[k] = v_look_up_f32(table, i.v[k]);
+    return i;
+}
+
+#else
+#define MG_HAS_WIDE 0
+typedef float wide_f32;
+typedef double wide_f64;
+MG_INLINE void w_map_f32(float *restrict out, const float *restrict x, int64_t n,
+                         float (*f)(float)) {
+    for (int64_t i = 0; i < n; i++) out[i] = f(x[i]);
+}
+MG_INLINE void w_map_f64(double *restrict out, const double *restrict x, int64_t n,
+                         double (*f)(double)) {
+    for (int64_t i = 0; i < n; i++) out[i] = f(x[i]);
+}
+MG_INLINE void w_map_inside_f32(float *restrict out, const float *restrict x, int64_t n,
+                                float (*f)(float), float (*g)(float), float low, float high) {
+    (void)f, (void)low, (void)high;
+    w_map_f32(out, x, n, g);
+}
+MG_INLINE void w_map_inside_f64(double *restrict out, const double *restrict x, int64_t n,
+                                double (*f)(double), double (*g)(double), double low,
+                                double high) {
+    (void)f, (void)low, (void)high;
+    w_map_f64(out, x, n, g);
+}
+#endif
+#endif

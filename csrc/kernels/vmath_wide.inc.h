@@ -1,0 +1,170 @@
+/* vmath_wide.inc.h: the operations of vmath_wide.h on one float width. */
+#include "real.h"
+
+#define wide R(wide)
+#define ureal R(wide_bits)
+#define uvec R(wide_bits_vec)
+#define REAL_SIGN ((ureal)1 << (8 * sizeof(real) - 1))
+#define EACH for (int k = 0; k < WIDE_VECTORS; k++)
+#define w_abs R(w_abs)
+#define w_add R(w_add)
+#define w_add_bits R(w_add_bits)
+#define w_and R(w_and)
+#define w_choose_less R(w_choose_less)
+#define w_div R(w_div)
+#define w_fma R(w_fma)
+#define w_fnma R(w_fnma)
+#define w_inside R(w_inside)
+#define w_line R(w_line)
+#define w_load R(w_load)
+#define w_map R(w_map)
+#define w_map_inside R(w_map_inside)
+#define w_max R(w_max)
+#define w_min R(w_min)
+#define w_mul R(w_mul)
+#define w_neg R(w_neg)
+#define w_or R(w_or)
+#define w_scale R(w_scale)
+#define w_set R(w_set)
+#define w_shift_left R(w_shift_left)
+#define w_shift_right R(w_shift_right)
+#define w_store R(w_store)
+#define w_sub R(w_sub)
+#define w_with_sign R(w_with_sign)
+#define w_xor R(w_xor)
+#define WIDE_LANES (WIDE_VECTORS * LANES)
+
+typedef struct {
+    vec v[WIDE_VECTORS];
+} wide;
+
+MG_INLINE wide w_set(real s) {
+    wide a;
+    EACH a.v[k] = v_set1(s);
+    return a;
+}
+MG_INLINE wide w_load(const real *p) {
+    wide a;
+    EACH a.v[k] = v_load(p + k * LANES);
+    return a;
+}
+MG_INLINE void w_store(real *p, wide a) { EACH v_store(p + k * LANES, a.v[k]); }
+
+MG_INLINE wide w_add(wide a, wide b) {
+    EACH a.v[k] = a.v[k] + b.v[k];
+    return a;
+}
+MG_INLINE wide w_sub(wide a, wide b) {
+    EACH a.v[k] = a.v[k] - b.v[k];
+    return a;
+}
+MG_INLINE wide w_mul(wide a, wide b) {
+    EACH a.v[k] = a.v[k] * b.v[k];
+    return a;
+}
+MG_INLINE wide w_div(wide a, wide b) {
+    EACH a.v[k] = a.v[k] / b.v[k];
+    return a;
+}
+MG_INLINE wide w_neg(wide a) {
+    EACH a.v[k] = -a.v[k];
+    return a;
+}
+MG_INLINE wide w_fma(wide a, wide b, wide c) {
+    EACH a.v[k] = v_fma(a.v[k], b.v[k], c.v[k]);
+    return a;
+}
+/* c - a b */
+MG_INLINE wide w_fnma(wide a, wide b, wide c) {
+    EACH a.v[k] = v_fma(-a.v[k], b.v[k], c.v[k]);
+    return a;
+}
+/* The second operand where either is NaN. */
+MG_INLINE wide w_min(wide a, wide b) {
+    EACH a.v[k] = R(v_min)(a.v[k], b.v[k]);
+    return a;
+}
+MG_INLINE wide w_max(wide a, wide b) {
+    EACH a.v[k] = R(v_max)(a.v[k], b.v[k]);
+    return a;
+}
+/* a < b ? x : y */
+MG_INLINE wide w_choose_less(wide a, wide b, wide x, wide y) {
+    EACH a.v[k] = R(v_choose_less)(a.v[k], b.v[k], x.v[k], y.v[k]);
+    return a;
+}
+/* x 2^n, as v_scale */
+MG_INLINE wide w_scale(wide x, wide n) {
+    EACH x.v[k] = R(v_scale)(x.v[k], n.v[k]);
+    return x;
+}
+/* Whether low <= x < high in every lane. */
+MG_INLINE bool w_inside(wide x, real low, real high) {
+    bool all = true;
+    EACH all &= R(v_inside)(x.v[k], v_set1(low), v_set1(high));
+    return all;
+}
+/* c1 x + c0, a step of a polynomial's lowest level */
+MG_INLINE wide w_line(wide x, real c1, real c0) { return w_fma(x, w_set(c1), w_set(c0)); }
+/* Operations on the bits. */
+MG_INLINE wide w_and(wide a, ureal mask) {
+    EACH a.v[k] = (vec)((uvec)a.v[k] & mask);
+    return a;
+}
+MG_INLINE wide w_or(wide a, ureal mask) {
+    EACH a.v[k] = (vec)((uvec)a.v[k] | mask);
+    return a;
+}
+MG_INLINE wide w_add_bits(wide a, ureal b) {
+    EACH a.v[k] = (vec)((uvec)a.v[k] + b);
+    return a;
+}
+MG_INLINE wide w_shift_right(wide a, int count) {
+    EACH a.v[k] = (vec)((uvec)a.v[k] >> count);
+    return a;
+}
+MG_INLINE wide w_shift_left(wide a, int count) {
+    EACH a.v[k] = (vec)((uvec)a.v[k] << count);
+    return a;
+}
+MG_INLINE wide w_xor(wide a, wide b) {
+    EACH a.v[k] = (vec)((uvec)a.v[k] ^ (uvec)b.v[k]);
+    return a;
+}
+MG_INLINE wide w_abs(wide a) { return w_and(a, ~REAL_SIGN); }
+/* The magnitude of a, which has no sign, with the sign of b. */
+MG_INLINE wide w_with_sign(wide a, wide b) {
+    EACH a.v[k] = (vec)((uvec)a.v[k] | ((uvec)b.v[k] & REAL_SIGN));
+    return a;
+}
+
+/* out[i] = f(x[i]) for any n; out and x do not overlap. */
+MG_INLINE void w_map(real *restrict out, const real *restrict x, int64_t n, wide (*f)(wide)) {
+    int64_t i = 0;
+    for (; i + WIDE_LANES <= n; i += WIDE_LANES) w_store(out + i, f(w_load(x + i)));
+    if (i < n) {
+        real rest[WIDE_LANES] = {0};
+        __builtin_memcpy(rest, x + i, (size_t)(n - i) * sizeof(real));
+        w_store(rest, f(w_load(rest)));
+        __builtin_memcpy(out + i, rest, (size_t)(n - i) * sizeof(real));
+    }
+}
+/* The same, where f is right only for low <= x < high and the scalar g everywhere. */
+MG_INLINE void w_map_inside(real *restrict out, const real *restrict x, int64_t n,
+                               wide (*f)(wide), real (*g)(real), real low, real high) {
+    int64_t i = 0;
+    for (; i + WIDE_LANES <= n; i += WIDE_LANES) {
+        wide a = w_load(x + i);
+        if (MG_LIKELY(w_inside(a, low, high)))
+            w_store(out + i, f(a));
+        else
+            for (int j = 0; j < WIDE_LANES; j++) out[i + j] = g(x[i + j]);
+    }
+    for (; i < n; i++) out[i] = g(x[i]);
+}
+#undef EACH
+#undef wide
+#undef ureal
+#undef uvec
+#undef REAL_SIGN
+#undef WIDE_LANES
