@@ -154,7 +154,10 @@ mg_array *mg_log_softmax_vjp(mg_array *g, mg_array *y, int axis);
 
 /* ---- matrix products --------------------------------------------------------------------------- */
 
+enum mg_product { MG_MATMUL };
+
 mg_array *mg_matmul(mg_array *a, mg_array *b);
+mg_array *mg_bilinear(int product, mg_array *a, mg_array *b); /* by number, like mg_binary */
 
 /* ---- indexing ---------------------------------------------------------------------------------- */
 

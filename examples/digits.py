@@ -20,8 +20,8 @@ import numpy as np
 import minigrad as mg
 from minigrad import nn, optim
 
-BATCH, HIDDEN, CLASSES = 32, 128, 10
-LEARNING_RATE, MOMENTUM, NOISE = 0.1, 0.9, 0.2
+BATCH, HIDDEN, CLASSES = 64, 256, 10
+LEARNING_RATE, MOMENTUM, NOISE = 0.15, 0.9, 0.2
 GOAL = 0.97
 
 

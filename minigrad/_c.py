@@ -12,7 +12,6 @@ import contextlib
 import importlib
 import importlib.util
 import os
-import platform
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -37,7 +36,7 @@ Handle = Any  # a cffi pointer to an mg_array; cffi has no static types
 # From the one that every machine of its kind has to the best.
 _ISAS = (
     ("neon",)
-    if platform.machine().lower() in ("aarch64", "arm64")
+    if os.uname().machine in ("aarch64", "arm64")
     else (
         "baseline",
         "avx2",
@@ -93,7 +92,10 @@ _tracer: Tracer | None = None
 
 def call(kernel: Any, *args: Any) -> Handle:
     """Call a kernel that makes an array; its failure becomes a Python error."""
-    made = kernel(*args)
+    try:
+        made = kernel(*args)
+    except OverflowError:
+        raise ValueError(f"[{op_name(kernel, args)}] a size or index is beyond int64") from None
     if not made:
         raise failure(kernel, args)
     handle = _gc(made, _release)
@@ -194,6 +196,7 @@ _REDUCTIONS = {
     lib.MG_ANY: "any",
 }
 _PUBLIC_NAMES = {
+    "mg_borrow": "tensor",
     "mg_cast": "to",
     "mg_gather": "index",
     "mg_scatter_add": "index",
@@ -220,6 +223,8 @@ def op_name(kernel: Any, args: tuple[Any, ...]) -> str:
     name: str = kernel.__name__
     if name in ("mg_unary", "mg_binary", "mg_unary_vjp", "mg_binary_vjp"):
         return str(ffi.string(lib.mg_op_name(args[0])).decode())
+    if name == "mg_bilinear":
+        return "matmul"
     if name == "mg_reduce":
         return _REDUCTIONS[args[0]]
     if name == "mg_arg_reduce":
@@ -279,6 +284,8 @@ def failure(kernel: Any, args: tuple[Any, ...]) -> Exception:
             f"[{op}] cannot write: several elements share one place in memory "
             f"(an expanded or aliased tensor); clone() it first"
         )
+    if op == "matmul":
+        return ValueError("[matmul] a 0-d operand has no inner dimension: use * for a number")
     if op == "pow":
         return ValueError("[pow] integers have no negative powers: convert to float first")
     return ValueError(f"[{op}] bad argument: {', '.join(map(str, shapes)) or first}")

@@ -263,7 +263,7 @@ class Function:
         return getattr(self, name)
 
     def _keep(self, node: Node, outputs: tuple[Any, ...], ops: list[Any]) -> tuple[Any, ...]:
-        """Pins of what was saved, for the node: the Function itself holds nothing longer than that."""
+        """Pins of what was saved, for the node; the Function holds nothing longer than that."""
         kept: list[Any] = []
         for x in self.__dict__.pop("_to_save", ()):
             if isinstance(x, TensorBase):

@@ -217,7 +217,10 @@ def _filled(op: str, size: Sequence[Any], value: Any, dtype: Any, requires_grad:
         number = bool(value)
     if not -(2**63) <= number < 2**63:
         raise OverflowError(f"[{op}] {value} does not fit in int64")
-    handle = call(lib.mg_full, kind.code, len(shape), shape, float(value), number)
+    try:
+        handle = call(lib.mg_full, kind.code, len(shape), shape, float(value), number)
+    except (ValueError, MemoryError) as error:
+        raise type(error)(str(error).replace("[full]", f"[{op}]")) from None
     return require_grad(wrap(handle), requires_grad)
 
 

@@ -21,7 +21,17 @@ from minigrad.tape import LEAF, Node, mode
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["TensorBase", "apply", "as_operand", "binary", "results_are", "unary", "wrap", "write"]
+__all__ = [
+    "TensorBase",
+    "apply",
+    "as_operand",
+    "bilinear",
+    "binary",
+    "results_are",
+    "unary",
+    "wrap",
+    "write",
+]
 
 
 class TensorBase:
@@ -223,11 +233,18 @@ def binary(row: Row, operator: bool = False) -> Callable[[Any, Any], Tensor]:
 
     As an operator it leaves types it does not know to their own methods.
     """
-    kernel, op, name = lib.mg_binary, row.id, row.name
-    plans = {}
-    if row.derivatives:
-        wants = ((True, True), (True, False), (False, True))
-        plans = {want: row.saves(want) for want in wants}
+    return _pair(row, operator, lib.mg_binary, row.id)
+
+
+def bilinear(row: Row, product: int) -> Callable[[Any, Any], Tensor]:
+    """The public function of a bilinear row without further arguments."""
+    return _pair(row, False, lib.mg_bilinear, product)
+
+
+def _pair(row: Row, operator: bool, kernel: Any, op: int) -> Callable[[Any, Any], Tensor]:
+    name = row.name
+    wants = ((True, True), (True, False), (False, True))
+    plans = {want: row.saves(want) for want in wants} if row.derivatives else {}
 
     def function(a: Any, b: Any) -> Tensor:
         if not isinstance(a, TensorBase):

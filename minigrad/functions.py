@@ -17,6 +17,7 @@ from minigrad.dispatch import (
     TensorBase,
     apply,
     as_operand,
+    bilinear,
     binary,
     operand_error,
     strong_operand,
@@ -171,6 +172,14 @@ def one_dim(op: str, dim: Any, ndim: int) -> int:
             + (f": use {-ndim}..{ndim - 1}" if ndim else "")
         )
     return axis % ndim
+
+
+def one_size(op: str, size: Any) -> int:
+    """An integer; TypeError for anything else."""
+    try:
+        return int(size.__index__())
+    except AttributeError:
+        raise TypeError(f"[{op}] a size is an integer, not {type(size).__name__}") from None
 
 
 _EVERY = tuple(tuple(range(ndim)) for ndim in range(lib.MG_MAX_NDIM + 1))
@@ -372,16 +381,19 @@ def _normalised(row: Any, x: Any, dim: Any, numpy: dict[str, Any]) -> Tensor:
 
 def reshape(x: Tensor, *shape: Any) -> Tensor:
     """The same elements in another shape, one size of which may be -1; a view where possible."""
+    x = tensor_operand("reshape", x)
     return apply(_s.RESHAPE, (x,), (size_of("reshape", shape),))
 
 
 def view(x: Tensor, *shape: Any) -> Tensor:
     """As reshape, but ValueError where it would need a copy."""
+    x = tensor_operand("view", x)
     return apply(_s.VIEW, (x,), (size_of("view", shape),))
 
 
 def permute(x: Tensor, *dims: Any) -> Tensor:
     """The dimensions in another order; a view."""
+    x = tensor_operand("permute", x)
     order = size_of("permute", dims)
     if len(order) != x._h.ndim:
         raise ValueError(f"[permute] {len(order)} dims given for {x._h.ndim} dimensions")
@@ -391,6 +403,7 @@ def permute(x: Tensor, *dims: Any) -> Tensor:
 
 def transpose(x: Tensor, dim0: int | None = None, dim1: int | None = None) -> Tensor:
     """Two dimensions swapped; all of them reversed where none is named, as NumPy does."""
+    x = tensor_operand("transpose", x)
     order = list(range(x._h.ndim))
     if dim0 is None or dim1 is None:
         order.reverse()
@@ -402,8 +415,11 @@ def transpose(x: Tensor, dim0: int | None = None, dim1: int | None = None) -> Te
 
 def expand(x: Tensor, *size: Any) -> Tensor:
     """Size-1 dimensions repeated, and new ones in front, without a copy; -1 keeps a size."""
+    x = tensor_operand("expand", x)
     shape = size_of("expand", size)
     added = len(shape) - x._h.ndim
+    if added < 0:
+        raise ValueError(f"[expand] shape {x.shape} cannot expand to {shape}: too few dimensions")
     if -1 in shape:
         if -1 in shape[: added if added > 0 else 0]:
             raise ValueError(f"[expand] -1 keeps a size, but a new dimension has none: {shape}")
@@ -419,11 +435,13 @@ def broadcast_to(x: Tensor, size: Any) -> Tensor:
 
 def sum_to_size(x: Tensor, *size: Any) -> Tensor:
     """The sum over the dimensions along which ``size`` would be broadcast to x's shape."""
+    x = tensor_operand("sum_to_size", x)
     return apply(_s.SUM_TO, (x,), (size_of("sum_to_size", size),))
 
 
 def squeeze(x: Tensor, dim: Any = None) -> Tensor:
     """Without the dimensions of size 1: all, or those named that have size 1."""
+    x = tensor_operand("squeeze", x)
     shape = x.shape
     axes = some_dims("squeeze", dim, len(shape))
     kept = [n for d, n in enumerate(shape) if d not in axes or n != 1]
@@ -432,6 +450,7 @@ def squeeze(x: Tensor, dim: Any = None) -> Tensor:
 
 def unsqueeze(x: Tensor, dim: int) -> Tensor:
     """With a new dimension of size 1 at ``dim``."""
+    x = tensor_operand("unsqueeze", x)
     shape = list(x.shape)
     shape.insert(one_dim("unsqueeze", dim, len(shape) + 1), 1)
     return apply(_s.VIEW, (x,), (tuple(shape),))
@@ -439,6 +458,7 @@ def unsqueeze(x: Tensor, dim: int) -> Tensor:
 
 def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from start_dim to end_dim as one."""
+    x = tensor_operand("flatten", x)
     shape = x.shape
     if not shape:
         return reshape(x, (1,))
@@ -453,6 +473,7 @@ def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 def flip(x: Tensor, dims: Any) -> Tensor:
     """The elements in reverse order along the dimensions named; a view."""
+    x = tensor_operand("flip", x)
     axes = some_dims("flip", dims, x._h.ndim)
     shape = x.shape
     start = tuple([n - 1 if d in axes and n else 0 for d, n in enumerate(shape)])
@@ -462,6 +483,7 @@ def flip(x: Tensor, dims: Any) -> Tensor:
 
 def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
     """``length`` elements from ``start`` on along a dimension; a view."""
+    x = tensor_operand("narrow", x)
     axis = one_dim("narrow", dim, x._h.ndim)
     shape = x.shape
     first = start + shape[axis] if start < 0 else start
@@ -476,6 +498,7 @@ def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 def split(x: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of pieces of one size (the last may be shorter), or of the sizes in a list."""
+    x = tensor_operand("split", x)
     axis = one_dim("split", dim, x._h.ndim)
     total = x.shape[axis]
     if isinstance(split_size_or_sections, (tuple, list)):
@@ -485,7 +508,7 @@ def split(x: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor,
                 f"[split] the sizes {sizes} add up to {builtin_sum(sizes)}, not to {total}"
             )
     else:
-        step = int(split_size_or_sections)
+        step = one_size("split", split_size_or_sections)
         if step < 1:
             raise ValueError(f"[split] the size of a piece is {step}, but must be at least 1")
         sizes = [builtin_min(step, total - at) for at in range(0, total, step)] or [0]
@@ -536,16 +559,19 @@ def stack(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
 
 def clone(x: Tensor) -> Tensor:
     """A contiguous copy with a gradient."""
+    x = tensor_operand("clone", x)
     return apply(_s.COPY, (x,))
 
 
 def contiguous(x: Tensor) -> Tensor:
     """x itself where its elements lie in order without gaps, else a copy."""
+    x = tensor_operand("contiguous", x)
     return x if lib.mg_contiguous_now(x._h) else clone(x)
 
 
 def to(x: Tensor, dtype: Any) -> Tensor:
     """The same values in another dtype, x itself where it has it; gradients are cast back."""
+    x = tensor_operand("to", x)
     wanted, was = as_dtype(dtype), x.dtype
     if wanted is was and not x._h.weak:
         return x
@@ -555,21 +581,17 @@ def to(x: Tensor, dtype: Any) -> Tensor:
 # ---- products and picks --------------------------------------------------------------------------
 
 
-def matmul(a: Any, b: Any) -> Tensor:
-    """The matrix product by NumPy's rules.
+matmul = bilinear(ops.contraction.MATMUL, lib.MG_MATMUL)
+matmul.__doc__ = """The matrix product by NumPy's rules.
 
-    Vectors count as a row on the left and a column on the right, and the added dimension is removed
-    from the result; leading dimensions are broadcast. Raises ValueError where inner sizes differ
-    and for 0-d operands.
+Vectors count as a row on the left and a column on the right, and the added dimension is removed
+from the result; leading dimensions are broadcast. Raises ValueError where inner sizes differ and
+for 0-d operands.
 
-    >>> import minigrad as mg
-    >>> (mg.ones(2, 3) @ mg.ones(3)).tolist()
-    [3.0, 3.0]
-    """
-    x, y = tensor_operand("matmul", a), tensor_operand("matmul", b)
-    if not x._h.ndim or not y._h.ndim:
-        raise ValueError("[matmul] a 0-d operand has no inner dimension: use * for a number")
-    return apply(ops.contraction.MATMUL, (x, y))
+>>> import minigrad as mg
+>>> (mg.ones(2, 3) @ mg.ones(3)).tolist()
+[3.0, 3.0]
+"""
 
 
 def gather_rows(x: Tensor, index: Sequence[Tensor]) -> Tensor:
@@ -582,6 +604,7 @@ def gather_rows(x: Tensor, index: Sequence[Tensor]) -> Tensor:
 
 def take_along_dim(x: Tensor, indices: Tensor, dim: int) -> Tensor:
     """x[..., indices[..., k, ...], ...] along a dimension; other sizes agree or are broadcast."""
+    x, indices = tensor_operand("take_along_dim", x), tensor_operand("take_along_dim", indices)
     if indices.dtype is not int64:
         raise TypeError(f"[take_along_dim] indices must be int64, not {indices.dtype.name}")
     axis = one_dim("take_along_dim", dim, x._h.ndim)
@@ -608,7 +631,8 @@ def take_along_dim(x: Tensor, indices: Tensor, dim: int) -> Tensor:
 
 def nonzero(mask: Tensor) -> tuple[Tensor, ...]:
     """The positions of true elements, as one int64 tensor per dimension (NumPy's form)."""
-    x = mask if mask.dtype is bool_ else ne(mask, 0)
+    given = tensor_operand("nonzero", mask)
+    x = given if given.dtype is bool_ else ne(given, 0)
     found = wrap(call(lib.mg_nonzero, x._h))
     return tuple(
         [reshape(narrow(found, 0, d, 1), (-1 if found.size else 0,)) for d in range(x._h.ndim)]

@@ -85,6 +85,8 @@ def _slice_of(item: slice, size: int) -> tuple[int, int, int]:
     except TypeError:
         raise TypeError(f"[index] the bounds of a slice are integers: {item}") from None
     count = max(0, -((start - stop) // step))
+    if count <= 1:
+        step = 1  # of any size, and never taken
     return (start if count else 0), step, count
 
 

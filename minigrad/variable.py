@@ -76,7 +76,10 @@ class Variable(Tensor):
         return "Variable" + super().__repr__().removeprefix("tensor")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
-        return _lifted(super().__deepcopy__(memo))
+        plain = super().__deepcopy__(memo)
+        copy = memo[id(self)] = _lifted(plain)
+        copy.grad = plain.grad
+        return copy
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Variable, (self.data.numpy().copy(), None, self.requires_grad)

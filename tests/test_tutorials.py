@@ -322,6 +322,9 @@ def test_a_variables_data_is_its_memory_outside_the_graph():
 def test_a_variable_keeps_its_kind_when_copied():
     x = Variable([1.0, 2.0])
     (x * x).sum().backward()
+    first, second = copy.deepcopy([x, x])
+    assert first is second
+    assert first.grad.tolist() == [2.0, 4.0]
     x += 1.0
     assert x.creator.name == "add"
     leaf = Variable([1.0])

@@ -32,6 +32,8 @@ MG_INLINE void copy_row(char *to, const char *from, int64_t n, int64_t to_stride
 static void copy_run(char *to, const char *from, int64_t n, int64_t to_stride, int64_t from_stride,
                      int itemsize) {
     if (to_stride == 1 && from_stride == 1) memcpy(to, from, (size_t)(n * itemsize));
+    else if (to_stride == 1 && from_stride == 0 && itemsize == 4) copy_row(to, from, n, 1, 0, 4);
+    else if (to_stride == 1 && from_stride == 0 && itemsize == 8) copy_row(to, from, n, 1, 0, 8);
     else if (itemsize == 4) copy_row(to, from, n, to_stride, from_stride, 4);
     else if (itemsize == 8) copy_row(to, from, n, to_stride, from_stride, 8);
     else copy_row(to, from, n, to_stride, from_stride, 1);
@@ -62,12 +64,13 @@ static void copy_block(void *context, int64_t block) {
     }
     int64_t begin = band * p->rows_per_block;
     int64_t end = mg_min(begin + p->rows_per_block, p->shape[outer]);
-    bool straight = p->strides[0][outer + 1] == 1 && p->strides[1][outer + 1] == 1;
+    /* Rows that lie in order on both sides, or repeat one element, need no tiles. */
+    bool straight = p->strides[0][outer + 1] == 1 && (uint64_t)p->strides[1][outer + 1] <= 1;
     int64_t step = straight ? 1 : COPY_TILE;
     for (int64_t row = begin; row < end; row += step) {
         char *t = p->to + (to + row * p->strides[0][outer]) * p->itemsize;
         const char *f = p->from + (from + row * p->strides[1][outer]) * p->itemsize;
-        if (straight) memcpy(t, f, (size_t)(p->shape[outer + 1] * p->itemsize));
+        if (straight) copy_run(t, f, p->shape[outer + 1], 1, p->strides[1][outer + 1], p->itemsize);
         else copy_band(p, t, f, mg_min(step, end - row));
     }
 }

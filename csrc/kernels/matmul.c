@@ -202,3 +202,7 @@ mg_array *mg_matmul(mg_array *a, mg_array *b) {
     if (c) c->adapted = 1;
     return c;
 }
+
+mg_array *mg_bilinear(int product, mg_array *a, mg_array *b) {
+    return product == MG_MATMUL ? mg_matmul(a, b) : mg_fail(MG_EARG, product, 0);
+}

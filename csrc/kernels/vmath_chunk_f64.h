@@ -38,7 +38,7 @@ MG_INLINE wide_f64 w_sigmoid_f64(wide_f64 x) {
     wide_f64 one = w_set(1.0), n = w_neg(p.n), s = w_scale(one, n);
     wide_f64 w = w_add(p.r_high, p.tail), b = w_add(one, s), d = w_add(b, w);
     wide_f64 b_low = w_sub(s, w_sub(b, one)), d_low = w_add(w_add(w_sub(b, d), w), b_low);
-    wide_f64 y = w_div(one, d);
+    wide_f64 y = w_reciprocal_f64(d);
     y = w_fma(y, w_fnma(y, d_low, w_fnma(y, d, one)), y);
     y = w_scale(y, n);
     return w_choose_less(x, w_set(0.0), y, w_sub(one, y));
@@ -52,7 +52,7 @@ MG_INLINE wide_f64 w_tanh_f64(wide_f64 x) {
     wide_f64 h_low = w_sub(s, w_sub(h, one)), g_low = w_sub(w_sub(one, g), s);
     wide_f64 m = w_add(g, w), m_low = w_add(w_add(w_sub(g, m), w), w_add(w_low, g_low));
     wide_f64 b = w_add(h, w), b_low = w_add(w_add(w_sub(h, b), w), w_add(w_low, h_low));
-    wide_f64 inverse = w_div(one, b), y = w_mul(m, inverse);
+    wide_f64 inverse = w_reciprocal_f64(b), y = w_mul(m, inverse);
     wide_f64 residual = w_add(w_fnma(y, b_low, w_fnma(y, b, m)), m_low);
     return w_with_sign(w_abs(w_fma(residual, inverse, y)), x);
 }
@@ -62,7 +62,9 @@ MG_INLINE wide_f64 w_log_f64(wide_f64 x) {
     wide_f64 k = w_sub(w_or(w_shift_right(u, 52), 0x4330000000000000u), w_set(0x1p52 + 1023));
     wide_f64 f = w_add_bits(w_and(u, V_FRACTION_F64), V_SQRT_HALF_BITS_F64);
     f = w_sub(f, w_set(1.0));
-    wide_f64 s = w_div(f, w_add(w_set(2.0), f)), z = w_mul(s, s), zz = w_mul(z, z);
+    wide_f64 d = w_add(w_set(2.0), f), inverse = w_reciprocal_f64(d), s = w_mul(f, inverse);
+    s = w_fma(w_fnma(s, d, f), inverse, s);
+    wide_f64 z = w_mul(s, s), zz = w_mul(z, z);
     wide_f64 h = w_mul(w_mul(w_set(0.5), f), f);
     wide_f64 p0 = w_line(z, 0x1.999999997f9fbp-2, 0x1.5555555555593p-1);
     wide_f64 p2 = w_line(z, 0x1.c71c51d815bbcp-3, 0x1.2492494229feap-2);

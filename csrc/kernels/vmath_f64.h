@@ -15,6 +15,7 @@
 /* ln 2 = HI + LO; HI has 42 bits, so that n * HI is exact with and without fma. */
 #define V_LN2_HI_F64 0x1.62e42fefa38p-1
 #define V_LN2_LO_F64 0x1.ef35793c7673p-45
+#define V_LN2_F64 0x1.62e42fefa39efp-1
 #define V_LOG2E_F64 0x1.71547652b82fep+0
 
 #define V_SIGN_F64 0x8000000000000000u
@@ -41,6 +42,12 @@ MG_INLINE uint64_t v_min_bits_f64(uint64_t a, uint64_t b) {
 #else
     return (uint64_t)((int64_t)a < (int64_t)b ? (int64_t)a : (int64_t)b);
 #endif
+}
+
+/* 1 / d to 2^-46, for d within the range of a float: dividing doubles takes several times as long. */
+MG_INLINE double v_reciprocal_f64(double d) {
+    double r = (double)(1.0f / (float)d);
+    return fma_f64(fma_f64(-d, r, 1.0), r, r);
 }
 
 typedef struct {
@@ -109,7 +116,7 @@ MG_INLINE double v_tanh_f64(double x) {
     double g = 1.0 - s, h = 1.0 + s, h_low = s - (h - 1.0), g_low = (1.0 - g) - s;
     double m = g + w, m_low = (g - m) + w + (w_low + g_low);
     double b = h + w, b_low = (h - b) + w + (w_low + h_low);
-    double inverse = 1.0 / b;
+    double inverse = v_reciprocal_f64(b);
     double y = m * inverse;
     double residual = fma_f64(-y, b_low, fma_f64(-y, b, m)) + m_low;
     y = fma_f64(residual, inverse, y);
@@ -125,7 +132,7 @@ MG_INLINE double v_sigmoid_f64(double x) {
     double w = p.r_high + v_exp_tail_f64(p);
     double b = 1.0 + s, b_low = s - (b - 1.0);
     double d = b + w, d_low = (b - d) + w + b_low;
-    double y = 1.0 / d;
+    double y = v_reciprocal_f64(d);
     y = fma_f64(y, fma_f64(-y, d_low, fma_f64(-y, d, 1.0)), y);
     y = y * half * rest;
     y = x < 0.0 ? y : 1.0 - y;
@@ -134,7 +141,9 @@ MG_INLINE double v_sigmoid_f64(double x) {
 
 /* log(1 + f) - f by s = f / (2 + f): log(1 + f) = 2 atanh(s) = f - f^2/2 + s (f^2/2 + R(s^2)) */
 MG_INLINE double v_log_tail_f64(double f) {
-    double s = f / (2.0 + f), z = s * s, h = 0.5 * f * f;
+    double d = 2.0 + f, inverse = v_reciprocal_f64(d), s = f * inverse;
+    s = fma_f64(fma_f64(-s, d, f), inverse, s);
+    double z = s * s, h = 0.5 * f * f;
     double zz = z * z;
     double p0 = fma_f64(z, 0x1.999999997f9fbp-2, 0x1.5555555555593p-1);
     double p2 = fma_f64(z, 0x1.c71c51d815bbcp-3, 0x1.2492494229feap-2);

@@ -10,6 +10,7 @@
 
 #include "vmath_f32.h"
 #include "vmath_f64.h"
+#include "vmath_wide.h"
 
 /* a * b - p, exactly, for p = a * b rounded. */
 MG_INLINE double v_mul_low_f64(double a, double b, double p) {
@@ -27,17 +28,16 @@ MG_INLINE double v_pow_core_f32(double a, double y) {
     uint64_t u = v_bits_f64(a) + V_LOG_SHIFT_F64;
     double k = v_from_bits_f64((u >> 52) | 0x4330000000000000u) - (0x1p52 + 1023);
     double f = v_from_bits_f64((u & V_FRACTION_F64) + V_SQRT_HALF_BITS_F64) - 1.0;
-    double g = f / (2.0 + f), z = g * g, h = 0.5 * f * f;
+    double g = f * v_reciprocal_f64(2.0 + f), z = g * g;
     double q0 = fma_f64(z, 0x1.999996a66edfep-2, 0x1.555555561f392p-1);
     double q2 = fma_f64(z, 0x1.c62a9f285beb2p-3, 0x1.2494133aa4ba9p-2);
     double q = fma_f64(z * z, fma_f64(z * z, 0x1.911c9c76297cp-3, q2), q0);
-    double tail = fma_f64(g, fma_f64(z, q, h), -h);
-    double t = y * fma_f64(k, 0x1.62e42fefa39efp-1, f + tail);
+    double t = y * fma_f64(k, V_LN2_F64, g * fma_f64(z, q, 2.0));
     t = v_copysign_f64(v_from_bits_f64(v_min_bits_f64(v_bits_f64(v_abs_f64(t)),
                                                       v_bits_f64(200.0))), t);
-    v_exp_parts_f64 p = v_exp_split_f64(t, 0.0, 1000.0);
-    double s = v_pow2_f64(p.n);
-    double r = p.r, rr = r * r;
+    const double magic = 0x1.8p52 + 2046;
+    double n = fma_f64(t, V_LOG2E_F64, magic), s = v_pow2_f64(v_bits_f64(n));
+    double r = fma_f64(n - magic, -V_LN2_F64, t), rr = r * r;
     double e0 = fma_f64(r, 0x1.5555544623eadp-3, 0x1.0000003a4acbfp-1);
     double e2 = fma_f64(r, 0x1.11126c481ed18p-7, 0x1.55548d6dae10ap-5);
     double e4 = fma_f64(r, 0x1.9f0ec55404eap-13, 0x1.6d8d51d420569p-10);
@@ -52,8 +52,10 @@ MG_INLINE double v_pow_core_f64(double a, double y) {
     double k = v_from_bits_f64((u >> 52) | 0x4330000000000000u)
                - (a < 0x1p-1022 ? 0x1p52 + 1075 : 0x1p52 + 1023);
     double f = v_from_bits_f64((u & V_FRACTION_F64) + V_SQRT_HALF_BITS_F64) - 1.0;
-    double d = 2.0 + f, d_low = f - (d - 2.0), inverse = 1.0 / d;
-    double s = f * inverse, sd = s * d;
+    double d = 2.0 + f, d_low = f - (d - 2.0), inverse = v_reciprocal_f64(d);
+    double s = f * inverse;
+    s = fma_f64(fma_f64(-s, d, f), inverse, s);
+    double sd = s * d;
     double s_low = ((f - sd) - v_mul_low_f64(s, d, sd) - s * d_low) * inverse;
     double z = s * s, z_low = v_mul_low_f64(s, s, z) + 2.0 * (s * s_low);
     double zz = z * z;
@@ -113,6 +115,54 @@ MG_INLINE double v_pow_f64(double x, double y) {
     r = ((x != x) | (y != y)) ? x + y : r;
     bool one = (x == 1.0) | (y == 0.0) | ((a == 1.0) & (b == V_INF_F64));
     return one ? 1.0 : r;
+}
+
+#if MG_HAS_WIDE
+#define MG_REAL 64
+#include "real.h"
+
+/* v_pow_core_f32, for positive finite a and finite y */
+MG_INLINE wide_f64 w_pow_core_f32(wide_f64 a, wide_f64 y) {
+    wide_f64 u = w_add_bits(a, V_LOG_SHIFT_F64);
+    wide_f64 k = w_sub(w_or(w_shift_right(u, 52), 0x4330000000000000u), w_set(0x1p52 + 1023));
+    wide_f64 f = w_add_bits(w_and(u, V_FRACTION_F64), V_SQRT_HALF_BITS_F64);
+    f = w_sub(f, w_set(1.0));
+    wide_f64 g = w_mul(f, w_reciprocal_f64(w_add(w_set(2.0), f))), z = w_mul(g, g), zz = w_mul(z, z);
+    wide_f64 q0 = w_line(z, 0x1.999996a66edfep-2, 0x1.555555561f392p-1);
+    wide_f64 q2 = w_line(z, 0x1.c62a9f285beb2p-3, 0x1.2494133aa4ba9p-2);
+    wide_f64 q = w_fma(zz, w_fma(zz, w_set(0x1.911c9c76297cp-3), q2), q0);
+    wide_f64 t = w_mul(y, w_fma(k, w_set(V_LN2_F64), w_mul(g, w_fma(z, q, w_set(2.0)))));
+    t = w_max(w_set(-200.0), w_min(w_set(200.0), t));
+    const double magic = 0x1.8p52;
+    wide_f64 n = w_sub(w_fma(t, w_set(V_LOG2E_F64), w_set(magic)), w_set(magic));
+    wide_f64 r = w_fma(n, w_set(-V_LN2_F64), t), rr = w_mul(r, r);
+    wide_f64 e0 = w_line(r, 0x1.5555544623eadp-3, 0x1.0000003a4acbfp-1);
+    wide_f64 e2 = w_line(r, 0x1.11126c481ed18p-7, 0x1.55548d6dae10ap-5);
+    wide_f64 e4 = w_line(r, 0x1.9f0ec55404eap-13, 0x1.6d8d51d420569p-10);
+    wide_f64 w = w_fma(rr, w_fma(rr, w_fma(rr, e4, e2), e0), r);
+    return w_scale(w_add(w_set(1.0), w), n);
+}
+#endif
+
+/* out[i] = x[i]^y[i], any n; out overlaps neither. */
+static inline void v_pow_chunk_f32(float *restrict out, const float *restrict x,
+                                   const float *restrict y, int64_t n) {
+    int64_t i = 0;
+#if MG_HAS_WIDE
+    const int64_t block = WIDE_VECTORS * MG_VECTOR_BYTES / 8;
+    for (; i + block <= n; i += block) {
+        wide_f64 a = w_load_floats(x + i), b = w_load_floats(y + i);
+        if (MG_LIKELY(w_inside(a, 0x1p-149, V_INF_F64) & w_inside(b, -0x1p127, 0x1p127)))
+            w_store_floats(out + i, w_pow_core_f32(a, b));
+        else
+            for (int64_t j = i; j < i + block; j++) out[j] = v_pow_f32(x[j], y[j]);
+    }
+#endif
+    for (; i < n; i++) out[i] = v_pow_f32(x[i], y[i]);
+}
+static inline void v_pow_chunk_f64(double *restrict out, const double *restrict x,
+                                   const double *restrict y, int64_t n) {
+    for (int64_t i = 0; i < n; i++) out[i] = v_pow_f64(x[i], y[i]);
 }
 
 #endif

@@ -1,5 +1,6 @@
 /* vmath_trig.h: sine and cosine of every argument: chunk kernels that run the vector loop and then
- * redo the elements beyond its range, of which there are hardly ever any.
+ * leave blocks with elements beyond its range, of which there are hardly ever any, to one that
+ * takes its time.
  *
  * Large arguments follow M. H. Payne and R. N. Hanek, "Radian reduction for trigonometric
  * functions", SIGNUM Newsletter 18 (1983): only those bits of 2/pi are multiplied that can reach
@@ -10,6 +11,7 @@
 
 #include "vmath_f32.h"
 #include "vmath_f64.h"
+#include "vmath_wide.h"
 
 /* 64 zeros, then the fraction of 2/pi: bit i of the row has the weight 2^(63 - i). */
 static const uint64_t trig_two_over_pi[20] = {
@@ -79,66 +81,88 @@ static MG_NOINLINE __attribute__((unused)) double v_cos_large_f64(double x) {
 MG_INLINE float v_sin_large_f32(float x) { return (float)v_sin_large_f64((double)x); }
 MG_INLINE float v_cos_large_f32(float x) { return (float)v_cos_large_f64((double)x); }
 
+/* Right for every x. */
+MG_INLINE float v_sin_any_f32(float x) {
+    return v_abs_f32(x) > V_TRIG_MAX_F32 ? v_sin_large_f32(x) : v_sin_f32(x);
+}
+MG_INLINE float v_cos_any_f32(float x) {
+    return v_abs_f32(x) > V_TRIG_MAX_F32 ? v_cos_large_f32(x) : v_cos_f32(x);
+}
+MG_INLINE double v_sin_any_f64(double x) { return v_sin_large_f64(x); }
+MG_INLINE double v_cos_any_f64(double x) { return v_cos_large_f64(x); }
+
+#if MG_HAS_WIDE
+#define MG_REAL 32
+#include "real.h"
+/* sin(|x| + shift pi/2) with the sign of `sign`; see v_trig_reduce_f32 and v_trig_eval_f32. */
+MG_INLINE wide_f32 w_trig_f32(wide_f32 x, uint32_t shift, wide_f32 sign) {
+    const float magic = 0x1.8p23f;
+    wide_f32 a = w_abs(x), t = w_fma(a, w_set(0x1.45f306p-1f), w_set(magic));
+    wide_f32 n = w_sub(t, w_set(magic)), c2 = w_set(0x1.778p-25f);
+    wide_f32 high = w_fma(n, w_set(-0x1.921fb6p+0f), a), r = w_fma(n, c2, high);
+    wide_f32 r_low = w_fma(n, c2, w_sub(high, r));
+    r_low = w_fma(n, w_set(-0x1.68c234p-39f), r_low);
+    wide_f32 z = w_mul(r, r);
+    wide_f32 s = w_line(z, -0x1.9953dcp-13f, 0x1.110778p-7f);
+    s = w_fma(s, z, w_set(-0x1.555546p-3f));
+    s = w_add(r, w_fma(r, w_mul(z, s), r_low));
+    wide_f32 c = w_line(z, 0x1.99e0f2p-16f, -0x1.6c0c1ap-10f);
+    c = w_fma(c, z, w_set(0x1.55554ap-5f));
+    wide_f32 h = w_line(z, -0.5f, 1.0f), h_low = w_fma(z, w_set(-0.5f), w_sub(w_set(1.0f), h));
+    c = w_add(h, w_fma(w_mul(z, z), c, w_fnma(r, r_low, h_low)));
+    wide_f32 quadrant = w_add_bits(t, shift);
+    wide_f32 y = w_choose_zero(quadrant, 1, s, c);
+    return w_xor(w_xor(y, w_and(w_shift_left(quadrant, 30), 0x80000000u)), sign);
+}
+MG_INLINE wide_f32 w_sin_f32(wide_f32 x) { return w_trig_f32(x, 0, w_and(x, 0x80000000u)); }
+MG_INLINE wide_f32 w_cos_f32(wide_f32 x) { return w_trig_f32(x, 1, w_set(0.0f)); }
+
+#define MG_REAL 64
+#include "real.h"
+MG_INLINE wide_f64 w_trig_f64(wide_f64 x, uint64_t shift, wide_f64 sign) {
+    const double magic = 0x1.8p52;
+    wide_f64 a = w_abs(x), t = w_fma(a, w_set(0x1.45f306dc9c883p-1), w_set(magic));
+    wide_f64 n = w_sub(t, w_set(magic)), c2 = w_set(-0x1.1a626331p-54);
+    wide_f64 high = w_fma(n, w_set(-0x1.921fb54442d18p+0), a), r = w_fma(n, c2, high);
+    wide_f64 r_low = w_fma(n, c2, w_sub(high, r));
+    r_low = w_fma(n, w_set(-0x1.1701b839a252p-88), r_low);
+    wide_f64 z = w_mul(r, r), zz = w_mul(z, z);
+    wide_f64 s0 = w_line(z, 0x1.111111110f73p-7, -0x1.5555555555548p-3);
+    wide_f64 s2 = w_line(z, 0x1.71de35552963fp-19, -0x1.a01a019be9204p-13);
+    wide_f64 s4 = w_line(z, 0x1.5d8b54c7675e2p-33, -0x1.ae5e4b81ce0e9p-26);
+    wide_f64 s = w_fma(zz, w_fma(zz, s4, s2), s0);
+    s = w_add(r, w_fma(r, w_mul(z, s), r_low));
+    wide_f64 c0 = w_line(z, -0x1.6c16c16c15219p-10, 0x1.555555555554cp-5);
+    wide_f64 c4 = w_line(z, -0x1.8fb0b3cfa74f9p-37, 0x1.1ee9f08229f68p-29);
+    wide_f64 c6 = w_line(z, -0x1.27e4f811bb1c7p-22, 0x1.a01a019cbe5f9p-16);
+    wide_f64 c = w_fma(zz, w_fma(zz, c4, c6), c0);
+    wide_f64 h = w_line(z, -0.5, 1.0), h_low = w_fma(z, w_set(-0.5), w_sub(w_set(1.0), h));
+    c = w_add(h, w_fma(zz, c, w_fnma(r, r_low, h_low)));
+    wide_f64 quadrant = w_add_bits(t, shift);
+    wide_f64 y = w_choose_zero(quadrant, 1, s, c);
+    return w_xor(w_xor(y, w_and(w_shift_left(quadrant, 62), V_SIGN_F64)), sign);
+}
+MG_INLINE wide_f64 w_sin_f64(wide_f64 x) { return w_trig_f64(x, 0, w_and(x, V_SIGN_F64)); }
+MG_INLINE wide_f64 w_cos_f64(wide_f64 x) { return w_trig_f64(x, 1, w_set(0.0)); }
+#else
+#define w_sin_f32 v_sin_f32
+#define w_cos_f32 v_cos_f32
+#define w_sin_f64 v_sin_f64
+#define w_cos_f64 v_cos_f64
+#endif
+
 /* out[i] = sin x[i], any n; out and x do not overlap. The three below are its like. */
 static inline void v_sin_chunk_f32(float *restrict out, const float *restrict x, int64_t n) {
-    uint32_t beyond = 0;
-    for (int64_t i = 0; i < n; i++) {
-        float a = v_abs_f32(x[i]);
-        beyond |= a > V_TRIG_MAX_F32 ? v_bits_f32(a) : 0;
-        out[i] = v_sin_f32(x[i]);
-    }
-    if (MG_UNLIKELY(beyond)) {
-        for (int64_t i = 0; i < n; i++) {
-            if (v_abs_f32(x[i]) > V_TRIG_MAX_F32) {
-                out[i] = v_sin_large_f32(x[i]);
-            }
-        }
-    }
+    w_map_inside_f32(out, x, n, w_sin_f32, v_sin_any_f32, -V_TRIG_MAX_F32, V_TRIG_MAX_F32);
 }
 static inline void v_cos_chunk_f32(float *restrict out, const float *restrict x, int64_t n) {
-    uint32_t beyond = 0;
-    for (int64_t i = 0; i < n; i++) {
-        float a = v_abs_f32(x[i]);
-        beyond |= a > V_TRIG_MAX_F32 ? v_bits_f32(a) : 0;
-        out[i] = v_cos_f32(x[i]);
-    }
-    if (MG_UNLIKELY(beyond)) {
-        for (int64_t i = 0; i < n; i++) {
-            if (v_abs_f32(x[i]) > V_TRIG_MAX_F32) {
-                out[i] = v_cos_large_f32(x[i]);
-            }
-        }
-    }
+    w_map_inside_f32(out, x, n, w_cos_f32, v_cos_any_f32, -V_TRIG_MAX_F32, V_TRIG_MAX_F32);
 }
 static inline void v_sin_chunk_f64(double *restrict out, const double *restrict x, int64_t n) {
-    uint64_t beyond = 0;
-    for (int64_t i = 0; i < n; i++) {
-        double a = v_abs_f64(x[i]);
-        beyond |= a > V_TRIG_MAX_F64 ? v_bits_f64(a) : 0;
-        out[i] = v_sin_f64(x[i]);
-    }
-    if (MG_UNLIKELY(beyond)) {
-        for (int64_t i = 0; i < n; i++) {
-            if (v_abs_f64(x[i]) > V_TRIG_MAX_F64) {
-                out[i] = v_sin_large_f64(x[i]);
-            }
-        }
-    }
+    w_map_inside_f64(out, x, n, w_sin_f64, v_sin_any_f64, -V_TRIG_MAX_F64, V_TRIG_MAX_F64);
 }
 static inline void v_cos_chunk_f64(double *restrict out, const double *restrict x, int64_t n) {
-    uint64_t beyond = 0;
-    for (int64_t i = 0; i < n; i++) {
-        double a = v_abs_f64(x[i]);
-        beyond |= a > V_TRIG_MAX_F64 ? v_bits_f64(a) : 0;
-        out[i] = v_cos_f64(x[i]);
-    }
-    if (MG_UNLIKELY(beyond)) {
-        for (int64_t i = 0; i < n; i++) {
-            if (v_abs_f64(x[i]) > V_TRIG_MAX_F64) {
-                out[i] = v_cos_large_f64(x[i]);
-            }
-        }
-    }
+    w_map_inside_f64(out, x, n, w_cos_f64, v_cos_any_f64, -V_TRIG_MAX_F64, V_TRIG_MAX_F64);
 }
 
 #endif

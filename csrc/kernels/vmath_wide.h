@@ -29,6 +29,16 @@ MG_INLINE vec_f32 v_choose_less_f32(vec_f32 a, vec_f32 b, vec_f32 x, vec_f32 y) 
 MG_INLINE vec_f64 v_choose_less_f64(vec_f64 a, vec_f64 b, vec_f64 x, vec_f64 y) {
     return _mm512_mask_blend_pd(_mm512_cmp_pd_mask(a, b, _CMP_LT_OQ), y, x);
 }
+/* The bits of i under mask all 0 ? x : y */
+MG_INLINE vec_f32 v_choose_zero_f32(vec_f32 i, uint32_t mask, vec_f32 x, vec_f32 y) {
+    __mmask16 m = _mm512_test_epi32_mask(_mm512_castps_si512(i), _mm512_set1_epi32((int)mask));
+    return _mm512_mask_blend_ps(m, x, y);
+}
+MG_INLINE vec_f64 v_choose_zero_f64(vec_f64 i, uint64_t mask, vec_f64 x, vec_f64 y) {
+    __m512i bits = _mm512_castpd_si512(i);
+    return _mm512_mask_blend_pd(
+        _mm512_test_epi64_mask(bits, _mm512_set1_epi64((long long)mask)), x, y);
+}
 /* Whether low <= x < high in every lane. */
 MG_INLINE bool v_inside_f32(vec_f32 x, vec_f32 low, vec_f32 high) {
     __mmask16 m = _mm512_cmp_ps_mask(x, low, _CMP_GE_OQ);
@@ -45,6 +55,12 @@ MG_INLINE vec_f64 v_scale_f64(vec_f64 x, vec_f64 n) { return _mm512_scalef_pd(x,
 MG_INLINE vec_f32 v_look_up_f32(const float *table, vec_f32 i) {
     return _mm512_permutexvar_ps(_mm512_castps_si512(i), _mm512_loadu_ps(table));
 }
+/* 1 / d as a float has it */
+MG_INLINE vec_f64 v_reciprocal_start(vec_f64 d) {
+    return _mm512_cvtps_pd(_mm256_div_ps(_mm256_set1_ps(1.0f), _mm512_cvtpd_ps(d)));
+}
+MG_INLINE vec_f64 v_load_floats(const float *p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }
+MG_INLINE void v_store_floats(float *p, vec_f64 x) { _mm256_storeu_ps(p, _mm512_cvtpd_ps(x)); }
 #else
 #define WIDE_VECTORS 2
 MG_INLINE vec_f32 v_min_f32(vec_f32 a, vec_f32 b) { return _mm256_min_ps(a, b); }
@@ -56,6 +72,16 @@ MG_INLINE vec_f32 v_choose_less_f32(vec_f32 a, vec_f32 b, vec_f32 x, vec_f32 y) 
 }
 MG_INLINE vec_f64 v_choose_less_f64(vec_f64 a, vec_f64 b, vec_f64 x, vec_f64 y) {
     return _mm256_blendv_pd(y, x, _mm256_cmp_pd(a, b, _CMP_LT_OQ));
+}
+MG_INLINE vec_f32 v_choose_zero_f32(vec_f32 i, uint32_t mask, vec_f32 x, vec_f32 y) {
+    __m256i bits = _mm256_and_si256(_mm256_castps_si256(i), _mm256_set1_epi32((int)mask));
+    __m256i zero = _mm256_cmpeq_epi32(bits, _mm256_setzero_si256());
+    return _mm256_blendv_ps(y, x, _mm256_castsi256_ps(zero));
+}
+MG_INLINE vec_f64 v_choose_zero_f64(vec_f64 i, uint64_t mask, vec_f64 x, vec_f64 y) {
+    __m256i bits = _mm256_and_si256(_mm256_castpd_si256(i), _mm256_set1_epi64x((long long)mask));
+    __m256i zero = _mm256_cmpeq_epi64(bits, _mm256_setzero_si256());
+    return _mm256_blendv_pd(y, x, _mm256_castsi256_pd(zero));
 }
 MG_INLINE bool v_inside_f32(vec_f32 x, vec_f32 low, vec_f32 high) {
     return _mm256_movemask_ps(_mm256_and_ps(_mm256_cmp_ps(x, low, _CMP_GE_OQ),
@@ -81,6 +107,11 @@ MG_INLINE vec_f32 v_look_up_f32(const float *table, vec_f32 i) {
     vec_f32 high = _mm256_permutevar8x32_ps(v_load_f32(table + 8), index);
     return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(index, 28)));
 }
+MG_INLINE vec_f64 v_reciprocal_start(vec_f64 d) {
+    return _mm256_cvtps_pd(_mm_div_ps(_mm_set1_ps(1.0f), _mm256_cvtpd_ps(d)));
+}
+MG_INLINE vec_f64 v_load_floats(const float *p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
+MG_INLINE void v_store_floats(float *p, vec_f64 x) { _mm_storeu_ps(p, _mm256_cvtpd_ps(x)); }
 #endif
 
 typedef uint32_t wide_bits_f32;
@@ -97,6 +128,23 @@ typedef uint64_t wide_bits_vec_f64 __attribute__((vector_size(MG_VECTOR_BYTES)))
 MG_INLINE wide_f32 w_look_up_f32(const float *table, wide_f32 i) {
     for (int k = 0; k < WIDE_VECTORS; k++) i.v[k] = v_look_up_f32(table, i.v[k]);
     return i;
+}
+/* As v_reciprocal_f64. */
+MG_INLINE wide_f64 w_reciprocal_f64(wide_f64 d) {
+    wide_f64 r;
+    for (int k = 0; k < WIDE_VECTORS; k++) r.v[k] = v_reciprocal_start(d.v[k]);
+    return w_fma_f64(w_fnma_f64(d, r, w_set_f64(1.0)), r, r);
+}
+/* Floats as doubles, and back. */
+MG_INLINE wide_f64 w_load_floats(const float *p) {
+    const int lanes = MG_VECTOR_BYTES / 8;
+    wide_f64 a;
+    for (int k = 0; k < WIDE_VECTORS; k++) a.v[k] = v_load_floats(p + k * lanes);
+    return a;
+}
+MG_INLINE void w_store_floats(float *p, wide_f64 a) {
+    const int lanes = MG_VECTOR_BYTES / 8;
+    for (int k = 0; k < WIDE_VECTORS; k++) v_store_floats(p + k * lanes, a.v[k]);
 }
 
 #else

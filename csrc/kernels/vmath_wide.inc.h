@@ -31,6 +31,7 @@
 #define w_store R(w_store)
 #define w_sub R(w_sub)
 #define w_with_sign R(w_with_sign)
+#define w_choose_zero R(w_choose_zero)
 #define w_xor R(w_xor)
 #define WIDE_LANES (WIDE_VECTORS * LANES)
 
@@ -130,6 +131,11 @@ MG_INLINE wide w_shift_left(wide a, int count) {
 MG_INLINE wide w_xor(wide a, wide b) {
     EACH a.v[k] = (vec)((uvec)a.v[k] ^ (uvec)b.v[k]);
     return a;
+}
+/* The bits of i under mask all 0 ? x : y */
+MG_INLINE wide w_choose_zero(wide i, ureal mask, wide x, wide y) {
+    EACH x.v[k] = R(v_choose_zero)(i.v[k], mask, x.v[k], y.v[k]);
+    return x;
 }
 MG_INLINE wide w_abs(wide a) { return w_and(a, ~REAL_SIGN); }
 /* The magnitude of a, which has no sign, with the sign of b. */

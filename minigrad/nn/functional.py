@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad._c import call, lib
+from minigrad._c import Handle, call, lib
 from minigrad.creation import arange
 from minigrad.dispatch import apply
 from minigrad.dtypes import int64
@@ -179,9 +180,15 @@ def _mean_nll(log_p: Tensor, target: Tensor, ignore_index: int) -> Tensor | None
     count, classes = log_p.shape
     if not count or 0 <= ignore_index < classes or not _all_classes(target, classes):
         return None
-    rows = call(lib.mg_arange, int64.code, 0.0, 1.0, 0, 1, count)
+    rows = _row_numbers(count)
     kept = target._h if log_p._edge is None else call(lib.mg_copy, target._h)
     return apply(MEAN_NLL, (log_p,), (rows, kept))
+
+
+@lru_cache(maxsize=16)
+def _row_numbers(count: int) -> Handle:
+    """0, 1, ... count - 1; the same few batch sizes come again and again."""
+    return call(lib.mg_arange, int64.code, 0.0, 1.0, 0, 1, count)
 
 
 def _all_classes(target: Tensor, classes: int) -> bool:
