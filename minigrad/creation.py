@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 _NUMPY = {d.name: np.dtype(d.name) for d in (bool_, int64, float32, float64)}
+_OURS = {np.dtype(d.name): d for d in (bool_, int64, float32, float64)}  # native byte order only
 
 
 def numpy_dtype(dtype: DType) -> np.dtype[Any]:
@@ -63,6 +64,9 @@ def require_grad(x: Tensor, wanted: bool = True) -> Tensor:
 
 def _kept_dtype(array: np.ndarray[Any, Any]) -> DType:
     """The dtype in which a NumPy array's values are held here."""
+    found = _OURS.get(array.dtype)
+    if found is not None:
+        return found
     kind, name = array.dtype.kind, array.dtype.name
     if name in _NUMPY:
         return as_dtype(name)
@@ -82,7 +86,7 @@ def _borrowed(array: np.ndarray[Any, Any]) -> Handle:
     return borrow(
         array,
         array.__array_interface__["data"][0],
-        as_dtype(array.dtype.name).code,
+        _OURS[array.dtype].code,
         array.shape,
         [s // size for s in array.strides],
         array.flags.writeable,
@@ -91,8 +95,7 @@ def _borrowed(array: np.ndarray[Any, Any]) -> Handle:
 
 def _shareable(array: np.ndarray[Any, Any]) -> bool:
     return (
-        array.dtype.name in _NUMPY
-        and array.dtype.isnative
+        array.dtype in _OURS
         and all(s % array.itemsize == 0 for s in array.strides)
         and array.flags.aligned
     )

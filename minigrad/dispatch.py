@@ -207,7 +207,7 @@ def unary(row: Row) -> Callable[[Any], Tensor]:
     keeps_x, keeps_y = "x" in keeps, "y" in keeps
 
     def function(x: Any) -> Tensor:
-        if not isinstance(x, TensorBase):
+        if type(x) is not _result_type and not isinstance(x, TensorBase):
             x = strong_operand(name, x)
         handle = call(kernel, op, x._h)
         out = _new(_result_type)
@@ -247,12 +247,12 @@ def _pair(row: Row, operator: bool, kernel: Any, op: int) -> Callable[[Any, Any]
     plans = {want: row.saves(want) for want in wants} if row.derivatives else {}
 
     def function(a: Any, b: Any) -> Tensor:
-        if not isinstance(a, TensorBase):
+        if type(a) is not _result_type and not isinstance(a, TensorBase):
             # A number beside a tensor takes on its dtype; two numbers have only their own.
             given, a = a, as_operand(a) if isinstance(b, TensorBase) else strong_operand(name, a)
             if a is None:
                 raise operand_error(name, given)
-        if not isinstance(b, TensorBase):
+        if type(b) is not _result_type and not isinstance(b, TensorBase):
             given, b = b, as_operand(b)
             if b is None:
                 if operator:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Any
 
@@ -189,14 +190,16 @@ def freed_error(node: Node) -> RuntimeError:
     )
 
 
-def _leading_to(order: list[Node], wanted: set[Any]) -> tuple[list[Node], set[Node]]:
-    """The nodes that are wanted or lead there, in the same order; and the set of the latter."""
+def _leading_to(wanted: set[Any], roots: list[Parent]) -> set[Node]:
+    """The nodes that a gradient passes through on its way from the roots to something wanted."""
+    # What is older than all that is wanted was not made from any of it.
+    oldest = min([edge.serial if type(edge) is Node else -1 for edge in wanted], default=-1)
     useful: set[Node] = set()
-    for node in order:
+    for node in topological_order([edge for edge in roots if type(edge) is Node], oldest):
         parents = node.parents or ()
         if any(p is not None and (p in wanted or p in useful) for p in parents):
             useful.add(node)
-    return [node for node in order if node in useful or node in wanted], useful
+    return useful
 
 
 def backward(
@@ -216,43 +219,38 @@ def backward(
     gradients: dict[Any, Gradient] = {}
     owned: set[Any] = set()  # edges whose gradient was made here by adding, and may be added to
     shared: set[Any] = set()  # edges whose gradient was handed on as it came
+    queue: list[tuple[int, Node]] = []  # nodes that have a gradient: a heap, youngest first
 
-    def accumulate(edge: Parent, g: Gradient) -> None:
-        before = gradients[edge]
-        if edge in owned:
-            before.accumulate_(g)
-            return
-        gradients[edge] = before + g
-        shared.discard(edge)
-        if not create_graph and type(g) is not Bundle:
-            owned.add(edge)
-
-    for edge, g in roots:
-        if edge in gradients:
-            accumulate(edge, g)
-        else:
+    def receive(edge: Parent, g: Gradient, as_it_came: bool) -> None:
+        held = gradients.get(edge)
+        if held is None:
             gradients[edge] = g
-            shared.add(edge)
-    starts = [edge for edge, _ in roots if type(edge) is Node]
-    useful: set[Node] = set()
-    if wanted is None:
-        order = topological_order(starts)
-    else:
-        # Nodes are younger than their parents: what is older than all that is wanted leads to none.
-        oldest = min([edge.serial if type(edge) is Node else -1 for edge in wanted], default=-1)
-        order, useful = _leading_to(topological_order(starts, oldest), wanted)
+            if as_it_came:
+                shared.add(edge)
+            if type(edge) is Node:
+                heappush(queue, (-edge.serial, edge))
+        elif edge in owned:
+            held.accumulate_(g)
+        else:
+            gradients[edge] = held + g
+            shared.discard(edge)
+            if not create_graph and type(g) is not Bundle:
+                owned.add(edge)
+
+    useful = None if wanted is None else _leading_to(wanted, [edge for edge, _ in roots])
     before = mode.enabled
     mode.enabled = create_graph
     try:
-        while order:
-            node = order.pop()
-            g = gradients.pop(node, None)
-            if g is None:
-                continue
+        for edge, g in roots:
+            receive(edge, g, True)
+        while queue:
+            node = heappop(queue)[1]
+            g = gradients.pop(node)
             if node.hooks is not None:
                 g = _hooked(node, g)
-            if wanted is not None and node in wanted:
-                deliver(node, g, True)
+            if wanted is not None and useful is not None:
+                if node in wanted:
+                    deliver(node, g, True)
                 if node not in useful:
                     continue
             parents = node.parents
@@ -263,14 +261,8 @@ def backward(
             if node.adapted is not None:
                 backs = unadapted(backs, node.adapted)
             for parent, gi in zip(parents, backs):  # noqa: B905 - ops give one each
-                if gi is None or parent is None:
-                    continue
-                if parent in gradients:
-                    accumulate(parent, gi)
-                else:
-                    gradients[parent] = gi
-                    if gi is g:
-                        shared.add(parent)
+                if gi is not None and parent is not None:
+                    receive(parent, gi, gi is g)
             if not retain_graph:
                 node.parents = node.saved = node.args = node.adapted = None
     finally:

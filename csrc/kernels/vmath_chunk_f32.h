@@ -1,4 +1,4 @@
-/* vmath_chunk_f32.h: the functions of vmath_f32.h over contiguous elements, several vectors at a time.
+/* vmath_chunk_f32.h: the functions of vmath_f32.h over contiguous elements, many at a time.
  *
  * The formulas are those of vmath_f32.h and give the same bits; read them there, with their errors.
  * What differs is only how an element out of range is met: a clamp where that file selects, or a

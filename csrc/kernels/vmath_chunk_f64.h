@@ -1,4 +1,4 @@
-/* vmath_chunk_f64.h: the double-precision twins of vmath_chunk_f32.h; read that file first. */
+/* vmath_chunk_f64.h: the double-precision twins of vmath_chunk_f32.h; read that one first. */
 #ifndef MG_VMATH_CHUNK_F64_H
 #define MG_VMATH_CHUNK_F64_H
 
@@ -8,15 +8,16 @@
 #define MG_REAL 64
 #include "real.h"
 
-/* e^x = 2^n (1 + r_high + tail), the error of r_high + tail below that of the sum */
+/* e^(x + x_low) = 2^n (1 + r_high + tail), the error of r_high + tail below that of the sum */
 typedef struct {
     wide_f64 n, r_high, tail;
 } w_exp_parts_f64;
 
-MG_INLINE w_exp_parts_f64 w_exp_split_f64(wide_f64 x) {
+MG_INLINE w_exp_parts_f64 w_exp_split_f64(wide_f64 x, wide_f64 x_low) {
     const double magic = 0x1.8p52;
     wide_f64 n = w_sub(w_fma(x, w_set(V_LOG2E_F64), w_set(magic)), w_set(magic));
-    wide_f64 r_high = w_fma(n, w_set(-V_LN2_HI_F64), x), r_low = w_mul(n, w_set(-V_LN2_LO_F64));
+    wide_f64 r_high = w_fma(n, w_set(-V_LN2_HI_F64), x);
+    wide_f64 r_low = w_fma(n, w_set(-V_LN2_LO_F64), x_low);
     wide_f64 r = w_add(r_high, r_low), z = w_mul(r, r), zz = w_mul(z, z);
     wide_f64 q0 = w_line(r, 0x1.5555555555559p-3, 0.5);
     wide_f64 q2 = w_line(r, 0x1.111111110f6fdp-7, 0x1.5555555555558p-5);
@@ -30,11 +31,11 @@ MG_INLINE w_exp_parts_f64 w_exp_split_f64(wide_f64 x) {
     return (w_exp_parts_f64){n, r_high, tail};
 }
 MG_INLINE wide_f64 w_exp_f64(wide_f64 x) {
-    w_exp_parts_f64 p = w_exp_split_f64(w_max(w_set(-746.0), w_min(w_set(710.0), x)));
+    w_exp_parts_f64 p = w_exp_split_f64(w_max(w_set(-746.0), w_min(w_set(710.0), x)), w_set(0.0));
     return w_scale(w_add(w_set(1.0), w_add(p.r_high, p.tail)), p.n);
 }
 MG_INLINE wide_f64 w_sigmoid_f64(wide_f64 x) {
-    w_exp_parts_f64 p = w_exp_split_f64(w_min(w_set(750.0), w_abs(x)));
+    w_exp_parts_f64 p = w_exp_split_f64(w_min(w_set(750.0), w_abs(x)), w_set(0.0));
     wide_f64 one = w_set(1.0), n = w_neg(p.n), s = w_scale(one, n);
     wide_f64 w = w_add(p.r_high, p.tail), b = w_add(one, s), d = w_add(b, w);
     wide_f64 b_low = w_sub(s, w_sub(b, one)), d_low = w_add(w_add(w_sub(b, d), w), b_low);
@@ -45,7 +46,7 @@ MG_INLINE wide_f64 w_sigmoid_f64(wide_f64 x) {
 }
 MG_INLINE wide_f64 w_tanh_f64(wide_f64 x) {
     wide_f64 a = w_min(w_set(20.0), w_abs(x));
-    w_exp_parts_f64 p = w_exp_split_f64(w_add(a, a));
+    w_exp_parts_f64 p = w_exp_split_f64(w_add(a, a), w_set(0.0));
     wide_f64 w = w_add(p.r_high, p.tail), w_low = w_sub(p.tail, w_sub(w, p.r_high));
     wide_f64 one = w_set(1.0), s = w_scale(one, w_neg(p.n));
     wide_f64 g = w_sub(one, s), h = w_add(one, s);

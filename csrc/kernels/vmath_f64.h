@@ -44,7 +44,7 @@ MG_INLINE uint64_t v_min_bits_f64(uint64_t a, uint64_t b) {
 #endif
 }
 
-/* 1 / d to 2^-46, for d within the range of a float: dividing doubles takes several times as long. */
+/* 1 / d to 2^-46, for d in the range of a float: dividing doubles takes several times as long. */
 MG_INLINE double v_reciprocal_f64(double d) {
     double r = (double)(1.0f / (float)d);
     return fma_f64(fma_f64(-d, r, 1.0), r, r);

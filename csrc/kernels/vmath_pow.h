@@ -10,7 +10,7 @@
 
 #include "vmath_f32.h"
 #include "vmath_f64.h"
-#include "vmath_wide.h"
+#include "vmath_chunk_f64.h"
 
 /* a * b - p, exactly, for p = a * b rounded. */
 MG_INLINE double v_mul_low_f64(double a, double b, double p) {
@@ -127,7 +127,8 @@ MG_INLINE wide_f64 w_pow_core_f32(wide_f64 a, wide_f64 y) {
     wide_f64 k = w_sub(w_or(w_shift_right(u, 52), 0x4330000000000000u), w_set(0x1p52 + 1023));
     wide_f64 f = w_add_bits(w_and(u, V_FRACTION_F64), V_SQRT_HALF_BITS_F64);
     f = w_sub(f, w_set(1.0));
-    wide_f64 g = w_mul(f, w_reciprocal_f64(w_add(w_set(2.0), f))), z = w_mul(g, g), zz = w_mul(z, z);
+    wide_f64 g = w_mul(f, w_reciprocal_f64(w_add(w_set(2.0), f)));
+    wide_f64 z = w_mul(g, g), zz = w_mul(z, z);
     wide_f64 q0 = w_line(z, 0x1.999996a66edfep-2, 0x1.555555561f392p-1);
     wide_f64 q2 = w_line(z, 0x1.c62a9f285beb2p-3, 0x1.2494133aa4ba9p-2);
     wide_f64 q = w_fma(zz, w_fma(zz, w_set(0x1.911c9c76297cp-3), q2), q0);
@@ -142,6 +143,50 @@ MG_INLINE wide_f64 w_pow_core_f32(wide_f64 a, wide_f64 y) {
     wide_f64 w = w_fma(rr, w_fma(rr, w_fma(rr, e4, e2), e0), r);
     return w_scale(w_add(w_set(1.0), w), n);
 }
+
+/* The low part of a b, where p is its rounded value */
+MG_INLINE wide_f64 w_mul_low_f64(wide_f64 a, wide_f64 b, wide_f64 p) {
+    return w_fma(a, b, w_neg(p));
+}
+/* v_pow_core_f64, for normal a > 0 and |y| < 2^1000 */
+MG_INLINE wide_f64 w_pow_core_f64(wide_f64 a, wide_f64 y) {
+    wide_f64 u = w_add_bits(a, V_LOG_SHIFT_F64), two = w_set(2.0);
+    wide_f64 k = w_sub(w_or(w_shift_right(u, 52), 0x4330000000000000u), w_set(0x1p52 + 1023));
+    wide_f64 f = w_add_bits(w_and(u, V_FRACTION_F64), V_SQRT_HALF_BITS_F64);
+    f = w_sub(f, w_set(1.0));
+    wide_f64 d = w_add(two, f), d_low = w_sub(f, w_sub(d, two)), inverse = w_reciprocal_f64(d);
+    wide_f64 s = w_mul(f, inverse);
+    s = w_fma(w_fnma(s, d, f), inverse, s);
+    wide_f64 sd = w_mul(s, d);
+    wide_f64 s_low = w_sub(w_sub(f, sd), w_mul_low_f64(s, d, sd));
+    s_low = w_mul(w_sub(s_low, w_mul(s, d_low)), inverse);
+    wide_f64 z = w_mul(s, s), zz = w_mul(z, z);
+    wide_f64 z_low = w_add(w_mul_low_f64(s, s, z), w_mul(two, w_mul(s, s_low)));
+    wide_f64 p0 = w_line(z, 0x1.2492492492f56p-2, 0x1.9999999999996p-2);
+    wide_f64 p2 = w_line(z, 0x1.745d1829f0292p-3, 0x1.c71c71c595946p-3);
+    wide_f64 p4 = w_line(z, 0x1.1120770f3968dp-3, 0x1.3b136499d45c1p-3);
+    wide_f64 p6 = w_line(z, 0x1.ead1901924c1ap-4, 0x1.de3c18baed14bp-4);
+    wide_f64 p = w_fma(w_mul(zz, zz), w_fma(zz, p6, p4), w_fma(zz, p2, p0));
+    p = w_mul(z, p);
+    wide_f64 c = w_set(0x1.5555555555555p-1), q = w_add(c, p);
+    wide_f64 q_low = w_add(w_add(w_sub(c, q), p), w_set(0x1.5555555555555p-55));
+    wide_f64 v = w_mul(z, q), v_low = w_add(w_mul(z, q_low), w_mul(z_low, q));
+    v_low = w_add(w_mul_low_f64(z, q, v), v_low);
+    wide_f64 w = w_mul(s, v), w_low = w_add(w_mul(s, v_low), w_mul(s_low, v));
+    w_low = w_add(w_mul_low_f64(s, v, w), w_low);
+    wide_f64 kh = w_mul(k, w_set(V_LN2_HI_F64)), s2 = w_mul(two, s);
+    wide_f64 g = w_add(kh, s2), g_low = w_add(w_sub(kh, g), s2);
+    wide_f64 h = w_add(g, w), h_low = w_add(w_sub(g, h), w);
+    wide_f64 low = w_add(w_add(g_low, h_low), w_mul(two, s_low));
+    low = w_add(low, w_add(w_low, w_mul(k, w_set(V_LN2_LO_F64))));
+    wide_f64 high = w_add(h, low);
+    low = w_add(w_sub(h, high), low);
+    wide_f64 t = w_mul(y, high), t_low = w_add(w_mul_low_f64(y, high, t), w_mul(y, low));
+    t_low = w_choose_less(w_abs(t), w_set(800.0), t_low, w_set(0.0));
+    t = w_max(w_set(-800.0), w_min(w_set(800.0), t));
+    w_exp_parts_f64 x = w_exp_split_f64(t, t_low);
+    return w_scale(w_add(w_set(1.0), w_add(x.r_high, x.tail)), x.n);
+}
 #endif
 
 /* out[i] = x[i]^y[i], any n; out overlaps neither. */
@@ -152,7 +197,7 @@ static inline void v_pow_chunk_f32(float *restrict out, const float *restrict x,
     const int64_t block = WIDE_VECTORS * MG_VECTOR_BYTES / 8;
     for (; i + block <= n; i += block) {
         wide_f64 a = w_load_floats(x + i), b = w_load_floats(y + i);
-        if (MG_LIKELY(w_inside(a, 0x1p-149, V_INF_F64) & w_inside(b, -0x1p127, 0x1p127)))
+        if (MG_LIKELY(w_inside(a, 0x1p-149, V_INF_F64) && w_inside(b, -0x1p127, 0x1p127)))
             w_store_floats(out + i, w_pow_core_f32(a, b));
         else
             for (int64_t j = i; j < i + block; j++) out[j] = v_pow_f32(x[j], y[j]);
@@ -162,7 +207,18 @@ static inline void v_pow_chunk_f32(float *restrict out, const float *restrict x,
 }
 static inline void v_pow_chunk_f64(double *restrict out, const double *restrict x,
                                    const double *restrict y, int64_t n) {
-    for (int64_t i = 0; i < n; i++) out[i] = v_pow_f64(x[i], y[i]);
+    int64_t i = 0;
+#if MG_HAS_WIDE
+    const int64_t block = WIDE_VECTORS * MG_VECTOR_BYTES / 8;
+    for (; i + block <= n; i += block) {
+        wide_f64 a = w_load(x + i), b = w_load(y + i);
+        if (MG_LIKELY(w_inside(a, 0x1p-1022, V_INF_F64) && w_inside(b, -0x1p1000, 0x1p1000)))
+            w_store(out + i, w_pow_core_f64(a, b));
+        else
+            for (int64_t j = i; j < i + block; j++) out[j] = v_pow_f64(x[j], y[j]);
+    }
+#endif
+    for (; i < n; i++) out[i] = v_pow_f64(x[i], y[i]);
 }
 
 #endif

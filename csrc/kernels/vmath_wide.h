@@ -92,12 +92,14 @@ MG_INLINE bool v_inside_f64(vec_f64 x, vec_f64 low, vec_f64 high) {
                                             _mm256_cmp_pd(x, high, _CMP_LT_OQ))) == 0xf;
 }
 MG_INLINE vec_f32 v_scale_f32(vec_f32 x, vec_f32 n) {
-    __m256i t = _mm256_castps_si256(n + v_set1_f32(0x1.8p23f + 254)), half = _mm256_srli_epi32(t, 1);
+    __m256i t = _mm256_castps_si256(n + v_set1_f32(0x1.8p23f + 254));
+    __m256i half = _mm256_srli_epi32(t, 1);
     x *= _mm256_castsi256_ps(_mm256_slli_epi32(half, 23));
     return x * _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_sub_epi32(t, half), 23));
 }
 MG_INLINE vec_f64 v_scale_f64(vec_f64 x, vec_f64 n) {
-    __m256i t = _mm256_castpd_si256(n + v_set1_f64(0x1.8p52 + 2046)), half = _mm256_srli_epi64(t, 1);
+    __m256i t = _mm256_castpd_si256(n + v_set1_f64(0x1.8p52 + 2046));
+    __m256i half = _mm256_srli_epi64(t, 1);
     x *= _mm256_castsi256_pd(_mm256_slli_epi64(half, 52));
     return x * _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_sub_epi64(t, half), 52));
 }

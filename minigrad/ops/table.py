@@ -39,6 +39,7 @@ class Row:
     """One operation: what it computes, how it is differentiated and what its tests need."""
 
     __slots__ = (
+        "_plans",
         "arity",
         "derivatives",
         "doc",
@@ -87,6 +88,7 @@ class Row:
         self.needs = tuple(self._parameters(d) for d in self.derivatives)
         # Where those that are arrays lie among the saved ones.
         self.places = tuple(tuple(PLACES[n] for n in names if n in PLACES) for names in self.needs)
+        self._plans: dict[tuple[bool, ...], tuple[str, ...]] = {}
         self.wants_shape = any("shape" in names for names in self.needs)
         self.keeps = self.saves([True] * len(self.derivatives))
         # (node, g) -> a gradient per input, the second with a graph; set by dispatch, which runs
@@ -107,6 +109,13 @@ class Row:
 
     def saves(self, wanted: Sequence[bool]) -> tuple[str, ...]:
         """The names of the arrays to keep when the inputs marked in ``wanted`` need gradients."""
+        key = tuple(wanted)
+        names = self._plans.get(key)
+        if names is None:
+            names = self._plans[key] = self._saves(key)
+        return names
+
+    def _saves(self, wanted: Sequence[bool]) -> tuple[str, ...]:
         if self.family == "variadic":
             return ()
         kept = {
