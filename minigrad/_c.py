@@ -84,6 +84,7 @@ NULL = ffi.NULL
 
 _gc = ffi.gc
 _release = lib.mg_release
+_save = lib.mg_save
 _unsave = lib.mg_unsave
 
 Tracer = Callable[[Any, tuple[Any, ...], Any], None]
@@ -125,9 +126,9 @@ def trace(tracer: Tracer) -> Iterator[None]:
 
 def save(a: Handle, b: Handle = NULL, c: Handle = NULL) -> Any:
     """Pin up to three arrays for a backward; they are unpinned when the result is dropped."""
-    made = lib.mg_save(a, b, c)
+    made = _save(a, b, c)
     if not made:
-        raise failure(lib.mg_save, ())
+        raise failure(_save, ())
     return _gc(made, _unsave)
 
 

@@ -243,8 +243,12 @@ def bilinear(row: Row, product: int) -> Callable[[Any, Any], Tensor]:
 
 def _pair(row: Row, operator: bool, kernel: Any, op: int) -> Callable[[Any, Any], Tensor]:
     name = row.name
-    wants = ((True, True), (True, False), (False, True))
-    plans = {want: row.saves(want) for want in wants} if row.derivatives else {}
+    differentiable = bool(row.derivatives)
+    for_both, for_a, for_b = (
+        _keeps(row, True, True),
+        _keeps(row, True, False),
+        _keeps(row, False, True),
+    )
 
     def function(a: Any, b: Any) -> Tensor:
         if type(a) is not _result_type and not isinstance(a, TensorBase):
@@ -264,14 +268,13 @@ def _pair(row: Row, operator: bool, kernel: Any, op: int) -> Callable[[Any, Any]
         out._h = handle
         out._edge = out._shape = out.grad = None
         edge_a, edge_b = a._edge, b._edge
-        if (edge_a is not None or edge_b is not None) and plans and mode.enabled:
-            names = plans[edge_a is not None, edge_b is not None]
+        if (edge_a is not None or edge_b is not None) and differentiable and mode.enabled:
+            keeps = for_a if edge_b is None else for_b if edge_a is None else for_both
             saved = None
-            if names:
+            if keeps is not None:
+                keep_a, keep_b, keep_y = keeps
                 saved = save(
-                    ha if "a" in names else NULL,
-                    hb if "b" in names else NULL,
-                    handle if "y" in names else NULL,
+                    ha if keep_a else NULL, hb if keep_b else NULL, handle if keep_y else NULL
                 )
             parents = (a if edge_a is LEAF else edge_a, b if edge_b is LEAF else edge_b)
             adapted = ((a.shape, a.dtype), (b.shape, b.dtype)) if handle.adapted else None
@@ -279,6 +282,12 @@ def _pair(row: Row, operator: bool, kernel: Any, op: int) -> Callable[[Any, Any]
         return out  # type: ignore[no-any-return]
 
     return _named(function, row)
+
+
+def _keeps(row: Row, *wanted: bool) -> tuple[bool, bool, bool] | None:
+    """Which of a, b and y the tape keeps; None for nothing."""
+    names = row.saves(wanted) if row.derivatives else ()
+    return ("a" in names, "b" in names, "y" in names) if names else None
 
 
 def _named(function: Callable[..., Tensor], row: Row) -> Callable[..., Tensor]:

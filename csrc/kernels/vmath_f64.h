@@ -106,7 +106,7 @@ MG_INLINE double v_expm1_f64(double x) {
 
 /* m / (2 + m) with m = e^(2|x|) - 1 = 2^n (w + 1 - 2^-n): both over 2^n, and both kept as
  * unevaluated sums, which needs no polynomial for small x beside. Error 0.890 at
- * -0x1.67a952a9c076p-3; without fma 1.29. */
+ * -0x1.67a952a9c076p-3; without fma 1.50. */
 MG_INLINE double v_tanh_f64(double x) {
     double a = v_from_bits_f64(v_min_bits_f64(v_bits_f64(v_abs_f64(x)), v_bits_f64(20.0)));
     v_exp_parts_f64 p = v_exp_split_f64(a + a, 0.0, 64.0);
@@ -123,7 +123,7 @@ MG_INLINE double v_tanh_f64(double x) {
     return x == x ? v_copysign_f64(y, x) : x;
 }
 
-/* Error 0.877 at -0x1.c7662b411ba04p+7; without fma 1.18. */
+/* Error 0.877 at -0x1.c7662b411ba04p+7; without fma 1.47. */
 MG_INLINE double v_sigmoid_f64(double x) {
     double a = v_from_bits_f64(v_min_bits_f64(v_bits_f64(v_abs_f64(x)), v_bits_f64(750.0)));
     v_exp_parts_f64 p = v_exp_split_f64(a, 0.0, 1090.0);

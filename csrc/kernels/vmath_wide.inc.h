@@ -132,7 +132,7 @@ MG_INLINE wide w_xor(wide a, wide b) {
     EACH a.v[k] = (vec)((uvec)a.v[k] ^ (uvec)b.v[k]);
     return a;
 }
-/* The bits of i under mask all 0 ? x : y */
+/* The bits of i under the mask all 0 ? x : y */
 MG_INLINE wide w_choose_zero(wide i, ureal mask, wide x, wide y) {
     EACH x.v[k] = R(v_choose_zero)(i.v[k], mask, x.v[k], y.v[k]);
     return x;
