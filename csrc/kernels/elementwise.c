@@ -22,7 +22,9 @@ static uint64_t i_pow(int64_t base, int64_t exponent) {
 }
 
 #define UNARY(name, forward, by_x)
-#define CHUNKED(name, forward, by_x, sign)
+#define UNARY_CHUNK(name, forward, by_x)
+#define UNARY_PAIR(name, forward, sign, by_x)
+#define BINARY_CHUNK(name, forward, by_a, by_b)
 #define BINARY(name, forward, by_a, by_b)
 #define COMPARE(name, expression)                                                                   \
     static void name##_kernel_i64(void *out, const void *const *in, int64_t n) {                    \
@@ -69,7 +71,9 @@ static uint64_t i_pow(int64_t base, int64_t exponent) {
 
 enum elementwise_id {
 #define UNARY(name, forward, by_x) OP_##name,
-#define CHUNKED(name, forward, by_x, sign) OP_##name,
+#define UNARY_CHUNK(name, forward, by_x) OP_##name,
+#define UNARY_PAIR(name, forward, sign, by_x) OP_##name,
+#define BINARY_CHUNK(name, forward, by_a, by_b) OP_##name,
 #define BINARY(name, forward, by_a, by_b) OP_##name,
 #define COMPARE(name, expression) OP_##name,
 #define INT_UNARY(name, expression)
@@ -92,7 +96,9 @@ static const elementwise_row float_rows[OP_COUNT] = {
     [OP_##op] = {.name = #op, .arity = 1,                                                           \
                  .kernel = {[MG_FLOAT32] = op##_kernel_f32, [MG_FLOAT64] = op##_kernel_f64},        \
                  .vjp = {{[MG_FLOAT32] = op##_vjp_f32, [MG_FLOAT64] = op##_vjp_f64}}},
-#define CHUNKED(op, forward, by_x, sign) UNARY(op, forward, by_x)
+#define UNARY_CHUNK(op, forward, by_x) UNARY(op, forward, by_x)
+#define UNARY_PAIR(op, forward, sign, by_x) UNARY(op, forward, by_x)
+#define BINARY_CHUNK(op, forward, by_a, by_b) BINARY(op, forward, by_a, by_b)
 #define BINARY(op, forward, by_a, by_b)                                                             \
     [OP_##op] = {.name = #op, .arity = 2,                                                           \
                  .kernel = {[MG_FLOAT32] = op##_kernel_f32, [MG_FLOAT64] = op##_kernel_f64},        \
@@ -109,7 +115,9 @@ static const elementwise_row float_rows[OP_COUNT] = {
 
 static const mg_kernel int_kernels[OP_COUNT] = {
 #define UNARY(name, forward, by_x)
-#define CHUNKED(name, forward, by_x, sign)
+#define UNARY_CHUNK(name, forward, by_x)
+#define UNARY_PAIR(name, forward, sign, by_x)
+#define BINARY_CHUNK(name, forward, by_a, by_b)
 #define BINARY(name, forward, by_a, by_b)
 #define COMPARE(op, expression) [OP_##op] = op##_kernel_i64,
 #define INT_UNARY(op, expression) [OP_##op] = op##_kernel_i64,
@@ -120,7 +128,9 @@ static const mg_kernel int_kernels[OP_COUNT] = {
 
 static const mg_kernel bool_kernels[OP_COUNT] = {
 #define UNARY(name, forward, by_x)
-#define CHUNKED(name, forward, by_x, sign)
+#define UNARY_CHUNK(name, forward, by_x)
+#define UNARY_PAIR(name, forward, sign, by_x)
+#define BINARY_CHUNK(name, forward, by_a, by_b)
 #define BINARY(name, forward, by_a, by_b)
 #define COMPARE(op, expression) [OP_##op] = op##_kernel_b8,
 #define INT_UNARY(name, expression)

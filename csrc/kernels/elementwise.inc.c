@@ -6,13 +6,15 @@
 
 #define ONE REAL_C(1)
 #define HALF REAL_C(0.5)
-#define v_exp R(v_exp)
+#define v_exp_chunk R(v_exp_chunk)
 #define v_log R(v_log)
+#define v_log_chunk R(v_log_chunk)
 #define v_sin_chunk R(v_sin_chunk)
 #define v_cos_chunk R(v_cos_chunk)
-#define v_tanh R(v_tanh)
-#define v_sigmoid R(v_sigmoid)
+#define v_tanh_chunk R(v_tanh_chunk)
+#define v_sigmoid_chunk R(v_sigmoid_chunk)
 #define v_pow R(v_pow)
+#define v_pow_chunk R(v_pow_chunk)
 #define r_abs R(r_abs)
 #define r_sign R(r_sign)
 #define r_sqrt R(r_sqrt)
@@ -69,7 +71,7 @@ MG_INLINE void R(unary_vjp_loop)(void *out, const void *const *in, int64_t n, R(
     }
 }
 
-MG_INLINE void R(chunked_vjp_loop)(void *out, const void *const *in, int64_t n, R(chunk_fn) d,
+MG_INLINE void R(pair_vjp_loop)(void *out, const void *const *in, int64_t n, R(chunk_fn) d,
                                    real sign) {
     real partial[NDITER_CHUNK];
     real *restrict o = out;
@@ -108,17 +110,27 @@ MG_INLINE void R(compare_loop)(void *out, const void *const *in, int64_t n, R(co
 #define ROW_ARGUMENTS void *out, const void *const *in, int64_t n
 #define UNARY(name, forward, by_x)                                                                  \
     MG_INLINE real R(name##_f)(real x) { return forward; }                                          \
-    MG_INLINE real R(name##_d)(real x, real y) { (void)x, (void)y; return by_x; }                   \
     static void R(name##_kernel)(ROW_ARGUMENTS) { R(unary_loop)(out, in, n, R(name##_f)); }         \
-    static void R(name##_vjp)(ROW_ARGUMENTS) { R(unary_vjp_loop)(out, in, n, R(name##_d)); }
-#define CHUNKED(name, forward, by_x, sign)                                                          \
+    UNARY_VJP(name, by_x)
+#define UNARY_CHUNK(name, forward, by_x)                                                            \
     static void R(name##_kernel)(ROW_ARGUMENTS) { forward(out, in[0], n); }                         \
-    static void R(name##_vjp)(ROW_ARGUMENTS) { R(chunked_vjp_loop)(out, in, n, by_x, sign); }
+    UNARY_VJP(name, by_x)
+#define UNARY_VJP(name, by_x)                                                                       \
+    MG_INLINE real R(name##_d)(real x, real y) { (void)x, (void)y; return by_x; }                   \
+    static void R(name##_vjp)(ROW_ARGUMENTS) { R(unary_vjp_loop)(out, in, n, R(name##_d)); }
+#define UNARY_PAIR(name, forward, sign, by_x)                                                       \
+    static void R(name##_kernel)(ROW_ARGUMENTS) { forward(out, in[0], n); }                         \
+    static void R(name##_vjp)(ROW_ARGUMENTS) { R(pair_vjp_loop)(out, in, n, by_x, sign); }
 #define BINARY(name, forward, by_a, by_b)                                                           \
     MG_INLINE real R(name##_f)(real a, real b) { return forward; }                                  \
+    static void R(name##_kernel)(ROW_ARGUMENTS) { R(binary_loop)(out, in, n, R(name##_f)); }        \
+    BINARY_VJP(name, by_a, by_b)
+#define BINARY_CHUNK(name, forward, by_a, by_b)                                                     \
+    static void R(name##_kernel)(ROW_ARGUMENTS) { forward(out, in[0], in[1], n); }                  \
+    BINARY_VJP(name, by_a, by_b)
+#define BINARY_VJP(name, by_a, by_b)                                                                \
     MG_INLINE real R(name##_da)(real a, real b, real y) { (void)a, (void)b, (void)y; return by_a; } \
     MG_INLINE real R(name##_db)(real a, real b, real y) { (void)a, (void)b, (void)y; return by_b; } \
-    static void R(name##_kernel)(ROW_ARGUMENTS) { R(binary_loop)(out, in, n, R(name##_f)); }        \
     static void R(name##_vjp_a)(ROW_ARGUMENTS) { R(binary_vjp_loop)(out, in, n, R(name##_da)); }    \
     static void R(name##_vjp_b)(ROW_ARGUMENTS) { R(binary_vjp_loop)(out, in, n, R(name##_db)); }
 #define COMPARE(name, expression)                                                                   \
@@ -130,15 +142,19 @@ MG_INLINE void R(compare_loop)(void *out, const void *const *in, int64_t n, R(co
 #include "elementwise.def"
 
 #undef ROW_ARGUMENTS
+#undef UNARY_VJP
+#undef BINARY_VJP
 #undef ONE
 #undef HALF
-#undef v_exp
+#undef v_exp_chunk
 #undef v_log
+#undef v_log_chunk
 #undef v_sin_chunk
 #undef v_cos_chunk
-#undef v_tanh
-#undef v_sigmoid
+#undef v_tanh_chunk
+#undef v_sigmoid_chunk
 #undef v_pow
+#undef v_pow_chunk
 #undef r_abs
 #undef r_sign
 #undef r_sqrt
