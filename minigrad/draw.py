@@ -13,7 +13,7 @@ from minigrad.scalar import Value
 from minigrad.tape import Node, topological_order
 
 if TYPE_CHECKING:
-    import graphviz  # type: ignore[import-untyped, unused-ignore]
+    import graphviz
 
 __all__ = ["draw_graph"]
 
