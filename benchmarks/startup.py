@@ -35,14 +35,19 @@ def _import_seconds(name: str, folder: str, environment: dict[str, str]) -> floa
 
 
 def _import_row(names: list[str], rounds: int) -> Row:
-    """Interpreter start included. Caches are warm: one round goes before those that count."""
+    """Interpreter start included. Caches are warm: one round goes before those that count.
+
+    Bytecode is kept in a folder of this run for all alike, as an installer leaves it.
+    """
     home = str(_folder(SUBJECT).parent)
     path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH", ""), home]))
     samples: dict[str, list[float]] = {name: [] for name in names}
     with tempfile.TemporaryDirectory() as folder:
         for counted in [False] + [True] * rounds:
             for name in names:
-                seconds = _import_seconds(name, folder, os.environ | {"PYTHONPATH": path})
+                environment = os.environ | {"PYTHONPATH": path, "PYTHONPYCACHEPREFIX": folder}
+                environment.pop("PYTHONDONTWRITEBYTECODE", None)
+                seconds = _import_seconds(name, folder, environment)
                 if counted:
                     samples[name].append(seconds)
     ours = samples[SUBJECT]
