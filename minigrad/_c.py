@@ -20,6 +20,8 @@ __all__ = [
     "Handle",
     "available_isas",
     "call",
+    "call2",
+    "call3",
     "ffi",
     "isa",
     "lib",
@@ -97,6 +99,29 @@ def call(kernel: Any, *args: Any) -> Handle:
         made = kernel(*args)
     except OverflowError:
         raise ValueError(f"[{op_name(kernel, args)}] a size or index is beyond int64") from None
+    if not made or _tracer is not None:
+        return _settle(made, kernel, args)
+    return _gc(made, _release)
+
+
+def call2(kernel: Any, a: Any, b: Any) -> Handle:
+    """As call, for the two arguments of elementwise kernels: most calls, and no packing."""
+    made = kernel(a, b)
+    if not made or _tracer is not None:
+        return _settle(made, kernel, (a, b))
+    return _gc(made, _release)
+
+
+def call3(kernel: Any, a: Any, b: Any, c: Any) -> Handle:
+    """As call, for three arguments."""
+    made = kernel(a, b, c)
+    if not made or _tracer is not None:
+        return _settle(made, kernel, (a, b, c))
+    return _gc(made, _release)
+
+
+def _settle(made: Any, kernel: Any, args: tuple[Any, ...]) -> Handle:
+    """A call that failed, or that somebody watches."""
     if not made:
         raise failure(kernel, args)
     handle = _gc(made, _release)

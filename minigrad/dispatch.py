@@ -11,7 +11,18 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from minigrad._c import NULL, Handle, call, lib, overwritten_at, save, saved_handle, shape_of
+from minigrad._c import (
+    NULL,
+    Handle,
+    call,
+    call2,
+    call3,
+    lib,
+    overwritten_at,
+    save,
+    saved_handle,
+    shape_of,
+)
 from minigrad._c import run as run_kernel
 from minigrad.dtypes import DType, by_code
 from minigrad.ops import TABLE
@@ -159,6 +170,9 @@ def operand_error(name: str, value: object) -> TypeError:
 
 def apply(row: Row, inputs: tuple[TensorBase, ...], args: tuple[Any, ...] = ()) -> Tensor:
     """Compute a row that has a forward of its own, and record it if an input needs a gradient."""
+    if len(inputs) == 1:
+        (x,) = inputs
+        return _apply_to_one(row, x, args)
     handle = row.forward(*[x._h for x in inputs], *args)  # type: ignore[misc]
     out = wrap(handle)
     for x in inputs:
@@ -169,19 +183,24 @@ def apply(row: Row, inputs: tuple[TensorBase, ...], args: tuple[Any, ...] = ()) 
     return out
 
 
+def _apply_to_one(row: Row, x: TensorBase, args: tuple[Any, ...]) -> Tensor:
+    handle = row.forward(x._h, *args)  # type: ignore[misc]
+    out = wrap(handle)
+    edge = x._edge
+    if edge is not None and mode.enabled and handle.dtype >= _FIRST_FLOAT:
+        names = row.keeps
+        saved = None
+        if names:
+            saved = save(x._h if "x" in names else NULL, NULL, handle if "y" in names else NULL)
+        if row.wants_shape:
+            args = (x.shape, *args)
+        out._edge = Node(row, (x if edge is LEAF else edge,), saved, args)
+    return out
+
+
 def _node(row: Row, y: Handle, inputs: Sequence[TensorBase], args: tuple[Any, ...]) -> Node:
     if row.wants_shape:
         args = (inputs[0].shape, *args)
-    if len(inputs) == 1:
-        x = inputs[0]
-        edge = x._edge
-        names = row.keeps
-        saved = (
-            save(x._h if "x" in names else NULL, NULL, y if "y" in names else NULL)
-            if names
-            else None
-        )
-        return Node(row, (x if edge is LEAF else edge,), saved, args)
     parents = tuple([x if x._edge is LEAF else x._edge for x in inputs])
     saved = _save(row, y, inputs, parents)
     adapted = tuple([(x.shape, x.dtype) for x in inputs]) if y.adapted else None
@@ -209,7 +228,7 @@ def unary(row: Row) -> Callable[[Any], Tensor]:
     def function(x: Any) -> Tensor:
         if type(x) is not _result_type and not isinstance(x, TensorBase):
             x = strong_operand(name, x)
-        handle = call(kernel, op, x._h)
+        handle = call2(kernel, op, x._h)
         out = _new(_result_type)
         out._h = handle
         out._shape = out.grad = None
@@ -263,7 +282,7 @@ def _pair(row: Row, operator: bool, kernel: Any, op: int) -> Callable[[Any, Any]
                     return NotImplemented  # type: ignore[no-any-return]
                 raise operand_error(name, given)
         ha, hb = a._h, b._h
-        handle = call(kernel, op, ha, hb)
+        handle = call3(kernel, op, ha, hb)
         out = _new(_result_type)
         out._h = handle
         out._edge = out._shape = out.grad = None
@@ -329,7 +348,7 @@ def _unary_vjp(row: Row) -> Rule:
     kernel, op, derivative = lib.mg_unary_vjp, row.id, row.derivatives[0]
     if not callable(derivative):
         return lambda node, g: (_constant(derivative, g),)
-    return lambda node, g: (wrap(call(kernel, op, g._h, node.saved)),)
+    return lambda node, g: (wrap(call3(kernel, op, g._h, node.saved)),)
 
 
 def _binary_vjp(row: Row) -> Rule:

@@ -9,11 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad._c import Handle, call, lib
+from minigrad._c import Handle, call, ffi, lib
 from minigrad.ops.table import custom, linear, zero
 
 T = Any  # a Tensor; this layer stands below it
 Axes = tuple[int, ...]
+
+
+_c_axes: dict[Axes, Any] = {}
+
+
+def c_axes(axes: Axes) -> Any:
+    """The axes as a C array; there are few sets of axes, so each is made once."""
+    found = _c_axes.get(axes)
+    if found is None:
+        found = _c_axes[axes] = ffi.new("int32_t[]", axes)
+    return found
 
 
 def keep_dims(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
@@ -34,7 +45,7 @@ def _spread(g: T, shape: tuple[int, ...], axes: Axes) -> T:
 
 
 def _spread_view(g: Handle, shape: tuple[int, ...], axes: Axes) -> Handle:
-    return call(lib.mg_view_spread, g, len(shape), shape, len(axes), axes)
+    return call(lib.mg_view_spread, g, len(shape), shape, len(axes), c_axes(axes))
 
 
 def _share(shape: tuple[int, ...], axes: Axes) -> float:
@@ -42,7 +53,7 @@ def _share(shape: tuple[int, ...], axes: Axes) -> float:
 
 
 def _reduction(op: int) -> Callable[[Handle, Axes, bool], Handle]:
-    return lambda x, axes, keep: call(lib.mg_reduce, op, x, len(axes), axes, keep)
+    return lambda x, axes, keep: call(lib.mg_reduce, op, x, len(axes), c_axes(axes), keep)
 
 
 SUM = linear(
@@ -77,7 +88,7 @@ def _extremum(name: str, op: int, doc: str) -> Any:
         _extremum_vjp,
         fused=[
             lambda g, x, y, shape, axes, keep: call(
-                lib.mg_extremum_vjp, g, x, y, len(axes), axes, keep
+                lib.mg_extremum_vjp, g, x, y, len(axes), c_axes(axes), keep
             )
         ],
         doc=doc,
@@ -129,7 +140,9 @@ def _var_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes, keep: bool, correct
 
 VAR = custom(
     "var",
-    lambda x, axes, keep, correction: call(lib.mg_var, x, len(axes), axes, float(correction), keep),
+    lambda x, axes, keep, correction: call(
+        lib.mg_var, x, len(axes), c_axes(axes), float(correction), keep
+    ),
     _var_vjp,
     doc="the variance over the axes, divided by n - correction; two passes",
 )
@@ -151,7 +164,7 @@ def _logsumexp_vjp(g: T, x: T, y: T, shape: tuple[int, ...], axes: Axes, keep: b
 
 LOGSUMEXP = custom(
     "logsumexp",
-    lambda x, axes, keep: call(lib.mg_logsumexp, x, len(axes), axes, keep),
+    lambda x, axes, keep: call(lib.mg_logsumexp, x, len(axes), c_axes(axes), keep),
     _logsumexp_vjp,
     doc="log(sum(exp(x))) over the axes, without overflow",
 )

@@ -1,0 +1,58 @@
+"""Every kernel call passes through one door, where it can be watched."""
+
+from __future__ import annotations
+
+import pytest
+
+import minigrad as mg
+from minigrad import _c, nn, optim
+
+pytestmark = pytest.mark.usefixtures("restore_random")
+
+
+def calls(action):
+    """The names of the kernels that an action calls, in order."""
+    seen = []
+    with _c.trace(lambda kernel, args, result: seen.append(kernel.__name__)):
+        action()
+    return seen
+
+
+def test_an_operation_is_one_call():
+    a, b = mg.ones(3), mg.ones(3)
+    assert calls(lambda: a + b) == ["mg_binary"]
+    assert calls(lambda: a.exp()) == ["mg_unary"]
+    assert calls(lambda: a.sum()) == ["mg_reduce"]
+    assert calls(lambda: mg.ones(2, 3) @ a)[-1] == "mg_bilinear"
+
+
+def test_a_backward_passes_through_too():
+    x = mg.ones(3, requires_grad=True)
+    (x * x).sum().backward()  # what is made once for all, is made
+    x.grad = None
+    y = (x * x).sum()
+    assert calls(y.backward) == [
+        "mg_view_spread",
+        "mg_binary_vjp",
+        "mg_binary_vjp",
+        "mg_binary",  # the two gradients of x, added
+    ]
+
+
+def test_an_optimiser_step_is_one_call_a_parameter():
+    model = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2))
+    for make, kernel in ((optim.SGD, "mg_sgd_step"), (optim.Adam, "mg_adam_step")):
+        optimizer = make(model.parameters(), lr=0.1)
+        for _ in range(2):  # the first makes the state
+            optimizer.zero_grad()
+            model(mg.ones(5, 4)).sum().backward()
+            seen = calls(optimizer.step)
+        assert seen == [kernel] * 4
+
+
+def test_watching_ends_with_the_block_also_on_errors():
+    seen = []
+    with pytest.raises(ValueError, match="matmul"), _c.trace(lambda *call: seen.append(call)):
+        mg.ones(2, 3) @ mg.ones(2, 3)
+    mg.ones(2)
+    assert [kernel.__name__ for kernel, _, _ in seen] == ["mg_full", "mg_full"]
