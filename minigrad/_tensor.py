@@ -15,6 +15,7 @@ from minigrad.creation import require_grad, to_numpy
 from minigrad.dispatch import TensorBase, as_operand, binary, results_are, wrap, write
 from minigrad.dtypes import float32, float64
 from minigrad.ops import pointwise as p
+from minigrad.shaping import tensor_operand
 from minigrad.tape import LEAF, Node, mode
 
 if TYPE_CHECKING:
@@ -283,7 +284,7 @@ class Tensor(TensorBase):
 
     def copy_(self, source: Any) -> Tensor:
         """Write ``source``, broadcast and cast, into this tensor; returns it."""
-        write(lib.mg_write, self, self._h, f.tensor_operand("copy_", source)._h)
+        write(lib.mg_write, self, self._h, tensor_operand("copy_", source)._h)
         return self
 
     def fill_(self, value: float) -> Tensor:

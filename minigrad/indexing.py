@@ -19,6 +19,7 @@ from minigrad.creation import asarray
 from minigrad.dispatch import TensorBase, apply, wrap, write
 from minigrad.dtypes import bool_, int64
 from minigrad.ops import shape as shape_ops
+from minigrad.shaping import tensor_operand
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -227,7 +228,7 @@ def put(x: Tensor, index: Any, value: Any) -> None:
 
     Raises RuntimeError for a tensor that requires grad unless under no_grad.
     """
-    source = f.tensor_operand("index assignment", value).detach()
+    source = tensor_operand("index assignment", value).detach()
     alias = x.detach()
     plan = _plan(alias, index)
     if not plan.arrays:

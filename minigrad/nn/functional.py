@@ -12,6 +12,7 @@ from minigrad.dispatch import apply
 from minigrad.dtypes import int64
 from minigrad.functions import log_softmax, relu, sigmoid, softmax, tanh
 from minigrad.ops.contraction import LINEAR, LINEAR_BIAS, MEAN_NLL
+from minigrad.shaping import tensor_operand
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -41,7 +42,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> linear(mg.tensor([[1.0, 2.0]]), mg.tensor([[3.0, 4.0]]), mg.tensor([5.0]))
     tensor([[16.]])
     """
-    x, w = f.tensor_operand("linear", input), f.tensor_operand("linear", weight)
+    x, w = tensor_operand("linear", input), tensor_operand("linear", weight)
     hx, hw = x._h, w._h
     if hw.ndim != 2:
         raise ValueError(f"[linear] the weight has shape {w.shape}, but must be (out, in)")
@@ -53,7 +54,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     one_dtype = hx.dtype == hw.dtype and hx.ndim > 1
     if bias is None:
         return apply(LINEAR, (x, w)) if one_dtype else x @ w.mT
-    b = f.tensor_operand("linear", bias)
+    b = tensor_operand("linear", bias)
     if b._h.ndim != 1 or b._h.size != hw.shape[0]:
         raise ValueError(
             f"[linear] the bias has shape {b.shape}, but must be ({hw.shape[0]},) "
@@ -81,7 +82,7 @@ def _reduced(loss: Tensor, reduction: str) -> Tensor:
 def _difference(op: str, input: Any, target: Any, reduction: str) -> Tensor:  # noqa: A002
     """input - target for equal shapes: broadcasting a loss is nearly always a mistake."""
     _check_reduction(op, reduction)
-    x, t = f.tensor_operand(op, input), f.tensor_operand(op, target)
+    x, t = tensor_operand(op, input), tensor_operand(op, target)
     if x.shape != t.shape:
         raise ValueError(
             f"[{op}] input has shape {x.shape}, target {t.shape}: a loss does not broadcast; "
@@ -126,7 +127,7 @@ def nll_loss(
     Raises ValueError where shapes do not fit, IndexError for a target that is no class, TypeError
     for targets that are not int64.
     """
-    x, t = f.tensor_operand("nll_loss", input), f.tensor_operand("nll_loss", target)
+    x, t = tensor_operand("nll_loss", input), tensor_operand("nll_loss", target)
     _check_reduction("nll_loss", reduction)
     return _nll("nll_loss", x, t, weight, ignore_index, reduction, 0.0)
 
@@ -156,7 +157,7 @@ def cross_entropy(
     0.6931
     """
     op = "cross_entropy"
-    x, t = f.tensor_operand(op, input), f.tensor_operand(op, target)
+    x, t = tensor_operand(op, input), tensor_operand(op, target)
     _check_reduction(op, reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"[{op}] label_smoothing is {label_smoothing}, but must be in [0, 1]")
@@ -222,7 +223,7 @@ def _classes_last(op: str, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _class_weight(op: str, weight: Any, classes: int, like: Tensor) -> Tensor:
-    w = f.tensor_operand(op, weight)
+    w = tensor_operand(op, weight)
     if w.shape != (classes,):
         raise ValueError(f"[{op}] weight has shape {w.shape}, but there are {classes} classes")
     return w.to(like.dtype)

@@ -11,6 +11,7 @@ from minigrad._tensor import Tensor
 from minigrad.creation import require_grad, tensor
 from minigrad.dispatch import TensorBase
 from minigrad.dtypes import as_dtype
+from minigrad.shaping import tensor_operand
 from minigrad.tape import no_grad
 
 __all__ = ["Module", "Parameter"]
@@ -278,7 +279,7 @@ class Module:
         missing = [name for name in own if name not in state_dict]
         unexpected = [name for name in state_dict if name not in own]
         given = {
-            name: f.tensor_operand(f"load_state_dict: {name}", value)
+            name: tensor_operand(f"load_state_dict: {name}", value)
             for name, value in state_dict.items()
             if name in own
         }
