@@ -371,6 +371,8 @@ def _binary_vjp(row: Row) -> Rule:
 def _constant(derivative: Any, g: Tensor) -> Tensor:
     if derivative == 1.0:
         return g
+    if derivative == 0.0:
+        return number(0.0).scale(g)  # 0 also against an infinite gradient
     return -g if derivative == -1.0 else g * derivative
 
 

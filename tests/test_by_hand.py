@@ -162,3 +162,11 @@ def test_a_random_cotangent_is_linear(rng):
         mg.grad(y, x, mg.tensor(c), retain_graph=True)[0].numpy() for c in (g, h, 2 * g - 3 * h)
     ]
     np.testing.assert_allclose(parts[2], 2 * parts[0] - 3 * parts[1], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_a_zero_derivative_is_zero_against_any_upstream_gradient(graph):
+    x = mg.tensor([-2.0, 0.0, 3.0, 1.0], requires_grad=True)
+    upstream = mg.tensor([np.inf, 1.0, np.nan, -np.inf])
+    (g,) = mg.grad(x.sign(), x, upstream, create_graph=graph)
+    assert g.tolist() == [0.0, 0.0, 0.0, 0.0]
