@@ -115,7 +115,6 @@ mg_array *mg_saved_array(mg_saved *saved, int i); /* ESTALE if overwritten since
 int64_t mg_version(const mg_array *a); /* the write clock at the buffer's last in-place write */
 int64_t mg_pins(const mg_array *a);
 int mg_writable(const mg_array *a);
-int mg_same_buffer(const mg_array *a, const mg_array *b);
 uint64_t mg_buffer_id(const mg_array *a);
 /* Contiguous, writable memory that no other array, saved array or NumPy view can see? */
 int mg_sole_owner(const mg_array *a);
@@ -127,8 +126,6 @@ void mg_share(mg_array *a, int count); /* count +1 / -1: NumPy holds / dropped a
 int mg_op_count(void);
 const char *mg_op_name(int op); /* NULL out of range */
 int mg_op_arity(int op);
-/* 1: the op is offered for this dtype as it is; 0: its inputs are cast first or refused */
-int mg_op_has(int op, int dtype);
 mg_array *mg_unary(int op, mg_array *x);
 mg_array *mg_binary(int op, mg_array *a, mg_array *b);
 mg_array *mg_where(mg_array *condition, mg_array *a, mg_array *b);

@@ -148,10 +148,6 @@ static mg_kernel elementwise_kernel(int op, int dtype) {
 int mg_op_count(void) { return OP_COUNT; }
 const char *mg_op_name(int op) { return op < 0 || op >= OP_COUNT ? NULL : float_rows[op].name; }
 int mg_op_arity(int op) { return op < 0 || op >= OP_COUNT ? 0 : float_rows[op].arity; }
-int mg_op_has(int op, int dtype) {
-    return op >= 0 && op < OP_COUNT && dtype >= MG_BOOL && dtype <= MG_FLOAT64 &&
-           elementwise_kernel(op, dtype) != NULL;
-}
 
 /* ---- promotion ---- */
 

@@ -48,7 +48,6 @@ mg_array *mg_saved_array(mg_saved *saved, int i) {
 int64_t mg_version(const mg_array *a) { return a->buffer->written; }
 int64_t mg_pins(const mg_array *a) { return a->buffer->pins; }
 int mg_writable(const mg_array *a) { return a->buffer->writable; }
-int mg_same_buffer(const mg_array *a, const mg_array *b) { return a->buffer == b->buffer; }
 uint64_t mg_buffer_id(const mg_array *a) { return (uint64_t)(uintptr_t)a->buffer; }
 int mg_sole_owner(const mg_array *a) {
     return a->refs == 1 && a->buffer->refs == 1 && a->buffer->pins == 0 && a->buffer->shared == 0 &&
