@@ -14,6 +14,7 @@ from minigrad.autograd import backward
 from minigrad.creation import require_grad, to_numpy
 from minigrad.dispatch import TensorBase, as_operand, binary, results_are, wrap, write
 from minigrad.dtypes import float32, float64
+from minigrad.elementwise import scale
 from minigrad.ops import pointwise as p
 from minigrad.shaping import tensor_operand
 from minigrad.tape import LEAF, Node, mode
@@ -339,27 +340,9 @@ class Tensor(TensorBase):
         """In the other tensor's dtype."""
         return f.to(self, other.dtype)
 
-    # ---- operations: the functions of minigrad.functions ----
+    # ---- operations: the functions of minigrad.functions become methods below ----
 
-    neg, abs, sign, exp, log, sqrt = f.neg, f.abs, f.sign, f.exp, f.log, f.sqrt
-    square, reciprocal, sin, cos, tanh = f.square, f.reciprocal, f.sin, f.cos, f.tanh
-    sigmoid, relu = f.sigmoid, f.relu
-    add, sub, mul, div, pow = f.add, f.sub, f.mul, f.div, f.pow
-    maximum, minimum, scale = f.maximum, f.minimum, f.scale
-    eq, ne, lt, le, gt, ge = f.eq, f.ne, f.lt, f.le, f.gt, f.ge
-    sum, mean, prod, amax, amin, max, min = f.sum, f.mean, f.prod, f.amax, f.amin, f.max, f.min
-    argmax, argmin, all, any, var = f.argmax, f.argmin, f.all, f.any, f.var
-    logsumexp, softmax, log_softmax = f.logsumexp, f.softmax, f.log_softmax
-    reshape, view, permute, transpose, expand = f.reshape, f.view, f.permute, f.transpose, f.expand
-    broadcast_to, sum_to_size, squeeze, unsqueeze = (
-        f.broadcast_to,
-        f.sum_to_size,
-        f.squeeze,
-        f.unsqueeze,
-    )
-    flatten, flip, narrow, split = f.flatten, f.flip, f.narrow, f.split
-    clone, contiguous, matmul, masked_fill = f.clone, f.contiguous, f.matmul, f.masked_fill
-    take_along_dim, nonzero = f.take_along_dim, f.nonzero
+    scale = scale
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
         """This tensor where the condition holds, else the other."""
@@ -409,6 +392,11 @@ class Tensor(TensorBase):
         return f.ne(*_logical_pair("^", self, other))
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+
+for _name in f.__all__:
+    if _name not in f.NOT_METHODS and _name not in Tensor.__dict__:
+        setattr(Tensor, _name, getattr(f, _name))
 
 
 def _logical(op: str, x: Any) -> Tensor:

@@ -38,6 +38,7 @@ __all__ = [
     "as_operand",
     "bilinear",
     "binary",
+    "composed",
     "results_are",
     "unary",
     "wrap",
@@ -260,6 +261,25 @@ def bilinear(row: Row, product: int) -> Callable[[Any, Any], Tensor]:
     return _pair(row, False, lib.mg_bilinear, product)
 
 
+def composed(row: Row) -> Callable[..., Tensor]:
+    """The public function of a composition row: tensors, numbers and arrays go into its formula."""
+    name, formula = row.name, row.formula
+
+    def unary_function(x: Any) -> Tensor:
+        return formula(x if isinstance(x, TensorBase) else strong_operand(name, x))  # type: ignore[misc,no-any-return]
+
+    def binary_function(a: Any, b: Any) -> Tensor:
+        if not isinstance(a, TensorBase):
+            a = as_operand(a) if isinstance(b, TensorBase) else strong_operand(name, a)
+        if not isinstance(b, TensorBase):
+            b = as_operand(b)
+        if a is None or b is None:
+            raise TypeError(f"[{name}] expected Tensors, numbers or arrays")
+        return formula(a, b)  # type: ignore[misc,no-any-return]
+
+    return _named(unary_function if row.arity == 1 else binary_function, row)
+
+
 def _pair(row: Row, operator: bool, kernel: Any, op: int) -> Callable[[Any, Any], Tensor]:
     name = row.name
     differentiable = bool(row.derivatives)
@@ -416,7 +436,8 @@ def _unpack(row: Row, node: Node, name: str) -> Tensor:
 
 
 for _row in TABLE.values():
-    _row.vjp, _row.graph_vjp = _rules(_row)
+    if _row.family != "composition":
+        _row.vjp, _row.graph_vjp = _rules(_row)
 
 
 # ---- writing in place ----------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from minigrad.creation import asarray
 from minigrad.dispatch import TensorBase, apply, wrap, write
 from minigrad.dtypes import bool_, int64
 from minigrad.ops import shape as shape_ops
+from minigrad.selection import gather_rows
 from minigrad.shaping import tensor_operand
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ def get(x: Tensor, index: Any) -> Tensor:
             else (f.permute(view, *range(view._h.ndim)) if view is x else view)
         )
     view, arrays, order = _fronted(plan)
-    picked = f.gather_rows(view, arrays)
+    picked = gather_rows(view, arrays)
     return picked if order == tuple(range(len(order))) else f.permute(picked, *order)
 
 

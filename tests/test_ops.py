@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 import minigrad as mg
 import minigrad.nn.functional
-from minigrad import functions
+from minigrad import elementwise, functions
 from minigrad._c import ffi, lib
 from minigrad.ops import TABLE
 
@@ -30,7 +30,7 @@ by_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["floa
 
 
 def function_of(row):
-    return getattr(functions, row.name)
+    return getattr(elementwise, row.name)
 
 
 def on_domain(row, rng, shape, dtype=np.float64):

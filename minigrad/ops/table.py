@@ -14,6 +14,7 @@ bilinear        two transposes
 custom          a vector-Jacobian product per input
 variadic        one function for all of any number of inputs: of g and the input's position
 zero            nothing: the derivative is zero everywhere
+composition     nothing: a formula in tensor operations, elementwise, that differentiates itself
 ==============  ===========================================================================
 """
 
@@ -24,7 +25,17 @@ from typing import Any
 
 from minigrad._c import Handle, ffi, lib
 
-__all__ = ["TABLE", "Row", "bilinear", "custom", "linear", "pointwise", "variadic", "zero"]
+__all__ = [
+    "TABLE",
+    "Row",
+    "bilinear",
+    "composition",
+    "custom",
+    "linear",
+    "pointwise",
+    "variadic",
+    "zero",
+]
 
 Formula = Callable[..., Any]
 Interval = tuple[float, float]
@@ -45,6 +56,7 @@ class Row:
         "doc",
         "domain",
         "family",
+        "formula",
         "forward",
         "fused",
         "graph_vjp",
@@ -67,6 +79,7 @@ class Row:
         *,
         op_id: int = -1,
         forward: Callable[..., Handle] | None = None,
+        formula: Formula | None = None,
         derivatives: Sequence[Formula | float | None] = (),
         fused: Sequence[Callable[..., Handle] | None] = (),
         domain: Sequence[Interval] = (),
@@ -80,6 +93,7 @@ class Row:
         self.doc = doc
         self.id = op_id  # of the C kernel, for pointwise rows
         self.forward = forward  # on handles, for all other rows
+        self.formula = formula  # on tensors, for a composition
         self.derivatives = tuple(derivatives)
         self.fused = tuple(fused) or (None,) * len(self.derivatives)
         self.domain = tuple(domain)  # an interval per input on which it is smooth
@@ -191,3 +205,16 @@ def variadic(name: str, forward: Callable[..., Handle], d: Formula, doc: str) ->
 def zero(name: str, arity: int, doc: str, *, forward: Callable[..., Handle] | None = None) -> Row:
     """A row whose derivative is zero wherever it exists; its result never requires a gradient."""
     return Row(name, "zero", arity, doc, op_id=_ids.get(name, -1), forward=forward)
+
+
+def composition(
+    name: str,
+    formula: Formula,
+    *,
+    domain: Sequence[Interval],
+    doc: str,
+    special: Sequence[tuple[float, ...]] = (),
+) -> Row:
+    """A row for an elementwise operation that is made of others; it has no kernel of its own."""
+    arity = formula.__code__.co_argcount
+    return Row(name, "composition", arity, doc, formula=formula, domain=domain, special=special)

@@ -1,4 +1,4 @@
-"""Layers and losses as functions; names, arguments and meaning are PyTorch's."""
+"""Losses as functions."""
 
 from __future__ import annotations
 
@@ -10,62 +10,14 @@ from minigrad._c import Handle, call, lib
 from minigrad.creation import arange
 from minigrad.dispatch import apply
 from minigrad.dtypes import int64
-from minigrad.functions import log_softmax, relu, sigmoid, softmax, tanh
-from minigrad.ops.contraction import LINEAR, LINEAR_BIAS, MEAN_NLL
+from minigrad.ops.contraction import MEAN_NLL
+from minigrad.selection import gather_rows
 from minigrad.shaping import tensor_operand
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = [
-    "cross_entropy",
-    "l1_loss",
-    "linear",
-    "log_softmax",
-    "mse_loss",
-    "nll_loss",
-    "relu",
-    "sigmoid",
-    "softmax",
-    "tanh",
-]
-
-# ---- layers --------------------------------------------------------------------------------------
-
-
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:  # noqa: A002
-    """``input @ weight.T + bias``: shapes (..., in), (out, in) and (out,) give (..., out).
-
-    Raises ValueError where the shapes do not fit.
-
-    >>> import minigrad as mg
-    >>> linear(mg.tensor([[1.0, 2.0]]), mg.tensor([[3.0, 4.0]]), mg.tensor([5.0]))
-    tensor([[16.]])
-    """
-    x, w = tensor_operand("linear", input), tensor_operand("linear", weight)
-    hx, hw = x._h, w._h
-    if hw.ndim != 2:
-        raise ValueError(f"[linear] the weight has shape {w.shape}, but must be (out, in)")
-    if not hx.ndim or hx.shape[hx.ndim - 1] != hw.shape[1]:
-        raise ValueError(
-            f"[linear] the last dimension of the input {x.shape} must be the in of the weight "
-            f"{w.shape}, (out, in): {hw.shape[1]}"
-        )
-    one_dtype = hx.dtype == hw.dtype and hx.ndim > 1
-    if bias is None:
-        return apply(LINEAR, (x, w)) if one_dtype else x @ w.mT
-    b = tensor_operand("linear", bias)
-    if b._h.ndim != 1 or b._h.size != hw.shape[0]:
-        raise ValueError(
-            f"[linear] the bias has shape {b.shape}, but must be ({hw.shape[0]},) "
-            f"for a weight of shape {w.shape}"
-        )
-    if one_dtype and b._h.dtype == hw.dtype:
-        return apply(LINEAR_BIAS, (x, w, b))
-    return x @ w.mT + b
-
-
-# ---- losses --------------------------------------------------------------------------------------
+__all__ = ["cross_entropy", "l1_loss", "mse_loss", "nll_loss"]
 
 _REDUCTIONS = ("mean", "sum", "none")
 
@@ -252,9 +204,9 @@ def _nll(
     shares = counts.to(x.dtype)
     if weight is not None:
         w = _class_weight(op, weight, classes, x)
-        shares = shares * f.gather_rows(w, [safe])
+        shares = shares * gather_rows(w, [safe])
     # scale, not mul: an ignored row counts 0 even where its input is infinite or NaN
-    losses = shares.scale(-f.gather_rows(rows, index))
+    losses = shares.scale(-gather_rows(rows, index))
     if smoothing:
         spread = rows if weight is None else w.scale(rows)
         rest = counts.to(x.dtype).scale(-spread.sum(1))
