@@ -28,6 +28,7 @@ enum mg_error_code {
     MG_ESTALE,    /* a saved array was overwritten; detail: its position */
     MG_EREADONLY, /* write into read-only memory */
     MG_EOVERLAP,  /* write into an array whose elements overlap */
+    MG_EZERO,     /* an integer divided by zero */
     MG_EARG       /* any other bad argument */
 };
 
@@ -79,6 +80,8 @@ mg_array *mg_view_spread(mg_array *a, int ndim, const int64_t *shape, int naxes,
 /* a[start : : step] on every axis, `count` elements each. */
 mg_array *mg_view_slice(mg_array *a, const int64_t *start, const int64_t *step,
                         const int64_t *count);
+/* The diagonal of the last two axes as the last one; offset counts to the right of the main one. */
+mg_array *mg_view_diagonal(mg_array *a, int64_t offset);
 mg_array *mg_view_alias(mg_array *a);
 int mg_contiguous_now(const mg_array *a);
 /* Any two elements in the same place? */
@@ -126,8 +129,11 @@ void mg_share(mg_array *a, int count); /* count +1 / -1: NumPy holds / dropped a
 int mg_op_count(void);
 const char *mg_op_name(int op); /* NULL out of range */
 int mg_op_arity(int op);
+int mg_op_has_vjp(int op); /* whether mg_unary_vjp or mg_binary_vjp is offered */
 mg_array *mg_unary(int op, mg_array *x);
 mg_array *mg_binary(int op, mg_array *a, mg_array *b);
+/* x between low and high; of crossed bounds high counts, and NaN in any is the result. */
+mg_array *mg_clamp(mg_array *x, mg_array *low, mg_array *high);
 mg_array *mg_where(mg_array *condition, mg_array *a, mg_array *b);
 /* Gradient for input `i` from the upstream gradient g; saved holds (x, y) or (a, b, y). */
 mg_array *mg_unary_vjp(int op, mg_array *g, mg_saved *saved);
@@ -149,6 +155,24 @@ mg_array *mg_log_softmax(mg_array *x, int axis);
 mg_array *mg_softmax_vjp(mg_array *g, mg_array *y, int axis);
 mg_array *mg_log_softmax_vjp(mg_array *g, mg_array *y, int axis);
 
+/* ---- scans and sorting ------------------------------------------------------------------------- */
+
+/* Along one axis, from the first element to the last. bool gives int64. */
+mg_array *mg_cumsum(mg_array *x, int axis);
+mg_array *mg_cumprod(mg_array *x, int axis);
+mg_array *mg_logcumsumexp(mg_array *x, int axis);
+/* y[i] = b[i] + a[i] * y[i - 1], and y[0] = b[0]; a product with 0 is 0 whatever a[i] is. */
+mg_array *mg_recurrence(mg_array *a, mg_array *b, int axis);
+/* Where the running maximum and minimum are: the first of ties; the first NaN beats all numbers. */
+mg_array *mg_cummax(mg_array *x, int axis);
+mg_array *mg_cummin(mg_array *x, int axis);
+/* The places of the elements in sorted order, ties in their own order; NaN is the largest. */
+mg_array *mg_argsort(mg_array *x, int axis, int descending);
+mg_array *mg_topk(mg_array *x, int64_t k, int axis, int largest); /* the first k of these */
+/* Where values go in lines that are sorted upwards: before those equal to them, or (right) after.
+ * One line for all values, or one for each line of values. */
+mg_array *mg_searchsorted(mg_array *sorted, mg_array *values, int right);
+
 /* ---- matrix products --------------------------------------------------------------------------- */
 
 enum mg_product { MG_MATMUL };
@@ -163,10 +187,38 @@ mg_array *mg_bilinear(int product, mg_array *a, mg_array *b); /* by number, like
 mg_array *mg_gather(mg_array *x, int count, mg_array **indices);
 /* zeros(shape)[i0, i1, ...] += g, repeated indices added in order. */
 mg_array *mg_scatter_add(int ndim, const int64_t *shape, int count, mg_array **indices, mg_array *g);
+/* A copy of x with [i0, i1, ...] op= value, repeated indices in order; op is MG_SUM, MG_PROD, MG_MAX or
+ * MG_MIN, and value has x's dtype and the picked shape. Of booleans, sums are or and products and. */
+mg_array *mg_scatter_reduce(int op, mg_array *x, int count, mg_array **indices, mg_array *value);
 /* x[i0, i1, ...] = value, broadcast and cast; the last of repeated indices wins. */
 int mg_scatter_write(mg_array *x, int count, mg_array **indices, mg_array *value);
+/* For each position in the index arrays the one before it, counted in order, with the same indices into
+ * an array of this shape; the number of positions where there is none. */
+mg_array *mg_index_previous(int ndim, const int64_t *shape, int count, mg_array **indices);
+/* 0 repeats[0] times, 1 repeats[1] times and so on. */
+mg_array *mg_repeat_positions(mg_array *repeats);
 /* The positions of true elements: ndim arrays as the rows of one (ndim, count) array. */
 mg_array *mg_nonzero(mg_array *mask);
+
+/* ---- windows and boxes ------------------------------------------------------------------------- */
+
+/* The windows on the last `axes` axes of a: window c of an axis takes the elements
+ * c * stride + k * dilation, k < kernel. Shape: the axes before those, the windows, inside one. */
+mg_array *mg_view_windows(mg_array *a, int axes, const int64_t *count, const int64_t *kernel,
+                          const int64_t *stride, const int64_t *dilation);
+/* Its transpose: zeros(shape) with all windows added to where they were seen. */
+mg_array *mg_fold_windows(mg_array *g, int ndim, const int64_t *shape, int axes,
+                          const int64_t *stride, const int64_t *dilation);
+/* Boxes on the last one to three axes: box i of an axis takes the elements start + j * step,
+ * j < size. `starts` and `sizes` hold those of the first axis, then of the next. */
+mg_array *mg_box_sum(mg_array *x, int axes, const int64_t *count, const int64_t *starts,
+                     const int64_t *sizes, const int64_t *step);
+/* Its transpose: zeros(shape) with g added to all elements of each box. */
+mg_array *mg_box_spread(mg_array *g, int ndim, const int64_t *shape, int axes, const int64_t *count,
+                        const int64_t *starts, const int64_t *sizes, const int64_t *step);
+/* Where each maximum is, counted through those axes: the first of ties, NaN first. */
+mg_array *mg_box_argmax(mg_array *x, int axes, const int64_t *count, const int64_t *starts,
+                        const int64_t *sizes, const int64_t *step);
 
 /* ---- optimiser steps --------------------------------------------------------------------------- */
 

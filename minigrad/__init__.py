@@ -8,7 +8,7 @@
 tensor([5., 7., 9.])
 """
 
-from minigrad import autograd, nn, optim
+from minigrad import autograd, functions, linalg, nn, optim, random, special
 from minigrad._tensor import Tensor
 from minigrad.autograd import Function, enable_grad, grad, is_grad_enabled, no_grad
 from minigrad.config import get_num_threads, set_num_threads, show_config
@@ -22,14 +22,8 @@ from minigrad.creation import (
     full,
     full_like,
     linspace,
-    manual_seed,
     ones,
     ones_like,
-    rand,
-    rand_like,
-    randint,
-    randn,
-    randn_like,
     tensor,
     zeros,
     zeros_like,
@@ -38,8 +32,8 @@ from minigrad.draw import draw_graph
 from minigrad.dtypes import DType as dtype  # noqa: N813 - PyTorch's name
 from minigrad.dtypes import bool_, float32, float64, int64
 from minigrad.functions import *  # noqa: F403 - its __all__ is the public operations
-from minigrad.functions import __all__ as _operations
 from minigrad.gradcheck import gradcheck, gradgradcheck, numerical_gradient_check
+from minigrad.random import *  # noqa: F403
 from minigrad.variable import Variable
 from minigrad.version import __version__
 
@@ -71,23 +65,21 @@ __all__ = [
     "gradgradcheck",
     "int64",
     "is_grad_enabled",
+    "linalg",
     "linspace",
-    "manual_seed",
     "nn",
     "no_grad",
     "numerical_gradient_check",
     "ones",
     "ones_like",
     "optim",
-    "rand",
-    "rand_like",
-    "randint",
-    "randn",
-    "randn_like",
+    "random",
     "set_num_threads",
     "show_config",
+    "special",
     "tensor",
     "zeros",
     "zeros_like",
-    *_operations,
 ]
+__all__ += functions.__all__
+__all__ += random.__all__

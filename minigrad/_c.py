@@ -233,6 +233,8 @@ _PUBLIC_NAMES = {
     "mg_view_permute": "permute",
     "mg_view_expand": "expand",
     "mg_view_slice": "index",
+    "mg_view_diagonal": "diagonal",
+    "mg_repeat_positions": "repeat_interleave",
     "mg_saved_array": "backward",
     "mg_sum_to": "sum_to_size",
     "mg_sgd_step": "SGD",
@@ -310,6 +312,8 @@ def failure(kernel: Any, args: tuple[Any, ...]) -> Exception:
             f"[{op}] cannot write: several elements share one place in memory "
             f"(an expanded or aliased tensor); clone() it first"
         )
+    if code == lib.MG_EZERO:
+        return ZeroDivisionError(f"[{op}] an integer divided by zero: convert to float first")
     if op == "matmul":
         return ValueError("[matmul] a 0-d operand has no inner dimension: use * for a number")
     if op == "pow":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -12,10 +13,12 @@ from minigrad._c import call, lib
 from minigrad._c import run as run_kernel
 from minigrad.autograd import backward
 from minigrad.creation import require_grad, to_numpy
-from minigrad.dispatch import TensorBase, as_operand, binary, results_are, wrap, write
-from minigrad.dtypes import float32, float64
+from minigrad.dispatch import TensorBase, as_operand, binary, results_are, wrap
+from minigrad.dtypes import bool_, float32, float64, int64
 from minigrad.elementwise import scale
+from minigrad.inplace import check_writable, overwrite, update
 from minigrad.ops import pointwise as p
+from minigrad.random import IN_PLACE as FILLED_RANDOMLY
 from minigrad.shaping import tensor_operand
 from minigrad.tape import LEAF, Node, mode
 
@@ -23,6 +26,16 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = ["Tensor"]
+
+
+def _operator(function: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Any], Tensor]:
+    """The function as an operator, which leaves types it does not know to their own methods."""
+
+    def operator(self: Tensor, other: Any) -> Tensor:
+        operand = as_operand(other)
+        return NotImplemented if operand is None else function(self, operand)
+
+    return operator
 
 
 def _reflected(function: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Any], Tensor]:
@@ -33,32 +46,33 @@ def _reflected(function: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Any]
     return reflected
 
 
-def _in_place(function: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Any], Tensor]:
-    """``x += y``: a write into x, or a new tensor where a gradient is to flow."""
+def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The function as a method that writes its result over its tensor, and returns that."""
+    op = function.__name__
 
-    def in_place(self: Tensor, other: Any) -> Tensor:
-        other = as_operand(other)
-        if other is None:
-            return NotImplemented  # type: ignore[no-any-return]
-        tracked = self._edge is not None or other._edge is not None
-        if tracked and mode.enabled:
-            return function(self, other)
-        self.copy_(_keeping_shape(self, function(self, other), function.__name__))
-        return self
+    def in_place(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        before = self
+        if mode.enabled and any(
+            isinstance(x, TensorBase) and x._edge is not None for x in (self, *args)
+        ):
+            check_writable(op, self)
+            before = f.clone(self)  # the values that the graph may keep
+        return update(op, self, function(before, *args, **kwargs))
 
+    in_place.__name__ = in_place.__qualname__ = f"{op}_"
+    in_place.__doc__ = f":func:`minigrad.{op}`, written over this tensor; returns it."
     return in_place
 
 
-def _keeping_shape(x: Tensor, result: Tensor, op: str) -> Tensor:
-    if result.shape != x.shape:
-        raise ValueError(
-            f"[{op}] in place, the result of shape {result.shape} does not fit {x.shape}"
-        )
-    if result.dtype is not x.dtype and result.dtype.code > x.dtype.code:
-        raise TypeError(
-            f"[{op}] in place, a {result.dtype.name} result does not fit into {x.dtype.name}"
-        )
-    return result
+def _augmented(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """An augmented assignment: in place, and leaving types it does not know to others."""
+    in_place = _in_place(function)
+
+    def augmented(self: Tensor, other: Any) -> Tensor:
+        operand = as_operand(other)
+        return NotImplemented if operand is None else in_place(self, operand)
+
+    return augmented
 
 
 @results_are
@@ -77,10 +91,11 @@ class Tensor(TensorBase):
     """
 
     __slots__ = ()
-    __array_ufunc__ = None  # NumPy leaves `ndarray * tensor` to the tensor
     __hash__ = object.__hash__
 
-    def __new__(cls, data: Any = None, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    def __new__(
+        cls, data: Any = None, dtype: Any = None, requires_grad: builtins.bool = False
+    ) -> Tensor:
         """As :func:`minigrad.tensor`."""
         from minigrad.creation import tensor
 
@@ -89,50 +104,50 @@ class Tensor(TensorBase):
     # ---- what it is ----
 
     @property
-    def ndim(self) -> int:
+    def ndim(self) -> builtins.int:
         """The number of dimensions."""
         return int(self._h.ndim)
 
     @property
-    def size(self) -> int:
+    def size(self) -> builtins.int:
         """The number of elements."""
         return int(self._h.size)
 
-    def numel(self) -> int:
+    def numel(self) -> builtins.int:
         """The number of elements."""
         return int(self._h.size)
 
-    def dim(self) -> int:
+    def dim(self) -> builtins.int:
         """The number of dimensions."""
         return int(self._h.ndim)
 
     @property
-    def strides(self) -> tuple[int, ...]:
+    def strides(self) -> tuple[builtins.int, ...]:
         """The step between neighbours along each dimension, in elements."""
         h = self._h
         return tuple(h.strides[0 : h.ndim])
 
-    def is_contiguous(self) -> bool:
+    def is_contiguous(self) -> builtins.bool:
         """Whether the elements lie in row-major order without gaps."""
         return bool(lib.mg_contiguous_now(self._h))
 
     @property
-    def _version(self) -> int:
+    def _version(self) -> builtins.int:
         """Grows with every in-place write to the memory."""
         return int(lib.mg_version(self._h))
 
     # ---- the tape ----
 
     @property
-    def requires_grad(self) -> bool:
+    def requires_grad(self) -> builtins.bool:
         """Whether a backward computes a gradient for it, or through it."""
         return self._edge is not None
 
     @requires_grad.setter
-    def requires_grad(self, wanted: bool) -> None:
+    def requires_grad(self, wanted: builtins.bool) -> None:
         self.requires_grad_(wanted)
 
-    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+    def requires_grad_(self, requires_grad: builtins.bool = True) -> Tensor:
         """Make it a leaf that requires a gradient, or not; returns it."""
         if type(self._edge) is Node:
             if not requires_grad:
@@ -148,15 +163,15 @@ class Tensor(TensorBase):
         return self._edge if type(self._edge) is Node else None
 
     @property
-    def is_leaf(self) -> bool:
+    def is_leaf(self) -> builtins.bool:
         """Whether it was made by the user, not by a recorded operation."""
         return type(self._edge) is not Node
 
     def backward(
         self,
         gradient: Any = None,
-        retain_graph: bool | None = None,
-        create_graph: bool = False,
+        retain_graph: builtins.bool | None = None,
+        create_graph: builtins.bool = False,
     ) -> None:
         """Add the gradient of this tensor with respect to every leaf to the leaf's ``grad``.
 
@@ -171,6 +186,16 @@ class Tensor(TensorBase):
     def detach(self) -> Tensor:
         """The same memory, without a history."""
         return wrap(call(lib.mg_view_alias, self._h))
+
+    @property
+    def data(self) -> Tensor:
+        """As :meth:`detach`; assigned to, it replaces the values, whatever the tape holds."""
+        return self.detach()
+
+    @data.setter
+    def data(self, values: Any) -> None:
+        source = tensor_operand("data", values)
+        self._h, self._shape = f.to(source.detach(), self.dtype)._h, None
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Callable[[], None]:
         """Call ``hook(gradient)`` when this tensor's gradient is known; it may return another one.
@@ -195,13 +220,13 @@ class Tensor(TensorBase):
         def keep(g: Tensor) -> None:
             x = me()
             if x is not None:
-                x.grad = g.clone() if x.grad is None else x.grad + g
+                x.grad = f.clone(g) if x.grad is None else x.grad + g
 
         self.register_hook(keep)
 
     # ---- out of it ----
 
-    def item(self) -> float | int | bool:
+    def item(self) -> builtins.float | builtins.int | builtins.bool:
         """The one element as a Python number; ValueError unless there is exactly one."""
         h = self._h
         if h.size != 1:
@@ -229,8 +254,10 @@ class Tensor(TensorBase):
             )
         return to_numpy(self._h)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """NumPy's conversion protocol."""
+    def __array__(
+        self, dtype: Any = None, copy: builtins.bool | None = None
+    ) -> np.ndarray[Any, Any]:
+        """NumPy's conversion protocol; RuntimeError for a tensor that requires grad."""
         import numpy as np
 
         shown = self.numpy()
@@ -241,13 +268,25 @@ class Tensor(TensorBase):
             return shown.astype(wanted)
         return shown.copy() if copy else shown
 
-    def __float__(self) -> float:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """NumPy's universal functions, and operators with an array on the left."""
+        from minigrad.numpy_protocol import array_ufunc
+
+        return array_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        """NumPy's other functions."""
+        from minigrad.numpy_protocol import array_function, is_ours
+
+        return array_function(function, args, options) if is_ours(types) else NotImplemented
+
+    def __float__(self) -> builtins.float:
         return float(self.item())
 
-    def __int__(self) -> int:
+    def __int__(self) -> builtins.int:
         return int(self.item())
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> builtins.bool:
         if self._h.size != 1:
             raise ValueError(
                 f"[bool] the truth of a tensor of shape {self.shape} is not one value: "
@@ -255,12 +294,12 @@ class Tensor(TensorBase):
             )
         return bool(self.item())
 
-    def __index__(self) -> int:
+    def __index__(self) -> builtins.int:
         if self.dtype.is_floating_point:
             raise TypeError(f"[index] a {self.dtype.name} tensor cannot be an index")
         return int(self.item())
 
-    def __len__(self) -> int:
+    def __len__(self) -> builtins.int:
         if not self._h.ndim:
             raise TypeError("[len] a 0-d tensor has no length")
         return self.shape[0]
@@ -270,25 +309,27 @@ class Tensor(TensorBase):
             raise TypeError("[iter] a 0-d tensor cannot be iterated")
         return (self[i] for i in range(self.shape[0]))
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: Any) -> builtins.bool:
         return bool((self == value).any())
 
     def __format__(self, spec: str) -> str:
-        if spec and self._h.ndim == 0:
-            return format(self.item(), spec)
-        return format(repr(self), spec)
+        """A number for 0 dimensions, else the repr."""
+        return format(repr(self) if self._h.ndim else self.item(), spec)
 
     def __repr__(self) -> str:
         return printing.text(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return printing.html(self)
 
     # ---- into it ----
 
     def copy_(self, source: Any) -> Tensor:
         """Write ``source``, broadcast and cast, into this tensor; returns it."""
-        write(lib.mg_write, self, self._h, tensor_operand("copy_", source)._h)
-        return self
+        return overwrite("copy_", self, tensor_operand("copy_", source))
 
-    def fill_(self, value: float) -> Tensor:
+    def fill_(self, value: builtins.float) -> Tensor:
         """Write one value everywhere; returns the tensor."""
         return self.copy_(value)
 
@@ -306,27 +347,34 @@ class Tensor(TensorBase):
     def __setitem__(self, index: Any, value: Any) -> None:
         indexing.put(self, index, value)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if not self.is_leaf:
-            raise RuntimeError("[deepcopy] only leaves can be copied deeply; use detach().clone()")
+    def __copy__(self) -> Tensor:
+        """A leaf on the same memory."""
+        return require_grad(self.detach(), self._edge is LEAF)
+
+    def __deepcopy__(self, memo: dict[builtins.int, Any]) -> Tensor:
+        """A leaf with memory and ``grad`` of its own; a result's copy does not require grad."""
         copy = require_grad(wrap(call(lib.mg_copy, self._h)), self._edge is LEAF)
         memo[id(self)] = copy
-        if self.grad is not None:
+        if self.grad is not None and self._edge is LEAF:
             copy.grad = self.grad.__deepcopy__(memo)
         return copy
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.detach().numpy().copy(), self._edge is not None)
+        return _rebuild, (self.detach().numpy().copy(), self._edge is LEAF)
 
     # ---- dtypes ----
 
     def to(self, dtype: Any) -> Tensor:
-        """The same values in another dtype; the tensor itself where nothing changes."""
-        return f.to(self, dtype)
+        """The same values in another dtype, or a tensor's; itself where nothing changes."""
+        return f.to(self, dtype.dtype if isinstance(dtype, TensorBase) else dtype)
 
     def astype(self, dtype: Any) -> Tensor:
         """As :meth:`to`; NumPy's name."""
         return f.to(self, dtype)
+
+    def type_as(self, other: Tensor) -> Tensor:
+        """In the other tensor's dtype."""
+        return f.to(self, other.dtype)
 
     def float(self) -> Tensor:
         """As float32."""
@@ -336,9 +384,35 @@ class Tensor(TensorBase):
         """As float64."""
         return f.to(self, float64)
 
-    def type_as(self, other: Tensor) -> Tensor:
-        """In the other tensor's dtype."""
-        return f.to(self, other.dtype)
+    def long(self) -> Tensor:
+        """As int64."""
+        return f.to(self, int64)
+
+    def int(self) -> Tensor:
+        """As int64, the one integer type."""
+        return f.to(self, int64)
+
+    def bool(self) -> Tensor:
+        """As bool: is it different from 0?"""
+        return f.to(self, bool_)
+
+    def is_floating_point(self) -> builtins.bool:
+        """Whether it holds floats."""
+        return self.dtype.is_floating_point
+
+    @property
+    def itemsize(self) -> builtins.int:
+        """The size of an element in bytes."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> builtins.int:
+        """The size of all elements in bytes."""
+        return self.dtype.itemsize * self.size
+
+    def cpu(self) -> Tensor:
+        """Itself: there is no other device."""
+        return self
 
     # ---- operations: the functions of minigrad.functions become methods below ----
 
@@ -348,7 +422,7 @@ class Tensor(TensorBase):
         """This tensor where the condition holds, else the other."""
         return f.where(condition, self, other)
 
-    def cat_with(self, other: Tensor, dim: int) -> Tensor:
+    def cat_with(self, other: Tensor, dim: builtins.int) -> Tensor:
         """This tensor and another side by side."""
         return f.cat((self, other), dim)
 
@@ -368,51 +442,65 @@ class Tensor(TensorBase):
 
     __neg__, __abs__ = f.neg, f.abs
     __pos__ = f.clone
-    __add__, __radd__, __iadd__ = binary(p.ADD, True), _reflected(f.add), _in_place(f.add)
-    __sub__, __rsub__, __isub__ = binary(p.SUB, True), _reflected(f.sub), _in_place(f.sub)
-    __mul__, __rmul__, __imul__ = binary(p.MUL, True), _reflected(f.mul), _in_place(f.mul)
+    __add__, __radd__, __iadd__ = binary(p.ADD, True), _reflected(f.add), _augmented(f.add)
+    __sub__, __rsub__, __isub__ = binary(p.SUB, True), _reflected(f.sub), _augmented(f.sub)
+    __mul__, __rmul__, __imul__ = binary(p.MUL, True), _reflected(f.mul), _augmented(f.mul)
     __truediv__, __rtruediv__ = binary(p.DIV, True), _reflected(f.div)
-    __itruediv__ = _in_place(f.div)
-    __pow__, __rpow__, __ipow__ = binary(p.POW, True), _reflected(f.pow), _in_place(f.pow)
+    __itruediv__ = _augmented(f.div)
+    __pow__, __rpow__, __ipow__ = binary(p.POW, True), _reflected(f.pow), _augmented(f.pow)
     __matmul__, __rmatmul__ = f.matmul, _reflected(f.matmul)
     __eq__ = binary(p.EQ, True)  # type: ignore[assignment]
     __ne__ = binary(p.NE, True)  # type: ignore[assignment]
     __lt__, __le__, __gt__, __ge__ = (binary(row, True) for row in (p.LT, p.LE, p.GT, p.GE))
 
-    def __invert__(self) -> Tensor:
-        return f.eq(_logical("~", self), False)
+    __floordiv__, __mod__ = _operator(f.floor_divide), _operator(f.remainder)
+    __rfloordiv__, __rmod__ = _reflected(f.floor_divide), _reflected(f.remainder)
+    __ifloordiv__, __imod__ = _augmented(f.floor_divide), _augmented(f.remainder)
 
-    def __and__(self, other: Any) -> Tensor:
-        return f.mul(*_logical_pair("&", self, other))
+    def __divmod__(self, other: Any) -> tuple[Tensor, Tensor]:
+        return self // other, self % other
 
-    def __or__(self, other: Any) -> Tensor:
-        return f.add(*_logical_pair("|", self, other))
+    def __rdivmod__(self, other: Any) -> tuple[Tensor, Tensor]:
+        return other // self, other % self
 
-    def __xor__(self, other: Any) -> Tensor:
-        return f.ne(*_logical_pair("^", self, other))
+    __invert__ = f.bitwise_not
+    __and__, __or__, __xor__ = (
+        _operator(function) for function in (f.bitwise_and, f.bitwise_or, f.bitwise_xor)
+    )
+    __rand__, __ror__, __rxor__ = (
+        _reflected(function) for function in (f.bitwise_and, f.bitwise_or, f.bitwise_xor)
+    )
+    __iand__, __ior__, __ixor__ = (
+        _augmented(function) for function in (f.bitwise_and, f.bitwise_or, f.bitwise_xor)
+    )
+    __lshift__, __rshift__ = _operator(f.bitwise_left_shift), _operator(f.bitwise_right_shift)
+    __rlshift__, __rrshift__ = _reflected(f.bitwise_left_shift), _reflected(f.bitwise_right_shift)
+    __ilshift__, __irshift__ = _augmented(f.bitwise_left_shift), _augmented(f.bitwise_right_shift)
+    __imatmul__ = _augmented(f.matmul)
 
-    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
+# What can also be written over the tensor it is computed from: exp_() and its like.
+_IN_PLACE = """
+abs neg square sqrt rsqrt reciprocal exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos
+atan sinh cosh tanh asinh acosh atanh sigmoid sign floor ceil round trunc frac erf erfc erfinv
+lgamma digamma relu nan_to_num logit add sub mul div floor_divide remainder fmod pow atan2 hypot
+copysign lerp addcmul addcdiv addmm addmv addbmm baddbmm addr clamp clamp_min clamp_max eq ne lt
+le gt ge logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor
+bitwise_not masked_fill masked_scatter index_add index_copy index_fill index_put scatter
+scatter_add scatter_reduce cumsum cumprod tril triu
+"""
 
+for _name in _IN_PLACE.split():
+    if hasattr(f, _name):
+        setattr(Tensor, f"{_name}_", _in_place(getattr(f, _name)))
+for _function in FILLED_RANDOMLY:
+    setattr(Tensor, _function.__name__, _function)
 for _name in f.__all__:
     if _name not in f.NOT_METHODS and _name not in Tensor.__dict__:
         setattr(Tensor, _name, getattr(f, _name))
 
 
-def _logical(op: str, x: Any) -> Tensor:
-    if x.dtype.name != "bool":
-        raise TypeError(f"[{op}] offered for bool tensors, not {x.dtype.name}: compare them first")
-    return x  # type: ignore[no-any-return]
-
-
-def _logical_pair(op: str, a: Tensor, b: Any) -> tuple[Tensor, Tensor]:
-    other = as_operand(b)
-    if other is None:
-        raise TypeError(f"[{op}] expected a bool tensor, not {type(b).__name__}")
-    return _logical(op, a), _logical(op, other)
-
-
-def _rebuild(values: Any, requires_grad: bool) -> Tensor:
+def _rebuild(values: Any, requires_grad: builtins.bool) -> Tensor:
     from minigrad.creation import tensor
 
     return tensor(values, requires_grad=requires_grad)

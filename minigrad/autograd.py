@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import tape
 from minigrad._c import call, lib, save, saved_handle
-from minigrad.creation import tensor, zeros_like
+from minigrad.creation import tensor, zeros, zeros_like
 from minigrad.dispatch import TensorBase, wrap
 from minigrad.tape import LEAF, Bundle, Node, enable_grad, is_grad_enabled, mode, no_grad
 
@@ -108,7 +108,8 @@ def grad(
     """The gradients of the outputs with respect to the inputs, as a tuple; no ``grad`` is touched.
 
     ``grad_outputs`` holds an upstream gradient per output, which may be None for a single element.
-    With ``create_graph`` the gradients can be differentiated again. An input that the outputs do
+    With ``create_graph`` the gradients can be differentiated again, also where they are constant:
+    that gives zeros. An input that the outputs do
     not depend on gets zeros, or None with ``allow_unused``.
 
     Raises RuntimeError where there is no graph or it was freed.
@@ -151,12 +152,37 @@ def grad(
         retain_graph=create_graph if retain_graph is None else retain_graph,
         create_graph=create_graph,
     )
-    return tuple(
-        [
-            found[edge] if edge in found else None if allow_unused else zeros_like(x)
-            for x, edge in zip(input_list, edges, strict=True)
+    results = [
+        found[edge] if edge in found else None if allow_unused else zeros_like(x)
+        for x, edge in zip(input_list, edges, strict=True)
+    ]
+    if create_graph:
+        results = [
+            _constant(g, edge) if g is not None and g._edge is None else g
+            for g, edge in zip(results, edges, strict=True)
         ]
-    )
+    return tuple(results)
+
+
+class _Constant:
+    """A gradient that does not depend on its input, as of something linear: its own are zeros."""
+
+    name = "constant"
+
+    @staticmethod
+    def vjp(node: Node, g: Tensor) -> tuple[Tensor]:
+        shape, dtype = node.args
+        return (zeros(shape, dtype=dtype),)
+
+    graph_vjp = vjp
+
+
+_CONSTANT = _Constant()
+
+
+def _constant(g: Tensor, edge: Any) -> Tensor:
+    """The same values, to be differentiated by the input at ``edge``: that gives zeros."""
+    return wrap(call(lib.mg_view_alias, g._h), Node(_CONSTANT, (edge,), None, (g.shape, g.dtype)))
 
 
 # ---- operations of one's own ---------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Tensors from Python and NumPy data, and filled, counted or random ones."""
+"""Tensors from Python and NumPy data, filled and counted ones."""
 
 from __future__ import annotations
 
@@ -26,14 +26,8 @@ __all__ = [
     "full",
     "full_like",
     "linspace",
-    "manual_seed",
     "ones",
     "ones_like",
-    "rand",
-    "rand_like",
-    "randint",
-    "randn",
-    "randn_like",
     "tensor",
     "zeros",
     "zeros_like",
@@ -322,75 +316,6 @@ def eye(
     """The n x m matrix with ones on the diagonal; square unless m is given."""
     values = np.eye(n, m, dtype=numpy_dtype(as_dtype(dtype)))
     return require_grad(wrap(_from_array(values, None)), requires_grad)
-
-
-# ---- random --------------------------------------------------------------------------------------
-
-_generator: Any = None
-
-
-def generator() -> np.random.Generator:
-    """The random generator all random functions draw from: NumPy's, on Philox."""
-    global _generator
-    if _generator is None:
-        _generator = np.random.Generator(np.random.Philox())
-    return _generator  # type: ignore[no-any-return]
-
-
-def manual_seed(seed: int) -> None:
-    """Start the random sequence over from a seed, a non-negative integer."""
-    global _generator
-    _generator = np.random.Generator(np.random.Philox(seed))
-
-
-def _random(values: Any, dtype: Any, requires_grad: bool) -> Tensor:
-    return require_grad(wrap(_from_array(np.asarray(values), as_dtype(dtype))), requires_grad)
-
-
-def _drawn(op: str, size: Sequence[Any], dtype: Any) -> tuple[tuple[int, ...], Any]:
-    kind = as_dtype(dtype)
-    if not kind.is_floating_point:
-        raise TypeError(f"[{op}] draws floats, not {kind.name}")
-    shape = size_of(op, size)
-    if any(n < 0 for n in shape):
-        raise ValueError(f"[{op}] negative size in {shape}")
-    return shape, numpy_dtype(kind).type
-
-
-def rand(*size: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
-    """Uniform values in [0, 1)."""
-    shape, kind = _drawn("rand", size, dtype)
-    return _random(generator().random(shape, kind), dtype, requires_grad)
-
-
-def randn(*size: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
-    """Values from the standard normal distribution."""
-    shape, kind = _drawn("randn", size, dtype)
-    return _random(generator().standard_normal(shape, kind), dtype, requires_grad)
-
-
-def randint(
-    low: int, high: Any = None, size: Any = None, *, dtype: Any = int64, requires_grad: bool = False
-) -> Tensor:
-    """Integers in [low, high): ``randint(high, size)`` or ``randint(low, high, size)``."""
-    if size is None:
-        low, high, size = 0, low, high
-    if size is None:
-        raise TypeError("[randint] a size is needed: randint(high, (2, 3))")
-    if low >= high:
-        raise ValueError(f"[randint] the range [{low}, {high}) is empty")
-    shape = size_of("randint", (size,))
-    return _random(generator().integers(low, high, shape), dtype, requires_grad)
-
-
-def rand_like(x: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """Uniform values in [0, 1) in x's shape and dtype."""
-    return rand(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
-
-
-def randn_like(x: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """Standard normal values in x's shape and dtype."""
-    return randn(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
 
 
 # ---- to NumPy ------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ saved copy of a leaf, that leaf.
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -49,10 +50,13 @@ __all__ = [
 class TensorBase:
     """A C array and its edge on the tape."""
 
-    __slots__ = ("__weakref__", "_edge", "_h", "_shape", "grad")
+    # The last two are set for views, and for what views were taken of, only.
+    __slots__ = ("__weakref__", "_alias", "_edge", "_h", "_shape", "_views", "grad")
 
+    _alias: tuple[TensorBase, Row, tuple[Any, ...]]
     _h: Handle
     _edge: Any
+    _views: Views
     _shape: tuple[int, ...] | None
     grad: Any
 
@@ -68,9 +72,11 @@ class TensorBase:
         """The element type."""
         return by_code[self._h.dtype]
 
-    def apply_row(self, row: Row, *args: Any) -> Any:
-        """A row of the table on this tensor: for rows that have no public name."""
-        return apply(row, (self,), args)
+    def apply_row(self, row: Row, *args: Any, beside: tuple[TensorBase, ...] = ()) -> Any:
+        """A row of the table on this tensor, and those beside it: for rows with no public name."""
+        if row.id >= 0:
+            return (unary(row) if row.arity == 1 else binary(row))(self, *beside)
+        return apply(row, (self, *beside), args)
 
 
 _new = object.__new__
@@ -187,8 +193,12 @@ def apply(row: Row, inputs: tuple[TensorBase, ...], args: tuple[Any, ...] = ()) 
 def _apply_to_one(row: Row, x: TensorBase, args: tuple[Any, ...]) -> Tensor:
     handle = row.forward(x._h, *args)  # type: ignore[misc]
     out = wrap(handle)
+    if not mode.enabled:
+        return out
+    if row.view and handle.buffer == x._h.buffer:
+        link(out, x, row, args)
     edge = x._edge
-    if edge is not None and mode.enabled and handle.dtype >= _FIRST_FLOAT:
+    if edge is not None and handle.dtype >= _FIRST_FLOAT:
         names = row.keeps
         saved = None
         if names:
@@ -197,6 +207,44 @@ def _apply_to_one(row: Row, x: TensorBase, args: tuple[Any, ...]) -> Tensor:
             args = (x.shape, *args)
         out._edge = Node(row, (x if edge is LEAF else edge,), saved, args)
     return out
+
+
+class Views:
+    """The living views of a tensor, as weak references."""
+
+    __slots__ = ("limit", "refs")
+
+    def __init__(self) -> None:
+        self.refs: list[weakref.ref[TensorBase]] = []
+        self.limit = 16  # from which on the dead are sorted out
+
+    def add(self, view: TensorBase) -> None:
+        """Remember a view as long as it lives."""
+        refs = self.refs
+        refs.append(weakref.ref(view))
+        if len(refs) > self.limit:
+            count = len(refs)
+            refs[:count] = [ref for ref in refs[:count] if ref() is not None]
+            self.limit = max(16, 2 * len(refs))
+
+
+def link(view: TensorBase, base: TensorBase, row: Row, args: tuple[Any, ...]) -> None:
+    """Note that ``view`` shows ``base``'s memory through a row of the table."""
+    view._alias = (base, row, args)
+    try:
+        base._views.add(view)
+    except AttributeError:
+        base._views = Views()
+        base._views.add(view)
+
+
+def view_node(row: Row, base: TensorBase, args: tuple[Any, ...]) -> Node | None:
+    """The edge of a view of ``base``."""
+    if base._edge is None:
+        return None
+    if row.wants_shape:
+        args = (base.shape, *args)
+    return Node(row, (base if base._edge is LEAF else base._edge,), None, args)
 
 
 def _node(row: Row, y: Handle, inputs: Sequence[TensorBase], args: tuple[Any, ...]) -> Node:
@@ -223,7 +271,8 @@ def _save(row: Row, y: Handle, inputs: Sequence[TensorBase], parents: Sequence[A
 def unary(row: Row) -> Callable[[Any], Tensor]:
     """The public function of a pointwise row with one input."""
     kernel, op, name = lib.mg_unary, row.id, row.name
-    keeps = row.saves((True,))
+    differentiable = bool(row.derivatives)
+    keeps = row.saves((True,)) if differentiable else ()
     keeps_x, keeps_y = "x" in keeps, "y" in keeps
 
     def function(x: Any) -> Tensor:
@@ -234,12 +283,12 @@ def unary(row: Row) -> Callable[[Any], Tensor]:
         out._h = handle
         out._shape = out.grad = None
         edge = x._edge
-        if edge is None or not mode.enabled:
+        if edge is None or not differentiable or not mode.enabled:
             out._edge = None
             return out  # type: ignore[no-any-return]
         saved = None
         if keeps_x:
-            saved = save(x._h)
+            saved = save(x._h, handle) if keeps_y else save(x._h)
         elif keeps_y:
             saved = save(NULL, handle)
         out._edge = Node(row, (x if edge is LEAF else edge,), saved)
@@ -346,8 +395,10 @@ def _rules(row: Row) -> tuple[Rule, Rule]:
     if row.family == "variadic":
         return _each(row, _variadic_formula), _each(row, _variadic_formula)
     if row.family == "pointwise":
-        fast = _unary_vjp(row) if row.arity == 1 else _binary_vjp(row)
-        return fast, _each(row, _pointwise_formula)
+        formulas = _each(row, _pointwise_formula)
+        if any(map(callable, row.derivatives)) and not lib.mg_op_has_vjp(row.id):
+            return formulas, formulas
+        return _unary_vjp(row) if row.arity == 1 else _binary_vjp(row), formulas
     graph = _each(row, _formula)
     if not any(row.fused):
         return graph, graph
@@ -400,7 +451,9 @@ def _pointwise_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     partial = row.derivatives[i]
     if not callable(partial):
         return _constant(partial, g)
-    return g.scale(partial(*[_unpack(row, node, name) for name in row.needs[i]]))
+    # In the gradient's dtype: an int64 or float32 operand must not make the partial a float32.
+    saved = [_unpack(row, node, name).to(g.dtype) for name in row.needs[i]]
+    return g.scale(partial(*saved))
 
 
 def _variadic_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
@@ -444,17 +497,7 @@ for _row in TABLE.values():
 
 
 def write(kernel: Any, target: TensorBase, *args: Any) -> None:
-    """Run a kernel that writes into ``target``, whose gradient history must not need it."""
-    if target._edge is not None and mode.enabled:
-        raise RuntimeError(
-            f"[{kernel.__name__.removeprefix('mg_')}] cannot write in place into a tensor that "
-            "requires grad: do it under no_grad(), or use an operation that returns a new tensor"
-        )
-    if target._edge is not None and target._edge is not LEAF:
-        raise RuntimeError(
-            f"[{kernel.__name__.removeprefix('mg_')}] cannot write in place into the result of "
-            f"{target._edge!r}: detach() or clone() it first"
-        )
+    """Run a kernel that writes into ``target``'s memory; the tape is the caller's business."""
     handle = target._h
     pinned = lib.mg_pins(handle) > 0
     run_kernel(kernel, *args)

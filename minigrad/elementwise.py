@@ -2,92 +2,474 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
-from minigrad.dispatch import apply, as_operand, binary, operand_error, unary
-from minigrad.dtypes import bool_
+from minigrad._c import NULL, call, lib
+from minigrad.dispatch import (
+    TensorBase,
+    apply,
+    as_operand,
+    binary,
+    composed,
+    operand_error,
+    unary,
+)
+from minigrad.dtypes import bool_, float32, int64
+from minigrad.ops import composed as _m
+from minigrad.ops import elementary as _e
 from minigrad.ops import pointwise as _p
-from minigrad.shaping import tensor_operand
+from minigrad.ops import special as _s
+from minigrad.shaping import tensor_operand, to
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
 __all__ = [
     "abs",
+    "absolute",
+    "acos",
+    "acosh",
     "add",
+    "addcdiv",
+    "addcmul",
+    "allclose",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "bitwise_and",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "cbrt",
+    "ceil",
+    "clamp",
+    "clamp_max",
+    "clamp_min",
+    "clip",
+    "copysign",
     "cos",
+    "cosh",
+    "deg2rad",
+    "digamma",
     "div",
+    "divide",
     "eq",
+    "equal",
+    "erf",
+    "erfc",
+    "erfinv",
     "exp",
+    "exp2",
+    "expm1",
+    "fix",
+    "floor",
+    "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
+    "frac",
     "ge",
+    "greater",
+    "greater_equal",
     "gt",
+    "heaviside",
+    "hypot",
+    "i0",
+    "isclose",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
     "le",
+    "lerp",
+    "less",
+    "less_equal",
+    "lgamma",
     "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logaddexp2",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "logit",
     "lt",
-    "masked_fill",
     "maximum",
     "minimum",
     "mul",
+    "multiply",
+    "nan_to_num",
     "ne",
     "neg",
+    "negative",
+    "nextafter",
+    "not_equal",
+    "polygamma",
+    "positive",
     "pow",
+    "rad2deg",
     "reciprocal",
     "relu",
+    "remainder",
+    "round",
+    "rsqrt",
+    "sgn",
     "sigmoid",
     "sign",
+    "signbit",
     "sin",
+    "sinc",
+    "sinh",
     "sqrt",
     "square",
     "sub",
+    "subtract",
+    "tan",
     "tanh",
-    "where",
+    "true_divide",
+    "trunc",
+    "xlogy",
 ]
 
-neg = unary(_p.NEG)
-abs = unary(_p.ABS)  # noqa: A001 - NumPy's and PyTorch's name
-sign = unary(_p.SIGN)
-exp = unary(_p.EXP)
-log = unary(_p.LOG)
-sqrt = unary(_p.SQRT)
+# ---- one input -----------------------------------------------------------------------------------
+
+neg = negative = unary(_p.NEG)
+abs = absolute = unary(_p.ABS)  # noqa: A001 - NumPy's and PyTorch's name
+sign = sgn = unary(_p.SIGN)
 square = unary(_p.SQUARE)
 reciprocal = unary(_p.RECIPROCAL)
-sin = unary(_p.SIN)
-cos = unary(_p.COS)
-tanh = unary(_p.TANH)
-sigmoid = unary(_p.SIGMOID)
-relu = unary(_p.RELU)
+floor = unary(_p.FLOOR)
+ceil = unary(_p.CEIL)
+trunc = fix = unary(_p.TRUNC)
+frac = composed(_m.FRAC)
+_round = unary(_p.ROUND)
 
-add = binary(_p.ADD)
-sub = binary(_p.SUB)
-mul = binary(_p.MUL)
-div = binary(_p.DIV)
+exp = unary(_e.EXP)
+exp2 = unary(_e.EXP2)
+expm1 = unary(_e.EXPM1)
+log = unary(_e.LOG)
+log2 = unary(_e.LOG2)
+log10 = unary(_e.LOG10)
+log1p = unary(_e.LOG1P)
+sqrt = unary(_e.SQRT)
+rsqrt = unary(_e.RSQRT)
+cbrt = unary(_e.CBRT)
+sin = unary(_e.SIN)
+cos = unary(_e.COS)
+tan = unary(_e.TAN)
+asin = arcsin = unary(_e.ASIN)
+acos = arccos = unary(_e.ACOS)
+atan = arctan = unary(_e.ATAN)
+sinh = unary(_e.SINH)
+cosh = unary(_e.COSH)
+tanh = unary(_e.TANH)
+asinh = arcsinh = unary(_e.ASINH)
+acosh = arccosh = unary(_e.ACOSH)
+atanh = arctanh = unary(_e.ATANH)
+sinc = unary(_e.SINC)
+deg2rad = composed(_m.DEG2RAD)
+rad2deg = composed(_m.RAD2DEG)
+
+relu = unary(_s.RELU)
+sigmoid = unary(_s.SIGMOID)
+erf = unary(_s.ERF)
+erfc = unary(_s.ERFC)
+erfinv = unary(_s.ERFINV)
+lgamma = unary(_s.LGAMMA)
+digamma = unary(_s.DIGAMMA)
+_trigamma = unary(_s.TRIGAMMA)
+_logit = composed(_m.LOGIT)
+i0 = unary(_s.I0)
+
+isnan = unary(_p.ISNAN)
+isinf = unary(_p.ISINF)
+isfinite = unary(_p.ISFINITE)
+signbit = unary(_p.SIGNBIT)
+logical_not = unary(_p.LOGICAL_NOT)
+bitwise_not = unary(_p.BITWISE_NOT)
+
+# ---- two inputs ----------------------------------------------------------------------------------
+
+_add, _sub = binary(_p.ADD), binary(_p.SUB)
+true_divide = binary(_p.DIV)
+mul = multiply = binary(_p.MUL)
 pow = binary(_p.POW)  # noqa: A001
+floor_divide = binary(_p.FLOOR_DIVIDE)
+remainder = binary(_p.REMAINDER)
+fmod = binary(_p.FMOD)
 maximum = binary(_p.MAXIMUM)
 minimum = binary(_p.MINIMUM)
+fmax = binary(_p.FMAX)
+fmin = binary(_p.FMIN)
+atan2 = arctan2 = binary(_p.ATAN2)
+hypot = binary(_p.HYPOT)
+copysign = binary(_p.COPYSIGN)
+nextafter = binary(_p.NEXTAFTER)
+heaviside = composed(_m.HEAVISIDE)
+logaddexp = binary(_e.LOGADDEXP)
+logaddexp2 = binary(_e.LOGADDEXP2)
+xlogy = binary(_s.XLOGY)
 scale = binary(_p.SCALE)
+
 eq = binary(_p.EQ)
-ne = binary(_p.NE)
-lt = binary(_p.LT)
-le = binary(_p.LE)
-gt = binary(_p.GT)
-ge = binary(_p.GE)
+ne = not_equal = binary(_p.NE)
+lt = less = binary(_p.LT)
+le = less_equal = binary(_p.LE)
+gt = greater = binary(_p.GT)
+ge = greater_equal = binary(_p.GE)
+logical_and = binary(_p.LOGICAL_AND)
+logical_or = binary(_p.LOGICAL_OR)
+logical_xor = binary(_p.LOGICAL_XOR)
+bitwise_and = binary(_p.BITWISE_AND)
+bitwise_or = binary(_p.BITWISE_OR)
+bitwise_xor = binary(_p.BITWISE_XOR)
+bitwise_left_shift = binary(_p.BITWISE_LEFT_SHIFT)
+bitwise_right_shift = binary(_p.BITWISE_RIGHT_SHIFT)
 
 
-def where(condition: Any, a: Any, b: Any) -> Tensor:
-    """a where the condition holds, else b; the three are broadcast together.
+def add(a: Any, b: Any, *, alpha: float = 1) -> Tensor:
+    """a + alpha * b, broadcast together; of bools, `or`."""
+    return _add(a, b if alpha == 1 else mul(b, alpha))
 
-    The gradient of what was not chosen is exactly 0, also where it is infinite or NaN.
+
+def sub(a: Any, b: Any, *, alpha: float = 1) -> Tensor:
+    """a - alpha * b, broadcast together. TypeError for bools: use logical_xor."""
+    return _sub(a, b if alpha == 1 else mul(b, alpha))
+
+
+def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """a / b, of integers in the default float dtype; or rounded, when integers stay integers.
+
+    ``rounding_mode`` is None, ``"trunc"`` (towards 0) or ``"floor"`` (as :func:`floor_divide`). A
+    rounded quotient has a zero gradient. Raises ValueError for another mode, and
+    ZeroDivisionError for integers rounded with a 0 among the divisors.
     """
-    c = tensor_operand("where", condition)
-    if c.dtype is not bool_:
-        raise TypeError(f"[where] the condition must be bool, not {c.dtype.name}: compare it first")
-    x, y = as_operand(a), as_operand(b)
-    for given, found in ((a, x), (b, y)):
-        if found is None:
-            raise operand_error("where", given)
-    return apply(_p.WHERE, (c, x, y))
+    if rounding_mode is None:
+        return true_divide(a, b)
+    if rounding_mode == "floor":
+        return floor_divide(a, b)
+    if rounding_mode != "trunc":
+        raise ValueError(f"[div] rounding_mode is {rounding_mode!r}: use None, 'trunc' or 'floor'")
+    rest = fmod(a, b)
+    if rest.dtype.is_floating_point:
+        return trunc(true_divide(a, b))
+    return floor_divide(_sub(a, rest), b)
 
 
-def masked_fill(x: Tensor, mask: Tensor, value: float) -> Tensor:
-    """x with ``value`` where the mask is true."""
-    return where(mask, value, x)
+subtract, divide = sub, div
+
+
+def positive(x: Any) -> Tensor:
+    """x itself. Raises TypeError for bool."""
+    x = tensor_operand("positive", x)
+    if x.dtype is bool_:
+        raise TypeError("[positive] not offered for bool")
+    return x
+
+
+def round(x: Any, *, decimals: int = 0) -> Tensor:  # noqa: A001
+    """The nearest multiple of 10^-decimals, halves to the even one; its derivative is 0 everywhere.
+
+    Integers stay as they are; TypeError for them with negative decimals.
+
+    >>> import minigrad as mg
+    >>> mg.round(mg.tensor([2.5, -0.127]), decimals=2)
+    tensor([ 2.5 , -0.13])
+    """
+    x = tensor_operand("round", x)
+    if decimals == 0 or (decimals > 0 and not x.dtype.is_floating_point):
+        return _round(x)
+    if not x.dtype.is_floating_point:
+        raise TypeError(f"[round] decimals={decimals} is for floats: convert {x.dtype.name} first")
+    unit = 10.0 ** (decimals if decimals > 0 else -decimals)
+    if decimals > 0:
+        return true_divide(_round(mul(x, unit)), unit)
+    return mul(_round(true_divide(x, unit)), unit)
+
+
+# ---- bounds and choices --------------------------------------------------------------------------
+
+
+def _where(condition: Tensor, a: Any, b: Any) -> Tensor:
+    return apply(_p.WHERE, (condition, as_operand(a), as_operand(b)))
+
+
+def _bound(op: str, given: Any, sign: float, others: tuple[Any, ...]) -> Tensor:
+    """A bound as an operand; one that is not given lets everything pass."""
+    if given is None:
+        floats = any(t is not None and t.dtype.is_floating_point for t in others)
+        return as_operand(sign * math.inf if floats else (2**63 - 1 if sign > 0 else -(2**63)))  # type: ignore[no-any-return]
+    found = as_operand(given)
+    if found is None:
+        raise operand_error(op, given)
+    return found  # type: ignore[no-any-return]
+
+
+def clamp(x: Any, min: Any = None, max: Any = None) -> Tensor:  # noqa: A002
+    """x raised to ``min`` and lowered to ``max``, numbers or tensors; of crossed bounds, ``max``.
+
+    All are broadcast together; one bound may be left out. NaN in x or in a bound gives NaN. The
+    gradient goes to x where x is what comes out, on a bound too (the bounds are inclusive), else to
+    the bound that does, and nowhere at NaN. Second derivatives are zeros. Raises ValueError where
+    both bounds are left out, TypeError for bool.
+
+    >>> import minigrad as mg
+    >>> mg.clamp(mg.tensor([-2.0, 0.5, 3.0]), min=0, max=1)
+    tensor([0. , 0.5, 1. ])
+    """
+    if min is None and max is None:
+        raise ValueError("[clamp] neither min nor max is given: give at least one")
+    x = tensor_operand("clamp", x)
+    given = (x, as_operand(min), as_operand(max))
+    low, high = _bound("clamp", min, -1.0, given), _bound("clamp", max, 1.0, given)
+    return apply(_p.CLAMP, (x, low, high))
+
+
+def clamp_min(x: Any, min: Any) -> Tensor:  # noqa: A002
+    """x raised to ``min``; as :func:`clamp`."""
+    return clamp(x, min)
+
+
+def clamp_max(x: Any, max: Any) -> Tensor:  # noqa: A002
+    """x lowered to ``max``; as :func:`clamp`."""
+    return clamp(x, None, max)
+
+
+clip = clamp
+
+
+def nan_to_num(
+    x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
+    """x with numbers in place of NaN, inf and -inf: 0, and the largest and lowest of the dtype.
+
+    The gradient is 0 where a value was replaced. Integers stay as they are.
+    """
+    x = tensor_operand("nan_to_num", x)
+    if not x.dtype.is_floating_point:
+        return x
+    largest = 3.4028234663852886e38 if x.dtype is float32 else 1.7976931348623157e308
+    y = _where(isnan(x), float(nan), x)
+    y = _where(isposinf(x), largest if posinf is None else float(posinf), y)
+    return _where(isneginf(x), -largest if neginf is None else float(neginf), y)
+
+
+# ---- several inputs ------------------------------------------------------------------------------
+
+
+def lerp(a: Any, b: Any, weight: Any) -> Tensor:
+    """a + weight * (b - a): exactly a at weight 0 and b at weight 1, a number or a tensor."""
+    a, b = tensor_operand("lerp", a), tensor_operand("lerp", b)
+    step = sub(b, a)
+    if isinstance(weight, (int, float)):
+        near = -0.5 < weight < 0.5
+        return add(a, mul(step, weight)) if near else sub(b, mul(step, 1 - weight))
+    w = tensor_operand("lerp", weight)
+    return _where(lt(abs(w), 0.5), add(a, mul(step, w)), sub(b, mul(step, sub(1.0, w))))
+
+
+def addcmul(x: Any, tensor1: Any, tensor2: Any, *, value: float = 1) -> Tensor:
+    """x + value * tensor1 * tensor2, broadcast together."""
+    product = mul(tensor1, tensor2)
+    return _add(x, product if value == 1 else mul(product, value))
+
+
+def addcdiv(x: Any, tensor1: Any, tensor2: Any, *, value: float = 1) -> Tensor:
+    """x + value * tensor1 / tensor2, broadcast together."""
+    quotient = true_divide(tensor1, tensor2)
+    return _add(x, quotient if value == 1 else mul(quotient, value))
+
+
+def logit(x: Any, eps: float | None = None) -> Tensor:
+    """log(x / (1 - x)), the inverse of the sigmoid; with ``eps``, of x clamped to [eps, 1 - eps].
+
+    NaN outside [0, 1] without eps, -inf at 0 and inf at 1.
+    """
+    return _logit(x if eps is None else clamp(x, eps, 1.0 - eps))
+
+
+def polygamma(n: Any, x: Any) -> Tensor:
+    """The n-th derivative of the digamma function, n = 0, 1, 2, ...; or ``x.polygamma(n)``.
+
+    Raises ValueError for negative n, TypeError for one that is no integer.
+    """
+    if isinstance(n, TensorBase) and not isinstance(x, TensorBase):
+        n, x = x, n  # called as a method
+    if not isinstance(n, int):
+        raise TypeError(f"[polygamma] n must be an integer, not {type(n).__name__}")
+    if n < 0:
+        raise ValueError(f"[polygamma] n is {n}, but must not be negative")
+    if n < 2:
+        return digamma(x) if n == 0 else _trigamma(x)
+    x = tensor_operand("polygamma", x)
+    return _m.polygamma(n, x if x.dtype.is_floating_point else to(x, float32))  # type: ignore[no-any-return]
+
+
+# ---- questions -----------------------------------------------------------------------------------
+
+
+def isposinf(x: Any) -> Tensor:
+    """Whether x is inf."""
+    return eq(x, math.inf)
+
+
+def isneginf(x: Any) -> Tensor:
+    """Whether x is -inf."""
+    return eq(x, -math.inf)
+
+
+def _countable(op: str, x: Any) -> Tensor:
+    """An operand that has differences: bools as integers."""
+    found = as_operand(x)
+    if found is None:
+        raise operand_error(op, x)
+    return to(found, int64) if found.dtype is bool_ else found  # type: ignore[no-any-return]
+
+
+def isclose(
+    a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Tensor:
+    """Whether |a - b| <= atol + rtol * |b|, as bool; infinities are close to themselves only.
+
+    NaN is close to nothing, or with ``equal_nan`` to NaN. ValueError for negative tolerances.
+    """
+    if not (rtol >= 0 and atol >= 0):
+        raise ValueError(f"[isclose] rtol={rtol} and atol={atol} must not be negative")
+    a, b = _countable("isclose", a), _countable("isclose", b)
+    distance = abs(_sub(a, b))
+    near = le(distance, _add(mul(abs(b), rtol), atol))
+    near = logical_or(eq(a, b), logical_and(near, isfinite(distance)))
+    return logical_or(near, logical_and(isnan(a), isnan(b))) if equal_nan else near
+
+
+def _every(x: Tensor) -> bool:
+    return bool(lib.mg_item_int(call(lib.mg_reduce, lib.MG_ALL, x._h, -1, NULL, 0)))
+
+
+def allclose(
+    a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> bool:
+    """Whether all elements are close, as a Python bool; see :func:`isclose`."""
+    return _every(isclose(a, b, rtol, atol, equal_nan))
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Whether shapes and elements are equal, as a Python bool; NaN never is."""
+    a, b = tensor_operand("equal", a), tensor_operand("equal", b)
+    return a.shape == b.shape and _every(eq(a, b))

@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minigrad import functions as f
-from minigrad._c import call, ffi, lib
+from minigrad._c import ffi, lib
 from minigrad.creation import asarray
-from minigrad.dispatch import TensorBase, apply, wrap, write
+from minigrad.dispatch import TensorBase, apply, write
 from minigrad.dtypes import bool_, int64
+from minigrad.inplace import check_writable, overwrite, update
 from minigrad.ops import shape as shape_ops
+from minigrad.scattering import index_put
 from minigrad.selection import gather_rows
 from minigrad.shaping import tensor_operand
+from minigrad.tape import mode
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -73,10 +76,11 @@ def _items(index: Any, ndim: int) -> list[Any]:
             consumed += 1
     if consumed > ndim:
         raise IndexError(f"[index] {consumed} indices for {ndim} dimensions")
-    fill = [slice(None)] * (ndim - consumed)
+    fill: list[Any] = [slice(None)] * (ndim - consumed)
     if ellipsis < 0:
         return items + fill
-    return items[:ellipsis] + fill + items[ellipsis + 1 :]
+    # One that stands for no axis still keeps arrays on its two sides apart.
+    return items[:ellipsis] + (fill or [Ellipsis]) + items[ellipsis + 1 :]
 
 
 def _slice_of(item: slice, size: int) -> tuple[int, int, int]:
@@ -98,7 +102,7 @@ def _mask_arrays(mask: Tensor, shape: tuple[int, ...], axis: int) -> list[Tensor
             raise IndexError(
                 f"[index] the mask has size {n} where dim {axis + d} has size {shape[axis + d]}"
             )
-    return list(f.nonzero(mask))
+    return list(f.nonzero(mask, as_tuple=True))
 
 
 def _plan(x: Tensor, index: Any) -> _Plan:
@@ -112,6 +116,8 @@ def _plan(x: Tensor, index: Any) -> _Plan:
     groups: list[int] = []  # for each run of array items, its place among the items
     axis, last_array = 0, -2
     for place, item in enumerate(items):
+        if item is Ellipsis:
+            continue
         if item is None:
             kept.append(1)
             continue
@@ -136,7 +142,7 @@ def _plan(x: Tensor, index: Any) -> _Plan:
         if not picked:  # True or False: a new axis of size 1, picked once or not at all
             kept.append(1)
             axes.append(len(kept) - 1)
-            arrays.append(f.nonzero(f.reshape(item, (1,)))[0])
+            arrays.append(f.nonzero(f.reshape(item, (1,)), as_tuple=True)[0])
             continue
         for array in picked:
             start.append(0)
@@ -192,6 +198,9 @@ def _fronted(plan: _Plan) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
     others = [d for d in range(ndim) if d not in plan.axes]
     view = f.permute(view, *plan.axes, *others)
     arrays = _broadcast(plan.arrays)
+    if not arrays[0].size:  # nothing is picked, but an index out of range is still one
+        for array, d in zip(plan.arrays, plan.axes, strict=True):
+            gather_rows(f.expand(asarray(0.0), plan.view.shape[d : d + 1]), [array])
     block = arrays[0]._h.ndim
     before = 0 if plan.front else sum(1 for d in others if d < plan.axes[0])
     order = (
@@ -207,11 +216,7 @@ def get(x: Tensor, index: Any) -> Tensor:
     plan = _plan(x, index)
     if not plan.arrays:
         view = plan.view
-        return (
-            wrap(call(lib.mg_view_alias, x._h), x._edge)
-            if view is x and x._edge is None
-            else (f.permute(view, *range(view._h.ndim)) if view is x else view)
-        )
+        return f.permute(view, *range(view._h.ndim)) if view is x else view
     view, arrays, order = _fronted(plan)
     picked = gather_rows(view, arrays)
     return picked if order == tuple(range(len(order))) else f.permute(picked, *order)
@@ -227,19 +232,30 @@ def _inverse(order: Sequence[int]) -> list[int]:
 def put(x: Tensor, index: Any, value: Any) -> None:
     """``x[index] = value``, broadcast and cast; of repeated positions the last one wins.
 
-    Raises RuntimeError for a tensor that requires grad unless under no_grad.
+    On the tape, what was overwritten gets a gradient of 0 from here on, and the value its own.
+    Raises RuntimeError for a leaf that requires grad, unless under no_grad.
     """
-    source = tensor_operand("index assignment", value).detach()
-    alias = x.detach()
-    plan = _plan(alias, index)
+    op = "index assignment"
+    source = tensor_operand(op, value)
+    tracked = (
+        mode.enabled
+        and (x._edge is not None or source._edge is not None)
+        and x.dtype.is_floating_point
+    )
+    if tracked:
+        check_writable(op, x)
+    plan = _plan(x if tracked else x.detach(), index)
     if not plan.arrays:
-        write(lib.mg_write, x, plan.view._h, _fitted(source, plan.view.shape)._h)
+        overwrite(op, plan.view, _fitted(source, plan.view.shape))
         return
     view, arrays, order = _fronted(plan)
     block = arrays[0].shape
     picked = block + view.shape[len(plan.axes) :]
     source = _fitted(source, tuple([picked[d] for d in order]))
     source = f.permute(source, *_inverse(order))
+    if tracked:
+        update(op, view, index_put(view, arrays, source))
+        return
     pointers = ffi.new("mg_array *[]", [a._h for a in arrays])
     write(lib.mg_scatter_write, x, view._h, len(arrays), pointers, source._h)
 

@@ -10,14 +10,16 @@ from minigrad.dtypes import float32
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
+__all__ = ["html", "text"]
+
 
 def text(x: Tensor) -> str:
-    """The repr: values, shape if empty, dtype unless it shows, and the place on the tape."""
+    """The repr: values, shape if empty or shortened, dtype unless it shows, place on the tape."""
     import numpy as np
 
     values = np.array2string(to_numpy(x._h), separator=", ", prefix="tensor(")
     notes = []
-    if not x.size:
+    if not x.size or x.size > np.get_printoptions()["threshold"]:
         notes.append(f"shape={x.shape}")
     shows_dtype = x.dtype is float32 or not x.dtype.is_floating_point
     if not shows_dtype or not x.size:
@@ -27,3 +29,34 @@ def text(x: Tensor) -> str:
     elif x.requires_grad:
         notes.append("requires_grad=True")
     return f"tensor({', '.join([values, *notes])})"
+
+
+def html(x: Tensor) -> str:
+    """A small table for notebooks: what it is, its values' range, mean and number of NaN."""
+    from html import escape
+
+    import numpy as np
+
+    rows = [("shape", str(x.shape)), ("dtype", x.dtype.name)]
+    if x.grad_fn is not None:
+        rows.append(("grad_fn", repr(x.grad_fn)))
+    elif x.requires_grad:
+        rows.append(("requires_grad", "True"))
+    values = to_numpy(x._h)
+    known = values[~np.isnan(values)] if x.dtype.is_floating_point else values
+    if known.size:
+        with np.errstate(all="ignore"):  # a mean of infinities
+            mean = known.mean(dtype=np.float64)
+        rows += [
+            ("min", f"{float(known.min()):.6g}"),
+            ("max", f"{float(known.max()):.6g}"),
+            ("mean", f"{mean:.6g}"),
+        ]
+    if x.dtype.is_floating_point:
+        rows.append(("NaN", str(values.size - known.size)))
+    shown = np.array2string(values, separator=", ", threshold=100, edgeitems=2)
+    cells = "".join(
+        f"<tr><th>{name}</th><td><pre>{escape(value)}</pre></td></tr>"
+        for name, value in (*rows, ("values", shown))
+    )
+    return f'<table class="minigrad-tensor"><tbody>{cells}</tbody></table>'

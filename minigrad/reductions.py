@@ -1,14 +1,23 @@
-"""Reductions, and what normalises with them, as functions."""
+"""Reductions over one, several or all dimensions, as functions.
+
+``dim`` is a dimension, a tuple of them, or None for all; ``axis`` and ``keepdims`` are accepted for
+dim and keepdim. Sums are made in blocks and pairwise along every dimension, with the same bits for
+any memory layout and number of threads.
+"""
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from minigrad import elementwise as e
 from minigrad.dispatch import TensorBase, apply
-from minigrad.elementwise import maximum, minimum
+from minigrad.dtypes import float32
 from minigrad.ops import reduction as _r
-from minigrad.selection import take_along_dim
-from minigrad.shaping import one_dim, reshape, some_dims, spelled, squeeze, tensor_operand, to
+from minigrad.ops.shape import DIAGONAL
+from minigrad.selection import take_along_dim, where
+from minigrad.shaping import one_dim, some_dims, spelled, squeeze, to
+from minigrad.shaping import tensor_operand as operand
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -17,182 +26,391 @@ __all__ = [
     "all",
     "amax",
     "amin",
+    "aminmax",
     "any",
     "argmax",
     "argmin",
-    "log_softmax",
+    "count_nonzero",
     "logsumexp",
     "max",
     "mean",
     "min",
+    "nanmean",
+    "nansum",
+    "norm",
     "prod",
-    "softmax",
+    "std",
+    "std_mean",
     "sum",
+    "trace",
     "var",
+    "var_mean",
+    "vector_norm",
 ]
+
+
+def _reduced(row: Any, x: Any, dim: Any, keepdim: Any, numpy: dict[str, Any]) -> Tensor:
+    """A row of the table on the dimensions that are named."""
+    x = operand(row.name, x)
+    if numpy:
+        dim, keepdim = spelled(row.name, dim, keepdim, numpy)
+    return apply(row, (x,), (some_dims(row.name, dim, x._h.ndim), keepdim))
+
+
+def _over(
+    op: str, x: Tensor, dim: Any, keepdim: Any, numpy: dict[str, Any]
+) -> tuple[tuple[int, ...], bool]:
+    """The dimensions that are named, and keepdim, for what is made of other reductions."""
+    dim, keepdim = spelled(op, dim, keepdim, numpy)
+    return some_dims(op, dim, x._h.ndim), keepdim
+
+
+def _cast(op: str, x: Any, dtype: Any) -> Tensor:
+    """x as a tensor, in the dtype where one is given."""
+    x = operand(op, x)
+    return x if dtype is None else to(x, dtype)
+
+
+def as_float(op: str, x: Any, dtype: Any = None) -> Tensor:
+    """x as a tensor of floats: integers and booleans become float32 unless a dtype is given."""
+    x = _cast(op, x, dtype)
+    return x if x.dtype.is_floating_point else to(x, float32)
+
+
+# ---- sums and products ---------------------------------------------------------------------------
 
 
 def sum(  # noqa: A001
     x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
 ) -> Tensor:
-    """The sum over one, several or all dimensions; bool and int64 give int64.
+    """The sum, x1 + x2 + ... + xn; 0 of nothing.
 
-    Summed in blocks and pairwise along every dimension, with the same result for any memory layout
-    and number of threads. ``axis`` and ``keepdims`` are accepted for dim and keepdim.
+    bool and int64 give int64, which wraps around; with ``dtype``, x is cast to that first. In
+    float32 the sum of n terms of one sign is within 11 + log2(n / 128) units of the last place.
+
+    >>> import minigrad as mg
+    >>> mg.sum(mg.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0)
+    tensor([4., 6.])
     """
-    x = tensor_operand("sum", x)
-    if numpy:
-        dim, keepdim = spelled("sum", dim, keepdim, numpy)
-    if dtype is not None:
-        x = to(x, dtype)
-    return apply(_r.SUM, (x,), (some_dims("sum", dim, x._h.ndim), keepdim))
+    return _reduced(_r.SUM, _cast("sum", x, dtype), dim, keepdim, numpy)
 
 
-def mean(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
-    """The mean over one, several or all dimensions; NaN of nothing."""
-    x = tensor_operand("mean", x)
-    if numpy:
-        dim, keepdim = spelled("mean", dim, keepdim, numpy)
-    return apply(_r.MEAN, (x,), (some_dims("mean", dim, x._h.ndim), keepdim))
+def mean(
+    x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
+) -> Tensor:
+    """The mean, (x1 + ... + xn) / n; NaN of nothing.
+
+    The mean of bool and int64 is float32, made from an exact sum; with ``dtype``, x is cast first.
+    """
+    return _reduced(_r.MEAN, _cast("mean", x, dtype), dim, keepdim, numpy)
 
 
-def prod(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
-    """The product over one, several or all dimensions."""
-    x = tensor_operand("prod", x)
-    if numpy:
-        dim, keepdim = spelled("prod", dim, keepdim, numpy)
-    return apply(_r.PROD, (x,), (some_dims("prod", dim, x._h.ndim), keepdim))
+def prod(
+    x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
+) -> Tensor:
+    """The product, x1 * x2 * ... * xn; 1 of nothing.
+
+    bool and int64 give int64, which wraps around; with ``dtype``, x is cast first. The gradient is
+    the product of the others, which never divides and so is right with any number of zeros.
+    """
+    return _reduced(_r.PROD, _cast("prod", x, dtype), dim, keepdim, numpy)
+
+
+def nansum(
+    x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
+) -> Tensor:
+    """The sum of all elements but NaN; these get a gradient of 0."""
+    x = _cast("nansum", x, dtype)
+    if x.dtype.is_floating_point:
+        x = where(e.eq(x, x), x, 0.0)
+    return sum(x, *_over("nansum", x, dim, keepdim, numpy))
+
+
+def nanmean(
+    x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
+) -> Tensor:
+    """The mean of all elements but NaN, which get a gradient of 0; NaN where there is no other."""
+    x = as_float("nanmean", x, dtype)
+    dim, keepdim = _over("nanmean", x, dim, keepdim, numpy)
+    counted = to(e.eq(x, x), x.dtype)
+    return e.div(nansum(x, dim, keepdim), sum(counted, dim, keepdim))
+
+
+def logsumexp(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
+    """log(exp(x1) + ... + exp(xn)), without overflow; -inf of nothing.
+
+    The gradient is exp(x - y): of only -inf the result is -inf and the gradient 0, and entries of
+    +inf get 1 each and all others 0. Integers become float32.
+    """
+    return _reduced(_r.LOGSUMEXP, as_float("logsumexp", x), dim, keepdim, numpy)
+
+
+def trace(x: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix; ValueError unless there are two dimensions."""
+    x = operand("trace", x)
+    if x._h.ndim != 2:
+        raise ValueError(f"[trace] of a matrix, not of shape {x.shape}")
+    return sum(apply(DIAGONAL, (x,), (0,)))
+
+
+# ---- extrema -------------------------------------------------------------------------------------
 
 
 def amax(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
-    """The maximum over one, several or all dimensions; ties share the gradient evenly."""
-    x = tensor_operand("amax", x)
-    if numpy:
-        dim, keepdim = spelled("amax", dim, keepdim, numpy)
-    return apply(_r.AMAX, (x,), (some_dims("amax", dim, x._h.ndim), keepdim))
+    """The maximum; ties share the gradient evenly. NaN is above all numbers.
+
+    ValueError, naming the dimension, where one of size 0 is reduced.
+    """
+    return _reduced(_r.AMAX, x, dim, keepdim, numpy)
 
 
 def amin(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
-    """The minimum over one, several or all dimensions; ties share the gradient evenly."""
-    x = tensor_operand("amin", x)
-    if numpy:
-        dim, keepdim = spelled("amin", dim, keepdim, numpy)
-    return apply(_r.AMIN, (x,), (some_dims("amin", dim, x._h.ndim), keepdim))
+    """The minimum; ties share the gradient evenly. NaN is below all numbers.
+
+    ValueError, naming the dimension, where one of size 0 is reduced.
+    """
+    return _reduced(_r.AMIN, x, dim, keepdim, numpy)
 
 
-class Extremum(NamedTuple):
-    """The values of a maximum or minimum along a dimension, and where they were found."""
+class Extrema(NamedTuple):
+    """A minimum and a maximum."""
+
+    min: Any
+    max: Any
+
+
+def aminmax(x: Tensor, *, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Extrema:
+    """The minimum and the maximum, as a pair (min, max); ties share the gradient evenly."""
+    x = operand("aminmax", x)
+    dim, keepdim = _over("aminmax", x, dim, keepdim, numpy)
+    return Extrema(amin(x, dim, keepdim), amax(x, dim, keepdim))
+
+
+class Found(NamedTuple):
+    """Values along a dimension, and the places in it where they were found."""
 
     values: Any
     indices: Any
 
 
 def _extremum(op: str, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Any:
-    whole, at, pair = (amax, argmax, maximum) if op == "max" else (amin, argmin, minimum)
+    whole, at, pair = (amax, argmax, e.maximum) if op == "max" else (amin, argmin, e.minimum)
+    if "other" in numpy:
+        dim = numpy.pop("other")
     if numpy:
         dim, keepdim = spelled(op, dim, keepdim, numpy)
     if isinstance(dim, TensorBase):
         return pair(x, dim)
-    x = tensor_operand(op, x)
-    if dim is None:
-        return whole(x)
+    x = operand(op, x)
+    if dim is None or isinstance(dim, (tuple, list)):
+        return whole(x, dim, keepdim)
+    if not x._h.ndim:  # a row of one
+        return _extremum(op, reshape(x, (1,)), dim, False, {})
     axis = one_dim(op, dim, x._h.ndim)
     indices = at(x, axis, True)
     values = take_along_dim(x, indices, axis)
     if not keepdim:
         values, indices = squeeze(values, axis), squeeze(indices, axis)
-    return Extremum(values, indices)
+    return Found(values, indices)
 
 
 def max(x: Any, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  # noqa: A001
-    """``max(x)``: the maximum of all, ties sharing the gradient. ``max(x, dim)``: values and
+    """``max(x)``: the maximum of all, ties sharing the gradient evenly. ``max(x, dim)``: values and
     indices, whose gradient goes to that one index. ``max(a, b)``: the elementwise maximum.
+
+    Of ties the first has the index, and of NaN too. A tuple of dims gives values only, as amax.
+
+    >>> import minigrad as mg
+    >>> mg.max(mg.tensor([[1.0, 3.0], [5.0, 2.0]]), dim=1)
+    Found(values=tensor([3., 5.]), indices=tensor([1, 0]))
     """
     return _extremum("max", x, dim, keepdim, numpy)
 
 
 def min(x: Any, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  # noqa: A001
-    """As max, for the minimum."""
+    """The minimum: of all, along a dimension with its indices, or of two tensors; as max."""
     return _extremum("min", x, dim, keepdim, numpy)
 
 
 def _arg(row: Any, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Tensor:
-    x = tensor_operand(row.name, x)
+    x = operand(row.name, x)
     if numpy:
         dim, keepdim = spelled(row.name, dim, keepdim, numpy)
-    axis = None if dim is None else one_dim(row.name, dim, x._h.ndim)
-    return apply(row, (x,), (axis, keepdim))
+    axis = None if dim is None else one_dim(row.name, dim, x._h.ndim or 1)
+    return apply(row, (x,), (axis if x._h.ndim else None, keepdim))
 
 
 def argmax(x: Tensor, dim: int | None = None, keepdim: bool = False, **numpy: Any) -> Tensor:
-    """Where the maximum is, as int64: the first of ties, NaN before all. Of all elements,
-    flattened, unless a dimension is given.
+    """Where the maximum is, as int64: the first of ties, NaN before all.
+
+    Of all elements, flattened, unless a dimension is given. The result never requires a gradient.
     """
     return _arg(_r.ARGMAX, x, dim, keepdim, numpy)
 
 
 def argmin(x: Tensor, dim: int | None = None, keepdim: bool = False, **numpy: Any) -> Tensor:
-    """Where the minimum is; as argmax."""
+    """Where the minimum is, as int64: the first of ties, NaN before all; as argmax."""
     return _arg(_r.ARGMIN, x, dim, keepdim, numpy)
 
 
+# ---- truth ---------------------------------------------------------------------------------------
+
+
 def all(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:  # noqa: A001
-    """Are all elements true (not 0)?"""
-    x = tensor_operand("all", x)
-    if numpy:
-        dim, keepdim = spelled("all", dim, keepdim, numpy)
-    return apply(_r.ALL, (x,), (some_dims("all", dim, x._h.ndim), keepdim))
+    """Are all elements true (not 0)? NaN is true; of nothing the answer is yes."""
+    return _reduced(_r.ALL, x, dim, keepdim, numpy)
 
 
 def any(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:  # noqa: A001
-    """Is any element true (not 0)?"""
-    x = tensor_operand("any", x)
-    if numpy:
-        dim, keepdim = spelled("any", dim, keepdim, numpy)
-    return apply(_r.ANY, (x,), (some_dims("any", dim, x._h.ndim), keepdim))
+    """Is any element true (not 0)? NaN is true; of nothing the answer is no."""
+    return _reduced(_r.ANY, x, dim, keepdim, numpy)
+
+
+def count_nonzero(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
+    """How many elements are not 0, as int64; NaN is not 0."""
+    x = operand("count_nonzero", x)
+    return sum(e.ne(x, 0), *_over("count_nonzero", x, dim, keepdim, numpy))
+
+
+# ---- spread --------------------------------------------------------------------------------------
+
+
+def _variance(
+    op: str, x: Any, dim: Any, unbiased: bool | None, keepdim: Any, given: dict[str, Any]
+) -> tuple[Tensor, tuple[int, ...], bool]:
+    """The variance, and the dimensions and keepdim that were asked for."""
+    x = operand(op, x)
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    named = [k for k in ("correction", "ddof") if given.get(k) is not None]
+    if len(named) + (unbiased is not None) > 1:
+        raise TypeError(f"[{op}] give one of correction, ddof and unbiased")
+    correction = 1.0 if unbiased is None else float(unbiased)
+    if named:
+        correction = float(given[named[0]])
+    numpy = {k: v for k, v in given.items() if k not in ("correction", "ddof")}
+    axes, keepdim = _over(op, x, dim, keepdim, numpy)
+    return apply(_r.VAR, (x,), (axes, keepdim, correction)), axes, keepdim
+
+
+def root(x: Tensor) -> Tensor:
+    """sqrt(x), whose derivatives of every order are 0 at 0: for what is 0 only where it is flat."""
+    zero = e.eq(x, 0.0)
+    return where(zero, 0.0, e.sqrt(where(zero, 1.0, x)))  # type: ignore[no-any-return]
 
 
 def var(
-    x: Tensor, dim: Any = None, correction: float | None = None, keepdim: bool = False, **numpy: Any
+    x: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, **given: Any
 ) -> Tensor:
-    """The variance, divided by n - correction with ``correction=1`` by default, as in PyTorch.
+    """The variance, sum((x - mean)^2) / (n - correction), with ``correction=1`` by default.
 
-    NumPy's ``ddof`` is accepted for correction; two passes over the data. NaN where n equals the
-    correction.
+    The default is PyTorch's; NumPy's ``ddof`` is accepted for ``correction``, and ``unbiased`` for
+    corrections of 1 and 0, also in place of dim: ``var(x, False)``. Two passes over the data, so
+    that a large mean costs no digits. NaN where n is 1 and the correction too; inf, as in NumPy,
+    where the correction is larger than n. Floats only.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([1.0, 2.0, 3.0, 4.0])
+    >>> x.var(correction=0).item(), x.var(ddof=0).item(), x.var(False).item()
+    (1.25, 1.25, 1.25)
     """
-    x = tensor_operand("var", x)
-    if "ddof" in numpy and correction is None:
-        correction = numpy.pop("ddof")
-    if numpy:
-        dim, keepdim = spelled("var", dim, keepdim, numpy)
-    axes = some_dims("var", dim, x._h.ndim)
-    return apply(_r.VAR, (x,), (axes, keepdim, 1.0 if correction is None else float(correction)))
+    return _variance("var", x, dim, unbiased, keepdim, given)[0]
 
 
-def logsumexp(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
-    """log(sum(exp(x))) without overflow; -inf of nothing."""
-    x = tensor_operand("logsumexp", x)
-    if numpy:
-        dim, keepdim = spelled("logsumexp", dim, keepdim, numpy)
-    return apply(_r.LOGSUMEXP, (x,), (some_dims("logsumexp", dim, x._h.ndim), keepdim))
+def std(
+    x: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, **given: Any
+) -> Tensor:
+    """The standard deviation, the root of the variance with ``correction=1`` by default.
+
+    sqrt(sum((x - mean)^2) / (n - correction)); arguments and edges as for var. Where all elements
+    are equal it is 0, and so are its derivatives.
+    """
+    return root(_variance("std", x, dim, unbiased, keepdim, given)[0])
 
 
-def softmax(x: Tensor, dim: int | None = None, **numpy: Any) -> Tensor:
-    """exp(x) / sum(exp(x)) along a dimension; a row of only -inf gives NaN."""
-    return _normalised(_r.SOFTMAX, x, dim, numpy)
+def var_mean(
+    x: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, **given: Any
+) -> tuple[Tensor, Tensor]:
+    """The variance, with ``correction=1`` by default, and the mean; arguments as for var."""
+    spread, axes, keep = _variance("var_mean", x, dim, unbiased, keepdim, given)
+    return spread, mean(x, axes, keep)
 
 
-def log_softmax(x: Tensor, dim: int | None = None, **numpy: Any) -> Tensor:
-    """log(softmax(x)) along a dimension, without losing precision."""
-    return _normalised(_r.LOG_SOFTMAX, x, dim, numpy)
+def std_mean(
+    x: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, **given: Any
+) -> tuple[Tensor, Tensor]:
+    """The standard deviation, with ``correction=1`` by default, and the mean; as std and mean."""
+    spread, axes, keep = _variance("std_mean", x, dim, unbiased, keepdim, given)
+    return root(spread), mean(x, axes, keep)
 
 
-def _normalised(row: Any, x: Any, dim: Any, numpy: dict[str, Any]) -> Tensor:
-    x = tensor_operand(row.name, x)
-    if numpy:
-        dim, _ = spelled(row.name, dim, False, numpy)
-    if dim is None:
-        raise TypeError(f"[{row.name}] a dim is needed: {row.name}(x, dim=-1)")
-    if not x._h.ndim:  # as in PyTorch, a number is a row of one
-        return reshape(apply(row, (reshape(x, (1,)),), (one_dim(row.name, dim, 1),)), ())
-    return apply(row, (x,), (one_dim(row.name, dim, x._h.ndim),))
+# ---- norms ---------------------------------------------------------------------------------------
+
+
+def vector_norm(
+    x: Tensor,
+    ord: float = 2,  # noqa: A002 - PyTorch's and NumPy's name
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    **numpy: Any,
+) -> Tensor:
+    """(|x1|^p + ... + |xn|^p)^(1/p), the p-norm for ``p = ord``, of all elements or along dims.
+
+    Any number is a p: inf gives the largest |x|, -inf the smallest, 0 the number of elements that
+    are not 0. The elements that tie for an extremum share the gradient evenly. An element of 0 gets
+    a gradient of 0, the subgradient of least norm, and so does a whole vector of zeros; second
+    derivatives there are 0 too, but for p = 2 only in the vector of zeros. Integers become float32.
+
+    ValueError for the largest or smallest of nothing; all other norms of nothing are 0.
+    """
+    return _norm("vector_norm", x, ord, dim, keepdim, dtype, numpy)
+
+
+def norm(
+    x: Tensor,
+    p: float | str | None = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    **numpy: Any,
+) -> Tensor:
+    """(|x1|^p + ... + |xn|^p)^(1/p), as vector_norm; ``"fro"``, the default, is p = 2.
+
+    ValueError for ``"nuc"``, which is a matrix norm: ``linalg.matrix_norm``.
+
+    >>> import minigrad as mg
+    >>> mg.norm(mg.tensor([3.0, -4.0])).item(), mg.norm(mg.tensor([3.0, -4.0]), 1).item()
+    (5.0, 7.0)
+    """
+    return _norm("norm", x, 2.0 if p is None or p == "fro" else p, dim, keepdim, dtype, numpy)
+
+
+def _norm(
+    op: str, x: Any, p: Any, dim: Any, keepdim: bool, dtype: Any, numpy: dict[str, Any]
+) -> Tensor:
+    if isinstance(p, str):
+        raise ValueError(  # noqa: TRY004 - other names are values that linalg knows
+            f"[{op}] {p!r} is no vector norm: give a number or inf, "
+            f"or see linalg.matrix_norm(x, {p!r})"
+        )
+    x = as_float(op, x, dtype)
+    dim, keepdim = _over(op, x, dim, keepdim, numpy)
+    p = float(p)
+    if p != p:
+        raise ValueError(f"[{op}] the order is NaN; give a number, inf or -inf")
+    if p == 2.0:
+        return root(sum(e.square(x), dim, keepdim))
+    size = e.abs(x)
+    if p == 1.0:
+        return sum(size, dim, keepdim)
+    if p in (inf, -inf):
+        return (amax if p > 0 else amin)(size, dim, keepdim)
+    zero = e.eq(x, 0.0)
+    if p == 0.0:  # by way of sign, whose derivative is a real zero
+        return sum(where(e.eq(x, x), e.abs(e.sign(x)), 1.0), dim, keepdim)
+    nothing = 0.0 if p > 0 else inf  # 0 ** p, and the sum whose norm is 0
+    total = sum(where(zero, nothing, e.pow(where(zero, 1.0, size), p)), dim, keepdim)
+    flat = e.eq(total, nothing)
+    return where(flat, 0.0, e.pow(where(flat, 1.0, total), 1.0 / p))  # type: ignore[no-any-return]

@@ -18,9 +18,10 @@ from typing import Any
 
 from minigrad import functions as f
 from minigrad._tensor import Tensor
-from minigrad.creation import generator, tensor
+from minigrad.creation import tensor
 from minigrad.dispatch import TensorBase
 from minigrad.dtypes import float64
+from minigrad.random import drawing
 from minigrad.tape import no_grad
 
 __all__ = ["MLP", "Layer", "Neuron", "Value"]
@@ -171,7 +172,7 @@ class Neuron(_Parts):
 
     def __init__(self, nin: int) -> None:
         """A neuron with ``nin`` inputs."""
-        self.w = [Value(u) for u in generator().uniform(-1.0, 1.0, nin)]
+        self.w = [Value(u) for u in drawing().uniform(-1.0, 1.0, nin)]
         self.b = Value(0.0)
 
     def __call__(self, x: Sequence[Number]) -> Value:

@@ -1,67 +1,280 @@
-"""Picking and placing elements by index, as functions."""
+"""Picking elements by index or condition, as functions.
+
+Every index form comes down to int64 arrays of one shape on the first dimensions: one gather, whose
+gradient adds up repeated positions in their order.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from minigrad._c import call, lib
-from minigrad.creation import arange
-from minigrad.dispatch import apply, wrap
+import numpy as np
+
+from minigrad._c import Handle, call, lib
+from minigrad.arguments import common_shape, named_dim, one_dim, tensor_operand
+from minigrad.creation import arange, asarray
+from minigrad.dispatch import TensorBase, apply, as_operand, operand_error, wrap
 from minigrad.dtypes import bool_, int64
 from minigrad.elementwise import ne
 from minigrad.ops import indexing as _i
-from minigrad.shaping import expand, narrow, one_dim, reshape, tensor_operand
+from minigrad.ops import pointwise as _p
+from minigrad.shaping import expand, narrow, permute, ravel, reshape, to
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
 __all__ = [
+    "argwhere",
+    "gather",
+    "index_select",
+    "masked_fill",
+    "masked_select",
     "nonzero",
+    "take",
     "take_along_dim",
+    "where",
 ]
 
-
-def gather_rows(x: Tensor, index: Sequence[Tensor]) -> Tensor:
-    """x[i0, i1, ...] for int64 tensors of one shape on the first dimensions."""
-    handles = tuple([i._h for i in index])
-    if x._edge is not None:  # the graph's own copy: the caller may overwrite theirs
-        handles = tuple([call(lib.mg_copy, h) for h in handles])
-    return apply(_i.GATHER, (x,), (handles,))
+# ---- index arrays --------------------------------------------------------------------------------
 
 
-def take_along_dim(x: Tensor, indices: Tensor, dim: int) -> Tensor:
-    """x[..., indices[..., k, ...], ...] along a dimension; other sizes agree or are broadcast."""
-    x, indices = tensor_operand("take_along_dim", x), tensor_operand("take_along_dim", indices)
-    if indices.dtype is not int64:
-        raise TypeError(f"[take_along_dim] indices must be int64, not {indices.dtype.name}")
-    axis = one_dim("take_along_dim", dim, x._h.ndim)
-    if indices._h.ndim != x._h.ndim:
-        raise ValueError(
-            f"[take_along_dim] {indices._h.ndim} dimensions of indices for {x._h.ndim} of x"
+def index_operand(op: str, index: Any) -> Tensor:
+    """``index`` as an int64 tensor; TypeError for other dtypes."""
+    if not isinstance(index, TensorBase):
+        index = asarray(np.asarray(index))
+        if not index.size:  # of nothing, NumPy makes floats
+            index = to(index, int64)
+    if index.dtype is not int64:
+        raise TypeError(f"[{op}] indices must be int64, not {index.dtype.name}")
+    return index  # type: ignore[no-any-return]
+
+
+def mask_operand(op: str, mask: Any) -> Tensor:
+    """``mask`` as a bool tensor; TypeError for other dtypes."""
+    found = tensor_operand(op, mask)
+    if found.dtype is not bool_:
+        raise TypeError(f"[{op}] the mask must be bool, not {found.dtype.name}: compare it first")
+    return found
+
+
+def fitting(op: str, x: Tensor, value: Any) -> Tensor:
+    """``value`` as a tensor of x's dtype; TypeError for what x cannot hold."""
+    found = as_operand(np.asarray(value) if isinstance(value, (list, tuple)) else value)
+    if found is None:
+        raise operand_error(op, value)
+    if not x.dtype.is_floating_point and found.dtype.code > x.dtype.code:
+        raise TypeError(
+            f"[{op}] a value of dtype {found.dtype.name} does not fit into {x.dtype.name}: convert "
+            "one of them with .to()"
         )
-    shape = tuple(
+    return to(found, x.dtype)
+
+
+def replacing(op: str, x: Tensor, src: Any, shape: tuple[int, ...]) -> Tensor:
+    """``src`` in x's dtype; ValueError if it has not the shape of what it replaces."""
+    found = fitting(op, x, src)
+    if found.shape != shape:
+        raise ValueError(f"[{op}] src has shape {found.shape}, but what it replaces {shape}")
+    return found
+
+
+def along(index: Tensor, axis: int) -> tuple[Tensor, ...]:
+    """Index arrays that go by ``index`` on one axis of its shape, and by position on the others."""
+    shape = index.shape
+    ones = (1,) * len(shape)
+    return tuple(
         [
-            m if d == axis else max(n, m)
-            for d, (n, m) in enumerate(zip(x.shape, indices.shape, strict=True))
+            index
+            if d == axis
+            else expand(reshape(arange(n), (*ones[:d], n, *ones[d + 1 :])), shape)
+            for d, n in enumerate(shape)
         ]
     )
-    grid = []
-    for d, n in enumerate(shape):
-        if d == axis:
-            grid.append(expand(indices, shape))
-        else:
-            along = reshape(arange(n), tuple([n if k == d else 1 for k in range(len(shape))]))
-            grid.append(expand(along, shape))
-    source = expand(x, tuple([x.shape[d] if d == axis else n for d, n in enumerate(shape)]))
-    return gather_rows(source, grid)
 
 
-def nonzero(mask: Tensor) -> tuple[Tensor, ...]:
-    """The positions of true elements, as one int64 tensor per dimension (NumPy's form)."""
-    given = tensor_operand("nonzero", mask)
-    x = given if given.dtype is bool_ else ne(given, 0)
-    found = wrap(call(lib.mg_nonzero, x._h))
-    return tuple(
-        [reshape(narrow(found, 0, d, 1), (-1 if found.size else 0,)) for d in range(x._h.ndim)]
-    )
+def whole_rows(op: str, x: Tensor, axis: int, index: Tensor) -> Tensor:
+    """A one-dimensional index, repeated for all positions on the axes before ``axis``."""
+    if index._h.ndim > 1:
+        raise ValueError(f"[{op}] the index has {index._h.ndim} dimensions, but must have one")
+    n = index._h.size
+    return expand(reshape(index, (*(1,) * axis, n)), (*x.shape[:axis], n))
+
+
+def handles(index: Sequence[Tensor], *users: TensorBase) -> tuple[Handle, ...]:
+    """The index arrays as the graph keeps them: copied if it does, as the caller may overwrite
+    theirs.
+    """
+    if all(x._edge is None for x in users):
+        return tuple([i._h for i in index])
+    return tuple([call(lib.mg_copy, i._h) for i in index])
+
+
+def gather_rows(x: Tensor, index: Sequence[Tensor], op: str = "index") -> Tensor:
+    """x[i0, i1, ...] for int64 tensors of one shape on the first dimensions."""
+    try:
+        return apply(_i.GATHER, (x,), (handles(index, x),))
+    except IndexError as error:
+        raise renamed(op, error) from None
+
+
+def renamed(op: str, error: IndexError) -> IndexError:
+    """The error of a kernel, in the name of the operation it was called for."""
+    return IndexError(f"[{op}] {str(error).partition('] ')[2]}")
+
+
+# ---- by position ---------------------------------------------------------------------------------
+
+
+def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """Elements along a dimension: ``y[i, j] = x[index[i, j], j]`` for dim 0, in any dimensions.
+
+    The result has the index's shape, which may be smaller than x's outside ``dim``. Negative
+    indices count from the end. Gradients are dense: ``sparse_grad`` changes nothing.
+
+    >>> import minigrad as mg
+    >>> mg.gather(mg.tensor([[1.0, 2.0], [3.0, 4.0]]), 1, mg.tensor([[1], [0]]))
+    tensor([[2.],
+            [3.]])
+    """
+    x, index = tensor_operand("gather", x), index_operand("gather", index)
+    axis = checked_index("gather", x, dim, index)
+    if not x._h.ndim or not index.size:
+        return gather_rows(ravel(x), [index], "gather")
+    return gather_rows(x, along(index, axis), "gather")
+
+
+def checked_index(op: str, x: Tensor, dim: int, index: Tensor) -> int:
+    """The dimension, from the front, along which an index of as many dimensions as x has picks."""
+    axis = one_dim(op, dim, max(x._h.ndim, 1))
+    if not index.size or (not x._h.ndim and index._h.ndim <= 1):
+        return axis  # of no positions, any shape will do; a number is a vector of one
+    if index._h.ndim != x._h.ndim:
+        raise ValueError(f"[{op}] {index._h.ndim} dimensions of indices for {x._h.ndim} of x")
+    for d, (n, m) in enumerate(zip(x.shape, index.shape, strict=True)):
+        if m > n and d != axis:
+            raise ValueError(
+                f"[{op}] the index of shape {index.shape} is larger than x, of shape {x.shape}, in "
+                f"dim {d}: only dim {axis} may be"
+            )
+    return axis
+
+
+def take(x: Tensor, index: Tensor) -> Tensor:
+    """The elements of x, flattened, at the indices, in the index's shape."""
+    x, index = tensor_operand("take", x), index_operand("take", index)
+    return gather_rows(ravel(x), [index], "take")
+
+
+def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None, **numpy: Any) -> Tensor:
+    """x[..., indices[..., k, ...], ...] along a dimension; other sizes agree or are broadcast.
+
+    Without a dimension both are flattened. It takes what argsort and argmax give.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([[3.0, 1.0], [2.0, 5.0]])
+    >>> mg.take_along_dim(x, mg.argmax(x, 1, keepdim=True), 1)
+    tensor([[3.],
+            [5.]])
+    """
+    op = "take_along_dim"
+    x, indices = tensor_operand(op, x), index_operand(op, indices)
+    if numpy:
+        dim = named_dim(op, dim, numpy)
+    if dim is None:
+        return take(x, ravel(indices))
+    axis = one_dim(op, dim, x._h.ndim)
+    if indices._h.ndim != x._h.ndim:
+        raise ValueError(f"[{op}] {indices._h.ndim} dimensions of indices for {x._h.ndim} of x")
+    others = common_shape(op, narrow(x, axis, 0, 0), narrow(indices, axis, 0, 0))
+    source = expand(x, (*others[:axis], x.shape[axis], *others[axis + 1 :]))
+    index = expand(indices, (*others[:axis], indices.shape[axis], *others[axis + 1 :]))
+    return gather_rows(source, along(index, axis), op)
+
+
+def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The entries of x along a dimension that a one-dimensional index names, in its order."""
+    x, index = tensor_operand("index_select", x), index_operand("index_select", index)
+    axis = one_dim("index_select", dim, max(x._h.ndim, 1))
+    if not x._h.ndim:
+        if index.size != 1:
+            raise ValueError(f"[index_select] of a number one entry is selected, not {index.size}")
+        return reshape(gather_rows(ravel(x), [ravel(index)], "index_select"), ())
+    rows = whole_rows("index_select", x, axis, index)
+    return gather_rows(x, along(rows, axis), "index_select")
+
+
+# ---- by condition --------------------------------------------------------------------------------
+
+
+def nonzero(x: Tensor, *, as_tuple: bool = False) -> Any:
+    """The positions of the elements that are not 0, in row-major order, as int64.
+
+    As an (n, ndim) tensor, or with ``as_tuple`` as one tensor of size n for each dimension, which
+    is what ``x[...]`` takes. A number is then one element.
+
+    >>> import minigrad as mg
+    >>> mg.nonzero(mg.tensor([[0.0, 2.0], [3.0, 0.0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
+    given = tensor_operand("nonzero", x)
+    if as_tuple and not given._h.ndim:
+        given = reshape(given, (1,))
+    mask = given if given.dtype is bool_ else ne(given, 0)
+    found = wrap(call(lib.mg_nonzero, mask._h))
+    if not as_tuple:
+        return permute(found, 1, 0)
+    count = found.shape[1]
+    return tuple([reshape(narrow(found, 0, d, 1), (count,)) for d in range(mask._h.ndim)])
+
+
+def argwhere(x: Tensor) -> Tensor:
+    """As ``nonzero(x)``: the positions of the elements that are not 0, as rows."""
+    return nonzero(tensor_operand("argwhere", x))  # type: ignore[no-any-return]
+
+
+def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa: A002 - as in PyTorch
+    """``input`` where the condition holds, else ``other``; the three are broadcast together.
+
+    The gradient of what was not chosen is exactly 0, also where it is infinite or NaN. With the
+    condition alone: ``nonzero(condition, as_tuple=True)``.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([-1.0, 2.0])
+    >>> mg.where(x > 0, x, 0.0)
+    tensor([0., 2.])
+    """
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    c = tensor_operand("where", condition)
+    if c.dtype is not bool_:
+        raise TypeError(f"[where] the condition must be bool, not {c.dtype.name}: compare it first")
+    x, y = as_operand(input), as_operand(other)
+    for given, found in ((input, x), (other, y)):
+        if found is None:
+            raise operand_error("where", given)
+    return apply(_p.WHERE, (c, x, y))
+
+
+def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """x with ``value``, a number or a 0-d tensor that may require grad, where the mask is true.
+
+    The result has x's dtype. Raises TypeError for a value that x cannot hold.
+    """
+    x, mask = tensor_operand("masked_fill", x), mask_operand("masked_fill", mask)
+    if isinstance(value, TensorBase) and value._h.ndim:
+        raise ValueError(f"[masked_fill] the value has shape {value.shape}, but must be one number")
+    return where(mask, fitting("masked_fill", x, value), x)  # type: ignore[no-any-return]
+
+
+def masked_select(x: Tensor, mask: Tensor) -> Tensor:
+    """The elements of x where the mask is true, in row-major order, as one dimension.
+
+    The two are broadcast together.
+    """
+    x, mask = tensor_operand("masked_select", x), mask_operand("masked_select", mask)
+    shape = common_shape("masked_select", x, mask)
+    if not shape:
+        x, mask, shape = reshape(x, (1,)), reshape(mask, (1,)), (1,)
+    return gather_rows(expand(x, shape), nonzero(expand(mask, shape), as_tuple=True))

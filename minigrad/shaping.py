@@ -1,108 +1,83 @@
-"""Changes of shape, layout and dtype as functions, and how operations read their arguments."""
+"""Changes of shape, layout and dtype as functions; views wherever they can be."""
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad._c import lib
+from minigrad.arguments import common_shape as common_shape
+from minigrad.arguments import listed
+from minigrad.arguments import named_dim as named_dim
+from minigrad.arguments import one_dim as one_dim
+from minigrad.arguments import one_size as one_size
+from minigrad.arguments import promoted as promoted
+from minigrad.arguments import several as several
+from minigrad.arguments import some_dims as some_dims
+from minigrad.arguments import spelled as spelled
+from minigrad.arguments import tensor_operand as tensor_operand
 from minigrad.creation import size_of
-from minigrad.dispatch import TensorBase, apply, strong_operand
+from minigrad.dispatch import apply
 from minigrad.dtypes import as_dtype
 from minigrad.ops import shape as _s
+from minigrad.ops.window import WINDOWS, Windows
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
 __all__ = [
+    "broadcast_tensors",
     "broadcast_to",
     "cat",
     "clone",
+    "concat",
+    "concatenate",
     "contiguous",
     "expand",
+    "expand_as",
     "flatten",
-    "flip",
+    "moveaxis",
+    "movedim",
     "narrow",
     "permute",
+    "ravel",
     "reshape",
-    "split",
+    "reshape_as",
+    "select",
     "squeeze",
     "stack",
     "sum_to_size",
+    "swapaxes",
+    "swapdims",
+    "t",
     "to",
     "transpose",
+    "type_as",
+    "unbind",
+    "unflatten",
+    "unfold",
     "unsqueeze",
     "view",
+    "view_as",
 ]
-
-# ---- arguments -----------------------------------------------------------------------------------
-
-
-def tensor_operand(op: str, x: Any) -> Tensor:
-    """``x`` as a tensor; TypeError naming the operation for anything else."""
-    if isinstance(x, TensorBase):
-        return x  # type: ignore[return-value]
-    return strong_operand(op, x)  # type: ignore[no-any-return]
-
-
-def one_dim(op: str, dim: Any, ndim: int) -> int:
-    """A dimension counted from the front; IndexError if there is none such."""
-    try:
-        axis: int = dim.__index__()
-    except AttributeError:
-        raise TypeError(f"[{op}] dim must be an integer, not {type(dim).__name__}") from None
-    if not -ndim <= axis < ndim:
-        raise IndexError(
-            f"[{op}] dim {axis} is out of range for {ndim} dimensions"
-            + (f": use {-ndim}..{ndim - 1}" if ndim else "")
-        )
-    return axis % ndim
-
-
-def one_size(op: str, size: Any) -> int:
-    """An integer; TypeError for anything else."""
-    try:
-        return int(size.__index__())
-    except AttributeError:
-        raise TypeError(f"[{op}] a size is an integer, not {type(size).__name__}") from None
-
-
-_EVERY = tuple(tuple(range(ndim)) for ndim in range(lib.MG_MAX_NDIM + 1))
-
-
-def some_dims(op: str, dim: Any, ndim: int) -> tuple[int, ...]:
-    """Dimensions counted from the front, in order; None means all."""
-    if dim is None:
-        return _EVERY[ndim]
-    if not isinstance(dim, (tuple, list)):
-        return (one_dim(op, dim, ndim),)
-    axes = sorted([one_dim(op, d, ndim) for d in dim])
-    for before, after in itertools.pairwise(axes):
-        if before == after:
-            raise ValueError(f"[{op}] dim {after} is given twice in {tuple(dim)}")
-    return tuple(axes)
-
-
-def spelled(op: str, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> tuple[Any, bool]:
-    """NumPy's spelling: ``axis`` for dim, ``keepdims`` for keepdim."""
-    for name, value in numpy.items():
-        if name == "axis" and dim is None:
-            dim = value
-        elif name == "keepdims":
-            keepdim = value
-        else:
-            raise TypeError(f"[{op}] unexpected argument {name!r} (dim/axis, keepdim/keepdims)")
-    return dim, bool(keepdim)
-
 
 # ---- shapes --------------------------------------------------------------------------------------
 
 
-def reshape(x: Tensor, *shape: Any) -> Tensor:
-    """The same elements in another shape, one size of which may be -1; a view where possible."""
+def reshape(x: Tensor, *shape: Any, **named: Any) -> Tensor:
+    """The same elements in another shape, one size of which may be -1; a view where possible.
+
+    Raises ValueError where the numbers of elements differ.
+    """
     x = tensor_operand("reshape", x)
-    return apply(_s.RESHAPE, (x,), (size_of("reshape", shape),))
+    to = size_of("reshape", listed("reshape", shape, named, "shape") if named else shape)
+    return apply(_s.RESHAPE, (x,), (to,))
+
+
+def reshape_as(x: Tensor, other: Tensor) -> Tensor:
+    """``reshape(x, other.shape)``."""
+    return reshape(x, other.shape)
 
 
 def view(x: Tensor, *shape: Any) -> Tensor:
@@ -111,10 +86,74 @@ def view(x: Tensor, *shape: Any) -> Tensor:
     return apply(_s.VIEW, (x,), (size_of("view", shape),))
 
 
-def permute(x: Tensor, *dims: Any) -> Tensor:
+def view_as(x: Tensor, other: Tensor) -> Tensor:
+    """``view(x, other.shape)``."""
+    return view(x, other.shape)
+
+
+def ravel(x: Tensor) -> Tensor:
+    """All elements as one dimension; a view where possible."""
+    x = tensor_operand("ravel", x)
+    return reshape(x, (x.size,))
+
+
+def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The dimensions from start_dim to end_dim as one; a view where possible."""
+    x = tensor_operand("flatten", x)
+    shape = x.shape
+    if not shape:
+        return reshape(x, (1,))
+    a, b = one_dim("flatten", start_dim, len(shape)), one_dim("flatten", end_dim, len(shape))
+    if a > b:
+        raise ValueError(f"[flatten] start_dim {start_dim} comes after end_dim {end_dim}")
+    return reshape(x, (*shape[:a], math.prod(shape[a : b + 1]), *shape[b + 1 :]))
+
+
+def unflatten(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """One dimension as several of the sizes given, one of which may be -1; a view.
+
+    >>> import minigrad as mg
+    >>> mg.unflatten(mg.zeros(2, 12), 1, (3, -1)).shape
+    (2, 3, 4)
+    """
+    x = tensor_operand("unflatten", x)
+    shape = x.shape
+    axis, wanted = one_dim("unflatten", dim, len(shape)), list(size_of("unflatten", (sizes,)))
+    size = shape[axis]
+    if wanted.count(-1) == 1:  # also in a tensor of no elements, where reshape cannot tell
+        known = math.prod([n for n in wanted if n != -1])
+        wanted[wanted.index(-1)] = size // known if known else 0
+    if not wanted or min(wanted) < 0 or math.prod(wanted) != size:
+        raise ValueError(f"[unflatten] size {size} of dim {axis} is not the product of {sizes}")
+    return apply(_s.VIEW, (x,), ((*shape[:axis], *wanted, *shape[axis + 1 :]),))
+
+
+def squeeze(x: Tensor, dim: Any = None, **numpy: Any) -> Tensor:
+    """Without the dimensions of size 1: all, or those named that have size 1; a view."""
+    x = tensor_operand("squeeze", x)
+    if numpy:
+        dim = named_dim("squeeze", dim, numpy)
+    shape = x.shape
+    axes = some_dims("squeeze", dim, max(len(shape), 1))  # as in PyTorch, a number has one
+    kept = [n for d, n in enumerate(shape) if d not in axes or n != 1]
+    return apply(_s.VIEW, (x,), (tuple(kept),))
+
+
+def unsqueeze(x: Tensor, dim: int) -> Tensor:
+    """With a new dimension of size 1 at ``dim``; a view."""
+    x = tensor_operand("unsqueeze", x)
+    shape = list(x.shape)
+    shape.insert(one_dim("unsqueeze", dim, len(shape) + 1), 1)
+    return apply(_s.VIEW, (x,), (tuple(shape),))
+
+
+# ---- the order of dimensions ---------------------------------------------------------------------
+
+
+def permute(x: Tensor, *dims: Any, **named: Any) -> Tensor:
     """The dimensions in another order; a view."""
     x = tensor_operand("permute", x)
-    order = size_of("permute", dims)
+    order = size_of("permute", listed("permute", dims, named, "dims") if named else dims)
     if len(order) != x._h.ndim:
         raise ValueError(f"[permute] {len(order)} dims given for {x._h.ndim} dimensions")
     axes = tuple([one_dim("permute", d, x._h.ndim) for d in order])
@@ -122,21 +161,71 @@ def permute(x: Tensor, *dims: Any) -> Tensor:
 
 
 def transpose(x: Tensor, dim0: int | None = None, dim1: int | None = None) -> Tensor:
-    """Two dimensions swapped; all of them reversed where none is named, as NumPy does."""
+    """Two dimensions swapped; all of them reversed where none is named, as NumPy does; a view."""
     x = tensor_operand("transpose", x)
-    order = list(range(x._h.ndim))
+    ndim = x._h.ndim
+    order = list(range(ndim))
     if dim0 is None or dim1 is None:
         order.reverse()
-    else:
-        a, b = one_dim("transpose", dim0, x._h.ndim), one_dim("transpose", dim1, x._h.ndim)
+    elif ndim or (dim0 not in (0, -1) or dim1 not in (0, -1)):  # as in PyTorch, a number has one
+        a, b = one_dim("transpose", dim0, ndim), one_dim("transpose", dim1, ndim)
         order[a], order[b] = order[b], order[a]
     return apply(_s.PERMUTE, (x,), (tuple(order),))
 
 
-def expand(x: Tensor, *size: Any) -> Tensor:
+def swapaxes(x: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Two dimensions swapped; a view."""
+    return transpose(x, axis0, axis1)
+
+
+def swapdims(x: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Two dimensions swapped; a view."""
+    return transpose(x, dim0, dim1)
+
+
+def t(x: Tensor) -> Tensor:
+    """A matrix transposed, a vector or a number as it is; a view."""
+    x = tensor_operand("t", x)
+    if x._h.ndim > 2:
+        raise ValueError(f"[t] expected at most 2 dimensions, not {x._h.ndim}: use mT or transpose")
+    return transpose(x)
+
+
+def movedim(x: Tensor, source: Any, destination: Any) -> Tensor:
+    """The dimensions named by ``source`` moved to ``destination``, the others in order; a view.
+
+    >>> import minigrad as mg
+    >>> mg.movedim(mg.zeros(2, 3, 4), 0, -1).shape
+    (3, 4, 2)
+    """
+    x = tensor_operand("movedim", x)
+    ndim = x._h.ndim
+    froms, tos = (
+        [one_dim("movedim", d, ndim) for d in (dims if isinstance(dims, (tuple, list)) else [dims])]
+        for dims in (source, destination)
+    )
+    if len(froms) != len(tos):
+        raise ValueError(f"[movedim] {len(froms)} dims to move to {len(tos)} places")
+    if len(set(froms)) < len(froms) or len(set(tos)) < len(tos):
+        raise ValueError(f"[movedim] a dim is given twice: {source} to {destination}")
+    rest = iter([d for d in range(ndim) if d not in froms])
+    placed = dict(zip(tos, froms, strict=True))
+    order = tuple([placed[d] if d in placed else next(rest) for d in range(ndim)])
+    return apply(_s.PERMUTE, (x,), (order,))
+
+
+def moveaxis(x: Tensor, source: Any, destination: Any) -> Tensor:
+    """As movedim."""
+    return movedim(x, source, destination)
+
+
+# ---- repeated without a copy ---------------------------------------------------------------------
+
+
+def expand(x: Tensor, *size: Any, **named: Any) -> Tensor:
     """Size-1 dimensions repeated, and new ones in front, without a copy; -1 keeps a size."""
     x = tensor_operand("expand", x)
-    shape = size_of("expand", size)
+    shape = size_of("expand", listed("expand", size, named, "size") if named else size)
     added = len(shape) - x._h.ndim
     if added < 0:
         raise ValueError(f"[expand] shape {x.shape} cannot expand to {shape}: too few dimensions")
@@ -148,9 +237,26 @@ def expand(x: Tensor, *size: Any) -> Tensor:
     return apply(_s.EXPAND, (x,), (shape,))
 
 
+def expand_as(x: Tensor, other: Tensor) -> Tensor:
+    """``expand(x, other.shape)``."""
+    return expand(x, other.shape)
+
+
 def broadcast_to(x: Tensor, size: Any) -> Tensor:
     """As expand."""
     return expand(x, size)
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors expanded to the shape they have together.
+
+    >>> import minigrad as mg
+    >>> [t.shape for t in mg.broadcast_tensors(mg.zeros(3, 1), mg.zeros(4))]
+    [(3, 4), (3, 4)]
+    """
+    given = several("broadcast_tensors", tensors)
+    shape = common_shape("broadcast_tensors", *given)
+    return tuple([expand(x, shape) for x in given])
 
 
 def sum_to_size(x: Tensor, *size: Any) -> Tensor:
@@ -159,46 +265,7 @@ def sum_to_size(x: Tensor, *size: Any) -> Tensor:
     return apply(_s.SUM_TO, (x,), (size_of("sum_to_size", size),))
 
 
-def squeeze(x: Tensor, dim: Any = None) -> Tensor:
-    """Without the dimensions of size 1: all, or those named that have size 1."""
-    x = tensor_operand("squeeze", x)
-    shape = x.shape
-    axes = some_dims("squeeze", dim, len(shape))
-    kept = [n for d, n in enumerate(shape) if d not in axes or n != 1]
-    return apply(_s.VIEW, (x,), (tuple(kept),))
-
-
-def unsqueeze(x: Tensor, dim: int) -> Tensor:
-    """With a new dimension of size 1 at ``dim``."""
-    x = tensor_operand("unsqueeze", x)
-    shape = list(x.shape)
-    shape.insert(one_dim("unsqueeze", dim, len(shape) + 1), 1)
-    return apply(_s.VIEW, (x,), (tuple(shape),))
-
-
-def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The dimensions from start_dim to end_dim as one."""
-    x = tensor_operand("flatten", x)
-    shape = x.shape
-    if not shape:
-        return reshape(x, (1,))
-    a, b = one_dim("flatten", start_dim, len(shape)), one_dim("flatten", end_dim, len(shape))
-    if a > b:
-        raise ValueError(f"[flatten] start_dim {start_dim} comes after end_dim {end_dim}")
-    count = 1
-    for n in shape[a : b + 1]:
-        count *= n
-    return apply(_s.RESHAPE, (x,), ((*shape[:a], count, *shape[b + 1 :]),))
-
-
-def flip(x: Tensor, dims: Any) -> Tensor:
-    """The elements in reverse order along the dimensions named; a view."""
-    x = tensor_operand("flip", x)
-    axes = some_dims("flip", dims, x._h.ndim)
-    shape = x.shape
-    start = tuple([n - 1 if d in axes and n else 0 for d, n in enumerate(shape)])
-    step = tuple([-1 if d in axes else 1 for d in range(len(shape))])
-    return apply(_s.SLICE, (x,), (start, step, shape))
+# ---- parts ---------------------------------------------------------------------------------------
 
 
 def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
@@ -206,50 +273,77 @@ def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
     x = tensor_operand("narrow", x)
     axis = one_dim("narrow", dim, x._h.ndim)
     shape = x.shape
-    first = start + shape[axis] if start < 0 else start
-    if first < 0 or length < 0 or first + length > shape[axis]:
+    at, count = one_size("narrow", start), one_size("narrow", length)
+    first = at + shape[axis] if at < 0 else at
+    if first < 0 or count < 0 or first + count > shape[axis]:
         raise IndexError(
-            f"[narrow] start {start} and length {length} leave size {shape[axis]} of dim {dim}"
+            f"[narrow] start {at} and length {count} leave size {shape[axis]} of dim {dim}"
         )
-    begin = tuple([first if d == axis and length else 0 for d in range(len(shape))])
-    count = tuple([length if d == axis else n for d, n in enumerate(shape)])
-    return apply(_s.SLICE, (x,), (begin, (1,) * len(shape), count))
+    begin = tuple([first if d == axis and count else 0 for d in range(len(shape))])
+    sizes = tuple([count if d == axis else n for d, n in enumerate(shape)])
+    return apply(_s.SLICE, (x,), (begin, (1,) * len(shape), sizes))
 
 
-def split(x: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of pieces of one size (the last may be shorter), or of the sizes in a list."""
-    x = tensor_operand("split", x)
-    axis = one_dim("split", dim, x._h.ndim)
-    total = x.shape[axis]
-    if isinstance(split_size_or_sections, (tuple, list)):
-        sizes = list(split_size_or_sections)
-        if sum(sizes) != total:
-            raise ValueError(f"[split] the sizes {sizes} add up to {sum(sizes)}, not to {total}")
+def select(x: Tensor, dim: int, index: int) -> Tensor:
+    """Entry ``index`` along a dimension, without that dimension; a view."""
+    x = tensor_operand("select", x)
+    axis, at = one_dim("select", dim, x._h.ndim), one_size("select", index)
+    size = x.shape[axis]
+    if not -size <= at < size:
+        raise IndexError(f"[select] index {at} is out of range for dim {axis} of size {size}")
+    part = narrow(x, axis, at % size, 1)
+    return apply(_s.VIEW, (part,), ((*x.shape[:axis], *x.shape[axis + 1 :]),))
+
+
+def unbind(x: Tensor, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
+    """All entries along a dimension, without that dimension; views."""
+    x = tensor_operand("unbind", x)
+    axis = one_dim("unbind", named_dim("unbind", dim, numpy), x._h.ndim)
+    return tuple([select(x, axis, i) for i in range(x.shape[axis])])
+
+
+def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Windows of ``size`` elements along a dimension, ``step`` apart; a view.
+
+    Window i takes the elements ``i * step`` to ``i * step + size - 1``. The windows take the
+    dimension's place, and what is in them a new last one. What lies in several windows gets the
+    sum of their gradients, in a fixed order.
+
+    >>> import minigrad as mg
+    >>> mg.unfold(mg.arange(5), 0, 3, 2)
+    tensor([[0, 1, 2],
+            [2, 3, 4]])
+    """
+    x = tensor_operand("unfold", x)
+    size, step = one_size("unfold", size), one_size("unfold", step)
+    n = x.shape[one_dim("unfold", dimension, x._h.ndim)] if x._h.ndim else 1
+    if not 0 <= size <= n or step < 1:
+        raise ValueError(
+            f"[unfold] windows of {size} elements, {step} apart, in {n}: the size is at most that, "
+            "the step at least 1"
+        )
+    if not x._h.ndim:  # as in PyTorch, a number is one window
+        return narrow(reshape(x, (1,)), 0, 0, size)
+    axis, count = one_dim("unfold", dimension, x._h.ndim), (n - size) // step + 1
+    line = movedim(x, axis, -1)
+    if size == 0:
+        line = unsqueeze(narrow(line, -1, 0, 0), -2)
+        windows = expand(line, (*line.shape[:-2], count, 0))
     else:
-        step = one_size("split", split_size_or_sections)
-        if step < 1:
-            raise ValueError(f"[split] the size of a piece is {step}, but must be at least 1")
-        sizes = [min(step, total - at) for at in range(0, total, step)] or [0]
-    pieces, at = [], 0
-    for size in sizes:
-        pieces.append(narrow(x, axis, at if size else 0, size))
-        at += size
-    return tuple(pieces)
+        at = Windows((count,), (size,), (step,), (1,))
+        windows = apply(WINDOWS, (line,), (at,))
+    return movedim(windows, -2, axis)
 
 
-def _promoted(op: str, tensors: Sequence[Any]) -> list[Tensor]:
-    found = [tensor_operand(op, t) for t in tensors]
-    if not found:
-        raise ValueError(f"[{op}] needs at least one tensor")
-    dtype = max((t.dtype for t in found), key=lambda d: d.code)
-    return [to(t, dtype) for t in found]
+# ---- side by side --------------------------------------------------------------------------------
 
 
 def cat(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
     """Tensors laid side by side along a dimension; all other sizes must agree."""
     if numpy:
-        dim, _ = spelled("cat", None, False, numpy)
-    parts = _promoted("cat", tensors)
+        dim = named_dim("cat", dim, numpy)
+    parts = promoted("cat", tensors)
+    parts = [p for p in parts if p.shape != (0,)] or parts  # as PyTorch, of whatever the others are
     axis = one_dim("cat", dim, parts[0]._h.ndim)
     for part in parts:
         same = len(part.shape) == len(parts[0].shape) and all(
@@ -263,16 +357,29 @@ def cat(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
     return apply(_s.CAT, tuple(parts), (axis, tuple([t.shape[axis] for t in parts])))
 
 
+def concat(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
+    """As cat."""
+    return cat(tensors, dim, **numpy)
+
+
+def concatenate(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
+    """As cat."""
+    return cat(tensors, dim, **numpy)
+
+
 def stack(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
     """Tensors of one shape side by side along a new dimension."""
     if numpy:
-        dim, _ = spelled("stack", None, False, numpy)
-    parts = _promoted("stack", tensors)
+        dim = named_dim("stack", dim, numpy)
+    parts = promoted("stack", tensors)
     for part in parts:
         if part.shape != parts[0].shape:
             raise ValueError(f"[stack] shapes differ: {parts[0].shape} and {part.shape}")
     axis = one_dim("stack", dim, parts[0]._h.ndim + 1)
     return cat([unsqueeze(t, axis) for t in parts], axis)
+
+
+# ---- memory and dtype ----------------------------------------------------------------------------
 
 
 def clone(x: Tensor) -> Tensor:
@@ -294,3 +401,8 @@ def to(x: Tensor, dtype: Any) -> Tensor:
     if wanted is was and not x._h.weak:
         return x
     return apply(_s.CAST, (x,), (wanted, was))
+
+
+def type_as(x: Tensor, other: Tensor) -> Tensor:
+    """``to(x, other.dtype)``."""
+    return to(x, tensor_operand("type_as", other).dtype)

@@ -9,9 +9,9 @@ from typing import Any
 from minigrad import functions
 from minigrad._tensor import Tensor
 from minigrad.creation import require_grad, tensor
-from minigrad.dispatch import TensorBase
+from minigrad.dispatch import TensorBase, link
 from minigrad.dtypes import float32
-from minigrad.tape import Node
+from minigrad.tape import Node, mode
 
 __all__ = ["Variable"]
 
@@ -90,6 +90,9 @@ def _lifted(x: Tensor, cls: type[Variable] = Variable) -> Variable:
     out: Variable = object.__new__(cls)
     out._h, out._edge, out._shape = x._h, x._edge, x._shape
     _GRAD.__set__(out, None)
+    alias = getattr(x, "_alias", None)
+    if alias is not None:
+        link(out, *alias)
     return out
 
 
@@ -109,8 +112,19 @@ def _lifting(method: Callable[..., Any]) -> Callable[..., Any]:
     return lifting
 
 
+def _augmented(name: str) -> Callable[[Variable, Any], Any]:
+    """``x += y``: a new Variable where x requires a gradient, as the wrapper spelling has it."""
+    operator, in_place = getattr(Tensor, f"__{name}__"), getattr(Tensor, f"__i{name}__")
+
+    def augmented(self: Variable, other: Any) -> Any:
+        rebinds = mode.enabled and self._edge is not None
+        return (operator if rebinds else in_place)(self, other)
+
+    return augmented
+
+
 _OPERATORS = (
-    "neg abs pos add radd iadd sub rsub isub mul rmul imul truediv rtruediv itruediv pow rpow ipow "
+    "neg abs pos add radd sub rsub mul rmul truediv rtruediv pow rpow "
     "matmul rmatmul eq ne lt le gt ge and or xor rand ror rxor invert getitem"
 )
 _METHODS = ("detach", "float", "double", "astype", "type_as", "copy")
@@ -121,5 +135,7 @@ for _name in (
     *_METHODS,
 ):
     setattr(Variable, _name, _lifting(getattr(Tensor, _name)))
+for _name in ("add", "sub", "mul", "truediv", "pow"):
+    setattr(Variable, f"__i{_name}__", _lifting(_augmented(_name)))
 for _name in ("T", "mT"):
     setattr(Variable, _name, property(_lifting(vars(Tensor)[_name].fget)))

@@ -1,4 +1,4 @@
-"""Tensors from data, filled, counted and random ones, and their way back to Python."""
+"""Tensors from data, filled and counted ones, and their way back to Python."""
 
 from __future__ import annotations
 
@@ -225,44 +225,6 @@ def test_requires_grad():
             wrong()
 
 
-# ---- random --------------------------------------------------------------------------------------
-
-
-def test_random_is_numpys_philox(restore_random):
-    mg.manual_seed(7)
-    ours = [
-        mg.rand(2, 3),
-        mg.randn(4, dtype=mg.float64),
-        mg.randint(5, (3,)),
-        mg.randint(-2, 2, (2, 2)),
-    ]
-    theirs = np.random.Generator(np.random.Philox(7))
-    want = [
-        theirs.random((2, 3), np.float32),
-        theirs.standard_normal(4),
-        theirs.integers(0, 5, 3),
-        theirs.integers(-2, 2, (2, 2)),
-    ]
-    for got, expected in zip(ours, want, strict=True):
-        oracle.assert_same(got.numpy(), expected)
-    mg.manual_seed(7)
-    oracle.assert_same(mg.rand(2, 3).numpy(), want[0])
-
-
-def test_random_like_and_errors(restore_random):
-    x = mg.zeros(2, 3, dtype=mg.float64)
-    for like in (mg.rand_like, mg.randn_like):
-        assert (like(x).shape, like(x).dtype) == ((2, 3), mg.float64)
-    assert mg.rand(2, requires_grad=True).requires_grad
-    assert mg.rand().shape == ()
-    with pytest.raises(TypeError, match=r"\[rand\] draws floats, not int64"):
-        mg.rand(2, dtype=mg.int64)
-    with pytest.raises(ValueError, match=r"\[randint\] the range \[3, 3\) is empty"):
-        mg.randint(3, 3, (2,))
-    with pytest.raises(TypeError, match=r"\[randint\] a size is needed"):
-        mg.randint(3)
-
-
 # ---- back to Python ------------------------------------------------------------------------------
 
 
@@ -288,7 +250,7 @@ def test_numbers():
     assert bool(mg.tensor(math.nan))
     assert f"{x:.1f}" == "2.8"
     assert f"{mg.tensor(3):03d}" == "003"
-    assert f"{x}" == "tensor(2.75)"
+    assert f"{x}" == "2.75"
     assert math.sqrt(mg.tensor(4.0)) == 2.0
     assert round(float(mg.tensor([1.5])), 1) == 1.5
     for wrong in (mg.ones(2), mg.ones(0)):
@@ -376,8 +338,6 @@ def test_copies_keep_requires_grad_and_grad():
     assert pickle.loads(pickle.dumps(x)).requires_grad
     pair = copy.deepcopy([x, x])
     assert pair[0] is pair[1]
-    with pytest.raises(RuntimeError, match=r"\[deepcopy\] only leaves"):
-        copy.deepcopy(x * 2)
     shallow = copy.copy(x)
     assert shallow.detach().tolist() == [1, 2]
 

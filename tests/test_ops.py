@@ -15,22 +15,29 @@ from hypothesis.extra import numpy as hnp
 
 import minigrad as mg
 import minigrad.nn.functional
-from minigrad import elementwise, functions
+from minigrad import elementwise, functions, special
 from minigrad._c import ffi, lib
+from minigrad.dispatch import unary
 from minigrad.ops import TABLE
 
-POINTWISE = [row for row in TABLE.values() if row.family == "pointwise"]
-COMPARISONS = [row for row in TABLE.values() if row.family == "zero" and row.arity == 2]
+KERNELS = [row for row in TABLE.values() if row.family == "pointwise"]
+COMPOSED = [row for row in TABLE.values() if row.family == "composition"]
+POINTWISE = [row for row in KERNELS + COMPOSED if row.name in oracle.POINTWISE]
+COMPARISONS = [TABLE[name] for name in oracle.COMPARISONS]
+TESTS = [TABLE[name] for name in oracle.TESTS]
 # Used by other operations only
 INTERNAL = {"scale", "index", "index_put_zeros", "slice", "embed", "linear_bias", "mean_nll"}
-KINKED = {"sign", "abs", "relu", "maximum", "minimum"}  # 0 beyond the first derivative
+INTERNAL |= {"gelu_tanh", "trigamma"}
 
 by_row = pytest.mark.parametrize("row", POINTWISE, ids=lambda row: row.name)
 by_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
 
 
 def function_of(row):
-    return getattr(elementwise, row.name)
+    for place in (elementwise, special):
+        if hasattr(place, row.name):
+            return getattr(place, row.name)
+    return unary(row)  # an activation, whose public function takes more arguments
 
 
 def on_domain(row, rng, shape, dtype=np.float64):
@@ -49,7 +56,8 @@ def test_every_kernel_has_a_row_and_every_row_a_kernel():
     with_kernel = {row.name: row.id for row in TABLE.values() if row.id >= 0}
     assert with_kernel == kernels
     for row in TABLE.values():
-        assert (row.id >= 0) != (row.forward is not None), f"{row.name}: a kernel or a forward"
+        own = (row.id >= 0, row.forward is not None, row.formula is not None)
+        assert sum(own) == 1, f"{row.name}: a kernel, a forward or a formula"
         if row.id >= 0:
             assert lib.mg_op_arity(row.id) == row.arity
     assert lib.mg_op_name(-1) == ffi.NULL
@@ -58,15 +66,24 @@ def test_every_kernel_has_a_row_and_every_row_a_kernel():
 
 def test_every_row_has_an_oracle_and_every_oracle_a_row():
     assert {row.name for row in POINTWISE} == set(oracle.POINTWISE) == set(oracle.PARTIALS)
-    assert {row.name for row in COMPARISONS} == set(oracle.COMPARISONS)
+    assert {row.name for row in KERNELS} <= set(oracle.POINTWISE)
+    without_gradient = {row.name for row in TABLE.values() if row.family == "zero" and row.id >= 0}
+    others = {"nextafter"}
+    assert without_gradient - others == {*oracle.TESTS, *oracle.COMPARISONS, *oracle.BITS}
+
+
+def test_fused_derivatives_are_those_that_are_not_constant():
+    """A constant partial has no kernel: it is a factor."""
+    for row in KERNELS:
+        if not any(map(callable, row.derivatives)):
+            assert not lib.mg_op_has_vjp(row.id), row.name
 
 
 def test_every_row_is_public_or_internal():
     public = set(functions.__all__)
     assert INTERNAL.isdisjoint(public)
-    missing = (
-        {row.name for row in TABLE.values()} - public - set(mg.nn.functional.__all__) - INTERNAL
-    )
+    elsewhere = {*mg.nn.functional.__all__, *special.__all__, *INTERNAL}
+    missing = {row.name for row in POINTWISE + COMPARISONS + TESTS} - public - elsewhere
     assert not missing, f"rows without a public function: {sorted(missing)}"
     for name in public:
         assert getattr(mg, name) is getattr(functions, name)
@@ -77,7 +94,9 @@ def test_a_row_is_complete(row):
     assert row.doc
     assert not row.doc.endswith(".")
     if row.family == "pointwise":
-        assert len(row.domain) == len(row.derivatives) == row.arity
+        assert len(row.derivatives) == row.arity
+    if row in POINTWISE:
+        assert len(row.domain) == row.arity
         assert all(low < high for low, high in row.domain)
         assert all(len(values) == row.arity + 1 for values in row.special)
         for names in row.needs:
@@ -119,40 +138,36 @@ def any_floats(rng, dtype, n):
     return np.concatenate([random, edges, -edges, near, small])
 
 
+def is_slow(row, dtype):
+    return dtype is np.float64 and hasattr(oracle.POINTWISE[row.name], "is_slow")
+
+
 @by_dtype
 @by_row
 def test_values(row, dtype, rng):
-    inputs = [rng.permutation(any_floats(rng, dtype, 10000)) for _ in range(row.arity)]
-    limit = oracle.POINTWISE[row.name][1]
-    if dtype is np.float64 and limit and not oracle.HAS_LONG:
-        limit += 0.5  # the reference itself is rounded
-    reference = oracle.pointwise(row.name, *inputs)
-    if limit == 0:  # correctly rounded: NumPy in the dtype itself, without double rounding
-        with np.errstate(all="ignore"):
-            reference = oracle.POINTWISE[row.name][0](*inputs)
+    n = 40 if is_slow(row, dtype) else 4000
+    inputs = [rng.permutation(any_floats(rng, dtype, n)) for _ in range(row.arity)]
     got = function_of(row)(*[mg.from_numpy(x) for x in inputs]).numpy()
     assert got.dtype == dtype
-    oracle.assert_ulps(got, reference, limit, inputs)
+    oracle.assert_pointwise(row, got, *inputs)
 
 
 @by_dtype
 @by_row
 def test_values_on_the_domain(row, dtype, rng):
-    inputs = on_domain(row, rng, 20000, dtype)
-    limit = oracle.POINTWISE[row.name][1] + (0 if dtype is np.float32 or oracle.HAS_LONG else 0.5)
+    inputs = on_domain(row, rng, 200 if is_slow(row, dtype) else 10000, dtype)
     got = function_of(row)(*[mg.from_numpy(x) for x in inputs]).numpy()
-    oracle.assert_ulps(got, oracle.pointwise(row.name, *inputs), max(limit, 0.5001), inputs)
+    oracle.assert_pointwise(row, got, *inputs)
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("row", [r for r in POINTWISE if r.arity == 1], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [r for r in KERNELS if r.arity == 1], ids=lambda row: row.name)
 def test_every_float32(row):
-    limit = oracle.POINTWISE[row.name][1]
     step = 2**20
     for start in range(0, 2**32, step):
         x = np.arange(start, start + step, dtype=np.uint64).astype(np.uint32).view(np.float32)
         got = function_of(row)(mg.from_numpy(x)).numpy()
-        oracle.assert_ulps(got, oracle.pointwise(row.name, x), limit, [x])
+        oracle.assert_pointwise(row, got, x)
 
 
 @by_dtype
@@ -203,10 +218,22 @@ def test_comparisons(row, dtype, rng):
     oracle.assert_same(got.numpy(), oracle.COMPARISONS[row.name](a, b))
 
 
-@pytest.mark.parametrize("row", COMPARISONS, ids=lambda row: row.name)
-def test_comparisons_have_no_gradient(row):
+@pytest.mark.parametrize("row", TESTS, ids=lambda row: row.name)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.bool_])
+def test_tests(row, dtype, rng):
+    values = [0, -0.0, 1, -1, np.nan, -np.nan, np.inf, -np.inf, 5e-324, 1e308, 1e-40]
+    if np.dtype(dtype).kind != "f":
+        values = [0, 1, -1, 2**40]
+    with np.errstate(all="ignore"):
+        x = np.array(values * 9).astype(dtype)
+    got = function_of(row)(mg.tensor(x))
+    oracle.assert_same(got.numpy(), oracle.TESTS[row.name](x))
+
+
+@pytest.mark.parametrize("row", COMPARISONS + TESTS, ids=lambda row: row.name)
+def test_questions_have_no_gradient(row):
     x = mg.tensor([1.0, 2.0], requires_grad=True)
-    assert not function_of(row)(x, 1.5).requires_grad
+    assert not function_of(row)(*[x, 1.5][: row.arity]).requires_grad
 
 
 # ---- derivatives ---------------------------------------------------------------------------------
@@ -257,7 +284,7 @@ def test_fused_kernel_and_formula_agree(row, dtype, rng):
         results.append([f.detach().numpy() for f in found])
     for i, (fused, formula) in enumerate(zip(*results, strict=True)):
         unit = np.finfo(dtype).eps
-        close = np.isclose(fused, formula, rtol=8 * unit, atol=0, equal_nan=True)
+        close = np.isclose(fused, formula, rtol=8 * unit, atol=8 * unit, equal_nan=True)
         at = [x[~close] for x in inputs]
         assert close.all(), (
             f"input {i} at {at}, g {g[~close]}: {fused[~close]} != {formula[~close]}"
@@ -301,21 +328,21 @@ def test_only_the_wanted_gradients(row, rng):
 
 @by_dtype
 @by_row
-@pytest.mark.parametrize("layout", oracle.LAYOUTS)
-@pytest.mark.parametrize("shape", [(5, 33), (3, 1, 7), (40, 3, 2)], ids=str)
-def test_layouts_give_the_same_bits(row, dtype, layout, shape, rng):
+@pytest.mark.parametrize("shape", [(5, 33), (3, 1, 7)], ids=str)
+def test_layouts_give_the_same_bits(row, dtype, shape, rng):
     inputs = on_domain(row, rng, shape, dtype)
     g = rng.normal(size=shape).astype(dtype)
     xs = leaves(inputs)
     y = function_of(row)(*xs)
     expected = mg.grad(y, xs, mg.tensor(g))
-    zs = [oracle.tensor_in_layout(x, layout, True) for x in inputs]
-    z = function_of(row)(*zs)
-    assert z.is_contiguous()
-    oracle.assert_same(z.detach().numpy(), y.detach().numpy())
-    found = mg.grad(z, zs, oracle.tensor_in_layout(g, layout))
-    for got, want in zip(found, expected, strict=True):
-        oracle.assert_same(got.numpy(), want.numpy())
+    for layout in oracle.LAYOUTS:
+        zs = [oracle.tensor_in_layout(x, layout, True) for x in inputs]
+        z = function_of(row)(*zs)
+        assert z.is_contiguous()
+        oracle.assert_same(z.detach().numpy(), y.detach().numpy())
+        found = mg.grad(z, zs, oracle.tensor_in_layout(g, layout))
+        for got, want in zip(found, expected, strict=True):
+            oracle.assert_same(got.numpy(), want.numpy())
 
 
 @by_row
@@ -373,7 +400,7 @@ def test_shapes(row, shape, rng):
     xs = leaves(inputs)
     y = function_of(row)(*xs)
     assert y.shape == shape
-    oracle.assert_ulps(y.detach().numpy(), oracle.pointwise(row.name, *inputs), 1.5, inputs)
+    oracle.assert_pointwise(row, y.detach().numpy(), *inputs)
     for graph in (False, True):
         for x, got in zip(xs, mg.grad(y, xs, mg.ones_like(y), True, graph), strict=True):
             assert got.shape == x.shape
@@ -384,7 +411,7 @@ BINARY = [row for row in POINTWISE if row.arity == 2]
 
 
 @pytest.mark.parametrize("row", BINARY, ids=lambda row: row.name)
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_broadcasting(row, data):
     """Values as NumPy broadcasts, and gradients summed over exactly the broadcast axes."""
@@ -400,7 +427,7 @@ def test_broadcasting(row, data):
     y = function_of(row)(*xs)
     assert y.shape == shapes.result_shape
     full = [np.broadcast_to(x, shapes.result_shape) for x in inputs]
-    oracle.assert_ulps(y.detach().numpy(), oracle.pointwise(row.name, *full), 1)
+    oracle.assert_pointwise(row, y.detach().numpy(), *full)
     g = rng.normal(size=y.shape)
     for graph in (False, True):
         found = mg.grad(y, xs, mg.tensor(g), retain_graph=True, create_graph=graph)
@@ -431,30 +458,53 @@ def test_the_same_tensor_twice(row, rng):
     x = rng.uniform(low, high, 6)
     leaf = mg.tensor(x, requires_grad=True)
     function_of(row)(leaf, leaf).sum().backward()
-    if row.name in ("maximum", "minimum"):
+    if row.name in ("maximum", "minimum", "fmax", "fmin"):
         want = np.ones(6)
     else:
         want = sum(partial(x, x) for partial in oracle.PARTIALS[row.name])
     np.testing.assert_allclose(leaf.grad.numpy(), want, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 8, 15, 16, 17, 31, 33, 63, 65, 127, 4095, 4097, 70001])
+@by_dtype
 @by_row
-def test_every_length_has_the_right_rest(row, n, rng):
+def test_every_length_has_the_right_rest(row, dtype, rng):
     """Vector loops and their rests give an element the same bits wherever it stands."""
-    inputs = on_domain(row, rng, n, np.float32)
-    got = function_of(row)(*[mg.from_numpy(x) for x in inputs]).numpy()
-    at = rng.integers(0, n, 20)
-    for k in at:
-        lone = function_of(row)(*[mg.tensor(x[k]) for x in inputs])
-        oracle.assert_same(got[k], lone.numpy()[()])
+    whole = on_domain(row, rng, 70001, dtype)
+    expected = function_of(row)(*[mg.from_numpy(x) for x in whole]).numpy()
+    for n in (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 4095, 4097):
+        start = rng.integers(0, 60000)
+        inputs = [x[start : start + n] for x in whole]
+        got = function_of(row)(*[mg.from_numpy(x) for x in inputs]).numpy()
+        oracle.assert_same(got, expected[start : start + n])
 
 
 # ---- integers and booleans -----------------------------------------------------------------------
 
-INTEGER = {"neg", "abs", "sign", "square", "add", "sub", "mul", "pow", "maximum", "minimum"}
-BOOLEAN = {"add", "mul", "maximum", "minimum"}
+INTEGER = {"neg", "abs", "sign", "square", "relu", "floor", "ceil", "trunc", "round", "frac"}
+INTEGER |= {"add", "sub", "mul", "pow", "maximum", "minimum", "fmax", "fmin", "heaviside"}
+INTEGER |= {"fmod", "remainder", "floor_divide"}
+BOOLEAN = {"add", "mul", "maximum", "minimum", "fmax", "fmin"}
 REFUSED = {("bool", "neg"), ("bool", "sub"), ("bool", "scale"), ("int64", "scale")}
+
+
+def check_on_integers(row, inputs):
+    """int64 and bool: whole results where they are, else those of the default float dtype."""
+    operands = [mg.tensor(x) for x in inputs]
+    dtype = operands[0].dtype.name
+    if (dtype, row.name) in REFUSED:
+        with pytest.raises(TypeError, match=rf"\[{row.name}\] not offered for {dtype}"):
+            function_of(row)(*operands)
+        return
+    got = function_of(row)(*operands).numpy()
+    whole = [x.astype(np.int64) for x in inputs]
+    if row.name in BOOLEAN and dtype == "bool":
+        oracle.assert_same(got, oracle.POINTWISE[row.name](*inputs))
+    elif row.name in INTEGER:
+        with np.errstate(all="ignore"):
+            oracle.assert_same(got, np.asarray(oracle.POINTWISE[row.name](*whole)).astype(np.int64))
+    else:
+        assert got.dtype == np.float32
+        oracle.assert_pointwise(row, got, *[x.astype(np.float32) for x in inputs])
 
 
 @by_row
@@ -462,38 +512,42 @@ def test_int64(row, rng):
     inputs = [rng.integers(-1000, 1000, 300) for _ in range(row.arity)]
     if row.name == "pow":
         inputs[1] = rng.integers(0, 30, 300)  # wraps around, as NumPy's
-    operands = [mg.tensor(x) for x in inputs]
-    if ("int64", row.name) in REFUSED:
-        with pytest.raises(TypeError, match=rf"\[{row.name}\] not offered for int64"):
-            function_of(row)(*operands)
-        return
-    got = function_of(row)(*operands).numpy()
-    if row.name in INTEGER:
-        with np.errstate(all="ignore"):
-            oracle.assert_same(got, oracle.POINTWISE[row.name][0](*inputs))
-    elif row.name == "relu":
-        np.testing.assert_array_equal(got, np.maximum(inputs[0], 0))
-    else:
-        assert got.dtype == np.float32
-        floats = [x.astype(np.float32) for x in inputs]
-        oracle.assert_ulps(got, oracle.pointwise(row.name, *floats), 1, floats)
+    elif row.name in ("fmod", "remainder", "floor_divide"):
+        inputs[1][inputs[1] == 0] = 7
+        inputs[0][:3], inputs[1][:3] = -(2**63), [-1, 1, 3]
+    check_on_integers(row, inputs)
 
 
 @by_row
 def test_bool(row):
-    inputs = [np.array([False, False, True, True]), np.array([False, True, False, True])][
-        : row.arity
-    ]
-    operands = [mg.tensor(x) for x in inputs]
-    if ("bool", row.name) in REFUSED:
-        with pytest.raises(TypeError, match=rf"\[{row.name}\] not offered for bool"):
-            function_of(row)(*operands)
-        return
-    got = function_of(row)(*operands).numpy()
-    if row.name in BOOLEAN:
-        oracle.assert_same(got, oracle.POINTWISE[row.name][0](*inputs))
-    elif row.name == "pow":
-        np.testing.assert_array_equal(got, [1, 0, 1, 1])
-    else:
-        floats = [x.astype(np.float32) for x in inputs]
-        oracle.assert_ulps(got.astype(np.float32), oracle.pointwise(row.name, *floats), 1, floats)
+    inputs = [np.array([False, False, True, True]), np.array([False, True, False, True])]
+    if row.name in ("fmod", "remainder", "floor_divide"):
+        inputs[1][:] = True
+    check_on_integers(row, inputs[: row.arity])
+
+
+@pytest.mark.parametrize("name", oracle.BITS)
+@pytest.mark.parametrize("dtype", [np.int64, np.bool_])
+def test_bits(name, dtype, rng):
+    inputs = [rng.integers(-(2**63), 2**63, 200), rng.integers(-3, 70, 200)]
+    if dtype is np.bool_:
+        inputs = [x > 20 for x in inputs]
+    inputs = inputs[: TABLE[name].arity]
+    got = getattr(mg, name)(*[mg.tensor(x) for x in inputs]).numpy()
+    if "shift" in name:
+        inputs = [x.astype(np.int64) for x in inputs]
+    oracle.assert_same(got, oracle.BITS[name](*inputs))
+    with pytest.raises(TypeError, match=rf"\[{name}\] not offered for float32"):
+        getattr(mg, name)(*[mg.ones(2)] * len(inputs))
+
+
+@pytest.mark.parametrize("name", ["fmod", "remainder", "floor_divide"])
+def test_integers_are_not_divided_by_zero(name):
+    f = getattr(mg, name)
+    with pytest.raises(ZeroDivisionError, match=rf"\[{name}\] an integer divided by zero"):
+        f(mg.tensor([1, 2]), mg.tensor([1, 0]))
+    with pytest.raises(ZeroDivisionError):
+        f(mg.tensor([1, 2]), 0)
+    with pytest.raises(ZeroDivisionError):
+        f(5, mg.tensor([True, False]))
+    assert f(mg.zeros(0, dtype=mg.int64), mg.zeros(0, dtype=mg.int64)).shape == (0,)

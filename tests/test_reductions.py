@@ -23,11 +23,14 @@ NUMPY = {
     "amax": np.max,
     "amin": np.min,
     "var": lambda x, axis, keepdims=False: np.var(x, axis=axis, keepdims=keepdims, ddof=1),
+    "std": lambda x, axis, keepdims=False: np.std(x, axis=axis, keepdims=keepdims, ddof=1),
+    "nansum": np.nansum,
+    "nanmean": np.nanmean,
     "logsumexp": lambda x, axis, keepdims=False: np.log(np.exp(x).sum(axis, keepdims=keepdims)),
     "all": np.all,
     "any": np.any,
 }
-DIFFERENTIABLE = ["sum", "mean", "prod", "amax", "amin", "var", "logsumexp"]
+DIFFERENTIABLE = [name for name in NUMPY if name not in ("all", "any")]
 SHAPES = [(), (1,), (7,), (3, 4), (2, 1, 5), (2, 3, 4, 3)]
 
 
@@ -85,7 +88,7 @@ def test_integers_and_booleans(name, dtype, rng):
 @pytest.mark.parametrize("axes", [None, 0, -1, (0, 2), (1,), (0, 1, 2), ()], ids=str)
 @pytest.mark.parametrize("keep", [False, True])
 def test_derivatives(name, axes, keep, rng):
-    if name == "var" and axes == ():
+    if name in ("var", "std") and axes == ():
         pytest.skip("the variance of one element has no value")
     x = rng.permutation(np.linspace(-1.5, 1.5, 12)).reshape(2, 3, 2)  # no ties, no zeros
     op = getattr(mg, name)
@@ -360,7 +363,125 @@ def test_argmax_never_requires_grad():
     assert x.argmax().dtype is mg.int64
 
 
+# ---- what is made of other reductions ------------------------------------------------------------
+
+
+def test_dtype_is_cast_to_first():
+    x = mg.tensor([1.5, 2.5], requires_grad=True)
+    for f, want in ((mg.sum, 4.0), (mg.mean, 2.0), (mg.prod, 3.75), (mg.nansum, 4.0)):
+        y = f(x, dtype=mg.float64)
+        assert y.dtype is mg.float64
+        assert y.item() == want
+        assert mg.grad(y, x)[0].dtype is mg.float32
+    assert mg.sum(x, dtype=mg.int64).item() == 3
+    assert mg.mean(mg.tensor([1, 2]), dtype=mg.float64).dtype is mg.float64
+    assert mg.norm(x, dtype=mg.float64).dtype is mg.float64
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.bool_])
+def test_counts_and_extrema(dtype, rng):
+    x = rng.integers(-2, 3, (4, 5)).astype(dtype)
+    for axis in (None, 0, (0, 1), -1):
+        got = mg.count_nonzero(mg.tensor(x), axis).numpy()
+        oracle.assert_same(got, np.asarray(np.count_nonzero(x, axis)))
+        low, high = mg.aminmax(mg.tensor(x), dim=axis, keepdim=True)
+        oracle.assert_same(low.numpy(), x.min(axis, keepdims=True))
+        oracle.assert_same(high.numpy(), x.max(axis, keepdims=True))
+        if axis != -1:
+            oracle.assert_same(mg.max(mg.tensor(x), (0, 1)).numpy(), np.asarray(x.max()))
+    assert mg.count_nonzero(mg.tensor([math.nan, 0.0, -0.0])).item() == 1
+    assert mg.aminmax(mg.tensor([3.0, 1.0])).max.item() == 3
+
+
+def test_max_in_all_forms():
+    x, y = mg.tensor([[1.0, 5.0], [7.0, 2.0]]), mg.tensor([3.0, 3.0])
+    assert mg.max(x).item() == 7
+    assert mg.max(x, y).tolist() == mg.max(x, other=y).tolist() == [[3, 5], [7, 3]]
+    assert mg.min(x, y).tolist() == [[1, 3], [3, 2]]
+    assert mg.max(x, keepdim=True).shape == mg.min(x, keepdims=True).shape == (1, 1)
+    assert mg.max(x, 1).indices.tolist() == x.max(axis=1)[1].tolist() == [1, 0]
+    assert mg.max(mg.tensor([[1, 4]]), 1).values.dtype is mg.int64
+
+
+@pytest.mark.parametrize("p", [0, 0.5, 1, 1.5, 2, 3, 4, math.inf, -math.inf, -1, -2.5])
+@pytest.mark.parametrize("axes", [None, 0, (0, 2), (2, 1)], ids=str)
+def test_norms(p, axes, rng):
+    x = rng.uniform(0.5, 2, (2, 3, 2)) * rng.choice([-1, 1], (2, 3, 2))
+    size = np.abs(x)
+    if p == 0:
+        want = (x != 0).sum(axes).astype(float)
+    elif abs(p) == math.inf:
+        want = (size.max if p > 0 else size.min)(axes)
+    else:
+        want = (size**p).sum(axes) ** (1 / p)
+    for f in (mg.norm, mg.vector_norm):
+        np.testing.assert_allclose(f(mg.tensor(x), p, axes).numpy(), want, rtol=1e-13)
+    kept = mg.norm(mg.tensor(x), p, axes, True).numpy()
+    np.testing.assert_allclose(kept.reshape(want.shape), want, rtol=1e-13)
+    oracle.check_gradients(lambda t: mg.vector_norm(t, p, axes), [x], rng)
+
+
+@pytest.mark.parametrize("layout", oracle.LAYOUTS)
+@pytest.mark.parametrize("p", [1, 2, 3, math.inf])
+def test_norms_of_layouts_are_the_same_bits(p, layout, rng):
+    x = rng.normal(size=(9, 1, 33)).astype(np.float32)
+    for axis in range(3):
+        a, b = mg.tensor(x, requires_grad=True), oracle.tensor_in_layout(x, layout, True)
+        y, z = a.norm(p, axis), b.norm(p, axis)
+        oracle.assert_same(z.detach().numpy(), y.detach().numpy())
+        g = rng.normal(size=y.shape).astype(np.float32)
+        (want,) = mg.grad(y, a, mg.tensor(g))
+        (got,) = mg.grad(z, b, oracle.tensor_in_layout(g, layout))
+        oracle.assert_same(got.numpy(), want.numpy())
+
+
+def test_errors_of_norm():
+    with pytest.raises(ValueError, match=r"\[norm\] 'nuc' is no vector norm"):
+        mg.norm(mg.ones(2, 2), "nuc")
+    with pytest.raises(ValueError, match="the order is NaN"):
+        mg.norm(mg.ones(2), math.nan)
+    assert mg.norm(mg.tensor([3, 4])).item() == 5
+    assert mg.norm(mg.tensor([math.nan, 0.0]), 0).item() == 1
+    assert mg.norm(mg.ones(2), "fro", 0).item() == mg.norm(mg.ones(2), None).item()
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 5), (5, 2), (0, 3), (1, 1)], ids=str)
+def test_trace(shape, rng):
+    x = rng.normal(size=shape)
+    for layout in oracle.LAYOUTS:
+        got = mg.trace(oracle.tensor_in_layout(x, layout)).item()
+        assert got == pytest.approx(np.trace(x), rel=1e-14)
+    oracle.check_gradients(mg.trace, [x], rng)
+    assert mg.trace(mg.tensor([[1, 2], [3, 4]])).item() == 5
+    with pytest.raises(ValueError, match=r"\[trace\] of a matrix, not of shape \(2,\)"):
+        mg.trace(mg.ones(2))
+
+
 # ---- variance ------------------------------------------------------------------------------------
+
+
+def test_var_in_all_forms(rng):
+    x = rng.normal(size=(3, 4))
+    t = mg.tensor(x)
+    for f, g in ((mg.var, np.var), (mg.std, np.std)):
+        for got, want in (
+            (f(t), g(x, ddof=1)),
+            (f(t, False), g(x)),
+            (f(t, unbiased=False), g(x)),
+            (f(t, 0), g(x, 0, ddof=1)),
+            (f(t, 0, False), g(x, 0)),
+            (f(t, (0, 1), True, True), g(x, (0, 1), ddof=1, keepdims=True)),
+            (f(t, 1, correction=2, keepdim=True), g(x, 1, ddof=2, keepdims=True)),
+            (f(t, axis=1, ddof=0, keepdims=True), g(x, 1, keepdims=True)),
+        ):
+            assert got.shape == want.shape
+            np.testing.assert_allclose(got.numpy(), want, rtol=1e-14)
+    for f, g in ((mg.var_mean, np.var), (mg.std_mean, np.std)):
+        spread, mean = f(t, 1, correction=0, keepdim=True)
+        np.testing.assert_allclose(spread.numpy(), g(x, 1, keepdims=True), rtol=1e-14)
+        np.testing.assert_allclose(mean.numpy(), x.mean(1, keepdims=True), rtol=1e-14)
+    with pytest.raises(TypeError, match=r"\[std\] give one of correction, ddof and unbiased"):
+        mg.std(t, unbiased=True, correction=0)
 
 
 @pytest.mark.parametrize("ddof", [0, 1, 2, 0.5])
@@ -379,9 +500,16 @@ def test_var_of_a_large_mean():
     want = x.astype(np.float64).var(ddof=1)
     for shape, axis in (((4096,), 0), ((64, 64), (0, 1))):
         got = mg.var(mg.tensor(x.reshape(shape)), axis).item()
-        assert got == pytest.approx(want, rel=1e-5)
+        assert got == pytest.approx(want, rel=3e-7)
     columns = np.repeat(x[:, None], 20, 1)
-    np.testing.assert_allclose(mg.var(mg.tensor(columns), 0).numpy(), want, rtol=1e-5)
+    np.testing.assert_allclose(mg.var(mg.tensor(columns), 0).numpy(), want, rtol=3e-7)
+
+
+def test_var_of_what_overflows():
+    x = mg.tensor([3e38, 3e38])
+    assert mg.var(x).item() == math.inf  # the mean overflows, as NumPy's does
+    assert mg.var(mg.tensor([1e30, -1e30])).item() == math.inf
+    assert mg.var(mg.full((1000,), 0.1)).item() < 1e-20
 
 
 # ---- accuracy of sums ----------------------------------------------------------------------------
@@ -399,6 +527,8 @@ def test_long_float32_sums_along_every_axis(axis, layout, rng):
     assert np.abs(got / exact - 1).max() < 12 * 2.0**-24
     mean = oracle.tensor_in_layout(x, layout).mean(axis).numpy()
     assert np.abs(mean / (exact / 100_000) - 1).max() < 13 * 2.0**-24
+    var = oracle.tensor_in_layout(x, layout).var(axis, correction=0).numpy()
+    assert np.abs(var / x.astype(np.float64).var(axis) - 1).max() < 13 * 2.0**-24
 
 
 def test_a_million_tenths():

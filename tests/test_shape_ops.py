@@ -7,6 +7,7 @@ import math
 import numpy as np
 import oracle
 import pytest
+import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -15,29 +16,85 @@ import minigrad as mg
 
 X = np.arange(24.0).reshape(2, 3, 4)
 
+
+def windows(a, axis, size, step):
+    """All windows along an axis, every ``step``-th kept, what is inside them last."""
+    every = np.lib.stride_tricks.sliding_window_view(a, size, axis, writeable=True)
+    return every[(slice(None),) * axis + (slice(None, None, step),)]
+
+
+def diagonal(a, *args):
+    """NumPy's, which is read-only."""
+    view = np.diagonal(a, *args)
+    view.flags.writeable = a.flags.writeable
+    return view
+
+
+def diag_embed(a, offset):
+    """Zeros with the last axis on a diagonal of two new ones."""
+    n = a.shape[-1]
+    out = np.zeros((*a.shape[:-1], n + abs(offset), n + abs(offset)), a.dtype)
+    at = np.arange(n)
+    out[..., at + max(-offset, 0), at + max(offset, 0)] = a
+    return out
+
+
 # name: (on a tensor, on an array); all views of a contiguous (2, 3, 4)
 VIEWS = {
     "reshape": (lambda t: t.reshape(6, 4), lambda a: a.reshape(6, 4)),
     "reshape -1": (lambda t: t.reshape((-1, 2)), lambda a: a.reshape(-1, 2)),
+    "reshape_as": (lambda t: t.reshape_as(mg.zeros(8, 3)), lambda a: a.reshape(8, 3)),
     "view": (lambda t: t.view(2, 2, 6), lambda a: a.reshape(2, 2, 6)),
+    "view_as": (lambda t: t.view_as(mg.zeros(8, 3)), lambda a: a.reshape(8, 3)),
+    "ravel": (lambda t: t.ravel(), lambda a: a.ravel()),
+    "unflatten": (lambda t: t.unflatten(-1, (2, -1)), lambda a: a.reshape(2, 3, 2, 2)),
     "permute": (lambda t: t.permute(2, 0, 1), lambda a: a.transpose(2, 0, 1)),
     "permute negative": (lambda t: t.permute(-1, 0, -2), lambda a: a.transpose(2, 0, 1)),
     "transpose": (lambda t: t.transpose(0, -1), lambda a: a.swapaxes(0, 2)),
+    "swapaxes": (lambda t: t.swapaxes(0, -1), lambda a: a.swapaxes(0, 2)),
+    "swapdims": (lambda t: t.swapdims(1, 2), lambda a: a.swapaxes(1, 2)),
+    "movedim": (lambda t: t.movedim(0, -1), lambda a: np.moveaxis(a, 0, -1)),
+    "movedim two": (lambda t: t.movedim((0, -1), (1, 0)), lambda a: np.moveaxis(a, (0, 2), (1, 0))),
+    "moveaxis": (lambda t: mg.moveaxis(t, -1, 0), lambda a: np.moveaxis(a, -1, 0)),
+    "t": (lambda t: t[0].t(), lambda a: a[0].T),
     "T": (lambda t: t.T, lambda a: a.T),
     "mT": (lambda t: t.mT, lambda a: a.swapaxes(1, 2)),
     "unsqueeze": (lambda t: t.unsqueeze(1), lambda a: a[:, None]),
     "unsqueeze -1": (lambda t: t.unsqueeze(-1), lambda a: a[..., None]),
     "squeeze": (lambda t: t.unsqueeze(0).squeeze(0), lambda a: a),
     "squeeze all": (lambda t: t.unsqueeze(0).unsqueeze(-1).squeeze(), lambda a: a),
+    "atleast_3d": (lambda t: mg.atleast_3d(t[0]), lambda a: a[0][:, :, None]),
     "flatten": (lambda t: t.flatten(), lambda a: a.reshape(-1)),
     "flatten 1": (lambda t: t.flatten(1), lambda a: a.reshape(2, 12)),
     "flatten 0 1": (lambda t: t.flatten(0, 1), lambda a: a.reshape(6, 4)),
     "flip": (lambda t: t.flip((0, 2)), lambda a: a[::-1, :, ::-1]),
     "flip one": (lambda t: t.flip(1), lambda a: a[:, ::-1]),
+    "flip two": (lambda t: t.flip(1, -1), lambda a: a[:, ::-1, ::-1]),
+    "flip axis": (lambda t: t.flip(axis=0), lambda a: a[::-1]),
+    "fliplr": (lambda t: t.fliplr(), lambda a: np.fliplr(a)),
+    "flipud": (lambda t: t.flipud(), lambda a: np.flipud(a)),
+    "rot90": (lambda t: t.rot90(), lambda a: np.rot90(a)),
+    "rot90 back": (lambda t: t.rot90(-1, (2, 0)), lambda a: np.rot90(a, -1, (2, 0))),
+    "rot90 twice": (lambda t: t.rot90(2, (1, 2)), lambda a: np.rot90(a, 2, (1, 2))),
+    "rot90 not": (lambda t: t.rot90(4, (1, 2)), lambda a: a),
     "narrow": (lambda t: t.narrow(1, 1, 2), lambda a: a[:, 1:3]),
     "narrow negative": (lambda t: t.narrow(-1, -3, 2), lambda a: a[..., 1:3]),
+    "select": (lambda t: t.select(1, -1), lambda a: a[:, -1]),
+    "unbind": (lambda t: t.unbind(-1)[2], lambda a: a[..., 2]),
     "split": (lambda t: t.split(2, 1)[1], lambda a: a[:, 2:]),
     "split sizes": (lambda t: t.split([1, 3], -1)[1], lambda a: a[..., 1:]),
+    "split_with_sizes": (lambda t: t.split_with_sizes((1, 3), 2)[1], lambda a: a[..., 1:]),
+    "chunk": (lambda t: t.chunk(2, 1)[1], lambda a: a[:, 2:]),
+    "tensor_split": (lambda t: t.tensor_split(3, 2)[0], lambda a: a[..., :2]),
+    "tensor_split at": (lambda t: t.tensor_split((1, -1), 2)[1], lambda a: a[..., 1:3]),
+    "hsplit": (lambda t: t.hsplit(3)[2], lambda a: a[:, 2:]),
+    "vsplit": (lambda t: t.vsplit([1])[1], lambda a: a[1:]),
+    "dsplit": (lambda t: t.dsplit(2)[0], lambda a: a[..., :2]),
+    "diagonal": (lambda t: t.diagonal(), lambda a: diagonal(a, 0, 0, 1)),
+    "diagonal above": (lambda t: t.diagonal(2, 1, 2), lambda a: diagonal(a, 2, 1, 2)),
+    "diagonal below": (lambda t: t.diagonal(-1, 2, 0), lambda a: diagonal(a, -1, 2, 0)),
+    "unfold": (lambda t: t.unfold(2, 2, 2), lambda a: windows(a, 2, 2, 2)),
+    "unfold apart": (lambda t: t.unfold(1, 1, 2), lambda a: windows(a, 1, 1, 2)),
     "slice": (lambda t: t[:, ::-2, 1:], lambda a: a[:, ::-2, 1:]),
     "integer": (lambda t: t[1, :, 2], lambda a: a[1, :, 2]),
 }
@@ -46,8 +103,59 @@ COPIES = {
     "reshape of a transpose": (lambda t: t.T.reshape(24), lambda a: a.T.reshape(24)),
     "contiguous of a transpose": (lambda t: t.T.contiguous(), lambda a: a.T),
     "flatten of a flip": (lambda t: t.flip(0).flatten(), lambda a: a[::-1].reshape(-1)),
+    "ravel of a transpose": (lambda t: t.T.ravel(), lambda a: a.T.ravel()),
     "index array": (lambda t: t[[0, 1]], lambda a: a),
+    "concat": (lambda t: mg.concat([t, t[:, :1]], 1), lambda a: np.concatenate([a, a[:, :1]], 1)),
+    "concatenate": (lambda t: mg.concatenate([t, t]), lambda a: np.concatenate([a, a])),
+    "hstack": (lambda t: mg.hstack([t, t]), lambda a: np.hstack([a, a])),
+    "vstack": (lambda t: mg.vstack([t[0, 0], t[1]]), lambda a: np.vstack([a[0, 0], a[1]])),
+    "row_stack": (lambda t: mg.row_stack([t[0, 0]] * 2), lambda a: np.vstack([a[0, 0]] * 2)),
+    "dstack": (lambda t: mg.dstack([t[0], t[1]]), lambda a: np.dstack([a[0], a[1]])),
+    "column_stack": (
+        lambda t: mg.column_stack([t[0, :, 0], t[1]]),
+        lambda a: np.column_stack([a[0, :, 0], a[1]]),
+    ),
+    "block_diag": (
+        lambda t: mg.block_diag(t[0], t[1, 1], t[0, 0, 0]),
+        lambda a: scipy.linalg.block_diag(a[0], a[1, 1], a[0, 0, 0]).astype(a.dtype),
+    ),
+    "roll": (lambda t: t.roll(5), lambda a: np.roll(a, 5)),
+    "roll dims": (lambda t: t.roll((1, -2), (0, 2)), lambda a: np.roll(a, (1, -2), (0, 2))),
+    "roll twice": (lambda t: t.roll((1, 1), (1, 1)), lambda a: np.roll(a, 2, 1)),
+    "repeat": (lambda t: t.repeat(2, 1, 3), lambda a: np.tile(a, (2, 1, 3))),
+    "repeat more": (lambda t: t.repeat(2, 2, 1, 3, 2), lambda a: np.tile(a, (2, 2, 1, 3, 2))),
+    "repeat once": (lambda t: t.repeat(1, 1, 1), lambda a: a),
+    "repeat ones": (lambda t: t[:1].repeat(3, 1, 1), lambda a: np.tile(a[:1], (3, 1, 1))),
+    "tile": (lambda t: t.tile(2), lambda a: np.tile(a, 2)),
+    "tile more": (lambda t: t.tile((2, 1, 2, 1)), lambda a: np.tile(a, (2, 1, 2, 1))),
+    "repeat_interleave": (lambda t: t.repeat_interleave(3), lambda a: np.repeat(a, 3)),
+    "repeat_interleave dim": (lambda t: t.repeat_interleave(2, 1), lambda a: np.repeat(a, 2, 1)),
+    "repeat_interleave each": (
+        lambda t: t.repeat_interleave(mg.tensor([2, 0, 1]), axis=1),
+        lambda a: np.repeat(a, [2, 0, 1], 1),
+    ),
+    "tril": (lambda t: t.tril(), lambda a: np.tril(a)),
+    "tril above": (lambda t: t.tril(1), lambda a: np.tril(a, 1)),
+    "triu": (lambda t: t.triu(), lambda a: np.triu(a)),
+    "triu below": (lambda t: t.triu(-1), lambda a: np.triu(a, -1)),
+    "triu of nothing": (lambda t: t.triu(2**62), lambda a: np.zeros_like(a)),
+    "diag of a matrix": (lambda t: t[0].diag(1), lambda a: np.diag(a[0], 1)),
+    "diag of a vector": (lambda t: t[0, 0].diag(-2), lambda a: np.diag(a[0, 0], -2)),
+    "diagflat": (lambda t: t[1].diagflat(1), lambda a: np.diagflat(a[1], 1)),
+    "diag_embed": (lambda t: t.diag_embed(), lambda a: diag_embed(a, 0)),
+    "diag_embed below": (lambda t: t.diag_embed(-2), lambda a: diag_embed(a, -2)),
+    "pad": (lambda t: mg.pad(t, (1, 2, 0, 1)), lambda a: np.pad(a, [(0, 0), (0, 1), (1, 2)])),
+    "pad and cut": (
+        lambda t: mg.pad(t, (-1, 2, 1, -1)),
+        lambda a: np.pad(a, [(0, 0), (1, 0), (0, 2)])[:, :3, 1:],
+    ),
 }
+for torch_mode, numpy_mode in (("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")):
+    COPIES[f"pad {torch_mode}"] = (
+        lambda t, mode=torch_mode: mg.pad(t, (3, 1, 0, 2, 1, 1), mode),
+        lambda a, mode=numpy_mode: np.pad(a, [(1, 1), (2, 0)[::-1], (3, 1)], mode),
+    )
+MOVES = VIEWS | COPIES
 
 
 @pytest.mark.parametrize("name", VIEWS)
@@ -76,19 +184,89 @@ def test_copies_do_not(name):
     oracle.assert_same(x.numpy(), X)
 
 
-@pytest.mark.parametrize("name", [*VIEWS, *COPIES])
+# What needs the sizes (2, 3, 4), where NumPy's slices take any.
+FOR_THIS_SIZE = {
+    "narrow",
+    "narrow negative",
+    "split",
+    "split sizes",
+    "split_with_sizes",
+    "pad and cut",
+    "index array",
+}
+by_move = pytest.mark.parametrize("name", MOVES)
+
+
+def transposed(on_array, g, shape):
+    """What moves back to each element: the sum of g over the places that show it."""
+    count = math.prod(shape)
+    places = on_array(np.arange(1, count + 1).reshape(shape))  # 0 is what was filled in
+    out = np.zeros(count + 1)
+    np.add.at(out, places.reshape(-1), g.reshape(-1))
+    return out[1:].reshape(shape)
+
+
+@by_move
 def test_gradients(name, rng):
-    on_tensor, on_array = (VIEWS | COPIES)[name]
+    on_tensor, on_array = MOVES[name]
     x = mg.tensor(X, requires_grad=True)
     y = on_tensor(x)
-    g = rng.normal(size=y.shape)
+    g = rng.integers(-9, 9, y.shape).astype(np.float64)  # whose sums are exact
     for graph in (False, True):
         (got,) = mg.grad(y, x, mg.tensor(g), True, graph)
-        want = np.zeros(X.shape)
-        place = on_array(np.arange(24).reshape(X.shape))
-        np.add.at(want.reshape(-1), place.reshape(-1), g.reshape(-1))
-        oracle.assert_same(got.detach().numpy(), want)
-    oracle.check_gradients(lambda t: on_tensor(t * t), [X / 10 + 0.1], rng)
+        oracle.assert_same(got.detach().numpy(), transposed(on_array, g, X.shape))
+    oracle.check_gradients(lambda t: on_tensor(t * t), [X / 10 + 0.1], rng, second=y.size < 60)
+
+
+@by_move
+@pytest.mark.parametrize("dtype", [np.bool_, np.int64, np.float32])
+def test_dtypes(name, dtype):
+    on_tensor, on_array = MOVES[name]
+    values = (X % 3).astype(dtype)
+    oracle.assert_same(on_tensor(mg.tensor(values)).numpy(), np.ascontiguousarray(on_array(values)))
+
+
+@by_move
+@pytest.mark.parametrize("layout", oracle.LAYOUTS)
+def test_layouts(name, layout, rng):
+    """Inputs and upstream gradients in any memory layout, read-only, and with stride 0."""
+    if name.startswith(("view", "unflatten")):
+        pytest.skip("needs a layout that can be a view")
+    on_tensor, on_array = MOVES[name]
+    x = oracle.tensor_in_layout(X, layout, True)
+    y = on_tensor(x)
+    oracle.assert_same(y.detach().numpy(), np.ascontiguousarray(on_array(X)))
+    g = rng.integers(1, 9, y.shape).astype(np.float64)
+    for upstream in (
+        oracle.tensor_in_layout(g, layout),
+        mg.tensor(3.0, mg.float64).expand(y.shape),
+    ):
+        want = transposed(on_array, upstream.numpy(), X.shape)
+        for graph in (False, True):
+            (got,) = mg.grad(y, x, upstream, True, graph)
+            oracle.assert_same(got.detach().numpy(), want)
+
+
+@by_move
+@pytest.mark.parametrize("shape", [(0, 3, 4), (2, 0, 4), (2, 3, 0)], ids=str)
+def test_sizes_of_zero(name, shape):
+    """Where NumPy has a result, the same, and a gradient of the input's shape."""
+    on_tensor, on_array = MOVES[name]
+    try:
+        want = on_array(np.zeros(shape, np.float32))
+    except (ValueError, IndexError):
+        return
+    x = mg.zeros(shape, requires_grad=True)
+    try:
+        y = on_tensor(x)
+    except (ValueError, IndexError):  # a size that fits (2, 3, 4) only
+        assert name in FOR_THIS_SIZE
+        return
+    assert y.shape == want.shape
+    for graph in (False, True):
+        (g,) = mg.grad(y, x, mg.ones(y.shape), True, graph)
+        assert g.shape == shape
+        assert g.dtype is mg.float32
 
 
 def test_contiguous_is_itself_where_it_can_be():
@@ -201,35 +379,6 @@ def test_split(rng):
         t.split([2, 3])
     with pytest.raises(ValueError, match=r"must be at least 1"):
         t.split(0)
-
-
-def test_take_along_dim(rng):
-    x = rng.normal(size=(3, 4, 2))
-    for axis in (0, 1, 2, -1):
-        order = np.argsort(x, axis)
-        got = mg.take_along_dim(mg.tensor(x), mg.tensor(order), axis)
-        oracle.assert_same(got.numpy(), np.sort(x, axis))
-    index = mg.tensor(np.array([[[0], [1]]]).repeat(3, 0))  # (3, 2, 1): the last axis is broadcast
-    want = np.take_along_axis(x, np.broadcast_to(index.numpy(), (3, 2, 2)), 1)
-    oracle.assert_same(mg.take_along_dim(mg.tensor(x), index, 1).numpy(), want)
-    repeated = mg.tensor([[0, 0, 1], [1, 1, 1]])
-    oracle.check_gradients(lambda t: mg.take_along_dim(t * t, repeated, 1), [x[:2, :, 0]], rng)
-    with pytest.raises(TypeError, match=r"\[take_along_dim\] indices must be int64, not float32"):
-        mg.take_along_dim(mg.ones(2), mg.ones(2), 0)
-    with pytest.raises(IndexError, match="out of range"):
-        mg.take_along_dim(mg.ones(2), mg.tensor([2]), 0)
-
-
-def test_nonzero(rng):
-    x = rng.integers(0, 2, (3, 4, 5))
-    for got, want in zip(mg.nonzero(mg.tensor(x)), np.nonzero(x), strict=True):
-        oracle.assert_same(got.numpy(), want)
-    for layout in oracle.LAYOUTS:
-        for got, want in zip(
-            mg.nonzero(oracle.tensor_in_layout(x > 0, layout)), np.nonzero(x), strict=True
-        ):
-            oracle.assert_same(got.numpy(), want)
-    assert [n.shape for n in mg.nonzero(mg.zeros(3, 0))] == [(0,), (0,)]
 
 
 @settings(max_examples=60)

@@ -316,26 +316,6 @@ def test_versions_only_grow_with_writes_and_are_shared_by_views():
     assert c._version == view._version > start
 
 
-def test_augmented_assignment_to_a_tracked_tensor_gives_a_new_one():
-    x = leaf([1.0, 2.0])
-    y = x * 2
-    before = y
-    y += 1
-    assert y is not before
-    assert before.tolist() == [2.0, 4.0]
-    assert y.tolist() == [3.0, 5.0]
-    (before * y).sum().backward()  # 2x (2x + 1)
-    assert x.grad.tolist() == [10.0, 18.0]
-    plain = mg.zeros(2)
-    same = plain
-    same += 1
-    assert same is plain
-    assert plain.tolist() == [1.0, 1.0]
-    same += x  # a gradient is to flow: not in place
-    assert same is not plain
-    assert plain.tolist() == [1.0, 1.0]
-
-
 # ---- grad mode -----------------------------------------------------------------------------------
 
 

@@ -1,6 +1,8 @@
 /* elementwise.c: the table of elementwise operations and the calls that run them. */
 #include "nditer.h"
 #include "vmath.h"
+#include "vmath_erfcx.h"
+#include "vmath_gelu_tanh.h"
 
 #include <string.h>
 
@@ -20,52 +22,52 @@ static uint64_t i_pow(int64_t base, int64_t exponent) {
         if (exponent & 1) power *= square;
     return power;
 }
+/* Rounded down, as Python's; dividing by -1 wraps around. */
+MG_INLINE int64_t i_floor_divide(int64_t a, int64_t b) {
+    if (b == -1) return (int64_t)-u(a);
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+MG_INLINE int64_t i_remainder(int64_t a, int64_t b) {
+    int64_t r = b == -1 ? 0 : a % b;
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
 
-#define UNARY(name, forward, by_x)
-#define UNARY_CHUNK(name, forward, by_x)
-#define UNARY_PAIR(name, forward, sign, by_x)
-#define BINARY_CHUNK(name, forward, by_a, by_b)
-#define BINARY(name, forward, by_a, by_b)
+/* What the tests of floats ask, of integers. */
+#define r_isinf(x) ((void)(x), false)
+#define r_signbit(x) ((x) < 0)
+#define UNARY_INTEGER(name, TYPE, TO, expression)                                                   \
+    static void name(void *out, const void *const *in, int64_t n) {                                 \
+        const TYPE *restrict vx = in[0];                                                            \
+        for (int64_t i = 0; i < n; i++) {                                                           \
+            TYPE x = vx[i];                                                                         \
+            ((TO *restrict)out)[i] = (TO)(expression);                                              \
+        }                                                                                           \
+    }
+#define BINARY_INTEGER(name, TYPE, TO, expression)                                                  \
+    static void name(void *out, const void *const *in, int64_t n) {                                 \
+        const TYPE *restrict va = in[0], *restrict vb = in[1];                                      \
+        for (int64_t i = 0; i < n; i++) {                                                           \
+            TYPE a = va[i], b = vb[i];                                                              \
+            ((TO *restrict)out)[i] = (TO)(expression);                                              \
+        }                                                                                           \
+    }
+#define TEST(name, expression)                                                                      \
+    UNARY_INTEGER(name##_kernel_i64, int64_t, uint8_t, expression)                                  \
+    UNARY_INTEGER(name##_kernel_b8, int8_t, uint8_t, expression)
 #define COMPARE(name, expression)                                                                   \
-    static void name##_kernel_i64(void *out, const void *const *in, int64_t n) {                    \
-        const int64_t *restrict va = in[0], *restrict vb = in[1];                                   \
-        for (int64_t i = 0; i < n; i++) {                                                           \
-            int64_t a = va[i], b = vb[i];                                                           \
-            ((uint8_t *restrict)out)[i] = expression;                                               \
-        }                                                                                           \
-    }                                                                                               \
-    static void name##_kernel_b8(void *out, const void *const *in, int64_t n) {                     \
-        const uint8_t *restrict va = in[0], *restrict vb = in[1];                                   \
-        for (int64_t i = 0; i < n; i++) {                                                           \
-            uint8_t a = va[i], b = vb[i];                                                           \
-            ((uint8_t *restrict)out)[i] = expression;                                               \
-        }                                                                                           \
-    }
+    BINARY_INTEGER(name##_kernel_i64, int64_t, uint8_t, expression)                                 \
+    BINARY_INTEGER(name##_kernel_b8, uint8_t, uint8_t, expression)
 #define INT_UNARY(name, expression)                                                                 \
-    static void name##_kernel_i64(void *out, const void *const *in, int64_t n) {                    \
-        const int64_t *restrict vx = in[0];                                                         \
-        for (int64_t i = 0; i < n; i++) {                                                           \
-            int64_t x = vx[i];                                                                      \
-            ((int64_t *restrict)out)[i] = (int64_t)(expression);                                    \
-        }                                                                                           \
-    }
+    UNARY_INTEGER(name##_kernel_i64, int64_t, int64_t, expression)
 #define INT_BINARY(name, expression)                                                                \
-    static void name##_kernel_i64(void *out, const void *const *in, int64_t n) {                    \
-        const int64_t *restrict va = in[0], *restrict vb = in[1];                                   \
-        for (int64_t i = 0; i < n; i++) {                                                           \
-            int64_t a = va[i], b = vb[i];                                                           \
-            ((int64_t *restrict)out)[i] = (int64_t)(expression);                                    \
-        }                                                                                           \
-    }
-#define BOOL_BINARY(name, expression)                                                               \
-    static void name##_kernel_b8(void *out, const void *const *in, int64_t n) {                     \
-        const uint8_t *restrict va = in[0], *restrict vb = in[1];                                   \
-        for (int64_t i = 0; i < n; i++) {                                                           \
-            uint8_t a = va[i] != 0, b = vb[i] != 0;                                                 \
-            ((uint8_t *restrict)out)[i] = expression;                                               \
-        }                                                                                           \
-    }
+    BINARY_INTEGER(name##_kernel_i64, int64_t, int64_t, expression)
+#define BOOL_UNARY(name, expression) UNARY_INTEGER(name##_kernel_b8, uint8_t, uint8_t, expression)
+#define BOOL_BINARY(name, expression) BINARY_INTEGER(name##_kernel_b8, uint8_t, uint8_t, expression)
 #include "elementwise.def"
+#undef r_isinf
+#undef r_signbit
+#undef UNARY_INTEGER
+#undef BINARY_INTEGER
 
 /* ---- the table ---- */
 
@@ -73,12 +75,16 @@ enum elementwise_id {
 #define UNARY(name, forward, by_x) OP_##name,
 #define UNARY_CHUNK(name, forward, by_x) OP_##name,
 #define UNARY_PAIR(name, forward, sign, by_x) OP_##name,
-#define BINARY_CHUNK(name, forward, by_a, by_b) OP_##name,
+#define UNARY_FORWARD(name, forward) OP_##name,
+#define UNARY_FORWARD_CHUNK(name, forward) OP_##name,
 #define BINARY(name, forward, by_a, by_b) OP_##name,
+#define BINARY_CHUNK(name, forward, by_a, by_b) OP_##name,
+#define BINARY_FORWARD(name, forward) OP_##name,
+#define BINARY_FORWARD_CHUNK(name, forward) OP_##name,
+#define TEST(name, expression) OP_##name,
 #define COMPARE(name, expression) OP_##name,
-#define INT_UNARY(name, expression)
-#define INT_BINARY(name, expression)
-#define BOOL_BINARY(name, expression)
+#define BITS_UNARY(name) OP_##name,
+#define BITS_BINARY(name) OP_##name,
 #include "elementwise.def"
     OP_COUNT
 };
@@ -86,55 +92,45 @@ enum elementwise_id {
 typedef struct elementwise_row {
     const char *name;
     int arity;
-    bool compares;
-    mg_kernel kernel[4]; /* by dtype; NULL where it is not offered */
-    mg_kernel vjp[2][4]; /* by input and dtype; NULL for integers and comparisons */
+    bool tells;          /* the result is a bool whatever the operands are */
+    mg_kernel kernel[4]; /* by dtype; for floats. NULL where it is not offered */
+    mg_kernel vjp[2][4]; /* by input and dtype; NULL where there is only a formula, or nothing */
 } elementwise_row;
 
 static const elementwise_row float_rows[OP_COUNT] = {
-#define UNARY(op, forward, by_x)                                                                    \
-    [OP_##op] = {.name = #op, .arity = 1,                                                           \
-                 .kernel = {[MG_FLOAT32] = op##_kernel_f32, [MG_FLOAT64] = op##_kernel_f64},        \
-                 .vjp = {{[MG_FLOAT32] = op##_vjp_f32, [MG_FLOAT64] = op##_vjp_f64}}},
+#define ROW(op, inputs, ...) [OP_##op] = {.name = #op, .arity = inputs, __VA_ARGS__},
+#define FLOATS(op, part) {[MG_FLOAT32] = op##_##part##_f32, [MG_FLOAT64] = op##_##part##_f64}
+#define UNARY(op, forward, by_x) ROW(op, 1, .kernel = FLOATS(op, kernel), .vjp = {FLOATS(op, vjp)})
 #define UNARY_CHUNK(op, forward, by_x) UNARY(op, forward, by_x)
 #define UNARY_PAIR(op, forward, sign, by_x) UNARY(op, forward, by_x)
-#define BINARY_CHUNK(op, forward, by_a, by_b) BINARY(op, forward, by_a, by_b)
+#define UNARY_FORWARD(op, forward) ROW(op, 1, .kernel = FLOATS(op, kernel))
+#define UNARY_FORWARD_CHUNK(op, forward) UNARY_FORWARD(op, forward)
 #define BINARY(op, forward, by_a, by_b)                                                             \
-    [OP_##op] = {.name = #op, .arity = 2,                                                           \
-                 .kernel = {[MG_FLOAT32] = op##_kernel_f32, [MG_FLOAT64] = op##_kernel_f64},        \
-                 .vjp = {{[MG_FLOAT32] = op##_vjp_a_f32, [MG_FLOAT64] = op##_vjp_a_f64},            \
-                         {[MG_FLOAT32] = op##_vjp_b_f32, [MG_FLOAT64] = op##_vjp_b_f64}}},
-#define COMPARE(op, expression)                                                                     \
-    [OP_##op] = {.name = #op, .arity = 2, .compares = true,                                         \
-                 .kernel = {op##_kernel_b8, op##_kernel_i64, op##_kernel_f32, op##_kernel_f64}},
-#define INT_UNARY(name, expression)
-#define INT_BINARY(name, expression)
-#define BOOL_BINARY(name, expression)
+    ROW(op, 2, .kernel = FLOATS(op, kernel), .vjp = {FLOATS(op, vjp_a), FLOATS(op, vjp_b)})
+#define BINARY_CHUNK(op, forward, by_a, by_b) BINARY(op, forward, by_a, by_b)
+#define BINARY_FORWARD(op, forward) ROW(op, 2, .kernel = FLOATS(op, kernel))
+#define BINARY_FORWARD_CHUNK(op, forward) BINARY_FORWARD(op, forward)
+#define TEST(op, expression) ROW(op, 1, .tells = true, .kernel = FLOATS(op, kernel))
+#define COMPARE(op, expression) ROW(op, 2, .tells = true, .kernel = FLOATS(op, kernel))
+#define BITS_UNARY(op) ROW(op, 1, .tells = false)
+#define BITS_BINARY(op) ROW(op, 2, .tells = false)
 #include "elementwise.def"
+#undef ROW
+#undef FLOATS
 };
 
 static const mg_kernel int_kernels[OP_COUNT] = {
-#define UNARY(name, forward, by_x)
-#define UNARY_CHUNK(name, forward, by_x)
-#define UNARY_PAIR(name, forward, sign, by_x)
-#define BINARY_CHUNK(name, forward, by_a, by_b)
-#define BINARY(name, forward, by_a, by_b)
+#define TEST(op, expression) [OP_##op] = op##_kernel_i64,
 #define COMPARE(op, expression) [OP_##op] = op##_kernel_i64,
 #define INT_UNARY(op, expression) [OP_##op] = op##_kernel_i64,
 #define INT_BINARY(op, expression) [OP_##op] = op##_kernel_i64,
-#define BOOL_BINARY(name, expression)
 #include "elementwise.def"
 };
 
 static const mg_kernel bool_kernels[OP_COUNT] = {
-#define UNARY(name, forward, by_x)
-#define UNARY_CHUNK(name, forward, by_x)
-#define UNARY_PAIR(name, forward, sign, by_x)
-#define BINARY_CHUNK(name, forward, by_a, by_b)
-#define BINARY(name, forward, by_a, by_b)
+#define TEST(op, expression) [OP_##op] = op##_kernel_b8,
 #define COMPARE(op, expression) [OP_##op] = op##_kernel_b8,
-#define INT_UNARY(name, expression)
-#define INT_BINARY(name, expression)
+#define BOOL_UNARY(op, expression) [OP_##op] = op##_kernel_b8,
 #define BOOL_BINARY(op, expression) [OP_##op] = op##_kernel_b8,
 #include "elementwise.def"
 };
@@ -145,20 +141,35 @@ static mg_kernel elementwise_kernel(int op, int dtype) {
                               : float_rows[op].kernel[dtype];
 }
 
+/* The dtype an operation on `dtype` is computed in: bools as integers where they have no kernel of
+ * their own, integers as floats. A bool has no negative and no difference: `not`, or 0 - x? */
+static int elementwise_dtype(int op, int dtype, bool weak) {
+    if (op == OP_scale || (dtype == MG_BOOL && (op == OP_neg || op == OP_sub))) return dtype;
+    if (dtype == MG_BOOL && !bool_kernels[op]) dtype = MG_INT64;
+    if (dtype == MG_INT64 && !int_kernels[op]) dtype = weak ? MG_FLOAT64 : MG_FLOAT32;
+    return dtype;
+}
+
 int mg_op_count(void) { return OP_COUNT; }
 const char *mg_op_name(int op) { return op < 0 || op >= OP_COUNT ? NULL : float_rows[op].name; }
 int mg_op_arity(int op) { return op < 0 || op >= OP_COUNT ? 0 : float_rows[op].arity; }
+int mg_op_has_vjp(int op) {
+    return op >= 0 && op < OP_COUNT && float_rows[op].vjp[0][MG_FLOAT32] != NULL;
+}
 
 /* ---- promotion ---- */
 
-/* The dtype two operands meet in. A weak scalar only raises the kind (bool, integer, float), and with
- * an integer array a weak float gives float32. Weak scalars alone stay weak, in full precision. */
-static int elementwise_promote(const mg_array *a, const mg_array *b) {
-    int higher = a->dtype > b->dtype ? a->dtype : b->dtype;
-    if (a->weak == b->weak) return higher;
-    const mg_array *weak = a->weak ? a : b, *strong = a->weak ? b : a;
-    if (!mg_is_float(weak->dtype)) return higher;
-    return mg_is_float(strong->dtype) ? strong->dtype : MG_FLOAT32;
+/* The dtype operands meet in. A weak scalar only raises the kind (bool, integer, float), and with an
+ * integer array a weak float gives float32. Weak scalars alone stay weak, in full precision. */
+static int elementwise_promote(int count, mg_array *const *arrays) {
+    int highest = MG_BOOL, strong = -1;
+    for (int i = 0; i < count; i++) {
+        int dtype = arrays[i]->dtype;
+        if (dtype > highest) highest = dtype;
+        if (!arrays[i]->weak && dtype > strong) strong = dtype;
+    }
+    if (strong < 0 || !mg_is_float(highest)) return highest;
+    return mg_is_float(strong) ? strong : MG_FLOAT32;
 }
 
 /* `a` in that dtype: itself retained, or a cast copy. */
@@ -170,26 +181,29 @@ static mg_array *elementwise_as(mg_array *a, int dtype) {
 
 mg_array *mg_unary(int op, mg_array *x) {
     if (op < 0 || op >= OP_COUNT || float_rows[op].arity != 1) return mg_fail(MG_EARG, op, 0);
-    int dtype = x->dtype;
-    if (dtype == MG_BOOL && op == OP_neg) return mg_fail(MG_EDTYPE, dtype, 0); /* `not`, or 0 - x? */
-    if (!elementwise_kernel(op, dtype)) dtype = x->weak ? MG_FLOAT64 : MG_FLOAT32;
+    int dtype = elementwise_dtype(op, x->dtype, x->weak);
+    mg_kernel kernel = elementwise_kernel(op, dtype);
+    if (!kernel) return mg_fail(MG_EDTYPE, x->dtype, 0);
     mg_array *from = elementwise_as(x, dtype);
     if (!from) return NULL;
-    mg_array *out = mg_new(dtype, x->ndim, x->shape);
+    mg_array *out = mg_new(float_rows[op].tells ? MG_BOOL : dtype, x->ndim, x->shape);
     if (out) {
-        out->weak = x->weak;
+        out->weak = x->weak && !float_rows[op].tells;
         out->adapted = dtype != x->dtype;
-        mg_nditer_run(out, 1, &from, elementwise_kernel(op, dtype));
+        mg_nditer_run(out, 1, &from, kernel);
     }
     mg_release(from);
     return out;
 }
 
-static bool elementwise_any_negative(mg_array *exponent) {
-    mg_array *least = exponent->size ? mg_reduce(MG_MIN, exponent, -1, NULL, 0) : NULL;
-    bool negative = least && mg_item_int(least) < 0;
-    mg_release(least);
-    return negative;
+/* Integers have no such results: of a negative power, or of a division by zero. */
+static int elementwise_check_integers(int op, mg_array *b) {
+    bool power = op == OP_pow;
+    if (!power && op != OP_floor_divide && op != OP_remainder && op != OP_fmod) return MG_OK;
+    mg_array *worst = b->size ? mg_reduce(power ? MG_MIN : MG_ALL, b, -1, NULL, 0) : NULL;
+    bool refused = worst && (power ? mg_item_int(worst) < 0 : mg_item_int(worst) == 0);
+    mg_release(worst);
+    return refused ? mg_fail_code(power ? MG_EARG : MG_EZERO, 0, 0) : MG_OK;
 }
 
 /* Powers by a plain number that have a cheaper exact form. */
@@ -210,17 +224,17 @@ mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
     if (op < 0 || op >= OP_COUNT || float_rows[op].arity != 2) return mg_fail(MG_EARG, op, 0);
     if (a->dtype == b->dtype && mg_is_float(a->dtype) && !a->weak && !b->weak &&
         elementwise_same_shape(a, b)) { /* nothing to promote or broadcast */
-        mg_array *out = mg_new(float_rows[op].compares ? MG_BOOL : a->dtype, a->ndim, a->shape);
-        if (out) mg_nditer_run(out, 2, (mg_array *[]){a, b}, float_rows[op].kernel[a->dtype]);
+        mg_kernel kernel = float_rows[op].kernel[a->dtype];
+        if (!kernel) return mg_fail(MG_EDTYPE, a->dtype, 0);
+        mg_array *out = mg_new(float_rows[op].tells ? MG_BOOL : a->dtype, a->ndim, a->shape);
+        if (out) mg_nditer_run(out, 2, (mg_array *[]){a, b}, kernel);
         return out;
     }
-    int dtype = elementwise_promote(a, b);
     bool weak = a->weak && b->weak;
-    if (op == OP_div && !mg_is_float(dtype)) dtype = weak ? MG_FLOAT64 : MG_FLOAT32;
+    int dtype = elementwise_dtype(op, elementwise_promote(2, (mg_array *[]){a, b}), weak);
     mg_kernel kernel = elementwise_kernel(op, dtype);
-    if (!kernel && dtype == MG_BOOL && op == OP_pow) kernel = elementwise_kernel(op, dtype = MG_INT64);
     if (!kernel) return mg_fail(MG_EDTYPE, dtype, 0);
-    if (op == OP_pow && dtype == MG_INT64 && elementwise_any_negative(b)) return mg_fail(MG_EARG, 0, 0);
+    if (dtype == MG_INT64 && elementwise_check_integers(op, b)) return NULL;
     if (op == OP_pow && mg_is_float(dtype) && a->dtype == dtype && pow_shortcut(b) >= 0)
         return mg_unary(pow_shortcut(b), a);
 
@@ -230,9 +244,9 @@ mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
     mg_array *operands[2] = {elementwise_as(a, dtype), elementwise_as(b, dtype)};
     mg_array *out = NULL;
     if (operands[0] && operands[1])
-        out = mg_new(float_rows[op].compares ? MG_BOOL : dtype, ndim, shape);
+        out = mg_new(float_rows[op].tells ? MG_BOOL : dtype, ndim, shape);
     if (out) {
-        out->weak = weak && !float_rows[op].compares;
+        out->weak = weak && !float_rows[op].tells;
         for (int i = 0; i < 2; i++) {
             const mg_array *x = i ? b : a;
             if (!x->weak && (x->dtype != dtype || !elementwise_same_shape(x, out))) out->adapted = 1;
@@ -276,14 +290,13 @@ static mg_array *elementwise_vjp(mg_kernel kernel, mg_array *g, mg_saved *saved,
 }
 
 mg_array *mg_unary_vjp(int op, mg_array *g, mg_saved *saved) {
-    if (op < 0 || op >= OP_COUNT || float_rows[op].arity != 1) return mg_fail(MG_EARG, op, 0);
+    if (!mg_op_has_vjp(op) || float_rows[op].arity != 1) return mg_fail(MG_EARG, op, 0);
     if (!mg_is_float(g->dtype)) return mg_fail(MG_EDTYPE, g->dtype, 0);
     return elementwise_vjp(float_rows[op].vjp[0][g->dtype], g, saved, 2);
 }
 
 mg_array *mg_binary_vjp(int op, int i, mg_array *g, mg_saved *saved) {
-    if (op < 0 || op >= OP_COUNT || float_rows[op].arity != 2 || float_rows[op].compares || i < 0 ||
-        i > 1)
+    if (!mg_op_has_vjp(op) || float_rows[op].arity != 2 || i < 0 || i > 1)
         return mg_fail(MG_EARG, op, i);
     if (!mg_is_float(g->dtype)) return mg_fail(MG_EDTYPE, g->dtype, 0);
     if (op == OP_pow && i == 0 && saved->arrays[1] && pow_shortcut(saved->arrays[1]) == OP_square) {
@@ -293,7 +306,33 @@ mg_array *mg_binary_vjp(int op, int i, mg_array *g, mg_saved *saved) {
     return elementwise_vjp(float_rows[op].vjp[i][g->dtype], g, saved, 3);
 }
 
-/* ---- where, accumulate ---- */
+/* ---- clamp, where, accumulate ---- */
+
+static void clamp_i64(void *out, const void *const *in, int64_t n) {
+    const int64_t *restrict x = in[0], *restrict low = in[1], *restrict high = in[2];
+    for (int64_t i = 0; i < n; i++) {
+        int64_t raised = x[i] > low[i] ? x[i] : low[i];
+        ((int64_t *restrict)out)[i] = raised < high[i] ? raised : high[i];
+    }
+}
+
+mg_array *mg_clamp(mg_array *x, mg_array *low, mg_array *high) {
+    static const mg_kernel kernels[4] = {NULL, clamp_i64, clamp_f32, clamp_f64};
+    mg_array *given[3] = {x, low, high}, *operands[3] = {NULL};
+    int dtype = elementwise_promote(3, given), ndim;
+    if (!kernels[dtype]) return mg_fail(MG_EDTYPE, dtype, 0);
+    int64_t shape[MG_MAX_NDIM];
+    if (mg_broadcast_shape(3, given, &ndim, shape)) return NULL;
+    for (int i = 0; i < 3; i++) operands[i] = elementwise_as(given[i], dtype);
+    mg_array *out =
+        operands[0] && operands[1] && operands[2] ? mg_new(dtype, ndim, shape) : NULL;
+    if (out) {
+        out->adapted = 1; /* the bounds seldom have the result's shape and dtype */
+        mg_nditer_run(out, 3, operands, kernels[dtype]);
+    }
+    for (int i = 0; i < 3; i++) mg_release(operands[i]);
+    return out;
+}
 
 #define WHERE_LOOP(name, TYPE)                                                                      \
     static void where_##name(void *out, const void *const *in, int64_t n) {                         \
@@ -309,7 +348,7 @@ WHERE_LOOP(f64, double)
 mg_array *mg_where(mg_array *condition, mg_array *a, mg_array *b) {
     static const mg_kernel kernels[4] = {where_b8, where_i64, where_f32, where_f64};
     if (condition->dtype != MG_BOOL) return mg_fail(MG_EDTYPE, condition->dtype, 0);
-    int dtype = elementwise_promote(a, b), ndim;
+    int dtype = elementwise_promote(2, (mg_array *[]){a, b}), ndim;
     if (a->weak && b->weak && mg_is_float(dtype)) dtype = MG_FLOAT32;
     int64_t shape[MG_MAX_NDIM];
     if (mg_broadcast_shape(3, (mg_array *[]){condition, a, b}, &ndim, shape)) return NULL;

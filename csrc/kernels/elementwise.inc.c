@@ -6,28 +6,47 @@
 
 #define ONE REAL_C(1)
 #define HALF REAL_C(0.5)
-#define v_exp_chunk R(v_exp_chunk)
+#define LN2 REAL_C(0x1.62e42fefa39efp-1)
+#define LN10 REAL_C(0x1.26bb1bbb55516p+1)
+#define v_sigmoid R(v_sigmoid)
+#define v_exp R(v_exp)
 #define v_log R(v_log)
-#define v_log_chunk R(v_log_chunk)
-#define v_sin_chunk R(v_sin_chunk)
-#define v_cos_chunk R(v_cos_chunk)
-#define v_tanh_chunk R(v_tanh_chunk)
-#define v_sigmoid_chunk R(v_sigmoid_chunk)
+#define v_log1p R(v_log1p)
+#define v_log_ndtr R(v_log_ndtr)
+#define v_erfcx R(v_erfcx)
+#define v_erfinv R(v_erfinv)
+#define v_lgamma R(v_lgamma)
+#define v_digamma R(v_digamma)
+#define v_trigamma R(v_trigamma)
+#define v_i0 R(v_i0)
+#define v_i0e R(v_i0e)
+#define v_i1 R(v_i1)
+#define v_i1e R(v_i1e)
 #define v_pow R(v_pow)
-#define v_pow_chunk R(v_pow_chunk)
-#define r_abs R(r_abs)
+#define v_floor R(v_floor)
+#define v_ceil R(v_ceil)
+#define v_trunc R(v_trunc)
+#define v_round R(v_round)
+#define v_fmax R(v_fmax)
+#define v_fmin R(v_fmin)
+#define v_copysign R(v_copysign)
+#define v_nextafter R(v_nextafter)
+#define r_isinf R(r_isinf)
+#define r_signbit R(v_signbit)
 #define r_sign R(r_sign)
-#define r_sqrt R(r_sqrt)
+#define v_abs R(v_abs)
+#define v_sqrt R(v_sqrt)
 #define r_maximum R(r_maximum)
 #define r_minimum R(r_minimum)
 #define r_maximum_by R(r_maximum_by)
 #define r_pow_by_base R(r_pow_by_base)
 #define r_pow_by_exponent R(r_pow_by_exponent)
+#define r_logaddexp_by R(r_logaddexp_by)
+#define r_xlogy_by_a R(r_xlogy_by_a)
 
 /* ---- pieces of rows ---- */
 
-MG_INLINE real r_abs(real x) { return (real)(sizeof(real) == 4 ? __builtin_fabsf((float)x) : __builtin_fabs((double)x)); }
-MG_INLINE real r_sqrt(real x) { return (real)(sizeof(real) == 4 ? __builtin_sqrtf((float)x) : __builtin_sqrt((double)x)); }
+MG_INLINE bool r_isinf(real x) { return v_abs(x) == (real)V_INF_F32; }
 MG_INLINE real r_sign(real x) { return x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x; }
 /* NaN in either operand is the result. */
 MG_INLINE real r_maximum(real a, real b) { return a > b || a != a ? a : b; }
@@ -44,6 +63,16 @@ MG_INLINE real r_pow_by_base(real a, real b) { return b == 0 ? 0 : b * v_pow(a, 
 MG_INLINE real r_pow_by_exponent(real a, real b, real y) {
     return y == 0 || (a == 0 && b == 0) ? 0 : y * v_log(a);
 }
+/* a's share of e^a + e^b: one half of equal ones, infinities too, but nothing of nothing. */
+MG_INLINE real r_logaddexp_by(real a, real b, real y) {
+    real share = v_sigmoid(a == b ? 0 : a - b);
+    return y == -(real)V_INF_F32 ? 0 : share;
+}
+/* At (0, 0) the function is 0 and so is its slope, not log 0. */
+MG_INLINE real r_xlogy_by_a(real a, real b) {
+    real log_b = v_log(b);
+    return a == 0 && b <= 0 ? 0 : log_b;
+}
 
 /* ---- the loops ---- */
 
@@ -52,6 +81,7 @@ typedef real (*R(unary_partial))(real x, real y);
 typedef void (*R(chunk_fn))(real *restrict out, const real *restrict x, int64_t n);
 typedef real (*R(binary_fn))(real a, real b);
 typedef real (*R(binary_partial))(real a, real b, real y);
+typedef bool (*R(test_fn))(real x);
 typedef bool (*R(compare_fn))(real a, real b);
 
 /* out = f(x) */
@@ -99,67 +129,226 @@ MG_INLINE void R(binary_vjp_loop)(void *out, const void *const *in, int64_t n, R
     }
 }
 
+MG_INLINE void R(test_loop)(void *out, const void *const *in, int64_t n, R(test_fn) f) {
+    uint8_t *restrict o = out;
+    const real *restrict x = in[0];
+    for (int64_t i = 0; i < n; i++) o[i] = f(x[i]);
+}
+
 MG_INLINE void R(compare_loop)(void *out, const void *const *in, int64_t n, R(compare_fn) f) {
     uint8_t *restrict o = out;
     const real *restrict a = in[0], *restrict b = in[1];
     for (int64_t i = 0; i < n; i++) o[i] = f(a[i], b[i]);
 }
 
+/* ---- long functions, and chunks of them ---- */
+
+MG_INLINE real R(v_xlogy)(real a, real b) {
+    real log_b = v_log(b);
+    return a == 0 && b == b ? 0 : a * log_b;
+}
+MG_INLINE real R(v_xlog1py)(real a, real b) {
+    real log_b = v_log1p(b);
+    return a == 0 && b == b ? 0 : a * log_b;
+}
+MG_INLINE real R(v_entr)(real x) {
+    real y = -x * v_log(x);
+    return x == 0 ? 0 : x < 0 ? -(real)V_INF_F32 : x == (real)V_INF_F32 ? -x : y;
+}
+MG_INLINE real R(v_logsigmoid_slope)(real x) { return v_sigmoid(-x); }
+/* 2 / sqrt(pi) e^(-x^2) */
+MG_INLINE real R(v_erf_slope)(real x) { return REAL_C(0x1.20dd750429b6dp+0) * v_exp(-x * x); }
+/* 1 / sqrt(2 pi) e^(-x^2 / 2) */
+MG_INLINE real R(v_ndtr_slope)(real x) { return REAL_C(0x1.9884533d43651p-2) * v_exp(-HALF * x * x); }
+/* At infinity the limits: a slope of 0 ends a product. */
+MG_INLINE real R(v_gelu_slope)(real x) {
+    real slope = R(v_ndtr_slope)(x), cdf = R(v_ndtr)(x);
+    return slope == 0 ? cdf : fma_real(x, slope, cdf);
+}
+MG_INLINE real R(v_silu_slope)(real x) {
+    real y = v_sigmoid(x), rest = v_sigmoid(-x);
+    return rest == 0 || y == 0 ? y : fma_real(x * y, rest, y);
+}
+
+/* Elements at a time: the body of a long function is compiled once, for a whole block, and a rest is
+ * padded to one. */
+#define BLOCK (4 * LANES)
+
+MG_INLINE void R(block_loop)(real *restrict out, const real *restrict x, int64_t n, R(unary_fn) f) {
+    real rest[BLOCK], rest_out[BLOCK];
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        bool whole = n - at >= BLOCK;
+        size_t bytes = (size_t)(n - at) * sizeof(real);
+        if (!whole) {
+            for (int i = 0; i < BLOCK; i++) rest[i] = ONE;
+            memcpy(rest, x + at, bytes);
+        }
+        const real *restrict from = whole ? x + at : rest;
+        real *restrict to = whole ? out + at : rest_out;
+        for (int i = 0; i < BLOCK; i++) to[i] = f(from[i]);
+        if (!whole) memcpy(out + at, rest_out, bytes);
+    }
+}
+
+MG_INLINE void R(block_loop_2)(real *restrict out, const real *restrict a, const real *restrict b,
+                               int64_t n, R(binary_fn) f) {
+    real rest_a[BLOCK], rest_b[BLOCK], rest_out[BLOCK];
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        bool whole = n - at >= BLOCK;
+        size_t bytes = (size_t)(n - at) * sizeof(real);
+        if (!whole) {
+            for (int i = 0; i < BLOCK; i++) rest_a[i] = rest_b[i] = ONE;
+            memcpy(rest_a, a + at, bytes);
+            memcpy(rest_b, b + at, bytes);
+        }
+        const real *restrict from_a = whole ? a + at : rest_a;
+        const real *restrict from_b = whole ? b + at : rest_b;
+        real *restrict to = whole ? out + at : rest_out;
+        for (int i = 0; i < BLOCK; i++) to[i] = f(from_a[i], from_b[i]);
+        if (!whole) memcpy(out + at, rest_out, bytes);
+    }
+}
+
+#define LONG_UNARY(name)                                                                            \
+    static void R(v_##name##_chunk)(real *restrict out, const real *restrict x, int64_t n) {        \
+        R(block_loop)(out, x, n, R(v_##name));                                                      \
+    }
+#define LONG_BINARY(name)                                                                           \
+    static void R(v_##name##_chunk)(real *restrict out, const real *restrict a,                     \
+                                    const real *restrict b, int64_t n) {                            \
+        R(block_loop_2)(out, a, b, n, R(v_##name));                                                 \
+    }
+LONG_UNARY(exp2)
+LONG_UNARY(expm1)
+LONG_UNARY(log2)
+LONG_UNARY(log10)
+LONG_UNARY(log1p)
+LONG_UNARY(rsqrt)
+LONG_UNARY(cbrt)
+LONG_UNARY(asin)
+LONG_UNARY(acos)
+LONG_UNARY(atan)
+LONG_UNARY(sinh)
+LONG_UNARY(cosh)
+LONG_UNARY(asinh)
+LONG_UNARY(acosh)
+LONG_UNARY(atanh)
+LONG_UNARY(softplus)
+LONG_UNARY(logsigmoid)
+LONG_UNARY(sinc)
+LONG_UNARY(silu)
+LONG_UNARY(silu_slope)
+LONG_UNARY(gelu)
+LONG_UNARY(gelu_slope)
+LONG_UNARY(gelu_tanh)
+LONG_UNARY(gelu_tanh_slope)
+LONG_UNARY(erf)
+LONG_UNARY(erfc)
+LONG_UNARY(erf_slope)
+LONG_UNARY(ndtr)
+LONG_UNARY(ndtr_slope)
+LONG_UNARY(logsigmoid_slope)
+LONG_UNARY(entr)
+LONG_BINARY(atan2)
+LONG_BINARY(hypot)
+LONG_BINARY(logaddexp)
+LONG_BINARY(logaddexp2)
+LONG_BINARY(xlogy)
+LONG_BINARY(xlog1py)
+
 /* ---- a function and a kernel for every row ---- */
 
 #define ROW_ARGUMENTS void *out, const void *const *in, int64_t n
 #define UNARY(name, forward, by_x)                                                                  \
-    MG_INLINE real R(name##_f)(real x) { return forward; }                                          \
-    static void R(name##_kernel)(ROW_ARGUMENTS) { R(unary_loop)(out, in, n, R(name##_f)); }         \
+    UNARY_FORWARD(name, forward)                                                                    \
     UNARY_VJP(name, by_x)
 #define UNARY_CHUNK(name, forward, by_x)                                                            \
-    static void R(name##_kernel)(ROW_ARGUMENTS) { forward(out, in[0], n); }                         \
+    UNARY_FORWARD_CHUNK(name, forward)                                                              \
     UNARY_VJP(name, by_x)
+#define UNARY_PAIR(name, forward, sign, by_x)                                                       \
+    UNARY_FORWARD_CHUNK(name, forward)                                                              \
+    static void R(name##_vjp)(ROW_ARGUMENTS) { R(pair_vjp_loop)(out, in, n, R(by_x), sign); }
+#define UNARY_FORWARD(name, forward)                                                                \
+    MG_INLINE real R(name##_f)(real x) { return forward; }                                          \
+    static void R(name##_kernel)(ROW_ARGUMENTS) { R(unary_loop)(out, in, n, R(name##_f)); }
+#define UNARY_FORWARD_CHUNK(name, forward)                                                          \
+    static void R(name##_kernel)(ROW_ARGUMENTS) { R(forward)(out, in[0], n); }
 #define UNARY_VJP(name, by_x)                                                                       \
     MG_INLINE real R(name##_d)(real x, real y) { (void)x, (void)y; return by_x; }                   \
     static void R(name##_vjp)(ROW_ARGUMENTS) { R(unary_vjp_loop)(out, in, n, R(name##_d)); }
-#define UNARY_PAIR(name, forward, sign, by_x)                                                       \
-    static void R(name##_kernel)(ROW_ARGUMENTS) { forward(out, in[0], n); }                         \
-    static void R(name##_vjp)(ROW_ARGUMENTS) { R(pair_vjp_loop)(out, in, n, by_x, sign); }
 #define BINARY(name, forward, by_a, by_b)                                                           \
-    MG_INLINE real R(name##_f)(real a, real b) { return forward; }                                  \
-    static void R(name##_kernel)(ROW_ARGUMENTS) { R(binary_loop)(out, in, n, R(name##_f)); }        \
+    BINARY_FORWARD(name, forward)                                                                   \
     BINARY_VJP(name, by_a, by_b)
 #define BINARY_CHUNK(name, forward, by_a, by_b)                                                     \
-    static void R(name##_kernel)(ROW_ARGUMENTS) { forward(out, in[0], in[1], n); }                  \
+    BINARY_FORWARD_CHUNK(name, forward)                                                             \
     BINARY_VJP(name, by_a, by_b)
+#define BINARY_FORWARD(name, forward)                                                               \
+    MG_INLINE real R(name##_f)(real a, real b) { return forward; }                                  \
+    static void R(name##_kernel)(ROW_ARGUMENTS) { R(binary_loop)(out, in, n, R(name##_f)); }
+#define BINARY_FORWARD_CHUNK(name, forward)                                                         \
+    static void R(name##_kernel)(ROW_ARGUMENTS) { R(forward)(out, in[0], in[1], n); }
 #define BINARY_VJP(name, by_a, by_b)                                                                \
     MG_INLINE real R(name##_da)(real a, real b, real y) { (void)a, (void)b, (void)y; return by_a; } \
     MG_INLINE real R(name##_db)(real a, real b, real y) { (void)a, (void)b, (void)y; return by_b; } \
     static void R(name##_vjp_a)(ROW_ARGUMENTS) { R(binary_vjp_loop)(out, in, n, R(name##_da)); }    \
     static void R(name##_vjp_b)(ROW_ARGUMENTS) { R(binary_vjp_loop)(out, in, n, R(name##_db)); }
+#define TEST(name, expression)                                                                      \
+    MG_INLINE bool R(name##_f)(real x) { return expression; }                                       \
+    static void R(name##_kernel)(ROW_ARGUMENTS) { R(test_loop)(out, in, n, R(name##_f)); }
 #define COMPARE(name, expression)                                                                   \
     MG_INLINE bool R(name##_f)(real a, real b) { return expression; }                               \
     static void R(name##_kernel)(ROW_ARGUMENTS) { R(compare_loop)(out, in, n, R(name##_f)); }
-#define INT_UNARY(name, expression)
-#define INT_BINARY(name, expression)
-#define BOOL_BINARY(name, expression)
 #include "elementwise.def"
+
+/* in: x, low, high; the bounds are met in this order, so that of crossed ones the upper counts. */
+static void R(clamp)(ROW_ARGUMENTS) {
+    real *restrict o = out;
+    const real *restrict x = in[0], *restrict low = in[1], *restrict high = in[2];
+    for (int64_t i = 0; i < n; i++) o[i] = r_minimum(r_maximum(x[i], low[i]), high[i]);
+}
 
 #undef ROW_ARGUMENTS
 #undef UNARY_VJP
 #undef BINARY_VJP
+#undef LONG_UNARY
+#undef LONG_BINARY
+#undef BLOCK
 #undef ONE
 #undef HALF
-#undef v_exp_chunk
+#undef LN2
+#undef LN10
+#undef v_sigmoid
+#undef v_exp
 #undef v_log
-#undef v_log_chunk
-#undef v_sin_chunk
-#undef v_cos_chunk
-#undef v_tanh_chunk
-#undef v_sigmoid_chunk
+#undef v_log1p
+#undef v_log_ndtr
+#undef v_erfcx
+#undef v_erfinv
+#undef v_lgamma
+#undef v_digamma
+#undef v_trigamma
+#undef v_i0
+#undef v_i0e
+#undef v_i1
+#undef v_i1e
 #undef v_pow
-#undef v_pow_chunk
-#undef r_abs
+#undef v_floor
+#undef v_ceil
+#undef v_trunc
+#undef v_round
+#undef v_fmax
+#undef v_fmin
+#undef v_copysign
+#undef v_nextafter
+#undef r_isinf
+#undef r_signbit
 #undef r_sign
-#undef r_sqrt
+#undef v_abs
+#undef v_sqrt
 #undef r_maximum
 #undef r_minimum
 #undef r_maximum_by
 #undef r_pow_by_base
 #undef r_pow_by_exponent
+#undef r_logaddexp_by
+#undef r_xlogy_by_a

@@ -1,8 +1,8 @@
 /* index.c: elements picked by integer arrays on the first axes, and their transposes.
  *
  * Every NumPy index form is brought to this one by views in Python. A "row" is what one index picks: the
- * remaining axes. Scatters run in index order in one thread a column block, so that repeated indices
- * add in a fixed order. */
+ * remaining axes. Scatters run in index order in one thread, so that repeated indices add in a fixed
+ * order. */
 #include "../threads/pool.h"
 #include "nditer.h"
 
@@ -14,6 +14,31 @@ typedef struct index_plan {
     size_t capacity;   /* of the block that holds them */
     int64_t row;       /* elements a row, contiguous */
 } index_plan;
+
+/* Adds position * stride to every offset, for the positions in one index array of any strides. */
+static int index_add_offsets(const index_plan *plan, const mg_array *index, int64_t size,
+                             int64_t stride) {
+    int inner = index->ndim - 1;
+    int64_t run = inner < 0 ? 1 : index->shape[inner], step = inner < 0 ? 0 : index->strides[inner];
+    int64_t at[MG_MAX_NDIM] = {0};
+    const int64_t *from = (const int64_t *)index->data;
+    for (int64_t done = 0; done < plan->count; done += run) {
+        int64_t *offsets = plan->offsets + done;
+        for (int64_t i = 0; i < run; i++) {
+            int64_t position = from[i * step];
+            if (position < -size || position >= size)
+                return mg_fail_code(MG_EINDEX, position, size);
+            offsets[i] += (position < 0 ? position + size : position) * stride;
+        }
+        for (int d = inner - 1; d >= 0; d--) {
+            from += index->strides[d];
+            if (++at[d] < index->shape[d]) break;
+            from -= at[d] * index->strides[d];
+            at[d] = 0;
+        }
+    }
+    return MG_OK;
+}
 
 /* Resolves the index arrays against `shape` and `strides` into element offsets; 0 or an error code.
  * The block of offsets is the caller's to give back. */
@@ -32,23 +57,8 @@ static int index_resolve(index_plan *plan, int ndim, const int64_t *shape, const
     if (!plan->offsets) return mg_fail_code(MG_ENOMEM, plan->count * 8, 0);
     memset(plan->offsets, 0, (size_t)plan->count * sizeof(int64_t));
     int code = MG_OK;
-    for (int k = 0; k < count && !code; k++) {
-        mg_array *index = mg_contiguous(indices[k]);
-        if (!index) {
-            code = mg_error();
-            break;
-        }
-        const int64_t *at = (const int64_t *)index->data;
-        for (int64_t i = 0; i < plan->count; i++) {
-            int64_t position = at[i] < 0 ? at[i] + shape[k] : at[i];
-            if (position < 0 || position >= shape[k]) {
-                code = mg_fail_code(MG_EINDEX, at[i], shape[k]);
-                break;
-            }
-            plan->offsets[i] += position * strides[k];
-        }
-        mg_release(index);
-    }
+    for (int k = 0; k < count && !code; k++)
+        code = index_add_offsets(plan, indices[k], shape[k], strides[k]);
     if (code) mg_block_give(plan->offsets, plan->capacity);
     return code;
 }
@@ -130,47 +140,108 @@ mg_array *mg_gather(mg_array *x, int count, mg_array **indices) {
     return out;
 }
 
-/* ---- scatter ---- */
+/* ---- writes ---- */
 
-static void index_add_f32(float *to, const float *g, const index_plan *plan) {
-    for (int64_t i = 0; i < plan->count; i++) {
-        float *restrict row = to + plan->offsets[i];
-        const float *restrict from = g + i * plan->row;
-        for (int64_t j = 0; j < plan->row; j++) row[j] += from[j];
+/* x's indexed rows, at the plan's offsets, = the contiguous rows of `from`. */
+static void index_write(mg_array *x, const mg_array *from, int count, const index_plan *plan) {
+    int64_t itemsize = mg_itemsize(x->dtype), row = plan->row, inner[MG_MAX_NDIM];
+    mg_row_major(x->ndim, x->shape, inner);
+    bool rows = true; /* contiguous */
+    for (int d = count; d < x->ndim; d++)
+        rows = rows && (x->shape[d] == 1 || x->strides[d] == inner[d]);
+    if (row == 1 && itemsize == 4)
+        for (int64_t i = 0; i < plan->count; i++)
+            ((uint32_t *)x->data)[plan->offsets[i]] = ((const uint32_t *)from->data)[i];
+    else if (row == 1 && itemsize == 8)
+        for (int64_t i = 0; i < plan->count; i++)
+            ((uint64_t *)x->data)[plan->offsets[i]] = ((const uint64_t *)from->data)[i];
+    else if (rows)
+        for (int64_t i = 0; i < plan->count; i++)
+            memcpy(x->data + plan->offsets[i] * itemsize, from->data + i * row * itemsize,
+                   (size_t)(row * itemsize));
+    else { /* row by row through a window on x */
+        mg_array window = *x, source = *from;
+        window.ndim = source.ndim = x->ndim - count;
+        window.size = source.size = row;
+        for (int d = 0; d < window.ndim; d++) {
+            window.shape[d] = source.shape[d] = x->shape[d + count];
+            window.strides[d] = x->strides[d + count];
+        }
+        mg_row_major(source.ndim, source.shape, source.strides);
+        for (int64_t i = 0; i < plan->count; i++) {
+            window.data = x->data + plan->offsets[i] * itemsize;
+            source.data = from->data + i * row * itemsize;
+            copy_strided(&window, &source);
+        }
     }
 }
 
-static void index_add_f64(double *to, const double *g, const index_plan *plan) {
-    for (int64_t i = 0; i < plan->count; i++) {
-        double *restrict row = to + plan->offsets[i];
-        const double *restrict from = g + i * plan->row;
-        for (int64_t j = 0; j < plan->row; j++) row[j] += from[j];
+/* ---- scatter ---- */
+
+#define ELEMENT float
+#define ARITHMETIC float
+#define INDEX_NAME(name) name##_f32
+#include "index.inc.c"
+#define ELEMENT double
+#define ARITHMETIC double
+#define INDEX_NAME(name) name##_f64
+#include "index.inc.c"
+#define ELEMENT int64_t
+#define ARITHMETIC uint64_t
+#define INDEX_NAME(name) name##_i64
+#include "index.inc.c"
+#define ELEMENT uint8_t
+#define ARITHMETIC uint8_t
+#define INDEX_NAME(name) name##_b8
+#include "index.inc.c"
+
+/* x[i0, i1, ...] op= value for a contiguous x and a value of the picked shape. */
+static int index_combine(int op, mg_array *x, int count, mg_array **indices, mg_array *value) {
+    if (count < 1 || count > x->ndim) return mg_fail_code(MG_EINDEX, count, x->ndim);
+    if (value->dtype != x->dtype) return mg_fail_code(MG_EDTYPE, value->dtype, 1);
+    int64_t expected[MG_MAX_NDIM];
+    int ndim = index_result_shape(x->ndim, x->shape, count, indices[0], expected);
+    if (ndim < 0) return mg_error();
+    if (value->ndim != ndim) return mg_fail_code(MG_ENDIM, value->ndim, ndim);
+    for (int d = 0; d < ndim; d++)
+        if (value->shape[d] != expected[d])
+            return mg_fail_code(MG_ESHAPE, expected[d], value->shape[d]);
+    mg_array *from = mg_contiguous(value);
+    if (!from) return mg_error();
+    index_plan plan = {.row = index_row_size(x->ndim, x->shape, count)};
+    int code = index_resolve(&plan, x->ndim, x->shape, x->strides, count, indices);
+    if (!code) {
+        switch (x->dtype) {
+        case MG_FLOAT32: index_rows_f32(op, x->data, from->data, &plan); break;
+        case MG_FLOAT64: index_rows_f64(op, x->data, from->data, &plan); break;
+        case MG_INT64: index_rows_i64(op, x->data, from->data, &plan); break;
+        default: index_rows_b8(op == MG_PROD ? MG_MIN : op == MG_SUM ? MG_MAX : op, x->data,
+                               from->data, &plan);
+        }
+        mg_block_give(plan.offsets, plan.capacity);
     }
+    mg_release(from);
+    return code;
 }
 
 mg_array *mg_scatter_add(int ndim, const int64_t *shape, int count, mg_array **indices,
                          mg_array *g) {
-    if (!mg_is_float(g->dtype)) return mg_fail(MG_EDTYPE, g->dtype, 0);
-    if (count < 1 || count > ndim) return mg_fail(MG_EINDEX, count, ndim);
-    int64_t expected[MG_MAX_NDIM];
-    int g_ndim = index_result_shape(ndim, shape, count, indices[0], expected);
-    if (g_ndim < 0) return NULL;
-    if (g->ndim != g_ndim) return mg_fail(MG_ENDIM, g->ndim, g_ndim);
-    for (int d = 0; d < g_ndim; d++)
-        if (g->shape[d] != expected[d]) return mg_fail(MG_ESHAPE, expected[d], g->shape[d]);
     mg_array *out = mg_full(g->dtype, ndim, shape, 0, 0);
-    mg_array *from = out ? mg_contiguous(g) : NULL;
-    index_plan plan = {0};
-    if (!from || index_resolve(&plan, ndim, shape, out->strides, count, indices)) {
+    if (out && index_combine(MG_SUM, out, count, indices, g)) {
         mg_release(out);
-        mg_release(from);
         return NULL;
     }
-    plan.row = index_row_size(ndim, shape, count);
-    if (g->dtype == MG_FLOAT32) index_add_f32((float *)out->data, (float *)from->data, &plan);
-    else index_add_f64((double *)out->data, (double *)from->data, &plan);
-    mg_block_give(plan.offsets, plan.capacity);
-    mg_release(from);
+    return out;
+}
+
+mg_array *mg_scatter_reduce(int op, mg_array *x, int count, mg_array **indices, mg_array *value) {
+    if (op != MG_SUM && op != MG_PROD && op != MG_MAX && op != MG_MIN)
+        return mg_fail(MG_EARG, op, 0);
+    mg_array *out = mg_copy(x);
+    if (out && index_combine(op, out, count, indices, value)) {
+        mg_release(out);
+        return NULL;
+    }
     return out;
 }
 
@@ -188,26 +259,49 @@ int mg_scatter_write(mg_array *x, int count, mg_array **indices, mg_array *value
     index_plan plan = {.row = index_row_size(x->ndim, x->shape, count)};
     int code = index_resolve(&plan, x->ndim, x->shape, x->strides, count, indices);
     if (!code && from->size > 0) {
-        /* x's remaining axes may have any strides: write row by row through a window on them. */
-        mg_array window = *x, row = *from;
-        window.ndim = row.ndim = x->ndim - count;
-        window.size = row.size = plan.row;
-        for (int d = 0; d < window.ndim; d++) {
-            window.shape[d] = row.shape[d] = x->shape[d + count];
-            window.strides[d] = x->strides[d + count];
-        }
-        mg_row_major(row.ndim, row.shape, row.strides);
-        int64_t itemsize = mg_itemsize(x->dtype);
-        for (int64_t i = 0; i < plan.count; i++) {
-            window.data = x->data + plan.offsets[i] * itemsize;
-            row.data = from->data + i * plan.row * itemsize;
-            copy_strided(&window, &row);
-        }
+        index_write(x, from, count, &plan);
         mg_buffer_touch(x->buffer);
     }
     if (!code) mg_block_give(plan.offsets, plan.capacity);
     mg_release(from);
     return code;
+}
+
+mg_array *mg_index_previous(int ndim, const int64_t *shape, int count, mg_array **indices) {
+    if (count < 1 || count > ndim) return mg_fail(MG_EINDEX, count, ndim);
+    mg_array *last = mg_full(MG_INT64, count, shape, 0, -1);
+    if (!last) return NULL;
+    index_plan plan = {.row = 1};
+    mg_array *out = NULL;
+    if (!index_resolve(&plan, count, shape, last->strides, count, indices)) {
+        out = mg_new(MG_INT64, indices[0]->ndim, indices[0]->shape);
+        for (int64_t i = 0; out && i < plan.count; i++) {
+            int64_t *place = (int64_t *)last->data + plan.offsets[i];
+            ((int64_t *)out->data)[i] = *place < 0 ? plan.count : *place;
+            *place = i;
+        }
+        mg_block_give(plan.offsets, plan.capacity);
+    }
+    mg_release(last);
+    return out;
+}
+
+/* ---- index arrays made from data ---- */
+
+mg_array *mg_repeat_positions(mg_array *repeats) {
+    if (repeats->dtype != MG_INT64 || repeats->ndim != 1)
+        return mg_fail(MG_EDTYPE, repeats->dtype, 0);
+    const int64_t *times = (const int64_t *)repeats->data;
+    int64_t step = repeats->strides[0], total = 0;
+    for (int64_t i = 0; i < repeats->size; i++) {
+        if (times[i * step] < 0) return mg_fail(MG_EARG, times[i * step], i);
+        if (__builtin_add_overflow(total, times[i * step], &total)) return mg_fail(MG_ESIZE, 0, 0);
+    }
+    mg_array *out = mg_new(MG_INT64, 1, &total);
+    int64_t *to = out ? (int64_t *)out->data : NULL;
+    for (int64_t i = 0; out && i < repeats->size; i++)
+        for (int64_t k = 0; k < times[i * step]; k++) *to++ = i;
+    return out;
 }
 
 mg_array *mg_nonzero(mg_array *mask) {

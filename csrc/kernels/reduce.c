@@ -267,7 +267,10 @@ mg_array *mg_reduce(int op, mg_array *x, int naxes, const int32_t *axes, int kee
     return reduce_squeeze(y, mask, keepdims);
 }
 
-/* Two passes: the mean, then the sum of (x - mean)^2 over max(n - correction, 0). */
+/* The mean, then the sum of (x - mean)^2 over max(n - correction, 0). A mean that is large beside
+ * the deviations is rounded by much of their size; the sum of x - mean says by how much, and
+ * corrects that (Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983,
+ * equation 1.7). */
 mg_array *mg_var(mg_array *x, int naxes, const int32_t *axes, double correction, int keepdims) {
     uint32_t mask;
     if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
@@ -277,8 +280,16 @@ mg_array *mg_var(mg_array *x, int naxes, const int32_t *axes, double correction,
     if (!mean) return NULL;
     reduce_divide(mean, n);
     mg_array *y = reduce_groups(false, REDUCE_SUMSQ, x, mask, mean);
+    mg_array *residue = y ? reduce_groups(false, REDUCE_RESIDUE, x, mask, mean) : NULL;
     mg_release(mean);
-    if (y) reduce_divide(y, n > correction ? n - correction : 0);
+    if (!residue) {
+        mg_release(y);
+        return NULL;
+    }
+    (x->dtype == MG_FLOAT32 ? reduce_correct_f32 : reduce_correct_f64)(y->data, residue->data,
+                                                                      y->size, n);
+    mg_release(residue);
+    reduce_divide(y, n > correction ? n - correction : 0);
     return reduce_squeeze(y, mask, keepdims);
 }
 

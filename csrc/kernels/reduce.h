@@ -9,12 +9,13 @@
 
 /* What the float kernels compute over one index: a join of terms. */
 enum reduce_kind {
-    REDUCE_SUM,    /* x0 + x1 + ... */
-    REDUCE_SUMSQ,  /* (x0 - c)^2 + (x1 - c)^2 + ...   c: the mean */
-    REDUCE_SUMEXP, /* exp(x0 - c) + exp(x1 - c) + ... c: the maximum */
-    REDUCE_DOT,    /* x0 * c0 + x1 * c1 + ...; here each x has its own c */
-    REDUCE_TIES,   /* how many x are equal to c, the extremum; NaN is equal to NaN here */
-    REDUCE_MAX,    /* NaN wins */
+    REDUCE_SUM,     /* x0 + x1 + ... */
+    REDUCE_RESIDUE, /* (x0 - c) + (x1 - c) + ...       c: the mean, which was rounded */
+    REDUCE_SUMSQ,   /* (x0 - c)^2 + (x1 - c)^2 + ...   c: the mean */
+    REDUCE_SUMEXP,  /* exp(x0 - c) + exp(x1 - c) + ... c: the maximum */
+    REDUCE_DOT,     /* x0 * c0 + x1 * c1 + ...; here each x has its own c */
+    REDUCE_TIES,    /* how many x are equal to c, the extremum; NaN is equal to NaN here */
+    REDUCE_MAX,     /* NaN wins */
     REDUCE_MIN,
     REDUCE_PROD
 };

@@ -11,6 +11,7 @@
 MG_INLINE bool R(reduce_tied)(real x, real c) { return (x == c) | ((x != x) & (c != c)); }
 
 MG_INLINE real R(reduce_term)(int kind, real x, real c) {
+    if (kind == REDUCE_RESIDUE) return x - c;
     if (kind == REDUCE_SUMSQ) return (x - c) * (x - c);
     if (kind == REDUCE_SUMEXP) return R(v_exp)(x - c);
     if (kind == REDUCE_DOT) return x * c;
@@ -110,6 +111,9 @@ static void R(reduce_strip)(int kind, real *lanes, real *stack, const real *x, i
                             int64_t n, int64_t width, bool dense, const real *c,
                             int64_t c_stride) {
     switch (kind) {
+    case REDUCE_RESIDUE:
+        R(reduce_columns)(REDUCE_RESIDUE, lanes, stack, x, stride, n, width, dense, c, 0);
+        break;
     case REDUCE_SUMSQ:
         R(reduce_columns)(REDUCE_SUMSQ, lanes, stack, x, stride, n, width, dense, c, 0);
         break;
@@ -178,7 +182,7 @@ MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, real c) {
     enum { PARTS = REDUCE_LANES / LANES };
     real terms[REDUCE_BLOCK];
     vec lanes[PARTS];
-    if (kind >= REDUCE_SUMSQ && kind <= REDUCE_TIES) {
+    if (kind >= REDUCE_RESIDUE && kind <= REDUCE_TIES) {
         for (int64_t i = 0; i < n; i++) terms[i] = R(reduce_term)(kind, x[i], c);
         x = terms;
     }
@@ -241,7 +245,7 @@ static void R(reduce_along_columns)(int kind, real *y, int64_t y_step, const rea
     real lanes[REDUCE_LANES * REDUCE_STRIP], stack[REDUCE_LEVELS * REDUCE_STRIP];
     real centre[REDUCE_STRIP];
     bool dense = stride == width && width <= REDUCE_STRIP / REDUCE_LANES;
-    bool centred = kind >= REDUCE_SUMSQ && kind <= REDUCE_TIES;
+    bool centred = kind >= REDUCE_RESIDUE && kind <= REDUCE_TIES;
     if (centred)
         for (int64_t i = 0; i < (dense ? REDUCE_LANES : 1); i++)
             for (int64_t j = 0; j < width; j++) centre[i * width + j] = c[j * c_step];
@@ -261,6 +265,7 @@ static void R(reduce_piece)(int kind, const reduce_plan *p, void *out, const voi
     }
     switch (kind) {
     case REDUCE_SUM: R(reduce_along_rows)(REDUCE_SUM, y, ys, x, xs, run, n, c, cs); break;
+    case REDUCE_RESIDUE: R(reduce_along_rows)(REDUCE_RESIDUE, y, ys, x, xs, run, n, c, cs); break;
     case REDUCE_SUMSQ: R(reduce_along_rows)(REDUCE_SUMSQ, y, ys, x, xs, run, n, c, cs); break;
     case REDUCE_SUMEXP: R(reduce_along_rows)(REDUCE_SUMEXP, y, ys, x, xs, run, n, c, cs); break;
     case REDUCE_TIES: R(reduce_along_rows)(REDUCE_TIES, y, ys, x, xs, run, n, c, cs); break;
@@ -295,6 +300,16 @@ static void R(reduce_fill)(void *out, int64_t n, double value) {
 static void R(reduce_divide)(void *out, int64_t n, double divisor) {
     real *y = out, d = REAL_C(divisor);
     for (int64_t i = 0; i < n; i++) y[i] /= d;
+}
+
+/* y -= residue^2 / n: what the sum of squares has too much because the mean was rounded. */
+static void R(reduce_correct)(void *out, const void *residue, int64_t n, double count) {
+    real *restrict y = out;
+    const real *restrict r = residue;
+    for (int64_t i = 0; i < n; i++) {
+        real extra = r[i] - r[i] == 0 ? r[i] * (r[i] / REAL_C(count)) : 0;
+        y[i] = y[i] < extra ? 0 : y[i] - extra;
+    }
 }
 
 /* y = c + log(y) where c is finite, else c: c is the maximum, which decides NaN, inf and -inf. */

@@ -11,4 +11,12 @@
 #include "vmath_chunk_f64.h"
 #include "vmath_pow.h"
 #include "vmath_trig.h"
+#include "vmath_inverse.h"
+#include "vmath_round.h"
+#include "vmath_tan.h"
+#include "vmath_explog_f32.h"
+#include "vmath_explog_f64.h"
+#include "vmath_erf.h"
+#include "vmath_gamma.h"
+#include "vmath_bessel.h"
 #endif

@@ -44,6 +44,15 @@ MG_INLINE uint32_t v_min_bits_f32(uint32_t a, uint32_t b) {
     return (uint32_t)((int32_t)a < (int32_t)b ? (int32_t)a : (int32_t)b);
 }
 
+/* c - a b where a b is close to c: what the rounding of a, a quotient or a root, has lost. */
+MG_INLINE float v_residual_f32(float a, float b, float c) {
+#if MG_HAS_FMA
+    return fma_f32(-a, b, c);
+#else
+    return (float)((double)c - (double)a * (double)b);
+#endif
+}
+
 /* What exp and its relatives share: x = n ln 2 + r_high + r_low, |r| <= ln 2 / 2, the high part
  * exact, and e^r = 1 + r + r^2 q(r). Where n would exceed n_max it stays there and r grows. */
 typedef struct {
@@ -95,6 +104,9 @@ MG_INLINE float v_exp_f32(float x) {
 MG_INLINE float v_expm1_f32(float x) {
     v_exp_parts_f32 p = v_exp_split_f32(x, 128.0f);
     float v = v_expm1_tail_f32(p);
+#if !MG_HAS_FMA
+    v += ((p.r_high - p.r) + p.r_low) * p.r; /* r was rounded */
+#endif
     float w = p.r_high + v, w_low = v - (w - p.r_high);
     float s = v_pow2_f32(p.n - 1), d = s - 0.5f, d_low = (s - d) - 0.5f;
     float y = fma_f32(s, w, d);
@@ -163,7 +175,7 @@ MG_INLINE float v_sigmoid_f32(float x) {
     float b = 1.0f + s, b_low = s - (b - 1.0f);
     float d = b + w, d_low = (b - d) + w + b_low;
     float y = 1.0f / d;
-    y = fma_f32(y, fma_f32(-y, d_low, fma_f32(-y, d, 1.0f)), y);
+    y = fma_f32(y, fma_f32(-y, d_low, v_residual_f32(y, d, 1.0f)), y);
     y = y * half * rest;
     y = x < 0.0f ? y : 1.0f - y;
     return x == x ? y : x;

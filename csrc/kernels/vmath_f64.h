@@ -44,6 +44,28 @@ MG_INLINE uint64_t v_min_bits_f64(uint64_t a, uint64_t b) {
 #endif
 }
 
+/* a * b - p, exactly, for p = a * b rounded; without fma by T. J. Dekker's product (vmath_pair.h), for
+ * factors below 2^996. */
+MG_INLINE double v_mul_low_f64(double a, double b, double p) {
+#if MG_HAS_FMA
+    return fma_f64(a, b, -p);
+#else
+    double ca = a * 0x1.000002p+27, cb = b * 0x1.000002p+27;
+    double ah = ca - (ca - a), bh = cb - (cb - b), al = a - ah, bl = b - bh;
+    return ((ah * bh - p) + ah * bl + al * bh) + al * bl;
+#endif
+}
+
+/* c - a b where a b is close to c */
+MG_INLINE double v_residual_f64(double a, double b, double c) {
+#if MG_HAS_FMA
+    return fma_f64(-a, b, c);
+#else
+    double p = a * b;
+    return (c - p) - v_mul_low_f64(a, b, p);
+#endif
+}
+
 /* 1 / d to 2^-46, for d in the range of a float: dividing doubles takes several times as long. */
 MG_INLINE double v_reciprocal_f64(double d) {
     double r = (double)(1.0f / (float)d);
@@ -106,7 +128,7 @@ MG_INLINE double v_expm1_f64(double x) {
 
 /* m / (2 + m) with m = e^(2|x|) - 1 = 2^n (w + 1 - 2^-n): both over 2^n, and both kept as
  * unevaluated sums, which needs no polynomial for small x beside. Error 0.890 at
- * -0x1.67a952a9c076p-3; without fma 1.50. */
+ * -0x1.67a952a9c076p-3; without fma TANH. */
 MG_INLINE double v_tanh_f64(double x) {
     double a = v_from_bits_f64(v_min_bits_f64(v_bits_f64(v_abs_f64(x)), v_bits_f64(20.0)));
     v_exp_parts_f64 p = v_exp_split_f64(a + a, 0.0, 64.0);
@@ -118,12 +140,12 @@ MG_INLINE double v_tanh_f64(double x) {
     double b = h + w, b_low = (h - b) + w + (w_low + h_low);
     double inverse = v_reciprocal_f64(b);
     double y = m * inverse;
-    double residual = fma_f64(-y, b_low, fma_f64(-y, b, m)) + m_low;
+    double residual = fma_f64(-y, b_low, v_residual_f64(y, b, m)) + m_low;
     y = fma_f64(residual, inverse, y);
     return x == x ? v_copysign_f64(y, x) : x;
 }
 
-/* Error 0.877 at -0x1.c7662b411ba04p+7; without fma 1.47. */
+/* Error 0.877 at -0x1.c7662b411ba04p+7; without fma SIGM. */
 MG_INLINE double v_sigmoid_f64(double x) {
     double a = v_from_bits_f64(v_min_bits_f64(v_bits_f64(v_abs_f64(x)), v_bits_f64(750.0)));
     v_exp_parts_f64 p = v_exp_split_f64(a, 0.0, 1090.0);
@@ -133,14 +155,18 @@ MG_INLINE double v_sigmoid_f64(double x) {
     double b = 1.0 + s, b_low = s - (b - 1.0);
     double d = b + w, d_low = (b - d) + w + b_low;
     double y = v_reciprocal_f64(d);
-    y = fma_f64(y, fma_f64(-y, d_low, fma_f64(-y, d, 1.0)), y);
+    y = fma_f64(y, fma_f64(-y, d_low, v_residual_f64(y, d, 1.0)), y);
     y = y * half * rest;
     y = x < 0.0 ? y : 1.0 - y;
     return x == x ? y : x;
 }
 
-/* log(1 + f) - f by s = f / (2 + f): log(1 + f) = 2 atanh(s) = f - f^2/2 + s (f^2/2 + R(s^2)) */
-MG_INLINE double v_log_tail_f64(double f) {
+/* log(1 + f) = 2 atanh(s) = f - h + s q, where s = f / (2 + f), h = f^2/2 and q = h + R(s^2) */
+typedef struct {
+    double s, q, h;
+} v_log_series_f64;
+
+MG_INLINE v_log_series_f64 v_log_series_of_f64(double f) {
     double d = 2.0 + f, inverse = v_reciprocal_f64(d), s = f * inverse;
     s = fma_f64(fma_f64(-s, d, f), inverse, s);
     double z = s * s, h = 0.5 * f * f;
@@ -150,7 +176,11 @@ MG_INLINE double v_log_tail_f64(double f) {
     double p4 = fma_f64(z, 0x1.39a097537b678p-3, 0x1.7466499f6d17ap-3);
     p4 = fma_f64(zz, 0x1.2f116b7904b87p-3, p4);
     double p = fma_f64(zz, fma_f64(zz, p4, p2), p0);
-    return fma_f64(s, fma_f64(z, p, h), -h);
+    return (v_log_series_f64){s, fma_f64(z, p, h), h};
+}
+MG_INLINE double v_log_tail_f64(double f) {
+    v_log_series_f64 l = v_log_series_of_f64(f);
+    return fma_f64(l.s, l.q, -l.h);
 }
 MG_INLINE double v_log_sum_f64(double k, double f, double tail) {
     double kh = k * V_LN2_HI_F64, s = kh + f, s_low = (kh - s) + f;
@@ -164,27 +194,65 @@ MG_INLINE double v_log_edges_f64(double x, double y) {
 #define V_SQRT_HALF_BITS_F64 0x3fe6a09e667f3bcdu
 #define V_LOG_SHIFT_F64 (0x3ff0000000000000u - V_SQRT_HALF_BITS_F64)
 
+/* What log and its relatives share: 2^k (1 + f + f_low), sqrt(1/2) <= 1 + f < sqrt(2). */
+typedef struct {
+    double k, f, f_low;
+} v_log_parts_f64;
+
+/* A normal x > 0, and any. */
+MG_INLINE v_log_parts_f64 v_log_split_normal_f64(double x) {
+    uint64_t u = v_bits_f64(x) + V_LOG_SHIFT_F64;
+    double k = v_from_bits_f64((u >> 52) | 0x4330000000000000u) - (0x1p52 + 1023);
+    double f = v_from_bits_f64((u & V_FRACTION_F64) + V_SQRT_HALF_BITS_F64) - 1.0;
+    return (v_log_parts_f64){k, f, 0.0};
+}
+MG_INLINE v_log_parts_f64 v_log_split_f64(double x) {
+    bool tiny = x < 0x1p-1022;
+    v_log_parts_f64 p = v_log_split_normal_f64(tiny ? x * 0x1p52 : x);
+    p.k -= tiny ? 52.0 : 0.0;
+    return p;
+}
+/* 1 + x + x_low, x > -1: k is the exponent of 1 + x rounded; f comes from x itself. */
+MG_INLINE v_log_parts_f64 v_log1p_split_f64(double x, double x_low) {
+    uint64_t u = v_bits_f64(1.0 + x) + V_LOG_SHIFT_F64, e = u >> 52;
+    double k = v_from_bits_f64(e | 0x4330000000000000u) - (0x1p52 + 1023);
+    double scale = v_from_bits_f64((2048u - e) << 52) * 0.25; /* 2^-k; k may be 1024 */
+    double g = scale - 1.0, f = fma_f64(x, scale, g);
+    return (v_log_parts_f64){k, f, fma_f64(x, scale, g - f) + x_low * scale};
+}
+
 /* Error 0.828 at 0x1.68d32b1de3ee6p-1. */
 MG_INLINE double v_log_f64(double x) {
-    bool tiny = x < 0x1p-1022;
-    double scaled = tiny ? x * 0x1p52 : x;
-    uint64_t u = v_bits_f64(scaled) + V_LOG_SHIFT_F64;
-    double k = v_from_bits_f64((u >> 52) | 0x4330000000000000u)
-               - (tiny ? 0x1p52 + 1075 : 0x1p52 + 1023);
-    double f = v_from_bits_f64((u & V_FRACTION_F64) + V_SQRT_HALF_BITS_F64) - 1.0;
-    return v_log_edges_f64(x, v_log_sum_f64(k, f, v_log_tail_f64(f)));
+    v_log_parts_f64 p = v_log_split_f64(x);
+    return v_log_edges_f64(x, v_log_sum_f64(p.k, p.f, v_log_tail_f64(p.f)));
 }
 
 /* Error 0.809 at -0x1.319655b263b28p-2. */
 MG_INLINE double v_log1p_f64(double x) {
-    uint64_t u = v_bits_f64(1.0 + x) + V_LOG_SHIFT_F64, e = u >> 52;
-    double k = v_from_bits_f64(e | 0x4330000000000000u) - (0x1p52 + 1023);
-    double scale = v_from_bits_f64((2048u - e) << 52) * 0.25;
-    double g = scale - 1.0;
-    double f = fma_f64(x, scale, g), f_low = fma_f64(x, scale, g - f);
-    double y = v_log_sum_f64(k, f, fma_f64(f_low, 1.0 - f, v_log_tail_f64(f)));
+    v_log_parts_f64 p = v_log1p_split_f64(x, 0.0);
+    double tail = fma_f64(p.f_low, 1.0 - p.f, v_log_tail_f64(p.f));
+    double y = v_log_sum_f64(p.k, p.f, tail);
     y = x == 0.0 ? x : y;
     return v_log_edges_f64(1.0 + x, y);
+}
+
+/* Two polynomials good to 2^-34, for functions of a float that are computed in double. */
+
+/* e^r - 1, |r| <= ln 2 / 2 */
+MG_INLINE double v_expm1_short_f64(double r) {
+    double rr = r * r;
+    double e0 = fma_f64(r, 0x1.5555544623eadp-3, 0x1.0000003a4acbfp-1);
+    double e2 = fma_f64(r, 0x1.11126c481ed18p-7, 0x1.55548d6dae10ap-5);
+    double e4 = fma_f64(r, 0x1.9f0ec55404eap-13, 0x1.6d8d51d420569p-10);
+    return fma_f64(rr, fma_f64(rr, fma_f64(rr, e4, e2), e0), r);
+}
+/* log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2) */
+MG_INLINE double v_log_short_f64(double f) {
+    double g = f * v_reciprocal_f64(2.0 + f), z = g * g;
+    double q0 = fma_f64(z, 0x1.999996a66edfep-2, 0x1.555555561f392p-1);
+    double q2 = fma_f64(z, 0x1.c62a9f285beb2p-3, 0x1.2494133aa4ba9p-2);
+    double q = fma_f64(z * z, fma_f64(z * z, 0x1.911c9c76297cp-3, q2), q0);
+    return g * fma_f64(z, q, 2.0);
 }
 
 #define V_TRIG_MAX_F64 1.0e6

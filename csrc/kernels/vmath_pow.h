@@ -8,50 +8,29 @@
 #ifndef MG_VMATH_POW_H
 #define MG_VMATH_POW_H
 
-#include "vmath_f32.h"
-#include "vmath_f64.h"
 #include "vmath_chunk_f64.h"
-
-/* a * b - p, exactly, for p = a * b rounded. */
-MG_INLINE double v_mul_low_f64(double a, double b, double p) {
-#if MG_HAS_FMA
-    return fma_f64(a, b, -p);
-#else
-    double ca = a * 0x1.000002p+27, cb = b * 0x1.000002p+27;
-    double ah = ca - (ca - a), bh = cb - (cb - b), al = a - ah, bl = b - bh;
-    return ((ah * bh - p) + ah * bl + al * bh) + al * bl;
-#endif
-}
+#include "vmath_f32.h"
+#include "vmath_pair.h"
 
 /* e^(y log a) for normal a > 0, to 2^-34; out of range it saturates beyond what a float holds. */
 MG_INLINE double v_pow_core_f32(double a, double y) {
-    uint64_t u = v_bits_f64(a) + V_LOG_SHIFT_F64;
-    double k = v_from_bits_f64((u >> 52) | 0x4330000000000000u) - (0x1p52 + 1023);
-    double f = v_from_bits_f64((u & V_FRACTION_F64) + V_SQRT_HALF_BITS_F64) - 1.0;
-    double g = f * v_reciprocal_f64(2.0 + f), z = g * g;
-    double q0 = fma_f64(z, 0x1.999996a66edfep-2, 0x1.555555561f392p-1);
-    double q2 = fma_f64(z, 0x1.c62a9f285beb2p-3, 0x1.2494133aa4ba9p-2);
-    double q = fma_f64(z * z, fma_f64(z * z, 0x1.911c9c76297cp-3, q2), q0);
-    double t = y * fma_f64(k, V_LN2_F64, g * fma_f64(z, q, 2.0));
+    v_log_parts_f64 p = v_log_split_normal_f64(a);
+    double t = y * fma_f64(p.k, V_LN2_F64, v_log_short_f64(p.f));
     t = v_copysign_f64(v_from_bits_f64(v_min_bits_f64(v_bits_f64(v_abs_f64(t)),
                                                       v_bits_f64(200.0))), t);
     const double magic = 0x1.8p52 + 2046;
     double n = fma_f64(t, V_LOG2E_F64, magic), s = v_pow2_f64(v_bits_f64(n));
-    double r = fma_f64(n - magic, -V_LN2_F64, t), rr = r * r;
-    double e0 = fma_f64(r, 0x1.5555544623eadp-3, 0x1.0000003a4acbfp-1);
-    double e2 = fma_f64(r, 0x1.11126c481ed18p-7, 0x1.55548d6dae10ap-5);
-    double e4 = fma_f64(r, 0x1.9f0ec55404eap-13, 0x1.6d8d51d420569p-10);
-    double w = fma_f64(rr, fma_f64(rr, fma_f64(rr, e4, e2), e0), r);
-    return fma_f64(w, s, s);
+    return fma_f64(v_expm1_short_f64(fma_f64(n - magic, -V_LN2_F64, t)), s, s);
 }
 
 /* The same in double: log a = high + low by s = (a - 1) / (a + 1), every product with its error. */
 MG_INLINE double v_pow_core_f64(double a, double y) {
-    double scaled = a < 0x1p-1022 ? a * 0x1p52 : a;
-    uint64_t u = v_bits_f64(scaled) + V_LOG_SHIFT_F64;
-    double k = v_from_bits_f64((u >> 52) | 0x4330000000000000u)
-               - (a < 0x1p-1022 ? 0x1p52 + 1075 : 0x1p52 + 1023);
-    double f = v_from_bits_f64((u & V_FRACTION_F64) + V_SQRT_HALF_BITS_F64) - 1.0;
+#if !MG_HAS_FMA
+    double size = v_from_bits_f64(v_min_bits_f64(v_bits_f64(v_abs_f64(y)), v_bits_f64(0x1p900)));
+    y = v_copysign_f64(size, y); /* beyond, the power is 0, 1 or infinity, and v_mul_low_f64 fails */
+#endif
+    v_log_parts_f64 parts = v_log_split_f64(a);
+    double k = parts.k, f = parts.f;
     double d = 2.0 + f, d_low = f - (d - 2.0), inverse = v_reciprocal_f64(d);
     double s = f * inverse;
     s = fma_f64(fma_f64(-s, d, f), inverse, s);

@@ -337,8 +337,26 @@ mg_array *mg_view_slice(mg_array *a, const int64_t *start, const int64_t *step,
     return mg_alias(a, data, a->ndim, count, strides);
 }
 
+mg_array *mg_view_diagonal(mg_array *a, int64_t offset) {
+    int r = a->ndim - 2, c = a->ndim - 1;
+    if (r < 0) return mg_fail(MG_ENDIM, a->ndim, 2);
+    int64_t shape[MG_MAX_NDIM], strides[MG_MAX_NDIM];
+    memcpy(shape, a->shape, sizeof(int64_t) * (size_t)r);
+    memcpy(strides, a->strides, sizeof(int64_t) * (size_t)r);
+    int64_t rows = offset < 0 ? a->shape[r] + offset : a->shape[r];
+    int64_t columns = offset > 0 ? a->shape[c] - offset : a->shape[c];
+    shape[r] = mg_max(mg_min(rows, columns), 0);
+    strides[r] = a->strides[r] + a->strides[c];
+    char *data = a->data;
+    if (shape[r] > 0) {
+        int64_t skipped = offset < 0 ? -offset * a->strides[r] : offset * a->strides[c];
+        data += skipped * mg_itemsize(a->dtype);
+    }
+    return mg_alias(a, data, c, shape, strides);
+}
+
 /* True unless the axes, taken by growing stride, nest: each stride steps over all that lies below it.
- * Sufficient for every view that can be made here by slicing, permuting and expanding. */
+ * Sufficient for every view that can be made here. */
 int mg_overlaps_itself(const mg_array *a) {
     if (a->size <= 1) return 0;
     int64_t reach = 0;

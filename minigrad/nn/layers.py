@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from minigrad.creation import generator, tensor
+from minigrad.creation import tensor
 from minigrad.dtypes import as_dtype, float32
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.module import Module, Parameter
+from minigrad.random import drawing
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -27,7 +28,7 @@ __all__ = [
 
 def _uniform(shape: tuple[int, ...], bound: float, dtype: Any) -> Parameter:
     """A parameter of values drawn from U(-bound, bound)."""
-    return Parameter(tensor(generator().uniform(-bound, bound, shape), dtype))
+    return Parameter(tensor(drawing().uniform(-bound, bound, shape), dtype))
 
 
 class Linear(Module):

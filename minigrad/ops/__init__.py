@@ -1,6 +1,34 @@
 """The operations: every row of the table, by topic."""
 
-from minigrad.ops import contraction, indexing, pointwise, reduction, shape
+from minigrad.ops import (
+    composed,
+    contraction,
+    elementary,
+    factorisation,
+    indexing,
+    linalg,
+    pointwise,
+    reduction,
+    scan,
+    shape,
+    special,
+    window,
+)
 from minigrad.ops.table import TABLE, Row
 
-__all__ = ["TABLE", "Row", "contraction", "indexing", "pointwise", "reduction", "shape"]
+__all__ = [
+    "TABLE",
+    "Row",
+    "composed",
+    "contraction",
+    "elementary",
+    "factorisation",
+    "indexing",
+    "linalg",
+    "pointwise",
+    "reduction",
+    "scan",
+    "shape",
+    "special",
+    "window",
+]

@@ -1,30 +1,51 @@
-"""Elements picked by integer arrays.
+"""Elements picked by integer arrays, and what is written, added or combined at such places.
 
 ``index`` is a tuple of int64 handles of one shape, on the first axes; the Tensor layer brings every
-NumPy index form to this one by views.
+NumPy index form to this one by views. What an index picks is a *row*: the axes that are left.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from minigrad._c import Handle, call, ffi, lib
-from minigrad.ops.table import Row, linear
+from minigrad._c import Handle, call, ffi, lib, run, shape_of
+from minigrad.ops.pointwise import EQ
+from minigrad.ops.table import Row, custom, linear
 
+T = Any  # a Tensor; this layer stands below it
 Index = tuple[Handle, ...]
+Shape = tuple[int, ...]
 
 
 def _pointers(index: Index) -> Any:
     return ffi.new("mg_array *[]", index)
 
 
-def _apply(row: Row, x: Any, *args: Any) -> Any:
-    return x.apply_row(row, *args)
+def _apply(row: Row, x: T, *args: Any, beside: tuple[T, ...] = ()) -> T:
+    return x.apply_row(row, *args, beside=beside)
 
+
+def _written(x: Handle, index: Index, value: Handle) -> Handle:
+    """x itself, written into."""
+    run(lib.mg_scatter_write, x, len(index), _pointers(index), value)
+    return x
+
+
+def _count(n: int) -> Handle:
+    """0, 1, ... n - 1."""
+    return call(lib.mg_arange, lib.MG_INT64, 0.0, 0.0, 0, 1, n)
+
+
+def _gather(x: Handle, index: Index) -> Handle:
+    return call(lib.mg_gather, x, len(index), _pointers(index))
+
+
+# ---- sums ----------------------------------------------------------------------------------------
 
 GATHER = linear(
     "index",
-    lambda x, index: call(lib.mg_gather, x, len(index), _pointers(index)),
+    _gather,
     lambda g, shape, index: _apply(SCATTER_ADD, g, shape, index),
     doc="x[i0, i1, ...] with equal-shaped integer arrays on the first axes",
 )
@@ -33,4 +54,173 @@ SCATTER_ADD: Row = linear(
     lambda g, to, index: call(lib.mg_scatter_add, len(to), to, len(index), _pointers(index), g),
     lambda g, to, index: _apply(GATHER, g, index),
     doc="zeros(to)[i0, i1, ...] += x, repeated indices added in order",
+)
+
+
+def _combined(op: int, x: Handle, value: Handle, index: Index) -> Handle:
+    return call(lib.mg_scatter_reduce, op, x, len(index), _pointers(index), value)
+
+
+INDEX_ADD = custom(
+    "index_add",
+    lambda x, value, index: _combined(lib.MG_SUM, x, value, index),
+    lambda g, index: g,
+    lambda g, index: _apply(GATHER, g, index),
+    doc="x with [i0, i1, ...] += value, repeated indices added in order",
+)
+
+# ---- writes: of repeated indices the last one wins -----------------------------------------------
+
+
+def _winners(to: Shape, index: Index) -> Handle:
+    """For each position of the index arrays, whether no later one has the same indices."""
+    shape = shape_of(index[0])
+    order = call(lib.mg_reshape, _count(index[0].size), len(shape), shape)
+    places = call(lib.mg_empty, lib.MG_INT64, len(index), to[: len(index)])
+    return call(lib.mg_binary, EQ.id, _gather(_written(places, index, order), index), order)
+
+
+def _gather_last(x: Handle, index: Index) -> Handle:
+    picked = _gather(x, index)
+    won = _winners(shape_of(x), index)
+    rows = (*shape_of(won), *(1,) * (picked.ndim - won.ndim))
+    won = call(lib.mg_reshape, won, len(rows), rows)
+    return call(lib.mg_where, won, picked, call(lib.mg_weak_float, 0.0))
+
+
+GATHER_LAST: Row = linear(
+    "index_last",
+    _gather_last,
+    lambda g, shape, index: _apply(SCATTER_LAST, g, shape, index),
+    doc="x[i0, i1, ...], but 0 where a later position has the same indices",
+)
+SCATTER_LAST: Row = linear(
+    "index_put_last",
+    lambda g, to, index: _written(call(lib.mg_full, g.dtype, len(to), to, 0.0, 0), index, g),
+    lambda g, to, index: _apply(GATHER_LAST, g, index),
+    doc="zeros(to)[i0, i1, ...] = x, the last of repeated indices wins",
+)
+BLANK: Row = linear(
+    "index_blank",
+    lambda x, index: _written(call(lib.mg_copy, x), index, call(lib.mg_weak_int, 0)),
+    lambda g, index: _apply(BLANK, g, index),
+    doc="x with 0 at [i0, i1, ...]",
+)
+INDEX_PUT = custom(
+    "index_put",
+    lambda x, value, index: _written(call(lib.mg_copy, x), index, value),
+    lambda g, index: _apply(BLANK, g, index),
+    lambda g, index: _apply(GATHER_LAST, g, index),
+    doc="x with [i0, i1, ...] = value, the last of repeated indices wins",
+)
+
+# ---- products and extrema ------------------------------------------------------------------------
+
+
+def _before(value: T, to: Shape, index: Index) -> T:
+    """For each row of ``value``, the product of all that came before it at the same place.
+
+    Each row is multiplied with the one before it at its place, then with what that one gathered,
+    and so on: log2 steps, as many as a place has rows, and no division. The last row is a 1, which
+    stands for "none before".
+    """
+    n = index[0].size
+    to = to[: len(index)]
+    previous = call(lib.mg_index_previous, len(to), to, len(index), _pointers(index))
+    previous = call(lib.mg_reshape, previous, 1, (n,))
+    end = call(lib.mg_full, lib.MG_INT64, 1, (1,), 0.0, n)
+    jump = call(lib.mg_concatenate, 2, _pointers((previous, end)), 0)
+    gathered = value.cat_with(_ones(value[:1]), 0)
+    while _smallest(jump) < n:
+        gathered = gathered * _apply(GATHER, gathered, (jump,))
+        jump = _gather(jump, (jump,))
+    return _apply(GATHER, gathered, (previous,))
+
+
+def _ones(x: T) -> T:
+    x = x.detach()
+    return ((x == x) | (x != x)).to(x.dtype)
+
+
+def _smallest(x: Handle) -> int:
+    return int(lib.mg_item_int(call(lib.mg_reduce, lib.MG_MIN, x, -1, ffi.NULL, False)))
+
+
+def _backwards(index: Index) -> Index:
+    """The index arrays, flat, from their last position to the first."""
+    flat = []
+    for array in index:
+        n = array.size
+        line = call(lib.mg_reshape, array, 1, (n,))
+        flat.append(call(lib.mg_view_slice, line, (max(n - 1, 0),), (-1,), (n,)))
+    return tuple(flat)
+
+
+def _prod_by_x(g: T, a: T, b: T, index: Index) -> T:
+    return g * _apply(SCATTER_PROD, _ones(a), index, beside=(b,))
+
+
+def _prod_by_value(g: T, a: T, b: T, index: Index) -> T:
+    """x and all other rows at the place: those before times those after."""
+    picked = _apply(GATHER, g * a, index)
+    if not b.size:
+        return picked
+    rows = b.reshape((index[0].size, *b.shape[index[0].ndim :]))
+    before = _before(rows, a.shape, index)
+    after = _before(rows.flip(0), a.shape, _backwards(index)).flip(0)
+    return picked * (before * after).reshape(b.shape)
+
+
+SCATTER_PROD: Row = custom(
+    "scatter_prod",
+    lambda x, value, index: _combined(lib.MG_PROD, x, value, index),
+    _prod_by_x,
+    _prod_by_value,
+    doc="x with [i0, i1, ...] *= value, repeated indices in order",
+)
+
+
+def _same(a: T, b: T) -> T:
+    return ((a == b) | ((a != a) & (b != b))).to(a.dtype)
+
+
+def _hits(a: T, b: T, y: T, index: Index, include: bool) -> tuple[T, T, T]:
+    """1 where x and where value hold the extremum, and how many hold it, place by place."""
+    a, b, y = a.detach(), b.detach(), y.detach()
+    by_value = _same(b, _apply(GATHER, y, index))
+    by_x = _same(a, y) if include else _apply(BLANK, _same(a, y), index)
+    return by_x, by_value, by_x + _apply(SCATTER_ADD, by_value, y.shape, index)
+
+
+def _extremum_by_x(g: T, a: T, b: T, y: T, index: Index, include: bool) -> T:
+    by_x, _, count = _hits(a, b, y, index, include)
+    return (by_x / count).scale(g)
+
+
+def _extremum_by_value(g: T, a: T, b: T, y: T, index: Index, include: bool) -> T:
+    _, by_value, count = _hits(a, b, y, index, include)
+    return by_value.scale(_apply(GATHER, g / count, index))
+
+
+def _extremum(op: int) -> Callable[[Handle, Handle, Index, bool], Handle]:
+    def forward(x: Handle, value: Handle, index: Index, include: bool) -> Handle:
+        # Without x, any of the values at a place is a start.
+        start = x if include else _written(call(lib.mg_copy, x), index, value)
+        return _combined(op, start, value, index)
+
+    return forward
+
+
+SCATTER_AMAX, SCATTER_AMIN = (
+    custom(
+        name,
+        _extremum(op),
+        _extremum_by_x,
+        _extremum_by_value,
+        doc=f"x with the {what} of x and value at [i0, i1, ...]; ties share the gradient",
+    )
+    for name, op, what in (
+        ("scatter_amax", lib.MG_MAX, "maximum"),
+        ("scatter_amin", lib.MG_MIN, "minimum"),
+    )
 )

@@ -1,4 +1,7 @@
-"""Elementwise operations. The kernels, and the same derivatives in C, are in elementwise.def."""
+"""Elementwise arithmetic, rounding, extremes and comparisons.
+
+The kernels, and the derivatives that are used most once more in C, are in elementwise.def.
+"""
 
 from __future__ import annotations
 
@@ -27,27 +30,6 @@ SIGN = pointwise(
     special=[(0.0, 0.0), (-inf, -1.0), (nan, nan)],
     doc="-1, 0 or 1; its derivative is 0 everywhere",
 )
-EXP = pointwise(
-    "exp",
-    lambda y: y,
-    domain=[(-3, 3)],
-    special=[(0.0, 1.0), (inf, inf), (-inf, 0.0), (nan, nan)],
-    doc="e to the power x",
-)
-LOG = pointwise(
-    "log",
-    lambda x: 1.0 / x,
-    domain=[(0.1, 4)],
-    special=[(1.0, 0.0), (0.0, -inf), (-1.0, nan), (inf, inf)],
-    doc="the natural logarithm",
-)
-SQRT = pointwise(
-    "sqrt",
-    lambda y: 0.5 / y,
-    domain=[(0.1, 4)],
-    special=[(0.0, 0.0), (-0.0, -0.0), (4.0, 2.0), (-1.0, nan), (inf, inf)],
-    doc="the square root",
-)
 SQUARE = pointwise(
     "square", lambda x: 2.0 * x, domain=[(-3, 3)], special=[(3.0, 9.0), (-inf, inf)], doc="x * x"
 )
@@ -58,41 +40,41 @@ RECIPROCAL = pointwise(
     special=[(0.0, inf), (-0.0, -inf), (inf, 0.0), (4.0, 0.25)],
     doc="1 / x",
 )
-SIN = pointwise(
-    "sin",
-    lambda x: x.cos(),
-    domain=[(-4, 4)],
-    special=[(0.0, 0.0), (-0.0, -0.0), (inf, nan)],
-    doc="the sine of x radians",
+FLOOR = pointwise(
+    "floor",
+    0.0,
+    domain=[(0.1, 0.9)],
+    special=[(-0.0, -0.0), (-1.5, -2.0), (inf, inf), (nan, nan)],
+    doc="the largest integer not above x; its derivative is 0 everywhere",
 )
-COS = pointwise(
-    "cos",
-    lambda x: -x.sin(),
-    domain=[(-4, 4)],
-    special=[(0.0, 1.0), (-inf, nan)],
-    doc="the cosine of x radians",
+CEIL = pointwise(
+    "ceil",
+    0.0,
+    domain=[(0.1, 0.9)],
+    special=[(-0.0, -0.0), (1.5, 2.0), (-0.5, -0.0), (-inf, -inf), (nan, nan)],
+    doc="the smallest integer not below x; its derivative is 0 everywhere",
 )
-TANH = pointwise(
-    "tanh",
-    lambda y: 1.0 - y * y,
-    domain=[(-3, 3)],
-    special=[(inf, 1.0), (-inf, -1.0), (0.0, 0.0), (-0.0, -0.0), (1000.0, 1.0)],
-    doc="the hyperbolic tangent",
+TRUNC = pointwise(
+    "trunc",
+    0.0,
+    domain=[(0.1, 0.9)],
+    special=[(-0.0, -0.0), (-1.5, -1.0), (-0.5, -0.0), (inf, inf), (nan, nan)],
+    doc="x without its fraction, rounded towards 0; its derivative is 0 everywhere",
 )
-SIGMOID = pointwise(
-    "sigmoid",
-    lambda y: y * (1.0 - y),
-    domain=[(-4, 4)],
-    special=[(0.0, 0.5), (inf, 1.0), (-inf, 0.0), (1000.0, 1.0), (-1000.0, 0.0)],
-    doc="1 / (1 + exp(-x))",
+ROUND = pointwise(
+    "round",
+    0.0,
+    domain=[(0.6, 1.4)],
+    special=[(0.5, 0.0), (1.5, 2.0), (2.5, 2.0), (-0.5, -0.0), (inf, inf), (nan, nan)],
+    doc="the nearest integer, halves to the even one; its derivative is 0 everywhere",
 )
-RELU = pointwise(
-    "relu",
-    lambda y: 1.0 - (y <= 0.0),
-    domain=[(0.1, 3)],
-    special=[(0.0, 0.0), (-1.0, 0.0), (nan, nan), (inf, inf)],
-    doc="max(x, 0); its derivative at 0 is 0, and NaN passes",
-)
+
+ISNAN = zero("isnan", 1, "whether x is NaN; of integers never")
+ISINF = zero("isinf", 1, "whether x is inf or -inf; of integers never")
+ISFINITE = zero("isfinite", 1, "whether x is neither infinite nor NaN; of integers always")
+SIGNBIT = zero("signbit", 1, "whether the sign bit is set, also of -0.0; of integers x < 0")
+LOGICAL_NOT = zero("logical_not", 1, "x == 0, as bool")
+BITWISE_NOT = zero("bitwise_not", 1, "the complement of every bit of an int64, and `not` of a bool")
 
 # ---- two inputs ----------------------------------------------------------------------------------
 
@@ -100,6 +82,11 @@ RELU = pointwise(
 def _maximum_partial(a: T, b: T) -> T:
     """1 where ``a`` wins, 1/2 at a tie, all to a NaN; piecewise constant."""
     return 0.5 * ((a > b) * 1.0 + (a >= b)) + (a != a) * (1.0 - 0.5 * (b != b))
+
+
+def _fmax_partial(a: T, b: T) -> T:
+    """1 where ``a`` wins, 1/2 at a tie, nothing to a NaN beside a number; piecewise constant."""
+    return 0.5 * ((a > b) * 1.0 + (a >= b)) + (b != b) * (1.0 - 0.5 * (a != a))
 
 
 def _pow_by_base(a: T, b: T) -> T:
@@ -110,6 +97,23 @@ def _pow_by_exponent(a: T, b: T, y: T) -> T:
     # A power of 0 has no slope although its logarithm is infinite; nor has 0^0, one-sided.
     counts = (y != 0.0) * (1.0 - (a == 0.0) * (b == 0.0))
     return counts.scale(y * a.log())
+
+
+def _whole_quotient(a: T, b: T, y: T) -> T:
+    """a / b as the integer it is without the remainder y: a / b itself may round up to the next."""
+    return ((a - y) / b).round()
+
+
+def _inverse_distance(a: T, b: T) -> T:
+    """1 / hypot(a, b), and 0 at the origin, where the angle has no slope (least norm)."""
+    h = a.hypot(b)
+    return (h != 0.0).scale(1.0 / h)
+
+
+def _angle_partial(a: T, b: T) -> T:
+    """b / (a^2 + b^2)"""
+    t = _inverse_distance(a, b)
+    return t.scale(t.scale(b))
 
 
 ADD = pointwise("add", 1.0, 1.0, domain=[(-3, 3), (-3, 3)], doc="a + b")
@@ -135,7 +139,8 @@ POW = pointwise(
         (-2.0, 3.0, -8.0),
         (0.0, -1.0, inf),
     ],
-    doc="a to the power b",
+    accuracy=1,
+    doc="a to the power b; of int64, b >= 0",
 )
 MAXIMUM = pointwise(
     "maximum",
@@ -153,6 +158,84 @@ MINIMUM = pointwise(
     special=[(1.0, 2.0, 1.0), (nan, 1.0, nan), (1.0, nan, nan)],
     doc="the smaller of a and b; a tie shares the gradient, NaN wins",
 )
+FMAX = pointwise(
+    "fmax",
+    lambda a, b: _fmax_partial(a, b),
+    lambda a, b: _fmax_partial(b, a),
+    domain=[(-3, -0.1), (0.1, 3)],
+    special=[(1.0, 2.0, 2.0), (nan, 1.0, 1.0), (1.0, nan, 1.0), (nan, nan, nan)],
+    doc="the larger of a and b, or the one that is not NaN; a tie shares the gradient",
+)
+FMIN = pointwise(
+    "fmin",
+    lambda a, b: _fmax_partial(-a, -b),
+    lambda a, b: _fmax_partial(-b, -a),
+    domain=[(-3, -0.1), (0.1, 3)],
+    special=[(1.0, 2.0, 1.0), (nan, 1.0, 1.0), (1.0, nan, 1.0), (nan, nan, nan)],
+    doc="the smaller of a and b, or the one that is not NaN; a tie shares the gradient",
+)
+FMOD = pointwise(
+    "fmod",
+    1.0,
+    lambda a, b, y: -_whole_quotient(a, b, y),
+    domain=[(3.1, 3.3), (1.15, 1.5)],
+    special=[
+        (-7.0, 3.0, -1.0),
+        (7.0, -3.0, 1.0),
+        (1.0, 0.0, nan),
+        (inf, 1.0, nan),
+        (2.0, inf, 2.0),
+    ],
+    doc="the exact remainder a - b trunc(a / b), which has the sign of a",
+)
+REMAINDER = pointwise(
+    "remainder",
+    1.0,
+    lambda a, b, y: -_whole_quotient(a, b, y),
+    domain=[(3.1, 3.3), (1.15, 1.5)],
+    special=[
+        (-7.0, 3.0, 2.0),
+        (7.0, -3.0, -2.0),
+        (1.0, 0.0, nan),
+        (inf, 1.0, nan),
+        (2.0, inf, 2.0),
+    ],
+    doc="the exact remainder a - b floor(a / b), which has the sign of b, as Python's %",
+)
+FLOOR_DIVIDE = pointwise(
+    "floor_divide",
+    0.0,
+    0.0,
+    domain=[(3.1, 3.3), (1.15, 1.5)],
+    special=[(-7.0, 3.0, -3.0), (7.0, -3.0, -3.0), (1.0, 0.0, inf), (0.0, 0.0, nan)],
+    doc="the largest integer not above a / b, as Python's //; its derivative is 0 everywhere",
+)
+ATAN2 = pointwise(
+    "atan2",
+    lambda a, b: _angle_partial(a, b),
+    lambda a, b: -_angle_partial(b, a),
+    domain=[(0.2, 3), (-3, 3)],
+    special=[(0.0, 0.0, 0.0), (-0.0, 1.0, -0.0), (inf, 1.0, 1.5707963267948966)],
+    accuracy=1,
+    doc="the angle of the point (b, a) in radians, from -pi to pi; its gradient at (0, 0) is 0",
+)
+HYPOT = pointwise(
+    "hypot",
+    lambda a, y: (y != 0.0).scale(a / y),
+    lambda b, y: (y != 0.0).scale(b / y),
+    domain=[(0.2, 3), (-3, 3)],
+    special=[(3.0, -4.0, 5.0), (0.0, -0.0, 0.0), (inf, nan, inf), (nan, -inf, inf)],
+    accuracy=1,
+    doc="sqrt(a^2 + b^2) without overflow on the way; its gradient at (0, 0) is 0",
+)
+COPYSIGN = pointwise(
+    "copysign",
+    lambda a, y: a.sign() * y.sign(),
+    0.0,
+    domain=[(0.1, 3), (0.1, 3)],
+    special=[(1.0, -0.0, -1.0), (-2.0, 3.0, 2.0), (0.0, -1.0, -0.0), (-inf, 1.0, inf)],
+    doc="|a| with the sign of b; the derivative with respect to a is 0 at a = 0, as that of abs",
+)
 SCALE = pointwise(
     "scale",
     lambda b: b,
@@ -168,14 +251,47 @@ LT = zero("lt", 2, "a < b")
 LE = zero("le", 2, "a <= b")
 GT = zero("gt", 2, "a > b")
 GE = zero("ge", 2, "a >= b")
+LOGICAL_AND = zero("logical_and", 2, "whether a and b both differ from 0, as bool")
+LOGICAL_OR = zero("logical_or", 2, "whether a or b differs from 0, as bool")
+LOGICAL_XOR = zero("logical_xor", 2, "whether exactly one of a and b differs from 0, as bool")
+NEXTAFTER = zero("nextafter", 2, "the next number after a towards b; it has no gradient")
+BITWISE_AND = zero("bitwise_and", 2, "the bits set in both a and b; int64 and bool")
+BITWISE_OR = zero("bitwise_or", 2, "the bits set in a or b; int64 and bool")
+BITWISE_XOR = zero("bitwise_xor", 2, "the bits set in just one of a and b; int64 and bool")
+BITWISE_LEFT_SHIFT = zero(
+    "bitwise_left_shift", 2, "a 2^b in int64, which wraps around; 0 where b is not in 0..63"
+)
+BITWISE_RIGHT_SHIFT = zero(
+    "bitwise_right_shift", 2, "a / 2^b rounded down in int64; for b not in 0..63 as by 63"
+)
 
-# ---- three inputs, and dtype ---------------------------------------------------------------------
+# ---- three inputs --------------------------------------------------------------------------------
 
 WHERE = custom(
     "where",
     lambda c, a, b: call(lib.mg_where, c, a, b),
     None,
-    lambda g, c: c.scale(g),
-    lambda g, c: (c == 0).scale(g),
+    lambda g, c: g.where(c, 0.0),
+    lambda g, c: g.masked_fill(c, 0.0),
     doc="a where the condition c holds, else b",
+)
+
+
+# Where x is what came out, it gets the gradient, at a bound too (it is inclusive: a parameter that
+# was projected onto its bound can still leave it). This is the one place that says so.
+def _clamp_passes(x: T, y: T) -> T:
+    return x == y
+
+
+def _clamp_raised(x: T, b: T, y: T) -> T:
+    return (x < y) * (b == y)
+
+
+CLAMP = custom(
+    "clamp",
+    lambda x, low, high: call(lib.mg_clamp, x, low, high),
+    lambda g, x, y: g.where(_clamp_passes(x, y), 0.0),
+    lambda g, x, b, y: g.where(_clamp_raised(x, b, y), 0.0),
+    lambda g, x, b, y: g.where((x > y) + (x < y) * (b != y), 0.0),
+    doc="x between the bounds b (low) and high",
 )

@@ -7,9 +7,12 @@ that arrives without the reduced axes gets them back through ``keep_dims`` befor
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
-from minigrad._c import Handle, call, ffi, lib
+from minigrad._c import NULL, Handle, call, ffi, lib
+from minigrad.ops.scan import cumprod_vjp, share_of
+from minigrad.ops.shape import EMBED
 from minigrad.ops.table import custom, linear, zero
 
 T = Any  # a Tensor; this layer stands below it
@@ -76,9 +79,8 @@ def _extremum_vjp(g: T, x: T, y: T, shape: tuple[int, ...], axes: Axes, keep: bo
     kept = keep_dims(shape, axes)
     y = y.detach().reshape(kept)
     x = x.detach()
-    hit = (x == y) | ((x != x) & (y != y))
-    share = hit / hit.sum(axes, True)
-    return share.to(g.dtype) * g.reshape(kept)
+    hit = ((x == y) | ((x != x) & (y != y))).to(g.dtype)
+    return hit.scale(g.reshape(kept) / hit.sum(axes, True))
 
 
 def _extremum(name: str, op: int, doc: str) -> Any:
@@ -99,29 +101,29 @@ AMAX = _extremum("amax", lib.MG_MAX, "the maximum over the axes; ties share the 
 AMIN = _extremum("amin", lib.MG_MIN, "the minimum over the axes; ties share the gradient")
 
 
+TIED = custom(
+    "median",
+    lambda a, b: call(lib.mg_copy, b),
+    lambda g, a, b: _extremum_vjp(g, a, b, a.shape, tuple(range(len(a.shape))), False),
+    None,
+    fused=[lambda g, a, b: call(lib.mg_extremum_vjp, g, a, b, -1, NULL, False), None],
+    doc="b, one of the elements of a; all elements that equal it share the gradient evenly",
+)
+
+
 def _prod_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes, keep: bool) -> T:
-    """The partial is the product of all others: exclusive prefix times exclusive suffix."""
+    """The partial is the product of all others, without dividing: prod ends cumprod."""
+    if not x.size:
+        return x
     order = tuple(d for d in range(len(shape)) if d not in axes) + axes
-    rows = x.permute(order).reshape((-1 if x.size else 0, _count(shape, axes)))
-    others = _exclusive_products(rows) * _exclusive_products(rows.flip(1)).flip(1)
+    rows = x.permute(order).reshape((-1, _count(shape, axes)))
+    m, n = rows.shape
+    last = g.reshape((m, 1)).apply_row(EMBED, (m, n), (0, n - 1), (1, 1), (m, 1))
     back = [0] * len(order)
     for place, axis in enumerate(order):
         back[axis] = place
-    partial = others.reshape(tuple(shape[d] for d in order)).permute(tuple(back))
-    return partial * g.reshape(keep_dims(shape, axes))
-
-
-def _exclusive_products(rows: T) -> T:
-    """Along axis 1, the product of everything before each element, in log2(n) doubling steps."""
-    n = rows.shape[1]
-    ones = rows[:, :1].detach() * 0.0 + 1.0
-    out = ones.cat_with(rows[:, :-1], 1) if n else rows
-    step = 1
-    while step < n:
-        head = ones.expand((rows.shape[0], step))
-        out = out * head.cat_with(out[:, :-step], 1)
-        step *= 2
-    return out
+    slope = cumprod_vjp(last, rows, rows.cumprod(1), 1)
+    return slope.reshape(tuple(shape[d] for d in order)).permute(tuple(back))
 
 
 PROD = custom(
@@ -134,8 +136,8 @@ PROD = custom(
 
 def _var_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes, keep: bool, correction: float) -> T:
     degrees = _count(shape, axes) - correction
-    scale = 2.0 / degrees if degrees > 0 else float("nan")
-    return (x - x.mean(axes, True)) * (g.reshape(keep_dims(shape, axes)) * scale)
+    scale = 2.0 / degrees if degrees > 0 else inf
+    return (x - x.mean(axes, True)) * g.reshape(keep_dims(shape, axes)).scale(scale)
 
 
 VAR = custom(
@@ -149,17 +151,8 @@ VAR = custom(
 
 
 def _logsumexp_vjp(g: T, x: T, y: T, shape: tuple[int, ...], axes: Axes, keep: bool) -> T:
-    """exp(x - y) shares; with an infinite y the difference has no value where the two are equal.
-
-    If y is +inf, its +inf entries share 1 each and the others get 0; if -inf, nothing gets any.
-    """
     kept = keep_dims(shape, axes)
-    y = y.reshape(kept)
-    equal = x == y
-    infinite = equal & ((y - y) != 0.0)
-    share = (x - y).masked_fill(infinite, 0.0).exp()
-    share = share.masked_fill(infinite & (y < 0.0), 0.0)
-    return g.reshape(kept) * share
+    return g.reshape(kept) * share_of(x, y.reshape(kept))
 
 
 LOGSUMEXP = custom(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad._c import Handle, call, ffi, lib, run
-from minigrad.ops.table import Row, linear, variadic
+from minigrad._c import Handle, call, ffi, lib, run, shape_of
+from minigrad.ops.table import Row, custom, linear, variadic
 
 Shape = tuple[int, ...]
 
@@ -22,24 +22,28 @@ RESHAPE = linear(
     lambda x, to: call(lib.mg_reshape, x, len(to), to),
     lambda g, shape, to: g.reshape(shape),
     doc="the same elements in another shape; a view where the strides allow, else a copy",
+    view=True,
 )
 VIEW = linear(
     "view",
     lambda x, to: call(lib.mg_view_reshape, x, len(to), to),
     lambda g, shape, to: g.reshape(shape),
     doc="the same elements in another shape, always a view",
+    view=True,
 )
 PERMUTE = linear(
     "permute",
     lambda x, axes: call(lib.mg_view_permute, x, len(axes), axes),
     lambda g, axes: g.permute(_inverse(axes)),
     doc="the axes in another order; a view",
+    view=True,
 )
 EXPAND = linear(
     "expand",
     lambda x, to: call(lib.mg_view_expand, x, len(to), to),
     lambda g, shape, to: g.sum_to_size(shape),
     doc="size-1 and new axes repeated without a copy",
+    view=True,
 )
 SUM_TO = linear(
     "sum_to_size",
@@ -73,11 +77,15 @@ def _slice(x: Handle, start: Shape, step: Shape, count: Shape) -> Handle:
     return call(lib.mg_view_slice, x, start, step, count)
 
 
-def _embed(x: Handle, to: Shape, start: Shape, step: Shape, count: Shape) -> Handle:
-    """Zeros, with x written where a slice would have read."""
-    out = call(lib.mg_full, x.dtype, len(to), to, 0.0, 0)
-    run(lib.mg_write, _slice(out, start, step, count), x)
-    return out
+def _filled(like: Handle, to: Shape, value: float | int | bool) -> Handle:
+    integer = 0 if isinstance(value, float) else int(value)
+    return call(lib.mg_full, like.dtype, len(to), to, float(value), integer)
+
+
+def _put(x: Handle, value: Handle, start: Shape, step: Shape, count: Shape) -> Handle:
+    """x itself, with a slice of it written."""
+    run(lib.mg_write, _slice(x, start, step, count), value)
+    return x
 
 
 SLICE = linear(
@@ -85,12 +93,57 @@ SLICE = linear(
     _slice,
     lambda g, shape, start, step, count: _apply(EMBED, g, shape, start, step, count),
     doc="start, step and count on every axis; a view",
+    view=True,
 )
 EMBED: Row = linear(
     "embed",
-    _embed,
+    lambda x, to, start, step, count: _put(_filled(x, to, 0), x, start, step, count),
     lambda g, to, start, step, count: _apply(SLICE, g, start, step, count),
     doc="zeros of a shape with the input written into a slice: the transpose of slice",
+)
+PAD = linear(
+    "pad",
+    lambda x, to, start, value: _put(_filled(x, to, value), x, start, (1,) * len(to), shape_of(x)),
+    lambda g, shape, to, start, value: _apply(SLICE, g, start, (1,) * len(to), shape),
+    doc="one value everywhere, but the input from a start on",
+)
+SLICE_BLANK: Row = linear(
+    "slice_blank",
+    lambda x, *at: _put(call(lib.mg_copy, x), call(lib.mg_weak_int, 0), *at),
+    lambda g, start, step, count: _apply(SLICE_BLANK, g, start, step, count),
+    doc="the input with 0 in a slice",
+)
+SLICE_PUT = custom(
+    "slice_scatter",
+    lambda x, value, *at: _put(call(lib.mg_copy, x), value, *at),
+    lambda g, start, step, count: _apply(SLICE_BLANK, g, start, step, count),
+    lambda g, start, step, count: _apply(SLICE, g, start, step, count),
+    doc="the input with a slice of it replaced by another",
+)
+
+
+def _diagonal(x: Handle, offset: int) -> Handle:
+    return call(lib.mg_view_diagonal, x, offset)
+
+
+def _embed_diagonal(x: Handle, to: Shape, offset: int) -> Handle:
+    out = _filled(x, to, 0)
+    run(lib.mg_write, _diagonal(out, offset), x)
+    return out
+
+
+DIAGONAL = linear(
+    "diagonal",
+    _diagonal,
+    lambda g, shape, offset: _apply(DIAG_EMBED, g, shape, offset),
+    doc="the diagonal of the last two axes; a view",
+    view=True,
+)
+DIAG_EMBED: Row = linear(
+    "diag_embed",
+    _embed_diagonal,
+    lambda g, to, offset: _apply(DIAGONAL, g, offset),
+    doc="zeros of a shape with the input on the diagonal of the last two axes",
 )
 
 

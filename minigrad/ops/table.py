@@ -51,6 +51,7 @@ class Row:
 
     __slots__ = (
         "_plans",
+        "accuracy",
         "arity",
         "derivatives",
         "doc",
@@ -66,6 +67,7 @@ class Row:
         "needs",
         "places",
         "special",
+        "view",
         "vjp",
         "wants_shape",
     )
@@ -84,6 +86,8 @@ class Row:
         fused: Sequence[Callable[..., Handle] | None] = (),
         domain: Sequence[Interval] = (),
         special: Sequence[tuple[float, ...]] = (),
+        accuracy: float | tuple[float, float] = 0,
+        view: bool = False,
     ) -> None:
         if name in TABLE:
             raise ValueError(f"[{name}] is in the table already")
@@ -97,6 +101,10 @@ class Row:
         self.derivatives = tuple(derivatives)
         self.fused = tuple(fused) or (None,) * len(self.derivatives)
         self.domain = tuple(domain)  # an interval per input on which it is smooth
+        # The largest error in ULP in float32 and float64, where there is fused multiply-add; on the
+        # plain baseline twice that. 0 stands for the correctly rounded result.
+        self.accuracy = accuracy if isinstance(accuracy, tuple) else (accuracy, accuracy)
+        self.view = view  # may the result share its input's memory?
         self.special = tuple(special)  # rows of (inputs..., output) that hold exactly
         # For each derivative, the names it takes beside the upstream gradient.
         self.needs = tuple(self._parameters(d) for d in self.derivatives)
@@ -151,10 +159,12 @@ def pointwise(
     domain: Sequence[Interval],
     doc: str,
     special: Sequence[tuple[float, ...]] = (),
+    accuracy: float | tuple[float, float] = 0,
 ) -> Row:
     """A row for a C kernel of this name; ``d`` holds a partial derivative per input.
 
-    A partial that is a constant is given as that number.
+    A partial that is a constant is given as that number. ``accuracy`` is the largest error in ULP,
+    or one for float32 and one for float64.
     """
     return Row(
         name,
@@ -165,6 +175,7 @@ def pointwise(
         derivatives=d,
         domain=domain,
         special=special,
+        accuracy=accuracy,
     )
 
 
@@ -174,9 +185,22 @@ def linear(
     transpose: Formula,
     doc: str,
     fused: Callable[..., Handle] | None = None,
+    view: bool = False,
 ) -> Row:
-    """A row for an operation that is linear in its one input, perhaps with a faster transpose."""
-    return Row(name, "linear", 1, doc, forward=forward, derivatives=(transpose,), fused=(fused,))
+    """A row for an operation that is linear in its one input, perhaps with a faster transpose.
+
+    ``view`` says that the result may share the input's memory.
+    """
+    return Row(
+        name,
+        "linear",
+        1,
+        doc,
+        forward=forward,
+        derivatives=(transpose,),
+        fused=(fused,),
+        view=view,
+    )
 
 
 def bilinear(
@@ -214,7 +238,17 @@ def composition(
     domain: Sequence[Interval],
     doc: str,
     special: Sequence[tuple[float, ...]] = (),
+    accuracy: float | tuple[float, float] = 0,
 ) -> Row:
     """A row for an elementwise operation that is made of others; it has no kernel of its own."""
     arity = formula.__code__.co_argcount
-    return Row(name, "composition", arity, doc, formula=formula, domain=domain, special=special)
+    return Row(
+        name,
+        "composition",
+        arity,
+        doc,
+        formula=formula,
+        domain=domain,
+        special=special,
+        accuracy=accuracy,
+    )

@@ -2,11 +2,59 @@
 
 from __future__ import annotations
 
-from minigrad.nn.functional import activation, dense, loss
+from minigrad.nn.functional import (
+    activation,
+    attention,
+    classification,
+    convolution,
+    dense,
+    distance,
+    loss,
+    normalization,
+    pooling,
+    regularization,
+    sparse,
+    vision,
+)
 from minigrad.nn.functional.activation import *  # noqa: F403 - each __all__ is a topic's operations
+from minigrad.nn.functional.attention import *  # noqa: F403
+from minigrad.nn.functional.classification import *  # noqa: F403
+from minigrad.nn.functional.convolution import *  # noqa: F403
 from minigrad.nn.functional.dense import *  # noqa: F403
+from minigrad.nn.functional.distance import *  # noqa: F403
 from minigrad.nn.functional.loss import *  # noqa: F403
+from minigrad.nn.functional.normalization import *  # noqa: F403
+from minigrad.nn.functional.pooling import *  # noqa: F403
+from minigrad.nn.functional.regularization import *  # noqa: F403
+from minigrad.nn.functional.sparse import *  # noqa: F403
+from minigrad.nn.functional.vision import *  # noqa: F403
 
-TOPICS = (activation, dense, loss)
+TOPICS = (
+    activation,
+    attention,
+    classification,
+    convolution,
+    dense,
+    distance,
+    loss,
+    normalization,
+    pooling,
+    regularization,
+    sparse,
+    vision,
+)
 
-__all__ = sorted(name for topic in TOPICS for name in topic.__all__)
+# Spelled out for type checkers.
+__all__: list[str] = []
+__all__ += activation.__all__
+__all__ += attention.__all__
+__all__ += classification.__all__
+__all__ += convolution.__all__
+__all__ += dense.__all__
+__all__ += distance.__all__
+__all__ += loss.__all__
+__all__ += normalization.__all__
+__all__ += pooling.__all__
+__all__ += regularization.__all__
+__all__ += sparse.__all__
+__all__ += vision.__all__

@@ -1,7 +1,403 @@
-"""Activations as functions."""
+"""Activations as functions.
+
+Integers become float32. At a kink the derivative is what each says, and of higher order 0.
+"""
 
 from __future__ import annotations
 
-from minigrad.functions import log_softmax, relu, sigmoid, softmax, tanh
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["log_softmax", "relu", "sigmoid", "softmax", "tanh"]
+from minigrad import functions as f
+from minigrad.creation import tensor, zeros
+from minigrad.dispatch import TensorBase, unary
+from minigrad.functions import log_softmax, sigmoid, softmax, softmin, tanh
+from minigrad.inplace import check_writable, update
+from minigrad.nn.functional.operands import floats
+from minigrad.ops import special as _s
+from minigrad.random import Generator, drawing
+from minigrad.reductions import as_float
+from minigrad.shaping import one_dim
+from minigrad.tape import mode
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = [
+    "celu",
+    "elu",
+    "gelu",
+    "glu",
+    "gumbel_softmax",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "leaky_relu",
+    "log_softmax",
+    "logsigmoid",
+    "mish",
+    "prelu",
+    "relu",
+    "relu6",
+    "rrelu",
+    "selu",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "tanh",
+    "tanhshrink",
+    "threshold",
+]
+
+
+def _activated(
+    op: str,
+    input: Any,  # noqa: A002
+    inplace: bool,
+    formula: Callable[[Tensor], Tensor],
+) -> Tensor:
+    """The formula of the input as floats, written over the input where that is asked for."""
+    if not inplace:
+        return formula(as_float(op, input))
+    if not isinstance(input, TensorBase) or not input.dtype.is_floating_point:
+        kind = input.dtype.name if isinstance(input, TensorBase) else type(input).__name__
+        raise TypeError(f"[{op}] only a Tensor of floats can be written in place, not {kind}")
+    x: Any = input
+    if mode.enabled and x._edge is not None:
+        check_writable(op, x)
+        return update(op, x, formula(f.clone(x)))  # of values that the graph may keep
+    return update(op, x, formula(x))
+
+
+# ---- two straight lines --------------------------------------------------------------------------
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
+    """``max(x, 0)``; its derivative at 0 is 0, and NaN passes with derivative 1.
+
+    Integers stay integers.
+    """
+    return _activated("relu", input, True, f.relu) if inplace else f.relu(input)
+
+
+def leaky_relu(
+    input: Tensor,  # noqa: A002
+    negative_slope: float = 0.01,
+    inplace: bool = False,
+) -> Tensor:
+    """``x`` above 0, ``negative_slope * x`` below; its derivative at 0 is the slope.
+
+    >>> import minigrad as mg
+    >>> leaky_relu(mg.tensor([-2.0, 3.0]), 0.5).tolist()
+    [-1.0, 3.0]
+    """
+    return _activated(
+        "leaky_relu", input, inplace, lambda x: f.where(x > 0.0, x, x * negative_slope)
+    )
+
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:  # noqa: A002
+    """``x`` above 0, ``weight * x`` below (He et al. 2015); by x its derivative at 0 is the weight.
+
+    ``weight`` is one number, or one for each channel, which is dimension 1 of the input. Raises
+    ValueError for any other shape.
+
+    >>> import minigrad as mg
+    >>> prelu(mg.tensor([[-2.0, -2.0]]), mg.tensor([0.5, 1.0])).tolist()
+    [[-1.0, -2.0]]
+    """
+    x, w = floats("prelu", input, weight)
+    channels = x.shape[1] if x.ndim > 1 else 1
+    if w.ndim > 1 or w.size not in (1, channels):
+        raise ValueError(
+            f"[prelu] weight has shape {w.shape}, but must be one number or one for each channel: "
+            f"the input {x.shape} has {channels}"
+        )
+    w = w.reshape((w.size,) + (1,) * (x.ndim - 2)) if x.ndim > 1 else w.reshape(())
+    return f.where(x > 0.0, x, w * x)  # type: ignore[no-any-return]
+
+
+def rrelu(
+    input: Tensor,  # noqa: A002
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
+    *,
+    generator: Generator | None = None,
+) -> Tensor:
+    """As :func:`leaky_relu`, with a slope for each element drawn from U(lower, upper) where
+    ``training`` is true, else with their mean, ``(lower + upper) / 2`` (Xu et al. 2015).
+
+    Drawn from ``generator``, by default the one that :func:`minigrad.manual_seed` starts. Raises
+    ValueError where ``lower`` is above ``upper``.
+    """
+    if lower > upper:
+        raise ValueError(f"[rrelu] lower {lower} is above upper {upper}")
+
+    def formula(x: Tensor) -> Tensor:
+        slope: Any = (lower + upper) / 2.0
+        if training:
+            slope = tensor(drawing(generator).uniform(lower, upper, x.shape), x.dtype)
+        return f.where(x > 0.0, x, x * slope)  # type: ignore[no-any-return]
+
+    return _activated("rrelu", input, inplace, formula)
+
+
+def threshold(
+    input: Tensor,  # noqa: A002
+    threshold: float,
+    value: float,
+    inplace: bool = False,
+) -> Tensor:
+    """``x`` above the threshold, else ``value``, with derivative 0 at the threshold; NaN passes."""
+    return _activated("threshold", input, inplace, lambda x: f.where(x <= threshold, value, x))
+
+
+# ---- bounded lines -------------------------------------------------------------------------------
+
+
+def _bounded(x: Tensor, low: float, high: float) -> Tensor:
+    """x between two bounds, on which, unlike in clamp, the derivative is 0."""
+    return f.where(x <= low, low, f.where(x >= high, high, x))  # type: ignore[no-any-return]
+
+
+def hardtanh(
+    input: Tensor,  # noqa: A002
+    min_val: float = -1.0,
+    max_val: float = 1.0,
+    inplace: bool = False,
+) -> Tensor:
+    """``min(max(x, min_val), max_val)``; its derivative on the bounds is 0, and NaN passes.
+
+    :func:`minigrad.clamp` has derivative 1 on them. Raises ValueError for crossed bounds.
+    """
+    if min_val > max_val:
+        raise ValueError(f"[hardtanh] min_val {min_val} is above max_val {max_val}")
+    return _activated("hardtanh", input, inplace, lambda x: _bounded(x, min_val, max_val))
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
+    """``min(max(x, 0), 6)``; its derivative at 0 and 6 is 0, and NaN passes."""
+    return _activated("relu6", input, inplace, lambda x: _bounded(x, 0.0, 6.0))
+
+
+def _hard_gate(x: Tensor) -> Tensor:
+    return _bounded(x, -3.0, 3.0) / 6.0 + 0.5
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
+    """``min(max(x + 3, 0), 6) / 6``; its derivative at -3 and 3 is 0."""
+    return _activated("hardsigmoid", input, inplace, _hard_gate)
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
+    """``x * hardsigmoid(x)`` (Howard et al. 2019); at minus infinity 0, the limit.
+
+    Its derivative is 0 at -3 and 1 at 3.
+    """
+    return _activated("hardswish", input, inplace, lambda x: _hard_gate(x).scale(x))
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002
+    """``x - lambd * sign(x)``, and 0, with derivative 0, where ``|x| <= lambd``.
+
+    Raises ValueError for a negative ``lambd``.
+    """
+    if not lambd >= 0.0:
+        raise ValueError(f"[softshrink] lambd is {lambd}, but must not be negative")
+    x = as_float("softshrink", input)
+    return f.where(f.abs(x) <= lambd, 0.0, x - f.sign(x) * lambd)  # type: ignore[no-any-return]
+
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002
+    """``x``, and 0, with derivative 0, where ``|x| <= lambd``."""
+    x = as_float("hardshrink", input)
+    return f.where(f.abs(x) <= lambd, 0.0, x)  # type: ignore[no-any-return]
+
+
+# ---- exponential below 0 -------------------------------------------------------------------------
+
+
+def _exponential(x: Tensor, height: float, width: float, slope: float) -> Tensor:
+    """``slope * x`` above 0, ``height * (exp(x / width) - 1)`` below.
+
+    At 0 the derivative is that from below, and the second is 0: so x is there on a straight line.
+    """
+    line, at_zero = x if slope == 1.0 else x * slope, height / width
+    if at_zero != slope:
+        line = f.where(x == 0.0, x * at_zero, line)
+    curve = f.expm1(x if width == 1.0 else x / width) * height
+    return f.where(x < 0.0, curve, line)  # type: ignore[no-any-return]
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:  # noqa: A002
+    """``x`` above 0, ``alpha * (exp(x) - 1)`` below (Clevert et al. 2016).
+
+    Its derivative at 0 is ``alpha``, the second 0.
+    """
+    return _activated("elu", input, inplace, lambda x: _exponential(x, alpha, 1.0, 1.0))
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:  # noqa: A002
+    """``x`` above 0, ``alpha * (exp(x / alpha) - 1)`` below (Barron 2017).
+
+    Its derivative at 0 is 1, the second 0. Raises ValueError for an alpha of 0.
+    """
+    if alpha == 0.0:
+        raise ValueError("[celu] alpha must not be 0: x is divided by it")
+    return _activated("celu", input, inplace, lambda x: _exponential(x, alpha, alpha, 1.0))
+
+
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805  # Klambauer et al., appendix 1
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
+    """``scale * elu(x, alpha)`` with the two constants that keep mean 0 and variance 1 from layer
+    to layer, 1.0507 and 1.6733 (Klambauer et al. 2017).
+    """
+    return _activated(
+        "selu",
+        input,
+        inplace,
+        lambda x: _exponential(x, _SELU_SCALE * _SELU_ALPHA, 1.0, _SELU_SCALE),
+    )
+
+
+# ---- smooth --------------------------------------------------------------------------------------
+
+_softplus, _logsigmoid, _silu = unary(_s.SOFTPLUS), unary(_s.LOGSIGMOID), unary(_s.SILU)
+_gelu = {"none": unary(_s.GELU), "tanh": unary(_s.GELU_TANH)}
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:  # noqa: A002
+    """``x * ndtr(x)``, x times the normal distribution (Hendrycks and Gimpel 2016).
+
+    ``approximate="tanh"`` gives ``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))``. At
+    minus infinity both are 0, with derivative 0. Raises ValueError for another ``approximate``.
+    """
+    if approximate not in _gelu:
+        raise ValueError(f"[gelu] approximate is {approximate!r}, but must be 'none' or 'tanh'")
+    return _gelu[approximate](input)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
+    """``x * sigmoid(x)``; at minus infinity it is 0, the limit, with derivative 0."""
+    return _activated("silu", input, True, _silu) if inplace else _silu(input)
+
+
+def _mish(x: Tensor) -> Tensor:
+    # Beyond 800 the gate is 0 or 1, and flat: infinite factors do not arise.
+    return f.tanh(_softplus(f.clamp(x, -800.0, 800.0))).scale(x)
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
+    """``x * tanh(softplus(x))`` (Misra 2019); at minus infinity it is 0, with derivative 0."""
+    return _activated("mish", input, inplace, _mish)
+
+
+def softplus(
+    input: Tensor,  # noqa: A002
+    beta: float = 1.0,
+    threshold: float = math.inf,
+) -> Tensor:
+    """``log(1 + exp(beta * x)) / beta``, computed as ``max(x, 0) + log1p(exp(-|x|))`` for beta 1.
+
+    Where ``beta * x`` is above ``threshold`` it is x itself, with derivative 1. That is nowhere by
+    default, for this form cannot overflow; PyTorch's default is 20, which is wrong by up to 2e-9.
+
+    >>> import minigrad as mg
+    >>> softplus(mg.tensor([-1000.0, 1000.0])).tolist()
+    [0.0, 1000.0]
+    """
+    if threshold == math.inf and beta == 1.0:
+        return _softplus(input)
+    x = as_float("softplus", input)
+    y = _softplus(x * beta) / beta
+    return y if threshold == math.inf else f.where(x * beta > threshold, x, y)
+
+
+def logsigmoid(input: Tensor) -> Tensor:  # noqa: A002
+    """``log(sigmoid(x)) = -softplus(-x)``, without overflow."""
+    return _logsigmoid(input)
+
+
+def softsign(input: Tensor) -> Tensor:  # noqa: A002
+    """``x / (1 + |x|)``; at infinity it is 1 or -1, the limit, with derivative 0."""
+    x = as_float("softsign", input)
+    size, sign = f.abs(x), f.sign(x)
+    # The second form has no inf / inf, and in its derivative no terms that cancel.
+    return f.where(size < 1.0, x / (1.0 + size), sign - sign / (1.0 + size))  # type: ignore[no-any-return]
+
+
+def tanhshrink(input: Tensor) -> Tensor:  # noqa: A002
+    """``x - tanh(x)``."""
+    x = as_float("tanhshrink", input)
+    return x - f.tanh(x)
+
+
+# ---- along a dimension ---------------------------------------------------------------------------
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:  # noqa: A002
+    """``a * sigmoid(b)`` of the two halves a and b along a dimension (Dauphin et al. 2017).
+
+    Raises ValueError where the size is odd, IndexError for a dimension that is not there.
+
+    >>> import minigrad as mg
+    >>> glu(mg.tensor([3.0, 4.0, 0.0, 0.0])).tolist()
+    [1.5, 2.0]
+    """
+    x = as_float("glu", input)
+    axis = one_dim("glu", dim, x.ndim)
+    half, odd = divmod(x.shape[axis], 2)
+    if odd:
+        raise ValueError(
+            f"[glu] dim {dim} of the input {x.shape} has size {2 * half + 1}, but must be even: "
+            "it is halved"
+        )
+    return f.narrow(x, axis, 0, half) * f.sigmoid(f.narrow(x, axis, half, half))
+
+
+def gumbel_softmax(
+    logits: Tensor,
+    tau: float = 1,
+    hard: bool = False,
+    eps: float = 1e-10,
+    dim: int = -1,
+    *,
+    noise: Tensor | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """``softmax((logits + noise) / tau)`` along a dimension, a soft draw of classes (Jang et al.
+    2017; Maddison et al. 2017).
+
+    ``hard`` gives the class drawn as exact zeros and a one, with the gradient of the soft draw.
+    ``noise``, of the Gumbel distribution -log(-log(U)), is drawn from ``generator``, by default the
+    one that :func:`minigrad.manual_seed` starts, unless it is given. ``eps`` has no effect, as in
+    PyTorch. Raises ValueError where noise has another shape than the logits.
+
+    >>> import minigrad as mg
+    >>> gumbel_softmax(mg.tensor([0.0, 9.0]), hard=True, noise=mg.tensor([1.0, 2.0])).tolist()
+    [0.0, 1.0]
+    """
+    op = "gumbel_softmax"
+    x = as_float(op, logits)
+    if noise is None:
+        added = tensor(drawing(generator).gumbel(size=x.shape), x.dtype)
+    else:
+        x, added = floats(op, x, noise)
+        if added.shape != x.shape:
+            raise ValueError(f"[{op}] noise has shape {added.shape}, the logits {x.shape}")
+    y = f.softmax((x + added) / tau, dim)
+    if not hard:
+        return y
+    at = f.argmax(y, dim if y.ndim else None, True)
+    chosen = f.scatter(zeros(y.shape, dtype=y.dtype), dim, at, 1.0)
+    return chosen + (y - y.detach())  # the one plus an exact 0

@@ -1,9 +1,10 @@
-"""The linear layer as a function."""
+"""The linear and the bilinear layer as functions."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minigrad.contraction import einsum
 from minigrad.dispatch import apply
 from minigrad.ops.contraction import LINEAR, LINEAR_BIAS
 from minigrad.shaping import tensor_operand
@@ -11,7 +12,7 @@ from minigrad.shaping import tensor_operand
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["linear"]
+__all__ = ["bilinear", "linear"]
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:  # noqa: A002
@@ -44,3 +45,33 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if one_dtype and b._h.dtype == hw.dtype:
         return apply(LINEAR_BIAS, (x, w, b))
     return x @ w.mT + b
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``sum_ij input1[..., i] * weight[:, i, j] * input2[..., j] + bias``.
+
+    Shapes (..., in1), (..., in2), (out, in1, in2) and (out,) give (..., out). Raises ValueError
+    where they do not fit.
+
+    >>> import minigrad as mg
+    >>> bilinear(mg.tensor([[1.0, 2.0]]), mg.tensor([[3.0]]), mg.tensor([[[1.0], [1.0]]]))
+    tensor([[9.]])
+    """
+    x, y = tensor_operand("bilinear", input1), tensor_operand("bilinear", input2)
+    w = tensor_operand("bilinear", weight)
+    fits = x._h.ndim and y._h.ndim and w.shape[1:] == (x.shape[-1], y.shape[-1])
+    if not fits or x.shape[:-1] != y.shape[:-1]:
+        raise ValueError(
+            f"[bilinear] shapes {x.shape} and {y.shape} of the inputs and {w.shape} of the weight, "
+            "(out, in1, in2), do not fit"
+        )
+    out = einsum("...i,kij,...j->...k", x, w, y)
+    if bias is None:
+        return out
+    b = tensor_operand("bilinear", bias)
+    if b.shape != w.shape[:1]:
+        raise ValueError(
+            f"[bilinear] the bias has shape {b.shape}, but must be {w.shape[:1]} "
+            f"for a weight of shape {w.shape}"
+        )
+    return out + b

@@ -1,239 +1,227 @@
-"""Losses as functions."""
+"""Losses of numbers and of distributions as functions."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+import math
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad._c import Handle, call, lib
-from minigrad.creation import arange
-from minigrad.dispatch import apply
-from minigrad.dtypes import int64
-from minigrad.ops.contraction import MEAN_NLL
-from minigrad.selection import gather_rows
-from minigrad.shaping import tensor_operand
+from minigrad.nn.functional.operands import check_reduction, floats, one_shape, reduced
+from minigrad.shaping import common_shape
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["cross_entropy", "l1_loss", "mse_loss", "nll_loss"]
+__all__ = [
+    "gaussian_nll_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "mse_loss",
+    "poisson_nll_loss",
+    "smooth_l1_loss",
+]
 
-_REDUCTIONS = ("mean", "sum", "none")
-
-
-def _check_reduction(op: str, reduction: str) -> None:
-    if reduction not in _REDUCTIONS:
-        raise ValueError(f"[{op}] reduction is {reduction!r}, but must be 'mean', 'sum' or 'none'")
-
-
-def _reduced(loss: Tensor, reduction: str) -> Tensor:
-    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
+# ---- differences ---------------------------------------------------------------------------------
 
 
 def _difference(op: str, input: Any, target: Any, reduction: str) -> Tensor:  # noqa: A002
-    """input - target for equal shapes: broadcasting a loss is nearly always a mistake."""
-    _check_reduction(op, reduction)
-    x, t = tensor_operand(op, input), tensor_operand(op, target)
-    if x.shape != t.shape:
-        raise ValueError(
-            f"[{op}] input has shape {x.shape}, target {t.shape}: a loss does not broadcast; "
-            "give both one shape, with reshape or squeeze"
-        )
+    x, t = one_shape(op, input, target, reduction)
     return x - t
 
 
-def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:  # noqa: A002
-    """The squared differences of two tensors of one shape: their mean, sum, or all of them.
+def _weight(op: str, weight: Any, losses: Tensor) -> Tensor:
+    w, losses = floats(op, weight, losses)
+    if w.shape != losses.shape:
+        raise ValueError(f"[{op}] weight has shape {w.shape}, but the input {losses.shape}")
+    return w
 
-    Raises ValueError where the shapes differ.
+
+def _averaged(op: str, losses: Tensor, weight: Any, reduction: str) -> Tensor:
+    """Reduced; with weights, the mean divides by their sum."""
+    if weight is None:
+        return reduced(losses, reduction)
+    w = _weight(op, weight, losses)
+    losses = w.scale(losses)
+    return losses.sum() / w.sum() if reduction == "mean" else reduced(losses, reduction)
+
+
+def mse_loss(
+    input: Tensor,  # noqa: A002
+    target: Tensor,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """The squared differences of two tensors of one shape, ``weight * (x - t)**2``: their mean,
+    sum, or all of them.
+
+    ``weight`` has that shape too; the mean then divides by its sum. Raises ValueError where the
+    shapes differ.
 
     >>> import minigrad as mg
     >>> mse_loss(mg.tensor([1.0, 2.0]), mg.tensor([1.0, 4.0])).item()
     2.0
     """
-    return _reduced(_difference("mse_loss", input, target, reduction).square(), reduction)
+    losses = f.square(_difference("mse_loss", input, target, reduction))
+    return _averaged("mse_loss", losses, weight, reduction)
 
 
-def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:  # noqa: A002
-    """The absolute differences of two tensors of one shape; the gradient at 0 is 0.
-
-    Raises ValueError where the shapes differ.
-    """
-    return _reduced(_difference("l1_loss", input, target, reduction).abs(), reduction)
-
-
-def nll_loss(
+def l1_loss(
     input: Tensor,  # noqa: A002
     target: Tensor,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
     reduction: str = "mean",
+    weight: Tensor | None = None,
 ) -> Tensor:
-    """The negative log-likelihood of classes: ``-weight[t] * input[t]`` for each target t.
+    """The absolute differences, ``weight * |x - t|``; the gradient where they are 0 is 0.
 
-    ``input`` holds log-probabilities in shape (C,), (N, C) or (N, C, d1, ...), ``target`` int64
-    classes in the same shape without C. Targets equal to ``ignore_index`` count nothing. The mean
-    divides by the sum of the targets' weights.
-
-    Raises ValueError where shapes do not fit, IndexError for a target that is no class, TypeError
-    for targets that are not int64.
+    Arguments as for :func:`mse_loss`.
     """
-    x, t = tensor_operand("nll_loss", input), tensor_operand("nll_loss", target)
-    _check_reduction("nll_loss", reduction)
-    return _nll("nll_loss", x, t, weight, ignore_index, reduction, 0.0)
+    losses = f.abs(_difference("l1_loss", input, target, reduction))
+    return _averaged("l1_loss", losses, weight, reduction)
 
 
-def cross_entropy(
+def huber_loss(
     input: Tensor,  # noqa: A002
     target: Tensor,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
     reduction: str = "mean",
-    label_smoothing: float = 0.0,
+    delta: float = 1.0,
+    weight: Tensor | None = None,
 ) -> Tensor:
-    """The cross entropy of unnormalised scores with classes or with class probabilities.
+    """With d = |x - t|: ``d**2 / 2`` below ``delta``, ``delta * (d - delta / 2)`` from there on
+    (Huber 1964).
 
-    ``input`` holds scores in shape (C,), (N, C) or (N, C, d1, ...). ``target`` holds either int64
-    classes in the same shape without C, or probabilities in the shape of the input. ``weight`` has
-    shape (C,). Targets equal to ``ignore_index`` count nothing; ``label_smoothing`` in [0, 1] mixes
-    the targets with the uniform distribution (Szegedy et al. 2016). The mean divides by the sum of
-    the targets' weights, for probabilities by their number.
-
-    Raises ValueError where shapes do not fit, IndexError for a target that is no class, TypeError
-    for targets that are neither int64 nor floats.
+    The second derivative at delta is 0. ``weight`` has the input's shape; unlike that of
+    :func:`mse_loss`, the mean divides by the number of elements. Raises ValueError where shapes
+    differ and for a delta that is not positive.
 
     >>> import minigrad as mg
-    >>> scores = mg.tensor([[2.0, 2.0], [0.0, 0.0]])
-    >>> round(cross_entropy(scores, mg.tensor([0, 1])).item(), 4)
+    >>> huber_loss(mg.tensor([1.0, 3.0]), mg.zeros(2), "none", delta=2.0).tolist()
+    [0.5, 4.0]
+    """
+    op = "huber_loss"
+    if not delta > 0.0:
+        raise ValueError(f"[{op}] delta is {delta}, but must be positive")
+    d = _difference(op, input, target, reduction)
+    size = f.abs(d)
+    losses = f.where(size < delta, f.square(d) * 0.5, (size - 0.5 * delta) * delta)
+    if weight is not None:
+        losses = _weight(op, weight, losses).scale(losses)
+    return reduced(losses, reduction)
+
+
+def smooth_l1_loss(
+    input: Tensor,  # noqa: A002
+    target: Tensor,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    """With d = |x - t|: ``d**2 / (2 * beta)`` below ``beta``, ``d - beta / 2`` from there on.
+
+    It is ``huber_loss / beta``, and for a beta of 0 :func:`l1_loss`. The second derivative at beta
+    is 0. Raises ValueError where the shapes differ and for a negative beta.
+    """
+    op = "smooth_l1_loss"
+    if not beta >= 0.0:
+        raise ValueError(f"[{op}] beta is {beta}, but must not be negative")
+    d = _difference(op, input, target, reduction)
+    size = f.abs(d)
+    if beta == 0.0:
+        return reduced(size, reduction)
+    losses = f.where(size < beta, f.square(d) * (0.5 / beta), size - 0.5 * beta)
+    return reduced(losses, reduction)
+
+
+# ---- distributions -------------------------------------------------------------------------------
+
+
+def kl_div(
+    input: Tensor,  # noqa: A002
+    target: Tensor,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """The terms ``t * (log(t) - x)`` of the Kullback-Leibler divergence of log-probabilities x from
+    probabilities t; with ``log_target``, of ``exp(t)`` for targets that are logarithms too.
+
+    A probability of 0 adds nothing, whatever x is. ``reduction`` may also be "batchmean", the sum
+    divided by the size of the first dimension: the divergence itself, which "mean" is not.
+
+    Raises ValueError where the shapes differ.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([[0.5, 0.5]]).log()
+    >>> round(kl_div(x, mg.tensor([[1.0, 0.0]]), reduction="batchmean").item(), 4)
     0.6931
     """
-    op = "cross_entropy"
-    x, t = tensor_operand(op, input), tensor_operand(op, target)
-    _check_reduction(op, reduction)
-    if not 0.0 <= label_smoothing <= 1.0:
-        raise ValueError(f"[{op}] label_smoothing is {label_smoothing}, but must be in [0, 1]")
-    hx = x._h
-    if not hx.ndim:
-        raise ValueError(f"[{op}] a 0-d input has no classes")
-    class_dim = 0 if hx.ndim == 1 else 1
-    log_p = f.log_softmax(x, class_dim)
-    if t.dtype.is_floating_point:
-        return _soft(log_p, t, weight, reduction, label_smoothing, class_dim)
-    plain = weight is None and reduction == "mean" and label_smoothing == 0.0
-    if plain and hx.ndim == 2 and t.dtype is int64 and t.shape == x.shape[:1]:
-        picked = _mean_nll(log_p, t, ignore_index)
-        if picked is not None:
-            return picked
-    return _nll(op, log_p, t, weight, ignore_index, reduction, label_smoothing)
+    op = "kl_div"
+    if reduction != "batchmean":
+        check_reduction(op, reduction)
+    x, t = one_shape(op, input, target, "none")
+    losses = f.exp(t).scale(t - x) if log_target else f.xlogy(t, t) - t.scale(x)
+    if reduction == "batchmean":
+        return losses.sum() / x.shape[0] if x.ndim else losses
+    return reduced(losses, reduction)
 
 
-def _mean_nll(log_p: Tensor, target: Tensor, ignore_index: int) -> Tensor | None:
-    """The common case in one row: all targets are classes and count. None if some may not."""
-    count, classes = log_p.shape
-    if not count or 0 <= ignore_index < classes or not _all_classes(target, classes):
-        return None
-    rows = _row_numbers(count)
-    kept = target._h if log_p._edge is None else call(lib.mg_copy, target._h)
-    return apply(MEAN_NLL, (log_p,), (rows, kept))
+_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
-@lru_cache(maxsize=16)
-def _row_numbers(count: int) -> Handle:
-    """0, 1, ... count - 1; the same few batch sizes come again and again."""
-    return call(lib.mg_arange, int64.code, 0.0, 1.0, 0, 1, count)
-
-
-def _all_classes(target: Tensor, classes: int) -> bool:
-    low, high = (
-        lib.mg_item_int(call(lib.mg_reduce, op, target._h, -1, (0,), False))
-        for op in (lib.MG_MIN, lib.MG_MAX)
-    )
-    return bool(low >= 0 and high < classes)
-
-
-def _classes_last(op: str, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
-    """The input as (M, C) and the target as (M,), after a check of their shapes and dtype."""
-    shape = x.shape
-    if t.dtype is not int64:
-        raise TypeError(
-            f"[{op}] target classes must be int64, not {t.dtype.name}: "
-            "convert them with .to(mg.int64)"
-        )
-    if not shape:
-        raise ValueError(f"[{op}] a 0-d input has no classes")
-    expected = shape[:1] + shape[2:] if len(shape) > 1 else ()
-    if t.shape != expected:
-        raise ValueError(
-            f"[{op}] input has shape {shape}, target {t.shape}: "
-            f"classes for this input have shape {expected}"
-        )
-    classes = shape[0 if len(shape) == 1 else 1]
-    if len(shape) > 2:
-        x = x.permute(0, *range(2, len(shape)), 1)
-    return x.reshape((t.size, classes)), t.reshape((t.size,))
-
-
-def _class_weight(op: str, weight: Any, classes: int, like: Tensor) -> Tensor:
-    w = tensor_operand(op, weight)
-    if w.shape != (classes,):
-        raise ValueError(f"[{op}] weight has shape {w.shape}, but there are {classes} classes")
-    return w.to(like.dtype)
-
-
-def _nll(
-    op: str,
-    x: Tensor,
-    t: Tensor,
-    weight: Any,
-    ignore_index: int,
-    reduction: str,
-    smoothing: float,
+def gaussian_nll_loss(
+    input: Tensor,  # noqa: A002
+    target: Tensor,
+    var: Any,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
 ) -> Tensor:
-    """nll_loss with every option; the rest of the loss of smoothed targets comes on top."""
-    rows, flat = _classes_last(op, x, t)
-    classes = rows.shape[1]
-    counts = flat != ignore_index
-    safe = f.where(counts, flat, 0)
-    if safe.size and not _all_classes(safe, classes):
-        wrong = next(v for v in safe.tolist() if not 0 <= v < classes)
-        raise IndexError(
-            f"[{op}] target {wrong} is no class: there are {classes}, 0..{classes - 1}"
-        )
-    index = [arange(flat.size), safe]
-    shares = counts.to(x.dtype)
-    if weight is not None:
-        w = _class_weight(op, weight, classes, x)
-        shares = shares * gather_rows(w, [safe])
-    # scale, not mul: an ignored row counts 0 even where its input is infinite or NaN
-    losses = shares.scale(-gather_rows(rows, index))
-    if smoothing:
-        spread = rows if weight is None else w.scale(rows)
-        rest = counts.to(x.dtype).scale(-spread.sum(1))
-        losses = losses * (1.0 - smoothing) + rest * (smoothing / classes)
-    if reduction == "none":
-        return losses.reshape(t.shape)
-    return losses.sum() if reduction == "sum" else losses.sum() / shares.sum()
+    """``(log(var) + (x - t)**2 / var) / 2``, the negative log-likelihood of targets t of normal
+    distributions with means x and variances ``var``.
+
+    ``full`` adds the constant ``log(2 * pi) / 2``. A variance below ``eps`` counts as eps, and its
+    gradient is what it would be there. ``target`` is broadcast to the input's shape; so is ``var``,
+    which has as many dimensions, or lacks the last one, or is a number.
+
+    Raises ValueError for shapes that do not fit and for negative variances.
+    """
+    op = "gaussian_nll_loss"
+    check_reduction(op, reduction)
+    x, t, v = floats(op, input, target, var)
+    if v.ndim and v.shape == x.shape[:-1]:
+        v = v.unsqueeze(-1)
+    for name, given in (("target", t), ("var", v)):
+        if common_shape(op, x, given) != x.shape or (given is v and v.ndim not in (0, x.ndim)):
+            raise ValueError(
+                f"[{op}] {name} has shape {given.shape}, but must have that of the input "
+                f"{x.shape}, or sizes of 1 in it"
+            )
+    if f.any(v < 0.0).item():
+        raise ValueError(f"[{op}] var has negative entries, but a variance is not negative")
+    v = f.where(v < eps, (v - v.detach()) + eps, v)  # eps, with the gradient passed on
+    losses = 0.5 * (f.log(v) + f.square(x - t) / v)
+    return reduced(losses + _HALF_LOG_2PI if full else losses, reduction)
 
 
-def _soft(
-    log_p: Tensor, t: Tensor, weight: Any, reduction: str, smoothing: float, class_dim: int
+def poisson_nll_loss(
+    input: Tensor,  # noqa: A002
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    eps: float = 1e-8,
+    reduction: str = "mean",
 ) -> Tensor:
-    """The cross entropy with class probabilities; 0 * log(0) is 0."""
-    op, shape = "cross_entropy", log_p.shape
-    if t.shape != shape:
-        raise ValueError(
-            f"[{op}] input has shape {shape}, target {t.shape}: probabilities need the input's "
-            "shape, classes the dtype int64"
-        )
-    classes = shape[class_dim]
-    if smoothing:
-        t = t * (1.0 - smoothing) + smoothing / classes
-    if weight is not None:
-        w = _class_weight(op, weight, classes, log_p)
-        t = t * w.reshape((classes,) + (1,) * (len(shape) - 1 - class_dim))
-    losses = -t.scale(log_p).sum(class_dim)
-    if reduction == "none":
-        return losses
-    count = losses.size
-    return losses.sum() / count if reduction == "mean" else losses.sum()
+    """``exp(x) - t * x``, the negative log-likelihood of counts t of Poisson distributions whose
+    expectations have the logarithm x; or, without ``log_input``, ``x - t * log(x + eps)``.
+
+    ``full`` adds Stirling's approximation of ``log(t!)``, ``t * log(t) - t + log(2 * pi * t) / 2``,
+    where t is above 1. A count of 0 hides an infinite logarithm. The two are broadcast together, as
+    in PyTorch; ValueError where they cannot be.
+    """
+    op = "poisson_nll_loss"
+    check_reduction(op, reduction)
+    x, t = floats(op, input, target)
+    losses = f.exp(x) - t.scale(x) if log_input else x - t.scale(f.log(x + eps))
+    if full:
+        many = f.where(t > 1.0, t, 1.0)
+        stirling = many * f.log(many) - many + (f.log(many) * 0.5 + _HALF_LOG_2PI)
+        losses = losses + f.where(t > 1.0, stirling, 0.0)
+    return reduced(losses, reduction)

@@ -1,0 +1,35 @@
+/* index.inc.c: rows combined into rows at given offsets, one after the other, for one element type.
+ * The includer defines ELEMENT, the type ARITHMETIC in which it wraps around, and INDEX_NAME(name). */
+
+MG_INLINE ELEMENT INDEX_NAME(index_combined)(int op, ELEMENT a, ELEMENT b) {
+    switch (op) {
+    case MG_SUM: return (ELEMENT)((ARITHMETIC)a + (ARITHMETIC)b);
+    case MG_PROD: return (ELEMENT)((ARITHMETIC)a * (ARITHMETIC)b);
+    /* of two that do not compare, one is NaN, and so is the sum */
+    case MG_MAX: return b <= a ? a : b > a ? b : (ELEMENT)(a + b);
+    default: return b >= a ? a : b < a ? b : (ELEMENT)(a + b);
+    }
+}
+
+MG_INLINE void INDEX_NAME(index_rows_by)(int op, ELEMENT *to, const ELEMENT *from,
+                                         const index_plan *plan) {
+    for (int64_t i = 0; i < plan->count; i++) {
+        ELEMENT *restrict row = to + plan->offsets[i];
+        const ELEMENT *restrict value = from + i * plan->row;
+        for (int64_t j = 0; j < plan->row; j++)
+            row[j] = INDEX_NAME(index_combined)(op, row[j], value[j]);
+    }
+}
+
+static void INDEX_NAME(index_rows)(int op, void *to, const void *from, const index_plan *plan) {
+    switch (op) {
+    case MG_SUM: INDEX_NAME(index_rows_by)(MG_SUM, to, from, plan); break;
+    case MG_PROD: INDEX_NAME(index_rows_by)(MG_PROD, to, from, plan); break;
+    case MG_MAX: INDEX_NAME(index_rows_by)(MG_MAX, to, from, plan); break;
+    default: INDEX_NAME(index_rows_by)(MG_MIN, to, from, plan);
+    }
+}
+
+#undef ELEMENT
+#undef ARITHMETIC
+#undef INDEX_NAME

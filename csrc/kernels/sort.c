@@ -1,0 +1,215 @@
+/* sort.c: stable sorting along one axis, and binary search. */
+#include "../threads/pool.h"
+#include "lines.h"
+#include "order.h"
+
+enum { SORT_SHORT = 48 }; /* up to here insertion is faster than counting bytes */
+
+static uint32_t sort_key_32(int dtype, const void *x, int64_t i) {
+    return dtype == MG_BOOL ? ((const uint8_t *)x)[i] != 0 : order_of_f32(((const float *)x)[i]);
+}
+
+static uint64_t sort_key_64(int dtype, const void *x, int64_t i) { return order_at(dtype, x, i); }
+
+#define S(name) name##_32
+#define SORT_WORD uint32_t
+#include "sort.inc.c"
+#undef S
+#undef SORT_WORD
+#define S(name) name##_64
+#define SORT_WORD uint64_t
+#include "sort.inc.c"
+#undef S
+#undef SORT_WORD
+
+/* ---- all lines ---- */
+
+typedef struct {
+    int dtype;
+    bool descending, narrow; /* narrow: keys and places fit 32 bits */
+    int64_t *places;
+    const void *x;
+    mg_lines lines;
+    char *scratch;
+    int64_t scratch_size; /* of one block */
+    int64_t per_block;
+} sort_job;
+
+static void sort_block(void *context, int64_t block) {
+    const sort_job *job = context;
+    int64_t n = job->lines.n, inner = job->lines.inner;
+    int64_t end = mg_min((block + 1) * job->per_block, job->lines.outer * inner);
+    void *scratch = job->scratch + block * job->scratch_size;
+    for (int64_t line = block * job->per_block; line < end; line++) {
+        int64_t first = line / inner * n * inner + line % inner;
+        (job->narrow ? sort_line_32 : sort_line_64)(job->dtype, job->descending,
+                                                   job->places + first, job->x, first, inner, n,
+                                                   scratch);
+    }
+}
+
+/* The lines are dealt out to as many blocks as there are threads, each with memory of its own. */
+mg_array *mg_argsort(mg_array *x, int axis, int descending) {
+    sort_job job = {.dtype = x->dtype, .descending = descending != 0};
+    if (lines_along(&job.lines, x, axis)) return NULL;
+    mg_array *places = mg_new(MG_INT64, x->ndim, x->shape);
+    if (!places || places->size == 0) return places;
+    job.narrow = mg_itemsize(x->dtype) <= 4 && job.lines.n <= UINT32_MAX;
+    job.scratch_size =
+        2 * job.lines.n * (int64_t)(job.narrow ? sizeof(sort_item_32) : sizeof(sort_item_64));
+    int64_t count = job.lines.outer * job.lines.inner;
+    int64_t blocks = places->size < 4096 ? 1 : mg_min(count, mg_get_num_threads());
+    job.per_block = mg_ceil_div(count, blocks);
+    blocks = mg_ceil_div(count, job.per_block);
+    size_t capacity, bytes = (size_t)(blocks * job.scratch_size);
+    mg_array *from = mg_contiguous(x);
+    job.scratch = from ? mg_block_take(bytes, &capacity) : NULL;
+    if (!job.scratch) {
+        if (from) mg_fail(MG_ENOMEM, (int64_t)bytes, 0);
+        mg_release(from);
+        mg_release(places);
+        return NULL;
+    }
+    job.places = (int64_t *)places->data;
+    job.x = from->data;
+    mg_parallel_for(blocks, sort_block, &job);
+    mg_block_give(job.scratch, capacity);
+    mg_release(from);
+    return places;
+}
+
+/* ---- the first few ---- */
+
+enum { TOP_MOST = 64, TOP_BLOCK = 32768 };
+
+typedef struct {
+    int dtype;
+    bool largest;
+    int64_t k;
+    int64_t *places;
+    const void *x;
+    mg_lines lines;
+    int64_t per_block;
+} top_job;
+
+/* The k best so far are kept in order; almost every element is worse than the last of them. */
+static void top_line(const top_job *job, int64_t *places, int64_t first) {
+    uint64_t best[TOP_MOST];
+    int64_t place[TOP_MOST], inner = job->lines.inner, found = 0;
+    for (int64_t i = 0; i < job->lines.n; i++) {
+        uint64_t key = order_at(job->dtype, job->x, first + i * inner);
+        if (job->largest) key = ~key;
+        if (found == job->k && key >= best[found - 1]) continue;
+        int64_t to = found < job->k ? found++ : found - 1;
+        for (; to > 0 && best[to - 1] > key; to--) {
+            best[to] = best[to - 1];
+            place[to] = place[to - 1];
+        }
+        best[to] = key;
+        place[to] = i;
+    }
+    for (int64_t i = 0; i < found; i++) places[i * inner] = place[i];
+}
+
+static void top_block(void *context, int64_t block) {
+    const top_job *job = context;
+    int64_t inner = job->lines.inner, end = job->lines.outer * inner;
+    end = mg_min((block + 1) * job->per_block, end);
+    for (int64_t line = block * job->per_block; line < end; line++) {
+        int64_t o = line / inner, j = line % inner;
+        top_line(job, job->places + o * job->k * inner + j, o * job->lines.n * inner + j);
+    }
+}
+
+mg_array *mg_topk(mg_array *x, int64_t k, int axis, int largest) {
+    top_job job = {.dtype = x->dtype, .largest = largest != 0, .k = k};
+    int64_t shape[MG_MAX_NDIM];
+    if (lines_along(&job.lines, x, axis)) return NULL;
+    if (k < 0 || k > job.lines.n) return mg_fail(MG_EARG, k, job.lines.n);
+    for (int d = 0; d < x->ndim; d++) shape[d] = x->shape[d];
+    shape[axis < 0 ? axis + x->ndim : axis] = k;
+    if (k > TOP_MOST) {
+        mg_array *order = mg_argsort(x, axis, largest);
+        int64_t start[MG_MAX_NDIM] = {0}, step[MG_MAX_NDIM];
+        for (int d = 0; d < x->ndim; d++) step[d] = 1;
+        mg_array *view = order ? mg_view_slice(order, start, step, shape) : NULL;
+        mg_array *places = view ? mg_copy(view) : NULL;
+        mg_release(view);
+        mg_release(order);
+        return places;
+    }
+    mg_array *places = mg_new(MG_INT64, x->ndim, shape);
+    if (!places || places->size == 0) return places;
+    mg_array *from = mg_contiguous(x);
+    if (!from) {
+        mg_release(places);
+        return NULL;
+    }
+    job.places = (int64_t *)places->data;
+    job.x = from->data;
+    job.per_block = mg_ceil_div(TOP_BLOCK, job.lines.n);
+    mg_parallel_for(mg_ceil_div(job.lines.outer * job.lines.inner, job.per_block), top_block, &job);
+    mg_release(from);
+    return places;
+}
+
+/* ---- binary search ---- */
+
+typedef struct {
+    int dtype;
+    bool right, shared; /* shared: one sorted line for all values */
+    int64_t n, run;     /* of a sorted line, and of the values that are looked up in it */
+    int64_t size;
+    const void *sorted, *values;
+    int64_t *out;
+} search_job;
+
+enum { SEARCH_BLOCK = 4096 };
+
+static void search_block(void *context, int64_t block) {
+    const search_job *job = context;
+    int64_t end = mg_min((block + 1) * SEARCH_BLOCK, job->size);
+    for (int64_t i = block * SEARCH_BLOCK; i < end; i++) {
+        uint64_t value = order_at(job->dtype, job->values, i);
+        int64_t base = job->shared ? 0 : i / job->run * job->n, low = 0, high = job->n;
+        while (low < high) {
+            int64_t middle = low + (high - low) / 2;
+            uint64_t at = order_at(job->dtype, job->sorted, base + middle);
+            if (job->right ? at <= value : at < value) low = middle + 1;
+            else high = middle;
+        }
+        job->out[i] = low;
+    }
+}
+
+mg_array *mg_searchsorted(mg_array *sorted, mg_array *values, int right) {
+    bool shared = sorted->ndim == 1;
+    if (sorted->dtype != values->dtype) return mg_fail(MG_EDTYPE, sorted->dtype, values->dtype);
+    if (sorted->ndim < 1) return mg_fail(MG_ESHAPE, 0, 1);
+    if (!shared && sorted->ndim != values->ndim)
+        return mg_fail(MG_ESHAPE, sorted->ndim, values->ndim);
+    for (int d = 0; !shared && d < sorted->ndim - 1; d++)
+        if (sorted->shape[d] != values->shape[d])
+            return mg_fail(MG_ESHAPE, sorted->shape[d], values->shape[d]);
+    mg_array *out = mg_new(MG_INT64, values->ndim, values->shape);
+    if (!out || out->size == 0) return out;
+    mg_array *in = mg_contiguous(sorted), *of = in ? mg_contiguous(values) : NULL;
+    if (of) {
+        search_job job = {.dtype = values->dtype,
+                          .right = right != 0,
+                          .shared = shared,
+                          .n = sorted->shape[sorted->ndim - 1],
+                          .run = shared ? out->size : values->shape[values->ndim - 1],
+                          .size = out->size,
+                          .sorted = in->data,
+                          .values = of->data,
+                          .out = (int64_t *)out->data};
+        mg_parallel_for(mg_ceil_div(out->size, SEARCH_BLOCK), search_block, &job);
+    } else {
+        mg_release(out);
+        out = NULL;
+    }
+    mg_release(of);
+    mg_release(in);
+    return out;
+}

@@ -1,0 +1,211 @@
+"""Writes the type stubs of modules whose functions are made from the op table.
+
+``python docs/stubs.py`` writes them; a test fails when they are not what this would write.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import typing
+from pathlib import Path
+from types import FunctionType, ModuleType
+
+import minigrad as mg
+from minigrad import dispatch, elementwise, functions
+from minigrad._tensor import Tensor
+from minigrad.nn import functional
+
+ROOT = Path(mg.__file__).parent
+HEADER = "# Written by docs/stubs.py from the modules themselves: change those.\n"
+# Where names come from that a module imports for type checkers only.
+FOR_CHECKERS = {
+    "Tensor": "minigrad._tensor",
+    "Callable": "collections.abc",
+    "Iterator": "collections.abc",
+    "Iterable": "collections.abc",
+    "Sequence": "collections.abc",
+}
+# Methods that share their name with a builtin type hide it in the rest of the class.
+HIDDEN = {"float", "int", "bool"}
+FACADES = ("minigrad", "minigrad.functions", "minigrad.nn.functional")
+EXPORTED_AS = {"bool": "bool_", "dtype": "DType"}  # what a facade names otherwise
+SIMPLE = (type(None), bool, int, float, str)  # defaults that are written out
+
+
+class Stub:
+    """The text of one stub, and the names its annotations need."""
+
+    def __init__(self, home: str) -> None:
+        self.home = home
+        self.imports: dict[str, set[str]] = {}
+        self.lines: list[str] = []
+
+    def annotation(self, given: object, function: FunctionType) -> str:
+        """An annotation as text; what its names refer to is imported."""
+        text = given if isinstance(given, str) else getattr(given, "__name__", repr(given))
+        for name in re.findall(r"(?<![.\w])[A-Za-z_]\w*", re.sub(r"'[^']*'", "", text)):
+            found = function.__globals__.get(name)
+            if isinstance(found, type) and found.__module__.startswith("minigrad"):
+                self.imported(found.__module__, found.__name__)
+            elif name in FOR_CHECKERS:
+                self.imported(FOR_CHECKERS[name], name)
+            elif name == "np":
+                self.imported("numpy", "np")
+            elif hasattr(typing, name):
+                self.imported("typing", name)
+            elif isinstance(found, type):
+                self.imported(found.__module__, found.__name__)
+        return text
+
+    def imported(self, module: str, name: str) -> None:
+        """Note an import."""
+        if module != self.home:
+            self.imports.setdefault(module, set()).add(name)
+
+    def signature(self, function: FunctionType, method: bool) -> str:
+        """Parameters and result as they are written in a stub."""
+        signature = inspect.signature(function)
+        parameters = list(signature.parameters.values())
+        parts, keyword_only = [], False
+        for place, p in enumerate(parameters):
+            if method and place == 0:
+                parts.append("self" if p.name not in ("cls", "mcs") else p.name)
+                continue
+            if p.kind is p.KEYWORD_ONLY and not keyword_only:
+                keyword_only = True
+                if not any(q.kind is q.VAR_POSITIONAL for q in parameters[:place]):
+                    parts.append("*")
+            stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+            text = stars + p.name
+            if p.annotation is not p.empty:
+                text += f": {self.annotation(p.annotation, function)}"
+            if p.default is not p.empty:
+                default = repr(p.default) if type(p.default) in SIMPLE else "..."
+                text += f" = {default}" if p.annotation is not p.empty else f"={default}"
+            parts.append(text)
+        result = "Any"
+        if signature.return_annotation is not signature.empty:
+            result = self.annotation(signature.return_annotation, function)
+        else:
+            self.imported("typing", "Any")
+        return f"({', '.join(parts)}) -> {result}"
+
+    def function(self, name: str, function: FunctionType, indent: str = "") -> None:
+        """A function or a method."""
+        if indent and name in ("__eq__", "__ne__"):
+            self.lines.append(
+                f"{indent}def {name}(self, other: Any) -> Tensor: ...  # type: ignore[override]"
+            )
+            return
+        self.lines.append(f"{indent}def {name}{self.signature(function, bool(indent))}: ...")
+
+    def text(self) -> str:
+        """The whole stub."""
+        head = [HEADER]
+        if self.home == "minigrad._tensor":
+            head.append("import builtins\n")
+        for module in sorted(self.imports):
+            names = ", ".join(sorted(self.imports[module]))
+            head.append(
+                "import numpy as np\n" if module == "numpy" else f"from {module} import {names}\n"
+            )
+        return "".join(head) + "\n" + "\n".join(self.lines) + "\n"
+
+
+def tensor_stub() -> str:
+    """``_tensor.pyi``: the class with all its methods."""
+    stub = Stub("minigrad._tensor")
+    stub.imported("minigrad.dispatch", "TensorBase")
+    stub.imported("typing", "Any")
+    stub.lines += ['__all__ = ["Tensor"]', "", "class Tensor(TensorBase):"]
+    for name, member in vars(Tensor).items():
+        if isinstance(member, property):
+            assert isinstance(member.fget, FunctionType)
+            result = stub.annotation(member.fget.__annotations__.get("return", "Any"), member.fget)
+            stub.lines += ["    @property", f"    def {name}(self) -> {result}: ..."]
+            if member.fset is not None:
+                stub.lines += [
+                    f"    @{name}.setter",
+                    f"    def {name}(self, value: Any) -> None: ...",
+                ]
+        elif isinstance(member, (classmethod, staticmethod)):
+            kind = "classmethod" if isinstance(member, classmethod) else "staticmethod"
+            if name == "__new__":
+                stub.function(name, member.__func__, "    ")
+                continue
+            stub.lines.append(f"    @{kind}")
+            stub.function(name, member.__func__, "    ")
+        elif isinstance(member, FunctionType):
+            stub.function(name, member, "    ")
+    body = "\n".join(stub.lines)
+    for name in HIDDEN & set(vars(Tensor)):
+        body = re.sub(rf"(?<=[:>\[|] ){name}\b|(?<=[\[]){name}\b", f"builtins.{name}", body)
+    stub.lines = [body]
+    return stub.text()
+
+
+def module_stub(module: ModuleType) -> str:
+    """The stub of a module of functions, some of which are made from rows."""
+    stub = Stub(module.__name__)
+    own = [
+        name
+        for name, value in sorted(vars(module).items())
+        if isinstance(value, FunctionType)
+        and value.__module__ in (module.__name__, "minigrad.dispatch")
+        and not hasattr(dispatch, name)
+    ]
+    stub.lines += ["__all__ = [", *(f'    "{n}",' for n in module.__all__), "]", ""]
+    for name in own:
+        if not name.startswith("_"):
+            stub.function(name, getattr(module, name))
+    return stub.text()
+
+
+def home_of(name: str, value: object, facade: ModuleType) -> str:
+    """The module that defines what a facade hands on."""
+    homes = [
+        module.__name__
+        for module in list(sys.modules.values())
+        if module.__name__.startswith("minigrad")
+        and module.__name__ not in FACADES
+        and vars(module).get(name) is value
+    ]
+    own = getattr(value, "__module__", None)
+    if own in homes:
+        return str(own)
+    exporting = [h for h in homes if name in getattr(sys.modules[h], "__all__", ())]
+    return min(exporting or homes or [facade.__name__])
+
+
+def facade_stub(module: ModuleType) -> str:
+    """The stub of a module that gathers others': every name with the module it comes from."""
+    found: dict[str, list[str]] = {}
+    for name in sorted(set(module.__all__)):
+        value = getattr(module, name)
+        if isinstance(value, ModuleType):
+            found.setdefault(value.__name__.rpartition(".")[0], []).append(name)
+        else:
+            found.setdefault(home_of(name, value, module), []).append(name)
+    lines = []
+    for home in sorted(found):
+        lines += [f"from {home} import {EXPORTED_AS.get(n, n)} as {n}" for n in found[home]]
+    names = ["__all__ = [", *(f'    "{n}",' for n in module.__all__), "]"]
+    return HEADER + "\n".join([*lines, "", *names]) + "\n"
+
+
+def stubs() -> dict[Path, str]:
+    """Every stub: where it goes, and its text."""
+    return {
+        ROOT / "_tensor.pyi": tensor_stub(),
+        ROOT / "elementwise.pyi": module_stub(elementwise),
+        ROOT / "functions.pyi": facade_stub(functions),
+        ROOT / "nn" / "functional" / "__init__.pyi": facade_stub(functional),
+        ROOT / "__init__.pyi": facade_stub(mg),
+    }
+
+
+if __name__ == "__main__":
+    for path, text in stubs().items():
+        path.write_text(text)

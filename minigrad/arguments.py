@@ -1,0 +1,130 @@
+"""How operations read their arguments: tensors, dimensions, sizes and NumPy's spellings."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from minigrad._c import lib
+from minigrad.dispatch import TensorBase, apply, strong_operand
+from minigrad.ops import shape as _s
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+# ---- tensors -------------------------------------------------------------------------------------
+
+
+def tensor_operand(op: str, x: Any) -> Tensor:
+    """``x`` as a tensor; TypeError naming the operation for anything else."""
+    if isinstance(x, TensorBase):
+        return x  # type: ignore[return-value]
+    return strong_operand(op, x)  # type: ignore[no-any-return]
+
+
+def several(op: str, tensors: Sequence[Any]) -> list[Tensor]:
+    """The tensors given one by one, or as one list or tuple."""
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tensors[0]
+    return [tensor_operand(op, x) for x in tensors]
+
+
+def promoted(op: str, tensors: Sequence[Any]) -> list[Tensor]:
+    """The tensors in the dtype they have together; ValueError if there are none."""
+    found = [tensor_operand(op, x) for x in tensors]
+    if not found:
+        raise ValueError(f"[{op}] needs at least one tensor")
+    dtype = max((x.dtype for x in found), key=lambda d: d.code)
+    return [x if x.dtype is dtype else apply(_s.CAST, (x,), (dtype, x.dtype)) for x in found]
+
+
+def common_shape(op: str, *tensors: Tensor) -> tuple[int, ...]:
+    """The shape to which tensors broadcast; ValueError if there is none."""
+    shape: list[int] = []
+    for sizes in itertools.zip_longest(*[reversed(x.shape) for x in tensors], fillvalue=1):
+        wider = {n for n in sizes if n != 1}
+        if len(wider) > 1:
+            shapes = ", ".join(str(x.shape) for x in tensors)
+            raise ValueError(f"[{op}] shapes {shapes} do not broadcast together")
+        shape.append(wider.pop() if wider else 1)
+    return tuple(reversed(shape))
+
+
+# ---- dimensions and sizes ------------------------------------------------------------------------
+
+
+def one_dim(op: str, dim: Any, ndim: int) -> int:
+    """A dimension counted from the front; IndexError if there is none such."""
+    try:
+        axis: int = dim.__index__()
+    except AttributeError:
+        raise TypeError(f"[{op}] dim must be an integer, not {type(dim).__name__}") from None
+    if not -ndim <= axis < ndim:
+        raise IndexError(
+            f"[{op}] dim {axis} is out of range for {ndim} dimensions"
+            + (f": use {-ndim}..{ndim - 1}" if ndim else "")
+        )
+    return axis % ndim
+
+
+def one_size(op: str, size: Any) -> int:
+    """An integer; TypeError for anything else."""
+    try:
+        return int(size.__index__())
+    except AttributeError:
+        raise TypeError(f"[{op}] a size is an integer, not {type(size).__name__}") from None
+
+
+_EVERY = tuple(tuple(range(ndim)) for ndim in range(lib.MG_MAX_NDIM + 1))
+
+
+def some_dims(op: str, dim: Any, ndim: int) -> tuple[int, ...]:
+    """Dimensions counted from the front, in order; None means all.
+
+    A number counts as a row of one, as in PyTorch: its dims are 0 and -1, and there is none to
+    reduce.
+    """
+    if dim is None:
+        return _EVERY[ndim]
+    if not ndim:
+        for d in dim if isinstance(dim, (tuple, list)) else (dim,):
+            one_dim(op, d, 1)
+        return ()
+    if not isinstance(dim, (tuple, list)):
+        return (one_dim(op, dim, ndim),)
+    axes = sorted([one_dim(op, d, ndim) for d in dim])
+    for before, after in itertools.pairwise(axes):
+        if before == after:
+            raise ValueError(f"[{op}] dim {after} is given twice in {tuple(dim)}")
+    return tuple(axes)
+
+
+def spelled(op: str, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> tuple[Any, bool]:
+    """NumPy's spelling: ``axis`` for dim, ``keepdims`` for keepdim."""
+    for name, value in numpy.items():
+        if name == "axis" and dim is None:
+            dim = value
+        elif name == "keepdims":
+            keepdim = value
+        else:
+            raise TypeError(f"[{op}] unexpected argument {name!r} (dim/axis, keepdim/keepdims)")
+    return dim, bool(keepdim)
+
+
+def listed(op: str, values: Sequence[Any], named: dict[str, Any], *names: str) -> Sequence[Any]:
+    """The numbers of ``f(x, 1, 2)``, ``f(x, (1, 2))`` or by keyword, ``f(x, dims=(1, 2))``."""
+    for name, value in named.items():
+        if name not in names or values:
+            raise TypeError(f"[{op}] unexpected argument {name!r} ({' or '.join(names)})")
+        values = (value,)
+    return values
+
+
+def named_dim(op: str, dim: Any, numpy: dict[str, Any]) -> Any:
+    """``axis`` where it was given for dim; TypeError for any other keyword."""
+    for name, value in numpy.items():
+        if name != "axis":
+            raise TypeError(f"[{op}] unexpected argument {name!r} (dim or axis)")
+        dim = value
+    return dim

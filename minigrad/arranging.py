@@ -1,0 +1,415 @@
+"""Joining, cutting, turning and repeating: functions made of views and cat."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from minigrad._c import call, lib
+from minigrad.arguments import (
+    listed,
+    named_dim,
+    one_dim,
+    one_size,
+    several,
+    some_dims,
+    tensor_operand,
+)
+from minigrad.creation import size_of
+from minigrad.dispatch import TensorBase, apply, wrap
+from minigrad.ops import shape as _s
+from minigrad.reductions import amin
+from minigrad.selection import index_operand, index_select
+from minigrad.shaping import cat, expand, narrow, ravel, reshape, stack, transpose, unsqueeze
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "cartesian_prod",
+    "chunk",
+    "column_stack",
+    "dsplit",
+    "dstack",
+    "flip",
+    "fliplr",
+    "flipud",
+    "hsplit",
+    "hstack",
+    "meshgrid",
+    "repeat",
+    "repeat_interleave",
+    "roll",
+    "rot90",
+    "row_stack",
+    "split",
+    "split_with_sizes",
+    "tensor_split",
+    "tile",
+    "vsplit",
+    "vstack",
+]
+
+# ---- at least so many dimensions -----------------------------------------------------------------
+
+
+def _at_least(op: str, ndim: int, tensors: Sequence[Any]) -> Any:
+    """One tensor as itself, several as a tuple; new dimensions go where NumPy puts them."""
+    made = []
+    for x in several(op, tensors):
+        if x._h.ndim == 0:
+            x = reshape(x, (1,))
+        if x._h.ndim == 1 and ndim > 1:
+            x = unsqueeze(x, 0)
+        if x._h.ndim == 2 and ndim > 2:
+            x = unsqueeze(x, 2)
+        made.append(x)
+    is_one = len(tensors) == 1 and not isinstance(tensors[0], (tuple, list))
+    return made[0] if is_one else tuple(made)
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    """A number as a vector of one; others as they are. Of several tensors, a tuple."""
+    return _at_least("atleast_1d", 1, tensors)
+
+
+def atleast_2d(*tensors: Any) -> Any:
+    """A number or a vector (n,) as a matrix (1, n); others as they are. Of several, a tuple."""
+    return _at_least("atleast_2d", 2, tensors)
+
+
+def atleast_3d(*tensors: Any) -> Any:
+    """With at least 3 dimensions: (n,) as (1, n, 1), (m, n) as (m, n, 1). Of several, a tuple."""
+    return _at_least("atleast_3d", 3, tensors)
+
+
+# ---- joining -------------------------------------------------------------------------------------
+
+
+def hstack(tensors: Sequence[Any]) -> Tensor:
+    """Tensors side by side: along the second dimension, vectors along their only one."""
+    parts = atleast_1d(list(tensors))
+    return cat(parts, 0 if parts and parts[0]._h.ndim == 1 else 1)
+
+
+def vstack(tensors: Sequence[Any]) -> Tensor:
+    """Tensors on top of each other: along the first dimension, a vector being one row."""
+    return cat(atleast_2d(list(tensors)), 0)
+
+
+def row_stack(tensors: Sequence[Any]) -> Tensor:
+    """As vstack."""
+    return vstack(tensors)
+
+
+def dstack(tensors: Sequence[Any]) -> Tensor:
+    """Tensors behind each other: along the third dimension, of at least three."""
+    return cat(atleast_3d(list(tensors)), 2)
+
+
+def column_stack(tensors: Sequence[Any]) -> Tensor:
+    """Tensors side by side along the second dimension, a vector being one column."""
+    parts = several("column_stack", list(tensors))
+    return hstack([reshape(x, (x.size, 1)) if x._h.ndim < 2 else x for x in parts])
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Grids of coordinates: the i-th tensor varies along dimension i; views.
+
+    ``indexing="xy"`` swaps the first two dimensions, as in a plot.
+
+    >>> import minigrad as mg
+    >>> a, b = mg.meshgrid(mg.tensor([1, 2]), mg.tensor([3, 4, 5]))
+    >>> a
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
+    if indexing not in ("ij", "xy"):
+        raise ValueError(f"[meshgrid] indexing is 'ij' or 'xy', not {indexing!r}")
+    given = several("meshgrid", tensors)
+    for x in given:
+        if x._h.ndim > 1:
+            raise ValueError(f"[meshgrid] expected vectors, but one has shape {x.shape}")
+    shape = tuple([x.size for x in given])
+    ones = (1,) * len(shape)
+    grids = [
+        expand(reshape(x, (*ones[:d], x.size, *ones[d + 1 :])), shape) for d, x in enumerate(given)
+    ]
+    swapped = indexing == "xy" and len(given) > 1
+    return tuple([transpose(x, 0, 1) if swapped else x for x in grids])
+
+
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """All combinations of one element from each vector, as rows; of one vector, itself."""
+    given = several("cartesian_prod", tensors)
+    if len(given) == 1:
+        return given[0]
+    return stack([ravel(x) for x in meshgrid(*given)], 1)
+
+
+# ---- cutting -------------------------------------------------------------------------------------
+
+
+def split(x: Tensor, split_size_or_sections: Any, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
+    """Views of pieces of one size (the last may be shorter), or of the sizes in a list."""
+    x = tensor_operand("split", x)
+    axis = one_dim("split", named_dim("split", dim, numpy), x._h.ndim)
+    total = x.shape[axis]
+    if isinstance(split_size_or_sections, (tuple, list)):
+        sizes = [one_size("split", n) for n in split_size_or_sections]
+        if sum(sizes) != total or min(sizes, default=0) < 0:
+            raise ValueError(f"[split] the sizes {sizes} add up to {sum(sizes)}, not to {total}")
+        return _pieces(x, axis, sizes)
+    step = one_size("split", split_size_or_sections)
+    if step < 1 and (step < 0 or total):
+        raise ValueError(f"[split] the size of a piece is {step}, but must be at least 1")
+    return _pieces(x, axis, [min(step, total - at) for at in range(0, total, step or 1)] or [0])
+
+
+def _pieces(x: Tensor, axis: int, sizes: Sequence[int]) -> tuple[Tensor, ...]:
+    pieces, at = [], 0
+    for size in sizes:
+        pieces.append(narrow(x, axis, at, size))
+        at += size
+    return tuple(pieces)
+
+
+def split_with_sizes(x: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of pieces of the sizes given."""
+    return split(x, list(split_sizes), dim)
+
+
+def chunk(x: Tensor, chunks: int, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
+    """Views of at most ``chunks`` pieces of one size, the last of which may be shorter.
+
+    There may be fewer: 5 elements in 4 chunks are 2, 2 and 1. See tensor_split.
+    """
+    x = tensor_operand("chunk", x)
+    axis = one_dim("chunk", named_dim("chunk", dim, numpy), x._h.ndim)
+    count = one_size("chunk", chunks)
+    if count < 1:
+        raise ValueError(f"[chunk] the number of chunks is {count}, but must be at least 1")
+    total = x.shape[axis]
+    return split(x, -(-total // count), axis) if total else _pieces(x, axis, [0] * count)
+
+
+def tensor_split(
+    x: Tensor, indices_or_sections: Any, dim: int = 0, **numpy: Any
+) -> tuple[Tensor, ...]:
+    """Views of exactly so many pieces, the first ones larger by one, or cut before each index.
+
+    As NumPy's array_split: indices beyond the end give empty pieces, negative ones count from it.
+
+    >>> import minigrad as mg
+    >>> [p.tolist() for p in mg.tensor_split(mg.arange(5), 3)]
+    [[0, 1], [2, 3], [4]]
+    """
+    x = tensor_operand("tensor_split", x)
+    axis = one_dim("tensor_split", named_dim("tensor_split", dim, numpy), x._h.ndim)
+    return _tensor_split("tensor_split", x, indices_or_sections, axis)
+
+
+def _tensor_split(op: str, x: Tensor, wanted: Any, axis: int) -> tuple[Tensor, ...]:
+    total = x.shape[axis]
+    if isinstance(wanted, TensorBase):
+        wanted = wanted.tolist()  # type: ignore[attr-defined]
+    if not isinstance(wanted, (tuple, list)):
+        count = one_size(op, wanted)
+        if count < 1:
+            raise ValueError(f"[{op}] the number of pieces is {count}, but must be at least 1")
+        size, larger = divmod(total, count)
+        return _pieces(x, axis, [size + 1] * larger + [size] * (count - larger))
+    bounds = [0, *[slice(one_size(op, n), None).indices(total)[0] for n in wanted], total]
+    starts = itertools.pairwise(bounds)
+    return tuple([narrow(x, axis, a, max(b - a, 0)) for a, b in starts])
+
+
+def _split_at(op: str, x: Any, wanted: Any, axis: int, least: int) -> tuple[Tensor, ...]:
+    x = tensor_operand(op, x)
+    if x._h.ndim < least:
+        raise ValueError(f"[{op}] expected at least {least} dimensions, not {x._h.ndim}")
+    if not isinstance(wanted, (tuple, list, TensorBase)):
+        count = one_size(op, wanted)
+        if count < 1 or x.shape[axis] % count:
+            raise ValueError(
+                f"[{op}] size {x.shape[axis]} does not split into {count} equal pieces"
+            )
+    return _tensor_split(op, x, wanted, axis)
+
+
+def hsplit(x: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """As tensor_split along the second dimension, of a vector the first; into equal pieces only."""
+    axis = 0 if tensor_operand("hsplit", x)._h.ndim == 1 else 1
+    return _split_at("hsplit", x, indices_or_sections, axis, 1)
+
+
+def vsplit(x: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """As tensor_split along the first of at least two dimensions; into equal pieces only."""
+    return _split_at("vsplit", x, indices_or_sections, 0, 2)
+
+
+def dsplit(x: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """As tensor_split along the third dimension; into equal pieces only."""
+    return _split_at("dsplit", x, indices_or_sections, 2, 3)
+
+
+# ---- turning -------------------------------------------------------------------------------------
+
+
+def flip(x: Tensor, *dims: Any, **named: Any) -> Tensor:
+    """The elements in reverse order along the dimensions named; a view.
+
+    As in NumPy, along all of them if none is named.
+    """
+    x = tensor_operand("flip", x)
+    given = listed("flip", dims, named, "dims", "axis")
+    axes = some_dims("flip", size_of("flip", given) if given else None, x._h.ndim)
+    shape = x.shape
+    start = tuple([n - 1 if d in axes and n else 0 for d, n in enumerate(shape)])
+    step = tuple([-1 if d in axes else 1 for d in range(len(shape))])
+    return apply(_s.SLICE, (x,), (start, step, shape))
+
+
+def fliplr(x: Tensor) -> Tensor:
+    """The columns, the second dimension, in reverse order; a view."""
+    x = tensor_operand("fliplr", x)
+    if x._h.ndim < 2:
+        raise ValueError(f"[fliplr] expected at least 2 dimensions, not {x._h.ndim}")
+    return flip(x, 1)
+
+
+def flipud(x: Tensor) -> Tensor:
+    """The rows, the first dimension, in reverse order; a view."""
+    x = tensor_operand("flipud", x)
+    if x._h.ndim < 1:
+        raise ValueError("[flipud] expected at least 1 dimension, not 0")
+    return flip(x, 0)
+
+
+def rot90(x: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    """Turned by k quarters in the plane of two dimensions, from the first to the second; a view."""
+    x = tensor_operand("rot90", x)
+    if len(dims) != 2:
+        raise ValueError(f"[rot90] dims are two dimensions, not {tuple(dims)}")
+    a, b = (one_dim("rot90", d, x._h.ndim) for d in dims)
+    if a == b:
+        raise ValueError(f"[rot90] dim {a} is given twice in {tuple(dims)}")
+    quarters = one_size("rot90", k) % 4
+    if quarters == 2:
+        return flip(x, a, b)
+    turned = flip(x, b) if quarters == 1 else x
+    turned = transpose(turned, a, b) if quarters else flip(x, ())
+    return flip(turned, b) if quarters == 3 else turned
+
+
+def roll(x: Tensor, shifts: Any, dims: Any = None, **numpy: Any) -> Tensor:
+    """The elements moved on by ``shifts``, those pushed out coming in again at the start.
+
+    Along the dimensions named, one shift for each, or through all elements in order.
+
+    >>> import minigrad as mg
+    >>> mg.roll(mg.arange(5), 2)
+    tensor([3, 4, 0, 1, 2])
+    """
+    x = tensor_operand("roll", x)
+    dims = named_dim("roll", dims, numpy)
+    steps = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
+    if dims is None or (isinstance(dims, (tuple, list)) and not dims):
+        if len(steps) != 1:
+            raise ValueError(f"[roll] {len(steps)} shifts without dims: name one for each")
+        return reshape(_rolled(ravel(x), 0, one_size("roll", steps[0])), x.shape)
+    axes = dims if isinstance(dims, (tuple, list)) else (dims,)
+    if len(axes) != len(steps):
+        raise ValueError(f"[roll] {len(steps)} shifts for {len(axes)} dims: give one for each")
+    for axis, step in zip(axes, steps, strict=True):
+        x = _rolled(x, one_dim("roll", axis, x._h.ndim), one_size("roll", step))
+    return x
+
+
+def _rolled(x: Tensor, axis: int, shift: int) -> Tensor:
+    n = x.shape[axis]
+    back = n - shift % n if n else 0
+    return cat([narrow(x, axis, back, n - back), narrow(x, axis, 0, back)], axis)
+
+
+# ---- repeating -----------------------------------------------------------------------------------
+
+
+def repeat(x: Tensor, *repeats: Any, **named: Any) -> Tensor:
+    """The tensor laid side by side with itself so many times along each dimension; a copy.
+
+    More repeats than dimensions add dimensions in front. PyTorch's, not NumPy's: that is
+    repeat_interleave.
+
+    >>> import minigrad as mg
+    >>> mg.repeat(mg.tensor([1, 2]), 2, 2)
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
+    x = tensor_operand("repeat", x)
+    times = size_of("repeat", listed("repeat", repeats, named, "repeats"))
+    if len(times) < x._h.ndim:
+        raise ValueError(f"[repeat] {len(times)} repeats for {x._h.ndim} dimensions")
+    if min(times, default=0) < 0:
+        raise ValueError(f"[repeat] {times}: a number of repeats cannot be negative")
+    return _repeated(x, times)
+
+
+def _repeated(x: Tensor, times: Sequence[int]) -> Tensor:
+    """Each dimension that repeats gets one of its own in front of it, which expands and merges."""
+    added = len(times) - x._h.ndim
+    shape = (1,) * added + x.shape
+    apart: list[int] = []
+    spread: list[int] = []
+    for n, k in zip(shape, times, strict=True):
+        apart += [1, n] if k != 1 and n != 1 else [n]
+        spread += [k, n] if k != 1 and n != 1 else [k if n == 1 else n]
+    whole = tuple([n * k for n, k in zip(shape, times, strict=True)])
+    made = expand(reshape(x, tuple(apart)), tuple(spread))
+    return apply(_s.COPY, (made,)) if made.shape == whole else reshape(made, whole)
+
+
+def tile(x: Tensor, *dims: Any, **named: Any) -> Tensor:
+    """As repeat; dimensions that are not named, from the front, are not repeated. NumPy's tile."""
+    x = tensor_operand("tile", x)
+    times = size_of("tile", listed("tile", dims, named, "dims"))
+    if min(times, default=0) < 0:
+        raise ValueError(f"[tile] {times}: a number of repeats cannot be negative")
+    return _repeated(x, (1,) * (x._h.ndim - len(times)) + times)
+
+
+def repeat_interleave(
+    x: Tensor,
+    repeats: Any,
+    dim: int | None = None,
+    *,
+    output_size: int | None = None,
+    **numpy: Any,
+) -> Tensor:
+    """Each entry along a dimension repeated, next to itself; NumPy's repeat.
+
+    ``repeats`` is one number for all, or a tensor with one for each. Without a dimension x is
+    flattened. ``output_size``, if given, must be the size that comes out.
+
+    >>> import minigrad as mg
+    >>> mg.repeat_interleave(mg.tensor([1, 2]), mg.tensor([1, 3]))
+    tensor([1, 2, 2, 2])
+    """
+    op = "repeat_interleave"
+    x, dim = tensor_operand(op, x), named_dim(op, dim, numpy)
+    axis = 0 if dim is None else one_dim(op, dim, x._h.ndim)
+    line = ravel(x) if dim is None else x
+    times = index_operand(op, repeats)
+    n = line.shape[axis]
+    if times._h.ndim > 1 or times.size not in (1, n):
+        raise ValueError(f"[{op}] repeats of shape {times.shape} for size {n}: one number or {n}")
+    if times.size and amin(times).item() < 0:
+        raise ValueError(f"[{op}] a number of repeats cannot be negative")
+    positions = wrap(call(lib.mg_repeat_positions, expand(ravel(times), (n,))._h))
+    if output_size is not None and output_size != positions.size:
+        raise ValueError(f"[{op}] output_size is {output_size}, but {positions.size} come out")
+    return index_select(line, axis, positions)

@@ -1,0 +1,160 @@
+"""Counting: how often values occur, and what different ones there are, as functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minigrad import elementwise as e
+from minigrad.creation import arange, full, linspace, ones, zeros
+from minigrad.dispatch import apply
+from minigrad.dtypes import float64, int64
+from minigrad.ops import indexing as _i
+from minigrad.reductions import amax, amin, as_float
+from minigrad.reductions import any as any_of
+from minigrad.scans import cumsum, diff
+from minigrad.selection import gather_rows, handles, nonzero, where
+from minigrad.shaping import cat, narrow, one_dim, one_size, permute, reshape, tensor_operand, to
+from minigrad.sorting import order_of, searchsorted
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = [
+    "bincount",
+    "histc",
+    "unique",
+    "unique_consecutive",
+]
+
+# ---- counts --------------------------------------------------------------------------------------
+
+
+def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each of 0, 1, 2, ... is in x, as int64; or the sum of the weights that stand by it.
+
+    x holds non-negative integers in one dimension. The result has minlength elements, or more if x
+    has larger values. Gradients go to the weights; those of integers are summed in float64.
+
+    >>> import minigrad as mg
+    >>> mg.bincount(mg.tensor([0, 2, 2]))
+    tensor([1, 0, 2])
+    """
+    x = tensor_operand("bincount", x)
+    if x.dtype is not int64:
+        raise TypeError(f"[bincount] counts int64, not {x.dtype.name}")
+    if x._h.ndim != 1:
+        raise ValueError(f"[bincount] x has {x._h.ndim} dimensions, but must have one")
+    size = one_size("bincount", minlength)
+    if size < 0:
+        raise ValueError(f"[bincount] minlength is {size}, but must not be negative")
+    if x._h.size:
+        least = amin(x).item()
+        if least < 0:
+            raise ValueError(f"[bincount] {least} in x: only non-negative integers are counted")
+        size = max(size, int(amax(x).item()) + 1)
+    if weights is None:
+        return to(_added_up(ones(x.shape, dtype=float64), x, size), int64)
+    given = tensor_operand("bincount", weights)
+    if given.shape != x.shape:
+        raise ValueError(f"[bincount] weights of shape {given.shape} for x of shape {x.shape}")
+    return _added_up(given if given.dtype.is_floating_point else to(given, float64), x, size)
+
+
+def _added_up(values: Tensor, places: Tensor, size: int) -> Tensor:
+    if not size:
+        return zeros(0, dtype=values.dtype)
+    return apply(_i.SCATTER_ADD, (values,), ((size,), handles((places,), values)))
+
+
+def histc(x: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:  # noqa: A002
+    """How many elements are in each of ``bins`` equal parts of [min, max], in x's dtype.
+
+    The last part includes max. Elements outside, and NaN, are not counted. With min = max = 0 the
+    range is that of x, and if it is a single value, from 1 below it to 1 above. Integers give
+    float32. Raises ValueError for no bins, min > max, or a range that is not finite.
+    """
+    x = as_float("histc", x).detach()
+    if one_size("histc", bins) < 1:
+        raise ValueError(f"[histc] bins is {bins}, but must be at least 1")
+    low, high = float(min), float(max)
+    if low == high == 0 and x._h.size:
+        low, high = float(amin(x).item()), float(amax(x).item())
+    if low == high:
+        low, high = low - 1, high + 1
+    if not (low < high and high - low < float("inf")):
+        raise ValueError(f"[histc] [{low}, {high}] is no finite range: give min and max")
+    flat = reshape(x, (x._h.size,))
+    edges = linspace(low, high, bins + 1, dtype=float64)
+    part = e.sub(searchsorted(edges, flat, right=True), 1)
+    part = where(e.eq(flat, high), bins - 1, part)
+    outside = e.ne(e.mul(to(e.ge(flat, low), int64), to(e.le(flat, high), int64)), 1)
+    counts = bincount(where(outside, bins, part), minlength=bins + 1)
+    return to(narrow(counts, 0, 0, bins), x.dtype)
+
+
+# ---- without repetition --------------------------------------------------------------------------
+
+
+def unique(
+    x: Tensor,
+    sorted: bool = True,  # noqa: A002 - PyTorch's name
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The different elements of x in sorted order, or its different slices along a dimension.
+
+    With ``return_inverse`` also where in them each element of x is, with ``return_counts`` also how
+    often each occurs, as a tuple. They come out sorted whatever ``sorted`` says; slices are in
+    lexicographic order. NaN differs from NaN, as in PyTorch. A value's gradient goes to the first
+    element that has it.
+
+    >>> import minigrad as mg
+    >>> mg.unique(mg.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    return _distinct("unique", x, dim, return_inverse, return_counts, arrange=True)
+
+
+def unique_consecutive(
+    x: Tensor,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """x without the elements that equal the one before them; arguments as for unique."""
+    return _distinct("unique_consecutive", x, dim, return_inverse, return_counts, arrange=False)
+
+
+def _distinct(
+    op: str, x: Any, dim: Any, return_inverse: bool, return_counts: bool, arrange: bool
+) -> Any:
+    x = tensor_operand(op, x)
+    if dim is None:
+        slices = reshape(x, (x._h.size,))
+    else:
+        axis = one_dim(op, dim, x._h.ndim)
+        axes = (axis, *[d for d in range(x._h.ndim) if d != axis])
+        slices = permute(x, *axes)
+    n = slices.shape[0]
+    rows = reshape(slices.detach(), (n, slices._h.size // n if n else 0))
+    order = arange(n)
+    if arrange:  # by the last column first, since sorting is stable
+        for column in reversed(range(rows.shape[1])):
+            keys = gather_rows(reshape(narrow(rows, 1, column, 1), (n,)), (order,))
+            order = gather_rows(order, (order_of(keys, 0),))
+    arranged = gather_rows(rows, (order,))
+    left = max(n - 1, 0)
+    changes = any_of(e.ne(narrow(arranged, 0, n - left, left), narrow(arranged, 0, 0, left)), 1)
+    new = cat([full((n - left,), True), changes])
+    (starts,) = nonzero(new, as_tuple=True)
+    values = gather_rows(slices, (gather_rows(order, (starts,)),))
+    if dim is not None:
+        values = permute(values, *[axes.index(d) for d in range(len(axes))])
+    found = [values]
+    if return_inverse:
+        number = gather_rows(e.sub(cumsum(new, 0), 1), (order_of(order, 0),))
+        found.append(reshape(number, x.shape) if dim is None else number)
+    if return_counts:
+        found.append(diff(starts, append=full((1,), n)))
+    return found[0] if len(found) == 1 else tuple(found)

@@ -1,0 +1,183 @@
+"""Diagonals, triangles and blocks of matrices, as functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minigrad._c import call, lib
+from minigrad.arguments import one_dim, one_size, promoted, tensor_operand
+from minigrad.creation import arange, full, zeros
+from minigrad.dispatch import apply, wrap
+from minigrad.dtypes import bool_, int64
+from minigrad.elementwise import ge, le
+from minigrad.ops import shape as _s
+from minigrad.padding import pad
+from minigrad.selection import replacing, where
+from minigrad.shaping import cat, clone, movedim, ravel, reshape, to, unsqueeze
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = [
+    "block_diag",
+    "diag",
+    "diag_embed",
+    "diagflat",
+    "diagonal",
+    "diagonal_scatter",
+    "tril",
+    "tril_indices",
+    "triu",
+    "triu_indices",
+]
+
+# ---- diagonals -----------------------------------------------------------------------------------
+
+
+def _planes(op: str, x: Tensor, dim1: int, dim2: int) -> tuple[int, int]:
+    """Two different dimensions."""
+    axes = one_dim(op, dim1, x._h.ndim), one_dim(op, dim2, x._h.ndim)
+    if axes[0] == axes[1]:
+        raise ValueError(f"[{op}] dim1 and dim2 are both {axes[0]}, but must differ")
+    return axes
+
+
+def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """``x[i, i + offset]`` for all i, in the plane of two dimensions, as the last one; a view.
+
+    A positive offset is above the main diagonal, a negative one below; one that misses the plane
+    gives size 0.
+    """
+    x = tensor_operand("diagonal", x)
+    axes = _planes("diagonal", x, dim1, dim2)
+    return apply(_s.DIAGONAL, (movedim(x, axes, (-2, -1)),), (one_size("diagonal", offset),))
+
+
+def diag_embed(x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Square planes of zeros, with the last dimension of x on a diagonal of each.
+
+    The planes have dimensions dim1 and dim2 of the result: the inverse of diagonal.
+    """
+    x = tensor_operand("diag_embed", x)
+    if not x._h.ndim:
+        raise ValueError("[diag_embed] expected at least 1 dimension, not 0")
+    shape, shift = x.shape, one_size("diag_embed", offset)
+    n = shape[-1] + abs(shift)
+    planes = apply(_s.DIAG_EMBED, (x,), ((*shape[:-1], n, n), shift))
+    return movedim(planes, (-2, -1), _planes("diag_embed", planes, dim1, dim2))
+
+
+def diag(x: Tensor, diagonal: int = 0) -> Tensor:  # the argument's name is PyTorch's
+    """A vector as a diagonal matrix; of a matrix, a copy of its diagonal.
+
+    >>> import minigrad as mg
+    >>> mg.diag(mg.tensor([1.0, 2.0]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
+    x = tensor_operand("diag", x)
+    if x._h.ndim not in (1, 2):
+        raise ValueError(f"[diag] expected a vector or a matrix, not {x._h.ndim} dimensions")
+    if x._h.ndim == 1:
+        return diag_embed(x, diagonal)
+    return clone(apply(_s.DIAGONAL, (x,), (one_size("diag", diagonal),)))
+
+
+def diagflat(x: Tensor, offset: int = 0) -> Tensor:
+    """A matrix with all elements of x, flattened, on a diagonal."""
+    return diag_embed(ravel(x), offset)
+
+
+def diagonal_scatter(
+    input: Tensor,  # noqa: A002 - PyTorch's name
+    src: Tensor,
+    offset: int = 0,
+    dim1: int = 0,
+    dim2: int = 1,
+) -> Tensor:
+    """``input`` with ``src`` in place of ``diagonal(input, offset, dim1, dim2)``."""
+    op = "diagonal_scatter"
+    x = tensor_operand(op, input)
+    axes = _planes(op, x, dim1, dim2)
+    value = replacing(op, x, src, diagonal(x, offset, *axes).shape)
+    shape = movedim(x, axes, (-2, -1)).shape
+    here, values = (
+        movedim(apply(_s.DIAG_EMBED, (v,), (shape, offset)), (-2, -1), axes)
+        for v in (full(value.shape, True, dtype=bool_), value)
+    )
+    return where(here, values, x)  # type: ignore[no-any-return]
+
+
+# ---- triangles -----------------------------------------------------------------------------------
+
+
+def _triangle(op: str, rows: int, columns: int, offset: Any, lower: bool) -> Tensor:
+    """Where column - row is at most, or at least, the offset, as booleans."""
+    shift = min(max(one_size(op, offset), -rows), columns)  # further off is the same
+    edge = unsqueeze(arange(shift, rows + shift), 1)
+    return ge(edge, arange(columns)) if lower else le(edge, arange(columns))
+
+
+def _keep(op: str, x: Any, diagonal: int, lower: bool) -> Tensor:
+    x = tensor_operand(op, x)
+    if x._h.ndim < 2:
+        raise ValueError(f"[{op}] expected at least 2 dimensions, not {x._h.ndim}")
+    rows, columns = x.shape[-2:]
+    return where(_triangle(op, rows, columns, diagonal, lower), x, False)  # type: ignore[no-any-return]
+
+
+def tril(x: Tensor, diagonal: int = 0) -> Tensor:
+    """The lower triangle of the last two dimensions, 0 above: up to ``diagonal`` right of the main
+    one.
+    """
+    return _keep("tril", x, diagonal, True)
+
+
+def triu(x: Tensor, diagonal: int = 0) -> Tensor:
+    """The upper triangle of the last two dimensions, 0 below: from ``diagonal`` right of the main
+    one on.
+    """
+    return _keep("triu", x, diagonal, False)
+
+
+def _indices(op: str, row: Any, col: Any, offset: int, dtype: Any, lower: bool) -> Tensor:
+    rows, columns = one_size(op, row), one_size(op, col)
+    if rows < 0 or columns < 0:
+        raise ValueError(f"[{op}] sizes {rows} and {columns} cannot be negative")
+    mask = _triangle(op, rows, columns, offset, lower)
+    return to(wrap(call(lib.mg_nonzero, mask._h)), dtype)
+
+
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64) -> Tensor:
+    """The positions of the lower triangle of a (row, col) matrix: rows, then columns, as (2, n)."""
+    return _indices("tril_indices", row, col, offset, dtype, True)
+
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64) -> Tensor:
+    """The positions of the upper triangle of a (row, col) matrix: rows, then columns, as (2, n)."""
+    return _indices("triu_indices", row, col, offset, dtype, False)
+
+
+# ---- blocks --------------------------------------------------------------------------------------
+
+
+def block_diag(*tensors: Any) -> Tensor:
+    """Matrices along the diagonal of one, with zeros around; a vector is one row.
+
+    >>> import minigrad as mg
+    >>> mg.block_diag(mg.tensor([[1, 2]]), mg.tensor(3))
+    tensor([[1, 2, 0],
+            [0, 0, 3]])
+    """
+    if not tensors:
+        return zeros(1, 0)
+    blocks = []
+    for x in promoted("block_diag", tensors):
+        if x._h.ndim > 2:
+            raise ValueError(f"[block_diag] expected matrices, but one has shape {x.shape}")
+        blocks.append(x if x._h.ndim == 2 else reshape(x, (1, x.size)))
+    width, at, rows = sum(x.shape[1] for x in blocks), 0, []
+    for x in blocks:
+        rows.append(pad(x, (at, width - at - x.shape[1])))
+        at += x.shape[1]
+    return cat(rows, 0)

@@ -1,0 +1,163 @@
+"""Writing into tensors, and how the tape follows it.
+
+Outside the tape a write is a write: the memory changes, and its write clock tells later backward
+runs. On the tape, a tensor that was written into has a new history, and so has everything that
+shares its memory: dispatch links a view to the tensor it was taken from (``_alias``), which knows
+its living views (``_views``). After a write the tensors above get nodes that hand the written part
+of a gradient to the value written and the rest to what was there before, and the other views are
+views of that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minigrad import shaping as s
+from minigrad._c import lib
+from minigrad.creation import full
+from minigrad.dispatch import TensorBase, apply, view_node, write
+from minigrad.dtypes import bool_
+from minigrad.ops.table import Row
+from minigrad.selection import where
+from minigrad.tape import LEAF, Node, mode
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = ["check_writable", "overwrite", "update"]
+
+
+def check_writable(op: str, x: TensorBase) -> None:
+    """Refuse what the tape could not follow.
+
+    RuntimeError if a gradient with respect to this memory as it is now will be wanted, ValueError
+    if x is a view of something expanded, whose other elements would change unnoticed.
+    """
+    root: Any = x
+    while True:
+        if root._edge is LEAF:
+            what = "a tensor" if root is x else "a view of a tensor"
+            raise RuntimeError(
+                f"[{op}] cannot write in place into {what} that requires grad: do it under "
+                "no_grad(), or use an operation that returns a new tensor"
+            )
+        if lib.mg_overlaps_itself(root._h):
+            raise ValueError(
+                f"[{op}] cannot write: several elements share one place in memory "
+                "(an expanded or aliased tensor); clone() it first"
+            )
+        alias = getattr(root, "_alias", None)
+        if alias is None:
+            return
+        root = alias[0]
+
+
+def overwrite(op: str, x: Tensor, source: Tensor) -> Tensor:
+    """Write ``source``, broadcast and cast, over all of ``x``; returns x.
+
+    What x was computed from gets a gradient of 0 from here on.
+    """
+    tracked = mode.enabled and (x._edge is not None or source._edge is not None)
+    if not tracked:
+        write(lib.mg_write, x, x._h, source._h)
+        return x
+    check_writable(op, x)
+    if not x.dtype.is_floating_point:
+        source = source.detach()
+    fitted = s.expand(s.to(source, x.dtype), x.shape)
+    write(lib.mg_write, x, x._h, fitted._h)
+    old, new = x._edge, fitted if fitted._edge is LEAF else fitted._edge
+    _set_history(x, new if old is None else Node(_OVERWRITE, (old, new)))
+    return x
+
+
+def update(op: str, x: Tensor, result: Tensor) -> Tensor:
+    """Write ``result``, which was computed from a writable ``x``, over it; returns x.
+
+    Raises ValueError where the shapes differ, TypeError where x cannot hold the result's dtype.
+    """
+    if result.shape != x.shape:
+        raise ValueError(
+            f"[{op}] in place, the result of shape {result.shape} does not fit {x.shape}"
+        )
+    fits = x.dtype.is_floating_point or result.dtype.code <= x.dtype.code
+    if not fits:
+        raise TypeError(
+            f"[{op}] in place, a {result.dtype.name} result does not fit into {x.dtype.name}"
+        )
+    result = s.to(result, x.dtype)
+    write(lib.mg_write, x, x._h, result._h)
+    if mode.enabled and (x._edge is not None or result._edge is not None):
+        _set_history(x, result if result._edge is LEAF else result._edge)
+    return x
+
+
+def _set_history(x: Any, edge: Any) -> None:
+    """``x``'s memory holds what ``edge`` computed: tell x, and all that share the memory."""
+    if isinstance(edge, TensorBase):  # a leaf's values were copied in: x is not that leaf
+        edge = Node(_OVERWRITE, (None, edge))
+    x._edge = edge
+    _refresh_views(x)
+    alias = getattr(x, "_alias", None)
+    while alias is not None:
+        parent, row, args = alias
+        edge = Node(_WRITE_VIEW, (parent._edge, edge), None, (row, args))
+        parent._edge = edge
+        _refresh_views(parent, x)
+        x, alias = parent, getattr(parent, "_alias", None)
+
+
+def _refresh_views(x: Any, written: Any = None) -> None:
+    """Living views of ``x`` are views of its new history; ``written`` has its own already."""
+    stack = [(x, written)]
+    while stack:
+        parent, skipped = stack.pop()
+        views = getattr(parent, "_views", None)
+        for reference in () if views is None else views.refs:
+            view = reference()
+            if view is not None and view is not skipped:
+                _, row, args = view._alias
+                view._edge = view_node(row, parent, args)
+                stack.append((view, None))
+
+
+# ---- the nodes of a write ------------------------------------------------------------------------
+
+
+class _WriteView:
+    """A write into a view, as its base sees it: args are the row and arguments of the view."""
+
+    name = "write"
+
+    @staticmethod
+    def vjp(node: Node, g: Tensor) -> tuple[Any, Any]:
+        row: Row
+        row, args = node.args
+        before, written = node.parents  # type: ignore[misc]
+        kept = part = None
+        if before is not None:
+            untouched = full(g.shape, True, dtype=bool_)
+            apply(row, (untouched,), args).fill_(False)
+            kept = where(untouched, g, 0.0)
+        if written is not None:
+            part = apply(row, (g,), args)
+        return kept, part
+
+    graph_vjp = vjp
+
+
+class _Overwrite:
+    """A write over everything: nothing of what was there before counts."""
+
+    name = "overwrite"
+
+    @staticmethod
+    def vjp(node: Node, g: Tensor) -> tuple[Any, Any]:
+        before, written = node.parents  # type: ignore[misc]
+        zeros = None if before is None else full(g.shape, 0.0, dtype=g.dtype)
+        return zeros, None if written is None else g
+
+    graph_vjp = vjp
+
+
+_WRITE_VIEW, _OVERWRITE = _WriteView(), _Overwrite()

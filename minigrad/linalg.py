@@ -1,0 +1,364 @@
+"""Linear algebra: ``mg.linalg``. Inverses, systems, factorisations and norms of matrices.
+
+Everything takes stacks of matrices: the last two dimensions are the matrix, all others are a
+batch. Values come from LAPACK, through NumPy, and are computed in float64 also for float32.
+Derivatives are formulas in tensor operations, and can be differentiated again to any order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from numpy.linalg import LinAlgError
+
+from minigrad.arguments import named_dim, one_dim, spelled, tensor_operand
+from minigrad.creation import empty, eye, zeros
+from minigrad.dispatch import apply
+from minigrad.elementwise import abs as magnitude
+from minigrad.elementwise import div, gt, maximum, mul, square, sub
+from minigrad.ops import factorisation as _f
+from minigrad.products import cross_along, matmul, multi_dot, vecdot
+from minigrad.reductions import amax, amin, as_float, vector_norm
+from minigrad.reductions import sum as total
+from minigrad.selection import masked_fill, where
+from minigrad.shaping import (
+    cat,
+    narrow,
+    permute,
+    squeeze,
+    unsqueeze,
+)
+from minigrad.solving import (
+    alike,
+    cholesky,
+    cholesky_inverse,
+    cholesky_solve,
+    det,
+    inv,
+    matrices,
+    matrix_exp,
+    matrix_power,
+    pinv,
+    slogdet,
+    solve,
+    solve_triangular,
+    symmetric,
+    tensorinv,
+    tensorsolve,
+    tolerances,
+)
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = [
+    "LinAlgError",
+    "cholesky",
+    "cholesky_inverse",
+    "cholesky_solve",
+    "cond",
+    "cross",
+    "det",
+    "diagonal",
+    "eigh",
+    "eigvalsh",
+    "inv",
+    "lstsq",
+    "matmul",
+    "matrix_exp",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "multi_dot",
+    "norm",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_triangular",
+    "svd",
+    "svdvals",
+    "tensorinv",
+    "tensorsolve",
+    "vecdot",
+    "vector_norm",
+]
+
+# ---- factorisations ------------------------------------------------------------------------------
+
+
+class QR(NamedTuple):
+    """A = Q @ R."""
+
+    Q: Any
+    R: Any
+
+
+def qr(A: Any, mode: str = "reduced") -> QR:
+    """Q with orthonormal columns and upper triangular R, with Q @ R = A.
+
+    Of an m x n matrix, with k = min(m, n), ``"reduced"`` gives Q (m, k) and R (k, n),
+    ``"complete"`` Q (m, m) and R (m, n), and ``"r"`` an empty Q and the reduced R. The further
+    columns of a complete Q, any that fill up the basis, have no gradient. The gradient needs the
+    first k columns of A to be independent: it raises LinAlgError where R has a 0 on its diagonal.
+    NaN for a matrix with a NaN or an infinity.
+    """
+    x = matrices("qr", A)
+    if mode not in ("reduced", "complete", "r"):
+        raise ValueError(f"[qr] mode is 'reduced', 'complete' or 'r', not {mode!r}")
+    m, n = x.shape[-2:]
+    k = min(m, n)
+    both = apply(_f.QR, (narrow(x, -1, 0, k),))
+    q, r = narrow(both, -2, 0, m), narrow(both, -2, m, k).mT
+    if n > k:  # the other columns are in the span of Q
+        r = cat([r, matmul(q.mT, narrow(x, -1, k, n - k))], -1)
+    if mode == "r":
+        return QR(empty(0, dtype=x.dtype), r)
+    if mode == "complete" and m > k:
+        q = cat([q, _complement(q)], -1)
+        r = cat([r, zeros(*r.shape[:-2], m - k, n, dtype=r.dtype)], -2)
+    return QR(q, r)
+
+
+def _complement(q: Tensor) -> Tensor:
+    """Orthonormal columns that fill up those of q to a basis; without a gradient."""
+    m, k = q.shape[-2:]
+    return narrow(apply(_f.BASIS, (q.detach(),)), -1, k, m - k)
+
+
+class SVD(NamedTuple):
+    """A = U @ diag(S) @ Vh."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+def svd(A: Any, full_matrices: bool = True) -> SVD:
+    """The singular value decomposition: A = U @ diag(S) @ Vh, with S descending.
+
+    Of an m x n matrix, with k = min(m, n), U is (m, m), S (k,) and Vh (n, n), or U (m, k) and
+    Vh (k, n) with ``full_matrices=False``; the further columns and rows of the full ones have
+    no gradient. U and Vh are found up to signs, so only functions that no sign changes have
+    a gradient that means something. Where two singular values are equal, or one is 0, what would be
+    divided by 0 is left out: that is right for functions of U @ Vh, of the spaces that vectors of
+    equal values span, and of the values that treat equal ones alike. NaN for a matrix with a NaN or
+    an infinity.
+    """
+    x = matrices("svd", A)
+    m, n = x.shape[-2:]
+    k = min(m, n)
+    every = apply(_f.SVD, (x,))
+    u, s, v = narrow(every, -2, 0, m), narrow(every, -2, m, 1), narrow(every, -2, m + 1, n)
+    if full_matrices and m > k:
+        u = cat([u, _complement(u)], -1)
+    if full_matrices and n > k:
+        v = cat([v, _complement(v)], -1)
+    return SVD(u, squeeze(s, -2), v.mT)
+
+
+def svdvals(A: Any) -> Tensor:
+    """The singular values, descending; as ``svd(A).S``."""
+    return svd(matrices("svdvals", A), full_matrices=False).S  # type: ignore[no-any-return]
+
+
+class Eigh(NamedTuple):
+    """A = eigenvectors @ diag(eigenvalues) @ eigenvectors^T."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+def eigh(A: Any, UPLO: str = "L") -> Eigh:
+    """The eigenvalues of a symmetric matrix, ascending, and its eigenvectors, as columns.
+
+    Only the lower triangle is read, or the upper one for ``UPLO="U"``; the gradient is symmetric.
+    Eigenvectors are found up to their sign, so only functions that no sign changes have a gradient
+    that means something. Where two eigenvalues are equal, what would be divided by 0 is left out:
+    that is right for functions of the spaces that vectors of equal values span, and of the
+    eigenvalues if they treat equal ones alike, but not for V f(w) V^T. NaN for a matrix with a NaN
+    or an infinity. Raises ValueError for shapes that are not square.
+    """
+    x = matrices("eigh", A, square=True)
+    if UPLO not in ("L", "U", "l", "u"):
+        raise ValueError(f"[eigh] UPLO is 'L' or 'U', not {UPLO!r}")
+    both = apply(_f.EIGH, (x,), (UPLO,))
+    return Eigh(both[..., 0, :], both[..., 1:, :])
+
+
+def eigvalsh(A: Any, UPLO: str = "L") -> Tensor:
+    """The eigenvalues of a symmetric matrix, ascending; as ``eigh(A).eigenvalues``."""
+    return eigh(matrices("eigvalsh", A, square=True), UPLO).eigenvalues  # type: ignore[no-any-return]
+
+
+# ---- least squares and rank ----------------------------------------------------------------------
+
+
+def matrix_rank(
+    A: Any,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    hermitian: bool = False,
+) -> Tensor:
+    """How many singular values exceed max(atol, rtol * largest), as int64; defaults as for pinv."""
+    x = matrices("matrix_rank", A).detach()
+    if hermitian:
+        x = symmetric("matrix_rank", x)
+    return _rank(svdvals(x), *tolerances(x, atol, rtol))
+
+
+def _rank(s: Tensor, rtol: Any, atol: Any) -> Tensor:
+    largest = narrow(s, -1, 0, min(1, s.shape[-1]))
+    return total(gt(s, maximum(mul(largest, rtol), atol)), -1)
+
+
+class Lstsq(NamedTuple):
+    """A least-squares solution, its residuals, and the rank and singular values of the matrix."""
+
+    solution: Any
+    residuals: Any
+    rank: Any
+    singular_values: Any
+
+
+def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> Lstsq:
+    """X that makes the sum of (A @ X - B)^2 least; of several, the one of least norm.
+
+    Shapes (..., m, n) and (..., m, k), or (..., m) for vectors, give (..., n, k) or (..., n). It is
+    pinv(A) @ B, with ``rcond`` for its rtol; LAPACK's ``driver`` may be named and has no
+    effect. ``residuals`` are the sums of squares for each column where m > n and all matrices have
+    rank n, else empty.
+    """
+    a, b = matrices("lstsq", A), as_float("lstsq", B)
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise ValueError(f"[lstsq] driver is gels, gelsy, gelsd or gelss, not {driver!r}")
+    vector = b._h.ndim == a._h.ndim - 1 and b.shape == a.shape[:-1]
+    if vector:
+        b = unsqueeze(b, -1)
+    if b._h.ndim < 2 or b.shape[-2] != a.shape[-2]:
+        raise ValueError(f"[lstsq] shapes {a.shape} of A and {b.shape} of B do not fit")
+    a, b = alike("lstsq", a, b)
+    x = matmul(pinv(a, rtol=rcond), b)
+    s = svdvals(a.detach())
+    rank = _rank(s, *tolerances(a, None, rcond))
+    m, n = a.shape[-2:]
+    if m > n and bool((rank == n).all()):
+        residuals = total(square(sub(matmul(a, x), b)), -2)
+    else:
+        residuals = empty(0, dtype=a.dtype)
+    return Lstsq(squeeze(x, -1) if vector else x, residuals, rank, s)
+
+
+# ---- norms ---------------------------------------------------------------------------------------
+
+
+def norm(
+    A: Any,
+    ord: Any = None,  # noqa: A002
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    **numpy: Any,
+) -> Tensor:
+    """A vector or a matrix norm.
+
+    Without ``ord`` it is the 2-norm over ``dim``, or over everything. With it, one dimension
+    makes a vector norm and two a matrix norm: those of ``dim``, or of a tensor that has no others.
+    """
+    x = tensor_operand("norm", A)
+    if numpy:
+        dim, keepdim = spelled("norm", dim, keepdim, numpy)
+    if ord is None:
+        return vector_norm(x, 2, dim, keepdim, dtype=dtype)
+    if dim is None:
+        if x._h.ndim not in (1, 2):
+            raise ValueError(f"[norm] with ord and no dim, takes 1 or 2 dimensions, not {x.shape}")
+        dim = tuple(range(x._h.ndim))
+    if isinstance(dim, (tuple, list)) and len(dim) == 2:
+        return matrix_norm(x, ord, dim, keepdim, dtype=dtype)
+    return vector_norm(x, ord, dim, keepdim, dtype=dtype)
+
+
+def matrix_norm(
+    A: Any,
+    ord: Any = "fro",  # noqa: A002
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    **numpy: Any,
+) -> Tensor:
+    """The norm of the matrices in two dimensions.
+
+    ``"fro"`` is the square root of the sum of squares, ``"nuc"`` the sum of the singular values, 2
+    the largest of them and -2 the smallest; inf is the largest sum of magnitudes of a row, and -inf
+    the smallest; 1 and -1 are those of columns. Ties share the gradient evenly, and it is 0 for
+    a singular value of 0 and, but for -1, -2 and -inf, for a matrix of zeros.
+    """
+    x = as_float("matrix_norm", A, dtype)
+    if numpy:
+        named, keepdim = spelled("matrix_norm", None, keepdim, numpy)
+        dim = dim if named is None else named
+    if not isinstance(dim, (tuple, list)) or len(dim) != 2:
+        raise ValueError(f"[matrix_norm] dim is a pair of dimensions, not {dim}")
+    rows, columns = (one_dim("matrix_norm", d, x._h.ndim) for d in dim)
+    if rows == columns:
+        raise ValueError(f"[matrix_norm] the dims {tuple(dim)} are one and the same")
+    others = [d for d in range(x._h.ndim) if d not in (rows, columns)]
+    y = _last_two_norm(permute(x, [*others, rows, columns]), ord)
+    if keepdim:
+        for d in sorted((rows, columns)):
+            y = unsqueeze(y, d)
+    return y
+
+
+def _last_two_norm(x: Tensor, order: Any) -> Tensor:
+    if order == "fro":
+        return vector_norm(x, 2, (-2, -1))
+    if order == "nuc":
+        return vector_norm(svdvals(x), 1, -1)
+    if order in (2, -2):
+        return vector_norm(svdvals(x), math.copysign(math.inf, order), -1)
+    if order in (1, -1):
+        x, order = x.mT, math.copysign(math.inf, order)
+    if order in (math.inf, -math.inf):
+        return (amax if order > 0 else amin)(total(magnitude(x), -1), -1)
+    raise ValueError(f"[matrix_norm] ord is 'fro', 'nuc', inf, 1, 2 or their negatives: {order!r}")
+
+
+def cond(A: Any, p: Any = None) -> Tensor:
+    """The condition number, norm(A) * norm(inv(A)) in the matrix norm ``p``.
+
+    In the 2-norm, the default, it is the largest singular value over the smallest, for any shape;
+    -2 gives the reciprocal. inf where the smallest singular value is 0, or, in other norms, where
+    inv would call the matrix singular; 0 for a matrix without elements. Raises ValueError for
+    matrices that are not square in the other norms.
+    """
+    x = matrices("cond", A, square=p not in (None, 2, -2))
+    if 0 in x.shape[-2:]:
+        return zeros(x.shape[:-2], dtype=x.dtype)
+    if p in (None, 2, -2):
+        s = svdvals(x)
+        largest, smallest = narrow(s, -1, 0, 1), narrow(s, -1, s.shape[-1] - 1, 1)
+        return squeeze(div(smallest, largest) if p == -2 else div(largest, smallest), -1)
+    singular = unsqueeze(unsqueeze(slogdet(x.detach()).sign == 0, -1), -1)
+    regular = where(singular, eye(x.shape[-1], dtype=x.dtype), x)
+    number = mul(matrix_norm(x, p), matrix_norm(inv(regular), p))
+    return masked_fill(number, singular[..., 0, 0], math.inf)
+
+
+# ---- along dimensions ----------------------------------------------------------------------------
+
+
+def cross(input: Any, other: Any, *, dim: int = -1, **numpy: Any) -> Tensor:  # noqa: A002
+    """The cross product of vectors of 3 along a dimension; the others are broadcast."""
+    x, y = tensor_operand("cross", input), tensor_operand("cross", other)
+    return cross_along("cross", x, y, named_dim("cross", dim, numpy))
+
+
+def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonal of the matrices in two dimensions, as a last dimension; a view."""
+    return tensor_operand("diagonal", A).diagonal(offset, dim1, dim2)

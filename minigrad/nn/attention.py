@@ -1,0 +1,157 @@
+"""Attention layers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from minigrad.creation import zeros
+from minigrad.dtypes import DType, as_dtype, bool_, float32
+from minigrad.nn import functional as F  # noqa: N812 - its usual name
+from minigrad.nn.functional.attention import attention_weights
+from minigrad.nn.functional.spatial import integer
+from minigrad.nn.layers import Linear, _uniform
+from minigrad.nn.module import Module, Parameter
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = ["MultiheadAttention"]
+
+_OP = "MultiheadAttention"
+
+
+class MultiheadAttention(Module):
+    """Attention in several subspaces at once (Vaswani et al. 2017): ``embed_dim`` is cut into
+    ``num_heads`` parts, each attends by itself, and a linear layer mixes them.
+
+    Called with query (L, N, E), key (S, N, kdim) and value (S, N, vdim), or with the batch N first
+    where ``batch_first``, or without it. ``kdim`` and ``vdim`` are embed_dim unless given. The
+    projections are rows of one ``in_proj_weight`` (3 * E, E), or three of their own where the sizes
+    differ; they start by Glorot and Bengio 2010 (uniform), biases with zeros, as in PyTorch.
+
+    Raises ValueError where the heads do not divide embed_dim.
+
+    >>> import minigrad as mg
+    >>> layer = mg.nn.MultiheadAttention(8, 2, batch_first=True)
+    >>> x = mg.ones(4, 5, 8)
+    >>> y, weights = layer(x, x, x)
+    >>> y.shape, weights.shape
+    ((4, 5, 8), (4, 5, 5))
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        *,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        dtype: Any = float32,
+    ) -> None:
+        width = self.embed_dim = integer(_OP, "embed_dim", embed_dim, 1)
+        self.num_heads = integer(_OP, "num_heads", num_heads, 1)
+        if embed_dim % num_heads:
+            raise ValueError(f"[{_OP}] num_heads={num_heads} does not divide embed_dim={embed_dim}")
+        self.kdim = width if kdim is None else integer(_OP, "kdim", kdim, 1)
+        self.vdim = width if vdim is None else integer(_OP, "vdim", vdim, 1)
+        self.dropout = dropout
+        self.batch_first = batch_first
+        kind = as_dtype(dtype)
+        self.in_proj_weight = self.q_proj_weight = self.k_proj_weight = self.v_proj_weight = None
+        if self.kdim == self.vdim == width:
+            self.in_proj_weight = _glorot(3 * width, width, kind)
+        else:
+            self.q_proj_weight = _glorot(width, width, kind)
+            self.k_proj_weight = _glorot(width, self.kdim, kind)
+            self.v_proj_weight = _glorot(width, self.vdim, kind)
+        self.in_proj_bias = Parameter(zeros(3 * width, dtype=kind)) if bias else None
+        self.out_proj = Linear(width, width, bias, kind)
+        if bias:
+            self.out_proj.bias = Parameter(zeros(width, dtype=kind))
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """The result in the query's shape, and the weights, (N, L, S), or with the heads before L
+        unless they are averaged; None unless ``need_weights``.
+
+        As in PyTorch, and unlike in scaled_dot_product_attention, a bool mask is true where a query
+        must not look; float masks are added. ``key_padding_mask`` has shape (N, S), ``attn_mask``
+        (L, S) or (N * heads, L, S). ``is_causal`` says that attn_mask, which is then needed, is the
+        causal one. A query that must not look anywhere gets zeros.
+        """
+        if is_causal and attn_mask is None:
+            raise ValueError(f"[{_OP}] is_causal describes attn_mask, which is needed")
+        batched = query.ndim == 3
+        if self.batch_first or not batched:
+            q, k, v = (x if batched else x.unsqueeze(0) for x in (query, key, value))
+        else:
+            q, k, v = (x.transpose(0, 1) for x in (query, key, value))
+        if key_padding_mask is not None and not batched:
+            key_padding_mask = key_padding_mask.unsqueeze(0)
+        q, k, v = (self._heads(x) for x in self._projected(q, k, v))
+        mask = self._mask(attn_mask, key_padding_mask, q, k)
+        weights = attention_weights(q, k, mask, False, 1.0 / math.sqrt(q.shape[-1]))
+        weights = F.dropout(weights, self.dropout, self.training)
+        mixed = weights @ v
+        if average_attn_weights:
+            weights = weights.mean(1)
+        y = self.out_proj(mixed.transpose(1, 2).flatten(2))
+        if not batched:
+            y, weights = y.squeeze(0), weights.squeeze(0)
+        elif not self.batch_first:
+            y = y.transpose(0, 1).contiguous()
+        return y, weights if need_weights else None
+
+    def _projected(self, q: Tensor, k: Tensor, v: Tensor) -> list[Tensor]:
+        weights: Any = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        if self.in_proj_weight is not None:
+            weights = self.in_proj_weight.split(self.embed_dim)
+        biases: Any = (None, None, None)
+        if self.in_proj_bias is not None:
+            biases = self.in_proj_bias.split(self.embed_dim)
+        return [F.linear(x, w, b) for x, w, b in zip((q, k, v), weights, biases, strict=True)]
+
+    def _heads(self, x: Tensor) -> Tensor:
+        """(N, L, E) as (N, heads, L, E / heads)."""
+        batch, length, width = x.shape
+        return x.reshape(batch, length, self.num_heads, width // self.num_heads).transpose(1, 2)
+
+    def _mask(self, attn_mask: Any, padding: Any, q: Tensor, k: Tensor) -> Tensor | None:
+        """Both masks as one to add, (N or 1, heads or 1, L or 1, S)."""
+        total = None
+        if attn_mask is not None:
+            if attn_mask.ndim == 3:
+                attn_mask = attn_mask.reshape(q.shape[0], self.num_heads, *attn_mask.shape[1:])
+            total = _added(attn_mask, q.dtype)
+        if padding is not None:
+            own = _added(padding, q.dtype).reshape(k.shape[0], 1, 1, k.shape[2])
+            total = own if total is None else total + own
+        return total
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return f"{self.embed_dim}, num_heads={self.num_heads}, dropout={self.dropout}"
+
+
+def _glorot(rows: int, columns: int, dtype: Any) -> Parameter:
+    return _uniform((rows, columns), math.sqrt(6.0 / (rows + columns)), dtype)
+
+
+def _added(mask: Tensor, dtype: DType) -> Tensor:
+    """A mask to add to the scores: minus infinity where a bool mask is true."""
+    if mask.dtype is not bool_:
+        return mask
+    return zeros(mask.shape, dtype=dtype).masked_fill(mask, -math.inf)

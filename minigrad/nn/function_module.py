@@ -1,0 +1,61 @@
+"""Modules that are a function of minigrad.nn.functional with its arguments."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from minigrad.nn.module import Module
+from minigrad.shaping import tensor_operand
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**_: object) -> Callable[[type], type]:
+        """Tells type checkers what ``__init_subclass__`` does."""
+        return lambda cls: cls
+
+
+__all__ = ["FunctionModule"]
+
+
+@dataclass_transform(eq_default=False)
+class FunctionModule(Module):
+    """A module that calls a function; the fields of the class are the arguments it keeps.
+
+    They are declared as in a dataclass, which makes ``__init__``, under the names that the function
+    gives them. Those named in ``buffers`` are tensors, or None, and part of the module's state.
+
+    >>> from minigrad.nn import functional as F
+    >>> class Clipped(FunctionModule, function=F.hardtanh):
+    ...     min_val: float = -1.0
+    ...     max_val: float = 1.0
+    >>> Clipped(max_val=2.0)(5.0).item()
+    2.0
+    """
+
+    _function: ClassVar[Callable[..., Any]]
+    _arguments: ClassVar[tuple[str, ...]]
+
+    def __init_subclass__(
+        cls, function: Callable[..., Any] | None = None, buffers: tuple[str, ...] = ()
+    ) -> None:
+        super().__init_subclass__()
+        made: Any = dataclasses.dataclass(eq=False, repr=False)(cls)
+        cls._arguments = tuple([field.name for field in dataclasses.fields(made)])
+        if function is not None:
+            cls._function = staticmethod(function)
+            cls._buffers = dict.fromkeys(buffers, True)
+
+    def __post_init__(self) -> None:
+        for name in self._buffers:
+            value = getattr(self, name)
+            if value is not None:
+                setattr(self, name, tensor_operand(type(self).__name__, value))
+
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        """The function of the inputs."""
+        kept = {name: getattr(self, name) for name in self._arguments}
+        return self._function(*inputs, **named, **kept)

@@ -1,0 +1,117 @@
+"""Attention."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from minigrad import functions as f
+from minigrad.arguments import tensor_operand
+from minigrad.creation import arange
+from minigrad.dtypes import bool_
+from minigrad.nn.functional.regularization import dropout
+from minigrad.nn.functional.spatial import require_floats
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = ["scaled_dot_product_attention"]
+
+_OP = "scaled_dot_product_attention"
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """``softmax(query @ key.mT * scale + attn_mask) @ value`` (Vaswani et al. 2017).
+
+    ``query`` has shape (..., L, E), ``key`` (..., S, E), ``value`` (..., S, V); the result has
+    (..., L, V), leading dimensions are broadcast. ``scale`` is 1 / sqrt(E) unless given.
+    ``attn_mask``, broadcast to (..., L, S), is added, or, if it is bool, says which keys a query
+    sees; ``is_causal`` lets query i see keys 0 to i, of those that the mask leaves. A query that
+    sees no key gets zeros, with zero gradients. With probability ``dropout_p`` a weight is dropped.
+    With ``enable_gqa`` each of fewer heads of key and value, dimension -3, serves several
+    neighbouring ones of the query.
+
+    Raises ValueError where shapes do not fit, TypeError for other than floats.
+
+    >>> import minigrad as mg
+    >>> q, k, v = mg.zeros(2, 1), mg.zeros(2, 1), mg.tensor([[2.0], [4.0]])
+    >>> scaled_dot_product_attention(q, k, v, is_causal=True).tolist()
+    [[2.0], [3.0]]
+    """
+    q, k, v = [_operand(name, x) for name, x in (("query", query), ("key", key), ("value", value))]
+    if enable_gqa:
+        k, v = _repeated(q, k, "key"), _repeated(q, v, "value")
+    if q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
+        raise ValueError(
+            f"[{_OP}] query {q.shape}, key {k.shape} and value {v.shape} do not fit: the last "
+            "sizes of query and key agree, and the sizes before those of key and value"
+        )
+    if scale is None:
+        scale = 1.0 / math.sqrt(q.shape[-1]) if q.shape[-1] else 1.0
+    return dropout(attention_weights(q, k, attn_mask, is_causal, scale), dropout_p) @ v
+
+
+def attention_weights(
+    q: Tensor, k: Tensor, attn_mask: Tensor | None, is_causal: bool, scale: float
+) -> Tensor:
+    """How much each query takes of each value, (..., L, S): rows add up to 1, or are 0."""
+    scores = (q * scale) @ k.mT
+    if is_causal or attn_mask is not None:
+        return _masked_softmax(_masked(scores, attn_mask, is_causal))
+    return scores.softmax(-1)
+
+
+def _operand(name: str, x: Any) -> Tensor:
+    x = require_floats(_OP, tensor_operand(_OP, x))
+    if x.ndim < 2:
+        raise ValueError(f"[{_OP}] {name} has shape {x.shape}, but needs two dimensions or more")
+    return x  # type: ignore[no-any-return]
+
+
+def _repeated(q: Tensor, x: Tensor, name: str) -> Tensor:
+    """The heads of x, dimension -3, repeated to the number that q has."""
+    heads, own = (t.shape[-3] if t.ndim > 2 else 0 for t in (q, x))
+    if not own or heads % own:
+        raise ValueError(
+            f"[{_OP}] with enable_gqa the heads of {name} {x.shape}, dimension -3, must divide "
+            f"those of query {q.shape}"
+        )
+    *lead, _, length, width = x.shape
+    wide = x.unsqueeze(-3).expand(*lead, own, heads // own, length, width)
+    return wide.reshape(*lead, heads, length, width)
+
+
+def _masked(scores: Tensor, attn_mask: Any, is_causal: bool) -> Tensor:
+    """The scores with minus infinity where a query must not look."""
+    if attn_mask is not None:
+        mask = tensor_operand(_OP, attn_mask)
+        near = zip(reversed(mask.shape), reversed(scores.shape), strict=False)
+        if mask.ndim > scores.ndim or any(m not in (1, n) for m, n in near):
+            raise ValueError(
+                f"[{_OP}] attn_mask has shape {mask.shape}, but must broadcast to that of the "
+                f"scores, {scores.shape}"
+            )
+        if mask.dtype is bool_:
+            scores = f.where(mask, scores, -math.inf)
+        else:
+            scores = scores + require_floats(_OP, mask)
+    if is_causal:
+        rows, columns = scores.shape[-2:]
+        scores = f.where(arange(rows).unsqueeze(-1) >= arange(columns), scores, -math.inf)
+    return scores
+
+
+def _masked_softmax(scores: Tensor) -> Tensor:
+    """softmax along the last dimension, and 0 in the rows that hold only minus infinity."""
+    nothing = (scores == -math.inf).all(-1, True)
+    weights: Tensor = f.where(nothing, 0.0, scores).softmax(-1)
+    return f.where(nothing, 0.0, weights)

@@ -1,0 +1,312 @@
+"""Convolutions and their transposes.
+
+Both are one matrix product over windows (im2col; Chellapilla, Puri and Simard 2006): a convolution
+multiplies the weight with all windows of its input, a transposed one multiplies and adds the
+windows back. The derivatives are those of the product and of the windows' view.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from minigrad.arguments import tensor_operand
+from minigrad.dispatch import apply
+from minigrad.nn.functional.spatial import (
+    Sizes,
+    cropped,
+    fit,
+    integer,
+    padded,
+    per_axis,
+    spatial_input,
+)
+from minigrad.ops.window import FOLD_WINDOWS, WINDOWS, Windows
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = [
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+]
+
+# ---- the two products ----------------------------------------------------------------------------
+
+
+def _correlate(x: Tensor, weight: Tensor, at: Windows, groups: int) -> Tensor:
+    """The products of the weight (O, C / groups, *kernel) with the windows of x (N, C, *sizes).
+
+    A group is one product of (O / groups, C / groups * kernel) and (the latter, N * windows).
+    """
+    out_channels, inner = weight.shape[0], math.prod(weight.shape[1:])
+    axes, batch = len(at.counts), x.shape[0]
+    seen = apply(WINDOWS, (x,), (at,))
+    inside, over = range(2 + axes, 2 + 2 * axes), range(2, 2 + axes)
+    columns = seen.permute(1, *inside, 0, *over)
+    columns = columns.reshape(groups, inner, batch * math.prod(at.counts))
+    rows = weight.reshape(groups, out_channels // groups, inner)
+    return (rows @ columns).reshape(out_channels, batch, *at.counts).transpose(0, 1)
+
+
+def _spread(x: Tensor, weight: Tensor, at: Windows, sizes: Sizes, groups: int) -> Tensor:
+    """The transpose of _correlate, to a result (N, O, *sizes).
+
+    Each element of x (N, C, *count) times the weight (C, O / groups, *kernel) is a window; all are
+    added where they lie.
+    """
+    channels, inner = weight.shape[0], math.prod(weight.shape[1:])
+    axes, batch = len(at.counts), x.shape[0]
+    rows = weight.reshape(groups, channels // groups, inner).mT
+    columns = x.transpose(0, 1).reshape(groups, channels // groups, batch * math.prod(at.counts))
+    out_channels = groups * weight.shape[1]
+    seen = (rows @ columns).reshape(out_channels, *at.kernel, batch, *at.counts)
+    inside, over = range(1, 1 + axes), range(2 + axes, 2 + 2 * axes)
+    seen = seen.permute(1 + axes, 0, *over, *inside)
+    return apply(FOLD_WINDOWS, (seen,), ((batch, out_channels, *sizes), at))
+
+
+# ---- arguments -----------------------------------------------------------------------------------
+
+
+def _batched(op: str, input: Any, axes: int) -> tuple[Tensor, bool]:  # noqa: A002
+    """The input with a batch dimension, and whether it had one."""
+    x = spatial_input(op, input, axes)
+    return (x, True) if x.ndim == axes + 2 else (x.unsqueeze(0), False)
+
+
+def _weight(op: str, weight: Any, axes: int, channels: str) -> Tensor:
+    w = tensor_operand(op, weight)
+    if w.ndim != axes + 2 or min(w.shape[2:]) < 1:
+        raise ValueError(
+            f"[{op}] the weight has shape {w.shape}, but must have {axes + 2} dimensions, "
+            f"({channels}, {axes} of a kernel that is not empty)"
+        )
+    return w
+
+
+def _padding(
+    op: str, padding: Any, kernel: Sizes, stride: Sizes, dilation: Sizes
+) -> tuple[Sizes, Sizes]:
+    """What to put before and after; of an odd total, "same" puts more after, as PyTorch does."""
+    if not isinstance(padding, str) or padding == "valid":
+        both = per_axis(op, "padding", 0 if padding == "valid" else padding, len(kernel), 0)
+        return both, both
+    if padding != "same":
+        raise ValueError(f"[{op}] padding is {padding!r}, but must be 'same', 'valid' or integers")
+    if max(stride) > 1:
+        raise ValueError(f"[{op}] padding 'same' needs stride 1, not {stride}")
+    total = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
+    return tuple([n // 2 for n in total]), tuple([n - n // 2 for n in total])
+
+
+def _finished(op: str, y: Tensor, bias: Any, batched: bool) -> Tensor:
+    """With the bias, in row-major order, and without a batch dimension that was not given."""
+    if bias is not None:
+        b = tensor_operand(op, bias)
+        if b.shape != y.shape[1:2]:
+            raise ValueError(
+                f"[{op}] the bias has shape {b.shape}, but must be ({y.shape[1]},): "
+                "one number an output channel"
+            )
+        y = y + b.reshape(y.shape[1], *(1,) * (y.ndim - 2))
+    y = y.contiguous()
+    return y if batched else y.squeeze(0)
+
+
+def _convolution(
+    axes: int,
+    input: Any,  # noqa: A002
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: Any,
+) -> Tensor:
+    op = f"conv{axes}d"
+    x, batched = _batched(op, input, axes)
+    w = _weight(op, weight, axes, "out_channels, in_channels / groups")
+    steps = per_axis(op, "stride", stride, axes, 1)
+    gaps = per_axis(op, "dilation", dilation, axes, 1)
+    parts = integer(op, "groups", groups, 1)
+    if x.shape[1] != w.shape[1] * parts:
+        raise ValueError(
+            f"[{op}] the input {x.shape} has {x.shape[1]} channels, but the weight {w.shape} with "
+            f"groups={parts} takes {w.shape[1] * parts}"
+        )
+    if w.shape[0] % parts:
+        raise ValueError(
+            f"[{op}] groups={parts} does not divide the {w.shape[0]} output channels of the "
+            f"weight {w.shape}"
+        )
+    kernel = w.shape[2:]
+    wide = padded(x, *_padding(op, padding, kernel, steps, gaps))
+    at = fit(op, wide.shape[2:], kernel, steps, gaps)
+    return _finished(op, _correlate(wide, w, at, parts), bias, batched)
+
+
+def _transposed(
+    axes: int,
+    input: Any,  # noqa: A002
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: Any,
+    dilation: Any,
+) -> Tensor:
+    op = f"conv_transpose{axes}d"
+    x, batched = _batched(op, input, axes)
+    w = _weight(op, weight, axes, "in_channels, out_channels / groups")
+    steps = per_axis(op, "stride", stride, axes, 1)
+    gaps = per_axis(op, "dilation", dilation, axes, 1)
+    cut = per_axis(op, "padding", padding, axes, 0)
+    extra = per_axis(op, "output_padding", output_padding, axes, 0)
+    parts = integer(op, "groups", groups, 1)
+    if not (x.dtype.is_floating_point or w.dtype.is_floating_point):
+        raise TypeError(f"[{op}] offered for floats, not {x.dtype.name} and {w.dtype.name}")
+    if x.shape[1] != w.shape[0] or x.shape[1] % parts:
+        raise ValueError(
+            f"[{op}] the input {x.shape} has {x.shape[1]} channels, the weight {w.shape} takes "
+            f"{w.shape[0]}, in groups={parts}: the two must agree and the groups divide them"
+        )
+    for e, s, d in zip(extra, steps, gaps, strict=True):
+        if e >= max(s, d):
+            raise ValueError(
+                f"[{op}] output_padding {e} must be smaller than stride {s} or dilation {d}"
+            )
+    at = Windows(x.shape[2:], w.shape[2:], steps, gaps)
+    full = tuple([max(n - 1, 0) * s + d * (k - 1) + 1 for n, k, s, d in zip(*at, strict=True)])
+    sizes = tuple([n - 2 * c + e for n, c, e in zip(full, cut, extra, strict=True)])
+    if min(sizes) < 1 or min(x.shape[2:]) < 1:
+        raise ValueError(
+            f"[{op}] the output would have spatial size {sizes}, from {x.shape[2:]} by a kernel "
+            f"{at.kernel} with padding {cut}: it must not be empty"
+        )
+    wide = tuple([n + e for n, e in zip(full, extra, strict=True)])
+    y = cropped(_spread(x, w, at, wide, parts), cut, sizes)
+    return _finished(op, y, bias, batched)
+
+
+# ---- public --------------------------------------------------------------------------------------
+
+
+def conv1d(
+    input: Tensor,  # noqa: A002
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """As :func:`conv2d`, over one spatial dimension: shapes (N, C, L) and (O, C / groups, K).
+
+    >>> import minigrad as mg
+    >>> conv1d(mg.tensor([[1.0, 2.0, 4.0, 8.0]]), mg.tensor([[[-1.0, 1.0]]])).tolist()
+    [[1.0, 2.0, 4.0]]
+    """
+    return _convolution(1, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(
+    input: Tensor,  # noqa: A002
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """The cross-correlation of images with kernels:
+    ``y[n, o, i, j] = bias[o] + sum over c, k, l of w[o, c, k, l] * x[n, c, i*s + k*d, j*s + l*d]``.
+
+    ``input`` has shape (N, C, H, W) or (C, H, W), ``weight`` (O, C / groups, K, L), ``bias`` (O,).
+    ``stride`` s and ``dilation`` d are an integer or one for each dimension; so is ``padding``, the
+    zeros put on both sides, or it is "valid" for none, or "same" for an output of the input's size
+    (stride 1; of an odd number of zeros, the larger half comes after). The output has
+    ``(H + 2 * padding - d * (K - 1) - 1) // s + 1`` rows. Each of ``groups`` equal parts of the
+    input channels makes its part of the output channels.
+
+    Raises ValueError where shapes and arguments do not fit, or no window fits into the input.
+
+    >>> import minigrad as mg
+    >>> conv2d(mg.ones(1, 3, 3), mg.ones(1, 1, 2, 2), padding="same").tolist()
+    [[[4.0, 4.0, 2.0], [4.0, 4.0, 2.0], [2.0, 2.0, 1.0]]]
+    """
+    return _convolution(2, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv3d(
+    input: Tensor,  # noqa: A002
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """As :func:`conv2d`, over three spatial dimensions: the input has shape (N, C, D, H, W)."""
+    return _convolution(3, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv_transpose1d(
+    input: Tensor,  # noqa: A002
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """As :func:`conv_transpose2d`, over one spatial dimension.
+
+    >>> import minigrad as mg
+    >>> conv_transpose1d(mg.tensor([[1.0, 2.0]]), mg.tensor([[[1.0, 10.0]]]), stride=2).tolist()
+    [[1.0, 10.0, 2.0, 20.0]]
+    """
+    return _transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose2d(
+    input: Tensor,  # noqa: A002
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """The transpose of :func:`conv2d` in its input, which is conv2d's gradient with respect to it:
+    ``y[n, o, i*s + k*d, j*s + l*d] += x[n, c, i, j] * w[c, o, k, l]``, plus the bias.
+
+    ``input`` has shape (N, C, H, W) or (C, H, W), ``weight`` (C, O / groups, K, L), ``bias`` (O,).
+    ``padding`` is what is cut off on both sides; ``output_padding``, smaller than the stride or the
+    dilation, chooses among the output sizes from which conv2d gives the input's:
+    ``(H - 1) * s - 2 * padding + d * (K - 1) + 1 + output_padding`` rows.
+
+    Raises ValueError where shapes and arguments do not fit, or the output would be empty.
+    """
+    return _transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose3d(
+    input: Tensor,  # noqa: A002
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """As :func:`conv_transpose2d`, over three spatial dimensions."""
+    return _transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)

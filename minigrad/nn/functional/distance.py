@@ -1,0 +1,195 @@
+"""Distances and similarities of vectors as functions, and the losses that compare them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from minigrad import functions as f
+from minigrad.nn.functional.normalization import normalize
+from minigrad.nn.functional.operands import check_reduction, floats, one_shape, reduced
+from minigrad.shaping import one_dim, tensor_operand
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = [
+    "cosine_embedding_loss",
+    "cosine_similarity",
+    "hinge_embedding_loss",
+    "margin_ranking_loss",
+    "pairwise_distance",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+]
+
+
+# ---- of two vectors ------------------------------------------------------------------------------
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """``sum(x1 * x2) / (max(|x1|, eps) * max(|x2|, eps))`` along a dimension of the two broadcast
+    together: the cosine of the angle between vectors.
+
+    With a zero vector it is 0, and the gradient of that vector is 0, the one of least norm
+    (PyTorch's is as large as 1 / eps). Raises IndexError for a dimension that is not there.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([[2.0, 0.0], [0.0, 0.0]])
+    >>> cosine_similarity(x, mg.tensor([3.0, 4.0])).tolist()
+    [0.6000000238418579, 0.0]
+    """
+    op = "cosine_similarity"
+    a, b = f.broadcast_tensors(*floats(op, x1, x2))
+    if not a.ndim:  # as in PyTorch, a number is a line of one element
+        a, b = a.reshape(1), b.reshape(1)
+    axis = one_dim(op, dim, a.ndim)
+    return f.sum(normalize(a, 2.0, axis, eps) * normalize(b, 2.0, axis, eps), axis)
+
+
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
+    """``norm(x1 - x2 + eps, p)`` along the last dimension of the two broadcast together.
+
+    ``keepdim`` leaves that dimension with size 1.
+
+    >>> import minigrad as mg
+    >>> pairwise_distance(mg.tensor([3.0, 4.0]), mg.zeros(2), eps=0.0).item()
+    5.0
+    """
+    op = "pairwise_distance"
+    a, b = floats(op, x1, x2)
+    return f.norm(a - b + eps, p, one_dim(op, -1, max(a.ndim, b.ndim)), keepdim)
+
+
+# ---- losses --------------------------------------------------------------------------------------
+
+
+def hinge_embedding_loss(
+    input: Tensor,  # noqa: A002
+    target: Tensor,
+    margin: float = 1.0,
+    reduction: str = "mean",
+) -> Tensor:
+    """``x`` where the target is 1, ``max(0, margin - x)`` where it is -1, of distances x.
+
+    The gradient at the margin is 0. Raises ValueError where the shapes differ.
+    """
+    x, t = one_shape("hinge_embedding_loss", input, target, reduction)
+    near, far = f.where(t != -1.0, x, 0.0), f.where(t != 1.0, f.relu(margin - x), 0.0)
+    return reduced(near + far, reduction)
+
+
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0.0,
+    reduction: str = "mean",
+) -> Tensor:
+    """``max(0, margin - t * (input1 - input2))``: targets t of 1 want input1 larger, -1 smaller.
+
+    The three are broadcast together, as in PyTorch, but must have as many dimensions. The gradient
+    where the difference just reaches the margin is 0. Raises ValueError where shapes do not fit.
+    """
+    op = "margin_ranking_loss"
+    check_reduction(op, reduction)
+    a, b, t = floats(op, input1, input2, target)
+    if not a.ndim == b.ndim == t.ndim:
+        raise ValueError(
+            f"[{op}] the inputs have shapes {a.shape} and {b.shape}, the target {t.shape}: "
+            "they must have as many dimensions"
+        )
+    return reduced(f.relu(margin - t * (a - b)), reduction)
+
+
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0.0,
+    reduction: str = "mean",
+) -> Tensor:
+    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1, with the
+    :func:`cosine_similarity` of vectors.
+
+    The inputs have shape (N, D) and the target (N,), or (D,) and (). The gradient at the margin is
+    0. Raises ValueError for other shapes.
+    """
+    op = "cosine_embedding_loss"
+    check_reduction(op, reduction)
+    a, b = floats(op, input1, input2)
+    t = tensor_operand(op, target)
+    if a.ndim not in (1, 2) or a.shape != b.shape or t.shape != a.shape[:-1]:
+        raise ValueError(
+            f"[{op}] the inputs have shapes {a.shape} and {b.shape}, the target {t.shape}, but "
+            "must be (N, D), (N, D) and (N,), or (D,), (D,) and ()"
+        )
+    cosine = cosine_similarity(a, b, -1)
+    other = f.where(t == -1, f.relu(cosine - margin), 0.0)
+    return reduced(f.where(t == 1, 1.0 - cosine, other), reduction)
+
+
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` with the
+    :func:`pairwise_distance` d of vectors along the last dimension (Balntas et al. 2016).
+
+    ``swap`` takes the smaller of d(anchor, negative) and d(positive, negative). The gradient at the
+    margin is 0. Raises ValueError where the numbers of dimensions differ and for a margin that is
+    not positive.
+    """
+
+    def distance(a: Tensor, b: Tensor) -> Tensor:
+        return pairwise_distance(a, b, p, eps)
+
+    given = (anchor, positive, negative)
+    return _triplets("triplet_margin_loss", given, distance, margin, swap, reduction)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """As :func:`triplet_margin_loss`, with any distance, by default :func:`pairwise_distance`."""
+    distance = pairwise_distance if distance_function is None else distance_function
+    given = (anchor, positive, negative)
+    return _triplets("triplet_margin_with_distance_loss", given, distance, margin, swap, reduction)
+
+
+def _triplets(
+    op: str,
+    given: tuple[Any, Any, Any],
+    distance: Callable[[Tensor, Tensor], Tensor],
+    margin: float,
+    swap: bool,
+    reduction: str,
+) -> Tensor:
+    check_reduction(op, reduction)
+    if not margin > 0.0:
+        raise ValueError(f"[{op}] margin is {margin}, but must be positive")
+    a, p, n = floats(op, *given)
+    if not a.ndim == p.ndim == n.ndim:
+        raise ValueError(
+            f"[{op}] anchor {a.shape}, positive {p.shape} and negative {n.shape} must have as many "
+            "dimensions"
+        )
+    far = distance(a, n)
+    if swap:
+        far = f.minimum(far, distance(p, n))
+    return reduced(f.relu(distance(a, p) - far + margin), reduction)

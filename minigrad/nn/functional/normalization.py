@@ -1,0 +1,289 @@
+"""Normalisation: values brought to mean 0 and variance 1, or to length 1, over some dimensions.
+
+Variances take two passes over the data, so that a large mean costs no digits.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minigrad import functions as f
+from minigrad.arguments import tensor_operand
+from minigrad.creation import numpy_dtype
+from minigrad.dispatch import apply
+from minigrad.nn.functional.spatial import Sizes, integer, require_floats
+from minigrad.ops.window import BOX_SUM, Boxes
+from minigrad.tape import no_grad
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = [
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "local_response_norm",
+    "normalize",
+    "rms_norm",
+]
+
+# ---- what they share -----------------------------------------------------------------------------
+
+
+def _input(op: str, x: Any, least: int) -> Tensor:
+    x = require_floats(op, tensor_operand(op, x))
+    if x.ndim < least:
+        raise ValueError(
+            f"[{op}] the input has shape {x.shape}, but must have at least {least} dimensions: "
+            "(batch, channels, ...)"
+        )
+    return x  # type: ignore[no-any-return]
+
+
+def _of_shape(op: str, name: str, value: Any, shape: Sizes) -> Tensor | None:
+    """An optional tensor argument; ValueError where its shape is not this one."""
+    if value is None:
+        return None
+    found = tensor_operand(op, value)
+    if found.shape != shape:
+        raise ValueError(f"[{op}] {name} has shape {found.shape}, but must be {shape}")
+    return found
+
+
+def _standardised(x: Tensor, mean: Tensor, var: Tensor, eps: float) -> Tensor:
+    return (x - mean) / (var + eps).sqrt()
+
+
+def _affine(op: str, y: Tensor, weight: Any, bias: Any, shape: Sizes, after: int) -> Tensor:
+    """``y * weight + bias``, where both have ``shape`` and ``after`` more dimensions follow it."""
+    w, b = _of_shape(op, "weight", weight, shape), _of_shape(op, "bias", bias, shape)
+    over = shape + (1,) * after
+    if w is not None:
+        y = y * w.reshape(over)
+    return y if b is None else y + b.reshape(over)
+
+
+def _update(running: Tensor | None, now: Tensor, momentum: float) -> None:
+    """Move a running statistic towards the one of this batch, in place."""
+    if running is None:
+        return
+    with no_grad():
+        running.copy_(running * (1.0 - momentum) + now.reshape(running.shape) * momentum)
+
+
+# ---- public --------------------------------------------------------------------------------------
+
+
+def batch_norm(
+    input: Tensor,  # noqa: A002
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each channel of a batch normalised: ``(x - mean) / sqrt(var + eps) * weight + bias``
+    (Ioffe and Szegedy 2015).
+
+    ``input`` has shape (N, C, ...), the others (C,). With ``training`` the mean and the variance,
+    divided by n, are those of the batch, and the running ones, unless None, are overwritten:
+    ``running = (1 - momentum) * running + momentum * batch``, where the variance is the one divided
+    by n - 1. An empty batch leaves them as they are. Without ``training`` the running ones are
+    used.
+
+    Raises ValueError where shapes do not fit, for a batch of one value a channel with
+    ``training``, and for missing running statistics without it; TypeError for other than floats.
+    """
+    op = "batch_norm"
+    x = _input(op, input, 2)
+    channels = x.shape[1:2]
+    mean = _of_shape(op, "running_mean", running_mean, channels)
+    var = _of_shape(op, "running_var", running_var, channels)
+    over = channels + (1,) * (x.ndim - 2)
+    if not training:
+        if mean is None or var is None:
+            raise ValueError(f"[{op}] running_mean and running_var are needed without training")
+        y = _standardised(x, mean.reshape(over), var.reshape(over), eps)
+        return _affine(op, y, weight, bias, channels, x.ndim - 2)
+    count = x.shape[0] * math.prod(x.shape[2:])
+    if count == 1:
+        raise ValueError(
+            f"[{op}] the input {x.shape} has one value a channel: training needs several"
+        )
+    axes = (0, *range(2, x.ndim))
+    own_mean, own_var = x.mean(axes, True), x.var(axes, correction=0, keepdim=True)
+    y = _affine(op, _standardised(x, own_mean, own_var, eps), weight, bias, channels, x.ndim - 2)
+    if count:
+        _update(mean, own_mean, momentum)
+        _update(var, own_var * (count / (count - 1)), momentum)
+    return y
+
+
+def instance_norm(
+    input: Tensor,  # noqa: A002
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each channel of each sample normalised by its own mean and variance over space, then
+    ``* weight + bias`` (Ulyanov, Vedaldi and Lempitsky 2016).
+
+    ``input`` has shape (N, C, ...) with space after the channels, the others (C,). The running
+    statistics, unless None, move towards the mean over the batch of what each sample has; they are
+    used in place of these where ``use_input_stats`` is false. See :func:`batch_norm`.
+
+    Raises ValueError where shapes do not fit, or there is one element of space only.
+    """
+    op = "instance_norm"
+    x = _input(op, input, 3 if use_input_stats else 2)
+    if not use_input_stats:
+        return batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
+    channels, count = x.shape[1:2], math.prod(x.shape[2:])
+    mean = _of_shape(op, "running_mean", running_mean, channels)
+    var = _of_shape(op, "running_var", running_var, channels)
+    if count == 1:
+        raise ValueError(f"[{op}] the input {x.shape} has one element of space: several are needed")
+    axes = tuple(range(2, x.ndim))
+    own_mean, own_var = x.mean(axes, True), x.var(axes, correction=0, keepdim=True)
+    y = _affine(op, _standardised(x, own_mean, own_var, eps), weight, bias, channels, x.ndim - 2)
+    if x.size:
+        _update(mean, own_mean.detach().mean(0), momentum)
+        _update(var, own_var.detach().mean(0) * (count / (count - 1)), momentum)
+    return y
+
+
+def layer_norm(
+    input: Tensor,  # noqa: A002
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dimensions, whose sizes are
+    ``normalized_shape`` (Ba, Kiros and Hinton 2016). The variance is divided by n.
+
+    ``weight`` and ``bias`` have the shape ``normalized_shape``, an integer or several. Raises
+    ValueError where shapes do not fit, TypeError for other than floats.
+
+    >>> import minigrad as mg
+    >>> layer_norm(mg.tensor([[1.0, 3.0], [10.0, 30.0]]), 2, eps=0.0).tolist()
+    [[-1.0, 1.0], [-1.0, 1.0]]
+    """
+    op = "layer_norm"
+    x, shape, axes = _last_dims(op, input, normalized_shape)
+    y = _standardised(x, x.mean(axes, True), x.var(axes, correction=0, keepdim=True), eps)
+    return _affine(op, y, weight, bias, shape, 0)
+
+
+def rms_norm(
+    input: Tensor,  # noqa: A002
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Tensor:
+    """``x / sqrt(mean(x**2) + eps) * weight`` over the last dimensions, whose sizes are
+    ``normalized_shape`` (Zhang and Sennrich 2019).
+
+    ``eps`` is the smallest difference from 1 in x's dtype unless given. Otherwise as
+    :func:`layer_norm`.
+
+    >>> import minigrad as mg
+    >>> rms_norm(mg.tensor([1.0, 7.0]), 2, eps=0.0).tolist()
+    [0.20000000298023224, 1.399999976158142]
+    """
+    op = "rms_norm"
+    x, shape, axes = _last_dims(op, input, normalized_shape)
+    if eps is None:
+        eps = float(np.finfo(numpy_dtype(x.dtype)).eps)
+    y = x / (x.square().mean(axes, True) + eps).sqrt()
+    return _affine(op, y, weight, None, shape, 0)
+
+
+def _last_dims(op: str, input: Any, normalized_shape: Any) -> tuple[Tensor, Sizes, Sizes]:  # noqa: A002
+    """The input, the sizes of its last dimensions, and these dimensions."""
+    x = _input(op, input, 0)
+    given = normalized_shape if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+    shape = tuple([integer(op, "normalized_shape", n, 0) for n in given])
+    if not shape or x.shape[-len(shape) :] != shape:
+        raise ValueError(
+            f"[{op}] normalized_shape {shape} must be the last sizes of the input {x.shape}"
+        )
+    return x, shape, tuple(range(x.ndim - len(shape), x.ndim))
+
+
+def group_norm(
+    input: Tensor,  # noqa: A002
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each of ``num_groups`` equal groups of the channels of each sample normalised by its mean and
+    variance, then each channel ``* weight + bias`` (Wu and He 2018).
+
+    ``input`` has shape (N, C, ...), the others (C,). Raises ValueError where shapes do not fit or
+    the groups do not divide the channels, TypeError for other than floats.
+    """
+    op = "group_norm"
+    x = _input(op, input, 2)
+    groups = integer(op, "num_groups", num_groups, 1)
+    batch, channels, *space = x.shape
+    if channels % groups:
+        raise ValueError(f"[{op}] num_groups={groups} does not divide the {channels} channels")
+    rows = x.reshape(batch, groups, channels // groups * math.prod(space))
+    y = _standardised(
+        rows, rows.mean(2, True), rows.var(2, correction=0, keepdim=True), eps
+    ).reshape(x.shape)
+    return _affine(op, y, weight, bias, (channels,), len(space))
+
+
+def local_response_norm(
+    input: Tensor,  # noqa: A002
+    size: int,
+    alpha: float = 1e-4,
+    beta: float = 0.75,
+    k: float = 1.0,
+) -> Tensor:
+    """``x / (k + alpha * m)**beta``, where m is the mean of x**2 over ``size`` neighbouring
+    channels, those beyond the ends counting as 0 (Krizhevsky, Sutskever and Hinton 2012).
+
+    ``input`` has shape (N, C, ...); channel c has the neighbours from ``c - size // 2`` on. Raises
+    ValueError for fewer than 3 dimensions or a size below 1, TypeError for other than floats.
+    """
+    op = "local_response_norm"
+    x = _input(op, input, 3)
+    count = integer(op, "size", size, 1)
+    channels = x.shape[1]
+    starts = [max(c - count // 2, 0) for c in range(channels)]
+    ends = [min(c + (count - 1) // 2, channels - 1) for c in range(channels)]
+    sizes = [end - start + 1 for start, end in zip(starts, ends, strict=True)]
+    boxes = Boxes((channels,), tuple(starts), tuple(sizes), (1,))
+    sums = apply(BOX_SUM, (x.square().transpose(1, -1),), (boxes,)).transpose(1, -1)
+    return x / (sums * (alpha / count) + k) ** beta
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:  # noqa: A002
+    """``x / max(norm(x), eps)``: vectors along ``dim``, one or several, brought to length 1 in the
+    p-norm.
+
+    The zero vector stays zero, and its gradient is 0, the one of least norm (PyTorch's is 1 / eps).
+    Raises IndexError for a dimension that is not there, TypeError for other than floats.
+
+    >>> import minigrad as mg
+    >>> normalize(mg.tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    x = _input("normalize", input, 0)
+    length = f.norm(x, p, dim, True)
+    divisor = f.where(length < eps, eps, length)
+    return f.where(length == 0.0, x.detach(), x / divisor)  # type: ignore[no-any-return]

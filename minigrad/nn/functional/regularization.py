@@ -1,0 +1,133 @@
+"""Dropout: elements or whole channels set to zero at random."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from minigrad import functions as f
+from minigrad.arguments import tensor_operand
+from minigrad.nn.functional.spatial import Sizes, require_floats
+from minigrad.random import rand
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d"]
+
+
+_SATURATION = -1.7580993408473766  # SELU at minus infinity: -scale * alpha
+
+
+def _input(op: str, input: Any, p: float) -> Tensor:  # noqa: A002
+    x = require_floats(op, tensor_operand(op, input))
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"[{op}] p is {p}, but a probability is between 0 and 1")
+    return x
+
+
+def _dropped(x: Tensor, shape: Sizes, p: float, training: bool, inplace: bool) -> Tensor:
+    """One draw for each element of ``shape``, which is broadcast to that of x."""
+    if not training or p == 0.0:
+        return x
+    keep = (rand(shape) >= p).to(x.dtype)
+    factor = keep * (1.0 / (1.0 - p)) if p < 1.0 else keep
+    y = factor.scale(x)  # what is dropped is 0 also where x is infinite
+    return x.copy_(y) if inplace else y
+
+
+def _channels_dropped(
+    op: str,
+    input: Any,  # noqa: A002
+    p: float,
+    training: bool,
+    inplace: bool,
+    dims: tuple[int, int],
+    channel: int,
+) -> Tensor:
+    """One draw a channel; ``dims`` may be the number of dimensions, ``channel`` is that dimension,
+    counted as in an index.
+    """
+    x = _input(op, input, p)
+    if x.ndim not in dims:
+        raise ValueError(
+            f"[{op}] the input has shape {x.shape}, but must have {dims[0]} or {dims[1]} dimensions"
+        )
+    kept = channel % x.ndim + 1
+    return _dropped(x, x.shape[:kept] + (1,) * (x.ndim - kept), p, training, inplace)
+
+
+def dropout(
+    input: Tensor,  # noqa: A002
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+) -> Tensor:
+    """Each element 0 with probability ``p``, else ``x / (1 - p)``: x itself unless ``training``
+    (Srivastava et al. 2014).
+
+    Drawn from the generator that :func:`minigrad.manual_seed` starts. What is dropped has the value
+    and the gradient 0 also where it is infinite or NaN. ``inplace`` writes into the input, which
+    must not be tracked. Raises ValueError for other than probabilities, TypeError for other than
+    floats.
+
+    >>> import minigrad as mg
+    >>> x = mg.ones(1000)
+    >>> sorted(set(dropout(x, 0.75).tolist()))
+    [0.0, 4.0]
+    >>> dropout(x, training=False) is x
+    True
+    """
+    x = _input("dropout", input, p)
+    return _dropped(x, x.shape, p, training, inplace)
+
+
+def dropout1d(
+    input: Tensor,  # noqa: A002
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+) -> Tensor:
+    """As :func:`dropout`, for whole channels: one draw for each of the rows of (N, C, L) or (C, L)
+    (Tompson et al. 2015).
+    """
+    return _channels_dropped("dropout1d", input, p, training, inplace, (2, 3), -2)
+
+
+def dropout2d(
+    input: Tensor,  # noqa: A002
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+) -> Tensor:
+    """As :func:`dropout1d`, for (N, C, H, W); three dimensions are, as in PyTorch, (N, C, L)."""
+    return _channels_dropped("dropout2d", input, p, training, inplace, (3, 4), 1)
+
+
+def dropout3d(
+    input: Tensor,  # noqa: A002
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+) -> Tensor:
+    """As :func:`dropout1d`, for (N, C, D, H, W) or (C, D, H, W)."""
+    return _channels_dropped("dropout3d", input, p, training, inplace, (4, 5), -4)
+
+
+def alpha_dropout(
+    input: Tensor,  # noqa: A002
+    p: float = 0.5,
+    training: bool = False,
+    inplace: bool = False,
+) -> Tensor:
+    """Dropout that keeps mean 0 and variance 1: with probability ``p`` an element becomes SELU's
+    value at minus infinity, and then all are scaled and shifted (Klambauer et al. 2017).
+
+    Arguments as for :func:`dropout`.
+    """
+    x = _input("alpha_dropout", input, p)
+    if not training or p == 0.0:
+        return x
+    scale = 1.0 / math.sqrt((1.0 - p) * (1.0 + p * _SATURATION**2)) if p < 1.0 else 0.0
+    y = f.where(rand(x.shape) >= p, x, _SATURATION) * scale - scale * _SATURATION * p
+    return x.copy_(y) if inplace else y

@@ -1,0 +1,77 @@
+"""Classes as vectors: one-hot and embedded; and padding, as PyTorch has it here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minigrad import functions as f
+from minigrad.arguments import one_size, tensor_operand
+from minigrad.creation import arange
+from minigrad.dtypes import int64
+from minigrad.padding import pad
+from minigrad.selection import gather_rows, index_operand
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = ["embedding", "one_hot", "pad"]
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """1 at the place of each class, 0 elsewhere, in a new last dimension, as int64.
+
+    Its size is ``num_classes``, or by default one more than the largest class. Raises ValueError
+    for a class outside 0..num_classes - 1, and where there is no class to tell the size.
+
+    >>> import minigrad as mg
+    >>> one_hot(mg.tensor([2, 0]))
+    tensor([[0, 0, 1],
+            [1, 0, 0]])
+    """
+    classes = index_operand("one_hot", tensor)
+    count = one_size("one_hot", num_classes)
+    if not classes.size:
+        if count < 1:
+            raise ValueError("[one_hot] no classes to count: name num_classes")
+    else:
+        low, high = int(f.amin(classes).item()), int(f.amax(classes).item())
+        if count == -1:
+            count = high + 1
+        if low < 0 or high >= count:
+            raise ValueError(f"[one_hot] classes from {low} to {high} are not in 0..{count - 1}")
+    return f.to(f.eq(f.unsqueeze(classes, -1), arange(count)), int64)
+
+
+def embedding(
+    input: Tensor,  # noqa: A002 - PyTorch's name
+    weight: Tensor,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """The rows of ``weight`` (classes, features) that ``input`` names: shape (..., features).
+
+    The row ``padding_idx`` gets no gradient. Raises IndexError for a class outside 0..classes - 1.
+
+    >>> import minigrad as mg
+    >>> embedding(mg.tensor([1, 0, 1]), mg.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[3., 4.],
+            [1., 2.],
+            [3., 4.]])
+    """
+    classes, table = index_operand("embedding", input), tensor_operand("embedding", weight)
+    if table._h.ndim != 2:
+        raise ValueError(
+            f"[embedding] the weight has shape {table.shape}, but must be (classes, features)"
+        )
+    count = table.shape[0]
+    if classes.size:
+        low, high = int(f.amin(classes).item()), int(f.amax(classes).item())
+        if low < 0 or high >= count:
+            raise IndexError(f"[embedding] classes from {low} to {high} are not in 0..{count - 1}")
+    rows = gather_rows(table, (classes,), "embedding")
+    if padding_idx is None:
+        return rows
+    padding = one_size("embedding", padding_idx)
+    if not -count <= padding < count:
+        raise IndexError(f"[embedding] padding_idx {padding} is out of range for {count} classes")
+    is_padding = f.unsqueeze(f.eq(classes, padding % count), -1)
+    return f.where(is_padding, rows.detach(), rows)  # type: ignore[no-any-return]

@@ -1,0 +1,271 @@
+"""Normalisation layers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minigrad.creation import ones, tensor, zeros
+from minigrad.dtypes import as_dtype, float32, int64
+from minigrad.nn import functional as F  # noqa: N812 - its usual name
+from minigrad.nn.functional.spatial import Sizes, integer
+from minigrad.nn.module import Module, Parameter
+from minigrad.tape import no_grad
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "GroupNorm",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LayerNorm",
+    "RMSNorm",
+]
+
+
+class _ByChannel(Module):
+    """Normalisation of channels, with statistics that may be tracked from batch to batch."""
+
+    dims: tuple[int, ...]  # the numbers of dimensions of the input
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        dtype: Any = float32,
+        *,
+        bias: bool = True,
+    ) -> None:
+        self.num_features = integer(type(self).__name__, "num_features", num_features, 0)
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        kind, tracks = as_dtype(dtype), track_running_stats
+        self.weight = Parameter(ones(num_features, dtype=kind)) if affine else None
+        self.bias = Parameter(zeros(num_features, dtype=kind)) if affine and bias else None
+        self.register_buffer("running_mean", zeros(num_features, dtype=kind) if tracks else None)
+        self.register_buffer("running_var", ones(num_features, dtype=kind) if tracks else None)
+        self.register_buffer("num_batches_tracked", tensor(0, int64) if tracks else None)
+
+    def _check(self, x: Tensor) -> None:
+        if x.ndim not in self.dims:
+            expected = " or ".join(map(str, self.dims))
+            raise ValueError(
+                f"[{type(self).__name__}] the input has shape {x.shape}, but must have {expected} "
+                "dimensions"
+            )
+
+    def _momentum(self) -> float:
+        """Count this batch, and say how much it counts: None takes the mean of all batches."""
+        if self.num_batches_tracked is None or not self.training:
+            return self.momentum or 0.0
+        with no_grad():
+            self.num_batches_tracked.copy_(self.num_batches_tracked + 1)
+        if self.momentum is None:
+            return 1.0 / self.num_batches_tracked.item()
+        return self.momentum
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+
+class _BatchNorm(_ByChannel):
+    def forward(self, x: Tensor) -> Tensor:
+        """x normalised by the statistics of the batch in training, else by the running ones."""
+        self._check(x)
+        mean, var = self.running_mean, self.running_var
+        training = self.training or mean is None
+        momentum = self._momentum()
+        return F.batch_norm(x, mean, var, self.weight, self.bias, training, momentum, self.eps)
+
+
+class BatchNorm1d(_BatchNorm):
+    """As :class:`BatchNorm2d`, for inputs of shape (N, C) or (N, C, L)."""
+
+    dims = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """:func:`minigrad.nn.functional.batch_norm` with weight, bias and running statistics of its
+    own, for inputs of shape (N, C, H, W).
+
+    The weight starts with ones, the bias with zeros. In training the statistics are those of the
+    batch, and the running ones are updated with ``momentum``, or as the mean of all batches where
+    that is None. In evaluation the running ones are used, unless ``track_running_stats`` is false.
+
+    >>> import minigrad as mg
+    >>> list(mg.nn.BatchNorm2d(3).state_dict())
+    ['weight', 'bias', 'running_mean', 'running_var', 'num_batches_tracked']
+    """
+
+    dims = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """As :class:`BatchNorm2d`, for inputs of shape (N, C, D, H, W)."""
+
+    dims = (5,)
+
+
+class _InstanceNorm(_ByChannel):
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        dtype: Any = float32,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype, bias=bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x normalised by its own statistics, or in evaluation by tracked ones."""
+        self._check(x)
+        one = x.unsqueeze(0) if x.ndim == self.dims[0] else x
+        mean, var = self.running_mean, self.running_var
+        own = self.training or mean is None
+        momentum = self._momentum()
+        y = F.instance_norm(one, mean, var, self.weight, self.bias, own, momentum, self.eps)
+        return y.squeeze(0) if one is not x else y
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """As :class:`InstanceNorm2d`, for inputs of shape (N, C, L) or (C, L)."""
+
+    dims = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """:func:`minigrad.nn.functional.instance_norm` as a module, for inputs of shape (N, C, H, W) or
+    (C, H, W); weight, bias and running statistics only where they are asked for.
+    """
+
+    dims = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """As :class:`InstanceNorm2d`, for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
+
+    dims = (4, 5)
+
+
+def _shape(op: str, normalized_shape: Any) -> Sizes:
+    given = normalized_shape if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+    return tuple([integer(op, "normalized_shape", n, 0) for n in given])
+
+
+class LayerNorm(Module):
+    """:func:`minigrad.nn.functional.layer_norm` with weight and bias of its own.
+
+    The weight starts with ones, the bias with zeros.
+
+    >>> import minigrad as mg
+    >>> mg.nn.LayerNorm(2)(mg.tensor([[1.0, 3.0]])).shape
+    (1, 2)
+    """
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        dtype: Any = float32,
+    ) -> None:
+        self.normalized_shape = _shape("LayerNorm", normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        kind, affine = as_dtype(dtype), elementwise_affine
+        self.weight = Parameter(ones(self.normalized_shape, dtype=kind)) if affine else None
+        self.bias = Parameter(zeros(self.normalized_shape, dtype=kind)) if affine and bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x normalised over its last dimensions."""
+        return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        )
+
+
+class RMSNorm(Module):
+    """:func:`minigrad.nn.functional.rms_norm` with a weight of its own, which starts with ones."""
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        dtype: Any = float32,
+    ) -> None:
+        self.normalized_shape = _shape("RMSNorm", normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        kind = as_dtype(dtype)
+        self.weight = (
+            Parameter(ones(self.normalized_shape, dtype=kind)) if elementwise_affine else None
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x normalised over its last dimensions."""
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+    extra_repr = LayerNorm.extra_repr
+
+
+class GroupNorm(Module):
+    """:func:`minigrad.nn.functional.group_norm` with weight and bias of its own.
+
+    The weight starts with ones, the bias with zeros. Raises ValueError where the groups do not
+    divide the channels.
+    """
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        dtype: Any = float32,
+        *,
+        bias: bool = True,
+    ) -> None:
+        self.num_groups = integer("GroupNorm", "num_groups", num_groups, 1)
+        self.num_channels = integer("GroupNorm", "num_channels", num_channels, 0)
+        if num_channels % num_groups:
+            raise ValueError(
+                f"[GroupNorm] num_groups={num_groups} does not divide the {num_channels} channels"
+            )
+        self.eps = eps
+        self.affine = affine
+        kind = as_dtype(dtype)
+        self.weight = Parameter(ones(num_channels, dtype=kind)) if affine else None
+        self.bias = Parameter(zeros(num_channels, dtype=kind)) if affine and bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x normalised by groups of channels."""
+        return F.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"

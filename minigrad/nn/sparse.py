@@ -1,0 +1,57 @@
+"""Layers on classes given as integers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minigrad.dtypes import as_dtype, float32
+from minigrad.nn import functional as F  # noqa: N812 - its usual name
+from minigrad.nn.functional.spatial import integer
+from minigrad.nn.module import Module, Parameter
+from minigrad.random import randn
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = ["Embedding"]
+
+
+class Embedding(Module):
+    """A table of vectors, one for each class: int64 of shape (...) to (..., embedding_dim).
+
+    The weight, (num_embeddings, embedding_dim), starts from the standard normal distribution; the
+    row ``padding_idx`` starts with zeros and gets no gradient.
+
+    >>> import minigrad as mg
+    >>> mg.nn.Embedding(10, 3)(mg.tensor([[1, 2]])).shape
+    (1, 2, 3)
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        dtype: Any = float32,
+    ) -> None:
+        self.num_embeddings = integer("Embedding", "num_embeddings", num_embeddings, 0)
+        self.embedding_dim = integer("Embedding", "embedding_dim", embedding_dim, 0)
+        values = randn(num_embeddings, embedding_dim, dtype=as_dtype(dtype))
+        self.padding_idx = padding_idx
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise ValueError(
+                    f"[Embedding] padding_idx {padding_idx} is not in 0..{num_embeddings - 1}"
+                )
+            self.padding_idx = padding_idx % num_embeddings
+            values[self.padding_idx] = 0.0
+        self.weight = Parameter(values)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The rows of the weight that x names."""
+        return F.embedding(x, self.weight, self.padding_idx)
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"

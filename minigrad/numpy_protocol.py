@@ -1,0 +1,268 @@
+"""NumPy's functions on tensors: ``np.exp(t)``, ``np.sum(t, axis=0)``, ``array * t`` record too.
+
+NumPy hands such calls over (NEP 13 and NEP 18); here they are bound to NumPy's own signature and
+passed on to the function of ours that means the same. What has none raises TypeError and names the
+function. This module is loaded at the first such call.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from minigrad import creation
+from minigrad import functions as f
+from minigrad.dispatch import TensorBase, strong_operand
+
+__all__ = ["array_function", "array_ufunc"]
+
+# ---- universal functions -------------------------------------------------------------------------
+
+# NumPy's name: ours, where they differ.
+_UFUNC_NAMES = {
+    "absolute": "abs",
+    "fabs": "abs",
+    "negative": "neg",
+    "true_divide": "div",
+    "divide": "div",
+    "multiply": "mul",
+    "subtract": "sub",
+    "power": "pow",
+    "float_power": "pow",
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arcsinh": "asinh",
+    "arccosh": "acosh",
+    "arctanh": "atanh",
+    "radians": "deg2rad",
+    "degrees": "rad2deg",
+    "rint": "round",
+    "mod": "remainder",
+    "equal": "eq",
+    "not_equal": "ne",
+    "less": "lt",
+    "less_equal": "le",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "invert": "bitwise_not",
+    "left_shift": "bitwise_left_shift",
+    "right_shift": "bitwise_right_shift",
+    "vecdot": "linalg.vecdot",
+}
+_REDUCE = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "amax",
+    "minimum": "amin",
+    "logical_and": "all",
+    "logical_or": "any",
+    "logaddexp": "logsumexp",
+}
+_ACCUMULATE = {"add": "cumsum", "multiply": "cumprod"}
+
+
+def _found(name: str) -> Callable[..., Any] | None:
+    """The function of ours with this name, which may lie in linalg."""
+    if name.startswith("linalg."):
+        from minigrad import linalg
+
+        return getattr(linalg, name.removeprefix("linalg."), None)
+    return getattr(f, name, None) if name in f.__all__ else None
+
+
+def _refused(name: str, why: str) -> TypeError:
+    return TypeError(
+        f"[numpy.{name}] {why}: convert with x.detach().numpy() to leave the graph, or use "
+        "minigrad's own functions"
+    )
+
+
+def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What ``Tensor.__array_ufunc__`` does."""
+    name = ufunc.__name__
+    if options.pop("out", None) is not None:
+        raise _refused(
+            name, "a result that may need a graph cannot be written into an array (out=)"
+        )
+    if method == "__call__":
+        function = _found(_UFUNC_NAMES.get(name, name))
+        if function is None:
+            raise _refused(name, "not offered for tensors")
+        if options:
+            raise _refused(name, f"{', '.join(options)}= is not offered for tensors")
+        return function(*inputs)
+    if method == "outer" and len(inputs) == 2 and not options:
+        a, b = (strong_operand(name, x) for x in inputs)
+        return array_ufunc(ufunc, "__call__", (a.reshape(a.shape + (1,) * b.ndim), b), {})
+    ours = {"reduce": _REDUCE, "accumulate": _ACCUMULATE}.get(method, {}).get(name)
+    if ours is None:
+        raise _refused(f"{name}.{method}", "not offered for tensors")
+    wanted = {"axis": options.pop("axis", 0)}
+    if method == "reduce":
+        wanted["keepdims"] = options.pop("keepdims", False)
+    if len(inputs) != 1 or any(value is not None for value in options.values()):
+        raise _refused(f"{name}.{method}", "only axis and keepdims are offered for tensors")
+    return getattr(f, ours)(inputs[0], **wanted)
+
+
+# ---- other functions -----------------------------------------------------------------------------
+
+_SAME = """
+sum mean prod amax amin argmax argmin all any var std cumsum cumprod nansum nanmean median quantile
+count_nonzero ravel squeeze broadcast_to moveaxis swapaxes hstack vstack dstack column_stack
+stack tile roll rot90 flip fliplr flipud kron inner outer trace diagonal nan_to_num
+isclose allclose einsum zeros_like ones_like empty_like full_like
+atleast_1d atleast_2d atleast_3d searchsorted argsort diff
+"""
+
+
+def _functions() -> dict[Any, Callable[..., Any]]:
+    """NumPy's function: one of ours with the same parameters, or close enough."""
+    table: dict[Any, Callable[..., Any]] = {}
+    for name in _SAME.split():
+        found = getattr(f, name, None) or getattr(creation, name, None)
+        if found is not None and hasattr(np, name):
+            table[getattr(np, name)] = found
+    table.update(
+        {
+            np.max: f.amax,
+            np.min: f.amin,
+            np.concatenate: f.cat,
+            np.reshape: lambda a, shape: f.reshape(a, shape),
+            np.shape: lambda a: a.shape,
+            np.ndim: lambda a: a.ndim,
+            np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+            np.copy: lambda a: f.clone(a),
+            np.transpose: lambda a, axes=None: a.T if axes is None else f.permute(a, *axes),
+            np.expand_dims: lambda a, axis: _expand_dims(a, axis),
+            np.where: _where,
+            np.clip: lambda a, a_min=None, a_max=None, min=None, max=None: f.clamp(  # noqa: A006
+                a, a_min if min is None else min, a_max if max is None else max
+            ),
+            np.round: lambda a, decimals=0: f.round(a, decimals=decimals),
+            np.dot: _dot,
+            np.take: lambda a, indices, axis=None: _take(a, indices, axis),
+            np.take_along_axis: lambda arr, indices, axis=-1: f.take_along_dim(arr, indices, axis),
+            np.nonzero: lambda a: f.nonzero(a, as_tuple=True),
+            np.repeat: lambda a, repeats, axis=None: f.repeat_interleave(a, repeats, axis),
+            np.array_equal: lambda a1, a2: f.equal(
+                strong_operand("array_equal", a1), strong_operand("array_equal", a2)
+            ),
+            np.split: _split,
+            np.tril: lambda m, k=0: f.tril(m, k),
+            np.triu: lambda m, k=0: f.triu(m, k),
+            np.sort: lambda a, axis=-1: f.sort(a, axis).values,
+            np.tensordot: lambda a, b, axes=2: f.tensordot(a, b, axes),
+            np.broadcast_arrays: _broadcast_arrays,
+            np.array_split: lambda ary, indices_or_sections, axis=0: f.tensor_split(
+                ary, indices_or_sections, axis
+            ),
+            np.ptp: lambda a, axis=None, keepdims=False: (
+                f.amax(a, axis, keepdims) - f.amin(a, axis, keepdims)
+            ),
+        }
+    )
+    return table
+
+
+def _broadcast_arrays(*args: Any) -> Any:
+    if not any(x is None for x in args):
+        return f.broadcast_tensors(*args)
+    # Plotting libraries broadcast None along, which only an array can hold.
+    return np.broadcast_arrays(*[np.asarray(x) for x in args])
+
+
+def _expand_dims(a: Any, axis: Any) -> Any:
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    ndim = a.ndim + len(axes)
+    for d in sorted(d % ndim if -ndim <= d < ndim else d for d in axes):
+        a = f.unsqueeze(a, d)
+    return a
+
+
+def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None and y is None:
+        return f.nonzero(condition, as_tuple=True)
+    return f.where(condition, x, y)
+
+
+def _dot(a: Any, b: Any) -> Any:
+    a, b = strong_operand("dot", a), strong_operand("dot", b)
+    if not a.ndim or not b.ndim:
+        return a * b
+    return f.matmul(a, b) if b.ndim <= 2 else f.tensordot(a, b, ([-1], [-2]))
+
+
+def _take(a: Any, indices: Any, axis: Any) -> Any:
+    if axis is None:
+        return f.reshape(a, (-1,))[indices]
+    return a[(slice(None),) * (axis % a.ndim) + (indices,)]
+
+
+def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    if isinstance(indices_or_sections, int) and ary.shape[axis] % indices_or_sections:
+        raise ValueError("[numpy.split] the array does not divide into equal parts")
+    return f.tensor_split(ary, indices_or_sections, axis)
+
+
+@lru_cache(maxsize=1)
+def _table() -> dict[Any, Callable[..., Any]]:
+    return _functions()
+
+
+def _linalg(function: Any) -> Callable[..., Any] | None:
+    from minigrad import linalg
+
+    name = function.__name__
+    return getattr(linalg, name, None) if name in linalg.__all__ else None
+
+
+@lru_cache(maxsize=256)
+def _numpys_signature(function: Any) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+def array_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What ``Tensor.__array_function__`` does."""
+    module = (getattr(function, "__module__", None) or "").removeprefix("numpy").lstrip(".")
+    name = f"{module}.{function.__name__}" if module else function.__name__
+    ours = _linalg(function) if module == "linalg" else _table().get(function)
+    if ours is None:
+        raise _refused(name, "not offered for tensors")
+    signature = _numpys_signature(function)
+    bound = signature.bind(*args, **options)
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for place, (parameter, value) in enumerate(bound.arguments.items()):
+        declared = signature.parameters[parameter]
+        if declared.kind is declared.VAR_POSITIONAL:
+            positional += value
+        elif declared.kind is declared.VAR_KEYWORD:
+            named.update(value)
+        elif place == 0 or declared.default is declared.empty:
+            positional.append(value)
+        elif value is not declared.default:
+            named[parameter] = value
+    try:
+        inspect.signature(ours).bind(*positional, **named)
+    except TypeError as error:
+        raise _refused(
+            name, f"{error} (its arguments are offered as far as ours have them)"
+        ) from None
+    return ours(*[_operand(x) for x in positional], **named)
+
+
+def _operand(x: Any) -> Any:
+    """An array beside a tensor, as a tensor; everything else as it is."""
+    return creation.asarray(x) if isinstance(x, np.ndarray) else x
+
+
+def is_ours(types: Any) -> bool:
+    """Whether NumPy's dispatch is between tensors and arrays only."""
+    return all(issubclass(t, (TensorBase, np.ndarray)) for t in types)

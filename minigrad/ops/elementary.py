@@ -1,0 +1,257 @@
+"""Exponentials, logarithms, roots, angles and their like. The kernels are in elementwise.def."""
+
+from __future__ import annotations
+
+import math
+from math import inf, nan, pi
+from typing import Any
+
+from minigrad.ops.table import pointwise
+
+T = Any  # a Tensor; this layer stands below it
+
+_LN2, _LOG2E, _LOG10E = 0.6931471805599453, 1.4426950408889634, 0.4342944819032518
+
+# ---- exponentials and logarithms -----------------------------------------------------------------
+
+EXP = pointwise(
+    "exp",
+    lambda y: y,
+    domain=[(-3, 3)],
+    special=[(0.0, 1.0), (inf, inf), (-inf, 0.0), (nan, nan)],
+    accuracy=1,
+    doc="e to the power x",
+)
+EXP2 = pointwise(
+    "exp2",
+    lambda y: y * _LN2,
+    domain=[(-3, 3)],
+    special=[(0.0, 1.0), (3.0, 8.0), (-1.0, 0.5), (inf, inf), (-inf, 0.0), (nan, nan)],
+    accuracy=1,
+    doc="2 to the power x",
+)
+EXPM1 = pointwise(
+    "expm1",
+    lambda x: x.exp(),
+    domain=[(-3, 3)],
+    special=[(0.0, 0.0), (-0.0, -0.0), (inf, inf), (-inf, -1.0), (nan, nan)],
+    accuracy=1,
+    doc="exp(x) - 1, precise near 0",
+)
+LOG = pointwise(
+    "log",
+    lambda x: 1.0 / x,
+    domain=[(0.1, 4)],
+    special=[(1.0, 0.0), (0.0, -inf), (-1.0, nan), (inf, inf)],
+    accuracy=1,
+    doc="the natural logarithm",
+)
+LOG2 = pointwise(
+    "log2",
+    lambda x: _LOG2E / x,
+    domain=[(0.1, 4)],
+    special=[(1.0, 0.0), (8.0, 3.0), (0.5, -1.0), (0.0, -inf), (-1.0, nan), (inf, inf)],
+    accuracy=1,
+    doc="the logarithm to base 2",
+)
+LOG10 = pointwise(
+    "log10",
+    lambda x: _LOG10E / x,
+    domain=[(0.1, 4)],
+    special=[(1.0, 0.0), (1000.0, 3.0), (0.0, -inf), (-1.0, nan), (inf, inf)],
+    accuracy=1,
+    doc="the logarithm to base 10",
+)
+LOG1P = pointwise(
+    "log1p",
+    lambda x: 1.0 / (1.0 + x),
+    domain=[(-0.5, 3)],
+    special=[(0.0, 0.0), (-0.0, -0.0), (-1.0, -inf), (-2.0, nan), (inf, inf)],
+    accuracy=1,
+    doc="log(1 + x), precise near 0",
+)
+
+
+def _logaddexp_partial(a: T, b: T, y: T) -> T:
+    """a's share of e^a + e^b: one half of equal ones, infinities too, but nothing of nothing."""
+    difference = (a - b).where((a != b) + a.isfinite(), 0.0)
+    return (y != -inf).scale(difference.sigmoid())
+
+
+LOGADDEXP = pointwise(
+    "logaddexp",
+    lambda a, b, y: _logaddexp_partial(a, b, y),
+    lambda a, b, y: _logaddexp_partial(b, a, y),
+    domain=[(-3, 3), (-3, 3)],
+    special=[
+        (-inf, -inf, -inf),
+        (-inf, 2.0, 2.0),
+        (inf, -inf, inf),
+        (inf, inf, inf),
+        (1.0, nan, nan),
+    ],
+    accuracy=1,
+    doc="log(exp(a) + exp(b)) without overflow",
+)
+LOGADDEXP2 = pointwise(
+    "logaddexp2",
+    lambda a, b, y: _logaddexp_partial(a * _LN2, b * _LN2, y),
+    lambda a, b, y: _logaddexp_partial(b * _LN2, a * _LN2, y),
+    domain=[(-3, 3), (-3, 3)],
+    special=[(-inf, -inf, -inf), (-inf, 2.0, 2.0), (1.0, 1.0, 2.0), (inf, inf, inf)],
+    accuracy=1,
+    doc="log2(2^a + 2^b) without overflow",
+)
+
+# ---- roots ---------------------------------------------------------------------------------------
+
+SQRT = pointwise(
+    "sqrt",
+    lambda y: 0.5 / y,
+    domain=[(0.1, 4)],
+    special=[(0.0, 0.0), (-0.0, -0.0), (4.0, 2.0), (-1.0, nan), (inf, inf)],
+    doc="the square root",
+)
+RSQRT = pointwise(
+    "rsqrt",
+    lambda y: -0.5 * (y * y * y),
+    domain=[(0.1, 4)],
+    special=[(4.0, 0.5), (0.0, inf), (-0.0, -inf), (-1.0, nan), (inf, 0.0)],
+    accuracy=1,
+    doc="1 / sqrt(x)",
+)
+CBRT = pointwise(
+    "cbrt",
+    lambda y: 1.0 / (3.0 * (y * y)),
+    domain=[(0.1, 4)],
+    special=[(27.0, 3.0), (-8.0, -2.0), (0.0, 0.0), (-0.0, -0.0), (-inf, -inf)],
+    accuracy=1,
+    doc="the real cube root",
+)
+
+# ---- angles --------------------------------------------------------------------------------------
+
+SIN = pointwise(
+    "sin",
+    lambda x: x.cos(),
+    domain=[(-4, 4)],
+    special=[(0.0, 0.0), (-0.0, -0.0), (inf, nan)],
+    accuracy=1,
+    doc="the sine of x radians",
+)
+COS = pointwise(
+    "cos",
+    lambda x: -x.sin(),
+    domain=[(-4, 4)],
+    special=[(0.0, 1.0), (-inf, nan)],
+    accuracy=1,
+    doc="the cosine of x radians",
+)
+TAN = pointwise(
+    "tan",
+    lambda y: 1.0 + y * y,
+    domain=[(-1.3, 1.3)],
+    special=[(0.0, 0.0), (-0.0, -0.0), (inf, nan)],
+    accuracy=1,
+    doc="the tangent of x radians",
+)
+ASIN = pointwise(
+    "asin",
+    lambda x: ((1.0 - x) * (1.0 + x)).rsqrt(),
+    domain=[(-0.9, 0.9)],
+    special=[(0.0, 0.0), (-0.0, -0.0), (1.0, pi / 2), (-1.0, -pi / 2), (1.5, nan)],
+    accuracy=1,
+    doc="the angle from -pi/2 to pi/2 whose sine is x",
+)
+ACOS = pointwise(
+    "acos",
+    lambda x: -((1.0 - x) * (1.0 + x)).rsqrt(),
+    domain=[(-0.9, 0.9)],
+    special=[(1.0, 0.0), (-1.0, pi), (0.0, pi / 2), (1.5, nan)],
+    accuracy=1,
+    doc="the angle from 0 to pi whose cosine is x",
+)
+ATAN = pointwise(
+    "atan",
+    lambda x: 1.0 / (1.0 + x * x),
+    domain=[(-3, 3)],
+    special=[(0.0, 0.0), (-0.0, -0.0), (inf, pi / 2), (-inf, -pi / 2)],
+    accuracy=1,
+    doc="the angle from -pi/2 to pi/2 whose tangent is x",
+)
+
+_SINC_TERMS = [  # of sinc'(x) / x in powers of x^2
+    2 * k * (-1) ** k * pi ** (2 * k) / math.factorial(2 * k + 1) for k in range(1, 15)
+]
+
+
+def _sinc_partial(x: T, y: T) -> T:
+    """(cos(pi x) - sinc(x)) / x, and near 0, where the two cancel, its series."""
+    near = x.abs() < 0.5
+    t, far = x.where(near, 0.0), x.where(near.logical_not(), 1.0)
+    z, series = t * t, _SINC_TERMS[-1]
+    for c in _SINC_TERMS[-2::-1]:
+        series = c + z * series
+    turn = (far - 2.0 * (0.5 * far).round()).where(far.isfinite(), 0.0)  # exactly in [-1, 1]
+    return (t * series).where(near, ((pi * turn).cos() - y) / far)
+
+
+SINC = pointwise(
+    "sinc",
+    lambda x, y: _sinc_partial(x, y),
+    domain=[(-3, 3)],
+    special=[(0.0, 1.0), (1.0, 0.0), (0.5, 2 / pi), (inf, 0.0), (nan, nan)],
+    accuracy=1,
+    doc="sin(pi x) / (pi x), and 1 at 0",
+)
+
+# ---- hyperbolic ----------------------------------------------------------------------------------
+
+SINH = pointwise(
+    "sinh",
+    lambda x: x.cosh(),
+    domain=[(-3, 3)],
+    special=[(0.0, 0.0), (-0.0, -0.0), (inf, inf), (-inf, -inf)],
+    accuracy=1,
+    doc="the hyperbolic sine",
+)
+COSH = pointwise(
+    "cosh",
+    lambda x: x.sinh(),
+    domain=[(-3, 3)],
+    special=[(0.0, 1.0), (inf, inf), (-inf, inf)],
+    accuracy=1,
+    doc="the hyperbolic cosine",
+)
+TANH = pointwise(
+    "tanh",
+    lambda y: 1.0 - y * y,
+    domain=[(-3, 3)],
+    special=[(inf, 1.0), (-inf, -1.0), (0.0, 0.0), (-0.0, -0.0), (1000.0, 1.0)],
+    accuracy=1,
+    doc="the hyperbolic tangent",
+)
+ASINH = pointwise(
+    "asinh",
+    lambda x: 1.0 / x.hypot(1.0),
+    domain=[(-3, 3)],
+    special=[(0.0, 0.0), (-0.0, -0.0), (inf, inf), (-inf, -inf)],
+    accuracy=1,
+    doc="the inverse hyperbolic sine",
+)
+ACOSH = pointwise(
+    "acosh",
+    lambda x: (x - 1.0).rsqrt() * (x + 1.0).rsqrt(),
+    domain=[(1.2, 4)],
+    special=[(1.0, 0.0), (0.5, nan), (-2.0, nan), (inf, inf)],
+    accuracy=1,
+    doc="the inverse hyperbolic cosine, for x >= 1",
+)
+ATANH = pointwise(
+    "atanh",
+    lambda x: 1.0 / ((1.0 - x) * (1.0 + x)),
+    domain=[(-0.9, 0.9)],
+    special=[(0.0, 0.0), (-0.0, -0.0), (1.0, inf), (-1.0, -inf), (1.5, nan)],
+    accuracy=1,
+    doc="the inverse hyperbolic tangent",
+)

@@ -1,0 +1,178 @@
+"""Eigenvalues, singular values, QR and the matrix exponential.
+
+Values come from LAPACK through :func:`~minigrad.ops.linalg.through_numpy`; see there for how the
+several results of one factorisation make a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from minigrad._c import Handle
+from minigrad.ops.linalg import SOLVE_TRIANGULAR, Array, T, through_numpy, where_finite
+from minigrad.ops.table import Row, custom, zero
+
+_EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52}
+
+
+def _inverse_gaps(values: T, gaps: T) -> T:
+    """1 / gaps, and 0 for the pairs that are equal up to rounding, which includes each with itself.
+
+    What such a pair would add to a derivative is 0 for functions of the space its vectors span, and
+    depends on the choice of those for others.
+    """
+    if not values.size:
+        return gaps
+    scale = values.detach().abs().amax(-1, True)
+    rounding = values.shape[-1] * _EPSILON[values.dtype.name] * scale
+    return gaps.masked_fill(gaps.detach().abs() <= rounding.unsqueeze(-1), inf).reciprocal()
+
+
+def _forward(name: str, function: Callable[..., Array]) -> Callable[..., Handle]:
+    return lambda a, *args: through_numpy(name, where_finite(lambda a: function(a, *args)), a)
+
+
+# ---- eigenvalues ---------------------------------------------------------------------------------
+
+
+def _eigh(a: Array, uplo: Any) -> Array:
+    w, v = np.linalg.eigh(a, uplo)
+    return np.concatenate([w[..., None, :], v], -2)
+
+
+def _eigh_vjp(g: T, y: T) -> T:
+    """V (diag(gw) + F * (V^T gV)) V^T with F_ij = 1 / (w_j - w_i), symmetric."""
+    w, v = y[..., 0, :], y[..., 1:, :]
+    gw, gv = g[..., :1, :], g[..., 1:, :]
+    f = _inverse_gaps(w, w.unsqueeze(-2) - w.unsqueeze(-1))
+    whole = (v * gw + v @ (f * (v.mT @ gv))) @ v.mT
+    return 0.5 * (whole + whole.mT)
+
+
+EIGH = custom(
+    "eigh",
+    _forward("eigh", _eigh),
+    lambda g, y, uplo: _eigh_vjp(g, y),
+    doc="the eigenvalues of symmetric matrices, in ascending order, above their eigenvectors",
+)
+
+# ---- singular values -----------------------------------------------------------------------------
+
+
+def _svd(a: Array) -> Array:
+    u, s, vt = np.linalg.svd(a, full_matrices=False)
+    return np.concatenate([u, s[..., None, :], vt.swapaxes(-1, -2)], -2)
+
+
+def _svd_vjp(g: T, y: T, m: int) -> T:
+    """Townsend, "Differentiating the singular value decomposition" (2016), for real matrices.
+
+    U (K + diag(gS)) V^T, and what U and V leave out, (I - U U^T) gU S^-1 V^T and
+    U S^-1 gV^T (I - V V^T). With a and b the skew parts X - X^T of U^T gU and V^T gV, K_ij is
+    (a_ij s_j + s_i b_ij) / (s_j^2 - s_i^2). In the form below, what is divided by the difference of
+    two singular values is 0 where a function depends on U V^T, which is unique, but not on U alone.
+    """
+    u, s, v = y[..., :m, :], y[..., m : m + 1, :], y[..., m + 1 :, :]
+    gu, gs, gv = g[..., :m, :], g[..., m : m + 1, :], g[..., m + 1 :, :]
+    values, column = s.squeeze(-2), s.mT
+    of_u, of_v = u.mT @ gu, v.mT @ gv
+    a, b = of_u - of_u.mT, of_v - of_v.mT
+    inner = (a + b) * _inverse_gaps(values, s - column) + (a - b) * _inverse_gaps(
+        values, s + column
+    )
+    whole = (u * gs + u @ (0.5 * inner)) @ v.mT
+    inverse, k = _inverse_gaps(values, s), s.shape[-1]
+    if u.shape[-2] > k:
+        whole = whole + ((gu - u @ of_u) * inverse) @ v.mT
+    if v.shape[-2] > k:
+        whole = whole + (u * inverse) @ (gv - v @ of_v).mT
+    return whole
+
+
+SVD = custom(
+    "svd",
+    _forward("svd", _svd),
+    # the number of rows of U comes from the shape of A
+    lambda g, y, shape: _svd_vjp(g, y, shape[-2]),
+    doc="U, the singular values in descending order and V, one above the other",
+)
+
+# ---- QR ------------------------------------------------------------------------------------------
+
+
+def _qr(a: Array) -> Array:
+    q, r = np.linalg.qr(a)
+    return np.concatenate([q, r.swapaxes(-1, -2)], -2)
+
+
+def _qr_vjp(g: T, y: T, m: int) -> T:
+    """(gQ + Q copy(M)) R^-T with M = R gR^T - gQ^T Q, whose lower triangle is copied upward.
+
+    Seeger et al., "Auto-differentiating linear algebra" (2017), section on LQ, transposed.
+    """
+    q, r = y[..., :m, :], y[..., m:, :].mT
+    gq, gr = g[..., :m, :], g[..., m:, :].mT
+    inner = r @ gr.triu().mT - gq.mT @ q
+    inner = inner.tril() + inner.tril(-1).mT
+    # X R^-T is the transpose of R^-1 X^T
+    whole = (gq + q @ inner).mT
+    return r.apply_row(SOLVE_TRIANGULAR, True, False, beside=(whole,)).mT
+
+
+QR = custom(
+    "qr",
+    _forward("qr", _qr),
+    lambda g, y, shape: _qr_vjp(g, y, shape[-2]),
+    doc="Q and R^T, one above the other, of matrices with at least as many rows as columns",
+)
+
+BASIS = zero(
+    "basis",
+    1,
+    "orthonormal columns filled up to a basis",
+    forward=_forward("qr", lambda a: np.linalg.qr(a, "complete")[0]),
+)
+
+# ---- the exponential -----------------------------------------------------------------------------
+
+_PADE = (
+    64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000,
+    10559470521600, 670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1,
+)  # fmt: skip
+_LARGEST_NORM = 5.371920351148152  # for which that approximation is exact in float64
+
+
+def _matrix_exp(a: Array) -> Array:
+    """Higham, "The scaling and squaring method for the matrix exponential revisited" (2005)."""
+    norm = np.minimum(np.abs(a).sum(-2).max(-1, initial=0), np.finfo(np.float64).max)
+    halvings = np.ceil(np.log2(np.maximum(norm / _LARGEST_NORM, 1))).astype(int)[..., None, None]
+    x = np.ldexp(a, -halvings)
+    square, power = x @ x, np.eye(a.shape[-1])
+    even, odd = np.zeros_like(x), np.zeros_like(x)
+    for k in range(0, len(_PADE), 2):
+        even, odd = even + _PADE[k] * power, odd + _PADE[k + 1] * power
+        power = power @ square
+    odd = x @ odd
+    y = np.linalg.solve(even - odd, even + odd)
+    for k in range(halvings.max(initial=0)):
+        y = np.where(k < halvings, y @ y, y)
+    return y
+
+
+def _matrix_exp_vjp(g: T, x: T) -> T:
+    """The upper right of exp([[A^T, G], [0, A^T]]): Al-Mohy and Higham (2009), theorem 2.1."""
+    n, xt = x.shape[-1], x.mT
+    upper, lower = xt.cat_with(g, -1), (xt.detach() * 0.0).cat_with(xt, -1)
+    return upper.cat_with(lower, -2).apply_row(MATRIX_EXP)[..., :n, n:]
+
+
+MATRIX_EXP: Row = custom(
+    "matrix_exp",
+    _forward("matrix_exp", _matrix_exp),
+    _matrix_exp_vjp,
+    doc="the exponential, the sum of A^k / k! for k from 0 on",
+)

@@ -1,0 +1,353 @@
+"""Inverses, determinants and factorisations: values from LAPACK, derivatives as formulas here.
+
+LAPACK is NumPy's, and it is reached through one door, :func:`through_numpy`. All rows take stacks
+of matrices. A factorisation has several results: a row gives them packed into one array, one
+above the other, and its derivative takes them apart again, so that it is an ordinary formula.
+
+The formulas are those of Giles, "An extended collection of matrix derivative results for forward
+and reverse mode algorithmic differentiation" (2008), unless another source is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from minigrad._c import Handle, borrow, call, ffi, lib, shape_of
+from minigrad.dtypes import by_code
+from minigrad.ops.table import Row, custom
+
+T = Any  # a Tensor; this layer stands below it
+Array = np.ndarray[Any, Any]
+
+# ---- the door to LAPACK --------------------------------------------------------------------------
+
+
+def _array(handle: Handle) -> Array:
+    """A read-only NumPy array on the memory of a C array that the caller holds."""
+    dtype = np.dtype(by_code[handle.dtype].name)
+    interface = {
+        "version": 3,
+        "typestr": dtype.str,
+        "shape": shape_of(handle),
+        "strides": tuple([s * dtype.itemsize for s in handle.strides[0 : handle.ndim]]),
+        "data": (int(ffi.cast("uintptr_t", handle.data)), True),
+    }
+    return np.asarray(SimpleNamespace(__array_interface__=interface))
+
+
+def through_numpy(name: str, function: Callable[..., Any], *handles: Handle) -> Handle:
+    """``function`` of NumPy arrays, on C arrays: the one door to NumPy's LAPACK.
+
+    It computes in float64, as NumPy's linear algebra does in any case; the result is a C array of
+    its own in the first one's dtype. NumPy's LinAlgError is raised again in the operation's name.
+    """
+    arrays = [_array(h).astype(np.float64, copy=False) for h in handles]
+    try:
+        with np.errstate(all="ignore"):
+            made = np.asarray(function(*arrays))
+    except np.linalg.LinAlgError as error:
+        raise np.linalg.LinAlgError(f"[{name}] {error}") from None
+    address = made.__array_interface__["data"][0]
+    strides = [s // made.itemsize for s in made.strides]
+    shown = borrow(made, address, lib.MG_FLOAT64, made.shape, strides, False)
+    return call(lib.mg_cast, shown, handles[0].dtype)
+
+
+def where_finite(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of a stack of matrices, with NaN for those that hold a NaN or an infinity.
+
+    LAPACK may fail to converge on them, or call them singular; it sees an identity instead.
+    """
+
+    def guarded(a: Array, *others: Array) -> Any:
+        finite = np.asarray(np.isfinite(a).all((-2, -1)))
+        if finite.all():
+            return function(a, *others)
+        stand_in = np.eye(*a.shape[-2:])
+        made = np.asarray(function(np.where(finite[..., None, None], a, stand_in), *others))
+        made[~finite] = np.nan
+        return made
+
+    return guarded
+
+
+def _naming(
+    function: Callable[..., Any], alone: Callable[[Array], Any], trouble: str
+) -> Callable[..., Any]:
+    """The function; when it fails, the error names the first matrix that ``alone`` fails on."""
+
+    def naming(a: Array, *others: Array) -> Any:
+        try:
+            return function(a, *others)
+        except np.linalg.LinAlgError:
+            for place in np.ndindex(a.shape[:-2]):
+                try:
+                    alone(a[place])
+                except np.linalg.LinAlgError:
+                    at = place[0] if len(place) == 1 else place
+                    which = f"matrix {at} of the batch" if place else "the matrix"
+                    raise np.linalg.LinAlgError(f"{which} {trouble}") from None
+            raise
+
+    return naming
+
+
+# ---- inverses and systems ------------------------------------------------------------------------
+
+_inv = where_finite(
+    _naming(np.linalg.inv, np.linalg.inv, "is singular; use pinv, or lstsq for a system")
+)
+_solve = where_finite(
+    _naming(np.linalg.solve, np.linalg.inv, "is singular; use lstsq, or pinv(A) @ B")
+)
+
+INV = custom(
+    "inv",
+    lambda a: through_numpy("inv", _inv, a),
+    lambda g, y: -(y.mT @ g @ y.mT),
+    doc="the inverse",
+)
+
+
+def _solve_by_a(g: T, a: T, y: T) -> T:
+    return -(_solve_by_b(g, a) @ y.mT)
+
+
+def _solve_by_b(g: T, a: T) -> T:
+    return a.mT.apply_row(SOLVE, beside=(g,))
+
+
+SOLVE: Row = custom(
+    "solve",
+    lambda a, b: through_numpy("solve", _solve, a, b),
+    _solve_by_a,
+    _solve_by_b,
+    doc="X with A @ X = B, for stacks of matrices of one batch shape",
+)
+
+# Elimination in an upper triangle has nothing to do and no reason to swap rows: LAPACK's general
+# solver comes down to substitution, and takes stacks.
+_solve_upper = where_finite(
+    _naming(np.linalg.solve, np.linalg.inv, "has a 0 on its diagonal: it is singular")
+)
+
+
+def _triangle(a: Array, upper: bool, unit: bool) -> Array:
+    a = np.triu(a) if upper else np.tril(a)
+    if unit:
+        diagonal = np.arange(a.shape[-1])
+        a[..., diagonal, diagonal] = 1
+    return a
+
+
+def _substitute(a: Array, b: Array, upper: bool, unit: bool) -> Array:
+    a = _triangle(a, upper, unit)
+    if upper:
+        return np.asarray(_solve_upper(a, b))
+    return np.asarray(_solve_upper(a[..., ::-1, ::-1], b[..., ::-1, :]))[..., ::-1, :]
+
+
+def _triangular_by_a(g: T, a: T, y: T, upper: bool, unit: bool) -> T:
+    whole = -(_triangular_by_b(g, a, upper, unit) @ y.mT)
+    return whole.triu(int(unit)) if upper else whole.tril(-int(unit))
+
+
+def _triangular_by_b(g: T, a: T, upper: bool, unit: bool) -> T:
+    return a.mT.apply_row(SOLVE_TRIANGULAR, not upper, unit, beside=(g,))
+
+
+SOLVE_TRIANGULAR: Row = custom(
+    "solve_triangular",
+    lambda a, b, upper, unit: through_numpy(
+        "solve_triangular", lambda a, b: _substitute(a, b, upper, unit), a, b
+    ),
+    _triangular_by_a,
+    _triangular_by_b,
+    doc="X with A @ X = B, for one triangle of A, whose diagonal may count as ones",
+)
+
+
+_cholesky = where_finite(
+    _naming(np.linalg.cholesky, np.linalg.cholesky, "is not positive definite")
+)
+
+
+def _cholesky_vjp(g: T, y: T) -> T:
+    """Murray, "Differentiation of the Cholesky decomposition" (2016), equation 10, symmetric."""
+    inner = y.mT @ g.tril()
+    inner = 0.5 * (inner.tril() + inner.tril(-1))
+    # L^-T inner L^-1, each inverse a substitution in the upper triangle L^T
+    half = y.mT.apply_row(SOLVE_TRIANGULAR, True, False, beside=(inner,))
+    whole = y.mT.apply_row(SOLVE_TRIANGULAR, True, False, beside=(half.mT,))
+    return 0.5 * (whole + whole.mT)
+
+
+CHOLESKY = custom(
+    "cholesky",
+    lambda a: through_numpy("cholesky", lambda a: _cholesky(np.tril(a)), a),
+    _cholesky_vjp,
+    doc="lower triangular L with L @ L^T = A, of which the lower triangle is read",
+)
+
+
+def _pinv(a: Array, rtol: Any, atol: Any) -> Array:
+    u, s, vt = np.linalg.svd(a, full_matrices=False)
+    cutoff = np.maximum(atol, rtol * s.max(-1, keepdims=True, initial=0))
+    inverse = np.divide(1, s, where=s > cutoff, out=np.zeros_like(s))
+    return np.asarray((vt.swapaxes(-1, -2) * inverse[..., None, :]) @ u.swapaxes(-1, -2))
+
+
+def _pinv_vjp(g: T, x: T, y: T) -> T:
+    """With P = pinv(A): - P^T G P^T + (I - A P) G^T P P^T + P^T P G^T (I - P A).
+
+    For constant rank: Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear
+    least squares problems whose variables separate" (1973).
+    """
+    left = (g.mT @ y) @ y.mT
+    right = y.mT @ (y @ g.mT)
+    return -(y.mT @ g @ y.mT) + (left - x @ (y @ left)) + (right - (right @ y) @ x)
+
+
+PINV = custom(
+    "pinv",
+    lambda a, rtol, atol: through_numpy("pinv", where_finite(lambda a: _pinv(a, rtol, atol)), a),
+    lambda g, x, y, rtol, atol: _pinv_vjp(g, x, y),
+    doc="the pseudoinverse; singular values up to max(atol, rtol * largest) count as 0",
+)
+
+# ---- determinants --------------------------------------------------------------------------------
+
+
+def _where_not_nan(function: Callable[[Array], Any]) -> Callable[[Array], Any]:
+    """As LAPACK gives it, but for a matrix that holds a NaN, whatever else it holds."""
+
+    def guarded(a: Array) -> Any:
+        made = np.asarray(function(a))
+        made[np.isnan(a).any((-2, -1))] = np.nan
+        return made
+
+    return guarded
+
+
+def _cofactors(x: T) -> T:
+    """The derivative of det: by products of elements up to size 3, where it is exact."""
+    n = x.shape[-1]
+    if n == 0:
+        return x
+    if n == 1:
+        return x**0
+    if n == 2:
+        return x.flip((-2, -1)) * np.array([[1, -1], [-1, 1]])
+    if n == 3:
+        # rows and columns counted on cyclically, by one and by two
+        turned = {(i, j): x.roll((-i, -j), (-2, -1)) for i in (1, 2) for j in (1, 2)}
+        return turned[1, 1] * turned[2, 2] - turned[1, 2] * turned[2, 1]
+    return x.apply_row(COFACTORS)
+
+
+DET = custom(
+    "det",
+    lambda a: through_numpy("det", _where_not_nan(np.linalg.det), a),
+    lambda g, x: g.unsqueeze(-1).unsqueeze(-1) * _cofactors(x),
+    doc="the determinant; its derivative never divides",
+)
+
+
+def _frame(a: Array) -> tuple[Array, Array, Array]:
+    """U, s, V^T with U diag(s) V^T = A and det U det V = 1: the last of s may be negative."""
+    u, s, vt = np.linalg.svd(a)
+    sign = np.asarray(np.sign(np.linalg.det(u) * np.linalg.det(vt)))
+    u[..., -1:] *= sign[..., None, None]
+    s[..., -1:] *= sign[..., None]
+    return u, s, vt
+
+
+def _others(s: Array) -> Array:
+    """For each element along the last axis, the product of all others."""
+    one = np.ones_like(s[..., :1])
+    before = np.concatenate([one, s[..., :-1]], -1).cumprod(-1)
+    after = np.concatenate([one, s[..., :0:-1]], -1).cumprod(-1)
+    return np.asarray(before * after[..., ::-1])
+
+
+def _cofactors_by_svd(a: Array) -> Array:
+    """In the frame of the singular vectors the matrix is diagonal, and so are its cofactors."""
+    u, s, vt = _frame(a)
+    return np.asarray((u * _others(s)[..., None, :]) @ vt)
+
+
+def _cofactors_slope(a: Array, h: Array) -> Array:
+    """The derivative of the cofactors in direction h, which is its own transpose.
+
+    In the frame of the singular vectors, with K = U^T h V and q_ij the product of all singular
+    values but two: -q_ij K_ji off the diagonal, and the sum over j of q_ij K_jj on it.
+    """
+    u, s, vt = _frame(a)
+    ut, v = u.swapaxes(-1, -2), vt.swapaxes(-1, -2)
+    k = ut @ h @ v
+    same = np.eye(s.shape[-1], dtype=bool)
+    q = np.where(same, 0, _others(np.where(same, 1, s[..., None, :])))
+    trace = np.diagonal(k, axis1=-2, axis2=-1)
+    slope = -q * k.swapaxes(-1, -2)
+    diagonal = np.arange(s.shape[-1])
+    slope[..., diagonal, diagonal] = (q @ trace[..., None])[..., 0]
+    return np.asarray(u @ slope @ vt)
+
+
+def _slope_by_a(g: T, a: T, b: T) -> T:
+    """The sum over all i, j of (-1)^(i + j) b_ij times the slope of minor ij, in its place in A.
+
+    Every cofactor is the determinant of a minor, so this third derivative of det needs the second
+    one of the minors, n^2 matrices of size n - 1. It is right for singular matrices too.
+    """
+    n = a.shape[-1]
+    rows = np.stack([np.delete(np.eye(n, dtype=a.dtype.name), i, 0) for i in range(n)])[:, None]
+    columns = rows.swapaxes(0, 1).swapaxes(-1, -2)
+
+    def minors(x: T) -> T:
+        return rows @ x.unsqueeze(-3).unsqueeze(-3) @ columns  # without row i and column j
+
+    slope = minors(a).apply_row(COFACTORS_SLOPE, beside=(minors(g),))
+    signs = np.where(np.indices((n, n)).sum(0) % 2, -1, 1)
+    weighted = (b * signs).unsqueeze(-1).unsqueeze(-1) * slope
+    return (rows.swapaxes(-1, -2) @ weighted @ columns.swapaxes(-1, -2)).sum((-4, -3))
+
+
+COFACTORS_SLOPE: Row = custom(
+    "cofactors_slope",
+    lambda a, b: through_numpy("det", where_finite(_cofactors_slope), a, b),
+    _slope_by_a,
+    lambda g, a: a.apply_row(COFACTORS_SLOPE, beside=(g,)),
+    doc="the derivative of the cofactors of A in direction B",
+)
+COFACTORS = custom(
+    "cofactors",
+    lambda a: through_numpy("det", where_finite(_cofactors_by_svd), a),
+    lambda g, x: x.apply_row(COFACTORS_SLOPE, beside=(g,)),
+    doc="the signed minors, which are det(A) inv(A)^T, of singular matrices too",
+)
+
+
+def _slogdet_vjp(g: T, x: T, y: T) -> T:
+    """inv(A)^T, and cofactors / 0 where A is singular: log has the derivative 1 / 0 at 0."""
+    regular = (y[..., 0].detach() != 0.0).unsqueeze(-1).unsqueeze(-1)
+    stand_in = np.eye(x.shape[-1], dtype=x.dtype.name)
+    partial = x.where(regular, stand_in).apply_row(INV).mT
+    if not regular.all():
+        det = x.apply_row(DET).unsqueeze(-1).unsqueeze(-1)
+        partial = partial.where(regular, _cofactors(x) / det)
+    return g[..., 1].unsqueeze(-1).unsqueeze(-1).scale(partial)
+
+
+SLOGDET = custom(
+    "slogdet",
+    lambda a: through_numpy(
+        "slogdet", _where_not_nan(lambda a: np.stack(np.linalg.slogdet(a), -1)), a
+    ),
+    _slogdet_vjp,
+    doc="the sign of the determinant and the logarithm of its magnitude, side by side",
+)

@@ -1,0 +1,126 @@
+"""Scans along an axis, and the order of elements: each result depends on a line of elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad._c import call, lib
+from minigrad.ops.shape import EMBED
+from minigrad.ops.table import Row, custom, linear, zero
+
+T = Any  # a Tensor; this layer stands below it
+
+CUMSUM = linear(
+    "cumsum",
+    lambda x, axis: call(lib.mg_cumsum, x, axis),
+    lambda g, axis: g.flip(axis).cumsum(axis).flip(axis),
+    doc="the sums of the elements up to each, which is included",
+)
+
+
+def recurred_back(steps: T, g: T, axis: int) -> T:
+    """r[i] = g[i] + steps[i] * r[i + 1] from the last element back; one step less than elements."""
+    if not g.size:
+        return g
+    factors = g.narrow(axis, 0, 1).detach().cat_with(steps.flip(axis), axis)  # the first: not used
+    return factors.apply_row(RECURRENCE, axis, beside=(g.flip(axis),)).flip(axis)
+
+
+def _by_factor(g: T, a: T, y: T, axis: int) -> T:
+    """y[i] = b[i] + a[i] * y[i - 1]: what y[i] weighs in all that follows, times y[i - 1]."""
+    if not g.size:
+        return g
+    n = g.shape[axis]
+    weight = recurred_back(a.narrow(axis, 1, n - 1), g, axis)
+    slope = weight.narrow(axis, 1, n - 1).scale(y.narrow(axis, 0, n - 1))
+    second = tuple([int(d == axis) for d in range(len(g.shape))])
+    return slope.apply_row(EMBED, g.shape, second, (1,) * len(g.shape), slope.shape)
+
+
+RECURRENCE: Row = custom(
+    "recurrence",
+    lambda a, b, axis: call(lib.mg_recurrence, a, b, axis),
+    _by_factor,
+    lambda g, a, axis: recurred_back(_tail(a, axis), g, axis),
+    doc="y[i] = b[i] + a[i] * y[i - 1], and y[0] = b[0]",
+)
+
+
+def _tail(x: T, axis: int) -> T:
+    n = x.shape[axis]
+    return x.narrow(axis, 1, n - 1) if n else x
+
+
+def cumprod_vjp(g: T, x: T, y: T, axis: int) -> T:
+    """The product of all before x[i] times r[i] = g[i] + x[i + 1] * r[i + 1]; nothing is divided.
+
+    Blelloch, "Prefix sums and their applications", 1990, section 1.4, for the recurrence.
+    """
+    if not g.size:
+        return g
+    n = g.shape[axis]
+    r = recurred_back(x.narrow(axis, 1, n - 1), g, axis)
+    after = r.narrow(axis, 1, n - 1).scale(y.narrow(axis, 0, n - 1))
+    return r.narrow(axis, 0, 1).cat_with(after, axis)
+
+
+CUMPROD = custom(
+    "cumprod",
+    lambda x, axis: call(lib.mg_cumprod, x, axis),
+    cumprod_vjp,
+    doc="the products of the elements up to each; its gradient never divides",
+)
+
+
+def share_of(x: T, y: T) -> T:
+    """exp(x - y), the share of x in y; with an infinite y, 1 for +inf and 0 for all else."""
+    infinite = (x == y) & ((y - y) != 0.0)
+    share = (x - y).masked_fill(infinite, 0.0).exp()
+    return share.masked_fill(infinite & (y < 0.0), 0.0)
+
+
+def _logcumsumexp_vjp(g: T, x: T, y: T, axis: int) -> T:
+    """exp(x[i]) times the sum over k >= i of g[k] * exp(-y[k]), without forming either factor.
+
+    With r[i] = g[i] + exp(y[i] - y[i + 1]) * r[i + 1] it is exp(x[i] - y[i]) * r[i], and no
+    exponent is positive.
+    """
+    if not g.size:
+        return g
+    n = g.shape[axis]
+    fading = share_of(y.narrow(axis, 0, n - 1), y.narrow(axis, 1, n - 1))
+    return recurred_back(fading, g, axis) * share_of(x, y)
+
+
+LOGCUMSUMEXP = custom(
+    "logcumsumexp",
+    lambda x, axis: call(lib.mg_logcumsumexp, x, axis),
+    _logcumsumexp_vjp,
+    doc="the logarithm of the running sum of exponentials, without overflow",
+)
+
+# Where running extrema are: the values, and the gradient, follow these places.
+CUMMAX = zero(
+    "cummax", 1, "where the maximum so far is", forward=lambda x, axis: call(lib.mg_cummax, x, axis)
+)
+CUMMIN = zero(
+    "cummin", 1, "where the minimum so far is", forward=lambda x, axis: call(lib.mg_cummin, x, axis)
+)
+ARGSORT = zero(
+    "argsort",
+    1,
+    "the places of the elements in sorted order, ties in their own order",
+    forward=lambda x, axis, descending: call(lib.mg_argsort, x, axis, descending),
+)
+TOPK = zero(
+    "topk",
+    1,
+    "the places of the first k elements in sorted order",
+    forward=lambda x, k, axis, largest: call(lib.mg_topk, x, k, axis, largest),
+)
+SEARCHSORTED = zero(
+    "searchsorted",
+    2,
+    "where values go in sorted lines",
+    forward=lambda line, values, right: call(lib.mg_searchsorted, line, values, right),
+)

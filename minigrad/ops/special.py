@@ -1,0 +1,267 @@
+"""Activations and special functions of one or two inputs. The kernels are in elementwise.def."""
+
+from __future__ import annotations
+
+from math import inf, nan, pi, sqrt
+from typing import Any
+
+from minigrad.ops.composed import polygamma
+from minigrad.ops.table import pointwise
+
+T = Any  # a Tensor; this layer stands below it
+
+# ---- activations ---------------------------------------------------------------------------------
+
+RELU = pointwise(
+    "relu",
+    lambda y: 1.0 - (y <= 0.0),
+    domain=[(0.1, 3)],
+    special=[(0.0, 0.0), (-1.0, 0.0), (nan, nan), (inf, inf)],
+    doc="max(x, 0); its derivative at 0 is 0, and NaN passes",
+)
+SIGMOID = pointwise(
+    "sigmoid",
+    lambda y: y * (1.0 - y),
+    domain=[(-4, 4)],
+    special=[(0.0, 0.5), (inf, 1.0), (-inf, 0.0), (1000.0, 1.0), (-1000.0, 0.0)],
+    accuracy=1,
+    doc="1 / (1 + exp(-x))",
+)
+SOFTPLUS = pointwise(
+    "softplus",
+    lambda x: x.sigmoid(),
+    domain=[(-4, 4)],
+    special=[(1000.0, 1000.0), (-1000.0, 0.0), (inf, inf), (-inf, 0.0), (nan, nan)],
+    accuracy=1,
+    doc="log(1 + exp(x)), at every x: no threshold beyond which it is taken for x",
+)
+LOGSIGMOID = pointwise(
+    "logsigmoid",
+    lambda x: (-x).sigmoid(),
+    domain=[(-4, 4)],
+    special=[(-1000.0, -1000.0), (1000.0, -0.0), (inf, -0.0), (-inf, -inf), (nan, nan)],
+    accuracy=1,
+    doc="log(sigmoid(x)) = -softplus(-x)",
+)
+
+
+def _silu_partial(x: T) -> T:
+    t = x.clamp(-800.0, 800.0)  # beyond, the slope is 0 or 1; infinite factors do not arise
+    y = t.sigmoid()
+    return y + t * y * (-t).sigmoid()
+
+
+SILU = pointwise(
+    "silu",
+    lambda x: _silu_partial(x),
+    domain=[(-4, 4)],
+    special=[(0.0, 0.0), (inf, inf), (-inf, -0.0), (nan, nan)],
+    accuracy=1,
+    doc="x sigmoid(x); at -inf it is 0 and so is its derivative",
+)
+
+
+def _normal_density(x: T) -> T:
+    return (1.0 / sqrt(2.0 * pi)) * (-0.5 * x * x).exp()
+
+
+def _gelu_partial(x: T) -> T:
+    t = x.clamp(-40.0, 40.0)  # beyond, the slope is 0 or 1
+    return t.apply_row(NDTR) + t * _normal_density(t)
+
+
+GELU = pointwise(
+    "gelu",
+    lambda x: _gelu_partial(x),
+    domain=[(-4, 4)],
+    special=[(0.0, 0.0), (inf, inf), (-inf, -0.0), (nan, nan)],
+    accuracy=1,
+    doc="x ndtr(x), x times the normal distribution; at -inf it is 0 and so is its derivative",
+)
+
+_GELU_SCALE, _GELU_CUBE = 2.0 * sqrt(2.0 / pi), 0.044715
+
+
+def _gelu_tanh_partial(x: T) -> T:
+    t = x.clamp(-40.0, 40.0)
+    z = _GELU_CUBE * (t * t)
+    u = _GELU_SCALE * t * (1.0 + z)
+    y = u.sigmoid()
+    return y + t * (_GELU_SCALE * (1.0 + 3.0 * z)) * (y * (-u).sigmoid())
+
+
+GELU_TANH = pointwise(
+    "gelu_tanh",
+    lambda x: _gelu_tanh_partial(x),
+    domain=[(-4, 4)],
+    special=[(0.0, 0.0), (inf, inf), (-inf, -0.0), (nan, nan)],
+    accuracy=(1, 3),
+    doc="x sigmoid(2 u) with u = sqrt(2 / pi) (x + 0.044715 x^3), GELU's tanh form",
+)
+
+# ---- the error function and the normal distribution ----------------------------------------------
+
+
+def _erf_partial(x: T) -> T:
+    return (2.0 / sqrt(pi)) * (-(x * x)).exp()
+
+
+ERF = pointwise(
+    "erf",
+    lambda x: _erf_partial(x),
+    domain=[(-3, 3)],
+    special=[(0.0, 0.0), (-0.0, -0.0), (inf, 1.0), (-inf, -1.0), (nan, nan)],
+    accuracy=1,
+    doc="the error function 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x",
+)
+ERFC = pointwise(
+    "erfc",
+    lambda x: -_erf_partial(x),
+    domain=[(-3, 3)],
+    special=[(0.0, 1.0), (inf, 0.0), (-inf, 2.0), (nan, nan)],
+    accuracy=1,
+    doc="1 - erf(x), precise where that is small",
+)
+ERFCX = pointwise(
+    "erfcx",
+    lambda x, y: 2.0 * x * y - 2.0 / sqrt(pi),
+    domain=[(-2, 3)],
+    special=[(0.0, 1.0), (inf, 0.0), (-inf, inf), (nan, nan)],
+    accuracy=(1, 2.5),
+    doc="exp(x^2) erfc(x)",
+)
+ERFINV = pointwise(
+    "erfinv",
+    lambda y: (0.5 * sqrt(pi)) * (y * y).exp(),
+    domain=[(-0.9, 0.9)],
+    special=[(0.0, 0.0), (-0.0, -0.0), (1.0, inf), (-1.0, -inf), (1.5, nan)],
+    accuracy=1,
+    doc="the x whose erf(x) is given",
+)
+NDTR = pointwise(
+    "ndtr",
+    lambda x: _normal_density(x),
+    domain=[(-3, 3)],
+    special=[(0.0, 0.5), (inf, 1.0), (-inf, 0.0), (nan, nan)],
+    accuracy=1,
+    doc="the standard normal distribution, erfc(-x / sqrt(2)) / 2",
+)
+LOG_NDTR = pointwise(
+    "log_ndtr",
+    lambda x: sqrt(2.0 / pi) / (-sqrt(0.5) * x).apply_row(ERFCX),
+    domain=[(-4, 3)],
+    special=[(inf, 0.0), (-inf, -inf), (nan, nan)],
+    accuracy=1,
+    doc="log(ndtr(x)), also where ndtr(x) underflows",
+)
+
+# ---- entropies -----------------------------------------------------------------------------------
+
+ENTR = pointwise(
+    "entr",
+    lambda x: -1.0 - x.log(),
+    domain=[(0.1, 3)],
+    special=[(0.0, 0.0), (1.0, -0.0), (-1.0, -inf), (inf, -inf), (nan, nan)],
+    accuracy=2,
+    doc="-x log(x), 0 at 0 and -inf below",
+)
+XLOGY = pointwise(
+    "xlogy",
+    # at (0, 0) the function is 0 and so is its slope, not log 0
+    lambda a, b: (1.0 - (a == 0.0) * (b <= 0.0)).scale(b.log()),
+    lambda a, b: a.scale(1.0 / b),
+    domain=[(0.1, 3), (0.1, 3)],
+    special=[(0.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, inf, 0.0), (0.0, nan, nan), (2.0, 1.0, 0.0)],
+    accuracy=2,
+    doc="a log(b), and 0 where a is 0 unless b is NaN",
+)
+XLOG1PY = pointwise(
+    "xlog1py",
+    lambda a, b: (1.0 - (a == 0.0) * (b <= -1.0)).scale(b.log1p()),
+    lambda a, b: a.scale(1.0 / (1.0 + b)),
+    domain=[(0.1, 3), (-0.5, 3)],
+    special=[(0.0, -1.0, 0.0), (0.0, -2.0, 0.0), (0.0, inf, 0.0), (0.0, nan, nan), (2.0, 0.0, 0.0)],
+    accuracy=2,
+    doc="a log(1 + b), and 0 where a is 0 unless b is NaN",
+)
+
+# ---- gamma functions -----------------------------------------------------------------------------
+
+
+def _digamma_partial(x: T) -> T:
+    return x.apply_row(TRIGAMMA)
+
+
+LGAMMA = pointwise(
+    "lgamma",
+    lambda x: x.digamma(),
+    domain=[(0.2, 5)],
+    special=[(1.0, 0.0), (2.0, 0.0), (0.0, inf), (-1.0, inf), (inf, inf), (nan, nan)],
+    accuracy=(1, 2),
+    doc="log |gamma(x)|",
+)
+DIGAMMA = pointwise(
+    "digamma",
+    lambda x: _digamma_partial(x),
+    domain=[(0.2, 5)],
+    special=[(0.0, -inf), (-0.0, inf), (-1.0, nan), (inf, inf), (nan, nan)],
+    accuracy=(1, 3),
+    doc="the derivative of lgamma",
+)
+TRIGAMMA = pointwise(
+    "trigamma",
+    lambda x: polygamma(2, x),
+    domain=[(0.2, 5)],
+    special=[(0.0, inf), (-1.0, inf), (inf, 0.0), (nan, nan)],
+    accuracy=(1, 4),
+    doc="the derivative of digamma",
+)
+
+# ---- Bessel functions ----------------------------------------------------------------------------
+
+
+def _over_x(y: T, x: T) -> T:
+    """y / x, and at 0 the limit 1/2 that I1 has there."""
+    return (y / x).where(x != 0.0, 0.5)
+
+
+def _i0_partial(x: T) -> T:
+    return x.apply_row(I1)
+
+
+def _i0e_partial(x: T, y: T) -> T:
+    return x.apply_row(I1E) - x.sign() * y
+
+
+I0 = pointwise(
+    "i0",
+    lambda x: _i0_partial(x),
+    domain=[(-4, 4)],
+    special=[(0.0, 1.0), (inf, inf), (-inf, inf), (nan, nan)],
+    accuracy=(1, 3),
+    doc="the modified Bessel function of the first kind of order 0",
+)
+I0E = pointwise(
+    "i0e",
+    lambda x, y: _i0e_partial(x, y),
+    domain=[(0.1, 4)],
+    special=[(0.0, 1.0), (inf, 0.0), (-inf, 0.0), (nan, nan)],
+    accuracy=(1, 2.5),
+    doc="exp(-|x|) i0(x)",
+)
+I1 = pointwise(
+    "i1",
+    lambda x, y: x.i0() - _over_x(y, x),
+    domain=[(-4, 4)],
+    special=[(0.0, 0.0), (-0.0, -0.0), (inf, inf), (-inf, -inf), (nan, nan)],
+    accuracy=(1, 3),
+    doc="the modified Bessel function of the first kind of order 1",
+)
+I1E = pointwise(
+    "i1e",
+    lambda x, y: x.apply_row(I0E) - x.sign() * y - _over_x(y, x),
+    domain=[(0.1, 4)],
+    special=[(0.0, 0.0), (-0.0, -0.0), (inf, 0.0), (-inf, -0.0), (nan, nan)],
+    accuracy=(1, 2.5),
+    doc="exp(-|x|) i1(x)",
+)

@@ -1,0 +1,405 @@
+"""Random numbers: one generator, NumPy's Philox, whose state can be kept and put back.
+
+A seed gives the numbers that ``numpy.random.Generator(numpy.random.Philox(seed))`` gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minigrad.creation import asarray, numpy_dtype, require_grad, size_of, tensor
+from minigrad.dtypes import as_dtype, float32, int64
+from minigrad.inplace import check_writable, overwrite
+from minigrad.shaping import tensor_operand
+from minigrad.tape import mode
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = [
+    "Generator",
+    "bernoulli",
+    "default_generator",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "multinomial",
+    "normal",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+    "seed",
+    "set_rng_state",
+]
+
+# ---- generators ----------------------------------------------------------------------------------
+
+
+class Generator:
+    """A stream of random numbers (Philox 4x64, Salmon et al. 2011).
+
+    It starts at a seed from the operating system; :meth:`manual_seed` starts it over. Every random
+    function takes one as ``generator=``; without, they share one.
+
+    >>> import minigrad as mg
+    >>> g = mg.Generator().manual_seed(0)
+    >>> state = g.get_state()
+    >>> a = mg.rand(3, generator=g)
+    >>> g.set_state(state)
+    >>> bool((a == mg.rand(3, generator=g)).all())
+    True
+    """
+
+    __slots__ = ("_numpy", "_seed")
+
+    def __init__(self) -> None:
+        self.seed()
+
+    def seed(self) -> int:
+        """Start over from a seed of the operating system's, which is returned."""
+        self.manual_seed(np.random.SeedSequence().entropy)  # type: ignore[arg-type]
+        return self._seed
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start over from a seed, a non-negative integer; returns the generator."""
+        if seed < 0:
+            raise ValueError(f"[manual_seed] a seed is not negative, but {seed} is")
+        self._seed = int(seed)
+        self._numpy = np.random.Generator(np.random.Philox(self._seed))
+        return self
+
+    def initial_seed(self) -> int:
+        """The seed it started from last."""
+        return self._seed
+
+    def get_state(self) -> dict[str, Any]:
+        """Where in its stream it is."""
+        return {"seed": self._seed, "philox": self._numpy.bit_generator.state}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go to where :meth:`get_state` was called."""
+        self._numpy.bit_generator.state = state["philox"]
+        self._seed = state["seed"]
+
+    def clone_state(self) -> Generator:
+        """Another generator at the same place of the same stream."""
+        other = Generator()
+        other.set_state(self.get_state())
+        return other
+
+    @property
+    def numpy(self) -> np.random.Generator:
+        """The NumPy generator that draws."""
+        return self._numpy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.get_state(),)
+
+
+def _restored(state: dict[str, Any]) -> Generator:
+    generator = Generator()
+    generator.set_state(state)
+    return generator
+
+
+_default: Generator | None = None
+
+
+def default_generator() -> Generator:
+    """The generator that all random functions share."""
+    global _default
+    if _default is None:
+        _default = Generator()
+    return _default
+
+
+def manual_seed(seed: int) -> Generator:
+    """Start the shared generator over from a seed, a non-negative integer; returns it."""
+    return default_generator().manual_seed(seed)
+
+
+def seed() -> int:
+    """Start the shared generator over from a seed of the operating system's; returns that."""
+    return default_generator().seed()
+
+
+def initial_seed() -> int:
+    """The seed that the shared generator started from."""
+    return default_generator().initial_seed()
+
+
+def get_rng_state() -> dict[str, Any]:
+    """Where the shared generator is in its stream."""
+    return default_generator().get_state()
+
+
+def set_rng_state(state: dict[str, Any]) -> None:
+    """Put the shared generator to where :func:`get_rng_state` was called."""
+    default_generator().set_state(state)
+
+
+def drawing(generator: Generator | None = None) -> np.random.Generator:
+    """What draws for a function that was given this generator, or none."""
+    return (default_generator() if generator is None else generator).numpy
+
+
+# ---- new tensors ---------------------------------------------------------------------------------
+
+
+def _made(values: Any, dtype: Any, requires_grad: bool = False) -> Tensor:
+    """A tensor on freshly drawn values, or on a cast of them."""
+    return require_grad(tensor(np.asarray(values), dtype), requires_grad)
+
+
+def _floats(op: str, size: Sequence[Any], dtype: Any) -> tuple[tuple[int, ...], Any]:
+    kind = as_dtype(dtype)
+    if not kind.is_floating_point:
+        raise TypeError(f"[{op}] draws floats, not {kind.name}")
+    return _shape(op, size), numpy_dtype(kind).type
+
+
+def _shape(op: str, size: Sequence[Any]) -> tuple[int, ...]:
+    shape = size_of(op, size)
+    if any(n < 0 for n in shape):
+        raise ValueError(f"[{op}] negative size in {shape}")
+    return shape
+
+
+def rand(
+    *size: Any,
+    generator: Generator | None = None,
+    dtype: Any = float32,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Uniform values in [0, 1)."""
+    shape, kind = _floats("rand", size, dtype)
+    return _made(drawing(generator).random(shape, kind), None, requires_grad)
+
+
+def randn(
+    *size: Any,
+    generator: Generator | None = None,
+    dtype: Any = float32,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Values from the standard normal distribution."""
+    shape, kind = _floats("randn", size, dtype)
+    return _made(drawing(generator).standard_normal(shape, kind), None, requires_grad)
+
+
+def randint(
+    low: int,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = int64,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Integers in [low, high): ``randint(high, size)`` or ``randint(low, high, size)``."""
+    if size is None:
+        low, high, size = 0, low, high
+    if size is None:
+        raise TypeError("[randint] a size is needed: randint(high, (2, 3))")
+    if low >= high:
+        raise ValueError(f"[randint] the range [{low}, {high}) is empty")
+    shape = _shape("randint", (size,))
+    return _made(drawing(generator).integers(low, high, shape), dtype, requires_grad)
+
+
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = int64,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The integers from 0 to n - 1 in random order."""
+    if n < 0:
+        raise ValueError(f"[randperm] {n} is negative")
+    return _made(drawing(generator).permutation(n), dtype, requires_grad)
+
+
+def rand_like(
+    x: Tensor, *, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Uniform values in [0, 1) in x's shape and dtype."""
+    kind = dtype or x.dtype
+    return rand(x.shape, generator=generator, dtype=kind, requires_grad=requires_grad)
+
+
+def randn_like(
+    x: Tensor, *, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Standard normal values in x's shape and dtype."""
+    kind = dtype or x.dtype
+    return randn(x.shape, generator=generator, dtype=kind, requires_grad=requires_grad)
+
+
+def randint_like(
+    x: Tensor,
+    low: int,
+    high: int | None = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Integers in [low, high), or in [0, low), in x's shape and dtype."""
+    low, high = (0, low) if high is None else (low, high)
+    kind = dtype or x.dtype
+    return randint(low, high, x.shape, generator=generator, dtype=kind, requires_grad=requires_grad)
+
+
+def normal(
+    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None
+) -> Tensor:
+    """Normally distributed values with a mean and a standard deviation for each.
+
+    ``mean`` and ``std`` are tensors, broadcast together, or numbers; two numbers need a ``size``.
+    The result is not differentiable; ``mean + std * randn(...)`` is.
+    Raises ValueError for a negative standard deviation.
+    """
+    m, s = (tensor_operand("normal", v).detach() for v in (mean, std))
+    if size is not None:
+        shape = _shape("normal", (size,))
+    elif not m._h.ndim and not s._h.ndim and not hasattr(mean, "shape"):
+        raise TypeError("[normal] two numbers need a size: normal(0.0, 1.0, (2, 3))")
+    else:
+        shape = np.broadcast_shapes(m.shape, s.shape)
+    if bool((s < 0).any()):
+        raise ValueError("[normal] a standard deviation is negative")
+    kind = (m + s).dtype
+    return m + s * randn(
+        shape, generator=generator, dtype=kind if kind.is_floating_point else float32
+    )
+
+
+def bernoulli(
+    input: Tensor,  # noqa: A002
+    p: float | None = None,
+    *,
+    generator: Generator | None = None,
+) -> Tensor:
+    """1 with the probability in ``input`` (or ``p`` everywhere), else 0; in input's dtype.
+
+    Raises ValueError for what is no probability.
+    """
+    x = tensor_operand("bernoulli", input).detach()
+    chance = x if p is None else tensor(float(p))
+    if bool(((chance >= 0) & (chance <= 1)).logical_not().any()):
+        raise ValueError("[bernoulli] probabilities lie in [0, 1]")
+    drawn = asarray(drawing(generator).random(x.shape))
+    return (drawn < chance).to(x.dtype)
+
+
+def multinomial(
+    input: Tensor,  # noqa: A002
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Positions drawn with the probabilities in ``input``, of shape (n,) or (rows, n), as int64.
+
+    The weights of a row need not add up to 1. Without replacement they are drawn by the largest of
+    log(weight) plus Gumbel noise (Efraimidis and Spirakis 2006), so none comes twice.
+
+    Raises ValueError for negative, infinite or NaN weights, rows without any, and more samples than
+    positive weights when they are not replaced.
+    """
+    op = "multinomial"
+    weights = tensor_operand(op, input).detach().numpy().astype(np.float64)
+    if weights.ndim not in (1, 2):
+        raise ValueError(f"[{op}] input has {weights.ndim} dimensions, but must have 1 or 2")
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError(f"[{op}] weights are finite and not negative")
+    rows = np.atleast_2d(weights)
+    positive = (rows > 0).sum(1)
+    if num_samples < 1 or (positive == 0).any():
+        raise ValueError(f"[{op}] needs at least one sample and a positive weight in each row")
+    if not replacement and (positive < num_samples).any():
+        raise ValueError(
+            f"[{op}] cannot draw {num_samples} different positions from {int(positive.min())} "
+            "positive weights: use replacement=True"
+        )
+    draw = drawing(generator)
+    if replacement:
+        ends = np.cumsum(rows, 1)
+        at = draw.random((len(rows), num_samples)) * ends[:, -1:]
+        last = rows.shape[1] - 1 - np.argmax(rows[:, ::-1] > 0, 1)
+        found = [np.searchsorted(e, a, "right") for e, a in zip(ends, at, strict=True)]
+        picked = np.minimum(np.array(found).reshape(at.shape), last[:, None])
+    else:
+        with np.errstate(divide="ignore"):
+            keys = np.log(rows) + draw.gumbel(size=rows.shape)
+        picked = np.argsort(-keys, axis=1, kind="stable")[:, :num_samples]
+    return _made(picked if weights.ndim == 2 else picked[0], int64)
+
+
+# ---- in place ------------------------------------------------------------------------------------
+
+
+def _filled(op: str, x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
+    """``x`` with new values written over it; nothing is drawn if it cannot be written."""
+    shape, kind = _floats(op, (x.shape,), x.dtype)
+    if mode.enabled and x.requires_grad:
+        check_writable(op, x)
+    return overwrite(op, x, asarray(np.asarray(draw(shape, kind))))
+
+
+def uniform_(
+    x: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with uniform values in [from, to); returns the tensor."""
+    if from_ > to:
+        raise ValueError(f"[uniform_] the range [{from_}, {to}) is empty")
+    return _filled(
+        "uniform_",
+        x,
+        lambda shape, kind: drawing(generator).random(shape, kind) * kind(to - from_) + kind(from_),
+    )
+
+
+def normal_(
+    x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with normally distributed values; returns the tensor."""
+    if std < 0:
+        raise ValueError(f"[normal_] the standard deviation {std} is negative")
+    return _filled(
+        "normal_",
+        x,
+        lambda shape, kind: (
+            drawing(generator).standard_normal(shape, kind) * kind(std) + kind(mean)
+        ),
+    )
+
+
+def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with exponentially distributed values of a rate; returns the tensor."""
+    if lambd <= 0:
+        raise ValueError(f"[exponential_] the rate {lambd} is not positive")
+    return _filled(
+        "exponential_",
+        x,
+        lambda shape, kind: drawing(generator).standard_exponential(shape, kind) / kind(lambd),
+    )
+
+
+def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill with 1 with probability p, a number or a tensor, else 0; returns the tensor."""
+    if mode.enabled and x.requires_grad:
+        check_writable("bernoulli_", x)
+    chance = tensor_operand("bernoulli_", p).expand(x.shape)
+    return overwrite("bernoulli_", x, bernoulli(chance, generator=generator))
+
+
+IN_PLACE = (uniform_, normal_, bernoulli_, exponential_)

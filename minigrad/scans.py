@@ -1,0 +1,190 @@
+"""Running sums, products and extrema along a dimension, and what is normalised along one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from minigrad import elementwise as e
+from minigrad import selection
+from minigrad.dispatch import apply
+from minigrad.dtypes import bool_
+from minigrad.ops import reduction as _r
+from minigrad.ops import scan as _s
+from minigrad.reductions import Found, as_float
+from minigrad.shaping import cat, narrow, one_dim, one_size, reshape, spelled, tensor_operand, to
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = [
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "diff",
+    "log_softmax",
+    "logcumsumexp",
+    "softmax",
+    "softmin",
+]
+
+
+def along(
+    op: str, x: Tensor, dim: Any, numpy: dict[str, Any], apply_to: Callable[[Tensor, int], Any]
+) -> Any:
+    """``apply_to(x, axis)``, where a number is, as in PyTorch, a line of one element."""
+    if numpy:
+        dim, _ = spelled(op, dim, False, numpy)
+    if dim is None:
+        raise TypeError(f"[{op}] a dim is needed: {op}(x, dim=-1)")
+    if x._h.ndim:
+        return apply_to(x, one_dim(op, dim, x._h.ndim))
+    out = apply_to(reshape(x, (1,)), one_dim(op, dim, 1))
+    if isinstance(out, Found):
+        return Found(reshape(out.values, ()), reshape(out.indices, ()))
+    return reshape(out, ())
+
+
+# ---- running -------------------------------------------------------------------------------------
+
+
+def cumsum(x: Tensor, dim: Any = None, *, dtype: Any = None, **numpy: Any) -> Tensor:
+    """y[i] = x[0] + x[1] + ... + x[i] along a dimension.
+
+    bool and int64 give int64, which wraps around; with ``dtype``, x is cast first. Sums carry their
+    rounding error along, so that of terms of one sign each is within 1 ULP, however long the line;
+    the bits depend on neither the memory layout nor the number of threads.
+
+    >>> import minigrad as mg
+    >>> mg.cumsum(mg.tensor([1.0, 2.0, 3.0]), dim=0)
+    tensor([1., 3., 6.])
+    """
+    return _scanned(_s.CUMSUM, x, dim, dtype, numpy)
+
+
+def cumprod(x: Tensor, dim: Any = None, *, dtype: Any = None, **numpy: Any) -> Tensor:
+    """y[i] = x[0] * x[1] * ... * x[i] along a dimension.
+
+    bool and int64 give int64, which wraps around; with ``dtype``, x is cast first. The gradient is
+    a linear recurrence that never divides, and so is right with any number of zeros.
+    """
+    return _scanned(_s.CUMPROD, x, dim, dtype, numpy)
+
+
+def logcumsumexp(x: Tensor, dim: Any = None, **numpy: Any) -> Tensor:
+    """y[i] = log(exp(x[0]) + ... + exp(x[i])) along a dimension, without overflow.
+
+    -inf as long as there is nothing else; infinities share the gradient as in logsumexp. Integers
+    become float32.
+    """
+    return _scanned(_s.LOGCUMSUMEXP, as_float("logcumsumexp", x), dim, None, numpy)
+
+
+def _scanned(row: Any, x: Any, dim: Any, dtype: Any, numpy: dict[str, Any]) -> Tensor:
+    x = tensor_operand(row.name, x)
+    if dtype is not None:
+        x = to(x, dtype)
+    return along(row.name, x, dim, numpy, lambda t, axis: apply(row, (t,), (axis,)))  # type: ignore[no-any-return]
+
+
+def cummax(x: Tensor, dim: Any = None, **numpy: Any) -> Found:
+    """y[i] = max(x[0], ..., x[i]) along a dimension: values, and indices as int64.
+
+    The index is that of the first of ties; the first NaN is above all numbers and stays. The
+    gradient goes to the index.
+    """
+    return _running(_s.CUMMAX, x, dim, numpy)
+
+
+def cummin(x: Tensor, dim: Any = None, **numpy: Any) -> Found:
+    """y[i] = min(x[0], ..., x[i]) along a dimension: values, and indices as int64; as cummax."""
+    return _running(_s.CUMMIN, x, dim, numpy)
+
+
+def _running(row: Any, x: Any, dim: Any, numpy: dict[str, Any]) -> Found:
+    def found(t: Tensor, axis: int) -> Found:
+        indices = apply(row, (t,), (axis,))
+        return Found(selection.take_along_dim(t, indices, axis), indices)
+
+    return along(row.name, tensor_operand(row.name, x), dim, numpy, found)  # type: ignore[no-any-return]
+
+
+def diff(
+    x: Tensor,
+    n: int = 1,
+    dim: Any = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+    **numpy: Any,
+) -> Tensor:
+    """y[i] = x[i + 1] - x[i] along a dimension, n times over; of booleans, whether they differ.
+
+    ``prepend`` and ``append`` are laid beside x first. ValueError for a negative n or a number x.
+    """
+    if numpy:
+        dim, _ = spelled("diff", None, False, numpy)
+    x = tensor_operand("diff", x)
+    if not x._h.ndim:
+        raise ValueError("[diff] a number has no neighbours: x must have a dimension")
+    if one_size("diff", n) < 0:
+        raise ValueError(f"[diff] n is {n}, but must not be negative")
+    axis = one_dim("diff", dim, x._h.ndim)
+    if prepend is not None or append is not None:
+        x = cat([part for part in (prepend, x, append) if part is not None], axis)
+    for _ in range(n):
+        left = x.shape[axis] - 1
+        if left < 0:
+            break
+        change = e.ne if x.dtype is bool_ else e.sub
+        x = change(narrow(x, axis, 1, left), narrow(x, axis, 0, left))
+    return x
+
+
+# ---- normalised ----------------------------------------------------------------------------------
+
+
+def softmax(
+    x: Tensor, dim: Any = None, *, dtype: Any = None, where: Any = None, **numpy: Any
+) -> Tensor:
+    """exp(x) / sum(exp(x)) along a dimension, without overflow; a row of only -inf gives NaN.
+
+    With ``dtype``, x is cast first. ``where``, a bool mask that is broadcast to x, leaves elements
+    out: where it is false the result and the gradient are 0, in a row without any other too.
+
+    >>> import minigrad as mg
+    >>> mg.softmax(mg.tensor([0.0, 1.0, 0.0]), dim=0, where=mg.tensor([True, False, True]))
+    tensor([0.5, 0. , 0.5])
+    """
+    return _normalised(_r.SOFTMAX, x, dim, dtype, where, 0.0, numpy)
+
+
+def log_softmax(
+    x: Tensor, dim: Any = None, *, dtype: Any = None, where: Any = None, **numpy: Any
+) -> Tensor:
+    """x - log(sum(exp(x))) along a dimension, the log of softmax without losing precision.
+
+    With ``dtype``, x is cast first. ``where``, a bool mask that is broadcast to x, leaves elements
+    out: where it is false the result is -inf and the gradient 0.
+    """
+    return _normalised(_r.LOG_SOFTMAX, x, dim, dtype, where, -inf, numpy)
+
+
+def softmin(x: Tensor, dim: Any = None, *, dtype: Any = None, **numpy: Any) -> Tensor:
+    """exp(-x) / sum(exp(-x)) along a dimension: the softmax of -x."""
+    return softmax(e.neg(x), dim, dtype=dtype, **numpy)
+
+
+def _normalised(
+    row: Any, x: Any, dim: Any, dtype: Any, where: Any, left_out: float, numpy: dict[str, Any]
+) -> Tensor:
+    x = tensor_operand(row.name, x)
+    if dtype is not None:
+        x = to(x, dtype)
+    if where is not None:
+        where = tensor_operand(row.name, where)
+        x = selection.where(where, x, -inf)
+    y = along(row.name, x, dim, numpy, lambda t, axis: apply(row, (t,), (axis,)))
+    # A row that is left out as a whole is NaN up to here, and its gradient is dropped by both.
+    return y if where is None else selection.where(where, y, left_out)  # type: ignore[no-any-return]

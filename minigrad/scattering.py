@@ -1,0 +1,320 @@
+"""Writing, adding and combining at indexed places, as functions that return new tensors.
+
+The inverses of what selection picks. Of repeated places, the last value written wins, and gets all
+of the gradient; what is added or combined is so in the order of the index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from minigrad.arguments import common_shape, one_dim, one_size, tensor_operand
+from minigrad.creation import ones_like
+from minigrad.dispatch import TensorBase, apply
+from minigrad.dtypes import bool_
+from minigrad.elementwise import div
+from minigrad.ops import indexing as _i
+from minigrad.ops import shape as _s
+from minigrad.ops.table import Row
+from minigrad.selection import (
+    along,
+    checked_index,
+    fitting,
+    handles,
+    index_operand,
+    mask_operand,
+    nonzero,
+    renamed,
+    replacing,
+    whole_rows,
+)
+from minigrad.shaping import expand, narrow, ravel, reshape, unsqueeze
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = [
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "index_put",
+    "index_reduce",
+    "masked_scatter",
+    "scatter",
+    "scatter_add",
+    "scatter_reduce",
+    "select_scatter",
+    "slice_scatter",
+]
+
+
+def _at(op: str, row: Row, x: Tensor, value: Tensor, index: Sequence[Tensor], *args: Any) -> Tensor:
+    """A row of ops.indexing: x with values at the places of the index arrays."""
+    try:
+        return apply(row, (x, value), (handles(index, x, value), *args))
+    except IndexError as error:
+        raise renamed(op, error) from None
+
+
+def _blanked(op: str, x: Tensor, index: Sequence[Tensor]) -> Tensor:
+    try:
+        return apply(_i.BLANK, (x,), (handles(index, x),))
+    except IndexError as error:
+        raise renamed(op, error) from None
+
+
+def _fitted(op: str, x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
+    """``value`` in x's dtype, broadcast to the shape of the places it goes to."""
+    found = fitting(op, x, value)
+    try:
+        return expand(found, shape)
+    except ValueError:
+        raise ValueError(
+            f"[{op}] values of shape {found.shape} do not fit places of shape {shape}"
+        ) from None
+
+
+# ---- by index arrays -----------------------------------------------------------------------------
+
+
+def index_put(x: Tensor, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Tensor:
+    """x with ``x[indices] = values``, or ``+=`` where they accumulate.
+
+    ``indices`` are int64 tensors, broadcast together, on the first dimensions of x; a bool tensor
+    stands for the positions where it is true. ``values`` are broadcast to the places, and cast to
+    x's dtype.
+
+    >>> import minigrad as mg
+    >>> mg.index_put(mg.zeros(3), [mg.tensor([0, 0, 1])], mg.tensor([1.0, 2.0, 3.0]))
+    tensor([2., 3., 0.])
+    """
+    op = "index_put"
+    x = tensor_operand(op, x)
+    arrays: list[Tensor] = []
+    for item in indices:
+        is_mask = isinstance(item, TensorBase) and item.dtype is bool_
+        arrays += nonzero(item, as_tuple=True) if is_mask else [index_operand(op, item)]
+    if not 0 < len(arrays) <= x._h.ndim:
+        raise IndexError(f"[{op}] {len(arrays)} indices for {x._h.ndim} dimensions")
+    block = common_shape(op, *arrays)
+    arrays = [expand(a, block) for a in arrays]
+    source = _fitted(op, x, values, block + x.shape[len(arrays) :])
+    return _at(op, _i.INDEX_ADD if accumulate else _i.INDEX_PUT, x, source, arrays)
+
+
+def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """x with the elements of ``source``, in order, where the mask is true.
+
+    x and the mask are broadcast together. Raises ValueError if the source has too few elements.
+    """
+    op = "masked_scatter"
+    x, mask = tensor_operand(op, x), mask_operand(op, mask)
+    found = fitting(op, x, source)
+    shape = common_shape(op, x, mask) or (1,)
+    places = nonzero(expand(mask, shape), as_tuple=True)
+    count = places[0].size
+    if found.size < count:
+        raise ValueError(f"[{op}] the source has {found.size} elements for {count} places")
+    values = narrow(reshape(found, (found.size,)), 0, 0, count)
+    written = _at(op, _i.INDEX_PUT, expand(x, shape), values, places)
+    return reshape(written, common_shape(op, x, mask))
+
+
+# ---- along a dimension, element by element -------------------------------------------------------
+
+
+def _elements(
+    op: str, x: Tensor, dim: int, index: Any, source: Any
+) -> tuple[Tensor, Tensor, Sequence[Tensor]]:
+    """x, the values and the index arrays of a scatter; a number as a line of one."""
+    index = index_operand(op, index)
+    axis = checked_index(op, x, dim, index)
+    value = fitting(op, x, source)
+    if not index.size:  # nothing to do, whatever the shapes
+        x, index = (x if x._h.ndim else ravel(x)), reshape(index, (0,) * max(x._h.ndim, 1))
+        return x, reshape(narrow(ravel(value), 0, 0, 0), index.shape), along(index, axis)
+    if value._h.ndim:
+        if value._h.ndim != index._h.ndim:
+            raise ValueError(f"[{op}] {value._h.ndim} dimensions of src for {index._h.ndim} of x")
+        for d, n in enumerate(index.shape):
+            if n > value.shape[d]:
+                raise ValueError(
+                    f"[{op}] the index of shape {index.shape} is larger than src, of shape "
+                    f"{value.shape}, in dim {d}"
+                )
+            value = narrow(value, d, 0, n)
+    if not x._h.ndim:
+        x, index = ravel(x), ravel(index)
+    return x, expand(value, index.shape), along(index, axis)
+
+
+def scatter(
+    x: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Any = None,
+    reduce: str | None = None,
+    *,
+    value: Any = None,
+) -> Tensor:
+    """x with ``x[index[i, j], j] = src[i, j]`` for dim 0, in any dimensions: the inverse of gather.
+
+    ``src`` is a tensor at least as large as the index, or one number (or ``value=``). ``reduce``
+    adds ("add") or multiplies ("multiply") instead.
+
+    >>> import minigrad as mg
+    >>> mg.scatter(mg.zeros(2, 2), 1, mg.tensor([[1], [0]]), 5.0)
+    tensor([[0., 5.],
+            [5., 0.]])
+    """
+    x = tensor_operand("scatter", x)
+    source = src if value is None else value
+    if source is None:
+        raise TypeError("[scatter] needs src, a tensor, or value, a number")
+    rows = {None: _i.INDEX_PUT, "add": _i.INDEX_ADD, "multiply": _i.SCATTER_PROD}
+    if reduce not in rows:
+        raise ValueError(f"[scatter] reduce is 'add', 'multiply' or None, not {reduce!r}")
+    line, values, places = _elements("scatter", x, dim, index, source)
+    return reshape(_at("scatter", rows[reduce], line, values, places), x.shape)
+
+
+def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """x with ``x[index[i, j], j] += src[i, j]`` for dim 0, in any dimensions."""
+    x = tensor_operand("scatter_add", x)
+    line, values, places = _elements("scatter_add", x, dim, index, src)
+    return reshape(_at("scatter_add", _i.INDEX_ADD, line, values, places), x.shape)
+
+
+def scatter_reduce(
+    x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """x with the values of ``src`` that the index sends to one place combined there.
+
+    ``reduce`` is "sum", "prod", "mean", "amax" or "amin"; what stood at the place takes part if
+    ``include_self``. Ties of an extremum share its gradient evenly, a product's gradient never
+    divides, and a place that nothing is sent to keeps its value.
+
+    >>> import minigrad as mg
+    >>> index, src = mg.tensor([0, 0, 1]), mg.tensor([1.0, 2.0, 3.0])
+    >>> mg.scatter_reduce(mg.zeros(3), 0, index, src, "amax")
+    tensor([2., 3., 0.])
+    """
+    x = tensor_operand("scatter_reduce", x)
+    line, values, places = _elements("scatter_reduce", x, dim, index, src)
+    return reshape(_reduced("scatter_reduce", line, values, places, reduce, include_self), x.shape)
+
+
+def _reduced(
+    op: str, x: Tensor, values: Tensor, places: Sequence[Tensor], reduce: str, include: bool
+) -> Tensor:
+    if reduce in ("amax", "amin"):
+        row = _i.SCATTER_AMAX if reduce == "amax" else _i.SCATTER_AMIN
+        return _at(op, row, x, values, places, bool(include))
+    if reduce == "prod":
+        start = x if include else _at(op, _i.INDEX_PUT, x, ones_like(values), places)
+        return _at(op, _i.SCATTER_PROD, start, values, places)
+    if reduce not in ("sum", "mean"):
+        raise ValueError(f"[{op}] reduce is sum, prod, mean, amax or amin, not {reduce!r}")
+    start = x if include else _blanked(op, x, places)
+    total = _at(op, _i.INDEX_ADD, start, values, places)
+    if reduce == "sum":
+        return total
+    count = ones_like(x) if include else _blanked(op, ones_like(x), places)
+    count = _at(op, _i.INDEX_ADD, count, ones_like(values), places)
+    return div(total, count, rounding_mode=None if x.dtype.is_floating_point else "floor")
+
+
+# ---- along a dimension, entry by entry -----------------------------------------------------------
+
+
+def _entries(
+    op: str, x: Tensor, dim: int, index: Any, source: Any
+) -> tuple[Tensor, Tensor, Sequence[Tensor]]:
+    """As _elements, for a one-dimensional index of whole entries along ``dim``."""
+    index = index_operand(op, index)
+    axis = one_dim(op, dim, max(x._h.ndim, 1))
+    line = x if x._h.ndim else reshape(x, (1,))
+    count = index.size
+    rows = whole_rows(op, line, axis, index)
+    shape = (*line.shape[:axis], count, *line.shape[axis + 1 :])
+    value = fitting(op, x, source)
+    if value._h.ndim and value.shape != shape:
+        raise ValueError(
+            f"[{op}] the source has shape {value.shape}, but {count} entries along dim {axis} of "
+            f"{x.shape} have shape {shape}"
+        )
+    return line, expand(value, shape), along(rows, axis)
+
+
+def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """x with ``alpha * source``, entry by entry along ``dim``, added where the index says."""
+    x = tensor_operand("index_add", x)
+    line, values, places = _entries("index_add", x, dim, index, source)
+    scaled = values if alpha == 1 else fitting("index_add", x, values * alpha)
+    return reshape(_at("index_add", _i.INDEX_ADD, line, scaled, places), x.shape)
+
+
+def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """x with the entries of ``source`` along ``dim`` in place of those that the index names."""
+    x = tensor_operand("index_copy", x)
+    line, values, places = _entries("index_copy", x, dim, index, source)
+    return reshape(_at("index_copy", _i.INDEX_PUT, line, values, places), x.shape)
+
+
+def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """x with one value, a number or a 0-d tensor, at all entries along ``dim`` of the index."""
+    x = tensor_operand("index_fill", x)
+    if isinstance(value, TensorBase) and value._h.ndim:
+        raise ValueError(f"[index_fill] the value has shape {value.shape}, but must be one number")
+    line, values, places = _entries("index_fill", x, dim, index, value)
+    return reshape(_at("index_fill", _i.INDEX_PUT, line, values, places), x.shape)
+
+
+def index_reduce(
+    x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """As scatter_reduce, for whole entries along ``dim``: "prod", "mean", "amax" or "amin"."""
+    x = tensor_operand("index_reduce", x)
+    line, values, places = _entries("index_reduce", x, dim, index, source)
+    return reshape(_reduced("index_reduce", line, values, places, reduce, include_self), x.shape)
+
+
+# ---- into what would be a view -------------------------------------------------------------------
+
+
+def slice_scatter(
+    input: Tensor,  # noqa: A002 - PyTorch's name
+    src: Tensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Tensor:
+    """``input`` with ``src`` in place of ``input[start:end:step]`` along a dimension."""
+    op = "slice_scatter"
+    x = tensor_operand(op, input)
+    axis = one_dim(op, dim, x._h.ndim)
+    if one_size(op, step) < 1:
+        raise ValueError(f"[{op}] the step is {step}, but must be at least 1")
+    shape = x.shape
+    first, last, by = slice(start, end, step).indices(shape[axis])
+    count = len(range(first, last, by))
+    to_write = (*shape[:axis], count, *shape[axis + 1 :])
+    value = replacing(op, x, src, to_write)
+    begin = tuple([first if d == axis and count else 0 for d in range(len(shape))])
+    steps = tuple([by if d == axis and count > 1 else 1 for d in range(len(shape))])
+    return apply(_s.SLICE_PUT, (x, value), (begin, steps, to_write))
+
+
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:  # noqa: A002
+    """``input`` with ``src`` in place of entry ``index`` along a dimension."""
+    op = "select_scatter"
+    x = tensor_operand(op, input)
+    axis = one_dim(op, dim, x._h.ndim)
+    size, at = x.shape[axis], one_size(op, index)
+    if not -size <= at < size:
+        raise IndexError(f"[{op}] index {at} is out of range for dim {axis} of size {size}")
+    at %= size
+    value = replacing(op, x, src, (*x.shape[:axis], *x.shape[axis + 1 :]))
+    return slice_scatter(x, unsqueeze(value, axis), axis, at, at + 1)

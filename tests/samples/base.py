@@ -1,0 +1,109 @@
+"""What a sample is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad import special
+
+Interval = tuple[float, float]
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A call, and how to draw what it is called with."""
+
+    call: Callable[..., Any]
+    shapes: tuple[tuple[int, ...], ...]
+    over: tuple[Interval, ...]  # one per shape
+    smooth: bool = True  # has a gradient, which finite differences find
+    random: bool = False  # draws from the global generator
+    matrix: Callable[[Array], Array] | None = None  # gives what is drawn a structure
+
+    def inputs(self, dtype: Any = np.float64) -> list[Array]:
+        """Always the same arrays; no two elements are equal or nearly so.
+
+        All elements together are a permutation of evenly spaced ones, each moved a little, that is
+        then stretched over the interval of its input.
+        """
+        sizes = [int(np.prod(shape)) for shape in self.shapes]
+        rng = np.random.default_rng(sum(sizes))
+        spots = (rng.permutation(sum(sizes)) + rng.uniform(0.25, 0.75, sum(sizes))) / sum(sizes)
+        drawn = []
+        for shape, (low, high) in zip(self.shapes, self.over, strict=True):
+            part, spots = np.split(spots, [int(np.prod(shape))])
+            x = (low + (high - low) * part).reshape(shape)
+            drawn.append((self.matrix(x) if self.matrix else x).astype(dtype))
+        return drawn
+
+    def __call__(self, *tensors: Any) -> list[Any]:
+        """What the call gives, as a flat list; what it draws at random is always the same."""
+        if not self.random:
+            return list(_flat(self.call(*tensors)))
+        state = mg.get_rng_state()
+        try:
+            mg.manual_seed(0)
+            return list(_flat(self.call(*tensors)))
+        finally:
+            mg.set_rng_state(state)
+
+    def results(self) -> list[Any]:
+        """The float tensors among the results, of leaves that require grad."""
+        leaves = [mg.tensor(x, requires_grad=True) for x in self.inputs()]
+        return [y for y in self(*leaves) if isinstance(y, mg.Tensor) and y.is_floating_point()]
+
+
+def _flat(result: Any) -> Iterator[Any]:
+    if isinstance(result, (tuple, list)):
+        for part in result:
+            yield from _flat(part)
+    else:
+        yield result
+
+
+def S(
+    call: Callable[..., Any],
+    *shapes: tuple[int, ...],
+    over: Interval | Sequence[Interval] = (-2, 2),
+    **rest: Any,
+) -> Sample:
+    """A sample; one interval serves all inputs."""
+    intervals = (over,) * len(shapes) if not isinstance(over[0], tuple) else tuple(over)
+    return Sample(call, shapes, intervals, **rest)
+
+
+def Z(call: Callable[..., Any], *shapes: tuple[int, ...], **rest: Any) -> Sample:
+    """A sample of what has no gradient, or finite differences do not find."""
+    return S(call, *shapes, smooth=False, **rest)
+
+
+def ints(*values: Any) -> Any:
+    """A tensor of int64."""
+    return mg.tensor(np.array(values, np.int64))
+
+
+def bools(*values: Any) -> Any:
+    """A tensor of bool, from 0 and 1."""
+    return mg.tensor(np.array(values, bool))
+
+
+def each(names: str, sample: Callable[[Any], tuple[Sample, ...]]) -> dict[str, Any]:
+    """The same samples for several functions."""
+    return {name: sample(function(name)) for name in names.split()}
+
+
+def function(name: str) -> Any:
+    """A public operation by its name."""
+    found = mg
+    for part in name.split("."):
+        found = getattr(found, part) if part != "special" else special  # type: ignore[assignment]
+    return found
+
+
+POSITIVE, NEGATIVE, UNIT = (0.2, 2.0), (-2.0, -0.2), (0.1, 0.9)

@@ -1,0 +1,347 @@
+"""Convolutions and their transposes against their definition, and the windows they are made of."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import oracle
+import pytest
+from scipy import signal
+
+import minigrad as mg
+from minigrad._c import ffi, lib
+from minigrad.nn import functional as F
+from minigrad.ops.window import FOLD_WINDOWS, WINDOWS, Windows
+
+CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
+TRANSPOSE = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
+
+
+def axes_of(value, axes):
+    return value if isinstance(value, tuple) else (value,) * axes
+
+
+def taps(kernel, count, stride, dilation):
+    """Each place in the kernel, and the slices at which it meets all windows."""
+    for tap in np.ndindex(*kernel):
+        yield (
+            tap,
+            tuple(
+                slice(k * d, k * d + (c - 1) * s + 1, s)
+                for k, c, s, d in zip(tap, count, stride, dilation, strict=True)
+            ),
+        )
+
+
+def convolution(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
+    """By the definition, one place of the kernel after the other; x has a batch."""
+    axes = w.ndim - 2
+    stride, dilation = axes_of(stride, axes), axes_of(dilation, axes)
+    spans = [d * (k - 1) for k, d in zip(w.shape[2:], dilation, strict=True)]
+    if padding == "same":
+        around = [(n // 2, n - n // 2) for n in spans]
+    else:
+        around = [(p, p) for p in axes_of(0 if padding == "valid" else padding, axes)]
+    x = np.pad(x, [(0, 0), (0, 0), *around])
+    count = [(n - r - 1) // s + 1 for n, r, s in zip(x.shape[2:], spans, stride, strict=True)]
+    y = np.zeros((x.shape[0], w.shape[0], *count), x.dtype)
+    for group in range(groups):
+        c = slice(group * w.shape[1], (group + 1) * w.shape[1])
+        share = w.shape[0] // groups
+        o = slice(group * share, (group + 1) * share)
+        for tap, at in taps(w.shape[2:], count, stride, dilation):
+            y[:, o] += np.einsum("nc...,oc->no...", x[:, c][(..., *at)], w[o][(..., *tap)])
+    return y if b is None else y + b.reshape(-1, *(1,) * axes)
+
+
+def transposed(x, w, b=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    axes = w.ndim - 2
+    stride, dilation = axes_of(stride, axes), axes_of(dilation, axes)
+    padding, extra = axes_of(padding, axes), axes_of(output_padding, axes)
+    count = x.shape[2:]
+    full = [
+        (n - 1) * s + d * (k - 1) + 1 + e
+        for n, k, s, d, e in zip(count, w.shape[2:], stride, dilation, extra, strict=True)
+    ]
+    y = np.zeros((x.shape[0], w.shape[1] * groups, *full))
+    share = w.shape[0] // groups
+    for group in range(groups):
+        c = slice(group * share, (group + 1) * share)
+        o = slice(group * w.shape[1], (group + 1) * w.shape[1])
+        for tap, at in taps(w.shape[2:], count, stride, dilation):
+            y[:, o][(..., *at)] += np.einsum("nc...,co->no...", x[:, c], w[c][(..., *tap)])
+    y = y[(..., *[slice(p, n - p) for p, n in zip(padding, full, strict=True)])]
+    return y if b is None else y + b.reshape(-1, *(1,) * axes)
+
+
+# shape of the input, of the weight, arguments
+CASES = [
+    ((2, 3, 7), (4, 3, 3), {}),
+    ((2, 4, 9), (6, 2, 3), {"stride": 2, "padding": 1, "groups": 2}),
+    ((1, 1, 6), (1, 1, 4), {"padding": "same"}),
+    ((1, 2, 5), (2, 1, 2), {"padding": 3, "dilation": 3, "groups": 2}),
+    ((0, 2, 5), (3, 2, 2), {"padding": 1}),
+    ((2, 2, 5), (0, 2, 2), {}),
+    ((1, 0, 4), (3, 0, 2), {}),
+    ((2, 2, 5, 4), (3, 2, 2, 3), {}),
+    ((1, 4, 6, 5), (4, 1, 3, 2), {"groups": 4, "padding": (1, 0), "stride": (2, 1)}),
+    ((2, 2, 4, 5), (2, 2, 2, 4), {"padding": "same", "dilation": (2, 1)}),
+    ((2, 3, 4, 4), (5, 3, 1, 1), {"padding": "valid"}),
+    ((1, 2, 3, 4, 3), (2, 2, 2, 3, 1), {"stride": (1, 2, 1), "padding": (1, 0, 2)}),
+    ((1, 4, 3, 3, 3), (2, 2, 3, 2, 2), {"groups": 2, "padding": "same"}),
+]
+TRANSPOSED = [
+    ((2, 3, 4), (3, 2, 3), {}),
+    ((1, 4, 3), (4, 1, 2), {"stride": 3, "output_padding": 2, "groups": 2}),
+    ((1, 1, 3), (1, 1, 3), {"padding": 2}),
+    ((1, 1, 3), (1, 1, 2), {"stride": 2, "dilation": 4, "output_padding": 3}),
+    ((0, 2, 3), (2, 2, 2), {}),
+    ((1, 2, 3, 2), (2, 1, 2, 3), {"stride": (2, 1), "padding": (1, 0)}),
+    ((1, 4, 2, 3), (4, 1, 3, 2), {"groups": 4, "dilation": (1, 2), "stride": 2}),
+    ((1, 2, 2, 2, 3), (2, 1, 2, 3, 2), {"stride": (2, 1, 2), "output_padding": (1, 0, 1)}),
+]
+
+
+@pytest.mark.parametrize(("shape", "kernel", "options"), CASES)
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_convolution_is_its_definition(rng, shape, kernel, options, biased, dtype):
+    x, w = (rng.standard_normal(s).astype(dtype) for s in (shape, kernel))
+    b = rng.standard_normal(kernel[0]).astype(dtype) if biased else None
+    f = CONV[len(shape) - 2]
+    y = f(mg.tensor(x), mg.tensor(w), b if b is None else mg.tensor(b), **options)
+    expected = convolution(
+        *[v if v is None else v.astype(np.float64) for v in (x, w, b)], **options
+    )
+    # rounding grows with the number of terms, and with their size
+    size = convolution(
+        *[v if v is None else abs(v.astype(np.float64)) for v in (x, w, b)], **options
+    )
+    bound = (np.prod(kernel[1:]) + 2) * np.finfo(dtype).eps * size
+    assert y.dtype == dtype
+    assert y.shape == expected.shape
+    assert y.is_contiguous()
+    assert (abs(y.numpy() - expected) <= bound).all()
+    one = (
+        f(mg.tensor(x)[0], mg.tensor(w), b if b is None else mg.tensor(b), **options)
+        if len(x)
+        else None
+    )
+    if one is not None:
+        assert one.shape == y.shape[1:]
+        np.testing.assert_allclose(one.numpy(), y.numpy()[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("shape", "kernel", "options"), TRANSPOSED)
+@pytest.mark.parametrize("biased", [False, True])
+def test_transposed_convolution_is_its_definition(rng, shape, kernel, options, biased):
+    x, w = rng.standard_normal(shape), rng.standard_normal(kernel)
+    b = rng.standard_normal(kernel[1] * options.get("groups", 1)) if biased else None
+    f = TRANSPOSE[len(shape) - 2]
+    y = f(mg.tensor(x), mg.tensor(w), b if b is None else mg.tensor(b), **options)
+    np.testing.assert_allclose(y.numpy(), transposed(x, w, b, **options), atol=1e-13)
+    assert y.is_contiguous()
+    if len(x):
+        one = f(mg.tensor(x[0]), mg.tensor(w), b if b is None else mg.tensor(b), **options)
+        np.testing.assert_allclose(one.numpy(), y.numpy()[0], atol=1e-13)
+
+
+def test_one_channel_is_a_correlation(rng):
+    x, w = rng.standard_normal((6, 7)), rng.standard_normal((3, 2))
+    y = F.conv2d(mg.tensor(x[None]), mg.tensor(w[None, None]))
+    np.testing.assert_allclose(y.numpy()[0], signal.correlate(x, w, "valid"), atol=1e-14)
+    full = F.conv_transpose2d(mg.tensor(x[None]), mg.tensor(w[None, None]))
+    np.testing.assert_allclose(full.numpy()[0], signal.convolve(x, w, "full"), atol=1e-14)
+
+
+SMALL = [
+    ((1, 2, 5), (2, 2, 2), {}),
+    ((1, 2, 5), (4, 1, 3), {"stride": 2, "padding": 1, "groups": 2}),
+    ((1, 1, 3, 4), (2, 1, 2, 2), {"padding": "same", "dilation": (1, 2)}),
+    ((1, 1, 2, 3, 2), (1, 1, 2, 2, 1), {"stride": (1, 2, 1), "padding": (0, 1, 0)}),
+]
+
+
+@pytest.mark.parametrize(("shape", "kernel", "options"), SMALL)
+def test_convolution_gradients(rng, shape, kernel, options):
+    inputs = [rng.standard_normal(s) for s in (shape, kernel, kernel[:1])]
+    oracle.check_gradients(lambda x, w, b: CONV[len(shape) - 2](x, w, b, **options), inputs, rng)
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel", "options"), [c for c in TRANSPOSED if np.prod(c[0]) and np.prod(c[0]) < 13]
+)
+def test_transposed_convolution_gradients(rng, shape, kernel, options):
+    bias = kernel[1] * options.get("groups", 1)
+    inputs = [rng.standard_normal(s) for s in (shape, kernel, (bias,))]
+    oracle.check_gradients(
+        lambda x, w, b: TRANSPOSE[len(shape) - 2](x, w, b, **options), inputs, rng
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"stride": 2, "padding": 1}, {"dilation": 2, "groups": 2}])
+def test_the_transpose_is_the_gradient_with_respect_to_the_input(rng, options):
+    x = mg.tensor(rng.standard_normal((2, 4, 7, 7)), requires_grad=True)
+    w = mg.tensor(rng.standard_normal((6, 4 // options.get("groups", 1), 3, 3)))
+    y = F.conv2d(x, w, **options)
+    g = mg.tensor(rng.standard_normal(y.shape))
+    y.backward(g)
+    found = F.conv_transpose2d(g, w, **options)
+    np.testing.assert_allclose(found.numpy(), x.grad.numpy(), atol=1e-13)
+
+
+def test_gradients_of_empty_inputs_have_their_shape():
+    for shape, kernel in (((0, 2, 5), (3, 2, 2)), ((2, 2, 5), (0, 2, 2)), ((1, 0, 4), (3, 0, 2))):
+        x, w = mg.zeros(shape, requires_grad=True), mg.zeros(kernel, requires_grad=True)
+        gx, gw = mg.grad(F.conv1d(x, w).sum(), [x, w])
+        assert (gx.shape, gw.shape) == (shape, kernel)
+        assert not gw.numpy().any()
+
+
+def test_gradients_keep_the_dtype_of_each_input(rng):
+    x = mg.tensor(rng.standard_normal((1, 2, 5)), requires_grad=True)
+    w = mg.tensor(rng.standard_normal((3, 2, 2)), mg.float32, requires_grad=True)
+    y = F.conv1d(x, w)
+    assert y.dtype is mg.float64
+    gx, gw = mg.grad(y.sum(), [x, w])
+    assert (gx.dtype, gw.dtype) == (mg.float64, mg.float32)
+
+
+def test_any_layout_gives_the_same_bits(rng):
+    x, w = rng.standard_normal((2, 3, 6, 5)), rng.standard_normal((4, 3, 2, 3))
+    expected = F.conv2d(mg.tensor(x), mg.tensor(w), padding=1).numpy()
+    g = rng.standard_normal(expected.shape)
+    gradients = None
+    for layout in oracle.LAYOUTS:
+        a, b = (oracle.tensor_in_layout(v, layout, True) for v in (x, w))
+        y = F.conv2d(a, b, padding=1)
+        oracle.assert_same(y.detach().numpy(), expected)
+        found = [v.numpy() for v in mg.grad(y, [a, b], oracle.tensor_in_layout(g, layout))]
+        gradients = gradients or found
+        for got, first in zip(found, gradients, strict=True):
+            np.testing.assert_allclose(got, first, atol=1e-13)
+
+
+def test_integers_are_convolved_exactly():
+    y = F.conv1d(mg.tensor([[1, 2, 3]]), mg.tensor([[[2, 1]]]))
+    oracle.assert_same(y.numpy(), np.array([[4, 7]]))
+    with pytest.raises(TypeError, match=r"\[conv_transpose1d\].*int64"):
+        F.conv_transpose1d(mg.tensor([[1, 2, 3]]), mg.tensor([[[2, 1]]]))
+
+
+X, W = mg.ones(1, 4, 5, 5), mg.ones(6, 4, 3, 3)
+MESSAGES = [
+    (lambda: F.conv2d(mg.ones(5, 5), W), ValueError, "[conv2d] the input has shape (5, 5)"),
+    (lambda: F.conv2d(X, mg.ones(6, 4, 3)), ValueError, "[conv2d] the weight has shape (6, 4, 3)"),
+    (lambda: F.conv2d(X, mg.ones(6, 4, 0, 3)), ValueError, "a kernel that is not empty"),
+    (lambda: F.conv2d(X, W, groups=2), ValueError, "4 channels, but the weight (6, 4, 3, 3) with"),
+    (lambda: F.conv2d(X, mg.ones(5, 2, 1, 1), groups=2), ValueError, "groups=2 does not divide"),
+    (lambda: F.conv2d(X, W, mg.ones(5)), ValueError, "the bias has shape (5,), but must be (6,)"),
+    (lambda: F.conv2d(X, W, stride=0), ValueError, "[conv2d] stride is 0, but must be at least 1"),
+    (lambda: F.conv2d(X, W, stride=1.5), TypeError, "stride must be an integer, not float"),
+    (lambda: F.conv2d(X, W, stride=(1, 2, 1)), ValueError, "stride is (1, 2, 1), but there are 2"),
+    (lambda: F.conv2d(X, W, padding=-1), ValueError, "padding is -1, but must be at least 0"),
+    (lambda: F.conv2d(X, W, padding="full"), ValueError, "padding is 'full', but must be 'same'"),
+    (lambda: F.conv2d(X, W, padding="same", stride=2), ValueError, "'same' needs stride 1"),
+    (lambda: F.conv2d(X, W, dilation=3), ValueError, "spans (7, 7), the input with its padding"),
+    (lambda: F.conv2d("x", W), TypeError, "[conv2d] expected a Tensor"),
+    (
+        lambda: F.conv_transpose2d(X, W),
+        ValueError,
+        "[conv_transpose2d] the input (1, 4, 5, 5) has 4 channels, the weight (6, 4, 3, 3) takes 6",
+    ),
+    (
+        lambda: F.conv_transpose2d(X, mg.ones(4, 1, 2, 2), output_padding=1),
+        ValueError,
+        "output_padding 1 must be smaller than stride 1 or dilation 1",
+    ),
+    (
+        lambda: F.conv_transpose2d(X, mg.ones(4, 1, 2, 2), padding=3),
+        ValueError,
+        "the output would have spatial size (0, 0)",
+    ),
+]
+
+
+@pytest.mark.parametrize("number", range(len(MESSAGES)))
+def test_errors_show_the_values_and_the_rule(number):
+    f, kind, text = MESSAGES[number]
+    with pytest.raises(kind) as caught:
+        f()
+    assert text in str(caught.value)
+
+
+# ---- windows -------------------------------------------------------------------------------------
+
+WINDOW_CASES = [
+    ((7,), Windows((3,), (3,), (2,), (1,))),
+    ((2, 9), Windows((2,), (3,), (1,), (3,))),
+    ((3, 4, 5), Windows((2, 3), (2, 2), (2, 1), (1, 2))),
+    ((2, 3, 4, 5), Windows((2, 2, 3), (2, 3, 1), (1, 1, 2), (1, 1, 1))),
+    ((4, 4), Windows((1, 0), (2, 2), (1, 1), (1, 1))),
+    ((0, 4), Windows((3,), (2,), (1,), (1,))),
+]
+
+
+@pytest.mark.parametrize(("shape", "at"), WINDOW_CASES)
+def test_windows_are_a_view_and_folding_is_the_transpose(rng, shape, at):
+    x = mg.tensor(rng.integers(-9, 9, shape).astype(np.float64))
+    seen = x.apply_row(WINDOWS, at)
+    axes = len(at.counts)
+    assert seen.shape == (*shape[:-axes], *at.counts, *at.kernel)
+    for place in itertools.product(*map(range, at.counts)):
+        for tap in itertools.product(*map(range, at.kernel)):
+            where = tuple(
+                c * s + k * d for c, k, s, d in zip(place, tap, at.stride, at.dilation, strict=True)
+            )
+            assert (seen.numpy()[(..., *place, *tap)] == x.numpy()[(..., *where)]).all()
+    if seen.size:
+        assert np.shares_memory(seen.numpy(), x.numpy())
+    g = mg.tensor(rng.integers(-9, 9, seen.shape).astype(np.float64))
+    back = g.apply_row(FOLD_WINDOWS, shape, at)
+    assert back.shape == shape
+    assert (back * x).sum().item() == (seen * g).sum().item()  # integers: exactly
+
+
+@pytest.mark.parametrize(("shape", "at"), WINDOW_CASES[:3])
+def test_windows_have_gradients_of_every_order(rng, shape, at):
+    oracle.check_gradients(
+        lambda x: x.apply_row(WINDOWS, at).square(), [rng.standard_normal(shape)], rng
+    )
+    seen = mg.zeros(shape).apply_row(WINDOWS, at).shape
+    oracle.check_gradients(
+        lambda g: g.apply_row(FOLD_WINDOWS, shape, at).square(), [rng.standard_normal(seen)], rng
+    )
+
+
+def test_the_kernels_refuse_windows_beyond_the_array():
+    x = mg.ones(2, 5)
+    for wrong in (((4,), (2,), (1,), (2,)), ((6,), (1,), (1,), (1,)), ((2,), (2,), (2**62,), (1,))):
+        with pytest.raises((ValueError, IndexError)):
+            x.apply_row(WINDOWS, Windows(*wrong))
+    for wrong in (((1,), (0,), (1,), (1,)), ((-1,), (1,), (1,), (1,)), ((1,), (1,), (0,), (1,))):
+        with pytest.raises(ValueError, match="windows"):
+            x.apply_row(WINDOWS, Windows(*wrong))
+    at = Windows((2,), (2,), (1,), (1,))
+    with pytest.raises(ValueError, match="fold_windows"):
+        mg.ones(3, 2, 2).apply_row(FOLD_WINDOWS, (2, 5), at)
+    with pytest.raises(IndexError, match="fold_windows"):
+        mg.ones(2, 2, 2).apply_row(FOLD_WINDOWS, (2, 2), at)
+    with pytest.raises(TypeError, match="int64"):
+        mg.ones(2, 2, 2, dtype=mg.int64).apply_row(FOLD_WINDOWS, (2, 5), at)
+    shape = ffi.new("int64_t[]", [1] * 16)
+    assert not lib.mg_view_windows(mg.ones((1,) * 16)._h, 1, shape, shape, shape, shape)
+    assert lib.mg_error() == lib.MG_ENDIM
+
+
+def test_folding_gives_the_same_bits_for_any_number_of_threads(rng):
+    at = Windows((30, 30), (3, 3), (1, 1), (1, 1))
+    g = mg.tensor(rng.standard_normal((64, 30, 30, 3, 3)).astype(np.float32))
+    found, before = [], mg.get_num_threads()
+    for threads in (1, 2, 3):
+        mg.set_num_threads(threads)
+        found.append(g.apply_row(FOLD_WINDOWS, (64, 32, 32), at).numpy())
+    mg.set_num_threads(before)
+    oracle.assert_same(found[1], found[0])
+    oracle.assert_same(found[2], found[0])

@@ -1,0 +1,330 @@
+"""The elementwise functions that take more than tensors, and those that answer with a bool."""
+
+from __future__ import annotations
+
+import math
+import operator
+
+import numpy as np
+import oracle
+import pytest
+from scipy import special as scipy_special
+
+import minigrad as mg
+from minigrad import elementwise, special
+
+INF, NAN = math.inf, math.nan
+
+
+def arrays(rng, *shapes):
+    return [rng.normal(size=s) for s in shapes]
+
+
+# ---- names ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "f"),
+    [
+        ("absolute", mg.abs),
+        ("negative", mg.neg),
+        ("sgn", mg.sign),
+        ("fix", mg.trunc),
+        ("clip", mg.clamp),
+        ("arcsin", mg.asin),
+        ("arccos", mg.acos),
+        ("arctan", mg.atan),
+        ("arctan2", mg.atan2),
+        ("arcsinh", mg.asinh),
+        ("arccosh", mg.acosh),
+        ("arctanh", mg.atanh),
+        ("multiply", mg.mul),
+        ("subtract", mg.sub),
+        ("divide", mg.div),
+        ("less", mg.lt),
+        ("less_equal", mg.le),
+        ("greater", mg.gt),
+        ("greater_equal", mg.ge),
+        ("not_equal", mg.ne),
+    ],
+)
+def test_other_names(names, f):
+    assert getattr(mg, names) is f
+
+
+def test_special_names():
+    assert special.expit is mg.sigmoid
+    assert special.gammaln is mg.lgamma
+    assert special.psi is mg.digamma
+    for name in special.__all__:
+        assert callable(getattr(special, name))
+        assert getattr(special, name).__doc__
+
+
+def test_every_function_explains_itself():
+    for name in elementwise.__all__:
+        assert ". " in getattr(mg, name).__doc__.replace("\n", " ") + " ", name
+
+
+# ---- arithmetic ----------------------------------------------------------------------------------
+
+
+def test_alpha(rng):
+    a, b = arrays(rng, (3, 4), (4,))
+    for f, sign in ((mg.add, 1), (mg.sub, -1)):
+        oracle.assert_same(f(mg.tensor(a), mg.tensor(b), alpha=2).numpy(), a + sign * 2 * b)
+        oracle.assert_same(f(mg.tensor(a), 1.5, alpha=2).numpy(), a + sign * 3)
+        oracle.check_gradients(lambda x, y, f=f: f(x, y, alpha=-0.5), [a, b], rng)
+    got = mg.tensor([1, 2]).add(mg.tensor([3, 4]), alpha=10)
+    assert got.tolist() == [31, 42]
+    assert got.dtype is mg.int64
+
+
+@pytest.mark.parametrize("mode", ["trunc", "floor"])
+@pytest.mark.parametrize("dtype", [np.int64, np.float32, np.float64])
+def test_division_with_rounding(mode, dtype, rng):
+    a = rng.integers(-50, 50, 200).astype(dtype)
+    b = rng.choice([-7, -3, -1, 1, 2, 9], 200).astype(dtype)
+    got = mg.div(mg.tensor(a), mg.tensor(b), rounding_mode=mode).numpy()
+    want = np.trunc(a / b) if mode == "trunc" else np.floor(a / b)
+    np.testing.assert_array_equal(got, want)
+    assert got.dtype == dtype
+    if dtype is np.float64:
+        f = lambda x, y: mg.div(x, y, rounding_mode=mode)  # noqa: E731
+        xs = [mg.tensor(t, requires_grad=True) for t in (a, b)]
+        for g in mg.grad(f(*xs).sum(), xs, create_graph=True):
+            assert not g.detach().numpy().any()
+
+
+def test_division_modes_are_checked():
+    with pytest.raises(ValueError, match=r"\[div\] rounding_mode is 'up': use None, 'trunc' or"):
+        mg.div(mg.ones(2), 2, rounding_mode="up")
+    with pytest.raises(ZeroDivisionError):
+        mg.div(mg.tensor([1]), mg.tensor([0]), rounding_mode="trunc")
+    assert (mg.tensor([7]) / 2).dtype is mg.float32
+
+
+def test_integer_division_is_pythons():
+    numbers = [-(2**63), -7, -1, 0, 1, 5, 2**63 - 1]
+    divisors = [-(2**63), -3, -1, 1, 2, 2**63 - 1]
+    for a in numbers:
+        for b in divisors:
+            x, y = mg.tensor(a), mg.tensor(b)
+            if (a, b) != (-(2**63), -1):  # which wraps around
+                assert mg.floor_divide(x, y).item() == a // b
+            assert mg.remainder(x, y).item() == a % b
+            assert mg.fmod(x, y).item() == int(math.copysign(1, a)) * (abs(a) % abs(b))
+    assert mg.floor_divide(mg.tensor(-(2**63)), -1).item() == -(2**63)
+
+
+@pytest.mark.parametrize("decimals", [0, 1, 3, -1, -2])
+def test_round(decimals, rng):
+    x = rng.normal(size=300) * 100
+    got = mg.round(mg.tensor(x), decimals=decimals)
+    np.testing.assert_allclose(got.numpy(), np.round(x, decimals), rtol=1e-15)
+    leaf = mg.tensor(x, requires_grad=True)
+    (g,) = mg.grad(mg.round(leaf, decimals=decimals).sum(), leaf, create_graph=True)
+    assert g.detach().numpy().tolist() == [0] * 300
+
+
+def test_round_of_integers():
+    x = mg.tensor([15, -25])
+    assert mg.round(x).tolist() == mg.round(x, decimals=2).tolist() == [15, -25]
+    with pytest.raises(TypeError, match=r"\[round\] decimals=-1 is for floats: convert int64"):
+        mg.round(x, decimals=-1)
+
+
+def test_positive():
+    x = mg.ones(2)
+    assert mg.positive(x) is x
+    with pytest.raises(TypeError, match=r"\[positive\] not offered for bool"):
+        mg.positive(x > 0)
+
+
+# ---- bounds --------------------------------------------------------------------------------------
+
+
+def test_clamp_values(rng):
+    x, low, high = rng.normal(size=(4, 5)), rng.normal(size=5), rng.normal(size=(4, 1))
+    t, lo, hi = (mg.tensor(v) for v in (x, low, high))
+    oracle.assert_same(mg.clamp(t, lo, hi).numpy(), np.clip(x, low, high))
+    oracle.assert_same(mg.clamp(t, -0.5, 0.5).numpy(), np.clip(x, -0.5, 0.5))
+    oracle.assert_same(mg.clamp(t, lo).numpy(), np.maximum(x, low))
+    oracle.assert_same(mg.clamp(t, max=hi).numpy(), np.minimum(x, high))
+    oracle.assert_same(mg.clamp_min(t, 0.1).numpy(), np.maximum(x, 0.1))
+    oracle.assert_same(t.clamp_max(0.1).numpy(), np.minimum(x, 0.1))
+    oracle.check_gradients(mg.clamp, [x, np.full(5, -0.4), np.full((4, 1), 0.3)], rng)
+    oracle.check_gradients(lambda v: mg.clamp(v, -0.5, 0.5), [x], rng)
+
+
+def test_clamp_dtypes():
+    x = mg.tensor([-5, 0, 2**62])
+    assert mg.clamp(x, -1, 3).tolist() == [-1, 0, 3]
+    assert mg.clamp(x, -1).tolist() == [-1, 0, 2**62]
+    assert mg.clamp(x, max=1).tolist() == [-5, 0, 1]
+    assert mg.clamp(x, -0.5, 3).dtype is mg.float32
+    assert mg.clamp(x, max=mg.tensor(1.5, mg.float64)).dtype is mg.float64
+    assert mg.clamp(mg.ones(2), 0, mg.tensor([1.0, 2.0], mg.float64)).dtype is mg.float64
+    assert mg.clamp(mg.ones(2), 0.5, 2).dtype is mg.float32
+    assert mg.clamp(mg.ones(0, 3), 0).shape == (0, 3)
+
+
+def test_clamp_is_checked():
+    with pytest.raises(ValueError, match=r"\[clamp\] neither min nor max is given"):
+        mg.clamp(mg.ones(2))
+    with pytest.raises(TypeError, match=r"\[clamp\] expected a Tensor, a number or an array"):
+        mg.clamp(mg.ones(2), "low")
+    with pytest.raises(ValueError, match=r"\[clamp\]"):
+        mg.clamp(mg.ones(2), mg.ones(3))
+    with pytest.raises(TypeError, match=r"\[clamp\] not offered for bool"):
+        mg.clamp(mg.tensor([True]), False, True)
+
+
+def test_nan_to_num_keeps_integers():
+    x = mg.tensor([1, 2])
+    assert mg.nan_to_num(x) is x
+
+
+# ---- several inputs ------------------------------------------------------------------------------
+
+
+def test_lerp_addcmul_addcdiv(rng):
+    a, b, c = arrays(rng, (3, 4), (4,), (3, 1))
+    x, y, z = (mg.tensor(v) for v in (a, b, c))
+    np.testing.assert_allclose(mg.lerp(x, y, 0.3).numpy(), a + 0.3 * (b - a), rtol=1e-13)
+    np.testing.assert_allclose(mg.lerp(x, y, z).numpy(), a + c * (b - a), rtol=1e-12, atol=1e-14)
+    oracle.assert_same(mg.lerp(x, y, 1).numpy(), np.broadcast_to(b, (3, 4)).copy())
+    oracle.assert_same(mg.addcmul(x, y, z, value=0.5).numpy(), a + b * c * 0.5)
+    oracle.assert_same(mg.addcdiv(x, y, z, value=2).numpy(), a + b / c * 2)
+    for f in (
+        mg.lerp,
+        lambda p, q, r: mg.lerp(p, q, 0.7) + r,
+        lambda p, q, r: mg.addcmul(p, q, r, value=-1.5),
+        lambda p, q, r: mg.addcdiv(p, q, r + 5.0, value=2),
+    ):
+        oracle.check_gradients(f, [a, b, np.where(np.abs(np.abs(c) - 0.5) < 0.01, 0.2, c)], rng)
+    assert mg.lerp(mg.ones(2), mg.zeros(2), 0.3).dtype is mg.float32
+
+
+def test_logit_with_eps(rng):
+    x = np.array([0.0, 0.001, 0.3, 0.9999, 1.0])
+    got = mg.logit(mg.tensor(x), eps=0.01).numpy()
+    np.testing.assert_allclose(got, scipy_special.logit(np.clip(x, 0.01, 0.99)), rtol=1e-14)
+    leaf = mg.tensor(x, requires_grad=True)
+    (g,) = mg.grad(mg.logit(leaf, eps=0.01).sum(), leaf)
+    np.testing.assert_allclose(g.numpy(), [0, 0, 1 / 0.21, 0, 0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 5])
+def test_polygamma(n, rng):
+    x = np.concatenate([rng.uniform(0.05, 20, 40), rng.uniform(-5, -0.1, 20), [1e4, 0.5, 1.0]])
+    x = x[np.abs(x - np.round(x)) > 0.02]
+    want = scipy_special.polygamma(n, x)
+    np.testing.assert_allclose(mg.polygamma(n, mg.tensor(x)).numpy(), want, rtol=2e-12)
+    np.testing.assert_allclose(mg.tensor(x).polygamma(n).numpy(), want, rtol=2e-12)
+    oracle.check_gradients(lambda t: mg.polygamma(n, t), [rng.uniform(1, 5, 4)], rng, rtol=1e-7)
+    assert mg.polygamma(n, mg.tensor([3])).dtype is mg.float32
+
+
+def test_polygamma_is_checked():
+    with pytest.raises(ValueError, match=r"\[polygamma\] n is -1, but must not be negative"):
+        mg.polygamma(-1, mg.ones(2))
+    with pytest.raises(TypeError, match=r"\[polygamma\] n must be an integer, not float"):
+        mg.polygamma(1.5, mg.ones(2))
+
+
+# ---- questions -----------------------------------------------------------------------------------
+
+ODD = [0.0, -0.0, 1.0, 1.0 + 1e-7, 1e-9, NAN, INF, -INF, 1e300]
+
+
+@pytest.mark.parametrize("equal_nan", [False, True])
+@pytest.mark.parametrize("tolerances", [(1e-5, 1e-8), (0.0, 0.0), (0.5, 3.0)])
+def test_isclose(equal_nan, tolerances):
+    a, b = (v.ravel() for v in np.meshgrid(ODD, ODD))
+    with np.errstate(all="ignore"):
+        want = np.isclose(a, b, *tolerances, equal_nan)
+    got = mg.isclose(mg.tensor(a), mg.tensor(b), *tolerances, equal_nan)
+    oracle.assert_same(got.numpy(), want)
+    assert mg.allclose(mg.tensor(a), mg.tensor(a), equal_nan=equal_nan) is equal_nan
+    assert mg.isclose(mg.tensor([1, 5]), mg.tensor([1, 6])).tolist() == [True, False]
+    assert mg.isclose(mg.tensor([True]), mg.tensor([False])).tolist() == [False]
+    assert mg.isclose(1.0, 1.0 + 1e-9).item() is True
+    assert mg.isclose(0.1, mg.tensor([0.1], mg.float64), 0, 0).tolist() == [True]
+    with pytest.raises(TypeError, match=r"\[isclose\] expected a Tensor, a number or an array"):
+        mg.isclose(mg.ones(1), "one")
+
+
+def test_isclose_is_checked():
+    with pytest.raises(ValueError, match=r"\[isclose\] rtol=-1 and atol=0 must not be negative"):
+        mg.isclose(mg.ones(1), mg.ones(1), -1, 0)
+
+
+def test_equal():
+    x = mg.tensor([1.0, NAN])
+    assert mg.equal(x[:1], x[:1]) is True
+    assert mg.equal(x, x) is False
+    assert mg.equal(mg.ones(2), mg.ones(1)) is False
+    assert mg.equal(mg.ones(2), mg.ones(2, dtype=mg.float64)) is True
+    assert mg.equal(mg.ones(0), mg.ones(0)) is True
+    assert mg.allclose(mg.ones(3), mg.ones(1)) is True
+
+
+def test_infinite_of_either_sign():
+    x = mg.tensor([INF, -INF, NAN, 0.0], requires_grad=True)
+    assert mg.isposinf(x).tolist() == [True, False, False, False]
+    assert mg.isneginf(x).tolist() == [False, True, False, False]
+    assert mg.isposinf(mg.tensor([1])).tolist() == [False]
+
+
+def test_heaviside_gives_its_gradient_to_the_value_at_zero():
+    x = mg.tensor([-1.0, 0.0, 2.0], requires_grad=True)
+    v = mg.tensor([5.0, 0.25, 7.0], requires_grad=True)
+    y = mg.heaviside(x, v)
+    assert y.tolist() == [0, 0.25, 1]
+    assert [g.tolist() for g in mg.grad(y.sum(), (x, v))] == [[0, 0, 0], [0, 1, 0]]
+    assert mg.heaviside(mg.tensor([-1, 0, 3]), mg.tensor(9)).tolist() == [0, 9, 1]
+
+
+def test_nextafter(rng):
+    values = np.array([*ODD, 5e-324, -5e-324, 2.0, -1e308])
+    for dtype in (np.float32, np.float64):
+        with np.errstate(all="ignore"):
+            a, b = (v.ravel().astype(dtype) for v in np.meshgrid(values, values))
+            want = np.nextafter(a, b)
+        got = mg.nextafter(mg.tensor(a), mg.tensor(b)).numpy()
+        ignored = (a == 0) & (b == 0)  # the sign: C and NumPy's libraries differ
+        oracle.assert_same(got[~ignored], want[~ignored])
+    assert not mg.nextafter(mg.ones(1, requires_grad=True), 2.0).requires_grad
+
+
+def test_bits_of_integers_with_numbers():
+    x = mg.tensor([5, -6])
+    assert mg.bitwise_and(x, 3).tolist() == [1, 2]
+    assert mg.bitwise_xor(7, x).tolist() == [2, -3]
+    assert mg.bitwise_left_shift(x, 64).tolist() == [0, 0]
+    assert mg.bitwise_right_shift(x, 64).tolist() == [0, -1]
+    assert mg.bitwise_left_shift(x, mg.tensor([1, 2])).tolist() == [10, -24]
+    assert mg.bitwise_or(x > 0, mg.tensor([False, True])).tolist() == [True, True]
+    with pytest.raises(TypeError, match=r"\[bitwise_and\] not offered for"):
+        mg.bitwise_and(x, 1.5)
+
+
+@pytest.mark.parametrize("f", [mg.atan2, mg.hypot, mg.logaddexp, mg.xlogy, mg.copysign])
+def test_floats_of_integers(f):
+    got = f(mg.tensor([3, 4]), mg.tensor([4, 2]))
+    assert got.dtype is mg.float32
+    np.testing.assert_array_equal(
+        got.numpy(), f(mg.tensor([3.0, 4.0]), mg.tensor([4.0, 2.0])).numpy()
+    )
+
+
+def test_reflected_numbers_and_arrays():
+    x = mg.tensor([1.0, 2.0])
+    for f, g in ((mg.atan2, np.arctan2), (mg.fmod, np.fmod), (mg.floor_divide, operator.floordiv)):
+        np.testing.assert_allclose(f(5.0, x).numpy(), g(5.0, x.numpy()), rtol=1e-6)
+        np.testing.assert_allclose(
+            f(np.float32([3, 5]), x).numpy(), g(np.float32([3, 5]), x.numpy()), rtol=1e-6
+        )
+    with pytest.raises(TypeError, match=r"\[atan2\] expected a Tensor, a number or an array"):
+        mg.atan2(x, "one")

@@ -1,0 +1,315 @@
+"""Writes into tensors on the tape: differentiated as they are executed, views included."""
+
+from __future__ import annotations
+
+import numpy as np
+import oracle
+import pytest
+
+import minigrad as mg
+
+
+def leaf(values):
+    return mg.tensor(values, mg.float64, requires_grad=True)
+
+
+def gradients(y, *leaves, graph=False):
+    return [g.detach().tolist() for g in mg.grad(y, leaves, None, True, graph)]
+
+
+by_graph = pytest.mark.parametrize("graph", [False, True], ids=["fused", "formula"])
+
+
+# ---- assignment ----------------------------------------------------------------------------------
+
+
+@by_graph
+def test_what_was_overwritten_gets_no_gradient(graph):
+    x, v = leaf([1.0, 2.0, 3.0]), leaf(5.0)
+    y = x * 2
+    y[1] = v * v
+    assert y.tolist() == [2, 25, 6]
+    assert gradients((y * y).sum(), x, v, graph=graph) == [[8, 0, 24], 500]
+
+
+@by_graph
+def test_of_repeated_positions_the_last_wins(graph):
+    x, v = leaf([1.0, 2.0, 3.0, 4.0]), leaf([5.0, 6.0, 7.0])
+    y = x.clone()
+    y[[0, 0, -4]] = v
+    assert y.tolist() == [7, 2, 3, 4]
+    assert gradients((y * y).sum(), x, v, graph=graph) == [[0, 4, 6, 8], [0, 0, 14]]
+
+
+@by_graph
+@pytest.mark.parametrize(
+    "index",
+    [
+        1,
+        slice(None),
+        ...,
+        (slice(None, None, -2), 0),
+        (None, 1),
+        [2, 0],
+        [True, False, True],
+        (slice(None), [1, 1, 0]),
+        ([0, 2], None, [1, 0]),
+        np.array([[True, False], [False, False], [True, True]]),
+        [],
+    ],
+    ids=str,
+)
+def test_every_index_form(index, graph, rng):
+    """The gradient of an assignment against one made by writing numbers one by one."""
+    a, weights = rng.normal(size=(3, 2)), rng.normal(size=(3, 2))
+    places = np.arange(6).reshape(3, 2)
+    value = rng.normal(size=places[index].shape)
+    x, v = leaf(a), leaf(value)
+    y = x * 1
+    y[index] = v
+    expected = a.copy()
+    expected[index] = value
+    oracle.assert_same(y.detach().numpy(), expected)
+    by_x, by_v = mg.grad((y * mg.tensor(weights)).sum(), (x, v), create_graph=graph)
+    want_x, want_v = weights.copy(), np.zeros(value.size)
+    winners = {place: k for k, place in enumerate(places[index].ravel())}
+    for place, k in winners.items():
+        want_x.flat[place] = 0
+        want_v[k] = weights.flat[place]
+    oracle.assert_same(by_x.detach().numpy(), want_x)
+    oracle.assert_same(by_v.detach().numpy(), want_v.reshape(value.shape))
+
+
+def test_a_broadcast_and_cast_value():
+    x, v = leaf(np.zeros((2, 3))), mg.tensor([1.0], requires_grad=True)
+    y = x + 0
+    y[:, 1:] = v * 3
+    (y * mg.tensor([[1.0, 2, 3], [4, 5, 6]])).sum().backward()
+    assert v.grad.dtype is mg.float32
+    assert v.grad.tolist() == [48]
+    assert x.grad.tolist() == [[1, 0, 0], [4, 0, 0]]
+
+
+def test_a_plain_tensor_becomes_tracked_by_what_is_written_into_it():
+    v = leaf([1.0, 2.0])
+    table = mg.zeros(3, 2, dtype=mg.float64)
+    for row in range(3):
+        table[row] = v * row
+    assert table.requires_grad
+    assert gradients(table.sum(), v) == [[3, 3]]
+
+
+def test_second_derivatives():
+    x = leaf([2.0, 3.0])
+    y = x**3
+    y[1] = x[0] ** 4 * x[1]
+    (g,) = mg.grad(y.sum(), x, create_graph=True)
+    assert g.tolist() == [3 * 4 + 4 * 8 * 3, 16]
+    assert gradients(g.sum(), x) == [[6 * 2 + 12 * 4 * 3 + 4 * 8, 4 * 8]]
+
+
+def test_finite_differences_agree(rng):
+    def f(x, v):
+        y = x * x
+        y[1:, ::2] = v.sin()
+        y[[0, 0], [1, 1]] = v[0] * 2
+        y[0] *= v.cos().sum()
+        return y
+
+    oracle.check_gradients(f, [rng.normal(size=(3, 4)), rng.normal(size=(2, 2))], rng)
+
+
+def test_integers_take_values_without_a_history():
+    n = mg.zeros(3, dtype=mg.int64)
+    n[0] = leaf(2.7)
+    n[[1]] = leaf([3.2])
+    assert n.tolist() == [2, 3, 0]
+    assert not n.requires_grad
+
+
+# ---- views ---------------------------------------------------------------------------------------
+
+
+def test_a_write_through_a_view_reaches_its_base():
+    x = leaf([[1.0, 2.0], [3.0, 4.0]])
+    y = x * 1
+    y[0][1] = 0.0
+    y.T[0, 1] = x[0, 0] * 10
+    assert y.tolist() == [[1, 0], [10, 4]]
+    assert gradients((y * y).sum(), x) == [[[2 + 200, 0], [0, 8]]]
+
+
+def test_a_write_to_the_base_reaches_its_views():
+    v = leaf(2.0)
+    base = mg.zeros(2, 3, dtype=mg.float64)
+    row, column, later = base[0], base[:, 1], base.reshape(6)[1:4]
+    base[0, 1] = v * v
+    for view, want in ((row, 4), (column, 4), (later, 4)):
+        assert view.requires_grad
+        assert gradients(view.sum(), v) == [want]
+
+
+def test_a_write_to_a_view_reaches_its_siblings():
+    x = leaf([1.0, 2.0, 3.0])
+    y = x * 1
+    left, right = y[:2], y[1:]
+    left.mul_(5)
+    right[0] += 1
+    assert y.tolist() == [5, 11, 3]
+    assert gradients(left.sum(), x) == [[5, 5, 0]]
+    x = leaf([1.0, 2.0, 3.0])
+    y = x * 1
+    left, right = y[:2], y[1:]
+    left[1] = right[1] * 7
+    assert gradients(right.sum(), x) == [[0, 0, 8]]
+
+
+def test_a_view_of_a_view():
+    x = leaf(np.arange(24.0).reshape(2, 3, 4))
+    y = x * 1
+    inner = y[1].T[2:].flip(0)
+    inner.zero_()
+    expected = np.arange(24.0).reshape(2, 3, 4)
+    expected[1, :, 2:] = 0
+    assert y.tolist() == expected.tolist()
+    (g,) = mg.grad(y.sum(), x)
+    assert (
+        g.tolist()
+        == (expected * 0 + (expected != 0) + (np.arange(24).reshape(2, 3, 4) == 0)).tolist()
+    )
+
+
+def test_a_detached_view_has_no_history():
+    x = leaf([1.0, 2.0])
+    y = x * 1
+    y.detach()[0] = 9.0
+    assert y.tolist() == [9, 2]
+    assert gradients(y.sum(), x) == [[1, 1]]
+
+
+def test_dead_views_are_forgotten():
+    base = mg.zeros(100, 2)
+    for _ in range(100):
+        for row in base:
+            row.sum()
+    assert len(base._views.refs) <= 32
+    kept = list(base)
+    base[3] = leaf(1.0)
+    assert all(row.requires_grad for row in kept)
+
+
+def test_a_write_into_expanded_memory_is_refused():
+    x = leaf([1.0])
+    y = (x * 1).expand(3)
+    with pytest.raises(ValueError, match="several elements share one place"):
+        y[0] = x[0]
+    assert gradients(y.sum(), x) == [[3]]
+
+
+# ---- operations in place -------------------------------------------------------------------------
+
+
+def test_augmented_assignment_is_in_place_and_followed():
+    x = leaf([1.0, 2.0])
+    y = x * 2
+    same = y
+    y += x
+    y *= 3
+    y -= 1
+    y /= 2
+    y **= 2
+    assert same is y
+    assert same.tolist() == [16, 72.25]
+    (g,) = mg.grad(y.sum(), x)
+    assert g.tolist() == [36, 76.5]
+
+
+def test_into_a_plain_tensor():
+    x = leaf([1.0, 2.0])
+    total = mg.zeros(2, dtype=mg.float64)
+    same = total
+    for k in range(3):
+        total += x * k
+    assert same is total
+    assert gradients(total.sum(), x) == [[3, 3]]
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [("exp", ()), ("sigmoid", ()), ("relu", ()), ("add", (2.0,)), ("pow", (2.0,)), ("div", (4.0,))],
+)
+def test_methods_in_place(name, args, rng):
+    a = rng.uniform(0.5, 2, 4)
+    x, z = leaf(a), leaf(a)
+    y = x * 1
+    assert getattr(y, f"{name}_")(*args) is y
+    plain = getattr(z * 1, name)(*args)
+    oracle.assert_same(y.detach().numpy(), plain.detach().numpy())
+    oracle.assert_same(mg.grad(y.sum(), x)[0].numpy(), mg.grad(plain.sum(), z)[0].numpy())
+
+
+def test_zeros_over_everything():
+    x = leaf([1.0, 2.0])
+    y = x * 1
+    y.zero_()
+    assert y.requires_grad
+    assert gradients(y.sum(), x) == [[0, 0]]
+
+
+def test_a_copy_of_a_leaf():
+    x, y = leaf([1.0, 2.0]), mg.zeros(2, 2)
+    y.copy_(x)
+    assert not y.is_leaf
+    (y * 3).sum().backward()
+    assert x.grad.tolist() == [6, 6]
+    assert y.grad is None
+
+
+def test_a_saved_value_that_is_overwritten_is_noticed():
+    x = leaf([1.0, 2.0])
+    y = x.exp()
+    y[0] = 1.0
+    with pytest.raises(RuntimeError, match=r"\[exp\] .* overwritten in place at .*test_inplace"):
+        y.sum().backward()
+
+
+def test_a_leaf_and_its_views_are_not_written():
+    x = leaf([[1.0, 2.0]])
+    for write in (
+        lambda: x.add_(1),
+        lambda: x.__iadd__(1),
+        lambda: x.__setitem__(0, 1),
+        lambda: x[0].mul_(2),
+        lambda: x[0].T.__setitem__([0, 1], 2),
+        lambda: x.T.copy_(x.T),
+    ):
+        with pytest.raises(
+            RuntimeError,
+            match=r"cannot write in place into a (view of a )?tensor that requires grad: do it "
+            r"under no_grad\(\), or use an operation that returns a new tensor",
+        ):
+            write()
+    assert x.tolist() == [[1, 2]]
+
+
+def test_what_does_not_fit():
+    y = leaf([1.0, 2.0]) * 1
+    with pytest.raises(ValueError, match=r"\[add\] in place, the result of shape \(3, 2\)"):
+        y += mg.ones(3, 2)
+    n = mg.zeros(2, dtype=mg.int64)
+    with pytest.raises(
+        TypeError, match=r"\[add\] in place, a float32 result does not fit into int64"
+    ):
+        n += 0.5
+    assert y.tolist() == [1, 2]
+    assert n.tolist() == [0, 0]
+
+
+def test_under_no_grad_nothing_is_recorded():
+    x = leaf([1.0, 2.0])
+    y = x * 1
+    with mg.no_grad():
+        y[0] = 5.0
+        y += 1
+    assert y.tolist() == [6, 3]
+    assert gradients(y.sum(), x) == [[1, 1]]

@@ -1,0 +1,256 @@
+"""The edge cases of linear algebra: singular, repeated, zero, NaN; values and both derivatives."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import oracle
+import pytest
+from test_numerics import assert_row, derivatives
+
+import minigrad as mg
+
+la = mg.linalg
+INF, NAN = math.inf, math.nan
+by_dtype = pytest.mark.parametrize("dtype", [mg.float32, mg.float64], ids=lambda d: d.name)
+
+
+def minors(a):
+    """The cofactors by their definition, as exact as determinants of minors are."""
+    n = len(a)
+    signs = 1.0 - 2.0 * (np.indices((n, n)).sum(0) % 2)
+    return signs * [
+        [np.linalg.det(np.delete(np.delete(a, i, 0), j, 1)) for j in range(n)] for i in range(n)
+    ]
+
+
+def of_rank(rng, n, rank):
+    return rng.normal(size=(n, rank)) @ rng.normal(size=(rank, n))
+
+
+@by_dtype
+@pytest.mark.parametrize("short", [0, 1, 2, 9], ids=lambda k: f"rank n-{k}")
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 6])
+def test_det_of_any_rank(n, short, dtype, rng):
+    """The gradient is the matrix of cofactors, and the second derivative that of those."""
+    a = of_rank(rng, n, max(n - short, 0))
+    x = mg.tensor(a, dtype, requires_grad=True)
+    a = x.detach().numpy().astype(np.float64)
+    tolerance = (
+        {"rtol": 2e-4, "atol": 2e-4} if dtype is mg.float32 else {"rtol": 1e-9, "atol": 1e-9}
+    )
+    np.testing.assert_allclose(la.det(x).item(), np.linalg.det(a), **tolerance)
+    (g,) = mg.grad(la.det(x), [x], create_graph=True)
+    assert g.dtype is dtype
+    np.testing.assert_allclose(g.detach().numpy(), minors(a), **tolerance)
+    direction = rng.normal(size=(n, n))
+    total = (g * mg.tensor(direction, dtype)).sum()
+    second = mg.grad(total, [x])[0].numpy() if total.requires_grad else np.zeros((n, n))
+    step = 1e-3
+    # the cofactors are polynomials: five points are enough up to degree four
+    near = minors(a + step * direction) - minors(a - step * direction)
+    far = minors(a + 2 * step * direction) - minors(a - 2 * step * direction)
+    np.testing.assert_allclose(second, (8 * near - far) / (12 * step), **tolerance)
+
+
+def test_det_of_zeros():
+    """PyTorch's second derivative is NaN here."""
+    zero = np.zeros((2, 2)).tolist()
+    assert_row(la.det, (zero,), 0.0, (zero,), ([[1, -1], [-1, 1]],))
+    zero = np.zeros((3, 3)).tolist()
+    assert_row(la.det, (zero,), 0.0, (zero,), (zero,))
+    assert_row(la.det, ([[0.0]],), 0.0, ([[1]],), ([[0]],))
+    zero = np.zeros((4, 4)).tolist()
+    assert_row(la.det, (zero,), 0.0, (zero,), (zero,))
+
+
+@pytest.mark.parametrize("short", [0, 1, 2, 4])
+def test_the_third_derivative_of_det(short, rng):
+    """d^3 det in three directions is a coefficient of a polynomial, found by interpolation."""
+    n = 4
+    a, (u, v, w) = of_rank(rng, n, n - short), rng.normal(size=(3, n, n))
+    points = np.linspace(-1, 1, n + 1)
+    inverse = np.linalg.inv(np.vander(points, increasing=True))
+    grid = [[[a + r * u + s * v + t * w for t in points] for s in points] for r in points]
+    want = np.einsum("a,b,c,abc", *[inverse[1]] * 3, np.linalg.det(grid))
+    x = mg.tensor(a, requires_grad=True)
+    slope = la.det(x)
+    for direction in (u, v, w):
+        slope = (mg.grad(slope, [x], create_graph=True)[0] * direction).sum()
+    np.testing.assert_allclose(slope.item(), want, rtol=1e-9, atol=1e-9)
+    assert np.isfinite(mg.grad(slope, [x])[0].numpy()).all()
+
+
+def test_det_and_slogdet_of_what_is_not_finite():
+    a = [[NAN, 1.0], [0.0, 0.0]]
+    y, (g,), _ = derivatives(la.det, a)
+    assert math.isnan(y)
+    np.testing.assert_equal(np.array(g) + 0.0, [[0, 0], [-1, NAN]])
+    assert la.det(mg.tensor([[INF, 0.0], [0.0, 2.0]])).item() == INF
+    sign, logabsdet = la.slogdet(mg.tensor([[[NAN, 1.0], [0.0, 0.0]], [[2.0, 0.0], [0.0, -1.0]]]))
+    np.testing.assert_equal(sign.tolist(), [NAN, -1])
+    np.testing.assert_allclose(logabsdet.numpy(), [NAN, math.log(2)], rtol=1e-7)
+
+
+def test_slogdet_of_a_singular_matrix():
+    def logabsdet(a):
+        return la.slogdet(a).logabsdet
+
+    singular = [[1.0, 2.0], [2.0, 4.0]]
+    assert la.slogdet(mg.tensor(singular)).sign.item() == 0
+    assert_row(logabsdet, (singular,), -INF, ([[INF, -INF], [-INF, INF]],))
+    assert_row(logabsdet, (singular,), -INF, (np.zeros((2, 2)),), upstream=0.0)
+    assert_row(logabsdet, ([[0.0]],), -INF, ([[INF]],))
+    # what where() drops contributes nothing, and the others are right
+    stack = np.array([singular, [[1.0, 0.0], [0.0, 2.0]]])
+    kept = mg.tensor([False, True])
+    _, (g,), (gg,) = derivatives(lambda a: mg.where(kept, logabsdet(a), 0.0).sum(), stack)
+    np.testing.assert_allclose(g, [np.zeros((2, 2)), [[1, 0], [0, 0.5]]], atol=1e-15)
+    np.testing.assert_allclose(gg, [np.zeros((2, 2)), [[-1, -0.5], [-0.5, -0.25]]], atol=1e-15)
+
+
+def test_slogdet_does_not_overflow():
+    a = 1e30 * np.eye(20)
+    sign, logabsdet = la.slogdet(mg.tensor(a))
+    assert sign.item() == 1
+    np.testing.assert_allclose(logabsdet.item(), 20 * math.log(1e30))
+    assert la.det(mg.tensor(a)).item() == INF
+
+
+def test_logdet():
+    assert mg.logdet(mg.tensor([[1.0, 0.0], [0.0, 0.0]])).item() == -INF
+    y, (g,), _ = derivatives(mg.logdet, [[-2.0]])
+    assert math.isnan(y)
+    assert g == [[-0.5]]  # as log: NaN with the derivative 1 / x
+
+
+# ---- repeated eigenvalues and singular values ----------------------------------------------------
+
+
+@by_dtype
+def test_eigh_of_repeated_eigenvalues(dtype, rng):
+    """What does not depend on the choice of vectors has a finite and right gradient."""
+    rotation = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    a = rotation @ np.diag([1.0, 1, 1, 3]) @ rotation.T
+    tolerance = (
+        {"rtol": 1e-4, "atol": 1e-4} if dtype is mg.float32 else {"rtol": 1e-9, "atol": 1e-9}
+    )
+    x = mg.tensor((a + a.T) / 2, dtype, requires_grad=True)
+
+    def spaces(t):
+        w, v = la.eigh(t)
+        first = v[:, :3] @ v[:, :3].mT  # the projection onto the space of the repeated one
+        return first + (w**2).sum()
+
+    g = rng.normal(size=(4, 4))
+    (got,) = mg.grad(spaces(x), [x], mg.tensor(g, dtype))
+    # a change between the two spaces turns the projection, by one over the gap of 3 - 1
+    p = rotation @ np.diag([1.0, 1, 1, 0]) @ rotation.T
+    turn = -p @ (g + g.T) @ (np.eye(4) - p) / 4
+    np.testing.assert_allclose(got.numpy(), turn + turn.T + 2 * a * g.sum(), **tolerance)
+    one = mg.tensor(np.eye(3), dtype, requires_grad=True)
+    y, v = la.eigh(one)
+    (got,) = mg.grad(y.sum() + (v @ v.mT).sum(), [one])
+    np.testing.assert_array_equal(got.numpy(), np.eye(3))
+
+
+def test_second_derivatives_at_repeated_eigenvalues_are_finite(rng):
+    for f in (la.eigvalsh, la.svdvals, lambda t: la.eigh(t).eigenvectors):
+        x = mg.tensor(np.eye(3), requires_grad=True)
+        (g,) = mg.grad((f(x) * rng.normal(size=3)).sum(), [x], create_graph=True)
+        assert np.isfinite(mg.grad((g * rng.normal(size=(3, 3))).sum(), [x])[0].numpy()).all()
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)], ids=str)
+def test_svd_of_repeated_and_zero_singular_values(shape, rng):
+    """U @ Vh is unique and smooth where the rank is full; elsewhere the gradient is finite."""
+
+    def polar(t):
+        u, _, vh = la.svd(t, full_matrices=False)
+        return u @ vh
+
+    k = min(shape)
+    for values in ([2.0, 2, 2], [1.0, 1, 0], [0.0, 0, 0]):
+        u, _, vh = np.linalg.svd(rng.normal(size=shape), full_matrices=False)
+        a, g = (u * values[:k]) @ vh, rng.normal(size=shape)
+        x = mg.tensor(a, requires_grad=True)
+        (got,) = mg.grad(polar(x), [x], mg.tensor(g))
+        assert np.isfinite(got.numpy()).all()
+        if values[-1]:
+            (want,) = oracle.numerical_vjp(oracle.forward_of(polar), [a], g)
+            np.testing.assert_allclose(got.numpy(), want, rtol=1e-8, atol=1e-9)
+
+
+# ---- norms of zeros and ties ---------------------------------------------------------------------
+
+
+@by_dtype
+def test_matrix_norms_of_zeros_have_gradient_0(dtype):
+    for order in ("fro", "nuc", 2, 1, INF):
+        x = mg.zeros(3, 3, dtype=dtype, requires_grad=True)
+        y = la.matrix_norm(x, order)
+        (g,) = mg.grad(y, [x], create_graph=True)
+        assert y.item() == 0
+        oracle.assert_same(np.abs(g.detach().numpy()), np.zeros((3, 3), dtype.name))
+        (gg,) = mg.grad(g.sum(), [x]) if g.requires_grad else (mg.zeros_like(x),)
+        np.testing.assert_array_equal(gg.numpy(), np.zeros((3, 3)))
+
+
+def test_the_largest_singular_values_share_the_gradient():
+    x = mg.tensor(np.diag([2.0, 2.0, 1.0]), requires_grad=True)
+    (g,) = mg.grad(la.matrix_norm(x, 2), [x])
+    np.testing.assert_allclose(g.numpy(), np.diag([0.5, 0.5, 0]), atol=1e-15)
+
+
+def test_the_nuclear_norm_of_a_deficient_matrix_takes_the_least_subgradient():
+    x = mg.tensor(np.diag([3.0, 0.0]), requires_grad=True)
+    (g,) = mg.grad(la.matrix_norm(x, "nuc"), [x])
+    np.testing.assert_array_equal(np.abs(g.numpy()), np.diag([1.0, 0.0]))
+
+
+# ---- NaN and infinities --------------------------------------------------------------------------
+
+SPOILT = {
+    "inv": la.inv,
+    "solve": lambda a: la.solve(a, mg.ones(3, 2, dtype=a.dtype)),
+    "solve_triangular": lambda a: la.solve_triangular(a, mg.ones(3, 2), upper=True),
+    "cholesky": la.cholesky,
+    "pinv": la.pinv,
+    "matrix_exp": la.matrix_exp,
+    "qr": lambda a: la.qr(a).Q,
+    "svd": lambda a: la.svd(a).U,
+    "svdvals": la.svdvals,
+    "eigh": lambda a: la.eigh(a).eigenvectors,
+    "lstsq": lambda a: la.lstsq(a, mg.ones(3, 2, dtype=a.dtype)).solution,
+}
+
+
+@pytest.mark.parametrize("spoilt", [NAN, INF, -INF])
+@pytest.mark.parametrize("op", SPOILT.values(), ids=SPOILT)
+def test_a_spoilt_matrix_gives_nan_and_leaves_the_others(op, spoilt):
+    good = np.array([[3.0, 1, 0], [1, 4, 1], [0, 1, 5]])
+    bad = good.copy()
+    bad[1, 1] = spoilt
+    x = mg.tensor(np.stack([good, bad]), requires_grad=True)
+    y = op(x)
+    assert np.isnan(y[1].detach().numpy()).all()
+    oracle.assert_same(y[0].detach().numpy(), op(mg.tensor(good)).numpy())
+    (g,) = mg.grad(y, [x], mg.ones_like(y))
+    alone = mg.tensor(good, requires_grad=True)
+    (want,) = mg.grad(op(alone), [alone], mg.ones_like(y[0]))
+    np.testing.assert_allclose(g[0].numpy(), want.numpy(), rtol=1e-12, atol=1e-13)
+    assert np.isnan(g[1].numpy()).any()
+
+
+def test_a_triangle_is_not_spoilt_by_the_other_one():
+    a = np.array([[2.0, NAN], [1.0, 4.0]])
+    x = la.solve_triangular(mg.tensor(a), mg.tensor([[2.0], [5.0]]), upper=False)
+    assert x.tolist() == [[1.0], [1.0]]
+
+
+def test_nan_on_the_right_hand_side_stays_in_its_column():
+    b = mg.tensor([[1.0, NAN], [2.0, 1.0]])
+    x = la.solve(mg.tensor([[2.0, 1.0], [1.0, 3.0]]), b).numpy()
+    assert np.isfinite(x[:, 0]).all()
+    assert np.isnan(x[:, 1]).all()

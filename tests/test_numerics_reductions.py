@@ -1,0 +1,309 @@
+"""The edge table's rows on reductions, scans and sorting: value, gradient, second derivative."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from test_numerics import assert_row, derivatives
+
+import minigrad as mg
+
+INF, NAN = math.inf, math.nan
+by_dtype = pytest.mark.parametrize("dtype", [mg.float32, mg.float64], ids=["float32", "float64"])
+
+
+def in_dtype(f, dtype):
+    """f computed in a dtype, between float64 numbers."""
+    return lambda *xs: f(*[x.to(dtype) for x in xs]).to(mg.float64)
+
+
+# ---- extrema, sorting, order ---------------------------------------------------------------------
+
+
+@by_dtype
+def test_extrema_share_ties(dtype):
+    for f in (
+        mg.amax,
+        mg.max,
+        lambda t: t.aminmax().max,
+        lambda t: t.amax(0),
+        lambda t: t.max((0,)),
+    ):
+        assert_row(in_dtype(f, dtype), ([1.0, 3.0, 3.0],), 3.0, ([0, 0.5, 0.5],), ([0, 0, 0],))
+        assert_row(in_dtype(f, dtype), ([1.0, NAN, NAN],), NAN, ([0, 0.5, 0.5],), ([0, 0, 0],))
+    for f in (mg.amin, mg.min, lambda t: t.aminmax(dim=0).min):
+        assert_row(in_dtype(f, dtype), ([3.0, 1.0, 1.0],), 1.0, ([0, 0.5, 0.5],), ([0, 0, 0],))
+    for f in (lambda t: t.max(0).values, lambda t: t.max(dim=0, keepdim=True)[0].sum()):
+        assert_row(in_dtype(f, dtype), ([1.0, 3.0, 3.0],), 3.0, ([0, 1, 0],), ([0, 0, 0],))
+
+
+@by_dtype
+def test_running_extrema_follow_the_index(dtype):
+    def values(t):
+        return t.cummax(0).values
+
+    assert_row(
+        in_dtype(values, dtype), ([1.0, 3.0, 3.0],), [1.0, 3.0, 3.0], ([1, 2, 0],), ([0, 0, 0],)
+    )
+    assert_row(
+        in_dtype(values, dtype), ([1.0, NAN, 3.0],), [1.0, NAN, NAN], ([1, 2, 0],), ([0, 0, 0],)
+    )
+    assert_row(
+        in_dtype(lambda t: t.cummin(0).values, dtype),
+        ([2.0, 2.0, NAN],),
+        [2.0, 2.0, NAN],
+        ([2, 0, 1],),
+        ([0, 0, 0],),
+    )
+    assert mg.tensor([1.0, 3.0, 3.0]).cummax(0).indices.tolist() == [0, 1, 1]
+
+
+def test_argmax_takes_the_first_and_nan_first():
+    for f in (mg.argmax, mg.argmin):
+        assert f(mg.tensor([2.0, 2.0])).item() == 0
+        assert f(mg.tensor([2.0, NAN, NAN])).item() == 1
+        assert not f(mg.tensor([2.0], requires_grad=True)).requires_grad
+
+
+@by_dtype
+def test_sorting_is_stable_and_its_gradient_follows(dtype):
+    weight = mg.tensor([1.0, 2.0, 3.0], dtype)
+    x = [2.0, 1.0, 2.0]
+    for f, y, g in (
+        (lambda t: t.sort().values, [1.0, 2.0, 2.0], [2, 1, 3]),
+        (lambda t: t.sort(descending=True).values, [2.0, 2.0, 1.0], [1, 3, 2]),
+        (lambda t: t.topk(3).values, [2.0, 2.0, 1.0], [1, 3, 2]),
+    ):
+        assert mg.tensor(x).sort().values.tolist() == sorted(x)
+        weighted = in_dtype(lambda t, f=f: f(t) * weight, dtype)
+        assert_row(
+            weighted, (x,), [a * b for a, b in zip(y, [1, 2, 3], strict=True)], (g,), ([0] * 3,)
+        )
+
+
+@by_dtype
+def test_median(dtype):
+    whole = in_dtype(mg.median, dtype)
+    along = in_dtype(lambda t: t.median(0).values, dtype)
+    for f in (whole, along, in_dtype(mg.nanmedian, dtype)):
+        assert_row(f, ([4.0, 1.0, 3.0, 2.0],), 2.5, ([0, 0, 0.5, 0.5],), ([0] * 4,))
+        assert_row(f, ([4.0, 1.0, 3.0],), 3.0, ([0, 0, 1],), ([0] * 3,))
+    assert_row(whole, ([2.0, 1.0, 2.0, 2.0, 2.0],), 2.0, ([0.25, 0, 0.25, 0.25, 0.25],), ([0] * 5,))
+    assert_row(whole, ([2.0, 1.0, 2.0],), 2.0, ([0.5, 0, 0.5],), ([0] * 3,))
+    assert_row(whole, ([2.0, 1.0, 2.0, 1.0],), 1.5, ([0.25] * 4,), ([0] * 4,))
+    assert_row(whole, ([NAN, 1.0, NAN],), NAN, ([0.5, 0, 0.5],), ([0] * 3,))
+    assert_row(along, ([2.0, 1.0, 2.0],), 2.0, ([1, 0, 0],), ([0] * 3,))
+    assert_row(along, ([2.0, NAN, 3.0],), NAN, ([0, 1, 0],), ([0] * 3,))
+    assert mg.tensor([4.0, 1.0, 3.0, 2.0]).median(0).indices.item() == 3  # the lower middle one
+
+
+# ---- norms ---------------------------------------------------------------------------------------
+
+
+@by_dtype
+@pytest.mark.parametrize("p", [0, 0.5, 1, 1.5, 2, 3, 4, INF, -INF, -1, "fro"])
+def test_norm_of_a_zero_vector(p, dtype):
+    """0, and with it both derivatives."""
+    share = ([0.0, 0.0],)
+    assert_row(in_dtype(lambda t: t.norm(p), dtype), ([0.0, 0.0],), 0.0, share, share)
+    if p != "fro":
+        f = in_dtype(lambda t: mg.vector_norm(t, p, 0), dtype)
+        assert_row(f, ([0.0, -0.0],), 0.0, share, share)
+
+
+@by_dtype
+def test_norm_with_an_element_of_zero(dtype):
+    assert_row(in_dtype(lambda t: t.norm(1), dtype), ([0.0, -2.0],), 2.0, ([0, -1],), ([0, 0],))
+    for p in (1.5, 3.0, 4.0, -2.0):
+        y, (g,), (gg,) = derivatives(in_dtype(lambda t, p=p: t.norm(p), dtype), [0.0, -2.0])
+        assert y == (0 if p < 0 else pytest.approx(2, rel=1e-6))
+        assert g[0] == 0
+        assert g[1] == (0 if p < 0 else pytest.approx(-1, rel=1e-6))
+        assert gg == pytest.approx([0, 0], abs=1e-6)
+    assert_row(in_dtype(lambda t: t.norm(0.5), dtype), ([0.0, 4.0],), 4.0, ([0, 1],), ([0, 0],))
+    assert_row(in_dtype(lambda t: t.norm(0), dtype), ([0.0, 4.0],), 1.0, ([0, 0],), ([0, 0],))
+    assert_row(in_dtype(lambda t: t.norm(), dtype), ([0.0, 4.0],), 4.0, ([0, 1],), ([0.25, 0],))
+    assert_row(in_dtype(lambda t: t.norm(-1), dtype), ([0.0, 4.0],), 0.0, ([0, 0],), ([0, 0],))
+
+
+@by_dtype
+def test_norm_inf_shares_ties_with_sign(dtype):
+    f = in_dtype(lambda t: t.norm(INF), dtype)
+    assert_row(f, ([2.0, -2.0, 1.0],), 2.0, ([0.5, -0.5, 0],), ([0, 0, 0],))
+    f = in_dtype(lambda t: t.norm(-INF), dtype)
+    assert_row(f, ([2.0, -2.0, 3.0],), 2.0, ([0.5, -0.5, 0],), ([0, 0, 0],))
+
+
+# ---- products and sums ---------------------------------------------------------------------------
+
+
+@by_dtype
+def test_products_with_zeros(dtype):
+    prod = in_dtype(mg.prod, dtype)
+    assert_row(prod, ([2.0, 0.0, 4.0],), 0.0, ([0, 8, 0],), ([4, 6, 2],))
+    assert_row(prod, ([0.0, 0.0, 4.0],), 0.0, ([0, 0, 0],), ([4, 4, 0],))
+    assert_row(prod, ([0.0, 0.0, 0.0],), 0.0, ([0, 0, 0],), ([0, 0, 0],))
+    assert_row(prod, ([INF, 2.0, 3.0],), INF, ([6, INF, INF],))
+
+
+@by_dtype
+def test_cumprod_with_zeros(dtype):
+    """y = (a, ab, abc): the gradient of their sum is (1 + b + bc, a + ac, ab)."""
+    f = in_dtype(lambda t: t.cumprod(0), dtype)
+    for a, b, c in ((2.0, 3.0, 4.0), (0.0, 3.0, 4.0), (2.0, 0.0, 4.0), (0.0, 0.0, 4.0), (0.0,) * 3):
+        first = [1 + b + b * c, a + a * c, a * b]
+        second = [1 + c + b, 1 + c + a, b + a]  # the rows of the Hessian of a + ab + abc, added up
+        assert_row(f, ([a, b, c],), [a, a * b, a * b * c], (first,), (second,))
+
+
+@by_dtype
+def test_cumsum(dtype):
+    f = in_dtype(lambda t: t.cumsum(0), dtype)
+    assert_row(f, ([1.0, 2.0, 3.0],), [1.0, 3.0, 6.0], ([3, 2, 1],), ([0, 0, 0],))
+    assert_row(f, ([INF, -INF, 3.0],), [INF, NAN, NAN], ([3, 2, 1],), ([0, 0, 0],))
+
+
+@by_dtype
+def test_nansum_and_nanmean(dtype):
+    assert_row(in_dtype(mg.nansum, dtype), ([NAN, 2.0],), 2.0, ([0, 1],), ([0, 0],))
+    assert_row(in_dtype(mg.nanmean, dtype), ([NAN, 2.0, 4.0],), 3.0, ([0, 0.5, 0.5],), ([0] * 3,))
+    assert_row(in_dtype(mg.nansum, dtype), ([NAN, NAN],), 0.0, ([0, 0],), ([0, 0],))
+    assert_row(in_dtype(mg.nanmean, dtype), ([NAN, NAN],), NAN, ([0, 0],))
+
+
+# ---- exponentials --------------------------------------------------------------------------------
+
+
+@by_dtype
+def test_logsumexp_of_infinities(dtype):
+    f = in_dtype(mg.logsumexp, dtype)
+    assert_row(f, ([-INF, -INF],), -INF, ([0, 0],), ([0, 0],))
+    assert_row(f, ([-INF, 2.0],), 2.0, ([0, 1],), ([0, 0],))
+    assert_row(f, ([INF, 2.0, INF],), INF, ([1, 0, 1],), ([0, 0, 0],))
+
+
+@by_dtype
+def test_logcumsumexp_of_infinities(dtype):
+    f = in_dtype(lambda t: t.logcumsumexp(0), dtype)
+    assert_row(f, ([-INF, -INF],), [-INF, -INF], ([0, 0],), ([0, 0],))
+    assert_row(f, ([-INF, 2.0],), [-INF, 2.0], ([0, 1],), ([0, 0],))
+    assert_row(f, ([2.0, -INF],), [2.0, 2.0], ([2, 0],), ([0, 0],))
+    assert_row(f, ([2.0, INF],), [2.0, INF], ([1, 1],), ([0, 0],))
+    assert_row(f, ([INF, 2.0],), [INF, INF], ([2, 0],), ([0, 0],))
+
+
+@by_dtype
+def test_softmax_of_a_row_without_finite_elements(dtype):
+    for f in (mg.softmax, mg.log_softmax):
+        assert np.isnan(f(mg.tensor([-INF, -INF], dtype), 0).numpy()).all()
+    none = mg.tensor([False, False])
+    for f, y in ((mg.softmax, 0.0), (mg.log_softmax, -INF)):
+        masked = in_dtype(lambda t, f=f: f(t, 0, where=none), dtype)
+        assert_row(masked, ([-INF, 1.0],), [y, y], ([0, 0],), ([0, 0],))
+
+
+@by_dtype
+def test_log_softmax_with_some_minus_infinity(dtype):
+    """g - softmax * sum(g), with 0 * -inf = 0."""
+    f = in_dtype(lambda t: t.log_softmax(0), dtype)
+    assert_row(f, ([-INF, 1.0],), [-INF, 0.0], ([1, -1],), ([0, 0],))
+
+
+# ---- spread --------------------------------------------------------------------------------------
+
+
+@by_dtype
+def test_variance_by_default(dtype):
+    x = mg.tensor([1.0, 2.0, 3.0, 4.0, 0.0], dtype)
+    assert mg.var(x).item() == 2.5  # correction 1, as in PyTorch
+    for given in ({"correction": 0}, {"ddof": 0}, {"unbiased": False}):
+        assert mg.var(x, **given).item() == 2.0
+        assert mg.var_mean(x, **given)[0].item() == 2.0
+    assert mg.var(x, False).item() == mg.var(x, 0, False).item() == 2.0
+
+
+@by_dtype
+def test_no_spread(dtype):
+    for f in (mg.std, lambda t: mg.std_mean(t)[0], lambda t: t.std(0, correction=0)):
+        assert_row(in_dtype(f, dtype), ([3.0, 3.0, 3.0],), 0.0, ([0, 0, 0],), ([0, 0, 0],))
+    assert_row(in_dtype(mg.var, dtype), ([3.0, 3.0, 3.0],), 0.0, ([0, 0, 0],), ([0, 0, 0],))
+
+
+@by_dtype
+def test_no_degrees_of_freedom(dtype):
+    for f in (mg.var, mg.std):
+        assert_row(in_dtype(f, dtype), ([3.0],), NAN, ([NAN],))
+        assert_row(in_dtype(f, dtype), ([3.0],), NAN, ([0],), upstream=0.0)
+        x = mg.ones(2, 1, dtype=dtype, requires_grad=True)
+        y = f(x, 1)
+        assert y.shape == (2,)
+        assert np.isnan(mg.grad(y.sum(), x)[0].numpy()).all()
+        assert f(mg.tensor([1.0, 2.0], dtype), correction=3).item() == INF  # as NumPy
+
+
+def test_variance_of_a_large_mean_in_float32():
+    x = np.float32(10000) + np.linspace(-1, 1, 5000, dtype=np.float32)
+    for values, axis in ((x, 0), (np.repeat(x[:, None], 7, 1), 0), (np.repeat(x[None], 7, 0), 1)):
+        want = values.astype(np.float64).var(axis, ddof=1)
+        np.testing.assert_allclose(mg.var(mg.tensor(values), axis).numpy(), want, rtol=1e-6)
+        np.testing.assert_allclose(mg.std(mg.tensor(values), axis).numpy(), want**0.5, rtol=1e-6)
+
+
+# ---- nothing -------------------------------------------------------------------------------------
+
+
+def test_extrema_of_nothing():
+    for f in (mg.amax, mg.amin, mg.max, mg.min, mg.argmax, mg.argmin):
+        with pytest.raises(ValueError, match="empty dim 0"):
+            f(mg.zeros(0))
+        with pytest.raises(ValueError, match=r"empty dim 1 of shape \(3, 0\)"):
+            f(mg.zeros(3, 0), 1)
+    for graph in (False, True):
+        for f in (lambda t: t.amax(1), lambda t: t.max(1).values, lambda t: t.norm(INF, 1)):
+            x = mg.zeros(0, 3, requires_grad=True)
+            y = f(x)
+            assert y.shape == (0,)
+            assert mg.grad(y, x, mg.zeros(0), create_graph=graph)[0].shape == (0, 3)
+
+
+@by_dtype
+def test_sums_of_nothing(dtype):
+    for f, y in (
+        (mg.sum, 0.0),
+        (mg.nansum, 0.0),
+        (mg.prod, 1.0),
+        (mg.mean, NAN),
+        (mg.nanmean, NAN),
+        (mg.median, NAN),
+        (mg.logsumexp, -INF),
+        (mg.norm, 0.0),
+        (lambda t: mg.norm(t, 3), 0.0),
+        (lambda t: mg.norm(t, 1), 0.0),
+    ):
+        assert_row(in_dtype(f, dtype), ([],), y, ([],))
+    for f in (mg.var, mg.std):
+        assert_row(in_dtype(f, dtype), ([],), NAN, ([],))
+
+
+def test_real_zeros_as_second_derivatives():
+    """Linear operations, ties and sorting: a zero with a graph, never an error."""
+    for f in (
+        mg.sum,
+        mg.mean,
+        mg.nansum,
+        mg.nanmean,
+        mg.amax,
+        mg.median,
+        mg.trace,
+        lambda t: t.cumsum(0),
+        lambda t: t.cummax(1).values,
+        lambda t: t.sort(0).values,
+        lambda t: t.quantile(0.3),
+        lambda t: t.diff(),
+        lambda t: t.norm(1),
+        lambda t: t.norm(INF),
+    ):
+        _, _, second = derivatives(f, [[1.0, -2.0], [3.0, 0.0]])
+        assert second == [[[0, 0], [0, 0]]]

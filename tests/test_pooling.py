@@ -1,0 +1,344 @@
+"""Pooling against its definition, element by element; where gradients go; and the box kernels."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import oracle
+import pytest
+
+import minigrad as mg
+from minigrad.nn import functional as F
+from minigrad.ops.window import BOX_ARGMAX, BOX_SPREAD, BOX_SUM, Boxes
+
+MAX = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
+AVG = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
+ADAPTIVE_MAX = {1: F.adaptive_max_pool1d, 2: F.adaptive_max_pool2d, 3: F.adaptive_max_pool3d}
+ADAPTIVE_AVG = {1: F.adaptive_avg_pool1d, 2: F.adaptive_avg_pool2d, 3: F.adaptive_avg_pool3d}
+
+
+def per_axis(value, axes):
+    return value if isinstance(value, tuple) else (value,) * axes
+
+
+def windows(sizes, kernel, stride=None, padding=0, dilation=1, ceil_mode=False):
+    """For each window its places in the input, and how many elements it has with the padding."""
+    axes = len(sizes)
+    kernel = per_axis(kernel, axes)
+    along = []
+    for n, k, s, p, d in zip(
+        sizes,
+        kernel,
+        per_axis(kernel if stride is None else stride, axes),
+        per_axis(padding, axes),
+        per_axis(dilation, axes),
+        strict=True,
+    ):
+        room = (n + 2 * p - d * (k - 1) - 1) / s
+        count = (math.ceil(room) if ceil_mode else math.floor(room)) + 1
+        firsts = [c * s - p for c in range(count) if c * s - p < n]
+        along.append(
+            [
+                ([f + j * d for j in range(k) if 0 <= f + j * d < n], min(f + k, n + p) - f)
+                for f in firsts
+            ]
+        )
+    shape = tuple(map(len, along))
+    for place in np.ndindex(*shape):
+        parts = [along[d][i] for d, i in enumerate(place)]
+        yield place, [p for p, _ in parts], math.prod(n for _, n in parts)
+
+
+def adaptive(sizes, output):
+    along = [
+        [list(range(i * n // m, -(-(i + 1) * n // m))) for i in range(m)]
+        for n, m in zip(sizes, output, strict=True)
+    ]
+    for place in np.ndindex(*output):
+        parts = [along[d][i] for d, i in enumerate(place)]
+        yield place, parts, math.prod(map(len, parts))
+
+
+def pooled(x, axes, boxes, reduce):
+    """``reduce(elements, count)`` of every box, the elements of a box last."""
+    boxes = list(boxes)
+    shape = tuple(np.max([place for place, _, _ in boxes], 0) + 1)
+    out = np.zeros((*x.shape[:-axes], *shape))
+    for place, parts, count in boxes:
+        inside = x[(..., *np.ix_(*parts))]
+        inside = inside.reshape(*x.shape[:-axes], math.prod(map(len, parts)))
+        out[(..., *place)] = reduce(inside, count)
+    return out
+
+
+# shape, arguments that maxima and means share
+CASES = [
+    ((2, 3, 8), {"kernel_size": 2}),
+    ((3, 9), {"kernel_size": 3, "stride": 2, "padding": 1}),
+    ((1, 2, 7), {"kernel_size": 3, "stride": 3, "ceil_mode": True}),
+    ((1, 1, 5), {"kernel_size": 2, "stride": 3, "padding": 1, "ceil_mode": True}),
+    ((0, 2, 5), {"kernel_size": 2}),
+    ((2, 0, 5), {"kernel_size": 2}),
+    ((1, 2, 6, 5), {"kernel_size": (3, 2), "stride": (2, 1), "padding": (1, 0)}),
+    ((1, 6, 6), {"kernel_size": 3, "stride": 2, "padding": 1, "ceil_mode": True}),
+    ((1, 2, 4, 4), {"kernel_size": 4, "stride": [], "padding": 2}),
+    ((1, 2, 3, 4, 5), {"kernel_size": 2, "stride": 1, "padding": (1, 0, 1)}),
+    ((1, 2, 3, 4), {"kernel_size": (1, 2, 3), "stride": 2, "ceil_mode": True}),
+]
+AXES = [1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3]
+POOLS = [(axes, *case) for axes, case in zip(AXES, CASES, strict=True)]
+
+
+def plain(options):
+    """The arguments as the reference takes them."""
+    rest = {k: v for k, v in options.items() if not (k == "stride" and v == [])}
+    return rest.pop("kernel_size"), rest
+
+
+@pytest.mark.parametrize(("axes", "shape", "options"), POOLS)
+@pytest.mark.parametrize("dilation", [1, 2])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_max_pool_is_its_definition(rng, axes, shape, options, dilation, dtype):
+    x = rng.integers(-50, 50, shape).astype(dtype)
+    kernel, rest = plain(options)
+    try:
+        y = MAX[axes](mg.tensor(x), **options, dilation=dilation)
+    except ValueError:
+        span = dilation * (np.max(kernel) - 1) + 1
+        assert span > min(shape[-axes:]) + 2 * np.max(rest.get("padding", 0))
+        return
+    boxes = windows(shape[-axes:], kernel, dilation=dilation, **rest)
+    expected = pooled(x, axes, boxes, lambda inside, _: inside.max(-1))
+    oracle.assert_same(y.numpy(), expected.astype(dtype))
+
+
+@pytest.mark.parametrize(("axes", "shape", "options"), POOLS)
+@pytest.mark.parametrize("include", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_avg_pool_is_its_definition(rng, axes, shape, options, include, dtype):
+    x = rng.standard_normal(shape).astype(dtype)
+    kernel, rest = plain(options)
+    y = AVG[axes](mg.tensor(x), **options, count_include_pad=include)
+
+    def mean(inside, count):
+        return inside.astype(np.float64).sum(-1) / (count if include else inside.shape[-1])
+
+    expected = pooled(x, axes, windows(shape[-axes:], kernel, **rest), mean)
+    assert y.dtype == dtype
+    eps = np.finfo(dtype).eps
+    np.testing.assert_allclose(y.numpy(), expected, rtol=2 * eps, atol=8 * eps)
+
+
+@pytest.mark.parametrize(
+    ("axes", "shape", "output"),
+    [
+        (1, (2, 7), 3),
+        (1, (1, 2, 3), 5),
+        (2, (2, 3, 5, 4), (2, 3)),
+        (2, (3, 6, 6), (3, 2)),
+        (2, (0, 2, 4, 4), (1, 1)),
+        (3, (2, 3, 4, 5), (2, 4, 3)),
+    ],
+)
+def test_adaptive_pools_are_their_definition(rng, axes, shape, output):
+    x = rng.standard_normal(shape)
+    size = output if isinstance(output, tuple) else (output,)
+    boxes = list(adaptive(shape[-axes:], size))
+    mean = pooled(x, axes, boxes, lambda inside, count: inside.sum(-1) / count)
+    top = pooled(x, axes, boxes, lambda inside, _: inside.max(-1))
+    np.testing.assert_allclose(ADAPTIVE_AVG[axes](mg.tensor(x), output).numpy(), mean, atol=1e-15)
+    oracle.assert_same(ADAPTIVE_MAX[axes](mg.tensor(x), output).numpy(), top)
+
+
+def test_adaptive_sizes_may_be_kept_or_nothing():
+    x = mg.arange(24).to(mg.float64).reshape(1, 2, 3, 4)
+    assert F.adaptive_avg_pool2d(x, None).tolist() == x.tolist()
+    assert F.adaptive_avg_pool2d(x, (1, None)).tolist() == x.mean(2, True).tolist()
+    assert F.adaptive_max_pool2d(x, (None, 1)).tolist() == x.amax(3, True).tolist()
+    assert F.adaptive_avg_pool2d(x, (0, 2)).shape == (1, 2, 0, 2)
+    assert F.adaptive_max_pool2d(x, 0).shape == (1, 2, 0, 0)
+
+
+@pytest.mark.parametrize(("axes", "shape", "options"), POOLS)
+def test_indices_say_where_the_maxima_are(rng, axes, shape, options):
+    x = rng.integers(0, 3, shape).astype(np.float64)  # with ties
+    values, indices = MAX[axes](mg.tensor(x), **options, return_indices=True)
+    assert indices.dtype is mg.int64
+    assert values.shape == indices.shape
+    flat = x.reshape(*shape[:-axes], math.prod(shape[-axes:]))
+    rows = indices.numpy().reshape(*shape[:-axes], math.prod(indices.shape[-axes:]))
+    picked = np.take_along_axis(flat, rows, -1)
+    oracle.assert_same(picked.reshape(values.shape), values.numpy())
+    kernel, rest = plain(options)
+    sizes = shape[-axes:]
+    for place, parts, _ in windows(sizes, kernel, **rest):
+        inside = [np.ravel_multi_index(p, sizes) for p in itertools.product(*parts)]
+        for lead in np.ndindex(*shape[:-axes]):
+            first = inside[int(np.argmax(flat[lead][inside]))]
+            assert indices.numpy()[(*lead, *place)] == first
+
+
+def test_the_gradient_goes_to_the_first_of_ties_and_to_the_first_nan():
+    for dtype in (mg.float32, mg.float64):
+        x = mg.tensor([[1.0, 2.0, 2.0, 0.0]], dtype, requires_grad=True)
+        (g,) = mg.grad(F.max_pool1d(x, 4).square().sum(), [x], create_graph=True)
+        assert g.tolist() == [[0.0, 4.0, 0.0, 0.0]]
+        assert mg.grad(g.sum(), [x])[0].tolist() == [[0.0, 2.0, 0.0, 0.0]]
+        x = mg.tensor([[1.0, math.nan, math.inf, math.nan]], dtype, requires_grad=True)
+        y = F.max_pool1d(x, 4)
+        y.sum().backward()
+        assert math.isnan(y.item())
+        assert x.grad.tolist() == [[0.0, 1.0, 0.0, 0.0]]
+
+
+def test_minus_infinity_in_the_input_is_not_the_padding():
+    x = mg.full((1, 4), -math.inf, requires_grad=True)
+    y, indices = F.max_pool1d(x, 3, stride=2, padding=1, return_indices=True)
+    assert y.tolist() == [[-math.inf, -math.inf]]
+    assert indices.tolist() == [[0, 1]]
+    y.sum().backward()
+    assert x.grad.tolist() == [[1.0, 1.0, 0.0, 0.0]]
+
+
+def test_infinities_stay_in_their_windows():
+    x = mg.tensor([[1.0, 2.0, math.inf, 4.0]])
+    assert F.avg_pool1d(x, 2).tolist() == [[1.5, math.inf]]
+    assert F.adaptive_avg_pool1d(x, 2).tolist() == [[1.5, math.inf]]
+
+
+def test_means_of_float32_are_summed_in_float64(rng):
+    x = rng.uniform(1, 2, (1, 300, 300)).astype(np.float32) + np.float32(1000)
+    exact = x.astype(np.float64).mean()
+    for y in (F.adaptive_avg_pool2d(mg.tensor(x), 1), F.avg_pool2d(mg.tensor(x), 300)):
+        # the sum and the quotient, rounded
+        oracle.assert_ulps(y.numpy(), exact.reshape(1, 1, 1), 1.5)
+
+
+@pytest.mark.parametrize(("axes", "shape", "options"), [p for p in POOLS if 0 < np.prod(p[1]) < 40])
+def test_pools_have_gradients_of_every_order(rng, axes, shape, options):
+    x = rng.permutation(np.prod(shape)).reshape(shape) / 5.0  # far from ties
+    oracle.check_gradients(lambda t: MAX[axes](t, **options).square(), [x], rng)
+    oracle.check_gradients(lambda t: AVG[axes](t, **options), [x], rng)
+    oracle.check_gradients(
+        lambda t: AVG[axes](t, **options, count_include_pad=False).square(), [x], rng
+    )
+
+
+def test_adaptive_pools_have_gradients_of_every_order(rng):
+    x = rng.permutation(40).reshape(2, 4, 5) / 5.0
+    oracle.check_gradients(lambda t: F.adaptive_avg_pool2d(t, (3, 2)).square(), [x], rng)
+    oracle.check_gradients(lambda t: F.adaptive_max_pool2d(t, (3, 2)).square(), [x], rng)
+    oracle.check_gradients(lambda t: F.avg_pool2d(t, 2, divisor_override=-3), [x], rng)
+
+
+@pytest.mark.parametrize("pool", [F.max_pool1d, F.avg_pool1d])
+def test_gradients_of_empty_batches_have_their_shape(pool):
+    x = mg.zeros(0, 2, 5, requires_grad=True)
+    (g,) = mg.grad(pool(x, 2).sum(), [x])
+    assert g.shape == (0, 2, 5)
+
+
+@pytest.mark.parametrize("layout", oracle.LAYOUTS)
+def test_any_layout_gives_the_same_bits(rng, layout):
+    x = rng.standard_normal((2, 3, 6, 5))
+    t = oracle.tensor_in_layout(x, layout)
+    for pool in (F.max_pool2d, F.avg_pool2d):
+        oracle.assert_same(pool(t, 3, 2, 1).numpy(), pool(mg.tensor(x), 3, 2, 1).numpy())
+
+
+X = mg.ones(1, 3, 5, 5)
+MESSAGES = [
+    (lambda: F.max_pool2d(mg.ones(5, 5), 2), ValueError, "[max_pool2d] the input has shape (5, 5)"),
+    (lambda: F.max_pool2d(X, 6), ValueError, "no window of (6, 6) with dilation (1, 1) fits"),
+    (
+        lambda: F.max_pool2d(X, 2, padding=2),
+        ValueError,
+        "padding 2 is more than half of the kernel",
+    ),
+    (lambda: F.max_pool2d(X, 0), ValueError, "kernel_size is 0, but must be at least 1"),
+    (lambda: F.max_pool2d(X, 2, stride=0), ValueError, "stride is 0, but must be at least 1"),
+    (lambda: F.max_pool2d(X, (2, 2, 2)), ValueError, "kernel_size is (2, 2, 2), but there are 2"),
+    (lambda: F.max_pool2d(X, 2.0), TypeError, "kernel_size must be an integer, not float"),
+    (lambda: F.max_pool2d(X > 0, 2), TypeError, "[max_pool2d] offered for numbers, not bool"),
+    (
+        lambda: F.max_pool1d(mg.ones(1, 2), 2, padding=1, dilation=3),
+        ValueError,
+        "[max_pool1d] a window of (2,) with dilation (3,) lies in the padding (1,)",
+    ),
+    (lambda: F.max_pool1d(mg.ones(1, 0), 2, padding=1), ValueError, "fits into the input"),
+    (lambda: F.avg_pool2d(X, 2, divisor_override=0), ValueError, "divisor_override is 0"),
+    (lambda: F.avg_pool2d(X.to(mg.int64), 2), TypeError, "[avg_pool2d] offered for floats"),
+    (lambda: F.adaptive_avg_pool2d(X, -1), ValueError, "output_size is -1"),
+    (lambda: F.adaptive_avg_pool2d(X, (1, 2, 3)), ValueError, "output_size is (1, 2, 3)"),
+    (
+        lambda: F.adaptive_avg_pool1d(mg.ones(2, 0), 1),
+        ValueError,
+        "[adaptive_avg_pool1d] the input of shape (2, 0) has an empty spatial dimension",
+    ),
+]
+
+
+@pytest.mark.parametrize("number", range(len(MESSAGES)))
+def test_errors_show_the_values_and_the_rule(number):
+    f, kind, text = MESSAGES[number]
+    with pytest.raises(kind) as caught:
+        f()
+    assert text in str(caught.value)
+
+
+# ---- boxes ---------------------------------------------------------------------------------------
+
+AT = Boxes((2, 3), (0, 2, 1, 0, 4), (3, 1, 2, 3, 1), (1, 2))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_boxes_are_summed_and_spread(rng, dtype):
+    x = mg.tensor(rng.integers(-9, 9, (2, 3, 5)).astype(dtype))
+    sums = x.apply_row(BOX_SUM, AT)
+    for i, (rows, j) in enumerate(itertools.product((slice(0, 3), slice(2, 3)), range(3))):
+        columns = ([1, 3], [0, 2, 4], [4])[j]
+        expected = x.numpy()[:, rows][..., columns].sum((1, 2))
+        assert (sums.numpy().reshape(2, 6)[:, i] == expected).all()
+    g = mg.tensor(rng.integers(-9, 9, (2, 2, 3)).astype(dtype))
+    spread = g.apply_row(BOX_SPREAD, (2, 3, 5), AT)
+    assert (spread * x).sum().item() == (sums * g).sum().item()
+    assert spread.dtype == dtype
+
+
+def test_boxes_have_gradients_of_every_order(rng):
+    x, g = rng.standard_normal((2, 3, 5)), rng.standard_normal((2, 2, 3))
+    oracle.check_gradients(lambda t: t.apply_row(BOX_SUM, AT).square(), [x], rng)
+    oracle.check_gradients(lambda t: t.apply_row(BOX_SPREAD, (2, 3, 5), AT).square(), [g], rng)
+
+
+def test_the_kernels_refuse_boxes_beyond_the_array():
+    x = mg.ones(2, 5)
+    for starts, sizes, step in (((4,), (2,), (1,)), ((5,), (1,), (1,)), ((0,), (3,), (3,))):
+        for row in (BOX_SUM, BOX_ARGMAX):
+            with pytest.raises(IndexError):
+                x.apply_row(row, Boxes((1,), starts, sizes, step))
+        with pytest.raises(IndexError):
+            mg.ones(2, 1).apply_row(BOX_SPREAD, (2, 5), Boxes((1,), starts, sizes, step))
+    for starts, sizes, step in (((-1,), (2,), (1,)), ((0,), (0,), (1,)), ((0,), (2,), (0,))):
+        with pytest.raises(ValueError, match="box_sum"):
+            x.apply_row(BOX_SUM, Boxes((1,), starts, sizes, step))
+    with pytest.raises(ValueError, match="box_spread"):
+        mg.ones(2, 2).apply_row(BOX_SPREAD, (2, 5), Boxes((1,), (0,), (2,), (1,)))
+    with pytest.raises(TypeError, match="int64"):
+        x.to(mg.int64).apply_row(BOX_SUM, Boxes((1,), (0,), (2,), (1,)))
+
+
+def test_boxes_give_the_same_bits_for_any_number_of_threads(rng):
+    x = mg.tensor(rng.standard_normal((64, 40, 40)).astype(np.float32))
+    found, before = [], mg.get_num_threads()
+    for threads in (1, 2, 3):
+        mg.set_num_threads(threads)
+        t = x.detach().requires_grad_(True)
+        y = F.avg_pool2d(t, 3, 2, 1) + F.max_pool2d(t, 3, 2, 1)
+        found.append((y.detach().numpy(), mg.grad(y.sum(), [t])[0].numpy()))
+    mg.set_num_threads(before)
+    for value, gradient in found[1:]:
+        oracle.assert_same(value, found[0][0])
+        oracle.assert_same(gradient, found[0][1])

@@ -1,0 +1,132 @@
+"""Random tensors: NumPy's Philox bit for bit, states that can be kept, distributions, refusals."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import oracle
+import pytest
+from scipy import stats
+
+import minigrad as mg
+
+
+def numpys(seed):
+    return np.random.Generator(np.random.Philox(seed))
+
+
+@pytest.fixture
+def g():
+    return mg.Generator().manual_seed(11)
+
+
+def test_random_is_numpys_philox(restore_random):
+    mg.manual_seed(7)
+    ours = [
+        mg.rand(2, 3),
+        mg.randn(4, dtype=mg.float64),
+        mg.randint(5, (3,)),
+        mg.randint(-2, 2, (2, 2)),
+        mg.randperm(9),
+        mg.zeros(5).uniform_(-1, 3),
+        mg.zeros(5, dtype=mg.float64).normal_(2, 0.5),
+        mg.zeros(4).exponential_(2.0),
+    ]
+    theirs = numpys(7)
+    want = [
+        theirs.random((2, 3), np.float32),
+        theirs.standard_normal(4),
+        theirs.integers(0, 5, 3),
+        theirs.integers(-2, 2, (2, 2)),
+        theirs.permutation(9),
+        theirs.random(5, np.float32) * np.float32(4) + np.float32(-1),
+        theirs.standard_normal(5) * 0.5 + 2,
+        theirs.standard_exponential(4, np.float32) / np.float32(2),
+    ]
+    for got, expected in zip(ours, want, strict=True):
+        oracle.assert_same(got.numpy(), expected)
+    mg.manual_seed(7)
+    oracle.assert_same(mg.rand(2, 3).numpy(), want[0])
+
+
+def test_a_state_can_be_kept_and_put_back(restore_random, g):
+    mg.manual_seed(3)
+    assert mg.initial_seed() == 3
+    mg.rand(5)
+    state = mg.get_rng_state()
+    first = mg.rand(4).tolist()
+    mg.set_rng_state(state)
+    assert mg.rand(4).tolist() == first
+    for other in (g.clone_state(), pickle.loads(pickle.dumps(g)), copy.deepcopy(g)):
+        before = g.get_state()
+        assert mg.rand(3, generator=other).tolist() == mg.rand(3, generator=g).tolist()
+        g.set_state(before)
+    assert mg.Generator().initial_seed() != mg.Generator().initial_seed()
+    assert g.seed() == g.initial_seed()
+
+
+def test_a_generator_of_ones_own_leaves_the_shared_one_alone(g):
+    mg.rand(3, generator=g)
+    mg.randn_like(mg.zeros(3), generator=g)
+    mg.bernoulli(mg.full((3,), 0.5), generator=g)
+
+
+def test_shapes_and_dtypes(g):
+    x = mg.zeros(2, 3, dtype=mg.float64)
+    for like in (mg.rand_like, mg.randn_like):
+        assert (like(x, generator=g).shape, like(x, generator=g).dtype) == ((2, 3), mg.float64)
+    assert mg.randint_like(x, 3, generator=g).dtype is mg.float64
+    assert mg.rand(2, requires_grad=True, generator=g).requires_grad
+    assert mg.rand(generator=g).shape == ()
+    assert mg.rand(0, 3, generator=g).shape == (0, 3)
+    assert mg.randperm(0, generator=g).shape == (0,)
+
+
+def test_distributions(g):
+    n = 20000
+    assert stats.kstest(mg.rand(n, generator=g).numpy(), "uniform").pvalue > 1e-3
+    drawn = mg.normal(mg.tensor([1.0, -2.0]).unsqueeze(1).expand(2, n), 3.0, generator=g)
+    for row, mean in zip(drawn.numpy(), (1, -2), strict=True):
+        assert stats.kstest(row, "norm", (mean, 3)).pvalue > 1e-3
+    assert mg.normal(0.0, 1.0, (2, 3), generator=g).shape == (2, 3)
+    share = mg.bernoulli(mg.full((n,), 0.3), generator=g).mean().item()
+    assert abs(share - 0.3) < 4 * (0.21 / n) ** 0.5
+    assert mg.zeros(n).bernoulli_(0.0, generator=g).sum().item() == 0
+    assert mg.bernoulli(mg.ones(n), generator=g).sum().item() == n
+
+
+@pytest.mark.parametrize("replacement", [False, True])
+def test_multinomial(replacement, g):
+    weights = mg.tensor([0.0, 1.0, 3.0, 0.0, 4.0, 0.0])
+    n = 4000
+    first = mg.multinomial(weights.expand(n, 6), 2, replacement, generator=g).numpy()
+    assert first.shape == (n, 2)
+    counts = np.bincount(first[:, 0], minlength=6)
+    assert (counts[[0, 3, 5]] == 0).all()
+    assert stats.chisquare(counts[[1, 2, 4]], np.array([1, 3, 4]) * n / 8).pvalue > 1e-3
+    assert (first[:, 0] != first[:, 1]).all() != replacement
+    assert sorted(mg.multinomial(weights, 3, generator=g).tolist()) == [1, 2, 4]
+
+
+def test_errors(g):
+    for wrong, kind, message in (
+        (lambda: mg.rand(2, dtype=mg.int64), TypeError, r"\[rand\] draws floats, not int64"),
+        (lambda: mg.randint(3, 3, (2,)), ValueError, r"\[randint\] the range \[3, 3\) is empty"),
+        (lambda: mg.randint(3), TypeError, r"\[randint\] a size is needed"),
+        (lambda: mg.randperm(-1), ValueError, r"\[randperm\] -1 is negative"),
+        (lambda: mg.rand(-1), ValueError, r"\[rand\] negative size"),
+        (lambda: mg.bernoulli(mg.tensor([1.5])), ValueError, r"probabilities lie in \[0, 1\]"),
+        (lambda: mg.bernoulli(mg.tensor([np.nan])), ValueError, r"probabilities lie in \[0, 1\]"),
+        (lambda: mg.normal(0.0, -1.0, (2,)), ValueError, "deviation is negative"),
+        (lambda: mg.normal(0.0, 1.0), TypeError, "two numbers need a size"),
+        (lambda: mg.multinomial(mg.tensor([1.0, 0.0]), 2), ValueError, "use replacement=True"),
+        (lambda: mg.multinomial(mg.tensor([1.0, -1.0]), 1), ValueError, "not negative"),
+        (lambda: mg.multinomial(mg.zeros(2), 1), ValueError, "a positive weight in each row"),
+        (lambda: g.manual_seed(-1), ValueError, r"\[manual_seed\] a seed is not negative"),
+        (lambda: mg.zeros(2, dtype=mg.int64).normal_(), TypeError, r"\[normal_\] draws floats"),
+        (lambda: mg.zeros(2, requires_grad=True).uniform_(), RuntimeError, "requires grad"),
+    ):
+        with pytest.raises(kind, match=message):
+            wrong()
