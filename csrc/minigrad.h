@@ -44,7 +44,7 @@ typedef struct mg_array {
     int32_t dtype;
     int32_t ndim;
     int32_t refs;
-    int32_t weak;    /* a scalar that takes the other operand's dtype */
+    int32_t weak;    /* Python's numbers, which take the other operand's dtype */
     int32_t adapted; /* some input of the op that made it was broadcast or cast */
     int64_t shape[16];
     int64_t strides[16];

@@ -170,29 +170,36 @@ def home_of(name: str, value: object, facade: ModuleType) -> str:
         for module in list(sys.modules.values())
         if module.__name__.startswith("minigrad")
         and module.__name__ not in FACADES
-        and vars(module).get(name) is value
+        and vars(module).get(EXPORTED_AS.get(name, name)) is value
     ]
     own = getattr(value, "__module__", None)
     if own in homes:
         return str(own)
-    exporting = [h for h in homes if name in getattr(sys.modules[h], "__all__", ())]
-    return min(exporting or homes or [facade.__name__])
+    real = EXPORTED_AS.get(name, name)
+    exporting = [h for h in homes if real in getattr(sys.modules[h], "__all__", ("__version__",))]
+    topics = [t.__name__ for t in (*functions.TOPICS, *functional.TOPICS)]
+    exporting.sort(key=lambda home: (home not in topics, home))
+    return (exporting or homes or [facade.__name__])[0]
 
 
 def facade_stub(module: ModuleType) -> str:
-    """The stub of a module that gathers others': every name with the module it comes from."""
+    """The stub of a module that gathers others': what it hands on, and from where."""
     found: dict[str, list[str]] = {}
     for name in sorted(set(module.__all__)):
         value = getattr(module, name)
-        if isinstance(value, ModuleType):
-            found.setdefault(value.__name__.rpartition(".")[0], []).append(name)
-        else:
-            found.setdefault(home_of(name, value, module), []).append(name)
+        of_package = isinstance(value, ModuleType)
+        home = value.__name__.rpartition(".")[0] if of_package else home_of(name, value, module)
+        found.setdefault(home, []).append(name)
     lines = []
-    for home in sorted(found):
-        lines += [f"from {home} import {EXPORTED_AS.get(n, n)} as {n}" for n in found[home]]
-    names = ["__all__ = [", *(f'    "{n}",' for n in module.__all__), "]"]
-    return HEADER + "\n".join([*lines, "", *names]) + "\n"
+    for home, names in sorted(found.items()):
+        if set(getattr(sys.modules[home], "__all__", ())) <= set(names):
+            lines.append(f"from {home} import *")
+        else:
+            lines += [f"from {home} import {EXPORTED_AS.get(n, n)} as {n}" for n in names]
+    constants = [n for n in vars(module) if n.isupper() and not n.startswith("_")]
+    lines = ["from typing import Any", *lines, "", *(f"{n}: Any" for n in constants)]
+    lines.append("__all__: list[str]")
+    return HEADER + "\n".join(lines) + "\n"
 
 
 def stubs() -> dict[Path, str]:

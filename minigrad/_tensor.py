@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -13,29 +12,18 @@ from minigrad._c import call, lib
 from minigrad._c import run as run_kernel
 from minigrad.autograd import backward
 from minigrad.creation import require_grad, to_numpy
-from minigrad.dispatch import TensorBase, as_operand, binary, results_are, wrap
+from minigrad.dispatch import TensorBase, as_operand, binary, results_are, value_for, wrap
 from minigrad.dtypes import bool_, float32, float64, int64
 from minigrad.elementwise import scale
-from minigrad.inplace import check_writable, overwrite, update
+from minigrad.inplace import KeepGrad, check_writable, kept_by, overwrite, unlink, update
 from minigrad.ops import pointwise as p
 from minigrad.random import IN_PLACE as FILLED_RANDOMLY
-from minigrad.shaping import tensor_operand
 from minigrad.tape import LEAF, Node, mode
 
 if TYPE_CHECKING:
     import numpy as np
 
 __all__ = ["Tensor"]
-
-
-def _operator(function: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Any], Tensor]:
-    """The function as an operator, which leaves types it does not know to their own methods."""
-
-    def operator(self: Tensor, other: Any) -> Tensor:
-        operand = as_operand(other)
-        return NotImplemented if operand is None else function(self, operand)
-
-    return operator
 
 
 def _reflected(function: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Any], Tensor]:
@@ -52,11 +40,11 @@ def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     def in_place(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         before = self
-        if mode.enabled and any(
-            isinstance(x, TensorBase) and x._edge is not None for x in (self, *args)
-        ):
+        given = (self, *args, *kwargs.values())
+        if mode.enabled and any(isinstance(x, TensorBase) and x._edge is not None for x in given):
             check_writable(op, self)
             before = f.clone(self)  # the values that the graph may keep
+            args = tuple([before if x is self else x for x in args])
         return update(op, self, function(before, *args, **kwargs))
 
     in_place.__name__ = in_place.__qualname__ = f"{op}_"
@@ -194,7 +182,8 @@ class Tensor(TensorBase):
 
     @data.setter
     def data(self, values: Any) -> None:
-        source = tensor_operand("data", values)
+        source = value_for("data", self, values)
+        unlink(self)
         self._h, self._shape = f.to(source.detach(), self.dtype)._h, None
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Callable[[], None]:
@@ -212,17 +201,10 @@ class Tensor(TensorBase):
         return lambda: hooks.remove(hook) if hook in hooks else None
 
     def retain_grad(self) -> None:
-        """Keep the gradient of this non-leaf in ``grad`` too."""
-        if self.is_leaf:
-            return
-        me = weakref.ref(self)
-
-        def keep(g: Tensor) -> None:
-            x = me()
-            if x is not None:
-                x.grad = f.clone(g) if x.grad is None else x.grad + g
-
-        self.register_hook(keep)
+        """Keep the gradient of this non-leaf, as it is when backward comes, in ``grad`` too."""
+        node = self._edge
+        if type(node) is Node and not kept_by(node, self):
+            self.register_hook(KeepGrad(self))
 
     # ---- out of it ----
 
@@ -310,7 +292,8 @@ class Tensor(TensorBase):
         return (self[i] for i in range(self.shape[0]))
 
     def __contains__(self, value: Any) -> builtins.bool:
-        return bool((self == value).any())
+        found: Any = self == value
+        return bool(found.any()) if isinstance(found, TensorBase) else False
 
     def __format__(self, spec: str) -> str:
         """A number for 0 dimensions, else the repr."""
@@ -327,7 +310,7 @@ class Tensor(TensorBase):
 
     def copy_(self, source: Any) -> Tensor:
         """Write ``source``, broadcast and cast, into this tensor; returns it."""
-        return overwrite("copy_", self, tensor_operand("copy_", source))
+        return overwrite("copy_", self, value_for("copy_", self, source))
 
     def fill_(self, value: builtins.float) -> Tensor:
         """Write one value everywhere; returns the tensor."""
@@ -420,7 +403,8 @@ class Tensor(TensorBase):
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
         """This tensor where the condition holds, else the other."""
-        return f.where(condition, self, other)
+        chosen: Tensor = f.where(condition, self, other)
+        return chosen
 
     def cat_with(self, other: Tensor, dim: builtins.int) -> Tensor:
         """This tensor and another side by side."""
@@ -441,43 +425,46 @@ class Tensor(TensorBase):
         return f.transpose(self, -2, -1)
 
     __neg__, __abs__ = f.neg, f.abs
-    __pos__ = f.clone
-    __add__, __radd__, __iadd__ = binary(p.ADD, True), _reflected(f.add), _augmented(f.add)
-    __sub__, __rsub__, __isub__ = binary(p.SUB, True), _reflected(f.sub), _augmented(f.sub)
-    __mul__, __rmul__, __imul__ = binary(p.MUL, True), _reflected(f.mul), _augmented(f.mul)
-    __truediv__, __rtruediv__ = binary(p.DIV, True), _reflected(f.div)
-    __itruediv__ = _augmented(f.div)
-    __pow__, __rpow__, __ipow__ = binary(p.POW, True), _reflected(f.pow), _augmented(f.pow)
+    __pos__ = f.positive
     __matmul__, __rmatmul__ = f.matmul, _reflected(f.matmul)
     __eq__ = binary(p.EQ, True)  # type: ignore[assignment]
     __ne__ = binary(p.NE, True)  # type: ignore[assignment]
     __lt__, __le__, __gt__, __ge__ = (binary(row, True) for row in (p.LT, p.LE, p.GT, p.GE))
 
-    __floordiv__, __mod__ = _operator(f.floor_divide), _operator(f.remainder)
-    __rfloordiv__, __rmod__ = _reflected(f.floor_divide), _reflected(f.remainder)
-    __ifloordiv__, __imod__ = _augmented(f.floor_divide), _augmented(f.remainder)
-
     def __divmod__(self, other: Any) -> tuple[Tensor, Tensor]:
-        return self // other, self % other
+        return f.floor_divide(self, other), f.remainder(self, other)
+
+    def __round__(self, ndigits: builtins.int | None = None) -> Tensor:
+        return f.round(self, decimals=ndigits or 0)
 
     def __rdivmod__(self, other: Any) -> tuple[Tensor, Tensor]:
-        return other // self, other % self
+        return f.floor_divide(other, self), f.remainder(other, self)
 
     __invert__ = f.bitwise_not
-    __and__, __or__, __xor__ = (
-        _operator(function) for function in (f.bitwise_and, f.bitwise_or, f.bitwise_xor)
-    )
-    __rand__, __ror__, __rxor__ = (
-        _reflected(function) for function in (f.bitwise_and, f.bitwise_or, f.bitwise_xor)
-    )
-    __iand__, __ior__, __ixor__ = (
-        _augmented(function) for function in (f.bitwise_and, f.bitwise_or, f.bitwise_xor)
-    )
-    __lshift__, __rshift__ = _operator(f.bitwise_left_shift), _operator(f.bitwise_right_shift)
-    __rlshift__, __rrshift__ = _reflected(f.bitwise_left_shift), _reflected(f.bitwise_right_shift)
-    __ilshift__, __irshift__ = _augmented(f.bitwise_left_shift), _augmented(f.bitwise_right_shift)
     __imatmul__ = _augmented(f.matmul)
 
+
+# Each operator has a form with the operands exchanged and one in place.
+_OPERATORS = {
+    "add": p.ADD,
+    "sub": p.SUB,
+    "mul": p.MUL,
+    "truediv": p.DIV,
+    "floordiv": p.FLOOR_DIVIDE,
+    "mod": p.REMAINDER,
+    "pow": p.POW,
+    "and": p.BITWISE_AND,
+    "or": p.BITWISE_OR,
+    "xor": p.BITWISE_XOR,
+    "lshift": p.BITWISE_LEFT_SHIFT,
+    "rshift": p.BITWISE_RIGHT_SHIFT,
+}
+
+for _name, _row in _OPERATORS.items():
+    _function = binary(_row)
+    setattr(Tensor, f"__{_name}__", binary(_row, True))
+    setattr(Tensor, f"__r{_name}__", _reflected(_function))
+    setattr(Tensor, f"__i{_name}__", _augmented(_function))
 
 # What can also be written over the tensor it is computed from: exp_() and its like.
 _IN_PLACE = """

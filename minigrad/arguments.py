@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad._c import lib
-from minigrad.dispatch import TensorBase, apply, strong_operand
+from minigrad.dispatch import TensorBase, apply, strong_operand, tensor_operands
 from minigrad.ops import shape as _s
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ def several(op: str, tensors: Sequence[Any]) -> list[Tensor]:
     """The tensors given one by one, or as one list or tuple."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tensors[0]
-    return [tensor_operand(op, x) for x in tensors]
+    return tensor_operands(op, *tensors)
 
 
 def promoted(op: str, tensors: Sequence[Any]) -> list[Tensor]:
     """The tensors in the dtype they have together; ValueError if there are none."""
-    found = [tensor_operand(op, x) for x in tensors]
+    found = tensor_operands(op, *tensors)
     if not found:
         raise ValueError(f"[{op}] needs at least one tensor")
     dtype = max((x.dtype for x in found), key=lambda d: d.code)

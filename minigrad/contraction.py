@@ -12,7 +12,7 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad.arguments import one_dim, one_size, tensor_operand
+from minigrad.arguments import one_dim, one_size, tensor_operands
 from minigrad.elementwise import mul
 from minigrad.products import matmul
 from minigrad.reductions import sum as total
@@ -57,7 +57,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
         terms, output = _from_letters(equation)
     else:
         operands, terms, output = _from_sublists((equation, *operands))
-    tensors = [tensor_operand("einsum", x) for x in operands]
+    tensors = tensor_operands("einsum", *operands)
     if len(terms) != len(tensors) or not tensors:
         raise ValueError(f"[einsum] {len(terms)} terms for {len(tensors)} operands")
     labelled = [_spread(k, x, t) for k, (x, t) in enumerate(zip(tensors, terms, strict=True))]
@@ -295,7 +295,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
     >>> mg.tensordot(mg.ones(2, 3, 4), mg.ones(4, 3, 5), ([1, 2], [1, 0])).shape
     (2, 5)
     """
-    x, y = tensor_operand("tensordot", a), tensor_operand("tensordot", b)
+    x, y = tensor_operands("tensordot", a, b)
     of_x, of_y = _pairs(dims, x, y)
     for d, e in zip(of_x, of_y, strict=True):
         n, m = x.shape[d], y.shape[e]
@@ -338,7 +338,7 @@ def inner(a: Any, b: Any) -> Tensor:
     Shapes (..., n) and (..., n) give the other dimensions of a and then those of b. Raises
     ValueError where the last sizes differ.
     """
-    x, y = tensor_operand("inner", a), tensor_operand("inner", b)
+    x, y = tensor_operands("inner", a, b)
     if not (x._h.ndim and y._h.ndim):
         return mul(x, y)
     if x.shape[-1] != y.shape[-1]:

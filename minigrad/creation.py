@@ -58,6 +58,8 @@ def require_grad(x: Tensor, wanted: bool = True) -> Tensor:
 
 def _kept_dtype(array: np.ndarray[Any, Any]) -> DType:
     """The dtype in which a NumPy array's values are held here."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError("[tensor] cannot hold a masked array: give its .filled(value), or its .data")
     found = _OURS.get(array.dtype)
     if found is not None:
         return found
@@ -90,6 +92,7 @@ def _borrowed(array: np.ndarray[Any, Any]) -> Handle:
 def _shareable(array: np.ndarray[Any, Any]) -> bool:
     return (
         array.dtype in _OURS
+        and not isinstance(array, np.ma.MaskedArray)
         and all(s % array.itemsize == 0 for s in array.strides)
         and array.flags.aligned
     )
@@ -120,6 +123,28 @@ def _detensored(data: Any) -> Any:
     return data
 
 
+def _from_sequences(data: Any) -> tuple[np.ndarray[Any, Any], bool]:
+    """Numbers, or nested sequences of them, as an array; were they Python's own?"""
+    first = _first(data)
+    try:
+        array = np.asarray(_detensored(data))
+    except ValueError as error:
+        raise ValueError(f"[tensor] the sequences differ in length: {error}") from None
+    if array.dtype.kind == "O" and isinstance(first, int):
+        raise OverflowError("[tensor] an integer in the data does not fit in int64; use floats")
+    if array.dtype.kind in "OUSM":
+        raise TypeError(f"[tensor] cannot make a tensor from {type(first).__name__} data")
+    return array, not isinstance(first, (np.ndarray, np.generic, TensorBase))
+
+
+def from_sequence(data: Sequence[Any]) -> Tensor:
+    """A list as an operand: Python numbers in it take on the dtype of what they meet."""
+    array, from_python = _from_sequences(data)
+    made = wrap(_from_array(array, None))
+    made._h.weak = from_python
+    return made
+
+
 def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """A new tensor that holds a copy of the data.
 
@@ -139,20 +164,11 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
         handle = call(lib.mg_cast, data._h, (wanted or data.dtype).code)
         return require_grad(wrap(handle), requires_grad)
     if isinstance(data, (np.ndarray, np.generic)):
-        array = np.asarray(data)
+        array = np.asanyarray(data)
     else:
-        first = _first(data)
-        try:
-            array = np.asarray(_detensored(data))
-        except ValueError as error:
-            raise ValueError(f"[tensor] the sequences differ in length: {error}") from None
-        from_python = not isinstance(first, (np.ndarray, np.generic, TensorBase))
+        array, from_python = _from_sequences(data)
         if wanted is None and from_python and (array.dtype.kind == "f" or array.size == 0):
             wanted = float32
-        if array.dtype.kind == "O" and isinstance(first, int):
-            raise OverflowError("[tensor] an integer in the data does not fit in int64; use floats")
-        if array.dtype.kind in "OUSM":
-            raise TypeError(f"[tensor] cannot make a tensor from {type(first).__name__} data")
     return require_grad(wrap(_from_array(array, wanted)), requires_grad)
 
 
@@ -163,7 +179,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     a gradient unnoticed. Raises TypeError for other objects and for dtypes that are not float32,
     float64, int64 or bool, ValueError for memory whose strides are not whole elements.
     """
-    if not isinstance(array, np.ndarray):
+    if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
         raise TypeError(f"[from_numpy] expected a numpy.ndarray, not {type(array).__name__}")
     if array.dtype.name not in _NUMPY:
         raise TypeError(

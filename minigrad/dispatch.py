@@ -8,6 +8,7 @@ saved copy of a leaf, that leaf.
 from __future__ import annotations
 
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,6 +28,8 @@ from minigrad._c import (
 from minigrad._c import run as run_kernel
 from minigrad.dtypes import DType, by_code
 from minigrad.ops import TABLE
+from minigrad.ops.composed import product
+from minigrad.ops.pointwise import SCALE
 from minigrad.ops.table import PLACES, Row
 from minigrad.tape import LEAF, Node, mode
 
@@ -145,24 +148,49 @@ def as_operand(value: Any) -> Any:
         return number(value)
     import numpy as np
 
-    if isinstance(value, np.generic):
-        return as_operand(value.item())
-    if isinstance(value, (np.ndarray, list, tuple, range)):
+    if isinstance(value, np.generic):  # a longdouble is its own item
+        return as_operand(float(value) if isinstance(value, np.longdouble) else value.item())
+    if isinstance(value, np.ndarray):
         from minigrad.creation import asarray
 
         return asarray(value)
+    if isinstance(value, (list, tuple, range)):
+        from minigrad.creation import from_sequence
+
+        return from_sequence(value)
     return None
 
 
 def strong_operand(op: str, value: Any) -> Any:
     """An operand with a dtype of its own: of a plain float that is float32."""
+    return tensor_operands(op, value)[0]
+
+
+def tensor_operands(op: str, *values: Any) -> list[Any]:
+    """Operands with dtypes of their own: numbers and lists have that of the float tensors beside
+    them, or float32.
+    """
+    found = [as_operand(value) for value in values]
+    floats = _FIRST_FLOAT
+    for value, x in zip(values, found, strict=True):
+        if x is None:
+            raise operand_error(op, value)
+        if not x._h.weak:
+            floats = max(floats, x._h.dtype)
+    return [_settled(x, floats) if x._h.weak else x for x in found]
+
+
+def _settled(x: Any, floats: int) -> Any:
+    """A number or list in a dtype of its own: this one if it holds floats."""
+    return wrap(call(lib.mg_cast, x._h, floats if x._h.dtype >= _FIRST_FLOAT else x._h.dtype))
+
+
+def value_for(op: str, x: TensorBase, value: Any) -> Any:
+    """What is to be written into x: numbers and lists in x's dtype."""
     found = as_operand(value)
     if found is None:
         raise operand_error(op, value)
-    if not found._h.weak:
-        return found
-    dtype = _FIRST_FLOAT if found._h.dtype >= _FIRST_FLOAT else found._h.dtype
-    return wrap(call(lib.mg_cast, found._h, dtype))
+    return wrap(call(lib.mg_cast, found._h, x._h.dtype)) if found._h.weak else found
 
 
 def operand_error(name: str, value: object) -> TypeError:
@@ -209,6 +237,9 @@ def _apply_to_one(row: Row, x: TensorBase, args: tuple[Any, ...]) -> Tensor:
     return out
 
 
+_linking = threading.RLock()  # again in this thread: a finalizer may take views
+
+
 class Views:
     """The living views of a tensor, as weak references."""
 
@@ -223,19 +254,22 @@ class Views:
         refs = self.refs
         refs.append(weakref.ref(view))
         if len(refs) > self.limit:
-            count = len(refs)
-            refs[:count] = [ref for ref in refs[:count] if ref() is not None]
-            self.limit = max(16, 2 * len(refs))
+            with _linking:  # others may append meanwhile, but not sort out
+                count = len(refs)
+                refs[:count] = [ref for ref in refs[:count] if ref() is not None]
+                self.limit = max(16, 2 * len(refs))
 
 
 def link(view: TensorBase, base: TensorBase, row: Row, args: tuple[Any, ...]) -> None:
     """Note that ``view`` shows ``base``'s memory through a row of the table."""
     view._alias = (base, row, args)
-    try:
-        base._views.add(view)
-    except AttributeError:
-        base._views = Views()
-        base._views.add(view)
+    views = getattr(base, "_views", None)
+    if views is None:
+        with _linking:
+            views = getattr(base, "_views", None)
+            if views is None:
+                views = base._views = Views()
+    views.add(view)
 
 
 def view_node(row: Row, base: TensorBase, args: tuple[Any, ...]) -> Node | None:
@@ -380,7 +414,10 @@ def _keeps(row: Row, *wanted: bool) -> tuple[bool, bool, bool] | None:
 
 def _named(function: Callable[..., Tensor], row: Row) -> Callable[..., Tensor]:
     function.__name__ = function.__qualname__ = row.name
-    function.__doc__ = f"{row.doc[0].upper()}{row.doc[1:]}."
+    word, doc = row.doc.split()[0], row.doc
+    if word.isalpha() and len(word) > 1:  # neither a variable nor a formula
+        doc = doc[0].upper() + doc[1:]
+    function.__doc__ = f"{doc}."
     return function
 
 
@@ -394,6 +431,8 @@ def _rules(row: Row) -> tuple[Rule, Rule]:
     """How a row runs backward: through fused kernels, and through formulas that leave a graph."""
     if row.family == "variadic":
         return _each(row, _variadic_formula), _each(row, _variadic_formula)
+    if row is SCALE:
+        return _each(row, _scale_formula), _each(row, _scale_formula)
     if row.family == "pointwise":
         formulas = _each(row, _pointwise_formula)
         if any(map(callable, row.derivatives)) and not lib.mg_op_has_vjp(row.id):
@@ -454,6 +493,17 @@ def _pointwise_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     # In the gradient's dtype: an int64 or float32 operand must not make the partial a float32.
     saved = [_unpack(row, node, name).to(g.dtype) for name in row.needs[i]]
     return g.scale(partial(*saved))
+
+
+def _scale_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
+    """A product's, but where the first factor is 0 the second has no slope, whatever arrives.
+
+    So what a zero gradient was multiplied by counts for nothing to any order.
+    """
+    if i == 0:
+        return _pointwise_formula(row, i, node, g)
+    a = _unpack(row, node, "a").to(g.dtype)
+    return product(g, a)
 
 
 def _variadic_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from minigrad.dispatch import (
     binary,
     composed,
     operand_error,
+    tensor_operands,
     unary,
 )
 from minigrad.dtypes import bool_, float32, int64
@@ -277,10 +278,10 @@ subtract, divide = sub, div
 
 def positive(x: Any) -> Tensor:
     """x itself. Raises TypeError for bool."""
-    x = tensor_operand("positive", x)
-    if x.dtype is bool_:
+    given: Tensor = tensor_operand("positive", x)
+    if given.dtype is bool_:
         raise TypeError("[positive] not offered for bool")
-    return x
+    return given
 
 
 def round(x: Any, *, decimals: int = 0) -> Tensor:  # noqa: A001
@@ -361,9 +362,10 @@ def nan_to_num(
 
     The gradient is 0 where a value was replaced. Integers stay as they are.
     """
-    x = tensor_operand("nan_to_num", x)
-    if not x.dtype.is_floating_point:
-        return x
+    given: Tensor = tensor_operand("nan_to_num", x)
+    if not given.dtype.is_floating_point:
+        return given
+    x = given
     largest = 3.4028234663852886e38 if x.dtype is float32 else 1.7976931348623157e308
     y = _where(isnan(x), float(nan), x)
     y = _where(isposinf(x), largest if posinf is None else float(posinf), y)
@@ -375,12 +377,12 @@ def nan_to_num(
 
 def lerp(a: Any, b: Any, weight: Any) -> Tensor:
     """a + weight * (b - a): exactly a at weight 0 and b at weight 1, a number or a tensor."""
-    a, b = tensor_operand("lerp", a), tensor_operand("lerp", b)
+    a, b = tensor_operands("lerp", a, b)
     step = sub(b, a)
     if isinstance(weight, (int, float)):
         near = -0.5 < weight < 0.5
         return add(a, mul(step, weight)) if near else sub(b, mul(step, 1 - weight))
-    w = tensor_operand("lerp", weight)
+    _, w = tensor_operands("lerp", step, weight)
     return _where(lt(abs(w), 0.5), add(a, mul(step, w)), sub(b, mul(step, sub(1.0, w))))
 
 
@@ -439,7 +441,7 @@ def _countable(op: str, x: Any) -> Tensor:
     found = as_operand(x)
     if found is None:
         raise operand_error(op, x)
-    return to(found, int64) if found.dtype is bool_ else found  # type: ignore[no-any-return]
+    return to(found, int64) if found.dtype is bool_ else found
 
 
 def isclose(
@@ -471,5 +473,5 @@ def allclose(
 
 def equal(a: Any, b: Any) -> bool:
     """Whether shapes and elements are equal, as a Python bool; NaN never is."""
-    a, b = tensor_operand("equal", a), tensor_operand("equal", b)
+    a, b = tensor_operands("equal", a, b)
     return a.shape == b.shape and _every(eq(a, b))

@@ -16,13 +16,12 @@ import numpy as np
 from minigrad import functions as f
 from minigrad._c import ffi, lib
 from minigrad.creation import asarray
-from minigrad.dispatch import TensorBase, apply, write
+from minigrad.dispatch import TensorBase, apply, value_for, write
 from minigrad.dtypes import bool_, int64
 from minigrad.inplace import check_writable, overwrite, update
 from minigrad.ops import shape as shape_ops
 from minigrad.scattering import index_put
 from minigrad.selection import gather_rows
-from minigrad.shaping import tensor_operand
 from minigrad.tape import mode
 
 if TYPE_CHECKING:
@@ -236,7 +235,7 @@ def put(x: Tensor, index: Any, value: Any) -> None:
     Raises RuntimeError for a leaf that requires grad, unless under no_grad.
     """
     op = "index assignment"
-    source = tensor_operand(op, value)
+    source = value_for(op, x, value)
     tracked = (
         mode.enabled
         and (x._edge is not None or source._edge is not None)

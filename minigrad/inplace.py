@@ -10,6 +10,7 @@ views of that.
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from minigrad import shaping as s
@@ -24,7 +25,7 @@ from minigrad.tape import LEAF, Node, mode
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["check_writable", "overwrite", "update"]
+__all__ = ["KeepGrad", "check_writable", "kept_by", "overwrite", "unlink", "update"]
 
 
 def check_writable(op: str, x: TensorBase) -> None:
@@ -58,12 +59,10 @@ def overwrite(op: str, x: Tensor, source: Tensor) -> Tensor:
     What x was computed from gets a gradient of 0 from here on.
     """
     tracked = mode.enabled and (x._edge is not None or source._edge is not None)
-    if not tracked:
+    if not (tracked and x.dtype.is_floating_point):
         write(lib.mg_write, x, x._h, source._h)
         return x
     check_writable(op, x)
-    if not x.dtype.is_floating_point:
-        source = source.detach()
     fitted = s.expand(s.to(source, x.dtype), x.shape)
     write(lib.mg_write, x, x._h, fitted._h)
     old, new = x._edge, fitted if fitted._edge is LEAF else fitted._edge
@@ -96,13 +95,13 @@ def _set_history(x: Any, edge: Any) -> None:
     """``x``'s memory holds what ``edge`` computed: tell x, and all that share the memory."""
     if isinstance(edge, TensorBase):  # a leaf's values were copied in: x is not that leaf
         edge = Node(_OVERWRITE, (None, edge))
-    x._edge = edge
+    _renew(x, edge)
     _refresh_views(x)
     alias = getattr(x, "_alias", None)
     while alias is not None:
         parent, row, args = alias
         edge = Node(_WRITE_VIEW, (parent._edge, edge), None, (row, args))
-        parent._edge = edge
+        _renew(parent, edge)
         _refresh_views(parent, x)
         x, alias = parent, getattr(parent, "_alias", None)
 
@@ -115,10 +114,57 @@ def _refresh_views(x: Any, written: Any = None) -> None:
         views = getattr(parent, "_views", None)
         for reference in () if views is None else views.refs:
             view = reference()
-            if view is not None and view is not skipped:
+            # One that was made a leaf of its own stays one.
+            if view is not None and view is not skipped and view._edge is not LEAF:
                 _, row, args = view._alias
-                view._edge = view_node(row, parent, args)
+                _renew(view, view_node(row, parent, args))
                 stack.append((view, None))
+
+
+def _renew(x: Any, edge: Any) -> None:
+    """Give ``x`` a new history; where its gradient is kept, that is the gradient of this."""
+    old, x._edge = x._edge, edge
+    if type(old) is not Node or type(edge) is not Node or old.hooks is None:
+        return
+    keeping = kept_by(old, x)
+    if keeping is not None:
+        old.hooks.remove(keeping)
+        edge.hooks = [keeping, *(edge.hooks or ())]
+
+
+def unlink(x: TensorBase) -> None:
+    """``x`` is about to get other memory, which neither its base nor its views share."""
+    views = getattr(x, "_views", None)
+    for reference in () if views is None else views.refs:
+        view = reference()
+        if view is not None:
+            del view._alias
+    for name in ("_alias", "_views"):
+        if hasattr(x, name):
+            delattr(x, name)
+
+
+class KeepGrad:
+    """A hook that adds to the ``grad`` of a tensor that is no leaf, as long as that lives."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, x: TensorBase) -> None:
+        self.of = weakref.ref(x)
+
+    def __call__(self, g: Tensor) -> None:
+        """Keep this gradient."""
+        x: Any = self.of()
+        if x is not None:
+            x.grad = s.clone(g) if x.grad is None else x.grad + g
+
+
+def kept_by(node: Node, x: TensorBase) -> KeepGrad | None:
+    """The hook of this node that keeps the gradient of ``x``."""
+    for hook in node.hooks or ():
+        if type(hook) is KeepGrad and hook.of() is x:
+            return hook
+    return None
 
 
 # ---- the nodes of a write ------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy.linalg import LinAlgError
 
-from minigrad.arguments import named_dim, one_dim, spelled, tensor_operand
+from minigrad.arguments import named_dim, one_dim, spelled, tensor_operand, tensor_operands
 from minigrad.creation import empty, eye, zeros
 from minigrad.dispatch import apply
 from minigrad.elementwise import abs as magnitude
@@ -355,7 +355,7 @@ def cond(A: Any, p: Any = None) -> Tensor:
 
 def cross(input: Any, other: Any, *, dim: int = -1, **numpy: Any) -> Tensor:  # noqa: A002
     """The cross product of vectors of 3 along a dimension; the others are broadcast."""
-    x, y = tensor_operand("cross", input), tensor_operand("cross", other)
+    x, y = tensor_operands("cross", input, other)
     return cross_along("cross", x, y, named_dim("cross", dim, numpy))
 
 

@@ -83,6 +83,10 @@ def _refused(name: str, why: str) -> TypeError:
     )
 
 
+def _divmod(a: Any, b: Any) -> tuple[Any, Any]:
+    return f.floor_divide(a, b), f.remainder(a, b)
+
+
 def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """What ``Tensor.__array_ufunc__`` does."""
     name = ufunc.__name__
@@ -91,7 +95,7 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[
             name, "a result that may need a graph cannot be written into an array (out=)"
         )
     if method == "__call__":
-        function = _found(_UFUNC_NAMES.get(name, name))
+        function = _divmod if name == "divmod" else _found(_UFUNC_NAMES.get(name, name))
         if function is None:
             raise _refused(name, "not offered for tensors")
         if options:
@@ -114,11 +118,11 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[
 # ---- other functions -----------------------------------------------------------------------------
 
 _SAME = """
-sum mean prod amax amin argmax argmin all any var std cumsum cumprod nansum nanmean median quantile
+sum mean prod amax amin argmax argmin all any nansum nanmean quantile
 count_nonzero ravel squeeze broadcast_to moveaxis swapaxes hstack vstack dstack column_stack
-stack tile roll rot90 flip fliplr flipud kron inner outer trace diagonal nan_to_num
+hsplit vsplit dsplit diagflat argwhere stack tile roll rot90 flip fliplr flipud kron inner trace diagonal nan_to_num
 isclose allclose einsum zeros_like ones_like empty_like full_like
-atleast_1d atleast_2d atleast_3d searchsorted argsort diff
+atleast_1d atleast_2d atleast_3d searchsorted diff
 """
 
 
@@ -133,7 +137,12 @@ def _functions() -> dict[Any, Callable[..., Any]]:
         {
             np.max: f.amax,
             np.min: f.amin,
-            np.concatenate: f.cat,
+            np.var: _spread(f.var),
+            np.std: _spread(f.std),
+            np.median: _median,
+            np.cumsum: _flat_by_default(f.cumsum),
+            np.cumprod: _flat_by_default(f.cumprod),
+            np.concatenate: _concatenate,
             np.reshape: lambda a, shape: f.reshape(a, shape),
             np.shape: lambda a: a.shape,
             np.ndim: lambda a: a.ndim,
@@ -146,6 +155,9 @@ def _functions() -> dict[Any, Callable[..., Any]]:
                 a, a_min if min is None else min, a_max if max is None else max
             ),
             np.round: lambda a, decimals=0: f.round(a, decimals=decimals),
+            np.around: lambda a, decimals=0: f.round(a, decimals=decimals),
+            np.diag: lambda v, k=0: f.diag(v, k),
+            np.outer: lambda a, b: f.outer(f.ravel(a), f.ravel(b)),
             np.dot: _dot,
             np.take: lambda a, indices, axis=None: _take(a, indices, axis),
             np.take_along_axis: lambda arr, indices, axis=-1: f.take_along_dim(arr, indices, axis),
@@ -157,7 +169,8 @@ def _functions() -> dict[Any, Callable[..., Any]]:
             np.split: _split,
             np.tril: lambda m, k=0: f.tril(m, k),
             np.triu: lambda m, k=0: f.triu(m, k),
-            np.sort: lambda a, axis=-1: f.sort(a, axis).values,
+            np.sort: _flat_by_default(lambda a, axis: f.sort(a, axis).values, -1),
+            np.argsort: _flat_by_default(f.argsort, -1),
             np.tensordot: lambda a, b, axes=2: f.tensordot(a, b, axes),
             np.broadcast_arrays: _broadcast_arrays,
             np.array_split: lambda ary, indices_or_sections, axis=0: f.tensor_split(
@@ -169,6 +182,38 @@ def _functions() -> dict[Any, Callable[..., Any]]:
         }
     )
     return table
+
+
+def _spread(ours: Callable[..., Any]) -> Callable[..., Any]:
+    """var and std divide by n unless told otherwise, as NumPy has it, not by n - 1 as PyTorch."""
+
+    def spread(
+        a: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False, correction: Any = None
+    ) -> Any:
+        return ours(
+            a, axis, correction=ddof if correction is None else correction, keepdim=keepdims
+        )
+
+    return spread
+
+
+def _median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    if isinstance(axis, int):
+        return f.median(a, axis, keepdims).values
+    return f.quantile(a, 0.5, axis, keepdims)
+
+
+def _flat_by_default(ours: Callable[..., Any], default: Any = None) -> Callable[..., Any]:
+    """Along an axis, or over all elements in order where it is None."""
+
+    def function(a: Any, axis: Any = default) -> Any:
+        return ours(f.ravel(a), 0) if axis is None else ours(a, axis)
+
+    return function
+
+
+def _concatenate(arrays: Any, axis: Any = 0) -> Any:
+    return f.cat([f.ravel(a) for a in arrays], 0) if axis is None else f.cat(arrays, axis)
 
 
 def _broadcast_arrays(*args: Any) -> Any:

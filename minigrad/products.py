@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad._c import lib
-from minigrad.arguments import named_dim, one_dim, tensor_operand
+from minigrad.arguments import named_dim, one_dim, tensor_operands
 from minigrad.dispatch import bilinear
 from minigrad.elementwise import add, mul, scale, sub
 from minigrad.ops import contraction as _c
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 matmul = bilinear(_c.MATMUL, lib.MG_MATMUL)
-matmul.__doc__ = """The matrix product by NumPy's rules.
+matmul.__doc__ = """The matrix product by NumPy's rules, y[i, k] = sum over j of a[i, j] * b[j, k].
 
 Vectors count as a row on the left and a column on the right, and the added dimension is removed
 from the result; leading dimensions are broadcast. Raises ValueError where inner sizes differ and
@@ -60,7 +60,7 @@ for 0-d operands.
 
 def _pair(op: str, a: Any, a_ndim: int, b: Any, b_ndim: int) -> tuple[Tensor, Tensor]:
     """Two operands of these numbers of dimensions."""
-    x, y = tensor_operand(op, a), tensor_operand(op, b)
+    x, y = tensor_operands(op, a, b)
     if x._h.ndim != a_ndim or y._h.ndim != b_ndim:
         raise ValueError(
             f"[{op}] takes {a_ndim}-d and {b_ndim}-d tensors, not shapes {x.shape} and {y.shape}; "
@@ -127,7 +127,7 @@ def kron(a: Any, b: Any) -> Tensor:
     >>> mg.kron(mg.tensor([1.0, 2.0]), mg.tensor([1.0, 1.0, 0.0])).tolist()
     [1.0, 1.0, 0.0, 2.0, 2.0, 0.0]
     """
-    x, y = tensor_operand("kron", a), tensor_operand("kron", b)
+    x, y = tensor_operands("kron", a, b)
     ndim = max(x._h.ndim, y._h.ndim)
     of_x = (1,) * (ndim - x._h.ndim) + x.shape
     of_y = (1,) * (ndim - y._h.ndim) + y.shape
@@ -142,7 +142,7 @@ def kron(a: Any, b: Any) -> Tensor:
 
 def _added(op: str, input: Any, product: Tensor, beta: float, alpha: float) -> Tensor:  # noqa: A002
     """beta * input + alpha * product, in the product's shape."""
-    x = tensor_operand(op, input)
+    _, x = tensor_operands(op, product, input)
     try:
         x = expand(x, product.shape)
     except ValueError:
@@ -196,7 +196,7 @@ def multi_dot(tensors: Sequence[Any]) -> Tensor:
     shapes that do not fit. The order is found as in Cormen et al., Introduction to
     Algorithms, 15.2.
     """
-    found = [tensor_operand("multi_dot", t) for t in tensors]
+    found = tensor_operands("multi_dot", *tensors)
     if len(found) < 2:
         raise ValueError(f"[multi_dot] takes at least two matrices, not {len(found)}")
     row, column = found[0]._h.ndim == 1, found[-1]._h.ndim == 1
@@ -248,7 +248,7 @@ def _in_order(
 
 def vecdot(x: Any, y: Any, *, dim: int = -1, **numpy: Any) -> Tensor:
     """The sum of x * y along a dimension; the others are broadcast."""
-    a, b = tensor_operand("vecdot", x), tensor_operand("vecdot", y)
+    a, b = tensor_operands("vecdot", x, y)
     return total(mul(a, b), named_dim("vecdot", dim, numpy))
 
 
@@ -257,7 +257,7 @@ def cross(input: Any, other: Any, dim: int | None = None, **numpy: Any) -> Tenso
 
     Without ``dim`` it is the first dimension of size 3. Raises ValueError where a size is not 3.
     """
-    x, y = tensor_operand("cross", input), tensor_operand("cross", other)
+    x, y = tensor_operands("cross", input, other)
     dim = named_dim("cross", dim, numpy)
     if dim is None:
         if 3 not in x.shape:
@@ -291,7 +291,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = _COMPUTE_MODES[0
     Always by differences, so that small distances are exact: ``compute_mode`` is checked and has no
     effect. The gradient between equal points is 0.
     """
-    x, y = tensor_operand("cdist", x1), tensor_operand("cdist", x2)
+    x, y = tensor_operands("cdist", x1, x2)
     if compute_mode not in _COMPUTE_MODES:
         raise ValueError(f"[cdist] compute_mode is one of {_COMPUTE_MODES}, not {compute_mode!r}")
     if x._h.ndim < 2 or y._h.ndim < 2 or x.shape[-1] != y.shape[-1]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from minigrad import elementwise as e
 from minigrad.creation import asarray, full
-from minigrad.dispatch import apply
+from minigrad.dispatch import TensorBase, apply
 from minigrad.dtypes import float64, int64
 from minigrad.ops import reduction as _r
 from minigrad.reductions import Found, as_float, mean
@@ -121,7 +121,8 @@ def quantile(
     Between two ranks ``interpolation`` takes the line between their values (``linear``), either
     (``lower``, ``higher``), their mean (``midpoint``), or that of the nearest rank, the even one of
     two (``nearest``). Without a dim, of all elements. NaN where there is a NaN. The gradient goes
-    to the one or two elements in their parts. Integers become float32.
+    to the one or two elements in their parts, and for ``linear`` to a tensor q: the slope of that
+    line times n - 1, and 0 at a rank itself. Integers become float32.
 
     Raises ValueError for q outside [0, 1], for an empty dimension and for other interpolations.
 
@@ -163,9 +164,9 @@ def _quantile(
         raise ValueError(
             f"[{op}] interpolation {interpolation!r} is none of {', '.join(_INTERPOLATIONS)}"
         )
-    axes = some_dims(op, dim, x._h.ndim)
-    if dim is not None and len(axes) != 1:
+    if isinstance(dim, (tuple, list)):
         raise TypeError(f"[{op}] dim must be one dimension or None, not {dim}")
+    axes = some_dims(op, dim, x._h.ndim)
     kept = [d for d in range(x._h.ndim) if d not in axes]
     outer = [x.shape[d] for d in kept]
     n = 1
@@ -185,12 +186,12 @@ def _shares(op: str, q: Any) -> Tensor:
     """q as a tensor of at most one dimension: a plain number in double precision."""
     if isinstance(q, (int, float)):
         q = np.float64(q)
-    shares = asarray(np.asarray(q))
+    shares = asarray(q if isinstance(q, TensorBase) else np.asarray(q))
     if not shares.dtype.is_floating_point:
         shares = to(shares, float64)
     if shares._h.ndim > 1:
         raise ValueError(f"[{op}] q has {shares._h.ndim} dimensions, but must have at most one")
-    for share in np.ravel(shares.numpy()):
+    for share in np.ravel(shares.detach().numpy()):
         if not 0 <= share <= 1:
             raise ValueError(f"[{op}] q is {share}, but must be in 0..1")
     return shares
@@ -202,7 +203,8 @@ def _at_share(x: Tensor, shares: Tensor, interpolation: str, skip_nan: bool) -> 
     last = x.shape[-1] - 1
     count = total(e.eq(x, x), -1, True)
     top = to(e.sub(count, 1) if skip_nan else full((1,), last), shares.dtype)
-    rank = e.maximum(to(e.mul(shares, top), float64), 0.0)  # a line without numbers has rank 0
+    rank = to(e.mul(shares, top), float64)
+    rank = where(e.lt(rank, 0.0), 0.0, rank)  # a line without numbers has rank 0
     below = to(rank, int64)
     part = e.sub(rank, below)
     above = e.add(below, to(e.gt(part, 0.0), int64))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minigrad.creation import asarray, numpy_dtype, require_grad, size_of, tensor
+from minigrad.dispatch import tensor_operands
 from minigrad.dtypes import as_dtype, float32, int64
 from minigrad.inplace import check_writable, overwrite
 from minigrad.shaping import tensor_operand
@@ -69,9 +70,10 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Start over from a seed, a non-negative integer; returns the generator."""
+        seed = one_size("manual_seed", seed)
         if seed < 0:
             raise ValueError(f"[manual_seed] a seed is not negative, but {seed} is")
-        self._seed = int(seed)
+        self._seed = seed
         self._numpy = np.random.Generator(np.random.Philox(self._seed))
         return self
 
@@ -208,6 +210,7 @@ def randint(
         low, high, size = 0, low, high
     if size is None:
         raise TypeError("[randint] a size is needed: randint(high, (2, 3))")
+    low, high = one_size("randint", low), one_size("randint", high)
     if low >= high:
         raise ValueError(f"[randint] the range [{low}, {high}) is empty")
     shape = _shape("randint", (size,))
@@ -222,7 +225,7 @@ def randperm(
     requires_grad: bool = False,
 ) -> Tensor:
     """The integers from 0 to n - 1 in random order."""
-    if n < 0:
+    if one_size("randperm", n) < 0:
         raise ValueError(f"[randperm] {n} is negative")
     return _made(drawing(generator).permutation(n), dtype, requires_grad)
 
@@ -267,7 +270,7 @@ def normal(
     The result is not differentiable; ``mean + std * randn(...)`` is.
     Raises ValueError for a negative standard deviation.
     """
-    m, s = (tensor_operand("normal", v).detach() for v in (mean, std))
+    m, s = (v.detach() for v in tensor_operands("normal", mean, std))
     if size is not None:
         shape = _shape("normal", (size,))
     elif not m._h.ndim and not s._h.ndim and not hasattr(mean, "shape"):
@@ -323,7 +326,7 @@ def multinomial(
         raise ValueError(f"[{op}] weights are finite and not negative")
     rows = np.atleast_2d(weights)
     positive = (rows > 0).sum(1)
-    if num_samples < 1 or (positive == 0).any():
+    if one_size(op, num_samples) < 1 or (positive == 0).any():
         raise ValueError(f"[{op}] needs at least one sample and a positive weight in each row")
     if not replacement and (positive < num_samples).any():
         raise ValueError(
@@ -361,11 +364,17 @@ def uniform_(
     """Fill with uniform values in [from, to); returns the tensor."""
     if from_ > to:
         raise ValueError(f"[uniform_] the range [{from_}, {to}) is empty")
-    return _filled(
-        "uniform_",
-        x,
-        lambda shape, kind: drawing(generator).random(shape, kind) * kind(to - from_) + kind(from_),
-    )
+
+    def draw(shape: tuple[int, ...], kind: Any) -> Any:
+        first, beyond = kind(from_), kind(to)
+        with np.errstate(over="ignore", invalid="ignore"):
+            length = beyond - first
+        if not np.isfinite(length):
+            raise ValueError(f"[uniform_] the range [{from_}, {to}) is not finite")
+        drawn = drawing(generator).random(shape, kind) * length + first
+        return np.minimum(drawn, np.nextafter(beyond, first))  # it may have been rounded up
+
+    return _filled("uniform_", x, draw)
 
 
 def normal_(

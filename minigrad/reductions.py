@@ -16,7 +16,7 @@ from minigrad.dtypes import float32
 from minigrad.ops import reduction as _r
 from minigrad.ops.shape import DIAGONAL
 from minigrad.selection import take_along_dim, where
-from minigrad.shaping import one_dim, some_dims, spelled, squeeze, to
+from minigrad.shaping import one_dim, reshape, some_dims, spelled, squeeze, to
 from minigrad.shaping import tensor_operand as operand
 
 if TYPE_CHECKING:

@@ -13,7 +13,17 @@ from minigrad.dtypes import bool_
 from minigrad.ops import reduction as _r
 from minigrad.ops import scan as _s
 from minigrad.reductions import Found, as_float
-from minigrad.shaping import cat, narrow, one_dim, one_size, reshape, spelled, tensor_operand, to
+from minigrad.shaping import (
+    cat,
+    clone,
+    narrow,
+    one_dim,
+    one_size,
+    reshape,
+    spelled,
+    tensor_operand,
+    to,
+)
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -121,7 +131,8 @@ def diff(
 ) -> Tensor:
     """y[i] = x[i + 1] - x[i] along a dimension, n times over; of booleans, whether they differ.
 
-    ``prepend`` and ``append`` are laid beside x first. ValueError for a negative n or a number x.
+    ``prepend`` and ``append`` are laid beside x first, unless n is 0, which gives x as it is.
+    ValueError for a negative n or a number x.
     """
     if numpy:
         dim, _ = spelled("diff", None, False, numpy)
@@ -131,6 +142,8 @@ def diff(
     if one_size("diff", n) < 0:
         raise ValueError(f"[diff] n is {n}, but must not be negative")
     axis = one_dim("diff", dim, x._h.ndim)
+    if not n:
+        return clone(x)
     if prepend is not None or append is not None:
         x = cat([part for part in (prepend, x, append) if part is not None], axis)
     for _ in range(n):

@@ -60,7 +60,7 @@ def mask_operand(op: str, mask: Any) -> Tensor:
 
 def fitting(op: str, x: Tensor, value: Any) -> Tensor:
     """``value`` as a tensor of x's dtype; TypeError for what x cannot hold."""
-    found = as_operand(np.asarray(value) if isinstance(value, (list, tuple)) else value)
+    found = as_operand(value)
     if found is None:
         raise operand_error(op, value)
     if not x.dtype.is_floating_point and found.dtype.code > x.dtype.code:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from minigrad.arguments import one_dim, tensor_operand
+from minigrad.arguments import one_dim, tensor_operand, tensor_operands
 from minigrad.creation import eye
 from minigrad.dispatch import TensorBase, apply
 from minigrad.dtypes import float32, float64
@@ -344,7 +344,7 @@ def tensorsolve(A: Any, B: Any, dims: Any = None) -> Tensor:
     ``dims`` of A are moved to its end first. Raises ValueError where A does not have as many
     elements as B, squared.
     """
-    a, b = tensor_operand("tensorsolve", A), tensor_operand("tensorsolve", B)
+    a, b = tensor_operands("tensorsolve", A, B)
     if dims is not None:
         moved = [one_dim("tensorsolve", d, a._h.ndim) for d in dims]
         a = permute(a, [d for d in range(a._h.ndim) if d not in moved] + moved)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minigrad.dispatch import apply, as_operand, operand_error
+from minigrad.dispatch import apply, as_operand, tensor_operands
 from minigrad.dtypes import float64, int64
 from minigrad.ops import scan as _s
 from minigrad.reductions import Found
@@ -174,7 +174,7 @@ def bucketize(
 
     With ``right`` it is boundaries[i-1] <= v < boundaries[i]. The boundaries are one sorted line.
     """
-    boundaries = tensor_operand("bucketize", boundaries)
+    boundaries = tensor_operands("bucketize", boundaries, input)[0]
     if boundaries._h.ndim != 1:
         raise ValueError(
             f"[bucketize] boundaries have {boundaries._h.ndim} dimensions, but must have one"
@@ -189,9 +189,7 @@ def _searched(
         raise TypeError(f"[{op}] there is no int32 here: leave out_int32 out, and get int64")
     if side not in (None, "left", "right") or (side == "left" and right):
         raise ValueError(f"[{op}] side is {side!r} with right={right}: give one, left or right")
-    line, found = tensor_operand(op, line), as_operand(values)
-    if found is None:
-        raise operand_error(op, values)
+    line, found = tensor_operands(op, line, values)[0], as_operand(values)
     if sorter is not None:
         line = take_along_dim(line, sorter, -1)
     lines_fit = line._h.ndim == 1 or line.shape[:-1] == found.shape[:-1]

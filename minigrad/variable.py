@@ -11,6 +11,7 @@ from minigrad._tensor import Tensor
 from minigrad.creation import require_grad, tensor
 from minigrad.dispatch import TensorBase, link
 from minigrad.dtypes import float32
+from minigrad.inplace import unlink
 from minigrad.tape import Node, mode
 
 __all__ = ["Variable"]
@@ -55,6 +56,7 @@ class Variable(Tensor):
     @data.setter
     def data(self, values: Any) -> None:
         source: Any = values if isinstance(values, TensorBase) else tensor(values, self.dtype)
+        unlink(self)
         self._h, self._shape = source.to(self.dtype)._h, None
 
     @property
@@ -82,7 +84,7 @@ class Variable(Tensor):
         return copy
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Variable, (self.data.numpy().copy(), None, self.requires_grad)
+        return Variable, (self.data.numpy().copy(), None, self.is_leaf and self.requires_grad)
 
 
 def _lifted(x: Tensor, cls: type[Variable] = Variable) -> Variable:

@@ -290,3 +290,45 @@ def check_gradients(op, inputs, rng, *, second=True, rtol=1e-8, atol=1e-9):
         np.testing.assert_allclose(
             got.detach().numpy(), want, rtol * 10, atol * 10, err_msg="second"
         )
+
+
+# ---- edges ---------------------------------------------------------------------------------------
+
+
+def derivatives(f, *values, dtype=mg.float64, upstream=1.0, graph=True):
+    """The value of ``f`` at numbers or lists of them, and its gradients; all as numbers.
+
+    With ``graph`` also the gradients of the sum of these gradients.
+    """
+    xs = [mg.tensor(v, dtype, requires_grad=True) for v in values]
+    y = f(*xs)
+    g = mg.grad(y, xs, mg.full_like(y, upstream), create_graph=graph)
+    for found, x in zip(g, xs, strict=True):
+        assert found.dtype is dtype
+        assert found.shape == x.shape
+    if not graph:
+        return y.detach().tolist(), [t.tolist() for t in g]
+    second = mg.grad(sum((t.sum() for t in g[1:]), g[0].sum()), xs)
+    return y.detach().tolist(), [t.detach().tolist() for t in g], [t.tolist() for t in second]
+
+
+def assert_row(f, values, y, g, gg=None, *, upstream=1.0, dtype=None, within=0):
+    """A row of the edge table: value, gradient on both paths and, if given, second derivative.
+
+    In the dtype, or in both; exactly, or ``within`` that many times 1e-6 (float32) or 1e-14.
+    """
+    for of in (mg.float32, mg.float64) if dtype is None else (dtype,):
+        limit = within * (1e-6 if of is mg.float32 else 1e-14)
+        for graph in (False, True):
+            found = derivatives(f, *values, dtype=of, upstream=upstream, graph=graph)
+            for order, wanted in enumerate(((y,), g, gg or ())[: len(found)]):
+                parts = (found[0],) if order == 0 else found[order]
+                for got, want in zip(parts, wanted, strict=bool(wanted)):
+                    what = f"derivative {order} in {of.name}, graph={graph}"
+                    _assert_near(got, want, of, limit, what)
+
+
+def _assert_near(got, want, dtype, limit, what):
+    # 0 and -0 are the same slope
+    got, want = (np.array(v, dtype.name) + 0.0 for v in (got, want))
+    np.testing.assert_allclose(got, want, limit, 0, err_msg=what)

@@ -132,7 +132,7 @@ def _double_trigamma(x):
 
 
 def _trigamma(x):
-    if x < -1e9:  # reflected, since mpmath is too slow there; fails at the poles
+    if x < -9:  # reflected, since mpmath is slow there; fails at the poles
         return (mpmath.pi / mpmath.sinpi(x)) ** 2 - mpmath.psi(1, 1 - x)
     return mpmath.psi(1, x)
 
@@ -236,6 +236,7 @@ POINTWISE = {
     "atan2": np.arctan2,
     "hypot": np.hypot,
     "copysign": np.copysign,
+    "nextafter": np.nextafter,
     "logaddexp": _exactly(np.logaddexp, _logaddexp),
     "logaddexp2": _exactly(np.logaddexp2, _logaddexp2),
     "xlogy": _xlogy,
@@ -396,6 +397,7 @@ PARTIALS = {
     "atan2": [lambda a, b: b / (a * a + b * b), lambda a, b: -a / (a * a + b * b)],
     "hypot": [lambda a, b: a / np.hypot(a, b), lambda a, b: b / np.hypot(a, b)],
     "copysign": [lambda a, b: np.sign(a) * np.sign(b), _none],
+    "nextafter": [lambda a, b: (a != b) * np.ones_like(a), _none],
     "logaddexp": [lambda a, b: _sigmoid(a - b), lambda a, b: _sigmoid(b - a)],
     "logaddexp2": [
         lambda a, b: _sigmoid((a - b) * np.log(2)),

@@ -513,3 +513,18 @@ def test_prelu_learns():
     assert layer.state_dict()["weight"].tolist() == [0.1, 0.1]
     layer(mg.tensor([[-1.0, 3.0], [-2.0, -5.0]], mg.float64)).sum().backward()
     assert layer.weight.grad.tolist() == [-3, -5]
+
+
+def test_a_subclass_is_an_ordinary_class():
+    class Gate(nn.Hardtanh):
+        scale: float
+
+        def __init__(self, scale):
+            super().__init__(0.0, 1.0)
+            self.scale = scale
+
+        def forward(self, x):
+            return super().forward(x) * self.scale
+
+    assert Gate(3.0)(mg.tensor([-1.0, 0.5, 4.0])).tolist() == [0, 1.5, 3]
+    assert repr(Gate(3.0)) == "Gate(min_val=0.0, max_val=1.0)"

@@ -170,3 +170,16 @@ def test_a_zero_derivative_is_zero_against_any_upstream_gradient(graph):
     upstream = mg.tensor([np.inf, 1.0, np.nan, -np.inf])
     (g,) = mg.grad(x.sign(), x, upstream, create_graph=graph)
     assert g.tolist() == [0.0, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("dropping", [mg.where, lambda c, y, z: y.masked_fill(~c, z)])
+def test_the_dropped_branch_of_where_is_zero_in_second_derivatives_too(dropping):
+    """The gradient 1 / x is infinite there, and so is its derivative by the upstream gradient."""
+    x = mg.tensor([0.0, 2.0], requires_grad=True)
+    upstream = mg.tensor([1.0, 1.0], requires_grad=True)
+    y = dropping(x > 0, x.log(), 0.0)
+    (g,) = mg.grad(y, x, upstream, create_graph=True)
+    assert g.tolist() == [0.0, 0.5]
+    by_x, by_upstream = mg.grad(g.sum(), [x, upstream])
+    assert by_x.tolist() == [0.0, -0.25]
+    assert by_upstream.tolist() == [0.0, 0.5]

@@ -295,7 +295,8 @@ def test_nextafter(rng):
         got = mg.nextafter(mg.tensor(a), mg.tensor(b)).numpy()
         ignored = (a == 0) & (b == 0)  # the sign: C and NumPy's libraries differ
         oracle.assert_same(got[~ignored], want[~ignored])
-    assert not mg.nextafter(mg.ones(1, requires_grad=True), 2.0).requires_grad
+    x = mg.ones(2, requires_grad=True)
+    assert mg.grad(mg.nextafter(x, mg.tensor([2.0, 1.0])).sum(), [x])[0].tolist() == [1, 0]
 
 
 def test_bits_of_integers_with_numbers():

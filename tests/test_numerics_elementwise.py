@@ -1,4 +1,4 @@
-"""The edge table's rows on elementwise operations: value, gradient, second derivative."""
+"""The edge table's rows on elementwise operations, but those of powers, poles and extremes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from test_numerics import assert_row, derivatives
+from oracle import assert_row, derivatives
 
 import minigrad as mg
 from minigrad import special
@@ -21,29 +21,10 @@ softplus, logsigmoid, silu, gelu, gelu_tanh = (
 )
 
 
-def in_dtype(f, dtype):
-    """f computed in a dtype, between float64 numbers."""
-    return lambda *xs: f(*[x.to(dtype) for x in xs]).to(mg.float64)
-
-
-def close(f, dtype, values, y, g, gg=None, rtol=None):
-    """As assert_row, within a few units of the last place."""
-    rtol = rtol or (1e-6 if dtype is mg.float32 else 1e-14)
-    for graph in (False, True):
-        found = derivatives(in_dtype(f, dtype), *values, graph=graph)
-        np.testing.assert_allclose(found[0], y, rtol)
-        for got, want in zip(found[1], g, strict=True):
-            np.testing.assert_allclose(got, want, rtol, err_msg=f"graph={graph}")
-    if gg is not None:
-        for got, want in zip(found[2], gg, strict=True):
-            np.testing.assert_allclose(got, want, rtol, err_msg="second")
-
-
 # ---- kinks ---------------------------------------------------------------------------------------
 
 
-@by_dtype
-def test_rounding_is_flat_everywhere(dtype):
+def test_rounding_is_flat_everywhere():
     x = [-1.5, -0.5, 0.0, 0.5, 2.0, INF]
     flat = ([0] * 6,)
     for f, y in (
@@ -53,42 +34,46 @@ def test_rounding_is_flat_everywhere(dtype):
         (mg.round, [-2.0, -0.0, 0.0, 0.0, 2.0, INF]),
         (mg.sign, [-1.0, -1.0, 0.0, 1.0, 1.0, 1.0]),
     ):
-        assert_row(in_dtype(f, dtype), (x,), y, flat, flat)
-    assert_row(in_dtype(mg.floor_divide, dtype), ([-7.0], [3.0]), [-3.0], ([0], [0]), ([0], [0]))
-    assert_row(in_dtype(mg.frac, dtype), ([1.5, 2.0],), [0.5, 0.0], ([1, 1],), ([0, 0],))
+        assert_row(f, (x,), y, flat, flat)
+    assert_row(mg.floor_divide, ([-7.0], [3.0]), [-3.0], ([0], [0]), ([0], [0]))
+    assert_row(mg.frac, ([1.5, 2.0],), [0.5, 0.0], ([1, 1],), ([0, 0],))
 
 
-@by_dtype
-def test_fmax_and_fmin(dtype):
+def test_fmax_and_fmin():
     for f in (mg.fmax, mg.fmin):
-        f = in_dtype(f, dtype)
         assert_row(f, (2.0, 2.0), 2.0, (0.5, 0.5), (0, 0))
         assert_row(f, (INF, INF), INF, (0.5, 0.5), (0, 0))
         assert_row(f, (NAN, 1.0), 1.0, (0, 1), (0, 0))
         assert_row(f, (1.0, NAN), 1.0, (1, 0), (0, 0))
         assert_row(f, (NAN, NAN), NAN, (0.5, 0.5), (0, 0))
-    assert_row(in_dtype(mg.fmax, dtype), (1.0, 2.0), 2.0, (0, 1), (0, 0))
-    assert_row(in_dtype(mg.fmin, dtype), (1.0, 2.0), 1.0, (1, 0), (0, 0))
+    assert_row(mg.fmax, (1.0, 2.0), 2.0, (0, 1), (0, 0))
+    assert_row(mg.fmin, (1.0, 2.0), 1.0, (1, 0), (0, 0))
 
 
-@by_dtype
-def test_clip_with_numbers(dtype):
-    f = in_dtype(lambda x: mg.clamp(x, -1.0, 2.0), dtype)
+def test_clip_with_numbers():
+    def f(x):
+        return mg.clamp(x, -1.0, 2.0)
+
     x, y = [-3.0, -1.0, 0.5, 2.0, 5.0, NAN], [-1.0, -1.0, 0.5, 2.0, 2.0, NAN]
     assert_row(f, (x,), y, ([0, 1, 1, 1, 0, 0],), ([0] * 6,))
-    crossed = in_dtype(lambda x: mg.clamp(x, 2.0, 1.0), dtype)
+
+    def crossed(x):
+        return mg.clamp(x, 2.0, 1.0)
+
     assert_row(crossed, ([0.0, 1.5, 3.0],), [1.0, 1.0, 1.0], ([0, 0, 0],), ([0, 0, 0],))
     for bounds in ((NAN, 1.0), (0.0, NAN), (NAN, None)):
-        f = in_dtype(lambda x, b=bounds: mg.clamp(x, *b), dtype)
+
+        def f(x, b=bounds):
+            return mg.clamp(x, *b)
+
         assert_row(f, (0.5,), NAN, (0,), (0,))
     for f in (lambda x: mg.clamp(x, 0.0), lambda x: mg.clamp(x, max=0.0)):
-        assert_row(in_dtype(f, dtype), (0.0,), 0.0, (1,), (0,))
-        assert_row(in_dtype(f, dtype), (0.0,), 0.0, (0,), upstream=0.0)
+        assert_row(f, (0.0,), 0.0, (1,), (0,))
+        assert_row(f, (0.0,), 0.0, (0,), upstream=0.0)
 
 
-@by_dtype
-def test_clip_with_tensors(dtype):
-    f = in_dtype(mg.clamp, dtype)
+def test_clip_with_tensors():
+    f = mg.clamp
     assert_row(f, (1.0, 1.0, 3.0), 1.0, (1, 0, 0), (0, 0, 0))  # on a bound: all to x
     assert_row(f, (3.0, 1.0, 3.0), 3.0, (1, 0, 0), (0, 0, 0))
     assert_row(f, (0.0, 1.0, 3.0), 1.0, (0, 1, 0), (0, 0, 0))
@@ -99,9 +84,8 @@ def test_clip_with_tensors(dtype):
     assert_row(f, (2.0, NAN, 3.0), NAN, (0, 0, 0), (0, 0, 0))
 
 
-@by_dtype
-def test_copysign_at_zero(dtype):
-    f = in_dtype(mg.copysign, dtype)
+def test_copysign_at_zero():
+    f = mg.copysign
     assert_row(f, (0.0, -2.0), -0.0, (0, 0), (0, 0))  # the least norm of -1 and 1
     assert_row(f, (3.0, -0.0), -3.0, (-1, 0), (0, 0))
 
@@ -149,36 +133,41 @@ def test_where_drops_their_branches(dtype):
 @by_dtype
 def test_hypot_and_atan2_at_the_origin(dtype):
     for zeros in ((0.0, 0.0), (-0.0, 0.0)):
-        assert_row(in_dtype(mg.hypot, dtype), zeros, 0.0, (0, 0), (0, 0))
-        assert_row(in_dtype(mg.atan2, dtype), zeros, zeros[0], (0, 0), (0, 0))
-    assert_row(in_dtype(mg.atan2, mg.float64), (0.0, -0.0), math.pi, (0, 0), (0, 0))
+        assert_row(mg.hypot, zeros, 0.0, (0, 0), (0, 0), dtype=dtype)
+        assert_row(mg.atan2, zeros, zeros[0], (0, 0), (0, 0), dtype=dtype)
+    assert_row(mg.atan2, (0.0, -0.0), math.pi, (0, 0), (0, 0), dtype=dtype)
     big = 1e38 if dtype is mg.float32 else 1e308
-    close(mg.hypot, dtype, (big, big), math.sqrt(2) * float(np.float64(big)), (0.5**0.5,) * 2)
-    close(mg.atan2, dtype, (1.0, 1.0), math.pi / 4, (0.5, -0.5))
+    assert_row(
+        mg.hypot,
+        (big, big),
+        math.sqrt(2) * float(np.float64(big)),
+        (0.5**0.5,) * 2,
+        dtype=dtype,
+        within=1,
+    )
+    assert_row(mg.atan2, (1.0, 1.0), math.pi / 4, (0.5, -0.5), dtype=dtype, within=1)
 
 
-@by_dtype
-def test_fmod_and_remainder(dtype):
-    assert_row(in_dtype(mg.fmod, dtype), (-7.0, 3.0), -1.0, (1, 2), (0, 0))
-    assert_row(in_dtype(mg.remainder, dtype), (-7.0, 3.0), 2.0, (1, 3), (0, 0))
-    assert_row(in_dtype(mg.fmod, dtype), (6.0, 3.0), 0.0, (1, -2), (0, 0))
-    assert_row(in_dtype(mg.fmod, dtype), (1.0, 0.0), NAN, (0, 0), upstream=0.0)
+def test_fmod_and_remainder():
+    assert_row(mg.fmod, (-7.0, 3.0), -1.0, (1, 2), (0, 0))
+    assert_row(mg.remainder, (-7.0, 3.0), 2.0, (1, 3), (0, 0))
+    assert_row(mg.fmod, (6.0, 3.0), 0.0, (1, -2), (0, 0))
+    assert_row(mg.fmod, (1.0, 0.0), NAN, (0, 0), upstream=0.0)
     # 0.7 / 0.1 rounds up to 7, but 0.7 contains 0.1 only six times
-    assert_row(mg.fmod, (0.7, 0.1), math.fmod(0.7, 0.1), (1, -6), (0, 0))
+    assert_row(mg.fmod, (0.7, 0.1), math.fmod(0.7, 0.1), (1, -6), (0, 0), dtype=mg.float64)
 
 
-@by_dtype
-def test_xlogy_and_xlog1py(dtype):
-    f = in_dtype(mg.xlogy, dtype)
+def test_xlogy_and_xlog1py():
+    f = mg.xlogy
     assert_row(f, (0.0, 0.0), 0.0, (0, 0))
-    close(mg.xlogy, dtype, (0.0, 2.0), 0.0, (math.log(2), 0))
+    assert_row(mg.xlogy, (0.0, 2.0), 0.0, (math.log(2), 0), within=1)
     assert_row(f, (0.0, -1.0), 0.0, (0, 0))
     assert_row(f, (0.0, NAN), NAN, (NAN, 0))
     assert_row(f, (2.0, 0.0), -INF, (-INF, INF))
     assert_row(f, (2.0, 0.0), -INF, (0, 0), upstream=0.0)
-    f = in_dtype(special.xlog1py, dtype)
+    f = special.xlog1py
     assert_row(f, (0.0, -1.0), 0.0, (0, 0))
-    close(special.xlog1py, dtype, (0.0, 1.0), 0.0, (math.log(2), 0))
+    assert_row(special.xlog1py, (0.0, 1.0), 0.0, (math.log(2), 0), within=1)
 
 
 # ---- limits --------------------------------------------------------------------------------------
@@ -187,57 +176,61 @@ def test_xlogy_and_xlog1py(dtype):
 @by_dtype
 def test_logaddexp(dtype):
     for f in (mg.logaddexp, mg.logaddexp2):
-        f = in_dtype(f, dtype)
-        assert_row(f, (-INF, -INF), -INF, (0, 0), (0, 0))
-        assert_row(f, (INF, INF), INF, (0.5, 0.5), (0, 0))
-        assert_row(f, (-INF, 2.0), 2.0, (0, 1), (0, 0))
-        assert_row(f, (1000.0, -1000.0), 1000.0, (1, 0), (0, 0))
-    found = derivatives(in_dtype(mg.logaddexp, dtype), 1.7, 1.7)
+        assert_row(f, (-INF, -INF), -INF, (0, 0), (0, 0), dtype=dtype)
+        assert_row(f, (INF, INF), INF, (0.5, 0.5), (0, 0), dtype=dtype)
+        assert_row(f, (-INF, 2.0), 2.0, (0, 1), (0, 0), dtype=dtype)
+        assert_row(f, (1000.0, -1000.0), 1000.0, (1, 0), (0, 0), dtype=dtype)
+    found = derivatives(mg.logaddexp, 1.7, 1.7, dtype=dtype)
     assert found[1] == [0.5, 0.5]  # exactly
     x = mg.tensor([1.7], dtype, requires_grad=True)
     (g,) = mg.grad(mg.logaddexp(x, mg.tensor([1.7], dtype)).sum(), x, create_graph=True)
     assert mg.grad(g.sum(), x)[0].item() == 0.25  # not flattened by the treatment of ties
 
 
-@by_dtype
-def test_sigmoids_far_out(dtype):
+def test_sigmoids_far_out():
     x = [1000.0, -1000.0, INF, -INF]
-    assert_row(
-        in_dtype(softplus, dtype), (x,), [1000.0, 0.0, INF, 0.0], ([1, 0, 1, 0],), ([0] * 4,)
-    )
+    assert_row(softplus, (x,), [1000.0, 0.0, INF, 0.0], ([1, 0, 1, 0],), ([0] * 4,))
     y = [-0.0, -1000.0, -0.0, -INF]
-    assert_row(in_dtype(logsigmoid, dtype), (x,), y, ([0, 1, 0, 1],), ([0] * 4,))
-    assert_row(in_dtype(silu, dtype), (x,), [1000.0, -0.0, INF, -0.0], ([1, 0, 1, 0],), ([0] * 4,))
+    assert_row(logsigmoid, (x,), y, ([0, 1, 0, 1],), ([0] * 4,))
+    assert_row(silu, (x,), [1000.0, -0.0, INF, -0.0], ([1, 0, 1, 0],), ([0] * 4,))
     for f in (gelu, gelu_tanh):
         y = [1000.0, -0.0, INF, -0.0]
-        assert_row(in_dtype(f, dtype), (x,), y, ([1, 0, 1, 0],), ([0] * 4,))
-    close(softplus, dtype, (25.0,), 25.0 + math.log1p(math.exp(-25)), (1 / (1 + math.exp(-25)),))
-    close(logsigmoid, dtype, (0.0,), -math.log(2), (0.5,), (-0.25,))
+        assert_row(f, (x,), y, ([1, 0, 1, 0],), ([0] * 4,))
+    assert_row(
+        softplus,
+        (25.0,),
+        25.0 + math.log1p(math.exp(-25)),
+        (1 / (1 + math.exp(-25)),),
+        within=1,
+    )
+    assert_row(logsigmoid, (0.0,), -math.log(2), (0.5,), (-0.25,), within=1)
 
 
-@by_dtype
-def test_gelu_in_its_tail(dtype):
+def test_gelu_in_its_tail():
     """Where 1 + erf has lost every digit."""
     phi = math.exp(-50) / math.sqrt(2 * math.pi)
     cdf = 7.619853024160526e-24  # ndtr(-10)
-    rtol = 1e-5 if dtype is mg.float32 else 1e-13
-    close(gelu, dtype, (-10.0,), -10 * cdf, (cdf - 10 * phi,), rtol=rtol)
+    assert_row(gelu, (-10.0,), -10 * cdf, (cdf - 10 * phi,), within=10)
 
 
-@by_dtype
-def test_log_ndtr_in_its_tail(dtype):
-    rtol = 1e-6 if dtype is mg.float32 else 1e-14
+def test_log_ndtr_in_its_tail():
     with mpmath.workdps(40):
         x = mpmath.mpf(-100)
         y = float(mpmath.log(mpmath.ncdf(x)))
         slope = float(mpmath.npdf(x) / mpmath.ncdf(x))
-    close(special.log_ndtr, dtype, (-100.0,), y, (slope,), rtol=rtol)
-    assert_row(in_dtype(special.log_ndtr, dtype), ([INF, 50.0],), [0.0, 0.0], ([0, 0],), ([0, 0],))
+    assert_row(special.log_ndtr, (-100.0,), y, (slope,), within=1)
+    assert_row(special.log_ndtr, ([INF, 50.0],), [0.0, 0.0], ([0, 0],), ([0, 0],))
 
 
-@by_dtype
-def test_sinc_at_zero(dtype):
-    close(mg.sinc, dtype, ([0.0, -0.0],), [1.0, 1.0], ([0, 0],), ([-(math.pi**2) / 3] * 2,))
+def test_sinc_at_zero():
+    assert_row(
+        mg.sinc,
+        ([0.0, -0.0],),
+        [1.0, 1.0],
+        ([0, 0],),
+        ([-(math.pi**2) / 3] * 2,),
+        within=1,
+    )
     # to fourth order and close to 0, where the closed form cancels
     x = mg.tensor([0.0, 1e-4, 1e-2], mg.float64, requires_grad=True)
     y, orders = mg.sinc(x), []
@@ -257,12 +250,11 @@ def test_sinc_at_zero(dtype):
         for n in range(1, 5)
     ]
     np.testing.assert_allclose(orders, series, rtol=1e-13)
-    assert_row(in_dtype(mg.sinc, dtype), (INF,), 0.0, (0,))
+    assert_row(mg.sinc, (INF,), 0.0, (0,))
 
 
-@by_dtype
-def test_powers_to_the_power_zero_and_of_zero(dtype):
-    f = in_dtype(mg.pow, dtype)
+def test_powers_to_the_power_zero_and_of_zero():
+    f = mg.pow
     for a in (0.0, NAN, INF):
         assert derivatives(f, a, 0.0)[1][0] == 0
     assert_row(f, (0.0, 2.0), 0.0, (0, 0))
@@ -273,23 +265,29 @@ def test_powers_to_the_power_zero_and_of_zero(dtype):
 def test_nan_to_num(dtype):
     x = [NAN, INF, -INF, 2.0]
     largest = float(np.finfo(np.float32 if dtype is mg.float32 else np.float64).max)
-    f = in_dtype(mg.nan_to_num, dtype)
-    assert_row(f, (x,), [0.0, largest, -largest, 2.0], ([0, 0, 0, 1],), ([0] * 4,))
-    f = in_dtype(lambda t: mg.nan_to_num(t, 1.0, 2.0, 3.0), dtype)
-    assert_row(f, (x,), [1.0, 2.0, 3.0, 2.0], ([0, 0, 0, 1],), ([0] * 4,))
+    f = mg.nan_to_num
+    assert_row(f, (x,), [0.0, largest, -largest, 2.0], ([0, 0, 0, 1],), ([0] * 4,), dtype=dtype)
+
+    def f(t):
+        return mg.nan_to_num(t, 1.0, 2.0, 3.0)
+
+    assert_row(f, (x,), [1.0, 2.0, 3.0, 2.0], ([0, 0, 0, 1],), ([0] * 4,), dtype=dtype)
 
 
 @by_dtype
 def test_lerp_meets_its_ends(dtype):
-    f = in_dtype(mg.lerp, dtype)
-    assert_row(f, (0.1, 0.75, 1.0), 0.75, (0, 1, mg.sub(0.75, mg.tensor(0.1, dtype)).item()))
-    assert_row(f, (0.5, 0.7, 0.0), 0.5, (1, 0, mg.sub(mg.tensor(0.7, dtype), 0.5).item()))
-    assert_row(f, (1.0, 3.0, 0.25), 1.5, (0.75, 0.25, 2.0))
+    f = mg.lerp
+    assert_row(
+        f, (0.1, 0.75, 1.0), 0.75, (0, 1, mg.sub(0.75, mg.tensor(0.1, dtype)).item()), dtype=dtype
+    )
+    assert_row(
+        f, (0.5, 0.7, 0.0), 0.5, (1, 0, mg.sub(mg.tensor(0.7, dtype), 0.5).item()), dtype=dtype
+    )
+    assert_row(f, (1.0, 3.0, 0.25), 1.5, (0.75, 0.25, 2.0), dtype=dtype)
 
 
-@by_dtype
-def test_bessel_functions_at_zero(dtype):
-    assert_row(in_dtype(mg.i0, dtype), (0.0,), 1.0, (0,), (0.5,))
-    assert_row(in_dtype(special.i1, dtype), (0.0,), 0.0, (0.5,), (0,))
-    assert_row(in_dtype(special.i0e, dtype), (0.0,), 1.0, (0,))
-    assert_row(in_dtype(special.i1e, dtype), (0.0,), 0.0, (0.5,))
+def test_bessel_functions_at_zero():
+    assert_row(mg.i0, (0.0,), 1.0, (0,), (0.5,))
+    assert_row(special.i1, (0.0,), 0.0, (0.5,), (0,))
+    assert_row(special.i0e, (0.0,), 1.0, (0,))
+    assert_row(special.i1e, (0.0,), 0.0, (0.5,))

@@ -1,4 +1,4 @@
-"""The rows of the edge-case table that shapes and indexing have, and what belongs to them.
+"""The edge table's rows on shapes and indexing, and what belongs to them.
 
 Movement is exact and its derivatives are; what there is to decide is who gets the gradient of a
 place that several things were written to, and of ties.
@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 import pytest
-from test_numerics import assert_row
+from oracle import assert_row
 
 import minigrad as mg
 

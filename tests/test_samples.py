@@ -7,12 +7,12 @@ memory layout of inputs and upstream gradients.
 from __future__ import annotations
 
 import itertools
-import re
 
 import numpy as np
 import oracle
 import pytest
 from samples import CATALOGUE, function
+from samples.linear_algebra import LINALG, PRODUCTS
 
 import minigrad as mg
 from minigrad import functions, linalg, special
@@ -22,14 +22,10 @@ ALL = {f"{name}-{k}": s for name, samples in CATALOGUE.items() for k, s in enume
 SMOOTH = {title: sample for title, sample in ALL.items() if sample.smooth}
 SPACES = {"": functions, "special.": special, "linalg.": linalg, "nn.functional.": functional}
 
-# What ends in a matrix product, which reads its operands whichever way their strides favour.
-MULTIPLIES = re.compile(
-    r"(mat|mm|mv|dot|inner|einsum|kron|cdist|linear|conv|attention|linalg\.|cholesky|det|pinv)"
-)
 every_title = pytest.mark.parametrize("title", ALL)
 every_sample = pytest.mark.parametrize("sample", ALL.values(), ids=ALL)
 smooth_samples = pytest.mark.parametrize("sample", SMOOTH.values(), ids=SMOOTH)
-both_paths = pytest.mark.parametrize("graph", [False, True], ids=["fused", "graph"])
+BOTH_PATHS = (False, True)  # create_graph: the fused kernels, and the formulas
 
 
 def leaves(arrays, wanted=None):
@@ -62,9 +58,8 @@ def gradients(results, inputs, cotangents, graph=False):
     pairs = [(y, g) for y, g in zip(results, cotangents, strict=True) if differentiable(y)]
     if not pairs:
         return []
-    ys, gs = zip(*pairs, strict=True)
     gs = [g if isinstance(g, mg.Tensor) else mg.tensor(g, y.dtype) for y, g in pairs]
-    return mg.grad(ys, inputs, gs, create_graph=graph)
+    return mg.grad([y for y, _ in pairs], inputs, gs, create_graph=graph)
 
 
 # ---- the world is closed -------------------------------------------------------------------------
@@ -118,39 +113,67 @@ def test_gradients_in_float32(sample, rng):
 # ---- derivatives ---------------------------------------------------------------------------------
 
 
-@smooth_samples
-def test_derivatives(sample, rng):
-    """First and second, by finite differences with random cotangents, on both paths."""
+def joined(sample):
+    """The sample as a function with one result: all of its floats in a line."""
 
-    def joined(*tensors):
+    def one(*tensors):
         floats = [y for y in sample(*tensors) if y.is_floating_point()]
         return floats[0] if len(floats) == 1 else mg.cat([y.reshape(-1) for y in floats])
 
-    oracle.check_gradients(joined, sample.inputs(), rng)
+    return one
 
 
-@both_paths
 @smooth_samples
-def test_a_zero_upstream_gradient_gives_exactly_zero(sample, graph):
-    inputs = leaves(sample.inputs())
-    results = sample(*inputs)
-    zeros = [np.zeros(y.shape) if differentiable(y) else None for y in results]
-    for g, x in zip(gradients(results, inputs, zeros, graph), inputs, strict=True):
-        assert g.shape == x.shape
-        assert not g.detach().numpy().any()
+def test_derivatives(sample, rng):
+    """First and second, by finite differences with random cotangents, on both paths."""
+    oracle.check_gradients(joined(sample), sample.inputs(), rng)
 
 
-@both_paths
 @smooth_samples
-def test_each_input_alone_has_the_same_gradient(sample, graph, rng):
-    inputs = leaves(sample.inputs())
-    results = sample(*inputs)
-    cotangents = upstream(results, rng)
-    together = gradients(results, inputs, cotangents, graph)
-    for place, want in enumerate(together):
-        lone = leaves(sample.inputs(), wanted=place)
-        (got,) = gradients(sample(*lone), [lone[place]], cotangents, graph)
-        oracle.assert_same(*arrays_of([got, want]))
+def test_third_derivatives(sample, rng):
+    """Along a random direction, by finite differences of the second derivative along it."""
+    arrays, f = sample.inputs(), joined(sample)
+    directions = [rng.uniform(-1, 1, x.shape) for x in arrays]
+    cotangent = mg.tensor(rng.uniform(0.5, 1.5, f(*leaves(arrays)).shape))
+
+    def derivative(order, offset=0.0):
+        xs = leaves([x + offset * d for x, d in zip(arrays, directions, strict=True)])
+        y = (f(*xs) * cotangent).sum()
+        for _ in range(order):
+            if not y.requires_grad:
+                return 0.0
+            gs = mg.grad(y, xs, create_graph=True)
+            y = sum((g * mg.tensor(d)).sum() for g, d in zip(gs, directions, strict=True))
+        return y.item()
+
+    step = 3e-4
+    near = derivative(2, step) - derivative(2, -step)
+    far = derivative(2, 2 * step) - derivative(2, -2 * step)
+    assert derivative(3) == pytest.approx((8 * near - far) / (12 * step), rel=1e-7, abs=1e-7)
+
+
+@smooth_samples
+def test_a_zero_upstream_gradient_gives_exactly_zero(sample):
+    for graph in BOTH_PATHS:
+        inputs = leaves(sample.inputs())
+        results = sample(*inputs)
+        zeros = [np.zeros(y.shape) if differentiable(y) else None for y in results]
+        for g, x in zip(gradients(results, inputs, zeros, graph), inputs, strict=True):
+            assert g.shape == x.shape
+            assert not g.detach().numpy().any(), f"graph={graph}"
+
+
+@smooth_samples
+def test_each_input_alone_has_the_same_gradient(sample, rng):
+    for graph in BOTH_PATHS:
+        inputs = leaves(sample.inputs())
+        results = sample(*inputs)
+        cotangents = upstream(results, rng)
+        together = gradients(results, inputs, cotangents, graph)
+        for place, want in enumerate(together):
+            lone = leaves(sample.inputs(), wanted=place)
+            (got,) = gradients(sample(*lone), [lone[place]], cotangents, graph)
+            oracle.assert_same(*arrays_of([got, want]))
 
 
 # ---- memory --------------------------------------------------------------------------------------
@@ -159,14 +182,22 @@ def test_each_input_alone_has_the_same_gradient(sample, graph, rng):
 def outcome(sample, inputs, cotangents):
     """Values, and gradients on both paths, as arrays."""
     values = sample(*inputs)
-    fused, formulas = (gradients(sample(*inputs), inputs, cotangents, g) for g in (False, True))
+    fused, formulas = (gradients(sample(*inputs), inputs, cotangents, g) for g in BOTH_PATHS)
     return arrays_of([*values, *fused, *formulas])
 
 
+def multiplies(title):
+    """Ends in a matrix product, which reads its operands whichever way their strides favour."""
+    name = title.rpartition("-")[0]
+    layer = name.removeprefix("nn.functional.")
+    products = ("linear", "bilinear", "conv", "scaled_dot_product")
+    return name in PRODUCTS or name in LINALG or layer.startswith(products)
+
+
 def assert_alike(title, got, expected):
-    """The same bits; within rounding where the memory decides in which order products are added."""
+    """The same bits; within rounding where the layout decides in which order products are added."""
     for a, b in zip(got, expected, strict=True):
-        if MULTIPLIES.search(title) and a.dtype.kind == "f":
+        if multiplies(title) and a.dtype.kind == "f":
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
         else:
             oracle.assert_same(a, b)
@@ -188,21 +219,20 @@ def test_layouts(title, rng):
         assert_alike(title, outcome(sample, inputs, moved), expected)
 
 
-@pytest.mark.parametrize("axis", [0, -1])
 @pytest.mark.parametrize("title", [t for t in ALL if not ALL[t].matrix])
-def test_strides_of_zero(title, axis, rng):
+def test_strides_of_zero(title, rng):
     """Inputs that are expanded along an axis, and upstream gradients that are along all."""
     sample = ALL[title]
     arrays = sample.inputs()
-    rows = [x.take([0], axis) if x.ndim else x for x in arrays]
-    expanded = [np.broadcast_to(r, x.shape) for r, x in zip(rows, arrays, strict=True)]
-    inputs = [mg.from_numpy(x).requires_grad_() for x in expanded]
-    ones = [
-        mg.tensor(rng.uniform(0.5, 1.5), mg.float64).expand(y.shape) if differentiable(y) else None
-        for y in sample(*inputs)
-    ]
-    plain = [g if g is None else g.clone() for g in ones]
-    assert_alike(title, outcome(sample, inputs, ones), outcome(sample, leaves(expanded), plain))
+    for axis in (0, -1):
+        rows = [x.take([0], axis) if x.ndim else x for x in arrays]
+        expanded = [np.broadcast_to(r, x.shape) for r, x in zip(rows, arrays, strict=True)]
+        inputs = [mg.from_numpy(x).requires_grad_() for x in expanded]
+        one = mg.tensor(rng.uniform(0.5, 1.5), mg.float64)
+        ones = [one.expand(y.shape) if differentiable(y) else None for y in sample(*inputs)]
+        plain = [g if g is None else g.clone() for g in ones]
+        expected = outcome(sample, leaves(expanded), plain)
+        assert_alike(title, outcome(sample, inputs, ones), expected)
 
 
 @every_sample

@@ -174,13 +174,31 @@ int mg_check_writable(const mg_array *a) {
     return MG_OK;
 }
 
+/* The first address of an array's elements, and the one beyond the last. */
+static void copy_extent(const mg_array *a, uintptr_t ends[2]) {
+    ends[0] = (uintptr_t)a->data;
+    ends[1] = ends[0] + (uintptr_t)mg_itemsize(a->dtype);
+    for (int d = 0; d < a->ndim; d++) {
+        int64_t reach = a->strides[d] * (a->shape[d] - 1) * mg_itemsize(a->dtype);
+        ends[reach > 0] += (uintptr_t)reach;
+    }
+}
+
+/* May they share memory? NumPy's can be seen through several buffers. */
+static bool copy_overlap(const mg_array *a, const mg_array *b) {
+    uintptr_t of_a[2], of_b[2];
+    copy_extent(a, of_a);
+    copy_extent(b, of_b);
+    return a->size > 0 && of_a[0] < of_b[1] && of_b[0] < of_a[1];
+}
+
 int mg_write(mg_array *dst, mg_array *src) {
     if (mg_check_writable(dst)) return mg_error();
     mg_array *seen = mg_view_expand(src, dst->ndim, dst->shape);
     if (!seen) return mg_error();
-    mg_array *from = seen->dtype != dst->dtype             ? mg_cast(seen, dst->dtype)
-                     : seen->buffer == dst->buffer         ? mg_copy(seen)
-                                                           : mg_retain(seen);
+    mg_array *from = seen->dtype != dst->dtype   ? mg_cast(seen, dst->dtype)
+                     : copy_overlap(seen, dst)   ? mg_copy(seen)
+                                                 : mg_retain(seen);
     mg_release(seen);
     if (!from) return mg_error();
     copy_strided(dst, from);

@@ -159,9 +159,9 @@ int mg_op_has_vjp(int op) {
 
 /* ---- promotion ---- */
 
-/* The dtype operands meet in. A weak scalar only raises the kind (bool, integer, float), and with an
- * integer array a weak float gives float32. Weak scalars alone stay weak, in full precision. */
-static int elementwise_promote(int count, mg_array *const *arrays) {
+/* The dtype operands meet in. A weak one only raises the kind (bool, integer, float), and with an
+ * integer array a weak float gives float32. Weak ones alone stay weak, in full precision. */
+int mg_promote(int count, mg_array *const *arrays) {
     int highest = MG_BOOL, strong = -1;
     for (int i = 0; i < count; i++) {
         int dtype = arrays[i]->dtype;
@@ -173,7 +173,7 @@ static int elementwise_promote(int count, mg_array *const *arrays) {
 }
 
 /* `a` in that dtype: itself retained, or a cast copy. */
-static mg_array *elementwise_as(mg_array *a, int dtype) {
+mg_array *mg_as(mg_array *a, int dtype) {
     return a->dtype == dtype ? mg_retain(a) : mg_cast(a, dtype);
 }
 
@@ -184,7 +184,7 @@ mg_array *mg_unary(int op, mg_array *x) {
     int dtype = elementwise_dtype(op, x->dtype, x->weak);
     mg_kernel kernel = elementwise_kernel(op, dtype);
     if (!kernel) return mg_fail(MG_EDTYPE, x->dtype, 0);
-    mg_array *from = elementwise_as(x, dtype);
+    mg_array *from = mg_as(x, dtype);
     if (!from) return NULL;
     mg_array *out = mg_new(float_rows[op].tells ? MG_BOOL : dtype, x->ndim, x->shape);
     if (out) {
@@ -208,7 +208,7 @@ static int elementwise_check_integers(int op, mg_array *b) {
 
 /* Powers by a plain number that have a cheaper exact form. */
 static int pow_shortcut(const mg_array *exponent) {
-    if (!exponent->weak) return -1;
+    if (!exponent->weak || exponent->ndim) return -1;
     double n = mg_item_float(exponent);
     return n == 2 ? OP_square : n == -1 ? OP_reciprocal : -1;
 }
@@ -231,7 +231,7 @@ mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
         return out;
     }
     bool weak = a->weak && b->weak;
-    int dtype = elementwise_dtype(op, elementwise_promote(2, (mg_array *[]){a, b}), weak);
+    int dtype = elementwise_dtype(op, mg_promote(2, (mg_array *[]){a, b}), weak);
     mg_kernel kernel = elementwise_kernel(op, dtype);
     if (!kernel) return mg_fail(MG_EDTYPE, dtype, 0);
     if (dtype == MG_INT64 && elementwise_check_integers(op, b)) return NULL;
@@ -241,7 +241,7 @@ mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
     int ndim;
     int64_t shape[MG_MAX_NDIM];
     if (mg_broadcast_shape(2, (mg_array *[]){a, b}, &ndim, shape)) return NULL;
-    mg_array *operands[2] = {elementwise_as(a, dtype), elementwise_as(b, dtype)};
+    mg_array *operands[2] = {mg_as(a, dtype), mg_as(b, dtype)};
     mg_array *out = NULL;
     if (operands[0] && operands[1])
         out = mg_new(float_rows[op].tells ? MG_BOOL : dtype, ndim, shape);
@@ -268,7 +268,7 @@ static mg_array *elementwise_vjp(mg_kernel kernel, mg_array *g, mg_saved *saved,
             mg_fail(MG_ESTALE, i, 0);
             break;
         }
-        operands[i + 1] = elementwise_as(kept ? kept : g, g->dtype);
+        operands[i + 1] = mg_as(kept ? kept : g, g->dtype);
         if (!operands[i + 1]) break;
     }
     mg_array *out = NULL;
@@ -319,11 +319,11 @@ static void clamp_i64(void *out, const void *const *in, int64_t n) {
 mg_array *mg_clamp(mg_array *x, mg_array *low, mg_array *high) {
     static const mg_kernel kernels[4] = {NULL, clamp_i64, clamp_f32, clamp_f64};
     mg_array *given[3] = {x, low, high}, *operands[3] = {NULL};
-    int dtype = elementwise_promote(3, given), ndim;
+    int dtype = mg_promote(3, given), ndim;
     if (!kernels[dtype]) return mg_fail(MG_EDTYPE, dtype, 0);
     int64_t shape[MG_MAX_NDIM];
     if (mg_broadcast_shape(3, given, &ndim, shape)) return NULL;
-    for (int i = 0; i < 3; i++) operands[i] = elementwise_as(given[i], dtype);
+    for (int i = 0; i < 3; i++) operands[i] = mg_as(given[i], dtype);
     mg_array *out =
         operands[0] && operands[1] && operands[2] ? mg_new(dtype, ndim, shape) : NULL;
     if (out) {
@@ -348,11 +348,11 @@ WHERE_LOOP(f64, double)
 mg_array *mg_where(mg_array *condition, mg_array *a, mg_array *b) {
     static const mg_kernel kernels[4] = {where_b8, where_i64, where_f32, where_f64};
     if (condition->dtype != MG_BOOL) return mg_fail(MG_EDTYPE, condition->dtype, 0);
-    int dtype = elementwise_promote(2, (mg_array *[]){a, b}), ndim;
+    int dtype = mg_promote(2, (mg_array *[]){a, b}), ndim;
     if (a->weak && b->weak && mg_is_float(dtype)) dtype = MG_FLOAT32;
     int64_t shape[MG_MAX_NDIM];
     if (mg_broadcast_shape(3, (mg_array *[]){condition, a, b}, &ndim, shape)) return NULL;
-    mg_array *operands[3] = {condition, elementwise_as(a, dtype), elementwise_as(b, dtype)};
+    mg_array *operands[3] = {condition, mg_as(a, dtype), mg_as(b, dtype)};
     mg_array *out = operands[1] && operands[2] ? mg_new(dtype, ndim, shape) : NULL;
     if (out) {
         out->adapted = 1; /* condition and numbers seldom have the result's shape and dtype */

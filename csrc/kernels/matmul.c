@@ -194,11 +194,11 @@ static mg_array *matmul_same_dtype(mg_array *a, mg_array *b) {
 mg_array *mg_matmul(mg_array *a, mg_array *b) {
     if (a->ndim == 0 || b->ndim == 0) return mg_fail(MG_EARG, 0, 0);
     if (a->dtype == b->dtype) return matmul_same_dtype(a, b);
-    bool cast_a = a->dtype < b->dtype;
-    mg_array *cast = cast_a ? mg_cast(a, b->dtype) : mg_cast(b, a->dtype);
-    if (!cast) return NULL;
-    mg_array *c = cast_a ? matmul_same_dtype(cast, b) : matmul_same_dtype(a, cast);
-    mg_release(cast);
+    int dtype = mg_promote(2, (mg_array *[]){a, b});
+    mg_array *from_a = mg_as(a, dtype), *from_b = mg_as(b, dtype);
+    mg_array *c = from_a && from_b ? matmul_same_dtype(from_a, from_b) : NULL;
+    mg_release(from_a);
+    mg_release(from_b);
     if (c) c->adapted = 1;
     return c;
 }

@@ -39,6 +39,9 @@ void mg_broadcast_strides(const mg_array *a, int ndim, const int64_t *shape, int
  * returns the new ndim. */
 int mg_collapse(int ndim, int64_t *shape, int count, int64_t (*strides)[MG_MAX_NDIM]);
 
+int mg_promote(int count, mg_array *const *arrays); /* the dtype that operands meet in */
+mg_array *mg_as(mg_array *a, int dtype);            /* `a` in a dtype: itself retained, or a copy */
+
 /* Fills `it` for operands that broadcast to out's shape and runs the kernel, threaded when large. */
 void mg_nditer_run(mg_array *out, int operands, mg_array *const *inputs, mg_kernel kernel);
 

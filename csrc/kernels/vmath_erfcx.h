@@ -19,7 +19,7 @@ static MG_NOINLINE __attribute__((unused)) double v_erfcx_f64(double x) {
     v_pair_f64 g = v_erfcx_pair_f64(a, 0.0);
     double s = a * a, e = v_exp_f64(s);
     e = fma_f64(e, v_mul_low_f64(a, a, s), e);
-    return x < 0.0 ? (x < -26.7 ? V_INF_F64 : 2.0 * e - g.high) : g.high + g.low;
+    return x < 0.0 ? (x < -26.64 ? V_INF_F64 : 2.0 * e - g.high) : g.high + g.low;
 }
 MG_INLINE float v_erfcx_f32(float x) { return (float)v_erfcx_f64((double)x); }
 

@@ -14,6 +14,7 @@
 #define MG_VMATH_F32_H
 
 #include "vec.h"
+#include "vmath_f64.h"
 
 #define V_INF_F32 __builtin_inff()
 #define V_NAN_F32 __builtin_nanf("")
@@ -100,17 +101,20 @@ MG_INLINE float v_exp_f32(float x) {
 }
 
 /* 2^n w + (2^n - 1) with w = e^r - 1, in halves so that 2^128 is never formed.
- * Error 0.964 at 0x1.6fb3d2p-2; without fma 1.05. */
+ * Error 0.964 at 0x1.6fb3d2p-2; without fma 0.506. */
 MG_INLINE float v_expm1_f32(float x) {
     v_exp_parts_f32 p = v_exp_split_f32(x, 128.0f);
+    float s = v_pow2_f32(p.n - 1);
+#if MG_HAS_FMA
     float v = v_expm1_tail_f32(p);
-#if !MG_HAS_FMA
-    v += ((p.r_high - p.r) + p.r_low) * p.r; /* r was rounded */
-#endif
     float w = p.r_high + v, w_low = v - (w - p.r_high);
-    float s = v_pow2_f32(p.n - 1), d = s - 0.5f, d_low = (s - d) - 0.5f;
+    float d = s - 0.5f, d_low = (s - d) - 0.5f;
     float y = fma_f32(s, w, d);
     y = 2.0f * (y + (fma_f32(s, w_low, fma_f32(s, w, d - y)) + d_low));
+#else /* in double */
+    double w = v_expm1_short_f64((double)p.r_high + (double)p.r_low);
+    float y = (float)(2.0 * ((double)s * w + ((double)s - 0.5)));
+#endif
     y = x < -18.0f ? -1.0f : y;
     y = x > 88.8f ? V_INF_F32 : y;
     return v_abs_f32(x) < 0x1p-25f ? x : y;
@@ -148,7 +152,7 @@ static const __attribute__((unused)) float v_tanh_table[8][16] = {
      -0x1.2eea54p-5f, -0x1.1e5452p-4f, -0x1.867944p-6f, 0x1.b02018p-7f},
 };
 
-/* Error 0.780 at 0x1.00963ap-2; without fma 0.995. */
+/* Error 0.780 at 0x1.00963ap-2; without fma 0.761. */
 MG_INLINE float v_tanh_f32(float x) {
     float a = v_from_bits_f32(v_min_bits_f32(v_bits_f32(v_abs_f32(x)), v_bits_f32(14.0f)));
     float b = a + 1.0f;
@@ -160,12 +164,16 @@ MG_INLINE float v_tanh_f32(float x) {
     q = fma_f32(q, d, v_tanh_table[4][i]);
     q = fma_f32(q, d, v_tanh_table[3][i]);
     q = fma_f32(q, d, v_tanh_table[2][i]);
-    float y = v_copysign_f32(fma_f32(q, d, start), x);
-    return x == x ? y : x;
+#if MG_HAS_FMA
+    float y = fma_f32(q, d, start);
+#else
+    float y = (float)((double)q * (double)d + (double)start);
+#endif
+    return x == x ? v_copysign_f32(y, x) : x;
 }
 
 /* With e^|x| = 2^n (1 + w), q = 2^-n / (1 + 2^-n + w) is the value for x < 0, and 1 - q for x >= 0.
- * Error 0.907 at -0x1.0b8e8ep+6; without fma 1.28. */
+ * Error 0.907 at -0x1.0b8e8ep+6; without fma 0.876. */
 MG_INLINE float v_sigmoid_f32(float x) {
     float a = v_from_bits_f32(v_min_bits_f32(v_bits_f32(v_abs_f32(x)), v_bits_f32(105.0f)));
     v_exp_parts_f32 p = v_exp_split_f32(a, 152.0f);

@@ -26,8 +26,9 @@ MG_INLINE double v_pow_core_f32(double a, double y) {
 /* The same in double: log a = high + low by s = (a - 1) / (a + 1), every product with its error. */
 MG_INLINE double v_pow_core_f64(double a, double y) {
 #if !MG_HAS_FMA
-    double size = v_from_bits_f64(v_min_bits_f64(v_bits_f64(v_abs_f64(y)), v_bits_f64(0x1p900)));
-    y = v_copysign_f64(size, y); /* beyond, the power is 0, 1 or infinity, and v_mul_low_f64 fails */
+    /* beyond, the power is 0, 1 or infinity, and v_mul_low_f64 fails */
+    uint64_t size = v_min_bits_f64(v_bits_f64(v_abs_f64(y)), v_bits_f64(0x1p900));
+    y = v_copysign_f64(v_from_bits_f64(size), y);
 #endif
     v_log_parts_f64 parts = v_log_split_f64(a);
     double k = parts.k, f = parts.f;

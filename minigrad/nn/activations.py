@@ -49,7 +49,8 @@ __all__ = [
 class _Activation(FunctionModule):
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002
         """The function of the input."""
-        return super().forward(input)  # type: ignore[no-any-return]
+        kept = [getattr(self, name) for name in self._arguments]
+        return self._function(input, *kept)  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
         """The arguments; ``inplace`` where it is set."""
@@ -148,21 +149,23 @@ class Hardswish(_Activation, function=F.hardswish):
 
 
 class _Shrink(_Activation):
-    lambd: float = 0.5
-
     def extra_repr(self) -> str:
         """The bound."""
-        return str(self.lambd)
+        return str(self.lambd)  # type: ignore[attr-defined]
 
 
 class Hardshrink(_Shrink, function=F.hardshrink):
     """``x``, and 0 where ``|x| <= lambd``; see :func:`minigrad.nn.functional.hardshrink`."""
+
+    lambd: float = 0.5
 
 
 class Softshrink(_Shrink, function=F.softshrink):
     """``x - lambd * sign(x)``, and 0 where ``|x| <= lambd``; see
     :func:`minigrad.nn.functional.softshrink`.
     """
+
+    lambd: float = 0.5
 
 
 # ---- curves --------------------------------------------------------------------------------------

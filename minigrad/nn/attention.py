@@ -10,7 +10,7 @@ from minigrad.dtypes import DType, as_dtype, bool_, float32
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.functional.attention import attention_weights
 from minigrad.nn.functional.spatial import integer
-from minigrad.nn.layers import Linear, _uniform
+from minigrad.nn.layers import Linear, uniform_parameter
 from minigrad.nn.module import Module, Parameter
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class MultiheadAttention(Module):
 
 
 def _glorot(rows: int, columns: int, dtype: Any) -> Parameter:
-    return _uniform((rows, columns), math.sqrt(6.0 / (rows + columns)), dtype)
+    return uniform_parameter((rows, columns), math.sqrt(6.0 / (rows + columns)), dtype)
 
 
 def _added(mask: Tensor, dtype: DType) -> Tensor:

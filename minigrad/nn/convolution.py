@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from minigrad.dtypes import as_dtype, float32
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.functional.spatial import Sizes, integer, per_axis
-from minigrad.nn.layers import _uniform
+from minigrad.nn.layers import uniform_parameter
 from minigrad.nn.module import Module
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ class _Convolution(Module):
         inputs = math.prod(shape[1:])
         bound = 1.0 / math.sqrt(inputs) if inputs else 0.0
         kind = as_dtype(dtype)
-        self.weight = _uniform(shape, bound, kind)
-        self.bias = _uniform((out_channels,), bound, kind) if bias else None
+        self.weight = uniform_parameter(shape, bound, kind)
+        self.bias = uniform_parameter((out_channels,), bound, kind) if bias else None
 
     def extra_repr(self) -> str:
         """The sizes, and the arguments that are not as usual."""

@@ -43,11 +43,12 @@ class FunctionModule(Module):
         cls, function: Callable[..., Any] | None = None, buffers: tuple[str, ...] = ()
     ) -> None:
         super().__init_subclass__()
+        if function is None:  # a class that only adds to another
+            return
         made: Any = dataclasses.dataclass(eq=False, repr=False)(cls)
         cls._arguments = tuple([field.name for field in dataclasses.fields(made)])
-        if function is not None:
-            cls._function = staticmethod(function)
-            cls._buffers = dict.fromkeys(buffers, True)
+        cls._function = staticmethod(function)
+        cls._buffers = dict.fromkeys(buffers, True)
 
     def __post_init__(self) -> None:
         for name in self._buffers:

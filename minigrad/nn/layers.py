@@ -1,4 +1,4 @@
-"""Modules: layers, activations, containers and losses."""
+"""Modules: the linear layer and the container."""
 
 from __future__ import annotations
 
@@ -16,17 +16,12 @@ if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
 __all__ = [
-    "CrossEntropyLoss",
     "Linear",
-    "MSELoss",
-    "ReLU",
     "Sequential",
-    "Sigmoid",
-    "Tanh",
 ]
 
 
-def _uniform(shape: tuple[int, ...], bound: float, dtype: Any) -> Parameter:
+def uniform_parameter(shape: tuple[int, ...], bound: float, dtype: Any) -> Parameter:
     """A parameter of values drawn from U(-bound, bound)."""
     return Parameter(tensor(drawing().uniform(-bound, bound, shape), dtype))
 
@@ -54,8 +49,8 @@ class Linear(Module):
         bound = 1.0 / math.sqrt(in_features) if in_features else 0.0
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = _uniform((out_features, in_features), bound, kind)
-        self.bias = _uniform((out_features,), bound, kind) if bias else None
+        self.weight = uniform_parameter((out_features, in_features), bound, kind)
+        self.bias = uniform_parameter((out_features,), bound, kind) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
         """``x @ weight.T + bias``."""
@@ -67,33 +62,6 @@ class Linear(Module):
             f"in_features={self.in_features}, out_features={self.out_features}, "
             f"bias={self.bias is not None}"
         )
-
-
-# ---- activations ---------------------------------------------------------------------------------
-
-
-class ReLU(Module):
-    """max(x, 0), elementwise."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """max(x, 0)."""
-        return F.relu(x)
-
-
-class Tanh(Module):
-    """The hyperbolic tangent, elementwise."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """tanh(x)."""
-        return F.tanh(x)
-
-
-class Sigmoid(Module):
-    """1 / (1 + exp(-x)), elementwise."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """1 / (1 + exp(-x))."""
-        return F.sigmoid(x)
 
 
 # ---- containers ----------------------------------------------------------------------------------
@@ -147,41 +115,3 @@ class Sequential(Module):
             if isinstance(module, Module):
                 x = module(x)
         return x
-
-
-# ---- losses --------------------------------------------------------------------------------------
-
-
-class MSELoss(Module):
-    """:func:`minigrad.nn.functional.mse_loss` as a module."""
-
-    def __init__(self, reduction: str = "mean") -> None:
-        self.reduction = reduction
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:  # noqa: A002
-        """The loss."""
-        return F.mse_loss(input, target, self.reduction)
-
-
-class CrossEntropyLoss(Module):
-    """:func:`minigrad.nn.functional.cross_entropy` as a module; the weight is a buffer."""
-
-    weight: Tensor | None
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-        label_smoothing: float = 0.0,
-    ) -> None:
-        self.register_buffer("weight", weight)
-        self.ignore_index = ignore_index
-        self.reduction = reduction
-        self.label_smoothing = label_smoothing
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:  # noqa: A002
-        """The loss."""
-        return F.cross_entropy(
-            input, target, self.weight, self.ignore_index, self.reduction, self.label_smoothing
-        )

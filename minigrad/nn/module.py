@@ -47,6 +47,10 @@ class Parameter(Tensor):
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"
 
+    def __copy__(self) -> Parameter:
+        """A parameter on the same memory."""
+        return Parameter(self.detach(), self.requires_grad)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         copy = Parameter(self.detach().clone(), self.requires_grad)
         memo[id(self)] = copy

@@ -58,6 +58,12 @@ HEAVISIDE = composition(
     doc="0 for negative a, b for a = 0, 1 for positive a; no gradient with respect to a",
 )
 
+
+def product(a: T, b: T) -> T:
+    """a * b, and 0 where either is 0, whatever the other is; its derivatives are those of a * b."""
+    return a.scale(b).where(a == 0.0, b.scale(a))
+
+
 # ---- polygamma functions -------------------------------------------------------------------------
 
 # Bernoulli numbers B2, B4, ... over (2 j)!

@@ -44,7 +44,7 @@ LOG = pointwise(
     domain=[(0.1, 4)],
     special=[(1.0, 0.0), (0.0, -inf), (-1.0, nan), (inf, inf)],
     accuracy=1,
-    doc="the natural logarithm",
+    doc="the natural logarithm; NaN below 0",
 )
 LOG2 = pointwise(
     "log2",
@@ -52,7 +52,7 @@ LOG2 = pointwise(
     domain=[(0.1, 4)],
     special=[(1.0, 0.0), (8.0, 3.0), (0.5, -1.0), (0.0, -inf), (-1.0, nan), (inf, inf)],
     accuracy=1,
-    doc="the logarithm to base 2",
+    doc="the logarithm to base 2; NaN below 0",
 )
 LOG10 = pointwise(
     "log10",
@@ -60,7 +60,7 @@ LOG10 = pointwise(
     domain=[(0.1, 4)],
     special=[(1.0, 0.0), (1000.0, 3.0), (0.0, -inf), (-1.0, nan), (inf, inf)],
     accuracy=1,
-    doc="the logarithm to base 10",
+    doc="the logarithm to base 10; NaN below 0",
 )
 LOG1P = pointwise(
     "log1p",
@@ -91,7 +91,7 @@ LOGADDEXP = pointwise(
         (1.0, nan, nan),
     ],
     accuracy=1,
-    doc="log(exp(a) + exp(b)) without overflow",
+    doc="log(exp(a) + exp(b)) without overflow; the gradient of two -inf is 0",
 )
 LOGADDEXP2 = pointwise(
     "logaddexp2",
@@ -100,7 +100,7 @@ LOGADDEXP2 = pointwise(
     domain=[(-3, 3), (-3, 3)],
     special=[(-inf, -inf, -inf), (-inf, 2.0, 2.0), (1.0, 1.0, 2.0), (inf, inf, inf)],
     accuracy=1,
-    doc="log2(2^a + 2^b) without overflow",
+    doc="log2(2^a + 2^b) without overflow; the gradient of two -inf is 0",
 )
 
 # ---- roots ---------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ SQRT = pointwise(
     lambda y: 0.5 / y,
     domain=[(0.1, 4)],
     special=[(0.0, 0.0), (-0.0, -0.0), (4.0, 2.0), (-1.0, nan), (inf, inf)],
-    doc="the square root",
+    doc="the square root; NaN below 0",
 )
 RSQRT = pointwise(
     "rsqrt",
@@ -161,7 +161,7 @@ ASIN = pointwise(
     domain=[(-0.9, 0.9)],
     special=[(0.0, 0.0), (-0.0, -0.0), (1.0, pi / 2), (-1.0, -pi / 2), (1.5, nan)],
     accuracy=1,
-    doc="the angle from -pi/2 to pi/2 whose sine is x",
+    doc="the angle from -pi/2 to pi/2 whose sine is x; NaN beyond -1 and 1",
 )
 ACOS = pointwise(
     "acos",
@@ -169,7 +169,7 @@ ACOS = pointwise(
     domain=[(-0.9, 0.9)],
     special=[(1.0, 0.0), (-1.0, pi), (0.0, pi / 2), (1.5, nan)],
     accuracy=1,
-    doc="the angle from 0 to pi whose cosine is x",
+    doc="the angle from 0 to pi whose cosine is x; NaN beyond -1 and 1",
 )
 ATAN = pointwise(
     "atan",
@@ -213,7 +213,7 @@ SINH = pointwise(
     domain=[(-3, 3)],
     special=[(0.0, 0.0), (-0.0, -0.0), (inf, inf), (-inf, -inf)],
     accuracy=1,
-    doc="the hyperbolic sine",
+    doc="the hyperbolic sine, (exp(x) - exp(-x)) / 2",
 )
 COSH = pointwise(
     "cosh",
@@ -221,7 +221,7 @@ COSH = pointwise(
     domain=[(-3, 3)],
     special=[(0.0, 1.0), (inf, inf), (-inf, inf)],
     accuracy=1,
-    doc="the hyperbolic cosine",
+    doc="the hyperbolic cosine, (exp(x) + exp(-x)) / 2",
 )
 TANH = pointwise(
     "tanh",
@@ -229,7 +229,7 @@ TANH = pointwise(
     domain=[(-3, 3)],
     special=[(inf, 1.0), (-inf, -1.0), (0.0, 0.0), (-0.0, -0.0), (1000.0, 1.0)],
     accuracy=1,
-    doc="the hyperbolic tangent",
+    doc="the hyperbolic tangent, sinh(x) / cosh(x)",
 )
 ASINH = pointwise(
     "asinh",
@@ -237,7 +237,7 @@ ASINH = pointwise(
     domain=[(-3, 3)],
     special=[(0.0, 0.0), (-0.0, -0.0), (inf, inf), (-inf, -inf)],
     accuracy=1,
-    doc="the inverse hyperbolic sine",
+    doc="the inverse hyperbolic sine, log(x + sqrt(x^2 + 1))",
 )
 ACOSH = pointwise(
     "acosh",
@@ -245,7 +245,7 @@ ACOSH = pointwise(
     domain=[(1.2, 4)],
     special=[(1.0, 0.0), (0.5, nan), (-2.0, nan), (inf, inf)],
     accuracy=1,
-    doc="the inverse hyperbolic cosine, for x >= 1",
+    doc="the inverse hyperbolic cosine, log(x + sqrt(x^2 - 1)); NaN below 1",
 )
 ATANH = pointwise(
     "atanh",
@@ -253,5 +253,5 @@ ATANH = pointwise(
     domain=[(-0.9, 0.9)],
     special=[(0.0, 0.0), (-0.0, -0.0), (1.0, inf), (-1.0, -inf), (1.5, nan)],
     accuracy=1,
-    doc="the inverse hyperbolic tangent",
+    doc="the inverse hyperbolic tangent, log((1 + x) / (1 - x)) / 2; NaN beyond -1 and 1",
 )

@@ -157,18 +157,18 @@ def _backwards(index: Index) -> Index:
 
 
 def _prod_by_x(g: T, a: T, b: T, index: Index) -> T:
-    return g * _apply(SCATTER_PROD, _ones(a), index, beside=(b,))
+    return g.scale(_apply(SCATTER_PROD, _ones(a), index, beside=(b,)))
 
 
 def _prod_by_value(g: T, a: T, b: T, index: Index) -> T:
     """x and all other rows at the place: those before times those after."""
-    picked = _apply(GATHER, g * a, index)
+    picked = _apply(GATHER, g.scale(a), index)
     if not b.size:
         return picked
     rows = b.reshape((index[0].size, *b.shape[index[0].ndim :]))
     before = _before(rows, a.shape, index)
     after = _before(rows.flip(0), a.shape, _backwards(index)).flip(0)
-    return picked * (before * after).reshape(b.shape)
+    return picked.scale((before * after).reshape(b.shape))
 
 
 SCATTER_PROD: Row = custom(

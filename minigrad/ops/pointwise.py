@@ -236,6 +236,14 @@ COPYSIGN = pointwise(
     special=[(1.0, -0.0, -1.0), (-2.0, 3.0, 2.0), (0.0, -1.0, -0.0), (-inf, 1.0, inf)],
     doc="|a| with the sign of b; the derivative with respect to a is 0 at a = 0, as that of abs",
 )
+NEXTAFTER = pointwise(
+    "nextafter",
+    lambda a, b: a != b,
+    0.0,
+    domain=[(-3, 3), (4, 5)],
+    special=[(inf, inf, inf), (nan, 1.0, nan), (1.0, nan, nan)],
+    doc="the next number after a towards b; its derivatives are 1 and 0, and both 0 where a = b",
+)
 SCALE = pointwise(
     "scale",
     lambda b: b,
@@ -254,7 +262,6 @@ GE = zero("ge", 2, "a >= b")
 LOGICAL_AND = zero("logical_and", 2, "whether a and b both differ from 0, as bool")
 LOGICAL_OR = zero("logical_or", 2, "whether a or b differs from 0, as bool")
 LOGICAL_XOR = zero("logical_xor", 2, "whether exactly one of a and b differs from 0, as bool")
-NEXTAFTER = zero("nextafter", 2, "the next number after a towards b; it has no gradient")
 BITWISE_AND = zero("bitwise_and", 2, "the bits set in both a and b; int64 and bool")
 BITWISE_OR = zero("bitwise_or", 2, "the bits set in a or b; int64 and bool")
 BITWISE_XOR = zero("bitwise_xor", 2, "the bits set in just one of a and b; int64 and bool")

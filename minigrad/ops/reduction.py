@@ -11,6 +11,7 @@ from math import inf
 from typing import Any
 
 from minigrad._c import NULL, Handle, call, ffi, lib
+from minigrad.ops.composed import product
 from minigrad.ops.scan import cumprod_vjp, share_of
 from minigrad.ops.shape import EMBED
 from minigrad.ops.table import custom, linear, zero
@@ -137,7 +138,7 @@ PROD = custom(
 def _var_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes, keep: bool, correction: float) -> T:
     degrees = _count(shape, axes) - correction
     scale = 2.0 / degrees if degrees > 0 else inf
-    return (x - x.mean(axes, True)) * g.reshape(keep_dims(shape, axes)).scale(scale)
+    return g.reshape(keep_dims(shape, axes)).scale(scale).scale(x - x.mean(axes, True))
 
 
 VAR = custom(
@@ -152,7 +153,7 @@ VAR = custom(
 
 def _logsumexp_vjp(g: T, x: T, y: T, shape: tuple[int, ...], axes: Axes, keep: bool) -> T:
     kept = keep_dims(shape, axes)
-    return g.reshape(kept) * share_of(x, y.reshape(kept))
+    return g.reshape(kept).scale(share_of(x, y.reshape(kept)))
 
 
 LOGSUMEXP = custom(
@@ -165,14 +166,21 @@ LOGSUMEXP = custom(
 SOFTMAX = custom(
     "softmax",
     lambda x, axis: call(lib.mg_softmax, x, axis),
-    lambda g, y, axis: y * (g - (g * y).sum((axis,), True)),
+    lambda g, y, axis: (g - g.scale(y).sum((axis,), True)).scale(y),
     fused=[lambda g, y, axis: call(lib.mg_softmax_vjp, g, y, axis)],
     doc="exp(x) / sum(exp(x)) along the axis",
 )
+
+
+def _log_softmax_vjp(g: T, y: T, axis: int) -> T:
+    """g - exp(y) * sum(g); a factor of 0 makes it 0 whatever the other is."""
+    return g - product(g.sum((axis,), True), y.exp())
+
+
 LOG_SOFTMAX = custom(
     "log_softmax",
     lambda x, axis: call(lib.mg_log_softmax, x, axis),
-    lambda g, y, axis: g - y.exp().scale(g.sum((axis,), True)),
+    _log_softmax_vjp,
     fused=[lambda g, y, axis: call(lib.mg_log_softmax_vjp, g, y, axis)],
     doc="x - logsumexp(x) along the axis",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad._c import call, lib
+from minigrad.ops.composed import product
 from minigrad.ops.shape import EMBED
 from minigrad.ops.table import Row, custom, linear, zero
 
@@ -32,7 +33,7 @@ def _by_factor(g: T, a: T, y: T, axis: int) -> T:
         return g
     n = g.shape[axis]
     weight = recurred_back(a.narrow(axis, 1, n - 1), g, axis)
-    slope = weight.narrow(axis, 1, n - 1).scale(y.narrow(axis, 0, n - 1))
+    slope = product(weight.narrow(axis, 1, n - 1), y.narrow(axis, 0, n - 1))
     second = tuple([int(d == axis) for d in range(len(g.shape))])
     return slope.apply_row(EMBED, g.shape, second, (1,) * len(g.shape), slope.shape)
 
@@ -89,7 +90,7 @@ def _logcumsumexp_vjp(g: T, x: T, y: T, axis: int) -> T:
         return g
     n = g.shape[axis]
     fading = share_of(y.narrow(axis, 0, n - 1), y.narrow(axis, 1, n - 1))
-    return recurred_back(fading, g, axis) * share_of(x, y)
+    return recurred_back(fading, g, axis).scale(share_of(x, y))
 
 
 LOGCUMSUMEXP = custom(

@@ -24,7 +24,9 @@ class Sample:
     over: tuple[Interval, ...]  # one per shape
     smooth: bool = True  # has a gradient, which finite differences find
     random: bool = False  # draws from the global generator
-    matrix: Callable[[Array], Array] | None = None  # gives what is drawn a structure
+    matrix: Callable[[Array], Array] | None = None  # gives what is drawn square a structure
+    before: Callable[..., Any] | None = None  # makes of the inputs what the call takes
+    after: Callable[[Any], Any] | None = None  # makes of each result what is smooth
 
     def inputs(self, dtype: Any = np.float64) -> list[Array]:
         """Always the same arrays; no two elements are equal or nearly so.
@@ -39,10 +41,24 @@ class Sample:
         for shape, (low, high) in zip(self.shapes, self.over, strict=True):
             part, spots = np.split(spots, [int(np.prod(shape))])
             x = (low + (high - low) * part).reshape(shape)
-            drawn.append((self.matrix(x) if self.matrix else x).astype(dtype))
+            if self.matrix and shape[-2:] == 2 * shape[-1:]:
+                x = self.matrix(x)
+            drawn.append(x.astype(dtype))
         return drawn
 
     def __call__(self, *tensors: Any) -> list[Any]:
+        """The results, as a flat list."""
+        results = self.called(*self.prepared(*tensors))
+        return [self.after(y) for y in results] if self.after else results
+
+    def prepared(self, *tensors: Any) -> Any:
+        """What the call takes."""
+        if self.before is None:
+            return tensors
+        made = self.before(*tensors)
+        return made if isinstance(made, tuple) else (made,)
+
+    def called(self, *tensors: Any) -> list[Any]:
         """What the call gives, as a flat list; what it draws at random is always the same."""
         if not self.random:
             return list(_flat(self.call(*tensors)))
@@ -54,9 +70,10 @@ class Sample:
             mg.set_rng_state(state)
 
     def results(self) -> list[Any]:
-        """The float tensors among the results, of leaves that require grad."""
-        leaves = [mg.tensor(x, requires_grad=True) for x in self.inputs()]
-        return [y for y in self(*leaves) if isinstance(y, mg.Tensor) and y.is_floating_point()]
+        """The float tensors among the results of the call alone, of leaves that require grad."""
+        given = self.prepared(*[mg.tensor(x) for x in self.inputs()])
+        results = self.called(*[x.clone().requires_grad_() for x in given])
+        return [y for y in results if isinstance(y, mg.Tensor) and y.is_floating_point()]
 
 
 def _flat(result: Any) -> Iterator[Any]:

@@ -42,20 +42,12 @@ def square(f: Any, **rest: Any) -> tuple[Sample, ...]:
     return S(f, (3, 3), matrix=near_identity, **rest), S(f, (2, 2, 2), matrix=near_identity, **rest)
 
 
-def signless(f: Any) -> Any:
-    """Vectors are found up to their signs."""
-    return lambda x: [mg.abs(part) for part in f(x)]
-
-
 PRODUCTS = {
-    **each(
-        "matmul",
-        lambda f: (
-            S(f, (2, 3), (3, 2)),
-            S(f, (3,), (3,)),
-            S(f, (2, 1, 2, 3), (3, 3, 1)),
-            S(f, (3,), (2, 3, 2)),
-        ),
+    "matmul": (
+        S(mg.matmul, (2, 3), (3, 2)),
+        S(mg.matmul, (3,), (3,)),
+        S(mg.matmul, (2, 1, 2, 3), (3, 3, 1)),
+        S(mg.matmul, (3,), (2, 3, 2)),
     ),
     "mm": (S(mg.mm, (2, 3), (3, 2)),),
     "bmm": (S(mg.bmm, (2, 2, 3), (2, 3, 1)),),
@@ -100,43 +92,41 @@ PRODUCTS = {
 }
 
 LINALG = {
-    **each(
-        "det logdet slogdet inverse linalg.inv matrix_exp linalg.pinv pinverse linalg.qr", square
-    ),
-    **each("linalg.svdvals linalg.cond linalg.eigvalsh", square),
-    "det": (*square(mg.det), S(mg.det, (1, 1)), S(lambda x: mg.det(x.mT @ x), (2, 3))),
-    "matrix_exp": (S(mg.matrix_exp, (3, 3)), S(lambda x: mg.matrix_exp(0.01 * x), (2, 2, 2))),
+    **each("logdet slogdet inverse linalg.inv pinverse linalg.cond", square),
+    "det": (*square(mg.det), S(mg.det, (1, 1)), S(mg.det, (2, 3), before=lambda x: x.mT @ x)),
+    "matrix_exp": (S(mg.matrix_exp, (3, 3)), S(mg.matrix_exp, (2, 2, 2), over=(-0.02, 0.02))),
     "matrix_power": tuple(
         S(lambda x, n=n: mg.matrix_power(x, n), (3, 3), matrix=near_identity) for n in (0, 1, 3, -2)
     ),
     "cholesky": (
-        S(lambda x: mg.cholesky(positive(x)), (3, 3)),
-        S(lambda x: mg.cholesky(positive(x), upper=True), (2, 2, 2)),
+        S(mg.cholesky, (3, 3), before=positive),
+        S(lambda x: mg.cholesky(x, upper=True), (2, 2, 2), before=positive),
         Z(mg.cholesky, (3, 3), matrix=definite),
     ),
     "cholesky_inverse": (
-        S(lambda x: mg.cholesky_inverse(mg.tril(x)), (3, 3), matrix=near_identity),
+        S(mg.cholesky_inverse, (3, 3), matrix=near_identity),
+        S(lambda x: mg.cholesky_inverse(x, upper=True), (2, 2, 2), matrix=near_identity),
     ),
     "cholesky_solve": (
-        S(lambda b, x: mg.cholesky_solve(b, mg.tril(x)), (2, 2), (2, 2), over=[(-2, 2), POSITIVE]),
+        S(mg.cholesky_solve, (3, 2), (3, 3), matrix=near_identity),
+        S(lambda b, x: mg.cholesky_solve(b, x, True), (2, 2, 1), (2, 2), matrix=near_identity),
     ),
     "linalg.solve": (
-        S(lambda a, b: mg.linalg.solve(near(a), b), (2, 2), (2, 2, 1)),
-        S(lambda a, b: mg.linalg.solve(near(a), b), (2, 3, 3), (2, 3)),
-        S(lambda a, b: mg.linalg.solve(near(a), b, left=False), (2, 2), (3, 2)),
+        S(mg.linalg.solve, (2, 2), (2, 2, 1), matrix=near_identity),
+        S(mg.linalg.solve, (2, 3, 3), (2, 3), matrix=near_identity),
+        S(lambda a, b: mg.linalg.solve(a, b, left=False), (2, 2), (3, 2), matrix=near_identity),
     ),
-    "linalg.solve_triangular": (
-        S(lambda a, b: mg.linalg.solve_triangular(near(a), b, upper=True), (3, 3), (3, 2)),
+    "linalg.solve_triangular": tuple(
         S(
-            lambda a, b: mg.linalg.solve_triangular(near(a), b, upper=False, left=False),
-            (2, 2),
-            (3, 2),
-        ),
-        S(
-            lambda a, b: mg.linalg.solve_triangular(a, b, upper=True, unitriangular=True),
-            (2, 2),
-            (2, 2, 1),
-        ),
+            lambda a, b, options=options: mg.linalg.solve_triangular(a, b, **options),
+            *shapes,
+            matrix=near_identity,
+        )
+        for shapes, options in (
+            (((3, 3), (3, 2)), {"upper": True}),
+            (((2, 2), (3, 2)), {"upper": False, "left": False}),
+            (((2, 2), (2, 2, 1)), {"upper": True, "unitriangular": True}),
+        )
     ),
     "linalg.qr": (
         S(mg.linalg.qr, (4, 2)),
@@ -144,22 +134,22 @@ LINALG = {
         S(lambda x: mg.linalg.qr(x, "r")[1], (3, 2)),
     ),
     "linalg.svd": (
-        S(signless(lambda x: mg.linalg.svd(x, full_matrices=False)), (3, 2)),
-        S(signless(lambda x: mg.linalg.svd(x, full_matrices=False)), (2, 2, 3)),
+        S(lambda x: mg.linalg.svd(x, full_matrices=False), (3, 2), after=mg.abs),
+        S(lambda x: mg.linalg.svd(x, full_matrices=False), (2, 2, 3), after=mg.abs),
         Z(mg.linalg.svd, (3, 2)),
     ),
     "linalg.svdvals": (S(mg.linalg.svdvals, (3, 2)), S(mg.linalg.svdvals, (2, 2, 3))),
     "linalg.eigh": (
-        S(signless(lambda x: mg.linalg.eigh(symmetric(x))), (3, 3)),
+        S(mg.linalg.eigh, (3, 3), before=symmetric, after=mg.abs),
         Z(lambda x: mg.linalg.eigh(x, "U"), (3, 3), matrix=definite),
     ),
     "linalg.eigvalsh": (
-        S(lambda x: mg.linalg.eigvalsh(symmetric(x)), (3, 3)),
+        S(mg.linalg.eigvalsh, (3, 3), before=symmetric),
         Z(mg.linalg.eigvalsh, (2, 2, 2)),
     ),
     "linalg.pinv": (
         S(mg.linalg.pinv, (3, 2)),
-        S(lambda x: mg.linalg.pinv(positive(x), hermitian=True), (2, 2)),
+        S(lambda x: mg.linalg.pinv(x, hermitian=True), (2, 2), before=positive),
     ),
     "linalg.lstsq": (S(lambda a, b: mg.linalg.lstsq(a, b)[:2], (4, 2), (4, 2)),),
     "linalg.matrix_norm": tuple(
@@ -172,13 +162,15 @@ LINALG = {
         S(lambda x: mg.linalg.norm(x, 3, dim=0, keepdim=True), (2, 3), over=POSITIVE),
     ),
     "linalg.matrix_rank": (Z(mg.linalg.matrix_rank, (2, 3, 2)),),
-    "linalg.tensorinv": (S(lambda x: mg.linalg.tensorinv(near(x).reshape(2, 2, 4), 2), (4, 4)),),
+    "linalg.tensorinv": (
+        S(lambda x: mg.linalg.tensorinv(x.reshape(2, 2, 4)), (4, 4), matrix=near_identity),
+    ),
     "linalg.tensorsolve": (
-        S(lambda a, b: mg.linalg.tensorsolve(near(a).reshape(2, 2, 4), b), (4, 4), (2, 2)),
+        S(
+            lambda a, b: mg.linalg.tensorsolve(a.reshape(2, 2, 4), b),
+            (4, 4),
+            (2, 2),
+            matrix=near_identity,
+        ),
     ),
 }
-
-
-def near(x: Any) -> Any:
-    """A tensor of well conditioned square matrices."""
-    return x + 4 * mg.eye(x.shape[-1], dtype=x.dtype)

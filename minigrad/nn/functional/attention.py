@@ -114,4 +114,5 @@ def _masked_softmax(scores: Tensor) -> Tensor:
     """softmax along the last dimension, and 0 in the rows that hold only minus infinity."""
     nothing = (scores == -math.inf).all(-1, True)
     weights: Tensor = f.where(nothing, 0.0, scores).softmax(-1)
-    return f.where(nothing, 0.0, weights)
+    masked: Tensor = f.where(nothing, 0.0, weights)
+    return masked

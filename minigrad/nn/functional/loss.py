@@ -157,7 +157,12 @@ def kl_div(
     if reduction != "batchmean":
         check_reduction(op, reduction)
     x, t = one_shape(op, input, target, "none")
-    losses = f.exp(t).scale(t - x) if log_target else f.xlogy(t, t) - t.scale(x)
+    if log_target:
+        never = t == -math.inf
+        likely = f.where(never, 0.0, t)
+        losses: Tensor = f.where(never, 0.0, f.exp(likely) * (likely - x))
+    else:
+        losses = f.xlogy(t, t) - t.scale(x)
     if reduction == "batchmean":
         return losses.sum() / x.shape[0] if x.ndim else losses
     return reduced(losses, reduction)

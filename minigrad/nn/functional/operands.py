@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad.creation import tensor
+from minigrad.dispatch import TensorBase
 from minigrad.dtypes import float32, float64
 from minigrad.shaping import common_shape, tensor_operand
 
@@ -17,6 +18,9 @@ __all__: list[str] = []
 
 def floats(op: str, *given: Any) -> list[Tensor]:
     """Tensors in the float dtype they have together, which numbers take on; of integers float32."""
+    codes = [x._h.dtype if isinstance(x, TensorBase) else -1 for x in given]
+    if codes[0] in (float32.code, float64.code) and codes.count(codes[0]) == len(codes):
+        return list(given)  # the common case, without a cast
     own = [tensor_operand(op, x) for x in given if not isinstance(x, (int, float))]
     dtype = float64 if any(x.dtype is float64 for x in own) else float32
     rest = iter(own)

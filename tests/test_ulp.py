@@ -1,0 +1,143 @@
+"""Every elementwise function keeps the accuracy that its row of the op table states."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import oracle
+import pytest
+import ulp
+
+import minigrad as mg
+from minigrad.ops import TABLE
+
+by_dtype = pytest.mark.parametrize("dtype", ulp.DTYPES, ids=["float32", "float64"])
+
+
+@by_dtype
+@pytest.mark.parametrize("row", ulp.ROWS, ids=lambda row: row.name)
+def test_contracts(row, dtype, rng):
+    batches = list(ulp.arguments(row, dtype, 1000, rng))
+    report = ulp.measure(row, dtype, batches, settled=16)
+    assert report.count == sum(batch[0].size for batch in batches)
+    assert report.ok, report
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("row", [r for r in ulp.ROWS if r.arity == 1], ids=lambda row: row.name)
+def test_every_float32(row):
+    report = ulp.measure(row, np.float32, ((x,) for x in ulp.every(1)))
+    assert report.count == 2**32
+    assert report.ok, report
+
+
+# ---- the instrument ------------------------------------------------------------------------------
+
+
+@by_dtype
+@pytest.mark.parametrize("name", ["exp", "erf", "floor"])
+@pytest.mark.parametrize("wrong", ["2 ULP off", np.nan])
+def test_a_planted_error_is_found(name, wrong, dtype, rng):
+    """At one argument out of many, in each of the three ways of measuring."""
+    row, place = TABLE[name], dtype(1.25)
+
+    def spoilt(x):
+        y = ulp.function_of(row)(x).numpy().copy()
+        here = x.numpy() == place
+        if wrong is np.nan:
+            y[here] = np.nan
+        else:
+            y[here] += 2 * np.spacing(y[here])
+        return mg.from_numpy(y)
+
+    x = np.append(rng.uniform(-4, 4, 5000).astype(dtype), place)
+    sound = ulp.measure(row, dtype, [(x,)])
+    report = ulp.measure(row, dtype, [(x[:2000],), (x[2000:],)], spoilt)
+    assert sound.ok
+    assert not report.ok
+    assert report.at == (place,)
+    assert report.count == x.size
+    assert report.error > 1.4
+    assert "NOT OK" in str(report)
+    assert str(report).endswith("0x1.4000000000000p+0  (1.25)")
+
+
+def test_the_program_prints_a_table(capsys, monkeypatch):
+    monkeypatch.setattr(ulp, "CHUNK", 2**10)
+    assert ulp.main(["exp", "hypot", "--stride", "999983", "--samples", "100"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines[2:]] == [
+        [name, dtype] for dtype in ("float32", "float64") for name in ("exp", "hypot")
+    ]
+    assert all(" ok " in line for line in lines[2:])
+
+
+def test_the_program_fails_where_a_contract_is_broken(capsys, monkeypatch):
+    monkeypatch.setattr(TABLE["exp"], "accuracy", (0.1, 0.1))
+    assert ulp.main(["exp", "--dtype", "float64", "--samples", "100"]) == 1
+    assert "NOT OK" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="2"):
+        ulp.main(["expp"])
+    assert "no such function: expp" in capsys.readouterr().err
+
+
+def test_every_float32_comes_once(monkeypatch):
+    monkeypatch.setattr(ulp, "CHUNK", 1000)
+    x = np.concatenate(list(ulp.every(77777)))
+    assert (x.view(np.uint32) == np.arange(0, 2**32, 77777)).all()
+
+
+# ---- the references ------------------------------------------------------------------------------
+
+MPMATH = {
+    name: getattr(mpmath, name)
+    for name in (
+        *("exp", "expm1", "log", "log1p", "sqrt", "cbrt", "hypot", "sin", "cos", "tan", "asin"),
+        *("acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+    )
+}
+MPMATH |= {
+    "exp2": lambda x: mpmath.mpf(2) ** x,
+    "log2": lambda x: mpmath.log(x) / mpmath.log(2),
+    "log10": lambda x: mpmath.log(x) / mpmath.log(10),
+    "rsqrt": lambda x: 1 / mpmath.sqrt(x),
+    "sinc": lambda x: mpmath.sinpi(x) / (mpmath.pi * x),
+    "sigmoid": lambda x: 1 / (1 + mpmath.exp(-x)),
+    "softplus": lambda x: mpmath.log1p(mpmath.exp(x)),
+    "logsigmoid": lambda x: -mpmath.log1p(mpmath.exp(-x)),
+    "silu": lambda x: x / (1 + mpmath.exp(-x)),
+    "entr": lambda x: -x * mpmath.log(x),
+    "pow": lambda a, b: a**b,
+    "xlogy": lambda a, b: a * mpmath.log(b),
+    "xlog1py": lambda a, b: a * mpmath.log1p(b),
+    "logit": lambda x: mpmath.log(x) - mpmath.log1p(-x),
+    "deg2rad": mpmath.radians,
+    "rad2deg": mpmath.degrees,
+}
+
+
+@by_dtype
+@pytest.mark.parametrize("row", ulp.ELEMENTARY, ids=lambda row: row.name)
+def test_references_are_right(row, dtype, rng):
+    """In the wide type they are some digits better than the results they are compared with.
+
+    The references of functions that are settled by mpmath are compared with SciPy's.
+    """
+    inputs = [rng.uniform(low, high, 30).astype(dtype) for low, high in row.domain]
+    wide = [x.astype(oracle.wide(dtype)) for x in inputs]
+    got = oracle.pointwise(row.name, *inputs)
+    if hasattr(oracle.POINTWISE[row.name], "is_slow"):
+        exact = oracle.POINTWISE[row.name](*[x.astype(oracle.LONG) for x in inputs])
+        quick = oracle.POINTWISE[row.name](*[x.astype(np.float64) for x in inputs])
+        np.testing.assert_allclose(exact.astype(np.float64), quick, rtol=1e-12, atol=1e-15)
+        return
+    with mpmath.workdps(40):
+        exact = [MPMATH[row.name](*map(_mpf, values)) for values in zip(*wide, strict=True)]
+        errors = [abs(_mpf(y) - e) / abs(e) for y, e in zip(got, exact, strict=True)]
+    assert max(errors) < 4 * np.finfo(oracle.wide(dtype)).eps
+
+
+def _mpf(x):
+    """A NumPy float of any width, exactly."""
+    high = float(x)
+    return mpmath.mpf(high) + mpmath.mpf(float(x - type(x)(high)))
