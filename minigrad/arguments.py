@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad._c import lib
-from minigrad.dispatch import TensorBase, apply, strong_operand, tensor_operands
+from minigrad.dispatch import TensorBase, apply, strong_operand
+from minigrad.dispatch import tensor_operands as tensor_operands
 from minigrad.ops import shape as _s
 
 if TYPE_CHECKING:

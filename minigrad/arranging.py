@@ -21,7 +21,7 @@ from minigrad.dispatch import TensorBase, apply, wrap
 from minigrad.ops import shape as _s
 from minigrad.reductions import amin
 from minigrad.selection import index_operand, index_select
-from minigrad.shaping import cat, expand, narrow, ravel, reshape, stack, transpose, unsqueeze
+from minigrad.shaping import cat, clone, expand, narrow, ravel, reshape, stack, transpose, unsqueeze
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -409,7 +409,12 @@ def repeat_interleave(
         raise ValueError(f"[{op}] repeats of shape {times.shape} for size {n}: one number or {n}")
     if times.size and amin(times).item() < 0:
         raise ValueError(f"[{op}] a number of repeats cannot be negative")
-    positions = wrap(call(lib.mg_repeat_positions, expand(ravel(times), (n,))._h))
-    if output_size is not None and output_size != positions.size:
-        raise ValueError(f"[{op}] output_size is {output_size}, but {positions.size} come out")
-    return index_select(line, axis, positions)
+    positions = None if times.size == 1 else wrap(call(lib.mg_repeat_positions, times._h))
+    size = n * int(times.item()) if positions is None else positions.size
+    if output_size is not None and output_size != size:
+        raise ValueError(f"[{op}] output_size is {output_size}, but {size} come out")
+    if positions is not None:
+        return index_select(line, axis, positions)
+    before, after = line.shape[: axis + 1], line.shape[axis + 1 :]
+    copies = clone(expand(unsqueeze(line, axis + 1), (*before, int(times.item()), *after)))
+    return reshape(copies, (*line.shape[:axis], size, *after))

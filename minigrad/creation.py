@@ -58,8 +58,6 @@ def require_grad(x: Tensor, wanted: bool = True) -> Tensor:
 
 def _kept_dtype(array: np.ndarray[Any, Any]) -> DType:
     """The dtype in which a NumPy array's values are held here."""
-    if isinstance(array, np.ma.MaskedArray):
-        raise TypeError("[tensor] cannot hold a masked array: give its .filled(value), or its .data")
     found = _OURS.get(array.dtype)
     if found is not None:
         return found
@@ -92,7 +90,6 @@ def _borrowed(array: np.ndarray[Any, Any]) -> Handle:
 def _shareable(array: np.ndarray[Any, Any]) -> bool:
     return (
         array.dtype in _OURS
-        and not isinstance(array, np.ma.MaskedArray)
         and all(s % array.itemsize == 0 for s in array.strides)
         and array.flags.aligned
     )
@@ -164,7 +161,7 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
         handle = call(lib.mg_cast, data._h, (wanted or data.dtype).code)
         return require_grad(wrap(handle), requires_grad)
     if isinstance(data, (np.ndarray, np.generic)):
-        array = np.asanyarray(data)
+        array = np.asarray(data)
     else:
         array, from_python = _from_sequences(data)
         if wanted is None and from_python and (array.dtype.kind == "f" or array.size == 0):
@@ -179,7 +176,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     a gradient unnoticed. Raises TypeError for other objects and for dtypes that are not float32,
     float64, int64 or bool, ValueError for memory whose strides are not whole elements.
     """
-    if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
+    if not isinstance(array, np.ndarray):
         raise TypeError(f"[from_numpy] expected a numpy.ndarray, not {type(array).__name__}")
     if array.dtype.name not in _NUMPY:
         raise TypeError(

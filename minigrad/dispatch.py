@@ -503,7 +503,7 @@ def _scale_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     if i == 0:
         return _pointwise_formula(row, i, node, g)
     a = _unpack(row, node, "a").to(g.dtype)
-    return product(g, a)
+    return product(g, a)  # type: ignore[no-any-return]
 
 
 def _variadic_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:

@@ -17,9 +17,7 @@ from minigrad import shaping as s
 from minigrad._c import lib
 from minigrad.creation import full
 from minigrad.dispatch import TensorBase, apply, view_node, write
-from minigrad.dtypes import bool_
 from minigrad.ops.table import Row
-from minigrad.selection import where
 from minigrad.tape import LEAF, Node, mode
 
 if TYPE_CHECKING:
@@ -66,7 +64,7 @@ def overwrite(op: str, x: Tensor, source: Tensor) -> Tensor:
     fitted = s.expand(s.to(source, x.dtype), x.shape)
     write(lib.mg_write, x, x._h, fitted._h)
     old, new = x._edge, fitted if fitted._edge is LEAF else fitted._edge
-    _set_history(x, new if old is None else Node(_OVERWRITE, (old, new)))
+    _set_history(x, new if old is None else Node(_OVERWRITE, (old, new)), new)
     return x
 
 
@@ -87,23 +85,33 @@ def update(op: str, x: Tensor, result: Tensor) -> Tensor:
     result = s.to(result, x.dtype)
     write(lib.mg_write, x, x._h, result._h)
     if mode.enabled and (x._edge is not None or result._edge is not None):
-        _set_history(x, result if result._edge is LEAF else result._edge)
+        edge = result if result._edge is LEAF else result._edge
+        _set_history(x, edge, edge)
     return x
 
 
-def _set_history(x: Any, edge: Any) -> None:
-    """``x``'s memory holds what ``edge`` computed: tell x, and all that share the memory."""
+def _set_history(x: Any, edge: Any, written: Any) -> None:
+    """``x``'s memory holds what ``edge`` computed: tell x, and all that share the memory.
+
+    ``written`` is the edge of what is new in it. That is all that the tensors above x need: where
+    a view shows the whole of its base, nothing of what was there before is left to pass on.
+    """
     if isinstance(edge, TensorBase):  # a leaf's values were copied in: x is not that leaf
-        edge = Node(_OVERWRITE, (None, edge))
+        edge = written = Node(_OVERWRITE, (None, edge))
     _renew(x, edge)
     _refresh_views(x)
     alias = getattr(x, "_alias", None)
     while alias is not None:
         parent, row, args = alias
-        edge = Node(_WRITE_VIEW, (parent._edge, edge), None, (row, args))
+        edge = Node(_WRITE_VIEW, (parent._edge, written), None, (row, args))
         _renew(parent, edge)
         _refresh_views(parent, x)
-        x, alias = parent, getattr(parent, "_alias", None)
+        alias = getattr(parent, "_alias", None)
+        if alias is None or x._h.size < parent._h.size:
+            written = edge
+        elif written is not None:
+            written = Node(_WRITE_VIEW, (None, written), None, (row, args))
+        x = parent
 
 
 def _refresh_views(x: Any, written: Any = None) -> None:
@@ -182,11 +190,10 @@ class _WriteView:
         before, written = node.parents  # type: ignore[misc]
         kept = part = None
         if before is not None:
-            untouched = full(g.shape, True, dtype=bool_)
-            apply(row, (untouched,), args).fill_(False)
-            kept = where(untouched, g, 0.0)
+            kept = s.clone(g)
+            apply(row, (kept,), args).zero_()
         if written is not None:
-            part = apply(row, (g,), args)
+            part = apply(row, (s.contiguous(g),), args)  # what was a view of the base is one of g
         return kept, part
 
     graph_vjp = vjp

@@ -118,11 +118,11 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[
 # ---- other functions -----------------------------------------------------------------------------
 
 _SAME = """
-sum mean prod amax amin argmax argmin all any nansum nanmean quantile
-count_nonzero ravel squeeze broadcast_to moveaxis swapaxes hstack vstack dstack column_stack
-hsplit vsplit dsplit diagflat argwhere stack tile roll rot90 flip fliplr flipud kron inner trace diagonal nan_to_num
-isclose allclose einsum zeros_like ones_like empty_like full_like
-atleast_1d atleast_2d atleast_3d searchsorted diff
+sum mean prod amax amin argmax argmin all any nansum nanmean quantile count_nonzero ravel squeeze
+broadcast_to moveaxis swapaxes hstack vstack dstack column_stack stack hsplit vsplit dsplit tile
+roll rot90 flip fliplr flipud kron inner trace diagonal diagflat nan_to_num isclose allclose einsum
+zeros_like ones_like empty_like full_like atleast_1d atleast_2d atleast_3d searchsorted argwhere
+diff
 """
 
 

@@ -40,6 +40,14 @@ __all__ = [
     "set_rng_state",
 ]
 
+
+def _integer(op: str, name: str, value: Any) -> int:
+    try:
+        return int(value.__index__())
+    except AttributeError:
+        raise TypeError(f"[{op}] {name} is an integer, not {type(value).__name__}") from None
+
+
 # ---- generators ----------------------------------------------------------------------------------
 
 
@@ -70,7 +78,7 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Start over from a seed, a non-negative integer; returns the generator."""
-        seed = one_size("manual_seed", seed)
+        seed = _integer("manual_seed", "seed", seed)
         if seed < 0:
             raise ValueError(f"[manual_seed] a seed is not negative, but {seed} is")
         self._seed = seed
@@ -210,7 +218,7 @@ def randint(
         low, high, size = 0, low, high
     if size is None:
         raise TypeError("[randint] a size is needed: randint(high, (2, 3))")
-    low, high = one_size("randint", low), one_size("randint", high)
+    low, high = _integer("randint", "low", low), _integer("randint", "high", high)
     if low >= high:
         raise ValueError(f"[randint] the range [{low}, {high}) is empty")
     shape = _shape("randint", (size,))
@@ -225,7 +233,7 @@ def randperm(
     requires_grad: bool = False,
 ) -> Tensor:
     """The integers from 0 to n - 1 in random order."""
-    if one_size("randperm", n) < 0:
+    if _integer("randperm", "n", n) < 0:
         raise ValueError(f"[randperm] {n} is negative")
     return _made(drawing(generator).permutation(n), dtype, requires_grad)
 
@@ -280,9 +288,9 @@ def normal(
     if bool((s < 0).any()):
         raise ValueError("[normal] a standard deviation is negative")
     kind = (m + s).dtype
-    return m + s * randn(
-        shape, generator=generator, dtype=kind if kind.is_floating_point else float32
-    )
+    kind = kind if kind.is_floating_point else float32
+    values: Tensor = m + s * randn(shape, generator=generator, dtype=kind)
+    return values
 
 
 def bernoulli(
@@ -326,7 +334,7 @@ def multinomial(
         raise ValueError(f"[{op}] weights are finite and not negative")
     rows = np.atleast_2d(weights)
     positive = (rows > 0).sum(1)
-    if one_size(op, num_samples) < 1 or (positive == 0).any():
+    if _integer(op, "num_samples", num_samples) < 1 or (positive == 0).any():
         raise ValueError(f"[{op}] needs at least one sample and a positive weight in each row")
     if not replacement and (positive < num_samples).any():
         raise ValueError(

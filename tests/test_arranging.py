@@ -401,3 +401,13 @@ def test_errors(action, error, text):
         action()
     assert str(caught.value).startswith(text)
     assert caught.value.__cause__ is None
+
+
+def test_one_copy_of_each_is_a_copy():
+    x = mg.tensor([1.0, 2.0])
+    y = x.repeat_interleave(1)
+    y[0] = 9.0
+    assert x.tolist() == [1, 2]
+    assert mg.tensor(3.0).repeat_interleave(2).tolist() == [3, 3]
+    assert mg.zeros(0, 3).repeat_interleave(2, 0).shape == (0, 3)
+    assert mg.ones(2, 3).repeat_interleave(0, 1).shape == (2, 0)

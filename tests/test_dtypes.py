@@ -257,3 +257,94 @@ def test_numbers_keep_their_digits_in_gradients(name, graph):
     assert y.item() == pytest.approx(f(0.7), rel=1e-15)
     (g,) = mg.grad(y, x, create_graph=graph)
     assert g.item() == pytest.approx(slope(0.7), rel=1e-14)
+
+
+# ---- lists ---------------------------------------------------------------------------------------
+
+WITH_LISTS = {
+    "add": lambda x, v: x + v,
+    "reflected": lambda x, v: v + x,
+    "hypot": mg.hypot,
+    "where": lambda x, v: mg.where(mg.tensor([True, False]), v, x),
+    "clamp": lambda x, v: mg.clamp(x, v, [1, 2]),
+    "lerp": lambda x, v: mg.lerp(x, v, v),
+    "cat": lambda x, v: mg.cat([x, v]),
+    "stack": lambda x, v: mg.stack([v, x]),
+    "matmul": lambda x, v: x @ v,
+    "reflected matmul": lambda x, v: v @ x,
+    "outer": mg.outer,
+    "kron": mg.kron,
+    "vecdot": lambda x, v: mg.linalg.vecdot(x, v),
+    "einsum": lambda x, v: mg.einsum("i,j->ij", x, v),
+    "tensordot": lambda x, v: mg.tensordot(x, v, 1),
+    "masked_fill": lambda x, v: mg.masked_fill(x, [True, False], v[0]),
+    "index_put": lambda x, v: x.index_put(([1, 0],), v),
+    "pow": lambda x, v: x**v,
+}
+
+
+@pytest.mark.parametrize("name", WITH_LISTS)
+@pytest.mark.parametrize("dtype", [mg.float32, mg.float64], ids=lambda d: d.name)
+def test_a_list_takes_on_the_dtype_of_the_floats_it_meets(name, dtype):
+    x = mg.tensor([0.3, 0.7], dtype)
+    for values in ([0.1, 0.2], (0.1, 0.2)):
+        got = WITH_LISTS[name](x, values)
+        assert got.dtype is dtype
+        oracle.assert_same(got.numpy(), WITH_LISTS[name](x, mg.tensor(values, dtype)).numpy())
+
+
+def test_lists_beside_integers_and_of_other_things():
+    n = mg.tensor([1, 2])
+    assert (n + [0.5, 1.5]).dtype is mg.float32
+    assert (n + [1, 2]).dtype is mg.int64
+    assert (mg.tensor([True, False]) + [1, 2]).dtype is mg.int64
+    assert mg.add([0.5], [1]).dtype is mg.float32
+    assert mg.exp([0.5]).dtype is mg.float32
+    assert (mg.tensor([1.0]) + [np.float64(2)]).dtype is mg.float64
+    assert (mg.tensor([1.0]) + [mg.tensor(2.0, mg.float64)]).dtype is mg.float64
+    assert (n[:0] + []).shape == (0,)
+    assert mg.searchsorted([0.1], mg.tensor([0.1], mg.float64)).tolist() == [0]
+    assert mg.searchsorted([0.1], mg.tensor([0.1])).tolist() == [0]
+    assert mg.isclose(mg.tensor([0.1], mg.float64), [0.1], 0, 0).item()
+    assert mg.equal(mg.tensor([0.1], mg.float64), [0.1])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x ** [2.0, 3.0],
+        lambda x: [2.0, 3.0] ** x,
+        lambda x: x * [[2.0, 3.0], [0.1, 4.0]],
+        lambda x: [[2.0, 3.0], [0.1, 4.0]] @ x,
+        lambda x: mg.atan2([0.1, 3.0], x),
+        lambda x: mg.where([True, False], x * x, [1.0, 2.0]),
+    ],
+)
+def test_gradients_beside_lists(f, rng):
+    oracle.check_gradients(f, [rng.uniform(0.5, 1.5, 2)], rng)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.__setitem__(slice(None), 0.1),
+        lambda x: x.__setitem__(slice(None), [0.1]),
+        lambda x: x.__setitem__([0, 1], (0.1, 0.1)),
+        lambda x: x.__setitem__(mg.tensor([True, True]), 0.1),
+        lambda x: x.fill_(0.1),
+        lambda x: x.copy_([0.1, 0.1]),
+        lambda x: x.masked_fill_([True, True], 0.1),
+        lambda x: setattr(x, "data", [0.1, 0.1]),
+    ],
+)
+def test_numbers_and_lists_are_written_with_all_digits(write):
+    x = mg.zeros(2, dtype=mg.float64)
+    write(x)
+    assert x.tolist() == [0.1, 0.1]
+    n = mg.zeros(2, dtype=mg.int64)
+    n[...] = [16777217.0, 2.0**53]
+    assert n.tolist() == [16777217, 2**53]
+
+
+def test_a_long_double_is_a_number():
+    assert (np.longdouble(2) * mg.tensor([1.5])).tolist() == [3]

@@ -313,3 +313,137 @@ def test_under_no_grad_nothing_is_recorded():
         y += 1
     assert y.tolist() == [6, 3]
     assert gradients(y.sum(), x) == [[1, 1]]
+
+
+# ---- at the edges --------------------------------------------------------------------------------
+
+
+def test_integers_below_a_view_take_no_history():
+    n = mg.zeros(3, dtype=mg.int64)
+    n[:2].copy_(leaf([1.5, 2.0]))
+    assert n.tolist() == [1, 2, 0]
+    assert not n.requires_grad
+
+
+def test_a_tracked_argument_given_by_name():
+    low, y = leaf([1.5, 1.0]), mg.tensor([1.0, 2.0], mg.float64)
+    y.clamp_(min=low)
+    assert gradients(y.sum(), low) == [[1, 0]]
+    x = leaf([1.0, 2.0])
+    with pytest.raises(RuntimeError, match="requires grad: do it under"):
+        x.clamp_(min=low)
+
+
+def test_a_tensor_combined_with_itself():
+    x = leaf([1.0, 2.0, 3.0])
+    y = x * 1
+    y *= y
+    assert gradients(y.sum(), x) == [[2, 4, 6]]
+    y = x * 1
+    y[1:] = y[:-1]
+    assert y.tolist() == [1, 1, 2]
+    assert gradients((y * mg.tensor([1.0, 10.0, 100.0])).sum(), x) == [[11, 100, 0]]
+    square = leaf([[1.0, 2.0], [3.0, 4.0]]) * 1
+    square += square.T
+    assert square.tolist() == [[2, 5], [5, 8]]
+
+
+def test_a_view_that_was_made_a_leaf_stays_one():
+    base = mg.zeros(3, dtype=mg.float64)
+    view = base[:2].requires_grad_()
+    base[1] = leaf(2.0)
+    assert view.is_leaf
+    assert view.tolist() == [0, 2]
+    (view * 3).sum().backward()
+    assert view.grad.tolist() == [3, 3]
+
+
+def test_a_kept_gradient_is_that_of_the_last_values():
+    x = leaf([1.0, 2.0])
+    y = x * 1
+    y.retain_grad()
+    y.retain_grad()
+    y *= 2
+    view = y[0]
+    view.retain_grad()
+    y += 1
+    (y * 3).sum().backward(retain_graph=True)
+    assert y.grad.tolist() == [3, 3]
+    assert view.grad is None
+    view.backward()
+    assert view.grad.item() == 1
+    assert y.grad.tolist() == [4, 3]
+
+
+@pytest.mark.parametrize("make", [lambda x: x, mg.Variable], ids=["Tensor", "Variable"])
+def test_other_memory_ends_the_link_to_views(make):
+    x = make(leaf([1.0, 2.0]))
+    y = x * 1
+    view = y[0]
+    y.data = mg.zeros(2, dtype=mg.float64)
+    view += 1
+    assert y.tolist() == [0, 0]
+    assert mg.grad(y.sum(), x, retain_graph=True)[0].tolist() == [1, 1]
+    y[0] = leaf(5.0)
+    assert mg.grad(view.sum(), x)[0].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("flip", [lambda a: a.T, lambda a: a[::-1], lambda a: a[::-1, ::-1]])
+def test_memory_that_numpy_shares_may_overlap(flip, rng):
+    """Two tensors on one array are the same memory, though each has a handle of its own."""
+    array = rng.normal(size=(70, 70))
+    expected = flip(array).copy()
+    mg.from_numpy(array)[...] = mg.from_numpy(flip(array))
+    oracle.assert_same(array, expected)
+
+
+def test_a_gradient_in_any_layout_goes_through_a_write_into_a_view():
+    x = leaf([[1.0, 2.0], [3.0, 4.0]])
+    y = x * 1
+    y.view(4).mul_(mg.tensor([1.0, 2.0, 3.0, 4.0]))
+    upstream = mg.tensor([[0.0, 1.0], [2.0, 3.0]], mg.float64).T
+    assert mg.grad(y, x, upstream)[0].tolist() == [[0, 4], [3, 12]]
+
+
+STATEMENTS = {
+    "slice": lambda t, v, rng: t.__setitem__(slice(None, None, 2), v * 0.5),
+    "row": lambda t, v, rng: t.__setitem__(-1, v.sin()),
+    "positions": lambda t, v, rng: t.__setitem__([2, 0, 2], v.cos()),
+    "column": lambda t, v, rng: t[:, 1].copy_(v[0]),
+    "mask": lambda t, v, rng: t.__setitem__(t.detach() > 0.5, v[1]),
+    "transposed": lambda t, v, rng: t.T[1:].mul_(v[2]),
+    "flat": lambda t, v, rng: t.reshape(-1)[::5].add_(v[0]),
+    "shifted": lambda t, v, rng: t.__setitem__(slice(1, None), t[:-1]),
+    "exp": lambda t, v, rng: t[0].exp_(),
+    "sigmoid": lambda t, v, rng: t.sigmoid_(),
+    "itself": lambda t, v, rng: t.__imul__(t),
+    "lerp": lambda t, v, rng: t[1].lerp_(v, t[0].clone()),
+    "fill": lambda t, v, rng: t.diagonal().fill_(0.25),
+    "diagonal": lambda t, v, rng: t.diagonal().sub_(v),
+}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs(seed, rng):
+    """Any sequence of writes, and a view from the start, against finite differences."""
+    choice = np.random.default_rng(seed)
+    names = choice.choice(list(STATEMENTS), 5)
+
+    def f(x, v):
+        y = x * 1
+        views = y[1:].T, y.reshape(-1)
+        for name in names:
+            STATEMENTS[name](y, v, choice)
+        return mg.cat([y.sin().reshape(-1), *(view.reshape(-1).cos() for view in views)])
+
+    oracle.check_gradients(f, [rng.uniform(0.1, 0.4, (3, 3)), rng.uniform(-0.4, 0.4, 3)], rng)
+
+
+def test_views_taken_by_threads_are_all_known():
+    from concurrent.futures import ThreadPoolExecutor
+
+    base = mg.zeros(400, 2, dtype=mg.float64)
+    with ThreadPoolExecutor(4) as pool:
+        views = list(pool.map(lambda i: base[i % 400], range(4000)))
+    base[...] = leaf(1.0)
+    assert all(view.requires_grad for view in views)

@@ -65,7 +65,11 @@ MESSAGES = [
     (lambda: mg.tensor([1, 2]) ** mg.tensor([-1, 1]), ValueError, "[pow] "),
     # axes and indices
     (lambda: X.sum(2), IndexError, "[sum] dim 2 is out of range for 2 dimensions: use -2..1"),
-    (lambda: mg.tensor(1.0).sum(0), IndexError, "[sum] dim 0 is out of range for 0 dimensions"),
+    (
+        lambda: mg.tensor(1.0).sum(1),
+        IndexError,
+        "[sum] dim 1 is out of range for 1 dimensions: use -1..0",
+    ),
     (lambda: X.sum((0, -2)), ValueError, "[sum] dim 0 is given twice in (0, -2)"),
     (lambda: X.softmax(), TypeError, "[softmax] a dim is needed: softmax(x, dim=-1)"),
     (lambda: X[2], IndexError, "[index] index 2 is out of range for dim 0 of size 2"),

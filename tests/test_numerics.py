@@ -372,6 +372,20 @@ LINEAR = {
 }
 
 
+def test_a_gradient_that_is_zero_by_chance_has_slopes_of_its_own():
+    """Where it is multiplied with another 0, too: the fourth derivative of (x^2)^2 at 0 is 24."""
+    for f in (
+        lambda x: x.square().square(),
+        lambda x: (x * x) * (x * x),
+        lambda x: (x**2.0) ** 2.0,
+    ):
+        x = mg.tensor([0.0, 1.0], mg.float64, requires_grad=True)
+        y = f(x)
+        for want in ([0, 4], [0, 12], [0, 24], [24, 24]):
+            (y,) = mg.grad(y.sum(), x, create_graph=True)
+            assert y.tolist() == want
+
+
 @pytest.mark.parametrize("name", LINEAR)
 def test_second_derivatives_of_linear_operations_are_zeros(name):
     """Zeros with a graph, never an error and never a lazy nothing."""

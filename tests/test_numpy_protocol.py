@@ -373,3 +373,65 @@ def test_notebooks_show_a_table():
     assert "<th>min</th>" not in mg.zeros(0)._repr_html_()
     assert "<th>mean</th><td><pre>0.5</pre>" in mg.tensor([True, False])._repr_html_()
     assert len(mg.zeros(500, 500)._repr_html_()) < 2000
+
+
+# ---- where NumPy's meaning is not ours -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.var(x),
+        lambda x: np.var(x, 0),
+        lambda x: np.std(x, axis=1, keepdims=True),
+        lambda x: np.std(x, correction=1),
+        lambda x: np.median(x, axis=1),
+        lambda x: np.median(x, 0, keepdims=True),
+        lambda x: np.median(x),
+        lambda x: np.cumsum(x),
+        lambda x: np.cumprod(x, axis=None),
+        lambda x: np.cumsum(x, 0),
+        lambda x: np.sort(x, axis=None),
+        lambda x: np.sort(x),
+        lambda x: np.argsort(x, axis=None),
+        lambda x: np.concatenate((x, x), axis=None),
+        lambda x: np.outer(x, x),
+        lambda x: np.around(x, 1),
+        lambda x: np.diag(x),
+        lambda x: np.diag(x[0], 1),
+        lambda x: np.argwhere(x > 1.5),
+        lambda x: np.hsplit(x, 2)[1],
+        lambda x: divmod(np.full((3, 4), 5.0), x)[1],
+        lambda x: np.divmod(x, 0.5)[0],
+        lambda x: divmod(7, x)[0],
+    ],
+)
+def test_defaults_are_numpys(call, rng):
+    a = rng.uniform(1, 2, (3, 4))
+    assert_close(call(leaf(a)), call(a))
+
+
+def test_comparisons_with_other_things():
+    x = leaf([1.0, 2.0])
+    assert (x == None) is False  # noqa: E711
+    assert (x != "a") is True
+    assert None not in x
+    assert "a" not in x
+    with pytest.raises(TypeError, match="not supported between"):
+        x < "a"  # noqa: B015
+
+
+def test_rounding():
+    x = mg.tensor([0.25, 1.5, 2.5])
+    assert round(x).tolist() == [0, 2, 2]
+    assert round(x, 1).tolist() == pytest.approx([0.2, 1.5, 2.5])
+
+
+def test_shallow_copies_and_pickles_keep_the_kind():
+    parameter = mg.nn.Parameter(mg.ones(2))
+    other = copy.copy(parameter)
+    assert type(other) is mg.nn.Parameter
+    assert np.shares_memory(other.detach().numpy(), parameter.detach().numpy())
+    result = pickle.loads(pickle.dumps(mg.Variable([1.0, 2.0]) * 2))
+    assert type(result) is mg.Variable
+    assert not result.requires_grad

@@ -130,3 +130,28 @@ def test_errors(g):
     ):
         with pytest.raises(kind, match=message):
             wrong()
+
+
+def test_uniform_values_stay_below_the_end():
+    """Where the range has few values, rounding must not reach its end."""
+    generator = mg.Generator().manual_seed(0)
+    x = mg.zeros(100_000).uniform_(1, 1 + 2**-22, generator=generator)
+    assert set(x.tolist()) == {1, 1 + 2**-23}
+    assert mg.zeros(3).uniform_(2, 2, generator=generator).tolist() == [2, 2, 2]
+    with pytest.raises(ValueError, match=r"\[uniform_\] the range \[0, inf\) is not finite"):
+        mg.zeros(2).uniform_(0, float("inf"))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mg.manual_seed(1.5), r"\[manual_seed\] seed is an integer, not float"),
+        (lambda: mg.Generator().manual_seed(None), "seed is an integer, not NoneType"),
+        (lambda: mg.randint(0.5, 3, (2,)), r"\[randint\] low is an integer, not float"),
+        (lambda: mg.randperm(2.5), r"\[randperm\] n is an integer, not float"),
+        (lambda: mg.multinomial(mg.ones(2), 1.5), r"\[multinomial\] num_samples is an integer"),
+    ],
+)
+def test_what_must_be_an_integer(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()

@@ -23,6 +23,8 @@ from torch.testing._internal.common_methods_invocations import op_db
 
 import minigrad as mg
 
+torch.set_num_threads(1)  # the samples are tiny
+
 # ---- which operation of ours is meant ------------------------------------------------------------
 
 
@@ -434,11 +436,11 @@ def accepted(op: Any) -> Iterator[str]:
     function = ours(op)
     for entry in op.error_inputs("cpu") if op.error_inputs_func is not None else ():
         sample, twin = entry.sample_input, Twin()
-        tensors = [isinstance(x, torch.Tensor) for x in (sample.input, *sample.args)]
-        if not all(tensors) and len(tensors) == 2:
+        operands = (sample.input, *sample.args)
+        if len(operands) == 2 and any(isinstance(x, (int, float)) for x in operands):
             continue
         try:
-            args = [twin(x) for x in (sample.input, *sample.args)]
+            args = [twin(x) for x in operands]
             kwargs = {k: twin(v) for k, v in sample.kwargs.items()}
         except (NotOfferedError, ValueError):
             continue
