@@ -293,7 +293,7 @@ class Tensor(TensorBase):
 
     def __contains__(self, value: Any) -> builtins.bool:
         found: Any = self == value
-        return bool(found.any()) if isinstance(found, TensorBase) else False
+        return isinstance(found, Tensor) and bool(f.any(found))
 
     def __format__(self, spec: str) -> str:
         """A number for 0 dimensions, else the repr."""

@@ -7,7 +7,12 @@
 #include <stdint.h>
 
 #define MG_INLINE static inline __attribute__((always_inline, unused))
+/* One compiled copy for all callers: gcc would make another for those that pass a constant. */
+#if defined(__clang__)
 #define MG_NOINLINE __attribute__((noinline))
+#else
+#define MG_NOINLINE __attribute__((noinline, noclone))
+#endif
 #define MG_LIKELY(x) __builtin_expect(!!(x), 1)
 #define MG_UNLIKELY(x) __builtin_expect(!!(x), 0)
 

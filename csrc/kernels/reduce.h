@@ -6,6 +6,7 @@
 #include "vmath.h"
 
 #include <math.h>
+#include <string.h>
 
 /* What the float kernels compute over one index: a join of terms. */
 enum reduce_kind {

@@ -23,41 +23,48 @@ MG_INLINE int64_t plain_identity(int op, int dtype) {
     }
 }
 
-/* y[o][j] = the join of x[o][i][j] over i; op and dtype are constants. */
-MG_INLINE void plain_loops(int op, int dtype, mg_array *y, const void *x, int64_t outer, int64_t n,
-                           int64_t inner) {
+/* acc[k] = acc[k] joined with n elements that are `step` apart, the first at x[first + k]; op and
+ * dtype are constants. */
+MG_INLINE void plain_join_all(int op, int dtype, int64_t *restrict acc, const void *restrict x,
+                              int64_t first, int64_t step, int64_t n, int64_t width) {
+    if (step == 1) {
+        int64_t a = acc[0];
+        for (int64_t i = 0; i < n; i++) a = plain_join(op, a, plain_load(dtype, x, first + i));
+        acc[0] = a;
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < width; k++)
+            acc[k] = plain_join(op, acc[k], plain_load(dtype, x, first + i * step + k));
+}
+
+MG_INLINE void plain_by_op(int op, int dtype, int64_t *acc, const void *x, int64_t first,
+                           int64_t step, int64_t n, int64_t width) {
+    switch (op) {
+    case MG_SUM: plain_join_all(MG_SUM, dtype, acc, x, first, step, n, width); break;
+    case MG_PROD: plain_join_all(MG_PROD, dtype, acc, x, first, step, n, width); break;
+    case MG_MAX: plain_join_all(MG_MAX, dtype, acc, x, first, step, n, width); break;
+    case MG_MIN: plain_join_all(MG_MIN, dtype, acc, x, first, step, n, width); break;
+    }
+}
+
+/* y[o][j] = the join of x[o][i][j] over i */
+static void plain_loops(int op, mg_array *y, const mg_array *x, int64_t outer, int64_t n,
+                        int64_t inner) {
     enum { STRIP = 64 };
     int64_t acc[STRIP];
     for (int64_t o = 0; o < outer; o++)
         for (int64_t j = 0; j < inner; j += STRIP) {
             int64_t width = mg_min(STRIP, inner - j), first = o * n * inner + j;
-            for (int64_t k = 0; k < width; k++) acc[k] = plain_identity(op, dtype);
-            if (inner == 1) {
-                int64_t a = acc[0];
-                for (int64_t i = 0; i < n; i++)
-                    a = plain_join(op, a, plain_load(dtype, x, first + i));
-                acc[0] = a;
-            } else {
-                for (int64_t i = 0; i < n; i++)
-                    for (int64_t k = 0; k < width; k++)
-                        acc[k] = plain_join(op, acc[k],
-                                            plain_load(dtype, x, first + i * inner + k));
-            }
+            for (int64_t k = 0; k < width; k++) acc[k] = plain_identity(op, x->dtype);
+            if (x->dtype == MG_BOOL)
+                plain_by_op(op, MG_BOOL, acc, x->data, first, inner, n, width);
+            else plain_by_op(op, MG_INT64, acc, x->data, first, inner, n, width);
             for (int64_t k = 0; k < width; k++) {
                 if (y->dtype == MG_BOOL) ((uint8_t *)y->data)[o * inner + j + k] = acc[k] != 0;
                 else ((int64_t *)y->data)[o * inner + j + k] = acc[k];
             }
         }
-}
-
-MG_INLINE void plain_by_op(int op, int dtype, mg_array *y, const void *x, int64_t outer, int64_t n,
-                           int64_t inner) {
-    switch (op) {
-    case MG_SUM: plain_loops(MG_SUM, dtype, y, x, outer, n, inner); break;
-    case MG_PROD: plain_loops(MG_PROD, dtype, y, x, outer, n, inner); break;
-    case MG_MAX: plain_loops(MG_MAX, dtype, y, x, outer, n, inner); break;
-    case MG_MIN: plain_loops(MG_MIN, dtype, y, x, outer, n, inner); break;
-    }
 }
 
 void mg_reduce_plain(int op, mg_array *y, const mg_array *x, uint32_t group) {
@@ -73,6 +80,5 @@ void mg_reduce_plain(int op, mg_array *y, const mg_array *x, uint32_t group) {
     int64_t outer = y->size / inner;
     if (op == MG_ALL) op = MG_MIN; /* of truth values */
     if (op == MG_ANY) op = MG_MAX;
-    if (x->dtype == MG_BOOL) plain_by_op(op, MG_BOOL, y, x->data, outer, n, inner);
-    else plain_by_op(op, MG_INT64, y, x->data, outer, n, inner);
+    plain_loops(op, y, x, outer, n, inner);
 }

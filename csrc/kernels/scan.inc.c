@@ -22,7 +22,7 @@ MG_INLINE double R(scan_total)(double s, double e) {
 /* log(exp(x0) + exp(x1) + ...) = c + log s, s = sum of exp(xi - c), c the maximum so far; where
  * that is infinite or NaN c is 0, and s decides. */
 MG_INLINE real R(scan_log)(double *s, double *e, double *m, real x) {
-    real last = (real)*m, top = (x > last) | (x != x) ? x : last;
+    real last = (real)*m, top = ((x > last) | (x != x)) ? x : last;
     real c = top - top == 0 ? top : 0;
     real from = last - last == 0 ? last : 0;
     double scale = last == -INFINITY ? 0 : from == c ? 1 : R(v_exp)(from - c);

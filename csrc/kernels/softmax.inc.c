@@ -39,7 +39,17 @@ MG_INLINE void R(softmax_forward)(real *restrict y, const real *restrict x, real
             y[i * stride + j] = R(v_exp)(x[i * stride + j] - m[j]) * s[j];
 }
 
-/* dx = y * (g - sum of g * y) */
+/* The sum of g * y is 0 for lines where g is, also if y is NaN: a line of y is NaN throughout. */
+static void R(softmax_drop)(real *s, const real *g, int64_t stride, int64_t n, int64_t width) {
+    for (int64_t j = 0; j < width; j++) {
+        if (s[j] == s[j]) continue;
+        bool zero = true;
+        for (int64_t i = 0; i < n; i++) zero &= g[i * stride + j] == 0;
+        if (zero) s[j] = 0;
+    }
+}
+
+/* dx = y * (g - sum of g * y), 0 where the difference is, whatever y is */
 MG_INLINE void R(softmax_backward)(real *restrict dx, const real *restrict g,
                                    const real *restrict y, real *restrict work, int64_t stride,
                                    int64_t n, int64_t width) {
@@ -51,9 +61,12 @@ MG_INLINE void R(softmax_backward)(real *restrict dx, const real *restrict g,
     } else {
         R(softmax_join)(REDUCE_DOT, s, work, g, stride, n, width, y);
     }
+    R(softmax_drop)(s, g, stride, n, width);
     for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < width; j++)
-            dx[i * stride + j] = y[i * stride + j] * (g[i * stride + j] - s[j]);
+        for (int64_t j = 0; j < width; j++) {
+            real d = g[i * stride + j] - s[j];
+            dx[i * stride + j] = d == 0 ? 0 : y[i * stride + j] * d;
+        }
 }
 
 /* y = (x - m) - log s, m = max(x), s = sum of exp(x - m) */
@@ -68,7 +81,7 @@ MG_INLINE void R(log_softmax_forward)(real *restrict y, const real *restrict x, 
         for (int64_t j = 0; j < width; j++) y[i * stride + j] = (x[i * stride + j] - m[j]) - s[j];
 }
 
-/* dx = g - exp(y) * sum of g; where exp(y) is 0 the second term is 0, whatever the sum */
+/* dx = g - exp(y) * sum of g; where a factor is 0 the product is 0, whatever the other is */
 MG_INLINE void R(log_softmax_backward)(real *restrict dx, const real *restrict g,
                                        const real *restrict y, real *restrict work, int64_t stride,
                                        int64_t n, int64_t width) {
@@ -78,7 +91,7 @@ MG_INLINE void R(log_softmax_backward)(real *restrict dx, const real *restrict g
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < width; j++) {
             real p = R(v_exp)(y[i * stride + j]);
-            dx[i * stride + j] = g[i * stride + j] - (p == 0 ? 0 : p * s[j]);
+            dx[i * stride + j] = g[i * stride + j] - (p == 0 || s[j] == 0 ? 0 : p * s[j]);
         }
 }
 
