@@ -151,11 +151,15 @@ def _plan(x: Tensor, index: Any) -> _Plan:
             axes.append(len(kept) - 1)
             arrays.append(array)
             axis += 1
-    view = x
-    if not (all(s == 1 for s in step) and tuple(count) == shape):
-        view = apply(shape_ops.SLICE, (x,), (tuple(start), tuple(step), tuple(count)))
-    if tuple(kept) != view.shape:
-        view = apply(shape_ops.VIEW, (view,), (tuple(kept),))
+    view, shown = x, tuple(kept)
+    if not all(s == 1 for s in step) or tuple(count) != shape:
+        cut = tuple(start), tuple(step), tuple(count)
+        if shown == cut[2]:
+            view = apply(shape_ops.SLICE, (x,), cut)
+        else:
+            view = apply(shape_ops.SLICE_VIEW, (x,), (*cut, shown))
+    elif shown != shape:
+        view = apply(shape_ops.VIEW, (x,), (shown,))
     return _Plan(view, arrays, axes, len(groups) > 1)
 
 

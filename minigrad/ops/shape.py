@@ -101,6 +101,17 @@ EMBED: Row = linear(
     lambda g, to, start, step, count: _apply(SLICE, g, start, step, count),
     doc="zeros of a shape with the input written into a slice: the transpose of slice",
 )
+SLICE_VIEW = linear(
+    "slice_view",
+    lambda x, start, step, count, to: call(
+        lib.mg_view_reshape, _slice(x, start, step, count), len(to), to
+    ),
+    lambda g, shape, start, step, count, to: _apply(
+        EMBED, g.reshape(count), shape, start, step, count
+    ),
+    doc="a slice without the axes that an integer picked, or with new ones; a view",
+    view=True,
+)
 PAD = linear(
     "pad",
     lambda x, to, start, value: _put(_filled(x, to, value), x, start, (1,) * len(to), shape_of(x)),
