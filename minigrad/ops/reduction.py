@@ -147,7 +147,7 @@ VAR = custom(
         lib.mg_var, x, len(axes), c_axes(axes), float(correction), keep
     ),
     _var_vjp,
-    doc="the variance over the axes, divided by n - correction; two passes",
+    doc="the variance over the axes, divided by n - correction; two passes and a correcting one",
 )
 
 

@@ -1,6 +1,6 @@
 """Normalisation: values brought to mean 0 and variance 1, or to length 1, over some dimensions.
 
-Variances take two passes over the data, so that a large mean costs no digits.
+Variances are taken around the mean, so that a large one costs no digits.
 """
 
 from __future__ import annotations
