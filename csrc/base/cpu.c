@@ -1,5 +1,6 @@
 /* cpu.c: which instruction set this module was compiled for, and which this machine can run. */
 #include "../minigrad.h"
+#include "platform.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

@@ -75,8 +75,7 @@ static void copy_block(void *context, int64_t block) {
     }
 }
 
-/* to[...] = from[...], equal shapes and item sizes, no overlap. */
-static void copy_strided(const mg_array *to, const mg_array *from) {
+void mg_copy_strided(const mg_array *to, const mg_array *from) {
     if (to->size == 0) return;
     copy_plan p = {.to = to->data, .from = from->data, .itemsize = (int)mg_itemsize(to->dtype)};
     memcpy(p.shape, to->shape, sizeof(int64_t) * (size_t)to->ndim);
@@ -112,7 +111,7 @@ mg_array *mg_copy(mg_array *a) {
     mg_array *out = mg_new(a->dtype, a->ndim, a->shape);
     if (!out) return NULL;
     out->weak = a->weak;
-    copy_strided(out, a);
+    mg_copy_strided(out, a);
     return out;
 }
 
@@ -201,7 +200,7 @@ int mg_write(mg_array *dst, mg_array *src) {
                                                  : mg_retain(seen);
     mg_release(seen);
     if (!from) return mg_error();
-    copy_strided(dst, from);
+    mg_copy_strided(dst, from);
     mg_release(from);
     mg_buffer_touch(dst->buffer);
     return MG_OK;
@@ -229,7 +228,7 @@ mg_array *mg_concatenate(int count, mg_array **arrays, int axis) {
     for (int i = 0; i < count; i++) {
         part.shape[axis] = arrays[i]->shape[axis];
         part.size = arrays[i]->size;
-        copy_strided(&part, arrays[i]);
+        mg_copy_strided(&part, arrays[i]);
         part.data += part.shape[axis] * part.strides[axis] * mg_itemsize(part.dtype);
     }
     return out;

@@ -171,7 +171,7 @@ static void index_write(mg_array *x, const mg_array *from, int count, const inde
         for (int64_t i = 0; i < plan->count; i++) {
             window.data = x->data + plan->offsets[i] * itemsize;
             source.data = from->data + i * row * itemsize;
-            copy_strided(&window, &source);
+            mg_copy_strided(&window, &source);
         }
     }
 }

@@ -2,6 +2,7 @@
 #include "../memory/array.h"
 #include "../threads/pool.h"
 #include "gemm.h"
+#include "nditer.h"
 #include <string.h>
 
 /* A product of stacks of matrices. Batch axes run from the outermost to the innermost; the results

@@ -45,7 +45,7 @@ mg_array *mg_view_windows(mg_array *a, int axes, const int64_t *count, const int
         shape[a->ndim + k] = kernel[k];
         strides[a->ndim + k] = kernel[k] > 1 ? a->strides[d] * dilation[k] : 1;
     }
-    if (array_count(a->ndim + axes, shape, (int)mg_itemsize(a->dtype), &size)) return NULL;
+    if (mg_count(a->ndim + axes, shape, (int)mg_itemsize(a->dtype), &size)) return NULL;
     return mg_alias(a, a->data, a->ndim + axes, shape, strides);
 }
 

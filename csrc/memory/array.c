@@ -27,9 +27,7 @@ int mg_contiguous_now(const mg_array *a) { return mg_is_contiguous(a); }
 
 mg_array *mg_contiguous(mg_array *a) { return mg_is_contiguous(a) ? mg_retain(a) : mg_copy(a); }
 
-/* The number of elements; 0 or an error code. Every product that could be formed must fit in bytes,
- * so that strides of empty arrays cannot overflow either. */
-static int array_count(int ndim, const int64_t *shape, int itemsize, int64_t *count) {
+int mg_count(int ndim, const int64_t *shape, int itemsize, int64_t *count) {
     if (ndim < 0 || ndim > MG_MAX_NDIM) return mg_fail_code(MG_ENDIM, ndim, MG_MAX_NDIM);
     int64_t extent = itemsize;
     bool empty = false;
@@ -83,7 +81,7 @@ static mg_array *array_over(mg_buffer *buffer, char *data, int dtype, int ndim, 
 mg_array *mg_new(int dtype, int ndim, const int64_t *shape) {
     int64_t count = 0;
     if (dtype < MG_BOOL || dtype > MG_FLOAT64) return mg_fail(MG_EDTYPE, dtype, 0);
-    if (array_count(ndim, shape, (int)mg_itemsize(dtype), &count)) return NULL;
+    if (mg_count(ndim, shape, (int)mg_itemsize(dtype), &count)) return NULL;
     mg_buffer *buffer = mg_buffer_new((size_t)(count * mg_itemsize(dtype)));
     if (!buffer) return mg_fail(MG_ENOMEM, count * mg_itemsize(dtype), 0);
     mg_array *a = array_over(buffer, buffer->data, dtype, ndim, shape, count);
@@ -162,7 +160,7 @@ mg_array *mg_borrow(void *data, int dtype, int ndim, const int64_t *shape, const
                     int writable, int64_t owner, void (*on_release)(int64_t)) {
     int64_t count = 0;
     if (dtype < MG_BOOL || dtype > MG_FLOAT64) return mg_fail(MG_EDTYPE, dtype, 0);
-    if (array_count(ndim, shape, (int)mg_itemsize(dtype), &count)) return NULL;
+    if (mg_count(ndim, shape, (int)mg_itemsize(dtype), &count)) return NULL;
     mg_buffer *buffer = mg_buffer_borrow(data, (size_t)(count * mg_itemsize(dtype)), writable != 0,
                                          owner, on_release);
     if (!buffer) return mg_fail(MG_ENOMEM, sizeof(mg_buffer), 0);
@@ -286,7 +284,7 @@ mg_array *mg_view_permute(mg_array *a, int ndim, const int32_t *axes) {
 
 mg_array *mg_view_expand(mg_array *a, int ndim, const int64_t *shape) {
     int64_t count, strides[MG_MAX_NDIM];
-    if (array_count(ndim, shape, (int)mg_itemsize(a->dtype), &count)) return NULL;
+    if (mg_count(ndim, shape, (int)mg_itemsize(a->dtype), &count)) return NULL;
     if (ndim < a->ndim) return mg_fail(MG_ENDIM, ndim, a->ndim);
     int added = ndim - a->ndim;
     for (int d = 0; d < ndim; d++) {
@@ -301,7 +299,7 @@ mg_array *mg_view_spread(mg_array *a, int ndim, const int64_t *shape, int naxes,
                          const int32_t *axes) {
     int64_t count, strides[MG_MAX_NDIM];
     uint32_t reduced;
-    if (array_count(ndim, shape, (int)mg_itemsize(a->dtype), &count)) return NULL;
+    if (mg_count(ndim, shape, (int)mg_itemsize(a->dtype), &count)) return NULL;
     if (mg_axes_mask(ndim, naxes, axes, &reduced)) return NULL;
     bool kept = a->ndim == ndim; /* the reduced axes are still there, with size 1 */
     if (!kept && a->ndim != ndim - __builtin_popcount(reduced))

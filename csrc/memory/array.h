@@ -21,10 +21,16 @@ MG_INLINE mg_array *mg_retain(mg_array *a) {
 
 /* Row-major without gaps (size-1 axes may have any stride; empty arrays are contiguous). */
 bool mg_is_contiguous(const mg_array *a);
+/* to[...] = from[...], equal shapes and item sizes, no overlap. */
+void mg_copy_strided(const mg_array *to, const mg_array *from);
 /* `a` itself, retained, when contiguous; else a contiguous copy. Release either way. */
 mg_array *mg_contiguous(mg_array *a);
 /* Row-major strides of a shape. */
 void mg_row_major(int ndim, const int64_t *shape, int64_t *strides);
+
+/* The number of elements; 0 or an error code. Every product that could be formed must fit in bytes,
+ * so that strides of empty arrays cannot overflow either. */
+int mg_count(int ndim, const int64_t *shape, int itemsize, int64_t *count);
 
 /* 0, or why `a` must not be written: read-only memory, or elements that overlap. */
 int mg_check_writable(const mg_array *a);
