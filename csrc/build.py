@@ -74,7 +74,7 @@ def builder(isa: str) -> cffi.FFI:
     options = {"optional": True} if isa != isas()[0] else {}
     ffi.set_source(
         f"minigrad._native_{isa}",
-        '#include "minigrad.h"',
+        '#include "wrapper.h"',
         sources=[f"csrc/isa/{isa}.c"],
         include_dirs=["csrc"],
         depends=[

@@ -11,6 +11,7 @@ from minigrad import tape
 from minigrad._c import call, lib, save, saved_handle
 from minigrad.creation import tensor, zeros, zeros_like
 from minigrad.dispatch import TensorBase, wrap
+from minigrad.dtypes import by_code
 from minigrad.tape import LEAF, Bundle, Node, enable_grad, is_grad_enabled, mode, no_grad
 
 if TYPE_CHECKING:
@@ -21,14 +22,14 @@ __all__ = ["Function", "backward", "enable_grad", "grad", "is_grad_enabled", "no
 # ---- backward and grad ---------------------------------------------------------------------------
 
 
-_ones: dict[Any, Tensor] = {}
+_ones: dict[int, Tensor] = {}  # by the code of their dtype
 
 
-def _one(dtype: Any) -> Tensor:
+def _one(dtype: int) -> Tensor:
     """The upstream gradient of a single element; shared, so sealed against writes."""
     one = _ones.get(dtype)
     if one is None:
-        one = _ones[dtype] = tensor(1.0, dtype)
+        one = _ones[dtype] = tensor(1.0, by_code[dtype])
         lib.mg_seal(one._h)
     return one
 
@@ -40,13 +41,15 @@ def _edge(x: Tensor) -> Any:
 def _upstream(op: str, output: Tensor, gradient: Any) -> Tensor:
     """The gradient to start from: given, or 1 for a single element."""
     if gradient is None:
-        if output._h.size != 1:
+        h = output._h
+        if not h.ndim:
+            return _one(h.dtype)
+        if h.size != 1:
             raise RuntimeError(
                 f"[{op}] a gradient can be left out only for a single element, not for shape "
                 f"{output.shape}: pass one of that shape, or reduce first, as in y.sum()"
             )
-        one = _one(output.dtype)
-        return one.expand(output.shape) if output._h.ndim else one
+        return _one(h.dtype).expand(output.shape)
     if not isinstance(gradient, TensorBase):
         gradient = tensor(gradient, output.dtype)
     if gradient.shape != output.shape:

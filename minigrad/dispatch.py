@@ -310,12 +310,15 @@ def unary(row: Row) -> Callable[[Any], Tensor]:
     keeps_x, keeps_y = "x" in keeps, "y" in keeps
 
     def function(x: Any) -> Tensor:
-        if type(x) is not _result_type and not isinstance(x, TensorBase):
+        try:
+            handle = call2(kernel, op, x._h)
+        except AttributeError:
             x = strong_operand(name, x)
-        handle = call2(kernel, op, x._h)
+            handle = call2(kernel, op, x._h)
         out = _new(_result_type)
         out._h = handle
-        out._shape = out.grad = None
+        out._shape = x._shape
+        out.grad = None
         edge = x._edge
         if edge is None or not differentiable or not mode.enabled:
             out._edge = None
@@ -365,45 +368,64 @@ def composed(row: Row) -> Callable[..., Tensor]:
 
 def _pair(row: Row, operator: bool, kernel: Any, op: int) -> Callable[[Any, Any], Tensor]:
     name = row.name
+    elementwise = row.family == "pointwise"
     differentiable = bool(row.derivatives)
     for_both, for_a, for_b = (
         _keeps(row, True, True),
         _keeps(row, True, False),
         _keeps(row, False, True),
     )
+    keeping = for_both is not None or for_a is not None or for_b is not None
 
     def function(a: Any, b: Any) -> Tensor:
-        if type(a) is not _result_type and not isinstance(a, TensorBase):
-            # A number beside a tensor takes on its dtype; two numbers have only their own.
-            given, a = a, as_operand(a) if isinstance(b, TensorBase) else strong_operand(name, a)
-            if a is None:
-                raise operand_error(name, given)
-        if type(b) is not _result_type and not isinstance(b, TensorBase):
-            given, b = b, as_operand(b)
-            if b is None:
-                if operator:
-                    return NotImplemented  # type: ignore[no-any-return]
-                raise operand_error(name, given)
+        if type(a) is not _result_type or type(b) is not _result_type:
+            pair = _operands(name, a, b, operator)
+            if pair is None:
+                return NotImplemented  # type: ignore[no-any-return]
+            a, b = pair
         ha, hb = a._h, b._h
         handle = call3(kernel, op, ha, hb)
         out = _new(_result_type)
         out._h = handle
         out._edge = out._shape = out.grad = None
         edge_a, edge_b = a._edge, b._edge
-        if (edge_a is not None or edge_b is not None) and differentiable and mode.enabled:
+        if (edge_a is None and edge_b is None) or not differentiable or not mode.enabled:
+            return out  # type: ignore[no-any-return]
+        saved = None
+        if keeping:
             keeps = for_a if edge_b is None else for_b if edge_a is None else for_both
-            saved = None
             if keeps is not None:
                 keep_a, keep_b, keep_y = keeps
                 saved = save(
                     ha if keep_a else NULL, hb if keep_b else NULL, handle if keep_y else NULL
                 )
-            parents = (a if edge_a is LEAF else edge_a, b if edge_b is LEAF else edge_b)
-            adapted = ((a.shape, a.dtype), (b.shape, b.dtype)) if handle.adapted else None
+        parents = (a if edge_a is LEAF else edge_a, b if edge_b is LEAF else edge_b)
+        if handle.adapted:
+            adapted = (a.shape, a.dtype), (b.shape, b.dtype)
             out._edge = Node(row, parents, saved, (), adapted)
+        else:  # what requires grad has the result's shape
+            if elementwise:
+                out._shape = b._shape if edge_a is None else a._shape
+            out._edge = Node(row, parents, saved)
         return out  # type: ignore[no-any-return]
 
     return _named(function, row)
+
+
+def _operands(name: str, a: Any, b: Any, operator: bool) -> tuple[Any, Any] | None:
+    """Both as tensors; None where an operator's second operand is of a type that it leaves alone.
+
+    A number beside a tensor takes on its dtype; two numbers have only their own.
+    """
+    if not isinstance(a, TensorBase):
+        given, a = a, as_operand(a) if isinstance(b, TensorBase) else strong_operand(name, a)
+        if a is None:
+            raise operand_error(name, given)
+    if not isinstance(b, TensorBase):
+        given, b = b, as_operand(b)
+        if b is None and not operator:
+            raise operand_error(name, given)
+    return None if b is None else (a, b)
 
 
 def _keeps(row: Row, *wanted: bool) -> tuple[bool, bool, bool] | None:
@@ -464,6 +486,8 @@ def _unary_vjp(row: Row) -> Rule:
 def _binary_vjp(row: Row) -> Rule:
     kernel, op = lib.mg_binary_vjp, row.id
     by_a, by_b = row.derivatives
+    if by_a == by_b == 1.0:
+        return lambda node, g: (g, g)
     fused_a, fused_b = callable(by_a), callable(by_b)
 
     def vjp(node: Node, g: Any) -> Sequence[Any]:

@@ -49,9 +49,13 @@ __all__ = [
 ]
 
 
-def _reduced(row: Any, x: Any, dim: Any, keepdim: Any, numpy: dict[str, Any]) -> Tensor:
-    """A row of the table on the dimensions that are named."""
+def _reduced(
+    row: Any, x: Any, dim: Any, keepdim: Any, numpy: dict[str, Any], dtype: Any = None
+) -> Tensor:
+    """A row of the table on the dimensions that are named; x is first cast where dtype is given."""
     x = operand(row.name, x)
+    if dtype is not None:
+        x = to(x, dtype)
     if numpy:
         dim, keepdim = spelled(row.name, dim, keepdim, numpy)
     return apply(row, (x,), (some_dims(row.name, dim, x._h.ndim), keepdim))
@@ -92,7 +96,7 @@ def sum(  # noqa: A001
     >>> mg.sum(mg.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0)
     tensor([4., 6.])
     """
-    return _reduced(_r.SUM, _cast("sum", x, dtype), dim, keepdim, numpy)
+    return _reduced(_r.SUM, x, dim, keepdim, numpy, dtype)
 
 
 def mean(
@@ -102,7 +106,7 @@ def mean(
 
     The mean of bool and int64 is float32, made from an exact sum; with ``dtype``, x is cast first.
     """
-    return _reduced(_r.MEAN, _cast("mean", x, dtype), dim, keepdim, numpy)
+    return _reduced(_r.MEAN, x, dim, keepdim, numpy, dtype)
 
 
 def prod(
@@ -113,7 +117,7 @@ def prod(
     bool and int64 give int64, which wraps around; with ``dtype``, x is cast first. The gradient is
     the product of the others, which never divides and so is right with any number of zeros.
     """
-    return _reduced(_r.PROD, _cast("prod", x, dtype), dim, keepdim, numpy)
+    return _reduced(_r.PROD, x, dim, keepdim, numpy, dtype)
 
 
 def nansum(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heappushpop
 from operator import attrgetter
 from typing import Any
 
@@ -216,53 +216,65 @@ def backward(
     once for each leaf reached, or, where ``wanted`` is given, for each edge in it; ``shared`` says
     that others may hold the gradient too. The graph is freed on the way unless it is retained.
     """
+    useful = None if wanted is None else _leading_to(wanted, [edge for edge, _ in roots])
     gradients: dict[Any, Gradient] = {}
     owned: set[Any] = set()  # edges whose gradient was made here by adding, and may be added to
-    shared: set[Any] = set()  # edges whose gradient was handed on as it came
+    shared: set[Any] = set()  # leaves whose gradient was handed on as it came
     queue: list[tuple[int, Node]] = []  # nodes that have a gradient: a heap, youngest first
-
-    def receive(edge: Parent, g: Gradient, as_it_came: bool) -> None:
-        held = gradients.get(edge)
-        if held is None:
-            gradients[edge] = g
-            if as_it_came:
-                shared.add(edge)
-            if type(edge) is Node:
-                heappush(queue, (-edge.serial, edge))
-        elif edge in owned:
-            held.accumulate_(g)
-        else:
-            gradients[edge] = held + g
-            shared.discard(edge)
-            if not create_graph and type(g) is not Bundle:
-                owned.add(edge)
-
-    useful = None if wanted is None else _leading_to(wanted, [edge for edge, _ in roots])
     before = mode.enabled
     mode.enabled = create_graph
     try:
-        for edge, g in roots:
-            receive(edge, g, True)
-        while queue:
-            node = heappop(queue)[1]
+        parents: Sequence[Parent] = [edge for edge, _ in roots]
+        backs: Sequence[Gradient | None] = [g for _, g in roots]
+        g: Gradient = None
+        while True:
+            # Hand the gradients to the parents. The first that becomes ready waits beside the heap,
+            # which in a chain is never needed.
+            ready: Node | None = None
+            for parent, back in zip(parents, backs):  # noqa: B905 - ops give one each
+                if back is None or parent is None:
+                    continue
+                held = gradients.get(parent)
+                if held is None:
+                    gradients[parent] = back
+                    if type(parent) is not Node:
+                        if back is g or g is None:
+                            shared.add(parent)
+                    elif ready is None:
+                        ready = parent
+                    else:
+                        heappush(queue, (-parent.serial, parent))
+                elif parent in owned:
+                    held.accumulate_(back)
+                else:
+                    gradients[parent] = held + back
+                    shared.discard(parent)
+                    if not create_graph and type(back) is not Bundle:
+                        owned.add(parent)
+            # The youngest node that has a gradient has all of it.
+            if ready is None:
+                if not queue:
+                    break
+                node = heappop(queue)[1]
+            elif queue:
+                node = heappushpop(queue, (-ready.serial, ready))[1]
+            else:
+                node = ready
             g = gradients.pop(node)
             if node.hooks is not None:
                 g = _hooked(node, g)
-            if wanted is not None and useful is not None:
+            if useful is not None and wanted is not None:
                 if node in wanted:
                     deliver(node, g, True)
                 if node not in useful:
+                    parents = ()
                     continue
-            parents = node.parents
+            parents = node.parents  # type: ignore[assignment]
             if parents is None:
                 raise freed_error(node)
-            op = node.op
-            backs = op.graph_vjp(node, g) if create_graph else op.vjp(node, g)
+            backs = node.op.graph_vjp(node, g) if create_graph else node.op.vjp(node, g)
             if node.adapted is not None:
                 backs = unadapted(backs, node.adapted)
-            for parent, gi in zip(parents, backs):  # noqa: B905 - ops give one each
-                if gi is not None and parent is not None:
-                    receive(parent, gi, gi is g)
             if not retain_graph:
                 node.parents = node.saved = node.args = node.adapted = None
     finally:

@@ -107,6 +107,27 @@ def test_python_threads_compute_at_the_same_time(threads):
     assert not wrong
 
 
+@pytest.mark.parametrize("shape, gives_up", [((8, 8), False), ((1024, 1024), True)])
+def test_only_a_long_call_gives_up_the_interpreter(shape, gives_up):
+    """Another thread runs during a large operation, and is not let in by a small one."""
+    x, before = mg.ones(*shape), sys.getswitchinterval()
+    gate, ran = threading.Lock(), []
+    gate.acquire()
+    worker = threading.Thread(target=lambda: (gate.acquire(), ran.append(True)))
+    worker.start()
+    sys.setswitchinterval(1000.0)  # so that nobody is made to give it up
+    try:
+        gate.release()
+        for _ in range(2000):
+            mg.exp(x)
+            if ran:
+                break
+        assert bool(ran) is gives_up
+    finally:
+        sys.setswitchinterval(before)
+        worker.join()
+
+
 def test_grad_mode_is_each_threads_own():
     seen = []
     with mg.no_grad():

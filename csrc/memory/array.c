@@ -1,7 +1,10 @@
 /* array.c: making arrays, and the views that share a buffer. */
 #include "array.h"
+#include "../threads/gil.h"
 
 #include <string.h>
+
+enum { ARRAY_LONG = 1 << 16 }; /* elements: tens of microseconds of work and more */
 
 /* ---- layout ---- */
 
@@ -82,6 +85,7 @@ mg_array *mg_new(int dtype, int ndim, const int64_t *shape) {
     int64_t count = 0;
     if (dtype < MG_BOOL || dtype > MG_FLOAT64) return mg_fail(MG_EDTYPE, dtype, 0);
     if (mg_count(ndim, shape, (int)mg_itemsize(dtype), &count)) return NULL;
+    if (count > ARRAY_LONG) mg_gil_give_up(); /* filling it will take a while */
     mg_buffer *buffer = mg_buffer_new((size_t)(count * mg_itemsize(dtype)));
     if (!buffer) return mg_fail(MG_ENOMEM, count * mg_itemsize(dtype), 0);
     mg_array *a = array_over(buffer, buffer->data, dtype, ndim, shape, count);

@@ -9,12 +9,14 @@
  * Workers start at the first loop that wants them. They spin briefly for the next loop, then sleep.
  * A forked child starts without any. */
 #include "pool.h"
+#include "gil.h"
 
 enum { POOL_MAX_THREADS = 256 };
 
 #ifdef MG_NO_THREADS
 
 void mg_parallel_for(int64_t blocks, mg_block_fn fn, void *context) {
+    if (blocks > 1) mg_gil_give_up();
     for (int64_t b = 0; b < blocks; b++) fn(context, b);
 }
 int mg_get_num_threads(void) { return 1; }
@@ -104,6 +106,7 @@ static void pool_work_off(void) {
 }
 
 void mg_parallel_for(int64_t blocks, mg_block_fn fn, void *context) {
+    if (blocks > 1) mg_gil_give_up();
     if (blocks < 2 || mg_get_num_threads() < 2 ||
         atomic_exchange_explicit(&pool_taken, true, memory_order_acquire)) {
         for (int64_t b = 0; b < blocks; b++) fn(context, b);

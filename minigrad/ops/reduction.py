@@ -21,6 +21,8 @@ Axes = tuple[int, ...]
 
 
 _c_axes: dict[Axes, Any] = {}
+_c_shapes: dict[tuple[int, ...], Any] = {}
+_SHAPES_LIMIT = 256
 
 
 def c_axes(axes: Axes) -> Any:
@@ -28,6 +30,16 @@ def c_axes(axes: Axes) -> Any:
     found = _c_axes.get(axes)
     if found is None:
         found = _c_axes[axes] = ffi.new("int32_t[]", axes)
+    return found
+
+
+def c_shape(shape: tuple[int, ...]) -> Any:
+    """The shape as a C array; those in recent use are kept."""
+    found = _c_shapes.get(shape)
+    if found is None:
+        if len(_c_shapes) >= _SHAPES_LIMIT:
+            _c_shapes.clear()
+        found = _c_shapes[shape] = ffi.new("int64_t[]", shape)
     return found
 
 
@@ -49,7 +61,7 @@ def _spread(g: T, shape: tuple[int, ...], axes: Axes) -> T:
 
 
 def _spread_view(g: Handle, shape: tuple[int, ...], axes: Axes) -> Handle:
-    return call(lib.mg_view_spread, g, len(shape), shape, len(axes), c_axes(axes))
+    return call(lib.mg_view_spread, g, len(shape), c_shape(shape), len(axes), c_axes(axes))
 
 
 def _share(shape: tuple[int, ...], axes: Axes) -> float:
