@@ -300,11 +300,13 @@ LONG_BINARY(xlog1py)
     static void R(name##_kernel)(ROW_ARGUMENTS) { R(compare_loop)(out, in, n, R(name##_f)); }
 #include "elementwise.def"
 
-/* in: x, low, high; the bounds are met in this order, so that of crossed ones the upper counts. */
+/* in: x, low, high; the bounds are met in this order, so that of crossed ones the upper counts. In
+ * one loop the compiler would read `high` only where it counts, and give up on vectors. */
 static void R(clamp)(ROW_ARGUMENTS) {
     real *restrict o = out;
     const real *restrict x = in[0], *restrict low = in[1], *restrict high = in[2];
-    for (int64_t i = 0; i < n; i++) o[i] = r_minimum(r_maximum(x[i], low[i]), high[i]);
+    for (int64_t i = 0; i < n; i++) o[i] = r_maximum(x[i], low[i]);
+    for (int64_t i = 0; i < n; i++) o[i] = r_minimum(o[i], high[i]);
 }
 
 #undef ROW_ARGUMENTS

@@ -1,0 +1,90 @@
+"""Checks that the compiler made vectors of the loops that are left to it: ``python csrc/vectorised.py``.
+
+Kernels are plain loops, and nothing in C says that one must be compiled to vector instructions; a
+change that stops the compiler shows only as a kernel several times slower. So this reads the machine
+code of the built modules: every kernel on floats must hold arithmetic on vectors of its instruction
+set's width, itself or in a function it calls. Needs objdump (binutils). Exits with 1 and the names of
+the kernels that fail.
+"""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+# The widest registers of an instruction set; x86 only, as the names of registers are.
+REGISTERS = {"baseline": "%xmm", "avx2": "%ymm", "avx512": "%zmm"}
+KERNELS = re.compile(
+    r"(\w+_(kernel|vjp|vjp_a|vjp_b)|accumulate|clamp"
+    r"|(reduce|softmax|norm)_(rows|columns|into)|gemm_(tile|vector)\w*|optim_\w+)_f(32|64)"
+)
+# What need not be vectors, and why.
+SCALAR = dict.fromkeys(
+    "digamma erfcx erfinv i0 i0e i1 i1e lgamma log_ndtr nextafter trigamma".split(),
+    "different formulas or numbers of terms in different places: one number at a time",
+)
+ARITHMETIC = re.compile(r"v?(?!mov)\w+(ps|pd)|vp(?!broadcast|erm)\w+|p(add|sub|and|or|xor|cmp)\w+")
+
+
+def functions(module: Path) -> tuple[dict[str, list[tuple[str, str]]], dict[str, set[str]]]:
+    """The instructions (mnemonic, operands) of every function, and the functions it calls."""
+    command = ["objdump", "-d", "--no-show-raw-insn", str(module)]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    code: dict[str, list[tuple[str, str]]] = {}
+    calls: dict[str, set[str]] = {}
+    name = ""
+    for line in text.splitlines():
+        if opened := re.match(r"[0-9a-f]+ <([^>]+)>:", line):
+            name = re.sub(r"\.(part|constprop|isra|cold).*", "", opened[1])
+            code.setdefault(name, [])
+            calls.setdefault(name, set())
+        elif found := re.match(r"\s*[0-9a-f]+:\s+(\S+)\s*(.*)", line):
+            code[name].append((found[1], found[2]))
+            if (called := re.search(r"<([\w.]+)>", found[2])) and found[1].startswith(("call", "jmp")):
+                calls[name].add(re.sub(r"\.(part|constprop|isra|cold).*", "", called[1]))
+    return code, calls
+
+
+def scalar_kernels(module: Path, register: str) -> tuple[list[str], int]:
+    """The kernels without vector arithmetic, and how many there are in all."""
+    code, calls = functions(module)
+    vectors = {
+        name
+        for name, lines in code.items()
+        if any(register in operands and ARITHMETIC.fullmatch(op) for op, operands in lines)
+    }
+    grown = True
+    while grown:
+        more = {name for name in code if name not in vectors and calls[name] & vectors}
+        vectors |= more
+        grown = bool(more)
+    kernels = [name for name in code if KERNELS.fullmatch(name)]
+    wanted = [name for name in kernels if re.sub(r"_kernel_f(32|64)$", "", name) not in SCALAR]
+    return sorted(set(wanted) - vectors), len(kernels)
+
+
+def main() -> int:
+    """Check every module of the installed package."""
+    package = importlib.util.find_spec("minigrad")
+    if package is None or package.origin is None:
+        print("minigrad is not installed")
+        return 1
+    failed = checked = 0
+    for module in sorted(Path(package.origin).parent.glob("_native_*")):
+        isa = module.name.removeprefix("_native_").partition(".")[0]
+        if isa not in REGISTERS:
+            continue
+        scalar, count = scalar_kernels(module, REGISTERS[isa])
+        print(f"{isa}: {count - len(scalar)} of {count} kernels hold vector arithmetic")
+        for name in scalar:
+            print(f"  {name}: none")
+        failed += len(scalar)
+        checked += count
+    if not checked:
+        print("no kernels found: was the module stripped of its symbols?")
+    return 1 if failed or not checked else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
