@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: measure, print the table, write JSON and a chart."""
+"""``python -m benchmarks``: measure, print the table, write JSON and charts."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import argparse
 import json
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from benchmarks import environment
 
-SCHEMA = 1  # of the JSON file
+SCHEMA = 2  # of the JSON file
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="smaller sizes, under two minutes")
+    parser.add_argument("--quick", action="store_true", help="fewer rows, under two minutes")
     parser.add_argument("--only", default="", metavar="REGEX", help="rows whose key matches")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="for every library")
     parser.add_argument(
@@ -24,7 +25,7 @@ def _arguments() -> argparse.Namespace:
         type=Path,
         default=Path(__file__).parent / "out",
         metavar="DIR",
-        help="where benchmarks.json and benchmarks.png go (default: benchmarks/out)",
+        help="where benchmarks.json and the charts go (default: benchmarks/out)",
     )
     parser.add_argument("--compare", type=Path, metavar="OLD.json", help="print what changed since")
     parser.add_argument("--list", action="store_true", help="print the keys of the rows and stop")
@@ -44,47 +45,47 @@ def _progress(text: str) -> None:
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
-def _measured(
-    given: argparse.Namespace, libraries: Any, isa: str
-) -> tuple[list[Any], dict[str, float] | str]:
-    """The rows and the machine's limits."""
+def _timed_rows(given: argparse.Namespace, libraries: Any, loops: Any, isa: str) -> list[Any]:
+    """The rows of the cases."""
     from benchmarks import timing
-    from benchmarks.limits import best_of, load_loops
     from benchmarks.registry import selected
-    from benchmarks.rows import PEAK, row_of
-    from benchmarks.startup import startup_rows
+    from benchmarks.rows import LIMIT, row_of
 
     cases = selected(given.quick, given.only)
     # The control rows once more at the end, to show what changed meanwhile.
     cases += [case for case in cases if case.group == "control" and len(cases) > 5]
     budget = timing.QUICK if given.quick else timing.FULL
-    loops = load_loops(given.threads)
-    limits = loops if isinstance(loops, str) else loops.measure(given.quick)
-    taken = []
+    rows: list[Any] = []
     for place, case in enumerate(cases, 1):
         _progress(f"[{place}/{len(cases)}] {case.key}")
         calls, absent = timing.build(case, libraries, budget.placements)
-        peak_flops = 0.0
-        if case.flops and case.subject in calls and not isinstance(loops, str):
-            # The clock rate wanders: the peak is taken again in each round, beside the products.
-            peak, peak_flops = loops.fma(case.dtype, 20_000)
-            calls[PEAK] = [peak]
-        samples, counts = timing.measure(calls, budget)
-        taken.append((case, samples, counts, absent, peak_flops))
-    if not isinstance(loops, str) and not isinstance(limits, str):
-        limits = best_of(limits, loops.measure(given.quick))
-    rows: list[Any] = []
-    for found in taken:
-        row = row_of(*found, limits, isa)
+        limit = None if isinstance(loops, str) or not calls else loops.of(case)
+        if limit is not None:
+            # The clock rate wanders: the limit is taken in each round, beside the libraries.
+            calls[LIMIT] = [limit.call]
+        row = row_of(case, *timing.measure(calls, budget, given.threads), absent, limit, isa)
         if any(row.key == other.key for other in rows):
             row.key, row.name = row.key + " again", row.name + ", at the end"
         rows.append(row)
-    if re.search(given.only, "startup/import/"):
+    return rows
+
+
+def _fresh_rows(given: argparse.Namespace, names: list[str]) -> list[Any]:
+    """The rows that are measured in processes of their own."""
+    from benchmarks.memory import memory_rows
+    from benchmarks.startup import startup_rows
+
+    _progress("memory")
+    rows = memory_rows(names, given.quick, given.threads, given.only)
+    if re.search(given.only, "startup/"):
         _progress("start-up")
-        names = [name for name in libraries if name != "again"]
         rows += startup_rows(names, given.quick)
-    _progress("")
-    return sorted(rows, key=lambda row: row.group == "control"), limits
+    return rows
+
+
+def _write(facts: Mapping[str, Any], path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def main() -> int:
@@ -97,9 +98,11 @@ def main() -> int:
         return 2
 
     from benchmarks.chart import draw
-    from benchmarks.libraries import installed
-    from benchmarks.registry import selected
-    from benchmarks.report import changes, summary, table
+    from benchmarks.compare import changes
+    from benchmarks.libraries import PEERS, installed
+    from benchmarks.limits import load_loops
+    from benchmarks.registry import GROUPS, selected
+    from benchmarks.report import summary, table
 
     if given.list:
         print("\n".join(case.key for case in selected(given.quick, given.only)))
@@ -108,10 +111,18 @@ def main() -> int:
     old = json.loads(given.compare.read_text()) if given.compare else None
     machine = environment.machine_facts()
     libraries = installed(given.threads)
-    rows, limits = _measured(given, libraries, machine["minigrad ISA"])
+    loops = load_loops(given.threads)
+    brief = given.quick or bool(given.only)
+    limits = loops if isinstance(loops, str) else loops.measure(brief)
+    rows = _timed_rows(given, libraries, loops, machine["minigrad ISA"])
+    rows += _fresh_rows(given, [name for name in PEERS if name in libraries])
+    if not isinstance(loops, str) and not brief:
+        limits = {name: max(limits[name], again) for name, again in loops.measure(False).items()}
+    _progress("")
     if not rows:
         print(f"no row matches {given.only!r}; --list shows the keys", file=sys.stderr)
         return 2
+    rows.sort(key=lambda row: GROUPS.index(row.group))
     facts = {
         "schema": SCHEMA,
         "command": sys.argv[1:],
@@ -121,14 +132,13 @@ def main() -> int:
         "limits": limits,
         "rows": [row.as_json() for row in rows],
     }
-    print(summary(rows, machine), table(rows, facts, limits), sep="\n\n", end="\n\n")
-    given.out.mkdir(parents=True, exist_ok=True)
-    written = given.out / "benchmarks.json"
-    written.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(f"figures: {written}")
-    print(draw(rows, machine, given.out / "benchmarks.png"))
+    _write(facts, given.out / "benchmarks.json")
+    print(table(rows, facts), end="\n\n")
     if old is not None:
-        print("\n" + changes(old, json.loads(written.read_text(encoding="utf-8"))))
+        print(changes(old, facts), end="\n\n")
+    print(f"figures: {given.out / 'benchmarks.json'}")
+    print(draw(rows, machine, given.out), end="\n\n")
+    print(summary(rows, machine))
     return int(any(row.subject not in row.times for row in rows))
 
 

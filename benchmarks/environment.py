@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-__all__ = ["last_level_cache", "machine_facts", "prepare", "thread_facts"]
+__all__ = ["caches", "machine_facts", "prepare", "thread_facts"]
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -104,15 +104,15 @@ def _vector_extensions() -> list[str]:
     return []
 
 
-def last_level_cache() -> int:
-    """Bytes of the largest cache a core can reach; 32 MiB where the system does not say."""
+def caches() -> dict[str, int]:
+    """Bytes of each level of data cache, the nearest first; empty where the system is silent."""
     units = {"K": 2**10, "M": 2**20}
-    found = []
-    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
-        text = path.read_text().strip()
-        if text[-1:] in units:
-            found.append(int(text[:-1]) * units[text[-1]])
-    return max(found, default=2**25)
+    found = {}
+    for path in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        level, kind, size = (_first_line(str(path / name)) for name in ("level", "type", "size"))
+        if level and size and size[-1] in units and kind in ("Data", "Unified"):
+            found[f"L{level}"] = int(size[:-1]) * units[size[-1]]
+    return found
 
 
 def _first_line(path: str) -> str | None:
@@ -140,7 +140,7 @@ def machine_facts() -> dict[str, Any]:
         "vector extensions": _vector_extensions(),
         "minigrad ISA": minigrad._c.isa,
         "cores": os.cpu_count(),
-        "last level cache": last_level_cache(),
+        "caches": caches(),
         "load average": os.getloadavg() if hasattr(os, "getloadavg") else None,
         "huge pages": _first_line("/sys/kernel/mm/transparent_hugepage/enabled"),
         "frequency governor": _first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),

@@ -1,6 +1,6 @@
-"""What the machine can do: FMA peak and memory bandwidth, from C loops compiled on the spot.
+"""What the machine can do: multiply-adds and bandwidths, from C loops compiled on the spot.
 
-The loops are built with the system's C compiler into a temporary folder and called through ctypes,
+``loops.c`` is built with the system's C compiler into a temporary folder and called through ctypes,
 which releases the GIL: with several threads, each runs the loops on data of its own.
 """
 
@@ -14,87 +14,50 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-__all__ = ["Limits", "Loops", "best_of", "load_loops"]
+from benchmarks.environment import caches
+from benchmarks.registry import Case
+
+__all__ = ["Limit", "Limits", "Loops", "load_loops"]
 
 Limits = dict[str, float]  # FLOP/s and bytes/s by name
 
-# Vectors as wide as the machine has them; 12 independent chains cover the latency of two FMA units.
-_SOURCE = r"""
-#include <stddef.h>
-#if defined(__AVX512F__)
-#define WIDTH 64
-#elif defined(__AVX__)
-#define WIDTH 32
-#else
-#define WIDTH 16
-#endif
-enum { CHAINS = 12 };
-
-void copy(float *restrict out, const float *restrict a, const float *b, size_t n)
-{
-    (void)b;
-    for (size_t i = 0; i < n; i++) out[i] = a[i];
-}
-
-void add(float *restrict out, const float *restrict a, const float *restrict b, size_t n)
-{
-    for (size_t i = 0; i < n; i++) out[i] = a[i] + b[i];
-}
-
-void read(float *restrict out, const float *restrict a, const float *b, size_t n)
-{
-    (void)b;
-    enum { LANES = 64 };
-    float sum[LANES] = {0};
-    for (size_t i = 0; i + LANES <= n; i += LANES)
-        for (int l = 0; l < LANES; l++) sum[l] += a[i + l];
-    for (int l = 0; l < LANES; l++) out[l] = sum[l];
-}
-"""
-# Once for each width of float, with VEC and REAL replaced.
-_FMA_SOURCE = r"""
-typedef REAL VEC __attribute__((vector_size(WIDTH)));
-
-double fma_VEC(size_t rounds)
-{
-    VEC chain[CHAINS], factor, term;
-    for (size_t i = 0; i < WIDTH / sizeof(REAL); i++) {
-        factor[i] = (REAL)0.999;
-        term[i] = (REAL)0.001;
-        for (int c = 0; c < CHAINS; c++) chain[c][i] = (REAL)c;
-    }
-    for (size_t r = 0; r < rounds; r++) {
-        _Pragma("GCC unroll 12")
-        for (int c = 0; c < CHAINS; c++) chain[c] = chain[c] * factor + term;
-    }
-    double sum = 0;
-    for (int c = 0; c < CHAINS; c++) sum += (double)chain[c][0];
-    return sum;
-}
-
-double flops_per_round_VEC(void) { return 2.0 * CHAINS * WIDTH / sizeof(REAL); }
-"""
+_SOURCE = Path(__file__).with_name("loops.c")
+_REALS = {"float32": "float", "float64": "double"}
+_FLAGS = ["-O3", "-ffp-contract=fast", "-fno-tree-loop-distribute-patterns", "-fPIC", "-shared"]
 _FLAG_SETS = (["-march=native"], ["-mcpu=native"], [])  # for this machine only: nothing is shipped
-_VECTORS = {"float32": "f32", "float64": "f64"}
-_REALS = {"f32": "float", "f64": "double"}
-_TRAFFIC = {"copy": 2, "read": 1, "add": 3}  # arrays moved, as the program sees it
-_ROUNDS = 2_000_000  # of the FMA loop
-_LENGTH = 2**25  # 128 MiB an array
+_TRAFFIC = {"read": (1, 0), "copy": (1, 1), "add": (2, 1)}  # arrays read and written
+_FMA_ROUNDS = 20_000  # about a tenth of a millisecond
+_LARGEST = 2**28  # bytes moved at most: beyond the caches a rate does not depend on the size
+_SHORTEST = 5e-4  # seconds of a call, to which a small movement is repeated
+_PAGE, _APART = 4096, 2048  # where an output lies to its input modulo a page: far from equal
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A call that does the work of a case as fast as the machine can, ``scale`` of a call."""
+
+    call: Callable[[], None]
+    scale: float  # seconds of the case's work / seconds of the call
+    what: str  # of the machine is the limit
+    ordinary: float = 1.0  # time of the loop with ordinary stores / with those chosen
 
 
 class Loops:
     """The compiled loops, run side by side in as many threads as the libraries have."""
 
-    def __init__(self, library: ctypes.CDLL, threads: int) -> None:
-        """Take over a loaded library."""
-        self._library = library
+    def __init__(self, libraries: dict[str, ctypes.CDLL], threads: int) -> None:
+        """Take over the loaded libraries, one for each width of float."""
+        self._libraries = libraries
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads)
+        self._memory: list[np.ndarray] = []
+        self._caches = caches()
 
     def _side_by_side(self, calls: Sequence[Callable[[], object]]) -> None:
         if self._threads == 1:
@@ -103,34 +66,98 @@ class Loops:
         for future in [self._pool.submit(call) for call in calls]:
             future.result()
 
-    def fma(self, dtype: str, rounds: int) -> tuple[Callable[[], None], float]:
-        """A call that does nothing but multiply-adds in registers, and the FLOPs of it."""
-        name = _VECTORS[dtype]
-        kernel = getattr(self._library, f"fma_{name}")
+    def of(self, case: Case) -> Limit | None:
+        """The limit of a case by the work it says it does; None where it says nothing."""
+        if case.flops:
+            return self.fma(case.dtype, case.flops)
+        if case.reads or case.writes:
+            return self.moving(case.reads, case.writes, case.footprint)
+        return None
+
+    def fma(self, dtype: str, flops: float, rounds: int = _FMA_ROUNDS) -> Limit:
+        """Multiply-adds in registers and nothing else."""
+        library = self._libraries[dtype]
+        kernel, per_round = library.fma_rounds, library.flops_per_round
         kernel.restype, kernel.argtypes = ctypes.c_double, [ctypes.c_size_t]
-        per_round = getattr(self._library, f"flops_per_round_{name}")
         per_round.restype = ctypes.c_double
         calls = [partial(kernel, rounds)] * self._threads
-        return partial(self._side_by_side, calls), per_round() * rounds * self._threads
+        done = per_round() * rounds * self._threads
+        return Limit(partial(self._side_by_side, calls), flops / done, "FMA")
+
+    def moving(self, reads: float, writes: float, footprint: float = 0) -> Limit:
+        """So many bytes read and written by ordinary or streaming stores: by the faster ones.
+
+        A call moves each byte of the footprint once. What fits in a cache is repeated, and so
+        stays there.
+        """
+        moved = min(footprint or reads + writes, float(_LARGEST)) / (reads + writes)
+        sizes = int(reads * moved) // self._threads, int(writes * moved) // self._threads
+        ordinary = self._movement(*sizes, streaming=False)
+        seconds = _fastest(ordinary, 3)
+        repeats = max(1, round(_SHORTEST / seconds))
+        what, cost = self._level(sum(sizes)), 1.0
+        call = self._movement(*sizes, streaming=False, repeats=repeats)
+        if sizes[1] and self._libraries["float32"].has_streaming_stores():
+            streaming = self._movement(*sizes, streaming=True, repeats=repeats)
+            ratio = _fastest(call, 3) / _fastest(streaming, 3)
+            if ratio > 1:
+                call, cost, what = streaming, ratio, what + ", streaming stores"
+        return Limit(call, 1 / (moved * repeats), what, cost)
+
+    def _movement(
+        self, reads: int, writes: int, streaming: bool, repeats: int = 1
+    ) -> Callable[[], None]:
+        library = self._libraries["float32"]
+        library.move.restype = None
+        library.move.argtypes = [
+            *([ctypes.c_void_p] * 2),
+            *([ctypes.c_size_t] * 2),
+            ctypes.c_int,
+            ctypes.c_size_t,
+        ]
+        vector = library.vector_bytes()
+        if not self._memory:
+            self._memory = [np.ones(_LARGEST + 2 * _PAGE, np.uint8) for _ in range(2)]
+        source, target = (-(-m.ctypes.data // _PAGE) * _PAGE for m in self._memory)
+        calls = [
+            partial(
+                library.move,
+                target + _APART + i * (writes // _PAGE * _PAGE),
+                source + i * (reads // _PAGE * _PAGE),
+                reads // vector,
+                writes // vector,
+                streaming,
+                repeats,
+            )
+            for i in range(self._threads)
+        ]
+        return partial(self._side_by_side, calls)
+
+    def _level(self, size: int) -> str:
+        fitting = [name for name, capacity in self._caches.items() if size <= capacity]
+        return fitting[0] if fitting else "memory"
 
     def measure(self, quick: bool) -> Limits:
-        """FMA peaks and memory bandwidths."""
-        repeats = 5 if quick else 15
+        """FMA peaks, and the bandwidths of memory and of each cache, in bytes that a program sees.
+
+        An ordinary store reads the line it writes first, where that is in no cache: a copy in
+        memory moves half as much again as is counted here, a streaming one what is counted.
+        """
+        repeats = 4 if quick else 12
         limits: Limits = {}
-        for dtype in _VECTORS:
-            call, flops = self.fma(dtype, _ROUNDS)
-            limits[f"fma {dtype}"] = flops / _fastest(call, repeats)
-        arrays = [np.ones(_LENGTH, np.float32) for _ in range(3)]
-        part = _LENGTH // self._threads
-        for name, moved in _TRAFFIC.items():
-            kernel = getattr(self._library, name)
-            kernel.restype, kernel.argtypes = None, [ctypes.c_void_p] * 3 + [ctypes.c_size_t]
-            calls = [
-                partial(kernel, *[a[i * part :].ctypes.data for a in arrays], part)
-                for i in range(self._threads)
-            ]
-            seconds = _fastest(partial(self._side_by_side, calls), repeats)
-            limits[f"memory {name}"] = moved * part * self._threads * 4 / seconds
+        for dtype in self._libraries:
+            limit = self.fma(dtype, 1.0, 100 * _FMA_ROUNDS)
+            limits[f"FMA {dtype}"] = 1 / (_fastest(limit.call, repeats) * limit.scale)
+        sizes = {name: size // 2 for name, size in self._caches.items()}
+        for level, size in (sizes | {"memory": _LARGEST}).items():
+            for name, (reads, writes) in _TRAFFIC.items():
+                part = size // (reads + writes) // self._threads
+                for streaming in (False, True) if writes and level == "memory" else (False,):
+                    count = max(1, 2**24 // size)
+                    call = self._movement(reads * part, writes * part, streaming, count)
+                    moved = (reads + writes) * part * self._threads * count
+                    key = f"{level} {name}" + (", streaming stores" if streaming else "")
+                    limits[key] = moved / _fastest(call, repeats)
         return limits
 
 
@@ -146,35 +173,30 @@ def _fastest(call: Callable[[], object], repeats: int) -> float:
 
 def load_loops(threads: int) -> Loops | str:
     """The loops, or why there are none."""
+    libraries = {}
     with tempfile.TemporaryDirectory() as folder:
-        found = _compile(Path(folder))
-    return found if isinstance(found, str) else Loops(found, threads)
+        for dtype, real in _REALS.items():
+            found = _compile(Path(folder), real)
+            if isinstance(found, str):
+                return found
+            libraries[dtype] = found
+    return Loops(libraries, threads)
 
 
-def best_of(first: Limits, second: Limits) -> Limits:
-    """The higher of two measurements of each limit."""
-    return {name: max(value, second[name]) for name, value in first.items()}
-
-
-def _compile(folder: Path) -> ctypes.CDLL | str:
-    """The loops, or why there are none."""
+def _compile(folder: Path, real: str) -> ctypes.CDLL | str:
+    """The loops for one width of float, or why there are none."""
     compiler = os.environ.get("CC") or next(
         filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None
     )
     if compiler is None:
         return "no C compiler found (CC, cc, gcc, clang)"
-    source, library = folder / "limits.c", folder / "limits.so"
-    fma = [_FMA_SOURCE.replace("VEC", v).replace("REAL", r) for v, r in _REALS.items()]
-    source.write_text(_SOURCE + "".join(fma))
+    library = folder / f"loops_{real}.so"
     said = ""
     for flags in _FLAG_SETS:
-        command = [*compiler.split(), "-O3", "-ffp-contract=fast", *flags, "-fPIC", "-shared"]
+        command = [*compiler.split(), *_FLAGS, *flags, f"-DREAL={real}", str(_SOURCE)]
         try:
             done = subprocess.run(
-                [*command, "-o", str(library), str(source)],
-                capture_output=True,
-                text=True,
-                check=False,
+                [*command, "-o", str(library)], capture_output=True, text=True, check=False
             )
         except OSError as error:
             return f"the C compiler cannot be run: {error}"

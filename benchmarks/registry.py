@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
+    "BACKWARD",
     "CASES",
+    "GROUPS",
     "Builder",
     "Case",
     "Target",
+    "either",
     "faster",
     "register",
     "selected",
@@ -26,19 +29,36 @@ __all__ = [
 
 Builder = Callable[..., Callable[[], Any]]  # from a Library and the inputs to the timed call
 SUBJECT = "minigrad"
+BEST = "the best peer"
+BACKWARD = ", forward+backward"  # ends the name of such a row
+
+GROUPS = (
+    "control",
+    "overhead",
+    "elementwise",
+    "reductions",
+    "matmul",
+    "nn",
+    "training",
+    "memory",
+    "startup",
+)
 
 
 @dataclass(frozen=True)
 class Target:
     """What a row has to reach, and the unit in which it is said."""
 
-    kind: str  # "time" or "speed" relative to a peer, or "share" of the measured limit
-    bound: float
+    kind: str  # "time" or "speed" relative to a peer, "share" of the limit, or "either" of some
+    bound: float = 0.0
     peer: str = ""
     isa: str = ""  # holds only where minigrad runs on this instruction set
+    choices: tuple[Target, ...] = ()
 
     def __str__(self) -> str:
         """As the table shows it."""
+        if self.kind == "either":
+            return " or ".join(map(str, self.choices))
         if self.kind == "share":
             return f">= {self.bound:g} of the limit"
         if self.kind == "speed":
@@ -46,19 +66,24 @@ class Target:
         return f"<= {self.bound:g}x {self.peer}'s time"
 
 
-def time_ratio(bound: float, peer: str) -> Target:
+def time_ratio(bound: float, peer: str = BEST) -> Target:
     """Takes at most ``bound`` times as long as the peer."""
     return Target("time", bound, peer)
 
 
-def faster(factor: float, peer: str, isa: str = "") -> Target:
+def faster(factor: float, peer: str = BEST, isa: str = "") -> Target:
     """Runs at least ``factor`` times as fast as the peer."""
     return Target("speed", factor, peer, isa)
 
 
 def share(bound: float) -> Target:
-    """Reaches at least this share of the measured limit: FMA peak or memory bandwidth."""
+    """Reaches at least this share of the measured limit: FMA peak or bandwidth."""
     return Target("share", bound)
+
+
+def either(*choices: Target) -> Target:
+    """One of some targets is enough."""
+    return Target("either", choices=choices)
 
 
 @dataclass(frozen=True)
@@ -66,8 +91,10 @@ class Case:
     """One row of the table.
 
     ``inputs(rng)`` makes NumPy arrays. ``builders[library](lib, *inputs)`` returns a call without
-    arguments whose result is an array, or a sequence of them, on which all libraries agree within
-    ``tolerance`` of the largest entry. ``flops`` or ``bytes`` is the work of one call.
+    arguments whose result is an array, or a sequence of them; all libraries agree within
+    ``tolerance`` of the largest entry on ``compared(results)``. The work of a call is ``flops``,
+    or the bytes that it has to read and to write; ``footprint`` are those of its arrays, where some
+    are read a second time.
     """
 
     group: str
@@ -76,13 +103,16 @@ class Case:
     builders: Mapping[str, Builder]
     dtype: str = "float32"
     flops: float = 0
-    bytes: float = 0
+    reads: float = 0
+    writes: float = 0
+    footprint: float = 0
     quick: bool = True
     full: bool = True
     tolerance: float = 2e-5
     targets: Sequence[Target] = ()
     note: str = ""
     subject: str = SUBJECT  # the library under test; the control rows have another
+    compared: Callable[[list[Any]], list[Any]] = lambda results: results
 
     @property
     def key(self) -> str:
@@ -100,7 +130,18 @@ def register(case: Case) -> None:
     CASES[case.key] = case
 
 
-_MODULES = ("control", "overhead", "elementwise", "reductions", "matmul", "training")
+_MODULES = (
+    "control",
+    "overhead",
+    "elementwise",
+    "reductions",
+    "matmul",
+    "nn_dense",
+    "nn_window",
+    "nn_attention",
+    "optimisers",
+    "training",
+)
 
 
 def selected(quick: bool, only: str = "") -> list[Case]:

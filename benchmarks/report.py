@@ -1,4 +1,4 @@
-"""The table, the summary that comes before it, and the comparison with an earlier run."""
+"""The table, and the summary that ends a run."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from typing import Any
 from benchmarks.libraries import PEERS
 from benchmarks.limits import Limits
 from benchmarks.rows import MET, MISSED, NEAR, UNKNOWN, Row
-from benchmarks.timing import Spread
 
-__all__ = ["changes", "summary", "table"]
+__all__ = ["si", "summary", "table"]
 
 _MARKS = {MET: "ok", NEAR: "NEAR", MISSED: "MISSED", UNKNOWN: "?"}
-_NAME, _TIME, _RATIO = 58, 15, 8
-_NOTICEABLE = 0.05  # a smaller change is not reported
+_NAME, _TIME, _RATIO = 64, 15, 8
 
 
 def si(value: float, unit: str) -> str:
@@ -31,8 +29,18 @@ def _time(row: Row, name: str) -> str:
         why = row.absent.get(name, "")
         return "-" if why in ("", "not installed") else why.partition(":")[0]
     if row.unit != "s":
-        return f"{found.median:.3g} {row.unit}"
+        return f"{found.median:.3g} {row.unit}".rstrip()
     return f"{si(found.median, 's')} ±{(found.high - found.low) / 2 / found.median:.0%}"
+
+
+def _share(row: Row) -> str:
+    """Of which limit; in brackets, of the one that ordinary stores have."""
+    if row.share is None:
+        return ""
+    share = f"{row.share.median:.0%}"
+    if row.ordinary > 1:
+        share += f" ({row.share.median * row.ordinary:.0%})"
+    return f"{share} of {row.limit_of.partition(',')[0]}"
 
 
 def _line(row: Row) -> str:
@@ -40,13 +48,11 @@ def _line(row: Row) -> str:
     cells = [f"{f'{row.name} {row.dtype}'.strip():<{_NAME}}"]
     cells += [f"{_time(row, name):>{_TIME}}" for name in columns]
     cells += [
-        f"{row.ratios[name].median:>{_RATIO}.2f}"
-        if name in row.ratios
-        else " " * (_RATIO - 1) + "-"
-        for name in PEERS[1:]
+        f"{f'{row.ratios[name].median:.2f}' if name in row.ratios else '-':>{_RATIO}}"
+        for name in (row.best, *PEERS[1:])
     ]
     cells.append(f"{si(row.rate, row.rate_unit) if row.rate else '':>14}")
-    cells.append(f"{f'{row.share.median:.0%}' if row.share else '':>7}")
+    cells.append(f"{_share(row):>22}")
     cells.append("  " + "; ".join(f"{_MARKS[v.result]} {v.target}" for v in row.verdicts))
     return "".join(cells).rstrip()
 
@@ -54,20 +60,20 @@ def _line(row: Row) -> str:
 def _header(row: Row) -> str:
     head = ["minigrad" if row.subject == "minigrad" else "numpy again", *PEERS[1:]]
     cells = [" " * _NAME, *(f"{name:>{_TIME}}" for name in head)]
-    cells += [f"{'/' + name:>{_RATIO}}" for name in PEERS[1:]]
-    return "".join(cells) + f"{'rate':>14}{'share':>7}  targets"
+    cells += [f"{'/' + name:>{_RATIO}}" for name in ("best", *PEERS[1:])]
+    return "".join(cells) + f"{'rate':>14}{'share of the limit':>22}  targets"
 
 
 def _limits_text(limits: Limits | str) -> str:
     if isinstance(limits, str):
         return f"limits: not measured, {limits}"
     return "limits: " + ", ".join(
-        f"{name} {si(v, 'FLOP/s' if name.startswith('fma') else 'B/s')}"
+        f"{name} {si(v, 'FLOP/s' if name.startswith('FMA') else 'B/s')}"
         for name, v in limits.items()
     )
 
 
-def table(rows: Iterable[Row], facts: Mapping[str, Any], limits: Limits | str) -> str:
+def table(rows: Iterable[Row], facts: Mapping[str, Any]) -> str:
     """All rows by group, under the conditions of the run."""
     machine, settings = facts["machine"], facts["settings"]
     lines = [
@@ -76,11 +82,13 @@ def table(rows: Iterable[Row], facts: Mapping[str, Any], limits: Limits | str) -
         ", ".join(f"{name} {v}" for name, v in machine["versions"].items() if v),
         "set: " + ", ".join(f"{name}={v}" for name, v in settings.items()),
         "in use: " + ", ".join(f"{name} {v}" for name, v in facts["threads in use"].items()),
-        _limits_text(limits),
+        _limits_text(facts["limits"]),
         "time: median of the rounds ± half the distance of the quartiles; ratio: minigrad's time / "
         "the other's in the same round, below 1 minigrad is faster;",
-        "share: of the FMA peak of the same rounds, or of memory bandwidth where no cache holds "
-        "the data; jax is jitted and waited for, its compilation is not timed",
+        "share: of a loop of multiply-adds, or of one that only reads and writes as many bytes "
+        "once in the same cache or memory, by the faster kind of stores (in brackets: by ordinary "
+        "stores, where those are slower), timed in the same rounds;",
+        "jax is jitted and waited for, its compilation is not timed",
     ]
     group = None
     for row in rows:
@@ -140,63 +148,3 @@ def summary(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
             f"{machine['cores']} cores. Do not keep these figures."
         )
     return "\n".join(filter(None, lines))
-
-
-# ---- comparison ----------------------------------------------------------------------------------
-
-
-def _basis(row: Mapping[str, Any]) -> tuple[str, Spread] | None:
-    """What is compared: the ratio to NumPy, in which the machine's drift cancels, else the time."""
-    if "numpy" in row["ratios"]:
-        return "ratio to numpy", Spread(**row["ratios"]["numpy"])
-    if row["subject"] in row["times"]:
-        return "time", Spread(**row["times"][row["subject"]])
-    return None
-
-
-def _change(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
-    before, after = _basis(old), _basis(new)
-    if before is None or after is None or before[0] != after[0]:
-        return None if before == after else f"  {key}: measured in only one of the two"
-    (what, a), (_, b) = before, after
-    apart = b.low > a.high or b.high < a.low
-    factor = b.median / a.median
-    if not apart or abs(factor - 1) < _NOTICEABLE:
-        return None
-    word = "slower" if factor > 1 else "faster"
-    return (
-        f"  {word} {max(factor, 1 / factor):.2f}x  {key}: {what} {a.median:.3g} -> {b.median:.3g}"
-    )
-
-
-def _results(row: Mapping[str, Any]) -> dict[str, str]:
-    return {v["target"]: v["result"] for v in row["verdicts"]}
-
-
-def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """What changed between two runs: quartiles apart and medians more than 5 % apart."""
-    lines = ["CHANGES since " + str(old["machine"]["date"])]
-    for fact in ("cpu", "minigrad ISA", "versions"):
-        if old["machine"][fact] != new["machine"][fact]:
-            lines.append(f"  other {fact}: {old['machine'][fact]} -> {new['machine'][fact]}")
-    if old["settings"] != new["settings"]:
-        lines.append(f"  other settings: {old['settings']} -> {new['settings']}")
-    before = {row["key"]: row for row in old["rows"] if row["group"] != "control"}
-    after = {row["key"]: row for row in new["rows"] if row["group"] != "control"}
-    common = [key for key in after if key in before]
-    found = [_change(key, before[key], after[key]) for key in common]
-    lines += sorted(line for line in found if line)
-    for key in common:
-        results = _results(before[key])
-        lines += [
-            f"  target {results[target]} -> {result}: {key}: {target}"
-            for target, result in _results(after[key]).items()
-            if results.get(target, result) != result
-        ]
-    lines += [f"  new row: {key}" for key in after if key not in before]
-    gone = [key for key in before if key not in after]
-    if gone:
-        lines.append(f"  {len(gone)} rows of the older run were not measured")
-    if len(lines) == 1:
-        lines.append("  nothing beyond the spread")
-    return "\n".join(lines)

@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from benchmarks.environment import last_level_cache
-from benchmarks.limits import Limits
-from benchmarks.registry import Case, Target
+from benchmarks.libraries import PEERS
+from benchmarks.limits import Limit
+from benchmarks.registry import BEST, Case, Target
 from benchmarks.timing import Spread, spread
 
-__all__ = ["MET", "MISSED", "NEAR", "PEAK", "UNKNOWN", "Row", "Verdict", "judged", "row_of"]
+__all__ = ["LIMIT", "MET", "MISSED", "NEAR", "UNKNOWN", "Row", "Verdict", "judged", "row_of"]
 
-PEAK = "FMA peak"  # measured beside the libraries where a case counts floating-point operations
+LIMIT = "limit"  # the machine's own loops, timed beside the libraries
 MET, NEAR, MISSED, UNKNOWN = "met", "near", "missed", "not measured"
+_BEST_FIRST = (MET, NEAR, MISSED, UNKNOWN)
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,17 @@ class Row:
     subject: str
     times: dict[str, Spread]
     ratios: dict[str, Spread]  # the subject's time / the library's, by round
+    best: str = ""  # the fastest of the peers
     absent: dict[str, str] = field(default_factory=dict)
     unit: str = "s"
     calls: dict[str, int] = field(default_factory=dict)  # in a block
     rounds: int = 0
     rate: float | None = None  # of the subject, in rate_unit
     rate_unit: str = ""
-    share: Spread | None = None  # of the limit
+    limit: Spread | None = None  # the time the machine would need
+    limit_of: str = ""  # FMA, or where the data lies and how it is stored
+    share: Spread | None = None  # of the limit, by round
+    ordinary: float = 1.0  # time of the limit's loop with ordinary stores / with those it uses
     verdicts: list[Verdict] = field(default_factory=list)
     tolerance: float | None = None
     note: str = ""
@@ -67,38 +72,37 @@ def judged(target: str, bound: float, found: Spread, at_least: bool = False) -> 
     return Verdict(target, found.median, NEAR if sign * better <= sign * bound else MISSED)
 
 
-def _inverse(s: Spread, numerator: float = 1.0) -> Spread:
-    return Spread(numerator / s.median, numerator / s.high, numerator / s.low)
+def _inverse(s: Spread) -> Spread:
+    return Spread(1 / s.median, 1 / s.high, 1 / s.low)
 
 
 def _verdict(target: Target, row: Row) -> Verdict:
+    if target.kind == "either":
+        tried = [_verdict(choice, row) for choice in target.choices]
+        best = min(tried, key=lambda v: _BEST_FIRST.index(v.result))
+        return Verdict(str(target), best.found, best.result)
     if target.kind == "share":
         if row.share is None:
             return Verdict(str(target), None, UNKNOWN)
         return judged(str(target), target.bound, row.share, at_least=True)
-    ratio = row.ratios.get(target.peer)
-    if ratio is None:
+    peer = row.best if target.peer == BEST else target.peer
+    if peer not in row.ratios:
         return Verdict(str(target), None, UNKNOWN)
+    name = str(target) + (f" ({peer})" if target.peer == BEST else "")
     if target.kind == "speed":
-        return judged(str(target), target.bound, _inverse(ratio), at_least=True)
-    return judged(str(target), target.bound, ratio)
+        return judged(name, target.bound, _inverse(row.ratios[peer]), at_least=True)
+    return judged(name, target.bound, row.ratios[peer])
 
 
-def _share(
-    case: Case,
-    subject: Sequence[float],
-    peak: Sequence[float],
-    peak_flops: float,
-    limits: Limits | str,
-) -> Spread | None:
-    """Of the FMA peak of the same round, or of memory bandwidth where no cache holds the data."""
-    if peak:
-        reached = [case.flops / s for s in subject]
-        return spread([r / (peak_flops / p) for r, p in zip(reached, peak, strict=True)])
-    if isinstance(limits, str) or case.bytes <= 2 * last_level_cache():
-        return None
-    memory = max(v for name, v in limits.items() if name.startswith("memory"))
-    return spread([case.bytes / s / memory for s in subject])
+def verdicts_of(targets: Sequence[Target], row: Row, isa: str) -> list[Verdict]:
+    """How a row fared by the targets that hold on this instruction set."""
+    return [_verdict(target, row) for target in targets if target.isa in ("", isa)]
+
+
+def best_peer(times: Mapping[str, Spread], subject: str) -> str:
+    """The fastest of the libraries beside the subject, or ''."""
+    peers = [name for name in times if name in PEERS and name != subject]
+    return min(peers, key=lambda name: times[name].median, default="")
 
 
 def row_of(
@@ -106,13 +110,12 @@ def row_of(
     samples: Mapping[str, Sequence[float]],
     calls: dict[str, int],
     absent: dict[str, str],
-    peak_flops: float,
-    limits: Limits | str,
+    limit: Limit | None,
     isa: str,
 ) -> Row:
     """The row of a case from the seconds a call in every round."""
     subject = samples.get(case.subject, ())
-    libraries = {name: found for name, found in samples.items() if name != PEAK}
+    libraries = {name: found for name, found in samples.items() if name != LIMIT}
     row = Row(
         key=case.key,
         group=case.group,
@@ -126,15 +129,19 @@ def row_of(
             if subject and name != case.subject
         },
         absent=absent,
-        calls=calls,
+        calls={name: count for name, count in calls.items() if name != LIMIT},
         rounds=max(map(len, samples.values()), default=0),
         tolerance=case.tolerance,
         note=case.note,
     )
-    work = case.flops or case.bytes
+    row.best = best_peer(row.times, case.subject)
+    work = case.flops or case.reads + case.writes
     if work and subject:
         row.rate = work / row.times[case.subject].median
         row.rate_unit = "FLOP/s" if case.flops else "B/s"
-        row.share = _share(case, subject, samples.get(PEAK, ()), peak_flops, limits)
-    row.verdicts = [_verdict(t, row) for t in case.targets if t.isa in ("", isa)]
+    if limit is not None and subject:
+        needed = [limit.scale * s for s in samples[LIMIT]]
+        row.limit, row.limit_of, row.ordinary = spread(needed), limit.what, limit.ordinary
+        row.share = spread([n / s for n, s in zip(needed, subject, strict=True)])
+    row.verdicts = verdicts_of(case.targets, row, isa)
     return row

@@ -1,4 +1,4 @@
-"""Start-up: the time of an import in a fresh interpreter, and what the package weighs on disk."""
+"""Start-up: an import in a fresh interpreter, its threads, and what the package weighs."""
 
 from __future__ import annotations
 
@@ -8,65 +8,109 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from benchmarks.registry import SUBJECT
-from benchmarks.rows import Row, judged
+from benchmarks.rows import Row, Verdict, best_peer, judged
 from benchmarks.timing import Spread, spread
 
 __all__ = ["startup_rows"]
 
-IMPORT_MARGIN = 0.030  # seconds beyond `import numpy`
-LARGEST_SIZE = 3.0  # MB
+IMPORT_MARGIN = 0.020  # seconds beyond `import numpy`
+LARGEST_WHEEL = 1.5  # MB
 _PACKAGES = {
     "minigrad": ("minigrad",),
     "numpy": ("numpy", "numpy.libs"),
     "torch": ("torch",),
     "jax": ("jax", "jaxlib"),
 }
+_ASKS_FOR_THREADS = (
+    "import {name}; print(next(line.split()[1] for line in open('/proc/self/status')"
+    " if line.startswith('Threads')))"
+)
 
 
-def _import_seconds(name: str, folder: str, environment: dict[str, str]) -> float:
-    begin = time.perf_counter()
-    subprocess.run(
-        [sys.executable, "-c", f"import {name}"], cwd=folder, env=environment, check=True
-    )
-    return time.perf_counter() - begin
+def _row(name: str, times: dict[str, Spread], verdicts: list[Verdict], **more: Any) -> Row:
+    ours = times[SUBJECT].median
+    ratios = {
+        other: Spread(*[ours / found.median] * 3)
+        for other, found in times.items()
+        if other != SUBJECT and found.median
+    }
+    row: dict[str, Any] = {
+        "key": f"startup/{name}/",
+        "group": "startup",
+        "name": name,
+        "dtype": "",
+        "subject": SUBJECT,
+        "times": times,
+        "ratios": ratios,
+        "best": best_peer(times, SUBJECT),
+        "verdicts": verdicts,
+    }
+    return Row(**row | more)
 
 
-def _import_row(names: list[str], rounds: int) -> Row:
-    """Interpreter start included. Caches are warm: one round goes before those that count.
+# ---- time ----------------------------------------------------------------------------------------
 
-    Bytecode is kept in a folder of this run for all alike, as an installer leaves it.
-    """
+
+def _fresh(code: str, folder: str) -> str:
+    """What a fresh interpreter prints; bytecode stays in ``folder``, as an installer leaves it."""
     home = str(_folder(SUBJECT).parent)
     path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH", ""), home]))
+    environment = os.environ | {"PYTHONPATH": path, "PYTHONPYCACHEPREFIX": folder}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+
+
+def _import_rows(names: list[str], rounds: int) -> list[Row]:
+    """Interpreter start included. Caches are warm: one round goes before those that count."""
     samples: dict[str, list[float]] = {name: [] for name in names}
+    threads = {}
     with tempfile.TemporaryDirectory() as folder:
         for counted in [False] + [True] * rounds:
             for name in names:
-                environment = os.environ | {"PYTHONPATH": path, "PYTHONPYCACHEPREFIX": folder}
-                environment.pop("PYTHONDONTWRITEBYTECODE", None)
-                seconds = _import_seconds(name, folder, environment)
+                begin = time.perf_counter()
+                _fresh(f"import {name}", folder)
                 if counted:
-                    samples[name].append(seconds)
+                    samples[name].append(time.perf_counter() - begin)
+        if Path("/proc/self/status").exists():
+            for name in names:
+                count = float(_fresh(_ASKS_FOR_THREADS.format(name=name), folder))
+                threads[name] = Spread(count, count, count)
     ours = samples[SUBJECT]
     extra = spread([a - b for a, b in zip(ours, samples["numpy"], strict=True)])
     others = [name for name in names if name != SUBJECT]
-    return Row(
-        key="startup/import/",
-        group="startup",
-        name="import in a fresh interpreter",
-        dtype="",
-        subject=SUBJECT,
-        times={name: spread(found) for name, found in samples.items()},
-        ratios={
-            name: spread([a / b for a, b in zip(ours, samples[name], strict=True)])
-            for name in others
-        },
-        rounds=rounds,
-        verdicts=[judged(f"<= import numpy + {IMPORT_MARGIN * 1e3:g} ms", IMPORT_MARGIN, extra)],
-    )
+    rows = [
+        _row(
+            "import in a fresh interpreter",
+            {name: spread(found) for name, found in samples.items()},
+            [judged(f"<= import numpy + {IMPORT_MARGIN * 1e3:g} ms", IMPORT_MARGIN, extra)],
+            ratios={
+                name: spread([a / b for a, b in zip(ours, samples[name], strict=True)])
+                for name in others
+            },
+            rounds=rounds,
+        )
+    ]
+    if threads:
+        target = "no thread beside NumPy's"
+        verdict = judged(target, threads["numpy"].median, threads[SUBJECT])
+        rows.append(_row("threads after import", threads, [verdict], unit="", rounds=1))
+    return rows
+
+
+# ---- size ----------------------------------------------------------------------------------------
 
 
 def _folder(package: str) -> Path:
@@ -76,34 +120,41 @@ def _folder(package: str) -> Path:
     return Path(spec.origin).parent
 
 
-def _megabytes(name: str) -> float:
-    """What the files of a package weigh, without what Python compiles itself."""
+def _files(name: str) -> Iterator[Path]:
+    """The files of a package, without what Python compiles itself."""
     site = _folder(_PACKAGES[name][0]).parent
-    files = (p for package in _PACKAGES[name] for p in (site / package).rglob("*"))
-    return sum(p.stat().st_size for p in files if p.is_file() and p.suffix != ".pyc") / 1e6
+    for package in _PACKAGES[name]:
+        for path in (site / package).rglob("*"):
+            if path.is_file() and path.suffix != ".pyc":
+                yield path
+
+
+def _wheel_row() -> Row:
+    with tempfile.TemporaryFile() as target:
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in _files(SUBJECT):
+                archive.write(path, path.name)
+        size = target.tell() / 1e6
+    found = Spread(size, size, size)
+    modules = sum(path.suffix in (".so", ".pyd") for path in _files(SUBJECT))
+    return _row(
+        "wheel size",
+        {SUBJECT: found},
+        [judged(f"<= {LARGEST_WHEEL:g} MB", LARGEST_WHEEL, found)],
+        unit="MB",
+        rounds=1,
+        note=f"the package compressed as a wheel is, with {modules} native modules",
+    )
 
 
 def _size_row(names: list[str]) -> Row:
-    sizes = {name: _megabytes(name) for name in names}
-    spreads = {name: Spread(mb, mb, mb) for name, mb in sizes.items()}
-    ours = sizes[SUBJECT]
-    return Row(
-        key="startup/installed size/",
-        group="startup",
-        name="installed size",
-        dtype="",
-        subject=SUBJECT,
-        times=spreads,
-        ratios={
-            n: Spread(ours / mb, ours / mb, ours / mb) for n, mb in sizes.items() if n != SUBJECT
-        },
-        unit="MB",
-        rounds=1,
-        verdicts=[judged(f"<= {LARGEST_SIZE:g} MB", LARGEST_SIZE, spreads[SUBJECT])],
-        note="without dependencies",
+    sizes = {name: sum(path.stat().st_size for path in _files(name)) / 1e6 for name in names}
+    times = {name: Spread(mb, mb, mb) for name, mb in sizes.items()}
+    return _row(
+        "installed size", times, [], unit="MB", rounds=1, note="without dependencies and bytecode"
     )
 
 
 def startup_rows(names: list[str], quick: bool) -> list[Row]:
     """The rows of this group for the libraries that are installed."""
-    return [_import_row(names, 3 if quick else 15), _size_row(names)]
+    return [*_import_rows(names, 3 if quick else 15), _wheel_row(), _size_row(names)]

@@ -1,4 +1,4 @@
-"""Every case in every installed library, checked against NumPy, then timed by pytest-benchmark.
+"""Every case in every installed library, checked against NumPy or torch, then timed by pytest-benchmark.
 
 A row's libraries make one benchmark group. For interleaved rounds, ratios and targets see
 ``python -m benchmarks``.
@@ -32,9 +32,10 @@ def pytest_generate_tests(metafunc: Any) -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.benchmark(max_time=0.1, min_rounds=5, warmup=True, disable_gc=True)
 def test_case(benchmark: Any, case: Case, name: str, libraries: dict[str, Any]) -> None:
-    """The result agrees with NumPy's within the case's tolerance; then the time."""
-    calls, absent = build(case, {n: libraries[n] for n in {"numpy", name}})
+    """The result agrees with NumPy's (or torch's) within the case's tolerance; then the time."""
+    judge = "numpy" if "numpy" in case.builders else "torch"
+    calls, absent = build(case, {n: libraries[n] for n in {judge, name} if n in libraries})
     assert name in calls, absent[name]
     benchmark.group = case.key
-    benchmark.extra_info.update(library=name, flops=case.flops, bytes=case.bytes)
+    benchmark.extra_info.update(library=name, flops=case.flops, bytes=case.reads + case.writes)
     benchmark(calls[name][0])

@@ -1,9 +1,9 @@
 """The stopwatch: checked results, warm-up, interleaved rounds, medians and quartiles.
 
 Every round times each library once, as a block of calls after one untimed call that brings its data
-into the caches; the order of the libraries rotates. Drift of the machine so hits all alike, and
-ratios are taken within a round before their median is. A block during which the process was put off
-its core is timed again: on a shared machine that would measure the neighbours.
+into the caches (unless a call is long); the order of the libraries rotates. Drift of the machine so
+hits all alike, and ratios are taken within a round before their median is. A block during which the
+process was put off its core is timed again: on a shared machine that would measure the neighbours.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.libraries import Library
-from benchmarks.registry import Case
+from benchmarks.libraries import KINDS, PEERS, Library
+from benchmarks.registry import SUBJECT, Case
 
 __all__ = ["Budget", "Spread", "build", "largest_error", "measure", "spread"]
 
 Call = Callable[[], Any]
+_JUDGES = ("numpy", "torch", "jax", *[name for name in KINDS if name not in PEERS], SUBJECT)
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,12 @@ class Budget:
     placements: int  # builds of a case, each at other addresses
 
 
-QUICK = Budget(block=0.002, seconds=0.12, least=5, most=16, placements=8)
-FULL = Budget(block=0.005, seconds=5.0, least=8, most=40, placements=8)
+QUICK = Budget(block=0.001, seconds=0.1, least=4, most=16, placements=4)
+FULL = Budget(block=0.004, seconds=1.2, least=6, most=40, placements=8)
 _PATIENCE, _KEPT = 0.02, 0.97  # seconds for one block, and the CPU / wall time it has to reach
 _LARGE = 2**21  # bytes: larger inputs are page-aligned wherever they lie, and built once
+_LONG = 0.05  # seconds of a call that no earlier call of the same need warm the caches for
+_SETTLED = 0.005  # seconds until another library's idle threads have stopped spinning
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,9 @@ def spread(samples: Sequence[float]) -> Spread:
 def build(
     case: Case, libraries: Mapping[str, Library], placements: int = 1, seed: int = 20
 ) -> tuple[dict[str, list[Call]], dict[str, str]]:
-    """The calls of a case that agree with NumPy's, and for the other libraries why they are absent.
+    """The calls of a case whose results agree, and for the other libraries why they are absent.
+
+    NumPy says what is right, or torch or jax where a case is not written for NumPy.
 
     A case is built ``placements`` times a library, with gaps of random size between: how inputs and
     results lie to each other modulo a page can change the time of the same code by half.
@@ -75,8 +80,9 @@ def build(
     calls: dict[str, list[Call]] = {}
     absent: dict[str, str] = {}
     reference: list[np.ndarray] | None = None
+    judge = ""
     gaps: list[np.ndarray] = []
-    for name in sorted(case.builders, key=lambda name: name != "numpy"):
+    for name in sorted(case.builders, key=_JUDGES.index):
         if name not in libraries:
             absent[name] = "not installed"
             continue
@@ -86,16 +92,17 @@ def build(
             for _ in range(placements if lib.rebuilt else 1):
                 gaps.append(np.empty(16 * int(rng.integers(1, 4096)), np.uint8))
                 built.append(lib.finished(case.builders[name](lib, *inputs)))
-            got = [np.array(r) for r in lib.results(built[0]())]
+            got = case.compared([np.array(r) for r in lib.results(built[0]())])
         except Exception as error:
             absent[name] = f"failed: {type(error).__name__}: {error}"
             continue
-        reference = got if reference is None else reference
+        if reference is None:
+            reference, judge = got, name
         error_found = largest_error(got, reference)
         if error_found <= case.tolerance:
             calls[name] = built
         else:
-            absent[name] = f"WRONG: differs from numpy by {error_found:.2g} of the largest entry"
+            absent[name] = f"WRONG: differs from {judge} by {error_found:.2g} of the largest entry"
     return calls, absent
 
 
@@ -152,7 +159,7 @@ def _calls_per_block(call: Call, seconds: float) -> int:
 
 
 def measure(
-    calls: Mapping[str, Sequence[Call]], budget: Budget
+    calls: Mapping[str, Sequence[Call]], budget: Budget, threads: int = 1
 ) -> tuple[dict[str, list[float]], dict[str, int]]:
     """Seconds a call of each library in every round, and the calls in a block."""
     names = list(calls)
@@ -168,7 +175,10 @@ def measure(
             turn = done % len(names) if names else 0
             for name in names[turn:] + names[:turn]:
                 call = calls[name][done % len(calls[name])]
-                call()
+                if threads > 1:
+                    time.sleep(_SETTLED)
+                if not samples[name] or samples[name][-1] < _LONG:
+                    call()
                 samples[name].append(_undisturbed(call, counts[name]))
     finally:
         gc.enable()

@@ -7,52 +7,64 @@ as well, so that it cannot be optimised away.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from benchmarks.registry import Builder
+from benchmarks.registry import BACKWARD, Builder, Case, register
 
-__all__ = ["by_hand", "eager_backward", "jax_backward", "jitted", "ones_like", "plain"]
+__all__ = [
+    "both_ways",
+    "by_hand",
+    "eager_backward",
+    "jax_backward",
+    "jitted",
+    "plain",
+]
 
 
-def plain(function: Callable[..., Any]) -> Builder:
-    """The operation on the arrays, with nothing around it.
+def _arrays(lib: Any, inputs: Sequence[Any]) -> list[Any]:
+    return [lib.array(v) for v in inputs]
 
-    ``function(xp)`` picks the operation from a library.
-    """
+
+def _recorded(lib: Any, inputs: Sequence[Any]) -> list[Any]:
+    """Floats as leaves that want a gradient; what is not float (labels, indices) as it is."""
+    return [lib.array(v, requires_grad=np.asarray(v).dtype.kind == "f") for v in inputs]
+
+
+def plain(pick: Callable[[Any], Callable[..., Any]]) -> Builder:
+    """The operation that ``pick`` takes from a library, on the arrays, with nothing around it."""
 
     def build(lib: Any, *inputs: Any) -> Callable[[], Any]:
-        return partial(function(lib.xp), *[lib.array(v) for v in inputs])
+        return partial(pick(lib), *_arrays(lib, inputs))
 
     return build
 
 
 def jitted(function: Callable[..., Any]) -> Builder:
-    """``function(jax.numpy, *arrays)`` under jax.jit."""
+    """``function(jax, *arrays)`` under jax.jit."""
 
     def build(lib: Any, *inputs: Any) -> Callable[[], Any]:
-        compiled = lib.xp.jit(partial(function, lib.xp.numpy))
-        return partial(compiled, *[lib.array(v) for v in inputs])
+        return partial(lib.xp.jit(partial(function, lib.xp)), *_arrays(lib, inputs))
 
     return build
 
 
-def eager_backward(function: Callable[..., Any]) -> Builder:
-    """``y = function(xp, *xs)``, then backward from the upstream gradient, the first input."""
+def eager_backward(pick: Callable[[Any], Callable[..., Any]]) -> Builder:
+    """``y = pick(lib)(*xs)``, then backward from the upstream gradient, the first input."""
 
     def build(lib: Any, upstream: Any, *inputs: Any) -> Callable[[], Any]:
-        xp, g = lib.xp, lib.array(upstream)
-        xs = [lib.array(v, requires_grad=True) for v in inputs]
+        function, g, xs = pick(lib), lib.array(upstream), _recorded(lib, inputs)
+        leaves = [x for x in xs if x.requires_grad]
 
         def call() -> Any:
-            for x in xs:
+            for x in leaves:
                 x.grad = None
-            y = function(xp, *xs)
+            y = function(*xs)
             y.backward(g)
-            return (y, *[x.grad for x in xs])
+            return (y, *[x.grad for x in leaves])
 
         return call
 
@@ -60,16 +72,16 @@ def eager_backward(function: Callable[..., Any]) -> Builder:
 
 
 def jax_backward(function: Callable[..., Any]) -> Builder:
-    """As :func:`eager_backward`, with jax.vjp under jax.jit."""
+    """As :func:`eager_backward`, with jax.vjp of ``function(jax, *xs)`` under jax.jit."""
 
     def build(lib: Any, upstream: Any, *inputs: Any) -> Callable[[], Any]:
-        jax = lib.xp
+        wanted = [np.asarray(v).dtype.kind == "f" for v in inputs]
 
         def both(g: Any, *xs: Any) -> Any:
-            y, vjp = jax.vjp(partial(function, jax.numpy), *xs)
-            return (y, *vjp(g))
+            y, vjp = lib.xp.vjp(partial(function, lib.xp), *xs)
+            return (y, *[d for d, is_wanted in zip(vjp(g), wanted, strict=True) if is_wanted])
 
-        return partial(jax.jit(both), lib.array(upstream), *[lib.array(v) for v in inputs])
+        return partial(lib.xp.jit(both), *_arrays(lib, (upstream, *inputs)))
 
     return build
 
@@ -78,11 +90,38 @@ def by_hand(function: Callable[..., Any]) -> Builder:
     """``function(*arrays)`` written for NumPy."""
 
     def build(lib: Any, *inputs: Any) -> Callable[[], Any]:
-        return partial(function, *[lib.array(v) for v in inputs])
+        return partial(function, *_arrays(lib, inputs))
 
     return build
 
 
-def ones_like(values: Any) -> np.ndarray:
-    """The upstream gradient."""
-    return np.ones_like(values)
+def both_ways(
+    group: str,
+    name: str,
+    inputs: Callable[[Any], Sequence[Any]],
+    eager: Callable[[Any], Callable[..., Any]],
+    jax: Callable[..., Any],
+    numpy: Callable[..., Any] | None = None,
+    gradients: Callable[..., Any] | None = None,
+    work: Mapping[str, tuple[float, float]] | None = None,
+    quick: tuple[bool, bool] = (True, True),
+    **shared: Any,
+) -> None:
+    """Register a function's forward row, and the one with its gradients.
+
+    ``inputs(rng)`` has the upstream gradient first. ``eager(lib)`` is minigrad's and torch's
+    function, ``jax(jax, *xs)`` is jitted, ``numpy(*xs)`` and ``gradients(g, *xs)`` (the result and
+    all gradients) are by hand, where a few lines do. ``work`` has pairs, for the two rows, by the
+    names of a case's fields: ``{"flops": (forward, both)}``.
+    """
+    forward: dict[str, Builder] = dict.fromkeys(("minigrad", "torch"), plain(eager))
+    both: dict[str, Builder] = dict.fromkeys(("minigrad", "torch"), eager_backward(eager))
+    forward["jax"], both["jax"] = jitted(jax), jax_backward(jax)
+    if numpy is not None:
+        forward["numpy"] = by_hand(numpy)
+    if gradients is not None:
+        both["numpy"] = by_hand(gradients)
+    one, two = ({field: pair[way] for field, pair in (work or {}).items()} for way in (0, 1))
+    alone = lambda rng: inputs(rng)[1:]  # noqa: E731 - without the upstream gradient
+    register(Case(group, name, alone, forward, quick=quick[0], **one, **shared))
+    register(Case(group, name + BACKWARD, inputs, both, quick=quick[1], **two, **shared))

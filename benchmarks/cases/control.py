@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from benchmarks.cases.common import by_hand
 from benchmarks.registry import Case, register
 
 
-def _control(name: str, function: object, *shapes: tuple[int, ...]) -> None:
-    builder = by_hand(function)  # type: ignore[arg-type]
+def _control(name: str, function: Callable[..., Any], *shapes: tuple[int, ...]) -> None:
+    builder = by_hand(function)
     register(
         Case(
             "control",

@@ -1,178 +1,242 @@
-"""Reductions and softmax of a 4096x1024 array along each axis and over all of it."""
+"""Reductions, softmax and running sums over every choice of axes of a few shapes, both ways."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from benchmarks.cases.common import by_hand, eager_backward, jax_backward, jitted
-from benchmarks.registry import Case, register
+from benchmarks.cases.common import both_ways, by_hand, jitted, plain
+from benchmarks.registry import Case, either, faster, register, share
 
-SHAPE = (4096, 1024)
-LONG = 2**24
-_SIZE = SHAPE[0] * SHAPE[1]
+Axes = tuple[int, ...]
 
 
-def _logsumexp(x: Any, axis: Any) -> Any:
-    top = x.max(axis, keepdims=True)
-    return np.squeeze(top, axis) + np.log(np.exp(x - top).sum(axis))
+@dataclass(frozen=True)
+class _Reduction:
+    """A reduction in each library: of an array and a tuple of axes.
+
+    ``gradient`` takes (upstream, result, array, axes), the first two with the reduced axes kept.
+    ``traffic`` counts reads and writes of a whole array, forward and both ways.
+    """
+
+    numpy: Callable[..., Any]
+    eager: Callable[..., Any]  # of minigrad or torch first
+    jax: Callable[..., Any]  # of jax first
+    gradient: Callable[..., Any] | None
+    traffic: tuple[tuple[int, int], tuple[int, int]] = ((1, 0), (2, 1))
+    one_axis: bool = False
+    keeps_shape: bool = False
+    tolerance: float = 2e-4
 
 
-def _softmax(x: Any, axis: Any) -> Any:
-    y = np.exp(x - x.max(axis, keepdims=True))
-    y /= y.sum(axis, keepdims=True)
+def _count(x: Any, axes: Axes) -> int:
+    return int(np.prod([x.shape[axis] for axis in axes]))
+
+
+def _spread(g: Any, x: Any) -> Any:
+    return np.broadcast_to(g, x.shape).copy()
+
+
+def _centred(x: Any, axes: Axes) -> Any:
+    return x - x.mean(axes, keepdims=True)
+
+
+def _logsumexp(x: Any, axes: Axes) -> Any:
+    top = x.max(axes, keepdims=True)
+    return np.squeeze(top, axes) + np.log(np.exp(x - top).sum(axes))
+
+
+def _softmax(x: Any, axes: Axes) -> Any:
+    y = np.exp(x - x.max(axes, keepdims=True))
+    y /= y.sum(axes, keepdims=True)
     return y
 
 
-def _log_softmax(x: Any, axis: Any) -> Any:
-    y = x - x.max(axis, keepdims=True)
-    y -= np.log(np.exp(y).sum(axis, keepdims=True))
+def _log_softmax(x: Any, axes: Axes) -> Any:
+    y = x - x.max(axes, keepdims=True)
+    y -= np.log(np.exp(y).sum(axes, keepdims=True))
     return y
 
 
-# name: NumPy by hand, minigrad and torch, jax. `axis` is an int, or None for all.
-_Both = tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]
+def _cumsum_gradient(g: Any, y: Any, x: Any, axes: Axes) -> Any:
+    return np.flip(np.flip(g, axes).cumsum(axes[0]), axes)
 
 
-def _every(axis: Any) -> Any:
-    """All dimensions, for the functions of torch that do not take None."""
-    return (0, 1) if axis is None else axis
-
-
-def _same(name: str) -> _Both:
+def _method(name: str, gradient: Any, **options: Any) -> _Reduction:
     """A function of one name and meaning in all libraries; a method in NumPy and jax."""
-    return (
-        lambda x, d: getattr(x, name)(d),
-        lambda xp, x, d: getattr(xp, name)(x, d),
-        lambda jax, x, d: getattr(x, name)(d),
+    return _Reduction(
+        lambda x, axes: getattr(x, name)(axes),
+        lambda xp, x, axes: getattr(xp, name)(x, axes),
+        lambda jax, x, axes: getattr(x, name)(axes),
+        gradient,
+        **options,
     )
 
 
-_REDUCTIONS: dict[str, _Both] = {
-    "sum": _same("sum"),
-    "mean": _same("mean"),
-    "max": (
-        lambda x, d: x.max(d),
-        lambda xp, x, d: xp.amax(x, _every(d)),
-        lambda jax, x, d: x.max(d),
+_KEEPS: dict[str, Any] = {
+    "traffic": ((1, 1), (3, 2)),
+    "one_axis": True,
+    "keeps_shape": True,
+}
+_REDUCTIONS: dict[str, _Reduction] = {
+    "sum": _method("sum", lambda g, y, x, axes: _spread(g, x), traffic=((1, 0), (1, 1))),
+    "mean": _method(
+        "mean", lambda g, y, x, axes: _spread(g / _count(x, axes), x), traffic=((1, 0), (1, 1))
     ),
-    "argmax": _same("argmax"),
-    "var": (
-        lambda x, d: x.var(d, ddof=1),
-        lambda xp, x, d: xp.var(x, d),
-        lambda jax, x, d: x.var(d, ddof=1),
+    "max": _Reduction(
+        lambda x, axes: x.max(axes),
+        lambda xp, x, axes: xp.amax(x, axes),
+        lambda jax, x, axes: x.max(axes),
+        lambda g, y, x, axes: g * (x == y),
     ),
-    "logsumexp": (
+    "argmax": _Reduction(
+        lambda x, axes: x.argmax(axes[0] if len(axes) == 1 else None),
+        lambda xp, x, axes: xp.argmax(x, axes[0] if len(axes) == 1 else None),
+        lambda jax, x, axes: x.argmax(axes[0] if len(axes) == 1 else None),
+        None,
+    ),
+    "var": _Reduction(
+        lambda x, axes: x.var(axes, ddof=1),
+        lambda xp, x, axes: xp.var(x, axes),
+        lambda jax, x, axes: x.var(axes, ddof=1),
+        lambda g, y, x, axes: g * (2 / (_count(x, axes) - 1)) * _centred(x, axes),
+    ),
+    "std": _Reduction(
+        lambda x, axes: x.std(axes, ddof=1),
+        lambda xp, x, axes: xp.std(x, axes),
+        lambda jax, x, axes: x.std(axes, ddof=1),
+        lambda g, y, x, axes: g / ((_count(x, axes) - 1) * y) * _centred(x, axes),
+    ),
+    "norm": _Reduction(
+        lambda x, axes: np.sqrt(np.square(x).sum(axes)),
+        lambda xp, x, axes: xp.linalg.vector_norm(x, 2, axes),
+        lambda jax, x, axes: jax.numpy.sqrt((x * x).sum(axes)),
+        lambda g, y, x, axes: g / y * x,
+        tolerance=2e-3,  # of torch, which adds one by one
+    ),
+    "logsumexp": _Reduction(
         _logsumexp,
-        lambda xp, x, d: xp.logsumexp(x, _every(d)),
-        lambda jax, x, d: jax.nn.logsumexp(x, d),
+        lambda xp, x, axes: xp.logsumexp(x, axes),
+        lambda jax, x, axes: jax.nn.logsumexp(x, axes),
+        lambda g, y, x, axes: g * np.exp(x - y),
     ),
-    "softmax": (
+    "softmax": _Reduction(
         _softmax,
-        lambda xp, x, d: xp.softmax(x, d),
-        lambda jax, x, d: jax.nn.softmax(x, d),
+        lambda xp, x, axes: xp.softmax(x, axes[0]),
+        lambda jax, x, axes: jax.nn.softmax(x, axes),
+        lambda g, y, x, axes: y * (g - (g * y).sum(axes, keepdims=True)),
+        **_KEEPS,
     ),
-    "log_softmax": (
+    "log_softmax": _Reduction(
         _log_softmax,
-        lambda xp, x, d: xp.log_softmax(x, d),
-        lambda jax, x, d: jax.nn.log_softmax(x, d),
+        lambda xp, x, axes: xp.log_softmax(x, axes[0]),
+        lambda jax, x, axes: jax.nn.log_softmax(x, axes),
+        lambda g, y, x, axes: g - np.exp(y) * g.sum(axes, keepdims=True),
+        **_KEEPS,
+    ),
+    "cumsum": _Reduction(
+        lambda x, axes: x.cumsum(axes[0]),
+        lambda xp, x, axes: xp.cumsum(x, axes[0]),
+        lambda jax, x, axes: x.cumsum(axes[0]),
+        _cumsum_gradient,
+        # Added one by one in float32, as NumPy does, errors build up.
+        **_KEEPS | {"traffic": ((1, 1), (2, 2)), "tolerance": 5e-3},
     ),
 }
 
 
-def _sum_gradient(g: Any, x: Any, axis: Any) -> Any:
-    y = x.sum(axis)
-    up = g if axis is None else np.expand_dims(g, axis)
-    return y, np.broadcast_to(up, x.shape).copy()
+def _declare(
+    name: str, shape: tuple[int, ...], axes: Axes, where: str, quick: tuple[bool, bool]
+) -> None:
+    op = _REDUCTIONS[name]
+    kept = [1 if axis in axes and not op.keeps_shape else n for axis, n in enumerate(shape)]
+    dropped = [n for axis, n in enumerate(shape) if axis not in axes or op.keeps_shape]
 
+    def inputs(rng: Any) -> list[np.ndarray]:
+        # Off zero: in a sum of random signs the terms cancel, and the error is that of the terms.
+        x = rng.standard_normal(shape, dtype=np.float32) + np.float32(0.5)
+        return [np.asarray(rng.uniform(0.5, 1.5, dropped), dtype=np.float32), x]
 
-def _softmax_gradient(g: Any, x: Any, axis: Any) -> Any:
-    y = _softmax(x, axis)
-    return y, y * (g - (g * y).sum(axis, keepdims=True))
+    def eager(lib: Any) -> Callable[..., Any]:
+        xp = lib.xp
+        return lambda x: op.eager(xp, x, axes)
 
+    def jax(jax: Any, x: Any) -> Any:
+        return op.jax(jax, x, axes)
 
-_GRADIENTS: dict[str, Callable[..., Any]] = {"sum": _sum_gradient, "softmax": _softmax_gradient}
+    def hand(g: Any, x: Any) -> Any:
+        assert op.gradient is not None
+        y = op.numpy(x, axes)
+        return y, op.gradient(g.reshape(kept), y.reshape(kept), x, axes)
 
-
-def _eager(function: Callable[..., Any], axis: Any) -> Any:
-    def build(lib: Any, values: Any) -> Any:
-        xp, x = lib.xp, lib.array(values)
-        return lambda: function(xp, x, axis)
-
-    return build
-
-
-def _jitted(function: Callable[..., Any], axis: Any) -> Any:
-    def build(lib: Any, values: Any) -> Any:
-        return jitted(lambda jnp, x: function(lib.xp, x, axis))(lib, values)
-
-    return build
-
-
-def _jax_backward(function: Callable[..., Any], axis: Any) -> Any:
-    def build(lib: Any, g: Any, values: Any) -> Any:
-        return jax_backward(lambda jnp, x: function(lib.xp, x, axis))(lib, g, values)
-
-    return build
-
-
-def _declare(name: str, axis: int | None, shape: tuple[int, ...], where: str) -> None:
-    numpy, eager, jax = _REDUCTIONS[name]
-    keeps_shape = name in ("softmax", "log_softmax")
-
-    def values(rng: Any) -> np.ndarray:
-        return rng.standard_normal(shape, dtype=np.float32)
-
-    def with_upstream(rng: Any) -> list[np.ndarray]:
-        x = values(rng)
-        like = x if keeps_shape else x.sum(axis)
-        return [np.asarray(rng.uniform(0.5, 1.5, np.shape(like)), dtype=np.float32), x]
-
-    size = float(np.prod(shape))
-    register(
-        Case(
-            "reductions",
-            f"{name} {where}",
-            lambda rng: [values(rng)],
-            {
-                "minigrad": _eager(eager, axis),
-                "numpy": by_hand(lambda x: numpy(x, axis)),
-                "torch": _eager(eager, axis),
-                "jax": _jitted(jax, axis),
-            },
-            bytes=4 * size * (2 if keeps_shape else 1),
-            # A sum of random signs cancels: its error is that of the terms, not of the result.
-            tolerance=2e-4,
+    size = 4.0 * float(np.prod(shape))
+    shared: dict[str, Any] = {
+        "tolerance": op.tolerance,
+        "targets": [either(share(0.85), faster(1.2))],
+    }
+    (reads, writes), (more_reads, more_writes) = op.traffic
+    if op.gradient is None:
+        register(
+            Case(
+                "reductions",
+                f"{name} {where}",
+                lambda rng: inputs(rng)[1:],
+                {
+                    **dict.fromkeys(("minigrad", "torch"), plain(eager)),
+                    "numpy": by_hand(lambda x: op.numpy(x, axes)),
+                    "jax": jitted(jax),
+                },
+                reads=reads * size,
+                quick=quick[0],
+                **shared,
+            )
         )
-    )
-    if name not in _GRADIENTS:
         return
-    gradient = _GRADIENTS[name]
-    both = eager_backward(lambda xp, x: eager(xp, x, axis))
-    register(
-        Case(
-            "reductions",
-            f"{name} {where}, forward+backward",
-            with_upstream,
-            {
-                "minigrad": both,
-                "numpy": by_hand(lambda g, x: gradient(g, x, axis)),
-                "torch": both,
-                "jax": _jax_backward(jax, axis),
-            },
-            bytes=4 * size * (5 if keeps_shape else 2),
-            tolerance=2e-4,
-        )
+    both_ways(
+        "reductions",
+        f"{name} {where}",
+        inputs,
+        eager,
+        jax,
+        lambda x: op.numpy(x, axes),
+        hand,
+        {
+            "reads": (reads * size, more_reads * size),
+            "writes": (writes * size, more_writes * size),
+            "footprint": ((reads + writes) * size, 2 * (reads + writes) * size),
+        },
+        quick,
+        **shared,
     )
 
 
-for _name in _REDUCTIONS:
-    _declare(_name, 0, SHAPE, "4096x1024 axis 0")
-    _declare(_name, 1, SHAPE, "4096x1024 axis 1")
-    if _name in ("softmax", "log_softmax"):
-        _declare(_name, 0, (_SIZE,), "2^22 vector")
-    else:
-        _declare(_name, None, SHAPE, "4096x1024 all")
-_declare("sum", 0, (LONG,), "2^24 vector")
+def _choices(dimensions: int) -> list[Axes]:
+    """Every set of axes but the empty one."""
+    sets = (tuple(a for a in range(dimensions) if n >> a & 1) for n in range(1, 2**dimensions))
+    return sorted(sets, key=lambda axes: (len(axes), axes))
+
+
+_SHAPES = ((4096, 1024), (1024, 4096), (64, 64, 1024))
+_QUICK_BACKWARD = {"sum", "max", "logsumexp", "softmax"}
+for _name, _op in _REDUCTIONS.items():
+    for _shape in _SHAPES:
+        for _axes in _choices(len(_shape)):
+            _all = len(_axes) == len(_shape)
+            if len(_axes) > 1 and (_op.one_axis or (_name == "argmax" and not _all)):
+                continue
+            _where = "x".join(map(str, _shape)) + (
+                " all" if _all else f" axis {','.join(map(str, _axes))}"
+            )
+            _quick = _shape == _SHAPES[0] and not _all
+            _declare(
+                _name,
+                _shape,
+                _axes,
+                _where,
+                (_quick, _quick and _axes == (1,) and _name in _QUICK_BACKWARD),
+            )
+    _long = 22 if _op.keeps_shape else 24
+    _declare(_name, (2**_long,), (0,), f"2^{_long} vector", (False, False))

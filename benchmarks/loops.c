@@ -1,0 +1,121 @@
+/* What the machine can do: a loop that multiplies and adds in registers, and one that moves data.
+ *
+ * limits.py compiles this for the machine at hand, once with REAL as float and once as double; there
+ * is nothing of minigrad in it. The compiler is kept from seeing that a repetition finds the data
+ * as it was, and from turning a copy into a call of memcpy, which chooses its stores itself. */
+#include <stddef.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#if defined(__AVX512F__)
+#define WIDTH 64
+#elif defined(__AVX__)
+#define WIDTH 32
+#else
+#define WIDTH 16
+#endif
+
+typedef REAL vec __attribute__((vector_size(WIDTH)));
+enum { LANES = WIDTH / sizeof(REAL), CHAINS = 12 }; /* chains cover the latency of two FMA units */
+
+double flops_per_round(void) { return 2.0 * CHAINS * LANES; }
+
+double fma_rounds(size_t rounds)
+{
+    vec chain[CHAINS], factor, term;
+    for (int i = 0; i < LANES; i++) {
+        factor[i] = (REAL)0.999;
+        term[i] = (REAL)0.001;
+        for (int c = 0; c < CHAINS; c++) chain[c][i] = (REAL)c;
+    }
+    for (size_t r = 0; r < rounds; r++) {
+#pragma GCC unroll 12
+        for (int c = 0; c < CHAINS; c++) chain[c] = chain[c] * factor + term;
+    }
+    double sum = 0;
+    for (int c = 0; c < CHAINS; c++) sum += (double)chain[c][0];
+    return sum;
+}
+
+/* ---- moving data ----------------------------------------------------------------------------- */
+
+/* A store past the caches: the line is not read first, as an ordinary store has to. */
+static inline void stream(vec *to, vec v)
+{
+#if defined(__AVX512F__)
+    _mm512_stream_si512((void *)to, (__m512i)v);
+#elif defined(__AVX__)
+    _mm256_stream_si256((void *)to, (__m256i)v);
+#elif defined(__x86_64__)
+    _mm_stream_si128((void *)to, (__m128i)v);
+#else
+    *to = v;
+#endif
+}
+
+int has_streaming_stores(void)
+{
+#if defined(__x86_64__)
+    return 1;
+#else
+    return 0;
+#endif
+}
+
+static inline void put(vec *to, vec v, int streaming)
+{
+    if (streaming) stream(to, v);
+    else *to = v;
+}
+
+/* out[0, n) from `sources` arrays of n vectors that lie one behind the other; n a multiple of 4. */
+static inline __attribute__((always_inline)) void
+write_loop(vec *restrict out, const vec *restrict in, size_t n, int sources, int streaming)
+{
+    const vec one = (vec){0} + 1;
+    for (size_t i = 0; i < n; i += 4) {
+#pragma GCC unroll 4
+        for (size_t k = i; k < i + 4; k++) {
+            vec v = sources > 0 ? in[k] : one;
+            if (sources > 1) v += in[n + k];
+            put(out + k, v, streaming);
+        }
+    }
+}
+
+static inline vec read_loop(const vec *in, size_t n)
+{
+    vec sum[8] = {0};
+    for (size_t i = 0; i + 8 <= n; i += 8) {
+#pragma GCC unroll 8
+        for (int k = 0; k < 8; k++) sum[k] += in[i + k];
+    }
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+static inline __attribute__((always_inline)) void
+move_once(vec *out, const vec *in, size_t reads, size_t writes, int streaming)
+{
+    const size_t extra = reads > writes ? reads - writes : 0;
+    const size_t sums = (extra < writes ? extra : writes) & ~(size_t)3; /* written from two reads */
+    const size_t copies = ((reads < writes ? reads : writes) - sums) & ~(size_t)3;
+    const vec *const tail = in + 2 * sums + copies;
+    vec *const rest = out + sums + copies;
+    write_loop(out, in, sums, 2, streaming);
+    write_loop(out + sums, in + 2 * sums, copies, 1, streaming);
+    write_loop(rest, in, (writes - sums - copies) & ~(size_t)3, 0, streaming);
+    vec sum = read_loop(tail, reads - 2 * sums - copies);
+    __asm__ volatile("" : : "m"(sum), "r"(out), "r"(in) : "memory");
+}
+
+/* Read and write so many vectors, each once; the arrays are aligned to a vector. */
+void move(void *out, const void *in, size_t reads, size_t writes, int streaming, size_t repeats)
+{
+    for (size_t r = 0; r < repeats; r++) {
+        if (streaming) move_once(out, in, reads, writes, 1);
+        else move_once(out, in, reads, writes, 0);
+    }
+}
+
+int vector_bytes(void) { return WIDTH; }

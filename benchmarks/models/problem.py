@@ -1,0 +1,200 @@
+"""What a model has to say of itself, and a training step made of it for each library."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["RATE", "RULES", "Problem", "fastest_way", "options_of", "zeros_for"]
+
+RATE, DECAY, MOMENTUM, ALPHA = 1e-4, 1e-2, 0.9, 0.99
+BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
+
+
+# ---- optimisers ----------------------------------------------------------------------------------
+
+
+def _sgd(xp: Any, count: Any, p: Any, g: Any, m: Any) -> Any:
+    m = MOMENTUM * m + g
+    return p - RATE * m, m
+
+
+def _adam(xp: Any, count: Any, p: Any, g: Any, m: Any, v: Any) -> Any:
+    m = BETA1 * m + (1 - BETA1) * g
+    v = BETA2 * v + (1 - BETA2) * (g * g)
+    rate, scale = RATE / (1 - BETA1**count), (1 - BETA2**count) ** -0.5
+    return p - rate * m / (xp.sqrt(v) * scale + EPSILON), m, v
+
+
+def _adamw(xp: Any, count: Any, p: Any, g: Any, m: Any, v: Any) -> Any:
+    return _adam(xp, count, p * (1 - RATE * DECAY), g, m, v)
+
+
+def _rmsprop(xp: Any, count: Any, p: Any, g: Any, v: Any) -> Any:
+    v = ALPHA * v + (1 - ALPHA) * (g * g)
+    return p - RATE * g / (xp.sqrt(v) + EPSILON), v
+
+
+# NumPy's and jax's arithmetic: from (numpy or jax.numpy, step, parameter, gradient, *state) to the
+# parameter and its state; and how many arrays of state there are.
+RULES: dict[str, tuple[Callable[..., Any], int]] = {
+    "SGD": (_sgd, 1),
+    "Adam": (_adam, 2),
+    "AdamW": (_adamw, 2),
+    "RMSprop": (_rmsprop, 1),
+}
+_WAYS: tuple[dict[str, bool], ...] = ({"foreach": False}, {"foreach": True}, {"fused": True})
+
+
+def options_of(name: str) -> dict[str, float]:
+    """The same for minigrad's and torch's optimiser."""
+    extra = {"SGD": {"momentum": MOMENTUM}, "AdamW": {"weight_decay": DECAY}}
+    return {"lr": RATE} | extra.get(name, {})
+
+
+def fastest_way(make: Callable[..., Callable[[], Any]]) -> Callable[[], Any]:
+    """torch's step by a loop, by foreach or fused: whichever is fastest here.
+
+    ``make(**way)`` makes the step.
+    """
+
+    def seconds(step: Callable[[], Any]) -> float:
+        step()
+        times = []
+        for _ in range(3):
+            begin = time.perf_counter()
+            step()
+            times.append(time.perf_counter() - begin)
+        return min(times)
+
+    found: dict[float, dict[str, bool]] = {}
+    for way in _WAYS:
+        try:
+            found[seconds(make(**way))] = way
+        except (RuntimeError, TypeError):  # not every optimiser has each of them
+            continue
+    return make(**found[min(found)])
+
+
+def zeros_for(name: str, weights: Sequence[Any]) -> list[list[np.ndarray]]:
+    """The state of each weight before the first step."""
+    return [[np.zeros_like(w) for _ in range(RULES[name][1])] for w in weights]
+
+
+# ---- a model and its training step ---------------------------------------------------------------
+
+
+class Problem(ABC):
+    """A classifier with its batch and optimiser.
+
+    A step is forward, cross entropy, backward and optimiser; it returns the loss and all weights.
+    """
+
+    name: str
+    optimiser: str
+    flops: float  # of the matrix products and convolutions of a step
+
+    @abstractmethod
+    def tiny(self) -> Problem:
+        """The same in small, to load what code it needs."""
+
+    @abstractmethod
+    def inputs(self, rng: Any) -> list[np.ndarray]:
+        """The batch, its labels, then the weights in the order of the module's parameters."""
+
+    @abstractmethod
+    def module(self, lib: Any) -> Any:
+        """minigrad's or torch's module, from the batch to logits by rows."""
+
+    @abstractmethod
+    def jax(self, jax: Any, weights: Sequence[Any], x: Any) -> Any:
+        """The logits."""
+
+    def by_hand(self, x: Any, labels: Any, weights: list[Any]) -> tuple[Any, list[Any]]:
+        """Loss and gradients in NumPy."""
+        raise NotImplementedError
+
+    def builders(self) -> dict[str, Callable[..., Callable[[], Any]]]:
+        """Of the training step."""
+        found = {"minigrad": self._minigrad, "torch": self._torch, "jax": self._jax}
+        if type(self).by_hand is not Problem.by_hand:
+            found["numpy"] = self._numpy
+        return found
+
+    def _minigrad(self, lib: Any, *inputs: Any) -> Callable[[], Any]:
+        return self._eager(lib, *inputs)
+
+    def _torch(self, lib: Any, *inputs: Any) -> Callable[[], Any]:
+        return fastest_way(lambda **way: self._eager(lib, *inputs, **way))
+
+    def _eager(
+        self, lib: Any, x: Any, labels: Any, *weights: Any, **way: bool
+    ) -> Callable[[], Any]:
+        model = self.module(lib)
+        parameters = list(model.parameters())
+        with lib.xp.no_grad():
+            for parameter, values in zip(parameters, weights, strict=True):
+                parameter.copy_(lib.array(values))
+        optimiser = getattr(lib.optim, self.optimiser)(
+            parameters, **options_of(self.optimiser), **way
+        )
+        cross_entropy, x, labels = lib.functional.cross_entropy, lib.array(x), lib.array(labels)
+
+        def step() -> Any:
+            optimiser.zero_grad()
+            loss = cross_entropy(model(x), labels)
+            loss.backward()
+            optimiser.step()
+            return (loss, *parameters)
+
+        return step
+
+    def _numpy(self, lib: Any, x: Any, labels: Any, *given: Any) -> Callable[[], Any]:
+        x, labels, weights = lib.array(x), lib.array(labels), [lib.array(w) for w in given]
+        rule, states, count = RULES[self.optimiser][0], zeros_for(self.optimiser, given), 0
+
+        def step() -> Any:
+            nonlocal count
+            count += 1
+            loss, gradients = self.by_hand(x, labels, weights)
+            for i, g in enumerate(gradients):
+                weights[i], *states[i] = rule(np, count, weights[i], g, *states[i])
+            return (loss, *weights)
+
+        return step
+
+    def _jax(self, lib: Any, x: Any, labels: Any, *given: Any) -> Callable[[], Any]:
+        jax, x, labels = lib.xp, lib.array(x), lib.array(labels)
+        jnp, rule = jax.numpy, RULES[self.optimiser][0]
+
+        def loss_of(weights: Any, x: Any, labels: Any) -> Any:
+            logits = self.jax(jax, weights, x)
+            chosen = jnp.take_along_axis(logits, labels[:, None], 1)[:, 0]
+            return (jax.nn.logsumexp(logits, 1) - chosen).mean()
+
+        def moved(state: Any, x: Any, labels: Any) -> Any:
+            weights, states, count = state
+            count = count + 1
+            loss, gradients = jax.value_and_grad(loss_of)(weights, x, labels)
+            triples = zip(weights, gradients, states, strict=True)
+            found = [rule(jnp, count, w, g, *kept) for w, g, kept in triples]
+            return loss, ([w for w, *_ in found], [kept for _, *kept in found], count)
+
+        compiled = jax.jit(moved, donate_argnums=0)
+        zeros = zeros_for(self.optimiser, given)
+        state: Any = (
+            [lib.array(w) for w in given],
+            [[lib.array(z) for z in kept] for kept in zeros],
+            lib.array(np.float32(0)),
+        )
+
+        def step() -> Any:
+            nonlocal state
+            loss, state = compiled(state, x, labels)
+            return (loss, *state[0])
+
+        return step
