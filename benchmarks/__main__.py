@@ -6,6 +6,7 @@ import argparse
 import json
 import re
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -72,11 +73,14 @@ def _timed_rows(given: argparse.Namespace, libraries: Any, loops: Any, isa: str)
 
 def _fresh_rows(given: argparse.Namespace, names: list[str]) -> list[Any]:
     """The rows that are measured in processes of their own."""
+    from benchmarks.all_threads import all_threads_rows
     from benchmarks.memory import memory_rows
     from benchmarks.startup import startup_rows
 
+    _progress("all threads")
+    rows = all_threads_rows(given.quick, given.only) if given.threads == 1 else []
     _progress("memory")
-    rows = memory_rows(names, given.quick, given.threads, given.only)
+    rows += memory_rows(names, given.quick, given.threads, given.only)
     if re.search(given.only, "startup/"):
         _progress("start-up")
         rows += startup_rows(names, given.quick)
@@ -90,7 +94,7 @@ def _write(facts: Mapping[str, Any], path: Path) -> None:
 
 def main() -> int:
     """Run what was asked for; 1 if a case of ours failed or gave a wrong result."""
-    given = _arguments()
+    given, begin = _arguments(), time.perf_counter()
     try:
         settings = environment.prepare(given.threads)
     except RuntimeError as error:
@@ -130,13 +134,14 @@ def main() -> int:
         "settings": settings,
         "threads in use": environment.thread_facts(),
         "limits": limits,
+        "seconds": round(time.perf_counter() - begin),
         "rows": [row.as_json() for row in rows],
     }
     _write(facts, given.out / "benchmarks.json")
     print(table(rows, facts), end="\n\n")
     if old is not None:
         print(changes(old, facts), end="\n\n")
-    print(f"figures: {given.out / 'benchmarks.json'}")
+    print(f"{facts['seconds']} s; figures: {given.out / 'benchmarks.json'}")
     print(draw(rows, machine, given.out), end="\n\n")
     print(summary(rows, machine))
     return int(any(row.subject not in row.times for row in rows))

@@ -15,7 +15,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-__all__ = ["caches", "machine_facts", "prepare", "thread_facts"]
+__all__ = ["GRANTED", "caches", "machine_facts", "prepare", "release", "thread_facts"]
+
+# The cores of this process before it is kept on some of them.
+GRANTED = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -47,16 +50,21 @@ def prepare(threads: int) -> dict[str, str]:
     return wanted | {"affinity": _pin(threads)}
 
 
+def release() -> None:
+    """Let this process run on every core that it was started with."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, GRANTED)
+
+
 def _pin(threads: int) -> str:
     """Keep the process on its last ``threads`` cores: the first ones serve most interrupts."""
     if not hasattr(os, "sched_setaffinity"):
         return "not pinned: this system offers no sched_setaffinity"
-    allowed = sorted(os.sched_getaffinity(0))
-    if threads > len(allowed):
+    if threads > len(GRANTED):
         raise RuntimeError(
-            f"[benchmarks] {threads} threads asked for, {len(allowed)} cores allowed"
+            f"[benchmarks] {threads} threads asked for, {len(GRANTED)} cores allowed"
         )
-    chosen = allowed[-threads:]
+    chosen = GRANTED[-threads:]
     os.sched_setaffinity(0, chosen)
     return "cores " + ", ".join(map(str, chosen))
 

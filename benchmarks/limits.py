@@ -33,6 +33,7 @@ _FLAGS = ["-O3", "-ffp-contract=fast", "-fno-tree-loop-distribute-patterns", "-f
 _FLAG_SETS = (["-march=native"], ["-mcpu=native"], [])  # for this machine only: nothing is shipped
 _TRAFFIC = {"read": (1, 0), "copy": (1, 1), "add": (2, 1)}  # arrays read and written
 _FMA_ROUNDS = 20_000  # about a tenth of a millisecond
+_LONGER = 20  # with several threads, whose start takes as long
 _LARGEST = 2**28  # bytes moved at most: beyond the caches a rate does not depend on the size
 _SHORTEST = 5e-4  # seconds of a call, to which a small movement is repeated
 _PAGE, _APART = 4096, 2048  # where an output lies to its input modulo a page: far from equal
@@ -55,6 +56,7 @@ class Loops:
         """Take over the loaded libraries, one for each width of float."""
         self._libraries = libraries
         self._threads = threads
+        self._stretch = _LONGER if threads > 1 else 1
         self._pool = ThreadPoolExecutor(threads)
         self._memory: list[np.ndarray] = []
         self._caches = caches()
@@ -76,6 +78,7 @@ class Loops:
 
     def fma(self, dtype: str, flops: float, rounds: int = _FMA_ROUNDS) -> Limit:
         """Multiply-adds in registers and nothing else."""
+        rounds *= self._stretch
         library = self._libraries[dtype]
         kernel, per_round = library.fma_rounds, library.flops_per_round
         kernel.restype, kernel.argtypes = ctypes.c_double, [ctypes.c_size_t]
@@ -94,7 +97,7 @@ class Loops:
         sizes = int(reads * moved) // self._threads, int(writes * moved) // self._threads
         ordinary = self._movement(*sizes, streaming=False)
         seconds = _fastest(ordinary, 3)
-        repeats = max(1, round(_SHORTEST / seconds))
+        repeats = max(1, round(_SHORTEST * self._stretch / seconds))
         what, cost = self._level(sum(sizes)), 1.0
         call = self._movement(*sizes, streaming=False, repeats=repeats)
         if sizes[1] and self._libraries["float32"].has_streaming_stores():
@@ -153,7 +156,7 @@ class Loops:
             for name, (reads, writes) in _TRAFFIC.items():
                 part = size // (reads + writes) // self._threads
                 for streaming in (False, True) if writes and level == "memory" else (False,):
-                    count = max(1, 2**24 // size)
+                    count = max(1, self._stretch * 2**24 // size)
                     call = self._movement(reads * part, writes * part, streaming, count)
                     moved = (reads + writes) * part * self._threads * count
                     key = f"{level} {name}" + (", streaming stores" if streaming else "")

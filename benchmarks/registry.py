@@ -92,9 +92,9 @@ class Case:
 
     ``inputs(rng)`` makes NumPy arrays. ``builders[library](lib, *inputs)`` returns a call without
     arguments whose result is an array, or a sequence of them; all libraries agree within
-    ``tolerance`` of the largest entry on ``compared(results)``. The work of a call is ``flops``,
-    or the bytes that it has to read and to write; ``footprint`` are those of its arrays, where some
-    are read a second time.
+    ``tolerance`` of the largest entry on ``compared(library, results)``. The work of a call is
+    ``flops``, or the bytes that it has to read and to write; ``footprint`` are those of its arrays,
+    where some are read a second time.
     """
 
     group: str
@@ -112,7 +112,7 @@ class Case:
     targets: Sequence[Target] = ()
     note: str = ""
     subject: str = SUBJECT  # the library under test; the control rows have another
-    compared: Callable[[list[Any]], list[Any]] = lambda results: results
+    compared: Callable[[str, list[Any]], list[Any]] = lambda _, results: results
 
     @property
     def key(self) -> str:

@@ -94,7 +94,7 @@ def _verdict(target: Target, row: Row) -> Verdict:
     return judged(name, target.bound, row.ratios[peer])
 
 
-def verdicts_of(targets: Sequence[Target], row: Row, isa: str) -> list[Verdict]:
+def _verdicts(targets: Sequence[Target], row: Row, isa: str) -> list[Verdict]:
     """How a row fared by the targets that hold on this instruction set."""
     return [_verdict(target, row) for target in targets if target.isa in ("", isa)]
 
@@ -143,5 +143,5 @@ def row_of(
         needed = [limit.scale * s for s in samples[LIMIT]]
         row.limit, row.limit_of, row.ordinary = spread(needed), limit.what, limit.ordinary
         row.share = spread([n / s for n, s in zip(needed, subject, strict=True)])
-    row.verdicts = verdicts_of(case.targets, row, isa)
+    row.verdicts = _verdicts(case.targets, row, isa)
     return row

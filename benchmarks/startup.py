@@ -140,10 +140,10 @@ def _wheel_row() -> Row:
     return _row(
         "wheel size",
         {SUBJECT: found},
-        [judged(f"<= {LARGEST_WHEEL:g} MB", LARGEST_WHEEL, found)],
+        [judged(f"<= {LARGEST_WHEEL:g} MB, {modules} native modules", LARGEST_WHEEL, found)],
         unit="MB",
         rounds=1,
-        note=f"the package compressed as a wheel is, with {modules} native modules",
+        note="the package as it is installed here, compressed as a wheel is",
     )
 
 

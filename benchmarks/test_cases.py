@@ -1,4 +1,4 @@
-"""Every case in every installed library, checked against NumPy or torch, then timed.
+"""Every case in every installed library, checked as the suite does, then timed by pytest-benchmark.
 
 A row's libraries make one benchmark group. For interleaved rounds, ratios and targets see
 ``python -m benchmarks``.

@@ -42,7 +42,7 @@ FULL = Budget(block=0.004, seconds=1.2, least=6, most=40, placements=8)
 _PATIENCE, _KEPT = 0.02, 0.97  # seconds for one block, and the CPU / wall time it has to reach
 _LARGE = 2**21  # bytes: larger inputs are page-aligned wherever they lie, and built once
 _LONG = 0.05  # seconds of a call that no earlier call of the same need warm the caches for
-_SETTLED = 0.005  # seconds until another library's idle threads have stopped spinning
+_SETTLED = 0.06  # seconds until another library's idle threads have stopped spinning
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def build(
             for _ in range(placements if lib.rebuilt else 1):
                 gaps.append(np.empty(16 * int(rng.integers(1, 4096)), np.uint8))
                 built.append(lib.finished(case.builders[name](lib, *inputs)))
-            got = case.compared([np.array(r) for r in lib.results(built[0]())])
+            got = case.compared(name, [np.array(r) for r in lib.results(built[0]())])
         except Exception as error:
             absent[name] = f"failed: {type(error).__name__}: {error}"
             continue

@@ -105,6 +105,7 @@ def both_ways(
     gradients: Callable[..., Any] | None = None,
     work: Mapping[str, tuple[float, float]] | None = None,
     quick: tuple[bool, bool] = (True, True),
+    jax_layout: Callable[[Sequence[Any]], Sequence[Any]] = lambda inputs: inputs,
     **shared: Any,
 ) -> None:
     """Register a function's forward row, and the one with its gradients.
@@ -112,11 +113,16 @@ def both_ways(
     ``inputs(rng)`` has the upstream gradient first. ``eager(lib)`` is minigrad's and torch's
     function, ``jax(jax, *xs)`` is jitted, ``numpy(*xs)`` and ``gradients(g, *xs)`` (the result and
     all gradients) are by hand, where a few lines do. ``work`` has pairs, for the two rows, by the
-    names of a case's fields: ``{"flops": (forward, both)}``.
+    names of a case's fields: ``{"flops": (forward, both)}``. ``jax_layout`` brings the inputs into
+    the layout that jax is fastest in.
     """
+
+    def laid_out(build: Builder) -> Builder:
+        return lambda lib, *given: build(lib, *jax_layout(given))
+
     forward: dict[str, Builder] = dict.fromkeys(("minigrad", "torch"), plain(eager))
     both: dict[str, Builder] = dict.fromkeys(("minigrad", "torch"), eager_backward(eager))
-    forward["jax"], both["jax"] = jitted(jax), jax_backward(jax)
+    forward["jax"], both["jax"] = laid_out(jitted(jax)), laid_out(jax_backward(jax))
     if numpy is not None:
         forward["numpy"] = by_hand(numpy)
     if gradients is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.models.problem import RULES, fastest_way, options_of, zeros_for
+from benchmarks.models.problem import RULES, Way, fastest_way, options_of, zeros_for
 from benchmarks.registry import Case, faster, register
 
 _SHAPES = [(256, 256), (256,)] * 10
@@ -18,12 +18,12 @@ def _inputs(rng: Any) -> list[np.ndarray]:
     return [rng.uniform(0.5, 1.5, shape).astype(np.float32) for shape in (*_SHAPES, *_SHAPES)]
 
 
-def _step_of(lib: Any, name: str, values: Any, **way: bool) -> Callable[[], Any]:
+def _step_of(lib: Any, name: str, values: Any, way: Way | None = None) -> Callable[[], Any]:
     half = len(values) // 2
     parameters = [lib.array(v, requires_grad=True) for v in values[:half]]
     for p, gradient in zip(parameters, values[half:], strict=True):
         p.grad = lib.array(gradient)
-    optimiser = getattr(lib.optim, name)(parameters, **options_of(name), **way)
+    optimiser = getattr(lib.optim, name)(parameters, **options_of(name), **(way or {}))
 
     def step() -> Any:
         optimiser.step()
@@ -37,7 +37,7 @@ def _minigrad(name: str) -> Callable[..., Any]:
 
 
 def _torch(name: str) -> Callable[..., Any]:
-    return lambda lib, *values: fastest_way(lambda **way: _step_of(lib, name, values, **way))
+    return lambda lib, *values: fastest_way(lambda way: _step_of(lib, name, values, way))
 
 
 def _numpy(name: str) -> Callable[..., Any]:

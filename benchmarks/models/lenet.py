@@ -64,20 +64,22 @@ class LeNet(Problem):
         return Net()
 
     def jax(self, jax: Any, weights: Sequence[Any], x: Any) -> Any:
+        """With the channels last, where jax is fastest; the weights are the others'."""
         relu = jax.nn.relu
 
         def convolved(x: Any, w: Any, b: Any, padding: int) -> Any:
             around = [(padding, padding)] * 2
-            y = jax.lax.conv_general_dilated(x, w, (1, 1), around)
-            return relu(y + b.reshape(-1, 1, 1))
+            layout = ("NHWC", "OIHW", "NHWC")
+            y = jax.lax.conv_general_dilated(x, w, (1, 1), around, dimension_numbers=layout)
+            return relu(y + b)
 
         def pooled(x: Any) -> Any:
-            window = (1, 1, 2, 2)
-            return jax.lax.reduce_window(x, -np.inf, jax.lax.max, window, window, "VALID")
+            batch, rows, columns, channels = x.shape
+            return x.reshape(batch, rows // 2, 2, columns // 2, 2, channels).max((2, 4))
 
         w1, b1, w2, b2, *linear = weights
-        x = pooled(convolved(x, w1, b1, 2))
-        x = pooled(convolved(x, w2, b2, 0)).reshape(len(x), -1)
+        x = pooled(convolved(x.reshape(len(x), self.image, self.image, 1), w1, b1, 2))
+        x = pooled(convolved(x, w2, b2, 0)).transpose(0, 3, 1, 2).reshape(len(x), -1)
         for i in range(0, len(linear), 2):
             x = x @ linear[i].T + linear[i + 1]
             if i + 2 < len(linear):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-__all__ = ["RATE", "RULES", "Problem", "fastest_way", "options_of", "zeros_for"]
+__all__ = ["RATE", "RULES", "Problem", "Way", "fastest_way", "options_of", "zeros_for"]
 
 RATE, DECAY, MOMENTUM, ALPHA = 1e-4, 1e-2, 0.9, 0.99
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
@@ -47,7 +48,8 @@ RULES: dict[str, tuple[Callable[..., Any], int]] = {
     "AdamW": (_adamw, 2),
     "RMSprop": (_rmsprop, 1),
 }
-_WAYS: tuple[dict[str, bool], ...] = ({"foreach": False}, {"foreach": True}, {"fused": True})
+Way = dict[str, bool]
+_WAYS: tuple[Way, ...] = ({"foreach": False}, {"foreach": True}, {"fused": True})
 
 
 def options_of(name: str) -> dict[str, float]:
@@ -56,10 +58,10 @@ def options_of(name: str) -> dict[str, float]:
     return {"lr": RATE} | extra.get(name, {})
 
 
-def fastest_way(make: Callable[..., Callable[[], Any]]) -> Callable[[], Any]:
+def fastest_way(make: Callable[[Way], Callable[[], Any]]) -> Callable[[], Any]:
     """torch's step by a loop, by foreach or fused: whichever is fastest here.
 
-    ``make(**way)`` makes the step.
+    ``make(way)`` makes the step, with ``way`` as the optimiser's arguments.
     """
 
     def seconds(step: Callable[[], Any]) -> float:
@@ -71,13 +73,13 @@ def fastest_way(make: Callable[..., Callable[[], Any]]) -> Callable[[], Any]:
             times.append(time.perf_counter() - begin)
         return min(times)
 
-    found: dict[float, dict[str, bool]] = {}
+    found: dict[float, Way] = {}
     for way in _WAYS:
         try:
-            found[seconds(make(**way))] = way
+            found[seconds(make(way))] = way
         except (RuntimeError, TypeError):  # not every optimiser has each of them
             continue
-    return make(**found[min(found)])
+    return make(found[min(found)])
 
 
 def zeros_for(name: str, weights: Sequence[Any]) -> list[list[np.ndarray]]:
@@ -118,21 +120,19 @@ class Problem(ABC):
         """Loss and gradients in NumPy."""
         raise NotImplementedError
 
-    def builders(self) -> dict[str, Callable[..., Callable[[], Any]]]:
-        """Of the training step."""
-        found = {"minigrad": self._minigrad, "torch": self._torch, "jax": self._jax}
+    def builders(self, torch_way: Way | None = None) -> dict[str, Callable[..., Callable[[], Any]]]:
+        """Of the training step; torch's optimiser in this way, or in the fastest."""
+        torch = self._torch if torch_way is None else partial(self._eager, way=torch_way)
+        found = {"minigrad": self._eager, "torch": torch, "jax": self._jax}
         if type(self).by_hand is not Problem.by_hand:
             found["numpy"] = self._numpy
         return found
 
-    def _minigrad(self, lib: Any, *inputs: Any) -> Callable[[], Any]:
-        return self._eager(lib, *inputs)
-
     def _torch(self, lib: Any, *inputs: Any) -> Callable[[], Any]:
-        return fastest_way(lambda **way: self._eager(lib, *inputs, **way))
+        return fastest_way(lambda way: self._eager(lib, *inputs, way=way))
 
     def _eager(
-        self, lib: Any, x: Any, labels: Any, *weights: Any, **way: bool
+        self, lib: Any, x: Any, labels: Any, *weights: Any, way: Way | None = None
     ) -> Callable[[], Any]:
         model = self.module(lib)
         parameters = list(model.parameters())
@@ -140,7 +140,7 @@ class Problem(ABC):
             for parameter, values in zip(parameters, weights, strict=True):
                 parameter.copy_(lib.array(values))
         optimiser = getattr(lib.optim, self.optimiser)(
-            parameters, **options_of(self.optimiser), **way
+            parameters, **options_of(self.optimiser), **(way or {})
         )
         cross_entropy, x, labels = lib.functional.cross_entropy, lib.array(x), lib.array(labels)
 
