@@ -6,9 +6,9 @@
 /* The register tile is GEMM_MR rows by GEMM_NV vectors: as many accumulators as the register file
  * holds beside GEMM_NV vectors of B and a broadcast element of A.
  *
- * GEMM_KC  depth of a block: a packed sliver of A (MR x KC) takes most of L1
+ * GEMM_KC  depth of a block: the deeper, the less often C is read and written
  * GEMM_MC  rows of a block: the packed block of A (MC x KC) takes a third to a half of L2
- * GEMM_MS, GEMM_NS  rows of A and columns of B packed at a time: a share of L3
+ * GEMM_NS  columns of B packed at a time: a share of L3
  * GEMM_MASKS  a load of the first n lanes costs what a load costs */
 #if MG_VECTOR_BYTES == 64
 enum { GEMM_MR = 14, GEMM_NV = 2, GEMM_MASKS = 1 };
@@ -18,9 +18,11 @@ enum { GEMM_MR = 12, GEMM_NV = 2, GEMM_MASKS = 0 };
 enum { GEMM_MR = 6, GEMM_NV = 2, GEMM_MASKS = 0 };
 #endif
 enum { GEMM_KC_f32 = 512, GEMM_MC_f32 = 168 / GEMM_MR * GEMM_MR };
-enum { GEMM_KC_f64 = 384, GEMM_MC_f64 = 140 / GEMM_MR * GEMM_MR };
+enum { GEMM_KC_f64 = 512, GEMM_MC_f64 = 112 / GEMM_MR * GEMM_MR };
 _Static_assert(GEMM_MR <= 14, "gemm_tile_rows has a case for each height");
-enum { GEMM_MS = 2048, GEMM_NS = 2048 };
+enum { GEMM_NS = 2048 };
+enum { GEMM_GROUP = 4 };           /* slivers of B that one thread packs and uses */
+enum { GEMM_DIRECT = 640 * 1024 }; /* bytes of B that stay in L2 */
 enum { GEMM_PAGES = 64 }; /* entries of a first-level TLB */
 
 /* Before a loop of constant length over registers: unroll it whole, early enough that the array it
@@ -30,6 +32,16 @@ enum { GEMM_PAGES = 64 }; /* entries of a first-level TLB */
 #else
 #define GEMM_UNROLL _Pragma("GCC unroll 16")
 #endif
+
+MG_INLINE int64_t gemm_round_up(int64_t n, int64_t unit) { return mg_ceil_div(n, unit) * unit; }
+
+/* All blocks, by the threads or without waking them. */
+MG_INLINE void gemm_for(bool threads, int64_t blocks, mg_block_fn fn, void *context) {
+    if (threads)
+        mg_parallel_for(blocks, fn, context);
+    else
+        for (int64_t b = 0; b < blocks; b++) fn(context, b);
+}
 
 /* Lane numbers that interleave the lower (LO) or upper (HI) halves of two vectors. */
 #define GEMM_LO_2 0, 2

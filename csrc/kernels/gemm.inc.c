@@ -14,15 +14,22 @@ MG_INLINE int R(gemm_height)(int64_t rows) {
     return (int)(rows >= 2 * GEMM_MR ? GEMM_MR : rows > GEMM_MR ? (rows + 1) / 2 : rows);
 }
 
+/* Depth of the blocks that k is cut into: as equal as multiples of 8 allow. Where few rows of A meet
+ * long rows of B, which are then not packed, so few that their pages stay in the first-level TLB. */
+MG_INLINE int64_t R(gemm_depth)(const mg_gemm_shape *s) {
+    bool few = s->m <= 4 * GEMM_MR && s->n * (int)sizeof(real) > 2048;
+    int64_t parts = mg_ceil_div(s->k, few ? GEMM_PAGES : R(GEMM_KC));
+    return mg_min(s->k, gemm_round_up(mg_ceil_div(s->k, parts), 8));
+}
+
 /* ---- without packing A ----------------------------------------------------------------------- */
 
 /* Reads A where it lies, and B too where the vectors of its rows can be loaded directly; otherwise
- * copies one sliver of B at a time. For small products and for those narrow in m or n. Where the
- * rows of B are long it takes few at a time, so that their pages stay in the first-level TLB. */
+ * copies one sliver of B at a time. For products small or narrow in m or n. */
 static void R(gemm_direct)(real *c, const real *a, const real *b, const mg_gemm_shape *s, int64_t m,
                            int64_t n) {
     _Alignas(64) real sliver[GEMM_SLIVER(GEMM_NR, R(GEMM_KC))];
-    int64_t deepest = s->n * (int)sizeof(real) > 2048 ? GEMM_PAGES : R(GEMM_KC);
+    int64_t deepest = R(gemm_depth)(s);
     for (int64_t p = 0; p < s->k; p += deepest) {
         int64_t depth = mg_min(deepest, s->k - p);
         for (int64_t j = 0; j < n; j += GEMM_NR) {
@@ -55,116 +62,79 @@ static void R(gemm_direct_block)(void *context, int64_t block) {
 
 /* ---- with both operands packed --------------------------------------------------------------- */
 
+/* A block of rows of A, packed into L2, times all of B, which the first block of rows packs. */
 typedef struct {
-    R(gemm_grid) grid;
-    int64_t depth, slivers_a, slivers_b;
-    real *packed_a, *packed_b;
-    bool add;
+    const mg_gemm_shape *shape;
+    real *c, *packed_a, *packed_b;
+    const real *a, *b;
+    int64_t rows, cols, depth;
+    bool pack_b, add;
 } R(gemm_packing);
-
-/* Slivers that one block copies. */
-enum { R(GEMM_PACK_SLIVERS) = 4 };
 
 static void R(gemm_pack_block)(void *context, int64_t block) {
     const R(gemm_packing) *t = context;
-    const R(gemm_grid) *g = &t->grid;
-    const mg_gemm_shape *s = g->shape;
-    int64_t end = mg_min((block + 1) * R(GEMM_PACK_SLIVERS), t->slivers_a + t->slivers_b);
-    for (int64_t i = block * R(GEMM_PACK_SLIVERS); i < end; i++) {
-        if (i < t->slivers_a) {
-            int64_t row = i * GEMM_MR;
-            R(gemm_pack_a)(t->packed_a + i * GEMM_SLIVER(GEMM_MR, t->depth), g->a + row * s->a_row,
-                           s->a_row, s->a_col, (int)mg_min(GEMM_MR, s->m - row), t->depth);
-        } else {
-            int64_t sliver = i - t->slivers_a, col = sliver * GEMM_NR;
-            if (s->b_col == 1 && i + 4 <= end && col + 4 * GEMM_NR <= s->n) {
-                R(gemm_pack_b4)(t->packed_b + sliver * GEMM_SLIVER(GEMM_NR, t->depth), g->b + col,
-                                s->b_row, t->depth);
-                i += 3;
-                continue;
-            }
-            R(gemm_pack_b)(t->packed_b + sliver * GEMM_SLIVER(GEMM_NR, t->depth),
-                           g->b + col * s->b_col, s->b_row, s->b_col,
-                           (int)mg_min(GEMM_NR, s->n - col), t->depth);
-        }
-    }
+    const mg_gemm_shape *s = t->shape;
+    int64_t i = block * GEMM_MR;
+    R(gemm_pack_a)(t->packed_a + block * GEMM_SLIVER(GEMM_MR, t->depth), t->a + i * s->a_row,
+                   s->a_row, s->a_col, (int)mg_min(GEMM_MR, t->rows - i), t->depth);
 }
 
-/* One block of C from packed slivers: a sliver of B serves all those of A, which pass from L2,
- * while the next sliver of B is fetched. */
+/* A group of slivers of B: each serves all those of A, which pass from L2, while the next sliver
+ * of B is fetched. */
 static void R(gemm_packed_block)(void *context, int64_t block) {
     const R(gemm_packing) *t = context;
-    const R(gemm_grid) *g = &t->grid;
-    const mg_gemm_shape *s = g->shape;
-    int64_t i0 = block / g->across * g->rows, i1 = mg_min(i0 + g->rows, s->m);
-    int64_t j0 = block % g->across * g->cols, j1 = mg_min(j0 + g->cols, s->n);
-    for (int64_t j = j0; j < j1; j += GEMM_NR) {
-        const real *b = t->packed_b + j / GEMM_NR * GEMM_SLIVER(GEMM_NR, t->depth);
-        const real *ahead = b + GEMM_SLIVER(GEMM_NR, t->depth), *fetch = ahead;
-        int cols = (int)mg_min(GEMM_NR, j1 - j);
-        for (int64_t i = i0; i < i1; i += GEMM_MR) {
+    const mg_gemm_shape *s = t->shape;
+    int64_t sliver = GEMM_SLIVER(GEMM_NR, t->depth);
+    int64_t j = block * GEMM_GROUP * GEMM_NR, end = mg_min(j + GEMM_GROUP * GEMM_NR, t->cols);
+    real *b = t->packed_b + block * GEMM_GROUP * sliver;
+    if (t->pack_b)
+        R(gemm_pack_group)(b, t->b + j * s->b_col, s->b_row, s->b_col, end - j, t->depth);
+    int64_t share = mg_ceil_div(t->depth * GEMM_MR, t->rows); /* of the next sliver, for a tile */
+    for (; j < end; j += GEMM_NR, b += sliver) {
+        const real *ahead = b + sliver;
+        int cols = (int)mg_min(GEMM_NR, end - j);
+        for (int64_t i = 0; i < t->rows; i += GEMM_MR, ahead += share * GEMM_NR) {
             const real *a = t->packed_a + i / GEMM_MR * GEMM_SLIVER(GEMM_MR, t->depth);
-            real *c = g->c + i * s->c_row + j;
-            if (cols == GEMM_NR && i1 - i >= GEMM_MR) {
-                R(gemm_tile_packed)(c, s->c_row, a, b, t->depth, t->add, fetch);
-                fetch += t->depth * 64 / (int)sizeof(real);
-                if (fetch >= ahead + GEMM_NR * t->depth) fetch = ahead;
-            } else
-                R(gemm_tile_any)((int)mg_min(GEMM_MR, i1 - i), cols, c, s->c_row, a, 1, GEMM_MR, b,
-                                 GEMM_NR, t->depth, t->add);
+            real *c = t->c + i * s->c_row + j;
+            int rows = (int)mg_min(GEMM_MR, t->rows - i);
+            if (cols == GEMM_NR && rows == GEMM_MR)
+                R(gemm_tile_packed)(c, s->c_row, a, b, t->depth, t->add, ahead, share);
+            else
+                R(gemm_tile_any)(rows, cols, c, s->c_row, a, 1, GEMM_MR, b, GEMM_NR, t->depth,
+                                 t->add);
         }
     }
 }
 
-MG_INLINE int64_t R(gemm_round_up)(int64_t n, int64_t unit) { return mg_ceil_div(n, unit) * unit; }
-
-/* Depth of the blocks that k is cut into: as equal as multiples of 8 allow. */
-MG_INLINE int64_t R(gemm_depth)(int64_t k) {
-    return mg_min(k, R(gemm_round_up)(mg_ceil_div(k, mg_ceil_div(k, R(GEMM_KC))), 8));
+/* Height of the blocks that m is cut into, likewise. */
+MG_INLINE int64_t R(gemm_rows)(int64_t m) {
+    return mg_min(m, gemm_round_up(mg_ceil_div(m, mg_ceil_div(m, R(GEMM_MC))), GEMM_MR));
 }
 
-static void R(gemm_packed)(real *c, const real *a, const real *b, const mg_gemm_shape *shape,
+static void R(gemm_packed)(real *c, const real *a, const real *b, const mg_gemm_shape *s,
                            real *scratch) {
-    int64_t m = shape->m, n = shape->n, k = shape->k, deepest = R(gemm_depth)(k);
-    for (int64_t j = 0; j < n; j += GEMM_NS)
-        for (int64_t p = 0; p < k; p += deepest)
-            for (int64_t i = 0; i < m; i += GEMM_MS / GEMM_MR * GEMM_MR) {
-                mg_gemm_shape s = *shape;
-                s.m = mg_min(GEMM_MS / GEMM_MR * GEMM_MR, m - i);
-                s.n = mg_min(GEMM_NS, n - j);
+    int64_t deepest = R(gemm_depth)(s), highest = R(gemm_rows)(s->m);
+    int64_t room_a = mg_ceil_div(highest, GEMM_MR) * GEMM_SLIVER(GEMM_MR, deepest);
+    for (int64_t j = 0; j < s->n; j += GEMM_NS)
+        for (int64_t p = 0; p < s->k; p += deepest)
+            for (int64_t i = 0; i < s->m; i += highest) {
                 R(gemm_packing) t = {
-                    .grid = {.c = c + i * s.c_row + j,
-                             .a = a + i * s.a_row + p * s.a_col,
-                             .b = b + p * s.b_row + j * s.b_col,
-                             .shape = &s},
-                    .depth = mg_min(deepest, k - p),
-                    .slivers_a = mg_ceil_div(s.m, GEMM_MR),
-                    .slivers_b = i == 0 ? mg_ceil_div(s.n, GEMM_NR) : 0,
+                    .shape = s,
+                    .c = c + i * s->c_row + j,
+                    .packed_a = scratch,
+                    .packed_b = scratch + room_a,
+                    .a = a + i * s->a_row + p * s->a_col,
+                    .b = b + p * s->b_row + j * s->b_col,
+                    .rows = mg_min(highest, s->m - i),
+                    .cols = mg_min(GEMM_NS, s->n - j),
+                    .depth = mg_min(deepest, s->k - p),
+                    .pack_b = i == 0,
                     .add = p > 0,
                 };
-                t.packed_b = scratch;
-                t.packed_a = scratch + mg_ceil_div(s.n, GEMM_NR) * GEMM_SLIVER(GEMM_NR, t.depth);
-                bool threads = s.m * s.n * t.depth >= MG_GEMM_THREAD_WORK;
-
-                int64_t slivers = t.slivers_a + t.slivers_b;
-                int64_t copies = mg_ceil_div(slivers, R(GEMM_PACK_SLIVERS));
-                if (threads)
-                    mg_parallel_for(copies, R(gemm_pack_block), &t);
-                else
-                    for (int64_t x = 0; x < copies; x++) R(gemm_pack_block)(&t, x);
-
-                /* Blocks as high as L2 allows; narrower ones when there are few. */
-                t.grid.rows = mg_min(R(GEMM_MC), s.m);
-                t.grid.cols = s.n;
-                while (threads && t.grid.cols > 4 * GEMM_NR &&
-                       mg_ceil_div(s.m, t.grid.rows) * mg_ceil_div(s.n, t.grid.cols) < 16)
-                    t.grid.cols = R(gemm_round_up)(mg_ceil_div(t.grid.cols, 2), GEMM_NR);
-                t.grid.across = mg_ceil_div(s.n, t.grid.cols);
-                int64_t blocks = mg_ceil_div(s.m, t.grid.rows) * t.grid.across;
-                if (threads)
-                    mg_parallel_for(blocks, R(gemm_packed_block), &t);
-                else
-                    for (int64_t x = 0; x < blocks; x++) R(gemm_packed_block)(&t, x);
+                bool threads = t.rows * t.cols * t.depth >= MG_GEMM_THREAD_WORK;
+                gemm_for(threads, mg_ceil_div(t.rows, GEMM_MR), R(gemm_pack_block), &t);
+                gemm_for(threads, mg_ceil_div(t.cols, GEMM_GROUP * GEMM_NR),
+                         R(gemm_packed_block), &t);
             }
 }
 
@@ -188,10 +158,12 @@ static void R(gemm_vector_block)(void *context, int64_t block) {
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* Packing A pays when each of its elements is used for several slivers of B, and packing B when
- * enough rows of A share it. */
+/* Packing pays when each element of A is used for several slivers of B, enough rows of A share B,
+ * and B does not stay in L2 anyway or lies across the vectors. */
 MG_INLINE bool R(gemm_packs)(const mg_gemm_shape *s) {
-    return s->m > 4 * GEMM_MR && s->n > 3 * GEMM_NR && s->m * s->n * s->k > 128 * 128 * 128;
+    int64_t bytes = s->n * s->k * (int)sizeof(real);
+    return s->m > 4 * GEMM_MR && s->n > 3 * GEMM_NR &&
+           (bytes > GEMM_DIRECT || s->b_col != 1) && s->m * s->n * s->k > 128 * 128 * 128;
 }
 
 static void R(gemm_vector_product)(real *c, const real *a, const real *b, const mg_gemm_shape *s) {
@@ -204,7 +176,7 @@ static void R(gemm_vector_product)(real *c, const real *a, const real *b, const 
         R(gemm_vector_block)(&t, 0);
         return;
     }
-    t.cols = mg_max(R(gemm_round_up)(mg_ceil_div(t.n, 16), 64), 64);
+    t.cols = mg_max(gemm_round_up(mg_ceil_div(t.n, 16), 64), 64);
     mg_parallel_for(mg_ceil_div(t.n, t.cols), R(gemm_vector_block), &t);
 }
 
@@ -216,8 +188,8 @@ MG_INLINE bool R(gemm_is_vector)(const mg_gemm_shape *s) {
 
 size_t R(mg_gemm_scratch)(const mg_gemm_shape *s) {
     if (R(gemm_is_vector)(s) || !R(gemm_packs)(s)) return 0;
-    int64_t k = R(gemm_depth)(s->k);
-    int64_t a = mg_ceil_div(mg_min(s->m, GEMM_MS), GEMM_MR) * GEMM_SLIVER(GEMM_MR, k);
+    int64_t k = R(gemm_depth)(s);
+    int64_t a = mg_ceil_div(R(gemm_rows)(s->m), GEMM_MR) * GEMM_SLIVER(GEMM_MR, k);
     int64_t b = mg_ceil_div(mg_min(s->n, GEMM_NS), GEMM_NR) * GEMM_SLIVER(GEMM_NR, k);
     return (size_t)(a + b) * sizeof(real);
 }
@@ -227,17 +199,17 @@ void R(mg_gemm)(real *c, const real *a, const real *b, const mg_gemm_shape *s, v
         R(gemm_vector_product)(c, a, b, s);
     } else if (R(gemm_packs)(s)) {
         R(gemm_packed)(c, a, b, s, scratch);
-    } else if (s->m * s->n * s->k < MG_GEMM_THREAD_WORK) {
-        R(gemm_direct)(c, a, b, s, s->m, s->n);
     } else {
-        R(gemm_grid) g = {c, a, b, s, s->m, s->n, 1};
         /* Cut the longer side; the cuts fall between tiles. */
+        R(gemm_grid) g = {c, a, b, s, s->m, s->n, 1};
+        bool threads = s->m * s->n * s->k >= MG_GEMM_THREAD_WORK;
         if (s->m > s->n) {
-            g.rows = mg_max(R(gemm_round_up)(mg_ceil_div(s->m, 32), GEMM_MR), 2 * GEMM_MR);
-        } else {
-            g.cols = mg_max(R(gemm_round_up)(mg_ceil_div(s->n, 32), GEMM_NR), GEMM_NR);
+            int64_t rows = gemm_round_up(mg_ceil_div(s->m, 32), GEMM_MR);
+            g.rows = mg_min(mg_max(rows, 2 * GEMM_MR), R(GEMM_MC));
+        } else if (threads) {
+            g.cols = gemm_round_up(mg_ceil_div(s->n, 32), GEMM_NR);
             g.across = mg_ceil_div(s->n, g.cols);
         }
-        mg_parallel_for(mg_ceil_div(s->m, g.rows) * g.across, R(gemm_direct_block), &g);
+        gemm_for(threads, mg_ceil_div(s->m, g.rows) * g.across, R(gemm_direct_block), &g);
     }
 }

@@ -8,20 +8,15 @@
 #define GEMM_NR (GEMM_NV * LANES)
 
 /* C (mr x (nv - 1) * LANES + tail) = A B, or += with `add`. `masked`: the last vector of B has only
- * `tail` readable lanes; otherwise it is readable in full, beyond the tail too. `packed`: fetches
- * C and, a few steps early, A into L1, and with each step a cache line of `ahead` into L2. */
+ * `tail` readable lanes; otherwise it is readable in full, beyond the tail too. */
 MG_INLINE void R(gemm_tile)(const int mr, const int nv, const bool masked, real *restrict c,
                             int64_t c_row, const real *restrict a, int64_t a_row, int64_t a_col,
-                            const real *restrict b, int64_t b_row, int64_t k, int tail, bool add,
-                            const bool packed, const char *ahead) {
+                            const real *restrict b, int64_t b_row, int64_t k, int tail, bool add) {
     vec sum[GEMM_MR][GEMM_NV];
     GEMM_UNROLL
     for (int i = 0; i < mr; i++) {
         GEMM_UNROLL
-        for (int v = 0; v < nv; v++) {
-            if (packed) __builtin_prefetch(c + i * c_row + v * LANES, 1);
-            sum[i][v] = v_set1(0);
-        }
+        for (int v = 0; v < nv; v++) sum[i][v] = v_set1(0);
     }
 
     /* Rows of A in groups of four: fewer addresses than rows, so that they fit the registers. */
@@ -34,15 +29,9 @@ MG_INLINE void R(gemm_tile)(const int mr, const int nv, const bool masked, real 
         GEMM_UNROLL
         for (int v = 0; v < nv; v++)
             row[v] = masked && v == nv - 1 ? v_load_n(b + v * LANES, tail) : v_load(b + v * LANES);
-        if (packed) {
-            __builtin_prefetch(group[0] + 16 * a_col);
-            __builtin_prefetch(ahead, 0, 2);
-            ahead += 64;
-        } else {
-            /* Rows of an unpacked B may be far apart, where the hardware foresees nothing. */
-            GEMM_UNROLL
-            for (int v = 0; v < nv; v++) __builtin_prefetch(b + 8 * b_row + v * LANES);
-        }
+        /* Rows of an unpacked B may be far apart, where the hardware foresees nothing. */
+        GEMM_UNROLL
+        for (int v = 0; v < nv; v++) __builtin_prefetch(b + 8 * b_row + v * LANES);
         GEMM_UNROLL
         for (int i = 0; i < mr; i++) {
             vec x = v_set1(group[i / 4][i % 4 * a_row]);
@@ -78,8 +67,7 @@ MG_INLINE void R(gemm_tile_rows)(int rows, const int nv, const bool masked, real
 #define GEMM_CASE(r)                                                                               \
     case r:                                                                                        \
         if (r <= GEMM_MR)                                                                          \
-            R(gemm_tile)(r, nv, masked, c, c_row, a, a_row, a_col, b, b_row, k, tail, add, false,  \
-                         NULL);                                                                    \
+            R(gemm_tile)(r, nv, masked, c, c_row, a, a_row, a_col, b, b_row, k, tail, add);        \
         break;
         GEMM_CASE(1) GEMM_CASE(2) GEMM_CASE(3) GEMM_CASE(4) GEMM_CASE(5) GEMM_CASE(6) GEMM_CASE(7)
         GEMM_CASE(8) GEMM_CASE(9) GEMM_CASE(10) GEMM_CASE(11) GEMM_CASE(12) GEMM_CASE(13)
@@ -111,9 +99,59 @@ MG_INLINE void R(gemm_tile_any)(int rows, int cols, real *c, int64_t c_row, cons
         R(gemm_tile_narrow)(rows, c, c_row, a, a_row, a_col, b, b_row, k, cols, add);
 }
 
-/* The full tile over packed slivers: all strides are constants. */
+/* Fetches the cache lines of GEMM_NR elements, into L1 or (far) L2. */
+MG_INLINE void R(gemm_fetch)(const real *row, const bool far) {
+    GEMM_UNROLL
+    for (int i = 0; i < GEMM_NR; i += 64 / (int)sizeof(real)) {
+        if (far)
+            __builtin_prefetch(row + i, 0, 2);
+        else
+            __builtin_prefetch(row + i);
+    }
+}
+
+/* The full tile over packed slivers, all of whose strides are constants. With each step it fetches
+ * what it will want of them some steps later into L1, and a row into L2: first those of C, then
+ * `rows` rows from `ahead` on. */
 static MG_NOINLINE void R(gemm_tile_packed)(real *c, int64_t c_row, const real *a, const real *b,
-                                            int64_t k, bool add, const real *ahead) {
-    R(gemm_tile)(GEMM_MR, GEMM_NV, false, c, c_row, a, 1, GEMM_MR, b, GEMM_NR, k, LANES, add, true,
-                 (const char *)ahead);
+                                            int64_t k, bool add, const real *ahead, int64_t rows) {
+    vec sum[GEMM_MR][GEMM_NV];
+    GEMM_UNROLL
+    for (int i = 0; i < GEMM_MR; i++) {
+        GEMM_UNROLL
+        for (int v = 0; v < GEMM_NV; v++) sum[i][v] = v_set1(0);
+    }
+    const real *far = c;
+    int64_t far_row = c_row, steps = mg_min(k, GEMM_MR);
+    while (k > 0) {
+        for (k -= steps; steps > 0; steps--, a += GEMM_MR, b += GEMM_NR, far += far_row) {
+            vec row[GEMM_NV];
+            GEMM_UNROLL
+            for (int v = 0; v < GEMM_NV; v++) row[v] = v_load(b + v * LANES);
+            R(gemm_fetch)(b + 8 * GEMM_NR, false);
+            GEMM_UNROLL
+            for (int i = 0; i < GEMM_MR; i += 64 / (int)sizeof(real))
+                __builtin_prefetch(a + 12 * GEMM_MR + i);
+            R(gemm_fetch)(far, true);
+            GEMM_UNROLL
+            for (int i = 0; i < GEMM_MR; i++) {
+                vec x = v_set1(a[i]);
+                GEMM_UNROLL
+                for (int v = 0; v < GEMM_NV; v++) sum[i][v] = v_fma(x, row[v], sum[i][v]);
+            }
+        }
+        /* Then those ahead; then one row again and again, which costs nothing. */
+        steps = rows > 0 ? mg_min(k, rows) : k;
+        far_row = rows > 0 ? GEMM_NR : 0;
+        far = ahead;
+        rows = 0;
+    }
+    GEMM_UNROLL
+    for (int i = 0; i < GEMM_MR; i++, c += c_row) {
+        GEMM_UNROLL
+        for (int v = 0; v < GEMM_NV; v++) {
+            if (add) sum[i][v] += v_load(c + v * LANES);
+            v_store(c + v * LANES, sum[i][v]);
+        }
+    }
 }

@@ -42,6 +42,8 @@ MG_INLINE void R(gemm_pack_turn)(const int width, int count, real *restrict pack
         for (int i = (width - 1) / LANES * LANES; i >= 0; i -= LANES) {
             vec rows[LANES];
             const real *at = src + i * lane + p;
+            GEMM_UNROLL
+            for (int l = 0; l < LANES; l++) __builtin_prefetch(at + (width + l) * lane);
             if (depth == LANES && count >= i + LANES) {
                 GEMM_UNROLL
                 for (int l = 0; l < LANES; l++) rows[l] = v_load(at + l * lane);
@@ -85,14 +87,20 @@ static MG_NOINLINE void R(gemm_pack_b)(real *packed, const real *b, int64_t b_ro
     R(gemm_pack)(GEMM_NR, cols, packed, b, b_col, b_row, k);
 }
 
-/* Four neighbouring whole slivers of a B whose rows lie along memory: reads each row once, in
- * order. */
-static MG_NOINLINE void R(gemm_pack_b4)(real *restrict packed, const real *restrict b,
-                                        int64_t b_row, int64_t k) {
+/* GEMM_GROUP neighbouring slivers of B, or what there is of them. Where rows lie along memory it
+ * reads each once, in order. */
+static MG_NOINLINE void R(gemm_pack_group)(real *restrict packed, const real *restrict b,
+                                           int64_t b_row, int64_t b_col, int64_t cols, int64_t k) {
     int64_t sliver = GEMM_SLIVER(GEMM_NR, k);
+    if (b_col != 1 || cols < GEMM_GROUP * GEMM_NR) {
+        for (int64_t j = 0; j < cols; j += GEMM_NR, packed += sliver)
+            R(gemm_pack_b)(packed, b + j * b_col, b_row, b_col, (int)mg_min(GEMM_NR, cols - j), k);
+        return;
+    }
     for (int64_t p = 0; p < k; p++, packed += GEMM_NR, b += b_row) {
         GEMM_UNROLL
-        for (int s = 0; s < 4; s++) {
+        for (int s = 0; s < GEMM_GROUP; s++) {
+            R(gemm_fetch)(b + 8 * b_row + s * GEMM_NR, false);
             GEMM_UNROLL
             for (int v = 0; v < GEMM_NV; v++)
                 v_store(packed + s * sliver + v * LANES, v_load(b + (s * GEMM_NV + v) * LANES));

@@ -1,0 +1,91 @@
+"""Matrix products of sizes that meet every way of blocking, between pages that must not be touched.
+
+The elements are small whole numbers, so every order of summing gives the same bits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import sys
+
+import numpy as np
+import oracle
+import pytest
+
+import minigrad as mg
+
+PAGE = mmap.PAGESIZE
+SIZES = [  # m, k, n: what is read where it lies, what is packed, and their edges
+    *((m, k, n) for m in (1, 2, 13, 14, 15, 57) for k in (1, 17) for n in (1, 15, 16, 17, 33)),
+    (28, 64, 96),
+    (64, 700, 64),
+    (65, 513, 127),
+    (90, 1100, 40),
+    (40, 1030, 330),
+    (129, 128, 129),
+    (171, 700, 401),
+    (345, 130, 259),
+    (700, 70, 70),
+    (100, 520, 2100),
+]
+
+
+def guarded(values, columns_first=False, at_end=True):
+    """The values in memory that begins or ends at a page which faults when touched."""
+    count = -(-max(values.nbytes, 1) // PAGE)
+    pages = mmap.mmap(-1, (count + 2) * PAGE)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+    libc = ctypes.CDLL(None)
+    for guard in (start, start + (count + 1) * PAGE):
+        assert libc.mprotect(ctypes.c_void_p(guard), PAGE, 0) == 0  # PROT_NONE
+    offset = PAGE + (count * PAGE - values.nbytes if at_end else 0)
+    flat = np.frombuffer(pages, values.dtype, values.size, offset)
+    out = flat.reshape(values.T.shape).T if columns_first else flat.reshape(values.shape)
+    out[...] = values
+    return out
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs mprotect")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_reads_nothing_beyond_its_operands(size, dtype, rng):
+    m, k, n = size
+    a, b = (rng.integers(-9, 10, s).astype(dtype) for s in ((m, k), (k, n)))
+    want = (a.astype(np.float64) @ b).astype(dtype)
+    for a_turned in (False, True):
+        for b_turned in (False, True):
+            for at_end in (False, True):
+                x, y = guarded(a, a_turned, at_end), guarded(b, b_turned, at_end)
+                oracle.assert_same((mg.from_numpy(x) @ mg.from_numpy(y)).numpy() + 0, want + 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("size", [(60, 40, 60), (171, 700, 401), (345, 130, 259)], ids=str)
+def test_nan_and_infinity_stay_in_their_row_and_column(size, dtype, rng):
+    m, k, n = size
+    a, b = (rng.integers(-9, 10, s).astype(dtype) for s in ((m, k), (k, n)))
+    a[m - 1, k - 1], a[m // 2, 0] = np.nan, np.inf
+    b[0, n - 1] = -np.inf
+    with np.errstate(invalid="ignore"):
+        want = a.astype(np.float64) @ b
+    got = (mg.tensor(a) @ mg.tensor(b)).numpy()
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("size", [(170, 300, 170), (171, 700, 401), (1000, 40, 90)], ids=str)
+def test_the_bits_depend_on_neither_threads_nor_layout(size, dtype, rng):
+    m, k, n = size
+    a, b = rng.normal(size=(m, k)).astype(dtype), rng.normal(size=(k, n)).astype(dtype)
+    x, y = mg.from_numpy(a), mg.from_numpy(b)
+    threads = mg.get_num_threads()
+    try:
+        mg.set_num_threads(1)
+        want = (x @ y).numpy()
+        mg.set_num_threads(3)
+        oracle.assert_same((x @ y).numpy(), want)
+    finally:
+        mg.set_num_threads(threads)
+    oracle.assert_same((mg.from_numpy(a.T.copy()).T @ y).numpy(), want)
+    oracle.assert_same((x @ mg.from_numpy(b.T.copy()).T).numpy(), want)
