@@ -21,5 +21,7 @@
 #include "kernels/matmul.c"
 #include "kernels/index.c"
 #include "kernels/window.c"
+#include "kernels/box.c"
+#include "kernels/conv.c"
 #include "kernels/optim.c"
 #include "base/cpu.c"

@@ -210,15 +210,38 @@ mg_array *mg_view_windows(mg_array *a, int axes, const int64_t *count, const int
 mg_array *mg_fold_windows(mg_array *g, int ndim, const int64_t *shape, int axes,
                           const int64_t *stride, const int64_t *dilation);
 /* Boxes on the last one to three axes: box i of an axis takes the elements start + j * step,
- * j < size. `starts` and `sizes` hold those of the first axis, then of the next. */
-mg_array *mg_box_sum(mg_array *x, int axes, const int64_t *count, const int64_t *starts,
-                     const int64_t *sizes, const int64_t *step);
+ * j < size. `starts` and `sizes` hold those of the first axis, then of the next; so do `divisors`,
+ * whose product divides the sum of a box (NULL: 1). */
+typedef struct mg_boxes {
+    int64_t axes;
+    int64_t count[3], step[3];
+    const int64_t *starts, *sizes, *divisors;
+} mg_boxes;
+
+mg_array *mg_box_sum(mg_array *x, const mg_boxes *boxes);
 /* Its transpose: zeros(shape) with g added to all elements of each box. */
-mg_array *mg_box_spread(mg_array *g, int ndim, const int64_t *shape, int axes, const int64_t *count,
-                        const int64_t *starts, const int64_t *sizes, const int64_t *step);
-/* Where each maximum is, counted through those axes: the first of ties, NaN first. */
-mg_array *mg_box_argmax(mg_array *x, int axes, const int64_t *count, const int64_t *starts,
-                        const int64_t *sizes, const int64_t *step);
+mg_array *mg_box_spread(mg_array *g, int ndim, const int64_t *shape, const mg_boxes *boxes);
+/* The maxima, and where each is, counted through those axes: the first of ties, NaN first. */
+mg_array *mg_box_max(mg_array *x, const mg_boxes *boxes);
+mg_array *mg_box_argmax(mg_array *x, const mg_boxes *boxes);
+/* zeros of x's shape with g added to the maximum of each box. */
+mg_array *mg_box_max_vjp(mg_array *g, mg_array *x, const mg_boxes *boxes);
+
+/* ---- convolutions ------------------------------------------------------------------------------ */
+
+/* One on the last one to three axes, whose sizes stand first. Output i takes with tap k of the kernel
+ * the input i * stride + k * dilation - before; beyond the inputs are zeros. */
+typedef struct mg_conv {
+    int64_t axes, groups;
+    int64_t size[3], kernel[3], counts[3], stride[3], dilation[3], before[3];
+} mg_conv;
+
+/* Floats x (batch, channels, *size), w (outs, channels / groups, *kernel), and g or y
+ * (batch, outs, *counts). The convolution; with `bias` (outs), which may be NULL. */
+mg_array *mg_conv_sum(mg_array *x, mg_array *w, mg_array *bias, const mg_conv *conv);
+/* Its transposes: of the shape of x, and of the shape of w. */
+mg_array *mg_conv_spread(mg_array *g, mg_array *w, const mg_conv *conv);
+mg_array *mg_conv_weight(mg_array *g, mg_array *x, const mg_conv *conv);
 
 /* ---- optimiser steps --------------------------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
 from minigrad.ops import (
     composed,
     contraction,
+    convolution,
     elementary,
     factorisation,
     indexing,
@@ -21,6 +22,7 @@ __all__ = [
     "Row",
     "composed",
     "contraction",
+    "convolution",
     "elementary",
     "factorisation",
     "indexing",

@@ -8,10 +8,14 @@ where boxes of any size lie, axis by axis; what is in them is summed, or its max
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from minigrad._c import call, lib
-from minigrad.ops.table import Row, linear, zero
+from minigrad._c import NULL, call, ffi, lib
+from minigrad.ops.indexing import SCATTER_ADD
+from minigrad.ops.pointwise import ADD
+from minigrad.ops.table import Row, custom, linear, zero
 
 Sizes = tuple[int, ...]
 
@@ -28,13 +32,31 @@ class Windows(NamedTuple):
 class Boxes(NamedTuple):
     """Box i of an axis takes the elements start + j * step, j < size.
 
-    ``starts`` and ``sizes`` hold those of the first axis, then of the next.
+    ``starts`` and ``sizes`` hold those of the first axis, then of the next. So do ``divisors``:
+    the sum of a box is divided by the product of its divisors along the axes.
     """
 
     counts: Sizes
     starts: Sizes
     sizes: Sizes
     step: Sizes
+    divisors: Sizes = ()
+
+
+class _InC(NamedTuple):
+    """Boxes as C reads them, and the numbers they point to."""
+
+    boxes: Any
+    numbers: tuple[Any, ...]
+
+
+@lru_cache(512)
+def _in_c(at: Boxes) -> _InC:
+    numbers = tuple([ffi.new("int64_t[]", n) for n in (at.starts, at.sizes, at.divisors)])
+    starts, sizes, divisors = numbers
+    boxes = {"axes": len(at.counts), "count": at.counts, "step": at.step}
+    boxes |= {"starts": starts, "sizes": sizes, "divisors": divisors if at.divisors else NULL}
+    return _InC(ffi.new("mg_boxes *", boxes), numbers)
 
 
 def _apply(row: Row, x: Any, *args: Any) -> Any:
@@ -59,13 +81,13 @@ FOLD_WINDOWS: Row = linear(
 )
 BOX_SUM = linear(
     "box_sum",
-    lambda x, at: call(lib.mg_box_sum, x, len(at.counts), *at),
+    lambda x, at: call(lib.mg_box_sum, x, _in_c(at).boxes),
     lambda g, shape, at: _apply(BOX_SPREAD, g, shape, at),
-    doc="the sum of every box on the last axes",
+    doc="the sum of every box on the last axes, by its divisor",
 )
 BOX_SPREAD: Row = linear(
     "box_spread",
-    lambda g, to, at: call(lib.mg_box_spread, g, len(to), to, len(at.counts), *at),
+    lambda g, to, at: call(lib.mg_box_spread, g, len(to), to, _in_c(at).boxes),
     lambda g, to, at: _apply(BOX_SUM, g, at),
     doc="zeros of a shape with x added to all elements of its box: the transpose of box_sum",
 )
@@ -73,5 +95,29 @@ BOX_ARGMAX = zero(
     "box_argmax",
     1,
     "where in the last axes the maximum of every box is: the first of ties, NaN first",
-    forward=lambda x, at: call(lib.mg_box_argmax, x, len(at.counts), *at),
+    forward=lambda x, at: call(lib.mg_box_argmax, x, _in_c(at).boxes),
+)
+
+
+def _to_maxima(g: Any, x: Any, at: Boxes) -> Any:
+    """g added to the maxima: in x as one line, where plane i starts at i * volume."""
+    axes = len(at.counts)
+    lead, volume, boxes = (
+        math.prod(x.shape[:-axes]),
+        math.prod(x.shape[-axes:]),
+        math.prod(at.counts),
+    )
+    planes = call(lib.mg_arange, lib.MG_INT64, 0.0, 0.0, 0, volume, lead)
+    places = call(lib.mg_reshape, call(lib.mg_box_argmax, x._h, _in_c(at).boxes), 2, (lead, boxes))
+    index = call(lib.mg_binary, ADD.id, places, call(lib.mg_reshape, planes, 2, (lead, 1)))
+    spread = _apply(SCATTER_ADD, g.reshape((lead, boxes)), (lead * volume,), (index,))
+    return spread.reshape(x.shape)
+
+
+BOX_MAX = custom(
+    "box_max",
+    lambda x, at: call(lib.mg_box_max, x, _in_c(at).boxes),
+    _to_maxima,
+    fused=(lambda g, x, at: call(lib.mg_box_max_vjp, g, x, _in_c(at).boxes),),
+    doc="the maximum of every box on the last axes; its gradient goes to the first of ties",
 )

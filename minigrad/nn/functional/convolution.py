@@ -1,27 +1,27 @@
 """Convolutions and their transposes.
 
-Both are one matrix product over windows (im2col; Chellapilla, Puri and Simard 2006): a convolution
-multiplies the weight with all windows of its input, a transposed one multiplies and adds the
-windows back. The derivatives are those of the product and of the windows' view.
+Kernels multiply inputs and weights where they lie; nothing is unfolded, and the tape keeps the two
+alone. Integers, which are convolved exactly, go through a matrix product over windows.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import tensor_operand
 from minigrad.dispatch import apply
 from minigrad.nn.functional.spatial import (
     Sizes,
-    cropped,
     fit,
     integer,
     padded,
     per_axis,
     spatial_input,
 )
-from minigrad.ops.window import FOLD_WINDOWS, WINDOWS, Windows
+from minigrad.ops.convolution import CONV, CONV_BIAS, CONV_SPREAD, Geometry
+from minigrad.ops.window import WINDOWS, Windows
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -34,41 +34,6 @@ __all__ = [
     "conv_transpose2d",
     "conv_transpose3d",
 ]
-
-# ---- the two products ----------------------------------------------------------------------------
-
-
-def _correlate(x: Tensor, weight: Tensor, at: Windows, groups: int) -> Tensor:
-    """The products of the weight (O, C / groups, *kernel) with the windows of x (N, C, *sizes).
-
-    A group is one product of (O / groups, C / groups * kernel) and (the latter, N * windows).
-    """
-    out_channels, inner = weight.shape[0], math.prod(weight.shape[1:])
-    axes, batch = len(at.counts), x.shape[0]
-    seen = apply(WINDOWS, (x,), (at,))
-    inside, over = range(2 + axes, 2 + 2 * axes), range(2, 2 + axes)
-    columns = seen.permute(1, *inside, 0, *over)
-    columns = columns.reshape(groups, inner, batch * math.prod(at.counts))
-    rows = weight.reshape(groups, out_channels // groups, inner)
-    return (rows @ columns).reshape(out_channels, batch, *at.counts).transpose(0, 1)
-
-
-def _spread(x: Tensor, weight: Tensor, at: Windows, sizes: Sizes, groups: int) -> Tensor:
-    """The transpose of _correlate, to a result (N, O, *sizes).
-
-    Each element of x (N, C, *count) times the weight (C, O / groups, *kernel) is a window; all are
-    added where they lie.
-    """
-    channels, inner = weight.shape[0], math.prod(weight.shape[1:])
-    axes, batch = len(at.counts), x.shape[0]
-    rows = weight.reshape(groups, channels // groups, inner).mT
-    columns = x.transpose(0, 1).reshape(groups, channels // groups, batch * math.prod(at.counts))
-    out_channels = groups * weight.shape[1]
-    seen = (rows @ columns).reshape(out_channels, *at.kernel, batch, *at.counts)
-    inside, over = range(1, 1 + axes), range(2 + axes, 2 + 2 * axes)
-    seen = seen.permute(1 + axes, 0, *over, *inside)
-    return apply(FOLD_WINDOWS, (seen,), ((batch, out_channels, *sizes), at))
-
 
 # ---- arguments -----------------------------------------------------------------------------------
 
@@ -104,18 +69,46 @@ def _padding(
     return tuple([n // 2 for n in total]), tuple([n - n // 2 for n in total])
 
 
-def _finished(op: str, y: Tensor, bias: Any, batched: bool) -> Tensor:
-    """With the bias, in row-major order, and without a batch dimension that was not given."""
-    if bias is not None:
-        b = tensor_operand(op, bias)
-        if b.shape != y.shape[1:2]:
-            raise ValueError(
-                f"[{op}] the bias has shape {b.shape}, but must be ({y.shape[1]},): "
-                "one number an output channel"
-            )
-        y = y + b.reshape(y.shape[1], *(1,) * (y.ndim - 2))
-    y = y.contiguous()
-    return y if batched else y.squeeze(0)
+def _bias(op: str, bias: Any, channels: int) -> Tensor:
+    b = tensor_operand(op, bias)
+    if b.shape != (channels,):
+        raise ValueError(
+            f"[{op}] the bias has shape {b.shape}, but must be ({channels},): "
+            "one number an output channel"
+        )
+    return b
+
+
+def _across(b: Tensor, axes: int) -> Tensor:
+    """The bias beside an output with so many spatial dimensions."""
+    return b.reshape(b.shape[0], *(1,) * axes)
+
+
+@lru_cache(512)
+def _geometry(
+    op: str,
+    shape: Sizes,
+    weight: Sizes,
+    stride: Sizes,
+    padding: tuple[Sizes, Sizes],
+    dilation: Sizes,
+    groups: int,
+) -> Geometry:
+    """How a weight meets an input; ValueError where it does not."""
+    if shape[1] != weight[1] * groups:
+        raise ValueError(
+            f"[{op}] the input {shape} has {shape[1]} channels, but the weight {weight} with "
+            f"groups={groups} takes {weight[1] * groups}"
+        )
+    if weight[0] % groups:
+        raise ValueError(
+            f"[{op}] groups={groups} does not divide the {weight[0]} output channels of the "
+            f"weight {weight}"
+        )
+    around = zip(shape[2:], *padding, strict=True)
+    wide = tuple([n + before + after for n, before, after in around])
+    at = fit(op, wide, weight[2:], stride, dilation)
+    return Geometry(groups, shape[2:], at.kernel, at.counts, stride, dilation, padding[0])
 
 
 def _convolution(
@@ -134,20 +127,33 @@ def _convolution(
     steps = per_axis(op, "stride", stride, axes, 1)
     gaps = per_axis(op, "dilation", dilation, axes, 1)
     parts = integer(op, "groups", groups, 1)
-    if x.shape[1] != w.shape[1] * parts:
-        raise ValueError(
-            f"[{op}] the input {x.shape} has {x.shape[1]} channels, but the weight {w.shape} with "
-            f"groups={parts} takes {w.shape[1] * parts}"
-        )
-    if w.shape[0] % parts:
-        raise ValueError(
-            f"[{op}] groups={parts} does not divide the {w.shape[0]} output channels of the "
-            f"weight {w.shape}"
-        )
-    kernel = w.shape[2:]
-    wide = padded(x, *_padding(op, padding, kernel, steps, gaps))
-    at = fit(op, wide.shape[2:], kernel, steps, gaps)
-    return _finished(op, _correlate(wide, w, at, parts), bias, batched)
+    around = _padding(op, padding, w.shape[2:], steps, gaps)
+    at = _geometry(op, x.shape, w.shape, steps, around, gaps, parts)
+    b = None if bias is None else _bias(op, bias, w.shape[0])
+    if not (x.dtype.is_floating_point or w.dtype.is_floating_point):
+        y = _of_integers(padded(x, *around), w, at)
+        y = y if b is None else y + _across(b, axes)
+    elif b is None:
+        y = apply(CONV, (x, w), (at,))
+    else:
+        y = apply(CONV_BIAS, (x, w, b), (at,))
+    return y if batched else y.squeeze(0)
+
+
+def _of_integers(x: Tensor, weight: Tensor, at: Geometry) -> Tensor:
+    """The products of the weight (O, C / groups, *kernel) with the windows of x (N, C, *sizes).
+
+    A group is one product of (O / groups, C / groups * kernel) and (the latter, N * windows).
+    """
+    out_channels, inner = weight.shape[0], math.prod(weight.shape[1:])
+    axes, batch = len(at.counts), x.shape[0]
+    seen = apply(WINDOWS, (x,), (Windows(at.counts, at.kernel, at.stride, at.dilation),))
+    inside, over = range(2 + axes, 2 + 2 * axes), range(2, 2 + axes)
+    columns = seen.permute(1, *inside, 0, *over)
+    columns = columns.reshape(at.groups, inner, batch * math.prod(at.counts))
+    rows = weight.reshape(at.groups, out_channels // at.groups, inner)
+    y = (rows @ columns).reshape(out_channels, batch, *at.counts)
+    return y.transpose(0, 1).contiguous()
 
 
 def _transposed(
@@ -181,17 +187,18 @@ def _transposed(
             raise ValueError(
                 f"[{op}] output_padding {e} must be smaller than stride {s} or dilation {d}"
             )
-    at = Windows(x.shape[2:], w.shape[2:], steps, gaps)
-    full = tuple([max(n - 1, 0) * s + d * (k - 1) + 1 for n, k, s, d in zip(*at, strict=True)])
-    sizes = tuple([n - 2 * c + e for n, c, e in zip(full, cut, extra, strict=True)])
-    if min(sizes) < 1 or min(x.shape[2:]) < 1:
+    kernel, count = w.shape[2:], x.shape[2:]
+    along = zip(count, kernel, steps, gaps, cut, extra, strict=True)
+    sizes = tuple([max(n - 1, 0) * s + d * (k - 1) + 1 - 2 * c + e for n, k, s, d, c, e in along])
+    if min(sizes) < 1 or min(count) < 1:
         raise ValueError(
-            f"[{op}] the output would have spatial size {sizes}, from {x.shape[2:]} by a kernel "
-            f"{at.kernel} with padding {cut}: it must not be empty"
+            f"[{op}] the output would have spatial size {sizes}, from {count} by a kernel "
+            f"{kernel} with padding {cut}: it must not be empty"
         )
-    wide = tuple([n + e for n, e in zip(full, extra, strict=True)])
-    y = cropped(_spread(x, w, at, wide, parts), cut, sizes)
-    return _finished(op, y, bias, batched)
+    y = apply(CONV_SPREAD, (x, w), (Geometry(parts, sizes, kernel, count, steps, gaps, cut),))
+    if bias is not None:
+        y = y + _across(_bias(op, bias, y.shape[1]), axes)
+    return y if batched else y.squeeze(0)
 
 
 # ---- public --------------------------------------------------------------------------------------

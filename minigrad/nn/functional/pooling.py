@@ -1,15 +1,15 @@
 """Pooling: maxima and means of windows, of one size or adapted to an output size.
 
-What a window keeps after the padding is cut off is a box; a kernel takes the sums or finds the
-maxima of all boxes.
+What a window keeps after the padding is cut off is a box; a kernel takes the means or finds the
+maxima of all boxes. Where they lie is worked out once for each size and kept.
 """
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from minigrad.creation import tensor
 from minigrad.dispatch import apply
 from minigrad.dtypes import bool_
 from minigrad.nn.functional.spatial import (
@@ -19,8 +19,7 @@ from minigrad.nn.functional.spatial import (
     require_floats,
     spatial_input,
 )
-from minigrad.ops.window import BOX_ARGMAX, BOX_SUM, Boxes
-from minigrad.selection import take_along_dim
+from minigrad.ops.window import BOX_ARGMAX, BOX_MAX, BOX_SUM, Boxes
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -43,33 +42,84 @@ __all__ = [
 # ---- where the boxes lie -------------------------------------------------------------------------
 
 
-class _Axis:
-    """The windows along one dimension of n elements, with padding."""
+class _Axis(NamedTuple):
+    """What the windows along one dimension keep of it, and how many elements they have with the
+    padding.
+    """
 
-    def __init__(
-        self, n: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool
-    ) -> None:
-        self.n, self.kernel, self.dilation, self.padding = n, kernel, dilation, padding
-        room = n + 2 * padding - dilation * (kernel - 1) - 1
-        count = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
-        if ceil_mode and (count - 1) * stride >= n + padding:
-            count -= 1  # the last window would start behind the input
-        self.firsts = [c * stride - padding for c in range(count)]
-
-    def boxes(self) -> tuple[list[int], list[int]]:
-        """The start and the size of what each window keeps of the input."""
-        gap = self.dilation
-        starts = [at if at >= 0 else at % gap for at in self.firsts]
-        ends = [min(at + gap * (self.kernel - 1), self.n - 1) for at in self.firsts]
-        return starts, [(end - at) // gap + 1 for at, end in zip(starts, ends, strict=True)]
-
-    def counts(self) -> list[int]:
-        """How many elements each window has, those of the padding included."""
-        end = self.n + self.padding
-        return [min(at + self.kernel, end) - at for at in self.firsts]
+    starts: list[int]
+    sizes: list[int]
+    wide: list[int]
 
 
-def _axes(
+def _along(
+    n: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool
+) -> _Axis | None:
+    """The windows along n elements with padding; None where none fits."""
+    room = n + 2 * padding - dilation * (kernel - 1) - 1
+    count = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
+    if ceil_mode and (count - 1) * stride >= n + padding:
+        count -= 1  # the last window would start behind the input
+    if count < 1 or n < 1:
+        return None
+    firsts = [c * stride - padding for c in range(count)]
+    starts = [at if at >= 0 else at % dilation for at in firsts]
+    ends = [min(at + dilation * (kernel - 1), n - 1) for at in firsts]
+    return _Axis(
+        starts,
+        [(end - at) // dilation + 1 for at, end in zip(starts, ends, strict=True)],
+        [min(at + kernel, n + padding) - at for at in firsts],
+    )
+
+
+def _boxes(axes: Sequence[_Axis], step: Sizes, divisors: Sequence[list[int]] = ()) -> Boxes:
+    return Boxes(
+        tuple([len(axis.starts) for axis in axes]),
+        tuple([at for axis in axes for at in axis.starts]),
+        tuple([n for axis in axes for n in axis.sizes]),
+        step,
+        tuple([n for along in divisors for n in along]),
+    )
+
+
+@lru_cache(512, typed=True)  # 1 is not True
+def _windows(
+    op: str,
+    sizes: Sizes,
+    kernel: Sizes,
+    stride: Sizes,
+    pads: Sizes,
+    gaps: Sizes,
+    ceil_mode: bool,
+    divide_by: int | bool | None,
+) -> Boxes:
+    """The boxes that windows keep. Divided by a number, or by the number of their elements, with
+    (True) or without the padding, or (None) not.
+    """
+    for k, p in zip(kernel, pads, strict=True):
+        if p > k // 2:
+            raise ValueError(f"[{op}] padding {p} is more than half of the kernel size {k}")
+    along = zip(sizes, kernel, stride, pads, gaps, strict=True)
+    found = [axis for numbers in along if (axis := _along(*numbers, ceil_mode))]
+    if len(found) < len(sizes):
+        raise ValueError(
+            f"[{op}] no window of {kernel} with dilation {gaps} fits into the input of spatial "
+            f"size {sizes} with padding {pads}"
+        )
+    if any(min(axis.sizes) < 1 for axis in found):
+        raise ValueError(
+            f"[{op}] a window of {kernel} with dilation {gaps} lies in the padding {pads} of the "
+            f"spatial size {sizes} only: it has no element"
+        )
+    if divide_by is None:
+        return _boxes(found, gaps)
+    if isinstance(divide_by, bool):
+        return _boxes(found, gaps, [axis.wide if divide_by else axis.sizes for axis in found])
+    shares = [divide_by] + [1] * (len(found) - 1)
+    return _boxes(found, gaps, [[n] * len(a.starts) for n, a in zip(shares, found, strict=True)])
+
+
+def _read(
     op: str,
     x: Tensor,
     axes: int,
@@ -78,44 +128,29 @@ def _axes(
     padding: Any,
     dilation: Any,
     ceil_mode: bool,
-) -> list[_Axis]:
+    divide_by: int | bool | None = None,
+) -> Boxes:
+    """The boxes of these arguments."""
     kernel = per_axis(op, "kernel_size", kernel_size, axes, 1)
     unset = stride is None or (isinstance(stride, (tuple, list)) and not stride)
     steps = kernel if unset else per_axis(op, "stride", stride, axes, 1)
     pads = per_axis(op, "padding", padding, axes, 0)
     gaps = per_axis(op, "dilation", dilation, axes, 1)
-    sizes = x.shape[-axes:]
-    for k, p in zip(kernel, pads, strict=True):
-        if p > k // 2:
-            raise ValueError(f"[{op}] padding {p} is more than half of the kernel size {k}")
-    found = [
-        _Axis(*numbers, bool(ceil_mode))
-        for numbers in zip(sizes, kernel, steps, pads, gaps, strict=True)
-    ]
-    if min(sizes) < 1 or not all(axis.firsts for axis in found):
-        raise ValueError(
-            f"[{op}] no window of {kernel} with dilation {gaps} fits into the input of spatial "
-            f"size {sizes} with padding {pads}"
-        )
-    if any(min(axis.boxes()[1]) < 1 for axis in found):
-        raise ValueError(
-            f"[{op}] a window of {kernel} with dilation {gaps} lies in the padding {pads} of the "
-            f"spatial size {sizes} only: it has no element"
-        )
-    return found
+    return _windows(op, x.shape[-axes:], kernel, steps, pads, gaps, bool(ceil_mode), divide_by)
 
 
-def _boxes(starts_and_sizes: list[tuple[list[int], list[int]]], step: Sizes) -> Boxes:
-    return Boxes(
-        tuple([len(starts) for starts, _ in starts_and_sizes]),
-        tuple([at for starts, _ in starts_and_sizes for at in starts]),
-        tuple([n for _, sizes in starts_and_sizes for n in sizes]),
-        step,
-    )
-
-
-def _adaptive(op: str, x: Tensor, axes: int, output_size: Any) -> Boxes:
+@lru_cache(512)
+def _parts(sizes: Sizes, wanted: Sizes, divide: bool) -> Boxes:
     """Box i of m takes the elements from floor(i * n / m) to ceil((i + 1) * n / m)."""
+    found = []
+    for n, m in zip(sizes, wanted, strict=True):
+        starts = [i * n // m for i in range(m)]
+        counts = [-(-(i + 1) * n // m) - at for i, at in enumerate(starts)]
+        found.append(_Axis(starts, counts, counts))
+    return _boxes(found, (1,) * len(sizes), [axis.sizes for axis in found] if divide else ())
+
+
+def _adaptive(op: str, x: Tensor, axes: int, output_size: Any, divide: bool) -> Boxes:
     sizes = x.shape[-axes:]
     given = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * axes
     if len(given) == axes:
@@ -123,35 +158,15 @@ def _adaptive(op: str, x: Tensor, axes: int, output_size: Any) -> Boxes:
     wanted = per_axis(op, "output_size", given, axes, 0)
     if min(sizes) < 1:
         raise ValueError(f"[{op}] the input of shape {x.shape} has an empty spatial dimension")
-    found = []
-    for n, m in zip(sizes, wanted, strict=True):
-        starts = [i * n // m for i in range(m)]
-        found.append((starts, [-(-(i + 1) * n // m) - at for i, at in enumerate(starts)]))
-    return _boxes(found, (1,) * axes)
+    return _parts(sizes, wanted, divide)
 
 
 # ---- what is done with them ----------------------------------------------------------------------
 
 
 def _maxima(x: Tensor, boxes: Boxes, return_indices: bool) -> Any:
-    """The element at the place of each maximum, to which alone the gradient goes."""
-    axes = len(boxes.counts)
-    places = apply(BOX_ARGMAX, (x.detach(),), (boxes,))
-    lead, volume = math.prod(x.shape[:-axes]), math.prod(x.shape[-axes:])
-    at = places.reshape(lead, math.prod(boxes.counts))
-    values = take_along_dim(x.reshape(lead, volume), at, 1).reshape(places.shape)
-    return (values, places) if return_indices else values
-
-
-def _means(x: Tensor, boxes: Boxes, counts: list[list[int]]) -> Tensor:
-    """The sum of each box by its number of elements: the product of its counts along the axes."""
-    sums = apply(BOX_SUM, (x,), (boxes,))
-    if all(len(set(along)) <= 1 for along in counts):
-        return sums / math.prod(along[0] if along else 1 for along in counts)
-    divisor = tensor(1.0, x.dtype)
-    for along in counts:
-        divisor = divisor.unsqueeze(-1) * tensor(along, x.dtype)
-    return sums / divisor
+    values = apply(BOX_MAX, (x,), (boxes,))
+    return (values, apply(BOX_ARGMAX, (x,), (boxes,))) if return_indices else values
 
 
 def _max_pool(
@@ -166,9 +181,8 @@ def _max_pool(
 ) -> Any:
     op = f"max_pool{axes}d"
     x = _ordered(op, spatial_input(op, input, axes))
-    found = _axes(op, x, axes, kernel_size, stride, padding, dilation, ceil_mode)
-    step = tuple([axis.dilation for axis in found])
-    return _maxima(x, _boxes([axis.boxes() for axis in found], step), return_indices)
+    boxes = _read(op, x, axes, kernel_size, stride, padding, dilation, ceil_mode)
+    return _maxima(x, boxes, return_indices)
 
 
 def _avg_pool(
@@ -183,23 +197,19 @@ def _avg_pool(
 ) -> Tensor:
     op = f"avg_pool{axes}d"
     x = require_floats(op, spatial_input(op, input, axes))
-    found = _axes(op, x, axes, kernel_size, stride, padding, 1, ceil_mode)
-    boxes = _boxes([axis.boxes() for axis in found], (1,) * axes)
+    divide_by: int | bool = bool(count_include_pad)
     if divisor_override is not None:
-        divisor = integer(op, "divisor_override", divisor_override, -(2**63))
-        if divisor == 0:
+        divide_by = integer(op, "divisor_override", divisor_override, -(2**63))
+        if divide_by == 0:
             raise ValueError(f"[{op}] divisor_override is 0")
-        return apply(BOX_SUM, (x,), (boxes,)) / divisor
-    return _means(x, boxes, [a.counts() if count_include_pad else a.boxes()[1] for a in found])
+    boxes = _read(op, x, axes, kernel_size, stride, padding, 1, ceil_mode, divide_by)
+    return apply(BOX_SUM, (x,), (boxes,))
 
 
 def _adaptive_avg_pool(axes: int, input: Any, output_size: Any) -> Tensor:  # noqa: A002
     op = f"adaptive_avg_pool{axes}d"
     x = require_floats(op, spatial_input(op, input, axes))
-    boxes = _adaptive(op, x, axes, output_size)
-    ends = [sum(boxes.counts[: k + 1]) for k in range(axes)]
-    counts = [list(boxes.sizes[e - n : e]) for e, n in zip(ends, boxes.counts, strict=True)]
-    return _means(x, boxes, counts)
+    return apply(BOX_SUM, (x,), (_adaptive(op, x, axes, output_size, True),))
 
 
 def _adaptive_max_pool(
@@ -210,7 +220,7 @@ def _adaptive_max_pool(
 ) -> Any:
     op = f"adaptive_max_pool{axes}d"
     x = _ordered(op, spatial_input(op, input, axes))
-    return _maxima(x, _adaptive(op, x, axes, output_size), return_indices)
+    return _maxima(x, _adaptive(op, x, axes, output_size, False), return_indices)
 
 
 def _ordered(op: str, x: Tensor) -> Tensor:

@@ -1,0 +1,523 @@
+/* conv.c: convolutions of arrays, their transposes and the gradients of their weights. */
+#include "conv.h"
+#include "../base/spin.h"
+#include "../threads/pool.h"
+#include "nditer.h"
+#include "turn.h"
+
+#include <string.h>
+
+/* The register tile is up to CONV_MR numbers by CONV_NV vectors, as in matrix products. */
+#if MG_VECTOR_BYTES == 64
+enum { CONV_MR = 14, CONV_NV = 2 };
+#elif defined(__aarch64__)
+enum { CONV_MR = 12, CONV_NV = 2 };
+#else
+enum { CONV_MR = 6, CONV_NV = 2 };
+#endif
+enum {
+    CONV_DEPTH = 512,          /* terms that are added in one go; then such sums are */
+    CONV_CHUNK_WORK = 1 << 23, /* multiply-adds of a chunk, about */
+    CONV_BLOCK_WORK = 1 << 18, /* of a parallel block, at least */
+    CONV_COPY = 1 << 16,       /* elements of a chunk's copied inputs, about */
+    CONV_PLACES = 512,         /* outputs of a chunk where gradients of weights are summed */
+    CONV_RUNS = 16             /* blocks to sum these in, about */
+};
+
+/* Height of the next tile when `rows` are left: the last two share what remains. */
+MG_INLINE int64_t conv_next(int64_t rows) {
+    return rows >= 2 * CONV_MR ? CONV_MR : rows > CONV_MR ? (rows + 1) / 2 : rows;
+}
+
+/* A store that stays one: compilers would call memcpy or memset for a loop of them, for a line. */
+#define CONV_STORE(to, v)                                                                          \
+    do {                                                                                           \
+        __asm__ volatile("");                                                                      \
+        v_store(to, v);                                                                            \
+    } while (0)
+
+#define MG_REAL 32
+#include "conv.inc.c"
+#define MG_REAL 64
+#include "conv.inc.c"
+
+/* ---- plans ----------------------------------------------------------------------------------- */
+
+/* The convolution on three axes, those that it lacks in front. */
+static int conv_read(mg_conv *to, const mg_conv *from) {
+    int own = (int)from->axes;
+    if (own < 1 || own > CONV_AXES) return mg_fail_code(MG_ENDIM, own, CONV_AXES);
+    if (from->groups < 1) return mg_fail_code(MG_EARG, from->groups, 0);
+    *to = (mg_conv){.axes = own, .groups = from->groups};
+    for (int d = 0; d < CONV_AXES; d++) {
+        int k = d - (CONV_AXES - own);
+        to->size[d] = k < 0 ? 1 : from->size[k];
+        to->kernel[d] = k < 0 ? 1 : from->kernel[k];
+        to->counts[d] = k < 0 ? 1 : from->counts[k];
+        to->stride[d] = k < 0 ? 1 : from->stride[k];
+        to->dilation[d] = k < 0 ? 1 : from->dilation[k];
+        to->before[d] = k < 0 ? 0 : from->before[k];
+        int64_t last, reach;
+        if (to->size[d] < 0 || to->counts[d] < 0 || to->kernel[d] < 1 || to->stride[d] < 1 ||
+            to->dilation[d] < 1 || to->before[d] < 0)
+            return mg_fail_code(MG_EARG, 0, 0);
+        if (__builtin_mul_overflow(to->counts[d], to->stride[d], &last) ||
+            __builtin_mul_overflow(to->kernel[d], to->dilation[d], &reach) ||
+            __builtin_add_overflow(last, reach, &last) ||
+            __builtin_add_overflow(last, to->before[d], &last))
+            return mg_fail_code(MG_ESIZE, 0, 0);
+    }
+    return MG_OK;
+}
+
+/* 0, or the error that `a` has not the shape (first, second, *sizes of the convolution's axes). */
+static int conv_check(const mg_array *a, int64_t first, int64_t second, const int64_t *sizes,
+                      const mg_conv *conv) {
+    int own = (int)conv->axes;
+    if (a->ndim != 2 + own) return mg_fail_code(MG_ENDIM, a->ndim, 2 + own);
+    if (a->shape[0] != first) return mg_fail_code(MG_ESHAPE, a->shape[0], first);
+    if (a->shape[1] != second) return mg_fail_code(MG_ESHAPE, a->shape[1], second);
+    for (int k = 0; k < own; k++) {
+        int64_t expected = sizes[CONV_AXES - own + k];
+        if (a->shape[2 + k] != expected) return mg_fail_code(MG_ESHAPE, a->shape[2 + k], expected);
+    }
+    return MG_OK;
+}
+
+static int64_t conv_row_major(const int64_t *sizes, int64_t *strides) {
+    int64_t step = 1;
+    for (int d = CONV_AXES - 1; d >= 0; d--) {
+        strides[d] = step;
+        step *= sizes[d];
+    }
+    return step;
+}
+
+/* What a convolution sums: y[o] = sum of x[c] w[o][c]. */
+static conv_plan conv_forward(const mg_conv *conv, int64_t batch, int64_t channels, int64_t outs) {
+    conv_plan p = {.batch = batch, .groups = conv->groups, .channels = channels, .outs = outs};
+    p.in_plane = conv_row_major(conv->size, p.in_stride);
+    p.out_plane = conv_row_major(conv->counts, p.out_stride);
+    p.w_channel = p.w_kernel = conv_row_major(conv->kernel, p.w_stride);
+    p.w_out = channels * p.w_channel;
+    p.w_group = outs * p.w_out;
+    for (int d = 0; d < CONV_AXES; d++)
+        p.axis[d] = (conv_axis){.inputs = conv->size[d],
+                                .outputs = conv->counts[d],
+                                .apart = 1,
+                                .at = -conv->before[d],
+                                .step = conv->stride[d],
+                                .per_tap = conv->dilation[d],
+                                .taps = conv->kernel[d],
+                                .tap_step = 1};
+    return p;
+}
+
+/* What its transpose sums, x[c] = sum of y[o] w[o][c], at every stride-th place from `phase` on:
+ * x at i takes y at j with tap k where i + before = j * stride + k * dilation. */
+static conv_plan conv_backward(const mg_conv *conv, int64_t batch, int64_t channels, int64_t outs,
+                               const int64_t *phase) {
+    conv_plan p = {.batch = batch, .groups = conv->groups, .channels = outs, .outs = channels};
+    p.in_plane = conv_row_major(conv->counts, p.in_stride);
+    p.out_plane = conv_row_major(conv->size, p.out_stride);
+    p.w_out = p.w_kernel = conv_row_major(conv->kernel, p.w_stride);
+    p.w_channel = channels * p.w_out;
+    p.w_group = outs * p.w_channel;
+    for (int d = 0; d < CONV_AXES; d++) {
+        int64_t s = conv->stride[d], dilation = conv->dilation[d];
+        int64_t i = phase[d] + conv->before[d], every = 1, tap = 0;
+        while (every * dilation % s) every++; /* at most s, which is at most the size */
+        while (tap < every && (i - tap * dilation) % s) tap++;
+        int64_t left = conv->kernel[d] - tap;
+        p.axis[d] = (conv_axis){.inputs = conv->counts[d],
+                                .outputs = mg_ceil_div(conv->size[d] - phase[d], s),
+                                .first = phase[d],
+                                .apart = s,
+                                .at = (i - tap * dilation) / s,
+                                .step = 1,
+                                .per_tap = -(every * dilation / s),
+                                .taps = tap < every && left > 0 ? mg_ceil_div(left, every) : 0,
+                                .tap = tap,
+                                .tap_step = every};
+    }
+    return p;
+}
+
+/* Axes on which nothing but the place differs become one; the others are done for each place. */
+static void conv_join(conv_plan *p) {
+    conv_axis *last = &p->axis[CONV_AXES - 1];
+    for (int d = CONV_AXES - 2; d >= 0 && conv_plain(last) && conv_plain(&p->axis[d]); d--) {
+        last->inputs = last->outputs *= p->axis[d].outputs;
+        p->axis[d].inputs = p->axis[d].outputs = 1;
+    }
+    p->taps = p->axis[0].taps * p->axis[1].taps * p->axis[2].taps;
+    p->terms = p->channels * p->taps;
+}
+
+/* Chunks of about so many rows and columns, the latter in units; where their inputs lie. `lanes`:
+ * vectors are loaded along the lines of inputs. 0 or an error code. */
+static int conv_lay_out(conv_plan *p, int64_t rows, int64_t cols, int64_t unit, int lanes,
+                        bool copied) {
+    conv_axis *a = p->axis;
+    p->copied = copied;
+    for (int d = 0; d < CONV_AXES; d++) {
+        p->copied |= !conv_inside(&a[d]);
+        p->low[d] = conv_low(&a[d]);
+    }
+    if (cols < a[2].outputs) cols = mg_ceil_div(conv_even(a[2].outputs, mg_max(cols, 1)), unit) * unit;
+    p->cols = mg_min(cols, a[2].outputs);
+    p->rows = conv_even(a[1].outputs, mg_max(rows, 1));
+    p->fold = lanes > 1 ? a[2].step : 1;
+    p->channel = p->in_plane;
+    p->slice = a[0].per_tap * p->in_stride[0];
+    p->line = p->in_stride[1];
+    p->copy_size = 0;
+    if (p->copied) {
+        double size;
+        for (;; p->rows = conv_even(p->rows, mg_max(p->rows / 2, 1))) {
+            int64_t lines = (p->rows - 1) * a[1].step + conv_reach(&a[1]);
+            p->part = mg_ceil_div((p->cols - 1) * a[2].step + conv_reach(&a[2]), p->fold);
+            p->line = p->part * p->fold;
+            size = (double)lines * (double)p->line * (double)(p->channels * a[0].taps);
+            p->slice = lines * p->line;
+            if (p->rows == 1 || size <= CONV_COPY) break;
+        }
+        if (size > 0x1p40) return mg_fail_code(MG_ESIZE, 0, 0);
+        /* An odd number of cache lines: neighbouring channels fall into different sets. */
+        p->channel = (mg_ceil_div(a[0].taps * p->slice, 16) | 1) * 16;
+        p->copy_size = p->channels * p->channel + 2 * CONV_NV * lanes;
+    } else {
+        for (int d = 0; d < CONV_AXES; d++) p->low[d] = a[d].at;
+    }
+    p->chunks[0] = a[0].outputs;
+    p->chunks[1] = mg_ceil_div(a[1].outputs, p->rows);
+    p->chunks[2] = mg_ceil_div(a[2].outputs, p->cols);
+    p->chunks_all = p->chunks[0] * p->chunks[1] * p->chunks[2];
+    return MG_OK;
+}
+
+/* Where the inputs of all terms lie, from those of an output on. */
+static int64_t conv_input_at(const conv_plan *p, int64_t c, int64_t k0, int64_t k1, int64_t k2) {
+    const conv_axis *a = p->axis;
+    int64_t along = k2 * a[2].per_tap + a[2].at - p->low[2];
+    if (p->fold > 1) along = along % p->fold * p->part + along / p->fold;
+    return c * p->channel + k0 * p->slice + (k1 * a[1].per_tap + a[1].at - p->low[1]) * p->line +
+           along;
+}
+
+/* `at(p)` for every term p = (channel, taps). `step`: from a weight to the next term's. */
+static void conv_fill_terms(const conv_plan *p, conv_term *term, bool inputs_are_b, int64_t step) {
+    int64_t weight = 0;
+    for (int64_t c = 0; c < p->channels; c++)
+        for (int64_t k0 = 0; k0 < p->axis[0].taps; k0++)
+            for (int64_t k1 = 0; k1 < p->axis[1].taps; k1++)
+                for (int64_t k2 = 0; k2 < p->axis[2].taps; k2++, weight += step) {
+                    int64_t input = conv_input_at(p, c, k0, k1, k2);
+                    *term++ = inputs_are_b ? (conv_term){weight, input} : (conv_term){input, weight};
+                }
+}
+
+/* ---- scratch --------------------------------------------------------------------------------- */
+
+MG_INLINE size_t conv_round(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/* Bytes for so many slots. */
+static size_t conv_slots_size(conv_slots *s, int64_t blocks, size_t each) {
+    s->count = (int)mg_min(blocks, mg_get_num_threads());
+    s->each = conv_round(each);
+    return (size_t)s->count * s->each + conv_round((size_t)s->count);
+}
+
+static void conv_slots_place(conv_slots *s, char *memory) {
+    s->memory = memory;
+    s->taken = (_Atomic bool *)(memory + (size_t)s->count * s->each);
+    for (int i = 0; i < s->count; i++) atomic_init(&s->taken[i], false);
+}
+
+/* A slot that no other thread has; there is one as soon as a block ends. */
+static int conv_take(const conv_slots *s) {
+    for (;;) {
+        for (int i = 0; i < s->count; i++)
+            if (!atomic_exchange_explicit(&s->taken[i], true, memory_order_acquire)) return i;
+        mg_cpu_pause();
+    }
+}
+
+static void conv_give(const conv_slots *s, int slot) {
+    atomic_store_explicit(&s->taken[slot], false, memory_order_release);
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+static void conv_sum_block(void *context, int64_t block) {
+    const conv_sum *s = context;
+    const conv_plan *p = &s->plan;
+    int64_t items = p->batch * p->groups * p->chunks_all;
+    int64_t end = mg_min((block + 1) * s->per_block, items);
+    int slot = p->copied ? conv_take(&s->slots) : 0;
+    void *copy = p->copied ? s->slots.memory + (size_t)slot * s->slots.each : NULL;
+    for (int64_t item = block * s->per_block; item < end; item++) {
+        int64_t plane = item / p->chunks_all;
+        conv_chunk t = conv_chunk_at(p, plane / p->groups, plane % p->groups, item % p->chunks_all);
+        if (s->dtype == MG_FLOAT32) conv_outputs_f32(s, &t, copy);
+        else conv_outputs_f64(s, &t, copy);
+    }
+    if (p->copied) conv_give(&s->slots, slot);
+}
+
+/* Lanes are the outputs' channels, or neighbours on a line: whichever leaves fewer of them idle.
+ * The former must be turned when they are written, at the cost of about CONV_TURN terms. */
+static bool conv_choose_lanes(const conv_plan *p, int64_t lanes) {
+    enum { CONV_TURN = 10 };
+    double n = (double)p->axis[2].outputs, outs = (double)p->outs, terms = (double)p->terms;
+    double by_outs = n * (double)mg_ceil_div(p->outs, lanes) * (terms + CONV_TURN);
+    return by_outs < outs * (double)mg_ceil_div(p->axis[2].outputs, lanes) * terms;
+}
+
+/* 0 or an error code. */
+static int conv_sum_run(conv_sum *s) {
+    conv_plan *p = &s->plan;
+    int64_t itemsize = mg_itemsize(s->dtype), lanes = MG_VECTOR_BYTES / itemsize;
+    conv_join(p);
+    const conv_axis *a = p->axis;
+    if (p->batch * p->outs * a[0].outputs * a[1].outputs * a[2].outputs == 0) return MG_OK;
+
+    s->lanes_are_outs = conv_choose_lanes(p, lanes);
+    s->height = s->lanes_are_outs                                       ? CONV_NV * lanes
+                : p->outs % CONV_MR == 0 || p->outs % CONV_MR >= 4 ? mg_min(p->outs, CONV_MR)
+                                                                   : conv_even(p->outs, CONV_MR);
+    s->tiles = mg_ceil_div(p->outs, s->height);
+    int64_t work = mg_max(p->terms * p->outs, 1); /* of one place */
+    int64_t cols = mg_max(CONV_CHUNK_WORK / work, 4 * CONV_MR);
+    bool copied = !s->lanes_are_outs && (a[2].step != 1 || a[2].outputs % lanes);
+    int code = conv_lay_out(p, cols / a[2].outputs, cols,
+                            s->lanes_are_outs ? CONV_MR : CONV_NV * lanes,
+                            s->lanes_are_outs ? 1 : (int)lanes, copied);
+    if (code) return code;
+    work *= p->rows * p->cols;
+    s->per_block = mg_max(CONV_BLOCK_WORK / work, 1);
+    int64_t blocks = mg_ceil_div(p->batch * p->groups * p->chunks_all, s->per_block);
+
+    size_t terms = conv_round((size_t)p->terms * sizeof(conv_term));
+    size_t packed = conv_round((size_t)(p->groups * s->tiles * s->height * p->terms * itemsize));
+    size_t slots = p->copied ? conv_slots_size(&s->slots, blocks, (size_t)(p->copy_size * itemsize)) : 0;
+    size_t capacity;
+    char *scratch = mg_block_take(terms + packed + slots, &capacity);
+    if (!scratch) return mg_fail_code(MG_ENOMEM, (int64_t)(terms + packed + slots), 0);
+    s->term = (conv_term *)scratch;
+    s->packed = scratch + terms;
+    if (p->copied) conv_slots_place(&s->slots, scratch + terms + packed);
+    conv_fill_terms(p, s->term, !s->lanes_are_outs, s->height);
+    mg_block_fn pack = s->dtype == MG_FLOAT32 ? conv_pack_weights_f32 : conv_pack_weights_f64;
+    if (p->terms * p->outs * p->groups >= CONV_BLOCK_WORK)
+        mg_parallel_for(p->groups * s->tiles, pack, s);
+    else
+        for (int64_t i = 0; i < p->groups * s->tiles; i++) pack(s, i);
+    mg_parallel_for(blocks, conv_sum_block, s);
+    mg_block_give(scratch, capacity);
+    return MG_OK;
+}
+
+/* ---- gradients of weights -------------------------------------------------------------------- */
+
+/* Item: a run of chunks, a group and a tile of its outputs. */
+static void conv_grad_block(void *context, int64_t item) {
+    const conv_grad *s = context;
+    const conv_plan *p = &s->plan;
+    int64_t tile = item % s->tiles, group = item / s->tiles % p->groups;
+    int64_t run = item / s->tiles / p->groups;
+    int slot = conv_take(&s->slots);
+    void *scratch = s->slots.memory + (size_t)slot * s->slots.each;
+    if (s->dtype == MG_FLOAT32) conv_weights_f32(s, item, run, group, tile, scratch);
+    else conv_weights_f64(s, item, run, group, tile, scratch);
+    conv_give(&s->slots, slot);
+}
+
+static void conv_gather_block(void *context, int64_t item) {
+    const conv_grad *s = context;
+    if (s->dtype == MG_FLOAT32) conv_gather_f32(s, item);
+    else conv_gather_f64(s, item);
+}
+
+/* 0 or an error code. There are weights and outputs. */
+static int conv_grad_run(conv_grad *s) {
+    conv_plan *p = &s->plan;
+    int64_t itemsize = mg_itemsize(s->dtype), lanes = MG_VECTOR_BYTES / itemsize;
+    int64_t width = CONV_NV * lanes;
+    conv_join(p);
+    const conv_axis *a = p->axis;
+    s->tiles = mg_ceil_div(p->outs, width);
+    s->by_taps = conv_even(a[2].taps, CONV_MR) > conv_even(p->channels, CONV_MR);
+    /* Channels that lie a power of two apart would share few sets of the cache. */
+    bool copied = !s->by_taps && p->channels > 4 && p->in_plane * itemsize % 1024 == 0;
+    int code = conv_lay_out(p, CONV_PLACES / a[2].outputs, CONV_PLACES, 1, 1, copied);
+    if (code) return code;
+
+    int64_t units = p->batch * p->chunks_all, tiles = p->groups * s->tiles;
+    double work = (double)units * (double)(p->rows * p->cols * p->terms * p->outs * p->groups);
+    s->runs = mg_min(mg_ceil_div(CONV_RUNS, tiles), mg_max((int64_t)(work / CONV_BLOCK_WORK), 1));
+    s->run = mg_ceil_div(units, mg_min(s->runs, units));
+    s->runs = mg_ceil_div(units, s->run);
+
+    size_t terms = conv_round((size_t)p->terms * sizeof(conv_term));
+    size_t places = conv_round((size_t)(p->rows * p->cols) * sizeof(conv_term));
+    size_t parts = (size_t)(s->runs * tiles * (p->terms + lanes) * width * itemsize);
+    size_t each = (size_t)((p->rows * p->cols * width + p->copy_size) * itemsize);
+    size_t slots = conv_slots_size(&s->slots, s->runs * tiles, each);
+    size_t capacity;
+    char *scratch = mg_block_take(terms + places + parts + slots, &capacity);
+    if (!scratch) return mg_fail_code(MG_ENOMEM, (int64_t)(terms + places + parts + slots), 0);
+    s->term = (conv_term *)scratch;
+    s->place = (conv_term *)(scratch + terms);
+    s->parts = scratch + terms + places;
+    conv_slots_place(&s->slots, scratch + terms + places + parts);
+    conv_fill_terms(p, s->term, false, 0);
+    for (int64_t i = 0, k = 0; i < p->rows; i++)
+        for (int64_t j = 0; j < p->cols; j++, k++)
+            s->place[k] = (conv_term){i * a[1].step * p->line + j * a[2].step, k * width};
+    mg_parallel_for(s->runs * tiles, conv_grad_block, s);
+    if (work >= CONV_BLOCK_WORK) mg_parallel_for(tiles, conv_gather_block, s);
+    else for (int64_t i = 0; i < tiles; i++) conv_gather_block(s, i);
+    mg_block_give(scratch, capacity);
+    return MG_OK;
+}
+
+/* ---- arrays ---------------------------------------------------------------------------------- */
+
+/* Contiguous operands of one float dtype; an error code unless there are such. */
+static int conv_operands(int count, mg_array **from, mg_array **to, bool *cast) {
+    int dtype = mg_promote(count, from), code = MG_OK;
+    for (int i = 0; i < count; i++) {
+        to[i] = NULL;
+        *cast |= from[i]->dtype != dtype;
+    }
+    if (!mg_is_float(dtype)) return mg_fail_code(MG_EDTYPE, dtype, 0);
+    for (int i = 0; i < count && !code; i++) {
+        mg_array *same = mg_as(from[i], dtype);
+        to[i] = same ? mg_contiguous(same) : NULL;
+        mg_release(same);
+        if (!to[i]) code = mg_error();
+    }
+    return code;
+}
+
+static void conv_drop(int count, mg_array **arrays) {
+    for (int i = 0; i < count; i++) mg_release(arrays[i]);
+}
+
+static mg_array *conv_result(int dtype, int64_t first, int64_t second, const mg_conv *conv,
+                             const int64_t *sizes) {
+    int64_t shape[2 + CONV_AXES] = {first, second};
+    for (int k = 0; k < conv->axes; k++) shape[2 + k] = sizes[CONV_AXES - conv->axes + k];
+    return mg_new(dtype, 2 + (int)conv->axes, shape);
+}
+
+/* The channels of a group; -1 with an error set where there is no equal share. */
+static int64_t conv_share(int64_t channels, const mg_conv *conv) {
+    if (channels % conv->groups == 0) return channels / conv->groups;
+    mg_fail_code(MG_ESHAPE, channels, conv->groups);
+    return -1;
+}
+
+mg_array *mg_conv_sum(mg_array *x, mg_array *w, mg_array *bias, const mg_conv *given) {
+    mg_conv conv;
+    if (conv_read(&conv, given)) return NULL;
+    if (x->ndim < 2 || w->ndim < 2) return mg_fail(MG_ENDIM, mg_min(x->ndim, w->ndim), 2);
+    int64_t channels = w->shape[1], outs = conv_share(w->shape[0], &conv);
+    if (outs < 0 || conv_check(w, w->shape[0], channels, conv.kernel, &conv) ||
+        conv_check(x, x->shape[0], channels * conv.groups, conv.size, &conv))
+        return NULL;
+    if (bias && bias->ndim != 1) return mg_fail(MG_ENDIM, bias->ndim, 1);
+    if (bias && bias->shape[0] != w->shape[0])
+        return mg_fail(MG_ESHAPE, bias->shape[0], w->shape[0]);
+
+    mg_array *used[3], *y = NULL;
+    int count = bias ? 3 : 2;
+    bool cast = false;
+    if (!conv_operands(count, (mg_array *[]){x, w, bias}, used, &cast))
+        y = conv_result(used[0]->dtype, x->shape[0], w->shape[0], &conv, conv.counts);
+    if (y) {
+        y->adapted = cast;
+        conv_sum s = {.plan = conv_forward(&conv, x->shape[0], channels, outs),
+                      .dtype = y->dtype,
+                      .x = used[0]->data,
+                      .w = used[1]->data,
+                      .bias = bias ? used[2]->data : NULL,
+                      .y = y->data};
+        if (conv_sum_run(&s)) {
+            mg_release(y);
+            y = NULL;
+        }
+    }
+    conv_drop(count, used);
+    return y;
+}
+
+mg_array *mg_conv_spread(mg_array *g, mg_array *w, const mg_conv *given) {
+    mg_conv conv;
+    if (conv_read(&conv, given)) return NULL;
+    if (g->ndim < 2 || w->ndim < 2) return mg_fail(MG_ENDIM, mg_min(g->ndim, w->ndim), 2);
+    int64_t channels = w->shape[1], outs = conv_share(w->shape[0], &conv);
+    if (outs < 0 || conv_check(w, w->shape[0], channels, conv.kernel, &conv) ||
+        conv_check(g, g->shape[0], w->shape[0], conv.counts, &conv))
+        return NULL;
+
+    mg_array *used[2], *x = NULL;
+    bool cast = false;
+    if (!conv_operands(2, (mg_array *[]){g, w}, used, &cast))
+        x = conv_result(used[0]->dtype, g->shape[0], channels * conv.groups, &conv, conv.size);
+    int64_t phase[CONV_AXES], phases[CONV_AXES];
+    for (int d = 0; d < CONV_AXES; d++) phases[d] = mg_min(conv.stride[d], conv.size[d]);
+    int code = MG_OK;
+    for (phase[0] = 0; x && phase[0] < phases[0]; phase[0]++)
+        for (phase[1] = 0; phase[1] < phases[1]; phase[1]++)
+            for (phase[2] = 0; phase[2] < phases[2] && !code; phase[2]++) {
+                conv_sum s = {.plan = conv_backward(&conv, g->shape[0], channels, outs, phase),
+                              .dtype = x->dtype,
+                              .x = used[0]->data,
+                              .w = used[1]->data,
+                              .y = x->data};
+                code = conv_sum_run(&s);
+            }
+    if (x) x->adapted = cast;
+    if (code) {
+        mg_release(x);
+        x = NULL;
+    }
+    conv_drop(2, used);
+    return x;
+}
+
+mg_array *mg_conv_weight(mg_array *g, mg_array *x, const mg_conv *given) {
+    mg_conv conv;
+    if (conv_read(&conv, given)) return NULL;
+    if (g->ndim < 2 || x->ndim < 2) return mg_fail(MG_ENDIM, mg_min(g->ndim, x->ndim), 2);
+    int64_t channels = conv_share(x->shape[1], &conv), outs = conv_share(g->shape[1], &conv);
+    if (channels < 0 || outs < 0 ||
+        conv_check(g, x->shape[0], g->shape[1], conv.counts, &conv) ||
+        conv_check(x, x->shape[0], x->shape[1], conv.size, &conv))
+        return NULL;
+
+    mg_array *used[2], *w = NULL;
+    bool cast = false;
+    if (!conv_operands(2, (mg_array *[]){g, x}, used, &cast))
+        w = conv_result(used[0]->dtype, g->shape[1], channels, &conv, conv.kernel);
+    if (w && w->size > 0) {
+        w->adapted = cast;
+        if (g->size == 0) {
+            memset(w->data, 0, (size_t)(w->size * mg_itemsize(w->dtype)));
+        } else {
+            conv_grad s = {.plan = conv_forward(&conv, x->shape[0], channels, outs),
+                           .dtype = w->dtype,
+                           .x = used[1]->data,
+                           .g = used[0]->data,
+                           .out = w->data};
+            if (conv_grad_run(&s)) {
+                mg_release(w);
+                w = NULL;
+            }
+        }
+    }
+    conv_drop(2, used);
+    return w;
+}

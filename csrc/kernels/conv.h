@@ -1,0 +1,129 @@
+/* conv.h: convolutions as correlations along three axes, and where their inputs lie.
+ *
+ * A convolution, its transpose and its weights' gradient are all made of one thing: sums of inputs
+ * at evenly spaced places times weights. Nothing is unfolded: a table says for each term of a sum
+ * where its factors lie (Dukhan, "The indirect convolution algorithm", arXiv:1907.02129, 2019).
+ */
+#ifndef MG_CONV_H
+#define MG_CONV_H
+
+#include "../memory/array.h"
+
+enum { CONV_AXES = 3 };
+
+/* One axis. Output t lies at first + t * apart; its term for tap k is the input at
+ * at + t * step + k * per_tap, zero beyond the inputs, times the weight at tap + k * tap_step. */
+typedef struct {
+    int64_t inputs, outputs;
+    int64_t first, apart;
+    int64_t at, step, per_tap;
+    int64_t taps, tap, tap_step;
+} conv_axis;
+
+/* A correlation of all images; a group has `channels` inputs and `outs` outputs. Strides count
+ * elements. */
+typedef struct {
+    conv_axis axis[CONV_AXES];
+    int64_t batch, groups, channels, outs;
+    int64_t in_stride[CONV_AXES], in_plane, out_stride[CONV_AXES], out_plane;
+    int64_t w_stride[CONV_AXES], w_kernel, w_channel, w_out, w_group;
+    int64_t taps, terms; /* of all axes; of a sum: channels * taps */
+
+    /* Outputs are computed in chunks: of one place on axis 0, `rows` on axis 1, `cols` on axis 2. */
+    int64_t rows, cols, chunks[CONV_AXES], chunks_all;
+    /* The inputs of a chunk, where they are or copied with the zeros around them: how far apart
+     * channels, taps of axis 0 and lines are, and which input is the first on axes 1 and 2. In a
+     * folded line every fold-th input is the next one's neighbour; the parts lie `part` apart. */
+    bool copied;
+    int64_t channel, slice, line, low[CONV_AXES], fold, part, copy_size;
+} conv_plan;
+
+/* A chunk of one group of one image, from output (i0, i1, i2) on. */
+typedef struct {
+    int64_t image, group, i0, i1, i2, rows, cols;
+} conv_chunk;
+
+/* Where the factors of one term lie. */
+typedef struct {
+    int64_t a, b;
+} conv_term;
+
+/* ---- axes ------------------------------------------------------------------------------------ */
+
+/* n in as equal parts of at most `most` as possible: their size. */
+MG_INLINE int64_t conv_even(int64_t n, int64_t most) {
+    return n > 0 ? mg_ceil_div(n, mg_ceil_div(n, most)) : 1;
+}
+
+/* How many inputs an output reaches over, and the first input of output 0. */
+MG_INLINE int64_t conv_reach(const conv_axis *a) {
+    return a->taps ? (a->taps - 1) * (a->per_tap < 0 ? -a->per_tap : a->per_tap) + 1 : 1;
+}
+MG_INLINE int64_t conv_low(const conv_axis *a) {
+    return a->per_tap < 0 && a->taps ? a->at + (a->taps - 1) * a->per_tap : a->at;
+}
+
+/* Has every output all its inputs? */
+MG_INLINE bool conv_inside(const conv_axis *a) {
+    int64_t low = conv_low(a);
+    return low >= 0 && low + (a->outputs - 1) * a->step + conv_reach(a) <= a->inputs;
+}
+
+/* Is every output its own input, times one weight? */
+MG_INLINE bool conv_plain(const conv_axis *a) {
+    return a->taps == 1 && a->tap == 0 && a->at == 0 && a->step == 1 && a->apart == 1 &&
+           a->first == 0 && a->inputs == a->outputs;
+}
+
+/* Are the taps all of the kernel's, in order? */
+MG_INLINE bool conv_whole(const conv_plan *p) {
+    for (int d = 0; d < CONV_AXES; d++)
+        if (p->axis[d].tap_step != 1) return false;
+    return p->taps == p->w_kernel;
+}
+
+MG_INLINE conv_chunk conv_chunk_at(const conv_plan *p, int64_t image, int64_t group,
+                                   int64_t chunk) {
+    int64_t i2 = chunk % p->chunks[2] * p->cols, i1 = chunk / p->chunks[2] % p->chunks[1] * p->rows;
+    int64_t i0 = chunk / p->chunks[2] / p->chunks[1];
+    return (conv_chunk){image, group, i0, i1, i2, mg_min(p->rows, p->axis[1].outputs - i1),
+                        mg_min(p->cols, p->axis[2].outputs - i2)};
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+/* Scratch memory for as many blocks as run at a time. */
+typedef struct {
+    char *memory;
+    size_t each;
+    int count;
+    _Atomic bool *taken;
+} conv_slots;
+
+/* Sums of inputs times weights. The weights are packed in tiles of `height` outputs: as vectors
+ * where the lanes are outputs, else as numbers that multiply lanes along a line. */
+typedef struct {
+    conv_plan plan;
+    int dtype;
+    const void *x, *w, *bias;
+    void *y, *packed;
+    conv_term *term;
+    bool lanes_are_outs;
+    int64_t height, tiles, per_block;
+    conv_slots slots;
+} conv_sum;
+
+/* Gradients of weights: sums over all images of inputs times upstream gradients. Each of `runs`
+ * parts adds up `run` chunks. */
+typedef struct {
+    conv_plan plan;
+    int dtype;
+    const void *x, *g;
+    void *out, *parts;
+    conv_term *term, *place;
+    bool by_taps;
+    int64_t tiles, runs, run;
+    conv_slots slots;
+} conv_grad;
+
+#endif

@@ -1,0 +1,353 @@
+/* conv.inc.c: the kernels of convolution for one float width; read twice by conv.c. */
+#include "real.h"
+
+enum { R(CONV_NR) = CONV_NV * LANES };
+
+/* ---- the tile -------------------------------------------------------------------------------- */
+
+/* C (mr x nv vectors) = or += the sum of k products of a column of A, whose mr elements lie a_row
+ * apart, and a row of B, whose vectors lie `gap` apart: both wherever the table says. */
+MG_INLINE void R(conv_tile)(const int mr, const int nv, real *restrict c, int64_t c_row,
+                            const real *restrict a, int64_t a_row, const real *restrict b,
+                            int64_t gap, const conv_term *restrict term, int64_t k, bool add) {
+    vec sum[CONV_MR][CONV_NV];
+    MG_UNROLL
+    for (int i = 0; i < mr; i++) {
+        MG_UNROLL
+        for (int v = 0; v < nv; v++) sum[i][v] = v_set1(0);
+    }
+    /* Elements in groups of four: fewer addresses, so that they fit the registers. */
+    const real *group[(CONV_MR + 3) / 4];
+    MG_UNROLL
+    for (int g = 0; g < (mr + 3) / 4; g++) group[g] = a + 4 * g * a_row;
+
+    for (; k > 0; k--, term++) {
+        const real *row = b + term->b;
+        vec rows[CONV_NV];
+        MG_UNROLL
+        for (int v = 0; v < nv; v++) rows[v] = v_load(row + v * gap);
+        MG_UNROLL
+        for (int i = 0; i < mr; i++) {
+            vec x = v_set1((group[i / 4] + term->a)[i % 4 * a_row]);
+            MG_UNROLL
+            for (int v = 0; v < nv; v++) sum[i][v] = v_fma(x, rows[v], sum[i][v]);
+        }
+    }
+    MG_UNROLL
+    for (int i = 0; i < mr; i++, c += c_row) {
+        MG_UNROLL
+        for (int v = 0; v < nv; v++) {
+            if (add) sum[i][v] += v_load(c + v * LANES);
+            v_store(c + v * LANES, sum[i][v]);
+        }
+    }
+}
+
+/* The tile with its height chosen at run time (1..CONV_MR); full ones of neighbours have their own
+ * code. */
+MG_INLINE void R(conv_tile_rows)(int rows, const int nv, real *c, int64_t c_row, const real *a,
+                                 int64_t a_row, const real *b, int64_t gap, const conv_term *term,
+                                 int64_t k, bool add) {
+    if (rows == CONV_MR && a_row == 1) {
+        R(conv_tile)(CONV_MR, nv, c, c_row, a, 1, b, gap, term, k, add);
+        return;
+    }
+    switch (rows) {
+#define CONV_CASE(r)                                                                               \
+    case r:                                                                                        \
+        if (r <= CONV_MR) R(conv_tile)(r, nv, c, c_row, a, a_row, b, gap, term, k, add);                \
+        break;
+        CONV_CASE(1) CONV_CASE(2) CONV_CASE(3) CONV_CASE(4) CONV_CASE(5) CONV_CASE(6) CONV_CASE(7)
+        CONV_CASE(8) CONV_CASE(9) CONV_CASE(10) CONV_CASE(11) CONV_CASE(12) CONV_CASE(13)
+        CONV_CASE(14)
+#undef CONV_CASE
+    }
+}
+
+static MG_NOINLINE void R(conv_tile_wide)(int rows, real *c, int64_t c_row, const real *a,
+                                          int64_t a_row, const real *b, int64_t gap,
+                                          const conv_term *term, int64_t k, bool add) {
+    R(conv_tile_rows)(rows, 2, c, c_row, a, a_row, b, gap, term, k, add);
+}
+
+static MG_NOINLINE void R(conv_tile_narrow)(int rows, real *c, int64_t c_row, const real *a,
+                                            int64_t a_row, const real *b, int64_t gap,
+                                            const conv_term *term, int64_t k, bool add) {
+    R(conv_tile_rows)(rows, 1, c, c_row, a, a_row, b, gap, term, k, add);
+}
+
+/* Sums of any number of terms, in blocks: a tile of `rows` by up to CONV_NR lanes. */
+MG_INLINE void R(conv_tile_any)(int rows, int64_t cols, real *c, int64_t c_row, const real *a,
+                                int64_t a_row, const real *b, int64_t gap, const conv_term *term,
+                                int64_t k, bool add) {
+    for (int64_t depth, left = k; left > 0 || !add; left -= depth, term += depth, add = true) {
+        depth = mg_min(left, conv_even(k, CONV_DEPTH));
+        if (cols > LANES) R(conv_tile_wide)(rows, c, c_row, a, a_row, b, gap, term, depth, add);
+        else R(conv_tile_narrow)(rows, c, c_row, a, a_row, b, gap, term, depth, add);
+    }
+}
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+/* to[i] = from[i] for begin <= i < end, 0 elsewhere below count. Writes up to a vector more: lines
+ * are copied in order, and behind the last one is room. */
+MG_INLINE void R(conv_copy_line)(real *restrict to, const real *restrict from, int64_t begin,
+                                 int64_t end, int64_t count) {
+    int64_t i = 0;
+    for (; i < begin; i += LANES) CONV_STORE(to + i, v_set1(0));
+    for (i = begin; i < end; i += LANES) {
+        if (end - i >= LANES) CONV_STORE(to + i, v_load(from + i));
+        else CONV_STORE(to + i, v_load_n(from + i, (int)(end - i)));
+    }
+    for (; i < count; i += LANES) CONV_STORE(to + i, v_set1(0));
+}
+
+/* The inputs of a chunk with the zeros around them. */
+static MG_NOINLINE void R(conv_copy)(real *to, const real *x, const conv_plan *p,
+                                     const conv_chunk *t) {
+    const conv_axis *axis = p->axis;
+    int64_t lines = (t->rows - 1) * axis[1].step + conv_reach(&axis[1]);
+    int64_t width = (t->cols - 1) * axis[2].step + conv_reach(&axis[2]);
+    int64_t at = p->low[2] + t->i2 * axis[2].step;
+    int64_t begin = mg_min(mg_max(-at, 0), width);
+    int64_t end = mg_max(mg_min(axis[2].inputs - at, width), begin);
+    x += (t->image * p->groups + t->group) * p->channels * p->in_plane + at;
+    for (int64_t c = 0; c < p->channels; c++)
+        for (int64_t k0 = 0; k0 < axis[0].taps; k0++)
+            for (int64_t q = 0; q < lines; q++) {
+                int64_t z = axis[0].at + t->i0 * axis[0].step + k0 * axis[0].per_tap;
+                int64_t y = p->low[1] + t->i1 * axis[1].step + q;
+                bool inside = z >= 0 && z < axis[0].inputs && y >= 0 && y < axis[1].inputs;
+                const real *from =
+                    x + c * p->in_plane + z * p->in_stride[0] + y * p->in_stride[1];
+                real *line = to + c * p->channel + k0 * p->slice + q * p->line;
+                if (p->fold == 1)
+                    R(conv_copy_line)(line, from, begin, inside ? end : begin, width);
+                else
+                    for (int64_t f = 0; f < p->fold; f++)
+                        for (int64_t i = f, n = 0; n < p->part; i += p->fold, n++)
+                            line[f * p->part + n] =
+                                inside && i >= begin && i < end ? from[i] : 0;
+            }
+}
+
+/* packed[j * width + i] = from[i * apart + j * step] for i < count, 0 for the others of a width:
+ * lines of neighbours become columns. */
+static MG_NOINLINE void R(conv_pack)(real *restrict packed, int64_t width, const real *restrict from,
+                                     int64_t apart, int64_t step, int64_t count, int64_t n) {
+    int64_t j = 0;
+    for (; step == 1 && width % LANES == 0 && j < n; j += LANES) {
+        int depth = (int)mg_min(LANES, n - j);
+        for (int64_t i = 0; i < width; i += LANES) {
+            vec lines[LANES];
+            for (int l = 0; l < LANES; l++) {
+                const real *at = from + (i + l) * apart + j;
+                lines[l] = i + l >= count   ? v_set1(0)
+                           : depth == LANES ? v_load(at)
+                                            : v_load_n(at, depth);
+            }
+            R(v_turn)(lines);
+            for (int l = 0; l < depth; l++) v_store(packed + (j + l) * width + i, lines[l]);
+        }
+    }
+    for (; j < n; j++)
+        for (int64_t i = 0; i < width; i++)
+            packed[j * width + i] = i < count ? from[i * apart + j * step] : 0;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* y[i * y_row + j * apart] = c[j * c_row + i] + bias[i] for m x n elements. Reads, and does not use,
+ * c up to the next whole square. */
+static MG_NOINLINE void R(conv_write_turned)(real *restrict y, int64_t y_row, int64_t apart,
+                                             const real *restrict c, int64_t c_row,
+                                             const real *restrict bias, int64_t m, int64_t n) {
+    for (int64_t j = 0; j < n; j += LANES) {
+        int cols = (int)mg_min(LANES, n - j);
+        for (int64_t i = 0; i < m; i += LANES) {
+            vec lines[LANES];
+            MG_UNROLL
+            for (int l = 0; l < LANES; l++) lines[l] = v_load(c + (j + l) * c_row + i);
+            R(v_turn)(lines);
+            for (int l = 0; l < mg_min(LANES, m - i); l++) {
+                vec line = lines[l];
+                if (bias) line += v_set1(bias[i + l]);
+                real *to = y + (i + l) * y_row + j * apart;
+                if (apart == 1 && cols == LANES) v_store(to, line);
+                else if (apart == 1) v_store_n(to, line, cols);
+                else
+                    for (int k = 0; k < cols; k++) to[k * apart] = line[k];
+            }
+        }
+    }
+}
+
+/* y[i * y_row + j * apart] = c[i * c_row + j] + bias[i] for m x n elements. */
+static MG_NOINLINE void R(conv_write)(real *restrict y, int64_t y_row, int64_t apart,
+                                      const real *restrict c, int64_t c_row,
+                                      const real *restrict bias, int64_t m, int64_t n) {
+    for (int64_t i = 0; i < m; i++, y += y_row, c += c_row)
+        for (int64_t j = 0; j < n; j += LANES) {
+            int cols = (int)mg_min(LANES, n - j);
+            vec line = v_load(c + j);
+            if (bias) line += v_set1(bias[i]);
+            if (apart == 1 && cols == LANES) v_store(y + j, line);
+            else if (apart == 1) v_store_n(y + j, line, cols);
+            else
+                for (int k = 0; k < cols; k++) y[(j + k) * apart] = line[k];
+        }
+}
+
+/* ---- outputs --------------------------------------------------------------------------------- */
+
+/* The weights of one tile of outputs in the order of the terms. */
+static void R(conv_pack_weights)(void *context, int64_t block) {
+    const conv_sum *s = context;
+    const conv_plan *p = &s->plan;
+    const conv_axis *a = p->axis;
+    int64_t out = block % s->tiles * s->height, count = mg_min(s->height, p->outs - out);
+    const real *w = (const real *)s->w + block / s->tiles * p->w_group + out * p->w_out;
+    real *to = (real *)s->packed + block * s->height * p->terms;
+    if (conv_whole(p) && p->w_channel == p->taps) {
+        R(conv_pack)(to, s->height, w, p->w_out, 1, count, p->terms);
+        return;
+    }
+    for (int64_t c = 0; c < p->channels; c++, w += p->w_channel) {
+        if (conv_whole(p)) {
+            R(conv_pack)(to, s->height, w, p->w_out, 1, count, p->taps);
+            to += s->height * p->taps;
+            continue;
+        }
+        for (int64_t k0 = 0; k0 < a[0].taps; k0++)
+            for (int64_t k1 = 0; k1 < a[1].taps; k1++) {
+                const real *from = w + (a[0].tap + k0 * a[0].tap_step) * p->w_stride[0] +
+                                   (a[1].tap + k1 * a[1].tap_step) * p->w_stride[1] + a[2].tap;
+                R(conv_pack)(to, s->height, from, p->w_out, a[2].tap_step, count, a[2].taps);
+                to += s->height * a[2].taps;
+            }
+    }
+}
+
+/* Where the inputs of a chunk begin. */
+MG_INLINE const real *R(conv_inputs)(const real *x, const conv_plan *p, const conv_chunk *t,
+                                     real *copy) {
+    if (p->copied) {
+        R(conv_copy)(copy, x, p, t);
+        return copy;
+    }
+    const conv_axis *a = p->axis;
+    return x + (t->image * p->groups + t->group) * p->channels * p->in_plane +
+           (a[0].at + t->i0 * a[0].step) * p->in_stride[0] +
+           (a[1].at + t->i1 * a[1].step) * p->in_stride[1] + a[2].at + t->i2 * a[2].step;
+}
+
+/* The outputs of a chunk. With the channels as lanes a tile is some neighbours of a line by a row
+ * of packed weights; with the outputs of a line as lanes, some channels by neighbours of a line. */
+static void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, real *copy) {
+    const conv_plan *p = &s->plan;
+    const conv_axis *a = p->axis;
+    _Alignas(64) real tile[(CONV_MR + LANES) * R(CONV_NR)];
+    const real *x = R(conv_inputs)((const real *)s->x, p, t, copy);
+    const real *w = (const real *)s->packed + t->group * s->tiles * s->height * p->terms;
+    int64_t first_out = t->group * p->outs, apart = a[2].apart;
+    real *y = (real *)s->y + (t->image * p->groups * p->outs + first_out) * p->out_plane +
+              (a[0].first + t->i0 * a[0].apart) * p->out_stride[0] + a[2].first + t->i2 * apart;
+    int64_t next = p->fold > 1 ? 1 : a[2].step; /* from the input of an output to its neighbour's */
+
+    for (int64_t o = 0; o < p->outs; o += s->height, w += s->height * p->terms) {
+        int64_t outs = mg_min(s->height, p->outs - o);
+        const real *bias = s->bias ? (const real *)s->bias + first_out + o : NULL;
+        for (int64_t i = 0; i < t->rows; i++) {
+            const real *row = x + i * a[1].step * p->line;
+            real *to = y + o * p->out_plane +
+                       (a[1].first + (t->i1 + i) * a[1].apart) * p->out_stride[1];
+            if (s->lanes_are_outs)
+                for (int64_t j = 0, n; j < t->cols; j += n) {
+                    n = conv_next(t->cols - j);
+                    R(conv_tile_any)((int)n, outs, tile, R(CONV_NR), row + j * next, next, w, LANES, s->term,
+                                     p->terms, false);
+                    R(conv_write_turned)(to + j * apart, p->out_plane, apart, tile, R(CONV_NR),
+                                         bias, outs, n);
+                }
+            else if (t->cols <= LANES) { /* two lines at a time */
+                bool pair = i + 1 < t->rows;
+                R(conv_tile_any)((int)outs, pair ? R(CONV_NR) : LANES, tile, R(CONV_NR), w, 1, row,
+                                 a[1].step * p->line, s->term, p->terms, false);
+                R(conv_write)(to, p->out_plane, apart, tile, R(CONV_NR), bias, outs, t->cols);
+                if (pair)
+                    R(conv_write)(to + a[1].apart * p->out_stride[1], p->out_plane, apart,
+                                  tile + LANES, R(CONV_NR), bias, outs, t->cols);
+                i += pair;
+            } else
+                for (int64_t j = 0; j < t->cols; j += R(CONV_NR)) {
+                    int64_t n = mg_min(R(CONV_NR), t->cols - j);
+                    R(conv_tile_any)((int)outs, n, tile, R(CONV_NR), w, 1, row + j, LANES, s->term,
+                                     p->terms, false);
+                    R(conv_write)(to + j * apart, p->out_plane, apart, tile, R(CONV_NR), bias,
+                                  outs, n);
+                }
+        }
+    }
+}
+
+/* ---- weights' gradients ---------------------------------------------------------------------- */
+
+/* The elements of a part of a tile; those that are turned with the last ones included. */
+MG_INLINE int64_t R(conv_part)(const conv_plan *p) { return (p->terms + LANES) * R(CONV_NR); }
+
+/* What a run of chunks adds to the gradients of a tile of outputs: part[channel][tap][out]. The
+ * inputs of neighbouring channels or of neighbouring taps make a tile with the packed upstream
+ * gradients. */
+static void R(conv_weights)(const conv_grad *s, int64_t item, int64_t run, int64_t group,
+                            int64_t tile, real *scratch) {
+    const conv_plan *p = &s->plan;
+    const conv_axis *a = p->axis;
+    int64_t o = tile * R(CONV_NR), outs = mg_min(R(CONV_NR), p->outs - o);
+    int64_t step = p->taps * R(CONV_NR);
+    real *part = (real *)s->parts + item * R(conv_part)(p);
+    real *g = scratch, *copy = scratch + p->rows * p->cols * R(CONV_NR);
+    int64_t high = conv_even(s->by_taps ? a[2].taps : p->channels, CONV_MR);
+    int64_t end = mg_min((run + 1) * s->run, p->batch * p->chunks_all);
+    for (int64_t unit = run * s->run; unit < end; unit++) {
+        conv_chunk t = conv_chunk_at(p, unit / p->chunks_all, group, unit % p->chunks_all);
+        const real *x = R(conv_inputs)((const real *)s->x, p, &t, copy);
+        const real *from = (const real *)s->g +
+                           ((t.image * p->groups + group) * p->outs + o) * p->out_plane +
+                           t.i0 * p->out_stride[0] + t.i1 * p->out_stride[1] + t.i2;
+        int64_t n = t.rows * t.cols;
+        if (t.rows == 1 || t.cols == p->out_stride[1])
+            R(conv_pack)(g, R(CONV_NR), from, p->out_plane, 1, outs, n);
+        else
+            for (int64_t i = 0; i < t.rows; i++)
+                R(conv_pack)(g + i * t.cols * R(CONV_NR), R(CONV_NR), from + i * p->out_stride[1],
+                             p->out_plane, 1, outs, t.cols);
+
+        bool add = unit > run * s->run;
+        if (s->by_taps)
+            for (int64_t k = 0; k < p->terms; k += a[2].taps)
+                for (int64_t j = 0; j < a[2].taps; j += high)
+                    R(conv_tile_any)((int)mg_min(high, a[2].taps - j), outs,
+                                     part + (k + j) * R(CONV_NR), R(CONV_NR),
+                                     x + s->term[k + j].a, a[2].per_tap, g, LANES, s->place, n, add);
+        else
+            for (int64_t c = 0; c < p->channels; c += high)
+                for (int64_t k = 0; k < p->taps; k++)
+                    R(conv_tile_any)((int)mg_min(high, p->channels - c), outs,
+                                     part + c * step + k * R(CONV_NR), step,
+                                     x + s->term[c * p->taps + k].a, p->channel, g, LANES, s->place, n,
+                                     add);
+    }
+}
+
+/* The sum of the parts of a tile, in order, as lines of the weights' gradient. */
+static void R(conv_gather)(const conv_grad *s, int64_t item) {
+    const conv_plan *p = &s->plan;
+    int64_t o = item % s->tiles * R(CONV_NR), group = item / s->tiles;
+    int64_t size = R(conv_part)(p), all = p->groups * s->tiles * size;
+    real *part = (real *)s->parts + item * size;
+    for (int64_t run = 1; run < s->runs; run++)
+        for (int64_t i = 0; i < p->terms * R(CONV_NR); i += LANES)
+            v_store(part + i, v_load(part + i) + v_load(part + run * all + i));
+    R(conv_write_turned)((real *)s->out + (group * p->outs + o) * p->terms, p->terms, 1, part,
+                         R(CONV_NR), NULL, mg_min(R(CONV_NR), p->outs - o), p->terms);
+}

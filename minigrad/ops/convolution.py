@@ -1,0 +1,79 @@
+"""Convolutions: products of three shapes, each bilinear in the other two.
+
+``sum(y * conv(x, w))`` is linear in x, w and y. Its derivative by y is the convolution, by x its
+transpose, by w the gradient of weights; and each of these three rows has the other two as its
+derivatives, to any order.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from minigrad._c import NULL, call, ffi, lib
+from minigrad.ops.table import Row, bilinear, custom
+
+T = Any  # a Tensor; this layer stands below it
+Sizes = tuple[int, ...]
+
+
+class Geometry(NamedTuple):
+    """Output i takes with tap k of the kernel the input i * stride + k * dilation - before, along
+    each of the last axes; beyond the inputs are zeros.
+    """
+
+    groups: int
+    size: Sizes
+    kernel: Sizes
+    counts: Sizes
+    stride: Sizes
+    dilation: Sizes
+    before: Sizes
+
+
+@lru_cache(512)
+def _in_c(at: Geometry) -> Any:
+    return ffi.new("mg_conv *", {"axes": len(at.size), **at._asdict()})
+
+
+def _by_input(g: T, b: T, at: Geometry) -> T:
+    return g.apply_row(CONV_SPREAD, at, beside=(b,))
+
+
+def _by_weight(g: T, a: T, at: Geometry) -> T:
+    return g.apply_row(CONV_WEIGHT, at, beside=(a,))
+
+
+def _by_bias(g: T, at: Geometry) -> T:
+    return g.sum((0, *range(2, 2 + len(at.size))))
+
+
+CONV = bilinear(
+    "conv",
+    lambda a, b, at: call(lib.mg_conv_sum, a, b, NULL, _in_c(at)),
+    _by_input,
+    _by_weight,
+    doc="the convolution of inputs (N, C, ...) with weights (O, C / groups, ...)",
+)
+CONV_BIAS = custom(
+    "conv_bias",
+    lambda a, b, bias, at: call(lib.mg_conv_sum, a, b, bias, _in_c(at)),
+    _by_input,
+    _by_weight,
+    _by_bias,
+    doc="the convolution plus a bias for each output channel",
+)
+CONV_SPREAD: Row = bilinear(
+    "conv_spread",
+    lambda a, b, at: call(lib.mg_conv_spread, a, b, _in_c(at)),
+    lambda g, b, at: g.apply_row(CONV, at, beside=(b,)),
+    lambda g, a, at: a.apply_row(CONV_WEIGHT, at, beside=(g,)),
+    doc="the transpose of conv in its input: of outputs (N, O, ...) and weights",
+)
+CONV_WEIGHT: Row = bilinear(
+    "conv_weight",
+    lambda a, b, at: call(lib.mg_conv_weight, a, b, _in_c(at)),
+    lambda g, b, at: b.apply_row(CONV, at, beside=(g,)),
+    lambda g, a, at: a.apply_row(CONV_SPREAD, at, beside=(g,)),
+    doc="the transpose of conv in its weights: of outputs (N, O, ...) and inputs",
+)
