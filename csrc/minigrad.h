@@ -180,6 +180,18 @@ enum mg_product { MG_MATMUL };
 mg_array *mg_matmul(mg_array *a, mg_array *b);
 mg_array *mg_bilinear(int product, mg_array *a, mg_array *b); /* by number, like mg_binary */
 
+/* ---- attention --------------------------------------------------------------------------------- */
+
+/* softmax(q k^T * scale + mask) v with batch axes broadcast; mask is NULL, added, or, if it is bool,
+ * says which keys a query sees. Makes two arrays: the result y, and the statistics of its rows. */
+int mg_attention(mg_array **made, mg_array *q, mg_array *k, mg_array *v, mg_array *mask,
+                 double scale, int causal);
+/* Makes three: the gradients of q, k and v, their batch axes not yet summed; and with by_mask a fourth,
+ * that of an added mask, in the shape of the scores. */
+int mg_attention_vjp(mg_array **made, mg_array *g, mg_array *q, mg_array *k, mg_array *v,
+                     mg_array *mask, mg_array *y, mg_array *statistics, double scale, int causal,
+                     int by_mask);
+
 /* ---- indexing ---------------------------------------------------------------------------------- */
 
 /* x[i0, i1, ...] with `count` int64 index arrays of equal shape on x's first axes; negative indices

@@ -22,6 +22,7 @@ __all__ = [
     "call",
     "call2",
     "call3",
+    "call_for",
     "ffi",
     "isa",
     "lib",
@@ -138,6 +139,13 @@ def run(kernel: Any, *args: Any) -> None:
         _tracer(kernel, args, None)
 
 
+def call_for(count: int, kernel: Any, *args: Any) -> list[Handle]:
+    """Call a kernel that makes ``count`` arrays and writes them into its first argument."""
+    made = ffi.new("mg_array *[]", count)
+    run(kernel, made, *args)
+    return [_gc(handle, _release) for handle in made]
+
+
 @contextlib.contextmanager
 def trace(tracer: Tracer) -> Iterator[None]:
     """Show every call through the door to ``tracer(kernel, args, result)``, from all threads."""
@@ -222,6 +230,7 @@ _REDUCTIONS = {
     lib.MG_ANY: "any",
 }
 _PUBLIC_NAMES = {
+    "mg_attention": "scaled_dot_product_attention",
     "mg_borrow": "tensor",
     "mg_cast": "to",
     "mg_gather": "index",

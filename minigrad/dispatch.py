@@ -461,6 +461,8 @@ def _rules(row: Row) -> tuple[Rule, Rule]:
             return formulas, formulas
         return _unary_vjp(row) if row.arity == 1 else _binary_vjp(row), formulas
     graph = _each(row, _formula)
+    if row.together is not None:
+        return _together(row), graph
     if not any(row.fused):
         return graph, graph
     if row.arity == 1 and not row.keeps:  # linear, with a kernel of its own: nothing to unpack
@@ -474,6 +476,18 @@ def _each(row: Row, rule: Callable[[Row, int, Node, Any], Any]) -> Rule:
     return lambda node, g: [
         None if p is None else rule(row, i, node, g) for i, p in enumerate(node.parents or ())
     ]
+
+
+def _together(row: Row) -> Rule:
+    """A rule for all inputs at once."""
+    kernel: Any = row.together
+    places = row.places[0]
+
+    def vjp(node: Node, g: Any) -> Sequence[Any]:
+        handles = [saved_handle(node.saved, place) for place in places]
+        return [wrap(handle) for handle in kernel(g._h, *handles, *node.args)]
+
+    return vjp
 
 
 def _unary_vjp(row: Row) -> Rule:

@@ -10,6 +10,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.nn import functional as F
+from minigrad.ops.attention import attention_weights
 
 attention = F.scaled_dot_product_attention
 
@@ -169,3 +170,106 @@ def test_errors_show_the_values_and_the_rule(number):
     with pytest.raises(kind) as caught:
         f()
     assert text in str(caught.value)
+
+
+# ---- the kernel, over the edges of its blocks ----------------------------------------------------
+
+SIZES = [(1, 1, 1, 1), (65, 3, 5, 2), (70, 600, 33, 17), (130, 1100, 8, 40), (3, 513, 20, 1)]
+
+
+def by_formula(q, k, v, mask=None, is_causal=False, scale=None):
+    """The composition, which dropout and masks with a gradient take."""
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    return attention_weights(q, k, mask, is_causal, scale) @ v
+
+
+def values_and_gradients(function, arrays, upstream, *rest, **options):
+    inputs = [mg.tensor(x, requires_grad=True) for x in arrays]
+    y = function(*inputs, *rest, **options)
+    return [y.detach().numpy()] + [g.numpy() for g in mg.grad(y, inputs, mg.tensor(upstream))]
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("mask", [None, "bool", "float", "keys", "queries"])
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_kernel_agrees_with_the_formula(rng, sizes, mask, is_causal, dtype):
+    rows, keys, depth, width = sizes
+    shapes = ((2, rows, depth), (2, keys, depth), (2, keys, width), (2, rows, width))
+    *arrays, upstream = (rng.standard_normal(s).astype(dtype) for s in shapes)
+    arrays[0] *= 3
+    drawn = None
+    if mask:
+        shape = {"keys": (2, 1, keys), "queries": (rows, 1)}.get(mask, (rows, keys))
+        drawn = mask_of(rng, "float" if mask == "float" else "bool", shape)
+        drawn = mg.tensor(drawn if mask != "float" else drawn.astype(dtype))
+    options = {"is_causal": is_causal, "scale": 0.4}
+    got = values_and_gradients(attention, arrays, upstream, drawn, **options)
+    wide = [a.astype(np.float64) for a in arrays]
+    want = values_and_gradients(by_formula, wide, upstream.astype(np.float64), drawn, **options)
+    for g, w in zip(got, want, strict=True):
+        tolerance = 40 * np.finfo(dtype).eps * max(1.0, abs(w).max())
+        np.testing.assert_allclose(g, w, rtol=tolerance, atol=tolerance)
+
+
+def test_any_strides_and_broadcast_heads(rng):
+    q = rng.standard_normal((2, 5, 3, 8))
+    k, v = rng.standard_normal((3, 8, 7)), rng.standard_normal((1, 1, 7, 4))
+    upstream = rng.standard_normal((2, 3, 5, 4))
+
+    def turned(function):
+        return lambda q, k, v: function(q.transpose(1, 2).flip(-1), k.mT, v)
+
+    got = values_and_gradients(turned(attention), (q, k, v), upstream)
+    want = values_and_gradients(turned(by_formula), (q, k, v), upstream)
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_allclose(g, w, atol=1e-13)
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_the_same_bits_for_any_number_of_threads(rng, is_causal):
+    arrays = [
+        rng.standard_normal(s).astype(np.float32) for s in ((2, 130, 40), *2 * [(2, 1500, 40)])
+    ]
+    upstream = rng.standard_normal((2, 130, 40)).astype(np.float32)
+    before = mg.get_num_threads()
+    found = []
+    try:
+        for threads in (1, 2, 3):
+            mg.set_num_threads(threads)
+            found.append(values_and_gradients(attention, arrays, upstream, is_causal=is_causal))
+    finally:
+        mg.set_num_threads(before)
+    for others in found[1:]:
+        for a, b in zip(found[0], others, strict=True):
+            oracle.assert_same(a, b)
+
+
+def test_close_large_scores_keep_their_shares():
+    q, k = mg.tensor([[1e4]], requires_grad=True), mg.tensor([[1e4], [1e4]], requires_grad=True)
+    v = mg.tensor([[1.0], [3.0]], requires_grad=True)
+    y = attention(q, k, v, scale=1.0)
+    assert y.tolist() == [[2.0]]
+    assert mg.grad(y.sum(), [v])[0].tolist() == [[0.5], [0.5]]
+
+
+def test_a_zero_gradient_passes_a_query_of_nan():
+    q = mg.tensor([[math.nan], [1.0]], requires_grad=True)
+    k = mg.tensor([[1.0], [2.0]], requires_grad=True)
+    y = attention(q, k, mg.tensor([[1.0], [3.0]]))
+    assert np.isnan(y.detach().numpy()[:, 0]).tolist() == [True, False]
+    by_q, by_k = mg.grad(y[1].sum(), [q, k])
+    assert by_q[0].tolist() == [0.0]
+    assert by_q[1].item() > 0
+    assert by_k.shape == (2, 1)
+
+
+@pytest.mark.parametrize("which", [0, 1, 2, 3])
+def test_what_was_overwritten_is_noticed(rng, which):
+    q, k, v = (mg.tensor(rng.standard_normal((3, 2)), requires_grad=True) for _ in range(3))
+    held = [(x * 1.0) for x in (q, k, v)]
+    y = attention(*held)
+    with mg.no_grad():
+        [*held, y][which].fill_(0.0)
+    with pytest.raises(RuntimeError, match="overwritten"):
+        y.sum().backward()

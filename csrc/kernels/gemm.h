@@ -32,6 +32,13 @@ void mg_gemm_f32(float *c, const float *a, const float *b, const mg_gemm_shape *
 void mg_gemm_f64(double *c, const double *a, const double *b, const mg_gemm_shape *shape,
                  void *scratch);
 
+/* C = A B, or C += A B with `add`, by the calling thread alone and with both operands read where they
+ * lie: for products inside other kernels, whose operands are in cache. */
+void mg_gemm_block_f32(float *c, const float *a, const float *b, const mg_gemm_shape *shape,
+                       bool add);
+void mg_gemm_block_f64(double *c, const double *a, const double *b, const mg_gemm_shape *shape,
+                       bool add);
+
 /* Multiply-adds below which waking a second thread costs more than it brings. */
 enum { MG_GEMM_THREAD_WORK = 2 << 20 };
 

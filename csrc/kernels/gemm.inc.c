@@ -27,7 +27,7 @@ MG_INLINE int64_t R(gemm_depth)(const mg_gemm_shape *s) {
 /* Reads A where it lies, and B too where the vectors of its rows can be loaded directly; otherwise
  * copies one sliver of B at a time. For products small or narrow in m or n. */
 static void R(gemm_direct)(real *c, const real *a, const real *b, const mg_gemm_shape *s, int64_t m,
-                           int64_t n) {
+                           int64_t n, bool add) {
     _Alignas(64) real sliver[GEMM_SLIVER(GEMM_NR, R(GEMM_KC))];
     int64_t deepest = R(gemm_depth)(s);
     for (int64_t p = 0; p < s->k; p += deepest) {
@@ -45,7 +45,7 @@ static void R(gemm_direct)(real *c, const real *a, const real *b, const mg_gemm_
                 int rows = R(gemm_height)(m - i);
                 R(gemm_tile_any)(rows, cols, c + i * s->c_row + j, s->c_row,
                                  a + i * s->a_row + p * s->a_col, s->a_row, s->a_col, bj, b_row,
-                                 depth, p > 0);
+                                 depth, add || p > 0);
                 i += rows;
             }
         }
@@ -57,7 +57,7 @@ static void R(gemm_direct_block)(void *context, int64_t block) {
     const mg_gemm_shape *s = g->shape;
     int64_t i = block / g->across * g->rows, j = block % g->across * g->cols;
     R(gemm_direct)(g->c + i * s->c_row + j, g->a + i * s->a_row, g->b + j * s->b_col, s,
-                   mg_min(g->rows, s->m - i), mg_min(g->cols, s->n - j));
+                   mg_min(g->rows, s->m - i), mg_min(g->cols, s->n - j), false);
 }
 
 /* ---- with both operands packed --------------------------------------------------------------- */
@@ -212,4 +212,8 @@ void R(mg_gemm)(real *c, const real *a, const real *b, const mg_gemm_shape *s, v
         }
         gemm_for(threads, mg_ceil_div(s->m, g.rows) * g.across, R(gemm_direct_block), &g);
     }
+}
+
+void R(mg_gemm_block)(real *c, const real *a, const real *b, const mg_gemm_shape *s, bool add) {
+    R(gemm_direct)(c, a, b, s, s->m, s->n, add);
 }

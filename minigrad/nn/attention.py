@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from minigrad.creation import zeros
 from minigrad.dtypes import DType, as_dtype, bool_, float32
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
-from minigrad.nn.functional.attention import attention_weights
 from minigrad.nn.functional.spatial import integer
 from minigrad.nn.layers import Linear, uniform_parameter
 from minigrad.nn.module import Module, Parameter
+from minigrad.ops.attention import attention_weights
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -103,17 +103,22 @@ class MultiheadAttention(Module):
             key_padding_mask = key_padding_mask.unsqueeze(0)
         q, k, v = (self._heads(x) for x in self._projected(q, k, v))
         mask = self._mask(attn_mask, key_padding_mask, q, k)
-        weights = attention_weights(q, k, mask, False, 1.0 / math.sqrt(q.shape[-1]))
-        weights = F.dropout(weights, self.dropout, self.training)
-        mixed = weights @ v
-        if average_attn_weights:
-            weights = weights.mean(1)
+        weights = None
+        if need_weights:
+            scale = 1.0 / math.sqrt(q.shape[-1])
+            weights = F.dropout(
+                attention_weights(q, k, mask, False, scale), self.dropout, self.training
+            )
+            mixed = weights @ v
+            weights = weights.mean(1) if average_attn_weights else weights
+        else:
+            mixed = F.scaled_dot_product_attention(q, k, v, mask, self.dropout * self.training)
         y = self.out_proj(mixed.transpose(1, 2).flatten(2))
         if not batched:
-            y, weights = y.squeeze(0), weights.squeeze(0)
+            y, weights = y.squeeze(0), None if weights is None else weights.squeeze(0)
         elif not self.batch_first:
             y = y.transpose(0, 1).contiguous()
-        return y, weights if need_weights else None
+        return y, weights
 
     def _projected(self, q: Tensor, k: Tensor, v: Tensor) -> list[Tensor]:
         weights: Any = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)

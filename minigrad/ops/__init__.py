@@ -1,6 +1,7 @@
 """The operations: every row of the table, by topic."""
 
 from minigrad.ops import (
+    attention,
     composed,
     contraction,
     convolution,
@@ -20,6 +21,7 @@ from minigrad.ops.table import TABLE, Row
 __all__ = [
     "TABLE",
     "Row",
+    "attention",
     "composed",
     "contraction",
     "convolution",

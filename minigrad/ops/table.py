@@ -43,7 +43,7 @@ Interval = tuple[float, float]
 TABLE: dict[str, Row] = {}
 
 # The names of saved arrays, and their places; a pointwise row with one input keeps y in place 1.
-PLACES = {"x": 0, "a": 0, "c": 0, "b": 1, "y": 2}
+PLACES = {"x": 0, "a": 0, "c": 0, "b": 1, "y": 2, "queries": 0, "keys": 1, "values": 2}
 
 
 class Row:
@@ -67,6 +67,7 @@ class Row:
         "needs",
         "places",
         "special",
+        "together",
         "view",
         "vjp",
         "wants_shape",
@@ -84,6 +85,7 @@ class Row:
         formula: Formula | None = None,
         derivatives: Sequence[Formula | float | None] = (),
         fused: Sequence[Callable[..., Handle] | None] = (),
+        together: Callable[..., Sequence[Handle]] | None = None,
         domain: Sequence[Interval] = (),
         special: Sequence[tuple[float, ...]] = (),
         accuracy: float | tuple[float, float] = 0,
@@ -100,6 +102,7 @@ class Row:
         self.formula = formula  # on tensors, for a composition
         self.derivatives = tuple(derivatives)
         self.fused = tuple(fused) or (None,) * len(self.derivatives)
+        self.together = together  # one kernel for the gradients of all inputs
         self.domain = tuple(domain)  # an interval per input on which it is smooth
         # The largest error in ULP in float32 and float64, where there is fused multiply-add; on the
         # plain baseline twice that. 0 stands for the correctly rounded result.
@@ -216,9 +219,22 @@ def custom(
     *d: Formula | None,
     doc: str,
     fused: Sequence[Callable[..., Handle] | None] = (),
+    together: Callable[..., Sequence[Handle]] | None = None,
 ) -> Row:
-    """A row with a vector-Jacobian product per input, and perhaps a faster kernel for it."""
-    return Row(name, "custom", len(d), doc, forward=forward, derivatives=d, fused=fused)
+    """A row with a vector-Jacobian product per input, and perhaps a faster kernel for it.
+
+    ``together`` is one for all inputs, whose derivatives then save the same arrays.
+    """
+    return Row(
+        name,
+        "custom",
+        len(d),
+        doc,
+        forward=forward,
+        derivatives=d,
+        fused=fused,
+        together=together,
+    )
 
 
 def variadic(name: str, forward: Callable[..., Handle], d: Formula, doc: str) -> Row:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from minigrad import functions as f
+import numpy as np
+
 from minigrad.arguments import tensor_operand
-from minigrad.creation import arange
+from minigrad.dispatch import apply
 from minigrad.dtypes import bool_
 from minigrad.nn.functional.regularization import dropout
 from minigrad.nn.functional.spatial import require_floats
+from minigrad.ops.attention import ATTENTION, ATTENTION_BY_MASK, Kept, attention_weights
+from minigrad.tape import mode
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -57,17 +60,13 @@ def scaled_dot_product_attention(
         )
     if scale is None:
         scale = 1.0 / math.sqrt(q.shape[-1]) if q.shape[-1] else 1.0
-    return dropout(attention_weights(q, k, attn_mask, is_causal, scale), dropout_p) @ v
-
-
-def attention_weights(
-    q: Tensor, k: Tensor, attn_mask: Tensor | None, is_causal: bool, scale: float
-) -> Tensor:
-    """How much each query takes of each value, (..., L, S): rows add up to 1, or are 0."""
-    scores = (q * scale) @ k.mT
-    if is_causal or attn_mask is not None:
-        return _masked_softmax(_masked(scores, attn_mask, is_causal))
-    return scores.softmax(-1)
+    mask = None if attn_mask is None else _mask(attn_mask, q, k)
+    if dropout_p or not (q.size and k.size and v.size):
+        return dropout(attention_weights(q, k, mask, is_causal, scale), dropout_p) @ v
+    args = (Kept(mask), bool(is_causal), float(scale))
+    if mask is not None and mask.requires_grad and mode.enabled:
+        return apply(ATTENTION_BY_MASK, (q, k, v, mask), args)
+    return apply(ATTENTION, (q, k, v), args)
 
 
 def _operand(name: str, x: Any) -> Tensor:
@@ -90,29 +89,16 @@ def _repeated(q: Tensor, x: Tensor, name: str) -> Tensor:
     return wide.reshape(*lead, heads, length, width)
 
 
-def _masked(scores: Tensor, attn_mask: Any, is_causal: bool) -> Tensor:
-    """The scores with minus infinity where a query must not look."""
-    if attn_mask is not None:
-        mask = tensor_operand(_OP, attn_mask)
-        near = zip(reversed(mask.shape), reversed(scores.shape), strict=False)
-        if mask.ndim > scores.ndim or any(m not in (1, n) for m, n in near):
-            raise ValueError(
-                f"[{_OP}] attn_mask has shape {mask.shape}, but must broadcast to that of the "
-                f"scores, {scores.shape}"
-            )
-        if mask.dtype is bool_:
-            scores = f.where(mask, scores, -math.inf)
-        else:
-            scores = scores + require_floats(_OP, mask)
-    if is_causal:
-        rows, columns = scores.shape[-2:]
-        scores = f.where(arange(rows).unsqueeze(-1) >= arange(columns), scores, -math.inf)
-    return scores
-
-
-def _masked_softmax(scores: Tensor) -> Tensor:
-    """softmax along the last dimension, and 0 in the rows that hold only minus infinity."""
-    nothing = (scores == -math.inf).all(-1, True)
-    weights: Tensor = f.where(nothing, 0.0, scores).softmax(-1)
-    masked: Tensor = f.where(nothing, 0.0, weights)
-    return masked
+def _mask(attn_mask: Any, q: Tensor, k: Tensor) -> Tensor:
+    """The mask, which must broadcast to the scores."""
+    mask: Tensor = tensor_operand(_OP, attn_mask)
+    lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2])
+    scores = (*lead, q.shape[-2], k.shape[-2])
+    near = zip(reversed(mask.shape), reversed(scores), strict=False)
+    if mask.ndim > len(scores) or any(m not in (1, n) for m, n in near):
+        raise ValueError(
+            f"[{_OP}] attn_mask has shape {mask.shape}, but must broadcast to that of the "
+            f"scores, {scores}"
+        )
+    mask = mask if mask.dtype is bool_ else require_floats(_OP, mask)
+    return mask.reshape((1,) * (2 - mask.ndim) + mask.shape) if mask.ndim < 2 else mask

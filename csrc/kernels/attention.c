@@ -1,0 +1,346 @@
+/* attention.c: scaled dot-product attention, block by block, so that no queries x keys matrix is
+ * kept (Dao, Fu, Ermon, Rudra and Re, "FlashAttention", NeurIPS 2022): forward keeps two numbers a
+ * query, backward makes the weights again from them.
+ *
+ * The cuts depend on shapes alone: the same bits for any number of threads. */
+#include "../memory/array.h"
+#include "../threads/pool.h"
+#include "gemm.h"
+#include "nditer.h"
+#include "vmath.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+/* Queries and keys of a block: its scores stay in the second-level cache. */
+enum { ATTENTION_QUERIES = 64, ATTENTION_KEYS = 512, ATTENTION_TASKS = 16 };
+
+/* Where a matrix of one head lies: the first element, steps in elements. */
+typedef struct {
+    const char *data;
+    int64_t row, col, step[MG_MAX_NDIM];
+    int itemsize;
+} attention_operand;
+
+typedef struct {
+    int dtype, axes;
+    int64_t size[MG_MAX_NDIM], heads, queries, keys, depth, values;
+    attention_operand q, k, v, mask, g; /* mask.data may be NULL, g.data is for backward only */
+    bool mask_is_bool, causal;
+    double scale;
+    char *out, *statistics; /* these and the gradients are contiguous, head after head */
+    char *dq, *dk, *dv, *dmask, *parts; /* dmask: that of the mask at each score, or NULL */
+    int64_t chunks;      /* of the keys of a head, in backward */
+    size_t scratch_bytes;
+    atomic_bool no_memory;
+} attention_plan;
+
+/* One head. */
+typedef struct {
+    const char *q, *k, *v, *mask, *g;
+    char *out, *statistics, *dq, *dk, *dv, *dmask;
+} attention_item;
+
+/* 2^x for x <= 0, or NaN: a minimax polynomial of 2^f, |f| <= 1/2, times a power of two that is added
+ * to the exponent. What would be subnormal is 0: beside a largest weight of 1 it is nothing. Error
+ * 0.6 ULP. */
+MG_INLINE float attention_exp2_f32(float x) {
+    const float magic = 0x1.8p23f;
+    x = x < -126 ? -127 : x;
+    float t = x + magic, f = x - (t - magic), y = 0x1.44138ap-13f;
+    y = fma_f32(y, f, 0x1.5f089p-10f);
+    y = fma_f32(y, f, 0x1.3b2a54p-7f);
+    y = fma_f32(y, f, 0x1.c6af6cp-5f);
+    y = fma_f32(y, f, 0x1.ebfbep-3f);
+    y = fma_f32(y, f, 0x1.62e43p-1f);
+    y = fma_f32(y, f, 1.0f);
+    return v_from_bits_f32(v_bits_f32(y) + (v_bits_f32(t) << 23));
+}
+MG_INLINE double attention_exp2_f64(double x) {
+    const double magic = 0x1.8p52;
+    x = x < -1022 ? -1023 : x;
+    double t = x + magic, f = x - (t - magic), y = 0x1.e9d3fe3952179p-32;
+    y = fma_f64(y, f, 0x1.e6063f7217bc6p-28);
+    y = fma_f64(y, f, 0x1.b524fae627834p-24);
+    y = fma_f64(y, f, 0x1.62bfd47773353p-20);
+    y = fma_f64(y, f, 0x1.ffcbfc670dcd4p-17);
+    y = fma_f64(y, f, 0x1.430913096fd9fp-13);
+    y = fma_f64(y, f, 0x1.5d87fe78a5276p-10);
+    y = fma_f64(y, f, 0x1.3b2ab6fba1ddap-7);
+    y = fma_f64(y, f, 0x1.c6b08d704a0c2p-5);
+    y = fma_f64(y, f, 0x1.ebfbdff82c598p-3);
+    y = fma_f64(y, f, 0x1.62e42fefa39efp-1);
+    y = fma_f64(y, f, 1.0);
+    return v_from_bits_f64(v_bits_f64(y) + (v_bits_f64(t) << 52));
+}
+#define ATTENTION_LOG2E 0x1.71547652b82fep+0
+
+#define MG_REAL 32
+#include "attention.inc.c"
+#define MG_REAL 64
+#include "attention.inc.c"
+
+/* ---- heads and blocks ---- */
+
+static attention_item attention_head(const attention_plan *t, int64_t head) {
+    int64_t at[MG_MAX_NDIM], rest = head, size = mg_itemsize(t->dtype);
+    for (int d = t->axes - 1; d >= 0; d--) {
+        at[d] = rest % t->size[d];
+        rest /= t->size[d];
+    }
+    const attention_operand *operands[] = {&t->q, &t->k, &t->v, &t->mask, &t->g};
+    const char *data[5];
+    for (int i = 0; i < 5; i++) {
+        data[i] = operands[i]->data;
+        for (int d = 0; data[i] && d < t->axes; d++)
+            data[i] += at[d] * operands[i]->step[d] * operands[i]->itemsize;
+    }
+    return (attention_item){
+        .q = data[0], .k = data[1], .v = data[2], .mask = data[3], .g = data[4],
+        .out = t->out + head * t->queries * t->values * size,
+        .statistics = t->statistics + head * 2 * t->queries * size,
+        .dq = t->dq + head * t->queries * t->depth * size,
+        .dk = t->dk + head * t->keys * t->depth * size,
+        .dv = t->dv + head * t->keys * t->values * size,
+        .dmask = t->dmask ? t->dmask + head * t->queries * t->keys * size : NULL,
+    };
+}
+
+static void attention_forward_block(void *context, int64_t block) {
+    attention_plan *t = context;
+    size_t capacity;
+    void *scratch = mg_block_take(t->scratch_bytes, &capacity);
+    if (!scratch) {
+        t->no_memory = true;
+        return;
+    }
+    int64_t blocks = mg_ceil_div(t->queries, ATTENTION_QUERIES);
+    int64_t at = block % blocks * ATTENTION_QUERIES;
+    int64_t rows = mg_min(ATTENTION_QUERIES, t->queries - at);
+    attention_item head = attention_head(t, block / blocks);
+    (t->dtype == MG_FLOAT32 ? attention_forward_f32 : attention_forward_f64)(t, &head, at, rows,
+                                                                           scratch);
+    mg_block_give(scratch, capacity);
+}
+
+/* A chunk of the keys of a head with all its queries. The first chunk writes its part of dq where
+ * it belongs, the others into parts of their own. */
+static void attention_backward_block(void *context, int64_t block) {
+    attention_plan *t = context;
+    size_t capacity;
+    void *scratch = mg_block_take(t->scratch_bytes, &capacity);
+    if (!scratch) {
+        t->no_memory = true;
+        return;
+    }
+    int64_t index = block / t->chunks, chunk = block % t->chunks, size = mg_itemsize(t->dtype);
+    attention_item head = attention_head(t, index);
+    int64_t q_bytes = t->queries * t->depth * size;
+    char *dq = chunk == 0 ? head.dq : t->parts + (index * (t->chunks - 1) + chunk - 1) * q_bytes;
+    memset(dq, 0, (size_t)q_bytes);
+    int64_t blocks = mg_ceil_div(t->keys, ATTENTION_KEYS);
+    int64_t end = mg_min((chunk + 1) * blocks / t->chunks * ATTENTION_KEYS, t->keys);
+    for (int64_t first = chunk * blocks / t->chunks * ATTENTION_KEYS; first < end;
+         first += ATTENTION_KEYS) {
+        int64_t keys = mg_min(ATTENTION_KEYS, end - first);
+        memset(head.dk + first * t->depth * size, 0, (size_t)(keys * t->depth * size));
+        memset(head.dv + first * t->values * size, 0, (size_t)(keys * t->values * size));
+        int64_t start = t->causal ? first / ATTENTION_QUERIES * ATTENTION_QUERIES : 0;
+        for (int64_t at = start; at < t->queries; at += ATTENTION_QUERIES) {
+            int64_t rows = mg_min(ATTENTION_QUERIES, t->queries - at);
+            int64_t seen = t->causal ? mg_min(keys, at + rows - first) : keys;
+            if (t->dtype == MG_FLOAT32)
+                attention_backward_f32(t, &head, (float *)dq, at, rows, first, seen, scratch);
+            else
+                attention_backward_f64(t, &head, (double *)dq, at, rows, first, seen, scratch);
+        }
+    }
+    mg_block_give(scratch, capacity);
+}
+
+/* ---- arrays ---- */
+
+/* Where the last two axes of `a` lie for each head; what it lacks or has once is repeated. */
+static attention_operand attention_place(const mg_array *a, int axes) {
+    int own = a->ndim - 2;
+    attention_operand p = {.data = a->data, .itemsize = (int)mg_itemsize(a->dtype)};
+    p.row = a->shape[own] == 1 ? 0 : a->strides[own];
+    p.col = a->shape[own + 1] == 1 ? 0 : a->strides[own + 1];
+    for (int d = 0; d < own; d++)
+        p.step[axes - own + d] = a->shape[d] == 1 ? 0 : a->strides[d];
+    return p;
+}
+
+/* The operands in one dtype, a bool mask as it is; NULL for no mask. To be released by the caller. */
+static int attention_cast(mg_array **to, mg_array *const *from) {
+    bool added = from[3] && from[3]->dtype != MG_BOOL;
+    int dtype = mg_promote(3 + added, from);
+    if (!mg_is_float(dtype)) return mg_fail_code(MG_EDTYPE, dtype, 0);
+    for (int i = 0; i < 4; i++) {
+        to[i] = from[i] ? mg_as(from[i], i == 3 && !added ? MG_BOOL : dtype) : NULL;
+        if (from[i] && !to[i]) return mg_error();
+    }
+    return MG_OK;
+}
+
+/* Everything but the outputs, for operands q, k, v and mask of one dtype. */
+static int attention_lay_out(attention_plan *t, mg_array *const *in, double scale, int causal) {
+    int ndim = 2;
+    for (int i = 0; i < 4; i++) {
+        if (!in[i]) continue;
+        if (in[i]->ndim < 2) return mg_fail_code(MG_EARG, in[i]->ndim, i);
+        if (in[i]->ndim > ndim) ndim = in[i]->ndim;
+    }
+    *t = (attention_plan){.dtype = in[0]->dtype, .axes = ndim - 2, .heads = 1};
+    for (int d = 0; d < t->axes; d++) {
+        t->size[d] = 1;
+        for (int i = 0; i < 4; i++) {
+            int own = in[i] ? d - (ndim - in[i]->ndim) : -1;
+            int64_t n = own < 0 ? 1 : in[i]->shape[own];
+            if (n == 1 || n == t->size[d]) continue;
+            if (t->size[d] != 1) return mg_fail_code(MG_ESHAPE, t->size[d], n);
+            t->size[d] = n;
+        }
+        t->heads *= t->size[d];
+    }
+    const int64_t *q = in[0]->shape + in[0]->ndim - 2, *k = in[1]->shape + in[1]->ndim - 2;
+    const int64_t *v = in[2]->shape + in[2]->ndim - 2, *m = in[3] ? in[3]->shape + in[3]->ndim - 2 : q;
+    if (q[1] != k[1]) return mg_fail_code(MG_ESHAPE, q[1], k[1]);
+    if (k[0] != v[0]) return mg_fail_code(MG_ESHAPE, k[0], v[0]);
+    t->queries = q[0], t->keys = k[0], t->depth = q[1], t->values = v[1];
+    if (in[3] && m[0] != 1 && m[0] != q[0]) return mg_fail_code(MG_ESHAPE, m[0], q[0]);
+    if (in[3] && m[1] != 1 && m[1] != k[0]) return mg_fail_code(MG_ESHAPE, m[1], k[0]);
+    t->q = attention_place(in[0], t->axes);
+    t->k = attention_place(in[1], t->axes);
+    t->v = attention_place(in[2], t->axes);
+    if (in[3]) t->mask = attention_place(in[3], t->axes);
+    t->mask_is_bool = in[3] && in[3]->dtype == MG_BOOL;
+    t->scale = scale;
+    t->causal = causal != 0;
+    return MG_OK;
+}
+
+/* A new array of a matrix for each head. */
+static mg_array *attention_new(const attention_plan *t, int64_t rows, int64_t columns) {
+    int64_t shape[MG_MAX_NDIM];
+    memcpy(shape, t->size, sizeof(int64_t) * (size_t)t->axes);
+    shape[t->axes] = rows;
+    shape[t->axes + 1] = columns;
+    return mg_new(t->dtype, t->axes + 2, shape);
+}
+
+/* Whether an operand was cast, or is the same for several heads or, a mask, several scores. */
+static bool attention_adapts(const attention_plan *t, mg_array *const *in, mg_array *const *from) {
+    for (int i = 0; i < 4; i++) {
+        if (!in[i]) continue;
+        if (in[i] != from[i] || in[i]->ndim != t->axes + 2) return true;
+        for (int d = 0; d < t->axes; d++)
+            if (in[i]->shape[d] != t->size[d]) return true;
+    }
+    const int64_t *mask = in[3] ? in[3]->shape + t->axes : NULL;
+    return mask && (mask[0] != t->queries || mask[1] != t->keys);
+}
+
+/* Bytes of `lines` numbers for each query of a block, rounded up to whole vectors. */
+static size_t attention_scratch(const attention_plan *t, int64_t lines) {
+    int64_t width = mg_min(mg_ceil_div(t->queries, 16) * 16, ATTENTION_QUERIES);
+    return (size_t)(lines * width * mg_itemsize(t->dtype));
+}
+
+static int attention_run(attention_plan *t, int64_t blocks, mg_block_fn fn) {
+    double work = (double)(t->heads * t->queries * t->keys) * (double)(t->depth + t->values);
+    if (work >= MG_GEMM_THREAD_WORK) mg_parallel_for(blocks, fn, t);
+    else
+        for (int64_t b = 0; b < blocks; b++) fn(t, b);
+    return t->no_memory ? mg_fail_code(MG_ENOMEM, (int64_t)t->scratch_bytes, 0) : MG_OK;
+}
+
+int mg_attention(mg_array **made, mg_array *q, mg_array *k, mg_array *v, mg_array *mask,
+                 double scale, int causal) {
+    mg_array *from[] = {q, k, v, mask}, *in[4] = {NULL}, *out = NULL, *statistics = NULL;
+    attention_plan t;
+    int code = attention_cast(in, from);
+    if (!code) code = attention_lay_out(&t, in, scale, causal);
+    if (!code) {
+        out = attention_new(&t, t.queries, t.values);
+        statistics = attention_new(&t, 2, t.queries);
+        if (!out || !statistics) code = mg_error();
+    }
+    if (!code && out->size > 0) {
+        t.out = out->data;
+        t.statistics = statistics->data;
+        t.scratch_bytes = attention_scratch(&t, ATTENTION_KEYS + t.depth);
+        code = attention_run(&t, t.heads * mg_ceil_div(t.queries, ATTENTION_QUERIES),
+                             attention_forward_block);
+    }
+    if (!code) {
+        out->adapted = attention_adapts(&t, in, from);
+        made[0] = out;
+        made[1] = statistics;
+    } else {
+        mg_release(out);
+        mg_release(statistics);
+    }
+    for (int i = 0; i < 4; i++) mg_release(in[i]);
+    return code;
+}
+
+/* dq += the parts of the other chunks, in their order. */
+static void attention_join_block(void *context, int64_t head) {
+    const attention_plan *t = context;
+    int64_t n = t->queries * t->depth;
+    for (int64_t chunk = 1; chunk < t->chunks; chunk++) {
+        int64_t part = (head * (t->chunks - 1) + chunk - 1) * n;
+        if (t->dtype == MG_FLOAT32)
+            for (int64_t i = 0; i < n; i++)
+                ((float *)t->dq)[head * n + i] += ((float *)t->parts)[part + i];
+        else
+            for (int64_t i = 0; i < n; i++)
+                ((double *)t->dq)[head * n + i] += ((double *)t->parts)[part + i];
+    }
+}
+
+int mg_attention_vjp(mg_array **made, mg_array *g, mg_array *q, mg_array *k, mg_array *v,
+                     mg_array *mask, mg_array *y, mg_array *statistics, double scale, int causal,
+                     int by_mask) {
+    mg_array *from[] = {q, k, v, mask}, *in[4] = {NULL}, *out[4] = {NULL};
+    int count = by_mask ? 4 : 3;
+    attention_plan t;
+    int code = attention_cast(in, from);
+    if (!code) code = attention_lay_out(&t, in, scale, causal);
+    if (!code && (g->ndim != t.axes + 2 || g->dtype != t.dtype || y->dtype != t.dtype))
+        code = mg_fail_code(MG_EDTYPE, g->dtype, y->dtype);
+    if (!code) {
+        out[0] = attention_new(&t, t.queries, t.depth);
+        out[1] = attention_new(&t, t.keys, t.depth);
+        out[2] = attention_new(&t, t.keys, t.values);
+        if (by_mask) out[3] = attention_new(&t, t.queries, t.keys);
+        for (int i = 0; i < count; i++)
+            if (!out[i]) code = mg_error();
+    }
+    if (!code && y->size > 0) {
+        int64_t size = mg_itemsize(t.dtype);
+        t.g = attention_place(g, t.axes);
+        t.out = y->data;
+        t.statistics = statistics->data;
+        t.dq = out[0]->data, t.dk = out[1]->data, t.dv = out[2]->data;
+        t.dmask = by_mask ? out[3]->data : NULL;
+        if (t.dmask) memset(t.dmask, 0, (size_t)(out[3]->size * size));
+        /* Heads alone may be too few for the threads of a large machine. */
+        t.chunks = mg_max(1, mg_min(mg_ceil_div(t.keys, ATTENTION_KEYS), ATTENTION_TASKS / t.heads));
+        t.scratch_bytes = attention_scratch(&t, 2 * ATTENTION_KEYS + t.values + t.depth);
+        size_t bytes = (size_t)((t.chunks - 1) * out[0]->size * size), capacity;
+        t.parts = bytes ? mg_block_take(bytes, &capacity) : NULL;
+        if (bytes && !t.parts) code = mg_fail_code(MG_ENOMEM, (int64_t)bytes, 0);
+        if (!code) code = attention_run(&t, t.heads * t.chunks, attention_backward_block);
+        if (!code && t.parts) mg_parallel_for(t.heads, attention_join_block, &t);
+        if (t.parts) mg_block_give(t.parts, capacity);
+    }
+    for (int i = 0; i < 4; i++) mg_release(in[i]);
+    for (int i = 0; i < count; i++) {
+        if (code) mg_release(out[i]);
+        else made[i] = out[i];
+    }
+    return code;
+}

@@ -1,0 +1,106 @@
+"""Attention: what a query takes of the values, by how well it fits their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Any
+
+from minigrad._c import NULL, Handle, call, call_for, lib, save, saved_handle, shape_of
+from minigrad.ops.pointwise import GE
+from minigrad.ops.table import custom, zero
+
+T = Any  # a Tensor; this layer stands below it
+
+
+def _causal(scores: Handle) -> Handle:
+    rows, columns = (
+        call(lib.mg_arange, lib.MG_INT64, 0.0, 0.0, 0, 1, n) for n in shape_of(scores)[-2:]
+    )
+    return call(lib.mg_binary, GE.id, call(lib.mg_reshape, rows, 2, (-1, 1)), columns)
+
+
+CAUSAL = zero("causal", 1, "whether query i sees key j: i >= j", forward=_causal)
+
+
+def attention_weights(q: T, k: T, mask: T | None, causal: bool, scale: float) -> T:
+    """How much each query takes of each value, (..., L, S): rows add up to 1, or are 0."""
+    scores = (q * scale) @ k.mT
+    if mask is None and not causal:
+        return scores.softmax(-1)
+    if mask is not None:
+        scores = scores.where(mask, -inf) if mask._h.dtype == lib.MG_BOOL else scores + mask
+    if causal:
+        scores = scores.where(scores.apply_row(CAUSAL), -inf)
+    seen = (scores != -inf).any(-1, True)
+    return scores.where(seen, 0.0).softmax(-1).where(seen, 0.0)
+
+
+class Kept:
+    """What the fused backward takes beside the inputs: the result, statistics, and the mask."""
+
+    __slots__ = ("mask", "saved")
+
+    saved: Any
+
+    def __init__(self, mask: T | None) -> None:
+        self.mask = mask
+
+    def handles(self) -> tuple[Handle, Handle, Handle]:
+        """The mask, the result and the statistics; RuntimeError if one was overwritten."""
+        mask = NULL if self.mask is None else saved_handle(self.saved, 0)
+        return mask, saved_handle(self.saved, 1), saved_handle(self.saved, 2)
+
+
+def _forward(q: Handle, k: Handle, v: Handle, kept: Kept, causal: bool, scale: float) -> Handle:
+    mask = NULL if kept.mask is None else kept.mask._h
+    y, statistics = call_for(2, lib.mg_attention, q, k, v, mask, scale, causal)
+    kept.saved = save(mask, y, statistics)
+    return y
+
+
+def _vjp(by_mask: bool) -> Callable[..., Sequence[Handle]]:
+    kernel, count = lib.mg_attention_vjp, 4 if by_mask else 3
+    return lambda g, q, k, v, kept, causal, scale: call_for(
+        count, kernel, g, q, k, v, *kept.handles(), scale, causal, by_mask
+    )
+
+
+def _by_scores(g: T, queries: T, keys: T, values: T, kept: Kept, causal: bool, scale: float) -> T:
+    """As softmax's, with the gradient g v^T of the weights; it is that of an added mask."""
+    w = attention_weights(queries, keys, kept.mask, causal, scale)
+    by_weights = g @ values.mT
+    return (by_weights - by_weights.scale(w).sum((-1,), True)).scale(w)
+
+
+def _by_query(g: T, queries: T, keys: T, values: T, kept: Kept, causal: bool, scale: float) -> T:
+    return (_by_scores(g, queries, keys, values, kept, causal, scale) * scale) @ keys
+
+
+def _by_key(g: T, queries: T, keys: T, values: T, kept: Kept, causal: bool, scale: float) -> T:
+    return (_by_scores(g, queries, keys, values, kept, causal, scale) * scale).mT @ queries
+
+
+def _by_value(g: T, queries: T, keys: T, values: T, kept: Kept, causal: bool, scale: float) -> T:
+    return attention_weights(queries, keys, kept.mask, causal, scale).mT @ g
+
+
+ATTENTION = custom(
+    "scaled_dot_product_attention",
+    _forward,
+    _by_query,
+    _by_key,
+    _by_value,
+    together=_vjp(False),
+    doc="softmax(queries @ keys.mT * scale + mask) @ values, keeping no matrix of weights",
+)
+ATTENTION_BY_MASK = custom(
+    "masked_attention",
+    lambda q, k, v, mask, *args: _forward(q, k, v, *args),
+    _by_query,
+    _by_key,
+    _by_value,
+    _by_scores,
+    together=_vjp(True),
+    doc="the same for a mask that has a gradient",
+)
