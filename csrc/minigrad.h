@@ -146,8 +146,14 @@ enum mg_reduction { MG_SUM, MG_MEAN, MG_PROD, MG_MAX, MG_MIN, MG_ALL, MG_ANY };
 /* naxes < 0: all axes. */
 mg_array *mg_reduce(int op, mg_array *x, int naxes, const int32_t *axes, int keepdims);
 mg_array *mg_arg_reduce(int op, mg_array *x, int axis, int all, int keepdims);
-mg_array *mg_var(mg_array *x, int naxes, const int32_t *axes, double correction, int keepdims);
+mg_array *mg_var(mg_array *x, int naxes, const int32_t *axes, double correction, int root,
+                 int keepdims); /* or, with `root`, the standard deviation */
+mg_array *mg_norm(mg_array *x, int naxes, const int32_t *axes, int keepdims); /* p = 2 */
+mg_array *mg_spread_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
+                        double scale, int centred, int keepdims);
 mg_array *mg_logsumexp(mg_array *x, int naxes, const int32_t *axes, int keepdims);
+mg_array *mg_logsumexp_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
+                           int keepdims);
 mg_array *mg_extremum_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
                           int keepdims);
 mg_array *mg_softmax(mg_array *x, int axis);

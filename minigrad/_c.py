@@ -264,6 +264,8 @@ def op_name(kernel: Any, args: tuple[Any, ...]) -> str:
         return "matmul"
     if name == "mg_reduce":
         return _REDUCTIONS[args[0]]
+    if name == "mg_var":
+        return "std" if args[4] else "var"
     if name == "mg_arg_reduce":
         return "arg" + _REDUCTIONS[args[0]]
     return _PUBLIC_NAMES.get(name, name.removeprefix("mg_"))

@@ -280,9 +280,9 @@ def count_nonzero(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: An
 
 
 def _variance(
-    op: str, x: Any, dim: Any, unbiased: bool | None, keepdim: Any, given: dict[str, Any]
+    row: Any, op: str, x: Any, dim: Any, unbiased: bool | None, keepdim: Any, given: dict[str, Any]
 ) -> tuple[Tensor, tuple[int, ...], bool]:
-    """The variance, and the dimensions and keepdim that were asked for."""
+    """The variance or its root, and the dimensions and keepdim that were asked for."""
     x = operand(op, x)
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -294,13 +294,7 @@ def _variance(
         correction = float(given[named[0]])
     numpy = {k: v for k, v in given.items() if k not in ("correction", "ddof")}
     axes, keepdim = _over(op, x, dim, keepdim, numpy)
-    return apply(_r.VAR, (x,), (axes, keepdim, correction)), axes, keepdim
-
-
-def root(x: Tensor) -> Tensor:
-    """sqrt(x), whose derivatives of every order are 0 at 0: for what is 0 only where it is flat."""
-    zero = e.eq(x, 0.0)
-    return where(zero, 0.0, e.sqrt(where(zero, 1.0, x)))  # type: ignore[no-any-return]
+    return apply(row, (x,), (axes, keepdim, correction)), axes, keepdim
 
 
 def var(
@@ -318,7 +312,7 @@ def var(
     >>> x.var(correction=0).item(), x.var(ddof=0).item(), x.var(False).item()
     (1.25, 1.25, 1.25)
     """
-    return _variance("var", x, dim, unbiased, keepdim, given)[0]
+    return _variance(_r.VAR, "var", x, dim, unbiased, keepdim, given)[0]
 
 
 def std(
@@ -329,14 +323,14 @@ def std(
     sqrt(sum((x - mean)^2) / (n - correction)); arguments and edges as for var. Where all elements
     are equal it is 0, and so are its derivatives.
     """
-    return root(_variance("std", x, dim, unbiased, keepdim, given)[0])
+    return _variance(_r.STD, "std", x, dim, unbiased, keepdim, given)[0]
 
 
 def var_mean(
     x: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, **given: Any
 ) -> tuple[Tensor, Tensor]:
     """The variance, with ``correction=1`` by default, and the mean; arguments as for var."""
-    spread, axes, keep = _variance("var_mean", x, dim, unbiased, keepdim, given)
+    spread, axes, keep = _variance(_r.VAR, "var_mean", x, dim, unbiased, keepdim, given)
     return spread, mean(x, axes, keep)
 
 
@@ -344,8 +338,8 @@ def std_mean(
     x: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, **given: Any
 ) -> tuple[Tensor, Tensor]:
     """The standard deviation, with ``correction=1`` by default, and the mean; as std and mean."""
-    spread, axes, keep = _variance("std_mean", x, dim, unbiased, keepdim, given)
-    return root(spread), mean(x, axes, keep)
+    spread, axes, keep = _variance(_r.STD, "std_mean", x, dim, unbiased, keepdim, given)
+    return spread, mean(x, axes, keep)
 
 
 # ---- norms ---------------------------------------------------------------------------------------
@@ -405,7 +399,7 @@ def _norm(
     if p != p:
         raise ValueError(f"[{op}] the order is NaN; give a number, inf or -inf")
     if p == 2.0:
-        return root(sum(e.square(x), dim, keepdim))
+        return apply(_r.NORM, (x,), (dim, keepdim))
     size = e.abs(x)
     if p == 1.0:
         return sum(size, dim, keepdim)

@@ -507,7 +507,7 @@ def test_var_of_a_large_mean():
 
 def test_var_of_what_overflows():
     x = mg.tensor([3e38, 3e38])
-    assert mg.var(x).item() == math.inf  # the mean overflows, as NumPy's does
+    assert mg.var(x).item() == 0  # where the sum that NumPy takes overflows
     assert mg.var(mg.tensor([1e30, -1e30])).item() == math.inf
     assert mg.var(mg.full((1000,), 0.1)).item() < 1e-20
 

@@ -8,6 +8,15 @@
 #include "../threads/pool.h"
 #include "nditer.h"
 
+#define MG_REAL 32
+#include "reduce_pair.inc.c"
+#define MG_REAL 64
+#include "reduce_pair.inc.c"
+#define MG_REAL 32
+#include "reduce_results.inc.c"
+#define MG_REAL 64
+#include "reduce_results.inc.c"
+
 /* ---- planning ---- */
 
 /* Product of the sizes of the axes in `mask`. */
@@ -91,9 +100,9 @@ bool mg_reduce_layout(reduce_plan *p, const mg_array *x, uint32_t group, const m
 typedef struct {
     const reduce_plan *plan;
     int kind, dtype;
-    int64_t itemsize, kept;     /* kept: elements of the result */
+    int64_t itemsize, kept; /* kept: elements of the result */
     const char *x, *c;
-    char *y;                    /* one result for each chunk: y[chunk][kept] */
+    char *y, *y2;           /* one result for each chunk: y[chunk][kept] */
     int64_t chunks, strips, strip, pieces, per_block;
 } reduce_job;
 
@@ -107,26 +116,29 @@ static void reduce_block_of_pieces(void *context, int64_t block) {
         int64_t start = chunk * REDUCE_CHUNK;
         x += start * p->stride;
         y += chunk * job->kept;
+        if (job->kind == REDUCE_DOT) c = x;
         (job->dtype == MG_FLOAT32 ? reduce_piece_f32 : reduce_piece_f64)(
-            job->kind, p, job->y + y * job->itemsize, job->x + x * job->itemsize,
-            mg_min(job->strip, p->run - first), mg_min(REDUCE_CHUNK, p->n - start),
-            job->c ? job->c + c * job->itemsize : NULL);
+            job->kind, p, job->y + y * job->itemsize, job->y2 ? job->y2 + y * job->itemsize : NULL,
+            job->x + x * job->itemsize, mg_min(job->strip, p->run - first),
+            mg_min(REDUCE_CHUNK, p->n - start), job->c ? job->c + c * job->itemsize : NULL);
     }
 }
 
-/* y = x reduced by the plan; 0 or an error code. Sizes are not 0. */
-static int reduce_run(int kind, const reduce_plan *p, mg_array *y, const mg_array *x,
-                      const mg_array *c) {
+int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_array *y2, const mg_array *x,
+                  const mg_array *c) {
     reduce_job job = {.plan = p, .kind = kind, .dtype = x->dtype, .kept = y->size};
     job.itemsize = mg_itemsize(x->dtype);
     job.x = x->data;
     job.c = c ? c->data : NULL;
     job.y = y->data;
+    job.y2 = y2 ? y2->data : NULL;
     job.chunks = mg_ceil_div(p->n, REDUCE_CHUNK);
     size_t capacity = 0;
     if (job.chunks > 1) {
-        job.y = mg_block_take((size_t)(job.chunks * job.kept * job.itemsize), &capacity);
-        if (!job.y) return mg_fail_code(MG_ENOMEM, job.chunks * job.kept * job.itemsize, 0);
+        int64_t bytes = job.chunks * job.kept * job.itemsize;
+        job.y = mg_block_take((size_t)(y2 ? 2 * bytes : bytes), &capacity);
+        if (!job.y) return mg_fail_code(MG_ENOMEM, bytes, 0);
+        if (y2) job.y2 = job.y + bytes;
     }
     int64_t n = mg_min(p->n, REDUCE_CHUNK);
     job.strip = p->columns ? REDUCE_STRIP : mg_max(REDUCE_GRAIN / n, 1);
@@ -141,8 +153,8 @@ static int reduce_run(int kind, const reduce_plan *p, mg_array *y, const mg_arra
         mg_parallel_for(mg_ceil_div(job.pieces, job.per_block), reduce_block_of_pieces, &job);
     }
     if (job.chunks > 1) {
-        (x->dtype == MG_FLOAT32 ? reduce_parts_f32 : reduce_parts_f64)(kind, y->data, job.y,
-                                                                      job.chunks, job.kept);
+        (x->dtype == MG_FLOAT32 ? reduce_parts_f32 : reduce_parts_f64)(
+            kind, y->data, y2 ? y2->data : NULL, job.y, job.y2, job.chunks, job.kept, p->n);
         mg_block_give(job.y, capacity);
     }
     return MG_OK;
@@ -150,39 +162,52 @@ static int reduce_run(int kind, const reduce_plan *p, mg_array *y, const mg_arra
 
 /* ---- groups of axes ---- */
 
-/* x reduced over one group, whose axes stay with size 1. */
-static mg_array *reduce_group(int kind, mg_array *x, uint32_t group, const mg_array *c) {
+/* A new array of x's shape with size 1 on the axes in `mask`. */
+static mg_array *reduce_new(int dtype, const mg_array *x, uint32_t mask) {
     int64_t shape[MG_MAX_NDIM];
-    for (int d = 0; d < x->ndim; d++) shape[d] = group >> d & 1 ? 1 : x->shape[d];
-    mg_array *y = mg_new(x->dtype, x->ndim, shape);
-    if (!y || y->size == 0) return y;
+    for (int d = 0; d < x->ndim; d++) shape[d] = mask >> d & 1 ? 1 : x->shape[d];
+    return mg_new(dtype, x->ndim, shape);
+}
+
+static void reduce_fill(mg_array *y, double value) {
+    (y->dtype == MG_FLOAT32 ? reduce_fill_f32 : reduce_fill_f64)(y->data, y->size, value);
+}
+
+/* x reduced over one group, whose axes stay with size 1. For a pair `second` gets the other values;
+ * otherwise it is NULL. */
+static mg_array *reduce_group(int kind, mg_array *x, uint32_t group, const mg_array *c,
+                              mg_array **second) {
+    reduce_plan plan;
+    mg_array *y = reduce_new(x->dtype, x, group), *from = NULL;
+    if (second) *second = reduce_new(x->dtype, x, group);
+    if (!y || (second && !*second)) goto failed;
+    if (y->size == 0) return y;
     if (x->size == 0) {
-        (x->dtype == MG_FLOAT32 ? reduce_fill_f32 : reduce_fill_f64)(y->data, y->size,
-                                                                    reduce_identity(kind));
+        reduce_fill(y, reduce_identity(kind));
+        if (second) reduce_fill(*second, 0);
         return y;
     }
-    reduce_plan plan;
-    mg_array *from = mg_retain(x);
+    from = mg_retain(x);
     if (!mg_reduce_layout(&plan, from, group, c)) {
         mg_release(from);
         from = mg_copy(x); /* a contiguous array always has a layout */
         if (from) mg_reduce_layout(&plan, from, group, c);
     }
-    if (!from || reduce_run(kind, &plan, y, from, c)) {
-        mg_release(y);
-        y = NULL;
-    }
+    if (!from || mg_reduce_run(kind, &plan, y, second ? *second : NULL, from, c)) goto failed;
     mg_release(from);
     return y;
+failed:
+    mg_release(from);
+    mg_release(y);
+    if (second) mg_release(*second);
+    return NULL;
 }
 
 /* The same for integers and truth values; all and any make truth values of x first. */
 static mg_array *reduce_group_plain(int op, mg_array *x, uint32_t group) {
-    int64_t shape[MG_MAX_NDIM];
-    for (int d = 0; d < x->ndim; d++) shape[d] = group >> d & 1 ? 1 : x->shape[d];
     bool truth = op == MG_ALL || op == MG_ANY;
     int dtype = truth ? MG_BOOL : op == MG_MAX || op == MG_MIN ? x->dtype : MG_INT64;
-    mg_array *y = mg_new(dtype, x->ndim, shape);
+    mg_array *y = reduce_new(dtype, x, group);
     if (!y) return NULL;
     mg_array *from = truth && x->dtype != MG_BOOL ? mg_cast(x, MG_BOOL) : mg_contiguous(x);
     if (!from) {
@@ -200,7 +225,8 @@ static mg_array *reduce_groups(bool plain, int op, mg_array *x, uint32_t mask, c
     mg_array *y = mg_retain(x);
     do {
         uint32_t group = reduce_last_group(y, mask);
-        mg_array *next = plain ? reduce_group_plain(op, y, group) : reduce_group(op, y, group, c);
+        mg_array *next = plain ? reduce_group_plain(op, y, group)
+                               : reduce_group(op, y, group, c, NULL);
         mg_release(y);
         y = next;
         mask &= ~group;
@@ -221,8 +247,9 @@ static mg_array *reduce_squeeze(mg_array *y, uint32_t mask, int keepdims) {
     return y;
 }
 
-static void reduce_divide(mg_array *y, double divisor) {
-    (y->dtype == MG_FLOAT32 ? reduce_divide_f32 : reduce_divide_f64)(y->data, y->size, divisor);
+static void reduce_divide(mg_array *y, double divisor, bool root) {
+    (y->dtype == MG_FLOAT32 ? reduce_divide_f32 : reduce_divide_f64)(y->data, y->size, divisor,
+                                                                    root);
 }
 
 /* ---- the operations ---- */
@@ -262,53 +289,105 @@ mg_array *mg_reduce(int op, mg_array *x, int naxes, const int32_t *axes, int kee
     if (op == MG_MEAN) {
         int64_t n = reduce_extent(x, mask);
         if (plain) y = reduce_mean_of_sum(y, n);
-        else if (y) reduce_divide(y, (double)n);
+        else if (y) reduce_divide(y, (double)n, false);
     }
     return reduce_squeeze(y, mask, keepdims);
 }
 
-/* The mean, then the sum of (x - mean)^2 over max(n - correction, 0). A mean that is large beside
- * the deviations is rounded by much of their size; the sum of x - mean says by how much, and
- * corrects that (Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983,
- * equation 1.7). */
-mg_array *mg_var(mg_array *x, int naxes, const int32_t *axes, double correction, int keepdims) {
+/* The first element of each line, seen in place. */
+static mg_array *reduce_first(mg_array *x, uint32_t mask) {
+    int64_t start[MG_MAX_NDIM] = {0}, step[MG_MAX_NDIM], count[MG_MAX_NDIM];
+    for (int d = 0; d < x->ndim; d++) {
+        step[d] = 1;
+        count[d] = mask >> d & 1 ? mg_min(x->shape[d], 1) : x->shape[d];
+    }
+    return mg_view_slice(x, start, step, count);
+}
+
+/* The sums of (x - mean)^2 over `mask`, whose axes stay with size 1. Where the axes form several
+ * groups, the squares about the means of one group are added up over the next, and those of these
+ * means themselves are found in the same way. */
+static mg_array *reduce_squares(mg_array *x, uint32_t mask) {
+    mg_array *squares = NULL, *sums = mg_retain(x);
+    double terms = 1; /* in each of the sums */
+    do {
+        uint32_t group = reduce_last_group(sums, mask);
+        mg_array *second = NULL, *c = reduce_first(sums, mask);
+        double size = (double)reduce_extent(sums, group);
+        mg_array *next = c ? reduce_group(REDUCE_MOMENTS, sums, group, c, &second) : NULL;
+        mg_release(c);
+        mg_release(sums);
+        sums = next;
+        if (sums && squares) {
+            mg_array *all = reduce_group(REDUCE_SUM, squares, group, NULL, NULL);
+            if (all)
+                (all->dtype == MG_FLOAT32 ? reduce_add_between_f32 : reduce_add_between_f64)(
+                    all->data, second->data, all->size, terms);
+            mg_release(second);
+            second = all;
+        }
+        mg_release(squares);
+        squares = second;
+        terms *= size;
+        mask &= ~group;
+    } while (sums && squares && mask);
+    if (!sums) {
+        mg_release(squares);
+        squares = NULL;
+    }
+    mg_release(sums);
+    return squares;
+}
+
+/* The sum of (x - mean)^2 over max(n - correction, 0), or the root of that. */
+mg_array *mg_var(mg_array *x, int naxes, const int32_t *axes, double correction, int root,
+                 int keepdims) {
     uint32_t mask;
     if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
     if (mg_axes_mask(x->ndim, naxes, axes, &mask)) return NULL;
     double n = (double)reduce_extent(x, mask);
-    mg_array *mean = reduce_groups(false, REDUCE_SUM, x, mask, NULL);
-    if (!mean) return NULL;
-    reduce_divide(mean, n);
-    mg_array *y = reduce_groups(false, REDUCE_SUMSQ, x, mask, mean);
-    mg_array *residue = y ? reduce_groups(false, REDUCE_RESIDUE, x, mask, mean) : NULL;
-    mg_release(mean);
-    if (!residue) {
-        mg_release(y);
-        return NULL;
-    }
-    (x->dtype == MG_FLOAT32 ? reduce_correct_f32 : reduce_correct_f64)(y->data, residue->data,
-                                                                      y->size, n);
-    mg_release(residue);
-    reduce_divide(y, n > correction ? n - correction : 0);
+    mg_array *y = reduce_squares(x, mask);
+    if (y) reduce_divide(y, n > correction ? n - correction : 0, root);
     return reduce_squeeze(y, mask, keepdims);
 }
 
-/* m + log(sum of exp(x - m)) with m the maximum; m itself where that is NaN or infinite. */
+/* The root of the sum of squares. */
+mg_array *mg_norm(mg_array *x, int naxes, const int32_t *axes, int keepdims) {
+    uint32_t mask;
+    if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
+    if (mg_axes_mask(x->ndim, naxes, axes, &mask)) return NULL;
+    mg_array *zero = reduce_new(x->dtype, x, UINT32_MAX);
+    if (!zero) return NULL;
+    reduce_fill(zero, 0);
+    mg_array *y = reduce_groups(false, REDUCE_SQUARES, x, mask, zero);
+    mg_release(zero);
+    if (y) reduce_divide(y, 1, true);
+    return reduce_squeeze(y, mask, keepdims);
+}
+
+/* m + log(sum of exp(x - m)) with m the maximum; m itself where that is NaN or infinite. Group by
+ * group: the logarithm of a sum of such sums is the same of their logarithms. */
 mg_array *mg_logsumexp(mg_array *x, int naxes, const int32_t *axes, int keepdims) {
     uint32_t mask;
     if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
     if (mg_axes_mask(x->ndim, naxes, axes, &mask)) return NULL;
-    mg_array *m = reduce_groups(false, REDUCE_MAX, x, mask, NULL);
-    if (!m) return NULL;
-    mg_array *y = reduce_groups(false, REDUCE_SUMEXP, x, mask, m);
-    if (y)
-        (x->dtype == MG_FLOAT32 ? reduce_add_log_f32 : reduce_add_log_f64)(y->data, m->data,
-                                                                          y->size);
-    mg_release(m);
+    mg_array *y = mg_retain(x);
+    uint32_t left = mask;
+    do {
+        uint32_t group = reduce_last_group(y, left);
+        mg_array *sums = NULL, *tops = reduce_group(REDUCE_LOGSUM, y, group, NULL, &sums);
+        if (tops)
+            (x->dtype == MG_FLOAT32 ? reduce_add_log_f32 : reduce_add_log_f64)(
+                sums->data, tops->data, sums->size);
+        mg_release(y);
+        mg_release(tops);
+        y = tops ? sums : NULL;
+        left &= ~group;
+    } while (y && left);
     return reduce_squeeze(y, mask, keepdims);
 }
 
-/* ---- the gradient of max and min ---- */
+/* ---- gradients ---- */
 
 /* `a` with the size-1 axes that reducing x over `mask` took away; MG_ESHAPE if it does not fit. */
 static mg_array *reduce_unsqueeze(const mg_array *a, const mg_array *x, uint32_t mask,
@@ -347,6 +426,50 @@ mg_array *mg_extremum_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, cons
                       narrow ? reduce_spread_f32 : reduce_spread_f64);
     }
     mg_release(share);
+    mg_release(seen_g);
+    mg_release(seen_y);
+    return dx;
+}
+
+/* y = the variance of x, its root or the norm: dx = scale * g * (x - mean), for a root over y; the
+ * norm has no mean. `y` is NULL for the variance. */
+mg_array *mg_spread_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
+                        double scale, int centred, int keepdims) {
+    uint32_t mask;
+    bool narrow = x->dtype == MG_FLOAT32;
+    if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
+    if (g->dtype != x->dtype) return mg_fail(MG_EDTYPE, g->dtype, x->dtype);
+    if (mg_axes_mask(x->ndim, naxes, axes, &mask)) return NULL;
+    mg_array *seen = reduce_unsqueeze(g, x, mask, keepdims);
+    mg_array *slope = seen ? mg_copy(seen) : NULL, *dx = NULL, *mean = NULL;
+    if (slope && centred && (mean = reduce_groups(false, REDUCE_SUM, x, mask, NULL)))
+        reduce_divide(mean, (double)reduce_extent(x, mask), false);
+    if (slope && (mean || !centred) && (dx = mg_new(x->dtype, x->ndim, x->shape))) {
+        (narrow ? reduce_slope_f32 : reduce_slope_f64)(slope->data, slope->data,
+                                                       y ? y->data : NULL, slope->size, scale);
+        mg_nditer_run(dx, centred ? 3 : 2, (mg_array *[]){x, slope, mean},
+                      centred ? narrow ? reduce_lean_off_f32 : reduce_lean_off_f64
+                      : narrow ? reduce_lean_f32 : reduce_lean_f64);
+    }
+    mg_release(mean);
+    mg_release(slope);
+    mg_release(seen);
+    return dx;
+}
+
+/* y = logsumexp of x: each element gets its share of g. */
+mg_array *mg_logsumexp_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
+                           int keepdims) {
+    uint32_t mask;
+    if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
+    if (g->dtype != x->dtype || y->dtype != x->dtype) return mg_fail(MG_EDTYPE, g->dtype, y->dtype);
+    if (mg_axes_mask(x->ndim, naxes, axes, &mask)) return NULL;
+    mg_array *seen_y = reduce_unsqueeze(y, x, mask, keepdims);
+    mg_array *seen_g = seen_y ? reduce_unsqueeze(g, x, mask, keepdims) : NULL;
+    mg_array *dx = seen_g ? mg_new(x->dtype, x->ndim, x->shape) : NULL;
+    if (dx)
+        mg_nditer_run(dx, 3, (mg_array *[]){seen_g, x, seen_y},
+                      x->dtype == MG_FLOAT32 ? reduce_weigh_f32 : reduce_weigh_f64);
     mg_release(seen_g);
     mg_release(seen_y);
     return dx;

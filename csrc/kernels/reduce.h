@@ -11,15 +11,23 @@
 /* What the float kernels compute over one index: a join of terms. */
 enum reduce_kind {
     REDUCE_SUM,     /* x0 + x1 + ... */
-    REDUCE_RESIDUE, /* (x0 - c) + (x1 - c) + ...       c: the mean, which was rounded */
-    REDUCE_SUMSQ,   /* (x0 - c)^2 + (x1 - c)^2 + ...   c: the mean */
+    REDUCE_DEVIATION, /* (x0 - c) + (x1 - c) + ... */
+    REDUCE_SQUARES, /* (x0 - c)^2 + (x1 - c)^2 + ... */
     REDUCE_SUMEXP,  /* exp(x0 - c) + exp(x1 - c) + ... c: the maximum */
     REDUCE_DOT,     /* x0 * c0 + x1 * c1 + ...; here each x has its own c */
     REDUCE_TIES,    /* how many x are equal to c, the extremum; NaN is equal to NaN here */
     REDUCE_MAX,     /* NaN wins */
     REDUCE_MIN,
-    REDUCE_PROD
+    REDUCE_PROD,
+    /* Two values for each line, by reduce_pair.inc.c: */
+    REDUCE_MOMENTS, /* the sum of x - c, c about one of them; the sum of (x - mean)^2 */
+    REDUCE_LOGSUM   /* the maximum m; the sum of exp(x - m) */
 };
+
+/* Have the terms one centre for each line? */
+MG_INLINE bool reduce_is_centred(int kind) {
+    return kind >= REDUCE_DEVIATION && kind <= REDUCE_TIES && kind != REDUCE_DOT;
+}
 
 MG_INLINE double reduce_identity(int kind) {
     switch (kind) {
@@ -48,6 +56,11 @@ enum {
     REDUCE_GRAIN = 32768, /* least number of elements worth a block of a parallel loop */
     REDUCE_PARALLEL = 3 * REDUCE_GRAIN
 };
+
+/* Do narrow rows follow each other without a gap, so that a strip may take 16 of them as one? */
+MG_INLINE bool reduce_is_dense(int64_t stride, int64_t width) {
+    return stride == width && width <= REDUCE_STRIP / REDUCE_LANES;
+}
 
 /* x seen as an index to reduce, a run of kept elements done side by side, and further kept axes. */
 typedef struct {
@@ -80,6 +93,10 @@ MG_INLINE int64_t reduce_seek(const reduce_plan *p, int64_t i, int64_t first, in
     }
     return i;
 }
+
+/* y = x reduced by the plan, and y2 for a pair, else NULL; 0 or an error code. Sizes are not 0. */
+int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_array *y2, const mg_array *x,
+                  const mg_array *c);
 
 /* 0, or MG_EEMPTY: maxima of nothing do not exist, though a result without elements needs none. */
 int mg_reduce_check_empty(const mg_array *x, uint32_t mask);

@@ -11,11 +11,11 @@
 MG_INLINE bool R(reduce_tied)(real x, real c) { return (x == c) | ((x != x) & (c != c)); }
 
 MG_INLINE real R(reduce_term)(int kind, real x, real c) {
-    if (kind == REDUCE_RESIDUE) return x - c;
-    if (kind == REDUCE_SUMSQ) return (x - c) * (x - c);
+    if (kind == REDUCE_DEVIATION) return x - c;
+    if (kind == REDUCE_SQUARES) return (x - c) * (x - c);
     if (kind == REDUCE_SUMEXP) return R(v_exp)(x - c);
     if (kind == REDUCE_DOT) return x * c;
-    if (kind == REDUCE_TIES) return (real)R(reduce_tied)(x, c);
+    if (kind == REDUCE_TIES) return R(reduce_tied)(x, c) ? 1 : 0;
     return x;
 }
 
@@ -57,11 +57,11 @@ static MG_NOINLINE void R(reduce_rows)(int kind, real *out, const real *x, int64
                                        int64_t rows, int64_t width, const real *c,
                                        int64_t c_stride) {
     switch (kind) {
-    case REDUCE_RESIDUE:
-        R(reduce_rows_of)(REDUCE_RESIDUE, out, x, stride, rows, width, c, 0);
+    case REDUCE_DEVIATION:
+        R(reduce_rows_of)(REDUCE_DEVIATION, out, x, stride, rows, width, c, 0);
         break;
-    case REDUCE_SUMSQ:
-        R(reduce_rows_of)(REDUCE_SUMSQ, out, x, stride, rows, width, c, 0);
+    case REDUCE_SQUARES:
+        R(reduce_rows_of)(REDUCE_SQUARES, out, x, stride, rows, width, c, 0);
         break;
     case REDUCE_SUMEXP:
         R(reduce_rows_of)(REDUCE_SUMEXP, out, x, stride, rows, width, c, 0);
@@ -156,26 +156,49 @@ MG_INLINE vec R(reduce_choose)(R(reduce_mask) mask, vec yes, vec no) {
     return (vec)((mask & (R(reduce_mask))yes) | (~mask & (R(reduce_mask))no));
 }
 
+MG_INLINE vec R(reduce_term_vec)(int kind, vec x, real c) {
+    if (kind == REDUCE_DEVIATION) return x - c;
+    if (kind == REDUCE_SQUARES) return (x - c) * (x - c);
+    if (kind != REDUCE_TIES) return x;
+    vec centre = v_set1(c), one = v_set1(1);
+    return R(reduce_choose)((x == centre) | ((x != x) & (centre != centre)), one, one - one);
+}
+
+/* Of numbers: NaN is looked for once in a block. */
 MG_INLINE vec R(reduce_join_vec)(int kind, vec a, vec b) {
     switch (kind) {
-    case REDUCE_MAX: return R(reduce_choose)((b > a) | (b != b), b, a);
-    case REDUCE_MIN: return R(reduce_choose)((b < a) | (b != b), b, a);
+#if MG_HAS_WIDE
+    case REDUCE_MAX: return R(v_max)(b, a);
+    case REDUCE_MIN: return R(v_min)(b, a);
+#else
+    case REDUCE_MAX: return R(reduce_choose)(b > a, b, a);
+    case REDUCE_MIN: return R(reduce_choose)(b < a, b, a);
+#endif
     case REDUCE_PROD: return a * b;
     default: return a + b;
     }
 }
 
-/* Lanes `part` * LANES and following of the n elements at x, then the identity of the kind. */
-MG_INLINE vec R(reduce_load_part)(int kind, const real *x, int64_t n, int part) {
-    x += part * LANES;
-    n -= part * LANES;
-    if (n >= LANES) return v_load(x);
-    int used = (int)mg_max(n, 0);
-    vec v = v_load_n(x, used);
-    if (kind <= REDUCE_TIES) return v; /* zeros */
+/* The terms of 0 <= used <= LANES elements at x, then the kind's identity; *probe collects x. */
+MG_INLINE vec R(reduce_load_part)(int kind, const real *x, int64_t used, real c, vec *probe) {
+    vec v = used == LANES ? v_load(x) : v_load_n(x, (int)used), term = R(reduce_term_vec)(kind, v, c);
+    *probe += v;
+    if (used == LANES || kind == REDUCE_SUM) return term;
     R(reduce_mask) lane = {0};
     for (int i = 0; i < LANES; i++) lane[i] = i;
-    return R(reduce_choose)(lane < used, v, v_set1(REAL_C(reduce_identity(kind))));
+    return R(reduce_choose)(lane < (ireal)used, term, v_set1(REAL_C(reduce_identity(kind))));
+}
+
+/* Are all lanes finite? */
+MG_INLINE bool R(reduce_finite)(vec v) {
+    v -= v;
+#if MG_HAS_WIDE
+    return R(v_inside)(v, v_set1(0), v_set1(1));
+#else
+    for (int i = 0; i < LANES; i++)
+        if (v[i] != 0) return false;
+    return true;
+#endif
 }
 
 /* Lane i holds the join of lanes i and i ^ by. */
@@ -185,25 +208,38 @@ MG_INLINE vec R(reduce_fold)(int kind, vec v, int by) {
     return R(reduce_join_vec)(kind, v, other);
 }
 
-/* The join of n <= 128 neighbouring elements, the lanes in registers. */
-MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, real c) {
+/* The join of 0 < n <= 128 neighbouring elements, the lanes in registers. centre: one, and
+ * for REDUCE_DOT as many as x; not read by kinds without centres. */
+MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, const real *centre) {
     enum { PARTS = REDUCE_LANES / LANES };
-    real terms[REDUCE_BLOCK];
-    vec lanes[PARTS];
-    if (kind >= REDUCE_RESIDUE && kind <= REDUCE_TIES) {
-        for (int64_t i = 0; i < n; i++) terms[i] = R(reduce_term)(kind, x[i], c);
-        x = terms;
+    real below[REDUCE_BLOCK], terms[REDUCE_BLOCK];
+    vec lanes[PARTS], probe = {0};
+    real c = reduce_is_centred(kind) ? centre[0] : 0;
+    if (kind == REDUCE_SUMEXP) {
+        for (int64_t i = 0; i < n; i++) below[i] = x[i] - c;
+        R(v_exp_chunk)(terms, below, n);
     }
-    int64_t done = mg_min(n, REDUCE_LANES);
+    if (kind == REDUCE_DOT)
+        for (int64_t i = 0; i < n; i++) terms[i] = x[i] * centre[i];
+    if (kind == REDUCE_SUMEXP || kind == REDUCE_DOT) {
+        x = terms;
+        kind = REDUCE_SUM;
+    }
     for (int p = 0; p < PARTS; p++)
-        lanes[p] = R(reduce_load_part)(kind, x, n, p);
+        lanes[p] = R(reduce_load_part)(kind, x + p * LANES,
+                                       mg_max(mg_min(n - p * LANES, LANES), 0), c, &probe);
+    int64_t done = REDUCE_LANES;
     for (; done + REDUCE_LANES <= n; done += REDUCE_LANES)
         for (int p = 0; p < PARTS; p++)
-            lanes[p] = R(reduce_join_vec)(kind, lanes[p], v_load(x + done + p * LANES));
+            lanes[p] = R(reduce_join_vec)(
+                kind, lanes[p],
+                R(reduce_load_part)(kind, x + done + p * LANES, LANES, c, &probe));
     if (done < n)
         for (int p = 0; p < PARTS; p++)
-            lanes[p] = R(reduce_join_vec)(kind, lanes[p],
-                                          R(reduce_load_part)(kind, x + done, n - done, p));
+            lanes[p] = R(reduce_join_vec)(
+                kind, lanes[p],
+                R(reduce_load_part)(kind, x + done + p * LANES,
+                                    mg_max(mg_min(n - done - p * LANES, LANES), 0), c, &probe));
     for (int half = PARTS / 2; half > 0; half /= 2)
         for (int p = 0; p < half; p++)
             lanes[p] = R(reduce_join_vec)(kind, lanes[p], lanes[p + half]);
@@ -211,128 +247,24 @@ MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, real c) {
     if (LANES > 8) v = R(reduce_fold)(kind, v, 8);
     if (LANES > 4) v = R(reduce_fold)(kind, v, 4);
     if (LANES > 2) v = R(reduce_fold)(kind, v, 2);
-    return R(reduce_fold)(kind, v, 1)[0];
+    v = R(reduce_fold)(kind, v, 1);
+    if ((kind == REDUCE_MAX || kind == REDUCE_MIN) && MG_UNLIKELY(!R(reduce_finite)(probe)))
+        for (int64_t i = 0; i < n; i++)
+            if (x[i] != x[i]) return x[i];
+    return v[0];
 }
 
 /* The join of n neighbouring elements, with the binary counter of reduce_strip. */
-MG_INLINE real R(reduce_row)(int kind, const real *x, int64_t n, real c) {
+MG_INLINE real R(reduce_row)(int kind, const real *x, int64_t n, const real *c) {
     real stack[REDUCE_ALL_LEVELS];
-    int64_t done = 0;
-    for (; n > REDUCE_BLOCK; n -= REDUCE_BLOCK, x += REDUCE_BLOCK) {
-        real v = R(reduce_row_block)(kind, x, REDUCE_BLOCK, c);
+    for (int64_t done = 0;; done++, n -= REDUCE_BLOCK, x += REDUCE_BLOCK) {
+        real v = R(reduce_row_block)(kind, x, mg_min(n, REDUCE_BLOCK), c);
+        bool last = n <= REDUCE_BLOCK;
         int level = 0;
-        for (int64_t carry = done++; carry & 1; carry >>= 1)
-            v = R(reduce_join)(kind, stack[level++], v);
+        for (int64_t carry = done; last ? carry > 0 : carry & 1; carry >>= 1, level++)
+            if (carry & 1) v = R(reduce_join)(kind, stack[level], v);
+        if (last) return v;
         stack[level] = v;
+        if (kind == REDUCE_DOT) c += REDUCE_BLOCK;
     }
-    real v = R(reduce_row_block)(kind, x, n, c);
-    for (int level = 0; done > 0; done >>= 1, level++)
-        if (done & 1) v = R(reduce_join)(kind, stack[level], v);
-    return v;
-}
-
-/* ---- results ---- */
-
-/* Sums are never -0, so that lanes may be left out or padded with zeros alike. */
-MG_INLINE real R(reduce_finish)(int kind, real a) { return kind <= REDUCE_TIES ? a + 0 : a; }
-
-/* y[r] = the join of row r */
-MG_INLINE void R(reduce_along_rows)(int kind, real *restrict y, int64_t y_step,
-                                    const real *restrict x, int64_t x_step, int64_t rows, int64_t n,
-                                    const real *restrict c, int64_t c_step) {
-    for (int64_t r = 0; r < rows; r++) {
-        real a = R(reduce_row)(kind, x + r * x_step, n, c[r * c_step]);
-        y[r * y_step] = R(reduce_finish)(kind, a);
-    }
-}
-
-/* y[j] = the join of column j, n <= REDUCE_CHUNK and width <= REDUCE_STRIP. */
-static void R(reduce_along_columns)(int kind, real *y, int64_t y_step, const real *x,
-                                    int64_t stride, int64_t width, int64_t n, const real *c,
-                                    int64_t c_step) {
-    real lanes[REDUCE_LANES * REDUCE_STRIP], stack[REDUCE_LEVELS * REDUCE_STRIP];
-    real centre[REDUCE_STRIP];
-    bool dense = stride == width && width <= REDUCE_STRIP / REDUCE_LANES;
-    bool centred = kind >= REDUCE_RESIDUE && kind <= REDUCE_TIES;
-    if (centred)
-        for (int64_t i = 0; i < (dense ? REDUCE_LANES : 1); i++)
-            for (int64_t j = 0; j < width; j++) centre[i * width + j] = c[j * c_step];
-    R(reduce_strip)(kind, lanes, stack, x, stride, n, width, dense, centred ? centre : x, 0);
-    for (int64_t j = 0; j < width; j++) y[j * y_step] = R(reduce_finish)(kind, lanes[j]);
-}
-
-/* `run` results from n <= REDUCE_CHUNK elements each, by the strides of the plan. */
-static void R(reduce_piece)(int kind, const reduce_plan *p, void *out, const void *in, int64_t run,
-                            int64_t n, const void *centre) {
-    real *y = out;
-    const real *x = in, *c = centre ? centre : in; /* without centres c is never read */
-    int64_t ys = p->run_y, xs = p->run_x, cs = p->run_c;
-    if (p->columns) {
-        R(reduce_along_columns)(kind, y, ys, x, p->stride, run, n, c, cs);
-        return;
-    }
-    switch (kind) {
-    case REDUCE_SUM: R(reduce_along_rows)(REDUCE_SUM, y, ys, x, xs, run, n, c, cs); break;
-    case REDUCE_RESIDUE: R(reduce_along_rows)(REDUCE_RESIDUE, y, ys, x, xs, run, n, c, cs); break;
-    case REDUCE_SUMSQ: R(reduce_along_rows)(REDUCE_SUMSQ, y, ys, x, xs, run, n, c, cs); break;
-    case REDUCE_SUMEXP: R(reduce_along_rows)(REDUCE_SUMEXP, y, ys, x, xs, run, n, c, cs); break;
-    case REDUCE_TIES: R(reduce_along_rows)(REDUCE_TIES, y, ys, x, xs, run, n, c, cs); break;
-    case REDUCE_MAX: R(reduce_along_rows)(REDUCE_MAX, y, ys, x, xs, run, n, c, cs); break;
-    case REDUCE_MIN: R(reduce_along_rows)(REDUCE_MIN, y, ys, x, xs, run, n, c, cs); break;
-    case REDUCE_PROD: R(reduce_along_rows)(REDUCE_PROD, y, ys, x, xs, run, n, c, cs); break;
-    }
-}
-
-/* y[j] = the pairwise join of parts[i][j] over `chunks` rows of `width`; parts is overwritten. */
-static void R(reduce_parts)(int kind, void *out, void *in, int64_t chunks, int64_t width) {
-    real *y = out, *parts = in;
-    for (int64_t step = 1; step < chunks; step *= 2)
-        for (int64_t i = 0; i + step < chunks; i += 2 * step)
-            R(reduce_into)(kind, parts + i * width, parts + (i + step) * width, width);
-    for (int64_t j = 0; j < width; j++) y[j] = parts[j];
-}
-
-static void R(reduce_fill)(void *out, int64_t n, double value) {
-    real *y = out;
-    for (int64_t i = 0; i < n; i++) y[i] = REAL_C(value);
-}
-
-/* y /= divisor */
-static void R(reduce_divide)(void *out, int64_t n, double divisor) {
-    real *y = out, d = REAL_C(divisor);
-    for (int64_t i = 0; i < n; i++) y[i] /= d;
-}
-
-/* y -= residue^2 / n: what the sum of squares has too much because the mean was rounded. */
-static void R(reduce_correct)(void *out, const void *residue, int64_t n, double count) {
-    real *restrict y = out;
-    const real *restrict r = residue;
-    for (int64_t i = 0; i < n; i++) {
-        real extra = r[i] - r[i] == 0 ? r[i] * (r[i] / REAL_C(count)) : 0;
-        y[i] = y[i] < extra ? 0 : y[i] - extra;
-    }
-}
-
-/* y = c + log(y) where c is finite, else c: c is the maximum, which decides NaN, inf and -inf. */
-static void R(reduce_add_log)(void *out, const void *centre, int64_t n) {
-    real *restrict y = out;
-    const real *restrict c = centre;
-    for (int64_t i = 0; i < n; i++) {
-        real sum = c[i] + R(v_log)(y[i]);
-        y[i] = c[i] - c[i] == 0 ? sum : c[i];
-    }
-}
-
-/* out = g / (how many share it); out and the count are the same array. */
-static void R(reduce_share)(void *out, const void *const *in, int64_t n) {
-    real *y = out;
-    const real *g = in[0], *count = in[1];
-    for (int64_t i = 0; i < n; i++) y[i] = g[i] / count[i];
-}
-
-/* dx = x tied with y ? share : 0 */
-static void R(reduce_spread)(void *out, const void *const *in, int64_t n) {
-    real *restrict dx = out;
-    const real *restrict x = in[0], *restrict y = in[1], *restrict share = in[2];
-    for (int64_t i = 0; i < n; i++) dx[i] = R(reduce_tied)(x[i], y[i]) ? share[i] : 0;
 }

@@ -26,22 +26,16 @@ MG_INLINE int64_t R(arg_find)(const real *x, int64_t n, real best) {
     return i;
 }
 
-/* best[r], index[r] of row r: the extremum by chunks, then its place in the chunk that has it. */
+/* best[r], index[r] of row r: the extremum by blocks, then its place in the block that has it. */
 MG_INLINE void R(arg_along_rows)(int kind, real *restrict best, int64_t *restrict index,
                                  int64_t y_step, const real *restrict x, int64_t x_step,
                                  int64_t rows, int64_t n, int64_t base) {
     for (int64_t r = 0; r < rows; r++, x += x_step) {
+        real b = R(reduce_row_block)(kind, x, mg_min(REDUCE_BLOCK, n), x);
         int64_t where = 0;
-        if (n <= REDUCE_LANES) { /* too short for two passes */
-            for (int64_t i = 1; i < n; i++) where = R(arg_better)(kind, x[i], x[where]) ? i : where;
-            best[r * y_step] = x[where];
-            index[r * y_step] = base + where;
-            continue;
-        }
-        real b = 0;
-        for (int64_t i = 0; i < n; i += REDUCE_CHUNK) {
-            real t = R(reduce_row)(kind, x + i, mg_min(REDUCE_CHUNK, n - i), 0);
-            if (i > 0 && !R(arg_better)(kind, t, b)) continue;
+        for (int64_t i = REDUCE_BLOCK; i < n; i += REDUCE_BLOCK) {
+            real t = R(reduce_row_block)(kind, x + i, mg_min(REDUCE_BLOCK, n - i), x);
+            if (MG_LIKELY(!R(arg_better)(kind, t, b))) continue;
             b = t;
             where = i;
         }

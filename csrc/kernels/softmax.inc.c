@@ -12,7 +12,7 @@
 MG_INLINE void R(softmax_join)(int kind, real *out, real *work, const real *x, int64_t stride,
                                int64_t n, int64_t width, const real *c) {
     if (stride == 1) {
-        out[0] = R(reduce_row)(kind, x, n, c[0]);
+        out[0] = R(reduce_row)(kind, x, n, c);
         return;
     }
     R(reduce_strip)(kind, work, work + REDUCE_LANES * width, x, stride, n, width, false, c,
@@ -28,7 +28,7 @@ MG_INLINE void R(softmax_forward)(real *restrict y, const real *restrict x, real
     R(softmax_join)(REDUCE_MAX, m, work, x, stride, n, width, x);
     if (stride == 1) {
         for (int64_t i = 0; i < n; i++) y[i] = R(v_exp)(x[i] - m[0]);
-        real scale = 1 / R(reduce_row)(REDUCE_SUM, y, n, 0);
+        real scale = 1 / R(reduce_row)(REDUCE_SUM, y, n, y);
         for (int64_t i = 0; i < n; i++) y[i] *= scale;
         return;
     }
@@ -57,7 +57,7 @@ MG_INLINE void R(softmax_backward)(real *restrict dx, const real *restrict g,
     work += width;
     if (stride == 1) {
         for (int64_t i = 0; i < n; i++) dx[i] = g[i] * y[i];
-        s[0] = R(reduce_row)(REDUCE_SUM, dx, n, 0);
+        s[0] = R(reduce_row)(REDUCE_SUM, dx, n, dx);
     } else {
         R(softmax_join)(REDUCE_DOT, s, work, g, stride, n, width, y);
     }

@@ -147,19 +147,71 @@ PROD = custom(
 )
 
 
-def _var_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes, keep: bool, correction: float) -> T:
+def _degrees(shape: tuple[int, ...], axes: Axes, correction: float) -> float:
+    """What the variance's sum of squares is divided by, as the factor 1 / n; inf for nothing."""
     degrees = _count(shape, axes) - correction
-    scale = 2.0 / degrees if degrees > 0 else inf
+    return 1.0 / degrees if degrees > 0 else inf
+
+
+def _over_root(g: T, y: T) -> T:
+    """g / y, the slope of a root y, and 0 where that is 0."""
+    zero = y == 0.0
+    return g.masked_fill(zero, 0.0).scale(1.0 / y.masked_fill(zero, 1.0))
+
+
+def _spread_vjp(
+    g: Handle, x: Handle, y: Handle, axes: Axes, keep: bool, scale: float, centred: bool
+) -> Handle:
+    return call(lib.mg_spread_vjp, g, x, y, len(axes), c_axes(axes), scale, centred, keep)
+
+
+def _var_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes, keep: bool, correction: float) -> T:
+    scale = 2.0 * _degrees(shape, axes, correction)
     return g.reshape(keep_dims(shape, axes)).scale(scale).scale(x - x.mean(axes, True))
+
+
+def _std_vjp(
+    g: T, x: T, y: T, shape: tuple[int, ...], axes: Axes, keep: bool, correction: float
+) -> T:
+    kept = keep_dims(shape, axes)
+    slope = _over_root(g.reshape(kept), y.reshape(kept)).scale(_degrees(shape, axes, correction))
+    return slope.scale(x - x.mean(axes, True))
 
 
 VAR = custom(
     "var",
     lambda x, axes, keep, correction: call(
-        lib.mg_var, x, len(axes), c_axes(axes), float(correction), keep
+        lib.mg_var, x, len(axes), c_axes(axes), correction, False, keep
     ),
     _var_vjp,
-    doc="the variance over the axes, divided by n - correction; two passes and a correcting one",
+    fused=[
+        lambda g, x, shape, axes, keep, correction: _spread_vjp(
+            g, x, NULL, axes, keep, 2.0 * _degrees(shape, axes, correction), True
+        )
+    ],
+    doc="the variance over the axes, divided by n - correction; the data is read once",
+)
+STD = custom(
+    "std",
+    lambda x, axes, keep, correction: call(
+        lib.mg_var, x, len(axes), c_axes(axes), correction, True, keep
+    ),
+    _std_vjp,
+    fused=[
+        lambda g, x, y, shape, axes, keep, correction: _spread_vjp(
+            g, x, y, axes, keep, _degrees(shape, axes, correction), True
+        )
+    ],
+    doc="the root of the variance; its derivatives are 0 where it is",
+)
+NORM = custom(
+    "norm",
+    lambda x, axes, keep: call(lib.mg_norm, x, len(axes), c_axes(axes), keep),
+    lambda g, x, y, shape, axes, keep: _over_root(
+        g.reshape(keep_dims(shape, axes)), y.reshape(keep_dims(shape, axes))
+    ).scale(x),
+    fused=[lambda g, x, y, shape, axes, keep: _spread_vjp(g, x, y, axes, keep, 1.0, False)],
+    doc="the root of the sum of squares over the axes; its derivatives are 0 where it is",
 )
 
 
@@ -172,6 +224,11 @@ LOGSUMEXP = custom(
     "logsumexp",
     lambda x, axes, keep: call(lib.mg_logsumexp, x, len(axes), c_axes(axes), keep),
     _logsumexp_vjp,
+    fused=[
+        lambda g, x, y, shape, axes, keep: call(
+            lib.mg_logsumexp_vjp, g, x, y, len(axes), c_axes(axes), keep
+        )
+    ],
     doc="log(sum(exp(x))) over the axes, without overflow",
 )
 

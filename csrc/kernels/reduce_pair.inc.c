@@ -1,0 +1,159 @@
+/* reduce_pair.inc.c: reductions that make two values of a line while they read it once.
+ *
+ *   REDUCE_MOMENTS   first: the sum of x - c; second: the sum of (x - mean)^2
+ *   REDUCE_LOGSUM    first: the maximum m; second: the sum of exp(x - m)
+ * The second needs the first, so each block of 128 terms is gone through twice while it lies in
+ * cache. Blocks and chunks are joined in the tree of reduce.h; moments as Chan, Golub and LeVeque
+ * do ("Algorithms for computing the sample variance", 1983, equation 2.1). c takes out of the sums
+ * what all terms share, so that a large mean costs no digits; any element of the line is good. */
+#include "real.h"
+
+/* What a join of moments of `na` and of `nb` terms takes. */
+typedef struct {
+    real a, b, both;
+} R(pair_weights);
+
+MG_INLINE R(pair_weights) R(pair_weigh)(int64_t na, int64_t nb) {
+    double a = (double)na, b = (double)nb;
+    return (R(pair_weights)){REAL_C(1 / a), REAL_C(1 / b), REAL_C(a * b / (a + b))};
+}
+
+/* The pair (*a, *a2) joined by (b, b2), which comes after it. Where a maximum is infinite or NaN it
+ * decides, and the sums do not count. */
+MG_INLINE void R(pair_join)(int kind, real *a, real *a2, real b, real b2, R(pair_weights) w) {
+    if (kind == REDUCE_MOMENTS) {
+        real apart = b * w.b - *a * w.a;
+        *a2 += b2 + apart * apart * w.both;
+        *a += b;
+    } else {
+        bool above = b > *a;
+        real top = R(reduce_join)(REDUCE_MAX, *a, b), low = above ? *a : b;
+        real fade = low == top ? 1 : R(v_exp)(low - top);
+        *a2 = above ? b2 + *a2 * fade : *a2 + b2 * fade;
+        *a = top;
+    }
+}
+
+/* The mean beside c: sum / n. */
+MG_INLINE real R(pair_off)(real sum, int64_t n) {
+    return n == REDUCE_BLOCK ? sum * (REAL_C(1) / REDUCE_BLOCK) : sum / (real)n;
+}
+
+/* Squares about `mean` = c + off, which was rounded, brought to what they are about the mean. */
+MG_INLINE real R(pair_correct)(real squares, real c, real mean, real off, int64_t n) {
+    real rest = (c - mean) + off, extra = rest * rest * (real)n;
+    return squares < extra ? 0 : extra - extra == 0 ? squares - extra : squares;
+}
+
+/* ---- along a row ---- */
+
+/* n <= REDUCE_CHUNK neighbouring elements. First the first values of all blocks, then the second:
+ * blocks do not depend on each other, and so a processor can work on several at a time. */
+MG_INLINE real R(pair_row)(int kind, real *second, const real *x, int64_t n, real c) {
+    real a[REDUCE_CHUNK / REDUCE_BLOCK], a2[REDUCE_CHUNK / REDUCE_BLOCK];
+    real centre[REDUCE_CHUNK / REDUCE_BLOCK];
+    bool moments = kind == REDUCE_MOMENTS;
+    int64_t blocks = mg_ceil_div(n, REDUCE_BLOCK);
+    int first = moments ? REDUCE_DEVIATION : REDUCE_MAX;
+    for (int64_t i = 0; i < blocks; i++) {
+        int64_t at = i * REDUCE_BLOCK, terms = mg_min(n - at, REDUCE_BLOCK);
+        a[i] = R(reduce_row_block)(first, x + at, terms, &c);
+        centre[i] = moments ? c + R(pair_off)(a[i], terms) : a[i] - a[i] == 0 ? a[i] : 0;
+    }
+    for (int64_t i = 0; i < blocks; i++) {
+        int64_t at = i * REDUCE_BLOCK, terms = mg_min(n - at, REDUCE_BLOCK);
+        int other = moments ? REDUCE_SQUARES : REDUCE_SUMEXP;
+        a2[i] = R(reduce_row_block)(other, x + at, terms, &centre[i]);
+        if (moments)
+            a2[i] = R(pair_correct)(a2[i], c, centre[i], R(pair_off)(a[i], terms), terms);
+    }
+    for (int64_t step = 1; step < blocks; step *= 2) {
+        int64_t terms = step * REDUCE_BLOCK;
+        R(pair_weights) full = R(pair_weigh)(terms, terms);
+        for (int64_t i = 0; i + step < blocks; i += 2 * step) {
+            int64_t after = mg_min(n - (i + step) * REDUCE_BLOCK, terms);
+            R(pair_join)(kind, a + i, a2 + i, a[i + step], a2[i + step],
+                         after == terms ? full : R(pair_weigh)(terms, after));
+        }
+    }
+    *second = a2[0];
+    return a[0];
+}
+
+MG_INLINE void R(pair_along_rows)(int kind, real *restrict y, real *restrict y2, int64_t y_step,
+                                  const real *restrict x, int64_t x_step, int64_t rows, int64_t n,
+                                  const real *restrict c, int64_t c_step) {
+    for (int64_t r = 0; r < rows; r++)
+        y[r * y_step] = R(pair_row)(kind, y2 + r * y_step, x + r * x_step, n, c[r * c_step]);
+}
+
+/* ---- along columns ---- */
+
+/* a[j], a2[j] joined by b[j], b2[j] */
+static MG_NOINLINE void R(pair_into)(int kind, real *restrict a, real *restrict a2,
+                                     const real *restrict b, const real *restrict b2,
+                                     int64_t width, int64_t na, int64_t nb) {
+    R(pair_weights) w = R(pair_weigh)(na, nb);
+    if (kind == REDUCE_MOMENTS)
+        for (int64_t j = 0; j < width; j++)
+            R(pair_join)(REDUCE_MOMENTS, a + j, a2 + j, b[j], b2[j], w);
+    else
+        for (int64_t j = 0; j < width; j++)
+            R(pair_join)(REDUCE_LOGSUM, a + j, a2 + j, b[j], b2[j], w);
+}
+
+/* One block of n <= 128 rows, the second values into lanes[0..width). `dense` as for reduce_block,
+ * which also says what c is then. */
+static void R(pair_block)(int kind, real *first, real *lanes, const real *x, int64_t stride,
+                          int64_t n, int64_t width, bool dense, const real *c) {
+    bool moments = kind == REDUCE_MOMENTS;
+    real centre[REDUCE_STRIP];
+    R(reduce_block)(moments ? REDUCE_DEVIATION : REDUCE_MAX, lanes, x, stride, n, width, dense, c,
+                    0);
+    memcpy(first, lanes, (size_t)width * sizeof(real));
+    if (moments)
+        for (int64_t j = 0; j < width; j++) centre[j] = c[j] + R(pair_off)(first[j], n);
+    else
+        for (int64_t j = 0; j < width; j++) centre[j] = first[j] - first[j] == 0 ? first[j] : 0;
+    for (int64_t j = width; j < REDUCE_LANES * width && dense; j++) centre[j] = centre[j - width];
+    R(reduce_block)(moments ? REDUCE_SQUARES : REDUCE_SUMEXP, lanes, x, stride, n, width, dense,
+                    centre, 0);
+    for (int64_t j = 0; j < width && moments; j++)
+        lanes[j] = R(pair_correct)(lanes[j], c[j], centre[j], R(pair_off)(first[j], n), n);
+}
+
+/* y[j], y2[j] of column j, n <= REDUCE_CHUNK and width <= REDUCE_STRIP. */
+static void R(pair_along_columns)(int kind, real *y, real *y2, int64_t y_step, const real *x,
+                                  int64_t stride, int64_t width, int64_t n, const real *c,
+                                  int64_t c_step) {
+    real lanes[REDUCE_LANES * REDUCE_STRIP], firsts[REDUCE_LEVELS][REDUCE_STRIP];
+    real seconds[REDUCE_LEVELS][REDUCE_STRIP], first[REDUCE_STRIP], centre[REDUCE_STRIP];
+    size_t bytes = (size_t)width * sizeof(real);
+    bool dense = reduce_is_dense(stride, width);
+    for (int64_t i = 0; i < (dense ? REDUCE_LANES : 1); i++)
+        for (int64_t j = 0; j < width; j++) centre[i * width + j] = c[j * c_step];
+    for (int64_t done = 0;; done++, n -= REDUCE_BLOCK, x += REDUCE_BLOCK * stride) {
+        int64_t terms = mg_min(n, REDUCE_BLOCK);
+        R(pair_block)(kind, first, lanes, x, stride, terms, width, dense, centre);
+        bool last = n <= REDUCE_BLOCK;
+        const real *b = first, *b2 = lanes;
+        int level = 0;
+        for (int64_t carry = done; last ? carry > 0 : carry & 1; carry >>= 1, level++) {
+            if (!(carry & 1)) continue;
+            int64_t before = (int64_t)REDUCE_BLOCK << level;
+            R(pair_into)(kind, firsts[level], seconds[level], b, b2, width, before, terms);
+            b = firsts[level];
+            b2 = seconds[level];
+            terms += before;
+        }
+        if (last) {
+            for (int64_t j = 0; j < width; j++) {
+                y[j * y_step] = b[j];
+                y2[j * y_step] = b2[j];
+            }
+            return;
+        }
+        memcpy(firsts[level], b, bytes);
+        memcpy(seconds[level], b2, bytes);
+    }
+}

@@ -1,0 +1,152 @@
+/* reduce_results.inc.c: pieces of a reduction put together, and what is made of the results. */
+#include "real.h"
+
+/* Sums are never -0, so that lanes may be left out or padded with zeros alike. */
+MG_INLINE real R(reduce_finish)(int kind, real a) { return kind <= REDUCE_TIES ? a + 0 : a; }
+
+/* y[r] = the join of row r */
+MG_INLINE void R(reduce_along_rows)(int kind, real *restrict y, int64_t y_step,
+                                    const real *restrict x, int64_t x_step, int64_t rows, int64_t n,
+                                    const real *restrict c, int64_t c_step) {
+    for (int64_t r = 0; r < rows; r++) {
+        real a = R(reduce_row)(kind, x + r * x_step, n, c + r * c_step);
+        y[r * y_step] = R(reduce_finish)(kind, a);
+    }
+}
+
+/* y[j] = the join of column j, n <= REDUCE_CHUNK and width <= REDUCE_STRIP. */
+static void R(reduce_along_columns)(int kind, real *y, int64_t y_step, const real *x,
+                                    int64_t stride, int64_t width, int64_t n, const real *c,
+                                    int64_t c_step) {
+    real lanes[REDUCE_LANES * REDUCE_STRIP], stack[REDUCE_LEVELS * REDUCE_STRIP];
+    real centre[REDUCE_STRIP];
+    bool dot = kind == REDUCE_DOT, dense = !dot && reduce_is_dense(stride, width);
+    if (reduce_is_centred(kind)) {
+        for (int64_t i = 0; i < (dense ? REDUCE_LANES : 1); i++)
+            for (int64_t j = 0; j < width; j++) centre[i * width + j] = c[j * c_step];
+        c = centre;
+    }
+    R(reduce_strip)(kind, lanes, stack, x, stride, n, width, dense, c, dot ? stride : 0);
+    for (int64_t j = 0; j < width; j++) y[j * y_step] = R(reduce_finish)(kind, lanes[j]);
+}
+
+/* `run` results, and second ones for a pair, from n <= REDUCE_CHUNK elements each, by the strides
+ * of the plan. Without centres c is NULL; for REDUCE_DOT it lies as x does. */
+static void R(reduce_piece)(int kind, const reduce_plan *p, void *out, void *out2, const void *in,
+                            int64_t run, int64_t n, const void *centre) {
+    real *y = out, *y2 = out2;
+    const real *x = in, *c = centre ? centre : in;
+    int64_t ys = p->run_y, xs = p->run_x, cs = p->run_c;
+    if (p->columns && y2) R(pair_along_columns)(kind, y, y2, ys, x, p->stride, run, n, c, cs);
+    else if (p->columns) R(reduce_along_columns)(kind, y, ys, x, p->stride, run, n, c, cs);
+    else switch (kind) {
+    case REDUCE_SUM: R(reduce_along_rows)(REDUCE_SUM, y, ys, x, xs, run, n, c, cs); break;
+    case REDUCE_SQUARES: R(reduce_along_rows)(REDUCE_SQUARES, y, ys, x, xs, run, n, c, cs); break;
+    case REDUCE_DOT: R(reduce_along_rows)(REDUCE_DOT, y, ys, x, xs, run, n, c, cs); break;
+    case REDUCE_TIES: R(reduce_along_rows)(REDUCE_TIES, y, ys, x, xs, run, n, c, cs); break;
+    case REDUCE_MAX: R(reduce_along_rows)(REDUCE_MAX, y, ys, x, xs, run, n, c, cs); break;
+    case REDUCE_MIN: R(reduce_along_rows)(REDUCE_MIN, y, ys, x, xs, run, n, c, cs); break;
+    case REDUCE_PROD: R(reduce_along_rows)(REDUCE_PROD, y, ys, x, xs, run, n, c, cs); break;
+    case REDUCE_MOMENTS: R(pair_along_rows)(REDUCE_MOMENTS, y, y2, ys, x, xs, run, n, c, cs); break;
+    case REDUCE_LOGSUM: R(pair_along_rows)(REDUCE_LOGSUM, y, y2, ys, x, xs, run, n, c, cs); break;
+    }
+}
+
+/* y[j] = the pairwise join of parts[i][j] over `chunks` rows of `width`, each of REDUCE_CHUNK terms
+ * but the last: n in all. The parts are overwritten. */
+static void R(reduce_parts)(int kind, void *out, void *out2, void *in, void *in2, int64_t chunks,
+                            int64_t width, int64_t n) {
+    real *parts = in, *parts2 = in2;
+    for (int64_t step = 1; step < chunks; step *= 2)
+        for (int64_t i = 0; i + step < chunks; i += 2 * step) {
+            real *a = parts + i * width, *b = a + step * width;
+            int64_t terms = step * REDUCE_CHUNK, after = mg_min(n - (i + step) * REDUCE_CHUNK, terms);
+            if (out2)
+                R(pair_into)(kind, a, parts2 + i * width, b, parts2 + (i + step) * width, width,
+                             terms, after);
+            else R(reduce_into)(kind, a, b, width);
+        }
+    memcpy(out, parts, (size_t)width * sizeof(real));
+    if (out2) memcpy(out2, parts2, (size_t)width * sizeof(real));
+}
+
+static void R(reduce_fill)(void *out, int64_t n, double value) {
+    real *y = out;
+    for (int64_t i = 0; i < n; i++) y[i] = REAL_C(value);
+}
+
+/* y /= divisor, and its root if asked for */
+static void R(reduce_divide)(void *out, int64_t n, double divisor, bool root) {
+    real *y = out, d = REAL_C(divisor);
+    for (int64_t i = 0; i < n; i++) y[i] /= d;
+    for (int64_t i = 0; i < n && root; i++)
+        y[i] = sizeof(real) == 4 ? (real)__builtin_sqrtf((float)y[i]) : (real)__builtin_sqrt(y[i]);
+}
+
+/* y = y + rest / terms: sums of squares, and that of the means of `terms` each. */
+static void R(reduce_add_between)(void *out, const void *rest, int64_t n, double terms) {
+    real *restrict y = out;
+    const real *restrict q = rest;
+    for (int64_t i = 0; i < n; i++) y[i] += q[i] / REAL_C(terms);
+}
+
+/* y = c + log(y) where c is finite, else c: c is the maximum, which decides NaN, inf and -inf. */
+static void R(reduce_add_log)(void *out, const void *centre, int64_t n) {
+    real *restrict y = out;
+    const real *restrict c = centre;
+    for (int64_t i = 0; i < n; i++) {
+        real sum = c[i] + R(v_log)(y[i]);
+        y[i] = c[i] - c[i] == 0 ? sum : c[i];
+    }
+}
+
+/* ---- gradients ---- */
+
+/* out = g / (how many share it); out and the count are the same array. */
+static void R(reduce_share)(void *out, const void *const *in, int64_t n) {
+    real *y = out;
+    const real *g = in[0], *count = in[1];
+    for (int64_t i = 0; i < n; i++) y[i] = g[i] / count[i];
+}
+
+/* dx = x tied with y ? share : 0 */
+static void R(reduce_spread)(void *out, const void *const *in, int64_t n) {
+    real *restrict dx = out;
+    const real *restrict x = in[0], *restrict y = in[1], *restrict share = in[2];
+    for (int64_t i = 0; i < n; i++) dx[i] = R(reduce_tied)(x[i], y[i]) ? share[i] : 0;
+}
+
+/* slope = (g / y) * scale, or g * scale without a y; out and g are the same array. 0 where g or g / y
+ * is, whatever the other factors are, and where y is, which is a root. */
+static void R(reduce_slope)(void *out, const void *from, const void *root, int64_t n,
+                            double scale) {
+    real *slope = out;
+    const real *g = from, *y = root;
+    for (int64_t i = 0; i < n; i++) {
+        real t = !y ? g[i] : (y[i] == 0) | (g[i] == 0) ? 0 : g[i] / y[i];
+        slope[i] = t == 0 ? 0 : t * REAL_C(scale);
+    }
+}
+
+/* dx = slope * x, or slope * (x - mean); 0 where the slope is, whatever x is */
+static void R(reduce_lean)(void *out, const void *const *in, int64_t n) {
+    real *restrict dx = out;
+    const real *restrict x = in[0], *restrict slope = in[1];
+    for (int64_t i = 0; i < n; i++) dx[i] = slope[i] == 0 ? 0 : slope[i] * x[i];
+}
+static void R(reduce_lean_off)(void *out, const void *const *in, int64_t n) {
+    real *restrict dx = out;
+    const real *restrict x = in[0], *restrict slope = in[1], *restrict mean = in[2];
+    for (int64_t i = 0; i < n; i++) dx[i] = slope[i] == 0 ? 0 : slope[i] * (x[i] - mean[i]);
+}
+
+/* dx = g * exp(x - y), the share of x in y; an infinite y has 1 for +inf and 0 for all else */
+static void R(reduce_weigh)(void *out, const void *const *in, int64_t n) {
+    real *restrict dx = out;
+    const real *restrict g = in[0], *restrict x = in[1], *restrict y = in[2];
+    for (int64_t i = 0; i < n; i++) {
+        bool tied = x[i] == y[i];
+        real share = R(v_exp)(tied ? 0 : x[i] - y[i]);
+        dx[i] = (g[i] == 0) | (tied & (y[i] == -INFINITY)) ? 0 : g[i] * share;
+    }
+}
