@@ -303,8 +303,8 @@ def var(
     """The variance, sum((x - mean)^2) / (n - correction), with ``correction=1`` by default.
 
     The default is PyTorch's; NumPy's ``ddof`` is accepted for ``correction``, and ``unbiased`` for
-    corrections of 1 and 0, also in place of dim: ``var(x, False)``. Two passes over the data, so
-    that a large mean costs no digits. NaN where n is 1 and the correction too; inf, as in NumPy,
+    corrections of 1 and 0, also in place of dim: ``var(x, False)``. Deviations are from the mean of
+    a block, so that a large mean costs no digits. NaN where n is 1 and the correction too; inf, as in NumPy,
     where the correction is larger than n. Floats only.
 
     >>> import minigrad as mg

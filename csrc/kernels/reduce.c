@@ -9,6 +9,10 @@
 #include "nditer.h"
 
 #define MG_REAL 32
+#include "reduce_columns.inc.c"
+#define MG_REAL 64
+#include "reduce_columns.inc.c"
+#define MG_REAL 32
 #include "reduce_pair.inc.c"
 #define MG_REAL 64
 #include "reduce_pair.inc.c"
@@ -97,6 +101,11 @@ bool mg_reduce_layout(reduce_plan *p, const mg_array *x, uint32_t group, const m
 
 /* ---- running a plan ---- */
 
+void mg_reduce_piece(int kind, int dtype, const reduce_plan *p, void *y, void *y2, const void *x,
+                     int64_t run, int64_t n, const void *c) {
+    (dtype == MG_FLOAT32 ? reduce_piece_f32 : reduce_piece_f64)(kind, p, y, y2, x, run, n, c);
+}
+
 typedef struct {
     const reduce_plan *plan;
     int kind, dtype;
@@ -117,10 +126,10 @@ static void reduce_block_of_pieces(void *context, int64_t block) {
         x += start * p->stride;
         y += chunk * job->kept;
         if (job->kind == REDUCE_DOT) c = x;
-        (job->dtype == MG_FLOAT32 ? reduce_piece_f32 : reduce_piece_f64)(
-            job->kind, p, job->y + y * job->itemsize, job->y2 ? job->y2 + y * job->itemsize : NULL,
-            job->x + x * job->itemsize, mg_min(job->strip, p->run - first),
-            mg_min(REDUCE_CHUNK, p->n - start), job->c ? job->c + c * job->itemsize : NULL);
+        mg_reduce_piece(job->kind, job->dtype, p, job->y + y * job->itemsize,
+                        job->y2 ? job->y2 + y * job->itemsize : NULL, job->x + x * job->itemsize,
+                        mg_min(job->strip, p->run - first), mg_min(REDUCE_CHUNK, p->n - start),
+                        job->c ? job->c + c * job->itemsize : NULL);
     }
 }
 

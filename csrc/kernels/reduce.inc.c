@@ -1,9 +1,5 @@
-/* reduce.inc.c: joins float terms along one index in the order given in reduce.h.
- *
- * There are two directions. Along rows the reduced index lies at stride 1 and each row gives one
- * result; the lanes are registers. Along columns a strip of neighbouring columns is reduced side by
- * side while its rows stream by. Its lanes lie as lanes[l * width + j], so that folding halves is
- * one loop over memory, and a narrow strip of whole rows can take 16 rows as one long row.
+/* reduce.inc.c: the terms and joins of reduce.h for one float width, and reductions along a row,
+ * where the reduced index lies at stride 1: the lanes are registers.
  * `kind` is a constant wherever these functions are inlined. */
 #include "real.h"
 
@@ -27,128 +23,6 @@ MG_INLINE real R(reduce_join)(int kind, real a, real b) {
     default: return a + b;
     }
 }
-
-/* out[j] = the terms of column j in `rows` rows, joined in order; row k has the centres at
- * c + k * c_stride. A lane of a full block is joined in registers; exponentials are too long to be
- * written out 8 times. */
-MG_INLINE void R(reduce_rows_of)(int kind, real *restrict out, const real *restrict x,
-                                 int64_t stride, int64_t rows, int64_t width,
-                                 const real *restrict c, int64_t c_stride) {
-    if (rows == REDUCE_DEPTH && kind != REDUCE_SUMEXP) {
-        for (int64_t j = 0; j < width; j++) {
-            real a = R(reduce_term)(kind, x[j], c[j]);
-            for (int k = 1; k < REDUCE_DEPTH; k++)
-                a = R(reduce_join)(kind, a,
-                                   R(reduce_term)(kind, x[k * stride + j], c[k * c_stride + j]));
-            out[j] = a;
-        }
-        return;
-    }
-    for (int64_t j = 0; j < width; j++) out[j] = R(reduce_term)(kind, x[j], c[j]);
-    for (int64_t k = 1; k < rows; k++)
-        for (int64_t j = 0; j < width; j++)
-            out[j] = R(reduce_join)(kind, out[j],
-                                    R(reduce_term)(kind, x[k * stride + j], c[k * c_stride + j]));
-}
-
-/* The same for a kind that is no constant. This function and the next are all of a reduction along
- * columns that is compiled for each kind, and never inlined: what surrounds them is long. */
-static MG_NOINLINE void R(reduce_rows)(int kind, real *out, const real *x, int64_t stride,
-                                       int64_t rows, int64_t width, const real *c,
-                                       int64_t c_stride) {
-    switch (kind) {
-    case REDUCE_DEVIATION:
-        R(reduce_rows_of)(REDUCE_DEVIATION, out, x, stride, rows, width, c, 0);
-        break;
-    case REDUCE_SQUARES:
-        R(reduce_rows_of)(REDUCE_SQUARES, out, x, stride, rows, width, c, 0);
-        break;
-    case REDUCE_SUMEXP:
-        R(reduce_rows_of)(REDUCE_SUMEXP, out, x, stride, rows, width, c, 0);
-        break;
-    case REDUCE_DOT:
-        R(reduce_rows_of)(REDUCE_DOT, out, x, stride, rows, width, c, c_stride);
-        break;
-    case REDUCE_TIES:
-        R(reduce_rows_of)(REDUCE_TIES, out, x, stride, rows, width, c, 0);
-        break;
-    case REDUCE_MAX: R(reduce_rows_of)(REDUCE_MAX, out, x, stride, rows, width, c, 0); break;
-    case REDUCE_MIN: R(reduce_rows_of)(REDUCE_MIN, out, x, stride, rows, width, c, 0); break;
-    case REDUCE_PROD: R(reduce_rows_of)(REDUCE_PROD, out, x, stride, rows, width, c, 0); break;
-    default: R(reduce_rows_of)(REDUCE_SUM, out, x, stride, rows, width, c, 0);
-    }
-}
-
-MG_INLINE void R(reduce_into_of)(int kind, real *restrict a, const real *restrict b,
-                                 int64_t width) {
-    for (int64_t j = 0; j < width; j++) a[j] = R(reduce_join)(kind, a[j], b[j]);
-}
-
-/* a[j] = a[j] join b[j] */
-static MG_NOINLINE void R(reduce_into)(int kind, real *a, const real *b, int64_t width) {
-    switch (kind) {
-    case REDUCE_MAX: R(reduce_into_of)(REDUCE_MAX, a, b, width); break;
-    case REDUCE_MIN: R(reduce_into_of)(REDUCE_MIN, a, b, width); break;
-    case REDUCE_PROD: R(reduce_into_of)(REDUCE_PROD, a, b, width); break;
-    default: R(reduce_into_of)(REDUCE_SUM, a, b, width);
-    }
-}
-
-/* One block of n <= 128 rows into lanes[0..width). `dense`: rows follow each other without a gap,
- * and then c holds the centres 16 times over. */
-static void R(reduce_block)(int kind, real *lanes, const real *x, int64_t stride, int64_t n,
-                            int64_t width, bool dense, const real *c, int64_t c_stride) {
-    int64_t used = mg_min(n, REDUCE_LANES);
-    if (dense) { /* 16 rows are one; the last of those may be short */
-        int64_t line = REDUCE_LANES * width, full = n / REDUCE_LANES;
-        int64_t rest = n % REDUCE_LANES * width;
-        if (rest > 0) R(reduce_rows)(kind, lanes, x, line, full + 1, rest, c, 0);
-        if (full > 0)
-            R(reduce_rows)(kind, lanes + rest, x + rest, line, full, line - rest, c + rest, 0);
-    } else {
-        for (int64_t l = 0; l < used; l++)
-            R(reduce_rows)(kind, lanes + l * width, x + l * stride, REDUCE_LANES * stride,
-                           mg_ceil_div(n - l, REDUCE_LANES), width, c + l * c_stride,
-                           REDUCE_LANES * c_stride);
-    }
-    for (int half = REDUCE_LANES / 2; half > 0; half /= 2) {
-        if (used <= half) continue;
-        R(reduce_into)(kind, lanes, lanes + half * width, (used - half) * width);
-        used = half;
-    }
-}
-
-/* n rows into lanes[0..width). The blocks are joined like the carries of a binary counter: level i
- * of the stack (of `width` each) holds the join of 2^i blocks where bit i of the number of blocks
- * done is set. That joins whole chunks too, because a chunk has a power of two of blocks. */
-static void R(reduce_strip)(int kind, real *lanes, real *stack, const real *x, int64_t stride,
-                            int64_t n, int64_t width, bool dense, const real *c,
-                            int64_t c_stride) {
-    size_t bytes = (size_t)width * sizeof(real);
-    int64_t done = 0;
-    for (; n > REDUCE_BLOCK; n -= REDUCE_BLOCK) {
-        R(reduce_block)(kind, lanes, x, stride, REDUCE_BLOCK, width, dense, c, c_stride);
-        x += REDUCE_BLOCK * stride;
-        c += REDUCE_BLOCK * c_stride;
-        real *top = stack;
-        const real *last = lanes;
-        for (int64_t carry = done++; carry & 1; carry >>= 1, top += width) {
-            R(reduce_into)(kind, top, last, width);
-            last = top;
-        }
-        memcpy(top, last, bytes);
-    }
-    R(reduce_block)(kind, lanes, x, stride, n, width, dense, c, c_stride);
-    const real *last = lanes;
-    for (; done > 0; done >>= 1, stack += width) {
-        if (!(done & 1)) continue;
-        R(reduce_into)(kind, stack, last, width);
-        last = stack;
-    }
-    if (last != lanes) memcpy(lanes, last, bytes);
-}
-
-/* ---- along a row ---- */
 
 typedef ireal R(reduce_mask) __attribute__((vector_size(MG_VECTOR_BYTES)));
 
@@ -181,7 +55,8 @@ MG_INLINE vec R(reduce_join_vec)(int kind, vec a, vec b) {
 
 /* The terms of 0 <= used <= LANES elements at x, then the kind's identity; *probe collects x. */
 MG_INLINE vec R(reduce_load_part)(int kind, const real *x, int64_t used, real c, vec *probe) {
-    vec v = used == LANES ? v_load(x) : v_load_n(x, (int)used), term = R(reduce_term_vec)(kind, v, c);
+    vec v = used == LANES ? v_load(x) : v_load_n(x, (int)used);
+    vec term = R(reduce_term_vec)(kind, v, c);
     *probe += v;
     if (used == LANES || kind == REDUCE_SUM) return term;
     R(reduce_mask) lane = {0};
@@ -254,7 +129,7 @@ MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, const rea
     return v[0];
 }
 
-/* The join of n neighbouring elements, with the binary counter of reduce_strip. */
+/* The join of n neighbouring elements, with a binary counter as in reduce_strip. */
 MG_INLINE real R(reduce_row)(int kind, const real *x, int64_t n, const real *c) {
     real stack[REDUCE_ALL_LEVELS];
     for (int64_t done = 0;; done++, n -= REDUCE_BLOCK, x += REDUCE_BLOCK) {

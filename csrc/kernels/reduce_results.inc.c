@@ -60,7 +60,8 @@ static void R(reduce_parts)(int kind, void *out, void *out2, void *in, void *in2
     for (int64_t step = 1; step < chunks; step *= 2)
         for (int64_t i = 0; i + step < chunks; i += 2 * step) {
             real *a = parts + i * width, *b = a + step * width;
-            int64_t terms = step * REDUCE_CHUNK, after = mg_min(n - (i + step) * REDUCE_CHUNK, terms);
+            int64_t terms = step * REDUCE_CHUNK;
+            int64_t after = mg_min(n - (i + step) * REDUCE_CHUNK, terms);
             if (out2)
                 R(pair_into)(kind, a, parts2 + i * width, b, parts2 + (i + step) * width, width,
                              terms, after);
@@ -116,8 +117,8 @@ static void R(reduce_spread)(void *out, const void *const *in, int64_t n) {
     for (int64_t i = 0; i < n; i++) dx[i] = R(reduce_tied)(x[i], y[i]) ? share[i] : 0;
 }
 
-/* slope = (g / y) * scale, or g * scale without a y; out and g are the same array. 0 where g or g / y
- * is, whatever the other factors are, and where y is, which is a root. */
+/* slope = (g / y) * scale, or g * scale without a y; out and g are the same array. 0 where g or
+ * g / y is, whatever the other factors are, and where y is, which is a root. */
 static void R(reduce_slope)(void *out, const void *from, const void *root, int64_t n,
                             double scale) {
     real *slope = out;

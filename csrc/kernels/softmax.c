@@ -1,16 +1,25 @@
 /* softmax.c: softmax and log_softmax along one axis, and their gradients, for floats.
  *
  * A line whose maximum is NaN or infinite comes out as NaN, except that log_softmax and softmax
- * take any number of -inf beside a finite maximum: there the results are -inf and 0. */
+ * take any number of -inf beside a finite maximum: there the results are -inf and 0.
+ *
+ * Lines that fit into cache are done one by one, or a strip of neighbours at a time. Of others the
+ * sums are made first, for all lines, and a second pass reads the elements again and makes their
+ * exponentials anew: less work than writing them and reading them back. */
 #include "../threads/pool.h"
+#include "lines.h"
 #include "reduce.h"
 
-enum softmax_op { SOFTMAX_FORWARD, SOFTMAX_BACKWARD, LOG_SOFTMAX_FORWARD, LOG_SOFTMAX_BACKWARD };
-
-enum {
-    SOFTMAX_STRIP = 256, /* lines side by side, at most */
-    SOFTMAX_WORK = REDUCE_LANES + REDUCE_ALL_LEVELS + 2
+enum softmax_op {
+    SOFTMAX_FORWARD,
+    SOFTMAX_BACKWARD,
+    LOG_SOFTMAX_FORWARD,
+    LOG_SOFTMAX_BACKWARD,
+    SOFTMAX_EXP, /* the two halves of SOFTMAX_FORWARD */
+    SOFTMAX_SCALE
 };
+
+enum { SOFTMAX_FITS = 4096 }; /* elements of short rows that are done together */
 
 #define MG_REAL 32
 #include "softmax.inc.c"
@@ -19,61 +28,112 @@ enum {
 
 typedef struct {
     int op, dtype;
-    int64_t itemsize, outer, n, inner;
+    int64_t itemsize;
+    mg_lines lines;
+    reduce_plan plan; /* of a strip of lines */
     char *out;
-    const char *a, *b;
-    int64_t strip, strips; /* lines done together, and how many such there are in all or in a row */
+    const char *a, *b, *m, *s;
+    int64_t step, steps; /* lines or rows in a block; blocks in all, or in each of the `outer` */
 } softmax_job;
 
+/* A strip of lines that fits into cache. */
 static void softmax_block(void *context, int64_t block) {
     const softmax_job *job = context;
-    bool rows = job->inner == 1;
-    int64_t first = block % job->strips * job->strip, outer = block / job->strips;
-    int64_t width = mg_min(job->strip, (rows ? job->outer : job->inner) - first);
-    int64_t at = (outer * job->n * job->inner + first * (rows ? job->n : 1)) * job->itemsize;
-    const char *a = job->a + at, *b = job->b + at;
-    char *out = job->out + at;
-    if (rows)
-        (job->dtype == MG_FLOAT32 ? softmax_rows_f32 : softmax_rows_f64)(job->op, out, a, b, width,
-                                                                        job->n);
+    const mg_lines *l = &job->lines;
+    bool rows = l->inner == 1;
+    int64_t first = block % job->steps * job->step, outer = block / job->steps;
+    int64_t end = mg_min(first + job->step, rows ? l->outer : l->inner);
+    int64_t most = rows ? mg_min(mg_max(SOFTMAX_FITS / l->n, 1), REDUCE_STRIP) : REDUCE_STRIP;
+    for (; first < end; first += most) {
+        int64_t at = (outer * l->n * l->inner + first * job->plan.run_x) * job->itemsize;
+        (job->dtype == MG_FLOAT32 ? softmax_strip_f32 : softmax_strip_f64)(
+            job->op, &job->plan, job->out + at, job->a + at, job->b + at,
+            mg_min(most, end - first));
+    }
+}
+
+static void softmax_in_cache(softmax_job *job) {
+    const mg_lines *l = &job->lines;
+    bool rows = l->inner == 1;
+    job->plan = (reduce_plan){.columns = !rows, .n = l->n, .stride = l->inner, .run_y = 1};
+    job->plan.run_x = job->plan.run_c = rows ? l->n : 1;
+    job->step = rows ? mg_max(REDUCE_GRAIN / l->n, 1) : REDUCE_STRIP;
+    job->steps = mg_ceil_div(rows ? l->outer : l->inner, job->step);
+    int64_t blocks = rows ? job->steps : job->steps * l->outer;
+    if (l->outer * l->n * l->inner >= REDUCE_PARALLEL) mg_parallel_for(blocks, softmax_block, job);
     else
-        (job->dtype == MG_FLOAT32 ? softmax_columns_f32 : softmax_columns_f64)(
-            job->op, out, a, b, job->inner, job->n, width);
+        for (int64_t block = 0; block < blocks; block++) softmax_block(job, block);
+}
+
+/* Some rows of elements, the sums of their lines being known. */
+static void softmax_finish(void *context, int64_t block) {
+    const softmax_job *job = context;
+    const mg_lines *l = &job->lines;
+    int64_t first = block % job->steps * job->step, outer = block / job->steps;
+    int64_t at = (outer * l->n + first) * l->inner * job->itemsize;
+    int64_t line = outer * l->inner * job->itemsize;
+    (job->dtype == MG_FLOAT32 ? softmax_lines_f32 : softmax_lines_f64)(
+        job->op, l->inner > 1, job->out + at, job->a + at, job->b + at, job->m + line,
+        job->s + line, l->inner, mg_min(job->step, l->n - first), l->inner);
+}
+
+/* In two passes over memory; 0 or an error code. */
+static int softmax_streamed(softmax_job *job, const mg_array *a, const mg_array *b, int axis) {
+    const mg_lines *l = &job->lines;
+    bool narrow = a->dtype == MG_FLOAT32, drop = job->op == SOFTMAX_BACKWARD;
+    int kind = !b ? REDUCE_LOGSUM : drop ? REDUCE_DOT : REDUCE_SUM;
+    int64_t shape[MG_MAX_NDIM];
+    for (int d = 0; d < a->ndim; d++) shape[d] = d == axis ? 1 : a->shape[d];
+    mg_array *s = mg_new(a->dtype, a->ndim, shape), *m = NULL;
+    if (s) m = b ? mg_retain(s) : mg_new(a->dtype, a->ndim, shape);
+    mg_reduce_layout(&job->plan, a, 1u << axis, drop ? b : NULL);
+    if (!m || mg_reduce_run(kind, &job->plan, m, b ? NULL : s, a, drop ? b : NULL)) {
+        mg_release(s);
+        return mg_error();
+    }
+    if (!b) (narrow ? softmax_sums_f32 : softmax_sums_f64)(job->op, s->data, m->data, s->size);
+    for (int64_t o = 0; o < l->outer && drop; o++)
+        (narrow ? softmax_drop_f32 : softmax_drop_f64)(
+            s->data + o * l->inner * job->itemsize, job->a + o * l->n * l->inner * job->itemsize,
+            l->inner, 1, l->n, l->inner);
+    job->m = m->data;
+    job->s = s->data;
+    job->step = mg_max(REDUCE_GRAIN / l->inner, 1);
+    job->steps = mg_ceil_div(l->n, job->step);
+    mg_parallel_for(job->steps * l->outer, softmax_finish, job);
+    mg_release(m);
+    mg_release(s);
+    return MG_OK;
 }
 
 /* b is NULL for a forward op. */
 static mg_array *softmax_run(int op, mg_array *a, mg_array *b, int axis) {
-    uint32_t mask;
+    softmax_job job = {.op = op, .dtype = a->dtype, .itemsize = mg_itemsize(a->dtype)};
     if (!mg_is_float(a->dtype)) return mg_fail(MG_EDTYPE, a->dtype, 0);
     if (b && b->dtype != a->dtype) return mg_fail(MG_EDTYPE, a->dtype, b->dtype);
     if (b && b->ndim != a->ndim) return mg_fail(MG_ESHAPE, a->ndim, b->ndim);
     for (int d = 0; b && d < a->ndim; d++)
         if (a->shape[d] != b->shape[d]) return mg_fail(MG_ESHAPE, a->shape[d], b->shape[d]);
-    if (mg_axes_mask(a->ndim, 1, (int32_t[]){axis}, &mask)) return NULL;
+    if (lines_along(&job.lines, a, axis)) return NULL;
     mg_array *y = mg_new(a->dtype, a->ndim, a->shape);
     if (!y || y->size == 0) return y;
     mg_array *from_a = mg_contiguous(a), *from_b = from_a && b ? mg_contiguous(b) : NULL;
-    if (!from_a || (b && !from_b)) {
-        mg_release(from_a);
-        mg_release(y);
-        return NULL;
+    int failed = !from_a || (b && !from_b);
+    if (!failed) {
+        const mg_lines *l = &job.lines;
+        int64_t most = l->inner > 1 ? REDUCE_BLOCK : REDUCE_CHUNK * mg_min(l->outer, 8);
+        job.out = y->data;
+        job.a = from_a->data;
+        job.b = b ? from_b->data : job.a;
+        if (l->n <= most) softmax_in_cache(&job);
+        else failed = softmax_streamed(&job, from_a, from_b, axis < 0 ? axis + a->ndim : axis);
     }
-    softmax_job job = {.op = op, .dtype = a->dtype, .itemsize = mg_itemsize(a->dtype)};
-    job.outer = job.n = job.inner = 1;
-    for (int d = 0; d < a->ndim; d++)
-        *(mask >> d == 1 ? &job.n : mask >> d ? &job.outer : &job.inner) *= a->shape[d];
-    job.out = y->data;
-    job.a = from_a->data;
-    job.b = b ? from_b->data : job.a;
-    bool rows = job.inner == 1;
-    job.strip = rows ? mg_max(REDUCE_GRAIN / job.n, 1) : SOFTMAX_STRIP;
-    job.strips = mg_ceil_div(rows ? job.outer : job.inner, job.strip);
-    int64_t blocks = rows ? job.strips : job.strips * job.outer;
-    if (y->size >= REDUCE_PARALLEL) mg_parallel_for(blocks, softmax_block, &job);
-    else
-        for (int64_t block = 0; block < blocks; block++) softmax_block(&job, block);
     mg_release(from_b);
     mg_release(from_a);
+    if (failed) {
+        mg_release(y);
+        y = NULL;
+    }
     return y;
 }
 

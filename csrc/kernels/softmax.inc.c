@@ -1,122 +1,149 @@
-/* softmax.inc.c: softmax and log_softmax over lines, and their gradients.
+/* softmax.inc.c: what softmax and log_softmax do with an element once its line's maximum m and sum
+ * s are known, and their gradients.
  *
- * A strip is `width` neighbouring lines of n elements; element i of line j lies at [i * stride + j]
- * in inputs and output alike. A row is a strip of width 1 and stride 1; mostly it stays in cache
- * between passes. A wider strip does not, if only because lines a power of two apart evict each
- * other: its passes stream, and exponentials are computed again rather than written and read back.
- * Sums are joined in the order given in reduce.h. `work` has SOFTMAX_WORK * width elements. */
+ * Lines lie in rows or in columns. A strip is some neighbouring rows, one after the other, or some
+ * neighbouring columns, element i of column j at [i * stride + j], in inputs and output alike. */
 #include "real.h"
 
-/* out[j] = the join of line j of x; c: one for each line, for REDUCE_DOT as many as x, for kinds
- * that need none anything readable. */
-MG_INLINE void R(softmax_join)(int kind, real *out, real *work, const real *x, int64_t stride,
-                               int64_t n, int64_t width, const real *c) {
-    if (stride == 1) {
-        out[0] = R(reduce_row)(kind, x, n, c);
-        return;
-    }
-    R(reduce_strip)(kind, work, work + REDUCE_LANES * width, x, stride, n, width, false, c,
-                    kind == REDUCE_DOT ? stride : 0);
-    for (int64_t j = 0; j < width; j++) out[j] = work[j];
+/* out = exp(a - m), 0 < n <= REDUCE_STRIP; `row`: all with the same m */
+static MG_NOINLINE void R(softmax_exp)(bool row, real *restrict out, const real *restrict a,
+                                       const real *restrict m, int64_t n) {
+    real below[REDUCE_STRIP];
+    int64_t j = 0;
+    if (row) do below[j] = a[j] - m[0];
+        while (++j < n);
+    else do below[j] = a[j] - m[j];
+        while (++j < n);
+    R(v_exp_chunk)(out, below, n);
 }
 
-/* y = exp(x - m) / s, m = max(x), s = sum of exp(x - m) */
-MG_INLINE void R(softmax_forward)(real *restrict y, const real *restrict x, real *restrict work,
-                                  int64_t stride, int64_t n, int64_t width) {
-    real *m = work, *s = work + width;
-    work += 2 * width;
-    R(softmax_join)(REDUCE_MAX, m, work, x, stride, n, width, x);
-    if (stride == 1) {
-        for (int64_t i = 0; i < n; i++) y[i] = R(v_exp)(x[i] - m[0]);
-        real scale = 1 / R(reduce_row)(REDUCE_SUM, y, n, y);
-        for (int64_t i = 0; i < n; i++) y[i] *= scale;
-        return;
+/* n neighbouring elements; `each`: m and s have one for each, 1, or one for all, 0. A gradient is 0
+ * where one of its factors is, whatever the other is. */
+MG_INLINE void R(softmax_line_of)(int each, int op, real *restrict out, const real *restrict a,
+                                  const real *restrict b, const real *restrict m,
+                                  const real *restrict s, int64_t n) {
+    switch (op) {
+    case SOFTMAX_EXP: /* out = exp(x - m) */
+    case SOFTMAX_FORWARD: /* y = exp(x - m) * s; s = 1 / sum */
+        R(softmax_exp)(!each, out, a, m, n);
+        if (op == SOFTMAX_EXP) break;
+        __attribute__((fallthrough));
+    case SOFTMAX_SCALE: /* out *= s */
+        for (int64_t j = 0; j < n; j++) out[j] *= s[j * each];
+        break;
+    case SOFTMAX_BACKWARD: /* dx = y * (g - s); s = sum of g * y */
+        for (int64_t j = 0; j < n; j++) {
+            real d = a[j] - s[j * each];
+            out[j] = d == 0 ? 0 : b[j] * d;
+        }
+        break;
+    case LOG_SOFTMAX_FORWARD: /* y = (x - m) - s; s = log sum */
+        for (int64_t j = 0; j < n; j++) out[j] = (a[j] - m[j * each]) - s[j * each];
+        break;
+    case LOG_SOFTMAX_BACKWARD: /* dx = g - exp(y) * s; s = sum of g */
+        R(softmax_exp)(true, out, b, &(real){0}, n);
+        for (int64_t j = 0; j < n; j++) {
+            real p = out[j] * s[j * each];
+            out[j] = a[j] - ((out[j] == 0) | (s[j * each] == 0) ? 0 : p);
+        }
+        break;
     }
-    R(softmax_join)(REDUCE_SUMEXP, s, work, x, stride, n, width, m);
-    for (int64_t j = 0; j < width; j++) s[j] = 1 / s[j];
+}
+
+static MG_NOINLINE void R(softmax_line)(bool row, int op, real *out, const real *a, const real *b,
+                                        const real *m, const real *s, int64_t n) {
+    if (row) R(softmax_line_of)(0, op, out, a, b, m, s, n);
+    else R(softmax_line_of)(1, op, out, a, b, m, s, n);
+}
+
+/* `rows` rows of n elements, each a line. */
+static void R(softmax_rows)(int op, real *out, const real *a, const real *b, const real *m,
+                            const real *s, int64_t rows, int64_t n) {
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t at = r * n, end = at + n; at < end; at += REDUCE_STRIP)
+            R(softmax_line)(true, op, out + at, a + at, b + at, m + r, s + r,
+                            mg_min(REDUCE_STRIP, end - at));
+}
+
+/* n rows of `width` columns. Narrow ones without gaps between them are taken together, with m and s
+ * repeated. */
+static void R(softmax_columns)(int op, real *out, const real *a, const real *b, const real *m,
+                               const real *s, int64_t stride, int64_t n, int64_t width) {
+    real many_m[REDUCE_STRIP], many_s[REDUCE_STRIP];
+    if (stride == width && width <= REDUCE_STRIP / 2) {
+        int64_t times = mg_min(n, REDUCE_STRIP / width);
+        for (int64_t i = 0; i < times; i++)
+            for (int64_t j = 0; j < width; j++) {
+                many_m[i * width + j] = m[j];
+                many_s[i * width + j] = s[j];
+            }
+        m = many_m;
+        s = many_s;
+        stride = times * width;
+        int64_t rest = n % times * width;
+        n /= times;
+        int64_t at = n * stride;
+        if (rest > 0) R(softmax_line)(false, op, out + at, a + at, b + at, m, s, rest);
+        width = stride;
+    }
     for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < width; j++)
-            y[i * stride + j] = R(v_exp)(x[i * stride + j] - m[j]) * s[j];
+        for (int64_t j = 0; j < width; j += REDUCE_STRIP) {
+            int64_t at = i * stride + j;
+            R(softmax_line)(false, op, out + at, a + at, b + at, m + j, s + j,
+                            mg_min(REDUCE_STRIP, width - j));
+        }
 }
 
-/* The sum of g * y is 0 for lines where g is, also if y is NaN: a line of y is NaN throughout. */
-static void R(softmax_drop)(real *s, const real *g, int64_t stride, int64_t n, int64_t width) {
+/* Elements whose lines' sums are known: n rows of `width` columns, or `width` rows of n. */
+static void R(softmax_lines)(int op, bool columns, void *to, const void *from, const void *beside,
+                             const void *maxima, const void *sums, int64_t stride, int64_t n,
+                             int64_t width) {
+    if (columns)
+        R(softmax_columns)(op, to, from, beside, maxima, sums, stride, n, width);
+    else R(softmax_rows)(op, to, from, beside, maxima, sums, width, n);
+}
+
+/* The sum of g * y is 0 for lines where g is, also if y is NaN: a line of y is NaN throughout.
+ * Element i of line j lies at [i * stride + j * step]. */
+static void R(softmax_drop)(void *sums, const void *upstream, int64_t stride, int64_t step,
+                            int64_t n, int64_t width) {
+    real *s = sums;
+    const real *g = upstream;
     for (int64_t j = 0; j < width; j++) {
         if (s[j] == s[j]) continue;
         bool zero = true;
-        for (int64_t i = 0; i < n; i++) zero &= g[i * stride + j] == 0;
+        for (int64_t i = 0; i < n; i++) zero &= g[i * stride + j * step] == 0;
         if (zero) s[j] = 0;
     }
 }
 
-/* dx = y * (g - sum of g * y), 0 where the difference is, whatever y is */
-MG_INLINE void R(softmax_backward)(real *restrict dx, const real *restrict g,
-                                   const real *restrict y, real *restrict work, int64_t stride,
-                                   int64_t n, int64_t width) {
-    real *s = work;
-    work += width;
-    if (stride == 1) {
-        for (int64_t i = 0; i < n; i++) dx[i] = g[i] * y[i];
-        s[0] = R(reduce_row)(REDUCE_SUM, dx, n, dx);
-    } else {
-        R(softmax_join)(REDUCE_DOT, s, work, g, stride, n, width, y);
-    }
-    R(softmax_drop)(s, g, stride, n, width);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < width; j++) {
-            real d = g[i * stride + j] - s[j];
-            dx[i * stride + j] = d == 0 ? 0 : y[i * stride + j] * d;
-        }
-}
-
-/* y = (x - m) - log s, m = max(x), s = sum of exp(x - m) */
-MG_INLINE void R(log_softmax_forward)(real *restrict y, const real *restrict x, real *restrict work,
-                                      int64_t stride, int64_t n, int64_t width) {
-    real *m = work, *s = work + width;
-    work += 2 * width;
-    R(softmax_join)(REDUCE_MAX, m, work, x, stride, n, width, x);
-    R(softmax_join)(REDUCE_SUMEXP, s, work, x, stride, n, width, m);
-    for (int64_t j = 0; j < width; j++) s[j] = R(v_log)(s[j]);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < width; j++) y[i * stride + j] = (x[i * stride + j] - m[j]) - s[j];
-}
-
-/* dx = g - exp(y) * sum of g; where a factor is 0 the product is 0, whatever the other is */
-MG_INLINE void R(log_softmax_backward)(real *restrict dx, const real *restrict g,
-                                       const real *restrict y, real *restrict work, int64_t stride,
-                                       int64_t n, int64_t width) {
-    real *s = work;
-    work += width;
-    R(softmax_join)(REDUCE_SUM, s, work, g, stride, n, width, g);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < width; j++) {
-            real p = R(v_exp)(y[i * stride + j]);
-            dx[i * stride + j] = g[i * stride + j] - (p == 0 || s[j] == 0 ? 0 : p * s[j]);
-        }
-}
-
-MG_INLINE void R(softmax_strip)(int op, real *out, const real *a, const real *b, real *work,
-                                int64_t stride, int64_t n, int64_t width) {
-    switch (op) {
-    case SOFTMAX_FORWARD: R(softmax_forward)(out, a, work, stride, n, width); break;
-    case SOFTMAX_BACKWARD: R(softmax_backward)(out, a, b, work, stride, n, width); break;
-    case LOG_SOFTMAX_FORWARD: R(log_softmax_forward)(out, a, work, stride, n, width); break;
-    case LOG_SOFTMAX_BACKWARD: R(log_softmax_backward)(out, a, b, work, stride, n, width); break;
+/* The sums of lines as softmax_line takes them. A maximum that is infinite or NaN has no softmax. */
+static void R(softmax_sums)(int op, void *sums, const void *maxima, int64_t width) {
+    real *s = sums;
+    const real *m = maxima;
+    for (int64_t j = 0; j < width; j++) {
+        real sum = m[j] - m[j] == 0 ? s[j] : m[j] - m[j];
+        s[j] = op == SOFTMAX_FORWARD ? 1 / sum : R(v_log)(sum);
     }
 }
 
-/* A strip of width <= SOFTMAX_STRIP, stride > 1. */
-static void R(softmax_columns)(int op, void *out, const void *a, const void *b, int64_t stride,
-                               int64_t n, int64_t width) {
-    real work[SOFTMAX_WORK * SOFTMAX_STRIP];
-    if (stride > 1) R(softmax_strip)(op, out, a, b, work, stride, n, width);
-}
-
-/* `rows` lines of n elements, one after the other. */
-static void R(softmax_rows)(int op, void *out, const void *a, const void *b, int64_t rows,
-                            int64_t n) {
-    real work[SOFTMAX_WORK], *y = out;
-    const real *p = a, *q = b;
-    for (int64_t r = 0; r < rows; r++, y += n, p += n, q += n)
-        R(softmax_strip)(op, y, p, q, work, 1, n, 1);
+/* A strip of `width` <= REDUCE_STRIP lines, that stays in cache from one pass to the next. */
+static void R(softmax_strip)(int op, const reduce_plan *p, void *out, const void *a, const void *b,
+                             int64_t width) {
+    real m[REDUCE_STRIP], s[REDUCE_STRIP];
+    int64_t n = p->n, stride = p->stride;
+    bool columns = p->columns;
+    if (op == SOFTMAX_BACKWARD || op == LOG_SOFTMAX_BACKWARD) {
+        int kind = op == SOFTMAX_BACKWARD ? REDUCE_DOT : REDUCE_SUM;
+        mg_reduce_piece(kind, REAL_DTYPE, p, s, NULL, a, width, n, b);
+        if (op == SOFTMAX_BACKWARD) R(softmax_drop)(s, a, stride, p->run_x, n, width);
+        R(softmax_lines)(op, columns, out, a, b, s, s, stride, n, width);
+        return;
+    }
+    mg_reduce_piece(REDUCE_MAX, REAL_DTYPE, p, m, NULL, a, width, n, NULL);
+    R(softmax_lines)(SOFTMAX_EXP, columns, out, a, b, m, m, stride, n, width);
+    mg_reduce_piece(REDUCE_SUM, REAL_DTYPE, p, s, NULL, out, width, n, NULL);
+    R(softmax_sums)(op, s, m, width);
+    if (op == SOFTMAX_FORWARD) op = SOFTMAX_SCALE;
+    R(softmax_lines)(op, columns, out, a, b, m, s, stride, n, width);
 }
