@@ -304,8 +304,8 @@ def var(
 
     The default is PyTorch's; NumPy's ``ddof`` is accepted for ``correction``, and ``unbiased`` for
     corrections of 1 and 0, also in place of dim: ``var(x, False)``. Deviations are from the mean of
-    a block, so that a large mean costs no digits. NaN where n is 1 and the correction too; inf, as in NumPy,
-    where the correction is larger than n. Floats only.
+    a block, so that a large mean costs no digits. NaN where n is 1 and the correction too; inf, as
+    in NumPy, where the correction is larger than n. Floats only.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 2.0, 3.0, 4.0])

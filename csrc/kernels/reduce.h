@@ -98,7 +98,7 @@ MG_INLINE int64_t reduce_seek(const reduce_plan *p, int64_t i, int64_t first, in
 int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_array *y2, const mg_array *x,
                   const mg_array *c);
 
-/* The same for `run` neighbouring lines of n elements, on this thread: rows, or at most REDUCE_STRIP
+/* The same for `run` neighbouring lines of n elements, here and now: rows, or at most REDUCE_STRIP
  * columns; for columns and pairs n <= REDUCE_CHUNK. Of the plan only `columns` and the strides of
  * the reduced index and of the run count. */
 void mg_reduce_piece(int kind, int dtype, const reduce_plan *p, void *y, void *y2, const void *x,

@@ -117,7 +117,7 @@ static void R(softmax_drop)(void *sums, const void *upstream, int64_t stride, in
     }
 }
 
-/* The sums of lines as softmax_line takes them. A maximum that is infinite or NaN has no softmax. */
+/* The sums of lines as softmax_line takes them. An infinite or NaN maximum makes all NaN. */
 static void R(softmax_sums)(int op, void *sums, const void *maxima, int64_t width) {
     real *s = sums;
     const real *m = maxima;
