@@ -15,6 +15,7 @@
 #include "kernels/reduce_plain.c"
 #include "kernels/reduce_arg.c"
 #include "kernels/softmax.c"
+#include "kernels/norm.c"
 #include "kernels/scan.c"
 #include "kernels/sort.c"
 #include "kernels/gemm.c"

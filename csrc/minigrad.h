@@ -161,6 +161,26 @@ mg_array *mg_log_softmax(mg_array *x, int axis);
 mg_array *mg_softmax_vjp(mg_array *g, mg_array *y, int axis);
 mg_array *mg_log_softmax_vjp(mg_array *g, mg_array *y, int axis);
 
+/* ---- normalisation ----------------------------------------------------------------------------- */
+
+/* Rows of w's size brought to mean 0 (if centred) and variance 1, times w, plus b, all of them float
+ * arrays of one dtype. `stats`, 4 values for each row, is written for the backward: the mean, what
+ * its rounding lost, 1 / sqrt(var + eps), and the variance. */
+mg_array *mg_norm_rows(mg_array *x, mg_array *w, mg_array *b, mg_array *stats, int centred,
+                       double eps);
+/* Writes the gradients of x, w and b. */
+int mg_norm_rows_vjp(mg_array **out, mg_array *g, mg_array *x, mg_array *w, mg_array *stats,
+                     int centred);
+/* The same for x of shape (N, C, ...), w and b of shape (C,): by channel, or by `groups` groups of a
+ * sample's channels; with the means and variances given, by those. */
+mg_array *mg_norm_channels(mg_array *x, mg_array *w, mg_array *b, mg_array *stats, int groups,
+                           mg_array *mean, mg_array *var, double eps);
+int mg_norm_channels_vjp(mg_array **out, mg_array *g, mg_array *x, mg_array *w, mg_array *stats,
+                         int groups, int own);
+/* running = (1 - momentum) running + momentum factor now, a channel's mean or variance each. */
+int mg_norm_track(mg_array *running, mg_array *stats, int variance, double momentum,
+                  double factor);
+
 /* ---- scans and sorting ------------------------------------------------------------------------- */
 
 /* Along one axis, from the first element to the last. bool gives int64. */

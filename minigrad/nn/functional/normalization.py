@@ -6,15 +6,19 @@ Variances are taken around the mean, so that a large one costs no digits.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minigrad import functions as f
+from minigrad._c import call, lib
 from minigrad.arguments import tensor_operand
 from minigrad.creation import numpy_dtype
-from minigrad.dispatch import apply
+from minigrad.dispatch import apply, wrap, write
 from minigrad.nn.functional.spatial import Sizes, integer, require_floats
+from minigrad.ops.normalization import CHANNEL_NORM, LAYER_NORM, RMS_NORM
+from minigrad.ops.table import Row
 from minigrad.ops.window import BOX_SUM, Boxes
 from minigrad.tape import no_grad
 
@@ -58,13 +62,51 @@ def _standardised(x: Tensor, mean: Tensor, var: Tensor, eps: float) -> Tensor:
     return (x - mean) / (var + eps).sqrt()
 
 
-def _affine(op: str, y: Tensor, weight: Any, bias: Any, shape: Sizes, after: int) -> Tensor:
-    """``y * weight + bias``, where both have ``shape`` and ``after`` more dimensions follow it."""
-    w, b = _of_shape(op, "weight", weight, shape), _of_shape(op, "bias", bias, shape)
-    over = shape + (1,) * after
+def _affine(y: Tensor, w: Tensor | None, b: Tensor | None, after: int) -> Tensor:
+    """``y * w + b``, where ``after`` more dimensions follow theirs."""
     if w is not None:
-        y = y * w.reshape(over)
-    return y if b is None else y + b.reshape(over)
+        y = y * w.reshape(w.shape + (1,) * after)
+    return y if b is None else y + b.reshape(b.shape + (1,) * after)
+
+
+# What the kernels keep of each set of values (minigrad.h), where the mean and the variance lie.
+_KEPT, _MEAN, _VAR = 4, 0, 3
+
+
+@lru_cache(maxsize=16)
+def _neutral(value: float, shape: Sizes, code: int) -> Tensor:
+    """The weight, or bias, of who has none."""
+    return wrap(call(lib.mg_full, code, len(shape), shape, value, 0))
+
+
+def _fused(
+    row: Row, x: Tensor, w: Tensor | None, b: Tensor | None, shape: Sizes, sets: int, *args: Any
+) -> tuple[Tensor, Tensor] | None:
+    """x through a row of normalisation, and the statistics of its sets of values.
+
+    None for what the kernels are not for: nothing at all, and several dtypes.
+    """
+    h = x._h
+    code = h.dtype
+    if w is None:
+        w = _neutral(1.0, shape, code)
+    if b is None:
+        b = _neutral(0.0, shape, code)
+    if not h.size or w._h.dtype != code or b._h.dtype != code:
+        return None
+    stats = wrap(call(lib.mg_empty, code, 2, (_KEPT, sets)))
+    return apply(row, (x, w, b), (stats, *args)), stats
+
+
+def _track(
+    mean: Tensor | None, var: Tensor | None, stats: Tensor, momentum: float, count: int
+) -> None:
+    """Move running statistics towards those of a batch, in place."""
+    if mean is not None:
+        write(lib.mg_norm_track, mean, mean._h, stats._h, False, momentum, 1.0)
+    if var is not None:
+        unbiased = count / (count - 1)
+        write(lib.mg_norm_track, var, var._h, stats._h, True, momentum, unbiased)
 
 
 def _update(running: Tensor | None, now: Tensor, momentum: float) -> None:
@@ -105,24 +147,43 @@ def batch_norm(
     channels = x.shape[1:2]
     mean = _of_shape(op, "running_mean", running_mean, channels)
     var = _of_shape(op, "running_var", running_var, channels)
-    over = channels + (1,) * (x.ndim - 2)
+    w, b = _of_shape(op, "weight", weight, channels), _of_shape(op, "bias", bias, channels)
     if not training:
         if mean is None or var is None:
             raise ValueError(f"[{op}] running_mean and running_var are needed without training")
-        y = _standardised(x, mean.reshape(over), var.reshape(over), eps)
-        return _affine(op, y, weight, bias, channels, x.ndim - 2)
+        return _by_given(x, mean, var, w, b, eps)
     count = x.shape[0] * math.prod(x.shape[2:])
     if count == 1:
         raise ValueError(
             f"[{op}] the input {x.shape} has one value a channel: training needs several"
         )
+    same = all(s is None or s.dtype is x.dtype for s in (mean, var))
+    made = _fused(CHANNEL_NORM, x, w, b, channels, channels[0], 0, None, eps) if same else None
+    if made is not None:
+        _track(mean, var, made[1], momentum, count)
+        return made[0]
     axes = (0, *range(2, x.ndim))
     own_mean, own_var = x.mean(axes, True), x.var(axes, correction=0, keepdim=True)
-    y = _affine(op, _standardised(x, own_mean, own_var, eps), weight, bias, channels, x.ndim - 2)
+    y = _affine(_standardised(x, own_mean, own_var, eps), w, b, x.ndim - 2)
     if count:
         _update(mean, own_mean, momentum)
         _update(var, own_var * (count / (count - 1)), momentum)
     return y
+
+
+def _by_given(
+    x: Tensor, mean: Tensor, var: Tensor, w: Tensor | None, b: Tensor | None, eps: float
+) -> Tensor:
+    """The channels of x normalised by these statistics."""
+    plain = mean._edge is None and var._edge is None
+    if plain and mean.dtype is x.dtype and var.dtype is x.dtype:
+        given = (mean._h, var._h)
+        made = _fused(CHANNEL_NORM, x, w, b, mean.shape, mean.size, 0, given, eps)
+        if made is not None:
+            return made[0]
+    over = mean.shape + (1,) * (x.ndim - 2)
+    y = _standardised(x, mean.reshape(over), var.reshape(over), eps)
+    return _affine(y, w, b, x.ndim - 2)
 
 
 def instance_norm(
@@ -153,9 +214,16 @@ def instance_norm(
     var = _of_shape(op, "running_var", running_var, channels)
     if count == 1:
         raise ValueError(f"[{op}] the input {x.shape} has one element of space: several are needed")
-    axes = tuple(range(2, x.ndim))
-    own_mean, own_var = x.mean(axes, True), x.var(axes, correction=0, keepdim=True)
-    y = _affine(op, _standardised(x, own_mean, own_var, eps), weight, bias, channels, x.ndim - 2)
+    w, b = _of_shape(op, "weight", weight, channels), _of_shape(op, "bias", bias, channels)
+    groups = channels[0]
+    made = _fused(CHANNEL_NORM, x, w, b, channels, x.shape[0] * groups, groups, None, eps)
+    if made is not None:
+        y, stats = made
+        own_mean, own_var = (stats[k].reshape(x.shape[:2]) for k in (_MEAN, _VAR))
+    else:
+        axes = tuple(range(2, x.ndim))
+        own_mean, own_var = x.mean(axes, True), x.var(axes, correction=0, keepdim=True)
+        y = _affine(_standardised(x, own_mean, own_var, eps), w, b, x.ndim - 2)
     if x.size:
         _update(mean, own_mean.detach().mean(0), momentum)
         _update(var, own_var.detach().mean(0) * (count / (count - 1)), momentum)
@@ -181,8 +249,12 @@ def layer_norm(
     """
     op = "layer_norm"
     x, shape, axes = _last_dims(op, input, normalized_shape)
+    w, b = _of_shape(op, "weight", weight, shape), _of_shape(op, "bias", bias, shape)
+    made = _fused(LAYER_NORM, x, w, b, shape, _rows(x, shape), eps)
+    if made is not None:
+        return made[0]
     y = _standardised(x, x.mean(axes, True), x.var(axes, correction=0, keepdim=True), eps)
-    return _affine(op, y, weight, bias, shape, 0)
+    return _affine(y, w, b, 0)
 
 
 def rms_norm(
@@ -205,8 +277,12 @@ def rms_norm(
     x, shape, axes = _last_dims(op, input, normalized_shape)
     if eps is None:
         eps = float(np.finfo(numpy_dtype(x.dtype)).eps)
+    w = _of_shape(op, "weight", weight, shape)
+    made = _fused(RMS_NORM, x, w, None, shape, _rows(x, shape), eps)
+    if made is not None:
+        return made[0]
     y = x / (x.square().mean(axes, True) + eps).sqrt()
-    return _affine(op, y, weight, None, shape, 0)
+    return _affine(y, w, None, 0)
 
 
 def _last_dims(op: str, input: Any, normalized_shape: Any) -> tuple[Tensor, Sizes, Sizes]:  # noqa: A002
@@ -219,6 +295,11 @@ def _last_dims(op: str, input: Any, normalized_shape: Any) -> tuple[Tensor, Size
             f"[{op}] normalized_shape {shape} must be the last sizes of the input {x.shape}"
         )
     return x, shape, tuple(range(x.ndim - len(shape), x.ndim))
+
+
+def _rows(x: Tensor, shape: Sizes) -> int:
+    """How many rows of this shape x has."""
+    return math.prod(x.shape[: x.ndim - len(shape)])
 
 
 def group_norm(
@@ -240,11 +321,16 @@ def group_norm(
     batch, channels, *space = x.shape
     if channels % groups:
         raise ValueError(f"[{op}] num_groups={groups} does not divide the {channels} channels")
+    sizes = (channels,)
+    w, b = _of_shape(op, "weight", weight, sizes), _of_shape(op, "bias", bias, sizes)
+    made = _fused(CHANNEL_NORM, x, w, b, sizes, batch * groups, groups, None, eps)
+    if made is not None:
+        return made[0]
     rows = x.reshape(batch, groups, channels // groups * math.prod(space))
     y = _standardised(
         rows, rows.mean(2, True), rows.var(2, correction=0, keepdim=True), eps
     ).reshape(x.shape)
-    return _affine(op, y, weight, bias, (channels,), len(space))
+    return _affine(y, w, b, len(space))
 
 
 def local_response_norm(
