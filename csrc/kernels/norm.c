@@ -24,9 +24,10 @@ enum norm_kind {
 };
 
 enum {
-    NORM_BLOCK = 2048,              /* neighbours whose mean and deviations are taken together */
+    NORM_FOUR = 4,                  /* segments that are summed side by side */
+    NORM_BLOCK = 1024,              /* neighbours whose mean and deviations are taken together */
     NORM_ROWS = 32,                 /* the same for columns */
-    NORM_STRIP = 64,                /* columns that are done side by side */
+    NORM_STRIP = 64,                /* columns that one thread does */
     NORM_GRAIN = 16384,             /* least number of elements worth a block of a parallel loop */
     NORM_PARALLEL = 3 * NORM_GRAIN,
 };
@@ -39,6 +40,12 @@ MG_INLINE norm_moments norm_join(norm_moments a, norm_moments b) {
     double count = a.count + b.count, share = b.count / count, apart = b.mean - a.mean;
     return (norm_moments){count, a.mean + apart * share,
                           a.squares + b.squares + apart * apart * (a.count * share)};
+}
+
+/* From the sums of n values less a rounded mean, and of the squares of that. */
+MG_INLINE norm_moments norm_corrected(double mean, double a, double b, double n) {
+    double missing = a / n, squares = b - a * missing;
+    return (norm_moments){n, mean + missing, squares < 0 ? 0 : squares};
 }
 
 /* Planes of n elements that are normalised together; `own`: by statistics of their own. */
@@ -318,8 +325,8 @@ int mg_norm_track(mg_array *running, mg_array *stats, int variance, double momen
         return mg_fail_code(MG_ESHAPE, running->size, stats->size / NORM_STATISTICS);
     if (mg_check_writable(running)) return mg_error();
     mg_buffer_touch(running->buffer);
+    int64_t first = (variance ? NORM_VAR : NORM_MEAN) * running->size * mg_itemsize(stats->dtype);
     (stats->dtype == MG_FLOAT32 ? norm_track_f32 : norm_track_f64)(
-        running->data, running->strides[0], stats->data, variance ? NORM_VAR : NORM_MEAN,
-        running->size, momentum, factor);
+        running->data, running->strides[0], stats->data + first, running->size, momentum, factor);
     return MG_OK;
 }

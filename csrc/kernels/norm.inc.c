@@ -1,14 +1,22 @@
 /* norm.inc.c: values brought to mean 0 and variance 1, then times a weight and plus a bias; and
- * back. Sums over neighbouring elements are made in 128 bytes of lanes, which are folded by halves.
- */
+ * back.
+ *
+ * Sums are made over four segments of neighbouring elements at once, so that one does not wait for
+ * its own additions; each in 64 bytes of lanes, folded by halves. */
 #include "real.h"
 
-/* ---- sums over neighbours ---- */
+/* Up to the first LANES of the `left` elements that there are; the others are 0. */
+MG_INLINE vec R(norm_load)(const real *p, int64_t left) {
+    return left >= LANES ? v_load(p) : v_load_n(p, (int)left);
+}
+MG_INLINE void R(norm_store)(real *p, vec v, int64_t left) {
+    if (left >= LANES) v_store(p, v);
+    else v_store_n(p, v, (int)left);
+}
 
-enum {
-    R(NORM_VECTORS) = 128 / MG_VECTOR_BYTES,
-    R(NORM_STEP) = 128 / sizeof(real), /* elements that these vectors hold */
-};
+/* ---- sums ---- */
+
+enum { R(NORM_VECTORS) = 64 / MG_VECTOR_BYTES };
 
 typedef struct {
     real a, b;
@@ -17,97 +25,124 @@ typedef struct {
 typedef ireal R(norm_mask) __attribute__((vector_size(MG_VECTOR_BYTES)));
 
 MG_INLINE void R(norm_add)(int kind, vec *a, vec *b, vec x, vec mean, vec g, vec w) {
-    vec d = x - mean;
     if (kind == NORM_SUM) {
         *a += x;
         return;
     }
-    vec t = d;
+    vec d = x - mean, t = d;
     if (kind != NORM_SPREAD) {
-        t = g;
-        if (kind == NORM_WEIGHTED_SLOPES) t *= w;
+        t = kind == NORM_WEIGHTED_SLOPES ? (vec)(g * w) : g;
         d = (vec)((R(norm_mask))d & (g != 0));
     }
     *a += t;
     *b = v_fma(t, d, *b);
 }
 
-/* The sum of all lanes of all vectors. */
+/* Lane i holds the sum of lanes i and i ^ by. */
+MG_INLINE vec R(norm_swap_add)(vec v, int by) {
+    vec other = v;
+    for (int i = 0; i < LANES; i++) other[i] = v[(i ^ by) % LANES];
+    return v + other;
+}
+
 MG_INLINE real R(norm_fold)(vec *v) {
-    real lane[LANES];
     for (int half = R(NORM_VECTORS) / 2; half > 0; half /= 2)
         for (int p = 0; p < half; p++) v[p] += v[p + half];
-    v_store(lane, v[0]);
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) lane[i] += lane[i + half];
-    return lane[0];
+    vec sum = v[0]; /* written out: only a constant distance makes a shuffle */
+    if (LANES > 8) sum = R(norm_swap_add)(sum, 8);
+    if (LANES > 4) sum = R(norm_swap_add)(sum, 4);
+    if (LANES > 2) sum = R(norm_swap_add)(sum, 2);
+    return R(norm_swap_add)(sum, 1)[0];
 }
 
-/* n elements; what a kind has no use for may be anything readable of that size. */
-MG_INLINE R(norm_pair) R(norm_sums_of)(int kind, const real *x, const real *g, const real *w,
-                                       int64_t n, real mean) {
-    vec a[R(NORM_VECTORS)] = {0}, b[R(NORM_VECTORS)] = {0}, m = v_set1(mean);
-    real means[LANES];
-    int64_t i = 0;
-    for (; i + R(NORM_STEP) <= n; i += R(NORM_STEP))
-        for (int p = 0; p < R(NORM_VECTORS); p++) {
-            int64_t at = i + p * LANES;
-            R(norm_add)(kind, &a[p], &b[p], v_load(x + at), m, v_load(g + at), v_load(w + at));
-        }
-    if (i < n) {
-        v_store(means, m);
-        for (int p = 0; p < R(NORM_VECTORS); p++) { /* lanes beyond the end: 0 - 0 */
-            int64_t at = mg_min(i + p * LANES, n);
-            int left = (int)mg_min(n - at, LANES);
-            R(norm_add)(kind, &a[p], &b[p], v_load_n(x + at, left), v_load_n(means, left),
-                        v_load_n(g + at, left), v_load_n(w + at, left));
-        }
+/* The sums over `count` <= NORM_FOUR segments of n <= NORM_BLOCK elements that lie `step` apart. */
+MG_INLINE void R(norm_sums_of)(int kind, R(norm_pair) *sums, const real *x, const real *g,
+                               const real *w, int64_t count, int64_t step, int64_t n,
+                               const real *mean) {
+    vec a[NORM_FOUR][R(NORM_VECTORS)] = {0}, b[NORM_FOUR][R(NORM_VECTORS)] = {0};
+    vec m[NORM_FOUR];
+    int64_t at[NORM_FOUR]; /* those that are missing repeat the first */
+    for (int k = 0; k < NORM_FOUR; k++) {
+        at[k] = k < count ? k * step : 0;
+        m[k] = v_set1(kind == NORM_SUM ? 0 : mean[k < count ? k : 0]);
     }
-    R(norm_pair) sums = {R(norm_fold)(a), 0};
-    if (kind != NORM_SUM) sums.b = R(norm_fold)(b);
-    return sums;
+    int64_t i = 0;
+    for (; i + R(NORM_VECTORS) * LANES <= n; i += R(NORM_VECTORS) * LANES)
+        for (int k = 0; k < NORM_FOUR; k++)
+            for (int p = 0; p < R(NORM_VECTORS); p++) {
+                int64_t j = i + p * LANES;
+                R(norm_add)(kind, &a[k][p], &b[k][p], v_load(x + at[k] + j), m[k],
+                            v_load(g + at[k] + j), v_load(w + j));
+            }
+    if (i < n) {
+        for (int k = 0; k < NORM_FOUR; k++)
+            for (int p = 0; p < R(NORM_VECTORS); p++) { /* lanes beyond the end: 0 - 0 */
+                int64_t j = mg_min(i + p * LANES, n);
+                int left = (int)mg_min(n - j, LANES);
+                real means[LANES];
+                v_store(means, m[k]);
+                R(norm_add)(kind, &a[k][p], &b[k][p], v_load_n(x + at[k] + j, left),
+                            v_load_n(means, left), v_load_n(g + at[k] + j, left),
+                            v_load_n(w + j, left));
+            }
+    }
+    for (int k = 0; k < NORM_FOUR; k++) {
+        sums[k].a = R(norm_fold)(a[k]);
+        if (kind != NORM_SUM) sums[k].b = R(norm_fold)(b[k]);
+    }
 }
 
-/* The same for any n and a kind that is no constant, block by block, joined pairwise. */
-static MG_NOINLINE R(norm_pair) R(norm_sums)(int kind, const real *x, const real *g,
-                                             const real *w, int64_t n, real mean) {
+/* The same for a kind that is no constant, and for any n. What a kind has no use for may be
+ * anything readable of that size. */
+static MG_NOINLINE void R(norm_sums)(int kind, R(norm_pair) *sums, const real *x, const real *g,
+                                     const real *w, int64_t count, int64_t step, int64_t n,
+                                     const real *mean) {
     if (n > NORM_BLOCK) {
         int64_t half = mg_ceil_div(n, 2 * NORM_BLOCK) * NORM_BLOCK;
-        R(norm_pair) first = R(norm_sums)(kind, x, g, w, half, mean);
-        R(norm_pair) rest = R(norm_sums)(kind, x + half, g + half, w + half, n - half, mean);
-        return (R(norm_pair)){first.a + rest.a, first.b + rest.b};
+        R(norm_pair) rest[NORM_FOUR];
+        R(norm_sums)(kind, sums, x, g, w, count, step, half, mean);
+        R(norm_sums)(kind, rest, x + half, g + half, w + half, count, step, n - half, mean);
+        for (int k = 0; k < NORM_FOUR; k++) {
+            sums[k].a += rest[k].a;
+            sums[k].b += rest[k].b;
+        }
+        return;
     }
     switch (kind) {
-    case NORM_SUM: return R(norm_sums_of)(NORM_SUM, x, g, w, n, mean);
-    case NORM_SPREAD: return R(norm_sums_of)(NORM_SPREAD, x, g, w, n, mean);
-    case NORM_SLOPES: return R(norm_sums_of)(NORM_SLOPES, x, g, w, n, mean);
-    default: return R(norm_sums_of)(NORM_WEIGHTED_SLOPES, x, g, w, n, mean);
+    case NORM_SUM: R(norm_sums_of)(NORM_SUM, sums, x, g, w, count, step, n, mean); break;
+    case NORM_SPREAD: R(norm_sums_of)(NORM_SPREAD, sums, x, g, w, count, step, n, mean); break;
+    case NORM_SLOPES: R(norm_sums_of)(NORM_SLOPES, sums, x, g, w, count, step, n, mean); break;
+    default: R(norm_sums_of)(NORM_WEIGHTED_SLOPES, sums, x, g, w, count, step, n, mean);
     }
 }
 
 /* ---- statistics ---- */
 
-/* From the sums of n values, whose mean was rounded to `mean`, less it, and their squares. */
-MG_INLINE norm_moments R(norm_corrected)(real mean, real a, real b, int64_t n, bool centred) {
-    double missing = centred ? (double)a / (double)n : 0;
-    double squares = (double)b - (double)a * missing;
-    return (norm_moments){(double)n, (double)mean + missing, squares < 0 ? 0 : squares};
-}
-
-/* Of n elements; not centred, the mean counts as 0. */
-static norm_moments R(norm_moments_of)(const real *x, int64_t n, bool centred) {
+/* Of up to four segments. Not centred, the mean counts as 0. */
+static MG_NOINLINE void R(norm_moments_of)(norm_moments *of, const real *x, int64_t count,
+                                           int64_t step, int64_t n, bool centred) {
     if (n > NORM_BLOCK) {
         int64_t half = mg_ceil_div(n, 2 * NORM_BLOCK) * NORM_BLOCK;
-        return norm_join(R(norm_moments_of)(x, half, centred),
-                         R(norm_moments_of)(x + half, n - half, centred));
+        norm_moments rest[NORM_FOUR];
+        R(norm_moments_of)(of, x, count, step, half, centred);
+        R(norm_moments_of)(rest, x + half, count, step, n - half, centred);
+        for (int k = 0; k < NORM_FOUR; k++) of[k] = norm_join(of[k], rest[k]);
+        return;
     }
-    real mean = centred ? R(norm_sums)(NORM_SUM, x, x, x, n, 0).a / (real)n : 0;
-    R(norm_pair) spread = R(norm_sums)(NORM_SPREAD, x, x, x, n, mean);
-    return R(norm_corrected)(mean, spread.a, spread.b, n, centred);
+    real mean[NORM_FOUR] = {0};
+    R(norm_pair) sums[NORM_FOUR];
+    if (centred) {
+        R(norm_sums)(NORM_SUM, sums, x, x, x, count, step, n, mean);
+        for (int k = 0; k < NORM_FOUR; k++) mean[k] = sums[k].a / (real)n;
+    }
+    R(norm_sums)(NORM_SPREAD, sums, x, x, x, count, step, n, mean);
+    for (int k = 0; k < NORM_FOUR; k++)
+        of[k] = norm_corrected((double)mean[k], centred ? (double)sums[k].a : 0, (double)sums[k].b,
+                               (double)n);
 }
 
 /* The statistics of one set of values, one every `sets` elements. */
-MG_INLINE void R(norm_keep)(real *stats, int64_t sets, norm_moments of, double eps) {
+static MG_NOINLINE void R(norm_keep)(real *stats, int64_t sets, norm_moments of, double eps) {
     double var = of.squares / of.count, rstd = 1 / sqrt(var + eps);
     real mean = (real)of.mean;
     stats[NORM_MEAN * sets] = mean;
@@ -116,7 +151,7 @@ MG_INLINE void R(norm_keep)(real *stats, int64_t sets, norm_moments of, double e
     stats[NORM_VAR * sets] = (real)var;
 }
 
-/* Those of `sets` sets whose mean and variance are given. */
+/* Those of sets whose mean and variance are given. */
 static void R(norm_given)(void *statistics, const void *means, const void *variances, int64_t sets,
                           double eps) {
     real *stats = statistics;
@@ -126,13 +161,24 @@ static void R(norm_given)(void *statistics, const void *means, const void *varia
 }
 
 /* running = (1 - momentum) running + momentum factor now */
-static void R(norm_track)(void *running, int64_t stride, const void *statistics, int which,
-                          int64_t sets, double momentum, double factor) {
+static void R(norm_track)(void *running, int64_t step, const void *statistics, int64_t sets,
+                          double momentum, double factor) {
     real *to = running;
-    const real *now = (const real *)statistics + which * sets;
-    for (int64_t s = 0; s < sets; s++)
-        to[s * stride] = (real)((double)to[s * stride] * (1 - momentum) +
-                                (double)now[s] * factor * momentum);
+    const real *now = statistics;
+    for (int64_t s = 0; s < sets; s++, to += step)
+        *to = fma_real(*to, REAL_C(1 - momentum), now[s] * REAL_C(factor * momentum));
+}
+
+/* Whether values have finite statistics and some spread. */
+MG_INLINE bool R(norm_regular)(const real *stats, int64_t sets) {
+    real mean = stats[NORM_MEAN * sets], rstd = stats[NORM_RSTD * sets];
+    return mean - mean == 0 && rstd - rstd == 0 && rstd > 0;
+}
+
+static MG_NOINLINE bool R(norm_all_zero)(const real *g, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (g[i] != 0) return false;
+    return true;
 }
 
 /* What the gradient of a set has in common. With h for x normalised and v for w g,
@@ -155,20 +201,9 @@ MG_INLINE R(norm_back) R(norm_back_of)(const real *stats, int64_t sets, real v, 
     return (R(norm_back)){stats[NORM_MEAN * sets], shift, rstd, base, rstd * along};
 }
 
-MG_INLINE real R(norm_dx)(R(norm_back) of, real v, real x) {
-    return of.rstd * fma_real(of.mean - x, of.slope, v - of.base);
-}
-
-/* Whether values have finite statistics and some spread. */
-MG_INLINE bool R(norm_regular)(const real *stats, int64_t sets) {
-    real mean = stats[NORM_MEAN * sets], rstd = stats[NORM_RSTD * sets];
-    return mean - mean == 0 && rstd - rstd == 0 && rstd > 0;
-}
-
-static bool R(norm_all_zero)(const real *g, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        if (g[i] != 0) return false;
-    return true;
+MG_INLINE vec R(norm_dx)(R(norm_back) of, vec v, vec x) {
+    return v_set1(of.rstd) *
+           v_fma(v_set1(of.mean) - x, v_set1(of.slope), v - v_set1(of.base));
 }
 
 /* ---- rows, with weight and bias for each column ---- */
@@ -177,32 +212,45 @@ static bool R(norm_all_zero)(const real *g, int64_t n) {
 static void R(norm_rows)(void *out, void *statistics, const void *input, const void *weight,
                          const void *bias, int64_t rows, int64_t sets, int64_t n, bool centred,
                          double eps) {
-    real *restrict y = out, *restrict stats = statistics;
-    const real *restrict x = input, *restrict w = weight, *restrict b = bias;
-    for (int64_t r = 0; r < rows; r++, x += n, y += n, stats++) {
-        R(norm_keep)(stats, sets, R(norm_moments_of)(x, n, centred), eps);
-        real mean = stats[NORM_MEAN * sets], shift = stats[NORM_SHIFT * sets];
-        real rstd = stats[NORM_RSTD * sets];
-        for (int64_t i = 0; i < n; i++)
-            y[i] = fma_real(fma_real(x[i] - mean, rstd, shift), w[i], b[i]);
+    real *y = out, *stats = statistics;
+    const real *x = input, *w = weight, *b = bias;
+    for (int64_t r = 0, count; r < rows; r += count) {
+        norm_moments of[NORM_FOUR];
+        count = mg_min(rows - r, NORM_FOUR);
+        R(norm_moments_of)(of, x, count, n, n, centred);
+        for (int64_t k = 0; k < count; k++) R(norm_keep)(stats + k, sets, of[k], eps);
+        for (int64_t k = 0; k < count; k++, x += n, y += n, stats++) {
+            vec mean = v_set1(stats[NORM_MEAN * sets]), shift = v_set1(stats[NORM_SHIFT * sets]);
+            vec rstd = v_set1(stats[NORM_RSTD * sets]);
+            for (int64_t i = 0; i < n; i += LANES) {
+                vec h = v_fma(R(norm_load)(x + i, n - i) - mean, rstd, shift);
+                vec wi = R(norm_load)(w + i, n - i), bi = R(norm_load)(b + i, n - i);
+                R(norm_store)(y + i, v_fma(h, wi, bi), n - i);
+            }
+        }
     }
 }
 
 /* dx of `count` rows, a constant, and what they add to dw and db. */
-MG_INLINE void R(norm_rows_add)(int count, const R(norm_back) *of, real *restrict dx,
-                                real *restrict dw, real *restrict db, const real *restrict g,
-                                const real *restrict x, const real *restrict w, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-        real by_w[4] = {0}, by_b[4] = {0};
+MG_INLINE void R(norm_rows_add)(int count, const R(norm_back) *of, real *dx, real *dw, real *db,
+                                const real *g, const real *x, const real *w, int64_t n) {
+    for (int64_t i = 0; i < n; i += LANES) {
+        int64_t left = n - i;
+        vec by_w[NORM_FOUR] = {0}, by_b[NORM_FOUR] = {0}, wi = R(norm_load)(w + i, left);
         for (int r = 0; r < count; r++) {
-            real gi = g[r * n + i], xi = x[r * n + i];
-            real h = fma_real(xi - of[r].mean, of[r].rstd, of[r].shift);
-            by_w[r] = gi == 0 ? 0 : gi * h;
+            int64_t at = r * n + i;
+            vec gi = R(norm_load)(g + at, left), xi = R(norm_load)(x + at, left);
+            vec h = v_fma(xi - v_set1(of[r].mean), v_set1(of[r].rstd), v_set1(of[r].shift));
+            by_w[r] = gi * (vec)((R(norm_mask))h & (gi != 0));
             by_b[r] = gi;
-            dx[r * n + i] = R(norm_dx)(of[r], gi * w[i], xi);
+            R(norm_store)(dx + at, R(norm_dx)(of[r], gi * wi, xi), left);
         }
-        dw[i] += (by_w[0] + by_w[1]) + (by_w[2] + by_w[3]);
-        db[i] += (by_b[0] + by_b[1]) + (by_b[2] + by_b[3]);
+        R(norm_store)(dw + i,
+                      R(norm_load)(dw + i, left) + ((by_w[0] + by_w[1]) + (by_w[2] + by_w[3])),
+                      left);
+        R(norm_store)(db + i,
+                      R(norm_load)(db + i, left) + ((by_b[0] + by_b[1]) + (by_b[2] + by_b[3])),
+                      left);
     }
 }
 
@@ -214,21 +262,20 @@ static void R(norm_rows_back)(void *out, void *by_weight, void *by_bias, const v
     const real *g = upstream, *x = input, *w = weight, *stats = statistics;
     memset(dw, 0, (size_t)n * sizeof(real));
     memset(db, 0, (size_t)n * sizeof(real));
-    for (int64_t r = 0, count; r < rows; r += count, g += count * n, x += count * n,
-                 dx += count * n, stats += count) {
-        R(norm_back) of[4];
-        count = rows - r < 4 ? 1 : 4;
-        for (int64_t k = 0; k < count; k++) {
-            R(norm_pair) v = R(norm_sums)(NORM_WEIGHTED_SLOPES, x + k * n, g + k * n, w, n,
-                                          stats[k + NORM_MEAN * sets]);
-            of[k] = R(norm_back_of)(stats + k, sets, v.a, R(norm_sum_vh)(stats + k, sets, v), n,
-                                    centred);
-        }
-        if (count == 4) R(norm_rows_add)(4, of, dx, dw, db, g, x, w, n);
-        else R(norm_rows_add)(1, of, dx, dw, db, g, x, w, n);
+    for (int64_t r = 0, count; r < rows; r += count) {
+        R(norm_pair) v[NORM_FOUR];
+        R(norm_back) of[NORM_FOUR];
+        count = mg_min(rows - r, NORM_FOUR);
+        R(norm_sums)(NORM_WEIGHTED_SLOPES, v, x, g, w, count, n, n, stats);
         for (int64_t k = 0; k < count; k++)
-            if (!R(norm_regular)(stats + k, sets) && R(norm_all_zero)(g + k * n, n))
-                memset(dx + k * n, 0, (size_t)n * sizeof(real));
+            of[k] = R(norm_back_of)(stats + k, sets, v[k].a, R(norm_sum_vh)(stats + k, sets, v[k]),
+                                    n, centred);
+        if (count == NORM_FOUR) R(norm_rows_add)(NORM_FOUR, of, dx, dw, db, g, x, w, n);
+        for (int64_t k = 0; k < count; k++, dx += n, g += n, x += n, stats++) {
+            if (count < NORM_FOUR) R(norm_rows_add)(1, of + k, dx, dw, db, g, x, w, n);
+            if (!R(norm_regular)(stats, sets) && R(norm_all_zero)(g, n))
+                memset(dx, 0, (size_t)n * sizeof(real));
+        }
     }
 }
 
@@ -237,8 +284,9 @@ static void R(norm_join_parts)(void *parts, int64_t count, int64_t n) {
     real *p = parts;
     for (int64_t step = 1; step < count; step *= 2)
         for (int64_t k = 0; k + step < count; k += 2 * step) {
-            real *restrict to = p + k * n;
-            const real *restrict from = to + step * n;
-            for (int64_t i = 0; i < n; i++) to[i] += from[i];
+            real *to = p + k * n, *from = to + step * n;
+            for (int64_t i = 0; i < n; i += LANES)
+                R(norm_store)(to + i,
+                              R(norm_load)(to + i, n - i) + R(norm_load)(from + i, n - i), n - i);
         }
 }

@@ -5,11 +5,17 @@
 
 /* ---- planes ---- */
 
-static norm_moments R(norm_planes_moments)(const real *x, int64_t count, int64_t step, int64_t n) {
-    if (count == 1) return R(norm_moments_of)(x, n, true);
-    int64_t half = count / 2;
-    return norm_join(R(norm_planes_moments)(x, half, step, n),
-                     R(norm_planes_moments)(x + half * step, count - half, step, n));
+static MG_NOINLINE norm_moments R(norm_planes_moments)(const real *x, int64_t count, int64_t step,
+                                                       int64_t n) {
+    if (count > NORM_FOUR) {
+        int64_t half = mg_ceil_div(count, 2 * NORM_FOUR) * NORM_FOUR;
+        return norm_join(R(norm_planes_moments)(x, half, step, n),
+                         R(norm_planes_moments)(x + half * step, count - half, step, n));
+    }
+    norm_moments of[NORM_FOUR];
+    R(norm_moments_of)(of, x, count, step, n, true);
+    for (int64_t k = 1; k < count; k++) of[0] = norm_join(of[0], of[k]);
+    return of[0];
 }
 
 /* y = ((x - mean) * rstd + shift) * w + b */
@@ -18,25 +24,20 @@ static void R(norm_set)(const norm_set *set, void *out, void *statistics, const 
     real *y = out, *stats = statistics;
     const real *x = input, *w = weight, *b = bias;
     int64_t n = set->n;
-    if (set->own) {
-        bool row = set->step == n; /* planes without a gap are one */
-        norm_moments of = R(norm_planes_moments)(x, row ? 1 : set->count, set->step,
-                                                 row ? set->count * n : n);
-        R(norm_keep)(stats, set->sets, of, eps);
-    }
-    real mean = stats[NORM_MEAN * set->sets], shift = stats[NORM_SHIFT * set->sets];
-    real rstd = stats[NORM_RSTD * set->sets];
+    if (set->own) R(norm_keep)(stats, set->sets, R(norm_planes_moments)(x, set->count, set->step, n), eps);
+    vec mean = v_set1(stats[NORM_MEAN * set->sets]);
     for (int64_t k = 0; k < set->count; k++, w += set->w_step, b += set->w_step) {
-        real *restrict to = y + k * set->step;
-        const real *restrict from = x + k * set->step;
-        real scale = rstd * *w, offset = fma_real(shift, *w, *b);
-        for (int64_t i = 0; i < n; i++) to[i] = fma_real(from[i] - mean, scale, offset);
+        vec scale = v_set1(stats[NORM_RSTD * set->sets] * *w);
+        vec offset = v_set1(fma_real(stats[NORM_SHIFT * set->sets], *w, *b));
+        int64_t at = k * set->step;
+        for (int64_t i = 0; i < n; i += LANES, at += LANES)
+            R(norm_store)(y + at, v_fma(R(norm_load)(x + at, n - i) - mean, scale, offset), n - i);
     }
 }
 
 /* The sums over k of w[k] a[k] and w[k] b[k], pairwise. */
-static R(norm_pair) R(norm_over_planes)(const real *a, const real *b, const real *w, int64_t count,
-                                        int64_t step, int64_t w_step) {
+static MG_NOINLINE R(norm_pair) R(norm_over_planes)(const real *a, const real *b, const real *w,
+                                                    int64_t count, int64_t step, int64_t w_step) {
     if (count == 1) return (R(norm_pair)){*w * *a, *w * *b};
     int64_t half = count / 2;
     R(norm_pair) p = R(norm_over_planes)(a, b, w, half, step, w_step);
@@ -52,12 +53,15 @@ static void R(norm_set_back)(const norm_set *set, void *out, void *by_g, void *b
     real *dx = out, *sum_g = by_g, *sum_gh = by_gh;
     const real *g = upstream, *x = input, *w = weight, *stats = statistics;
     int64_t n = set->n, planes = set->step / n;
-    for (int64_t k = 0; k < set->count; k++) {
-        int64_t at = k * set->step;
-        R(norm_pair) v = R(norm_sums)(NORM_SLOPES, x + at, g + at, x, n,
-                                      stats[NORM_MEAN * set->sets]);
-        sum_g[k * planes] = v.a;
-        sum_gh[k * planes] = R(norm_sum_vh)(stats, set->sets, v);
+    real mean = stats[NORM_MEAN * set->sets], means[NORM_FOUR] = {mean, mean, mean, mean};
+    for (int64_t k = 0; k < set->count; k += NORM_FOUR) {
+        int64_t at = k * set->step, count = mg_min(set->count - k, NORM_FOUR);
+        R(norm_pair) v[NORM_FOUR];
+        R(norm_sums)(NORM_SLOPES, v, x + at, g + at, x, count, set->step, n, means);
+        for (int64_t i = 0; i < count; i++) {
+            sum_g[(k + i) * planes] = v[i].a;
+            sum_gh[(k + i) * planes] = R(norm_sum_vh)(stats, set->sets, v[i]);
+        }
     }
     R(norm_pair) v = R(norm_over_planes)(sum_g, sum_gh, w, set->count, planes, set->w_step);
     R(norm_back) of = R(norm_back_of)(stats, set->sets, v.a, v.b, set->count * n, true);
@@ -65,15 +69,13 @@ static void R(norm_set_back)(const norm_set *set, void *out, void *by_g, void *b
     for (int64_t k = 0; k < set->count && drop; k++)
         drop = R(norm_all_zero)(g + k * set->step, n);
     for (int64_t k = 0; k < set->count; k++) {
-        real *restrict to = dx + k * set->step, weight_k = w[k * set->w_step];
-        const real *restrict gk = g + k * set->step, *restrict xk = x + k * set->step;
-        if (drop) {
-            memset(to, 0, (size_t)n * sizeof(real));
-        } else if (set->own) {
-            for (int64_t i = 0; i < n; i++) to[i] = R(norm_dx)(of, gk[i] * weight_k, xk[i]);
-        } else {
-            real scale = of.rstd * weight_k;
-            for (int64_t i = 0; i < n; i++) to[i] = gk[i] * scale;
+        int64_t at = k * set->step;
+        vec wk = v_set1(w[k * set->w_step]), scale = wk * v_set1(of.rstd);
+        for (int64_t i = 0; i < n; i += LANES, at += LANES) {
+            vec dxi = R(norm_load)(g + at, n - i);
+            if (set->own) dxi = R(norm_dx)(of, dxi * wk, R(norm_load)(x + at, n - i));
+            else dxi *= scale;
+            R(norm_store)(dx + at, drop ? (vec){0} : dxi, n - i);
         }
     }
 }
@@ -92,84 +94,100 @@ static void R(norm_channel_sums)(void *by_weight, void *by_bias, const void *by_
 
 /* ---- columns ---- */
 
-/* a and b: the sums that `kind` says, of up to NORM_ROWS rows. */
-MG_INLINE void R(norm_columns_of)(int kind, real *restrict a, real *restrict b,
-                                  const real *restrict x, const real *restrict g,
-                                  const real *restrict mean, int64_t rows, int64_t stride,
-                                  int64_t width) {
-    for (int64_t j = 0; j < width; j++) a[j] = b[j] = 0;
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < width; j++) {
-            real d = x[i * stride + j] - mean[j];
-            real t = kind == NORM_SUM ? x[i * stride + j] : kind == NORM_SPREAD ? d
-                                                                                : g[i * stride + j];
-            a[j] += t;
-            if (kind == NORM_SLOPES && t == 0) d = 0;
-            if (kind != NORM_SUM) b[j] = fma_real(t, d, b[j]);
-        }
+/* The sums that `kind` says, over `rows` rows of up to LANES columns. */
+MG_INLINE void R(norm_columns_sums)(int kind, vec *a, vec *b, const real *x, const real *g,
+                                    vec mean, int64_t rows, int64_t step, int64_t width) {
+    vec sum_a = {0}, sum_b = {0};
+    for (int64_t i = 0; i < rows; i++, x += step, g += step)
+        R(norm_add)(kind, &sum_a, &sum_b, R(norm_load)(x, width), mean, R(norm_load)(g, width),
+                    mean);
+    *a = sum_a;
+    *b = sum_b;
 }
 
-/* y of `width` columns, as of sets with one channel each. */
-static void R(norm_columns)(const norm_set *set, void *out, void *statistics, const void *input,
-                            const void *weight, const void *bias, int64_t width, double eps) {
-    real *restrict y = out, *restrict stats = statistics;
-    const real *restrict x = input, *restrict w = weight, *restrict b = bias;
-    real mean[NORM_STRIP] = {0}, s[NORM_STRIP], t[NORM_STRIP];
+/* The statistics of up to NORM_STRIP columns. */
+static MG_NOINLINE void R(norm_columns_keep)(const norm_set *set, real *stats, const real *x,
+                                             int64_t columns, double eps) {
     norm_moments of[NORM_STRIP] = {0};
-    for (int64_t i = 0; set->own && i < set->count; i += NORM_ROWS) {
+    for (int64_t i = 0; i < set->count; i += NORM_ROWS, x += NORM_ROWS * set->step) {
         int64_t rows = mg_min(set->count - i, NORM_ROWS);
-        const real *from = x + i * set->step;
-        R(norm_columns_of)(NORM_SUM, s, t, from, x, mean, rows, set->step, width);
-        for (int64_t j = 0; j < width; j++) mean[j] = s[j] / (real)rows;
-        R(norm_columns_of)(NORM_SPREAD, s, t, from, x, mean, rows, set->step, width);
-        for (int64_t j = 0; j < width; j++)
-            of[j] = norm_join(of[j], R(norm_corrected)(mean[j], s[j], t[j], rows, true));
+        for (int64_t j = 0; j < columns; j += LANES) {
+            vec mean, a, b;
+            R(norm_columns_sums)(NORM_SUM, &mean, &b, x + j, x + j, (vec){0}, rows, set->step,
+                                 columns - j);
+            mean /= v_set1((real)rows);
+            R(norm_columns_sums)(NORM_SPREAD, &a, &b, x + j, x + j, mean, rows, set->step,
+                                 columns - j);
+            for (int k = 0; k < LANES && j + k < columns; k++)
+                of[j + k] = norm_join(of[j + k],
+                                      norm_corrected((double)mean[k], (double)a[k], (double)b[k],
+                                                     (double)rows));
+        }
     }
-    for (int64_t j = 0; j < width; j++) {
-        if (set->own) R(norm_keep)(stats + j, set->sets, of[j], eps);
-        mean[j] = stats[j + NORM_MEAN * set->sets];
-        s[j] = stats[j + NORM_RSTD * set->sets] * w[j];
-        t[j] = fma_real(stats[j + NORM_SHIFT * set->sets], w[j], b[j]);
+    for (int64_t j = 0; j < columns; j++) R(norm_keep)(stats + j, set->sets, of[j], eps);
+}
+
+/* y of up to NORM_STRIP columns, as of sets with one channel each. */
+static void R(norm_columns)(const norm_set *set, void *out, void *statistics, const void *input,
+                            const void *weight, const void *bias, int64_t columns, double eps) {
+    real *y = out, *stats = statistics, scale[NORM_STRIP], offset[NORM_STRIP];
+    const real *x = input, *w = weight, *b = bias;
+    if (set->own) R(norm_columns_keep)(set, stats, x, columns, eps);
+    for (int64_t j = 0; j < columns; j++) {
+        scale[j] = stats[j + NORM_RSTD * set->sets] * w[j];
+        offset[j] = fma_real(stats[j + NORM_SHIFT * set->sets], w[j], b[j]);
     }
-    for (int64_t i = 0; i < set->count; i++)
-        for (int64_t j = 0; j < width; j++) {
-            int64_t at = i * set->step + j;
-            y[at] = fma_real(x[at] - mean[j], s[j], t[j]);
+    for (int64_t i = 0; i < set->count; i++, x += set->step, y += set->step)
+        for (int64_t j = 0; j < columns; j += LANES) {
+            int64_t left = columns - j;
+            vec d = R(norm_load)(x + j, left) - R(norm_load)(stats + j, left);
+            R(norm_store)(y + j, v_fma(d, v_load(scale + j), v_load(offset + j)), left);
         }
 }
 
-/* dx of `width` columns, dw and db. */
+/* dx = 0 in a column without upstream gradient. */
+static MG_NOINLINE void R(norm_drop_column)(const norm_set *set, real *dx, const real *g) {
+    for (int64_t i = 0; i < set->count; i++)
+        if (g[i * set->step] != 0) return;
+    for (int64_t i = 0; i < set->count; i++) dx[i * set->step] = 0;
+}
+
+/* dx of up to NORM_STRIP columns, dw and db. */
 static void R(norm_columns_back)(const norm_set *set, void *out, void *by_weight, void *by_bias,
                                  const void *upstream, const void *input, const void *weight,
-                                 const void *statistics, int64_t width) {
-    real *restrict dx = out, *restrict dw = by_weight, *restrict db = by_bias;
-    const real *restrict g = upstream, *restrict x = input, *restrict w = weight;
-    const real *restrict stats = statistics;
-    real a[NORM_STRIP], b[NORM_STRIP];
-    R(norm_pair) sums[NORM_STRIP] = {0};
-    const real *mean = stats + NORM_MEAN * set->sets;
+                                 const void *statistics, int64_t columns) {
+    real *dx = out, *dw = by_weight, *db = by_bias;
+    const real *g = upstream, *x = input, *w = weight, *mean = statistics;
+    const real *stats = statistics, *rstd = stats + NORM_RSTD * set->sets;
+    real a[NORM_STRIP] = {0}, b[NORM_STRIP] = {0}, base[NORM_STRIP], slope[NORM_STRIP];
     for (int64_t i = 0; i < set->count; i += NORM_ROWS) {
-        int64_t at = i * set->step, rows = mg_min(set->count - i, NORM_ROWS);
-        R(norm_columns_of)(NORM_SLOPES, a, b, x + at, g + at, mean, rows, set->step, width);
-        for (int64_t j = 0; j < width; j++) {
-            sums[j].a += a[j];
-            sums[j].b += b[j];
+        int64_t rows = mg_min(set->count - i, NORM_ROWS);
+        for (int64_t j = 0, at = i * set->step; j < columns; j += LANES, at += LANES) {
+            vec more_a, more_b;
+            R(norm_columns_sums)(NORM_SLOPES, &more_a, &more_b, x + at, g + at,
+                                 R(norm_load)(mean + j, columns - j), rows, set->step,
+                                 columns - j);
+            v_store(a + j, v_load(a + j) + more_a);
+            v_store(b + j, v_load(b + j) + more_b);
         }
     }
-    real base[NORM_STRIP], slope[NORM_STRIP];
-    for (int64_t j = 0; j < width; j++) {
-        db[j] = sums[j].a;
-        dw[j] = R(norm_sum_vh)(stats + j, set->sets, sums[j]);
+    for (int64_t j = 0; j < columns; j++) {
+        db[j] = a[j];
+        dw[j] = R(norm_sum_vh)(stats + j, set->sets, (R(norm_pair)){a[j], b[j]});
         R(norm_back) of = R(norm_back_of)(stats + j, set->sets, w[j] * db[j], w[j] * dw[j],
                                           set->count, true);
-        base[j] = set->own ? of.base : 0;
-        slope[j] = set->own ? of.slope : 0;
+        base[j] = of.base;
+        slope[j] = of.slope;
     }
-    const real *rstd = stats + NORM_RSTD * set->sets;
-    for (int64_t i = 0; i < set->count; i++)
-        for (int64_t j = 0; j < width; j++) {
-            int64_t at = i * set->step + j;
-            real apart = slope[j] == 0 ? 0 : mean[j] - x[at];
-            dx[at] = rstd[j] * fma_real(apart, slope[j], g[at] * w[j] - base[j]);
+    for (int64_t i = 0, row = 0; i < set->count; i++, row += set->step)
+        for (int64_t j = 0, at = row; j < columns; j += LANES, at += LANES) {
+            int64_t left = columns - j;
+            vec dxi = R(norm_load)(g + at, left) * R(norm_load)(w + j, left);
+            if (set->own)
+                dxi = v_fma(R(norm_load)(mean + j, left) - R(norm_load)(x + at, left),
+                            v_load(slope + j), dxi - v_load(base + j));
+            R(norm_store)(dx + at, dxi * R(norm_load)(rstd + j, left), left);
         }
+    for (int64_t j = 0; j < columns && set->own; j++)
+        if (!R(norm_regular)(stats + j, set->sets)) R(norm_drop_column)(set, dx + j, g + j);
 }
