@@ -121,6 +121,7 @@ mg_array *mg_copy(mg_array *a) {
     static void cast_##name(void *out, const void *const *in, int64_t n) {                          \
         TO *restrict to = out;                                                                      \
         const FROM *restrict from = in[0];                                                          \
+        nditer_whole(n, sizeof(TO) < sizeof(FROM) ? sizeof(TO) : sizeof(FROM));                      \
         for (int64_t i = 0; i < n; i++) {                                                           \
             FROM x = from[i];                                                                       \
             to[i] = (expression);                                                                   \

@@ -38,6 +38,7 @@ MG_INLINE int64_t i_remainder(int64_t a, int64_t b) {
 #define UNARY_INTEGER(name, TYPE, TO, expression)                                                   \
     static void name(void *out, const void *const *in, int64_t n) {                                 \
         const TYPE *restrict vx = in[0];                                                            \
+        nditer_whole(n, sizeof(TO));                                                                \
         for (int64_t i = 0; i < n; i++) {                                                           \
             TYPE x = vx[i];                                                                         \
             ((TO *restrict)out)[i] = (TO)(expression);                                              \
@@ -46,6 +47,7 @@ MG_INLINE int64_t i_remainder(int64_t a, int64_t b) {
 #define BINARY_INTEGER(name, TYPE, TO, expression)                                                  \
     static void name(void *out, const void *const *in, int64_t n) {                                 \
         const TYPE *restrict va = in[0], *restrict vb = in[1];                                      \
+        nditer_whole(n, sizeof(TO));                                                                \
         for (int64_t i = 0; i < n; i++) {                                                           \
             TYPE a = va[i], b = vb[i];                                                              \
             ((TO *restrict)out)[i] = (TO)(expression);                                              \
@@ -310,6 +312,7 @@ mg_array *mg_binary_vjp(int op, int i, mg_array *g, mg_saved *saved) {
 
 static void clamp_i64(void *out, const void *const *in, int64_t n) {
     const int64_t *restrict x = in[0], *restrict low = in[1], *restrict high = in[2];
+    nditer_whole(n, sizeof *x);
     for (int64_t i = 0; i < n; i++) {
         int64_t raised = x[i] > low[i] ? x[i] : low[i];
         ((int64_t *restrict)out)[i] = raised < high[i] ? raised : high[i];
@@ -338,6 +341,7 @@ mg_array *mg_clamp(mg_array *x, mg_array *low, mg_array *high) {
     static void where_##name(void *out, const void *const *in, int64_t n) {                         \
         const uint8_t *restrict c = in[0];                                                          \
         const TYPE *restrict a = in[1], *restrict b = in[2];                                        \
+        nditer_whole(n, sizeof *c);                                                                 \
         for (int64_t i = 0; i < n; i++) ((TYPE *restrict)out)[i] = c[i] ? a[i] : b[i];              \
     }
 WHERE_LOOP(b8, uint8_t)
@@ -363,17 +367,16 @@ mg_array *mg_where(mg_array *condition, mg_array *a, mg_array *b) {
     return out;
 }
 
-static void accumulate_f32(void *out, const void *const *in, int64_t n) {
-    float *restrict to = out;
-    const float *restrict from = in[0];
-    for (int64_t i = 0; i < n; i++) to[i] += from[i];
-}
-
-static void accumulate_f64(void *out, const void *const *in, int64_t n) {
-    double *restrict to = out;
-    const double *restrict from = in[0];
-    for (int64_t i = 0; i < n; i++) to[i] += from[i];
-}
+/* to[i] = a[i] + b[i], where `to` is a */
+#define ACCUMULATE_LOOP(name, TYPE)                                                                 \
+    static void accumulate_##name(void *out, const void *const *in, int64_t n) {                    \
+        TYPE *to = out;                                                                             \
+        const TYPE *a = in[0], *restrict b = in[1];                                                 \
+        nditer_whole(n, sizeof(TYPE));                                                              \
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) to[i] = a[i] + b[i];                   \
+    }
+ACCUMULATE_LOOP(f32, float)
+ACCUMULATE_LOOP(f64, double)
 
 int mg_accumulate(mg_array *dst, mg_array *src) {
     if (dst->dtype != src->dtype || !mg_is_float(dst->dtype))
@@ -382,7 +385,8 @@ int mg_accumulate(mg_array *dst, mg_array *src) {
         return mg_fail_code(MG_ESHAPE, dst->size, src->size);
     if (!dst->buffer->writable) return mg_fail_code(MG_EREADONLY, 0, 0);
     if (!mg_is_contiguous(dst) || dst->buffer == src->buffer) return mg_fail_code(MG_EOVERLAP, 0, 0);
-    mg_nditer_run(dst, 1, &src, dst->dtype == MG_FLOAT32 ? accumulate_f32 : accumulate_f64);
+    mg_nditer_run(dst, 2, (mg_array *[]){dst, src},
+                  dst->dtype == MG_FLOAT32 ? accumulate_f32 : accumulate_f64);
     mg_buffer_touch(dst->buffer);
     return MG_OK;
 }

@@ -88,6 +88,7 @@ typedef bool (*R(compare_fn))(real a, real b);
 MG_INLINE void R(unary_loop)(void *out, const void *const *in, int64_t n, R(unary_fn) f) {
     real *restrict o = out;
     const real *restrict x = in[0];
+    nditer_whole(n, sizeof(real));
     for (int64_t i = 0; i < n; i++) o[i] = f(x[i]);
 }
 
@@ -95,27 +96,17 @@ MG_INLINE void R(unary_loop)(void *out, const void *const *in, int64_t n, R(unar
 MG_INLINE void R(unary_vjp_loop)(void *out, const void *const *in, int64_t n, R(unary_partial) d) {
     real *restrict o = out;
     const real *restrict g = in[0], *restrict x = in[1], *restrict y = in[2];
+    nditer_whole(n, sizeof(real));
     for (int64_t i = 0; i < n; i++) {
         real partial = d(x[i], y[i]);
         o[i] = g[i] == 0 ? 0 : g[i] * partial;
     }
 }
 
-MG_INLINE void R(pair_vjp_loop)(void *out, const void *const *in, int64_t n, R(chunk_fn) d,
-                                   real sign) {
-    real partial[NDITER_CHUNK];
-    real *restrict o = out;
-    const real *restrict g = in[0], *restrict x = in[1];
-    for (int64_t at = 0; at < n; at += NDITER_CHUNK) {
-        int64_t m = mg_min(NDITER_CHUNK, n - at);
-        d(partial, x + at, m);
-        for (int64_t i = 0; i < m; i++) o[at + i] = g[at + i] == 0 ? 0 : g[at + i] * (sign * partial[i]);
-    }
-}
-
 MG_INLINE void R(binary_loop)(void *out, const void *const *in, int64_t n, R(binary_fn) f) {
     real *restrict o = out;
     const real *restrict a = in[0], *restrict b = in[1];
+    nditer_whole(n, sizeof(real));
     for (int64_t i = 0; i < n; i++) o[i] = f(a[i], b[i]);
 }
 
@@ -123,21 +114,44 @@ MG_INLINE void R(binary_loop)(void *out, const void *const *in, int64_t n, R(bin
 MG_INLINE void R(binary_vjp_loop)(void *out, const void *const *in, int64_t n, R(binary_partial) d) {
     real *restrict o = out;
     const real *restrict g = in[0], *restrict a = in[1], *restrict b = in[2], *restrict y = in[3];
+    nditer_whole(n, sizeof(real));
     for (int64_t i = 0; i < n; i++) {
         real partial = d(a[i], b[i], y[i]);
         o[i] = g[i] == 0 ? 0 : g[i] * partial;
     }
 }
 
+/* o = g * sign * partial */
+static MG_NOINLINE void R(scale_loop)(real *restrict o, const real *restrict g,
+                                      const real *restrict partial, int64_t n, real sign) {
+    nditer_whole(n, sizeof(real));
+    for (int64_t i = 0; i < n; i++) o[i] = g[i] == 0 ? 0 : g[i] * (sign * partial[i]);
+}
+
+/* The same with the partial from a function of chunks, times a sign. */
+MG_INLINE void R(pair_vjp_loop)(void *out, const void *const *in, int64_t n, R(chunk_fn) d,
+                                real sign) {
+    real partial[NDITER_CHUNK];
+    real *restrict o = out;
+    const real *restrict g = in[0], *restrict x = in[1];
+    for (int64_t at = 0; at < n; at += NDITER_CHUNK) {
+        int64_t m = mg_min(NDITER_CHUNK, n - at);
+        d(partial, x + at, m);
+        R(scale_loop)(o + at, g + at, partial, m, sign);
+    }
+}
+
 MG_INLINE void R(test_loop)(void *out, const void *const *in, int64_t n, R(test_fn) f) {
     uint8_t *restrict o = out;
     const real *restrict x = in[0];
+    nditer_whole(n, sizeof *o);
     for (int64_t i = 0; i < n; i++) o[i] = f(x[i]);
 }
 
 MG_INLINE void R(compare_loop)(void *out, const void *const *in, int64_t n, R(compare_fn) f) {
     uint8_t *restrict o = out;
     const real *restrict a = in[0], *restrict b = in[1];
+    nditer_whole(n, sizeof *o);
     for (int64_t i = 0; i < n; i++) o[i] = f(a[i], b[i]);
 }
 
@@ -170,53 +184,26 @@ MG_INLINE real R(v_silu_slope)(real x) {
     return rest == 0 || y == 0 ? y : fma_real(x * y, rest, y);
 }
 
-/* Elements at a time: the body of a long function is compiled once, for a whole block, and a rest is
- * padded to one. */
-#define BLOCK (4 * LANES)
-
-MG_INLINE void R(block_loop)(real *restrict out, const real *restrict x, int64_t n, R(unary_fn) f) {
-    real rest[BLOCK], rest_out[BLOCK];
-    for (int64_t at = 0; at < n; at += BLOCK) {
-        bool whole = n - at >= BLOCK;
-        size_t bytes = (size_t)(n - at) * sizeof(real);
-        if (!whole) {
-            for (int i = 0; i < BLOCK; i++) rest[i] = ONE;
-            memcpy(rest, x + at, bytes);
-        }
-        const real *restrict from = whole ? x + at : rest;
-        real *restrict to = whole ? out + at : rest_out;
-        for (int i = 0; i < BLOCK; i++) to[i] = f(from[i]);
-        if (!whole) memcpy(out + at, rest_out, bytes);
-    }
+/* A step is two vectors, which a compiler interleaves; n is a multiple of it, as in every kernel. */
+#define BLOCK (2 * LANES)
+MG_INLINE void R(long_loop)(real *restrict out, const real *restrict x, int64_t n, R(unary_fn) f) {
+    for (int64_t at = 0; at < n; at += BLOCK)
+        for (int i = 0; i < BLOCK; i++) out[at + i] = f(x[at + i]);
 }
-
-MG_INLINE void R(block_loop_2)(real *restrict out, const real *restrict a, const real *restrict b,
-                               int64_t n, R(binary_fn) f) {
-    real rest_a[BLOCK], rest_b[BLOCK], rest_out[BLOCK];
-    for (int64_t at = 0; at < n; at += BLOCK) {
-        bool whole = n - at >= BLOCK;
-        size_t bytes = (size_t)(n - at) * sizeof(real);
-        if (!whole) {
-            for (int i = 0; i < BLOCK; i++) rest_a[i] = rest_b[i] = ONE;
-            memcpy(rest_a, a + at, bytes);
-            memcpy(rest_b, b + at, bytes);
-        }
-        const real *restrict from_a = whole ? a + at : rest_a;
-        const real *restrict from_b = whole ? b + at : rest_b;
-        real *restrict to = whole ? out + at : rest_out;
-        for (int i = 0; i < BLOCK; i++) to[i] = f(from_a[i], from_b[i]);
-        if (!whole) memcpy(out + at, rest_out, bytes);
-    }
+MG_INLINE void R(long_loop_2)(real *restrict out, const real *restrict a, const real *restrict b,
+                              int64_t n, R(binary_fn) f) {
+    for (int64_t at = 0; at < n; at += BLOCK)
+        for (int i = 0; i < BLOCK; i++) out[at + i] = f(a[at + i], b[at + i]);
 }
 
 #define LONG_UNARY(name)                                                                            \
     static void R(v_##name##_chunk)(real *restrict out, const real *restrict x, int64_t n) {        \
-        R(block_loop)(out, x, n, R(v_##name));                                                      \
+        R(long_loop)(out, x, n, R(v_##name));                                                      \
     }
 #define LONG_BINARY(name)                                                                           \
     static void R(v_##name##_chunk)(real *restrict out, const real *restrict a,                     \
                                     const real *restrict b, int64_t n) {                            \
-        R(block_loop_2)(out, a, b, n, R(v_##name));                                                 \
+        R(long_loop_2)(out, a, b, n, R(v_##name));                                                 \
     }
 LONG_UNARY(exp2)
 LONG_UNARY(expm1)
@@ -305,6 +292,7 @@ LONG_BINARY(xlog1py)
 static void R(clamp)(ROW_ARGUMENTS) {
     real *restrict o = out;
     const real *restrict x = in[0], *restrict low = in[1], *restrict high = in[2];
+    nditer_whole(n, sizeof(real));
     for (int64_t i = 0; i < n; i++) o[i] = r_maximum(x[i], low[i]);
     for (int64_t i = 0; i < n; i++) o[i] = r_minimum(o[i], high[i]);
 }

@@ -86,15 +86,52 @@ static void nditer_gather(const nditer *it, const struct nditer_operand *op, con
     }
 }
 
-static void nditer_range(const nditer *it, int64_t begin, int64_t end) {
+/* ---- calls of the kernel ---- */
+
+/* The end of n elements that are no multiple of the unit: the last unit of them all again, or in place,
+ * where that would count twice, and where there are fewer, the rest padded with its first element. */
+static MG_NOINLINE void nditer_rest(const nditer *it, char *out, const void *const *in, int64_t n) {
+    _Alignas(64) char stage[NDITER_MAX_OPERANDS + 1][NDITER_UNIT_MAX * 8];
+    const void *last[NDITER_MAX_OPERANDS];
+    bool again = n >= it->unit && !it->in_place;
+    int64_t rest = n % it->unit, at = n - (again ? it->unit : rest);
+    for (int i = 0; i < it->operands; i++) {
+        int itemsize = it->operand[i].itemsize;
+        const char *from = (const char *)in[i] + at * itemsize;
+        last[i] = again ? from : stage[i];
+        if (again) continue;
+        nditer_copy_run(stage[i], from, it->unit, 0, itemsize);
+        memcpy(stage[i], from, (size_t)(rest * itemsize));
+    }
+    char *end = out + at * it->out_itemsize, *padded = stage[NDITER_MAX_OPERANDS];
+    it->kernel(again ? end : padded, last, it->unit);
+    if (!again) memcpy(end, padded, (size_t)(rest * it->out_itemsize));
+}
+
+MG_INLINE void nditer_call(const nditer *it, char *out, const void *const *in, int64_t n) {
+    int64_t rest = n & (it->unit - 1);
+    if (n > rest) it->kernel(out, in, n - rest);
+    if (rest) nditer_rest(it, out, in, n);
+}
+
+/* Asks for what lies a little beyond a chunk: the processor's own prefetching starts anew at every
+ * page, and loses a tenth of the bandwidth of memory and a sixth of the last-level cache's. */
+MG_INLINE void nditer_fetch(const char *chunk, int64_t bytes) {
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(chunk + NDITER_AHEAD + i);
+}
+
+static void nditer_block(void *context, int64_t block) {
+    const nditer *it = context;
+    int64_t begin = block * NDITER_BLOCK, end = mg_min(begin + NDITER_BLOCK, it->size);
     _Alignas(64) char stage[NDITER_MAX_OPERANDS][NDITER_CHUNK * 8];
     const void *in[NDITER_MAX_OPERANDS];
-    int64_t index[MG_MAX_NDIM] = {0}, chunk = NDITER_CHUNK;
+    int64_t index[MG_MAX_NDIM] = {0}, chunk = it->fetches ? NDITER_AHEAD / 16 : NDITER_BLOCK;
     int inner = it->ndim - 1;
     bool whole = true; /* every operand contiguous or constant: no position to keep */
 
     for (int i = 0; i < it->operands; i++) {
         const struct nditer_operand *op = &it->operand[i];
+        if (!op->contiguous) chunk = mg_min(chunk, NDITER_CHUNK);
         if (op->constant) {
             nditer_copy_run(stage[i], op->data, mg_min(end - begin, NDITER_CHUNK), 0, op->itemsize);
             in[i] = stage[i];
@@ -116,6 +153,7 @@ static void nditer_range(const nditer *it, int64_t begin, int64_t end) {
             if (op->constant) continue;
             if (op->contiguous) {
                 in[i] = op->data + at * op->itemsize;
+                if (it->fetches) nditer_fetch(in[i], n * op->itemsize);
                 continue;
             }
             if (rows && op->strides[inner] == 1) {
@@ -127,7 +165,9 @@ static void nditer_range(const nditer *it, int64_t begin, int64_t end) {
             nditer_gather(it, op, index, stage[i], n);
             in[i] = stage[i];
         }
-        it->kernel(it->out + at * it->out_itemsize, in, n);
+        char *out = it->out + at * it->out_itemsize;
+        if (it->fetches) nditer_fetch(out, n * it->out_itemsize);
+        nditer_call(it, out, in, n);
         at += n;
         if (whole) continue;
         index[inner] += n;
@@ -138,21 +178,6 @@ static void nditer_range(const nditer *it, int64_t begin, int64_t end) {
     }
 }
 
-static void nditer_block(void *context, int64_t block) {
-    const nditer *it = context;
-    nditer_range(it, block * NDITER_BLOCK, mg_min((block + 1) * NDITER_BLOCK, it->size));
-}
-
-/* All operands contiguous: the kernel takes the block as it lies. */
-static void nditer_block_direct(void *context, int64_t block) {
-    const nditer *it = context;
-    int64_t begin = block * NDITER_BLOCK, n = mg_min(NDITER_BLOCK, it->size - begin);
-    const void *in[NDITER_MAX_OPERANDS];
-    for (int i = 0; i < it->operands; i++)
-        in[i] = it->operand[i].data + begin * it->operand[i].itemsize;
-    it->kernel(it->out + begin * it->out_itemsize, in, n);
-}
-
 /* The usual case, and for small arrays all there is: everything contiguous and of out's size. */
 static bool nditer_is_direct(const mg_array *out, int operands, mg_array *const *inputs) {
     for (int i = 0; i < operands; i++)
@@ -160,29 +185,41 @@ static bool nditer_is_direct(const mg_array *out, int operands, mg_array *const 
     return true;
 }
 
-void mg_nditer_run(mg_array *out, int operands, mg_array *const *inputs, mg_kernel kernel) {
-    bool direct = nditer_is_direct(out, operands, inputs);
-    if (direct && out->size <= NDITER_BLOCK) {
-        const void *in[NDITER_MAX_OPERANDS];
-        for (int i = 0; i < operands; i++) in[i] = inputs[i]->data;
-        if (out->size) kernel(out->data, in, out->size);
-        return;
-    }
+MG_NOINLINE void mg_nditer_run(mg_array *out, int operands, mg_array *const *inputs,
+                               mg_kernel kernel) {
     nditer it; /* large: set only what is read */
+    it.size = out->size;
+    if (it.size == 0) return;
     it.kernel = kernel;
     it.out = out->data;
     it.out_itemsize = (int)mg_itemsize(out->dtype);
     it.operands = operands;
-    it.size = out->size;
-    if (it.size == 0) return;
-    int64_t strides[NDITER_MAX_OPERANDS][MG_MAX_NDIM] = {{0}};
+    it.in_place = false;
+    int narrowest = it.out_itemsize, bytes = it.out_itemsize;
+    const void *in[NDITER_MAX_OPERANDS];
     for (int i = 0; i < operands; i++) {
         struct nditer_operand *op = &it.operand[i];
-        op->data = inputs[i]->data;
+        in[i] = op->data = inputs[i]->data;
         op->itemsize = (int)mg_itemsize(inputs[i]->dtype);
-        op->contiguous = inputs[i]->size == out->size && mg_is_contiguous(inputs[i]);
+        if (op->itemsize < narrowest) narrowest = op->itemsize;
+        bytes += op->itemsize;
+        it.in_place |= op->data == it.out;
     }
+    it.unit = nditer_unit((size_t)narrowest);
+    bool direct = nditer_is_direct(out, operands, inputs);
+    if (direct && it.size <= NDITER_BLOCK) {
+        nditer_call(&it, it.out, in, it.size);
+        return;
+    }
+    it.fetches = it.size * bytes >= NDITER_IN_CACHE;
+    for (int i = 0; i < operands; i++) {
+        bool same_size = inputs[i]->size == out->size;
+        it.operand[i].contiguous = direct || (same_size && mg_is_contiguous(inputs[i]));
+        it.operand[i].constant = false;
+    }
+    it.ndim = 1;
     if (!direct) {
+        int64_t strides[NDITER_MAX_OPERANDS][MG_MAX_NDIM] = {{0}};
         for (int i = 0; i < operands; i++)
             mg_broadcast_strides(inputs[i], out->ndim, out->shape, strides[i]);
         for (int d = 0; d < out->ndim; d++) it.shape[d] = out->shape[d];
@@ -194,6 +231,5 @@ void mg_nditer_run(mg_array *out, int operands, mg_array *const *inputs, mg_kern
             for (int d = 0; d < it.ndim; d++) op->constant = op->constant && strides[i][d] == 0;
         }
     }
-    mg_parallel_for(mg_ceil_div(it.size, NDITER_BLOCK), direct ? nditer_block_direct : nditer_block,
-                    &it);
+    mg_parallel_for(mg_ceil_div(it.size, NDITER_BLOCK), nditer_block, &it);
 }

@@ -1,18 +1,36 @@
 /* nditer.h: runs an elementwise kernel over operands of any strides.
  *
- * A kernel is one plain loop over contiguous memory. The iterator makes that enough: it broadcasts the
- * operands to one shape, merges axes that are contiguous together in all of them, and hands the kernel
- * chunks; an operand that is not contiguous within a chunk is first gathered into a stack buffer of a
- * few kilobytes, a constant one is spread there once. The output is always contiguous. */
+ * A kernel is one plain loop over whole vectors of contiguous memory. The iterator makes that enough:
+ * it broadcasts the operands to one shape, merges axes that are contiguous together in all of them, and
+ * hands the kernel chunks; an operand that is not contiguous within a chunk is first gathered into a
+ * stack buffer of a few kilobytes, a constant one is spread there once. What is left over at the end
+ * is computed once more with the elements before it, or padded. The output is always contiguous. */
 #ifndef MG_NDITER_H
 #define MG_NDITER_H
 
 #include "../memory/array.h"
+#include "vec.h"
 
-enum { NDITER_MAX_OPERANDS = 5, NDITER_CHUNK = 512, NDITER_BLOCK = 32768 };
+enum {
+    NDITER_MAX_OPERANDS = 5,
+    NDITER_CHUNK = 512,             /* elements staged at a time */
+    NDITER_BLOCK = 32768,           /* elements a thread takes at a time */
+    NDITER_UNIT_MAX = 64,           /* elements, see mg_kernel */
+    NDITER_AHEAD = 2048,            /* bytes of each array to ask for before they are needed */
+    NDITER_IN_CACHE = 4 << 20       /* bytes of all arrays that a cache near by may well hold */
+};
 
-/* out[i] = f(in[0][i], in[1][i], ...) for i in 0..n; arrays do not overlap. */
+/* out[i] = f(in[0][i], in[1][i], ...) for i in 0..n. The arrays do not overlap, but out may be one of
+ * the operands. n is a multiple of nditer_unit of the narrowest type, in or out, so that a loop needs
+ * no second version of itself for the end: it tells the compiler so by nditer_whole. */
 typedef void (*mg_kernel)(void *out, const void *const *in, int64_t n);
+
+MG_INLINE int64_t nditer_unit(size_t narrowest) {
+    return narrowest == 1 ? NDITER_UNIT_MAX : 4 * MG_VECTOR_BYTES / (int64_t)narrowest;
+}
+MG_INLINE void nditer_whole(int64_t n, size_t narrowest) {
+    if (n & (nditer_unit(narrowest) - 1)) __builtin_unreachable();
+}
 
 typedef struct nditer {
     mg_kernel kernel;
@@ -20,6 +38,9 @@ typedef struct nditer {
     int out_itemsize;
     int ndim;
     int operands;
+    int64_t unit;
+    bool in_place; /* out is one of the operands */
+    bool fetches;  /* too large for the cache: memory is asked for ahead */
     int64_t size;
     int64_t shape[MG_MAX_NDIM];
     struct nditer_operand {
