@@ -6,7 +6,7 @@
 
 /* ---- one dtype, any strides on both sides ---- */
 
-enum { COPY_TILE = 32, COPY_BLOCK = 1 << 18 };
+enum { COPY_TILE = 32, COPY_BLOCK = 1 << 18, COPY_CHUNK = 1024 };
 
 typedef struct copy_plan {
     char *to;
@@ -29,9 +29,21 @@ MG_INLINE void copy_row(char *to, const char *from, int64_t n, int64_t to_stride
         copy_element(to + i * to_stride * itemsize, from + i * from_stride * itemsize, itemsize);
 }
 
+static void copy_bytes(char *to, const char *from, int64_t bytes) {
+    if (bytes < COPY_BLOCK) {
+        memcpy(to, from, (size_t)bytes);
+        return;
+    }
+    for (int64_t at = 0; at < bytes; at += COPY_CHUNK) {
+        nditer_fetch(to + at, COPY_CHUNK);
+        nditer_fetch(from + at, COPY_CHUNK);
+        memcpy(to + at, from + at, (size_t)mg_min(COPY_CHUNK, bytes - at));
+    }
+}
+
 static void copy_run(char *to, const char *from, int64_t n, int64_t to_stride, int64_t from_stride,
                      int itemsize) {
-    if (to_stride == 1 && from_stride == 1) memcpy(to, from, (size_t)(n * itemsize));
+    if (to_stride == 1 && from_stride == 1) copy_bytes(to, from, n * itemsize);
     else if (to_stride == 1 && from_stride == 0 && itemsize == 4) copy_row(to, from, n, 1, 0, 4);
     else if (to_stride == 1 && from_stride == 0 && itemsize == 8) copy_row(to, from, n, 1, 0, 8);
     else if (itemsize == 4) copy_row(to, from, n, to_stride, from_stride, 4);

@@ -7,8 +7,11 @@
 #include <string.h>
 
 #define MG_REAL 32
+#define ELEMENTWISE_WIDTH 32
 #include "elementwise.inc.c"
+#undef ELEMENTWISE_WIDTH
 #define MG_REAL 64
+#define ELEMENTWISE_WIDTH 64
 #include "elementwise.inc.c"
 
 /* ---- int64 and bool ---- */

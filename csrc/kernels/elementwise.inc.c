@@ -229,7 +229,9 @@ LONG_UNARY(gelu)
 LONG_UNARY(gelu_slope)
 LONG_UNARY(gelu_tanh)
 LONG_UNARY(gelu_tanh_slope)
+#if ELEMENTWISE_WIDTH == 64
 LONG_UNARY(erf)
+#endif
 LONG_UNARY(erfc)
 LONG_UNARY(erf_slope)
 LONG_UNARY(ndtr)

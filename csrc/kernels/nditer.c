@@ -114,12 +114,6 @@ MG_INLINE void nditer_call(const nditer *it, char *out, const void *const *in, i
     if (rest) nditer_rest(it, out, in, n);
 }
 
-/* Asks for what lies a little beyond a chunk: the processor's own prefetching starts anew at every
- * page, and loses a tenth of the bandwidth of memory and a sixth of the last-level cache's. */
-MG_INLINE void nditer_fetch(const char *chunk, int64_t bytes) {
-    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(chunk + NDITER_AHEAD + i);
-}
-
 static void nditer_block(void *context, int64_t block) {
     const nditer *it = context;
     int64_t begin = block * NDITER_BLOCK, end = mg_min(begin + NDITER_BLOCK, it->size);

@@ -15,8 +15,10 @@
 #include "vmath_round.h"
 #include "vmath_tan.h"
 #include "vmath_explog_f32.h"
+#include "vmath_area_f32.h"
 #include "vmath_explog_f64.h"
 #include "vmath_erf.h"
+#include "vmath_erf_f32.h"
 #include "vmath_gamma.h"
 #include "vmath_bessel.h"
 #endif

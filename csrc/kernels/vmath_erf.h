@@ -250,24 +250,6 @@ MG_INLINE double v_erfc_short_f64(double a, double s) {
     p0 = fma_f64(zz, p4, p0);
     return p0 * r * v_exp_f64(-s);
 }
-/* erf(x) = 1 - e^(-x p(x)). Error 0.506 at 0x1.c22b6ep-50. */
-MG_INLINE float v_erf_f32(float x) {
-    double a = v_limit_f64((double)v_abs_f32(x), 4.0), z = a * a, zz = z * z;
-    double p0 = fma_f64(a, 0x1.45f308bdf1335p-1, 0x1.20dd750257fe5p+0);
-    double p2 = fma_f64(a, -0x1.393db7e36be84p-6, 0x1.a4f3a2061bcb4p-4);
-    double p4 = fma_f64(a, 0x1.d5a193ec87e1ep-10, -0x1.0556b88fe81efp-12);
-    double p6 = fma_f64(a, 0x1.511f6be4d39ep-13, -0x1.7f65f46d0d5b5p-11);
-    double p8 = fma_f64(a, 0x1.2e5ff4b3fc90ep-21, -0x1.371e6bc58a112p-16);
-    p0 = fma_f64(z, p2, p0);
-    p4 = fma_f64(z, p6, p4);
-    p8 = fma_f64(z, 0x1.f50683e336783p-25, p8);
-    p4 = fma_f64(zz, p8, p4);
-    p0 = fma_f64(zz, p4, p0);
-    v_exp_parts_f64 e = v_exp_split_f64(-a * p0, 0.0, 1024.0);
-    double s = v_pow2_f64(e.n), w = e.r_high + v_exp_tail_f64(e);
-    float y = v_copysign_f32((float)-fma_f64(w, s, s - 1.0), x);
-    return x == x ? y : x;
-}
 /* Error 0.516 at 0x1.03e9d6p+3. */
 MG_INLINE float v_erfc_f32(float x) {
     double a = v_limit_f64((double)v_abs_f32(x), 10.25), y = v_erfc_short_f64(a, a * a);

@@ -67,30 +67,6 @@ MG_INLINE float v_cosh_f32(float x) {
     return x == x ? y : x;
 }
 
-/* Error 0.500 at 0x1.000682p+59, every 11th float. */
-MG_INLINE float v_asinh_f32(float x) {
-    double a = (double)v_abs_f32(x), square = a * a;
-    double u = a + square / (1.0 + __builtin_sqrt(1.0 + square));
-    float y = (float)v_log1p_short_f64(u);
-    return v_copysign_f32(a < V_INF_F64 ? y : (float)a, x);
-}
-
-/* Error 0.500 at 0x1.6b6ca6p+4. */
-MG_INLINE float v_acosh_f32(float x) {
-    double t = (double)x - 1.0;
-    float y = (float)v_log1p_short_f64(t + __builtin_sqrt(t * (t + 2.0)));
-    y = x < V_INF_F32 ? y : x;
-    return x >= 1.0f ? y : V_NAN_F32;
-}
-
-/* Error 0.500 at 0x1.d1c3b4p-5, every 11th float. */
-MG_INLINE float v_atanh_f32(float x) {
-    double a = (double)v_abs_f32(x);
-    float y = (float)(0.5 * v_log1p_short_f64((a + a) * v_reciprocal_f64(1.0 - a)));
-    y = a < 1.0 ? y : (a == 1.0 ? V_INF_F32 : V_NAN_F32);
-    return v_copysign_f32(y, x);
-}
-
 /* Error 0.501 at -0x1.0e520cp+3, every 97th float. */
 MG_INLINE float v_softplus_f32(float x) {
     v_exp_short_f64 e = v_exp_short_split_f64(-v_abs_f64(v_limit_f64((double)x, 250.0)));

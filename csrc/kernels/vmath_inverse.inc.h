@@ -29,8 +29,7 @@ MG_INLINE v_arc R(v_arc_from)(real base, real base_low, real high, real low) {
 /* asin |x| for |x| <= 1/2, else asin sqrt((1 - |x|) / 2) */
 MG_INLINE v_arc R(v_asin_core)(real a, bool steep) {
     real z = steep ? HALF - HALF * a : a * a, s = steep ? v_sqrt(z) : a;
-    real inverse = R(v_rough_inverse)(s + REAL_C(0x1p-100)); /* s may be 0 */
-    real s_low = steep ? v_residual(s, s, z) * (HALF * inverse) : 0;
+    real s_low = steep ? v_residual(s, s, z) * (HALF * R(v_rough_inverse)(s)) : 0;
     return (v_arc){s, fma_real(s * z, R(v_asin_tail)(z), s_low)};
 }
 /* Error 0.642 at 0x1.09b81p-1, without fma 0.641;

@@ -7,7 +7,7 @@
 
 /* out[i] = tan x[i], any n; out and x do not overlap. */
 static inline void R(v_tan_chunk)(real *restrict out, const real *restrict x, int64_t n) {
-    const real most = REAL_C(V_TRIG_MAX_F64);
+    const real most = BY_WIDTH(V_TRIG_MAX_F32, V_TRIG_MAX_F64);
     ireal large = 0;
     for (int64_t i = 0; i < n; i++) {
         out[i] = R(v_tan)(x[i]);
