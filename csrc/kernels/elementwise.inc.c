@@ -23,6 +23,7 @@
 #define v_i1 R(v_i1)
 #define v_i1e R(v_i1e)
 #define v_pow R(v_pow)
+#define v_angle_slope R(v_angle_slope)
 #define v_floor R(v_floor)
 #define v_ceil R(v_ceil)
 #define v_trunc R(v_trunc)
@@ -324,6 +325,7 @@ static void R(clamp)(ROW_ARGUMENTS) {
 #undef v_i1
 #undef v_i1e
 #undef v_pow
+#undef v_angle_slope
 #undef v_floor
 #undef v_ceil
 #undef v_trunc

@@ -3,7 +3,7 @@
  * asin, acos: up to 1/2 an odd polynomial; beyond, asin x = pi/2 - 2 asin sqrt((1 - x) / 2), in
  * which 1 - x is exact. atan: up to 1/2 an odd polynomial; beyond, the angle less pi/4 or pi/2, as
  * in W. J. Cody and W. Waite, "Software manual for the elementary functions", 1980, chapters 10 and
- * 11. What a rounded square root or quotient lost is carried beside it, so that only the last
+ * 11, in float up to 1 and beyond less pi/2. What a rounded square root or quotient lost is carried beside it, so that only the last
  * addition rounds by much.
  *
  * "Error" is as in vmath_f32.h and vmath_f64.h, here over every 7th float, and for two arguments
@@ -58,13 +58,27 @@ MG_INLINE double v_asin_tail_f64(double z) {
     return fma_f64(zz * zz, fma_f64(zz * zz, p8, p4), p0);
 }
 
-/* (atan(t) - t) / t^3 of z = t^2, 0 <= t <= 1/2 */
-MG_INLINE float v_atan_tail_f32(float z) {
-    float p0 = fma_f32(z, 0x1.999746p-3f, -0x1.555552p-2f);
-    float p2 = fma_f32(z, 0x1.c076e4p-4f, -0x1.24506ap-3f);
-    float p4 = fma_f32(z, 0x1.400b4cp-5f, -0x1.481faep-4f);
-    return fma_f32(z * z, fma_f32(z * z, p4, p2), p0);
+/* atan(t + t_low) as the sum of what is returned and *low, |t| <= 1: 0.89 t, which leaves a small
+ * part to the polynomial in t^2 - 1/2 and to its rounding errors. The slope is roughly 1 - t^2 / 2. */
+MG_INLINE float v_atan_reduced_f32(float t, float t_low, float *low) {
+    const float most = 0x1.c7ae14p-1f;
+    float z = t * t, u = z - 0.5f, uu = u * u;
+    float q1 = fma_f32(u, 0x1.55a292p-4f, -0x1.a1494cp-3f);
+    float q3 = fma_f32(u, 0x1.5913fap-6f, -0x1.49b378p-5f);
+    float q5 = fma_f32(u, 0x1.a413dcp-8f, -0x1.7ac8d4p-7f);
+    float q7 = fma_f32(u, 0x1.72f27p-9f, -0x1.e589bap-9f);
+    q7 = fma_f32(uu, -0x1.c2f77p-10f, q7);
+    q5 = fma_f32(uu, q7, q5);
+    q3 = fma_f32(uu, q5, q3);
+    q1 = fma_f32(uu, q3, q1);
+    float g = fma_f32(u, q1, -0x1.40cd72p-6f), part = most * t;
+    bool tiny = z < 0x1p-26f;
+    float rest = fma_f32(-0.5f * z, t_low, t_low) - v_residual_f32(most, t, part);
+    *low = tiny ? t_low : fma_f32(t, g, rest);
+    return tiny ? t : part;
 }
+
+/* (atan(t) - t) / t^3 of z = t^2, 0 <= t <= 1/2 */
 MG_INLINE double v_atan_tail_f64(double z) {
     double zz = z * z;
     double p0 = fma_f64(z, 0x1.99999999990e8p-3, -0x1.5555555555552p-2);
@@ -78,6 +92,12 @@ MG_INLINE double v_atan_tail_f64(double z) {
     p4 = fma_f64(zz, p6, p4);
     p0 = fma_f64(zz, p2, p0);
     return fma_f64(zz * zz, fma_f64(zz * zz, p8, p4), p0);
+}
+/* As v_atan_reduced_f32, |t| <= 1/2. */
+MG_INLINE double v_atan_reduced_f64(double t, double t_low, double *low) {
+    double z = t * t;
+    *low = fma_f64(t * z, v_atan_tail_f64(z), fma_f64(-z, t_low, t_low));
+    return t;
 }
 
 #define MG_REAL 32
@@ -112,6 +132,21 @@ MG_INLINE double v_hypot_f64(double a, double b) {
     double inverse = v_rough_inverse_f64(root);
     double r = root + (v_residual_f64(root, root, sum) + low) * (0.5 * inverse);
     return ((a == V_INF_F64) | (b == V_INF_F64)) ? V_INF_F64 : r * back;
+}
+
+/* b / (a^2 + b^2), by which the angle of (b, a) grows with a; 0 at the origin and at infinity. Float in
+ * double, where no square leaves the range. */
+MG_INLINE float v_angle_slope_f32(float a, float b) {
+    double x = (double)a, y = (double)b, d = fma_f64(x, x, y * y), r = v_rough_inverse_f64(d);
+    r = fma_f64(r, fma_f64(-d, r, 1.0), r);
+    double e = fma_f64(-d, r, 1.0);
+    float slope = (float)(y * fma_f64(r, fma_f64(e, e, e), r));
+    bool infinite = (v_abs_f32(a) == V_INF_F32) | (v_abs_f32(b) == V_INF_F32);
+    return ((d == 0.0) | infinite) ? 0.0f : slope;
+}
+MG_INLINE double v_angle_slope_f64(double a, double b) {
+    double r = v_hypot_f64(a, b), inverse = 1.0 / r;
+    return ((r == 0.0) | (r == V_INF_F64)) ? 0.0 : inverse * (inverse * b);
 }
 
 #endif

@@ -59,19 +59,21 @@ MG_INLINE real R(v_acos)(real x) {
  * with masks: of ?: a compiler makes separate paths. */
 MG_INLINE real v_keep(ireal mask, real x) { return v_from_bits((ireal)v_bits(x) & mask); }
 
-/* atan(y / x) for 0 <= y, x, not both 0, both within the middle of the range. The angle itself, the
- * angle less pi/4 or that less pi/2 is the arc tangent of num / den, at most 1/2. */
+/* atan(y / x) for 0 <= y, x, not both 0, both within the middle of the range. The angle itself, in
+ * double the angle less pi/4, or the angle less pi/2 is the arc tangent of num / den, which is at most
+ * 1, in double 1/2. */
 MG_INLINE v_arc R(v_atan_core)(real y, real x) {
-    ireal steeper = -(ireal)(y > HALF * x), steep = -(ireal)(HALF * y > x);
+    const real most = BY_WIDTH(1, 0.5);
+    ireal steeper = -(ireal)(y > most * x), steep = -(ireal)(most * y > x);
     real num = v_keep(~steep, y) - v_keep(steeper, x); /* exact */
     real den_1 = v_keep(~steeper, x) + v_keep(steeper, y), den_2 = v_keep(steeper & ~steep, x);
     real den = den_1 + den_2, part = den - den_1;
-    real den_low = (den_1 - (den - part)) + (den_2 - part);
-    real inverse = 1 / den, t = num * inverse, z = t * t;
+    real den_low = most < 1 ? (den_1 - (den - part)) + (den_2 - part) : 0;
+    real inverse = 1 / den, t = num * inverse, low;
     real t_low = fma_real(-t, den_low, v_residual(t, den, num)) * inverse;
-    real low = fma_real(t * z, R(v_atan_tail)(z), fma_real(-z, t_low, t_low));
+    real high = R(v_atan_reduced)(t, t_low, &low);
     real parts = v_keep(steeper, REAL_C(0.25)) + v_keep(steep, REAL_C(0.25));
-    return R(v_arc_from)(parts * PI, parts * PI_LOW, t, low);
+    return R(v_arc_from)(parts * PI, parts * PI_LOW, high, low);
 }
 /* Error 0.727 at -0x1.e9def6p-2, without fma 0.719;
  * in double 0.762 at -0x1.f81d13832e4eap-2, without fma 0.758. */
