@@ -157,4 +157,4 @@ def _size_row(names: list[str]) -> Row:
 
 def startup_rows(names: list[str], quick: bool) -> list[Row]:
     """The rows of this group for the libraries that are installed."""
-    return [*_import_rows(names, 3 if quick else 15), _wheel_row(), _size_row(names)]
+    return [*_import_rows(names, 2 if quick else 15), _wheel_row(), _size_row(names)]

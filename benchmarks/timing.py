@@ -38,7 +38,7 @@ class Budget:
 
 
 QUICK = Budget(block=0.001, seconds=0.1, least=4, most=16, placements=4)
-FULL = Budget(block=0.004, seconds=1.2, least=6, most=40, placements=8)
+FULL = Budget(block=0.004, seconds=1.0, least=6, most=40, placements=8)
 _PATIENCE, _KEPT = 0.02, 0.97  # seconds for one block, and the CPU / wall time it has to reach
 _LARGE = 2**21  # bytes: larger inputs are page-aligned wherever they lie, and built once
 _LONG = 0.05  # seconds of a call that no earlier call of the same need warm the caches for

@@ -57,7 +57,7 @@ def _attention(batch: int, heads: int, length: int, features: int, causal: bool)
         lambda q, k, v: _weights(q, k, causal) @ v,
         partial(_both, causal),
         {"flops": (flops, 3 * flops)},
-        (length == 256, length == 256),
+        (length == 64, length == 64),
         targets=[faster(1.2)],
     )
 

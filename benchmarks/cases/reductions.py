@@ -220,7 +220,7 @@ def _choices(dimensions: int) -> list[Axes]:
 
 
 _SHAPES = ((4096, 1024), (1024, 4096), (64, 64, 1024))
-_QUICK_BACKWARD = {"sum", "max", "logsumexp", "softmax"}
+_QUICK, _QUICK_BACKWARD = {"sum", "softmax"}, {"sum", "max", "softmax"}  # along axis 0; both ways
 for _name, _op in _REDUCTIONS.items():
     for _shape in _SHAPES:
         for _axes in _choices(len(_shape)):
@@ -230,7 +230,7 @@ for _name, _op in _REDUCTIONS.items():
             _where = "x".join(map(str, _shape)) + (
                 " all" if _all else f" axis {','.join(map(str, _axes))}"
             )
-            _quick = _shape == _SHAPES[0] and not _all
+            _quick = _shape == _SHAPES[0] and (_axes == (1,) or (_axes == (0,) and _name in _QUICK))
             _declare(
                 _name,
                 _shape,
