@@ -8,6 +8,7 @@ import re
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,8 @@ def _timed_rows(given: argparse.Namespace, libraries: Any, loops: Any, isa: str)
         if limit is not None:
             # The clock rate wanders: the limit is taken in each round, beside the libraries.
             calls[LIMIT] = [limit.call]
+        if way := getattr(calls.get("torch", [None])[0], "way", ""):
+            case = replace(case, note=f"{case.note}; torch's optimiser: {way}")
         row = row_of(case, *timing.measure(calls, budget, given.threads), absent, limit, isa)
         if any(row.key == other.key for other in rows):
             row.key, row.name = row.key + " again", row.name + ", at the end"

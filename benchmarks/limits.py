@@ -32,6 +32,7 @@ _REALS = {"float32": "float", "float64": "double"}
 _FLAGS = ["-O3", "-ffp-contract=fast", "-fno-tree-loop-distribute-patterns", "-fPIC", "-shared"]
 _FLAG_SETS = (["-march=native"], ["-mcpu=native"], [])  # for this machine only: nothing is shipped
 _TRAFFIC = {"read": (1, 0), "copy": (1, 1), "add": (2, 1)}  # arrays read and written
+_ORDINARY, _ORDINARY_AHEAD, _STREAMING_AHEAD = range(3)  # as loops.c has them
 _FMA_ROUNDS = 20_000  # about a tenth of a millisecond
 _LONGER = 20  # with several threads, whose start takes as long
 _LARGEST = 2**28  # bytes moved at most: beyond the caches a rate does not depend on the size
@@ -45,7 +46,7 @@ class Limit:
 
     call: Callable[[], None]
     scale: float  # seconds of the case's work / seconds of the call
-    what: str  # of the machine is the limit
+    what: str  # the machine's limit: FMA, or the cache or memory and the stores
     ordinary: float = 1.0  # time of the loop with ordinary stores / with those chosen
 
 
@@ -73,7 +74,7 @@ class Loops:
         if case.flops:
             return self.fma(case.dtype, case.flops)
         if case.reads or case.writes:
-            return self.moving(case.reads, case.writes, case.footprint)
+            return self.moving(case.reads, case.writes, case.footprint, case.in_place)
         return None
 
     def fma(self, dtype: str, flops: float, rounds: int = _FMA_ROUNDS) -> Limit:
@@ -87,28 +88,34 @@ class Loops:
         done = per_round() * rounds * self._threads
         return Limit(partial(self._side_by_side, calls), flops / done, "FMA")
 
-    def moving(self, reads: float, writes: float, footprint: float = 0) -> Limit:
-        """So many bytes read and written by ordinary or streaming stores: by the faster ones.
+    def moving(
+        self, reads: float, writes: float, footprint: float = 0, in_place: bool = False
+    ) -> Limit:
+        """So many bytes read and written, by the kind of stores that is fastest here.
 
         A call moves each byte of the footprint once. What fits in a cache is repeated, and so
         stays there.
         """
-        moved = min(footprint or reads + writes, float(_LARGEST)) / (reads + writes)
+        footprint = footprint or reads + writes
+        once = 1.0 if in_place else footprint / (reads + writes)  # of the work
+        moved = once * min(1.0, _LARGEST / footprint)
         sizes = int(reads * moved) // self._threads, int(writes * moved) // self._threads
-        ordinary = self._movement(*sizes, streaming=False)
-        seconds = _fastest(ordinary, 3)
-        repeats = max(1, round(_SHORTEST * self._stretch / seconds))
-        what, cost = self._level(sum(sizes)), 1.0
-        call = self._movement(*sizes, streaming=False, repeats=repeats)
-        if sizes[1] and self._libraries["float32"].has_streaming_stores():
-            streaming = self._movement(*sizes, streaming=True, repeats=repeats)
-            ratio = _fastest(call, 3) / _fastest(streaming, 3)
-            if ratio > 1:
-                call, cost, what = streaming, ratio, what + ", streaming stores"
-        return Limit(call, 1 / (moved * repeats), what, cost)
+        once = self._movement(*sizes, _ORDINARY, in_place)
+        repeats = max(1, round(_SHORTEST * self._stretch / _fastest(once, 3)))
+        kinds = [_ORDINARY, _ORDINARY_AHEAD]
+        if sizes[1] and not in_place and self._libraries["float32"].has_streaming_stores():
+            kinds.append(_STREAMING_AHEAD)
+        calls = {kind: self._movement(*sizes, kind, in_place, repeats) for kind in kinds}
+        seconds = {kind: _fastest(call, 3) for kind, call in calls.items()}
+        chosen = min(seconds, key=lambda kind: seconds[kind])
+        what, cost = self._level(min(footprint, _LARGEST) / self._threads), 1.0
+        if chosen == _STREAMING_AHEAD:
+            what += ", streaming stores"
+            cost = min(seconds[_ORDINARY], seconds[_ORDINARY_AHEAD]) / seconds[chosen]
+        return Limit(calls[chosen], 1 / (moved * repeats), what, cost)
 
     def _movement(
-        self, reads: int, writes: int, streaming: bool, repeats: int = 1
+        self, reads: int, writes: int, how: int, in_place: bool = False, repeats: int = 1
     ) -> Callable[[], None]:
         library = self._libraries["float32"]
         library.move.restype = None
@@ -122,21 +129,28 @@ class Loops:
         if not self._memory:
             self._memory = [np.ones(_LARGEST + 2 * _PAGE, np.uint8) for _ in range(2)]
         source, target = (-(-m.ctypes.data // _PAGE) * _PAGE for m in self._memory)
-        calls = [
-            partial(
-                library.move,
+        starts = [
+            (
                 target + _APART + i * (writes // _PAGE * _PAGE),
                 source + i * (reads // _PAGE * _PAGE),
-                reads // vector,
-                writes // vector,
-                streaming,
-                repeats,
             )
             for i in range(self._threads)
         ]
+        calls = [
+            partial(
+                library.move,
+                begin if in_place else out,
+                begin,
+                reads // vector,
+                writes // vector,
+                how,
+                repeats,
+            )
+            for out, begin in starts
+        ]
         return partial(self._side_by_side, calls)
 
-    def _level(self, size: int) -> str:
+    def _level(self, size: float) -> str:
         fitting = [name for name, capacity in self._caches.items() if size <= capacity]
         return fitting[0] if fitting else "memory"
 
@@ -155,12 +169,14 @@ class Loops:
         for level, size in (sizes | {"memory": _LARGEST}).items():
             for name, (reads, writes) in _TRAFFIC.items():
                 part = size // (reads + writes) // self._threads
-                for streaming in (False, True) if writes and level == "memory" else (False,):
-                    count = max(1, self._stretch * 2**24 // size)
-                    call = self._movement(reads * part, writes * part, streaming, count)
+                count = max(1, self._stretch * 2**24 // size)
+                kinds = {"": _ORDINARY}
+                if level == "memory":
+                    kinds = {"": _ORDINARY_AHEAD, ", streaming stores": _STREAMING_AHEAD}
+                for kind, how in kinds.items() if writes else (("", _ORDINARY),):
+                    call = self._movement(reads * part, writes * part, how, repeats=count)
                     moved = (reads + writes) * part * self._threads * count
-                    key = f"{level} {name}" + (", streaming stores" if streaming else "")
-                    limits[key] = moved / _fastest(call, repeats)
+                    limits[f"{level} {name}{kind}"] = moved / _fastest(call, repeats)
         return limits
 
 

@@ -63,58 +63,65 @@ int has_streaming_stores(void)
 #endif
 }
 
-static inline void put(vec *to, vec v, int streaming)
-{
-    if (streaming) stream(to, v);
-    else *to = v;
-}
+/* How data is written. Asking for it ahead helps beyond the caches, and costs a little in them. */
+enum { ORDINARY, ORDINARY_AHEAD, STREAMING_AHEAD };
+enum { AHEAD = 2048 / WIDTH }; /* vectors */
 
-/* out[0, n) from `sources` arrays of n vectors that lie one behind the other; n a multiple of 4. */
+/* out[0, n) from `sources` arrays of n vectors, one behind the other; n is a multiple of 4, and out
+ * may be in itself. */
 static inline __attribute__((always_inline)) void
-write_loop(vec *restrict out, const vec *restrict in, size_t n, int sources, int streaming)
+write_loop(vec *out, const vec *in, size_t n, int sources, int how)
 {
     const vec one = (vec){0} + 1;
     for (size_t i = 0; i < n; i += 4) {
 #pragma GCC unroll 4
         for (size_t k = i; k < i + 4; k++) {
+            if (how != ORDINARY && sources > 0) __builtin_prefetch(in + k + AHEAD);
+            if (how != ORDINARY && sources > 1) __builtin_prefetch(in + n + k + AHEAD);
+            if (how == ORDINARY_AHEAD) __builtin_prefetch(out + k + AHEAD, 1);
             vec v = sources > 0 ? in[k] : one;
             if (sources > 1) v += in[n + k];
-            put(out + k, v, streaming);
+            if (how == STREAMING_AHEAD) stream(out + k, v);
+            else out[k] = v;
         }
     }
 }
 
+/* Four parts at once: the processor reads ahead in each of them. */
 static inline vec read_loop(const vec *in, size_t n)
 {
     vec sum[8] = {0};
-    for (size_t i = 0; i + 8 <= n; i += 8) {
-#pragma GCC unroll 8
-        for (int k = 0; k < 8; k++) sum[k] += in[i + k];
+    const size_t part = n / 4;
+    for (size_t i = 0; i + 2 <= part; i += 2) {
+#pragma GCC unroll 4
+        for (size_t k = 0; k < 4; k++) {
+            sum[k] += in[k * part + i];
+            sum[k + 4] += in[k * part + i + 1];
+        }
     }
     return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
 static inline __attribute__((always_inline)) void
-move_once(vec *out, const vec *in, size_t reads, size_t writes, int streaming)
+move_once(vec *out, const vec *in, size_t reads, size_t writes, int how)
 {
-    const size_t extra = reads > writes ? reads - writes : 0;
+    const size_t extra = reads > writes && out != in ? reads - writes : 0;
     const size_t sums = (extra < writes ? extra : writes) & ~(size_t)3; /* written from two reads */
     const size_t copies = ((reads < writes ? reads : writes) - sums) & ~(size_t)3;
-    const vec *const tail = in + 2 * sums + copies;
-    vec *const rest = out + sums + copies;
-    write_loop(out, in, sums, 2, streaming);
-    write_loop(out + sums, in + 2 * sums, copies, 1, streaming);
-    write_loop(rest, in, (writes - sums - copies) & ~(size_t)3, 0, streaming);
-    vec sum = read_loop(tail, reads - 2 * sums - copies);
+    write_loop(out, in, sums, 2, how);
+    write_loop(out + sums, in + 2 * sums, copies, 1, how);
+    write_loop(out + sums + copies, in, (writes - sums - copies) & ~(size_t)3, 0, how);
+    vec sum = read_loop(in + 2 * sums + copies, reads - 2 * sums - copies);
     __asm__ volatile("" : : "m"(sum), "r"(out), "r"(in) : "memory");
 }
 
-/* Read and write so many vectors, each once; the arrays are aligned to a vector. */
-void move(void *out, const void *in, size_t reads, size_t writes, int streaming, size_t repeats)
+/* Read and write so many vectors, each once. With out == in the first ones read are overwritten. */
+void move(void *out, const void *in, size_t reads, size_t writes, int how, size_t repeats)
 {
     for (size_t r = 0; r < repeats; r++) {
-        if (streaming) move_once(out, in, reads, writes, 1);
-        else move_once(out, in, reads, writes, 0);
+        if (how == STREAMING_AHEAD) move_once(out, in, reads, writes, STREAMING_AHEAD);
+        else if (how == ORDINARY_AHEAD) move_once(out, in, reads, writes, ORDINARY_AHEAD);
+        else move_once(out, in, reads, writes, ORDINARY);
     }
 }
 

@@ -94,7 +94,7 @@ class Case:
     arguments whose result is an array, or a sequence of them; all libraries agree within
     ``tolerance`` of the largest entry on ``compared(library, results)``. The work of a call is
     ``flops``, or the bytes that it has to read and to write; ``footprint`` are those of its arrays,
-    where some are read a second time.
+    where some are read a second time, or written over ``in_place``.
     """
 
     group: str
@@ -106,6 +106,7 @@ class Case:
     reads: float = 0
     writes: float = 0
     footprint: float = 0
+    in_place: bool = False
     quick: bool = True
     full: bool = True
     tolerance: float = 2e-5

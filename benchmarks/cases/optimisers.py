@@ -41,7 +41,7 @@ def _torch(name: str) -> Callable[..., Any]:
 
 
 def _numpy(name: str) -> Callable[..., Any]:
-    rule = RULES[name][0]
+    rule = RULES[name].numpy
 
     def build(lib: Any, *values: Any) -> Callable[[], Any]:
         half, count = len(values) // 2, 0
@@ -51,8 +51,8 @@ def _numpy(name: str) -> Callable[..., Any]:
         def step() -> Any:
             nonlocal count
             count += 1
-            for i, g in enumerate(gradients):
-                weights[i], *states[i] = rule(np, count, weights[i], g, *states[i])
+            for w, g, state in zip(weights, gradients, states, strict=True):
+                rule(count, w, g, *state)
             return weights
 
         return step
@@ -61,7 +61,7 @@ def _numpy(name: str) -> Callable[..., Any]:
 
 
 def _jax(name: str) -> Callable[..., Any]:
-    rule = RULES[name][0]
+    rule = RULES[name].jax
 
     def build(lib: Any, *values: Any) -> Callable[[], Any]:
         jax, half = lib.xp, len(values) // 2
@@ -98,7 +98,7 @@ def _exists(name: str) -> bool:
 
 
 _SIZE = 4.0 * sum(int(np.prod(shape)) for shape in _SHAPES)
-for _name, (_, _kept) in RULES.items():
+for _name, _rule in RULES.items():
     if not _exists(_name):
         continue
     _case = Case(
@@ -111,9 +111,11 @@ for _name, (_, _kept) in RULES.items():
             "torch": _torch(_name),
             "jax": _jax(_name),
         },
-        reads=(2 + _kept) * _SIZE,
-        writes=(1 + _kept) * _SIZE,
+        reads=(2 + _rule.arrays) * _SIZE,
+        writes=(1 + _rule.arrays) * _SIZE,
+        footprint=(2 + _rule.arrays) * _SIZE,
+        in_place=True,
         targets=[faster(1.2)],
-        note="torch: the fastest of loop, foreach and fused",
+        note="torch: the fastest of loop, foreach and fused; NumPy in place",
     )
     register(_case)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,34 +20,83 @@ BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 # ---- optimisers ----------------------------------------------------------------------------------
 
 
-def _sgd(xp: Any, count: Any, p: Any, g: Any, m: Any) -> Any:
+@dataclass(frozen=True)
+class Rule:
+    """An optimiser's arithmetic.
+
+    ``jax(jnp, step, parameter, gradient, *state)`` gives the parameter and its state, of so many
+    arrays; ``numpy(step, parameter, gradient, *state)`` writes them in place.
+    """
+
+    jax: Callable[..., Any]
+    numpy: Callable[..., None]
+    arrays: int
+
+
+def _sgd(jnp: Any, count: Any, p: Any, g: Any, m: Any) -> Any:
     m = MOMENTUM * m + g
     return p - RATE * m, m
 
 
-def _adam(xp: Any, count: Any, p: Any, g: Any, m: Any, v: Any) -> Any:
+def _sgd_in_place(count: int, p: Any, g: Any, m: Any) -> None:
+    m *= MOMENTUM
+    m += g
+    p -= RATE * m
+
+
+def _adam(jnp: Any, count: Any, p: Any, g: Any, m: Any, v: Any) -> Any:
     m = BETA1 * m + (1 - BETA1) * g
     v = BETA2 * v + (1 - BETA2) * (g * g)
     rate, scale = RATE / (1 - BETA1**count), (1 - BETA2**count) ** -0.5
-    return p - rate * m / (xp.sqrt(v) * scale + EPSILON), m, v
+    return p - rate * m / (jnp.sqrt(v) * scale + EPSILON), m, v
 
 
-def _adamw(xp: Any, count: Any, p: Any, g: Any, m: Any, v: Any) -> Any:
-    return _adam(xp, count, p * (1 - RATE * DECAY), g, m, v)
+def _adam_in_place(count: int, p: Any, g: Any, m: Any, v: Any) -> None:
+    m *= BETA1
+    m += (1 - BETA1) * g
+    v *= BETA2
+    square = g * g
+    square *= 1 - BETA2
+    v += square
+    root = np.sqrt(v, out=square)
+    root *= (1 - BETA2**count) ** -0.5
+    root += EPSILON
+    moved = np.divide(m, root, out=root)
+    moved *= RATE / (1 - BETA1**count)
+    p -= moved
 
 
-def _rmsprop(xp: Any, count: Any, p: Any, g: Any, v: Any) -> Any:
+def _adamw(jnp: Any, count: Any, p: Any, g: Any, m: Any, v: Any) -> Any:
+    return _adam(jnp, count, p * (1 - RATE * DECAY), g, m, v)
+
+
+def _adamw_in_place(count: int, p: Any, g: Any, m: Any, v: Any) -> None:
+    p *= 1 - RATE * DECAY
+    _adam_in_place(count, p, g, m, v)
+
+
+def _rmsprop(jnp: Any, count: Any, p: Any, g: Any, v: Any) -> Any:
     v = ALPHA * v + (1 - ALPHA) * (g * g)
-    return p - RATE * g / (xp.sqrt(v) + EPSILON), v
+    return p - RATE * g / (jnp.sqrt(v) + EPSILON), v
 
 
-# NumPy's and jax's arithmetic: from (numpy or jax.numpy, step, parameter, gradient, *state) to the
-# parameter and its state; and how many arrays of state there are.
-RULES: dict[str, tuple[Callable[..., Any], int]] = {
-    "SGD": (_sgd, 1),
-    "Adam": (_adam, 2),
-    "AdamW": (_adamw, 2),
-    "RMSprop": (_rmsprop, 1),
+def _rmsprop_in_place(count: int, p: Any, g: Any, v: Any) -> None:
+    v *= ALPHA
+    square = g * g
+    square *= 1 - ALPHA
+    v += square
+    root = np.sqrt(v, out=square)
+    root += EPSILON
+    moved = np.divide(g, root, out=root)
+    moved *= RATE
+    p -= moved
+
+
+RULES = {
+    "SGD": Rule(_sgd, _sgd_in_place, 1),
+    "Adam": Rule(_adam, _adam_in_place, 2),
+    "AdamW": Rule(_adamw, _adamw_in_place, 2),
+    "RMSprop": Rule(_rmsprop, _rmsprop_in_place, 1),
 }
 Way = dict[str, bool]
 _WAYS: tuple[Way, ...] = ({"foreach": False}, {"foreach": True}, {"fused": True})
@@ -61,7 +111,8 @@ def options_of(name: str) -> dict[str, float]:
 def fastest_way(make: Callable[[Way], Callable[[], Any]]) -> Callable[[], Any]:
     """torch's step by a loop, by foreach or fused: whichever is fastest here.
 
-    ``make(way)`` makes the step, with ``way`` as the optimiser's arguments.
+    ``make(way)`` makes the step, with ``way`` as the optimiser's arguments. The step says in its
+    attribute ``way`` what it is.
     """
 
     def seconds(step: Callable[[], Any]) -> float:
@@ -79,12 +130,14 @@ def fastest_way(make: Callable[[Way], Callable[[], Any]]) -> Callable[[], Any]:
             found[seconds(make(way))] = way
         except (RuntimeError, TypeError):  # not every optimiser has each of them
             continue
-    return make(found[min(found)])
+    step = make(found[min(found)])
+    step.way = ", ".join(name for name, on in found[min(found)].items() if on) or "loop"  # type: ignore[attr-defined]
+    return step
 
 
 def zeros_for(name: str, weights: Sequence[Any]) -> list[list[np.ndarray]]:
     """The state of each weight before the first step."""
-    return [[np.zeros_like(w) for _ in range(RULES[name][1])] for w in weights]
+    return [[np.zeros_like(w) for _ in range(RULES[name].arrays)] for w in weights]
 
 
 # ---- a model and its training step ---------------------------------------------------------------
@@ -155,21 +208,21 @@ class Problem(ABC):
 
     def _numpy(self, lib: Any, x: Any, labels: Any, *given: Any) -> Callable[[], Any]:
         x, labels, weights = lib.array(x), lib.array(labels), [lib.array(w) for w in given]
-        rule, states, count = RULES[self.optimiser][0], zeros_for(self.optimiser, given), 0
+        rule, states, count = RULES[self.optimiser].numpy, zeros_for(self.optimiser, given), 0
 
         def step() -> Any:
             nonlocal count
             count += 1
             loss, gradients = self.by_hand(x, labels, weights)
-            for i, g in enumerate(gradients):
-                weights[i], *states[i] = rule(np, count, weights[i], g, *states[i])
+            for w, g, state in zip(weights, gradients, states, strict=True):
+                rule(count, w, g, *state)
             return (loss, *weights)
 
         return step
 
     def _jax(self, lib: Any, x: Any, labels: Any, *given: Any) -> Callable[[], Any]:
         jax, x, labels = lib.xp, lib.array(x), lib.array(labels)
-        jnp, rule = jax.numpy, RULES[self.optimiser][0]
+        jnp, rule = jax.numpy, RULES[self.optimiser].jax
 
         def loss_of(weights: Any, x: Any, labels: Any) -> Any:
             logits = self.jax(jax, weights, x)
