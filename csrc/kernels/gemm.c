@@ -23,6 +23,7 @@ _Static_assert(GEMM_MR <= 14, "gemm_tile_rows has a case for each height");
 enum { GEMM_NS = 2048 };
 enum { GEMM_GROUP = 4 };           /* slivers of B that one thread packs and uses */
 enum { GEMM_DIRECT = 640 * 1024 }; /* bytes of B that stay in L2 */
+enum { GEMM_KD = 256 };            /* depth of a block where nothing is packed */
 enum { GEMM_PAGES = 64 }; /* entries of a first-level TLB */
 
 /* Before a loop of constant length over registers: unroll it whole, early enough that the array it

@@ -14,39 +14,60 @@ MG_INLINE int R(gemm_height)(int64_t rows) {
     return (int)(rows >= 2 * GEMM_MR ? GEMM_MR : rows > GEMM_MR ? (rows + 1) / 2 : rows);
 }
 
+/* Without packing: few rows or columns, or all of B stays in L2. */
+MG_INLINE bool R(gemm_is_small)(const mg_gemm_shape *s) {
+    return s->m <= 4 * GEMM_MR || s->n <= 3 * GEMM_NR ||
+           s->n * s->k * (int)sizeof(real) <= GEMM_DIRECT;
+}
+
 /* Depth of the blocks that k is cut into: as equal as multiples of 8 allow. Where few rows of A meet
  * long rows of B, which are then not packed, so few that their pages stay in the first-level TLB. */
 MG_INLINE int64_t R(gemm_depth)(const mg_gemm_shape *s) {
     bool few = s->m <= 4 * GEMM_MR && s->n * (int)sizeof(real) > 2048;
-    int64_t parts = mg_ceil_div(s->k, few ? GEMM_PAGES : R(GEMM_KC));
-    return mg_min(s->k, gemm_round_up(mg_ceil_div(s->k, parts), 8));
+    int64_t most = few ? GEMM_PAGES : R(gemm_is_small)(s) ? GEMM_KD : R(GEMM_KC);
+    return mg_min(s->k, gemm_round_up(mg_ceil_div(s->k, mg_ceil_div(s->k, most)), 8));
 }
 
-/* ---- without packing A ----------------------------------------------------------------------- */
+/* ---- without packing ------------------------------------------------------------------------- */
 
-/* Reads A where it lies, and B too where the vectors of its rows can be loaded directly; otherwise
- * copies one sliver of B at a time. For products small or narrow in m or n. */
+/* Reads B where it lies if the vectors of its rows can be loaded directly, else from a copy of one
+ * sliver at a time; and A where it lies, unless its rows fall onto the same lines of L1 or run
+ * across the cache lines: then a tile's rows are copied first. */
 static void R(gemm_direct)(real *c, const real *a, const real *b, const mg_gemm_shape *s, int64_t m,
                            int64_t n, bool add) {
-    _Alignas(64) real sliver[GEMM_SLIVER(GEMM_NR, R(GEMM_KC))];
-    int64_t deepest = R(gemm_depth)(s);
+    enum { ROW = GEMM_KD + 64 / sizeof(real) };
+    _Alignas(64) real sliver[GEMM_SLIVER(GEMM_NR, GEMM_KD)], tile[GEMM_MR * ROW];
+    bool copies = s->k > LANES && (s->a_col == 1 ? s->a_row * (int)sizeof(real) % 2048 == 0
+                                                 : s->n > GEMM_NR && s->m > GEMM_MR / 2);
+    int64_t whole = s->b_col != 1 ? 0 : GEMM_MASKS ? n : n / LANES * LANES;
+    int64_t deepest = mg_min(R(gemm_depth)(s), GEMM_KD);
     for (int64_t p = 0; p < s->k; p += deepest) {
         int64_t depth = mg_min(deepest, s->k - p);
-        for (int64_t j = 0; j < n; j += GEMM_NR) {
-            int cols = (int)mg_min(GEMM_NR, n - j);
-            const real *bj = b + p * s->b_row + j * s->b_col;
+        for (int64_t j = 0, end; j < n; j = end) {
+            const real *from_b = b + p * s->b_row + j * s->b_col;
             int64_t b_row = s->b_row;
-            if (s->b_col != 1 || (!GEMM_MASKS && cols % LANES)) {
-                R(gemm_pack_b)(sliver, bj, s->b_row, s->b_col, cols, depth);
-                bj = sliver;
+            if (j < whole) {
+                end = copies ? whole : mg_min(j + GEMM_NR, whole);
+            } else {
+                end = mg_min(j + GEMM_NR, n);
+                R(gemm_pack_b)(sliver, from_b, s->b_row, s->b_col, (int)(end - j), depth);
+                from_b = sliver;
                 b_row = GEMM_NR;
             }
-            for (int64_t i = 0; i < m;) {
-                int rows = R(gemm_height)(m - i);
-                R(gemm_tile_any)(rows, cols, c + i * s->c_row + j, s->c_row,
-                                 a + i * s->a_row + p * s->a_col, s->a_row, s->a_col, bj, b_row,
-                                 depth, add || p > 0);
-                i += rows;
+            for (int64_t i = 0, rows; i < m; i += rows) {
+                rows = R(gemm_height)(m - i);
+                const real *from_a = a + i * s->a_row + p * s->a_col;
+                int64_t a_row = s->a_row, a_col = s->a_col;
+                if (copies) {
+                    R(gemm_copy_a)(tile, ROW, from_a, a_row, a_col, (int)rows, depth);
+                    from_a = tile;
+                    a_row = a_col == 1 ? ROW : 1;
+                    a_col = a_col == 1 ? 1 : GEMM_MR;
+                }
+                for (int64_t x = j; x < end; x += GEMM_NR)
+                    R(gemm_tile_any)((int)rows, (int)mg_min(GEMM_NR, end - x),
+                                     c + i * s->c_row + x, s->c_row, from_a, a_row, a_col,
+                                     from_b + (x - j), b_row, depth, add || p > 0);
             }
         }
     }
@@ -158,12 +179,12 @@ static void R(gemm_vector_block)(void *context, int64_t block) {
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* Packing pays when each element of A is used for several slivers of B, enough rows of A share B,
- * and B does not stay in L2 anyway or lies across the vectors. */
+/* Packing pays for what is not small, and for a B that enough rows of A share and that lies across
+ * the vectors or whose rows fall onto the same lines of L1. */
 MG_INLINE bool R(gemm_packs)(const mg_gemm_shape *s) {
-    int64_t bytes = s->n * s->k * (int)sizeof(real);
-    return s->m > 4 * GEMM_MR && s->n > 3 * GEMM_NR &&
-           (bytes > GEMM_DIRECT || s->b_col != 1) && s->m * s->n * s->k > 128 * 128 * 128;
+    bool lies_badly = s->b_col != 1 || (s->b_row * (int)sizeof(real) % 2048 == 0 && s->k > 128);
+    return s->m > 4 * GEMM_MR && s->n > 3 * GEMM_NR && s->m * s->n * s->k > 128 * 128 * 128 &&
+           (lies_badly || !R(gemm_is_small)(s));
 }
 
 static void R(gemm_vector_product)(real *c, const real *a, const real *b, const mg_gemm_shape *s) {
@@ -172,12 +193,10 @@ static void R(gemm_vector_product)(real *c, const real *a, const real *b, const 
         t = (R(gemm_vector)){c, b, a, s->b_row, s->a_col, s->a_row, s->m, s->k, s->m};
     if (t.n == 1 && t.b_row != 1) /* a dot product: the contiguous one plays the matrix */
         t = (R(gemm_vector)){c, t.b, t.x, t.b_row, t.x_step, 0, 1, s->k, 1};
-    if (t.n * t.k < MG_GEMM_THREAD_WORK) {
-        R(gemm_vector_block)(&t, 0);
-        return;
-    }
-    t.cols = mg_max(gemm_round_up(mg_ceil_div(t.n, 16), 64), 64);
-    mg_parallel_for(mg_ceil_div(t.n, t.cols), R(gemm_vector_block), &t);
+    /* Memory is the limit: the wider the blocks, the longer the runs that it is read in. */
+    bool threads = t.n * t.k >= MG_GEMM_THREAD_WORK && mg_get_num_threads() > 1;
+    if (threads) t.cols = mg_max(gemm_round_up(mg_ceil_div(t.n, 16), 64), t.b_row == 1 ? 64 : 512);
+    gemm_for(threads, mg_ceil_div(t.n, t.cols), R(gemm_vector_block), &t);
 }
 
 /* A vector kernel takes it: one side is a vector, and the matrix lies along its rows or columns. */

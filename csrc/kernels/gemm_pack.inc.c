@@ -82,6 +82,21 @@ static MG_NOINLINE void R(gemm_pack_a)(real *packed, const real *a, int64_t a_ro
     R(gemm_pack)(GEMM_MR, rows, packed, a, a_row, a_col, k);
 }
 
+/* Up to GEMM_MR rows of A in the order in which they lie: rows of `row` elements each if they run
+ * along memory, else as a packed sliver. */
+static MG_NOINLINE void R(gemm_copy_a)(real *copy, int64_t row, const real *a, int64_t a_row,
+                                       int64_t a_col, int rows, int64_t k) {
+    if (a_col != 1) {
+        R(gemm_pack)(GEMM_MR, rows, copy, a, a_row, a_col, k);
+        return;
+    }
+    for (int i = 0; i < rows; i++, copy += row, a += a_row) {
+        int64_t p = 0;
+        for (; p + LANES <= k; p += LANES) v_store(copy + p, v_load(a + p));
+        if (p < k) v_store(copy + p, v_load_n(a + p, (int)(k - p)));
+    }
+}
+
 static MG_NOINLINE void R(gemm_pack_b)(real *packed, const real *b, int64_t b_row, int64_t b_col,
                                        int cols, int64_t k) {
     R(gemm_pack)(GEMM_NR, cols, packed, b, b_col, b_row, k);
