@@ -112,7 +112,7 @@ def largest_error(got: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> 
         return float("inf")
     worst = 0.0
     for g, e in zip(got, expected, strict=True):
-        if g.shape != e.shape or not np.isfinite(g).all():
+        if (g.shape, g.dtype) != (e.shape, e.dtype) or not np.isfinite(g).all():
             return float("inf")
         largest = float(np.max(np.abs(e), initial=0.0)) or 1.0
         worst = max(worst, float(np.max(np.abs(g - e), initial=0.0)) / largest)

@@ -268,7 +268,8 @@ def _dropout_jax(backward: bool) -> Callable[..., Any]:
         state = jax.random.key(0)
 
         def dropped(key: Any, x: Any) -> Any:
-            return jax.numpy.where(jax.random.bernoulli(key, 1 - _P, x.shape), x / (1 - _P), 0)
+            kept = jax.random.bernoulli(key, np.float32(1 - _P), x.shape)
+            return jax.numpy.where(kept, x / (1 - _P), 0)
 
         def step(state: Any, g: Any, x: Any) -> Any:
             state, key = jax.random.split(state)
