@@ -67,7 +67,9 @@ def _timed_rows(given: argparse.Namespace, libraries: Any, loops: Any, isa: str)
             calls[LIMIT] = [limit.call]
         if way := getattr(calls.get("torch", [None])[0], "way", ""):
             case = replace(case, note=f"{case.note}; torch's optimiser: {way}")
-        row = row_of(case, *timing.measure(calls, budget, given.threads), absent, limit, isa)
+        row = row_of(
+            case, *timing.measure(calls, budget, given.threads, case.patience), absent, limit, isa
+        )
         if any(row.key == other.key for other in rows):
             row.key, row.name = row.key + " again", row.name + ", at the end"
         rows.append(row)

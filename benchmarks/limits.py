@@ -97,8 +97,8 @@ class Loops:
         stays there.
         """
         footprint = footprint or reads + writes
-        once = 1.0 if in_place else footprint / (reads + writes)  # of the work
-        moved = once * min(1.0, _LARGEST / footprint)
+        pass_over = 1.0 if in_place else footprint / (reads + writes)  # share of the work
+        moved = pass_over * min(1.0, _LARGEST / footprint)
         sizes = int(reads * moved) // self._threads, int(writes * moved) // self._threads
         once = self._movement(*sizes, _ORDINARY, in_place)
         repeats = max(1, round(_SHORTEST * self._stretch / _fastest(once, 3)))

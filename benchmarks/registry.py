@@ -107,6 +107,7 @@ class Case:
     writes: float = 0
     footprint: float = 0
     in_place: bool = False
+    patience: float = 1.0  # of the time that is spent on a case
     quick: bool = True
     full: bool = True
     tolerance: float = 2e-5

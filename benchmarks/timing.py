@@ -42,6 +42,7 @@ FULL = Budget(block=0.004, seconds=1.0, least=6, most=40, placements=8)
 _PATIENCE, _KEPT = 0.02, 0.97  # seconds for one block, and the CPU / wall time it has to reach
 _LARGE = 2**21  # bytes: larger inputs are page-aligned wherever they lie, and built once
 _LONG = 0.05  # seconds of a call that no earlier call of the same need warm the caches for
+_AT_MOST = 6  # times the time of a case, to have the least number of rounds
 _SETTLED = 0.06  # seconds until another library's idle threads have stopped spinning
 
 
@@ -159,7 +160,7 @@ def _calls_per_block(call: Call, seconds: float) -> int:
 
 
 def measure(
-    calls: Mapping[str, Sequence[Call]], budget: Budget, threads: int = 1
+    calls: Mapping[str, Sequence[Call]], budget: Budget, threads: int = 1, patience: float = 1.0
 ) -> tuple[dict[str, list[float]], dict[str, int]]:
     """Seconds a call of each library in every round, and the calls in a block."""
     names = list(calls)
@@ -170,7 +171,8 @@ def measure(
     try:
         begin = time.perf_counter()
         for done in range(budget.most):
-            if done >= budget.least and time.perf_counter() - begin > budget.seconds:
+            spent = time.perf_counter() - begin
+            if spent > budget.seconds * patience * (1 if done >= budget.least else _AT_MOST):
                 break
             turn = done % len(names) if names else 0
             for name in names[turn:] + names[:turn]:

@@ -174,6 +174,7 @@ def _declare(
 
     size = 4.0 * float(np.prod(shape))
     shared: dict[str, Any] = {
+        "patience": 0.5,  # there are many of them
         "tolerance": op.tolerance,
         "targets": [either(share(0.85), faster(1.2))],
     }

@@ -1,0 +1,143 @@
+"""The instrument itself: what its loops move, how it judges, what it calls a change."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.compare import changes
+from benchmarks.limits import Loops, load_loops
+from benchmarks.registry import Case, either, faster, share, time_ratio
+from benchmarks.rows import LIMIT, MET, MISSED, NEAR, UNKNOWN, row_of
+from benchmarks.timing import largest_error
+
+VECTORS = 20  # an odd number of fours
+
+
+@pytest.fixture(scope="module")
+def loops() -> Loops:
+    """The compiled loops, in one thread."""
+    found = load_loops(1)
+    if isinstance(found, str):
+        pytest.skip(found)
+    return found
+
+
+# ---- limits --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", [0, 1, 2])
+@pytest.mark.parametrize(("reads", "writes"), [(1, 1), (2, 1), (3, 2), (1, 2), (3, 1), (0, 1)])
+def test_the_loop_writes_every_vector_it_counts(
+    loops: Loops, how: int, reads: int, writes: int
+) -> None:
+    library = loops._libraries["float32"]
+    vector = library.vector_bytes()
+    source = np.arange(VECTORS * 3 * vector // 4 + vector // 4, dtype=np.float32)
+    target = np.full(VECTORS * 2 * vector // 4 + vector // 4, np.nan, np.float32)
+    source, target = (a[-a.ctypes.data % vector // 4 :] for a in (source, target))
+    library.move(
+        ctypes.c_void_p(target.ctypes.data),
+        ctypes.c_void_p(source.ctypes.data),
+        ctypes.c_size_t(reads * VECTORS),
+        ctypes.c_size_t(writes * VECTORS),
+        how,
+        ctypes.c_size_t(1),
+    )
+    size = VECTORS * vector // 4
+    written = target[: writes * size]
+    parts = [source[i * size : (i + 1) * size] for i in range(3)]
+    expected = {
+        (1, 1): [parts[0]],
+        (2, 1): [parts[0] + parts[1]],
+        (3, 2): [parts[0] + parts[1], parts[2]],
+        (1, 2): [parts[0], np.ones(size)],
+        (3, 1): [parts[0] + parts[1]],
+        (0, 1): [np.ones(size)],
+    }[reads, writes]
+    np.testing.assert_array_equal(written, np.concatenate(expected))
+    assert np.isnan(target[writes * size :]).all()
+
+
+def test_a_limit_is_scaled_to_the_work_of_the_case(loops: Loops) -> None:
+    limit = loops.fma("float32", flops=1e6)
+    assert loops.fma("float32", flops=3e6).scale == pytest.approx(3 * limit.scale)
+    assert loops.moving(2**30, 2**30).scale == 8  # a call moves a quarter of a gigabyte
+    assert loops.moving(2**28, 2**28, footprint=2**28).scale == 2
+    assert loops.moving(2**28, 2**27, footprint=2**28, in_place=True).scale == 1
+
+
+# ---- rows and targets ----------------------------------------------------------------------------
+
+
+def _row(targets: list[Any], **seconds: list[float]) -> Any:
+    case = Case("matmul", "case", lambda rng: [], {}, targets=targets)
+    return row_of(case, seconds, dict.fromkeys(seconds, 1), {}, None, "avx512")
+
+
+@pytest.mark.parametrize(
+    ("target", "result"),
+    [
+        (faster(1.5), MET),  # the best peer is torch, at 2
+        (faster(2.5), MISSED),
+        (faster(2.5, "numpy"), MET),
+        (time_ratio(0.5), MET),
+        (time_ratio(0.4, "torch"), MISSED),
+        (share(0.9), UNKNOWN),
+        (either(share(0.9), faster(1.2)), MET),
+        (either(share(0.9), faster(2.5)), MISSED),
+        (faster(1.0, "jax"), UNKNOWN),
+        (faster(9.0, isa="avx2"), None),
+    ],
+)
+def test_targets_are_judged_against_the_best_peer_or_the_one_named(
+    target: Any, result: str | None
+) -> None:
+    row = _row([target], minigrad=[1.0] * 4, numpy=[3.0] * 4, torch=[2.0] * 4, contiguous=[0.5] * 4)
+    assert row.best == "torch"
+    assert [v.result for v in row.verdicts] == ([result] if result else [])
+
+
+def test_a_target_within_the_spread_is_near() -> None:
+    row = _row([time_ratio(1.0, "numpy")], minigrad=[0.9, 1.1, 1.1, 0.9, 1.3], numpy=[1.0] * 5)
+    assert [v.result for v in row.verdicts] == [NEAR]
+
+
+def test_the_limit_is_no_peer(loops: Loops) -> None:
+    case = Case("matmul", "case", lambda rng: [], {}, flops=1e6)
+    limit = loops.of(case)
+    assert limit is not None
+    samples = {"minigrad": [2.0] * 3, "numpy": [4.0] * 3, LIMIT: [1.0 / limit.scale] * 3}
+    row = row_of(case, samples, dict.fromkeys(samples, 1), {}, limit, "avx512")
+    assert set(row.ratios) == {"numpy"}
+    assert row.share is not None
+    assert row.share.median == pytest.approx(0.5)
+
+
+# ---- results and runs compared -------------------------------------------------------------------
+
+
+def test_results_differ_in_shape_dtype_and_value() -> None:
+    a = np.array([1.0, -2.0], np.float32)
+    assert largest_error([a], [a]) == 0
+    assert largest_error([a + np.float32([0, 0.5])], [a]) == 0.25
+    assert largest_error([a], [a.astype(float)]) == float("inf")
+    assert largest_error([a[:1]], [a]) == float("inf")
+    assert largest_error([a, a], [a]) == float("inf")
+    assert largest_error([a * np.float32(np.nan)], [a]) == float("inf")
+
+
+def test_a_change_is_what_the_peers_did_not_do_as_well() -> None:
+    def run(ours: float, theirs: float) -> dict[str, Any]:
+        row = _row([], minigrad=[ours] * 3, numpy=[theirs] * 3).as_json()
+        machine = {"date": "today", "cpu": "", "minigrad ISA": "", "versions": {}}
+        return {"machine": machine, "settings": {}, "rows": [row]}
+
+    assert "faster" in changes(run(2.0, 1.0), run(1.0, 1.0))
+    assert "SLOWER" in changes(run(1.0, 2.0), run(1.0, 1.0))
+    drifted = changes(run(2.0, 2.0), run(1.0, 1.0))
+    assert "faster" not in drifted
+    assert "SLOWER" not in drifted
