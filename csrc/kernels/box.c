@@ -2,13 +2,14 @@
  * axis: pooling with the padding cut off, and adaptive pooling, take their sums and maxima. */
 #include "../memory/array.h"
 #include "../threads/pool.h"
+#include "turn.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
     BOX_AXES = 3,
-    BOX_TOGETHER = 64,   /* boxes of a line that are done together */
-    BOX_GRAIN = 1 << 15  /* elements a parallel block works on, at least */
+    BOX_GRAIN = 1 << 15 /* elements a parallel block works on, at least */
 };
 
 /* Boxes on three axes, those of mg_boxes last. Those on the last axis from even0 to even1 have one
@@ -17,6 +18,7 @@ typedef struct {
     int64_t count[BOX_AXES], step[BOX_AXES], n[BOX_AXES];
     const int64_t *start[BOX_AXES], *size[BOX_AXES], *divisor[BOX_AXES];
     int64_t even0, even1, apart;
+    int64_t reach; /* from the first element of a box to its last, at most */
 } box_set;
 
 /* The boxes that agree on the first two axes: which, where they lie there, by what to divide. */
@@ -48,44 +50,54 @@ static void box_next(const box_set *b, box_row *row) {
     box_enter(b, row);
 }
 
-/* Where element (j0, j1, j2) of box i of a row is. */
-MG_INLINE int64_t box_at(const box_set *b, const box_row *row, int64_t i, int64_t j0, int64_t j1,
-                         int64_t j2) {
+/* Where line (j0, j1) of box i of a row starts. */
+MG_INLINE int64_t box_at(const box_set *b, const box_row *row, int64_t i, int64_t j0, int64_t j1) {
     int64_t at0 = b->start[0][row->i0] + j0 * b->step[0];
     int64_t at1 = b->start[1][row->i1] + j1 * b->step[1];
-    return (at0 * b->n[1] + at1) * b->n[2] + b->start[2][i] + j2 * b->step[2];
+    return (at0 * b->n[1] + at1) * b->n[2] + b->start[2][i];
 }
 
 /* How many boxes from i on are done together. */
-MG_INLINE int64_t box_together(const box_set *b, int64_t i) {
-    return i < b->even0 || i >= b->even1 ? 1 : mg_min(BOX_TOGETHER, b->even1 - i);
+MG_INLINE int64_t box_together(const box_set *b, int64_t i, int64_t most) {
+    return i < b->even0 || i >= b->even1 ? 1 : mg_min(most, b->even1 - i);
 }
 
-/* What a sum of the type is divided by, or of float32, being a double still, multiplied with. */
-MG_INLINE double box_scale(const box_set *b, const box_row *row, int64_t i, bool reciprocal) {
-    if (!b->divisor[2]) return 1;
-    double divisor = row->divisor * (double)b->divisor[2][i];
-    return reciprocal ? 1 / divisor : divisor;
-}
+/* Lanes with an even number, out of two vectors. */
+#define BOX_EVEN_2 0, 2
+#define BOX_EVEN_4 0, 2, 4, 6
+#define BOX_EVEN_8 BOX_EVEN_4, 8, 10, 12, 14
+#define BOX_EVEN_16 BOX_EVEN_8, 16, 18, 20, 22, 24, 26, 28, 30
+#if MG_VECTOR_BYTES == 64
+#define BOX_EVEN_f32 BOX_EVEN_16
+#define BOX_EVEN_f64 BOX_EVEN_8
+#elif MG_VECTOR_BYTES == 32
+#define BOX_EVEN_f32 BOX_EVEN_8
+#define BOX_EVEN_f64 BOX_EVEN_4
+#else
+#define BOX_EVEN_f32 BOX_EVEN_4
+#define BOX_EVEN_f64 BOX_EVEN_2
+#endif
 
-#define BOX_FLOATS
-#define item float
-#define place int32_t /* as wide as an item, so that both fill vectors alike */
-#define P(name) name##_f32
-#define BOX_BY_RECIPROCAL true
-#define BOX_IS_NAN(v) ((v) != (v))
+#define MG_REAL 32
 #include "box.inc.c"
-#define item double
-#define place int64_t
-#define P(name) name##_f64
-#define BOX_BY_RECIPROCAL false
-#define BOX_IS_NAN(v) ((v) != (v))
+#define MG_REAL 64
 #include "box.inc.c"
-#undef BOX_FLOATS
-#define item int64_t
-#define P(name) name##_i64
-#define BOX_IS_NAN(v) false
-#include "box.inc.c"
+
+/* Integers, one by one: the maxima, or their places. */
+static void box_max_i64(int64_t *restrict out, const int64_t *restrict x, const box_set *b,
+                        bool places) {
+    for (box_row row = box_first(b); row.left > 0; box_next(b, &row))
+        for (int64_t i = 0; i < b->count[2]; i++) {
+            int64_t best = box_at(b, &row, i, 0, 0);
+            for (int64_t j0 = 0; j0 < row.size0; j0++)
+                for (int64_t j1 = 0; j1 < row.size1; j1++)
+                    for (int64_t j2 = 0; j2 < b->size[2][i]; j2++) {
+                        int64_t at = box_at(b, &row, i, j0, j1) + j2 * b->step[2];
+                        if (x[at] > x[best]) best = at;
+                    }
+            *out++ = places ? best : x[best];
+        }
+}
 
 /* ---- planes ---------------------------------------------------------------------------------- */
 
@@ -107,31 +119,23 @@ static void box_plane(const box_job *job, int64_t plane) {
     void *out = job->out + (job->op == BOX_SPREAD || job->op == BOX_MAX_VJP ? full
                             : job->op == BOX_ARGMAX ? plane * job->m * mg_itemsize(MG_INT64)
                                                      : boxes);
-    bool f32 = job->dtype == MG_FLOAT32, f64 = job->dtype == MG_FLOAT64;
-    switch (job->op) {
-    case BOX_SUM:
+    bool f32 = job->dtype == MG_FLOAT32;
+    if (job->op == BOX_SPREAD || job->op == BOX_MAX_VJP) memset(out, 0, (size_t)(job->n * itemsize));
+    if (job->op == BOX_SUM) {
         if (f32) box_sum_f32(out, x, b);
         else box_sum_f64(out, x, b);
-        break;
-    case BOX_SPREAD:
-        memset(out, 0, (size_t)(job->n * itemsize));
+    } else if (job->op == BOX_SPREAD) {
         if (f32) box_spread_f32(out, g, b);
         else box_spread_f64(out, g, b);
-        break;
-    case BOX_MAX:
+    } else if (job->dtype == MG_INT64) {
+        box_max_i64(out, x, b, job->op == BOX_ARGMAX);
+    } else if (job->op == BOX_MAX) {
         if (f32) box_max_f32(out, x, b);
-        else if (f64) box_max_f64(out, x, b);
-        else box_max_i64(out, x, b);
-        break;
-    case BOX_ARGMAX:
-        if (f32) box_argmax_f32(out, x, b);
-        else if (f64) box_argmax_f64(out, x, b);
-        else box_argmax_i64(out, x, b);
-        break;
-    default:
-        memset(out, 0, (size_t)(job->n * itemsize));
-        if (f32) box_max_vjp_f32(out, g, x, b);
-        else box_max_vjp_f64(out, g, x, b);
+        else box_max_f64(out, x, b);
+    } else {
+        int64_t *places = job->op == BOX_ARGMAX ? out : NULL;
+        if (f32) box_argmax_f32(places, out, g, x, b);
+        else box_argmax_f64(places, out, g, x, b);
     }
 }
 
@@ -149,14 +153,14 @@ MG_INLINE bool box_is_even(const box_set *b, int64_t i, int64_t mid) {
            b->start[2][i] == b->start[2][mid] + (i - mid) * b->apart;
 }
 
-/* The longest even run on the last axis that holds the box in the middle. None where boxes are
- * farther apart than vectors bring together, or places would not fit into 32 bits. */
+/* The longest even run on the last axis that holds the box in the middle; none where boxes lie
+ * farther apart than vectors bring together. */
 static void box_find_even(box_set *b) {
     const int64_t *start = b->start[2];
     int64_t count = b->count[2], mid = count / 2;
     b->even0 = b->even1 = mid;
     b->apart = mid > 0 ? start[mid] - start[mid - 1] : 0;
-    if (b->apart < 1 || b->apart > 2 || b->n[0] * b->n[1] * b->n[2] > INT32_MAX) return;
+    if (b->apart < 1 || b->apart > 2) return;
     while (b->even1 < count && box_is_even(b, b->even1, mid)) b->even1++;
     while (b->even0 > 0 && box_is_even(b, b->even0 - 1, mid)) b->even0--;
 }
@@ -187,6 +191,12 @@ static int box_read(box_set *b, const int64_t *n, const mg_boxes *from) {
         if (divisors) divisors += b->count[d];
     }
     box_find_even(b);
+    b->reach = 0;
+    for (int d = 0; d < BOX_AXES; d++) {
+        int64_t longest = 1;
+        for (int64_t i = 0; i < b->count[d]; i++) longest = mg_max(longest, b->size[d][i]);
+        b->reach = b->reach * b->n[d] + (longest - 1) * b->step[d];
+    }
     return MG_OK;
 }
 
@@ -199,6 +209,8 @@ static int box_run(int op, mg_array *out, mg_array *x, mg_array *g, int64_t full
     job.n = b->n[0] * b->n[1] * b->n[2];
     job.m = b->count[0] * b->count[1] * b->count[2];
     if (full == 0) return MG_OK;
+    if (job.dtype == MG_FLOAT32 && x && op != BOX_SUM && b->reach > INT32_MAX)
+        return mg_fail_code(MG_ESIZE, 0, 0); /* places are counted in 32 bits */
     if (job.m == 0) {
         memset(out->data, 0, (size_t)(out->size * mg_itemsize(out->dtype)));
         return MG_OK;

@@ -1,192 +1,176 @@
-/* box.inc.c: the boxes of one plane, for one type of elements; read by box.c for each.
+/* box.inc.c: the boxes of one plane, for one float width; read twice by box.c.
  *
- * Boxes of an even run on a line are done together, BOX_TOGETHER at a time: for each element of a
- * box, that of all boxes. The others one by one. */
+ * Lanes are boxes: an element of each of several that lie 1 or 2 apart on a line. Where there are
+ * no such boxes, lanes are neighbours in one box, and are folded at the end. */
+#include "real.h"
 
-#ifdef BOX_FLOATS
+/* ---- lanes ----------------------------------------------------------------------------------- */
 
-/* ---- sums ------------------------------------------------------------------------------------ */
-
-/* sum[i] = the elements of box first + i, i < n; they lie `apart` from each other. */
-MG_INLINE void P(box_add)(const int64_t apart, double *restrict sum, const item *restrict x,
-                          const box_set *b, const box_row *row, int64_t first, int64_t n) {
-    for (int64_t i = 0; i < n; i++) sum[i] = 0;
-    for (int64_t j0 = 0; j0 < row->size0; j0++)
-        for (int64_t j1 = 0; j1 < row->size1; j1++)
-            for (int64_t j2 = 0; j2 < b->size[2][first]; j2++) {
-                const item *at = x + box_at(b, row, first, j0, j1, j2);
-                for (int64_t i = 0; i < n; i++) sum[i] += at[i * apart];
-            }
+/* v[l] = from[l * apart], l < n; the others are 0, or anything where `apart` is 2. */
+MG_INLINE void R(box_pick)(real *restrict v, const real *restrict from, int64_t apart, int64_t n) {
+    int64_t reach = (n - 1) * apart + 1;
+    vec low = reach >= LANES ? v_load(from) : v_load_n(from, (int)reach);
+    if (apart == 2) {
+        vec high = v_load_n(from + LANES, (int)mg_max(reach - LANES, 0));
+        low = TURN_SHUFFLE(low, high, R(BOX_EVEN));
+    }
+    v_store(v, low);
 }
 
-/* The sum of one box, in eight lanes. */
-static MG_NOINLINE double P(box_total)(const item *restrict x, const box_set *b,
-                                       const box_row *row, int64_t box) {
-    double lane[8] = {0};
-    int64_t n = b->size[2][box], step = b->step[2], lines = row->size1;
-    if (n == b->n[2] && b->step[1] == 1) { /* whole lines, one after the other */
-        n *= lines;
+/* The same out of one box: elements j to j + n of a line. */
+MG_INLINE void R(box_pick_line)(real *restrict v, const real *restrict line, int64_t step, int64_t j,
+                                int64_t n) {
+    if (step == 1) R(box_pick)(v, line + j, 1, n);
+    else
+        for (int l = 0; l < LANES; l++) v[l] = l < n ? line[(j + l) * step] : 0;
+}
+
+/* sum[l] = the elements of box i + l; of one box, every LANES-th. */
+static MG_NOINLINE void R(box_add)(double *restrict sum, const real *restrict x, const box_set *b,
+                                   const box_row *row, int64_t i, int64_t n) {
+    real v[LANES];
+    int64_t size = b->size[2][i], step = b->step[2], lines = row->size1;
+    if (n == 1 && size == b->n[2] && b->step[1] == 1) { /* whole lines, one after the other */
+        size *= lines;
         lines = 1;
     }
+    for (int l = 0; l < LANES; l++) sum[l] = 0;
     for (int64_t j0 = 0; j0 < row->size0; j0++)
         for (int64_t j1 = 0; j1 < lines; j1++) {
-            const item *at = x + box_at(b, row, box, j0, j1, 0);
-            int64_t j = 0;
-            if (step == 1)
-                for (; j + 8 <= n; j += 8)
-                    for (int l = 0; l < 8; l++) lane[l] += at[j + l];
-            for (; j < n; j++) lane[j % 8] += at[j * step];
+            const real *line = x + box_at(b, row, i, j0, j1);
+            for (int64_t j = 0; j < size; j += n > 1 ? 1 : LANES) {
+                if (n > 1) R(box_pick)(v, line + j * step, b->apart, n);
+                else R(box_pick_line)(v, line, step, j, mg_min(LANES, size - j));
+                for (int l = 0; l < LANES; l++) sum[l] += v[l];
+            }
         }
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+    if (n == 1)
+        for (int l = 1; l < LANES; l++) sum[0] += sum[l];
+}
+
+/* best[l], at[l] = the maximum of box i + l and its place, from the first element of the box on. The
+ * first of ties, or the first NaN. */
+static MG_NOINLINE void R(box_find)(real *restrict best, ireal *restrict at, const real *restrict x,
+                                    const box_set *b, const box_row *row, int64_t i, int64_t n) {
+    real v[LANES];
+    const real *start = x + box_at(b, row, i, 0, 0);
+    int64_t size = b->size[2][i], step = b->step[2], wide = mg_min(LANES, size);
+    for (int l = 0; l < LANES; l++) best[l] = -REAL_C(INFINITY);
+    for (int l = 0; l < LANES; l++) at[l] = n > 1 ? 0 : l * (ireal)step;
+    for (int64_t j0 = 0; j0 < row->size0; j0++)
+        for (int64_t j1 = 0; j1 < row->size1; j1++) {
+            const real *line = x + box_at(b, row, i, j0, j1);
+            for (int64_t next = 0; next < size; next += n > 1 ? 1 : LANES) {
+                int64_t j = n > 1 ? next : mg_min(next, size - wide);
+                if (n > 1) R(box_pick)(v, line + j * step, b->apart, n);
+                else R(box_pick_line)(v, line, step, j, wide);
+                ireal place = (ireal)(line - start + j * step), apart = n > 1 ? 0 : (ireal)step;
+                for (int l = 0; l < LANES; l++) {
+                    /* Larger than the best so far, or the first NaN. */
+                    bool beats = (v[l] > best[l]) | ((v[l] != v[l]) & (best[l] == best[l]));
+                    best[l] = beats ? v[l] : best[l];
+                    at[l] = beats ? place + l * apart : at[l];
+                }
+            }
+        }
+    for (int l = 1; n == 1 && l < wide; l++) {
+        bool nan = best[l] != best[l], had = best[0] != best[0];
+        bool same = (nan & had) | (best[l] == best[0]);
+        if (same ? at[l] < at[0] : best[l] > best[0] || (nan && !had)) {
+            best[0] = best[l];
+            at[0] = at[l];
+        }
+    }
+}
+
+/* ---- planes ---------------------------------------------------------------------------------- */
+
+/* What a sum is divided by; a factor for float32, whose sums are doubles still. */
+MG_INLINE double R(box_scale)(const box_set *b, const box_row *row, int64_t i) {
+    if (!b->divisor[2]) return 1;
+    double divisor = row->divisor * (double)b->divisor[2][i];
+    return sizeof(real) == 4 ? 1 / divisor : divisor;
+}
+MG_INLINE real R(box_scaled)(double sum, double scale) {
+    return (real)(sizeof(real) == 4 ? sum * scale : sum / scale);
 }
 
 /* out[box] = the sum of its elements, in double precision, by its divisor. */
-static void P(box_sum)(item *restrict out, const item *restrict x, const box_set *b) {
-    double sum[BOX_TOGETHER];
+static void R(box_sum)(real *restrict out, const real *restrict x, const box_set *b) {
+    double sum[LANES];
+    real v[LANES];
     for (box_row row = box_first(b); row.left > 0; box_next(b, &row))
         for (int64_t i = 0, n; i < b->count[2]; i += n, out += n) {
-            n = box_together(b, i);
-            if (n == 1) sum[0] = P(box_total)(x, b, &row, i);
-            else if (b->apart == 1) P(box_add)(1, sum, x, b, &row, i, n);
-            else P(box_add)(2, sum, x, b, &row, i, n);
-            double scale = box_scale(b, &row, i, BOX_BY_RECIPROCAL);
-            for (int64_t k = 0; k < n; k++)
-                out[k] = (item)(BOX_BY_RECIPROCAL ? sum[k] * scale : sum[k] / scale);
+            n = box_together(b, i, LANES);
+            R(box_add)(sum, x, b, &row, i, n);
+            double scale = R(box_scale)(b, &row, i);
+            for (int l = 0; l < LANES; l++) v[l] = R(box_scaled)(sum[l], scale);
+            v_store_n(out, v_load(v), (int)n);
         }
+}
+
+MG_INLINE void R(box_add_to)(real *restrict to, vec v, int64_t n) {
+    v_store_n(to, v_load_n(to, (int)n) + v, (int)n);
 }
 
 /* out[...] += g[box] by its divisor at every element of the box. */
-static void P(box_spread)(item *restrict out, const item *restrict g, const box_set *b) {
-    item share[BOX_TOGETHER];
+static void R(box_spread)(real *restrict out, const real *restrict g, const box_set *b) {
+    real v[LANES];
     for (box_row row = box_first(b); row.left > 0; box_next(b, &row))
         for (int64_t i = 0, n; i < b->count[2]; i += n, g += n) {
-            n = box_together(b, i);
-            double scale = box_scale(b, &row, i, BOX_BY_RECIPROCAL);
-            for (int64_t k = 0; k < n; k++)
-                share[k] = (item)(BOX_BY_RECIPROCAL ? g[k] * scale : g[k] / scale);
-            int64_t step = b->step[2], size = b->size[2][i];
+            n = box_together(b, i, LANES);
+            double scale = R(box_scale)(b, &row, i);
+            v_store(v, v_load_n(g, (int)n));
+            for (int l = 0; l < LANES; l++) v[l] = R(box_scaled)(v[l], scale);
+            vec share = v_load(v);
+            int64_t size = b->size[2][i], step = b->step[2], reach = 2 * n - 1;
             for (int64_t j0 = 0; j0 < row.size0; j0++)
                 for (int64_t j1 = 0; j1 < row.size1; j1++) {
-                    item *at = out + box_at(b, &row, i, j0, j1, 0);
-                    if (n == 1)
-                        for (int64_t j = 0; j < size; j++) at[j * step] += share[0];
-                    else if (b->apart == 1)
-                        for (int64_t j = 0; j < size; j++)
-                            for (int64_t k = 0; k < n; k++) at[j * step + k] += share[k];
-                    else if (size == 2 && step == 1)
-                        for (int64_t k = 0; k < n; k++) {
-                            at[2 * k] += share[k];
-                            at[2 * k + 1] += share[k];
+                    real *line = out + box_at(b, &row, i, j0, j1);
+                    if (n == 1) {
+                        for (int64_t j = 0; j < size; j++) line[j * step] += v[0];
+                        continue;
+                    }
+                    for (real *to = line; to < line + size * step; to += step) {
+                        if (b->apart == 1) {
+                            R(box_add_to)(to, share, n);
+                            continue;
                         }
-                    else
-                        for (int64_t k = 0; k < n; k++)
-                            for (int64_t j = 0; j < size; j++) at[j * step + 2 * k] += share[k];
+                        vec low = TURN_SHUFFLE(share, v_set1(0), R(TURN_LO));
+                        vec high = TURN_SHUFFLE(share, v_set1(0), R(TURN_HI));
+                        R(box_add_to)(to, low, mg_min(LANES, reach));
+                        if (reach > LANES) R(box_add_to)(to + LANES, high, reach - LANES);
+                    }
                 }
         }
-}
-
-/* ---- maxima of several boxes ----------------------------------------------------------------- */
-
-/* best[i] = the maximum of box first + i, i < n; at[i], if wanted, its place from the first one of
- * the box on. The first of ties, or the first NaN. */
-MG_INLINE void P(box_find)(const int64_t apart, const bool places, item *restrict best,
-                           place *restrict at, const item *restrict x, const box_set *b,
-                           const box_row *row, int64_t first, int64_t n) {
-    const item *start = x + box_at(b, row, first, 0, 0, 0);
-    for (int64_t i = 0; i < n; i++) best[i] = start[i * apart];
-    if (places)
-        for (int64_t i = 0; i < n; i++) at[i] = 0;
-    for (int64_t j0 = 0; j0 < row->size0; j0++)
-        for (int64_t j1 = 0; j1 < row->size1; j1++)
-            for (int64_t j2 = 0; j2 < b->size[2][first]; j2++) {
-                const item *from = x + box_at(b, row, first, j0, j1, j2);
-                place here = (place)(from - start);
-                for (int64_t i = 0; i < n; i++) {
-                    item v = from[i * apart];
-                    /* Larger than the best so far, or the first NaN. */
-                    bool beats = (v > best[i]) | ((v != v) & (best[i] == best[i]));
-                    best[i] = beats ? v : best[i];
-                    if (places) at[i] = beats ? here : at[i];
-                }
-            }
-}
-
-/* The places in the plane. */
-static MG_NOINLINE void P(box_places)(int64_t *restrict to, const item *restrict x,
-                                      const box_set *b, const box_row *row, int64_t first,
-                                      int64_t n) {
-    item best[BOX_TOGETHER];
-    place at[BOX_TOGETHER];
-    if (b->apart == 1) P(box_find)(1, true, best, at, x, b, row, first, n);
-    else P(box_find)(2, true, best, at, x, b, row, first, n);
-    int64_t start = box_at(b, row, first, 0, 0, 0);
-    for (int64_t i = 0; i < n; i++) to[i] = start + i * b->apart + at[i];
-}
-
-#endif
-
-/* ---- maxima ---------------------------------------------------------------------------------- */
-
-/* Where in the plane the maximum of one box is. */
-static MG_NOINLINE int64_t P(box_place)(const item *restrict x, const box_set *b,
-                                        const box_row *row, int64_t box) {
-    int64_t best = box_at(b, row, box, 0, 0, 0);
-    for (int64_t j0 = 0; j0 < row->size0; j0++)
-        for (int64_t j1 = 0; j1 < row->size1; j1++) {
-            int64_t line = box_at(b, row, box, j0, j1, 0);
-            for (int64_t j = 0; j < b->size[2][box]; j++) {
-                int64_t at = line + j * b->step[2];
-                if (x[at] > x[best] || (BOX_IS_NAN(x[at]) && !BOX_IS_NAN(x[best]))) best = at;
-            }
-        }
-    return best;
 }
 
 /* out[box] = its maximum. */
-static void P(box_max)(item *restrict out, const item *restrict x, const box_set *b) {
+static void R(box_max)(real *restrict out, const real *restrict x, const box_set *b) {
+    real best[LANES];
+    ireal at[LANES];
     for (box_row row = box_first(b); row.left > 0; box_next(b, &row))
         for (int64_t i = 0, n; i < b->count[2]; i += n, out += n) {
-            n = box_together(b, i);
-#ifdef BOX_FLOATS
-            if (n > 1 && b->apart == 1) P(box_find)(1, false, out, NULL, x, b, &row, i, n);
-            else if (n > 1) P(box_find)(2, false, out, NULL, x, b, &row, i, n);
-            else
-#endif
-                for (int64_t k = 0; k < n; k++) out[k] = x[P(box_place)(x, b, &row, i + k)];
+            n = box_together(b, i, LANES);
+            R(box_find)(best, at, x, b, &row, i, n);
+            v_store_n(out, v_load(best), (int)n);
         }
 }
 
-/* out[box] = where in the plane its maximum is. */
-static void P(box_argmax)(int64_t *restrict out, const item *restrict x, const box_set *b) {
+/* places[box] = where in the plane its maximum is, or out[there] += g[box]. */
+static void R(box_argmax)(int64_t *restrict places, real *restrict out, const real *restrict g,
+                          const real *restrict x, const box_set *b) {
+    real best[LANES];
+    ireal at[LANES];
     for (box_row row = box_first(b); row.left > 0; box_next(b, &row))
-        for (int64_t i = 0, n; i < b->count[2]; i += n, out += n) {
-            n = box_together(b, i);
-#ifdef BOX_FLOATS
-            if (n > 1) P(box_places)(out, x, b, &row, i, n);
-            else
-#endif
-                for (int64_t k = 0; k < n; k++) out[k] = P(box_place)(x, b, &row, i + k);
+        for (int64_t i = 0, n; i < b->count[2]; i += n) {
+            n = box_together(b, i, LANES);
+            R(box_find)(best, at, x, b, &row, i, n);
+            int64_t start = box_at(b, &row, i, 0, 0);
+            for (int64_t k = 0; k < n; k++) {
+                int64_t place = start + k * b->apart + at[k];
+                if (places) *places++ = place;
+                else out[place] += *g++;
+            }
         }
 }
-
-#ifdef BOX_FLOATS
-
-/* out[where the maximum of a box is] += g[box]. */
-static void P(box_max_vjp)(item *restrict out, const item *restrict g, const item *restrict x,
-                           const box_set *b) {
-    int64_t at[BOX_TOGETHER];
-    for (box_row row = box_first(b); row.left > 0; box_next(b, &row))
-        for (int64_t i = 0, n; i < b->count[2]; i += n, g += n) {
-            n = box_together(b, i);
-            if (n > 1) P(box_places)(at, x, b, &row, i, n);
-            else at[0] = P(box_place)(x, b, &row, i);
-            for (int64_t k = 0; k < n; k++) out[at[k]] += g[k];
-        }
-}
-
-#endif
-#undef item
-#undef place
-#undef P
-#undef BOX_BY_RECIPROCAL
-#undef BOX_IS_NAN
