@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import oracle
@@ -345,3 +346,91 @@ def test_folding_gives_the_same_bits_for_any_number_of_threads(rng):
     mg.set_num_threads(before)
     oracle.assert_same(found[1], found[0])
     oracle.assert_same(found[2], found[0])
+
+
+# ---- every path ----------------------------------------------------------------------------------
+
+
+def drawn(rng):
+    """The shapes of an input and a weight, and options that fit them."""
+    axes = int(rng.integers(1, 4))
+    largest = {1: 70, 2: 20, 3: 7}[axes]
+    groups = int(rng.choice([1, 1, 1, 2, 3, 8]))
+    channels = groups * int(rng.choice([1, 1, 2, 3, 5, 17, 40]))
+    outs = groups * int(rng.choice([1, 1, 2, 3, 7, 16, 33]))
+    kernel = tuple(int(n) for n in rng.integers(1, 5, axes))
+    options = {
+        "stride": tuple(int(n) for n in rng.choice([1, 1, 2, 3], axes)),
+        "dilation": tuple(int(n) for n in rng.choice([1, 1, 2, 3], axes)),
+        "padding": tuple(int(n) for n in rng.choice([0, 1, 2, 4], axes)),
+        "groups": groups,
+    }
+    if rng.random() < 0.2:
+        options |= {"stride": 1, "padding": "same"}
+    reach = 1 + max(d * (k - 1) for k, d in zip(kernel, options["dilation"], strict=True))
+    sizes = tuple(int(n) for n in rng.integers(reach, reach + largest, axes))
+    batch = int(rng.choice([0, 1, 2, 3, 9]))
+    return (batch, channels, *sizes), (outs, channels // groups, *kernel), options
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_shapes_are_right_with_the_same_bits_for_any_number_of_threads(seed):
+    """Values and both gradients against float64 sums; the gradients as those of a linear map."""
+    rng = np.random.default_rng(seed)
+    shape, kernel, options = drawn(rng)
+    dtype = rng.choice([np.float32, np.float64])
+    x, w, b = (rng.standard_normal(s).astype(dtype) for s in (shape, kernel, kernel[:1]))
+    exact = [v.astype(np.float64) for v in (x, w, b)]
+    expected = convolution(*exact, **options)
+    size = convolution(*[abs(v) for v in exact], **options)
+    bound = (np.prod(kernel[1:]) + 2) * np.finfo(dtype).eps * size
+    g = rng.standard_normal(expected.shape).astype(dtype)
+    found, before = [], mg.get_num_threads()
+    for threads in (1, 2, 3):
+        mg.set_num_threads(threads)
+        leaves = [mg.tensor(v, requires_grad=True) for v in (x, w, b)]
+        y = CONV[len(shape) - 2](*leaves, **options)
+        back = mg.grad(y, leaves, mg.tensor(g))
+        found.append([y.detach().numpy(), *[v.numpy() for v in back]])
+    mg.set_num_threads(before)
+    for again in found[1:]:
+        for got, first in zip(again, found[0], strict=True):
+            oracle.assert_same(got, first)
+    y, gx, gw, gb = found[0]
+    assert (abs(y - expected) <= bound).all()
+    # <g, conv(v, w)> = <gx, v> for any v, and likewise for the weight: here unit vectors
+    wide = g.astype(np.float64)
+    for gradient, place in ((gx, 0), (gw, 1)):
+        for _ in range(4 if gradient.size else 0):
+            where = tuple(int(rng.integers(n)) for n in gradient.shape)
+            one = [np.zeros(shape), np.zeros(kernel)]
+            one[place][where] = 1
+            one[1 - place] = exact[1 - place]
+            terms = wide * convolution(*one, **options)
+            slack = (terms.size + 2) * np.finfo(dtype).eps * abs(terms).sum()
+            assert abs(gradient[where] - terms.sum()) <= slack
+    axes = (0, *range(2, wide.ndim))
+    np.testing.assert_allclose(gb, wide.sum(axes), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [mg.float32, mg.float64])
+def test_infinity_stays_in_the_windows_that_hold_it(dtype):
+    x = mg.ones(1, 1, 7, 19, dtype=dtype)
+    x[0, 0, 3, 4] = math.inf
+    for outs in (1, 3, 16):
+        y = F.conv2d(x, mg.ones(outs, 1, 3, 3, dtype=dtype), padding=1).numpy()
+        inside = np.zeros((7, 19), bool)
+        inside[2:5, 3:6] = True
+        assert (np.isinf(y) == inside).all()
+        assert not np.isnan(y).any()
+
+
+@pytest.mark.parametrize("outs", [1, 2, 9, 16])
+def test_gradients_of_weights_see_no_element_beyond_their_outputs(outs):
+    """Rows of the input are longer than those of the output: what is not used may be infinite."""
+    x = mg.ones(2, 1, 5, 21)
+    x[:, :, :, 20] = math.inf
+    w = mg.zeros(outs, 1, 3, 3, requires_grad=True)
+    y = F.conv2d(x, w, stride=(1, 2))[..., :9]
+    (g,) = mg.grad(y.sum(), [w])
+    assert g.numpy()[..., :2].tolist() == np.full((outs, 1, 3, 2), 54.0).tolist()

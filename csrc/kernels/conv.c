@@ -16,11 +16,11 @@ enum { CONV_MR = 12, CONV_NV = 2 };
 enum { CONV_MR = 6, CONV_NV = 2 };
 #endif
 enum {
-    CONV_DEPTH = 512,          /* terms that are added in one go; then such sums are */
+    CONV_DEPTH = 128,          /* terms that are added in one go; then such sums are */
     CONV_CHUNK_WORK = 1 << 23, /* multiply-adds of a chunk, about */
     CONV_BLOCK_WORK = 1 << 18, /* of a parallel block, at least */
     CONV_COPY = 1 << 16,       /* elements of a chunk's copied inputs, about */
-    CONV_PLACES = 512,         /* outputs of a chunk where gradients of weights are summed */
+    CONV_PLACES = 512,         /* outputs of a chunk, at most */
     CONV_RUNS = 16             /* blocks to sum these in, about */
 };
 
@@ -185,7 +185,7 @@ static int conv_lay_out(conv_plan *p, int64_t rows, int64_t cols, int64_t unit, 
         if (size > 0x1p40) return mg_fail_code(MG_ESIZE, 0, 0);
         /* An odd number of cache lines: neighbouring channels fall into different sets. */
         p->channel = (mg_ceil_div(a[0].taps * p->slice, 16) | 1) * 16;
-        p->copy_size = p->channels * p->channel + 2 * CONV_NV * lanes;
+        p->copy_size = p->channels * p->channel + 4 * CONV_NV * MG_VECTOR_BYTES / 4;
     } else {
         for (int d = 0; d < CONV_AXES; d++) p->low[d] = a[d].at;
     }
@@ -193,6 +193,9 @@ static int conv_lay_out(conv_plan *p, int64_t rows, int64_t cols, int64_t unit, 
     p->chunks[1] = mg_ceil_div(a[1].outputs, p->rows);
     p->chunks[2] = mg_ceil_div(a[2].outputs, p->cols);
     p->chunks_all = p->chunks[0] * p->chunks[1] * p->chunks[2];
+    int64_t images = mg_min(CONV_PLACES / (p->rows * p->cols), 2 * CONV_COPY / (p->copy_size + 1));
+    p->images = p->chunks_all > 1 ? 1 : conv_even(p->batch, mg_max(images, 1));
+    p->image = p->copied ? p->copy_size : p->groups * p->channels * p->in_plane;
     return MG_OK;
 }
 
@@ -252,17 +255,16 @@ static void conv_give(const conv_slots *s, int slot) {
 static void conv_sum_block(void *context, int64_t block) {
     const conv_sum *s = context;
     const conv_plan *p = &s->plan;
-    int64_t items = p->batch * p->groups * p->chunks_all;
-    int64_t end = mg_min((block + 1) * s->per_block, items);
-    int slot = p->copied ? conv_take(&s->slots) : 0;
-    void *copy = p->copied ? s->slots.memory + (size_t)slot * s->slots.each : NULL;
+    int64_t units = conv_units(p);
+    int64_t end = mg_min((block + 1) * s->per_block, units * p->groups);
+    int slot = conv_take(&s->slots);
+    void *scratch = s->slots.memory + (size_t)slot * s->slots.each;
     for (int64_t item = block * s->per_block; item < end; item++) {
-        int64_t plane = item / p->chunks_all;
-        conv_chunk t = conv_chunk_at(p, plane / p->groups, plane % p->groups, item % p->chunks_all);
-        if (s->dtype == MG_FLOAT32) conv_outputs_f32(s, &t, copy);
-        else conv_outputs_f64(s, &t, copy);
+        conv_chunk t = conv_chunk_at(p, item % units, item / units);
+        if (s->dtype == MG_FLOAT32) conv_outputs_f32(s, &t, scratch);
+        else conv_outputs_f64(s, &t, scratch);
     }
-    if (p->copied) conv_give(&s->slots, slot);
+    conv_give(&s->slots, slot);
 }
 
 /* Lanes are the outputs' channels, or neighbours on a line: whichever leaves fewer of them idle.
@@ -287,26 +289,27 @@ static int conv_sum_run(conv_sum *s) {
                 : p->outs % CONV_MR == 0 || p->outs % CONV_MR >= 4 ? mg_min(p->outs, CONV_MR)
                                                                    : conv_even(p->outs, CONV_MR);
     s->tiles = mg_ceil_div(p->outs, s->height);
-    int64_t work = mg_max(p->terms * p->outs, 1); /* of one place */
-    int64_t cols = mg_max(CONV_CHUNK_WORK / work, 4 * CONV_MR);
+    int64_t work = mg_max(p->terms * p->outs, 1), width = CONV_NV * lanes; /* of one place */
+    int64_t cols = mg_max(mg_min(CONV_CHUNK_WORK / work, CONV_PLACES), 4 * CONV_MR);
     bool copied = !s->lanes_are_outs && (a[2].step != 1 || a[2].outputs % lanes);
-    int code = conv_lay_out(p, cols / a[2].outputs, cols,
-                            s->lanes_are_outs ? CONV_MR : CONV_NV * lanes,
+    int code = conv_lay_out(p, cols / a[2].outputs, cols, s->lanes_are_outs ? CONV_MR : width,
                             s->lanes_are_outs ? 1 : (int)lanes, copied);
     if (code) return code;
-    work *= p->rows * p->cols;
-    s->per_block = mg_max(CONV_BLOCK_WORK / work, 1);
-    int64_t blocks = mg_ceil_div(p->batch * p->groups * p->chunks_all, s->per_block);
+    int64_t lines = p->images * p->rows;
+    s->per_block = mg_max(CONV_BLOCK_WORK / (work * lines * p->cols), 1);
+    int64_t blocks = mg_ceil_div(conv_units(p) * p->groups, s->per_block);
 
+    int64_t sums = s->lanes_are_outs ? (lines * p->cols + lanes) * width
+                                     : lines * mg_ceil_div(p->cols, width) * width * s->height;
     size_t terms = conv_round((size_t)p->terms * sizeof(conv_term));
     size_t packed = conv_round((size_t)(p->groups * s->tiles * s->height * p->terms * itemsize));
-    size_t slots = p->copied ? conv_slots_size(&s->slots, blocks, (size_t)(p->copy_size * itemsize)) : 0;
-    size_t capacity;
+    size_t each = (size_t)((p->images * p->copy_size + sums) * itemsize);
+    size_t slots = conv_slots_size(&s->slots, blocks, each), capacity;
     char *scratch = mg_block_take(terms + packed + slots, &capacity);
     if (!scratch) return mg_fail_code(MG_ENOMEM, (int64_t)(terms + packed + slots), 0);
     s->term = (conv_term *)scratch;
     s->packed = scratch + terms;
-    if (p->copied) conv_slots_place(&s->slots, scratch + terms + packed);
+    conv_slots_place(&s->slots, scratch + terms + packed);
     conv_fill_terms(p, s->term, !s->lanes_are_outs, s->height);
     mg_block_fn pack = s->dtype == MG_FLOAT32 ? conv_pack_weights_f32 : conv_pack_weights_f64;
     if (p->terms * p->outs * p->groups >= CONV_BLOCK_WORK)
@@ -353,28 +356,31 @@ static int conv_grad_run(conv_grad *s) {
     int code = conv_lay_out(p, CONV_PLACES / a[2].outputs, CONV_PLACES, 1, 1, copied);
     if (code) return code;
 
-    int64_t units = p->batch * p->chunks_all, tiles = p->groups * s->tiles;
-    double work = (double)units * (double)(p->rows * p->cols * p->terms * p->outs * p->groups);
+    int64_t units = conv_units(p), tiles = p->groups * s->tiles;
+    int64_t places = p->images * p->rows * p->cols;
+    double work = (double)units * (double)places * (double)(p->terms * p->outs * p->groups);
     s->runs = mg_min(mg_ceil_div(CONV_RUNS, tiles), mg_max((int64_t)(work / CONV_BLOCK_WORK), 1));
     s->run = mg_ceil_div(units, mg_min(s->runs, units));
     s->runs = mg_ceil_div(units, s->run);
 
     size_t terms = conv_round((size_t)p->terms * sizeof(conv_term));
-    size_t places = conv_round((size_t)(p->rows * p->cols) * sizeof(conv_term));
+    size_t table = conv_round((size_t)places * sizeof(conv_term));
     size_t parts = (size_t)(s->runs * tiles * (p->terms + lanes) * width * itemsize);
-    size_t each = (size_t)((p->rows * p->cols * width + p->copy_size) * itemsize);
+    size_t each = (size_t)((places * width + p->images * p->copy_size) * itemsize);
     size_t slots = conv_slots_size(&s->slots, s->runs * tiles, each);
     size_t capacity;
-    char *scratch = mg_block_take(terms + places + parts + slots, &capacity);
-    if (!scratch) return mg_fail_code(MG_ENOMEM, (int64_t)(terms + places + parts + slots), 0);
+    char *scratch = mg_block_take(terms + table + parts + slots, &capacity);
+    if (!scratch) return mg_fail_code(MG_ENOMEM, (int64_t)(terms + table + parts + slots), 0);
     s->term = (conv_term *)scratch;
     s->place = (conv_term *)(scratch + terms);
-    s->parts = scratch + terms + places;
-    conv_slots_place(&s->slots, scratch + terms + places + parts);
+    s->parts = scratch + terms + table;
+    conv_slots_place(&s->slots, scratch + terms + table + parts);
     conv_fill_terms(p, s->term, false, 0);
-    for (int64_t i = 0, k = 0; i < p->rows; i++)
-        for (int64_t j = 0; j < p->cols; j++, k++)
-            s->place[k] = (conv_term){i * a[1].step * p->line + j * a[2].step, k * width};
+    for (int64_t m = 0, k = 0; m < p->images; m++)
+        for (int64_t i = 0; i < p->rows; i++)
+            for (int64_t j = 0; j < p->cols; j++, k++)
+                s->place[k] = (conv_term){
+                    m * p->image + i * a[1].step * p->line + j * a[2].step, k * width};
     mg_parallel_for(s->runs * tiles, conv_grad_block, s);
     if (work >= CONV_BLOCK_WORK) mg_parallel_for(tiles, conv_gather_block, s);
     else for (int64_t i = 0; i < tiles; i++) conv_gather_block(s, i);

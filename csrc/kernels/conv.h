@@ -31,6 +31,7 @@ typedef struct {
 
     /* Outputs are computed in chunks: of one place on axis 0, `rows` on axis 1, `cols` on axis 2. */
     int64_t rows, cols, chunks[CONV_AXES], chunks_all;
+    int64_t images, image; /* images of a chunk, more than one where it is whole; how far apart */
     /* The inputs of a chunk, where they are or copied with the zeros around them: how far apart
      * channels, taps of axis 0 and lines are, and which input is the first on axes 1 and 2. In a
      * folded line every fold-th input is the next one's neighbour; the parts lie `part` apart. */
@@ -38,9 +39,9 @@ typedef struct {
     int64_t channel, slice, line, low[CONV_AXES], fold, part, copy_size;
 } conv_plan;
 
-/* A chunk of one group of one image, from output (i0, i1, i2) on. */
+/* A chunk of one group of some images, from output (i0, i1, i2) on. */
 typedef struct {
-    int64_t image, group, i0, i1, i2, rows, cols;
+    int64_t image, images, group, i0, i1, i2, rows, cols;
 } conv_chunk;
 
 /* Where the factors of one term lie. */
@@ -82,11 +83,17 @@ MG_INLINE bool conv_whole(const conv_plan *p) {
     return p->taps == p->w_kernel;
 }
 
-MG_INLINE conv_chunk conv_chunk_at(const conv_plan *p, int64_t image, int64_t group,
-                                   int64_t chunk) {
+/* The chunks of a group. */
+MG_INLINE int64_t conv_units(const conv_plan *p) {
+    return mg_ceil_div(p->batch, p->images) * p->chunks_all;
+}
+
+MG_INLINE conv_chunk conv_chunk_at(const conv_plan *p, int64_t unit, int64_t group) {
+    int64_t image = unit / p->chunks_all * p->images, chunk = unit % p->chunks_all;
     int64_t i2 = chunk % p->chunks[2] * p->cols, i1 = chunk / p->chunks[2] % p->chunks[1] * p->rows;
     int64_t i0 = chunk / p->chunks[2] / p->chunks[1];
-    return (conv_chunk){image, group, i0, i1, i2, mg_min(p->rows, p->axis[1].outputs - i1),
+    return (conv_chunk){image, mg_min(p->images, p->batch - image), group, i0, i1, i2,
+                        mg_min(p->rows, p->axis[1].outputs - i1),
                         mg_min(p->cols, p->axis[2].outputs - i2)};
 }
 

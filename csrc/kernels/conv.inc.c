@@ -76,15 +76,12 @@ static MG_NOINLINE void R(conv_tile_narrow)(int rows, real *c, int64_t c_row, co
     R(conv_tile_rows)(rows, 1, c, c_row, a, a_row, b, gap, term, k, add);
 }
 
-/* Sums of any number of terms, in blocks: a tile of `rows` by up to CONV_NR lanes. */
-MG_INLINE void R(conv_tile_any)(int rows, int64_t cols, real *c, int64_t c_row, const real *a,
+/* A tile of `rows` by up to CONV_NR lanes. */
+MG_INLINE void R(conv_tile_any)(int64_t rows, int64_t cols, real *c, int64_t c_row, const real *a,
                                 int64_t a_row, const real *b, int64_t gap, const conv_term *term,
                                 int64_t k, bool add) {
-    for (int64_t depth, left = k; left > 0 || !add; left -= depth, term += depth, add = true) {
-        depth = mg_min(left, conv_even(k, CONV_DEPTH));
-        if (cols > LANES) R(conv_tile_wide)(rows, c, c_row, a, a_row, b, gap, term, depth, add);
-        else R(conv_tile_narrow)(rows, c, c_row, a, a_row, b, gap, term, depth, add);
-    }
+    if (cols > LANES) R(conv_tile_wide)((int)rows, c, c_row, a, a_row, b, gap, term, k, add);
+    else R(conv_tile_narrow)((int)rows, c, c_row, a, a_row, b, gap, term, k, add);
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */
@@ -102,16 +99,16 @@ MG_INLINE void R(conv_copy_line)(real *restrict to, const real *restrict from, i
     for (; i < count; i += LANES) CONV_STORE(to + i, v_set1(0));
 }
 
-/* The inputs of a chunk with the zeros around them. */
+/* The inputs of a chunk of one image with the zeros around them. */
 static MG_NOINLINE void R(conv_copy)(real *to, const real *x, const conv_plan *p,
-                                     const conv_chunk *t) {
+                                     const conv_chunk *t, int64_t image) {
     const conv_axis *axis = p->axis;
     int64_t lines = (t->rows - 1) * axis[1].step + conv_reach(&axis[1]);
     int64_t width = (t->cols - 1) * axis[2].step + conv_reach(&axis[2]);
     int64_t at = p->low[2] + t->i2 * axis[2].step;
     int64_t begin = mg_min(mg_max(-at, 0), width);
     int64_t end = mg_max(mg_min(axis[2].inputs - at, width), begin);
-    x += (t->image * p->groups + t->group) * p->channels * p->in_plane + at;
+    x += (image * p->groups + t->group) * p->channels * p->in_plane + at;
     for (int64_t c = 0; c < p->channels; c++)
         for (int64_t k0 = 0; k0 < axis[0].taps; k0++)
             for (int64_t q = 0; q < lines; q++) {
@@ -232,7 +229,8 @@ static void R(conv_pack_weights)(void *context, int64_t block) {
 MG_INLINE const real *R(conv_inputs)(const real *x, const conv_plan *p, const conv_chunk *t,
                                      real *copy) {
     if (p->copied) {
-        R(conv_copy)(copy, x, p, t);
+        for (int64_t m = 0; m < t->images; m++)
+            R(conv_copy)(copy + m * p->image, x, p, t, t->image + m);
         return copy;
     }
     const conv_axis *a = p->axis;
@@ -241,51 +239,87 @@ MG_INLINE const real *R(conv_inputs)(const real *x, const conv_plan *p, const co
            (a[1].at + t->i1 * a[1].step) * p->in_stride[1] + a[2].at + t->i2 * a[2].step;
 }
 
-/* The outputs of a chunk. With the channels as lanes a tile is some neighbours of a line by a row
- * of packed weights; with the outputs of a line as lanes, some channels by neighbours of a line. */
-static void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, real *copy) {
+/* Sums of a line of outputs, or, where a line is no more than a vector, of two. With the outputs'
+ * channels as lanes a tile is some neighbours of the line by a row of packed weights; else some
+ * channels by vectors of the line. Returns where the sums of the next line go. */
+static real *R(conv_sum_line)(const conv_sum *s, real *c, const real *row, const real *w,
+                              int64_t outs, int64_t cols, bool pair, const conv_term *term,
+                              int64_t k, bool add) {
+    const conv_plan *p = &s->plan;
+    int64_t next = p->fold > 1 ? 1 : p->axis[2].step; /* from an output's input to its neighbour's */
+    int64_t gap = pair ? p->axis[1].step * p->line : LANES;
+    for (int64_t j = 0, n; j < cols; j += n) {
+        n = s->lanes_are_outs ? conv_next(cols - j) : R(CONV_NR);
+        if (s->lanes_are_outs)
+            R(conv_tile_any)(n, outs, c, R(CONV_NR), row + j * next, next, w, gap, term, k, add);
+        else
+            R(conv_tile_any)(outs, pair ? n : cols - j, c, R(CONV_NR), w, 1, row + j, gap, term, k,
+                             add);
+        c += (s->lanes_are_outs ? n : outs) * R(CONV_NR);
+    }
+    return c;
+}
+
+/* Writes what conv_sum_line has summed. */
+static const real *R(conv_write_line)(const conv_sum *s, real *y, const real *c, const real *bias,
+                                      int64_t outs, int64_t cols, bool pair) {
+    const conv_plan *p = &s->plan;
+    int64_t apart = p->axis[2].apart;
+    if (s->lanes_are_outs) {
+        R(conv_write_turned)(y, p->out_plane, apart, c, R(CONV_NR), bias, outs, cols);
+        return c + cols * R(CONV_NR);
+    }
+    for (int64_t j = 0; j < cols; j += R(CONV_NR), c += outs * R(CONV_NR)) {
+        R(conv_write)(y + j * apart, p->out_plane, apart, c, R(CONV_NR), bias, outs,
+                      mg_min(R(CONV_NR), cols - j));
+        if (pair)
+            R(conv_write)(y + p->axis[1].apart * p->out_stride[1], p->out_plane, apart, c + LANES,
+                          R(CONV_NR), bias, outs, cols);
+    }
+    return c;
+}
+
+/* The outputs of a chunk. Where the terms are many, some of them for all lines, so that their
+ * weights stay in the first cache. */
+static void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, real *scratch) {
     const conv_plan *p = &s->plan;
     const conv_axis *a = p->axis;
-    _Alignas(64) real tile[(CONV_MR + LANES) * R(CONV_NR)];
-    const real *x = R(conv_inputs)((const real *)s->x, p, t, copy);
+    real *sums = scratch + p->images * p->copy_size;
+    const real *x = R(conv_inputs)((const real *)s->x, p, t, scratch);
     const real *w = (const real *)s->packed + t->group * s->tiles * s->height * p->terms;
-    int64_t first_out = t->group * p->outs, apart = a[2].apart;
-    real *y = (real *)s->y + (t->image * p->groups * p->outs + first_out) * p->out_plane +
-              (a[0].first + t->i0 * a[0].apart) * p->out_stride[0] + a[2].first + t->i2 * apart;
-    int64_t next = p->fold > 1 ? 1 : a[2].step; /* from the input of an output to its neighbour's */
+    int64_t first_out = t->group * p->outs, image = p->groups * p->outs * p->out_plane;
+    real *y = (real *)s->y + t->image * image + first_out * p->out_plane +
+              (a[0].first + t->i0 * a[0].apart) * p->out_stride[0] + a[2].first +
+              t->i2 * a[2].apart;
+    bool pairs = !s->lanes_are_outs && t->cols <= LANES;
+    int64_t lines = t->images * t->rows, depth = conv_even(p->terms, CONV_DEPTH);
+    int64_t band = p->terms > depth ? lines : 1 + pairs;
 
     for (int64_t o = 0; o < p->outs; o += s->height, w += s->height * p->terms) {
         int64_t outs = mg_min(s->height, p->outs - o);
         const real *bias = s->bias ? (const real *)s->bias + first_out + o : NULL;
-        for (int64_t i = 0; i < t->rows; i++) {
-            const real *row = x + i * a[1].step * p->line;
-            real *to = y + o * p->out_plane +
-                       (a[1].first + (t->i1 + i) * a[1].apart) * p->out_stride[1];
-            if (s->lanes_are_outs)
-                for (int64_t j = 0, n; j < t->cols; j += n) {
-                    n = conv_next(t->cols - j);
-                    R(conv_tile_any)((int)n, outs, tile, R(CONV_NR), row + j * next, next, w, LANES, s->term,
-                                     p->terms, false);
-                    R(conv_write_turned)(to + j * apart, p->out_plane, apart, tile, R(CONV_NR),
-                                         bias, outs, n);
+        for (int64_t q = 0, end; q < lines; q = end) {
+            end = mg_min(q + band, lines);
+            for (int64_t k = 0; k == 0 || k < p->terms; k += depth) {
+                real *c = sums;
+                for (int64_t r = q, i; r < end; r++) {
+                    i = r % t->rows;
+                    bool pair = pairs && i + 1 < t->rows && r + 1 < end;
+                    c = R(conv_sum_line)(s, c, x + r / t->rows * p->image + i * a[1].step * p->line,
+                                         w, outs, t->cols, pair, s->term + k,
+                                         mg_min(depth, p->terms - k), k > 0);
+                    r += pair;
                 }
-            else if (t->cols <= LANES) { /* two lines at a time */
-                bool pair = i + 1 < t->rows;
-                R(conv_tile_any)((int)outs, pair ? R(CONV_NR) : LANES, tile, R(CONV_NR), w, 1, row,
-                                 a[1].step * p->line, s->term, p->terms, false);
-                R(conv_write)(to, p->out_plane, apart, tile, R(CONV_NR), bias, outs, t->cols);
-                if (pair)
-                    R(conv_write)(to + a[1].apart * p->out_stride[1], p->out_plane, apart,
-                                  tile + LANES, R(CONV_NR), bias, outs, t->cols);
-                i += pair;
-            } else
-                for (int64_t j = 0; j < t->cols; j += R(CONV_NR)) {
-                    int64_t n = mg_min(R(CONV_NR), t->cols - j);
-                    R(conv_tile_any)((int)outs, n, tile, R(CONV_NR), w, 1, row + j, LANES, s->term,
-                                     p->terms, false);
-                    R(conv_write)(to + j * apart, p->out_plane, apart, tile, R(CONV_NR), bias,
-                                  outs, n);
-                }
+            }
+            const real *c = sums;
+            for (int64_t r = q, i; r < end; r++) {
+                i = r % t->rows;
+                bool pair = pairs && i + 1 < t->rows && r + 1 < end;
+                real *to = y + r / t->rows * image + o * p->out_plane +
+                           (a[1].first + (t->i1 + i) * a[1].apart) * p->out_stride[1];
+                c = R(conv_write_line)(s, to, c, bias, outs, t->cols, pair);
+                r += pair;
+            }
         }
     }
 }
@@ -305,34 +339,37 @@ static void R(conv_weights)(const conv_grad *s, int64_t item, int64_t run, int64
     int64_t o = tile * R(CONV_NR), outs = mg_min(R(CONV_NR), p->outs - o);
     int64_t step = p->taps * R(CONV_NR);
     real *part = (real *)s->parts + item * R(conv_part)(p);
-    real *g = scratch, *copy = scratch + p->rows * p->cols * R(CONV_NR);
+    real *g = scratch, *copy = scratch + p->images * p->rows * p->cols * R(CONV_NR);
     int64_t high = conv_even(s->by_taps ? a[2].taps : p->channels, CONV_MR);
-    int64_t end = mg_min((run + 1) * s->run, p->batch * p->chunks_all);
+    int64_t end = mg_min((run + 1) * s->run, conv_units(p));
     for (int64_t unit = run * s->run; unit < end; unit++) {
-        conv_chunk t = conv_chunk_at(p, unit / p->chunks_all, group, unit % p->chunks_all);
+        conv_chunk t = conv_chunk_at(p, unit, group);
         const real *x = R(conv_inputs)((const real *)s->x, p, &t, copy);
-        const real *from = (const real *)s->g +
-                           ((t.image * p->groups + group) * p->outs + o) * p->out_plane +
-                           t.i0 * p->out_stride[0] + t.i1 * p->out_stride[1] + t.i2;
-        int64_t n = t.rows * t.cols;
-        if (t.rows == 1 || t.cols == p->out_stride[1])
-            R(conv_pack)(g, R(CONV_NR), from, p->out_plane, 1, outs, n);
-        else
-            for (int64_t i = 0; i < t.rows; i++)
-                R(conv_pack)(g + i * t.cols * R(CONV_NR), R(CONV_NR), from + i * p->out_stride[1],
-                             p->out_plane, 1, outs, t.cols);
+        int64_t places = t.rows * t.cols, n = t.images * places;
+        for (int64_t m = 0; m < t.images; m++) {
+            const real *from = (const real *)s->g +
+                               (((t.image + m) * p->groups + group) * p->outs + o) * p->out_plane +
+                               t.i0 * p->out_stride[0] + t.i1 * p->out_stride[1] + t.i2;
+            real *to = g + m * places * R(CONV_NR);
+            if (t.rows == 1 || t.cols == p->out_stride[1])
+                R(conv_pack)(to, R(CONV_NR), from, p->out_plane, 1, outs, places);
+            else
+                for (int64_t i = 0; i < t.rows; i++)
+                    R(conv_pack)(to + i * t.cols * R(CONV_NR), R(CONV_NR),
+                                 from + i * p->out_stride[1], p->out_plane, 1, outs, t.cols);
+        }
 
         bool add = unit > run * s->run;
         if (s->by_taps)
             for (int64_t k = 0; k < p->terms; k += a[2].taps)
                 for (int64_t j = 0; j < a[2].taps; j += high)
-                    R(conv_tile_any)((int)mg_min(high, a[2].taps - j), outs,
+                    R(conv_tile_any)(mg_min(high, a[2].taps - j), outs,
                                      part + (k + j) * R(CONV_NR), R(CONV_NR),
                                      x + s->term[k + j].a, a[2].per_tap, g, LANES, s->place, n, add);
         else
             for (int64_t c = 0; c < p->channels; c += high)
                 for (int64_t k = 0; k < p->taps; k++)
-                    R(conv_tile_any)((int)mg_min(high, p->channels - c), outs,
+                    R(conv_tile_any)(mg_min(high, p->channels - c), outs,
                                      part + c * step + k * R(CONV_NR), step,
                                      x + s->term[c * p->taps + k].a, p->channel, g, LANES, s->place, n,
                                      add);
