@@ -184,7 +184,7 @@ int mg_norm_track(mg_array *running, mg_array *stats, int variance, double momen
 /* ---- scans and sorting ------------------------------------------------------------------------- */
 
 /* Along one axis, from the first element to the last. bool gives int64. */
-mg_array *mg_cumsum(mg_array *x, int axis);
+mg_array *mg_cumsum(mg_array *x, int axis, int back); /* or from the last to the first */
 mg_array *mg_cumprod(mg_array *x, int axis);
 mg_array *mg_logcumsumexp(mg_array *x, int axis);
 /* y[i] = b[i] + a[i] * y[i - 1], and y[0] = b[0]; a product with 0 is 0 whatever a[i] is. */

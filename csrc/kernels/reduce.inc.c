@@ -83,17 +83,37 @@ MG_INLINE vec R(reduce_fold)(int kind, vec v, int by) {
     return R(reduce_join_vec)(kind, v, other);
 }
 
+/* out[i] = exp(x[i] - c) for n > 0 neighbouring elements. `ahead`: meanwhile as many that come after
+ * them are fetched, and the place for their results. */
+MG_INLINE void R(reduce_exp)(bool ahead, real *restrict out, const real *restrict x, real c,
+                             int64_t n) {
+    int64_t i = 0;
+#if MG_HAS_WIDE
+    enum { WIDE = WIDE_VECTORS * LANES, LINE = 64 / sizeof(real) };
+    for (; i + WIDE <= n; i += WIDE) {
+        for (int k = 0; k < WIDE && ahead; k += LINE) {
+            __builtin_prefetch(x + i + n + k);
+            __builtin_prefetch(out + i + n + k, 1);
+        }
+        R(w_store)(out + i, R(w_exp)(R(w_sub)(R(w_load)(x + i), R(w_set)(c))));
+    }
+#endif
+    real below[REDUCE_BLOCK];
+    for (; i < n; i += REDUCE_BLOCK) {
+        int64_t some = mg_min(n - i, REDUCE_BLOCK);
+        for (int64_t k = 0; k < some; k++) below[k] = x[i + k] - c;
+        R(v_exp_chunk)(out + i, below, some);
+    }
+}
+
 /* The join of 0 < n <= 128 neighbouring elements, the lanes in registers. centre: one, and
  * for REDUCE_DOT as many as x; not read by kinds without centres. */
 MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, const real *centre) {
     enum { PARTS = REDUCE_LANES / LANES };
-    real below[REDUCE_BLOCK], terms[REDUCE_BLOCK];
+    real terms[REDUCE_BLOCK];
     vec lanes[PARTS], probe = {0};
     real c = reduce_is_centred(kind) ? centre[0] : 0;
-    if (kind == REDUCE_SUMEXP) {
-        for (int64_t i = 0; i < n; i++) below[i] = x[i] - c;
-        R(v_exp_chunk)(terms, below, n);
-    }
+    if (kind == REDUCE_SUMEXP) R(reduce_exp)(false, terms, x, c, n);
     if (kind == REDUCE_DOT)
         for (int64_t i = 0; i < n; i++) terms[i] = x[i] * centre[i];
     if (kind == REDUCE_SUMEXP || kind == REDUCE_DOT) {

@@ -1,10 +1,11 @@
 /* scan.c: running sums, products and extrema along one axis, and linear recurrences.
  *
  * A line is scanned from its first element to its last by one thread; lines that lie side by side
- * go together. So results depend on neither the memory layout nor the number of threads. What that
- * costs in accuracy is won back by sums in double, which carry their rounding error if x is double
- * too: of terms of one sign cumsum is within 0.51 ULP in float32 up to 10^7 terms, and within 1 ULP
- * in float64. */
+ * go together. The sums of a few long rows are cut into blocks, which threads share: first each
+ * block's own sum, then from these where each begins. So results depend on neither the memory
+ * layout nor the number of threads. What long sums cost in accuracy is won back by sums in double,
+ * which carry their rounding error if x is double too: of terms of one sign cumsum is within 0.51
+ * ULP in float32 up to 10^7 terms, and within 1 ULP in float64. */
 #include "../threads/pool.h"
 #include "lines.h"
 #include "order.h"
@@ -24,7 +25,85 @@ enum scan_kind {
 enum {
     SCAN_STRIP = 128,   /* lines that are scanned side by side */
     SCAN_GRAIN = 16384, /* least number of elements worth a block of a parallel loop */
+    SCAN_RUN = 64,      /* elements of a running log-sum whose functions are taken together */
+    SCAN_PART = 8192,   /* elements in a block of a long row */
+    SCAN_PARTS = 32     /* such blocks that are summed before they are scanned: they stay in cache */
 };
+
+/* What is known of a line at one place: see scan.inc.c. */
+typedef struct {
+    double s, e, m;
+} scan_state;
+
+/* s + e += x, where e collects what rounding takes from s (Ogita, Rump and Oishi, "Accurate sum and
+ * dot product", 2005, algorithm 4.1). */
+MG_INLINE void scan_add(scan_state *t, double x) {
+    double sum = t->s + x, part = sum - t->s;
+    t->e += (t->s - (sum - part)) + (x - part);
+    t->s = sum;
+}
+
+MG_INLINE void scan_add_all(scan_state *t, scan_state other) {
+    scan_add(t, other.s);
+    t->e += other.e;
+}
+
+/* ---- one row, a vector at a time ---- */
+
+#if MG_VECTOR_BYTES >= 32
+enum { SCAN_WIDE = MG_VECTOR_BYTES / 8 };
+
+/* Lane i gets lane i - by, or i + by on the way back; 0 where there is none. */
+MG_INLINE vec_f64 scan_slide(bool back, vec_f64 v, int by) {
+#if defined(__AVX512F__)
+    __m512i lane = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+    __m512i from = _mm512_add_epi64(lane, _mm512_set1_epi64(back ? by : -by));
+    __mmask8 kept = (__mmask8)(back ? 0xff >> by : 0xff << by);
+    return _mm512_maskz_permutexvar_pd(kept, from, v);
+#else
+    __m256i lane = _mm256_setr_epi64x(0, 1, 2, 3);
+    __m256i from = _mm256_add_epi64(lane, _mm256_set1_epi64x(back ? by : -by));
+    __m256i low = _mm256_slli_epi64(_mm256_and_si256(from, _mm256_set1_epi64x(3)), 1);
+    __m256i halves = _mm256_add_epi32(_mm256_or_si256(low, _mm256_slli_epi64(low, 32)),
+                                      _mm256_set1_epi64x((int64_t)1 << 32));
+    __m256i none = _mm256_or_si256(_mm256_cmpgt_epi64(_mm256_setzero_si256(), from),
+                                   _mm256_cmpgt_epi64(from, _mm256_set1_epi64x(3)));
+    __m256 slid = _mm256_permutevar8x32_ps(_mm256_castpd_ps(v), halves);
+    return _mm256_andnot_pd(_mm256_castsi256_pd(none), _mm256_castps_pd(slid));
+#endif
+}
+
+MG_INLINE vec_f64 scan_spread(vec_f64 v, int lane) {
+#if defined(__AVX512F__)
+    return _mm512_permutexvar_pd(_mm512_set1_epi64(lane), v);
+#else
+    return lane ? _mm256_permute4x64_pd(v, 0xff) : _mm256_permute4x64_pd(v, 0);
+#endif
+}
+
+/* The running sums of whole vectors of a row of floats; how many elements that was (Hillis and
+ * Steele, "Data parallel algorithms", 1986). */
+MG_INLINE int64_t scan_row_wide(bool back, float *restrict y, const float *restrict x, int64_t n,
+                                scan_state *t) {
+    vec_f64 carry = v_set1_f64(t->s);
+    int64_t i = 0;
+    for (; i + SCAN_WIDE <= n; i += SCAN_WIDE) {
+        int64_t at = back ? n - i - SCAN_WIDE : i;
+        vec_f64 v = v_load_floats(x + at);
+        for (int by = 1; by < SCAN_WIDE; by *= 2) v += scan_slide(back, v, by);
+        v += carry;
+        v_store_floats(y + at, v);
+        carry = scan_spread(v, back ? 0 : SCAN_WIDE - 1);
+    }
+    t->s = carry[0];
+    return i;
+}
+#else
+MG_INLINE int64_t scan_row_wide(bool back, float *y, const float *x, int64_t n, scan_state *t) {
+    (void)back, (void)y, (void)x, (void)n, (void)t;
+    return 0;
+}
+#endif
 
 #define MG_REAL 32
 #include "scan.inc.c"
@@ -33,13 +112,13 @@ enum {
 
 /* ---- integers, and places ---- */
 
-static void scan_piece_int(int kind, int64_t *restrict y, const int64_t *restrict x, int64_t stride,
-                           int64_t n, int64_t width) {
+static void scan_piece_int(int kind, bool back, int64_t *restrict y, const int64_t *restrict x,
+                           int64_t stride, int64_t n, int64_t width) {
     bool rows = stride == 1;
     for (int64_t j = 0; j < width; j++) {
         uint64_t s = kind == SCAN_PROD; /* wraps around */
-        for (int64_t i = 0; i < n; i++) {
-            int64_t at = rows ? j * n + i : i * stride + j;
+        for (int64_t k = 0; k < n; k++) {
+            int64_t i = back ? n - 1 - k : k, at = rows ? j * n + i : i * stride + j;
             uint64_t next = (uint64_t)x[at];
             s = kind == SCAN_PROD ? s * next : s + next;
             y[at] = (int64_t)s;
@@ -94,6 +173,7 @@ static void scan_piece_places(int kind, int dtype, int64_t *y, const void *x, in
 
 typedef struct {
     int kind, dtype;
+    bool back;                 /* from the last element to the first */
     int64_t in_size, out_size; /* of an element */
     char *y;
     const char *x, *b;
@@ -112,15 +192,62 @@ static void scan_block(void *context, int64_t block) {
     const void *x = job->x + at * job->in_size, *b = job->b + at * job->in_size;
     if (job->kind >= SCAN_FIRST_MAX)
         scan_piece_places(job->kind, job->dtype, y, x, inner, n, width);
-    else if (job->dtype == MG_INT64) scan_piece_int(job->kind, y, x, inner, n, width);
+    else if (job->dtype == MG_INT64) scan_piece_int(job->kind, job->back, y, x, inner, n, width);
     else
-        (job->dtype == MG_FLOAT32 ? scan_piece_f32 : scan_piece_f64)(job->kind, y, x, b, inner, n,
-                                                                    width);
+        (job->dtype == MG_FLOAT32 ? scan_piece_f32 : scan_piece_f64)(job->kind, rows, job->back, y, x,
+                                                                    b, inner, n, width);
+}
+
+/* Some blocks of a long row of floats, in the order of the scan. */
+typedef struct {
+    const scan_job *job;
+    int64_t line, first, n; /* offset of the row; of the first block in the scan; of the row's end */
+    scan_state state[SCAN_PARTS + 1]; /* at the beginning of each block */
+} scan_parts;
+
+/* Where block `part` lies, and its size. */
+static int64_t scan_place(const scan_parts *p, int64_t part, int64_t *size) {
+    int64_t begin = p->first + part * SCAN_PART;
+    *size = mg_min(SCAN_PART, p->n - begin);
+    return p->line + (p->job->back ? p->n - begin - *size : begin);
+}
+
+static void scan_sum_part(void *context, int64_t part) {
+    scan_parts *p = context;
+    int64_t n, at = scan_place(p, part, &n);
+    const char *x = p->job->x + at * p->job->in_size;
+    p->state[part + 1] = (p->job->dtype == MG_FLOAT32 ? scan_sum_f32 : scan_sum_f64)(x, n);
+}
+
+static void scan_run_part(void *context, int64_t part) {
+    scan_parts *p = context;
+    int64_t n, at = scan_place(p, part, &n) * p->job->in_size;
+    (p->job->dtype == MG_FLOAT32 ? scan_part_f32 : scan_part_f64)(
+        p->job->back, p->job->y + at, p->job->x + at, n, p->state[part]);
+}
+
+/* The running sums of long rows. */
+static void scan_long(const scan_job *job) {
+    int64_t n = job->lines.n;
+    for (int64_t o = 0; o < job->lines.outer; o++) {
+        scan_parts p = {.job = job, .line = o * n, .n = n};
+        for (; p.first < n; p.first += SCAN_PARTS * SCAN_PART) {
+            int64_t parts = mg_min(mg_ceil_div(n - p.first, SCAN_PART), SCAN_PARTS);
+            mg_parallel_for(parts, scan_sum_part, &p);
+            for (int64_t i = 1; i <= parts; i++) {
+                scan_state before = p.state[i - 1];
+                scan_add_all(&before, p.state[i]);
+                p.state[i] = before;
+            }
+            mg_parallel_for(parts, scan_run_part, &p);
+            p.state[0] = p.state[parts];
+        }
+    }
 }
 
 /* A new array of the scans of x along `axis`; b (or NULL) has x's shape and dtype. */
-static mg_array *scan_run(int kind, mg_array *x, mg_array *b, int axis) {
-    scan_job job = {.kind = kind, .dtype = x->dtype, .in_size = mg_itemsize(x->dtype)};
+static mg_array *scan_run(int kind, bool back, mg_array *x, mg_array *b, int axis) {
+    scan_job job = {.kind = kind, .back = back, .dtype = x->dtype, .in_size = mg_itemsize(x->dtype)};
     if (lines_along(&job.lines, x, axis)) return NULL;
     int dtype = kind >= SCAN_FIRST_MAX ? MG_INT64 : x->dtype;
     mg_array *y = mg_new(dtype, x->ndim, x->shape);
@@ -139,7 +266,10 @@ static mg_array *scan_run(int kind, mg_array *x, mg_array *b, int axis) {
     job.strip = rows ? mg_max(SCAN_GRAIN / job.lines.n, 1) : SCAN_STRIP;
     job.strips = mg_ceil_div(rows ? job.lines.outer : job.lines.inner, job.strip);
     int64_t blocks = rows ? job.strips : job.strips * job.lines.outer;
-    if (y->size >= 2 * SCAN_GRAIN) mg_parallel_for(blocks, scan_block, &job);
+    if (kind == SCAN_SUM && mg_is_float(x->dtype) && rows && job.lines.outer < 8 &&
+        job.lines.n >= 4 * SCAN_PART)
+        scan_long(&job);
+    else if (y->size >= 2 * SCAN_GRAIN) mg_parallel_for(blocks, scan_block, &job);
     else
         for (int64_t block = 0; block < blocks; block++) scan_block(&job, block);
     mg_release(from_b);
@@ -148,21 +278,23 @@ static mg_array *scan_run(int kind, mg_array *x, mg_array *b, int axis) {
 }
 
 /* Truth values are counted as integers. */
-static mg_array *scan_numbers(int kind, mg_array *x, int axis) {
-    if (x->dtype != MG_BOOL) return scan_run(kind, x, NULL, axis);
+static mg_array *scan_numbers(int kind, bool back, mg_array *x, int axis) {
+    if (x->dtype != MG_BOOL) return scan_run(kind, back, x, NULL, axis);
     mg_array *numbers = mg_cast(x, MG_INT64);
-    mg_array *y = numbers ? scan_run(kind, numbers, NULL, axis) : NULL;
+    mg_array *y = numbers ? scan_run(kind, back, numbers, NULL, axis) : NULL;
     mg_release(numbers);
     return y;
 }
 
-mg_array *mg_cumsum(mg_array *x, int axis) { return scan_numbers(SCAN_SUM, x, axis); }
+mg_array *mg_cumsum(mg_array *x, int axis, int back) {
+    return scan_numbers(SCAN_SUM, back, x, axis);
+}
 
-mg_array *mg_cumprod(mg_array *x, int axis) { return scan_numbers(SCAN_PROD, x, axis); }
+mg_array *mg_cumprod(mg_array *x, int axis) { return scan_numbers(SCAN_PROD, false, x, axis); }
 
 mg_array *mg_logcumsumexp(mg_array *x, int axis) {
     if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
-    return scan_run(SCAN_LOG, x, NULL, axis);
+    return scan_run(SCAN_LOG, false, x, NULL, axis);
 }
 
 mg_array *mg_recurrence(mg_array *a, mg_array *b, int axis) {
@@ -171,9 +303,9 @@ mg_array *mg_recurrence(mg_array *a, mg_array *b, int axis) {
     if (b->ndim != a->ndim) return mg_fail(MG_ESHAPE, a->ndim, b->ndim);
     for (int d = 0; d < a->ndim; d++)
         if (a->shape[d] != b->shape[d]) return mg_fail(MG_ESHAPE, a->shape[d], b->shape[d]);
-    return scan_run(SCAN_RECURRENCE, a, b, axis);
+    return scan_run(SCAN_RECURRENCE, false, a, b, axis);
 }
 
-mg_array *mg_cummax(mg_array *x, int axis) { return scan_run(SCAN_FIRST_MAX, x, NULL, axis); }
+mg_array *mg_cummax(mg_array *x, int axis) { return scan_run(SCAN_FIRST_MAX, false, x, NULL, axis); }
 
-mg_array *mg_cummin(mg_array *x, int axis) { return scan_run(SCAN_FIRST_MIN, x, NULL, axis); }
+mg_array *mg_cummin(mg_array *x, int axis) { return scan_run(SCAN_FIRST_MIN, false, x, NULL, axis); }

@@ -5,44 +5,36 @@
  * functions are inlined. */
 #include "real.h"
 
-/* s + e += x, where e collects what rounding takes from s (Ogita, Rump and Oishi, "Accurate sum and
- * dot product", 2005, algorithm 4.1). */
-MG_INLINE void R(scan_add)(double *s, double *e, double x) {
-    double sum = *s + x, part = sum - *s;
-    *e += (*s - (sum - part)) + (x - part);
-    *s = sum;
-}
-
 /* s + e; where s is infinite or NaN, e is NaN and does not count. */
-MG_INLINE double R(scan_total)(double s, double e) {
-    double total = s + e;
-    return total - total == 0 ? total : s;
+MG_INLINE double R(scan_total)(const scan_state *t) {
+    double total = t->s + t->e;
+    return total - total == 0 ? total : t->s;
 }
 
 /* log(exp(x0) + exp(x1) + ...) = c + log s, s = sum of exp(xi - c), c the maximum so far; where
  * that is infinite or NaN c is 0, and s decides. */
-MG_INLINE real R(scan_log)(double *s, double *e, double *m, real x) {
-    real last = (real)*m, top = ((x > last) | (x != x)) ? x : last;
+MG_INLINE real R(scan_log)(scan_state *t, real x) {
+    real last = (real)t->m, top = ((x > last) | (x != x)) ? x : last;
     real c = top - top == 0 ? top : 0;
     real from = last - last == 0 ? last : 0;
     double scale = last == -INFINITY ? 0 : from == c ? 1 : R(v_exp)(from - c);
-    *s *= scale;
-    *e *= scale;
-    R(scan_add)(s, e, R(v_exp)(x - c));
-    *m = top;
-    return c + R(v_log)((real)R(scan_total)(*s, *e));
+    t->s *= scale;
+    t->e *= scale;
+    scan_add(t, R(v_exp)(x - c));
+    t->m = top;
+    return c + R(v_log)((real)R(scan_total)(t));
 }
 
 /* The next result of a line, from its next element x (and b). */
-MG_INLINE real R(scan_step)(int kind, double *s, double *e, double *m, real x, real b) {
+MG_INLINE real R(scan_step)(int kind, scan_state *t, real x, real b) {
     switch (kind) {
     case SCAN_SUM:
-        if (sizeof(real) < sizeof(double)) return (real)(*s += x);
-        R(scan_add)(s, e, x);
-        return (real)R(scan_total)(*s, *e);
-    case SCAN_PROD: return (real)(*s *= x);
-    case SCAN_LOG: return R(scan_log)(s, e, m, x);
-    default: return (real)(*s = *s == 0 ? b : b + *s * x); /* 0 stays 0, whatever x is */
+        if (sizeof(real) < sizeof(double)) return (real)(t->s += x);
+        scan_add(t, x);
+        return (real)R(scan_total)(t);
+    case SCAN_PROD: return (real)(t->s *= x);
+    case SCAN_LOG: return R(scan_log)(t, x);
+    default: return (real)(t->s = t->s == 0 ? b : b + t->s * x); /* 0 stays 0, whatever x is */
     }
 }
 
@@ -58,32 +50,105 @@ MG_INLINE void R(scan_columns)(int kind, real *restrict y, const real *restrict 
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < width; j++) {
             int64_t at = i * stride + j;
-            y[at] = R(scan_step)(kind, s + j, e + j, m + j, x[at], b[at]);
+            scan_state t = {s[j], e[j], m[j]};
+            y[at] = R(scan_step)(kind, &t, x[at], b[at]);
+            s[j] = t.s;
+            e[j] = t.e;
+            m[j] = t.m;
         }
 }
 
-/* `width` lines of n elements, one after the other. */
-MG_INLINE void R(scan_rows)(int kind, real *restrict y, const real *restrict x,
-                            const real *restrict b, int64_t n, int64_t width) {
-    for (int64_t at = 0, j = 0; j < width; j++) {
-        double s = kind == SCAN_PROD, e = 0, m = -INFINITY;
-        for (int64_t i = 0; i < n; i++, at++)
-            y[at] = R(scan_step)(kind, &s, &e, &m, x[at], b[at]);
+/* One run of SCAN_RUN elements of a running log-sum, if one centre serves all of it: the first
+ * maximum must be near the last, so that no sum is small beside the centre's own exponential. */
+MG_INLINE bool R(scan_log_run)(scan_state *t, real *restrict y, const real *restrict x) {
+    real below[SCAN_RUN], terms[SCAN_RUN], sums[SCAN_RUN];
+    real first = x[0] > (real)t->m ? x[0] : (real)t->m, top = first;
+    for (int i = 0; i < SCAN_RUN; i++) top = x[i] > top ? x[i] : top;
+    bool numbers = true;
+    for (int i = 0; i < SCAN_RUN; i++) numbers &= x[i] == x[i];
+    if (!(numbers && top - first <= 1 && top - top == 0 && t->m == t->m)) return false;
+    if (top > t->m) {
+        double scale = R(v_exp)((real)t->m - top);
+        t->s *= scale;
+        t->e *= scale;
+        t->m = top;
+    }
+    for (int i = 0; i < SCAN_RUN; i++) below[i] = x[i] - top;
+    R(v_exp_chunk)(terms, below, SCAN_RUN);
+    for (int i = 0; i < SCAN_RUN; i++) sums[i] = R(scan_step)(SCAN_SUM, t, terms[i], 0);
+    R(v_log_chunk)(y, sums, SCAN_RUN);
+    for (int i = 0; i < SCAN_RUN; i++) y[i] += top;
+    return true;
+}
+
+/* A row of n elements from the first to the last, or back. */
+MG_INLINE void R(scan_row)(int kind, bool back, real *restrict y, const real *restrict x,
+                           const real *restrict b, int64_t n, scan_state *t) {
+    int64_t i = 0;
+    if (kind == SCAN_SUM && sizeof(real) < sizeof(double))
+        i = scan_row_wide(back, (float *)y, (const float *)x, n, t);
+    if (kind == SCAN_LOG)
+        while (i + SCAN_RUN <= n) {
+            if (!R(scan_log_run)(t, y + i, x + i))
+                for (int k = 0; k < SCAN_RUN; k++) y[i + k] = R(scan_log)(t, x[i + k]);
+            i += SCAN_RUN;
+        }
+    for (; i < n; i++) {
+        int64_t at = back ? n - 1 - i : i;
+        y[at] = R(scan_step)(kind, t, x[at], b[at]);
     }
 }
 
-MG_INLINE void R(scan_lines)(int kind, void *y, const void *x, const void *b, int64_t stride,
-                             int64_t n, int64_t width) {
-    if (stride == 1) R(scan_rows)(kind, y, x, b, n, width);
-    else R(scan_columns)(kind, y, x, b, stride, n, width);
+MG_INLINE void R(scan_lines)(int kind, bool rows, bool back, real *y, const real *x, const real *b,
+                             int64_t stride, int64_t n, int64_t width) {
+    if (!rows) {
+        int64_t first = back ? (n - 1) * stride : 0;
+        R(scan_columns)(kind, y + first, x + first, b + first, back ? -stride : stride, n, width);
+        return;
+    }
+    for (int64_t at = 0; at < width * n; at += n) {
+        scan_state t = {kind == SCAN_PROD, 0, -INFINITY};
+        if (back) R(scan_row)(kind, true, y + at, x + at, b + at, n, &t);
+        else R(scan_row)(kind, false, y + at, x + at, b + at, n, &t);
+    }
 }
 
-static void R(scan_piece)(int kind, void *y, const void *x, const void *b, int64_t stride,
-                          int64_t n, int64_t width) {
+/* Only sums run back. */
+static void R(scan_piece)(int kind, bool rows, bool back, void *y, const void *x, const void *b,
+                          int64_t stride, int64_t n, int64_t width) {
     switch (kind) {
-    case SCAN_SUM: R(scan_lines)(SCAN_SUM, y, x, x, stride, n, width); break;
-    case SCAN_PROD: R(scan_lines)(SCAN_PROD, y, x, x, stride, n, width); break;
-    case SCAN_LOG: R(scan_lines)(SCAN_LOG, y, x, x, stride, n, width); break;
-    case SCAN_RECURRENCE: R(scan_lines)(SCAN_RECURRENCE, y, x, b, stride, n, width); break;
+    case SCAN_SUM: R(scan_lines)(SCAN_SUM, rows, back, y, x, x, stride, n, width); break;
+    case SCAN_PROD: R(scan_lines)(SCAN_PROD, rows, false, y, x, x, stride, n, width); break;
+    case SCAN_LOG: R(scan_lines)(SCAN_LOG, rows, false, y, x, x, stride, n, width); break;
+    case SCAN_RECURRENCE:
+        R(scan_lines)(SCAN_RECURRENCE, rows, false, y, x, b, stride, n, width);
+        break;
     }
+}
+
+/* ---- one long row ---- */
+
+/* The sum of n elements, with its error. */
+static scan_state R(scan_sum)(const void *from, int64_t n) {
+    const real *x = from;
+    enum { SIDE = 16 }; /* sums side by side */
+    double s[SIDE] = {0}, e[SIDE] = {0};
+    int64_t i = 0;
+    for (; i + SIDE <= n; i += SIDE)
+        for (int j = 0; j < SIDE; j++) {
+            scan_state t = {s[j], e[j], 0};
+            if (sizeof(real) < sizeof(double)) t.s += (double)x[i + j];
+            else scan_add(&t, (double)x[i + j]);
+            s[j] = t.s;
+            e[j] = t.e;
+        }
+    scan_state all = {0};
+    for (int j = 0; j < SIDE; j++) scan_add_all(&all, (scan_state){s[j], e[j], 0});
+    for (; i < n; i++) scan_add(&all, (double)x[i]);
+    return all;
+}
+
+static void R(scan_part)(bool back, void *y, const void *x, int64_t n, scan_state t) {
+    if (back) R(scan_row)(SCAN_SUM, true, y, x, x, n, &t);
+    else R(scan_row)(SCAN_SUM, false, y, x, x, n, &t);
 }

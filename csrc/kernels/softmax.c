@@ -19,7 +19,7 @@ enum softmax_op {
     SOFTMAX_SCALE
 };
 
-enum { SOFTMAX_FITS = 4096 }; /* elements of short rows that are done together */
+enum { SOFTMAX_FITS = 1024 }; /* elements of short rows that are done together */
 
 #define MG_REAL 32
 #include "softmax.inc.c"

@@ -5,64 +5,81 @@
  * neighbouring columns, element i of column j at [i * stride + j], in inputs and output alike. */
 #include "real.h"
 
-/* out = exp(a - m), 0 < n <= REDUCE_STRIP; `row`: all with the same m */
-static MG_NOINLINE void R(softmax_exp)(bool row, real *restrict out, const real *restrict a,
-                                       const real *restrict m, int64_t n) {
+/* out = exp(a - m), rows of n elements one after the other, each a line; short ones together. */
+static MG_NOINLINE void R(softmax_exp_rows)(real *restrict out, const real *restrict a,
+                                            const real *restrict m, int64_t count, int64_t n) {
     real below[REDUCE_STRIP];
-    int64_t j = 0;
-    if (row) do below[j] = a[j] - m[0];
-        while (++j < n);
-    else do below[j] = a[j] - m[j];
-        while (++j < n);
-    R(v_exp_chunk)(out, below, n);
-}
-
-/* n neighbouring elements; `each`: m and s have one for each, 1, or one for all, 0. A gradient is 0
- * where one of its factors is, whatever the other is. */
-MG_INLINE void R(softmax_line_of)(int each, int op, real *restrict out, const real *restrict a,
-                                  const real *restrict b, const real *restrict m,
-                                  const real *restrict s, int64_t n) {
-    switch (op) {
-    case SOFTMAX_EXP: /* out = exp(x - m) */
-    case SOFTMAX_FORWARD: /* y = exp(x - m) * s; s = 1 / sum */
-        R(softmax_exp)(!each, out, a, m, n);
-        if (op == SOFTMAX_EXP) break;
-        __attribute__((fallthrough));
-    case SOFTMAX_SCALE: /* out *= s */
-        for (int64_t j = 0; j < n; j++) out[j] *= s[j * each];
-        break;
-    case SOFTMAX_BACKWARD: /* dx = y * (g - s); s = sum of g * y */
-        for (int64_t j = 0; j < n; j++) {
-            real d = a[j] - s[j * each];
-            out[j] = d == 0 ? 0 : b[j] * d;
-        }
-        break;
-    case LOG_SOFTMAX_FORWARD: /* y = (x - m) - s; s = log sum */
-        for (int64_t j = 0; j < n; j++) out[j] = (a[j] - m[j * each]) - s[j * each];
-        break;
-    case LOG_SOFTMAX_BACKWARD: /* dx = g - exp(y) * s; s = sum of g */
-        R(softmax_exp)(true, out, b, &(real){0}, n);
-        for (int64_t j = 0; j < n; j++) {
-            real p = out[j] * s[j * each];
-            out[j] = a[j] - ((out[j] == 0) | (s[j * each] == 0) ? 0 : p);
-        }
-        break;
+    if (n > REDUCE_STRIP / 2) {
+        for (int64_t r = 0; r < count; r++) R(reduce_exp)(true, out + r * n, a + r * n, m[r], n);
+        return;
+    }
+    while (count > 0) {
+        int64_t some = mg_min(count, REDUCE_STRIP / n);
+        for (int64_t r = 0; r < some; r++)
+            for (int64_t j = 0; j < n; j++) below[r * n + j] = a[r * n + j] - m[r];
+        R(v_exp_chunk)(out, below, some * n);
+        out += some * n;
+        a += some * n;
+        m += some;
+        count -= some;
     }
 }
 
-static MG_NOINLINE void R(softmax_line)(bool row, int op, real *out, const real *a, const real *b,
-                                        const real *m, const real *s, int64_t n) {
-    if (row) R(softmax_line_of)(0, op, out, a, b, m, s, n);
-    else R(softmax_line_of)(1, op, out, a, b, m, s, n);
+/* The same for n neighbouring elements of one row, whose columns are lines. */
+static MG_NOINLINE void R(softmax_exp_columns)(real *restrict out, const real *restrict a,
+                                               const real *restrict m, int64_t n) {
+    real below[REDUCE_STRIP];
+    for (int64_t j = 0; j < n; j += REDUCE_STRIP) {
+        int64_t some = mg_min(n - j, REDUCE_STRIP);
+        for (int64_t k = 0; k < some; k++) below[k] = a[j + k] - m[j + k];
+        R(v_exp_chunk)(out + j, below, some);
+    }
 }
 
-/* `rows` rows of n elements, each a line. */
+/* What `op` makes of these elements; where columns are lines, of one row. A gradient is 0 where one
+ * of its factors is, whatever the other is. */
+MG_INLINE void R(softmax_part_of)(bool rows, int op, real *restrict out, const real *restrict a,
+                                  const real *restrict b, const real *restrict m,
+                                  const real *restrict s, int64_t count, int64_t n) {
+    if (op == SOFTMAX_EXP || op == SOFTMAX_FORWARD) {
+        if (rows) R(softmax_exp_rows)(out, a, m, count, n);
+        else R(softmax_exp_columns)(out, a, m, n);
+    }
+    if (op == LOG_SOFTMAX_BACKWARD) R(v_exp_chunk)(out, b, count * n);
+    for (int64_t r = 0; r < (rows ? count : 1); r++, out += n, a += n, b += n)
+        switch (op) {
+        case SOFTMAX_FORWARD: /* y = exp(x - m) * s; s = 1 / sum */
+        case SOFTMAX_SCALE:   /* what is left of that after SOFTMAX_EXP */
+            for (int64_t j = 0; j < n; j++) out[j] *= s[rows ? r : j];
+            break;
+        case SOFTMAX_BACKWARD: /* dx = y * (g - s); s = sum of g * y */
+            for (int64_t j = 0; j < n; j++) {
+                real d = a[j] - s[rows ? r : j];
+                out[j] = d == 0 ? 0 : b[j] * d;
+            }
+            break;
+        case LOG_SOFTMAX_FORWARD: /* y = (x - m) - s; s = log sum */
+            for (int64_t j = 0; j < n; j++) out[j] = (a[j] - m[rows ? r : j]) - s[rows ? r : j];
+            break;
+        case LOG_SOFTMAX_BACKWARD: /* dx = g - exp(y) * s; s = sum of g */
+            for (int64_t j = 0; j < n; j++) {
+                real sum = s[rows ? r : j], p = out[j] * sum;
+                out[j] = a[j] - ((out[j] == 0) | (sum == 0) ? 0 : p);
+            }
+            break;
+        }
+}
+
+/* `count` rows of n elements, each a line. */
 static void R(softmax_rows)(int op, real *out, const real *a, const real *b, const real *m,
-                            const real *s, int64_t rows, int64_t n) {
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t at = r * n, end = at + n; at < end; at += REDUCE_STRIP)
-            R(softmax_line)(true, op, out + at, a + at, b + at, m + r, s + r,
-                            mg_min(REDUCE_STRIP, end - at));
+                            const real *s, int64_t count, int64_t n) {
+    R(softmax_part_of)(true, op, out, a, b, m, s, count, n);
+}
+
+/* A row of n elements, whose columns are lines. */
+static MG_NOINLINE void R(softmax_row)(int op, real *out, const real *a, const real *b,
+                                       const real *m, const real *s, int64_t n) {
+    R(softmax_part_of)(false, op, out, a, b, m, s, 1, n);
 }
 
 /* n rows of `width` columns. Narrow ones without gaps between them are taken together, with m and s
@@ -83,15 +100,11 @@ static void R(softmax_columns)(int op, real *out, const real *a, const real *b, 
         int64_t rest = n % times * width;
         n /= times;
         int64_t at = n * stride;
-        if (rest > 0) R(softmax_line)(false, op, out + at, a + at, b + at, m, s, rest);
+        if (rest > 0) R(softmax_row)(op, out + at, a + at, b + at, m, s, rest);
         width = stride;
     }
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < width; j += REDUCE_STRIP) {
-            int64_t at = i * stride + j;
-            R(softmax_line)(false, op, out + at, a + at, b + at, m + j, s + j,
-                            mg_min(REDUCE_STRIP, width - j));
-        }
+    for (int64_t at = 0; at < n * stride; at += stride)
+        R(softmax_row)(op, out + at, a + at, b + at, m, s, width);
 }
 
 /* Elements whose lines' sums are known: n rows of `width` columns, or `width` rows of n. */
@@ -117,7 +130,7 @@ static void R(softmax_drop)(void *sums, const void *upstream, int64_t stride, in
     }
 }
 
-/* The sums of lines as softmax_line takes them. An infinite or NaN maximum makes all NaN. */
+/* The sums of lines as softmax_part_of takes them. An infinite or NaN maximum makes all NaN. */
 static void R(softmax_sums)(int op, void *sums, const void *maxima, int64_t width) {
     real *s = sums;
     const real *m = maxima;

@@ -13,8 +13,9 @@ T = Any  # a Tensor; this layer stands below it
 
 CUMSUM = linear(
     "cumsum",
-    lambda x, axis: call(lib.mg_cumsum, x, axis),
+    lambda x, axis: call(lib.mg_cumsum, x, axis, False),
     lambda g, axis: g.flip(axis).cumsum(axis).flip(axis),
+    fused=lambda g, axis: call(lib.mg_cumsum, g, axis, True),
     doc="the sums of the elements up to each, which is included",
 )
 
