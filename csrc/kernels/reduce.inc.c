@@ -153,6 +153,7 @@ MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, const rea
 MG_INLINE real R(reduce_row)(int kind, const real *x, int64_t n, const real *c) {
     real stack[REDUCE_ALL_LEVELS];
     for (int64_t done = 0;; done++, n -= REDUCE_BLOCK, x += REDUCE_BLOCK) {
+        reduce_fetch(x + REDUCE_BLOCK, sizeof(real));
         real v = R(reduce_row_block)(kind, x, mg_min(n, REDUCE_BLOCK), c);
         bool last = n <= REDUCE_BLOCK;
         int level = 0;

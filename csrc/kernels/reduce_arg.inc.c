@@ -34,6 +34,7 @@ MG_INLINE void R(arg_along_rows)(int kind, real *restrict best, int64_t *restric
         real b = R(reduce_row_block)(kind, x, mg_min(REDUCE_BLOCK, n), x);
         int64_t where = 0;
         for (int64_t i = REDUCE_BLOCK; i < n; i += REDUCE_BLOCK) {
+            reduce_fetch(x + i + REDUCE_BLOCK, sizeof(real));
             real t = R(reduce_row_block)(kind, x + i, mg_min(REDUCE_BLOCK, n - i), x);
             if (MG_LIKELY(!R(arg_better)(kind, t, b))) continue;
             b = t;

@@ -57,6 +57,7 @@ MG_INLINE real R(pair_row)(int kind, real *second, const real *x, int64_t n, rea
     int first = moments ? REDUCE_DEVIATION : REDUCE_MAX;
     for (int64_t i = 0; i < blocks; i++) {
         int64_t at = i * REDUCE_BLOCK, terms = mg_min(n - at, REDUCE_BLOCK);
+        reduce_fetch(x + at + REDUCE_BLOCK, sizeof(real));
         a[i] = R(reduce_row_block)(first, x + at, terms, &c);
         centre[i] = moments ? c + R(pair_off)(a[i], terms) : a[i] - a[i] == 0 ? a[i] : 0;
     }

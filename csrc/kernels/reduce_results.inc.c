@@ -107,6 +107,7 @@ static void R(reduce_add_log)(void *out, const void *centre, int64_t n) {
 static void R(reduce_share)(void *out, const void *const *in, int64_t n) {
     real *y = out;
     const real *g = in[0], *count = in[1];
+    nditer_whole(n, sizeof(real));
     for (int64_t i = 0; i < n; i++) y[i] = g[i] / count[i];
 }
 
@@ -114,6 +115,7 @@ static void R(reduce_share)(void *out, const void *const *in, int64_t n) {
 static void R(reduce_spread)(void *out, const void *const *in, int64_t n) {
     real *restrict dx = out;
     const real *restrict x = in[0], *restrict y = in[1], *restrict share = in[2];
+    nditer_whole(n, sizeof(real));
     for (int64_t i = 0; i < n; i++) dx[i] = R(reduce_tied)(x[i], y[i]) ? share[i] : 0;
 }
 
@@ -133,11 +135,13 @@ static void R(reduce_slope)(void *out, const void *from, const void *root, int64
 static void R(reduce_lean)(void *out, const void *const *in, int64_t n) {
     real *restrict dx = out;
     const real *restrict x = in[0], *restrict slope = in[1];
+    nditer_whole(n, sizeof(real));
     for (int64_t i = 0; i < n; i++) dx[i] = slope[i] == 0 ? 0 : slope[i] * x[i];
 }
 static void R(reduce_lean_off)(void *out, const void *const *in, int64_t n) {
     real *restrict dx = out;
     const real *restrict x = in[0], *restrict slope = in[1], *restrict mean = in[2];
+    nditer_whole(n, sizeof(real));
     for (int64_t i = 0; i < n; i++) dx[i] = slope[i] == 0 ? 0 : slope[i] * (x[i] - mean[i]);
 }
 
@@ -145,6 +149,7 @@ static void R(reduce_lean_off)(void *out, const void *const *in, int64_t n) {
 static void R(reduce_weigh)(void *out, const void *const *in, int64_t n) {
     real *restrict dx = out;
     const real *restrict g = in[0], *restrict x = in[1], *restrict y = in[2];
+    nditer_whole(n, sizeof(real));
     for (int64_t i = 0; i < n; i++) {
         bool tied = x[i] == y[i];
         real share = R(v_exp)(tied ? 0 : x[i] - y[i]);

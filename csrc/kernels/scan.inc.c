@@ -58,14 +58,15 @@ MG_INLINE void R(scan_columns)(int kind, real *restrict y, const real *restrict 
         }
 }
 
-/* One run of SCAN_RUN elements of a running log-sum, if one centre serves all of it: the first
- * maximum must be near the last, so that no sum is small beside the centre's own exponential. */
-MG_INLINE bool R(scan_log_run)(scan_state *t, real *restrict y, const real *restrict x) {
+/* n <= SCAN_RUN elements of a running log-sum, if one centre serves all of them: the first maximum
+ * must be near the last, so that no sum is small beside the centre's own exponential. */
+MG_INLINE bool R(scan_log_run)(scan_state *t, real *restrict y, const real *restrict x,
+                               int64_t n) {
     real below[SCAN_RUN], terms[SCAN_RUN], sums[SCAN_RUN];
     real first = x[0] > (real)t->m ? x[0] : (real)t->m, top = first;
-    for (int i = 0; i < SCAN_RUN; i++) top = x[i] > top ? x[i] : top;
+    for (int64_t i = 0; i < n; i++) top = x[i] > top ? x[i] : top;
     bool numbers = true;
-    for (int i = 0; i < SCAN_RUN; i++) numbers &= x[i] == x[i];
+    for (int64_t i = 0; i < n; i++) numbers &= x[i] == x[i];
     if (!(numbers && top - first <= 1 && top - top == 0 && t->m == t->m)) return false;
     if (top > t->m) {
         double scale = R(v_exp)((real)t->m - top);
@@ -73,11 +74,11 @@ MG_INLINE bool R(scan_log_run)(scan_state *t, real *restrict y, const real *rest
         t->e *= scale;
         t->m = top;
     }
-    for (int i = 0; i < SCAN_RUN; i++) below[i] = x[i] - top;
-    R(v_exp_chunk)(terms, below, SCAN_RUN);
-    for (int i = 0; i < SCAN_RUN; i++) sums[i] = R(scan_step)(SCAN_SUM, t, terms[i], 0);
-    R(v_log_chunk)(y, sums, SCAN_RUN);
-    for (int i = 0; i < SCAN_RUN; i++) y[i] += top;
+    for (int64_t i = 0; i < n; i++) below[i] = x[i] - top;
+    R(v_exp_chunk)(terms, below, n);
+    for (int64_t i = 0; i < n; i++) sums[i] = R(scan_step)(SCAN_SUM, t, terms[i], 0);
+    R(v_log_chunk)(y, sums, n);
+    for (int64_t i = 0; i < n; i++) y[i] += top;
     return true;
 }
 
@@ -88,10 +89,13 @@ MG_INLINE void R(scan_row)(int kind, bool back, real *restrict y, const real *re
     if (kind == SCAN_SUM && sizeof(real) < sizeof(double))
         i = scan_row_wide(back, (float *)y, (const float *)x, n, t);
     if (kind == SCAN_LOG)
-        while (i + SCAN_RUN <= n) {
-            if (!R(scan_log_run)(t, y + i, x + i))
-                for (int k = 0; k < SCAN_RUN; k++) y[i + k] = R(scan_log)(t, x[i + k]);
-            i += SCAN_RUN;
+        while (i < n) {
+            int64_t end = mg_min(i + SCAN_RUN, n);
+            if (R(scan_log_run)(t, y + i, x + i, end - i)) i = end;
+            while (i < end) {
+                y[i] = R(scan_log)(t, x[i]);
+                i++;
+            }
         }
     for (; i < n; i++) {
         int64_t at = back ? n - 1 - i : i;
