@@ -2,7 +2,6 @@
 #include "nditer.h"
 #include "vmath.h"
 #include "vmath_erfcx.h"
-#include "vmath_gelu_tanh.h"
 
 #include <string.h>
 

@@ -175,15 +175,13 @@ MG_INLINE real R(v_logsigmoid_slope)(real x) { return v_sigmoid(-x); }
 MG_INLINE real R(v_erf_slope)(real x) { return REAL_C(0x1.20dd750429b6dp+0) * v_exp(-x * x); }
 /* 1 / sqrt(2 pi) e^(-x^2 / 2) */
 MG_INLINE real R(v_ndtr_slope)(real x) { return REAL_C(0x1.9884533d43651p-2) * v_exp(-HALF * x * x); }
+#if ELEMENTWISE_WIDTH == 64 /* the float functions are in vmath_explog.h */
 /* At infinity the limits: a slope of 0 ends a product. */
 MG_INLINE real R(v_gelu_slope)(real x) {
     real slope = R(v_ndtr_slope)(x), cdf = R(v_ndtr)(x);
     return slope == 0 ? cdf : fma_real(x, slope, cdf);
 }
-MG_INLINE real R(v_silu_slope)(real x) {
-    real y = v_sigmoid(x), rest = v_sigmoid(-x);
-    return rest == 0 || y == 0 ? y : fma_real(x * y, rest, y);
-}
+#endif
 
 /* A step is two vectors, which a compiler interleaves; n is a multiple of it, as in every kernel. */
 #define BLOCK (2 * LANES)
@@ -206,31 +204,18 @@ MG_INLINE void R(long_loop_2)(real *restrict out, const real *restrict a, const 
                                     const real *restrict b, int64_t n) {                            \
         R(long_loop_2)(out, a, b, n, R(v_##name));                                                 \
     }
-LONG_UNARY(exp2)
-LONG_UNARY(expm1)
-LONG_UNARY(log2)
-LONG_UNARY(log10)
-LONG_UNARY(log1p)
 LONG_UNARY(rsqrt)
 LONG_UNARY(cbrt)
 LONG_UNARY(asin)
 LONG_UNARY(acos)
 LONG_UNARY(atan)
-LONG_UNARY(sinh)
-LONG_UNARY(cosh)
 LONG_UNARY(asinh)
 LONG_UNARY(acosh)
 LONG_UNARY(atanh)
-LONG_UNARY(softplus)
-LONG_UNARY(logsigmoid)
 LONG_UNARY(sinc)
-LONG_UNARY(silu)
-LONG_UNARY(silu_slope)
+#if ELEMENTWISE_WIDTH == 64
 LONG_UNARY(gelu)
 LONG_UNARY(gelu_slope)
-LONG_UNARY(gelu_tanh)
-LONG_UNARY(gelu_tanh_slope)
-#if ELEMENTWISE_WIDTH == 64
 LONG_UNARY(erf)
 #endif
 LONG_UNARY(erfc)

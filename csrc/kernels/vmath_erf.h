@@ -1,4 +1,4 @@
-/* vmath_erf.h: the error function and what is made of it, and silu.
+/* vmath_erf.h: the error function and what is made of it.
  *
  * erfc(x) = e^(-x^2) g(x), x >= 0, where (x + c) g(x) is a polynomial in q = (x - 4) / (x + 4): the
  * map of M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x
@@ -15,9 +15,9 @@
 
 #include "vmath_f32.h"
 #include "vmath_f64.h"
+#include "vmath_explog.h"
 #include "vmath_explog_f64.h"
 
-#define V_SQRT_HALF_F64 0x1.6a09e667f3bcdp-1
 #define V_SQRT_HALF_LOW_F64 -0x1.bdd3413b26456p-55
 
 /* ---- double ---- */
@@ -141,25 +141,6 @@ MG_INLINE double v_gelu_f64(double x) {
     return x == x ? y : x;
 }
 
-/* x sigmoid(x) = x e^x / (e^x + 1): with e^|x| = 2^n (1 + w), s = 2^-n, the quotient is
- * x (1 + w) / (1 + w + s) for x >= 0 and s x / (1 + w + s) for x < 0. Error 0.734 at
- * -0x1.657cda314cb7p+9, where the result is subnormal, elsewhere 0.592. */
-MG_INLINE double v_silu_f64(double x) {
-    double a = v_limit_f64(v_abs_f64(x), 760.0);
-    v_exp_parts_f64 p = v_exp_split_f64(a, 0.0, 1100.0);
-    uint64_t n = v_negative_bits_f64(p.n);
-    v_pair_f64 e = v_exp_pair_f64(p), d = v_sum_f64(e.high, v_scale_bits_f64(1.0, n));
-    d.low += e.low;
-    v_pair_f64 m = v_product_f64(a, e.high);
-    bool negative = x < 0.0;
-    m.low = negative ? 0.0 : fma_f64(a, e.low, m.low);
-    m.high = negative ? a : m.high;
-    v_pair_f64 q = v_quotient_f64(m, d);
-    double y = negative ? v_scale_bits_f64(q.high + q.low, n) : q.high + q.low;
-    y = v_copysign_f64(x > 700.0 ? x : y, x);
-    return x == x ? y : x;
-}
-
 /* log(y + y_low), y > 0 */
 MG_INLINE v_pair_f64 v_log_of_pair_f64(v_pair_f64 y) {
     v_pair_f64 l = v_log_pair_f64(v_log_split_f64(y.high));
@@ -263,22 +244,7 @@ MG_INLINE float v_ndtr_f32(float x) {
     float r = (float)(x < 0.0f ? y : 1.0 - y);
     return x == x ? r : x;
 }
-/* Error 0.515 at -0x1.68c41cp+3. */
-MG_INLINE float v_gelu_f32(float x) {
-    double a = v_limit_f64((double)v_abs_f32(x), 14.45);
-    double y = 0.5 * v_erfc_short_f64(a * V_SQRT_HALF_F64, 0.5 * a * a);
-    float r = v_copysign_f32((float)(a * (x < 0.0f ? y : 1.0 - y)), x);
-    r = x > 14.0f ? x : r;
-    return x == x ? r : x;
-}
-/* Error 0.500. So have the two below. */
-MG_INLINE float v_silu_f32(float x) {
-    double a = v_limit_f64((double)v_abs_f32(x), 112.0), e = v_exp_f64(-a);
-    double y = a * v_reciprocal_f64(1.0 + e);
-    float r = v_copysign_f32((float)(x < 0.0f ? y * e : y), x);
-    r = x > 100.0f ? x : r;
-    return x == x ? r : x;
-}
+/* Error 0.500, both. */
 MG_INLINE float v_log_ndtr_f32(float x) { return (float)v_log_ndtr_f64((double)x); }
 MG_INLINE float v_erfinv_f32(float x) { return (float)v_erfinv_f64((double)x); }
 

@@ -23,9 +23,9 @@ MG_INLINE double v_limit_f64(double x, double limit) {
 }
 
 /* As v_exp_split_f64 for 2^(x + x_low): r = (x - n) ln 2. */
-MG_INLINE v_exp_parts_f64 v_exp2_split_f64(double x, double x_low, double n_max) {
+MG_INLINE v_exp_parts_f64 v_exp2_split_f64(double x, double x_low, double n_top) {
     const double magic = 0x1.8p52 + 2046;
-    uint64_t bits = v_min_bits_f64(v_bits_f64(x + magic), v_bits_f64(magic + n_max));
+    uint64_t bits = v_min_bits_f64(v_bits_f64(x + magic), v_bits_f64(magic + n_top));
     double d = x - (v_from_bits_f64(bits) - magic);
     v_pair_f64 r = v_product_f64(d, V_LN2_F64);
     r.low += fma_f64(d, V_LN2_LOW_F64, x_low * V_LN2_F64);
@@ -95,59 +95,7 @@ MG_INLINE double v_log1p_or_log_f64(v_pair_f64 u, double a) {
     return a < V_INF_F64 ? y.high + y.low : a;
 }
 
-/* ---- powers and logarithms to other bases ---- */
-
-/* Exact for whole x. Error 0.749 at -0x1.ff6b50d25476ep+9; 0.53 where the result is normal. */
-MG_INLINE double v_exp2_f64(double x) {
-    v_exp_parts_f64 p = v_exp2_split_f64(x, 0.0, 1024.0);
-    v_pair_f64 e = v_exp_pair_f64(p);
-    double y = v_scale_bits_f64(e.high + e.low, p.n);
-    y = x < -1076.0 ? 0.0 : y;
-    return x >= 1024.0 ? V_INF_F64 : y;
-}
-
-/* Exact for powers of two. Error 0.666 at 0x1.652e3284972a1p+0. */
-MG_INLINE double v_log2_f64(double x) {
-    v_pair_f64 y = v_log2_pair_f64(v_log_split_f64(x));
-    return v_log_edges_f64(x, y.high + y.low);
-}
-
-/* Exact for the powers of ten that are doubles. Error 0.630 at 0x1.5519fab7fb2fcp+0. */
-MG_INLINE double v_log10_f64(double x) {
-    const v_pair_f64 per_e = {0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57};
-    const v_pair_f64 per_2 = {0x1.34413509f78p-2, 0x1.fef311f12b358p-46};
-    v_pair_f64 y = v_log_base_f64(v_log_split_f64(x), per_e, per_2);
-    return v_log_edges_f64(x, y.high + y.low);
-}
-
-/* ---- hyperbolic functions ---- */
-
-/* With e^|x| = 2^n b, s = 2^-n and m = b - s: sinh |x| = 2^(n-1) (m + s m / b). m comes from
- * e^r - 1 = b - 1, so nothing cancels at 0. Error 0.557 at 0x1.63ab0427f590cp-2. */
-MG_INLINE double v_sinh_f64(double x) {
-    double a = v_abs_f64(v_limit_f64(x, 750.0));
-    v_exp_parts_f64 p = v_exp_split_f64(a, 0.0, 1100.0);
-    v_pair_f64 w = v_expm1_pair_f64(p), b = v_exp_pair_f64(p);
-    double s = v_scale_bits_f64(1.0, v_negative_bits_f64(p.n));
-    v_pair_f64 g = v_fast_sum_f64(1.0, -s), m = v_fast_sum_f64(g.high, w.high);
-    m.low += g.low + w.low;
-    v_pair_f64 q = v_quotient_f64((v_pair_f64){s * m.high, s * m.low}, b);
-    v_pair_f64 y = v_fast_sum_f64(m.high, q.high);
-    double r = v_scale_bits_f64(y.high + (y.low + (m.low + q.low)), p.n - 1);
-    return x == x ? v_copysign_f64(r, x) : x;
-}
-
-/* 2^(n-1) (b + s^2 / b). Error 0.529 at -0x1.03f74b66ee8dp+7. */
-MG_INLINE double v_cosh_f64(double x) {
-    double a = v_abs_f64(v_limit_f64(x, 750.0));
-    v_exp_parts_f64 p = v_exp_split_f64(a, 0.0, 1100.0);
-    v_pair_f64 b = v_exp_pair_f64(p);
-    double s = v_scale_bits_f64(1.0, v_negative_bits_f64(p.n));
-    v_pair_f64 q = v_quotient_f64((v_pair_f64){s * s, 0.0}, b);
-    v_pair_f64 y = v_fast_sum_f64(b.high, q.high);
-    double r = v_scale_bits_f64(y.high + (y.low + (b.low + q.low)), p.n - 1);
-    return x == x ? r : x;
-}
+/* ---- inverse hyperbolic functions ---- */
 
 /* log(1 + u), where u = a + a^2 / (1 + sqrt(1 + a^2)). Error 0.641 at -0x1.693f732341a5bp-2. */
 MG_INLINE double v_asinh_f64(double x) {
@@ -180,16 +128,7 @@ MG_INLINE double v_atanh_f64(double x) {
     return v_copysign_f64(y, x);
 }
 
-/* ---- log(1 + e^x) and its relatives ---- */
-
-/* max(x, 0) + log(1 + e^-|x|). Error 0.750 at -0x1.61ab287b85713p+9. */
-MG_INLINE double v_softplus_f64(double x) {
-    v_exp_parts_f64 p = v_exp_split_f64(-v_abs_f64(v_limit_f64(x, 800.0)), 0.0, 1024.0);
-    v_pair_f64 log = v_log_pair_f64(v_log1p_exp_split_f64(p));
-    v_pair_f64 y = v_sum_f64(x > 0.0 ? x : 0.0, log.high);
-    return x < V_INF_F64 ? y.high + (y.low + log.low) : x;
-}
-MG_INLINE double v_logsigmoid_f64(double x) { return -v_softplus_f64(-x); }
+/* ---- log(e^a + e^b) ---- */
 
 /* What logaddexp and logaddexp2 do with infinities and NaN. */
 MG_INLINE double v_logaddexp_edges_f64(double a, double b, double y) {

@@ -77,10 +77,10 @@ typedef struct {
     uint64_t n; /* n + 2046 in the low twelve bits */
 } v_exp_parts_f64;
 
-MG_INLINE v_exp_parts_f64 v_exp_split_f64(double x, double x_low, double n_max) {
+MG_INLINE v_exp_parts_f64 v_exp_split_f64(double x, double x_low, double n_top) {
     const double magic = 0x1.8p52 + 2046;
     double t = fma_f64(x, V_LOG2E_F64, magic);
-    uint64_t bits = v_min_bits_f64(v_bits_f64(t), v_bits_f64(magic + n_max));
+    uint64_t bits = v_min_bits_f64(v_bits_f64(t), v_bits_f64(magic + n_top));
     double n = v_from_bits_f64(bits) - magic;
     double r_high = fma_f64(n, -V_LN2_HI_F64, x), r_low = fma_f64(n, -V_LN2_LO_F64, x_low);
     double r = r_high + r_low;
@@ -104,63 +104,6 @@ MG_INLINE double v_exp_tail_f64(v_exp_parts_f64 p) {
     return fma_f64(z, fma_f64(zz, fma_f64(zz, q8, q4), q0), p.r_low);
 }
 
-/* Error 0.842 at 0x1.70f08728b7d28p-2. */
-MG_INLINE double v_exp_f64(double x) {
-    v_exp_parts_f64 p = v_exp_split_f64(x, 0.0, 1024.0);
-    double w = p.r_high + v_exp_tail_f64(p);
-    double half = v_pow2_half_f64(p.n);
-    double y = fma_f64(w, half, half) * v_pow2_rest_f64(p.n);
-    return x < -746.0 ? 0.0 : y;
-}
-
-/* Error 0.956 at 0x1.70a8e07387d08p-2. */
-MG_INLINE double v_expm1_f64(double x) {
-    v_exp_parts_f64 p = v_exp_split_f64(x, 0.0, 1024.0);
-    double v = fma_f64((p.r_high - p.r) + p.r_low, p.r, v_exp_tail_f64(p)); /* r was rounded */
-    double w = p.r_high + v, w_low = v - (w - p.r_high);
-    double s = v_pow2_f64(p.n - 1), d = s - 0.5, d_low = (s - d) - 0.5;
-    double y = fma_f64(s, w, d);
-    y = 2.0 * (y + (fma_f64(s, w_low, fma_f64(s, w, d - y)) + d_low));
-    y = x < -38.0 ? -1.0 : y;
-    y = x > 709.8 ? V_INF_F64 : y;
-    return v_abs_f64(x) < 0x1p-54 ? x : y;
-}
-
-/* m / (2 + m) with m = e^(2|x|) - 1 = 2^n (w + 1 - 2^-n): both over 2^n, and both kept as
- * unevaluated sums, which needs no polynomial for small x beside. Error 0.890 at
- * -0x1.67a952a9c076p-3; without fma 0.848. */
-MG_INLINE double v_tanh_f64(double x) {
-    double a = v_from_bits_f64(v_min_bits_f64(v_bits_f64(v_abs_f64(x)), v_bits_f64(20.0)));
-    v_exp_parts_f64 p = v_exp_split_f64(a + a, 0.0, 64.0);
-    double v = v_exp_tail_f64(p);
-    double w = p.r_high + v, w_low = v - (w - p.r_high);
-    double s = v_pow2_f64(2 * v_bits_f64(0x1.8p52 + 2046) - p.n);
-    double g = 1.0 - s, h = 1.0 + s, h_low = s - (h - 1.0), g_low = (1.0 - g) - s;
-    double m = g + w, m_low = (g - m) + w + (w_low + g_low);
-    double b = h + w, b_low = (h - b) + w + (w_low + h_low);
-    double inverse = v_reciprocal_f64(b);
-    double y = m * inverse;
-    double residual = fma_f64(-y, b_low, v_residual_f64(y, b, m)) + m_low;
-    y = fma_f64(residual, inverse, y);
-    return x == x ? v_copysign_f64(y, x) : x;
-}
-
-/* Error 0.877 at -0x1.c7662b411ba04p+7; without fma 0.854. */
-MG_INLINE double v_sigmoid_f64(double x) {
-    double a = v_from_bits_f64(v_min_bits_f64(v_bits_f64(v_abs_f64(x)), v_bits_f64(750.0)));
-    v_exp_parts_f64 p = v_exp_split_f64(a, 0.0, 1090.0);
-    uint64_t n = 2 * v_bits_f64(0x1.8p52 + 2046) - p.n;
-    double half = v_pow2_half_f64(n), rest = v_pow2_rest_f64(n), s = half * rest;
-    double w = p.r_high + v_exp_tail_f64(p);
-    double b = 1.0 + s, b_low = s - (b - 1.0);
-    double d = b + w, d_low = (b - d) + w + b_low;
-    double y = v_reciprocal_f64(d);
-    y = fma_f64(y, fma_f64(-y, d_low, v_residual_f64(y, d, 1.0)), y);
-    y = y * half * rest;
-    y = x < 0.0 ? y : 1.0 - y;
-    return x == x ? y : x;
-}
-
 /* log(1 + f) = 2 atanh(s) = f - h + s q, where s = f / (2 + f), h = f^2/2 and q = h + R(s^2) */
 typedef struct {
     double s, q, h;
@@ -177,14 +120,6 @@ MG_INLINE v_log_series_f64 v_log_series_of_f64(double f) {
     p4 = fma_f64(zz, 0x1.2f116b7904b87p-3, p4);
     double p = fma_f64(zz, fma_f64(zz, p4, p2), p0);
     return (v_log_series_f64){s, fma_f64(z, p, h), h};
-}
-MG_INLINE double v_log_tail_f64(double f) {
-    v_log_series_f64 l = v_log_series_of_f64(f);
-    return fma_f64(l.s, l.q, -l.h);
-}
-MG_INLINE double v_log_sum_f64(double k, double f, double tail) {
-    double kh = k * V_LN2_HI_F64, s = kh + f, s_low = (kh - s) + f;
-    return s + (fma_f64(k, V_LN2_LO_F64, s_low) + tail);
 }
 MG_INLINE double v_log_edges_f64(double x, double y) {
     y = x < V_INF_F64 ? y : x;
@@ -221,32 +156,8 @@ MG_INLINE v_log_parts_f64 v_log1p_split_f64(double x, double x_low) {
     return (v_log_parts_f64){k, f, fma_f64(x, scale, g - f) + x_low * scale};
 }
 
-/* Error 0.828 at 0x1.68d32b1de3ee6p-1. */
-MG_INLINE double v_log_f64(double x) {
-    v_log_parts_f64 p = v_log_split_f64(x);
-    return v_log_edges_f64(x, v_log_sum_f64(p.k, p.f, v_log_tail_f64(p.f)));
-}
-
-/* Error 0.809 at -0x1.319655b263b28p-2. */
-MG_INLINE double v_log1p_f64(double x) {
-    v_log_parts_f64 p = v_log1p_split_f64(x, 0.0);
-    double tail = fma_f64(p.f_low, 1.0 - p.f, v_log_tail_f64(p.f));
-    double y = v_log_sum_f64(p.k, p.f, tail);
-    y = x == 0.0 ? x : y;
-    return v_log_edges_f64(1.0 + x, y);
-}
-
-/* Two polynomials good to 2^-34, for functions of a float that are computed in double. */
-
-/* e^r - 1, |r| <= ln 2 / 2 */
-MG_INLINE double v_expm1_short_f64(double r) {
-    double rr = r * r;
-    double e0 = fma_f64(r, 0x1.5555544623eadp-3, 0x1.0000003a4acbfp-1);
-    double e2 = fma_f64(r, 0x1.11126c481ed18p-7, 0x1.55548d6dae10ap-5);
-    double e4 = fma_f64(r, 0x1.9f0ec55404eap-13, 0x1.6d8d51d420569p-10);
-    return fma_f64(rr, fma_f64(rr, fma_f64(rr, e4, e2), e0), r);
-}
-/* log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2) */
+/* A polynomial good to 2^-34, for functions of a float that are computed in double:
+ * log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2) */
 MG_INLINE double v_log_short_f64(double f) {
     double g = f * v_reciprocal_f64(2.0 + f), z = g * g;
     double q0 = fma_f64(z, 0x1.999996a66edfep-2, 0x1.555555561f392p-1);

@@ -8,22 +8,12 @@
 #ifndef MG_VMATH_POW_H
 #define MG_VMATH_POW_H
 
-#include "vmath_chunk_f64.h"
+#include "vmath_explog.h"
 #include "vmath_f32.h"
 #include "vmath_pair.h"
+#include "vmath_wide.h"
 
-/* e^(y log a) for normal a > 0, to 2^-34; out of range it saturates beyond what a float holds. */
-MG_INLINE double v_pow_core_f32(double a, double y) {
-    v_log_parts_f64 p = v_log_split_normal_f64(a);
-    double t = y * fma_f64(p.k, V_LN2_F64, v_log_short_f64(p.f));
-    t = v_copysign_f64(v_from_bits_f64(v_min_bits_f64(v_bits_f64(v_abs_f64(t)),
-                                                      v_bits_f64(200.0))), t);
-    const double magic = 0x1.8p52 + 2046;
-    double n = fma_f64(t, V_LOG2E_F64, magic), s = v_pow2_f64(v_bits_f64(n));
-    return fma_f64(v_expm1_short_f64(fma_f64(n - magic, -V_LN2_F64, t)), s, s);
-}
-
-/* The same in double: log a = high + low by s = (a - 1) / (a + 1), every product with its error. */
+/* e^(y log |a|): log a = high + low by s = (a - 1) / (a + 1), every product with its error. */
 MG_INLINE double v_pow_core_f64(double a, double y) {
 #if !MG_HAS_FMA
     /* beyond, the power is 0, 1 or infinity, and v_mul_low_f64 fails */
@@ -69,7 +59,7 @@ MG_INLINE bool v_is_integer_f32(float a) { /* a >= 0 */
 /* Error 0.501 at (0.307122260, 28.2829227), sampled. */
 MG_INLINE float v_pow_f32(float x, float y) {
     float a = v_abs_f32(x), b = v_abs_f32(y);
-    float r = (float)v_pow_core_f32((double)a, (double)y);
+    float r = (float)v_pow_float_f64((double)a, (double)y);
     /* 0 and infinity have logarithms that no formula gives; y = inf follows y = 2^24. */
     float edge = (a == 0.0f) == (y < 0.0f) ? V_INF_F32 : 0.0f;
     r = ((a == 0.0f) | (a == V_INF_F32)) ? edge : r;
@@ -104,29 +94,28 @@ MG_INLINE double v_pow_f64(double x, double y) {
 #define MG_REAL 64
 #include "real.h"
 
-/* v_pow_core_f32, for positive finite a and finite y */
-MG_INLINE wide_f64 w_pow_core_f32(wide_f64 a, wide_f64 y) {
-    wide_f64 u = w_add_bits(a, V_LOG_SHIFT_F64);
-    wide_f64 k = w_sub(w_or(w_shift_right(u, 52), 0x4330000000000000u), w_set(0x1p52 + 1023));
-    wide_f64 f = w_add_bits(w_and(u, V_FRACTION_F64), V_SQRT_HALF_BITS_F64);
-    f = w_sub(f, w_set(1.0));
-    wide_f64 g = w_mul(f, w_reciprocal_f64(w_add(w_set(2.0), f)));
-    wide_f64 z = w_mul(g, g), zz = w_mul(z, z);
-    wide_f64 q0 = w_line(z, 0x1.999996a66edfep-2, 0x1.555555561f392p-1);
-    wide_f64 q2 = w_line(z, 0x1.c62a9f285beb2p-3, 0x1.2494133aa4ba9p-2);
-    wide_f64 q = w_fma(zz, w_fma(zz, w_set(0x1.911c9c76297cp-3), q2), q0);
-    wide_f64 t = w_mul(y, w_fma(k, w_set(V_LN2_F64), w_mul(g, w_fma(z, q, w_set(2.0)))));
-    t = w_max(w_set(-200.0), w_min(w_set(200.0), t));
-    const double magic = 0x1.8p52;
-    wide_f64 n = w_sub(w_fma(t, w_set(V_LOG2E_F64), w_set(magic)), w_set(magic));
-    wide_f64 r = w_fma(n, w_set(-V_LN2_F64), t), rr = w_mul(r, r);
-    wide_f64 e0 = w_line(r, 0x1.5555544623eadp-3, 0x1.0000003a4acbfp-1);
-    wide_f64 e2 = w_line(r, 0x1.11126c481ed18p-7, 0x1.55548d6dae10ap-5);
-    wide_f64 e4 = w_line(r, 0x1.9f0ec55404eap-13, 0x1.6d8d51d420569p-10);
-    wide_f64 w = w_fma(rr, w_fma(rr, w_fma(rr, e4, e2), e0), r);
-    return w_scale(w_add(w_set(1.0), w), n);
-}
+/* e^(x + x_low) = 2^n (1 + r_high + tail), the error of r_high + tail below that of the sum */
+typedef struct {
+    wide_f64 n, r_high, tail;
+} w_exp_parts_f64;
 
+MG_INLINE w_exp_parts_f64 w_exp_split_f64(wide_f64 x, wide_f64 x_low) {
+    const double magic = 0x1.8p52;
+    wide_f64 n = w_sub(w_fma(x, w_set(V_LOG2E_F64), w_set(magic)), w_set(magic));
+    wide_f64 r_high = w_fma(n, w_set(-V_LN2_HI_F64), x);
+    wide_f64 r_low = w_fma(n, w_set(-V_LN2_LO_F64), x_low);
+    wide_f64 r = w_add(r_high, r_low), z = w_mul(r, r), zz = w_mul(z, z);
+    wide_f64 q0 = w_line(r, 0x1.5555555555559p-3, 0.5);
+    wide_f64 q2 = w_line(r, 0x1.111111110f6fdp-7, 0x1.5555555555558p-5);
+    wide_f64 q4 = w_line(r, 0x1.a01a01afa95d8p-13, 0x1.6c16c16c17152p-10);
+    wide_f64 q6 = w_line(r, 0x1.71ddf9087c1dbp-19, 0x1.a01a019b87d28p-16);
+    wide_f64 q8 = w_line(r, 0x1.af5d6dd4e6ecap-26, 0x1.27e4fdd3c41ffp-22);
+    q8 = w_fma(z, w_set(0x1.1f329f586bb8bp-29), q8);
+    q4 = w_fma(z, q6, q4);
+    q0 = w_fma(z, q2, q0);
+    wide_f64 tail = w_fma(z, w_fma(zz, w_fma(zz, q8, q4), q0), r_low);
+    return (w_exp_parts_f64){n, r_high, tail};
+}
 /* The low part of a b, where p is its rounded value */
 MG_INLINE wide_f64 w_mul_low_f64(wide_f64 a, wide_f64 b, wide_f64 p) {
     return w_fma(a, b, w_neg(p));
@@ -183,7 +172,7 @@ static inline void v_pow_chunk_f32(float *restrict out, const float *restrict x,
     for (; i + block <= n; i += block) {
         wide_f64 a = w_load_floats(x + i), b = w_load_floats(y + i);
         if (MG_LIKELY(w_inside(a, 0x1p-149, V_INF_F64) && w_inside(b, -0x1p127, 0x1p127)))
-            w_store_floats(out + i, w_pow_core_f32(a, b));
+            w_store_floats(out + i, w_pow_float_f64(a, b));
         else
             for (int64_t j = i; j < i + block; j++) out[j] = v_pow_f32(x[j], y[j]);
     }

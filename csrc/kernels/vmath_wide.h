@@ -48,6 +48,29 @@ MG_INLINE bool v_inside_f64(vec_f64 x, vec_f64 low, vec_f64 high) {
     __mmask8 m = _mm512_cmp_pd_mask(x, low, _CMP_GE_OQ);
     return _mm512_mask_cmp_pd_mask(m, x, high, _CMP_LT_OQ) == 0xff;
 }
+/* Whether all lanes, as unsigned integers, are less than the limit. */
+MG_INLINE bool v_within_bits_f32(vec_f32 x, uint32_t limit) {
+    __m512i bits = _mm512_castps_si512(x);
+    return _mm512_cmplt_epu32_mask(bits, _mm512_set1_epi32((int)limit)) == 0xffff;
+}
+MG_INLINE bool v_within_bits_f64(vec_f64 x, uint64_t limit) {
+    __m512i bits = _mm512_castpd_si512(x);
+    return _mm512_cmplt_epu64_mask(bits, _mm512_set1_epi64((long long)limit)) == 0xff;
+}
+/* A power of two's exponent k, the bits moved to the exponent's place, as a number in these units.
+ */
+#define w_exponent_unit_f32 0x1p-23f
+#define w_exponent_unit_f64 0x1p-52
+MG_INLINE vec_f32 v_from_exponent_f32(vec_f32 k) {
+    return _mm512_cvtepi32_ps(_mm512_castps_si512(k));
+}
+MG_INLINE vec_f64 v_from_exponent_f64(vec_f64 k) {
+    return _mm512_cvtepi64_pd(_mm512_castpd_si512(k));
+}
+MG_INLINE vec_f64 v_look_up_f64(const double *table, vec_f64 i) {
+    return _mm512_permutex2var_pd(_mm512_loadu_pd(table), _mm512_castpd_si512(i),
+                                  _mm512_loadu_pd(table + 8));
+}
 /* x 2^n, rounded once, for whole n from -252 to 254; in double from -2044 to 2046. */
 MG_INLINE vec_f32 v_scale_f32(vec_f32 x, vec_f32 n) { return _mm512_scalef_ps(x, n); }
 MG_INLINE vec_f64 v_scale_f64(vec_f64 x, vec_f64 n) { return _mm512_scalef_pd(x, n); }
@@ -91,6 +114,30 @@ MG_INLINE bool v_inside_f64(vec_f64 x, vec_f64 low, vec_f64 high) {
     return _mm256_movemask_pd(_mm256_and_pd(_mm256_cmp_pd(x, low, _CMP_GE_OQ),
                                             _mm256_cmp_pd(x, high, _CMP_LT_OQ))) == 0xf;
 }
+MG_INLINE bool v_within_bits_f32(vec_f32 x, uint32_t limit) {
+    __m256i bits = _mm256_castps_si256(x), last = _mm256_set1_epi32((int)(limit - 1));
+    return _mm256_movemask_epi8(_mm256_cmpeq_epi32(_mm256_min_epu32(bits, last), bits)) == -1;
+}
+MG_INLINE bool v_within_bits_f64(vec_f64 x, uint64_t limit) {
+    const uint64_t sign = (uint64_t)1 << 63; /* there is no unsigned comparison */
+    __m256i bits = _mm256_xor_si256(_mm256_castpd_si256(x), _mm256_set1_epi64x((long long)sign));
+    __m256i end = _mm256_set1_epi64x((long long)(limit ^ sign));
+    return _mm256_movemask_epi8(_mm256_cmpgt_epi64(end, bits)) == -1;
+}
+#define w_exponent_unit_f32 0x1p-23f
+#define w_exponent_unit_f64 1.0
+MG_INLINE vec_f32 v_from_exponent_f32(vec_f32 k) {
+    return _mm256_cvtepi32_ps(_mm256_castps_si256(k));
+}
+MG_INLINE vec_f64 v_from_exponent_f64(vec_f64 k) { /* there is no conversion of 64-bit integers */
+    __m256i bits = _mm256_add_epi64(_mm256_castpd_si256(k), _mm256_set1_epi64x(1024LL << 52));
+    bits = _mm256_or_si256(_mm256_srli_epi64(bits, 52), _mm256_set1_epi64x(0x4330000000000000));
+    return _mm256_castsi256_pd(bits) - v_set1_f64(0x1p52 + 1024);
+}
+MG_INLINE vec_f64 v_look_up_f64(const double *table, vec_f64 i) {
+    __m256i index = _mm256_and_si256(_mm256_castpd_si256(i), _mm256_set1_epi64x(15));
+    return _mm256_i64gather_pd(table, index, 8);
+}
 MG_INLINE vec_f32 v_scale_f32(vec_f32 x, vec_f32 n) {
     __m256i t = _mm256_castps_si256(n + v_set1_f32(0x1.8p23f + 254));
     __m256i half = _mm256_srli_epi32(t, 1);
@@ -126,11 +173,6 @@ typedef uint64_t wide_bits_vec_f64 __attribute__((vector_size(MG_VECTOR_BYTES)))
 #define MG_REAL 64
 #include "vmath_wide.inc.h"
 
-/* table[i mod 16] */
-MG_INLINE wide_f32 w_look_up_f32(const float *table, wide_f32 i) {
-    for (int k = 0; k < WIDE_VECTORS; k++) i.v[k] = v_look_up_f32(table, i.v[k]);
-    return i;
-}
 /* As v_reciprocal_f64. */
 MG_INLINE wide_f64 w_reciprocal_f64(wide_f64 d) {
     wide_f64 r;
@@ -149,6 +191,25 @@ MG_INLINE void w_store_floats(float *p, wide_f64 a) {
     for (int k = 0; k < WIDE_VECTORS; k++) v_store_floats(p + k * lanes, a.v[k]);
 }
 
+/* out[i] = f(x[i]), a function of floats that is computed in doubles; as w_map. */
+MG_INLINE void w_map_floats(float *restrict out, const float *restrict x, int64_t n,
+                            wide_f64 (*f)(wide_f64)) {
+    enum { BLOCK = WIDE_VECTORS * MG_VECTOR_BYTES / 8 };
+    float rest[BLOCK] = {0};
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        const float *from = x + i;
+        float *to = out + i;
+        size_t bytes = (size_t)(n - i) * sizeof(float);
+        bool whole = n - i >= BLOCK;
+        if (!whole) {
+            __builtin_memcpy(rest, from, bytes);
+            from = to = rest;
+        }
+        w_store_floats(to, f(w_load_floats(from)));
+        if (!whole) __builtin_memcpy(out + i, rest, bytes);
+    }
+}
+
 #else
 #define MG_HAS_WIDE 0
 typedef float wide_f32;
@@ -160,6 +221,10 @@ MG_INLINE void w_map_f32(float *restrict out, const float *restrict x, int64_t n
 MG_INLINE void w_map_f64(double *restrict out, const double *restrict x, int64_t n,
                          double (*f)(double)) {
     for (int64_t i = 0; i < n; i++) out[i] = f(x[i]);
+}
+MG_INLINE void w_map_floats(float *restrict out, const float *restrict x, int64_t n,
+                            double (*f)(double)) {
+    for (int64_t i = 0; i < n; i++) out[i] = (float)f((double)x[i]);
 }
 MG_INLINE void w_map_inside_f32(float *restrict out, const float *restrict x, int64_t n,
                                 float (*f)(float), float (*g)(float), float low, float high) {

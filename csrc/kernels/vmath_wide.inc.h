@@ -44,6 +44,11 @@ MG_INLINE wide w_set(real s) {
     EACH a.v[k] = v_set1(s);
     return a;
 }
+MG_INLINE wide R(w_from_bits)(ureal bits) {
+    real s;
+    __builtin_memcpy(&s, &bits, sizeof s);
+    return w_set(s);
+}
 MG_INLINE wide w_load(const real *p) {
     wide a;
     EACH a.v[k] = v_load(p + k * LANES);
@@ -75,6 +80,8 @@ MG_INLINE wide w_fma(wide a, wide b, wide c) {
     EACH a.v[k] = v_fma(a.v[k], b.v[k], c.v[k]);
     return a;
 }
+/* a b + c, rounded once on any instruction set */
+MG_INLINE wide R(w_fma_exact)(wide a, wide b, wide c) { return w_fma(a, b, c); }
 /* c - a b */
 MG_INLINE wide w_fnma(wide a, wide b, wide c) {
     EACH a.v[k] = v_fma(-a.v[k], b.v[k], c.v[k]);
@@ -120,6 +127,17 @@ MG_INLINE wide w_add_bits(wide a, ureal b) {
     EACH a.v[k] = (vec)((uvec)a.v[k] + b);
     return a;
 }
+/* The bits of a less those of b. */
+MG_INLINE wide R(w_less_bits)(wide a, wide b) {
+    EACH a.v[k] = (vec)((uvec)a.v[k] - (uvec)b.v[k]);
+    return a;
+}
+/* Whether low <= bits < high in every lane. */
+MG_INLINE bool R(w_within_bits)(wide x, ureal low, ureal high) {
+    bool all = true;
+    EACH all &= R(v_within_bits)((vec)((uvec)x.v[k] - low), high - low);
+    return all;
+}
 MG_INLINE wide w_shift_right(wide a, int count) {
     EACH a.v[k] = (vec)((uvec)a.v[k] >> count);
     return a;
@@ -137,6 +155,15 @@ MG_INLINE wide w_choose_zero(wide i, ureal mask, wide x, wide y) {
     EACH x.v[k] = R(v_choose_zero)(i.v[k], mask, x.v[k], y.v[k]);
     return x;
 }
+MG_INLINE wide R(w_from_exponent)(wide a) {
+    EACH a.v[k] = R(v_from_exponent)(a.v[k]);
+    return a;
+}
+/* table[i mod 16] */
+MG_INLINE wide R(w_look_up)(const real *table, wide i) {
+    EACH i.v[k] = R(v_look_up)(table, i.v[k]);
+    return i;
+}
 MG_INLINE wide w_abs(wide a) { return w_and(a, ~REAL_SIGN); }
 /* The magnitude of a, which has no sign, with the sign of b. */
 MG_INLINE wide w_with_sign(wide a, wide b) {
@@ -144,15 +171,22 @@ MG_INLINE wide w_with_sign(wide a, wide b) {
     return a;
 }
 
-/* out[i] = f(x[i]) for any n; out and x do not overlap. */
+/* out[i] = f(x[i]) for any n; out and x do not overlap. A rest is padded to a block, so that the
+ * body is compiled once. */
 MG_INLINE void w_map(real *restrict out, const real *restrict x, int64_t n, wide (*f)(wide)) {
-    int64_t i = 0;
-    for (; i + WIDE_LANES <= n; i += WIDE_LANES) w_store(out + i, f(w_load(x + i)));
-    if (i < n) {
-        real rest[WIDE_LANES] = {0};
-        __builtin_memcpy(rest, x + i, (size_t)(n - i) * sizeof(real));
-        w_store(rest, f(w_load(rest)));
-        __builtin_memcpy(out + i, rest, (size_t)(n - i) * sizeof(real));
+    real rest[WIDE_LANES];
+    for (int64_t i = 0; i < n; i += WIDE_LANES) {
+        const real *from = x + i;
+        real *to = out + i;
+        size_t bytes = (size_t)(n - i) * sizeof(real);
+        bool whole = n - i >= WIDE_LANES;
+        if (!whole) {
+            w_store(rest, w_set(1));
+            __builtin_memcpy(rest, from, bytes);
+            from = to = rest;
+        }
+        w_store(to, f(w_load(from)));
+        if (!whole) __builtin_memcpy(out + i, rest, bytes);
     }
 }
 /* The same, where f is right only for low <= x < high and the scalar g everywhere. */

@@ -1,0 +1,187 @@
+/* vmath_explog.inc.h: exponentials and logarithms, for one float width (see vmath_num.h for how to
+ * read it). Constants C(...) and polynomials T(...) stand in vmath_explog_f32.h and
+ * vmath_explog_f64.h, with the errors of the functions.
+ *
+ * e^x = 2^n e^r with x = n ln 2 + r, |r| <= ln 2 / 2 and ln 2 in two parts. Sums whose rounding
+ * error would reach the result carry it beside them.
+ */
+
+/* c[0] + c[1] x + ...: pairs of terms, which wait for nothing, added up by Horner's rule in x^2. */
+MG_INLINE num F(polynomial)(num x, const C(TYPE) *c, int count) {
+    int i = count - 2 + count % 2;
+    num square = n_mul(x, x), y = i < count - 1 ? n_line(x, c[i + 1], c[i]) : n_set(c[i]);
+    for (i -= 2; i >= 0; i -= 2) y = n_fma(y, square, n_line(x, c[i + 1], c[i]));
+    return y;
+}
+#undef POLYNOMIAL
+#define POLYNOMIAL(x, name)                                                                         \
+    F(polynomial)(x, T(name##_fit), (int)(sizeof T(name##_fit) / sizeof(C(TYPE))))
+
+/* ---- exponentials ---- */
+
+typedef struct {
+    num n, r_high, r_low; /* r_high is exact */
+} F(exp_terms);
+
+MG_INLINE F(exp_terms) F(exp_reduce)(num x) {
+    num n = n_sub(n_line(x, C(LOG2E), C(MAGIC)), n_set(C(MAGIC)));
+    num r_high = n_fma(n, n_set(-C(LN2_HI)), x);
+    return (F(exp_terms)){n, r_high, n_mul(n, n_set(-C(LN2_LO)))};
+}
+/* p in e^r = 1 + r p */
+MG_INLINE num F(exp_factor)(num r) {
+    return n_fma(POLYNOMIAL(r, exp), r, n_set(1));
+}
+/* e^r - 1 - r_high, good relative to e^r */
+MG_INLINE num F(exp_rest)(F(exp_terms) e) {
+    num r = n_add(e.r_high, e.r_low);
+    return n_fma(n_mul(r, r), POLYNOMIAL(r, exp), e.r_low);
+}
+/* r^2, with what the rounding of r would lose */
+MG_INLINE num F(exp_square)(F(exp_terms) e) {
+    return n_fma(e.r_high, e.r_high, n_mul(n_add(e.r_low, e.r_low), e.r_high));
+}
+
+MG_INLINE num F(exp)(num x) {
+    F(exp_terms) e = F(exp_reduce)(n_max(n_set(C(EXP_LOW)), n_min(n_set(C(EXP_HIGH)), x)));
+    num r = n_fma(e.n, n_set(-C(LN2_LO)), e.r_high);
+    return n_scale(n_fma(r, F(exp_factor)(r), n_set(1)), e.n);
+}
+MG_INLINE num F(exp2)(num x) {
+    x = n_max(n_set(C(EXP2_LOW)), n_min(n_set(C(EXP2_HIGH)), x));
+    num n = n_sub(n_add(x, n_set(C(MAGIC))), n_set(C(MAGIC))), r = n_sub(x, n);
+    num p = n_fma(POLYNOMIAL(r, exp2), r, n_set(C(LN2)));
+    return n_scale(n_fma(r, p, n_set(1)), n);
+}
+/* (2^n - 1) + 2^n (e^r - 1), in halves so that the largest power of two is never formed. */
+MG_INLINE num F(expm1)(num x) {
+    num half = n_set(0.5f);
+    F(exp_terms) e = F(exp_reduce)(n_max(n_set(C(EXPM1_LOW)), n_min(n_set(C(EXP_HIGH)), x)));
+    num s = n_scale(half, e.n), d = n_sub(s, half), d_low = n_sub(n_sub(s, d), half);
+    num y = n_fma(s, e.r_high, d), y_low = n_fma(s, e.r_high, n_sub(d, y));
+    num w = n_fma(F(exp_square)(e), POLYNOMIAL(n_add(e.r_high, e.r_low), expm1), e.r_low);
+    y = n_add(y, n_fma(s, w, n_add(y_low, d_low)));
+    return n_choose_less(n_abs(x), n_set(C(EXPM1_TINY)), x, n_add(y, y));
+}
+
+/* For x >= 0: with e^r = C + S, the even and the odd part, and i = 2^-2n,
+ * sinh x = 2^(n-1) ((1 - i) C + (1 + i) S), cosh x = 2^(n-1) ((1 + i) C + (1 - i) S). */
+typedef struct {
+    num minus, minus_low, plus, plus_low; /* (1 -+ i) / 2 */
+    num n, r, odd, even;                  /* S - r, C - 1 */
+} F(hyperbolic_terms);
+
+MG_INLINE F(hyperbolic_terms) F(hyperbolic)(num a) {
+    F(exp_terms) e = F(exp_reduce)(n_min(n_set(C(SINH_HIGH)), a));
+    num r = n_add(e.r_high, e.r_low), z = F(exp_square)(e), half = n_set(0.5f);
+    num i = n_scale(half, n_max(n_set(-200), n_mul(e.n, n_set(-2))));
+    num minus = n_sub(half, i), plus = n_add(half, i);
+    num odd = n_fma(n_mul(z, r), POLYNOMIAL(z, sinh), e.r_low);
+    num even = n_mul(z, POLYNOMIAL(z, cosh));
+    return (F(hyperbolic_terms)){minus, n_sub(n_sub(half, minus), i), plus,
+                                 n_add(n_sub(half, plus), i), e.n, e.r_high, odd, even};
+}
+MG_INLINE num F(sinh)(num x) {
+    num a = n_abs(x);
+    F(hyperbolic_terms) p = F(hyperbolic)(a);
+    num y = n_fma_exact(p.plus, p.r, p.minus);
+    num low = n_add(n_fma_exact(p.plus, p.r, n_sub(p.minus, y)), p.minus_low);
+    low = n_fma(p.plus, p.odd, n_fma(p.minus, p.even, low));
+    y = n_add(y, n_fma(p.plus_low, p.r, low));
+    return n_choose_less(a, n_set(C(SINH_TINY)), x, n_with_sign(n_scale(y, p.n), x));
+}
+MG_INLINE num F(cosh)(num x) {
+    F(hyperbolic_terms) p = F(hyperbolic)(n_abs(x));
+    num y = n_fma_exact(p.minus, p.r, p.plus);
+    num low = n_add(n_fma_exact(p.minus, p.r, n_sub(p.plus, y)), p.plus_low);
+    y = n_add(y, n_fma(p.minus, p.odd, n_fma(p.plus, p.even, low)));
+    return n_scale(y, p.n);
+}
+
+/* ---- logarithms ----
+ *
+ * x = 2^k m with m from about 3/4 to 3/2; four bits of m choose a constant c near 1 / m, 1 around
+ * 1, so that m c = 1 + r with |r| <= 1/15, and log x = k log 2 - log c + log(1 + r). The constants
+ * are such that a short number is -log c to six bits more than a result has, and the sum of the
+ * first two terms exact (S. Gal, "Computing elementary functions: a new approach for achieving
+ * high accuracy and good performance", LNCS 235, 1986). */
+
+typedef struct {
+    num k, r, t, c; /* k in units of n_exponent_unit, t = -log c */
+} F(log_terms);
+
+MG_INLINE F(log_terms) F(log_reduce)(num x, const C(TYPE) (*table)[16]) {
+    num u = n_add_bits(x, -C(LOG_FIRST)), k = n_and(u, C(EXPONENT)), i = n_shift_right(u, C(INDEX));
+    num c = n_look_up(table[0], i), r = n_fma_exact(n_less_bits(x, k), c, n_set(-1));
+    return (F(log_terms)){n_from_exponent(k), r, n_look_up(table[1], i), c};
+}
+/* Of 1 + x: k and c are those of the rounded sum, r comes from x itself. The constants end a few
+ * bits early, so that 2^-k c - 1 is exact where it matters. */
+MG_INLINE F(log_terms) F(log1p_reduce)(num x) {
+    num u = n_add_bits(n_add(n_set(1), x), -C(LOG_FIRST)), k = n_and(u, C(EXPONENT));
+    num i = n_shift_right(u, C(INDEX)), c = n_less_bits(n_look_up(T(log_table)[0], i), k);
+    num r = n_fma_exact(x, c, n_sub(c, n_set(1)));
+    return (F(log_terms)){n_from_exponent(k), r, n_look_up(T(log_table)[1], i), c};
+}
+/* log(1 + r) / r - 1 */
+MG_INLINE num F(log_factor)(num r) { return n_mul(POLYNOMIAL(r, log), r); }
+/* k log 2 - log c + y, the logarithm of 2 in two parts */
+MG_INLINE num F(log_sum)(F(log_terms) p, num y, C(TYPE) two_high, C(TYPE) two_low) {
+    num s = n_fma(p.k, n_set(two_high * n_exponent_unit), p.t);
+    return n_add(s, n_fma(p.k, n_set(two_low * n_exponent_unit), y));
+}
+/* The logarithm from its terms */
+MG_INLINE num F(log_of)(F(log_terms) p) {
+    num y = n_fma(F(log_factor)(p.r), p.r, p.r);
+    return F(log_sum)(p, y, C(LN2_HI), C(LN2_LO));
+}
+
+/* Arguments that are not normal or not positive. A subnormal one was multiplied with a power of two
+ * whose logarithm is so nearly a short number that taking it off does no harm. */
+MG_INLINE num F(log_scaled)(num x, C(TYPE) power) {
+    return n_choose_less(x, n_set(C(SMALLEST)), n_mul(x, n_set(power)), x);
+}
+MG_INLINE num F(log_outside)(num x, num y) {
+    num nothing = n_choose_less(x, n_set(0), n_set(C(NAN)), n_set(-C(INF)));
+    y = n_choose_less(n_set(0), x, y, nothing);
+    return n_choose_less(x, n_set(C(INF)), y, x);
+}
+MG_INLINE num F(log_rest)(num x, num y, C(TYPE) power_log) {
+    y = n_choose_less(x, n_set(C(SMALLEST)), n_sub(y, n_set(power_log)), y);
+    return F(log_outside)(x, y);
+}
+
+MG_INLINE num F(log)(num x) {
+    bool usual = n_within_bits(x, C(SMALLEST_BITS), C(INF_BITS));
+    num z = MG_LIKELY(usual) ? x : F(log_scaled)(x, C(LOG_POWER));
+    num y = F(log_of)(F(log_reduce)(z, T(log_table)));
+    return MG_LIKELY(usual) ? y : F(log_rest)(x, y, C(LOG_OF_POWER));
+}
+MG_INLINE num F(log2)(num x) {
+    bool usual = n_within_bits(x, C(SMALLEST_BITS), C(INF_BITS));
+    num z = MG_LIKELY(usual) ? x : F(log_scaled)(x, (C(TYPE))0x1p64);
+    F(log_terms) p = F(log_reduce)(z, T(log2_table));
+    num y = n_fma(p.r, n_set(C(LOG2E)), n_mul(POLYNOMIAL(p.r, log2), p.r));
+    y = n_add(n_fma(p.k, n_set(n_exponent_unit), p.t), y);
+    return MG_LIKELY(usual) ? y : F(log_rest)(x, y, 64);
+}
+MG_INLINE num F(log10)(num x) {
+    bool usual = n_within_bits(x, C(SMALLEST_BITS), C(INF_BITS));
+    num z = MG_LIKELY(usual) ? x : F(log_scaled)(x, C(LOG10_POWER));
+    F(log_terms) p = F(log_reduce)(z, T(log10_table));
+    num y = n_fma(p.r, n_set(C(LOG10E)), n_mul(POLYNOMIAL(p.r, log10), p.r));
+    y = F(log_sum)(p, y, C(LOG10_2_HI), C(LOG10_2_LO));
+    return MG_LIKELY(usual) ? y : F(log_rest)(x, y, C(LOG10_OF_POWER));
+}
+/* Very large numbers are scaled as very small ones are above; 1 makes no difference to them. */
+MG_INLINE num F(log1p)(num x) {
+    num sum = n_add(n_set(1), x), large = n_set(C(LOG1P_LARGE));
+    bool usual = n_within_bits(sum, 1, C(LOG1P_LARGE_BITS));
+    num z = MG_LIKELY(usual) ? x : n_choose_less(x, large, x, n_mul(x, n_set(1 / C(LOG_POWER))));
+    num y = F(log_of)(F(log1p_reduce)(z));
+    if (MG_UNLIKELY(!usual)) {
+        y = n_choose_less(x, large, y, n_add(y, n_set(C(LOG_OF_POWER))));
+        y = F(log_outside)(sum, y);
+    }
+    return n_with_sign(y, x); /* of 0 too */
+}

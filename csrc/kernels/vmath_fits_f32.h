@@ -1,0 +1,96 @@
+/* vmath_fits_f32.h: what vmath_explog.inc.h and vmath_gates.inc.h need to know of float: the ends
+ * of ranges, minimax polynomials (our own, by Remez's and Lawson's methods, the coefficients
+ * rounded one by one and the rest refitted) with their errors, relative unless it is said
+ * otherwise, and tables. */
+#ifndef MG_VMATH_FITS_F32_H
+#define MG_VMATH_FITS_F32_H
+
+#define V_TYPE_F32 float
+#define V_SIGN_F32 0x80000000u
+#define V_EXPONENT_F32 0xff800000u
+#define V_INDEX_F32 19
+#define V_MAGIC_F32 0x1.8p23f
+#define V_SMALLEST_F32 0x1p-126f
+#define V_SMALLEST_BITS_F32 0x00800000u
+#define V_INF_BITS_F32 0x7f800000u
+#define V_LN2_F32 0x1.62e43p-1f
+#define V_EXP_LOW_F32 -104.0f
+#define V_EXP_HIGH_F32 89.0f
+#define V_EXP2_LOW_F32 -151.0f
+#define V_EXP2_HIGH_F32 129.0f
+#define V_EXPM1_LOW_F32 -18.0f
+#define V_EXPM1_TINY_F32 0x1p-25f
+#define V_SINH_HIGH_F32 89.5f
+#define V_SINH_TINY_F32 0x1p-12f
+#define V_SIGMOID_HIGH_F32 105.0f
+#define V_SOFTPLUS_LOW_F32 -110.0f
+#define V_SILU_LOW_F32 -112.0f
+#define V_SILU_HIGH_F32 100.0f
+#define V_GELU_HIGH_F32 11.0f
+#define V_RECIPROCAL_F32 0x7ef311c3u
+#define V_RECIPROCAL_STEPS_F32 1
+#define V_LOG_FIRST_F32 0x3f405000u /* the bits of a number near 3/4 */
+#define V_LOG_POWER_F32 0x1p32f
+#define V_LOG_OF_POWER_F32 0x1.62e43p+4f
+#define V_LOG10_POWER_F32 0x1p29f
+#define V_LOG10_OF_POWER_F32 0x1.175b18p+3f
+#define V_LOG1P_LARGE_F32 0x1p90f
+#define V_LOG1P_LARGE_BITS_F32 0x6c800000u
+#define V_LOG10E_F32 0x1.bcb7b2p-2f
+#define V_LOG10_2_HI_F32 0x1.344p-2f
+#define V_LOG10_2_LO_F32 0x1.3509f8p-18f
+#define V_GELU_CUBE_F32 0x1.6e4e26p-5f /* 0.044715 */
+#define V_GELU_CUBE_LOW_F32 0x1.a9003ep-30f
+#define V_GELU_TWICE_F32 0x1.988454p+0f /* 2 sqrt(2 / pi) */
+#define V_GELU_TWICE_LOW_F32 -0x1.857936p-25f
+
+/* (e^r - 1 - r) / r^2, the error weighed against e^r: 2^-28.2 */
+static const __attribute__((unused)) float v_exp_fit_f32[] = {
+    0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558b2p-5f, 0x1.123994p-7f, 0x1.6a4b44p-10f};
+/* the same, against e^r - 1: 2^-33 */
+static const __attribute__((unused)) float v_expm1_fit_f32[] = {
+    0x1p-1f, 0x1.555554p-3f, 0x1.5554e8p-5f, 0x1.11130ep-7f, 0x1.6d4ccep-10f, 0x1.9dfc12p-13f};
+/* ((2^r - 1) / r - ln 2) / r: 2^-28.3 */
+static const __attribute__((unused)) float v_exp2_fit_f32[] = {
+    0x1.ebfbdcp-3f, 0x1.c6af7ap-5f, 0x1.3b2dd4p-7f, 0x1.5f0952p-10f,
+    0x1.417872p-13f};
+/* (sinh r - r) / r^3 and (cosh r - 1) / r^2 of r^2: 2^-34 */
+static const __attribute__((unused)) float v_sinh_fit_f32[] = {
+    0x1.555556p-3f, 0x1.110fbep-7f, 0x1.a2e312p-13f};
+static const __attribute__((unused)) float v_cosh_fit_f32[] = {
+    0x1p-1f, 0x1.5554e6p-5f, 0x1.6d4f1ap-10f};
+/* (log(1 + r) - r) / r^2: 2^-26.6 */
+static const __attribute__((unused)) float v_log_fit_f32[] = {
+    -0x1.ffffcap-2f, 0x1.5555eap-2f, -0x1.00d79ap-2f, 0x1.989fd2p-3f};
+/* log(1 + r) / r - c to bases 2 and 10, where c is the float nearest to the value at 0: 2^-26.6 */
+static const __attribute__((unused)) float v_log2_fit_f32[] = {
+    0x1.2bdbaap-26f, -0x1.71544ep-1f, 0x1.ec71dap-2f, -0x1.728eb4p-2f, 0x1.267d72p-2f};
+static const __attribute__((unused)) float v_log10_fit_f32[] = {
+    -0x1.6dd06p-27f, -0x1.bcb782p-3f, 0x1.287b36p-3f, -0x1.be2f16p-4f, 0x1.62951ep-4f};
+
+/* c in m c = 1 + r, and -log c, by the four bits of m after those of V_LOG_FIRST. */
+static const __attribute__((unused)) float v_log_table_f32[2][16] = {
+    {0x1.4dac4cp+0f, 0x1.41b39cp+0f, 0x1.35c0cp+0f, 0x1.29ddb4p+0f, 0x1.1e1064p+0f, 0x1.147d58p+0f,
+     0x1p+0f, 0x1p+0f, 0x1p+0f, 0x1.d21148p-1f, 0x1.b882a8p-1f, 0x1.a49908p-1f, 0x1.8f119p-1f,
+     0x1.7d29p-1f, 0x1.6ba228p-1f, 0x1.5b7348p-1f},
+    {-0x1.0f58p-2f, -0x1.d3dcp-3f, -0x1.8658p-3f, -0x1.3634p-3f, -0x1.c6dp-4f, -0x1.3b6p-4f, 0, 0,
+     0, 0x1.81p-4f, 0x1.34p-3f, 0x1.92bcp-3f, 0x1.fe58p-3f, 0x1.2e3p-2f, 0x1.5e64p-2f,
+     0x1.8d02p-2f},
+};
+static const __attribute__((unused)) float v_log2_table_f32[2][16] = {
+    {0x1.4d0912p+0f, 0x1.402b7p+0f, 0x1.345356p+0f, 0x1.28cc0ep+0f, 0x1.1e6abp+0f, 0x1.15375ep+0f,
+     0x1p+0f, 0x1p+0f, 0x1p+0f, 0x1.d384dep-1f, 0x1.ba6bc8p-1f, 0x1.a4657ep-1f, 0x1.8df568p-1f,
+     0x1.7c270cp-1f, 0x1.6b7b36p-1f, 0x1.5c18bep-1f},
+    {-0x1.84a4p-2f, -0x1.4a7p-2f, -0x1.12cp-2f, -0x1.b4e8p-3f, -0x1.4bb8p-3f, -0x1.d68p-4f, 0, 0, 0,
+     0x1.0c88p-3f, 0x1.af9p-3f, 0x1.2338p-2f, 0x1.744p-2f, 0x1.b7ep-2f, 0x1.fa2p-2f, 0x1.1d02p-1f},
+};
+static const __attribute__((unused)) float v_log10_table_f32[2][16] = {
+    {0x1.4f38cp+0f, 0x1.3fdbc2p+0f, 0x1.33e878p+0f, 0x1.276f48p+0f, 0x1.20c4ecp+0f, 0x1.1411fep+0f,
+     0x1p+0f, 0x1p+0f, 0x1p+0f, 0x1.d6ed7p-1f, 0x1.babc4ap-1f, 0x1.a1bc9p-1f, 0x1.8d904cp-1f,
+     0x1.7c2f12p-1f, 0x1.6a506ep-1f, 0x1.5e67b4p-1f},
+    {-0x1.df9cp-4f, -0x1.8c28p-4f, -0x1.486cp-4f, -0x1.fdb8p-5f, -0x1.ac88p-5f, -0x1.0c88p-5f, 0, 0,
+     0, 0x1.298p-5f, 0x1.029p-4f, 0x1.69f4p-4f, 0x1.c2p-4f, 0x1.08c2p-3f, 0x1.3394p-3f,
+     0x1.514ep-3f},
+};
+
+#endif

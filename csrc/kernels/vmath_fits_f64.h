@@ -1,0 +1,121 @@
+/* vmath_fits_f64.h: what vmath_explog.inc.h and vmath_gates.inc.h need to know of double: the ends
+ * of ranges, minimax polynomials (our own, by Remez's and Lawson's methods, the coefficients
+ * rounded one by one and the rest refitted) with their errors, relative unless it is said
+ * otherwise, and tables. */
+#ifndef MG_VMATH_FITS_F64_H
+#define MG_VMATH_FITS_F64_H
+
+#define V_TYPE_F64 double
+#define V_EXPONENT_F64 0xfff0000000000000u
+#define V_INDEX_F64 48
+#define V_MAGIC_F64 0x1.8p52
+#define V_SMALLEST_F64 0x1p-1022
+#define V_SMALLEST_BITS_F64 0x0010000000000000u
+#define V_INF_BITS_F64 0x7ff0000000000000u
+#define V_EXP_LOW_F64 -746.0
+#define V_EXP_HIGH_F64 710.0
+#define V_EXP2_LOW_F64 -1076.0
+#define V_EXP2_HIGH_F64 1025.0
+#define V_EXPM1_LOW_F64 -38.0
+#define V_EXPM1_TINY_F64 0x1p-54
+#define V_SINH_HIGH_F64 710.5
+#define V_SINH_TINY_F64 0x1p-27
+#define V_SIGMOID_HIGH_F64 750.0
+#define V_SOFTPLUS_LOW_F64 -750.0
+#define V_SILU_LOW_F64 -760.0
+#define V_SILU_HIGH_F64 700.0
+#define V_GELU_HIGH_F64 22.0
+#define V_SQRT_HALF_F64 0x1.6a09e667f3bcdp-1
+#define V_RECIPROCAL_F64 0x7fde623822835eeau
+#define V_RECIPROCAL_STEPS_F64 2
+#define V_LOG_FIRST_F64 0x3fe80a0000000000u /* the bits of a number near 3/4 */
+#define V_LOG_POWER_F64 0x1p122
+#define V_LOG_OF_POWER_F64 0x1.52417db067f38p+6
+#define V_LOG10_POWER_F64 0x1p54
+#define V_LOG10_OF_POWER_F64 0x1.041704c068efp+4
+#define V_LOG1P_LARGE_F64 0x1p900
+#define V_LOG1P_LARGE_BITS_F64 0x7830000000000000u
+#define V_LOG10E_F64 0x1.bcb7b1526e50ep-2
+#define V_LOG10_2_HI_F64 0x1.34413509f78p-2
+#define V_LOG10_2_LO_F64 0x1.fef311f12b358p-46
+#define V_GELU_CUBE_F64 0x1.6e4e26d4801f7p-5 /* 0.044715 */
+#define V_GELU_CUBE_LOW_F64 0x1.441355475a31ap-59
+#define V_GELU_TWICE_F64 0x1.9884533d43651p+0 /* 2 sqrt(2 / pi) */
+#define V_GELU_TWICE_LOW_F64 -0x1.cbc0d30ebfd15p-54
+
+/* (e^r - 1 - r) / r^2, the error weighed against e^r: 2^-57.9 */
+static const __attribute__((unused)) double v_exp_fit_f64[] = {
+    0x1.000000000000ap-1, 0x1.55555555555p-3, 0x1.55555555506a8p-5, 0x1.11111111264b5p-7,
+    0x1.6c16c1847da4ap-10, 0x1.a01a0131da67bp-13, 0x1.a0199948cd598p-16, 0x1.71df14f4c80b1p-19,
+    0x1.28ae148a5258p-22, 0x1.ad990863d48cfp-26};
+/* ((2^r - 1) / r - ln 2) / r: 2^-57.7 */
+static const __attribute__((unused)) double v_exp2_fit_f64[] = {
+    0x1.ebfbdff82c59dp-3, 0x1.c6b08d704a0cep-5, 0x1.3b2ab6fba0f9dp-7,
+    0x1.5d87fe78b48b7p-10, 0x1.4309130c6dbadp-13, 0x1.ffcbfbf69c116p-17, 0x1.62bfcce550c43p-20,
+    0x1.b5260f2003e18p-24, 0x1.e6132cf03c32ap-28, 0x1.e8103254562bdp-32};
+/* (sinh r - r) / r^3 and (cosh r - 1) / r^2 of r^2: 2^-60 */
+static const __attribute__((unused)) double v_sinh_fit_f64[] = {
+    0x1.5555555555559p-3, 0x1.111111110f647p-7, 0x1.a01a01b00c465p-13, 0x1.71ddf7f3a7adfp-19,
+    0x1.af5f63f40b226p-26};
+static const __attribute__((unused)) double v_cosh_fit_f64[] = {
+    0x1p-1, 0x1.5555555555558p-5, 0x1.6c16c16c14ffcp-10, 0x1.a01a01ad7f276p-16,
+    0x1.27e4cc1040a11p-22, 0x1.1f8bdea878c43p-29};
+/* (log(1 + r) - r) / r^2: 2^-57.4 */
+static const __attribute__((unused)) double v_log_fit_f64[] = {
+    -0x1.0000000000007p-1, 0x1.555555555542ep-2, -0x1.ffffffffdb87bp-3, 0x1.9999999b16b46p-3,
+    -0x1.5555562393705p-3, 0x1.2492447cabf8ep-3, -0x1.fffc4fc127721p-4, 0x1.c7271c470a13dp-4,
+    -0x1.9d48ad812158ap-4, 0x1.717e93b98c828p-4};
+/* log(1 + r) / r - c to bases 2 and 10, where c is the double nearest to the value at 0: 2^-57 */
+static const __attribute__((unused)) double v_log2_fit_f64[] = {
+    0x1.9e719bff9cf47p-56, -0x1.71547652b8309p-1, 0x1.ec709dc3a01c9p-2, -0x1.715476529cf7bp-2,
+    0x1.2776c51032cf6p-2, -0x1.ec709ef26dd61p-3, 0x1.a6175b6259ac1p-3, -0x1.7151c7278dd5ep-3,
+    0x1.48533978c7978p-3, -0x1.2a2176cb431a7p-3, 0x1.0a667074f9de4p-3};
+static const __attribute__((unused)) double v_log10_fit_f64[] = {
+    0x1.aca96df8ba3c2p-57, -0x1.bcb7b1526e51cp-3, 0x1.287a7636f420ep-3, -0x1.bcb7b1524cbd4p-4,
+    0x1.63c627769998dp-4, -0x1.287a76efac116p-4, 0x1.fc3f9d724aa55p-5, -0x1.bcb47023cc0edp-5,
+    0x1.8b5799bafbfc1p-5, -0x1.66fe91712bc01p-5, 0x1.40d9742133d99p-5};
+#define v_expm1_fit_f64 v_exp_fit_f64 /* good against e^r - 1 too */
+
+/* Shorter ones: (2^r - 1) / r to 2^-34, log2(1 + r) / r to 2^-36, and what stands by e^(-u^2) in
+ * erfc(u) (u + 4), of (u - 4) / (u + 4), to 2^-29 */
+static const __attribute__((unused)) double v_exp2_short_fit_f64[] = {
+    0x1.62e42ff0e23ecp-1, 0x1.ebfbe077b3ecbp-3, 0x1.c6b08abf46a75p-5, 0x1.3b29f37242059p-7,
+    0x1.5d8a86d8d4f49p-10, 0x1.445ca7d07c169p-13, 0x1.fde573f4ac126p-17};
+static const __attribute__((unused)) double v_log2_short_fit_f64[] = {
+    0x1.71547652ba594p+0, -0x1.7154765d4eff3p-1, 0x1.ec709d0458f57p-2, -0x1.7153cfdd537bap-2,
+    0x1.2778ed10d864fp-2, -0x1.ef0077702e62ap-3, 0x1.a4057a169acafp-3};
+static const __attribute__((unused)) double v_erfc_short_fit_f64[] = {
+    0x1.18932bef594b5p+0, -0x1.f3fe32875e529p-1, 0x1.8be2046c55624p-1, -0x1.14eaab7307882p-1,
+    0x1.52ca9704ab976p-2, -0x1.6467413d1f4a7p-3, 0x1.38d57768cfbcbp-4, -0x1.aebe4594b1b95p-6,
+    0x1.97318f48489cdp-8, -0x1.a3990d799aaffp-12, -0x1.8f359367bf8a7p-11};
+
+/* c in m c = 1 + r, and -log c, by the four bits of m after those of V_LOG_FIRST. */
+static const __attribute__((unused)) double v_log_table_f64[2][16] = {
+    {0x1.4e0ef94caacbp+0, 0x1.410e34922be0cp+0, 0x1.345f77276bc28p+0, 0x1.2968256428aa4p+0,
+     0x1.1f5af881a1644p+0, 0x1.156dd4d87fcep+0, 0x1p+0, 0x1p+0, 0x1p+0, 0x1.d345ac3d99aep-1,
+     0x1.b9af0f4fed718p-1, 0x1.a390ca2afdd5p-1, 0x1.8f46256d2461p-1, 0x1.7c1de07862e7p-1,
+     0x1.6b8f4e4d67908p-1, 0x1.5b8fa2736ba98p-1},
+    {-0x1.1086a6f7a3p-2, -0x1.cfbdf46bf4p-3, -0x1.7d32f65624p-3, -0x1.330b1aa82cp-3,
+     -0x1.d942c02d44p-4, -0x1.49449e2bap-4, 0, 0, 0, 0x1.766d3877c8p-4, 0x1.2e8d3c1ddap-3,
+     0x1.97c43dfa74p-3, 0x1.fd4a366ce4p-3, 0x1.30fe9ea9f2p-2, 0x1.5e9916a9f9p-2, 0x1.8cae7369e4p-2},
+};
+static const __attribute__((unused)) double v_log2_table_f64[2][16] = {
+    {0x1.4dbe83e509bf9p+0, 0x1.41258c5c57d4fp+0, 0x1.34ff6d412ea36p+0, 0x1.29be0b7823d2p+0,
+     0x1.1ee7ea6bb1c66p+0, 0x1.15a9945da71f6p+0, 0x1p+0, 0x1p+0, 0x1p+0, 0x1.d26f10c83623p-1,
+     0x1.b96f7cc2bd5bdp-1, 0x1.a308eeb47508fp-1, 0x1.8ef37378c03e7p-1, 0x1.7c5e23e817ec7p-1,
+     0x1.6bca3f75e500dp-1, 0x1.5b938632d84bap-1},
+    {-0x1.87c8053d64p-2, -0x1.4ef04c5d52p-2, -0x1.15f7a9d536p-2, -0x1.be4d3410f8p-3,
+     -0x1.50c2bc88b8p-3, -0x1.e000a68ad8p-4, 0, 0, 0, 0x1.1365b2f48cp-3, 0x1.b626c8e584p-3,
+     0x1.2802dd87b4p-2, 0x1.709218f1bp-2, 0x1.b709f5fa3p-2, 0x1.f8dee6c964p-2, 0x1.1e1ce64a35p-1},
+};
+static const __attribute__((unused)) double v_log10_table_f64[2][16] = {
+    {0x1.4e4c15ffabc1dp+0, 0x1.4139dd8bb178bp+0, 0x1.3487e73f45d11p+0, 0x1.295722466b09bp+0,
+     0x1.1e9e740d3b37fp+0, 0x1.14ee888f0b793p+0, 0x1p+0, 0x1p+0, 0x1p+0, 0x1.d357d98306ae6p-1,
+     0x1.b98319686f0bcp-1, 0x1.a31839e80b96dp-1, 0x1.8ea02a2603abbp-1, 0x1.7c7aee779a435p-1,
+     0x1.6b709bbec1d1p-1, 0x1.5be152722bbadp-1},
+    {-0x1.dab26549d8p-4, -0x1.93bef2b71cp-4, -0x1.4c042ad2c4p-4, -0x1.0a4c05e46cp-4,
+     -0x1.91f0a75ab8p-5, -0x1.179db52ba8p-5, 0, 0, 0, 0x1.44aeaa0fep-5, 0x1.077c1c049p-4,
+     0x1.642ded1cacp-4, 0x1.bd412b3dc4p-4, 0x1.081097c53ep-3, 0x1.30d1a79ffcp-3, 0x1.57bca6fe5p-3},
+};
+
+#endif
