@@ -5,14 +5,15 @@
 #define v_bits R(v_bits)
 #define v_residual R(v_residual)
 
-/* out[i] = tan x[i], any n; out and x do not overlap. */
+/* out[i] = tan x[i], n a multiple of two vectors, which a step takes; out and x do not overlap. */
 static inline void R(v_tan_chunk)(real *restrict out, const real *restrict x, int64_t n) {
     const real most = BY_WIDTH(V_TRIG_MAX_F32, V_TRIG_MAX_F64);
+    const int64_t step = 2 * LANES;
     ireal large = 0;
-    for (int64_t i = 0; i < n; i++) {
-        out[i] = R(v_tan)(x[i]);
-        large |= v_abs(x[i]) > most ? 1 : 0;
-    }
+    if (n % step) __builtin_unreachable();
+    for (int64_t i = 0; i < n; i++) large |= v_abs(x[i]) > most ? 1 : 0;
+    for (int64_t at = 0; at < n; at += step)
+        for (int64_t i = at; i < at + step; i++) out[i] = R(v_tan)(x[i]);
     for (int64_t i = 0; MG_UNLIKELY(large) && i < n; i++) {
         if (v_abs(x[i]) > most) out[i] = R(v_tan_any)(x[i]);
     }
