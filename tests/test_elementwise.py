@@ -329,3 +329,38 @@ def test_reflected_numbers_and_arrays():
         )
     with pytest.raises(TypeError, match=r"\[atan2\] expected a Tensor, a number or an array"):
         mg.atan2(x, "one")
+
+
+# ---- the ends of loops ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.bool_])
+def test_every_length(dtype, rng):
+    """Kernels take whole vectors; what is left at the end is padded, or computed once more."""
+    a, b = (rng.integers(1, 100, 200).astype(dtype) for _ in range(2))
+    rows = np.ascontiguousarray(np.broadcast_to(b, (3, 200)))
+    for n in (*range(1, 140), 199):
+        x, y = mg.from_numpy(a[:n]), mg.from_numpy(b[:n])
+        np.testing.assert_array_equal((x * y).numpy(), a[:n] * b[:n])
+        np.testing.assert_array_equal((x < y).numpy(), a[:n] < b[:n])
+        np.testing.assert_array_equal(mg.where(x < y, x, y).numpy(), np.minimum(a[:n], b[:n]))
+        np.testing.assert_array_equal(x.to(mg.float64).numpy(), a[:n].astype(np.float64))
+        many = mg.from_numpy(rows)[:, :n]  # rows that do not follow each other
+        np.testing.assert_array_equal((many * x).numpy(), rows[:, :n] * a[:n])
+
+
+@pytest.mark.parametrize("n", [1, 31, 64, 65, 100, 255, 33000])
+def test_gradients_add_up_in_place_at_every_length(n, rng):
+    x = mg.tensor(rng.integers(1, 9, n).astype(np.float32), requires_grad=True)
+    for _ in range(3):
+        (x * x).backward(mg.ones(n))
+    np.testing.assert_array_equal(x.grad.numpy(), 6 * x.detach().numpy())
+
+
+def test_large_arrays_are_computed_to_the_end(rng):
+    """Beyond the caches memory is asked for ahead; copies too."""
+    a, b = (rng.integers(1, 100, 1_200_007).astype(np.float32) for _ in range(2))
+    x, y = mg.from_numpy(a), mg.from_numpy(b)
+    np.testing.assert_array_equal((x + y).numpy(), a + b)
+    np.testing.assert_array_equal((x + 1).numpy(), a + 1)
+    np.testing.assert_array_equal(x.clone().numpy(), a)

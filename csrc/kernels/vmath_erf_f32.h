@@ -29,7 +29,7 @@ static const __attribute__((unused)) float v_erf_table[8][16] = {
      0, 0, 0, 0, 0, -0x1.372c2p-6f, -0x1.92ab02p-5f, -0x1.4fe8f6p-5f, -0x1.6fce7p-7f}
 };
 
-/* Error 0.000; without fma 0.000. */
+/* Error 0.870 at 0x1.bb709cp+1, over every 7th float; without fma 0.864. */
 MG_INLINE float v_erf_f32(float x) {
     float a = v_from_bits_f32(v_min_bits_f32(v_bits_f32(v_abs_f32(x)), v_bits_f32(4.0f)));
     float b = a + 1.0f;

@@ -75,7 +75,7 @@ MG_INLINE v_arc R(v_atan_core)(real y, real x) {
     real parts = v_keep(steeper, REAL_C(0.25)) + v_keep(steep, REAL_C(0.25));
     return R(v_arc_from)(parts * PI, parts * PI_LOW, high, low);
 }
-/* Error 0.727 at -0x1.e9def6p-2, without fma 0.719;
+/* Error 0.882 at 0x1.fd2a4ep-4, without fma 0.873;
  * in double 0.762 at -0x1.f81d13832e4eap-2, without fma 0.758. */
 MG_INLINE real R(v_atan)(real x) {
     const real most = BY_WIDTH(0x1p30, 0x1p60);
@@ -85,8 +85,8 @@ MG_INLINE real R(v_atan)(real x) {
 /* The angle of (x, y), with the zeros and infinities of C99 Annex F. Both are scaled away from
  * where a residual would underflow or a sum overflow; what the scaling itself can lose does not
  * reach the quotient.
- * Error 0.750 at (-0x1.1ba58p-52, 0x1.06f788p+73), without fma 0.796;
- * in double 0.750 at (-0x1.5868abebffc53p-975, 0x1.34625babdd88ep+46), without fma 0.750. */
+ * Error 0.863 at (0x1.028324p-1, 0x1.0ad068p+6), without fma 0.873;
+ * in double 0.760 at (0x1.389f715a381d2p+4, 0x1.41c22cea3436dp+5), without fma 0.750. */
 MG_INLINE real R(v_atan2)(real y, real x) {
     const real many = BY_WIDTH(0x1p60, 0x1p500), up = BY_WIDTH(0x1p50, 0x1p200);
     real a = v_abs(y), b = v_abs(x), most = a > b ? a : b, scale = most < many ? up : 1 / up;

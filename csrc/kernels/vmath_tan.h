@@ -37,7 +37,8 @@ MG_INLINE double v_tan_f64(double x) {
     double a = v_abs_f64(x), y = v_tan_eval_f64(v_trig_reduce_f64(a), v_bits_f64(x) & V_SIGN_F64);
     return a < 0x1p-27 ? x : y;
 }
-/* Right for |x| <= V_TRIG_MAX_F32. Error 0.000; without fma 0.000. */
+/* Right for |x| <= V_TRIG_MAX_F32. Error 0.779 at 0x1.91573ap+8, over every 37th
+ * float; without fma 0.833. */
 MG_INLINE float v_tan_f32(float x) {
     v_trig_parts_f32 p = v_trig_reduce_f32(v_abs_f32(x));
     float r = p.r, z = r * r;
