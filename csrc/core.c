@@ -16,6 +16,7 @@
 #include "kernels/reduce_arg.c"
 #include "kernels/softmax.c"
 #include "kernels/norm.c"
+#include "kernels/cross_entropy.c"
 #include "kernels/scan.c"
 #include "kernels/sort.c"
 #include "kernels/gemm.c"

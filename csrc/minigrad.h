@@ -181,6 +181,19 @@ int mg_norm_channels_vjp(mg_array **out, mg_array *g, mg_array *x, mg_array *w, 
 int mg_norm_track(mg_array *running, mg_array *stats, int variance, double momentum,
                   double factor);
 
+/* ---- cross entropy ------------------------------------------------------------------------------- */
+
+enum mg_loss_reduction { MG_LOSS_NONE, MG_LOSS_SUM, MG_LOSS_MEAN };
+
+/* The cross entropy of rows of scores x with int64 classes, weighted by class unless w is NULL:
+ * one for each row, their sum, or that over the sum of the targets' weights. Targets equal to
+ * `ignore` count nothing; EINDEX for others that are no class. `stats`, (2, rows), is written for
+ * the backward. */
+mg_array *mg_cross_entropy(mg_array *x, mg_array *target, mg_array *w, mg_array *stats,
+                           int64_t ignore, double smoothing, int reduction);
+mg_array *mg_cross_entropy_vjp(mg_array *g, mg_array *x, mg_array *target, mg_array *w,
+                               mg_array *stats, int64_t ignore, double smoothing, int reduction);
+
 /* ---- scans and sorting ------------------------------------------------------------------------- */
 
 /* Along one axis, from the first element to the last. bool gives int64. */

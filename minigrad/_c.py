@@ -305,6 +305,8 @@ def failure(kernel: Any, args: tuple[Any, ...]) -> Exception:
             f"[{op}] dim {first} is out of range for {second} dimensions"
             + (f": use {-second}..{second - 1}" if second else "")
         )
+    if code == lib.MG_EINDEX and op == "cross_entropy":
+        return IndexError(f"[{op}] {no_class(first, second)}")
     if code == lib.MG_EINDEX:
         return IndexError(f"[{op}] index {first} is out of range for size {second}")
     if code == lib.MG_EEMPTY:
@@ -357,6 +359,11 @@ def _shape_rule(
     if op in ("empty", "full"):
         return f"negative size {first} in dimension {second}"
     return f"shapes {' and '.join(map(str, shapes))} do not fit: {first} != {second}"
+
+
+def no_class(target: int, classes: int) -> str:
+    """Why a target is refused."""
+    return f"target {target} is no class: there are {classes}, 0..{classes - 1}"
 
 
 def stale_error(op: str, args: tuple[Any, ...]) -> RuntimeError:

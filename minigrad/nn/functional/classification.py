@@ -6,9 +6,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad._c import Handle, call, lib
+from minigrad._c import Handle, call, lib, no_class
 from minigrad.creation import arange
-from minigrad.dispatch import apply
+from minigrad.dispatch import apply, wrap
 from minigrad.dtypes import int64
 from minigrad.nn.functional.activation import softplus
 from minigrad.nn.functional.operands import (
@@ -19,6 +19,7 @@ from minigrad.nn.functional.operands import (
     weighted,
 )
 from minigrad.ops.contraction import MEAN_NLL
+from minigrad.ops.loss import CROSS_ENTROPY
 from minigrad.selection import gather_rows
 from minigrad.shaping import tensor_operand
 
@@ -55,6 +56,10 @@ def nll_loss(
     """
     x, t = tensor_operand("nll_loss", input), tensor_operand("nll_loss", target)
     check_reduction("nll_loss", reduction)
+    if weight is None and reduction == "mean" and x.ndim == 2 and t.dtype is int64:
+        picked = _mean_nll(x, t, ignore_index) if t.shape == x.shape[:1] else None
+        if picked is not None:
+            return picked
     return _nll("nll_loss", x, t, weight, ignore_index, reduction, 0.0)
 
 
@@ -87,19 +92,37 @@ def cross_entropy(
     check_reduction(op, reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"[{op}] label_smoothing is {label_smoothing}, but must be in [0, 1]")
-    hx = x._h
-    if not hx.ndim:
+    if not x._h.ndim:
         raise ValueError(f"[{op}] a 0-d input has no classes")
-    class_dim = 0 if hx.ndim == 1 else 1
-    log_p = f.log_softmax(x, class_dim)
     if t.dtype.is_floating_point:
+        class_dim = 0 if x.ndim == 1 else 1
+        log_p = f.log_softmax(x, class_dim)
         return _soft(log_p, t, weight, reduction, label_smoothing, class_dim)
-    plain = weight is None and reduction == "mean" and label_smoothing == 0.0
-    if plain and hx.ndim == 2 and t.dtype is int64 and t.shape == x.shape[:1]:
-        picked = _mean_nll(log_p, t, ignore_index)
-        if picked is not None:
-            return picked
-    return _nll(op, log_p, t, weight, ignore_index, reduction, label_smoothing)
+    rows, flat = _classes_last(op, x, t)
+    w = None if weight is None else _class_weight(op, weight, rows.shape[1], x)
+    if rows.size and x.dtype.is_floating_point and (w is None or w._edge is None):
+        losses = _cross_entropy(rows, flat, w, ignore_index, label_smoothing, reduction)
+        return losses.reshape(t.shape) if reduction == "none" else losses
+    log_p = f.log_softmax(rows, 1)
+    return _nll(op, log_p, flat, w, ignore_index, reduction, label_smoothing).reshape(
+        t.shape if reduction == "none" else ()
+    )
+
+
+_REDUCTIONS = {"none": lib.MG_LOSS_NONE, "sum": lib.MG_LOSS_SUM, "mean": lib.MG_LOSS_MEAN}
+
+
+def _cross_entropy(
+    x: Tensor, t: Tensor, w: Tensor | None, ignore_index: int, smoothing: float, reduction: str
+) -> Tensor:
+    """Of rows of scores, in one kernel; targets and weights may be written to afterwards."""
+    if x._edge is not None:
+        t = wrap(call(lib.mg_copy, t._h))
+        w = None if w is None else wrap(call(lib.mg_copy, w._h))
+    h = x._h
+    stats = call(lib.mg_empty, h.dtype, 2, (2, h.shape[0]))
+    args = (t, w, stats, ignore_index, smoothing, _REDUCTIONS[reduction])
+    return apply(CROSS_ENTROPY, (x,), args)
 
 
 def multi_margin_loss(
@@ -265,9 +288,7 @@ def _all_classes(target: Tensor, classes: int) -> bool:
 def _check_classes(op: str, target: Tensor, classes: int) -> None:
     if target.size and not _all_classes(target, classes):
         wrong = next(v for v in target.tolist() if not 0 <= v < classes)
-        raise IndexError(
-            f"[{op}] target {wrong} is no class: there are {classes}, 0..{classes - 1}"
-        )
+        raise IndexError(f"[{op}] {no_class(wrong, classes)}")
 
 
 def _classes_last(op: str, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
@@ -287,6 +308,8 @@ def _classes_last(op: str, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
             f"classes for this input have shape {expected}"
         )
     classes = shape[0 if len(shape) == 1 else 1]
+    if len(shape) == 2:
+        return x, t
     if len(shape) > 2:
         x = x.permute(0, *range(2, len(shape)), 1)
     return x.reshape((t.size, classes)), t.reshape((t.size,))
