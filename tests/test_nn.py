@@ -431,6 +431,48 @@ def test_cross_entropy_with_probabilities(rng, shape, reduction, weighted, smoot
     assert gradcheck(loss, (x, target))
 
 
+@pytest.mark.parametrize("shape", [(3, 1), (5, 17), (2, 513), (40, 1300), (3, 5000)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["drawn", "rising", "falling"])
+def test_cross_entropy_kernel_and_formula_agree(rng, shape, dtype, order):
+    x = rng.standard_normal(shape) * 20
+    x = {"drawn": x, "rising": np.sort(x), "falling": np.sort(x)[:, ::-1]}[order].astype(dtype)
+    t, w = rng.integers(0, shape[1], shape[0]), rng.uniform(0, 2, shape[1]).astype(dtype)
+    t[0] = -100
+    for options in ({}, {"weight": mg.tensor(w), "label_smoothing": 0.1}):
+        for reduction in ("none", "mean"):
+            a = mg.tensor(x, requires_grad=True)
+            loss = F.cross_entropy(a, mg.tensor(t), reduction=reduction, **options)
+            u = options.get("weight")
+            expected = _reference(
+                x.astype(np.float64),
+                t,
+                None if u is None else u.numpy(),
+                -100,
+                reduction,
+                options.get("label_smoothing", 0.0),
+            )
+            near = 2e-6 if dtype is np.float32 else 1e-13
+            np.testing.assert_allclose(loss.detach().numpy(), expected, near, near)
+            g = mg.tensor(rng.standard_normal(loss.shape).astype(dtype))
+            fused, formula = (mg.grad(loss, [a], g, True, graph)[0] for graph in (False, True))
+            np.testing.assert_allclose(fused.numpy(), formula.detach().numpy(), 10 * near, near)
+
+
+def test_a_hidden_row_of_scores_may_be_anything():
+    x = mg.tensor([[math.nan] * 3, [math.inf, 0.0, 1.0], [1.0, 2.0, 3.0]], requires_grad=True)
+    loss = F.cross_entropy(x, mg.tensor([-100, -100, 0]))
+    assert loss.item() == pytest.approx(math.log(1 + math.e + math.e**2), rel=1e-6)
+    for graph in (False, True):
+        (g,) = mg.grad(loss, [x], retain_graph=True, create_graph=graph)
+        assert not g.detach().numpy()[:2].any()
+    losses = F.cross_entropy(x, mg.tensor([0, 0, 0]), reduction="none")
+    assert np.isnan(losses.detach().numpy()[:2]).all()
+    (g,) = mg.grad(losses, [x], mg.tensor([0.0, 1.0, 1.0]))
+    assert not g.numpy()[0].any()
+    assert np.isnan(g.numpy()[1]).all()
+
+
 def test_certain_targets_meet_impossible_scores_without_nan():
     x = mg.tensor([[0.0, -math.inf]], requires_grad=True)
     loss = F.cross_entropy(x, mg.tensor([[1.0, 0.0]]))

@@ -219,6 +219,101 @@ def test_empty_inputs_keep_their_shape():
         assert mg.grad(y.sum(), [x])[0].shape == shape
 
 
+# ---- the kernels -------------------------------------------------------------------------------
+
+KERNELS = {
+    "layer_norm": (lambda x, w, b: F.layer_norm(x, w.shape, w, b), -1),
+    "rms_norm": (lambda x, w, b: F.rms_norm(x, w.shape, w) + b, -1),
+    "batch_norm": (lambda x, w, b: F.batch_norm(x, None, None, w, b, True), 1),
+    "batch_norm in use": (
+        lambda x, w, b: F.batch_norm(x, mg.zeros_like(w) + 0.5, mg.ones_like(w), w, b),
+        1,
+    ),
+    "instance_norm": (lambda x, w, b: F.instance_norm(x, weight=w, bias=b), 1),
+    "group_norm": (lambda x, w, b: F.group_norm(x, 3, w, b), 1),
+}
+# Around the sizes of vectors, of four rows, of blocks and of strips.
+SIZES = [(5, 3), (4, 33), (1, 1026), (9, 2049), (33, 66), (3, 3, 17), (6, 3, 1030), (3, 6, 5, 5)]
+every_kernel = pytest.mark.parametrize("name", KERNELS)
+
+
+def drawn_for(name, shape, rng, dtype=np.float64):
+    axis = KERNELS[name][1]
+    if name == "instance_norm" and len(shape) == 2:
+        shape = (*shape, 7)
+    n = shape[axis]
+    return [rng.standard_normal(s).astype(dtype) for s in (shape, (n,), (n,), shape)]
+
+
+@every_kernel
+@pytest.mark.parametrize("shape", SIZES)
+@DTYPES
+def test_kernel_and_formula_agree(rng, name, shape, dtype):
+    f = KERNELS[name][0]
+    if name.startswith("batch") and shape[0] == 1:
+        shape = (7, *shape[1:])
+    x, w, b, g = (v.astype(dtype).astype(np.float64) for v in drawn_for(name, shape, rng))
+    wide = [mg.tensor(v, requires_grad=True) for v in (x, w, b)]
+    y = f(*wide)
+    expected = [y, *mg.grad(y, wide, mg.tensor(g), create_graph=True)]
+    given = [mg.tensor(v.astype(dtype), requires_grad=True) for v in (x, w, b)]
+    y = f(*given)
+    got = [y, *mg.grad(y, given, mg.tensor(g.astype(dtype)))]
+    for a, e in zip(got, expected, strict=True):
+        size = max(1.0, abs(e.detach().numpy()).max())
+        error = abs(a.detach().numpy() - e.detach().numpy()).max()
+        assert error <= (2e-5 if dtype is np.float32 else 1e-13) * size
+
+
+@every_kernel
+@pytest.mark.parametrize("shape", [(700, 129), (40, 48, 7, 7), (3, 66000)])
+def test_the_same_bits_for_any_number_of_threads(rng, name, shape):
+    x, w, b, g = drawn_for(name, shape, rng, np.float32)
+
+    def results():
+        given = [mg.tensor(v, requires_grad=True) for v in (x, w, b)]
+        y = KERNELS[name][0](*given)
+        return [t.detach().numpy().tobytes() for t in (y, *mg.grad(y, given, mg.tensor(g)))]
+
+    before = mg.get_num_threads()
+    try:
+        mg.set_num_threads(1)
+        alone = results()
+        mg.set_num_threads(3)
+        assert results() == alone
+    finally:
+        mg.set_num_threads(before)
+
+
+@DTYPES
+@pytest.mark.parametrize("n", [3, 100, 5000])
+def test_equal_values_give_exactly_the_bias(dtype, n):
+    x = mg.tensor(np.full((6, n), 7.1, dtype))  # whose sum is rounded
+    bias = mg.arange(n).to(x.dtype)
+    assert (F.layer_norm(x, n, None, bias) == bias).all()
+    columns = mg.tensor(np.full((n, 6), 7.1, dtype))
+    assert not F.batch_norm(columns, None, None, training=True).numpy().any()
+    assert not F.instance_norm(x.unsqueeze(0)).numpy().any()
+
+
+@every_kernel
+@pytest.mark.parametrize("shape", [(6, 6), (6, 6, 5)])
+@pytest.mark.parametrize("wrong", [math.nan, math.inf])
+def test_what_has_no_upstream_gradient_counts_nothing(rng, name, shape, wrong):
+    if name == "instance_norm" and len(shape) == 2:
+        return
+    x, w, b, g = drawn_for(name, shape, rng)
+    alone = (slice(None), 1) if name.startswith("batch") else 1  # a set of values of its own
+    x[alone], g[alone] = wrong, 0.0
+    for graph in (False, True):
+        given = [mg.tensor(v, requires_grad=True) for v in (x, w, b)]
+        y = KERNELS[name][0](*given)
+        dx, dw, db = mg.grad(y, given, mg.tensor(g), create_graph=graph)
+        assert not dx.detach().numpy()[alone].any(), f"graph={graph}"
+        for found in (dx, dw, db):
+            assert np.isfinite(found.detach().numpy()).all(), f"graph={graph}"
+
+
 # ---- length --------------------------------------------------------------------------------------
 
 

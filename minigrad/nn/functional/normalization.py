@@ -248,11 +248,12 @@ def layer_norm(
     [[-1.0, 1.0], [-1.0, 1.0]]
     """
     op = "layer_norm"
-    x, shape, axes = _last_dims(op, input, normalized_shape)
+    x, shape = _last_dims(op, input, normalized_shape)
     w, b = _of_shape(op, "weight", weight, shape), _of_shape(op, "bias", bias, shape)
     made = _fused(LAYER_NORM, x, w, b, shape, _rows(x, shape), eps)
     if made is not None:
         return made[0]
+    axes = _axes(x, shape)
     y = _standardised(x, x.mean(axes, True), x.var(axes, correction=0, keepdim=True), eps)
     return _affine(y, w, b, 0)
 
@@ -274,32 +275,37 @@ def rms_norm(
     [0.20000000298023224, 1.399999976158142]
     """
     op = "rms_norm"
-    x, shape, axes = _last_dims(op, input, normalized_shape)
+    x, shape = _last_dims(op, input, normalized_shape)
     if eps is None:
         eps = float(np.finfo(numpy_dtype(x.dtype)).eps)
     w = _of_shape(op, "weight", weight, shape)
     made = _fused(RMS_NORM, x, w, None, shape, _rows(x, shape), eps)
     if made is not None:
         return made[0]
-    y = x / (x.square().mean(axes, True) + eps).sqrt()
+    y = x / (x.square().mean(_axes(x, shape), True) + eps).sqrt()
     return _affine(y, w, None, 0)
 
 
-def _last_dims(op: str, input: Any, normalized_shape: Any) -> tuple[Tensor, Sizes, Sizes]:  # noqa: A002
-    """The input, the sizes of its last dimensions, and these dimensions."""
+def _last_dims(op: str, input: Any, normalized_shape: Any) -> tuple[Tensor, Sizes]:  # noqa: A002
+    """The input, and the sizes of its last dimensions."""
     x = _input(op, input, 0)
     given = normalized_shape if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
-    shape = tuple([integer(op, "normalized_shape", n, 0) for n in given])
+    shape = tuple([n if type(n) is int else integer(op, "normalized_shape", n, 0) for n in given])
     if not shape or x.shape[-len(shape) :] != shape:
         raise ValueError(
             f"[{op}] normalized_shape {shape} must be the last sizes of the input {x.shape}"
         )
-    return x, shape, tuple(range(x.ndim - len(shape), x.ndim))
+    return x, shape
 
 
 def _rows(x: Tensor, shape: Sizes) -> int:
     """How many rows of this shape x has."""
     return math.prod(x.shape[: x.ndim - len(shape)])
+
+
+def _axes(x: Tensor, shape: Sizes) -> Sizes:
+    """The dimensions of a row."""
+    return tuple(range(x.ndim - len(shape), x.ndim))
 
 
 def group_norm(
