@@ -19,7 +19,7 @@ from minigrad.nn.functional.operands import (
     weighted,
 )
 from minigrad.ops.contraction import MEAN_NLL
-from minigrad.ops.loss import CROSS_ENTROPY
+from minigrad.ops.loss import CROSS_ENTROPY, WEIGHTED_CROSS_ENTROPY
 from minigrad.selection import gather_rows
 from minigrad.shaping import tensor_operand
 
@@ -100,7 +100,7 @@ def cross_entropy(
         return _soft(log_p, t, weight, reduction, label_smoothing, class_dim)
     rows, flat = _classes_last(op, x, t)
     w = None if weight is None else _class_weight(op, weight, rows.shape[1], x)
-    if rows.size and x.dtype.is_floating_point and (w is None or w._edge is None):
+    if rows.size and x.dtype.is_floating_point:
         losses = _cross_entropy(rows, flat, w, ignore_index, label_smoothing, reduction)
         return losses.reshape(t.shape) if reduction == "none" else losses
     log_p = f.log_softmax(rows, 1)
@@ -115,14 +115,15 @@ _REDUCTIONS = {"none": lib.MG_LOSS_NONE, "sum": lib.MG_LOSS_SUM, "mean": lib.MG_
 def _cross_entropy(
     x: Tensor, t: Tensor, w: Tensor | None, ignore_index: int, smoothing: float, reduction: str
 ) -> Tensor:
-    """Of rows of scores, in one kernel; targets and weights may be written to afterwards."""
-    if x._edge is not None:
+    """Of rows of scores, in one kernel; the targets may be written to afterwards."""
+    if x._edge is not None or (w is not None and w._edge is not None):
         t = wrap(call(lib.mg_copy, t._h))
-        w = None if w is None else wrap(call(lib.mg_copy, w._h))
     h = x._h
     stats = call(lib.mg_empty, h.dtype, 2, (2, h.shape[0]))
-    args = (t, w, stats, ignore_index, smoothing, _REDUCTIONS[reduction])
-    return apply(CROSS_ENTROPY, (x,), args)
+    options = (t, stats, ignore_index, smoothing, _REDUCTIONS[reduction])
+    if w is None:
+        return apply(CROSS_ENTROPY, (x,), (options,))
+    return apply(WEIGHTED_CROSS_ENTROPY, (x, w), (options,))
 
 
 def multi_margin_loss(
