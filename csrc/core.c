@@ -26,5 +26,6 @@
 #include "kernels/window.c"
 #include "kernels/box.c"
 #include "kernels/conv.c"
+#include "kernels/random.c"
 #include "kernels/optim.c"
 #include "base/cpu.c"

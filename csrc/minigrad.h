@@ -294,14 +294,28 @@ mg_array *mg_conv_sum(mg_array *x, mg_array *w, mg_array *bias, const mg_conv *c
 mg_array *mg_conv_spread(mg_array *g, mg_array *w, const mg_conv *conv);
 mg_array *mg_conv_weight(mg_array *g, mg_array *x, const mg_conv *conv);
 
+/* ---- random numbers ----------------------------------------------------------------------------- */
+
+/* `state` is that of NumPy's Philox, and goes forward: four words of counter, two of key, four given
+ * out, the next of those; whether half a word is left, and that. */
+mg_array *mg_uniform(int dtype, int ndim, const int64_t *shape, uint64_t *state); /* in [0, 1) */
+mg_array *mg_keep(float p, int ndim, const int64_t *shape, uint64_t *state); /* float32 uniform >= p */
+/* x * factor where `keep` is true, else 0. */
+mg_array *mg_drop(mg_array *x, mg_array *keep, double factor);
+
 /* ---- optimiser steps --------------------------------------------------------------------------- */
 
-/* One pass over a parameter; p, the state and the gradient are float arrays of one dtype and shape. */
-int mg_sgd_step(mg_array *p, mg_array *g, mg_array *momentum_buffer, double lr, double momentum,
-                double dampening, double weight_decay, int nesterov, int maximize);
-int mg_adam_step(mg_array *p, mg_array *g, mg_array *m, mg_array *v, mg_array *v_max, double lr,
-                 double beta1, double beta2, double eps, double weight_decay, int decoupled,
-                 int64_t step, int maximize);
+/* One pass over `count` parameters; each, its state and its gradient are float arrays of one dtype and
+ * shape. State may be NULL where a method works without: momentum, a running maximum, a mean. */
+int mg_sgd_step(int count, mg_array **p, mg_array **g, mg_array **momentum_buffer, double lr,
+                double momentum, double dampening, double weight_decay, int nesterov,
+                int maximize);
+int mg_adam_step(int count, mg_array **p, mg_array **g, mg_array **m, mg_array **v, mg_array **v_max,
+                 double lr, double beta1, double beta2, double eps, double weight_decay,
+                 int decoupled, int64_t step, int maximize);
+int mg_rmsprop_step(int count, mg_array **p, mg_array **g, mg_array **square,
+                    mg_array **momentum_buffer, mg_array **mean, double lr, double alpha, double eps,
+                    double weight_decay, double momentum, int maximize);
 
 /* ---- the process ------------------------------------------------------------------------------- */
 

@@ -248,6 +248,7 @@ _PUBLIC_NAMES = {
     "mg_sum_to": "sum_to_size",
     "mg_sgd_step": "SGD",
     "mg_adam_step": "Adam",
+    "mg_rmsprop_step": "RMSprop",
 }
 _ARRAY_TYPE = ffi.typeof("mg_array *")
 

@@ -1,6 +1,6 @@
-"""Optimizers: SGD, Adam and AdamW, with PyTorch's arguments, order of operations and state.
+"""Optimizers: SGD, Adam, AdamW, RMSprop; PyTorch's arguments, order of operations and state.
 
-A step is one pass in C over each parameter, its gradient and its state.
+A step is one call of C for a group: one pass over its parameters, their gradients and their state.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from minigrad.tape import enable_grad, mode
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "RMSprop"]
 
 Group = dict[str, Any]
 Closure = Callable[[], Any]
@@ -192,15 +192,31 @@ def _check_range(name: str, option: str, value: Any, below: float = inf) -> None
         raise ValueError(f"[{name}] {option} is {value}, but must {rule}")
 
 
-def _move(kernel: Any, p: Any, *args: Any) -> None:
-    """Run a step on a parameter; if a graph saved it, note for its error where it was written."""
-    if lib.mg_pins(p._h):
-        write(kernel, p, *args)
-    else:
-        run(kernel, *args)
+def _handles(tensors: Iterable[Any]) -> list[Any]:
+    return [x._h for x in tensors]
 
 
-_SGD_STEP, _ADAM_STEP = lib.mg_sgd_step, lib.mg_adam_step
+def _move(kernel: Any, params: list[Any], *args: Any) -> None:
+    """Run a step on parameters; for those that a graph saved, note where they were written."""
+    pinned = [p for p in params if lib.mg_pins(p._h)]
+    gradients = [p.grad._h for p in params]
+    run(kernel, len(params), _handles(params), gradients, *args)
+    for p in pinned:
+        write(lambda: 0, p)
+
+
+def _with_gradients(group: Group) -> list[Any]:
+    return [p for p in group["params"] if p.grad is not None]
+
+
+def _grown(state: dict[str, Any] | None, p: Any, names: Iterable[str]) -> dict[str, Any]:
+    """What is remembered of p, a new dict if that is nothing; zeros for what is missing."""
+    if state is None:
+        state = {"step": 0}
+    for name in names:
+        if name not in state:
+            state[name] = zeros_like(p)
+    return state
 
 
 class SGD(Optimizer):
@@ -249,21 +265,22 @@ class SGD(Optimizer):
             raise ValueError(f"[{self._name}] nesterov needs a momentum > 0 and a dampening of 0")
 
     def _update(self, group: Group) -> None:
-        momentum, decay, lr = group["momentum"], group["weight_decay"], group["lr"]
-        nesterov, maximize = group["nesterov"], group["maximize"]
-        for p in group["params"]:
-            g = p.grad
-            if g is None:
-                continue
-            if not momentum:
-                _move(_SGD_STEP, p, p._h, g._h, NULL, lr, 0.0, 0.0, decay, False, maximize)
-                continue
-            state, dampening = self.state.get(p), group["dampening"]
-            if state is None:  # the first gradient enters undampened
-                state, dampening = {"momentum_buffer": zeros_like(p)}, 0.0
-            b = state["momentum_buffer"]._h
-            _move(_SGD_STEP, p, p._h, g._h, b, lr, momentum, dampening, decay, nesterov, maximize)
-            self.state[p] = state
+        params, momentum, lr = _with_gradients(group), group["momentum"], group["lr"]
+        decay, maximize = group["weight_decay"], group["maximize"]
+        if not momentum:
+            _move(lib.mg_sgd_step, params, NULL, lr, 0.0, 0.0, decay, False, maximize)
+            return
+        new = [p for p in params if p not in self.state]
+        old = [p for p in params if p in self.state] if new else params
+        states = {p: {"momentum_buffer": zeros_like(p)} for p in new}
+        # The first gradient enters undampened.
+        for some, dampening in ((new, 0.0), (old, group["dampening"])):
+            if some:
+                buffers = [states.get(p) or self.state[p] for p in some]
+                handles = _handles(state["momentum_buffer"] for state in buffers)
+                options = (lr, momentum, dampening, decay, group["nesterov"], maximize)
+                _move(lib.mg_sgd_step, some, handles, *options)
+        self.state.update(states)
 
 
 class Adam(Optimizer):
@@ -306,25 +323,21 @@ class Adam(Optimizer):
             _check_range(self._name, f"betas[{place}]", beta, 1.0)
 
     def _update(self, group: Group) -> None:
-        lr, (beta1, beta2), eps = group["lr"], group["betas"], group["eps"]
-        decay, maximize, decoupled = group["weight_decay"], group["maximize"], self._decoupled
-        for p in group["params"]:
-            g = p.grad
-            if g is None:
-                continue
-            state = self.state.get(p)
-            if state is None:
-                state = {"step": 0, "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}
-            largest = NULL
-            if group["amsgrad"]:
-                if "max_exp_avg_sq" not in state:
-                    state["max_exp_avg_sq"] = zeros_like(p)
-                largest = state["max_exp_avg_sq"]._h
-            m, v, step = state["exp_avg"]._h, state["exp_avg_sq"]._h, state["step"] + 1
-            options = (lr, beta1, beta2, eps, decay, decoupled, step, maximize)
-            _move(_ADAM_STEP, p, p._h, g._h, m, v, largest, *options)
-            state["step"] = step
-            self.state[p] = state
+        names = ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * bool(group["amsgrad"])
+        params, states = _with_gradients(group), {}
+        by_step: dict[int, list[Any]] = {}
+        for p in params:
+            state = states[p] = _grown(self.state.get(p), p, names)
+            by_step.setdefault(state["step"] + 1, []).append(p)
+        options = (group["lr"], *group["betas"], group["eps"], group["weight_decay"])
+        for step, some in by_step.items():
+            kept = [_handles(states[p][name] for p in some) for name in names]
+            kept += [NULL] * (3 - len(kept))
+            last = (self._decoupled, step, group["maximize"])
+            _move(lib.mg_adam_step, some, *kept, *options, *last)
+            for p in some:
+                states[p]["step"] = step
+                self.state[p] = states[p]
 
 
 class AdamW(Adam):
@@ -353,3 +366,66 @@ class AdamW(Adam):
         maximize: bool = False,
     ) -> None:
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+
+
+class RMSprop(Optimizer):
+    """RMSprop (Tieleman & Hinton 2012): steps by the gradient over the root of its mean square.
+
+    That mean forgets by ``alpha``; with ``centered`` it is taken about the mean gradient (Graves
+    2013). With ``momentum`` what is stepped by builds up, as in :class:`SGD`. ``maximize`` goes
+    uphill.
+
+    >>> import minigrad as mg
+    >>> w = mg.tensor([1.0], requires_grad=True)
+    >>> optimizer = mg.optim.RMSprop([w], lr=0.01)
+    >>> w.grad = mg.tensor([5.0])
+    >>> optimizer.step()
+    >>> w
+    tensor([0.9], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "alpha": alpha,
+            "eps": eps,
+            "centered": centered,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+        }
+        super().__init__(params, defaults)
+
+    def _check(self, options: Group) -> None:
+        for option in ("lr", "eps", "weight_decay", "momentum", "alpha"):
+            _check_range(self._name, option, options[option])
+
+    def _update(self, group: Group) -> None:
+        wanted = {
+            "square_avg": True,
+            "momentum_buffer": group["momentum"] > 0,
+            "grad_avg": group["centered"],
+        }
+        names = [name for name, use in wanted.items() if use]
+        params = _with_gradients(group)
+        states = {p: _grown(self.state.get(p), p, names) for p in params}
+        kept = [
+            _handles(states[p][name] for p in params) if use else NULL
+            for name, use in wanted.items()
+        ]
+        options = (group["lr"], group["alpha"], group["eps"], group["weight_decay"])
+        _move(lib.mg_rmsprop_step, params, *kept, *options, group["momentum"], group["maximize"])
+        for p, state in states.items():
+            state["step"] += 1
+            self.state[p] = state

@@ -5,13 +5,15 @@ A seed gives the numbers that ``numpy.random.Generator(numpy.random.Philox(seed)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minigrad._c import call, ffi, lib
 from minigrad.creation import asarray, numpy_dtype, require_grad, size_of, tensor
-from minigrad.dispatch import tensor_operands
+from minigrad.dispatch import tensor_operands, wrap
 from minigrad.dtypes import as_dtype, float32, int64
 from minigrad.inplace import check_writable, overwrite
 from minigrad.shaping import tensor_operand
@@ -160,6 +162,43 @@ def drawing(generator: Generator | None = None) -> np.random.Generator:
     return (default_generator() if generator is None else generator).numpy
 
 
+# ---- uniform numbers, by C where they are many ---------------------------------------------------
+
+_MANY = 1 << 12  # from here on handing NumPy's state to C and back pays
+
+
+def _drawn(kernel: Any, option: Any, shape: tuple[int, ...], draw: np.random.Generator) -> Tensor:
+    """What a kernel draws from NumPy's stream, which goes on behind it."""
+    bits: Any = draw.bit_generator
+    with bits.lock:
+        state = bits.state
+        philox = state["state"]
+        words = [*philox["counter"], *philox["key"], *state["buffer"]]
+        rest = [state["buffer_pos"], state["has_uint32"], state["uinteger"]]
+        at = ffi.new("uint64_t[]", [int(word) for word in (*words, *rest)])
+        made = wrap(call(kernel, option, len(shape), shape, at))
+        after = np.array(ffi.unpack(at, len(at)), np.uint64)
+        philox["counter"], philox["key"], state["buffer"] = after[:4], after[4:6], after[6:10]
+        state["buffer_pos"], state["has_uint32"], state["uinteger"] = map(int, after[10:])
+        bits.state = state
+    return made
+
+
+def _uniform(shape: tuple[int, ...], kind: Any, draw: np.random.Generator) -> Tensor:
+    """Values in [0, 1) of NumPy's float dtype."""
+    if math.prod(shape) < _MANY:
+        return tensor(np.asarray(draw.random(shape, kind)))
+    return _drawn(lib.mg_uniform, as_dtype(np.dtype(kind)).code, shape, draw)
+
+
+def keep(shape: tuple[int, ...], p: float) -> Tensor:
+    """False with probability p, from the shared generator."""
+    draw = drawing()
+    if math.prod(shape) < _MANY:
+        return tensor(np.asarray(draw.random(shape, np.float32) >= np.float32(p)))
+    return _drawn(lib.mg_keep, p, shape, draw)
+
+
 # ---- new tensors ---------------------------------------------------------------------------------
 
 
@@ -190,7 +229,7 @@ def rand(
 ) -> Tensor:
     """Uniform values in [0, 1)."""
     shape, kind = _floats("rand", size, dtype)
-    return _made(drawing(generator).random(shape, kind), None, requires_grad)
+    return require_grad(_uniform(shape, kind, drawing(generator)), requires_grad)
 
 
 def randn(
@@ -307,7 +346,7 @@ def bernoulli(
     chance = x if p is None else tensor(float(p))
     if bool(((chance >= 0) & (chance <= 1)).logical_not().any()):
         raise ValueError("[bernoulli] probabilities lie in [0, 1]")
-    drawn = asarray(drawing(generator).random(x.shape))
+    drawn = _uniform(x.shape, np.float64, drawing(generator))
     return (drawn < chance).to(x.dtype)
 
 

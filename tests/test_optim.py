@@ -38,6 +38,21 @@ ADAM_OPTIONS = _combinations(
     maximize=[False, True],
 )
 
+RMSPROP_OPTIONS = _combinations(
+    alpha=[0.99, 0.5],
+    eps=[1e-8, 1e-3],
+    weight_decay=[0.0, 0.1],
+    momentum=[0.0, 0.9],
+    centered=[False, True],
+    maximize=[False, True],
+)
+OPTIONS = {
+    optim.SGD: SGD_OPTIONS,
+    optim.Adam: ADAM_OPTIONS,
+    optim.AdamW: ADAM_OPTIONS,
+    optim.RMSprop: RMSPROP_OPTIONS,
+}
+
 
 def _sgd(p, gradients, lr, momentum, dampening, weight_decay, nesterov, maximize):
     buffer = None
@@ -63,6 +78,18 @@ def _adam(p, gradients, lr, betas, eps, weight_decay, amsgrad, maximize, decoupl
         largest = np.maximum(largest, v)
         second = (largest if amsgrad else v) / (1 - betas[1] ** step)
         p = p - lr * m / (1 - betas[0] ** step) / (np.sqrt(second) + eps)
+    return p
+
+
+def _rmsprop(p, gradients, lr, alpha, eps, weight_decay, momentum, centered, maximize):
+    square = mean = buffer = np.zeros_like(p)
+    for g in gradients:
+        d = (-g if maximize else g) + weight_decay * p
+        square = alpha * square + (1 - alpha) * d * d
+        mean = alpha * mean + (1 - alpha) * d
+        move = d / (np.sqrt(square - mean**2 if centered else square) + eps)
+        buffer = momentum * buffer + move
+        p = p - lr * buffer
     return p
 
 
@@ -104,12 +131,20 @@ def test_adam_follows_its_formula(rng, options, method):
     np.testing.assert_allclose(moved, expected, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("method", [optim.SGD, optim.Adam, optim.AdamW])
+@pytest.mark.parametrize("options", RMSPROP_OPTIONS)
+def test_rmsprop_follows_its_formula(rng, options):
+    start, gradients = _problem(rng)
+    moved = _moved(lambda p: optim.RMSprop(p, lr=0.01, **options), start, gradients)
+    expected = _rmsprop(start, gradients, 0.01, **options)
+    np.testing.assert_allclose(moved, expected, rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("method", OPTIONS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_every_option_agrees_with_pytorch(rng, method, dtype):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     start, gradients = _problem(rng, dtype)
-    for options in SGD_OPTIONS if method is optim.SGD else ADAM_OPTIONS:
+    for options in OPTIONS[method]:
         moved = _moved(lambda p, o=options: method(p, lr=0.01, **o), start, gradients)
         q = torch.tensor(start, requires_grad=True)
         theirs = getattr(torch.optim, method.__name__)([q], lr=0.01, **options)
@@ -142,6 +177,15 @@ def test_the_defaults_are_pytorchs():
     }
     assert optim.Adam(p).defaults == adam
     assert optim.AdamW(p).defaults == {**adam, "weight_decay": 1e-2}
+    assert optim.RMSprop(p).defaults == {
+        "lr": 1e-2,
+        "momentum": 0,
+        "alpha": 0.99,
+        "eps": 1e-8,
+        "centered": False,
+        "weight_decay": 0,
+        "maximize": False,
+    }
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 1000, 100_001])
@@ -265,6 +309,7 @@ def test_a_model_learns():
         lambda p: optim.SGD(p, lr=0.1, momentum=0.9),
         lambda p: optim.Adam(p, lr=0.1, amsgrad=True),
         lambda p: optim.AdamW(p, lr=0.1),
+        lambda p: optim.RMSprop(p, lr=0.1, momentum=0.9, centered=True),
     ],
 )
 def test_training_goes_on_from_a_saved_state(rng, make):
@@ -297,6 +342,52 @@ def test_a_state_has_pytorchs_form():
     assert set(state["state"][0]) == {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"}
     assert state["state"][0]["step"] == 1
     assert state["param_groups"][0]["params"] == [0]
+
+
+def test_the_state_of_rmsprop_has_pytorchs_names():
+    p = mg.ones(2, requires_grad=True)
+    optimizer = optim.RMSprop([p], momentum=0.9, centered=True)
+    p.grad = mg.ones(2)
+    optimizer.step()
+    names = {"step", "square_avg", "momentum_buffer", "grad_avg"}
+    assert set(optimizer.state_dict()["state"][0]) == names
+    plain = optim.RMSprop([p])
+    plain.step()
+    assert set(plain.state[p]) == {"step", "square_avg"}
+
+
+@pytest.mark.parametrize("method", OPTIONS)
+def test_parameters_in_one_call_move_as_each_alone(rng, method):
+    options = {} if method in (optim.Adam, optim.AdamW) else {"momentum": 0.9}
+    starts = [
+        rng.standard_normal(s).astype(d)
+        for s, d in (((3,), np.float32), ((), np.float64), ((70_000,), np.float32), ((0, 2), "f8"))
+    ]
+    gradients = [[rng.standard_normal(s.shape).astype(s.dtype) for s in starts] for _ in range(3)]
+    together = [mg.tensor(s, requires_grad=True) for s in starts]
+    optimizer = method(together, lr=0.1, **options)
+    for step, each in enumerate(gradients):
+        for k, (p, g) in enumerate(zip(together, each, strict=True)):
+            p.grad = None if (step, k) == (1, 0) else mg.tensor(g)
+        optimizer.step()
+    for k, start in enumerate(starts):
+        alone = mg.tensor(start, requires_grad=True)
+        single = method([alone], lr=0.1, **options)
+        for step, each in enumerate(gradients):
+            alone.grad = None if (step, k) == (1, 0) else mg.tensor(each[k])
+            single.step()
+        assert alone.tolist() == together[k].tolist()
+
+
+def test_if_one_gradient_does_not_fit_no_parameter_moves():
+    a, b = mg.ones(2, requires_grad=True), mg.ones(3, requires_grad=True)
+    a.grad, b.grad = mg.ones(2), mg.ones(2)
+    for method in OPTIONS:
+        optimizer = method([a, b])
+        with pytest.raises(ValueError, match=r"\[(SGD|Adam|RMSprop)\]"):
+            optimizer.step()
+        assert a.tolist() == [1.0, 1.0]
+        assert not optimizer.state
 
 
 def test_a_state_that_does_not_fit_changes_nothing():

@@ -155,3 +155,67 @@ def test_uniform_values_stay_below_the_end():
 def test_what_must_be_an_integer(call, message):
     with pytest.raises(TypeError, match=message):
         call()
+
+
+# ---- drawn in C ----------------------------------------------------------------------------------
+
+
+def left_over(generator, before):
+    """NumPy's generator after it gave out some words and half words."""
+    words, halves = before
+    generator.random(words)
+    generator.random(halves, np.float32)
+    return generator
+
+
+def same_state(a, b):
+    for key in ("counter", "key"):
+        np.testing.assert_array_equal(a["philox"]["state"][key], b["state"][key])
+    np.testing.assert_array_equal(a["philox"]["buffer"], b["buffer"])
+    for key in ("buffer_pos", "has_uint32", "uinteger"):
+        assert a["philox"][key] == b[key]
+
+
+@pytest.mark.parametrize("before", [(0, 0), (1, 0), (3, 1), (0, 5), (2, 3), (4, 8)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [4096, 4097, 70_003])
+def test_many_numbers_are_numpys_too_and_so_is_the_state(g, before, dtype, size):
+    left_over(g.numpy, before)
+    theirs = left_over(numpys(11), before)
+    oracle.assert_same(mg.rand(size, generator=g, dtype=dtype).numpy(), theirs.random(size, dtype))
+    same_state(g.get_state(), theirs.bit_generator.state)
+    oracle.assert_same(mg.rand(3, generator=g).numpy(), theirs.random(3, np.float32))
+
+
+def test_a_counter_carries_into_its_next_words(g):
+    state = g.get_state()
+    state["philox"]["state"]["counter"] = np.array([2**64 - 5, 2**64 - 1, 2**64 - 1, 7], np.uint64)
+    g.set_state(state)
+    theirs = np.random.Generator(np.random.Philox(11))
+    theirs.bit_generator.state = state["philox"]
+    oracle.assert_same(mg.rand(9000, generator=g).numpy(), theirs.random(9000, np.float32))
+
+
+@pytest.mark.parametrize("p", [0.0, 0.1, 0.3, 1.0, 1e-9, 1 - 2**-24])
+@pytest.mark.parametrize("size", [1000, 10_000])
+def test_dropout_draws_numpys_floats(restore_random, p, size):
+    mg.manual_seed(5)
+    y = mg.nn.functional.dropout(mg.ones(size), p).numpy()
+    kept = numpys(5).random(size, np.float32) >= np.float32(p)
+    if p == 0:
+        kept[:] = True
+    assert ((y != 0) == kept).all()
+    np.testing.assert_allclose(y[kept], 1 / (1 - p) if p < 1 else 1.0, rtol=1e-6)
+
+
+def test_draws_are_the_same_for_any_number_of_threads(g):
+    before, state, drawn = mg.get_num_threads(), g.get_state(), []
+    try:
+        for threads in (1, 2, 5):
+            mg.set_num_threads(threads)
+            g.set_state(state)
+            drawn.append(mg.rand(300_001, generator=g).numpy())
+    finally:
+        mg.set_num_threads(before)
+    oracle.assert_same(drawn[0], drawn[1])
+    oracle.assert_same(drawn[0], drawn[2])

@@ -1,4 +1,5 @@
-/* optim.c: one pass over a parameter, its gradient and its state, in blocks shared by the threads. */
+/* optim.c: one pass over parameters, their gradients and their state, in blocks shared by the threads:
+ * all parameters of a group in one loop. */
 #include "../threads/pool.h"
 #include "nditer.h"
 
@@ -15,41 +16,55 @@ typedef struct optim_adam_options {
     bool decoupled, maximize;
 } optim_adam_options;
 
+typedef struct optim_rmsprop_options {
+    double lr, alpha, eps, weight_decay, momentum;
+    bool maximize;
+} optim_rmsprop_options;
+
+enum optim_method { OPTIM_SGD, OPTIM_ADAM, OPTIM_RMSPROP };
+
 #define MG_REAL 32
 #include "optim.inc.c"
 #define MG_REAL 64
 #include "optim.inc.c"
 
-enum { OPTIM_MAX_STATE = 3 };
+enum { OPTIM_MAX_STATE = 3, OPTIM_BLOCK = NDITER_BLOCK };
 
-typedef struct optim_job {
+/* A parameter: where its first block stands among those of all. */
+typedef struct {
     char *p, *state[OPTIM_MAX_STATE];
     const char *g;
+    mg_array *gradient; /* the contiguous one that g points into */
     int dtype;
-    int64_t size;
-    const optim_sgd_options *sgd; /* one of the two */
-    const optim_adam_options *adam;
+    int64_t size, first;
+} optim_item;
+
+typedef struct {
+    int method, count;
+    const void *options;
+    optim_item *items;
 } optim_job;
 
 static void optim_block(void *context, int64_t block) {
     const optim_job *job = context;
-    int64_t begin = block * NDITER_BLOCK, n = mg_min(NDITER_BLOCK, job->size - begin);
-    int64_t at = begin * mg_itemsize(job->dtype);
-    char *s[OPTIM_MAX_STATE];
-    for (int i = 0; i < OPTIM_MAX_STATE; i++) s[i] = job->state[i] ? job->state[i] + at : NULL;
-    void *p = job->p + at;
-    const void *g = job->g + at;
-    if (job->dtype == MG_FLOAT32) {
-        if (job->sgd) optim_sgd_f32(p, (float *)s[0], g, n, job->sgd);
-        else optim_adam_f32(p, (float *)s[0], (float *)s[1], (float *)s[2], g, n, job->adam);
-    } else {
-        if (job->sgd) optim_sgd_f64(p, (double *)s[0], g, n, job->sgd);
-        else optim_adam_f64(p, (double *)s[0], (double *)s[1], (double *)s[2], g, n, job->adam);
+    int low = 0, high = job->count - 1; /* the last item whose first block is not beyond this one */
+    while (low < high) {
+        int middle = (low + high + 1) / 2;
+        if (job->items[middle].first <= block) low = middle;
+        else high = middle - 1;
     }
+    const optim_item *t = &job->items[low];
+    int64_t begin = (block - t->first) * OPTIM_BLOCK, at = begin * mg_itemsize(t->dtype);
+    int64_t n = mg_min(OPTIM_BLOCK, t->size - begin);
+    void *s[OPTIM_MAX_STATE];
+    for (int i = 0; i < OPTIM_MAX_STATE; i++) s[i] = t->state[i] ? t->state[i] + at : NULL;
+    (t->dtype == MG_FLOAT32 ? optim_step_f32 : optim_step_f64)(job->method, t->p + at, s, t->g + at,
+                                                               n, job->options);
 }
 
-/* Checks and runs; p and the state must be contiguous and each own its memory. */
-static int optim_run(optim_job *job, mg_array *p, mg_array *g, mg_array *const *state) {
+/* Whether a parameter, its state and its gradient fit together: p and the state must be contiguous
+ * and each own its memory. */
+static int optim_check(mg_array *p, mg_array *g, mg_array *const *state) {
     if (!mg_is_float(p->dtype)) return mg_fail_code(MG_EDTYPE, p->dtype, 0);
     mg_array *all[1 + OPTIM_MAX_STATE] = {p, state[0], state[1], state[2]};
     for (int i = 0; i <= OPTIM_MAX_STATE; i++) {
@@ -66,36 +81,73 @@ static int optim_run(optim_job *job, mg_array *p, mg_array *g, mg_array *const *
         for (int j = 0; j < i; j++)
             if (all[j] && all[j]->buffer == all[i]->buffer) return mg_fail_code(MG_EOVERLAP, i, j);
     }
-    mg_array *from = p->buffer == g->buffer ? mg_copy(g) : mg_contiguous(g);
-    if (!from) return mg_error();
-    job->p = p->data;
-    job->g = from->data;
-    job->dtype = p->dtype;
-    job->size = p->size;
-    for (int i = 0; i < OPTIM_MAX_STATE; i++) job->state[i] = state[i] ? state[i]->data : NULL;
-    mg_parallel_for(mg_ceil_div(p->size, NDITER_BLOCK), optim_block, job);
-    mg_release(from);
-    for (int i = 0; i <= OPTIM_MAX_STATE; i++)
-        if (all[i]) mg_buffer_touch(all[i]->buffer);
     return MG_OK;
 }
 
-int mg_sgd_step(mg_array *p, mg_array *g, mg_array *momentum_buffer, double lr, double momentum,
-                double dampening, double weight_decay, int nesterov, int maximize) {
-    optim_sgd_options options = {lr, momentum, dampening, weight_decay, nesterov != 0, maximize != 0};
-    optim_job job = {.sgd = &options};
-    return optim_run(&job, p, g, (mg_array *[]){momentum_buffer, NULL, NULL});
+/* All checks come before the first write. state[i] holds one array for each parameter, or is NULL. */
+static int optim_run(int method, const void *options, int count, mg_array **p, mg_array **g,
+                     mg_array **const *state) {
+    size_t capacity;
+    optim_item *items = mg_block_take((size_t)count * sizeof *items, &capacity);
+    if (!items) return mg_fail_code(MG_ENOMEM, count, 0);
+    int code = MG_OK, ready = 0;
+    int64_t blocks = 0, elements = 0;
+    for (; ready < count && !code; ready++) {
+        mg_array *own[OPTIM_MAX_STATE], *param = p[ready], *gradient = g[ready];
+        for (int i = 0; i < OPTIM_MAX_STATE; i++) own[i] = state[i] ? state[i][ready] : NULL;
+        code = optim_check(param, gradient, own);
+        optim_item *t = &items[ready];
+        *t = (optim_item){.p = param->data, .dtype = param->dtype, .size = param->size};
+        t->first = blocks;
+        if (code) continue;
+        t->gradient = param->buffer == gradient->buffer ? mg_copy(gradient) : mg_contiguous(gradient);
+        if (!t->gradient) code = mg_error();
+        else t->g = t->gradient->data;
+        for (int i = 0; i < OPTIM_MAX_STATE; i++) t->state[i] = own[i] ? own[i]->data : NULL;
+        blocks += mg_ceil_div(param->size, OPTIM_BLOCK);
+        elements += param->size;
+    }
+    if (!code) {
+        optim_job job = {method, count, options, items};
+        if (elements > OPTIM_BLOCK) mg_parallel_for(blocks, optim_block, &job);
+        else
+            for (int64_t b = 0; b < blocks; b++) optim_block(&job, b);
+    }
+    for (int k = 0; k < ready; k++) {
+        mg_release(items[k].gradient);
+        if (code) continue;
+        mg_buffer_touch(p[k]->buffer);
+        for (int i = 0; i < OPTIM_MAX_STATE; i++)
+            if (state[i]) mg_buffer_touch(state[i][k]->buffer);
+    }
+    mg_block_give(items, capacity);
+    return code;
 }
 
-int mg_adam_step(mg_array *p, mg_array *g, mg_array *m, mg_array *v, mg_array *v_max, double lr,
-                 double beta1, double beta2, double eps, double weight_decay, int decoupled,
-                 int64_t step, int maximize) {
+int mg_sgd_step(int count, mg_array **p, mg_array **g, mg_array **momentum_buffer, double lr,
+                double momentum, double dampening, double weight_decay, int nesterov,
+                int maximize) {
+    optim_sgd_options options = {lr, momentum, dampening, weight_decay, nesterov != 0, maximize != 0};
+    return optim_run(OPTIM_SGD, &options, count, p, g, (mg_array **[]){momentum_buffer, NULL, NULL});
+}
+
+int mg_adam_step(int count, mg_array **p, mg_array **g, mg_array **m, mg_array **v, mg_array **v_max,
+                 double lr, double beta1, double beta2, double eps, double weight_decay,
+                 int decoupled, int64_t step, int maximize) {
     if (!m || !v || step < 1) return mg_fail_code(MG_EARG, step, 0);
     optim_adam_options options = {
         .lr = lr, .beta1 = beta1, .beta2 = beta2, .eps = eps, .weight_decay = weight_decay,
         .correction1 = 1 - pow(beta1, (double)step),
         .root_correction2 = sqrt(1 - pow(beta2, (double)step)),
         .decoupled = decoupled != 0, .maximize = maximize != 0};
-    optim_job job = {.adam = &options};
-    return optim_run(&job, p, g, (mg_array *[]){m, v, v_max});
+    return optim_run(OPTIM_ADAM, &options, count, p, g, (mg_array **[]){m, v, v_max});
+}
+
+int mg_rmsprop_step(int count, mg_array **p, mg_array **g, mg_array **square,
+                    mg_array **momentum_buffer, mg_array **mean, double lr, double alpha, double eps,
+                    double weight_decay, double momentum, int maximize) {
+    if (!square) return mg_fail_code(MG_EARG, 0, 0);
+    optim_rmsprop_options options = {lr, alpha, eps, weight_decay, momentum, maximize != 0};
+    return optim_run(OPTIM_RMSPROP, &options, count, p, g,
+                     (mg_array **[]){square, momentum_buffer, mean});
 }

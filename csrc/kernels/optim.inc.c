@@ -19,6 +19,10 @@ static void R(optim_sgd)(real *restrict p, real *restrict buffer, const real *re
     }
 }
 
+MG_INLINE real R(optim_root)(real x) {
+    return (real)(sizeof(real) == 4 ? __builtin_sqrtf((float)x) : __builtin_sqrt((double)x));
+}
+
 /* Kingma & Ba 2015, algorithm 1; Loshchilov & Hutter 2019 when the decay is decoupled; Reddi et al.
  * 2018 (AMSGrad) when v_max is not NULL. */
 static void R(optim_adam)(real *restrict p, real *restrict m, real *restrict v, real *restrict v_max,
@@ -31,15 +35,46 @@ static void R(optim_adam)(real *restrict p, real *restrict m, real *restrict v, 
     const real shrink = (real)(o->decoupled ? 1 - o->lr * o->weight_decay : 1);
     for (int64_t i = 0; i < n; i++) {
         real d = sign * g[i] + coupled * p[i];
-        m[i] = beta1 * m[i] + fresh1 * d;
-        v[i] = beta2 * v[i] + fresh2 * d * d;
-        real second = v[i];
+        real first = beta1 * m[i] + fresh1 * d, second = beta2 * v[i] + fresh2 * d * d;
+        m[i] = first;
+        v[i] = second;
         if (v_max) {
             second = v_max[i] > second ? v_max[i] : second;
             v_max[i] = second;
         }
-        real root = (real)(sizeof(real) == 4 ? __builtin_sqrtf((float)second)
-                                             : __builtin_sqrt((double)second));
-        p[i] = p[i] * shrink - step * m[i] / (root * unbias + eps);
+        p[i] = p[i] * shrink - step * first / (R(optim_root)(second) * unbias + eps);
     }
+}
+
+/* Tieleman & Hinton 2012, in the form PyTorch documents; `mean` is NULL unless the second moment is
+ * taken about it (Graves 2013), `buffer` without momentum. */
+static void R(optim_rmsprop)(real *restrict p, real *restrict square, real *restrict buffer,
+                             real *restrict mean, const real *restrict g, int64_t n,
+                             const optim_rmsprop_options *o) {
+    const real lr = (real)o->lr, decay = (real)o->weight_decay, sign = o->maximize ? -1 : 1;
+    const real alpha = (real)o->alpha, fresh = (real)(1 - o->alpha), eps = (real)o->eps;
+    const real momentum = (real)o->momentum;
+    for (int64_t i = 0; i < n; i++) {
+        real d = sign * g[i] + decay * p[i];
+        real second = alpha * square[i] + fresh * d * d;
+        square[i] = second;
+        if (mean) {
+            real m = mean[i] + fresh * (d - mean[i]);
+            mean[i] = m;
+            second -= m * m;
+        }
+        real move = d / (R(optim_root)(second) + eps);
+        if (buffer) {
+            move = momentum * buffer[i] + move;
+            buffer[i] = move;
+        }
+        p[i] -= lr * move;
+    }
+}
+
+static void R(optim_step)(int method, void *p, void *const *s, const void *g, int64_t n,
+                          const void *options) {
+    if (method == OPTIM_SGD) R(optim_sgd)(p, s[0], g, n, options);
+    else if (method == OPTIM_ADAM) R(optim_adam)(p, s[0], s[1], s[2], g, n, options);
+    else R(optim_rmsprop)(p, s[0], s[1], s[2], g, n, options);
 }

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad.arguments import tensor_operand
+from minigrad.dispatch import apply
 from minigrad.nn.functional.spatial import Sizes, require_floats
-from minigrad.random import rand
+from minigrad.ops.random import DROP
+from minigrad.random import keep
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -30,9 +32,7 @@ def _dropped(x: Tensor, shape: Sizes, p: float, training: bool, inplace: bool) -
     """One draw for each element of ``shape``, which is broadcast to that of x."""
     if not training or p == 0.0:
         return x
-    keep = (rand(shape) >= p).to(x.dtype)
-    factor = keep * (1.0 / (1.0 - p)) if p < 1.0 else keep
-    y = factor.scale(x)  # what is dropped is 0 also where x is infinite
+    y = apply(DROP, (x,), (keep(shape, p), 1.0 / (1.0 - p) if p < 1.0 else 1.0))
     return x.copy_(y) if inplace else y
 
 
@@ -129,5 +129,5 @@ def alpha_dropout(
     if not training or p == 0.0:
         return x
     scale = 1.0 / math.sqrt((1.0 - p) * (1.0 + p * _SATURATION**2)) if p < 1.0 else 0.0
-    y = f.where(rand(x.shape) >= p, x, _SATURATION) * scale - scale * _SATURATION * p
+    y = f.where(keep(x.shape, p), x, _SATURATION) * scale - scale * _SATURATION * p
     return x.copy_(y) if inplace else y

@@ -1,0 +1,18 @@
+"""What is drawn at random: here only what has a gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad._c import call, lib
+from minigrad.ops.table import Row, linear
+
+T = Any  # a Tensor; this layer stands below it
+
+DROP: Row = linear(
+    "dropout",
+    lambda x, keep, factor: call(lib.mg_drop, x, keep._h, factor),
+    lambda g, keep, factor: g.apply_row(DROP, keep, factor),
+    fused=lambda g, keep, factor: call(lib.mg_drop, g, keep._h, factor),
+    doc="x * factor where keep is true, else 0 whatever x is",
+)
