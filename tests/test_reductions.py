@@ -104,7 +104,11 @@ def test_softmax_derivatives(name, axis, rng):
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
-@pytest.mark.parametrize("shape", [(1,), (5,), (3, 17), (4, 1, 300), (2, 5000), (70, 40)], ids=str)
+@pytest.mark.parametrize(
+    "shape",
+    [(1,), (5,), (3, 17), (4, 1, 300), (2, 5000), (70, 40), (300, 5), (9000, 3), (70_000,)],
+    ids=str,
+)
 def test_softmax_values(name, dtype, shape, rng):
     x = (10 * rng.normal(size=shape)).astype(dtype)
     for axis in range(-len(shape), len(shape)):
@@ -115,6 +119,28 @@ def test_softmax_values(name, dtype, shape, rng):
         bound = below + 8 if name == "softmax" else np.abs(want) + 8
         unit = np.finfo(dtype).eps * (want if name == "softmax" else 1)
         assert (np.abs(got - want) <= bound * unit).all()
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp", "var", "std", "norm"])
+@pytest.mark.parametrize("shape", [(300, 5), (9000, 3), (70_000,), (2, 300, 20), (40, 7)], ids=str)
+def test_kernels_of_gradients_agree_with_the_formulas(name, shape, rng):
+    x = mg.tensor(rng.normal(size=shape), requires_grad=True)
+    for axis in range(len(shape)):
+        y = getattr(mg, name)(x, dim=axis)
+        g = mg.tensor(rng.normal(size=y.shape))
+        (fused,) = mg.grad(y, x, g, retain_graph=True)
+        (formula,) = mg.grad(y, x, g, create_graph=True)
+        np.testing.assert_allclose(fused.numpy(), formula.detach().numpy(), 1e-12, 1e-15)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("shape", [(300, 5), (70_000, 1)], ids=str)
+def test_a_long_softmax_line_without_a_maximum_is_nan(value, shape):
+    x = np.zeros(shape, np.float32)
+    x[200, 0] = value
+    for y in (mg.softmax(mg.tensor(x), 0).numpy(), mg.log_softmax(mg.tensor(x), 0).numpy()):
+        assert np.isnan(y[:, 0]).all()
+        assert np.isfinite(y[:, 1:]).all()
 
 
 def test_softmax_of_a_number_is_one():
@@ -503,6 +529,18 @@ def test_var_of_a_large_mean():
         assert got == pytest.approx(want, rel=3e-7)
     columns = np.repeat(x[:, None], 20, 1)
     np.testing.assert_allclose(mg.var(mg.tensor(columns), 0).numpy(), want, rtol=3e-7)
+
+
+@pytest.mark.parametrize("axes", [0, 2, (0, 2), (0, 1, 2)], ids=str)
+def test_var_about_a_large_mean_and_an_outlier(axes, rng):
+    x = rng.normal(1e4, 1, (40, 3, 300)).astype(np.float32)
+    np.testing.assert_allclose(
+        mg.var(mg.tensor(x), axes).numpy(), x.astype(np.float64).var(axes, ddof=1), rtol=1e-6
+    )
+    x[0, 0, 0] = 0
+    np.testing.assert_allclose(
+        mg.var(mg.tensor(x), axes).numpy(), x.astype(np.float64).var(axes, ddof=1), rtol=1e-6
+    )
 
 
 def test_var_of_what_overflows():

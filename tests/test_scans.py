@@ -167,6 +167,16 @@ def test_any_number_of_threads_gives_the_same_bits(name, shape, rng):
         oracle.assert_same(one, three)
 
 
+@pytest.mark.parametrize("shape", [(7,), (100_003,), (3, 70), (40, 3), (2, 40_000), (2, 9, 2)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+def test_the_gradient_of_cumsum_runs_back(shape, dtype, rng):
+    g = rng.integers(-9, 9, shape).astype(dtype)  # whose sums are exact
+    for axis in range(len(shape)):
+        x = mg.zeros(shape, dtype=mg.tensor(g).dtype, requires_grad=True)
+        (got,) = mg.grad(x.cumsum(axis), x, mg.tensor(g))
+        oracle.assert_same(got.numpy() + 0, np.flip(np.flip(g, axis).cumsum(axis), axis) + 0)
+
+
 # ---- accuracy ------------------------------------------------------------------------------------
 
 

@@ -56,6 +56,7 @@ PROGRAMS = {
     "softmax 0": lambda x: x.softmax(0),
     "softmax 1": lambda x: x.softmax(1),
     "log_softmax 1": lambda x: x.log_softmax(1),
+    "cumsum": lambda x: x.reshape(-1).cumsum(0),
     "matmul": lambda x: x @ x[:977, :513],
     "matmul transposed": lambda x: x.T @ x,
     "matvec": lambda x: x @ x[0],
@@ -70,6 +71,10 @@ PROGRAMS = {
     "sum'": gradient(lambda x: x.sum(0)),
     "amax'": gradient(lambda x: x.amax(1)),
     "softmax'": gradient(lambda x: x.softmax(1)),
+    "softmax 0'": gradient(lambda x: x.softmax(0)),
+    "cumsum'": gradient(lambda x: x.reshape(-1).cumsum(0)),
+    "std'": gradient(lambda x: x.std(1)),
+    "norm'": gradient(lambda x: x.norm(2, 0)),
     "var'": gradient(lambda x: x.var(0)),
     "logsumexp'": gradient(lambda x: x.logsumexp(0)),
 }

@@ -83,8 +83,8 @@ MG_INLINE vec R(reduce_fold)(int kind, vec v, int by) {
     return R(reduce_join_vec)(kind, v, other);
 }
 
-/* out[i] = exp(x[i] - c) for n > 0 neighbouring elements. `ahead`: meanwhile as many that come after
- * them are fetched, and the place for their results. */
+/* out[i] = exp(x[i] - c) for n > 0 neighbouring elements. `ahead`: meanwhile as many that come
+ * after them are fetched, and the place for their results. */
 MG_INLINE void R(reduce_exp)(bool ahead, real *restrict out, const real *restrict x, real c,
                              int64_t n) {
     int64_t i = 0;

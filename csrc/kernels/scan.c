@@ -27,7 +27,7 @@ enum {
     SCAN_GRAIN = 16384, /* least number of elements worth a block of a parallel loop */
     SCAN_RUN = 64,      /* elements of a running log-sum whose functions are taken together */
     SCAN_PART = 8192,   /* elements in a block of a long row */
-    SCAN_PARTS = 32     /* such blocks that are summed before they are scanned: they stay in cache */
+    SCAN_PARTS = 32     /* such blocks that stay in cache from their sums to their scans */
 };
 
 /* What is known of a line at one place: see scan.inc.c. */
@@ -194,14 +194,14 @@ static void scan_block(void *context, int64_t block) {
         scan_piece_places(job->kind, job->dtype, y, x, inner, n, width);
     else if (job->dtype == MG_INT64) scan_piece_int(job->kind, job->back, y, x, inner, n, width);
     else
-        (job->dtype == MG_FLOAT32 ? scan_piece_f32 : scan_piece_f64)(job->kind, rows, job->back, y, x,
-                                                                    b, inner, n, width);
+        (job->dtype == MG_FLOAT32 ? scan_piece_f32 : scan_piece_f64)(
+            job->kind, rows, job->back, y, x, b, inner, n, width);
 }
 
 /* Some blocks of a long row of floats, in the order of the scan. */
 typedef struct {
     const scan_job *job;
-    int64_t line, first, n; /* offset of the row; of the first block in the scan; of the row's end */
+    int64_t line, first, n; /* where the row lies; the first element of the blocks; the row's size */
     scan_state state[SCAN_PARTS + 1]; /* at the beginning of each block */
 } scan_parts;
 
@@ -247,7 +247,8 @@ static void scan_long(const scan_job *job) {
 
 /* A new array of the scans of x along `axis`; b (or NULL) has x's shape and dtype. */
 static mg_array *scan_run(int kind, bool back, mg_array *x, mg_array *b, int axis) {
-    scan_job job = {.kind = kind, .back = back, .dtype = x->dtype, .in_size = mg_itemsize(x->dtype)};
+    scan_job job = {.kind = kind, .back = back, .dtype = x->dtype};
+    job.in_size = mg_itemsize(x->dtype);
     if (lines_along(&job.lines, x, axis)) return NULL;
     int dtype = kind >= SCAN_FIRST_MAX ? MG_INT64 : x->dtype;
     mg_array *y = mg_new(dtype, x->ndim, x->shape);
@@ -306,6 +307,10 @@ mg_array *mg_recurrence(mg_array *a, mg_array *b, int axis) {
     return scan_run(SCAN_RECURRENCE, false, a, b, axis);
 }
 
-mg_array *mg_cummax(mg_array *x, int axis) { return scan_run(SCAN_FIRST_MAX, false, x, NULL, axis); }
+mg_array *mg_cummax(mg_array *x, int axis) {
+    return scan_run(SCAN_FIRST_MAX, false, x, NULL, axis);
+}
 
-mg_array *mg_cummin(mg_array *x, int axis) { return scan_run(SCAN_FIRST_MIN, false, x, NULL, axis); }
+mg_array *mg_cummin(mg_array *x, int axis) {
+    return scan_run(SCAN_FIRST_MIN, false, x, NULL, axis);
+}
