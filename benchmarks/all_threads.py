@@ -19,7 +19,7 @@ __all__ = ["all_threads_rows"]
 _KEYS = ("matmul/512x512 @ 512x512/float32",)
 
 
-def all_threads_rows(quick: bool, only: str) -> list[Row]:
+def all_threads_rows(only: str) -> list[Row]:
     """Those whose key matches; their names say how many threads."""
     threads = len(environment.GRANTED)
     wanted = [key for key in _KEYS if re.search(only, _renamed(key, threads))]
@@ -28,7 +28,7 @@ def all_threads_rows(quick: bool, only: str) -> list[Row]:
     pattern = "|".join(f"^{re.escape(key)}$" for key in wanted)
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "benchmarks", "--only", pattern, "--out", folder]
-        command += ["--threads", str(threads), *(["--quick"] if quick else [])]
+        command += ["--threads", str(threads)]
         subprocess.run(
             command,
             cwd=Path(__file__).resolve().parent.parent,
