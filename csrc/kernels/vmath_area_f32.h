@@ -2,8 +2,8 @@
  *
  * All are logarithms of a ratio u / v: with m = 2^k v close to u,
  *     log(u / v) = k ln 2 + 2 atanh s,    s = (u - m) / (u + m),    -0.12 <= s <= 0.29
- * (J.-M. Muller, "Elementary functions", 3rd ed. 2016, 11.4, has the series). u - m is exact but for
- * the low parts of u and v. "Error" is the largest seen over every 7th float against double precision.
+ * u - m is exact but for the low parts of u and v. "Error" is the largest seen over every 7th float
+ * against double precision.
  */
 #ifndef MG_VMATH_AREA_F32_H
 #define MG_VMATH_AREA_F32_H
@@ -41,8 +41,8 @@ MG_INLINE float v_atanh_f32(float x) {
     return v_copysign_f32(y, x);
 }
 
-/* The logarithm of y = base + root + root_low, 1 <= y. Where y is close to 1, s = (y - 1) / (y + 1) is
- * given as num / den. All are an eighth of themselves: y + m may overflow. */
+/* The logarithm of y = base + root + root_low, 1 <= y. Where y is close to 1, s = (y - 1) / (y + 1)
+ * is given as num / den. All are an eighth of themselves: y + m may overflow. */
 MG_INLINE float v_area_log_f32(float base, float root, float root_low, float num, float num_low,
                                float den, float den_low) {
     base *= 0.125f;
@@ -66,7 +66,8 @@ MG_INLINE float v_asinh_f32(float x) {
     float a = v_abs_f32(x), p = a * a, p_low = -v_residual_f32(a, a, p);
     bool large = a > 0x1p30f, above = p > 1.0f;
     float q = 1.0f + p, q_low = ((above ? p : 1.0f) - q) + (above ? 1.0f : p) + p_low;
-    float r = v_sqrt_f32(q), r_low = (v_residual_f32(r, r, q) + q_low) * 0.5f * v_rough_inverse_f32(r);
+    float r = v_sqrt_f32(q);
+    float r_low = (v_residual_f32(r, r, q) + q_low) * 0.5f * v_rough_inverse_f32(r);
     r = large ? a : r;
     r_low = large ? 0.0f : r_low;
     float d = 1.0f + r;
@@ -80,7 +81,8 @@ MG_INLINE float v_acosh_f32(float x) {
     float t = x - 1.0f, w = x + 1.0f, w_low = (x - w) + 1.0f;
     bool large = x > 0x1p30f;
     float q = t * w, q_low = fma_f32(t, w_low, -v_residual_f32(t, w, q));
-    float r = v_sqrt_f32(q), r_low = (v_residual_f32(r, r, q) + q_low) * 0.5f * v_rough_inverse_f32(r);
+    float r = v_sqrt_f32(q);
+    float r_low = (v_residual_f32(r, r, q) + q_low) * 0.5f * v_rough_inverse_f32(r);
     r = large ? x : r;
     r_low = large ? 0.0f : r_low;
     float y = v_area_log_f32(x, r, r_low, r, r_low, w, w_low);

@@ -3,8 +3,8 @@
  * asin, acos: up to 1/2 an odd polynomial; beyond, asin x = pi/2 - 2 asin sqrt((1 - x) / 2), in
  * which 1 - x is exact. atan: up to 1/2 an odd polynomial; beyond, the angle less pi/4 or pi/2, as
  * in W. J. Cody and W. Waite, "Software manual for the elementary functions", 1980, chapters 10 and
- * 11, in float up to 1 and beyond less pi/2. What a rounded square root or quotient lost is carried beside it, so that only the last
- * addition rounds by much.
+ * 11, in float up to 1 and beyond less pi/2. What a rounded square root or quotient lost is
+ * carried beside it, so that only the last addition rounds by much.
  *
  * "Error" is as in vmath_f32.h and vmath_f64.h, here over every 7th float, and for two arguments
  * over samples: all bit patterns at random, close exponents, close values, the ends of the range.
@@ -24,9 +24,9 @@
 MG_INLINE float v_sqrt_f32(float x) { return __builtin_sqrtf(x); }
 MG_INLINE double v_sqrt_f64(double x) { return __builtin_sqrt(x); }
 
-/* 1 / d to 1.5 %, for d > 0 and, as something finite, for 0: enough where it multiplies what a rounding
- * has lost. The difference of the bits is good to 12 % (its logarithm is one of straight lines), and
- * Newton's step squares that. */
+/* 1 / d to 1.5 %, for d > 0 and, as something finite, for 0: enough where it multiplies what a
+ * rounding has lost. The difference of the bits is good to 12 % (its logarithm is one of straight
+ * lines), and Newton's step squares that. */
 MG_INLINE float v_rough_inverse_f32(float d) {
     float r = v_from_bits_f32(0x7ef311c7u - v_bits_f32(d));
     return r * fma_f32(-d, r, 2.0f);
@@ -59,7 +59,7 @@ MG_INLINE double v_asin_tail_f64(double z) {
 }
 
 /* atan(t + t_low) as the sum of what is returned and *low, |t| <= 1: 0.89 t, which leaves a small
- * part to the polynomial in t^2 - 1/2 and to its rounding errors. The slope is roughly 1 - t^2 / 2. */
+ * part to the polynomial in t^2 - 1/2 and to its rounding errors. The slope is about 1 - t^2 / 2. */
 MG_INLINE float v_atan_reduced_f32(float t, float t_low, float *low) {
     const float most = 0x1.c7ae14p-1f;
     float z = t * t, u = z - 0.5f, uu = u * u;
@@ -134,8 +134,8 @@ MG_INLINE double v_hypot_f64(double a, double b) {
     return ((a == V_INF_F64) | (b == V_INF_F64)) ? V_INF_F64 : r * back;
 }
 
-/* b / (a^2 + b^2), by which the angle of (b, a) grows with a; 0 at the origin and at infinity. Float in
- * double, where no square leaves the range. */
+/* b / (a^2 + b^2), by which the angle of (b, a) grows with a; 0 at the origin and at infinity.
+ * Float in double, where no square leaves the range. */
 MG_INLINE float v_angle_slope_f32(float a, float b) {
     double x = (double)a, y = (double)b, d = fma_f64(x, x, y * y), r = v_rough_inverse_f64(d);
     r = fma_f64(r, fma_f64(-d, r, 1.0), r);
