@@ -290,7 +290,8 @@ static int conv_sum_run(conv_sum *s) {
                                                                    : conv_even(p->outs, CONV_MR);
     s->tiles = mg_ceil_div(p->outs, s->height);
     int64_t work = mg_max(p->terms * p->outs, 1), width = CONV_NV * lanes; /* of one place */
-    int64_t cols = mg_max(mg_min(CONV_CHUNK_WORK / work, CONV_PLACES), 4 * CONV_MR);
+    int64_t most = s->height > 1 ? CONV_PLACES : CONV_COPY;
+    int64_t cols = mg_max(mg_min(CONV_CHUNK_WORK / work, most), 4 * CONV_MR);
     bool copied = !s->lanes_are_outs && (a[2].step != 1 || a[2].outputs % lanes);
     int code = conv_lay_out(p, cols / a[2].outputs, cols, s->lanes_are_outs ? CONV_MR : width,
                             s->lanes_are_outs ? 1 : (int)lanes, copied);
@@ -350,10 +351,13 @@ static int conv_grad_run(conv_grad *s) {
     conv_join(p);
     const conv_axis *a = p->axis;
     s->tiles = mg_ceil_div(p->outs, width);
+    s->by_dots = p->outs <= lanes / 2 && 2 * a[2].outputs >= lanes;
     s->by_taps = conv_even(a[2].taps, CONV_MR) > conv_even(p->channels, CONV_MR);
     /* Channels that lie a power of two apart would share few sets of the cache. */
-    bool copied = !s->by_taps && p->channels > 4 && p->in_plane * itemsize % 1024 == 0;
-    int code = conv_lay_out(p, CONV_PLACES / a[2].outputs, CONV_PLACES, 1, 1, copied);
+    bool copied = s->by_dots ? a[2].step != 1
+                             : !s->by_taps && p->channels > 4 && p->in_plane * itemsize % 1024 == 0;
+    int64_t most = s->by_dots ? CONV_COPY : CONV_PLACES;
+    int code = conv_lay_out(p, most / a[2].outputs, most, 1, s->by_dots ? (int)lanes : 1, copied);
     if (code) return code;
 
     int64_t units = conv_units(p), tiles = p->groups * s->tiles;
@@ -364,6 +368,7 @@ static int conv_grad_run(conv_grad *s) {
     s->runs = mg_ceil_div(units, s->run);
 
     size_t terms = conv_round((size_t)p->terms * sizeof(conv_term));
+    if (s->by_dots) places = 0; /* neither packed nor looked up */
     size_t table = conv_round((size_t)places * sizeof(conv_term));
     size_t parts = (size_t)(s->runs * tiles * (p->terms + lanes) * width * itemsize);
     size_t each = (size_t)((places * width + p->images * p->copy_size) * itemsize);
@@ -376,7 +381,7 @@ static int conv_grad_run(conv_grad *s) {
     s->parts = scratch + terms + table;
     conv_slots_place(&s->slots, scratch + terms + table + parts);
     conv_fill_terms(p, s->term, false, 0);
-    for (int64_t m = 0, k = 0; m < p->images; m++)
+    for (int64_t m = 0, k = 0; m < p->images && k < places; m++)
         for (int64_t i = 0; i < p->rows; i++)
             for (int64_t j = 0; j < p->cols; j++, k++)
                 s->place[k] = (conv_term){

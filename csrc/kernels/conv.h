@@ -128,7 +128,7 @@ typedef struct {
     const void *x, *g;
     void *out, *parts;
     conv_term *term, *place;
-    bool by_taps;
+    bool by_dots, by_taps; /* along lines; by tiles of taps, or else of channels */
     int64_t tiles, runs, run;
     conv_slots slots;
 } conv_grad;

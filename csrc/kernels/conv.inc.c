@@ -279,6 +279,52 @@ static const real *R(conv_write_line)(const conv_sum *s, real *y, const real *c,
     return c;
 }
 
+/* nv vectors of a line of outputs of one channel. */
+MG_INLINE void R(conv_line_part)(const int nv, real *restrict y, int64_t apart,
+                                 const real *restrict x, const real *restrict w,
+                                 const conv_term *restrict term, int64_t terms, real bias,
+                                 int64_t n) {
+    vec total[4];
+    MG_UNROLL
+    for (int v = 0; v < nv; v++) total[v] = v_set1(bias);
+    for (int64_t k = 0, end; k < terms; k = end) {
+        vec sum[4];
+        MG_UNROLL
+        for (int v = 0; v < nv; v++) sum[v] = v_set1(0);
+        for (end = mg_min(k + CONV_DEPTH, terms); k < end; k++) {
+            vec weight = v_set1(w[k]);
+            MG_UNROLL
+            for (int v = 0; v < nv; v++)
+                sum[v] = v_fma(weight, v_load(x + term[k].b + v * LANES), sum[v]);
+        }
+        MG_UNROLL
+        for (int v = 0; v < nv; v++) total[v] += sum[v];
+    }
+    MG_UNROLL
+    for (int v = 0; v < nv; v++) {
+        int cols = (int)mg_min(LANES, n - v * LANES);
+        real *to = y + v * LANES * apart;
+        if (apart == 1) v_store_n(to, total[v], cols);
+        else
+            for (int l = 0; l < cols; l++) to[l * apart] = total[v][l];
+    }
+}
+
+/* A line of outputs of the only channel of its group. */
+static MG_NOINLINE void R(conv_line)(real *y, int64_t apart, const real *x, const real *w,
+                                     const conv_term *term, int64_t terms, real bias, int64_t n) {
+    for (int64_t j = 0, done; j < n; j += done) {
+        real *to = y + j * apart;
+        done = n - j > 3 * LANES ? 4 * LANES : n - j > LANES ? 2 * LANES : LANES;
+        if (done == 4 * LANES)
+            R(conv_line_part)(4, to, apart, x + j, w, term, terms, bias, n - j);
+        else if (done == 2 * LANES)
+            R(conv_line_part)(2, to, apart, x + j, w, term, terms, bias, n - j);
+        else
+            R(conv_line_part)(1, to, apart, x + j, w, term, terms, bias, n - j);
+    }
+}
+
 /* The outputs of a chunk. Where the terms are many, some of them for all lines, so that their
  * weights stay in the first cache. */
 static void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, real *scratch) {
@@ -298,7 +344,14 @@ static void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, real *scratc
     for (int64_t o = 0; o < p->outs; o += s->height, w += s->height * p->terms) {
         int64_t outs = mg_min(s->height, p->outs - o);
         const real *bias = s->bias ? (const real *)s->bias + first_out + o : NULL;
-        for (int64_t q = 0, end; q < lines; q = end) {
+        for (int64_t q = 0; s->height == 1 && q < lines; q++) {
+            int64_t i = q % t->rows;
+            R(conv_line)(y + q / t->rows * image + (a[1].first + (t->i1 + i) * a[1].apart) *
+                             p->out_stride[1],
+                         a[2].apart, x + q / t->rows * p->image + i * a[1].step * p->line, w,
+                         s->term, p->terms, bias ? *bias : 0, t->cols);
+        }
+        for (int64_t q = 0, end; s->height > 1 && q < lines; q = end) {
             end = mg_min(q + band, lines);
             for (int64_t k = 0; k == 0 || k < p->terms; k += depth) {
                 real *c = sums;
@@ -329,6 +382,59 @@ static void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, real *scratc
 /* The elements of a part of a tile; those that are turned with the last ones included. */
 MG_INLINE int64_t R(conv_part)(const conv_plan *p) { return (p->terms + LANES) * R(CONV_NR); }
 
+/* part[term][out] = or += the sums along the lines of a chunk of nt inputs times no gradients. */
+MG_INLINE void R(conv_dot_tile)(const int nt, const int no, real *restrict part,
+                                const conv_plan *p, const conv_chunk *t, const real *restrict x,
+                                const conv_term *term, const real *restrict g, bool add) {
+    vec sum[4][2];
+    MG_UNROLL
+    for (int k = 0; k < nt; k++) {
+        MG_UNROLL
+        for (int o = 0; o < no; o++) sum[k][o] = v_set1(0);
+    }
+    for (int64_t q = 0; q < t->images * t->rows; q++) {
+        int64_t m = q / t->rows, i = q % t->rows;
+        const real *from = x + m * p->image + i * p->axis[1].step * p->line;
+        const real *by = g + m * p->groups * p->outs * p->out_plane + i * p->out_stride[1];
+        for (int64_t j = 0; j < t->cols; j += LANES) {
+            int n = (int)mg_min(LANES, t->cols - j);
+            vec gs[2];
+            MG_UNROLL
+            for (int o = 0; o < no; o++) gs[o] = v_load_n(by + o * p->out_plane + j, n);
+            MG_UNROLL
+            for (int k = 0; k < nt; k++) {
+                vec xs = v_load_n(from + term[k].a + j, n);
+                MG_UNROLL
+                for (int o = 0; o < no; o++) sum[k][o] = v_fma(xs, gs[o], sum[k][o]);
+            }
+        }
+    }
+    for (int k = 0; k < nt; k++)
+        for (int o = 0; o < no; o++) {
+            real lane[LANES], *to = part + k * R(CONV_NR) + o;
+            v_store(lane, sum[k][o]);
+            for (int w = LANES / 2; w > 0; w /= 2)
+                for (int l = 0; l < w; l++) lane[l] += lane[l + w];
+            *to = add ? *to + lane[0] : lane[0];
+        }
+}
+
+/* The gradients that few outputs have from a chunk: dot products along the lines. */
+static MG_NOINLINE void R(conv_dots)(const conv_grad *s, const conv_chunk *t, real *part,
+                                     const real *x, const real *g, int64_t outs, bool add) {
+    const conv_plan *p = &s->plan;
+    for (int64_t o = 0; o < outs; o += 2, g += 2 * p->out_plane)
+        for (int64_t k = 0, n; k < p->terms; k += n) {
+            real *to = part + k * R(CONV_NR) + o;
+            const conv_term *term = s->term + k;
+            n = p->terms - k >= 4 ? 4 : 1;
+            if (n == 4 && o + 1 < outs) R(conv_dot_tile)(4, 2, to, p, t, x, term, g, add);
+            else if (n == 4) R(conv_dot_tile)(4, 1, to, p, t, x, term, g, add);
+            else if (o + 1 < outs) R(conv_dot_tile)(1, 2, to, p, t, x, term, g, add);
+            else R(conv_dot_tile)(1, 1, to, p, t, x, term, g, add);
+        }
+}
+
 /* What a run of chunks adds to the gradients of a tile of outputs: part[channel][tap][out]. The
  * inputs of neighbouring channels or of neighbouring taps make a tile with the packed upstream
  * gradients. */
@@ -339,17 +445,24 @@ static void R(conv_weights)(const conv_grad *s, int64_t item, int64_t run, int64
     int64_t o = tile * R(CONV_NR), outs = mg_min(R(CONV_NR), p->outs - o);
     int64_t step = p->taps * R(CONV_NR);
     real *part = (real *)s->parts + item * R(conv_part)(p);
-    real *g = scratch, *copy = scratch + p->images * p->rows * p->cols * R(CONV_NR);
+    int64_t packed = s->by_dots ? 0 : p->images * p->rows * p->cols * R(CONV_NR);
+    real *g = scratch, *copy = scratch + packed;
     int64_t high = conv_even(s->by_taps ? a[2].taps : p->channels, CONV_MR);
     int64_t end = mg_min((run + 1) * s->run, conv_units(p));
     for (int64_t unit = run * s->run; unit < end; unit++) {
         conv_chunk t = conv_chunk_at(p, unit, group);
         const real *x = R(conv_inputs)((const real *)s->x, p, &t, copy);
+        const real *up = (const real *)s->g +
+                         ((t.image * p->groups + group) * p->outs + o) * p->out_plane +
+                         t.i0 * p->out_stride[0] + t.i1 * p->out_stride[1] + t.i2;
+        bool add = unit > run * s->run;
+        if (s->by_dots) {
+            R(conv_dots)(s, &t, part, x, up, outs, add);
+            continue;
+        }
         int64_t places = t.rows * t.cols, n = t.images * places;
         for (int64_t m = 0; m < t.images; m++) {
-            const real *from = (const real *)s->g +
-                               (((t.image + m) * p->groups + group) * p->outs + o) * p->out_plane +
-                               t.i0 * p->out_stride[0] + t.i1 * p->out_stride[1] + t.i2;
+            const real *from = up + m * p->groups * p->outs * p->out_plane;
             real *to = g + m * places * R(CONV_NR);
             if (t.rows == 1 || t.cols == p->out_stride[1])
                 R(conv_pack)(to, R(CONV_NR), from, p->out_plane, 1, outs, places);
@@ -358,8 +471,6 @@ static void R(conv_weights)(const conv_grad *s, int64_t item, int64_t run, int64
                     R(conv_pack)(to + i * t.cols * R(CONV_NR), R(CONV_NR),
                                  from + i * p->out_stride[1], p->out_plane, 1, outs, t.cols);
         }
-
-        bool add = unit > run * s->run;
         if (s->by_taps)
             for (int64_t k = 0; k < p->terms; k += a[2].taps)
                 for (int64_t j = 0; j < a[2].taps; j += high)
