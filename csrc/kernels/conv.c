@@ -24,17 +24,14 @@ enum {
     CONV_RUNS = 16             /* blocks to sum these in, about */
 };
 
+/* In a loop: no call of memcpy or memset for a short line, nor vectors for what is rarely taken. */
+#define CONV_AS_IT_IS __asm__ volatile("")
+#define CONV_ROLLED _Pragma("GCC unroll 1") /* before a loop of few lines */
+
 /* Height of the next tile when `rows` are left: the last two share what remains. */
 MG_INLINE int64_t conv_next(int64_t rows) {
     return rows >= 2 * CONV_MR ? CONV_MR : rows > CONV_MR ? (rows + 1) / 2 : rows;
 }
-
-/* A store that stays one: compilers would call memcpy or memset for a loop of them, for a line. */
-#define CONV_STORE(to, v)                                                                          \
-    do {                                                                                           \
-        __asm__ volatile("");                                                                      \
-        v_store(to, v);                                                                            \
-    } while (0)
 
 #define MG_REAL 32
 #include "conv.inc.c"

@@ -91,12 +91,19 @@ MG_INLINE void R(conv_tile_any)(int64_t rows, int64_t cols, real *c, int64_t c_r
 MG_INLINE void R(conv_copy_line)(real *restrict to, const real *restrict from, int64_t begin,
                                  int64_t end, int64_t count) {
     int64_t i = 0;
-    for (; i < begin; i += LANES) CONV_STORE(to + i, v_set1(0));
-    for (i = begin; i < end; i += LANES) {
-        if (end - i >= LANES) CONV_STORE(to + i, v_load(from + i));
-        else CONV_STORE(to + i, v_load_n(from + i, (int)(end - i)));
+    for (; i < begin; i += LANES) {
+        CONV_AS_IT_IS;
+        v_store(to + i, v_set1(0));
     }
-    for (; i < count; i += LANES) CONV_STORE(to + i, v_set1(0));
+    for (i = begin; i < end; i += LANES) {
+        CONV_AS_IT_IS;
+        if (end - i >= LANES) v_store(to + i, v_load(from + i));
+        else v_store(to + i, v_load_n(from + i, (int)(end - i)));
+    }
+    for (; i < count; i += LANES) {
+        CONV_AS_IT_IS;
+        v_store(to + i, v_set1(0));
+    }
 }
 
 /* The inputs of a chunk of one image with the zeros around them. */
@@ -122,11 +129,16 @@ static MG_NOINLINE void R(conv_copy)(real *to, const real *x, const conv_plan *p
                     R(conv_copy_line)(line, from, begin, inside ? end : begin, width);
                 else
                     for (int64_t f = 0; f < p->fold; f++)
-                        for (int64_t i = f, n = 0; n < p->part; i += p->fold, n++)
+                        for (int64_t i = f, n = 0; n < p->part; i += p->fold, n++) {
+                            CONV_AS_IT_IS;
                             line[f * p->part + n] =
                                 inside && i >= begin && i < end ? from[i] : 0;
+                        }
             }
 }
+
+/* One compiled copy. */
+static MG_NOINLINE void R(conv_turn)(vec *lines) { R(v_turn)(lines); }
 
 /* packed[j * width + i] = from[i * apart + j * step] for i < count, 0 for the others of a width:
  * lines of neighbours become columns. */
@@ -137,22 +149,34 @@ static MG_NOINLINE void R(conv_pack)(real *restrict packed, int64_t width, const
         int depth = (int)mg_min(LANES, n - j);
         for (int64_t i = 0; i < width; i += LANES) {
             vec lines[LANES];
+            CONV_ROLLED
             for (int l = 0; l < LANES; l++) {
                 const real *at = from + (i + l) * apart + j;
-                lines[l] = i + l >= count   ? v_set1(0)
-                           : depth == LANES ? v_load(at)
-                                            : v_load_n(at, depth);
+                if (i + l >= count) lines[l] = v_set1(0);
+                else lines[l] = depth == LANES ? v_load(at) : v_load_n(at, depth);
             }
-            R(v_turn)(lines);
+            R(conv_turn)(lines);
+            CONV_ROLLED
             for (int l = 0; l < depth; l++) v_store(packed + (j + l) * width + i, lines[l]);
         }
     }
     for (; j < n; j++)
-        for (int64_t i = 0; i < width; i++)
+        for (int64_t i = 0; i < width; i++) {
+            CONV_AS_IT_IS;
             packed[j * width + i] = i < count ? from[i * apart + j * step] : 0;
+        }
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
+
+static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, vec v, int n) {
+    real lane[LANES];
+    v_store(lane, v);
+    for (int l = 0; l < n; l++) {
+        CONV_AS_IT_IS;
+        to[l * apart] = lane[l];
+    }
+}
 
 /* y[i * y_row + j * apart] = c[j * c_row + i] + bias[i] for m x n elements. Reads, and does not use,
  * c up to the next whole square. */
@@ -163,17 +187,17 @@ static MG_NOINLINE void R(conv_write_turned)(real *restrict y, int64_t y_row, in
         int cols = (int)mg_min(LANES, n - j);
         for (int64_t i = 0; i < m; i += LANES) {
             vec lines[LANES];
-            MG_UNROLL
+            CONV_ROLLED
             for (int l = 0; l < LANES; l++) lines[l] = v_load(c + (j + l) * c_row + i);
-            R(v_turn)(lines);
+            R(conv_turn)(lines);
+            CONV_ROLLED
             for (int l = 0; l < mg_min(LANES, m - i); l++) {
                 vec line = lines[l];
                 if (bias) line += v_set1(bias[i + l]);
                 real *to = y + (i + l) * y_row + j * apart;
                 if (apart == 1 && cols == LANES) v_store(to, line);
                 else if (apart == 1) v_store_n(to, line, cols);
-                else
-                    for (int k = 0; k < cols; k++) to[k * apart] = line[k];
+                else R(conv_scatter)(to, apart, line, cols);
             }
         }
     }
@@ -190,8 +214,7 @@ static MG_NOINLINE void R(conv_write)(real *restrict y, int64_t y_row, int64_t a
             if (bias) line += v_set1(bias[i]);
             if (apart == 1 && cols == LANES) v_store(y + j, line);
             else if (apart == 1) v_store_n(y + j, line, cols);
-            else
-                for (int k = 0; k < cols; k++) y[(j + k) * apart] = line[k];
+            else R(conv_scatter)(y + j * apart, apart, line, cols);
         }
 }
 
@@ -305,8 +328,7 @@ MG_INLINE void R(conv_line_part)(const int nv, real *restrict y, int64_t apart,
         int cols = (int)mg_min(LANES, n - v * LANES);
         real *to = y + v * LANES * apart;
         if (apart == 1) v_store_n(to, total[v], cols);
-        else
-            for (int l = 0; l < cols; l++) to[l * apart] = total[v][l];
+        else R(conv_scatter)(to, apart, total[v], cols);
     }
 }
 
@@ -382,6 +404,13 @@ static void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, real *scratc
 /* The elements of a part of a tile; those that are turned with the last ones included. */
 MG_INLINE int64_t R(conv_part)(const conv_plan *p) { return (p->terms + LANES) * R(CONV_NR); }
 
+/* The sum of a vector's lanes, pairwise. */
+static MG_NOINLINE real R(conv_fold)(real *lane) {
+    for (int w = LANES / 2; w > 0; w /= 2)
+        for (int l = 0; l < w; l++) lane[l] += lane[l + w];
+    return lane[0];
+}
+
 /* part[term][out] = or += the sums along the lines of a chunk of nt inputs times no gradients. */
 MG_INLINE void R(conv_dot_tile)(const int nt, const int no, real *restrict part,
                                 const conv_plan *p, const conv_chunk *t, const real *restrict x,
@@ -413,9 +442,8 @@ MG_INLINE void R(conv_dot_tile)(const int nt, const int no, real *restrict part,
         for (int o = 0; o < no; o++) {
             real lane[LANES], *to = part + k * R(CONV_NR) + o;
             v_store(lane, sum[k][o]);
-            for (int w = LANES / 2; w > 0; w /= 2)
-                for (int l = 0; l < w; l++) lane[l] += lane[l + w];
-            *to = add ? *to + lane[0] : lane[0];
+            real dot = R(conv_fold)(lane);
+            *to = add ? *to + dot : dot;
         }
 }
 
