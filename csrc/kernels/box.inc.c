@@ -18,8 +18,8 @@ MG_INLINE void R(box_pick)(real *restrict v, const real *restrict from, int64_t 
 }
 
 /* The same out of one box: elements j to j + n of a line. */
-MG_INLINE void R(box_pick_line)(real *restrict v, const real *restrict line, int64_t step, int64_t j,
-                                int64_t n) {
+MG_INLINE void R(box_pick_line)(real *restrict v, const real *restrict line, int64_t step,
+                                int64_t j, int64_t n) {
     if (step == 1) R(box_pick)(v, line + j, 1, n);
     else
         for (int l = 0; l < LANES; l++) v[l] = l < n ? line[(j + l) * step] : 0;
@@ -48,8 +48,8 @@ static MG_NOINLINE void R(box_add)(double *restrict sum, const real *restrict x,
         for (int l = 1; l < LANES; l++) sum[0] += sum[l];
 }
 
-/* best[l], at[l] = the maximum of box i + l and its place, from the first element of the box on. The
- * first of ties, or the first NaN. */
+/* best[l], at[l] = the maximum of box i + l and its place, from the first element of the box on.
+ * The first of ties, or the first NaN. */
 static MG_NOINLINE void R(box_find)(real *restrict best, ireal *restrict at, const real *restrict x,
                                     const box_set *b, const box_row *row, int64_t i, int64_t n) {
     real v[LANES];

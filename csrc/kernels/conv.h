@@ -29,7 +29,7 @@ typedef struct {
     int64_t w_stride[CONV_AXES], w_kernel, w_channel, w_out, w_group;
     int64_t taps, terms; /* of all axes; of a sum: channels * taps */
 
-    /* Outputs are computed in chunks: of one place on axis 0, `rows` on axis 1, `cols` on axis 2. */
+    /* Outputs are computed in chunks: one place on axis 0, `rows` on axis 1, `cols` on axis 2. */
     int64_t rows, cols, chunks[CONV_AXES], chunks_all;
     int64_t images, image; /* images of a chunk, more than one where it is whole; how far apart */
     /* The inputs of a chunk, where they are or copied with the zeros around them: how far apart

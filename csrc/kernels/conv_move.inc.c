@@ -1,0 +1,138 @@
+/* conv_move.inc.c: copies of inputs and weights in, and of sums out, for one float width. */
+#include "real.h"
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+/* to[i] = from[i] for begin <= i < end, 0 elsewhere below count. Writes up to a vector more: lines
+ * are copied in order, and behind the last one is room. */
+MG_INLINE void R(conv_copy_line)(real *restrict to, const real *restrict from, int64_t begin,
+                                 int64_t end, int64_t count) {
+    int64_t i = 0;
+    for (; i < begin; i += LANES) {
+        CONV_AS_IT_IS;
+        v_store(to + i, v_set1(0));
+    }
+    for (i = begin; i < end; i += LANES) {
+        CONV_AS_IT_IS;
+        if (end - i >= LANES) v_store(to + i, v_load(from + i));
+        else v_store(to + i, v_load_n(from + i, (int)(end - i)));
+    }
+    for (; i < count; i += LANES) {
+        CONV_AS_IT_IS;
+        v_store(to + i, v_set1(0));
+    }
+}
+
+/* The inputs of a chunk of one image with the zeros around them. */
+static MG_NOINLINE void R(conv_copy)(real *to, const real *x, const conv_plan *p,
+                                     const conv_chunk *t, int64_t image) {
+    const conv_axis *axis = p->axis;
+    int64_t lines = (t->rows - 1) * axis[1].step + conv_reach(&axis[1]);
+    int64_t width = (t->cols - 1) * axis[2].step + conv_reach(&axis[2]);
+    int64_t at = p->low[2] + t->i2 * axis[2].step;
+    int64_t begin = mg_min(mg_max(-at, 0), width);
+    int64_t end = mg_max(mg_min(axis[2].inputs - at, width), begin);
+    x += (image * p->groups + t->group) * p->channels * p->in_plane + at;
+    for (int64_t c = 0; c < p->channels; c++)
+        for (int64_t k0 = 0; k0 < axis[0].taps; k0++)
+            for (int64_t q = 0; q < lines; q++) {
+                int64_t z = axis[0].at + t->i0 * axis[0].step + k0 * axis[0].per_tap;
+                int64_t y = p->low[1] + t->i1 * axis[1].step + q;
+                bool inside = z >= 0 && z < axis[0].inputs && y >= 0 && y < axis[1].inputs;
+                const real *from =
+                    x + c * p->in_plane + z * p->in_stride[0] + y * p->in_stride[1];
+                real *line = to + c * p->channel + k0 * p->slice + q * p->line;
+                if (p->fold == 1)
+                    R(conv_copy_line)(line, from, begin, inside ? end : begin, width);
+                else
+                    for (int64_t f = 0; f < p->fold; f++)
+                        for (int64_t i = f, n = 0; n < p->part; i += p->fold, n++) {
+                            CONV_AS_IT_IS;
+                            line[f * p->part + n] =
+                                inside && i >= begin && i < end ? from[i] : 0;
+                        }
+            }
+}
+
+/* One compiled copy. */
+static MG_NOINLINE void R(conv_turn)(vec *lines) { R(v_turn)(lines); }
+
+/* packed[j * width + i] = from[i * apart + j * step] for i < count, 0 for the others of a width:
+ * lines of neighbours become columns. */
+static MG_NOINLINE void R(conv_pack)(real *restrict packed, int64_t width,
+                                     const real *restrict from, int64_t apart, int64_t step,
+                                     int64_t count, int64_t n) {
+    int64_t j = 0;
+    for (; step == 1 && width % LANES == 0 && j < n; j += LANES) {
+        int depth = (int)mg_min(LANES, n - j);
+        for (int64_t i = 0; i < width; i += LANES) {
+            vec lines[LANES];
+            CONV_ROLLED
+            for (int l = 0; l < LANES; l++) {
+                const real *at = from + (i + l) * apart + j;
+                if (i + l >= count) lines[l] = v_set1(0);
+                else lines[l] = depth == LANES ? v_load(at) : v_load_n(at, depth);
+            }
+            R(conv_turn)(lines);
+            CONV_ROLLED
+            for (int l = 0; l < depth; l++) v_store(packed + (j + l) * width + i, lines[l]);
+        }
+    }
+    for (; j < n; j++)
+        for (int64_t i = 0; i < width; i++) {
+            CONV_AS_IT_IS;
+            packed[j * width + i] = i < count ? from[i * apart + j * step] : 0;
+        }
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* to[l * apart] = v[l] for l < n. */
+static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, vec v, int n) {
+    real lane[LANES];
+    v_store(lane, v);
+    for (int l = 0; l < n; l++) {
+        CONV_AS_IT_IS;
+        to[l * apart] = lane[l];
+    }
+}
+
+/* y[i * y_row + j * apart] = c[j * c_row + i] + bias[i] for m x n elements. Reads, and does not
+ * use, c up to the next whole square. */
+static MG_NOINLINE void R(conv_write_turned)(real *restrict y, int64_t y_row, int64_t apart,
+                                             const real *restrict c, int64_t c_row,
+                                             const real *restrict bias, int64_t m, int64_t n) {
+    for (int64_t j = 0; j < n; j += LANES) {
+        int cols = (int)mg_min(LANES, n - j);
+        for (int64_t i = 0; i < m; i += LANES) {
+            vec lines[LANES];
+            CONV_ROLLED
+            for (int l = 0; l < LANES; l++) lines[l] = v_load(c + (j + l) * c_row + i);
+            R(conv_turn)(lines);
+            CONV_ROLLED
+            for (int l = 0; l < mg_min(LANES, m - i); l++) {
+                vec line = lines[l];
+                if (bias) line += v_set1(bias[i + l]);
+                real *to = y + (i + l) * y_row + j * apart;
+                if (apart == 1 && cols == LANES) v_store(to, line);
+                else if (apart == 1) v_store_n(to, line, cols);
+                else R(conv_scatter)(to, apart, line, cols);
+            }
+        }
+    }
+}
+
+/* y[i * y_row + j * apart] = c[i * c_row + j] + bias[i] for m x n elements. */
+static MG_NOINLINE void R(conv_write)(real *restrict y, int64_t y_row, int64_t apart,
+                                      const real *restrict c, int64_t c_row,
+                                      const real *restrict bias, int64_t m, int64_t n) {
+    for (int64_t i = 0; i < m; i++, y += y_row, c += c_row)
+        for (int64_t j = 0; j < n; j += LANES) {
+            int cols = (int)mg_min(LANES, n - j);
+            vec line = v_load(c + j);
+            if (bias) line += v_set1(bias[i]);
+            if (apart == 1 && cols == LANES) v_store(y + j, line);
+            else if (apart == 1) v_store_n(y + j, line, cols);
+            else R(conv_scatter)(y + j * apart, apart, line, cols);
+        }
+}

@@ -1,0 +1,85 @@
+/* conv_tile.inc.c: the tile of sums in registers, for one float width. */
+#include "real.h"
+
+enum { R(CONV_NR) = CONV_NV * LANES };
+
+/* ---- the tile -------------------------------------------------------------------------------- */
+
+/* C (mr x nv vectors) = or += the sum of k products of a column of A, whose mr elements lie a_row
+ * apart, and a row of B, whose vectors lie `gap` apart: both wherever the table says. */
+MG_INLINE void R(conv_tile)(const int mr, const int nv, real *restrict c, int64_t c_row,
+                            const real *restrict a, int64_t a_row, const real *restrict b,
+                            int64_t gap, const conv_term *restrict term, int64_t k, bool add) {
+    vec sum[CONV_MR][CONV_NV];
+    MG_UNROLL
+    for (int i = 0; i < mr; i++) {
+        MG_UNROLL
+        for (int v = 0; v < nv; v++) sum[i][v] = v_set1(0);
+    }
+    /* Elements in groups of four: fewer addresses, so that they fit the registers. */
+    const real *group[(CONV_MR + 3) / 4];
+    MG_UNROLL
+    for (int g = 0; g < (mr + 3) / 4; g++) group[g] = a + 4 * g * a_row;
+
+    for (; k > 0; k--, term++) {
+        const real *row = b + term->b;
+        vec rows[CONV_NV];
+        MG_UNROLL
+        for (int v = 0; v < nv; v++) rows[v] = v_load(row + v * gap);
+        MG_UNROLL
+        for (int i = 0; i < mr; i++) {
+            vec x = v_set1((group[i / 4] + term->a)[i % 4 * a_row]);
+            MG_UNROLL
+            for (int v = 0; v < nv; v++) sum[i][v] = v_fma(x, rows[v], sum[i][v]);
+        }
+    }
+    MG_UNROLL
+    for (int i = 0; i < mr; i++, c += c_row) {
+        MG_UNROLL
+        for (int v = 0; v < nv; v++) {
+            if (add) sum[i][v] += v_load(c + v * LANES);
+            v_store(c + v * LANES, sum[i][v]);
+        }
+    }
+}
+
+/* The tile with its height chosen at run time (1..CONV_MR); full ones of neighbours have their own
+ * code. */
+MG_INLINE void R(conv_tile_rows)(int rows, const int nv, real *c, int64_t c_row, const real *a,
+                                 int64_t a_row, const real *b, int64_t gap, const conv_term *term,
+                                 int64_t k, bool add) {
+    if (rows == CONV_MR && a_row == 1) {
+        R(conv_tile)(CONV_MR, nv, c, c_row, a, 1, b, gap, term, k, add);
+        return;
+    }
+    switch (rows) {
+#define CONV_CASE(r)                                                                               \
+    case r:                                                                                        \
+        if (r <= CONV_MR) R(conv_tile)(r, nv, c, c_row, a, a_row, b, gap, term, k, add);           \
+        break;
+        CONV_CASE(1) CONV_CASE(2) CONV_CASE(3) CONV_CASE(4) CONV_CASE(5) CONV_CASE(6) CONV_CASE(7)
+        CONV_CASE(8) CONV_CASE(9) CONV_CASE(10) CONV_CASE(11) CONV_CASE(12) CONV_CASE(13)
+        CONV_CASE(14)
+#undef CONV_CASE
+    }
+}
+
+static MG_NOINLINE void R(conv_tile_wide)(int rows, real *c, int64_t c_row, const real *a,
+                                          int64_t a_row, const real *b, int64_t gap,
+                                          const conv_term *term, int64_t k, bool add) {
+    R(conv_tile_rows)(rows, 2, c, c_row, a, a_row, b, gap, term, k, add);
+}
+
+static MG_NOINLINE void R(conv_tile_narrow)(int rows, real *c, int64_t c_row, const real *a,
+                                            int64_t a_row, const real *b, int64_t gap,
+                                            const conv_term *term, int64_t k, bool add) {
+    R(conv_tile_rows)(rows, 1, c, c_row, a, a_row, b, gap, term, k, add);
+}
+
+/* A tile of `rows` by up to CONV_NR lanes. */
+MG_INLINE void R(conv_tile_any)(int64_t rows, int64_t cols, real *c, int64_t c_row, const real *a,
+                                int64_t a_row, const real *b, int64_t gap, const conv_term *term,
+                                int64_t k, bool add) {
+    if (cols > LANES) R(conv_tile_wide)((int)rows, c, c_row, a, a_row, b, gap, term, k, add);
+    else R(conv_tile_narrow)((int)rows, c, c_row, a, a_row, b, gap, term, k, add);
+}
