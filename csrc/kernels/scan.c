@@ -201,7 +201,7 @@ static void scan_block(void *context, int64_t block) {
 /* Some blocks of a long row of floats, in the order of the scan. */
 typedef struct {
     const scan_job *job;
-    int64_t line, first, n; /* where the row lies; the first element of the blocks; the row's size */
+    int64_t line, first, n; /* where the row is; the first of the blocks; the size */
     scan_state state[SCAN_PARTS + 1]; /* at the beginning of each block */
 } scan_parts;
 
