@@ -28,7 +28,7 @@ COMMON_FLAGS = [
     "-pthread",
 ]
 ISA_FLAGS = {
-    # For the few machines without AVX2 code is kept small: half the size, and built in half the time.
+    # For the few machines without AVX2 code is kept small: half the size, built in half the time.
     "baseline": ["-O2"],
     "neon": [],
     "avx2": ["-mavx2", "-mfma", "-mbmi2"],
