@@ -217,6 +217,8 @@ mg_array *mg_searchsorted(mg_array *sorted, mg_array *values, int right);
 enum mg_product { MG_MATMUL };
 
 mg_array *mg_matmul(mg_array *a, mg_array *b);
+/* x @ w^T + bias, of one float dtype, for x (..., in), w (out, in) and bias (out) or NULL. */
+mg_array *mg_linear(mg_array *x, mg_array *w, mg_array *bias);
 mg_array *mg_bilinear(int product, mg_array *a, mg_array *b); /* by number, like mg_binary */
 
 /* ---- attention --------------------------------------------------------------------------------- */

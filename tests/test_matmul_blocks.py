@@ -14,6 +14,7 @@ import oracle
 import pytest
 
 import minigrad as mg
+import minigrad.nn.functional
 
 PAGE = mmap.PAGESIZE
 SIZES = [  # m, k, n: what is read where it lies, what is packed, and their edges
@@ -89,3 +90,23 @@ def test_the_bits_depend_on_neither_threads_nor_layout(size, dtype, rng):
         mg.set_num_threads(threads)
     oracle.assert_same((mg.from_numpy(a.T.copy()).T @ y).numpy(), want)
     oracle.assert_same((x @ mg.from_numpy(b.T.copy()).T).numpy(), want)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs mprotect")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("size", SIZES[::3] + SIZES[-10:], ids=str)
+def test_linear_adds_its_bias_in_the_product(size, dtype, rng):
+    m, k, n = size
+    x, w, bias = (rng.integers(-9, 10, s).astype(dtype) for s in ((m, k), (n, k), (n,)))
+    want = (x.astype(np.float64) @ w.T + bias).astype(dtype)
+    for turned in (False, True):
+        operands = [mg.from_numpy(guarded(a, turned)) for a in (x, w, bias)]
+        got = mg.nn.functional.linear(*operands)
+        oracle.assert_same(got.numpy() + 0, want + 0)
+
+
+@pytest.mark.parametrize("batch", [(3, 2), (3, 0)], ids=str)
+def test_linear_of_nothing_is_its_bias(batch):
+    x, w, bias = mg.ones(*batch, 0), mg.ones(4, 0), mg.tensor([1.0, 2.0, 3.0, 4.0])
+    got = mg.nn.functional.linear(x, w, bias)
+    oracle.assert_same(got.numpy(), np.broadcast_to(bias.numpy(), (*batch, 4)))

@@ -4,8 +4,9 @@
 /* A share of the output, computed by one call of a block function. */
 typedef struct {
     real *c;
-    const real *a, *b;
+    const real *plus, *a, *b;
     const mg_gemm_shape *shape;
+    int64_t plus_row;
     int64_t rows, cols, across; /* height and width of a block; blocks in a row of blocks */
 } R(gemm_grid);
 
@@ -20,8 +21,9 @@ MG_INLINE bool R(gemm_is_small)(const mg_gemm_shape *s) {
            s->n * s->k * (int)sizeof(real) <= GEMM_DIRECT;
 }
 
-/* Depth of the blocks that k is cut into: as equal as multiples of 8 allow. Where few rows of A meet
- * long rows of B, which are then not packed, so few that their pages stay in the first-level TLB. */
+/* Depth of the blocks that k is cut into: as equal as multiples of 8 allow. Where few rows of A
+ * meet long rows of B, which are then not packed, so few that their pages stay in the first-level
+ * TLB. It depends on the sizes alone, and the bits of C on it alone. */
 MG_INLINE int64_t R(gemm_depth)(const mg_gemm_shape *s) {
     bool few = s->m <= 4 * GEMM_MR && s->n * (int)sizeof(real) > 2048;
     int64_t most = few ? GEMM_PAGES : R(gemm_is_small)(s) ? GEMM_KD : R(GEMM_KC);
@@ -33,8 +35,8 @@ MG_INLINE int64_t R(gemm_depth)(const mg_gemm_shape *s) {
 /* Reads B where it lies if the vectors of its rows can be loaded directly, else from a copy of one
  * sliver at a time; and A where it lies, unless its rows fall onto the same lines of L1 or run
  * across the cache lines: then a tile's rows are copied first. */
-static void R(gemm_direct)(real *c, const real *a, const real *b, const mg_gemm_shape *s, int64_t m,
-                           int64_t n, bool add) {
+static void R(gemm_direct)(real *c, const real *plus, int64_t plus_row, const real *a,
+                           const real *b, const mg_gemm_shape *s, int64_t m, int64_t n) {
     enum { ROW = GEMM_KD + 64 / sizeof(real) };
     _Alignas(64) real sliver[GEMM_SLIVER(GEMM_NR, GEMM_KD)], tile[GEMM_MR * ROW];
     bool copies = s->k > LANES && (s->a_col == 1 ? s->a_row * (int)sizeof(real) % 2048 == 0
@@ -67,9 +69,12 @@ static void R(gemm_direct)(real *c, const real *a, const real *b, const mg_gemm_
                 for (int64_t x = j; x < end; x += GEMM_NR)
                     R(gemm_tile_any)((int)rows, (int)mg_min(GEMM_NR, end - x),
                                      c + i * s->c_row + x, s->c_row, from_a, a_row, a_col,
-                                     from_b + (x - j), b_row, depth, add || p > 0);
+                                     from_b + (x - j), b_row, depth,
+                                     plus ? plus + i * plus_row + x : NULL, plus_row);
             }
         }
+        plus = c;
+        plus_row = s->c_row;
     }
 }
 
@@ -77,8 +82,9 @@ static void R(gemm_direct_block)(void *context, int64_t block) {
     const R(gemm_grid) *g = context;
     const mg_gemm_shape *s = g->shape;
     int64_t i = block / g->across * g->rows, j = block % g->across * g->cols;
-    R(gemm_direct)(g->c + i * s->c_row + j, g->a + i * s->a_row, g->b + j * s->b_col, s,
-                   mg_min(g->rows, s->m - i), mg_min(g->cols, s->n - j), false);
+    R(gemm_direct)(g->c + i * s->c_row + j, g->plus ? g->plus + i * g->plus_row + j : NULL,
+                   g->plus_row, g->a + i * s->a_row, g->b + j * s->b_col, s,
+                   mg_min(g->rows, s->m - i), mg_min(g->cols, s->n - j));
 }
 
 /* ---- with both operands packed --------------------------------------------------------------- */
@@ -87,9 +93,9 @@ static void R(gemm_direct_block)(void *context, int64_t block) {
 typedef struct {
     const mg_gemm_shape *shape;
     real *c, *packed_a, *packed_b;
-    const real *a, *b;
-    int64_t rows, cols, depth;
-    bool pack_b, add;
+    const real *plus, *a, *b;
+    int64_t plus_row, rows, cols, depth;
+    bool pack_b;
 } R(gemm_packing);
 
 static void R(gemm_pack_block)(void *context, int64_t block) {
@@ -117,12 +123,13 @@ static void R(gemm_packed_block)(void *context, int64_t block) {
         for (int64_t i = 0; i < t->rows; i += GEMM_MR, ahead += share * GEMM_NR) {
             const real *a = t->packed_a + i / GEMM_MR * GEMM_SLIVER(GEMM_MR, t->depth);
             real *c = t->c + i * s->c_row + j;
+            const real *plus = t->plus ? t->plus + i * t->plus_row + j : NULL;
             int rows = (int)mg_min(GEMM_MR, t->rows - i);
             if (cols == GEMM_NR && rows == GEMM_MR)
-                R(gemm_tile_packed)(c, s->c_row, a, b, t->depth, t->add, ahead, share);
+                R(gemm_tile_packed)(c, s->c_row, a, b, t->depth, plus, t->plus_row, ahead, share);
             else
                 R(gemm_tile_any)(rows, cols, c, s->c_row, a, 1, GEMM_MR, b, GEMM_NR, t->depth,
-                                 t->add);
+                                 plus, t->plus_row);
         }
     }
 }
@@ -132,16 +139,19 @@ MG_INLINE int64_t R(gemm_rows)(int64_t m) {
     return mg_min(m, gemm_round_up(mg_ceil_div(m, mg_ceil_div(m, R(GEMM_MC))), GEMM_MR));
 }
 
-static void R(gemm_packed)(real *c, const real *a, const real *b, const mg_gemm_shape *s,
-                           real *scratch) {
+static void R(gemm_packed)(real *c, const real *plus, int64_t plus_row, const real *a,
+                           const real *b, const mg_gemm_shape *s, real *scratch) {
     int64_t deepest = R(gemm_depth)(s), highest = R(gemm_rows)(s->m);
     int64_t room_a = mg_ceil_div(highest, GEMM_MR) * GEMM_SLIVER(GEMM_MR, deepest);
     for (int64_t j = 0; j < s->n; j += GEMM_NS)
         for (int64_t p = 0; p < s->k; p += deepest)
             for (int64_t i = 0; i < s->m; i += highest) {
+                const real *first = plus ? plus + i * plus_row + j : NULL;
                 R(gemm_packing) t = {
                     .shape = s,
                     .c = c + i * s->c_row + j,
+                    .plus = p > 0 ? c + i * s->c_row + j : first,
+                    .plus_row = p > 0 ? s->c_row : plus_row,
                     .packed_a = scratch,
                     .packed_b = scratch + room_a,
                     .a = a + i * s->a_row + p * s->a_col,
@@ -150,7 +160,6 @@ static void R(gemm_packed)(real *c, const real *a, const real *b, const mg_gemm_
                     .cols = mg_min(GEMM_NS, s->n - j),
                     .depth = mg_min(deepest, s->k - p),
                     .pack_b = i == 0,
-                    .add = p > 0,
                 };
                 bool threads = t.rows * t.cols * t.depth >= MG_GEMM_THREAD_WORK;
                 gemm_for(threads, mg_ceil_div(t.rows, GEMM_MR), R(gemm_pack_block), &t);
@@ -213,14 +222,17 @@ size_t R(mg_gemm_scratch)(const mg_gemm_shape *s) {
     return (size_t)(a + b) * sizeof(real);
 }
 
-void R(mg_gemm)(real *c, const real *a, const real *b, const mg_gemm_shape *s, void *scratch) {
+void R(mg_gemm)(real *c, const real *plus, int64_t plus_row, const real *a, const real *b,
+                const mg_gemm_shape *s, void *scratch) {
     if (R(gemm_is_vector)(s)) {
         R(gemm_vector_product)(c, a, b, s);
+        for (int64_t i = 0; plus && i < s->m; i++)
+            for (int64_t j = 0; j < s->n; j++) c[i * s->c_row + j] += plus[i * plus_row + j];
     } else if (R(gemm_packs)(s)) {
-        R(gemm_packed)(c, a, b, s, scratch);
+        R(gemm_packed)(c, plus, plus_row, a, b, s, scratch);
     } else {
         /* Cut the longer side; the cuts fall between tiles. */
-        R(gemm_grid) g = {c, a, b, s, s->m, s->n, 1};
+        R(gemm_grid) g = {c, plus, a, b, s, plus_row, s->m, s->n, 1};
         bool threads = s->m * s->n * s->k >= MG_GEMM_THREAD_WORK;
         if (s->m > s->n) {
             int64_t rows = gemm_round_up(mg_ceil_div(s->m, 32), GEMM_MR);
@@ -234,5 +246,5 @@ void R(mg_gemm)(real *c, const real *a, const real *b, const mg_gemm_shape *s, v
 }
 
 void R(mg_gemm_block)(real *c, const real *a, const real *b, const mg_gemm_shape *s, bool add) {
-    R(gemm_direct)(c, a, b, s, s->m, s->n, add);
+    R(gemm_direct)(c, add ? c : NULL, s->c_row, a, b, s, s->m, s->n);
 }

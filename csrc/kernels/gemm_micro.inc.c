@@ -7,11 +7,13 @@
 
 #define GEMM_NR (GEMM_NV * LANES)
 
-/* C (mr x (nv - 1) * LANES + tail) = A B, or += with `add`. `masked`: the last vector of B has only
- * `tail` readable lanes; otherwise it is readable in full, beyond the tail too. */
-MG_INLINE void R(gemm_tile)(const int mr, const int nv, const bool masked, real *restrict c,
-                            int64_t c_row, const real *restrict a, int64_t a_row, int64_t a_col,
-                            const real *restrict b, int64_t b_row, int64_t k, int tail, bool add) {
+/* C (mr x (nv - 1) * LANES + tail) = A B, plus the rows at `plus` (which may be C) if that is not
+ * NULL. `masked`: the last vector of B has only `tail` readable lanes; otherwise it is readable in
+ * full, beyond the tail too. */
+MG_INLINE void R(gemm_tile)(const int mr, const int nv, const bool masked, real *c, int64_t c_row,
+                            const real *restrict a, int64_t a_row, int64_t a_col,
+                            const real *restrict b, int64_t b_row, int64_t k, int tail,
+                            const real *plus, int64_t plus_row) {
     vec sum[GEMM_MR][GEMM_NV];
     GEMM_UNROLL
     for (int i = 0; i < mr; i++) {
@@ -54,10 +56,10 @@ MG_INLINE void R(gemm_tile)(const int mr, const int nv, const bool masked, real 
         for (int v = 0; v < nv; v++) {
             real *out = c + v * LANES;
             if (v < nv - 1 || tail == LANES) {
-                if (add) sum[i][v] += v_load(out);
+                if (plus) sum[i][v] += v_load(plus + i * plus_row + v * LANES);
                 v_store(out, sum[i][v]);
             } else {
-                if (add) sum[i][v] += v_load_n(out, tail);
+                if (plus) sum[i][v] += v_load_n(plus + i * plus_row + v * LANES, tail);
                 v_store_n(out, sum[i][v], tail);
             }
         }
@@ -65,15 +67,16 @@ MG_INLINE void R(gemm_tile)(const int mr, const int nv, const bool masked, real 
 }
 
 /* The tile with free strides, its height chosen at run time (1..GEMM_MR). */
-MG_INLINE void R(gemm_tile_rows)(int rows, const int nv, const bool masked, real *restrict c,
-                                 int64_t c_row, const real *restrict a, int64_t a_row,
-                                 int64_t a_col, const real *restrict b, int64_t b_row, int64_t k,
-                                 int tail, bool add) {
+MG_INLINE void R(gemm_tile_rows)(int rows, const int nv, const bool masked, real *c, int64_t c_row,
+                                 const real *a, int64_t a_row, int64_t a_col, const real *b,
+                                 int64_t b_row, int64_t k, int tail, const real *plus,
+                                 int64_t plus_row) {
     switch (rows) {
 #define GEMM_CASE(r)                                                                               \
     case r:                                                                                        \
         if (r <= GEMM_MR)                                                                          \
-            R(gemm_tile)(r, nv, masked, c, c_row, a, a_row, a_col, b, b_row, k, tail, add);        \
+            R(gemm_tile)(r, nv, masked, c, c_row, a, a_row, a_col, b, b_row, k, tail, plus,        \
+                         plus_row);                                                                \
         break;
         GEMM_CASE(1) GEMM_CASE(2) GEMM_CASE(3) GEMM_CASE(4) GEMM_CASE(5) GEMM_CASE(6) GEMM_CASE(7)
         GEMM_CASE(8) GEMM_CASE(9) GEMM_CASE(10) GEMM_CASE(11) GEMM_CASE(12) GEMM_CASE(13)
@@ -84,25 +87,30 @@ MG_INLINE void R(gemm_tile_rows)(int rows, const int nv, const bool masked, real
 
 static MG_NOINLINE void R(gemm_tile_wide)(int rows, real *c, int64_t c_row, const real *a,
                                           int64_t a_row, int64_t a_col, const real *b,
-                                          int64_t b_row, int64_t k, int tail, bool add) {
-    R(gemm_tile_rows)(rows, 2, GEMM_MASKS, c, c_row, a, a_row, a_col, b, b_row, k, tail, add);
+                                          int64_t b_row, int64_t k, int tail, const real *plus,
+                                          int64_t plus_row) {
+    R(gemm_tile_rows)(rows, 2, GEMM_MASKS, c, c_row, a, a_row, a_col, b, b_row, k, tail, plus,
+                      plus_row);
 }
 
 static MG_NOINLINE void R(gemm_tile_narrow)(int rows, real *c, int64_t c_row, const real *a,
                                             int64_t a_row, int64_t a_col, const real *b,
-                                            int64_t b_row, int64_t k, int tail, bool add) {
-    R(gemm_tile_rows)(rows, 1, GEMM_MASKS, c, c_row, a, a_row, a_col, b, b_row, k, tail, add);
+                                            int64_t b_row, int64_t k, int tail, const real *plus,
+                                            int64_t plus_row) {
+    R(gemm_tile_rows)(rows, 1, GEMM_MASKS, c, c_row, a, a_row, a_col, b, b_row, k, tail, plus,
+                      plus_row);
 }
 
 /* A tile of up to GEMM_MR x GEMM_NR with free strides in A. Where GEMM_MASKS is 0 the row of B must
  * be readable up to a whole number of vectors. */
 MG_INLINE void R(gemm_tile_any)(int rows, int cols, real *c, int64_t c_row, const real *a,
                                 int64_t a_row, int64_t a_col, const real *b, int64_t b_row,
-                                int64_t k, bool add) {
+                                int64_t k, const real *plus, int64_t plus_row) {
     if (cols > LANES)
-        R(gemm_tile_wide)(rows, c, c_row, a, a_row, a_col, b, b_row, k, cols - LANES, add);
+        R(gemm_tile_wide)(rows, c, c_row, a, a_row, a_col, b, b_row, k, cols - LANES, plus,
+                          plus_row);
     else
-        R(gemm_tile_narrow)(rows, c, c_row, a, a_row, a_col, b, b_row, k, cols, add);
+        R(gemm_tile_narrow)(rows, c, c_row, a, a_row, a_col, b, b_row, k, cols, plus, plus_row);
 }
 
 /* Fetches the cache lines of GEMM_NR elements, into L1 or (far) L2. */
@@ -120,7 +128,8 @@ MG_INLINE void R(gemm_fetch)(const real *row, const bool far) {
  * what it will want of them some steps later into L1, and a row into L2: first those of C, then
  * `rows` rows from `ahead` on. */
 static MG_NOINLINE void R(gemm_tile_packed)(real *c, int64_t c_row, const real *a, const real *b,
-                                            int64_t k, bool add, const real *ahead, int64_t rows) {
+                                            int64_t k, const real *plus, int64_t plus_row,
+                                            const real *ahead, int64_t rows) {
     vec sum[GEMM_MR][GEMM_NV];
     GEMM_UNROLL
     for (int i = 0; i < GEMM_MR; i++) {
@@ -156,7 +165,7 @@ static MG_NOINLINE void R(gemm_tile_packed)(real *c, int64_t c_row, const real *
     for (int i = 0; i < GEMM_MR; i++, c += c_row) {
         GEMM_UNROLL
         for (int v = 0; v < GEMM_NV; v++) {
-            if (add) sum[i][v] += v_load(c + v * LANES);
+            if (plus) sum[i][v] += v_load(plus + i * plus_row + v * LANES);
             v_store(c + v * LANES, sum[i][v]);
         }
     }

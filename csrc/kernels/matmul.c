@@ -14,7 +14,7 @@ typedef struct {
     int64_t size[MG_MAX_NDIM], a_step[MG_MAX_NDIM], b_step[MG_MAX_NDIM];
     int dtype;
     char *c;
-    const char *a, *b;
+    const char *a, *b, *bias; /* bias: a row added to every row of every product, or NULL */
     int64_t items_per_block;
 } matmul_plan;
 
@@ -57,12 +57,12 @@ static void matmul_items(const matmul_plan *t, int64_t first, int64_t last, void
         int64_t c = item * s->m * s->n;
         switch (t->dtype) {
         case MG_FLOAT32:
-            mg_gemm_f32((float *)t->c + c, (const float *)t->a + a, (const float *)t->b + b, s,
-                        scratch);
+            mg_gemm_f32((float *)t->c + c, (const float *)t->bias, 0, (const float *)t->a + a,
+                        (const float *)t->b + b, s, scratch);
             break;
         case MG_FLOAT64:
-            mg_gemm_f64((double *)t->c + c, (const double *)t->a + a, (const double *)t->b + b, s,
-                        scratch);
+            mg_gemm_f64((double *)t->c + c, (const double *)t->bias, 0, (const double *)t->a + a,
+                        (const double *)t->b + b, s, scratch);
             break;
         case MG_INT64:
             matmul_int64((int64_t *)t->c + c, (const int64_t *)t->a + a, (const int64_t *)t->b + b,
@@ -142,8 +142,9 @@ static void matmul_fold_rows(matmul_plan *t) {
     }
 }
 
-/* c = a @ b for operands of one dtype; the shape and the plan are made together. */
-static mg_array *matmul_same_dtype(mg_array *a, mg_array *b) {
+/* c = a @ b, plus a contiguous row of c's width if `bias` is not NULL, for operands of one dtype;
+ * the shape and the plan are made together. */
+static mg_array *matmul_same_dtype(const mg_array *a, const mg_array *b, const mg_array *bias) {
     int a_batch = a->ndim > 2 ? a->ndim - 2 : 0, b_batch = b->ndim > 2 ? b->ndim - 2 : 0;
     int batch = a_batch > b_batch ? a_batch : b_batch;
     const int64_t *a_shape = a->shape + a_batch, *a_strides = a->strides + a_batch;
@@ -151,6 +152,7 @@ static mg_array *matmul_same_dtype(mg_array *a, mg_array *b) {
     bool a_flat = a->ndim == 1, b_flat = b->ndim == 1;
 
     matmul_plan t = {.items = 1, .dtype = a->dtype, .a = a->data, .b = b->data};
+    t.bias = bias ? bias->data : NULL;
     mg_gemm_shape *s = &t.gemm;
     s->m = a_flat ? 1 : a_shape[0];
     s->a_row = a_flat ? 0 : a_strides[0];
@@ -180,7 +182,12 @@ static mg_array *matmul_same_dtype(mg_array *a, mg_array *b) {
     c->adapted = broadcast;
     if (c->size == 0) return c;
     if (s->k == 0) {
-        memset(c->data, 0, (size_t)(c->size * mg_itemsize(c->dtype)));
+        int64_t bytes = s->n * mg_itemsize(c->dtype);
+        for (int64_t i = 0; i < c->size / s->n; i++)
+            if (bias)
+                memcpy(c->data + i * bytes, bias->data, (size_t)bytes);
+            else
+                memset(c->data + i * bytes, 0, (size_t)bytes);
         return c;
     }
     t.c = c->data;
@@ -194,14 +201,28 @@ static mg_array *matmul_same_dtype(mg_array *a, mg_array *b) {
 
 mg_array *mg_matmul(mg_array *a, mg_array *b) {
     if (a->ndim == 0 || b->ndim == 0) return mg_fail(MG_EARG, 0, 0);
-    if (a->dtype == b->dtype) return matmul_same_dtype(a, b);
+    if (a->dtype == b->dtype) return matmul_same_dtype(a, b, NULL);
     int dtype = mg_promote(2, (mg_array *[]){a, b});
     mg_array *from_a = mg_as(a, dtype), *from_b = mg_as(b, dtype);
-    mg_array *c = from_a && from_b ? matmul_same_dtype(from_a, from_b) : NULL;
+    mg_array *c = from_a && from_b ? matmul_same_dtype(from_a, from_b, NULL) : NULL;
     mg_release(from_a);
     mg_release(from_b);
     if (c) c->adapted = 1;
     return c;
+}
+
+mg_array *mg_linear(mg_array *x, mg_array *w, mg_array *bias) {
+    if (bias && bias->size != w->shape[0]) return mg_fail(MG_ESHAPE, bias->size, w->shape[0]);
+    mg_array turned = *w;
+    for (int d = 0; d < 2; d++) {
+        turned.shape[d] = w->shape[1 - d];
+        turned.strides[d] = w->strides[1 - d];
+    }
+    mg_array *row = bias ? mg_contiguous(bias) : NULL;
+    mg_array *y = bias && !row ? NULL : matmul_same_dtype(x, &turned, row);
+    if (y) y->adapted = 0; /* the derivatives sum over all rows: nothing is left to undo */
+    mg_release(row);
+    return y;
 }
 
 mg_array *mg_bilinear(int product, mg_array *a, mg_array *b) {

@@ -6,7 +6,7 @@ from typing import Any
 
 from minigrad._c import Handle, call, ffi, lib, shape_of
 from minigrad.ops.indexing import SCATTER_ADD
-from minigrad.ops.pointwise import ADD, MUL, NEG
+from minigrad.ops.pointwise import MUL, NEG
 from minigrad.ops.table import bilinear, custom, linear
 
 T = Any  # a Tensor; this layer stands below it
@@ -45,7 +45,7 @@ MATMUL = bilinear(
 
 # ---- the linear layer ----------------------------------------------------------------------------
 
-# Weights (out, in), inputs (..., in) with at least two axes, and one dtype.
+# Weights (out, in), inputs (..., in) with at least two axes, and one float dtype.
 
 
 def _rows(x: Handle) -> Handle:
@@ -89,15 +89,9 @@ def _linear_by_weight(g: T, a: T) -> T:
 _FUSED = (_product, lambda g, a: call(lib.mg_matmul, _transposed(_rows(g)), _rows(a)))
 
 
-def _product_and_bias(a: Handle, b: Handle, bias: Handle) -> Handle:
-    y = call(lib.mg_binary, ADD.id, _product(a, _transposed(b)), bias)
-    y.adapted = 0  # the bias was broadcast, but its derivative below sums: nothing is left to undo
-    return y
-
-
 LINEAR = custom(
     "linear",
-    lambda a, b: _product(a, _transposed(b)),
+    lambda a, b: call(lib.mg_linear, a, b, ffi.NULL),
     _linear_by_input,
     _linear_by_weight,
     fused=_FUSED,
@@ -105,7 +99,7 @@ LINEAR = custom(
 )
 LINEAR_BIAS = custom(
     "linear_bias",
-    _product_and_bias,
+    lambda a, b, bias: call(lib.mg_linear, a, b, bias),
     _linear_by_input,
     _linear_by_weight,
     lambda g: g.sum_to_size(g.shape[-1:]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minigrad._c import lib
 from minigrad.contraction import einsum
 from minigrad.dispatch import apply
 from minigrad.ops.contraction import LINEAR, LINEAR_BIAS
@@ -33,7 +34,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             f"[linear] the last dimension of the input {x.shape} must be the in of the weight "
             f"{w.shape}, (out, in): {hw.shape[1]}"
         )
-    one_dtype = hx.dtype == hw.dtype and hx.ndim > 1
+    one_dtype = hx.dtype == hw.dtype >= lib.MG_FLOAT32 and hx.ndim > 1
     if bias is None:
         return apply(LINEAR, (x, w)) if one_dtype else x @ w.mT
     b = tensor_operand("linear", bias)
