@@ -11,7 +11,6 @@
 #define v_sigmoid R(v_sigmoid)
 #define v_exp R(v_exp)
 #define v_log R(v_log)
-#define v_log1p R(v_log1p)
 #define v_log_ndtr R(v_log_ndtr)
 #define v_erfcx R(v_erfcx)
 #define v_erfinv R(v_erfinv)
@@ -22,7 +21,6 @@
 #define v_i0e R(v_i0e)
 #define v_i1 R(v_i1)
 #define v_i1e R(v_i1e)
-#define v_pow R(v_pow)
 #define v_angle_slope R(v_angle_slope)
 #define v_floor R(v_floor)
 #define v_ceil R(v_ceil)
@@ -40,10 +38,7 @@
 #define r_maximum R(r_maximum)
 #define r_minimum R(r_minimum)
 #define r_maximum_by R(r_maximum_by)
-#define r_pow_by_base R(r_pow_by_base)
-#define r_pow_by_exponent R(r_pow_by_exponent)
 #define r_logaddexp_by R(r_logaddexp_by)
-#define r_xlogy_by_a R(r_xlogy_by_a)
 
 /* ---- pieces of rows ---- */
 
@@ -58,21 +53,10 @@ MG_INLINE real r_maximum_by(real a, real b) {
     real by_nan = b != b ? by_value : 1;
     return a != a ? by_nan : b != b ? 0 : by_value;
 }
-/* x^0 is constant; 0 * x^-1 must not be formed. */
-MG_INLINE real r_pow_by_base(real a, real b) { return b == 0 ? 0 : b * v_pow(a, b - 1); }
-/* Where the power is 0 its logarithm's pole does not count; at 0^0 the one-sided derivative is 0. */
-MG_INLINE real r_pow_by_exponent(real a, real b, real y) {
-    return y == 0 || (a == 0 && b == 0) ? 0 : y * v_log(a);
-}
 /* a's share of e^a + e^b: one half of equal ones, infinities too, but nothing of nothing. */
 MG_INLINE real r_logaddexp_by(real a, real b, real y) {
     real share = v_sigmoid(a == b ? 0 : a - b);
     return y == -(real)V_INF_F32 ? 0 : share;
-}
-/* At (0, 0) the function is 0 and so is its slope, not log 0. */
-MG_INLINE real r_xlogy_by_a(real a, real b) {
-    real log_b = v_log(b);
-    return a == 0 && b <= 0 ? 0 : log_b;
 }
 
 /* ---- the loops ---- */
@@ -80,6 +64,8 @@ MG_INLINE real r_xlogy_by_a(real a, real b) {
 typedef real (*R(unary_fn))(real x);
 typedef real (*R(unary_partial))(real x, real y);
 typedef void (*R(chunk_fn))(real *restrict out, const real *restrict x, int64_t n);
+typedef void (*R(chunk_partial))(real *restrict partial, const real *restrict a,
+                                 const real *restrict b, const real *restrict y, int64_t n);
 typedef real (*R(binary_fn))(real a, real b);
 typedef real (*R(binary_partial))(real a, real b, real y);
 typedef bool (*R(test_fn))(real x);
@@ -142,6 +128,18 @@ MG_INLINE void R(pair_vjp_loop)(void *out, const void *const *in, int64_t n, R(c
     }
 }
 
+/* in: g, a, b, y */
+MG_INLINE void R(pair_vjp_loop_2)(void *out, const void *const *in, int64_t n, R(chunk_partial) d) {
+    real partial[NDITER_CHUNK];
+    real *restrict o = out;
+    const real *restrict g = in[0], *restrict a = in[1], *restrict b = in[2], *restrict y = in[3];
+    for (int64_t at = 0; at < n; at += NDITER_CHUNK) {
+        int64_t m = mg_min(NDITER_CHUNK, n - at);
+        d(partial, a + at, b + at, y + at, m);
+        R(scale_loop)(o + at, g + at, partial, m, ONE);
+    }
+}
+
 MG_INLINE void R(test_loop)(void *out, const void *const *in, int64_t n, R(test_fn) f) {
     uint8_t *restrict o = out;
     const real *restrict x = in[0];
@@ -158,18 +156,6 @@ MG_INLINE void R(compare_loop)(void *out, const void *const *in, int64_t n, R(co
 
 /* ---- long functions, and chunks of them ---- */
 
-MG_INLINE real R(v_xlogy)(real a, real b) {
-    real log_b = v_log(b);
-    return a == 0 && b == b ? 0 : a * log_b;
-}
-MG_INLINE real R(v_xlog1py)(real a, real b) {
-    real log_b = v_log1p(b);
-    return a == 0 && b == b ? 0 : a * log_b;
-}
-MG_INLINE real R(v_entr)(real x) {
-    real y = -x * v_log(x);
-    return x == 0 ? 0 : x < 0 ? -(real)V_INF_F32 : x == (real)V_INF_F32 ? -x : y;
-}
 MG_INLINE real R(v_logsigmoid_slope)(real x) { return v_sigmoid(-x); }
 /* 2 / sqrt(pi) e^(-x^2) */
 MG_INLINE real R(v_erf_slope)(real x) { return REAL_C(0x1.20dd750429b6dp+0) * v_exp(-x * x); }
@@ -223,13 +209,78 @@ LONG_UNARY(erf_slope)
 LONG_UNARY(ndtr)
 LONG_UNARY(ndtr_slope)
 LONG_UNARY(logsigmoid_slope)
-LONG_UNARY(entr)
 LONG_BINARY(atan2)
 LONG_BINARY(hypot)
 LONG_BINARY(logaddexp)
 LONG_BINARY(logaddexp2)
-LONG_BINARY(xlogy)
-LONG_BINARY(xlog1py)
+
+/* ---- what is made of logarithms and powers of a chunk ---- */
+
+/* out holds the logarithm of b, or of 1 + b. */
+static void R(times_log)(real *restrict out, const real *restrict a, const real *restrict b,
+                         int64_t n) {
+    nditer_whole(n, sizeof(real));
+    for (int64_t i = 0; i < n; i++) out[i] = a[i] == 0 && b[i] == b[i] ? 0 : a[i] * out[i];
+}
+static void R(v_xlogy_chunk)(real *restrict out, const real *restrict a, const real *restrict b,
+                             int64_t n) {
+    R(v_log_chunk)(out, b, n);
+    R(times_log)(out, a, b, n);
+}
+static void R(v_xlog1py_chunk)(real *restrict out, const real *restrict a, const real *restrict b,
+                               int64_t n) {
+    R(v_log1p_chunk)(out, b, n);
+    R(times_log)(out, a, b, n);
+}
+/* At (0, 0) the function is 0 and so is its slope, not log 0. */
+static void R(xlogy_by_a_chunk)(real *restrict partial, const real *restrict a,
+                                const real *restrict b, const real *restrict y, int64_t n) {
+    (void)y;
+    R(v_log_chunk)(partial, b, n);
+    nditer_whole(n, sizeof(real));
+    for (int64_t i = 0; i < n; i++) partial[i] = a[i] == 0 && b[i] <= 0 ? 0 : partial[i];
+}
+static void R(xlogy_by_b_chunk)(real *restrict partial, const real *restrict a,
+                                const real *restrict b, const real *restrict y, int64_t n) {
+    (void)y;
+    nditer_whole(n, sizeof(real));
+    for (int64_t i = 0; i < n; i++) partial[i] = a[i] == 0 ? 0 : a[i] / b[i];
+}
+
+static void R(v_entr_chunk)(real *restrict out, const real *restrict x, int64_t n) {
+    R(v_log_chunk)(out, x, n);
+    nditer_whole(n, sizeof(real));
+    for (int64_t i = 0; i < n; i++) {
+        real y = x[i] == (real)V_INF_F32 ? -x[i] : -x[i] * out[i];
+        out[i] = x[i] == 0 ? 0 : x[i] < 0 ? -(real)V_INF_F32 : y;
+    }
+}
+static void R(v_entr_slope_chunk)(real *restrict out, const real *restrict x, int64_t n) {
+    R(v_log_chunk)(out, x, n);
+    nditer_whole(n, sizeof(real));
+    for (int64_t i = 0; i < n; i++) out[i] = -ONE - out[i];
+}
+
+/* x^0 is constant; 0 * x^-1 must not be formed. */
+static void R(pow_by_base_chunk)(real *restrict partial, const real *restrict a,
+                                 const real *restrict b, const real *restrict y, int64_t n) {
+    real less[NDITER_CHUNK];
+    (void)y;
+    nditer_whole(n, sizeof(real));
+    for (int64_t i = 0; i < n; i++) less[i] = b[i] - 1;
+    R(v_pow_chunk)(partial, a, less, n);
+    for (int64_t i = 0; i < n; i++) partial[i] = b[i] == 0 ? 0 : b[i] * partial[i];
+}
+/* Where the power is 0 its logarithm's pole does not count; at 0^0 the one-sided derivative is 0. */
+static void R(pow_by_exponent_chunk)(real *restrict partial, const real *restrict a,
+                                     const real *restrict b, const real *restrict y, int64_t n) {
+    R(v_log_chunk)(partial, a, n);
+    nditer_whole(n, sizeof(real));
+    for (int64_t i = 0; i < n; i++) {
+        bool pole = (y[i] == 0) | ((a[i] == 0) & (b[i] == 0));
+        partial[i] = pole ? 0 : y[i] * partial[i];
+    }
+}
 
 /* ---- a function and a kernel for every row ---- */
 
@@ -257,6 +308,10 @@ LONG_BINARY(xlog1py)
 #define BINARY_CHUNK(name, forward, by_a, by_b)                                                     \
     BINARY_FORWARD_CHUNK(name, forward)                                                             \
     BINARY_VJP(name, by_a, by_b)
+#define BINARY_PAIR(name, forward, by_a, by_b)                                                      \
+    BINARY_FORWARD_CHUNK(name, forward)                                                             \
+    static void R(name##_vjp_a)(ROW_ARGUMENTS) { R(pair_vjp_loop_2)(out, in, n, R(by_a)); }         \
+    static void R(name##_vjp_b)(ROW_ARGUMENTS) { R(pair_vjp_loop_2)(out, in, n, R(by_b)); }
 #define BINARY_FORWARD(name, forward)                                                               \
     MG_INLINE real R(name##_f)(real a, real b) { return forward; }                                  \
     static void R(name##_kernel)(ROW_ARGUMENTS) { R(binary_loop)(out, in, n, R(name##_f)); }
@@ -298,7 +353,6 @@ static void R(clamp)(ROW_ARGUMENTS) {
 #undef v_sigmoid
 #undef v_exp
 #undef v_log
-#undef v_log1p
 #undef v_log_ndtr
 #undef v_erfcx
 #undef v_erfinv
@@ -309,7 +363,6 @@ static void R(clamp)(ROW_ARGUMENTS) {
 #undef v_i0e
 #undef v_i1
 #undef v_i1e
-#undef v_pow
 #undef v_angle_slope
 #undef v_floor
 #undef v_ceil
@@ -327,7 +380,4 @@ static void R(clamp)(ROW_ARGUMENTS) {
 #undef r_maximum
 #undef r_minimum
 #undef r_maximum_by
-#undef r_pow_by_base
-#undef r_pow_by_exponent
 #undef r_logaddexp_by
-#undef r_xlogy_by_a
