@@ -43,6 +43,7 @@ _PATIENCE, _KEPT = 0.02, 0.97  # seconds for one block, and the CPU / wall time 
 _LARGE = 2**21  # bytes: larger inputs are page-aligned wherever they lie, and built once
 _LONG = 0.05  # seconds of a call that no earlier call of the same need warm the caches for
 _AT_MOST = 6  # times the time of a case, to have the least number of rounds
+_FEWEST = 3  # rounds, however long they take
 _SETTLED = 0.06  # seconds until another library's idle threads have stopped spinning
 
 
@@ -172,7 +173,8 @@ def measure(
         begin = time.perf_counter()
         for done in range(budget.most):
             spent = time.perf_counter() - begin
-            if spent > budget.seconds * patience * (1 if done >= budget.least else _AT_MOST):
+            enough = 1 if done >= budget.least else _AT_MOST
+            if done >= _FEWEST and spent > budget.seconds * patience * enough:
                 break
             turn = done % len(names) if names else 0
             for name in names[turn:] + names[:turn]:
