@@ -97,6 +97,8 @@ MG_INLINE void R(reduce_exp)(bool ahead, real *restrict out, const real *restric
         }
         R(w_store)(out + i, R(w_exp)(R(w_sub)(R(w_load)(x + i), R(w_set)(c))));
     }
+#else
+    (void)ahead;
 #endif
     real below[REDUCE_BLOCK];
     for (; i < n; i += REDUCE_BLOCK) {
