@@ -50,7 +50,7 @@ def sanitizers() -> list[str]:
     kinds = os.environ.get("MINIGRAD_SANITIZE")
     if not kinds:
         return []
-    readable = ["-g", "-O1", "-fasynchronous-unwind-tables"]
+    readable = ["-g1", "-O1", "-fasynchronous-unwind-tables"]
     return [f"-fsanitize={kinds}", "-fno-sanitize-recover=all", *readable]
 
 
