@@ -1,6 +1,7 @@
 /* gemm.c: block sizes, and the matrix kernels compiled for both float widths. */
 #include "gemm.h"
 #include "../threads/pool.h"
+#include "turn.h"
 #include "vec.h"
 
 /* The register tile is GEMM_MR rows by GEMM_NV vectors: as many accumulators as the register file
@@ -26,14 +27,6 @@ enum { GEMM_DIRECT = 640 * 1024 }; /* bytes of B that stay in L2 */
 enum { GEMM_KD = 256 };            /* depth of a block where nothing is packed */
 enum { GEMM_PAGES = 64 }; /* entries of a first-level TLB */
 
-/* Before a loop of constant length over registers: unroll it whole, early enough that the array it
- * walks becomes registers. (clang takes `GCC unroll` for a hint to a later pass: too late.) */
-#if defined(__clang__)
-#define GEMM_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define GEMM_UNROLL _Pragma("GCC unroll 16")
-#endif
-
 MG_INLINE int64_t gemm_round_up(int64_t n, int64_t unit) { return mg_ceil_div(n, unit) * unit; }
 
 /* All blocks, by the threads or without waking them. */
@@ -43,38 +36,6 @@ MG_INLINE void gemm_for(bool threads, int64_t blocks, mg_block_fn fn, void *cont
     else
         for (int64_t b = 0; b < blocks; b++) fn(context, b);
 }
-
-/* Lane numbers that interleave the lower (LO) or upper (HI) halves of two vectors. */
-#define GEMM_LO_2 0, 2
-#define GEMM_HI_2 1, 3
-#define GEMM_LO_4 0, 4, 1, 5
-#define GEMM_HI_4 2, 6, 3, 7
-#define GEMM_LO_8 0, 8, 1, 9, 2, 10, 3, 11
-#define GEMM_HI_8 4, 12, 5, 13, 6, 14, 7, 15
-#define GEMM_LO_16 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
-#define GEMM_HI_16 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
-#if MG_VECTOR_BYTES == 64
-#define GEMM_LO_f32 GEMM_LO_16
-#define GEMM_HI_f32 GEMM_HI_16
-#define GEMM_LO_f64 GEMM_LO_8
-#define GEMM_HI_f64 GEMM_HI_8
-#elif MG_VECTOR_BYTES == 32
-#define GEMM_LO_f32 GEMM_LO_8
-#define GEMM_HI_f32 GEMM_HI_8
-#define GEMM_LO_f64 GEMM_LO_4
-#define GEMM_HI_f64 GEMM_HI_4
-#else
-#define GEMM_LO_f32 GEMM_LO_4
-#define GEMM_HI_f32 GEMM_HI_4
-#define GEMM_LO_f64 GEMM_LO_2
-#define GEMM_HI_f64 GEMM_HI_2
-#endif
-#if defined(__clang__) || __GNUC__ >= 12
-#define GEMM_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define GEMM_SHUFFLE(a, b, ...)                                                                    \
-    __builtin_shuffle(a, b, (ireal __attribute__((vector_size(MG_VECTOR_BYTES)))){__VA_ARGS__})
-#endif
 
 #define MG_REAL 32
 #include "gemm_micro.inc.c"

@@ -15,44 +15,44 @@ MG_INLINE void R(gemm_tile)(const int mr, const int nv, const bool masked, real 
                             const real *restrict b, int64_t b_row, int64_t k, int tail,
                             const real *plus, int64_t plus_row) {
     vec sum[GEMM_MR][GEMM_NV];
-    GEMM_UNROLL
+    MG_UNROLL
     for (int i = 0; i < mr; i++) {
-        GEMM_UNROLL
+        MG_UNROLL
         for (int v = 0; v < nv; v++) sum[i][v] = v_set1(0);
     }
 
     /* C may be in L1 already where the product is small. */
     for (int i = 0; k > 32 && i < mr; i++) {
-        GEMM_UNROLL
+        MG_UNROLL
         for (int v = 0; v < nv; v++) __builtin_prefetch(c + i * c_row + v * LANES, 1);
     }
 
     /* Rows of A in groups of four: fewer addresses than rows, so that they fit the registers. */
     const real *group[(GEMM_MR + 3) / 4];
-    GEMM_UNROLL
+    MG_UNROLL
     for (int g = 0; g < (mr + 3) / 4; g++) group[g] = a + 4 * g * a_row;
 
     for (; k > 0; k--, b += b_row) {
         vec row[GEMM_NV];
-        GEMM_UNROLL
+        MG_UNROLL
         for (int v = 0; v < nv; v++)
             row[v] = masked && v == nv - 1 ? v_load_n(b + v * LANES, tail) : v_load(b + v * LANES);
         /* Rows of an unpacked B may be far apart, where the hardware foresees nothing. */
-        GEMM_UNROLL
+        MG_UNROLL
         for (int v = 0; v < nv; v++) __builtin_prefetch(b + 8 * b_row + v * LANES);
-        GEMM_UNROLL
+        MG_UNROLL
         for (int i = 0; i < mr; i++) {
             vec x = v_set1(group[i / 4][i % 4 * a_row]);
-            GEMM_UNROLL
+            MG_UNROLL
             for (int v = 0; v < nv; v++) sum[i][v] = v_fma(x, row[v], sum[i][v]);
         }
-        GEMM_UNROLL
+        MG_UNROLL
         for (int g = 0; g < (mr + 3) / 4; g++) group[g] += a_col;
     }
 
-    GEMM_UNROLL
+    MG_UNROLL
     for (int i = 0; i < mr; i++, c += c_row) {
-        GEMM_UNROLL
+        MG_UNROLL
         for (int v = 0; v < nv; v++) {
             real *out = c + v * LANES;
             if (v < nv - 1 || tail == LANES) {
@@ -115,7 +115,7 @@ MG_INLINE void R(gemm_tile_any)(int rows, int cols, real *c, int64_t c_row, cons
 
 /* Fetches the cache lines of GEMM_NR elements, into L1 or (far) L2. */
 MG_INLINE void R(gemm_fetch)(const real *row, const bool far) {
-    GEMM_UNROLL
+    MG_UNROLL
     for (int i = 0; i < GEMM_NR; i += 64 / (int)sizeof(real)) {
         if (far)
             __builtin_prefetch(row + i, 0, 2);
@@ -131,9 +131,9 @@ static MG_NOINLINE void R(gemm_tile_packed)(real *c, int64_t c_row, const real *
                                             int64_t k, const real *plus, int64_t plus_row,
                                             const real *ahead, int64_t rows) {
     vec sum[GEMM_MR][GEMM_NV];
-    GEMM_UNROLL
+    MG_UNROLL
     for (int i = 0; i < GEMM_MR; i++) {
-        GEMM_UNROLL
+        MG_UNROLL
         for (int v = 0; v < GEMM_NV; v++) sum[i][v] = v_set1(0);
     }
     const real *far = c;
@@ -141,17 +141,17 @@ static MG_NOINLINE void R(gemm_tile_packed)(real *c, int64_t c_row, const real *
     while (k > 0) {
         for (k -= steps; steps > 0; steps--, a += GEMM_MR, b += GEMM_NR, far += far_row) {
             vec row[GEMM_NV];
-            GEMM_UNROLL
+            MG_UNROLL
             for (int v = 0; v < GEMM_NV; v++) row[v] = v_load(b + v * LANES);
             R(gemm_fetch)(b + 8 * GEMM_NR, false);
-            GEMM_UNROLL
+            MG_UNROLL
             for (int i = 0; i < GEMM_MR; i += 64 / (int)sizeof(real))
                 __builtin_prefetch(a + 12 * GEMM_MR + i);
             R(gemm_fetch)(far, true);
-            GEMM_UNROLL
+            MG_UNROLL
             for (int i = 0; i < GEMM_MR; i++) {
                 vec x = v_set1(a[i]);
-                GEMM_UNROLL
+                MG_UNROLL
                 for (int v = 0; v < GEMM_NV; v++) sum[i][v] = v_fma(x, row[v], sum[i][v]);
             }
         }
@@ -161,9 +161,9 @@ static MG_NOINLINE void R(gemm_tile_packed)(real *c, int64_t c_row, const real *
         far = ahead;
         rows = 0;
     }
-    GEMM_UNROLL
+    MG_UNROLL
     for (int i = 0; i < GEMM_MR; i++, c += c_row) {
-        GEMM_UNROLL
+        MG_UNROLL
         for (int v = 0; v < GEMM_NV; v++) {
             if (plus) sum[i][v] += v_load(plus + i * plus_row + v * LANES);
             v_store(c + v * LANES, sum[i][v]);

@@ -7,21 +7,6 @@
 /* Elements that a packed sliver takes: vector stores may run past the last one. */
 #define GEMM_SLIVER(width, k) (((int64_t)(width) * (k) + 2 * LANES - 1) / LANES * LANES)
 
-/* Transposes LANES rows in place: log2(LANES) perfect shuffles of the list of rows. */
-MG_INLINE void R(gemm_transpose)(vec *rows) {
-    GEMM_UNROLL
-    for (int s = 1; s < LANES; s *= 2) {
-        vec next[LANES];
-        GEMM_UNROLL
-        for (int i = 0; i < LANES / 2; i++) {
-            next[2 * i] = GEMM_SHUFFLE(rows[i], rows[i + LANES / 2], R(GEMM_LO));
-            next[2 * i + 1] = GEMM_SHUFFLE(rows[i], rows[i + LANES / 2], R(GEMM_HI));
-        }
-        GEMM_UNROLL
-        for (int i = 0; i < LANES; i++) rows[i] = next[i];
-    }
-}
-
 /* Lanes are neighbours in memory: copies rows. The next store overwrites the surplus. */
 MG_INLINE void R(gemm_pack_copy)(const int width, int count, real *restrict packed,
                                  const real *restrict src, int64_t step, int64_t k) {
@@ -42,21 +27,21 @@ MG_INLINE void R(gemm_pack_turn)(const int width, int count, real *restrict pack
         for (int i = (width - 1) / LANES * LANES; i >= 0; i -= LANES) {
             vec rows[LANES];
             const real *at = src + i * lane + p;
-            GEMM_UNROLL
+            MG_UNROLL
             for (int l = 0; l < LANES; l++) __builtin_prefetch(at + (width + l) * lane);
             if (depth == LANES && count >= i + LANES) {
-                GEMM_UNROLL
+                MG_UNROLL
                 for (int l = 0; l < LANES; l++) rows[l] = v_load(at + l * lane);
             } else {
-                GEMM_UNROLL
+                MG_UNROLL
                 for (int l = 0; l < LANES; l++)
                     rows[l] = i + l >= count   ? v_set1(0)
                               : depth == LANES ? v_load(at + l * lane)
                                                : v_load_n(at + l * lane, depth);
             }
-            R(gemm_transpose)(rows);
+            R(v_turn)(rows);
             real *to = packed + p * width + i;
-            GEMM_UNROLL
+            MG_UNROLL
             for (int l = 0; l < LANES; l++)
                 if (l < depth) v_store(to + l * width, rows[l]);
         }
@@ -113,10 +98,10 @@ static MG_NOINLINE void R(gemm_pack_group)(real *restrict packed, const real *re
         return;
     }
     for (int64_t p = 0; p < k; p++, packed += GEMM_NR, b += b_row) {
-        GEMM_UNROLL
+        MG_UNROLL
         for (int s = 0; s < GEMM_GROUP; s++) {
             R(gemm_fetch)(b + 8 * b_row + s * GEMM_NR, false);
-            GEMM_UNROLL
+            MG_UNROLL
             for (int v = 0; v < GEMM_NV; v++)
                 v_store(packed + s * sliver + v * LANES, v_load(b + (s * GEMM_NV + v) * LANES));
         }

@@ -13,17 +13,17 @@ MG_INLINE void R(gemm_sum_rows)(const int nv, const bool masked, real *restrict 
                                 const real *restrict x, int64_t x_step, const real *restrict b,
                                 int64_t b_row, int64_t k, int tail) {
     vec sum[8];
-    GEMM_UNROLL
+    MG_UNROLL
     for (int v = 0; v < nv; v++) sum[v] = v_set1(0);
     for (; k > 0; k--, x += x_step, b += b_row) {
         vec w = v_set1(*x);
-        GEMM_UNROLL
+        MG_UNROLL
         for (int v = 0; v < nv; v++) {
             const real *at = b + v * LANES;
             sum[v] = v_fma(w, masked && v == nv - 1 ? v_load_n(at, tail) : v_load(at), sum[v]);
         }
     }
-    GEMM_UNROLL
+    MG_UNROLL
     for (int v = 0; v < nv; v++) {
         if (masked && v == nv - 1)
             v_store_n(y + v * LANES, sum[v], tail);
@@ -37,11 +37,11 @@ MG_INLINE void R(gemm_add_rows)(const int rows, real *restrict y, const real *re
                                 int64_t x_step, const real *restrict b, int64_t b_row, int64_t n,
                                 bool add) {
     vec w[8];
-    GEMM_UNROLL
+    MG_UNROLL
     for (int p = 0; p < rows; p++) w[p] = v_set1(x[p * x_step]);
     for (int64_t j = 0; j < n; j += LANES) {
         vec sum = add ? v_load(y + j) : v_set1(0);
-        GEMM_UNROLL
+        MG_UNROLL
         for (int p = 0; p < rows; p++) sum = v_fma(w[p], v_load(b + p * b_row + j), sum);
         v_store(y + j, sum);
     }
@@ -78,17 +78,17 @@ MG_INLINE void R(gemm_dots)(const int cols, const int parts, vec *restrict dots,
                             const real *restrict x, const real *restrict b, int64_t b_col,
                             int64_t k) {
     vec sum[4][8];
-    GEMM_UNROLL
+    MG_UNROLL
     for (int j = 0; j < cols; j++) {
-        GEMM_UNROLL
+        MG_UNROLL
         for (int s = 0; s < parts; s++) sum[j][s] = v_set1(0);
     }
     int64_t p = 0;
     for (; p + parts * LANES <= k; p += parts * LANES) {
-        GEMM_UNROLL
+        MG_UNROLL
         for (int s = 0; s < parts; s++) {
             vec xs = v_load(x + p + s * LANES);
-            GEMM_UNROLL
+            MG_UNROLL
             for (int j = 0; j < cols; j++)
                 sum[j][s] = v_fma(xs, v_load(b + j * b_col + p + s * LANES), sum[j][s]);
         }
@@ -96,15 +96,15 @@ MG_INLINE void R(gemm_dots)(const int cols, const int parts, vec *restrict dots,
     for (; p < k; p += LANES) {
         int lanes = (int)mg_min(LANES, k - p);
         vec xs = lanes == LANES ? v_load(x + p) : v_load_n(x + p, lanes);
-        GEMM_UNROLL
+        MG_UNROLL
         for (int j = 0; j < cols; j++) {
             const real *at = b + j * b_col + p;
             sum[j][0] = v_fma(xs, lanes == LANES ? v_load(at) : v_load_n(at, lanes), sum[j][0]);
         }
     }
-    GEMM_UNROLL
+    MG_UNROLL
     for (int j = 0; j < cols; j++) {
-        GEMM_UNROLL
+        MG_UNROLL
         for (int s = 1; s < parts; s++) sum[j][0] += sum[j][s];
         dots[j] = sum[j][0];
     }
@@ -131,7 +131,7 @@ static void R(gemm_vector_cols)(real *restrict y, const real *restrict x, int64_
                 R(gemm_dots)(TOGETHER, 2, dots + c, part, at + c * b_col, b_col, depth);
             for (; c < cols; c++) R(gemm_dots)(1, 8, dots + c, part, at + c * b_col, b_col, depth);
             for (; c < LANES; c++) dots[c] = v_set1(0);
-            R(gemm_transpose)(dots);
+            R(v_turn)(dots);
             for (int w = LANES / 2; w > 0; w /= 2)
                 for (int i = 0; i < w; i++) dots[i] += dots[i + w];
             if (p > 0) dots[0] += v_load_n(y + j, cols);
