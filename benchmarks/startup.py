@@ -133,7 +133,7 @@ def _wheel_row() -> Row:
     with tempfile.TemporaryFile() as target:
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
             for path in _files(SUBJECT):
-                archive.write(path, path.name)
+                archive.write(path, path.relative_to(_folder(SUBJECT).parent))
         size = target.tell() / 1e6
     found = Spread(size, size, size)
     modules = sum(path.suffix in (".so", ".pyd") for path in _files(SUBJECT))
