@@ -5,11 +5,15 @@ from minigrad import linalg as linalg
 from minigrad import nn as nn
 from minigrad import optim as optim
 from minigrad import random as random
+from minigrad import scalar as scalar
 from minigrad import special as special
 from minigrad._tensor import *
 from minigrad.arranging import *
 from minigrad.autograd import Function as Function
 from minigrad.autograd import grad as grad
+from minigrad.checking import gradcheck as gradcheck
+from minigrad.checking import gradgradcheck as gradgradcheck
+from minigrad.checking import numerical_gradient_check as numerical_gradient_check
 from minigrad.config import *
 from minigrad.contraction import *
 from minigrad.counting import *
@@ -22,9 +26,6 @@ from minigrad.dtypes import float32 as float32
 from minigrad.dtypes import float64 as float64
 from minigrad.dtypes import int64 as int64
 from minigrad.elementwise import *
-from minigrad.gradcheck import gradcheck as gradcheck
-from minigrad.gradcheck import gradgradcheck as gradgradcheck
-from minigrad.gradcheck import numerical_gradient_check as numerical_gradient_check
 from minigrad.padding import *
 from minigrad.products import *
 from minigrad.quantiles import *

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.gradcheck import (
+from minigrad.checking import (
     GradcheckError,
     gradcheck,
     gradgradcheck,

@@ -11,7 +11,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
-from minigrad.gradcheck import gradcheck, gradgradcheck
+from minigrad.checking import gradcheck, gradgradcheck
 from minigrad.nn import functional as F
 
 pytestmark = pytest.mark.usefixtures("restore_random")  # layers draw their weights

@@ -21,6 +21,24 @@ else:
 __all__ = ["FunctionModule"]
 
 
+class _OfDataclass:
+    """An attribute of a class that becomes a dataclass when one of these is first asked for.
+
+    A dataclass compiles its ``__init__``; for fifty of them that would be half of an import.
+    """
+
+    def __init__(self, of: type, name: str) -> None:
+        self.of, self.name = of, name
+
+    def __get__(self, module: Any, cls: type) -> Any:
+        for name, later in tuple(self.of.__dict__.items()):
+            if type(later) is _OfDataclass:
+                delattr(self.of, name)
+        made: Any = dataclasses.dataclass(eq=False, repr=False)(self.of)
+        made._arguments = tuple([field.name for field in dataclasses.fields(made)])
+        return getattr(cls if module is None else module, self.name)
+
+
 @dataclass_transform(eq_default=False)
 class FunctionModule(Module):
     """A module that calls a function; the fields of the class are the arguments it keeps.
@@ -45,8 +63,8 @@ class FunctionModule(Module):
         super().__init_subclass__()
         if function is None:  # a class that only adds to another
             return
-        made: Any = dataclasses.dataclass(eq=False, repr=False)(cls)
-        cls._arguments = tuple([field.name for field in dataclasses.fields(made)])
+        for name in ("__init__", "_arguments", "__dataclass_fields__"):
+            setattr(cls, name, _OfDataclass(cls, name))
         cls._function = staticmethod(function)
         cls._buffers = dict.fromkeys(buffers, True)
 

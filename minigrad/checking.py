@@ -78,7 +78,7 @@ def gradcheck(
     memory, read-only memory) and TypeError for float32 inputs.
 
     >>> import minigrad as mg
-    >>> from minigrad.gradcheck import gradcheck
+    >>> from minigrad import gradcheck
     >>> x = mg.tensor([0.5, 1.5], dtype=mg.float64, requires_grad=True)
     >>> gradcheck(lambda x: (x * x.exp()).sum(), x)
     True
@@ -129,7 +129,7 @@ def gradgradcheck(
     with single numbers broadcast (stride 0). Other options are those of :func:`gradcheck`.
 
     >>> import minigrad as mg
-    >>> from minigrad.gradcheck import gradgradcheck
+    >>> from minigrad import gradgradcheck
     >>> gradgradcheck(lambda x: x * x * x, mg.tensor([0.5], dtype=mg.float64, requires_grad=True))
     True
     """

@@ -1,0 +1,49 @@
+"""What an import loads, and what waits until it is asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import minigrad as mg
+from minigrad import nn
+
+
+def printed(code):
+    """What a fresh interpreter prints."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_what_is_built_on_top_waits():
+    code = "import sys, minigrad; print(*[m for m in sys.modules if m.startswith('minigrad.')])"
+    loaded = printed(code)
+    assert "minigrad.functions" in loaded
+    later = "nn optim linalg special checking draw scalar variable numpy_protocol"
+    assert not [m for m in later.split() if f"minigrad.{m}" in loaded]
+
+
+def test_every_public_name_is_found():
+    assert not [name for name in mg.__all__ if not hasattr(mg, name)]
+    assert set(mg.__all__) <= set(dir(mg))
+    assert printed("import minigrad as mg; print(mg.nn.Linear(1, 2).weight.shape)") == ["(2,", "1)"]
+    assert printed("from minigrad import *; print(nn.ReLU(), gradcheck.__name__)") == [
+        "ReLU()",
+        "gradcheck",
+    ]
+
+
+def test_an_unknown_name():
+    assert not hasattr(mg, "no_such_thing")
+
+
+def test_modules_are_dataclasses_from_their_first_use():
+    class Twice(nn.function_module.FunctionModule, function=lambda x, by: x * by):
+        by: float = 2.0
+
+    class Thrice(Twice, function=lambda x, by: x * by):
+        by: float = 3.0
+
+    assert Thrice()(5.0) == 15
+    assert Twice(4.0)(5.0) == 20
+    assert Twice()(5.0) == 10
