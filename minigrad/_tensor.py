@@ -15,7 +15,16 @@ from minigrad.creation import require_grad, to_numpy
 from minigrad.dispatch import TensorBase, as_operand, binary, results_are, value_for, wrap
 from minigrad.dtypes import bool_, float32, float64, int64
 from minigrad.elementwise import scale
-from minigrad.inplace import KeepGrad, check_writable, kept_by, overwrite, unlink, update
+from minigrad.inplace import (
+    KeepGrad,
+    catch_up,
+    check_writable,
+    kept_by,
+    lagging_are,
+    overwrite,
+    unlink,
+    update,
+)
 from minigrad.ops import pointwise as p
 from minigrad.random import IN_PLACE as FILLED_RANDOMLY
 from minigrad.tape import LEAF, Node, mode
@@ -485,6 +494,26 @@ for _function in FILLED_RANDOMLY:
 for _name in f.__all__:
     if _name not in f.NOT_METHODS and _name not in Tensor.__dict__:
         setattr(Tensor, _name, getattr(f, _name))
+
+
+_EDGE: Any = vars(TensorBase)["_edge"]  # the slot, which the property below covers
+
+
+@lagging_are
+class _LaggingView(Tensor):
+    """A view whose base was written since; a Tensor again once its place on the tape matters."""
+
+    __slots__ = ()
+
+    @property
+    def _edge(self) -> Any:
+        catch_up(self)
+        return _EDGE.__get__(self)
+
+    @_edge.setter
+    def _edge(self, edge: Any) -> None:
+        catch_up(self)
+        _EDGE.__set__(self, edge)
 
 
 def _rebuild(values: Any, requires_grad: builtins.bool) -> Tensor:

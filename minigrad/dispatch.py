@@ -43,6 +43,7 @@ __all__ = [
     "bilinear",
     "binary",
     "composed",
+    "result_type",
     "results_are",
     "unary",
     "wrap",
@@ -92,6 +93,11 @@ def results_are(cls: _T) -> _T:
     global _result_type
     _result_type = cls
     return cls
+
+
+def result_type() -> Any:
+    """The class that operations return instances of."""
+    return _result_type
 
 
 def wrap(handle: Handle, edge: Any = None) -> Tensor:
@@ -241,23 +247,28 @@ _linking = threading.RLock()  # again in this thread: a finalizer may take views
 
 
 class Views:
-    """The living views of a tensor, as weak references."""
+    """The living views of a tensor, as weak references; ``current`` are those that know all writes
+    into it, which the next one must tell.
+    """
 
-    __slots__ = ("limit", "refs")
+    __slots__ = ("current", "limit", "refs")
 
     def __init__(self) -> None:
         self.refs: list[weakref.ref[TensorBase]] = []
+        self.current: list[weakref.ref[TensorBase]] = []
         self.limit = 16  # from which on the dead are sorted out
 
     def add(self, view: TensorBase) -> None:
         """Remember a view as long as it lives."""
-        refs = self.refs
-        refs.append(weakref.ref(view))
-        if len(refs) > self.limit:
+        ref = weakref.ref(view)
+        self.refs.append(ref)
+        self.current.append(ref)
+        if len(self.refs) > self.limit:
             with _linking:  # others may append meanwhile, but not sort out
-                count = len(refs)
-                refs[:count] = [ref for ref in refs[:count] if ref() is not None]
-                self.limit = max(16, 2 * len(refs))
+                for refs in (self.refs, self.current):
+                    count = len(refs)
+                    refs[:count] = [ref for ref in refs[:count] if ref() is not None]
+                self.limit = max(16, 2 * len(self.refs))
 
 
 def link(view: TensorBase, base: TensorBase, row: Row, args: tuple[Any, ...]) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from minigrad import shaping as s
 from minigrad._c import lib
 from minigrad.creation import full
-from minigrad.dispatch import TensorBase, apply, view_node, write
+from minigrad.dispatch import TensorBase, apply, result_type, view_node, write
 from minigrad.ops.table import Row
 from minigrad.tape import LEAF, Node, mode
 
@@ -99,13 +99,13 @@ def _set_history(x: Any, edge: Any, written: Any) -> None:
     if isinstance(edge, TensorBase):  # a leaf's values were copied in: x is not that leaf
         edge = written = Node(_OVERWRITE, (None, edge))
     _renew(x, edge)
-    _refresh_views(x)
+    _outdate_views(x)
     alias = getattr(x, "_alias", None)
     while alias is not None:
         parent, row, args = alias
         edge = Node(_WRITE_VIEW, (parent._edge, written), None, (row, args))
         _renew(parent, edge)
-        _refresh_views(parent, x)
+        _outdate_views(parent, x)
         alias = getattr(parent, "_alias", None)
         if alias is None or x._h.size < parent._h.size:
             written = edge
@@ -114,19 +114,62 @@ def _set_history(x: Any, edge: Any, written: Any) -> None:
         x = parent
 
 
-def _refresh_views(x: Any, written: Any = None) -> None:
-    """Living views of ``x`` are views of its new history; ``written`` has its own already."""
-    stack = [(x, written)]
+def _outdate_views(x: Any, written: Any = None) -> None:
+    """Living views of ``x`` are views of its new history; ``written`` has its own already.
+
+    They lag behind until somebody asks: so each write costs as much as the views that were used
+    since the last one, however many there are.
+    """
+    stack = [x]
     while stack:
-        parent, skipped = stack.pop()
+        parent = stack.pop()
         views = getattr(parent, "_views", None)
-        for reference in () if views is None else views.refs:
+        if views is None:
+            continue
+        told = views.current[:]
+        del views.current[: len(told)]  # what other threads have added meanwhile stays
+        for reference in told:
             view = reference()
-            # One that was made a leaf of its own stays one.
-            if view is not None and view is not skipped and view._edge is not LEAF:
+            if view is None:
+                continue
+            if view is written or view._edge is LEAF:  # a leaf of its own stays one
+                views.current.append(reference)
+            elif type(view) is result_type() and not _is_kept(view):
+                view.__class__ = _lagging
+                stack.append(view)
+            else:
                 _, row, args = view._alias
                 _renew(view, view_node(row, parent, args))
-                stack.append((view, None))
+                views.current.append(reference)
+                stack.append(view)
+
+
+_lagging: Any = None
+
+
+def lagging_are(cls: type) -> type:
+    """Class decorator: a tensor is of this class while it lags behind what it is a view of."""
+    global _lagging
+    _lagging = cls
+    return cls
+
+
+def catch_up(view: Any) -> None:
+    """Give a lagging view, and those it was taken from, the history of their base."""
+    behind = []
+    while type(view) is _lagging:
+        behind.append(view)
+        view = view._alias[0]
+    for view in reversed(behind):
+        parent, row, args = view._alias
+        view.__class__ = result_type()
+        view._edge = view_node(row, parent, args)
+        parent._views.current.append(weakref.ref(view))
+
+
+def _is_kept(x: Any) -> bool:
+    """Whether the gradient of ``x`` is kept, though it is no leaf."""
+    return type(x._edge) is Node and kept_by(x._edge, x) is not None
 
 
 def _renew(x: Any, edge: Any) -> None:
@@ -146,6 +189,8 @@ def unlink(x: TensorBase) -> None:
     for reference in () if views is None else views.refs:
         view = reference()
         if view is not None:
+            if type(view) is _lagging:
+                catch_up(view)
             del view._alias
     for name in ("_alias", "_views"):
         if hasattr(x, name):

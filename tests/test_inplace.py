@@ -198,6 +198,21 @@ def test_dead_views_are_forgotten():
     assert all(row.requires_grad for row in kept)
 
 
+def test_a_write_costs_the_same_however_many_views_there_are():
+    def nodes(count):
+        """How many are made by a write among this many views, and by the use of one of them."""
+        x = leaf(1.0)
+        base = x.expand(count).clone()
+        views = [base[i] for i in range(count)]
+        begin = base.grad_fn.serial + count
+        views[0] *= 2
+        last = views[-1] * 3
+        assert gradients(last + base.sum(), x) == [3 + count + 1]
+        return last.grad_fn.serial - begin
+
+    assert nodes(3) == nodes(300) < 10
+
+
 def test_a_write_into_expanded_memory_is_refused():
     x = leaf([1.0])
     y = (x * 1).expand(3)
