@@ -132,7 +132,7 @@ def number(value: float) -> Tensor:
     else:
         made = wrap(call(lib.mg_weak_float, value))
     lib.mg_seal(made._h)
-    if value != 0:  # 0.0 and -0.0 are equal and yet differ
+    if value or isinstance(value, int):  # 0.0 and -0.0 are equal and yet differ
         if len(_numbers) >= _NUMBERS_LIMIT:
             _numbers.clear()
         _numbers[type(value), value] = made

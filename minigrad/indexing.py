@@ -16,9 +16,9 @@ import numpy as np
 from minigrad import functions as f
 from minigrad._c import ffi, lib
 from minigrad.creation import asarray
-from minigrad.dispatch import TensorBase, apply, value_for, write
+from minigrad.dispatch import TensorBase, apply, value_for, wrap, write
 from minigrad.dtypes import bool_, int64
-from minigrad.inplace import check_writable, overwrite, update
+from minigrad.inplace import check_writable, overwrite, overwrite_part, update
 from minigrad.ops import shape as shape_ops
 from minigrad.scattering import index_put
 from minigrad.selection import gather_rows
@@ -33,13 +33,20 @@ __all__ = ["get", "put"]
 class _Plan:
     """A view, index arrays for some of its axes, and where their axes go in the result."""
 
-    __slots__ = ("arrays", "axes", "front", "view")
+    __slots__ = ("args", "arrays", "axes", "front", "row")
 
-    def __init__(self, view: Tensor, arrays: list[Tensor], axes: list[int], front: bool) -> None:
-        self.view = view
+    def __init__(
+        self, row: Any, args: Any, arrays: list[Tensor], axes: list[int], front: bool
+    ) -> None:
+        self.row = row  # of the table, with its arguments: it makes the view; None for x itself
+        self.args = args
         self.arrays = arrays
         self.axes = axes
         self.front = front
+
+    def view(self, x: Tensor) -> Tensor:
+        """What is left of ``x`` by slices, integers and new axes."""
+        return x if self.row is None else apply(self.row, (x,), self.args)
 
 
 def _as_index_array(item: Any) -> Tensor:
@@ -151,16 +158,17 @@ def _plan(x: Tensor, index: Any) -> _Plan:
             axes.append(len(kept) - 1)
             arrays.append(array)
             axis += 1
-    view, shown = x, tuple(kept)
-    if not all(s == 1 for s in step) or tuple(count) != shape:
-        cut = tuple(start), tuple(step), tuple(count)
-        if shown == cut[2]:
-            view = apply(shape_ops.SLICE, (x,), cut)
+    row: Any = None
+    args: tuple[Any, ...] = ()
+    shown, cut = tuple(kept), tuple(count)
+    if cut != shape or step.count(1) < len(step):
+        if shown == cut:
+            row, args = shape_ops.SLICE, (tuple(start), tuple(step), cut)
         else:
-            view = apply(shape_ops.SLICE_VIEW, (x,), (*cut, shown))
+            row, args = shape_ops.SLICE_VIEW, (tuple(start), tuple(step), cut, shown)
     elif shown != shape:
-        view = apply(shape_ops.VIEW, (x,), (shown,))
-    return _Plan(view, arrays, axes, len(groups) > 1)
+        row, args = shape_ops.VIEW, (shown,)
+    return _Plan(row, args, arrays, axes, len(groups) > 1)
 
 
 def _picked(item: Any, shape: tuple[int, ...], axis: int, has_array: bool) -> int | list[Tensor]:
@@ -192,18 +200,18 @@ def _broadcast(arrays: list[Tensor]) -> list[Tensor]:
     return [f.expand(a, shape) for a in arrays]
 
 
-def _fronted(plan: _Plan) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
+def _fronted(plan: _Plan, shown: Tensor) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
     """The view with the picked axes first, the arrays in one shape, and the order of the result.
 
     The order says for each axis of the result which axis of (index shape, other axes) it is.
     """
-    view, ndim = plan.view, plan.view._h.ndim
+    ndim = shown._h.ndim
     others = [d for d in range(ndim) if d not in plan.axes]
-    view = f.permute(view, *plan.axes, *others)
+    view = f.permute(shown, *plan.axes, *others)
     arrays = _broadcast(plan.arrays)
     if not arrays[0].size:  # nothing is picked, but an index out of range is still one
         for array, d in zip(plan.arrays, plan.axes, strict=True):
-            gather_rows(f.expand(asarray(0.0), plan.view.shape[d : d + 1]), [array])
+            gather_rows(f.expand(asarray(0.0), shown.shape[d : d + 1]), [array])
     block = arrays[0]._h.ndim
     before = 0 if plan.front else sum(1 for d in others if d < plan.axes[0])
     order = (
@@ -217,10 +225,10 @@ def _fronted(plan: _Plan) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
 def get(x: Tensor, index: Any) -> Tensor:
     """``x[index]``: a view for slices, integers, None and ..., a copy where arrays pick."""
     plan = _plan(x, index)
+    view = plan.view(x)
     if not plan.arrays:
-        view = plan.view
         return f.permute(view, *range(view._h.ndim)) if view is x else view
-    view, arrays, order = _fronted(plan)
+    view, arrays, order = _fronted(plan, view)
     picked = gather_rows(view, arrays)
     return picked if order == tuple(range(len(order))) else f.permute(picked, *order)
 
@@ -247,11 +255,11 @@ def put(x: Tensor, index: Any, value: Any) -> None:
     )
     if tracked:
         check_writable(op, x)
-    plan = _plan(x if tracked else x.detach(), index)
+    plan = _plan(x, index)
     if not plan.arrays:
-        overwrite(op, plan.view, _fitted(source, plan.view.shape))
+        _put_block(op, x, plan, source, tracked)
         return
-    view, arrays, order = _fronted(plan)
+    view, arrays, order = _fronted(plan, plan.view(x if tracked else x.detach()))
     block = arrays[0].shape
     picked = block + view.shape[len(plan.axes) :]
     source = _fitted(source, tuple([picked[d] for d in order]))
@@ -263,10 +271,24 @@ def put(x: Tensor, index: Any, value: Any) -> None:
     write(lib.mg_scatter_write, x, view._h, len(arrays), pointers, source._h)
 
 
+def _put_block(op: str, x: Tensor, plan: _Plan, source: Tensor, tracked: bool) -> None:
+    """Write over what slices and integers show of ``x``."""
+    part = x if plan.row is None else wrap(plan.row.forward(x._h, *plan.args))
+    source = _fitted(source, part.shape)
+    if not tracked:
+        write(lib.mg_write, x, part._h, source._h)
+    elif part._h.size == x._h.size:
+        overwrite(op, plan.view(x), source)
+    else:
+        overwrite_part(x, plan.row, plan.args, part, source)
+
+
 def _fitted(source: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The value broadcast to the shape it is written to; extra leading 1s are dropped."""
     while source._h.ndim > len(shape) and source.shape[0] == 1:
         source = f.squeeze(source, 0)
+    if source.shape == shape:
+        return source
     try:
         return f.expand(source, shape)
     except ValueError:

@@ -14,16 +14,34 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from minigrad import shaping as s
-from minigrad._c import lib
+from minigrad._c import call, lib, run
 from minigrad.creation import full
-from minigrad.dispatch import TensorBase, apply, result_type, view_node, write
+from minigrad.dispatch import (
+    TensorBase,
+    apply,
+    number,
+    result_type,
+    view_node,
+    wrap,
+    write,
+)
 from minigrad.ops.table import Row
 from minigrad.tape import LEAF, Node, mode
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["KeepGrad", "check_writable", "kept_by", "overwrite", "unlink", "update"]
+__all__ = [
+    "KeepGrad",
+    "catch_up",
+    "check_writable",
+    "kept_by",
+    "lagging_are",
+    "overwrite",
+    "overwrite_part",
+    "unlink",
+    "update",
+]
 
 
 def check_writable(op: str, x: TensorBase) -> None:
@@ -66,6 +84,17 @@ def overwrite(op: str, x: Tensor, source: Tensor) -> Tensor:
     old, new = x._edge, fitted if fitted._edge is LEAF else fitted._edge
     _set_history(x, new if old is None else Node(_OVERWRITE, (old, new)), new)
     return x
+
+
+def overwrite_part(
+    x: Tensor, row: Row, args: tuple[Any, ...], part: Tensor, source: Tensor
+) -> None:
+    """Write ``source``, of the same shape, over a part of ``x``: what ``row`` shows of it."""
+    source = s.to(source, x.dtype)
+    write(lib.mg_write, x, part._h, source._h)
+    new = source if source._edge is LEAF else source._edge
+    edge = Node(_WRITE_VIEW, (x._edge, new), None, (row, args))
+    _set_history(x, edge, edge)
 
 
 def update(op: str, x: Tensor, result: Tensor) -> Tensor:
@@ -230,6 +259,19 @@ class _WriteView:
 
     @staticmethod
     def vjp(node: Node, g: Tensor) -> tuple[Any, Any]:
+        """As below, on the arrays alone."""
+        row, args = node.args
+        before, written = node.parents  # type: ignore[misc]
+        kept = part = None
+        if before is not None:
+            kept = wrap(call(lib.mg_copy, g._h))
+            run(lib.mg_write, row.forward(kept._h, *args), number(0)._h)
+        if written is not None:
+            part = wrap(row.forward(s.contiguous(g)._h, *args))
+        return kept, part
+
+    @staticmethod
+    def graph_vjp(node: Node, g: Tensor) -> tuple[Any, Any]:
         row: Row
         row, args = node.args
         before, written = node.parents  # type: ignore[misc]
@@ -240,8 +282,6 @@ class _WriteView:
         if written is not None:
             part = apply(row, (s.contiguous(g),), args)  # what was a view of the base is one of g
         return kept, part
-
-    graph_vjp = vjp
 
 
 class _Overwrite:
