@@ -12,7 +12,7 @@ from minigrad._c import call, lib, save, saved_handle
 from minigrad.creation import tensor, zeros, zeros_like
 from minigrad.dispatch import TensorBase, wrap
 from minigrad.dtypes import by_code
-from minigrad.tape import LEAF, Bundle, Node, enable_grad, is_grad_enabled, mode, no_grad
+from minigrad.tape import LEAF, Bundle, Node, enable_grad, is_grad_enabled, mode, no_grad, record
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -185,7 +185,7 @@ _CONSTANT = _Constant()
 
 def _constant(g: Tensor, edge: Any) -> Tensor:
     """The same values, to be differentiated by the input at ``edge``: that gives zeros."""
-    return wrap(call(lib.mg_view_alias, g._h), Node(_CONSTANT, (edge,), None, (g.shape, g.dtype)))
+    return wrap(call(lib.mg_view_alias, g._h), record(_CONSTANT, (edge,), None, (g.shape, g.dtype)))
 
 
 # ---- operations of one's own ---------------------------------------------------------------------
@@ -273,11 +273,11 @@ class Function:
                 for x in args
             ]
         )
-        node = Node(_FunctionOp(self, len(args), len(outputs), _metas(args)), parents, None, None)
+        node = record(_FunctionOp(self, len(args), len(outputs), _metas(args)), parents, None, None)
         ops = [_OutputOp(k, type(self)) if d else None for k, d in enumerate(differentiable)]
         for y, op in zip(made, ops, strict=True):
             if op is not None:
-                y._edge = node if len(made) == 1 else Node(op, (node,))
+                y._edge = node if len(made) == 1 else record(op, (node,))
         node.saved = self._keep(node, outputs, ops)
         return tuple(made) if isinstance(result, tuple) else made[0]
 
@@ -335,7 +335,7 @@ class _Unpack:
         if self.node is not None:
             edge = self.node()
             if self.op is not None and edge is not None:
-                edge = Node(self.op, (edge,))
+                edge = record(self.op, (edge,))
         return wrap(saved_handle(self.pin, 0), edge)
 
 

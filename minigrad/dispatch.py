@@ -31,7 +31,7 @@ from minigrad.ops import TABLE
 from minigrad.ops.composed import product
 from minigrad.ops.pointwise import SCALE
 from minigrad.ops.table import PLACES, Row
-from minigrad.tape import LEAF, Node, mode
+from minigrad.tape import LEAF, Node, mode, pauses, record
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -218,7 +218,7 @@ def apply(row: Row, inputs: tuple[TensorBase, ...], args: tuple[Any, ...] = ()) 
     out = wrap(handle)
     for x in inputs:
         if x._edge is not None:
-            if mode.enabled and handle.dtype >= _FIRST_FLOAT:
+            if not (pauses and not mode.enabled) and handle.dtype >= _FIRST_FLOAT:
                 out._edge = _node(row, handle, inputs, args)
             break
     return out
@@ -227,7 +227,7 @@ def apply(row: Row, inputs: tuple[TensorBase, ...], args: tuple[Any, ...] = ()) 
 def _apply_to_one(row: Row, x: TensorBase, args: tuple[Any, ...]) -> Tensor:
     handle = row.forward(x._h, *args)  # type: ignore[misc]
     out = wrap(handle)
-    if not mode.enabled:
+    if pauses and not mode.enabled:
         return out
     if row.view and handle.buffer == x._h.buffer:
         link(out, x, row, args)
@@ -239,7 +239,7 @@ def _apply_to_one(row: Row, x: TensorBase, args: tuple[Any, ...]) -> Tensor:
             saved = save(x._h if "x" in names else NULL, NULL, handle if "y" in names else NULL)
         if row.wants_shape:
             args = (x.shape, *args)
-        out._edge = Node(row, (x if edge is LEAF else edge,), saved, args)
+        out._edge = record(row, (x if edge is LEAF else edge,), saved, args)
     return out
 
 
@@ -289,7 +289,7 @@ def view_node(row: Row, base: TensorBase, args: tuple[Any, ...]) -> Node | None:
         return None
     if row.wants_shape:
         args = (base.shape, *args)
-    return Node(row, (base if base._edge is LEAF else base._edge,), None, args)
+    return record(row, (base if base._edge is LEAF else base._edge,), None, args)
 
 
 def _node(row: Row, y: Handle, inputs: Sequence[TensorBase], args: tuple[Any, ...]) -> Node:
@@ -298,7 +298,7 @@ def _node(row: Row, y: Handle, inputs: Sequence[TensorBase], args: tuple[Any, ..
     parents = tuple([x if x._edge is LEAF else x._edge for x in inputs])
     saved = _save(row, y, inputs, parents)
     adapted = tuple([(x.shape, x.dtype) for x in inputs]) if y.adapted else None
-    return Node(row, parents, saved, args, adapted)
+    return record(row, parents, saved, args, adapted)
 
 
 def _save(row: Row, y: Handle, inputs: Sequence[TensorBase], parents: Sequence[Any]) -> Any:
@@ -331,7 +331,7 @@ def unary(row: Row) -> Callable[[Any], Tensor]:
         out._shape = x._shape
         out.grad = None
         edge = x._edge
-        if edge is None or not differentiable or not mode.enabled:
+        if edge is None or not differentiable or (pauses and not mode.enabled):
             out._edge = None
             return out  # type: ignore[no-any-return]
         saved = None
@@ -339,7 +339,7 @@ def unary(row: Row) -> Callable[[Any], Tensor]:
             saved = save(x._h, handle) if keeps_y else save(x._h)
         elif keeps_y:
             saved = save(NULL, handle)
-        out._edge = Node(row, (x if edge is LEAF else edge,), saved)
+        out._edge = record(row, (x if edge is LEAF else edge,), saved)
         return out  # type: ignore[no-any-return]
 
     return _named(function, row)
@@ -400,7 +400,11 @@ def _pair(row: Row, operator: bool, kernel: Any, op: int) -> Callable[[Any, Any]
         out._h = handle
         out._edge = out._shape = out.grad = None
         edge_a, edge_b = a._edge, b._edge
-        if (edge_a is None and edge_b is None) or not differentiable or not mode.enabled:
+        if (
+            (edge_a is None and edge_b is None)
+            or not differentiable
+            or (pauses and not mode.enabled)
+        ):
             return out  # type: ignore[no-any-return]
         saved = None
         if keeping:
@@ -413,11 +417,11 @@ def _pair(row: Row, operator: bool, kernel: Any, op: int) -> Callable[[Any, Any]
         parents = (a if edge_a is LEAF else edge_a, b if edge_b is LEAF else edge_b)
         if handle.adapted:
             adapted = (a.shape, a.dtype), (b.shape, b.dtype)
-            out._edge = Node(row, parents, saved, (), adapted)
+            out._edge = record(row, parents, saved, (), adapted)
         else:  # what requires grad has the result's shape
             if elementwise:
                 out._shape = b._shape if edge_a is None else a._shape
-            out._edge = Node(row, parents, saved)
+            out._edge = record(row, parents, saved)
         return out  # type: ignore[no-any-return]
 
     return _named(function, row)

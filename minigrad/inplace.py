@@ -26,7 +26,7 @@ from minigrad.dispatch import (
     write,
 )
 from minigrad.ops.table import Row
-from minigrad.tape import LEAF, Node, mode
+from minigrad.tape import LEAF, Node, mode, record
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -82,7 +82,7 @@ def overwrite(op: str, x: Tensor, source: Tensor) -> Tensor:
     fitted = s.expand(s.to(source, x.dtype), x.shape)
     write(lib.mg_write, x, x._h, fitted._h)
     old, new = x._edge, fitted if fitted._edge is LEAF else fitted._edge
-    _set_history(x, new if old is None else Node(_OVERWRITE, (old, new)), new)
+    _set_history(x, new if old is None else record(_OVERWRITE, (old, new)), new)
     return x
 
 
@@ -93,7 +93,7 @@ def overwrite_part(
     source = s.to(source, x.dtype)
     write(lib.mg_write, x, part._h, source._h)
     new = source if source._edge is LEAF else source._edge
-    edge = Node(_WRITE_VIEW, (x._edge, new), None, (row, args))
+    edge = record(_WRITE_VIEW, (x._edge, new), None, (row, args))
     _set_history(x, edge, edge)
 
 
@@ -126,20 +126,20 @@ def _set_history(x: Any, edge: Any, written: Any) -> None:
     a view shows the whole of its base, nothing of what was there before is left to pass on.
     """
     if isinstance(edge, TensorBase):  # a leaf's values were copied in: x is not that leaf
-        edge = written = Node(_OVERWRITE, (None, edge))
+        edge = written = record(_OVERWRITE, (None, edge))
     _renew(x, edge)
     _outdate_views(x)
     alias = getattr(x, "_alias", None)
     while alias is not None:
         parent, row, args = alias
-        edge = Node(_WRITE_VIEW, (parent._edge, written), None, (row, args))
+        edge = record(_WRITE_VIEW, (parent._edge, written), None, (row, args))
         _renew(parent, edge)
         _outdate_views(parent, x)
         alias = getattr(parent, "_alias", None)
         if alias is None or x._h.size < parent._h.size:
             written = edge
         elif written is not None:
-            written = Node(_WRITE_VIEW, (None, written), None, (row, args))
+            written = record(_WRITE_VIEW, (None, written), None, (row, args))
         x = parent
 
 

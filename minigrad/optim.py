@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from minigrad._c import NULL, lib, run
 from minigrad.creation import tensor, zeros_like
 from minigrad.dispatch import TensorBase, write
-from minigrad.tape import enable_grad, mode
+from minigrad.tape import begin, enable_grad, end
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -107,12 +107,12 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        before, mode.enabled = mode.enabled, False
+        before = begin(False)
         try:
             for group in self.param_groups:
                 self._update(group)
         finally:
-            mode.enabled = before
+            end(False, before)
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:

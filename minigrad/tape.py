@@ -19,10 +19,14 @@ __all__ = [
     "Bundle",
     "Node",
     "backward",
+    "begin",
     "enable_grad",
+    "end",
     "is_grad_enabled",
     "mode",
     "no_grad",
+    "pauses",
+    "record",
 ]
 
 LEAF = True  # the edge of a leaf that requires a gradient: it ends at the tensor itself
@@ -39,6 +43,25 @@ class _Mode(threading.local):
 
 
 mode = _Mode()
+# One item for each scope, of any thread, in which nothing is recorded. While there is none, nobody
+# needs to look at the mode of its thread, which takes a twentieth of a small operation.
+pauses: list[None] = []
+
+
+def begin(enabled: bool) -> bool:
+    """Record from here on, or not, in this thread; returns what :func:`end` puts back."""
+    before = mode.enabled
+    if not enabled:
+        pauses.append(None)
+    mode.enabled = enabled
+    return before
+
+
+def end(enabled: bool, before: bool) -> None:
+    """The scope is over that :func:`begin` opened."""
+    mode.enabled = before
+    if not enabled:
+        pauses.pop()
 
 
 def is_grad_enabled() -> bool:
@@ -59,11 +82,10 @@ class _SetMode:
         return made if function is None else made(function)
 
     def __enter__(self) -> None:
-        self._before.append(mode.enabled)
-        mode.enabled = self.enabled
+        self._before.append(begin(self.enabled))
 
     def __exit__(self, *_: object) -> None:
-        mode.enabled = self._before.pop()
+        end(self.enabled, self._before.pop())
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         import functools
@@ -102,29 +124,20 @@ _serials = itertools.count()
 
 
 class Node:
-    """One recorded operation."""
+    """One recorded operation; :func:`record` makes one."""
 
     __slots__ = ("__weakref__", "adapted", "args", "hooks", "op", "parents", "saved", "serial")
 
-    def __init__(
-        self,
-        op: Any,
-        parents: tuple[Parent, ...],
-        saved: Any = None,
-        args: Any = (),
-        adapted: tuple[Any, ...] | None = None,
-    ) -> None:
-        # Anything with a `name` and two rules for the gradients of a node's inputs, None where
-        # there is none: `vjp(node, g)`, and `graph_vjp(node, g)`, which can be differentiated
-        # again.
-        self.op = op
-        self.parents: tuple[Parent, ...] | None = parents  # None once the graph was freed
-        self.saved = saved  # the arrays the derivative needs, pinned in C
-        self.args = args  # the operation's other arguments
-        # (shape, dtype) of each input where one was broadcast or cast, to be undone on the way back
-        self.adapted = adapted
-        self.hooks: list[Callable[[Gradient], Gradient | None]] | None = None
-        self.serial = next(_serials)  # a node is always younger than its parents
+    # Anything with a `name` and two rules for the gradients of a node's inputs, None where there
+    # is none: `vjp(node, g)`, and `graph_vjp(node, g)`, which can be differentiated again.
+    op: Any
+    parents: tuple[Parent, ...] | None  # None once the graph was freed
+    saved: Any  # the arrays the derivative needs, pinned in C
+    args: Any  # the operation's other arguments
+    # (shape, dtype) of each input where one was broadcast or cast, to be undone on the way back
+    adapted: tuple[Any, ...] | None
+    hooks: list[Callable[[Gradient], Gradient | None]] | None
+    serial: int  # a node is always younger than its parents
 
     @property
     def name(self) -> str:
@@ -138,6 +151,28 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
+
+
+def record(
+    op: Any,
+    parents: tuple[Parent, ...],
+    saved: Any = None,
+    args: Any = (),
+    adapted: tuple[Any, ...] | None = None,
+) -> Node:
+    """The node of an operation that was just executed.
+
+    A function and no ``__init__``, which would take as long as the rest of it.
+    """
+    node = Node()
+    node.op = op
+    node.parents = parents
+    node.saved = saved
+    node.args = args
+    node.adapted = adapted
+    node.hooks = None
+    node.serial = next(_serials)
+    return node
 
 
 class Bundle:
@@ -221,8 +256,7 @@ def backward(
     owned: set[Any] = set()  # edges whose gradient was made here by adding, and may be added to
     shared: set[Any] = set()  # leaves whose gradient was handed on as it came
     queue: list[tuple[int, Node]] = []  # nodes that have a gradient: a heap, youngest first
-    before = mode.enabled
-    mode.enabled = create_graph
+    before = begin(create_graph)
     try:
         parents: Sequence[Parent] = [edge for edge, _ in roots]
         backs: Sequence[Gradient | None] = [g for _, g in roots]
@@ -278,7 +312,7 @@ def backward(
             if not retain_graph:
                 node.parents = node.saved = node.args = node.adapted = None
     finally:
-        mode.enabled = before
+        end(create_graph, before)
     for edge, g in gradients.items():
         if wanted is None or edge in wanted:
             deliver(edge, g, edge in shared)
