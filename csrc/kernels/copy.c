@@ -44,8 +44,7 @@ static void copy_bytes(char *to, const char *from, int64_t bytes) {
 static void copy_run(char *to, const char *from, int64_t n, int64_t to_stride, int64_t from_stride,
                      int itemsize) {
     if (to_stride == 1 && from_stride == 1) copy_bytes(to, from, n * itemsize);
-    else if (to_stride == 1 && from_stride == 0 && itemsize == 4) copy_row(to, from, n, 1, 0, 4);
-    else if (to_stride == 1 && from_stride == 0 && itemsize == 8) copy_row(to, from, n, 1, 0, 8);
+    else if (to_stride == 1) mg_copy_run(to, from, n, from_stride, itemsize);
     else if (itemsize == 4) copy_row(to, from, n, to_stride, from_stride, 4);
     else if (itemsize == 8) copy_row(to, from, n, to_stride, from_stride, 8);
     else copy_row(to, from, n, to_stride, from_stride, 1);

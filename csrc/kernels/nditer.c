@@ -50,14 +50,26 @@ int mg_collapse(int ndim, int64_t *shape, int count, int64_t (*strides)[MG_MAX_N
 
 /* ---- staging: n elements of one operand, wherever they lie, into contiguous memory ---- */
 
-MG_INLINE void nditer_copy_run(char *to, const char *from, int64_t n, int64_t stride, int itemsize) {
+typedef uint32_t __attribute__((may_alias)) nditer_4; /* an element of so many bytes */
+typedef uint64_t __attribute__((may_alias)) nditer_8;
+
+MG_NOINLINE void mg_copy_run(char *restrict to, const char *restrict from, int64_t n,
+                             int64_t stride, int itemsize) {
+    nditer_4 *restrict to_4 = (nditer_4 *)to;
+    nditer_8 *restrict to_8 = (nditer_8 *)to;
+    const nditer_4 *from_4 = (const nditer_4 *)from;
+    const nditer_8 *from_8 = (const nditer_8 *)from;
     if (stride == 1) memcpy(to, from, (size_t)(n * itemsize));
-    else if (itemsize == 4)
-        for (int64_t i = 0; i < n; i++) ((uint32_t *)to)[i] = ((const uint32_t *)from)[i * stride];
-    else if (itemsize == 8)
-        for (int64_t i = 0; i < n; i++) ((uint64_t *)to)[i] = ((const uint64_t *)from)[i * stride];
-    else
+    else if (itemsize == 1)
         for (int64_t i = 0; i < n; i++) to[i] = from[i * stride];
+    else if (itemsize == 4 && stride == 0)
+        for (int64_t i = 0; i < n; i++) to_4[i] = *from_4;
+    else if (itemsize == 4)
+        for (int64_t i = 0; i < n; i++) to_4[i] = from_4[i * stride];
+    else if (stride == 0)
+        for (int64_t i = 0; i < n; i++) to_8[i] = *from_8;
+    else
+        for (int64_t i = 0; i < n; i++) to_8[i] = from_8[i * stride];
 }
 
 /* Gathers n elements starting at multi-index `index`, in row-major order. */
@@ -72,7 +84,7 @@ static void nditer_gather(const nditer *it, const struct nditer_operand *op, con
     }
     while (n > 0) {
         int64_t run = mg_min(n, it->shape[inner] - at[inner]);
-        nditer_copy_run(to, from, run, op->strides[inner], itemsize);
+        mg_copy_run(to, from, run, op->strides[inner], itemsize);
         to += run * itemsize;
         n -= run;
         from -= at[inner] * op->strides[inner] * itemsize;
@@ -100,7 +112,7 @@ static MG_NOINLINE void nditer_rest(const nditer *it, char *out, const void *con
         const char *from = (const char *)in[i] + at * itemsize;
         last[i] = again ? from : stage[i];
         if (again) continue;
-        nditer_copy_run(stage[i], from, it->unit, 0, itemsize);
+        mg_copy_run(stage[i], from, it->unit, 0, itemsize);
         memcpy(stage[i], from, (size_t)(rest * itemsize));
     }
     char *end = out + at * it->out_itemsize, *padded = stage[NDITER_MAX_OPERANDS];
@@ -127,7 +139,7 @@ static void nditer_block(void *context, int64_t block) {
         const struct nditer_operand *op = &it->operand[i];
         if (!op->contiguous) chunk = mg_min(chunk, NDITER_CHUNK);
         if (op->constant) {
-            nditer_copy_run(stage[i], op->data, mg_min(end - begin, NDITER_CHUNK), 0, op->itemsize);
+            mg_copy_run(stage[i], op->data, mg_min(end - begin, NDITER_CHUNK), 0, op->itemsize);
             in[i] = stage[i];
         } else if (!op->contiguous) whole = false;
     }
@@ -150,6 +162,7 @@ static void nditer_block(void *context, int64_t block) {
                 if (it->fetches) nditer_fetch(in[i], n * op->itemsize);
                 continue;
             }
+            if (rows && op->strides[inner] == 0 && index[inner] > 0 && at > begin) continue;
             if (rows && op->strides[inner] == 1) {
                 const char *from = op->data;
                 for (int d = 0; d < it->ndim; d++) from += index[d] * op->strides[d] * op->itemsize;

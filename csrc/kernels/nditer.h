@@ -59,6 +59,10 @@ MG_INLINE void nditer_fetch(const char *chunk, int64_t bytes) {
     for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(chunk + NDITER_AHEAD + i);
 }
 
+/* n elements into contiguous memory; stride 0 repeats one. */
+void mg_copy_run(char *restrict to, const char *restrict from, int64_t n, int64_t stride,
+                 int itemsize);
+
 /* Shape to which all operands broadcast: 0, or an error code with the two sizes that differ. */
 int mg_broadcast_shape(int count, mg_array *const *arrays, int *ndim, int64_t *shape);
 /* Strides of `a` seen in a broadcast shape. */
