@@ -12,6 +12,7 @@
 #include "kernels/copy.c"
 #include "kernels/elementwise.c"
 #include "kernels/reduce.c"
+#include "kernels/reduce_back.c"
 #include "kernels/reduce_plain.c"
 #include "kernels/reduce_arg.c"
 #include "kernels/softmax.c"

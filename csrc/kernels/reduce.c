@@ -23,8 +23,7 @@
 
 /* ---- planning ---- */
 
-/* Product of the sizes of the axes in `mask`. */
-static int64_t reduce_extent(const mg_array *x, uint32_t mask) {
+int64_t mg_reduce_extent(const mg_array *x, uint32_t mask) {
     int64_t n = 1;
     for (int d = 0; d < x->ndim; d++)
         if (mask >> d & 1) n *= x->shape[d];
@@ -228,8 +227,7 @@ static mg_array *reduce_group_plain(int op, mg_array *x, uint32_t group) {
     return y;
 }
 
-/* x reduced over `mask`, whose axes stay with size 1: group by group, the last one first. A kind
- * that makes terms of x and c makes them in the first step; the other steps add them up. */
+/* A kind that makes terms of x and c makes them in the first step; the other steps add them up. */
 static mg_array *reduce_groups(bool plain, int op, mg_array *x, uint32_t mask, const mg_array *c) {
     mg_array *y = mg_retain(x);
     do {
@@ -245,6 +243,10 @@ static mg_array *reduce_groups(bool plain, int op, mg_array *x, uint32_t mask, c
     return y;
 }
 
+mg_array *mg_reduce_groups(int kind, mg_array *x, uint32_t mask, const mg_array *c) {
+    return reduce_groups(false, kind, x, mask, c);
+}
+
 /* Drops the size-1 axes in `mask` from y, which nobody else holds yet. */
 static mg_array *reduce_squeeze(mg_array *y, uint32_t mask, int keepdims) {
     if (!y || keepdims) return y;
@@ -256,7 +258,7 @@ static mg_array *reduce_squeeze(mg_array *y, uint32_t mask, int keepdims) {
     return y;
 }
 
-static void reduce_divide(mg_array *y, double divisor, bool root) {
+void mg_reduce_divide(mg_array *y, double divisor, bool root) {
     (y->dtype == MG_FLOAT32 ? reduce_divide_f32 : reduce_divide_f64)(y->data, y->size, divisor,
                                                                     root);
 }
@@ -296,9 +298,9 @@ mg_array *mg_reduce(int op, mg_array *x, int naxes, const int32_t *axes, int kee
     int step = !plain ? kinds[op] : op == MG_MEAN ? MG_SUM : op;
     mg_array *y = reduce_groups(plain, step, x, mask, NULL);
     if (op == MG_MEAN) {
-        int64_t n = reduce_extent(x, mask);
+        int64_t n = mg_reduce_extent(x, mask);
         if (plain) y = reduce_mean_of_sum(y, n);
-        else if (y) reduce_divide(y, (double)n, false);
+        else if (y) mg_reduce_divide(y, (double)n, false);
     }
     return reduce_squeeze(y, mask, keepdims);
 }
@@ -322,7 +324,7 @@ static mg_array *reduce_squares(mg_array *x, uint32_t mask) {
     do {
         uint32_t group = reduce_last_group(sums, mask);
         mg_array *second = NULL, *c = reduce_first(sums, mask);
-        double size = (double)reduce_extent(sums, group);
+        double size = (double)mg_reduce_extent(sums, group);
         mg_array *next = c ? reduce_group(REDUCE_MOMENTS, sums, group, c, &second) : NULL;
         mg_release(c);
         mg_release(sums);
@@ -354,9 +356,9 @@ mg_array *mg_var(mg_array *x, int naxes, const int32_t *axes, double correction,
     uint32_t mask;
     if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
     if (mg_axes_mask(x->ndim, naxes, axes, &mask)) return NULL;
-    double n = (double)reduce_extent(x, mask);
+    double n = (double)mg_reduce_extent(x, mask);
     mg_array *y = reduce_squares(x, mask);
-    if (y) reduce_divide(y, n > correction ? n - correction : 0, root);
+    if (y) mg_reduce_divide(y, n > correction ? n - correction : 0, root);
     return reduce_squeeze(y, mask, keepdims);
 }
 
@@ -368,9 +370,9 @@ mg_array *mg_norm(mg_array *x, int naxes, const int32_t *axes, int keepdims) {
     mg_array *zero = reduce_new(x->dtype, x, UINT32_MAX);
     if (!zero) return NULL;
     reduce_fill(zero, 0);
-    mg_array *y = reduce_groups(false, REDUCE_SQUARES, x, mask, zero);
+    mg_array *y = mg_reduce_groups(REDUCE_SQUARES, x, mask, zero);
     mg_release(zero);
-    if (y) reduce_divide(y, 1, true);
+    if (y) mg_reduce_divide(y, 1, true);
     return reduce_squeeze(y, mask, keepdims);
 }
 
@@ -394,92 +396,4 @@ mg_array *mg_logsumexp(mg_array *x, int naxes, const int32_t *axes, int keepdims
         left &= ~group;
     } while (y && left);
     return reduce_squeeze(y, mask, keepdims);
-}
-
-/* ---- gradients ---- */
-
-/* `a` with the size-1 axes that reducing x over `mask` took away; MG_ESHAPE if it does not fit. */
-static mg_array *reduce_unsqueeze(const mg_array *a, const mg_array *x, uint32_t mask,
-                                  int keepdims) {
-    int64_t shape[MG_MAX_NDIM], strides[MG_MAX_NDIM];
-    int from = 0;
-    for (int d = 0; d < x->ndim; d++) {
-        bool gone = mask >> d & 1;
-        shape[d] = gone ? 1 : x->shape[d];
-        strides[d] = 0;
-        if (gone && !keepdims) continue;
-        if (from >= a->ndim || a->shape[from] != shape[d]) return mg_fail(MG_ESHAPE, d, shape[d]);
-        strides[d] = a->strides[from++];
-    }
-    if (from != a->ndim) return mg_fail(MG_ESHAPE, a->ndim, from);
-    return mg_alias(a, a->data, x->ndim, shape, strides);
-}
-
-/* y = max or min of x over axes: the elements equal to it share g evenly. Those are counted first,
- * as a sum of terms 1 and 0 whose centres are y. */
-mg_array *mg_extremum_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
-                          int keepdims) {
-    uint32_t mask;
-    bool narrow = x->dtype == MG_FLOAT32;
-    if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
-    if (g->dtype != x->dtype || y->dtype != x->dtype) return mg_fail(MG_EDTYPE, g->dtype, y->dtype);
-    if (mg_axes_mask(x->ndim, naxes, axes, &mask)) return NULL;
-    mg_array *seen_y = reduce_unsqueeze(y, x, mask, keepdims);
-    mg_array *seen_g = seen_y ? reduce_unsqueeze(g, x, mask, keepdims) : NULL;
-    mg_array *share = seen_g ? reduce_groups(false, REDUCE_TIES, x, mask, seen_y) : NULL;
-    mg_array *dx = share ? mg_new(x->dtype, x->ndim, x->shape) : NULL;
-    if (dx) {
-        mg_nditer_run(share, 2, (mg_array *[]){seen_g, share},
-                      narrow ? reduce_share_f32 : reduce_share_f64);
-        mg_nditer_run(dx, 3, (mg_array *[]){x, seen_y, share},
-                      narrow ? reduce_spread_f32 : reduce_spread_f64);
-    }
-    mg_release(share);
-    mg_release(seen_g);
-    mg_release(seen_y);
-    return dx;
-}
-
-/* y = the variance of x, its root or the norm: dx = scale * g * (x - mean), for a root over y; the
- * norm has no mean. `y` is NULL for the variance. */
-mg_array *mg_spread_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
-                        double scale, int centred, int keepdims) {
-    uint32_t mask;
-    bool narrow = x->dtype == MG_FLOAT32;
-    if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
-    if (g->dtype != x->dtype) return mg_fail(MG_EDTYPE, g->dtype, x->dtype);
-    if (mg_axes_mask(x->ndim, naxes, axes, &mask)) return NULL;
-    mg_array *seen = reduce_unsqueeze(g, x, mask, keepdims);
-    mg_array *slope = seen ? mg_copy(seen) : NULL, *dx = NULL, *mean = NULL;
-    if (slope && centred && (mean = reduce_groups(false, REDUCE_SUM, x, mask, NULL)))
-        reduce_divide(mean, (double)reduce_extent(x, mask), false);
-    if (slope && (mean || !centred) && (dx = mg_new(x->dtype, x->ndim, x->shape))) {
-        (narrow ? reduce_slope_f32 : reduce_slope_f64)(slope->data, slope->data,
-                                                       y ? y->data : NULL, slope->size, scale);
-        mg_nditer_run(dx, centred ? 3 : 2, (mg_array *[]){x, slope, mean},
-                      centred ? narrow ? reduce_lean_off_f32 : reduce_lean_off_f64
-                      : narrow ? reduce_lean_f32 : reduce_lean_f64);
-    }
-    mg_release(mean);
-    mg_release(slope);
-    mg_release(seen);
-    return dx;
-}
-
-/* y = logsumexp of x: each element gets its share of g. */
-mg_array *mg_logsumexp_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
-                           int keepdims) {
-    uint32_t mask;
-    if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
-    if (g->dtype != x->dtype || y->dtype != x->dtype) return mg_fail(MG_EDTYPE, g->dtype, y->dtype);
-    if (mg_axes_mask(x->ndim, naxes, axes, &mask)) return NULL;
-    mg_array *seen_y = reduce_unsqueeze(y, x, mask, keepdims);
-    mg_array *seen_g = seen_y ? reduce_unsqueeze(g, x, mask, keepdims) : NULL;
-    mg_array *dx = seen_g ? mg_new(x->dtype, x->ndim, x->shape) : NULL;
-    if (dx)
-        mg_nditer_run(dx, 3, (mg_array *[]){seen_g, x, seen_y},
-                      x->dtype == MG_FLOAT32 ? reduce_weigh_f32 : reduce_weigh_f64);
-    mg_release(seen_g);
-    mg_release(seen_y);
-    return dx;
 }

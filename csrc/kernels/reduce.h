@@ -53,6 +53,7 @@ enum {
     REDUCE_ALL_LEVELS = 30, /* and no memory has 2^30 blocks */
     REDUCE_CHUNK = REDUCE_BLOCK << (REDUCE_LEVELS - 1),
     REDUCE_STRIP = 256, /* columns that are reduced side by side */
+    REDUCE_SIDE = 4,    /* vectors of them that stay in registers */
     REDUCE_AHEAD = 1536, /* bytes from the next block to the one that is asked for */
     REDUCE_GRAIN = 32768, /* least number of elements worth a block of a parallel loop */
     REDUCE_PARALLEL = 3 * REDUCE_GRAIN
@@ -104,6 +105,16 @@ int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_array *y2, con
  * the reduced index and of the run count. */
 void mg_reduce_piece(int kind, int dtype, const reduce_plan *p, void *y, void *y2, const void *x,
                      int64_t run, int64_t n, const void *c);
+
+/* Product of the sizes of the axes in `mask`. */
+int64_t mg_reduce_extent(const mg_array *x, uint32_t mask);
+
+/* x reduced over `mask`, whose axes stay with size 1: group by group, the last one first; c as for
+ * mg_reduce_layout, or NULL. */
+mg_array *mg_reduce_groups(int kind, mg_array *x, uint32_t mask, const mg_array *c);
+
+/* y /= divisor, and its root if asked for */
+void mg_reduce_divide(mg_array *y, double divisor, bool root);
 
 /* 0, or MG_EEMPTY: maxima of nothing do not exist, though a result without elements needs none. */
 int mg_reduce_check_empty(const mg_array *x, uint32_t mask);

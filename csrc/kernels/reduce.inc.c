@@ -6,15 +6,6 @@
 /* Is x the extremum c? If that is NaN, the NaNs are. */
 MG_INLINE bool R(reduce_tied)(real x, real c) { return (x == c) | ((x != x) & (c != c)); }
 
-MG_INLINE real R(reduce_term)(int kind, real x, real c) {
-    if (kind == REDUCE_DEVIATION) return x - c;
-    if (kind == REDUCE_SQUARES) return (x - c) * (x - c);
-    if (kind == REDUCE_SUMEXP) return R(v_exp)(x - c);
-    if (kind == REDUCE_DOT) return x * c;
-    if (kind == REDUCE_TIES) return R(reduce_tied)(x, c) ? 1 : 0;
-    return x;
-}
-
 MG_INLINE real R(reduce_join)(int kind, real a, real b) {
     switch (kind) {
     case REDUCE_MAX: return ((b > a) | (b != b)) ? b : a; /* a NaN in a stays: b > NaN is false */
@@ -30,12 +21,13 @@ MG_INLINE vec R(reduce_choose)(R(reduce_mask) mask, vec yes, vec no) {
     return (vec)((mask & (R(reduce_mask))yes) | (~mask & (R(reduce_mask))no));
 }
 
-MG_INLINE vec R(reduce_term_vec)(int kind, vec x, real c) {
+MG_INLINE vec R(reduce_term_vec)(int kind, vec x, vec c) {
     if (kind == REDUCE_DEVIATION) return x - c;
     if (kind == REDUCE_SQUARES) return (x - c) * (x - c);
+    if (kind == REDUCE_DOT) return x * c;
     if (kind != REDUCE_TIES) return x;
-    vec centre = v_set1(c), one = v_set1(1);
-    return R(reduce_choose)((x == centre) | ((x != x) & (centre != centre)), one, one - one);
+    vec one = v_set1(1);
+    return R(reduce_choose)((x == c) | ((x != x) & (c != c)), one, one - one);
 }
 
 /* Of numbers: NaN is looked for once in a block. */
@@ -54,7 +46,7 @@ MG_INLINE vec R(reduce_join_vec)(int kind, vec a, vec b) {
 }
 
 /* The terms of 0 <= used <= LANES elements at x, then the kind's identity; *probe collects x. */
-MG_INLINE vec R(reduce_load_part)(int kind, const real *x, int64_t used, real c, vec *probe) {
+MG_INLINE vec R(reduce_load_part)(int kind, const real *x, int64_t used, vec c, vec *probe) {
     vec v = used == LANES ? v_load(x) : v_load_n(x, (int)used);
     vec term = R(reduce_term_vec)(kind, v, c);
     *probe += v;
@@ -114,11 +106,12 @@ MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, const rea
     enum { PARTS = REDUCE_LANES / LANES };
     real terms[REDUCE_BLOCK];
     vec lanes[PARTS], probe = {0};
-    real c = reduce_is_centred(kind) ? centre[0] : 0;
-    if (kind == REDUCE_SUMEXP) R(reduce_exp)(false, terms, x, c, n);
+    vec c = v_set1(reduce_is_centred(kind) ? centre[0] : 0);
+    if (kind == REDUCE_SUMEXP) R(reduce_exp)(false, terms, x, centre[0], n);
     if (kind == REDUCE_DOT)
         for (int64_t i = 0; i < n; i++) terms[i] = x[i] * centre[i];
     if (kind == REDUCE_SUMEXP || kind == REDUCE_DOT) {
+        for (; n % REDUCE_LANES; n++) terms[n] = 0;
         x = terms;
         kind = REDUCE_SUM;
     }

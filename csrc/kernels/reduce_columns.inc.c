@@ -4,27 +4,66 @@
  * narrow strip of whole rows can take 16 rows as one long row. */
 #include "real.h"
 
-/* out[j] = the terms of column j in `rows` rows, joined in order; row k has the centres at
- * c + k * c_stride. A lane of a full block is joined in registers; exponentials are too long to be
- * written out 8 times. */
-MG_INLINE void R(reduce_rows_of)(int kind, real *restrict out, const real *restrict x,
-                                 int64_t stride, int64_t rows, int64_t width,
-                                 const real *restrict c, int64_t c_stride) {
-    if (rows == REDUCE_DEPTH && kind != REDUCE_SUMEXP) {
-        for (int64_t j = 0; j < width; j++) {
-            real a = R(reduce_term)(kind, x[j], c[j]);
-            for (int k = 1; k < REDUCE_DEPTH; k++)
-                a = R(reduce_join)(kind, a,
-                                   R(reduce_term)(kind, x[k * stride + j], c[k * c_stride + j]));
-            out[j] = a;
-        }
-        return;
+/* Of any numbers, NaN too. */
+MG_INLINE vec R(reduce_join_any)(int kind, vec a, vec b) {
+    vec v = R(reduce_join_vec)(kind, a, b);
+    return kind == REDUCE_MAX || kind == REDUCE_MIN ? R(reduce_choose)(b != b, b, v) : v;
+}
+
+MG_INLINE vec R(reduce_load)(const real *p, int64_t used) {
+    return used == LANES ? v_load(p) : v_load_n(p, (int)used);
+}
+MG_INLINE void R(reduce_store)(real *p, vec v, int64_t used) {
+    if (used == LANES) v_store(p, v);
+    else v_store_n(p, v, (int)used);
+}
+
+/* The terms of one vector of columns. */
+MG_INLINE vec R(reduce_terms)(int kind, const real *x, const real *c, int64_t used) {
+    bool centred = kind == REDUCE_DOT || reduce_is_centred(kind);
+    vec v = R(reduce_load)(x, used);
+    return centred ? R(reduce_term_vec)(kind, v, R(reduce_load)(c, used)) : v;
+}
+
+/* `side` vectors of columns, `used` lanes of each. */
+MG_INLINE void R(reduce_vectors_of)(int kind, int side, int64_t used, real *out, const real *x,
+                                    int64_t stride, int64_t rows, const real *c,
+                                    int64_t c_stride) {
+    vec a[REDUCE_SIDE];
+    for (int v = 0; v < side; v++)
+        a[v] = R(reduce_terms)(kind, x + v * LANES, c + v * LANES, used);
+    for (int64_t k = 1; k < rows; k++) {
+        x += stride;
+        c += c_stride;
+        for (int v = 0; v < side; v++)
+            a[v] = R(reduce_join_any)(
+                kind, a[v], R(reduce_terms)(kind, x + v * LANES, c + v * LANES, used));
     }
-    for (int64_t j = 0; j < width; j++) out[j] = R(reduce_term)(kind, x[j], c[j]);
-    for (int64_t k = 1; k < rows; k++)
-        for (int64_t j = 0; j < width; j++)
-            out[j] = R(reduce_join)(kind, out[j],
-                                    R(reduce_term)(kind, x[k * stride + j], c[k * c_stride + j]));
+    for (int v = 0; v < side; v++) R(reduce_store)(out + v * LANES, a[v], used);
+}
+
+/* out[j] = the terms of column j in `rows` rows, joined in order; row k has the centres at
+ * c + k * c_stride. */
+MG_INLINE void R(reduce_rows_of)(int kind, real *out, const real *x, int64_t stride, int64_t rows,
+                                 int64_t width, const real *c, int64_t c_stride) {
+    int64_t j = 0;
+    for (; j + REDUCE_SIDE * LANES <= width; j += REDUCE_SIDE * LANES)
+        R(reduce_vectors_of)(kind, REDUCE_SIDE, LANES, out + j, x + j, stride, rows, c + j,
+                             c_stride);
+    for (; j < width; j += LANES)
+        R(reduce_vectors_of)(kind, 1, mg_min(width - j, LANES), out + j, x + j, stride, rows, c + j,
+                             c_stride);
+}
+
+/* The same of exponentials of width <= REDUCE_STRIP columns. */
+static void R(reduce_rows_of_exp)(real *restrict out, const real *restrict x, int64_t stride,
+                                  int64_t rows, int64_t width, const real *restrict c) {
+    real below[REDUCE_STRIP], terms[REDUCE_STRIP];
+    for (int64_t k = 0; k < rows; k++, x += stride) {
+        for (int64_t j = 0; j < width; j++) below[j] = x[j] - c[j];
+        R(v_exp_chunk)(k == 0 ? out : terms, below, width);
+        for (int64_t j = 0; j < width && k > 0; j++) out[j] += terms[j];
+    }
 }
 
 /* The same for a kind that is no constant. This function and the next are all of a reduction along
@@ -39,15 +78,11 @@ static MG_NOINLINE void R(reduce_rows)(int kind, real *out, const real *x, int64
     case REDUCE_SQUARES:
         R(reduce_rows_of)(REDUCE_SQUARES, out, x, stride, rows, width, c, 0);
         break;
-    case REDUCE_SUMEXP:
-        R(reduce_rows_of)(REDUCE_SUMEXP, out, x, stride, rows, width, c, 0);
-        break;
+    case REDUCE_SUMEXP: R(reduce_rows_of_exp)(out, x, stride, rows, width, c); break;
     case REDUCE_DOT:
         R(reduce_rows_of)(REDUCE_DOT, out, x, stride, rows, width, c, c_stride);
         break;
-    case REDUCE_TIES:
-        R(reduce_rows_of)(REDUCE_TIES, out, x, stride, rows, width, c, 0);
-        break;
+    case REDUCE_TIES: R(reduce_rows_of)(REDUCE_TIES, out, x, stride, rows, width, c, 0); break;
     case REDUCE_MAX: R(reduce_rows_of)(REDUCE_MAX, out, x, stride, rows, width, c, 0); break;
     case REDUCE_MIN: R(reduce_rows_of)(REDUCE_MIN, out, x, stride, rows, width, c, 0); break;
     case REDUCE_PROD: R(reduce_rows_of)(REDUCE_PROD, out, x, stride, rows, width, c, 0); break;
@@ -55,9 +90,12 @@ static MG_NOINLINE void R(reduce_rows)(int kind, real *out, const real *x, int64
     }
 }
 
-MG_INLINE void R(reduce_into_of)(int kind, real *restrict a, const real *restrict b,
-                                 int64_t width) {
-    for (int64_t j = 0; j < width; j++) a[j] = R(reduce_join)(kind, a[j], b[j]);
+MG_INLINE void R(reduce_into_of)(int kind, real *a, const real *b, int64_t width) {
+    for (int64_t j = 0; j < width; j += LANES) {
+        int64_t used = mg_min(width - j, LANES);
+        vec v = R(reduce_load)(b + j, used);
+        R(reduce_store)(a + j, R(reduce_join_any)(kind, R(reduce_load)(a + j, used), v), used);
+    }
 }
 
 /* a[j] = a[j] join b[j] */

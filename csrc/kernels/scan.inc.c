@@ -42,20 +42,25 @@ MG_INLINE real R(scan_step)(int kind, scan_state *t, real x, real b) {
  * [i * stride + j]. */
 MG_INLINE void R(scan_columns)(int kind, real *restrict y, const real *restrict x,
                                const real *restrict b, int64_t stride, int64_t n, int64_t width) {
+    enum { LINE = 64 / sizeof(real) };
     double s[SCAN_STRIP], e[SCAN_STRIP] = {0}, m[SCAN_STRIP];
     for (int64_t j = 0; j < width; j++) {
         s[j] = kind == SCAN_PROD;
         m[j] = -INFINITY;
     }
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++, x += stride, b += stride, y += stride) {
+        for (int64_t j = 0; j < width; j += LINE) { /* the next row */
+            __builtin_prefetch(x + stride + j);
+            __builtin_prefetch(y + stride + j);
+        }
         for (int64_t j = 0; j < width; j++) {
-            int64_t at = i * stride + j;
             scan_state t = {s[j], e[j], m[j]};
-            y[at] = R(scan_step)(kind, &t, x[at], b[at]);
+            y[j] = R(scan_step)(kind, &t, x[j], b[j]);
             s[j] = t.s;
             e[j] = t.e;
             m[j] = t.m;
         }
+    }
 }
 
 /* n <= SCAN_RUN elements of a running log-sum, if one centre serves all of them: the first maximum

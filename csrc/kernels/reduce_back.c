@@ -1,0 +1,163 @@
+/* reduce_back.c: the gradients of extrema, variances, norms and logsumexp.
+ *
+ * They need something of each line first: how many elements share an extremum, or the mean. Lines of
+ * neighbouring elements that fit into cache are read once for both. */
+#include "../threads/pool.h"
+#include "nditer.h"
+#include "reduce.h"
+
+#define MG_REAL 32
+#include "reduce_back.inc.c"
+#define MG_REAL 64
+#include "reduce_back.inc.c"
+
+enum { BACK_SLAB = 8192 }; /* elements of lines that are done together */
+
+/* `a` with the size-1 axes that reducing x over `mask` took away; MG_ESHAPE if it does not fit. */
+static mg_array *back_unsqueeze(const mg_array *a, const mg_array *x, uint32_t mask, int keepdims) {
+    int64_t shape[MG_MAX_NDIM], strides[MG_MAX_NDIM];
+    int from = 0;
+    for (int d = 0; d < x->ndim; d++) {
+        bool gone = mask >> d & 1;
+        shape[d] = gone ? 1 : x->shape[d];
+        strides[d] = 0;
+        if (gone && !keepdims) continue;
+        if (from >= a->ndim || a->shape[from] != shape[d]) return mg_fail(MG_ESHAPE, d, shape[d]);
+        strides[d] = a->strides[from++];
+    }
+    if (from != a->ndim) return mg_fail(MG_ESHAPE, a->ndim, from);
+    return mg_alias(a, a->data, x->ndim, shape, strides);
+}
+
+typedef struct {
+    int kind, dtype;
+    reduce_plan plan;
+    char *dx;
+    const char *x, *y, *g;
+    int64_t lines, step; /* in all, and in a slab */
+    int64_t slabs, per_block;
+} back_job;
+
+static void back_block(void *context, int64_t block) {
+    const back_job *job = context;
+    int64_t itemsize = mg_itemsize(job->dtype);
+    int64_t end = mg_min((block + 1) * job->per_block, job->slabs);
+    for (int64_t slab = block * job->per_block; slab < end; slab++) {
+        int64_t first = slab * job->step, line = first * itemsize, at = line * job->plan.n;
+        (job->dtype == MG_FLOAT32 ? back_lines_f32 : back_lines_f64)(
+            job->kind, &job->plan, job->dx + at, job->x + at, job->y + line, job->g + line,
+            mg_min(job->step, job->lines - first));
+    }
+}
+
+/* The gradient in one pass, where lines are neighbouring elements that fit into cache; else false.
+ * kind: what is needed of each line. */
+static bool back_in_cache(int kind, mg_array *dx, const mg_array *x, uint32_t mask,
+                          const mg_array *y, const mg_array *g) {
+    back_job job = {.kind = kind, .dtype = x->dtype, .plan = {.n = 1, .stride = 1}};
+    bool kept = false;
+    for (int d = x->ndim - 1; d >= 0; d--) {
+        if (x->shape[d] == 1) continue;
+        if (!(mask >> d & 1)) kept = true;
+        else if (kept) return false;
+        else job.plan.n *= x->shape[d];
+    }
+    int64_t n = job.plan.n;
+    if (n == 0 || n > BACK_SLAB || !mg_is_contiguous(x) || !mg_is_contiguous(y) ||
+        !mg_is_contiguous(g))
+        return false;
+    job.plan.run_x = n;
+    job.plan.run_y = job.plan.run_c = 1;
+    job.dx = dx->data;
+    job.x = x->data;
+    job.y = y->data;
+    job.g = g->data;
+    job.lines = x->size / n;
+    job.step = mg_min(BACK_SLAB / n, REDUCE_STRIP);
+    job.slabs = mg_ceil_div(job.lines, job.step);
+    job.per_block = mg_ceil_div(REDUCE_GRAIN, job.step * n);
+    if (x->size < REDUCE_PARALLEL) job.per_block = job.slabs;
+    if (job.slabs > 0) mg_parallel_for(mg_ceil_div(job.slabs, job.per_block), back_block, &job);
+    return true;
+}
+
+/* y = max or min of x over axes: the elements equal to it share g evenly. Those are counted first,
+ * as a sum of terms 1 and 0 whose centres are y. */
+mg_array *mg_extremum_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
+                          int keepdims) {
+    uint32_t mask;
+    bool narrow = x->dtype == MG_FLOAT32;
+    if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
+    if (g->dtype != x->dtype || y->dtype != x->dtype) return mg_fail(MG_EDTYPE, g->dtype, y->dtype);
+    if (mg_axes_mask(x->ndim, naxes, axes, &mask)) return NULL;
+    mg_array *seen_y = back_unsqueeze(y, x, mask, keepdims), *share = NULL;
+    mg_array *seen_g = seen_y ? back_unsqueeze(g, x, mask, keepdims) : NULL;
+    mg_array *dx = seen_g ? mg_new(x->dtype, x->ndim, x->shape) : NULL;
+    if (dx && !back_in_cache(REDUCE_TIES, dx, x, mask, seen_y, seen_g)) {
+        share = mg_reduce_groups(REDUCE_TIES, x, mask, seen_y);
+        if (share) {
+            mg_nditer_run(share, 2, (mg_array *[]){seen_g, share},
+                          narrow ? back_share_f32 : back_share_f64);
+            mg_nditer_run(dx, 3, (mg_array *[]){x, seen_y, share},
+                          narrow ? back_spread_kernel_f32 : back_spread_kernel_f64);
+        } else {
+            mg_release(dx);
+            dx = NULL;
+        }
+    }
+    mg_release(share);
+    mg_release(seen_g);
+    mg_release(seen_y);
+    return dx;
+}
+
+/* y = the variance of x, its root or the norm: dx = scale * g * (x - mean), for a root over y; the
+ * norm's mean is 0. `y` is NULL for the variance. */
+mg_array *mg_spread_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
+                        double scale, int centred, int keepdims) {
+    uint32_t mask;
+    bool narrow = x->dtype == MG_FLOAT32;
+    if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
+    if (g->dtype != x->dtype) return mg_fail(MG_EDTYPE, g->dtype, x->dtype);
+    if (mg_axes_mask(x->ndim, naxes, axes, &mask)) return NULL;
+    mg_array *seen = back_unsqueeze(g, x, mask, keepdims), *mean = NULL;
+    mg_array *slope = seen ? mg_copy(seen) : NULL;
+    mg_array *dx = slope ? mg_new(x->dtype, x->ndim, x->shape) : NULL;
+    if (dx)
+        (narrow ? back_slope_f32 : back_slope_f64)(slope->data, slope->data, y ? y->data : NULL,
+                                                   slope->size, scale);
+    if (dx && !(centred && back_in_cache(REDUCE_SUM, dx, x, mask, slope, slope))) {
+        mean = centred ? mg_reduce_groups(REDUCE_SUM, x, mask, NULL)
+                       : mg_full(x->dtype, 0, NULL, 0, 0);
+        if (mean) {
+            if (centred) mg_reduce_divide(mean, (double)mg_reduce_extent(x, mask), false);
+            mg_nditer_run(dx, 3, (mg_array *[]){x, mean, slope},
+                          narrow ? back_lean_kernel_f32 : back_lean_kernel_f64);
+        } else {
+            mg_release(dx);
+            dx = NULL;
+        }
+    }
+    mg_release(mean);
+    mg_release(slope);
+    mg_release(seen);
+    return dx;
+}
+
+/* y = logsumexp of x: each element gets its share of g. */
+mg_array *mg_logsumexp_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
+                           int keepdims) {
+    uint32_t mask;
+    if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
+    if (g->dtype != x->dtype || y->dtype != x->dtype) return mg_fail(MG_EDTYPE, g->dtype, y->dtype);
+    if (mg_axes_mask(x->ndim, naxes, axes, &mask)) return NULL;
+    mg_array *seen_y = back_unsqueeze(y, x, mask, keepdims);
+    mg_array *seen_g = seen_y ? back_unsqueeze(g, x, mask, keepdims) : NULL;
+    mg_array *dx = seen_g ? mg_new(x->dtype, x->ndim, x->shape) : NULL;
+    if (dx)
+        mg_nditer_run(dx, 3, (mg_array *[]){seen_g, x, seen_y},
+                      x->dtype == MG_FLOAT32 ? back_weigh_kernel_f32 : back_weigh_kernel_f64);
+    mg_release(seen_g);
+    mg_release(seen_y);
+    return dx;
+}

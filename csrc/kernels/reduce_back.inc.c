@@ -1,0 +1,89 @@
+/* reduce_back.inc.c: what an element gets of its line's gradient, for one float width. */
+#include "real.h"
+
+/* out = g / (how many share it); out and the count are the same array. */
+static void R(back_share)(void *out, const void *const *in, int64_t n) {
+    real *y = out;
+    const real *g = in[0], *count = in[1];
+    nditer_whole(n, sizeof(real));
+    for (int64_t i = 0; i < n; i++) y[i] = g[i] / count[i];
+}
+
+/* slope = (g / y) * scale, or g * scale without a y; out and g are the same array. 0 where g or
+ * g / y is, whatever the other factors are, and where y is, which is a root. */
+static void R(back_slope)(void *out, const void *from, const void *root, int64_t n, double scale) {
+    real *slope = out;
+    const real *g = from, *y = root;
+    for (int64_t i = 0; i < n; i++) {
+        real t = !y ? g[i] : (y[i] == 0) | (g[i] == 0) ? 0 : g[i] / y[i];
+        slope[i] = t == 0 ? 0 : t * REAL_C(scale);
+    }
+}
+
+/* Of an extremum y: the share of what is tied with it. */
+MG_INLINE real R(back_spread)(real x, real y, real share) {
+    return R(reduce_tied)(x, y) ? share : 0;
+}
+/* Of a sum of squares about the mean: 0 where the slope is, whatever x is. */
+MG_INLINE real R(back_lean)(real x, real mean, real slope) {
+    return slope == 0 ? 0 : slope * (x - mean);
+}
+
+typedef real (*R(back_fn))(real x, real centre, real slope);
+
+MG_INLINE void R(back_loop)(void *out, const void *const *in, int64_t n, R(back_fn) f) {
+    real *restrict dx = out;
+    const real *restrict x = in[0], *restrict centre = in[1], *restrict slope = in[2];
+    nditer_whole(n, sizeof(real));
+    for (int64_t i = 0; i < n; i++) dx[i] = f(x[i], centre[i], slope[i]);
+}
+static void R(back_spread_kernel)(void *out, const void *const *in, int64_t n) {
+    R(back_loop)(out, in, n, R(back_spread));
+}
+static void R(back_lean_kernel)(void *out, const void *const *in, int64_t n) {
+    R(back_loop)(out, in, n, R(back_lean));
+}
+
+/* dx = g * exp(x - y), the share of x in y; an infinite y has 1 for +inf and 0 for all else */
+static void R(back_weigh_kernel)(void *out, const void *const *in, int64_t n) {
+    real below[NDITER_CHUNK], share[NDITER_CHUNK];
+    real *restrict dx = out;
+    const real *restrict g = in[0], *restrict x = in[1], *restrict y = in[2];
+    nditer_whole(n, sizeof(real));
+    for (int64_t at = 0; at < n; at += NDITER_CHUNK) {
+        int64_t some = mg_min(n - at, NDITER_CHUNK);
+        nditer_whole(some, sizeof(real));
+        for (int64_t i = at; i < at + some; i++) below[i - at] = x[i] == y[i] ? 0 : x[i] - y[i];
+        R(v_exp_chunk)(share, below, some);
+        for (int64_t i = at; i < at + some; i++) {
+            bool none = (g[i] == 0) | ((x[i] == y[i]) & (y[i] == -INFINITY));
+            dx[i] = none ? 0 : g[i] * share[i - at];
+        }
+    }
+}
+
+/* ---- lines that fit into cache ---- */
+
+MG_INLINE void R(back_line)(real *restrict dx, const real *restrict x, int64_t n, real centre,
+                            real slope, R(back_fn) f) {
+    enum { STEP = 64 };
+    for (int64_t at = 0; at < n; at += STEP) {
+        int64_t some = mg_min(n - at, STEP);
+        nditer_fetch((char *)(dx + at), some * (int64_t)sizeof(real));
+        for (int64_t i = at; i < at + some; i++) dx[i] = f(x[i], centre, slope);
+    }
+}
+
+/* `lines` <= REDUCE_STRIP rows of n elements, one after the other. What is summed up of them first
+ * leaves them in cache. Of an extremum y: g is shared; of squares: g is the slope, y is not read. */
+static void R(back_lines)(int kind, const reduce_plan *p, void *out, const void *in, const void *of,
+                          const void *upstream, int64_t lines) {
+    real sums[REDUCE_STRIP];
+    real *restrict dx = out;
+    const real *restrict x = in, *restrict y = of, *restrict g = upstream;
+    int64_t n = p->n;
+    mg_reduce_piece(kind, REAL_DTYPE, p, sums, NULL, x, lines, n, y);
+    for (int64_t r = 0; r < lines; r++, x += n, dx += n)
+        if (kind == REDUCE_TIES) R(back_line)(dx, x, n, y[r], g[r] / sums[r], R(back_spread));
+        else R(back_line)(dx, x, n, sums[r] / (real)n, g[r], R(back_lean));
+}
