@@ -353,9 +353,9 @@ def binary(row: Row, operator: bool = False) -> Callable[[Any, Any], Tensor]:
     return _pair(row, operator, lib.mg_binary, row.id)
 
 
-def bilinear(row: Row, product: int) -> Callable[[Any, Any], Tensor]:
-    """The public function of a bilinear row without further arguments."""
-    return _pair(row, False, lib.mg_bilinear, product)
+def bilinear(row: Row) -> Callable[[Any, Any], Tensor]:
+    """The public function of a bilinear row that C knows by number."""
+    return _pair(row, False, lib.mg_bilinear, row.product)
 
 
 def composed(row: Row) -> Callable[..., Tensor]:
@@ -476,6 +476,8 @@ def _rules(row: Row) -> tuple[Rule, Rule]:
             return formulas, formulas
         return _unary_vjp(row) if row.arity == 1 else _binary_vjp(row), formulas
     graph = _each(row, _formula)
+    if row.product >= 0:
+        return _product_vjp(row), graph
     if row.together is not None:
         return _together(row), graph
     if not any(row.fused):
@@ -527,6 +529,19 @@ def _binary_vjp(row: Row) -> Rule:
         if parent_b is not None:
             gb = wrap(call(kernel, op, 1, g._h, node.saved)) if fused_b else _constant(by_b, g)
         return ga, gb
+
+    return vjp
+
+
+def _product_vjp(row: Row) -> Rule:
+    kernel, product = lib.mg_bilinear_vjp, row.product
+
+    def vjp(node: Node, g: Any) -> Sequence[Any]:
+        h, saved = g._h, node.saved or NULL
+        return [
+            None if p is None else wrap(call(kernel, product, i, h, saved))
+            for i, p in enumerate(node.parents or ())
+        ]
 
     return vjp
 

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import lib
 from minigrad.arguments import named_dim, one_dim, tensor_operands
 from minigrad.dispatch import bilinear
 from minigrad.elementwise import add, mul, scale, sub
@@ -43,7 +42,7 @@ __all__ = [
     "vdot",
 ]
 
-matmul = bilinear(_c.MATMUL, lib.MG_MATMUL)
+matmul = bilinear(_c.MATMUL)
 matmul.__doc__ = """The matrix product by NumPy's rules, y[i, k] = sum over j of a[i, j] * b[j, k].
 
 Vectors count as a row on the left and a column on the right, and the added dimension is removed

@@ -233,6 +233,28 @@ def test_any_strides(data):
     oracle.assert_same((x @ y).numpy() + 0, np.asarray(a @ b) + 0)
 
 
+@settings(max_examples=150)
+@given(data=st.data())
+def test_gradients_for_any_strides(data):
+    """The kernel of an ordinary backward and the formula, on whole numbers, to the bit."""
+    shapes = data.draw(
+        hnp.mutually_broadcastable_shapes(signature=np.matmul.signature, max_dims=2, max_side=9)
+    )
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    dtype = data.draw(st.sampled_from([np.float32, np.float64]))
+    leaves = []
+    for shape in shapes.input_shapes:
+        turned = len(shape) > 1 and data.draw(st.booleans())
+        made = shape[:-2] + shape[:-3:-1] if turned else shape
+        x = mg.tensor(rng.integers(-9, 9, made).astype(dtype))
+        leaves.append((x.mT if turned else x).requires_grad_())
+    y = mg.matmul(*leaves)
+    _, g = oracle.any_view(data, y.shape, lambda s: rng.integers(-9, 9, s).astype(dtype))
+    fused, formula = (mg.grad(y, leaves, g, True, graph) for graph in (False, True))
+    for got, want in zip(fused, formula, strict=True):
+        oracle.assert_same(got.numpy() + 0, want.detach().numpy() + 0)
+
+
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("batch", [(), (5,), (2, 3), (0,), (2, 0, 3)], ids=str)
 def test_linear(batch, bias, rng):

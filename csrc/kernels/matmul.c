@@ -211,13 +211,52 @@ mg_array *mg_matmul(mg_array *a, mg_array *b) {
     return c;
 }
 
+/* The transposition of x's last two axes: a header for a product's operand, over x's memory. */
+static mg_array matmul_turned(const mg_array *x) {
+    mg_array y = *x;
+    for (int d = 0, last = x->ndim - 1; d < 2; d++) {
+        y.shape[last - d] = x->shape[last - 1 + d];
+        y.strides[last - d] = x->strides[last - 1 + d];
+    }
+    return y;
+}
+
+/* x with an axis of size 1 put in before axis `at`, likewise. */
+static mg_array matmul_with_axis(const mg_array *x, int at) {
+    mg_array y = *x;
+    for (int d = y.ndim++; d > at; d--) {
+        y.shape[d] = x->shape[d - 1];
+        y.strides[d] = x->strides[d - 1];
+    }
+    y.shape[at] = 1;
+    y.strides[at] = 0;
+    return y;
+}
+
+/* c without its axis `at` of size 1. */
+static void matmul_drop_axis(mg_array *c, int at) {
+    c->ndim--;
+    for (int d = at; d < c->ndim; d++) c->shape[d] = c->shape[d + 1];
+    mg_row_major(c->ndim, c->shape, c->strides);
+}
+
+/* Of c = a @ b: the gradient of a, g @ b^T, or (i = 1) of b, a^T @ g, over all of c's batch axes.
+ * A vector counts as a row on the left and as a column on the right, as in the product. */
+static mg_array *matmul_vjp(int i, mg_array *g, mg_array *a, mg_array *b) {
+    bool row = a->ndim == 1, column = b->ndim == 1;
+    mg_array a_matrix = row ? matmul_with_axis(a, 0) : *a;
+    mg_array b_matrix = column ? matmul_with_axis(b, 1) : *b;
+    mg_array g_matrix = column ? matmul_with_axis(g, g->ndim) : *g;
+    if (row) g_matrix = matmul_with_axis(&g_matrix, g_matrix.ndim - 1);
+    mg_array turned = matmul_turned(i ? &a_matrix : &b_matrix);
+    mg_array *c = i ? mg_matmul(&turned, &g_matrix) : mg_matmul(&g_matrix, &turned);
+    if (c && (i ? column : row)) matmul_drop_axis(c, c->ndim - 1 - (i == 0));
+    return c;
+}
+
 mg_array *mg_linear(mg_array *x, mg_array *w, mg_array *bias) {
     if (bias && bias->size != w->shape[0]) return mg_fail(MG_ESHAPE, bias->size, w->shape[0]);
-    mg_array turned = *w;
-    for (int d = 0; d < 2; d++) {
-        turned.shape[d] = w->shape[1 - d];
-        turned.strides[d] = w->strides[1 - d];
-    }
+    mg_array turned = matmul_turned(w);
     mg_array *row = bias ? mg_contiguous(bias) : NULL;
     mg_array *y = bias && !row ? NULL : matmul_same_dtype(x, &turned, row);
     if (y) y->adapted = 0; /* the derivatives sum over all rows: nothing is left to undo */
@@ -225,6 +264,40 @@ mg_array *mg_linear(mg_array *x, mg_array *w, mg_array *bias) {
     return y;
 }
 
+/* x as a matrix with its last axis as the columns; release it. */
+static mg_array *linear_rows(mg_array *x) {
+    int last = x->ndim - 1;
+    int64_t shape[2] = {1, x->shape[last]};
+    for (int d = 0; d < last; d++) shape[0] *= x->shape[d];
+    return mg_reshape(x, 2, shape);
+}
+
+/* Of y = x @ w^T + bias: the gradient of x, g @ w, of w, g^T @ x, and of bias, g; the last two are
+ * summed over all rows. Only what a gradient takes need be there. */
+static mg_array *linear_vjp(int i, mg_array *g, mg_array *x, mg_array *w) {
+    if (i == 0) return mg_matmul(g, w);
+    if (i == 2) return mg_sum_to(g, 1, &g->shape[g->ndim - 1]);
+    mg_array *g_rows = linear_rows(g), *x_rows = linear_rows(x), *dw = NULL;
+    if (g_rows && x_rows) {
+        mg_array turned = matmul_turned(g_rows);
+        dw = mg_matmul(&turned, x_rows);
+    }
+    mg_release(g_rows);
+    mg_release(x_rows);
+    return dw;
+}
+
+/* ---- by number ------------------------------------------------------------------------------- */
+
 mg_array *mg_bilinear(int product, mg_array *a, mg_array *b) {
     return product == MG_MATMUL ? mg_matmul(a, b) : mg_fail(MG_EARG, product, 0);
+}
+
+mg_array *mg_bilinear_vjp(int product, int i, mg_array *g, mg_saved *saved) {
+    mg_array *kept[2] = {NULL};
+    for (int s = 0; saved && s < 2; s++) {
+        kept[s] = saved->arrays[s];
+        if (kept[s] && kept[s]->buffer->written > saved->time) return mg_fail(MG_ESTALE, s, 0);
+    }
+    return (product == MG_LINEAR ? linear_vjp : matmul_vjp)(i, g, kept[0], kept[1]);
 }

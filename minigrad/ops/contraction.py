@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad._c import Handle, call, ffi, lib, shape_of
+from minigrad._c import Handle, call, ffi, lib
 from minigrad.ops.indexing import SCATTER_ADD
 from minigrad.ops.pointwise import MUL, NEG
 from minigrad.ops.table import bilinear, custom, linear
@@ -41,6 +41,7 @@ MATMUL = bilinear(
     _matmul_by_a,
     _matmul_by_b,
     doc="the matrix product by NumPy's rules: vectors, matrices, broadcast batches",
+    product=lib.MG_MATMUL,
 )
 
 # ---- the linear layer ----------------------------------------------------------------------------
@@ -48,32 +49,11 @@ MATMUL = bilinear(
 # Weights (out, in), inputs (..., in) with at least two axes, and one float dtype.
 
 
-def _rows(x: Handle) -> Handle:
-    """The array as a matrix with its last axis as the columns."""
-    if x.ndim == 2:
-        return x
-    shape = shape_of(x)
-    return call(lib.mg_reshape, x, 2, (_row_count(shape), shape[-1]))
-
-
 def _row_count(shape: tuple[int, ...]) -> int:
     count = 1
     for n in shape[:-1]:
         count *= n
     return count
-
-
-def _product(x: Handle, w: Handle) -> Handle:
-    """x @ w over the last axis of x, whose other axes the result keeps."""
-    y = call(lib.mg_matmul, _rows(x), w)
-    if x.ndim == 2:
-        return y
-    shape = (*shape_of(x)[:-1], w.shape[1])
-    return call(lib.mg_reshape, y, len(shape), shape)
-
-
-def _transposed(w: Handle) -> Handle:
-    return call(lib.mg_view_permute, w, 2, (1, 0))
 
 
 def _linear_by_input(g: T, b: T) -> T:
@@ -86,15 +66,12 @@ def _linear_by_weight(g: T, a: T) -> T:
     return g.reshape((rows, g.shape[-1])).mT @ a.reshape((rows, a.shape[-1]))
 
 
-_FUSED = (_product, lambda g, a: call(lib.mg_matmul, _transposed(_rows(g)), _rows(a)))
-
-
 LINEAR = custom(
     "linear",
     lambda a, b: call(lib.mg_linear, a, b, ffi.NULL),
     _linear_by_input,
     _linear_by_weight,
-    fused=_FUSED,
+    product=lib.MG_LINEAR,
     doc="a @ b^T: inputs by weights of shape (out, in)",
 )
 LINEAR_BIAS = custom(
@@ -103,7 +80,7 @@ LINEAR_BIAS = custom(
     _linear_by_input,
     _linear_by_weight,
     lambda g: g.sum_to_size(g.shape[-1:]),
-    fused=(*_FUSED, lambda g: call(lib.mg_sum_to, g, 1, (g.shape[g.ndim - 1],))),
+    product=lib.MG_LINEAR,
     doc="a @ b^T + bias",
 )
 

@@ -66,6 +66,7 @@ class Row:
         "name",
         "needs",
         "places",
+        "product",
         "special",
         "together",
         "view",
@@ -81,6 +82,7 @@ class Row:
         doc: str,
         *,
         op_id: int = -1,
+        product: int = -1,
         forward: Callable[..., Handle] | None = None,
         formula: Formula | None = None,
         derivatives: Sequence[Formula | float | None] = (),
@@ -98,6 +100,7 @@ class Row:
         self.arity = arity
         self.doc = doc
         self.id = op_id  # of the C kernel, for pointwise rows
+        self.product = product  # its number among those of mg_bilinear_vjp, if it is one
         self.forward = forward  # on handles, for all other rows
         self.formula = formula  # on tensors, for a composition
         self.derivatives = tuple(derivatives)
@@ -207,10 +210,26 @@ def linear(
 
 
 def bilinear(
-    name: str, forward: Callable[..., Handle], by_a: Formula, by_b: Formula, doc: str
+    name: str,
+    forward: Callable[..., Handle],
+    by_a: Formula,
+    by_b: Formula,
+    doc: str,
+    product: int = -1,
 ) -> Row:
-    """A row for an operation that is linear in each of its two inputs."""
-    return Row(name, "bilinear", 2, doc, forward=forward, derivatives=(by_a, by_b))
+    """A row for an operation that is linear in each of its two inputs.
+
+    ``product`` is its number among those whose gradients ``mg_bilinear_vjp`` computes.
+    """
+    return Row(
+        name,
+        "bilinear",
+        2,
+        doc,
+        forward=forward,
+        derivatives=(by_a, by_b),
+        product=product,
+    )
 
 
 def custom(
@@ -220,10 +239,12 @@ def custom(
     doc: str,
     fused: Sequence[Callable[..., Handle] | None] = (),
     together: Callable[..., Sequence[Handle]] | None = None,
+    product: int = -1,
 ) -> Row:
     """A row with a vector-Jacobian product per input, and perhaps a faster kernel for it.
 
-    ``together`` is one for all inputs, whose derivatives then save the same arrays.
+    ``together`` is one for all inputs, whose derivatives then save the same arrays; ``product``
+    is as in :func:`bilinear`.
     """
     return Row(
         name,
@@ -234,6 +255,7 @@ def custom(
         derivatives=d,
         fused=fused,
         together=together,
+        product=product,
     )
 
 
