@@ -25,6 +25,7 @@
 enum {
     BLOCKS_UNIT = 64,            /* small blocks: alignment and finest step */
     BLOCKS_PAGE = 2 << 20,       /* large blocks: a huge page */
+    BLOCKS_OFFSET = 4096,        /* small blocks of several times this start at multiples of it */
     BLOCKS_SMALL_MAX = (4 << 20) - BLOCKS_UNIT, /* beyond, a block is large */
     BLOCKS_SMALL_CLASSES = 61,   /* 64 bytes .. 4 MiB */
     BLOCKS_LARGE_CLASSES = 193,  /* 4 MiB .. 128 TiB, all that can be addressed */
@@ -197,11 +198,14 @@ static int64_t blocks_limit(void) {
     return limit;
 }
 
+/* A processor tells addresses apart by their last 12 bits first: a load waits for a recent store that
+ * agrees with it in these. Where all arrays of a loop start at the same of them, none does. */
 static void *blocks_small_make(int class, size_t bytes) {
     void *block = NULL;
-    if (posix_memalign(&block, BLOCKS_UNIT, bytes) != 0) {
+    size_t alignment = bytes < 8 * BLOCKS_OFFSET ? BLOCKS_UNIT : BLOCKS_OFFSET;
+    if (posix_memalign(&block, alignment, bytes) != 0) {
         mg_cache_clear();
-        if (posix_memalign(&block, BLOCKS_UNIT, bytes) != 0)
+        if (posix_memalign(&block, alignment, bytes) != 0)
             return NULL;
     }
     struct blocks_bin *bin = &blocks_bins[class];
