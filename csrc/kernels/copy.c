@@ -6,7 +6,7 @@
 
 /* ---- one dtype, any strides on both sides ---- */
 
-enum { COPY_TILE = 32, COPY_BLOCK = 1 << 18, COPY_CHUNK = 1024 };
+enum { COPY_TILE = 32, COPY_BLOCK = 1 << 18, COPY_CHUNK = 1024, COPY_IN_CACHE = 1 << 20 };
 
 typedef struct copy_plan {
     char *to;
@@ -15,6 +15,7 @@ typedef struct copy_plan {
     int64_t shape[MG_MAX_NDIM];
     int64_t strides[2][MG_MAX_NDIM]; /* of `to`, of `from` */
     int64_t rows_per_block;
+    bool fetches; /* too large for the cache: memory is asked for ahead */
 } copy_plan;
 
 MG_INLINE void copy_element(char *to, const char *from, int itemsize) {
@@ -29,25 +30,24 @@ MG_INLINE void copy_row(char *to, const char *from, int64_t n, int64_t to_stride
         copy_element(to + i * to_stride * itemsize, from + i * from_stride * itemsize, itemsize);
 }
 
-static void copy_bytes(char *to, const char *from, int64_t bytes) {
-    if (bytes < COPY_BLOCK) {
-        memcpy(to, from, (size_t)bytes);
-        return;
-    }
-    for (int64_t at = 0; at < bytes; at += COPY_CHUNK) {
-        nditer_fetch(to + at, COPY_CHUNK);
-        nditer_fetch(from + at, COPY_CHUNK);
-        memcpy(to + at, from + at, (size_t)mg_min(COPY_CHUNK, bytes - at));
-    }
-}
-
 static void copy_run(char *to, const char *from, int64_t n, int64_t to_stride, int64_t from_stride,
                      int itemsize) {
-    if (to_stride == 1 && from_stride == 1) copy_bytes(to, from, n * itemsize);
-    else if (to_stride == 1) mg_copy_run(to, from, n, from_stride, itemsize);
+    if (to_stride == 1) mg_copy_run(to, from, n, from_stride, itemsize);
     else if (itemsize == 4) copy_row(to, from, n, to_stride, from_stride, 4);
     else if (itemsize == 8) copy_row(to, from, n, to_stride, from_stride, 8);
     else copy_row(to, from, n, to_stride, from_stride, 1);
+}
+
+/* A row that lies in order, from one that does too or repeats one element (stride 0). */
+static void copy_straight(const copy_plan *p, char *to, const char *from, int64_t n,
+                          int64_t stride) {
+    int64_t size = p->itemsize, step = p->fetches ? COPY_CHUNK / size : n;
+    for (int64_t at = 0; at < n; at += step, to += step * size, from += step * stride * size) {
+        int64_t some = mg_min(step, n - at);
+        if (p->fetches) nditer_fetch(to, some * size);
+        if (p->fetches && stride) nditer_fetch(from, some * size);
+        mg_copy_run(to, from, some, stride, p->itemsize);
+    }
 }
 
 /* A band of up to COPY_TILE rows, tile by tile, so that both sides stay in cache when one of them is
@@ -81,7 +81,7 @@ static void copy_block(void *context, int64_t block) {
     for (int64_t row = begin; row < end; row += step) {
         char *t = p->to + (to + row * p->strides[0][outer]) * p->itemsize;
         const char *f = p->from + (from + row * p->strides[1][outer]) * p->itemsize;
-        if (straight) copy_run(t, f, p->shape[outer + 1], 1, p->strides[1][outer + 1], p->itemsize);
+        if (straight) copy_straight(p, t, f, p->shape[outer + 1], p->strides[1][outer + 1]);
         else copy_band(p, t, f, mg_min(step, end - row));
     }
 }
@@ -89,6 +89,7 @@ static void copy_block(void *context, int64_t block) {
 void mg_copy_strided(const mg_array *to, const mg_array *from) {
     if (to->size == 0) return;
     copy_plan p = {.to = to->data, .from = from->data, .itemsize = (int)mg_itemsize(to->dtype)};
+    p.fetches = to->size * p.itemsize > COPY_IN_CACHE;
     memcpy(p.shape, to->shape, sizeof(int64_t) * (size_t)to->ndim);
     memcpy(p.strides[0], to->strides, sizeof(int64_t) * (size_t)to->ndim);
     memcpy(p.strides[1], from->strides, sizeof(int64_t) * (size_t)to->ndim);
