@@ -237,6 +237,8 @@ int mg_attention_vjp(mg_array **made, mg_array *g, mg_array *q, mg_array *k, mg_
 
 /* ---- indexing ---------------------------------------------------------------------------------- */
 
+/* 0, or MG_EINDEX: an index is not in 0..n - 1. */
+int mg_index_within(mg_array *index, int64_t n);
 /* x[i0, i1, ...] with `count` int64 index arrays of equal shape on x's first axes; negative indices
  * count from the end. Shape: index shape, then x's remaining axes. */
 mg_array *mg_gather(mg_array *x, int count, mg_array **indices);

@@ -152,6 +152,51 @@ def test_adaptive_pools_are_their_definition(rng, axes, shape, output):
     oracle.assert_same(ADAPTIVE_MAX[axes](mg.tensor(x), output).numpy(), top)
 
 
+LONG = [
+    ({"kernel_size": 2}, 1300),
+    ({"kernel_size": (2, 3), "stride": (1, 2), "padding": (1, 1)}, 1301),
+    ({"kernel_size": (2, 300), "stride": (1, 1)}, 900),
+    ({"kernel_size": (1, 700), "stride": (1, 5)}, 720),
+    ({"kernel_size": (3, 1100)}, 1100),
+]
+
+
+@pytest.mark.parametrize(("options", "columns"), LONG)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_lines_longer_than_a_strip(rng, options, columns, dtype):
+    x = rng.permutation(2 * 4 * columns).reshape(2, 4, columns).astype(dtype)
+    kernel, rest = plain(options)
+    boxes = list(windows(x.shape[-2:], kernel, **rest))
+    t = mg.tensor(x, requires_grad=True)
+    y = F.max_pool2d(t, **options)
+    top = y.detach().numpy()
+    oracle.assert_same(top, pooled(x, 2, boxes, lambda i, _: i.max(-1)).astype(dtype))
+    mean = F.avg_pool2d(t, **options)
+    expected = pooled(x, 2, boxes, lambda i, n: i.astype(np.float64).sum(-1) / n)
+    np.testing.assert_allclose(mean.detach().numpy(), expected, rtol=4 * np.finfo(dtype).eps)
+    g = rng.integers(-9, 9, top.shape).astype(dtype)
+    by_max, by_mean = np.zeros_like(x), np.zeros(x.shape)
+    for place, parts, count in boxes:
+        for lead in range(2):
+            at = (lead, *np.ix_(*parts))
+            by_mean[at] += g[(lead, *place)] / count
+            by_max[lead][np.where(x[lead] == top[(lead, *place)])] += g[(lead, *place)]
+    oracle.assert_same(mg.grad(y, [t], mg.tensor(g))[0].numpy(), by_max)
+    found = mg.grad(mean, [t], mg.tensor(g))[0].numpy()
+    np.testing.assert_allclose(found, by_mean, atol=2000 * np.finfo(dtype).eps)
+
+
+def test_boxes_of_rows_in_any_order(rng):
+    x = rng.standard_normal((5, 600))
+    at = Boxes((3, 2), (3, 0, 2, 590, 0), (2, 1, 3, 9, 580), (1, 1))
+    t = mg.tensor(x, requires_grad=True)
+    y = t.apply_row(BOX_SUM, at)
+    rows, columns = (slice(3, 5), slice(0, 1), slice(2, 5)), (slice(590, 599), slice(0, 580))
+    expected = [[x[r, c].sum() for c in columns] for r in rows]
+    np.testing.assert_allclose(y.detach().numpy(), expected, rtol=1e-13)
+    oracle.check_gradients(lambda t: t.apply_row(BOX_SUM, at).square(), [x], rng)
+
+
 def test_adaptive_sizes_may_be_kept_or_nothing():
     x = mg.arange(24).to(mg.float64).reshape(1, 2, 3, 4)
     assert F.adaptive_avg_pool2d(x, None).tolist() == x.tolist()

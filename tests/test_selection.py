@@ -459,6 +459,19 @@ def test_embedding(rng):
         F.embedding([0], w[0])
 
 
+def test_repeated_rows_add_in_their_order_in_every_range_of_a_large_table(rng):
+    classes = rng.integers(0, 5000, 700)
+    g = rng.standard_normal((700, 129)).astype(np.float32)
+    expected = np.zeros((5000, 129), np.float32)
+    np.add.at(expected, classes, g)
+    w, before = mg.zeros(5000, 129, requires_grad=True), mg.get_num_threads()
+    for threads in (1, 2, 3):
+        mg.set_num_threads(threads)
+        y = F.embedding(mg.tensor(classes), w)
+        oracle.assert_same(mg.grad(y, [w], mg.tensor(g))[0].numpy(), expected)
+    mg.set_num_threads(before)
+
+
 # ---- errors --------------------------------------------------------------------------------------
 
 T3 = mg.ones(2, 3, 4)

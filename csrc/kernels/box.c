@@ -3,14 +3,21 @@
 #include "../memory/array.h"
 #include "../threads/pool.h"
 #include "turn.h"
+#include "vmath_wide.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
     BOX_AXES = 3,
-    BOX_GRAIN = 1 << 15 /* elements a parallel block works on, at least */
+    BOX_STRIP = 512,                 /* columns that are worked on at a time, and boxes */
+    BOX_WIDE = MG_VECTOR_BYTES / 8,  /* doubles in a vector */
+    BOX_GRAIN = 1 << 15,             /* elements a parallel block works on, at least */
+    BOX_MASKS = MG_VECTOR_BYTES > 16 /* a load of the first n lanes costs what a load costs */
 };
+/* In and before a short loop that is to stay as it is: neither vectors nor several rounds. */
+#define BOX_AS_IT_IS __asm__ volatile("")
+#define BOX_ROLLED _Pragma("GCC unroll 1")
 
 /* Boxes on three axes, those of mg_boxes last. Those on the last axis from even0 to even1 have one
  * size and one divisor, and lie `apart` from each other. */
@@ -50,37 +57,87 @@ static void box_next(const box_set *b, box_row *row) {
     box_enter(b, row);
 }
 
-/* Where line (j0, j1) of box i of a row starts. */
-MG_INLINE int64_t box_at(const box_set *b, const box_row *row, int64_t i, int64_t j0, int64_t j1) {
+/* Where line (j0, j1) of the boxes of a row starts. */
+MG_INLINE int64_t box_line(const box_set *b, const box_row *row, int64_t j0, int64_t j1) {
     int64_t at0 = b->start[0][row->i0] + j0 * b->step[0];
     int64_t at1 = b->start[1][row->i1] + j1 * b->step[1];
-    return (at0 * b->n[1] + at1) * b->n[2] + b->start[2][i];
+    return (at0 * b->n[1] + at1) * b->n[2];
 }
 
-/* How many boxes from i on are done together. */
-MG_INLINE int64_t box_together(const box_set *b, int64_t i, int64_t most) {
+/* How many boxes from i on, at most so many, differ in nothing but the place. */
+MG_INLINE int64_t box_alike(const box_set *b, int64_t i, int64_t most) {
     return i < b->even0 || i >= b->even1 ? 1 : mg_min(most, b->even1 - i);
 }
 
-/* Lanes with an even number, out of two vectors. */
+/* From the first column of box i to its last. */
+MG_INLINE int64_t box_reach(const box_set *b, int64_t i) {
+    return (b->size[2][i] - 1) * b->step[2] + 1;
+}
+
+/* How many boxes from i on are worked on together: those of a short line, or which a strip holds. */
+MG_INLINE int64_t box_together(const box_set *b, int64_t i) {
+    if (b->n[2] <= BOX_STRIP) return mg_min(b->count[2] - i, BOX_STRIP);
+    int64_t room = BOX_STRIP - box_reach(b, i);
+    return room < 0 ? 1 : box_alike(b, i, room / b->apart + 1);
+}
+
+/* The columns of the n boxes from i on: their number, and the first. */
+MG_INLINE int64_t box_width(const box_set *b, int64_t i, int64_t n, int64_t *first) {
+    bool whole = b->n[2] <= BOX_STRIP;
+    *first = whole ? 0 : b->start[2][i];
+    return whole ? b->n[2] : (n - 1) * b->apart + box_reach(b, i);
+}
+
+/* The elements of box i from j on that a strip holds: their number in *size, and the columns. */
+MG_INLINE int64_t box_piece(const box_set *b, int64_t i, int64_t j, int64_t *size) {
+    int64_t step = b->step[2];
+    *size = mg_min(b->size[2][i] - j, mg_max(BOX_STRIP / step, 1));
+    return (*size - 1) * step + 1;
+}
+
+/* Lanes with an even number, out of two vectors, and with an odd one. */
 #define BOX_EVEN_2 0, 2
 #define BOX_EVEN_4 0, 2, 4, 6
 #define BOX_EVEN_8 BOX_EVEN_4, 8, 10, 12, 14
 #define BOX_EVEN_16 BOX_EVEN_8, 16, 18, 20, 22, 24, 26, 28, 30
+#define BOX_ODD_2 1, 3
+#define BOX_ODD_4 1, 3, 5, 7
+#define BOX_ODD_8 BOX_ODD_4, 9, 11, 13, 15
+#define BOX_ODD_16 BOX_ODD_8, 17, 19, 21, 23, 25, 27, 29, 31
 #if MG_VECTOR_BYTES == 64
 #define BOX_EVEN_f32 BOX_EVEN_16
+#define BOX_ODD_f32 BOX_ODD_16
 #define BOX_EVEN_f64 BOX_EVEN_8
+#define BOX_ODD_f64 BOX_ODD_8
 #elif MG_VECTOR_BYTES == 32
 #define BOX_EVEN_f32 BOX_EVEN_8
+#define BOX_ODD_f32 BOX_ODD_8
 #define BOX_EVEN_f64 BOX_EVEN_4
+#define BOX_ODD_f64 BOX_ODD_4
 #else
 #define BOX_EVEN_f32 BOX_EVEN_4
+#define BOX_ODD_f32 BOX_ODD_4
 #define BOX_EVEN_f64 BOX_EVEN_2
+#define BOX_ODD_f64 BOX_ODD_2
 #endif
 
-#define MG_REAL 32
-#include "box.inc.c"
+/* As many elements as there are doubles in a vector, as doubles and back. */
+MG_INLINE vec_f64 box_widen_f64(const double *p) { return v_load_f64(p); }
+MG_INLINE void box_narrow_f64(double *p, vec_f64 v) { v_store_f64(p, v); }
+#if MG_HAS_WIDE
+MG_INLINE vec_f64 box_widen_f32(const float *p) { return v_load_floats(p); }
+MG_INLINE void box_narrow_f32(float *p, vec_f64 v) { v_store_floats(p, v); }
+#else
+MG_INLINE vec_f64 box_widen_f32(const float *p) { return (vec_f64){(double)p[0], (double)p[1]}; }
+MG_INLINE void box_narrow_f32(float *p, vec_f64 v) {
+    p[0] = (float)v[0];
+    p[1] = (float)v[1];
+}
+#endif
+
 #define MG_REAL 64
+#include "box.inc.c"
+#define MG_REAL 32
 #include "box.inc.c"
 
 /* Integers, one by one: the maxima, or their places. */
@@ -88,11 +145,12 @@ static void box_max_i64(int64_t *restrict out, const int64_t *restrict x, const 
                         bool places) {
     for (box_row row = box_first(b); row.left > 0; box_next(b, &row))
         for (int64_t i = 0; i < b->count[2]; i++) {
-            int64_t best = box_at(b, &row, i, 0, 0);
+            int64_t best = box_line(b, &row, 0, 0) + b->start[2][i];
             for (int64_t j0 = 0; j0 < row.size0; j0++)
                 for (int64_t j1 = 0; j1 < row.size1; j1++)
                     for (int64_t j2 = 0; j2 < b->size[2][i]; j2++) {
-                        int64_t at = box_at(b, &row, i, j0, j1) + j2 * b->step[2];
+                        int64_t at =
+                            box_line(b, &row, j0, j1) + b->start[2][i] + j2 * b->step[2];
                         if (x[at] > x[best]) best = at;
                     }
             *out++ = places ? best : x[best];
@@ -120,8 +178,7 @@ static void box_plane(const box_job *job, int64_t plane) {
                             : job->op == BOX_ARGMAX ? plane * job->m * mg_itemsize(MG_INT64)
                                                      : boxes);
     bool f32 = job->dtype == MG_FLOAT32;
-    if (job->op == BOX_SPREAD || job->op == BOX_MAX_VJP)
-        memset(out, 0, (size_t)(job->n * itemsize));
+    if (job->op == BOX_MAX_VJP) memset(out, 0, (size_t)(job->n * itemsize));
     if (job->op == BOX_SUM) {
         if (f32) box_sum_f32(out, x, b);
         else box_sum_f64(out, x, b);
@@ -154,14 +211,12 @@ MG_INLINE bool box_is_even(const box_set *b, int64_t i, int64_t mid) {
            b->start[2][i] == b->start[2][mid] + (i - mid) * b->apart;
 }
 
-/* The longest even run on the last axis that holds the box in the middle; none where boxes lie
- * farther apart than vectors bring together. */
+/* The longest even run on the last axis that holds the box in the middle. */
 static void box_find_even(box_set *b) {
     const int64_t *start = b->start[2];
     int64_t count = b->count[2], mid = count / 2;
     b->even0 = b->even1 = mid;
-    b->apart = mid > 0 ? start[mid] - start[mid - 1] : 0;
-    if (b->apart < 1 || b->apart > 2) return;
+    b->apart = mid > 0 ? mg_max(start[mid] - start[mid - 1], 1) : 1;
     while (b->even1 < count && box_is_even(b, b->even1, mid)) b->even1++;
     while (b->even0 > 0 && box_is_even(b, b->even0 - 1, mid)) b->even0--;
 }

@@ -1,8 +1,8 @@
 /* index.c: elements picked by integer arrays on the first axes, and their transposes.
  *
  * Every NumPy index form is brought to this one by views in Python. A "row" is what one index picks: the
- * remaining axes. Scatters run in index order in one thread, so that repeated indices add in a fixed
- * order. */
+ * remaining axes. Scatters that combine go through the indices once for each range of the result, so
+ * that ranges stay in cache and are shared out to threads, while repeated indices add in their order. */
 #include "../threads/pool.h"
 #include "nditer.h"
 
@@ -80,6 +80,19 @@ static int64_t index_row_size(int ndim, const int64_t *shape, int count) {
     int64_t row = 1;
     for (int d = count; d < ndim; d++) row *= shape[d];
     return row;
+}
+
+int mg_index_within(mg_array *index, int64_t n) {
+    if (index->dtype != MG_INT64) return mg_fail_code(MG_EDTYPE, index->dtype, 0);
+    mg_array *from = mg_contiguous(index);
+    if (!from) return mg_error();
+    const int64_t *at = (const int64_t *)from->data;
+    uint64_t largest = 0; /* of those below 0 too */
+    for (int64_t i = 0; i < from->size; i++)
+        largest = (uint64_t)at[i] > largest ? (uint64_t)at[i] : largest;
+    bool within = from->size == 0 || largest < (uint64_t)n;
+    mg_release(from);
+    return within ? MG_OK : mg_fail_code(MG_EINDEX, (int64_t)largest, n);
 }
 
 /* ---- gather ---- */
@@ -195,8 +208,38 @@ static void index_write(mg_array *x, const mg_array *from, int count, const inde
 #define INDEX_NAME(name) name##_b8
 #include "index.inc.c"
 
-/* x[i0, i1, ...] op= value for a contiguous x and a value of the picked shape. */
-static int index_combine(int op, mg_array *x, int count, mg_array **indices, mg_array *value) {
+enum {
+    INDEX_RANGE = 1 << 19, /* bytes of a range of the result, about, where rows are long */
+    INDEX_ROW = 64,        /* bytes of a long one; for others going through the indices costs more */
+    INDEX_RANGES = 16      /* at most */
+};
+
+typedef struct index_scatter {
+    index_plan plan;
+    int op, dtype;
+    bool zeros; /* the result is not yet filled with them */
+    char *to;
+    const char *from;
+    int64_t size, range; /* elements */
+} index_scatter;
+
+static void index_scatter_block(void *context, int64_t block) {
+    const index_scatter *job = context;
+    int64_t low = block * job->range, high = mg_min(low + job->range, job->size);
+    int64_t itemsize = mg_itemsize(job->dtype);
+    if (job->zeros) memset(job->to + low * itemsize, 0, (size_t)((high - low) * itemsize));
+    switch (job->dtype) {
+    case MG_FLOAT32: index_rows_f32(job->op, job->to, job->from, &job->plan, low, high); break;
+    case MG_FLOAT64: index_rows_f64(job->op, job->to, job->from, &job->plan, low, high); break;
+    case MG_INT64: index_rows_i64(job->op, job->to, job->from, &job->plan, low, high); break;
+    default: index_rows_b8(job->op, job->to, job->from, &job->plan, low, high);
+    }
+}
+
+/* x[i0, i1, ...] op= value for a contiguous x, or zeros in its place, and a value of the picked
+ * shape. */
+static int index_combine(int op, mg_array *x, bool zeros, int count, mg_array **indices,
+                         mg_array *value) {
     if (count < 1 || count > x->ndim) return mg_fail_code(MG_EINDEX, count, x->ndim);
     if (value->dtype != x->dtype) return mg_fail_code(MG_EDTYPE, value->dtype, 1);
     int64_t expected[MG_MAX_NDIM];
@@ -206,28 +249,30 @@ static int index_combine(int op, mg_array *x, int count, mg_array **indices, mg_
     for (int d = 0; d < ndim; d++)
         if (value->shape[d] != expected[d])
             return mg_fail_code(MG_ESHAPE, expected[d], value->shape[d]);
-    mg_array *from = mg_contiguous(value);
-    if (!from) return mg_error();
     index_plan plan = {.row = index_row_size(x->ndim, x->shape, count)};
     int code = index_resolve(&plan, x->ndim, x->shape, x->strides, count, indices);
-    if (!code) {
-        switch (x->dtype) {
-        case MG_FLOAT32: index_rows_f32(op, x->data, from->data, &plan); break;
-        case MG_FLOAT64: index_rows_f64(op, x->data, from->data, &plan); break;
-        case MG_INT64: index_rows_i64(op, x->data, from->data, &plan); break;
-        default: index_rows_b8(op == MG_PROD ? MG_MIN : op == MG_SUM ? MG_MAX : op, x->data,
-                               from->data, &plan);
-        }
-        mg_block_give(plan.offsets, plan.capacity);
+    if (code) return code;
+    mg_array *from = mg_contiguous(value);
+    if (from && x->size > 0) {
+        index_scatter job = {.plan = plan, .op = op, .dtype = x->dtype, .zeros = zeros,
+                             .to = x->data, .from = from->data, .size = x->size};
+        if (x->dtype == MG_BOOL && op == MG_PROD) job.op = MG_MIN;
+        if (x->dtype == MG_BOOL && op == MG_SUM) job.op = MG_MAX;
+        int64_t bytes = plan.row * mg_itemsize(x->dtype), rows = x->size / plan.row;
+        int64_t ranges = bytes < INDEX_ROW ? 1 : mg_min(rows * bytes / INDEX_RANGE, INDEX_RANGES);
+        job.range = mg_ceil_div(rows, mg_max(ranges, 1)) * plan.row;
+        mg_parallel_for(mg_ceil_div(x->size, job.range), index_scatter_block, &job);
     }
+    mg_block_give(plan.offsets, plan.capacity);
+    if (!from) return mg_error();
     mg_release(from);
-    return code;
+    return MG_OK;
 }
 
 mg_array *mg_scatter_add(int ndim, const int64_t *shape, int count, mg_array **indices,
                          mg_array *g) {
-    mg_array *out = mg_full(g->dtype, ndim, shape, 0, 0);
-    if (out && index_combine(MG_SUM, out, count, indices, g)) {
+    mg_array *out = mg_new(g->dtype, ndim, shape);
+    if (out && index_combine(MG_SUM, out, true, count, indices, g)) {
         mg_release(out);
         return NULL;
     }
@@ -238,7 +283,7 @@ mg_array *mg_scatter_reduce(int op, mg_array *x, int count, mg_array **indices, 
     if (op != MG_SUM && op != MG_PROD && op != MG_MAX && op != MG_MIN)
         return mg_fail(MG_EARG, op, 0);
     mg_array *out = mg_copy(x);
-    if (out && index_combine(op, out, count, indices, value)) {
+    if (out && index_combine(op, out, false, count, indices, value)) {
         mg_release(out);
         return NULL;
     }

@@ -1,4 +1,5 @@
-/* index.inc.c: rows combined into rows at given offsets, one after the other, for one element type.
+/* index.inc.c: rows combined into rows at given offsets, in order, for one element type: into those
+ * whose offset is at least `low` and less than `high`.
  * The includer defines ELEMENT, the type ARITHMETIC in which it wraps around, and INDEX_NAME(name). */
 
 MG_INLINE ELEMENT INDEX_NAME(index_combined)(int op, ELEMENT a, ELEMENT b) {
@@ -12,8 +13,9 @@ MG_INLINE ELEMENT INDEX_NAME(index_combined)(int op, ELEMENT a, ELEMENT b) {
 }
 
 MG_INLINE void INDEX_NAME(index_rows_by)(int op, ELEMENT *to, const ELEMENT *from,
-                                         const index_plan *plan) {
+                                         const index_plan *plan, int64_t low, int64_t high) {
     for (int64_t i = 0; i < plan->count; i++) {
+        if (plan->offsets[i] < low || plan->offsets[i] >= high) continue;
         ELEMENT *restrict row = to + plan->offsets[i];
         const ELEMENT *restrict value = from + i * plan->row;
         for (int64_t j = 0; j < plan->row; j++)
@@ -21,12 +23,13 @@ MG_INLINE void INDEX_NAME(index_rows_by)(int op, ELEMENT *to, const ELEMENT *fro
     }
 }
 
-static void INDEX_NAME(index_rows)(int op, void *to, const void *from, const index_plan *plan) {
+static void INDEX_NAME(index_rows)(int op, void *to, const void *from, const index_plan *plan,
+                                   int64_t low, int64_t high) {
     switch (op) {
-    case MG_SUM: INDEX_NAME(index_rows_by)(MG_SUM, to, from, plan); break;
-    case MG_PROD: INDEX_NAME(index_rows_by)(MG_PROD, to, from, plan); break;
-    case MG_MAX: INDEX_NAME(index_rows_by)(MG_MAX, to, from, plan); break;
-    default: INDEX_NAME(index_rows_by)(MG_MIN, to, from, plan);
+    case MG_SUM: INDEX_NAME(index_rows_by)(MG_SUM, to, from, plan, low, high); break;
+    case MG_PROD: INDEX_NAME(index_rows_by)(MG_PROD, to, from, plan, low, high); break;
+    case MG_MAX: INDEX_NAME(index_rows_by)(MG_MAX, to, from, plan, low, high); break;
+    default: INDEX_NAME(index_rows_by)(MG_MIN, to, from, plan, low, high);
     }
 }
 

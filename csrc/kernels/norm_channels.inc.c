@@ -94,37 +94,55 @@ static void R(norm_channel_sums)(void *by_weight, void *by_bias, const void *by_
 
 /* ---- columns ---- */
 
-/* The sums that `kind` says, over `rows` rows of up to LANES columns. */
-MG_INLINE void R(norm_columns_sums)(int kind, vec *a, vec *b, const real *x, const real *g,
-                                    vec mean, int64_t rows, int64_t step, int64_t width) {
-    vec sum_a = {0}, sum_b = {0};
+/* The sums that `kind` says, over `rows` rows of up to NORM_FOUR vectors of columns. */
+MG_INLINE void R(norm_columns_sums)(int kind, real *a, real *b, const real *x, const real *g,
+                                    const real *mean, int64_t rows, int64_t step, int64_t width) {
+    vec sum_a[NORM_FOUR] = {0}, sum_b[NORM_FOUR] = {0}, m[NORM_FOUR];
+    int left[NORM_FOUR];
+    for (int k = 0; k < NORM_FOUR; k++) {
+        m[k] = v_load(mean + k * LANES);
+        left[k] = (int)mg_min(mg_max(width - k * LANES, 0), LANES);
+    }
     for (int64_t i = 0; i < rows; i++, x += step, g += step)
-        R(norm_add)(kind, &sum_a, &sum_b, R(norm_load)(x, width), mean, R(norm_load)(g, width),
-                    mean);
-    *a = sum_a;
-    *b = sum_b;
+        for (int k = 0; k < NORM_FOUR; k++) {
+            const real *xk = x + k * LANES, *gk = g + k * LANES;
+            R(norm_add)(kind, &sum_a[k], &sum_b[k],
+                        NORM_MASKS ? v_load_n(xk, left[k]) : R(norm_load)(xk, left[k]), m[k],
+                        NORM_MASKS ? v_load_n(gk, left[k]) : R(norm_load)(gk, left[k]), m[k]);
+        }
+    for (int k = 0; k < NORM_FOUR; k++) {
+        v_store(a + k * LANES, sum_a[k]);
+        v_store(b + k * LANES, sum_b[k]);
+    }
 }
 
-/* The statistics of up to NORM_STRIP columns. */
+/* The statistics of up to NORM_STRIP columns. Deviations are those from the mean of the rows
+ * before, which are joined with the next ones; of the first rows, from their own. */
 static MG_NOINLINE void R(norm_columns_keep)(const norm_set *set, real *stats, const real *x,
                                              int64_t columns, double eps) {
-    norm_moments of[NORM_STRIP] = {0};
+    double mean[NORM_ROOM] = {0}, squares[NORM_ROOM] = {0};
+    real from[NORM_ROOM] = {0}, a[NORM_ROOM] = {0}, b[NORM_ROOM] = {0};
     for (int64_t i = 0; i < set->count; i += NORM_ROWS, x += NORM_ROWS * set->step) {
         int64_t rows = mg_min(set->count - i, NORM_ROWS);
-        for (int64_t j = 0; j < columns; j += LANES) {
-            vec mean, a, b;
-            R(norm_columns_sums)(NORM_SUM, &mean, &b, x + j, x + j, (vec){0}, rows, set->step,
+        double count = (double)rows, share = count / (double)(i + rows);
+        for (int64_t j = 0; j < columns && i == 0; j += NORM_FOUR * LANES)
+            R(norm_columns_sums)(NORM_SUM, from + j, b + j, x + j, x + j, from + j, rows, set->step,
                                  columns - j);
-            mean /= v_set1((real)rows);
-            R(norm_columns_sums)(NORM_SPREAD, &a, &b, x + j, x + j, mean, rows, set->step,
+        for (int j = 0; j < NORM_ROOM && i == 0; j++) from[j] /= (real)rows;
+        for (int64_t j = 0; j < columns; j += NORM_FOUR * LANES)
+            R(norm_columns_sums)(NORM_SPREAD, a + j, b + j, x + j, x + j, from + j, rows, set->step,
                                  columns - j);
-            for (int k = 0; k < LANES && j + k < columns; k++)
-                of[j + k] = norm_join(of[j + k],
-                                      norm_corrected((double)mean[k], (double)a[k], (double)b[k],
-                                                     (double)rows));
+        for (int j = 0; j < NORM_ROOM; j++) { /* norm_join, side by side */
+            norm_moments of = norm_corrected((double)from[j], (double)a[j], (double)b[j], count);
+            double apart = of.mean - mean[j];
+            mean[j] += apart * share;
+            squares[j] += of.squares + apart * apart * ((double)i * share);
+            from[j] = (real)mean[j];
         }
     }
-    for (int64_t j = 0; j < columns; j++) R(norm_keep)(stats + j, set->sets, of[j], eps);
+    for (int64_t j = 0; j < columns; j++)
+        R(norm_keep)(stats + j, set->sets,
+                     (norm_moments){(double)set->count, mean[j], squares[j]}, eps);
 }
 
 /* y of up to NORM_STRIP columns, as of sets with one channel each. */
@@ -159,16 +177,19 @@ static void R(norm_columns_back)(const norm_set *set, void *out, void *by_weight
     real *dx = out, *dw = by_weight, *db = by_bias;
     const real *g = upstream, *x = input, *w = weight, *mean = statistics;
     const real *stats = statistics, *rstd = stats + NORM_RSTD * set->sets;
-    real a[NORM_STRIP] = {0}, b[NORM_STRIP] = {0}, base[NORM_STRIP], slope[NORM_STRIP];
+    real a[NORM_ROOM] = {0}, b[NORM_ROOM] = {0}, means[NORM_ROOM] = {0};
+    real base[NORM_STRIP], slope[NORM_STRIP];
+    memcpy(means, mean, (size_t)columns * sizeof(real));
     for (int64_t i = 0; i < set->count; i += NORM_ROWS) {
         int64_t rows = mg_min(set->count - i, NORM_ROWS);
-        for (int64_t j = 0, at = i * set->step; j < columns; j += LANES, at += LANES) {
-            vec more_a, more_b;
-            R(norm_columns_sums)(NORM_SLOPES, &more_a, &more_b, x + at, g + at,
-                                 R(norm_load)(mean + j, columns - j), rows, set->step,
-                                 columns - j);
-            v_store(a + j, v_load(a + j) + more_a);
-            v_store(b + j, v_load(b + j) + more_b);
+        for (int64_t j = 0, at = i * set->step; j < columns; j += NORM_FOUR * LANES) {
+            real more_a[NORM_FOUR * LANES], more_b[NORM_FOUR * LANES];
+            R(norm_columns_sums)(NORM_SLOPES, more_a, more_b, x + at + j, g + at + j, means + j,
+                                 rows, set->step, columns - j);
+            for (int k = 0; k < NORM_FOUR * LANES; k++) {
+                a[j + k] += more_a[k];
+                b[j + k] += more_b[k];
+            }
         }
     }
     for (int64_t j = 0; j < columns; j++) {

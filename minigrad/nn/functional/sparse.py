@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minigrad import functions as f
+from minigrad._c import lib, run
 from minigrad.arguments import one_size, tensor_operand
 from minigrad.creation import arange
 from minigrad.dtypes import int64
@@ -63,10 +64,12 @@ def embedding(
             f"[embedding] the weight has shape {table.shape}, but must be (classes, features)"
         )
     count = table.shape[0]
-    if classes.size:
-        low, high = int(f.amin(classes).item()), int(f.amax(classes).item())
-        if low < 0 or high >= count:
-            raise IndexError(f"[embedding] classes from {low} to {high} are not in 0..{count - 1}")
+    try:
+        run(lib.mg_index_within, classes._h, count)
+    except IndexError:
+        low, high = (extreme(classes).item() for extreme in (f.amin, f.amax))
+        message = f"[embedding] classes from {low} to {high} are not in 0..{count - 1}"
+        raise IndexError(message) from None
     rows = gather_rows(table, (classes,), "embedding")
     if padding_idx is None:
         return rows
