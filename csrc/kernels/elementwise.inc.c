@@ -161,14 +161,6 @@ MG_INLINE real R(v_logsigmoid_slope)(real x) { return v_sigmoid(-x); }
 MG_INLINE real R(v_erf_slope)(real x) { return REAL_C(0x1.20dd750429b6dp+0) * v_exp(-x * x); }
 /* 1 / sqrt(2 pi) e^(-x^2 / 2) */
 MG_INLINE real R(v_ndtr_slope)(real x) { return REAL_C(0x1.9884533d43651p-2) * v_exp(-HALF * x * x); }
-#if ELEMENTWISE_WIDTH == 64 /* the float functions are in vmath_explog.h */
-/* At infinity the limits: a slope of 0 ends a product. */
-MG_INLINE real R(v_gelu_slope)(real x) {
-    real slope = R(v_ndtr_slope)(x), cdf = R(v_ndtr)(x);
-    return slope == 0 ? cdf : fma_real(x, slope, cdf);
-}
-#endif
-
 /* A step is two vectors, which a compiler interleaves; n is a multiple of it, as in every kernel. */
 #define BLOCK (2 * LANES)
 MG_INLINE void R(long_loop)(real *restrict out, const real *restrict x, int64_t n, R(unary_fn) f) {
@@ -192,24 +184,13 @@ MG_INLINE void R(long_loop_2)(real *restrict out, const real *restrict a, const 
     }
 LONG_UNARY(rsqrt)
 LONG_UNARY(cbrt)
-LONG_UNARY(asin)
-LONG_UNARY(acos)
-LONG_UNARY(atan)
 LONG_UNARY(asinh)
 LONG_UNARY(acosh)
 LONG_UNARY(atanh)
 LONG_UNARY(sinc)
-#if ELEMENTWISE_WIDTH == 64
-LONG_UNARY(gelu)
-LONG_UNARY(gelu_slope)
-LONG_UNARY(erf)
-#endif
-LONG_UNARY(erfc)
 LONG_UNARY(erf_slope)
-LONG_UNARY(ndtr)
 LONG_UNARY(ndtr_slope)
 LONG_UNARY(logsigmoid_slope)
-LONG_BINARY(atan2)
 LONG_BINARY(hypot)
 LONG_BINARY(logaddexp)
 LONG_BINARY(logaddexp2)

@@ -53,7 +53,7 @@ MG_INLINE double v_bessel_small_f64(const double *c, double a) {
 }
 /* a >= 8: e^-a I(a) */
 MG_INLINE double v_bessel_large_f64(const double *c, double a) {
-    return v_horner_f64(c, V_BESSEL_TERMS_LARGE, 16.0 / a - 1.0) / __builtin_sqrt(a);
+    return v_horner_f64(16.0 / a - 1.0, c, V_BESSEL_TERMS_LARGE) / __builtin_sqrt(a);
 }
 /* e^x y, scaled last: e^x overflows before the product does */
 MG_INLINE double v_bessel_scale_f64(double a, double y) {

@@ -2,12 +2,13 @@
  *
  * erfc(x) = e^(-x^2) g(x), x >= 0, where (x + c) g(x) is a polynomial in q = (x - 4) / (x + 4): the
  * map of M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x
- * in 0 <= x < infinity", Math. Comp. 36 (1981). The double functions carry the factors as
- * unevaluated sums of two (vmath_pair.h) and round once; the float functions work in double.
+ * in 0 <= x < infinity", Math. Comp. 36 (1981). What is here needs more digits than
+ * the tables of vmath_normal.inc.h have: it carries the factors as unevaluated sums of two
+ * (vmath_pair.h). The float functions work in double.
  *
  * "Error" is as in vmath_f64.h, here against 113-bit arithmetic and a part of it against mpmath:
  * some 10^5 samples a function, uniform, logarithmic, and in the tails down to the subnormals. The
- * float functions: 0.517 at most. All polynomials are our own least-squares fits at Chebyshev
+ * float functions: 0.500. All polynomials are our own least-squares fits at Chebyshev
  * points, their coefficients rounded one by one and the rest refitted.
  */
 #ifndef MG_VMATH_ERF_H
@@ -82,12 +83,6 @@ MG_INLINE v_erfc_parts_f64 v_ndtr_of_f64(double a) {
     v_erfc_parts_f64 p = v_erfc_split_f64(u, u_low, s, v_mul_low_f64(h, a, s));
     return (v_erfc_parts_f64){0.5 * p.high, 0.5 * p.low, p.n};
 }
-/* 1 - parts, as a sum of two */
-MG_INLINE v_pair_f64 v_erfc_rest_f64(v_erfc_parts_f64 p, double from) {
-    double y = v_scale_bits_f64(p.high, p.n), y_low = v_scale_bits_f64(p.low, p.n), t = from - y;
-    return (v_pair_f64){t, ((from - t) - y) - y_low};
-}
-
 /* erf(x) / x - 1, |x| <= 0.5 */
 MG_INLINE double v_erf_tail_f64(double z) {
     double zz = z * z;
@@ -100,45 +95,6 @@ MG_INLINE double v_erf_tail_f64(double z) {
     p4 = fma_f64((zz * zz), 0x1.8a8712b6790e5p-20, p4);
     p0 = fma_f64((zz * zz), p4, p0);
     return p0;
-}
-
-/* 1 - erfc(|x|) from 0.5 on, a polynomial below. Error 0.788 at 0x1.c081612ae2dcp-6. */
-MG_INLINE double v_erf_f64(double x) {
-    double a = v_limit_f64(v_abs_f64(x), 6.0);
-    v_pair_f64 t = v_erfc_rest_f64(v_erfc_of_f64(a), 1.0);
-    double y = a < 0.5 ? fma_f64(a, v_erf_tail_f64(a * a), a) : t.high + t.low;
-    return x == x ? v_copysign_f64(y, x) : x;
-}
-
-/* Error 0.932 at 0x1.0c6cf8b2515bep-1; without fma 0.969. */
-MG_INLINE double v_erfc_f64(double x) {
-    v_erfc_parts_f64 p = v_erfc_of_f64(v_limit_f64(v_abs_f64(x), 28.0));
-    v_pair_f64 t = v_erfc_rest_f64(p, 2.0);
-    double y = v_scale_bits_f64(p.high + p.low, p.n);
-    y = x < 0.0 ? t.high + t.low : y;
-    return x == x ? y : x;
-}
-
-/* The normal distribution, erfc(-x / sqrt 2) / 2. Error 0.902 at -0x1.8406c6d0e2d5ep-1. */
-MG_INLINE double v_ndtr_f64(double x) {
-    v_erfc_parts_f64 p = v_ndtr_of_f64(v_limit_f64(v_abs_f64(x), 39.5));
-    v_pair_f64 t = v_erfc_rest_f64(p, 1.0);
-    double y = v_scale_bits_f64(p.high + p.low, p.n);
-    y = x < 0.0 ? y : t.high + t.low;
-    return x == x ? y : x;
-}
-
-/* x ndtr(x), and in the tails what it tends to, -0 and x. Error 0.914 at -0x1.d3ae0ca329aep+0;
- * without fma 1.10. */
-MG_INLINE double v_gelu_f64(double x) {
-    double a = v_limit_f64(v_abs_f64(x), 39.5);
-    v_erfc_parts_f64 p = v_ndtr_of_f64(a);
-    v_pair_f64 t = v_erfc_rest_f64(p, 1.0);
-    double h = a * p.high, h_low = v_mul_low_f64(a, p.high, h) + a * p.low;
-    double y = v_scale_bits_f64(h + h_low, p.n);
-    y = x < 0.0 ? y : fma_f64(a, t.high, a * t.low);
-    y = v_copysign_f64(x > 39.0 ? x : y, x);
-    return x == x ? y : x;
 }
 
 /* log(y + y_low), y > 0 */
@@ -176,12 +132,7 @@ static MG_NOINLINE __attribute__((unused)) double v_log_ndtr_f64(double x) {
     return y.high + (y.low + (l.low - s.low));
 }
 
-MG_INLINE double v_horner_f64(const double *c, int n, double x) {
-    double y = c[n - 1];
-    for (int i = n - 2; i >= 0; i--) y = fma_f64(y, x, c[i]);
-    return y;
-}
-#define V_HORNER_F64(c, x) v_horner_f64(c, (int)(sizeof c / sizeof *c), x)
+#define V_HORNER_F64(c, x) v_horner_f64(x, c, (int)(sizeof c / sizeof *c))
 
 static const double v_erfinv_middle[] = { /* erfinv(x) / x at w - 2.5, w = -log(1 - x^2) < 5 */
     0x1.805c587a27c0dp+0, 0x1.f91eca33af336p-3, -0x1.11ad202749f92p-8, -0x1.48a9a51f3ef77p-10,
@@ -216,34 +167,6 @@ static MG_NOINLINE __attribute__((unused)) double v_erfinv_f64(double x) {
 
 /* ---- float, in double ---- */
 
-/* erfc(a) for a up to 10.25 to 2^-29, s = a^2 */
-MG_INLINE double v_erfc_short_f64(double a, double s) {
-    double r = v_reciprocal_f64(a + 4.0), q = fma_f64(-8.0, r, 1.0), z = q * q, zz = z * z;
-    double p0 = fma_f64(q, -0x1.f3fe32875e529p-1, 0x1.18932bef594b5p+0);
-    double p2 = fma_f64(q, -0x1.14eaab7307882p-1, 0x1.8be2046c55624p-1);
-    double p4 = fma_f64(q, -0x1.6467413d1f4a7p-3, 0x1.52ca9704ab976p-2);
-    double p6 = fma_f64(q, -0x1.aebe4594b1b95p-6, 0x1.38d57768cfbcbp-4);
-    double p8 = fma_f64(q, -0x1.a3990d799aaffp-12, 0x1.97318f48489cdp-8);
-    p0 = fma_f64(z, p2, p0);
-    p4 = fma_f64(z, p6, p4);
-    p8 = fma_f64(z, -0x1.8f359367bf8a7p-11, p8);
-    p4 = fma_f64(zz, p8, p4);
-    p0 = fma_f64(zz, p4, p0);
-    return p0 * r * v_exp_f64(-s);
-}
-/* Error 0.516 at 0x1.03e9d6p+3. */
-MG_INLINE float v_erfc_f32(float x) {
-    double a = v_limit_f64((double)v_abs_f32(x), 10.25), y = v_erfc_short_f64(a, a * a);
-    float r = (float)(x < 0.0f ? 2.0 - y : y);
-    return x == x ? r : x;
-}
-/* Error 0.517 at -0x1.2032bap+3. */
-MG_INLINE float v_ndtr_f32(float x) {
-    double a = v_limit_f64((double)v_abs_f32(x), 14.45);
-    double y = 0.5 * v_erfc_short_f64(a * V_SQRT_HALF_F64, 0.5 * a * a);
-    float r = (float)(x < 0.0f ? y : 1.0 - y);
-    return x == x ? r : x;
-}
 /* Error 0.500, both. */
 MG_INLINE float v_log_ndtr_f32(float x) { return (float)v_log_ndtr_f64((double)x); }
 MG_INLINE float v_erfinv_f32(float x) { return (float)v_erfinv_f64((double)x); }

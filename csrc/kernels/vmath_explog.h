@@ -1,28 +1,32 @@
-/* vmath_explog.h: the functions of vmath_explog.inc.h, vmath_gates.inc.h, vmath_tanh_*.inc.h and
- * vmath_float.inc.h, for one element (v_name_f32), for several vectors (w_name_f32) and for
- * contiguous elements (v_name_chunk_f32).
+/* vmath_explog.h: the functions that are written once (vmath_num.h): for one element (v_name_f32),
+ * for several vectors (w_name_f32) and for contiguous elements (v_name_chunk_f32).
  *
  * The largest errors seen in units of the last place, with fma and without: of float over every
- * 200th to every 7th number, and all of them near 1 and where errors are largest, against double
- * precision; of double over two million samples (uniform, dense around 0 and 1, of all sizes, at the
- * ends of the range) against long double.
+ * 500th to every 7th number, and all of them near 1 and where errors are largest, against double
+ * precision; of double over one or two million samples (uniform, dense around 0 and 1, of all sizes,
+ * at the ends of the range) against long double, those from asin on against 113 bits.
  *
  *              float        double                  float        double
- *     exp      0.91 1.11    0.87 1.08    tanh       0.78 0.76    0.87 0.83
- *     exp2     0.87 1.01    0.80 1.02    sigmoid    0.88 0.82    0.86 0.83
- *     expm1    0.88 0.93    0.96 1.05    softplus   0.96 0.90    0.92 0.85
- *     sinh     0.83 0.81    0.74 0.82    silu       0.89 0.88    0.93 0.92
- *     cosh     0.83 0.78    0.79 0.78    gelu       0.52 0.52    vmath_erf.h
- *     log      0.80 0.69    0.76 0.73    gelu_tanh  0.89 0.87    1.10 1.15
- *     log2     0.98 1.06    0.94 1.31
- *     log10    1.00 1.08    0.98 1.33
- *     log1p    0.81 0.79    0.76 0.74
+ *     exp      0.91 1.11    0.87 1.08    sigmoid    0.88 0.82    0.86 0.83
+ *     exp2     0.87 1.01    0.80 1.02    softplus   0.96 0.90    0.92 0.85
+ *     expm1    0.88 0.93    1.00 1.05    silu       0.89 0.88    0.93 0.92
+ *     sinh     0.83 0.81    0.74 0.82    gelu_tanh  0.89 0.87    1.10 1.15
+ *     cosh     0.83 0.78    0.79 0.78    asin       0.63 0.63    0.63 0.65
+ *     log      0.80 0.69    0.76 0.73    acos       0.61 0.61    0.60 0.65
+ *     log2     0.98 1.06    0.94 1.31    atan       0.86 0.86    0.86 0.86
+ *     log10    1.00 1.08    0.98 1.33    atan2      0.82 0.82    0.82 0.82
+ *     log1p    0.81 0.79    0.76 0.74    tan        0.53 0.53    0.56 0.56
+ *     tanh     0.78 0.76    0.87 0.83    erf, erfc  0.88 0.87    0.93 0.93
+ *                                        ndtr       0.81 0.81    0.88 0.88
+ *                                        gelu       0.80 0.83    0.90 0.90
  */
 #ifndef MG_VMATH_EXPLOG_H
 #define MG_VMATH_EXPLOG_H
 
+#include "vmath_arc_fits.h"
 #include "vmath_fits_f32.h"
 #include "vmath_fits_f64.h"
+#include "vmath_normal_fits.h"
 #include "vmath_num.h"
 
 #define C(name) V_##name##_F32
@@ -33,6 +37,9 @@
 #include "vmath_explog.inc.h"
 #include "vmath_gates.inc.h"
 #include "vmath_tanh_f32.inc.h"
+#include "vmath_normal.inc.h"
+#include "vmath_arc.inc.h"
+#include "vmath_tan.inc.h"
 #undef num
 #undef P
 #undef F
@@ -43,6 +50,9 @@
 #include "vmath_explog.inc.h"
 #include "vmath_gates.inc.h"
 #include "vmath_tanh_f32.inc.h"
+#include "vmath_normal.inc.h"
+#include "vmath_arc.inc.h"
+#include "vmath_tan.inc.h"
 #undef num
 #undef P
 #undef F
@@ -58,6 +68,9 @@
 #include "vmath_gates.inc.h"
 #include "vmath_tanh_f64.inc.h"
 #include "vmath_float.inc.h"
+#include "vmath_normal.inc.h"
+#include "vmath_arc.inc.h"
+#include "vmath_tan.inc.h"
 #undef num
 #undef P
 #undef F
@@ -69,15 +82,15 @@
 #include "vmath_gates.inc.h"
 #include "vmath_tanh_f64.inc.h"
 #include "vmath_float.inc.h"
+#include "vmath_normal.inc.h"
+#include "vmath_arc.inc.h"
+#include "vmath_tan.inc.h"
 #undef num
 #undef P
 #undef F
 #endif
 #undef C
 #undef T
-
-MG_INLINE float v_gelu_f32(float x) { return (float)v_gelu_float_f64((double)x); }
-MG_INLINE float v_gelu_slope_f32(float x) { return (float)v_gelu_slope_float_f64((double)x); }
 
 #if MG_HAS_WIDE
 #define CHUNK(name) w_##name
@@ -111,14 +124,23 @@ CHUNKS(silu)
 CHUNKS(silu_slope)
 CHUNKS(gelu_tanh)
 CHUNKS(gelu_tanh_slope)
-static inline void v_gelu_chunk_f32(float *restrict out, const float *restrict x, int64_t n) {
-    w_map_floats(out, x, n, CHUNK(gelu_float_f64));
+CHUNKS(erf)
+CHUNKS(erfc)
+CHUNKS(ndtr)
+CHUNKS(gelu)
+CHUNKS(gelu_slope)
+CHUNKS(asin)
+CHUNKS(acos)
+CHUNKS(atan)
+static inline void v_atan2_chunk_f32(float *restrict out, const float *restrict y,
+                                     const float *restrict x, int64_t n) {
+    w_map_2_f32(out, y, x, n, CHUNK(atan2_f32));
 }
-static inline void v_gelu_slope_chunk_f32(float *restrict out, const float *restrict x, int64_t n) {
-    w_map_floats(out, x, n, CHUNK(gelu_slope_float_f64));
+static inline void v_atan2_chunk_f64(double *restrict out, const double *restrict y,
+                                     const double *restrict x, int64_t n) {
+    w_map_2_f64(out, y, x, n, CHUNK(atan2_f64));
 }
 #undef CHUNK
 #undef CHUNKS
-#undef POLYNOMIAL
 
 #endif

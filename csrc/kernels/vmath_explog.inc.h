@@ -13,9 +13,19 @@ MG_INLINE num F(polynomial)(num x, const C(TYPE) *c, int count) {
     for (i -= 2; i >= 0; i -= 2) y = n_fma(y, square, n_line(x, c[i + 1], c[i]));
     return y;
 }
+/* The same by Horner's rule, with the fewest operations, each of which waits for the one before. */
+MG_INLINE num F(horner)(num x, const C(TYPE) *c, int count) {
+    num y = n_line(x, c[count - 1], c[count - 2]);
+    for (int i = count - 3; i >= 0; i--) y = n_fma(y, x, n_set(c[i]));
+    return y;
+}
 #undef POLYNOMIAL
+#undef HORNER
 #define POLYNOMIAL(x, name)                                                                         \
     F(polynomial)(x, T(name##_fit), (int)(sizeof T(name##_fit) / sizeof(C(TYPE))))
+
+#define HORNER(x, name)                                                                             \
+    F(horner)(x, T(name##_fit), (int)(sizeof T(name##_fit) / sizeof(C(TYPE))))
 
 /* ---- exponentials ---- */
 

@@ -76,18 +76,13 @@ static const __attribute__((unused)) double v_log10_fit_f64[] = {
     0x1.8b5799bafbfc1p-5, -0x1.66fe91712bc01p-5, 0x1.40d9742133d99p-5};
 #define v_expm1_fit_f64 v_exp_fit_f64 /* good against e^r - 1 too */
 
-/* Shorter ones: (2^r - 1) / r to 2^-34, log2(1 + r) / r to 2^-36, and what stands by e^(-u^2) in
- * erfc(u) (u + 4), of (u - 4) / (u + 4), to 2^-29 */
+/* Shorter ones: (2^r - 1) / r to 2^-34, log2(1 + r) / r to 2^-36 */
 static const __attribute__((unused)) double v_exp2_short_fit_f64[] = {
     0x1.62e42ff0e23ecp-1, 0x1.ebfbe077b3ecbp-3, 0x1.c6b08abf46a75p-5, 0x1.3b29f37242059p-7,
     0x1.5d8a86d8d4f49p-10, 0x1.445ca7d07c169p-13, 0x1.fde573f4ac126p-17};
 static const __attribute__((unused)) double v_log2_short_fit_f64[] = {
     0x1.71547652ba594p+0, -0x1.7154765d4eff3p-1, 0x1.ec709d0458f57p-2, -0x1.7153cfdd537bap-2,
     0x1.2778ed10d864fp-2, -0x1.ef0077702e62ap-3, 0x1.a4057a169acafp-3};
-static const __attribute__((unused)) double v_erfc_short_fit_f64[] = {
-    0x1.18932bef594b5p+0, -0x1.f3fe32875e529p-1, 0x1.8be2046c55624p-1, -0x1.14eaab7307882p-1,
-    0x1.52ca9704ab976p-2, -0x1.6467413d1f4a7p-3, 0x1.38d57768cfbcbp-4, -0x1.aebe4594b1b95p-6,
-    0x1.97318f48489cdp-8, -0x1.a3990d799aaffp-12, -0x1.8f359367bf8a7p-11};
 
 /* c in m c = 1 + r, and -log c, by the four bits of m after those of V_LOG_FIRST. */
 static const __attribute__((unused)) double v_log_table_f64[2][16] = {

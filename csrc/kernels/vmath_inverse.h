@@ -1,15 +1,7 @@
-/* vmath_inverse.h: inverse trigonometric functions and hypot, for both float widths.
+/* vmath_inverse.h: roots, rough inverses, hypot and the slope of an angle, for both float widths.
  *
- * asin, acos: up to 1/2 an odd polynomial; beyond, asin x = pi/2 - 2 asin sqrt((1 - x) / 2), in
- * which 1 - x is exact. atan: up to 1/2 an odd polynomial; beyond, the angle less pi/4 or pi/2, as
- * in W. J. Cody and W. Waite, "Software manual for the elementary functions", 1980, chapters 10 and
- * 11, in float up to 1 and beyond less pi/2. What a rounded square root or quotient lost is
- * carried beside it, so that only the last addition rounds by much.
- *
- * "Error" is as in vmath_f32.h and vmath_f64.h, here over every 7th float, and for two arguments
- * over samples: all bit patterns at random, close exponents, close values, the ends of the range.
- * Polynomials are minimax fits (Remez), their coefficients rounded one by one and the rest
- * refitted.
+ * "Error" is as in vmath_f32.h and vmath_f64.h, over samples: all bit patterns at random, close
+ * exponents, close values, the ends of the range.
  */
 #ifndef MG_VMATH_INVERSE_H
 #define MG_VMATH_INVERSE_H
@@ -35,75 +27,6 @@ MG_INLINE double v_rough_inverse_f64(double d) {
     double r = v_from_bits_f64(0x7fde623822fc16e6u - v_bits_f64(d));
     return r * fma_f64(-d, r, 2.0);
 }
-
-/* (asin(s) - s) / s^3 of z = s^2, 0 <= s <= 1/2 */
-MG_INLINE float v_asin_tail_f32(float z) {
-    float p0 = fma_f32(z, 0x1.3338aap-4f, 0x1.55554cp-3f);
-    float p2 = fma_f32(z, 0x1.04cd0ep-5f, 0x1.6ca7dcp-5f);
-    float p4 = fma_f32(z, 0x1.349e7p-5f, 0x1.d589a8p-7f);
-    return fma_f32(z * z, fma_f32(z * z, p4, p2), p0);
-}
-MG_INLINE double v_asin_tail_f64(double z) {
-    double zz = z * z;
-    double p0 = fma_f64(z, 0x1.333333332df1fp-4, 0x1.5555555555578p-3);
-    double p2 = fma_f64(z, 0x1.f1c71a8bec783p-6, 0x1.6db6db722abadp-5);
-    double p4 = fma_f64(z, 0x1.1c49decd3cedep-6, 0x1.6e8bdfdc6b921p-6);
-    double p6 = fma_f64(z, 0x1.757843c91d7abp-7, 0x1.ca212f8117c83p-7);
-    double p8 = fma_f64(z, 0x1.e19ef1944c44dp-9, 0x1.61867acc68263p-7);
-    double p10 = fma_f64(z, -0x1.59d6ad7083d7cp-6, 0x1.64ec6f005d754p-6);
-    p10 = fma_f64(zz, 0x1.0bda0f157234dp-5, p10);
-    p8 = fma_f64(zz, p10, p8);
-    p4 = fma_f64(zz, p6, p4);
-    p0 = fma_f64(zz, p2, p0);
-    return fma_f64(zz * zz, fma_f64(zz * zz, p8, p4), p0);
-}
-
-/* atan(t + t_low) as the sum of what is returned and *low, |t| <= 1: 0.89 t, which leaves a small
- * part to the polynomial in t^2 - 1/2 and to its rounding errors. The slope is about 1 - t^2 / 2. */
-MG_INLINE float v_atan_reduced_f32(float t, float t_low, float *low) {
-    const float most = 0x1.c7ae14p-1f;
-    float z = t * t, u = z - 0.5f, uu = u * u;
-    float q1 = fma_f32(u, 0x1.55a292p-4f, -0x1.a1494cp-3f);
-    float q3 = fma_f32(u, 0x1.5913fap-6f, -0x1.49b378p-5f);
-    float q5 = fma_f32(u, 0x1.a413dcp-8f, -0x1.7ac8d4p-7f);
-    float q7 = fma_f32(u, 0x1.72f27p-9f, -0x1.e589bap-9f);
-    q7 = fma_f32(uu, -0x1.c2f77p-10f, q7);
-    q5 = fma_f32(uu, q7, q5);
-    q3 = fma_f32(uu, q5, q3);
-    q1 = fma_f32(uu, q3, q1);
-    float g = fma_f32(u, q1, -0x1.40cd72p-6f), part = most * t;
-    bool tiny = z < 0x1p-26f;
-    float rest = fma_f32(-0.5f * z, t_low, t_low) - v_residual_f32(most, t, part);
-    *low = tiny ? t_low : fma_f32(t, g, rest);
-    return tiny ? t : part;
-}
-
-/* (atan(t) - t) / t^3 of z = t^2, 0 <= t <= 1/2 */
-MG_INLINE double v_atan_tail_f64(double z) {
-    double zz = z * z;
-    double p0 = fma_f64(z, 0x1.99999999990e8p-3, -0x1.5555555555552p-2);
-    double p2 = fma_f64(z, 0x1.c71c71ab39d4ap-4, -0x1.249249245408cp-3);
-    double p4 = fma_f64(z, 0x1.3b13615e1970ap-4, -0x1.745d13985d0f8p-4);
-    double p6 = fma_f64(z, 0x1.e18366960911dp-5, -0x1.110c799eba321p-4);
-    double p8 = fma_f64(z, 0x1.78086e10765c4p-5, -0x1.ac75e38332e46p-5);
-    double p10 = fma_f64(z, 0x1.83ff010dc9268p-6, -0x1.303b6844b1f11p-5);
-    p10 = fma_f64(zz, -0x1.12a91a1a9a527p-7, p10);
-    p8 = fma_f64(zz, p10, p8);
-    p4 = fma_f64(zz, p6, p4);
-    p0 = fma_f64(zz, p2, p0);
-    return fma_f64(zz * zz, fma_f64(zz * zz, p8, p4), p0);
-}
-/* As v_atan_reduced_f32, |t| <= 1/2. */
-MG_INLINE double v_atan_reduced_f64(double t, double t_low, double *low) {
-    double z = t * t;
-    *low = fma_f64(t * z, v_atan_tail_f64(z), fma_f64(-z, t_low, t_low));
-    return t;
-}
-
-#define MG_REAL 32
-#include "vmath_inverse.inc.h"
-#define MG_REAL 64
-#include "vmath_inverse.inc.h"
 
 /* sqrt(a^2 + b^2), infinite where either is, whatever the other. In double nothing can overflow.
  * Error 0.501, with and without fma. */

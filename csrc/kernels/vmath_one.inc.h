@@ -9,6 +9,7 @@ MG_INLINE real R(s_set)(real a) { return a; }
 MG_INLINE real R(s_add)(real a, real b) { return a + b; }
 MG_INLINE real R(s_sub)(real a, real b) { return a - b; }
 MG_INLINE real R(s_mul)(real a, real b) { return a * b; }
+MG_INLINE real R(s_div)(real a, real b) { return a / b; }
 MG_INLINE real R(s_from_bits)(ureal a) { return from_bits(a); }
 MG_INLINE real R(s_neg)(real a) { return -a; }
 MG_INLINE real R(s_fma)(real a, real b, real c) { return fma_real(a, b, c); }
@@ -16,9 +17,15 @@ MG_INLINE real R(s_fnma)(real a, real b, real c) { return fma_real(-a, b, c); }
 MG_INLINE real R(s_line)(real x, real c1, real c0) { return fma_real(x, c1, c0); }
 MG_INLINE real R(s_min)(real a, real b) { return a < b ? a : b; }
 MG_INLINE real R(s_max)(real a, real b) { return a > b ? a : b; }
+MG_INLINE real R(s_sqrt)(real a) {
+    return sizeof(real) == 4 ? (real)__builtin_sqrtf((float)a) : (real)__builtin_sqrt((double)a);
+}
 MG_INLINE real R(s_abs)(real a) { return R(v_abs)(a); }
 MG_INLINE real R(s_with_sign)(real a, real b) {
     return from_bits(bits(a) | (bits(b) & ~(~(ureal)0 >> 1)));
+}
+MG_INLINE real R(s_flip_sign)(real a, real b) {
+    return from_bits(bits(a) ^ (bits(b) & ~(~(ureal)0 >> 1)));
 }
 MG_INLINE real R(s_choose_less)(real a, real b, real x, real y) { return a < b ? x : y; }
 MG_INLINE real R(s_and)(real a, ureal mask) { return from_bits(bits(a) & mask); }

@@ -1,45 +1,30 @@
-/* vmath_tan.inc.h: tan of a chunk and sinc, of one float width. */
-#include "real.h"
+/* vmath_tan.inc.h: the tangent, for one float width (see vmath_num.h for how to read it). */
 
-#define v_abs R(v_abs)
-#define v_bits R(v_bits)
-#define v_residual R(v_residual)
+/* |x| = turns pi/16 + r + r_low, |r| <= pi/32; the number of turns is in the low bits. */
+typedef struct {
+    num turns, r, r_low;
+} F(tan_terms);
 
-/* out[i] = tan x[i], n a multiple of two vectors, which a step takes; out and x do not overlap. */
-static inline void R(v_tan_chunk)(real *restrict out, const real *restrict x, int64_t n) {
-    const real most = BY_WIDTH(V_TRIG_MAX_F32, V_TRIG_MAX_F64);
-    const int64_t step = 2 * LANES;
-    ireal large = 0;
-    if (n % step) __builtin_unreachable();
-    for (int64_t i = 0; i < n; i++) large |= v_abs(x[i]) > most ? 1 : 0;
-    for (int64_t at = 0; at < n; at += step)
-        for (int64_t i = at; i < at + step; i++) out[i] = R(v_tan)(x[i]);
-    for (int64_t i = 0; MG_UNLIKELY(large) && i < n; i++) {
-        if (v_abs(x[i]) > most) out[i] = R(v_tan_any)(x[i]);
-    }
+/* The first product and its difference are exact. */
+MG_INLINE F(tan_terms) F(tan_reduce)(num a) {
+    num t = n_line(a, C(TURNS), C(MAGIC)), n = n_neg(n_sub(t, n_set(C(MAGIC))));
+    num high = n_fma_exact(n, n_set(C(TURN_1)), a), r = n_fma_exact(n, n_set(C(TURN_2)), high);
+    num r_low = n_fma_exact(n, n_set(C(TURN_2)), n_sub(high, r));
+    return (F(tan_terms)){t, r, n_fma(n, n_set(C(TURN_3)), r_low)};
 }
-
-/* sin(pi x) / (pi x), 1 at 0 and the limit 0 at infinity: with x = n + r, n whole, both exact, it
- * is (-1)^n (r / x) sinc r. The quotient and sinc r are carried as sums of two.
- * Error 0.643 at -0x1.47f9bep+4, without fma 0.633;
- * in double 0.622 at 0x1.5294b0507776cp+19, without fma 0.612. */
-MG_INLINE real R(v_sinc)(real x) {
-    const real whole = BY_WIDTH(0x1p23, 0x1p52); /* from here all numbers are integers */
-    real a = v_abs(x) < whole ? v_abs(x) : whole;
-    real t = a + whole, n = t - whole, r = a - n;
-    real z = r * r, z_low = -v_residual(r, r, z);
-    real first = BY_WIDTH(V_SINC_FIRST_F32, V_SINC_FIRST_F64), rest = R(v_sinc_rest)(z);
-    real k = first + rest, k_low = (first - k) + rest;
-    real w = z * k, w_low = fma_real(z, k_low, fma_real(z_low, k, -v_residual(z, k, w)));
-    real s = 1 + w, s_low = ((1 - s) + w) + w_low;
-    real num = n == 0 ? 1 : r, den = n == 0 ? 1 : a;
-    real inverse = 1 / den, q = num * inverse, q_low = v_residual(q, den, num) * inverse;
-    real y = q * s, y_low = fma_real(q, s_low, fma_real(q_low, s, -v_residual(q, s, y)));
-    y += y_low;
-    y = v_bits(t) & 1 ? -y : y;
-    return x == x ? (r == 0 ? (n == 0 ? 1 : 0) : y) : x;
+/* (s + c t) / (c - s t) with t = tan r and s / c the tangent of the turns; s and c are scaled so
+ * that both are nearly exact. All are carried as sums of two, and the quotient is corrected once.
+ * */
+MG_INLINE num F(tan_of)(F(tan_terms) p) {
+    num z = n_mul(p.r, p.r), rest = n_fma(n_mul(p.r, z), HORNER(z, tan), p.r_low);
+    num t = n_add(p.r, rest), t_low = n_add(n_sub(p.r, t), rest), minus = n_neg(t);
+    num s = n_look_up(T(tan_table)[0], p.turns), c = n_look_up(T(tan_table)[1], p.turns);
+    num n = n_fma_exact(t, c, s), d = n_fma_exact(minus, s, c);
+    num n_low = n_fma(t_low, c, n_fma_exact(t, c, n_sub(s, n)));
+    num d_low = n_fnma(t_low, s, n_fma_exact(minus, s, n_sub(c, d)));
+    num inverse = n_div(n_set(1), d), y = n_mul(n, inverse);
+    rest = n_add(n_fma_exact(n_neg(y), d, n), n_fnma(y, d_low, n_low));
+    return n_fma(rest, inverse, y);
 }
-
-#undef v_abs
-#undef v_bits
-#undef v_residual
+/* Right for |x| <= V_TRIG_MAX. */
+MG_INLINE num F(tan)(num x) { return n_flip_sign(F(tan_of)(F(tan_reduce)(n_abs(x))), x); }

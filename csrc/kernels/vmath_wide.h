@@ -22,6 +22,11 @@ MG_INLINE vec_f32 v_min_f32(vec_f32 a, vec_f32 b) { return _mm512_min_ps(a, b); 
 MG_INLINE vec_f64 v_min_f64(vec_f64 a, vec_f64 b) { return _mm512_min_pd(a, b); }
 MG_INLINE vec_f32 v_max_f32(vec_f32 a, vec_f32 b) { return _mm512_max_ps(a, b); }
 MG_INLINE vec_f64 v_max_f64(vec_f64 a, vec_f64 b) { return _mm512_max_pd(a, b); }
+MG_INLINE vec_f32 v_square_root_f32(vec_f32 a) { return _mm512_sqrt_ps(a); }
+MG_INLINE vec_f64 v_square_root_f64(vec_f64 a) { return _mm512_sqrt_pd(a); }
+/* 1 / sqrt(a) to 14 bits */
+MG_INLINE vec_f32 v_rough_root_inverse_f32(vec_f32 a) { return _mm512_rsqrt14_ps(a); }
+MG_INLINE vec_f64 v_rough_root_inverse_f64(vec_f64 a) { return _mm512_rsqrt14_pd(a); }
 /* a < b ? x : y */
 MG_INLINE vec_f32 v_choose_less_f32(vec_f32 a, vec_f32 b, vec_f32 x, vec_f32 y) {
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), y, x);
@@ -90,6 +95,8 @@ MG_INLINE vec_f32 v_min_f32(vec_f32 a, vec_f32 b) { return _mm256_min_ps(a, b); 
 MG_INLINE vec_f64 v_min_f64(vec_f64 a, vec_f64 b) { return _mm256_min_pd(a, b); }
 MG_INLINE vec_f32 v_max_f32(vec_f32 a, vec_f32 b) { return _mm256_max_ps(a, b); }
 MG_INLINE vec_f64 v_max_f64(vec_f64 a, vec_f64 b) { return _mm256_max_pd(a, b); }
+MG_INLINE vec_f32 v_square_root_f32(vec_f32 a) { return _mm256_sqrt_ps(a); }
+MG_INLINE vec_f64 v_square_root_f64(vec_f64 a) { return _mm256_sqrt_pd(a); }
 MG_INLINE vec_f32 v_choose_less_f32(vec_f32 a, vec_f32 b, vec_f32 x, vec_f32 y) {
     return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
 }
@@ -221,6 +228,14 @@ MG_INLINE void w_map_f32(float *restrict out, const float *restrict x, int64_t n
 MG_INLINE void w_map_f64(double *restrict out, const double *restrict x, int64_t n,
                          double (*f)(double)) {
     for (int64_t i = 0; i < n; i++) out[i] = f(x[i]);
+}
+MG_INLINE void w_map_2_f32(float *restrict out, const float *restrict x, const float *restrict y,
+                           int64_t n, float (*f)(float, float)) {
+    for (int64_t i = 0; i < n; i++) out[i] = f(x[i], y[i]);
+}
+MG_INLINE void w_map_2_f64(double *restrict out, const double *restrict x,
+                           const double *restrict y, int64_t n, double (*f)(double, double)) {
+    for (int64_t i = 0; i < n; i++) out[i] = f(x[i], y[i]);
 }
 MG_INLINE void w_map_floats(float *restrict out, const float *restrict x, int64_t n,
                             double (*f)(double)) {

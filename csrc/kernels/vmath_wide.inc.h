@@ -171,6 +171,22 @@ MG_INLINE wide w_with_sign(wide a, wide b) {
     return a;
 }
 
+/* a, its sign turned where b has one. */
+MG_INLINE wide R(w_flip_sign)(wide a, wide b) {
+    EACH a.v[k] = (vec)((uvec)a.v[k] ^ ((uvec)b.v[k] & REAL_SIGN));
+    return a;
+}
+MG_INLINE wide R(w_sqrt)(wide a) {
+    EACH a.v[k] = R(v_square_root)(a.v[k]);
+    return a;
+}
+#if defined(__AVX512F__)
+MG_INLINE wide R(w_rough_root_inverse)(wide a) {
+    EACH a.v[k] = R(v_rough_root_inverse)(a.v[k]);
+    return a;
+}
+#endif
+
 /* out[i] = f(x[i]) for any n; out and x do not overlap. A rest is padded to a block, so that the
  * body is compiled once. */
 MG_INLINE void w_map(real *restrict out, const real *restrict x, int64_t n, wide (*f)(wide)) {
@@ -189,7 +205,14 @@ MG_INLINE void w_map(real *restrict out, const real *restrict x, int64_t n, wide
         if (!whole) __builtin_memcpy(out + i, rest, bytes);
     }
 }
-/* The same, where f is right only for low <= x < high and the scalar g everywhere. */
+/* out[i] = f(x[i], y[i]) for whole blocks. */
+MG_INLINE void R(w_map_2)(real *restrict out, const real *restrict x, const real *restrict y,
+                          int64_t n, wide (*f)(wide, wide)) {
+    if (n % WIDE_LANES) __builtin_unreachable();
+    for (int64_t i = 0; i < n; i += WIDE_LANES)
+        w_store(out + i, f(w_load(x + i), w_load(y + i)));
+}
+/* As w_map, where f is right only for low <= x < high and the scalar g everywhere. */
 MG_INLINE void w_map_inside(real *restrict out, const real *restrict x, int64_t n,
                                wide (*f)(wide), real (*g)(real), real low, real high) {
     int64_t i = 0;

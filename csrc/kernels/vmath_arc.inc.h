@@ -1,0 +1,95 @@
+/* vmath_arc.inc.h: the inverse trigonometric functions, for one float width (see vmath_num.h for
+ * how to read it). */
+
+/* asin s = s + v for s = |x| up to 1/2. Beyond, asin |x| = pi/2 - 2 asin s, s = sqrt((1 - |x|) /
+ * 2), in which 1 - |x| is exact (W. J. Cody and W. Waite, "Software manual for the elementary
+ * functions", 1980, chapter 10); then v takes what the root has lost, and a constant. The inverse
+ * of the root that this needs comes from the bits, good to 12 %. */
+typedef struct {
+    num s, v;
+} F(asin_terms);
+
+MG_INLINE F(asin_terms) F(asin_reduce)(num a, num steep_low) {
+    num half = n_set(0.5f), z = n_choose_less(half, a, n_line(a, -0.5f, 0.5f), n_mul(a, a));
+    num s = n_choose_less(half, a, n_sqrt(z), a);
+    num inverse = n_less_bits(n_from_bits(C(HALF_RECIPROCAL)), s);
+    num low = n_fma(n_fma_exact(n_neg(s), s, z), inverse, steep_low);
+    low = n_choose_less(half, a, low, n_set(0));
+    return (F(asin_terms)){s, n_fma(n_mul(s, z), POLYNOMIAL(z, asin), low)};
+}
+/* base + k (s + v) for |base| >= |k s|, or base = 0 */
+MG_INLINE num F(arc_sum)(num base, num k, F(asin_terms) p, num low) {
+    num y = n_fma(k, p.s, base);
+    low = n_add(n_fma(k, p.s, n_sub(base, y)), low);
+    return n_add(y, n_fma(k, p.v, low));
+}
+
+MG_INLINE num F(asin)(num x) {
+    num a = n_abs(x), half = n_set(0.5f), zero = n_set(0);
+    F(asin_terms) p = F(asin_reduce)(a, n_set(-0.25f * C(PI_LOW)));
+    num base = n_choose_less(half, a, n_set(0.5f * C(PI)), zero);
+    num k = n_choose_less(half, a, n_set(-2), n_set(1));
+    return n_with_sign(F(arc_sum)(base, k, p, zero), x);
+}
+MG_INLINE num F(acos)(num x) {
+    num a = n_abs(x), half = n_set(0.5f), zero = n_set(0);
+    F(asin_terms) p = F(asin_reduce)(a, zero);
+    num parts = n_choose_less(half, a, n_choose_less(x, zero, n_set(1), zero), half);
+    num k = n_flip_sign(n_choose_less(half, a, n_set(2), n_set(-1)), x);
+    return F(arc_sum)(n_mul(parts, n_set(C(PI))), k, p, n_mul(parts, n_set(C(PI_LOW))));
+}
+
+/* atan q = atan c + atan((q - c) / (1 + q c)), where two bits of the exponent of q + 1/4 and two of
+ * its fraction choose c: 0 up to q = 1/4, the last from 13/4 on. The constants are such that a
+ * short number is atan c (Gal's method), so that no digit is lost in adding it, or in taking it
+ * from pi. */
+MG_INLINE num F(atan_piece)(num q) {
+    return n_shift_right(n_min(n_set(3.75f), n_add(q, n_set(0.25f))), C(PIECE_INDEX));
+}
+/* atan t for |t| <= 1/4, of t and what its rounding has lost */
+MG_INLINE num F(atan_short)(num t, num t_low) {
+    num z = n_mul(t, t);
+    return n_add(t, n_fma(n_mul(t, z), HORNER(z, atan), t_low));
+}
+MG_INLINE num F(atan)(num x) {
+    num a = n_min(n_set(C(ATAN_HIGH)), n_abs(x)), i = F(atan_piece)(a);
+    num c = n_look_up(T(atan_table)[0], i);
+    num t = n_div(n_sub(a, c), n_fma(a, c, n_set(1)));
+    return n_with_sign(n_add(n_look_up(T(atan_table)[1], i), F(atan_short)(t, n_set(0))), x);
+}
+
+/* The angle of (b, a), a and b not negative, or pi less that where x has a sign.
+ * The bits of a less those of b are about the logarithm of their ratio, good enough to choose c. */
+MG_INLINE num F(angle)(num a, num b, num ratio, num x) {
+    num i = F(atan_piece)(n_add_bits(ratio, C(RATIO_ONE)));
+    num c = n_look_up(T(atan_table)[0], i);
+    num n = n_fma_exact(n_neg(b), c, a), d = n_fma_exact(a, c, b);
+    num inverse = n_div(n_set(1), d), t = n_mul(n, inverse);
+    num angle = F(atan_short)(t, n_mul(n_fma_exact(n_neg(t), d, n), inverse));
+    num k = n_with_sign(n_set(1), x), zero = n_set(0);
+    num base = n_choose_less(k, zero, n_set(C(PI)), zero);
+    num low = n_choose_less(k, zero, n_set(C(PI_LOW)), zero);
+    base = n_fma(k, n_look_up(T(atan_table)[1], i), base);
+    return n_add(base, n_fma(k, angle, low));
+}
+/* Operands beyond the middle of the range are scaled by a power of two; what underflows by that
+ * does not show. Infinite ones count as 1 beside 0, and so does x where both are 0. */
+MG_INLINE num F(atan2)(num y, num x) {
+    num a = n_abs(y), b = n_abs(x), n = a, d = b;
+    bool usual = n_within_bits(a, C(ATAN2_LOW), C(ATAN2_HIGH)) &&
+                 n_within_bits(b, C(ATAN2_LOW), C(ATAN2_HIGH));
+    num zero = n_set(0), one = n_set(1), infinity = n_set(C(INF)), tiny = n_set(0x1p-20f);
+    if (MG_UNLIKELY(!usual)) {
+        num most = n_max(a, b), many = n_from_bits(C(ATAN2_HIGH));
+        num scale = n_choose_less(most, many, n_set(C(ATAN2_SCALE)), n_set(1 / C(ATAN2_SCALE)));
+        n = n_choose_less(most, infinity, n_mul(a, scale), n_choose_less(a, infinity, zero, one));
+        d = n_choose_less(most, infinity, n_mul(b, scale), n_choose_less(b, infinity, zero, one));
+        d = n_choose_less(zero, most, d, one);
+    }
+    num ratio = MG_LIKELY(usual) ? n_less_bits(a, b)
+                                 : n_less_bits(n_max(n, n_mul(d, tiny)), n_max(d, n_mul(n, tiny)));
+    num angle = F(angle)(n, d, ratio, x);
+    if (MG_UNLIKELY(!usual)) /* NaN */
+        angle = n_fma(zero, n_min(one, a), n_fma(zero, n_min(one, b), angle));
+    return n_with_sign(angle, y);
+}

@@ -1,0 +1,87 @@
+/* vmath_normal.inc.h: the error function and the normal distribution, for one float width (see
+ * vmath_num.h for how to read it), by the tables of vmath_normal_fits.h. */
+
+/* f(c + d) = start + q d */
+typedef struct {
+    num start, q, d;
+} F(piece);
+
+/* For a, on the piece that two bits of the exponent of b and two of its fraction choose. */
+MG_INLINE F(piece) F(find_piece)(num a, num b, const C(TYPE) (*table)[16]) {
+    num i = n_shift_right(b, C(PIECE_INDEX)), d = n_sub(a, n_look_up(table[0], i));
+    num q = n_look_up(table[C(PIECE_ROWS) - 1], i);
+    for (int row = C(PIECE_ROWS) - 2; row >= 2; row--) q = n_fma(q, d, n_look_up(table[row], i));
+    return (F(piece)){n_look_up(table[1], i), q, d};
+}
+
+MG_INLINE num F(erf)(num x) {
+    num a = n_min(n_set(C(ERF_HIGH)), n_abs(x)), b = n_add(a, n_set(1));
+    F(piece) p = F(find_piece)(a, b, T(erf_table));
+    num start = n_choose_less(b, n_set(1.25f), a, p.start);
+    return n_with_sign(n_fma_exact(p.q, p.d, start), x);
+}
+
+/* e^t g, both factors as sums of two; the exponential lacks its power of two. */
+typedef struct {
+    F(two) e, g;
+    num n;
+} F(tail_terms);
+
+MG_INLINE F(tail_terms) F(tail)(num t, num t_low, F(piece) p) {
+    F(exp_terms) e = F(exp_reduce)(t);
+    e.r_low = n_add(e.r_low, t_low);
+    num g = n_fma_exact(p.q, p.d, p.start), g_low = n_fma_exact(p.q, p.d, n_sub(p.start, g));
+    return (F(tail_terms)){F(exp_two)(e), {g, g_low}, e.n};
+}
+MG_INLINE F(two) F(tail_product)(F(tail_terms) p) {
+    num y = n_mul(p.e.high, p.g.high), low = n_fma_exact(p.e.high, p.g.high, n_neg(y));
+    return (F(two)){y, n_fma(p.e.low, p.g.high, n_fma(p.e.high, p.g.low, low))};
+}
+/* The normal distribution at -a */
+MG_INLINE F(tail_terms) F(normal)(num a) {
+    num m = n_mul(a, n_set(-0.5f)), t = n_mul(m, a);
+    F(piece) p = F(find_piece)(a, n_line(a, C(NORMAL_STEP), 1), T(normal_table));
+    return F(tail)(t, n_fma_exact(m, a, n_neg(t)), p);
+}
+
+/* y 2^n, the low part so small that it is nothing beside a subnormal number */
+MG_INLINE F(two) F(tail_scaled)(F(two) y, num n) {
+    num sum = n_add(y.high, y.low), low = n_add(n_sub(y.high, sum), y.low);
+    return (F(two)){n_scale(sum, n), n_scale(low, n)};
+}
+/* a - y */
+MG_INLINE num F(tail_from)(num a, F(two) y) {
+    num v = n_sub(a, y.high), low = n_sub(n_sub(n_sub(a, v), y.high), y.low);
+    return n_add(v, n_min(low, n_set(1))); /* low is NaN at infinity */
+}
+/* What it is at x, from that at -|x| and the sum of both */
+MG_INLINE num F(tail_at)(num x, F(tail_terms) p, C(TYPE) both) {
+    F(two) y = F(tail_scaled)(F(tail_product)(p), p.n);
+    return n_choose_less(x, n_set(0), y.high, F(tail_from)(n_set(both), y));
+}
+MG_INLINE num F(erfc)(num x) {
+    num a = n_min(n_set(C(ERFC_HIGH)), n_abs(x)), m = n_neg(a), t = n_mul(m, a);
+    F(piece) p = F(find_piece)(a, n_line(a, C(ERFC_STEP), 1), T(erfcx_table));
+    return F(tail_at)(n_neg(x), F(tail)(t, n_fma_exact(m, a, n_neg(t)), p), 2);
+}
+MG_INLINE num F(ndtr)(num x) {
+    return F(tail_at)(x, F(normal)(n_min(n_set(C(NORMAL_HIGH)), n_abs(x))), 1);
+}
+
+/* x ndtr(x) = max(x, 0) - a ndtr(-a), a = |x| */
+MG_INLINE num F(gelu)(num x) {
+    num a = n_min(n_set(C(NORMAL_HIGH)), n_abs(x));
+    F(tail_terms) p = F(normal)(a);
+    F(two) y = F(tail_product)(p);
+    num h = n_mul(a, y.high), h_low = n_fma(a, y.low, n_fma_exact(a, y.high, n_neg(h)));
+    y = F(tail_scaled)((F(two)){h, h_low}, p.n);
+    return n_with_sign(n_abs(F(tail_from)(n_max(n_set(0), x), y)), x);
+}
+/* ndtr(x) + x e^(-x^2 / 2) / sqrt(2 pi) */
+MG_INLINE num F(gelu_slope)(num x) {
+    num a = n_min(n_set(C(NORMAL_HIGH)), n_abs(x));
+    F(tail_terms) p = F(normal)(a);
+    num slope = n_fnma(a, n_set(C(SQRT_HALF_OVER_PI)), p.g.high);
+    num y = n_scale(n_mul(p.e.high, slope), p.n);
+    return n_choose_less(x, n_set(0), y, n_sub(n_set(1), y));
+}
