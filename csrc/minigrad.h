@@ -54,6 +54,8 @@ int mg_error(void);
 int64_t mg_error_detail(int i);
 
 void mg_release(mg_array *a);
+/* The i-th of the arrays that a function has written there, for the caller to release. */
+mg_array *mg_made(mg_array **made, int i);
 mg_array *mg_empty(int dtype, int ndim, const int64_t *shape);
 mg_array *mg_full(int dtype, int ndim, const int64_t *shape, double value, int64_t integer);
 mg_array *mg_weak_float(double value);
@@ -114,6 +116,7 @@ typedef struct mg_saved {
 mg_saved *mg_save(mg_array *a, mg_array *b, mg_array *c); /* NULL for a place not needed */
 void mg_unsave(mg_saved *saved);
 mg_array *mg_saved_array(mg_saved *saved, int i); /* ESTALE if overwritten since */
+uint64_t mg_saved_buffer(const mg_saved *saved, int i); /* 0 where there is none */
 
 int64_t mg_version(const mg_array *a); /* the write clock at the buffer's last in-place write */
 int64_t mg_pins(const mg_array *a);

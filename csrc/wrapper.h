@@ -2,8 +2,9 @@
  *
  * Around every call they open and close the scope of one of Python's macro pairs, which gives up the
  * interpreter's lock. Ours leaves that to the call: see threads/gil.h. They also carry errno to and
- * from Python, for which we have no use. */
+ * from Python, for which we have no use. What they make of arrays is in handle.h. */
 #include "minigrad.h"
+#include "handle.h"
 #include "threads/gil.h"
 
 /* Of this thread: NULL outside calls from Python; the address of this variable while a call holds the

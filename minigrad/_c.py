@@ -2,8 +2,7 @@
 
 Picks the instruction set at import, turns C failures into Python errors, and is the one door
 through which every kernel call passes: :func:`call` for kernels that make an array, :func:`run` for
-those that write into one. A *handle* is a cffi pointer to a C array that is released when Python
-drops it.
+those that write into one. A *handle* is what Python holds of a C array, which is released with it.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import contextlib
 import importlib
 import importlib.util
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 __all__ = [
@@ -26,13 +25,15 @@ __all__ = [
     "ffi",
     "isa",
     "lib",
+    "pointers",
     "run",
+    "run2",
     "save",
     "saved_handle",
     "trace",
 ]
 
-Handle = Any  # a cffi pointer to an mg_array; cffi has no static types
+Handle = Any  # csrc/handle.h; cffi has no static types
 
 # ---- the instruction set -------------------------------------------------------------------------
 
@@ -85,10 +86,7 @@ NULL = ffi.NULL
 
 # ---- the door ------------------------------------------------------------------------------------
 
-_gc = ffi.gc
-_release = lib.mg_release
 _save = lib.mg_save
-_unsave = lib.mg_unsave
 
 Tracer = Callable[[Any, tuple[Any, ...], Any], None]
 _tracer: Tracer | None = None
@@ -100,35 +98,33 @@ def call(kernel: Any, *args: Any) -> Handle:
         made = kernel(*args)
     except OverflowError:
         raise ValueError(f"[{op_name(kernel, args)}] a size or index is beyond int64") from None
-    if not made or _tracer is not None:
-        return _settle(made, kernel, args)
-    return _gc(made, _release)
+    if made is None or _tracer is not None:
+        _watch(made, kernel, args)
+    return made
 
 
 def call2(kernel: Any, a: Any, b: Any) -> Handle:
     """As call, for the two arguments of elementwise kernels: most calls, and no packing."""
     made = kernel(a, b)
-    if not made or _tracer is not None:
-        return _settle(made, kernel, (a, b))
-    return _gc(made, _release)
+    if made is None or _tracer is not None:
+        _watch(made, kernel, (a, b))
+    return made
 
 
 def call3(kernel: Any, a: Any, b: Any, c: Any) -> Handle:
     """As call, for three arguments."""
     made = kernel(a, b, c)
-    if not made or _tracer is not None:
-        return _settle(made, kernel, (a, b, c))
-    return _gc(made, _release)
+    if made is None or _tracer is not None:
+        _watch(made, kernel, (a, b, c))
+    return made
 
 
-def _settle(made: Any, kernel: Any, args: tuple[Any, ...]) -> Handle:
+def _watch(made: Handle | None, kernel: Any, args: tuple[Any, ...]) -> None:
     """A call that failed, or that somebody watches."""
-    if not made:
+    if made is None:
         raise failure(kernel, args)
-    handle = _gc(made, _release)
     if _tracer is not None:
-        _tracer(kernel, args, handle)
-    return handle
+        _tracer(kernel, args, made)
 
 
 def run(kernel: Any, *args: Any) -> None:
@@ -139,11 +135,24 @@ def run(kernel: Any, *args: Any) -> None:
         _tracer(kernel, args, None)
 
 
+def run2(kernel: Any, a: Any, b: Any) -> None:
+    """As run, for two arguments."""
+    if kernel(a, b):
+        raise failure(kernel, (a, b))
+    if _tracer is not None:
+        _tracer(kernel, (a, b), None)
+
+
 def call_for(count: int, kernel: Any, *args: Any) -> list[Handle]:
     """Call a kernel that makes ``count`` arrays and writes them into its first argument."""
     made = ffi.new("mg_array *[]", count)
     run(kernel, made, *args)
-    return [_gc(handle, _release) for handle in made]
+    return [lib.mg_made(made, i) for i in range(count)]
+
+
+def pointers(handles: Iterable[Handle]) -> Any:
+    """Handles as an array that C can read, for as long as the caller holds the handles."""
+    return ffi.new("mg_array *[]", [handle.pointer for handle in handles])
 
 
 @contextlib.contextmanager
@@ -160,9 +169,9 @@ def trace(tracer: Tracer) -> Iterator[None]:
 def save(a: Handle, b: Handle = NULL, c: Handle = NULL) -> Any:
     """Pin up to three arrays for a backward; they are unpinned when the result is dropped."""
     made = _save(a, b, c)
-    if not made:
+    if made is None:
         raise failure(_save, ())
-    return _gc(made, _unsave)
+    return made
 
 
 def saved_handle(saved: Any, i: int) -> Handle:
@@ -250,7 +259,7 @@ _PUBLIC_NAMES = {
     "mg_adam_step": "Adam",
     "mg_rmsprop_step": "RMSprop",
 }
-_ARRAY_TYPE = ffi.typeof("mg_array *")
+_Array, _Saved = type(lib.mg_weak_bool(0)), type(lib.mg_save(NULL, NULL, NULL))
 
 # Where a saved array was last overwritten: buffer -> "file, line". Written only for pinned buffers.
 overwritten_at: dict[int, str] = {}
@@ -273,12 +282,12 @@ def op_name(kernel: Any, args: tuple[Any, ...]) -> str:
 
 
 def _arrays(args: tuple[Any, ...]) -> list[Handle]:
-    return [a for a in args if isinstance(a, ffi.CData) and ffi.typeof(a) is _ARRAY_TYPE and a]
+    return [a for a in args if type(a) is _Array]
 
 
 def shape_of(handle: Handle) -> tuple[int, ...]:
     """The shape of a C array."""
-    return tuple(ffi.unpack(handle.shape, handle.ndim)) if handle.ndim else ()
+    return handle.shape  # type: ignore[no-any-return]
 
 
 def failure(kernel: Any, args: tuple[Any, ...]) -> Exception:
@@ -371,9 +380,9 @@ def stale_error(op: str, args: tuple[Any, ...]) -> RuntimeError:
     """A saved array was overwritten between forward and backward."""
     where = ""
     for saved in args:
-        if isinstance(saved, ffi.CData) and ffi.typeof(saved) is ffi.typeof("mg_saved *"):
-            for array in saved.arrays:
-                place = array and overwritten_at.get(lib.mg_buffer_id(array))
+        if type(saved) is _Saved:
+            for i in range(3):
+                place = overwritten_at.get(lib.mg_saved_buffer(saved, i))
                 where = f" at {place}" if place else where
     return RuntimeError(
         f"[{op}] a tensor saved for backward was overwritten in place{where}; "

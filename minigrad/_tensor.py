@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad import indexing, printing
-from minigrad._c import call, lib
-from minigrad._c import run as run_kernel
+from minigrad._c import call, lib, run2
 from minigrad.autograd import backward
 from minigrad.creation import require_grad, to_numpy
 from minigrad.dispatch import TensorBase, as_operand, binary, results_are, value_for, wrap
@@ -33,6 +32,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = ["Tensor"]
+
+
+_accumulate = lib.mg_accumulate
 
 
 def _reflected(function: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Any], Tensor]:
@@ -121,8 +123,7 @@ class Tensor(TensorBase):
     @property
     def strides(self) -> tuple[builtins.int, ...]:
         """The step between neighbours along each dimension, in elements."""
-        h = self._h
-        return tuple(h.strides[0 : h.ndim])
+        return self._h.strides  # type: ignore[no-any-return]
 
     def is_contiguous(self) -> builtins.bool:
         """Whether the elements lie in row-major order without gaps."""
@@ -331,7 +332,7 @@ class Tensor(TensorBase):
 
     def accumulate_(self, g: Tensor) -> None:
         """Add a gradient of the same shape and dtype into memory that only the caller holds."""
-        run_kernel(lib.mg_accumulate, self._h, g._h)
+        run2(_accumulate, self._h, g._h)
 
     def __getitem__(self, index: Any) -> Tensor:
         return indexing.get(self, index)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minigrad._c import Handle, borrow, call, ffi, lib
+from minigrad._c import Handle, borrow, call, lib
 from minigrad.dispatch import TensorBase, wrap
 from minigrad.dtypes import DType, as_dtype, bool_, float32, float64, int64
 from minigrad.tape import LEAF
@@ -138,7 +138,7 @@ def from_sequence(data: Sequence[Any]) -> Tensor:
     """A list as an operand: Python numbers in it take on the dtype of what they meet."""
     array, from_python = _from_sequences(data)
     made = wrap(_from_array(array, None))
-    made._h.weak = from_python
+    made._h.pointer.weak = from_python
     return made
 
 
@@ -343,13 +343,12 @@ class _Shown:
         size = numpy_dtype(as_dtype_code(handle)).itemsize
         self._h = handle
         self._writable = lib.mg_pins(handle) == 0 and bool(lib.mg_writable(handle))
-        ndim = handle.ndim
         self.__array_interface__ = {
             "version": 3,
             "typestr": numpy_dtype(as_dtype_code(handle)).str,
-            "shape": tuple(handle.shape[0:ndim]),
-            "strides": tuple([s * size for s in handle.strides[0:ndim]]),
-            "data": (int(ffi.cast("uintptr_t", handle.data)), not self._writable),
+            "shape": handle.shape,
+            "strides": tuple([s * size for s in handle.strides]),
+            "data": (handle.data, not self._writable),
         }
         if self._writable:
             lib.mg_share(handle, 1)

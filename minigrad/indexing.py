@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minigrad import functions as f
-from minigrad._c import ffi, lib
+from minigrad._c import lib, pointers
 from minigrad.creation import asarray
 from minigrad.dispatch import TensorBase, apply, value_for, wrap, write
 from minigrad.dtypes import bool_, int64
@@ -267,8 +267,8 @@ def put(x: Tensor, index: Any, value: Any) -> None:
     if tracked:
         update(op, view, index_put(view, arrays, source))
         return
-    pointers = ffi.new("mg_array *[]", [a._h for a in arrays])
-    write(lib.mg_scatter_write, x, view._h, len(arrays), pointers, source._h)
+    chosen = pointers(a._h for a in arrays)
+    write(lib.mg_scatter_write, x, view._h, len(arrays), chosen, source._h)
 
 
 def _put_block(op: str, x: Tensor, plan: _Plan, source: Tensor, tracked: bool) -> None:

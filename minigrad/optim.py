@@ -11,7 +11,7 @@ from math import inf
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import NULL, lib, run
+from minigrad._c import NULL, lib, pointers, run
 from minigrad.creation import tensor, zeros_like
 from minigrad.dispatch import TensorBase, write
 from minigrad.tape import begin, enable_grad, end
@@ -192,14 +192,14 @@ def _check_range(name: str, option: str, value: Any, below: float = inf) -> None
         raise ValueError(f"[{name}] {option} is {value}, but must {rule}")
 
 
-def _handles(tensors: Iterable[Any]) -> list[Any]:
-    return [x._h for x in tensors]
+def _handles(tensors: Iterable[Any]) -> Any:
+    return pointers(x._h for x in tensors)
 
 
 def _move(kernel: Any, params: list[Any], *args: Any) -> None:
     """Run a step on parameters; for those that a graph saved, note where they were written."""
     pinned = [p for p in params if lib.mg_pins(p._h)]
-    gradients = [p.grad._h for p in params]
+    gradients = _handles(p.grad for p in params)
     run(kernel, len(params), _handles(params), gradients, *args)
     for p in pinned:
         write(lambda: 0, p)

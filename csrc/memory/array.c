@@ -111,6 +111,8 @@ void mg_release(mg_array *a) {
     mg_block_give(a, sizeof(mg_array));
 }
 
+mg_array *mg_made(mg_array **made, int i) { return made[i]; }
+
 mg_array *mg_empty(int dtype, int ndim, const int64_t *shape) { return mg_new(dtype, ndim, shape); }
 
 static void array_fill(mg_array *a, double value, int64_t integer) {

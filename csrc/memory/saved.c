@@ -45,6 +45,10 @@ mg_array *mg_saved_array(mg_saved *saved, int i) {
     return mg_retain(saved->arrays[i]);
 }
 
+uint64_t mg_saved_buffer(const mg_saved *saved, int i) {
+    return i < 0 || i > 2 || !saved->arrays[i] ? 0 : mg_buffer_id(saved->arrays[i]);
+}
+
 int64_t mg_version(const mg_array *a) { return a->buffer->written; }
 int64_t mg_pins(const mg_array *a) { return a->buffer->pins; }
 int mg_writable(const mg_array *a) { return a->buffer->writable; }

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._c import Handle, borrow, call, ffi, lib, shape_of
+from minigrad._c import Handle, borrow, call, lib, shape_of
 from minigrad.dtypes import by_code
 from minigrad.ops.table import Row, custom
 
@@ -33,8 +33,8 @@ def _array(handle: Handle) -> Array:
         "version": 3,
         "typestr": dtype.str,
         "shape": shape_of(handle),
-        "strides": tuple([s * dtype.itemsize for s in handle.strides[0 : handle.ndim]]),
-        "data": (int(ffi.cast("uintptr_t", handle.data)), True),
+        "strides": tuple([s * dtype.itemsize for s in handle.strides]),
+        "data": (handle.data, True),
     }
     return np.asarray(SimpleNamespace(__array_interface__=interface))
 

@@ -1,0 +1,144 @@
+/* handle.h: what Python holds of an array, or of saved arrays.
+ *
+ * cffi would make two objects of each result: a pointer, and one that releases what it points to. A
+ * handle is both in one, and that takes a third off the time of a small operation. cffi still reads
+ * and makes everything else; the macros at the end are where its wrappers come by. */
+#ifndef MG_HANDLE_H
+#define MG_HANDLE_H
+
+#include "base/platform.h"
+#include "minigrad.h"
+
+typedef struct {
+    PyObject_HEAD
+    void *held;
+} handle;
+
+typedef struct _cffi_ctypedescr handle_ctype;
+
+/* Python's class of a handle, made when first needed, and cffi's type of the same pointer. */
+static PyTypeObject *handle_array_class, *handle_saved_class;
+static handle_ctype *handle_array_ctype, *handle_saved_ctype;
+
+/* ---- fields ---- */
+
+static mg_array *handle_array(PyObject *self) { return ((handle *)self)->held; }
+
+static PyObject *handle_int(PyObject *self, void *offset) {
+    return PyLong_FromLong(*(int32_t *)((char *)handle_array(self) + (size_t)offset));
+}
+static PyObject *handle_address(PyObject *self, void *offset) {
+    return PyLong_FromVoidPtr(*(void **)((char *)handle_array(self) + (size_t)offset));
+}
+static PyObject *handle_size(PyObject *self, void *unused) {
+    (void)unused;
+    return PyLong_FromLongLong(handle_array(self)->size);
+}
+
+/* Shape or strides, as a tuple. */
+static PyObject *handle_each_axis(PyObject *self, void *offset) {
+    const int64_t *values = (int64_t *)((char *)handle_array(self) + (size_t)offset);
+    int ndim = handle_array(self)->ndim;
+    PyObject *made = PyTuple_New(ndim);
+    for (int d = 0; made && d < ndim; d++) {
+        PyObject *value = PyLong_FromLongLong(values[d]);
+        if (!value || PyTuple_SetItem(made, d, value) < 0) Py_CLEAR(made);
+    }
+    return made;
+}
+
+/* As a pointer of cffi's, for arrays of pointers; it does not keep the array. */
+static PyObject *handle_pointer(PyObject *self, void *unused) {
+    (void)unused;
+    return _cffi_from_c_pointer(((handle *)self)->held, handle_array_ctype);
+}
+
+static PyGetSetDef handle_array_fields[] = {
+    {"data", handle_address, NULL, NULL, (void *)offsetof(mg_array, data)},
+    {"buffer", handle_address, NULL, NULL, (void *)offsetof(mg_array, buffer)},
+    {"size", handle_size, NULL, NULL, NULL},
+    {"dtype", handle_int, NULL, NULL, (void *)offsetof(mg_array, dtype)},
+    {"ndim", handle_int, NULL, NULL, (void *)offsetof(mg_array, ndim)},
+    {"weak", handle_int, NULL, NULL, (void *)offsetof(mg_array, weak)},
+    {"adapted", handle_int, NULL, NULL, (void *)offsetof(mg_array, adapted)},
+    {"shape", handle_each_axis, NULL, NULL, (void *)offsetof(mg_array, shape)},
+    {"strides", handle_each_axis, NULL, NULL, (void *)offsetof(mg_array, strides)},
+    {"pointer", handle_pointer, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+/* ---- the classes ---- */
+
+static void handle_free(PyObject *self) {
+    PyTypeObject *class = Py_TYPE(self);
+    PyObject *error, *value, *trace;
+    PyErr_Fetch(&error, &value, &trace); /* the owner of borrowed memory is told, in Python */
+    if (class == handle_array_class) mg_release(((handle *)self)->held);
+    else mg_unsave(((handle *)self)->held);
+    PyErr_Restore(error, value, trace);
+    PyObject_Free(self);
+    Py_DECREF(class);
+}
+
+static PyObject *handle_refuse(PyTypeObject *class, PyObject *args, PyObject *named) {
+    (void)class, (void)args, (void)named;
+    PyErr_SetString(PyExc_TypeError, "handles come from kernels");
+    return NULL;
+}
+
+static PyType_Slot handle_array_slots[] = {{Py_tp_dealloc, (void *)handle_free},
+                                           {Py_tp_new, (void *)handle_refuse},
+                                           {Py_tp_getset, handle_array_fields},
+                                           {0, NULL}};
+static PyType_Slot handle_saved_slots[] = {
+    {Py_tp_dealloc, (void *)handle_free}, {Py_tp_new, (void *)handle_refuse}, {0, NULL}};
+static PyType_Spec handle_array_spec = {"minigrad.Array", sizeof(handle), 0, Py_TPFLAGS_DEFAULT,
+                                        handle_array_slots};
+static PyType_Spec handle_saved_spec = {"minigrad.Saved", sizeof(handle), 0, Py_TPFLAGS_DEFAULT,
+                                        handle_saved_slots};
+
+/* None for NULL. */
+static PyObject *handle_new(PyTypeObject **class, PyType_Spec *spec, void *held) {
+    if (!held) Py_RETURN_NONE;
+    if (!*class && !(*class = (PyTypeObject *)PyType_FromSpec(spec))) return NULL;
+    handle *made = PyObject_New(handle, *class);
+    if (made) made->held = held;
+    return (PyObject *)made;
+}
+
+/* ---- where cffi's wrappers come by ---- */
+
+static MG_NOINLINE PyObject *handle_of_array(char *array, handle_ctype *ctype) {
+    handle_array_ctype = ctype;
+    return handle_new(&handle_array_class, &handle_array_spec, array);
+}
+
+static MG_NOINLINE PyObject *handle_of_saved(char *saved, handle_ctype *ctype) {
+    handle_saved_ctype = ctype;
+    return handle_new(&handle_saved_class, &handle_saved_spec, saved);
+}
+
+static MG_NOINLINE PyObject *handle_of_none(char *address, handle_ctype *ctype) {
+    return _cffi_from_c_pointer(address, ctype);
+}
+
+/* A handle as an argument is what it holds, if that is what the function takes. */
+static MG_NOINLINE Py_ssize_t handle_argument(handle_ctype *ctype, PyObject *given, char **to) {
+    PyTypeObject *class = Py_TYPE(given);
+    if (class == handle_array_class ? ctype == handle_array_ctype
+                                    : class == handle_saved_class && ctype == handle_saved_ctype) {
+        *to = ((handle *)given)->held;
+        return 0;
+    }
+    return _cffi_prepare_pointer_call_argument(ctype, given, to);
+}
+
+/* Expanded where `result` is what the function returned. */
+#undef _cffi_from_c_pointer
+#define _cffi_from_c_pointer(address, ctype)                                                   \
+    _Generic(result, mg_array *: handle_of_array, mg_saved *: handle_of_saved,                 \
+             default: handle_of_none)(address, ctype)
+#undef _cffi_prepare_pointer_call_argument
+#define _cffi_prepare_pointer_call_argument handle_argument
+
+#endif
