@@ -25,6 +25,7 @@ from minigrad.inplace import (
     update,
 )
 from minigrad.ops import pointwise as p
+from minigrad.parts import Part
 from minigrad.random import IN_PLACE as FILLED_RANDOMLY
 from minigrad.tape import LEAF, Node, mode
 
@@ -330,9 +331,12 @@ class Tensor(TensorBase):
         """Write 0 everywhere; returns the tensor."""
         return self.copy_(0)
 
-    def accumulate_(self, g: Tensor) -> None:
+    def accumulate_(self, g: Tensor | Part) -> None:
         """Add a gradient of the same shape and dtype into memory that only the caller holds."""
-        run2(_accumulate, self._h, g._h)
+        if type(g) is Part:
+            g.add_to(self._h)
+        else:
+            run2(_accumulate, self._h, g._h)
 
     def __getitem__(self, index: Any) -> Tensor:
         return indexing.get(self, index)

@@ -30,7 +30,9 @@ from minigrad.dtypes import DType, by_code
 from minigrad.ops import TABLE
 from minigrad.ops.composed import product
 from minigrad.ops.pointwise import SCALE
+from minigrad.ops.shape import SLICE, SLICE_VIEW
 from minigrad.ops.table import PLACES, Row
+from minigrad.parts import Part
 from minigrad.tape import LEAF, Node, mode, pauses, record
 
 if TYPE_CHECKING:
@@ -108,6 +110,9 @@ def wrap(handle: Handle, edge: Any = None) -> Tensor:
     out._shape = None
     out.grad = None
     return out  # type: ignore[no-any-return]
+
+
+Part.wrap = wrap
 
 
 # ---- numbers and arrays as operands --------------------------------------------------------------
@@ -478,6 +483,8 @@ def _rules(row: Row) -> tuple[Rule, Rule]:
     graph = _each(row, _formula)
     if row.product >= 0:
         return _product_vjp(row), graph
+    if row in (SLICE, SLICE_VIEW):
+        return _slice_vjp, graph
     if row.together is not None:
         return _together(row), graph
     if not any(row.fused):
@@ -505,6 +512,12 @@ def _together(row: Row) -> Rule:
         return [wrap(handle) for handle in kernel(g._h, *handles, *node.args)]
 
     return vjp
+
+
+def _slice_vjp(node: Node, g: Any) -> tuple[Part]:
+    shape, start, step, count, *to = node.args
+    values = call(lib.mg_reshape, g._h, len(count), count) if to else g._h
+    return (Part(shape, values, start, step, count),)
 
 
 def _unary_vjp(row: Row) -> Rule:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import ffi, shape_of
+from minigrad._c import lib, saved_handle, shape_of
 from minigrad.creation import to_numpy
 from minigrad.dispatch import TensorBase
 from minigrad.ops.table import Row
@@ -108,8 +109,9 @@ def _constant_text(node: Node, place: int) -> str:
     """What is known of an input without a gradient: the tape keeps only what derivatives take."""
     arity = node.op.arity if isinstance(node.op, Row) else 0
     pointwise = arity and node.op.family == "pointwise"
-    if pointwise and node.saved is not None and node.saved.arrays[place] != ffi.NULL:
-        return _value_text(node.saved.arrays[place])
+    if pointwise and node.saved is not None and lib.mg_saved_buffer(node.saved, place):
+        with suppress(RuntimeError):  # overwritten since
+            return _value_text(saved_handle(node.saved, place))
     if node.adapted is not None:
         return f"constant {node.adapted[place][0]}"
     return "constant"

@@ -14,6 +14,8 @@ from heapq import heappop, heappush, heappushpop
 from operator import attrgetter
 from typing import Any
 
+from minigrad.parts import Part
+
 __all__ = [
     "LEAF",
     "Bundle",
@@ -190,6 +192,9 @@ class Bundle:
         return Bundle(parts)
 
 
+_JOINT = (Bundle, Part)  # gradients that no other is added to in place
+
+
 # ---- backward ------------------------------------------------------------------------------------
 
 
@@ -281,9 +286,9 @@ def backward(
                 elif parent in owned:
                     held.accumulate_(back)
                 else:
-                    gradients[parent] = held + back
+                    total = gradients[parent] = held + back
                     shared.discard(parent)
-                    if not create_graph and type(back) is not Bundle:
+                    if not create_graph and type(total) not in _JOINT:
                         owned.add(parent)
             # The youngest node that has a gradient has all of it.
             if ready is None:
@@ -295,6 +300,8 @@ def backward(
             else:
                 node = ready
             g = gradients.pop(node)
+            if type(g) is Part:
+                g = g.whole()
             if node.hooks is not None:
                 g = _hooked(node, g)
             if useful is not None and wanted is not None:
@@ -315,7 +322,7 @@ def backward(
         end(create_graph, before)
     for edge, g in gradients.items():
         if wanted is None or edge in wanted:
-            deliver(edge, g, edge in shared)
+            deliver(edge, g.whole() if type(g) is Part else g, edge in shared)
 
 
 def unadapted(gradients: Sequence[Gradient], adapted: Sequence[Any]) -> list[Gradient]:

@@ -10,6 +10,7 @@ import tracemalloc
 import weakref
 
 import numpy as np
+import oracle
 import pytest
 
 import minigrad as mg
@@ -58,6 +59,49 @@ def test_a_ladder_of_shared_results_is_walked_once():
         y = y + y
     y.backward()
     assert x.grad.item() == 2.0**200
+
+
+SLICED = {
+    "pieces": lambda x: [x[:2] * 2, x[2:] * 3],
+    "pieces that leave a gap": lambda x: [x[:1] * 2, x[3:] * 3],
+    "overlapping": lambda x: [x[1:] * x[:-1]],
+    "interleaved": lambda x: [x[::2] * 2, x[1::2].sin()],
+    "from the end": lambda x: [x[::-1][:2] * 5, x[-1:] * 2],
+    "rows": lambda x: [x[i] * i for i in range(4)],
+    "numbers": lambda x: [x[i, j] * (i + j) for i in range(4) for j in range(3)],
+    "again and again": lambda x: [x[1:3] * i for i in range(9)],
+    "beside the whole": lambda x: [x[0] * 2, x * 3, x[1] * 4, x.sin(), x[1:] * 5],
+    "nothing": lambda x: [x[2:2], x[0]],
+    "new axes": lambda x: [x[None, 1:, None, 2] * 2, x[..., 0]],
+    "split": lambda x: [p * i for i, p in enumerate(x.split(1, 1))],
+    "of a slice": lambda x: [x[1:][:, 1:] * 2, x[1:][0]],
+}
+
+
+@pytest.mark.parametrize("name", SLICED)
+def test_gradients_of_slices(name, rng):
+    def f(x):
+        return mg.cat([y.reshape(-1) for y in SLICED[name](x * 2)])
+
+    oracle.check_gradients(f, [rng.normal(size=(4, 3))], rng)
+    x = mg.tensor(rng.normal(size=(4, 3)), requires_grad=True)
+    mg.cat([y.reshape(-1) for y in SLICED[name](x)]).sum().backward(retain_graph=True)
+    (g,) = mg.grad(mg.cat([y.reshape(-1) for y in SLICED[name](x)]).sum(), x, create_graph=True)
+    np.testing.assert_allclose(x.grad.numpy(), g.detach().numpy(), 1e-15)
+
+
+def test_gradients_of_slices_cost_what_the_slices_hold():
+    def made(n):
+        """How many elements a backward over the rows of a table makes."""
+        x = mg.ones(n, 3, requires_grad=True)
+        y = mg.stack([x[i] for i in range(n)]).sum()
+        sizes = []
+        with _c.trace(lambda kernel, args, made: sizes.append(made.size if made else 0)):
+            y.backward()
+        assert x.grad.tolist() == [[1, 1, 1]] * n
+        return sum(sizes)
+
+    assert made(400) < 2.1 * made(200)
 
 
 def test_repeated_backward_calls_add_up():

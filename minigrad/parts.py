@@ -1,0 +1,88 @@
+"""Gradients of slices, put together when all of them are there.
+
+The gradient of a slice is 0 elsewhere in the tensor. With each embedded in zeros and added to the
+others, a loop over the rows of a table would cost as much as the whole table for each row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+from minigrad._c import Handle, call, lib, run
+from minigrad.ops.pointwise import ADD
+
+__all__ = ["Part"]
+
+Shape = tuple[int, ...]
+Slice = tuple[Handle, Shape, Shape, Shape]  # values, and start, step and count on every axis
+
+
+def _add_to(x: Handle, values: Handle, *place: Shape) -> None:
+    part = call(lib.mg_view_slice, x, *place)
+    run(lib.mg_write, part, call(lib.mg_binary, ADD.id, part, values))
+
+
+class Part:
+    """The gradient of one slice of a tensor or of several, instead of a tensor of its shape."""
+
+    __slots__ = ("room", "shape", "slices")
+
+    wrap: Callable[[Handle], Any]  # a handle as a Tensor; this layer stands below it
+
+    def __init__(self, shape: Shape, *one: Any) -> None:
+        self.shape = shape
+        self.slices: list[Slice] = [one]
+        # Slices may overlap: where they hold more than twice the tensor they are added up.
+        self.room = 2 * math.prod(shape) - one[0].size
+
+    def __add__(self, other: Any) -> Any:
+        if type(other) is not Part:
+            return other + self.whole()
+        self.slices += other.slices
+        self.room -= sum([values.size for values, *_ in other.slices])
+        if self.room < 0:
+            axes = len(self.shape)
+            return Part(self.shape, self._joined(), (0,) * axes, (1,) * axes, self.shape)
+        return self
+
+    def __radd__(self, other: Any) -> Any:
+        return other + self.whole()
+
+    def add_to(self, x: Handle) -> None:
+        """Add it to an array of the whole shape."""
+        for one in self.slices:
+            _add_to(x, *one)
+
+    def whole(self) -> Any:
+        """As a tensor."""
+        return Part.wrap(self._joined())
+
+    def _joined(self) -> Handle:
+        shape, slices, dtype = self.shape, self.slices, self.slices[0][0].dtype
+        apart = self._lie_apart()
+        if apart and sum([values.size for values, *_ in slices]) == math.prod(shape):
+            x = call(lib.mg_empty, dtype, len(shape), shape)
+        else:
+            x = call(lib.mg_full, dtype, len(shape), shape, 0.0, 0)
+        for values, *place in slices:
+            if apart:
+                run(lib.mg_write, call(lib.mg_view_slice, x, *place), values)
+            else:
+                _add_to(x, values, *place)
+        return x
+
+    def _lie_apart(self) -> bool:
+        """Whether the slices follow one another along one axis, without overlap."""
+        counts = [count for _, _, _, count in self.slices]
+        cut = [d for d, n in enumerate(self.shape) if any(count[d] != n for count in counts)]
+        if len(counts) == 1 or len(cut) != 1:
+            return len(counts) == 1
+        axis, spans = cut[0], []
+        for _, start, step, count in self.slices:
+            ends = start[axis], start[axis] + (count[axis] - 1) * step[axis]
+            spans.append((min(ends), max(ends)))
+        spans.sort()
+        return all(a[1] < b[0] for a, b in pairwise(spans))
