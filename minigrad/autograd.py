@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -368,6 +367,8 @@ class _FunctionOp:
 
     def vjp(self, node: Node, g: Any) -> list[Any]:
         upstream = [g.parts.get(k) for k in range(self.outputs)] if type(g) is Bundle else [g]
+        import copy
+
         context = copy.copy(self.function)  # one for each run: several threads may be at it
         context._kept = node.saved
         result = context._static("backward")(*upstream)

@@ -8,8 +8,8 @@ saved copy of a leaf, that leaf.
 from __future__ import annotations
 
 import sys
-import threading
 import weakref
+from _thread import RLock
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,7 +31,7 @@ from minigrad.ops import TABLE
 from minigrad.ops.composed import product
 from minigrad.ops.pointwise import SCALE
 from minigrad.ops.shape import SLICE, SLICE_VIEW
-from minigrad.ops.table import PLACES, Row
+from minigrad.ops.table import PLACES, Row, completed_by
 from minigrad.parts import Part
 from minigrad.tape import LEAF, Node, mode, pauses, record
 
@@ -248,7 +248,7 @@ def _apply_to_one(row: Row, x: TensorBase, args: tuple[Any, ...]) -> Tensor:
     return out
 
 
-_linking = threading.RLock()  # again in this thread: a finalizer may take views
+_linking = RLock()  # again in this thread: a finalizer may take views
 
 
 class Views:
@@ -619,9 +619,14 @@ def _unpack(row: Row, node: Node, name: str) -> Tensor:
     return wrap(saved_handle(node.saved, place), (node.parents or ())[place])
 
 
+def _complete(row: Row) -> None:
+    if row.family != "composition":
+        row.vjp, row.graph_vjp = _rules(row)
+
+
 for _row in TABLE.values():
-    if _row.family != "composition":
-        _row.vjp, _row.graph_vjp = _rules(_row)
+    _complete(_row)
+completed_by.append(_complete)  # those to come
 
 
 # ---- writing in place ----------------------------------------------------------------------------

@@ -21,7 +21,6 @@ from minigrad.creation import size_of
 from minigrad.dispatch import apply
 from minigrad.dtypes import as_dtype
 from minigrad.ops import shape as _s
-from minigrad.ops.window import WINDOWS, Windows
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -330,6 +329,8 @@ def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
         line = unsqueeze(narrow(line, -1, 0, 0), -2)
         windows = expand(line, (*line.shape[:-2], count, 0))
     else:
+        from minigrad.ops.window import WINDOWS, Windows
+
         at = Windows((count,), (size,), (step,), (1,))
         windows = apply(WINDOWS, (line,), (at,))
     return movedim(windows, -2, axis)

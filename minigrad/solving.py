@@ -12,7 +12,6 @@ from minigrad.creation import eye
 from minigrad.dispatch import TensorBase, apply
 from minigrad.dtypes import float32, float64
 from minigrad.elementwise import add, log, mul
-from minigrad.ops import factorisation as _f
 from minigrad.ops import linalg as _l
 from minigrad.products import matmul, scaled
 from minigrad.reductions import as_float
@@ -319,7 +318,9 @@ def matrix_exp(A: Any) -> Tensor:
     By scaling and squaring with a Pade approximation (Higham, 2005). NaN for a matrix with a NaN or
     an infinity. Raises ValueError for shapes that are not square.
     """
-    return apply(_f.MATRIX_EXP, (matrices("matrix_exp", A, square=True),))
+    from minigrad.ops.factorisation import MATRIX_EXP
+
+    return apply(MATRIX_EXP, (matrices("matrix_exp", A, square=True),))
 
 
 def tensorinv(A: Any, ind: int = 2) -> Tensor:

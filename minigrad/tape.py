@@ -8,8 +8,8 @@ only what their derivative needs, so a graph holds no cycle and is freed the mom
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from heapq import heappop, heappush, heappushpop
 from operator import attrgetter
 from typing import Any
@@ -38,10 +38,21 @@ Parent = Any  # a Node, a leaf Tensor or None
 # ---- grad mode -----------------------------------------------------------------------------------
 
 
-class _Mode(threading.local):
-    """Is anything recorded? Each thread starts with yes."""
+class _Mode:
+    """Is anything recorded? Each thread starts with yes, each asynchronous task as it was made."""
 
-    enabled = True
+    __slots__ = ()
+
+    @property
+    def enabled(self) -> bool:
+        return _enabled.get()
+
+    @enabled.setter
+    def enabled(self, wanted: bool) -> None:
+        _enabled.set(wanted)
+
+
+_enabled = ContextVar("minigrad.enabled", default=True)
 
 
 mode = _Mode()

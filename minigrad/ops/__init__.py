@@ -1,44 +1,35 @@
-"""The operations: every row of the table, by topic."""
+"""The operations: rows of the table, by topic.
+
+Those that only `minigrad.nn` and `minigrad.linalg` need come with them.
+"""
 
 from minigrad.ops import (
-    attention,
     composed,
     contraction,
-    convolution,
     elementary,
-    factorisation,
     indexing,
     linalg,
-    loss,
-    normalization,
     pointwise,
     random,
     reduction,
     scan,
     shape,
     special,
-    window,
 )
 from minigrad.ops.table import TABLE, Row
 
 __all__ = [
     "TABLE",
     "Row",
-    "attention",
     "composed",
     "contraction",
-    "convolution",
     "elementary",
-    "factorisation",
     "indexing",
     "linalg",
-    "loss",
-    "normalization",
     "pointwise",
     "random",
     "reduction",
     "scan",
     "shape",
     "special",
-    "window",
 ]

@@ -41,6 +41,8 @@ Formula = Callable[..., Any]
 Interval = tuple[float, float]
 
 TABLE: dict[str, Row] = {}
+# What is called with each new row: dispatch, which runs rows, adds how they are run backward.
+completed_by: list[Callable[[Row], None]] = []
 
 # The names of saved arrays, and their places; a pointwise row with one input keeps y in place 1.
 PLACES = {"x": 0, "a": 0, "c": 0, "b": 1, "y": 2, "queries": 0, "keys": 1, "values": 2}
@@ -124,6 +126,8 @@ class Row:
         self.vjp: Callable[..., Any]
         self.graph_vjp: Callable[..., Any]
         TABLE[name] = self
+        for complete in completed_by:
+            complete(self)
 
     def _parameters(self, derivative: Formula | float | None) -> tuple[str, ...]:
         if not callable(derivative):
