@@ -18,7 +18,6 @@ __all__ = [
     "Handle",
     "available_isas",
     "call",
-    "call2",
     "call3",
     "call_for",
     "ffi",
@@ -29,7 +28,9 @@ __all__ = [
     "run2",
     "save",
     "saved_handle",
+    "settle",
     "trace",
+    "tracers",
 ]
 
 Handle = Any  # csrc/handle.h; cffi has no static types
@@ -90,7 +91,7 @@ NULL = ffi.NULL
 _save = lib.mg_save
 
 Tracer = Callable[[Any, tuple[Any, ...], Any], None]
-_tracer: Tracer | None = None
+tracers: list[Tracer] = []  # those that watch, the last of which is told
 
 
 def call(kernel: Any, *args: Any) -> Handle:
@@ -99,49 +100,40 @@ def call(kernel: Any, *args: Any) -> Handle:
         made = kernel(*args)
     except OverflowError:
         raise ValueError(f"[{op_name(kernel, args)}] a size or index is beyond int64") from None
-    if made is None or _tracer is not None:
-        _watch(made, kernel, args)
-    return made
-
-
-def call2(kernel: Any, a: Any, b: Any) -> Handle:
-    """As call, for the two arguments of elementwise kernels: most calls, and no packing."""
-    made = kernel(a, b)
-    if made is None or _tracer is not None:
-        _watch(made, kernel, (a, b))
+    if made is None or tracers:
+        settle(made, kernel, args)
     return made
 
 
 def call3(kernel: Any, a: Any, b: Any, c: Any) -> Handle:
-    """As call, for three arguments."""
+    """As call, for three arguments, without packing them."""
     made = kernel(a, b, c)
-    if made is None or _tracer is not None:
-        _watch(made, kernel, (a, b, c))
+    if made is None or tracers:
+        settle(made, kernel, (a, b, c))
     return made
 
 
-def _watch(made: Handle | None, kernel: Any, args: tuple[Any, ...]) -> None:
-    """A call that failed, or that somebody watches."""
+def settle(made: Handle | None, kernel: Any, args: tuple[Any, ...]) -> None:
+    """What is left to do after a call that failed, or that somebody watches."""
     if made is None:
         raise failure(kernel, args)
-    if _tracer is not None:
-        _tracer(kernel, args, made)
+    tracers[-1](kernel, args, made)
 
 
 def run(kernel: Any, *args: Any) -> None:
     """Call a kernel that writes into arrays it is given; its failure becomes a Python error."""
     if kernel(*args):
         raise failure(kernel, args)
-    if _tracer is not None:
-        _tracer(kernel, args, None)
+    if tracers:
+        tracers[-1](kernel, args, None)
 
 
 def run2(kernel: Any, a: Any, b: Any) -> None:
     """As run, for two arguments."""
     if kernel(a, b):
         raise failure(kernel, (a, b))
-    if _tracer is not None:
-        _tracer(kernel, (a, b), None)
+    if tracers:
+        tracers[-1](kernel, (a, b), None)
 
 
 def call_for(count: int, kernel: Any, *args: Any) -> list[Handle]:
@@ -159,12 +151,11 @@ def pointers(handles: Iterable[Handle]) -> Any:
 @contextlib.contextmanager
 def trace(tracer: Tracer) -> Iterator[None]:
     """Show every call through the door to ``tracer(kernel, args, result)``, from all threads."""
-    global _tracer
-    before, _tracer = _tracer, tracer
+    tracers.append(tracer)
     try:
         yield
     finally:
-        _tracer = before
+        tracers.pop()
 
 
 def save(a: Handle, b: Handle = NULL, c: Handle = NULL) -> Any:

@@ -17,13 +17,14 @@ from minigrad._c import (
     NULL,
     Handle,
     call,
-    call2,
     call3,
     lib,
     overwritten_at,
     save,
     saved_handle,
+    settle,
     shape_of,
+    tracers,
 )
 from minigrad._c import run as run_kernel
 from minigrad.dtypes import DType, by_code
@@ -327,10 +328,12 @@ def unary(row: Row) -> Callable[[Any], Tensor]:
 
     def function(x: Any) -> Tensor:
         try:
-            handle = call2(kernel, op, x._h)
+            handle = kernel(op, x._h)
         except AttributeError:
             x = strong_operand(name, x)
-            handle = call2(kernel, op, x._h)
+            handle = kernel(op, x._h)
+        if handle is None or tracers:
+            settle(handle, kernel, (op, x._h))
         out = _new(_result_type)
         out._h = handle
         out._shape = x._shape
@@ -400,7 +403,9 @@ def _pair(row: Row, operator: bool, kernel: Any, op: int) -> Callable[[Any, Any]
                 return NotImplemented  # type: ignore[no-any-return]
             a, b = pair
         ha, hb = a._h, b._h
-        handle = call3(kernel, op, ha, hb)
+        handle = kernel(op, ha, hb)  # as `call` does it
+        if handle is None or tracers:
+            settle(handle, kernel, (op, ha, hb))
         out = _new(_result_type)
         out._h = handle
         out._edge = out._shape = out.grad = None
