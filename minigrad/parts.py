@@ -40,7 +40,9 @@ class Part:
 
     def __add__(self, other: Any) -> Any:
         if type(other) is not Part:
-            return other + self.whole()
+            x = call(lib.mg_copy, other._h)
+            self.add_to(x)
+            return Part.wrap(x)
         self.slices += other.slices
         self.room -= sum([values.size for values, *_ in other.slices])
         if self.room < 0:
@@ -48,8 +50,7 @@ class Part:
             return Part(self.shape, self._joined(), (0,) * axes, (1,) * axes, self.shape)
         return self
 
-    def __radd__(self, other: Any) -> Any:
-        return other + self.whole()
+    __radd__ = __add__
 
     def add_to(self, x: Handle) -> None:
         """Add it to an array of the whole shape."""
