@@ -61,3 +61,24 @@ def test_watching_ends_with_the_block_also_on_errors():
         mg.ones(2, 3) @ mg.ones(2, 3)
     mg.ones(2)
     assert [kernel.__name__ for kernel, _, _ in seen] == ["mg_full", "mg_full"]
+
+
+def test_a_handle_shows_its_fields():
+    h = mg.zeros(4, 6, dtype=mg.float64)[1::2, None, 3]._h
+    assert (h.shape, h.strides) == ((2, 1), (12, h.strides[1]))
+    assert (h.size, h.ndim, h.dtype) == (2, 2, _c.lib.MG_FLOAT64)
+    assert (h.weak, h.adapted) == (0, 0)
+    assert h.data == h.buffer + 64 + 9 * 8
+    assert h.pointer.data == _c.ffi.cast("char *", h.data)
+    assert (mg.ones(3) + mg.ones(2, 3))._h.adapted == 1
+
+
+def test_handles_are_told_apart():
+    h = mg.ones(3)._h
+    saved = _c.save(h)
+    for kernel, wrong in ((_c.lib.mg_unsave, h), (_c.lib.mg_contiguous_now, saved)):
+        with pytest.raises(TypeError, match="cdata pointer"):
+            kernel(wrong)
+    for known in (h, saved):
+        with pytest.raises(TypeError, match="come from kernels"):
+            type(known)()

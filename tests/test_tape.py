@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import inspect
 import multiprocessing
@@ -452,6 +453,22 @@ def test_grad_mode_is_per_thread():
         thread.join()
         assert not mg.is_grad_enabled()
     assert seen == [True]
+
+
+def test_grad_mode_is_per_asynchronous_task():
+    async def quiet():
+        with mg.no_grad():
+            await asyncio.sleep(0)
+            assert not mg.is_grad_enabled()
+
+    async def loud():
+        await asyncio.sleep(0)
+        assert (leaf(1.0) * 2).requires_grad
+
+    async def both():
+        await asyncio.gather(quiet(), loud(), quiet())
+
+    asyncio.run(both())
 
 
 def test_backward_under_no_grad():
