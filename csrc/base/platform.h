@@ -13,6 +13,13 @@
 #else
 #define MG_NOINLINE __attribute__((noinline, noclone))
 #endif
+/* Before a loop of constant length over registers: unroll it whole, early enough that the array it
+ * walks becomes registers. (clang takes `GCC unroll` for a hint to a later pass: too late.) */
+#if defined(__clang__)
+#define MG_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define MG_UNROLL _Pragma("GCC unroll 16")
+#endif
 #define MG_LIKELY(x) __builtin_expect(!!(x), 1)
 #define MG_UNLIKELY(x) __builtin_expect(!!(x), 0)
 

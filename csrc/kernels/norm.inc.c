@@ -41,6 +41,7 @@ MG_INLINE void R(norm_add)(int kind, vec *a, vec *b, vec x, vec mean, vec g, vec
 /* Lane i holds the sum of lanes i and i ^ by. */
 MG_INLINE vec R(norm_swap_add)(vec v, int by) {
     vec other = v;
+    MG_UNROLL
     for (int i = 0; i < LANES; i++) other[i] = v[(i ^ by) % LANES];
     return v + other;
 }

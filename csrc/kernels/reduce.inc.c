@@ -52,6 +52,7 @@ MG_INLINE vec R(reduce_load_part)(int kind, const real *x, int64_t used, vec c, 
     *probe += v;
     if (used == LANES || kind == REDUCE_SUM) return term;
     R(reduce_mask) lane = {0};
+    MG_UNROLL
     for (int i = 0; i < LANES; i++) lane[i] = i;
     return R(reduce_choose)(lane < (ireal)used, term, v_set1(REAL_C(reduce_identity(kind))));
 }
@@ -71,6 +72,7 @@ MG_INLINE bool R(reduce_finite)(vec v) {
 /* Lane i holds the join of lanes i and i ^ by. */
 MG_INLINE vec R(reduce_fold)(int kind, vec v, int by) {
     vec other = v;
+    MG_UNROLL
     for (int i = 0; i < LANES; i++) other[i] = v[(i ^ by) % LANES];
     return R(reduce_join_vec)(kind, v, other);
 }
@@ -115,22 +117,26 @@ MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, const rea
         x = terms;
         kind = REDUCE_SUM;
     }
+    MG_UNROLL
     for (int p = 0; p < PARTS; p++)
         lanes[p] = R(reduce_load_part)(kind, x + p * LANES,
                                        mg_max(mg_min(n - p * LANES, LANES), 0), c, &probe);
     int64_t done = REDUCE_LANES;
     for (; done + REDUCE_LANES <= n; done += REDUCE_LANES)
+        MG_UNROLL
         for (int p = 0; p < PARTS; p++)
             lanes[p] = R(reduce_join_vec)(
                 kind, lanes[p],
                 R(reduce_load_part)(kind, x + done + p * LANES, LANES, c, &probe));
     if (done < n)
+        MG_UNROLL
         for (int p = 0; p < PARTS; p++)
             lanes[p] = R(reduce_join_vec)(
                 kind, lanes[p],
                 R(reduce_load_part)(kind, x + done + p * LANES,
                                     mg_max(mg_min(n - done - p * LANES, LANES), 0), c, &probe));
     for (int half = PARTS / 2; half > 0; half /= 2)
+        MG_UNROLL
         for (int p = 0; p < half; p++)
             lanes[p] = R(reduce_join_vec)(kind, lanes[p], lanes[p + half]);
     vec v = lanes[0]; /* written out: only a constant distance makes a shuffle */
@@ -149,7 +155,8 @@ MG_INLINE real R(reduce_row)(int kind, const real *x, int64_t n, const real *c) 
     real stack[REDUCE_ALL_LEVELS];
     for (int64_t done = 0;; done++, n -= REDUCE_BLOCK, x += REDUCE_BLOCK) {
         reduce_fetch(x + REDUCE_BLOCK, sizeof(real));
-        real v = R(reduce_row_block)(kind, x, mg_min(n, REDUCE_BLOCK), c);
+        real v = n < REDUCE_BLOCK ? R(reduce_row_block)(kind, x, n, c)
+                                  : R(reduce_row_block)(kind, x, REDUCE_BLOCK, c); /* no loop */
         bool last = n <= REDUCE_BLOCK;
         int level = 0;
         for (int64_t carry = done; last ? carry > 0 : carry & 1; carry >>= 1, level++)

@@ -4,14 +4,6 @@
 
 #include "vec.h"
 
-/* Before a loop of constant length over registers: unroll it whole, early enough that the array it
- * walks becomes registers. (clang takes `GCC unroll` for a hint to a later pass: too late.) */
-#if defined(__clang__)
-#define MG_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define MG_UNROLL _Pragma("GCC unroll 16")
-#endif
-
 /* Lane numbers that interleave the lower (LO) or upper (HI) halves of two vectors. */
 #define TURN_LO_2 0, 2
 #define TURN_HI_2 1, 3
