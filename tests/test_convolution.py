@@ -192,6 +192,16 @@ def test_the_transpose_is_the_gradient_with_respect_to_the_input(rng, options):
     np.testing.assert_allclose(found.numpy(), x.grad.numpy(), atol=1e-13)
 
 
+def test_a_transpose_may_be_empty():
+    x, w = mg.ones(2, 4, 2, 3, requires_grad=True), mg.ones(4, 3, 1, 2, requires_grad=True)
+    b = mg.ones(6, requires_grad=True)
+    y = F.conv_transpose2d(x, w, b, padding=(1, 0), groups=2)
+    assert y.shape == (2, 6, 0, 4)
+    for g, t in zip(mg.grad(y.sum(), [x, w, b]), (x, w, b), strict=True):
+        assert g.shape == t.shape
+        assert not g.numpy().any()
+
+
 def test_gradients_of_empty_inputs_have_their_shape():
     for shape, kernel in (((0, 2, 5), (3, 2, 2)), ((2, 2, 5), (0, 2, 2)), ((1, 0, 4), (3, 0, 2))):
         x, w = mg.zeros(shape, requires_grad=True), mg.zeros(kernel, requires_grad=True)
@@ -258,9 +268,9 @@ MESSAGES = [
         "output_padding 1 must be smaller than stride 1 or dilation 1",
     ),
     (
-        lambda: F.conv_transpose2d(X, mg.ones(4, 1, 2, 2), padding=3),
+        lambda: F.conv_transpose2d(X, mg.ones(4, 1, 2, 2), padding=4),
         ValueError,
-        "the output would have spatial size (0, 0)",
+        "the output would have spatial size (-2, -2)",
     ),
 ]
 

@@ -110,6 +110,11 @@ static int conv_sum_run(conv_sum *s) {
     int64_t most = s->height > 1 ? CONV_PLACES : CONV_COPY;
     int64_t cols = mg_max(mg_min(CONV_CHUNK_WORK / work, most), 4 * CONV_MR);
     bool copied = !s->lanes_are_outs && (a[2].step != 1 || a[2].outputs % lanes);
+    if (!s->lanes_are_outs && s->height > 1 && conv_is_product(p)) {
+        /* Lines of channels far apart would fall onto few sets of the cache, and on many pages. */
+        copied = true;
+        cols = mg_max(CONV_NEAR / (p->channels * itemsize) / width, 1) * width;
+    }
     int code = conv_lay_out(p, cols / a[2].outputs, cols, s->lanes_are_outs ? CONV_MR : width,
                             s->lanes_are_outs ? 1 : (int)lanes, copied);
     if (code) return code;
@@ -141,16 +146,16 @@ static int conv_sum_run(conv_sum *s) {
 
 /* ---- gradients of weights -------------------------------------------------------------------- */
 
-/* Item: a run of chunks, a group and a tile of its outputs. */
+/* Item: a run of chunks, a group and some tiles of its outputs. */
 static void conv_grad_block(void *context, int64_t item) {
     const conv_grad *s = context;
     const conv_plan *p = &s->plan;
-    int64_t tile = item % s->tiles, group = item / s->tiles % p->groups;
-    int64_t run = item / s->tiles / p->groups;
+    int64_t shares = mg_ceil_div(s->tiles, s->together), tile = item % shares * s->together;
+    int64_t group = item / shares % p->groups, run = item / shares / p->groups;
     int slot = conv_take(&s->slots);
     void *scratch = s->slots.memory + (size_t)slot * s->slots.each;
-    if (s->dtype == MG_FLOAT32) conv_weights_f32(s, item, run, group, tile, scratch);
-    else conv_weights_f64(s, item, run, group, tile, scratch);
+    if (s->dtype == MG_FLOAT32) conv_weights_f32(s, run, group, tile, scratch);
+    else conv_weights_f64(s, run, group, tile, scratch);
     conv_give(&s->slots, slot);
 }
 
@@ -177,6 +182,7 @@ static int conv_grad_run(conv_grad *s) {
     int code = conv_lay_out(p, most / a[2].outputs, most, 1, s->by_dots ? (int)lanes : 1, copied);
     if (code) return code;
 
+    s->together = p->copied ? 2 : 1;
     int64_t units = conv_units(p), tiles = p->groups * s->tiles;
     int64_t places = p->images * p->rows * p->cols;
     double work = (double)units * (double)places * (double)(p->terms * p->outs * p->groups);
@@ -203,7 +209,8 @@ static int conv_grad_run(conv_grad *s) {
             for (int64_t j = 0; j < p->cols; j++, k++)
                 s->place[k] = (conv_term){
                     m * p->image + i * a[1].step * p->line + j * a[2].step, k * width};
-    mg_parallel_for(s->runs * tiles, conv_grad_block, s);
+    int64_t items = s->runs * p->groups * mg_ceil_div(s->tiles, s->together);
+    mg_parallel_for(items, conv_grad_block, s);
     if (work >= CONV_BLOCK_WORK) mg_parallel_for(tiles, conv_gather_block, s);
     else for (int64_t i = 0; i < tiles; i++) conv_gather_block(s, i);
     mg_block_give(scratch, capacity);
@@ -340,6 +347,14 @@ mg_array *mg_conv_weight(mg_array *g, mg_array *x, const mg_conv *given) {
                            .x = used[1]->data,
                            .g = used[0]->data,
                            .out = w->data};
+            conv_plan joined = s.plan;
+            conv_join(&joined);
+            s.swapped = conv_is_product(&joined) && channels < outs;
+            if (s.swapped) { /* what is packed is the smaller one */
+                s.plan = conv_forward(&conv, x->shape[0], outs, channels);
+                s.x = used[0]->data;
+                s.g = used[1]->data;
+            }
             if (conv_grad_run(&s)) {
                 mg_release(w);
                 w = NULL;

@@ -83,6 +83,12 @@ MG_INLINE bool conv_whole(const conv_plan *p) {
     return p->taps == p->w_kernel;
 }
 
+/* Once its axes are joined: is it a product of a matrix of weights with one of inputs, image by
+ * image? */
+MG_INLINE bool conv_is_product(const conv_plan *p) {
+    return conv_plain(&p->axis[2]) && p->axis[0].outputs * p->axis[1].outputs * p->taps == 1;
+}
+
 /* The chunks of a group. */
 MG_INLINE int64_t conv_units(const conv_plan *p) {
     return mg_ceil_div(p->batch, p->images) * p->chunks_all;
@@ -129,7 +135,8 @@ typedef struct {
     void *out, *parts;
     conv_term *term, *place;
     bool by_dots, by_taps; /* along lines; by tiles of taps, or else of channels */
-    int64_t tiles, runs, run;
+    bool swapped;          /* the inputs take the place of the upstream gradients, and they theirs */
+    int64_t tiles, together, runs, run; /* tiles of a group, and how many share copied inputs */
     conv_slots slots;
 } conv_grad;
 

@@ -47,15 +47,20 @@ MG_INLINE const real *R(conv_inputs)(const real *x, const conv_plan *p, const co
 
 /* Sums of a line of outputs, or, where a line is no more than a vector, of two. With the outputs'
  * channels as lanes a tile is some neighbours of the line by a row of packed weights; else some
- * channels by vectors of the line. Returns where the sums of the next line go. */
-static real *R(conv_sum_line)(const conv_sum *s, real *c, const real *row, const real *w,
-                              int64_t outs, int64_t cols, bool pair, const conv_term *term,
-                              int64_t k, bool add) {
+ * channels by vectors of the line. `y` is where they will be written. Returns where the sums of the
+ * next line go. */
+static real *R(conv_sum_line)(const conv_sum *s, real *c, const real *y, const real *row,
+                              const real *w, int64_t outs, int64_t cols, bool pair,
+                              const conv_term *term, int64_t k, bool add) {
     const conv_plan *p = &s->plan;
     int64_t next = p->fold > 1 ? 1 : p->axis[2].step; /* from an output's input to the next one's */
     int64_t gap = pair ? p->axis[1].step * p->line : LANES;
     for (int64_t j = 0, n; j < cols; j += n) {
         n = s->lanes_are_outs ? conv_next(cols - j) : R(CONV_NR);
+        for (int64_t i = 0; !s->lanes_are_outs && !add && i < outs; i++) {
+            __builtin_prefetch(y + i * p->out_plane + j, 1);
+            __builtin_prefetch(y + i * p->out_plane + j + LANES, 1);
+        }
         if (s->lanes_are_outs)
             R(conv_tile_any)(n, outs, c, R(CONV_NR), row + j * next, next, w, gap, term, k, add);
         else
@@ -130,6 +135,12 @@ static MG_NOINLINE void R(conv_line)(real *y, int64_t apart, const real *x, cons
     }
 }
 
+/* Where line i of output o of an image goes, from a chunk's first image on. */
+MG_INLINE real *R(conv_to)(const conv_plan *p, real *y, int64_t image, int64_t o, int64_t i) {
+    return y + (image * p->groups * p->outs + o) * p->out_plane +
+           (p->axis[1].first + i * p->axis[1].apart) * p->out_stride[1];
+}
+
 /* The outputs of a chunk. Where the terms are many, some of them for all lines, so that their
  * weights stay in the first cache. */
 static void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, real *scratch) {
@@ -138,8 +149,8 @@ static void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, real *scratc
     real *sums = scratch + p->images * p->copy_size;
     const real *x = R(conv_inputs)((const real *)s->x, p, t, scratch);
     const real *w = (const real *)s->packed + t->group * s->tiles * s->height * p->terms;
-    int64_t first_out = t->group * p->outs, image = p->groups * p->outs * p->out_plane;
-    real *y = (real *)s->y + t->image * image + first_out * p->out_plane +
+    int64_t first_out = t->group * p->outs;
+    real *y = (real *)s->y + (t->image * p->groups * p->outs + first_out) * p->out_plane +
               (a[0].first + t->i0 * a[0].apart) * p->out_stride[0] + a[2].first +
               t->i2 * a[2].apart;
     bool pairs = !s->lanes_are_outs && t->cols <= LANES;
@@ -151,9 +162,7 @@ static void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, real *scratc
         const real *bias = s->bias ? (const real *)s->bias + first_out + o : NULL;
         for (int64_t q = 0; s->height == 1 && q < lines; q++) {
             int64_t i = q % t->rows;
-            R(conv_line)(y + q / t->rows * image + (a[1].first + (t->i1 + i) * a[1].apart) *
-                             p->out_stride[1],
-                         a[2].apart, x + q / t->rows * p->image + i * a[1].step * p->line, w,
+            R(conv_line)(R(conv_to)(p, y, q / t->rows, o, t->i1 + i), a[2].apart, x + q / t->rows * p->image + i * a[1].step * p->line, w,
                          s->term, p->terms, bias ? *bias : 0, t->cols);
         }
         for (int64_t q = 0, end; s->height > 1 && q < lines; q = end) {
@@ -163,8 +172,9 @@ static void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, real *scratc
                 for (int64_t r = q, i; r < end; r++) {
                     i = r % t->rows;
                     bool pair = pairs && i + 1 < t->rows && r + 1 < end;
-                    c = R(conv_sum_line)(s, c, x + r / t->rows * p->image + i * a[1].step * p->line,
-                                         w, outs, t->cols, pair, s->term + k,
+                    c = R(conv_sum_line)(s, c, R(conv_to)(p, y, r / t->rows, o, t->i1 + i),
+                                         x + r / t->rows * p->image + i * a[1].step * p->line, w,
+                                         outs, t->cols, pair, s->term + k,
                                          mg_min(depth, p->terms - k), k > 0);
                     r += pair;
                 }
@@ -173,8 +183,7 @@ static void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, real *scratc
             for (int64_t r = q, i; r < end; r++) {
                 i = r % t->rows;
                 bool pair = pairs && i + 1 < t->rows && r + 1 < end;
-                real *to = y + r / t->rows * image + o * p->out_plane +
-                           (a[1].first + (t->i1 + i) * a[1].apart) * p->out_stride[1];
+                real *to = R(conv_to)(p, y, r / t->rows, o, t->i1 + i);
                 c = R(conv_write_line)(s, to, c, bias, outs, t->cols, pair);
                 r += pair;
             }
@@ -246,56 +255,63 @@ static MG_NOINLINE void R(conv_dots)(const conv_grad *s, const conv_chunk *t, re
         }
 }
 
-/* What a run of chunks adds to the gradients of a tile of outputs: part[channel][tap][out]. The
- * inputs of neighbouring channels or of neighbouring taps make a tile with the packed upstream
- * gradients. */
-static void R(conv_weights)(const conv_grad *s, int64_t item, int64_t run, int64_t group,
-                            int64_t tile, real *scratch) {
+/* What a chunk, whose inputs begin at x, adds to the gradients of a tile of outputs:
+ * part[channel][tap][out]. The inputs of neighbouring channels or of neighbouring taps make a tile
+ * with the upstream gradients, which are packed at g. */
+static MG_NOINLINE void R(conv_weights_tile)(const conv_grad *s, const conv_chunk *t, int64_t tile,
+                                             real *part, const real *x, real *g, bool add) {
     const conv_plan *p = &s->plan;
     const conv_axis *a = p->axis;
     int64_t o = tile * R(CONV_NR), outs = mg_min(R(CONV_NR), p->outs - o);
     int64_t step = p->taps * R(CONV_NR);
-    real *part = (real *)s->parts + item * R(conv_part)(p);
-    int64_t packed = s->by_dots ? 0 : p->images * p->rows * p->cols * R(CONV_NR);
-    real *g = scratch, *copy = scratch + packed;
     int64_t high = conv_even(s->by_taps ? a[2].taps : p->channels, CONV_MR);
+    const real *up = (const real *)s->g +
+                     ((t->image * p->groups + t->group) * p->outs + o) * p->out_plane +
+                     t->i0 * p->out_stride[0] + t->i1 * p->out_stride[1] + t->i2;
+    if (s->by_dots) {
+        R(conv_dots)(s, t, part, x, up, outs, add);
+        return;
+    }
+    int64_t places = t->rows * t->cols, n = t->images * places;
+    for (int64_t m = 0; m < t->images; m++) {
+        const real *from = up + m * p->groups * p->outs * p->out_plane;
+        real *to = g + m * places * R(CONV_NR);
+        if (t->rows == 1 || t->cols == p->out_stride[1])
+            R(conv_pack)(to, R(CONV_NR), from, p->out_plane, 1, outs, places);
+        else
+            for (int64_t i = 0; i < t->rows; i++)
+                R(conv_pack)(to + i * t->cols * R(CONV_NR), R(CONV_NR),
+                             from + i * p->out_stride[1], p->out_plane, 1, outs, t->cols);
+    }
+    if (s->by_taps)
+        for (int64_t k = 0; k < p->terms; k += a[2].taps)
+            for (int64_t j = 0; j < a[2].taps; j += high)
+                R(conv_tile_any)(mg_min(high, a[2].taps - j), outs, part + (k + j) * R(CONV_NR),
+                                 R(CONV_NR), x + s->term[k + j].a, a[2].per_tap, g, LANES, s->place,
+                                 n, add);
+    else
+        for (int64_t c = 0; c < p->channels; c += high)
+            for (int64_t k = 0; k < p->taps; k++)
+                R(conv_tile_any)(mg_min(high, p->channels - c), outs,
+                                 part + c * step + k * R(CONV_NR), step,
+                                 x + s->term[c * p->taps + k].a, p->channel, g, LANES, s->place, n,
+                                 add);
+}
+
+/* What a run of chunks adds to the gradients of some tiles, which share the copied inputs. */
+static void R(conv_weights)(const conv_grad *s, int64_t run, int64_t group, int64_t first,
+                            real *scratch) {
+    const conv_plan *p = &s->plan;
+    int64_t packed = s->by_dots ? 0 : p->images * p->rows * p->cols * R(CONV_NR);
     int64_t end = mg_min((run + 1) * s->run, conv_units(p));
     for (int64_t unit = run * s->run; unit < end; unit++) {
         conv_chunk t = conv_chunk_at(p, unit, group);
-        const real *x = R(conv_inputs)((const real *)s->x, p, &t, copy);
-        const real *up = (const real *)s->g +
-                         ((t.image * p->groups + group) * p->outs + o) * p->out_plane +
-                         t.i0 * p->out_stride[0] + t.i1 * p->out_stride[1] + t.i2;
-        bool add = unit > run * s->run;
-        if (s->by_dots) {
-            R(conv_dots)(s, &t, part, x, up, outs, add);
-            continue;
+        const real *x = R(conv_inputs)((const real *)s->x, p, &t, scratch + packed);
+        for (int64_t i = first; i < mg_min(first + s->together, s->tiles); i++) {
+            int64_t number = (run * p->groups + group) * s->tiles + i;
+            R(conv_weights_tile)(s, &t, i, (real *)s->parts + number * R(conv_part)(p), x, scratch,
+                                 unit > run * s->run);
         }
-        int64_t places = t.rows * t.cols, n = t.images * places;
-        for (int64_t m = 0; m < t.images; m++) {
-            const real *from = up + m * p->groups * p->outs * p->out_plane;
-            real *to = g + m * places * R(CONV_NR);
-            if (t.rows == 1 || t.cols == p->out_stride[1])
-                R(conv_pack)(to, R(CONV_NR), from, p->out_plane, 1, outs, places);
-            else
-                for (int64_t i = 0; i < t.rows; i++)
-                    R(conv_pack)(to + i * t.cols * R(CONV_NR), R(CONV_NR),
-                                 from + i * p->out_stride[1], p->out_plane, 1, outs, t.cols);
-        }
-        if (s->by_taps)
-            for (int64_t k = 0; k < p->terms; k += a[2].taps)
-                for (int64_t j = 0; j < a[2].taps; j += high)
-                    R(conv_tile_any)(mg_min(high, a[2].taps - j), outs,
-                                     part + (k + j) * R(CONV_NR), R(CONV_NR),
-                                     x + s->term[k + j].a, a[2].per_tap, g, LANES, s->place, n,
-                                     add);
-        else
-            for (int64_t c = 0; c < p->channels; c += high)
-                for (int64_t k = 0; k < p->taps; k++)
-                    R(conv_tile_any)(mg_min(high, p->channels - c), outs,
-                                     part + c * step + k * R(CONV_NR), step,
-                                     x + s->term[c * p->taps + k].a, p->channel, g, LANES,
-                                     s->place, n, add);
     }
 }
 
@@ -308,6 +324,10 @@ static void R(conv_gather)(const conv_grad *s, int64_t item) {
     for (int64_t run = 1; run < s->runs; run++)
         for (int64_t i = 0; i < p->terms * R(CONV_NR); i += LANES)
             v_store(part + i, v_load(part + i) + v_load(part + run * all + i));
-    R(conv_write_turned)((real *)s->out + (group * p->outs + o) * p->terms, p->terms, 1, part,
-                         R(CONV_NR), NULL, mg_min(R(CONV_NR), p->outs - o), p->terms);
+    real *out = (real *)s->out + group * p->outs * p->terms;
+    int64_t outs = mg_min(R(CONV_NR), p->outs - o);
+    if (s->swapped)
+        R(conv_write)(out + o, p->outs, 1, part, R(CONV_NR), NULL, p->terms, outs);
+    else
+        R(conv_write_turned)(out + o * p->terms, p->terms, 1, part, R(CONV_NR), NULL, outs, p->terms);
 }

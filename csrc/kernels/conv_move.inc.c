@@ -41,6 +41,8 @@ static MG_NOINLINE void R(conv_copy)(real *to, const real *x, const conv_plan *p
                 bool inside = z >= 0 && z < axis[0].inputs && y >= 0 && y < axis[1].inputs;
                 const real *from =
                     x + c * p->in_plane + z * p->in_stride[0] + y * p->in_stride[1];
+                for (int64_t i = 0; lines == 1 && i < width; i += 64 / (int)sizeof(real))
+                    __builtin_prefetch(from + 2 * p->in_plane + i);
                 real *line = to + c * p->channel + k0 * p->slice + q * p->line;
                 if (p->fold == 1)
                     R(conv_copy_line)(line, from, begin, inside ? end : begin, width);
@@ -87,8 +89,22 @@ static MG_NOINLINE void R(conv_pack)(real *restrict packed, int64_t width,
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+/* to[l] = v[l] for even l < n; what lies between stays. */
+MG_INLINE void R(conv_blend)(real *to, vec v, int n) {
+    typedef ireal bits __attribute__((vector_size(MG_VECTOR_BYTES)));
+    bits even, old = (bits)v_load_n(to, n);
+    for (int l = 0; l < LANES; l++) even[l] = l % 2 - 1;
+    v_store_n(to, (vec)(((bits)v & even) | (old & ~even)), n);
+}
+
 /* to[l * apart] = v[l] for l < n. */
 static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, vec v, int n) {
+    if (apart == 2 && n > 1) {
+        int reach = 2 * n - 1, low = reach < LANES ? reach : LANES;
+        R(conv_blend)(to, TURN_SHUFFLE(v, v, R(TURN_LO)), low);
+        R(conv_blend)(to + LANES, TURN_SHUFFLE(v, v, R(TURN_HI)), reach - low);
+        return;
+    }
     real lane[LANES];
     v_store(lane, v);
     for (int l = 0; l < n; l++) {

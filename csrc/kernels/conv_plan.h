@@ -10,6 +10,7 @@ enum {
     CONV_BLOCK_WORK = 1 << 18, /* of a parallel block, at least */
     CONV_COPY = 1 << 16,       /* elements of a chunk's copied inputs, about */
     CONV_PLACES = 512,         /* outputs of a chunk, at most */
+    CONV_NEAR = 1 << 17,       /* bytes that stay in the second cache beside others */
     CONV_ROOM = 128,           /* elements behind a copy, where vectors may reach */
     CONV_RUNS = 16             /* blocks to sum these in, about */
 };

@@ -105,6 +105,17 @@ typedef struct index_gather {
     int64_t rows_per_block;
 } index_gather;
 
+/* Copies a row, while the next one is fetched. */
+MG_INLINE void index_copy_row(char *restrict to, const char *restrict from, const char *next,
+                              int64_t bytes) {
+    int64_t i = 0;
+    for (; i + 64 <= bytes; i += 64) {
+        __builtin_prefetch(next + i);
+        memcpy(to + i, from + i, 64);
+    }
+    if (i < bytes) memcpy(to + i, from + i, (size_t)(bytes - i));
+}
+
 static void index_gather_block(void *context, int64_t block) {
     const index_gather *job = context;
     int64_t begin = block * job->rows_per_block;
@@ -117,9 +128,12 @@ static void index_gather_block(void *context, int64_t block) {
         for (int64_t i = begin; i < end; i++)
             ((uint64_t *)job->to)[i] = ((const uint64_t *)job->from)[job->plan.offsets[i]];
     else
-        for (int64_t i = begin; i < end; i++)
-            memcpy(job->to + i * row * job->itemsize,
-                   job->from + job->plan.offsets[i] * job->itemsize, (size_t)(row * job->itemsize));
+        for (int64_t i = begin; i < end; i++) {
+            int64_t next = job->plan.offsets[i + (i + 1 < end)] * job->itemsize;
+            index_copy_row(job->to + i * row * job->itemsize,
+                           job->from + job->plan.offsets[i] * job->itemsize, job->from + next,
+                           row * job->itemsize);
+        }
 }
 
 mg_array *mg_gather(mg_array *x, int count, mg_array **indices) {

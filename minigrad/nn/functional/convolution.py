@@ -190,10 +190,10 @@ def _transposed(
     kernel, count = w.shape[2:], x.shape[2:]
     along = zip(count, kernel, steps, gaps, cut, extra, strict=True)
     sizes = tuple([max(n - 1, 0) * s + d * (k - 1) + 1 - 2 * c + e for n, k, s, d, c, e in along])
-    if min(sizes) < 1 or min(count) < 1:
+    if min(sizes) < 0 or min(count) < 1:
         raise ValueError(
             f"[{op}] the output would have spatial size {sizes}, from {count} by a kernel "
-            f"{kernel} with padding {cut}: it must not be empty"
+            f"{kernel} with padding {cut}: neither may be less than nothing, nor the input empty"
         )
     y = apply(CONV_SPREAD, (x, w), (Geometry(parts, sizes, kernel, count, steps, gaps, cut),))
     if bias is not None:
