@@ -182,7 +182,6 @@ MG_INLINE void R(long_loop_2)(real *restrict out, const real *restrict a, const 
                                     const real *restrict b, int64_t n) {                            \
         R(long_loop_2)(out, a, b, n, R(v_##name));                                                 \
     }
-LONG_UNARY(rsqrt)
 LONG_UNARY(cbrt)
 LONG_UNARY(asinh)
 LONG_UNARY(acosh)

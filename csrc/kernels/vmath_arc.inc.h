@@ -11,7 +11,7 @@ typedef struct {
 
 MG_INLINE F(asin_terms) F(asin_reduce)(num a, num steep_low) {
     num half = n_set(0.5f), z = n_choose_less(half, a, n_line(a, -0.5f, 0.5f), n_mul(a, a));
-    num s = n_choose_less(half, a, n_sqrt(z), a);
+    num s = n_choose_less(half, a, n_near_root(z), a);
     num inverse = n_less_bits(n_from_bits(C(HALF_RECIPROCAL)), s);
     num low = n_fma(n_fma_exact(n_neg(s), s, z), inverse, steep_low);
     low = n_choose_less(half, a, low, n_set(0));

@@ -86,19 +86,17 @@ MG_INLINE F(hyperbolic_terms) F(hyperbolic)(num a) {
     num r = n_add(e.r_high, e.r_low), z = F(exp_square)(e), half = n_set(0.5f);
     num i = n_scale(half, n_max(n_set(-200), n_mul(e.n, n_set(-2))));
     num minus = n_sub(half, i), plus = n_add(half, i);
-    num odd = n_fma(n_mul(z, r), POLYNOMIAL(z, sinh), e.r_low);
-    num even = n_mul(z, POLYNOMIAL(z, cosh));
+    num odd = n_fma(n_mul(z, r), HORNER(z, sinh), e.r_low);
+    num even = n_mul(z, HORNER(z, cosh));
     return (F(hyperbolic_terms)){minus, n_sub(n_sub(half, minus), i), plus,
                                  n_add(n_sub(half, plus), i), e.n, e.r_high, odd, even};
 }
 MG_INLINE num F(sinh)(num x) {
-    num a = n_abs(x);
-    F(hyperbolic_terms) p = F(hyperbolic)(a);
+    F(hyperbolic_terms) p = F(hyperbolic)(n_abs(x));
     num y = n_fma_exact(p.plus, p.r, p.minus);
     num low = n_add(n_fma_exact(p.plus, p.r, n_sub(p.minus, y)), p.minus_low);
-    low = n_fma(p.plus, p.odd, n_fma(p.minus, p.even, low));
-    y = n_add(y, n_fma(p.plus_low, p.r, low));
-    return n_choose_less(a, n_set(C(SINH_TINY)), x, n_with_sign(n_scale(y, p.n), x));
+    low = n_fma(p.plus, p.odd, n_fma(p.minus, p.even, n_fma(p.plus_low, p.r, low)));
+    return n_with_sign(n_scale(n_add(y, low), p.n), x);
 }
 MG_INLINE num F(cosh)(num x) {
     F(hyperbolic_terms) p = F(hyperbolic)(n_abs(x));

@@ -23,28 +23,6 @@ MG_INLINE float v_logaddexp2_f32(float a, float b) {
     return (float)v_logaddexp2_f64((double)a, (double)b);
 }
 
-MG_INLINE float v_rsqrt_edges_f32(float x) {
-    return x == 0.0f ? v_copysign_f32(V_INF_F32, x) : x == V_INF_F32 ? 0.0f : V_NAN_F32;
-}
-/* As v_rsqrt_f64 by two steps of third order, the second with the exact residual. Error 0.501 at
- * 0x1.abb2f6p+114, without fma 0.500. */
-MG_INLINE float v_rsqrt_f32(float x) {
-#if MG_HAS_FMA
-    bool tiny = x < 0x1p-126f;
-    float a = tiny ? x * 0x1p24f : x;
-    float y = v_from_bits_f32(0x5f375a86u - (v_bits_f32(a) >> 1));
-    float e = fma_f32(-(a * y), y, 1.0f);
-    y = fma_f32(y * e, fma_f32(e, 0.375f, 0.5f), y);
-    float p = a * y, p_low = fma_f32(a, y, -p);
-    e = fma_f32(-p_low, y, fma_f32(-p, y, 1.0f));
-    y = fma_f32(y * e, fma_f32(e, 0.375f, 0.5f), y);
-    y *= tiny ? 0x1p12f : 1.0f;
-    return ((x > 0.0f) & (x < V_INF_F32)) ? y : v_rsqrt_edges_f32(x);
-#else
-    return (float)(1.0 / __builtin_sqrt((double)x));
-#endif
-}
-
 /* Error 0.500 at 0x1.06a76ap-125. */
 MG_INLINE float v_cbrt_f32(float x) {
     double a = (double)v_abs_f32(x);

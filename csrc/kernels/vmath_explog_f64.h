@@ -10,8 +10,7 @@
 
 #include "vmath_pair.h"
 
-/* What V_LN2_F64 and V_LOG2E_F64 lack. */
-#define V_LN2_LOW_F64 0x1.abc9e3b39803fp-56
+/* What V_LOG2E_F64 lacks. */
 #define V_LOG2E_LOW_F64 0x1.777d0ffda0d24p-56
 
 /* ---- what they share ---- */
@@ -165,38 +164,6 @@ MG_INLINE double v_logaddexp2_f64(double a, double b) {
 }
 
 /* ---- roots ---- */
-
-/* 1 / sqrt(x) at its poles and where there is none. */
-MG_INLINE double v_rsqrt_edges_f64(double x) {
-    return x == 0.0 ? v_copysign_f64(V_INF_F64, x) : x == V_INF_F64 ? 0.0 : V_NAN_F64;
-}
-/* From the bits to 3.5 % (as C. Lomont, "Fast inverse square root", 2003, has it), by two steps of
- * third order to 2^-37, and by one of second order with an exact residual: x y^2 by way of x y, which
- * cannot underflow. That is half the time of a root and a quotient.
- * Error 0.501 at 0x1.030de2aae72c2p+2; without fma 0.500. */
-MG_INLINE double v_rsqrt_f64(double x) {
-#if MG_HAS_FMA
-    bool tiny = x < 0x1p-1022;
-    double a = tiny ? x * 0x1p54 : x;
-    double y = v_from_bits_f64(0x5fe6eb50c7b537a9u - (v_bits_f64(a) >> 1));
-    double e = fma_f64(-(a * y), y, 1.0);
-    y = fma_f64(y * e, fma_f64(e, 0.375, 0.5), y);
-    e = fma_f64(-(a * y), y, 1.0);
-    y = fma_f64(y * e, fma_f64(e, 0.375, 0.5), y);
-    double p = a * y, p_low = fma_f64(a, y, -p);
-    e = fma_f64(-p_low, y, fma_f64(-p, y, 1.0));
-    y = fma_f64(0.5 * y, e, y);
-    y *= tiny ? 0x1p27 : 1.0;
-    return ((x > 0.0) & (x < V_INF_F64)) ? y : v_rsqrt_edges_f64(x);
-#else /* one step, from the root's inverse */
-    double r = 1.0 / __builtin_sqrt(x), a = x * (x > 1.0 ? 0x1p-600 : 1.0);
-    double b = r * (x > 1.0 ? 0x1p300 : 1.0); /* in the range of v_mul_low_f64; a b^2 is the same */
-    double p = a * b, p_low = v_mul_low_f64(a, b, p);
-    double residual = fma_f64(-p_low, b, v_residual_f64(p, b, 1.0));
-    double y = fma_f64(0.5 * r, residual, r);
-    return ((x > 0.0) & (x < V_INF_F64)) ? y : r;
-#endif
-}
 
 /* The cube root of 2^m (1 + f), m = -1, 0 or 1, before its last correction (error 2^-49):
  * z is a polynomial for t^(-1/3), then one step of third order, and the root is t z^2. */

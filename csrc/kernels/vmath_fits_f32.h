@@ -14,6 +14,7 @@
 #define V_SMALLEST_BITS_F32 0x00800000u
 #define V_INF_BITS_F32 0x7f800000u
 #define V_LN2_F32 0x1.62e43p-1f
+#define V_LN2_LOW_F32 -0x1.05c61p-29f /* what V_LN2_F32 lacks */
 #define V_EXP_LOW_F32 -104.0f
 #define V_EXP_HIGH_F32 89.0f
 #define V_EXP2_LOW_F32 -151.0f
@@ -21,7 +22,6 @@
 #define V_EXPM1_LOW_F32 -18.0f
 #define V_EXPM1_TINY_F32 0x1p-25f
 #define V_SINH_HIGH_F32 89.5f
-#define V_SINH_TINY_F32 0x1p-12f
 #define V_SIGMOID_HIGH_F32 105.0f
 #define V_SOFTPLUS_LOW_F32 -110.0f
 #define V_SILU_LOW_F32 -112.0f
@@ -29,6 +29,10 @@
 #define V_GELU_HIGH_F32 11.0f
 #define V_RECIPROCAL_F32 0x7ef311c3u
 #define V_RECIPROCAL_STEPS_F32 1
+#define V_RSQRT_F32 0x5f375a86u
+#define V_RSQRT_STEPS_F32 1
+#define V_RSQRT_SCALE_F32 0x1p24f
+#define V_RSQRT_BACK_F32 0x1p12f
 #define V_LOG_FIRST_F32 0x3f405000u /* the bits of a number near 3/4 */
 #define V_LOG_POWER_F32 0x1p32f
 #define V_LOG_OF_POWER_F32 0x1.62e43p+4f

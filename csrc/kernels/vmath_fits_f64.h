@@ -12,6 +12,7 @@
 #define V_SMALLEST_F64 0x1p-1022
 #define V_SMALLEST_BITS_F64 0x0010000000000000u
 #define V_INF_BITS_F64 0x7ff0000000000000u
+#define V_LN2_LOW_F64 0x1.abc9e3b39803fp-56 /* what V_LN2_F64 lacks */
 #define V_EXP_LOW_F64 -746.0
 #define V_EXP_HIGH_F64 710.0
 #define V_EXP2_LOW_F64 -1076.0
@@ -19,7 +20,6 @@
 #define V_EXPM1_LOW_F64 -38.0
 #define V_EXPM1_TINY_F64 0x1p-54
 #define V_SINH_HIGH_F64 710.5
-#define V_SINH_TINY_F64 0x1p-27
 #define V_SIGMOID_HIGH_F64 750.0
 #define V_SOFTPLUS_LOW_F64 -750.0
 #define V_SILU_LOW_F64 -760.0
@@ -28,6 +28,10 @@
 #define V_SQRT_HALF_F64 0x1.6a09e667f3bcdp-1
 #define V_RECIPROCAL_F64 0x7fde623822835eeau
 #define V_RECIPROCAL_STEPS_F64 2
+#define V_RSQRT_F64 0x5fe6eb50c7b537a9u
+#define V_RSQRT_STEPS_F64 2
+#define V_RSQRT_SCALE_F64 0x1p54
+#define V_RSQRT_BACK_F64 0x1p27
 #define V_LOG_FIRST_F64 0x3fe80a0000000000u /* the bits of a number near 3/4 */
 #define V_LOG_POWER_F64 0x1p122
 #define V_LOG_OF_POWER_F64 0x1.52417db067f38p+6

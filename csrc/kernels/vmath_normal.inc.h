@@ -21,17 +21,19 @@ MG_INLINE num F(erf)(num x) {
     return n_with_sign(n_fma_exact(p.q, p.d, start), x);
 }
 
-/* e^t g, both factors as sums of two; the exponential lacks its power of two. */
+/* e^t g, both factors as sums of two; the exponential lacks its power of two n. */
 typedef struct {
     F(two) e, g;
     num n;
 } F(tail_terms);
 
 MG_INLINE F(tail_terms) F(tail)(num t, num t_low, F(piece) p) {
-    F(exp_terms) e = F(exp_reduce)(t);
-    e.r_low = n_add(e.r_low, t_low);
+    num n = n_sub(n_line(t, C(LOG2E), C(MAGIC)), n_set(C(MAGIC)));
+    num r = n_fma_exact(n, n_set(-C(LN2)), t), r_low = n_fma(n, n_set(-C(LN2_LOW)), t_low);
+    num factor = F(exp_factor)(r), one = n_set(1), e = n_fma_exact(r, factor, one);
+    num e_low = n_fma(r_low, e, n_fma_exact(r, factor, n_sub(one, e)));
     num g = n_fma_exact(p.q, p.d, p.start), g_low = n_fma_exact(p.q, p.d, n_sub(p.start, g));
-    return (F(tail_terms)){F(exp_two)(e), {g, g_low}, e.n};
+    return (F(tail_terms)){{e, e_low}, {g, g_low}, n};
 }
 MG_INLINE F(two) F(tail_product)(F(tail_terms) p) {
     num y = n_mul(p.e.high, p.g.high), low = n_fma_exact(p.e.high, p.g.high, n_neg(y));
@@ -44,20 +46,11 @@ MG_INLINE F(tail_terms) F(normal)(num a) {
     return F(tail)(t, n_fma_exact(m, a, n_neg(t)), p);
 }
 
-/* y 2^n, the low part so small that it is nothing beside a subnormal number */
-MG_INLINE F(two) F(tail_scaled)(F(two) y, num n) {
-    num sum = n_add(y.high, y.low), low = n_add(n_sub(y.high, sum), y.low);
-    return (F(two)){n_scale(sum, n), n_scale(low, n)};
-}
-/* a - y */
-MG_INLINE num F(tail_from)(num a, F(two) y) {
-    num v = n_sub(a, y.high), low = n_sub(n_sub(n_sub(a, v), y.high), y.low);
-    return n_add(v, n_min(low, n_set(1))); /* low is NaN at infinity */
-}
 /* What it is at x, from that at -|x| and the sum of both */
 MG_INLINE num F(tail_at)(num x, F(tail_terms) p, C(TYPE) both) {
-    F(two) y = F(tail_scaled)(F(tail_product)(p), p.n);
-    return n_choose_less(x, n_set(0), y.high, F(tail_from)(n_set(both), y));
+    F(two) y = F(tail_product)(p);
+    num u = n_scale(n_add(y.high, y.low), p.n);
+    return n_choose_less(x, n_set(0), u, n_sub(n_set(both), u));
 }
 MG_INLINE num F(erfc)(num x) {
     num a = n_min(n_set(C(ERFC_HIGH)), n_abs(x)), m = n_neg(a), t = n_mul(m, a);
@@ -74,8 +67,11 @@ MG_INLINE num F(gelu)(num x) {
     F(tail_terms) p = F(normal)(a);
     F(two) y = F(tail_product)(p);
     num h = n_mul(a, y.high), h_low = n_fma(a, y.low, n_fma_exact(a, y.high, n_neg(h)));
-    y = F(tail_scaled)((F(two)){h, h_low}, p.n);
-    return n_with_sign(n_abs(F(tail_from)(n_max(n_set(0), x), y)), x);
+    num sum = n_add(h, h_low); /* what is left is nothing beside a subnormal number */
+    num u = n_scale(sum, p.n), u_low = n_scale(n_add(n_sub(h, sum), h_low), p.n);
+    num most = n_max(n_set(0), x), v = n_sub(most, u), low = n_sub(n_sub(n_sub(most, v), u), u_low);
+    low = n_min(low, n_set(1)); /* it is NaN at infinity */
+    return n_with_sign(n_abs(n_add(v, low)), x);
 }
 /* ndtr(x) + x e^(-x^2 / 2) / sqrt(2 pi) */
 MG_INLINE num F(gelu_slope)(num x) {

@@ -22,7 +22,7 @@ MG_INLINE num F(tan_of)(F(tan_terms) p) {
     num n = n_fma_exact(t, c, s), d = n_fma_exact(minus, s, c);
     num n_low = n_fma(t_low, c, n_fma_exact(t, c, n_sub(s, n)));
     num d_low = n_fnma(t_low, s, n_fma_exact(minus, s, n_sub(c, d)));
-    num inverse = n_div(n_set(1), d), y = n_mul(n, inverse);
+    num inverse = F(inverse)(d), y = n_mul(n, inverse);
     rest = n_add(n_fma_exact(n_neg(y), d, n), n_fnma(y, d_low, n_low));
     return n_fma(rest, inverse, y);
 }

@@ -27,6 +27,11 @@ MG_INLINE vec_f64 v_square_root_f64(vec_f64 a) { return _mm512_sqrt_pd(a); }
 /* 1 / sqrt(a) to 14 bits */
 MG_INLINE vec_f32 v_rough_root_inverse_f32(vec_f32 a) { return _mm512_rsqrt14_ps(a); }
 MG_INLINE vec_f64 v_rough_root_inverse_f64(vec_f64 a) { return _mm512_rsqrt14_pd(a); }
+/* The same, and 0 for 0 */
+MG_INLINE vec_f64 v_rough_root_inverse_or_zero(vec_f64 a) {
+    __m512i bits = _mm512_castpd_si512(a);
+    return _mm512_maskz_rsqrt14_pd(_mm512_test_epi64_mask(bits, bits), a);
+}
 /* a < b ? x : y */
 MG_INLINE vec_f32 v_choose_less_f32(vec_f32 a, vec_f32 b, vec_f32 x, vec_f32 y) {
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), y, x);
@@ -180,6 +185,17 @@ typedef uint64_t wide_bits_vec_f64 __attribute__((vector_size(MG_VECTOR_BYTES)))
 #define MG_REAL 64
 #include "vmath_wide.inc.h"
 
+/* sqrt a for a = 0 and a from 2^-900 on; NaN below 0 */
+MG_INLINE wide_f64 w_near_root_f64(wide_f64 a) {
+#if defined(__AVX512F__)
+    wide_f64 y;
+    for (int k = 0; k < WIDE_VECTORS; k++) y.v[k] = v_rough_root_inverse_or_zero(a.v[k]);
+    return w_root_steps_f64(a, y);
+#else
+    return w_sqrt_f64(a);
+#endif
+}
+#define w_near_root_f32 w_sqrt_f32 /* other work hides the instruction */
 /* As v_reciprocal_f64. */
 MG_INLINE wide_f64 w_reciprocal_f64(wide_f64 d) {
     wide_f64 r;
