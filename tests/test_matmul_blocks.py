@@ -29,6 +29,8 @@ SIZES = [  # m, k, n: what is read where it lies, what is packed, and their edge
     (345, 130, 259),
     (700, 70, 70),
     (100, 520, 2100),
+    (500, 40, 400),
+    (130, 300, 700),
 ]
 
 
@@ -75,7 +77,9 @@ def test_nan_and_infinity_stay_in_their_row_and_column(size, dtype, rng):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
-@pytest.mark.parametrize("size", [(170, 300, 170), (171, 700, 401), (1000, 40, 90)], ids=str)
+@pytest.mark.parametrize(
+    "size", [(170, 300, 170), (171, 700, 401), (1000, 40, 90), *SIZES[-2:]], ids=str
+)
 def test_the_bits_depend_on_neither_threads_nor_layout(size, dtype, rng):
     m, k, n = size
     a, b = rng.normal(size=(m, k)).astype(dtype), rng.normal(size=(k, n)).astype(dtype)

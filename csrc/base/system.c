@@ -42,6 +42,14 @@ int64_t mg_system_memory(void) {
     return mg_min(bytes, system_group_memory());
 }
 
+int64_t mg_system_cache(void) {
+    int64_t bytes = 0;
+#ifdef _SC_LEVEL2_CACHE_SIZE
+    bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+    return bytes > 0 ? mg_min(mg_max(bytes, 256 << 10), 2 << 20) : 512 << 10;
+}
+
 int64_t mg_system_env(const char *name) {
     const char *text = getenv(name);
     if (!text)

@@ -8,6 +8,8 @@
 int mg_system_cpus(void);
 /* Bytes of physical memory, or the control group's limit where that is lower. */
 int64_t mg_system_memory(void);
+/* Bytes of one core's second-level cache; half a MB where the system does not say. */
+int64_t mg_system_cache(void);
 
 /* A whole number >= 0 from an environment variable; -1 when it is unset or anything else. A comma
  * ends the number, as in OMP_NUM_THREADS=4,2. */

@@ -1,14 +1,17 @@
 /* gemm.c: block sizes, and the matrix kernels compiled for both float widths. */
 #include "gemm.h"
+#include "../base/system.h"
 #include "../threads/pool.h"
 #include "turn.h"
 #include "vec.h"
+#include <stdatomic.h>
 
 /* The register tile is GEMM_MR rows by GEMM_NV vectors: as many accumulators as the register file
  * holds beside GEMM_NV vectors of B and a broadcast element of A.
  *
  * GEMM_KC  depth of a block: the deeper, the less often C is read and written
- * GEMM_MC  rows of a block: the packed block of A (MC x KC) takes a third to a half of L2
+ * GEMM_MC  rows of a block for each MB of L2: the packed block of A (MC x KC) takes a quarter to a
+ *          third of it
  * GEMM_NS  columns of B packed at a time: a share of L3
  * GEMM_MASKS  a load of the first n lanes costs what a load costs */
 #if MG_VECTOR_BYTES == 64
@@ -18,8 +21,8 @@ enum { GEMM_MR = 12, GEMM_NV = 2, GEMM_MASKS = 0 };
 #else /* 16 registers */
 enum { GEMM_MR = 6, GEMM_NV = 2, GEMM_MASKS = 0 };
 #endif
-enum { GEMM_KC_f32 = 512, GEMM_MC_f32 = 168 / GEMM_MR * GEMM_MR };
-enum { GEMM_KC_f64 = 512, GEMM_MC_f64 = 112 / GEMM_MR * GEMM_MR };
+enum { GEMM_KC_f32 = 512, GEMM_MC_f32 = 126 / GEMM_MR * GEMM_MR };
+enum { GEMM_KC_f64 = 512, GEMM_MC_f64 = 84 / GEMM_MR * GEMM_MR };
 _Static_assert(GEMM_MR <= 14, "gemm_tile_rows has a case for each height");
 enum { GEMM_NS = 2048 };
 enum { GEMM_GROUP = 4 };           /* slivers of B that one thread packs and uses */
@@ -28,6 +31,18 @@ enum { GEMM_KD = 256 };            /* depth of a block where nothing is packed *
 enum { GEMM_PAGES = 64 }; /* entries of a first-level TLB */
 
 MG_INLINE int64_t gemm_round_up(int64_t n, int64_t unit) { return mg_ceil_div(n, unit) * unit; }
+
+/* `rows` for each MB of L2, in whole tiles. Only this size follows the machine: the depths of
+ * blocks decide how sums are rounded, and the bits must not depend on a cache. */
+static int64_t gemm_most_rows(int64_t rows) {
+    static _Atomic int64_t cache; /* the same whoever asks first */
+    int64_t bytes = atomic_load_explicit(&cache, memory_order_relaxed);
+    if (bytes == 0) {
+        bytes = mg_system_cache();
+        atomic_store_explicit(&cache, bytes, memory_order_relaxed);
+    }
+    return mg_max((rows * bytes >> 20) / GEMM_MR, 2) * GEMM_MR;
+}
 
 /* All blocks, by the threads or without waking them. */
 MG_INLINE void gemm_for(bool threads, int64_t blocks, mg_block_fn fn, void *context) {

@@ -15,10 +15,18 @@ MG_INLINE int R(gemm_height)(int64_t rows) {
     return (int)(rows >= 2 * GEMM_MR ? GEMM_MR : rows > GEMM_MR ? (rows + 1) / 2 : rows);
 }
 
-/* Without packing: few rows or columns, or all of B stays in L2. */
+/* B need not be packed: few rows or columns, or all of it stays in L2, or a block of all rows of A
+ * does, so that B passes only once. */
 MG_INLINE bool R(gemm_is_small)(const mg_gemm_shape *s) {
     return s->m <= 4 * GEMM_MR || s->n <= 3 * GEMM_NR ||
-           s->n * s->k * (int)sizeof(real) <= GEMM_DIRECT;
+           s->n * s->k * (int)sizeof(real) <= GEMM_DIRECT ||
+           s->m * GEMM_KD * (int)sizeof(real) <= GEMM_DIRECT / 4;
+}
+
+/* B must be packed if enough rows of A share it: it lies across the vectors, or its rows fall onto
+ * the same lines of L1. */
+MG_INLINE bool R(gemm_lies_badly)(const mg_gemm_shape *s) {
+    return s->b_col != 1 || (s->b_row * (int)sizeof(real) % 2048 == 0 && s->k > 128);
 }
 
 /* Depth of the blocks that k is cut into: as equal as multiples of 8 allow. Where few rows of A
@@ -30,17 +38,25 @@ MG_INLINE int64_t R(gemm_depth)(const mg_gemm_shape *s) {
     return mg_min(s->k, gemm_round_up(mg_ceil_div(s->k, mg_ceil_div(s->k, most)), 8));
 }
 
+/* Few steps and a large C, whose traffic is what takes the time: tiles go along its rows. */
+MG_INLINE bool R(gemm_is_shallow)(const mg_gemm_shape *s) {
+    return s->k <= 128 && s->m * s->n * (int)sizeof(real) > GEMM_DIRECT;
+}
+
 /* ---- without packing ------------------------------------------------------------------------- */
 
 /* Reads B where it lies if the vectors of its rows can be loaded directly, else from a copy of one
  * sliver at a time; and A where it lies, unless its rows fall onto the same lines of L1 or run
- * across the cache lines: then a tile's rows are copied first. */
+ * across many cache lines: then a tile's rows are copied first, and serve all of B. */
 static void R(gemm_direct)(real *c, const real *plus, int64_t plus_row, const real *a,
                            const real *b, const mg_gemm_shape *s, int64_t m, int64_t n) {
     enum { ROW = GEMM_KD + 64 / sizeof(real) };
     _Alignas(64) real sliver[GEMM_SLIVER(GEMM_NR, GEMM_KD)], tile[GEMM_MR * ROW];
-    bool copies = s->k > LANES && (s->a_col == 1 ? s->a_row * (int)sizeof(real) % 2048 == 0
-                                                 : s->n > GEMM_NR && s->m > GEMM_MR / 2);
+    bool in_lines = s->a_row == 1 && s->k <= 128; /* a tile's rows share them, and L1 holds all */
+    bool copies = s->k > LANES && !in_lines &&
+                  (s->a_col == 1 ? s->a_row * (int)sizeof(real) % 2048 == 0
+                                 : s->n > GEMM_NR && s->m > GEMM_MR / 2);
+    bool along = copies || R(gemm_is_shallow)(s);
     int64_t whole = s->b_col != 1 ? 0 : GEMM_MASKS ? n : n / LANES * LANES;
     int64_t deepest = mg_min(R(gemm_depth)(s), GEMM_KD);
     for (int64_t p = 0; p < s->k; p += deepest) {
@@ -49,7 +65,7 @@ static void R(gemm_direct)(real *c, const real *plus, int64_t plus_row, const re
             const real *from_b = b + p * s->b_row + j * s->b_col;
             int64_t b_row = s->b_row;
             if (j < whole) {
-                end = copies ? whole : mg_min(j + GEMM_NR, whole);
+                end = along ? whole : mg_min(j + GEMM_NR, whole);
             } else {
                 end = mg_min(j + GEMM_NR, n);
                 R(gemm_pack_b)(sliver, from_b, s->b_row, s->b_col, (int)(end - j), depth);
@@ -95,7 +111,7 @@ typedef struct {
     real *c, *packed_a, *packed_b;
     const real *plus, *a, *b;
     int64_t plus_row, rows, cols, depth;
-    bool pack_b;
+    bool packs_b, reads_b; /* packs the slivers of B; reads whole groups of them where they lie */
 } R(gemm_packing);
 
 static void R(gemm_pack_block)(void *context, int64_t block) {
@@ -106,37 +122,42 @@ static void R(gemm_pack_block)(void *context, int64_t block) {
                    s->a_row, s->a_col, (int)mg_min(GEMM_MR, t->rows - i), t->depth);
 }
 
-/* A group of slivers of B: each serves all those of A, which pass from L2, while the next sliver
- * of B is fetched. */
+/* A group of slivers of B, packed or where they lie: each serves all those of A, which pass from
+ * L2, while the next sliver of B is fetched. */
 static void R(gemm_packed_block)(void *context, int64_t block) {
     const R(gemm_packing) *t = context;
     const mg_gemm_shape *s = t->shape;
     int64_t sliver = GEMM_SLIVER(GEMM_NR, t->depth);
     int64_t j = block * GEMM_GROUP * GEMM_NR, end = mg_min(j + GEMM_GROUP * GEMM_NR, t->cols);
-    real *b = t->packed_b + block * GEMM_GROUP * sliver;
-    if (t->pack_b)
-        R(gemm_pack_group)(b, t->b + j * s->b_col, s->b_row, s->b_col, end - j, t->depth);
+    real *packed = t->packed_b + block * GEMM_GROUP * sliver;
+    bool lies = t->reads_b && end - j == GEMM_GROUP * GEMM_NR;
+    if (t->packs_b && !lies)
+        R(gemm_pack_group)(packed, t->b + j * s->b_col, s->b_row, s->b_col, end - j, t->depth);
+    const real *b = lies ? t->b + j : packed;
+    int64_t b_row = lies ? s->b_row : GEMM_NR, b_next = lies ? GEMM_NR : sliver;
     int64_t share = mg_ceil_div(t->depth * GEMM_MR, t->rows); /* of the next sliver, for a tile */
-    for (; j < end; j += GEMM_NR, b += sliver) {
-        const real *ahead = b + sliver;
+    for (; j < end; j += GEMM_NR, b += b_next) {
+        const real *ahead = b + b_next;
         int cols = (int)mg_min(GEMM_NR, end - j);
-        for (int64_t i = 0; i < t->rows; i += GEMM_MR, ahead += share * GEMM_NR) {
+        for (int64_t i = 0; i < t->rows; i += GEMM_MR, ahead += share * b_row) {
             const real *a = t->packed_a + i / GEMM_MR * GEMM_SLIVER(GEMM_MR, t->depth);
             real *c = t->c + i * s->c_row + j;
             const real *plus = t->plus ? t->plus + i * t->plus_row + j : NULL;
             int rows = (int)mg_min(GEMM_MR, t->rows - i);
             if (cols == GEMM_NR && rows == GEMM_MR)
-                R(gemm_tile_packed)(c, s->c_row, a, b, t->depth, plus, t->plus_row, ahead, share);
+                R(gemm_tile_packed)(c, s->c_row, a, b, b_row, t->depth, plus, t->plus_row, ahead,
+                                    share);
             else
-                R(gemm_tile_any)(rows, cols, c, s->c_row, a, 1, GEMM_MR, b, GEMM_NR, t->depth,
-                                 plus, t->plus_row);
+                R(gemm_tile_any)(rows, cols, c, s->c_row, a, 1, GEMM_MR, b, b_row, t->depth, plus,
+                                 t->plus_row);
         }
     }
 }
 
-/* Height of the blocks that m is cut into, likewise. */
+/* Height of the blocks that m is cut into: as equal as tiles allow. */
 MG_INLINE int64_t R(gemm_rows)(int64_t m) {
-    return mg_min(m, gemm_round_up(mg_ceil_div(m, mg_ceil_div(m, R(GEMM_MC))), GEMM_MR));
+    int64_t most = gemm_most_rows(R(GEMM_MC));
+    return mg_min(m, gemm_round_up(mg_ceil_div(m, mg_ceil_div(m, most)), GEMM_MR));
 }
 
 static void R(gemm_packed)(real *c, const real *plus, int64_t plus_row, const real *a,
@@ -159,7 +180,8 @@ static void R(gemm_packed)(real *c, const real *plus, int64_t plus_row, const re
                     .rows = mg_min(highest, s->m - i),
                     .cols = mg_min(GEMM_NS, s->n - j),
                     .depth = mg_min(deepest, s->k - p),
-                    .pack_b = i == 0,
+                    .packs_b = i == 0,
+                    .reads_b = !R(gemm_lies_badly)(s) && R(gemm_is_small)(s),
                 };
                 bool threads = t.rows * t.cols * t.depth >= MG_GEMM_THREAD_WORK;
                 gemm_for(threads, mg_ceil_div(t.rows, GEMM_MR), R(gemm_pack_block), &t);
@@ -188,12 +210,10 @@ static void R(gemm_vector_block)(void *context, int64_t block) {
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* Packing pays for what is not small, and for a B that enough rows of A share and that lies across
- * the vectors or whose rows fall onto the same lines of L1. */
+/* Packing pays where B is not small or lies badly, and for an A whose rows run across the lines. */
 MG_INLINE bool R(gemm_packs)(const mg_gemm_shape *s) {
-    bool lies_badly = s->b_col != 1 || (s->b_row * (int)sizeof(real) % 2048 == 0 && s->k > 128);
     return s->m > 4 * GEMM_MR && s->n > 3 * GEMM_NR && s->m * s->n * s->k > 128 * 128 * 128 &&
-           (lies_badly || !R(gemm_is_small)(s));
+           (s->a_col != 1 || R(gemm_lies_badly)(s) || !R(gemm_is_small)(s));
 }
 
 static void R(gemm_vector_product)(real *c, const real *a, const real *b, const mg_gemm_shape *s) {
@@ -231,10 +251,10 @@ void R(mg_gemm)(real *c, const real *plus, int64_t plus_row, const real *a, cons
     } else if (R(gemm_packs)(s)) {
         R(gemm_packed)(c, plus, plus_row, a, b, s, scratch);
     } else {
-        /* Cut the longer side; the cuts fall between tiles. */
+        /* Cut the longer side, or that which tiles do not go along; the cuts fall between tiles. */
         R(gemm_grid) g = {c, plus, a, b, s, plus_row, s->m, s->n, 1};
         bool threads = s->m * s->n * s->k >= MG_GEMM_THREAD_WORK;
-        if (s->m > s->n) {
+        if (s->m > s->n || (R(gemm_is_shallow)(s) && s->m > 4 * GEMM_MR)) {
             int64_t rows = gemm_round_up(mg_ceil_div(s->m, 32), GEMM_MR);
             g.rows = mg_min(mg_max(rows, 2 * GEMM_MR), R(GEMM_MC));
         } else if (threads) {

@@ -124,12 +124,12 @@ MG_INLINE void R(gemm_fetch)(const real *row, const bool far) {
     }
 }
 
-/* The full tile over packed slivers, all of whose strides are constants. With each step it fetches
- * what it will want of them some steps later into L1, and a row into L2: first those of C, then
- * `rows` rows from `ahead` on. */
+/* The full tile over a packed sliver of A and full rows of B. With each step it fetches what it
+ * will want of them some steps later into L1, and a row into L2: first those of C, then `rows` rows
+ * of B from `ahead` on. */
 static MG_NOINLINE void R(gemm_tile_packed)(real *c, int64_t c_row, const real *a, const real *b,
-                                            int64_t k, const real *plus, int64_t plus_row,
-                                            const real *ahead, int64_t rows) {
+                                            int64_t b_row, int64_t k, const real *plus,
+                                            int64_t plus_row, const real *ahead, int64_t rows) {
     vec sum[GEMM_MR][GEMM_NV];
     MG_UNROLL
     for (int i = 0; i < GEMM_MR; i++) {
@@ -139,11 +139,11 @@ static MG_NOINLINE void R(gemm_tile_packed)(real *c, int64_t c_row, const real *
     const real *far = c;
     int64_t far_row = c_row, steps = mg_min(k, GEMM_MR);
     while (k > 0) {
-        for (k -= steps; steps > 0; steps--, a += GEMM_MR, b += GEMM_NR, far += far_row) {
+        for (k -= steps; steps > 0; steps--, a += GEMM_MR, b += b_row, far += far_row) {
             vec row[GEMM_NV];
             MG_UNROLL
             for (int v = 0; v < GEMM_NV; v++) row[v] = v_load(b + v * LANES);
-            R(gemm_fetch)(b + 8 * GEMM_NR, false);
+            R(gemm_fetch)(b + 8 * b_row, false);
             MG_UNROLL
             for (int i = 0; i < GEMM_MR; i += 64 / (int)sizeof(real))
                 __builtin_prefetch(a + 12 * GEMM_MR + i);
@@ -157,7 +157,7 @@ static MG_NOINLINE void R(gemm_tile_packed)(real *c, int64_t c_row, const real *
         }
         /* Then those ahead; then one row again and again, which costs nothing. */
         steps = rows > 0 ? mg_min(k, rows) : k;
-        far_row = rows > 0 ? GEMM_NR : 0;
+        far_row = rows > 0 ? b_row : 0;
         far = ahead;
         rows = 0;
     }
