@@ -24,6 +24,12 @@ MG_INLINE int64_t conv_next(int64_t rows) {
     return rows >= 2 * CONV_MR ? CONV_MR : rows > CONV_MR ? (rows + 1) / 2 : rows;
 }
 
+/* Height of the tiles that n are cut into: as equal as possible, and one that a tile has. */
+MG_INLINE int64_t conv_height(int64_t n) {
+    int64_t height = conv_even(n, CONV_MR);
+    return height > 8 ? (height + 1) / 2 * 2 : height;
+}
+
 #define MG_REAL 32
 #include "conv_tile.inc.c"
 #define MG_REAL 32
@@ -104,7 +110,7 @@ static int conv_sum_run(conv_sum *s) {
     s->lanes_are_outs = conv_choose_lanes(p, lanes);
     s->height = s->lanes_are_outs                                       ? CONV_NV * lanes
                 : p->outs % CONV_MR == 0 || p->outs % CONV_MR >= 4 ? mg_min(p->outs, CONV_MR)
-                                                                   : conv_even(p->outs, CONV_MR);
+                                                                   : conv_height(p->outs);
     s->tiles = mg_ceil_div(p->outs, s->height);
     int64_t work = mg_max(p->terms * p->outs, 1), width = CONV_NV * lanes; /* of one place */
     int64_t most = s->height > 1 ? CONV_PLACES : CONV_COPY;

@@ -264,7 +264,7 @@ static MG_NOINLINE void R(conv_weights_tile)(const conv_grad *s, const conv_chun
     const conv_axis *a = p->axis;
     int64_t o = tile * R(CONV_NR), outs = mg_min(R(CONV_NR), p->outs - o);
     int64_t step = p->taps * R(CONV_NR);
-    int64_t high = conv_even(s->by_taps ? a[2].taps : p->channels, CONV_MR);
+    int64_t high = conv_height(s->by_taps ? a[2].taps : p->channels);
     const real *up = (const real *)s->g +
                      ((t->image * p->groups + t->group) * p->outs + o) * p->out_plane +
                      t->i0 * p->out_stride[0] + t->i1 * p->out_stride[1] + t->i2;

@@ -43,11 +43,26 @@ MG_INLINE void R(conv_tile)(const int mr, const int nv, real *restrict c, int64_
     }
 }
 
+static void R(conv_tile_wide)(int rows, real *c, int64_t c_row, const real *a, int64_t a_row,
+                              const real *b, int64_t gap, const conv_term *term, int64_t k,
+                              bool add);
+static void R(conv_tile_narrow)(int rows, real *c, int64_t c_row, const real *a, int64_t a_row,
+                                const real *b, int64_t gap, const conv_term *term, int64_t k,
+                                bool add);
+
 /* The tile with its height chosen at run time (1..CONV_MR); full ones of neighbours have their own
- * code. */
+ * code, and high ones of an odd height are two. */
 MG_INLINE void R(conv_tile_rows)(int rows, const int nv, real *c, int64_t c_row, const real *a,
                                  int64_t a_row, const real *b, int64_t gap, const conv_term *term,
                                  int64_t k, bool add) {
+    if (rows > 8 && rows % 2) {
+        int first = rows / 2;
+        (nv > 1 ? R(conv_tile_wide) : R(conv_tile_narrow))(first, c, c_row, a, a_row, b, gap, term,
+                                                           k, add);
+        c += first * c_row;
+        a += first * a_row;
+        rows -= first;
+    }
     if (rows == CONV_MR && a_row == 1) {
         R(conv_tile)(CONV_MR, nv, c, c_row, a, 1, b, gap, term, k, add);
         return;
@@ -58,8 +73,7 @@ MG_INLINE void R(conv_tile_rows)(int rows, const int nv, real *c, int64_t c_row,
         if (r <= CONV_MR) R(conv_tile)(r, nv, c, c_row, a, a_row, b, gap, term, k, add);           \
         break;
         CONV_CASE(1) CONV_CASE(2) CONV_CASE(3) CONV_CASE(4) CONV_CASE(5) CONV_CASE(6) CONV_CASE(7)
-        CONV_CASE(8) CONV_CASE(9) CONV_CASE(10) CONV_CASE(11) CONV_CASE(12) CONV_CASE(13)
-        CONV_CASE(14)
+        CONV_CASE(8) CONV_CASE(10) CONV_CASE(12) CONV_CASE(14)
 #undef CONV_CASE
     }
 }
