@@ -78,7 +78,11 @@ static const __attribute__((unused)) double v_log10_fit_f64[] = {
     0x1.aca96df8ba3c2p-57, -0x1.bcb7b1526e51cp-3, 0x1.287a7636f420ep-3, -0x1.bcb7b1524cbd4p-4,
     0x1.63c627769998dp-4, -0x1.287a76efac116p-4, 0x1.fc3f9d724aa55p-5, -0x1.bcb47023cc0edp-5,
     0x1.8b5799bafbfc1p-5, -0x1.66fe91712bc01p-5, 0x1.40d9742133d99p-5};
-#define v_expm1_fit_f64 v_exp_fit_f64 /* good against e^r - 1 too */
+/* The same as for exp to 2^-61: where e^x - 1 is small beside e^x its error shows. */
+static const __attribute__((unused)) double v_expm1_fit_f64[] = {
+    0x1p-1, 0x1.5555555555557p-3, 0x1.5555555555556p-5, 0x1.111111111009cp-7,
+    0x1.6c16c16c162bp-10, 0x1.a01a01ac0a9eep-13, 0x1.a01a01a6ec522p-16, 0x1.71de01c3fc936p-19,
+    0x1.27e4db25ce3adp-22, 0x1.af4ecd2129492p-26, 0x1.1f7385560be05p-29};
 
 /* Shorter ones: (2^r - 1) / r to 2^-34, log2(1 + r) / r to 2^-36 */
 static const __attribute__((unused)) double v_exp2_short_fit_f64[] = {
