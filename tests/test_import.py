@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+
+import pytest
 
 import minigrad as mg
 from minigrad import nn
 
 
-def printed(code):
-    """What a fresh interpreter prints."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout.split()
+@pytest.fixture
+def printed(tmp_path):
+    """A function that says what a fresh interpreter prints."""
+
+    def run(code):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=tmp_path,
+        )
+        return done.stdout.split()
+
+    return run
 
 
-def test_what_is_built_on_top_waits():
+def test_what_is_built_on_top_waits(printed):
     code = "import sys, minigrad; print(*[m for m in sys.modules if m.startswith('minigrad.')])"
     loaded = printed(code)
     assert "minigrad.functions" in loaded
@@ -23,7 +38,7 @@ def test_what_is_built_on_top_waits():
     assert not [m for m in later.split() if f"minigrad.{m}" in loaded]
 
 
-def test_every_public_name_is_found():
+def test_every_public_name_is_found(printed):
     assert not [name for name in mg.__all__ if not hasattr(mg, name)]
     assert set(mg.__all__) <= set(dir(mg))
     assert printed("import minigrad as mg; print(mg.nn.Linear(1, 2).weight.shape)") == ["(2,", "1)"]
