@@ -17,9 +17,8 @@ HERE = Path(__file__).resolve().parent
 # Vector loops need no errno and no trapping arithmetic; nothing here lets the compiler reorder or
 # contract floating-point operations, so the same source gives the same bits everywhere. Nothing
 # throws through these functions, so they carry no tables for unwinding the stack. Left alone, the
-# compiler makes a version of a loop for every condition in it, and writes out the up to 15 elements
-# left over by a loop of vectors: a tenth of the code, and no faster. Loops over registers that must
-# be written out say so (MG_UNROLL).
+# compiler writes out the up to 15 elements left over by a loop of vectors: much code, and no
+# faster. Loops over registers that must be written out say so (MG_UNROLL).
 COMMON_FLAGS = [
     "-std=gnu11",
     "-O3",
@@ -29,7 +28,6 @@ COMMON_FLAGS = [
     "-ffp-contract=off",
     "-fvisibility=hidden",
     "-fno-asynchronous-unwind-tables",
-    "-fno-unswitch-loops",
     *("--param", "max-completely-peel-times=8"),
     "-pthread",
 ]
