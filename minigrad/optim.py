@@ -107,12 +107,12 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        before = begin(False)
+        scope = begin(False)
         try:
             for group in self.param_groups:
                 self._update(group)
         finally:
-            end(False, before)
+            end(scope)
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:

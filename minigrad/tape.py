@@ -20,6 +20,7 @@ __all__ = [
     "LEAF",
     "Bundle",
     "Node",
+    "Scope",
     "backward",
     "begin",
     "enable_grad",
@@ -38,42 +39,56 @@ Parent = Any  # a Node, a leaf Tensor or None
 # ---- grad mode -----------------------------------------------------------------------------------
 
 
+class Scope:
+    """A stretch of one thread or task in which operations are recorded, or are not."""
+
+    __slots__ = ("enabled", "open", "outer")
+
+    def __init__(self, enabled: bool, outer: Scope | None) -> None:
+        self.enabled = enabled
+        self.outer = outer
+        self.open = True
+
+
 class _Mode:
-    """Is anything recorded? Each thread starts with yes, each asynchronous task as it was made."""
+    """Is anything recorded? Each thread starts with yes.
+
+    An asynchronous task starts in the scope that it was made in, as long as that is open.
+    """
 
     __slots__ = ()
 
     @property
     def enabled(self) -> bool:
-        return _enabled.get()
+        scope = _scope.get()
+        while scope is not None and not scope.open:
+            scope = scope.outer
+        return scope is None or scope.enabled
 
-    @enabled.setter
-    def enabled(self, wanted: bool) -> None:
-        _enabled.set(wanted)
 
-
-_enabled = ContextVar("minigrad.enabled", default=True)
+_scope: ContextVar[Scope | None] = ContextVar("minigrad.scope", default=None)
 
 
 mode = _Mode()
-# One item for each scope, of any thread, in which nothing is recorded. While there is none, nobody
-# needs to look at the mode of its thread, which takes a twentieth of a small operation.
+# One item for each open scope, of any thread, in which nothing is recorded. While there is none,
+# nobody needs to look at the mode of its thread, which takes a twentieth of a small operation.
 pauses: list[None] = []
 
 
-def begin(enabled: bool) -> bool:
-    """Record from here on, or not, in this thread; returns what :func:`end` puts back."""
-    before = mode.enabled
+def begin(enabled: bool) -> Scope:
+    """Record from here on, or not, in this thread, until :func:`end` is given the result."""
+    scope = Scope(enabled, _scope.get())
     if not enabled:
         pauses.append(None)
-    mode.enabled = enabled
-    return before
+    _scope.set(scope)
+    return scope
 
 
-def end(enabled: bool, before: bool) -> None:
+def end(scope: Scope) -> None:
     """The scope is over that :func:`begin` opened."""
-    mode.enabled = before
-    if not enabled:
+    scope.open = False
+    _scope.set(scope.outer)
+    if not scope.enabled:
         pauses.pop()
 
 
@@ -86,19 +101,19 @@ class _SetMode:
     """A context manager, and a decorator, that sets the grad mode of this thread."""
 
     enabled: bool
-    _before: list[bool]
+    _scopes: list[Scope]
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         """As ``@no_grad()``, or on a function without parentheses."""
         made = super().__new__(cls)
-        made._before = []
+        made._scopes = []
         return made if function is None else made(function)
 
     def __enter__(self) -> None:
-        self._before.append(begin(self.enabled))
+        self._scopes.append(begin(self.enabled))
 
     def __exit__(self, *_: object) -> None:
-        end(self.enabled, self._before.pop())
+        end(self._scopes.pop())
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         import functools
@@ -272,7 +287,7 @@ def backward(
     owned: set[Any] = set()  # edges whose gradient was made here by adding, and may be added to
     shared: set[Any] = set()  # leaves whose gradient was handed on as it came
     queue: list[tuple[int, Node]] = []  # nodes that have a gradient: a heap, youngest first
-    before = begin(create_graph)
+    scope = begin(create_graph)
     try:
         parents: Sequence[Parent] = [edge for edge, _ in roots]
         backs: Sequence[Gradient | None] = [g for _, g in roots]
@@ -330,7 +345,7 @@ def backward(
             if not retain_graph:
                 node.parents = node.saved = node.args = node.adapted = None
     finally:
-        end(create_graph, before)
+        end(scope)
     for edge, g in gradients.items():
         if wanted is None or edge in wanted:
             deliver(edge, g.whole() if type(g) is Part else g, edge in shared)

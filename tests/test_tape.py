@@ -471,6 +471,18 @@ def test_grad_mode_is_per_asynchronous_task():
     asyncio.run(both())
 
 
+def test_a_task_outlives_the_scope_it_was_made_in():
+    async def late():
+        return mg.is_grad_enabled(), (leaf(1.0) * 2).requires_grad
+
+    async def both():
+        with mg.no_grad():
+            task = asyncio.create_task(late())
+        return await task
+
+    assert asyncio.run(both()) == (True, True)
+
+
 def test_backward_under_no_grad():
     x = leaf(2.0)
     y = x * x
