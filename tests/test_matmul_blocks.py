@@ -63,6 +63,37 @@ def test_reads_nothing_beyond_its_operands(size, dtype, rng):
                 oracle.assert_same((mg.from_numpy(x) @ mg.from_numpy(y)).numpy() + 0, want + 0)
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs mprotect")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize(
+    "size",
+    [(4, 4, 4), (6, 3, 8), (8, 8, 8), (13, 17, 31), (14, 64, 32), (14, 65, 16), (40, 30, 70)],
+)
+def test_stacks_of_small_products_read_nothing_beyond_their_operands(size, dtype, rng):
+    m, k, n = size
+    a, b = (rng.integers(-9, 10, (5, *s)).astype(dtype) for s in ((m, k), (k, n)))
+    want = a @ b
+    for b_turned in (False, True):
+        for at_end in (False, True):
+            x = mg.from_numpy(guarded(a, False, at_end))
+            y = guarded(b.swapaxes(1, 2).copy() if b_turned else b, False, at_end)
+            y = mg.from_numpy(y.swapaxes(1, 2) if b_turned else y)
+            oracle.assert_same((x @ y).numpy() + 0, want + 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("size", [(5, 9, 7), (40, 70, 33), (171, 300, 401)], ids=str)
+def test_operands_whose_elements_share_memory(size, dtype, rng):
+    m, k, n = size
+    a, b = (rng.integers(-9, 10, s).astype(dtype) for s in ((m, k), (k, n)))
+    for a_one in (a[:1, :1], a[:1], a[:, :1]):
+        shared = np.broadcast_to(a_one, a.shape)
+        oracle.assert_same((mg.from_numpy(shared) @ mg.from_numpy(b)).numpy() + 0, shared @ b + 0)
+    for b_one in (b[:1, :1], b[:1], b[:, :1]):
+        shared = np.broadcast_to(b_one, b.shape)
+        oracle.assert_same((mg.from_numpy(a) @ mg.from_numpy(shared)).numpy() + 0, a @ shared + 0)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
 @pytest.mark.parametrize("size", [(60, 40, 60), (171, 700, 401), (345, 130, 259)], ids=str)
 def test_nan_and_infinity_stay_in_their_row_and_column(size, dtype, rng):

@@ -33,6 +33,7 @@ MG_INLINE bool R(gemm_lies_badly)(const mg_gemm_shape *s) {
  * meet long rows of B, which are then not packed, so few that their pages stay in the first-level
  * TLB. It depends on the sizes alone, and the bits of C on it alone. */
 MG_INLINE int64_t R(gemm_depth)(const mg_gemm_shape *s) {
+    if (s->k <= GEMM_PAGES) return s->k;
     bool few = s->m <= 4 * GEMM_MR && s->n * (int)sizeof(real) > 2048;
     int64_t most = few ? GEMM_PAGES : R(gemm_is_small)(s) ? GEMM_KD : R(GEMM_KC);
     return mg_min(s->k, gemm_round_up(mg_ceil_div(s->k, mg_ceil_div(s->k, most)), 8));
@@ -234,6 +235,12 @@ MG_INLINE bool R(gemm_is_vector)(const mg_gemm_shape *s) {
            (s->n == 1 && s->c_row == 1 && (s->a_col == 1 || s->a_row == 1));
 }
 
+/* One tile does it all, and reads B where it lies. */
+MG_INLINE bool R(gemm_is_tile)(const mg_gemm_shape *s) {
+    return s->m <= GEMM_MR && s->n <= GEMM_NR && s->k <= GEMM_PAGES && s->b_col == 1 &&
+           (GEMM_MASKS || s->n % LANES == 0);
+}
+
 size_t R(mg_gemm_scratch)(const mg_gemm_shape *s) {
     if (R(gemm_is_vector)(s) || !R(gemm_packs)(s)) return 0;
     int64_t k = R(gemm_depth)(s);
@@ -248,8 +255,13 @@ void R(mg_gemm)(real *c, const real *plus, int64_t plus_row, const real *a, cons
         R(gemm_vector_product)(c, a, b, s);
         for (int64_t i = 0; plus && i < s->m; i++)
             for (int64_t j = 0; j < s->n; j++) c[i * s->c_row + j] += plus[i * plus_row + j];
+    } else if (R(gemm_is_tile)(s)) {
+        R(gemm_tile_any)((int)s->m, (int)s->n, c, s->c_row, a, s->a_row, s->a_col, b, s->b_row,
+                         s->k, plus, plus_row);
     } else if (R(gemm_packs)(s)) {
         R(gemm_packed)(c, plus, plus_row, a, b, s, scratch);
+    } else if (s->m * s->n * s->k <= GEMM_SMALL) { /* planning, with its divisions, would show */
+        R(gemm_direct)(c, plus, plus_row, a, b, s, s->m, s->n);
     } else {
         /* Cut the longer side, or that which tiles do not go along; the cuts fall between tiles. */
         R(gemm_grid) g = {c, plus, a, b, s, plus_row, s->m, s->n, 1};

@@ -18,17 +18,16 @@ MG_INLINE void R(gemm_pack_copy)(const int width, int count, real *restrict pack
     }
 }
 
-/* Steps down k are neighbours in memory: transposes blocks of LANES x LANES, the last lanes first,
- * so that the surplus of their stores is overwritten by the first lanes of the next step. */
+/* Steps down k are neighbours in memory: transposes blocks of LANES x LANES along LANES rows, as
+ * many as the hardware's prefetching follows, then along the next. The last lanes come first, so
+ * that the surplus of their stores is overwritten by the first lanes of the next step. */
 MG_INLINE void R(gemm_pack_turn)(const int width, int count, real *restrict packed,
                                  const real *restrict src, int64_t lane, int64_t k) {
-    for (int64_t p = 0; p < k; p += LANES) {
-        int depth = (int)mg_min(LANES, k - p);
-        for (int i = (width - 1) / LANES * LANES; i >= 0; i -= LANES) {
+    for (int i = (width - 1) / LANES * LANES; i >= 0; i -= LANES) {
+        for (int64_t p = 0; p < k; p += LANES) {
+            int depth = (int)mg_min(LANES, k - p);
             vec rows[LANES];
             const real *at = src + i * lane + p;
-            MG_UNROLL
-            for (int l = 0; l < LANES; l++) __builtin_prefetch(at + (width + l) * lane);
             if (depth == LANES && count >= i + LANES) {
                 MG_UNROLL
                 for (int l = 0; l < LANES; l++) rows[l] = v_load(at + l * lane);
@@ -48,7 +47,14 @@ MG_INLINE void R(gemm_pack_turn)(const int width, int count, real *restrict pack
     }
 }
 
-/* packed[p * width + i] = src[i * lane + p * step] for i < count, 0 for count <= i < width. */
+/* All lanes are one element. */
+MG_INLINE void R(gemm_pack_fill)(const int width, real *restrict packed, const real *restrict src,
+                                 int64_t step, int64_t k) {
+    for (int64_t p = 0; p < k; p++, packed += width, src += step)
+        for (int i = 0; i < width; i += LANES) v_store(packed + i, v_set1(*src));
+}
+
+/* packed[p * width + i] = src[i * lane + p * step] for i < count, anything for the i from there. */
 MG_INLINE void R(gemm_pack)(const int width, int count, real *restrict packed,
                             const real *restrict src, int64_t lane, int64_t step, int64_t k) {
     if (lane == 1 && count == width) /* all constants */
@@ -57,6 +63,8 @@ MG_INLINE void R(gemm_pack)(const int width, int count, real *restrict packed,
         R(gemm_pack_copy)(width, count, packed, src, step, k);
     else if (step == 1)
         R(gemm_pack_turn)(width, count, packed, src, lane, k);
+    else if (lane == 0)
+        R(gemm_pack_fill)(width, packed, src, step, k);
     else
         for (int64_t p = 0; p < k; p++, packed += width, src += step)
             for (int i = 0; i < width; i++) packed[i] = i < count ? src[i * lane] : 0;
