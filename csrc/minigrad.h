@@ -141,6 +141,7 @@ mg_array *mg_where(mg_array *condition, mg_array *a, mg_array *b);
 /* Gradient for input `i` from the upstream gradient g; saved holds (x, y) or (a, b, y). */
 mg_array *mg_unary_vjp(int op, mg_array *g, mg_saved *saved);
 mg_array *mg_binary_vjp(int op, int i, mg_array *g, mg_saved *saved);
+int mg_binary_vjps(mg_array **made, int op, mg_array *g, mg_saved *saved); /* for both, in one pass */
 
 /* ---- reductions -------------------------------------------------------------------------------- */
 

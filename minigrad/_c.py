@@ -262,6 +262,8 @@ def op_name(kernel: Any, args: tuple[Any, ...]) -> str:
     name: str = kernel.__name__
     if name in ("mg_unary", "mg_binary", "mg_unary_vjp", "mg_binary_vjp"):
         return str(ffi.string(lib.mg_op_name(args[0])).decode())
+    if name == "mg_binary_vjps":
+        return str(ffi.string(lib.mg_op_name(args[1])).decode())
     if name in ("mg_bilinear", "mg_bilinear_vjp"):
         return "linear" if args[0] == lib.MG_LINEAR else "matmul"
     if name == "mg_reduce":

@@ -18,6 +18,7 @@ from minigrad._c import (
     Handle,
     call,
     call3,
+    call_for,
     lib,
     overwritten_at,
     save,
@@ -532,15 +533,23 @@ def _unary_vjp(row: Row) -> Rule:
     return lambda node, g: (wrap(call3(kernel, op, g._h, node.saved)),)
 
 
+_BEYOND_CACHE = 2**16  # elements from which reading them once is worth a longer call
+
+
 def _binary_vjp(row: Row) -> Rule:
-    kernel, op = lib.mg_binary_vjp, row.id
+    kernel, for_both, op = lib.mg_binary_vjp, lib.mg_binary_vjps, row.id
     by_a, by_b = row.derivatives
     if by_a == by_b == 1.0:
         return lambda node, g: (g, g)
     fused_a, fused_b = callable(by_a), callable(by_b)
+    fused = fused_a and fused_b
 
     def vjp(node: Node, g: Any) -> Sequence[Any]:
         parent_a, parent_b = node.parents  # type: ignore[misc]
+        large = fused and g._h.size >= _BEYOND_CACHE
+        if large and parent_a is not None and parent_b is not None:
+            ga, gb = call_for(2, for_both, op, g._h, node.saved)
+            return wrap(ga), wrap(gb)
         ga = gb = None
         if parent_a is not None:
             ga = wrap(call(kernel, op, 0, g._h, node.saved)) if fused_a else _constant(by_a, g)

@@ -364,3 +364,25 @@ def test_large_arrays_are_computed_to_the_end(rng):
     np.testing.assert_array_equal((x + y).numpy(), a + b)
     np.testing.assert_array_equal((x + 1).numpy(), a + 1)
     np.testing.assert_array_equal(x.clone().numpy(), a)
+
+
+@pytest.mark.parametrize("f", [mg.mul, mg.div, mg.pow, mg.atan2, mg.hypot, mg.logaddexp])
+@pytest.mark.parametrize("shapes", [((70_001,),) * 2, ((1_200_007,),) * 2, ((300, 1), (1, 301))])
+def test_both_gradients_of_large_arrays_in_one_pass(f, shapes, rng):
+    a, b = (mg.tensor(rng.uniform(0.5, 2, s).astype(np.float32)) for s in shapes)
+    g = mg.tensor(rng.normal(size=np.broadcast_shapes(*shapes)).astype(np.float32))
+    x, y = (v.clone().requires_grad_() for v in (a, b))
+    f(x, y).backward(g)
+    for leaf, alone in ((x, lambda x: f(x, b)), (y, lambda y: f(a, y))):
+        other = leaf.detach().clone().requires_grad_()
+        alone(other).backward(g)
+        np.testing.assert_array_equal(leaf.grad.numpy(), other.grad.numpy())
+
+
+def test_one_pass_notices_what_was_overwritten():
+    x = mg.ones(70_000, requires_grad=True)
+    a, b = x * 2, x * 3
+    y = a * b
+    b.zero_()
+    with pytest.raises(RuntimeError, match=r"\[mul\] a tensor saved for backward was overwritten"):
+        y.sum().backward()

@@ -264,10 +264,12 @@ mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
     return out;
 }
 
-/* Runs a VJP kernel on g and the saved arrays; a place that was not saved is never read and shows g. */
-static mg_array *elementwise_vjp(mg_kernel kernel, mg_array *g, mg_saved *saved, int count) {
+/* Runs `results` VJP kernels on g and the saved arrays, in one pass over them; a place that was not
+ * saved is never read and shows g. 0 or an error code. */
+static int elementwise_vjp(mg_array **out, int results, const mg_kernel *kernels, mg_array *g,
+                           mg_saved *saved, int count) {
     mg_array *operands[4] = {mg_retain(g)};
-    int made = 1;
+    int made = 1, done = 0;
     for (int i = 0; i < count; i++, made++) {
         mg_array *kept = saved->arrays[i];
         if (kept && kept->buffer->written > saved->time) {
@@ -277,39 +279,53 @@ static mg_array *elementwise_vjp(mg_kernel kernel, mg_array *g, mg_saved *saved,
         operands[i + 1] = mg_as(kept ? kept : g, g->dtype);
         if (!operands[i + 1]) break;
     }
-    mg_array *out = NULL;
-    if (made == count + 1) out = mg_new(g->dtype, g->ndim, g->shape);
-    for (int i = 1; out && i <= count; i++) { /* a wrong shape here would read out of bounds */
+    bool fits = made == count + 1;
+    for (int i = 1; fits && i <= count; i++) { /* a wrong shape here would read out of bounds */
         if (elementwise_same_shape(g, operands[i])) continue;
         int ndim;
         int64_t shape[MG_MAX_NDIM];
-        bool fits = !mg_broadcast_shape(2, (mg_array *[]){g, operands[i]}, &ndim, shape);
+        fits = !mg_broadcast_shape(2, (mg_array *[]){g, operands[i]}, &ndim, shape);
         for (int d = 0; fits && d < ndim; d++) fits = ndim == g->ndim && shape[d] == g->shape[d];
-        if (!fits) {
-            mg_release(out);
-            out = mg_fail(MG_ESHAPE, g->size, operands[i]->size);
-        }
+        if (!fits) mg_fail(MG_ESHAPE, g->size, operands[i]->size);
     }
-    if (out) mg_nditer_run(out, count + 1, operands, kernel);
+    for (; fits && done < results; done++) {
+        out[done] = mg_new(g->dtype, g->ndim, g->shape);
+        if (!out[done]) break;
+    }
+    bool whole = done == results;
+    if (whole) mg_nditer_run_all(results, out, count + 1, operands, kernels);
+    for (int r = 0; !whole && r < done; r++) mg_release(out[r]);
     for (int i = 0; i < made; i++) mg_release(operands[i]);
-    return out;
+    return whole ? MG_OK : mg_error();
 }
 
 mg_array *mg_unary_vjp(int op, mg_array *g, mg_saved *saved) {
+    mg_array *out;
     if (!mg_op_has_vjp(op) || float_rows[op].arity != 1) return mg_fail(MG_EARG, op, 0);
     if (!mg_is_float(g->dtype)) return mg_fail(MG_EDTYPE, g->dtype, 0);
-    return elementwise_vjp(float_rows[op].vjp[0][g->dtype], g, saved, 2);
+    return elementwise_vjp(&out, 1, &float_rows[op].vjp[0][g->dtype], g, saved, 2) ? NULL : out;
+}
+
+static int elementwise_check_binary(int op, const mg_array *g) {
+    if (!mg_op_has_vjp(op) || float_rows[op].arity != 2) return mg_fail_code(MG_EARG, op, 0);
+    return mg_is_float(g->dtype) ? MG_OK : mg_fail_code(MG_EDTYPE, g->dtype, 0);
 }
 
 mg_array *mg_binary_vjp(int op, int i, mg_array *g, mg_saved *saved) {
-    if (!mg_op_has_vjp(op) || float_rows[op].arity != 2 || i < 0 || i > 1)
-        return mg_fail(MG_EARG, op, i);
-    if (!mg_is_float(g->dtype)) return mg_fail(MG_EDTYPE, g->dtype, 0);
+    mg_array *out;
+    if (elementwise_check_binary(op, g)) return NULL;
+    if (i < 0 || i > 1) return mg_fail(MG_EARG, op, i);
     if (op == OP_pow && i == 0 && saved->arrays[1] && pow_shortcut(saved->arrays[1]) == OP_square) {
         mg_saved base = {.arrays = {saved->arrays[0]}, .time = saved->time};
         return mg_unary_vjp(OP_square, g, &base);
     }
-    return elementwise_vjp(float_rows[op].vjp[i][g->dtype], g, saved, 3);
+    return elementwise_vjp(&out, 1, &float_rows[op].vjp[i][g->dtype], g, saved, 3) ? NULL : out;
+}
+
+int mg_binary_vjps(mg_array **made, int op, mg_array *g, mg_saved *saved) {
+    if (elementwise_check_binary(op, g)) return mg_error();
+    const mg_kernel kernels[2] = {float_rows[op].vjp[0][g->dtype], float_rows[op].vjp[1][g->dtype]};
+    return elementwise_vjp(made, 2, kernels, g, saved, 3);
 }
 
 /* ---- clamp, where, accumulate ---- */

@@ -102,7 +102,8 @@ static void nditer_gather(const nditer *it, const struct nditer_operand *op, con
 
 /* The end of n elements that are no multiple of the unit: the last unit of them all again, or in place,
  * where that would count twice, and where there are fewer, the rest padded with its first element. */
-static MG_NOINLINE void nditer_rest(const nditer *it, char *out, const void *const *in, int64_t n) {
+static MG_NOINLINE void nditer_rest(const nditer *it, int64_t begin, const void *const *in,
+                                    int64_t n) {
     _Alignas(64) char stage[NDITER_MAX_OPERANDS + 1][NDITER_UNIT_MAX * 8];
     const void *last[NDITER_MAX_OPERANDS];
     bool again = n >= it->unit && !it->in_place;
@@ -115,15 +116,20 @@ static MG_NOINLINE void nditer_rest(const nditer *it, char *out, const void *con
         mg_copy_run(stage[i], from, it->unit, 0, itemsize);
         memcpy(stage[i], from, (size_t)(rest * itemsize));
     }
-    char *end = out + at * it->out_itemsize, *padded = stage[NDITER_MAX_OPERANDS];
-    it->kernel(again ? end : padded, last, it->unit);
-    if (!again) memcpy(end, padded, (size_t)(rest * it->out_itemsize));
+    for (int r = 0; r < it->results; r++) {
+        char *end = it->result[r].out + (begin + at) * it->out_itemsize;
+        char *padded = stage[NDITER_MAX_OPERANDS];
+        it->result[r].kernel(again ? end : padded, last, it->unit);
+        if (!again) memcpy(end, padded, (size_t)(rest * it->out_itemsize));
+    }
 }
 
-MG_INLINE void nditer_call(const nditer *it, char *out, const void *const *in, int64_t n) {
+/* n elements of the results, the first of which is `begin`. */
+MG_INLINE void nditer_call(const nditer *it, int64_t begin, const void *const *in, int64_t n) {
     int64_t rest = n & (it->unit - 1);
-    if (n > rest) it->kernel(out, in, n - rest);
-    if (rest) nditer_rest(it, out, in, n);
+    for (int r = 0; r < it->results && n > rest; r++)
+        it->result[r].kernel(it->result[r].out + begin * it->out_itemsize, in, n - rest);
+    if (rest) nditer_rest(it, begin, in, n);
 }
 
 static void nditer_block(void *context, int64_t block) {
@@ -131,7 +137,8 @@ static void nditer_block(void *context, int64_t block) {
     int64_t begin = block * NDITER_BLOCK, end = mg_min(begin + NDITER_BLOCK, it->size);
     _Alignas(64) char stage[NDITER_MAX_OPERANDS][NDITER_CHUNK * 8];
     const void *in[NDITER_MAX_OPERANDS];
-    int64_t index[MG_MAX_NDIM] = {0}, chunk = it->fetches ? NDITER_AHEAD / 16 : NDITER_BLOCK;
+    int64_t index[MG_MAX_NDIM] = {0};
+    int64_t chunk = it->fetches ? NDITER_AHEAD / 16 : it->results > 1 ? NDITER_SHARED : NDITER_BLOCK;
     int inner = it->ndim - 1;
     bool whole = true; /* every operand contiguous or constant: no position to keep */
 
@@ -159,7 +166,7 @@ static void nditer_block(void *context, int64_t block) {
             if (op->constant) continue;
             if (op->contiguous) {
                 in[i] = op->data + at * op->itemsize;
-                if (it->fetches) nditer_fetch(in[i], n * op->itemsize);
+                if (it->fetches && !op->again) nditer_fetch(in[i], n * op->itemsize);
                 continue;
             }
             if (rows && op->strides[inner] == 0 && index[inner] > 0 && at > begin) continue;
@@ -172,9 +179,9 @@ static void nditer_block(void *context, int64_t block) {
             nditer_gather(it, op, index, stage[i], n);
             in[i] = stage[i];
         }
-        char *out = it->out + at * it->out_itemsize;
-        if (it->fetches) nditer_fetch(out, n * it->out_itemsize);
-        nditer_call(it, out, in, n);
+        for (int r = 0; r < it->results && it->fetches; r++)
+            nditer_fetch(it->result[r].out + at * it->out_itemsize, n * it->out_itemsize);
+        nditer_call(it, at, in, n);
         at += n;
         if (whole) continue;
         index[inner] += n;
@@ -192,17 +199,23 @@ static bool nditer_is_direct(const mg_array *out, int operands, mg_array *const 
     return true;
 }
 
-MG_NOINLINE void mg_nditer_run(mg_array *out, int operands, mg_array *const *inputs,
-                               mg_kernel kernel) {
+void mg_nditer_run(mg_array *out, int operands, mg_array *const *inputs, mg_kernel kernel) {
+    mg_nditer_run_all(1, &out, operands, inputs, &kernel);
+}
+
+MG_NOINLINE void mg_nditer_run_all(int results, mg_array *const *outs, int operands,
+                                   mg_array *const *inputs, const mg_kernel *kernels) {
+    const mg_array *out = outs[0];
     nditer it; /* large: set only what is read */
     it.size = out->size;
     if (it.size == 0) return;
-    it.kernel = kernel;
-    it.out = out->data;
+    it.results = results;
+    for (int r = 0; r < results; r++)
+        it.result[r] = (struct nditer_result){kernels[r], outs[r]->data};
     it.out_itemsize = (int)mg_itemsize(out->dtype);
     it.operands = operands;
     it.in_place = false;
-    int narrowest = it.out_itemsize, bytes = it.out_itemsize;
+    int narrowest = it.out_itemsize, bytes = results * it.out_itemsize;
     const void *in[NDITER_MAX_OPERANDS];
     for (int i = 0; i < operands; i++) {
         struct nditer_operand *op = &it.operand[i];
@@ -210,19 +223,20 @@ MG_NOINLINE void mg_nditer_run(mg_array *out, int operands, mg_array *const *inp
         op->itemsize = (int)mg_itemsize(inputs[i]->dtype);
         if (op->itemsize < narrowest) narrowest = op->itemsize;
         bytes += op->itemsize;
-        it.in_place |= op->data == it.out;
+        it.in_place |= op->data == out->data;
     }
     it.unit = nditer_unit((size_t)narrowest);
     bool direct = nditer_is_direct(out, operands, inputs);
     if (direct && it.size <= NDITER_BLOCK) {
-        nditer_call(&it, it.out, in, it.size);
+        nditer_call(&it, 0, in, it.size);
         return;
     }
     it.fetches = it.size * bytes >= NDITER_IN_CACHE;
     for (int i = 0; i < operands; i++) {
         bool same_size = inputs[i]->size == out->size;
         it.operand[i].contiguous = direct || (same_size && mg_is_contiguous(inputs[i]));
-        it.operand[i].constant = false;
+        it.operand[i].constant = it.operand[i].again = false;
+        for (int k = 0; k < i; k++) it.operand[i].again |= in[k] == in[i];
     }
     it.ndim = 1;
     if (!direct) {

@@ -13,7 +13,9 @@
 
 enum {
     NDITER_MAX_OPERANDS = 5,
+    NDITER_MAX_RESULTS = 2,
     NDITER_CHUNK = 512,             /* elements staged at a time */
+    NDITER_SHARED = 2048,           /* elements that several results are made of, one after the other */
     NDITER_BLOCK = 32768,           /* elements a thread takes at a time */
     NDITER_UNIT_MAX = 64,           /* elements, see mg_kernel */
     NDITER_AHEAD = 2048,            /* bytes of each array to ask for before they are needed */
@@ -33,13 +35,16 @@ MG_INLINE void nditer_whole(int64_t n, size_t narrowest) {
 }
 
 typedef struct nditer {
-    mg_kernel kernel;
-    char *out;
+    int results;
+    struct nditer_result {
+        mg_kernel kernel;
+        char *out;
+    } result[NDITER_MAX_RESULTS];
     int out_itemsize;
     int ndim;
     int operands;
     int64_t unit;
-    bool in_place; /* out is one of the operands */
+    bool in_place; /* the result is one of the operands */
     bool fetches;  /* too large for the cache: memory is asked for ahead */
     int64_t size;
     int64_t shape[MG_MAX_NDIM];
@@ -48,6 +53,7 @@ typedef struct nditer {
         int itemsize;
         bool contiguous; /* over the whole shape */
         bool constant;   /* one element for the whole shape */
+        bool again;      /* the same memory as an operand before it */
         int64_t strides[MG_MAX_NDIM];
     } operand[NDITER_MAX_OPERANDS];
 } nditer;
@@ -74,7 +80,10 @@ int mg_collapse(int ndim, int64_t *shape, int count, int64_t (*strides)[MG_MAX_N
 int mg_promote(int count, mg_array *const *arrays); /* the dtype that operands meet in */
 mg_array *mg_as(mg_array *a, int dtype);            /* `a` in a dtype: itself retained, or a copy */
 
-/* Fills `it` for operands that broadcast to out's shape and runs the kernel, threaded when large. */
+/* Runs the kernel on operands that broadcast to out's shape, threaded when large. */
 void mg_nditer_run(mg_array *out, int operands, mg_array *const *inputs, mg_kernel kernel);
+/* The same for several results of one shape and dtype, in one pass over the operands. */
+void mg_nditer_run_all(int results, mg_array *const *outs, int operands, mg_array *const *inputs,
+                       const mg_kernel *kernels);
 
 #endif
