@@ -111,7 +111,7 @@ typedef struct {
     int64_t itemsize, kept; /* kept: elements of the result */
     const char *x, *c;
     char *y, *y2;           /* one result for each chunk: y[chunk][kept] */
-    int64_t chunks, strips, strip, pieces, per_block;
+    int64_t chunk, chunks, strips, strip, pieces, per_block;
 } reduce_job;
 
 static void reduce_block_of_pieces(void *context, int64_t block) {
@@ -121,13 +121,13 @@ static void reduce_block_of_pieces(void *context, int64_t block) {
     for (int64_t piece = block * job->per_block; piece < end; piece++) {
         int64_t first = piece % job->strips * job->strip, x, y, c;
         int64_t chunk = reduce_seek(p, piece / job->strips, first, &x, &y, &c);
-        int64_t start = chunk * REDUCE_CHUNK;
+        int64_t start = chunk * job->chunk;
         x += start * p->stride;
         y += chunk * job->kept;
         if (job->kind == REDUCE_DOT) c = x;
         mg_reduce_piece(job->kind, job->dtype, p, job->y + y * job->itemsize,
                         job->y2 ? job->y2 + y * job->itemsize : NULL, job->x + x * job->itemsize,
-                        mg_min(job->strip, p->run - first), mg_min(REDUCE_CHUNK, p->n - start),
+                        mg_min(job->strip, p->run - first), mg_min(job->chunk, p->n - start),
                         job->c ? job->c + c * job->itemsize : NULL);
     }
 }
@@ -140,7 +140,8 @@ int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_array *y2, con
     job.c = c ? c->data : NULL;
     job.y = y->data;
     job.y2 = y2 ? y2->data : NULL;
-    job.chunks = mg_ceil_div(p->n, REDUCE_CHUNK);
+    job.chunk = p->columns ? REDUCE_ROWS : REDUCE_CHUNK;
+    job.chunks = mg_ceil_div(p->n, job.chunk);
     size_t capacity = 0;
     if (job.chunks > 1) {
         int64_t bytes = job.chunks * job.kept * job.itemsize;
@@ -148,8 +149,8 @@ int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_array *y2, con
         if (!job.y) return mg_fail_code(MG_ENOMEM, bytes, 0);
         if (y2) job.y2 = job.y + bytes;
     }
-    int64_t n = mg_min(p->n, REDUCE_CHUNK);
-    job.strip = p->columns ? REDUCE_STRIP : mg_max(REDUCE_GRAIN / n, 1);
+    int64_t n = mg_min(p->n, job.chunk);
+    job.strip = p->columns ? REDUCE_WIDE / job.itemsize : mg_max(REDUCE_GRAIN / n, 1);
     job.strip = mg_min(job.strip, p->run);
     job.strips = mg_ceil_div(p->run, job.strip);
     job.pieces = job.strips * p->count * job.chunks;
@@ -162,7 +163,8 @@ int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_array *y2, con
     }
     if (job.chunks > 1) {
         (x->dtype == MG_FLOAT32 ? reduce_parts_f32 : reduce_parts_f64)(
-            kind, y->data, y2 ? y2->data : NULL, job.y, job.y2, job.chunks, job.kept, p->n);
+            kind, y->data, y2 ? y2->data : NULL, job.y, job.y2, job.chunks, job.chunk, job.kept,
+            p->n);
         mg_block_give(job.y, capacity);
     }
     return MG_OK;

@@ -40,8 +40,8 @@ MG_INLINE double reduce_identity(int kind) {
 /* The tree in which n terms are joined; it is the same for every memory layout and thread count.
  *   lanes   term i of a block goes to lane i % 16; a lane joins its 8 terms one after the other
  *   block   128 terms: the 16 lanes, folded by halves (16 -> 8 -> 4 -> 2 -> 1)
- *   chunk   64 blocks, joined pairwise: neighbours first, then neighbouring pairs, ...
- *   all     the chunks, joined pairwise in the same way
+ *   chunk   64 blocks, or 4 of columns, joined pairwise: neighbours first, then pairs of these, ...
+ *   all     the chunks, joined pairwise in the same way, as one tree of blocks
  * A last block or chunk that is not full has the lanes and blocks that it has. The rounding error
  * of a sum of n terms is below (11 + log2(n / 128)) ulp of the sum of their magnitudes
  * (Higham, "The accuracy of floating point summation", 1993, section 3). */
@@ -49,10 +49,12 @@ enum {
     REDUCE_LANES = 16,
     REDUCE_DEPTH = 8,
     REDUCE_BLOCK = REDUCE_LANES * REDUCE_DEPTH,
-    REDUCE_LEVELS = 7, /* 2^6 blocks in a chunk need levels 0..6 */
     REDUCE_ALL_LEVELS = 30, /* and no memory has 2^30 blocks */
-    REDUCE_CHUNK = REDUCE_BLOCK << (REDUCE_LEVELS - 1),
+    REDUCE_CHUNK = 64 * REDUCE_BLOCK,
     REDUCE_STRIP = 256, /* columns that are reduced side by side */
+    REDUCE_WIDE = 4096, /* bytes of columns that go block by block: less leaves pages half read */
+    REDUCE_ROWS = 4 * REDUCE_BLOCK, /* the chunk of columns */
+    REDUCE_LEVELS = 3,              /* its 2^2 blocks need levels 0..2 */
     REDUCE_SIDE = 4,    /* vectors of them that stay in registers */
     REDUCE_AHEAD = 1536, /* bytes from the next block to the one that is asked for */
     REDUCE_GRAIN = 32768, /* least number of elements worth a block of a parallel loop */
@@ -100,8 +102,8 @@ MG_INLINE int64_t reduce_seek(const reduce_plan *p, int64_t i, int64_t first, in
 int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_array *y2, const mg_array *x,
                   const mg_array *c);
 
-/* The same for `run` neighbouring lines of n elements, here and now: rows, or at most REDUCE_STRIP
- * columns; for columns and pairs n <= REDUCE_CHUNK. Of the plan only `columns` and the strides of
+/* The same for `run` neighbouring lines of n elements, here and now: rows, or columns within
+ * REDUCE_WIDE; for pairs n <= REDUCE_CHUNK, for columns n <= REDUCE_ROWS. Of the plan only `columns` and the strides of
  * the reduced index and of the run count. */
 void mg_reduce_piece(int kind, int dtype, const reduce_plan *p, void *y, void *y2, const void *x,
                      int64_t run, int64_t n, const void *c);

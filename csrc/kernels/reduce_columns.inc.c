@@ -25,34 +25,40 @@ MG_INLINE vec R(reduce_terms)(int kind, const real *x, const real *c, int64_t us
     return centred ? R(reduce_term_vec)(kind, v, R(reduce_load)(c, used)) : v;
 }
 
-/* `side` vectors of columns, `used` lanes of each. */
+/* `side` vectors of columns, `used` lanes of each. What lies `ahead` of each element is asked for:
+ * rows are often pages apart, and the processor's own prefetching starts anew with each. */
 MG_INLINE void R(reduce_vectors_of)(int kind, int side, int64_t used, real *out, const real *x,
                                     int64_t stride, int64_t rows, const real *c,
-                                    int64_t c_stride) {
+                                    int64_t c_stride, int64_t ahead) {
     vec a[REDUCE_SIDE];
-    for (int v = 0; v < side; v++)
+    for (int v = 0; v < side; v++) {
+        __builtin_prefetch(x + ahead + v * LANES);
         a[v] = R(reduce_terms)(kind, x + v * LANES, c + v * LANES, used);
+    }
     for (int64_t k = 1; k < rows; k++) {
         x += stride;
         c += c_stride;
-        for (int v = 0; v < side; v++)
+        for (int v = 0; v < side; v++) {
+            __builtin_prefetch(x + ahead + v * LANES);
             a[v] = R(reduce_join_any)(
                 kind, a[v], R(reduce_terms)(kind, x + v * LANES, c + v * LANES, used));
+        }
     }
     for (int v = 0; v < side; v++) R(reduce_store)(out + v * LANES, a[v], used);
 }
 
 /* out[j] = the terms of column j in `rows` rows, joined in order; row k has the centres at
- * c + k * c_stride. */
+ * c + k * c_stride. `ahead` as above. */
 MG_INLINE void R(reduce_rows_of)(int kind, real *out, const real *x, int64_t stride, int64_t rows,
-                                 int64_t width, const real *c, int64_t c_stride) {
+                                 int64_t width, const real *c, int64_t c_stride,
+                                 int64_t ahead) {
     int64_t j = 0;
     for (; j + REDUCE_SIDE * LANES <= width; j += REDUCE_SIDE * LANES)
         R(reduce_vectors_of)(kind, REDUCE_SIDE, LANES, out + j, x + j, stride, rows, c + j,
-                             c_stride);
+                             c_stride, ahead);
     for (; j < width; j += LANES)
         R(reduce_vectors_of)(kind, 1, mg_min(width - j, LANES), out + j, x + j, stride, rows, c + j,
-                             c_stride);
+                             c_stride, ahead);
 }
 
 /* The same of exponentials of width <= REDUCE_STRIP columns. */
@@ -70,23 +76,27 @@ static void R(reduce_rows_of_exp)(real *restrict out, const real *restrict x, in
  * columns that is compiled for each kind, and never inlined: what surrounds them is long. */
 static MG_NOINLINE void R(reduce_rows)(int kind, real *out, const real *x, int64_t stride,
                                        int64_t rows, int64_t width, const real *c,
-                                       int64_t c_stride) {
+                                       int64_t c_stride, int64_t ahead) {
     switch (kind) {
     case REDUCE_DEVIATION:
-        R(reduce_rows_of)(REDUCE_DEVIATION, out, x, stride, rows, width, c, 0);
+        R(reduce_rows_of)(REDUCE_DEVIATION, out, x, stride, rows, width, c, 0, ahead);
         break;
     case REDUCE_SQUARES:
-        R(reduce_rows_of)(REDUCE_SQUARES, out, x, stride, rows, width, c, 0);
+        R(reduce_rows_of)(REDUCE_SQUARES, out, x, stride, rows, width, c, 0, ahead);
         break;
     case REDUCE_SUMEXP: R(reduce_rows_of_exp)(out, x, stride, rows, width, c); break;
     case REDUCE_DOT:
-        R(reduce_rows_of)(REDUCE_DOT, out, x, stride, rows, width, c, c_stride);
+        R(reduce_rows_of)(REDUCE_DOT, out, x, stride, rows, width, c, c_stride, ahead);
         break;
-    case REDUCE_TIES: R(reduce_rows_of)(REDUCE_TIES, out, x, stride, rows, width, c, 0); break;
-    case REDUCE_MAX: R(reduce_rows_of)(REDUCE_MAX, out, x, stride, rows, width, c, 0); break;
-    case REDUCE_MIN: R(reduce_rows_of)(REDUCE_MIN, out, x, stride, rows, width, c, 0); break;
-    case REDUCE_PROD: R(reduce_rows_of)(REDUCE_PROD, out, x, stride, rows, width, c, 0); break;
-    default: R(reduce_rows_of)(REDUCE_SUM, out, x, stride, rows, width, c, 0);
+    case REDUCE_TIES:
+        R(reduce_rows_of)(REDUCE_TIES, out, x, stride, rows, width, c, 0, ahead);
+        break;
+    case REDUCE_MAX: R(reduce_rows_of)(REDUCE_MAX, out, x, stride, rows, width, c, 0, ahead); break;
+    case REDUCE_MIN: R(reduce_rows_of)(REDUCE_MIN, out, x, stride, rows, width, c, 0, ahead); break;
+    case REDUCE_PROD:
+        R(reduce_rows_of)(REDUCE_PROD, out, x, stride, rows, width, c, 0, ahead);
+        break;
+    default: R(reduce_rows_of)(REDUCE_SUM, out, x, stride, rows, width, c, 0, ahead);
     }
 }
 
@@ -116,14 +126,14 @@ static void R(reduce_block)(int kind, real *lanes, const real *x, int64_t stride
     if (dense) { /* 16 rows are one; the last of those may be short */
         int64_t line = REDUCE_LANES * width, full = n / REDUCE_LANES;
         int64_t rest = n % REDUCE_LANES * width;
-        if (rest > 0) R(reduce_rows)(kind, lanes, x, line, full + 1, rest, c, 0);
+        if (rest > 0) R(reduce_rows)(kind, lanes, x, line, full + 1, rest, c, 0, 0);
         if (full > 0)
-            R(reduce_rows)(kind, lanes + rest, x + rest, line, full, line - rest, c + rest, 0);
+            R(reduce_rows)(kind, lanes + rest, x + rest, line, full, line - rest, c + rest, 0, 0);
     } else {
         for (int64_t l = 0; l < used; l++)
             R(reduce_rows)(kind, lanes + l * width, x + l * stride, REDUCE_LANES * stride,
                            mg_ceil_div(n - l, REDUCE_LANES), width, c + l * c_stride,
-                           REDUCE_LANES * c_stride);
+                           REDUCE_LANES * c_stride, l + 1 < used ? stride : 0);
     }
     for (int half = REDUCE_LANES / 2; half > 0; half /= 2) {
         if (used <= half) continue;
@@ -132,32 +142,29 @@ static void R(reduce_block)(int kind, real *lanes, const real *x, int64_t stride
     }
 }
 
-/* n rows into lanes[0..width). The blocks are joined like the carries of a binary counter: level i
- * of the stack (of `width` each) holds the join of 2^i blocks where bit i of the number of blocks
- * done is set. That joins whole chunks too, because a chunk has a power of two of blocks. */
-static void R(reduce_strip)(int kind, real *lanes, real *stack, const real *x, int64_t stride,
-                            int64_t n, int64_t width, bool dense, const real *c,
-                            int64_t c_stride) {
-    size_t bytes = (size_t)width * sizeof(real);
-    int64_t done = 0;
-    for (; n > REDUCE_BLOCK; n -= REDUCE_BLOCK) {
-        R(reduce_block)(kind, lanes, x, stride, REDUCE_BLOCK, width, dense, c, c_stride);
+/* y[j] = the join of column j of n <= REDUCE_ROWS rows. The blocks are joined like the carries of a
+ * binary counter: level i of the stack holds the join of 2^i blocks where bit i of the number of
+ * blocks done is set. `dense` as for reduce_block, which also says what c is then. */
+static void R(reduce_strip)(int kind, real *y, const real *x, int64_t stride, int64_t n,
+                            int64_t width, bool dense, const real *c, int64_t c_stride) {
+    real lanes[REDUCE_LANES * REDUCE_STRIP], stack[REDUCE_LEVELS][REDUCE_WIDE / sizeof(real)];
+    for (int64_t done = 0;; done++, n -= REDUCE_BLOCK) {
+        bool last = n <= REDUCE_BLOCK;
+        for (int64_t j = 0; j < width; j += REDUCE_STRIP) {
+            int64_t some = mg_min(width - j, REDUCE_STRIP);
+            R(reduce_block)(kind, lanes, x + j, stride, mg_min(n, REDUCE_BLOCK), some, dense, c + j,
+                            c_stride);
+            const real *top = lanes;
+            int level = 0;
+            for (int64_t carry = done; last ? carry > 0 : carry & 1; carry >>= 1, level++) {
+                if (!(carry & 1)) continue;
+                R(reduce_into)(kind, stack[level] + j, top, some);
+                top = stack[level] + j;
+            }
+            memcpy(last ? y + j : stack[level] + j, top, (size_t)some * sizeof(real));
+        }
+        if (last) return;
         x += REDUCE_BLOCK * stride;
         c += REDUCE_BLOCK * c_stride;
-        real *top = stack;
-        const real *last = lanes;
-        for (int64_t carry = done++; carry & 1; carry >>= 1, top += width) {
-            R(reduce_into)(kind, top, last, width);
-            last = top;
-        }
-        memcpy(top, last, bytes);
     }
-    R(reduce_block)(kind, lanes, x, stride, n, width, dense, c, c_stride);
-    const real *last = lanes;
-    for (; done > 0; done >>= 1, stack += width) {
-        if (!(done & 1)) continue;
-        R(reduce_into)(kind, stack, last, width);
-        last = stack;
-    }
-    if (last != lanes) memcpy(lanes, last, bytes);
 }

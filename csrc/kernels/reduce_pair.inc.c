@@ -123,38 +123,40 @@ static void R(pair_block)(int kind, real *first, real *lanes, const real *x, int
         lanes[j] = R(pair_correct)(lanes[j], c[j], centre[j], R(pair_off)(first[j], n), n);
 }
 
-/* y[j], y2[j] of column j, n <= REDUCE_CHUNK and width <= REDUCE_STRIP. */
+/* y[j], y2[j] of column j, n <= REDUCE_ROWS and width within REDUCE_WIDE. */
 static void R(pair_along_columns)(int kind, real *y, real *y2, int64_t y_step, const real *x,
                                   int64_t stride, int64_t width, int64_t n, const real *c,
                                   int64_t c_step) {
-    real lanes[REDUCE_LANES * REDUCE_STRIP], firsts[REDUCE_LEVELS][REDUCE_STRIP];
-    real seconds[REDUCE_LEVELS][REDUCE_STRIP], first[REDUCE_STRIP], centre[REDUCE_STRIP];
-    size_t bytes = (size_t)width * sizeof(real);
+    enum { WIDE = REDUCE_WIDE / sizeof(real) };
+    real lanes[REDUCE_LANES * REDUCE_STRIP], first[REDUCE_STRIP], centre[WIDE];
+    real firsts[REDUCE_LEVELS][WIDE], seconds[REDUCE_LEVELS][WIDE];
     bool dense = reduce_is_dense(stride, width);
     for (int64_t i = 0; i < (dense ? REDUCE_LANES : 1); i++)
         for (int64_t j = 0; j < width; j++) centre[i * width + j] = c[j * c_step];
     for (int64_t done = 0;; done++, n -= REDUCE_BLOCK, x += REDUCE_BLOCK * stride) {
-        int64_t terms = mg_min(n, REDUCE_BLOCK);
-        R(pair_block)(kind, first, lanes, x, stride, terms, width, dense, centre);
         bool last = n <= REDUCE_BLOCK;
-        const real *b = first, *b2 = lanes;
-        int level = 0;
-        for (int64_t carry = done; last ? carry > 0 : carry & 1; carry >>= 1, level++) {
-            if (!(carry & 1)) continue;
-            int64_t before = (int64_t)REDUCE_BLOCK << level;
-            R(pair_into)(kind, firsts[level], seconds[level], b, b2, width, before, terms);
-            b = firsts[level];
-            b2 = seconds[level];
-            terms += before;
-        }
-        if (last) {
-            for (int64_t j = 0; j < width; j++) {
-                y[j * y_step] = b[j];
-                y2[j * y_step] = b2[j];
+        for (int64_t j = 0; j < width; j += REDUCE_STRIP) {
+            int64_t terms = mg_min(n, REDUCE_BLOCK), some = mg_min(width - j, REDUCE_STRIP);
+            R(pair_block)(kind, first, lanes, x + j, stride, terms, some, dense, centre + j);
+            const real *b = first, *b2 = lanes;
+            int level = 0;
+            for (int64_t carry = done; last ? carry > 0 : carry & 1; carry >>= 1, level++) {
+                if (!(carry & 1)) continue;
+                int64_t before = (int64_t)REDUCE_BLOCK << level;
+                R(pair_into)(kind, firsts[level] + j, seconds[level] + j, b, b2, some, before,
+                             terms);
+                b = firsts[level] + j;
+                b2 = seconds[level] + j;
+                terms += before;
             }
-            return;
+            for (int64_t i = 0; i < some && last; i++) {
+                y[(j + i) * y_step] = b[i];
+                y2[(j + i) * y_step] = b2[i];
+            }
+            if (last) continue;
+            memcpy(firsts[level] + j, b, (size_t)some * sizeof(real));
+            memcpy(seconds[level] + j, b2, (size_t)some * sizeof(real));
         }
-        memcpy(firsts[level], b, bytes);
-        memcpy(seconds[level], b2, bytes);
+        if (last) return;
     }
 }

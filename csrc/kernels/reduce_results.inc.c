@@ -14,20 +14,19 @@ MG_INLINE void R(reduce_along_rows)(int kind, real *restrict y, int64_t y_step,
     }
 }
 
-/* y[j] = the join of column j, n <= REDUCE_CHUNK and width <= REDUCE_STRIP. */
+/* y[j] = the join of column j, n <= REDUCE_ROWS and width within REDUCE_WIDE. */
 static void R(reduce_along_columns)(int kind, real *y, int64_t y_step, const real *x,
                                     int64_t stride, int64_t width, int64_t n, const real *c,
                                     int64_t c_step) {
-    real lanes[REDUCE_LANES * REDUCE_STRIP], stack[REDUCE_LEVELS * REDUCE_STRIP];
-    real centre[REDUCE_STRIP];
+    real all[REDUCE_WIDE / sizeof(real)], centre[REDUCE_WIDE / sizeof(real)];
     bool dot = kind == REDUCE_DOT, dense = !dot && reduce_is_dense(stride, width);
     if (reduce_is_centred(kind)) {
         for (int64_t i = 0; i < (dense ? REDUCE_LANES : 1); i++)
             for (int64_t j = 0; j < width; j++) centre[i * width + j] = c[j * c_step];
         c = centre;
     }
-    R(reduce_strip)(kind, lanes, stack, x, stride, n, width, dense, c, dot ? stride : 0);
-    for (int64_t j = 0; j < width; j++) y[j * y_step] = R(reduce_finish)(kind, lanes[j]);
+    R(reduce_strip)(kind, all, x, stride, n, width, dense, c, dot ? stride : 0);
+    for (int64_t j = 0; j < width; j++) y[j * y_step] = R(reduce_finish)(kind, all[j]);
 }
 
 /* `run` results, and second ones for a pair, from n <= REDUCE_CHUNK elements each, by the strides
@@ -52,16 +51,16 @@ static void R(reduce_piece)(int kind, const reduce_plan *p, void *out, void *out
     }
 }
 
-/* y[j] = the pairwise join of parts[i][j] over `chunks` rows of `width`, each of REDUCE_CHUNK terms
+/* y[j] = the pairwise join of parts[i][j] over `chunks` rows of `width`, each of `chunk` terms
  * but the last: n in all. The parts are overwritten. */
 static void R(reduce_parts)(int kind, void *out, void *out2, void *in, void *in2, int64_t chunks,
-                            int64_t width, int64_t n) {
+                            int64_t chunk, int64_t width, int64_t n) {
     real *parts = in, *parts2 = in2;
     for (int64_t step = 1; step < chunks; step *= 2)
         for (int64_t i = 0; i + step < chunks; i += 2 * step) {
             real *a = parts + i * width, *b = a + step * width;
-            int64_t terms = step * REDUCE_CHUNK;
-            int64_t after = mg_min(n - (i + step) * REDUCE_CHUNK, terms);
+            int64_t terms = step * chunk;
+            int64_t after = mg_min(n - (i + step) * chunk, terms);
             if (out2)
                 R(pair_into)(kind, a, parts2 + i * width, b, parts2 + (i + step) * width, width,
                              terms, after);
