@@ -60,21 +60,6 @@ MG_INLINE num F(logsigmoid)(num x) {
     return n_neg(F(softplus)(n_neg(x)));
 }
 
-/* x / (1 + e^-t) where t has the sign of x and e describes e^-|t|: for x < 0, x e^-|t| / (1 +
- * e^-|t|). Numerator and denominator have low parts, and so has the quotient before its last
- * addition. */
-MG_INLINE num F(gate)(num x, F(exp_terms) e) {
-    num zero = n_set(0), one = n_set(1);
-    F(two) y = F(exp_two)(e);
-    num u = n_scale(y.high, e.n), u_low = n_scale(y.low, e.n), d = n_add(one, u);
-    num d_low = n_add(n_sub(u, n_sub(d, one)), u_low), inverse = F(one_over)(d);
-    num c = n_choose_less(x, zero, y.high, one), c_low = n_choose_less(x, zero, y.low, zero);
-    num m = n_mul(x, c), q = n_mul(m, inverse);
-    num m_low = n_fma(x, c_low, n_fma_exact(x, c, n_neg(m)));
-    num rest = n_fnma(q, d_low, n_fma_exact(n_neg(q), d, m));
-    q = n_fma(n_add(rest, m_low), inverse, q);
-    return n_with_sign(n_scale(q, n_choose_less(x, zero, e.n, zero)), x); /* of 0 too */
-}
 /* Its slope, with that of t. */
 MG_INLINE num F(gate_slope)(num x, num steep, F(exp_terms) e) {
     num one = n_set(1), r = n_add(e.r_high, e.r_low);
@@ -85,11 +70,6 @@ MG_INLINE num F(gate_slope)(num x, num steep, F(exp_terms) e) {
     return n_fma(n_mul(x, steep), n_mul(small, large), y);
 }
 
-MG_INLINE num F(silu)(num x) {
-    num low = n_set(C(SILU_LOW));
-    num y = F(gate)(n_max(low, x), F(exp_reduce)(n_max(low, n_or(x, C(SIGN)))));
-    return n_choose_less(n_set(C(SILU_HIGH)), x, x, y);
-}
 MG_INLINE num F(silu_slope)(num x) {
     num low = n_max(n_set(C(SILU_LOW)), n_or(x, C(SIGN))), a = n_abs(low);
     return F(gate_slope)(n_with_sign(a, x), n_set(1), F(exp_reduce)(low));
@@ -106,13 +86,6 @@ MG_INLINE F(exp_terms) F(gelu_decay)(num a) {
     F(exp_terms) e = F(exp_reduce)(t);
     e.r_low = n_add(e.r_low, n_fma(c_low, h, t_low));
     return e;
-}
-/* x (1 + tanh u) / 2 = x / (1 + e^-2u) (D. Hendrycks and K. Gimpel, "Gaussian error linear units",
- * 2016) */
-MG_INLINE num F(gelu_tanh)(num x) {
-    num high = n_set(C(GELU_HIGH));
-    num y = F(gate)(n_max(n_neg(high), x), F(gelu_decay)(n_min(high, n_abs(x))));
-    return n_choose_less(high, x, x, y);
 }
 MG_INLINE num F(gelu_tanh_slope)(num x) {
     num a = n_min(n_set(C(GELU_HIGH)), n_abs(x));

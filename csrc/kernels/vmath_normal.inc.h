@@ -61,18 +61,6 @@ MG_INLINE num F(ndtr)(num x) {
     return F(tail_at)(x, F(normal)(n_min(n_set(C(NORMAL_HIGH)), n_abs(x))), 1);
 }
 
-/* x ndtr(x) = max(x, 0) - a ndtr(-a), a = |x| */
-MG_INLINE num F(gelu)(num x) {
-    num a = n_min(n_set(C(NORMAL_HIGH)), n_abs(x));
-    F(tail_terms) p = F(normal)(a);
-    F(two) y = F(tail_product)(p);
-    num h = n_mul(a, y.high), h_low = n_fma(a, y.low, n_fma_exact(a, y.high, n_neg(h)));
-    num sum = n_add(h, h_low); /* what is left is nothing beside a subnormal number */
-    num u = n_scale(sum, p.n), u_low = n_scale(n_add(n_sub(h, sum), h_low), p.n);
-    num most = n_max(n_set(0), x), v = n_sub(most, u), low = n_sub(n_sub(n_sub(most, v), u), u_low);
-    low = n_min(low, n_set(1)); /* it is NaN at infinity */
-    return n_with_sign(n_abs(n_add(v, low)), x);
-}
 /* ndtr(x) + x e^(-x^2 / 2) / sqrt(2 pi) */
 MG_INLINE num F(gelu_slope)(num x) {
     num a = n_min(n_set(C(NORMAL_HIGH)), n_abs(x));

@@ -30,6 +30,7 @@
 #define n_less_bits P(less_bits)
 #define n_line P(line)
 #define n_look_up P(look_up)
+#define n_look_up_32 P(look_up_32)
 #define n_max P(max)
 #define n_min P(min)
 #define n_mul P(mul)
@@ -56,6 +57,9 @@ MG_INLINE float s_from_exponent_f32(float k) { return (float)(int32_t)v_bits_f32
 MG_INLINE double s_from_exponent_f64(double k) { return (double)(int64_t)v_bits_f64(k); }
 MG_INLINE float s_look_up_f32(const float *table, float i) { return table[v_bits_f32(i) & 15u]; }
 MG_INLINE double s_look_up_f64(const double *table, double i) { return table[v_bits_f64(i) & 15u]; }
+MG_INLINE float s_look_up_32_f32(const float *table, float i) {
+    return table[v_bits_f32(i) & 31u];
+}
 /* a b + c rounded once, with or without the instruction */
 MG_INLINE float s_fma_exact_f32(float a, float b, float c) {
 #if MG_HAS_FMA

@@ -88,6 +88,11 @@ MG_INLINE vec_f64 v_scale_f64(vec_f64 x, vec_f64 n) { return _mm512_scalef_pd(x,
 MG_INLINE vec_f32 v_look_up_f32(const float *table, vec_f32 i) {
     return _mm512_permutexvar_ps(_mm512_castps_si512(i), _mm512_loadu_ps(table));
 }
+/* table[i mod 32] */
+MG_INLINE vec_f32 v_look_up_32(const float *table, vec_f32 i) {
+    return _mm512_permutex2var_ps(_mm512_loadu_ps(table), _mm512_castps_si512(i),
+                                  _mm512_loadu_ps(table + 16));
+}
 /* 1 / d as a float has it */
 MG_INLINE vec_f64 v_reciprocal_start(vec_f64 d) {
     return _mm512_cvtps_pd(_mm256_div_ps(_mm256_set1_ps(1.0f), _mm512_cvtpd_ps(d)));
@@ -168,6 +173,10 @@ MG_INLINE vec_f32 v_look_up_f32(const float *table, vec_f32 i) {
     vec_f32 high = _mm256_permutevar8x32_ps(v_load_f32(table + 8), index);
     return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(index, 28)));
 }
+MG_INLINE vec_f32 v_look_up_32(const float *table, vec_f32 i) {
+    __m256i index = _mm256_and_si256(_mm256_castps_si256(i), _mm256_set1_epi32(31));
+    return _mm256_i32gather_ps(table, index, 4);
+}
 MG_INLINE vec_f64 v_reciprocal_start(vec_f64 d) {
     return _mm256_cvtps_pd(_mm_div_ps(_mm_set1_ps(1.0f), _mm256_cvtpd_ps(d)));
 }
@@ -196,6 +205,11 @@ MG_INLINE wide_f64 w_near_root_f64(wide_f64 a) {
 #endif
 }
 #define w_near_root_f32 w_sqrt_f32 /* other work hides the instruction */
+/* table[i mod 32] */
+MG_INLINE wide_f32 w_look_up_32_f32(const float *table, wide_f32 i) {
+    for (int k = 0; k < WIDE_VECTORS; k++) i.v[k] = v_look_up_32(table, i.v[k]);
+    return i;
+}
 /* As v_reciprocal_f64. */
 MG_INLINE wide_f64 w_reciprocal_f64(wide_f64 d) {
     wide_f64 r;
