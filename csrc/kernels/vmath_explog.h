@@ -37,7 +37,6 @@
 #define F(name) v_##name##_f32
 #include "vmath_explog.inc.h"
 #include "vmath_gates.inc.h"
-#include "vmath_tanh_f32.inc.h"
 #include "vmath_normal.inc.h"
 #include "vmath_gelu_f32.inc.h"
 #include "vmath_arc.inc.h"
@@ -52,7 +51,6 @@
 #define F(name) w_##name##_f32
 #include "vmath_explog.inc.h"
 #include "vmath_gates.inc.h"
-#include "vmath_tanh_f32.inc.h"
 #include "vmath_normal.inc.h"
 #include "vmath_gelu_f32.inc.h"
 #include "vmath_arc.inc.h"
@@ -71,7 +69,6 @@
 #define F(name) v_##name##_f64
 #include "vmath_explog.inc.h"
 #include "vmath_gates.inc.h"
-#include "vmath_tanh_f64.inc.h"
 #include "vmath_float.inc.h"
 #include "vmath_normal.inc.h"
 #include "vmath_gelu_f64.inc.h"
@@ -87,7 +84,6 @@
 #define F(name) w_##name##_f64
 #include "vmath_explog.inc.h"
 #include "vmath_gates.inc.h"
-#include "vmath_tanh_f64.inc.h"
 #include "vmath_float.inc.h"
 #include "vmath_normal.inc.h"
 #include "vmath_gelu_f64.inc.h"

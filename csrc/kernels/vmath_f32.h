@@ -54,38 +54,6 @@ MG_INLINE float v_residual_f32(float a, float b, float c) {
 #endif
 }
 
-/* tanh on 16 pieces, numbered by the top bits of 1 + |x| modulo 16: four pieces for 2 to 4, four to
- * 8, four to 16, and last those for 1 to 2. Row 0 is the point c where a piece is expanded, chosen
- * so that tanh c is very nearly the float in row 1 (S. Gal, "Computing elementary functions: a new
- * approach for achieving high accuracy and good performance", LNCS 235, 1986); the others are the
- * coefficients of (tanh(c + d) - tanh c) / d. The piece at 0 starts from x instead. */
-static const __attribute__((unused)) float v_tanh_table[8][16] = {
-    {0x1.3fed1ep+0f, 0x1.bfec0ap+0f, 0x1.1fea62p+1f, 0x1.5ff05ep+1f, 0x1.bfeb86p+1f,
-     0x1.1fed18p+2f, 0x1.5fe8bep+2f, 0x1.9fef1cp+2f, 0x1.ffd12p+2f, 0x1.4p+3f, 0x1.8p+3f,
-     0x1.cp+3f, 0, 0x1.7ff0f8p-2f, 0x1.4003d8p-1f, 0x1.bfe934p-1f},
-    {0x1.b247a4p-1f, 0x1.e1f76ep-1f, 0x1.f4bc14p-1f, 0x1.fbd406p-1f, 0x1.ff10ep-1f,
-     0x1.ffdf94p-1f, 0x1.fffb9cp-1f, 0x1.ffff68p-1f, 0x1.fffff8p-1f, 0x1p+0f, 0x1p+0f, 0x1p+0f,
-     0, 0x1.6ee824p-2f, 0x1.1bf728p-1f, 0x1.685adp-1f},
-    {0x1.1f48fcp-2f, 0x1.d27108p-4f, 0x1.64863cp-5f, 0x1.09e80cp-6f, 0x1.ddd2ap-9f,
-     0x1.035938p-11f, 0x1.190056p-14f, 0x1.30004ap-17f, 0x1.e61c12p-22f, 0, 0, 0, 0,
-     0x1.be446cp-1f, 0x1.6281dp-1f, 0x1.02603cp-1f},
-    {-0x1.e75a3p-3f, -0x1.b71498p-4f, -0x1.5cae0ap-5f, -0x1.07bd62p-6f, -0x1.dcf286p-9f,
-     -0x1.03484ep-11f, -0x1.18fd56p-14f, -0x1.30065ep-17f, -0x1.03d1c8p-22f, 0, 0, 0,
-     -0x1.269682p-20f, -0x1.3fcd44p-2f, -0x1.893bc2p-2f, -0x1.6bb2fap-2f},
-    {0x1.bbc34p-4f, 0x1.01df12p-4f, 0x1.bc56dp-6f, 0x1.59e694p-7f, 0x1.3c81a8p-9f,
-     0x1.592ca4p-12f, 0x1.763ad8p-15f, 0x1.9513cp-18f, 0x1.42c3f6p-22f, 0, 0, 0, -0x1.5544c8p-2f,
-     -0x1.6dd6d6p-3f, -0x1.240152p-6f, 0x1.4ee266p-4f},
-    {-0x1.9b79c2p-7f, -0x1.8182dep-6f, -0x1.943be2p-7f, -0x1.4e8892p-8f, -0x1.3a468cp-10f,
-     -0x1.58ea16p-13f, -0x1.76463ep-16f, -0x1.9470a8p-19f, -0x1.7850e2p-21f, 0, 0, 0,
-     -0x1.364e32p-10f, 0x1.584fecp-3f, 0x1.1a629ap-3f, 0x1.f269f6p-5f},
-    {-0x1.430544p-6f, 0x1.c7f5b4p-9f, 0x1.04d184p-8f, 0x1.f634b8p-10f, 0x1.015c2ep-11f,
-     0x1.1f1cc6p-14f, 0x1.3831f4p-17f, 0x1.4fe24ap-20f, 0x1.1dbad2p-24f, 0, 0, 0, 0x1.25095cp-3f,
-     0x1.31e726p-6f, -0x1.bcc15p-5f, -0x1.de1994p-5f},
-    {0x1.eed94p-7f, 0x1.12dc0cp-9f, -0x1.77c6dap-11f, -0x1.1def84p-11f, -0x1.4aac7ep-13f,
-     -0x1.7b673ep-16f, -0x1.9de8eap-19f, -0x1.c914f2p-22f, 0x1.6cdabap-22f, 0, 0, 0,
-     -0x1.2eea54p-5f, -0x1.1e5452p-4f, -0x1.867944p-6f, 0x1.b02018p-7f},
-};
-
 /* Beyond this the three-part pi/2 is too short; see v_sin_chunk_f32. */
 #define V_TRIG_MAX_F32 6000.0f
 

@@ -2,7 +2,7 @@
  * vmath_gates.inc.h and vmath_normal.inc.h.
  *
  * All three are max(x, 0) - u(a) with a = |x|, where u rises from 0 and falls again as e^-a or
- * faster, and is computed by pieces, as tanh is (v_tanh_table). Where u is half of a nearly, x / 2
+ * faster, and is computed by pieces, as tanh is (vmath_normal_fits.h). Where u is half of a nearly, x / 2
  * takes the place of the first term. Far below 0 there is nothing but u, which must not lose its
  * digits; there it is made of an exponential, in blocks that reach so far. */
 

@@ -1,4 +1,4 @@
-/* vmath_normal.inc.h: the error function and the normal distribution, for one float width (see
+/* vmath_normal.inc.h: tanh, the error function and the normal distribution, for one float width (see
  * vmath_num.h for how to read it), by the tables of vmath_normal_fits.h. */
 
 /* f(c + d) = start + q d */
@@ -14,12 +14,15 @@ MG_INLINE F(piece) F(find_piece)(num a, num b, const C(TYPE) (*table)[16]) {
     return (F(piece)){n_look_up(table[1], i), q, d};
 }
 
-MG_INLINE num F(erf)(num x) {
-    num a = n_min(n_set(C(ERF_HIGH)), n_abs(x)), b = n_add(a, n_set(1));
-    F(piece) p = F(find_piece)(a, b, T(erf_table));
+/* An odd function, by pieces of 1 + STEP a, the first of which starts from a itself */
+MG_INLINE num F(odd)(num x, C(TYPE) high, C(TYPE) step, const C(TYPE) (*table)[16]) {
+    num a = n_min(n_set(high), n_abs(x)), b = n_line(a, step, 1);
+    F(piece) p = F(find_piece)(a, b, table);
     num start = n_choose_less(b, n_set(1.25f), a, p.start);
     return n_with_sign(n_fma_exact(p.q, p.d, start), x);
 }
+MG_INLINE num F(tanh)(num x) { return F(odd)(x, C(TANH_HIGH), C(TANH_STEP), T(tanh_table)); }
+MG_INLINE num F(erf)(num x) { return F(odd)(x, C(ERF_HIGH), 1, T(erf_table)); }
 
 /* e^t g, both factors as sums of two; the exponential lacks its power of two n. */
 typedef struct {

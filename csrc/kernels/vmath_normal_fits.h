@@ -1,14 +1,20 @@
 /* vmath_normal_fits.h: the tables of vmath_normal.inc.h, of both float widths.
  *
- * Functions f of a on pieces that are chosen by 1 + a, or 1 + STEP a, and expanded, as those of
- * tanh (v_tanh_table): row 0 is the point c of a piece, row 1 the number very near f(c), the others
- * are the coefficients of (f(c + d) - f(c)) / d. The largest error, weighed against f, is 2^-27 in
- * float and 2^-55 in double. */
+ * Functions f of a on 16 pieces, numbered by the top bits of b = 1 + a, or 1 + STEP a, modulo 16:
+ * four pieces for b from 2 to 4, four to 8, four to 16, and last those for 1 to 2. Row 0 is the
+ * point c where a piece is expanded, chosen so that f(c) is very nearly the number in row 1
+ * (S. Gal, "Computing elementary functions: a new approach for achieving high accuracy and good
+ * performance", LNCS 235, 1986); the others are the coefficients of (f(c + d) - f(c)) / d. The
+ * largest error, weighed against f, is 2^-27 in float and 2^-55 in double. */
 #ifndef MG_VMATH_NORMAL_FITS_H
 #define MG_VMATH_NORMAL_FITS_H
 
 #define V_PIECE_ROWS_F32 8
 #define V_PIECE_ROWS_F64 16
+#define V_TANH_HIGH_F32 14.0f
+#define V_TANH_HIGH_F64 19.125
+#define V_TANH_STEP_F32 1.0f
+#define V_TANH_STEP_F64 0.78125
 #define V_ERF_HIGH_F32 4.0f
 #define V_ERF_HIGH_F64 6.0
 #define V_ERFC_HIGH_F32 10.25f
@@ -22,7 +28,99 @@
 #define V_SQRT_HALF_OVER_PI_F32 0x1.988454p-2f
 #define V_SQRT_HALF_OVER_PI_F64 0x1.9884533d43651p-2
 
-/* erf a, the piece at 0 starting from a instead */
+/* tanh a, the piece at 0 starting from a instead */
+static const __attribute__((unused)) float v_tanh_table_f32[8][16] = {
+    {0x1.3fed1ep+0f, 0x1.bfec0ap+0f, 0x1.1fea62p+1f, 0x1.5ff05ep+1f, 0x1.bfeb86p+1f,
+     0x1.1fed18p+2f, 0x1.5fe8bep+2f, 0x1.9fef1cp+2f, 0x1.ffd12p+2f, 0x1.4p+3f, 0x1.8p+3f,
+     0x1.cp+3f, 0, 0x1.7ff0f8p-2f, 0x1.4003d8p-1f, 0x1.bfe934p-1f},
+    {0x1.b247a4p-1f, 0x1.e1f76ep-1f, 0x1.f4bc14p-1f, 0x1.fbd406p-1f, 0x1.ff10ep-1f,
+     0x1.ffdf94p-1f, 0x1.fffb9cp-1f, 0x1.ffff68p-1f, 0x1.fffff8p-1f, 0x1p+0f, 0x1p+0f, 0x1p+0f,
+     0, 0x1.6ee824p-2f, 0x1.1bf728p-1f, 0x1.685adp-1f},
+    {0x1.1f48fcp-2f, 0x1.d27108p-4f, 0x1.64863cp-5f, 0x1.09e80cp-6f, 0x1.ddd2ap-9f,
+     0x1.035938p-11f, 0x1.190056p-14f, 0x1.30004ap-17f, 0x1.e61c12p-22f, 0, 0, 0, 0,
+     0x1.be446cp-1f, 0x1.6281dp-1f, 0x1.02603cp-1f},
+    {-0x1.e75a3p-3f, -0x1.b71498p-4f, -0x1.5cae0ap-5f, -0x1.07bd62p-6f, -0x1.dcf286p-9f,
+     -0x1.03484ep-11f, -0x1.18fd56p-14f, -0x1.30065ep-17f, -0x1.03d1c8p-22f, 0, 0, 0,
+     -0x1.269682p-20f, -0x1.3fcd44p-2f, -0x1.893bc2p-2f, -0x1.6bb2fap-2f},
+    {0x1.bbc34p-4f, 0x1.01df12p-4f, 0x1.bc56dp-6f, 0x1.59e694p-7f, 0x1.3c81a8p-9f,
+     0x1.592ca4p-12f, 0x1.763ad8p-15f, 0x1.9513cp-18f, 0x1.42c3f6p-22f, 0, 0, 0, -0x1.5544c8p-2f,
+     -0x1.6dd6d6p-3f, -0x1.240152p-6f, 0x1.4ee266p-4f},
+    {-0x1.9b79c2p-7f, -0x1.8182dep-6f, -0x1.943be2p-7f, -0x1.4e8892p-8f, -0x1.3a468cp-10f,
+     -0x1.58ea16p-13f, -0x1.76463ep-16f, -0x1.9470a8p-19f, -0x1.7850e2p-21f, 0, 0, 0,
+     -0x1.364e32p-10f, 0x1.584fecp-3f, 0x1.1a629ap-3f, 0x1.f269f6p-5f},
+    {-0x1.430544p-6f, 0x1.c7f5b4p-9f, 0x1.04d184p-8f, 0x1.f634b8p-10f, 0x1.015c2ep-11f,
+     0x1.1f1cc6p-14f, 0x1.3831f4p-17f, 0x1.4fe24ap-20f, 0x1.1dbad2p-24f, 0, 0, 0, 0x1.25095cp-3f,
+     0x1.31e726p-6f, -0x1.bcc15p-5f, -0x1.de1994p-5f},
+    {0x1.eed94p-7f, 0x1.12dc0cp-9f, -0x1.77c6dap-11f, -0x1.1def84p-11f, -0x1.4aac7ep-13f,
+     -0x1.7b673ep-16f, -0x1.9de8eap-19f, -0x1.c914f2p-22f, 0x1.6cdabap-22f, 0, 0, 0,
+     -0x1.2eea54p-5f, -0x1.1e5452p-4f, -0x1.867944p-6f, 0x1.b02018p-7f},
+};
+static const __attribute__((unused)) double v_tanh_table_f64[16][16] = {
+    {0x1.98c8d9c17eae1p+0, 0x1.1ffe4e77a451ep+1, 0x1.709d3bf7be518p+1, 0x1.c2a0d518daf97p+1,
+     0x1.1df226d6bdd24p+2, 0x1.70c29ac0e8f77p+2, 0x1.c2ac616d664cep+2, 0x1.0a43b836d809ap+3,
+     0x1.473f9e8b6ab56p+3, 0x1.99b43f07b84f3p+3, 0x1.ed212bf764925p+3, 0x1.1e903071d777ep+4, 0,
+     0x1.e5bea7affe656p-2, 0x1.979c14b97110bp-1, 0x1.1d8a3bd4e7541p+0},
+    {0x1.d7a5e93b981d4p-1, 0x1.f4bf8b6231c8p-1, 0x1.fcc83800a90c8p-1, 0x1.ff1ac62afcec8p-1,
+     0x1.ffdd8237df32cp-1, 0x1.fffd68258661cp-1, 0x1.ffffccab6a334p-1, 0x1.fffffc06205eep-1,
+     0x1.ffffffe97d5e5p-1, 0x1.ffffffffdeb23p-1, 0x1.ffffffffffd1ap-1, 0x1.ffffffffffffbp-1, 0,
+     0x1.c4510e8aa053p-2, 0x1.52df0ae46e4d9p-1, 0x1.9ca6bd0f09bc3p-1},
+    {0x1.3618288075e95p-3, 0x1.6419c1b929058p-5, 0x1.9a98a4ba79bedp-7, 0x1.ca0d09c412f94p-9,
+     0x1.13e4f5b87e774p-11, 0x1.4bec659f7473dp-15, 0x1.9aa499d060bdfp-19, 0x1.fcefce961ba0fp-23,
+     0x1.682a1af84bf5dp-28, 0x1.0a6e7fff3277fp-35, 0x1.7300039f34061p-43, 0x1.400da78f42f0fp-50,
+     0x1.a847fb5ae7079p-63, 0x1.9c1a355f88a9cp-1, 0x1.1fb7227469263p-1, 0x1.66d6e2dddd8a7p-2},
+    {-0x1.1da7b54d50375p-3, -0x1.5c465fbbe047dp-5, -0x1.980403fa9739cp-7, -0x1.c93ff7323004cp-9,
+     -0x1.13d25fbcf02f5p-11, -0x1.4beab74134228p-15, -0x1.9aa470a52529p-19, -0x1.fcefcaa24aa7ap-23,
+     -0x1.682a1ae6302dfp-28, -0x1.0a6e7fd96a878p-35, -0x1.72ffd064d4a3p-43, -0x1.4109bc64e46a9p-50,
+     -0x1.fd3b0eee4f27p-53, -0x1.6c1060f813d5dp-2, -0x1.7cda784298a6ep-2, -0x1.2135c6baf30edp-2},
+    {0x1.3f8dea3e44b69p-4, 0x1.bbd787f610572p-6, 0x1.0c95fde6fe7ep-7, 0x1.2fc43d2ee989cp-9,
+     0x1.6f919cde2c4c8p-12, 0x1.ba89ce0aa01a9p-16, 0x1.11c2bedf20039p-19, 0x1.534a81d1d3f0cp-23,
+     0x1.e0382392bbd2dp-29, 0x1.633dffd836692p-36, 0x1.eea9de6d2e96ap-44, 0x1.a9f08a8f0bd64p-51,
+     -0x1.555555555522p-2, -0x1.c7b05d415be95p-4, 0x1.e215b2bf6059cp-5, 0x1.c5e9fb6b09018p-4},
+    {-0x1.9fbb2e57f8e52p-6, -0x1.93cf3808cc591p-7, -0x1.05c9067482e8dp-8, -0x1.2da32bbcd82a9p-10,
+     -0x1.6f2e897ab475p-13, -0x1.ba80d6d48f83dp-17, -0x1.11c251164e2a4p-20, -0x1.534a774a49bfdp-24,
+     -0x1.e03823bbef6bep-30, -0x1.633e05a2ac832p-37, -0x1.eeb1c23775d38p-45, -0x1.837617d7afccfp-52,
+     -0x1.085d2b0da1c7dp-38, 0x1.575a0ba5aadbfp-3, 0x1.5c44cad38515p-4, 0x1.3c6ee30516191p-8},
+    {0x1.80b2fd1c405e1p-11, 0x1.05635b225ee45p-8, 0x1.8d535a61655f9p-10, 0x1.dbd39b0ee96bbp-12,
+     0x1.252060f8de0f9p-14, 0x1.61f253a6ac201p-18, 0x1.b60255a3f32b1p-22, 0x1.0f6eb4f75ccbbp-25,
+     0x1.802cee16c3947p-31, 0x1.1c319eb771bb8p-38, 0x1.8bcd2e6eebd5fp-46, 0x1.6654e45f2af87p-53,
+     0x1.11111116b0db6p-3, -0x1.38aca2adefc76p-6, -0x1.03b3d56109cedp-4, -0x1.0eb1d7dd7c145p-5},
+    {0x1.32e0d145023a6p-8, -0x1.82d30aed85c3bp-11, -0x1.d9452981a7724p-12, -0x1.3433427ee098p-13,
+     -0x1.852f95b085869p-16, -0x1.d7c784b79ef79p-20, -0x1.23ffba24f80e4p-23, -0x1.69e8c32707fb8p-27,
+     -0x1.001dea43e470ep-32, -0x1.7aec292599168p-40, -0x1.0768bbc1901cp-47, -0x1.916f7267cc494p-53,
+     -0x1.29b32871a1b2ep-28, -0x1.c577dfd5fc9f1p-5, 0x1.5f1641a0e0741p-8, 0x1.33236928aa5d7p-6},
+    {-0x1.9c34e090b632fp-9, -0x1.9a982bfb3ef01p-14, 0x1.9edc39bbd536p-14, 0x1.4bc13594052d4p-15,
+     0x1.b9047e2249c67p-18, 0x1.0d6ade8267b0dp-21, 0x1.4db25c2adb116p-25, 0x1.9d9be6354e41dp-29,
+     0x1.24b3dab6b963dp-34, 0x1.b10d86c3a1ff4p-42, 0x1.2c3b8e7ccfc12p-49, -0x1.bc255e7b8305p-59,
+     -0x1.ba1b793efff23p-5, 0x1.b46ad968ac23cp-6, 0x1.221e38cf06b06p-6, -0x1.370cabecd0d85p-9},
+    {0x1.17d6364a3139dp-10, 0x1.4af08ebef0d2p-13, -0x1.58179f7566631p-17, -0x1.23377dbf00fadp-17,
+     -0x1.b17efb1b6bcd8p-20, -0x1.0d13787768c22p-23, -0x1.4da9f1205226ap-27, -0x1.9d9b9b0681134p-31,
+     -0x1.24b50628164bbp-36, -0x1.b1202a4853c47p-44, -0x1.394ea80137b0ep-51, 0x1.ede62b7e5cd7fp-53,
+     -0x1.e6457ec6aec64p-21, 0x1.6dd144244a062p-7, -0x1.62d73db72cd76p-7, -0x1.dbefc6d016dfdp-9},
+    {-0x1.b2e8be8699f64p-15, -0x1.5499afa6ec4ep-14, -0x1.fd26276947928p-19, 0x1.77c2da926fc88p-20,
+     0x1.73fbc4968e25dp-22, 0x1.dd2511a603b3dp-26, 0x1.28888738ed3e8p-29, 0x1.6fa552be20077p-33,
+     0x1.044089c278261p-38, 0x1.810dfbc31fe2ap-46, 0x1.2323a073bd2bap-53, 0x1.6fbc11ec28b96p-56,
+     0x1.666fb2cb3d541p-6, -0x1.c520bf3498af7p-7, -0x1.3a5958178582cp-13, 0x1.71fbce65aa1ecp-9},
+    {-0x1.792c057f64fe3p-13, 0x1.cd7c3d42f1d64p-16, 0x1.8f83730edd8cap-19, -0x1.3ad5321c9974ep-24,
+     -0x1.1451fbd90e98dp-24, -0x1.7bc4813f4b2fbp-28, -0x1.da4aa2bbb0a1p-32, -0x1.25fe62b6a6bc8p-35,
+     -0x1.a04027dac1522p-41, -0x1.32ffa306cc459p-48, -0x1.4353b6e689317p-58, -0x1.c23dfed380e18p-53,
+     -0x1.8ea7e9a8877a8p-15, 0x1.7c2d18f506a3p-11, 0x1.d3d9a108ca0d8p-9, -0x1.7752f6758e92dp-11},
+    {0x1.0636904b4e61bp-13, -0x1.7b90da8e84dd8p-18, -0x1.4bee2a3b33a8ep-20, -0x1.fc67bd971a03p-25,
+     0x1.54ee16441f4dbp-27, 0x1.114cee4d839ap-30, 0x1.5884d66cd6f3ap-34, 0x1.ab943606e2e06p-38,
+     0x1.2cbfd3796d86bp-43, 0x1.bcc26614477ebp-51, -0x1.5ee6491962544p-60, -0x1.777b9f4587934p-57,
+     -0x1.1b846f76fa36dp-7, 0x1.3f989f89be81fp-8, -0x1.d3959a8edca2bp-10, -0x1.553ba3cd05bebp-12},
+    {-0x1.6db2a535be52bp-15, -0x1.1fc45cfeed3ep-22, 0x1.9ddef4063c061p-22, 0x1.1b842af5c50d4p-25,
+     -0x1.22ef652bf80ap-30, -0x1.654435b8fec5p-33, -0x1.c9446e2b16792p-37, -0x1.237f75442fb9dp-40,
+     -0x1.93700b7cafa9fp-46, -0x1.375f98e5deca7p-53, -0x1.59fb479f2ac92p-57, 0x1.8fe4298af73d9p-54,
+     -0x1.5e11e784877adp-11, -0x1.fca109c4fe38fp-10, -0x1.f935434f867dep-13, 0x1.54cb610019942p-12},
+    {0x1.26896754f6869p-20, 0x1.0701f0c0bc2bdp-20, -0x1.8400e5156c56ep-24, -0x1.94a506e2e635dp-27,
+     -0x1.a3d92ca035a6bp-35, 0x1.ad518e8d8be22p-36, 0x1.20fee6f57e823p-39, 0x1.68efb92d28c62p-43,
+     0x1.14b7ba5b541b2p-48, 0x1.9abf4d1785a1ep-56, 0x1.6b8190c4aad7bp-60, 0x1.32b1ac1259fd1p-59,
+     0x1.4adf8083f8425p-8, -0x1.177fce072ca2ap-10, 0x1.672fec83ca8d4p-11, -0x1.90117851def0dp-13},
+    {0x1.e6b66d3cdf94fp-18, -0x1.2697a82d6b79bp-21, 0x1.59af7f7a2b0a7p-27, 0x1.6457356cacc2dp-29,
+     0x1.fd2bce3452546p-35, -0x1.ac8a2e24a25bcp-39, -0x1.66c9418cb928p-42, -0x1.ebe0b86f844ecp-48,
+     -0x1.2d28003a1e791p-51, -0x1.2f5871a588a33p-59, 0x1.cc32b23366d9bp-60, -0x1.176288b3d0b39p-56,
+     -0x1.09ed9d6beee2ep-9, 0x1.1b503d7ab7bd9p-11, -0x1.b193bdd5575afp-13, 0x1.82744fae689eep-11}};
+/* erf a, likewise */
 static const __attribute__((unused)) float v_erf_table_f32[8][16] = {
     {0x1.3c09d8p+0f, 0x1.bc1a3cp+0f, 0x1.1e22fap+1f, 0x1.5e01ecp+1f, 0x1.bcp+1f, 0x1p+2f, 0x1p+2f,
      0x1p+2f, 0x1p+2f, 0x1p+2f, 0x1p+2f, 0x1p+2f, 0, 0x1.781d64p-2f, 0x1.3c18ccp-1f,
