@@ -57,6 +57,7 @@ def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
             check_writable(op, self)
             before = f.clone(self)  # the values that the graph may keep
             args = tuple([before if x is self else x for x in args])
+            kwargs = {name: before if x is self else x for name, x in kwargs.items()}
         return update(op, self, function(before, *args, **kwargs))
 
     in_place.__name__ = in_place.__qualname__ = f"{op}_"
@@ -208,7 +209,8 @@ class Tensor(TensorBase):
         if node.hooks is None:
             node.hooks = []
         hooks = node.hooks
-        hooks.append(hook)
+        kept = sum([type(other) is KeepGrad for other in hooks])  # come last: they keep the result
+        hooks.insert(len(hooks) - (kept if type(hook) is not KeepGrad else 0), hook)
         return lambda: hooks.remove(hook) if hook in hooks else None
 
     def retain_grad(self) -> None:
@@ -519,6 +521,9 @@ class _LaggingView(Tensor):
     def _edge(self, edge: Any) -> None:
         catch_up(self)
         _EDGE.__set__(self, edge)
+
+
+_LaggingView.__name__ = _LaggingView.__qualname__ = "Tensor"  # it is nobody else's business
 
 
 def _rebuild(values: Any, requires_grad: builtins.bool) -> Tensor:

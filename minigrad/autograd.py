@@ -403,4 +403,6 @@ class _FunctionOp:
                     f"[{self.name}] backward returned shape {g.shape} as gradient {i} for an "
                     f"argument of shape {shape}"
                 ) from None
-        return g.to(dtype)
+        # The user may hold it, or return it twice, so it is shown as memory that others have too.
+        g = g.to(dtype)
+        return wrap(call(lib.mg_view_alias, g._h), g._edge)

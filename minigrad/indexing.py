@@ -275,12 +275,22 @@ def _put_block(op: str, x: Tensor, plan: _Plan, source: Tensor, tracked: bool) -
     """Write over what slices and integers show of ``x``."""
     part = x if plan.row is None else wrap(plan.row.forward(x._h, *plan.args))
     source = _fitted(source, part.shape)
+    if _is_there(source, x, part, tracked):
+        return
     if not tracked:
         write(lib.mg_write, x, part._h, source._h)
     elif part._h.size == x._h.size:
         overwrite(op, plan.view(x), source)
     else:
         overwrite_part(x, plan.row, plan.args, part, source)
+
+
+def _is_there(source: Tensor, x: Tensor, part: Tensor, tracked: bool) -> bool:
+    """Whether the value to be written is a view of that very place, as in ``x[index] += 1``."""
+    if tracked and getattr(source, "_alias", (None,))[0] is not x:
+        return False
+    a, b = source._h, part._h
+    return bool(a.data == b.data and a.dtype == b.dtype and a.strides == b.strides)
 
 
 def _fitted(source: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -4,8 +4,8 @@ Outside the tape a write is a write: the memory changes, and its write clock tel
 runs. On the tape, a tensor that was written into has a new history, and so has everything that
 shares its memory: dispatch links a view to the tensor it was taken from (``_alias``), which knows
 its living views (``_views``). After a write the tensors above get nodes that hand the written part
-of a gradient to the value written and the rest to what was there before, and the other views are
-views of that.
+of a gradient to the value written and the rest to what was there before, and all views are views
+of that.
 """
 
 from __future__ import annotations
@@ -120,31 +120,27 @@ def update(op: str, x: Tensor, result: Tensor) -> Tensor:
 
 
 def _set_history(x: Any, edge: Any, written: Any) -> None:
-    """``x``'s memory holds what ``edge`` computed: tell x, and all that share the memory.
+    """``x``'s memory holds what ``edge`` computed: tell all that share it.
 
     ``written`` is the edge of what is new in it. That is all that the tensors above x need: where
-    a view shows the whole of its base, nothing of what was there before is left to pass on.
+    a view shows the whole of its base, nothing of what was there before is left to pass on. The
+    topmost gets the new history, and x is a view of that again, like the others.
     """
     if isinstance(edge, TensorBase):  # a leaf's values were copied in: x is not that leaf
         edge = written = record(_OVERWRITE, (None, edge))
-    _renew(x, edge)
-    _outdate_views(x)
     alias = getattr(x, "_alias", None)
     while alias is not None:
         parent, row, args = alias
-        edge = record(_WRITE_VIEW, (parent._edge, written), None, (row, args))
-        _renew(parent, edge)
-        _outdate_views(parent, x)
         alias = getattr(parent, "_alias", None)
-        if alias is None or x._h.size < parent._h.size:
-            written = edge
-        elif written is not None:
-            written = record(_WRITE_VIEW, (None, written), None, (row, args))
+        before = parent._edge if alias is None or x._h.size < parent._h.size else None
+        edge = written = record(_WRITE_VIEW, (before, written), None, (row, args))
         x = parent
+    _renew(x, edge)
+    _outdate_views(x)
 
 
-def _outdate_views(x: Any, written: Any = None) -> None:
-    """Living views of ``x`` are views of its new history; ``written`` has its own already.
+def _outdate_views(x: Any) -> None:
+    """Living views of ``x`` are views of its new history.
 
     They lag behind until somebody asks: so each write costs as much as the views that were used
     since the last one, however many there are.
@@ -161,7 +157,7 @@ def _outdate_views(x: Any, written: Any = None) -> None:
             view = reference()
             if view is None:
                 continue
-            if view is written or view._edge is LEAF:  # a leaf of its own stays one
+            if view._edge is LEAF:  # a leaf of its own stays one
                 views.current.append(reference)
             elif type(view) is result_type() and not _is_kept(view):
                 view.__class__ = _lagging
@@ -209,17 +205,17 @@ def _renew(x: Any, edge: Any) -> None:
     keeping = kept_by(old, x)
     if keeping is not None:
         old.hooks.remove(keeping)
-        edge.hooks = [keeping, *(edge.hooks or ())]
+        edge.hooks = [*(edge.hooks or ()), keeping]
 
 
 def unlink(x: TensorBase) -> None:
     """``x`` is about to get other memory, which neither its base nor its views share."""
+    catch_up(x)
     views = getattr(x, "_views", None)
     for reference in () if views is None else views.refs:
         view = reference()
         if view is not None:
-            if type(view) is _lagging:
-                catch_up(view)
+            catch_up(view)
             del view._alias
     for name in ("_alias", "_views"):
         if hasattr(x, name):

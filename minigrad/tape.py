@@ -61,12 +61,22 @@ class _Mode:
     @property
     def enabled(self) -> bool:
         scope = _scope.get()
-        while scope is not None and not scope.open:
-            scope = scope.outer
+        if scope is not None and not scope.open:
+            scope = _innermost()
         return scope is None or scope.enabled
 
 
 _scope: ContextVar[Scope | None] = ContextVar("minigrad.scope", default=None)
+
+
+def _innermost() -> Scope | None:
+    """The scope that this thread or task is in; those that are over are skipped, and forgotten."""
+    scope = _scope.get()
+    while scope is not None and not scope.open:
+        scope = scope.outer
+    while scope is not None and scope.outer is not None and not scope.outer.open:
+        scope.outer = scope.outer.outer
+    return scope
 
 
 mode = _Mode()
@@ -77,7 +87,7 @@ pauses: list[None] = []
 
 def begin(enabled: bool) -> Scope:
     """Record from here on, or not, in this thread, until :func:`end` is given the result."""
-    scope = Scope(enabled, _scope.get())
+    scope = Scope(enabled, _innermost())
     if not enabled:
         pauses.append(None)
     _scope.set(scope)
@@ -85,9 +95,13 @@ def begin(enabled: bool) -> Scope:
 
 
 def end(scope: Scope) -> None:
-    """The scope is over that :func:`begin` opened."""
+    """The scope is over that :func:`begin` opened.
+
+    It need not be the innermost, nor of this thread: a generator may be closed anywhere.
+    """
     scope.open = False
-    _scope.set(scope.outer)
+    if _scope.get() is scope:
+        _scope.set(scope.outer)
     if not scope.enabled:
         pauses.pop()
 
@@ -117,6 +131,14 @@ class _SetMode:
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         import functools
+        import inspect
+
+        later = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+        if getattr(function, "__code__", None) and function.__code__.co_flags & later:
+            raise TypeError(
+                f"[{type(self).__name__}] {function.__name__} runs after it has returned: use "
+                f"`with {type(self).__name__}():` in it"
+            )
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -366,9 +388,16 @@ def unadapted(gradients: Sequence[Gradient], adapted: Sequence[Any]) -> list[Gra
 def _hooked(node: Node, g: Gradient) -> Gradient:
     for hook in tuple(node.hooks or ()):
         replaced = hook(g)
-        if replaced is not None and type(replaced) is not type(g):
+        if replaced is None:
+            continue
+        if not isinstance(replaced, type(g)):
             raise TypeError(
                 f"[{node.name}] a hook returned {type(replaced).__name__}, not a Tensor or None"
             )
-        g = g if replaced is None else replaced
+        if replaced.shape != g.shape or replaced.dtype is not g.dtype:
+            raise ValueError(
+                f"[{node.name}] a hook returned {replaced.dtype.name} of shape {replaced.shape} "
+                f"for a gradient that is {g.dtype.name} of shape {g.shape}"
+            )
+        g = replaced
     return g

@@ -390,6 +390,68 @@ def test_a_kept_gradient_is_that_of_the_last_values():
     assert y.grad.tolist() == [4, 3]
 
 
+@by_graph
+def test_what_was_written_through_a_view_is_part_of_its_base(graph):
+    x = leaf([1.0, 2.0, 3.0])
+    y = x * 1
+    view = y[1:]
+    view *= 2
+    assert gradients((view * 3).sum(), y, x, graph=graph) == [[0, 3, 3], [0, 6, 6]]
+    y.retain_grad()
+    view[0] += 1
+    y.register_hook(lambda g: g * 10)
+    (view * 3).sum().backward(create_graph=graph)
+    assert y.grad.tolist() == [0, 30, 30]
+    assert x.grad.tolist() == [0, 60, 60]
+
+
+def test_an_augmented_index_is_written_once():
+    y = leaf([1.0, 2.0, 3.0]) * 1
+    for index in (slice(0, 2), slice(None), 1):
+        y[index] *= 2
+        names = []
+        node = y.grad_fn
+        while node is not None and node.name == "write":
+            names.append(node.name)
+            node = node.next_functions[0]
+    assert names == ["write"] * 3
+    assert y.tolist() == [4, 16, 6]
+    y[:2] = y.detach()[:2]  # the same numbers, but constants
+    assert gradients(y.sum(), y) == [[1, 1, 1]]
+    with mg.no_grad():
+        version = y._version
+        y[1:] += 1
+        assert y._version == version + 1
+
+
+def test_a_tensor_may_be_its_own_operand_by_name():
+    x = leaf([1.0, 2.0])
+    y = x * 1
+    y.mul_(b=y)
+    assert gradients(y.sum(), x) == [[2, 4]]
+
+
+def test_nobody_can_tell_that_a_view_lags_behind():
+    y = leaf([1.0, 2.0]) * 1
+    view = y[:1]
+    y += 1
+    assert repr(type(view)) == repr(mg.Tensor)
+    other = leaf([1.0]) * 1
+    other.register_hook(lambda g: view)
+    (other * 2).backward()
+
+
+def test_a_view_that_lags_behind_gets_other_memory():
+    x = leaf([1.0, 2.0])
+    y = x * 1
+    view = y[:1]
+    y *= 2
+    view.data = mg.tensor([7.0])
+    assert view.tolist() == [7]
+    assert y.tolist() == [2, 4]
+    assert gradients((view * 3).sum(), x) == [[6, 0]]
+
+
 @pytest.mark.parametrize("make", [lambda x: x, mg.Variable], ids=["Tensor", "Variable"])
 def test_other_memory_ends_the_link_to_views(make):
     x = make(leaf([1.0, 2.0]))

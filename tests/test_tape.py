@@ -15,7 +15,7 @@ import oracle
 import pytest
 
 import minigrad as mg
-from minigrad import _c
+from minigrad import _c, tape
 from minigrad.tape import Node
 
 
@@ -483,6 +483,45 @@ def test_a_task_outlives_the_scope_it_was_made_in():
     assert asyncio.run(both()) == (True, True)
 
 
+def test_a_generator_may_leave_its_scope_anywhere():
+    def generator():
+        with mg.no_grad():
+            yield
+
+    x = leaf(1.0)
+    first = generator()
+    next(first)
+    with mg.no_grad():
+        first.close()
+        assert not (x * 2).requires_grad
+    assert (x * 2).requires_grad
+    running = generator()
+    next(running)
+    for _ in range(5):  # one begins before the other ends: no list of them grows
+        following = generator()
+        next(following)
+        running.close()
+        running = following
+    scope, depth = tape._scope.get(), 0
+    while scope is not None:
+        scope, depth = scope.outer, depth + 1
+    assert depth <= 2
+    running.close()
+    assert (x * 2).requires_grad
+
+
+def test_no_grad_refuses_functions_that_run_later():
+    def generator():
+        yield
+
+    async def task():
+        pass
+
+    for later in (generator, task):
+        with pytest.raises(TypeError, match=f"{later.__name__} runs after it has returned"):
+            mg.no_grad()(later)
+
+
 def test_backward_under_no_grad():
     x = leaf(2.0)
     y = x * x
@@ -703,6 +742,22 @@ def test_hooks_must_return_tensors():
     y.register_hook(lambda g: 3.0)
     with pytest.raises(TypeError, match="hook"):
         y.backward()
+
+
+@pytest.mark.parametrize("wrong", [mg.zeros(2, dtype=mg.float64), mg.zeros(2, 2)])
+def test_hooks_must_return_gradients_of_the_same_kind(wrong):
+    y = leaf([[1.0, 2.0], [3.0, 4.0]]) @ leaf([[1.0, 2.0], [3.0, 4.0]])
+    y.register_hook(lambda g: wrong)
+    with pytest.raises(ValueError, match=r"\[matmul\] a hook returned float.. of shape"):
+        y.sum().backward()
+
+
+def test_retain_grad_keeps_what_hooks_make():
+    y = leaf(2.0) * 3
+    y.retain_grad()
+    y.register_hook(lambda g: g * 10)
+    y.backward()
+    assert y.grad.item() == 10.0
 
 
 def test_retain_grad():
@@ -954,6 +1009,25 @@ def test_function_parts_without_gradients():
     assert not rounded.requires_grad
     y.sum().backward()
     assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_gradients_of_a_function_are_not_shared():
+    held = []
+
+    class Add(mg.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            return a + b
+
+        @staticmethod
+        def backward(ctx, g):
+            held.append(g * 2)
+            return held[-1], held[-1]
+
+    a, b = leaf([1.0]), leaf([1.0])
+    Add.apply(a, b).backward()
+    (a * 1).backward()
+    assert (a.grad.item(), b.grad.item(), held[0].item()) == (3.0, 2.0, 2.0)
 
 
 def test_function_returning_its_input():
