@@ -86,8 +86,15 @@ CASES = [
     ((1, 2, 4, 4), {"kernel_size": 4, "stride": [], "padding": 2}),
     ((1, 2, 3, 4, 5), {"kernel_size": 2, "stride": 1, "padding": (1, 0, 1)}),
     ((1, 2, 3, 4), {"kernel_size": (1, 2, 3), "stride": 2, "ceil_mode": True}),
+    # tiles: those that cover their lines, with columns left over, between them, rows overlapping
+    ((1, 2, 40, 56), {"kernel_size": 2}),
+    ((2, 24, 48), {"kernel_size": (4, 8)}),
+    ((2, 9, 13), {"kernel_size": (3, 6)}),
+    ((2, 7, 14), {"kernel_size": (2, 2), "stride": (3, 4)}),
+    ((2, 6, 12), {"kernel_size": (3, 4), "stride": (1, 4)}),
+    ((1, 2, 4, 6, 20), {"kernel_size": 2}),
 ]
-AXES = [1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3]
+AXES = [1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 2, 2, 2, 2, 2, 3]
 POOLS = [(axes, *case) for axes, case in zip(AXES, CASES, strict=True)]
 
 
@@ -140,6 +147,8 @@ def test_avg_pool_is_its_definition(rng, axes, shape, options, include, dtype):
         (2, (3, 6, 6), (3, 2)),
         (2, (0, 2, 4, 4), (1, 1)),
         (3, (2, 3, 4, 5), (2, 4, 3)),
+        (2, (2, 30, 40), (1, 1)),
+        (3, (2, 3, 4, 5), (2, 1, 1)),
     ],
 )
 def test_adaptive_pools_are_their_definition(rng, axes, shape, output):
@@ -158,6 +167,8 @@ LONG = [
     ({"kernel_size": (2, 300), "stride": (1, 1)}, 900),
     ({"kernel_size": (1, 700), "stride": (1, 5)}, 720),
     ({"kernel_size": (3, 1100)}, 1100),
+    ({"kernel_size": (2, 650)}, 1300),
+    ({"kernel_size": (4, 1100)}, 1100),
 ]
 
 

@@ -1,0 +1,255 @@
+/* box_max.inc.c: how boxes are formed along a line, and their maxima in one plane, for one float
+ * width; box.c reads it for doubles, then for floats.
+ *
+ * All lines that a row of boxes reaches over become one first, in buffers of BOX_STRIP columns;
+ * boxes are then formed along that line. Sums are doubles. Lanes are neighbours on the lines, and
+ * then the boxes that lie 1 or 2 apart. The lines of several rows of tiles lie side by side, and
+ * tiles of an even size are halved, their columns in pairs, until they are 1 or 2 apart. */
+#include "real.h"
+
+typedef ireal R(box_mask) __attribute__((vector_size(MG_VECTOR_BYTES)));
+
+MG_INLINE vec R(box_choose)(R(box_mask) mask, vec yes, vec no) {
+    return (vec)((mask & (R(box_mask))yes) | (~mask & (R(box_mask))no));
+}
+
+/* The first `left` elements, up to a vector; the others are 0. */
+MG_INLINE vec R(box_load)(const real *p, int64_t left) {
+    if (BOX_MASKS) return v_load_n(p, (int)mg_min(left, LANES));
+    return left >= LANES ? v_load(p) : v_load_n(p, (int)left);
+}
+MG_INLINE void R(box_store)(real *p, vec v, int64_t left) {
+    if (left >= LANES) v_store(p, v);
+    else v_store_n(p, v, (int)left);
+}
+
+/* Lane l < n: from[l * apart], apart 1 or 2; the other lanes are anything. */
+MG_INLINE vec R(box_pick)(const real *from, int64_t apart, int64_t n) {
+    int64_t reach = (n - 1) * apart + 1;
+    vec low = R(box_load)(from, reach);
+    if (apart == 1) return low;
+    return TURN_SHUFFLE(low, R(box_load)(from + LANES, mg_max(reach - LANES, 0)), R(BOX_EVEN));
+}
+
+/* ---- along a line ---------------------------------------------------------------------------- */
+
+/* The sum; or the larger, of which a NaN is one. */
+MG_INLINE vec R(box_join)(bool largest, vec a, vec b) {
+    if (largest) return R(box_choose)((b > a) | (b != b), b, a);
+    return a + b;
+}
+MG_INLINE real R(box_join_one)(bool largest, real a, real b) {
+    real larger = b > a ? b : a;
+    if (largest) return b != b ? b : larger;
+    return a + b;
+}
+
+/* Of `size` elements, `step` apart. */
+static MG_NOINLINE real R(box_fold)(bool largest, const real *from, int64_t size, int64_t step) {
+    real value = from[0];
+    int64_t j = 1;
+    if (step == 1 && size >= 2 * LANES) {
+        real lane[LANES];
+        vec v = v_load(from);
+        for (j = LANES; j + LANES <= size; j += LANES)
+            v = R(box_join)(largest, v, v_load(from + j));
+        v_store(lane, v);
+        value = lane[0];
+        BOX_ROLLED
+        for (int l = 1; l < LANES; l++) {
+            BOX_AS_IT_IS;
+            value = R(box_join_one)(largest, value, lane[l]);
+        }
+    }
+    for (; j < size; j++) {
+        BOX_AS_IT_IS;
+        value = R(box_join_one)(largest, value, from[j * step]);
+    }
+    return value;
+}
+
+/* Of as many boxes as there are lanes, 1 or 2 apart. Reads two vectors from every element on. */
+MG_INLINE vec R(box_over)(bool largest, const real *from, int64_t size, int64_t step,
+                          int64_t apart) {
+    vec v = {0}, next;
+    for (int64_t j = 0; j < size; j++, from += step) {
+        vec low = v_load(from);
+        if (apart == 2) {
+            vec high = v_load(from + LANES);
+            next = TURN_SHUFFLE(low, high, R(BOX_EVEN));
+            v = j == 0 ? next : R(box_join)(largest, v, next);
+            if (step > 1 || j + 1 == size) continue;
+            low = TURN_SHUFFLE(low, high, R(BOX_ODD)); /* the next of each box */
+            from += step;
+            j++;
+        }
+        v = j == 0 ? low : R(box_join)(largest, v, low);
+    }
+    return v;
+}
+
+/* to[k] = columns 2k and 2k + 1 of the line, k < n; it may be the line. */
+MG_INLINE void R(box_halve)(bool largest, real *to, const real *line, int64_t n) {
+    for (int64_t k = 0; k < n; k += LANES) {
+        vec low = v_load(line + 2 * k), high = v_load(line + 2 * k + LANES);
+        vec even = TURN_SHUFFLE(low, high, R(BOX_EVEN)), odd = TURN_SHUFFLE(low, high, R(BOX_ODD));
+        R(box_store)(to + k, R(box_join)(largest, even, odd), n - k);
+    }
+}
+
+/* value[k] = box k of a batch on a line whose column `at` is line[0]; if `paired`, of a line of
+ * pairs of columns. */
+static MG_NOINLINE void R(box_along)(bool largest, real *restrict value, real *restrict line,
+                                     const box_set *b, const box_batch *t, int64_t at,
+                                     bool paired) {
+    int64_t n = t->rows * t->n, step = b->step[2];
+    int64_t apart = b->apart >> paired, size = b->size[2][t->i] >> paired;
+    while (b->paired && size % 2 == 0 && apart % 2 == 0) {
+        apart /= 2;
+        size /= 2;
+        R(box_halve)(largest, apart == 1 ? value : line, line, n * apart);
+        if (apart == 1) return;
+    }
+    for (int64_t k = 0, m; k < n; k += m) {
+        const real *from = line + (b->tiled ? k * apart : b->start[2][t->i + k] - at);
+        if (!b->tiled) size = b->size[2][t->i + k];
+        m = apart > 2 ? 1 : mg_min(box_alike(b, t->i + k, LANES), n - k);
+        if (m == 1) value[k] = R(box_fold)(largest, from, size, step);
+        else R(box_store)(value + k, R(box_over)(largest, from, size, step, apart), m);
+    }
+}
+
+/* ---- maxima ---------------------------------------------------------------------------------- */
+
+/* line[c] = the maximum of column c of lines that lie `gap` apart, and what is there if `add`. */
+static MG_NOINLINE void R(box_lines_max)(real *restrict line, const real *restrict from,
+                                         int64_t gap, int64_t lines, int64_t width, bool add) {
+    for (; lines > 0; lines -= 2 - lines % 2, add = true) { /* the first alone if they are odd */
+        bool two = lines % 2 == 0;
+        for (int64_t c = 0; c < width; c += LANES) {
+            const real *next = from + gap;
+            __builtin_prefetch((const char *)(from + c) + BOX_AHEAD);
+            vec v = R(box_load)(from + c, width - c);
+            if (two) {
+                __builtin_prefetch((const char *)(next + c) + BOX_AHEAD);
+                v = R(box_join)(true, v, R(box_load)(next + c, width - c));
+            }
+            if (add) v = R(box_join)(true, v_load(line + c), v);
+            v_store(line + c, v);
+        }
+        from += (1 + two) * gap;
+    }
+}
+
+/* The same of all lines of a row, from column `at` on. */
+MG_INLINE void R(box_row_max)(real *restrict line, const real *restrict x, const box_set *b,
+                              const box_row *row, int64_t at, int64_t width) {
+    int64_t gap = b->step[1] * b->n[2], some = b->size[1][row->i1];
+    for (int64_t q = 0; q < row->lines; q += some)
+        R(box_lines_max)(line, x + box_line(b, row, q) + at, gap, some, width, q > 0);
+}
+
+/* best[k] = the maximum of box k of a batch. */
+static MG_NOINLINE void R(box_best)(real *restrict best, const real *restrict x, const box_set *b,
+                                    const box_batch *t) {
+    _Alignas(64) real line[BOX_STRIP + 2 * LANES], *end = line;
+    int64_t at, width = box_width(b, t, &at), size;
+    box_row row = t->row;
+    if (width <= BOX_STRIP) {
+        for (int64_t r = 0; r < t->rows; r++, box_next(b, &row, 1), end += t->n * b->apart)
+            R(box_row_max)(end, x, b, &row, at, width);
+        R(box_along)(true, best, line, b, t, at, false);
+        return;
+    }
+    for (int64_t j = 0; j < b->size[2][t->i]; j += size) {
+        width = box_piece(b, t->i, j, &size);
+        R(box_row_max)(line, x, b, &row, at + j * b->step[2], width);
+        real most = R(box_fold)(true, line, size, b->step[2]);
+        *best = j ? R(box_join_one)(true, *best, most) : most;
+    }
+}
+
+/* out[box] = its maximum. */
+static void R(box_max)(real *restrict out, const real *restrict x, const box_set *b) {
+    for (box_batch t = box_first_batch(b); t.n > 0; box_next_batch(b, &t)) {
+        R(box_best)(out, x, b, &t);
+        out += t.rows * t.n;
+    }
+}
+
+/* at[k] = where the maximum of box i + k is, from its first element on: the first of ties, or the
+ * first NaN. */
+static MG_NOINLINE void R(box_find)(ireal *restrict at, const real *restrict best,
+                                    const real *restrict x, const box_set *b, const box_row *row,
+                                    int64_t i, int64_t n) {
+    int64_t size = b->size[2][i], step = b->step[2];
+    const real *start = x + box_line(b, row, 0) + b->start[2][i];
+    R(box_mask) found = {0};
+    vec y = v_load_n(best, (int)n);
+    for (int64_t q = row->lines; q-- > 0;) { /* the first comes last */
+        const real *line = x + box_line(b, row, q) + b->start[2][i];
+        for (int64_t j = size; j-- > 0;) {
+            vec v = R(box_pick)(line + j * step, b->apart, n);
+            R(box_mask) hit = (v == y) | (v != v);
+            R(box_mask) place = (ireal)(line - start + j * step) - (R(box_mask)){0};
+            found = (hit & place) | (~hit & found);
+        }
+    }
+    v_store((real *)at, (vec)found);
+}
+
+/* The same of one box, whose neighbouring columns are the lanes. */
+static MG_NOINLINE ireal R(box_find_one)(real best, const real *restrict x, const box_set *b,
+                                         const box_row *row, int64_t i) {
+    int64_t size = b->size[2][i], step = b->step[2];
+    const real *start = x + box_line(b, row, 0) + b->start[2][i];
+    const ireal beyond = (ireal)(~(uint64_t)0 >> (65 - 8 * sizeof(ireal)));
+    R(box_mask) lane, found = beyond - (R(box_mask)){0};
+    vec y = v_set1(best);
+    for (int l = 0; l < LANES; l++) lane[l] = l;
+    for (int64_t q = 0; q < row->lines; q++) {
+        const real *line = x + box_line(b, row, q) + b->start[2][i];
+        for (int64_t j = 0; j < size; j += LANES) {
+            int64_t left = mg_min(size - j, LANES);
+            real part[LANES] = {0};
+            BOX_ROLLED
+            for (int64_t l = 0; l < left && step > 1; l++) {
+                BOX_AS_IT_IS;
+                part[l] = line[(j + l) * step];
+            }
+            vec v = step > 1 ? v_load(part) : R(box_load)(line + j, left);
+            R(box_mask) place = lane * (ireal)step + (ireal)(line - start + j * step);
+            R(box_mask) hit = ((v == y) | (v != v)) & (lane < (ireal)left) & (place < found);
+            found = (hit & place) | (~hit & found);
+        }
+    }
+    ireal first = beyond;
+    for (int l = 0; l < LANES; l++) first = found[l] < first ? found[l] : first;
+    return first;
+}
+
+/* places[box] = where in the plane its maximum is, or out[there] += g[box]. */
+static void R(box_argmax)(int64_t *restrict places, real *restrict out, const real *restrict g,
+                          const real *restrict x, const box_set *b) {
+    real best[BOX_STRIP];
+    ireal at[LANES];
+    for (box_batch t = box_first_batch(b); t.n > 0; box_next_batch(b, &t)) {
+        R(box_best)(best, x, b, &t);
+        box_row row = t.row;
+        for (int64_t r = 0, k = 0, m; r < t.rows; r++, box_next(b, &row, 1), k = 0)
+            for (const real *top = best + r * t.n; k < t.n; k += m) {
+                int64_t i = t.i + k;
+                m = b->apart > 2 ? 1 : mg_min(box_alike(b, i, LANES), t.n - k);
+                if (m > 1) R(box_find)(at, top + k, x, b, &row, i, m);
+                else at[0] = R(box_find_one)(top[k], x, b, &row, i);
+                int64_t start = box_line(b, &row, 0) + b->start[2][i];
+                BOX_ROLLED
+                for (int64_t l = 0; l < m; l++) {
+                    BOX_AS_IT_IS;
+                    int64_t place = start + l * b->apart + at[l];
+                    if (places) *places++ = place;
+                    else out[place] += *g++;
+                }
+            }
+    }
+}

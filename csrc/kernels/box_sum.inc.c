@@ -1,0 +1,229 @@
+/* box_sum.inc.c: the sums of the boxes of one plane and their transpose, for one float width. */
+#include "real.h"
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+/* What divides the sum of box i; of floats, whose sums are doubles, what multiplies it. */
+MG_INLINE double R(box_by)(const box_set *b, const box_row *row, int64_t i) {
+    double divisor = b->divisor[2] ? row->divisor * (double)b->divisor[2][i] : 1;
+    return sizeof(real) == 4 ? 1 / divisor : divisor;
+}
+MG_INLINE vec_f64 R(box_scaled)(vec_f64 sum, double by) {
+    return sizeof(real) == 4 ? sum * v_set1_f64(by) : sum / v_set1_f64(by);
+}
+
+/* Two vectors of doubles, or the sums of their neighbours. */
+MG_INLINE void R(box_add_columns)(double *line, vec_f64 low, vec_f64 high, bool paired, bool add) {
+    if (paired)
+        low = TURN_SHUFFLE(low, high, BOX_EVEN_f64) + TURN_SHUFFLE(low, high, BOX_ODD_f64);
+    if (add) low += v_load_f64(line);
+    v_store_f64(line, low);
+    if (paired) return;
+    if (add) high += v_load_f64(line + BOX_WIDE);
+    v_store_f64(line + BOX_WIDE, high);
+}
+
+/* line[c] = the sum of column c, or of columns 2c and 2c + 1 if `paired`, of lines that lie `gap`
+ * apart, and of what is there if `add`. */
+static MG_NOINLINE void R(box_lines_sum)(double *restrict line, const real *restrict from,
+                                         int64_t gap, int64_t lines, int64_t width, bool paired,
+                                         bool add) {
+    enum { WIDTH = 2 * BOX_WIDE };
+    for (; lines > 0; lines -= 2 - lines % 2, add = true) { /* the first alone if they are odd */
+        bool two = lines % 2 == 0;
+        for (int64_t c = 0; c < width; c += WIDTH) {
+            real part[2][WIDTH];
+            const real *these = from + c, *those = two ? these + gap : these;
+            __builtin_prefetch((const char *)these + BOX_AHEAD);
+            __builtin_prefetch((const char *)those + BOX_AHEAD);
+            if (width - c < WIDTH) {
+                for (int l = 0; l < WIDTH; l += LANES) {
+                    int left = (int)mg_max(mg_min(width - c - l, LANES), 0);
+                    v_store(part[0] + l, v_load_n(these + l, left));
+                    v_store(part[1] + l, v_load_n(those + l, left));
+                }
+                these = part[0];
+                those = part[1];
+            }
+            vec_f64 low = R(box_widen)(these), high = R(box_widen)(these + BOX_WIDE);
+            if (two) {
+                low += R(box_widen)(those);
+                high += R(box_widen)(those + BOX_WIDE);
+            }
+            R(box_add_columns)(line + (c >> paired), low, high, paired, add);
+        }
+        from += (1 + two) * gap;
+    }
+}
+
+/* out[k] = sum[k] by what box_by returns, k < n. */
+static MG_NOINLINE void R(box_divide)(real *restrict out, const double *restrict sum, double by,
+                                      int64_t n) {
+    for (int64_t k = 0; k < n; k += BOX_WIDE) {
+        real mean[LANES];
+        vec_f64 v = R(box_scaled)(v_load_f64(sum + k), by);
+        __builtin_prefetch((const char *)(out + k) + BOX_AHEAD, 1);
+        R(box_narrow)(n - k >= BOX_WIDE ? out + k : mean, v);
+        if (n - k < BOX_WIDE) v_store_n(out + k, v_load(mean), (int)(n - k));
+    }
+}
+
+/* out[k] = the sum of box k of a batch by its divisor. */
+static MG_NOINLINE void R(box_mean)(real *restrict out, const real *restrict x, const box_set *b,
+                                    const box_batch *t) {
+    _Alignas(64) double line[BOX_STRIP + 2 * LANES], value[BOX_STRIP + BOX_WIDE], *end = line;
+    int64_t at, width = box_width(b, t, &at), n = t->rows * t->n;
+    const double *sum = value;
+    box_row row = t->row;
+    if (width <= BOX_STRIP) {
+        for (int64_t r = 0; r < t->rows; r++, box_next(b, &row, 1)) {
+            int64_t some = b->size[1][row.i1]; /* lines that lie equally far apart */
+            for (int64_t q = 0; q < row.lines; q += some)
+                R(box_lines_sum)(end, x + box_line(b, &row, q) + at, b->step[1] * b->n[2], some,
+                                 width, b->paired, q > 0);
+            end += t->n * b->apart >> b->paired;
+        }
+        if (b->paired && b->apart == 2) sum = line;
+        else box_along_f64(false, value, line, b, t, at, b->paired);
+    } else {
+        int64_t step = b->step[2], all = b->size[2][t->i], size = mg_max(BOX_PIECE / step, 1);
+        for (int64_t q = 0; q < row.lines; q++) { /* pieces of a line are added as lines are */
+            const real *from = x + box_line(b, &row, q) + at;
+            const real *rest = from + all / size * size * step;
+            R(box_lines_sum)(line, from, size * step, all / size, (size - 1) * step + 1, false,
+                             q > 0);
+            if (all % size)
+                R(box_lines_sum)(line, rest, 0, 1, (all % size - 1) * step + 1, false, true);
+        }
+        value[0] = box_fold_f64(false, line, size, step);
+    }
+    for (int64_t k = 0, m; k < n; k += m) {
+        m = mg_min(box_alike(b, t->i + k, n), n - k);
+        R(box_divide)(out + k, sum + k, R(box_by)(b, &t->row, b->tiled ? 0 : t->i + k), m);
+    }
+}
+
+/* out[box] = the sum of its elements by its divisor. */
+static void R(box_sum)(real *restrict out, const real *restrict x, const box_set *b) {
+    for (box_batch t = box_first_batch(b); t.n > 0; box_next_batch(b, &t)) {
+        R(box_mean)(out, x, b, &t);
+        out += t.rows * t.n;
+    }
+}
+
+/* ---- sums, the way back ---------------------------------------------------------------------- */
+
+/* to[k] = g[k] by the divisor of box i, k < n; whole vectors are written. */
+MG_INLINE void R(box_shares)(real *restrict to, const real *restrict g, int64_t n, const box_set *b,
+                             const box_row *row, int64_t i) {
+    double by = R(box_by)(b, row, i);
+    for (int64_t k = 0; k < n; k += BOX_WIDE) {
+        real part[LANES];
+        bool whole = n - k >= BOX_WIDE;
+        if (!whole) v_store(part, v_load_n(g + k, (int)(n - k)));
+        R(box_narrow)(to + k, R(box_scaled)(R(box_widen)(whole ? g + k : part), by));
+    }
+}
+
+/* line[c] = the sum of g[k] by its divisor over the boxes i + k that column at + c lies in. */
+MG_INLINE void R(box_share)(real *restrict line, const real *restrict g, const box_set *b,
+                            const box_batch *t, int64_t at, int64_t width) {
+    real shares[BOX_STRIP + LANES];
+    int64_t step = b->step[2];
+    for (int64_t k = 0, m; k < t->n; k += m) {
+        m = mg_min(box_alike(b, t->i + k, t->n), t->n - k);
+        R(box_shares)(shares + k, g + k, m, b, &t->row, t->i + k);
+    }
+    for (int64_t c = 0; c < width + 2 * LANES; c += LANES) v_store(line + c, v_set1(0));
+    for (int64_t k = 0, m; k < t->n; k += m) {
+        int64_t i = t->i + k;
+        m = b->apart > 2 ? 1 : mg_min(box_alike(b, i, LANES), t->n - k);
+        vec share = R(box_load)(shares + k, m);
+        real *to = line + b->start[2][i] - at, *last = to + (b->size[2][i] - 1) * step;
+        for (; to <= last; to += step)
+            if (m == 1) {
+                *to += shares[k];
+            } else if (b->apart == 1) {
+                v_store(to, v_load(to) + share);
+            } else { /* what comes next in the boxes, at once if it is the next column */
+                bool both = step == 1 && to < last;
+                vec next = v_set1(both ? 1 : 0) * share;
+                vec low = TURN_SHUFFLE(share, next, R(TURN_LO));
+                vec high = TURN_SHUFFLE(share, next, R(TURN_HI));
+                v_store(to, v_load(to) + low);
+                v_store(to + LANES, v_load(to + LANES) + high);
+                to += both;
+            }
+    }
+}
+
+/* The same for a batch of tiles that cover their lines: each share in all columns of its tile. */
+MG_INLINE void R(box_tile)(real *restrict line, const real *restrict g, const box_set *b,
+                           const box_batch *t) {
+    int64_t n = t->rows * t->n, size = b->size[2][t->i], odd = size / (size & -size);
+    R(box_shares)(line, g, n, b, &t->row, 0);
+    for (int64_t k = n; odd > 1 && k-- > 0;) /* from the last one on, in place */
+        for (int64_t c = 0; c < odd; c++) {
+            BOX_AS_IT_IS;
+            line[k * odd + c] = line[k];
+        }
+    for (int64_t width = n * odd; width < n * size; width *= 2) /* each column twice */
+        for (int64_t c = (width - 1) / LANES * LANES; c >= 0; c -= LANES) {
+            vec v = v_load(line + c);
+            v_store(line + 2 * c, TURN_SHUFFLE(v, v, R(TURN_LO)));
+            v_store(line + 2 * c + LANES, TURN_SHUFFLE(v, v, R(TURN_HI)));
+        }
+}
+
+/* The line is added to columns at to at + width of all lines of a row, or written to those from
+ * `fresh` on, and 0 to those that it leaves out. Returns the next `fresh`. */
+static MG_NOINLINE int64_t R(box_add_line)(real *restrict out, const real *restrict line,
+                                           const box_set *b, const box_row *row, int64_t at,
+                                           int64_t width, int64_t fresh) {
+    for (int64_t q = 0; q < row->lines; q++) {
+        int64_t number = box_number(b, row, q);
+        bool add = number < fresh;
+        real *to = out + number * b->n[2] + at;
+        if (number > fresh)
+            memset(out + fresh * b->n[2], 0, (size_t)((number - fresh) * b->n[2]) * sizeof(real));
+        for (int64_t c = 0; c < width; c += LANES) {
+            vec v = v_load(line + c);
+            __builtin_prefetch((const char *)(to + c) + BOX_AHEAD, 1);
+            if (add) v += R(box_load)(to + c, width - c);
+            R(box_store)(to + c, v, width - c);
+        }
+        fresh = mg_max(fresh, number + 1);
+    }
+    return fresh;
+}
+
+/* out[...] = the sum of g[box] by its divisor over the boxes that an element lies in. */
+static void R(box_spread)(real *restrict out, const real *restrict g, const box_set *b) {
+    _Alignas(64) real line[BOX_STRIP + 3 * LANES];
+    bool each = b->covers || b->n[2] <= BOX_STRIP; /* are all columns of a line written? */
+    int64_t lines = b->n[0] * b->n[1], step = b->step[2], fresh = each ? 0 : lines, at;
+    if (fresh) memset(out, 0, (size_t)(lines * b->n[2]) * sizeof(real));
+    for (box_batch t = box_first_batch(b); t.n > 0; box_next_batch(b, &t)) {
+        int64_t width = box_width(b, &t, &at), next = fresh, size;
+        box_row row = t.row;
+        if (width <= BOX_STRIP) {
+            if (b->tiled) R(box_tile)(line, g, b, &t);
+            else R(box_share)(line, g, b, &t, at, width);
+            for (int64_t r = 0; r < t.rows; r++, box_next(b, &row, 1))
+                next = R(box_add_line)(out, line + r * width, b, &row, at, width, next);
+        } else {
+            real share[LANES];
+            R(box_shares)(share, g, 1, b, &row, t.i);
+            for (int64_t c = 0; c < BOX_STRIP; c += LANES) v_store(line + c, v_set1(0));
+            for (int64_t c = 0; c < BOX_STRIP; c += step) line[c] = *share;
+            for (int64_t j = 0; j < b->size[2][t.i]; j += size) {
+                width = box_piece(b, t.i, j, &size);
+                next = R(box_add_line)(out, line, b, &row, at + j * step, width, fresh);
+            }
+        }
+        g += t.rows * t.n;
+        if (t.i + t.n == b->count[2]) fresh = next;
+    }
+    if (fresh < lines)
+        memset(out + fresh * b->n[2], 0, (size_t)((lines - fresh) * b->n[2]) * sizeof(real));
+}
