@@ -1,93 +1,82 @@
-"""Checks that the compiler made vectors of the loops left to it: ``python csrc/vectorised.py``.
+"""Checks that the compiler makes vectors of the loops left to it: ``python csrc/vectorised.py``.
 
 Kernels are plain loops, and nothing in C says that one must be compiled to vector instructions; a
-change that stops the compiler shows only as a kernel several times slower. So this reads the
-machine code that ``pip install .`` leaves in ``build``: every kernel on floats must hold arithmetic
-on vectors of its instruction set's width, itself or in a function it calls. Needs objdump
-(binutils). Exits with 1 and the names of the kernels that fail.
+change that stops the compiler shows only as a kernel several times slower. ``MG_APART`` on a line
+of its own marks the loops that must be vectors. This compiles the files that have any, with the
+flags of the build, and reads gcc's report, which speaks of every copy of a loop: of the one in
+each function that it was inlined in, and of the one for each condition that was moved out of it.
+Exits with 1 and the places of those that are not vectors of the instruction set's width. Arguments
+are further flags for the compiler; ``-fno-unswitch-loops`` must fail in ``optim.inc.c``.
 """
 
+import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 
-BUILD = Path(__file__).resolve().parent.parent / "build"
+from build import COMMON_FLAGS, ISA_FLAGS, isas
 
-# The widest registers of an instruction set; the baseline is compiled to be small instead.
-REGISTERS = {"avx2": "%ymm", "avx512": "%zmm"}
-KERNELS = re.compile(
-    r"(\w+_(kernel|vjp|vjp_a|vjp_b)|accumulate|clamp"
-    r"|(reduce|softmax|norm)_(rows|columns|into)|gemm_(tile|vector)\w*|optim_\w+)_f(32|64)"
+HERE = Path(__file__).resolve().parent
+WIDTH = {"avx2": 32, "avx512": 64}  # bytes; the baseline is compiled to be small instead
+REPORT = re.compile(
+    r"([^\s:]+):(\d+):\d+: (?:missed: couldn't vectorize loop"
+    r"|optimized: loop vectorized using (\d+) byte vectors)"
 )
-# What need not be vectors, and why.
-SCALAR = {
-    "formulas that differ from place to place, one number at a time": (
-        *("digamma", "trigamma", "lgamma", "erfcx", "erfinv", "log_ndtr"),
-        *("i0", "i0e", "i1", "i1e", "nextafter"),
-    ),
-}
-ARITHMETIC = re.compile(r"v?(?!mov)\w+(ps|pd)|vp(?!broadcast|erm)\w+")
+
+Place = tuple[str, int]  # a file and a line
 
 
-def functions(built: Path) -> tuple[dict[str, list[tuple[str, str]]], dict[str, set[str]]]:
-    """The instructions (mnemonic, operands) of every function, and the functions it calls."""
-    command = ["objdump", "-d", "--no-show-raw-insn", str(built)]
-    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    code: dict[str, list[tuple[str, str]]] = {}
-    calls: dict[str, set[str]] = {}
-    name = ""
-    for line in text.splitlines():
-        if opened := re.match(r"[0-9a-f]+ <([^>]+)>:", line):
-            name = re.sub(r"\.(part|constprop|isra|cold).*", "", opened[1])
-            code.setdefault(name, [])
-            calls.setdefault(name, set())
-        elif found := re.match(r"\s*[0-9a-f]+:\s+(\S+)\s*(.*)", line):
-            op, operands = found[1], found[2]
-            code[name].append((op, operands))
-            target = re.search(r"<([\w.]+)>", operands)
-            if target and op.startswith(("call", "jmp")):
-                calls[name].add(re.sub(r"\.(part|constprop|isra|cold).*", "", target[1]))
-    return code, calls
-
-
-def scalar_kernels(built: Path, register: str) -> tuple[list[str], int]:
-    """The kernels without vector arithmetic, and how many there are in all."""
-    code, calls = functions(built)
-    vectors = {
-        name
-        for name, lines in code.items()
-        if any(register in operands and ARITHMETIC.fullmatch(op) for op, operands in lines)
+def marks(file: Path) -> set[Place]:
+    """The loops below marks in a file and in what it includes for each float width."""
+    text = file.read_text(encoding="utf-8")
+    found = {
+        (str(file), number)
+        for number, line in enumerate(text.splitlines(), 2)
+        if line.strip() == "MG_APART"
     }
-    grown = True
-    while grown:
-        more = {name for name in code if name not in vectors and calls[name] & vectors}
-        vectors |= more
-        grown = bool(more)
-    kernels = [name for name in code if KERNELS.fullmatch(name)]
-    scalar = {
-        f"{name}_kernel_f{bits}" for names in SCALAR.values() for name in names for bits in (32, 64)
-    }
-    wanted = set(kernels) - scalar
-    return sorted(wanted - vectors), len(kernels)
+    for included in set(re.findall(r'#include "(\w+\.inc\.[ch])"', text)):
+        found |= marks(file.parent / included)
+    return found
 
 
-def main() -> int:
-    """Check the objects of the last build."""
-    failed = checked = 0
-    for built in sorted(BUILD.rglob("isa/*.o")):
-        if built.stem not in REGISTERS:
-            continue
-        scalar, count = scalar_kernels(built, REGISTERS[built.stem])
-        print(f"{built.stem}: {count - len(scalar)} of {count} kernels hold vector arithmetic")
-        for name in scalar:
-            print(f"  {name}: none")
-        failed += len(scalar)
-        checked += count
-    if not checked:
-        print(f"no kernels found in {BUILD}: run pip install . here first")
-    return 1 if failed or not checked else 0
+def report(isa: str, file: Path, flags: list[str]) -> dict[Place, list[int]]:
+    """What became of each loop, by its place: the bytes of its vectors, or 0, for every copy."""
+    command = [os.environ.get("CC", "gcc"), *COMMON_FLAGS, *ISA_FLAGS[isa], *flags]
+    command += ["-DNDEBUG", f"-I{HERE}", "-include", str(HERE / "minigrad.h")]
+    command += ["-fopt-info-vec-optimized-missed", "-S", str(file), "-o", os.devnull]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    copies: dict[Place, list[int]] = {}
+    for name, line, width in REPORT.findall(said):
+        copies.setdefault((str(Path(name).resolve()), int(line)), []).append(int(width or 0))
+    return copies
+
+
+def main(flags: list[str]) -> int:
+    """Compile, and name the marked loops that are not vectors."""
+    marked = {file: marks(file) for file in sorted((HERE / "kernels").glob("*.c"))}
+    files = [file for file, places in marked.items() if places and ".inc" not in file.name]
+    jobs = list(product([isa for isa in isas() if isa in WIDTH], files))
+    failed = 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        reports = pool.map(lambda job: report(*job, flags), jobs)
+        for (isa, file), copies in zip(jobs, reports, strict=True):
+            bad = []
+            for place in sorted(marked[file]):
+                widths = copies.get(place, [])
+                if 0 in widths or WIDTH[isa] not in widths:
+                    bad.append(place)
+            vectors = len(marked[file]) - len(bad)
+            print(f"{isa} {file.name}: {vectors} of {len(marked[file])} marked loops are vectors")
+            for name, line in bad:
+                print(f"  {name}:{line}: not everywhere")
+            failed += len(bad)
+    if not jobs:
+        print("nothing to check on this machine")
+    return 1 if failed or not jobs else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -20,6 +20,14 @@
 #else
 #define MG_UNROLL _Pragma("GCC unroll 16")
 #endif
+/* Before a loop over arrays that are the same or do not overlap: `restrict` is lost where a function
+ * is inlined, and the compiler then checks, and keeps a scalar loop for when they do. On a line of
+ * its own it also says that the loop must become vectors, which csrc/vectorised.py checks. */
+#if defined(__clang__)
+#define MG_APART _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define MG_APART _Pragma("GCC ivdep")
+#endif
 #define MG_LIKELY(x) __builtin_expect(!!(x), 1)
 #define MG_UNLIKELY(x) __builtin_expect(!!(x), 0)
 

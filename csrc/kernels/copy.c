@@ -134,7 +134,7 @@ mg_array *mg_copy(mg_array *a) {
         TO *restrict to = out;                                                                      \
         const FROM *restrict from = in[0];                                                          \
         nditer_whole(n, sizeof(TO) < sizeof(FROM) ? sizeof(TO) : sizeof(FROM));                      \
-        for (int64_t i = 0; i < n; i++) {                                                           \
+        MG_APART for (int64_t i = 0; i < n; i++) {                                                  \
             FROM x = from[i];                                                                       \
             to[i] = (expression);                                                                   \
         }                                                                                           \

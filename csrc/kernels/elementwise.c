@@ -41,7 +41,7 @@ MG_INLINE int64_t i_remainder(int64_t a, int64_t b) {
     static void name(void *out, const void *const *in, int64_t n) {                                 \
         const TYPE *restrict vx = in[0];                                                            \
         nditer_whole(n, sizeof(TO));                                                                \
-        for (int64_t i = 0; i < n; i++) {                                                           \
+        MG_APART for (int64_t i = 0; i < n; i++) {                                                  \
             TYPE x = vx[i];                                                                         \
             ((TO *restrict)out)[i] = (TO)(expression);                                              \
         }                                                                                           \
@@ -50,7 +50,7 @@ MG_INLINE int64_t i_remainder(int64_t a, int64_t b) {
     static void name(void *out, const void *const *in, int64_t n) {                                 \
         const TYPE *restrict va = in[0], *restrict vb = in[1];                                      \
         nditer_whole(n, sizeof(TO));                                                                \
-        for (int64_t i = 0; i < n; i++) {                                                           \
+        MG_APART for (int64_t i = 0; i < n; i++) {                                                  \
             TYPE a = va[i], b = vb[i];                                                              \
             ((TO *restrict)out)[i] = (TO)(expression);                                              \
         }                                                                                           \
@@ -333,6 +333,7 @@ int mg_binary_vjps(mg_array **made, int op, mg_array *g, mg_saved *saved) {
 static void clamp_i64(void *out, const void *const *in, int64_t n) {
     const int64_t *restrict x = in[0], *restrict low = in[1], *restrict high = in[2];
     nditer_whole(n, sizeof *x);
+    MG_APART
     for (int64_t i = 0; i < n; i++) {
         int64_t raised = x[i] > low[i] ? x[i] : low[i];
         ((int64_t *restrict)out)[i] = raised < high[i] ? raised : high[i];
@@ -362,7 +363,7 @@ mg_array *mg_clamp(mg_array *x, mg_array *low, mg_array *high) {
         const uint8_t *restrict c = in[0];                                                          \
         const TYPE *restrict a = in[1], *restrict b = in[2];                                        \
         nditer_whole(n, sizeof *c);                                                                 \
-        for (int64_t i = 0; i < n; i++) ((TYPE *restrict)out)[i] = c[i] ? a[i] : b[i];              \
+        MG_APART for (int64_t i = 0; i < n; i++) ((TYPE *)out)[i] = c[i] ? a[i] : b[i];             \
     }
 WHERE_LOOP(b8, uint8_t)
 WHERE_LOOP(i64, int64_t)
@@ -393,7 +394,7 @@ mg_array *mg_where(mg_array *condition, mg_array *a, mg_array *b) {
         TYPE *to = out;                                                                             \
         const TYPE *a = in[0], *restrict b = in[1];                                                 \
         nditer_whole(n, sizeof(TYPE));                                                              \
-        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) to[i] = a[i] + b[i];                   \
+        MG_APART for (int64_t i = 0; i < n; i++) to[i] = a[i] + b[i];                               \
     }
 ACCUMULATE_LOOP(f32, float)
 ACCUMULATE_LOOP(f64, double)

@@ -11,16 +11,6 @@
 #define v_sigmoid R(v_sigmoid)
 #define v_exp R(v_exp)
 #define v_log R(v_log)
-#define v_log_ndtr R(v_log_ndtr)
-#define v_erfcx R(v_erfcx)
-#define v_erfinv R(v_erfinv)
-#define v_lgamma R(v_lgamma)
-#define v_digamma R(v_digamma)
-#define v_trigamma R(v_trigamma)
-#define v_i0 R(v_i0)
-#define v_i0e R(v_i0e)
-#define v_i1 R(v_i1)
-#define v_i1e R(v_i1e)
 #define v_angle_slope R(v_angle_slope)
 #define v_floor R(v_floor)
 #define v_ceil R(v_ceil)
@@ -29,7 +19,6 @@
 #define v_fmax R(v_fmax)
 #define v_fmin R(v_fmin)
 #define v_copysign R(v_copysign)
-#define v_nextafter R(v_nextafter)
 #define r_isinf R(r_isinf)
 #define r_signbit R(v_signbit)
 #define r_sign R(r_sign)
@@ -76,6 +65,7 @@ MG_INLINE void R(unary_loop)(void *out, const void *const *in, int64_t n, R(unar
     real *restrict o = out;
     const real *restrict x = in[0];
     nditer_whole(n, sizeof(real));
+    MG_APART
     for (int64_t i = 0; i < n; i++) o[i] = f(x[i]);
 }
 
@@ -84,6 +74,7 @@ MG_INLINE void R(unary_vjp_loop)(void *out, const void *const *in, int64_t n, R(
     real *restrict o = out;
     const real *restrict g = in[0], *restrict x = in[1], *restrict y = in[2];
     nditer_whole(n, sizeof(real));
+    MG_APART
     for (int64_t i = 0; i < n; i++) {
         real partial = d(x[i], y[i]);
         o[i] = g[i] == 0 ? 0 : g[i] * partial;
@@ -94,6 +85,7 @@ MG_INLINE void R(binary_loop)(void *out, const void *const *in, int64_t n, R(bin
     real *restrict o = out;
     const real *restrict a = in[0], *restrict b = in[1];
     nditer_whole(n, sizeof(real));
+    MG_APART
     for (int64_t i = 0; i < n; i++) o[i] = f(a[i], b[i]);
 }
 
@@ -102,6 +94,7 @@ MG_INLINE void R(binary_vjp_loop)(void *out, const void *const *in, int64_t n, R
     real *restrict o = out;
     const real *restrict g = in[0], *restrict a = in[1], *restrict b = in[2], *restrict y = in[3];
     nditer_whole(n, sizeof(real));
+    MG_APART
     for (int64_t i = 0; i < n; i++) {
         real partial = d(a[i], b[i], y[i]);
         o[i] = g[i] == 0 ? 0 : g[i] * partial;
@@ -112,6 +105,7 @@ MG_INLINE void R(binary_vjp_loop)(void *out, const void *const *in, int64_t n, R
 static MG_NOINLINE void R(scale_loop)(real *restrict o, const real *restrict g,
                                       const real *restrict partial, int64_t n, real sign) {
     nditer_whole(n, sizeof(real));
+    MG_APART
     for (int64_t i = 0; i < n; i++) o[i] = g[i] == 0 ? 0 : g[i] * (sign * partial[i]);
 }
 
@@ -144,6 +138,7 @@ MG_INLINE void R(test_loop)(void *out, const void *const *in, int64_t n, R(test_
     uint8_t *restrict o = out;
     const real *restrict x = in[0];
     nditer_whole(n, sizeof *o);
+    MG_APART
     for (int64_t i = 0; i < n; i++) o[i] = f(x[i]);
 }
 
@@ -151,6 +146,7 @@ MG_INLINE void R(compare_loop)(void *out, const void *const *in, int64_t n, R(co
     uint8_t *restrict o = out;
     const real *restrict a = in[0], *restrict b = in[1];
     nditer_whole(n, sizeof *o);
+    MG_APART
     for (int64_t i = 0; i < n; i++) o[i] = f(a[i], b[i]);
 }
 
@@ -165,11 +161,13 @@ MG_INLINE real R(v_ndtr_slope)(real x) { return REAL_C(0x1.9884533d43651p-2) * v
 #define BLOCK (2 * LANES)
 MG_INLINE void R(long_loop)(real *restrict out, const real *restrict x, int64_t n, R(unary_fn) f) {
     for (int64_t at = 0; at < n; at += BLOCK)
+        MG_APART
         for (int i = 0; i < BLOCK; i++) out[at + i] = f(x[at + i]);
 }
 MG_INLINE void R(long_loop_2)(real *restrict out, const real *restrict a, const real *restrict b,
                               int64_t n, R(binary_fn) f) {
     for (int64_t at = 0; at < n; at += BLOCK)
+        MG_APART
         for (int i = 0; i < BLOCK; i++) out[at + i] = f(a[at + i], b[at + i]);
 }
 
@@ -194,12 +192,33 @@ LONG_BINARY(hypot)
 LONG_BINARY(logaddexp)
 LONG_BINARY(logaddexp2)
 
+/* Formulas that differ from place to place, one number at a time. */
+#define SCALAR_UNARY(name)                                                                          \
+    static void R(v_##name##_chunk)(real *restrict out, const real *restrict x, int64_t n) {        \
+        for (int64_t i = 0; i < n; i++) out[i] = R(v_##name)(x[i]);                                 \
+    }
+SCALAR_UNARY(log_ndtr)
+SCALAR_UNARY(erfcx)
+SCALAR_UNARY(erfinv)
+SCALAR_UNARY(lgamma)
+SCALAR_UNARY(digamma)
+SCALAR_UNARY(trigamma)
+SCALAR_UNARY(i0)
+SCALAR_UNARY(i0e)
+SCALAR_UNARY(i1)
+SCALAR_UNARY(i1e)
+static void R(v_nextafter_chunk)(real *restrict out, const real *restrict a, const real *restrict b,
+                                 int64_t n) {
+    for (int64_t i = 0; i < n; i++) out[i] = R(v_nextafter)(a[i], b[i]);
+}
+
 /* ---- what is made of logarithms and powers of a chunk ---- */
 
 /* out holds the logarithm of b, or of 1 + b. */
 static void R(times_log)(real *restrict out, const real *restrict a, const real *restrict b,
                          int64_t n) {
     nditer_whole(n, sizeof(real));
+    MG_APART
     for (int64_t i = 0; i < n; i++) out[i] = a[i] == 0 && b[i] == b[i] ? 0 : a[i] * out[i];
 }
 static void R(v_xlogy_chunk)(real *restrict out, const real *restrict a, const real *restrict b,
@@ -218,18 +237,21 @@ static void R(xlogy_by_a_chunk)(real *restrict partial, const real *restrict a,
     (void)y;
     R(v_log_chunk)(partial, b, n);
     nditer_whole(n, sizeof(real));
+    MG_APART
     for (int64_t i = 0; i < n; i++) partial[i] = a[i] == 0 && b[i] <= 0 ? 0 : partial[i];
 }
 static void R(xlogy_by_b_chunk)(real *restrict partial, const real *restrict a,
                                 const real *restrict b, const real *restrict y, int64_t n) {
     (void)y;
     nditer_whole(n, sizeof(real));
+    MG_APART
     for (int64_t i = 0; i < n; i++) partial[i] = a[i] == 0 ? 0 : a[i] / b[i];
 }
 
 static void R(v_entr_chunk)(real *restrict out, const real *restrict x, int64_t n) {
     R(v_log_chunk)(out, x, n);
     nditer_whole(n, sizeof(real));
+    MG_APART
     for (int64_t i = 0; i < n; i++) {
         real y = x[i] == (real)V_INF_F32 ? -x[i] : -x[i] * out[i];
         out[i] = x[i] == 0 ? 0 : x[i] < 0 ? -(real)V_INF_F32 : y;
@@ -238,6 +260,7 @@ static void R(v_entr_chunk)(real *restrict out, const real *restrict x, int64_t 
 static void R(v_entr_slope_chunk)(real *restrict out, const real *restrict x, int64_t n) {
     R(v_log_chunk)(out, x, n);
     nditer_whole(n, sizeof(real));
+    MG_APART
     for (int64_t i = 0; i < n; i++) out[i] = -ONE - out[i];
 }
 
@@ -247,8 +270,10 @@ static void R(pow_by_base_chunk)(real *restrict partial, const real *restrict a,
     real less[NDITER_CHUNK];
     (void)y;
     nditer_whole(n, sizeof(real));
+    MG_APART
     for (int64_t i = 0; i < n; i++) less[i] = b[i] - 1;
     R(v_pow_chunk)(partial, a, less, n);
+    MG_APART
     for (int64_t i = 0; i < n; i++) partial[i] = b[i] == 0 ? 0 : b[i] * partial[i];
 }
 /* Where the power is 0 its logarithm's pole does not count; at 0^0 the one-sided derivative is 0. */
@@ -256,6 +281,7 @@ static void R(pow_by_exponent_chunk)(real *restrict partial, const real *restric
                                      const real *restrict b, const real *restrict y, int64_t n) {
     R(v_log_chunk)(partial, a, n);
     nditer_whole(n, sizeof(real));
+    MG_APART
     for (int64_t i = 0; i < n; i++) {
         bool pole = (y[i] == 0) | ((a[i] == 0) & (b[i] == 0));
         partial[i] = pole ? 0 : y[i] * partial[i];
@@ -316,7 +342,9 @@ static void R(clamp)(ROW_ARGUMENTS) {
     real *restrict o = out;
     const real *restrict x = in[0], *restrict low = in[1], *restrict high = in[2];
     nditer_whole(n, sizeof(real));
+    MG_APART
     for (int64_t i = 0; i < n; i++) o[i] = r_maximum(x[i], low[i]);
+    MG_APART
     for (int64_t i = 0; i < n; i++) o[i] = r_minimum(o[i], high[i]);
 }
 
@@ -325,6 +353,7 @@ static void R(clamp)(ROW_ARGUMENTS) {
 #undef BINARY_VJP
 #undef LONG_UNARY
 #undef LONG_BINARY
+#undef SCALAR_UNARY
 #undef BLOCK
 #undef ONE
 #undef HALF
@@ -333,16 +362,6 @@ static void R(clamp)(ROW_ARGUMENTS) {
 #undef v_sigmoid
 #undef v_exp
 #undef v_log
-#undef v_log_ndtr
-#undef v_erfcx
-#undef v_erfinv
-#undef v_lgamma
-#undef v_digamma
-#undef v_trigamma
-#undef v_i0
-#undef v_i0e
-#undef v_i1
-#undef v_i1e
 #undef v_angle_slope
 #undef v_floor
 #undef v_ceil
@@ -351,7 +370,6 @@ static void R(clamp)(ROW_ARGUMENTS) {
 #undef v_fmax
 #undef v_fmin
 #undef v_copysign
-#undef v_nextafter
 #undef r_isinf
 #undef r_signbit
 #undef r_sign

@@ -8,9 +8,11 @@ static void R(optim_sgd)(real *restrict p, real *restrict buffer, const real *re
     const real momentum = (real)o->momentum, fresh = (real)(1 - o->dampening);
     const real look_ahead = o->nesterov ? momentum : 0, direct = o->nesterov ? 1 : 0;
     if (!buffer) {
+        MG_APART
         for (int64_t i = 0; i < n; i++) p[i] -= lr * (sign * g[i] + decay * p[i]);
         return;
     }
+    MG_APART
     for (int64_t i = 0; i < n; i++) {
         real d = sign * g[i] + decay * p[i];
         real b = momentum * buffer[i] + fresh * d;
@@ -33,6 +35,7 @@ static void R(optim_adam)(real *restrict p, real *restrict m, real *restrict v, 
     const real sign = o->maximize ? -1 : 1;
     const real coupled = (real)(o->decoupled ? 0 : o->weight_decay);
     const real shrink = (real)(o->decoupled ? 1 - o->lr * o->weight_decay : 1);
+    MG_APART
     for (int64_t i = 0; i < n; i++) {
         real d = sign * g[i] + coupled * p[i];
         real first = beta1 * m[i] + fresh1 * d, second = beta2 * v[i] + fresh2 * d * d;
@@ -54,6 +57,7 @@ static void R(optim_rmsprop)(real *restrict p, real *restrict square, real *rest
     const real lr = (real)o->lr, decay = (real)o->weight_decay, sign = o->maximize ? -1 : 1;
     const real alpha = (real)o->alpha, fresh = (real)(1 - o->alpha), eps = (real)o->eps;
     const real momentum = (real)o->momentum;
+    MG_APART
     for (int64_t i = 0; i < n; i++) {
         real d = sign * g[i] + decay * p[i];
         real second = alpha * square[i] + fresh * d * d;

@@ -6,6 +6,7 @@ static void R(back_share)(void *out, const void *const *in, int64_t n) {
     real *y = out;
     const real *g = in[0], *count = in[1];
     nditer_whole(n, sizeof(real));
+    MG_APART
     for (int64_t i = 0; i < n; i++) y[i] = g[i] / count[i];
 }
 
@@ -14,6 +15,7 @@ static void R(back_share)(void *out, const void *const *in, int64_t n) {
 static void R(back_slope)(void *out, const void *from, const void *root, int64_t n, double scale) {
     real *slope = out;
     const real *g = from, *y = root;
+    MG_APART
     for (int64_t i = 0; i < n; i++) {
         real t = !y ? g[i] : (y[i] == 0) | (g[i] == 0) ? 0 : g[i] / y[i];
         slope[i] = t == 0 ? 0 : t * REAL_C(scale);
@@ -35,6 +37,7 @@ MG_INLINE void R(back_loop)(void *out, const void *const *in, int64_t n, R(back_
     real *restrict dx = out;
     const real *restrict x = in[0], *restrict centre = in[1], *restrict slope = in[2];
     nditer_whole(n, sizeof(real));
+    MG_APART
     for (int64_t i = 0; i < n; i++) dx[i] = f(x[i], centre[i], slope[i]);
 }
 static void R(back_spread_kernel)(void *out, const void *const *in, int64_t n) {
@@ -53,8 +56,10 @@ static void R(back_weigh_kernel)(void *out, const void *const *in, int64_t n) {
     for (int64_t at = 0; at < n; at += NDITER_CHUNK) {
         int64_t some = mg_min(n - at, NDITER_CHUNK);
         nditer_whole(some, sizeof(real));
+        MG_APART
         for (int64_t i = at; i < at + some; i++) below[i - at] = x[i] == y[i] ? 0 : x[i] - y[i];
         R(v_exp_chunk)(share, below, some);
+        MG_APART
         for (int64_t i = at; i < at + some; i++) {
             bool none = (g[i] == 0) | ((x[i] == y[i]) & (y[i] == -INFINITY));
             dx[i] = none ? 0 : g[i] * share[i - at];
@@ -70,6 +75,7 @@ MG_INLINE void R(back_line)(real *restrict dx, const real *restrict x, int64_t n
     for (int64_t at = 0; at < n; at += STEP) {
         int64_t some = mg_min(n - at, STEP);
         nditer_fetch((char *)(dx + at), some * (int64_t)sizeof(real));
+        MG_APART
         for (int64_t i = at; i < at + some; i++) dx[i] = f(x[i], centre, slope);
     }
 }

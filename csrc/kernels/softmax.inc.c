@@ -16,6 +16,7 @@ static MG_NOINLINE void R(softmax_exp_rows)(real *restrict out, const real *rest
     while (count > 0) {
         int64_t some = mg_min(count, REDUCE_STRIP / n);
         for (int64_t r = 0; r < some; r++)
+            MG_APART
             for (int64_t j = 0; j < n; j++) below[r * n + j] = a[r * n + j] - m[r];
         R(v_exp_chunk)(out, below, some * n);
         out += some * n;
@@ -31,6 +32,7 @@ static MG_NOINLINE void R(softmax_exp_columns)(real *restrict out, const real *r
     real below[REDUCE_STRIP];
     for (int64_t j = 0; j < n; j += REDUCE_STRIP) {
         int64_t some = mg_min(n - j, REDUCE_STRIP);
+        MG_APART
         for (int64_t k = 0; k < some; k++) below[k] = a[j + k] - m[j + k];
         R(v_exp_chunk)(out + j, below, some);
     }
@@ -50,18 +52,22 @@ MG_INLINE void R(softmax_part_of)(bool rows, int op, real *restrict out, const r
         switch (op) {
         case SOFTMAX_FORWARD: /* y = exp(x - m) * s; s = 1 / sum */
         case SOFTMAX_SCALE:   /* what is left of that after SOFTMAX_EXP */
+            MG_APART
             for (int64_t j = 0; j < n; j++) out[j] *= s[rows ? r : j];
             break;
         case SOFTMAX_BACKWARD: /* dx = y * (g - s); s = sum of g * y */
+            MG_APART
             for (int64_t j = 0; j < n; j++) {
                 real d = a[j] - s[rows ? r : j];
                 out[j] = d == 0 ? 0 : b[j] * d;
             }
             break;
         case LOG_SOFTMAX_FORWARD: /* y = (x - m) - s; s = log sum */
+            MG_APART
             for (int64_t j = 0; j < n; j++) out[j] = (a[j] - m[rows ? r : j]) - s[rows ? r : j];
             break;
         case LOG_SOFTMAX_BACKWARD: /* dx = g - exp(y) * s; s = sum of g */
+            MG_APART
             for (int64_t j = 0; j < n; j++) {
                 real sum = s[rows ? r : j], p = out[j] * sum;
                 out[j] = a[j] - ((out[j] == 0) | (sum == 0) ? 0 : p);
