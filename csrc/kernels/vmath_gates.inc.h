@@ -13,14 +13,14 @@ MG_INLINE F(two) F(exp_two)(F(exp_terms) e) {
     return (F(two)){high, n_fma(rounding, high, low)};
 }
 
-/* 1 / d to 2^-24 for 2^-100 < d < 2^100, or in double to 2^-48: a start good to four bits by
- * taking the bits of d from a constant, a step of third order and one or two of second. A
- * processor divides several times slower than it does this. */
+/* 1 / d to 2^-24 for 2^-100 < d < 2^100, or in double to 2^-36, which is enough for a quotient that
+ * is corrected: a start good to four bits by taking the bits of d from a constant, a step of third
+ * order and one of second, or of third again. A processor divides several times slower. */
 MG_INLINE num F(one_over)(num d) {
     num one = n_set(1), r = n_less_bits(n_from_bits(C(RECIPROCAL)), d), e = n_fnma(d, r, one);
     r = n_fma(r, n_fma(e, e, e), r);
-    for (int step = 0; step < C(RECIPROCAL_STEPS); step++) r = n_fma(r, n_fnma(d, r, one), r);
-    return r;
+    e = n_fnma(d, r, one);
+    return n_fma(r, sizeof(C(TYPE)) == 4 ? e : n_fma(e, e, e), r);
 }
 
 /* The same as fast as may be: other work hides the division of 16 floats, but not of 8 doubles. */

@@ -7,22 +7,22 @@ typedef struct {
 
 /* The first product and its difference are exact. */
 MG_INLINE F(tan_terms) F(tan_reduce)(num a) {
-    num t = n_line(a, C(TURNS), C(MAGIC)), n = n_neg(n_sub(t, n_set(C(MAGIC))));
+    num t = n_line(a, C(TURNS), C(MAGIC)), n = n_sub(n_set(C(MAGIC)), t);
     num high = n_fma_exact(n, n_set(C(TURN_1)), a), r = n_fma_exact(n, n_set(C(TURN_2)), high);
     num r_low = n_fma_exact(n, n_set(C(TURN_2)), n_sub(high, r));
     return (F(tan_terms)){t, r, n_fma(n, n_set(C(TURN_3)), r_low)};
 }
 /* (s + c t) / (c - s t) with t = tan r and s / c the tangent of the turns; s and c are scaled so
- * that both are nearly exact. All are carried as sums of two, and the quotient is corrected once.
- * */
+ * that both are nearly exact. All are carried as sums of two, t as r and the rest of it, and the
+ * quotient is corrected once. */
 MG_INLINE num F(tan_of)(F(tan_terms) p) {
     num z = n_mul(p.r, p.r), rest = n_fma(n_mul(p.r, z), HORNER(z, tan), p.r_low);
-    num t = n_add(p.r, rest), t_low = n_add(n_sub(p.r, t), rest), minus = n_neg(t);
+    num minus = n_neg(p.r);
     num s = n_look_up(T(tan_table)[0], p.turns), c = n_look_up(T(tan_table)[1], p.turns);
-    num n = n_fma_exact(t, c, s), d = n_fma_exact(minus, s, c);
-    num n_low = n_fma(t_low, c, n_fma_exact(t, c, n_sub(s, n)));
-    num d_low = n_fnma(t_low, s, n_fma_exact(minus, s, n_sub(c, d)));
-    num inverse = F(inverse)(d), y = n_mul(n, inverse);
+    num n = n_fma_exact(p.r, c, s), d = n_fma_exact(minus, s, c);
+    num n_low = n_fma(rest, c, n_fma_exact(p.r, c, n_sub(s, n)));
+    num d_low = n_fnma(rest, s, n_fma_exact(minus, s, n_sub(c, d)));
+    num inverse = F(inverse)(n_add(d, d_low)), y = n_mul(n_add(n, n_low), inverse);
     rest = n_add(n_fma_exact(n_neg(y), d, n), n_fnma(y, d_low, n_low));
     return n_fma(rest, inverse, y);
 }

@@ -153,16 +153,16 @@ MG_INLINE wide_f64 w_cos_f64(wide_f64 x) { return w_trig_f64(x, 1, w_set(0.0)); 
 
 /* out[i] = sin x[i], any n; out and x do not overlap. The three below are its like. */
 static inline void v_sin_chunk_f32(float *restrict out, const float *restrict x, int64_t n) {
-    w_map_inside_f32(out, x, n, w_sin_f32, v_sin_any_f32, -V_TRIG_MAX_F32, V_TRIG_MAX_F32);
+    w_map_inside_f32(out, x, n, w_sin_f32, v_sin_any_f32, V_TRIG_MAX_F32);
 }
 static inline void v_cos_chunk_f32(float *restrict out, const float *restrict x, int64_t n) {
-    w_map_inside_f32(out, x, n, w_cos_f32, v_cos_any_f32, -V_TRIG_MAX_F32, V_TRIG_MAX_F32);
+    w_map_inside_f32(out, x, n, w_cos_f32, v_cos_any_f32, V_TRIG_MAX_F32);
 }
 static inline void v_sin_chunk_f64(double *restrict out, const double *restrict x, int64_t n) {
-    w_map_inside_f64(out, x, n, w_sin_f64, v_sin_any_f64, -V_TRIG_MAX_F64, V_TRIG_MAX_F64);
+    w_map_inside_f64(out, x, n, w_sin_f64, v_sin_any_f64, V_TRIG_MAX_F64);
 }
 static inline void v_cos_chunk_f64(double *restrict out, const double *restrict x, int64_t n) {
-    w_map_inside_f64(out, x, n, w_cos_f64, v_cos_any_f64, -V_TRIG_MAX_F64, V_TRIG_MAX_F64);
+    w_map_inside_f64(out, x, n, w_cos_f64, v_cos_any_f64, V_TRIG_MAX_F64);
 }
 
 #endif

@@ -58,14 +58,28 @@ MG_INLINE bool v_inside_f64(vec_f64 x, vec_f64 low, vec_f64 high) {
     __mmask8 m = _mm512_cmp_pd_mask(x, low, _CMP_GE_OQ);
     return _mm512_mask_cmp_pd_mask(m, x, high, _CMP_LT_OQ) == 0xff;
 }
-/* Whether all lanes, as unsigned integers, are less than the limit. */
-MG_INLINE bool v_within_bits_f32(vec_f32 x, uint32_t limit) {
+/* Lanes for which something holds; all of them; whether it is all of them. */
+typedef __mmask16 lanes_f32;
+typedef __mmask8 lanes_f64;
+#define V_ALL_LANES_F32 ((lanes_f32)-1)
+#define V_ALL_LANES_F64 ((lanes_f64)-1)
+MG_INLINE bool v_all_f32(lanes_f32 m) { return m == V_ALL_LANES_F32; }
+MG_INLINE bool v_all_f64(lanes_f64 m) { return m == V_ALL_LANES_F64; }
+/* Those of m that are, as unsigned integers, less than the limit. */
+MG_INLINE lanes_f32 v_within_bits_f32(lanes_f32 m, vec_f32 x, uint32_t limit) {
     __m512i bits = _mm512_castps_si512(x);
-    return _mm512_cmplt_epu32_mask(bits, _mm512_set1_epi32((int)limit)) == 0xffff;
+    return _mm512_mask_cmplt_epu32_mask(m, bits, _mm512_set1_epi32((int)limit));
 }
-MG_INLINE bool v_within_bits_f64(vec_f64 x, uint64_t limit) {
+MG_INLINE lanes_f64 v_within_bits_f64(lanes_f64 m, vec_f64 x, uint64_t limit) {
     __m512i bits = _mm512_castpd_si512(x);
-    return _mm512_cmplt_epu64_mask(bits, _mm512_set1_epi64((long long)limit)) == 0xff;
+    return _mm512_mask_cmplt_epu64_mask(m, bits, _mm512_set1_epi64((long long)limit));
+}
+/* Those of m that are less than the limit. */
+MG_INLINE lanes_f32 v_below_f32(lanes_f32 m, vec_f32 x, vec_f32 limit) {
+    return _mm512_mask_cmp_ps_mask(m, x, limit, _CMP_LT_OQ);
+}
+MG_INLINE lanes_f64 v_below_f64(lanes_f64 m, vec_f64 x, vec_f64 limit) {
+    return _mm512_mask_cmp_pd_mask(m, x, limit, _CMP_LT_OQ);
 }
 /* A power of two's exponent k, the bits moved to the exponent's place, as a number in these units.
  */
@@ -131,15 +145,27 @@ MG_INLINE bool v_inside_f64(vec_f64 x, vec_f64 low, vec_f64 high) {
     return _mm256_movemask_pd(_mm256_and_pd(_mm256_cmp_pd(x, low, _CMP_GE_OQ),
                                             _mm256_cmp_pd(x, high, _CMP_LT_OQ))) == 0xf;
 }
-MG_INLINE bool v_within_bits_f32(vec_f32 x, uint32_t limit) {
+typedef __m256i lanes_f32;
+typedef __m256i lanes_f64;
+#define V_ALL_LANES_F32 _mm256_set1_epi32(-1)
+#define V_ALL_LANES_F64 _mm256_set1_epi32(-1)
+MG_INLINE bool v_all_f32(lanes_f32 m) { return _mm256_movemask_epi8(m) == -1; }
+MG_INLINE bool v_all_f64(lanes_f64 m) { return _mm256_movemask_epi8(m) == -1; }
+MG_INLINE lanes_f32 v_within_bits_f32(lanes_f32 m, vec_f32 x, uint32_t limit) {
     __m256i bits = _mm256_castps_si256(x), last = _mm256_set1_epi32((int)(limit - 1));
-    return _mm256_movemask_epi8(_mm256_cmpeq_epi32(_mm256_min_epu32(bits, last), bits)) == -1;
+    return _mm256_and_si256(m, _mm256_cmpeq_epi32(_mm256_min_epu32(bits, last), bits));
 }
-MG_INLINE bool v_within_bits_f64(vec_f64 x, uint64_t limit) {
+MG_INLINE lanes_f64 v_within_bits_f64(lanes_f64 m, vec_f64 x, uint64_t limit) {
     const uint64_t sign = (uint64_t)1 << 63; /* there is no unsigned comparison */
     __m256i bits = _mm256_xor_si256(_mm256_castpd_si256(x), _mm256_set1_epi64x((long long)sign));
     __m256i end = _mm256_set1_epi64x((long long)(limit ^ sign));
-    return _mm256_movemask_epi8(_mm256_cmpgt_epi64(end, bits)) == -1;
+    return _mm256_and_si256(m, _mm256_cmpgt_epi64(end, bits));
+}
+MG_INLINE lanes_f32 v_below_f32(lanes_f32 m, vec_f32 x, vec_f32 limit) {
+    return _mm256_and_si256(m, _mm256_castps_si256(_mm256_cmp_ps(x, limit, _CMP_LT_OQ)));
+}
+MG_INLINE lanes_f64 v_below_f64(lanes_f64 m, vec_f64 x, vec_f64 limit) {
+    return _mm256_and_si256(m, _mm256_castpd_si256(_mm256_cmp_pd(x, limit, _CMP_LT_OQ)));
 }
 #define w_exponent_unit_f32 0x1p-23f
 #define w_exponent_unit_f64 1.0
@@ -272,14 +298,13 @@ MG_INLINE void w_map_floats(float *restrict out, const float *restrict x, int64_
     for (int64_t i = 0; i < n; i++) out[i] = (float)f((double)x[i]);
 }
 MG_INLINE void w_map_inside_f32(float *restrict out, const float *restrict x, int64_t n,
-                                float (*f)(float), float (*g)(float), float low, float high) {
-    (void)f, (void)low, (void)high;
+                                float (*f)(float), float (*g)(float), float limit) {
+    (void)f, (void)limit;
     w_map_f32(out, x, n, g);
 }
 MG_INLINE void w_map_inside_f64(double *restrict out, const double *restrict x, int64_t n,
-                                double (*f)(double), double (*g)(double), double low,
-                                double high) {
-    (void)f, (void)low, (void)high;
+                                double (*f)(double), double (*g)(double), double limit) {
+    (void)f, (void)limit;
     w_map_f64(out, x, n, g);
 }
 #endif

@@ -4,6 +4,8 @@
 #define wide R(wide)
 #define ureal R(wide_bits)
 #define uvec R(wide_bits_vec)
+#define lanes R(lanes)
+#define ALL_LANES (sizeof(real) == 4 ? V_ALL_LANES_F32 : V_ALL_LANES_F64)
 #define REAL_SIGN ((ureal)1 << (8 * sizeof(real) - 1))
 #define EACH for (int k = 0; k < WIDE_VECTORS; k++)
 #define w_abs R(w_abs)
@@ -112,6 +114,12 @@ MG_INLINE bool w_inside(wide x, real low, real high) {
     EACH all &= R(v_inside)(x.v[k], v_set1(low), v_set1(high));
     return all;
 }
+/* Whether x < limit in every lane. */
+MG_INLINE bool R(w_below)(wide x, real limit) {
+    lanes all = ALL_LANES;
+    EACH all = R(v_below)(all, x.v[k], v_set1(limit));
+    return R(v_all)(all);
+}
 /* c1 x + c0, a step of a polynomial's lowest level */
 MG_INLINE wide w_line(wide x, real c1, real c0) { return w_fma(x, w_set(c1), w_set(c0)); }
 /* Operations on the bits. */
@@ -134,9 +142,9 @@ MG_INLINE wide R(w_less_bits)(wide a, wide b) {
 }
 /* Whether low <= bits < high in every lane. */
 MG_INLINE bool R(w_within_bits)(wide x, ureal low, ureal high) {
-    bool all = true;
-    EACH all &= R(v_within_bits)((vec)((uvec)x.v[k] - low), high - low);
-    return all;
+    lanes all = ALL_LANES;
+    EACH all = R(v_within_bits)(all, (vec)((uvec)x.v[k] - low), high - low);
+    return R(v_all)(all);
 }
 MG_INLINE wide w_shift_right(wide a, int count) {
     EACH a.v[k] = (vec)((uvec)a.v[k] >> count);
@@ -228,13 +236,13 @@ MG_INLINE void R(w_map_2)(real *restrict out, const real *restrict x, const real
     for (int64_t i = 0; i < n; i += WIDE_LANES)
         w_store(out + i, f(w_load(x + i), w_load(y + i)));
 }
-/* As w_map, where f is right only for low <= x < high and the scalar g everywhere. */
+/* As w_map, where f is right only for |x| < limit and the scalar g everywhere. */
 MG_INLINE void w_map_inside(real *restrict out, const real *restrict x, int64_t n,
-                               wide (*f)(wide), real (*g)(real), real low, real high) {
+                            wide (*f)(wide), real (*g)(real), real limit) {
     int64_t i = 0;
     for (; i + WIDE_LANES <= n; i += WIDE_LANES) {
         wide a = w_load(x + i);
-        if (MG_LIKELY(w_inside(a, low, high)))
+        if (MG_LIKELY(R(w_below)(w_abs(a), limit)))
             w_store(out + i, f(a));
         else
             for (int j = 0; j < WIDE_LANES; j++) out[i + j] = g(x[i + j]);
@@ -245,5 +253,7 @@ MG_INLINE void w_map_inside(real *restrict out, const real *restrict x, int64_t 
 #undef wide
 #undef ureal
 #undef uvec
+#undef lanes
+#undef ALL_LANES
 #undef REAL_SIGN
 #undef WIDE_LANES
