@@ -8,7 +8,7 @@
 #define HALF REAL_C(0.5)
 #define LN2 REAL_C(0x1.62e42fefa39efp-1)
 #define LN10 REAL_C(0x1.26bb1bbb55516p+1)
-#define v_sigmoid R(v_sigmoid)
+#define v_sigmoid R(v_sigmoid_any)
 #define v_exp R(v_exp)
 #define v_log R(v_log)
 #define v_angle_slope R(v_angle_slope)

@@ -8,6 +8,7 @@
 #include "vmath_f32.h"
 #include "vmath_f64.h"
 #include "vmath_explog.h"
+#include "vmath_pieces_f32.h"
 #include "vmath_pow.h"
 #include "vmath_trig.h"
 #include "vmath_inverse.h"

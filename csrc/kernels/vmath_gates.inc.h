@@ -1,5 +1,6 @@
 /* vmath_gates.inc.h: the logistic function and what is made of it, for one float width (see
- * vmath_num.h for how to read it); after vmath_explog.inc.h. */
+ * vmath_num.h for how to read it); after vmath_explog.inc.h. Those called _any are right everywhere,
+ * but floats have a shorter way for most numbers (vmath_pieces_f32.inc.h). */
 
 /* e^r as an unevaluated sum of two */
 typedef struct {
@@ -29,7 +30,7 @@ MG_INLINE num F(inverse)(num d) {
 }
 
 /* With e^|x| = 2^-n (1 + w), the value at -|x| is q = 2^n / (1 + 2^n + w); at |x| it is 1 - q. */
-MG_INLINE num F(sigmoid)(num x) {
+MG_INLINE num F(sigmoid_any)(num x) {
     num one = n_set(1), a = n_min(n_set(C(SIGMOID_HIGH)), n_abs(x));
     num n = n_sub(n_line(a, -C(LOG2E), C(MAGIC)), n_set(C(MAGIC))), s = n_scale(one, n);
     F(exp_terms) e = {n, n_fma(n, n_set(C(LN2_HI)), a), n_mul(n, n_set(C(LN2_LO)))};
@@ -70,7 +71,7 @@ MG_INLINE num F(gate_slope)(num x, num steep, F(exp_terms) e) {
     return n_fma(n_mul(x, steep), n_mul(small, large), y);
 }
 
-MG_INLINE num F(silu_slope)(num x) {
+MG_INLINE num F(silu_slope_any)(num x) {
     num low = n_max(n_set(C(SILU_LOW)), n_or(x, C(SIGN))), a = n_abs(low);
     return F(gate_slope)(n_with_sign(a, x), n_set(1), F(exp_reduce)(low));
 }
@@ -87,7 +88,7 @@ MG_INLINE F(exp_terms) F(gelu_decay)(num a) {
     e.r_low = n_add(e.r_low, n_fma(c_low, h, t_low));
     return e;
 }
-MG_INLINE num F(gelu_tanh_slope)(num x) {
+MG_INLINE num F(gelu_tanh_slope_any)(num x) {
     num a = n_min(n_set(C(GELU_HIGH)), n_abs(x));
     num steep = n_fma(n_mul(a, a), n_set(3 * C(GELU_CUBE) * C(GELU_TWICE)), n_set(C(GELU_TWICE)));
     return F(gate_slope)(n_with_sign(a, x), steep, F(gelu_decay)(a));

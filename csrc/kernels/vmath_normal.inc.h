@@ -65,7 +65,7 @@ MG_INLINE num F(ndtr)(num x) {
 }
 
 /* ndtr(x) + x e^(-x^2 / 2) / sqrt(2 pi) */
-MG_INLINE num F(gelu_slope)(num x) {
+MG_INLINE num F(gelu_slope_any)(num x) {
     num a = n_min(n_set(C(NORMAL_HIGH)), n_abs(x));
     F(tail_terms) p = F(normal)(a);
     num slope = n_fnma(a, n_set(C(SQRT_HALF_OVER_PI)), p.g.high);

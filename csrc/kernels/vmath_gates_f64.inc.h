@@ -1,5 +1,10 @@
-/* vmath_gelu_f64.inc.h: gelu and silu of doubles (see vmath_num.h for how to read it); after
- * vmath_gates.inc.h and vmath_normal.inc.h. */
+/* vmath_gates_f64.inc.h: sigmoid, silu, gelu and their slopes, of doubles (see vmath_num.h for how to
+ * read it); after vmath_gates.inc.h and vmath_normal.inc.h. */
+
+MG_INLINE num F(sigmoid)(num x) { return F(sigmoid_any)(x); }
+MG_INLINE num F(silu_slope)(num x) { return F(silu_slope_any)(x); }
+MG_INLINE num F(gelu_slope)(num x) { return F(gelu_slope_any)(x); }
+MG_INLINE num F(gelu_tanh_slope)(num x) { return F(gelu_tanh_slope_any)(x); }
 
 /* x / (1 + e^-t) where t has the sign of x and e describes e^-|t|: for x < 0, x e^-|t| / (1 +
  * e^-|t|). Numerator and denominator have low parts, and so has the quotient before its last
