@@ -273,3 +273,22 @@ def test_what_was_overwritten_is_noticed(rng, which):
         [*held, y][which].fill_(0.0)
     with pytest.raises(RuntimeError, match="overwritten"):
         y.sum().backward()
+
+
+def test_results_lie_in_memory_as_the_operands_do(rng):
+    """Heads that were split off a row are put together again without a copy."""
+    batch, length, heads, depth = 2, 70, 3, 8
+    rows = mg.tensor(rng.standard_normal((batch, length, heads * depth)), requires_grad=True)
+    x = rows.reshape(batch, length, heads, depth).transpose(1, 2)
+    y = attention(x, x.clone(), x.clone(), is_causal=True)
+    upstream = mg.tensor(rng.standard_normal(y.shape))
+    assert y.transpose(1, 2).is_contiguous()
+    plain = x.detach().clone().requires_grad_()
+    z = attention(plain, x.detach().clone(), x.detach().clone(), is_causal=True)
+    assert z.is_contiguous()
+    oracle.assert_same(y.detach().numpy(), z.detach().numpy())
+    y = attention(x, x.detach().clone(), x.detach().clone(), is_causal=True)
+    (by_x,), (by_plain,) = mg.grad(y, [x], upstream), mg.grad(z, [plain], upstream)
+    assert by_x.transpose(1, 2).is_contiguous()
+    assert by_plain.is_contiguous()
+    oracle.assert_same(by_x.numpy(), by_plain.numpy())

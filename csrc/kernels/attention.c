@@ -14,11 +14,11 @@
 #include <string.h>
 
 /* Queries and keys of a block: its scores stay in the second-level cache. */
-enum { ATTENTION_QUERIES = 64, ATTENTION_KEYS = 512, ATTENTION_TASKS = 16 };
+enum { ATTENTION_QUERIES = 64, ATTENTION_KEYS = 512, ATTENTION_TASKS = 16, ATTENTION_AHEAD = 12 };
 
-/* Where a matrix of one head lies: the first element, steps in elements. */
+/* Where a matrix of one head lies: the first element, steps in elements. Results have col 1. */
 typedef struct {
-    const char *data;
+    char *data;
     int64_t row, col, step[MG_MAX_NDIM];
     int itemsize;
 } attention_operand;
@@ -26,20 +26,20 @@ typedef struct {
 typedef struct {
     int dtype, axes;
     int64_t size[MG_MAX_NDIM], heads, queries, keys, depth, values;
-    attention_operand q, k, v, mask, g; /* mask.data may be NULL, g.data is for backward only */
+    attention_operand q, k, v, mask, out; /* mask.data may be NULL */
+    attention_operand g, dq, dk, dv;      /* for backward only */
     bool mask_is_bool, causal;
     double scale;
-    char *out, *statistics; /* these and the gradients are contiguous, head after head */
-    char *dq, *dk, *dv, *dmask, *parts; /* dmask: that of the mask at each score, or NULL */
+    char *statistics, *parts, *dmask; /* contiguous; dmask: the mask's at each score, or NULL */
     int64_t chunks;      /* of the keys of a head, in backward */
-    size_t scratch_bytes;
+    size_t scratch_bytes, work_bytes; /* of which so many are for a block of scores */
     atomic_bool no_memory;
 } attention_plan;
 
 /* One head. */
 typedef struct {
     const char *q, *k, *v, *mask, *g;
-    char *out, *statistics, *dq, *dk, *dv, *dmask;
+    char *out, *dq, *dk, *dv, *statistics, *dmask;
 } attention_item;
 
 /* 2^x for x <= 0, or NaN: a minimax polynomial of 2^f, |f| <= 1/2, times a power of two that is added
@@ -89,20 +89,18 @@ static attention_item attention_head(const attention_plan *t, int64_t head) {
         at[d] = rest % t->size[d];
         rest /= t->size[d];
     }
-    const attention_operand *operands[] = {&t->q, &t->k, &t->v, &t->mask, &t->g};
-    const char *data[5];
-    for (int i = 0; i < 5; i++) {
+    const attention_operand *operands[] = {&t->q,   &t->k,  &t->v,  &t->mask, &t->g,
+                                           &t->out, &t->dq, &t->dk, &t->dv};
+    char *data[9];
+    for (int i = 0; i < 9; i++) {
         data[i] = operands[i]->data;
         for (int d = 0; data[i] && d < t->axes; d++)
             data[i] += at[d] * operands[i]->step[d] * operands[i]->itemsize;
     }
     return (attention_item){
         .q = data[0], .k = data[1], .v = data[2], .mask = data[3], .g = data[4],
-        .out = t->out + head * t->queries * t->values * size,
+        .out = data[5], .dq = data[6], .dk = data[7], .dv = data[8],
         .statistics = t->statistics + head * 2 * t->queries * size,
-        .dq = t->dq + head * t->queries * t->depth * size,
-        .dk = t->dk + head * t->keys * t->depth * size,
-        .dv = t->dv + head * t->keys * t->values * size,
         .dmask = t->dmask ? t->dmask + head * t->queries * t->keys * size : NULL,
     };
 }
@@ -124,38 +122,54 @@ static void attention_forward_block(void *context, int64_t block) {
     mg_block_give(scratch, capacity);
 }
 
-/* A chunk of the keys of a head with all its queries. The first chunk writes its part of dq where
- * it belongs, the others into parts of their own. */
+/* Lines of `bytes` each, one after the other, go where they belong, `step` elements apart. The
+ * processor does not foresee such steps, so what comes later is asked for. */
+static void attention_lay(const attention_plan *t, char *to, int64_t step, const char *from,
+                          int64_t lines, int64_t bytes) {
+    step *= mg_itemsize(t->dtype);
+    for (int64_t i = 0; i < lines; i++) {
+        const char *later = to + (i + ATTENTION_AHEAD) * step;
+        for (int64_t b = 0; b < bytes; b += 64) __builtin_prefetch(later + b, 1);
+        memcpy(to + i * step, from + i * bytes, (size_t)bytes);
+    }
+}
+
+/* A chunk of the keys of a head with all its queries. Gradients are summed in the scratch memory;
+ * that of the queries, in all but the first chunk, in a part of its own. */
 static void attention_backward_block(void *context, int64_t block) {
     attention_plan *t = context;
     size_t capacity;
-    void *scratch = mg_block_take(t->scratch_bytes, &capacity);
+    char *scratch = mg_block_take(t->scratch_bytes, &capacity);
     if (!scratch) {
         t->no_memory = true;
         return;
     }
     int64_t index = block / t->chunks, chunk = block % t->chunks, size = mg_itemsize(t->dtype);
-    attention_item head = attention_head(t, index);
-    int64_t q_bytes = t->queries * t->depth * size;
-    char *dq = chunk == 0 ? head.dq : t->parts + (index * (t->chunks - 1) + chunk - 1) * q_bytes;
-    memset(dq, 0, (size_t)q_bytes);
+    int64_t k_line = t->depth * size, v_line = t->values * size;
+    attention_item head = attention_head(t, index), sums = head;
+    sums.dk = scratch + t->work_bytes;
+    sums.dv = sums.dk + ATTENTION_KEYS * k_line;
+    sums.dq = sums.dv + ATTENTION_KEYS * v_line;
+    if (chunk > 0) sums.dq = t->parts + (index * (t->chunks - 1) + chunk - 1) * t->queries * k_line;
+    memset(sums.dq, 0, (size_t)(t->queries * k_line));
     int64_t blocks = mg_ceil_div(t->keys, ATTENTION_KEYS);
     int64_t end = mg_min((chunk + 1) * blocks / t->chunks * ATTENTION_KEYS, t->keys);
     for (int64_t first = chunk * blocks / t->chunks * ATTENTION_KEYS; first < end;
          first += ATTENTION_KEYS) {
         int64_t keys = mg_min(ATTENTION_KEYS, end - first);
-        memset(head.dk + first * t->depth * size, 0, (size_t)(keys * t->depth * size));
-        memset(head.dv + first * t->values * size, 0, (size_t)(keys * t->values * size));
+        memset(sums.dk, 0, (size_t)(keys * k_line));
+        memset(sums.dv, 0, (size_t)(keys * v_line));
         int64_t start = t->causal ? first / ATTENTION_QUERIES * ATTENTION_QUERIES : 0;
         for (int64_t at = start; at < t->queries; at += ATTENTION_QUERIES) {
             int64_t rows = mg_min(ATTENTION_QUERIES, t->queries - at);
             int64_t seen = t->causal ? mg_min(keys, at + rows - first) : keys;
-            if (t->dtype == MG_FLOAT32)
-                attention_backward_f32(t, &head, (float *)dq, at, rows, first, seen, scratch);
-            else
-                attention_backward_f64(t, &head, (double *)dq, at, rows, first, seen, scratch);
+            (t->dtype == MG_FLOAT32 ? attention_backward_f32 : attention_backward_f64)(
+                t, &sums, at, rows, first, seen, scratch);
         }
+        attention_lay(t, head.dk + first * t->dk.row * size, t->dk.row, sums.dk, keys, k_line);
+        attention_lay(t, head.dv + first * t->dv.row * size, t->dv.row, sums.dv, keys, v_line);
     }
+    if (chunk == 0) attention_lay(t, head.dq, t->dq.row, sums.dq, t->queries, k_line);
     mg_block_give(scratch, capacity);
 }
 
@@ -230,6 +244,27 @@ static mg_array *attention_new(const attention_plan *t, int64_t rows, int64_t co
     return mg_new(t->dtype, t->axes + 2, shape);
 }
 
+/* The same, lying in memory as `like` does: heads that were side by side in every row still are, so
+ * that a model which splits its rows into heads can put them together again without a copy. */
+static mg_array *attention_new_like(const attention_plan *t, int64_t rows, int64_t columns,
+                                    const mg_array *like) {
+    mg_array *a = attention_new(t, rows, columns);
+    if (!a || like->ndim != a->ndim) return a;
+    int order[MG_MAX_NDIM];
+    for (int d = 0; d <= t->axes; d++) {
+        int place = d;
+        for (; place > 0 && like->strides[order[place - 1]] < like->strides[d]; place--)
+            order[place] = order[place - 1];
+        order[place] = d;
+    }
+    int64_t step = columns;
+    for (int place = t->axes; place >= 0; place--) {
+        a->strides[order[place]] = step;
+        step *= mg_max(a->shape[order[place]], 1);
+    }
+    return a;
+}
+
 /* Whether an operand was cast, or is the same for several heads or, a mask, several scores. */
 static bool attention_adapts(const attention_plan *t, mg_array *const *in, mg_array *const *from) {
     for (int i = 0; i < 4; i++) {
@@ -263,12 +298,12 @@ int mg_attention(mg_array **made, mg_array *q, mg_array *k, mg_array *v, mg_arra
     int code = attention_cast(in, from);
     if (!code) code = attention_lay_out(&t, in, scale, causal);
     if (!code) {
-        out = attention_new(&t, t.queries, t.values);
+        out = attention_new_like(&t, t.queries, t.values, in[0]);
         statistics = attention_new(&t, 2, t.queries);
         if (!out || !statistics) code = mg_error();
     }
     if (!code && out->size > 0) {
-        t.out = out->data;
+        t.out = attention_place(out, t.axes);
         t.statistics = statistics->data;
         t.scratch_bytes = attention_scratch(&t, ATTENTION_KEYS + t.depth);
         code = attention_run(&t, t.heads * mg_ceil_div(t.queries, ATTENTION_QUERIES),
@@ -289,16 +324,18 @@ int mg_attention(mg_array **made, mg_array *q, mg_array *k, mg_array *v, mg_arra
 /* dq += the parts of the other chunks, in their order. */
 static void attention_join_block(void *context, int64_t head) {
     const attention_plan *t = context;
-    int64_t n = t->queries * t->depth;
-    for (int64_t chunk = 1; chunk < t->chunks; chunk++) {
-        int64_t part = (head * (t->chunks - 1) + chunk - 1) * n;
-        if (t->dtype == MG_FLOAT32)
-            for (int64_t i = 0; i < n; i++)
-                ((float *)t->dq)[head * n + i] += ((float *)t->parts)[part + i];
-        else
-            for (int64_t i = 0; i < n; i++)
-                ((double *)t->dq)[head * n + i] += ((double *)t->parts)[part + i];
-    }
+    char *dq = attention_head(t, head).dq;
+    for (int64_t chunk = 1; chunk < t->chunks; chunk++)
+        for (int64_t i = 0; i < t->queries; i++) {
+            int64_t to = i * t->dq.row;
+            int64_t from = ((head * (t->chunks - 1) + chunk - 1) * t->queries + i) * t->depth;
+            if (t->dtype == MG_FLOAT32)
+                for (int64_t d = 0; d < t->depth; d++)
+                    ((float *)dq)[to + d] += ((float *)t->parts)[from + d];
+            else
+                for (int64_t d = 0; d < t->depth; d++)
+                    ((double *)dq)[to + d] += ((double *)t->parts)[from + d];
+        }
 }
 
 int mg_attention_vjp(mg_array **made, mg_array *g, mg_array *q, mg_array *k, mg_array *v,
@@ -312,9 +349,9 @@ int mg_attention_vjp(mg_array **made, mg_array *g, mg_array *q, mg_array *k, mg_
     if (!code && (g->ndim != t.axes + 2 || g->dtype != t.dtype || y->dtype != t.dtype))
         code = mg_fail_code(MG_EDTYPE, g->dtype, y->dtype);
     if (!code) {
-        out[0] = attention_new(&t, t.queries, t.depth);
-        out[1] = attention_new(&t, t.keys, t.depth);
-        out[2] = attention_new(&t, t.keys, t.values);
+        out[0] = attention_new_like(&t, t.queries, t.depth, in[0]);
+        out[1] = attention_new_like(&t, t.keys, t.depth, in[1]);
+        out[2] = attention_new_like(&t, t.keys, t.values, in[2]);
         if (by_mask) out[3] = attention_new(&t, t.queries, t.keys);
         for (int i = 0; i < count; i++)
             if (!out[i]) code = mg_error();
@@ -322,14 +359,18 @@ int mg_attention_vjp(mg_array **made, mg_array *g, mg_array *q, mg_array *k, mg_
     if (!code && y->size > 0) {
         int64_t size = mg_itemsize(t.dtype);
         t.g = attention_place(g, t.axes);
-        t.out = y->data;
+        t.out = attention_place(y, t.axes);
         t.statistics = statistics->data;
-        t.dq = out[0]->data, t.dk = out[1]->data, t.dv = out[2]->data;
+        t.dq = attention_place(out[0], t.axes);
+        t.dk = attention_place(out[1], t.axes);
+        t.dv = attention_place(out[2], t.axes);
         t.dmask = by_mask ? out[3]->data : NULL;
         if (t.dmask) memset(t.dmask, 0, (size_t)(out[3]->size * size));
         /* Heads alone may be too few for the threads of a large machine. */
         t.chunks = mg_max(1, mg_min(mg_ceil_div(t.keys, ATTENTION_KEYS), ATTENTION_TASKS / t.heads));
-        t.scratch_bytes = attention_scratch(&t, 2 * ATTENTION_KEYS + t.values + t.depth);
+        t.work_bytes = attention_scratch(&t, 2 * ATTENTION_KEYS + t.values + t.depth);
+        int64_t sums = ATTENTION_KEYS * (t.depth + t.values) + t.queries * t.depth;
+        t.scratch_bytes = t.work_bytes + (size_t)(sums * size);
         size_t bytes = (size_t)((t.chunks - 1) * out[0]->size * size), capacity;
         t.parts = bytes ? mg_block_take(bytes, &capacity) : NULL;
         if (bytes && !t.parts) code = mg_fail_code(MG_ENOMEM, (int64_t)bytes, 0);

@@ -60,7 +60,8 @@ static void R(attention_forward)(const attention_plan *t, const attention_item *
     int64_t width = mg_ceil_div(rows, LANES) * LANES, values = t->values;
     int64_t seen = t->causal ? mg_min(at + rows, t->keys) : t->keys;
     real *scores = scratch, *scaled = scores + ATTENTION_KEYS * width;
-    real *out = (real *)head->out + at * values;
+    int64_t out_row = t->out.row;
+    real *out = (real *)head->out + at * out_row;
     real top[ATTENTION_QUERIES], shift[ATTENTION_QUERIES], total[ATTENTION_QUERIES];
     real factor[ATTENTION_QUERIES], part[ATTENTION_QUERIES];
     for (int64_t i = 0; i < width; i++) {
@@ -88,8 +89,8 @@ static void R(attention_forward)(const attention_plan *t, const attention_item *
             }
         for (int64_t i = 0; i < width; i++) total[i] = total[i] * factor[i] + part[i];
         for (int64_t i = 0; first > 0 && moved && i < rows; i++)
-            for (int64_t d = 0; d < values; d++) out[i * values + d] *= factor[i];
-        mg_gemm_shape product = {rows, values, keys, 1, width, t->v.row, t->v.col, values};
+            for (int64_t d = 0; d < values; d++) out[i * out_row + d] *= factor[i];
+        mg_gemm_shape product = {rows, values, keys, 1, width, t->v.row, t->v.col, out_row};
         R(mg_gemm_block)(out, scores, (const real *)head->v + first * t->v.row, &product, first > 0);
     }
     real *statistics = (real *)head->statistics;
@@ -97,17 +98,17 @@ static void R(attention_forward)(const attention_plan *t, const attention_item *
         real share = total[i] == 0 ? 0 : 1 / total[i];
         statistics[at + i] = shift[i];
         statistics[t->queries + at + i] = share;
-        for (int64_t d = 0; d < values; d++) out[i * values + d] *= share;
+        for (int64_t d = 0; d < values; d++) out[i * out_row + d] *= share;
     }
 }
 
 /* The gradients that the block of `rows` queries from `at` on and the `keys` keys from `first` on
- * give each other, added to those in dq, dk and dv. With p = 2^(scores - shift), unnormalised, and
- * h the gradient of the result times `share`, which normalises:
+ * give each other, added to those in dq, dk and dv, whose lines follow one another; dk and dv start
+ * at `first`. With p = 2^(scores - shift), unnormalised, and h the gradient of the result times
+ * `share`, which normalises:
  *   dv = p^T h,  ds = p (h v^T - sum of h * out),  dq = ds k * scale,  dk = ds^T q * scale */
-static void R(attention_backward)(const attention_plan *t, const attention_item *head, real *dq,
-                                  int64_t at, int64_t rows, int64_t first, int64_t keys,
-                                  void *scratch) {
+static void R(attention_backward)(const attention_plan *t, const attention_item *head, int64_t at,
+                                  int64_t rows, int64_t first, int64_t keys, void *scratch) {
     int64_t width = mg_ceil_div(rows, LANES) * LANES, values = t->values, depth = t->depth;
     real *p = scratch, *ds = p + ATTENTION_KEYS * width, *h = ds + ATTENTION_KEYS * width;
     real *scaled = h + width * values, shift[ATTENTION_QUERIES] = {0}, mean[ATTENTION_QUERIES] = {0};
@@ -118,7 +119,7 @@ static void R(attention_backward)(const attention_plan *t, const attention_item 
         for (int64_t d = 0; d < values; d++) {
             real x = g[i * t->g.row + d * t->g.col];
             h[i * values + d] = x == 0 ? 0 : x * share;
-            sum += x == 0 ? 0 : h[i * values + d] * out[(at + i) * values + d];
+            sum += x == 0 ? 0 : h[i * values + d] * out[(at + i) * t->out.row + d];
         }
         shift[i] = statistics[at + i];
         mean[i] = sum;
@@ -145,10 +146,10 @@ static void R(attention_backward)(const attention_plan *t, const attention_item 
         for (int64_t j = 0; j < keys; j++) dmask[i * t->keys + j] = ds[j * width + i];
     for (int64_t j = 0; head->dmask && j < keys * width; j++) ds[j] *= scale;
     mg_gemm_shape to_value = {keys, values, rows, width, 1, values, 1, values};
-    R(mg_gemm_block)((real *)head->dv + first * values, p, h, &to_value, true);
+    R(mg_gemm_block)((real *)head->dv, p, h, &to_value, true);
     mg_gemm_shape to_key = {keys, depth, rows, width, 1, t->q.row, t->q.col, depth};
-    R(mg_gemm_block)((real *)head->dk + first * depth, ds, q, &to_key, true);
+    R(mg_gemm_block)((real *)head->dk, ds, q, &to_key, true);
     mg_gemm_shape to_query = {rows, depth, keys, 1, width, t->k.row, t->k.col, depth};
-    R(mg_gemm_block)(dq + at * depth, ds, k, &to_query, true);
+    R(mg_gemm_block)((real *)head->dq + at * depth, ds, k, &to_query, true);
 }
 #undef ATTENTION_EACH_LANE
