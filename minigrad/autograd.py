@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad import tape
-from minigrad._c import call, lib, save, saved_handle
+from minigrad._c import Handle, call, lib, save, saved_handle
 from minigrad.creation import tensor, zeros, zeros_like
 from minigrad.dispatch import TensorBase, wrap
 from minigrad.dtypes import by_code
@@ -21,16 +21,19 @@ __all__ = ["Function", "backward", "enable_grad", "grad", "is_grad_enabled", "no
 # ---- backward and grad ---------------------------------------------------------------------------
 
 
-_ones: dict[int, Tensor] = {}  # by the code of their dtype
+_ones: dict[int, Handle] = {}  # by the code of their dtype
 
 
 def _one(dtype: int) -> Tensor:
-    """The upstream gradient of a single element; shared, so sealed against writes."""
+    """The upstream gradient of a single element; its memory is shared, so sealed against writes.
+
+    A tensor of its own, which takes along what is noted of its views.
+    """
     one = _ones.get(dtype)
     if one is None:
-        one = _ones[dtype] = tensor(1.0, by_code[dtype])
-        lib.mg_seal(one._h)
-    return one
+        one = _ones[dtype] = tensor(1.0, by_code[dtype])._h
+        lib.mg_seal(one)
+    return wrap(one)
 
 
 def _edge(x: Tensor) -> Any:
