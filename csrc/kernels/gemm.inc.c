@@ -112,7 +112,7 @@ typedef struct {
     real *c, *packed_a, *packed_b;
     const real *plus, *a, *b;
     int64_t plus_row, rows, cols, depth;
-    bool packs_b, reads_b; /* packs the slivers of B; reads whole groups of them where they lie */
+    bool packs_b, reads_b; /* packs the slivers of B; reads them where they lie */
 } R(gemm_packing);
 
 static void R(gemm_pack_block)(void *context, int64_t block) {
@@ -131,7 +131,7 @@ static void R(gemm_packed_block)(void *context, int64_t block) {
     int64_t sliver = GEMM_SLIVER(GEMM_NR, t->depth);
     int64_t j = block * GEMM_GROUP * GEMM_NR, end = mg_min(j + GEMM_GROUP * GEMM_NR, t->cols);
     real *packed = t->packed_b + block * GEMM_GROUP * sliver;
-    bool lies = t->reads_b && end - j == GEMM_GROUP * GEMM_NR;
+    bool lies = t->reads_b && (GEMM_MASKS || (end - j) % GEMM_NR == 0);
     if (t->packs_b && !lies)
         R(gemm_pack_group)(packed, t->b + j * s->b_col, s->b_row, s->b_col, end - j, t->depth);
     const real *b = lies ? t->b + j : packed;
@@ -211,10 +211,13 @@ static void R(gemm_vector_block)(void *context, int64_t block) {
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* Packing pays where B is not small or lies badly, and for an A whose rows run across the lines. */
+/* Packing pays where B is not small or lies badly, and for an A whose rows run across the lines or
+ * fall onto the same lines of L1 while B, too large to stay in L2, passes. */
 MG_INLINE bool R(gemm_packs)(const mg_gemm_shape *s) {
+    bool collides = s->a_row * (int)sizeof(real) % 2048 == 0 &&
+                    s->n * s->k * (int)sizeof(real) > GEMM_DIRECT;
     return s->m > 4 * GEMM_MR && s->n > 3 * GEMM_NR && s->m * s->n * s->k > 128 * 128 * 128 &&
-           (s->a_col != 1 || R(gemm_lies_badly)(s) || !R(gemm_is_small)(s));
+           (s->a_col != 1 || collides || R(gemm_lies_badly)(s) || !R(gemm_is_small)(s));
 }
 
 static void R(gemm_vector_product)(real *c, const real *a, const real *b, const mg_gemm_shape *s) {
