@@ -22,9 +22,10 @@
 #endif
 /* Before a loop over arrays that are the same or do not overlap: `restrict` is lost where a function
  * is inlined, and the compiler then checks, and keeps a scalar loop for when they do. On a line of
- * its own it also says that the loop must become vectors, which csrc/vectorised.py checks. */
+ * its own it also says that the loop must become vectors, which csrc/vectorised.py checks. (clang would
+ * warn of those that cannot.) */
 #if defined(__clang__)
-#define MG_APART _Pragma("clang loop vectorize(assume_safety)")
+#define MG_APART
 #else
 #define MG_APART _Pragma("GCC ivdep")
 #endif

@@ -109,8 +109,16 @@ static void R(softmax_columns)(int op, real *out, const real *a, const real *b, 
         if (rest > 0) R(softmax_row)(op, out + at, a + at, b + at, m, s, rest);
         width = stride;
     }
-    for (int64_t at = 0; at < n * stride; at += stride)
+    enum { LINE = 64 / sizeof(real) };
+    int64_t ahead = width < stride ? width : 0; /* parts of rows are pages apart: asked for */
+    for (int64_t at = 0; at < n * stride; at += stride) {
+        for (int64_t j = at + stride; j < at + stride + ahead; j += LINE) {
+            __builtin_prefetch(out + j, 1);
+            __builtin_prefetch(a + j);
+            __builtin_prefetch(b + j);
+        }
         R(softmax_row)(op, out + at, a + at, b + at, m, s, width);
+    }
 }
 
 /* Elements whose lines' sums are known: n rows of `width` columns, or `width` rows of n. */
