@@ -45,27 +45,34 @@ MG_INLINE const real *R(conv_inputs)(const real *x, const conv_plan *p, const co
            (a[1].at + t->i1 * a[1].step) * p->in_stride[1] + a[2].at + t->i2 * a[2].step;
 }
 
-/* Sums of a line of outputs, or, where a line is no more than a vector, of two. With the outputs'
- * channels as lanes a tile is some neighbours of the line by a row of packed weights; else some
- * channels by vectors of the line. `y` is where they will be written. Returns where the sums of the
- * next line go. */
+/* Sums of a line of outputs, or of two where lines are short, whose inputs lie `apart`. With the
+ * outputs' channels as lanes a tile is some neighbours of the line by a row of packed weights; else
+ * some channels by vectors of the line, of which two lines have one each. `y` is where they will be
+ * written, `ahead` what is needed later. Returns where the sums of the next line go. */
 static real *R(conv_sum_line)(const conv_sum *s, real *c, const real *y, const real *row,
-                              const real *w, int64_t outs, int64_t cols, bool pair,
-                              const conv_term *term, int64_t k, bool add) {
+                              const real *w, int64_t outs, int64_t cols, bool pair, int64_t apart,
+                              const real *ahead, const conv_term *term, int64_t k, bool add) {
     const conv_plan *p = &s->plan;
     int64_t next = p->fold > 1 ? 1 : p->axis[2].step; /* from an output's input to the next one's */
-    int64_t gap = pair ? p->axis[1].step * p->line : LANES;
+    R(conv_factors) f = {row, w, ahead, next, pair ? apart : 0, LANES};
+    if (s->lanes_are_outs && pair) {
+        R(conv_tile_any)(2 * cols, outs, c, R(CONV_NR), f, term, k, add);
+        return c + 2 * cols * R(CONV_NR);
+    }
+    if (!s->lanes_are_outs) f = (R(conv_factors)){w, row, ahead, 1, 0, pair ? apart : LANES};
     for (int64_t j = 0, n; j < cols; j += n) {
         n = s->lanes_are_outs ? conv_next(cols - j) : R(CONV_NR);
         for (int64_t i = 0; !s->lanes_are_outs && !add && i < outs; i++) {
             __builtin_prefetch(y + i * p->out_plane + j, 1);
             __builtin_prefetch(y + i * p->out_plane + j + LANES, 1);
         }
-        if (s->lanes_are_outs)
-            R(conv_tile_any)(n, outs, c, R(CONV_NR), row + j * next, next, w, gap, term, k, add);
-        else
-            R(conv_tile_any)(outs, pair ? n : cols - j, c, R(CONV_NR), w, 1, row + j, gap, term, k,
-                             add);
+        if (s->lanes_are_outs) {
+            f.a = row + j * next;
+            R(conv_tile_any)(n, outs, c, R(CONV_NR), f, term, k, add);
+        } else {
+            f.b = row + j;
+            R(conv_tile_any)(outs, pair ? n : cols - j, c, R(CONV_NR), f, term, k, add);
+        }
         c += (s->lanes_are_outs ? n : outs) * R(CONV_NR);
     }
     return c;
@@ -135,10 +142,20 @@ static MG_NOINLINE void R(conv_line)(real *y, int64_t apart, const real *x, cons
     }
 }
 
-/* Where line i of output o of an image goes, from a chunk's first image on. */
-MG_INLINE real *R(conv_to)(const conv_plan *p, real *y, int64_t image, int64_t o, int64_t i) {
+/* Where line q of output o of a chunk goes, and where its inputs begin. */
+MG_INLINE real *R(conv_to)(const conv_plan *p, const conv_chunk *t, real *y, int64_t o, int64_t q) {
+    int64_t image = q / t->rows, i = t->i1 + q % t->rows;
     return y + (image * p->groups * p->outs + o) * p->out_plane +
            (p->axis[1].first + i * p->axis[1].apart) * p->out_stride[1];
+}
+MG_INLINE int64_t R(conv_from)(const conv_plan *p, const conv_chunk *t, int64_t q) {
+    return q / t->rows * p->image + q % t->rows * p->axis[1].step * p->line;
+}
+
+/* How many lines from line q on are summed together, 1 or 2; as vectors those of one image. */
+MG_INLINE int64_t R(conv_together)(const conv_sum *s, const conv_chunk *t, bool pairs, int64_t q,
+                                   int64_t end) {
+    return 1 + (pairs && q + 1 < end && (s->lanes_are_outs || q % t->rows + 1 < t->rows));
 }
 
 /* The outputs of a chunk. Where the terms are many, some of them for all lines, so that their
@@ -153,39 +170,36 @@ static void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, real *scratc
     real *y = (real *)s->y + (t->image * p->groups * p->outs + first_out) * p->out_plane +
               (a[0].first + t->i0 * a[0].apart) * p->out_stride[0] + a[2].first +
               t->i2 * a[2].apart;
-    bool pairs = !s->lanes_are_outs && t->cols <= LANES;
+    bool pairs = t->cols <= (s->lanes_are_outs ? CONV_MR / 2 : LANES);
     int64_t lines = t->images * t->rows, depth = conv_even(p->terms, CONV_DEPTH);
     int64_t band = p->terms > depth ? lines : 1 + pairs;
 
     for (int64_t o = 0; o < p->outs; o += s->height, w += s->height * p->terms) {
         int64_t outs = mg_min(s->height, p->outs - o);
         const real *bias = s->bias ? (const real *)s->bias + first_out + o : NULL;
-        for (int64_t q = 0; s->height == 1 && q < lines; q++) {
-            int64_t i = q % t->rows;
-            R(conv_line)(R(conv_to)(p, y, q / t->rows, o, t->i1 + i), a[2].apart, x + q / t->rows * p->image + i * a[1].step * p->line, w,
+        for (int64_t q = 0; s->height == 1 && q < lines; q++)
+            R(conv_line)(R(conv_to)(p, t, y, o, q), a[2].apart, x + R(conv_from)(p, t, q), w,
                          s->term, p->terms, bias ? *bias : 0, t->cols);
-        }
         for (int64_t q = 0, end; s->height > 1 && q < lines; q = end) {
             end = mg_min(q + band, lines);
             for (int64_t k = 0; k == 0 || k < p->terms; k += depth) {
                 real *c = sums;
-                for (int64_t r = q, i; r < end; r++) {
-                    i = r % t->rows;
-                    bool pair = pairs && i + 1 < t->rows && r + 1 < end;
-                    c = R(conv_sum_line)(s, c, R(conv_to)(p, y, r / t->rows, o, t->i1 + i),
-                                         x + r / t->rows * p->image + i * a[1].step * p->line, w,
-                                         outs, t->cols, pair, s->term + k,
+                const real *ahead = w + (k + depth) * s->height; /* weights of the next round */
+                int64_t share = depth * s->height / (end - q);
+                for (int64_t r = q, n; r < end; r += n) {
+                    int64_t from = R(conv_from)(p, t, r);
+                    n = R(conv_together)(s, t, pairs, r, end);
+                    c = R(conv_sum_line)(s, c, R(conv_to)(p, t, y, o, r), x + from, w, outs,
+                                         t->cols, n > 1, R(conv_from)(p, t, r + 1) - from,
+                                         ahead + (r - q) * share, s->term + k,
                                          mg_min(depth, p->terms - k), k > 0);
-                    r += pair;
                 }
             }
             const real *c = sums;
-            for (int64_t r = q, i; r < end; r++) {
-                i = r % t->rows;
-                bool pair = pairs && i + 1 < t->rows && r + 1 < end;
-                real *to = R(conv_to)(p, y, r / t->rows, o, t->i1 + i);
-                c = R(conv_write_line)(s, to, c, bias, outs, t->cols, pair);
-                r += pair;
+            for (int64_t r = q, n; r < end; r += n) {
+                n = s->lanes_are_outs ? 1 : R(conv_together)(s, t, pairs, r, end);
+                c = R(conv_write_line)(s, R(conv_to)(p, t, y, o, r), c, bias, outs, t->cols,
+                                       n > 1);
             }
         }
     }
@@ -283,19 +297,21 @@ static MG_NOINLINE void R(conv_weights_tile)(const conv_grad *s, const conv_chun
                 R(conv_pack)(to + i * t->cols * R(CONV_NR), R(CONV_NR),
                              from + i * p->out_stride[1], p->out_plane, 1, outs, t->cols);
     }
+    R(conv_factors) f = {x, g, g, s->by_taps ? a[2].per_tap : p->channel, 0, LANES};
     if (s->by_taps)
         for (int64_t k = 0; k < p->terms; k += a[2].taps)
-            for (int64_t j = 0; j < a[2].taps; j += high)
+            for (int64_t j = 0; j < a[2].taps; j += high) {
+                f.a = x + s->term[k + j].a;
                 R(conv_tile_any)(mg_min(high, a[2].taps - j), outs, part + (k + j) * R(CONV_NR),
-                                 R(CONV_NR), x + s->term[k + j].a, a[2].per_tap, g, LANES, s->place,
-                                 n, add);
+                                 R(CONV_NR), f, s->place, n, add);
+            }
     else
         for (int64_t c = 0; c < p->channels; c += high)
-            for (int64_t k = 0; k < p->taps; k++)
+            for (int64_t k = 0; k < p->taps; k++) {
+                f.a = x + s->term[c * p->taps + k].a;
                 R(conv_tile_any)(mg_min(high, p->channels - c), outs,
-                                 part + c * step + k * R(CONV_NR), step,
-                                 x + s->term[c * p->taps + k].a, p->channel, g, LANES, s->place, n,
-                                 add);
+                                 part + c * step + k * R(CONV_NR), step, f, s->place, n, add);
+            }
 }
 
 /* What a run of chunks adds to the gradients of some tiles, which share the copied inputs. */
@@ -329,5 +345,6 @@ static void R(conv_gather)(const conv_grad *s, int64_t item) {
     if (s->swapped)
         R(conv_write)(out + o, p->outs, 1, part, R(CONV_NR), NULL, p->terms, outs);
     else
-        R(conv_write_turned)(out + o * p->terms, p->terms, 1, part, R(CONV_NR), NULL, outs, p->terms);
+        R(conv_write_turned)(out + o * p->terms, p->terms, 1, part, R(CONV_NR), NULL, outs,
+                             p->terms);
 }

@@ -72,6 +72,7 @@ static MG_NOINLINE void R(conv_pack)(real *restrict packed, int64_t width,
             CONV_ROLLED
             for (int l = 0; l < LANES; l++) {
                 const real *at = from + (i + l) * apart + j;
+                __builtin_prefetch(at + 8 * LANES);
                 if (i + l >= count) lines[l] = v_set1(0);
                 else lines[l] = depth == LANES ? v_load(at) : v_load_n(at, depth);
             }

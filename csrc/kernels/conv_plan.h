@@ -12,7 +12,8 @@ enum {
     CONV_PLACES = 512,         /* outputs of a chunk, at most */
     CONV_NEAR = 1 << 17,       /* bytes that stay in the second cache beside others */
     CONV_ROOM = 128,           /* elements behind a copy, where vectors may reach */
-    CONV_RUNS = 16             /* blocks to sum these in, about */
+    CONV_RUNS = 16,            /* blocks to sum these in, about */
+    CONV_FETCH = 18            /* bytes of what comes next that a term's sums ask for */
 };
 
 /* ---- plans ----------------------------------------------------------------------------------- */

@@ -3,13 +3,23 @@
 
 enum { R(CONV_NR) = CONV_NV * LANES };
 
+/* Columns of A, whose elements lie a_row apart, and rows of B, whose vectors lie `gap` apart. Where
+ * `half` is given, the second half of a column lies so far behind the first. `ahead`: what will be
+ * needed next. */
+typedef struct {
+    const real *a, *b, *ahead;
+    int64_t a_row, half, gap;
+} R(conv_factors);
+
 /* ---- the tile -------------------------------------------------------------------------------- */
 
-/* C (mr x nv vectors) = or += the sum of k products of a column of A, whose mr elements lie a_row
- * apart, and a row of B, whose vectors lie `gap` apart: both wherever the table says. */
+/* C (mr x nv vectors) = or += the sum of k products of a column of A and a row of B, both wherever
+ * the table says. Meanwhile fetches what lies ahead, a little with every term. */
 MG_INLINE void R(conv_tile)(const int mr, const int nv, real *restrict c, int64_t c_row,
-                            const real *restrict a, int64_t a_row, const real *restrict b,
-                            int64_t gap, const conv_term *restrict term, int64_t k, bool add) {
+                            R(conv_factors) f, const conv_term *restrict term, int64_t k,
+                            bool add) {
+    enum { GROUPS = 2 }; /* of a half, or of an odd height, neither above 8 */
+    const int first = mr % 2 ? mr : mr / 2;
     vec sum[CONV_MR][CONV_NV];
     MG_UNROLL
     for (int i = 0; i < mr; i++) {
@@ -17,18 +27,24 @@ MG_INLINE void R(conv_tile)(const int mr, const int nv, real *restrict c, int64_
         for (int v = 0; v < nv; v++) sum[i][v] = v_set1(0);
     }
     /* Elements in groups of four: fewer addresses, so that they fit the registers. */
-    const real *group[(CONV_MR + 3) / 4];
+    const real *group[2][GROUPS];
     MG_UNROLL
-    for (int g = 0; g < (mr + 3) / 4; g++) group[g] = a + 4 * g * a_row;
+    for (int g = 0; g < GROUPS; g++) {
+        group[0][g] = f.a + 4 * g * f.a_row;
+        group[1][g] = f.a + f.half + 4 * g * f.a_row;
+    }
 
-    for (; k > 0; k--, term++) {
-        const real *row = b + term->b;
+    const char *ahead = (const char *)f.ahead;
+    for (; k > 0; k--, term++, ahead += CONV_FETCH) {
+        const real *row = f.b + term->b;
         vec rows[CONV_NV];
+        if (mr * nv >= CONV_MR) __builtin_prefetch(ahead);
         MG_UNROLL
-        for (int v = 0; v < nv; v++) rows[v] = v_load(row + v * gap);
+        for (int v = 0; v < nv; v++) rows[v] = v_load(row + v * f.gap);
         MG_UNROLL
         for (int i = 0; i < mr; i++) {
-            vec x = v_set1((group[i / 4] + term->a)[i % 4 * a_row]);
+            int at = i % first;
+            vec x = v_set1((group[i / first][at / 4] + term->a)[at % 4 * f.a_row]);
             MG_UNROLL
             for (int v = 0; v < nv; v++) sum[i][v] = v_fma(x, rows[v], sum[i][v]);
         }
@@ -43,34 +59,35 @@ MG_INLINE void R(conv_tile)(const int mr, const int nv, real *restrict c, int64_
     }
 }
 
-static void R(conv_tile_wide)(int rows, real *c, int64_t c_row, const real *a, int64_t a_row,
-                              const real *b, int64_t gap, const conv_term *term, int64_t k,
-                              bool add);
-static void R(conv_tile_narrow)(int rows, real *c, int64_t c_row, const real *a, int64_t a_row,
-                                const real *b, int64_t gap, const conv_term *term, int64_t k,
-                                bool add);
+static void R(conv_tile_wide)(int rows, real *c, int64_t c_row, const R(conv_factors) * f,
+                              const conv_term *term, int64_t k, bool add);
+static void R(conv_tile_narrow)(int rows, real *c, int64_t c_row, const R(conv_factors) * f,
+                                const conv_term *term, int64_t k, bool add);
 
 /* The tile with its height chosen at run time (1..CONV_MR); full ones of neighbours have their own
  * code, and high ones of an odd height are two. */
-MG_INLINE void R(conv_tile_rows)(int rows, const int nv, real *c, int64_t c_row, const real *a,
-                                 int64_t a_row, const real *b, int64_t gap, const conv_term *term,
-                                 int64_t k, bool add) {
+MG_INLINE void R(conv_tile_rows)(int rows, const int nv, real *c, int64_t c_row,
+                                 const R(conv_factors) * from, const conv_term *term, int64_t k,
+                                 bool add) {
+    R(conv_factors) f = *from;
     if (rows > 8 && rows % 2) {
         int first = rows / 2;
-        (nv > 1 ? R(conv_tile_wide) : R(conv_tile_narrow))(first, c, c_row, a, a_row, b, gap, term,
-                                                           k, add);
+        (nv > 1 ? R(conv_tile_wide) : R(conv_tile_narrow))(first, c, c_row, from, term, k, add);
         c += first * c_row;
-        a += first * a_row;
+        f.a += first * f.a_row;
         rows -= first;
     }
-    if (rows == CONV_MR && a_row == 1) {
-        R(conv_tile)(CONV_MR, nv, c, c_row, a, 1, b, gap, term, k, add);
+    if (rows == CONV_MR && f.a_row == 1 && f.half == 0) {
+        f.a_row = 1;
+        f.half = CONV_MR / 2;
+        R(conv_tile)(CONV_MR, nv, c, c_row, f, term, k, add);
         return;
     }
+    if (f.half == 0) f.half = rows / 2 * f.a_row;
     switch (rows) {
 #define CONV_CASE(r)                                                                               \
     case r:                                                                                        \
-        if (r <= CONV_MR) R(conv_tile)(r, nv, c, c_row, a, a_row, b, gap, term, k, add);           \
+        if (r <= CONV_MR) R(conv_tile)(r, nv, c, c_row, f, term, k, add);                          \
         break;
         CONV_CASE(1) CONV_CASE(2) CONV_CASE(3) CONV_CASE(4) CONV_CASE(5) CONV_CASE(6) CONV_CASE(7)
         CONV_CASE(8) CONV_CASE(10) CONV_CASE(12) CONV_CASE(14)
@@ -78,22 +95,21 @@ MG_INLINE void R(conv_tile_rows)(int rows, const int nv, real *c, int64_t c_row,
     }
 }
 
-static MG_NOINLINE void R(conv_tile_wide)(int rows, real *c, int64_t c_row, const real *a,
-                                          int64_t a_row, const real *b, int64_t gap,
-                                          const conv_term *term, int64_t k, bool add) {
-    R(conv_tile_rows)(rows, 2, c, c_row, a, a_row, b, gap, term, k, add);
+static MG_NOINLINE void R(conv_tile_wide)(int rows, real *c, int64_t c_row,
+                                          const R(conv_factors) * f, const conv_term *term,
+                                          int64_t k, bool add) {
+    R(conv_tile_rows)(rows, 2, c, c_row, f, term, k, add);
 }
 
-static MG_NOINLINE void R(conv_tile_narrow)(int rows, real *c, int64_t c_row, const real *a,
-                                            int64_t a_row, const real *b, int64_t gap,
-                                            const conv_term *term, int64_t k, bool add) {
-    R(conv_tile_rows)(rows, 1, c, c_row, a, a_row, b, gap, term, k, add);
+static MG_NOINLINE void R(conv_tile_narrow)(int rows, real *c, int64_t c_row,
+                                            const R(conv_factors) * f, const conv_term *term,
+                                            int64_t k, bool add) {
+    R(conv_tile_rows)(rows, 1, c, c_row, f, term, k, add);
 }
 
 /* A tile of `rows` by up to CONV_NR lanes. */
-MG_INLINE void R(conv_tile_any)(int64_t rows, int64_t cols, real *c, int64_t c_row, const real *a,
-                                int64_t a_row, const real *b, int64_t gap, const conv_term *term,
-                                int64_t k, bool add) {
-    if (cols > LANES) R(conv_tile_wide)((int)rows, c, c_row, a, a_row, b, gap, term, k, add);
-    else R(conv_tile_narrow)((int)rows, c, c_row, a, a_row, b, gap, term, k, add);
+MG_INLINE void R(conv_tile_any)(int64_t rows, int64_t cols, real *c, int64_t c_row,
+                                R(conv_factors) f, const conv_term *term, int64_t k, bool add) {
+    if (cols > LANES) R(conv_tile_wide)((int)rows, c, c_row, &f, term, k, add);
+    else R(conv_tile_narrow)((int)rows, c, c_row, &f, term, k, add);
 }
