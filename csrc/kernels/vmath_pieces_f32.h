@@ -8,8 +8,8 @@
 
 #if MG_HAS_WIDE
 enum { PIECES_BLOCK = WIDE_VECTORS * MG_VECTOR_BYTES / 4 };
-/* Of one block: out has what the pieces gave. The code is kept small, a vector at a time, unless
- * there are tables, which a compiler would read one by one. */
+/* Of one block: out has what the pieces gave. The slopes' code is kept small, a vector at a time; a
+ * compiler would read tables one by one, and sigmoid and silu may well be asked far below 0. */
 typedef void (*pieces_tail)(float *restrict out, const float *restrict x);
 MG_INLINE void v_pieces_tail(float *restrict out, const float *restrict x, const v_pieces *p,
                              float (*f)(float)) {
@@ -61,8 +61,8 @@ static MG_NOINLINE void pieces_step_chunk(float *restrict out, const float *rest
         w_map_f32(out, x, n, v_##name##_f32);                                                       \
     }
 #endif
-PIECES(sigmoid, true, pieces_step_chunk, v, sigmoid_any)
-PIECES(silu, false, pieces_chunk, v, silu_tail)
+PIECES(sigmoid, true, pieces_step_chunk, w, sigmoid_any)
+PIECES(silu, false, pieces_chunk, w, silu_tail)
 PIECES(gelu, false, pieces_chunk, w, gelu_tail)
 PIECES(gelu_tanh, false, pieces_chunk, v, gelu_tanh_tail)
 PIECES(silu_slope, true, pieces_step_chunk, v, silu_slope_any)
