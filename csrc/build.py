@@ -17,8 +17,9 @@ HERE = Path(__file__).resolve().parent
 # Vector loops need no errno and no trapping arithmetic; nothing here lets the compiler reorder or
 # contract floating-point operations, so the same source gives the same bits everywhere. Nothing
 # throws through these functions, so they carry no tables for unwinding the stack. Left alone, the
-# compiler writes out the up to 15 elements left over by a loop of vectors: much code, and no
-# faster. Loops over registers that must be written out say so (MG_UNROLL).
+# compiler writes out the up to 15 elements left over by a loop of vectors, and gives loops over
+# strides a twin for a stride of 1: much code, and no faster. Loops over registers that must be
+# written out say so (MG_UNROLL), and those that meet both strides ask.
 COMMON_FLAGS = [
     "-std=gnu11",
     "-O3",
@@ -29,6 +30,7 @@ COMMON_FLAGS = [
     "-fvisibility=hidden",
     "-fno-asynchronous-unwind-tables",
     *("--param", "max-completely-peel-times=8"),
+    "-fno-version-loops-for-strides",
     "-pthread",
 ]
 ISA_FLAGS = {

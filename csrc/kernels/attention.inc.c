@@ -7,13 +7,19 @@
 
 #define ATTENTION_EACH_LANE for (int l = 0; l < LANES; l++)
 
+MG_INLINE void R(attention_scale_row)(real *restrict scaled, const real *restrict q, int64_t step,
+                                      real scale, int64_t depth) {
+    for (int64_t d = 0; d < depth; d++) scaled[d] = q[d * step] * scale;
+}
+
 /* scaled = q * scale for `rows` queries from `at` on, in base 2, and as long as q is used. */
 static void R(attention_scale)(real *restrict scaled, const attention_plan *t,
                                const attention_item *head, int64_t at, int64_t rows) {
     const real *q = (const real *)head->q + at * t->q.row, scale = (real)(t->scale * ATTENTION_LOG2E);
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t d = 0; d < t->depth; d++)
-            scaled[i * t->depth + d] = q[i * t->q.row + d * t->q.col] * scale;
+    int64_t step = t->q.col, depth = t->depth;
+    for (int64_t i = 0; i < rows; i++, q += t->q.row, scaled += depth)
+        if (step == 1) R(attention_scale_row)(scaled, q, 1, scale, depth);
+        else R(attention_scale_row)(scaled, q, step, scale, depth);
 }
 
 /* scores = k scaled^T with the mask added, -inf where a query must not look, for the `keys` keys from

@@ -96,8 +96,9 @@ static int matmul_run(matmul_plan *t) {
                            : t->dtype == MG_FLOAT64 ? mg_gemm_scratch_f64(s)
                                                     : 0;
     if (scratch_bytes) {
-        /* So large a block has huge pages, in which packed operands do not collide in L2. */
-        if (scratch_bytes > 256 << 10) scratch_bytes = mg_max(scratch_bytes, 4 << 20);
+        /* So large a block has huge pages, in which packed operands do not collide in L2; smaller
+         * ones collide less, and a page of 2 MB would be much of what a small model takes. */
+        if (scratch_bytes > 768 << 10) scratch_bytes = mg_max(scratch_bytes, 4 << 20);
         size_t capacity;
         void *scratch = mg_block_take(scratch_bytes, &capacity);
         if (!scratch) return mg_fail_code(MG_ENOMEM, (int64_t)scratch_bytes, 0);
