@@ -26,7 +26,7 @@ static MG_NOINLINE real R(entropy_exp)(real *restrict out, const real *restrict 
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES) v_store(apart + i, v_load(x + i) - less);
     for (; i < n; i++) apart[i] = x[i] - m;
-    R(v_exp_chunk)(out, apart, n);
+    R(v_exp_any)(out, apart, n);
     for (i = 0; i + 4 * LANES <= n; i += 4 * LANES)
         for (int p = 0; p < 4; p++) sum[p] += v_load(out + i + p * LANES);
     vec all = (sum[0] + sum[1]) + (sum[2] + sum[3]);

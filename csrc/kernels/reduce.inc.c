@@ -98,7 +98,7 @@ MG_INLINE void R(reduce_exp)(bool ahead, real *restrict out, const real *restric
     for (; i < n; i += REDUCE_BLOCK) {
         int64_t some = mg_min(n - i, REDUCE_BLOCK);
         for (int64_t k = 0; k < some; k++) below[k] = x[i + k] - c;
-        R(v_exp_chunk)(out + i, below, some);
+        R(v_exp_any)(out + i, below, some);
     }
 }
 

@@ -58,7 +58,7 @@ static void R(back_weigh_kernel)(void *out, const void *const *in, int64_t n) {
         nditer_whole(some, sizeof(real));
         MG_APART
         for (int64_t i = at; i < at + some; i++) below[i - at] = x[i] == y[i] ? 0 : x[i] - y[i];
-        R(v_exp_chunk)(share, below, some);
+        R(v_exp_any)(share, below, some);
         MG_APART
         for (int64_t i = at; i < at + some; i++) {
             bool none = (g[i] == 0) | ((x[i] == y[i]) & (y[i] == -INFINITY));

@@ -68,7 +68,7 @@ static void R(reduce_rows_of_exp)(real *restrict out, const real *restrict x, in
     for (int64_t k = 0; k < rows; k++, x += stride) {
         MG_APART
         for (int64_t j = 0; j < width; j++) below[j] = x[j] - c[j];
-        R(v_exp_chunk)(k == 0 ? out : terms, below, width);
+        R(v_exp_any)(k == 0 ? out : terms, below, width);
         for (int64_t j = 0; j < width && k > 0; j++) out[j] += terms[j];
     }
 }

@@ -80,9 +80,9 @@ MG_INLINE bool R(scan_log_run)(scan_state *t, real *restrict y, const real *rest
         t->m = top;
     }
     for (int64_t i = 0; i < n; i++) below[i] = x[i] - top;
-    R(v_exp_chunk)(terms, below, n);
+    R(v_exp_any)(terms, below, n);
     for (int64_t i = 0; i < n; i++) sums[i] = R(scan_step)(SCAN_SUM, t, terms[i], 0);
-    R(v_log_chunk)(y, sums, n);
+    R(v_log_any)(y, sums, n);
     for (int64_t i = 0; i < n; i++) y[i] += top;
     return true;
 }

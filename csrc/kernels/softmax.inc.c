@@ -18,7 +18,7 @@ static MG_NOINLINE void R(softmax_exp_rows)(real *restrict out, const real *rest
         for (int64_t r = 0; r < some; r++)
             MG_APART
             for (int64_t j = 0; j < n; j++) below[r * n + j] = a[r * n + j] - m[r];
-        R(v_exp_chunk)(out, below, some * n);
+        R(v_exp_any)(out, below, some * n);
         out += some * n;
         a += some * n;
         m += some;
@@ -34,7 +34,7 @@ static MG_NOINLINE void R(softmax_exp_columns)(real *restrict out, const real *r
         int64_t some = mg_min(n - j, REDUCE_STRIP);
         MG_APART
         for (int64_t k = 0; k < some; k++) below[k] = a[j + k] - m[j + k];
-        R(v_exp_chunk)(out + j, below, some);
+        R(v_exp_any)(out + j, below, some);
     }
 }
 
@@ -47,7 +47,7 @@ MG_INLINE void R(softmax_part_of)(bool rows, int op, real *restrict out, const r
         if (rows) R(softmax_exp_rows)(out, a, m, count, n);
         else R(softmax_exp_columns)(out, a, m, n);
     }
-    if (op == LOG_SOFTMAX_BACKWARD) R(v_exp_chunk)(out, b, count * n);
+    if (op == LOG_SOFTMAX_BACKWARD) R(v_exp_any)(out, b, count * n);
     for (int64_t r = 0; r < (rows ? count : 1); r++, out += n, a += n, b += n)
         switch (op) {
         case SOFTMAX_FORWARD: /* y = exp(x - m) * s; s = 1 / sum */

@@ -102,7 +102,7 @@
 #else
 #define CHUNK(name) v_##name
 #endif
-/* v_name_chunk: out[i] = f(x[i]), any n; out and x do not overlap. */
+/* v_name_chunk: out[i] = f(x[i]), whole blocks; out and x do not overlap. */
 #define CHUNKS_OF(name, type, width)                                                               \
     static inline void v_##name##_chunk_##width(type *restrict out, const type *restrict x,        \
                                                 int64_t n) {                                       \
@@ -145,6 +145,17 @@ static inline void v_atan2_chunk_f64(double *restrict out, const double *restric
                                      const double *restrict x, int64_t n) {
     w_map_2_f64(out, y, x, n, CHUNK(atan2_f64));
 }
+/* The same for any n. */
+#define ANY_OF(name, type, width)                                                                  \
+    static inline void v_##name##_any_##width(type *restrict out, const type *restrict x,          \
+                                              int64_t n) {                                         \
+        w_map_any_##width(out, x, n, v_##name##_chunk_##width);                                    \
+    }
+ANY_OF(exp, float, f32)
+ANY_OF(exp, double, f64)
+ANY_OF(log, float, f32)
+ANY_OF(log, double, f64)
+#undef ANY_OF
 #undef CHUNK
 #undef CHUNKS
 #undef CHUNKS_OF

@@ -163,36 +163,38 @@ MG_INLINE wide_f64 w_pow_core_f64(wide_f64 a, wide_f64 y) {
 }
 #endif
 
-/* out[i] = x[i]^y[i], any n; out overlaps neither. */
+/* out[i] = x[i]^y[i], whole blocks; out overlaps neither. */
 static inline void v_pow_chunk_f32(float *restrict out, const float *restrict x,
                                    const float *restrict y, int64_t n) {
-    int64_t i = 0;
 #if MG_HAS_WIDE
     const int64_t block = WIDE_VECTORS * MG_VECTOR_BYTES / 8;
-    for (; i + block <= n; i += block) {
+    if (n % block) __builtin_unreachable();
+    for (int64_t i = 0; i < n; i += block) {
         wide_f64 a = w_load_floats(x + i), b = w_load_floats(y + i);
         if (MG_LIKELY(w_inside(a, 0x1p-149, V_INF_F64) && w_inside(b, -0x1p127, 0x1p127)))
             w_store_floats(out + i, w_pow_float_f64(a, b));
         else
             for (int64_t j = i; j < i + block; j++) out[j] = v_pow_f32(x[j], y[j]);
     }
+#else
+    for (int64_t i = 0; i < n; i++) out[i] = v_pow_f32(x[i], y[i]);
 #endif
-    for (; i < n; i++) out[i] = v_pow_f32(x[i], y[i]);
 }
 static inline void v_pow_chunk_f64(double *restrict out, const double *restrict x,
                                    const double *restrict y, int64_t n) {
-    int64_t i = 0;
 #if MG_HAS_WIDE
     const int64_t block = WIDE_VECTORS * MG_VECTOR_BYTES / 8;
-    for (; i + block <= n; i += block) {
+    if (n % block) __builtin_unreachable();
+    for (int64_t i = 0; i < n; i += block) {
         wide_f64 a = w_load(x + i), b = w_load(y + i);
         if (MG_LIKELY(w_inside(a, 0x1p-1022, V_INF_F64) && w_inside(b, -0x1p1000, 0x1p1000)))
             w_store(out + i, w_pow_core_f64(a, b));
         else
             for (int64_t j = i; j < i + block; j++) out[j] = v_pow_f64(x[j], y[j]);
     }
+#else
+    for (int64_t i = 0; i < n; i++) out[i] = v_pow_f64(x[i], y[i]);
 #endif
-    for (; i < n; i++) out[i] = v_pow_f64(x[i], y[i]);
 }
 
 #endif

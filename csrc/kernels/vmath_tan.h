@@ -24,7 +24,7 @@ MG_INLINE float v_tan_any_f32(float x) {
 #define w_tan_f32 v_tan_f32
 #define w_tan_f64 v_tan_f64
 #endif
-/* out[i] = tan x[i], any n; out and x do not overlap. */
+/* out[i] = tan x[i], whole blocks; out and x do not overlap. */
 static inline void v_tan_chunk_f32(float *restrict out, const float *restrict x, int64_t n) {
     w_map_inside_f32(out, x, n, w_tan_f32, v_tan_any_f32, V_TRIG_MAX_F32);
 }

@@ -151,7 +151,7 @@ MG_INLINE wide_f64 w_cos_f64(wide_f64 x) { return w_trig_f64(x, 1, w_set(0.0)); 
 #define w_cos_f64 v_cos_f64
 #endif
 
-/* out[i] = sin x[i], any n; out and x do not overlap. The three below are its like. */
+/* out[i] = sin x[i], whole blocks; out and x do not overlap. The three below are its like. */
 static inline void v_sin_chunk_f32(float *restrict out, const float *restrict x, int64_t n) {
     w_map_inside_f32(out, x, n, w_sin_f32, v_sin_any_f32, V_TRIG_MAX_F32);
 }

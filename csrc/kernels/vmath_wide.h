@@ -254,25 +254,6 @@ MG_INLINE void w_store_floats(float *p, wide_f64 a) {
     for (int k = 0; k < WIDE_VECTORS; k++) v_store_floats(p + k * lanes, a.v[k]);
 }
 
-/* out[i] = f(x[i]), a function of floats that is computed in doubles; as w_map. */
-MG_INLINE void w_map_floats(float *restrict out, const float *restrict x, int64_t n,
-                            wide_f64 (*f)(wide_f64)) {
-    enum { BLOCK = WIDE_VECTORS * MG_VECTOR_BYTES / 8 };
-    float rest[BLOCK] = {0};
-    for (int64_t i = 0; i < n; i += BLOCK) {
-        const float *from = x + i;
-        float *to = out + i;
-        size_t bytes = (size_t)(n - i) * sizeof(float);
-        bool whole = n - i >= BLOCK;
-        if (!whole) {
-            __builtin_memcpy(rest, from, bytes);
-            from = to = rest;
-        }
-        w_store_floats(to, f(w_load_floats(from)));
-        if (!whole) __builtin_memcpy(out + i, rest, bytes);
-    }
-}
-
 #else
 #define MG_HAS_WIDE 0
 typedef float wide_f32;
@@ -293,10 +274,6 @@ MG_INLINE void w_map_2_f64(double *restrict out, const double *restrict x,
                            const double *restrict y, int64_t n, double (*f)(double, double)) {
     for (int64_t i = 0; i < n; i++) out[i] = f(x[i], y[i]);
 }
-MG_INLINE void w_map_floats(float *restrict out, const float *restrict x, int64_t n,
-                            double (*f)(double)) {
-    for (int64_t i = 0; i < n; i++) out[i] = (float)f((double)x[i]);
-}
 MG_INLINE void w_map_inside_f32(float *restrict out, const float *restrict x, int64_t n,
                                 float (*f)(float), float (*g)(float), float limit) {
     (void)f, (void)limit;
@@ -306,6 +283,14 @@ MG_INLINE void w_map_inside_f64(double *restrict out, const double *restrict x, 
                                 double (*f)(double), double (*g)(double), double limit) {
     (void)f, (void)limit;
     w_map_f64(out, x, n, g);
+}
+MG_INLINE void w_map_any_f32(float *restrict out, const float *restrict x, int64_t n,
+                             void (*f)(float *restrict, const float *restrict, int64_t)) {
+    f(out, x, n);
+}
+MG_INLINE void w_map_any_f64(double *restrict out, const double *restrict x, int64_t n,
+                             void (*f)(double *restrict, const double *restrict, int64_t)) {
+    f(out, x, n);
 }
 #endif
 #endif

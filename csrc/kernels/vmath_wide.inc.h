@@ -211,25 +211,12 @@ MG_INLINE wide R(w_rough_root_inverse)(wide a) {
 }
 #endif
 
-/* out[i] = f(x[i]) for any n; out and x do not overlap. A rest is padded to a block, so that the
- * body is compiled once. */
+/* out[i] = f(x[i]) for whole blocks; out and x do not overlap. */
 MG_INLINE void w_map(real *restrict out, const real *restrict x, int64_t n, wide (*f)(wide)) {
-    real rest[WIDE_LANES];
-    for (int64_t i = 0; i < n; i += WIDE_LANES) {
-        const real *from = x + i;
-        real *to = out + i;
-        size_t bytes = (size_t)(n - i) * sizeof(real);
-        bool whole = n - i >= WIDE_LANES;
-        if (!whole) {
-            w_store(rest, w_set(1));
-            __builtin_memcpy(rest, from, bytes);
-            from = to = rest;
-        }
-        w_store(to, f(w_load(from)));
-        if (!whole) __builtin_memcpy(out + i, rest, bytes);
-    }
+    if (n % WIDE_LANES) __builtin_unreachable();
+    for (int64_t i = 0; i < n; i += WIDE_LANES) w_store(out + i, f(w_load(x + i)));
 }
-/* out[i] = f(x[i], y[i]) for whole blocks. */
+/* out[i] = f(x[i], y[i]) */
 MG_INLINE void R(w_map_2)(real *restrict out, const real *restrict x, const real *restrict y,
                           int64_t n, wide (*f)(wide, wide)) {
     if (n % WIDE_LANES) __builtin_unreachable();
@@ -239,15 +226,27 @@ MG_INLINE void R(w_map_2)(real *restrict out, const real *restrict x, const real
 /* As w_map, where f is right only for |x| < limit and the scalar g everywhere. */
 MG_INLINE void w_map_inside(real *restrict out, const real *restrict x, int64_t n,
                             wide (*f)(wide), real (*g)(real), real limit) {
-    int64_t i = 0;
-    for (; i + WIDE_LANES <= n; i += WIDE_LANES) {
+    if (n % WIDE_LANES) __builtin_unreachable();
+    for (int64_t i = 0; i < n; i += WIDE_LANES) {
         wide a = w_load(x + i);
         if (MG_LIKELY(R(w_below)(w_abs(a), limit)))
             w_store(out + i, f(a));
         else
             for (int j = 0; j < WIDE_LANES; j++) out[i + j] = g(x[i + j]);
     }
-    for (; i < n; i++) out[i] = g(x[i]);
+}
+/* Any n, by a function of whole blocks: what is left over is padded to one. */
+static inline void R(w_map_any)(real *restrict out, const real *restrict x, int64_t n,
+                                void (*whole)(real *restrict, const real *restrict, int64_t)) {
+    int64_t left = n % WIDE_LANES, done = n - left;
+    if (done) whole(out, x, done);
+    if (left) {
+        real padded[WIDE_LANES], y[WIDE_LANES];
+        w_store(padded, w_set(1));
+        __builtin_memcpy(padded, x + done, (size_t)left * sizeof(real));
+        whole(y, padded, WIDE_LANES);
+        __builtin_memcpy(out + done, y, (size_t)left * sizeof(real));
+    }
 }
 #undef EACH
 #undef wide
