@@ -35,7 +35,7 @@ MG_INLINE bool R(gemm_lies_badly)(const mg_gemm_shape *s) {
 MG_INLINE int64_t R(gemm_depth)(const mg_gemm_shape *s) {
     if (s->k <= GEMM_PAGES) return s->k;
     bool few = s->m <= 4 * GEMM_MR && s->n * (int)sizeof(real) > 2048;
-    int64_t most = few ? GEMM_PAGES : R(gemm_is_small)(s) ? GEMM_KD : R(GEMM_KC);
+    int64_t most = few ? GEMM_PAGES : R(gemm_is_small)(s) ? GEMM_KD : GEMM_KC;
     return mg_min(s->k, gemm_round_up(mg_ceil_div(s->k, mg_ceil_div(s->k, most)), 8));
 }
 
@@ -146,8 +146,7 @@ static void R(gemm_packed_block)(void *context, int64_t block) {
             const real *plus = t->plus ? t->plus + i * t->plus_row + j : NULL;
             int rows = (int)mg_min(GEMM_MR, t->rows - i);
             if (cols == GEMM_NR && rows == GEMM_MR)
-                R(gemm_tile_packed)(c, s->c_row, a, b, b_row, t->depth, plus, t->plus_row, ahead,
-                                    share);
+                R(gemm_tile_packed)(c, s->c_row, a, b, b_row, t->depth, plus, t->plus_row, ahead);
             else
                 R(gemm_tile_any)(rows, cols, c, s->c_row, a, 1, GEMM_MR, b, b_row, t->depth, plus,
                                  t->plus_row);

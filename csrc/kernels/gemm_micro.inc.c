@@ -24,7 +24,8 @@ MG_INLINE void R(gemm_tile)(const int mr, const int nv, const bool masked, real 
     /* C may be in L1 already where the product is small. */
     for (int i = 0; k > 32 && i < mr; i++) {
         MG_UNROLL
-        for (int v = 0; v < nv; v++) __builtin_prefetch(c + i * c_row + v * LANES, 1);
+        for (int v = 0; v < nv; v += GEMM_LINE)
+            __builtin_prefetch(c + i * c_row + v * LANES, 1);
     }
 
     /* Rows of A in groups of four: fewer addresses than rows, so that they fit the registers. */
@@ -39,7 +40,7 @@ MG_INLINE void R(gemm_tile)(const int mr, const int nv, const bool masked, real 
             row[v] = masked && v == nv - 1 ? v_load_n(b + v * LANES, tail) : v_load(b + v * LANES);
         /* Rows of an unpacked B may be far apart, where the hardware foresees nothing. */
         MG_UNROLL
-        for (int v = 0; v < nv; v++) __builtin_prefetch(b + 8 * b_row + v * LANES);
+        for (int v = 0; v < nv; v += GEMM_LINE) __builtin_prefetch(b + 8 * b_row + v * LANES);
         MG_UNROLL
         for (int i = 0; i < mr; i++) {
             vec x = v_set1(group[i / 4][i % 4 * a_row]);
@@ -124,12 +125,25 @@ MG_INLINE void R(gemm_fetch)(const real *row, const bool far) {
     }
 }
 
-/* The full tile over a packed sliver of A and full rows of B. With each step it fetches what it
- * will want of them some steps later into L1, and a row into L2: first those of C, then `rows` rows
- * of B from `ahead` on. */
+/* Adds a packed column of A times a row of B to the tile. */
+MG_INLINE void R(gemm_step)(vec sum[GEMM_MR][GEMM_NV], const real *a, const real *b) {
+    vec row[GEMM_NV];
+    MG_UNROLL
+    for (int v = 0; v < GEMM_NV; v++) row[v] = v_load(b + v * LANES);
+    MG_UNROLL
+    for (int i = 0; i < GEMM_MR; i++) {
+        vec x = v_set1(a[i]);
+        MG_UNROLL
+        for (int v = 0; v < GEMM_NV; v++) sum[i][v] = v_fma(x, row[v], sum[i][v]);
+    }
+}
+
+/* The full tile over a packed sliver of A and full rows of B. With every two steps, which leave
+ * more room for it than one, it fetches what it will want of them some steps later into L1, and a
+ * row into L2: first those of C, then those of B from `ahead` on. */
 static MG_NOINLINE void R(gemm_tile_packed)(real *c, int64_t c_row, const real *a, const real *b,
                                             int64_t b_row, int64_t k, const real *plus,
-                                            int64_t plus_row, const real *ahead, int64_t rows) {
+                                            int64_t plus_row, const real *ahead) {
     vec sum[GEMM_MR][GEMM_NV];
     MG_UNROLL
     for (int i = 0; i < GEMM_MR; i++) {
@@ -137,30 +151,25 @@ static MG_NOINLINE void R(gemm_tile_packed)(real *c, int64_t c_row, const real *
         for (int v = 0; v < GEMM_NV; v++) sum[i][v] = v_set1(0);
     }
     const real *far = c;
-    int64_t far_row = c_row, steps = mg_min(k, GEMM_MR);
-    while (k > 0) {
-        for (k -= steps; steps > 0; steps--, a += GEMM_MR, b += b_row, far += far_row) {
-            vec row[GEMM_NV];
-            MG_UNROLL
-            for (int v = 0; v < GEMM_NV; v++) row[v] = v_load(b + v * LANES);
-            R(gemm_fetch)(b + 8 * b_row, false);
-            MG_UNROLL
-            for (int i = 0; i < GEMM_MR; i += 64 / (int)sizeof(real))
-                __builtin_prefetch(a + 12 * GEMM_MR + i);
-            R(gemm_fetch)(far, true);
-            MG_UNROLL
-            for (int i = 0; i < GEMM_MR; i++) {
-                vec x = v_set1(a[i]);
-                MG_UNROLL
-                for (int v = 0; v < GEMM_NV; v++) sum[i][v] = v_fma(x, row[v], sum[i][v]);
-            }
+    int64_t far_row = c_row;
+    int rows = GEMM_MR;
+    for (; k >= 2; k -= 2) {
+        R(gemm_fetch)(far, true);
+        far += far_row;
+        MG_UNROLL
+        for (int i = 0; i < 2 * GEMM_MR; i += 64 / (int)sizeof(real))
+            __builtin_prefetch(a + 12 * GEMM_MR + i);
+        MG_UNROLL
+        for (int step = 0; step < 2; step++, a += GEMM_MR, b += b_row) {
+            if (GEMM_B_PASSES) R(gemm_fetch)(b + 8 * b_row, false);
+            R(gemm_step)(sum, a, b);
         }
-        /* Then those ahead; then one row again and again, which costs nothing. */
-        steps = rows > 0 ? mg_min(k, rows) : k;
-        far_row = rows > 0 ? b_row : 0;
-        far = ahead;
-        rows = 0;
+        if (--rows == 0) {
+            far = ahead;
+            far_row = b_row;
+        }
     }
+    for (; k > 0; k--, a += GEMM_MR, b += b_row) R(gemm_step)(sum, a, b);
     MG_UNROLL
     for (int i = 0; i < GEMM_MR; i++, c += c_row) {
         MG_UNROLL
