@@ -18,6 +18,9 @@ enum { CONV_MR = 6, CONV_NV = 2 };
 /* In a loop: no call of memcpy or memset for a short line, nor vectors for what is rarely taken. */
 #define CONV_AS_IT_IS __asm__ volatile("")
 #define CONV_ROLLED _Pragma("GCC unroll 1") /* before a loop of few lines */
+/* Adds a pointer up before its use: a multiply-add that reads from memory is one operation to the
+ * processor's front end if there is no index in the address, else two. */
+#define CONV_ADDRESS(pointer) __asm__("" : "+r"(pointer))
 
 /* Height of the next tile when `rows` are left: the last two share what remains. */
 MG_INLINE int64_t conv_next(int64_t rows) {

@@ -54,12 +54,12 @@ static real *R(conv_sum_line)(const conv_sum *s, real *c, const real *y, const r
                               const real *ahead, const conv_term *term, int64_t k, bool add) {
     const conv_plan *p = &s->plan;
     int64_t next = p->fold > 1 ? 1 : p->axis[2].step; /* from an output's input to the next one's */
-    R(conv_factors) f = {row, w, ahead, next, pair ? apart : 0, LANES};
+    R(conv_factors) f = {row, w, pair ? ahead : NULL, next, pair ? apart : 0, LANES};
     if (s->lanes_are_outs && pair) {
         R(conv_tile_any)(2 * cols, outs, c, R(CONV_NR), f, term, k, add);
         return c + 2 * cols * R(CONV_NR);
     }
-    if (!s->lanes_are_outs) f = (R(conv_factors)){w, row, ahead, 1, 0, pair ? apart : LANES};
+    if (!s->lanes_are_outs) f = (R(conv_factors)){w, row, NULL, 1, 0, pair ? apart : LANES};
     for (int64_t j = 0, n; j < cols; j += n) {
         n = s->lanes_are_outs ? conv_next(cols - j) : R(CONV_NR);
         for (int64_t i = 0; !s->lanes_are_outs && !add && i < outs; i++) {
@@ -297,7 +297,7 @@ static MG_NOINLINE void R(conv_weights_tile)(const conv_grad *s, const conv_chun
                 R(conv_pack)(to + i * t->cols * R(CONV_NR), R(CONV_NR),
                              from + i * p->out_stride[1], p->out_plane, 1, outs, t->cols);
     }
-    R(conv_factors) f = {x, g, g, s->by_taps ? a[2].per_tap : p->channel, 0, LANES};
+    R(conv_factors) f = {x, g, NULL, s->by_taps ? a[2].per_tap : p->channel, 0, LANES};
     if (s->by_taps)
         for (int64_t k = 0; k < p->terms; k += a[2].taps)
             for (int64_t j = 0; j < a[2].taps; j += high) {

@@ -30,6 +30,7 @@ static MG_NOINLINE void R(conv_copy)(real *to, const real *x, const conv_plan *p
     int64_t lines = (t->rows - 1) * axis[1].step + conv_reach(&axis[1]);
     int64_t width = (t->cols - 1) * axis[2].step + conv_reach(&axis[2]);
     int64_t at = p->low[2] + t->i2 * axis[2].step;
+    int64_t ahead = (lines > 1 ? 1 : 2) * p->in_plane; /* what will be copied next */
     int64_t begin = mg_min(mg_max(-at, 0), width);
     int64_t end = mg_max(mg_min(axis[2].inputs - at, width), begin);
     x += (image * p->groups + t->group) * p->channels * p->in_plane + at;
@@ -41,8 +42,8 @@ static MG_NOINLINE void R(conv_copy)(real *to, const real *x, const conv_plan *p
                 bool inside = z >= 0 && z < axis[0].inputs && y >= 0 && y < axis[1].inputs;
                 const real *from =
                     x + c * p->in_plane + z * p->in_stride[0] + y * p->in_stride[1];
-                for (int64_t i = 0; lines == 1 && i < width; i += 64 / (int)sizeof(real))
-                    __builtin_prefetch(from + 2 * p->in_plane + i);
+                for (int64_t i = 0; i < width; i += 64 / (int)sizeof(real))
+                    __builtin_prefetch(from + ahead + i);
                 real *line = to + c * p->channel + k0 * p->slice + q * p->line;
                 if (p->fold == 1)
                     R(conv_copy_line)(line, from, begin, inside ? end : begin, width);

@@ -5,7 +5,7 @@ enum { R(CONV_NR) = CONV_NV * LANES };
 
 /* Columns of A, whose elements lie a_row apart, and rows of B, whose vectors lie `gap` apart. Where
  * `half` is given, the second half of a column lies so far behind the first. `ahead`: what will be
- * needed next. */
+ * needed next, or NULL. */
 typedef struct {
     const real *a, *b, *ahead;
     int64_t a_row, half, gap;
@@ -14,10 +14,11 @@ typedef struct {
 /* ---- the tile -------------------------------------------------------------------------------- */
 
 /* C (mr x nv vectors) = or += the sum of k products of a column of A and a row of B, both wherever
- * the table says. Meanwhile fetches what lies ahead, a little with every term. */
-MG_INLINE void R(conv_tile)(const int mr, const int nv, real *restrict c, int64_t c_row,
-                            R(conv_factors) f, const conv_term *restrict term, int64_t k,
-                            bool add) {
+ * the table says. `close`: a column's elements are neighbours. `fetch`: meanwhile asks for what lies
+ * ahead, a little with every term. */
+MG_INLINE void R(conv_tile)(const int mr, const int nv, const bool close, const bool fetch,
+                            real *restrict c, int64_t c_row, R(conv_factors) f,
+                            const conv_term *restrict term, int64_t k, bool add) {
     enum { GROUPS = 2 }; /* of a half, or of an odd height, neither above 8 */
     const int first = mr % 2 ? mr : mr / 2;
     vec sum[CONV_MR][CONV_NV];
@@ -27,24 +28,28 @@ MG_INLINE void R(conv_tile)(const int mr, const int nv, real *restrict c, int64_
         for (int v = 0; v < nv; v++) sum[i][v] = v_set1(0);
     }
     /* Elements in groups of four: fewer addresses, so that they fit the registers. */
-    const real *group[2][GROUPS];
+    const real *group[2][GROUPS], *row[CONV_NV];
     MG_UNROLL
     for (int g = 0; g < GROUPS; g++) {
         group[0][g] = f.a + 4 * g * f.a_row;
         group[1][g] = f.a + f.half + 4 * g * f.a_row;
     }
+    MG_UNROLL
+    for (int v = 0; v < nv; v++) row[v] = f.b + v * f.gap;
 
     const char *ahead = (const char *)f.ahead;
     for (; k > 0; k--, term++, ahead += CONV_FETCH) {
-        const real *row = f.b + term->b;
+        const real *column = f.a + term->a;
+        CONV_ADDRESS(column);
         vec rows[CONV_NV];
-        if (mr * nv >= CONV_MR) __builtin_prefetch(ahead);
+        if (fetch) __builtin_prefetch(ahead);
         MG_UNROLL
-        for (int v = 0; v < nv; v++) rows[v] = v_load(row + v * f.gap);
+        for (int v = 0; v < nv; v++) rows[v] = v_load(row[v] + term->b);
         MG_UNROLL
         for (int i = 0; i < mr; i++) {
             int at = i % first;
-            vec x = v_set1((group[i / first][at / 4] + term->a)[at % 4 * f.a_row]);
+            vec x = v_set1(close ? column[i]
+                                 : (group[i / first][at / 4] + term->a)[at % 4 * f.a_row]);
             MG_UNROLL
             for (int v = 0; v < nv; v++) sum[i][v] = v_fma(x, rows[v], sum[i][v]);
         }
@@ -64,8 +69,8 @@ static void R(conv_tile_wide)(int rows, real *c, int64_t c_row, const R(conv_fac
 static void R(conv_tile_narrow)(int rows, real *c, int64_t c_row, const R(conv_factors) * f,
                                 const conv_term *term, int64_t k, bool add);
 
-/* The tile with its height chosen at run time (1..CONV_MR); full ones of neighbours have their own
- * code, and high ones of an odd height are two. */
+/* The tile with its height chosen at run time (1..CONV_MR); full ones of neighbours and those that
+ * look ahead have their own code, and high ones of an odd height are two. */
 MG_INLINE void R(conv_tile_rows)(int rows, const int nv, real *c, int64_t c_row,
                                  const R(conv_factors) * from, const conv_term *term, int64_t k,
                                  bool add) {
@@ -78,16 +83,18 @@ MG_INLINE void R(conv_tile_rows)(int rows, const int nv, real *c, int64_t c_row,
         rows -= first;
     }
     if (rows == CONV_MR && f.a_row == 1 && f.half == 0) {
-        f.a_row = 1;
-        f.half = CONV_MR / 2;
-        R(conv_tile)(CONV_MR, nv, c, c_row, f, term, k, add);
+        R(conv_tile)(CONV_MR, nv, true, false, c, c_row, f, term, k, add);
         return;
     }
     if (f.half == 0) f.half = rows / 2 * f.a_row;
+    if (rows == CONV_MR && nv > 1 && f.ahead) {
+        R(conv_tile)(CONV_MR, nv, false, true, c, c_row, f, term, k, add);
+        return;
+    }
     switch (rows) {
 #define CONV_CASE(r)                                                                               \
     case r:                                                                                        \
-        if (r <= CONV_MR) R(conv_tile)(r, nv, c, c_row, f, term, k, add);                          \
+        if (r <= CONV_MR) R(conv_tile)(r, nv, false, false, c, c_row, f, term, k, add);            \
         break;
         CONV_CASE(1) CONV_CASE(2) CONV_CASE(3) CONV_CASE(4) CONV_CASE(5) CONV_CASE(6) CONV_CASE(7)
         CONV_CASE(8) CONV_CASE(10) CONV_CASE(12) CONV_CASE(14)
