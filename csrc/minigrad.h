@@ -93,6 +93,8 @@ int mg_overlaps_itself(const mg_array *a);
 
 mg_array *mg_copy(mg_array *a);
 mg_array *mg_cast(mg_array *a, int dtype); /* a copy also when the dtype stays */
+/* 0, or why `a` must not be written: read-only memory, or elements that overlap. */
+int mg_check_writable(const mg_array *a);
 /* dst[...] = src, broadcast and cast; advances the write clock. Overlap is safe. */
 int mg_write(mg_array *dst, mg_array *src);
 /* dst += src for equal shapes and dtypes; for gradients the caller owns. */

@@ -234,6 +234,7 @@ _PUBLIC_NAMES = {
     "mg_attention": "scaled_dot_product_attention",
     "mg_borrow": "tensor",
     "mg_cast": "to",
+    "mg_check_writable": "copy_",
     "mg_gather": "index",
     "mg_scatter_add": "index",
     "mg_scatter_write": "index assignment",

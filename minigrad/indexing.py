@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minigrad import functions as f
-from minigrad._c import lib, pointers
+from minigrad._c import lib, pointers, run
 from minigrad.creation import asarray
 from minigrad.dispatch import TensorBase, apply, value_for, wrap, write
 from minigrad.dtypes import bool_, int64
@@ -276,6 +276,7 @@ def _put_block(op: str, x: Tensor, plan: _Plan, source: Tensor, tracked: bool) -
     part = x if plan.row is None else wrap(plan.row.forward(x._h, *plan.args))
     source = _fitted(source, part.shape)
     if _is_there(source, x, part, tracked):
+        run(lib.mg_check_writable, part._h)  # refused like a write that does change something
         return
     if not tracked:
         write(lib.mg_write, x, part._h, source._h)

@@ -424,6 +424,28 @@ def test_an_augmented_index_is_written_once():
         assert y._version == version + 1
 
 
+def test_writing_what_is_there_is_refused_where_other_writes_are():
+    frozen = np.zeros((2, 3), np.float32)
+    frozen.flags.writeable = False
+    refused = (
+        (mg.from_numpy(frozen), "read-only"),
+        (mg.zeros(3).expand(2, 3), "several elements share one place"),
+    )
+    for x, why in refused:
+        for index in (0, slice(None), (slice(None), 1), ..., slice(0, 0)):
+            if x.strides[0] == 0 and index in (0, slice(0, 0)):
+                continue  # no two elements of this part are one
+            with pytest.raises(ValueError, match=rf"\[copy_\] .*{why}"):
+                x[index] = x[index]
+            with pytest.raises(ValueError, match=why):
+                x[index] += 1
+    assert mg.equal(mg.from_numpy(frozen), mg.zeros(2, 3))
+    x = mg.tensor([1.0, 2.0])
+    x[:1] = x[:1]
+    x[:1] += 1
+    assert x.tolist() == [2, 2]
+
+
 def test_a_tensor_may_be_its_own_operand_by_name():
     x = leaf([1.0, 2.0])
     y = x * 1

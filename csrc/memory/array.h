@@ -32,9 +32,6 @@ void mg_row_major(int ndim, const int64_t *shape, int64_t *strides);
  * so that strides of empty arrays cannot overflow either. */
 int mg_count(int ndim, const int64_t *shape, int itemsize, int64_t *count);
 
-/* 0, or why `a` must not be written: read-only memory, or elements that overlap. */
-int mg_check_writable(const mg_array *a);
-
 /* Normalise axes: negative ones counted from the end, range and repeats checked. Returns a bit mask
  * of axes in *mask. naxes < 0 means all axes. */
 int mg_axes_mask(int ndim, int naxes, const int32_t *axes, uint32_t *mask);
