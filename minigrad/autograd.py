@@ -58,6 +58,8 @@ def _upstream(op: str, output: Tensor, gradient: Any) -> Tensor:
         raise ValueError(
             f"[{op}] the gradient has shape {gradient.shape}, the tensor {output.shape}"
         )
+    if gradient._h.dtype == output._h.dtype:
+        return gradient  # type: ignore[no-any-return]
     return gradient.to(output.dtype)  # type: ignore[no-any-return]
 
 
@@ -76,7 +78,8 @@ def _deliver(leaf: Tensor, g: Tensor, shared: bool) -> None:
     """Add to a leaf's ``grad``, which never shares memory with anything else."""
     held = leaf.grad
     if held is None:
-        leaf.grad = g.clone() if shared or not lib.mg_sole_owner(g._h) else g
+        owned = not shared and lib.mg_sole_owner(g._h)
+        leaf.grad = g if owned else wrap(call(lib.mg_copy, g._h))
     elif held._edge is not None or not lib.mg_sole_owner(held._h):
         leaf.grad = held + g
     else:
@@ -94,8 +97,10 @@ def backward(
     create_graph: bool = False,
 ) -> None:
     """What :meth:`Tensor.backward` does."""
+    edge, g = _root("backward", output, gradient)
     tape.backward(
-        [_root("backward", output, gradient)],
+        (edge,),
+        (g,),
         _deliver_with_graph if create_graph else _deliver,
         retain_graph=create_graph if retain_graph is None else retain_graph,
         create_graph=create_graph,
@@ -150,8 +155,10 @@ def grad(
         found[edge] = found[edge] + g if edge in found else g
 
     edges = [_edge(x) for x in input_list]
+    roots = [_root("grad", y, g) for y, g in zip(output_list, gradients, strict=True)]
     tape.backward(
-        [_root("grad", y, g) for y, g in zip(output_list, gradients, strict=True)],
+        [edge for edge, _ in roots],
+        [g for _, g in roots],
         deliver,
         wanted=set(edges),
         retain_graph=create_graph if retain_graph is None else retain_graph,

@@ -221,12 +221,13 @@ def apply(row: Row, inputs: tuple[TensorBase, ...], args: tuple[Any, ...] = ()) 
     if len(inputs) == 1:
         (x,) = inputs
         return _apply_to_one(row, x, args)
-    handle = row.forward(*[x._h for x in inputs], *args)  # type: ignore[misc]
+    handles = [x._h for x in inputs]
+    handle = row.forward(*handles, *args)  # type: ignore[misc]
     out = wrap(handle)
     for x in inputs:
         if x._edge is not None:
             if not (pauses and not mode.enabled) and handle.dtype >= _FIRST_FLOAT:
-                out._edge = _node(row, handle, inputs, args)
+                out._edge = _node(row, inputs, (*handles, handle, NULL), args)
             break
     return out
 
@@ -234,11 +235,11 @@ def apply(row: Row, inputs: tuple[TensorBase, ...], args: tuple[Any, ...] = ()) 
 def _apply_to_one(row: Row, x: TensorBase, args: tuple[Any, ...]) -> Tensor:
     handle = row.forward(x._h, *args)  # type: ignore[misc]
     out = wrap(handle)
-    if pauses and not mode.enabled:
+    edge = x._edge
+    if (edge is None and not row.view) or (pauses and not mode.enabled):
         return out
     if row.view and handle.buffer == x._h.buffer:
         link(out, x, row, args)
-    edge = x._edge
     if edge is not None and handle.dtype >= _FIRST_FLOAT:
         names = row.keeps
         saved = None
@@ -299,25 +300,27 @@ def view_node(row: Row, base: TensorBase, args: tuple[Any, ...]) -> Node | None:
     return record(row, (base if base._edge is LEAF else base._edge,), None, args)
 
 
-def _node(row: Row, y: Handle, inputs: Sequence[TensorBase], args: tuple[Any, ...]) -> Node:
+def _node(
+    row: Row, inputs: Sequence[TensorBase], arrays: Sequence[Handle], args: tuple[Any, ...]
+) -> Node:
+    """The node of a row with several inputs; ``arrays`` are theirs, the result's and NULL."""
     if row.wants_shape:
         args = (inputs[0].shape, *args)
-    parents = tuple([x if x._edge is LEAF else x._edge for x in inputs])
-    saved = _save(row, y, inputs, parents)
-    adapted = tuple([(x.shape, x.dtype) for x in inputs]) if y.adapted else None
+    parents: tuple[Any, ...] = ()
+    wanted = 1
+    for x in inputs:
+        edge = x._edge
+        parents += (x if edge is LEAF else edge,)
+        wanted += wanted + (edge is not None)
+    saved = None
+    sources = row.sources.get(wanted)
+    if sources is None:
+        sources = row.find_sources(parents, wanted)
+    if sources:
+        a, b, c = sources
+        saved = save(arrays[a], arrays[b], arrays[c])
+    adapted = tuple([(x.shape, x.dtype) for x in inputs]) if arrays[-2].adapted else None
     return record(row, parents, saved, args, adapted)
-
-
-def _save(row: Row, y: Handle, inputs: Sequence[TensorBase], parents: Sequence[Any]) -> Any:
-    """Pin what the derivatives of the wanted inputs take; None when they take nothing."""
-    names = row.saves([p is not None for p in parents])
-    if not names:
-        return None
-    places = [NULL, NULL, NULL]
-    for name in names:
-        place = PLACES[name]
-        places[place] = y if name == "y" else inputs[place]._h
-    return save(*places)
 
 
 def unary(row: Row) -> Callable[[Any], Tensor]:

@@ -44,10 +44,9 @@ class Scope:
 
     __slots__ = ("enabled", "open", "outer")
 
-    def __init__(self, enabled: bool, outer: Scope | None) -> None:
-        self.enabled = enabled
-        self.outer = outer
-        self.open = True
+    enabled: bool
+    outer: Scope | None
+    open: bool
 
 
 class _Mode:
@@ -87,7 +86,10 @@ pauses: list[None] = []
 
 def begin(enabled: bool) -> Scope:
     """Record from here on, or not, in this thread, until :func:`end` is given the result."""
-    scope = Scope(enabled, _innermost())
+    scope = Scope()
+    scope.enabled = enabled
+    scope.outer = None if _scope.get() is None else _innermost()
+    scope.open = True
     if not enabled:
         pauses.append(None)
     _scope.set(scope)
@@ -278,7 +280,7 @@ def freed_error(node: Node) -> RuntimeError:
     )
 
 
-def _leading_to(wanted: set[Any], roots: list[Parent]) -> set[Node]:
+def _leading_to(wanted: set[Any], roots: Sequence[Parent]) -> set[Node]:
     """The nodes that a gradient passes through on its way from the roots to something wanted."""
     # What is older than all that is wanted was not made from any of it.
     oldest = min([edge.serial if type(edge) is Node else -1 for edge in wanted], default=-1)
@@ -291,7 +293,8 @@ def _leading_to(wanted: set[Any], roots: list[Parent]) -> set[Node]:
 
 
 def backward(
-    roots: list[tuple[Parent, Gradient]],
+    roots: Sequence[Parent],
+    upstream: Sequence[Gradient],
     deliver: Callable[[Any, Gradient, bool], None],
     *,
     wanted: set[Any] | None = None,
@@ -300,19 +303,20 @@ def backward(
 ) -> None:
     """Run gradients from the roots back to the leaves.
 
-    ``roots`` are edges with their upstream gradients. ``deliver(edge, gradient, shared)`` is called
-    once for each leaf reached, or, where ``wanted`` is given, for each edge in it; ``shared`` says
-    that others may hold the gradient too. The graph is freed on the way unless it is retained.
+    ``roots`` are edges, ``upstream`` has a gradient for each. ``deliver(edge, gradient, shared)``
+    is called once for each leaf reached, or, where ``wanted`` is given, for each edge in it;
+    ``shared`` says that others may hold the gradient too. The graph is freed on the way unless it
+    is retained.
     """
-    useful = None if wanted is None else _leading_to(wanted, [edge for edge, _ in roots])
+    useful = None if wanted is None else _leading_to(wanted, roots)
     gradients: dict[Any, Gradient] = {}
     owned: set[Any] = set()  # edges whose gradient was made here by adding, and may be added to
     shared: set[Any] = set()  # leaves whose gradient was handed on as it came
     queue: list[tuple[int, Node]] = []  # nodes that have a gradient: a heap, youngest first
     scope = begin(create_graph)
     try:
-        parents: Sequence[Parent] = [edge for edge, _ in roots]
-        backs: Sequence[Gradient | None] = [g for _, g in roots]
+        parents: Sequence[Parent] = roots
+        backs: Sequence[Gradient | None] = upstream
         g: Gradient = None
         while True:
             # Hand the gradients to the parents. The first that becomes ready waits beside the heap,

@@ -52,7 +52,6 @@ class Row:
     """One operation: what it computes, how it is differentiated and what its tests need."""
 
     __slots__ = (
-        "_plans",
         "accuracy",
         "arity",
         "derivatives",
@@ -69,6 +68,7 @@ class Row:
         "needs",
         "places",
         "product",
+        "sources",
         "special",
         "together",
         "view",
@@ -118,7 +118,7 @@ class Row:
         self.needs = tuple(self._parameters(d) for d in self.derivatives)
         # Where those that are arrays lie among the saved ones.
         self.places = tuple(tuple(PLACES[n] for n in names if n in PLACES) for names in self.needs)
-        self._plans: dict[tuple[bool, ...], tuple[str, ...]] = {}
+        self.sources: dict[int, tuple[int, ...]] = {}  # what find_sources has found
         self.wants_shape = any("shape" in names for names in self.needs)
         self.keeps = self.saves([True] * len(self.derivatives))
         # (node, g) -> a gradient per input, the second with a graph; set by dispatch, which runs
@@ -141,13 +141,6 @@ class Row:
 
     def saves(self, wanted: Sequence[bool]) -> tuple[str, ...]:
         """The names of the arrays to keep when the inputs marked in ``wanted`` need gradients."""
-        key = tuple(wanted)
-        names = self._plans.get(key)
-        if names is None:
-            names = self._plans[key] = self._saves(key)
-        return names
-
-    def _saves(self, wanted: Sequence[bool]) -> tuple[str, ...]:
         if self.family == "variadic":
             return ()
         kept = {
@@ -158,6 +151,19 @@ class Row:
             if name in PLACES
         }
         return tuple(n for n in PLACES if n in kept)
+
+    def find_sources(self, parents: Sequence[Any], key: int) -> tuple[int, ...]:
+        """Where the three saved arrays lie in (arrays of the inputs, the result, NULL).
+
+        None of ``parents`` that is None needs a gradient; empty where nothing is saved. It is kept
+        as ``sources[key]``.
+        """
+        names = self.saves([p is not None for p in parents])
+        found = [-1, -1, -1] if names else []
+        for name in names:
+            found[PLACES[name]] = -2 if name == "y" else PLACES[name]
+        self.sources[key] = known = tuple(found)
+        return known
 
 
 _ids = {ffi.string(lib.mg_op_name(i)).decode(): i for i in range(lib.mg_op_count())}

@@ -26,24 +26,25 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     tensor([[16.]])
     """
     x, w = tensor_operand("linear", input), tensor_operand("linear", weight)
-    hx, hw = x._h, w._h
-    if hw.ndim != 2:
-        raise ValueError(f"[linear] the weight has shape {w.shape}, but must be (out, in)")
-    if not hx.ndim or hx.shape[hx.ndim - 1] != hw.shape[1]:
+    sizes, within = w.shape, x.shape
+    if len(sizes) != 2:
+        raise ValueError(f"[linear] the weight has shape {sizes}, but must be (out, in)")
+    if within[-1:] != sizes[1:]:
         raise ValueError(
-            f"[linear] the last dimension of the input {x.shape} must be the in of the weight "
-            f"{w.shape}, (out, in): {hw.shape[1]}"
+            f"[linear] the last dimension of the input {within} must be the in of the weight "
+            f"{sizes}, (out, in): {sizes[1]}"
         )
-    one_dtype = hx.dtype == hw.dtype >= lib.MG_FLOAT32 and hx.ndim > 1
+    dtype = w._h.dtype
+    one_dtype = x._h.dtype == dtype >= lib.MG_FLOAT32 and len(within) > 1
     if bias is None:
         return apply(LINEAR, (x, w)) if one_dtype else x @ w.mT
     b = tensor_operand("linear", bias)
-    if b._h.ndim != 1 or b._h.size != hw.shape[0]:
+    if b.shape != sizes[:1]:
         raise ValueError(
-            f"[linear] the bias has shape {b.shape}, but must be ({hw.shape[0]},) "
-            f"for a weight of shape {w.shape}"
+            f"[linear] the bias has shape {b.shape}, but must be ({sizes[0]},) "
+            f"for a weight of shape {sizes}"
         )
-    if one_dtype and b._h.dtype == hw.dtype:
+    if one_dtype and b._h.dtype == dtype:
         return apply(LINEAR_BIAS, (x, w, b))
     return x @ w.mT + b
 
