@@ -62,9 +62,9 @@ static real *R(conv_sum_line)(const conv_sum *s, real *c, const real *y, const r
     if (!s->lanes_are_outs) f = (R(conv_factors)){w, row, NULL, 1, 0, pair ? apart : LANES};
     for (int64_t j = 0, n; j < cols; j += n) {
         n = s->lanes_are_outs ? conv_next(cols - j) : R(CONV_NR);
-        for (int64_t i = 0; !s->lanes_are_outs && !add && i < outs; i++) {
-            __builtin_prefetch(y + i * p->out_plane + j, 1);
-            __builtin_prefetch(y + i * p->out_plane + j + LANES, 1);
+        for (int64_t i = 0; !add && i < outs; i++) {
+            __builtin_prefetch(y + i * p->out_plane + j * p->axis[2].apart, 1);
+            if (!s->lanes_are_outs) __builtin_prefetch(y + i * p->out_plane + j + LANES, 1);
         }
         if (s->lanes_are_outs) {
             f.a = row + j * next;
