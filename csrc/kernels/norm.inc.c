@@ -209,12 +209,20 @@ MG_INLINE vec R(norm_dx)(R(norm_back) of, vec v, vec x) {
 
 /* ---- rows, with weight and bias for each column ---- */
 
+/* From where four rows of all `sets` are written to what is asked for meanwhile: the next four, or a
+ * little further along rows that are too long for that; nothing (0) where all is in cache. */
+MG_INLINE int64_t R(norm_ahead)(int64_t sets, int64_t n) {
+    if (sets * n * (int64_t)sizeof(real) < NORM_NEAR) return 0;
+    return n <= NORM_LONG ? NORM_FOUR * n : NORM_BLOCK;
+}
+
 /* y = ((x - mean) * rstd + shift) * w + b */
 static void R(norm_rows)(void *out, void *statistics, const void *input, const void *weight,
                          const void *bias, int64_t rows, int64_t sets, int64_t n, bool centred,
                          double eps) {
     real *y = out, *stats = statistics;
     const real *x = input, *w = weight, *b = bias;
+    int64_t ahead = R(norm_ahead)(sets, n);
     for (int64_t r = 0, count; r < rows; r += count) {
         norm_moments of[NORM_FOUR];
         count = mg_min(rows - r, NORM_FOUR);
@@ -224,6 +232,8 @@ static void R(norm_rows)(void *out, void *statistics, const void *input, const v
             vec mean = v_set1(stats[NORM_MEAN * sets]), shift = v_set1(stats[NORM_SHIFT * sets]);
             vec rstd = v_set1(stats[NORM_RSTD * sets]);
             for (int64_t i = 0; i < n; i += LANES) {
+                if (ahead) __builtin_prefetch(x + ahead + i);
+                if (ahead) __builtin_prefetch(y + ahead / NORM_FOUR + i, 1);
                 vec h = v_fma(R(norm_load)(x + i, n - i) - mean, rstd, shift);
                 vec wi = R(norm_load)(w + i, n - i), bi = R(norm_load)(b + i, n - i);
                 R(norm_store)(y + i, v_fma(h, wi, bi), n - i);
@@ -234,12 +244,16 @@ static void R(norm_rows)(void *out, void *statistics, const void *input, const v
 
 /* dx of `count` rows, a constant, and what they add to dw and db. */
 MG_INLINE void R(norm_rows_add)(int count, const R(norm_back) *of, real *dx, real *dw, real *db,
-                                const real *g, const real *x, const real *w, int64_t n) {
+                                const real *g, const real *x, const real *w, int64_t n,
+                                int64_t ahead) {
     for (int64_t i = 0; i < n; i += LANES) {
         int64_t left = n - i;
         vec by_w[NORM_FOUR] = {0}, by_b[NORM_FOUR] = {0}, wi = R(norm_load)(w + i, left);
         for (int r = 0; r < count; r++) {
             int64_t at = r * n + i;
+            if (ahead) __builtin_prefetch(g + ahead + at);
+            if (ahead) __builtin_prefetch(x + ahead + at);
+            if (ahead) __builtin_prefetch(dx + ahead + at, 1);
             vec gi = R(norm_load)(g + at, left), xi = R(norm_load)(x + at, left);
             vec h = v_fma(xi - v_set1(of[r].mean), v_set1(of[r].rstd), v_set1(of[r].shift));
             by_w[r] = gi * (vec)((R(norm_mask))h & (gi != 0));
@@ -261,6 +275,7 @@ static void R(norm_rows_back)(void *out, void *by_weight, void *by_bias, const v
                               int64_t rows, int64_t sets, int64_t n, bool centred) {
     real *dx = out, *dw = by_weight, *db = by_bias;
     const real *g = upstream, *x = input, *w = weight, *stats = statistics;
+    int64_t ahead = R(norm_ahead)(sets, n);
     memset(dw, 0, (size_t)n * sizeof(real));
     memset(db, 0, (size_t)n * sizeof(real));
     for (int64_t r = 0, count; r < rows; r += count) {
@@ -271,9 +286,9 @@ static void R(norm_rows_back)(void *out, void *by_weight, void *by_bias, const v
         for (int64_t k = 0; k < count; k++)
             of[k] = R(norm_back_of)(stats + k, sets, v[k].a, R(norm_sum_vh)(stats + k, sets, v[k]),
                                     n, centred);
-        if (count == NORM_FOUR) R(norm_rows_add)(NORM_FOUR, of, dx, dw, db, g, x, w, n);
+        if (count == NORM_FOUR) R(norm_rows_add)(NORM_FOUR, of, dx, dw, db, g, x, w, n, ahead);
         for (int64_t k = 0; k < count; k++, dx += n, g += n, x += n, stats++) {
-            if (count < NORM_FOUR) R(norm_rows_add)(1, of + k, dx, dw, db, g, x, w, n);
+            if (count < NORM_FOUR) R(norm_rows_add)(1, of + k, dx, dw, db, g, x, w, n, 0);
             if (!R(norm_regular)(stats, sets) && R(norm_all_zero)(g, n))
                 memset(dx, 0, (size_t)n * sizeof(real));
         }
