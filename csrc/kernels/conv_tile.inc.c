@@ -13,20 +13,14 @@ typedef struct {
 
 /* ---- the tile -------------------------------------------------------------------------------- */
 
-/* C (mr x nv vectors) = or += the sum of k products of a column of A and a row of B, both wherever
- * the table says. `close`: a column's elements are neighbours. `fetch`: meanwhile asks for what lies
- * ahead, a little with every term. */
-MG_INLINE void R(conv_tile)(const int mr, const int nv, const bool close, const bool fetch,
-                            real *restrict c, int64_t c_row, R(conv_factors) f,
-                            const conv_term *restrict term, int64_t k, bool add) {
+/* sum (mr x nv vectors) += k products of a column of A and a row of B, both wherever the table says.
+ * `close`: a column's elements are neighbours. `fetch`: meanwhile asks for what lies ahead, a little
+ * with every term. */
+MG_INLINE void R(conv_terms)(const int mr, const int nv, const bool close, const bool fetch,
+                             vec sum[CONV_MR][CONV_NV], R(conv_factors) f,
+                             const conv_term *restrict term, int64_t k) {
     enum { GROUPS = 2 }; /* of a half, or of an odd height, neither above 8 */
     const int first = mr % 2 ? mr : mr / 2;
-    vec sum[CONV_MR][CONV_NV];
-    MG_UNROLL
-    for (int i = 0; i < mr; i++) {
-        MG_UNROLL
-        for (int v = 0; v < nv; v++) sum[i][v] = v_set1(0);
-    }
     /* Elements in groups of four: fewer addresses, so that they fit the registers. */
     const real *group[2][GROUPS], *row[CONV_NV];
     MG_UNROLL
@@ -54,6 +48,22 @@ MG_INLINE void R(conv_tile)(const int mr, const int nv, const bool close, const 
             for (int v = 0; v < nv; v++) sum[i][v] = v_fma(x, rows[v], sum[i][v]);
         }
     }
+}
+
+/* C (mr x nv vectors) = or += such a sum. */
+MG_INLINE void R(conv_tile)(const int mr, const int nv, const bool close, real *restrict c,
+                            int64_t c_row, R(conv_factors) f, const conv_term *term, int64_t k,
+                            bool add) {
+    vec sum[CONV_MR][CONV_NV];
+    MG_UNROLL
+    for (int i = 0; i < mr; i++) {
+        MG_UNROLL
+        for (int v = 0; v < nv; v++) sum[i][v] = v_set1(0);
+    }
+    if (mr * nv == CONV_MR * CONV_NV && !close && f.ahead)
+        R(conv_terms)(mr, nv, close, true, sum, f, term, k);
+    else
+        R(conv_terms)(mr, nv, close, false, sum, f, term, k);
     MG_UNROLL
     for (int i = 0; i < mr; i++, c += c_row) {
         MG_UNROLL
@@ -69,8 +79,8 @@ static void R(conv_tile_wide)(int rows, real *c, int64_t c_row, const R(conv_fac
 static void R(conv_tile_narrow)(int rows, real *c, int64_t c_row, const R(conv_factors) * f,
                                 const conv_term *term, int64_t k, bool add);
 
-/* The tile with its height chosen at run time (1..CONV_MR); full ones of neighbours and those that
- * look ahead have their own code, and high ones of an odd height are two. */
+/* The tile with its height chosen at run time (1..CONV_MR); full ones of neighbours have their own
+ * code, and high ones of an odd height are two. */
 MG_INLINE void R(conv_tile_rows)(int rows, const int nv, real *c, int64_t c_row,
                                  const R(conv_factors) * from, const conv_term *term, int64_t k,
                                  bool add) {
@@ -83,18 +93,14 @@ MG_INLINE void R(conv_tile_rows)(int rows, const int nv, real *c, int64_t c_row,
         rows -= first;
     }
     if (rows == CONV_MR && f.a_row == 1 && f.half == 0) {
-        R(conv_tile)(CONV_MR, nv, true, false, c, c_row, f, term, k, add);
+        R(conv_tile)(CONV_MR, nv, true, c, c_row, f, term, k, add);
         return;
     }
     if (f.half == 0) f.half = rows / 2 * f.a_row;
-    if (rows == CONV_MR && nv > 1 && f.ahead) {
-        R(conv_tile)(CONV_MR, nv, false, true, c, c_row, f, term, k, add);
-        return;
-    }
     switch (rows) {
 #define CONV_CASE(r)                                                                               \
     case r:                                                                                        \
-        if (r <= CONV_MR) R(conv_tile)(r, nv, false, false, c, c_row, f, term, k, add);            \
+        if (r <= CONV_MR) R(conv_tile)(r, nv, false, c, c_row, f, term, k, add);                   \
         break;
         CONV_CASE(1) CONV_CASE(2) CONV_CASE(3) CONV_CASE(4) CONV_CASE(5) CONV_CASE(6) CONV_CASE(7)
         CONV_CASE(8) CONV_CASE(10) CONV_CASE(12) CONV_CASE(14)

@@ -232,8 +232,10 @@ static void R(norm_rows)(void *out, void *statistics, const void *input, const v
             vec mean = v_set1(stats[NORM_MEAN * sets]), shift = v_set1(stats[NORM_SHIFT * sets]);
             vec rstd = v_set1(stats[NORM_RSTD * sets]);
             for (int64_t i = 0; i < n; i += LANES) {
-                if (ahead) __builtin_prefetch(x + ahead + i);
-                if (ahead) __builtin_prefetch(y + ahead / NORM_FOUR + i, 1);
+                if (ahead) {
+                    __builtin_prefetch(x + ahead + i);
+                    __builtin_prefetch(y + ahead / NORM_FOUR + i, 1);
+                }
                 vec h = v_fma(R(norm_load)(x + i, n - i) - mean, rstd, shift);
                 vec wi = R(norm_load)(w + i, n - i), bi = R(norm_load)(b + i, n - i);
                 R(norm_store)(y + i, v_fma(h, wi, bi), n - i);
@@ -251,9 +253,11 @@ MG_INLINE void R(norm_rows_add)(int count, const R(norm_back) *of, real *dx, rea
         vec by_w[NORM_FOUR] = {0}, by_b[NORM_FOUR] = {0}, wi = R(norm_load)(w + i, left);
         for (int r = 0; r < count; r++) {
             int64_t at = r * n + i;
-            if (ahead) __builtin_prefetch(g + ahead + at);
-            if (ahead) __builtin_prefetch(x + ahead + at);
-            if (ahead) __builtin_prefetch(dx + ahead + at, 1);
+            if (ahead) {
+                __builtin_prefetch(g + ahead + at);
+                __builtin_prefetch(x + ahead + at);
+                __builtin_prefetch(dx + ahead + at, 1);
+            }
             vec gi = R(norm_load)(g + at, left), xi = R(norm_load)(x + at, left);
             vec h = v_fma(xi - v_set1(of[r].mean), v_set1(of[r].rstd), v_set1(of[r].shift));
             by_w[r] = gi * (vec)((R(norm_mask))h & (gi != 0));
