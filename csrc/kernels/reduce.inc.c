@@ -45,16 +45,29 @@ MG_INLINE vec R(reduce_join_vec)(int kind, vec a, vec b) {
     }
 }
 
-/* The terms of 0 <= used <= LANES elements at x, then the kind's identity; *probe collects x. */
-MG_INLINE vec R(reduce_load_part)(int kind, const real *x, int64_t used, vec c, vec *probe) {
-    vec v = used == LANES ? v_load(x) : v_load_n(x, (int)used);
-    vec term = R(reduce_term_vec)(kind, v, c);
-    *probe += v;
-    if (used == LANES || kind == REDUCE_SUM) return term;
+MG_INLINE vec R(reduce_load)(const real *p, int64_t used) {
+    return used == LANES ? v_load(p) : v_load_n(p, (int)used);
+}
+MG_INLINE void R(reduce_store)(real *p, vec v, int64_t used) {
+    if (used == LANES) v_store(p, v);
+    else v_store_n(p, v, (int)used);
+}
+
+/* The lanes in use. */
+MG_INLINE R(reduce_mask) R(reduce_used)(int64_t used) {
     R(reduce_mask) lane = {0};
     MG_UNROLL
     for (int i = 0; i < LANES; i++) lane[i] = i;
-    return R(reduce_choose)(lane < (ireal)used, term, v_set1(REAL_C(reduce_identity(kind))));
+    return lane < (ireal)used;
+}
+
+/* The terms of 0 <= used <= LANES elements at x, then the kind's identity; *probe collects x. */
+MG_INLINE vec R(reduce_load_part)(int kind, const real *x, int64_t used, vec c, vec *probe) {
+    vec v = R(reduce_load)(x, used);
+    vec term = R(reduce_term_vec)(kind, v, c);
+    *probe += v;
+    if (used == LANES || kind == REDUCE_SUM) return term;
+    return R(reduce_choose)(R(reduce_used)(used), term, v_set1(REAL_C(reduce_identity(kind))));
 }
 
 /* Are all lanes finite? */
@@ -77,7 +90,8 @@ MG_INLINE vec R(reduce_fold)(int kind, vec v, int by) {
     return R(reduce_join_vec)(kind, v, other);
 }
 
-/* out[i] = exp(x[i] - c) for n > 0 neighbouring elements. `ahead`: meanwhile as many that come
+/* out[i] = exp(x[i] - c) for n > 0 neighbouring elements that are at most c, or hardly more; of
+ * infinite ones anything may come out. `ahead`: meanwhile as many that come
  * after them are fetched, and the place for their results. */
 MG_INLINE void R(reduce_exp)(bool ahead, real *restrict out, const real *restrict x, real c,
                              int64_t n) {
@@ -89,7 +103,7 @@ MG_INLINE void R(reduce_exp)(bool ahead, real *restrict out, const real *restric
             __builtin_prefetch(x + i + n + k);
             __builtin_prefetch(out + i + n + k, 1);
         }
-        R(w_store)(out + i, R(w_exp)(R(w_sub)(R(w_load)(x + i), R(w_set)(c))));
+        R(w_store)(out + i, R(w_exp_below)(R(w_sub)(R(w_load)(x + i), R(w_set)(c))));
     }
 #else
     (void)ahead;
@@ -101,6 +115,10 @@ MG_INLINE void R(reduce_exp)(bool ahead, real *restrict out, const real *restric
         R(v_exp_any)(out + i, below, some);
     }
 }
+
+/* out[i] = exp(x[i] - c[i]), the differences as above */
+void R(mg_reduce_exp)(real *restrict out, const real *restrict x, const real *restrict c,
+                      int64_t n);
 
 /* The join of 0 < n <= 128 neighbouring elements, the lanes in registers. centre: one, and
  * for REDUCE_DOT as many as x; not read by kinds without centres. */

@@ -6,6 +6,8 @@
 #include "nditer.h"
 #include "reduce.h"
 
+#include <stdatomic.h>
+
 #define MG_REAL 32
 #include "reduce_back.inc.c"
 #define MG_REAL 64
@@ -81,6 +83,57 @@ static bool back_in_cache(int kind, mg_array *dx, const mg_array *x, uint32_t ma
     return true;
 }
 
+/* ---- extrema that one element has ---- */
+
+typedef struct {
+    int dtype;
+    int64_t itemsize, size, n, inner; /* element i of line (o, j) lies at (o * n + i) * inner + j */
+    char *dx;
+    const char *x, *y, *g;
+    _Atomic int64_t ties;
+} back_tied_job;
+
+static void back_tied_block(void *context, int64_t block) {
+    back_tied_job *job = context;
+    int64_t at = block * NDITER_BLOCK, end = mg_min(at + NDITER_BLOCK, job->size), ties = 0;
+    int64_t run = job->inner > 1 ? job->inner : job->n, some;
+    for (; at < end; at += some) {
+        int64_t line = at / (job->n * job->inner) * job->inner + at % job->inner;
+        some = mg_min(run - at % run, end - at);
+        ties += (job->dtype == MG_FLOAT32 ? back_tied_f32 : back_tied_f64)(
+            job->dx + at * job->itemsize, job->x + at * job->itemsize, job->y + line * job->itemsize,
+            job->g + line * job->itemsize, some, job->inner == 1);
+    }
+    atomic_fetch_add(&job->ties, ties);
+}
+
+/* The gradient in one pass, which has to be thrown away where a line's extremum occurs twice: then
+ * false. Every line has its extremum, so that none has it twice where as many are tied as there are
+ * lines. */
+static bool back_untied(mg_array *dx, const mg_array *x, uint32_t mask, const mg_array *y,
+                        const mg_array *g) {
+    back_tied_job job = {.dtype = x->dtype, .itemsize = mg_itemsize(x->dtype), .n = 1, .inner = 1};
+    bool within = false, before = false; /* the group of axes; what lies before it */
+    for (int d = x->ndim - 1; d >= 0; d--) {
+        if (x->shape[d] == 1) continue;
+        bool gone = mask >> d & 1;
+        if (gone && before) return false;
+        before |= within && !gone;
+        within |= gone;
+        if (gone) job.n *= x->shape[d];
+        else if (!within) job.inner *= x->shape[d];
+    }
+    if (x->size == 0 || !mg_is_contiguous(x) || !mg_is_contiguous(y) || !mg_is_contiguous(g))
+        return false;
+    job.size = x->size;
+    job.dx = dx->data;
+    job.x = x->data;
+    job.y = y->data;
+    job.g = g->data;
+    mg_parallel_for(mg_ceil_div(x->size, NDITER_BLOCK), back_tied_block, &job);
+    return job.ties == y->size;
+}
+
 /* y = max or min of x over axes: the elements equal to it share g evenly. Those are counted first,
  * as a sum of terms 1 and 0 whose centres are y. */
 mg_array *mg_extremum_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
@@ -93,7 +146,8 @@ mg_array *mg_extremum_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, cons
     mg_array *seen_y = back_unsqueeze(y, x, mask, keepdims), *share = NULL;
     mg_array *seen_g = seen_y ? back_unsqueeze(g, x, mask, keepdims) : NULL;
     mg_array *dx = seen_g ? mg_new(x->dtype, x->ndim, x->shape) : NULL;
-    if (dx && !back_in_cache(REDUCE_TIES, dx, x, mask, seen_y, seen_g)) {
+    if (dx && !back_in_cache(REDUCE_TIES, dx, x, mask, seen_y, seen_g) &&
+        !back_untied(dx, x, mask, seen_y, seen_g)) {
         share = mg_reduce_groups(REDUCE_TIES, x, mask, seen_y);
         if (share) {
             mg_nditer_run(share, 2, (mg_array *[]){seen_g, share},

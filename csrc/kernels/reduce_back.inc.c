@@ -49,22 +49,43 @@ static void R(back_lean_kernel)(void *out, const void *const *in, int64_t n) {
 
 /* dx = g * exp(x - y), the share of x in y; an infinite y has 1 for +inf and 0 for all else */
 static void R(back_weigh_kernel)(void *out, const void *const *in, int64_t n) {
-    real below[NDITER_CHUNK], share[NDITER_CHUNK];
+    real share[NDITER_CHUNK];
     real *restrict dx = out;
     const real *restrict g = in[0], *restrict x = in[1], *restrict y = in[2];
     nditer_whole(n, sizeof(real));
     for (int64_t at = 0; at < n; at += NDITER_CHUNK) {
         int64_t some = mg_min(n - at, NDITER_CHUNK);
         nditer_whole(some, sizeof(real));
-        MG_APART
-        for (int64_t i = at; i < at + some; i++) below[i - at] = x[i] == y[i] ? 0 : x[i] - y[i];
-        R(v_exp_any)(share, below, some);
+        R(mg_reduce_exp)(share, x + at, y + at, some);
         MG_APART
         for (int64_t i = at; i < at + some; i++) {
-            bool none = (g[i] == 0) | ((x[i] == y[i]) & (y[i] == -INFINITY));
-            dx[i] = none ? 0 : g[i] * share[i - at];
+            bool same = x[i] == y[i], none = (g[i] == 0) | (same & (y[i] == -INFINITY));
+            dx[i] = none ? 0 : g[i] * (same ? 1 : share[i - at]);
         }
     }
+}
+
+/* dx = g where x is tied with the extremum y, else 0: right where only one element of the line is.
+ * `same`: y and g are those of all elements, else each has its own. How many are tied. */
+static int64_t R(back_tied)(void *out, const void *in, const void *of, const void *upstream,
+                            int64_t n, bool same) {
+    enum { AHEAD = NDITER_AHEAD / sizeof(real) };
+    real *dx = out;
+    const real *x = in, *y = of, *g = upstream;
+    R(reduce_mask) lanes = {0};
+    int64_t ties = 0;
+    for (int64_t i = 0; i < n; i += LANES) {
+        int64_t used = mg_min(n - i, LANES);
+        __builtin_prefetch(dx + i + AHEAD);
+        __builtin_prefetch(x + i + AHEAD);
+        vec v = R(reduce_load)(x + i, used), c = same ? v_set1(y[0]) : R(reduce_load)(y + i, used);
+        vec share = same ? v_set1(g[0]) : R(reduce_load)(g + i, used);
+        R(reduce_mask) tied = ((v == c) | ((v != v) & (c != c))) & R(reduce_used)(used);
+        R(reduce_store)(dx + i, (vec)(tied & (R(reduce_mask))share), used);
+        lanes -= tied;
+    }
+    for (int k = 0; k < LANES; k++) ties += lanes[k];
+    return ties;
 }
 
 /* ---- lines that fit into cache ---- */

@@ -10,14 +10,6 @@ MG_INLINE vec R(reduce_join_any)(int kind, vec a, vec b) {
     return kind == REDUCE_MAX || kind == REDUCE_MIN ? R(reduce_choose)(b != b, b, v) : v;
 }
 
-MG_INLINE vec R(reduce_load)(const real *p, int64_t used) {
-    return used == LANES ? v_load(p) : v_load_n(p, (int)used);
-}
-MG_INLINE void R(reduce_store)(real *p, vec v, int64_t used) {
-    if (used == LANES) v_store(p, v);
-    else v_store_n(p, v, (int)used);
-}
-
 /* The terms of one vector of columns. */
 MG_INLINE vec R(reduce_terms)(int kind, const real *x, const real *c, int64_t used) {
     bool centred = kind == REDUCE_DOT || reduce_is_centred(kind);
@@ -61,14 +53,30 @@ MG_INLINE void R(reduce_rows_of)(int kind, real *out, const real *x, int64_t str
                              c_stride, ahead);
 }
 
-/* The same of exponentials of width <= REDUCE_STRIP columns. */
-static void R(reduce_rows_of_exp)(real *restrict out, const real *restrict x, int64_t stride,
-                                  int64_t rows, int64_t width, const real *restrict c) {
-    real below[REDUCE_STRIP], terms[REDUCE_STRIP];
-    for (int64_t k = 0; k < rows; k++, x += stride) {
+MG_NOINLINE void R(mg_reduce_exp)(real *restrict out, const real *restrict x,
+                                  const real *restrict c, int64_t n) {
+    int64_t i = 0;
+#if MG_HAS_WIDE
+    for (; i + WIDE_VECTORS * LANES <= n; i += WIDE_VECTORS * LANES)
+        R(w_store)(out + i, R(w_exp_below)(R(w_sub)(R(w_load)(x + i), R(w_load)(c + i))));
+#endif
+    real below[REDUCE_BLOCK];
+    for (; i < n; i += REDUCE_BLOCK) {
+        int64_t some = mg_min(n - i, REDUCE_BLOCK);
         MG_APART
-        for (int64_t j = 0; j < width; j++) below[j] = x[j] - c[j];
-        R(v_exp_any)(k == 0 ? out : terms, below, width);
+        for (int64_t k = 0; k < some; k++) below[k] = x[i + k] - c[i + k];
+        R(v_exp_any)(out + i, below, some);
+    }
+}
+
+/* The same of exponentials of width <= REDUCE_STRIP columns. */
+static void R(reduce_rows_of_exp)(real *restrict out, const real *x, int64_t stride, int64_t rows,
+                                  int64_t width, const real *c, int64_t ahead) {
+    enum { LINE = 64 / sizeof(real) };
+    real terms[REDUCE_STRIP];
+    for (int64_t k = 0; k < rows; k++, x += stride) {
+        for (int64_t j = 0; j < width && ahead; j += LINE) __builtin_prefetch(x + ahead + j);
+        R(mg_reduce_exp)(k == 0 ? out : terms, x, c, width);
         for (int64_t j = 0; j < width && k > 0; j++) out[j] += terms[j];
     }
 }
@@ -85,7 +93,7 @@ static MG_NOINLINE void R(reduce_rows)(int kind, real *out, const real *x, int64
     case REDUCE_SQUARES:
         R(reduce_rows_of)(REDUCE_SQUARES, out, x, stride, rows, width, c, 0, ahead);
         break;
-    case REDUCE_SUMEXP: R(reduce_rows_of_exp)(out, x, stride, rows, width, c); break;
+    case REDUCE_SUMEXP: R(reduce_rows_of_exp)(out, x, stride, rows, width, c, ahead); break;
     case REDUCE_DOT:
         R(reduce_rows_of)(REDUCE_DOT, out, x, stride, rows, width, c, c_stride, ahead);
         break;
@@ -120,9 +128,11 @@ static MG_NOINLINE void R(reduce_into)(int kind, real *a, const real *b, int64_t
 }
 
 /* One block of n <= 128 rows into lanes[0..width). `dense`: rows follow each other without a gap,
- * and then c holds the centres 16 times over. */
+ * and then c holds the centres 16 times over. Exponentials come second, when x lies in cache: they
+ * ask for `next`, the block to come. */
 static void R(reduce_block)(int kind, real *lanes, const real *x, int64_t stride, int64_t n,
-                            int64_t width, bool dense, const real *c, int64_t c_stride) {
+                            int64_t width, bool dense, const real *c, int64_t c_stride,
+                            const real *next) {
     int64_t used = mg_min(n, REDUCE_LANES);
     if (dense) { /* 16 rows are one; the last of those may be short */
         int64_t line = REDUCE_LANES * width, full = n / REDUCE_LANES;
@@ -131,10 +141,12 @@ static void R(reduce_block)(int kind, real *lanes, const real *x, int64_t stride
         if (full > 0)
             R(reduce_rows)(kind, lanes + rest, x + rest, line, full, line - rest, c + rest, 0, 0);
     } else {
-        for (int64_t l = 0; l < used; l++)
+        for (int64_t l = 0; l < used; l++) {
+            int64_t ahead = kind == REDUCE_SUMEXP ? next - x : l + 1 < used ? stride : 0;
             R(reduce_rows)(kind, lanes + l * width, x + l * stride, REDUCE_LANES * stride,
                            mg_ceil_div(n - l, REDUCE_LANES), width, c + l * c_stride,
-                           REDUCE_LANES * c_stride, l + 1 < used ? stride : 0);
+                           REDUCE_LANES * c_stride, ahead);
+        }
     }
     for (int half = REDUCE_LANES / 2; half > 0; half /= 2) {
         if (used <= half) continue;
@@ -154,7 +166,7 @@ static void R(reduce_strip)(int kind, real *y, const real *x, int64_t stride, in
         for (int64_t j = 0; j < width; j += REDUCE_STRIP) {
             int64_t some = mg_min(width - j, REDUCE_STRIP);
             R(reduce_block)(kind, lanes, x + j, stride, mg_min(n, REDUCE_BLOCK), some, dense, c + j,
-                            c_stride);
+                            c_stride, x + width);
             const real *top = lanes;
             int level = 0;
             for (int64_t carry = done; last ? carry > 0 : carry & 1; carry >>= 1, level++) {

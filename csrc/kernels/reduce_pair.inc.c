@@ -48,8 +48,10 @@ MG_INLINE real R(pair_correct)(real squares, real c, real mean, real off, int64_
 /* ---- along a row ---- */
 
 /* n <= REDUCE_CHUNK neighbouring elements. First the first values of all blocks, then the second:
- * blocks do not depend on each other, and so a processor can work on several at a time. */
-MG_INLINE real R(pair_row)(int kind, real *second, const real *x, int64_t n, real c) {
+ * blocks do not depend on each other, and so a processor can work on several at a time. While it
+ * makes exponentials, memory delivers the elements at `next`. */
+MG_INLINE real R(pair_row)(int kind, real *second, const real *x, int64_t n, real c,
+                           const real *next) {
     real a[REDUCE_CHUNK / REDUCE_BLOCK], a2[REDUCE_CHUNK / REDUCE_BLOCK];
     real centre[REDUCE_CHUNK / REDUCE_BLOCK];
     bool moments = kind == REDUCE_MOMENTS;
@@ -57,13 +59,15 @@ MG_INLINE real R(pair_row)(int kind, real *second, const real *x, int64_t n, rea
     int first = moments ? REDUCE_DEVIATION : REDUCE_MAX;
     for (int64_t i = 0; i < blocks; i++) {
         int64_t at = i * REDUCE_BLOCK, terms = mg_min(n - at, REDUCE_BLOCK);
-        reduce_fetch(x + at + REDUCE_BLOCK, sizeof(real));
+        if (moments) reduce_fetch(x + at + REDUCE_BLOCK, sizeof(real));
         a[i] = R(reduce_row_block)(first, x + at, terms, &c);
         centre[i] = moments ? c + R(pair_off)(a[i], terms) : a[i] - a[i] == 0 ? a[i] : 0;
     }
     for (int64_t i = 0; i < blocks; i++) {
         int64_t at = i * REDUCE_BLOCK, terms = mg_min(n - at, REDUCE_BLOCK);
         int other = moments ? REDUCE_SQUARES : REDUCE_SUMEXP;
+        for (int64_t k = 0; k < REDUCE_BLOCK && !moments; k += 64 / (int64_t)sizeof(real))
+            __builtin_prefetch(next + at + k);
         a2[i] = R(reduce_row_block)(other, x + at, terms, &centre[i]);
         if (moments)
             a2[i] = R(pair_correct)(a2[i], c, centre[i], R(pair_off)(a[i], terms), terms);
@@ -85,7 +89,8 @@ MG_INLINE void R(pair_along_rows)(int kind, real *restrict y, real *restrict y2,
                                   const real *restrict x, int64_t x_step, int64_t rows, int64_t n,
                                   const real *restrict c, int64_t c_step) {
     for (int64_t r = 0; r < rows; r++)
-        y[r * y_step] = R(pair_row)(kind, y2 + r * y_step, x + r * x_step, n, c[r * c_step]);
+        y[r * y_step] = R(pair_row)(kind, y2 + r * y_step, x + r * x_step, n, c[r * c_step],
+                                    x + r * x_step + (rows > 1 ? x_step : n));
 }
 
 /* ---- along columns ---- */
@@ -104,13 +109,14 @@ static MG_NOINLINE void R(pair_into)(int kind, real *restrict a, real *restrict 
 }
 
 /* One block of n <= 128 rows, the second values into lanes[0..width). `dense` as for reduce_block,
- * which also says what c is then. */
+ * which also says what c is then and `next` is. */
 static void R(pair_block)(int kind, real *first, real *lanes, const real *x, int64_t stride,
-                          int64_t n, int64_t width, bool dense, const real *c) {
+                          int64_t n, int64_t width, bool dense, const real *c,
+                          const real *next) {
     bool moments = kind == REDUCE_MOMENTS;
     real centre[REDUCE_STRIP];
     R(reduce_block)(moments ? REDUCE_DEVIATION : REDUCE_MAX, lanes, x, stride, n, width, dense, c,
-                    0);
+                    0, next);
     memcpy(first, lanes, (size_t)width * sizeof(real));
     if (moments)
         for (int64_t j = 0; j < width; j++) centre[j] = c[j] + R(pair_off)(first[j], n);
@@ -118,7 +124,7 @@ static void R(pair_block)(int kind, real *first, real *lanes, const real *x, int
         for (int64_t j = 0; j < width; j++) centre[j] = first[j] - first[j] == 0 ? first[j] : 0;
     for (int64_t j = width; j < REDUCE_LANES * width && dense; j++) centre[j] = centre[j - width];
     R(reduce_block)(moments ? REDUCE_SQUARES : REDUCE_SUMEXP, lanes, x, stride, n, width, dense,
-                    centre, 0);
+                    centre, 0, next);
     for (int64_t j = 0; j < width && moments; j++)
         lanes[j] = R(pair_correct)(lanes[j], c[j], centre[j], R(pair_off)(first[j], n), n);
 }
@@ -130,6 +136,7 @@ static void R(pair_along_columns)(int kind, real *y, real *y2, int64_t y_step, c
     enum { WIDE = REDUCE_WIDE / sizeof(real) };
     real lanes[REDUCE_LANES * REDUCE_STRIP], first[REDUCE_STRIP], centre[WIDE];
     real firsts[REDUCE_LEVELS][WIDE], seconds[REDUCE_LEVELS][WIDE];
+    const real *begin = x;
     bool dense = reduce_is_dense(stride, width);
     for (int64_t i = 0; i < (dense ? REDUCE_LANES : 1); i++)
         for (int64_t j = 0; j < width; j++) centre[i * width + j] = c[j * c_step];
@@ -137,7 +144,9 @@ static void R(pair_along_columns)(int kind, real *y, real *y2, int64_t y_step, c
         bool last = n <= REDUCE_BLOCK;
         for (int64_t j = 0; j < width; j += REDUCE_STRIP) {
             int64_t terms = mg_min(n, REDUCE_BLOCK), some = mg_min(width - j, REDUCE_STRIP);
-            R(pair_block)(kind, first, lanes, x + j, stride, terms, some, dense, centre + j);
+            const real *next = j + REDUCE_STRIP < width ? x + j + REDUCE_STRIP
+                               : last ? begin + width : x + REDUCE_BLOCK * stride;
+            R(pair_block)(kind, first, lanes, x + j, stride, terms, some, dense, centre + j, next);
             const real *b = first, *b2 = lanes;
             int level = 0;
             for (int64_t carry = done; last ? carry > 0 : carry & 1; carry >>= 1, level++) {

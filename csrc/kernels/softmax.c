@@ -8,6 +8,7 @@
  * exponentials anew: less work than writing them and reading them back. */
 #include "../threads/pool.h"
 #include "lines.h"
+#include "nditer.h"
 #include "reduce.h"
 
 enum softmax_op {
@@ -19,7 +20,10 @@ enum softmax_op {
     SOFTMAX_SCALE
 };
 
-enum { SOFTMAX_FITS = 1024 }; /* elements of short rows that are done together */
+enum {
+    SOFTMAX_FITS = 1024, /* elements of short rows that are done together */
+    SOFTMAX_PIECE = 256  /* elements of a long row that are asked for together */
+};
 
 #define MG_REAL 32
 #include "softmax.inc.c"
@@ -72,9 +76,18 @@ static void softmax_finish(void *context, int64_t block) {
     int64_t first = block % job->steps * job->step, outer = block / job->steps;
     int64_t at = (outer * l->n + first) * l->inner * job->itemsize;
     int64_t line = outer * l->inner * job->itemsize;
-    (job->dtype == MG_FLOAT32 ? softmax_lines_f32 : softmax_lines_f64)(
-        job->op, l->inner > 1, job->out + at, job->a + at, job->b + at, job->m + line,
-        job->s + line, l->inner, mg_min(job->step, l->n - first), l->inner);
+    bool columns = l->inner > 1;
+    int64_t n = mg_min(job->step, l->n - first), piece = columns ? n : SOFTMAX_PIECE;
+    for (int64_t i = 0; i < n; i += piece) {
+        int64_t some = mg_min(piece, n - i), bytes = columns ? 0 : some * job->itemsize;
+        int64_t here = at + i * l->inner * job->itemsize;
+        nditer_fetch(job->out + here, bytes);
+        nditer_fetch(job->a + here, bytes);
+        nditer_fetch(job->b + here, bytes);
+        (job->dtype == MG_FLOAT32 ? softmax_lines_f32 : softmax_lines_f64)(
+            job->op, columns, job->out + here, job->a + here, job->b + here, job->m + line,
+            job->s + line, l->inner, some, l->inner);
+    }
 }
 
 /* In two passes over memory; 0 or an error code. */

@@ -26,18 +26,6 @@ static MG_NOINLINE void R(softmax_exp_rows)(real *restrict out, const real *rest
     }
 }
 
-/* The same for n neighbouring elements of one row, whose columns are lines. */
-static MG_NOINLINE void R(softmax_exp_columns)(real *restrict out, const real *restrict a,
-                                               const real *restrict m, int64_t n) {
-    real below[REDUCE_STRIP];
-    for (int64_t j = 0; j < n; j += REDUCE_STRIP) {
-        int64_t some = mg_min(n - j, REDUCE_STRIP);
-        MG_APART
-        for (int64_t k = 0; k < some; k++) below[k] = a[j + k] - m[j + k];
-        R(v_exp_any)(out + j, below, some);
-    }
-}
-
 /* What `op` makes of these elements; where columns are lines, of one row. A gradient is 0 where one
  * of its factors is, whatever the other is. */
 MG_INLINE void R(softmax_part_of)(bool rows, int op, real *restrict out, const real *restrict a,
@@ -45,7 +33,7 @@ MG_INLINE void R(softmax_part_of)(bool rows, int op, real *restrict out, const r
                                   const real *restrict s, int64_t count, int64_t n) {
     if (op == SOFTMAX_EXP || op == SOFTMAX_FORWARD) {
         if (rows) R(softmax_exp_rows)(out, a, m, count, n);
-        else R(softmax_exp_columns)(out, a, m, n);
+        else R(mg_reduce_exp)(out, a, m, n);
     }
     if (op == LOG_SOFTMAX_BACKWARD) R(v_exp_any)(out, b, count * n);
     for (int64_t r = 0; r < (rows ? count : 1); r++, out += n, a += n, b += n)
@@ -109,20 +97,24 @@ static void R(softmax_columns)(int op, real *out, const real *a, const real *b, 
         if (rest > 0) R(softmax_row)(op, out + at, a + at, b + at, m, s, rest);
         width = stride;
     }
-    enum { LINE = 64 / sizeof(real) };
-    int64_t ahead = width < stride ? width : 0; /* parts of rows are pages apart: asked for */
-    for (int64_t at = 0; at < n * stride; at += stride) {
-        for (int64_t j = at + stride; j < at + stride + ahead; j += LINE) {
-            __builtin_prefetch(out + j, 1);
-            __builtin_prefetch(a + j);
-            __builtin_prefetch(b + j);
+    /* Of a strip, which has been summed up and lies in cache, the place of the next row of results
+     * is asked for, and the inputs of the strip to come; of whole rows what lies a little ahead. */
+    enum { LINE = 64 / sizeof(real), AHEAD = NDITER_AHEAD / sizeof(real) };
+    int64_t next = width < stride ? stride : AHEAD, beyond = width < stride ? width : AHEAD;
+    for (int64_t at = 0; at < n * stride; at += stride)
+        for (int64_t j = 0; j < width; j += REDUCE_STRIP) {
+            int64_t here = at + j, some = mg_min(width - j, REDUCE_STRIP);
+            for (int64_t k = here; k < here + some && op != SOFTMAX_SCALE; k += LINE) {
+                __builtin_prefetch(out + next + k, 1);
+                __builtin_prefetch(a + beyond + k);
+                if (b != a) __builtin_prefetch(b + beyond + k);
+            }
+            R(softmax_row)(op, out + here, a + here, b + here, m + j, s + j, some);
         }
-        R(softmax_row)(op, out + at, a + at, b + at, m, s, width);
-    }
 }
 
 /* Elements whose lines' sums are known: n rows of `width` columns, or `width` rows of n. */
-static void R(softmax_lines)(int op, bool columns, void *to, const void *from, const void *beside,
+static MG_NOINLINE void R(softmax_lines)(int op, bool columns, void *to, const void *from, const void *beside,
                              const void *maxima, const void *sums, int64_t stride, int64_t n,
                              int64_t width) {
     if (columns)
@@ -168,8 +160,12 @@ static void R(softmax_strip)(int op, const reduce_plan *p, void *out, const void
         return;
     }
     mg_reduce_piece(REDUCE_MAX, REAL_DTYPE, p, m, NULL, a, width, n, NULL);
-    R(softmax_lines)(SOFTMAX_EXP, columns, out, a, b, m, m, stride, n, width);
-    mg_reduce_piece(REDUCE_SUM, REAL_DTYPE, p, s, NULL, out, width, n, NULL);
+    if (columns && op == LOG_SOFTMAX_FORWARD)
+        mg_reduce_piece(REDUCE_SUMEXP, REAL_DTYPE, p, s, NULL, a, width, n, m);
+    else {
+        R(softmax_lines)(SOFTMAX_EXP, columns, out, a, b, m, m, stride, n, width);
+        mg_reduce_piece(REDUCE_SUM, REAL_DTYPE, p, s, NULL, out, width, n, NULL);
+    }
     R(softmax_sums)(op, s, m, width);
     if (op == SOFTMAX_FORWARD) op = SOFTMAX_SCALE;
     R(softmax_lines)(op, columns, out, a, b, m, s, stride, n, width);

@@ -52,11 +52,13 @@ MG_INLINE num F(exp_square)(F(exp_terms) e) {
     return n_fma(e.r_high, e.r_high, n_mul(n_add(e.r_low, e.r_low), e.r_high));
 }
 
-MG_INLINE num F(exp)(num x) {
-    F(exp_terms) e = F(exp_reduce)(n_max(n_set(C(EXP_LOW)), n_min(n_set(C(EXP_HIGH)), x)));
+/* e^x where that does not overflow */
+MG_INLINE num F(exp_below)(num x) {
+    F(exp_terms) e = F(exp_reduce)(n_max(n_set(C(EXP_LOW)), x));
     num r = n_fma(e.n, n_set(-C(LN2_LO)), e.r_high);
     return n_scale(n_fma(r, F(exp_factor)(r), n_set(1)), e.n);
 }
+MG_INLINE num F(exp)(num x) { return F(exp_below)(n_min(n_set(C(EXP_HIGH)), x)); }
 MG_INLINE num F(exp2)(num x) {
     x = n_max(n_set(C(EXP2_LOW)), n_min(n_set(C(EXP2_HIGH)), x));
     num n = n_sub(n_add(x, n_set(C(MAGIC))), n_set(C(MAGIC))), r = n_sub(x, n);
