@@ -19,16 +19,17 @@ __all__ = [
     "available_isas",
     "call",
     "call3",
+    "call4",
     "call_for",
     "ffi",
     "isa",
     "lib",
     "pointers",
     "run",
-    "run2",
     "save",
     "saved_handle",
     "settle",
+    "settle_run",
     "trace",
     "tracers",
 ]
@@ -113,6 +114,14 @@ def call3(kernel: Any, a: Any, b: Any, c: Any) -> Handle:
     return made
 
 
+def call4(kernel: Any, a: Any, b: Any, c: Any, d: Any) -> Handle:
+    """As call, for four."""
+    made = kernel(a, b, c, d)
+    if made is None or tracers:
+        settle(made, kernel, (a, b, c, d))
+    return made
+
+
 def settle(made: Handle | None, kernel: Any, args: tuple[Any, ...]) -> None:
     """What is left to do after a call that failed, or that somebody watches."""
     if made is None:
@@ -122,18 +131,16 @@ def settle(made: Handle | None, kernel: Any, args: tuple[Any, ...]) -> None:
 
 def run(kernel: Any, *args: Any) -> None:
     """Call a kernel that writes into arrays it is given; its failure becomes a Python error."""
-    if kernel(*args):
+    code = kernel(*args)
+    if code or tracers:
+        settle_run(code, kernel, args)
+
+
+def settle_run(code: int, kernel: Any, args: tuple[Any, ...]) -> None:
+    """As settle, after a call that wrote into arrays it was given."""
+    if code:
         raise failure(kernel, args)
-    if tracers:
-        tracers[-1](kernel, args, None)
-
-
-def run2(kernel: Any, a: Any, b: Any) -> None:
-    """As run, for two arguments."""
-    if kernel(a, b):
-        raise failure(kernel, (a, b))
-    if tracers:
-        tracers[-1](kernel, (a, b), None)
+    tracers[-1](kernel, args, None)
 
 
 def call_for(count: int, kernel: Any, *args: Any) -> list[Handle]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad import indexing, printing
-from minigrad._c import call, lib, run2
+from minigrad._c import call, lib, settle_run, tracers
 from minigrad.autograd import backward
 from minigrad.creation import require_grad, to_numpy
 from minigrad.dispatch import TensorBase, as_operand, binary, results_are, value_for, wrap
@@ -337,8 +337,10 @@ class Tensor(TensorBase):
         """Add a gradient of the same shape and dtype into memory that only the caller holds."""
         if type(g) is Part:
             g.add_to(self._h)
-        else:
-            run2(_accumulate, self._h, g._h)
+            return
+        code = _accumulate(self._h, g._h)  # as `run` does it
+        if code or tracers:
+            settle_run(code, _accumulate, (self._h, g._h))
 
     def __getitem__(self, index: Any) -> Tensor:
         return indexing.get(self, index)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from minigrad import tape
 from minigrad._c import Handle, call, lib, save, saved_handle
 from minigrad.creation import tensor, zeros, zeros_like
-from minigrad.dispatch import TensorBase, wrap
+from minigrad.dispatch import TensorBase, copied, wrap
 from minigrad.dtypes import by_code
 from minigrad.tape import LEAF, Bundle, Node, enable_grad, is_grad_enabled, mode, no_grad, record
 
@@ -54,7 +54,7 @@ def _upstream(op: str, output: Tensor, gradient: Any) -> Tensor:
         return _one(h.dtype).expand(output.shape)
     if not isinstance(gradient, TensorBase):
         gradient = tensor(gradient, output.dtype)
-    if gradient.shape != output.shape:
+    if gradient._h.shape != output._h.shape:
         raise ValueError(
             f"[{op}] the gradient has shape {gradient.shape}, the tensor {output.shape}"
         )
@@ -79,7 +79,7 @@ def _deliver(leaf: Tensor, g: Tensor, shared: bool) -> None:
     held = leaf.grad
     if held is None:
         owned = not shared and lib.mg_sole_owner(g._h)
-        leaf.grad = g if owned else wrap(call(lib.mg_copy, g._h))
+        leaf.grad = g if owned else copied(g)
     elif held._edge is not None or not lib.mg_sole_owner(held._h):
         leaf.grad = held + g
     else:

@@ -18,6 +18,7 @@ from minigrad._c import (
     Handle,
     call,
     call3,
+    call4,
     call_for,
     lib,
     overwritten_at,
@@ -47,6 +48,7 @@ __all__ = [
     "bilinear",
     "binary",
     "composed",
+    "copied",
     "result_type",
     "results_are",
     "unary",
@@ -114,6 +116,15 @@ def wrap(handle: Handle, edge: Any = None) -> Tensor:
     return out  # type: ignore[no-any-return]
 
 
+def copied(x: TensorBase) -> Tensor:
+    """A contiguous copy that the tape knows nothing of."""
+    handle = _copy(x._h)  # as `call` does it
+    if handle is None or tracers:
+        settle(handle, _copy, (x._h,))
+    return wrap(handle)
+
+
+_copy = lib.mg_copy
 Part.wrap = wrap
 
 
@@ -555,9 +566,9 @@ def _binary_vjp(row: Row) -> Rule:
             return wrap(ga), wrap(gb)
         ga = gb = None
         if parent_a is not None:
-            ga = wrap(call(kernel, op, 0, g._h, node.saved)) if fused_a else _constant(by_a, g)
+            ga = wrap(call4(kernel, op, 0, g._h, node.saved)) if fused_a else _constant(by_a, g)
         if parent_b is not None:
-            gb = wrap(call(kernel, op, 1, g._h, node.saved)) if fused_b else _constant(by_b, g)
+            gb = wrap(call4(kernel, op, 1, g._h, node.saved)) if fused_b else _constant(by_b, g)
         return ga, gb
 
     return vjp
@@ -569,7 +580,7 @@ def _product_vjp(row: Row) -> Rule:
     def vjp(node: Node, g: Any) -> Sequence[Any]:
         h, saved = g._h, node.saved or NULL
         return [
-            None if p is None else wrap(call(kernel, product, i, h, saved))
+            None if p is None else wrap(call4(kernel, product, i, h, saved))
             for i, p in enumerate(node.parents or ())
         ]
 

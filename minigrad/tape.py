@@ -369,7 +369,7 @@ def backward(
             if node.adapted is not None:
                 backs = unadapted(backs, node.adapted)
             if not retain_graph:
-                node.parents = node.saved = node.args = node.adapted = None
+                node.parents = node.saved = node.args = None
     finally:
         end(scope)
     for edge, g in gradients.items():
