@@ -30,11 +30,10 @@ from minigrad._c import (
 )
 from minigrad._c import run as run_kernel
 from minigrad.dtypes import DType, by_code
-from minigrad.ops import TABLE
 from minigrad.ops.composed import product
 from minigrad.ops.pointwise import SCALE
 from minigrad.ops.shape import SLICE, SLICE_VIEW
-from minigrad.ops.table import PLACES, Row, completed_by
+from minigrad.ops.table import PLACES, Row
 from minigrad.parts import Part
 from minigrad.tape import LEAF, Node, mode, pauses, record
 
@@ -338,7 +337,7 @@ def unary(row: Row) -> Callable[[Any], Tensor]:
     """The public function of a pointwise row with one input."""
     kernel, op, name = lib.mg_unary, row.id, row.name
     differentiable = bool(row.derivatives)
-    keeps = row.saves((True,)) if differentiable else ()
+    keeps = row.keeps
     keeps_x, keeps_y = "x" in keeps, "y" in keeps
 
     def function(x: Any) -> Tensor:
@@ -647,14 +646,7 @@ def _unpack(row: Row, node: Node, name: str) -> Tensor:
     return wrap(saved_handle(node.saved, place), (node.parents or ())[place])
 
 
-def _complete(row: Row) -> None:
-    if row.family != "composition":
-        row.vjp, row.graph_vjp = _rules(row)
-
-
-for _row in TABLE.values():
-    _complete(_row)
-completed_by.append(_complete)  # those to come
+Row.rules = _rules
 
 
 # ---- writing in place ----------------------------------------------------------------------------

@@ -21,7 +21,7 @@ composition     nothing: a formula in tensor operations, elementwise, that diffe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from minigrad._c import Handle, ffi, lib
 
@@ -41,17 +41,19 @@ Formula = Callable[..., Any]
 Interval = tuple[float, float]
 
 TABLE: dict[str, Row] = {}
-# What is called with each new row: dispatch, which runs rows, adds how they are run backward.
-completed_by: list[Callable[[Row], None]] = []
 
 # The names of saved arrays, and their places; a pointwise row with one input keeps y in place 1.
 PLACES = {"x": 0, "a": 0, "c": 0, "b": 1, "y": 2, "queries": 0, "keys": 1, "values": 2}
+
+
+Rule = Callable[..., Any]  # (node, g) -> a gradient per input
 
 
 class Row:
     """One operation: what it computes, how it is differentiated and what its tests need."""
 
     __slots__ = (
+        "_saved",
         "accuracy",
         "arity",
         "derivatives",
@@ -114,20 +116,36 @@ class Row:
         self.accuracy = accuracy if isinstance(accuracy, tuple) else (accuracy, accuracy)
         self.view = view  # may the result share its input's memory?
         self.special = tuple(special)  # rows of (inputs..., output) that hold exactly
-        # For each derivative, the names it takes beside the upstream gradient.
-        self.needs = tuple(self._parameters(d) for d in self.derivatives)
-        # Where those that are arrays lie among the saved ones.
-        self.places = tuple(tuple(PLACES[n] for n in names if n in PLACES) for names in self.needs)
         self.sources: dict[int, tuple[int, ...]] = {}  # what find_sources has found
-        self.wants_shape = any("shape" in names for names in self.needs)
-        self.keeps = self.saves([True] * len(self.derivatives))
-        # (node, g) -> a gradient per input, the second with a graph; set by dispatch, which runs
-        # rows
-        self.vjp: Callable[..., Any]
-        self.graph_vjp: Callable[..., Any]
+        self._saved: dict[tuple[bool, ...], tuple[str, ...]] = {}
         TABLE[name] = self
-        for complete in completed_by:
-            complete(self)
+
+    # What follows from the above is found when it is first asked for: most rows are never run.
+    needs: tuple[tuple[str, ...], ...]  # for each derivative, what it takes beside the gradient
+    places: tuple[tuple[int, ...], ...]  # where those that are arrays lie among the saved ones
+    wants_shape: bool
+    keeps: tuple[str, ...]  # what is saved where all inputs need gradients
+    vjp: Rule
+    graph_vjp: Rule  # its result has a graph
+    # The last two: a function of dispatch, which runs rows.
+    rules: ClassVar[Callable[[Row], tuple[Rule, Rule]]]
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("vjp", "graph_vjp") and self.family != "composition":
+            self.vjp, self.graph_vjp = self.rules()
+        elif name == "needs":
+            self.needs = tuple([self._parameters(d) for d in self.derivatives])
+        elif name == "places":
+            self.places = tuple(
+                [tuple([PLACES[n] for n in names if n in PLACES]) for names in self.needs]
+            )
+        elif name == "wants_shape":
+            self.wants_shape = any("shape" in names for names in self.needs)
+        elif name == "keeps":
+            self.keeps = self.saves([True] * len(self.derivatives))
+        else:
+            raise AttributeError(name)
+        return getattr(self, name)
 
     def _parameters(self, derivative: Formula | float | None) -> tuple[str, ...]:
         if not callable(derivative):
@@ -141,6 +159,13 @@ class Row:
 
     def saves(self, wanted: Sequence[bool]) -> tuple[str, ...]:
         """The names of the arrays to keep when the inputs marked in ``wanted`` need gradients."""
+        key = tuple(wanted)
+        names = self._saved.get(key)
+        if names is None:
+            names = self._saved[key] = self._find_saved(key)
+        return names
+
+    def _find_saved(self, wanted: tuple[bool, ...]) -> tuple[str, ...]:
         if self.family == "variadic":
             return ()
         kept = {
