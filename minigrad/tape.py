@@ -8,9 +8,9 @@ only what their derivative needs, so a graph holds no cycle and is freed the mom
 from __future__ import annotations
 
 import itertools
-from _heapq import heappop, heappush, heappushpop
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
+from heapq import heappop, heappush, heappushpop
 from operator import attrgetter
 from typing import Any
 
