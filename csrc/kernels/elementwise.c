@@ -2,6 +2,7 @@
 #include "nditer.h"
 #include "vmath.h"
 #include "vmath_erfcx.h"
+#include "vmath_over.h"
 
 #include <string.h>
 
@@ -79,6 +80,8 @@ enum elementwise_id {
 #define UNARY(name, forward, by_x) OP_##name,
 #define UNARY_CHUNK(name, forward, by_x) OP_##name,
 #define UNARY_PAIR(name, forward, sign, by_x) OP_##name,
+#define UNARY_OVER(name, forward, d) OP_##name,
+#define UNARY_OVER_ROOT(name, forward, sign, d) OP_##name,
 #define UNARY_FORWARD(name, forward) OP_##name,
 #define UNARY_FORWARD_CHUNK(name, forward) OP_##name,
 #define BINARY(name, forward, by_a, by_b) OP_##name,
@@ -108,6 +111,8 @@ static const elementwise_row float_rows[OP_COUNT] = {
 #define UNARY(op, forward, by_x) ROW(op, 1, .kernel = FLOATS(op, kernel), .vjp = {FLOATS(op, vjp)})
 #define UNARY_CHUNK(op, forward, by_x) UNARY(op, forward, by_x)
 #define UNARY_PAIR(op, forward, sign, by_x) UNARY(op, forward, by_x)
+#define UNARY_OVER(op, forward, d) UNARY(op, forward, d)
+#define UNARY_OVER_ROOT(op, forward, sign, d) UNARY(op, forward, d)
 #define UNARY_FORWARD(op, forward) ROW(op, 1, .kernel = FLOATS(op, kernel))
 #define UNARY_FORWARD_CHUNK(op, forward) UNARY_FORWARD(op, forward)
 #define BINARY(op, forward, by_a, by_b)                                                             \

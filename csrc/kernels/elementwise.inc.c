@@ -81,6 +81,20 @@ MG_INLINE void R(unary_vjp_loop)(void *out, const void *const *in, int64_t n, R(
     }
 }
 
+#if MG_HAS_OVER
+/* The same with sign times the inverse, or the inverse root, of what d gives. */
+MG_INLINE void R(over_vjp_loop)(void *out, const void *const *in, int64_t n, vec (*d)(vec x, vec y),
+                                vec (*inverse)(vec), real sign) {
+    real *restrict o = out;
+    const real *restrict g = in[0], *restrict x = in[1], *restrict y = in[2];
+    nditer_whole(n, sizeof(real));
+    for (int64_t i = 0; i < n; i += LANES) {
+        vec partial = inverse(d(v_load(x + i), v_load(y + i)));
+        v_store(o + i, R(v_times)(v_load(g + i), sign * partial));
+    }
+}
+#endif
+
 MG_INLINE void R(binary_loop)(void *out, const void *const *in, int64_t n, R(binary_fn) f) {
     real *restrict o = out;
     const real *restrict a = in[0], *restrict b = in[1];
@@ -300,6 +314,22 @@ static void R(pow_by_exponent_chunk)(real *restrict partial, const real *restric
 #define UNARY_PAIR(name, forward, sign, by_x)                                                       \
     UNARY_FORWARD_CHUNK(name, forward)                                                              \
     static void R(name##_vjp)(ROW_ARGUMENTS) { R(pair_vjp_loop)(out, in, n, R(by_x), sign); }
+#if MG_HAS_OVER
+#define OVER_VJP(name, d, inverse, sign)                                                            \
+    MG_INLINE vec R(name##_d)(vec x, vec y) { (void)x, (void)y; return d; }                         \
+    static void R(name##_vjp)(ROW_ARGUMENTS) {                                                      \
+        R(over_vjp_loop)(out, in, n, R(name##_d), inverse, sign);                                   \
+    }
+#define UNARY_OVER(name, forward, d)                                                                \
+    UNARY_FORWARD_CHUNK(name, forward)                                                              \
+    OVER_VJP(name, d, R(v_over), ONE)
+#define UNARY_OVER_ROOT(name, forward, sign, d)                                                     \
+    UNARY_FORWARD_CHUNK(name, forward)                                                              \
+    OVER_VJP(name, d, R(v_over_root), sign)
+#else
+#define UNARY_OVER(name, forward, d) UNARY_CHUNK(name, forward, ONE / (d))
+#define UNARY_OVER_ROOT(name, forward, sign, d) UNARY_CHUNK(name, forward, sign / v_sqrt(d))
+#endif
 #define UNARY_FORWARD(name, forward)                                                                \
     MG_INLINE real R(name##_f)(real x) { return forward; }                                          \
     static void R(name##_kernel)(ROW_ARGUMENTS) { R(unary_loop)(out, in, n, R(name##_f)); }
@@ -350,6 +380,7 @@ static void R(clamp)(ROW_ARGUMENTS) {
 
 #undef ROW_ARGUMENTS
 #undef UNARY_VJP
+#undef OVER_VJP
 #undef BINARY_VJP
 #undef LONG_UNARY
 #undef LONG_BINARY
