@@ -14,11 +14,11 @@ MG_INLINE F(piece) F(find_piece)(num a, num b, const C(TYPE) (*table)[16]) {
     return (F(piece)){n_look_up(table[1], i), q, d};
 }
 
-/* An odd function, by pieces of 1 + STEP a, the first of which starts from a itself */
+/* An odd function, by pieces of 1 + STEP a; the first, alone in starting from 0, starts from a. */
 MG_INLINE num F(odd)(num x, C(TYPE) high, C(TYPE) step, const C(TYPE) (*table)[16]) {
-    num a = n_min(n_set(high), n_abs(x)), b = n_line(a, step, 1);
-    F(piece) p = F(find_piece)(a, b, table);
-    num start = n_choose_less(b, n_set(1.25f), a, p.start);
+    num a = n_min(n_set(high), n_abs(x));
+    F(piece) p = F(find_piece)(a, n_line(a, step, 1), table);
+    num start = n_choose_less(n_set(0), p.start, p.start, a);
     return n_with_sign(n_fma_exact(p.q, p.d, start), x);
 }
 MG_INLINE num F(tanh)(num x) { return F(odd)(x, C(TANH_HIGH), C(TANH_STEP), T(tanh_table)); }
