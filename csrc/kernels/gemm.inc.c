@@ -24,9 +24,10 @@ MG_INLINE bool R(gemm_is_small)(const mg_gemm_shape *s) {
 }
 
 /* B must be packed if enough rows of A share it: it lies across the vectors, or its rows fall onto
- * the same lines of L1. */
+ * the same lines of L1, or its vectors lie across lines. */
 MG_INLINE bool R(gemm_lies_badly)(const mg_gemm_shape *s) {
-    return s->b_col != 1 || (s->b_row * (int)sizeof(real) % 2048 == 0 && s->k > 128);
+    int64_t bytes = s->b_row * (int)sizeof(real);
+    return s->b_col != 1 || (s->k > 128 && (bytes % 2048 == 0 || bytes % 64 != 0));
 }
 
 /* Depth of the blocks that k is cut into: as equal as multiples of 8 allow. Where few rows of A
