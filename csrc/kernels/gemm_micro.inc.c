@@ -21,13 +21,6 @@ MG_INLINE void R(gemm_tile)(const int mr, const int nv, const bool masked, real 
         for (int v = 0; v < nv; v++) sum[i][v] = v_set1(0);
     }
 
-    /* C may be in L1 already where the product is small. */
-    for (int i = 0; k > 32 && i < mr; i++) {
-        MG_UNROLL
-        for (int v = 0; v < nv; v += GEMM_LINE)
-            __builtin_prefetch(c + i * c_row + v * LANES, 1);
-    }
-
     /* Rows of A in groups of four: fewer addresses than rows, so that they fit the registers. */
     const real *group[(GEMM_MR + 3) / 4];
     MG_UNROLL
