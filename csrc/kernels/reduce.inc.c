@@ -90,9 +90,13 @@ MG_INLINE vec R(reduce_fold)(int kind, vec v, int by) {
     return R(reduce_join_vec)(kind, v, other);
 }
 
-/* out[i] = exp(x[i] - c) for n > 0 neighbouring elements that are at most c, or hardly more; of
- * infinite ones anything may come out. `ahead`: meanwhile as many that come
- * after them are fetched, and the place for their results. */
+/* out[i] = exp(x[i] - c[i]) of elements that are at most c, or hardly more; of infinite ones anything
+ * may come out. */
+void R(mg_reduce_exp)(real *restrict out, const real *restrict x, const real *restrict c,
+                      int64_t n);
+
+/* The same of n > 0 neighbouring elements with one c. `ahead`: meanwhile as many that come after them
+ * are fetched, and the place for their results. */
 MG_INLINE void R(reduce_exp)(bool ahead, real *restrict out, const real *restrict x, real c,
                              int64_t n) {
     int64_t i = 0;
@@ -108,17 +112,11 @@ MG_INLINE void R(reduce_exp)(bool ahead, real *restrict out, const real *restric
 #else
     (void)ahead;
 #endif
-    real below[REDUCE_BLOCK];
-    for (; i < n; i += REDUCE_BLOCK) {
-        int64_t some = mg_min(n - i, REDUCE_BLOCK);
-        for (int64_t k = 0; k < some; k++) below[k] = x[i + k] - c;
-        R(v_exp_any)(out + i, below, some);
-    }
+    real centre[REDUCE_BLOCK];
+    for (int64_t k = 0; k < mg_min(n - i, REDUCE_BLOCK); k++) centre[k] = c;
+    for (; i < n; i += REDUCE_BLOCK)
+        R(mg_reduce_exp)(out + i, x + i, centre, mg_min(n - i, REDUCE_BLOCK));
 }
-
-/* out[i] = exp(x[i] - c[i]), the differences as above */
-void R(mg_reduce_exp)(real *restrict out, const real *restrict x, const real *restrict c,
-                      int64_t n);
 
 /* The join of 0 < n <= 128 neighbouring elements, the lanes in registers. centre: one, and
  * for REDUCE_DOT as many as x; not read by kinds without centres. */

@@ -31,6 +31,23 @@ static mg_array *back_unsqueeze(const mg_array *a, const mg_array *x, uint32_t m
     return mg_alias(a, a->data, x->ndim, shape, strides);
 }
 
+/* x as lines of n elements along one group of axes, `inner` of them side by side; false if it is
+ * not, or lies in another way. */
+static bool back_as_lines(const mg_array *x, uint32_t mask, const mg_array *y, const mg_array *g,
+                          int64_t *n, int64_t *inner) {
+    bool before = false; /* on the axes before the group */
+    *n = *inner = 1;
+    for (int d = x->ndim - 1; d >= 0; d--) {
+        bool gone = mask >> d & 1;
+        if (x->shape[d] == 1) continue;
+        if (gone && before) return false;
+        before |= *n > 1 && !gone;
+        if (gone) *n *= x->shape[d];
+        else if (!before) *inner *= x->shape[d];
+    }
+    return x->size > 0 && mg_is_contiguous(x) && mg_is_contiguous(y) && mg_is_contiguous(g);
+}
+
 typedef struct {
     int kind, dtype;
     reduce_plan plan;
@@ -56,19 +73,10 @@ static void back_block(void *context, int64_t block) {
  * kind: what is needed of each line. */
 static bool back_in_cache(int kind, mg_array *dx, const mg_array *x, uint32_t mask,
                           const mg_array *y, const mg_array *g) {
-    back_job job = {.kind = kind, .dtype = x->dtype, .plan = {.n = 1, .stride = 1}};
-    bool kept = false;
-    for (int d = x->ndim - 1; d >= 0; d--) {
-        if (x->shape[d] == 1) continue;
-        if (!(mask >> d & 1)) kept = true;
-        else if (kept) return false;
-        else job.plan.n *= x->shape[d];
-    }
-    int64_t n = job.plan.n;
-    if (n == 0 || n > BACK_SLAB || !mg_is_contiguous(x) || !mg_is_contiguous(y) ||
-        !mg_is_contiguous(g))
-        return false;
-    job.plan.run_x = n;
+    back_job job = {.kind = kind, .dtype = x->dtype, .plan = {.stride = 1}};
+    int64_t n, inner;
+    if (!back_as_lines(x, mask, y, g, &n, &inner) || inner > 1 || n > BACK_SLAB) return false;
+    job.plan.n = job.plan.run_x = n;
     job.plan.run_y = job.plan.run_c = 1;
     job.dx = dx->data;
     job.x = x->data;
@@ -79,7 +87,7 @@ static bool back_in_cache(int kind, mg_array *dx, const mg_array *x, uint32_t ma
     job.slabs = mg_ceil_div(job.lines, job.step);
     job.per_block = mg_ceil_div(REDUCE_GRAIN, job.step * n);
     if (x->size < REDUCE_PARALLEL) job.per_block = job.slabs;
-    if (job.slabs > 0) mg_parallel_for(mg_ceil_div(job.slabs, job.per_block), back_block, &job);
+    mg_parallel_for(mg_ceil_div(job.slabs, job.per_block), back_block, &job);
     return true;
 }
 
@@ -112,19 +120,8 @@ static void back_tied_block(void *context, int64_t block) {
  * lines. */
 static bool back_untied(mg_array *dx, const mg_array *x, uint32_t mask, const mg_array *y,
                         const mg_array *g) {
-    back_tied_job job = {.dtype = x->dtype, .itemsize = mg_itemsize(x->dtype), .n = 1, .inner = 1};
-    bool within = false, before = false; /* the group of axes; what lies before it */
-    for (int d = x->ndim - 1; d >= 0; d--) {
-        if (x->shape[d] == 1) continue;
-        bool gone = mask >> d & 1;
-        if (gone && before) return false;
-        before |= within && !gone;
-        within |= gone;
-        if (gone) job.n *= x->shape[d];
-        else if (!within) job.inner *= x->shape[d];
-    }
-    if (x->size == 0 || !mg_is_contiguous(x) || !mg_is_contiguous(y) || !mg_is_contiguous(g))
-        return false;
+    back_tied_job job = {.dtype = x->dtype, .itemsize = mg_itemsize(x->dtype)};
+    if (!back_as_lines(x, mask, y, g, &job.n, &job.inner)) return false;
     job.size = x->size;
     job.dx = dx->data;
     job.x = x->data;

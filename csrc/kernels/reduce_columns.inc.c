@@ -55,18 +55,23 @@ MG_INLINE void R(reduce_rows_of)(int kind, real *out, const real *x, int64_t str
 
 MG_NOINLINE void R(mg_reduce_exp)(real *restrict out, const real *restrict x,
                                   const real *restrict c, int64_t n) {
-    int64_t i = 0;
 #if MG_HAS_WIDE
-    for (; i + WIDE_VECTORS * LANES <= n; i += WIDE_VECTORS * LANES)
-        R(w_store)(out + i, R(w_exp_below)(R(w_sub)(R(w_load)(x + i), R(w_load)(c + i))));
-#endif
-    real below[REDUCE_BLOCK];
-    for (; i < n; i += REDUCE_BLOCK) {
-        int64_t some = mg_min(n - i, REDUCE_BLOCK);
-        MG_APART
-        for (int64_t k = 0; k < some; k++) below[k] = x[i + k] - c[i + k];
-        R(v_exp_any)(out + i, below, some);
+    enum { WIDE = WIDE_VECTORS * LANES };
+    for (; n > 0; n -= WIDE, out += WIDE, x += WIDE, c += WIDE) {
+        real rest[3][WIDE];
+        bool whole = n >= WIDE;
+        if (!whole) {
+            memset(rest, 0, sizeof rest);
+            memcpy(rest[0], x, (size_t)n * sizeof(real));
+            memcpy(rest[1], c, (size_t)n * sizeof(real));
+        }
+        R(wide) below = R(w_sub)(R(w_load)(whole ? x : rest[0]), R(w_load)(whole ? c : rest[1]));
+        R(w_store)(whole ? out : rest[2], R(w_exp_below)(below));
+        if (!whole) memcpy(out, rest[2], (size_t)n * sizeof(real));
     }
+#else
+    for (int64_t i = 0; i < n; i++) out[i] = R(v_exp_below)(x[i] - c[i]);
+#endif
 }
 
 /* The same of exponentials of width <= REDUCE_STRIP columns. */

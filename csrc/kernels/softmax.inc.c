@@ -8,7 +8,7 @@
 /* out = exp(a - m), rows of n elements one after the other, each a line; short ones together. */
 static MG_NOINLINE void R(softmax_exp_rows)(real *restrict out, const real *restrict a,
                                             const real *restrict m, int64_t count, int64_t n) {
-    real below[REDUCE_STRIP];
+    real centre[REDUCE_STRIP];
     if (n > REDUCE_STRIP / 2) {
         for (int64_t r = 0; r < count; r++) R(reduce_exp)(true, out + r * n, a + r * n, m[r], n);
         return;
@@ -16,9 +16,8 @@ static MG_NOINLINE void R(softmax_exp_rows)(real *restrict out, const real *rest
     while (count > 0) {
         int64_t some = mg_min(count, REDUCE_STRIP / n);
         for (int64_t r = 0; r < some; r++)
-            MG_APART
-            for (int64_t j = 0; j < n; j++) below[r * n + j] = a[r * n + j] - m[r];
-        R(v_exp_any)(out, below, some * n);
+            for (int64_t j = 0; j < n; j++) centre[r * n + j] = m[r];
+        R(mg_reduce_exp)(out, a, centre, some * n);
         out += some * n;
         a += some * n;
         m += some;
