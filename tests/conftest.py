@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
@@ -55,3 +57,12 @@ def restore_random():
     state = mg.get_rng_state()
     yield
     mg.set_rng_state(state)
+
+
+@pytest.fixture
+def no_gc():
+    """Reference counts alone must do."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()

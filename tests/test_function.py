@@ -1,0 +1,304 @@
+"""Operations with a derivative of one's own."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import _c
+
+
+def leaf(values, dtype=mg.float64):
+    return mg.tensor(np.asarray(values, dtype=float), dtype=dtype, requires_grad=True)
+
+
+def live_bytes():
+    return int(_c.lib.mg_live_bytes())
+
+
+class StaticCube(mg.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(x)
+        ctx.factor = factor
+        return x * x * x * factor
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * ctx.factor * g, None
+
+
+class Cube(mg.Function):
+    def forward(self, x, factor):
+        self.save_for_backward(x)
+        self.factor = factor
+        return x * x * x * factor
+
+    def backward(self, g):
+        (x,) = self.saved_tensors
+        return 3 * x * x * self.factor * g, None
+
+
+SPELLINGS = [
+    pytest.param(StaticCube.apply, id="static"),
+    pytest.param(Cube.apply, id="instance-apply"),
+    pytest.param(lambda *args: Cube()(*args), id="instance"),
+    pytest.param(lambda *args: StaticCube()(*args), id="static-called"),
+]
+
+
+@pytest.mark.parametrize("cube", SPELLINGS)
+def test_function_in_both_spellings(cube):
+    x = leaf([1.0, 2.0])
+    y = cube(x, 2.0)
+    assert y.tolist() == [2.0, 16.0]
+    assert y.grad_fn.name in ("StaticCube", "Cube")
+    y.sum().backward()
+    assert x.grad.tolist() == [6.0, 24.0]
+
+
+@pytest.mark.parametrize("cube", SPELLINGS)
+def test_function_to_third_order(cube):
+    y = x = leaf(2.0)
+    y = cube(x, 2.0)
+    for expected in (24.0, 24.0, 12.0):
+        (y,) = mg.grad(y, x, create_graph=True)
+        assert y.item() == expected
+
+
+@pytest.mark.parametrize("cube", SPELLINGS)
+def test_function_records_nothing_without_need(cube):
+    assert not cube(mg.ones(2), 2.0).requires_grad
+    with mg.no_grad():
+        assert not cube(leaf([1.0]), 2.0).requires_grad
+
+
+def test_one_instance_called_twice():
+    cube, x, y = Cube(), leaf(1.0), leaf(2.0)
+    (cube(x, 1.0) + cube(y, 10.0)).backward()
+    assert x.grad.item() == 3.0
+    assert y.grad.item() == 120.0
+
+
+@pytest.mark.parametrize("cube", SPELLINGS)
+def test_function_watches_what_it_saved(cube):
+    x = leaf([1.0, 2.0])
+    y = cube(x, 2.0).sum()
+    with mg.no_grad():
+        x += 1
+    with pytest.raises(RuntimeError, match=r"overwritten in place at .*test_function\.py"):
+        y.backward()
+
+
+@pytest.mark.parametrize("cube", SPELLINGS)
+def test_function_is_used_up_and_can_be_retained(cube):
+    x = leaf(1.0)
+    y = cube(x, 1.0)
+    y.backward(retain_graph=True)
+    y.backward()
+    assert x.grad.item() == 6.0
+    with pytest.raises(RuntimeError, match=r"freed at '(Static)?Cube'"):
+        y.backward()
+
+
+class SinCos(mg.Function):
+    """Both outputs are saved, and each is the other's derivative."""
+
+    @staticmethod
+    def forward(ctx, x):
+        s, c = x.sin(), x.cos()
+        ctx.save_for_backward(s, c)
+        return s, c
+
+    @staticmethod
+    def backward(ctx, gs, gc):
+        s, c = ctx.saved_tensors
+        total = mg.zeros_like(s)
+        if gs is not None:
+            total = total + gs * c
+        if gc is not None:
+            total = total - gc * s
+        return total
+
+
+def test_function_with_several_outputs():
+    v = np.array([0.5, 1.0])
+    for choose, expected in (
+        (lambda s, c: s * c, np.cos(2 * v)),
+        (lambda s, c: s, np.cos(v)),
+        (lambda s, c: c * 2, -2 * np.sin(v)),
+    ):
+        x = leaf(v)
+        choose(*SinCos.apply(x)).sum().backward()
+        np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-14)
+
+
+def test_saved_outputs_can_be_differentiated_again_though_their_tensors_are_gone():
+    x = leaf(0.5)
+    (g,) = mg.grad(SinCos.apply(x)[0], x, create_graph=True)  # cos
+    (g,) = mg.grad(g * x, x, create_graph=True)  # cos - x sin
+    assert g.item() == pytest.approx(np.cos(0.5) - 0.5 * np.sin(0.5), rel=1e-14)
+    (g,) = mg.grad(g, x)
+    assert g.item() == pytest.approx(-2 * np.sin(0.5) - 0.5 * np.cos(0.5), rel=1e-14)
+
+
+def test_saved_outputs_can_be_differentiated_again():
+    x = leaf(0.5)
+    s, _ = SinCos.apply(x)
+    for expected in (np.cos(0.5), -np.sin(0.5), -np.cos(0.5)):
+        (s,) = mg.grad(s, x, create_graph=True)
+        assert s.item() == pytest.approx(expected, rel=1e-14)
+
+
+class Exp(mg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
+
+
+@pytest.mark.parametrize("function", [Exp.apply, lambda x: SinCos.apply(x)[0], mg.exp, mg.sqrt])
+def test_a_saved_output_makes_no_cycle(no_gc, function):
+    x = leaf(0.5)
+    before = live_bytes()
+    y = function(x)
+    node = weakref.ref(y.grad_fn)
+    tensor = weakref.ref(y)
+    del y
+    assert node() is None
+    assert tensor() is None
+    assert live_bytes() == before
+
+
+def test_a_saved_output_after_its_tensor_is_gone():
+    x = leaf(0.5)
+    z = Exp.apply(x) * 2
+    z = z.sum()
+    z.backward()
+    assert x.grad.item() == pytest.approx(2 * np.exp(0.5), rel=1e-14)
+
+
+def test_wrong_number_of_gradients():
+    class Wrong(mg.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    with pytest.raises(
+        RuntimeError, match=r"\[Wrong\] backward returned 1 gradients for 2 arguments"
+    ):
+        Wrong.apply(leaf(1.0), leaf(2.0)).backward()
+
+
+def test_wrong_gradients():
+    def spoiled(gradient):
+        class Spoiled(mg.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return gradient
+
+        return Spoiled.apply(leaf([1.0, 2.0])).sum()
+
+    with pytest.raises(RuntimeError, match=r"\[Spoiled\] .* shape \(3,\) as gradient 0 .* \(2,\)"):
+        spoiled(mg.ones(3)).backward()
+    with pytest.raises(TypeError, match=r"\[Spoiled\] backward returned float as gradient 0"):
+        spoiled(1.0).backward()
+
+
+def test_function_parts_without_gradients():
+    class Pair(mg.Function):
+        @staticmethod
+        def forward(ctx, x, n):
+            ctx.needs = ctx.needs_input_grad
+            largest = x.argmax()
+            rounded = x * 0
+            ctx.mark_non_differentiable(rounded)
+            return x * n, largest, rounded
+
+        @staticmethod
+        def backward(ctx, g, *_):
+            assert ctx.needs == (True, False)
+            return g * 3, None
+
+    x = leaf([1.0, 2.0])
+    y, largest, rounded = Pair.apply(x, 3)
+    assert y.requires_grad
+    assert not largest.requires_grad
+    assert not rounded.requires_grad
+    y.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_gradients_of_a_function_are_not_shared():
+    held = []
+
+    class Add(mg.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            return a + b
+
+        @staticmethod
+        def backward(ctx, g):
+            held.append(g * 2)
+            return held[-1], held[-1]
+
+    a, b = leaf([1.0]), leaf([1.0])
+    Add.apply(a, b).backward()
+    (a * 1).backward()
+    assert (a.grad.item(), b.grad.item(), held[0].item()) == (3.0, 2.0, 2.0)
+
+
+def test_function_returning_its_input():
+    class Flip(mg.Function):
+        """The identity, with the gradient reversed."""
+
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return -g
+
+    x = leaf([1.0, 2.0])
+    Flip.apply(x).sum().backward()
+    assert x.grad.tolist() == [-1.0, -1.0]
+    assert x.is_leaf
+
+
+def test_memory_is_flat_with_functions_hooks_and_second_order(no_gc):
+    x = leaf([0.5, 0.7])
+
+    def steps(n):
+        for _ in range(n):
+            s, c = SinCos.apply(x)
+            y = s * Exp.apply(c)
+            y.register_hook(lambda g: g * 2)
+            y.retain_grad()
+            (g,) = mg.grad(y.sum(), x, create_graph=True)
+            (g * g).sum().backward()
+            x.grad = None
+
+    steps(10)
+    held, objects = live_bytes(), len(gc.get_objects())
+    steps(300)
+    assert live_bytes() == held
+    assert len(gc.get_objects()) - objects < 10

@@ -1,0 +1,244 @@
+"""``grad``, gradients of gradients, and hooks, by hand."""
+
+from __future__ import annotations
+
+import weakref
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+
+
+def leaf(values, dtype=mg.float64):
+    return mg.tensor(np.asarray(values, dtype=float), dtype=dtype, requires_grad=True)
+
+
+# ---- gradients of gradients ----------------------------------------------------------------------
+
+
+def test_derivatives_to_fifth_order():
+    x = leaf(3.0)
+    y = x**4
+    for expected in (4 * 27.0, 12 * 9.0, 24 * 3.0, 24.0, 0.0):
+        (y,) = mg.grad(y, x, create_graph=True)
+        assert y.item() == expected
+
+
+def test_third_order_of_several_operations():
+    x = leaf([0.3, 0.7])
+    y = (x.sin() * x.exp()).sum()
+    for _ in range(3):
+        (g,) = mg.grad(y, x, create_graph=True)
+        y = g.sum()
+    v = np.array([0.3, 0.7])
+    np.testing.assert_allclose(
+        g.detach().numpy(), 2 * np.exp(v) * (np.cos(v) - np.sin(v)), rtol=1e-13
+    )
+
+
+def test_backward_with_create_graph():
+    x = leaf(2.0)
+    (x * x * x).backward(create_graph=True)
+    assert x.grad.item() == 12.0
+    assert x.grad.requires_grad
+    first, x.grad = x.grad, None
+    first.backward()
+    assert x.grad.item() == 12.0  # 6 x
+
+
+def test_without_create_graph_gradients_have_no_history():
+    x = leaf(2.0)
+    (g,) = mg.grad(x * x, x)
+    assert not g.requires_grad
+    (x * x).backward()
+    assert not x.grad.requires_grad
+
+
+def test_a_gradient_penalty():
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    (g,) = mg.grad((x * w * w).sum(), x, create_graph=True)  # w^2
+    (g * g).sum().backward()  # w^4
+    assert w.grad.tolist() == [4 * 27.0, 4 * 64.0]
+    assert x.grad is None
+
+
+# ---- grad ----------------------------------------------------------------------------------------
+
+
+def test_grad_of_results_in_between():
+    x = leaf(2.0)
+    a = x * x
+    b = a * 3
+    y = b * a
+    ga, gb, gx = mg.grad(y, [a, b, x])
+    assert (ga.item(), gb.item(), gx.item()) == (6 * 4.0, 4.0, 12 * 8.0)
+    assert x.grad is None
+    assert a.grad is None
+
+
+def test_grad_of_a_result_leaves_what_is_before_it_alone():
+    x = leaf(2.0)
+    a = x.exp()
+    (ga,) = mg.grad(a * a, a)
+    assert ga.item() == 2 * a.item()
+    a.backward()  # the graph behind a was not used, so it is not used up
+    assert x.grad.item() == a.item()
+
+
+def test_grad_of_a_result_does_not_need_what_it_saved():
+    x = leaf(2.0)
+    a = x.exp()
+    a.detach().fill_(3.0)
+    assert mg.grad(a * a, a)[0].item() == 6.0
+
+
+def test_grad_of_a_result_whose_own_graph_is_used_up():
+    x = leaf(2.0)
+    a = x.exp()
+    a.backward()
+    assert mg.grad(a * a * 3, a)[0].item() == 6 * a.item()
+    with pytest.raises(RuntimeError, match="the graph was freed at 'exp'"):
+        mg.grad(a * a, [a, x])
+
+
+def test_grad_of_the_output_itself():
+    x = leaf([1.0, 2.0])
+    y = x * 2
+    g = mg.tensor([3.0, 4.0], dtype=mg.float64)
+    assert mg.grad(y, y, g)[0].tolist() == [3.0, 4.0]
+    assert mg.grad(x, x, g)[0].tolist() == [3.0, 4.0]
+
+
+def test_grad_of_several_outputs_and_inputs():
+    x, y = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    g = mg.tensor([1.0, 10.0], dtype=mg.float64)
+    gx, gy = mg.grad([(x * y).sum(), x * x], [x, y], [None, g])
+    assert gx.tolist() == [3 + 2.0, 4 + 40.0]
+    assert gy.tolist() == [1.0, 2.0]
+    assert [v.tolist() for v in mg.grad(x.sum(), [x, x])] == [[1.0, 1.0]] * 2
+
+
+def test_the_same_output_twice():
+    x = leaf(2.0)
+    y = x * x
+    assert mg.grad([y, y], x)[0].item() == 8.0
+
+
+def test_unused_inputs_are_zeros_or_none():
+    x, unused = leaf([1.0, 2.0]), leaf([[1.0], [2.0]])
+    gx, gu = mg.grad((x * x).sum(), [x, unused])
+    assert gx.tolist() == [2.0, 4.0]
+    assert gu.tolist() == [[0.0], [0.0]]
+    assert gu.dtype is unused.dtype
+    assert mg.grad((x * x).sum(), [unused], allow_unused=True) == (None,)
+
+
+def test_grad_refuses():
+    x = leaf([1.0, 2.0])
+    with pytest.raises(RuntimeError, match="input 1 does not require grad"):
+        mg.grad(x.sum(), [x, mg.ones(2)])
+    with pytest.raises(TypeError, match=r"\[grad\] .*float"):
+        mg.grad(x.sum(), [3.0])
+    with pytest.raises(ValueError, match="2 grad_outputs for 1 outputs"):
+        mg.grad([x.sum()], [x], [None, None])
+
+
+def test_gradients_have_the_inputs_dtype():
+    x, y = leaf([1.0, 2.0], mg.float32), leaf([3.0, 4.0], mg.float64)
+    (x * y).sum().backward()
+    assert x.grad.dtype is mg.float32
+    assert y.grad.dtype is mg.float64
+    assert x.grad.tolist() == [3.0, 4.0]
+
+
+def test_gradients_have_the_inputs_shape():
+    x, row, one = leaf(np.ones((2, 3))), leaf([1.0, 2.0, 3.0]), leaf([[2.0]])
+    (x * row * one).sum().backward()
+    assert x.grad.tolist() == [[2.0, 4.0, 6.0]] * 2
+    assert row.grad.tolist() == [4.0, 4.0, 4.0]
+    assert one.grad.tolist() == [[12.0]]
+
+
+# ---- hooks ---------------------------------------------------------------------------------------
+
+
+def test_hooks_see_and_replace_gradients():
+    x = leaf(2.0)
+    y = x * x
+    seen = []
+    y.register_hook(lambda g: seen.append(g.item()))
+    y.register_hook(lambda g: g * 10)
+    y.register_hook(lambda g: seen.append(g.item()))
+    (y * 3).backward()
+    assert seen == [3.0, 30.0]
+    assert x.grad.item() == 120.0
+
+
+def test_hooks_see_the_whole_gradient_once():
+    x = leaf(2.0)
+    y = x * x
+    seen = []
+    y.register_hook(lambda g: seen.append(g.item()))
+    (y * 3 + y * 4).backward()
+    assert seen == [7.0]
+
+
+def test_a_removed_hook_is_not_called():
+    x = leaf(2.0)
+    y = x * x
+    seen = []
+    remove = y.register_hook(lambda g: seen.append(g))
+    remove()
+    remove()
+    y.backward()
+    assert seen == []
+
+
+def test_hooks_are_for_results():
+    with pytest.raises(RuntimeError, match="only results of recorded operations"):
+        mg.ones(2).register_hook(print)
+
+
+def test_hooks_must_return_tensors():
+    y = leaf(2.0) * 2
+    y.register_hook(lambda g: 3.0)
+    with pytest.raises(TypeError, match="hook"):
+        y.backward()
+
+
+@pytest.mark.parametrize("wrong", [mg.zeros(2, dtype=mg.float64), mg.zeros(2, 2)])
+def test_hooks_must_return_gradients_of_the_same_kind(wrong):
+    y = leaf([[1.0, 2.0], [3.0, 4.0]]) @ leaf([[1.0, 2.0], [3.0, 4.0]])
+    y.register_hook(lambda g: wrong)
+    with pytest.raises(ValueError, match=r"\[matmul\] a hook returned float.. of shape"):
+        y.sum().backward()
+
+
+def test_retain_grad_keeps_what_hooks_make():
+    y = leaf(2.0) * 3
+    y.retain_grad()
+    y.register_hook(lambda g: g * 10)
+    y.backward()
+    assert y.grad.item() == 10.0
+
+
+def test_retain_grad():
+    x = leaf(2.0)
+    y = x * x
+    y.retain_grad()
+    z = y * 3
+    z.backward()
+    assert y.grad.item() == 3.0
+    assert z.grad is None
+    assert x.grad.item() == 12.0
+    x.retain_grad()  # nothing to do for a leaf
+
+
+def test_retain_grad_makes_no_cycle(no_gc):
+    x = leaf(2.0)
+    y = x * x
+    y.retain_grad()
+    gone = weakref.ref(y)
+    del y
+    assert gone() is None

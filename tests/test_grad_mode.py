@@ -1,0 +1,203 @@
+"""What is recorded where: in scopes, threads, tasks and generators."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import tape
+
+
+def leaf(values, dtype=mg.float64):
+    return mg.tensor(np.asarray(values, dtype=float), dtype=dtype, requires_grad=True)
+
+
+def test_no_grad_and_enable_grad_nest():
+    x = leaf(1.0)
+    assert mg.is_grad_enabled()
+    with mg.no_grad():
+        assert not (x * 2).requires_grad
+        with mg.enable_grad():
+            assert (x * 2).requires_grad
+            with mg.no_grad():
+                assert not (x * 2).requires_grad
+            assert mg.is_grad_enabled()
+        assert not mg.is_grad_enabled()
+    assert mg.is_grad_enabled()
+
+
+def test_one_context_manager_entered_twice():
+    off = mg.no_grad()
+    with off:
+        with off:
+            assert not mg.is_grad_enabled()
+        assert not mg.is_grad_enabled()
+    assert mg.is_grad_enabled()
+
+
+def test_grad_modes_as_decorators():
+    @mg.no_grad()
+    def off(x):
+        """Off."""
+        return x * 2
+
+    @mg.enable_grad()
+    def on(x, *, factor):
+        return x * factor
+
+    x = leaf(1.0)
+    assert off.__name__ == "off"
+    assert off.__doc__ == "Off."
+    assert not off(x).requires_grad
+    assert mg.is_grad_enabled()
+    with mg.no_grad():
+        assert on(x, factor=3).requires_grad
+        assert not mg.is_grad_enabled()
+
+
+def test_grad_modes_as_decorators_without_parentheses():
+    @mg.no_grad
+    def off(x):
+        return x * 2
+
+    @mg.enable_grad
+    def on(x):
+        return x * 2
+
+    assert not off(leaf(1.0)).requires_grad
+    with mg.no_grad():
+        assert on(leaf(1.0)).requires_grad
+
+
+def test_grad_mode_is_put_back_after_an_error():
+    @mg.no_grad()
+    def fails():
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    assert mg.is_grad_enabled()
+    x = leaf(1.0)
+
+    class Fails(mg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Fails.apply(x).backward()
+    assert mg.is_grad_enabled()
+
+
+def test_grad_mode_is_per_thread():
+    seen = []
+    with mg.no_grad():
+        thread = threading.Thread(target=lambda: seen.append(mg.is_grad_enabled()))
+        thread.start()
+        thread.join()
+        assert not mg.is_grad_enabled()
+    assert seen == [True]
+
+
+def test_grad_mode_is_per_asynchronous_task():
+    async def quiet():
+        with mg.no_grad():
+            await asyncio.sleep(0)
+            assert not mg.is_grad_enabled()
+
+    async def loud():
+        await asyncio.sleep(0)
+        assert (leaf(1.0) * 2).requires_grad
+
+    async def both():
+        await asyncio.gather(quiet(), loud(), quiet())
+
+    asyncio.run(both())
+
+
+def test_a_task_outlives_the_scope_it_was_made_in():
+    async def late():
+        return mg.is_grad_enabled(), (leaf(1.0) * 2).requires_grad
+
+    async def both():
+        with mg.no_grad():
+            task = asyncio.create_task(late())
+        return await task
+
+    assert asyncio.run(both()) == (True, True)
+
+
+def test_a_generator_may_leave_its_scope_anywhere():
+    def generator():
+        with mg.no_grad():
+            yield
+
+    x = leaf(1.0)
+    first = generator()
+    next(first)
+    with mg.no_grad():
+        first.close()
+        assert not (x * 2).requires_grad
+    assert (x * 2).requires_grad
+    running = generator()
+    next(running)
+    for _ in range(5):  # one begins before the other ends: no list of them grows
+        following = generator()
+        next(following)
+        running.close()
+        running = following
+    scope, depth = tape._scope.get(), 0
+    while scope is not None:
+        scope, depth = scope.outer, depth + 1
+    assert depth <= 2
+    running.close()
+    assert (x * 2).requires_grad
+
+
+def test_no_grad_refuses_functions_that_run_later():
+    def generator():
+        yield
+
+    async def task():
+        pass
+
+    for later in (generator, task):
+        with pytest.raises(TypeError, match=f"{later.__name__} runs after it has returned"):
+            mg.no_grad()(later)
+
+
+def test_backward_under_no_grad():
+    x = leaf(2.0)
+    y = x * x
+    with mg.no_grad():
+        y.backward()
+    assert x.grad.item() == 4.0
+    assert not x.grad.requires_grad
+
+
+def test_what_requires_grad():
+    x = leaf([1.0, 2.0])
+    assert x.is_leaf
+    assert x.grad_fn is None
+    y = x * 2
+    assert not y.is_leaf
+    assert y.requires_grad
+    assert y.grad_fn.name == "mul"
+    assert not y.detach().requires_grad
+    assert np.shares_memory(y.detach().numpy(), y.detach().numpy())
+    assert not x.argmax().requires_grad
+    assert not (x > 1).requires_grad
+    with pytest.raises(TypeError, match="only float tensors can have gradients"):
+        mg.tensor([1, 2]).requires_grad_()
+    with pytest.raises(RuntimeError, match="only leaves can stop requiring grad"):
+        y.requires_grad_(False)
+    with pytest.raises(RuntimeError, match=r"detach\(\)\.numpy\(\)"):
+        y.numpy()
