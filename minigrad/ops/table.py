@@ -127,7 +127,7 @@ class Row:
     keeps: tuple[str, ...]  # what is saved where all inputs need gradients
     vjp: Rule
     graph_vjp: Rule  # its result has a graph
-    # The last two: a function of dispatch, which runs rows.
+    # The last two: a function of dispatch, which runs rows, and the module vjp.
     rules: ClassVar[Callable[[Row], tuple[Rule, Rule]]]
 
     def __getattr__(self, name: str) -> Any:

@@ -1,0 +1,184 @@
+"""How the rows of the op table run backward: the vector-Jacobian products of a node.
+
+Each row has two rules: through fused kernels, and through its formulas, which leave a graph that
+can be differentiated again. Loaded with the first backward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from minigrad._c import NULL, call, call3, call4, call_for, lib, saved_handle
+from minigrad.dispatch import number, wrap
+from minigrad.ops.composed import product
+from minigrad.ops.pointwise import SCALE
+from minigrad.ops.shape import SLICE, SLICE_VIEW
+from minigrad.ops.table import PLACES, Row
+from minigrad.parts import Part
+from minigrad.tape import Node
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = ["rules"]
+
+Rule = Callable[[Node, Any], Sequence[Any]]
+
+
+def rules(row: Row) -> tuple[Rule, Rule]:
+    """How a row runs backward: through fused kernels, and through formulas that leave a graph."""
+    if row.family == "variadic":
+        return _each(row, _variadic_formula), _each(row, _variadic_formula)
+    if row is SCALE:
+        return _each(row, _scale_formula), _each(row, _scale_formula)
+    if row.family == "pointwise":
+        formulas = _each(row, _pointwise_formula)
+        if any(map(callable, row.derivatives)) and not lib.mg_op_has_vjp(row.id):
+            return formulas, formulas
+        return _unary_vjp(row) if row.arity == 1 else _binary_vjp(row), formulas
+    graph = _each(row, _formula)
+    if row.product >= 0:
+        return _product_vjp(row), graph
+    if row in (SLICE, SLICE_VIEW):
+        return _slice_vjp, graph
+    if row.together is not None:
+        return _together(row), graph
+    if not any(row.fused):
+        return graph, graph
+    if row.arity == 1 and not row.keeps:  # linear, with a kernel of its own: nothing to unpack
+        fused: Any = row.fused[0]
+        return lambda node, g: (wrap(fused(g._h, *node.args)),), graph
+    return _each(row, _fused), graph
+
+
+def _each(row: Row, rule: Callable[[Row, int, Node, Any], Any]) -> Rule:
+    """A rule for one input, for all that want a gradient."""
+    return lambda node, g: [
+        None if p is None else rule(row, i, node, g) for i, p in enumerate(node.parents or ())
+    ]
+
+
+def _together(row: Row) -> Rule:
+    """A rule for all inputs at once."""
+    kernel: Any = row.together
+    places = row.places[0]
+
+    def vjp(node: Node, g: Any) -> Sequence[Any]:
+        handles = [saved_handle(node.saved, place) for place in places]
+        return [wrap(handle) for handle in kernel(g._h, *handles, *node.args)]
+
+    return vjp
+
+
+def _slice_vjp(node: Node, g: Any) -> tuple[Part]:
+    shape, start, step, count, *to = node.args
+    values = call(lib.mg_reshape, g._h, len(count), count) if to else g._h
+    return (Part(shape, values, start, step, count),)
+
+
+def _unary_vjp(row: Row) -> Rule:
+    kernel, op, derivative = lib.mg_unary_vjp, row.id, row.derivatives[0]
+    if not callable(derivative):
+        return lambda node, g: (_constant(derivative, g),)
+    return lambda node, g: (wrap(call3(kernel, op, g._h, node.saved)),)
+
+
+_BEYOND_CACHE = 2**16  # elements from which reading them once is worth a longer call
+
+
+def _binary_vjp(row: Row) -> Rule:
+    kernel, for_both, op = lib.mg_binary_vjp, lib.mg_binary_vjps, row.id
+    by_a, by_b = row.derivatives
+    if by_a == by_b == 1.0:
+        return lambda node, g: (g, g)
+    fused_a, fused_b = callable(by_a), callable(by_b)
+    fused = fused_a and fused_b
+
+    def vjp(node: Node, g: Any) -> Sequence[Any]:
+        parent_a, parent_b = node.parents  # type: ignore[misc]
+        large = fused and g._h.size >= _BEYOND_CACHE
+        if large and parent_a is not None and parent_b is not None:
+            ga, gb = call_for(2, for_both, op, g._h, node.saved)
+            return wrap(ga), wrap(gb)
+        ga = gb = None
+        if parent_a is not None:
+            ga = wrap(call4(kernel, op, 0, g._h, node.saved)) if fused_a else _constant(by_a, g)
+        if parent_b is not None:
+            gb = wrap(call4(kernel, op, 1, g._h, node.saved)) if fused_b else _constant(by_b, g)
+        return ga, gb
+
+    return vjp
+
+
+def _product_vjp(row: Row) -> Rule:
+    kernel, product = lib.mg_bilinear_vjp, row.product
+
+    def vjp(node: Node, g: Any) -> Sequence[Any]:
+        h, saved = g._h, node.saved or NULL
+        return [
+            None if p is None else wrap(call4(kernel, product, i, h, saved))
+            for i, p in enumerate(node.parents or ())
+        ]
+
+    return vjp
+
+
+def _constant(derivative: Any, g: Tensor) -> Tensor:
+    if derivative == 1.0:
+        return g
+    if derivative == 0.0:
+        return number(0.0).scale(g)  # 0 also against an infinite gradient
+    return -g if derivative == -1.0 else g * derivative
+
+
+def _pointwise_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
+    partial = row.derivatives[i]
+    if not callable(partial):
+        return _constant(partial, g)
+    # In the gradient's dtype: an int64 or float32 operand must not make the partial a float32.
+    saved = [_unpack(row, node, name).to(g.dtype) for name in row.needs[i]]
+    return g.scale(partial(*saved))
+
+
+def _scale_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
+    """A product's, but where the first factor is 0 the second has no slope, whatever arrives.
+
+    So what a zero gradient was multiplied by counts for nothing to any order.
+    """
+    if i == 0:
+        return _pointwise_formula(row, i, node, g)
+    a = _unpack(row, node, "a").to(g.dtype)
+    return product(g, a)  # type: ignore[no-any-return]
+
+
+def _variadic_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
+    return row.derivatives[0](g, i, *node.args)  # type: ignore[no-any-return, misc, operator]
+
+
+def _formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
+    saved = [_unpack(row, node, name) for name in row.needs[i] if name in PLACES]
+    return row.derivatives[i](g, *saved, *_arguments(row, i, node))  # type: ignore[no-any-return, misc, operator]
+
+
+def _fused(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
+    fused = row.fused[i]
+    if fused is None:
+        return _formula(row, i, node, g)
+    handles = [saved_handle(node.saved, place) for place in row.places[i]]
+    return wrap(fused(g._h, *handles, *_arguments(row, i, node)))
+
+
+def _arguments(row: Row, i: int, node: Node) -> tuple[Any, ...]:
+    """The node's arguments that this derivative takes: ``shape`` comes first when it is kept."""
+    skips = row.wants_shape and "shape" not in row.needs[i]
+    return node.args[1:] if skips else node.args  # type: ignore[no-any-return]
+
+
+def _unpack(row: Row, node: Node, name: str) -> Tensor:
+    """A saved array as a tensor with the place on the tape that it had."""
+    if name == "y":
+        place = 1 if row.family == "pointwise" and row.arity == 1 else 2
+        return wrap(saved_handle(node.saved, place), node)
+    place = PLACES[name]
+    return wrap(saved_handle(node.saved, place), (node.parents or ())[place])
