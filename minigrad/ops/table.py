@@ -118,34 +118,34 @@ class Row:
         self.special = tuple(special)  # rows of (inputs..., output) that hold exactly
         self.sources: dict[int, tuple[int, ...]] = {}  # what find_sources has found
         self._saved: dict[tuple[bool, ...], tuple[str, ...]] = {}
+        # For each derivative, the names it takes beside the upstream gradient.
+        self.needs = tuple([self._parameters(d) for d in self.derivatives])
+        self.wants_shape = any("shape" in names for names in self.needs)
+        self.keeps = self.saves([True] * len(self.derivatives))
+        # (node, g) -> a gradient per input, the second with a graph.
+        self.vjp: Rule = self._first_vjp
+        self.graph_vjp: Rule = self._first_graph_vjp
         TABLE[name] = self
 
-    # What follows from the above is found when it is first asked for: most rows are never run.
-    needs: tuple[tuple[str, ...], ...]  # for each derivative, what it takes beside the gradient
-    places: tuple[tuple[int, ...], ...]  # where those that are arrays lie among the saved ones
-    wants_shape: bool
-    keeps: tuple[str, ...]  # what is saved where all inputs need gradients
-    vjp: Rule
-    graph_vjp: Rule  # its result has a graph
-    # The last two: a function of dispatch, which runs rows, and the module vjp.
+    # The two rules: a function of dispatch, which runs rows, and the module vjp.
     rules: ClassVar[Callable[[Row], tuple[Rule, Rule]]]
+    # Where the arrays that each derivative needs lie among the saved ones.
+    places: tuple[tuple[int, ...], ...]
 
-    def __getattr__(self, name: str) -> Any:
-        if name in ("vjp", "graph_vjp") and self.family != "composition":
-            self.vjp, self.graph_vjp = self.rules()
-        elif name == "needs":
-            self.needs = tuple([self._parameters(d) for d in self.derivatives])
-        elif name == "places":
-            self.places = tuple(
-                [tuple([PLACES[n] for n in names if n in PLACES]) for names in self.needs]
-            )
-        elif name == "wants_shape":
-            self.wants_shape = any("shape" in names for names in self.needs)
-        elif name == "keeps":
-            self.keeps = self.saves([True] * len(self.derivatives))
-        else:
-            raise AttributeError(name)
-        return getattr(self, name)
+    def _find_rules(self) -> None:
+        self.places = tuple(
+            [tuple([PLACES[n] for n in names if n in PLACES]) for names in self.needs]
+        )
+        self.vjp, self.graph_vjp = self.rules()
+
+    def _first_vjp(self, node: Any, g: Any) -> Any:
+        """The rule for the first backward, which puts the real one in its place."""
+        self._find_rules()
+        return self.vjp(node, g)
+
+    def _first_graph_vjp(self, node: Any, g: Any) -> Any:
+        self._find_rules()
+        return self.graph_vjp(node, g)
 
     def _parameters(self, derivative: Formula | float | None) -> tuple[str, ...]:
         if not callable(derivative):
