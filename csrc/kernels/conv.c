@@ -111,7 +111,7 @@ static int conv_sum_run(conv_sum *s) {
     if (p->batch * p->outs * a[0].outputs * a[1].outputs * a[2].outputs == 0) return MG_OK;
 
     s->lanes_are_outs = conv_choose_lanes(p, lanes);
-    s->height = s->lanes_are_outs                                       ? CONV_NV * lanes
+    s->height = s->lanes_are_outs ? mg_min(CONV_NV, mg_ceil_div(p->outs, lanes)) * lanes
                 : p->outs % CONV_MR == 0 || p->outs % CONV_MR >= 4 ? mg_min(p->outs, CONV_MR)
                                                                    : conv_height(p->outs);
     s->tiles = mg_ceil_div(p->outs, s->height);
