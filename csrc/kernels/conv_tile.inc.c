@@ -13,9 +13,9 @@ typedef struct {
 
 /* ---- the tile -------------------------------------------------------------------------------- */
 
-/* sum (mr x nv vectors) += k products of a column of A and a row of B, both wherever the table says.
- * `close`: a column's elements are neighbours. `fetch`: meanwhile asks for what lies ahead, a little
- * with every term. */
+/* sum (mr x nv vectors) += k products of a column of A and a row of B, both wherever the table
+ * says. `close`: a column's elements are neighbours. `fetch`: meanwhile asks for what lies ahead, a
+ * little with every term. */
 MG_INLINE void R(conv_terms)(const int mr, const int nv, const bool close, const bool fetch,
                              vec sum[CONV_MR][CONV_NV], R(conv_factors) f,
                              const conv_term *restrict term, int64_t k) {

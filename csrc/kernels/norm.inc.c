@@ -209,8 +209,8 @@ MG_INLINE vec R(norm_dx)(R(norm_back) of, vec v, vec x) {
 
 /* ---- rows, with weight and bias for each column ---- */
 
-/* From where four rows of all `sets` are written to what is asked for meanwhile: the next four, or a
- * little further along rows that are too long for that; nothing (0) where all is in cache. */
+/* From where four rows of all `sets` are written to what is asked for meanwhile: the next four, or
+ * a little further along rows that are too long for that; nothing (0) where all is in cache. */
 MG_INLINE int64_t R(norm_ahead)(int64_t sets, int64_t n) {
     if (sets * n * (int64_t)sizeof(real) < NORM_NEAR) return 0;
     return n <= NORM_LONG ? NORM_FOUR * n : NORM_BLOCK;
