@@ -90,13 +90,13 @@ MG_INLINE vec R(reduce_fold)(int kind, vec v, int by) {
     return R(reduce_join_vec)(kind, v, other);
 }
 
-/* out[i] = exp(x[i] - c[i]) of elements that are at most c, or hardly more; of infinite ones anything
- * may come out. */
+/* out[i] = exp(x[i] - c[i]) of elements that are at most c, or hardly more; of infinite ones
+ * anything may come out. */
 void R(mg_reduce_exp)(real *restrict out, const real *restrict x, const real *restrict c,
                       int64_t n);
 
-/* The same of n > 0 neighbouring elements with one c. `ahead`: meanwhile as many that come after them
- * are fetched, and the place for their results. */
+/* The same of n > 0 neighbouring elements with one c. `ahead`: meanwhile as many that come after
+ * them are fetched, and the place for their results. */
 MG_INLINE void R(reduce_exp)(bool ahead, real *restrict out, const real *restrict x, real c,
                              int64_t n) {
     int64_t i = 0;

@@ -108,9 +108,10 @@ static void back_tied_block(void *context, int64_t block) {
     for (; at < end; at += some) {
         int64_t line = at / (job->n * job->inner) * job->inner + at % job->inner;
         some = mg_min(run - at % run, end - at);
+        int64_t here = at * job->itemsize;
+        line *= job->itemsize;
         ties += (job->dtype == MG_FLOAT32 ? back_tied_f32 : back_tied_f64)(
-            job->dx + at * job->itemsize, job->x + at * job->itemsize, job->y + line * job->itemsize,
-            job->g + line * job->itemsize, some, job->inner == 1);
+            job->dx + here, job->x + here, job->y + line, job->g + line, some, job->inner == 1);
     }
     atomic_fetch_add(&job->ties, ties);
 }

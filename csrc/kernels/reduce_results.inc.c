@@ -16,8 +16,8 @@ MG_INLINE void R(reduce_along_rows)(int kind, real *restrict y, int64_t y_step,
 
 /* y[j] = the join of column j, n <= REDUCE_ROWS and width within REDUCE_WIDE. */
 static MG_NOINLINE void R(reduce_along_columns)(int kind, real *y, int64_t y_step, const real *x,
-                                    int64_t stride, int64_t width, int64_t n, const real *c,
-                                    int64_t c_step) {
+                                                int64_t stride, int64_t width, int64_t n,
+                                                const real *c, int64_t c_step) {
     real all[REDUCE_WIDE / sizeof(real)], centre[REDUCE_WIDE / sizeof(real)];
     bool dot = kind == REDUCE_DOT, dense = !dot && reduce_is_dense(stride, width);
     if (reduce_is_centred(kind)) {

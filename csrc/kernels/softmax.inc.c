@@ -113,9 +113,9 @@ static void R(softmax_columns)(int op, real *out, const real *a, const real *b, 
 }
 
 /* Elements whose lines' sums are known: n rows of `width` columns, or `width` rows of n. */
-static MG_NOINLINE void R(softmax_lines)(int op, bool columns, void *to, const void *from, const void *beside,
-                             const void *maxima, const void *sums, int64_t stride, int64_t n,
-                             int64_t width) {
+static MG_NOINLINE void R(softmax_lines)(int op, bool columns, void *to, const void *from,
+                                         const void *beside, const void *maxima, const void *sums,
+                                         int64_t stride, int64_t n, int64_t width) {
     if (columns)
         R(softmax_columns)(op, to, from, beside, maxima, sums, stride, n, width);
     else R(softmax_rows)(op, to, from, beside, maxima, sums, width, n);
