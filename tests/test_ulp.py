@@ -36,10 +36,11 @@ def test_every_float32(row):
 
 @by_dtype
 @pytest.mark.parametrize("name", ["exp", "erf", "floor"])
-@pytest.mark.parametrize("wrong", ["2 ULP off", np.nan])
+@pytest.mark.parametrize("wrong", ["off", np.nan])
 def test_a_planted_error_is_found(name, wrong, dtype, rng):
     """At one argument out of many, in each of the three ways of measuring."""
     row, place = TABLE[name], dtype(1.25)
+    units = max(2, oracle.accuracy(row, dtype) + 1)
 
     def spoilt(x):
         y = ulp.function_of(row)(x).numpy().copy()
@@ -47,7 +48,7 @@ def test_a_planted_error_is_found(name, wrong, dtype, rng):
         if wrong is np.nan:
             y[here] = np.nan
         else:
-            y[here] += 2 * np.spacing(y[here])
+            y[here] += units * np.spacing(y[here])
         return mg.from_numpy(y)
 
     x = np.append(rng.uniform(-4, 4, 5000).astype(dtype), place)
