@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, final
 
 from minigrad._c import Handle, call, lib, run
 from minigrad.ops.pointwise import ADD
@@ -25,6 +25,7 @@ def _add_to(x: Handle, values: Handle, *place: Shape) -> None:
     run(lib.mg_write, part, call(lib.mg_binary, ADD.id, part, values))
 
 
+@final
 class Part:
     """The gradient of one slice of a tensor or of several, instead of a tensor of its shape."""
 
