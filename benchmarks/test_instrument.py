@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ctypes
+from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmarks.compare import changes
+from benchmarks.libraries import Library
 from benchmarks.limits import Loops, load_loops
 from benchmarks.registry import Case, either, faster, share, time_ratio
 from benchmarks.rows import LIMIT, MET, MISSED, NEAR, UNKNOWN, row_of
-from benchmarks.timing import largest_error
+from benchmarks.timing import Budget, build, largest_error, measure
 
 VECTORS = 20  # an odd number of fours
 
@@ -115,6 +118,39 @@ def test_the_limit_is_no_peer(loops: Loops) -> None:
     assert set(row.ratios) == {"numpy"}
     assert row.share is not None
     assert row.share.median == pytest.approx(0.5)
+
+
+# ---- the stopwatch -------------------------------------------------------------------------------
+
+
+def test_large_inputs_are_built_less_often_and_never_share_memory() -> None:
+    def builds(size: int) -> list[Any]:
+        def lies_at(lib: Any, x: Any) -> Any:
+            held = lib.array(x)
+            return lambda: np.array([held.ctypes.data])
+
+        case = Case("control", "where", lambda rng: [np.zeros(size, np.uint8)], {"numpy": lies_at})
+        calls, absent = build(case, {"numpy": Library(1)}, placements=4)
+        assert not absent
+        return calls["numpy"]
+
+    assert [len(builds(size)) for size in (8, 2**24, 2**26, 2**28)] == [4, 4, 2, 1]
+    assert len({int(call()[0]) for call in builds(8)}) == 4
+
+
+def test_every_library_has_its_turn_in_a_round_and_none_always_follows_the_same() -> None:
+    turns: list[str] = []
+
+    def noting(name: str) -> Any:
+        return lambda: turns.append(name)
+
+    names, rounds = list("abcde"), 40
+    budget = Budget(block=0, seconds=60, least=rounds, most=rounds, placements=1)
+    samples, counts = measure({name: [noting(name)] for name in names}, budget)
+    assert {name: len(samples[name]) for name in names} == dict.fromkeys(names, rounds)
+    assert counts == dict.fromkeys(names, 1)
+    follows = Counter(pair for pair in pairwise(turns) if pair[0] != pair[1])
+    assert max(follows.values()) < rounds / 2
 
 
 # ---- results and runs compared -------------------------------------------------------------------

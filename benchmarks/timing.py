@@ -1,9 +1,11 @@
 """The stopwatch: checked results, warm-up, interleaved rounds, medians and quartiles.
 
 Every round times each library once, as a block of calls after one untimed call that brings its data
-into the caches (unless a call is long); the order of the libraries rotates. Drift of the machine so
-hits all alike, and ratios are taken within a round before their median is. A block during which the
-process was put off its core is timed again: on a shared machine that would measure the neighbours.
+into the caches (unless a call is long), or after an untimed block where there are threads to wake,
+which have slept while the others had their turn. The order of the libraries is drawn anew, so that
+no one of them always finds the caches as the same other left them. Drift of the machine so hits all
+alike, and ratios are taken within a round before their median is. A block during which the process
+was put off its core is timed again: on a shared machine that would measure the neighbours.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ class Budget:
 QUICK = Budget(block=0.001, seconds=0.1, least=4, most=16, placements=4)
 FULL = Budget(block=0.004, seconds=1.0, least=6, most=40, placements=8)
 _PATIENCE, _KEPT = 0.02, 0.97  # seconds for one block, and the CPU / wall time it has to reach
-_LARGE = 2**21  # bytes: larger inputs are page-aligned wherever they lie, and built once
+_ROOM = 2**27  # bytes of a library's inputs, over all builds of a case
 _LONG = 0.05  # seconds of a call that no earlier call of the same need warm the caches for
 _AT_MOST = 6  # times the time of a case, to have the least number of rounds
 _FEWEST = 3  # rounds, however long they take
@@ -73,12 +75,13 @@ def build(
     NumPy says what is right, or torch or jax where a case is not written for NumPy.
 
     A case is built ``placements`` times a library, with gaps of random size between: how inputs and
-    results lie to each other modulo a page can change the time of the same code by half.
+    results lie to each other modulo a page can change the time of the same code by half, and how
+    much of a large array lies in huge pages by a fifth. The largest inputs are built less often.
     """
     rng = np.random.default_rng(seed)
     inputs = case.inputs(rng)
-    if sum(np.asarray(v).nbytes for v in inputs) > _LARGE:
-        placements = 1
+    held = sum(np.asarray(v).nbytes for v in inputs)
+    placements = max(1, min(placements, _ROOM // max(held, 1)))
     calls: dict[str, list[Call]] = {}
     absent: dict[str, str] = {}
     reference: list[np.ndarray] | None = None
@@ -167,6 +170,7 @@ def measure(
     names = list(calls)
     counts = {name: _calls_per_block(calls[name][0], budget.block) for name in names}
     samples: dict[str, list[float]] = {name: [] for name in names}
+    order = np.random.default_rng(21)
     gc.collect()
     gc.disable()
     try:
@@ -176,13 +180,12 @@ def measure(
             enough = 1 if done >= budget.least else _AT_MOST
             if done >= _FEWEST and spent > budget.seconds * patience * enough:
                 break
-            turn = done % len(names) if names else 0
-            for name in names[turn:] + names[:turn]:
+            for name in order.permutation(names):
                 call = calls[name][done % len(calls[name])]
                 if threads > 1:
                     time.sleep(_SETTLED)
                 if not samples[name] or samples[name][-1] < _LONG:
-                    call()
+                    time_block(call, counts[name] if threads > 1 else 1)
                 samples[name].append(_undisturbed(call, counts[name]))
     finally:
         gc.enable()
