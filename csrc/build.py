@@ -25,6 +25,7 @@ HERE = Path(__file__).resolve().parent
 # written out say so (MG_UNROLL), and those that meet both strides ask.
 COMMON_FLAGS = [
     "-std=gnu11",
+    "-D_GNU_SOURCE",  # where threads run is asked and told by extensions of Linux
     "-O3",
     "-g0",
     "-fno-math-errno",

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import oracle
@@ -131,6 +132,25 @@ def test_only_a_long_call_gives_up_the_interpreter(shape, gives_up):
     finally:
         sys.setswitchinterval(before)
         worker.join()
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2,
+    reason="needs a second processor, and to ask which of them a thread may use",
+)
+def test_workers_keep_off_one_processor_their_callers(threads):
+    threads(1)
+    tasks = Path("/proc/self/task")
+    before = set(tasks.iterdir())
+    threads(3)
+    mg.exp(mg.from_numpy(BIG))
+    workers = set(tasks.iterdir()) - before
+    mine = os.sched_getaffinity(0)
+    assert len(workers) == 2
+    for worker in workers:
+        theirs = os.sched_getaffinity(int(worker.name))
+        assert theirs < mine
+        assert len(theirs) == len(mine) - 1
 
 
 def test_grad_mode_is_each_threads_own():
