@@ -13,6 +13,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -53,7 +54,7 @@ multiply-add; the tests assert it. *Exactly* lists arguments and the results tha
 def namespaces() -> Iterator[tuple[str, ModuleType]]:
     """Each topic's module, with the prefix of its public names."""
     for topic in functions.TOPICS:
-        yield "", topic
+        yield "", import_module(f"minigrad.{topic}")
     yield "special.", special
     yield "linalg.", linalg
     for topic in functional.TOPICS:

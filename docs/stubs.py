@@ -120,6 +120,8 @@ def tensor_stub() -> str:
     stub.imported("minigrad.dispatch", "TensorBase")
     stub.imported("typing", "Any")
     stub.lines += ['__all__ = ["Tensor"]', "", "class Tensor(TensorBase):"]
+    for name in vars(Tensor):
+        getattr(Tensor, name)  # methods that wait are made
     for name, member in vars(Tensor).items():
         if isinstance(member, property):
             assert isinstance(member.fget, FunctionType)
@@ -177,7 +179,8 @@ def home_of(name: str, value: object, facade: ModuleType) -> str:
         return str(own)
     real = EXPORTED_AS.get(name, name)
     exporting = [h for h in homes if real in getattr(sys.modules[h], "__all__", ("__version__",))]
-    topics = [t.__name__ for t in (*functions.TOPICS, *functional.TOPICS)]
+    topics = [f"minigrad.{topic}" for topic in functions.TOPICS]
+    topics += [topic.__name__ for topic in functional.TOPICS]
     exporting.sort(key=lambda home: (home not in topics, home))
     return (exporting or homes or [facade.__name__])[0]
 

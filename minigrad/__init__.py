@@ -11,10 +11,9 @@ tensor([5., 7., 9.])
 from importlib import import_module
 from typing import Any
 
-from minigrad import autograd, functions, random
+from minigrad import autograd, functions
 from minigrad._tensor import Tensor
 from minigrad.autograd import Function, enable_grad, grad, is_grad_enabled, no_grad
-from minigrad.config import get_num_threads, set_num_threads, show_config
 from minigrad.creation import (
     arange,
     asarray,
@@ -33,30 +32,27 @@ from minigrad.creation import (
 )
 from minigrad.dtypes import DType as dtype  # noqa: N813 - PyTorch's name
 from minigrad.dtypes import bool_, float32, float64, int64
-from minigrad.functions import *  # noqa: F403 - its __all__ is the public operations
-from minigrad.random import *  # noqa: F403
-from minigrad.version import __version__
 
 bool = bool_  # noqa: A001 - PyTorch's name for the dtype
 
-# What is loaded when first asked for: modules, and what else modules hold.
-_LATER = {
-    "Variable": "variable",
-    "draw_graph": "draw",
-    "gradcheck": "checking",
-    "gradgradcheck": "checking",
-    "linalg": "",
-    "nn": "",
-    "numerical_gradient_check": "checking",
-    "optim": "",
-    "scalar": "",
-    "special": "",
+# What is found, or loaded, when it is first asked for, and in which module; or a module itself.
+_HOMES = {
+    "checking": "gradcheck gradgradcheck numerical_gradient_check",
+    "config": "get_num_threads set_num_threads show_config",
+    "draw": "draw_graph",
+    "random": "Generator bernoulli default_generator get_rng_state initial_seed manual_seed "
+    "multinomial normal rand rand_like randint randint_like randn randn_like randperm seed "
+    "set_rng_state",
+    "variable": "Variable",
+    "version": "__version__",
+    "": "linalg nn optim random scalar special",
 }
+_LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
+_LATER |= dict.fromkeys(functions.__all__, "functions")
 
 __all__ = [
     "Function",
     "Tensor",
-    "__version__",
     "arange",
     "asarray",
     "autograd",
@@ -71,7 +67,6 @@ __all__ = [
     "from_numpy",
     "full",
     "full_like",
-    "get_num_threads",
     "grad",
     "int64",
     "is_grad_enabled",
@@ -79,15 +74,10 @@ __all__ = [
     "no_grad",
     "ones",
     "ones_like",
-    "random",
-    "set_num_threads",
-    "show_config",
     "tensor",
     "zeros",
     "zeros_like",
 ]
-__all__ += functions.__all__
-__all__ += random.__all__
 __all__ += _LATER
 
 

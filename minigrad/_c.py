@@ -80,6 +80,16 @@ def _choose(available: tuple[str, ...]) -> str:
     return wanted
 
 
+def _check_threads() -> None:
+    """A thread count in our own variable that is none is an error, not a guess."""
+    given = os.environ.get("MINIGRAD_NUM_THREADS")
+    if given is not None and not (given.isdecimal() and 1 <= int(given) <= 256):
+        raise ImportError(
+            f"MINIGRAD_NUM_THREADS={given!r} is not a number of threads from 1 to 256"
+        )
+
+
+_check_threads()
 available_isas = _runnable()
 isa = _choose(available_isas)
 _native = _load(isa)

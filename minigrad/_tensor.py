@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad import indexing, printing
+from minigrad import indexing
 from minigrad._c import call, lib, settle_run, tracers
 from minigrad.autograd import backward
 from minigrad.creation import require_grad, to_numpy
@@ -26,7 +26,6 @@ from minigrad.inplace import (
 )
 from minigrad.ops import pointwise as p
 from minigrad.parts import Part
-from minigrad.random import IN_PLACE as FILLED_RANDOMLY
 from minigrad.tape import LEAF, Node, mode
 
 if TYPE_CHECKING:
@@ -313,10 +312,14 @@ class Tensor(TensorBase):
         return format(repr(self) if self._h.ndim else self.item(), spec)
 
     def __repr__(self) -> str:
+        from minigrad import printing
+
         return printing.text(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
+        from minigrad import printing
+
         return printing.html(self)
 
     # ---- into it ----
@@ -495,14 +498,48 @@ bitwise_not masked_fill masked_scatter index_add index_copy index_fill index_put
 scatter_add scatter_reduce cumsum cumprod tril triu
 """
 
+_FILLED_RANDOMLY = "uniform_ normal_ bernoulli_ exponential_"
+
+
+class _Later:
+    """A method that is made when it is first asked for, and then stands in this one's place.
+
+    What it is made of may not be loaded before.
+    """
+
+    __slots__ = ("make", "name")
+
+    def __init__(self, name: str, make: Callable[[str], Callable[..., Any]]) -> None:
+        self.name = name
+        self.make = make
+
+    def __get__(self, x: Tensor | None, cls: type) -> Any:
+        method: Any = self.make(self.name)
+        setattr(Tensor, self.name, method)
+        return method.__get__(x, cls)
+
+
+def _function(name: str) -> Callable[..., Any]:
+    return getattr(f, name)  # type: ignore[no-any-return]
+
+
+def _written_over(name: str) -> Callable[..., Any]:
+    return _in_place(getattr(f, name.removesuffix("_")))
+
+
+def _filled_randomly(name: str) -> Callable[..., Any]:
+    from minigrad import random
+
+    return getattr(random, name)  # type: ignore[no-any-return]
+
+
 for _name in _IN_PLACE.split():
-    if hasattr(f, _name):
-        setattr(Tensor, f"{_name}_", _in_place(getattr(f, _name)))
-for _function in FILLED_RANDOMLY:
-    setattr(Tensor, _function.__name__, _function)
+    setattr(Tensor, f"{_name}_", _Later(f"{_name}_", _written_over))
+for _name in _FILLED_RANDOMLY.split():
+    setattr(Tensor, _name, _Later(_name, _filled_randomly))
 for _name in f.__all__:
     if _name not in f.NOT_METHODS and _name not in Tensor.__dict__:
-        setattr(Tensor, _name, getattr(f, _name))
+        setattr(Tensor, _name, _Later(_name, _function) if _name in f.LATER else getattr(f, _name))
 
 
 _EDGE: Any = vars(TensorBase)["_edge"]  # the slot, which the property below covers

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from minigrad import _c
 from minigrad._c import ffi, lib, run
 from minigrad.version import __version__
@@ -40,15 +38,3 @@ def show_config() -> str:
             f"compiler: {compiler}",
         ]
     )
-
-
-def _check_environment() -> None:
-    """A thread count in our own variable that is none is an error, not a guess."""
-    given = os.environ.get("MINIGRAD_NUM_THREADS")
-    if given is not None and not (given.isdecimal() and 1 <= int(given) <= 256):
-        raise ImportError(
-            f"MINIGRAD_NUM_THREADS={given!r} is not a number of threads from 1 to 256"
-        )
-
-
-_check_environment()

@@ -1,56 +1,57 @@
-"""The operations as functions, gathered: Tensor's methods and operators are these functions."""
+"""The operations as functions, gathered: Tensor's methods and operators are these functions.
+
+Topics that few programs need are loaded with the first of their functions that is asked for.
+"""
 
 from __future__ import annotations
 
-from minigrad import (
-    arranging,
-    contraction,
-    counting,
-    diagonals,
-    elementwise,
-    padding,
-    products,
-    quantiles,
-    reductions,
-    scans,
-    scattering,
-    selection,
-    shaping,
-    solving,
-    sorting,
-)
-from minigrad.arranging import *  # noqa: F403
-from minigrad.contraction import *  # noqa: F403 - each __all__ is the public operations of a topic
-from minigrad.counting import *  # noqa: F403
-from minigrad.diagonals import *  # noqa: F403
-from minigrad.elementwise import *  # noqa: F403
-from minigrad.padding import *  # noqa: F403
+from importlib import import_module
+from typing import Any
+
+from minigrad import elementwise, products, reductions, scans, selection, shaping
+from minigrad.elementwise import *  # noqa: F403 - each __all__ is the public operations of a topic
 from minigrad.products import *  # noqa: F403
-from minigrad.quantiles import *  # noqa: F403
 from minigrad.reductions import *  # noqa: F403
 from minigrad.scans import *  # noqa: F403
-from minigrad.scattering import *  # noqa: F403
 from minigrad.selection import *  # noqa: F403
 from minigrad.shaping import *  # noqa: F403
-from minigrad.solving import *  # noqa: F403
-from minigrad.sorting import *  # noqa: F403
 
+# The topics that wait until one of their functions is asked for, and what these are.
+_LATER = {
+    "sorting": "argsort bucketize kthvalue searchsorted sort topk",
+    "quantiles": "median nanmedian nanquantile quantile",
+    "counting": "bincount histc unique unique_consecutive",
+    "contraction": "einsum inner tensordot",
+    "solving": "cholesky cholesky_inverse cholesky_solve det inverse logdet matrix_exp "
+    "matrix_power pinverse slogdet",
+    "arranging": "atleast_1d atleast_2d atleast_3d cartesian_prod chunk column_stack dsplit dstack "
+    "flip fliplr flipud hsplit hstack meshgrid repeat repeat_interleave roll rot90 row_stack split "
+    "split_with_sizes tensor_split tile vsplit vstack",
+    "diagonals": "block_diag diag diag_embed diagflat diagonal diagonal_scatter tril tril_indices "
+    "triu triu_indices",
+    "padding": "pad",
+    "scattering": "index_add index_copy index_fill index_put index_reduce masked_scatter scatter "
+    "scatter_add scatter_reduce select_scatter slice_scatter",
+}
+LATER = {name: topic for topic, names in _LATER.items() for name in names.split()}
+
+# All modules, in the order of the reference.
 TOPICS = (
-    elementwise,
-    reductions,
-    scans,
-    sorting,
-    quantiles,
-    counting,
-    shaping,
-    selection,
-    products,
-    contraction,
-    solving,
-    arranging,
-    diagonals,
-    padding,
-    scattering,
+    "elementwise",
+    "reductions",
+    "scans",
+    "sorting",
+    "quantiles",
+    "counting",
+    "shaping",
+    "selection",
+    "products",
+    "contraction",
+    "solving",
+    "arranging",
+    "diagonals",
+    "padding",
+    "scattering",
 )
 
 # What does not start with a tensor, or means something else as a method.
@@ -88,20 +89,23 @@ NOT_METHODS = frozenset(
     )
 )
 
-# Spelled out for type checkers.
 __all__: list[str] = []
 __all__ += elementwise.__all__
 __all__ += reductions.__all__
 __all__ += scans.__all__
-__all__ += sorting.__all__
-__all__ += quantiles.__all__
-__all__ += counting.__all__
 __all__ += shaping.__all__
 __all__ += selection.__all__
 __all__ += products.__all__
-__all__ += contraction.__all__
-__all__ += solving.__all__
-__all__ += arranging.__all__
-__all__ += diagonals.__all__
-__all__ += padding.__all__
-__all__ += scattering.__all__
+__all__ += LATER
+
+
+def __getattr__(name: str) -> Any:
+    topic = LATER.get(name)
+    if topic is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"minigrad.{topic}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *LATER})

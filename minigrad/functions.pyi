@@ -16,6 +16,7 @@ from minigrad.shaping import *
 from minigrad.solving import *
 from minigrad.sorting import *
 
+LATER: Any
 TOPICS: Any
 NOT_METHODS: Any
 __all__: list[str]

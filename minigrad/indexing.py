@@ -20,7 +20,6 @@ from minigrad.dispatch import TensorBase, apply, value_for, wrap, write
 from minigrad.dtypes import bool_, int64
 from minigrad.inplace import check_writable, overwrite, overwrite_part, update
 from minigrad.ops import shape as shape_ops
-from minigrad.scattering import index_put
 from minigrad.selection import gather_rows
 from minigrad.tape import mode
 
@@ -265,7 +264,7 @@ def put(x: Tensor, index: Any, value: Any) -> None:
     source = _fitted(source, tuple([picked[d] for d in order]))
     source = f.permute(source, *_inverse(order))
     if tracked:
-        update(op, view, index_put(view, arrays, source))
+        update(op, view, f.index_put(view, arrays, source))
         return
     chosen = pointers(a._h for a in arrays)
     write(lib.mg_scatter_write, x, view._h, len(arrays), chosen, source._h)

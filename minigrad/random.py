@@ -456,6 +456,3 @@ def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -
         check_writable("bernoulli_", x)
     chance = tensor_operand("bernoulli_", p).expand(x.shape)
     return overwrite("bernoulli_", x, bernoulli(chance, generator=generator))
-
-
-IN_PLACE = (uniform_, normal_, bernoulli_, exponential_)

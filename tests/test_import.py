@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
 import minigrad as mg
-from minigrad import nn
+from minigrad import functions, nn
 
 
 @pytest.fixture
@@ -34,8 +35,39 @@ def test_what_is_built_on_top_waits(printed):
     code = "import sys, minigrad; print(*[m for m in sys.modules if m.startswith('minigrad.')])"
     loaded = printed(code)
     assert "minigrad.functions" in loaded
-    later = "nn optim linalg special checking draw scalar variable numpy_protocol"
-    assert not [m for m in later.split() if f"minigrad.{m}" in loaded]
+    later = "nn optim linalg special checking draw scalar variable numpy_protocol random config"
+    later = [*later.split(), *set(functions.LATER.values())]
+    assert not [m for m in later if f"minigrad.{m}" in loaded]
+
+
+def test_what_waits_is_what_its_module_offers():
+    tables = [(functions.LATER, set(functions.LATER.values()))]
+    tables.append((mg._LATER, {"config", "draw", "random"}))
+    for table, homes in tables:
+        for home in homes:
+            names = {name for name, place in table.items() if place == home}
+            assert names == set(import_module(f"minigrad.{home}").__all__), home
+    assert set(functions.TOPICS) > set(functions.LATER.values())
+
+
+def test_a_method_that_waited(printed):
+    code = (
+        "import sys, minigrad as mg; x = mg.tensor([1, 2]); assert 'minigrad.arranging' not in "
+        "sys.modules; print(x.flip(0).item.__name__, mg.Tensor.flip.__name__, x.exp_.__name__, "
+        "mg.Tensor.flip is mg.flip is vars(mg.Tensor)['flip'])"
+    )
+    assert printed(code) == ["item", "flip", "exp_", "True"]
+
+
+def test_a_method_that_waited_is_found_from_a_subclass(printed):
+    code = (
+        "import minigrad as mg\n"
+        "class Turned(mg.Tensor):\n"
+        "    __slots__ = ()\n"
+        "    def flip(self): return super().flip(0)\n"
+        "x = mg.tensor([1, 2]); x.__class__ = Turned; print(x.flip().tolist())"
+    )
+    assert printed(code) == ["[2,", "1]"]
 
 
 def test_every_public_name_is_found(printed):

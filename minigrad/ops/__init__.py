@@ -1,6 +1,6 @@
 """The operations: rows of the table, by topic.
 
-Those that only `minigrad.nn` and `minigrad.linalg` need come with them.
+Those that only `minigrad.nn`, linear algebra and random numbers need come with them.
 """
 
 from minigrad.ops import (
@@ -8,9 +8,7 @@ from minigrad.ops import (
     contraction,
     elementary,
     indexing,
-    linalg,
     pointwise,
-    random,
     reduction,
     scan,
     shape,
@@ -25,9 +23,7 @@ __all__ = [
     "contraction",
     "elementary",
     "indexing",
-    "linalg",
     "pointwise",
-    "random",
     "reduction",
     "scan",
     "shape",
