@@ -54,7 +54,7 @@ def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         given = (self, *args, *kwargs.values())
         if mode.enabled and any(isinstance(x, TensorBase) and x._edge is not None for x in given):
             check_writable(op, self)
-            before = f.clone(self)  # the values that the graph may keep
+            before = wrap(call(lib.mg_copy, self._h), self._edge)  # values that the graph may keep
             args = tuple([before if x is self else x for x in args])
             kwargs = {name: before if x is self else x for name, x in kwargs.items()}
         return update(op, self, function(before, *args, **kwargs))

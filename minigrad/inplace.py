@@ -139,11 +139,14 @@ def _set_history(x: Any, edge: Any, written: Any) -> None:
     _outdate_views(x)
 
 
+_FEW = 4  # views
+
+
 def _outdate_views(x: Any) -> None:
     """Living views of ``x`` are views of its new history.
 
-    They lag behind until somebody asks: so each write costs as much as the views that were used
-    since the last one, however many there are.
+    Many of them lag behind until somebody asks: so each write costs as much as the views that were
+    used since the last one, however many there are.
     """
     stack = [x]
     while stack:
@@ -153,13 +156,14 @@ def _outdate_views(x: Any) -> None:
             continue
         told = views.current[:]
         del views.current[: len(told)]  # what other threads have added meanwhile stays
+        many = len(told) > _FEW
         for reference in told:
             view = reference()
             if view is None:
                 continue
             if view._edge is LEAF:  # a leaf of its own stays one
                 views.current.append(reference)
-            elif type(view) is result_type() and not _is_kept(view):
+            elif many and type(view) is result_type() and not _is_kept(view):
                 view.__class__ = _lagging
                 stack.append(view)
             else:
