@@ -462,7 +462,7 @@ def _operands(name: str, a: Any, b: Any, operator: bool) -> tuple[Any, Any] | No
 
 def _keeps(row: Row, *wanted: bool) -> tuple[bool, bool, bool] | None:
     """Which of a, b and y the tape keeps; None for nothing."""
-    names = row.saves(wanted) if row.derivatives else ()
+    names = row.saves(wanted)
     return ("a" in names, "b" in names, "y" in names) if names else None
 
 

@@ -53,7 +53,6 @@ class Row:
     """One operation: what it computes, how it is differentiated and what its tests need."""
 
     __slots__ = (
-        "_saved",
         "accuracy",
         "arity",
         "derivatives",
@@ -117,7 +116,6 @@ class Row:
         self.view = view  # may the result share its input's memory?
         self.special = tuple(special)  # rows of (inputs..., output) that hold exactly
         self.sources: dict[int, tuple[int, ...]] = {}  # what find_sources has found
-        self._saved: dict[tuple[bool, ...], tuple[str, ...]] = {}
         # For each derivative, the names it takes beside the upstream gradient.
         self.needs = tuple([self._parameters(d) for d in self.derivatives])
         self.wants_shape = any("shape" in names for names in self.needs)
@@ -159,23 +157,12 @@ class Row:
 
     def saves(self, wanted: Sequence[bool]) -> tuple[str, ...]:
         """The names of the arrays to keep when the inputs marked in ``wanted`` need gradients."""
-        key = tuple(wanted)
-        names = self._saved.get(key)
-        if names is None:
-            names = self._saved[key] = self._find_saved(key)
-        return names
-
-    def _find_saved(self, wanted: tuple[bool, ...]) -> tuple[str, ...]:
-        if self.family == "variadic":
+        if self.family == "variadic" or not any(self.needs):
             return ()
         kept = {
-            name
-            for names, want in zip(self.needs, wanted, strict=True)
-            if want
-            for name in names
-            if name in PLACES
+            name for names, want in zip(self.needs, wanted, strict=True) if want for name in names
         }
-        return tuple(n for n in PLACES if n in kept)
+        return tuple([name for name in PLACES if name in kept])
 
     def find_sources(self, parents: Sequence[Any], key: int) -> tuple[int, ...]:
         """Where the three saved arrays lie in (arrays of the inputs, the result, NULL).
