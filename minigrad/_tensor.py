@@ -519,7 +519,7 @@ class _Later:
         return method.__get__(x, cls)
 
 
-def _function(name: str) -> Callable[..., Any]:
+def _loaded(name: str) -> Callable[..., Any]:
     return getattr(f, name)  # type: ignore[no-any-return]
 
 
@@ -539,7 +539,7 @@ for _name in _FILLED_RANDOMLY.split():
     setattr(Tensor, _name, _Later(_name, _filled_randomly))
 for _name in f.__all__:
     if _name not in f.NOT_METHODS and _name not in Tensor.__dict__:
-        setattr(Tensor, _name, _Later(_name, _function) if _name in f.LATER else getattr(f, _name))
+        setattr(Tensor, _name, _Later(_name, _loaded) if _name in f.LATER else getattr(f, _name))
 
 
 _EDGE: Any = vars(TensorBase)["_edge"]  # the slot, which the property below covers
