@@ -223,6 +223,8 @@ SCALAR_UNARY(i1)
 SCALAR_UNARY(i1e)
 static void R(v_nextafter_chunk)(real *restrict out, const real *restrict a, const real *restrict b,
                                  int64_t n) {
+    nditer_whole(n, sizeof(real));
+    MG_APART
     for (int64_t i = 0; i < n; i++) out[i] = R(v_nextafter)(a[i], b[i]);
 }
 
@@ -314,20 +316,23 @@ static void R(pow_by_exponent_chunk)(real *restrict partial, const real *restric
 #define UNARY_PAIR(name, forward, sign, by_x)                                                       \
     UNARY_FORWARD_CHUNK(name, forward)                                                              \
     static void R(name##_vjp)(ROW_ARGUMENTS) { R(pair_vjp_loop)(out, in, n, R(by_x), sign); }
-#if MG_HAS_OVER
 #define OVER_VJP(name, d, inverse, sign)                                                            \
     MG_INLINE vec R(name##_d)(vec x, vec y) { (void)x, (void)y; return d; }                         \
     static void R(name##_vjp)(ROW_ARGUMENTS) {                                                      \
         R(over_vjp_loop)(out, in, n, R(name##_d), inverse, sign);                                   \
     }
+#if MG_HAS_OVER && ELEMENTWISE_WIDTH == 64 /* floats are divided as fast, whatever a neighbour does */
 #define UNARY_OVER(name, forward, d)                                                                \
     UNARY_FORWARD_CHUNK(name, forward)                                                              \
     OVER_VJP(name, d, R(v_over), ONE)
+#else
+#define UNARY_OVER(name, forward, d) UNARY_CHUNK(name, forward, ONE / (d))
+#endif
+#if MG_HAS_OVER
 #define UNARY_OVER_ROOT(name, forward, sign, d)                                                     \
     UNARY_FORWARD_CHUNK(name, forward)                                                              \
     OVER_VJP(name, d, R(v_over_root), sign)
 #else
-#define UNARY_OVER(name, forward, d) UNARY_CHUNK(name, forward, ONE / (d))
 #define UNARY_OVER_ROOT(name, forward, sign, d) UNARY_CHUNK(name, forward, sign / v_sqrt(d))
 #endif
 #define UNARY_FORWARD(name, forward)                                                                \

@@ -28,13 +28,12 @@ enum optim_method { OPTIM_SGD, OPTIM_ADAM, OPTIM_RMSPROP };
 #define MG_REAL 64
 #include "optim.inc.c"
 
-enum { OPTIM_MAX_STATE = 3, OPTIM_BLOCK = NDITER_BLOCK };
+enum { OPTIM_MAX_STATE = 3, OPTIM_PARTS = OPTIM_MAX_STATE + 2, OPTIM_BLOCK = NDITER_BLOCK };
 
 /* A parameter: where its first block stands among those of all. */
 typedef struct {
-    char *p, *state[OPTIM_MAX_STATE];
-    const char *g;
-    mg_array *gradient; /* the contiguous one that g points into */
+    char *parts[OPTIM_PARTS]; /* the parameter, its state or NULL, the gradient */
+    mg_array *gradient;       /* the contiguous one */
     int dtype;
     int64_t size, first;
 } optim_item;
@@ -54,12 +53,24 @@ static void optim_block(void *context, int64_t block) {
         else high = middle - 1;
     }
     const optim_item *t = &job->items[low];
-    int64_t begin = (block - t->first) * OPTIM_BLOCK, at = begin * mg_itemsize(t->dtype);
-    int64_t n = mg_min(OPTIM_BLOCK, t->size - begin);
-    void *s[OPTIM_MAX_STATE];
-    for (int i = 0; i < OPTIM_MAX_STATE; i++) s[i] = t->state[i] ? t->state[i] + at : NULL;
-    (t->dtype == MG_FLOAT32 ? optim_step_f32 : optim_step_f64)(job->method, t->p + at, s, t->g + at,
-                                                               n, job->options);
+    int64_t begin = (block - t->first) * OPTIM_BLOCK, size = mg_itemsize(t->dtype);
+    int64_t n = mg_min(OPTIM_BLOCK, t->size - begin), rest = n % nditer_unit((size_t)size);
+    void *parts[OPTIM_PARTS], *padded[OPTIM_PARTS]; /* what is left over is padded to a unit */
+    _Alignas(64) char stage[OPTIM_PARTS][NDITER_UNIT_MAX * 8];
+    for (int i = 0; i < OPTIM_PARTS; i++) {
+        parts[i] = t->parts[i] ? t->parts[i] + begin * size : NULL;
+        padded[i] = parts[i] ? stage[i] : NULL;
+    }
+    void (*step)(int, void *const *, int64_t, const void *) =
+        t->dtype == MG_FLOAT32 ? optim_step_f32 : optim_step_f64;
+    step(job->method, parts, n - rest, job->options);
+    if (!rest) return;
+    memset(stage, 0, sizeof stage);
+    for (int i = 0; i < OPTIM_PARTS; i++)
+        if (parts[i]) memcpy(stage[i], (char *)parts[i] + (n - rest) * size, (size_t)(rest * size));
+    step(job->method, padded, nditer_unit((size_t)size), job->options);
+    for (int i = 0; i < OPTIM_PARTS - 1; i++)
+        if (parts[i]) memcpy((char *)parts[i] + (n - rest) * size, stage[i], (size_t)(rest * size));
 }
 
 /* Whether a parameter, its state and its gradient fit together: p and the state must be contiguous
@@ -97,13 +108,13 @@ static int optim_run(int method, const void *options, int count, mg_array **p, m
         for (int i = 0; i < OPTIM_MAX_STATE; i++) own[i] = state[i] ? state[i][ready] : NULL;
         code = optim_check(param, gradient, own);
         optim_item *t = &items[ready];
-        *t = (optim_item){.p = param->data, .dtype = param->dtype, .size = param->size};
+        *t = (optim_item){.parts = {param->data}, .dtype = param->dtype, .size = param->size};
         t->first = blocks;
         if (code) continue;
         t->gradient = param->buffer == gradient->buffer ? mg_copy(gradient) : mg_contiguous(gradient);
         if (!t->gradient) code = mg_error();
-        else t->g = t->gradient->data;
-        for (int i = 0; i < OPTIM_MAX_STATE; i++) t->state[i] = own[i] ? own[i]->data : NULL;
+        else t->parts[OPTIM_PARTS - 1] = t->gradient->data;
+        for (int i = 0; i < OPTIM_MAX_STATE; i++) t->parts[i + 1] = own[i] ? own[i]->data : NULL;
         blocks += mg_ceil_div(param->size, OPTIM_BLOCK);
         elements += param->size;
     }

@@ -1,4 +1,5 @@
-/* optim.inc.c: optimiser steps over n elements of one parameter; everything is updated in place. */
+/* optim.inc.c: optimiser steps over n elements of one parameter, whole vectors; everything is updated
+ * in place. */
 #include "real.h"
 
 /* Sutskever et al. 2013, in the form PyTorch documents. `buffer` is NULL without momentum. */
@@ -76,9 +77,12 @@ static void R(optim_rmsprop)(real *restrict p, real *restrict square, real *rest
     }
 }
 
-static void R(optim_step)(int method, void *p, void *const *s, const void *g, int64_t n,
-                          const void *options) {
-    if (method == OPTIM_SGD) R(optim_sgd)(p, s[0], g, n, options);
-    else if (method == OPTIM_ADAM) R(optim_adam)(p, s[0], s[1], s[2], g, n, options);
-    else R(optim_rmsprop)(p, s[0], s[1], s[2], g, n, options);
+/* parts: p, the state, g */
+static void R(optim_step)(int method, void *const *parts, int64_t n, const void *options) {
+    real *p = parts[0], *s0 = parts[1], *s1 = parts[2], *s2 = parts[3];
+    const real *g = parts[4];
+    nditer_whole(n, sizeof(real));
+    if (method == OPTIM_SGD) R(optim_sgd)(p, s0, g, n, options);
+    else if (method == OPTIM_ADAM) R(optim_adam)(p, s0, s1, s2, g, n, options);
+    else R(optim_rmsprop)(p, s0, s1, s2, g, n, options);
 }

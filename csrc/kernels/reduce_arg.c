@@ -14,7 +14,7 @@ enum { ARG_SEGMENT = 8 * REDUCE_CHUNK };
 
 typedef struct {
     const reduce_plan *plan;
-    int kind, dtype;
+    int sign, dtype; /* 1 for maxima, -1 for minima, which are maxima of -x */
     int64_t itemsize, kept;
     const char *x;
     char *best;     /* [segment][kept] */
@@ -33,14 +33,14 @@ static void arg_block(void *context, int64_t block) {
         x += base * p->stride;
         y += segment * job->kept;
         (job->dtype == MG_FLOAT32 ? arg_piece_f32 : arg_piece_f64)(
-            job->kind, p, job->best + y * job->itemsize, job->index + y, job->x + x * job->itemsize,
+            job->sign, p, job->best + y * job->itemsize, job->index + y, job->x + x * job->itemsize,
             mg_min(job->strip, p->run - first), mg_min(ARG_SEGMENT, p->n - base), base);
     }
 }
 
 /* y = the places by the plan; 0 or an error code. */
-static int arg_run(int kind, const reduce_plan *p, mg_array *y, const mg_array *x) {
-    arg_job job = {.plan = p, .kind = kind, .dtype = x->dtype, .kept = y->size, .x = x->data};
+static int arg_run(int sign, const reduce_plan *p, mg_array *y, const mg_array *x) {
+    arg_job job = {.plan = p, .sign = sign, .dtype = x->dtype, .kept = y->size, .x = x->data};
     job.itemsize = mg_itemsize(x->dtype);
     int64_t segments = mg_ceil_div(p->n, ARG_SEGMENT), n = mg_min(p->n, ARG_SEGMENT);
     int64_t results = segments * job.kept;
@@ -60,8 +60,8 @@ static int arg_run(int kind, const reduce_plan *p, mg_array *y, const mg_array *
         mg_parallel_for(mg_ceil_div(job.pieces, job.per_block), arg_block, &job);
     }
     if (segments > 1) {
-        (x->dtype == MG_FLOAT32 ? arg_merge_f32 : arg_merge_f64)(kind, job.best, job.index,
-                                                                segments, job.kept);
+        (x->dtype == MG_FLOAT32 ? arg_merge_f32 : arg_merge_f64)(job.best, job.index, segments,
+                                                                job.kept);
         memcpy(y->data, job.index, (size_t)job.kept * sizeof(int64_t));
     }
     mg_block_give(scratch, capacity);
@@ -101,7 +101,6 @@ mg_array *mg_arg_reduce(int op, mg_array *x, int axis, int all, int keepdims) {
     }
     mg_array *y = mg_new(MG_INT64, ndim, shape);
     if (!y || y->size == 0) return y;
-    int kind = op == MG_MAX ? REDUCE_MAX : REDUCE_MIN;
     bool plain = !mg_is_float(x->dtype);
     reduce_plan plan;
     mg_array *from = mg_retain(x);
@@ -111,7 +110,7 @@ mg_array *mg_arg_reduce(int op, mg_array *x, int axis, int all, int keepdims) {
         if (from && !plain) mg_reduce_layout(&plan, from, mask, NULL);
     }
     if (from && plain) arg_plain(op, y->data, from, y->size / inner, n, inner);
-    if (!from || (!plain && arg_run(kind, &plan, y, from))) {
+    if (!from || (!plain && arg_run(op == MG_MAX ? 1 : -1, &plan, y, from))) {
         mg_release(y);
         y = NULL;
     }

@@ -1,5 +1,6 @@
 /* reduce_plain.c: reductions of integers and truth values. Joining them in any order gives the same
- * result, so these are plain loops over contiguous memory. */
+ * result, so these are plain loops over contiguous memory. Truth values are counted, and how many are
+ * true says the rest. */
 #include "reduce.h"
 
 MG_INLINE int64_t plain_load(int dtype, const void *x, int64_t i) {
@@ -15,20 +16,14 @@ MG_INLINE int64_t plain_join(int op, int64_t a, int64_t b) {
     }
 }
 
-MG_INLINE int64_t plain_identity(int op, int dtype) {
-    switch (op) {
-    case MG_MAX: return dtype == MG_BOOL ? 0 : INT64_MIN;
-    case MG_MIN: return dtype == MG_BOOL ? 1 : INT64_MAX;
-    default: return op == MG_PROD;
-    }
-}
-
-/* acc[k] = acc[k] joined with n elements that are `step` apart, the first at x[first + k]; op and
- * dtype are constants. */
-MG_INLINE void plain_join_all(int op, int dtype, int64_t *restrict acc, const void *restrict x,
-                              int64_t first, int64_t step, int64_t n, int64_t width) {
+/* acc[k] = n elements that are `step` apart, the first at x[first + k], joined with the identity; op
+ * and dtype are constants. */
+MG_INLINE void plain_join_all(int op, int dtype, int64_t *restrict acc, int64_t identity,
+                              const void *restrict x, int64_t first, int64_t step, int64_t n,
+                              int64_t width) {
+    for (int64_t k = 0; k < width; k++) acc[k] = identity;
     if (step == 1) {
-        int64_t a = acc[0];
+        int64_t a = identity;
         for (int64_t i = 0; i < n; i++) a = plain_join(op, a, plain_load(dtype, x, first + i));
         acc[0] = a;
         return;
@@ -38,13 +33,13 @@ MG_INLINE void plain_join_all(int op, int dtype, int64_t *restrict acc, const vo
             acc[k] = plain_join(op, acc[k], plain_load(dtype, x, first + i * step + k));
 }
 
-MG_INLINE void plain_by_op(int op, int dtype, int64_t *acc, const void *x, int64_t first,
-                           int64_t step, int64_t n, int64_t width) {
+/* Of n truth values `count` are true. */
+static int64_t plain_of_count(int op, int64_t count, int64_t n) {
     switch (op) {
-    case MG_SUM: plain_join_all(MG_SUM, dtype, acc, x, first, step, n, width); break;
-    case MG_PROD: plain_join_all(MG_PROD, dtype, acc, x, first, step, n, width); break;
-    case MG_MAX: plain_join_all(MG_MAX, dtype, acc, x, first, step, n, width); break;
-    case MG_MIN: plain_join_all(MG_MIN, dtype, acc, x, first, step, n, width); break;
+    case MG_MAX: return count > 0;
+    case MG_MIN:
+    case MG_PROD: return count == n;
+    default: return count;
     }
 }
 
@@ -53,16 +48,23 @@ static void plain_loops(int op, mg_array *y, const mg_array *x, int64_t outer, i
                         int64_t inner) {
     enum { STRIP = 64 };
     int64_t acc[STRIP];
+    bool truth = x->dtype == MG_BOOL;
+    const void *from = x->data;
     for (int64_t o = 0; o < outer; o++)
         for (int64_t j = 0; j < inner; j += STRIP) {
-            int64_t width = mg_min(STRIP, inner - j), first = o * n * inner + j;
-            for (int64_t k = 0; k < width; k++) acc[k] = plain_identity(op, x->dtype);
-            if (x->dtype == MG_BOOL)
-                plain_by_op(op, MG_BOOL, acc, x->data, first, inner, n, width);
-            else plain_by_op(op, MG_INT64, acc, x->data, first, inner, n, width);
+            int64_t width = mg_min(STRIP, inner - j), at = o * n * inner + j;
+            if (truth) plain_join_all(MG_SUM, MG_BOOL, acc, 0, from, at, inner, n, width);
+            else if (op == MG_MAX)
+                plain_join_all(MG_MAX, MG_INT64, acc, INT64_MIN, from, at, inner, n, width);
+            else if (op == MG_MIN)
+                plain_join_all(MG_MIN, MG_INT64, acc, INT64_MAX, from, at, inner, n, width);
+            else if (op == MG_PROD)
+                plain_join_all(MG_PROD, MG_INT64, acc, 1, from, at, inner, n, width);
+            else plain_join_all(MG_SUM, MG_INT64, acc, 0, from, at, inner, n, width);
             for (int64_t k = 0; k < width; k++) {
-                if (y->dtype == MG_BOOL) ((uint8_t *)y->data)[o * inner + j + k] = acc[k] != 0;
-                else ((int64_t *)y->data)[o * inner + j + k] = acc[k];
+                int64_t made = truth ? plain_of_count(op, acc[k], n) : acc[k];
+                if (y->dtype == MG_BOOL) ((uint8_t *)y->data)[o * inner + j + k] = made != 0;
+                else ((int64_t *)y->data)[o * inner + j + k] = made;
             }
         }
 }

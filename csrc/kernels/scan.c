@@ -24,6 +24,7 @@ enum scan_kind {
 
 enum {
     SCAN_STRIP = 128,   /* lines that are scanned side by side */
+    SCAN_UNIT = 16,     /* of which so many make whole vectors */
     SCAN_GRAIN = 16384, /* least number of elements worth a block of a parallel loop */
     SCAN_RUN = 64,      /* elements of a running log-sum whose functions are taken together */
     SCAN_PART = 8192,   /* elements in a block of a long row */
@@ -126,46 +127,61 @@ static void scan_piece_int(int kind, bool back, int64_t *restrict y, const int64
     }
 }
 
-/* For a running minimum the order is turned around, but NaN still comes out on top. */
-MG_INLINE uint64_t scan_rank(int kind, int dtype, const void *x, int64_t i) {
+/* `flip` has ones for a running minimum, which turns the order around; NaN still comes out on top. */
+MG_INLINE uint64_t scan_rank(int dtype, uint64_t flip, const void *x, int64_t i) {
     uint64_t order = order_at(dtype, x, i);
-    return kind == SCAN_FIRST_MAX || (mg_is_float(dtype) && order == order_nan) ? order : ~order;
+    return mg_is_float(dtype) && order == order_nan ? order : order ^ flip;
 }
 
-/* `lanes` lines side by side; one after the other they are one lane with a stride of 1. */
-MG_INLINE void scan_places(int kind, int dtype, int64_t *restrict y, const void *restrict x,
-                           int64_t at, int64_t stride, int64_t n, int64_t lanes) {
-    uint64_t best[SCAN_STRIP];
-    int64_t first[SCAN_STRIP];
-    for (int64_t j = 0; j < lanes; j++) {
-        best[j] = scan_rank(kind, dtype, x, at + j);
-        first[j] = y[at + j] = 0;
+/* One line of n elements. */
+MG_INLINE void scan_places_row(int dtype, uint64_t flip, int64_t *restrict y,
+                               const void *restrict x, int64_t n) {
+    uint64_t best = 0;
+    for (int64_t i = 0, first = 0; i < n; i++) {
+        uint64_t rank = scan_rank(dtype, flip, x, i);
+        first = rank > best ? i : first;
+        best = rank > best ? rank : best;
+        y[i] = first;
     }
-    for (int64_t i = 1; i < n; i++)
-        for (int64_t j = 0; j < lanes; j++) {
-            int64_t here = at + i * stride + j;
-            uint64_t rank = scan_rank(kind, dtype, x, here);
-            bool beyond = rank > best[j];
-            best[j] = beyond ? rank : best[j];
-            first[j] = beyond ? i : first[j];
-            y[here] = first[j];
+}
+
+/* `width` lines side by side; fewer than a unit of them are padded. */
+MG_INLINE void scan_places_columns(int dtype, uint64_t flip, int64_t *restrict y, const char *x,
+                                   int64_t stride, int64_t n, int64_t width) {
+    uint64_t best[SCAN_STRIP] = {0}, padded[SCAN_UNIT] = {0};
+    int64_t first[SCAN_STRIP] = {0};
+    for (int64_t i = 0; i < n; i++, y += stride, x += stride * mg_itemsize(dtype))
+        for (int64_t j = 0; j < width; j += SCAN_UNIT) {
+            int64_t some = mg_min(width - j, SCAN_UNIT);
+            const char *from = x + j * mg_itemsize(dtype);
+            if (some < SCAN_UNIT)
+                from = memcpy(padded, from, (size_t)(some * mg_itemsize(dtype)));
+            for (int k = 0; k < SCAN_UNIT; k++) {
+                uint64_t rank = scan_rank(dtype, flip, from, k);
+                bool beyond = rank > best[j + k];
+                best[j + k] = beyond ? rank : best[j + k];
+                first[j + k] = beyond ? i : first[j + k];
+            }
+            if (some == SCAN_UNIT) memcpy(y + j, first + j, SCAN_UNIT * sizeof *y);
+            else memcpy(y + j, first + j, (size_t)some * sizeof *y);
         }
 }
 
-MG_INLINE void scan_all_places(int kind, int dtype, int64_t *y, const void *x, int64_t stride,
-                               int64_t n, int64_t width) {
-    if (stride > 1) scan_places(kind, dtype, y, x, 0, stride, n, width);
+MG_INLINE void scan_places(int dtype, uint64_t flip, int64_t *y, const char *x, int64_t stride,
+                           int64_t n, int64_t width) {
+    if (stride > 1) scan_places_columns(dtype, flip, y, x, stride, n, width);
     else
-        for (int64_t j = 0; j < width; j++) scan_places(kind, dtype, y, x, j * n, 1, n, 1);
+        for (int64_t j = 0; j < width; j++)
+            scan_places_row(dtype, flip, y + j * n, x + j * n * mg_itemsize(dtype), n);
 }
 
 static void scan_piece_places(int kind, int dtype, int64_t *y, const void *x, int64_t stride,
                               int64_t n, int64_t width) {
+    uint64_t flip = kind == SCAN_FIRST_MIN ? UINT64_MAX : 0;
     switch (dtype) {
-    case MG_BOOL: scan_all_places(kind, MG_BOOL, y, x, stride, n, width); break;
-    case MG_INT64: scan_all_places(kind, MG_INT64, y, x, stride, n, width); break;
-    case MG_FLOAT32: scan_all_places(kind, MG_FLOAT32, y, x, stride, n, width); break;
-    default: scan_all_places(kind, MG_FLOAT64, y, x, stride, n, width);
+    case MG_INT64: scan_places(MG_INT64, flip, y, x, stride, n, width); break;
+    case MG_FLOAT32: scan_places(MG_FLOAT32, flip, y, x, stride, n, width); break;
+    default: scan_places(MG_FLOAT64, flip, y, x, stride, n, width);
     }
 }
 
@@ -278,7 +294,7 @@ static mg_array *scan_run(int kind, bool back, mg_array *x, mg_array *b, int axi
     return y;
 }
 
-/* Truth values are counted as integers. */
+/* Truth values are taken as integers. */
 static mg_array *scan_numbers(int kind, bool back, mg_array *x, int axis) {
     if (x->dtype != MG_BOOL) return scan_run(kind, back, x, NULL, axis);
     mg_array *numbers = mg_cast(x, MG_INT64);
@@ -307,10 +323,6 @@ mg_array *mg_recurrence(mg_array *a, mg_array *b, int axis) {
     return scan_run(SCAN_RECURRENCE, false, a, b, axis);
 }
 
-mg_array *mg_cummax(mg_array *x, int axis) {
-    return scan_run(SCAN_FIRST_MAX, false, x, NULL, axis);
-}
+mg_array *mg_cummax(mg_array *x, int axis) { return scan_numbers(SCAN_FIRST_MAX, false, x, axis); }
 
-mg_array *mg_cummin(mg_array *x, int axis) {
-    return scan_run(SCAN_FIRST_MIN, false, x, NULL, axis);
-}
+mg_array *mg_cummin(mg_array *x, int axis) { return scan_numbers(SCAN_FIRST_MIN, false, x, axis); }

@@ -38,13 +38,28 @@ MG_INLINE real R(scan_step)(int kind, scan_state *t, real x, real b) {
     }
 }
 
+/* The next results of SCAN_UNIT neighbouring lines, and their states. */
+MG_INLINE void R(scan_unit)(int kind, real *restrict y, const real *restrict x,
+                            const real *restrict b, double *restrict s, double *restrict e,
+                            double *restrict m) {
+    MG_APART
+    for (int j = 0; j < SCAN_UNIT; j++) {
+        scan_state t = {s[j], e[j], m[j]};
+        y[j] = R(scan_step)(kind, &t, x[j], b[j]);
+        s[j] = t.s;
+        e[j] = t.e;
+        m[j] = t.m;
+    }
+}
+
 /* `width` <= SCAN_STRIP neighbouring lines of n elements; element i of line j is at
  * [i * stride + j]. */
 MG_INLINE void R(scan_columns)(int kind, real *restrict y, const real *restrict x,
                                const real *restrict b, int64_t stride, int64_t n, int64_t width) {
     enum { LINE = 64 / sizeof(real) };
     double s[SCAN_STRIP], e[SCAN_STRIP] = {0}, m[SCAN_STRIP];
-    for (int64_t j = 0; j < width; j++) {
+    real padded[3][SCAN_UNIT] = {{0}};
+    for (int64_t j = 0; j < SCAN_STRIP; j++) {
         s[j] = kind == SCAN_PROD;
         m[j] = -INFINITY;
     }
@@ -53,25 +68,31 @@ MG_INLINE void R(scan_columns)(int kind, real *restrict y, const real *restrict 
             __builtin_prefetch(x + stride + j);
             __builtin_prefetch(y + stride + j);
         }
-        for (int64_t j = 0; j < width; j++) {
-            scan_state t = {s[j], e[j], m[j]};
-            y[j] = R(scan_step)(kind, &t, x[j], b[j]);
-            s[j] = t.s;
-            e[j] = t.e;
-            m[j] = t.m;
+        int64_t j = 0;
+        for (; j + SCAN_UNIT <= width && kind != SCAN_LOG; j += SCAN_UNIT) /* short: code of its own */
+            R(scan_unit)(kind, y + j, x + j, b + j, s + j, e + j, m + j);
+        for (; j < width; j += SCAN_UNIT) { /* fewer are padded */
+            bool whole = j + SCAN_UNIT <= width;
+            size_t some = (size_t)(width - j) * sizeof(real);
+            if (!whole) memcpy(padded[1], x + j, some);
+            if (!whole) memcpy(padded[2], b + j, some);
+            R(scan_unit)(kind, whole ? y + j : padded[0], whole ? x + j : padded[1],
+                         whole ? b + j : padded[2], s + j, e + j, m + j);
+            if (!whole) memcpy(y + j, padded[0], some);
         }
     }
 }
 
 /* n <= SCAN_RUN elements of a running log-sum, if one centre serves all of them: the first maximum
  * must be near the last, so that no sum is small beside the centre's own exponential. */
-MG_INLINE bool R(scan_log_run)(scan_state *t, real *restrict y, const real *restrict x,
-                               int64_t n) {
-    real below[SCAN_RUN], terms[SCAN_RUN], sums[SCAN_RUN];
+static bool R(scan_log_run)(scan_state *t, real *restrict y, const real *restrict x, int64_t n) {
+    real near[SCAN_RUN], terms[SCAN_RUN], sums[SCAN_RUN];
     real first = x[0] > (real)t->m ? x[0] : (real)t->m, top = first;
-    for (int64_t i = 0; i < n; i++) top = x[i] > top ? x[i] : top;
+    for (int i = 0; i < SCAN_RUN; i++) near[i] = x[0];
+    memcpy(near, x, (size_t)n * sizeof(real));
+    for (int i = 0; i < SCAN_RUN; i++) top = near[i] > top ? near[i] : top;
     bool numbers = true;
-    for (int64_t i = 0; i < n; i++) numbers &= x[i] == x[i];
+    for (int i = 0; i < SCAN_RUN; i++) numbers &= near[i] == near[i];
     if (!(numbers && top - first <= 1 && top - top == 0 && t->m == t->m)) return false;
     if (top > t->m) {
         double scale = R(v_exp)((real)t->m - top);
@@ -79,8 +100,8 @@ MG_INLINE bool R(scan_log_run)(scan_state *t, real *restrict y, const real *rest
         t->e *= scale;
         t->m = top;
     }
-    for (int64_t i = 0; i < n; i++) below[i] = x[i] - top;
-    R(v_exp_any)(terms, below, n);
+    for (int i = 0; i < SCAN_RUN; i++) near[i] -= top;
+    R(v_exp_any)(terms, near, SCAN_RUN);
     for (int64_t i = 0; i < n; i++) sums[i] = R(scan_step)(SCAN_SUM, t, terms[i], 0);
     R(v_log_any)(y, sums, n);
     for (int64_t i = 0; i < n; i++) y[i] += top;

@@ -1,4 +1,4 @@
-/* vmath_over.h: 1 / d and 1 / sqrt(d) of a vector, for both float widths, faster than by division. */
+/* vmath_over.h: 1 / d and 1 / sqrt(d) of a vector, faster than by division. */
 #ifndef MG_VMATH_OVER_H
 #define MG_VMATH_OVER_H
 

@@ -84,10 +84,12 @@ MG_INLINE real R(v_floor_divide)(real x, real y) {
     return R(v_floor_divide_of)(x, y, v_fmod(x, y));
 }
 
-/* out[i] = of(x[i], y[i], fmod(x[i], y[i])), any n; out overlaps neither. */
+/* out[i] = of(x[i], y[i], fmod(x[i], y[i])), whole blocks; out overlaps neither. */
 MG_INLINE void R(v_divide_chunk)(real *restrict out, const real *restrict x, const real *restrict y,
                                  int64_t n, real (*of)(real x, real y, real r)) {
     ireal far = 0;
+    if (n % (4 * LANES)) __builtin_unreachable();
+    MG_APART
     for (int64_t i = 0; i < n; i++) {
         out[i] = of(x[i], y[i], R(v_fmod_near)(x[i], y[i]));
         far |= R(v_fmod_is_far)(x[i], y[i]) ? 1 : 0;
