@@ -269,7 +269,6 @@ _PUBLIC_NAMES = {
     "mg_adam_step": "Adam",
     "mg_rmsprop_step": "RMSprop",
 }
-_Array, _Saved = type(lib.mg_weak_bool(0)), type(lib.mg_save(NULL, NULL, NULL))
 
 # Where a saved array was last overwritten: buffer -> "file, line". Written only for pinned buffers.
 overwritten_at: dict[int, str] = {}
@@ -294,7 +293,7 @@ def op_name(kernel: Any, args: tuple[Any, ...]) -> str:
 
 
 def _arrays(args: tuple[Any, ...]) -> list[Handle]:
-    return [a for a in args if type(a) is _Array]
+    return [a for a in args if type(a).__name__ == "Array"]  # of csrc/handle.h
 
 
 def shape_of(handle: Handle) -> tuple[int, ...]:
@@ -392,7 +391,7 @@ def stale_error(op: str, args: tuple[Any, ...]) -> RuntimeError:
     """A saved array was overwritten between forward and backward."""
     where = ""
     for saved in args:
-        if type(saved) is _Saved:
+        if type(saved).__name__ == "Saved":
             for i in range(3):
                 place = overwritten_at.get(lib.mg_saved_buffer(saved, i))
                 where = f" at {place}" if place else where

@@ -26,7 +26,7 @@ from minigrad.inplace import (
 )
 from minigrad.ops import pointwise as p
 from minigrad.parts import Part
-from minigrad.tape import LEAF, Node, mode
+from minigrad.tape import LEAF, Node, mode, pauses
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,8 +51,10 @@ def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     def in_place(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         before = self
-        given = (self, *args, *kwargs.values())
-        if mode.enabled and any(isinstance(x, TensorBase) and x._edge is not None for x in given):
+        tracked = self._edge is not None or any(
+            isinstance(x, TensorBase) and x._edge is not None for x in (*args, *kwargs.values())
+        )
+        if tracked and not (pauses and not mode.enabled):
             check_writable(op, self)
             before = wrap(call(lib.mg_copy, self._h), self._edge)  # values that the graph may keep
             args = tuple([before if x is self else x for x in args])
@@ -166,21 +168,7 @@ class Tensor(TensorBase):
         """Whether it was made by the user, not by a recorded operation."""
         return type(self._edge) is not Node
 
-    def backward(
-        self,
-        gradient: Any = None,
-        retain_graph: builtins.bool | None = None,
-        create_graph: builtins.bool = False,
-    ) -> None:
-        """Add the gradient of this tensor with respect to every leaf to the leaf's ``grad``.
-
-        ``gradient`` is the upstream gradient, of this tensor's shape; it may be left out for a
-        tensor with one element. The graph is freed unless ``retain_graph`` (default: create_graph).
-
-        Raises RuntimeError if there is no graph, or it was freed, or a saved tensor was
-        overwritten.
-        """
-        backward(self, gradient, retain_graph, create_graph)
+    backward = backward
 
     def detach(self) -> Tensor:
         """The same memory, without a history."""

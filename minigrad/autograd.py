@@ -96,7 +96,14 @@ def backward(
     retain_graph: bool | None = None,
     create_graph: bool = False,
 ) -> None:
-    """What :meth:`Tensor.backward` does."""
+    """Add the gradient of this tensor with respect to every leaf to the leaf's ``grad``.
+
+    ``gradient`` is the upstream gradient, of this tensor's shape; it may be left out for a
+    tensor with one element. The graph is freed unless ``retain_graph`` (default: create_graph).
+
+    Raises RuntimeError if there is no graph, or it was freed, or a saved tensor was
+    overwritten.
+    """
     edge, g = _root("backward", output, gradient)
     tape.backward(
         (edge,),

@@ -26,7 +26,7 @@ from minigrad.dispatch import (
     write,
 )
 from minigrad.ops.table import Row
-from minigrad.tape import LEAF, Node, mode, record
+from minigrad.tape import LEAF, Node, mode, pauses, record
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -106,15 +106,15 @@ def update(op: str, x: Tensor, result: Tensor) -> Tensor:
         raise ValueError(
             f"[{op}] in place, the result of shape {result.shape} does not fit {x.shape}"
         )
-    fits = x.dtype.is_floating_point or result.dtype.code <= x.dtype.code
-    if not fits:
-        raise TypeError(
-            f"[{op}] in place, a {result.dtype.name} result does not fit into {x.dtype.name}"
-        )
-    result = s.to(result, x.dtype)
+    if result.dtype is not x.dtype:
+        if not x.dtype.is_floating_point and result.dtype.code > x.dtype.code:
+            raise TypeError(
+                f"[{op}] in place, a {result.dtype.name} result does not fit into {x.dtype.name}"
+            )
+        result = s.to(result, x.dtype)
     write(lib.mg_write, x, x._h, result._h)
-    if mode.enabled and (x._edge is not None or result._edge is not None):
-        edge = result if result._edge is LEAF else result._edge
+    edge = result if result._edge is LEAF else result._edge
+    if (edge is not None or x._edge is not None) and not (pauses and not mode.enabled):
         _set_history(x, edge, edge)
     return x
 

@@ -84,7 +84,8 @@ def _unary_vjp(row: Row) -> Rule:
     return lambda node, g: (wrap(call3(kernel, op, g._h, node.saved)),)
 
 
-_BEYOND_CACHE = 2**16  # elements from which reading them once is worth a longer call
+# Elements from which reading them once is worth a longer call.
+_BEYOND_CACHE = {lib.MG_FLOAT32: 2**17, lib.MG_FLOAT64: 2**16}
 
 
 def _binary_vjp(row: Row) -> Rule:
@@ -97,15 +98,16 @@ def _binary_vjp(row: Row) -> Rule:
 
     def vjp(node: Node, g: Any) -> Sequence[Any]:
         parent_a, parent_b = node.parents  # type: ignore[misc]
-        large = fused and g._h.size >= _BEYOND_CACHE
+        h = g._h
+        large = fused and h.size >= _BEYOND_CACHE[h.dtype]
         if large and parent_a is not None and parent_b is not None:
-            ga, gb = call_for(2, for_both, op, g._h, node.saved)
+            ga, gb = call_for(2, for_both, op, h, node.saved)
             return wrap(ga), wrap(gb)
         ga = gb = None
         if parent_a is not None:
-            ga = wrap(call4(kernel, op, 0, g._h, node.saved)) if fused_a else _constant(by_a, g)
+            ga = wrap(call4(kernel, op, 0, h, node.saved)) if fused_a else _constant(by_a, g)
         if parent_b is not None:
-            gb = wrap(call4(kernel, op, 1, g._h, node.saved)) if fused_b else _constant(by_b, g)
+            gb = wrap(call4(kernel, op, 1, h, node.saved)) if fused_b else _constant(by_b, g)
         return ga, gb
 
     return vjp
