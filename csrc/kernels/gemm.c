@@ -14,17 +14,20 @@
  *          third of it
  * GEMM_NS  columns of B packed at a time: a share of L3
  * GEMM_MASKS  a load of the first n lanes costs what a load costs
- * GEMM_B_PASSES  a sliver of B is too large for L1, and passes for each tile */
+ * GEMM_READS  rows of a packed A whose elements the multiply-adds broadcast from memory themselves,
+ *          each vector anew: a load more and an instruction less */
 #if MG_VECTOR_BYTES == 64
-enum { GEMM_MR = 14, GEMM_NV = 2, GEMM_KC = 512, GEMM_MASKS = 1, GEMM_B_PASSES = 1 };
+enum { GEMM_MR = 14, GEMM_NV = 2, GEMM_KC = 512, GEMM_MASKS = 1, GEMM_READS = 4 };
 #elif defined(__aarch64__)
-enum { GEMM_MR = 12, GEMM_NV = 2, GEMM_KC = 512, GEMM_MASKS = 0, GEMM_B_PASSES = 1 };
+enum { GEMM_MR = 12, GEMM_NV = 2, GEMM_KC = 512, GEMM_MASKS = 0, GEMM_READS = 0 };
 #else /* 16 registers */
-enum { GEMM_MR = 6, GEMM_NV = 2, GEMM_KC = 256, GEMM_MASKS = 0, GEMM_B_PASSES = 0 };
+enum { GEMM_MR = 6, GEMM_NV = 2, GEMM_KC = 256, GEMM_MASKS = 0, GEMM_READS = 0 };
 #endif
 enum { GEMM_LINE = 64 / MG_VECTOR_BYTES }; /* vectors in a cache line */
 enum { GEMM_MC_f32 = 126 * 512 / GEMM_KC / GEMM_MR * GEMM_MR };
 enum { GEMM_MC_f64 = 84 * 512 / GEMM_KC / GEMM_MR * GEMM_MR };
+/* What is read through the pointer is from here on not known to have been read before. */
+#define GEMM_ANEW(pointer) __asm__("" : "+r"(pointer))
 _Static_assert(GEMM_MR <= 14, "gemm_tile_rows has a case for each height");
 enum { GEMM_NS = 2048 };
 enum { GEMM_GROUP = 4 };           /* slivers of B that one thread packs and uses */

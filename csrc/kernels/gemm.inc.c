@@ -125,7 +125,7 @@ static void R(gemm_pack_block)(void *context, int64_t block) {
 }
 
 /* A group of slivers of B, packed or where they lie: each serves all those of A, which pass from
- * L2, while the next sliver of B is fetched. */
+ * L2, while the next packed sliver of B is fetched. */
 static void R(gemm_packed_block)(void *context, int64_t block) {
     const R(gemm_packing) *t = context;
     const mg_gemm_shape *s = t->shape;
@@ -137,20 +137,21 @@ static void R(gemm_packed_block)(void *context, int64_t block) {
         R(gemm_pack_group)(packed, t->b + j * s->b_col, s->b_row, s->b_col, end - j, t->depth);
     const real *b = lies ? t->b + j : packed;
     int64_t b_row = lies ? s->b_row : GEMM_NR, b_next = lies ? GEMM_NR : sliver;
-    int64_t share = mg_ceil_div(t->depth * GEMM_MR, t->rows); /* of the next sliver, for a tile */
+    int64_t share = lies ? 0 : mg_ceil_div(t->depth * GEMM_MR, t->rows); /* for a tile */
     for (; j < end; j += GEMM_NR, b += b_next) {
         const real *ahead = b + b_next;
         int cols = (int)mg_min(GEMM_NR, end - j);
-        for (int64_t i = 0; i < t->rows; i += GEMM_MR, ahead += share * b_row) {
+        for (int64_t i = 0; i < t->rows; i += GEMM_MR, ahead += share * GEMM_NR) {
             const real *a = t->packed_a + i / GEMM_MR * GEMM_SLIVER(GEMM_MR, t->depth);
             real *c = t->c + i * s->c_row + j;
             const real *plus = t->plus ? t->plus + i * t->plus_row + j : NULL;
             int rows = (int)mg_min(GEMM_MR, t->rows - i);
-            if (cols == GEMM_NR && rows == GEMM_MR)
-                R(gemm_tile_packed)(c, s->c_row, a, b, b_row, t->depth, plus, t->plus_row, ahead);
-            else
+            if (cols < GEMM_NR || rows < GEMM_MR)
                 R(gemm_tile_any)(rows, cols, c, s->c_row, a, 1, GEMM_MR, b, b_row, t->depth, plus,
                                  t->plus_row);
+            else
+                R(gemm_tile_packed)(c, s->c_row, a, b, b_row, t->depth, plus, t->plus_row, ahead,
+                                    share);
         }
     }
 }

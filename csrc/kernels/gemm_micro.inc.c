@@ -35,7 +35,16 @@ MG_INLINE void R(gemm_tile)(const int mr, const int nv, const bool masked, real 
         MG_UNROLL
         for (int v = 0; v < nv; v += GEMM_LINE) __builtin_prefetch(b + 8 * b_row + v * LANES);
         MG_UNROLL
+        for (int v = 0; GEMM_READS > 0 && v < nv; v++) {
+            MG_UNROLL
+            for (int g = 0; g < (mr + 3) / 4; g++) { /* those without an index in the address */
+                sum[4 * g][v] = v_fma(v_set1(*group[g]), row[v], sum[4 * g][v]);
+                GEMM_ANEW(group[g]);
+            }
+        }
+        MG_UNROLL
         for (int i = 0; i < mr; i++) {
+            if (GEMM_READS > 0 && i % 4 == 0) continue;
             vec x = v_set1(group[i / 4][i % 4 * a_row]);
             MG_UNROLL
             for (int v = 0; v < nv; v++) sum[i][v] = v_fma(x, row[v], sum[i][v]);
@@ -124,45 +133,52 @@ MG_INLINE void R(gemm_step)(vec sum[GEMM_MR][GEMM_NV], const real *a, const real
     MG_UNROLL
     for (int v = 0; v < GEMM_NV; v++) row[v] = v_load(b + v * LANES);
     MG_UNROLL
-    for (int i = 0; i < GEMM_MR; i++) {
+    for (int v = 0; v < GEMM_NV; v++) {
+        if (v > 0) GEMM_ANEW(a);
+        MG_UNROLL
+        for (int i = 0; i < GEMM_READS; i++) sum[i][v] = v_fma(v_set1(a[i]), row[v], sum[i][v]);
+    }
+    MG_UNROLL
+    for (int i = GEMM_READS; i < GEMM_MR; i++) {
         vec x = v_set1(a[i]);
         MG_UNROLL
         for (int v = 0; v < GEMM_NV; v++) sum[i][v] = v_fma(x, row[v], sum[i][v]);
     }
 }
 
-/* The full tile over a packed sliver of A and full rows of B. With every two steps, which leave
- * more room for it than one, it fetches what it will want of them some steps later into L1, and a
- * row into L2: first those of C, then those of B from `ahead` on. */
+/* The full tile over a packed sliver of A, which the hardware sees coming, and full rows of B.
+ * Those that lie apart are fetched into L1 some steps ahead. The first pairs of steps, which leave
+ * more room for it than single ones, each fetch a row into L2: first those of C, then `share` of B
+ * from `ahead` on. */
 static MG_NOINLINE void R(gemm_tile_packed)(real *c, int64_t c_row, const real *a, const real *b,
                                             int64_t b_row, int64_t k, const real *plus,
-                                            int64_t plus_row, const real *ahead) {
+                                            int64_t plus_row, const real *ahead, int64_t share) {
     vec sum[GEMM_MR][GEMM_NV];
     MG_UNROLL
     for (int i = 0; i < GEMM_MR; i++) {
         MG_UNROLL
         for (int v = 0; v < GEMM_NV; v++) sum[i][v] = v_set1(0);
     }
-    const real *far = c;
-    int64_t far_row = c_row;
-    int rows = GEMM_MR;
+    const real *near = b_row == GEMM_NR ? NULL : b + 8 * b_row, *far = c;
+    int64_t far_row = c_row, fetches = GEMM_MR + share;
     for (; k >= 2; k -= 2) {
-        R(gemm_fetch)(far, true);
-        far += far_row;
-        MG_UNROLL
-        for (int i = 0; i < 2 * GEMM_MR; i += 64 / (int)sizeof(real))
-            __builtin_prefetch(a + 12 * GEMM_MR + i);
-        MG_UNROLL
-        for (int step = 0; step < 2; step++, a += GEMM_MR, b += b_row) {
-            if (GEMM_B_PASSES) R(gemm_fetch)(b + 8 * b_row, false);
-            R(gemm_step)(sum, a, b);
+        if (near) {
+            R(gemm_fetch)(near, false);
+            R(gemm_fetch)(near + b_row, false);
+            near += 2 * b_row;
         }
-        if (--rows == 0) {
-            far = ahead;
-            far_row = b_row;
+        if (fetches > 0) {
+            R(gemm_fetch)(far, true);
+            far += far_row;
+            if (--fetches == share) {
+                far = ahead;
+                far_row = GEMM_NR;
+            }
         }
+        MG_UNROLL
+        for (int step = 0; step < 2; step++, a += GEMM_MR, b += b_row) R(gemm_step)(sum, a, b);
     }
-    for (; k > 0; k--, a += GEMM_MR, b += b_row) R(gemm_step)(sum, a, b);
+    if (k > 0) R(gemm_step)(sum, a, b);
     MG_UNROLL
     for (int i = 0; i < GEMM_MR; i++, c += c_row) {
         MG_UNROLL
