@@ -112,7 +112,7 @@ typedef struct {
     const mg_gemm_shape *shape;
     real *c, *packed_a, *packed_b;
     const real *plus, *a, *b;
-    int64_t plus_row, rows, cols, depth;
+    int64_t plus_row, rows, cols, depth, group; /* group: slivers of B that a block does */
     bool packs_b, reads_b; /* packs the slivers of B; reads them where they lie */
 } R(gemm_packing);
 
@@ -130,8 +130,8 @@ static void R(gemm_packed_block)(void *context, int64_t block) {
     const R(gemm_packing) *t = context;
     const mg_gemm_shape *s = t->shape;
     int64_t sliver = GEMM_SLIVER(GEMM_NR, t->depth);
-    int64_t j = block * GEMM_GROUP * GEMM_NR, end = mg_min(j + GEMM_GROUP * GEMM_NR, t->cols);
-    real *packed = t->packed_b + block * GEMM_GROUP * sliver;
+    int64_t j = block * t->group * GEMM_NR, end = mg_min(j + t->group * GEMM_NR, t->cols);
+    real *packed = t->packed_b + block * t->group * sliver;
     bool lies = t->reads_b && (GEMM_MASKS || (end - j) % GEMM_NR == 0);
     if (t->packs_b && !lies)
         R(gemm_pack_group)(packed, t->b + j * s->b_col, s->b_row, s->b_col, end - j, t->depth);
@@ -166,6 +166,10 @@ static void R(gemm_packed)(real *c, const real *plus, int64_t plus_row, const re
                            const real *b, const mg_gemm_shape *s, real *scratch) {
     int64_t deepest = R(gemm_depth)(s), highest = R(gemm_rows)(s->m);
     int64_t room_a = mg_ceil_div(highest, GEMM_MR) * GEMM_SLIVER(GEMM_MR, deepest);
+    bool threads = s->m * s->n * s->k >= MG_GEMM_THREAD_WORK;
+    bool reads_b = !R(gemm_lies_badly)(s) && R(gemm_is_small)(s);
+    /* What is packed together makes long runs of rows, but at least four shares. */
+    int64_t group = mg_max(1, mg_min(s->n / (4 * GEMM_NR), GEMM_GROUP));
     for (int64_t j = 0; j < s->n; j += GEMM_NS)
         for (int64_t p = 0; p < s->k; p += deepest)
             for (int64_t i = 0; i < s->m; i += highest) {
@@ -182,12 +186,12 @@ static void R(gemm_packed)(real *c, const real *plus, int64_t plus_row, const re
                     .rows = mg_min(highest, s->m - i),
                     .cols = mg_min(GEMM_NS, s->n - j),
                     .depth = mg_min(deepest, s->k - p),
+                    .group = i > 0 || reads_b ? 1 : group,
                     .packs_b = i == 0,
-                    .reads_b = !R(gemm_lies_badly)(s) && R(gemm_is_small)(s),
+                    .reads_b = reads_b,
                 };
-                bool threads = t.rows * t.cols * t.depth >= MG_GEMM_THREAD_WORK;
                 gemm_for(threads, mg_ceil_div(t.rows, GEMM_MR), R(gemm_pack_block), &t);
-                gemm_for(threads, mg_ceil_div(t.cols, GEMM_GROUP * GEMM_NR),
+                gemm_for(threads, mg_ceil_div(t.cols, t.group * GEMM_NR),
                          R(gemm_packed_block), &t);
             }
 }
@@ -228,7 +232,7 @@ static void R(gemm_vector_product)(real *c, const real *a, const real *b, const 
     if (t.n == 1 && t.b_row != 1) /* a dot product: the contiguous one plays the matrix */
         t = (R(gemm_vector)){c, t.b, t.x, t.b_row, t.x_step, 0, 1, s->k, 1};
     /* Memory is the limit: the wider the blocks, the longer the runs that it is read in. */
-    bool threads = t.n * t.k >= MG_GEMM_THREAD_WORK && mg_get_num_threads() > 1;
+    bool threads = t.n * t.k >= MG_GEMM_THREAD_WORK / 8 && mg_get_num_threads() > 1;
     if (threads) t.cols = mg_max(gemm_round_up(mg_ceil_div(t.n, 16), 64), t.b_row == 1 ? 64 : 512);
     gemm_for(threads, mg_ceil_div(t.n, t.cols), R(gemm_vector_block), &t);
 }
@@ -276,6 +280,8 @@ void R(mg_gemm)(real *c, const real *plus, int64_t plus_row, const real *a, cons
         } else if (threads) {
             g.cols = gemm_round_up(mg_ceil_div(s->n, 32), GEMM_NR);
             g.across = mg_ceil_div(s->n, g.cols);
+            if (g.across < 16 && s->m >= 8 * GEMM_MR)
+                g.rows = gemm_round_up(mg_ceil_div(s->m, 2), GEMM_MR);
         }
         gemm_for(threads, mg_ceil_div(s->m, g.rows) * g.across, R(gemm_direct_block), &g);
     }
