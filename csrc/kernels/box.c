@@ -8,10 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-/* In and before a short loop that is to stay as it is: neither vectors nor several rounds. */
-#define BOX_AS_IT_IS __asm__ volatile("")
-#define BOX_ROLLED _Pragma("GCC unroll 1")
-
 /* Lanes with an even number, out of two vectors, and with an odd one. */
 #define BOX_EVEN_2 0, 2
 #define BOX_EVEN_4 0, 2, 4, 6

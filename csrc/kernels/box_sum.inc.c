@@ -56,6 +56,35 @@ static MG_NOINLINE void R(box_lines_sum)(double *restrict line, const real *rest
     }
 }
 
+/* The sum of n elements, `step` apart. */
+static MG_NOINLINE double R(box_piece_sum)(const real *from, int64_t n, int64_t step) {
+    enum { SIDE = 8, WIDTH = SIDE * BOX_WIDE };
+    double lane[BOX_WIDE];
+    vec_f64 sum[SIDE];
+    MG_UNROLL
+    for (int k = 0; k < SIDE; k++) sum[k] = v_set1_f64(0);
+    for (; n > 0; n -= WIDTH, from += WIDTH * step) {
+        real part[WIDTH];
+        const real *these = from;
+        for (int l = 0; l < WIDTH; l += 64 / (int)sizeof(real))
+            __builtin_prefetch((const char *)(from + l) + BOX_AHEAD);
+        if (n < WIDTH || step > 1) {
+            for (int l = 0; l < WIDTH; l++) {
+                BOX_AS_IT_IS;
+                part[l] = l < n ? from[l * step] : 0;
+            }
+            these = part;
+        }
+        MG_UNROLL
+        for (int k = 0; k < SIDE; k++) sum[k] += R(box_widen)(these + k * BOX_WIDE);
+    }
+    for (int half = SIDE / 2; half > 0; half /= 2)
+        MG_UNROLL
+        for (int k = 0; k < half; k++) sum[k] += sum[k + half];
+    v_store_f64(lane, sum[0]);
+    return box_fold_f64(false, lane, BOX_WIDE, 1);
+}
+
 /* out[k] = sum[k] by what box_by returns, k < n. */
 static MG_NOINLINE void R(box_divide)(real *restrict out, const double *restrict sum, double by,
                                       int64_t n) {
@@ -86,16 +115,12 @@ static MG_NOINLINE void R(box_mean)(real *restrict out, const real *restrict x, 
         if (b->paired && b->apart == 2) sum = line;
         else box_along_f64(false, value, line, b, t, at, b->paired);
     } else {
-        int64_t step = b->step[2], all = b->size[2][t->i], size = mg_max(BOX_PIECE / step, 1);
-        for (int64_t q = 0; q < row.lines; q++) { /* pieces of a line are added as lines are */
-            const real *from = x + box_line(b, &row, q) + at;
-            const real *rest = from + all / size * size * step;
-            R(box_lines_sum)(line, from, size * step, all / size, (size - 1) * step + 1, false,
-                             q > 0);
-            if (all % size)
-                R(box_lines_sum)(line, rest, 0, 1, (all % size - 1) * step + 1, false, true);
-        }
-        value[0] = box_fold_f64(false, line, size, step);
+        int64_t step = b->step[2], all = b->size[2][t->i];
+        value[0] = 0;
+        for (int64_t q = 0; q < row.lines; q++)
+            for (int64_t j = 0; j < all; j += BOX_PIECE)
+                value[0] += R(box_piece_sum)(x + box_line(b, &row, q) + at + j * step,
+                                             mg_min(all - j, BOX_PIECE), step);
     }
     for (int64_t k = 0, m; k < n; k += m) {
         m = mg_min(box_alike(b, t->i + k, n), n - k);
@@ -214,8 +239,12 @@ static void R(box_spread)(real *restrict out, const real *restrict g, const box_
         } else {
             real share[LANES];
             R(box_shares)(share, g, 1, b, &row, t.i);
-            for (int64_t c = 0; c < BOX_STRIP; c += LANES) v_store(line + c, v_set1(0));
-            for (int64_t c = 0; c < BOX_STRIP; c += step) line[c] = *share;
+            vec all = v_set1(step == 1 ? *share : 0);
+            for (int64_t c = 0; c < BOX_STRIP; c += LANES) v_store(line + c, all);
+            for (int64_t c = 0; step > 1 && c < BOX_STRIP; c += step) {
+                BOX_AS_IT_IS;
+                line[c] = *share;
+            }
             for (int64_t j = 0; j < b->size[2][t.i]; j += size) {
                 width = box_piece(b, t.i, j, &size);
                 next = R(box_add_line)(out, line, b, &row, at + j * step, width, fresh);
