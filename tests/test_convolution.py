@@ -423,6 +423,37 @@ def test_random_shapes_are_right_with_the_same_bits_for_any_number_of_threads(se
     np.testing.assert_allclose(gb, wide.sum(axes), rtol=1e-5, atol=1e-4)
 
 
+LONG_LINES = [
+    ((2, 8, 33), (16, 8, 3), {"padding": 1}),
+    ((2, 40, 31), (16, 40, 3), {}),
+    ((1, 32, 5, 33), (32, 16, 3, 3), {"groups": 2, "padding": 1}),
+    ((1, 16, 4, 59), (16, 16, 2, 3), {"padding": (0, 2)}),
+    ((1, 16, 3, 3, 30), (16, 16, 1, 2, 3), {"padding": (0, 1, 0)}),
+]
+
+
+@pytest.mark.parametrize(("shape", "kernel", "options"), LONG_LINES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_three_taps_along_a_long_line_of_few_channels(rng, shape, kernel, options, dtype):
+    """Where a number may be read once for all taps that it meets, in either direction."""
+    x, w = (rng.standard_normal(s).astype(dtype) for s in (shape, kernel))
+    x[(0,) * (x.ndim - 1)][5] = np.inf  # meets nothing but its own windows
+    a = mg.tensor(x, requires_grad=True)
+    y = CONV[len(shape) - 2](a, mg.tensor(w), **options)
+    g = rng.standard_normal(y.shape).astype(dtype)
+    (back,) = mg.grad(y, [a], mg.tensor(g))
+    wide = [v.astype(np.float64) for v in (x, w, g)]
+    for got, f, args in (
+        (y.detach().numpy(), convolution, (wide[0], wide[1])),
+        (back.numpy(), transposed, (wide[2], wide[1])),
+    ):
+        expected = f(*args, **options)
+        slack = f(*[abs(v) for v in args], **options) * (w.size * np.finfo(dtype).eps)
+        finite = np.isfinite(slack)
+        assert (abs(got[finite] - expected[finite]) <= slack[finite]).all()
+        assert not np.isfinite(got[~finite]).any()
+
+
 @pytest.mark.parametrize("dtype", [mg.float32, mg.float64])
 def test_infinity_stays_in_the_windows_that_hold_it(dtype):
     x = mg.ones(1, 1, 7, 19, dtype=dtype)

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* The register tile is up to CONV_MR numbers by CONV_NV vectors, as in matrix products. */
+/* The register tile is up to CONV_MR numbers by CONV_NV vectors, as in matrix products; where there
+ * are the registers, one vector by CONV_TALL numbers too, for kernels of CONV_TAPS along a line. */
 #if MG_VECTOR_BYTES == 64
 enum { CONV_MR = 14, CONV_NV = 2 };
 #elif defined(__aarch64__)
@@ -15,12 +16,13 @@ enum { CONV_MR = 12, CONV_NV = 2 };
 #else
 enum { CONV_MR = 6, CONV_NV = 2 };
 #endif
-/* In a loop: no call of memcpy or memset for a short line, nor vectors for what is rarely taken. */
-#define CONV_AS_IT_IS __asm__ volatile("")
+enum { CONV_TAPS = 3, CONV_TALL = 28, CONV_BY_TAPS = MG_VECTOR_BYTES == 64 };
 #define CONV_ROLLED _Pragma("GCC unroll 1") /* before a loop of few lines */
 /* Adds a pointer up before its use: a multiply-add that reads from memory is one operation to the
  * processor's front end if there is no index in the address, else two. */
 #define CONV_ADDRESS(pointer) __asm__("" : "+r"(pointer))
+/* Keeps a value in its register after its last use, where a sum would be put in its place. */
+#define CONV_KEEP(value) __asm__("" : : "X"(value))
 
 /* Height of the next tile when `rows` are left: the last two share what remains. */
 MG_INLINE int64_t conv_next(int64_t rows) {
@@ -115,6 +117,9 @@ static int conv_sum_run(conv_sum *s) {
                 : p->outs % CONV_MR == 0 || p->outs % CONV_MR >= 4 ? mg_min(p->outs, CONV_MR)
                                                                    : conv_height(p->outs);
     s->tiles = mg_ceil_div(p->outs, s->height);
+    s->by_taps = CONV_BY_TAPS && s->dtype == MG_FLOAT32 && s->lanes_are_outs &&
+                 s->height <= lanes && a[2].taps == CONV_TAPS && a[2].step == 1 &&
+                 a[2].per_tap * a[2].per_tap == 1;
     int64_t work = mg_max(p->terms * p->outs, 1), width = CONV_NV * lanes; /* of one place */
     int64_t most = s->height > 1 ? CONV_PLACES : CONV_COPY;
     int64_t cols = mg_max(mg_min(CONV_CHUNK_WORK / work, most), 4 * CONV_MR);
@@ -215,9 +220,11 @@ static int conv_grad_run(conv_grad *s) {
     conv_fill_terms(p, s->term, false, 0);
     for (int64_t m = 0, k = 0; m < p->images && k < places; m++)
         for (int64_t i = 0; i < p->rows; i++)
-            for (int64_t j = 0; j < p->cols; j++, k++)
+            for (int64_t j = 0; j < p->cols; j++, k++) {
+                CONV_AS_IT_IS;
                 s->place[k] = (conv_term){
                     m * p->image + i * a[1].step * p->line + j * a[2].step, k * width};
+            }
     int64_t items = s->runs * p->groups * mg_ceil_div(s->tiles, s->together);
     mg_parallel_for(items, conv_grad_block, s);
     if (work >= CONV_BLOCK_WORK) mg_parallel_for(tiles, conv_gather_block, s);

@@ -49,6 +49,9 @@ typedef struct {
     int64_t a, b;
 } conv_term;
 
+/* In a loop: no call of memcpy or memset for a short line, nor vectors for what is rarely taken. */
+#define CONV_AS_IT_IS __asm__ volatile("")
+
 /* ---- axes ------------------------------------------------------------------------------------ */
 
 /* n in as equal parts of at most `most` as possible: their size. */
@@ -121,7 +124,7 @@ typedef struct {
     const void *x, *w, *bias;
     void *y, *packed;
     conv_term *term;
-    bool lanes_are_outs;
+    bool lanes_are_outs, by_taps; /* by_taps: neighbours on a line share what they read */
     int64_t height, tiles, per_block;
     conv_slots slots;
 } conv_sum;

@@ -61,12 +61,15 @@ static real *R(conv_sum_line)(const conv_sum *s, real *c, const real *y, const r
     }
     if (!s->lanes_are_outs) f = (R(conv_factors)){w, row, NULL, 1, 0, pair ? apart : LANES};
     for (int64_t j = 0, n; j < cols; j += n) {
-        n = s->lanes_are_outs ? conv_next(cols - j) : R(CONV_NR);
+        bool tall = s->by_taps && cols - j >= CONV_TALL;
+        n = tall ? CONV_TALL : s->lanes_are_outs ? conv_next(cols - j) : R(CONV_NR);
         for (int64_t i = 0; !add && i < outs; i++) {
             __builtin_prefetch(y + i * p->out_plane + j * p->axis[2].apart, 1);
             if (!s->lanes_are_outs) __builtin_prefetch(y + i * p->out_plane + j + LANES, 1);
         }
-        if (s->lanes_are_outs) {
+        if (CONV_BY_TAPS && sizeof(real) == 4 && tall) {
+            R(conv_tile_taps)(c, R(CONV_NR), row + j, w, term, k, p->axis[2].per_tap < 0, add);
+        } else if (s->lanes_are_outs) {
             f.a = row + j * next;
             R(conv_tile_any)(n, outs, c, R(CONV_NR), f, term, k, add);
         } else {
@@ -172,6 +175,7 @@ static void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, real *scratc
               t->i2 * a[2].apart;
     bool pairs = t->cols <= (s->lanes_are_outs ? CONV_MR / 2 : LANES);
     int64_t lines = t->images * t->rows, depth = conv_even(p->terms, CONV_DEPTH);
+    if (s->by_taps) depth = mg_ceil_div(depth, CONV_TAPS) * CONV_TAPS;
     int64_t band = p->terms > depth ? lines : 1 + pairs;
 
     for (int64_t o = 0; o < p->outs; o += s->height, w += s->height * p->terms) {

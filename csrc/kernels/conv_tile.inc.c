@@ -29,7 +29,10 @@ MG_INLINE void R(conv_terms)(const int mr, const int nv, const bool close, const
         group[1][g] = f.a + f.half + 4 * g * f.a_row;
     }
     MG_UNROLL
-    for (int v = 0; v < nv; v++) row[v] = f.b + v * f.gap;
+    for (int v = 0; v < nv; v++) {
+        row[v] = f.b + v * f.gap;
+        CONV_ADDRESS(row[v]);
+    }
 
     const char *ahead = (const char *)f.ahead;
     for (; k > 0; k--, term++, ahead += CONV_FETCH) {
@@ -125,4 +128,42 @@ MG_INLINE void R(conv_tile_any)(int64_t rows, int64_t cols, real *c, int64_t c_r
                                 R(conv_factors) f, const conv_term *term, int64_t k, bool add) {
     if (cols > LANES) R(conv_tile_wide)((int)rows, c, c_row, &f, term, k, add);
     else R(conv_tile_narrow)((int)rows, c, c_row, &f, term, k, add);
+}
+
+/* C (CONV_TALL vectors) = or += k products of a column of neighbours and a vector, where terms come
+ * in threes, taps that are neighbours too (`back`: in falling order): a number is read once for all
+ * of them. */
+static MG_NOINLINE void R(conv_tile_taps)(real *restrict c, int64_t c_row, const real *a,
+                                          const real *b, const conv_term *restrict term, int64_t k,
+                                          bool back, bool add) {
+    enum { TAPS = CONV_TAPS, HALF = CONV_TALL / 2, PART = HALF + TAPS / 2 };
+    const int64_t first = back ? TAPS - 1 : 0, next = back ? -1 : 1;
+    vec sum[2 * HALF];
+    MG_UNROLL
+    for (int i = 0; i < HALF; i++) sum[i] = sum[i + HALF] = v_set1(0);
+    for (; k > 0; k -= TAPS, term += TAPS) {
+        const real *column = a + term[first].a;
+        vec rows[TAPS];
+        MG_UNROLL
+        for (int t = 0; t < TAPS; t++) rows[t] = v_load(b + term[first + t * next].b);
+        MG_UNROLL
+        for (int part = 0; part < 2; part++) {
+            MG_UNROLL
+            for (int i = part * PART; i < (part + 1) * PART; i++) {
+                vec x = v_set1(column[i]);
+                MG_UNROLL
+                for (int t = 0; t < TAPS; t++)
+                    if (i >= t && i - t < 2 * HALF) sum[i - t] = v_fma(x, rows[t], sum[i - t]);
+                CONV_KEEP(x);
+            }
+        }
+    }
+    MG_UNROLL
+    for (int part = 0; part < 2; part++) {
+        MG_UNROLL
+        for (int i = part * HALF; i < (part + 1) * HALF; i++, c += c_row) {
+            if (add) sum[i] += v_load(c);
+            v_store(c, sum[i]);
+        }
+    }
 }
