@@ -11,9 +11,8 @@ tensor([5., 7., 9.])
 from importlib import import_module
 from typing import Any
 
-from minigrad import autograd, functions
+from minigrad import functions
 from minigrad._tensor import Tensor
-from minigrad.autograd import Function, enable_grad, grad, is_grad_enabled, no_grad
 from minigrad.creation import (
     arange,
     asarray,
@@ -32,11 +31,13 @@ from minigrad.creation import (
 )
 from minigrad.dtypes import DType as dtype  # noqa: N813 - PyTorch's name
 from minigrad.dtypes import bool_, float32, float64, int64
+from minigrad.tape import enable_grad, is_grad_enabled, no_grad
 
 bool = bool_  # noqa: A001 - PyTorch's name for the dtype
 
 # What is found, or loaded, when it is first asked for, and in which module; or a module itself.
 _HOMES = {
+    "autograd": "Function grad",
     "checking": "gradcheck gradgradcheck numerical_gradient_check",
     "config": "get_num_threads set_num_threads show_config",
     "draw": "draw_graph",
@@ -45,17 +46,15 @@ _HOMES = {
     "set_rng_state",
     "variable": "Variable",
     "version": "__version__",
-    "": "linalg nn optim random scalar special",
+    "": "autograd linalg nn optim random scalar special",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 _LATER |= dict.fromkeys(functions.__all__, "functions")
 
 __all__ = [
-    "Function",
     "Tensor",
     "arange",
     "asarray",
-    "autograd",
     "bool",
     "dtype",
     "empty",
@@ -67,7 +66,6 @@ __all__ = [
     "from_numpy",
     "full",
     "full_like",
-    "grad",
     "int64",
     "is_grad_enabled",
     "linspace",

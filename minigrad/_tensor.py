@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from minigrad import functions as f
 from minigrad import indexing
 from minigrad._c import call, lib, settle_run, tracers
-from minigrad.autograd import backward
 from minigrad.creation import require_grad, to_numpy
 from minigrad.dispatch import TensorBase, as_operand, binary, results_are, value_for, wrap
 from minigrad.dtypes import bool_, float32, float64, int64
@@ -75,6 +74,30 @@ def _augmented(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return NotImplemented if operand is None else in_place(self, operand)
 
     return augmented
+
+
+class _Later:
+    """A method that is made when it is first asked for, and then stands in this one's place.
+
+    What it is made of may not be loaded before.
+    """
+
+    __slots__ = ("make", "name")
+
+    def __init__(self, name: str, make: Callable[[str], Callable[..., Any]]) -> None:
+        self.name = name
+        self.make = make
+
+    def __get__(self, x: Tensor | None, cls: type) -> Any:
+        method: Any = self.make(self.name)
+        setattr(Tensor, self.name, method)
+        return method.__get__(x, cls)
+
+
+def _of_autograd(name: str) -> Callable[..., Any]:
+    from minigrad import autograd
+
+    return getattr(autograd, name)  # type: ignore[no-any-return]
 
 
 @results_are
@@ -168,7 +191,7 @@ class Tensor(TensorBase):
         """Whether it was made by the user, not by a recorded operation."""
         return type(self._edge) is not Node
 
-    backward = backward
+    backward = _Later("backward", _of_autograd)
 
     def detach(self) -> Tensor:
         """The same memory, without a history."""
@@ -487,24 +510,6 @@ scatter_add scatter_reduce cumsum cumprod tril triu
 """
 
 _FILLED_RANDOMLY = "uniform_ normal_ bernoulli_ exponential_"
-
-
-class _Later:
-    """A method that is made when it is first asked for, and then stands in this one's place.
-
-    What it is made of may not be loaded before.
-    """
-
-    __slots__ = ("make", "name")
-
-    def __init__(self, name: str, make: Callable[[str], Callable[..., Any]]) -> None:
-        self.name = name
-        self.make = make
-
-    def __get__(self, x: Tensor | None, cls: type) -> Any:
-        method: Any = self.make(self.name)
-        setattr(Tensor, self.name, method)
-        return method.__get__(x, cls)
 
 
 def _loaded(name: str) -> Callable[..., Any]:

@@ -6,12 +6,13 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad import tape
+from minigrad import backprop
 from minigrad._c import Handle, call, lib, save, saved_handle
+from minigrad.backprop import Bundle
 from minigrad.creation import tensor, zeros, zeros_like
 from minigrad.dispatch import TensorBase, copied, wrap
 from minigrad.dtypes import by_code
-from minigrad.tape import LEAF, Bundle, Node, enable_grad, is_grad_enabled, mode, no_grad, record
+from minigrad.tape import LEAF, Node, enable_grad, is_grad_enabled, mode, no_grad, record
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -105,7 +106,7 @@ def backward(
     overwritten.
     """
     edge, g = _root("backward", output, gradient)
-    tape.backward(
+    backprop.backward(
         (edge,),
         (g,),
         _deliver_with_graph if create_graph else _deliver,
@@ -163,7 +164,7 @@ def grad(
 
     edges = [_edge(x) for x in input_list]
     roots = [_root("grad", y, g) for y, g in zip(output_list, gradients, strict=True)]
-    tape.backward(
+    backprop.backward(
         [edge for edge, _ in roots],
         [g for _, g in roots],
         deliver,
