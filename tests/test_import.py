@@ -43,6 +43,12 @@ def test_what_is_built_on_top_waits(printed):
     assert not [m for m in later if f"minigrad.{m}" in loaded]
 
 
+def test_numpy_is_loaded_from_the_top(printed):
+    loaded = printed("import sys, minigrad; print(*sys.modules)")
+    first = next(m for m in loaded if m.startswith("minigrad."))
+    assert loaded.index("numpy.linalg") < loaded.index(first)
+
+
 def test_what_waits_is_what_its_module_offers():
     tables = [(functions.LATER, set(functions.LATER.values()))]
     tables.append((mg._LATER, {"config", "draw", "random"}))
