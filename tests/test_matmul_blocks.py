@@ -28,6 +28,7 @@ SIZES = [  # m, k, n: what is read where it lies, what is packed, and their edge
     (90, 1024, 170),
     (129, 128, 129),
     (150, 151, 149),
+    (140, 133, 192),
     (171, 700, 401),
     (345, 130, 259),
     (700, 70, 70),
