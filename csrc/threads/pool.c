@@ -33,9 +33,9 @@ int mg_set_num_threads(int n) {
 #include <pthread.h>
 #include <signal.h>
 
-/* How long to spin before sleeping: about what waking a sleeper takes, which is 20 microseconds of
- * its caller and 60 until it runs, while a spinning worker starts in less than one. */
-enum { POOL_SPIN_NS = 100000, POOL_YIELD_NS = 3000 };
+/* How long to spin before sleeping: about what waking a sleeper takes of its caller, which is 20 to
+ * 150 microseconds where processors are virtual, while a spinning worker starts in less than one. */
+enum { POOL_SPIN_NS = 200000, POOL_YIELD_NS = 3000 };
 
 /* The state of the current loop in one word, so that joining it is one compare-and-swap:
  * which loop, the seats left for workers (none: closed), and the workers inside. */
