@@ -298,7 +298,7 @@ static int elementwise_vjp(mg_array **out, int results, const mg_kernel *kernels
         if (!out[done]) break;
     }
     bool whole = done == results;
-    if (whole) mg_nditer_run_all(results, out, count + 1, operands, kernels);
+    if (whole) mg_nditer_run_back(results, out, count + 1, operands, kernels);
     for (int r = 0; !whole && r < done; r++) mg_release(out[r]);
     for (int i = 0; i < made; i++) mg_release(operands[i]);
     return whole ? MG_OK : mg_error();

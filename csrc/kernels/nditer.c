@@ -134,6 +134,7 @@ MG_INLINE void nditer_call(const nditer *it, int64_t begin, const void *const *i
 
 static void nditer_block(void *context, int64_t block) {
     const nditer *it = context;
+    if (it->from_end) block = (it->size - 1) / NDITER_BLOCK - block;
     int64_t begin = block * NDITER_BLOCK, end = mg_min(begin + NDITER_BLOCK, it->size);
     _Alignas(64) char stage[NDITER_MAX_OPERANDS][NDITER_CHUNK * 8];
     const void *in[NDITER_MAX_OPERANDS];
@@ -199,11 +200,7 @@ static bool nditer_is_direct(const mg_array *out, int operands, mg_array *const 
     return true;
 }
 
-void mg_nditer_run(mg_array *out, int operands, mg_array *const *inputs, mg_kernel kernel) {
-    mg_nditer_run_all(1, &out, operands, inputs, &kernel);
-}
-
-MG_NOINLINE void mg_nditer_run_all(int results, mg_array *const *outs, int operands,
+static MG_NOINLINE void nditer_run(bool from_end, int results, mg_array *const *outs, int operands,
                                    mg_array *const *inputs, const mg_kernel *kernels) {
     const mg_array *out = outs[0];
     nditer it; /* large: set only what is read */
@@ -232,6 +229,7 @@ MG_NOINLINE void mg_nditer_run_all(int results, mg_array *const *outs, int opera
         return;
     }
     it.fetches = it.size * bytes >= NDITER_IN_CACHE;
+    it.from_end = from_end && !it.fetches;
     for (int i = 0; i < operands; i++) {
         bool same_size = inputs[i]->size == out->size;
         it.operand[i].contiguous = direct || (same_size && mg_is_contiguous(inputs[i]));
@@ -253,4 +251,13 @@ MG_NOINLINE void mg_nditer_run_all(int results, mg_array *const *outs, int opera
         }
     }
     mg_parallel_for(mg_ceil_div(it.size, NDITER_BLOCK), nditer_block, &it);
+}
+
+void mg_nditer_run(mg_array *out, int operands, mg_array *const *inputs, mg_kernel kernel) {
+    nditer_run(false, 1, &out, operands, inputs, &kernel);
+}
+
+void mg_nditer_run_back(int results, mg_array *const *outs, int operands, mg_array *const *inputs,
+                        const mg_kernel *kernels) {
+    nditer_run(true, results, outs, operands, inputs, kernels);
 }

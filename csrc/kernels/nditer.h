@@ -45,6 +45,7 @@ typedef struct nditer {
     int operands;
     int64_t unit;
     bool in_place; /* the result is one of the operands */
+    bool from_end; /* the last block first */
     bool fetches;  /* too large for the cache: memory is asked for ahead */
     int64_t size;
     int64_t shape[MG_MAX_NDIM];
@@ -82,8 +83,10 @@ mg_array *mg_as(mg_array *a, int dtype);            /* `a` in a dtype: itself re
 
 /* Runs the kernel on operands that broadcast to out's shape, threaded when large. */
 void mg_nditer_run(mg_array *out, int operands, mg_array *const *inputs, mg_kernel kernel);
-/* The same for several results of one shape and dtype, in one pass over the operands. */
-void mg_nditer_run_all(int results, mg_array *const *outs, int operands, mg_array *const *inputs,
-                       const mg_kernel *kernels);
+/* The same for derivatives: for several results of one shape and dtype, in one pass over the operands,
+ * and the last block first. A cache still holds the end of what went forward, and then the beginning of
+ * what goes forward next. */
+void mg_nditer_run_back(int results, mg_array *const *outs, int operands, mg_array *const *inputs,
+                        const mg_kernel *kernels);
 
 #endif

@@ -42,7 +42,6 @@ MG_INLINE real R(scan_step)(int kind, scan_state *t, real x, real b) {
 MG_INLINE void R(scan_unit)(int kind, real *restrict y, const real *restrict x,
                             const real *restrict b, double *restrict s, double *restrict e,
                             double *restrict m) {
-    MG_APART
     for (int j = 0; j < SCAN_UNIT; j++) {
         scan_state t = {s[j], e[j], m[j]};
         y[j] = R(scan_step)(kind, &t, x[j], b[j]);
