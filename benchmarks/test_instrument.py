@@ -153,6 +153,17 @@ def test_every_library_has_its_turn_in_a_round_and_none_always_follows_the_same(
     assert max(follows.values()) < rounds / 2
 
 
+def test_no_first_call_is_timed() -> None:
+    turns: list[int] = []
+
+    def noting(placement: int) -> Any:
+        return lambda: turns.append(placement)
+
+    budget = Budget(block=0, seconds=60, least=3, most=3, placements=3)
+    measure({"a": [noting(placement) for placement in range(3)]}, budget)
+    assert turns[:3] == [0, 1, 2]
+
+
 # ---- results and runs compared -------------------------------------------------------------------
 
 
