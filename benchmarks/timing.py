@@ -39,7 +39,7 @@ class Budget:
     placements: int  # builds of a case, each at other addresses
 
 
-QUICK = Budget(block=0.001, seconds=0.1, least=4, most=16, placements=4)
+QUICK = Budget(block=0.001, seconds=0.1, least=4, most=16, placements=2)
 FULL = Budget(block=0.004, seconds=1.0, least=6, most=40, placements=8)
 _PATIENCE, _KEPT = 0.02, 0.97  # seconds for one block, and the CPU / wall time it has to reach
 _ROOM = 2**27  # bytes of a library's inputs, over all builds of a case
