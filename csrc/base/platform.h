@@ -29,6 +29,14 @@
 #else
 #define MG_APART _Pragma("GCC ivdep")
 #endif
+/* In a loop that is rarely taken, or short: no vectors, and no call of memcpy or memset. */
+#define MG_AS_IT_IS __asm__ volatile("")
+/* Before one of few rounds: they are not written out. */
+#define MG_ROLLED _Pragma("GCC unroll 1")
+/* The compiler knows no more of a pointer from here on than that it is in a register. So it is added
+ * up before its use (a multiply-add that reads from memory is one operation to the processor's front
+ * end if there is no index in the address, else two), and what was read through it is read again. */
+#define MG_ANEW(pointer) __asm__("" : "+r"(pointer))
 #define MG_LIKELY(x) __builtin_expect(!!(x), 1)
 #define MG_UNLIKELY(x) __builtin_expect(!!(x), 0)
 

@@ -20,7 +20,7 @@ static int64_t system_group_memory(void);
 int mg_system_cpus(void) {
     int64_t cpus = sysconf(_SC_NPROCESSORS_ONLN);
 #ifdef SYS_sched_getaffinity
-    /* The system call itself: the wrapper needs _GNU_SOURCE before the very first include. */
+    /* The system call itself, for more processors than a cpu_set_t holds. */
     unsigned long mask[1024 / sizeof(long)];
     long bytes = syscall(SYS_sched_getaffinity, 0, sizeof mask, mask);
     if (bytes > 0) {

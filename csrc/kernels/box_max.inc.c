@@ -55,14 +55,14 @@ static MG_NOINLINE real R(box_fold)(bool largest, const real *from, int64_t size
             v = R(box_join)(largest, v, v_load(from + j));
         v_store(lane, v);
         value = lane[0];
-        BOX_ROLLED
+        MG_ROLLED
         for (int l = 1; l < LANES; l++) {
-            BOX_AS_IT_IS;
+            MG_AS_IT_IS;
             value = R(box_join_one)(largest, value, lane[l]);
         }
     }
     for (; j < size; j++) {
-        BOX_AS_IT_IS;
+        MG_AS_IT_IS;
         value = R(box_join_one)(largest, value, from[j * step]);
     }
     return value;
@@ -212,9 +212,9 @@ static MG_NOINLINE ireal R(box_find_one)(real best, const real *restrict x, cons
         for (int64_t j = 0; j < size; j += LANES) {
             int64_t left = mg_min(size - j, LANES);
             real part[LANES] = {0};
-            BOX_ROLLED
+            MG_ROLLED
             for (int64_t l = 0; l < left && step > 1; l++) {
-                BOX_AS_IT_IS;
+                MG_AS_IT_IS;
                 part[l] = line[(j + l) * step];
             }
             vec v = step > 1 ? v_load(part) : R(box_load)(line + j, left);
@@ -243,9 +243,9 @@ static void R(box_argmax)(int64_t *restrict places, real *restrict out, const re
                 if (m > 1) R(box_find)(at, top + k, x, b, &row, i, m);
                 else at[0] = R(box_find_one)(top[k], x, b, &row, i);
                 int64_t start = box_line(b, &row, 0) + b->start[2][i];
-                BOX_ROLLED
+                MG_ROLLED
                 for (int64_t l = 0; l < m; l++) {
-                    BOX_AS_IT_IS;
+                    MG_AS_IT_IS;
                     int64_t place = start + l * b->apart + at[l];
                     if (places) *places++ = place;
                     else out[place] += *g++;

@@ -15,10 +15,6 @@ enum {
     BOX_MASKS = MG_VECTOR_BYTES > 16 /* a load of the first n lanes costs what a load costs */
 };
 
-/* In and before a short loop that is to stay as it is: neither vectors nor several rounds. */
-#define BOX_AS_IT_IS __asm__ volatile("")
-#define BOX_ROLLED _Pragma("GCC unroll 1")
-
 /* Boxes on three axes, those of mg_boxes last. Those on the last axis from even0 to even1 have one
  * size and one divisor, and lie `apart` from each other. Tiles are all of one kind there, and none
  * reaches into the next; they may cover their lines. */
@@ -140,7 +136,7 @@ static void box_find_even(box_set *b) {
 
 MG_INLINE bool box_same(int64_t count, const int64_t *numbers) {
     for (int64_t i = 1; numbers && i < count; i++) {
-        BOX_AS_IT_IS;
+        MG_AS_IT_IS;
         if (numbers[i] != numbers[0]) return false;
     }
     return true;
@@ -209,7 +205,7 @@ static int box_read(box_set *b, const int64_t *n, const mg_boxes *from) {
     for (int d = 0; d < BOX_AXES; d++) {
         int64_t longest = 1;
         for (int64_t i = 0; i < b->count[d]; i++) {
-            BOX_AS_IT_IS;
+            MG_AS_IT_IS;
             longest = mg_max(longest, b->size[d][i]);
         }
         b->reach = b->reach * b->n[d] + (longest - 1) * b->step[d];

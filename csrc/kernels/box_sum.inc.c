@@ -70,7 +70,7 @@ static MG_NOINLINE double R(box_piece_sum)(const real *from, int64_t n, int64_t 
             __builtin_prefetch((const char *)(from + l) + BOX_AHEAD);
         if (n < WIDTH || step > 1) {
             for (int l = 0; l < WIDTH; l++) {
-                BOX_AS_IT_IS;
+                MG_AS_IT_IS;
                 part[l] = l < n ? from[l * step] : 0;
             }
             these = part;
@@ -189,7 +189,7 @@ MG_INLINE void R(box_tile)(real *restrict line, const real *restrict g, const bo
     R(box_shares)(line, g, n, b, &t->row, 0);
     for (int64_t k = n; odd > 1 && k-- > 0;) /* from the last one on, in place */
         for (int64_t c = 0; c < odd; c++) {
-            BOX_AS_IT_IS;
+            MG_AS_IT_IS;
             line[k * odd + c] = line[k];
         }
     for (int64_t width = n * odd; width < n * size; width *= 2) /* each column twice */
@@ -242,7 +242,7 @@ static void R(box_spread)(real *restrict out, const real *restrict g, const box_
             vec all = v_set1(step == 1 ? *share : 0);
             for (int64_t c = 0; c < BOX_STRIP; c += LANES) v_store(line + c, all);
             for (int64_t c = 0; step > 1 && c < BOX_STRIP; c += step) {
-                BOX_AS_IT_IS;
+                MG_AS_IT_IS;
                 line[c] = *share;
             }
             for (int64_t j = 0; j < b->size[2][t.i]; j += size) {

@@ -17,10 +17,6 @@ enum { CONV_MR = 12, CONV_NV = 2 };
 enum { CONV_MR = 6, CONV_NV = 2 };
 #endif
 enum { CONV_TAPS = 3, CONV_TALL = 28, CONV_BY_TAPS = MG_VECTOR_BYTES == 64 };
-#define CONV_ROLLED _Pragma("GCC unroll 1") /* before a loop of few lines */
-/* Adds a pointer up before its use: a multiply-add that reads from memory is one operation to the
- * processor's front end if there is no index in the address, else two. */
-#define CONV_ADDRESS(pointer) __asm__("" : "+r"(pointer))
 /* Keeps a value in its register after its last use, where a sum would be put in its place. */
 #define CONV_KEEP(value) __asm__("" : : "X"(value))
 
@@ -221,7 +217,7 @@ static int conv_grad_run(conv_grad *s) {
     for (int64_t m = 0, k = 0; m < p->images && k < places; m++)
         for (int64_t i = 0; i < p->rows; i++)
             for (int64_t j = 0; j < p->cols; j++, k++) {
-                CONV_AS_IT_IS;
+                MG_AS_IT_IS;
                 s->place[k] = (conv_term){
                     m * p->image + i * a[1].step * p->line + j * a[2].step, k * width};
             }

@@ -49,9 +49,6 @@ typedef struct {
     int64_t a, b;
 } conv_term;
 
-/* In a loop: no call of memcpy or memset for a short line, nor vectors for what is rarely taken. */
-#define CONV_AS_IT_IS __asm__ volatile("")
-
 /* ---- axes ------------------------------------------------------------------------------------ */
 
 /* n in as equal parts of at most `most` as possible: their size. */

@@ -9,16 +9,16 @@ MG_INLINE void R(conv_copy_line)(real *restrict to, const real *restrict from, i
                                  int64_t end, int64_t count) {
     int64_t i = 0;
     for (; i < begin; i += LANES) {
-        CONV_AS_IT_IS;
+        MG_AS_IT_IS;
         v_store(to + i, v_set1(0));
     }
     for (i = begin; i < end; i += LANES) {
-        CONV_AS_IT_IS;
+        MG_AS_IT_IS;
         if (end - i >= LANES) v_store(to + i, v_load(from + i));
         else v_store(to + i, v_load_n(from + i, (int)(end - i)));
     }
     for (; i < count; i += LANES) {
-        CONV_AS_IT_IS;
+        MG_AS_IT_IS;
         v_store(to + i, v_set1(0));
     }
 }
@@ -50,7 +50,7 @@ static MG_NOINLINE void R(conv_copy)(real *to, const real *x, const conv_plan *p
                 else
                     for (int64_t f = 0; f < p->fold; f++)
                         for (int64_t i = f, n = 0; n < p->part; i += p->fold, n++) {
-                            CONV_AS_IT_IS;
+                            MG_AS_IT_IS;
                             line[f * p->part + n] =
                                 inside && i >= begin && i < end ? from[i] : 0;
                         }
@@ -70,7 +70,7 @@ static MG_NOINLINE void R(conv_pack)(real *restrict packed, int64_t width,
         int depth = (int)mg_min(LANES, n - j);
         for (int64_t i = 0; i < width; i += LANES) {
             vec lines[LANES];
-            CONV_ROLLED
+            MG_ROLLED
             for (int l = 0; l < LANES; l++) {
                 const real *at = from + (i + l) * apart + j;
                 __builtin_prefetch(at + 8 * LANES);
@@ -78,13 +78,13 @@ static MG_NOINLINE void R(conv_pack)(real *restrict packed, int64_t width,
                 else lines[l] = depth == LANES ? v_load(at) : v_load_n(at, depth);
             }
             R(conv_turn)(lines);
-            CONV_ROLLED
+            MG_ROLLED
             for (int l = 0; l < depth; l++) v_store(packed + (j + l) * width + i, lines[l]);
         }
     }
     for (; j < n; j++)
         for (int64_t i = 0; i < width; i++) {
-            CONV_AS_IT_IS;
+            MG_AS_IT_IS;
             packed[j * width + i] = i < count ? from[i * apart + j * step] : 0;
         }
 }
@@ -110,7 +110,7 @@ static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, vec v, int n) {
     real lane[LANES];
     v_store(lane, v);
     for (int l = 0; l < n; l++) {
-        CONV_AS_IT_IS;
+        MG_AS_IT_IS;
         to[l * apart] = lane[l];
     }
 }
@@ -124,10 +124,10 @@ static MG_NOINLINE void R(conv_write_turned)(real *restrict y, int64_t y_row, in
         int cols = (int)mg_min(LANES, n - j);
         for (int64_t i = 0; i < m; i += LANES) {
             vec lines[LANES];
-            CONV_ROLLED
+            MG_ROLLED
             for (int l = 0; l < LANES; l++) lines[l] = v_load(c + (j + l) * c_row + i);
             R(conv_turn)(lines);
-            CONV_ROLLED
+            MG_ROLLED
             for (int l = 0; l < mg_min(LANES, m - i); l++) {
                 vec line = lines[l];
                 if (bias) line += v_set1(bias[i + l]);

@@ -191,7 +191,7 @@ static void conv_fill_terms(const conv_plan *p, conv_term *term, bool inputs_are
         for (int64_t k0 = 0; k0 < p->axis[0].taps; k0++)
             for (int64_t k1 = 0; k1 < p->axis[1].taps; k1++)
                 for (int64_t k2 = 0; k2 < p->axis[2].taps; k2++, weight += step) {
-                    CONV_AS_IT_IS;
+                    MG_AS_IT_IS;
                     int64_t input = conv_input_at(p, c, k0, k1, k2);
                     *term++ = inputs_are_b ? (conv_term){weight, input}
                                            : (conv_term){input, weight};

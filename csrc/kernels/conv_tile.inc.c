@@ -31,13 +31,13 @@ MG_INLINE void R(conv_terms)(const int mr, const int nv, const bool close, const
     MG_UNROLL
     for (int v = 0; v < nv; v++) {
         row[v] = f.b + v * f.gap;
-        CONV_ADDRESS(row[v]);
+        MG_ANEW(row[v]);
     }
 
     const char *ahead = (const char *)f.ahead;
     for (; k > 0; k--, term++, ahead += CONV_FETCH) {
         const real *column = f.a + term->a;
-        CONV_ADDRESS(column);
+        MG_ANEW(column);
         vec rows[CONV_NV];
         if (fetch) __builtin_prefetch(ahead);
         MG_UNROLL

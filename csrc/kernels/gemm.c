@@ -26,8 +26,6 @@ enum { GEMM_MR = 6, GEMM_NV = 2, GEMM_KC = 256, GEMM_MASKS = 0, GEMM_READS = 0 }
 enum { GEMM_LINE = 64 / MG_VECTOR_BYTES }; /* vectors in a cache line */
 enum { GEMM_MC_f32 = 126 * 512 / GEMM_KC / GEMM_MR * GEMM_MR };
 enum { GEMM_MC_f64 = 84 * 512 / GEMM_KC / GEMM_MR * GEMM_MR };
-/* What is read through the pointer is from here on not known to have been read before. */
-#define GEMM_ANEW(pointer) __asm__("" : "+r"(pointer))
 _Static_assert(GEMM_MR <= 14, "gemm_tile_rows has a case for each height");
 enum { GEMM_NS = 2048 };
 enum { GEMM_GROUP = 4 };           /* slivers of B that one thread packs and uses, at most */

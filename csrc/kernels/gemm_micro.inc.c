@@ -39,7 +39,7 @@ MG_INLINE void R(gemm_tile)(const int mr, const int nv, const bool masked, real 
             MG_UNROLL
             for (int g = 0; g < (mr + 3) / 4; g++) { /* those without an index in the address */
                 sum[4 * g][v] = v_fma(v_set1(*group[g]), row[v], sum[4 * g][v]);
-                GEMM_ANEW(group[g]);
+                MG_ANEW(group[g]);
             }
         }
         MG_UNROLL
@@ -134,7 +134,7 @@ MG_INLINE void R(gemm_step)(vec sum[GEMM_MR][GEMM_NV], const real *a, const real
     for (int v = 0; v < GEMM_NV; v++) row[v] = v_load(b + v * LANES);
     MG_UNROLL
     for (int v = 0; v < GEMM_NV; v++) {
-        if (v > 0) GEMM_ANEW(a);
+        if (v > 0) MG_ANEW(a);
         MG_UNROLL
         for (int i = 0; i < GEMM_READS; i++) sum[i][v] = v_fma(v_set1(a[i]), row[v], sum[i][v]);
     }

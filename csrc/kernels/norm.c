@@ -36,9 +36,6 @@ enum {
     NORM_PARALLEL = 3 * NORM_GRAIN,
 };
 
-/* In a loop that need not be fast: no vectors. */
-#define NORM_AS_IT_IS __asm__ volatile("")
-
 typedef struct {
     double count, mean, squares; /* squares: the sum of squared deviations from the mean */
 } norm_moments;

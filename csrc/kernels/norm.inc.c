@@ -167,7 +167,7 @@ static void R(norm_track)(void *running, int64_t step, const void *statistics, i
     real *to = running;
     const real *now = statistics;
     for (int64_t s = 0; s < sets; s++, to += step) {
-        NORM_AS_IT_IS;
+        MG_AS_IT_IS;
         *to = fma_real(*to, REAL_C(1 - momentum), now[s] * REAL_C(factor * momentum));
     }
 }

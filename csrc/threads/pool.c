@@ -61,8 +61,9 @@ static _Alignas(64) _Atomic int64_t pool_next; /* the next block to work on */
 
 static _Alignas(64) atomic_bool pool_taken; /* somebody runs a loop or changes the workers */
 static pthread_t pool_threads[POOL_MAX_THREADS];
-static int pool_started; /* workers that exist; this and the next belong to whoever has taken the pool */
-static int pool_caller;  /* the processor that workers keep off */
+/* Both belong to whoever has taken the pool. */
+static int pool_started; /* workers that exist */
+static int pool_caller;  /* the processor that they keep off */
 
 static _Atomic int pool_wanted; /* threads, the caller included; 0: not yet asked */
 static _Atomic int pool_keep;   /* workers from this index on are to end */
