@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -151,6 +153,35 @@ def test_workers_keep_off_one_processor_their_callers(threads):
         theirs = os.sched_getaffinity(int(worker.name))
         assert theirs < mine
         assert len(theirs) == len(mine) - 1
+
+
+def _naps(task):
+    """How often a thread has given up its processor to wait."""
+    status = (task / "status").read_text(encoding="ascii") if task.exists() else ""
+    count = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status, re.MULTILINE)
+    return count and int(count[1])
+
+
+@pytest.mark.skipif(_naps(Path("/proc/self")) is None, reason="the system does not count naps")
+def test_only_a_long_loop_wakes_a_worker(threads):
+    threads(1)
+    tasks = Path("/proc/self/task")
+    before = set(tasks.iterdir())
+    threads(2)
+    short, long = mg.ones(2**15 + 1), mg.ones(2**22)
+    mg.exp(long)
+    (worker,) = set(tasks.iterdir()) - before
+
+    def naps_between(operation):
+        begin = _naps(worker)
+        for _ in range(20):
+            time.sleep(0.005)
+            operation()
+        return _naps(worker) - begin
+
+    # what is short is measured: now and then a busy machine makes it long, and waking cheap
+    assert min(naps_between(lambda: short + short) for _ in range(8)) < 10
+    assert max(naps_between(lambda: mg.exp(long)) for _ in range(8)) >= 10
 
 
 def test_grad_mode_is_each_threads_own():

@@ -6,8 +6,8 @@
  * Whoever finds the pool taken, by another thread or by the loop it is itself called from, runs its
  * loop alone.
  *
- * Workers start at the first loop that wants them. They spin briefly for the next loop, then sleep.
- * They keep off the processor that their caller runs on.
+ * Workers start at the first loop that wants them. They spin briefly for the next loop, then sleep,
+ * and are woken once that pays. They keep off the processor that their caller runs on.
  * A forked child starts without any. */
 #include "pool.h"
 #include "gil.h"
@@ -37,6 +37,9 @@ int mg_set_num_threads(int n) {
  * 150 microseconds where processors are virtual, while a spinning worker starts in less than one. */
 enum { POOL_SPIN_NS = 200000, POOL_YIELD_NS = 3000 };
 
+/* From the call to a sleeper until it has come: a first guess, and the most that is believed. */
+enum { POOL_LATE_NS = 20000, POOL_LATE_MOST_NS = 100000 };
+
 /* The state of the current loop in one word, so that joining it is one compare-and-swap:
  * which loop, the seats left for workers (none: closed), and the workers inside. */
 typedef uint64_t pool_word;
@@ -61,9 +64,11 @@ static _Alignas(64) _Atomic int64_t pool_next; /* the next block to work on */
 
 static _Alignas(64) atomic_bool pool_taken; /* somebody runs a loop or changes the workers */
 static pthread_t pool_threads[POOL_MAX_THREADS];
-/* Both belong to whoever has taken the pool. */
+/* These belong to whoever has taken the pool. */
 static int pool_started; /* workers that exist */
 static int pool_caller;  /* the processor that they keep off */
+static int64_t pool_alone, pool_alone_until; /* time in loops while they slept, until when */
+static int64_t pool_each;                    /* what the last block took then */
 
 static _Atomic int pool_wanted; /* threads, the caller included; 0: not yet asked */
 static _Atomic int pool_keep;   /* workers from this index on are to end */
@@ -72,9 +77,12 @@ static pthread_mutex_t pool_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t pool_work = PTHREAD_COND_INITIALIZER; /* a loop was opened */
 static pthread_cond_t pool_done = PTHREAD_COND_INITIALIZER; /* the last worker has left it */
 static _Atomic int pool_sleepers;                           /* changed under the mutex */
+static _Atomic int64_t pool_called_at;                      /* when they were last called */
+static _Atomic int64_t pool_late = POOL_LATE_NS;            /* what it takes them to come */
 
 static void pool_resize(int workers);
-static void pool_keep_off(int processor);
+static void pool_keep_off_caller(void);
+static int64_t pool_clock(void);
 static void pool_wake(int workers);
 static void pool_wait_until_empty(void);
 
@@ -105,10 +113,11 @@ MG_INLINE void pool_set_float_mode(unsigned mode) { (void)mode; }
  * machines of two processors nearly always do. There it would wait until the loop is over: so it
  * may run where its caller may, but not where the caller does. */
 #ifdef __linux__
-MG_INLINE int pool_processor(void) { return sched_getcpu(); }
-static void pool_keep_off(int processor) {
-    cpu_set_t others;
+static void pool_keep_off_caller(void) {
+    int processor = sched_getcpu();
+    if (MG_LIKELY(pool_caller == processor)) return;
     pool_caller = processor;
+    cpu_set_t others;
     if (pthread_getaffinity_np(pthread_self(), sizeof others, &others)) return;
     CPU_CLR((size_t)processor, &others);
     if (CPU_COUNT(&others) == 0) return;
@@ -116,8 +125,7 @@ static void pool_keep_off(int processor) {
         pthread_setaffinity_np(pool_threads[i], sizeof others, &others);
 }
 #else
-MG_INLINE int pool_processor(void) { return 0; }
-static void pool_keep_off(int processor) { pool_caller = processor; }
+static void pool_keep_off_caller(void) {}
 #endif
 
 /* ---- public ------------------------------------------------------------------------------- */
@@ -130,6 +138,33 @@ static void pool_work_off(void) {
         fn(context, b);
 }
 
+/* The caller's part while there are sleepers: it wakes them once the loops since the last pause, with
+ * what is left of this one, are worth twice what waking takes. Nobody has to say how long a loop is:
+ * its blocks tell as they are done, and before that those of the loop that came last. Each loop
+ * alone takes a little from the time waking is said to take, so that it is found out anew at times. */
+static void pool_work_off_or_wake(int seats) {
+    int64_t begin = pool_clock(), now = begin, left = pool_job.blocks, b;
+    int64_t late = atomic_load(&pool_late);
+    if (begin - pool_alone_until > POOL_SPIN_NS) pool_alone = 0;
+    bool alone = true;
+    for (;;) {
+        if (alone && left > 0 && pool_alone + now - begin + left * pool_each >= 2 * late) {
+            alone = false;
+            pool_wake(seats);
+        }
+        b = atomic_fetch_add_explicit(&pool_next, 1, memory_order_relaxed);
+        if (b >= pool_job.blocks) break;
+        int64_t start = pool_clock();
+        pool_job.fn(pool_job.context, b);
+        now = pool_clock();
+        pool_each = now - start;
+        left = pool_job.blocks - b - 1;
+    }
+    pool_alone = alone ? pool_alone + now - begin : 0;
+    pool_alone_until = now;
+    if (alone) atomic_store(&pool_late, late - late / 32);
+}
+
 void mg_parallel_for(int64_t blocks, mg_block_fn fn, void *context) {
     if (blocks > 1) mg_gil_give_up();
     if (blocks < 2 || mg_get_num_threads() < 2 ||
@@ -140,8 +175,7 @@ void mg_parallel_for(int64_t blocks, mg_block_fn fn, void *context) {
     int others = mg_get_num_threads() - 1;
     if (MG_UNLIKELY(pool_started != others)) pool_resize(others);
     int seats = (int)mg_min(pool_started, blocks - 1);
-    int processor = pool_processor();
-    if (MG_UNLIKELY(pool_caller != processor)) pool_keep_off(processor);
+    if (atomic_load(&pool_sleepers) < pool_started) pool_keep_off_caller();
 
     pool_job.fn = fn;
     pool_job.context = context;
@@ -150,9 +184,9 @@ void mg_parallel_for(int64_t blocks, mg_block_fn fn, void *context) {
     atomic_store_explicit(&pool_next, 0, memory_order_relaxed);
     pool_word loop = pool_loop(atomic_load_explicit(&pool_state, memory_order_relaxed)) + 1;
     atomic_store(&pool_state, loop * POOL_LOOP + (pool_word)seats * POOL_SEAT);
-    pool_wake(seats);
 
-    pool_work_off();
+    if (atomic_load(&pool_sleepers) == 0) pool_work_off();
+    else pool_work_off_or_wake(seats);
     pool_wait_until_empty();
     atomic_store_explicit(&pool_taken, false, memory_order_release);
 }
@@ -207,13 +241,13 @@ MG_INLINE bool pool_spin(bool (*ready)(const void *arg), const void *arg) {
     }
 }
 
-/* The sleeper counts itself and then looks at the state; the caller writes the state and then looks
- * at the count. All four are sequentially consistent, so one of them sees the other. */
+/* The mutex: whoever has counted itself sleeps by then. */
 static void pool_wake(int workers) {
-    if (atomic_load(&pool_sleepers) == 0) return;
+    pool_keep_off_caller();
     pthread_mutex_lock(&pool_mutex);
     int sleepers = atomic_load(&pool_sleepers);
     pthread_mutex_unlock(&pool_mutex);
+    atomic_store(&pool_called_at, pool_clock());
     if (workers >= sleepers) pthread_cond_broadcast(&pool_work);
     else while (workers-- > 0) pthread_cond_signal(&pool_work);
 }
@@ -254,9 +288,11 @@ static void *pool_run(void *start) {
         if (!pool_spin(pool_is_called, &self)) {
             pthread_mutex_lock(&pool_mutex);
             atomic_fetch_add(&pool_sleepers, 1);
-            while (!pool_is_called(&self)) pthread_cond_wait(&pool_work, &pool_mutex);
+            if (!pool_is_called(&self)) pthread_cond_wait(&pool_work, &pool_mutex);
             atomic_fetch_sub(&pool_sleepers, 1);
+            atomic_store(&pool_late, mg_min(pool_clock() - pool_called_at, POOL_LATE_MOST_NS));
             pthread_mutex_unlock(&pool_mutex);
+            continue; /* and spins anew, even if the loop is over: others may follow */
         }
         if (atomic_load(&pool_keep) <= self.index) return NULL;
         pool_word word = atomic_load(&pool_state);
