@@ -249,6 +249,35 @@ def test_the_gradient_goes_to_the_first_of_ties_and_to_the_first_nan():
         assert x.grad.tolist() == [[0.0, 1.0, 0.0, 0.0]]
 
 
+# Tiles that cover their lines, in strips of one and of several; rows of them that overlap and that
+# leave lines out.
+TILES = [
+    ((2, 9, 12), {"kernel_size": (3, 4)}),
+    ((1, 8, 35), {"kernel_size": (2, 7), "stride": (3, 7)}),
+    ((2, 6, 24), {"kernel_size": (3, 8), "stride": (1, 8)}),
+    ((1, 7, 1030), {"kernel_size": (2, 5)}),
+    ((1, 2, 600), {"kernel_size": (2, 600)}),
+]
+
+
+@pytest.mark.parametrize(("shape", "options"), TILES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["apart", "tied", "nan"])
+def test_gradients_of_tiles_go_where_the_indices_say(rng, shape, options, dtype, kind):
+    x = rng.permutation(math.prod(shape)).reshape(shape).astype(dtype)
+    if kind != "apart":  # in some of the strips
+        x[..., : shape[1] // 2, :] = -1 if kind == "tied" else math.nan
+    t = mg.tensor(x, requires_grad=True)
+    y, indices = F.max_pool2d(t, **options, return_indices=True)
+    g = rng.standard_normal(y.shape).astype(dtype)
+    y.backward(mg.tensor(g))
+    expected = np.zeros((shape[0], shape[1] * shape[2]), dtype)
+    for c, places in enumerate(indices.numpy()):
+        for place, upstream in zip(places.ravel(), g[c].ravel(), strict=True):
+            expected[c, place] += upstream
+    oracle.assert_same(t.grad.numpy(), expected.reshape(shape))
+
+
 def test_minus_infinity_in_the_input_is_not_the_padding():
     x = mg.full((1, 4), -math.inf, requires_grad=True)
     y, indices = F.max_pool1d(x, 3, stride=2, padding=1, return_indices=True)

@@ -97,6 +97,22 @@ MG_INLINE void R(box_halve)(bool largest, real *to, const real *line, int64_t n)
     }
 }
 
+/* line = each of its first n columns `size` times, in place. Writes up to two vectors more. */
+static MG_NOINLINE void R(box_repeat)(real *line, int64_t n, int64_t size) {
+    int64_t odd = size / (size & -size);
+    for (int64_t k = n; odd > 1 && k-- > 0;) /* from the last one on */
+        for (int64_t c = 0; c < odd; c++) {
+            MG_AS_IT_IS;
+            line[k * odd + c] = line[k];
+        }
+    for (int64_t width = n * odd; width < n * size; width *= 2) /* each column twice */
+        for (int64_t c = (width - 1) / LANES * LANES; c >= 0; c -= LANES) {
+            vec v = v_load(line + c);
+            v_store(line + 2 * c, TURN_SHUFFLE(v, v, R(TURN_LO)));
+            v_store(line + 2 * c + LANES, TURN_SHUFFLE(v, v, R(TURN_HI)));
+        }
+}
+
 /* value[k] = box k of a batch on a line whose column `at` is line[0]; if `paired`, of a line of
  * pairs of columns. */
 static MG_NOINLINE void R(box_along)(bool largest, real *restrict value, real *restrict line,
@@ -228,6 +244,52 @@ static MG_NOINLINE ireal R(box_find_one)(real best, const real *restrict x, cons
     return first;
 }
 
+/* How many columns of a batch of tiles are their tile's maximum, or NaN. `top`: the maxima, each in
+ * all columns of its tile. Given `up`, out gets what that has for a column there, 0 elsewhere. */
+static MG_NOINLINE int64_t R(box_hits)(real *restrict out, const real *restrict up,
+                                       const real *restrict top, const real *restrict x,
+                                       const box_set *b, const box_batch *t) {
+    int64_t first, width = box_width(b, t, &first), hits = 0;
+    R(box_mask) lane, count = {0};
+    for (int l = 0; l < LANES; l++) lane[l] = l;
+    box_row row = t->row;
+    for (int64_t r = 0; r < t->rows; r++, box_next(b, &row, 1), top += width)
+        for (int64_t q = 0; q < row.lines; q++) {
+            int64_t at = box_line(b, &row, q) + first;
+            for (int64_t c = 0; c < width; c += LANES) {
+                int64_t left = width - c;
+                vec v = R(box_load)(x + at + c, left);
+                R(box_mask) hit = ((v == v_load(top + c)) | (v != v)) & (lane < (ireal)left);
+                count -= hit;
+                if (!up) continue;
+                __builtin_prefetch((const char *)(out + at + c) + BOX_AHEAD, 1);
+                vec upstream = v_load(up + r * width + c);
+                R(box_store)(out + at + c, (vec)(hit & (R(box_mask))upstream), left);
+            }
+        }
+    for (int l = 0; l < LANES; l++) hits += count[l];
+    return hits;
+}
+
+/* out[...] = g[box] where the box has its maximum, 0 elsewhere, for a batch of tiles. False if some
+ * have several such places: then it is 0 everywhere. */
+static MG_NOINLINE bool R(box_to_max)(real *restrict out, const real *restrict g,
+                                      const real *restrict best, const real *restrict x,
+                                      const box_set *b, const box_batch *t) {
+    _Alignas(64) real top[BOX_STRIP + 3 * LANES], up[BOX_STRIP + 3 * LANES];
+    int64_t n = t->rows * t->n;
+    memcpy(top, best, (size_t)n * sizeof(real));
+    R(box_repeat)(top, n, b->apart);
+    bool single = R(box_hits)(NULL, NULL, top, x, b, t) == n;
+    for (int64_t k = 0; k < n; k += LANES) {
+        int64_t left = single ? mg_min(n - k, LANES) : 0;
+        v_store(up + k, v_load_n(g + k, (int)left));
+    }
+    R(box_repeat)(up, n, b->apart);
+    R(box_hits)(out, up, top, x, b, t);
+    return single;
+}
+
 /* places[box] = where in the plane its maximum is, or out[there] += g[box]. */
 static void R(box_argmax)(int64_t *restrict places, real *restrict out, const real *restrict g,
                           const real *restrict x, const box_set *b) {
@@ -235,6 +297,10 @@ static void R(box_argmax)(int64_t *restrict places, real *restrict out, const re
     ireal at[LANES];
     for (box_batch t = box_first_batch(b); t.n > 0; box_next_batch(b, &t)) {
         R(box_best)(best, x, b, &t);
+        if (b->fills && !places && R(box_to_max)(out, g, best, x, b, &t)) {
+            g += t.rows * t.n;
+            continue;
+        }
         box_row row = t.row;
         for (int64_t r = 0, k = 0, m; r < t.rows; r++, box_next(b, &row, 1), k = 0)
             for (const real *top = best + r * t.n; k < t.n; k += m) {

@@ -23,6 +23,7 @@ typedef struct {
     const int64_t *start[BOX_AXES], *size[BOX_AXES], *divisor[BOX_AXES];
     int64_t even0, even1, apart, most; /* how many of them a strip holds, if any */
     bool tiled, covers, paired; /* are tiles made of pairs of columns? */
+    bool fills;                 /* is every element of a plane in one tile, of several columns? */
     int64_t joined;             /* rows of boxes whose tiles make one line */
     int64_t whole;              /* size of the only box of several axes, which are now the last */
     int64_t reach;              /* from the first element of a box to its last, at most */
@@ -142,6 +143,13 @@ MG_INLINE bool box_same(int64_t count, const int64_t *numbers) {
     return true;
 }
 
+/* Is every place on an axis in one box? */
+static bool box_fills(const box_set *b, int d) {
+    int64_t end = 0;
+    for (int64_t i = 0; i < b->count[d] && b->start[d][i] == end; i++) end += b->size[d][i];
+    return end == b->n[d] && b->step[d] == 1;
+}
+
 /* Are the boxes tiles, how many rows of them make a line? */
 static void box_find_tiles(box_set *b) {
     int64_t count = b->count[2], rows = b->count[0] * b->count[1], width = count * b->apart;
@@ -151,6 +159,8 @@ static void box_find_tiles(box_set *b) {
     b->tiled = b->even0 == 0 && b->even1 == count && box_reach(b, 0) <= b->apart;
     b->paired = b->tiled && b->step[2] == 1 && b->size[2][0] % 2 == 0 && b->apart % 2 == 0;
     b->covers = b->tiled && width == b->n[2] && b->size[2][0] == b->apart;
+    b->fills = b->covers && 2 < b->apart && b->apart <= BOX_STRIP;
+    b->fills = b->fills && box_fills(b, 0) && box_fills(b, 1);
     if (!b->tiled || width > BOX_STRIP || !box_same(b->count[0], b->divisor[0]) ||
         !box_same(b->count[1], b->divisor[1]))
         return;

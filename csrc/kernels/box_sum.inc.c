@@ -185,19 +185,9 @@ MG_INLINE void R(box_share)(real *restrict line, const real *restrict g, const b
 /* The same for a batch of tiles that cover their lines: each share in all columns of its tile. */
 MG_INLINE void R(box_tile)(real *restrict line, const real *restrict g, const box_set *b,
                            const box_batch *t) {
-    int64_t n = t->rows * t->n, size = b->size[2][t->i], odd = size / (size & -size);
+    int64_t n = t->rows * t->n;
     R(box_shares)(line, g, n, b, &t->row, 0);
-    for (int64_t k = n; odd > 1 && k-- > 0;) /* from the last one on, in place */
-        for (int64_t c = 0; c < odd; c++) {
-            MG_AS_IT_IS;
-            line[k * odd + c] = line[k];
-        }
-    for (int64_t width = n * odd; width < n * size; width *= 2) /* each column twice */
-        for (int64_t c = (width - 1) / LANES * LANES; c >= 0; c -= LANES) {
-            vec v = v_load(line + c);
-            v_store(line + 2 * c, TURN_SHUFFLE(v, v, R(TURN_LO)));
-            v_store(line + 2 * c + LANES, TURN_SHUFFLE(v, v, R(TURN_HI)));
-        }
+    R(box_repeat)(line, n, b->size[2][t->i]);
 }
 
 /* The line is added to columns at to at + width of all lines of a row, or written to those from
