@@ -275,7 +275,8 @@ static MG_NOINLINE void R(conv_dots)(const conv_grad *s, const conv_chunk *t, re
 
 /* What a chunk, whose inputs begin at x, adds to the gradients of a tile of outputs:
  * part[channel][tap][out]. The inputs of neighbouring channels or of neighbouring taps make a tile
- * with the upstream gradients, which are packed at g. */
+ * with the upstream gradients, which are packed at g; some places at a time, so that all taps find
+ * both in the first cache. */
 static MG_NOINLINE void R(conv_weights_tile)(const conv_grad *s, const conv_chunk *t, int64_t tile,
                                              real *part, const real *x, real *g, bool add) {
     const conv_plan *p = &s->plan;
@@ -311,11 +312,13 @@ static MG_NOINLINE void R(conv_weights_tile)(const conv_grad *s, const conv_chun
             }
     else
         for (int64_t c = 0; c < p->channels; c += high)
-            for (int64_t k = 0; k < p->taps; k++) {
-                f.a = x + s->term[c * p->taps + k].a;
-                R(conv_tile_any)(mg_min(high, p->channels - c), outs,
-                                 part + c * step + k * R(CONV_NR), step, f, s->place, n, add);
-            }
+            for (int64_t at = 0, some = conv_even(n, CONV_DEPTH); at < n; at += some)
+                for (int64_t k = 0; k < p->taps; k++) {
+                    f.a = x + s->term[c * p->taps + k].a;
+                    R(conv_tile_any)(mg_min(high, p->channels - c), outs,
+                                     part + c * step + k * R(CONV_NR), step, f, s->place + at,
+                                     mg_min(some, n - at), add || at > 0);
+                }
 }
 
 /* What a run of chunks adds to the gradients of some tiles, which share the copied inputs. */

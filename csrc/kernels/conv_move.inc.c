@@ -23,7 +23,9 @@ MG_INLINE void R(conv_copy_line)(real *restrict to, const real *restrict from, i
     }
 }
 
-/* The inputs of a chunk of one image with the zeros around them. */
+/* The inputs of a chunk of one image with the zeros around them, and behind them, where idle lanes
+ * read: leftovers may be subnormal numbers, and multiply-adds of those take a hundred times as
+ * long. */
 static MG_NOINLINE void R(conv_copy)(real *to, const real *x, const conv_plan *p,
                                      const conv_chunk *t, int64_t image) {
     const conv_axis *axis = p->axis;
@@ -35,7 +37,7 @@ static MG_NOINLINE void R(conv_copy)(real *to, const real *x, const conv_plan *p
     int64_t end = mg_max(mg_min(axis[2].inputs - at, width), begin);
     x += (image * p->groups + t->group) * p->channels * p->in_plane + at;
     for (int64_t c = 0; c < p->channels; c++)
-        for (int64_t k0 = 0; k0 < axis[0].taps; k0++)
+        for (int64_t k0 = 0; k0 < axis[0].taps; k0++) {
             for (int64_t q = 0; q < lines; q++) {
                 int64_t z = axis[0].at + t->i0 * axis[0].step + k0 * axis[0].per_tap;
                 int64_t y = p->low[1] + t->i1 * axis[1].step + q;
@@ -46,7 +48,7 @@ static MG_NOINLINE void R(conv_copy)(real *to, const real *x, const conv_plan *p
                     __builtin_prefetch(from + ahead + i);
                 real *line = to + c * p->channel + k0 * p->slice + q * p->line;
                 if (p->fold == 1)
-                    R(conv_copy_line)(line, from, begin, inside ? end : begin, width);
+                    R(conv_copy_line)(line, from, begin, inside ? end : begin, p->line);
                 else
                     for (int64_t f = 0; f < p->fold; f++)
                         for (int64_t i = f, n = 0; n < p->part; i += p->fold, n++) {
@@ -55,6 +57,8 @@ static MG_NOINLINE void R(conv_copy)(real *to, const real *x, const conv_plan *p
                                 inside && i >= begin && i < end ? from[i] : 0;
                         }
             }
+            v_store(to + c * p->channel + k0 * p->slice + lines * p->line, v_set1(0));
+        }
 }
 
 /* One compiled copy. */
