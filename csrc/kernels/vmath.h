@@ -9,7 +9,6 @@
 #include "vmath_f64.h"
 #include "vmath_explog.h"
 #include "vmath_pieces_f32.h"
-#include "vmath_pow.h"
 #include "vmath_trig.h"
 #include "vmath_inverse.h"
 #include "vmath_round.h"

@@ -8,12 +8,6 @@
 
 #include "vmath_explog_f64.h"
 
-/* log(1 + u), u > -1 */
-MG_INLINE double v_log1p_short_f64(double u) {
-    v_log_parts_f64 p = v_log1p_split_f64(u, 0.0);
-    return fma_f64(p.k, V_LN2_F64, v_log_short_f64(p.f));
-}
-
 /* Where the two terms cancel, the short polynomials would show. Error 0.500, both, over two million
  * pairs, normally distributed with deviations from 0.1 to 300. */
 MG_INLINE float v_logaddexp_f32(float a, float b) {

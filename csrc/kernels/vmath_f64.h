@@ -90,20 +90,6 @@ MG_INLINE double v_pow2_f64(uint64_t n) { return v_from_bits_f64((n - 1023) << 5
 MG_INLINE double v_pow2_half_f64(uint64_t n) { return v_from_bits_f64((n >> 1) << 52); }
 MG_INLINE double v_pow2_rest_f64(uint64_t n) { return v_from_bits_f64((n - (n >> 1)) << 52); }
 
-/* r_low + r^2 q(r), good for e^r and for e^r - 1 */
-MG_INLINE double v_exp_tail_f64(v_exp_parts_f64 p) {
-    double r = p.r, z = r * r, zz = z * z;
-    double q0 = fma_f64(r, 0x1.5555555555559p-3, 0.5);
-    double q2 = fma_f64(r, 0x1.111111110f6fdp-7, 0x1.5555555555558p-5);
-    double q4 = fma_f64(r, 0x1.a01a01afa95d8p-13, 0x1.6c16c16c17152p-10);
-    double q6 = fma_f64(r, 0x1.71ddf9087c1dbp-19, 0x1.a01a019b87d28p-16);
-    double q8 = fma_f64(r, 0x1.af5d6dd4e6ecap-26, 0x1.27e4fdd3c41ffp-22);
-    q8 = fma_f64(z, 0x1.1f329f586bb8bp-29, q8);
-    q4 = fma_f64(z, q6, q4);
-    q0 = fma_f64(z, q2, q0);
-    return fma_f64(z, fma_f64(zz, fma_f64(zz, q8, q4), q0), p.r_low);
-}
-
 /* log(1 + f) = 2 atanh(s) = f - h + s q, where s = f / (2 + f), h = f^2/2 and q = h + R(s^2) */
 typedef struct {
     double s, q, h;
@@ -154,16 +140,6 @@ MG_INLINE v_log_parts_f64 v_log1p_split_f64(double x, double x_low) {
     double scale = v_from_bits_f64((2048u - e) << 52) * 0.25; /* 2^-k; k may be 1024 */
     double g = scale - 1.0, f = fma_f64(x, scale, g);
     return (v_log_parts_f64){k, f, fma_f64(x, scale, g - f) + x_low * scale};
-}
-
-/* A polynomial good to 2^-34, for functions of a float that are computed in double:
- * log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2) */
-MG_INLINE double v_log_short_f64(double f) {
-    double g = f * v_reciprocal_f64(2.0 + f), z = g * g;
-    double q0 = fma_f64(z, 0x1.999996a66edfep-2, 0x1.555555561f392p-1);
-    double q2 = fma_f64(z, 0x1.c62a9f285beb2p-3, 0x1.2494133aa4ba9p-2);
-    double q = fma_f64(z * z, fma_f64(z * z, 0x1.911c9c76297cp-3, q2), q0);
-    return g * fma_f64(z, q, 2.0);
 }
 
 #define V_TRIG_MAX_F64 1.0e6

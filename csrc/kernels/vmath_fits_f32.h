@@ -33,6 +33,8 @@
 #define V_RSQRT_SCALE_F32 0x1p24f
 #define V_RSQRT_BACK_F32 0x1p12f
 #define V_LOG_FIRST_F32 0x3f405000u /* the bits of a number near 3/4 */
+#define V_POW_FIRST_F32 0x3f424000u
+#define V_POW_LIMIT_F32 128.0f
 #define V_LOG_POWER_F32 0x1p32f
 #define V_LOG_OF_POWER_F32 0x1.62e43p+4f
 #define V_LOG10_POWER_F32 0x1p29f
@@ -65,6 +67,9 @@ static const __attribute__((unused)) float v_cosh_fit_f32[] = {
 /* (log(1 + r) - r) / r^2: 2^-26.6 */
 static const __attribute__((unused)) float v_log_fit_f32[] = {
     -0x1.ffffcap-2f, 0x1.5555eap-2f, -0x1.00d79ap-2f, 0x1.989fd2p-3f};
+/* ((log(1 + r) - r) / r^2 + 1 / 2) / r, against the logarithm of what has this r: 2^-35.3 */
+static const __attribute__((unused)) float v_pow_fit_f32[] = {
+    0x1.55555p-2f, -0x1.000116p-2f, 0x1.9a12fep-3f, -0x1.4d2c56p-3f};
 /* log(1 + r) / r - c to bases 2 and 10, where c is the float nearest to the value at 0: 2^-26.6 */
 static const __attribute__((unused)) float v_log2_fit_f32[] = {
     0x1.2bdbaap-26f, -0x1.71544ep-1f, 0x1.ec71dap-2f, -0x1.728eb4p-2f, 0x1.267d72p-2f};
@@ -94,6 +99,18 @@ static const __attribute__((unused)) float v_log10_table_f32[2][16] = {
     {-0x1.df9cp-4f, -0x1.8c28p-4f, -0x1.486cp-4f, -0x1.fdb8p-5f, -0x1.ac88p-5f, -0x1.0c88p-5f, 0, 0,
      0, 0x1.298p-5f, 0x1.029p-4f, 0x1.69f4p-4f, 0x1.c2p-4f, 0x1.08c2p-3f, 0x1.3394p-3f,
      0x1.514ep-3f},
+};
+
+/* c, and -log c in two parts, for powers: c has so few bits that m c - 1 is exact */
+static const __attribute__((unused)) float v_pow_table_f32[3][16] = {
+    {0x1.48p+0f, 0x1.4p+0f, 0x1.3p+0f, 0x1.28p+0f, 0x1.2p+0f, 0x1.1p+0f, 0x1.08p+0f, 0x1p+0f,
+     0x1.fp-1f, 0x1.dp-1f, 0x1.bp-1f, 0x1.ap-1f, 0x1.88p-1f, 0x1.78p-1f, 0x1.68p-1f, 0x1.58p-1f},
+    {-0x1.fb9p-3f, -0x1.c9p-3f, -0x1.5ff4p-3f, -0x1.2954p-3f, -0x1.e27p-4f, -0x1.f0ap-5f,
+     -0x1.f82p-6f, 0, 0x1.041p-5f, 0x1.9338p-4f, 0x1.5bf4p-3f, 0x1.a94p-3f, 0x1.1178p-2f,
+     0x1.3c26p-2f, 0x1.68acp-2f, 0x1.973ap-2f},
+    {-0x1.86d5e4p-19f, 0x1.070cacp-20f, 0x1.f1eb0ep-20f, -0x1.2f82p-19f, -0x1.db8abcp-22f,
+     -0x1.86008cp-20f, -0x1.361cfp-19f, 0, 0x1.76279ep-19f, -0x1.0d1536p-19f, 0x1.ad50f6p-25f,
+     -0x1.2c3752p-19f, 0x1.d044fcp-19f, -0x1.b1199ap-19f, 0x1.07d38ep-19f, 0x1.a189acp-21f},
 };
 
 #endif

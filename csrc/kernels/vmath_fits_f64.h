@@ -32,6 +32,8 @@
 #define V_RSQRT_SCALE_F64 0x1p54
 #define V_RSQRT_BACK_F64 0x1p27
 #define V_LOG_FIRST_F64 0x3fe80a0000000000u /* the bits of a number near 3/4 */
+#define V_POW_FIRST_F64 0x3fe8480000000000u
+#define V_POW_LIMIT_F64 800.0
 #define V_LOG_POWER_F64 0x1p122
 #define V_LOG_OF_POWER_F64 0x1.52417db067f38p+6
 #define V_LOG10_POWER_F64 0x1p54
@@ -68,6 +70,11 @@ static const __attribute__((unused)) double v_log_fit_f64[] = {
     -0x1.0000000000007p-1, 0x1.555555555542ep-2, -0x1.ffffffffdb87bp-3, 0x1.9999999b16b46p-3,
     -0x1.5555562393705p-3, 0x1.2492447cabf8ep-3, -0x1.fffc4fc127721p-4, 0x1.c7271c470a13dp-4,
     -0x1.9d48ad812158ap-4, 0x1.717e93b98c828p-4};
+/* ((log(1 + r) - r) / r^2 + 1 / 2) / r, against the logarithm of what has this r: 2^-69.7 */
+static const __attribute__((unused)) double v_pow_fit_f64[] = {
+    0x1.5555555555555p-2, -0x1.fffffffffffefp-3, 0x1.999999999a909p-3, -0x1.5555555584cbcp-3,
+    0x1.2492491e41c99p-3, -0x1.fffffbe45710ap-4, 0x1.c71c789df3213p-4, -0x1.99a9e0cd0d7c9p-4,
+    0x1.74f5414d248bbp-4, -0x1.406f487ac7969p-4};
 /* log(1 + r) / r - c to bases 2 and 10, where c is the double nearest to the value at 0: 2^-57 */
 static const __attribute__((unused)) double v_log2_fit_f64[] = {
     0x1.9e719bff9cf47p-56, -0x1.71547652b8309p-1, 0x1.ec709dc3a01c9p-2, -0x1.715476529cf7bp-2,
@@ -82,14 +89,6 @@ static const __attribute__((unused)) double v_expm1_fit_f64[] = {
     0x1p-1, 0x1.5555555555557p-3, 0x1.5555555555556p-5, 0x1.111111111009cp-7,
     0x1.6c16c16c162bp-10, 0x1.a01a01ac0a9eep-13, 0x1.a01a01a6ec522p-16, 0x1.71de01c3fc936p-19,
     0x1.27e4db25ce3adp-22, 0x1.af4ecd2129492p-26, 0x1.1f7385560be05p-29};
-
-/* Shorter ones: (2^r - 1) / r to 2^-34, log2(1 + r) / r to 2^-36 */
-static const __attribute__((unused)) double v_exp2_short_fit_f64[] = {
-    0x1.62e42ff0e23ecp-1, 0x1.ebfbe077b3ecbp-3, 0x1.c6b08abf46a75p-5, 0x1.3b29f37242059p-7,
-    0x1.5d8a86d8d4f49p-10, 0x1.445ca7d07c169p-13, 0x1.fde573f4ac126p-17};
-static const __attribute__((unused)) double v_log2_short_fit_f64[] = {
-    0x1.71547652ba594p+0, -0x1.7154765d4eff3p-1, 0x1.ec709d0458f57p-2, -0x1.7153cfdd537bap-2,
-    0x1.2778ed10d864fp-2, -0x1.ef0077702e62ap-3, 0x1.a4057a169acafp-3};
 
 /* c in m c = 1 + r, and -log c, by the four bits of m after those of V_LOG_FIRST. */
 static const __attribute__((unused)) double v_log_table_f64[2][16] = {
@@ -118,6 +117,20 @@ static const __attribute__((unused)) double v_log10_table_f64[2][16] = {
     {-0x1.dab26549d8p-4, -0x1.93bef2b71cp-4, -0x1.4c042ad2c4p-4, -0x1.0a4c05e46cp-4,
      -0x1.91f0a75ab8p-5, -0x1.179db52ba8p-5, 0, 0, 0, 0x1.44aeaa0fep-5, 0x1.077c1c049p-4,
      0x1.642ded1cacp-4, 0x1.bd412b3dc4p-4, 0x1.081097c53ep-3, 0x1.30d1a79ffcp-3, 0x1.57bca6fe5p-3},
+};
+
+static const __attribute__((unused)) double v_pow_table_f64[3][16] = {
+    {0x1.48p+0, 0x1.4p+0, 0x1.3p+0, 0x1.28p+0, 0x1.2p+0, 0x1.1p+0, 0x1.08p+0, 0x1p+0, 0x1.fp-1,
+     0x1.dp-1, 0x1.bp-1, 0x1.ap-1, 0x1.88p-1, 0x1.78p-1, 0x1.68p-1, 0x1.58p-1},
+    {-0x1.fb9186d5e4p-3, -0x1.c8ff7c79aap-3, -0x1.5ff3070a7ap-3, -0x1.29552f82p-3,
+     -0x1.e27076e2bp-4, -0x1.f0a30c0118p-5, -0x1.f829b0e78p-6, 0, 0x1.0415d89e78p-5,
+     0x1.9335e5d594p-4, 0x1.5bf406b544p-3, 0x1.a93ed3c8aep-3, 0x1.1178e8227ep-2,
+     0x1.3c25277333p-2, 0x1.68ac83e9c7p-2, 0x1.973a343135p-2},
+    {0x1.d572aab993c87p-47, 0x1.7794f689f8434p-45, 0x1.8586f183bebf2p-44, 0x1.5b967f4471dfcp-44,
+     0x1.a342c2af0003cp-45, 0x1.d599e83368e91p-45, -0x1.980267c7e09e4p-45, 0,
+     -0x1.dddc7f461c516p-44, 0x1.3115c3abd47dap-45, -0x1.27023eb68981cp-46,
+     -0x1.8724350562169p-45, 0x1.1ef78ce2d07f2p-44, 0x1.83b54b606bd5cp-46, -0x1.7af966c548a3p-44,
+     0x1.ab73b16bf4984p-44},
 };
 
 #endif

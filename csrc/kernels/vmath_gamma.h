@@ -9,7 +9,6 @@
 #define MG_VMATH_GAMMA_H
 
 #include "vmath_erf.h"
-#include "vmath_pow.h"
 
 #define V_PI_F64 0x1.921fb54442d18p+1
 #define V_PI_LOW_F64 0x1.1a62633145c07p-53
@@ -37,6 +36,9 @@ static const double v_trigamma_large[] = { /* (trigamma(x) - 1 / x - 1 / (2 x^2)
     0x1.5555555555555p-3, -0x1.111111110f973p-5, 0x1.86186178ff949p-6, -0x1.111104e4077d3p-5,
     0x1.3647c75a5d984p-4, -0x1.026ababbece0fp-2, 0x1.1b9fd705964cdp+0, -0x1.233f7cc5eb4b5p+2};
 
+MG_INLINE bool v_is_integer_f64(double a) { /* a >= 0 */
+    return (a >= 0x1p52) | ((a + 0x1p52) - 0x1p52 == a);
+}
 /* x less the integer next to it */
 MG_INLINE double v_fraction_f64(double x) {
     double a = v_abs_f64(x);

@@ -18,6 +18,7 @@
 #define n_add P(add)
 #define n_add_bits P(add_bits)
 #define n_and P(and)
+#define n_below P(below)
 #define n_choose_less P(choose_less)
 #define n_div P(div)
 #define n_exponent_unit P(exponent_unit)

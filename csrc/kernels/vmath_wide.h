@@ -107,10 +107,6 @@ MG_INLINE vec_f32 v_look_up_32(const float *table, vec_f32 i) {
     return _mm512_permutex2var_ps(_mm512_loadu_ps(table), _mm512_castps_si512(i),
                                   _mm512_loadu_ps(table + 16));
 }
-/* 1 / d as a float has it */
-MG_INLINE vec_f64 v_reciprocal_start(vec_f64 d) {
-    return _mm512_cvtps_pd(_mm256_div_ps(_mm256_set1_ps(1.0f), _mm512_cvtpd_ps(d)));
-}
 MG_INLINE vec_f64 v_load_floats(const float *p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }
 MG_INLINE void v_store_floats(float *p, vec_f64 x) { _mm256_storeu_ps(p, _mm512_cvtpd_ps(x)); }
 #else
@@ -203,9 +199,6 @@ MG_INLINE vec_f32 v_look_up_32(const float *table, vec_f32 i) {
     __m256i index = _mm256_and_si256(_mm256_castps_si256(i), _mm256_set1_epi32(31));
     return _mm256_i32gather_ps(table, index, 4);
 }
-MG_INLINE vec_f64 v_reciprocal_start(vec_f64 d) {
-    return _mm256_cvtps_pd(_mm_div_ps(_mm_set1_ps(1.0f), _mm256_cvtpd_ps(d)));
-}
 MG_INLINE vec_f64 v_load_floats(const float *p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
 MG_INLINE void v_store_floats(float *p, vec_f64 x) { _mm_storeu_ps(p, _mm256_cvtpd_ps(x)); }
 #endif
@@ -235,23 +228,6 @@ MG_INLINE wide_f64 w_near_root_f64(wide_f64 a) {
 MG_INLINE wide_f32 w_look_up_32_f32(const float *table, wide_f32 i) {
     for (int k = 0; k < WIDE_VECTORS; k++) i.v[k] = v_look_up_32(table, i.v[k]);
     return i;
-}
-/* As v_reciprocal_f64. */
-MG_INLINE wide_f64 w_reciprocal_f64(wide_f64 d) {
-    wide_f64 r;
-    for (int k = 0; k < WIDE_VECTORS; k++) r.v[k] = v_reciprocal_start(d.v[k]);
-    return w_fma_f64(w_fnma_f64(d, r, w_set_f64(1.0)), r, r);
-}
-/* Floats as doubles, and back. */
-MG_INLINE wide_f64 w_load_floats(const float *p) {
-    const int lanes = MG_VECTOR_BYTES / 8;
-    wide_f64 a;
-    for (int k = 0; k < WIDE_VECTORS; k++) a.v[k] = v_load_floats(p + k * lanes);
-    return a;
-}
-MG_INLINE void w_store_floats(float *p, wide_f64 a) {
-    const int lanes = MG_VECTOR_BYTES / 8;
-    for (int k = 0; k < WIDE_VECTORS; k++) v_store_floats(p + k * lanes, a.v[k]);
 }
 
 #else
