@@ -82,6 +82,10 @@ mg_array *mg_view_spread(mg_array *a, int ndim, const int64_t *shape, int naxes,
 /* a[start : : step] on every axis, `count` elements each. */
 mg_array *mg_view_slice(mg_array *a, const int64_t *start, const int64_t *step,
                         const int64_t *count);
+/* The array of this shape in whose memory `a` and `b` lie, if they are two slices of it that begin at
+ * these places of an axis and else cut nothing off. NULL, without an error, if that leaves the memory. */
+mg_array *mg_view_around(mg_array *a, mg_array *b, int axis, int64_t a_start, int64_t b_start,
+                         const int64_t *shape);
 /* The diagonal of the last two axes as the last one; offset counts to the right of the main one. */
 mg_array *mg_view_diagonal(mg_array *a, int64_t offset);
 mg_array *mg_view_alias(mg_array *a);

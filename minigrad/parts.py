@@ -25,6 +25,11 @@ def _add_to(x: Handle, values: Handle, *place: Shape) -> None:
     run(lib.mg_write, part, call(lib.mg_binary, ADD.id, part, values))
 
 
+def _steps(x: Handle) -> list[int]:
+    """The strides that matter."""
+    return [step for step, n in zip(x.strides, x.shape, strict=True) if n > 1]
+
+
 @final
 class Part:
     """The gradient of one slice of a tensor or of several, instead of a tensor of its shape."""
@@ -64,8 +69,12 @@ class Part:
 
     def _joined(self) -> Handle:
         shape, slices, dtype = self.shape, self.slices, self.slices[0][0].dtype
-        apart = self._lie_apart()
+        axis = self._cut()
+        apart = axis is not None or len(slices) == 1
         if apart and sum([values.size for values, *_ in slices]) == math.prod(shape):
+            x = None if axis is None else self._as_they_lie(axis)
+            if x is not None:
+                return x
             x = call(lib.mg_empty, dtype, len(shape), shape)
         else:
             x = call(lib.mg_full, dtype, len(shape), shape, 0.0, 0)
@@ -76,15 +85,30 @@ class Part:
                 _add_to(x, values, *place)
         return x
 
-    def _lie_apart(self) -> bool:
-        """Whether the slices follow one another along one axis, without overlap."""
+    def _cut(self) -> int | None:
+        """The axis along which the slices follow one another, without overlap."""
         counts = [count for _, _, _, count in self.slices]
         cut = [d for d, n in enumerate(self.shape) if any(count[d] != n for count in counts)]
         if len(counts) == 1 or len(cut) != 1:
-            return len(counts) == 1
+            return None
         axis, spans = cut[0], []
         for _, start, step, count in self.slices:
             ends = start[axis], start[axis] + (count[axis] - 1) * step[axis]
             spans.append((min(ends), max(ends)))
         spans.sort()
-        return all(a[1] < b[0] for a, b in pairwise(spans))
+        return axis if all(a[1] < b[0] for a, b in pairwise(spans)) else None
+
+    def _as_they_lie(self, axis: int) -> Handle | None:
+        """The whole in the memory where the slices are, if they lie there as they do in it.
+
+        Attention lays the gradients of its queries, keys and values so.
+        """
+        (a, a_start, *_), (b, b_start, *_) = self.slices[:2]
+        x = lib.mg_view_around(a, b, axis, a_start[axis], b_start[axis], self.shape)
+        if x is None or lib.mg_overlaps_itself(x):
+            return None
+        for values, *place in self.slices:
+            part = call(lib.mg_view_slice, x, *place)
+            if part.data != values.data or _steps(part) != _steps(values):
+                return None
+        return x

@@ -9,6 +9,7 @@ import oracle
 import pytest
 
 import minigrad as mg
+from minigrad import _c
 from minigrad.nn import functional as F
 from minigrad.ops.attention import attention_weights
 
@@ -292,3 +293,50 @@ def test_results_lie_in_memory_as_the_operands_do(rng):
     assert by_x.transpose(1, 2).is_contiguous()
     assert by_plain.is_contiguous()
     oracle.assert_same(by_x.numpy(), by_plain.numpy())
+
+
+# Queries, keys and values (2, 3, 5, 4) cut from one tensor, as its shape and by what function.
+PROJECTIONS = {
+    "parts of a row": (
+        (2, 5, 36),
+        lambda x: [part.reshape(2, 5, 3, 4).transpose(1, 2) for part in x.split(12, 2)],
+    ),
+    "a dimension of three": (
+        (2, 5, 36),
+        lambda x: x.reshape(2, 5, 3, 3, 4).permute(2, 0, 3, 1, 4).unbind(),
+    ),
+    "in each head": (
+        (2, 5, 36),
+        lambda x: x.reshape(2, 5, 3, 12).transpose(1, 2).split(4, -1),
+    ),
+    "one after the other": ((3, 2, 3, 5, 4), lambda x: x.unbind()),
+    "the last first": ((3, 2, 3, 5, 4), lambda x: [x[2], x[1], x[0]]),
+    "with more beside": ((4, 2, 3, 5, 4), lambda x: [x[0], x[1], x[2]]),
+    "with gaps": ((5, 2, 3, 5, 4), lambda x: [x[0], x[2], x[4]]),
+    "overlapping": ((4, 3, 5, 4), lambda x: [x[0:2], x[1:3], x[2:4]]),
+    "one of them twice": ((2, 2, 3, 5, 4), lambda x: [x[0], x[1], x[1]]),
+}
+WITHOUT_COPY = ("parts of a row", "a dimension of three", "in each head", "one after the other")
+
+
+@pytest.mark.parametrize("name", PROJECTIONS)
+def test_gradients_of_one_projection_are_put_together(rng, name):
+    shape, cut = PROJECTIONS[name]
+    x = mg.tensor(rng.standard_normal(shape), requires_grad=True)
+    upstream = mg.tensor(rng.standard_normal((2, 3, 5, 4)))
+    copies = []
+
+    def watch(kernel, args, made):
+        if kernel.__name__ in ("mg_write", "mg_copy"):
+            copies.append(kernel.__name__)
+
+    y = attention(*cut(x * 1), is_causal=True)
+    with _c.trace(watch):
+        (got,) = mg.grad(y, x, upstream)
+    (want,) = mg.grad(attention(*[p.clone() for p in cut(x)], is_causal=True), x, upstream)
+    np.testing.assert_allclose(got.numpy(), want.numpy(), atol=1e-13)
+    assert (not copies) == (name in WITHOUT_COPY)
+    x.grad = None
+    attention(*cut(x), is_causal=True).backward(upstream)
+    np.testing.assert_allclose(x.grad.numpy(), want.numpy(), atol=1e-13)
+    assert x.grad.is_contiguous()

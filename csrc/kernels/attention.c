@@ -244,25 +244,68 @@ static mg_array *attention_new(const attention_plan *t, int64_t rows, int64_t co
     return mg_new(t->dtype, t->axes + 2, shape);
 }
 
+/* Lets a new array lie in memory in the order of these strides, but for its last axis, which stays
+ * innermost. */
+static void attention_order(mg_array *a, const int64_t *strides) {
+    int order[MG_MAX_NDIM], last = a->ndim - 1;
+    for (int d = 0; d < last; d++) {
+        int place = d;
+        for (; place > 0 && strides[order[place - 1]] < strides[d]; place--)
+            order[place] = order[place - 1];
+        order[place] = d;
+    }
+    int64_t step = a->shape[last];
+    for (int place = last - 1; place >= 0; place--) {
+        a->strides[order[place]] = step;
+        step *= mg_max(a->shape[order[place]], 1);
+    }
+}
+
 /* The same, lying in memory as `like` does: heads that were side by side in every row still are, so
  * that a model which splits its rows into heads can put them together again without a copy. */
 static mg_array *attention_new_like(const attention_plan *t, int64_t rows, int64_t columns,
                                     const mg_array *like) {
     mg_array *a = attention_new(t, rows, columns);
-    if (!a || like->ndim != a->ndim) return a;
-    int order[MG_MAX_NDIM];
-    for (int d = 0; d <= t->axes; d++) {
-        int place = d;
-        for (; place > 0 && like->strides[order[place - 1]] < like->strides[d]; place--)
-            order[place] = order[place - 1];
-        order[place] = d;
-    }
-    int64_t step = columns;
-    for (int place = t->axes; place >= 0; place--) {
-        a->strides[order[place]] = step;
-        step *= mg_max(a->shape[order[place]], 1);
-    }
+    if (a && like->ndim == a->ndim) attention_order(a, like->strides);
     return a;
+}
+
+/* The distance between queries, keys and values that one projection made: of one shape, and evenly
+ * spaced in one array. 0 where they are not. */
+static int64_t attention_spacing(const attention_plan *t, mg_array *const *in) {
+    const mg_array *q = in[0];
+    int64_t gap = in[1]->data - q->data;
+    if (q->ndim == MG_MAX_NDIM || q->size != t->heads * t->queries * t->depth) return 0;
+    for (int i = 1; i < 3; i++) {
+        if (in[i]->buffer != q->buffer || in[i]->ndim != q->ndim) return 0;
+        if (in[i]->data - in[i - 1]->data != gap) return 0;
+        for (int d = 0; d < q->ndim; d++)
+            if (in[i]->shape[d] != q->shape[d] || in[i]->strides[d] != q->strides[d]) return 0;
+    }
+    return gap > 0 ? gap / mg_itemsize(t->dtype) : 0;
+}
+
+/* The gradients of queries, keys and values, each lying as its operand. Those of one projection lie
+ * in one array like it, whose gradient is then there without a copy. */
+static int attention_new_gradients(const attention_plan *t, mg_array **out, mg_array *const *in) {
+    const mg_array *q = in[0];
+    int64_t shape[MG_MAX_NDIM] = {3}, strides[MG_MAX_NDIM] = {attention_spacing(t, in)};
+    if (!strides[0]) {
+        out[0] = attention_new_like(t, t->queries, t->depth, in[0]);
+        out[1] = attention_new_like(t, t->keys, t->depth, in[1]);
+        out[2] = attention_new_like(t, t->keys, t->values, in[2]);
+    } else {
+        memcpy(shape + 1, q->shape, sizeof(int64_t) * (size_t)q->ndim);
+        memcpy(strides + 1, q->strides, sizeof(int64_t) * (size_t)q->ndim);
+        mg_array *all = mg_new(t->dtype, q->ndim + 1, shape);
+        if (!all) return mg_error();
+        attention_order(all, strides);
+        for (int i = 0; i < 3; i++)
+            out[i] = mg_alias(all, all->data + i * all->strides[0] * mg_itemsize(t->dtype), q->ndim,
+                              shape + 1, all->strides + 1);
+        mg_release(all);
+    }
+    return out[0] && out[1] && out[2] ? MG_OK : mg_error();
 }
 
 /* Whether an operand was cast, or is the same for several heads or, a mask, several scores. */
@@ -349,12 +392,8 @@ int mg_attention_vjp(mg_array **made, mg_array *g, mg_array *q, mg_array *k, mg_
     if (!code && (g->ndim != t.axes + 2 || g->dtype != t.dtype || y->dtype != t.dtype))
         code = mg_fail_code(MG_EDTYPE, g->dtype, y->dtype);
     if (!code) {
-        out[0] = attention_new_like(&t, t.queries, t.depth, in[0]);
-        out[1] = attention_new_like(&t, t.keys, t.depth, in[1]);
-        out[2] = attention_new_like(&t, t.keys, t.values, in[2]);
-        if (by_mask) out[3] = attention_new(&t, t.queries, t.keys);
-        for (int i = 0; i < count; i++)
-            if (!out[i]) code = mg_error();
+        code = attention_new_gradients(&t, out, in);
+        if (by_mask && !(out[3] = attention_new(&t, t.queries, t.keys))) code = mg_error();
     }
     if (!code && y->size > 0) {
         int64_t size = mg_itemsize(t.dtype);

@@ -341,6 +341,20 @@ mg_array *mg_view_slice(mg_array *a, const int64_t *start, const int64_t *step,
     return mg_alias(a, data, a->ndim, count, strides);
 }
 
+mg_array *mg_view_around(mg_array *a, mg_array *b, int axis, int64_t a_start, int64_t b_start,
+                         const int64_t *shape) {
+    int64_t strides[MG_MAX_NDIM], item = mg_itemsize(a->dtype);
+    if (a->buffer != b->buffer || a_start == b_start) return NULL;
+    memcpy(strides, a->strides, sizeof(int64_t) * (size_t)a->ndim);
+    strides[axis] = (b->data - a->data) / item / (b_start - a_start);
+    int64_t first = (a->data - a->buffer->data) / item - a_start * strides[axis];
+    int64_t low = first, high = first; /* the least and the last element */
+    for (int d = 0; d < a->ndim; d++)
+        *(strides[d] < 0 ? &low : &high) += (shape[d] - 1) * strides[d];
+    if (low < 0 || (high + 1) * item > (int64_t)a->buffer->bytes) return NULL;
+    return mg_alias(a, a->buffer->data + first * item, a->ndim, shape, strides);
+}
+
 mg_array *mg_view_diagonal(mg_array *a, int64_t offset) {
     int r = a->ndim - 2, c = a->ndim - 1;
     if (r < 0) return mg_fail(MG_ENDIM, a->ndim, 2);
