@@ -82,7 +82,7 @@ def _deliver(leaf: Tensor, g: Tensor, shared: bool) -> None:
         owned = not shared and lib.mg_sole_owner(g._h)
         leaf.grad = g if owned else copied(g)
     elif held._edge is not None or not lib.mg_sole_owner(held._h):
-        leaf.grad = held + g
+        leaf.grad = held.detach() + g
     else:
         held.accumulate_(g)
 

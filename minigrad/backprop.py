@@ -7,6 +7,7 @@ from heapq import heappop, heappush, heappushpop
 from operator import attrgetter
 from typing import Any
 
+from minigrad._c import lib
 from minigrad.parts import Part
 from minigrad.tape import Gradient, Node, Parent, begin, end
 
@@ -125,9 +126,20 @@ def backward(
                 elif parent in owned:
                     held.accumulate_(back)
                 else:
-                    total = gradients[parent] = held + back
+                    made = (  # by the last rule, and nobody else has it
+                        not create_graph
+                        and back is not g
+                        and g is not None
+                        and type(back) not in _JOINT
+                        and lib.mg_sole_owner(back._h)
+                    )
+                    if made:
+                        back.accumulate_(held)
+                    else:
+                        back = held + back
+                    gradients[parent] = back
                     shared.discard(parent)
-                    if not create_graph and type(total) not in _JOINT:
+                    if not create_graph and type(back) not in _JOINT:
                         owned.add(parent)
             # The youngest node that has a gradient has all of it.
             if ready is None:

@@ -35,7 +35,7 @@ def test_a_backward_passes_through_too():
         "mg_view_spread",
         "mg_binary_vjp",
         "mg_binary_vjp",
-        "mg_binary",  # the two gradients of x, added
+        "mg_accumulate",  # the two gradients of x, added
     ]
 
 

@@ -184,6 +184,29 @@ def test_hooks_see_the_whole_gradient_once():
     assert seen == [7.0]
 
 
+def test_gradients_that_hooks_keep_stay_as_they_are():
+    """A gradient is added to only in memory that nobody else has seen."""
+    x, kept = leaf([1.0, 2.0]), []
+    y = x * 2
+    parts = y.exp(), y.reshape(2), y * 3, y[:]
+    for part in parts:
+        part.register_hook(kept.append)
+    upstream = leaf([3.0, 4.0]).detach()
+    mg.stack(parts).sum(0).backward(upstream, retain_graph=True)
+    assert [g.tolist() for g in kept] == [[3.0, 4.0]] * 4
+    assert upstream.tolist() == [3.0, 4.0]
+    want = 2 * upstream.numpy() * (y.detach().exp().numpy() + 5)
+    np.testing.assert_allclose(x.grad.numpy(), want)
+
+
+def test_a_backward_without_a_graph_leaves_none():
+    x = leaf(2.0)
+    (x * x * x).backward(create_graph=True)
+    (x * x).backward()
+    assert x.grad.item() == 16.0
+    assert not x.grad.requires_grad
+
+
 def test_a_removed_hook_is_not_called():
     x = leaf(2.0)
     y = x * x
