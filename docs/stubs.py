@@ -155,7 +155,7 @@ def module_stub(module: ModuleType) -> str:
         name
         for name, value in sorted(vars(module).items())
         if isinstance(value, FunctionType)
-        and value.__module__ in (module.__name__, "minigrad.dispatch")
+        and value.__module__ == module.__name__
         and not hasattr(dispatch, name)
     ]
     stub.lines += ["__all__ = [", *(f'    "{n}",' for n in module.__all__), "]", ""]

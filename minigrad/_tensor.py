@@ -60,7 +60,7 @@ def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
             kwargs = {name: before if x is self else x for name, x in kwargs.items()}
         return update(op, self, function(before, *args, **kwargs))
 
-    in_place.__name__ = in_place.__qualname__ = f"{op}_"
+    in_place.__name__, in_place.__qualname__ = f"{op}_", f"Tensor.{op}_"
     in_place.__doc__ = f":func:`minigrad.{op}`, written over this tensor; returns it."
     return in_place
 

@@ -472,6 +472,10 @@ def _named(function: Callable[..., Tensor], row: Row) -> Callable[..., Tensor]:
     if word.isalpha() and len(word) > 1:  # neither a variable nor a formula
         doc = doc[0].upper() + doc[1:]
     function.__doc__ = f"{doc}."
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals is globals():
+        frame = frame.f_back
+    function.__module__ = frame.f_globals["__name__"]  # which asks for it: pickle looks there
     return function
 
 

@@ -209,6 +209,7 @@ bitwise_not = unary(_p.BITWISE_NOT)
 
 _add, _sub = binary(_p.ADD), binary(_p.SUB)
 true_divide = binary(_p.DIV)
+true_divide.__qualname__ = "true_divide"  # the row is div's
 mul = multiply = binary(_p.MUL)
 pow = binary(_p.POW)  # noqa: A001
 floor_divide = binary(_p.FLOOR_DIVIDE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from importlib import import_module
@@ -87,6 +88,14 @@ def test_every_public_name_is_found(printed):
         "ReLU()",
         "gradcheck",
     ]
+
+
+@pytest.mark.parametrize("module", [functions, mg.linalg, mg.special, mg.nn.functional, mg.Tensor])
+def test_functions_can_be_pickled(module):
+    for name in dir(module):
+        function = getattr(module, name)
+        if callable(function) and not name.startswith("_"):
+            assert pickle.loads(pickle.dumps(function)) is function
 
 
 def test_an_unknown_name():
