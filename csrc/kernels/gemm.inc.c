@@ -47,18 +47,22 @@ MG_INLINE bool R(gemm_is_shallow)(const mg_gemm_shape *s) {
 
 /* ---- without packing ------------------------------------------------------------------------- */
 
+/* A's rows fall onto the same lines of L1 or run across many cache lines. */
+MG_INLINE bool R(gemm_copies)(const mg_gemm_shape *s) {
+    bool in_lines = s->a_row == 1 && s->k <= 128; /* a tile's rows share them, and L1 holds all */
+    return s->k > LANES && !in_lines &&
+           (s->a_col == 1 ? s->a_row * (int)sizeof(real) % 2048 == 0
+                          : s->n > GEMM_NR && s->m > GEMM_MR / 2);
+}
+
 /* Reads B where it lies if the vectors of its rows can be loaded directly, else from a copy of one
- * sliver at a time; and A where it lies, unless its rows fall onto the same lines of L1 or run
- * across many cache lines: then a tile's rows are copied first, and serve all of B. */
+ * sliver at a time; and A where it lies or, where it does not lie well, from a copy of a tile's
+ * rows, which serves all of B. */
 static void R(gemm_direct)(real *c, const real *plus, int64_t plus_row, const real *a,
                            const real *b, const mg_gemm_shape *s, int64_t m, int64_t n) {
     enum { ROW = GEMM_KD + 64 / sizeof(real) };
     _Alignas(64) real sliver[GEMM_SLIVER(GEMM_NR, GEMM_KD)], tile[GEMM_MR * ROW];
-    bool in_lines = s->a_row == 1 && s->k <= 128; /* a tile's rows share them, and L1 holds all */
-    bool copies = s->k > LANES && !in_lines &&
-                  (s->a_col == 1 ? s->a_row * (int)sizeof(real) % 2048 == 0
-                                 : s->n > GEMM_NR && s->m > GEMM_MR / 2);
-    bool along = copies || R(gemm_is_shallow)(s);
+    bool copies = R(gemm_copies)(s), along = copies || R(gemm_is_shallow)(s);
     int64_t whole = s->b_col != 1 ? 0 : GEMM_MASKS ? n : n / LANES * LANES;
     int64_t deepest = mg_min(R(gemm_depth)(s), GEMM_KD);
     for (int64_t p = 0; p < s->k; p += deepest) {
@@ -216,13 +220,10 @@ static void R(gemm_vector_block)(void *context, int64_t block) {
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* Packing pays where B is not small or lies badly, and for an A whose rows run across the lines or
- * fall onto the same lines of L1 while B, too large to stay in L2, passes. */
+/* Packing pays where B is not small or lies badly, and for an A whose rows run across the lines. */
 MG_INLINE bool R(gemm_packs)(const mg_gemm_shape *s) {
-    bool collides = s->a_row * (int)sizeof(real) % 2048 == 0 &&
-                    s->n * s->k * (int)sizeof(real) > GEMM_DIRECT;
     return s->m > 4 * GEMM_MR && s->n > 3 * GEMM_NR && s->m * s->n * s->k > 128 * 128 * 128 &&
-           (s->a_col != 1 || collides || R(gemm_lies_badly)(s) || !R(gemm_is_small)(s));
+           (s->a_col != 1 || R(gemm_lies_badly)(s) || !R(gemm_is_small)(s));
 }
 
 static void R(gemm_vector_product)(real *c, const real *a, const real *b, const mg_gemm_shape *s) {
@@ -271,14 +272,16 @@ void R(mg_gemm)(real *c, const real *plus, int64_t plus_row, const real *a, cons
     } else if (s->m * s->n * s->k <= GEMM_SMALL) { /* planning, with its divisions, would show */
         R(gemm_direct)(c, plus, plus_row, a, b, s, s->m, s->n);
     } else {
-        /* Cut the longer side, or that which tiles do not go along; the cuts fall between tiles. */
+        /* Cut the longer side, or that which tiles do not go along; the cuts fall between tiles.
+         * Rows of A that are copied should be copied once, and not again for each block. */
         R(gemm_grid) g = {c, plus, a, b, s, plus_row, s->m, s->n, 1};
-        bool threads = s->m * s->n * s->k >= MG_GEMM_THREAD_WORK;
-        if (s->m > s->n || (R(gemm_is_shallow)(s) && s->m > 4 * GEMM_MR)) {
+        bool threads = s->m * s->n * s->k >= MG_GEMM_THREAD_WORK && mg_get_num_threads() > 1;
+        bool copies = R(gemm_copies)(s), along = R(gemm_is_shallow)(s) || (threads && copies);
+        if (s->m > s->n || (along && s->m > 4 * GEMM_MR)) {
             int64_t rows = gemm_round_up(mg_ceil_div(s->m, 32), GEMM_MR);
             g.rows = mg_min(mg_max(rows, 2 * GEMM_MR), R(GEMM_MC));
         } else if (threads) {
-            g.cols = gemm_round_up(mg_ceil_div(s->n, 32), GEMM_NR);
+            g.cols = gemm_round_up(mg_ceil_div(s->n, copies ? 8 : 32), GEMM_NR);
             g.across = mg_ceil_div(s->n, g.cols);
             if (g.across < 16 && s->m >= 8 * GEMM_MR)
                 g.rows = gemm_round_up(mg_ceil_div(s->m, 2), GEMM_MR);
