@@ -278,6 +278,17 @@ def test_gradients_of_tiles_go_where_the_indices_say(rng, shape, options, dtype,
     oracle.assert_same(t.grad.numpy(), expected.reshape(shape))
 
 
+@pytest.mark.parametrize("rows", [1, 3, 4])
+def test_gradients_of_rows_that_several_tiles_share(rng, rows):
+    t = mg.tensor(rng.standard_normal((2, rows, 12)), requires_grad=True)
+    y, indices = F.adaptive_max_pool2d(t, (5, 3), return_indices=True)
+    y.backward(mg.ones(y.shape, dtype=mg.float64))
+    expected = np.zeros((2, rows * 12))
+    for c, places in enumerate(indices.numpy()):
+        np.add.at(expected[c], places.ravel(), 1)
+    oracle.assert_same(t.grad.numpy(), expected.reshape(t.shape))
+
+
 def test_minus_infinity_in_the_input_is_not_the_padding():
     x = mg.full((1, 4), -math.inf, requires_grad=True)
     y, indices = F.max_pool1d(x, 3, stride=2, padding=1, return_indices=True)

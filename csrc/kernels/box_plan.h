@@ -143,11 +143,11 @@ MG_INLINE bool box_same(int64_t count, const int64_t *numbers) {
     return true;
 }
 
-/* Is every place on an axis in one box? */
+/* Is every place on an axis in just one box? */
 static bool box_fills(const box_set *b, int d) {
-    int64_t end = 0;
-    for (int64_t i = 0; i < b->count[d] && b->start[d][i] == end; i++) end += b->size[d][i];
-    return end == b->n[d] && b->step[d] == 1;
+    int64_t i = 0, end = 0;
+    while (i < b->count[d] && b->start[d][i] == end) end += b->size[d][i++];
+    return i == b->count[d] && end == b->n[d] && b->step[d] == 1;
 }
 
 /* Are the boxes tiles, how many rows of them make a line? */
