@@ -52,6 +52,7 @@ enum {
     REDUCE_ALL_LEVELS = 30, /* and no memory has 2^30 blocks */
     REDUCE_CHUNK = 64 * REDUCE_BLOCK,
     REDUCE_STRIP = 256, /* columns that are reduced side by side */
+    REDUCE_WIDER = 512, /* the same of wide rows */
     REDUCE_WIDE = 4096, /* bytes of columns that go block by block: less leaves pages half read */
     REDUCE_ROWS = 4 * REDUCE_BLOCK, /* the chunk of columns */
     REDUCE_LEVELS = 3,              /* its 2^2 blocks need levels 0..2 */

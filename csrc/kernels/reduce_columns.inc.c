@@ -1,7 +1,9 @@
 /* reduce_columns.inc.c: neighbouring columns, a strip, reduced side by side while rows stream by.
  *
- * Its lanes lie as lanes[l * width + j], so that folding halves is one loop over memory, and a
- * narrow strip of whole rows can take 16 rows as one long row. */
+ * The lanes of a narrow strip lie as lanes[l * width + j], so that folding halves is one loop over
+ * memory, and a strip of whole rows can take 16 rows as one long row. Of a wide strip few lanes
+ * wait at a time: each is joined by its partners in the tree as it is made, so that memory is read
+ * without a pause, and in long runs. */
 #include "real.h"
 
 /* Of any numbers, NaN too. */
@@ -17,11 +19,20 @@ MG_INLINE vec R(reduce_terms)(int kind, const real *x, const real *c, int64_t us
     return centred ? R(reduce_term_vec)(kind, v, R(reduce_load)(c, used)) : v;
 }
 
+/* Lines of partial results, `pitch` apart, that wait for their partners: the one that is coming is
+ * joined by line q if bit q of `joins` is set, by the first of them first. */
+typedef struct {
+    const real *lines;
+    int64_t pitch;
+    unsigned joins;
+} R(reduce_waiting);
+
 /* `side` vectors of columns, `used` lanes of each. What lies `ahead` of each element is asked for:
  * rows are often pages apart, and the processor's own prefetching starts anew with each. */
 MG_INLINE void R(reduce_vectors_of)(int kind, int side, int64_t used, real *out, const real *x,
                                     int64_t stride, int64_t rows, const real *c,
-                                    int64_t c_stride, int64_t ahead) {
+                                    int64_t c_stride, int64_t ahead,
+                                    const R(reduce_waiting) *with, int64_t at) {
     vec a[REDUCE_SIDE];
     for (int v = 0; v < side; v++) {
         __builtin_prefetch(x + ahead + v * LANES);
@@ -36,21 +47,26 @@ MG_INLINE void R(reduce_vectors_of)(int kind, int side, int64_t used, real *out,
                 kind, a[v], R(reduce_terms)(kind, x + v * LANES, c + v * LANES, used));
         }
     }
+    for (unsigned joins = with->joins; joins; joins &= joins - 1) {
+        const real *line = with->lines + __builtin_ctz(joins) * with->pitch + at;
+        for (int v = 0; v < side; v++)
+            a[v] = R(reduce_join_any)(kind, R(reduce_load)(line + v * LANES, used), a[v]);
+    }
     for (int v = 0; v < side; v++) R(reduce_store)(out + v * LANES, a[v], used);
 }
 
-/* out[j] = the terms of column j in `rows` rows, joined in order; row k has the centres at
- * c + k * c_stride. `ahead` as above. */
+/* out[j] = the terms of column j in `rows` rows, joined in order, after those waiting; row k has
+ * the centres at c + k * c_stride. `ahead` as above. */
 MG_INLINE void R(reduce_rows_of)(int kind, real *out, const real *x, int64_t stride, int64_t rows,
                                  int64_t width, const real *c, int64_t c_stride,
-                                 int64_t ahead) {
+                                 int64_t ahead, const R(reduce_waiting) *with) {
     int64_t j = 0;
     for (; j + REDUCE_SIDE * LANES <= width; j += REDUCE_SIDE * LANES)
         R(reduce_vectors_of)(kind, REDUCE_SIDE, LANES, out + j, x + j, stride, rows, c + j,
-                             c_stride, ahead);
+                             c_stride, ahead, with, j);
     for (; j < width; j += LANES)
         R(reduce_vectors_of)(kind, 1, mg_min(width - j, LANES), out + j, x + j, stride, rows, c + j,
-                             c_stride, ahead);
+                             c_stride, ahead, with, j);
 }
 
 MG_NOINLINE void R(mg_reduce_exp)(real *restrict out, const real *restrict x,
@@ -74,7 +90,7 @@ MG_NOINLINE void R(mg_reduce_exp)(real *restrict out, const real *restrict x,
 #endif
 }
 
-/* The same of exponentials of width <= REDUCE_STRIP columns. */
+/* The same of exponentials of width <= REDUCE_STRIP columns, which nothing waits for. */
 static void R(reduce_rows_of_exp)(real *restrict out, const real *x, int64_t stride, int64_t rows,
                                   int64_t width, const real *c, int64_t ahead) {
     enum { LINE = 64 / sizeof(real) };
@@ -90,27 +106,32 @@ static void R(reduce_rows_of_exp)(real *restrict out, const real *x, int64_t str
  * columns that is compiled for each kind, and never inlined: what surrounds them is long. */
 static MG_NOINLINE void R(reduce_rows)(int kind, real *out, const real *x, int64_t stride,
                                        int64_t rows, int64_t width, const real *c,
-                                       int64_t c_stride, int64_t ahead) {
+                                       int64_t c_stride, int64_t ahead,
+                                       const R(reduce_waiting) *with) {
     switch (kind) {
     case REDUCE_DEVIATION:
-        R(reduce_rows_of)(REDUCE_DEVIATION, out, x, stride, rows, width, c, 0, ahead);
+        R(reduce_rows_of)(REDUCE_DEVIATION, out, x, stride, rows, width, c, 0, ahead, with);
         break;
     case REDUCE_SQUARES:
-        R(reduce_rows_of)(REDUCE_SQUARES, out, x, stride, rows, width, c, 0, ahead);
+        R(reduce_rows_of)(REDUCE_SQUARES, out, x, stride, rows, width, c, 0, ahead, with);
         break;
     case REDUCE_SUMEXP: R(reduce_rows_of_exp)(out, x, stride, rows, width, c, ahead); break;
     case REDUCE_DOT:
-        R(reduce_rows_of)(REDUCE_DOT, out, x, stride, rows, width, c, c_stride, ahead);
+        R(reduce_rows_of)(REDUCE_DOT, out, x, stride, rows, width, c, c_stride, ahead, with);
         break;
     case REDUCE_TIES:
-        R(reduce_rows_of)(REDUCE_TIES, out, x, stride, rows, width, c, 0, ahead);
+        R(reduce_rows_of)(REDUCE_TIES, out, x, stride, rows, width, c, 0, ahead, with);
         break;
-    case REDUCE_MAX: R(reduce_rows_of)(REDUCE_MAX, out, x, stride, rows, width, c, 0, ahead); break;
-    case REDUCE_MIN: R(reduce_rows_of)(REDUCE_MIN, out, x, stride, rows, width, c, 0, ahead); break;
+    case REDUCE_MAX:
+        R(reduce_rows_of)(REDUCE_MAX, out, x, stride, rows, width, c, 0, ahead, with);
+        break;
+    case REDUCE_MIN:
+        R(reduce_rows_of)(REDUCE_MIN, out, x, stride, rows, width, c, 0, ahead, with);
+        break;
     case REDUCE_PROD:
-        R(reduce_rows_of)(REDUCE_PROD, out, x, stride, rows, width, c, 0, ahead);
+        R(reduce_rows_of)(REDUCE_PROD, out, x, stride, rows, width, c, 0, ahead, with);
         break;
-    default: R(reduce_rows_of)(REDUCE_SUM, out, x, stride, rows, width, c, 0, ahead);
+    default: R(reduce_rows_of)(REDUCE_SUM, out, x, stride, rows, width, c, 0, ahead, with);
     }
 }
 
@@ -132,25 +153,57 @@ static MG_NOINLINE void R(reduce_into)(int kind, real *a, const real *b, int64_t
     }
 }
 
+/* A block of wide rows, the lanes depth first: 0, 8, 4, 12, 2, ... At each level the partner of lane
+ * l, or of what it is part of by then, is `half` lanes back, and waits, or as many on, and l waits
+ * for it, or there is none. `lanes` has room for one line more than there are levels. */
+static void R(reduce_block_deep)(int kind, real *lanes, const real *x, int64_t stride, int64_t n,
+                                 int64_t width, const real *c, int64_t c_stride,
+                                 const real *next) {
+    int64_t used = mg_min(n, REDUCE_LANES);
+    R(reduce_waiting) with = {.lines = lanes + width, .pitch = width};
+    for (int64_t l = 0, after, half;; l = after) {
+        int level = 0;
+        with.joins = 0;
+        for (half = REDUCE_LANES / 2; half > 0; half /= 2, level++) {
+            if (l & half) with.joins |= 1u << level;
+            else if (l % half + half < used) break;
+        }
+        after = half ? l % half + half : 0;
+        R(reduce_rows)(kind, half ? lanes + (level + 1) * width : lanes, x + l * stride,
+                       REDUCE_LANES * stride, mg_ceil_div(n - l, REDUCE_LANES), width,
+                       c + l * c_stride, REDUCE_LANES * c_stride,
+                       half ? (after - l) * stride : next - x - l * stride, &with);
+        if (half == 0) return;
+    }
+}
+
 /* One block of n <= 128 rows into lanes[0..width). `dense`: rows follow each other without a gap,
- * and then c holds the centres 16 times over. Exponentials come second, when x lies in cache: they
- * ask for `next`, the block to come. */
+ * and then c holds the centres 16 times over. `next` is the block to come, or x itself.
+ * Exponentials come second, when x lies in cache: they ask for all of it, others for its first rows. */
 static void R(reduce_block)(int kind, real *lanes, const real *x, int64_t stride, int64_t n,
                             int64_t width, bool dense, const real *c, int64_t c_stride,
                             const real *next) {
     int64_t used = mg_min(n, REDUCE_LANES);
+    R(reduce_waiting) none = {.joins = 0};
+    if (width > REDUCE_STRIP) {
+        R(reduce_block_deep)(kind, lanes, x, stride, n, width, c, c_stride, next);
+        return;
+    }
     if (dense) { /* 16 rows are one; the last of those may be short */
         int64_t line = REDUCE_LANES * width, full = n / REDUCE_LANES;
         int64_t rest = n % REDUCE_LANES * width;
-        if (rest > 0) R(reduce_rows)(kind, lanes, x, line, full + 1, rest, c, 0, 0);
+        if (rest > 0) R(reduce_rows)(kind, lanes, x, line, full + 1, rest, c, 0, 0, &none);
         if (full > 0)
-            R(reduce_rows)(kind, lanes + rest, x + rest, line, full, line - rest, c + rest, 0, 0);
+            R(reduce_rows)(kind, lanes + rest, x + rest, line, full, line - rest, c + rest, 0, 0,
+                           &none);
     } else {
         for (int64_t l = 0; l < used; l++) {
-            int64_t ahead = kind == REDUCE_SUMEXP ? next - x : l + 1 < used ? stride : 0;
+            int64_t ahead = kind == REDUCE_SUMEXP ? next - x
+                            : l + 1 < used        ? stride
+                                                  : next - x - l * stride;
             R(reduce_rows)(kind, lanes + l * width, x + l * stride, REDUCE_LANES * stride,
                            mg_ceil_div(n - l, REDUCE_LANES), width, c + l * c_stride,
-                           REDUCE_LANES * c_stride, ahead);
+                           REDUCE_LANES * c_stride, ahead, &none);
         }
     }
     for (int half = REDUCE_LANES / 2; half > 0; half /= 2) {
@@ -166,12 +219,17 @@ static void R(reduce_block)(int kind, real *lanes, const real *x, int64_t stride
 static void R(reduce_strip)(int kind, real *y, const real *x, int64_t stride, int64_t n,
                             int64_t width, bool dense, const real *c, int64_t c_stride) {
     real lanes[REDUCE_LANES * REDUCE_STRIP], stack[REDUCE_LEVELS][REDUCE_WIDE / sizeof(real)];
+    bool wide = width * (int)sizeof(real) > REDUCE_WIDE * 3 / 4 && kind != REDUCE_SUMEXP;
+    int64_t strip = wide ? REDUCE_WIDER : REDUCE_STRIP;
     for (int64_t done = 0;; done++, n -= REDUCE_BLOCK) {
         bool last = n <= REDUCE_BLOCK;
-        for (int64_t j = 0; j < width; j += REDUCE_STRIP) {
-            int64_t some = mg_min(width - j, REDUCE_STRIP);
+        for (int64_t j = 0; j < width; j += strip) {
+            int64_t some = mg_min(width - j, strip);
+            const real *next = j + some < width ? x + j + some
+                               : last           ? x + j
+                                                : x + REDUCE_BLOCK * stride;
             R(reduce_block)(kind, lanes, x + j, stride, mg_min(n, REDUCE_BLOCK), some, dense, c + j,
-                            c_stride, x + width);
+                            c_stride, next);
             const real *top = lanes;
             int level = 0;
             for (int64_t carry = done; last ? carry > 0 : carry & 1; carry >>= 1, level++) {
