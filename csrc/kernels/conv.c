@@ -126,7 +126,7 @@ static int conv_sum_run(conv_sum *s) {
         cols = mg_max(CONV_NEAR / (p->channels * itemsize) / width, 1) * width;
     }
     int code = conv_lay_out(p, cols / a[2].outputs, cols, s->lanes_are_outs ? CONV_MR : width,
-                            s->lanes_are_outs ? 1 : (int)lanes, copied);
+                            s->lanes_are_outs ? 1 : (int)lanes, copied, 2 * CONV_COPY);
     if (code) return code;
     int64_t lines = p->images * p->rows;
     s->per_block = mg_max(CONV_BLOCK_WORK / (work * lines * p->cols), 1);
@@ -156,7 +156,23 @@ static int conv_sum_run(conv_sum *s) {
 
 /* ---- gradients of weights -------------------------------------------------------------------- */
 
-/* Item: a run of chunks, a group and some tiles of its outputs. */
+static void conv_copy_block(void *context, int64_t item) {
+    const conv_grad *s = context;
+    const conv_plan *p = &s->plan;
+    conv_chunk t = conv_chunk_at(p, 0, item / p->batch);
+    char *to = (char *)s->copies + item * p->copy_size * mg_itemsize(s->dtype);
+    if (s->dtype == MG_FLOAT32) conv_copy_f32((float *)to, s->x, p, &t, item % p->batch);
+    else conv_copy_f64((double *)to, s->x, p, &t, item % p->batch);
+}
+
+static void conv_gather_block(void *context, int64_t item) {
+    const conv_grad *s = context;
+    if (s->dtype == MG_FLOAT32) conv_gather_f32(s, item);
+    else conv_gather_f64(s, item);
+}
+
+/* Item: a run of chunks, a group and some tiles of its outputs. If it is the only run, their
+ * gradients are done. */
 static void conv_grad_block(void *context, int64_t item) {
     const conv_grad *s = context;
     const conv_plan *p = &s->plan;
@@ -167,12 +183,8 @@ static void conv_grad_block(void *context, int64_t item) {
     if (s->dtype == MG_FLOAT32) conv_weights_f32(s, run, group, tile, scratch);
     else conv_weights_f64(s, run, group, tile, scratch);
     conv_give(&s->slots, slot);
-}
-
-static void conv_gather_block(void *context, int64_t item) {
-    const conv_grad *s = context;
-    if (s->dtype == MG_FLOAT32) conv_gather_f32(s, item);
-    else conv_gather_f64(s, item);
+    int64_t end = mg_min(tile + s->together, s->tiles);
+    for (; s->runs == 1 && tile < end; tile++) conv_gather_block(context, group * s->tiles + tile);
 }
 
 /* 0 or an error code. There are weights and outputs. */
@@ -189,10 +201,15 @@ static int conv_grad_run(conv_grad *s) {
     bool copied = s->by_dots ? a[2].step != 1
                              : !s->by_taps && p->channels > 4 && p->in_plane * itemsize % 1024 == 0;
     int64_t most = s->by_dots ? CONV_COPY : CONV_PLACES;
-    int code = conv_lay_out(p, most / a[2].outputs, most, 1, s->by_dots ? (int)lanes : 1, copied);
+    int code = conv_lay_out(p, most / a[2].outputs, most, 1, s->by_dots ? (int)lanes : 1, copied,
+                            8 * CONV_COPY);
     if (code) return code;
 
-    s->together = p->copied ? 2 : 1;
+    /* Each item would copy the inputs of whole images again. */
+    int64_t copies = p->batch * p->groups * p->copy_size;
+    bool first = p->copied && p->chunks_all == 1 && s->tiles > 2 && copies <= CONV_COPIES;
+    if (!first) copies = 0;
+    s->together = p->copied && !first ? 2 : 1;
     int64_t units = conv_units(p), tiles = p->groups * s->tiles;
     int64_t places = p->images * p->rows * p->cols;
     double work = (double)units * (double)places * (double)(p->terms * p->outs * p->groups);
@@ -204,15 +221,16 @@ static int conv_grad_run(conv_grad *s) {
     if (s->by_dots) places = 0; /* neither packed nor looked up */
     size_t table = conv_round((size_t)places * sizeof(conv_term));
     size_t parts = (size_t)(s->runs * tiles * (p->terms + lanes) * width * itemsize);
-    size_t each = (size_t)((places * width + p->images * p->copy_size) * itemsize);
+    size_t each = (size_t)((places * width + (first ? 0 : p->images * p->copy_size)) * itemsize);
     size_t slots = conv_slots_size(&s->slots, s->runs * tiles, each);
-    size_t capacity;
-    char *scratch = mg_block_take(terms + table + parts + slots, &capacity);
-    if (!scratch) return mg_fail_code(MG_ENOMEM, (int64_t)(terms + table + parts + slots), 0);
+    size_t all = terms + table + parts + slots + (size_t)(copies * itemsize), capacity;
+    char *scratch = mg_block_take(all, &capacity);
+    if (!scratch) return mg_fail_code(MG_ENOMEM, (int64_t)all, 0);
     s->term = (conv_term *)scratch;
     s->place = (conv_term *)(scratch + terms);
     s->parts = scratch + terms + table;
     conv_slots_place(&s->slots, scratch + terms + table + parts);
+    s->copies = first ? scratch + terms + table + parts + slots : NULL;
     conv_fill_terms(p, s->term, false, 0);
     for (int64_t m = 0, k = 0; m < p->images && k < places; m++)
         for (int64_t i = 0; i < p->rows; i++)
@@ -222,9 +240,9 @@ static int conv_grad_run(conv_grad *s) {
                     m * p->image + i * a[1].step * p->line + j * a[2].step, k * width};
             }
     int64_t items = s->runs * p->groups * mg_ceil_div(s->tiles, s->together);
+    if (first) mg_parallel_for(p->batch * p->groups, conv_copy_block, s);
     mg_parallel_for(items, conv_grad_block, s);
-    if (work >= CONV_BLOCK_WORK) mg_parallel_for(tiles, conv_gather_block, s);
-    else for (int64_t i = 0; i < tiles; i++) conv_gather_block(s, i);
+    if (s->runs > 1) mg_parallel_for(tiles, conv_gather_block, s);
     mg_block_give(scratch, capacity);
     return MG_OK;
 }

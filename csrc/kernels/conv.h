@@ -132,7 +132,7 @@ typedef struct {
     conv_plan plan;
     int dtype;
     const void *x, *g;
-    void *out, *parts;
+    void *out, *parts, *copies; /* copies: the inputs of all images, if all are copied first */
     conv_term *term, *place;
     bool by_dots, by_taps; /* along lines; by tiles of taps, or else of channels */
     bool swapped;          /* the inputs take the place of the upstream gradients, and they theirs */

@@ -329,7 +329,9 @@ static void R(conv_weights)(const conv_grad *s, int64_t run, int64_t group, int6
     int64_t end = mg_min((run + 1) * s->run, conv_units(p));
     for (int64_t unit = run * s->run; unit < end; unit++) {
         conv_chunk t = conv_chunk_at(p, unit, group);
-        const real *x = R(conv_inputs)((const real *)s->x, p, &t, scratch + packed);
+        const real *x =
+            s->copies ? (const real *)s->copies + (group * p->batch + t.image) * p->copy_size
+                      : R(conv_inputs)((const real *)s->x, p, &t, scratch + packed);
         for (int64_t i = first; i < mg_min(first + s->together, s->tiles); i++) {
             int64_t number = (run * p->groups + group) * s->tiles + i;
             R(conv_weights_tile)(s, &t, i, (real *)s->parts + number * R(conv_part)(p), x, scratch,

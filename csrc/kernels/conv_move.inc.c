@@ -78,6 +78,7 @@ static MG_NOINLINE void R(conv_pack)(real *restrict packed, int64_t width,
             for (int l = 0; l < LANES; l++) {
                 const real *at = from + (i + l) * apart + j;
                 __builtin_prefetch(at + 8 * LANES);
+                __builtin_prefetch(packed + (j + l + LANES) * width + i, 1);
                 if (i + l >= count) lines[l] = v_set1(0);
                 else lines[l] = depth == LANES ? v_load(at) : v_load_n(at, depth);
             }

@@ -6,9 +6,10 @@
 
 enum {
     CONV_DEPTH = 128,          /* terms that are added in one go; then such sums are */
-    CONV_CHUNK_WORK = 1 << 23, /* multiply-adds of a chunk, about */
+    CONV_CHUNK_WORK = 1 << 25, /* multiply-adds of a chunk, about */
     CONV_BLOCK_WORK = 1 << 18, /* of a parallel block, at least */
     CONV_COPY = 1 << 16,       /* elements of a chunk's copied inputs, about */
+    CONV_COPIES = 1 << 23,     /* of those of all images, if they are kept, at most */
     CONV_PLACES = 512,         /* outputs of a chunk, at most */
     CONV_NEAR = 1 << 17,       /* bytes that stay in the second cache beside others */
     CONV_ROOM = 128,           /* elements behind a copy, where vectors may reach */
@@ -130,9 +131,10 @@ static void conv_join(conv_plan *p) {
 }
 
 /* Chunks of about so many rows and columns, the latter in units; where their inputs lie. `lanes`:
- * vectors are loaded along the lines of inputs. 0 or an error code. */
+ * vectors are loaded along the lines of inputs. `room`: elements of the copies of whole images, at
+ * most. 0 or an error code. */
 static int conv_lay_out(conv_plan *p, int64_t rows, int64_t cols, int64_t unit, int lanes,
-                        bool copied) {
+                        bool copied, int64_t room) {
     conv_axis *a = p->axis;
     p->copied = copied;
     for (int d = 0; d < CONV_AXES; d++) {
@@ -169,7 +171,7 @@ static int conv_lay_out(conv_plan *p, int64_t rows, int64_t cols, int64_t unit, 
     p->chunks[1] = mg_ceil_div(a[1].outputs, p->rows);
     p->chunks[2] = mg_ceil_div(a[2].outputs, p->cols);
     p->chunks_all = p->chunks[0] * p->chunks[1] * p->chunks[2];
-    int64_t images = mg_min(CONV_PLACES / (p->rows * p->cols), 2 * CONV_COPY / (p->copy_size + 1));
+    int64_t images = mg_min(CONV_PLACES / (p->rows * p->cols), room / (p->copy_size + 1));
     p->images = p->chunks_all > 1 ? 1 : conv_even(p->batch, mg_max(images, 1));
     p->image = p->copied ? p->copy_size : p->groups * p->channels * p->in_plane;
     return MG_OK;
