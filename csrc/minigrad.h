@@ -229,6 +229,7 @@ enum mg_product { MG_MATMUL, MG_LINEAR };
 mg_array *mg_matmul(mg_array *a, mg_array *b);
 /* x @ w^T + bias, of one float dtype, for x (..., in), w (out, in) and bias (out) or NULL. */
 mg_array *mg_linear(mg_array *x, mg_array *w, mg_array *bias);
+int mg_linear_fits(const mg_array *x, const mg_array *w, const mg_array *bias); /* are they that? */
 mg_array *mg_bilinear(int product, mg_array *a, mg_array *b); /* by number, like mg_binary */
 /* The gradient of the i-th operand (2: of the bias), from g and what of the operands was saved. */
 mg_array *mg_bilinear_vjp(int product, int i, mg_array *g, mg_saved *saved);

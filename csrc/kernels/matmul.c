@@ -257,6 +257,12 @@ static mg_array *matmul_vjp(int i, mg_array *g, mg_array *a, mg_array *b) {
     return c;
 }
 
+int mg_linear_fits(const mg_array *x, const mg_array *w, const mg_array *bias) {
+    if (!mg_is_float(w->dtype) || x->dtype != w->dtype || x->ndim < 2 || w->ndim != 2) return 0;
+    if (x->shape[x->ndim - 1] != w->shape[1]) return 0;
+    return !bias || (bias->dtype == w->dtype && bias->ndim == 1 && bias->shape[0] == w->shape[0]);
+}
+
 mg_array *mg_linear(mg_array *x, mg_array *w, mg_array *bias) {
     if (bias && bias->size != w->shape[0]) return mg_fail(MG_ESHAPE, bias->size, w->shape[0]);
     mg_array turned = matmul_turned(w);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minigrad._c import lib
+from minigrad._c import NULL, lib
 from minigrad.contraction import einsum
 from minigrad.dispatch import apply
 from minigrad.ops.contraction import LINEAR, LINEAR_BIAS
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
 __all__ = ["bilinear", "linear"]
+
+Shape = tuple[int, ...]
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:  # noqa: A002
@@ -26,27 +28,30 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     tensor([[16.]])
     """
     x, w = tensor_operand("linear", input), tensor_operand("linear", weight)
-    sizes, within = w.shape, x.shape
-    if len(sizes) != 2:
-        raise ValueError(f"[linear] the weight has shape {sizes}, but must be (out, in)")
-    if within[-1:] != sizes[1:]:
-        raise ValueError(
-            f"[linear] the last dimension of the input {within} must be the in of the weight "
-            f"{sizes}, (out, in): {sizes[1]}"
-        )
-    dtype = w._h.dtype
-    one_dtype = x._h.dtype == dtype >= lib.MG_FLOAT32 and len(within) > 1
     if bias is None:
-        return apply(LINEAR, (x, w)) if one_dtype else x @ w.mT
+        if lib.mg_linear_fits(x._h, w._h, NULL):
+            return apply(LINEAR, (x, w))
+        _check_linear(x.shape, w.shape)
+        return x @ w.mT
     b = tensor_operand("linear", bias)
-    if b.shape != sizes[:1]:
-        raise ValueError(
-            f"[linear] the bias has shape {b.shape}, but must be ({sizes[0]},) "
-            f"for a weight of shape {sizes}"
-        )
-    if one_dtype and b._h.dtype == dtype:
+    if lib.mg_linear_fits(x._h, w._h, b._h):
         return apply(LINEAR_BIAS, (x, w, b))
+    _check_linear(x.shape, w.shape, b.shape)
     return x @ w.mT + b
+
+
+def _check_linear(x: Shape, w: Shape, b: Shape | None = None) -> None:
+    if len(w) != 2:
+        raise ValueError(f"[linear] the weight has shape {w}, but must be (out, in)")
+    if x[-1:] != w[1:]:
+        raise ValueError(
+            f"[linear] the last dimension of the input {x} must be the in of the weight "
+            f"{w}, (out, in): {w[1]}"
+        )
+    if b is not None and b != w[:1]:
+        raise ValueError(
+            f"[linear] the bias has shape {b}, but must be ({w[0]},) for a weight of shape {w}"
+        )
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
