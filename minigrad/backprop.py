@@ -7,7 +7,7 @@ from heapq import heappop, heappush, heappushpop
 from operator import attrgetter
 from typing import Any
 
-from minigrad._c import lib
+from minigrad._c import lib, settle_run, tracers
 from minigrad.parts import Part
 from minigrad.tape import Gradient, Node, Parent, begin, end
 
@@ -28,6 +28,8 @@ class Bundle:
             parts[k] = parts[k] + g if k in parts else g
         return Bundle(parts)
 
+
+_accumulate = lib.mg_accumulate
 
 _JOINT = (Bundle, Part)  # gradients that no other is added to in place
 
@@ -124,7 +126,12 @@ def backward(
                     else:
                         heappush(queue, (-parent.serial, parent))
                 elif parent in owned:
-                    held.accumulate_(back)
+                    if type(back) is Part:
+                        back.add_to(held._h)
+                    else:  # as Tensor.accumulate_ does it
+                        code = _accumulate(held._h, back._h)
+                        if code or tracers:
+                            settle_run(code, _accumulate, (held._h, back._h))
                 else:
                     made = (  # by the last rule, and nobody else has it
                         not create_graph

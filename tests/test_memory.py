@@ -168,6 +168,17 @@ def test_the_cache_can_be_emptied():
     assert mg.zeros(MB).sum().item() == 0
 
 
+@pytest.mark.parametrize("n", [1, 1000, 10**5, 10**6, MB])
+def test_what_was_given_back_to_the_system_can_be_used_again(n):
+    kept = [mg.full((n,), 1.0 + k, dtype=mg.float64) for k in range(5)]
+    gone = [mg.full((n,), -1.0, dtype=mg.float64) for k in range(5)]
+    del gone
+    lib.mg_cache_clear()
+    assert lib.mg_cache_bytes() == 0
+    kept += [mg.full((n,), 6.0 + k, dtype=mg.float64) for k in range(7)]
+    assert [(x.amin().item(), x.amax().item()) for x in kept] == [(k, k) for k in range(1, 13)]
+
+
 def test_new_memory_does_not_disturb_old():
     """Blocks handed out again never belong to someone still."""
     rng = np.random.default_rng(0)
