@@ -195,6 +195,7 @@ static int conv_grad_run(conv_grad *s) {
     conv_join(p);
     const conv_axis *a = p->axis;
     s->tiles = mg_ceil_div(p->outs, width);
+    bool many = s->tiles > 2; /* enough of them for all threads */
     s->by_dots = p->outs <= lanes / 2 && 2 * a[2].outputs >= lanes;
     s->by_taps = conv_even(a[2].taps, CONV_MR) > conv_even(p->channels, CONV_MR);
     /* Channels that lie a power of two apart would share few sets of the cache. */
@@ -202,12 +203,12 @@ static int conv_grad_run(conv_grad *s) {
                              : !s->by_taps && p->channels > 4 && p->in_plane * itemsize % 1024 == 0;
     int64_t most = s->by_dots ? CONV_COPY : CONV_PLACES;
     int code = conv_lay_out(p, most / a[2].outputs, most, 1, s->by_dots ? (int)lanes : 1, copied,
-                            8 * CONV_COPY);
+                            (many ? 8 : 2) * CONV_COPY);
     if (code) return code;
 
     /* Each item would copy the inputs of whole images again. */
     int64_t copies = p->batch * p->groups * p->copy_size;
-    bool first = p->copied && p->chunks_all == 1 && s->tiles > 2 && copies <= CONV_COPIES;
+    bool first = many && p->copied && p->chunks_all == 1 && copies <= CONV_COPIES;
     if (!first) copies = 0;
     s->together = p->copied && !first ? 2 : 1;
     int64_t units = conv_units(p), tiles = p->groups * s->tiles;
