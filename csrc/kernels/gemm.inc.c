@@ -118,6 +118,7 @@ typedef struct {
     const real *plus, *a, *b;
     int64_t plus_row, rows, cols, depth, group; /* group: slivers of B that a block does */
     bool packs_b, reads_b; /* packs the slivers of B; reads them where they lie */
+    bool keeps_b; /* packs each group to its own place: for more rows of A, or beside threads */
 } R(gemm_packing);
 
 static void R(gemm_pack_block)(void *context, int64_t block) {
@@ -135,7 +136,7 @@ static void R(gemm_packed_block)(void *context, int64_t block) {
     const mg_gemm_shape *s = t->shape;
     int64_t sliver = GEMM_SLIVER(GEMM_NR, t->depth);
     int64_t j = block * t->group * GEMM_NR, end = mg_min(j + t->group * GEMM_NR, t->cols);
-    real *packed = t->packed_b + block * t->group * sliver;
+    real *packed = t->packed_b + (t->keeps_b ? block * t->group * sliver : 0);
     bool lies = t->reads_b && (GEMM_MASKS || (end - j) % GEMM_NR == 0);
     if (t->packs_b && !lies)
         R(gemm_pack_group)(packed, t->b + j * s->b_col, s->b_row, s->b_col, end - j, t->depth);
@@ -160,9 +161,11 @@ static void R(gemm_packed_block)(void *context, int64_t block) {
     }
 }
 
-/* Height of the blocks that m is cut into: as equal as tiles allow. */
+/* Height of the blocks that m is cut into: as equal as tiles allow, and one if no whole tile is
+ * left over. */
 MG_INLINE int64_t R(gemm_rows)(int64_t m) {
     int64_t most = gemm_most_rows(R(GEMM_MC));
+    if (m < most + GEMM_MR) return m;
     return mg_min(m, gemm_round_up(mg_ceil_div(m, mg_ceil_div(m, most)), GEMM_MR));
 }
 
@@ -170,7 +173,7 @@ static void R(gemm_packed)(real *c, const real *plus, int64_t plus_row, const re
                            const real *b, const mg_gemm_shape *s, real *scratch) {
     int64_t deepest = R(gemm_depth)(s), highest = R(gemm_rows)(s->m);
     int64_t room_a = mg_ceil_div(highest, GEMM_MR) * GEMM_SLIVER(GEMM_MR, deepest);
-    bool threads = s->m * s->n * s->k >= MG_GEMM_THREAD_WORK;
+    bool threads = s->m * s->n * s->k >= MG_GEMM_THREAD_WORK && mg_get_num_threads() > 1;
     bool reads_b = !R(gemm_lies_badly)(s) && R(gemm_is_small)(s);
     /* What is packed together makes long runs of rows, but at least four shares. */
     int64_t group = mg_max(1, mg_min(s->n / (4 * GEMM_NR), GEMM_GROUP));
@@ -193,6 +196,7 @@ static void R(gemm_packed)(real *c, const real *plus, int64_t plus_row, const re
                     .group = i > 0 || reads_b ? 1 : group,
                     .packs_b = i == 0,
                     .reads_b = reads_b,
+                    .keeps_b = threads || s->m > highest,
                 };
                 gemm_for(threads, mg_ceil_div(t.rows, GEMM_MR), R(gemm_pack_block), &t);
                 gemm_for(threads, mg_ceil_div(t.cols, t.group * GEMM_NR),

@@ -5,8 +5,9 @@
  * products. */
 #include "real.h"
 
-/* Outputs, or depth of a dot product, at a time: a quarter of L1. */
-enum { R(GEMM_V_CHUNK) = 8192 / sizeof(real) };
+/* Outputs at a time, a quarter of L1; and depth of dot products, half of it: columns are best read
+ * in long runs. */
+enum { R(GEMM_V_CHUNK) = 8192 / sizeof(real), R(GEMM_V_DEPTH) = 16384 / sizeof(real) };
 
 /* y = x B for `nv` vectors of columns, the last of them `tail` wide, held in registers. */
 MG_INLINE void R(gemm_sum_rows)(const int nv, const bool masked, real *restrict y,
@@ -115,9 +116,9 @@ MG_INLINE void R(gemm_dots)(const int cols, const int parts, vec *restrict dots,
 static void R(gemm_vector_cols)(real *restrict y, const real *restrict x, int64_t x_step,
                                 const real *restrict b, int64_t b_col, int64_t n, int64_t k) {
     enum { TOGETHER = LANES < 4 ? LANES : 4 };
-    real copy[R(GEMM_V_CHUNK)];
-    for (int64_t p = 0; p < k; p += R(GEMM_V_CHUNK)) {
-        int64_t depth = mg_min(R(GEMM_V_CHUNK), k - p);
+    real copy[R(GEMM_V_DEPTH)];
+    for (int64_t p = 0; p < k; p += R(GEMM_V_DEPTH)) {
+        int64_t depth = mg_min(R(GEMM_V_DEPTH), k - p);
         const real *part = x + p;
         if (x_step != 1) {
             for (int64_t i = 0; i < depth; i++) copy[i] = x[(p + i) * x_step];
