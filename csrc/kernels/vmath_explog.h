@@ -18,7 +18,7 @@
  *     log10    1.00 1.08    0.98 1.33    atan2      0.82 0.82    0.82 0.82
  *     log1p    0.81 0.79    0.76 0.74    tan        0.53 0.53    0.56 0.56
  *     tanh     0.78 0.76    0.76 0.76    erf, erfc  0.88 0.87    0.93 0.93
- *     pow        0.78 0.78    0.78 0.75    ndtr       0.81 0.81    0.88 0.88
+ *     pow      0.78 0.78    0.78 0.75    ndtr       0.81 0.81    0.88 0.88
  *                                        gelu       0.96 1.05    0.90 0.90
  */
 #ifndef MG_VMATH_EXPLOG_H
@@ -140,22 +140,16 @@ CHUNKS_OF(gelu_tanh, double, f64)
 CHUNKS_OF(gelu_tanh_slope, double, f64)
 CHUNKS_OF(gelu, double, f64)
 CHUNKS_OF(gelu_slope, double, f64)
-static inline void v_atan2_chunk_f32(float *restrict out, const float *restrict y,
-                                     const float *restrict x, int64_t n) {
-    w_map_2_f32(out, y, x, n, CHUNK(atan2_f32));
-}
-static inline void v_atan2_chunk_f64(double *restrict out, const double *restrict y,
-                                     const double *restrict x, int64_t n) {
-    w_map_2_f64(out, y, x, n, CHUNK(atan2_f64));
-}
-static inline void v_pow_chunk_f32(float *restrict out, const float *restrict x,
-                                   const float *restrict y, int64_t n) {
-    w_map_2_f32(out, x, y, n, CHUNK(pow_f32));
-}
-static inline void v_pow_chunk_f64(double *restrict out, const double *restrict x,
-                                   const double *restrict y, int64_t n) {
-    w_map_2_f64(out, x, y, n, CHUNK(pow_f64));
-}
+/* Of two operands. */
+#define CHUNKS_2_OF(name, type, width)                                                             \
+    static inline void v_##name##_chunk_##width(type *restrict out, const type *restrict a,        \
+                                                const type *restrict b, int64_t n) {               \
+        w_map_2_##width(out, a, b, n, CHUNK(name##_##width));                                      \
+    }
+CHUNKS_2_OF(atan2, float, f32)
+CHUNKS_2_OF(atan2, double, f64)
+CHUNKS_2_OF(pow, float, f32)
+CHUNKS_2_OF(pow, double, f64)
 /* The same for any n. */
 #define ANY_OF(name, type, width)                                                                  \
     static inline void v_##name##_any_##width(type *restrict out, const type *restrict x,          \
@@ -170,5 +164,6 @@ ANY_OF(log, double, f64)
 #undef CHUNK
 #undef CHUNKS
 #undef CHUNKS_OF
+#undef CHUNKS_2_OF
 
 #endif

@@ -141,7 +141,7 @@ static void pool_work_off(void) {
 /* The caller's part while there are sleepers: it wakes them once the loops since the last pause,
  * with what is left of this one, are worth twice what waking takes. Nobody has to say how long a
  * loop is: its blocks tell as they are done, and before that those of the loop that came last. Each
- * loop alone takes a little from what waking is said to take, so that it is found out anew at times. */
+ * loop alone takes a little from what waking is said to take, which is so found out anew at times. */
 static void pool_work_off_or_wake(int seats) {
     int64_t begin = pool_clock(), now = begin, left = pool_job.blocks, b;
     int64_t late = atomic_load(&pool_late);

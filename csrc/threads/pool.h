@@ -1,7 +1,7 @@
 /* pool.h: one parallel loop.
  *
- * The range 0..blocks is worked through by the calling thread and the pool's workers; block boundaries
- * are the caller's and never depend on the number of threads, so results do not either. */
+ * The range 0..blocks is worked through by the calling thread and the pool's workers. Boundaries of
+ * blocks are the caller's. Those that a result depends on never depend on the number of threads. */
 #ifndef MG_POOL_H
 #define MG_POOL_H
 
