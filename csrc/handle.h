@@ -113,6 +113,21 @@ static MG_NOINLINE PyObject *handle_of_array(char *array, handle_ctype *ctype) {
     return handle_new(&handle_array_class, &handle_array_spec, array);
 }
 
+/* Several, as a tuple. They are copied first: other calls may run while Python makes objects. */
+static MG_NOINLINE PyObject *handle_of_arrays(char *address, handle_ctype *ctype) {
+    (void)ctype;
+    if (!address) Py_RETURN_NONE;
+    mg_arrays several = *(mg_arrays *)address;
+    PyObject *made = PyTuple_New(several.count);
+    for (int i = 0; i < several.count; i++) {
+        PyObject *one = NULL;
+        if (made) one = handle_new(&handle_array_class, &handle_array_spec, several.made[i]);
+        if (!one) mg_release(several.made[i]);
+        if (!one || PyTuple_SetItem(made, i, one) < 0) Py_CLEAR(made);
+    }
+    return made;
+}
+
 static MG_NOINLINE PyObject *handle_of_saved(char *saved, handle_ctype *ctype) {
     handle_saved_ctype = ctype;
     return handle_new(&handle_saved_class, &handle_saved_spec, saved);
@@ -136,8 +151,8 @@ static MG_NOINLINE Py_ssize_t handle_argument(handle_ctype *ctype, PyObject *giv
 /* Expanded where `result` is what the function returned. */
 #undef _cffi_from_c_pointer
 #define _cffi_from_c_pointer(address, ctype)                                                   \
-    _Generic(result, mg_array *: handle_of_array, mg_saved *: handle_of_saved,                 \
-             default: handle_of_none)(address, ctype)
+    _Generic(result, mg_array *: handle_of_array, mg_arrays *: handle_of_arrays,               \
+             mg_saved *: handle_of_saved, default: handle_of_none)(address, ctype)
 #undef _cffi_prepare_pointer_call_argument
 #define _cffi_prepare_pointer_call_argument handle_argument
 

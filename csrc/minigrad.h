@@ -50,12 +50,16 @@ typedef struct mg_array {
     int64_t strides[16];
 } mg_array;
 
+/* Several arrays that a function makes at once, for the caller to release; some may be NULL. */
+typedef struct {
+    int32_t count;
+    mg_array *made[4];
+} mg_arrays;
+
 int mg_error(void);
 int64_t mg_error_detail(int i);
 
 void mg_release(mg_array *a);
-/* The i-th of the arrays that a function has written there, for the caller to release. */
-mg_array *mg_made(mg_array **made, int i);
 mg_array *mg_empty(int dtype, int ndim, const int64_t *shape);
 mg_array *mg_full(int dtype, int ndim, const int64_t *shape, double value, int64_t integer);
 mg_array *mg_weak_float(double value);
@@ -146,8 +150,8 @@ mg_array *mg_clamp(mg_array *x, mg_array *low, mg_array *high);
 mg_array *mg_where(mg_array *condition, mg_array *a, mg_array *b);
 /* Gradient for input `i` from the upstream gradient g; saved holds (x, y) or (a, b, y). */
 mg_array *mg_unary_vjp(int op, mg_array *g, mg_saved *saved);
-mg_array *mg_binary_vjp(int op, int i, mg_array *g, mg_saved *saved);
-int mg_binary_vjps(mg_array **made, int op, mg_array *g, mg_saved *saved); /* for both, in one pass */
+/* For the inputs i with bit i of `wanted`, in one pass. */
+mg_arrays *mg_binary_vjp(int op, int wanted, mg_array *g, mg_saved *saved);
 
 /* ---- reductions -------------------------------------------------------------------------------- */
 
@@ -178,15 +182,14 @@ mg_array *mg_log_softmax_vjp(mg_array *g, mg_array *y, int axis);
  * its rounding lost, 1 / sqrt(var + eps), and the variance. */
 mg_array *mg_norm_rows(mg_array *x, mg_array *w, mg_array *b, mg_array *stats, int centred,
                        double eps);
-/* Writes the gradients of x, w and b. */
-int mg_norm_rows_vjp(mg_array **out, mg_array *g, mg_array *x, mg_array *w, mg_array *stats,
-                     int centred);
+/* The gradients of x, w and b. */
+mg_arrays *mg_norm_rows_vjp(mg_array *g, mg_array *x, mg_array *w, mg_array *stats, int centred);
 /* The same for x of shape (N, C, ...), w and b of shape (C,): by channel, or by `groups` groups of a
  * sample's channels; with the means and variances given, by those. */
 mg_array *mg_norm_channels(mg_array *x, mg_array *w, mg_array *b, mg_array *stats, int groups,
                            mg_array *mean, mg_array *var, double eps);
-int mg_norm_channels_vjp(mg_array **out, mg_array *g, mg_array *x, mg_array *w, mg_array *stats,
-                         int groups, int own);
+mg_arrays *mg_norm_channels_vjp(mg_array *g, mg_array *x, mg_array *w, mg_array *stats, int groups,
+                                int own);
 /* running = (1 - momentum) running + momentum factor now, a channel's mean or variance each. */
 int mg_norm_track(mg_array *running, mg_array *stats, int variance, double momentum,
                   double factor);
@@ -231,20 +234,21 @@ mg_array *mg_matmul(mg_array *a, mg_array *b);
 mg_array *mg_linear(mg_array *x, mg_array *w, mg_array *bias);
 int mg_linear_fits(const mg_array *x, const mg_array *w, const mg_array *bias); /* are they that? */
 mg_array *mg_bilinear(int product, mg_array *a, mg_array *b); /* by number, like mg_binary */
-/* The gradient of the i-th operand (2: of the bias), from g and what of the operands was saved. */
-mg_array *mg_bilinear_vjp(int product, int i, mg_array *g, mg_saved *saved);
+/* The gradients of the operands i with bit i of `wanted` (2: the bias), from g and what of the operands
+ * was saved. */
+mg_arrays *mg_bilinear_vjp(int product, int wanted, mg_array *g, mg_saved *saved);
 
 /* ---- attention --------------------------------------------------------------------------------- */
 
 /* softmax(q k^T * scale + mask) v with batch axes broadcast; mask is NULL, added, or, if it is bool,
- * says which keys a query sees. Makes two arrays: the result y, and the statistics of its rows. */
-int mg_attention(mg_array **made, mg_array *q, mg_array *k, mg_array *v, mg_array *mask,
-                 double scale, int causal);
-/* Makes three: the gradients of q, k and v, their batch axes not yet summed; and with by_mask a fourth,
- * that of an added mask, in the shape of the scores. */
-int mg_attention_vjp(mg_array **made, mg_array *g, mg_array *q, mg_array *k, mg_array *v,
-                     mg_array *mask, mg_array *y, mg_array *statistics, double scale, int causal,
-                     int by_mask);
+ * says which keys a query sees. The result y, and the statistics of its rows. */
+mg_arrays *mg_attention(mg_array *q, mg_array *k, mg_array *v, mg_array *mask, double scale,
+                        int causal);
+/* The gradients of q, k and v, their batch axes not yet summed; and with by_mask a fourth, that of an
+ * added mask, in the shape of the scores. */
+mg_arrays *mg_attention_vjp(mg_array *g, mg_array *q, mg_array *k, mg_array *v, mg_array *mask,
+                            mg_array *y, mg_array *statistics, double scale, int causal,
+                            int by_mask);
 
 /* ---- indexing ---------------------------------------------------------------------------------- */
 

@@ -20,7 +20,6 @@ __all__ = [
     "call",
     "call3",
     "call4",
-    "call_for",
     "ffi",
     "isa",
     "lib",
@@ -106,7 +105,7 @@ tracers: list[Tracer] = []  # those that watch, the last of which is told
 
 
 def call(kernel: Any, *args: Any) -> Handle:
-    """Call a kernel that makes an array; its failure becomes a Python error."""
+    """Call a kernel that makes an array, or a tuple of them; its failure becomes a Python error."""
     try:
         made = kernel(*args)
     except OverflowError:
@@ -151,13 +150,6 @@ def settle_run(code: int, kernel: Any, args: tuple[Any, ...]) -> None:
     if code:
         raise failure(kernel, args)
     tracers[-1](kernel, args, None)
-
-
-def call_for(count: int, kernel: Any, *args: Any) -> list[Handle]:
-    """Call a kernel that makes ``count`` arrays and writes them into its first argument."""
-    made = ffi.new("mg_array *[]", count)
-    run(kernel, made, *args)
-    return [lib.mg_made(made, i) for i in range(count)]
 
 
 def pointers(handles: Iterable[Handle]) -> Any:
@@ -279,8 +271,6 @@ def op_name(kernel: Any, args: tuple[Any, ...]) -> str:
     name: str = kernel.__name__
     if name in ("mg_unary", "mg_binary", "mg_unary_vjp", "mg_binary_vjp"):
         return str(ffi.string(lib.mg_op_name(args[0])).decode())
-    if name == "mg_binary_vjps":
-        return str(ffi.string(lib.mg_op_name(args[1])).decode())
     if name in ("mg_bilinear", "mg_bilinear_vjp"):
         return "linear" if args[0] == lib.MG_LINEAR else "matmul"
     if name == "mg_reduce":

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "TensorBase",
     "apply",
+    "apply_to_one",
     "as_operand",
     "bilinear",
     "binary",
@@ -222,8 +223,7 @@ def operand_error(name: str, value: object) -> TypeError:
 def apply(row: Row, inputs: tuple[TensorBase, ...], args: tuple[Any, ...] = ()) -> Tensor:
     """Compute a row that has a forward of its own, and record it if an input needs a gradient."""
     if len(inputs) == 1:
-        (x,) = inputs
-        return _apply_to_one(row, x, args)
+        return apply_to_one(row, inputs[0], args)
     handles = [x._h for x in inputs]
     handle = row.forward(*handles, *args)  # type: ignore[misc]
     out = wrap(handle)
@@ -235,12 +235,15 @@ def apply(row: Row, inputs: tuple[TensorBase, ...], args: tuple[Any, ...] = ()) 
     return out
 
 
-def _apply_to_one(row: Row, x: TensorBase, args: tuple[Any, ...]) -> Tensor:
+def apply_to_one(row: Row, x: TensorBase, args: tuple[Any, ...] = ()) -> Tensor:
+    """As :func:`apply`, for a row with one input."""
     handle = row.forward(x._h, *args)  # type: ignore[misc]
-    out = wrap(handle)
+    out = _new(_result_type)  # as `wrap` does it
+    out._h = handle
+    out._edge = out._shape = out.grad = None
     edge = x._edge
     if (edge is None and not row.view) or (pauses and not mode.enabled):
-        return out
+        return out  # type: ignore[no-any-return]
     if row.view and handle.buffer == x._h.buffer:
         link(out, x, row, args)
     if edge is not None and handle.dtype >= _FIRST_FLOAT:
@@ -251,7 +254,7 @@ def _apply_to_one(row: Row, x: TensorBase, args: tuple[Any, ...]) -> Tensor:
         if row.wants_shape:
             args = (x.shape, *args)
         out._edge = record(row, (x if edge is LEAF else edge,), saved, args)
-    return out
+    return out  # type: ignore[no-any-return]
 
 
 _linking = RLock()  # again in this thread: a finalizer may take views

@@ -12,7 +12,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from minigrad import elementwise as e
-from minigrad.dispatch import TensorBase, apply
+from minigrad.dispatch import TensorBase, apply, apply_to_one
 from minigrad.dtypes import float32
 from minigrad.ops import reduction as _r
 from minigrad.ops.shape import DIAGONAL
@@ -54,12 +54,13 @@ def _reduced(
     row: Any, x: Any, dim: Any, keepdim: Any, numpy: dict[str, Any], dtype: Any = None
 ) -> Tensor:
     """A row of the table on the dimensions that are named; x is first cast where dtype is given."""
-    x = operand(row.name, x)
+    if not isinstance(x, TensorBase):
+        x = operand(row.name, x)
     if dtype is not None:
         x = to(x, dtype)
     if numpy:
         dim, keepdim = spelled(row.name, dim, keepdim, numpy)
-    return apply(row, (x,), (some_dims(row.name, dim, x._h.ndim), keepdim))
+    return apply_to_one(row, x, (some_dims(row.name, dim, x._h.ndim), keepdim))
 
 
 def _over(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import NULL, call, call3, call4, call_for, lib, saved_handle
+from minigrad._c import NULL, call, call3, call4, lib, saved_handle
 from minigrad.dispatch import number, wrap
 from minigrad.ops.composed import product
 from minigrad.ops.pointwise import SCALE
@@ -84,44 +84,42 @@ def _unary_vjp(row: Row) -> Rule:
     return lambda node, g: (wrap(call3(kernel, op, g._h, node.saved)),)
 
 
-# Elements from which reading them once is worth a longer call.
-_BEYOND_CACHE = {lib.MG_FLOAT32: 2**17, lib.MG_FLOAT64: 2**16}
-
-
 def _binary_vjp(row: Row) -> Rule:
-    kernel, for_both, op = lib.mg_binary_vjp, lib.mg_binary_vjps, row.id
+    kernel, op = lib.mg_binary_vjp, row.id
     by_a, by_b = row.derivatives
     if by_a == by_b == 1.0:
         return lambda node, g: (g, g)
-    fused_a, fused_b = callable(by_a), callable(by_b)
-    fused = fused_a and fused_b
+    if not (callable(by_a) or callable(by_b)):
+        return _each(row, lambda row, i, node, g: _constant(row.derivatives[i], g))
+    bit_a, bit_b = int(callable(by_a)), 2 * callable(by_b)
 
     def vjp(node: Node, g: Any) -> Sequence[Any]:
-        parent_a, parent_b = node.parents  # type: ignore[misc]
-        h = g._h
-        large = fused and h.size >= _BEYOND_CACHE[h.dtype]
-        if large and parent_a is not None and parent_b is not None:
-            ga, gb = call_for(2, for_both, op, h, node.saved)
-            return wrap(ga), wrap(gb)
-        ga = gb = None
-        if parent_a is not None:
-            ga = wrap(call4(kernel, op, 0, h, node.saved)) if fused_a else _constant(by_a, g)
-        if parent_b is not None:
-            gb = wrap(call4(kernel, op, 1, h, node.saved)) if fused_b else _constant(by_b, g)
+        a, b = node.parents  # type: ignore[misc]
+        wanted = (0 if a is None else bit_a) + (0 if b is None else bit_b)
+        ga, gb = call4(kernel, op, wanted, g._h, node.saved) if wanted else (None, None)
+        if ga is not None:
+            ga = wrap(ga)
+        elif a is not None:
+            ga = _constant(by_a, g)
+        if gb is not None:
+            gb = wrap(gb)
+        elif b is not None:
+            gb = _constant(by_b, g)
         return ga, gb
 
     return vjp
 
 
 def _product_vjp(row: Row) -> Rule:
-    kernel, product = lib.mg_bilinear_vjp, row.product
+    kernel, product, three = lib.mg_bilinear_vjp, row.product, row.arity == 3
 
     def vjp(node: Node, g: Any) -> Sequence[Any]:
-        h, saved = g._h, node.saved or NULL
-        return [
-            None if p is None else wrap(call4(kernel, product, i, h, saved))
-            for i, p in enumerate(node.parents or ())
-        ]
+        parents: Sequence[Any] = node.parents or ()
+        wanted = (parents[0] is not None) + 2 * (parents[1] is not None)
+        if three and parents[2] is not None:
+            wanted += 4
+        made = call4(kernel, product, wanted, g._h, node.saved or NULL)
+        return [None if h is None else wrap(h) for h in made]
 
     return vjp
 

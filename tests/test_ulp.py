@@ -135,7 +135,7 @@ def test_references_are_right(row, dtype, rng):
     with mpmath.workdps(40):
         exact = [MPMATH[row.name](*map(_mpf, values)) for values in zip(*wide, strict=True)]
         errors = [abs(_mpf(y) - e) / abs(e) for y, e in zip(got, exact, strict=True)]
-    assert max(errors) < 4 * np.finfo(oracle.wide(dtype)).eps
+    assert max(errors) < 4 * float(np.finfo(oracle.wide(dtype)).eps)
 
 
 def _mpf(x):

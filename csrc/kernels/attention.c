@@ -334,8 +334,8 @@ static int attention_run(attention_plan *t, int64_t blocks, mg_block_fn fn) {
     return t->no_memory ? mg_fail_code(MG_ENOMEM, (int64_t)t->scratch_bytes, 0) : MG_OK;
 }
 
-int mg_attention(mg_array **made, mg_array *q, mg_array *k, mg_array *v, mg_array *mask,
-                 double scale, int causal) {
+mg_arrays *mg_attention(mg_array *q, mg_array *k, mg_array *v, mg_array *mask, double scale,
+                        int causal) {
     mg_array *from[] = {q, k, v, mask}, *in[4] = {NULL}, *out = NULL, *statistics = NULL;
     attention_plan t;
     int code = attention_cast(in, from);
@@ -354,14 +354,12 @@ int mg_attention(mg_array **made, mg_array *q, mg_array *k, mg_array *v, mg_arra
     }
     if (!code) {
         out->adapted = attention_adapts(&t, in, from);
-        made[0] = out;
-        made[1] = statistics;
     } else {
         mg_release(out);
         mg_release(statistics);
     }
     for (int i = 0; i < 4; i++) mg_release(in[i]);
-    return code;
+    return code ? NULL : mg_arrays_of(2, (mg_array *[]){out, statistics});
 }
 
 /* dq += the parts of the other chunks, in their order. */
@@ -381,9 +379,9 @@ static void attention_join_block(void *context, int64_t head) {
         }
 }
 
-int mg_attention_vjp(mg_array **made, mg_array *g, mg_array *q, mg_array *k, mg_array *v,
-                     mg_array *mask, mg_array *y, mg_array *statistics, double scale, int causal,
-                     int by_mask) {
+mg_arrays *mg_attention_vjp(mg_array *g, mg_array *q, mg_array *k, mg_array *v, mg_array *mask,
+                            mg_array *y, mg_array *statistics, double scale, int causal,
+                            int by_mask) {
     mg_array *from[] = {q, k, v, mask}, *in[4] = {NULL}, *out[4] = {NULL};
     int count = by_mask ? 4 : 3;
     attention_plan t;
@@ -418,9 +416,6 @@ int mg_attention_vjp(mg_array **made, mg_array *g, mg_array *q, mg_array *k, mg_
         if (t.parts) mg_block_give(t.parts, capacity);
     }
     for (int i = 0; i < 4; i++) mg_release(in[i]);
-    for (int i = 0; i < count; i++) {
-        if (code) mg_release(out[i]);
-        else made[i] = out[i];
-    }
-    return code;
+    for (int i = 0; code && i < count; i++) mg_release(out[i]);
+    return code ? NULL : mg_arrays_of(count, out);
 }

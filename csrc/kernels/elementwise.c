@@ -311,26 +311,22 @@ mg_array *mg_unary_vjp(int op, mg_array *g, mg_saved *saved) {
     return elementwise_vjp(&out, 1, &float_rows[op].vjp[0][g->dtype], g, saved, 2) ? NULL : out;
 }
 
-static int elementwise_check_binary(int op, const mg_array *g) {
-    if (!mg_op_has_vjp(op) || float_rows[op].arity != 2) return mg_fail_code(MG_EARG, op, 0);
-    return mg_is_float(g->dtype) ? MG_OK : mg_fail_code(MG_EDTYPE, g->dtype, 0);
-}
-
-mg_array *mg_binary_vjp(int op, int i, mg_array *g, mg_saved *saved) {
-    mg_array *out;
-    if (elementwise_check_binary(op, g)) return NULL;
-    if (i < 0 || i > 1) return mg_fail(MG_EARG, op, i);
-    if (op == OP_pow && i == 0 && saved->arrays[1] && pow_shortcut(saved->arrays[1]) == OP_square) {
+mg_arrays *mg_binary_vjp(int op, int wanted, mg_array *g, mg_saved *saved) {
+    mg_array *made[2] = {NULL};
+    mg_kernel kernels[2];
+    int count = 0;
+    if (!mg_op_has_vjp(op) || float_rows[op].arity != 2) return mg_fail(MG_EARG, op, 0);
+    if (!mg_is_float(g->dtype)) return mg_fail(MG_EDTYPE, g->dtype, 0);
+    for (int i = 0; i < 2; i++)
+        if (wanted >> i & 1) kernels[count++] = float_rows[op].vjp[i][g->dtype];
+    if (op == OP_pow && wanted == 1 && saved->arrays[1] &&
+        pow_shortcut(saved->arrays[1]) == OP_square) {
         mg_saved base = {.arrays = {saved->arrays[0]}, .time = saved->time};
-        return mg_unary_vjp(OP_square, g, &base);
-    }
-    return elementwise_vjp(&out, 1, &float_rows[op].vjp[i][g->dtype], g, saved, 3) ? NULL : out;
-}
-
-int mg_binary_vjps(mg_array **made, int op, mg_array *g, mg_saved *saved) {
-    if (elementwise_check_binary(op, g)) return mg_error();
-    const mg_kernel kernels[2] = {float_rows[op].vjp[0][g->dtype], float_rows[op].vjp[1][g->dtype]};
-    return elementwise_vjp(made, 2, kernels, g, saved, 3);
+        made[0] = mg_unary_vjp(OP_square, g, &base);
+        if (!made[0]) return NULL;
+    } else if (count && elementwise_vjp(wanted == 2 ? made + 1 : made, count, kernels, g, saved, 3))
+        return NULL;
+    return mg_arrays_of(2, made);
 }
 
 /* ---- clamp, where, accumulate ---- */

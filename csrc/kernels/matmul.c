@@ -302,11 +302,19 @@ mg_array *mg_bilinear(int product, mg_array *a, mg_array *b) {
     return product == MG_MATMUL ? mg_matmul(a, b) : mg_fail(MG_EARG, product, 0);
 }
 
-mg_array *mg_bilinear_vjp(int product, int i, mg_array *g, mg_saved *saved) {
-    mg_array *kept[2] = {NULL};
+mg_arrays *mg_bilinear_vjp(int product, int wanted, mg_array *g, mg_saved *saved) {
+    mg_array *kept[2] = {NULL}, *made[3] = {NULL};
+    int count = product == MG_LINEAR ? 3 : 2;
     for (int s = 0; saved && s < 2; s++) {
         kept[s] = saved->arrays[s];
         if (kept[s] && kept[s]->buffer->written > saved->time) return mg_fail(MG_ESTALE, s, 0);
     }
-    return (product == MG_LINEAR ? linear_vjp : matmul_vjp)(i, g, kept[0], kept[1]);
+    for (int i = 0; i < count; i++) {
+        if (!(wanted >> i & 1)) continue;
+        made[i] = (product == MG_LINEAR ? linear_vjp : matmul_vjp)(i, g, kept[0], kept[1]);
+        if (made[i]) continue;
+        while (i-- > 0) mg_release(made[i]);
+        return NULL;
+    }
+    return mg_arrays_of(count, made);
 }

@@ -176,13 +176,12 @@ static int norm_results(mg_array **out, const mg_array *x, const mg_array *w) {
     return MG_ENOMEM;
 }
 
-int mg_norm_rows_vjp(mg_array **out, mg_array *g, mg_array *x, mg_array *w, mg_array *stats,
-                     int centred) {
-    mg_array *held[3];
+mg_arrays *mg_norm_rows_vjp(mg_array *g, mg_array *x, mg_array *w, mg_array *stats, int centred) {
+    mg_array *held[3], *out[3];
     norm_rows_job job;
-    if (norm_rows_plan(&job, x, w, stats, centred)) return mg_error();
-    if (g->size != x->size) return mg_fail_code(MG_ESHAPE, g->size, x->size);
-    if (norm_take(3, held, (mg_array *[]){x, w, g})) return mg_error();
+    if (norm_rows_plan(&job, x, w, stats, centred)) return NULL;
+    if (g->size != x->size) return mg_fail(MG_ESHAPE, g->size, x->size);
+    if (norm_take(3, held, (mg_array *[]){x, w, g})) return NULL;
     size_t width = (size_t)(2 * job.n * job.itemsize), capacity;
     job.parts = mg_block_take((size_t)job.blocks * width, &capacity);
     if (!job.parts) mg_fail(MG_ENOMEM, job.blocks * (int64_t)width, 0);
@@ -199,7 +198,7 @@ int mg_norm_rows_vjp(mg_array **out, mg_array *g, mg_array *x, mg_array *w, mg_a
     }
     if (job.parts) mg_block_give(job.parts, capacity);
     norm_give(3, held);
-    return failed ? mg_error() : MG_OK;
+    return failed ? NULL : mg_arrays_of(3, out);
 }
 
 /* ---- channels ---- */
@@ -291,13 +290,13 @@ mg_array *mg_norm_channels(mg_array *x, mg_array *w, mg_array *b, mg_array *stat
     return y;
 }
 
-int mg_norm_channels_vjp(mg_array **out, mg_array *g, mg_array *x, mg_array *w, mg_array *stats,
-                         int groups, int own) {
-    mg_array *held[3];
+mg_arrays *mg_norm_channels_vjp(mg_array *g, mg_array *x, mg_array *w, mg_array *stats, int groups,
+                                int own) {
+    mg_array *held[3], *out[3];
     norm_channels_job job;
-    if (norm_channels_plan(&job, x, w, stats, groups, own)) return mg_error();
-    if (g->size != x->size) return mg_fail_code(MG_ESHAPE, g->size, x->size);
-    if (norm_take(3, held, (mg_array *[]){x, w, g})) return mg_error();
+    if (norm_channels_plan(&job, x, w, stats, groups, own)) return NULL;
+    if (g->size != x->size) return mg_fail(MG_ESHAPE, g->size, x->size);
+    if (norm_take(3, held, (mg_array *[]){x, w, g})) return NULL;
     size_t part = (size_t)(job.samples * job.channels * job.itemsize), capacity = 0;
     char *parts = job.columns ? NULL : mg_block_take(2 * part, &capacity);
     if (!parts && !job.columns) mg_fail(MG_ENOMEM, 2 * (int64_t)part, 0);
@@ -316,7 +315,7 @@ int mg_norm_channels_vjp(mg_array **out, mg_array *g, mg_array *x, mg_array *w, 
     }
     if (parts) mg_block_give(parts, capacity);
     norm_give(3, held);
-    return failed ? mg_error() : MG_OK;
+    return failed ? NULL : mg_arrays_of(3, out);
 }
 
 /* ---- running statistics ---- */

@@ -111,7 +111,12 @@ void mg_release(mg_array *a) {
     mg_block_give(a, sizeof(mg_array));
 }
 
-mg_array *mg_made(mg_array **made, int i) { return made[i]; }
+mg_arrays *mg_arrays_of(int count, mg_array *const *made) {
+    static _Thread_local mg_arrays several;
+    several.count = count;
+    for (int i = 0; i < count; i++) several.made[i] = made[i];
+    return &several;
+}
 
 mg_array *mg_empty(int dtype, int ndim, const int64_t *shape) { return mg_new(dtype, ndim, shape); }
 

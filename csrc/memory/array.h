@@ -19,6 +19,9 @@ MG_INLINE mg_array *mg_retain(mg_array *a) {
     return a;
 }
 
+/* Several arrays as one result, which this thread's next call overwrites. */
+mg_arrays *mg_arrays_of(int count, mg_array *const *made);
+
 /* Row-major without gaps (size-1 axes may have any stride; empty arrays are contiguous). */
 bool mg_is_contiguous(const mg_array *a);
 /* to[...] = from[...], equal shapes and item sizes, no overlap. */

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any
 
-from minigrad._c import NULL, Handle, call, call_for, lib, save, saved_handle, shape_of
+from minigrad._c import NULL, Handle, call, lib, save, saved_handle, shape_of
 from minigrad.ops.pointwise import GE
 from minigrad.ops.table import custom, zero
 
@@ -54,15 +54,15 @@ class Kept:
 
 def _forward(q: Handle, k: Handle, v: Handle, kept: Kept, causal: bool, scale: float) -> Handle:
     mask = NULL if kept.mask is None else kept.mask._h
-    y, statistics = call_for(2, lib.mg_attention, q, k, v, mask, scale, causal)
+    y, statistics = call(lib.mg_attention, q, k, v, mask, scale, causal)
     kept.saved = save(mask, y, statistics)
     return y
 
 
 def _vjp(by_mask: bool) -> Callable[..., Sequence[Handle]]:
-    kernel, count = lib.mg_attention_vjp, 4 if by_mask else 3
-    return lambda g, q, k, v, kept, causal, scale: call_for(
-        count, kernel, g, q, k, v, *kept.handles(), scale, causal, by_mask
+    kernel = lib.mg_attention_vjp
+    return lambda g, q, k, v, kept, causal, scale: call(
+        kernel, g, q, k, v, *kept.handles(), scale, causal, by_mask
     )
 
 

@@ -60,7 +60,7 @@ def _spread(g: T, shape: tuple[int, ...], axes: Axes) -> T:
     return g.reshape(keep_dims(shape, axes)).expand(shape)
 
 
-def _spread_view(g: Handle, shape: tuple[int, ...], axes: Axes) -> Handle:
+def _spread_view(g: Handle, shape: tuple[int, ...], axes: Axes, keep: bool) -> Handle:
     return call(lib.mg_view_spread, g, len(shape), c_shape(shape), len(axes), c_axes(axes))
 
 
@@ -76,7 +76,7 @@ SUM = linear(
     "sum",
     _reduction(lib.MG_SUM),
     lambda g, shape, axes, keep: _spread(g, shape, axes),
-    fused=lambda g, shape, axes, keep: _spread_view(g, shape, axes),
+    fused=_spread_view,
     doc="the sum over the axes; booleans and integers give int64",
 )
 MEAN = linear(

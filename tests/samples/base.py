@@ -25,6 +25,7 @@ class Sample:
     smooth: bool = True  # has a gradient, which finite differences find
     random: bool = False  # draws from the global generator
     matrix: Callable[[Array], Array] | None = None  # gives what is drawn square a structure
+    independent: bool = False  # has a gradient only where rows, or columns, are independent
     before: Callable[..., Any] | None = None  # makes of the inputs what the call takes
     after: Callable[[Any], Any] | None = None  # makes of each result what is smooth
 

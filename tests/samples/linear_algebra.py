@@ -129,9 +129,9 @@ LINALG = {
         )
     ),
     "linalg.qr": (
-        S(mg.linalg.qr, (4, 2)),
-        S(mg.linalg.qr, (2, 3)),
-        S(lambda x: mg.linalg.qr(x, "r")[1], (3, 2)),
+        S(mg.linalg.qr, (4, 2), independent=True),
+        S(mg.linalg.qr, (2, 3), independent=True),
+        S(lambda x: mg.linalg.qr(x, "r")[1], (3, 2), independent=True),
     ),
     "linalg.svd": (
         S(lambda x: mg.linalg.svd(x, full_matrices=False), (3, 2), after=mg.abs),
