@@ -35,6 +35,11 @@ SIZES = [  # m, k, n: what is read where it lies, what is packed, and their edge
     (100, 520, 2100),
     (500, 40, 400),
     (130, 300, 700),
+    (64, 128, 10),  # the last columns, together no whole vectors
+    (20, 33, 26),
+    (16, 128, 1024),  # rows of B that share a set of L1, few rows of A
+    (15, 140, 1024),
+    (66, 64, 1024),
 ]
 
 

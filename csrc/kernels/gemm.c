@@ -14,14 +14,16 @@
  *          third of it
  * GEMM_NS  columns of B packed at a time: a share of L3
  * GEMM_MASKS  a load of the first n lanes costs what a load costs
+ * GEMM_PACKS  packs, for more than one tile of rows, a B whose rows fall onto one set of L1: a tile
+ *             reads but a line of each row, too seldom used again
  * GEMM_READS  rows of a packed A whose elements the multiply-adds broadcast from memory themselves,
  *          each vector anew: a load more and an instruction less */
 #if MG_VECTOR_BYTES == 64
-enum { GEMM_MR = 14, GEMM_NV = 2, GEMM_KC = 512, GEMM_MASKS = 1, GEMM_READS = 4 };
+enum { GEMM_MR = 14, GEMM_NV = 2, GEMM_KC = 512, GEMM_MASKS = 1, GEMM_PACKS = 0, GEMM_READS = 4 };
 #elif defined(__aarch64__)
-enum { GEMM_MR = 12, GEMM_NV = 2, GEMM_KC = 512, GEMM_MASKS = 0, GEMM_READS = 0 };
+enum { GEMM_MR = 12, GEMM_NV = 2, GEMM_KC = 512, GEMM_MASKS = 0, GEMM_PACKS = 0, GEMM_READS = 0 };
 #else /* 16 registers */
-enum { GEMM_MR = 6, GEMM_NV = 2, GEMM_KC = 256, GEMM_MASKS = 0, GEMM_READS = 0 };
+enum { GEMM_MR = 6, GEMM_NV = 2, GEMM_KC = 256, GEMM_MASKS = 0, GEMM_PACKS = 1, GEMM_READS = 0 };
 #endif
 enum { GEMM_LINE = 64 / MG_VECTOR_BYTES }; /* vectors in a cache line */
 enum { GEMM_MC_f32 = 126 * 512 / GEMM_KC / GEMM_MR * GEMM_MR };

@@ -23,11 +23,17 @@ MG_INLINE bool R(gemm_is_small)(const mg_gemm_shape *s) {
            s->m * GEMM_KD * (int)sizeof(real) <= GEMM_DIRECT / 4;
 }
 
+/* All rows of B fall onto one set of L1, so that few rows of A make packing it pay. */
+MG_INLINE bool R(gemm_collides)(const mg_gemm_shape *s) {
+    return GEMM_PACKS && s->b_col == 1 && s->k > 32 && s->b_row * (int)sizeof(real) % 4096 == 0;
+}
+
 /* B must be packed if enough rows of A share it: it lies across the vectors, or its rows fall onto
  * the same lines of L1, or its vectors lie across lines. */
 MG_INLINE bool R(gemm_lies_badly)(const mg_gemm_shape *s) {
     int64_t bytes = s->b_row * (int)sizeof(real);
-    return s->b_col != 1 || (s->k > 128 && (bytes % 2048 == 0 || bytes % 64 != 0));
+    return s->b_col != 1 || (s->k > 128 && (bytes % 2048 == 0 || bytes % 64 != 0)) ||
+           R(gemm_collides)(s);
 }
 
 /* Depth of the blocks that k is cut into: as equal as multiples of 8 allow. Where few rows of A
@@ -63,7 +69,8 @@ static void R(gemm_direct)(real *c, const real *plus, int64_t plus_row, const re
     enum { ROW = GEMM_KD + 64 / sizeof(real) };
     _Alignas(64) real sliver[GEMM_SLIVER(GEMM_NR, GEMM_KD)], tile[GEMM_MR * ROW];
     bool copies = R(gemm_copies)(s), along = copies || R(gemm_is_shallow)(s);
-    int64_t whole = s->b_col != 1 ? 0 : GEMM_MASKS ? n : n / LANES * LANES;
+    bool in_vectors = GEMM_MASKS || n % LANES == 0;
+    int64_t whole = s->b_col != 1 ? 0 : in_vectors ? n : n / GEMM_NR * GEMM_NR;
     int64_t deepest = mg_min(R(gemm_depth)(s), GEMM_KD);
     for (int64_t p = 0; p < s->k; p += deepest) {
         int64_t depth = mg_min(deepest, s->k - p);
@@ -224,9 +231,12 @@ static void R(gemm_vector_block)(void *context, int64_t block) {
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* Packing pays where B is not small or lies badly, and for an A whose rows run across the lines. */
+/* Packing pays where B is not small or lies badly, and for an A whose rows run across the lines.
+ * What is packed has threads within a product, not among those of a stack: so none too small. */
 MG_INLINE bool R(gemm_packs)(const mg_gemm_shape *s) {
-    return s->m > 4 * GEMM_MR && s->n > 3 * GEMM_NR && s->m * s->n * s->k > 128 * 128 * 128 &&
+    bool collides = R(gemm_collides)(s);
+    return s->m > (collides ? GEMM_MR : 4 * GEMM_MR) && s->n > 3 * GEMM_NR &&
+           s->m * s->n * s->k > (collides ? MG_GEMM_THREAD_WORK - 1 : 128 * 128 * 128) &&
            (s->a_col != 1 || R(gemm_lies_badly)(s) || !R(gemm_is_small)(s));
 }
 
