@@ -49,7 +49,7 @@ MG_INLINE num F(exp_rest)(F(exp_terms) e) {
 }
 /* r^2, with what the rounding of r would lose */
 MG_INLINE num F(exp_square)(F(exp_terms) e) {
-    return n_fma(e.r_high, e.r_high, n_mul(n_add(e.r_low, e.r_low), e.r_high));
+    return n_mul(n_add(n_add(e.r_low, e.r_low), e.r_high), e.r_high);
 }
 
 /* e^x where that does not overflow */
@@ -65,14 +65,15 @@ MG_INLINE num F(exp2)(num x) {
     num p = n_fma(POLYNOMIAL(r, exp2), r, n_set(C(LN2)));
     return n_scale(n_fma(r, p, n_set(1)), n);
 }
-/* (2^n - 1) + 2^n (e^r - 1), in halves so that the largest power of two is never formed. */
+/* (2^n - 1) + 2^n (e^r - 1), in halves so that the largest power of two is never formed. The
+ * polynomial comes first, while there is little else to keep in registers. */
 MG_INLINE num F(expm1)(num x) {
-    num half = n_set(0.5f);
     F(exp_terms) e = F(exp_reduce)(n_max(n_set(C(EXPM1_LOW)), n_min(n_set(C(EXP_HIGH)), x)));
-    num s = n_scale(half, e.n), d = n_sub(s, half), d_low = n_sub(n_sub(s, d), half);
+    num p = POLYNOMIAL(n_add(e.r_high, e.r_low), expm1), w = n_fma(F(exp_square)(e), p, e.r_low);
+    num half = n_set(0.5f), s = n_scale(half, e.n), d = n_sub(s, half);
     num y = n_fma(s, e.r_high, d), y_low = n_fma(s, e.r_high, n_sub(d, y));
-    num w = n_fma(F(exp_square)(e), POLYNOMIAL(n_add(e.r_high, e.r_low), expm1), e.r_low);
-    y = n_add(y, n_fma(s, w, n_add(y_low, d_low)));
+    w = n_fma(s, w, n_add(y_low, n_sub(n_sub(s, d), half)));
+    y = n_add(y, w);
     return n_choose_less(n_abs(x), n_set(C(EXPM1_TINY)), x, n_add(y, y));
 }
 
