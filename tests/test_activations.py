@@ -15,6 +15,7 @@ from scipy import special
 import minigrad as mg
 from minigrad import nn
 from minigrad.nn import functional as F
+from minigrad.ops import TABLE
 
 INF, NAN = math.inf, math.nan
 ALPHA, SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
@@ -221,6 +222,24 @@ def test_small_results_keep_their_digits(dtype):
     for f in (F.elu, F.celu, F.selu):
         y = f(mg.tensor([-tail], mg.tensor(x).dtype)).item()
         assert y == pytest.approx(-tail * (SCALE * ALPHA if f is F.selu else 1), rel=4 * eps)
+
+
+@by_dtype
+def test_subnormal_results_are_rounded_once(dtype, rng):
+    low, high = (-103, -85) if dtype == np.float32 else (-744, -705)
+    x = rng.uniform(low, high, 4000).astype(dtype)
+    wide = x.astype(oracle.LONG)
+    for name, expected in (("sigmoid", np.exp(wide)), ("silu", wide * np.exp(wide))):
+        got = getattr(F, name)(mg.from_numpy(x)).numpy()
+        assert oracle.ulps(got, expected).max() <= oracle.accuracy(TABLE[name], dtype), name
+
+
+@by_dtype
+def test_gates_keep_the_sign_of_zero(dtype):
+    x = mg.from_numpy(np.array([0.0, -0.0, -np.inf], dtype))
+    for y in (F.silu(x), F.gelu(x, approximate="tanh"), F.gelu(x)):
+        np.testing.assert_array_equal(y.numpy(), 0)
+        assert np.signbit(y.numpy()).tolist() == [False, True, True]
 
 
 @by_dtype

@@ -32,7 +32,10 @@ MG_INLINE num F(silu_tail)(num x) {
  * 2016) */
 MG_INLINE num F(gelu_tanh_tail)(num x) {
     num a = n_min(n_set(C(GELU_HIGH)), n_abs(x));
-    return F(gate_tail)(n_neg(a), F(gelu_decay)(a));
+    F(two) t = F(gelu_twice)(a);
+    F(exp_terms) e = F(exp_reduce)(n_neg(t.high));
+    e.r_low = n_sub(e.r_low, t.low);
+    return F(gate_tail)(n_neg(a), e);
 }
 /* x ndtr(x) */
 MG_INLINE num F(gelu_tail)(num x) {
