@@ -3,6 +3,7 @@
 #define MG_REDUCE_H
 
 #include "../memory/array.h"
+#include "turn.h"
 #include "vmath.h"
 
 #include <math.h>
@@ -49,6 +50,8 @@ enum {
     REDUCE_LANES = 16,
     REDUCE_DEPTH = 8,
     REDUCE_BLOCK = REDUCE_LANES * REDUCE_DEPTH,
+    REDUCE_GROUP_LEVEL = 3, /* of a row 2^3 blocks go together, a group */
+    REDUCE_GROUP = 1 << REDUCE_GROUP_LEVEL,
     REDUCE_ALL_LEVELS = 30, /* and no memory has 2^30 blocks */
     REDUCE_CHUNK = 64 * REDUCE_BLOCK,
     REDUCE_STRIP = 256, /* columns that are reduced side by side */
@@ -57,7 +60,7 @@ enum {
     REDUCE_ROWS = 4 * REDUCE_BLOCK, /* the chunk of columns */
     REDUCE_LEVELS = 3,              /* its 2^2 blocks need levels 0..2 */
     REDUCE_SIDE = 4,    /* vectors of them that stay in registers */
-    REDUCE_AHEAD = 1536, /* bytes from the next block to the one that is asked for */
+    REDUCE_AHEAD = 4096, /* bytes from the next block to the one that is asked for */
     REDUCE_GRAIN = 32768, /* least number of elements worth a block of a parallel loop */
     REDUCE_PARALLEL = 3 * REDUCE_GRAIN
 };

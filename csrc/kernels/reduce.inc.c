@@ -70,15 +70,14 @@ MG_INLINE vec R(reduce_load_part)(int kind, const real *x, int64_t used, vec c, 
     return R(reduce_choose)(R(reduce_used)(used), term, v_set1(REAL_C(reduce_identity(kind))));
 }
 
-/* Are all lanes finite? */
-MG_INLINE bool R(reduce_finite)(vec v) {
-    v -= v;
+/* Is any lane NaN? */
+MG_INLINE bool R(reduce_any_nan)(vec v) {
 #if MG_HAS_WIDE
-    return R(v_inside)(v, v_set1(0), v_set1(1));
+    return !R(v_inside)(v, v_set1(REAL_C(-INFINITY)), v_set1(REAL_C(INFINITY)));
 #else
     for (int i = 0; i < LANES; i++)
-        if (v[i] != 0) return false;
-    return true;
+        if (v[i] != v[i]) return true;
+    return false;
 #endif
 }
 
@@ -118,13 +117,61 @@ MG_INLINE void R(reduce_exp)(bool ahead, real *restrict out, const real *restric
         R(mg_reduce_exp)(out + i, x + i, centre, mg_min(n - i, REDUCE_BLOCK));
 }
 
+/* v, or the first NaN of n elements. */
+real R(mg_reduce_or_nan)(real v, const real *x, int64_t n);
+
+/* All lanes joined, those of the n elements at x, whose sums are in `probe`: where these are
+ * numbers, so are the elements. Written out: only a constant distance makes a shuffle. */
+MG_INLINE real R(reduce_fold_all)(int kind, vec v, vec probe, const real *x, int64_t n) {
+    if (LANES > 8) v = R(reduce_fold)(kind, v, 8);
+    if (LANES > 4) v = R(reduce_fold)(kind, v, 4);
+    if (LANES > 2) v = R(reduce_fold)(kind, v, 2);
+    v = R(reduce_fold)(kind, v, 1);
+    if ((kind == REDUCE_MAX || kind == REDUCE_MIN) && MG_UNLIKELY(R(reduce_any_nan)(probe)))
+        return R(mg_reduce_or_nan)(v[0], x, n);
+    return v[0];
+}
+
+/* Lane 2 i holds the join of a's lanes i and i + LANES / 2, lane 2 i + 1 that of b's. */
+MG_INLINE vec R(reduce_fold_two)(int kind, vec a, vec b) {
+    vec low = TURN_SHUFFLE(a, b, R(TURN_LO)), high = TURN_SHUFFLE(a, b, R(TURN_HI));
+    return R(reduce_join_vec)(kind, low, high);
+}
+
+/* The lanes of a block of 0 < n <= 128 neighbouring elements, joined until they are one vector. */
+MG_INLINE vec R(reduce_lanes)(int kind, const real *x, int64_t n, vec c, vec *probe) {
+    enum { PARTS = REDUCE_LANES / LANES };
+    vec lanes[PARTS];
+    MG_UNROLL
+    for (int p = 0; p < PARTS; p++)
+        lanes[p] = R(reduce_load_part)(kind, x + p * LANES,
+                                       mg_max(mg_min(n - p * LANES, LANES), 0), c, probe);
+    int64_t done = REDUCE_LANES;
+    for (; done + REDUCE_LANES <= n; done += REDUCE_LANES)
+        MG_UNROLL
+        for (int p = 0; p < PARTS; p++)
+            lanes[p] = R(reduce_join_vec)(
+                kind, lanes[p],
+                R(reduce_load_part)(kind, x + done + p * LANES, LANES, c, probe));
+    if (done < n)
+        MG_UNROLL
+        for (int p = 0; p < PARTS; p++)
+            lanes[p] = R(reduce_join_vec)(
+                kind, lanes[p],
+                R(reduce_load_part)(kind, x + done + p * LANES,
+                                    mg_max(mg_min(n - done - p * LANES, LANES), 0), c, probe));
+    for (int half = PARTS / 2; half > 0; half /= 2)
+        MG_UNROLL
+        for (int p = 0; p < half; p++)
+            lanes[p] = R(reduce_join_vec)(kind, lanes[p], lanes[p + half]);
+    return lanes[0];
+}
+
 /* The join of 0 < n <= 128 neighbouring elements, the lanes in registers. centre: one, and
  * for REDUCE_DOT as many as x; not read by kinds without centres. */
 MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, const real *centre) {
-    enum { PARTS = REDUCE_LANES / LANES };
     real terms[REDUCE_BLOCK];
-    vec lanes[PARTS], probe = {0};
-    vec c = v_set1(reduce_is_centred(kind) ? centre[0] : 0);
+    vec probe = {0}, c = v_set1(reduce_is_centred(kind) ? centre[0] : 0);
     if (kind == REDUCE_SUMEXP) R(reduce_exp)(false, terms, x, centre[0], n);
     if (kind == REDUCE_DOT)
         for (int64_t i = 0; i < n; i++) terms[i] = x[i] * centre[i];
@@ -133,52 +180,56 @@ MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, const rea
         x = terms;
         kind = REDUCE_SUM;
     }
-    MG_UNROLL
-    for (int p = 0; p < PARTS; p++)
-        lanes[p] = R(reduce_load_part)(kind, x + p * LANES,
-                                       mg_max(mg_min(n - p * LANES, LANES), 0), c, &probe);
-    int64_t done = REDUCE_LANES;
-    for (; done + REDUCE_LANES <= n; done += REDUCE_LANES)
-        MG_UNROLL
-        for (int p = 0; p < PARTS; p++)
-            lanes[p] = R(reduce_join_vec)(
-                kind, lanes[p],
-                R(reduce_load_part)(kind, x + done + p * LANES, LANES, c, &probe));
-    if (done < n)
-        MG_UNROLL
-        for (int p = 0; p < PARTS; p++)
-            lanes[p] = R(reduce_join_vec)(
-                kind, lanes[p],
-                R(reduce_load_part)(kind, x + done + p * LANES,
-                                    mg_max(mg_min(n - done - p * LANES, LANES), 0), c, &probe));
-    for (int half = PARTS / 2; half > 0; half /= 2)
-        MG_UNROLL
-        for (int p = 0; p < half; p++)
-            lanes[p] = R(reduce_join_vec)(kind, lanes[p], lanes[p + half]);
-    vec v = lanes[0]; /* written out: only a constant distance makes a shuffle */
-    if (LANES > 8) v = R(reduce_fold)(kind, v, 8);
-    if (LANES > 4) v = R(reduce_fold)(kind, v, 4);
-    if (LANES > 2) v = R(reduce_fold)(kind, v, 2);
-    v = R(reduce_fold)(kind, v, 1);
-    if ((kind == REDUCE_MAX || kind == REDUCE_MIN) && MG_UNLIKELY(!R(reduce_finite)(probe)))
-        for (int64_t i = 0; i < n; i++)
-            if (x[i] != x[i]) return x[i];
-    return v[0];
+    vec v = R(reduce_lanes)(kind, x, n, c, &probe);
+    return R(reduce_fold_all)(kind, v, probe, x, n);
 }
 
-/* The join of n neighbouring elements, with a binary counter as in reduce_strip. */
+/* The lanes of a group of whole blocks, folded two by two into one vector: each step joins the
+ * halves of both and appends a bit of the block's number to that of the lane. When the lanes of a
+ * block have been joined, the halves are blocks, neighbours first. */
+MG_INLINE vec R(reduce_group_lanes)(int kind, const real *x, vec c, vec *probe) {
+    vec b[REDUCE_GROUP];
+    for (int i = 0; i < REDUCE_GROUP; i++) {
+        vec seen = {0};
+        reduce_fetch(x + (i + 1) * REDUCE_BLOCK, sizeof(real));
+        b[i] = R(reduce_lanes)(kind, x + i * REDUCE_BLOCK, REDUCE_BLOCK, c, &seen);
+        *probe += seen;
+    }
+    for (int pairs = REDUCE_GROUP / 2; pairs > 0; pairs /= 2)
+        for (int i = 0; i < pairs; i++) b[i] = R(reduce_fold_two)(kind, b[2 * i], b[2 * i + 1]);
+    return b[0];
+}
+
+/* The join of n neighbouring elements, with a binary counter as in reduce_strip, which whole groups
+ * enter at their own level. They are worth their code where vectors are long and shuffles few. */
 MG_INLINE real R(reduce_row)(int kind, const real *x, int64_t n, const real *c) {
+    enum { GROUP = REDUCE_GROUP * REDUCE_BLOCK };
+    bool grouped = MG_VECTOR_BYTES == 64 && (kind == REDUCE_SUM || kind == REDUCE_SQUARES ||
+                                             kind == REDUCE_MAX || kind == REDUCE_MIN);
     real stack[REDUCE_ALL_LEVELS];
-    for (int64_t done = 0;; done++, n -= REDUCE_BLOCK, x += REDUCE_BLOCK) {
-        reduce_fetch(x + REDUCE_BLOCK, sizeof(real));
-        real v = n < REDUCE_BLOCK ? R(reduce_row_block)(kind, x, n, c)
-                                  : R(reduce_row_block)(kind, x, REDUCE_BLOCK, c); /* no loop */
-        bool last = n <= REDUCE_BLOCK;
-        int level = 0;
-        for (int64_t carry = done; last ? carry > 0 : carry & 1; carry >>= 1, level++)
+    for (int64_t done = 0;;) {
+        bool group = grouped && n >= GROUP;
+        int64_t terms = group ? GROUP : mg_min(n, REDUCE_BLOCK);
+        real v;
+        if (!group) reduce_fetch(x + REDUCE_BLOCK, sizeof(real));
+        if (kind == REDUCE_DOT) {
+            v = R(reduce_row_block)(kind, x, terms, c);
+            c += REDUCE_BLOCK;
+        } else {
+            vec lanes, probe = {0}, centre = v_set1(reduce_is_centred(kind) ? c[0] : 0);
+            if (group) lanes = R(reduce_group_lanes)(kind, x, centre, &probe);
+            else if (n < REDUCE_BLOCK) lanes = R(reduce_lanes)(kind, x, n, centre, &probe);
+            else lanes = R(reduce_lanes)(kind, x, REDUCE_BLOCK, centre, &probe); /* no loop */
+            v = R(reduce_fold_all)(kind, lanes, probe, x, terms);
+        }
+        bool last = terms == n;
+        int level = group ? REDUCE_GROUP_LEVEL : 0;
+        for (int64_t carry = done >> level; last ? carry > 0 : carry & 1; carry >>= 1, level++)
             if (carry & 1) v = R(reduce_join)(kind, stack[level], v);
         if (last) return v;
         stack[level] = v;
-        if (kind == REDUCE_DOT) c += REDUCE_BLOCK;
+        done += group ? REDUCE_GROUP : 1;
+        n -= terms;
+        x += terms;
     }
 }

@@ -4,6 +4,12 @@
 /* Sums are never -0, so that lanes may be left out or padded with zeros alike. */
 MG_INLINE real R(reduce_finish)(int kind, real a) { return kind <= REDUCE_TIES ? a + 0 : a; }
 
+MG_NOINLINE real R(mg_reduce_or_nan)(real v, const real *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] != x[i]) return x[i];
+    return v;
+}
+
 /* y[r] = the join of row r */
 MG_INLINE void R(reduce_along_rows)(int kind, real *restrict y, int64_t y_step,
                                     const real *restrict x, int64_t x_step, int64_t rows, int64_t n,
