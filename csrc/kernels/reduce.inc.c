@@ -184,20 +184,20 @@ MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, const rea
     return R(reduce_fold_all)(kind, v, probe, x, n);
 }
 
-/* The lanes of a group of whole blocks, folded two by two into one vector: each step joins the
- * halves of both and appends a bit of the block's number to that of the lane. When the lanes of a
- * block have been joined, the halves are blocks, neighbours first. */
-MG_INLINE vec R(reduce_group_lanes)(int kind, const real *x, vec c, vec *probe) {
-    vec b[REDUCE_GROUP];
+/* The same of a group of whole blocks, whose lanes are folded two by two into one vector: each step
+ * joins the halves of both and appends a bit of the block's number to that of the lane. When the
+ * lanes of a block have been joined, the halves are blocks, neighbours first. */
+MG_INLINE real R(reduce_row_group)(int kind, const real *x, const real *centre) {
+    vec b[REDUCE_GROUP], probe = {0}, c = v_set1(reduce_is_centred(kind) ? centre[0] : 0);
     for (int i = 0; i < REDUCE_GROUP; i++) {
         vec seen = {0};
         reduce_fetch(x + (i + 1) * REDUCE_BLOCK, sizeof(real));
         b[i] = R(reduce_lanes)(kind, x + i * REDUCE_BLOCK, REDUCE_BLOCK, c, &seen);
-        *probe += seen;
+        probe += seen;
     }
     for (int pairs = REDUCE_GROUP / 2; pairs > 0; pairs /= 2)
         for (int i = 0; i < pairs; i++) b[i] = R(reduce_fold_two)(kind, b[2 * i], b[2 * i + 1]);
-    return b[0];
+    return R(reduce_fold_all)(kind, b[0], probe, x, REDUCE_GROUP * REDUCE_BLOCK);
 }
 
 /* The join of n neighbouring elements, with a binary counter as in reduce_strip, which whole groups
@@ -211,16 +211,12 @@ MG_INLINE real R(reduce_row)(int kind, const real *x, int64_t n, const real *c) 
         bool group = grouped && n >= GROUP;
         int64_t terms = group ? GROUP : mg_min(n, REDUCE_BLOCK);
         real v;
-        if (!group) reduce_fetch(x + REDUCE_BLOCK, sizeof(real));
-        if (kind == REDUCE_DOT) {
-            v = R(reduce_row_block)(kind, x, terms, c);
-            c += REDUCE_BLOCK;
+        if (group) {
+            v = R(reduce_row_group)(kind, x, c);
         } else {
-            vec lanes, probe = {0}, centre = v_set1(reduce_is_centred(kind) ? c[0] : 0);
-            if (group) lanes = R(reduce_group_lanes)(kind, x, centre, &probe);
-            else if (n < REDUCE_BLOCK) lanes = R(reduce_lanes)(kind, x, n, centre, &probe);
-            else lanes = R(reduce_lanes)(kind, x, REDUCE_BLOCK, centre, &probe); /* no loop */
-            v = R(reduce_fold_all)(kind, lanes, probe, x, terms);
+            reduce_fetch(x + REDUCE_BLOCK, sizeof(real));
+            v = n < REDUCE_BLOCK ? R(reduce_row_block)(kind, x, n, c)
+                                 : R(reduce_row_block)(kind, x, REDUCE_BLOCK, c); /* no loop */
         }
         bool last = terms == n;
         int level = group ? REDUCE_GROUP_LEVEL : 0;
@@ -231,5 +227,6 @@ MG_INLINE real R(reduce_row)(int kind, const real *x, int64_t n, const real *c) 
         done += group ? REDUCE_GROUP : 1;
         n -= terms;
         x += terms;
+        if (kind == REDUCE_DOT) c += REDUCE_BLOCK;
     }
 }
