@@ -1,4 +1,5 @@
-/* system.c: CPUs and memory granted to this process. Each is asked for once, on a cold path.
+/* system.c: CPUs and memory granted to this process, and what is known of the processor. Each is asked
+ * for once, on a cold path.
  *
  * Containers limit both through Linux control groups, which the ordinary calls do not know of. A
  * group's limit holds for everything below it, so the least of the limits from the process's own
@@ -6,12 +7,16 @@
 #include "system.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/syscall.h>
+#endif
+#if defined(__x86_64__)
+#include <cpuid.h>
 #endif
 
 static int64_t system_group_cpus(void);
@@ -48,6 +53,40 @@ int64_t mg_system_cache(void) {
     bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
 #endif
     return bytes > 0 ? mg_min(mg_max(bytes, 256 << 10), 2 << 20) : 512 << 10;
+}
+
+/* Bytes of the third cache that this core shares, on a processor of AMD's family 26 (Zen 5); else 0.
+ * (AMD64 Architecture Programmer's Manual vol. 3, appendix E: functions 0, 1 and 8000_001D.) */
+static int64_t system_zen5_cache(void) {
+#if defined(__x86_64__)
+    uint32_t a, b, c, d;
+    if (!__get_cpuid(0, &a, &b, &c, &d) || b != signature_AMD_ebx || c != signature_AMD_ecx) return 0;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (a >> 8 & 15) + (a >> 20 & 255) != 26) return 0;
+    if (!__get_cpuid_count(0x8000001d, 3, &a, &b, &c, &d) || (a >> 5 & 7) != 3) return 0;
+    return ((int64_t)(b >> 22) + 1) * ((b >> 12 & 1023) + 1) * ((b & 4095) + 1) * ((int64_t)c + 1);
+#else
+    return 0;
+#endif
+}
+
+static _Atomic int64_t system_streams; /* 0 until asked for, and the same whoever asks first */
+static _Atomic bool system_fetches;
+
+static MG_NOINLINE void system_ask(void) {
+    int64_t half = system_zen5_cache() / 2, said = mg_system_env("MINIGRAD_STREAM_BYTES");
+    int64_t bytes = said < 0 ? half : said;
+    atomic_store_explicit(&system_fetches, half == 0, memory_order_relaxed);
+    atomic_store_explicit(&system_streams, bytes > 0 ? bytes : INT64_MAX, memory_order_release);
+}
+
+MG_NOINLINE int64_t mg_system_streams(void) {
+    while (atomic_load_explicit(&system_streams, memory_order_acquire) == 0) system_ask();
+    return system_streams;
+}
+
+MG_NOINLINE bool mg_system_fetches(void) {
+    mg_system_streams();
+    return system_fetches;
 }
 
 int64_t mg_system_env(const char *name) {

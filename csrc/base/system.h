@@ -11,6 +11,14 @@ int64_t mg_system_memory(void);
 /* Bytes of one core's second-level cache; half a MB where the system does not say. */
 int64_t mg_system_cache(void);
 
+/* A result of at least so many bytes is written past the caches, if with what it is made of it takes
+ * more than twice as many: half of the third cache where that has been measured to pay, or the environment
+ * variable MINIGRAD_STREAM_BYTES; else INT64_MAX. */
+int64_t mg_system_streams(void);
+/* Whether to ask for memory ahead of several streams of it: not where the processor is known to follow
+ * them from page to page. */
+bool mg_system_fetches(void);
+
 /* A whole number >= 0 from an environment variable; -1 when it is unset or anything else. A comma
  * ends the number, as in OMP_NUM_THREADS=4,2. */
 int64_t mg_system_env(const char *name);

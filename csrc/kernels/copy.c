@@ -1,4 +1,5 @@
 /* copy.c: copies, casts and writes between arrays of any strides. */
+#include "../base/system.h"
 #include "../threads/pool.h"
 #include "nditer.h"
 
@@ -16,6 +17,7 @@ typedef struct copy_plan {
     int64_t strides[2][MG_MAX_NDIM]; /* of `to`, of `from` */
     int64_t rows_per_block;
     bool fetches; /* too large for the cache: memory is asked for ahead */
+    bool streams; /* written past the caches */
 } copy_plan;
 
 MG_INLINE void copy_element(char *to, const char *from, int itemsize) {
@@ -41,12 +43,15 @@ static void copy_run(char *to, const char *from, int64_t n, int64_t to_stride, i
 /* A row that lies in order, from one that does too or repeats one element (stride 0). */
 static void copy_straight(const copy_plan *p, char *to, const char *from, int64_t n,
                           int64_t stride) {
-    int64_t size = p->itemsize, step = p->fetches ? COPY_CHUNK / size : n;
+    _Alignas(64) char stage[COPY_CHUNK];
+    int64_t size = p->itemsize, step = p->fetches || p->streams ? COPY_CHUNK / size : n;
+    if (p->streams && stride == 0) mg_copy_run(stage, from, mg_min(n, step), 0, p->itemsize);
     for (int64_t at = 0; at < n; at += step, to += step * size, from += step * stride * size) {
         int64_t some = mg_min(step, n - at);
         if (p->fetches) nditer_fetch(to, some * size);
         if (p->fetches && stride) nditer_fetch(from, some * size);
-        mg_copy_run(to, from, some, stride, p->itemsize);
+        if (p->streams) mg_stream(to, stride ? from : stage, some * size);
+        else mg_copy_run(to, from, some, stride, p->itemsize);
     }
 }
 
@@ -84,16 +89,21 @@ static void copy_block(void *context, int64_t block) {
         if (straight) copy_straight(p, t, f, p->shape[outer + 1], p->strides[1][outer + 1]);
         else copy_band(p, t, f, mg_min(step, end - row));
     }
+    if (p->streams) v_stream_end();
 }
 
 void mg_copy_strided(const mg_array *to, const mg_array *from) {
     if (to->size == 0) return;
     copy_plan p = {.to = to->data, .from = from->data, .itemsize = (int)mg_itemsize(to->dtype)};
-    p.fetches = to->size * p.itemsize > COPY_IN_CACHE;
     memcpy(p.shape, to->shape, sizeof(int64_t) * (size_t)to->ndim);
     memcpy(p.strides[0], to->strides, sizeof(int64_t) * (size_t)to->ndim);
     memcpy(p.strides[1], from->strides, sizeof(int64_t) * (size_t)to->ndim);
     p.ndim = mg_collapse(to->ndim, p.shape, 2, p.strides);
+    int64_t bytes = to->size * p.itemsize, past = mg_system_streams();
+    p.streams = bytes > past;
+    /* Of what is repeated, as gradients of sums are, the caches hold what was summed instead. */
+    for (int d = 0; d < p.ndim; d++) p.streams |= bytes == past && p.strides[1][d] == 0;
+    p.fetches = !p.streams && bytes > COPY_IN_CACHE && mg_system_fetches();
     if (p.ndim <= 1) { /* one run, cut into rows so that a long one can be shared out */
         int64_t n = p.ndim ? p.shape[0] : 1, row = COPY_BLOCK / p.itemsize;
         int64_t to_stride = p.ndim ? p.strides[0][0] : 1, from_stride = p.ndim ? p.strides[1][0] : 1;

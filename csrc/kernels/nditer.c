@@ -1,5 +1,6 @@
 #include "nditer.h"
 
+#include "../base/system.h"
 #include "../threads/pool.h"
 #include <string.h>
 
@@ -72,6 +73,19 @@ MG_NOINLINE void mg_copy_run(char *restrict to, const char *restrict from, int64
         for (int64_t i = 0; i < n; i++) to_8[i] = from_8[i * stride];
 }
 
+MG_NOINLINE void mg_stream(char *restrict to, const char *restrict from, int64_t bytes) {
+    enum { LINE = 64, VECTORS = LINE / MG_VECTOR_BYTES }; /* parts of lines are stored as ever */
+    int64_t at = mg_min(-(intptr_t)to & (LINE - 1), bytes);
+    memcpy(to, from, (size_t)at);
+    for (; at + LINE <= bytes; at += LINE)
+        MG_UNROLL
+        for (int k = 0; k < VECTORS; k++) {
+            int64_t here = at + k * MG_VECTOR_BYTES;
+            v_stream(to + here, v_load_f32((const float *)(from + here)));
+        }
+    memcpy(to + at, from + at, (size_t)(bytes - at));
+}
+
 /* Gathers n elements starting at multi-index `index`, in row-major order. */
 static void nditer_gather(const nditer *it, const struct nditer_operand *op, const int64_t *index,
                           char *to, int64_t n) {
@@ -132,6 +146,18 @@ MG_INLINE void nditer_call(const nditer *it, int64_t begin, const void *const *i
     if (rest) nditer_rest(it, begin, in, n);
 }
 
+/* The same past the caches. Kernels need no second version for that: what they make is copied. */
+static MG_NOINLINE void nditer_call_streaming(const nditer *it, int64_t begin,
+                                              const void *const *in, int64_t n) {
+    _Alignas(64) char stage[NDITER_STREAM];
+    int64_t size = it->out_itemsize, rest = n & (it->unit - 1);
+    for (int r = 0; r < it->results && n > rest; r++) {
+        it->result[r].kernel(stage, in, n - rest);
+        mg_stream(it->result[r].out + begin * size, stage, (n - rest) * size);
+    }
+    if (rest) nditer_rest(it, begin, in, n);
+}
+
 static void nditer_block(void *context, int64_t block) {
     const nditer *it = context;
     if (it->from_end) block = (it->size - 1) / NDITER_BLOCK - block;
@@ -139,7 +165,10 @@ static void nditer_block(void *context, int64_t block) {
     _Alignas(64) char stage[NDITER_MAX_OPERANDS][NDITER_CHUNK * 8];
     const void *in[NDITER_MAX_OPERANDS];
     int64_t index[MG_MAX_NDIM] = {0};
-    int64_t chunk = it->fetches ? NDITER_AHEAD / 16 : it->results > 1 ? NDITER_SHARED : NDITER_BLOCK;
+    int64_t chunk = it->streams       ? NDITER_STREAM / it->out_itemsize
+                    : it->fetches     ? NDITER_AHEAD / 16
+                    : it->results > 1 ? NDITER_SHARED
+                                      : NDITER_BLOCK;
     int inner = it->ndim - 1;
     bool whole = true; /* every operand contiguous or constant: no position to keep */
 
@@ -180,9 +209,10 @@ static void nditer_block(void *context, int64_t block) {
             nditer_gather(it, op, index, stage[i], n);
             in[i] = stage[i];
         }
-        for (int r = 0; r < it->results && it->fetches; r++)
+        for (int r = 0; r < it->results && it->fetches && !it->streams; r++)
             nditer_fetch(it->result[r].out + at * it->out_itemsize, n * it->out_itemsize);
-        nditer_call(it, at, in, n);
+        if (it->streams) nditer_call_streaming(it, at, in, n);
+        else nditer_call(it, at, in, n);
         at += n;
         if (whole) continue;
         index[inner] += n;
@@ -191,6 +221,7 @@ static void nditer_block(void *context, int64_t block) {
             index[d] %= it->shape[d];
         }
     }
+    if (it->streams) v_stream_end();
 }
 
 /* The usual case, and for small arrays all there is: everything contiguous and of out's size. */
@@ -212,7 +243,7 @@ static MG_NOINLINE void nditer_run(bool from_end, int results, mg_array *const *
     it.out_itemsize = (int)mg_itemsize(out->dtype);
     it.operands = operands;
     it.in_place = false;
-    int narrowest = it.out_itemsize, bytes = results * it.out_itemsize;
+    int narrowest = it.out_itemsize, bytes = results * it.out_itemsize, whole = bytes;
     const void *in[NDITER_MAX_OPERANDS];
     for (int i = 0; i < operands; i++) {
         struct nditer_operand *op = &it.operand[i];
@@ -220,6 +251,7 @@ static MG_NOINLINE void nditer_run(bool from_end, int results, mg_array *const *
         op->itemsize = (int)mg_itemsize(inputs[i]->dtype);
         if (op->itemsize < narrowest) narrowest = op->itemsize;
         bytes += op->itemsize;
+        if (inputs[i]->size == it.size) whole += op->itemsize;
         it.in_place |= op->data == out->data;
     }
     it.unit = nditer_unit((size_t)narrowest);
@@ -228,7 +260,9 @@ static MG_NOINLINE void nditer_run(bool from_end, int results, mg_array *const *
         nditer_call(&it, 0, in, it.size);
         return;
     }
-    it.fetches = it.size * bytes >= NDITER_IN_CACHE;
+    int64_t written = it.size * it.out_itemsize * results, past = mg_system_streams();
+    it.streams = written >= past && it.size * whole / 2 > past && !it.in_place;
+    it.fetches = it.streams || (it.size * bytes >= NDITER_IN_CACHE && mg_system_fetches());
     it.from_end = from_end && !it.fetches;
     for (int i = 0; i < operands; i++) {
         bool same_size = inputs[i]->size == out->size;

@@ -19,6 +19,7 @@ enum {
     NDITER_BLOCK = 32768,           /* elements a thread takes at a time */
     NDITER_UNIT_MAX = 64,           /* elements, see mg_kernel */
     NDITER_AHEAD = 2048,            /* bytes of each array to ask for before they are needed */
+    NDITER_STREAM = 1024,           /* bytes that are made in cache and then written past it */
     NDITER_IN_CACHE = 4 << 20       /* bytes of all arrays that a cache near by may well hold */
 };
 
@@ -47,6 +48,7 @@ typedef struct nditer {
     bool in_place; /* the result is one of the operands */
     bool from_end; /* the last block first */
     bool fetches;  /* too large for the cache: memory is asked for ahead */
+    bool streams;  /* the results are written past the caches */
     int64_t size;
     int64_t shape[MG_MAX_NDIM];
     struct nditer_operand {
@@ -59,7 +61,7 @@ typedef struct nditer {
     } operand[NDITER_MAX_OPERANDS];
 } nditer;
 
-/* Asks for what lies a little beyond a chunk that is about to be worked on: the processor's own
+/* Asks for what lies a little beyond a chunk that is about to be worked on: most processors' own
  * prefetching starts anew at every page, which costs a tenth of the bandwidth of memory and a sixth of
  * that of the last cache. */
 MG_INLINE void nditer_fetch(const char *chunk, int64_t bytes) {
@@ -69,6 +71,9 @@ MG_INLINE void nditer_fetch(const char *chunk, int64_t bytes) {
 /* n elements into contiguous memory; stride 0 repeats one. */
 void mg_copy_run(char *restrict to, const char *restrict from, int64_t n, int64_t stride,
                  int itemsize);
+
+/* Bytes past the caches; other threads may not see them before v_stream_end. */
+void mg_stream(char *restrict to, const char *restrict from, int64_t bytes);
 
 /* Shape to which all operands broadcast: 0, or an error code with the two sizes that differ. */
 int mg_broadcast_shape(int count, mg_array *const *arrays, int *ndim, int64_t *shape);

@@ -121,6 +121,25 @@ MG_INLINE void v_store_n_f64(double *p, vec_f64 v, int n) {
 #endif
 #endif
 
+/* A vector to a multiple of its size, past the caches: without reading first what it overwrites. Other
+ * threads may not see it before v_stream_end. */
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+MG_INLINE void v_stream(void *to, vec_f32 v) {
+#if MG_VECTOR_BYTES == 64
+    _mm512_stream_ps(to, v);
+#elif MG_VECTOR_BYTES == 32
+    _mm256_stream_ps(to, v);
+#else
+    _mm_stream_ps(to, v);
+#endif
+}
+MG_INLINE void v_stream_end(void) { _mm_sfence(); }
+#else
+MG_INLINE void v_stream(void *to, vec_f32 v) { v_store_f32(to, v); }
+MG_INLINE void v_stream_end(void) {}
+#endif
+
 /* Scalar fused multiply-add, one instruction where there is one and never a library call. */
 #if defined(__FMA__) || defined(__aarch64__)
 MG_INLINE float fma_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }

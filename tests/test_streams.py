@@ -1,0 +1,63 @@
+"""Results written past the caches are those of ordinary stores, bit for bit."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+# Every way into memory: whole chunks and rests, lines begun in the middle, one and two results,
+# every width, operands that repeat or have strides, and what is written over an operand.
+SCRIPT = """
+import hashlib
+import numpy as np
+import minigrad as mg
+
+rng = np.random.default_rng(7)
+
+def show(name, *tensors):
+    for t in tensors:
+        print(name, t.shape, hashlib.sha256(t.numpy().tobytes()).hexdigest())
+
+for dtype in (np.float32, np.float64):
+    for shape in ((40_001,), (1 << 17,), (301, 333), (130, 1024), (7, 5, 2001)):
+        x, y = (mg.tensor(rng.normal(size=shape).astype(dtype), requires_grad=True) for _ in "ab")
+        row, column = (mg.tensor(rng.normal(size=n).astype(dtype)) for n in (shape[-1], 1))
+        plain = x.detach()
+        show("sum", plain + y.detach(), plain * row, plain / column, plain.T + y.detach().T)
+        show("test", plain < y.detach(), mg.isfinite(plain), (plain * 10).astype(mg.int64))
+        show("where", mg.where(plain < row, plain, y.detach()))
+        for z in (x * y, x / (y * y + 1), mg.exp(x) - y, mg.sum(x, 0) * 2, mg.logsumexp(x, -1)):
+            x.grad = y.grad = None
+            z.backward(mg.tensor(rng.normal(size=z.shape).astype(dtype)))
+            show("gradient", z.detach(), x.grad, *([] if y.grad is None else [y.grad]))
+        show("copy", plain.clone(), plain.T.clone(), mg.cat([plain, plain], -1))
+        show("full", mg.tensor(dtype(3)).expand(shape).clone())
+        for shift in (1, 3):
+            into = mg.zeros(plain.size + 64, dtype=plain.dtype)
+            into[shift : shift + plain.size] = plain.reshape(-1)
+            show("slice", into)
+        twice = plain.clone()
+        twice += plain
+        show("in place", twice)
+"""
+
+
+def _run(threshold: str, threads: str) -> str:
+    settings = {"MINIGRAD_STREAM_BYTES": threshold, "MINIGRAD_NUM_THREADS": threads}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        env=os.environ | settings | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_streamed_results_are_the_same_bits(threads: str) -> None:
+    ordinary = _run("0", threads)
+    assert ordinary.count("gradient") > 50
+    assert _run("4096", threads) == ordinary
