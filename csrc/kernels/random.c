@@ -6,11 +6,18 @@
  * by ranges of the counter. */
 #include "../threads/pool.h"
 #include "nditer.h"
+#include "turn.h"
 
 #include <string.h>
 
 /* Counters that a thread takes at a time, and words that are made before they are converted. */
-enum { RANDOM_BLOCK = 4096, RANDOM_WORDS = 512 };
+enum { RANDOM_BLOCK = 4096, RANDOM_WORDS = 512, RANDOM_ROUNDS = 10 };
+
+/* What is multiplied by, and what is added to the keys in every round. */
+#define RANDOM_M0 0xD2E7470EE14C6C93u
+#define RANDOM_M1 0xCA5A826395121157u
+#define RANDOM_W0 0x9E3779B97F4A7C15u
+#define RANDOM_W1 0xBB67AE8584CAA73Bu
 
 /* As NumPy keeps it: words of the current counter from `position` on are still to be given out, and
  * then, to who asks for 32 bits, the upper half of the last one. */
@@ -24,18 +31,91 @@ __extension__ typedef unsigned __int128 random_product;
 MG_INLINE void random_words(uint64_t *words, const random_state *s, uint64_t ahead) {
     uint64_t c[4], k0 = s->key[0], k1 = s->key[1];
     for (int i = 0; i < 4; i++) ahead = __builtin_add_overflow(s->counter[i], ahead, &c[i]);
-    for (int round = 0; round < 10; round++) {
-        random_product a = (random_product)0xD2E7470EE14C6C93u * c[0];
-        random_product b = (random_product)0xCA5A826395121157u * c[2];
+    for (int round = 0; round < RANDOM_ROUNDS; round++) {
+        random_product a = (random_product)RANDOM_M0 * c[0];
+        random_product b = (random_product)RANDOM_M1 * c[2];
         c[0] = (uint64_t)(b >> 64) ^ c[1] ^ k0;
         c[1] = (uint64_t)b;
         c[2] = (uint64_t)(a >> 64) ^ c[3] ^ k1;
         c[3] = (uint64_t)a;
-        k0 += 0x9E3779B97F4A7C15u;
-        k1 += 0xBB67AE8584CAA73Bu;
+        k0 += RANDOM_W0;
+        k1 += RANDOM_W1;
     }
     memcpy(words, c, sizeof c);
 }
+
+#if MG_VECTOR_BYTES == 64
+/* As many vectors are made at once as have counters for all lanes: a round waits for the one before,
+ * and they do not wait for each other. */
+enum { RANDOM_LANES = 8, RANDOM_SIDE = 2, RANDOM_MANY = RANDOM_LANES * RANDOM_SIDE };
+typedef uint64_t random_vec __attribute__((vector_size(64)));
+
+/* The products of lower halves. */
+MG_INLINE random_vec random_halves(random_vec a, random_vec b) {
+    return (random_vec)_mm512_mul_epu32((__m512i)a, (__m512i)b);
+}
+
+/* The upper and the lower half of m * v, by four products of halves; no sum is too large. */
+MG_INLINE void random_times(uint64_t m, random_vec v, random_vec *high, random_vec *low) {
+    random_vec none = {0}, lower = none + 0xFFFFFFFFu, above = v >> 32;
+    random_vec m_low = none + m, m_high = none + (m >> 32);
+    random_vec first = random_halves(m_low, v);
+    random_vec cross = random_halves(m_low, above) + (first >> 32);
+    random_vec other = random_halves(m_high, v) + (cross & lower);
+    *high = random_halves(m_high, above) + (cross >> 32) + (other >> 32);
+    *low = other << 32 | (first & lower);
+}
+
+/* The words of RANDOM_MANY counters from `ahead` on. */
+static MG_NOINLINE void random_many(uint64_t *words, const random_state *s, uint64_t ahead) {
+    random_vec c[RANDOM_SIDE][4], none = {0}, lane = {0, 1, 2, 3, 4, 5, 6, 7};
+    uint64_t k0 = s->key[0], k1 = s->key[1], first;
+    if (__builtin_add_overflow(s->counter[0], ahead, &first) || first + RANDOM_MANY < first) {
+        for (uint64_t i = 0; i < RANDOM_MANY; i++) /* their higher words are not the state's */
+            random_words(words + 4 * i, s, ahead + i);
+        return;
+    }
+    for (int k = 0; k < RANDOM_SIDE; k++) {
+        c[k][0] = lane + (first + (uint64_t)k * RANDOM_LANES);
+        for (int i = 1; i < 4; i++) c[k][i] = none + s->counter[i];
+    }
+    MG_ROLLED
+    for (int round = 0; round < RANDOM_ROUNDS; round++) {
+        MG_UNROLL
+        for (int k = 0; k < RANDOM_SIDE; k++) {
+            random_vec high[2], low[2];
+            random_times(RANDOM_M0, c[k][0], &high[0], &low[0]);
+            random_times(RANDOM_M1, c[k][2], &high[1], &low[1]);
+            c[k][0] = high[1] ^ c[k][1] ^ (none + k0);
+            c[k][1] = low[1];
+            c[k][2] = high[0] ^ c[k][3] ^ (none + k1);
+            c[k][3] = low[0];
+        }
+        k0 += RANDOM_W0;
+        k1 += RANDOM_W1;
+    }
+    for (int k = 0; k < RANDOM_SIDE; k++) { /* from words by counters to counters by words */
+        random_vec turned[4];
+        MG_UNROLL
+        for (int i = 0; i < 2; i++) {
+            turned[i] = TURN_SHUFFLE(c[k][i], c[k][i + 2], TURN_LO_f64);
+            turned[i + 2] = TURN_SHUFFLE(c[k][i], c[k][i + 2], TURN_HI_f64);
+        }
+        MG_UNROLL
+        for (int i = 0; i < 4; i += 2) {
+            c[k][i] = TURN_SHUFFLE(turned[i], turned[i + 1], TURN_LO_f64);
+            c[k][i + 1] = TURN_SHUFFLE(turned[i], turned[i + 1], TURN_HI_f64);
+        }
+    }
+    memcpy(words, c, sizeof c);
+}
+
+#else
+enum { RANDOM_MANY = 1 }; /* with narrower vectors this is no faster than words one by one */
+MG_INLINE void random_many(uint64_t *words, const random_state *s, uint64_t ahead) {
+    random_words(words, s, ahead);
+}
+#endif
 
 static void random_advance(random_state *s, uint64_t counters) {
     for (int i = 0; i < 4; i++)
@@ -97,8 +177,8 @@ static void random_block(void *context, int64_t block) {
     for (int64_t i = block * RANDOM_BLOCK; i < end; i += RANDOM_WORDS / 4) {
         uint64_t words[RANDOM_WORDS];
         int64_t n = mg_min(RANDOM_WORDS / 4, end - i);
-        for (int64_t j = 0; j < n; j++)
-            random_words(words + 4 * j, job->state, (uint64_t)(i + j) + 1);
+        for (int64_t j = 0; j < n; j += RANDOM_MANY) /* and some more, to whole vectors */
+            random_many(words + 4 * j, job->state, (uint64_t)(i + j) + 1);
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
         for (int64_t j = 0; each == 8 && j < 4 * n; j++) words[j] = words[j] << 32 | words[j] >> 32;
 #endif
