@@ -47,7 +47,7 @@ MG_INLINE void random_words(uint64_t *words, const random_state *s, uint64_t ahe
 #if MG_VECTOR_BYTES == 64
 /* As many vectors are made at once as have counters for all lanes: a round waits for the one before,
  * and they do not wait for each other. */
-enum { RANDOM_LANES = 8, RANDOM_SIDE = 2, RANDOM_MANY = RANDOM_LANES * RANDOM_SIDE };
+enum { RANDOM_LANES = 8, RANDOM_SIDE = 4, RANDOM_MANY = RANDOM_LANES * RANDOM_SIDE };
 typedef uint64_t random_vec __attribute__((vector_size(64)));
 
 /* The products of lower halves. */
@@ -63,7 +63,8 @@ MG_INLINE void random_times(uint64_t m, random_vec v, random_vec *high, random_v
     random_vec cross = random_halves(m_low, above) + (first >> 32);
     random_vec other = random_halves(m_high, v) + (cross & lower);
     *high = random_halves(m_high, above) + (cross >> 32) + (other >> 32);
-    *low = other << 32 | (first & lower);
+    *low = (random_vec)_mm512_mask_shuffle_epi32((__m512i)first, 0xAAAA, (__m512i)other,
+                                                 _MM_PERM_CCAA);
 }
 
 /* The words of RANDOM_MANY counters from `ahead` on. */
