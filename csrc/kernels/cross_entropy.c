@@ -6,13 +6,11 @@
  * pass. */
 #include "../memory/array.h"
 #include "../threads/pool.h"
-#include "vmath.h"
-
-#include <math.h>
-#include <string.h>
+#include "reduce.h"
 
 enum {
-    ENTROPY_BLOCK = 512,   /* elements done together while they are in cache */
+    ENTROPY_BLOCK = 2048,  /* elements done together while they are in cache */
+    ENTROPY_RUN = 512,     /* terms that are added up before they are in double */
     ENTROPY_GRAIN = 8192,  /* least number of elements worth a block of a parallel loop */
     ENTROPY_PARALLEL = 3 * ENTROPY_GRAIN
 };

@@ -1,56 +1,93 @@
 /* cross_entropy.inc.c: the rows of cross_entropy.c in one float width. */
 #include "real.h"
 
-typedef ireal R(entropy_mask) __attribute__((vector_size(MG_VECTOR_BYTES)));
-
-/* The largest of n elements; NaN wins. */
+/* The largest of n > 0 elements, of which NaN is none; -inf of nothing else. */
 static MG_NOINLINE real R(entropy_max)(const real *x, int64_t n) {
-    vec most = v_set1(x[0]);
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        vec v = v_load(x + i);
-        R(entropy_mask) beyond = (v > most) | (v != v);
-        most = (vec)((beyond & (R(entropy_mask))v) | (~beyond & (R(entropy_mask))most));
+    enum { SIDE = 4 };
+    vec most[SIDE], probe = {0};
+    MG_UNROLL
+    for (int k = 0; k < SIDE; k++) most[k] = v_set1(REAL_C(-INFINITY));
+    for (; n >= SIDE * LANES; n -= SIDE * LANES, x += SIDE * LANES)
+        MG_UNROLL
+        for (int k = 0; k < SIDE; k++)
+            most[k] = R(reduce_join_vec)(REDUCE_MAX, most[k], v_load(x + k * LANES));
+    for (; n > 0; n -= LANES, x += LANES) {
+        vec rest = R(reduce_load_part)(REDUCE_MAX, x, mg_min(n, LANES), probe, &probe);
+        most[0] = R(reduce_join_vec)(REDUCE_MAX, most[0], rest);
     }
-    real m = most[0];
-    for (int k = 1; k < LANES; k++) m = most[k] > m || most[k] != most[k] ? most[k] : m;
-    for (; i < n; i++) m = x[i] > m || x[i] != x[i] ? x[i] : m;
-    return m;
+    most[0] = R(reduce_join_vec)(REDUCE_MAX, most[0], most[1]);
+    most[2] = R(reduce_join_vec)(REDUCE_MAX, most[2], most[3]);
+    return R(reduce_across)(REDUCE_MAX, R(reduce_join_vec)(REDUCE_MAX, most[0], most[2]));
 }
 
-/* out = exp(x - m), n <= ENTROPY_BLOCK; the sum. */
-static MG_NOINLINE real R(entropy_exp)(real *restrict out, const real *restrict x, int64_t n,
-                                       real m) {
-    real apart[ENTROPY_BLOCK];
-    vec sum[4] = {0}, less = v_set1(m);
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) v_store(apart + i, v_load(x + i) - less);
-    for (; i < n; i++) apart[i] = x[i] - m;
-    R(v_exp_any)(out, apart, n);
-    for (i = 0; i + 4 * LANES <= n; i += 4 * LANES)
-        for (int p = 0; p < 4; p++) sum[p] += v_load(out + i + p * LANES);
-    vec all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    real total = 0;
-    for (; i < n; i++) total += out[i];
-    for (int k = 0; k < LANES; k++) total += all[k];
-    return total;
+/* e^(x - m) of n elements that are at most m: their sum, or, given dx, what they are by `factor`
+ * there, and 0 for 0. Meanwhile those that lie `ahead` elements further on are fetched. */
+MG_INLINE real R(entropy_exp)(real *restrict dx, const real *restrict x, int64_t n, real m,
+                              real factor, int64_t ahead) {
+#if MG_HAS_WIDE
+    enum { WIDE = WIDE_VECTORS * LANES };
+    R(wide) sum = R(w_set)(0), centre = R(w_set)(m);
+    for (int64_t i = 0; i < n; i += WIDE) {
+        real part[WIDE];
+        bool whole = n - i >= WIDE;
+        for (int k = 0; k < WIDE; k += 64 / (int)sizeof(real))
+            __builtin_prefetch(x + i + ahead + k);
+        if (!whole) {
+            R(w_store)(part, R(w_set)(REAL_C(-INFINITY)));
+            memcpy(part, x + i, (size_t)(n - i) * sizeof(real));
+        }
+        R(wide) e = R(w_exp_below)(R(w_sub)(R(w_load)(whole ? x + i : part), centre));
+        if (!dx) {
+            sum = R(w_add)(sum, e);
+            continue;
+        }
+        for (int k = 0; k < WIDE_VECTORS; k++) {
+            vec p = e.v[k];
+            e.v[k] = R(reduce_choose)(p != 0, p * v_set1(factor), p);
+        }
+        R(w_store)(whole ? dx + i : part, e);
+        if (!whole) memcpy(dx + i, part, (size_t)(n - i) * sizeof(real));
+    }
+    vec all = sum.v[0];
+    for (int k = 1; k < WIDE_VECTORS; k++) all += sum.v[k];
+    return dx ? 0 : R(reduce_across)(REDUCE_SUM, all);
+#else
+    double sum = 0;
+    (void)ahead;
+    for (int64_t i = 0; i < n && dx; i++) dx[i] = R(v_exp_below)(x[i] - m);
+    for (int64_t i = 0; i < n && dx; i++) dx[i] = dx[i] == 0 ? 0 : dx[i] * factor;
+    for (int64_t i = 0; i < n && !dx; i++) sum += (double)R(v_exp_below)(x[i] - m);
+    return (real)sum;
+#endif
+}
+static MG_NOINLINE real R(entropy_exp_sum)(const real *x, int64_t n, real m, int64_t ahead) {
+    return R(entropy_exp)(NULL, x, n, m, 1, ahead);
+}
+static MG_NOINLINE void R(entropy_exp_by)(real *restrict dx, const real *restrict x, int64_t n,
+                                          real m, real factor) {
+    R(entropy_exp)(dx, x, n, m, factor, mg_min(n, ENTROPY_BLOCK));
 }
 
-/* The largest element m, and the sum of exp(x - m); both NaN where the largest is infinite. */
+/* The largest element m, and the sum of exp(x - m); both NaN where one is NaN or the largest is
+ * infinite. */
 static void R(entropy_sum)(const real *x, int64_t n, real *m, real *s) {
-    real terms[ENTROPY_BLOCK], most = x[0];
+    real most = REAL_C(-INFINITY);
     double sum = 0;
     for (int64_t i = 0; i < n; i += ENTROPY_BLOCK) {
         int64_t count = mg_min(n - i, ENTROPY_BLOCK);
         real here = R(entropy_max)(x + i, count);
-        if (here > most || here != here) {
+        if (here > most) {
             if (sum != 0) sum *= v_exp_f64((double)most - (double)here);
             most = here;
         }
-        if (most - most == 0) sum += (double)R(entropy_exp)(terms, x + i, count, most);
+        real centre = most - most == 0 ? most : 0; /* a block of -inf has no share, unless it has NaN */
+        for (int64_t j = 0; j < count; j += ENTROPY_RUN)
+            sum += (double)R(entropy_exp_sum)(x + i + j, mg_min(count - j, ENTROPY_RUN), centre,
+                                              count);
     }
-    *m = most - most == 0 ? most : REAL_C(NAN);
-    *s = most - most == 0 ? (real)sum : REAL_C(NAN);
+    bool finite = most - most == 0 && sum == sum;
+    *m = finite ? most : REAL_C(NAN);
+    *s = finite ? (real)sum : REAL_C(NAN);
 }
 
 /* w[t], or 1 */
@@ -96,16 +133,7 @@ static void R(entropy_rows_back)(const entropy_job *job, int64_t first, int64_t 
         }
         real right = kept * R(entropy_weight)(w, t);
         real by_p = scale * (right + spread * REAL_C(job->weights)) / s[r];
-        for (int64_t i = 0; i < n; i += ENTROPY_BLOCK) {
-            int64_t count = mg_min(n - i, ENTROPY_BLOCK), j = i;
-            R(entropy_exp)(dx + i, x + i, count, m[r]);
-            vec factor = v_set1(by_p);
-            for (; j + LANES <= i + count; j += LANES) {
-                vec p = v_load(dx + j);
-                v_store(dx + j, (vec)((R(entropy_mask))(p * factor) & (p != 0)));
-            }
-            for (; j < i + count; j++) dx[j] = R(entropy_product)(dx[j], by_p);
-        }
+        R(entropy_exp_by)(dx, x, n, m[r], by_p);
         dx[t] -= scale * right;
         for (int64_t i = 0; i < n && spread != 0; i++)
             dx[i] -= scale * (spread * R(entropy_weight)(w, i));

@@ -89,6 +89,14 @@ MG_INLINE vec R(reduce_fold)(int kind, vec v, int by) {
     return R(reduce_join_vec)(kind, v, other);
 }
 
+/* The join of all lanes; written out, as only a constant distance makes a shuffle. */
+MG_INLINE real R(reduce_across)(int kind, vec v) {
+    if (LANES > 8) v = R(reduce_fold)(kind, v, 8);
+    if (LANES > 4) v = R(reduce_fold)(kind, v, 4);
+    if (LANES > 2) v = R(reduce_fold)(kind, v, 2);
+    return R(reduce_fold)(kind, v, 1)[0];
+}
+
 /* out[i] = exp(x[i] - c[i]) of elements that are at most c, or hardly more; of infinite ones
  * anything may come out. */
 void R(mg_reduce_exp)(real *restrict out, const real *restrict x, const real *restrict c,
@@ -121,15 +129,12 @@ MG_INLINE void R(reduce_exp)(bool ahead, real *restrict out, const real *restric
 real R(mg_reduce_or_nan)(real v, const real *x, int64_t n);
 
 /* All lanes joined, those of the n elements at x, whose sums are in `probe`: where these are
- * numbers, so are the elements. Written out: only a constant distance makes a shuffle. */
+ * numbers, so are the elements. */
 MG_INLINE real R(reduce_fold_all)(int kind, vec v, vec probe, const real *x, int64_t n) {
-    if (LANES > 8) v = R(reduce_fold)(kind, v, 8);
-    if (LANES > 4) v = R(reduce_fold)(kind, v, 4);
-    if (LANES > 2) v = R(reduce_fold)(kind, v, 2);
-    v = R(reduce_fold)(kind, v, 1);
+    real joined = R(reduce_across)(kind, v);
     if ((kind == REDUCE_MAX || kind == REDUCE_MIN) && MG_UNLIKELY(R(reduce_any_nan)(probe)))
-        return R(mg_reduce_or_nan)(v[0], x, n);
-    return v[0];
+        return R(mg_reduce_or_nan)(joined, x, n);
+    return joined;
 }
 
 /* Lane 2 i holds the join of a's lanes i and i + LANES / 2, lane 2 i + 1 that of b's. */
