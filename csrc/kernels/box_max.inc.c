@@ -35,7 +35,11 @@ MG_INLINE vec R(box_pick)(const real *from, int64_t apart, int64_t n) {
 
 /* The sum; or the larger, of which a NaN is one. */
 MG_INLINE vec R(box_join)(bool largest, vec a, vec b) {
+#if MG_HAS_WIDE
+    if (largest) return R(v_largest)(a, b);
+#else
     if (largest) return R(box_choose)((b > a) | (b != b), b, a);
+#endif
     return a + b;
 }
 MG_INLINE real R(box_join_one)(bool largest, real a, real b) {
@@ -137,32 +141,40 @@ static MG_NOINLINE void R(box_along)(bool largest, real *restrict value, real *r
 
 /* ---- maxima ---------------------------------------------------------------------------------- */
 
-/* line[c] = the maximum of column c of lines that lie `gap` apart, and what is there if `add`. */
-static MG_NOINLINE void R(box_lines_max)(real *restrict line, const real *restrict from,
-                                         int64_t gap, int64_t lines, int64_t width, bool add) {
-    for (; lines > 0; lines -= 2 - lines % 2, add = true) { /* the first alone if they are odd */
-        bool two = lines % 2 == 0;
-        for (int64_t c = 0; c < width; c += LANES) {
-            const real *next = from + gap;
-            __builtin_prefetch((const char *)(from + c) + BOX_AHEAD);
-            vec v = R(box_load)(from + c, width - c);
-            if (two) {
-                __builtin_prefetch((const char *)(next + c) + BOX_AHEAD);
-                v = R(box_join)(true, v, R(box_load)(next + c, width - c));
+/* line[c] = the maximum of column c of lines that lie `gap` apart, and what is there if `add`; then
+ * the same of further rows of boxes, `below` on, whose columns come `side` later. */
+static MG_NOINLINE void R(box_lines_max)(real *restrict line, const real *restrict x, int64_t gap,
+                                         int64_t lines, int64_t width, bool add, int64_t rows,
+                                         int64_t below, int64_t side) {
+    for (; rows > 0; rows--, x += below, line += side) {
+        const real *from = x;
+        bool join = add;
+        for (int64_t left = lines; left > 0; left -= 2 - left % 2, join = true) {
+            bool two = left % 2 == 0; /* the first alone if they are odd */
+            for (int64_t c = 0; c < width; c += LANES) {
+                const real *next = from + gap;
+                __builtin_prefetch((const char *)(from + c) + BOX_AHEAD);
+                vec v = R(box_load)(from + c, width - c);
+                if (two) {
+                    __builtin_prefetch((const char *)(next + c) + BOX_AHEAD);
+                    v = R(box_join)(true, v, R(box_load)(next + c, width - c));
+                }
+                if (join) v = R(box_join)(true, v_load(line + c), v);
+                v_store(line + c, v);
             }
-            if (add) v = R(box_join)(true, v_load(line + c), v);
-            v_store(line + c, v);
+            from += (1 + two) * gap;
         }
-        from += (1 + two) * gap;
     }
 }
 
-/* The same of all lines of a row, from column `at` on. */
+/* The same of all lines of a row, from column `at` on, and of `rows` rows if they are alike. */
 MG_INLINE void R(box_row_max)(real *restrict line, const real *restrict x, const box_set *b,
-                              const box_row *row, int64_t at, int64_t width) {
+                              const box_row *row, int64_t at, int64_t width, int64_t rows,
+                              int64_t side) {
     int64_t gap = b->step[1] * b->n[2], some = b->size[1][row->i1];
     for (int64_t q = 0; q < row->lines; q += some)
-        R(box_lines_max)(line, x + box_line(b, row, q) + at, gap, some, width, q > 0);
+        R(box_lines_max)(line, x + box_line(b, row, q) + at, gap, some, width, q > 0, rows,
+                         b->below * b->n[2], side);
 }
 
 /* best[k] = the maximum of box k of a batch. */
@@ -172,14 +184,15 @@ static MG_NOINLINE void R(box_best)(real *restrict best, const real *restrict x,
     int64_t at, width = box_width(b, t, &at), size;
     box_row row = t->row;
     if (width <= BOX_STRIP) {
-        for (int64_t r = 0; r < t->rows; r++, box_next(b, &row, 1), end += t->n * b->apart)
-            R(box_row_max)(end, x, b, &row, at, width);
+        int64_t some = box_rows(b, t), side = t->n * b->apart;
+        for (int64_t r = 0; r < t->rows; r += some, box_next(b, &row, some), end += some * side)
+            R(box_row_max)(end, x, b, &row, at, width, some, side);
         R(box_along)(true, best, line, b, t, at, false);
         return;
     }
     for (int64_t j = 0; j < b->size[2][t->i]; j += size) {
         width = box_piece(b, t->i, j, &size);
-        R(box_row_max)(line, x, b, &row, at + j * b->step[2], width);
+        R(box_row_max)(line, x, b, &row, at + j * b->step[2], width, 1, 0);
         real most = R(box_fold)(true, line, size, b->step[2]);
         *best = j ? R(box_join_one)(true, *best, most) : most;
     }

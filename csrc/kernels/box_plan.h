@@ -25,6 +25,7 @@ typedef struct {
     bool tiled, covers, paired; /* are tiles made of pairs of columns? */
     bool fills;                 /* is every element of a plane in one tile, of several columns? */
     int64_t joined;             /* rows of boxes whose tiles make one line */
+    int64_t below;              /* lines from one such row to the next, or 0 if they differ */
     int64_t whole;              /* size of the only box of several axes, which are now the last */
     int64_t reach;              /* from the first element of a box to its last, at most */
 } box_set;
@@ -60,6 +61,11 @@ static void box_next(const box_set *b, box_row *row, int64_t rows) {
     if ((row->left -= rows) == 0) return;
     for (row->i1 += rows; row->i1 >= b->count[1]; row->i1 -= b->count[1]) row->i0++;
     box_enter(b, row);
+}
+
+/* How many rows of a batch are worked on in one go: all if they are alike. */
+MG_INLINE int64_t box_rows(const box_set *b, const box_batch *t) {
+    return b->below > 0 ? t->rows : 1;
 }
 
 /* Which line of a plane is line q of the boxes of a row, and where it starts. */
@@ -150,10 +156,22 @@ static bool box_fills(const box_set *b, int d) {
     return i == b->count[d] && end == b->n[d] && b->step[d] == 1;
 }
 
+/* What every row of boxes on the second axis lies below the one before, or 0; there are several. */
+static int64_t box_rise(const box_set *b) {
+    const int64_t *start = b->start[1];
+    int64_t rise = start[1] - start[0];
+    for (int64_t i = 2; i < b->count[1]; i++) {
+        MG_AS_IT_IS;
+        if (start[i] - start[i - 1] != rise) return 0;
+    }
+    return rise;
+}
+
 /* Are the boxes tiles, how many rows of them make a line? */
 static void box_find_tiles(box_set *b) {
     int64_t count = b->count[2], rows = b->count[0] * b->count[1], width = count * b->apart;
     b->joined = b->most = 1;
+    b->below = 0;
     if (rows * count == 0) return;
     b->most = mg_max((BOX_STRIP - box_reach(b, b->even0)) / b->apart + 1, 1);
     b->tiled = b->even0 == 0 && b->even1 == count && box_reach(b, 0) <= b->apart;
@@ -166,6 +184,7 @@ static void box_find_tiles(box_set *b) {
         return;
     b->joined = mg_ceil_div(rows, mg_ceil_div(rows, BOX_STRIP / width));
     b->even1 = b->joined * count;
+    if (rows > 1 && b->n[0] == 1 && box_same(rows, b->size[1])) b->below = box_rise(b);
 }
 
 MG_INLINE bool box_is_whole(const box_set *b, int d) {

@@ -24,35 +24,40 @@ MG_INLINE void R(box_add_columns)(double *line, vec_f64 low, vec_f64 high, bool 
 }
 
 /* line[c] = the sum of column c, or of columns 2c and 2c + 1 if `paired`, of lines that lie `gap`
- * apart, and of what is there if `add`. */
-static MG_NOINLINE void R(box_lines_sum)(double *restrict line, const real *restrict from,
-                                         int64_t gap, int64_t lines, int64_t width, bool paired,
-                                         bool add) {
+ * apart, and of what is there if `add`; then the same of further rows of boxes, `below` on, whose
+ * columns come `side` later. */
+static MG_NOINLINE void R(box_lines_sum)(double *restrict line, const real *restrict x, int64_t gap,
+                                         int64_t lines, int64_t width, bool paired, bool add,
+                                         int64_t rows, int64_t below, int64_t side) {
     enum { WIDTH = 2 * BOX_WIDE };
-    for (; lines > 0; lines -= 2 - lines % 2, add = true) { /* the first alone if they are odd */
-        bool two = lines % 2 == 0;
-        for (int64_t c = 0; c < width; c += WIDTH) {
-            real part[2][WIDTH];
-            const real *these = from + c, *those = two ? these + gap : these;
-            __builtin_prefetch((const char *)these + BOX_AHEAD);
-            __builtin_prefetch((const char *)those + BOX_AHEAD);
-            if (width - c < WIDTH) {
-                for (int l = 0; l < WIDTH; l += LANES) {
-                    int left = (int)mg_max(mg_min(width - c - l, LANES), 0);
-                    v_store(part[0] + l, v_load_n(these + l, left));
-                    v_store(part[1] + l, v_load_n(those + l, left));
+    for (; rows > 0; rows--, x += below, line += side) {
+        const real *from = x;
+        bool join = add;
+        for (int64_t left = lines; left > 0; left -= 2 - left % 2, join = true) {
+            bool two = left % 2 == 0; /* the first alone if they are odd */
+            for (int64_t c = 0; c < width; c += WIDTH) {
+                real part[2][WIDTH];
+                const real *these = from + c, *those = two ? these + gap : these;
+                __builtin_prefetch((const char *)these + BOX_AHEAD);
+                __builtin_prefetch((const char *)those + BOX_AHEAD);
+                if (width - c < WIDTH) {
+                    for (int l = 0; l < WIDTH; l += LANES) {
+                        int some = (int)mg_max(mg_min(width - c - l, LANES), 0);
+                        v_store(part[0] + l, v_load_n(these + l, some));
+                        v_store(part[1] + l, v_load_n(those + l, some));
+                    }
+                    these = part[0];
+                    those = part[1];
                 }
-                these = part[0];
-                those = part[1];
+                vec_f64 low = R(box_widen)(these), high = R(box_widen)(these + BOX_WIDE);
+                if (two) {
+                    low += R(box_widen)(those);
+                    high += R(box_widen)(those + BOX_WIDE);
+                }
+                R(box_add_columns)(line + (c >> paired), low, high, paired, join);
             }
-            vec_f64 low = R(box_widen)(these), high = R(box_widen)(these + BOX_WIDE);
-            if (two) {
-                low += R(box_widen)(those);
-                high += R(box_widen)(those + BOX_WIDE);
-            }
-            R(box_add_columns)(line + (c >> paired), low, high, paired, add);
+            from += (1 + two) * gap;
         }
-        from += (1 + two) * gap;
     }
 }
 
@@ -105,22 +110,25 @@ static MG_NOINLINE void R(box_mean)(real *restrict out, const real *restrict x, 
     const double *sum = value;
     box_row row = t->row;
     if (width <= BOX_STRIP) {
-        for (int64_t r = 0; r < t->rows; r++, box_next(b, &row, 1)) {
+        int64_t rows = box_rows(b, t), side = t->n * b->apart >> b->paired;
+        for (int64_t r = 0; r < t->rows; r += rows, box_next(b, &row, rows)) {
             int64_t some = b->size[1][row.i1]; /* lines that lie equally far apart */
             for (int64_t q = 0; q < row.lines; q += some)
                 R(box_lines_sum)(end, x + box_line(b, &row, q) + at, b->step[1] * b->n[2], some,
-                                 width, b->paired, q > 0);
-            end += t->n * b->apart >> b->paired;
+                                 width, b->paired, q > 0, rows, b->below * b->n[2], side);
+            end += rows * side;
         }
         if (b->paired && b->apart == 2) sum = line;
         else box_along_f64(false, value, line, b, t, at, b->paired);
     } else {
         int64_t step = b->step[2], all = b->size[2][t->i];
-        value[0] = 0;
+        double one = 0, by = R(box_by)(b, &t->row, b->tiled ? 0 : t->i);
         for (int64_t q = 0; q < row.lines; q++)
             for (int64_t j = 0; j < all; j += BOX_PIECE)
-                value[0] += R(box_piece_sum)(x + box_line(b, &row, q) + at + j * step,
-                                             mg_min(all - j, BOX_PIECE), step);
+                one += R(box_piece_sum)(x + box_line(b, &row, q) + at + j * step,
+                                        mg_min(all - j, BOX_PIECE), step);
+        *out = (real)(sizeof(real) == 4 ? one * by : one / by);
+        return; /* a vector would wait until the number has left for memory */
     }
     for (int64_t k = 0, m; k < n; k += m) {
         m = mg_min(box_alike(b, t->i + k, n), n - k);

@@ -22,6 +22,13 @@ MG_INLINE vec_f32 v_min_f32(vec_f32 a, vec_f32 b) { return _mm512_min_ps(a, b); 
 MG_INLINE vec_f64 v_min_f64(vec_f64 a, vec_f64 b) { return _mm512_min_pd(a, b); }
 MG_INLINE vec_f32 v_max_f32(vec_f32 a, vec_f32 b) { return _mm512_max_ps(a, b); }
 MG_INLINE vec_f64 v_max_f64(vec_f64 a, vec_f64 b) { return _mm512_max_pd(a, b); }
+/* The larger, a where they are equal; NaN where either is. */
+MG_INLINE vec_f32 v_largest_f32(vec_f32 a, vec_f32 b) {
+    return _mm512_mask_max_ps(b, _mm512_cmp_ps_mask(b, b, _CMP_ORD_Q), b, a);
+}
+MG_INLINE vec_f64 v_largest_f64(vec_f64 a, vec_f64 b) {
+    return _mm512_mask_max_pd(b, _mm512_cmp_pd_mask(b, b, _CMP_ORD_Q), b, a);
+}
 MG_INLINE vec_f32 v_square_root_f32(vec_f32 a) { return _mm512_sqrt_ps(a); }
 MG_INLINE vec_f64 v_square_root_f64(vec_f64 a) { return _mm512_sqrt_pd(a); }
 /* 1 / sqrt(a) to 14 bits */
@@ -115,6 +122,12 @@ MG_INLINE vec_f32 v_min_f32(vec_f32 a, vec_f32 b) { return _mm256_min_ps(a, b); 
 MG_INLINE vec_f64 v_min_f64(vec_f64 a, vec_f64 b) { return _mm256_min_pd(a, b); }
 MG_INLINE vec_f32 v_max_f32(vec_f32 a, vec_f32 b) { return _mm256_max_ps(a, b); }
 MG_INLINE vec_f64 v_max_f64(vec_f64 a, vec_f64 b) { return _mm256_max_pd(a, b); }
+MG_INLINE vec_f32 v_largest_f32(vec_f32 a, vec_f32 b) {
+    return _mm256_blendv_ps(_mm256_max_ps(b, a), b, _mm256_cmp_ps(b, b, _CMP_UNORD_Q));
+}
+MG_INLINE vec_f64 v_largest_f64(vec_f64 a, vec_f64 b) {
+    return _mm256_blendv_pd(_mm256_max_pd(b, a), b, _mm256_cmp_pd(b, b, _CMP_UNORD_Q));
+}
 MG_INLINE vec_f32 v_square_root_f32(vec_f32 a) { return _mm256_sqrt_ps(a); }
 MG_INLINE vec_f64 v_square_root_f64(vec_f64 a) { return _mm256_sqrt_pd(a); }
 MG_INLINE vec_f32 v_choose_less_f32(vec_f32 a, vec_f32 b, vec_f32 x, vec_f32 y) {
