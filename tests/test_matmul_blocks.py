@@ -40,6 +40,8 @@ SIZES = [  # m, k, n: what is read where it lies, what is packed, and their edge
     (16, 128, 1024),  # rows of B that share a set of L1, few rows of A
     (15, 140, 1024),
     (66, 64, 1024),
+    (513, 20, 1100),
+    (1030, 65, 1031),
 ]
 
 
@@ -88,6 +90,31 @@ def test_stacks_of_small_products_read_nothing_beyond_their_operands(size, dtype
             y = guarded(b.swapaxes(1, 2).copy() if b_turned else b, False, at_end)
             y = mg.from_numpy(y.swapaxes(1, 2) if b_turned else y)
             oracle.assert_same((x @ y).numpy() + 0, want + 0)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs mprotect")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("step", [2, 3, -2], ids=str)
+@pytest.mark.parametrize(
+    "size", [(14, 33, 32), (57, 17, 33), (60, 300, 130), (129, 512, 97), (171, 700, 401)], ids=str
+)
+def test_elements_apart(size, step, dtype, rng):
+    """Along rows, columns or both; what lies between is not used, nor what lies beyond read."""
+    m, k, n = size
+    a, b = (rng.integers(-9, 10, s).astype(dtype) for s in ((m, k), (k, n)))
+    want = (a.astype(np.float64) @ b).astype(dtype)
+
+    def apart(values, axes):
+        index = tuple(slice(None, None, step if d in axes else 1) for d in range(2))
+        shape = [(z - 1) * abs(step) + 1 if d in axes else z for d, z in enumerate(values.shape)]
+        out = guarded(np.full(shape, np.nan, dtype))[index]
+        out[...] = values
+        return mg.from_numpy(out)
+
+    for a_axes in ((), (0,), (1,), (0, 1)):
+        for b_axes in ((), (0,), (1,), (0, 1)):
+            got = (apart(a, a_axes) @ apart(b, b_axes)).numpy()
+            oracle.assert_same(got + 0, want + 0)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])

@@ -54,20 +54,43 @@ MG_INLINE void R(gemm_pack_fill)(const int width, real *restrict packed, const r
         for (int i = 0; i < width; i += LANES) v_store(packed + i, v_set1(*src));
 }
 
-/* packed[p * width + i] = src[i * lane + p * step] for i < count, anything for the i from there. */
+/* n elements that lie `step` apart, one after the other. */
+static MG_NOINLINE void R(gemm_gather)(real *restrict to, const real *restrict from, int64_t step,
+                                       int64_t n) {
+    int64_t i = 0;
+    for (; step == 2 && i + LANES <= n; i += LANES) v_store(to + i, R(v_evens)(from + 2 * i));
+    for (; i < n; i++) to[i] = from[i * step];
+}
+
+/* packed[p * width + i] = src[i * lane + p * step] for i < count, anything for the i from there.
+ * What lies apart both ways is gathered along the shorter one: into its place, or into rows of
+ * neighbours that are then transposed. */
 MG_INLINE void R(gemm_pack)(const int width, int count, real *restrict packed,
                             const real *restrict src, int64_t lane, int64_t step, int64_t k) {
-    if (lane == 1 && count == width) /* all constants */
+    enum { DEPTH = 512 / sizeof(real), ROW = DEPTH + 64 / sizeof(real) };
+    enum { WIDEST = GEMM_MR > GEMM_NR ? GEMM_MR : GEMM_NR };
+    if (lane == 1 && count == width) { /* all constants */
         R(gemm_pack_copy)(width, width, packed, src, step, k);
-    else if (lane == 1)
+    } else if (lane == 1) {
         R(gemm_pack_copy)(width, count, packed, src, step, k);
-    else if (step == 1)
-        R(gemm_pack_turn)(width, count, packed, src, lane, k);
-    else if (lane == 0)
+    } else if (lane == 0) {
         R(gemm_pack_fill)(width, packed, src, step, k);
-    else
-        for (int64_t p = 0; p < k; p++, packed += width, src += step)
-            for (int i = 0; i < width; i++) packed[i] = i < count ? src[i * lane] : 0;
+    } else if (step != 1 && mg_max(lane, -lane) <= mg_max(step, -step)) {
+        for (int64_t p = 0; p < k; p++, packed += width, src += step) {
+            R(gemm_gather)(packed, src, lane, count);
+            for (int i = count; i < width; i++) packed[i] = 0;
+        }
+    } else {
+        _Alignas(64) real rows[WIDEST * ROW];
+        int64_t most = step == 1 ? k : DEPTH;
+        for (int64_t p = 0; p < k; p += most) {
+            int64_t depth = mg_min(most, k - p);
+            for (int i = 0; step != 1 && i < count; i++)
+                R(gemm_gather)(rows + i * ROW, src + i * lane + p * step, step, depth);
+            R(gemm_pack_turn)(width, count, packed + p * width, step == 1 ? src : rows,
+                              step == 1 ? lane : ROW, depth);
+        }
+    }
 }
 
 static MG_NOINLINE void R(gemm_pack_a)(real *packed, const real *a, int64_t a_row, int64_t a_col,
@@ -80,7 +103,7 @@ static MG_NOINLINE void R(gemm_pack_a)(real *packed, const real *a, int64_t a_ro
 static MG_NOINLINE void R(gemm_copy_a)(real *copy, int64_t row, const real *a, int64_t a_row,
                                        int64_t a_col, int rows, int64_t k) {
     if (a_col != 1) {
-        R(gemm_pack)(GEMM_MR, rows, copy, a, a_row, a_col, k);
+        R(gemm_pack_a)(copy, a, a_row, a_col, rows, k);
         return;
     }
     for (int i = 0; i < rows; i++, copy += row, a += a_row) {

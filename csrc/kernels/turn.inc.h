@@ -1,17 +1,27 @@
 /* turn.inc.h: the transposition of one float width; read twice by turn.h. */
 #include "real.h"
 
-/* Transposes LANES rows in place: log2(LANES) perfect shuffles of the list of rows. */
+/* Transposes LANES rows in place. Each of log2(LANES) steps takes neighbouring rows apart into what
+ * has even and what has odd numbers, the elements of each 16 bytes first and then these blocks: the
+ * shuffles that cost least. */
 MG_INLINE void R(v_turn)(vec *rows) {
     MG_UNROLL
     for (int s = 1; s < LANES; s *= 2) {
+        const bool inside = s * sizeof(real) < 16;
         vec next[LANES];
         MG_UNROLL
         for (int i = 0; i < LANES / 2; i++) {
-            next[2 * i] = TURN_SHUFFLE(rows[i], rows[i + LANES / 2], R(TURN_LO));
-            next[2 * i + 1] = TURN_SHUFFLE(rows[i], rows[i + LANES / 2], R(TURN_HI));
+            vec a = rows[2 * i], b = rows[2 * i + 1];
+            next[i] = inside ? TURN_SHUFFLE(a, b, R(TURN_EVEN)) : TURN_SHUFFLE(a, b, R(TURN_FIRST));
+            next[i + LANES / 2] =
+                inside ? TURN_SHUFFLE(a, b, R(TURN_ODD)) : TURN_SHUFFLE(a, b, R(TURN_SECOND));
         }
         MG_UNROLL
         for (int i = 0; i < LANES; i++) rows[i] = next[i];
     }
+}
+
+/* LANES elements, each two from the last. It reads nothing beyond the last one. */
+MG_INLINE vec R(v_evens)(const real *p) {
+    return TURN_SHUFFLE(v_load(p), v_load(p + LANES - 1), R(TURN_EVENS));
 }
