@@ -31,6 +31,7 @@ enum { GEMM_MC_f64 = 84 * 512 / GEMM_KC / GEMM_MR * GEMM_MR };
 _Static_assert(GEMM_MR <= 14, "gemm_tile_rows has a case for each height");
 enum { GEMM_NS = 2048 };
 enum { GEMM_GROUP = 4 };           /* slivers of B that one thread packs and uses, at most */
+enum { GEMM_ALONG = 16 };          /* and where tiles go along rows of C */
 enum { GEMM_DIRECT = 640 * 1024 }; /* bytes of B that stay in L2 */
 enum { GEMM_KD = 256 };            /* depth of a block where nothing is packed */
 enum { GEMM_SMALL = 32 * 32 * 32 }; /* multiply-adds of a product that is not cut into blocks */

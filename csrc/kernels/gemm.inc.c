@@ -51,6 +51,11 @@ MG_INLINE bool R(gemm_is_shallow)(const mg_gemm_shape *s) {
     return s->k <= 128 && s->m * s->n * (int)sizeof(real) > GEMM_DIRECT;
 }
 
+/* Rows of B take a page and more, and enough of C's share them: B is packed nevertheless. */
+MG_INLINE bool R(gemm_goes_along)(const mg_gemm_shape *s) {
+    return R(gemm_is_shallow)(s) && mg_min(s->m, s->n) * (int)sizeof(real) >= 4096;
+}
+
 /* ---- without packing ------------------------------------------------------------------------- */
 
 /* A's rows fall onto the same lines of L1 or run across many cache lines. */
@@ -126,6 +131,7 @@ typedef struct {
     int64_t plus_row, rows, cols, depth, group; /* group: slivers of B that a block does */
     bool packs_b, reads_b; /* packs the slivers of B; reads them where they lie */
     bool keeps_b; /* packs each group to its own place: for more rows of A, or beside threads */
+    bool along;   /* tiles go along rows of C */
 } R(gemm_packing);
 
 static void R(gemm_pack_block)(void *context, int64_t block) {
@@ -136,35 +142,48 @@ static void R(gemm_pack_block)(void *context, int64_t block) {
                    s->a_row, s->a_col, (int)mg_min(GEMM_MR, t->rows - i), t->depth);
 }
 
+/* Tile (i, j) of C from one of B at b, which goes on by b_row. */
+static MG_NOINLINE void R(gemm_packed_tile)(const R(gemm_packing) *t, int64_t i, int64_t j,
+                                            const real *b, int64_t b_row, const real *ahead,
+                                            int64_t share) {
+    const real *a = t->packed_a + i / GEMM_MR * GEMM_SLIVER(GEMM_MR, t->depth);
+    real *c = t->c + i * t->shape->c_row + j;
+    const real *plus = t->plus ? t->plus + i * t->plus_row + j : NULL;
+    int rows = (int)mg_min(GEMM_MR, t->rows - i), cols = (int)mg_min(GEMM_NR, t->cols - j);
+    if (cols < GEMM_NR || rows < GEMM_MR)
+        R(gemm_tile_any)(rows, cols, c, t->shape->c_row, a, 1, GEMM_MR, b, b_row, t->depth, plus,
+                         t->plus_row);
+    else
+        R(gemm_tile_packed)(c, t->shape->c_row, a, b, b_row, t->depth, plus, t->plus_row, ahead,
+                            share);
+}
+
 /* A group of slivers of B, packed or where they lie: each serves all those of A, which pass from
- * L2, while the next packed sliver of B is fetched. */
-static void R(gemm_packed_block)(void *context, int64_t block) {
+ * L2, while the next packed sliver of B is fetched. Or, along rows of C, each sliver of A serves
+ * all those of the group. */
+static MG_NOINLINE void R(gemm_packed_block)(void *context, int64_t block) {
     const R(gemm_packing) *t = context;
     const mg_gemm_shape *s = t->shape;
-    int64_t sliver = GEMM_SLIVER(GEMM_NR, t->depth);
+    int64_t sliver = GEMM_SLIVER(GEMM_NR, t->depth), together = GEMM_GROUP * GEMM_NR;
     int64_t j = block * t->group * GEMM_NR, end = mg_min(j + t->group * GEMM_NR, t->cols);
     real *packed = t->packed_b + (t->keeps_b ? block * t->group * sliver : 0);
     bool lies = t->reads_b && (GEMM_MASKS || (end - j) % GEMM_NR == 0);
-    if (t->packs_b && !lies)
-        R(gemm_pack_group)(packed, t->b + j * s->b_col, s->b_row, s->b_col, end - j, t->depth);
+    for (int64_t x = j; t->packs_b && !lies && x < end; x += together)
+        R(gemm_pack_group)(packed + (x - j) / GEMM_NR * sliver, t->b + x * s->b_col, s->b_row,
+                           s->b_col, mg_min(together, end - x), t->depth);
     const real *b = lies ? t->b + j : packed;
     int64_t b_row = lies ? s->b_row : GEMM_NR, b_next = lies ? GEMM_NR : sliver;
+    if (t->along) {
+        for (int64_t i = 0; i < t->rows; i += GEMM_MR)
+            for (int64_t x = j; x < end; x += GEMM_NR)
+                R(gemm_packed_tile)(t, i, x, b + (x - j) / GEMM_NR * b_next, b_row, b, 0);
+        return;
+    }
     int64_t share = lies ? 0 : mg_ceil_div(t->depth * GEMM_MR, t->rows); /* for a tile */
     for (; j < end; j += GEMM_NR, b += b_next) {
         const real *ahead = b + b_next;
-        int cols = (int)mg_min(GEMM_NR, end - j);
-        for (int64_t i = 0; i < t->rows; i += GEMM_MR, ahead += share * GEMM_NR) {
-            const real *a = t->packed_a + i / GEMM_MR * GEMM_SLIVER(GEMM_MR, t->depth);
-            real *c = t->c + i * s->c_row + j;
-            const real *plus = t->plus ? t->plus + i * t->plus_row + j : NULL;
-            int rows = (int)mg_min(GEMM_MR, t->rows - i);
-            if (cols < GEMM_NR || rows < GEMM_MR)
-                R(gemm_tile_any)(rows, cols, c, s->c_row, a, 1, GEMM_MR, b, b_row, t->depth, plus,
-                                 t->plus_row);
-            else
-                R(gemm_tile_packed)(c, s->c_row, a, b, b_row, t->depth, plus, t->plus_row, ahead,
-                                    share);
-        }
+        for (int64_t i = 0; i < t->rows; i += GEMM_MR, ahead += share * GEMM_NR)
+            R(gemm_packed_tile)(t, i, j, b, b_row, ahead, share);
     }
 }
 
@@ -181,9 +200,11 @@ static void R(gemm_packed)(real *c, const real *plus, int64_t plus_row, const re
     int64_t deepest = R(gemm_depth)(s), highest = R(gemm_rows)(s->m);
     int64_t room_a = mg_ceil_div(highest, GEMM_MR) * GEMM_SLIVER(GEMM_MR, deepest);
     bool threads = s->m * s->n * s->k >= MG_GEMM_THREAD_WORK && mg_get_num_threads() > 1;
-    bool reads_b = !R(gemm_lies_badly)(s) && R(gemm_is_small)(s);
+    bool along = R(gemm_goes_along)(s);
+    bool reads_b = !along && !R(gemm_lies_badly)(s) && R(gemm_is_small)(s);
     /* What is packed together makes long runs of rows, but at least four shares. */
-    int64_t group = mg_max(1, mg_min(s->n / (4 * GEMM_NR), GEMM_GROUP));
+    int64_t most = along ? GEMM_ALONG : GEMM_GROUP;
+    int64_t group = mg_max(1, mg_min(s->n / (4 * GEMM_NR), most));
     for (int64_t j = 0; j < s->n; j += GEMM_NS)
         for (int64_t p = 0; p < s->k; p += deepest)
             for (int64_t i = 0; i < s->m; i += highest) {
@@ -200,10 +221,11 @@ static void R(gemm_packed)(real *c, const real *plus, int64_t plus_row, const re
                     .rows = mg_min(highest, s->m - i),
                     .cols = mg_min(GEMM_NS, s->n - j),
                     .depth = mg_min(deepest, s->k - p),
-                    .group = i > 0 || reads_b ? 1 : group,
+                    .group = (i > 0 && !along) || reads_b ? 1 : group,
                     .packs_b = i == 0,
                     .reads_b = reads_b,
                     .keeps_b = threads || s->m > highest,
+                    .along = along,
                 };
                 gemm_for(threads, mg_ceil_div(t.rows, GEMM_MR), R(gemm_pack_block), &t);
                 gemm_for(threads, mg_ceil_div(t.cols, t.group * GEMM_NR),
@@ -231,13 +253,15 @@ static void R(gemm_vector_block)(void *context, int64_t block) {
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* Packing pays where B is not small or lies badly, and for an A whose rows run across the lines.
- * What is packed has threads within a product, not among those of a stack: so none too small. */
+/* Packing pays where B is not small or lies badly, for an A whose rows run across the lines, and
+ * for few steps that make a large C. What is packed has threads within a product, not among those
+ * of a stack: so none too small. */
 MG_INLINE bool R(gemm_packs)(const mg_gemm_shape *s) {
     bool collides = R(gemm_collides)(s);
     return s->m > (collides ? GEMM_MR : 4 * GEMM_MR) && s->n > 3 * GEMM_NR &&
            s->m * s->n * s->k > (collides ? MG_GEMM_THREAD_WORK - 1 : 128 * 128 * 128) &&
-           (s->a_col != 1 || R(gemm_lies_badly)(s) || !R(gemm_is_small)(s));
+           (s->a_col != 1 || R(gemm_lies_badly)(s) || !R(gemm_is_small)(s) ||
+            R(gemm_goes_along)(s));
 }
 
 static void R(gemm_vector_product)(real *c, const real *a, const real *b, const mg_gemm_shape *s) {
