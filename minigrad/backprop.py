@@ -109,55 +109,58 @@ def backward(
         backs: Sequence[Gradient | None] = upstream
         g: Gradient = None
         while True:
-            # Hand the gradients to the parents. The first that becomes ready waits beside the heap,
-            # which in a chain is never needed.
-            ready: Node | None = None
-            for parent, back in zip(parents, backs):  # noqa: B905 - ops give one each
-                if back is None or parent is None:
-                    continue
-                held = gradients.get(parent)
-                if held is None:
-                    gradients[parent] = back
-                    if type(parent) is not Node:
-                        if back is g or g is None:
-                            shared.add(parent)
-                    elif ready is None:
-                        ready = parent
-                    else:
-                        heappush(queue, (-parent.serial, parent))
-                elif parent in owned:
-                    if type(back) is Part:
-                        back.add_to(held._h)
-                    else:  # as Tensor.accumulate_ does it
-                        code = _accumulate(held._h, back._h)
-                        if code or tracers:
-                            settle_run(code, _accumulate, (held._h, back._h))
-                else:
-                    made = (  # by the last rule, and nobody else has it
-                        not create_graph
-                        and back is not g
-                        and g is not None
-                        and type(back) not in _JOINT
-                        and lib.mg_sole_owner(back._h)
-                    )
-                    if made:
-                        back.accumulate_(held)
-                    else:
-                        back = held + back
-                    gradients[parent] = back
-                    shared.discard(parent)
-                    if not create_graph and type(back) not in _JOINT:
-                        owned.add(parent)
-            # The youngest node that has a gradient has all of it.
-            if ready is None:
-                if not queue:
-                    break
-                node = heappop(queue)[1]
-            elif queue:
-                node = heappushpop(queue, (-ready.serial, ready))[1]
+            only = parents[0] if len(parents) == 1 and not queue else None
+            if type(only) is Node and backs[0] is not None:
+                node, g = only, backs[0]  # in a chain, where nobody else waits or adds to it
             else:
-                node = ready
-            g = gradients.pop(node)
+                # Hand the gradients to the parents. The first that is ready waits beside the heap.
+                ready: Node | None = None
+                for parent, back in zip(parents, backs):  # noqa: B905 - ops give one each
+                    if back is None or parent is None:
+                        continue
+                    held = gradients.get(parent)
+                    if held is None:
+                        gradients[parent] = back
+                        if type(parent) is not Node:
+                            if back is g or g is None:
+                                shared.add(parent)
+                        elif ready is None:
+                            ready = parent
+                        else:
+                            heappush(queue, (-parent.serial, parent))
+                    elif parent in owned:
+                        if type(back) is Part:
+                            back.add_to(held._h)
+                        else:  # as Tensor.accumulate_ does it
+                            code = _accumulate(held._h, back._h)
+                            if code or tracers:
+                                settle_run(code, _accumulate, (held._h, back._h))
+                    else:
+                        made = (  # by the last rule, and nobody else has it
+                            not create_graph
+                            and back is not g
+                            and g is not None
+                            and type(back) not in _JOINT
+                            and lib.mg_sole_owner(back._h)
+                        )
+                        if made:
+                            back.accumulate_(held)
+                        else:
+                            back = held + back
+                        gradients[parent] = back
+                        shared.discard(parent)
+                        if not create_graph and type(back) not in _JOINT:
+                            owned.add(parent)
+                # The youngest node that has a gradient has all of it.
+                if ready is None:
+                    if not queue:
+                        break
+                    node = heappop(queue)[1]
+                elif queue:
+                    node = heappushpop(queue, (-ready.serial, ready))[1]
+                else:
+                    node = ready
+                g = gradients.pop(node)
             if type(g) is Part:
                 g = g.whole()
             if node.hooks is not None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -43,7 +44,7 @@ for dtype in (np.float32, np.float64):
 """
 
 
-def _run(threshold: str, threads: str) -> str:
+def _run(cwd: Path, threshold: str, threads: str) -> str:
     settings = {"MINIGRAD_STREAM_BYTES": threshold, "MINIGRAD_NUM_THREADS": threads}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],
@@ -51,13 +52,14 @@ def _run(threshold: str, threads: str) -> str:
         capture_output=True,
         text=True,
         check=False,
+        cwd=cwd,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
-def test_streamed_results_are_the_same_bits(threads: str) -> None:
-    ordinary = _run("0", threads)
+def test_streamed_results_are_the_same_bits(threads: str, tmp_path: Path) -> None:
+    ordinary = _run(tmp_path, "0", threads)
     assert ordinary.count("gradient") > 50
-    assert _run("4096", threads) == ordinary
+    assert _run(tmp_path, "4096", threads) == ordinary
