@@ -119,7 +119,7 @@ def _product_vjp(row: Row) -> Rule:
         if three and parents[2] is not None:
             wanted += 4
         made = call4(kernel, product, wanted, g._h, node.saved or NULL)
-        return [None if h is None else wrap(h) for h in made]
+        return [None if h is None else wrap(h) for h in made[: len(parents)]]
 
     return vjp
 
