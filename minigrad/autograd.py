@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import backprop
 from minigrad._c import Handle, call, lib, save, saved_handle
-from minigrad.backprop import Bundle
+from minigrad.backprop import Bundle, off_tape
 from minigrad.creation import tensor, zeros, zeros_like
 from minigrad.dispatch import TensorBase, copied, wrap
 from minigrad.dtypes import by_code
@@ -41,8 +41,8 @@ def _edge(x: Tensor) -> Any:
     return x if x._edge is LEAF else x._edge
 
 
-def _upstream(op: str, output: Tensor, gradient: Any) -> Tensor:
-    """The gradient to start from: given, or 1 for a single element."""
+def _upstream(op: str, output: Tensor, gradient: Any, create_graph: bool) -> Tensor:
+    """The gradient to start from: given, or 1 for one element; on the tape for a graph only."""
     if gradient is None:
         h = output._h
         if not h.ndim:
@@ -59,12 +59,14 @@ def _upstream(op: str, output: Tensor, gradient: Any) -> Tensor:
         raise ValueError(
             f"[{op}] the gradient has shape {gradient.shape}, the tensor {output.shape}"
         )
+    if not create_graph:
+        gradient = off_tape(gradient)
     if gradient._h.dtype == output._h.dtype:
         return gradient  # type: ignore[no-any-return]
     return gradient.to(output.dtype)  # type: ignore[no-any-return]
 
 
-def _root(op: str, output: Tensor, gradient: Any) -> tuple[Any, Any]:
+def _root(op: str, output: Tensor, gradient: Any, create_graph: bool) -> tuple[Any, Any]:
     """Where a backward starts: an edge, and its upstream gradient."""
     edge = output._edge
     if edge is None:
@@ -72,7 +74,7 @@ def _root(op: str, output: Tensor, gradient: Any) -> tuple[Any, Any]:
             f"[{op}] this tensor does not require grad and has no graph: none of what it was "
             "computed from had requires_grad=True, or it was computed under no_grad()"
         )
-    return output if edge is LEAF else edge, _upstream(op, output, gradient)
+    return output if edge is LEAF else edge, _upstream(op, output, gradient, create_graph)
 
 
 def _deliver(leaf: Tensor, g: Tensor, shared: bool) -> None:
@@ -105,7 +107,7 @@ def backward(
     Raises RuntimeError if there is no graph, or it was freed, or a saved tensor was
     overwritten.
     """
-    edge, g = _root("backward", output, gradient)
+    edge, g = _root("backward", output, gradient, create_graph)
     backprop.backward(
         (edge,),
         (g,),
@@ -163,7 +165,7 @@ def grad(
         found[edge] = found[edge] + g if edge in found else g
 
     edges = [_edge(x) for x in input_list]
-    roots = [_root("grad", y, g) for y, g in zip(output_list, gradients, strict=True)]
+    roots = [_root("grad", y, g, create_graph) for y, g in zip(output_list, gradients, strict=True)]
     backprop.backward(
         [edge for edge, _ in roots],
         [g for _, g in roots],
@@ -384,6 +386,10 @@ class _FunctionOp:
         self.name = type(function).__name__
 
     def vjp(self, node: Node, g: Any) -> list[Any]:
+        with no_grad():
+            return [off_tape(gi) for gi in self.graph_vjp(node, g)]
+
+    def graph_vjp(self, node: Node, g: Any) -> list[Any]:
         upstream = [g.parts.get(k) for k in range(self.outputs)] if type(g) is Bundle else [g]
         import copy
 
@@ -402,8 +408,6 @@ class _FunctionOp:
             self._checked(i, gi, meta)
             for i, (gi, meta) in enumerate(zip(gradients, self.metas, strict=True))
         ]
-
-    graph_vjp = vjp
 
     def _checked(self, i: int, g: Any, meta: Any) -> Any:
         if g is None or meta is None:

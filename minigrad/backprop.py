@@ -9,7 +9,7 @@ from typing import Any
 
 from minigrad._c import lib, settle_run, tracers
 from minigrad.parts import Part
-from minigrad.tape import Gradient, Node, Parent, begin, end
+from minigrad.tape import Gradient, Node, Parent, begin, end, no_grad
 
 __all__ = ["Bundle", "backward", "topological_order"]
 
@@ -96,14 +96,15 @@ def backward(
     ``roots`` are edges, ``upstream`` has a gradient for each. ``deliver(edge, gradient, shared)``
     is called once for each leaf reached, or, where ``wanted`` is given, for each edge in it;
     ``shared`` says that others may hold the gradient too. The graph is freed on the way unless it
-    is retained.
+    is retained. Unless a graph is created no gradient is on the tape, so that adding and casting
+    them is not recorded, and rules that compute with more than the gradient see to it themselves.
     """
     useful = None if wanted is None else _leading_to(wanted, roots)
     gradients: dict[Any, Gradient] = {}
     owned: set[Any] = set()  # edges whose gradient was made here by adding, and may be added to
     shared: set[Any] = set()  # leaves whose gradient was handed on as it came
     queue: list[tuple[int, Node]] = []  # nodes that have a gradient: a heap, youngest first
-    scope = begin(create_graph)
+    scope = begin(True) if create_graph else None
     try:
         parents: Sequence[Parent] = roots
         backs: Sequence[Gradient | None] = upstream
@@ -164,7 +165,7 @@ def backward(
             if type(g) is Part:
                 g = g.whole()
             if node.hooks is not None:
-                g = _hooked(node, g)
+                g = _hooked(node, g) if create_graph else off_tape(no_grad(_hooked)(node, g))
             if useful is not None and wanted is not None:
                 if node in wanted:
                     deliver(node, g, True)
@@ -180,7 +181,8 @@ def backward(
             if not retain_graph:
                 node.parents = node.saved = node.args = None
     finally:
-        end(scope)
+        if scope is not None:
+            end(scope)
     for edge, g in gradients.items():
         if wanted is None or edge in wanted:
             deliver(edge, g.whole() if type(g) is Part else g, edge in shared)
@@ -214,3 +216,8 @@ def _hooked(node: Node, g: Gradient) -> Gradient:
             )
         g = replaced
     return g
+
+
+def off_tape(g: Gradient) -> Gradient:
+    """What the user gave as a gradient, without its history."""
+    return g if getattr(g, "_edge", None) is None else g.detach()

@@ -175,7 +175,8 @@ class Node:
     __slots__ = ("__weakref__", "adapted", "args", "hooks", "op", "parents", "saved", "serial")
 
     # Anything with a `name` and two rules for the gradients of a node's inputs, None where there
-    # is none: `vjp(node, g)`, and `graph_vjp(node, g)`, which can be differentiated again.
+    # is none: `vjp(node, g)`, which records nothing, and `graph_vjp(node, g)`, whose results can be
+    # differentiated again.
     op: Any
     parents: tuple[Parent, ...] | None  # None once the graph was freed
     saved: Any  # the arrays the derivative needs, pinned in C

@@ -16,7 +16,7 @@ from minigrad.ops.pointwise import SCALE
 from minigrad.ops.shape import SLICE, SLICE_VIEW
 from minigrad.ops.table import PLACES, Row
 from minigrad.parts import Part
-from minigrad.tape import Node
+from minigrad.tape import Node, no_grad
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -27,29 +27,43 @@ Rule = Callable[[Node, Any], Sequence[Any]]
 
 
 def rules(row: Row) -> tuple[Rule, Rule]:
-    """How a row runs backward: through fused kernels, and through formulas that leave a graph."""
+    """How a row runs backward: recording nothing, and through formulas that leave a graph."""
     if row.family == "variadic":
-        return _each(row, _variadic_formula), _each(row, _variadic_formula)
-    if row is SCALE:
-        return _each(row, _scale_formula), _each(row, _scale_formula)
+        graph = _each(row, _variadic_formula)
+    elif row is SCALE:
+        graph = _each(row, _scale_formula)
+    elif row.family == "pointwise":
+        graph = _each(row, _pointwise_formula)
+    else:
+        graph = _each(row, _formula)
+    return _fused_rule(row) or no_grad(graph), graph
+
+
+def _fused_rule(row: Row) -> Rule | None:
+    """The rule that runs on C arrays, and so records nothing, if there is one."""
+    if row.family == "variadic" or row is SCALE:
+        return None
     if row.family == "pointwise":
-        formulas = _each(row, _pointwise_formula)
         if any(map(callable, row.derivatives)) and not lib.mg_op_has_vjp(row.id):
-            return formulas, formulas
-        return _unary_vjp(row) if row.arity == 1 else _binary_vjp(row), formulas
-    graph = _each(row, _formula)
+            return None
+        return _unary_vjp(row) if row.arity == 1 else _binary_vjp(row)
     if row.product >= 0:
-        return _product_vjp(row), graph
+        return _product_vjp(row)
     if row in (SLICE, SLICE_VIEW):
-        return _slice_vjp, graph
+        return _slice_vjp
     if row.together is not None:
-        return _together(row), graph
+        return _together(row)
     if not any(row.fused):
-        return graph, graph
+        return None
     if row.arity == 1 and not row.keeps:  # linear, with a kernel of its own: nothing to unpack
         fused: Any = row.fused[0]
-        return lambda node, g: (wrap(fused(g._h, *node.args)),), graph
-    return _each(row, _fused), graph
+        return lambda node, g: (wrap(fused(g._h, *node.args)),)
+    rule = _each(row, _fused)
+    by_formula = any(
+        fused is None and derivative is not None
+        for fused, derivative in zip(row.fused, row.derivatives, strict=True)
+    )
+    return no_grad(rule) if by_formula else rule
 
 
 def _each(row: Row, rule: Callable[[Row, int, Node, Any], Any]) -> Rule:

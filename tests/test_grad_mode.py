@@ -183,6 +183,38 @@ def test_backward_under_no_grad():
     assert not x.grad.requires_grad
 
 
+def test_nothing_that_a_backward_runs_is_recorded_unless_it_makes_a_graph():
+    w = leaf(3.0)
+    seen = []
+
+    class Times(mg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 3
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(mg.is_grad_enabled())
+            return w  # what the user returns may have a history
+
+    def hook(g):
+        seen.append(mg.is_grad_enabled())
+        return w
+
+    x = leaf(2.0)
+    for graph in (False, True):
+        y = Times.apply(x * 1.0)
+        y.register_hook(hook)
+        z = y * 1.0 + y
+        before = next(tape._serials)
+        (found,) = mg.grad(z, x, grad_outputs=w, create_graph=graph)
+        assert found.requires_grad is graph
+        assert (next(tape._serials) == before + 1) is not graph
+        assert seen == [graph, graph]
+        seen.clear()
+    assert mg.is_grad_enabled()
+
+
 def test_what_requires_grad():
     x = leaf([1.0, 2.0])
     assert x.is_leaf

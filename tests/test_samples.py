@@ -15,7 +15,7 @@ from samples import CATALOGUE, function
 from samples.linear_algebra import LINALG, PRODUCTS
 
 import minigrad as mg
-from minigrad import functions, linalg, special
+from minigrad import functions, linalg, special, tape
 from minigrad.nn import functional
 
 ALL = {f"{name}-{k}": s for name, samples in CATALOGUE.items() for k, s in enumerate(samples)}
@@ -108,6 +108,17 @@ def test_gradients_in_float32(sample, rng):
         assert got.dtype is mg.float32
         a, b = arrays_of([got, want])
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4 * np.abs(b).max(initial=1))
+
+
+@smooth_samples
+def test_a_backward_without_a_graph_records_nothing(sample, rng):
+    inputs = leaves(sample.inputs())
+    results = sample(*inputs)
+    cotangents = upstream(results, rng)
+    before = next(tape._serials)
+    found = gradients(results, inputs, cotangents)
+    assert next(tape._serials) == before + 1
+    assert not any(g.requires_grad for g in found)
 
 
 # ---- derivatives ---------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from minigrad._c import NULL, Handle, call, ffi, lib
+from minigrad._c import NULL, Handle, call, ffi, lib, settle, tracers
 from minigrad.ops.composed import product
 from minigrad.ops.scan import cumprod_vjp, share_of
 from minigrad.ops.shape import EMBED
@@ -20,27 +20,23 @@ T = Any  # a Tensor; this layer stands below it
 Axes = tuple[int, ...]
 
 
-_c_axes: dict[Axes, Any] = {}
-_c_shapes: dict[tuple[int, ...], Any] = {}
-_SHAPES_LIMIT = 256
+class _CArrays(dict[tuple[int, ...], Any]):
+    """Tuples of integers as C arrays of a type; those in recent use are kept."""
+
+    LIMIT = 256
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def __missing__(self, numbers: tuple[int, ...]) -> Any:
+        if len(self) >= self.LIMIT:
+            self.clear()
+        made = self[numbers] = ffi.new(self.kind, numbers)
+        return made
 
 
-def c_axes(axes: Axes) -> Any:
-    """The axes as a C array; there are few sets of axes, so each is made once."""
-    found = _c_axes.get(axes)
-    if found is None:
-        found = _c_axes[axes] = ffi.new("int32_t[]", axes)
-    return found
-
-
-def c_shape(shape: tuple[int, ...]) -> Any:
-    """The shape as a C array; those in recent use are kept."""
-    found = _c_shapes.get(shape)
-    if found is None:
-        if len(_c_shapes) >= _SHAPES_LIMIT:
-            _c_shapes.clear()
-        found = _c_shapes[shape] = ffi.new("int64_t[]", shape)
-    return found
+c_axes, c_shapes = _CArrays("int32_t[]"), _CArrays("int64_t[]")
 
 
 def keep_dims(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
@@ -61,7 +57,14 @@ def _spread(g: T, shape: tuple[int, ...], axes: Axes) -> T:
 
 
 def _spread_view(g: Handle, shape: tuple[int, ...], axes: Axes, keep: bool) -> Handle:
-    return call(lib.mg_view_spread, g, len(shape), c_shape(shape), len(axes), c_axes(axes))
+    args = g, len(shape), c_shapes[shape], len(axes), c_axes[axes]
+    made = _view_spread(*args)  # as `call` does it
+    if made is None or tracers:
+        settle(made, _view_spread, args)
+    return made
+
+
+_view_spread = lib.mg_view_spread
 
 
 def _share(shape: tuple[int, ...], axes: Axes) -> float:
@@ -69,7 +72,15 @@ def _share(shape: tuple[int, ...], axes: Axes) -> float:
 
 
 def _reduction(op: int) -> Callable[[Handle, Axes, bool], Handle]:
-    return lambda x, axes, keep: call(lib.mg_reduce, op, x, len(axes), c_axes(axes), keep)
+    kernel = lib.mg_reduce
+
+    def reduction(x: Handle, axes: Axes, keep: bool) -> Handle:
+        made = kernel(op, x, len(axes), c_axes[axes], keep)  # as `call` does it
+        if made is None or tracers:
+            settle(made, kernel, (op, x, len(axes), c_axes[axes], keep))
+        return made
+
+    return reduction
 
 
 SUM = linear(
@@ -103,7 +114,7 @@ def _extremum(name: str, op: int, doc: str) -> Any:
         _extremum_vjp,
         fused=[
             lambda g, x, y, shape, axes, keep: call(
-                lib.mg_extremum_vjp, g, x, y, len(axes), c_axes(axes), keep
+                lib.mg_extremum_vjp, g, x, y, len(axes), c_axes[axes], keep
             )
         ],
         doc=doc,
@@ -162,7 +173,7 @@ def _over_root(g: T, y: T) -> T:
 def _spread_vjp(
     g: Handle, x: Handle, y: Handle, axes: Axes, keep: bool, scale: float, centred: bool
 ) -> Handle:
-    return call(lib.mg_spread_vjp, g, x, y, len(axes), c_axes(axes), scale, centred, keep)
+    return call(lib.mg_spread_vjp, g, x, y, len(axes), c_axes[axes], scale, centred, keep)
 
 
 def _var_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes, keep: bool, correction: float) -> T:
@@ -181,7 +192,7 @@ def _std_vjp(
 VAR = custom(
     "var",
     lambda x, axes, keep, correction: call(
-        lib.mg_var, x, len(axes), c_axes(axes), correction, False, keep
+        lib.mg_var, x, len(axes), c_axes[axes], correction, False, keep
     ),
     _var_vjp,
     fused=[
@@ -194,7 +205,7 @@ VAR = custom(
 STD = custom(
     "std",
     lambda x, axes, keep, correction: call(
-        lib.mg_var, x, len(axes), c_axes(axes), correction, True, keep
+        lib.mg_var, x, len(axes), c_axes[axes], correction, True, keep
     ),
     _std_vjp,
     fused=[
@@ -206,7 +217,7 @@ STD = custom(
 )
 NORM = custom(
     "norm",
-    lambda x, axes, keep: call(lib.mg_norm, x, len(axes), c_axes(axes), keep),
+    lambda x, axes, keep: call(lib.mg_norm, x, len(axes), c_axes[axes], keep),
     lambda g, x, y, shape, axes, keep: _over_root(
         g.reshape(keep_dims(shape, axes)), y.reshape(keep_dims(shape, axes))
     ).scale(x),
@@ -222,11 +233,11 @@ def _logsumexp_vjp(g: T, x: T, y: T, shape: tuple[int, ...], axes: Axes, keep: b
 
 LOGSUMEXP = custom(
     "logsumexp",
-    lambda x, axes, keep: call(lib.mg_logsumexp, x, len(axes), c_axes(axes), keep),
+    lambda x, axes, keep: call(lib.mg_logsumexp, x, len(axes), c_axes[axes], keep),
     _logsumexp_vjp,
     fused=[
         lambda g, x, y, shape, axes, keep: call(
-            lib.mg_logsumexp_vjp, g, x, y, len(axes), c_axes(axes), keep
+            lib.mg_logsumexp_vjp, g, x, y, len(axes), c_axes[axes], keep
         )
     ],
     doc="log(sum(exp(x))) over the axes, without overflow",
