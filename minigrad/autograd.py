@@ -385,9 +385,9 @@ class _FunctionOp:
         self.metas = metas
         self.name = type(function).__name__
 
+    @no_grad
     def vjp(self, node: Node, g: Any) -> list[Any]:
-        with no_grad():
-            return [off_tape(gi) for gi in self.graph_vjp(node, g)]
+        return [off_tape(gi) for gi in self.graph_vjp(node, g)]
 
     def graph_vjp(self, node: Node, g: Any) -> list[Any]:
         upstream = [g.parts.get(k) for k in range(self.outputs)] if type(g) is Bundle else [g]

@@ -165,7 +165,7 @@ def backward(
             if type(g) is Part:
                 g = g.whole()
             if node.hooks is not None:
-                g = _hooked(node, g) if create_graph else off_tape(no_grad(_hooked)(node, g))
+                g = _hooked(node, g) if create_graph else _hooked_off_tape(node, g)
             if useful is not None and wanted is not None:
                 if node in wanted:
                     deliver(node, g, True)
@@ -216,6 +216,11 @@ def _hooked(node: Node, g: Gradient) -> Gradient:
             )
         g = replaced
     return g
+
+
+@no_grad
+def _hooked_off_tape(node: Node, g: Gradient) -> Gradient:
+    return off_tape(_hooked(node, g))
 
 
 def off_tape(g: Gradient) -> Gradient:

@@ -138,8 +138,11 @@ class _SetMode:
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with type(self)():
+            scope = begin(self.enabled)
+            try:
                 return function(*args, **kwargs)
+            finally:
+                end(scope)
 
         return wrapped
 
