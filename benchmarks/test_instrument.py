@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import re
+import shutil
+import subprocess
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +16,7 @@ import pytest
 
 from benchmarks.compare import changes
 from benchmarks.libraries import Library
-from benchmarks.limits import Loops, load_loops
+from benchmarks.limits import Loops, _compile, load_loops
 from benchmarks.registry import Case, either, faster, share, time_ratio
 from benchmarks.rows import LIMIT, MET, MISSED, NEAR, UNKNOWN, row_of
 from benchmarks.timing import Budget, build, largest_error, measure
@@ -71,6 +75,22 @@ def test_a_limit_is_scaled_to_the_work_of_the_case(loops: Loops) -> None:
     assert loops.moving(2**30, 2**30).scale == 8  # a call moves a quarter of a gigabyte
     assert loops.moving(2**28, 2**28, footprint=2**28).scale == 2
     assert loops.moving(2**28, 2**27, footprint=2**28, in_place=True).scale == 1
+
+
+@pytest.mark.parametrize("real", ["float", "double"])
+def test_the_loop_of_multiply_adds_has_all_that_it_counts(tmp_path: Path, real: str) -> None:
+    """A chain that the compiler foresees to stay as it is would be counted and not computed."""
+    library = _compile(tmp_path, real)
+    if isinstance(library, str) or shutil.which("objdump") is None:
+        pytest.skip("no compiler, or none to read what it made")
+    library.flops_per_round.restype = ctypes.c_double
+    lanes = library.vector_bytes() // ctypes.sizeof(getattr(ctypes, f"c_{real}"))
+    command = ["objdump", "-d", "--disassemble=fma_rounds", str(tmp_path / f"loops_{real}.so")]
+    code = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = len(re.findall(r"\bvfn?madd\d+p[sd]\b|\bfmla\b", code))
+    if found == 0:
+        pytest.skip("multiplies and adds apart")
+    assert found >= library.flops_per_round() / (2 * lanes)
 
 
 # ---- rows and targets ----------------------------------------------------------------------------
