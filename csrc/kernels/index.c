@@ -1,8 +1,8 @@
 /* index.c: elements picked by integer arrays on the first axes, and their transposes.
  *
  * Every NumPy index form is brought to this one by views in Python. A "row" is what one index picks: the
- * remaining axes. Scatters that combine go through the indices once for each range of the result, so
- * that ranges stay in cache and are shared out to threads, while repeated indices add in their order. */
+ * remaining axes. Scatters that combine sort the indices by ranges of the result, so that a range stays
+ * in cache and is one thread's, while repeated indices add in their order. */
 #include "../threads/pool.h"
 #include "nditer.h"
 
@@ -13,6 +13,7 @@ typedef struct index_plan {
     int64_t *offsets;  /* of each, in elements */
     size_t capacity;   /* of the block that holds them */
     int64_t row;       /* elements a row, contiguous */
+    int64_t *order;    /* in which a scatter takes the rows; NULL: as they come */
 } index_plan;
 
 /* Adds position * stride to every offset, for the positions in one index array of any strides. */
@@ -205,6 +206,22 @@ static void index_write(mg_array *x, const mg_array *from, int count, const inde
 
 /* ---- scatter ---- */
 
+enum {
+    INDEX_NEAR = 1 << 20,  /* bytes of a result that stays in cache as it is */
+    INDEX_RANGE = 1 << 15, /* of a range of one that does not, about */
+    INDEX_ROW = 64,        /* of a row that is worth it */
+    INDEX_FETCH = 4096     /* of a row that are asked for; the processor does so farther along */
+};
+
+/* Which row comes k-th where they are sorted. The one after it, which may lie anywhere, is fetched. */
+static MG_NOINLINE int64_t index_sorted(const index_plan *plan, const char *from, int64_t itemsize,
+                                        int64_t k, int64_t end) {
+    int64_t bytes = plan->row * itemsize, next = plan->order[k + (k + 1 < end)] * bytes;
+    for (int64_t i = 0; i < mg_min(bytes, INDEX_FETCH); i += 64)
+        __builtin_prefetch(from + next + i);
+    return plan->order[k];
+}
+
 #define ELEMENT float
 #define ARITHMETIC float
 #define INDEX_NAME(name) name##_f32
@@ -222,12 +239,6 @@ static void index_write(mg_array *x, const mg_array *from, int count, const inde
 #define INDEX_NAME(name) name##_b8
 #include "index.inc.c"
 
-enum {
-    INDEX_RANGE = 1 << 19, /* bytes of a range of the result, about, where rows are long */
-    INDEX_ROW = 64,        /* bytes of a long one; for others going through the indices costs more */
-    INDEX_RANGES = 16      /* at most */
-};
-
 typedef struct index_scatter {
     index_plan plan;
     int op, dtype;
@@ -235,18 +246,39 @@ typedef struct index_scatter {
     char *to;
     const char *from;
     int64_t size, range; /* elements */
+    int64_t *ends;       /* of each range, in the order of rows */
 } index_scatter;
+
+/* The range that row i lies in: its middle, that rounding moves no row across an end. */
+MG_INLINE int64_t index_range(const index_scatter *job, int64_t i, double share) {
+    return (int64_t)((double)(2 * job->plan.offsets[i] + job->plan.row) * share);
+}
+
+/* Sorts rows by ranges, `ends` of which are 0 yet; those of a range come in their order. */
+static void index_sort(index_scatter *job, int64_t ranges) {
+    double share = 0.5 / (double)job->range;
+    int64_t begin = 0;
+    for (int64_t i = 0; i < job->plan.count; i++) job->ends[index_range(job, i, share)]++;
+    for (int64_t r = 0; r < ranges; r++) {
+        int64_t count = job->ends[r];
+        job->ends[r] = begin;
+        begin += count;
+    }
+    for (int64_t i = 0; i < job->plan.count; i++)
+        job->plan.order[job->ends[index_range(job, i, share)]++] = i;
+}
 
 static void index_scatter_block(void *context, int64_t block) {
     const index_scatter *job = context;
     int64_t low = block * job->range, high = mg_min(low + job->range, job->size);
+    int64_t begin = block ? job->ends[block - 1] : 0, end = job->ends[block];
     int64_t itemsize = mg_itemsize(job->dtype);
     if (job->zeros) memset(job->to + low * itemsize, 0, (size_t)((high - low) * itemsize));
     switch (job->dtype) {
-    case MG_FLOAT32: index_rows_f32(job->op, job->to, job->from, &job->plan, low, high); break;
-    case MG_FLOAT64: index_rows_f64(job->op, job->to, job->from, &job->plan, low, high); break;
-    case MG_INT64: index_rows_i64(job->op, job->to, job->from, &job->plan, low, high); break;
-    default: index_rows_b8(job->op, job->to, job->from, &job->plan, low, high);
+    case MG_FLOAT32: index_rows_f32(job->op, job->to, job->from, &job->plan, begin, end); break;
+    case MG_FLOAT64: index_rows_f64(job->op, job->to, job->from, &job->plan, begin, end); break;
+    case MG_INT64: index_rows_i64(job->op, job->to, job->from, &job->plan, begin, end); break;
+    default: index_rows_b8(job->op, job->to, job->from, &job->plan, begin, end);
     }
 }
 
@@ -269,18 +301,31 @@ static int index_combine(int op, mg_array *x, bool zeros, int count, mg_array **
     mg_array *from = mg_contiguous(value);
     if (from && x->size > 0) {
         index_scatter job = {.plan = plan, .op = op, .dtype = x->dtype, .zeros = zeros,
-                             .to = x->data, .from = from->data, .size = x->size};
+                             .to = x->data, .from = from->data, .size = x->size,
+                             .range = x->size, .ends = &plan.count};
         if (x->dtype == MG_BOOL && op == MG_PROD) job.op = MG_MIN;
         if (x->dtype == MG_BOOL && op == MG_SUM) job.op = MG_MAX;
-        int64_t bytes = plan.row * mg_itemsize(x->dtype), rows = x->size / plan.row;
-        int64_t ranges = bytes < INDEX_ROW ? 1 : mg_min(rows * bytes / INDEX_RANGE, INDEX_RANGES);
-        job.range = mg_ceil_div(rows, mg_max(ranges, 1)) * plan.row;
-        mg_parallel_for(mg_ceil_div(x->size, job.range), index_scatter_block, &job);
+        int64_t itemsize = mg_itemsize(x->dtype), bytes = plan.row * itemsize;
+        size_t capacity = 0;
+        if (bytes >= INDEX_ROW && x->size * itemsize > INDEX_NEAR) {
+            job.range = mg_max(INDEX_RANGE / bytes, 1) * plan.row;
+            int64_t ranges = mg_ceil_div(x->size, job.range);
+            size_t room = (size_t)(ranges + plan.count) * sizeof(int64_t);
+            job.ends = mg_block_take(room, &capacity);
+            if (job.ends) {
+                memset(job.ends, 0, (size_t)ranges * sizeof(int64_t));
+                job.plan.order = job.ends + ranges;
+                index_sort(&job, ranges);
+            } else code = mg_fail_code(MG_ENOMEM, (int64_t)room, 0);
+        }
+        if (!code)
+            mg_parallel_for(mg_ceil_div(x->size, job.range), index_scatter_block, &job);
+        if (capacity) mg_block_give(job.ends, capacity);
     }
     mg_block_give(plan.offsets, plan.capacity);
     if (!from) return mg_error();
     mg_release(from);
-    return MG_OK;
+    return code;
 }
 
 mg_array *mg_scatter_add(int ndim, const int64_t *shape, int count, mg_array **indices,

@@ -1,5 +1,4 @@
-/* index.inc.c: rows combined into rows at given offsets, in order, for one element type: into those
- * whose offset is at least `low` and less than `high`.
+/* index.inc.c: rows combined into rows at given offsets, in order, for one element type.
  * The includer defines ELEMENT, the type ARITHMETIC in which it wraps around, and INDEX_NAME(name). */
 
 MG_INLINE ELEMENT INDEX_NAME(index_combined)(int op, ELEMENT a, ELEMENT b) {
@@ -13,23 +12,24 @@ MG_INLINE ELEMENT INDEX_NAME(index_combined)(int op, ELEMENT a, ELEMENT b) {
 }
 
 MG_INLINE void INDEX_NAME(index_rows_by)(int op, ELEMENT *to, const ELEMENT *from,
-                                         const index_plan *plan, int64_t low, int64_t high) {
-    for (int64_t i = 0; i < plan->count; i++) {
-        if (plan->offsets[i] < low || plan->offsets[i] >= high) continue;
+                                         const index_plan *plan, int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; k++) {
+        int64_t i = k;
+        if (plan->order) i = index_sorted(plan, (const char *)from, sizeof(ELEMENT), k, end);
         ELEMENT *restrict row = to + plan->offsets[i];
         const ELEMENT *restrict value = from + i * plan->row;
-        for (int64_t j = 0; j < plan->row; j++)
+        MG_APART for (int64_t j = 0; j < plan->row; j++) /* not all of them vectors */
             row[j] = INDEX_NAME(index_combined)(op, row[j], value[j]);
     }
 }
 
 static void INDEX_NAME(index_rows)(int op, void *to, const void *from, const index_plan *plan,
-                                   int64_t low, int64_t high) {
+                                   int64_t begin, int64_t end) {
     switch (op) {
-    case MG_SUM: INDEX_NAME(index_rows_by)(MG_SUM, to, from, plan, low, high); break;
-    case MG_PROD: INDEX_NAME(index_rows_by)(MG_PROD, to, from, plan, low, high); break;
-    case MG_MAX: INDEX_NAME(index_rows_by)(MG_MAX, to, from, plan, low, high); break;
-    default: INDEX_NAME(index_rows_by)(MG_MIN, to, from, plan, low, high);
+    case MG_SUM: INDEX_NAME(index_rows_by)(MG_SUM, to, from, plan, begin, end); break;
+    case MG_PROD: INDEX_NAME(index_rows_by)(MG_PROD, to, from, plan, begin, end); break;
+    case MG_MAX: INDEX_NAME(index_rows_by)(MG_MAX, to, from, plan, begin, end); break;
+    default: INDEX_NAME(index_rows_by)(MG_MIN, to, from, plan, begin, end);
     }
 }
 
