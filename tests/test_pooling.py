@@ -312,6 +312,27 @@ def test_means_of_float32_are_summed_in_float64(rng):
         oracle.assert_ulps(y.numpy(), exact.reshape(1, 1, 1), 1.5)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 2, 7, 16, 33, 63, 64, 127, 128, 129, 300, 4096, 4097, 10000])
+def test_a_plane_that_is_one_box(n, dtype, rng):
+    x = rng.uniform(1, 2, (3, n)).astype(dtype)
+    t = mg.tensor(x, requires_grad=True)
+    y = F.adaptive_avg_pool1d(t, 1)
+    exact = x.astype(np.longdouble).mean(1, keepdims=True)
+    oracle.assert_ulps(y.detach().numpy(), exact, 1.5 if dtype is np.float32 else 4)
+    y.backward(mg.tensor([[1.0], [0.0], [-3.0]], dtype=t.dtype))
+    rows = [np.full(n, g * dtype(1 / n)) for g in (1, 0, -3)]
+    oracle.assert_ulps(t.grad.numpy(), np.array(rows, dtype), 1)
+
+
+@pytest.mark.parametrize("n", [40, 128, 1000])
+def test_a_mean_of_floats_whose_pairs_overflow(n):
+    x = np.full((4, n), 3e38, np.float32)
+    x[1, -1], x[2, 0] = math.inf, math.nan
+    y = F.adaptive_avg_pool1d(mg.tensor(x), 1).numpy()[:, 0]
+    oracle.assert_same(y, np.array([3e38, math.inf, math.nan, 3e38], np.float32))
+
+
 @pytest.mark.parametrize(("axes", "shape", "options"), [p for p in POOLS if 0 < np.prod(p[1]) < 40])
 def test_pools_have_gradients_of_every_order(rng, axes, shape, options):
     x = rng.permutation(np.prod(shape)).reshape(shape) / 5.0  # far from ties

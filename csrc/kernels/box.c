@@ -39,14 +39,24 @@ MG_INLINE vec_f64 box_widen_f64(const double *p) { return v_load_f64(p); }
 MG_INLINE void box_narrow_f64(double *p, vec_f64 v) { v_store_f64(p, v); }
 #if MG_HAS_WIDE
 MG_INLINE vec_f64 box_widen_f32(const float *p) { return v_load_floats(p); }
+MG_INLINE vec_f64 box_widen_both_f32(const float *p, const float *q) {
+    return v_load_sums_of_floats(p, q);
+}
 MG_INLINE void box_narrow_f32(float *p, vec_f64 v) { v_store_floats(p, v); }
 #else
 MG_INLINE vec_f64 box_widen_f32(const float *p) { return (vec_f64){(double)p[0], (double)p[1]}; }
+MG_INLINE vec_f64 box_widen_both_f32(const float *p, const float *q) {
+    return (vec_f64){(double)(p[0] + q[0]), (double)(p[1] + q[1])};
+}
 MG_INLINE void box_narrow_f32(float *p, vec_f64 v) {
     p[0] = (float)v[0];
     p[1] = (float)v[1];
 }
 #endif
+
+MG_INLINE vec_f64 box_widen_both_f64(const double *p, const double *q) {
+    return v_load_f64(p) + v_load_f64(q);
+}
 
 #define MG_REAL 64
 #include "box_max.inc.c"

@@ -22,6 +22,7 @@ typedef struct {
     int64_t count[BOX_AXES], step[BOX_AXES], n[BOX_AXES];
     const int64_t *start[BOX_AXES], *size[BOX_AXES], *divisor[BOX_AXES];
     int64_t even0, even1, apart, most; /* how many of them a strip holds, if any */
+    bool single;                /* is the only box all of a plane? */
     bool tiled, covers, paired; /* are tiles made of pairs of columns? */
     bool fills;                 /* is every element of a plane in one tile, of several columns? */
     int64_t joined;             /* rows of boxes whose tiles make one line */
@@ -230,6 +231,7 @@ static int box_read(box_set *b, const int64_t *n, const mg_boxes *from) {
     box_join(b);
     box_find_even(b);
     box_find_tiles(b);
+    b->single = b->count[0] * b->count[1] == 1 && b->n[0] * b->n[1] == 1 && box_is_whole(b, 2);
     b->reach = 0;
     for (int d = 0; d < BOX_AXES; d++) {
         int64_t longest = 1;

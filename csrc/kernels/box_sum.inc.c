@@ -12,6 +12,10 @@ MG_INLINE vec_f64 R(box_scaled)(vec_f64 sum, double by) {
     return sizeof(real) == 4 ? sum * v_set1_f64(by) : sum / v_set1_f64(by);
 }
 
+MG_INLINE real R(box_scaled_one)(double sum, double by) {
+    return (real)(sizeof(real) == 4 ? sum * by : sum / by);
+}
+
 /* Two vectors of doubles, or the sums of their neighbours. */
 MG_INLINE void R(box_add_columns)(double *line, vec_f64 low, vec_f64 high, bool paired, bool add) {
     if (paired)
@@ -61,33 +65,37 @@ static MG_NOINLINE void R(box_lines_sum)(double *restrict line, const real *rest
     }
 }
 
-/* The sum of n elements, `step` apart. */
-static MG_NOINLINE double R(box_piece_sum)(const real *from, int64_t n, int64_t step) {
-    enum { SIDE = 8, WIDTH = SIDE * BOX_WIDE };
-    double lane[BOX_WIDE];
+/* The sum of n elements, `step` apart. If `pairs`, two floats become one double: what their sum is
+ * rounded by is no more than what the result is. Only if that is too large is each widened alone. */
+static MG_NOINLINE double R(box_piece_sum)(const real *x, int64_t n, int64_t step, bool pairs) {
+    enum { SIDE = 8, WIDTH = SIDE * BOX_WIDE, BOTH = 2 * WIDTH, LINE = 64 / sizeof(real) };
+    double lane[BOX_WIDE], one = 0;
     vec_f64 sum[SIDE];
+    int64_t i = 0;
     MG_UNROLL
     for (int k = 0; k < SIDE; k++) sum[k] = v_set1_f64(0);
-    for (; n > 0; n -= WIDTH, from += WIDTH * step) {
-        real part[WIDTH];
-        const real *these = from;
-        for (int l = 0; l < WIDTH; l += 64 / (int)sizeof(real))
-            __builtin_prefetch((const char *)(from + l) + BOX_AHEAD);
-        if (n < WIDTH || step > 1) {
-            for (int l = 0; l < WIDTH; l++) {
-                MG_AS_IT_IS;
-                part[l] = l < n ? from[l * step] : 0;
-            }
-            these = part;
-        }
+    for (; pairs && i + BOTH <= n; i += BOTH) {
+        const real *these = x + i, *those = these + WIDTH;
+        for (int l = 0; l < BOTH; l += LINE)
+            __builtin_prefetch((const char *)(these + l) + 2 * BOX_AHEAD);
         MG_UNROLL
-        for (int k = 0; k < SIDE; k++) sum[k] += R(box_widen)(these + k * BOX_WIDE);
+        for (int k = 0; k < SIDE; k++)
+            sum[k] += R(box_widen_both)(these + k * BOX_WIDE, those + k * BOX_WIDE);
     }
+    for (; step == 1 && i < n; i += WIDTH) {
+        real part[WIDTH];
+        for (int l = 0; l < WIDTH; l += LANES)
+            v_store(part + l, R(box_load)(x + i + l, mg_max(n - i - l, 0)));
+        MG_UNROLL
+        for (int k = 0; k < SIDE; k++) sum[k] += R(box_widen)(part + k * BOX_WIDE);
+    }
+    for (; i < n; i++) one += (double)x[i * step];
     for (int half = SIDE / 2; half > 0; half /= 2)
         MG_UNROLL
         for (int k = 0; k < half; k++) sum[k] += sum[k + half];
     v_store_f64(lane, sum[0]);
-    return box_fold_f64(false, lane, BOX_WIDE, 1);
+    one += box_fold_f64(false, lane, BOX_WIDE, 1);
+    return pairs && one - one != 0 ? R(box_piece_sum)(x, n, step, false) : one;
 }
 
 /* out[k] = sum[k] by what box_by returns, k < n. */
@@ -126,8 +134,8 @@ static MG_NOINLINE void R(box_mean)(real *restrict out, const real *restrict x, 
         for (int64_t q = 0; q < row.lines; q++)
             for (int64_t j = 0; j < all; j += BOX_PIECE)
                 one += R(box_piece_sum)(x + box_line(b, &row, q) + at + j * step,
-                                        mg_min(all - j, BOX_PIECE), step);
-        *out = (real)(sizeof(real) == 4 ? one * by : one / by);
+                                        mg_min(all - j, BOX_PIECE), step, step == 1);
+        *out = R(box_scaled_one)(one, by);
         return; /* a vector would wait until the number has left for memory */
     }
     for (int64_t k = 0, m; k < n; k += m) {
@@ -138,6 +146,14 @@ static MG_NOINLINE void R(box_mean)(real *restrict out, const real *restrict x, 
 
 /* out[box] = the sum of its elements by its divisor. */
 static void R(box_sum)(real *restrict out, const real *restrict x, const box_set *b) {
+    if (b->single) {
+        box_row row = box_first(b);
+        double sum = 0;
+        for (int64_t j = 0; j < b->n[2]; j += BOX_PIECE)
+            sum += R(box_piece_sum)(x + j, mg_min(b->n[2] - j, BOX_PIECE), 1, true);
+        *out = R(box_scaled_one)(sum, R(box_by)(b, &row, 0));
+        return;
+    }
     for (box_batch t = box_first_batch(b); t.n > 0; box_next_batch(b, &t)) {
         R(box_mean)(out, x, b, &t);
         out += t.rows * t.n;
@@ -223,6 +239,15 @@ static MG_NOINLINE int64_t R(box_add_line)(real *restrict out, const real *restr
 /* out[...] = the sum of g[box] by its divisor over the boxes that an element lies in. */
 static void R(box_spread)(real *restrict out, const real *restrict g, const box_set *b) {
     _Alignas(64) real line[BOX_STRIP + 3 * LANES];
+    if (b->single) {
+        box_row row = box_first(b);
+        vec share = v_set1(R(box_scaled_one)((double)*g, R(box_by)(b, &row, 0)));
+        for (int64_t j = 0; j < b->n[2]; j += LANES) {
+
+            R(box_store)(out + j, share, b->n[2] - j);
+        }
+        return;
+    }
     bool each = b->covers || b->n[2] <= BOX_STRIP; /* are all columns of a line written? */
     int64_t lines = b->n[0] * b->n[1], step = b->step[2], fresh = each ? 0 : lines, at;
     if (fresh) memset(out, 0, (size_t)(lines * b->n[2]) * sizeof(real));

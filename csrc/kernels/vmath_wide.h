@@ -115,6 +115,9 @@ MG_INLINE vec_f32 v_look_up_32(const float *table, vec_f32 i) {
                                   _mm512_loadu_ps(table + 16));
 }
 MG_INLINE vec_f64 v_load_floats(const float *p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }
+MG_INLINE vec_f64 v_load_sums_of_floats(const float *p, const float *q) {
+    return _mm512_cvtps_pd(_mm256_add_ps(_mm256_loadu_ps(p), _mm256_loadu_ps(q)));
+}
 MG_INLINE void v_store_floats(float *p, vec_f64 x) { _mm256_storeu_ps(p, _mm512_cvtpd_ps(x)); }
 #else
 #define WIDE_VECTORS 2
@@ -216,6 +219,9 @@ MG_INLINE vec_f32 v_look_up_32(const float *table, vec_f32 i) {
     return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(fourth));
 }
 MG_INLINE vec_f64 v_load_floats(const float *p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
+MG_INLINE vec_f64 v_load_sums_of_floats(const float *p, const float *q) {
+    return _mm256_cvtps_pd(_mm_add_ps(_mm_loadu_ps(p), _mm_loadu_ps(q)));
+}
 MG_INLINE void v_store_floats(float *p, vec_f64 x) { _mm_storeu_ps(p, _mm256_cvtpd_ps(x)); }
 #endif
 
