@@ -142,10 +142,10 @@ static void R(gemm_pack_block)(void *context, int64_t block) {
                    s->a_row, s->a_col, (int)mg_min(GEMM_MR, t->rows - i), t->depth);
 }
 
-/* Tile (i, j) of C from one of B at b, which goes on by b_row. */
+/* Tile (i, j) of C from one of B at b, which goes on by b_row, and is packed at `kept` if not NULL. */
 static MG_NOINLINE void R(gemm_packed_tile)(const R(gemm_packing) *t, int64_t i, int64_t j,
-                                            const real *b, int64_t b_row, const real *ahead,
-                                            int64_t share) {
+                                            const real *b, int64_t b_row, real *kept,
+                                            const real *ahead, int64_t ahead_row, int64_t share) {
     const real *a = t->packed_a + i / GEMM_MR * GEMM_SLIVER(GEMM_MR, t->depth);
     real *c = t->c + i * t->shape->c_row + j;
     const real *plus = t->plus ? t->plus + i * t->plus_row + j : NULL;
@@ -154,37 +154,41 @@ static MG_NOINLINE void R(gemm_packed_tile)(const R(gemm_packing) *t, int64_t i,
         R(gemm_tile_any)(rows, cols, c, t->shape->c_row, a, 1, GEMM_MR, b, b_row, t->depth, plus,
                          t->plus_row);
     else
-        R(gemm_tile_packed)(c, t->shape->c_row, a, b, b_row, t->depth, plus, t->plus_row, ahead,
-                            share);
+        R(gemm_tile_packed)(c, t->shape->c_row, a, b, b_row, t->depth, plus, t->plus_row, kept,
+                            ahead, ahead_row, share);
 }
 
 /* A group of slivers of B, packed or where they lie: each serves all those of A, which pass from
- * L2, while the next packed sliver of B is fetched. Or, along rows of C, each sliver of A serves
- * all those of the group. */
+ * L2, while the next sliver of B is fetched. Or, along rows of C, each sliver of A serves all those
+ * of the group. Slivers that lie along memory are packed by the first tile that reads them. */
 static MG_NOINLINE void R(gemm_packed_block)(void *context, int64_t block) {
     const R(gemm_packing) *t = context;
     const mg_gemm_shape *s = t->shape;
-    int64_t sliver = GEMM_SLIVER(GEMM_NR, t->depth), together = GEMM_GROUP * GEMM_NR;
+    int64_t sliver = GEMM_SLIVER(GEMM_NR, t->depth);
     int64_t j = block * t->group * GEMM_NR, end = mg_min(j + t->group * GEMM_NR, t->cols);
     real *packed = t->packed_b + (t->keeps_b ? block * t->group * sliver : 0);
-    bool lies = t->reads_b && (GEMM_MASKS || (end - j) % GEMM_NR == 0);
-    for (int64_t x = j; t->packs_b && !lies && x < end; x += together)
-        R(gemm_pack_group)(packed + (x - j) / GEMM_NR * sliver, t->b + x * s->b_col, s->b_row,
-                           s->b_col, mg_min(together, end - x), t->depth);
-    const real *b = lies ? t->b + j : packed;
-    int64_t b_row = lies ? s->b_row : GEMM_NR, b_next = lies ? GEMM_NR : sliver;
-    if (t->along) {
-        for (int64_t i = 0; i < t->rows; i += GEMM_MR)
-            for (int64_t x = j; x < end; x += GEMM_NR)
-                R(gemm_packed_tile)(t, i, x, b + (x - j) / GEMM_NR * b_next, b_row, b, 0);
-        return;
-    }
-    int64_t share = lies ? 0 : mg_ceil_div(t->depth * GEMM_MR, t->rows); /* for a tile */
-    for (; j < end; j += GEMM_NR, b += b_next) {
-        const real *ahead = b + b_next;
-        for (int64_t i = 0; i < t->rows; i += GEMM_MR, ahead += share * GEMM_NR)
-            R(gemm_packed_tile)(t, i, j, b, b_row, ahead, share);
-    }
+    bool lies = t->reads_b && (GEMM_MASKS || (end - j) % GEMM_NR == 0), packs = t->packs_b && !lies;
+    bool keeps = packs && s->b_col == 1;
+    int64_t whole = lies ? end : keeps ? j + (end - j) / GEMM_NR * GEMM_NR : j; /* read in place */
+    int64_t tiles = mg_ceil_div(t->rows, GEMM_MR), across = mg_ceil_div(end - j, GEMM_NR);
+    int64_t outer = t->along ? tiles : across, inner = t->along ? across : tiles;
+    bool fetches = !lies && !t->along && packs == keeps;
+    int64_t share = fetches ? mg_ceil_div(t->depth, tiles) : 0; /* rows of B for a tile */
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t q = 0; q < inner; q++) {
+            int64_t down = t->along ? o : q, right = t->along ? q : o;
+            int64_t x = j + right * GEMM_NR, next = x + GEMM_NR;
+            real *own = packed + right * sliver;
+            bool reads = x < whole && (lies || down == 0), follows = keeps && next < whole;
+            if (packs && down == 0 && !reads)
+                R(gemm_pack_b)(own, t->b + x * s->b_col, s->b_row, s->b_col,
+                               (int)mg_min(GEMM_NR, end - x), t->depth);
+            const real *ahead = follows ? t->b + next : own + sliver;
+            int64_t ahead_row = follows ? s->b_row : GEMM_NR;
+            R(gemm_packed_tile)(t, down * GEMM_MR, x, reads ? t->b + x : own,
+                                reads ? s->b_row : GEMM_NR, reads && keeps ? own : NULL,
+                                ahead + down * share * ahead_row, ahead_row, share);
+        }
 }
 
 /* Height of the blocks that m is cut into: as equal as tiles allow, and one if no whole tile is

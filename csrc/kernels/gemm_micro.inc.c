@@ -116,10 +116,12 @@ MG_INLINE void R(gemm_tile_any)(int rows, int cols, real *c, int64_t c_row, cons
         R(gemm_tile_narrow)(rows, c, c_row, a, a_row, a_col, b, b_row, k, cols, plus, plus_row);
 }
 
-/* Fetches the cache lines of GEMM_NR elements, into L1 or (far) L2. */
+/* Fetches the cache lines of GEMM_NR elements, into L1 or (far) L2. If they do not begin with a
+ * line, the first one has already served the columns before. */
 MG_INLINE void R(gemm_fetch)(const real *row, const bool far) {
+    enum { LINE = 64 / sizeof(real) };
     MG_UNROLL
-    for (int i = 0; i < GEMM_NR; i += 64 / (int)sizeof(real)) {
+    for (int i = LINE - 1; i < GEMM_NR; i += LINE) {
         if (far)
             __builtin_prefetch(row + i, 0, 2);
         else
@@ -146,13 +148,20 @@ MG_INLINE void R(gemm_step)(vec sum[GEMM_MR][GEMM_NV], const real *a, const real
     }
 }
 
+/* Copies a row of B into its place in a sliver. */
+MG_INLINE void R(gemm_keep)(real *restrict packed, const real *restrict b) {
+    MG_UNROLL
+    for (int v = 0; v < GEMM_NV; v++) v_store(packed + v * LANES, v_load(b + v * LANES));
+}
+
 /* The full tile over a packed sliver of A, which the hardware sees coming, and full rows of B.
- * Those that lie apart are fetched into L1 some steps ahead. The first pairs of steps, which leave
- * more room for it than single ones, each fetch a row into L2: first those of C, then `share` of B
- * from `ahead` on. */
+ * Those that lie apart are fetched into L1 some steps ahead, and packed at `kept` unless that is
+ * NULL. The first pairs of steps, which leave more room for it than single ones, each fetch a row
+ * into L2: first those of C, then `share` of B, which lie ahead_row apart from `ahead` on. */
 static MG_NOINLINE void R(gemm_tile_packed)(real *c, int64_t c_row, const real *a, const real *b,
                                             int64_t b_row, int64_t k, const real *plus,
-                                            int64_t plus_row, const real *ahead, int64_t share) {
+                                            int64_t plus_row, real *kept, const real *ahead,
+                                            int64_t ahead_row, int64_t share) {
     vec sum[GEMM_MR][GEMM_NV];
     MG_UNROLL
     for (int i = 0; i < GEMM_MR; i++) {
@@ -166,19 +175,27 @@ static MG_NOINLINE void R(gemm_tile_packed)(real *c, int64_t c_row, const real *
             R(gemm_fetch)(near, false);
             R(gemm_fetch)(near + b_row, false);
             near += 2 * b_row;
+            if (kept) {
+                R(gemm_keep)(kept, b);
+                R(gemm_keep)(kept + GEMM_NR, b + b_row);
+                kept += 2 * GEMM_NR;
+            }
         }
         if (fetches > 0) {
             R(gemm_fetch)(far, true);
             far += far_row;
             if (--fetches == share) {
                 far = ahead;
-                far_row = GEMM_NR;
+                far_row = ahead_row;
             }
         }
         MG_UNROLL
         for (int step = 0; step < 2; step++, a += GEMM_MR, b += b_row) R(gemm_step)(sum, a, b);
     }
-    if (k > 0) R(gemm_step)(sum, a, b);
+    if (k > 0) {
+        if (kept) R(gemm_keep)(kept, b);
+        R(gemm_step)(sum, a, b);
+    }
     MG_UNROLL
     for (int i = 0; i < GEMM_MR; i++, c += c_row) {
         MG_UNROLL

@@ -117,24 +117,3 @@ static MG_NOINLINE void R(gemm_pack_b)(real *packed, const real *b, int64_t b_ro
                                        int cols, int64_t k) {
     R(gemm_pack)(GEMM_NR, cols, packed, b, b_col, b_row, k);
 }
-
-/* GEMM_GROUP neighbouring slivers of B, or what there is of them. Where rows lie along memory it
- * reads each once, in order. */
-static MG_NOINLINE void R(gemm_pack_group)(real *restrict packed, const real *restrict b,
-                                           int64_t b_row, int64_t b_col, int64_t cols, int64_t k) {
-    int64_t sliver = GEMM_SLIVER(GEMM_NR, k);
-    if (b_col != 1 || cols < GEMM_GROUP * GEMM_NR) {
-        for (int64_t j = 0; j < cols; j += GEMM_NR, packed += sliver)
-            R(gemm_pack_b)(packed, b + j * b_col, b_row, b_col, (int)mg_min(GEMM_NR, cols - j), k);
-        return;
-    }
-    for (int64_t p = 0; p < k; p++, packed += GEMM_NR, b += b_row) {
-        MG_UNROLL
-        for (int s = 0; s < GEMM_GROUP; s++) {
-            R(gemm_fetch)(b + 8 * b_row + s * GEMM_NR, false);
-            MG_UNROLL
-            for (int v = 0; v < GEMM_NV; v++)
-                v_store(packed + s * sliver + v * LANES, v_load(b + (s * GEMM_NV + v) * LANES));
-        }
-    }
-}
