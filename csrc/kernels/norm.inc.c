@@ -132,14 +132,19 @@ static MG_NOINLINE void R(norm_moments_of)(norm_moments *of, const real *x, int6
     }
     real mean[NORM_FOUR] = {0};
     R(norm_pair) sums[NORM_FOUR];
-    if (centred) {
-        R(norm_sums)(NORM_SUM, sums, x, x, x, count, step, n, mean);
-        for (int k = 0; k < NORM_FOUR; k++) mean[k] = sums[k].a / (real)n;
+    int64_t few = mg_min(n, 64 / (int64_t)sizeof(real));
+    if (centred) R(norm_sums)(NORM_SUM, sums, x, x, x, count, step, few, mean);
+    for (int k = 0; k < NORM_FOUR && centred; k++) mean[k] = sums[k].a / (real)few;
+    for (bool again = centred, far = true; far; again = false) {
+        R(norm_sums)(NORM_SPREAD, sums, x, x, x, count, step, n, mean);
+        far = false;
+        for (int k = 0; k < NORM_FOUR; k++) {
+            of[k] = norm_corrected((double)mean[k], centred ? (double)sums[k].a : 0,
+                                   (double)sums[k].b, (double)n);
+            far |= again && of[k].squares < (double)sums[k].b / 2;
+            mean[k] = (real)of[k].mean;
+        }
     }
-    R(norm_sums)(NORM_SPREAD, sums, x, x, x, count, step, n, mean);
-    for (int k = 0; k < NORM_FOUR; k++)
-        of[k] = norm_corrected((double)mean[k], centred ? (double)sums[k].a : 0, (double)sums[k].b,
-                               (double)n);
 }
 
 /* The statistics of one set of values, one every `sets` elements. */
