@@ -190,6 +190,21 @@ def test_a_large_mean_costs_no_digits(rng, dtype):
         assert error <= 2 * np.spacing(dtype(1e4))
 
 
+@DTYPES
+@pytest.mark.parametrize("n", [17, 100, 1024, 3000])
+def test_rows_that_begin_far_from_their_mean(rng, dtype, n):
+    x = rng.standard_normal((6, n))
+    x[0, :16] += 1e3
+    x[1] += np.linspace(0, 1e3, n)
+    x[2] = 0
+    x[2, -1] = 1
+    x[3, 0] = 1e4
+    x = x.astype(dtype)
+    y = F.layer_norm(mg.tensor(x), n).numpy()
+    expected = standardised(x, 1, 1e-5)
+    assert abs(y - expected).max() <= 8 * np.finfo(dtype).eps * abs(expected).max()
+
+
 def test_constant_input_gives_zeros_with_gradients():
     x = mg.full((2, 3, 4), 7.0, requires_grad=True)
     for y in (

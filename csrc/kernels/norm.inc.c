@@ -119,7 +119,8 @@ static MG_NOINLINE void R(norm_sums)(int kind, R(norm_pair) *sums, const real *x
 
 /* ---- statistics ---- */
 
-/* Of up to four segments. Not centred, the mean counts as 0. */
+/* Of up to four segments. Not centred, the mean counts as 0. Centred, what the squares about the mean of
+ * few exceed those about the mean by is taken from their sum, unless that is more than half of it. */
 static MG_NOINLINE void R(norm_moments_of)(norm_moments *of, const real *x, int64_t count,
                                            int64_t step, int64_t n, bool centred) {
     if (n > NORM_BLOCK) {
@@ -135,13 +136,13 @@ static MG_NOINLINE void R(norm_moments_of)(norm_moments *of, const real *x, int6
     int64_t few = mg_min(n, 64 / (int64_t)sizeof(real));
     if (centred) R(norm_sums)(NORM_SUM, sums, x, x, x, count, step, few, mean);
     for (int k = 0; k < NORM_FOUR && centred; k++) mean[k] = sums[k].a / (real)few;
-    for (bool again = centred, far = true; far; again = false) {
+    for (bool first = centred, far = true; far; first = false) {
         R(norm_sums)(NORM_SPREAD, sums, x, x, x, count, step, n, mean);
         far = false;
         for (int k = 0; k < NORM_FOUR; k++) {
             of[k] = norm_corrected((double)mean[k], centred ? (double)sums[k].a : 0,
                                    (double)sums[k].b, (double)n);
-            far |= again && of[k].squares < (double)sums[k].b / 2;
+            far |= first && of[k].squares < (double)sums[k].b / 2;
             mean[k] = (real)of[k].mean;
         }
     }
