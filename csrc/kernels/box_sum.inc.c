@@ -65,8 +65,8 @@ static MG_NOINLINE void R(box_lines_sum)(double *restrict line, const real *rest
     }
 }
 
-/* The sum of n elements, `step` apart. If `pairs`, two floats become one double: what their sum is
- * rounded by is no more than what the result is. Only if that is too large is each widened alone. */
+/* The sum of n elements, `step` apart. If `pairs`, two floats are added before they become a double,
+ * which costs half a unit of the sum of magnitudes; only if they are too large is each widened alone. */
 static MG_NOINLINE double R(box_piece_sum)(const real *x, int64_t n, int64_t step, bool pairs) {
     enum { SIDE = 8, WIDTH = SIDE * BOX_WIDE, BOTH = 2 * WIDTH, LINE = 64 / sizeof(real) };
     double lane[BOX_WIDE], one = 0;
@@ -242,10 +242,7 @@ static void R(box_spread)(real *restrict out, const real *restrict g, const box_
     if (b->single) {
         box_row row = box_first(b);
         vec share = v_set1(R(box_scaled_one)((double)*g, R(box_by)(b, &row, 0)));
-        for (int64_t j = 0; j < b->n[2]; j += LANES) {
-
-            R(box_store)(out + j, share, b->n[2] - j);
-        }
+        for (int64_t j = 0; j < b->n[2]; j += LANES) R(box_store)(out + j, share, b->n[2] - j);
         return;
     }
     bool each = b->covers || b->n[2] <= BOX_STRIP; /* are all columns of a line written? */

@@ -120,7 +120,8 @@ static MG_NOINLINE void R(norm_sums)(int kind, R(norm_pair) *sums, const real *x
 /* ---- statistics ---- */
 
 /* Of up to four segments. Not centred, the mean counts as 0. Centred, what the squares about the mean of
- * few exceed those about the mean by is taken from their sum, unless that is more than half of it. */
+ * few exceed those about the mean by is taken from their sum, unless that is more than half of it, or
+ * too large for a real. */
 static MG_NOINLINE void R(norm_moments_of)(norm_moments *of, const real *x, int64_t count,
                                            int64_t step, int64_t n, bool centred) {
     if (n > NORM_BLOCK) {
@@ -142,7 +143,7 @@ static MG_NOINLINE void R(norm_moments_of)(norm_moments *of, const real *x, int6
         for (int k = 0; k < NORM_FOUR; k++) {
             of[k] = norm_corrected((double)mean[k], centred ? (double)sums[k].a : 0,
                                    (double)sums[k].b, (double)n);
-            far |= first && of[k].squares < (double)sums[k].b / 2;
+            far |= first && !(of[k].squares > (double)sums[k].b / 2);
             mean[k] = (real)of[k].mean;
         }
     }
