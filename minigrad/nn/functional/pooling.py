@@ -327,8 +327,8 @@ def avg_pool2d(
     unless given) and ``padding`` p (at most half of the kernel) are an integer or one for each
     dimension; ``ceil_mode`` is that of :func:`max_pool2d`. The zeros of the padding are counted
     unless ``count_include_pad`` is false; what a window has beyond them never is.
-    ``divisor_override`` replaces the number. Sums are formed in float64, in windows of a whole plane
-    of sums of two.
+    ``divisor_override`` replaces the number. Sums are formed in float64, those
+    of a whole plane of pairs that are added first.
 
     Raises ValueError where no window fits, TypeError for other than floats.
 
