@@ -54,13 +54,17 @@ static real *R(conv_sum_line)(const conv_sum *s, real *c, const real *y, const r
                               const real *ahead, const conv_term *term, int64_t k, bool add) {
     const conv_plan *p = &s->plan;
     int64_t next = p->fold > 1 ? 1 : p->axis[2].step; /* from an output's input to the next one's */
-    R(conv_factors) f = {row, w, pair ? ahead : NULL, next, pair ? apart : 0, LANES};
+    R(conv_factors) f = {row, w, pair ? ahead : NULL, next, pair ? apart : 0, LANES, NULL, 0};
+    if (!s->lanes_are_outs)
+        f = (R(conv_factors)){w, row, NULL, 1, 0, pair ? apart : LANES, NULL, 0};
+    f.plus_row = R(CONV_NR);
     if (s->lanes_are_outs && pair) {
-        R(conv_tile_any)(2 * cols, outs, c, R(CONV_NR), f, term, k, add);
+        f.plus = add ? c : NULL;
+        R(conv_tile_any)(2 * cols, outs, c, R(CONV_NR), f, term, k);
         return c + 2 * cols * R(CONV_NR);
     }
-    if (!s->lanes_are_outs) f = (R(conv_factors)){w, row, NULL, 1, 0, pair ? apart : LANES};
     for (int64_t j = 0, n; j < cols; j += n) {
+        f.plus = add ? c : NULL;
         bool tall = s->by_taps && cols - j >= CONV_TALL;
         n = tall ? CONV_TALL : s->lanes_are_outs ? conv_next(cols - j) : R(CONV_NR);
         for (int64_t i = 0; !add && i < outs; i++) {
@@ -71,14 +75,33 @@ static real *R(conv_sum_line)(const conv_sum *s, real *c, const real *y, const r
             R(conv_tile_taps)(c, R(CONV_NR), row + j, w, term, k, p->axis[2].per_tap < 0, add);
         } else if (s->lanes_are_outs) {
             f.a = row + j * next;
-            R(conv_tile_any)(n, outs, c, R(CONV_NR), f, term, k, add);
+            R(conv_tile_any)(n, outs, c, R(CONV_NR), f, term, k);
         } else {
             f.b = row + j;
-            R(conv_tile_any)(outs, pair ? n : cols - j, c, R(CONV_NR), f, term, k, add);
+            R(conv_tile_any)(outs, pair ? n : cols - j, c, R(CONV_NR), f, term, k);
         }
         c += (s->lanes_are_outs ? n : outs) * R(CONV_NR);
     }
     return c;
+}
+
+/* Sums of k terms of a line of outputs, some channels by vectors of the line, where they belong.
+ * They are added to `bias`, the same for all places, or to what other terms made, if that is NULL
+ * and `add`. */
+static MG_NOINLINE void R(conv_sum_there)(const conv_sum *s, real *y, const real *row,
+                                          const real *w, const real *bias, int64_t outs,
+                                          int64_t cols, const conv_term *term, int64_t k,
+                                          bool add) {
+    int64_t plane = s->plan.out_plane;
+    R(conv_factors) f = {w, row, NULL, 1, 0, LANES, bias, bias ? R(CONV_NR) : plane};
+    for (int64_t j = 0; j < cols; j += R(CONV_NR), y += R(CONV_NR), f.b += R(CONV_NR)) {
+        for (int64_t i = 0; !add && i < outs; i++) {
+            __builtin_prefetch(y + i * plane, 1);
+            __builtin_prefetch(y + i * plane + LANES, 1);
+        }
+        if (add) f.plus = y;
+        R(conv_tile_any)(outs, cols - j, y, plane, f, term, k);
+    }
 }
 
 /* Writes what conv_sum_line has summed. */
@@ -163,7 +186,7 @@ MG_INLINE int64_t R(conv_together)(const conv_sum *s, const conv_chunk *t, bool 
 
 /* The outputs of a chunk. Where the terms are many, some of them for all lines, so that their
  * weights stay in the first cache. */
-static void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, real *scratch) {
+static MG_NOINLINE void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, real *scratch) {
     const conv_plan *p = &s->plan;
     const conv_axis *a = p->axis;
     real *sums = scratch + p->images * p->copy_size;
@@ -177,6 +200,8 @@ static void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, real *scratc
     int64_t lines = t->images * t->rows, depth = conv_even(p->terms, CONV_DEPTH);
     if (s->by_taps) depth = mg_ceil_div(depth, CONV_TAPS) * CONV_TAPS;
     int64_t band = p->terms > depth ? lines : 1 + pairs;
+    bool there = !s->lanes_are_outs && s->height > 1 && !pairs && a[2].apart == 1 &&
+                 t->cols % LANES == 0;
 
     for (int64_t o = 0; o < p->outs; o += s->height, w += s->height * p->terms) {
         int64_t outs = mg_min(s->height, p->outs - o);
@@ -184,7 +209,17 @@ static void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, real *scratc
         for (int64_t q = 0; s->height == 1 && q < lines; q++)
             R(conv_line)(R(conv_to)(p, t, y, o, q), a[2].apart, x + R(conv_from)(p, t, q), w,
                          s->term, p->terms, bias ? *bias : 0, t->cols);
-        for (int64_t q = 0, end; s->height > 1 && q < lines; q = end) {
+        for (int64_t i = 0; there && bias && i < outs; i++)
+            for (int64_t l = 0; l < R(CONV_NR); l += LANES) {
+                MG_AS_IT_IS;
+                v_store(sums + i * R(CONV_NR) + l, v_set1(bias[i]));
+            }
+        for (int64_t k = 0; there && (k == 0 || k < p->terms); k += depth)
+            for (int64_t q = 0; q < lines; q++)
+                R(conv_sum_there)(s, R(conv_to)(p, t, y, o, q), x + R(conv_from)(p, t, q),
+                                  w, bias && k == 0 ? sums : NULL, outs, t->cols,
+                                  s->term + k, mg_min(depth, p->terms - k), k > 0);
+        for (int64_t q = 0, end; s->height > 1 && !there && q < lines; q = end) {
             end = mg_min(q + band, lines);
             for (int64_t k = 0; k == 0 || k < p->terms; k += depth) {
                 real *c = sums;
@@ -302,22 +337,25 @@ static MG_NOINLINE void R(conv_weights_tile)(const conv_grad *s, const conv_chun
                 R(conv_pack)(to + i * t->cols * R(CONV_NR), R(CONV_NR),
                              from + i * p->out_stride[1], p->out_plane, 1, outs, t->cols);
     }
-    R(conv_factors) f = {x, g, NULL, s->by_taps ? a[2].per_tap : p->channel, 0, LANES};
+    R(conv_factors) f = {x, g, NULL, s->by_taps ? a[2].per_tap : p->channel, 0, LANES, NULL,
+                         s->by_taps ? R(CONV_NR) : step};
     if (s->by_taps)
         for (int64_t k = 0; k < p->terms; k += a[2].taps)
             for (int64_t j = 0; j < a[2].taps; j += high) {
                 f.a = x + s->term[k + j].a;
-                R(conv_tile_any)(mg_min(high, a[2].taps - j), outs, part + (k + j) * R(CONV_NR),
-                                 R(CONV_NR), f, s->place, n, add);
+                real *to = part + (k + j) * R(CONV_NR);
+                f.plus = add ? to : NULL;
+                R(conv_tile_any)(mg_min(high, a[2].taps - j), outs, to, R(CONV_NR), f, s->place, n);
             }
     else
         for (int64_t c = 0; c < p->channels; c += high)
             for (int64_t at = 0, some = conv_even(n, CONV_DEPTH); at < n; at += some)
                 for (int64_t k = 0; k < p->taps; k++) {
                     f.a = x + s->term[c * p->taps + k].a;
-                    R(conv_tile_any)(mg_min(high, p->channels - c), outs,
-                                     part + c * step + k * R(CONV_NR), step, f, s->place + at,
-                                     mg_min(some, n - at), add || at > 0);
+                    real *to = part + c * step + k * R(CONV_NR);
+                    f.plus = add || at > 0 ? to : NULL;
+                    R(conv_tile_any)(mg_min(high, p->channels - c), outs, to, step, f,
+                                     s->place + at, mg_min(some, n - at));
                 }
 }
 

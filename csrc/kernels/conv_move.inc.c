@@ -3,24 +3,38 @@
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* to[i] = from[i] for begin <= i < end, 0 elsewhere below count. Writes up to a vector more: lines
- * are copied in order, and behind the last one is room. */
-MG_INLINE void R(conv_copy_line)(real *restrict to, const real *restrict from, int64_t begin,
-                                 int64_t end, int64_t count) {
-    int64_t i = 0;
-    for (; i < begin; i += LANES) {
+/* to[i] = 0 for i < n, and for up to a vector more. */
+MG_INLINE void R(conv_zero)(real *to, int64_t n) {
+    for (int64_t i = 0; i < n; i += LANES) {
         MG_AS_IT_IS;
         v_store(to + i, v_set1(0));
     }
-    for (i = begin; i < end; i += LANES) {
-        MG_AS_IT_IS;
-        if (end - i >= LANES) v_store(to + i, v_load(from + i));
-        else v_store(to + i, v_load_n(from + i, (int)(end - i)));
+}
+
+/* A block of `lines` lines of `pitch` elements: those from `first` to `last` hold `count` elements
+ * each from their element `begin` on, `from` the first line's; all else is 0. Writes up to a vector
+ * more. `ahead`: from there to what will be copied later. */
+MG_INLINE void R(conv_copy_lines)(real *restrict to, int64_t pitch, int64_t lines, int64_t first,
+                                  int64_t last, int64_t begin, int64_t count,
+                                  const real *restrict from, int64_t apart, int64_t ahead) {
+    if (first >= last) first = last = lines, begin = 0;
+    R(conv_zero)(to, first * pitch + begin);
+    /* A line's zeros reach up to the next one's elements: they are its own last vector's, mostly. */
+    int rest = (int)(count % LANES);
+    for (int64_t q = first; q < last; q++, from += apart) {
+        real *line = to + q * pitch + begin;
+        int64_t i = 0, end = q + 1 < last ? pitch : pitch - begin;
+        for (; i + LANES <= count; i += LANES) {
+            __builtin_prefetch(from + ahead + i);
+            v_store(line + i, v_load(from + i));
+        }
+        if (i < end) {
+            __builtin_prefetch(from + ahead + i);
+            v_store(line + i, v_load_n(from + i, rest));
+        }
+        R(conv_zero)(line + i + LANES, end - i - LANES);
     }
-    for (; i < count; i += LANES) {
-        MG_AS_IT_IS;
-        v_store(to + i, v_set1(0));
-    }
+    R(conv_zero)(to + last * pitch, (lines - last) * pitch);
 }
 
 /* The inputs of a chunk of one image with the zeros around them, and behind them, where idle lanes
@@ -31,33 +45,36 @@ static MG_NOINLINE void R(conv_copy)(real *to, const real *x, const conv_plan *p
     const conv_axis *axis = p->axis;
     int64_t lines = (t->rows - 1) * axis[1].step + conv_reach(&axis[1]);
     int64_t width = (t->cols - 1) * axis[2].step + conv_reach(&axis[2]);
-    int64_t at = p->low[2] + t->i2 * axis[2].step;
-    int64_t ahead = (lines > 1 ? 1 : 2) * p->in_plane; /* what will be copied next */
+    int64_t y = p->low[1] + t->i1 * axis[1].step, at = p->low[2] + t->i2 * axis[2].step;
+    int64_t first = mg_min(mg_max(-y, 0), lines);
+    int64_t last = mg_max(mg_min(axis[1].inputs - y, lines), first);
     int64_t begin = mg_min(mg_max(-at, 0), width);
     int64_t end = mg_max(mg_min(axis[2].inputs - at, width), begin);
-    x += (image * p->groups + t->group) * p->channels * p->in_plane + at;
+    int64_t ahead = (lines > 1 ? 3 : 2) * p->in_plane; /* what will be copied later */
+    x += (image * p->groups + t->group) * p->channels * p->in_plane + y * p->in_stride[1] + at;
     for (int64_t c = 0; c < p->channels; c++)
         for (int64_t k0 = 0; k0 < axis[0].taps; k0++) {
-            for (int64_t q = 0; q < lines; q++) {
-                int64_t z = axis[0].at + t->i0 * axis[0].step + k0 * axis[0].per_tap;
-                int64_t y = p->low[1] + t->i1 * axis[1].step + q;
-                bool inside = z >= 0 && z < axis[0].inputs && y >= 0 && y < axis[1].inputs;
-                const real *from =
-                    x + c * p->in_plane + z * p->in_stride[0] + y * p->in_stride[1];
+            int64_t z = axis[0].at + t->i0 * axis[0].step + k0 * axis[0].per_tap;
+            int64_t none = z < 0 || z >= axis[0].inputs ? lines : 0;
+            const real *from = x + c * p->in_plane + z * p->in_stride[0];
+            real *block = to + c * p->channel + k0 * p->slice;
+            if (p->fold == 1)
+                R(conv_copy_lines)(block, p->line, lines, mg_max(first, none), last, begin,
+                                   end - begin, from + first * p->in_stride[1] + begin,
+                                   p->in_stride[1], ahead);
+            for (int64_t q = 0; p->fold > 1 && q < lines; q++) {
+                bool inside = q >= mg_max(first, none) && q < last;
+                const real *line = from + q * p->in_stride[1];
                 for (int64_t i = 0; i < width; i += 64 / (int)sizeof(real))
-                    __builtin_prefetch(from + ahead + i);
-                real *line = to + c * p->channel + k0 * p->slice + q * p->line;
-                if (p->fold == 1)
-                    R(conv_copy_line)(line, from, begin, inside ? end : begin, p->line);
-                else
-                    for (int64_t f = 0; f < p->fold; f++)
-                        for (int64_t i = f, n = 0; n < p->part; i += p->fold, n++) {
-                            MG_AS_IT_IS;
-                            line[f * p->part + n] =
-                                inside && i >= begin && i < end ? from[i] : 0;
-                        }
+                    __builtin_prefetch(line + ahead + i);
+                for (int64_t f = 0; f < p->fold; f++)
+                    for (int64_t i = f, n = 0; n < p->part; i += p->fold, n++) {
+                        MG_AS_IT_IS;
+                        block[q * p->line + f * p->part + n] =
+                            inside && i >= begin && i < end ? line[i] : 0;
+                    }
             }
-            v_store(to + c * p->channel + k0 * p->slice + lines * p->line, v_set1(0));
+            v_store(block + lines * p->line, v_set1(0));
         }
 }
 

@@ -5,10 +5,12 @@ enum { R(CONV_NR) = CONV_NV * LANES };
 
 /* Columns of A, whose elements lie a_row apart, and rows of B, whose vectors lie `gap` apart. Where
  * `half` is given, the second half of a column lies so far behind the first. `ahead`: what will be
- * needed next, or NULL. */
+ * needed next, or NULL. `plus`: rows that the sums are added to, plus_row apart, or NULL. */
 typedef struct {
     const real *a, *b, *ahead;
     int64_t a_row, half, gap;
+    const real *plus;
+    int64_t plus_row;
 } R(conv_factors);
 
 /* ---- the tile -------------------------------------------------------------------------------- */
@@ -53,10 +55,9 @@ MG_INLINE void R(conv_terms)(const int mr, const int nv, const bool close, const
     }
 }
 
-/* C (mr x nv vectors) = or += such a sum. */
-MG_INLINE void R(conv_tile)(const int mr, const int nv, const bool close, real *restrict c,
-                            int64_t c_row, R(conv_factors) f, const conv_term *term, int64_t k,
-                            bool add) {
+/* C (mr x nv vectors) = such a sum. */
+MG_INLINE void R(conv_tile)(const int mr, const int nv, const bool close, real *c, int64_t c_row,
+                            R(conv_factors) f, const conv_term *term, int64_t k) {
     vec sum[CONV_MR][CONV_NV];
     MG_UNROLL
     for (int i = 0; i < mr; i++) {
@@ -67,43 +68,47 @@ MG_INLINE void R(conv_tile)(const int mr, const int nv, const bool close, real *
         R(conv_terms)(mr, nv, close, true, sum, f, term, k);
     else
         R(conv_terms)(mr, nv, close, false, sum, f, term, k);
+    if (f.plus) {
+        MG_UNROLL
+        for (int i = 0; i < mr; i++, f.plus += f.plus_row) {
+            MG_UNROLL
+            for (int v = 0; v < nv; v++) sum[i][v] += v_load(f.plus + v * LANES);
+        }
+    }
     MG_UNROLL
     for (int i = 0; i < mr; i++, c += c_row) {
         MG_UNROLL
-        for (int v = 0; v < nv; v++) {
-            if (add) sum[i][v] += v_load(c + v * LANES);
-            v_store(c + v * LANES, sum[i][v]);
-        }
+        for (int v = 0; v < nv; v++) v_store(c + v * LANES, sum[i][v]);
     }
 }
 
 static void R(conv_tile_wide)(int rows, real *c, int64_t c_row, const R(conv_factors) * f,
-                              const conv_term *term, int64_t k, bool add);
+                              const conv_term *term, int64_t k);
 static void R(conv_tile_narrow)(int rows, real *c, int64_t c_row, const R(conv_factors) * f,
-                                const conv_term *term, int64_t k, bool add);
+                                const conv_term *term, int64_t k);
 
 /* The tile with its height chosen at run time (1..CONV_MR); full ones of neighbours have their own
  * code, and high ones of an odd height are two. */
 MG_INLINE void R(conv_tile_rows)(int rows, const int nv, real *c, int64_t c_row,
-                                 const R(conv_factors) * from, const conv_term *term, int64_t k,
-                                 bool add) {
+                                 const R(conv_factors) * from, const conv_term *term, int64_t k) {
     R(conv_factors) f = *from;
     if (rows > 8 && rows % 2) {
         int first = rows / 2;
-        (nv > 1 ? R(conv_tile_wide) : R(conv_tile_narrow))(first, c, c_row, from, term, k, add);
+        (nv > 1 ? R(conv_tile_wide) : R(conv_tile_narrow))(first, c, c_row, from, term, k);
         c += first * c_row;
         f.a += first * f.a_row;
+        if (f.plus) f.plus += first * f.plus_row;
         rows -= first;
     }
     if (rows == CONV_MR && f.a_row == 1 && f.half == 0) {
-        R(conv_tile)(CONV_MR, nv, true, c, c_row, f, term, k, add);
+        R(conv_tile)(CONV_MR, nv, true, c, c_row, f, term, k);
         return;
     }
     if (f.half == 0) f.half = rows / 2 * f.a_row;
     switch (rows) {
 #define CONV_CASE(r)                                                                               \
     case r:                                                                                        \
-        if (r <= CONV_MR) R(conv_tile)(r, nv, false, c, c_row, f, term, k, add);                   \
+        if (r <= CONV_MR) R(conv_tile)(r, nv, false, c, c_row, f, term, k);                   \
         break;
         CONV_CASE(1) CONV_CASE(2) CONV_CASE(3) CONV_CASE(4) CONV_CASE(5) CONV_CASE(6) CONV_CASE(7)
         CONV_CASE(8) CONV_CASE(10) CONV_CASE(12) CONV_CASE(14)
@@ -113,21 +118,21 @@ MG_INLINE void R(conv_tile_rows)(int rows, const int nv, real *c, int64_t c_row,
 
 static MG_NOINLINE void R(conv_tile_wide)(int rows, real *c, int64_t c_row,
                                           const R(conv_factors) * f, const conv_term *term,
-                                          int64_t k, bool add) {
-    R(conv_tile_rows)(rows, 2, c, c_row, f, term, k, add);
+                                          int64_t k) {
+    R(conv_tile_rows)(rows, 2, c, c_row, f, term, k);
 }
 
 static MG_NOINLINE void R(conv_tile_narrow)(int rows, real *c, int64_t c_row,
                                             const R(conv_factors) * f, const conv_term *term,
-                                            int64_t k, bool add) {
-    R(conv_tile_rows)(rows, 1, c, c_row, f, term, k, add);
+                                            int64_t k) {
+    R(conv_tile_rows)(rows, 1, c, c_row, f, term, k);
 }
 
 /* A tile of `rows` by up to CONV_NR lanes. */
 MG_INLINE void R(conv_tile_any)(int64_t rows, int64_t cols, real *c, int64_t c_row,
-                                R(conv_factors) f, const conv_term *term, int64_t k, bool add) {
-    if (cols > LANES) R(conv_tile_wide)((int)rows, c, c_row, &f, term, k, add);
-    else R(conv_tile_narrow)((int)rows, c, c_row, &f, term, k, add);
+                                R(conv_factors) f, const conv_term *term, int64_t k) {
+    if (cols > LANES) R(conv_tile_wide)((int)rows, c, c_row, &f, term, k);
+    else R(conv_tile_narrow)((int)rows, c, c_row, &f, term, k);
 }
 
 /* C (CONV_TALL vectors) = or += k products of a column of neighbours and a vector, where terms come
