@@ -91,6 +91,14 @@ CASES = [
     ((2, 3, 4, 4), (5, 3, 1, 1), {"padding": "valid"}),
     ((1, 2, 3, 4, 3), (2, 2, 2, 3, 1), {"stride": (1, 2, 1), "padding": (1, 0, 2)}),
     ((1, 4, 3, 3, 3), (2, 2, 3, 2, 2), {"groups": 2, "padding": "same"}),
+    # lines of whole vectors, of fewer and of more terms than are added in one go
+    ((2, 3, 4, 32), (13, 3, 3, 3), {"padding": 1}),
+    ((1, 50, 64), (11, 50, 5), {"padding": 2}),
+    ((1, 5, 3, 16), (20, 5, 1, 1), {}),
+    # more zeros than elements
+    ((1, 2, 3, 2), (3, 2, 2, 3), {"padding": (5, 40)}),
+    ((1, 17, 4, 5), (19, 17, 2, 2), {"padding": (9, 7), "dilation": (4, 3)}),
+    ((2, 2, 2, 3, 4), (17, 2, 2, 2, 2), {"padding": (3, 2, 37), "stride": (1, 2, 2)}),
 ]
 TRANSPOSED = [
     ((2, 3, 4), (3, 2, 3), {}),

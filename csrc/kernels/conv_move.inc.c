@@ -19,7 +19,7 @@ MG_INLINE void R(conv_copy_lines)(real *restrict to, int64_t pitch, int64_t line
                                   const real *restrict from, int64_t apart, int64_t ahead) {
     if (first >= last) first = last = lines, begin = 0;
     R(conv_zero)(to, first * pitch + begin);
-    /* A line's zeros reach up to the next one's elements: they are its own last vector's, mostly. */
+    /* Zeros reach up to the next line's elements; mostly they are a line's last vector's. */
     int rest = (int)(count % LANES);
     for (int64_t q = first; q < last; q++, from += apart) {
         real *line = to + q * pitch + begin;
@@ -78,8 +78,21 @@ static MG_NOINLINE void R(conv_copy)(real *to, const real *x, const conv_plan *p
         }
 }
 
-/* One compiled copy. */
-static MG_NOINLINE void R(conv_turn)(vec *lines) { R(v_turn)(lines); }
+/* A square: to[l * to_row + i] = from[i * from_row + l], plus what is added to each row of `from`,
+ * unless that is NULL. All is read before it is written. */
+static MG_NOINLINE void R(conv_turn)(real *to, int64_t to_row, const real *from, int64_t from_row,
+                                     const vec *plus) {
+    vec lines[LANES];
+    MG_UNROLL
+    for (int l = 0; l < LANES; l++) lines[l] = v_load(from + l * from_row);
+    if (plus) {
+        MG_UNROLL
+        for (int l = 0; l < LANES; l++) lines[l] += *plus;
+    }
+    R(v_turn)(lines);
+    MG_UNROLL
+    for (int l = 0; l < LANES; l++) v_store(to + l * to_row, lines[l]);
+}
 
 /* packed[j * width + i] = from[i * apart + j * step] for i < count, 0 for the others of a width:
  * lines of neighbours become columns. */
@@ -90,18 +103,24 @@ static MG_NOINLINE void R(conv_pack)(real *restrict packed, int64_t width,
     for (; step == 1 && width % LANES == 0 && j < n; j += LANES) {
         int depth = (int)mg_min(LANES, n - j);
         for (int64_t i = 0; i < width; i += LANES) {
+            const real *at = from + i * apart + j;
+            real *to = packed + j * width + i;
             vec lines[LANES];
             MG_ROLLED
             for (int l = 0; l < LANES; l++) {
-                const real *at = from + (i + l) * apart + j;
-                __builtin_prefetch(at + 8 * LANES);
-                __builtin_prefetch(packed + (j + l + LANES) * width + i, 1);
-                if (i + l >= count) lines[l] = v_set1(0);
-                else lines[l] = depth == LANES ? v_load(at) : v_load_n(at, depth);
+                __builtin_prefetch(at + l * apart + 8 * LANES);
+                __builtin_prefetch(to + (l + LANES) * width, 1);
             }
-            R(conv_turn)(lines);
+            if (depth == LANES && i + LANES <= count) {
+                R(conv_turn)(to, width, at, apart, NULL);
+                continue;
+            }
             MG_ROLLED
-            for (int l = 0; l < depth; l++) v_store(packed + (j + l) * width + i, lines[l]);
+            for (int l = 0; l < LANES; l++)
+                lines[l] = i + l < count ? v_load_n(at + l * apart, depth) : v_set1(0);
+            R(conv_turn)((real *)lines, LANES, (real *)lines, LANES, NULL);
+            MG_ROLLED
+            for (int l = 0; l < depth; l++) v_store(to + l * width, lines[l]);
         }
     }
     for (; j < n; j++)
@@ -142,21 +161,19 @@ static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, vec v, int n) {
 static MG_NOINLINE void R(conv_write_turned)(real *restrict y, int64_t y_row, int64_t apart,
                                              const real *restrict c, int64_t c_row,
                                              const real *restrict bias, int64_t m, int64_t n) {
-    for (int64_t j = 0; j < n; j += LANES) {
-        int cols = (int)mg_min(LANES, n - j);
-        for (int64_t i = 0; i < m; i += LANES) {
-            vec lines[LANES];
+    for (int64_t i = 0; i < m; i += LANES, y += LANES * y_row, c += LANES) {
+        int rows = (int)mg_min(LANES, m - i);
+        vec plus = bias ? v_load_n(bias + i, rows) : v_set1(0), lines[LANES];
+        for (int64_t j = 0; j < n; j += LANES) {
+            int cols = (int)mg_min(LANES, n - j);
+            bool whole = apart == 1 && cols == LANES && rows == LANES;
+            R(conv_turn)(whole ? y + j : (real *)lines, whole ? y_row : LANES, c + j * c_row, c_row,
+                         bias ? &plus : NULL);
             MG_ROLLED
-            for (int l = 0; l < LANES; l++) lines[l] = v_load(c + (j + l) * c_row + i);
-            R(conv_turn)(lines);
-            MG_ROLLED
-            for (int l = 0; l < mg_min(LANES, m - i); l++) {
-                vec line = lines[l];
-                if (bias) line += v_set1(bias[i + l]);
-                real *to = y + (i + l) * y_row + j * apart;
-                if (apart == 1 && cols == LANES) v_store(to, line);
-                else if (apart == 1) v_store_n(to, line, cols);
-                else R(conv_scatter)(to, apart, line, cols);
+            for (int l = 0; !whole && l < rows; l++) {
+                real *to = y + l * y_row + j * apart;
+                if (apart == 1) v_store_n(to, lines[l], cols);
+                else R(conv_scatter)(to, apart, lines[l], cols);
             }
         }
     }
