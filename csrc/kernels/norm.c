@@ -2,9 +2,9 @@
  *
  * Deviations are taken about the mean of a block's first few elements, and again, while the block is
  * in cache, about the block's mean where these two are far apart; blocks are joined pairwise, in
- * double (Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983, on shifted data and
- * equation 2.1). Which elements make a block, and in what order blocks are joined, follows from the
- * shape alone: the bits do not depend on the number of threads. */
+ * double (Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983, on shifted
+ * data, and equation 2.1). Which elements make a block, and in what order blocks are joined, follows
+ * from the shape alone: the bits do not depend on the number of threads. */
 #include "../memory/array.h"
 #include "../threads/pool.h"
 #include "vec.h"

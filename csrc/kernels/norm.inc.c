@@ -119,9 +119,9 @@ static MG_NOINLINE void R(norm_sums)(int kind, R(norm_pair) *sums, const real *x
 
 /* ---- statistics ---- */
 
-/* Of up to four segments. Not centred, the mean counts as 0. Centred, what the squares about the mean of
- * few exceed those about the mean by is taken from their sum, unless that is more than half of it, or
- * too large for a real. */
+/* Of up to four segments. Not centred, the mean counts as 0. Centred, deviations are from the mean of
+ * few, and what that adds to their squares is taken off, unless it is more than half of them or they
+ * are too large for a real. */
 static MG_NOINLINE void R(norm_moments_of)(norm_moments *of, const real *x, int64_t count,
                                            int64_t step, int64_t n, bool centred) {
     if (n > NORM_BLOCK) {
