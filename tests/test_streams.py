@@ -1,4 +1,4 @@
-"""Results written past the caches are those of ordinary stores, bit for bit."""
+"""Results written past the caches, or by string instructions, are those of ordinary stores."""
 
 import os
 import subprocess
@@ -41,6 +41,12 @@ for dtype in (np.float32, np.float64):
         twice = plain.clone()
         twice += plain
         show("in place", twice)
+    for size in ((30, 1), (1, 5001), (1, 1)):
+        again = mg.tensor(rng.normal(size=size).astype(dtype)).expand((30, 5001))
+        into = mg.zeros((30, 5100), dtype=again.dtype)
+        into[:, 7:5008] = again
+        show("repeated", again.clone(), into, (again < 0).clone())
+    show("repeated", mg.tensor(np.arange(30)[:, None] % 3 == 0).expand((30, 20_001)).clone())
 """
 
 
@@ -63,3 +69,4 @@ def test_streamed_results_are_the_same_bits(threads: str, tmp_path: Path) -> Non
     ordinary = _run(tmp_path, "0", threads)
     assert ordinary.count("gradient") > 50
     assert _run(tmp_path, "4096", threads) == ordinary
+    assert _run(tmp_path, "400000", threads) == ordinary  # half to twice of it, where repeated

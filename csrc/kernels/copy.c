@@ -7,7 +7,14 @@
 
 /* ---- one dtype, any strides on both sides ---- */
 
-enum { COPY_TILE = 32, COPY_BLOCK = 1 << 18, COPY_CHUNK = 1024, COPY_IN_CACHE = 1 << 20 };
+enum {
+    COPY_TILE = 32,
+    COPY_BLOCK = 1 << 18,
+    COPY_CHUNK = 1024,
+    COPY_IN_CACHE = 1 << 20,
+    COPY_STRING = 1 << 16,    /* bytes worth a string instruction, */
+    COPY_STRING_ONE = 1 << 14 /* and of one element */
+};
 
 typedef struct copy_plan {
     char *to;
@@ -18,6 +25,7 @@ typedef struct copy_plan {
     int64_t rows_per_block;
     bool fetches; /* too large for the cache: memory is asked for ahead */
     bool streams; /* written past the caches */
+    bool strings; /* repeated, and to stay in cache: written by string instructions */
 } copy_plan;
 
 MG_INLINE void copy_element(char *to, const char *from, int itemsize) {
@@ -55,6 +63,42 @@ static void copy_straight(const copy_plan *p, char *to, const char *from, int64_
     }
 }
 
+/* ---- what is repeated, by string instructions ----
+ *
+ * In long runs these read no line that they overwrite, and leave it in the cache. */
+
+static void copy_string(char *to, const char *from, int64_t bytes) {
+#if defined(__x86_64__)
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+#else
+    memcpy(to, from, (size_t)bytes);
+#endif
+}
+
+/* One element n times. */
+static void copy_string_one(char *to, const char *from, int64_t n, int itemsize) {
+#if defined(__x86_64__)
+    uint64_t eight;
+    int64_t words = n * itemsize / 8, rest = n * itemsize % 8;
+    mg_copy_run((char *)&eight, from, 8 / itemsize, 0, itemsize);
+    __asm__ volatile("rep stosq" : "+D"(to), "+c"(words) : "a"(eight) : "memory");
+    memcpy(to, &eight, (size_t)rest);
+#else
+    mg_copy_run(to, from, n, 0, itemsize);
+#endif
+}
+
+/* One row of `bytes` again and again, without gaps. */
+static void copy_string_rows(char *to, const char *from, int64_t rows, int64_t bytes) {
+    char stage[COPY_STRING];
+    int64_t times = mg_min(mg_max(COPY_STRING / bytes, 1), rows);
+    for (int64_t k = 0; k < times && times > 1; k++) memcpy(stage + k * bytes, from, (size_t)bytes);
+    for (int64_t some; rows > 0; rows -= some, to += some * bytes) {
+        some = mg_min(times, rows);
+        copy_string(to, times > 1 ? stage : from, some * bytes);
+    }
+}
+
 /* A band of up to COPY_TILE rows, tile by tile, so that both sides stay in cache when one of them is
  * walked across its rows. */
 static void copy_band(const copy_plan *p, char *to, const char *from, int64_t rows) {
@@ -80,13 +124,20 @@ static void copy_block(void *context, int64_t block) {
     }
     int64_t begin = band * p->rows_per_block;
     int64_t end = mg_min(begin + p->rows_per_block, p->shape[outer]);
+    int64_t n = p->shape[outer + 1];
+    int64_t of_row = p->strides[1][outer], of_one = p->strides[1][outer + 1];
     /* Rows that lie in order on both sides, or repeat one element, need no tiles. */
-    bool straight = p->strides[0][outer + 1] == 1 && (uint64_t)p->strides[1][outer + 1] <= 1;
-    int64_t step = straight ? 1 : COPY_TILE;
+    bool straight = p->strides[0][outer + 1] == 1 && (uint64_t)of_one <= 1;
+    bool strings = straight && p->strings;
+    bool one = strings && of_one == 0 && n * p->itemsize >= COPY_STRING_ONE;
+    bool same = strings && of_one == 1 && of_row == 0 && p->strides[0][outer] == n;
+    int64_t step = same ? end - begin : straight ? 1 : COPY_TILE;
     for (int64_t row = begin; row < end; row += step) {
         char *t = p->to + (to + row * p->strides[0][outer]) * p->itemsize;
-        const char *f = p->from + (from + row * p->strides[1][outer]) * p->itemsize;
-        if (straight) copy_straight(p, t, f, p->shape[outer + 1], p->strides[1][outer + 1]);
+        const char *f = p->from + (from + row * of_row) * p->itemsize;
+        if (one) copy_string_one(t, f, n, p->itemsize);
+        else if (same) copy_string_rows(t, f, step, n * p->itemsize);
+        else if (straight) copy_straight(p, t, f, n, of_one);
         else copy_band(p, t, f, mg_min(step, end - row));
     }
     if (p->streams) v_stream_end();
@@ -100,9 +151,9 @@ void mg_copy_strided(const mg_array *to, const mg_array *from) {
     memcpy(p.strides[1], from->strides, sizeof(int64_t) * (size_t)to->ndim);
     p.ndim = mg_collapse(to->ndim, p.shape, 2, p.strides);
     int64_t bytes = to->size * p.itemsize, past = mg_system_streams();
-    p.streams = bytes > past;
-    /* Of what is repeated, as gradients of sums are, the caches hold what was summed instead. */
-    for (int d = 0; d < p.ndim; d++) p.streams |= bytes == past && p.strides[1][d] == 0;
+    for (int d = 0; d < p.ndim; d++) p.strings |= p.strides[1][d] == 0;
+    p.strings = p.strings && bytes > past / 2 && bytes / 2 <= past; /* past: half of the third cache */
+    p.streams = !p.strings && bytes > past;
     p.fetches = !p.streams && bytes > COPY_IN_CACHE && mg_system_fetches();
     if (p.ndim <= 1) { /* one run, cut into rows so that a long one can be shared out */
         int64_t n = p.ndim ? p.shape[0] : 1, row = COPY_BLOCK / p.itemsize;
