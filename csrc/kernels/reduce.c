@@ -112,13 +112,38 @@ typedef struct {
     const char *x, *c;
     char *y, *y2;           /* one result for each chunk: y[chunk][kept] */
     int64_t chunk, chunks, strips, strip, pieces, per_block;
+    int64_t along; /* chunks of one long row in a piece; else 0 */
 } reduce_job;
+
+/* Some chunks of one row, as rows of their own. */
+static void reduce_along_row(const reduce_job *job, int64_t piece) {
+    const reduce_plan *p = job->plan;
+    int64_t pieces = mg_ceil_div(job->chunks, job->along), row = piece / pieces, x, y, c;
+    int64_t first = piece % pieces * job->along, end = mg_min(first + job->along, job->chunks);
+    int64_t whole = mg_min(end, p->n / job->chunk);
+    reduce_seek(p, row / p->run, row % p->run, &x, &y, &c);
+    reduce_plan rows = {.run_x = job->chunk, .run_y = job->kept};
+    if (job->kind == REDUCE_DOT) rows.run_c = job->chunk;
+    for (int64_t some; first < end; first += some) {
+        some = mg_max(whole - first, 1);
+        int64_t at = (x + first * job->chunk) * job->itemsize;
+        int64_t to = (y + first * job->kept) * job->itemsize;
+        const char *centre = job->kind == REDUCE_DOT ? job->c + at : job->c + c * job->itemsize;
+        mg_reduce_piece(job->kind, job->dtype, &rows, job->y + to, job->y2 ? job->y2 + to : NULL,
+                        job->x + at, some, mg_min(job->chunk, p->n - first * job->chunk),
+                        job->c ? centre : NULL);
+    }
+}
 
 static void reduce_block_of_pieces(void *context, int64_t block) {
     const reduce_job *job = context;
     const reduce_plan *p = job->plan;
     int64_t end = mg_min((block + 1) * job->per_block, job->pieces);
     for (int64_t piece = block * job->per_block; piece < end; piece++) {
+        if (job->along) {
+            reduce_along_row(job, piece);
+            continue;
+        }
         int64_t first = piece % job->strips * job->strip, x, y, c;
         int64_t chunk = reduce_seek(p, piece / job->strips, first, &x, &y, &c);
         int64_t start = chunk * job->chunk;
@@ -154,6 +179,11 @@ int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_array *y2, con
     job.strip = mg_min(job.strip, p->run);
     job.strips = mg_ceil_div(p->run, job.strip);
     job.pieces = job.strips * p->count * job.chunks;
+    if (job.chunks > 1 && !p->columns) {
+        job.along = REDUCE_GRAIN / REDUCE_CHUNK;
+        job.strip = mg_min(job.along, job.chunks);
+        job.pieces = p->run * p->count * mg_ceil_div(job.chunks, job.along);
+    }
     if (n * job.strip * job.pieces < REDUCE_PARALLEL) {
         job.per_block = job.pieces;
         reduce_block_of_pieces(&job, 0);

@@ -8,6 +8,9 @@
 
 /* Of any numbers, NaN too. */
 MG_INLINE vec R(reduce_join_any)(int kind, vec a, vec b) {
+#if MG_HAS_WIDE
+    if (kind == REDUCE_MAX) return R(v_largest)(a, b);
+#endif
     vec v = R(reduce_join_vec)(kind, a, b);
     return kind == REDUCE_MAX || kind == REDUCE_MIN ? R(reduce_choose)(b != b, b, v) : v;
 }
