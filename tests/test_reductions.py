@@ -173,11 +173,15 @@ def test_layouts_give_the_same_bits(name, layout, shape, rng):
         oracle.assert_same(got, want)
 
 
-@pytest.mark.parametrize("n", [1023, 1024, 1025, 1900, 2048, 3333, 9000])
-@pytest.mark.parametrize("name", ["sum", "norm", "amax", "amin", "prod"])
+@pytest.mark.parametrize("n", [129, 1023, 1024, 1025, 1900, 2048, 3333, 9000, 8192 * 6 + 5])
+@pytest.mark.parametrize("name", ["sum", "norm", "amax", "amin", "prod", "logsumexp"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
 def test_long_rows_are_joined_as_columns_are(name, n, dtype, rng):
-    """Rows take eight blocks at a time, columns one; zeros of both signs show who comes first."""
+    """Rows take eight blocks at a time, columns one; zeros of both signs show who comes first.
+
+    Blocks of several rows are joined side by side by logsumexp, and of the longest rows several
+    chunks are rows of their own.
+    """
     x = (rng.normal(size=(4, n)) * 2 ** rng.normal(size=(4, n))).astype(dtype)
     x[1] = np.copysign(0, x[1])
     x[2, rng.integers(n, size=9)] = np.inf

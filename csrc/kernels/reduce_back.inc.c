@@ -47,20 +47,31 @@ static void R(back_lean_kernel)(void *out, const void *const *in, int64_t n) {
     R(back_loop)(out, in, n, R(back_lean));
 }
 
-/* dx = g * exp(x - y), the share of x in y; an infinite y has 1 for +inf and 0 for all else */
+/* out = exp(x - c) of four vectors, as mg_reduce_exp */
+MG_INLINE void R(reduce_exp_step)(real *restrict out, const real *restrict x,
+                                  const real *restrict c) {
+#if MG_HAS_WIDE
+    for (int i = 0; i < 4 * LANES; i += WIDE_VECTORS * LANES)
+        R(w_store)(out + i, R(w_exp_below)(R(w_sub)(R(w_load)(x + i), R(w_load)(c + i))));
+#else
+    for (int i = 0; i < 4 * LANES; i++) out[i] = R(v_exp_below)(x[i] - c[i]);
+#endif
+}
+
+/* dx = g * exp(x - y), the share of x in y; an infinite y has 1 for +inf and 0 for all else. Few at
+ * a time, so that results are stored while exponentials are made. */
 static void R(back_weigh_kernel)(void *out, const void *const *in, int64_t n) {
-    real share[NDITER_CHUNK];
+    enum { STEP = 4 * LANES };
+    real share[STEP];
     real *restrict dx = out;
     const real *restrict g = in[0], *restrict x = in[1], *restrict y = in[2];
     nditer_whole(n, sizeof(real));
-    for (int64_t at = 0; at < n; at += NDITER_CHUNK) {
-        int64_t some = mg_min(n - at, NDITER_CHUNK);
-        nditer_whole(some, sizeof(real));
-        R(mg_reduce_exp)(share, x + at, y + at, some);
+    for (int64_t at = 0; at < n; at += STEP, dx += STEP, g += STEP, x += STEP, y += STEP) {
+        R(reduce_exp_step)(share, x, y);
         MG_APART
-        for (int64_t i = at; i < at + some; i++) {
+        for (int64_t i = 0; i < STEP; i++) {
             bool same = x[i] == y[i], none = (g[i] == 0) | (same & (y[i] == -INFINITY));
-            dx[i] = none ? 0 : g[i] * (same ? 1 : share[i - at]);
+            dx[i] = none ? 0 : g[i] * (same ? 1 : share[i]);
         }
     }
 }

@@ -47,54 +47,6 @@ MG_INLINE real R(pair_correct)(real squares, real c, real mean, real off, int64_
 
 /* ---- along a row ---- */
 
-/* n <= REDUCE_CHUNK neighbouring elements. First the first values of all blocks, then the second:
- * blocks do not depend on each other, and so a processor can work on several at a time. While it
- * makes exponentials, memory delivers the elements at `next`. */
-MG_INLINE real R(pair_row)(int kind, real *second, const real *x, int64_t n, real c,
-                           const real *next) {
-    real a[REDUCE_CHUNK / REDUCE_BLOCK], a2[REDUCE_CHUNK / REDUCE_BLOCK];
-    real centre[REDUCE_CHUNK / REDUCE_BLOCK];
-    bool moments = kind == REDUCE_MOMENTS;
-    int64_t blocks = mg_ceil_div(n, REDUCE_BLOCK);
-    int first = moments ? REDUCE_DEVIATION : REDUCE_MAX;
-    for (int64_t i = 0; i < blocks; i++) {
-        int64_t at = i * REDUCE_BLOCK, terms = mg_min(n - at, REDUCE_BLOCK);
-        if (moments) reduce_fetch(x + at + REDUCE_BLOCK, sizeof(real));
-        a[i] = R(reduce_row_block)(first, x + at, terms, &c);
-        centre[i] = moments ? c + R(pair_off)(a[i], terms) : a[i] - a[i] == 0 ? a[i] : 0;
-    }
-    for (int64_t i = 0; i < blocks; i++) {
-        int64_t at = i * REDUCE_BLOCK, terms = mg_min(n - at, REDUCE_BLOCK);
-        int other = moments ? REDUCE_SQUARES : REDUCE_SUMEXP;
-        for (int64_t k = 0; k < REDUCE_BLOCK && !moments; k += 64 / (int64_t)sizeof(real))
-            __builtin_prefetch(next + at + k);
-        a2[i] = R(reduce_row_block)(other, x + at, terms, &centre[i]);
-        if (moments)
-            a2[i] = R(pair_correct)(a2[i], c, centre[i], R(pair_off)(a[i], terms), terms);
-    }
-    for (int64_t step = 1; step < blocks; step *= 2) {
-        int64_t terms = step * REDUCE_BLOCK;
-        R(pair_weights) full = R(pair_weigh)(terms, terms);
-        for (int64_t i = 0; i + step < blocks; i += 2 * step) {
-            int64_t after = mg_min(n - (i + step) * REDUCE_BLOCK, terms);
-            R(pair_join)(kind, a + i, a2 + i, a[i + step], a2[i + step],
-                         after == terms ? full : R(pair_weigh)(terms, after));
-        }
-    }
-    *second = a2[0];
-    return a[0];
-}
-
-MG_INLINE void R(pair_along_rows)(int kind, real *restrict y, real *restrict y2, int64_t y_step,
-                                  const real *restrict x, int64_t x_step, int64_t rows, int64_t n,
-                                  const real *restrict c, int64_t c_step) {
-    for (int64_t r = 0; r < rows; r++)
-        y[r * y_step] = R(pair_row)(kind, y2 + r * y_step, x + r * x_step, n, c[r * c_step],
-                                    x + r * x_step + (rows > 1 ? x_step : n));
-}
-
-/* ---- along columns ---- */
-
 /* a[j], a2[j] joined by b[j], b2[j] */
 static MG_NOINLINE void R(pair_into)(int kind, real *restrict a, real *restrict a2,
                                      const real *restrict b, const real *restrict b2,
@@ -107,6 +59,94 @@ static MG_NOINLINE void R(pair_into)(int kind, real *restrict a, real *restrict 
         for (int64_t j = 0; j < width; j++)
             R(pair_join)(REDUCE_LOGSUM, a + j, a2 + j, b[j], b2[j], w);
 }
+
+/* The moments of n <= REDUCE_CHUNK neighbouring elements. First the first values of all blocks, then
+ * the second: blocks do not depend on each other, and so a processor can work on several at a time. */
+MG_INLINE real R(pair_moments)(real *second, const real *x, int64_t n, real c) {
+    real a[REDUCE_CHUNK / REDUCE_BLOCK], a2[REDUCE_CHUNK / REDUCE_BLOCK];
+    real centre[REDUCE_CHUNK / REDUCE_BLOCK];
+    int64_t blocks = mg_ceil_div(n, REDUCE_BLOCK);
+    for (int64_t i = 0; i < blocks; i++) {
+        int64_t at = i * REDUCE_BLOCK, terms = mg_min(n - at, REDUCE_BLOCK);
+        reduce_fetch(x + at + REDUCE_BLOCK, sizeof(real));
+        a[i] = R(reduce_row_block)(REDUCE_DEVIATION, x + at, terms, &c);
+        centre[i] = c + R(pair_off)(a[i], terms);
+    }
+    for (int64_t i = 0; i < blocks; i++) {
+        int64_t at = i * REDUCE_BLOCK, terms = mg_min(n - at, REDUCE_BLOCK);
+        a2[i] = R(reduce_row_block)(REDUCE_SQUARES, x + at, terms, &centre[i]);
+        a2[i] = R(pair_correct)(a2[i], c, centre[i], R(pair_off)(a[i], terms), terms);
+    }
+    for (int64_t step = 1; step < blocks; step *= 2) {
+        int64_t terms = step * REDUCE_BLOCK;
+        R(pair_weights) full = R(pair_weigh)(terms, terms);
+        for (int64_t i = 0; i + step < blocks; i += 2 * step) {
+            int64_t after = mg_min(n - (i + step) * REDUCE_BLOCK, terms);
+            R(pair_join)(REDUCE_MOMENTS, a + i, a2 + i, a[i + step], a2[i + step],
+                         after == terms ? full : R(pair_weigh)(terms, after));
+        }
+    }
+    *second = a2[0];
+    return a[0];
+}
+
+/* The maxima and sums of exponentials of a few rows, whose blocks, `pitch` a row, are REDUCE_CHUNK
+ * / REDUCE_BLOCK at most. Those that are not there are blocks of nothing, so that neighbours in all
+ * rows are joined as vectors. While exponentials are made, memory delivers the elements at `next`. */
+MG_INLINE void R(pair_logsums)(real *y, real *y2, int64_t y_step, const real *x, int64_t x_step,
+                               int64_t rows, int64_t n, int64_t pitch, const real *next) {
+    enum { MOST = REDUCE_CHUNK / REDUCE_BLOCK };
+    real a[MOST], a2[MOST], odd[MOST / 2] = {0}, odd2[MOST / 2] = {0};
+    for (int64_t i = 0; i < MOST; i++) {
+        a[i] = -REAL_C(INFINITY);
+        a2[i] = 0;
+    }
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t at = 0, i = r * pitch; at < n; at += REDUCE_BLOCK, i++)
+            a[i] = R(reduce_row_block)(REDUCE_MAX, x + r * x_step + at,
+                                       mg_min(n - at, REDUCE_BLOCK), NULL);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t at = 0, i = r * pitch; at < n; at += REDUCE_BLOCK, i++) {
+            real centre = a[i] - a[i] == 0 ? a[i] : 0;
+            int64_t here = r * x_step + at;
+            for (int64_t k = 0; k < REDUCE_BLOCK; k += 64 / (int64_t)sizeof(real))
+                __builtin_prefetch(next + here + k);
+            a2[i] = R(reduce_row_block)(REDUCE_SUMEXP, x + here, mg_min(n - at, REDUCE_BLOCK),
+                                        &centre);
+        }
+    for (int64_t some = rows * pitch / 2; some >= rows; some /= 2) {
+        for (int64_t i = 0; i < some; i++) {
+            odd[i] = a[2 * i + 1];
+            odd2[i] = a2[2 * i + 1];
+            a[i] = a[2 * i];
+            a2[i] = a2[2 * i];
+        }
+        R(pair_into)(REDUCE_LOGSUM, a, a2, odd, odd2, mg_ceil_div(some, LANES) * LANES, 1, 1);
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        y[r * y_step] = a[r];
+        y2[r * y_step] = a2[r];
+    }
+}
+
+MG_INLINE void R(pair_along_rows)(int kind, real *restrict y, real *restrict y2, int64_t y_step,
+                                  const real *restrict x, int64_t x_step, int64_t rows, int64_t n,
+                                  const real *restrict c, int64_t c_step) {
+    if (kind == REDUCE_MOMENTS) {
+        for (int64_t r = 0; r < rows; r++)
+            y[r * y_step] = R(pair_moments)(y2 + r * y_step, x + r * x_step, n, c[r * c_step]);
+        return;
+    }
+    int64_t pitch = 1;
+    while (pitch * REDUCE_BLOCK < n) pitch *= 2;
+    for (int64_t r = 0, some; r < rows; r += some) {
+        some = mg_min(REDUCE_CHUNK / REDUCE_BLOCK / pitch, rows - r);
+        R(pair_logsums)(y + r * y_step, y2 + r * y_step, y_step, x + r * x_step, x_step, some, n,
+                        pitch, x + (r + some) * x_step);
+    }
+}
+
+/* ---- along columns ---- */
 
 /* One block of n <= 128 rows, the second values into lanes[0..width). `dense` as for reduce_block,
  * which also says what c is then and `next` is. */
