@@ -14,45 +14,35 @@ MG_INLINE F(two) F(exp_two)(F(exp_terms) e) {
     return (F(two)){high, n_fma(rounding, high, low)};
 }
 
-/* 1 / d to 2^-20, for 2^-100 < d < 2^100. Taking the bits of d from a constant gives t / d with t
- * from 0.7071 to 0.7286, and there 1 / t is nearly SCALE ((FIRST - t)^2 + SECOND), the minimax
- * polynomial. A processor divides several times slower. */
-MG_INLINE num F(near_inverse)(num d) {
-    num r = n_less_bits(n_from_bits(C(RECIPROCAL)), d), e = n_fnma(d, r, n_set(C(INVERSE_FIRST)));
-    return n_mul(n_mul(r, n_set(C(INVERSE_SCALE))), n_fma(e, e, n_set(C(INVERSE_SECOND))));
-}
-
-/* 1 / d, good enough for a quotient that a correction follows: other work hides the division of 16
- * floats, but not of 8 doubles. */
-MG_INLINE num F(inverse)(num d) {
-    num one = n_set(1), r = sizeof(C(TYPE)) == 4 ? n_div(one, d) : F(near_inverse)(d);
-    return sizeof(C(TYPE)) == 4 ? r : n_fma(r, n_fnma(d, r, one), r);
-}
-
-/* 1 / (1 + e^t) = 2^n inverse (1 + rest), with e^t = 2^-n (1 + w) */
+/* 1 + e^-x = 2^-n (high - less), with e^-x = 2^-n (1 + w), and nearly 1 / high */
 typedef struct {
-    num n, power, inverse, rest; /* power = 2^n */
+    num n, high, less, inverse;
 } F(logistic_terms);
 
-/* For t >= 0 and what it lacks. With d = 1 + 2^n + w as a sum of two, the inverse of the larger is
- * good to 20 bits, and with its error e the rest is e + e^2, less what the smaller adds. */
-MG_INLINE F(logistic_terms) F(logistic)(num t, num t_low) {
-    num one = n_set(1), n = n_sub(n_line(t, -C(LOG2E), C(MAGIC)), n_set(C(MAGIC)));
-    F(exp_terms) p = {n, n_fma(n, n_set(C(LN2_HI)), t), n_fma(n, n_set(C(LN2_LO)), t_low)};
-    num w = F(exp_rest)(p), s = n_scale(one, n), b = n_add(one, s), c = n_add(b, p.r_high);
-    num low = n_add(n_add(n_sub(b, c), p.r_high), n_sub(s, n_sub(b, one))), d = n_add(c, w);
-    low = n_add(low, n_add(n_sub(c, d), w));
-    num r = F(near_inverse)(d), e = n_fma_exact(n_neg(r), d, one);
-    return (F(logistic_terms)){n, s, r, n_fma(e, e, n_fnma(r, low, e))};
+/* For x <= 0 and the negative of what it lacks; or for any x, where what belongs to x > 0 is not
+ * scaled by 2^-n. Other work hides the division. */
+MG_INLINE F(logistic_terms) F(logistic)(num x, num x_less, bool any) {
+    num one = n_set(1), n = n_sub(n_line(x, C(LOG2E), C(MAGIC)), n_set(C(MAGIC)));
+    F(exp_terms) p = {n, n_fma(n, n_set(C(LN2_HI)), n_neg(x)), n_fma(n, n_set(C(LN2_LO)), x_less)};
+    num w = F(exp_rest)(p), r = p.r_high, s = n_scale(one, any ? n_or(n, C(SIGN)) : n);
+    if (any) {
+        num k = n_choose_less(n_set(0), n, s, one);
+        r = n_mul(k, r), w = n_mul(k, w);
+    }
+    num b = n_add(one, s), c = n_add(b, r), d = n_add(c, w);
+    num less = n_sub(n_sub(n_sub(c, b), r), n_sub(s, n_sub(b, one)));
+    return (F(logistic_terms)){n, d, n_add(less, n_sub(n_sub(d, c), w)), n_div(one, d)};
 }
-/* What it is at -t */
-MG_INLINE num F(logistic_below)(F(logistic_terms) p) {
-    return n_scale(n_fma(p.inverse, p.rest, p.inverse), p.n);
+/* 1 / (1 + e^-x) for x <= 0 and the negative of what it lacks */
+MG_INLINE num F(logistic_below)(num x, num x_less) {
+    F(logistic_terms) p = F(logistic)(x, x_less, false);
+    num rest = n_fma(p.inverse, p.less, n_fma_exact(n_neg(p.inverse), p.high, n_set(1)));
+    return n_scale(n_fma(p.inverse, rest, p.inverse), p.n);
 }
 
 MG_INLINE num F(sigmoid_any)(num x) {
     num a = n_min(n_set(C(SIGMOID_HIGH)), n_abs(x)), zero = n_set(0);
-    num q = F(logistic_below)(F(logistic)(a, zero));
+    num q = F(logistic_below)(n_neg(a), zero);
     return n_choose_less(x, zero, q, n_sub(n_set(1), q));
 }
 
@@ -74,18 +64,18 @@ MG_INLINE num F(logsigmoid)(num x) {
     return n_neg(F(softplus)(n_neg(x)));
 }
 
-/* The slope of x / (1 + e^-t), where t has the sign of x and the slope `steep`, and p is of |t|. */
-MG_INLINE num F(gate_slope)(num x, num steep, F(logistic_terms) p) {
-    num q = F(logistic_below)(p), rest = n_sub(n_set(1), q);
+/* The slope of x / (1 + e^-t), where t has the sign of x and the slope `steep`, from |t|. */
+MG_INLINE num F(gate_slope)(num x, num steep, num t, num t_low) {
+    num q = F(logistic_below)(n_neg(t), t_low), rest = n_sub(n_set(1), q);
     return n_fma(n_mul(n_mul(x, steep), q), rest, n_choose_less(x, n_set(0), q, rest));
 }
 
 MG_INLINE num F(silu_slope_any)(num x) {
     num a = n_min(n_set(-C(SILU_LOW)), n_abs(x));
-    return F(gate_slope)(n_with_sign(a, x), n_set(1), F(logistic)(a, n_set(0)));
+    return F(gate_slope)(n_with_sign(a, x), n_set(1), a, n_set(0));
 }
 
-/* 2u for a >= 0, u = sqrt(2 / pi) (a + 0.044715 a^3), with every product's low part. */
+/* 2u, u = sqrt(2 / pi) (a + 0.044715 a^3), with every product's low part. */
 MG_INLINE F(two) F(gelu_twice)(num a) {
     num one = n_set(1), k = n_set(C(GELU_CUBE)), twice = n_set(C(GELU_TWICE));
     num z = n_mul(a, a), z_low = n_fma_exact(a, a, n_neg(z)), h = n_fma_exact(k, z, one);
@@ -99,5 +89,5 @@ MG_INLINE num F(gelu_tanh_slope_any)(num x) {
     num a = n_min(n_set(C(GELU_HIGH)), n_abs(x));
     num steep = n_fma(n_mul(a, a), n_set(3 * C(GELU_CUBE) * C(GELU_TWICE)), n_set(C(GELU_TWICE)));
     F(two) t = F(gelu_twice)(a);
-    return F(gate_slope)(n_with_sign(a, x), steep, F(logistic)(t.high, t.low));
+    return F(gate_slope)(n_with_sign(a, x), steep, t.high, t.low);
 }

@@ -1,31 +1,45 @@
-/* vmath_gates_f64.inc.h: sigmoid, silu, gelu and their slopes, of doubles (see vmath_num.h for how to
- * read it); after vmath_gates.inc.h and vmath_normal.inc.h. */
+/* vmath_gates_f64.inc.h: tanh, sigmoid, silu, gelu and their slopes, of doubles (see vmath_num.h for
+ * how to read it); after vmath_gates.inc.h and vmath_normal.inc.h. */
 
 MG_INLINE num F(sigmoid)(num x) { return F(sigmoid_any)(x); }
 MG_INLINE num F(silu_slope)(num x) { return F(silu_slope_any)(x); }
 MG_INLINE num F(gelu_slope)(num x) { return F(gelu_slope_any)(x); }
 MG_INLINE num F(gelu_tanh_slope)(num x) { return F(gelu_tanh_slope_any)(x); }
 
-/* x / (1 + e^-t) = max(x, 0) - a / (1 + e^|t|), where t has the sign of x, a = |x| and p is of |t|.
- * For x < 0 the power of two comes last, so that a subnormal result is rounded once. */
-MG_INLINE num F(gate)(num x, num a, F(logistic_terms) p) {
-    num zero = n_set(0), one = n_set(1);
-    a = n_mul(a, n_choose_less(x, zero, one, p.power));
-    num m = n_mul(a, p.inverse), m_low = n_fma(m, p.rest, n_fma_exact(a, p.inverse, n_neg(m)));
-    num most = n_max(zero, x), y = n_sub(most, m), low = n_add(n_add(m, n_sub(y, most)), m_low);
-    y = n_sub(y, n_max(low, n_set(-1))); /* it is NaN at infinity */
-    return n_scale(y, n_choose_less(x, zero, p.n, zero));
+/* tanh(c + d) = T + (1 - T^2) tanh d / (1 + T tanh d), where T = tanh c is a number (S. Gal's
+ * method, vmath_normal_fits.h) and tanh d = d (q + p) / q with polynomials p and q of d^2. On the
+ * first two pieces c is 0, and d p / q is added to a itself. What is added is less than a sixth of
+ * the result, so that its own rounding hardly shows. */
+MG_INLINE num F(tanh)(num x) {
+    num a = n_min(n_set(C(TANH_HIGH)), n_abs(x)), zero = n_set(0);
+    num i = n_shift_right(n_line(a, C(TANH_STEP), 1), C(PIECE_INDEX));
+    num d = n_sub(a, n_look_up(T(tanh_table)[0], i)), t = n_look_up(T(tanh_table)[1], i);
+    num z = n_mul(d, d), q = HORNER(z, tanh_q), p = n_mul(z, HORNER(z, tanh_p));
+    num u = n_mul(d, n_choose_less(zero, t, n_add(q, p), p));
+    num y = n_div(n_mul(u, n_look_up(T(tanh_table)[2], i)), n_fma(t, u, q));
+    return n_with_sign(n_add(n_choose_less(zero, t, t, a), y), x);
+}
+
+/* x / (1 + e^-t), where t has the sign of x. For x < 0 the power of two comes last, so that a
+ * subnormal result is rounded once. */
+MG_INLINE num F(gate)(num x, num t, num t_low) {
+    F(logistic_terms) p = F(logistic)(t, n_neg(t_low), true);
+    num y = n_mul(x, p.inverse), rest = n_fma(y, p.less, n_fma_exact(n_neg(y), p.high, x));
+    y = n_fma(n_max(rest, n_set(-1)), p.inverse, y); /* it is NaN at infinity */
+    return n_scale(y, n_min(n_set(0), p.n));
 }
 MG_INLINE num F(silu)(num x) {
-    num a = n_min(n_set(-C(SILU_LOW)), n_abs(x));
-    return F(gate)(x, a, F(logistic)(a, n_set(0)));
+    num low = n_set(C(SILU_LOW));
+    x = n_max(low, x);
+    return F(gate)(x, n_min(n_neg(low), x), n_set(0));
 }
 /* x (1 + tanh u) / 2 = x / (1 + e^-2u) (D. Hendrycks and K. Gimpel, "Gaussian error linear units",
  * 2016) */
 MG_INLINE num F(gelu_tanh)(num x) {
-    num a = n_min(n_set(C(GELU_HIGH)), n_abs(x));
-    F(two) t = F(gelu_twice)(a);
-    return F(gate)(x, a, F(logistic)(t.high, t.low));
+    num high = n_set(C(GELU_HIGH));
+    x = n_max(n_neg(high), x);
+    F(two) t = F(gelu_twice)(n_min(high, x));
+    return F(gate)(x, t.high, t.low);
 }
 
 /* x ndtr(x) = max(x, 0) - a ndtr(-a), a = |x| */

@@ -58,7 +58,7 @@ MG_INLINE double v_hypot_f64(double a, double b) {
 }
 
 /* b / (a^2 + b^2), by which the angle of (b, a) grows with a; 0 at the origin and at infinity.
- * Float in double, where no square leaves the range. */
+ * Float in double, where no square leaves the range; double scaled as for hypot. */
 MG_INLINE float v_angle_slope_f32(float a, float b) {
     double x = (double)a, y = (double)b, d = fma_f64(x, x, y * y), r = v_rough_inverse_f64(d);
     r = fma_f64(r, fma_f64(-d, r, 1.0), r);
@@ -68,8 +68,12 @@ MG_INLINE float v_angle_slope_f32(float a, float b) {
     return ((d == 0.0) | infinite) ? 0.0f : slope;
 }
 MG_INLINE double v_angle_slope_f64(double a, double b) {
-    double r = v_hypot_f64(a, b), inverse = 1.0 / r;
-    return ((r == 0.0) | (r == V_INF_F64)) ? 0.0 : inverse * (inverse * b);
+    double p = v_abs_f64(a), q = v_abs_f64(b), large = p > q ? p : q;
+    double scale = large > 0x1p500 ? 0x1p-600 : large < 0x1p-450 ? 0x1p600 : 1.0;
+    a *= scale;
+    b *= scale;
+    double d = fma_f64(a, a, b * b), slope = b / d * scale;
+    return ((d == 0.0) | (p == V_INF_F64) | (q == V_INF_F64)) ? 0.0 : slope;
 }
 
 #endif

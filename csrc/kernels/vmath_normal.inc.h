@@ -1,5 +1,5 @@
-/* vmath_normal.inc.h: tanh, the error function and the normal distribution, for one float width (see
- * vmath_num.h for how to read it), by the tables of vmath_normal_fits.h. */
+/* vmath_normal.inc.h: the error function, the normal distribution and odd functions by pieces, for
+ * one float width (see vmath_num.h for how to read it), by the tables of vmath_normal_fits.h. */
 
 /* f(c + d) = start + q d */
 typedef struct {
@@ -21,7 +21,6 @@ MG_INLINE num F(odd)(num x, C(TYPE) high, C(TYPE) step, const C(TYPE) (*table)[1
     num start = n_choose_less(n_set(0), p.start, p.start, a);
     return n_with_sign(n_fma_exact(p.q, p.d, start), x);
 }
-MG_INLINE num F(tanh)(num x) { return F(odd)(x, C(TANH_HIGH), C(TANH_STEP), T(tanh_table)); }
 MG_INLINE num F(erf)(num x) { return F(odd)(x, C(ERF_HIGH), 1, T(erf_table)); }
 
 /* e^t g, both factors as sums of two; the exponential lacks its power of two n. */

@@ -1,10 +1,12 @@
-/* vmath_pieces_f32.inc.h: sigmoid, silu, gelu and their slopes, of floats (see vmath_num.h for how to
- * read it); after vmath_gates.inc.h and vmath_normal.inc.h.
+/* vmath_pieces_f32.inc.h: tanh, sigmoid, silu, gelu and their slopes, of floats (see vmath_num.h for
+ * how to read it); after vmath_gates.inc.h and vmath_normal.inc.h.
  *
- * All of them are s(x) - u(a), where a = |x| and s is max(x, 0), or the step from 0 to 1; u falls as
+ * All but tanh are s(x) - u(a), where a = |x| and s is max(x, 0), or the step from 0 to 1; u falls as
  * e^-a or faster and is computed by pieces, as tanh is (vmath_normal_fits.h). Far below 0 there is
  * nothing but u, which must not lose its digits there: in blocks that reach so far, it is made of
  * an exponential. */
+
+MG_INLINE num F(tanh)(num x) { return F(odd)(x, C(TANH_HIGH), C(TANH_STEP), T(tanh_table)); }
 
 /* u by the integer nearest to a (k1 + k2 a): pieces are narrower where u bends more. Where u is a / 2
  * nearly, half of a is taken from max(x, 0), so that no digit is lost in the difference. */

@@ -22,7 +22,7 @@ MG_INLINE num F(tan_of)(F(tan_terms) p) {
     num n = n_fma_exact(p.r, c, s), d = n_fma_exact(minus, s, c);
     num n_low = n_fma(rest, c, n_fma_exact(p.r, c, n_sub(s, n)));
     num d_low = n_fnma(rest, s, n_fma_exact(minus, s, n_sub(c, d)));
-    num inverse = F(inverse)(n_add(d, d_low)), y = n_mul(n_add(n, n_low), inverse);
+    num inverse = n_div(n_set(1), n_add(d, d_low)), y = n_mul(n_add(n, n_low), inverse);
     rest = n_add(n_fma_exact(n_neg(y), d, n), n_fnma(y, d_low, n_low));
     return n_fma(rest, inverse, y);
 }
