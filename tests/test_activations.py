@@ -547,3 +547,25 @@ def test_a_subclass_is_an_ordinary_class():
 
     assert Gate(3.0)(mg.tensor([-1.0, 0.5, 4.0])).tolist() == [0, 1.5, 3]
     assert repr(Gate(3.0)) == "Gate(min_val=0.0, max_val=1.0)"
+
+
+def test_tanh_in_double_where_its_pieces_meet():
+    """Around every boundary, and where it becomes 1, which it never exceeds."""
+    b = np.array([2.0**e * (1 + k / 4) for e in range(4) for k in range(4)] + [2.0**4])
+    middle = np.append((b - 1) / 0.78125, [19.0615, 19.125])
+    x = (middle[:, None] * (1 + np.arange(-40, 41) * 2.0**-52)).ravel()
+    y, want = mg.tanh(mg.from_numpy(x)).numpy(), np.tanh(x.astype(np.longdouble))
+    assert (np.abs(y - want) <= np.spacing(want.astype(np.float64))).all()
+    assert y.max() == 1
+    np.testing.assert_array_equal(mg.tanh(mg.from_numpy(-x)).numpy(), -y)
+
+
+def test_slopes_of_an_angle_at_the_ends_of_the_range(rng):
+    """Double is scaled where a square would leave the range."""
+    size = 2.0 ** rng.integers(-1000, 1000, 500)
+    a, b = (size * rng.uniform(0.5, 2, 500) * rng.choice([-1, 1], 500) for _ in range(2))
+    x, y = (mg.from_numpy(v).requires_grad_() for v in (a, b))
+    got = [g.numpy() for g in mg.grad(mg.arctan2(x, y).sum(), (x, y))]
+    wide_a, wide_b = a.astype(np.longdouble), b.astype(np.longdouble)
+    square = wide_a**2 + wide_b**2
+    np.testing.assert_allclose(got, [wide_b / square, -wide_a / square], rtol=3 * 2.0**-52)

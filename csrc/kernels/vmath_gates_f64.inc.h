@@ -24,8 +24,8 @@ MG_INLINE num F(tanh)(num x) {
  * subnormal result is rounded once. */
 MG_INLINE num F(gate)(num x, num t, num t_low) {
     F(logistic_terms) p = F(logistic)(t, n_neg(t_low), true);
-    num y = n_mul(x, p.inverse), rest = n_fma(y, p.less, n_fma_exact(n_neg(y), p.high, x));
-    y = n_fma(n_max(rest, n_set(-1)), p.inverse, y); /* it is NaN at infinity */
+    num y = n_mul(x, p.inverse), more = n_fnma(y, p.less, n_fma_exact(y, p.high, n_neg(x)));
+    y = n_fnma(n_min(more, n_set(1)), p.inverse, y); /* it is NaN at infinity */
     return n_scale(y, n_min(n_set(0), p.n));
 }
 MG_INLINE num F(silu)(num x) {
