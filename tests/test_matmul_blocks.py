@@ -34,6 +34,8 @@ SIZES = [  # m, k, n: what is read where it lies, what is packed, and their edge
     (700, 70, 70),
     (100, 520, 2100),
     (500, 40, 400),
+    (101, 190, 201),  # A read where it lies, B packed a sliver at a time, in one block of k and two
+    (120, 300, 140),
     (130, 300, 700),
     (64, 128, 10),  # the last columns, together no whole vectors
     (20, 33, 26),

@@ -66,8 +66,18 @@ MG_INLINE bool R(gemm_copies)(const mg_gemm_shape *s) {
                           : s->n > GEMM_NR && s->m > GEMM_MR / 2);
 }
 
-/* Reads B where it lies if the vectors of its rows can be loaded directly, else from a copy of one
- * sliver at a time; and A where it lies or, where it does not lie well, from a copy of a tile's
+/* B must be packed, but one sliver at a time into L1, just before its use, and A is read where it
+ * lies: where no more rows of A share B than it has columns, and packing A would cost as much. What
+ * comes from beyond L2 is better packed by the first tile that reads it. */
+static MG_NOINLINE bool R(gemm_slivers)(const mg_gemm_shape *s) {
+    bool beside = s->n <= 2 * s->m && s->n * s->k * (int)sizeof(real) <= GEMM_DIRECT;
+    return s->m > 4 * GEMM_MR && s->m <= s->n && s->n > 3 * GEMM_NR && s->a_col == 1 &&
+           (s->b_col != 1 ? R(gemm_is_small)(s) : beside && R(gemm_lies_badly)(s)) &&
+           !R(gemm_copies)(s) && !R(gemm_is_shallow)(s);
+}
+
+/* Reads B where it lies if the vectors of its rows can be loaded directly and that pays, else from a
+ * copy of one sliver at a time; and A where it lies or, where it does not lie well, from a copy of a tile's
  * rows, which serves all of B. */
 static void R(gemm_direct)(real *c, const real *plus, int64_t plus_row, const real *a,
                            const real *b, const mg_gemm_shape *s, int64_t m, int64_t n) {
@@ -75,7 +85,8 @@ static void R(gemm_direct)(real *c, const real *plus, int64_t plus_row, const re
     _Alignas(64) real sliver[GEMM_SLIVER(GEMM_NR, GEMM_KD)], tile[GEMM_MR * ROW];
     bool copies = R(gemm_copies)(s), along = copies || R(gemm_is_shallow)(s);
     bool in_vectors = GEMM_MASKS || n % LANES == 0;
-    int64_t whole = s->b_col != 1 ? 0 : in_vectors ? n : n / GEMM_NR * GEMM_NR;
+    bool slivers = s->b_col != 1 || (m > 4 * GEMM_MR && R(gemm_slivers)(s));
+    int64_t whole = slivers ? 0 : in_vectors ? n : n / GEMM_NR * GEMM_NR;
     int64_t deepest = mg_min(R(gemm_depth)(s), GEMM_KD);
     for (int64_t p = 0; p < s->k; p += deepest) {
         int64_t depth = mg_min(deepest, s->k - p);
@@ -265,7 +276,8 @@ MG_INLINE bool R(gemm_packs)(const mg_gemm_shape *s) {
     return s->m > (collides ? GEMM_MR : 4 * GEMM_MR) && s->n > 3 * GEMM_NR &&
            s->m * s->n * s->k > (collides ? MG_GEMM_THREAD_WORK - 1 : 128 * 128 * 128) &&
            (s->a_col != 1 || R(gemm_lies_badly)(s) || !R(gemm_is_small)(s) ||
-            R(gemm_goes_along)(s));
+            R(gemm_goes_along)(s)) &&
+           !R(gemm_slivers)(s);
 }
 
 static void R(gemm_vector_product)(real *c, const real *a, const real *b, const mg_gemm_shape *s) {
@@ -325,7 +337,7 @@ void R(mg_gemm)(real *c, const real *plus, int64_t plus_row, const real *a, cons
         } else if (threads) {
             g.cols = gemm_round_up(mg_ceil_div(s->n, copies ? 8 : 32), GEMM_NR);
             g.across = mg_ceil_div(s->n, g.cols);
-            if (g.across < 16 && s->m >= 8 * GEMM_MR)
+            if (g.across < 16 && s->m >= 8 * GEMM_MR && !R(gemm_slivers)(s))
                 g.rows = gemm_round_up(mg_ceil_div(s->m, 2), GEMM_MR);
         }
         gemm_for(threads, mg_ceil_div(s->m, g.rows) * g.across, R(gemm_direct_block), &g);
