@@ -23,6 +23,25 @@ def test_contracts(row, dtype, rng):
     assert report.ok, report
 
 
+@pytest.mark.parametrize("name", ["expm1", "sinh", "cosh"])
+def test_ends_of_the_table_of_powers(name):
+    """Of floats: beside every change of the power T, most of all around 1 and 2^24."""
+    ends = (np.arange(-480, 2080) + 0.5) * np.log(2) / 16
+    x = np.float32(ends)[:, None] + np.spacing(np.abs(np.float32(ends)))[:, None] * np.arange(-8, 9)
+    x = np.concatenate([x.ravel(), np.linspace(-0.05, 0.05, 4001), np.linspace(16, 18, 4001)])
+    report = ulp.measure(TABLE[name], np.float32, [(x.astype(np.float32),)])
+    assert report.ok, report
+
+
+@by_dtype
+@pytest.mark.parametrize("name", ["expm1", "sinh", "tan"])
+def test_zeros_keep_their_sign(name, dtype):
+    x = np.tile(np.array([0.0, -0.0], dtype), 64)
+    y = getattr(mg, name)(mg.from_numpy(x)).numpy()
+    np.testing.assert_array_equal(np.signbit(y), np.signbit(x))
+    assert not y.any()
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("row", [r for r in ulp.ROWS if r.arity == 1], ids=lambda row: row.name)
 def test_every_float32(row):

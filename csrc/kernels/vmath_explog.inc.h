@@ -65,6 +65,7 @@ MG_INLINE num F(exp2)(num x) {
     num p = n_fma(POLYNOMIAL(r, exp2), r, n_set(C(LN2)));
     return n_scale(n_fma(r, p, n_set(1)), n);
 }
+#if !C(HAS_POWERS) /* floats: vmath_powers_f32.inc.h */
 /* (2^n - 1) + 2^n (e^r - 1), in halves so that the largest power of two is never formed. The
  * polynomial comes first, while there is little else to keep in registers. */
 MG_INLINE num F(expm1)(num x) {
@@ -108,6 +109,7 @@ MG_INLINE num F(cosh)(num x) {
     y = n_add(y, n_fma(p.minus, p.odd, n_fma(p.plus, p.even, low)));
     return n_scale(y, p.n);
 }
+#endif
 
 /* ---- logarithms ----
  *

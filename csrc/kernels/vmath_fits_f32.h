@@ -20,8 +20,9 @@
 #define V_EXP2_LOW_F32 -151.0f
 #define V_EXP2_HIGH_F32 129.0f
 #define V_EXPM1_LOW_F32 -18.0f
-#define V_EXPM1_TINY_F32 0x1p-25f
-#define V_SINH_HIGH_F32 89.5f
+#define V_HAS_POWERS_F32 1
+#define V_POWER_MAGIC_F32 0x1.8p19f
+#define V_POWER_LAST_F32 127.9375f
 #define V_SIGMOID_HIGH_F32 105.0f
 #define V_SOFTPLUS_LOW_F32 -110.0f
 #define V_SILU_LOW_F32 -112.0f
@@ -50,18 +51,16 @@
 /* (e^r - 1 - r) / r^2, the error weighed against e^r: 2^-28.2 */
 static const __attribute__((unused)) float v_exp_fit_f32[] = {
     0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558b2p-5f, 0x1.123994p-7f, 0x1.6a4b44p-10f};
-/* the same, against e^r - 1: 2^-33 */
-static const __attribute__((unused)) float v_expm1_fit_f32[] = {
-    0x1p-1f, 0x1.555554p-3f, 0x1.5554e8p-5f, 0x1.11130ep-7f, 0x1.6d4ccep-10f, 0x1.9dfc12p-13f};
 /* ((2^r - 1) / r - ln 2) / r: 2^-28.3 */
 static const __attribute__((unused)) float v_exp2_fit_f32[] = {
     0x1.ebfbdcp-3f, 0x1.c6af7ap-5f, 0x1.3b2dd4p-7f, 0x1.5f0952p-10f,
     0x1.417872p-13f};
-/* (sinh r - r) / r^3 and (cosh r - 1) / r^2 of r^2: 2^-34 */
-static const __attribute__((unused)) float v_sinh_fit_f32[] = {
-    0x1.555556p-3f, 0x1.110fbep-7f, 0x1.a2e312p-13f};
-static const __attribute__((unused)) float v_cosh_fit_f32[] = {
-    0x1p-1f, 0x1.5554e6p-5f, 0x1.6d4f1ap-10f};
+/* for |r| <= ln 2 / 32, (e^r - 1 - r) / r^2, and (sinh r - r) / r^3 and (cosh r - 1) / r^2 of r^2,
+ * the error weighed against r: 2^-31.5, of the last against 1: 2^-45 */
+static const __attribute__((unused)) float v_short_exp_fit_f32[] = {0x1p-1f, 0x1.55570cp-3f,
+                                                                    0x1.555632p-5f};
+#define V_SHORT_SINH_F32 0x1.55570cp-3f
+static const __attribute__((unused)) float v_short_cosh_fit_f32[] = {0x1p-1f, 0x1.55569p-5f};
 /* (log(1 + r) - r) / r^2: 2^-26.6 */
 static const __attribute__((unused)) float v_log_fit_f32[] = {
     -0x1.ffffcap-2f, 0x1.5555eap-2f, -0x1.00d79ap-2f, 0x1.989fd2p-3f};
@@ -110,5 +109,18 @@ static const __attribute__((unused)) float v_pow_table_f32[3][16] = {
      -0x1.86008cp-20f, -0x1.361cfp-19f, 0, 0x1.76279ep-19f, -0x1.0d1536p-19f, 0x1.ad50f6p-25f,
      -0x1.2c3752p-19f, 0x1.d044fcp-19f, -0x1.b1199ap-19f, 0x1.07d38ep-19f, 0x1.a189acp-21f},
 };
+
+/* c, and a quarter of 1 / c, less and more i units of the bit to which i is shifted, so that adding
+ * or taking off n and i so shifted leaves 2^n c and 2^-n / 4c; and i ln 2 / 16 - log c */
+static const __attribute__((unused)) float v_power_table_f32[3][16] = {
+    {0x1p+0f, 0x1.fb4f5p-1f, 0x1.f71a7p-1f, 0x1.f37cap-1f, 0x1.f07f6p-1f, 0x1.ee0248p-1f,
+     0x1.ec1cp-1f, 0x1.eab27p-1f, 0x1.e9e7fp-1f, 0x1.ea0f28p-1f, 0x1.eaefap-1f, 0x1.ec4768p-1f,
+     0x1.ee8ab8p-1f, 0x1.f198p-1f, 0x1.f578cp-1f, 0x1.fa4758p-1f},
+    {0x1p-2f, 0x1.fa566p-3f, 0x1.f59e48p-3f, 0x1.f1aacp-3f, 0x1.ee741p-3f, 0x1.ec2a2p-3f,
+     0x1.eaaa48p-3f, 0x1.ea0f28p-3f, 0x1.ea2bep-3f, 0x1.eab27p-3f, 0x1.ebe1bp-3f, 0x1.edebb2p-3f,
+     0x1.f06f5ap-3f, 0x1.f388c8p-3f, 0x1.f730cp-3f, 0x1.fb5782p-3f},
+    {0, 0x1.7cdbd6p-14f, 0x1.f52d6cp-13f, 0x1.35e18ep-13f, -0x1.a0f9e8p-13f, -0x1.33b8cap-12f,
+     -0x1.760c5cp-12f, -0x1.6fd9e2p-16f, 0x1.805p-12f, 0x1.6fd9a8p-16f, -0x1.59621ep-12f,
+     0x1.0c588ep-16f, -0x1.c4e28ep-18f, 0x1.fbba24p-17f, 0x1.333c72p-14f, 0x1.e5ae3ap-16f}};
 
 #endif

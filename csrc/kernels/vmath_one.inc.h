@@ -31,7 +31,9 @@ MG_INLINE real R(s_choose_less)(real a, real b, real x, real y) { return a < b ?
 MG_INLINE real R(s_and)(real a, ureal mask) { return from_bits(bits(a) & mask); }
 MG_INLINE real R(s_or)(real a, ureal mask) { return from_bits(bits(a) | mask); }
 MG_INLINE real R(s_add_bits)(real a, ureal b) { return from_bits(bits(a) + b); }
+MG_INLINE real R(s_plus_bits)(real a, real b) { return from_bits(bits(a) + bits(b)); }
 MG_INLINE real R(s_less_bits)(real a, real b) { return from_bits(bits(a) - bits(b)); }
+MG_INLINE real R(s_shift_left)(real a, int count) { return from_bits(bits(a) << count); }
 MG_INLINE real R(s_shift_right)(real a, int count) { return from_bits(bits(a) >> count); }
 MG_INLINE real R(s_scale)(real x, real n) {
     const int fraction = sizeof(real) == 4 ? 23 : 52;

@@ -135,7 +135,11 @@ MG_INLINE wide w_add_bits(wide a, ureal b) {
     EACH a.v[k] = (vec)((uvec)a.v[k] + b);
     return a;
 }
-/* The bits of a less those of b. */
+/* The bits of a and of b, added; the bits of a less those of b. */
+MG_INLINE wide R(w_plus_bits)(wide a, wide b) {
+    EACH a.v[k] = (vec)((uvec)a.v[k] + (uvec)b.v[k]);
+    return a;
+}
 MG_INLINE wide R(w_less_bits)(wide a, wide b) {
     EACH a.v[k] = (vec)((uvec)a.v[k] - (uvec)b.v[k]);
     return a;
@@ -173,17 +177,27 @@ MG_INLINE wide R(w_look_up)(const real *table, wide i) {
     return i;
 }
 MG_INLINE wide w_abs(wide a) { return w_and(a, ~REAL_SIGN); }
-/* The magnitude of a, which has no sign, with the sign of b. */
+#if defined(__AVX512F__) /* one operation, which a compiler does not find */
+#define SIGN_OF(b) (__m512i) b, (__m512i)((uvec){0} + REAL_SIGN)
+#define OR_SIGN(a, b) (vec) _mm512_ternarylogic_epi64((__m512i)a, SIGN_OF(b), 0xf8)
+#define XOR_SIGN(a, b) (vec) _mm512_ternarylogic_epi64((__m512i)a, SIGN_OF(b), 0x78)
+#else
+#define OR_SIGN(a, b) (vec)((uvec)a | ((uvec)b & REAL_SIGN))
+#define XOR_SIGN(a, b) (vec)((uvec)a ^ ((uvec)b & REAL_SIGN))
+#endif
+/* The magnitude of a, which has no sign or that of b, with the sign of b. */
 MG_INLINE wide w_with_sign(wide a, wide b) {
-    EACH a.v[k] = (vec)((uvec)a.v[k] | ((uvec)b.v[k] & REAL_SIGN));
+    EACH a.v[k] = OR_SIGN(a.v[k], b.v[k]);
     return a;
 }
-
 /* a, its sign turned where b has one. */
 MG_INLINE wide R(w_flip_sign)(wide a, wide b) {
-    EACH a.v[k] = (vec)((uvec)a.v[k] ^ ((uvec)b.v[k] & REAL_SIGN));
+    EACH a.v[k] = XOR_SIGN(a.v[k], b.v[k]);
     return a;
 }
+#undef SIGN_OF
+#undef OR_SIGN
+#undef XOR_SIGN
 MG_INLINE wide R(w_sqrt)(wide a) {
     EACH a.v[k] = R(v_square_root)(a.v[k]);
     return a;

@@ -1,0 +1,70 @@
+/* vmath_powers_f32.inc.h: expm1, sinh and cosh of floats, by a table of powers of two (see
+ * vmath_num.h for how to read it); after vmath_explog.inc.h.
+ *
+ * e^x = T e^r with T = 2^n c, x = n ln 2 + log c + r and |r| <= ln 2 / 32, where four bits choose c
+ * near 2^(i/16) (P. T. P. Tang, "Table-driven implementation of the exponential function in IEEE
+ * floating-point arithmetic", ACM TOMS 15, 1989). A c is a float, so that T is exact, and its
+ * inverse is one to seven bits more than a float has (Gal's method, as for the logarithms).
+ */
+
+/* x log2 e to 1/16: n in the bits from the fourth on, i below them */
+typedef struct {
+    num bits, r_high, r_low; /* r_high is exact */
+} F(power_terms);
+
+MG_INLINE F(power_terms) F(power_reduce)(num x, C(TYPE) magic, C(TYPE) last) {
+    num t = n_min(n_set(magic + last), n_line(x, C(LOG2E), magic)), n = n_sub(t, n_set(magic));
+    num r_high = n_fma_exact(n, n_set(-C(LN2)), x);
+    num r_low = n_fma(n, n_set(-C(LN2_LOW)), n_look_up(T(power_table)[2], t));
+    return (F(power_terms)){t, r_high, r_low};
+}
+
+/* T */
+MG_INLINE num F(power_up)(num bits) {
+    return n_plus_bits(n_look_up(T(power_table)[0], bits), n_shift_left(bits, C(INDEX)));
+}
+
+/* (T - 1) + T (e^r - 1), both with low parts. The constants end two bits early, so that T - 1 is T
+ * from 2^24 on, but for that power itself, and then lacks 1. */
+MG_INLINE num F(expm1)(num x) {
+    num one = n_set(1), lowest = n_set(C(EXPM1_LOW));
+    F(power_terms) p = F(power_reduce)(n_max(lowest, x), C(POWER_MAGIC), C(POWER_LAST));
+    num r = n_add(p.r_high, p.r_low), w = n_fma(n_mul(r, r), HORNER(r, short_exp), p.r_low);
+    num power = F(power_up)(p.bits);
+    num d = n_sub(power, one), v = n_add(d, one);
+    num low = n_choose_less(n_set(0x1p24f), power, n_set(-1), n_sub(power, v));
+    num y = n_fma_exact(power, p.r_high, n_fma(power, w, low));
+    return n_with_sign(n_add(d, y), x); /* of 0 too */
+}
+
+/* For x >= 0: with e^r = C + S, the even and the odd part, a = T / 2 and b = 1 / 2T,
+ * sinh x = (a - b) C + (a + b) S, cosh x = (a + b) C + (a - b) S. */
+MG_INLINE F(power_terms) F(half_power_reduce)(num x) {
+    return F(power_reduce)(n_abs(x), C(POWER_MAGIC) - 1, C(POWER_LAST) + 1);
+}
+/* 1 / 2T, which is nothing beside the other long before it leaves the range. */
+MG_INLINE num F(power_down)(num bits) {
+    num most = n_min(n_set(C(POWER_MAGIC) + 60), bits);
+    return n_less_bits(n_look_up(T(power_table)[1], bits), n_shift_left(most, C(INDEX)));
+}
+/* C - 1 from z = r^2 */
+MG_INLINE num F(even_part)(num z) { return n_mul(z, HORNER(z, short_cosh)); }
+
+/* Where it would matter, near 0, the constants are such that a + b is exact. What comes first needs
+ * many registers and leaves few, in both. */
+MG_INLINE num F(sinh)(num x) {
+    F(power_terms) p = F(half_power_reduce)(x);
+    num r = n_add(p.r_high, p.r_low), z = n_mul(r, r), even = F(even_part)(z);
+    num odd = n_fma(n_mul(z, r), n_set(C(SHORT_SINH)), p.r_low); /* S - r_high */
+    num a = F(power_up)(p.bits), b = F(power_down)(p.bits), d = n_sub(a, b);
+    num y = n_fma(d, even, n_sub(n_sub(a, d), b)), s = n_fma(b, n_set(2), d);
+    y = n_fma_exact(s, p.r_high, n_fma(s, odd, y));
+    return n_with_sign(n_add(d, y), x);
+}
+MG_INLINE num F(cosh)(num x) {
+    F(power_terms) p = F(half_power_reduce)(x);
+    num r = n_add(p.r_high, p.r_low), a = F(power_up)(p.bits), b = F(power_down)(p.bits);
+    num s = n_add(a, b), d = n_sub(a, b), low = n_sub(b, n_sub(s, a)), z = n_mul(r, r);
+    num odd = n_fma(n_mul(z, r), n_set(C(SHORT_SINH)), r);
+    return n_add(s, n_fma(d, odd, n_fma(s, F(even_part)(z), low)));
+}
