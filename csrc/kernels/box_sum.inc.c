@@ -65,8 +65,9 @@ static MG_NOINLINE void R(box_lines_sum)(double *restrict line, const real *rest
     }
 }
 
-/* The sum of n elements, `step` apart. If `pairs`, two floats are added before they become a double,
- * which costs half a unit of the sum of magnitudes; only if they are too large is each widened alone. */
+/* The sum of n elements, `step` apart. If `pairs`, two floats are added before they become a
+ * double, which costs half a unit of the sum of magnitudes; only if they are too large is each
+ * widened alone. */
 static MG_NOINLINE double R(box_piece_sum)(const real *x, int64_t n, int64_t step, bool pairs) {
     enum { SIDE = 8, WIDTH = SIDE * BOX_WIDE, BOTH = 2 * WIDTH, LINE = 64 / sizeof(real) };
     double lane[BOX_WIDE], one = 0;

@@ -108,7 +108,7 @@ MG_INLINE void R(conv_tile_rows)(int rows, const int nv, real *c, int64_t c_row,
     switch (rows) {
 #define CONV_CASE(r)                                                                               \
     case r:                                                                                        \
-        if (r <= CONV_MR) R(conv_tile)(r, nv, false, c, c_row, f, term, k);                   \
+        if (r <= CONV_MR) R(conv_tile)(r, nv, false, c, c_row, f, term, k);                        \
         break;
         CONV_CASE(1) CONV_CASE(2) CONV_CASE(3) CONV_CASE(4) CONV_CASE(5) CONV_CASE(6) CONV_CASE(7)
         CONV_CASE(8) CONV_CASE(10) CONV_CASE(12) CONV_CASE(14)
