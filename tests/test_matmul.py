@@ -72,7 +72,9 @@ def test_sizes(dtype, m, k, n, seed):
 
 
 @pytest.mark.parametrize(
-    "size", [(1, 1000, 1), (300, 1, 200), (129, 257, 65), (1, 513, 400), (400, 513, 1)], ids=str
+    "size",
+    [(1, 1000, 1), (300, 1, 200), (129, 257, 65), (1, 519, 400), (1, 29, 4500), (400, 513, 1)],
+    ids=str,
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
 def test_larger_sizes(size, dtype, rng):

@@ -5,9 +5,8 @@
  * products. */
 #include "real.h"
 
-/* Outputs at a time, a quarter of L1; and depth of dot products, half of it: columns are best read
- * in long runs. */
-enum { R(GEMM_V_CHUNK) = 8192 / sizeof(real), R(GEMM_V_DEPTH) = 16384 / sizeof(real) };
+/* Outputs at a time, and depth of dot products, half of a small L1: both are best read in long runs. */
+enum { R(GEMM_V_CHUNK) = 16384 / sizeof(real), R(GEMM_V_DEPTH) = 16384 / sizeof(real) };
 
 /* y = x B for `nv` vectors of columns, the last of them `tail` wide, held in registers. */
 MG_INLINE void R(gemm_sum_rows)(const int nv, const bool masked, real *restrict y,
@@ -49,16 +48,22 @@ MG_INLINE void R(gemm_add_rows)(const int rows, real *restrict y, const real *re
 }
 
 /* Rows lie along memory. From L2 and nearer: eight vectors of y in registers, down all rows. From
- * farther away: eight rows at a time as streams that the prefetchers follow, y in L1. Either way
- * each y is summed in ascending order of rows, so the bits are the same. */
+ * farther away: eight rows at a time as streams that the prefetchers follow, y in L1. Where they need
+ * no help, four rows: from L3, or if they fall onto the same lines of L1. Either way each y is summed
+ * in ascending order of rows, so the bits are the same. */
 static void R(gemm_vector_rows)(real *restrict y, const real *restrict x, int64_t x_step,
                                 const real *restrict b, int64_t b_row, int64_t n, int64_t k) {
-    int64_t j = 0;
-    if (n >= 8 * LANES && n * k * (int)sizeof(real) > 1 << 19)
+    int64_t j = 0, bytes = n * k * (int)sizeof(real);
+    bool apart = b_row * (int)sizeof(real) % 2048 != 0;
+    bool eight = mg_system_fetches() || (apart && bytes >= mg_system_streams());
+    if (n >= 8 * LANES && bytes > 1 << 19)
         for (int64_t whole = n / LANES * LANES; j < whole; j += R(GEMM_V_CHUNK)) {
             int64_t cols = mg_min(R(GEMM_V_CHUNK), whole - j), p = 0;
-            for (; p + 8 <= k; p += 8)
+            for (; eight && p + 8 <= k; p += 8)
                 R(gemm_add_rows)(8, y + j, x + p * x_step, x_step, b + p * b_row + j, b_row, cols,
+                                 p > 0);
+            for (; p + 4 <= k; p += 4)
+                R(gemm_add_rows)(4, y + j, x + p * x_step, x_step, b + p * b_row + j, b_row, cols,
                                  p > 0);
             for (; p < k; p++)
                 R(gemm_add_rows)(1, y + j, x + p * x_step, x_step, b + p * b_row + j, b_row, cols,
