@@ -183,7 +183,7 @@ static MG_NOINLINE void R(gemm_packed_block)(void *context, int64_t block) {
     int64_t whole = lies ? end : keeps ? j + (end - j) / GEMM_NR * GEMM_NR : j; /* read in place */
     int64_t tiles = mg_ceil_div(t->rows, GEMM_MR), across = mg_ceil_div(end - j, GEMM_NR);
     int64_t outer = t->along ? tiles : across, inner = t->along ? across : tiles;
-    bool fetches = !lies && !t->along && packs == keeps;
+    bool fetches = !lies && !t->along && (keeps || t->keeps_b); /* or the place of the next sliver */
     int64_t share = fetches ? mg_ceil_div(t->depth, tiles) : 0; /* rows of B for a tile */
     for (int64_t o = 0; o < outer; o++)
         for (int64_t q = 0; q < inner; q++) {
