@@ -325,6 +325,31 @@ def test_a_plane_that_is_one_box(n, dtype, rng):
     oracle.assert_ulps(t.grad.numpy(), np.array(rows, dtype), 1)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("lines", [1, 2])
+@pytest.mark.parametrize("columns", [4, 8, 16, 18, 32, 33, 46, 56, 66, 512, 514])
+def test_means_of_pairs_of_columns(columns, lines, dtype, rng):
+    """Of one or two lines, which may leave out the last ones and the last column."""
+    for rows in (2 * lines, 5 * lines, 7 * lines + lines - 1):
+        x = rng.uniform(-1, 1, (3, rows, columns)).astype(dtype)
+        x[1, 1, 2], x[2, -1, -1] = math.inf, math.nan
+        t = mg.tensor(x, requires_grad=True)
+        y = F.avg_pool2d(t, (lines, 2))
+        high, wide = rows // lines, columns // 2
+        tiles = x[:, : high * lines, : wide * 2].reshape(3, high, lines, wide, 2)
+        exact = tiles.astype(np.longdouble).mean((2, 4))
+        inside = np.isfinite(exact)
+        got = y.detach().numpy()
+        assert abs(got[inside] - exact[inside]).max() <= np.finfo(dtype).eps
+        oracle.assert_same(got[~inside], exact[~inside].astype(dtype))
+        g = rng.standard_normal(y.shape).astype(dtype)
+        y.backward(mg.tensor(g))
+        expected = np.zeros_like(x)
+        shares = (g / dtype(2 * lines)).repeat(lines, 1).repeat(2, 2)
+        expected[:, : high * lines, : wide * 2] = shares
+        oracle.assert_same(t.grad.numpy(), expected)
+
+
 @pytest.mark.parametrize("n", [40, 128, 1000])
 def test_a_mean_of_floats_whose_pairs_overflow(n):
     x = np.full((4, n), 3e38, np.float32)

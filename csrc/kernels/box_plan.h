@@ -25,6 +25,8 @@ typedef struct {
     bool single;                /* is the only box all of a plane? */
     bool tiled, covers, paired; /* are tiles made of pairs of columns? */
     bool fills;                 /* is every element of a plane in one tile, of several columns? */
+    bool halves;                /* tiles of two columns and at most two lines, in even rows */
+    bool doubles;               /* such, and every element of a plane is in one */
     int64_t joined;             /* rows of boxes whose tiles make one line */
     int64_t below;              /* lines from one such row to the next, or 0 if they differ */
     int64_t whole;              /* size of the only box of several axes, which are now the last */
@@ -173,6 +175,7 @@ static void box_find_tiles(box_set *b) {
     int64_t count = b->count[2], rows = b->count[0] * b->count[1], width = count * b->apart;
     b->joined = b->most = 1;
     b->below = 0;
+    b->halves = b->doubles = false;
     if (rows * count == 0) return;
     b->most = mg_max((BOX_STRIP - box_reach(b, b->even0)) / b->apart + 1, 1);
     b->tiled = b->even0 == 0 && b->even1 == count && box_reach(b, 0) <= b->apart;
@@ -186,6 +189,9 @@ static void box_find_tiles(box_set *b) {
     b->joined = mg_ceil_div(rows, mg_ceil_div(rows, BOX_STRIP / width));
     b->even1 = b->joined * count;
     if (rows > 1 && b->n[0] == 1 && box_same(rows, b->size[1])) b->below = box_rise(b);
+    b->halves = b->below > 0 && b->paired && b->apart == 2 && b->size[1][0] <= 2 &&
+                width >= 2 * BOX_WIDE;
+    b->doubles = b->halves && b->covers && box_fills(b, 1);
 }
 
 MG_INLINE bool box_is_whole(const box_set *b, int d) {

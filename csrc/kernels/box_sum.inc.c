@@ -145,6 +145,32 @@ static MG_NOINLINE void R(box_mean)(real *restrict out, const real *restrict x, 
     }
 }
 
+/* The means of a plane of such tiles, straight from their lines. Of a line that is no whole number
+ * of vectors the last ones are made twice. */
+static MG_NOINLINE void R(box_pairs_mean)(real *restrict out, const real *restrict x, const box_set *b) {
+    enum { WIDTH = 2 * BOX_WIDE };
+    box_row row = box_first(b);
+    int64_t width = 2 * b->count[2], gap = b->step[1] * b->n[2];
+    bool two = b->size[1][0] == 2;
+    double by = R(box_by)(b, &row, 0);
+    x += box_line(b, &row, 0) + b->start[2][0];
+    for (int64_t r = 0; r < b->count[1]; r++, x += b->below * b->n[2], out += b->count[2])
+        for (int64_t c = 0; c < width; c += WIDTH) {
+            int64_t at = mg_min(c, width - WIDTH);
+            const real *these = x + at, *those = these + gap;
+            vec_f64 low = R(box_widen)(these), high = R(box_widen)(these + BOX_WIDE);
+            __builtin_prefetch((const char *)these + BOX_AHEAD);
+            if (two) {
+                low += R(box_widen)(those);
+                high += R(box_widen)(those + BOX_WIDE);
+                __builtin_prefetch((const char *)those + BOX_AHEAD);
+            }
+            low = TURN_SHUFFLE(low, high, BOX_EVEN_f64) + TURN_SHUFFLE(low, high, BOX_ODD_f64);
+            __builtin_prefetch((const char *)(out + at / 2) + BOX_AHEAD, 1);
+            R(box_narrow)(out + at / 2, R(box_scaled)(low, by));
+        }
+}
+
 /* out[box] = the sum of its elements by its divisor. */
 static void R(box_sum)(real *restrict out, const real *restrict x, const box_set *b) {
     if (b->single) {
@@ -153,6 +179,10 @@ static void R(box_sum)(real *restrict out, const real *restrict x, const box_set
         for (int64_t j = 0; j < b->n[2]; j += BOX_PIECE)
             sum += R(box_piece_sum)(x + j, mg_min(b->n[2] - j, BOX_PIECE), 1, true);
         *out = R(box_scaled_one)(sum, R(box_by)(b, &row, 0));
+        return;
+    }
+    if (b->halves) {
+        R(box_pairs_mean)(out, x, b);
         return;
     }
     for (box_batch t = box_first_batch(b); t.n > 0; box_next_batch(b, &t)) {
@@ -237,6 +267,28 @@ static MG_NOINLINE int64_t R(box_add_line)(real *restrict out, const real *restr
     return fresh;
 }
 
+/* The same for tiles of two columns and at most two lines that fill a plane. */
+static MG_NOINLINE void R(box_pairs_spread)(real *restrict out, const real *restrict g,
+                                      const box_set *b) {
+    real shares[BOX_STRIP + LANES];
+    box_row row = box_first(b);
+    int64_t n = b->count[2], left = b->count[1], some = mg_min(b->joined, left);
+    for (; left > 0; left -= some, g += some * n) {
+        some = mg_min(some, left);
+        R(box_shares)(shares, g, some * n, b, &row, 0);
+        for (int64_t r = 0; r < some; r++)
+            for (int64_t q = 0; q < b->size[1][0]; q++, out += 2 * n)
+                for (int64_t k = 0; k < n; k += LANES) {
+                    int64_t at = mg_min(k, n - LANES);
+                    vec share = v_load(shares + r * n + at);
+                    for (int half = 0; half < 128; half += 64)
+                        __builtin_prefetch((char *)(out + 2 * at) + BOX_AHEAD + half, 1);
+                    v_store(out + 2 * at, TURN_SHUFFLE(share, share, R(TURN_LO)));
+                    v_store(out + 2 * at + LANES, TURN_SHUFFLE(share, share, R(TURN_HI)));
+                }
+    }
+}
+
 /* out[...] = the sum of g[box] by its divisor over the boxes that an element lies in. */
 static void R(box_spread)(real *restrict out, const real *restrict g, const box_set *b) {
     _Alignas(64) real line[BOX_STRIP + 3 * LANES];
@@ -244,6 +296,10 @@ static void R(box_spread)(real *restrict out, const real *restrict g, const box_
         box_row row = box_first(b);
         vec share = v_set1(R(box_scaled_one)((double)*g, R(box_by)(b, &row, 0)));
         for (int64_t j = 0; j < b->n[2]; j += LANES) R(box_store)(out + j, share, b->n[2] - j);
+        return;
+    }
+    if (b->doubles && b->count[2] >= LANES) {
+        R(box_pairs_spread)(out, g, b);
         return;
     }
     bool each = b->covers || b->n[2] <= BOX_STRIP; /* are all columns of a line written? */
