@@ -437,6 +437,10 @@ LONG_LINES = [
     ((1, 32, 5, 33), (32, 16, 3, 3), {"groups": 2, "padding": 1}),
     ((1, 16, 4, 59), (16, 16, 2, 3), {"padding": (0, 2)}),
     ((1, 16, 3, 3, 30), (16, 16, 1, 2, 3), {"padding": (0, 1, 0)}),
+    ((3, 27, 5, 7), (9, 9, 3, 3), {"groups": 3, "padding": 1}),
+    ((2, 16, 3, 4), (40, 16, 2, 3), {}),
+    ((2, 9, 2, 300), (7, 9, 1, 3), {"padding": (0, 1)}),
+    ((1, 8, 3, 3), (8, 8, 3, 3), {}),
 ]
 
 
@@ -445,11 +449,11 @@ LONG_LINES = [
 def test_three_taps_along_a_long_line_of_few_channels(rng, shape, kernel, options, dtype):
     """Where a number may be read once for all taps that it meets, in either direction."""
     x, w = (rng.standard_normal(s).astype(dtype) for s in (shape, kernel))
-    x[(0,) * (x.ndim - 1)][5] = np.inf  # meets nothing but its own windows
-    a = mg.tensor(x, requires_grad=True)
-    y = CONV[len(shape) - 2](a, mg.tensor(w), **options)
+    x[(0,) * (x.ndim - 1)][2] = np.inf  # meets nothing but its own windows
+    a, b = mg.tensor(x, requires_grad=True), mg.tensor(w, requires_grad=True)
+    y = CONV[len(shape) - 2](a, b, **options)
     g = rng.standard_normal(y.shape).astype(dtype)
-    (back,) = mg.grad(y, [a], mg.tensor(g))
+    back, by_weight = mg.grad(y, [a, b], mg.tensor(g))
     wide = [v.astype(np.float64) for v in (x, w, g)]
     for got, f, args in (
         (y.detach().numpy(), convolution, (wide[0], wide[1])),
@@ -460,6 +464,15 @@ def test_three_taps_along_a_long_line_of_few_channels(rng, shape, kernel, option
         finite = np.isfinite(slack)
         assert (abs(got[finite] - expected[finite]) <= slack[finite]).all()
         assert not np.isfinite(got[~finite]).any()
+    infinite, one = np.isinf(wide[0]), np.zeros(kernel)
+    for where in map(tuple, rng.permutation(list(np.ndindex(*kernel)))[:200]):
+        one[where] = 1
+        terms = wide[2] * convolution(np.where(infinite, 0, wide[0]), one, **options)
+        met = convolution(infinite.astype(float), one, **options).any()
+        one[where] = 0
+        got = by_weight.numpy()[where]
+        slack = abs(terms).sum() * terms.size * np.finfo(dtype).eps
+        assert not np.isfinite(got) if met else abs(got - terms.sum()) <= slack
 
 
 @pytest.mark.parametrize("dtype", [mg.float32, mg.float64])

@@ -8,7 +8,8 @@
 #include <string.h>
 
 /* The register tile is up to CONV_MR numbers by CONV_NV vectors, as in matrix products; where there
- * are the registers, one vector by CONV_TALL numbers too, for kernels of CONV_TAPS along a line. */
+ * are the registers, one vector by CONV_TALL numbers too, for kernels of CONV_TAPS along a line, and
+ * for their gradients one vector by CONV_TAPS taps of CONV_SIDE channels. */
 #if MG_VECTOR_BYTES == 64
 enum { CONV_MR = 14, CONV_NV = 2 };
 #elif defined(__aarch64__)
@@ -16,7 +17,7 @@ enum { CONV_MR = 12, CONV_NV = 2 };
 #else
 enum { CONV_MR = 6, CONV_NV = 2 };
 #endif
-enum { CONV_TAPS = 3, CONV_TALL = 28, CONV_BY_TAPS = MG_VECTOR_BYTES == 64 };
+enum { CONV_TAPS = 3, CONV_TALL = 28, CONV_SIDE = 8, CONV_BY_TAPS = MG_VECTOR_BYTES == 64 };
 /* Keeps a value in its register after its last use, where a sum would be put in its place. */
 #define CONV_KEEP(value) __asm__("" : : "X"(value))
 
@@ -210,13 +211,16 @@ static int conv_grad_run(conv_grad *s) {
     int64_t copies = p->batch * p->groups * p->copy_size;
     bool first = many && p->copied && p->chunks_all == 1 && copies <= CONV_COPIES;
     if (!first) copies = 0;
-    s->together = p->copied && !first ? 2 : 1;
     int64_t units = conv_units(p), tiles = p->groups * s->tiles;
     int64_t places = p->images * p->rows * p->cols;
     double work = (double)units * (double)places * (double)(p->terms * p->outs * p->groups);
     s->runs = mg_min(mg_ceil_div(CONV_RUNS, tiles), mg_max((int64_t)(work / CONV_BLOCK_WORK), 1));
     s->run = mg_ceil_div(units, mg_min(s->runs, units));
     s->runs = mg_ceil_div(units, s->run);
+    /* Tiles that share copied inputs: two, or as many as leave work for all threads. What is summed
+     * does not depend on it. */
+    int64_t shares = s->runs * tiles / (4 * mg_get_num_threads());
+    s->together = p->copied && !first ? mg_min(mg_max(shares, 2), s->tiles) : 1;
 
     size_t terms = conv_round((size_t)p->terms * sizeof(conv_term));
     if (s->by_dots) places = 0; /* neither packed nor looked up */

@@ -68,8 +68,9 @@ static real *R(conv_sum_line)(const conv_sum *s, real *c, const real *y, const r
         bool tall = s->by_taps && cols - j >= CONV_TALL;
         n = tall ? CONV_TALL : s->lanes_are_outs ? conv_next(cols - j) : R(CONV_NR);
         for (int64_t i = 0; !add && i < outs; i++) {
-            __builtin_prefetch(y + i * p->out_plane + j * p->axis[2].apart, 1);
-            if (!s->lanes_are_outs) __builtin_prefetch(y + i * p->out_plane + j + LANES, 1);
+            const real *to = y + i * p->out_plane + j * p->axis[2].apart;
+            __builtin_prefetch(to, 1);
+            if (!s->lanes_are_outs || p->axis[2].apart > 1) __builtin_prefetch(to + LANES, 1);
         }
         if (CONV_BY_TAPS && sizeof(real) == 4 && tall) {
             R(conv_tile_taps)(c, R(CONV_NR), row + j, w, term, k, p->axis[2].per_tap < 0, add);
@@ -109,22 +110,23 @@ static const real *R(conv_write_line)(const conv_sum *s, real *y, const real *c,
                                       int64_t outs, int64_t cols, bool pair) {
     const conv_plan *p = &s->plan;
     int64_t apart = p->axis[2].apart;
+    bool fresh = p->axis[2].first == 0;
     if (s->lanes_are_outs) {
-        R(conv_write_turned)(y, p->out_plane, apart, c, R(CONV_NR), bias, outs, cols);
+        R(conv_write_turned)(y, p->out_plane, apart, fresh, c, R(CONV_NR), bias, outs, cols);
         return c + cols * R(CONV_NR);
     }
     for (int64_t j = 0; j < cols; j += R(CONV_NR), c += outs * R(CONV_NR)) {
-        R(conv_write)(y + j * apart, p->out_plane, apart, c, R(CONV_NR), bias, outs,
+        R(conv_write)(y + j * apart, p->out_plane, apart, fresh, c, R(CONV_NR), bias, outs,
                       mg_min(R(CONV_NR), cols - j));
         if (pair)
-            R(conv_write)(y + p->axis[1].apart * p->out_stride[1], p->out_plane, apart, c + LANES,
-                          R(CONV_NR), bias, outs, cols);
+            R(conv_write)(y + p->axis[1].apart * p->out_stride[1], p->out_plane, apart, fresh,
+                          c + LANES, R(CONV_NR), bias, outs, cols);
     }
     return c;
 }
 
 /* nv vectors of a line of outputs of one channel. */
-MG_INLINE void R(conv_line_part)(const int nv, real *restrict y, int64_t apart,
+MG_INLINE void R(conv_line_part)(const int nv, real *restrict y, int64_t apart, bool fresh,
                                  const real *restrict x, const real *restrict w,
                                  const conv_term *restrict term, int64_t terms, real bias,
                                  int64_t n) {
@@ -149,22 +151,22 @@ MG_INLINE void R(conv_line_part)(const int nv, real *restrict y, int64_t apart,
         int cols = (int)mg_min(LANES, n - v * LANES);
         real *to = y + v * LANES * apart;
         if (apart == 1) v_store_n(to, total[v], cols);
-        else R(conv_scatter)(to, apart, total[v], cols);
+        else R(conv_scatter)(to, apart, fresh, total[v], cols);
     }
 }
 
 /* A line of outputs of the only channel of its group. */
-static MG_NOINLINE void R(conv_line)(real *y, int64_t apart, const real *x, const real *w,
-                                     const conv_term *term, int64_t terms, real bias, int64_t n) {
+static MG_NOINLINE void R(conv_line)(real *y, int64_t apart, bool fresh, const real *x,
+                                     const real *w, const conv_term *term, int64_t terms, real bias, int64_t n) {
     for (int64_t j = 0, done; j < n; j += done) {
         real *to = y + j * apart;
         done = n - j > 3 * LANES ? 4 * LANES : n - j > LANES ? 2 * LANES : LANES;
         if (done == 4 * LANES)
-            R(conv_line_part)(4, to, apart, x + j, w, term, terms, bias, n - j);
+            R(conv_line_part)(4, to, apart, fresh, x + j, w, term, terms, bias, n - j);
         else if (done == 2 * LANES)
-            R(conv_line_part)(2, to, apart, x + j, w, term, terms, bias, n - j);
+            R(conv_line_part)(2, to, apart, fresh, x + j, w, term, terms, bias, n - j);
         else
-            R(conv_line_part)(1, to, apart, x + j, w, term, terms, bias, n - j);
+            R(conv_line_part)(1, to, apart, fresh, x + j, w, term, terms, bias, n - j);
     }
 }
 
@@ -207,8 +209,8 @@ static MG_NOINLINE void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, 
         int64_t outs = mg_min(s->height, p->outs - o);
         const real *bias = s->bias ? (const real *)s->bias + first_out + o : NULL;
         for (int64_t q = 0; s->height == 1 && q < lines; q++)
-            R(conv_line)(R(conv_to)(p, t, y, o, q), a[2].apart, x + R(conv_from)(p, t, q), w,
-                         s->term, p->terms, bias ? *bias : 0, t->cols);
+            R(conv_line)(R(conv_to)(p, t, y, o, q), a[2].apart, a[2].first == 0,
+                         x + R(conv_from)(p, t, q), w, s->term, p->terms, bias ? *bias : 0, t->cols);
         for (int64_t i = 0; there && bias && i < outs; i++)
             for (int64_t l = 0; l < R(CONV_NR); l += LANES) {
                 MG_AS_IT_IS;
@@ -310,8 +312,8 @@ static MG_NOINLINE void R(conv_dots)(const conv_grad *s, const conv_chunk *t, re
 
 /* What a chunk, whose inputs begin at x, adds to the gradients of a tile of outputs:
  * part[channel][tap][out]. The inputs of neighbouring channels or of neighbouring taps make a tile
- * with the upstream gradients, which are packed at g; some places at a time, so that all taps find
- * both in the first cache. */
+ * with the upstream gradients, which are packed at g, or those of both where there is one vector of
+ * outputs; some places at a time, so that all taps find both in the first cache. */
 static MG_NOINLINE void R(conv_weights_tile)(const conv_grad *s, const conv_chunk *t, int64_t tile,
                                              real *part, const real *x, real *g, bool add) {
     const conv_plan *p = &s->plan;
@@ -347,8 +349,18 @@ static MG_NOINLINE void R(conv_weights_tile)(const conv_grad *s, const conv_chun
                 f.plus = add ? to : NULL;
                 R(conv_tile_any)(mg_min(high, a[2].taps - j), outs, to, R(CONV_NR), f, s->place, n);
             }
-    else
-        for (int64_t c = 0; c < p->channels; c += high)
+    int64_t c = 0, lines = t->images * t->rows, band = mg_max(CONV_DEPTH / t->cols, 1);
+    bool threes = CONV_BY_TAPS && sizeof(real) == 4 && !s->by_taps && outs <= LANES &&
+                  t->cols > 1 && a[2].taps == CONV_TAPS && a[2].step == 1 && a[2].per_tap == 1;
+    for (; threes && c + CONV_SIDE <= p->channels; c += CONV_SIDE)
+        for (int64_t q = 0; q < lines; q += band)
+            for (int64_t k = 0; k < p->taps; k += CONV_TAPS)
+                R(conv_tile_lines)(part + c * step + k * R(CONV_NR), step,
+                                   x + s->term[c * p->taps + k].a, p->channel,
+                                   g + q * t->cols * R(CONV_NR), s->place + q * t->cols,
+                                   mg_min(band, lines - q), t->cols, add || q > 0);
+    if (!s->by_taps)
+        for (; c < p->channels; c += high)
             for (int64_t at = 0, some = conv_even(n, CONV_DEPTH); at < n; at += some)
                 for (int64_t k = 0; k < p->taps; k++) {
                     f.a = x + s->term[c * p->taps + k].a;
@@ -390,8 +402,8 @@ static void R(conv_gather)(const conv_grad *s, int64_t item) {
     real *out = (real *)s->out + group * p->outs * p->terms;
     int64_t outs = mg_min(R(CONV_NR), p->outs - o);
     if (s->swapped)
-        R(conv_write)(out + o, p->outs, 1, part, R(CONV_NR), NULL, p->terms, outs);
+        R(conv_write)(out + o, p->outs, 1, true, part, R(CONV_NR), NULL, p->terms, outs);
     else
-        R(conv_write_turned)(out + o * p->terms, p->terms, 1, part, R(CONV_NR), NULL, outs,
+        R(conv_write_turned)(out + o * p->terms, p->terms, 1, true, part, R(CONV_NR), NULL, outs,
                              p->terms);
 }

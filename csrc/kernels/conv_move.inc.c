@@ -132,20 +132,25 @@ static MG_NOINLINE void R(conv_pack)(real *restrict packed, int64_t width,
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* to[l] = v[l] for even l < n; what lies between stays. */
-MG_INLINE void R(conv_blend)(real *to, vec v, int n) {
+/* to[l] = v[l] for even l < n; what lies between stays, or is lost if `fresh`. */
+MG_INLINE void R(conv_blend)(real *to, vec v, int n, bool fresh) {
     typedef ireal bits __attribute__((vector_size(MG_VECTOR_BYTES)));
+    if (fresh) {
+        v_store_n(to, v, n);
+        return;
+    }
     bits even, old = (bits)v_load_n(to, n);
     for (int l = 0; l < LANES; l++) even[l] = l % 2 - 1;
     v_store_n(to, (vec)(((bits)v & even) | (old & ~even)), n);
 }
 
-/* to[l * apart] = v[l] for l < n. */
-static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, vec v, int n) {
+/* to[l * apart] = v[l] for l < n. `fresh`: what lies between will be written later, so that it need
+ * not be waited for. */
+static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, bool fresh, vec v, int n) {
     if (apart == 2 && n > 1) {
         int reach = 2 * n - 1, low = reach < LANES ? reach : LANES;
-        R(conv_blend)(to, TURN_SHUFFLE(v, v, R(TURN_LO)), low);
-        R(conv_blend)(to + LANES, TURN_SHUFFLE(v, v, R(TURN_HI)), reach - low);
+        R(conv_blend)(to, TURN_SHUFFLE(v, v, R(TURN_LO)), low, fresh);
+        R(conv_blend)(to + LANES, TURN_SHUFFLE(v, v, R(TURN_HI)), reach - low, fresh);
         return;
     }
     real lane[LANES];
@@ -159,7 +164,7 @@ static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, vec v, int n) {
 /* y[i * y_row + j * apart] = c[j * c_row + i] + bias[i] for m x n elements. Reads, and does not
  * use, c up to the next whole square. */
 static MG_NOINLINE void R(conv_write_turned)(real *restrict y, int64_t y_row, int64_t apart,
-                                             const real *restrict c, int64_t c_row,
+                                             bool fresh, const real *restrict c, int64_t c_row,
                                              const real *restrict bias, int64_t m, int64_t n) {
     for (int64_t i = 0; i < m; i += LANES, y += LANES * y_row, c += LANES) {
         int rows = (int)mg_min(LANES, m - i);
@@ -173,14 +178,14 @@ static MG_NOINLINE void R(conv_write_turned)(real *restrict y, int64_t y_row, in
             for (int l = 0; !whole && l < rows; l++) {
                 real *to = y + l * y_row + j * apart;
                 if (apart == 1) v_store_n(to, lines[l], cols);
-                else R(conv_scatter)(to, apart, lines[l], cols);
+                else R(conv_scatter)(to, apart, fresh, lines[l], cols);
             }
         }
     }
 }
 
 /* y[i * y_row + j * apart] = c[i * c_row + j] + bias[i] for m x n elements. */
-static MG_NOINLINE void R(conv_write)(real *restrict y, int64_t y_row, int64_t apart,
+static MG_NOINLINE void R(conv_write)(real *restrict y, int64_t y_row, int64_t apart, bool fresh,
                                       const real *restrict c, int64_t c_row,
                                       const real *restrict bias, int64_t m, int64_t n) {
     for (int64_t i = 0; i < m; i++, y += y_row, c += c_row)
@@ -190,6 +195,6 @@ static MG_NOINLINE void R(conv_write)(real *restrict y, int64_t y_row, int64_t a
             if (bias) line += v_set1(bias[i]);
             if (apart == 1 && cols == LANES) v_store(y + j, line);
             else if (apart == 1) v_store_n(y + j, line, cols);
-            else R(conv_scatter)(y + j * apart, apart, line, cols);
+            else R(conv_scatter)(y + j * apart, apart, fresh, line, cols);
         }
 }

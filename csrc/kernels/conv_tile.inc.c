@@ -172,3 +172,53 @@ static MG_NOINLINE void R(conv_tile_taps)(real *restrict c, int64_t c_row, const
         }
     }
 }
+
+/* sum[channel][tap] += what the inputs at one place of a line, a_row apart, times the gradients at
+ * the places that reach them with the taps from `first` to `end` are. */
+MG_INLINE void R(conv_place)(const int first, const int end, vec sum[CONV_SIDE][CONV_TAPS],
+                             const real *a, int64_t a_row, const real *b) {
+    const real *half[2] = {a, a + CONV_SIDE / 2 * a_row};
+    vec rows[CONV_TAPS];
+    MG_UNROLL
+    for (int t = first; t < end; t++) rows[t] = v_load(b - t * R(CONV_NR));
+    MG_UNROLL
+    for (int i = 0; i < CONV_SIDE; i++) {
+        vec x = v_set1(half[i / (CONV_SIDE / 2)][i % (CONV_SIDE / 2) * a_row]);
+        MG_UNROLL
+        for (int t = first; t < end; t++) sum[i][t] = v_fma(x, rows[t], sum[i][t]);
+        CONV_KEEP(x);
+    }
+}
+
+/* C[channel][tap], of CONV_SIDE channels c_row apart and neighbouring taps, = or += the sums over
+ * lines of n > 1 places of inputs, which lie a_row apart and begin where the table says, times a
+ * vector of gradients: as above, a number is read once for all taps. */
+static MG_NOINLINE void R(conv_tile_lines)(real *restrict c, int64_t c_row, const real *restrict a,
+                                           int64_t a_row, const real *restrict b,
+                                           const conv_term *restrict place, int64_t lines,
+                                           int64_t n, bool add) {
+    enum { NR = R(CONV_NR) };
+    vec sum[CONV_SIDE][CONV_TAPS];
+    MG_UNROLL
+    for (int i = 0; i < CONV_SIDE; i++) {
+        MG_UNROLL
+        for (int t = 0; t < CONV_TAPS; t++) sum[i][t] = v_set1(0);
+    }
+    for (; lines > 0; lines--, place += n) {
+        const real *x = a + place->a, *end = x + n;
+        R(conv_place)(0, 1, sum, x, a_row, b);
+        R(conv_place)(0, 2, sum, x + 1, a_row, b + NR);
+        for (x += 2, b += 2 * NR; x < end; x++, b += NR)
+            R(conv_place)(0, CONV_TAPS, sum, x, a_row, b);
+        R(conv_place)(1, CONV_TAPS, sum, x, a_row, b);
+        R(conv_place)(2, CONV_TAPS, sum, x + 1, a_row, b + NR);
+    }
+    MG_UNROLL
+    for (int i = 0; i < CONV_SIDE; i++, c += c_row) {
+        MG_UNROLL
+        for (int t = 0; t < CONV_TAPS; t++) {
+            if (add) sum[i][t] += v_load(c + t * NR);
+            v_store(c + t * NR, sum[i][t]);
+        }
+    }
+}
