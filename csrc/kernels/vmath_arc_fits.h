@@ -25,8 +25,8 @@
 /* 16 / pi, and pi / 16 in three parts */
 #define V_TURNS_F32 0x1.45f306p+2f
 #define V_TURNS_F64 0x1.45f306dc9c883p+2
-#define V_TURN_1_F32 0x1.921fb6p-3f
-#define V_TURN_2_F32 -0x1.778p-28f
+#define V_TURN_1_F32 0x1.921fb4p-3f
+#define V_TURN_2_F32 0x1.444p-27f
 #define V_TURN_3_F32 0x1.68c234p-42f
 #define V_TURN_1_F64 0x1.921fb54442d18p-3
 #define V_TURN_2_F64 0x1.1a626331p-57
@@ -69,9 +69,9 @@ static const __attribute__((unused)) double v_atan_table_f64[2][16] = {
      0, 0x1.25fa1f91bedbp-2, 0x1.a64ba714e51e8p-2, 0x1.05fad8546b42cp-1, 0x1.33a0fdef61778p-1,
      0x1.6d08934010608p-1, 0x1.ad1edf3f3fc6p-1, 0x1.dfd7b0c238ebcp-1, 0x1.03dadf011ac56p+0}};
 /* The sine and the cosine of n pi/16, each pair scaled so that its ratio is right to ten bits more
- * than a number has */
+ * than a number has. Floats have -0 for the sine of no turns, so that arguments keep their sign. */
 static const __attribute__((unused)) float v_tan_table_f32[2][16] = {
-    {0x0p+0f, 0x1.8460ap-2f, 0x1.7d9436p-1f, 0x1.52b7c4p+0f, 0x1p+0f, 0x1.43d24cp+0f,
+    {-0x0p+0f, 0x1.8460ap-2f, 0x1.7d9436p-1f, 0x1.52b7c4p+0f, 0x1p+0f, 0x1.43d24cp+0f,
      0x1.cfcf14p+0f, 0x1.35e196p+0f, 0x1p+0f, 0x1.969616p+0f, 0x1.af7b88p+0f, 0x1.5edc7cp+0f,
      0x1p+0f, -0x1.d52b1p-1f, -0x1.d795cep-2f, -0x1.4fc0dp-2f},
     {0x1p+0f, 0x1.e82056p+0f, 0x1.cc9b46p+0f, 0x1.faed54p+0f, 0x1p+0f, 0x1.b0bdbep-1f,
