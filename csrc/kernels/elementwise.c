@@ -82,6 +82,7 @@ enum elementwise_id {
 #define UNARY_PAIR(name, forward, sign, by_x) OP_##name,
 #define UNARY_OVER(name, forward, d) OP_##name,
 #define UNARY_OVER_ROOT(name, forward, sign, d) OP_##name,
+#define UNARY_ROOT_ABOVE(name, forward) OP_##name,
 #define UNARY_FORWARD(name, forward) OP_##name,
 #define UNARY_FORWARD_CHUNK(name, forward) OP_##name,
 #define BINARY(name, forward, by_a, by_b) OP_##name,
@@ -113,6 +114,7 @@ static const elementwise_row float_rows[OP_COUNT] = {
 #define UNARY_PAIR(op, forward, sign, by_x) UNARY(op, forward, by_x)
 #define UNARY_OVER(op, forward, d) UNARY(op, forward, d)
 #define UNARY_OVER_ROOT(op, forward, sign, d) UNARY(op, forward, d)
+#define UNARY_ROOT_ABOVE(op, forward) UNARY(op, forward, )
 #define UNARY_FORWARD(op, forward) ROW(op, 1, .kernel = FLOATS(op, kernel))
 #define UNARY_FORWARD_CHUNK(op, forward) UNARY_FORWARD(op, forward)
 #define BINARY(op, forward, by_a, by_b)                                                             \
@@ -319,6 +321,8 @@ mg_arrays *mg_binary_vjp(int op, int wanted, mg_array *g, mg_saved *saved) {
     if (!mg_is_float(g->dtype)) return mg_fail(MG_EDTYPE, g->dtype, 0);
     for (int i = 0; i < 2; i++)
         if (wanted >> i & 1) kernels[count++] = float_rows[op].vjp[i][g->dtype];
+    if (op == OP_pow && wanted == 1 && !saved->arrays[2])
+        kernels[0] = g->dtype == MG_FLOAT32 ? pow_vjp_a_alone_f32 : pow_vjp_a_alone_f64;
     if (op == OP_pow && wanted == 1 && saved->arrays[1] &&
         pow_shortcut(saved->arrays[1]) == OP_square) {
         mg_saved base = {.arrays = {saved->arrays[0]}, .time = saved->time};

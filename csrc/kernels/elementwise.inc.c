@@ -28,6 +28,7 @@
 #define r_minimum R(r_minimum)
 #define r_maximum_by R(r_maximum_by)
 #define r_logaddexp_by R(r_logaddexp_by)
+#define r_root_above R(r_root_above)
 
 /* ---- pieces of rows ---- */
 
@@ -46,6 +47,13 @@ MG_INLINE real r_maximum_by(real a, real b) {
 MG_INLINE real r_logaddexp_by(real a, real b, real y) {
     real share = v_sigmoid(a == b ? 0 : a - b);
     return y == -(real)V_INF_F32 ? 0 : share;
+}
+
+/* sqrt(1 + y^2), which is |y| long before its square leaves the range, and never less */
+MG_INLINE real r_root_above(real y) {
+    real a = v_abs(y), z = a < REAL_C(0x1p40) ? a : REAL_C(0x1p40);
+    real root = v_sqrt(fma_real(z, z, ONE));
+    return root > a ? root : a;
 }
 
 /* ---- the loops ---- */
@@ -281,16 +289,47 @@ static void R(v_entr_slope_chunk)(real *restrict out, const real *restrict x, in
 }
 
 /* x^0 is constant; 0 * x^-1 must not be formed. */
-static void R(pow_by_base_chunk)(real *restrict partial, const real *restrict a,
-                                 const real *restrict b, const real *restrict y, int64_t n) {
+static MG_NOINLINE void R(pow_by_any_base)(real *restrict partial, const real *restrict a,
+                                           const real *restrict b, int64_t n) {
     real less[NDITER_CHUNK];
-    (void)y;
     nditer_whole(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) less[i] = b[i] - 1;
     R(v_pow_chunk)(partial, a, less, n);
     MG_APART
     for (int64_t i = 0; i < n; i++) partial[i] = b[i] == 0 ? 0 : b[i] * partial[i];
+}
+/* b y / a in blocks of finite exponents and of powers that are normal, and so have all their digits,
+ * or of 0 by more than 1. */
+static MG_NOINLINE void R(pow_by_base_chunk)(real *restrict partial, const real *restrict a,
+                                             const real *restrict b, const real *restrict y,
+                                             int64_t n) {
+    const int64_t unit = nditer_unit(sizeof(real));
+    const R(one_bits) first = R(v_bits)(BY_WIDTH(0x1p-126, 0x1p-1022));
+    const R(one_bits) last = R(v_bits)((real)V_INF_F32) - 1;
+    for (int64_t at = 0; at < n; at += unit) {
+        R(one_bits) outside = 0; /* negative where something is */
+        MG_APART
+        for (int64_t i = at; i < at + unit; i++) {
+            R(one_bits) power = R(v_bits)(v_abs(y[i])), exponent = R(v_bits)(v_abs(b[i]));
+            R(one_bits) small = (a[i] == 0) & (b[i] > 1) ? 0 : power - first;
+            outside |= small | (last - power) | (last - exponent);
+        }
+        if (MG_UNLIKELY(outside >> (8 * sizeof(real) - 1)))
+            R(pow_by_any_base)(partial + at, a + at, b + at, unit);
+        else
+            MG_APART
+            for (int64_t i = at; i < at + unit; i++)
+                partial[i] = (b[i] == 0) | (y[i] == 0) ? 0 : b[i] * (y[i] / a[i]);
+    }
+}
+/* The same where the power was not saved. */
+static void R(pow_by_base_alone)(real *restrict partial, const real *restrict a,
+                                 const real *restrict b, const real *restrict y, int64_t n) {
+    real power[NDITER_CHUNK];
+    (void)y;
+    R(v_pow_chunk)(power, a, b, n);
+    R(pow_by_base_chunk)(partial, a, b, power, n);
 }
 /* Where the power is 0 its logarithm's pole does not count; at 0^0 the one-sided derivative is 0. */
 static void R(pow_by_exponent_chunk)(real *restrict partial, const real *restrict a,
@@ -325,7 +364,11 @@ static void R(pow_by_exponent_chunk)(real *restrict partial, const real *restric
 #define UNARY_OVER(name, forward, d)                                                                \
     UNARY_FORWARD_CHUNK(name, forward)                                                              \
     OVER_VJP(name, d, R(v_over), ONE)
+#define UNARY_ROOT_ABOVE(name, forward)                                                             \
+    UNARY_FORWARD_CHUNK(name, forward)                                                              \
+    OVER_VJP(name, y, R(v_root_above), ONE)
 #else
+#define UNARY_ROOT_ABOVE(name, forward) UNARY_CHUNK(name, forward, r_root_above(y))
 #define UNARY_OVER(name, forward, d) UNARY_CHUNK(name, forward, ONE / (d))
 #endif
 #if MG_HAS_OVER
@@ -370,6 +413,9 @@ static void R(pow_by_exponent_chunk)(real *restrict partial, const real *restric
     MG_INLINE bool R(name##_f)(real a, real b) { return expression; }                               \
     static void R(name##_kernel)(ROW_ARGUMENTS) { R(compare_loop)(out, in, n, R(name##_f)); }
 #include "elementwise.def"
+static void R(pow_vjp_a_alone)(ROW_ARGUMENTS) {
+    R(pair_vjp_loop_2)(out, in, n, R(pow_by_base_alone));
+}
 
 /* in: x, low, high; the bounds are met in this order, so that of crossed ones the upper counts. In
  * one loop the compiler would read `high` only where it counts, and give up on vectors. */
@@ -415,3 +461,4 @@ static void R(clamp)(ROW_ARGUMENTS) {
 #undef r_minimum
 #undef r_maximum_by
 #undef r_logaddexp_by
+#undef r_root_above

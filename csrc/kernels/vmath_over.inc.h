@@ -14,17 +14,30 @@ MG_INLINE vec R(v_over)(vec d) {
     vec r = R(v_inverse_step)(d, R(v_fma_up)(q, start, start));
     return R(v_if_extreme)(start, start, r);
 }
-/* 1 / sqrt(d), the root rounded too, for 0 and from 2^-60 on, in double from 2^-900 */
-MG_INLINE vec R(v_over_root)(vec d) {
-    vec half = v_set1(REAL_C(0.5)), start = R(v_rough_root_inverse)(d), s = d * start;
-    vec h = start * half;
+/* sqrt(d) rounded, and half of its inverse nearly, from 14 bits of that */
+typedef struct {
+    vec root, half_inverse;
+} R(v_root_terms);
+MG_INLINE R(v_root_terms) R(v_root_of)(vec d, vec start) {
+    vec half = v_set1(REAL_C(0.5)), s = d * start, h = start * half;
     for (int step = 0; step < (sizeof(real) == 4 ? 1 : 2); step++) {
         vec e = v_fma(-s, h, half);
         s = v_fma(s, e, s);
         h = v_fma(h, e, h);
     }
-    s = v_fma(v_fma(-s, s, d), h, s);
-    vec r = h + h;
+    return (R(v_root_terms)){v_fma(v_fma(-s, s, d), h, s), h};
+}
+/* 1 / sqrt(d), the root rounded too, for 0 and from 2^-60 on, in double from 2^-900 */
+MG_INLINE vec R(v_over_root)(vec d) {
+    vec start = R(v_rough_root_inverse)(d);
+    R(v_root_terms) t = R(v_root_of)(d, start);
+    vec s = t.root, r = t.half_inverse + t.half_inverse;
     r = R(v_inverse_step)(s, R(v_fma_up)(v_fma(-s, r, v_set1(1)), r, r));
     return R(v_if_extreme)(start, start, r);
+}
+/* sqrt(1 + y^2), which is |y| long before its square leaves the range, and never less */
+MG_INLINE vec R(v_root_above)(vec y) {
+    vec a = R(v_max)(y, -y), z = R(v_min)(v_set1(REAL_C(0x1p40)), a);
+    vec d = v_fma(z, z, v_set1(1));
+    return R(v_max)(R(v_root_of)(d, R(v_rough_root_inverse)(d)).root, a);
 }
