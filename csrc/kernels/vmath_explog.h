@@ -2,10 +2,10 @@
  * for several vectors (w_name_f32) and for contiguous elements (v_name_chunk_f32).
  *
  * The largest errors seen in units of the last place, with fma and without: of float over every
- * 500th to every 7th number (asin, acos, atan and tan with fma: over all), and all of them near 1 and where
- * errors are largest, against double precision, powers over some millions; of double over one or two
- * million samples (uniform, dense around 0 and 1, of all sizes, at the ends of the range) against
- * long double, those from asin on and powers against 113 bits.
+ * 500th to every 7th number (asin, acos, atan and tan with fma: over all), and all of them near 1 and
+ * where errors are largest, against double precision, powers over some millions; of double over one
+ * or two million samples (uniform, dense around 0 and 1, of all sizes, at the ends of the range)
+ * against long double, those from asin on and powers against 113 bits.
  *
  *              float        double                  float        double
  *     exp      0.91 1.11    0.87 1.08    sigmoid    0.89 1.07    0.80 0.79
