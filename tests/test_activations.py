@@ -591,8 +591,11 @@ def test_slope_of_a_hyperbolic_sine_up_to_the_largest_number(dtype, rng):
     np.testing.assert_allclose(got.numpy(), want, rtol=2 * np.finfo(dtype).eps)
     assert (got.numpy() >= 1).all()
     edges = mg.tensor(np.array([np.inf, -np.inf, np.nan], dtype), requires_grad=True)
-    (got,) = mg.grad(mg.sinh(edges).sum(), edges)
-    np.testing.assert_array_equal(got.numpy(), [np.inf, np.inf, np.nan])
+    for graph in (False, True):
+        (got,) = mg.grad(mg.sinh(edges).sum(), edges, create_graph=graph)
+        np.testing.assert_array_equal(got.detach().numpy(), [np.inf, np.inf, np.nan])
+    (second,) = mg.grad(got.sum(), edges)
+    np.testing.assert_array_equal(second.numpy(), [np.inf, -np.inf, np.nan])
 
 
 @by_dtype

@@ -207,9 +207,15 @@ SINC = pointwise(
 
 # ---- hyperbolic ----------------------------------------------------------------------------------
 
+
+def _root_above(y: T) -> T:
+    """sqrt(1 + y^2), which is |y| from some size on: at infinity it still has a slope."""
+    return y.clamp(-(2.0**40), 2.0**40).hypot(1.0).maximum(y.abs())
+
+
 SINH = pointwise(
     "sinh",
-    lambda y: y.hypot(1.0),
+    _root_above,
     domain=[(-3, 3)],
     special=[(0.0, 0.0), (-0.0, -0.0), (inf, inf), (-inf, -inf)],
     accuracy=1,
