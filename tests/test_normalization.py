@@ -207,6 +207,24 @@ def test_rows_that_begin_far_from_their_mean(rng, dtype, n):
     assert abs(y - expected).max() <= 8 * np.finfo(dtype).eps * abs(expected).max()
 
 
+@DTYPES
+@pytest.mark.parametrize("n", [17, 100, 1024, 3000])
+def test_a_row_does_not_depend_on_those_beside_it(rng, dtype, n):
+    x, g = rng.standard_normal((2, 6, n)).astype(dtype)
+    x[1, :16] += 1000  # moments are taken again
+    x[2] = np.nan
+
+    def results(rows):
+        t = mg.tensor(x[rows], requires_grad=True)
+        y = F.layer_norm(t, n)
+        return [r.detach().numpy() for r in (y, *mg.grad(y, t, mg.tensor(g[rows])))]
+
+    together = results(slice(None))
+    for row in range(6):
+        for all_rows, alone in zip(together, results(slice(row, row + 1)), strict=True):
+            np.testing.assert_array_equal(all_rows[row], alone[0])
+
+
 def test_constant_input_gives_zeros_with_gradients():
     x = mg.full((2, 3, 4), 7.0, requires_grad=True)
     for y in (

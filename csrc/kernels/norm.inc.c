@@ -137,13 +137,15 @@ static MG_NOINLINE void R(norm_moments_of)(norm_moments *of, const real *x, int6
     int64_t few = mg_min(n, 64 / (int64_t)sizeof(real));
     if (centred) R(norm_sums)(NORM_SUM, sums, x, x, x, count, step, few, mean);
     for (int k = 0; k < NORM_FOUR && centred; k++) mean[k] = sums[k].a / (real)few;
+    bool takes[NORM_FOUR] = {true, true, true, true}; /* so that none depends on those beside it */
     for (bool first = centred, far = true; far; first = false) {
         R(norm_sums)(NORM_SPREAD, sums, x, x, x, count, step, n, mean);
         far = false;
         for (int k = 0; k < NORM_FOUR; k++) {
+            if (!takes[k]) continue;
             of[k] = norm_corrected((double)mean[k], centred ? (double)sums[k].a : 0,
                                    (double)sums[k].b, (double)n);
-            far |= first && !(of[k].squares > (double)sums[k].b / 2);
+            far |= takes[k] = first && !(of[k].squares > (double)sums[k].b / 2);
             mean[k] = (real)of[k].mean;
         }
     }
