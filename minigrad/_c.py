@@ -242,8 +242,15 @@ _REDUCTIONS = {
 _PUBLIC_NAMES = {
     "mg_attention": "scaled_dot_product_attention",
     "mg_borrow": "tensor",
+    "mg_box_argmax": "max_pool",
+    "mg_box_max": "max_pool",
+    "mg_box_spread": "avg_pool",
+    "mg_box_sum": "avg_pool",
     "mg_cast": "to",
     "mg_check_writable": "copy_",
+    "mg_conv_spread": "convolution",
+    "mg_conv_sum": "convolution",
+    "mg_conv_weight": "convolution",
     "mg_gather": "index",
     "mg_scatter_add": "index",
     "mg_scatter_write": "index assignment",
@@ -267,11 +274,11 @@ overwritten_at: dict[int, str] = {}
 
 
 def op_name(kernel: Any, args: tuple[Any, ...]) -> str:
-    """The public name of the operation behind a kernel call."""
-    name: str = kernel.__name__
-    if name in ("mg_unary", "mg_binary", "mg_unary_vjp", "mg_binary_vjp"):
+    """The public name of the operation behind a kernel call, forward or backward."""
+    name: str = kernel.__name__.removesuffix("_vjp")
+    if name in ("mg_unary", "mg_binary"):
         return str(ffi.string(lib.mg_op_name(args[0])).decode())
-    if name in ("mg_bilinear", "mg_bilinear_vjp"):
+    if name == "mg_bilinear":
         return "linear" if args[0] == lib.MG_LINEAR else "matmul"
     if name == "mg_reduce":
         return _REDUCTIONS[args[0]]

@@ -340,21 +340,22 @@ class _Shown:
     __slots__ = ("__array_interface__", "_h", "_writable")
 
     def __init__(self, handle: Handle) -> None:
-        size = numpy_dtype(as_dtype_code(handle)).itemsize
         self._h = handle
-        self._writable = lib.mg_pins(handle) == 0 and bool(lib.mg_writable(handle))
+        writable = lib.mg_pins(handle) == 0 and bool(lib.mg_writable(handle))
+        dtype = numpy_dtype(as_dtype_code(handle))
         self.__array_interface__ = {
             "version": 3,
-            "typestr": numpy_dtype(as_dtype_code(handle)).str,
+            "typestr": dtype.str,
             "shape": handle.shape,
-            "strides": tuple([s * size for s in handle.strides]),
-            "data": (handle.data, not self._writable),
+            "strides": tuple([s * dtype.itemsize for s in handle.strides]),
+            "data": (handle.data, not writable),
         }
-        if self._writable:
+        if writable:
             lib.mg_share(handle, 1)
+        self._writable = writable  # last: what is interrupted before has nothing to give back
 
     def __del__(self) -> None:
-        if self._writable:
+        if getattr(self, "_writable", False):
             lib.mg_share(self._h, -1)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad._c import lib, op_name
 
 X = mg.ones(2, 3)
 TRACKED = mg.ones(2, requires_grad=True)
@@ -232,6 +233,18 @@ def test_no_memory_in_the_middle_of_an_operation():
     with pytest.raises(MemoryError, match=r"\[exp\] no memory for 140737488355328 bytes"):
         x.exp()
     assert x[:3].tolist() == [1, 1, 1]
+
+
+def test_lack_of_memory_names_what_was_called_and_no_kernel():
+    image = mg.ones(1).expand(2**40, 1, 4, 4)
+    for op, name in (
+        (lambda: mg.nn.functional.conv2d(image, mg.ones(1, 1, 3, 3)), "convolution"),
+        (lambda: mg.nn.functional.max_pool2d(image, 2), "max_pool"),
+        (lambda: mg.nn.functional.avg_pool2d(image, 2), "avg_pool"),
+    ):
+        with pytest.raises(MemoryError, match=rf"\[{name}\] no memory for"):
+            op()
+    assert op_name(lib.mg_cross_entropy_vjp, ()) == "cross_entropy"  # nor a direction
 
 
 def test_the_values_survive_lack_of_memory():
