@@ -52,9 +52,6 @@ MG_INLINE v_pair_f64 v_exp_pair_f64(v_exp_parts_f64 p) {
 MG_INLINE double v_scale_bits_f64(double y, uint64_t n) {
     return y * v_pow2_half_f64(n) * v_pow2_rest_f64(n);
 }
-MG_INLINE uint64_t v_negative_bits_f64(uint64_t n) {
-    return 2 * v_bits_f64(0x1.8p52 + 2046) - n;
-}
 
 /* The natural logarithm k ln 2 + f - h + s q + f_low / (1 + f), as v_log_series_f64 has it, the
  * first three terms added without loss. The low part may have several bits of the high one's. */

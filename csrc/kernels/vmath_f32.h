@@ -39,12 +39,6 @@ MG_INLINE float v_copysign_f32(float x, float sign) {
     return v_from_bits_f32((v_bits_f32(x) & 0x7fffffffu) | (v_bits_f32(sign) & 0x80000000u));
 }
 
-/* The smaller of two as signed integers: for positive floats their order too. A compiler makes one
- * instruction of it, where a clamp written with floats tears the code after it into two paths. */
-MG_INLINE uint32_t v_min_bits_f32(uint32_t a, uint32_t b) {
-    return (uint32_t)((int32_t)a < (int32_t)b ? (int32_t)a : (int32_t)b);
-}
-
 /* c - a b where a b is close to c: what the rounding of a, a quotient or a root, has lost. */
 MG_INLINE float v_residual_f32(float a, float b, float c) {
 #if MG_HAS_FMA

@@ -36,6 +36,8 @@ MG_INLINE double v_copysign_f64(double x, double sign) {
     return v_from_bits_f64((v_bits_f64(x) & ~V_SIGN_F64) | (v_bits_f64(sign) & V_SIGN_F64));
 }
 
+/* The smaller of two as signed integers: for positive floats their order too. A compiler makes one
+ * instruction of it, where a clamp written with floats tears the code after it into two paths. */
 MG_INLINE uint64_t v_min_bits_f64(uint64_t a, uint64_t b) {
 #if defined(__SSE2__) && !defined(__AVX2__)
     return v_from_bits_f64(a) < v_from_bits_f64(b) ? a : b; /* no 64-bit integer comparison here */
@@ -106,10 +108,6 @@ MG_INLINE v_log_series_f64 v_log_series_of_f64(double f) {
     p4 = fma_f64(zz, 0x1.2f116b7904b87p-3, p4);
     double p = fma_f64(zz, fma_f64(zz, p4, p2), p0);
     return (v_log_series_f64){s, fma_f64(z, p, h), h};
-}
-MG_INLINE double v_log_edges_f64(double x, double y) {
-    y = x < V_INF_F64 ? y : x;
-    return x > 0.0 ? y : (x == 0.0 ? -V_INF_F64 : V_NAN_F64);
 }
 
 #define V_SQRT_HALF_BITS_F64 0x3fe6a09e667f3bcdu

@@ -64,11 +64,13 @@ MG_INLINE real R(v_fmod_of)(real x, real y, real r) {
     (void)x, (void)y;
     return r;
 }
+/* As Python's and NumPy's %: fmod moved to the side of the divisor, whose sign a zero has too. */
 MG_INLINE real R(v_remainder_of)(real x, real y, real r) {
     (void)x;
     real moved = (r < 0) != (y < 0) ? r + y : r;
     return r == 0 ? v_copysign(0, y) : moved;
 }
+/* As Python's and NumPy's //: (x - x % y) / y made whole; x / y where y is 0. */
 MG_INLINE real R(v_floor_divide_of)(real x, real y, real r) {
     real quotient = (x - r) / y;
     quotient = ((r != 0) & ((r < 0) != (y < 0))) ? quotient - 1 : quotient;
@@ -76,12 +78,6 @@ MG_INLINE real R(v_floor_divide_of)(real x, real y, real r) {
     whole = quotient - whole > REAL_C(0.5) ? whole + 1 : whole;
     whole = quotient == 0 ? v_copysign(0, x / y) : whole;
     return y == 0 ? x / y : whole;
-}
-/* As Python's and NumPy's %: fmod moved to the side of the divisor, whose sign a zero has too. */
-MG_INLINE real R(v_remainder)(real x, real y) { return R(v_remainder_of)(x, y, v_fmod(x, y)); }
-/* As Python's and NumPy's //: (x - x % y) / y made whole; x / y where y is 0. */
-MG_INLINE real R(v_floor_divide)(real x, real y) {
-    return R(v_floor_divide_of)(x, y, v_fmod(x, y));
 }
 
 /* out[i] = of(x[i], y[i], fmod(x[i], y[i])), whole blocks; out overlaps neither. */
