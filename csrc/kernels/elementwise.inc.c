@@ -8,7 +8,6 @@
 #define HALF REAL_C(0.5)
 #define LN2 REAL_C(0x1.62e42fefa39efp-1)
 #define LN10 REAL_C(0x1.26bb1bbb55516p+1)
-#define v_sigmoid R(v_sigmoid_any)
 #define v_exp R(v_exp)
 #define v_log R(v_log)
 #define v_angle_slope R(v_angle_slope)
@@ -27,7 +26,6 @@
 #define r_maximum R(r_maximum)
 #define r_minimum R(r_minimum)
 #define r_maximum_by R(r_maximum_by)
-#define r_logaddexp_by R(r_logaddexp_by)
 #define r_root_above R(r_root_above)
 
 /* ---- pieces of rows ---- */
@@ -42,11 +40,6 @@ MG_INLINE real r_maximum_by(real a, real b) {
     real by_value = a > b ? 1 : a < b ? 0 : HALF; /* HALF also when one is NaN */
     real by_nan = b != b ? by_value : 1;
     return a != a ? by_nan : b != b ? 0 : by_value;
-}
-/* a's share of e^a + e^b: one half of equal ones, infinities too, but nothing of nothing. */
-MG_INLINE real r_logaddexp_by(real a, real b, real y) {
-    real share = v_sigmoid(a == b ? 0 : a - b);
-    return y == -(real)V_INF_F32 ? 0 : share;
 }
 
 /* sqrt(1 + y^2), which is |y| long before its square leaves the range, and never less */
@@ -174,7 +167,6 @@ MG_INLINE void R(compare_loop)(void *out, const void *const *in, int64_t n, R(co
 
 /* ---- long functions, and chunks of them ---- */
 
-MG_INLINE real R(v_logsigmoid_slope)(real x) { return v_sigmoid(-x); }
 /* 2 / sqrt(pi) e^(-x^2) */
 MG_INLINE real R(v_erf_slope)(real x) { return REAL_C(0x1.20dd750429b6dp+0) * v_exp(-x * x); }
 /* 1 / sqrt(2 pi) e^(-x^2 / 2) */
@@ -209,7 +201,6 @@ LONG_UNARY(atanh)
 LONG_UNARY(sinc)
 LONG_UNARY(erf_slope)
 LONG_UNARY(ndtr_slope)
-LONG_UNARY(logsigmoid_slope)
 LONG_BINARY(hypot)
 LONG_BINARY(logaddexp)
 LONG_BINARY(logaddexp2)
@@ -236,7 +227,30 @@ static void R(v_nextafter_chunk)(real *restrict out, const real *restrict a, con
     for (int64_t i = 0; i < n; i++) out[i] = R(v_nextafter)(a[i], b[i]);
 }
 
-/* ---- what is made of logarithms and powers of a chunk ---- */
+/* ---- what is made of a function of a chunk ---- */
+
+static void R(v_logsigmoid_slope_chunk)(real *restrict out, const real *restrict x, int64_t n) {
+    real minus[NDITER_CHUNK];
+    nditer_whole(n, sizeof(real));
+    MG_APART
+    for (int64_t i = 0; i < n; i++) minus[i] = -x[i];
+    R(v_sigmoid_chunk)(out, minus, n);
+}
+/* a's share of e^a + e^b: one half of equal ones, infinities too, but nothing of nothing. */
+static void R(logaddexp_by_a_chunk)(real *restrict partial, const real *restrict a,
+                                    const real *restrict b, const real *restrict y, int64_t n) {
+    real more[NDITER_CHUNK];
+    nditer_whole(n, sizeof(real));
+    MG_APART
+    for (int64_t i = 0; i < n; i++) more[i] = a[i] == b[i] ? 0 : a[i] - b[i];
+    R(v_sigmoid_chunk)(partial, more, n);
+    MG_APART
+    for (int64_t i = 0; i < n; i++) partial[i] = y[i] == -(real)V_INF_F32 ? 0 : partial[i];
+}
+static void R(logaddexp_by_b_chunk)(real *restrict partial, const real *restrict a,
+                                    const real *restrict b, const real *restrict y, int64_t n) {
+    R(logaddexp_by_a_chunk)(partial, b, a, y, n);
+}
 
 /* out holds the logarithm of b, or of 1 + b. */
 static void R(times_log)(real *restrict out, const real *restrict a, const real *restrict b,
@@ -441,7 +455,6 @@ static void R(clamp)(ROW_ARGUMENTS) {
 #undef HALF
 #undef LN2
 #undef LN10
-#undef v_sigmoid
 #undef v_exp
 #undef v_log
 #undef v_angle_slope
@@ -460,5 +473,4 @@ static void R(clamp)(ROW_ARGUMENTS) {
 #undef r_maximum
 #undef r_minimum
 #undef r_maximum_by
-#undef r_logaddexp_by
 #undef r_root_above
