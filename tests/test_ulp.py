@@ -23,13 +23,17 @@ def test_contracts(row, dtype, rng):
     assert report.ok, report
 
 
-@pytest.mark.parametrize("name", ["expm1", "sinh", "cosh"])
-def test_ends_of_the_table_of_powers(name):
-    """Of floats: beside every change of the power T, most of all around 1 and 2^24."""
-    ends = (np.arange(-480, 2080) + 0.5) * np.log(2) / 16
-    x = np.float32(ends)[:, None] + np.spacing(np.abs(np.float32(ends)))[:, None] * np.arange(-8, 9)
-    x = np.concatenate([x.ravel(), np.linspace(-0.05, 0.05, 4001), np.linspace(16, 18, 4001)])
-    report = ulp.measure(TABLE[name], np.float32, [(x.astype(np.float32),)])
+@by_dtype
+@pytest.mark.parametrize("name", ["expm1", "sinh", "cosh", "sigmoid", "silu", "softplus"])
+def test_ends_of_the_table_of_powers(name, dtype):
+    """Beside every change of the power T, most of all where T - 1 is T, and before infinity."""
+    first, last, lost = (-480, 2080, 24) if dtype is np.float32 else (-12100, 16420, 53)
+    ends = ((np.arange(first, last) + 0.5) * np.log(2) / 16).astype(dtype)
+    x = ends[:, None] + np.spacing(np.abs(ends))[:, None] * np.arange(-4, 5, dtype=dtype)
+    highest = last / 16 * np.log(2)
+    spans = [(-0.05, 0.05), np.log(2) * np.array([lost - 1, lost + 2]), (highest - 3, highest)]
+    x = np.concatenate([x.ravel(), *[np.linspace(low, high, 4001) for low, high in spans]])
+    report = ulp.measure(TABLE[name], dtype, [(x.astype(dtype),)])
     assert report.ok, report
 
 

@@ -15,8 +15,8 @@ MG_INLINE num F(polynomial)(num x, const C(TYPE) *c, int count) {
 }
 /* The same by Horner's rule, with the fewest operations, each of which waits for the one before. */
 MG_INLINE num F(horner)(num x, const C(TYPE) *c, int count) {
-    num y = n_line(x, c[count - 1], c[count - 2]);
-    for (int i = count - 3; i >= 0; i--) y = n_fma(y, x, n_set(c[i]));
+    num y = n_set(c[count - 1]);
+    for (int i = count - 2; i >= 0; i--) y = n_fma(y, x, n_set(c[i]));
     return y;
 }
 #undef POLYNOMIAL
@@ -47,11 +47,6 @@ MG_INLINE num F(exp_rest)(F(exp_terms) e) {
     num r = n_add(e.r_high, e.r_low);
     return n_fma(n_mul(r, r), POLYNOMIAL(r, exp), e.r_low);
 }
-/* r^2, with what the rounding of r would lose */
-MG_INLINE num F(exp_square)(F(exp_terms) e) {
-    return n_mul(n_add(n_add(e.r_low, e.r_low), e.r_high), e.r_high);
-}
-
 /* e^x where that does not overflow */
 MG_INLINE num F(exp_below)(num x) {
     F(exp_terms) e = F(exp_reduce)(n_max(n_set(C(EXP_LOW)), x));
@@ -65,51 +60,6 @@ MG_INLINE num F(exp2)(num x) {
     num p = n_fma(POLYNOMIAL(r, exp2), r, n_set(C(LN2)));
     return n_scale(n_fma(r, p, n_set(1)), n);
 }
-#if !C(HAS_POWERS) /* floats: vmath_powers_f32.inc.h */
-/* (2^n - 1) + 2^n (e^r - 1), in halves so that the largest power of two is never formed. The
- * polynomial comes first, while there is little else to keep in registers. */
-MG_INLINE num F(expm1)(num x) {
-    F(exp_terms) e = F(exp_reduce)(n_max(n_set(C(EXPM1_LOW)), n_min(n_set(C(EXP_HIGH)), x)));
-    num p = POLYNOMIAL(n_add(e.r_high, e.r_low), expm1), w = n_fma(F(exp_square)(e), p, e.r_low);
-    num half = n_set(0.5f), s = n_scale(half, e.n), d = n_sub(s, half);
-    num y = n_fma(s, e.r_high, d), y_low = n_fma(s, e.r_high, n_sub(d, y));
-    w = n_fma(s, w, n_add(y_low, n_sub(n_sub(s, d), half)));
-    y = n_add(y, w);
-    return n_choose_less(n_abs(x), n_set(C(EXPM1_TINY)), x, n_add(y, y));
-}
-
-/* For x >= 0: with e^r = C + S, the even and the odd part, and i = 2^-2n,
- * sinh x = 2^(n-1) ((1 - i) C + (1 + i) S), cosh x = 2^(n-1) ((1 + i) C + (1 - i) S). */
-typedef struct {
-    num minus, minus_low, plus, plus_low; /* (1 -+ i) / 2 */
-    num n, r, odd, even;                  /* S - r, C - 1 */
-} F(hyperbolic_terms);
-
-MG_INLINE F(hyperbolic_terms) F(hyperbolic)(num a) {
-    F(exp_terms) e = F(exp_reduce)(n_min(n_set(C(SINH_HIGH)), a));
-    num r = n_add(e.r_high, e.r_low), z = F(exp_square)(e), half = n_set(0.5f);
-    num i = n_scale(half, n_max(n_set(-200), n_mul(e.n, n_set(-2))));
-    num minus = n_sub(half, i), plus = n_add(half, i);
-    num odd = n_fma(n_mul(z, r), HORNER(z, sinh), e.r_low);
-    num even = n_mul(z, HORNER(z, cosh));
-    return (F(hyperbolic_terms)){minus, n_sub(n_sub(half, minus), i), plus,
-                                 n_add(n_sub(half, plus), i), e.n, e.r_high, odd, even};
-}
-MG_INLINE num F(sinh)(num x) {
-    F(hyperbolic_terms) p = F(hyperbolic)(n_abs(x));
-    num y = n_fma_exact(p.plus, p.r, p.minus);
-    num low = n_add(n_fma_exact(p.plus, p.r, n_sub(p.minus, y)), p.minus_low);
-    low = n_fma(p.plus, p.odd, n_fma(p.minus, p.even, n_fma(p.plus_low, p.r, low)));
-    return n_with_sign(n_scale(n_add(y, low), p.n), x);
-}
-MG_INLINE num F(cosh)(num x) {
-    F(hyperbolic_terms) p = F(hyperbolic)(n_abs(x));
-    num y = n_fma_exact(p.minus, p.r, p.plus);
-    num low = n_add(n_fma_exact(p.minus, p.r, n_sub(p.plus, y)), p.plus_low);
-    y = n_add(y, n_fma(p.minus, p.odd, n_fma(p.plus, p.even, low)));
-    return n_scale(y, p.n);
-}
-#endif
 
 /* ---- logarithms ----
  *

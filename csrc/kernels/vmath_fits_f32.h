@@ -20,9 +20,11 @@
 #define V_EXP2_LOW_F32 -151.0f
 #define V_EXP2_HIGH_F32 129.0f
 #define V_EXPM1_LOW_F32 -18.0f
-#define V_HAS_POWERS_F32 1
 #define V_POWER_MAGIC_F32 0x1.8p19f
 #define V_POWER_LAST_F32 127.9375f
+#define V_ONE_LOST_F32 0x1p24f /* where x - 1 is x, x even */
+#define V_GATE_SCALE_F32 64
+#define V_GATE_UNIT_F32 0x1p-64f
 #define V_SIGMOID_HIGH_F32 105.0f
 #define V_SOFTPLUS_LOW_F32 -110.0f
 #define V_SILU_LOW_F32 -112.0f
@@ -33,6 +35,7 @@
 #define V_RSQRT_BACK_F32 0x1p12f
 #define V_LOG_FIRST_F32 0x3f405000u /* the bits of a number near 3/4 */
 #define V_POW_FIRST_F32 0x3f424000u
+#define V_POW_USUAL_F32 87.0f
 #define V_POW_LIMIT_F32 128.0f
 #define V_LOG_POWER_F32 0x1p32f
 #define V_LOG_OF_POWER_F32 0x1.62e43p+4f
@@ -59,7 +62,7 @@ static const __attribute__((unused)) float v_exp2_fit_f32[] = {
  * the error weighed against r: 2^-31.5, of the last against 1: 2^-45 */
 static const __attribute__((unused)) float v_short_exp_fit_f32[] = {0x1p-1f, 0x1.55570cp-3f,
                                                                     0x1.555632p-5f};
-#define V_SHORT_SINH_F32 0x1.55570cp-3f
+static const __attribute__((unused)) float v_short_sinh_fit_f32[] = {0x1.55570cp-3f};
 static const __attribute__((unused)) float v_short_cosh_fit_f32[] = {0x1p-1f, 0x1.55569p-5f};
 /* (log(1 + r) - r) / r^2: 2^-26.6 */
 static const __attribute__((unused)) float v_log_fit_f32[] = {

@@ -18,8 +18,13 @@
 #define V_EXP2_LOW_F64 -1076.0
 #define V_EXP2_HIGH_F64 1025.0
 #define V_EXPM1_LOW_F64 -38.0
-#define V_EXPM1_TINY_F64 0x1p-54
-#define V_SINH_HIGH_F64 710.5
+#define V_POWER_MAGIC_F64 0x1.8p48
+#define V_POWER_LAST_F64 1023.9375
+#define V_ONE_LOST_F64 0x1p53 /* where x - 1 is x, x even */
+#define V_GATE_SCALE_F64 128
+#define V_GATE_UNIT_F64 0x1p-128
+#define V_GATE_HIGH_F64 700.0 /* from here on gates are open: 1 + e^-x is 1 */
+#define V_GELU_ALL_F64 20.0   /* and here GELU's */
 #define V_SIGMOID_HIGH_F64 750.0
 #define V_SOFTPLUS_LOW_F64 -750.0
 #define V_SILU_LOW_F64 -760.0
@@ -31,6 +36,7 @@
 #define V_RSQRT_BACK_F64 0x1p27
 #define V_LOG_FIRST_F64 0x3fe80a0000000000u /* the bits of a number near 3/4 */
 #define V_POW_FIRST_F64 0x3fe8480000000000u
+#define V_POW_USUAL_F64 700.0
 #define V_POW_LIMIT_F64 800.0
 #define V_LOG_POWER_F64 0x1p122
 #define V_LOG_OF_POWER_F64 0x1.52417db067f38p+6
@@ -56,13 +62,16 @@ static const __attribute__((unused)) double v_exp2_fit_f64[] = {
     0x1.ebfbdff82c59dp-3, 0x1.c6b08d704a0cep-5, 0x1.3b2ab6fba0f9dp-7,
     0x1.5d87fe78b48b7p-10, 0x1.4309130c6dbadp-13, 0x1.ffcbfbf69c116p-17, 0x1.62bfcce550c43p-20,
     0x1.b5260f2003e18p-24, 0x1.e6132cf03c32ap-28, 0x1.e8103254562bdp-32};
-/* (sinh r - r) / r^3 and (cosh r - 1) / r^2 of r^2: 2^-60 */
-static const __attribute__((unused)) double v_sinh_fit_f64[] = {
-    0x1.5555555555559p-3, 0x1.111111110f647p-7, 0x1.a01a01b00c465p-13, 0x1.71ddf7f3a7adfp-19,
-    0x1.af5f63f40b226p-26};
-static const __attribute__((unused)) double v_cosh_fit_f64[] = {
-    0x1p-1, 0x1.5555555555558p-5, 0x1.6c16c16c14ffcp-10, 0x1.a01a01ad7f276p-16,
-    0x1.27e4cc1040a11p-22, 0x1.1f8bdea878c43p-29};
+/* for |r| <= ln 2 / 32, (e^r - 1 - r) / r^2, and (sinh r - r) / r^3 and (cosh r - 1) / r^2 of r^2,
+ * the error weighed against r: 2^-57 and 2^-61, of the last against 1: 2^-58; for r up to ln 2 / 16,
+ * which comes of the last numbers before infinity, against e^r 2^-54, and 2^-56 */
+static const __attribute__((unused)) double v_short_exp_fit_f64[] = {
+    0x1p-1, 0x1.5555555555de9p-3, 0x1.55555554cf2f2p-5, 0x1.111110094999ep-7,
+    0x1.6c1816097dea1p-10, 0x1.a1c264478412dp-13};
+static const __attribute__((unused)) double v_short_sinh_fit_f64[] = {
+    0x1.55555555555cep-3, 0x1.1111110b1e578p-7, 0x1.a01f57a6a61d5p-13};
+static const __attribute__((unused)) double v_short_cosh_fit_f64[] = {
+    0x1p-1, 0x1.55555550551a1p-5, 0x1.6c1b13d138368p-10};
 /* (log(1 + r) - r) / r^2: 2^-57.4 */
 static const __attribute__((unused)) double v_log_fit_f64[] = {
     -0x1.0000000000007p-1, 0x1.555555555542ep-2, -0x1.ffffffffdb87bp-3, 0x1.9999999b16b46p-3,
@@ -82,12 +91,6 @@ static const __attribute__((unused)) double v_log10_fit_f64[] = {
     0x1.aca96df8ba3c2p-57, -0x1.bcb7b1526e51cp-3, 0x1.287a7636f420ep-3, -0x1.bcb7b1524cbd4p-4,
     0x1.63c627769998dp-4, -0x1.287a76efac116p-4, 0x1.fc3f9d724aa55p-5, -0x1.bcb47023cc0edp-5,
     0x1.8b5799bafbfc1p-5, -0x1.66fe91712bc01p-5, 0x1.40d9742133d99p-5};
-/* The same as for exp to 2^-61: where e^x - 1 is small beside e^x its error shows. */
-static const __attribute__((unused)) double v_expm1_fit_f64[] = {
-    0x1p-1, 0x1.5555555555557p-3, 0x1.5555555555556p-5, 0x1.111111111009cp-7,
-    0x1.6c16c16c162bp-10, 0x1.a01a01ac0a9eep-13, 0x1.a01a01a6ec522p-16, 0x1.71de01c3fc936p-19,
-    0x1.27e4db25ce3adp-22, 0x1.af4ecd2129492p-26, 0x1.1f7385560be05p-29};
-
 /* c in m c = 1 + r, and -log c, by the four bits of m after those of V_LOG_FIRST. */
 static const __attribute__((unused)) double v_log_table_f64[2][16] = {
     {0x1.4e0ef94caacbp+0, 0x1.410e34922be0cp+0, 0x1.345f77276bc28p+0, 0x1.2968256428aa4p+0,
@@ -130,5 +133,21 @@ static const __attribute__((unused)) double v_pow_table_f64[3][16] = {
      -0x1.8724350562169p-45, 0x1.1ef78ce2d07f2p-44, 0x1.83b54b606bd5cp-46, -0x1.7af966c548a3p-44,
      0x1.ab73b16bf4984p-44},
 };
+
+/* c, and a quarter of 1 / c, less and more i units of the bit to which i is shifted, so that adding
+ * or taking off n and i so shifted leaves 2^n c and 2^-n / 4c; and i ln 2 / 16 - log c */
+static const __attribute__((unused)) double v_power_table_f64[3][16] = {
+    {0x1p+0, 0x1.fb550cb86b544p-1, 0x1.f72b5cf6cf374p-1, 0x1.f38894e507874p-1,
+     0x1.f06f9a28c76fcp-1, 0x1.ede97b6b3a9p-1, 0x1.ebfe924e92abp-1, 0x1.eaaffd4d8278p-1,
+     0x1.ea0a897535544p-1, 0x1.ea113f82808b4p-1, 0x1.eacf4e4e93fd4p-1, 0x1.ec49b6c394f6cp-1,
+     0x1.ee8a6f06bbcbcp-1, 0x1.f1996ec4fce1cp-1, 0x1.f580efcfce80cp-1, 0x1.fa4a65790c458p-1},
+    {0x1p-2, 0x1.fa4bda14ee808p-3, 0x1.f581cf17c6ef4p-3, 0x1.f1984ed13d69cp-3,
+     0x1.ee8a5d4178d38p-3, 0x1.ec4a46c468e2p-3, 0x1.eacd43d50afc4p-3, 0x1.ea11d367e0f04p-3,
+     0x1.ea09435afb944p-3, 0x1.eab084ec5c05p-3, 0x1.ebfcdaf59bc38p-3, 0x1.ede9ea75696c4p-3,
+     0x1.f06f8d97fd758p-3, 0x1.f387da2d8e8ecp-3, 0x1.f72be1ba6f01cp-3, 0x1.fb55d7e2e8ee8p-3},
+    {0, 0x1.d3a8a7fa32513p-18, 0x1.1cc2662ef87e2p-19, -0x1.a1f836a18331p-17, 0x1.da1e0c0058ce3p-19,
+     0x1.77c96bec677d5p-17, -0x1.6122ab86fa7d6p-17, 0x1.7ba05414f148ap-18, -0x1.cd2db21573141p-18,
+     0x1.4f35b1c7cf36dp-22, -0x1.446e4776286bbp-17, -0x1.89e9e032f3045p-18, -0x1.175302a5897a3p-18,
+     0x1.6833b01ab792ep-19, 0x1.5899c48cbf27dp-18, 0x1.368d3e2dba744p-18}};
 
 #endif

@@ -1,5 +1,5 @@
 /* vmath_gates.inc.h: the logistic function and what is made of it, for one float width (see
- * vmath_num.h for how to read it); after vmath_explog.inc.h. Those called _any are right everywhere,
+ * vmath_num.h for how to read it); after vmath_powers.inc.h. Those called _any are right everywhere,
  * but floats have a shorter way for most numbers (vmath_pieces_f32.inc.h). */
 
 /* e^r as an unevaluated sum of two */
@@ -14,44 +14,42 @@ MG_INLINE F(two) F(exp_two)(F(exp_terms) e) {
     return (F(two)){high, n_fma(rounding, high, low)};
 }
 
-/* 1 + e^-x = 2^-n (high - less), with e^-x = 2^-n (1 + w), and nearly 1 / high */
+/* unit (1 + e^-x) = high + low, and nearly 1 / high */
 typedef struct {
-    num n, high, less, inverse;
+    num high, low, inverse;
 } F(logistic_terms);
 
-/* For x <= 0 and the negative of what it lacks; or for any x, where what belongs to x > 0 is not
- * scaled by 2^-n. Other work hides the division. */
-MG_INLINE F(logistic_terms) F(logistic)(num x, num x_less, bool any) {
-    num one = n_set(1), n = n_sub(n_line(x, C(LOG2E), C(MAGIC)), n_set(C(MAGIC)));
-    F(exp_terms) p = {n, n_fma(n, n_set(C(LN2_HI)), n_neg(x)), n_fma(n, n_set(C(LN2_LO)), x_less)};
-    num w = F(exp_rest)(p), r = p.r_high, s = n_scale(one, any ? n_or(n, C(SIGN)) : n);
-    if (any) {
-        num k = n_choose_less(n_set(0), n, s, one);
-        r = n_mul(k, r), w = n_mul(k, w);
-    }
-    num b = n_add(one, s), c = n_add(b, r), d = n_add(c, w);
-    num less = n_sub(n_sub(n_sub(c, b), r), n_sub(s, n_sub(b, one)));
-    return (F(logistic_terms)){n, d, n_add(less, n_sub(n_sub(d, c), w)), n_div(one, d)};
+/* From the terms of unit e^-x, where the unit keeps the power in the range. It is the smaller of the
+ * two, or either of them. Other work hides the division. */
+MG_INLINE F(logistic_terms) F(logistic)(F(power_terms) p, num unit, bool any) {
+    num power = F(power_up)(p.bits), rest = F(power_rest)(p);
+    num more = any ? n_max(unit, power) : power, less = any ? n_min(unit, power) : unit;
+    num sum = n_add(power, unit), low = n_sub(less, n_sub(sum, more));
+    num high = n_fma(power, rest, sum);
+    low = n_add(n_fma(power, rest, n_sub(sum, high)), low);
+    return (F(logistic_terms)){high, low, n_div(n_set(1), high)};
 }
-/* 1 / (1 + e^-x) for x <= 0 and the negative of what it lacks */
-MG_INLINE num F(logistic_below)(num x, num x_less) {
-    F(logistic_terms) p = F(logistic)(x, x_less, false);
-    num rest = n_fma(p.inverse, p.less, n_fma_exact(n_neg(p.inverse), p.high, n_set(1)));
-    return n_scale(n_fma(p.inverse, rest, p.inverse), p.n);
+/* 1 / (1 + e^a) for a >= 0, from the terms of GATE_UNIT e^a */
+MG_INLINE num F(logistic_below)(F(power_terms) p) {
+    num one = n_set(1), unit = n_set(C(GATE_UNIT));
+    F(logistic_terms) l = F(logistic)(p, unit, false);
+    num rest = n_fnma(l.inverse, l.low, n_fma_exact(n_neg(l.inverse), l.high, one));
+    return n_mul(n_fma(l.inverse, rest, l.inverse), unit);
 }
 
 MG_INLINE num F(sigmoid_any)(num x) {
     num a = n_min(n_set(C(SIGMOID_HIGH)), n_abs(x)), zero = n_set(0);
-    num q = F(logistic_below)(n_neg(a), zero);
+    num q = F(logistic_below)(F(power_within)(a, C(POWER_MAGIC) - C(GATE_SCALE)));
     return n_choose_less(x, zero, q, n_sub(n_set(1), q));
 }
 
 /* max(x, 0) + log(1 + e^-|x|), the exponential with a low part, which tells where it is all there
  * is. */
 MG_INLINE num F(softplus)(num x) {
-    F(exp_terms) e = F(exp_reduce)(n_max(n_set(C(SOFTPLUS_LOW)), n_or(x, C(SIGN))));
-    F(two) y = F(exp_two)(e);
-    num u = n_scale(y.high, e.n), u_low = n_scale(y.low, e.n);
+    num low = n_max(n_set(C(SOFTPLUS_LOW)), n_or(x, C(SIGN))), unit = n_set(C(GATE_UNIT));
+    F(power_terms) e = F(power_within)(low, C(POWER_MAGIC) + C(GATE_SCALE));
+    num power = F(power_up)(e.bits), rest = F(power_rest)(e), y = n_fma(power, rest, power);
+    num y_low = n_fma(power, rest, n_sub(power, y)), u = n_mul(y, unit), u_low = n_mul(y_low, unit);
     F(log_terms) p = F(log1p_reduce)(u);
     num log = n_add(p.r, n_fma(F(log_factor)(p.r), p.r, n_mul(u_low, p.c)));
     num s = n_fma(p.k, n_set(C(LN2_HI) * n_exponent_unit), p.t);
@@ -64,15 +62,17 @@ MG_INLINE num F(logsigmoid)(num x) {
     return n_neg(F(softplus)(n_neg(x)));
 }
 
-/* The slope of x / (1 + e^-t), where t has the sign of x and the slope `steep`, from |t|. */
-MG_INLINE num F(gate_slope)(num x, num steep, num t, num t_low) {
-    num q = F(logistic_below)(n_neg(t), t_low), rest = n_sub(n_set(1), q);
+/* The slope of x / (1 + e^-t), where t has the sign of x and the slope `steep`, from the terms of
+ * GATE_UNIT e^|t|. */
+MG_INLINE num F(gate_slope)(num x, num steep, F(power_terms) t) {
+    num q = F(logistic_below)(t), rest = n_sub(n_set(1), q);
     return n_fma(n_mul(n_mul(x, steep), q), rest, n_choose_less(x, n_set(0), q, rest));
 }
 
 MG_INLINE num F(silu_slope_any)(num x) {
     num a = n_min(n_set(-C(SILU_LOW)), n_abs(x));
-    return F(gate_slope)(n_with_sign(a, x), n_set(1), a, n_set(0));
+    F(power_terms) p = F(power_within)(a, C(POWER_MAGIC) - C(GATE_SCALE));
+    return F(gate_slope)(n_with_sign(a, x), n_set(1), p);
 }
 
 /* 2u, u = sqrt(2 / pi) (a + 0.044715 a^3), with every product's low part. */
@@ -89,5 +89,7 @@ MG_INLINE num F(gelu_tanh_slope_any)(num x) {
     num a = n_min(n_set(C(GELU_HIGH)), n_abs(x));
     num steep = n_fma(n_mul(a, a), n_set(3 * C(GELU_CUBE) * C(GELU_TWICE)), n_set(C(GELU_TWICE)));
     F(two) t = F(gelu_twice)(a);
-    return F(gate_slope)(n_with_sign(a, x), steep, t.high, t.low);
+    F(power_terms) p = F(power_within)(t.high, C(POWER_MAGIC) - C(GATE_SCALE));
+    p.r_low = n_add(p.r_low, t.low);
+    return F(gate_slope)(n_with_sign(a, x), steep, p);
 }

@@ -20,25 +20,30 @@ MG_INLINE num F(tanh)(num x) {
     return n_with_sign(n_add(n_choose_less(zero, t, t, a), y), x);
 }
 
-/* x / (1 + e^-t), where t has the sign of x. For x < 0 the power of two comes last, so that a
- * subnormal result is rounded once. */
+/* x / (1 + e^-t), where t has the sign of x. For x < 0 the unit is taken off last, so that a
+ * subnormal result is rounded once; for x > 0 it is 1, as x may be large or tiny. */
 MG_INLINE num F(gate)(num x, num t, num t_low) {
-    F(logistic_terms) p = F(logistic)(t, n_neg(t_low), true);
-    num y = n_mul(x, p.inverse), more = n_fnma(y, p.less, n_fma_exact(y, p.high, n_neg(x)));
-    y = n_fnma(n_min(more, n_set(1)), p.inverse, y); /* it is NaN at infinity */
-    return n_scale(y, n_min(n_set(0), p.n));
+    num zero = n_set(0), one = n_set(1), unit = n_choose_less(x, zero, n_set(C(GATE_UNIT)), one);
+    num whole = n_set(C(POWER_MAGIC)), scaled = n_set(C(POWER_MAGIC) - C(GATE_SCALE));
+    num magic = n_choose_less(x, zero, scaled, whole), bits = n_fma(t, n_set(-C(LOG2E)), magic);
+    F(power_terms) e = F(power_of)(n_neg(t), bits, n_sub(bits, magic));
+    e.r_low = n_sub(e.r_low, t_low);
+    F(logistic_terms) p = F(logistic)(e, unit, true);
+    num y = n_mul(x, p.inverse), more = n_fma(y, p.low, n_fma_exact(y, p.high, n_neg(x)));
+    y = n_fnma(n_min(more, one), p.inverse, y); /* it is NaN at infinity */
+    return n_mul(y, unit);
 }
 MG_INLINE num F(silu)(num x) {
     num low = n_set(C(SILU_LOW));
     x = n_max(low, x);
-    return F(gate)(x, n_min(n_neg(low), x), n_set(0));
+    return F(gate)(x, n_min(n_set(C(GATE_HIGH)), x), n_set(0));
 }
 /* x (1 + tanh u) / 2 = x / (1 + e^-2u) (D. Hendrycks and K. Gimpel, "Gaussian error linear units",
  * 2016) */
 MG_INLINE num F(gelu_tanh)(num x) {
     num high = n_set(C(GELU_HIGH));
     x = n_max(n_neg(high), x);
-    F(two) t = F(gelu_twice)(n_min(high, x));
+    F(two) t = F(gelu_twice)(n_min(n_set(C(GELU_ALL)), x));
     return F(gate)(x, t.high, t.low);
 }
 

@@ -63,7 +63,8 @@ MG_INLINE double s_look_up_f64(const double *table, double i) { return table[v_b
 MG_INLINE float s_look_up_32_f32(const float *table, float i) {
     return table[v_bits_f32(i) & 31u];
 }
-/* a b + c rounded once, with or without the instruction */
+/* a b + c rounded once, with or without the instruction; without it, in double, twice where a factor
+ * is beyond 2^996 */
 MG_INLINE float s_fma_exact_f32(float a, float b, float c) {
 #if MG_HAS_FMA
     return fma_f32(a, b, c);
@@ -76,7 +77,8 @@ MG_INLINE double s_fma_exact_f64(double a, double b, double c) {
     return fma_f64(a, b, c);
 #else
     double p = a * b, s = p + c, t = s - p;
-    return s + (((p - (s - t)) + (c - t)) + v_mul_low_f64(a, b, p));
+    double lost = ((p - (s - t)) + (c - t)) + v_mul_low_f64(a, b, p);
+    return lost == lost ? s + lost : s;
 #endif
 }
 

@@ -1,5 +1,5 @@
 /* vmath_pow.inc.h: x^y = e^(y log |x|), with the sign and the special cases of C99 Annex F, for one
- * float width (see vmath_num.h for how to read it); after vmath_explog.inc.h and vmath_gates.inc.h.
+ * float width (see vmath_num.h for how to read it); after vmath_powers.inc.h and vmath_gates.inc.h.
  *
  * The exponent may reach 745 and its error becomes the result's relative error, so the logarithm
  * needs ten bits more than the result has and is carried as an unevaluated sum of two.
@@ -25,6 +25,13 @@ MG_INLINE F(two) F(log_two)(num x, num less) {
 MG_INLINE F(two) F(times_two)(num y, F(two) t) {
     num high = n_mul(y, t.high);
     return (F(two)){high, n_fma(y, t.low, n_fma_exact(y, t.high, n_neg(high)))};
+}
+/* e^t for |t| < POW_USUAL, where powers of two are normal numbers */
+MG_INLINE num F(exp_of_two_usual)(F(two) t) {
+    F(power_terms) p = F(power_within)(t.high, C(POWER_MAGIC));
+    p.r_low = n_add(p.r_low, t.low);
+    num power = F(power_up)(p.bits);
+    return n_fma(power, F(power_rest)(p), power);
 }
 /* e^t for |t| < POW_LIMIT, which is beyond both ends of the range */
 MG_INLINE num F(exp_of_two)(F(two) t) {
@@ -63,7 +70,7 @@ MG_INLINE num F(pow_edges)(num x, num y, num r) {
 MG_INLINE num F(pow)(num x, num y) {
     F(two) t = F(times_two)(y, F(log_two)(x, n_set(0)));
     bool usual = n_within_bits(x, C(SMALLEST_BITS), C(INF_BITS)) &&
-                 n_below(n_abs(t.high), C(POW_LIMIT));
-    if (MG_LIKELY(usual)) return F(exp_of_two)(t);
+                 n_below(n_abs(t.high), C(POW_USUAL));
+    if (MG_LIKELY(usual)) return F(exp_of_two_usual)(t);
     return F(pow_edges)(x, y, F(pow_wherever)(n_abs(x), y));
 }

@@ -1,10 +1,10 @@
-/* vmath_powers_f32.inc.h: expm1, sinh and cosh of floats, by a table of powers of two (see
+/* vmath_powers.inc.h: expm1, sinh and cosh by a table of powers of two, for one float width (see
  * vmath_num.h for how to read it); after vmath_explog.inc.h.
  *
  * e^x = T e^r with T = 2^n c, x = n ln 2 + log c + r and |r| <= ln 2 / 32, where four bits choose c
  * near 2^(i/16) (P. T. P. Tang, "Table-driven implementation of the exponential function in IEEE
- * floating-point arithmetic", ACM TOMS 15, 1989). A c is a float, so that T is exact, and its
- * inverse is one to seven bits more than a float has (Gal's method, as for the logarithms).
+ * floating-point arithmetic", ACM TOMS 15, 1989). A c is a number, so that T is exact, and so, to one
+ * bit or more beyond its last, in double nine, is its inverse (Gal's method, as for the logarithms).
  */
 
 /* x log2 e to 1/16: n in the bits from the fourth on, i below them */
@@ -12,11 +12,25 @@ typedef struct {
     num bits, r_high, r_low; /* r_high is exact */
 } F(power_terms);
 
-MG_INLINE F(power_terms) F(power_reduce)(num x, C(TYPE) magic, C(TYPE) last) {
-    num t = n_min(n_set(magic + last), n_line(x, C(LOG2E), magic)), n = n_sub(t, n_set(magic));
+MG_INLINE F(power_terms) F(power_of)(num x, num bits, num n) {
     num r_high = n_fma_exact(n, n_set(-C(LN2)), x);
-    num r_low = n_fma(n, n_set(-C(LN2_LOW)), n_look_up(T(power_table)[2], t));
-    return (F(power_terms)){t, r_high, r_low};
+    num r_low = n_fma(n, n_set(-C(LN2_LOW)), n_look_up(T(power_table)[2], bits));
+    return (F(power_terms)){bits, r_high, r_low};
+}
+/* Of 2^k e^x, where the magic number is POWER_MAGIC + k; that power is a normal number. */
+MG_INLINE F(power_terms) F(power_within)(num x, C(TYPE) magic) {
+    num bits = n_line(x, C(LOG2E), magic);
+    return F(power_of)(x, bits, n_sub(bits, n_set(magic)));
+}
+/* The same, none above `last` */
+MG_INLINE F(power_terms) F(power_reduce)(num x, C(TYPE) magic, C(TYPE) last) {
+    num bits = n_min(n_set(magic + last), n_line(x, C(LOG2E), magic));
+    return F(power_of)(x, bits, n_sub(bits, n_set(magic)));
+}
+/* e^r - 1, good relative to e^r */
+MG_INLINE num F(power_rest)(F(power_terms) p) {
+    num r = n_add(p.r_high, p.r_low);
+    return n_fma(n_mul(r, r), POLYNOMIAL(r, short_exp), r);
 }
 
 /* T */
@@ -25,14 +39,14 @@ MG_INLINE num F(power_up)(num bits) {
 }
 
 /* (T - 1) + T (e^r - 1), both with low parts. The constants end two bits early, so that T - 1 is T
- * from 2^24 on, but for that power itself, and then lacks 1. */
+ * from ONE_LOST on, but for that power itself, and then lacks 1. */
 MG_INLINE num F(expm1)(num x) {
     num one = n_set(1), lowest = n_set(C(EXPM1_LOW));
     F(power_terms) p = F(power_reduce)(n_max(lowest, x), C(POWER_MAGIC), C(POWER_LAST));
     num r = n_add(p.r_high, p.r_low), w = n_fma(n_mul(r, r), HORNER(r, short_exp), p.r_low);
     num power = F(power_up)(p.bits);
     num d = n_sub(power, one), v = n_add(d, one);
-    num low = n_choose_less(n_set(0x1p24f), power, n_set(-1), n_sub(power, v));
+    num low = n_choose_less(n_set(C(ONE_LOST)), power, n_set(-1), n_sub(power, v));
     num y = n_fma_exact(power, p.r_high, n_fma(power, w, low));
     return n_with_sign(n_add(d, y), x); /* of 0 too */
 }
@@ -55,7 +69,7 @@ MG_INLINE num F(even_part)(num z) { return n_mul(z, HORNER(z, short_cosh)); }
 MG_INLINE num F(sinh)(num x) {
     F(power_terms) p = F(half_power_reduce)(x);
     num r = n_add(p.r_high, p.r_low), z = n_mul(r, r), even = F(even_part)(z);
-    num odd = n_fma(n_mul(z, r), n_set(C(SHORT_SINH)), p.r_low); /* S - r_high */
+    num odd = n_fma(n_mul(z, r), HORNER(z, short_sinh), p.r_low); /* S - r_high */
     num a = F(power_up)(p.bits), b = F(power_down)(p.bits), d = n_sub(a, b);
     num y = n_fma(d, even, n_sub(n_sub(a, d), b)), s = n_fma(b, n_set(2), d);
     y = n_fma_exact(s, p.r_high, n_fma(s, odd, y));
@@ -65,6 +79,6 @@ MG_INLINE num F(cosh)(num x) {
     F(power_terms) p = F(half_power_reduce)(x);
     num r = n_add(p.r_high, p.r_low), a = F(power_up)(p.bits), b = F(power_down)(p.bits);
     num s = n_add(a, b), d = n_sub(a, b), low = n_sub(b, n_sub(s, a)), z = n_mul(r, r);
-    num odd = n_fma(n_mul(z, r), n_set(C(SHORT_SINH)), r);
+    num odd = n_fma(n_mul(z, r), HORNER(z, short_sinh), r);
     return n_add(s, n_fma(d, odd, n_fma(s, F(even_part)(z), low)));
 }
