@@ -263,6 +263,24 @@ def test_long_axes_among_short_ones(data):
     oracle.assert_same(x.argmin(axis).numpy(), np.asarray(a.argmin(axis)))
 
 
+@pytest.mark.parametrize("width", [64, 128, 200, 300, 1000, 1100])
+@pytest.mark.parametrize("name", ["sum", "norm", "amax", "amin"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+def test_wide_columns_are_joined_as_rows_are(name, width, dtype, rng):
+    """Many columns go side by side while they are numbers; zeros show who comes first."""
+    x = rng.normal(size=(400, width)).astype(dtype)
+    x[:, ::5] = np.copysign(0, x[:, ::5])
+    for odd in ([], [np.inf, -np.inf], [np.nan]):  # the sum of the second is no number either
+        for value in odd:
+            at = rng.integers(0, 400), rng.integers(0, width)
+            x[at] = value
+        columns = getattr(mg, name)(mg.tensor(x), dim=0).numpy()
+        rows = getattr(mg, name)(mg.tensor(np.ascontiguousarray(x.T)), dim=1).numpy()
+        oracle.assert_same(columns, rows)
+        if name in ("amax", "amin"):
+            oracle.assert_same(columns + 0, NUMPY[name](x, axis=0) + 0)
+
+
 # ---- NaN and infinities --------------------------------------------------------------------------
 
 

@@ -37,6 +37,12 @@
  * up before its use (a multiply-add that reads from memory is one operation to the processor's front
  * end if there is no index in the address, else two), and what was read through it is read again. */
 #define MG_ANEW(pointer) __asm__("" : "+r"(pointer))
+/* A vector that was read stays in a register for all its uses: none of them reads it again. */
+#if defined(__aarch64__)
+#define MG_HELD(vector) __asm__("" : "+w"(vector))
+#else
+#define MG_HELD(vector) __asm__("" : "+v"(vector))
+#endif
 #define MG_LIKELY(x) __builtin_expect(!!(x), 1)
 #define MG_UNLIKELY(x) __builtin_expect(!!(x), 0)
 

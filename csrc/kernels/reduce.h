@@ -59,7 +59,7 @@ enum {
     REDUCE_WIDE = 4096, /* bytes of columns that go block by block: less leaves pages half read */
     REDUCE_ROWS = 4 * REDUCE_BLOCK, /* the chunk of columns */
     REDUCE_LEVELS = 3,              /* its 2^2 blocks need levels 0..2 */
-    REDUCE_SIDE = 4,    /* vectors of them that stay in registers */
+    REDUCE_SIDE = 8,    /* vectors of them that stay in registers */
     REDUCE_AHEAD = 4096, /* bytes from the next block to the one that is asked for */
     REDUCE_GRAIN = 32768, /* least number of elements worth a block of a parallel loop */
     REDUCE_PARALLEL = 3 * REDUCE_GRAIN

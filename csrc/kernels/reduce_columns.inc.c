@@ -31,41 +31,77 @@ typedef struct {
 } R(reduce_waiting);
 
 /* `side` vectors of columns, `used` lanes of each. What lies `ahead` of each element is asked for:
- * rows are often pages apart, and the processor's own prefetching starts anew with each. */
-MG_INLINE void R(reduce_vectors_of)(int kind, int side, int64_t used, real *out, const real *x,
+ * rows are often pages apart, and the processor's own prefetching starts anew with each. REDUCE_SIDE
+ * vectors of extrema are joined as numbers; false, and nothing is done, if perhaps not all are. */
+MG_INLINE bool R(reduce_vectors_of)(int kind, int side, int64_t used, real *out, const real *x,
                                     int64_t stride, int64_t rows, const real *c,
                                     int64_t c_stride, int64_t ahead,
                                     const R(reduce_waiting) *with, int64_t at) {
-    vec a[REDUCE_SIDE];
+    enum { PROBES = 4, LINE = 64 / sizeof(real) };
+    bool many = side == REDUCE_SIDE, probed = many && (kind == REDUCE_MAX || kind == REDUCE_MIN);
+    vec a[REDUCE_SIDE], probe[PROBES] = {{0}};
+    const real *far = x + ahead;
+    MG_UNROLL
     for (int v = 0; v < side; v++) {
-        __builtin_prefetch(x + ahead + v * LANES);
+        if (v * LANES % LINE == 0) __builtin_prefetch(far + v * LANES);
         a[v] = R(reduce_terms)(kind, x + v * LANES, c + v * LANES, used);
+        if (probed) probe[v % PROBES] += a[v];
     }
+    MG_ROLLED
     for (int64_t k = 1; k < rows; k++) {
         x += stride;
         c += c_stride;
+        far += stride;
+        if (many) MG_ANEW(far); /* else gcc has an index for each of its lines */
+        MG_UNROLL
         for (int v = 0; v < side; v++) {
-            __builtin_prefetch(x + ahead + v * LANES);
-            a[v] = R(reduce_join_any)(
-                kind, a[v], R(reduce_terms)(kind, x + v * LANES, c + v * LANES, used));
+            if (v * LANES % LINE == 0) __builtin_prefetch((many ? far : x + ahead) + v * LANES);
+            vec term = R(reduce_terms)(kind, x + v * LANES, c + v * LANES, used);
+            if (probed) {
+                MG_HELD(term);
+                probe[v % PROBES] += term;
+            }
+            a[v] = probed ? R(reduce_join_vec)(kind, a[v], term)
+                          : R(reduce_join_any)(kind, a[v], term);
         }
     }
+    if (probed && R(reduce_any_nan)((probe[0] + probe[1]) + (probe[2] + probe[3]))) return false;
     for (unsigned joins = with->joins; joins; joins &= joins - 1) {
         const real *line = with->lines + __builtin_ctz(joins) * with->pitch + at;
+        MG_UNROLL
         for (int v = 0; v < side; v++)
             a[v] = R(reduce_join_any)(kind, R(reduce_load)(line + v * LANES, used), a[v]);
     }
+    MG_UNROLL
     for (int v = 0; v < side; v++) R(reduce_store)(out + v * LANES, a[v], used);
+    return true;
 }
 
 /* out[j] = the terms of column j in `rows` rows, joined in order, after those waiting; row k has
- * the centres at c + k * c_stride. `ahead` as above. */
+ * the centres at c + k * c_stride. Of whole lanes what comes 8 KB later is asked for, in these rows or
+ * in those `ahead`: more would push each other out of the first cache, as rows are often so far apart
+ * that they share its sets. Extrema that are perhaps not numbers go on in shorter steps. */
 MG_INLINE void R(reduce_rows_of)(int kind, real *out, const real *x, int64_t stride, int64_t rows,
                                  int64_t width, const real *c, int64_t c_stride,
                                  int64_t ahead, const R(reduce_waiting) *with) {
+    enum {
+        MANY = REDUCE_SIDE * LANES,
+        SOME = MANY / 2,
+        LATER = 2 * REDUCE_AHEAD / (int)sizeof(real) / REDUCE_DEPTH
+    };
+    /* and worth the code where there are registers for it */
+    bool often = kind == REDUCE_SUM || kind == REDUCE_MAX || kind == REDUCE_MIN;
     int64_t j = 0;
-    for (; j + REDUCE_SIDE * LANES <= width; j += REDUCE_SIDE * LANES)
-        R(reduce_vectors_of)(kind, REDUCE_SIDE, LANES, out + j, x + j, stride, rows, c + j,
+    if (MG_VECTOR_BYTES == 64 && often && rows == REDUCE_DEPTH && width >= MANY) {
+        int64_t whole = width / MANY * MANY, later = mg_min(whole, LATER);
+        while (j < whole &&
+               R(reduce_vectors_of)(kind, REDUCE_SIDE, LANES, out + j, x + j, stride, rows, c + j,
+                                    c_stride,
+                                    j + later < whole ? later : ahead + later - whole, with, j))
+            j += MANY;
+    }
+    for (; j + SOME <= width; j += SOME)
+        R(reduce_vectors_of)(kind, REDUCE_SIDE / 2, LANES, out + j, x + j, stride, rows, c + j,
                              c_stride, ahead, with, j);
     for (; j < width; j += LANES)
         R(reduce_vectors_of)(kind, 1, mg_min(width - j, LANES), out + j, x + j, stride, rows, c + j,
@@ -221,7 +257,8 @@ static void R(reduce_block)(int kind, real *lanes, const real *x, int64_t stride
  * blocks done is set. `dense` as for reduce_block, which also says what c is then. */
 static void R(reduce_strip)(int kind, real *y, const real *x, int64_t stride, int64_t n,
                             int64_t width, bool dense, const real *c, int64_t c_stride) {
-    real lanes[REDUCE_LANES * REDUCE_STRIP], stack[REDUCE_LEVELS][REDUCE_WIDE / sizeof(real)];
+    _Alignas(64) real lanes[REDUCE_LANES * REDUCE_STRIP];
+    _Alignas(64) real stack[REDUCE_LEVELS][REDUCE_WIDE / sizeof(real)];
     bool wide = width * (int)sizeof(real) > REDUCE_WIDE * 3 / 4 && kind != REDUCE_SUMEXP;
     int64_t strip = wide ? REDUCE_WIDER : REDUCE_STRIP;
     for (int64_t done = 0;; done++, n -= REDUCE_BLOCK) {
