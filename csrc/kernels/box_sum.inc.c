@@ -147,7 +147,8 @@ static MG_NOINLINE void R(box_mean)(real *restrict out, const real *restrict x, 
 
 /* The means of a plane of such tiles, straight from their lines. Of a line that is no whole number
  * of vectors the last ones are made twice. */
-static MG_NOINLINE void R(box_pairs_mean)(real *restrict out, const real *restrict x, const box_set *b) {
+static MG_NOINLINE void R(box_pairs_mean)(real *restrict out, const real *restrict x,
+                                          const box_set *b) {
     enum { WIDTH = 2 * BOX_WIDE };
     box_row row = box_first(b);
     int64_t width = 2 * b->count[2], gap = b->step[1] * b->n[2];
@@ -269,7 +270,7 @@ static MG_NOINLINE int64_t R(box_add_line)(real *restrict out, const real *restr
 
 /* The same for tiles of two columns and at most two lines that fill a plane. */
 static MG_NOINLINE void R(box_pairs_spread)(real *restrict out, const real *restrict g,
-                                      const box_set *b) {
+                                            const box_set *b) {
     real shares[BOX_STRIP + LANES];
     box_row row = box_first(b);
     int64_t n = b->count[2], left = b->count[1], some = mg_min(b->joined, left);
