@@ -178,9 +178,9 @@ MG_INLINE wide R(w_look_up)(const real *table, wide i) {
 }
 MG_INLINE wide w_abs(wide a) { return w_and(a, ~REAL_SIGN); }
 #if defined(__AVX512F__) /* one operation, which a compiler does not find */
-#define SIGN_OF(b) (__m512i) b, (__m512i)((uvec){0} + REAL_SIGN)
-#define OR_SIGN(a, b) (vec) _mm512_ternarylogic_epi64((__m512i)a, SIGN_OF(b), 0xf8)
-#define XOR_SIGN(a, b) (vec) _mm512_ternarylogic_epi64((__m512i)a, SIGN_OF(b), 0x78)
+#define SIGNS ((__m512i)((uvec){0} + REAL_SIGN))
+#define OR_SIGN(a, b) (vec) _mm512_ternarylogic_epi64((__m512i)a, (__m512i)b, SIGNS, 0xf8)
+#define XOR_SIGN(a, b) (vec) _mm512_ternarylogic_epi64((__m512i)a, (__m512i)b, SIGNS, 0x78)
 #else
 #define OR_SIGN(a, b) (vec)((uvec)a | ((uvec)b & REAL_SIGN))
 #define XOR_SIGN(a, b) (vec)((uvec)a ^ ((uvec)b & REAL_SIGN))
@@ -195,7 +195,7 @@ MG_INLINE wide R(w_flip_sign)(wide a, wide b) {
     EACH a.v[k] = XOR_SIGN(a.v[k], b.v[k]);
     return a;
 }
-#undef SIGN_OF
+#undef SIGNS
 #undef OR_SIGN
 #undef XOR_SIGN
 MG_INLINE wide R(w_sqrt)(wide a) {
