@@ -56,8 +56,8 @@ static void copy_straight(const copy_plan *p, char *to, const char *from, int64_
     if (p->streams && stride == 0) mg_copy_run(stage, from, mg_min(n, step), 0, p->itemsize);
     for (int64_t at = 0; at < n; at += step, to += step * size, from += step * stride * size) {
         int64_t some = mg_min(step, n - at);
-        if (p->fetches) nditer_fetch(to, some * size);
-        if (p->fetches && stride) nditer_fetch(from, some * size);
+        if (p->fetches) nditer_fetch(to, some * size, NDITER_AHEAD);
+        if (p->fetches && stride) nditer_fetch(from, some * size, NDITER_AHEAD);
         if (p->streams) mg_stream(to, stride ? from : stage, some * size);
         else mg_copy_run(to, from, some, stride, p->itemsize);
     }

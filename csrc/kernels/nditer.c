@@ -158,6 +158,19 @@ static MG_NOINLINE void nditer_call_streaming(const nditer *it, int64_t begin,
     if (rest) nditer_rest(it, begin, in, n);
 }
 
+/* Elements to compute at a time, whole units. */
+static int64_t nditer_chunk(const nditer *it) {
+    if (!it->streams) {
+        if (it->fetches) return NDITER_AHEAD / 16;
+        return it->results > 1 ? NDITER_SHARED : NDITER_BLOCK;
+    }
+    int64_t asked = 0;
+    for (int i = 0; i < it->operands; i++)
+        if (it->operand[i].contiguous && !it->operand[i].again) asked += it->operand[i].itemsize;
+    int64_t most = NDITER_STREAM / it->out_itemsize, n = NDITER_WAITS / mg_max(asked, 1);
+    return mg_max(mg_min(n, most) & -it->unit, it->unit);
+}
+
 static void nditer_block(void *context, int64_t block) {
     const nditer *it = context;
     if (it->from_end) block = (it->size - 1) / NDITER_BLOCK - block;
@@ -165,10 +178,7 @@ static void nditer_block(void *context, int64_t block) {
     _Alignas(64) char stage[NDITER_MAX_OPERANDS][NDITER_CHUNK * 8];
     const void *in[NDITER_MAX_OPERANDS];
     int64_t index[MG_MAX_NDIM] = {0};
-    int64_t chunk = it->streams       ? NDITER_STREAM / it->out_itemsize
-                    : it->fetches     ? NDITER_AHEAD / 16
-                    : it->results > 1 ? NDITER_SHARED
-                                      : NDITER_BLOCK;
+    int64_t chunk = nditer_chunk(it), ahead = it->streams ? NDITER_STREAM_AHEAD : NDITER_AHEAD;
     int inner = it->ndim - 1;
     bool whole = true; /* every operand contiguous or constant: no position to keep */
 
@@ -196,7 +206,7 @@ static void nditer_block(void *context, int64_t block) {
             if (op->constant) continue;
             if (op->contiguous) {
                 in[i] = op->data + at * op->itemsize;
-                if (it->fetches && !op->again) nditer_fetch(in[i], n * op->itemsize);
+                if (it->fetches && !op->again) nditer_fetch(in[i], n * op->itemsize, ahead);
                 continue;
             }
             if (rows && op->strides[inner] == 0 && index[inner] > 0 && at > begin) continue;
@@ -210,7 +220,7 @@ static void nditer_block(void *context, int64_t block) {
             in[i] = stage[i];
         }
         for (int r = 0; r < it->results && it->fetches && !it->streams; r++)
-            nditer_fetch(it->result[r].out + at * it->out_itemsize, n * it->out_itemsize);
+            nditer_fetch(it->result[r].out + at * it->out_itemsize, n * it->out_itemsize, ahead);
         if (it->streams) nditer_call_streaming(it, at, in, n);
         else nditer_call(it, at, in, n);
         at += n;

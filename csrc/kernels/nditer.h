@@ -19,7 +19,9 @@ enum {
     NDITER_BLOCK = 32768,           /* elements a thread takes at a time */
     NDITER_UNIT_MAX = 64,           /* elements, see mg_kernel */
     NDITER_AHEAD = 2048,            /* bytes of each array to ask for before they are needed */
+    NDITER_STREAM_AHEAD = 4096,     /* the same where results are written past the caches */
     NDITER_STREAM = 1024,           /* bytes that are made in cache and then written past it */
+    NDITER_WAITS = 24 * 64,         /* bytes of all operands to ask for at once: as a core waits for */
     NDITER_IN_CACHE = 4 << 20       /* bytes of all arrays that a cache near by may well hold */
 };
 
@@ -64,8 +66,8 @@ typedef struct nditer {
 /* Asks for what lies a little beyond a chunk that is about to be worked on: most processors' own
  * prefetching starts anew at every page, which costs a tenth of the bandwidth of memory and a sixth of
  * that of the last cache. */
-MG_INLINE void nditer_fetch(const char *chunk, int64_t bytes) {
-    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(chunk + NDITER_AHEAD + i);
+MG_INLINE void nditer_fetch(const char *chunk, int64_t bytes, int64_t ahead) {
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(chunk + ahead + i);
 }
 
 /* n elements into contiguous memory; stride 0 repeats one. */

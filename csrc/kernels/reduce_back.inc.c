@@ -106,7 +106,7 @@ MG_INLINE void R(back_line)(real *restrict dx, const real *restrict x, int64_t n
     enum { STEP = 64 };
     for (int64_t at = 0; at < n; at += STEP) {
         int64_t some = mg_min(n - at, STEP);
-        nditer_fetch((char *)(dx + at), some * (int64_t)sizeof(real));
+        nditer_fetch((char *)(dx + at), some * (int64_t)sizeof(real), NDITER_AHEAD);
         MG_APART
         for (int64_t i = at; i < at + some; i++) dx[i] = f(x[i], centre, slope);
     }

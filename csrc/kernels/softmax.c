@@ -81,9 +81,9 @@ static void softmax_finish(void *context, int64_t block) {
     for (int64_t i = 0; i < n; i += piece) {
         int64_t some = mg_min(piece, n - i), bytes = columns ? 0 : some * job->itemsize;
         int64_t here = at + i * l->inner * job->itemsize;
-        nditer_fetch(job->out + here, bytes);
-        nditer_fetch(job->a + here, bytes);
-        nditer_fetch(job->b + here, bytes);
+        nditer_fetch(job->out + here, bytes, NDITER_AHEAD);
+        nditer_fetch(job->a + here, bytes, NDITER_AHEAD);
+        nditer_fetch(job->b + here, bytes, NDITER_AHEAD);
         (job->dtype == MG_FLOAT32 ? softmax_lines_f32 : softmax_lines_f64)(
             job->op, columns, job->out + here, job->a + here, job->b + here, job->m + line,
             job->s + line, l->inner, some, l->inner);
