@@ -149,6 +149,9 @@ def test_avg_pool_is_its_definition(rng, axes, shape, options, include, dtype):
         (3, (2, 3, 4, 5), (2, 4, 3)),
         (2, (2, 30, 40), (1, 1)),
         (3, (2, 3, 4, 5), (2, 1, 1)),
+        (3, (2, 1, 8, 8), (2, 2, 2)),  # boxes that share the one element of an axis
+        (3, (2, 1, 8, 66), (3, 4, 33)),
+        (3, (2, 1, 4, 2), (2, 1, 1)),
     ],
 )
 def test_adaptive_pools_are_their_definition(rng, axes, shape, output):

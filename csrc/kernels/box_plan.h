@@ -188,7 +188,8 @@ static void box_find_tiles(box_set *b) {
         return;
     b->joined = mg_ceil_div(rows, mg_ceil_div(rows, BOX_STRIP / width));
     b->even1 = b->joined * count;
-    if (rows > 1 && b->n[0] == 1 && box_same(rows, b->size[1])) b->below = box_rise(b);
+    bool flat = b->n[0] == 1 && b->count[0] == 1;
+    if (flat && rows > 1 && box_same(rows, b->size[1])) b->below = box_rise(b);
     b->halves = b->below > 0 && b->paired && b->apart == 2 && b->size[1][0] <= 2 &&
                 width >= 2 * BOX_WIDE;
     b->doubles = b->halves && b->covers && box_fills(b, 1);
