@@ -171,9 +171,18 @@ static int64_t nditer_chunk(const nditer *it) {
     return mg_max(mg_min(n, most) & -it->unit, it->unit);
 }
 
+/* The block that is taken as number `turn`: from the last to the first, but by the thread that has it when
+ * they are taken in turns from the first, whose cache may hold it. */
+static int64_t nditer_from_end(int64_t turn, int64_t blocks, int64_t threads) {
+    int64_t rounds = blocks / threads;
+    if (turn >= rounds * threads) return turn;
+    return (rounds - 1 - turn / threads) * threads + turn % threads;
+}
+
 static void nditer_block(void *context, int64_t block) {
     const nditer *it = context;
-    if (it->from_end) block = (it->size - 1) / NDITER_BLOCK - block;
+    if (it->from_end)
+        block = nditer_from_end(block, mg_ceil_div(it->size, NDITER_BLOCK), it->threads);
     int64_t begin = block * NDITER_BLOCK, end = mg_min(begin + NDITER_BLOCK, it->size);
     _Alignas(64) char stage[NDITER_MAX_OPERANDS][NDITER_CHUNK * 8];
     const void *in[NDITER_MAX_OPERANDS];
@@ -274,6 +283,7 @@ static MG_NOINLINE void nditer_run(bool from_end, int results, mg_array *const *
     it.streams = written >= past && it.size * whole / 2 > past && !it.in_place;
     it.fetches = it.streams || (it.size * bytes >= NDITER_IN_CACHE && mg_system_fetches());
     it.from_end = from_end && !it.fetches;
+    it.threads = mg_get_num_threads();
     for (int i = 0; i < operands; i++) {
         bool same_size = inputs[i]->size == out->size;
         it.operand[i].contiguous = direct || (same_size && mg_is_contiguous(inputs[i]));

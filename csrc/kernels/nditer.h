@@ -49,6 +49,7 @@ typedef struct nditer {
     int64_t unit;
     bool in_place; /* the result is one of the operands */
     bool from_end; /* the last block first */
+    int threads;   /* as it was at the start: another thread may set it meanwhile */
     bool fetches;  /* too large for the cache: memory is asked for ahead */
     bool streams;  /* the results are written past the caches */
     int64_t size;
