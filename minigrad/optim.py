@@ -112,6 +112,7 @@ class Optimizer:
             for group in self.param_groups:
                 self._update(group)
         finally:
+            scope.open = False
             end(scope)
         return loss
 

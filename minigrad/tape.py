@@ -86,14 +86,19 @@ def begin(enabled: bool) -> Scope:
     scope.open = True
     if not enabled:
         pauses.append(None)
-    _scope.set(scope)
+    try:
+        _scope.set(scope)
+    except BaseException:  # interrupted: nobody would end it
+        end(scope)
+        raise
     return scope
 
 
 def end(scope: Scope) -> None:
     """The scope is over that :func:`begin` opened.
 
-    It need not be the innermost, nor of this thread: a generator may be closed anywhere.
+    It need not be the innermost, nor of this thread: a generator may be closed anywhere. An
+    interrupt may come as soon as this is called: ``scope.open = False`` before it is beyond one.
     """
     scope.open = False
     if _scope.get() is scope:
@@ -120,10 +125,17 @@ class _SetMode:
         return made if function is None else made(function)
 
     def __enter__(self) -> None:
-        self._scopes.append(begin(self.enabled))
+        scope = begin(self.enabled)
+        try:
+            self._scopes.append(scope)
+        except BaseException:  # interrupted: there will be no exit
+            end(scope)
+            raise
 
     def __exit__(self, *_: object) -> None:
-        end(self._scopes.pop())
+        scopes = self._scopes
+        scopes[-1].open = False
+        end(scopes.pop())
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         import functools
@@ -142,6 +154,7 @@ class _SetMode:
             try:
                 return function(*args, **kwargs)
             finally:
+                scope.open = False
                 end(scope)
 
         return wrapped

@@ -39,6 +39,60 @@ def test_one_context_manager_entered_twice():
     assert mg.is_grad_enabled()
 
 
+class Interrupted:
+    """A ContextVar or a list; Ctrl-C was pressed during a method, and is seen after it."""
+
+    def __init__(self, of, method):
+        self._of, self._method = of, method
+
+    def __getitem__(self, place):
+        return self._of[place]
+
+    def __getattr__(self, name):
+        def call(*args):
+            result = getattr(self._of, name)(*args)
+            if name == self._method:
+                self._method = None
+                raise KeyboardInterrupt
+            return result
+
+        return call
+
+
+@pytest.mark.parametrize("manager", [mg.no_grad, mg.enable_grad])
+@pytest.mark.parametrize("method", ["append", "pop"])
+def test_a_mode_that_is_interrupted_is_over(manager, method):
+    recording = manager is mg.no_grad
+    with (mg.enable_grad if recording else mg.no_grad)():
+        mode = manager()
+        mode._scopes = Interrupted(mode._scopes, method)
+        with pytest.raises(KeyboardInterrupt), mode:
+            pass
+        assert mg.is_grad_enabled() is recording
+
+
+def test_a_mode_is_over_that_is_interrupted_when_it_is_set(monkeypatch):
+    count = len(tape.pauses)
+    monkeypatch.setattr(tape, "_scope", Interrupted(tape._scope, "set"))
+    with pytest.raises(KeyboardInterrupt), mg.no_grad():
+        pytest.fail("it was not entered")
+    assert mg.is_grad_enabled()
+    assert len(tape.pauses) == count
+
+
+def test_a_decorated_function_leaves_no_mode_behind_when_its_end_is_interrupted(monkeypatch):
+    def interrupted(scope):
+        raise KeyboardInterrupt
+
+    off = mg.no_grad(lambda: mg.is_grad_enabled())
+    with monkeypatch.context() as patch:
+        patch.setattr(tape, "end", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            off()
+    tape.pauses.pop()
+    assert mg.is_grad_enabled()
+
+
 def test_grad_modes_as_decorators():
     @mg.no_grad()
     def off(x):
