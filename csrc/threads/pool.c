@@ -191,7 +191,7 @@ void mg_parallel_for(int64_t blocks, mg_block_fn fn, void *context) {
     atomic_store_explicit(&pool_taken, false, memory_order_release);
 }
 
-static int pool_default_threads(void) {
+static MG_NOINLINE int pool_default_threads(void) {
     int64_t threads = mg_min(mg_system_cpus(), POOL_MAX_THREADS);
     int64_t asked = mg_system_env("MINIGRAD_NUM_THREADS");
     if (asked < 1) asked = mg_system_env("OMP_NUM_THREADS");
