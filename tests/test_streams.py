@@ -28,7 +28,9 @@ for dtype in (np.float32, np.float64):
         show("sum", plain + y.detach(), plain * row, plain / column, plain.T + y.detach().T)
         show("test", plain < y.detach(), mg.isfinite(plain), (plain * 10).astype(mg.int64))
         show("where", mg.where(plain < row, plain, y.detach()))
-        for z in (x * y, x / (y * y + 1), mg.exp(x) - y, mg.sum(x, 0) * 2, mg.logsumexp(x, -1)):
+        reduced = mg.sum(x, 0) * 2, mg.logsumexp(x, -1), mg.norm(x, dim=0), mg.norm(x, dim=-1)
+        soft = mg.softmax(x, -1), mg.log_softmax(x, -1)
+        for z in (x * y, x / (y * y + 1), mg.exp(x) - y, *reduced, *soft):
             x.grad = y.grad = None
             z.backward(mg.tensor(rng.normal(size=z.shape).astype(dtype)))
             show("gradient", z.detach(), x.grad, *([] if y.grad is None else [y.grad]))

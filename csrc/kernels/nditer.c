@@ -76,14 +76,14 @@ MG_NOINLINE void mg_copy_run(char *restrict to, const char *restrict from, int64
 MG_NOINLINE void mg_stream(char *restrict to, const char *restrict from, int64_t bytes) {
     enum { LINE = 64, VECTORS = LINE / MG_VECTOR_BYTES }; /* parts of lines are stored as ever */
     int64_t at = mg_min(-(intptr_t)to & (LINE - 1), bytes);
-    memcpy(to, from, (size_t)at);
+    if (at > 0) memcpy(to, from, (size_t)at);
     for (; at + LINE <= bytes; at += LINE)
         MG_UNROLL
         for (int k = 0; k < VECTORS; k++) {
             int64_t here = at + k * MG_VECTOR_BYTES;
             v_stream(to + here, v_load_f32((const float *)(from + here)));
         }
-    memcpy(to + at, from + at, (size_t)(bytes - at));
+    if (at < bytes) memcpy(to + at, from + at, (size_t)(bytes - at));
 }
 
 /* Gathers n elements starting at multi-index `index`, in row-major order. */
@@ -250,6 +250,11 @@ static bool nditer_is_direct(const mg_array *out, int operands, mg_array *const 
     return true;
 }
 
+MG_NOINLINE bool mg_nditer_streams(int64_t written, int64_t held, bool few) {
+    int64_t past = mg_system_streams();
+    return written >= past && held / 2 + (few && mg_get_num_threads() == 1) > past;
+}
+
 static MG_NOINLINE void nditer_run(bool from_end, int results, mg_array *const *outs, int operands,
                                    mg_array *const *inputs, const mg_kernel *kernels) {
     const mg_array *out = outs[0];
@@ -279,8 +284,8 @@ static MG_NOINLINE void nditer_run(bool from_end, int results, mg_array *const *
         nditer_call(&it, 0, in, it.size);
         return;
     }
-    int64_t written = it.size * it.out_itemsize * results, past = mg_system_streams();
-    it.streams = written >= past && it.size * whole / 2 > past && !it.in_place;
+    it.streams = !it.in_place && mg_nditer_streams(it.size * it.out_itemsize * results,
+                                                   it.size * whole, operands < 3);
     it.fetches = it.streams || (it.size * bytes >= NDITER_IN_CACHE && mg_system_fetches());
     it.from_end = from_end && !it.fetches;
     it.threads = mg_get_num_threads();

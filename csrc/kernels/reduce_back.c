@@ -178,11 +178,13 @@ mg_array *mg_spread_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const 
     if (dx)
         (narrow ? back_slope_f32 : back_slope_f64)(slope->data, slope->data, y ? y->data : NULL,
                                                    slope->size, scale);
-    if (dx && !(centred && back_in_cache(REDUCE_SUM, dx, x, mask, slope, slope))) {
-        mean = centred ? mg_reduce_groups(REDUCE_SUM, x, mask, NULL)
-                       : mg_full(x->dtype, 0, NULL, 0, 0);
+    if (dx && !centred) {
+        mg_nditer_run(dx, 2, (mg_array *[]){x, slope},
+                      narrow ? back_scale_kernel_f32 : back_scale_kernel_f64);
+    } else if (dx && !back_in_cache(REDUCE_SUM, dx, x, mask, slope, slope)) {
+        mean = mg_reduce_groups(REDUCE_SUM, x, mask, NULL);
         if (mean) {
-            if (centred) mg_reduce_divide(mean, (double)mg_reduce_extent(x, mask), false);
+            mg_reduce_divide(mean, (double)mg_reduce_extent(x, mask), false);
             mg_nditer_run(dx, 3, (mg_array *[]){x, mean, slope},
                           narrow ? back_lean_kernel_f32 : back_lean_kernel_f64);
         } else {

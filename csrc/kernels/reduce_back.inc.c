@@ -46,6 +46,19 @@ static void R(back_spread_kernel)(void *out, const void *const *in, int64_t n) {
 static void R(back_lean_kernel)(void *out, const void *const *in, int64_t n) {
     R(back_loop)(out, in, n, R(back_lean));
 }
+/* The same about 0, of x and the slope. So short a loop has to ask for x itself: without, it took 1.3
+ * times as long from the third cache. */
+static void R(back_scale_kernel)(void *out, const void *const *in, int64_t n) {
+    enum { STEP = 4 * LANES };
+    real *restrict dx = out;
+    const real *restrict x = in[0], *restrict slope = in[1];
+    nditer_whole(n, sizeof(real));
+    for (int64_t at = 0; at < n; at += STEP, dx += STEP, x += STEP, slope += STEP) {
+        nditer_fetch((const char *)x, STEP * sizeof(real));
+        MG_APART
+        for (int64_t i = 0; i < STEP; i++) dx[i] = R(back_lean)(x[i], 0, slope[i]);
+    }
+}
 
 /* out = exp(x - c) of four vectors, as mg_reduce_exp */
 MG_INLINE void R(reduce_exp_step)(real *restrict out, const real *restrict x,
