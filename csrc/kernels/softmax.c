@@ -37,6 +37,7 @@ typedef struct {
     reduce_plan plan; /* of a strip of lines */
     char *out;
     const char *a, *b, *m, *s;
+    bool streams; /* written past the caches */
     int64_t step, steps; /* lines or rows in a block; blocks in all, or in each of the `outer` */
 } softmax_job;
 
@@ -78,16 +79,20 @@ static void softmax_finish(void *context, int64_t block) {
     int64_t line = outer * l->inner * job->itemsize;
     bool columns = l->inner > 1;
     int64_t n = mg_min(job->step, l->n - first), piece = columns ? n : SOFTMAX_PIECE;
+    _Alignas(64) char stage[SOFTMAX_PIECE * sizeof(double)];
     for (int64_t i = 0; i < n; i += piece) {
         int64_t some = mg_min(piece, n - i), bytes = columns ? 0 : some * job->itemsize;
         int64_t here = at + i * l->inner * job->itemsize;
-        nditer_fetch(job->out + here, bytes, NDITER_AHEAD);
+        char *out = job->streams ? stage : job->out + here;
+        nditer_fetch(out, bytes, NDITER_AHEAD);
         nditer_fetch(job->a + here, bytes, NDITER_AHEAD);
         nditer_fetch(job->b + here, bytes, NDITER_AHEAD);
         (job->dtype == MG_FLOAT32 ? softmax_lines_f32 : softmax_lines_f64)(
-            job->op, columns, job->out + here, job->a + here, job->b + here, job->m + line,
-            job->s + line, l->inner, some, l->inner);
+            job->op, columns, out, job->a + here, job->b + here, job->m + line, job->s + line,
+            l->inner, some, l->inner);
+        if (job->streams) mg_stream(job->out + here, stage, bytes);
     }
+    if (job->streams) v_stream_end();
 }
 
 /* In two passes over memory; 0 or an error code. */
@@ -113,6 +118,8 @@ static int softmax_streamed(softmax_job *job, const mg_array *a, const mg_array 
     job->s = s->data;
     job->step = mg_max(REDUCE_GRAIN / l->inner, 1);
     job->steps = mg_ceil_div(l->n, job->step);
+    int64_t bytes = a->size * job->itemsize;
+    job->streams = l->inner == 1 && mg_nditer_streams(bytes, bytes * (b ? 3 : 2), true);
     mg_parallel_for(job->steps * l->outer, softmax_finish, job);
     mg_release(m);
     mg_release(s);
