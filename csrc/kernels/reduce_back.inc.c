@@ -54,7 +54,7 @@ static void R(back_scale_kernel)(void *out, const void *const *in, int64_t n) {
     const real *restrict x = in[0], *restrict slope = in[1];
     nditer_whole(n, sizeof(real));
     for (int64_t at = 0; at < n; at += STEP, dx += STEP, x += STEP, slope += STEP) {
-        nditer_fetch((const char *)x, STEP * sizeof(real));
+        nditer_fetch((const char *)x, STEP * sizeof(real), NDITER_AHEAD);
         MG_APART
         for (int64_t i = 0; i < STEP; i++) dx[i] = R(back_lean)(x[i], 0, slope[i]);
     }
