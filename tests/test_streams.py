@@ -13,6 +13,7 @@ SCRIPT = """
 import hashlib
 import numpy as np
 import minigrad as mg
+import minigrad.nn.functional as F
 
 rng = np.random.default_rng(7)
 
@@ -43,6 +44,18 @@ for dtype in (np.float32, np.float64):
         twice = plain.clone()
         twice += plain
         show("in place", twice)
+    for shape in ((7, 16), (1023, 64), (131, 1024), (10, 5008), (66, 999)):
+        x, w, b, g = (mg.tensor(rng.normal(size=n).astype(dtype), requires_grad=True)
+                      for n in (shape, shape[1], shape[1], shape))
+        with mg.no_grad():
+            x[3:5] = mg.tensor(np.array([[np.inf], [1.5]], dtype))
+            g[3:6] = 0
+        for norm in (F.layer_norm, F.rms_norm):
+            x.grad = w.grad = None
+            y = norm(x, shape[1:], w, *([b] if norm is F.layer_norm else []))
+            y.backward(g.detach())
+            show("norm", y.detach(), x.grad, w.grad)
+        show("bias", b.grad)
     for size in ((30, 1), (1, 5001), (1, 1)):
         again = mg.tensor(rng.normal(size=size).astype(dtype)).expand((30, 5001))
         into = mg.zeros((30, 5100), dtype=again.dtype)

@@ -5,6 +5,7 @@
  * double (Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983, on shifted
  * data, and equation 2.1). Which elements make a block, and in what order blocks are joined, follows
  * from the shape alone: the bits do not depend on the number of threads. */
+#include "../base/system.h"
 #include "../memory/array.h"
 #include "../threads/pool.h"
 #include "vec.h"
@@ -30,6 +31,7 @@ enum {
     NORM_MASKS = MG_VECTOR_BYTES > 16, /* a load of the first n lanes costs what a load costs */
     NORM_NEAR = 1 << 18,            /* bytes of an operand that is expected in the second cache */
     NORM_LONG = 4096,               /* elements of a row of which four stay there */
+    NORM_STREAMS = MG_VECTOR_BYTES == 64, /* where that pays vectors are long: no code for others */
     NORM_ROWS = 32,                 /* the same for columns */
     NORM_STRIP = 64,                /* columns that one thread does */
     NORM_ROOM = NORM_STRIP + NORM_FOUR * MG_VECTOR_BYTES / 4, /* with whole vectors behind them */
@@ -90,6 +92,12 @@ static void norm_give(int count, mg_array **held) {
     while (count-- > 0) mg_release(held[count]);
 }
 
+/* Whether results of so many bytes, in rows of `width`, are written past the caches: with what they are
+ * made of they then take three quarters of the third cache, or more. */
+static bool norm_streams(int64_t width, int64_t bytes) {
+    return NORM_STREAMS && width % MG_VECTOR_BYTES == 0 && bytes / 3 >= mg_system_streams() / 4;
+}
+
 static void norm_run(int64_t blocks, int64_t size, mg_block_fn fn, void *context) {
     if (size >= NORM_PARALLEL) mg_parallel_for(blocks, fn, context);
     else
@@ -107,7 +115,7 @@ static int norm_check_stats(const mg_array *stats, const mg_array *x, int64_t se
 
 typedef struct {
     int64_t itemsize, rows, n, rows_per_block, blocks, per_task;
-    bool narrow, centred;
+    bool narrow, centred, streams;
     double eps;
     char *out, *stats, *parts; /* out: y or dx; parts: dw and db of each block of rows */
     const char *g, *x, *w, *b;
@@ -124,12 +132,13 @@ static void norm_rows_task(void *context, int64_t task) {
         if (!job->g)
             (job->narrow ? norm_rows_f32 : norm_rows_f64)(job->out + at, stats, job->x + at, job->w,
                                                           job->b, rows, job->rows, job->n,
-                                                          job->centred, job->eps);
+                                                          job->centred, job->eps, job->streams);
         else
             (job->narrow ? norm_rows_back_f32 : norm_rows_back_f64)(
                 job->out + at, dw, dw + width, job->g + at, job->x + at, job->w, stats, rows,
-                job->rows, job->n, job->centred);
+                job->rows, job->n, job->centred, job->streams);
     }
+    if (job->streams) v_stream_end();
 }
 
 /* The job on x in rows of w's size; 0 or an error code. */
@@ -143,6 +152,7 @@ static int norm_rows_plan(norm_rows_job *job, const mg_array *x, const mg_array 
     job->per_task = mg_ceil_div(NORM_GRAIN, job->rows_per_block * n);
     job->narrow = x->dtype == MG_FLOAT32;
     job->centred = centred;
+    job->streams = norm_streams(n * job->itemsize, x->size * job->itemsize);
     job->stats = stats->data;
     return norm_check_stats(stats, x, job->rows);
 }

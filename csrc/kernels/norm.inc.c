@@ -13,6 +13,11 @@ MG_INLINE void R(norm_store)(real *p, vec v, int64_t left) {
     if (left >= LANES) v_store(p, v);
     else v_store_n(p, v, (int)left);
 }
+/* Of rows of whole vectors: past the caches, if they should not be there. */
+MG_INLINE void R(norm_put)(real *p, vec v, int64_t left, bool streams) {
+    if (streams) v_stream(p, (vec_f32)v);
+    else R(norm_store)(p, v, left);
+}
 
 /* ---- sums ---- */
 
@@ -56,27 +61,27 @@ MG_INLINE real R(norm_fold)(vec *v) {
     return R(norm_swap_add)(sum, 1)[0];
 }
 
-/* The sums over `count` <= NORM_FOUR segments of n <= NORM_BLOCK elements that lie `step` apart. */
-MG_INLINE void R(norm_sums_of)(int kind, R(norm_pair) *sums, const real *x, const real *g,
+/* The sums over `count` <= `most` segments of n <= NORM_BLOCK elements that lie `step` apart. */
+MG_INLINE void R(norm_sums_of)(int kind, int most, R(norm_pair) *sums, const real *x, const real *g,
                                const real *w, int64_t count, int64_t step, int64_t n,
                                const real *mean) {
     vec a[NORM_FOUR][R(NORM_VECTORS)] = {0}, b[NORM_FOUR][R(NORM_VECTORS)] = {0};
     vec m[NORM_FOUR];
     int64_t at[NORM_FOUR]; /* those that are missing repeat the first */
-    for (int k = 0; k < NORM_FOUR; k++) {
+    for (int k = 0; k < most; k++) {
         at[k] = k < count ? k * step : 0;
-        m[k] = v_set1(kind == NORM_SUM ? 0 : mean[k < count ? k : 0]);
+        m[k] = v_set1(mean[k < count ? k : 0]);
     }
     int64_t i = 0;
     for (; i + R(NORM_VECTORS) * LANES <= n; i += R(NORM_VECTORS) * LANES)
-        for (int k = 0; k < NORM_FOUR; k++)
+        for (int k = 0; k < most; k++)
             for (int p = 0; p < R(NORM_VECTORS); p++) {
                 int64_t j = i + p * LANES;
                 R(norm_add)(kind, &a[k][p], &b[k][p], v_load(x + at[k] + j), m[k],
                             v_load(g + at[k] + j), v_load(w + j));
             }
     if (i < n) {
-        for (int k = 0; k < NORM_FOUR; k++)
+        for (int k = 0; k < most; k++)
             for (int p = 0; p < R(NORM_VECTORS); p++) { /* lanes beyond the end: 0 - 0 */
                 int64_t j = mg_min(i + p * LANES, n);
                 int left = (int)mg_min(n - j, LANES);
@@ -87,9 +92,9 @@ MG_INLINE void R(norm_sums_of)(int kind, R(norm_pair) *sums, const real *x, cons
                             v_load_n(w + j, left));
             }
     }
-    for (int k = 0; k < NORM_FOUR; k++) {
+    for (int k = 0; k < most; k++) {
         sums[k].a = R(norm_fold)(a[k]);
-        if (kind != NORM_SUM) sums[k].b = R(norm_fold)(b[k]);
+        sums[k].b = R(norm_fold)(b[k]);
     }
 }
 
@@ -103,17 +108,20 @@ static MG_NOINLINE void R(norm_sums)(int kind, R(norm_pair) *sums, const real *x
         R(norm_pair) rest[NORM_FOUR];
         R(norm_sums)(kind, sums, x, g, w, count, step, half, mean);
         R(norm_sums)(kind, rest, x + half, g + half, w + half, count, step, n - half, mean);
-        for (int k = 0; k < NORM_FOUR; k++) {
+        for (int k = 0; k < count; k++) {
             sums[k].a += rest[k].a;
             sums[k].b += rest[k].b;
         }
         return;
     }
     switch (kind) {
-    case NORM_SUM: R(norm_sums_of)(NORM_SUM, sums, x, g, w, count, step, n, mean); break;
-    case NORM_SPREAD: R(norm_sums_of)(NORM_SPREAD, sums, x, g, w, count, step, n, mean); break;
-    case NORM_SLOPES: R(norm_sums_of)(NORM_SLOPES, sums, x, g, w, count, step, n, mean); break;
-    default: R(norm_sums_of)(NORM_WEIGHTED_SLOPES, sums, x, g, w, count, step, n, mean);
+    case NORM_SPREAD: R(norm_sums_of)(NORM_SPREAD, NORM_FOUR, sums, x, g, w, count, step, n, mean); break;
+    case NORM_SLOPES: R(norm_sums_of)(NORM_SLOPES, NORM_FOUR, sums, x, g, w, count, step, n, mean); break;
+    default:
+        if (NORM_STREAMS && count == 1)
+            R(norm_sums_of)(NORM_WEIGHTED_SLOPES, 1, sums, x, g, w, 1, step, n, mean);
+        else
+            R(norm_sums_of)(NORM_WEIGHTED_SLOPES, NORM_FOUR, sums, x, g, w, count, step, n, mean);
     }
 }
 
@@ -134,9 +142,15 @@ static MG_NOINLINE void R(norm_moments_of)(norm_moments *of, const real *x, int6
     }
     real mean[NORM_FOUR] = {0};
     R(norm_pair) sums[NORM_FOUR];
-    int64_t few = mg_min(n, 64 / (int64_t)sizeof(real));
-    if (centred) R(norm_sums)(NORM_SUM, sums, x, x, x, count, step, few, mean);
-    for (int k = 0; k < NORM_FOUR && centred; k++) mean[k] = sums[k].a / (real)few;
+    int few = (int)mg_min(n, 64 / (int64_t)sizeof(real));
+    for (int k = 0; k < count && centred; k++) {
+        vec v[R(NORM_VECTORS)];
+        for (int p = 0; p < R(NORM_VECTORS); p++) {
+            int at = (int)mg_min(p * LANES, few);
+            v[p] = v_load_n(x + k * step + at, (int)mg_min(few - at, LANES));
+        }
+        mean[k] = R(norm_fold)(v) / (real)few;
+    }
     bool takes[NORM_FOUR] = {true, true, true, true}; /* so that none depends on those beside it */
     for (bool first = centred, far = true; far; first = false) {
         R(norm_sums)(NORM_SPREAD, sums, x, x, x, count, step, n, mean);
@@ -230,7 +244,8 @@ MG_INLINE int64_t R(norm_ahead)(int64_t sets, int64_t n) {
 /* y = ((x - mean) * rstd + shift) * w + b */
 static void R(norm_rows)(void *out, void *statistics, const void *input, const void *weight,
                          const void *bias, int64_t rows, int64_t sets, int64_t n, bool centred,
-                         double eps) {
+                         double eps, bool streams) {
+    streams &= NORM_STREAMS;
     real *y = out, *stats = statistics;
     const real *x = input, *w = weight, *b = bias;
     int64_t ahead = R(norm_ahead)(sets, n);
@@ -245,23 +260,34 @@ static void R(norm_rows)(void *out, void *statistics, const void *input, const v
             for (int64_t i = 0; i < n; i += LANES) {
                 if (ahead) {
                     __builtin_prefetch(x + ahead + i);
-                    __builtin_prefetch(y + ahead / NORM_FOUR + i, 1);
+                    if (!streams) __builtin_prefetch(y + ahead / NORM_FOUR + i, 1);
                 }
                 vec h = v_fma(R(norm_load)(x + i, n - i) - mean, rstd, shift);
                 vec wi = R(norm_load)(w + i, n - i), bi = R(norm_load)(b + i, n - i);
-                R(norm_store)(y + i, v_fma(h, wi, bi), n - i);
+                R(norm_put)(y + i, v_fma(h, wi, bi), n - i, streams);
             }
         }
     }
 }
 
-/* dx of `count` rows, a constant, and what they add to dw and db. */
+/* dx of a row, past the caches; meanwhile the row after the next is asked for. */
+static MG_NOINLINE void R(norm_row_past)(R(norm_back) of, real *dx, const real *g, const real *x,
+                                         const real *w, int64_t n, int64_t ahead) {
+    for (int64_t i = 0; i < n; i += LANES) {
+        __builtin_prefetch(g + ahead + i);
+        __builtin_prefetch(x + ahead + i);
+        v_stream(dx + i, (vec_f32)R(norm_dx)(of, v_load(g + i) * v_load(w + i), v_load(x + i)));
+    }
+}
+
+/* dx of `count` rows, a constant, unless that is NULL, and what they add to dw and db. */
 MG_INLINE void R(norm_rows_add)(int count, const R(norm_back) *of, real *dx, real *dw, real *db,
                                 const real *g, const real *x, const real *w, int64_t n,
                                 int64_t ahead) {
     for (int64_t i = 0; i < n; i += LANES) {
         int64_t left = n - i;
-        vec by_w[NORM_FOUR] = {0}, by_b[NORM_FOUR] = {0}, wi = R(norm_load)(w + i, left);
+        vec by_w[NORM_FOUR] = {0}, by_b[NORM_FOUR] = {0}, by_x[NORM_FOUR];
+        vec wi = R(norm_load)(w + i, left);
         for (int r = 0; r < count; r++) {
             int64_t at = r * n + i;
             if (ahead) {
@@ -273,8 +299,9 @@ MG_INLINE void R(norm_rows_add)(int count, const R(norm_back) *of, real *dx, rea
             vec h = v_fma(xi - v_set1(of[r].mean), v_set1(of[r].rstd), v_set1(of[r].shift));
             by_w[r] = gi * (vec)((R(norm_mask))h & (gi != 0));
             by_b[r] = gi;
-            R(norm_store)(dx + at, R(norm_dx)(of[r], gi * wi, xi), left);
+            by_x[r] = R(norm_dx)(of[r], gi * wi, xi);
         }
+        for (int r = 0; dx && r < count; r++) R(norm_store)(dx + r * n + i, by_x[r], left);
         R(norm_store)(dw + i,
                       R(norm_load)(dw + i, left) + ((by_w[0] + by_w[1]) + (by_w[2] + by_w[3])),
                       left);
@@ -284,10 +311,12 @@ MG_INLINE void R(norm_rows_add)(int count, const R(norm_back) *of, real *dx, rea
     }
 }
 
-/* dx, and the sums of g h and of g over the rows. */
+/* dx, and the sums of g h and of g over the rows. What goes past the caches goes row by row, so that
+ * all streams are read and written from end to end. */
 static void R(norm_rows_back)(void *out, void *by_weight, void *by_bias, const void *upstream,
                               const void *input, const void *weight, const void *statistics,
-                              int64_t rows, int64_t sets, int64_t n, bool centred) {
+                              int64_t rows, int64_t sets, int64_t n, bool centred, bool streams) {
+    streams &= NORM_STREAMS;
     real *dx = out, *dw = by_weight, *db = by_bias;
     const real *g = upstream, *x = input, *w = weight, *stats = statistics;
     int64_t ahead = R(norm_ahead)(sets, n);
@@ -297,13 +326,21 @@ static void R(norm_rows_back)(void *out, void *by_weight, void *by_bias, const v
         R(norm_pair) v[NORM_FOUR];
         R(norm_back) of[NORM_FOUR];
         count = mg_min(rows - r, NORM_FOUR);
-        R(norm_sums)(NORM_WEIGHTED_SLOPES, v, x, g, w, count, n, n, stats);
-        for (int64_t k = 0; k < count; k++)
+        for (int64_t k = 0; k < count; k++) {
+            int64_t at = k * n;
+            if (streams || k == 0)
+                R(norm_sums)(NORM_WEIGHTED_SLOPES, v + k, x + at, g + at, w, streams ? 1 : count, n,
+                             n, stats + k);
             of[k] = R(norm_back_of)(stats + k, sets, v[k].a, R(norm_sum_vh)(stats + k, sets, v[k]),
                                     n, centred);
-        if (count == NORM_FOUR) R(norm_rows_add)(NORM_FOUR, of, dx, dw, db, g, x, w, n, ahead);
+            if (streams) R(norm_row_past)(of[k], dx + at, g + at, x + at, w, n, mg_min(ahead, 2 * n));
+        }
+        real *near = streams ? NULL : dx;
+        if (count == NORM_FOUR)
+            R(norm_rows_add)(NORM_FOUR, of, near, dw, db, g, x, w, n, streams ? 0 : ahead);
         for (int64_t k = 0; k < count; k++, dx += n, g += n, x += n, stats++) {
-            if (count < NORM_FOUR) R(norm_rows_add)(1, of + k, dx, dw, db, g, x, w, n, 0);
+            if (count < NORM_FOUR)
+                R(norm_rows_add)(1, of + k, streams ? NULL : dx, dw, db, g, x, w, n, 0);
             if (!R(norm_regular)(stats, sets) && R(norm_all_zero)(g, n))
                 memset(dx, 0, (size_t)n * sizeof(real));
         }
