@@ -22,7 +22,8 @@ HERE = Path(__file__).resolve().parent
 # throws through these functions, so they carry no tables for unwinding the stack. Left alone, the
 # compiler writes out the up to 15 elements left over by a loop of vectors, and gives loops over
 # strides a twin for a stride of 1: much code, and no faster. Loops over registers that must be
-# written out say so (MG_UNROLL), and those that meet both strides ask.
+# written out say so (MG_UNROLL), and those that meet both strides ask. A function becomes part of
+# those that call it if it says so (MG_INLINE), is very short, or has one caller.
 COMMON_FLAGS = [
     "-std=gnu11",
     "-D_GNU_SOURCE",  # where threads run is asked and told by extensions of Linux
@@ -35,6 +36,7 @@ COMMON_FLAGS = [
     "-fno-asynchronous-unwind-tables",
     *("--param", "max-completely-peel-times=8"),
     "-fno-version-loops-for-strides",
+    "-fno-inline-functions",
     "-pthread",
 ]
 

@@ -1,8 +1,11 @@
 /* core.c: the whole engine as one translation unit, compiled once for every instruction set. */
 #include "minigrad.h"
+#include "base/platform.h"
 
+MG_PLANNING
 #include "base/error.c"
 #include "base/system.c"
+MG_PLANNING_END
 #include "memory/blocks.c"
 #include "memory/buffer.c"
 #include "memory/array.c"

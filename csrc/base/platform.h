@@ -13,6 +13,15 @@
 #else
 #define MG_NOINLINE __attribute__((noinline, noclone))
 #endif
+/* Between these: checks and plans, made once for each call and not for each element, so that their
+ * code is kept small. */
+#if defined(__clang__)
+#define MG_PLANNING
+#define MG_PLANNING_END
+#else
+#define MG_PLANNING _Pragma("GCC push_options") _Pragma("GCC optimize(\"Os\")")
+#define MG_PLANNING_END _Pragma("GCC pop_options")
+#endif
 /* Before a loop of constant length over registers: unroll it whole, early enough that the array it
  * walks becomes registers. (clang takes `GCC unroll` for a hint to a later pass: too late.) */
 #if defined(__clang__)

@@ -173,6 +173,8 @@ static void attention_backward_block(void *context, int64_t block) {
     mg_block_give(scratch, capacity);
 }
 
+MG_PLANNING
+
 /* ---- arrays ---- */
 
 /* Where the last two axes of `a` lie for each head; what it lacks or has once is repeated. */
@@ -419,3 +421,5 @@ mg_arrays *mg_attention_vjp(mg_array *g, mg_array *q, mg_array *k, mg_array *v, 
     for (int i = 0; code && i < count; i++) mg_release(out[i]);
     return code ? NULL : mg_arrays_of(count, out);
 }
+
+MG_PLANNING_END

@@ -128,6 +128,8 @@ static void box_block(void *context, int64_t block) {
     for (int64_t plane = block * job->per_block; plane < end; plane++) box_plane(job, plane);
 }
 
+MG_PLANNING
+
 /* ---- runs ------------------------------------------------------------------------------------ */
 
 /* Fills out from x, which has whole planes, or g, which has an element a box, or both. Elements of
@@ -226,3 +228,5 @@ mg_array *mg_box_max_vjp(mg_array *g, mg_array *x, const mg_boxes *boxes) {
     mg_array *out = mg_new(x->dtype, x->ndim, x->shape);
     return out ? box_filled(box_run(BOX_MAX_VJP, out, x, g, x->size, &b), out) : NULL;
 }
+
+MG_PLANNING_END

@@ -46,7 +46,7 @@ typedef struct {
     int64_t rows, i, n;
 } box_batch;
 
-static void box_enter(const box_set *b, box_row *row) {
+MG_INLINE void box_enter(const box_set *b, box_row *row) {
     row->lines = b->size[0][row->i0] * b->size[1][row->i1];
     if (b->divisor[0])
         row->divisor = (double)b->divisor[0][row->i0] * (double)b->divisor[1][row->i1];
@@ -106,7 +106,7 @@ MG_INLINE int64_t box_width(const box_set *b, const box_batch *t, int64_t *first
     return whole ? b->n[2] : (t->n - 1) * b->apart + box_reach(b, t->i);
 }
 
-static box_batch box_batch_at(const box_set *b, box_row row, int64_t i) {
+MG_INLINE box_batch box_batch_at(const box_set *b, box_row row, int64_t i) {
     if (row.left == 0) return (box_batch){.row = row};
     return (box_batch){row, mg_min(b->joined, row.left), i, box_together(b, i)};
 }
@@ -153,7 +153,7 @@ MG_INLINE bool box_same(int64_t count, const int64_t *numbers) {
 }
 
 /* Is every place on an axis in just one box? */
-static bool box_fills(const box_set *b, int d) {
+MG_INLINE bool box_fills(const box_set *b, int d) {
     int64_t i = 0, end = 0;
     while (i < b->count[d] && b->start[d][i] == end) end += b->size[d][i++];
     return i == b->count[d] && end == b->n[d] && b->step[d] == 1;

@@ -45,6 +45,8 @@ MG_INLINE int64_t conv_height(int64_t n) {
 #define MG_REAL 64
 #include "conv.inc.c"
 
+MG_PLANNING
+
 /* ---- scratch --------------------------------------------------------------------------------- */
 
 MG_INLINE size_t conv_round(size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -399,3 +401,5 @@ mg_array *mg_conv_weight(mg_array *g, mg_array *x, const mg_conv *given) {
     conv_drop(2, used);
     return w;
 }
+
+MG_PLANNING_END

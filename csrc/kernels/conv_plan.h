@@ -178,7 +178,7 @@ static int conv_lay_out(conv_plan *p, int64_t rows, int64_t cols, int64_t unit, 
 }
 
 /* Where the input of a term lies, from the first input of an output on. */
-static int64_t conv_input_at(const conv_plan *p, int64_t c, int64_t k0, int64_t k1, int64_t k2) {
+MG_INLINE int64_t conv_input_at(const conv_plan *p, int64_t c, int64_t k0, int64_t k1, int64_t k2) {
     const conv_axis *a = p->axis;
     int64_t along = k2 * a[2].per_tap + a[2].at - p->low[2];
     if (p->fold > 1) along = along % p->fold * p->part + along / p->fold;

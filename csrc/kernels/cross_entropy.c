@@ -29,6 +29,8 @@ typedef struct {
 #define MG_REAL 64
 #include "cross_entropy.inc.c"
 
+MG_PLANNING
+
 static void entropy_block(void *context, int64_t block) {
     const entropy_job *job = context;
     int64_t first = block * job->rows_per_block;
@@ -133,3 +135,5 @@ mg_array *mg_cross_entropy_vjp(mg_array *g, mg_array *x, mg_array *target, mg_ar
     entropy_give(&held);
     return dx;
 }
+
+MG_PLANNING_END

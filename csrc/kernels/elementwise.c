@@ -156,7 +156,7 @@ static mg_kernel elementwise_kernel(int op, int dtype) {
 
 /* The dtype an operation on `dtype` is computed in: bools as integers where they have no kernel of
  * their own, integers as floats. A bool has no negative and no difference: `not`, or 0 - x? */
-static int elementwise_dtype(int op, int dtype, bool weak) {
+MG_INLINE int elementwise_dtype(int op, int dtype, bool weak) {
     if (op == OP_scale || (dtype == MG_BOOL && (op == OP_neg || op == OP_sub))) return dtype;
     if (dtype == MG_BOOL && !bool_kernels[op]) dtype = MG_INT64;
     if (dtype == MG_INT64 && !int_kernels[op]) dtype = weak ? MG_FLOAT64 : MG_FLOAT32;

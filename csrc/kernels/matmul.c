@@ -3,6 +3,7 @@
 #include "../threads/pool.h"
 #include "gemm.h"
 #include "nditer.h"
+
 #include <string.h>
 
 /* A product of stacks of matrices. Batch axes run from the outermost to the innermost; the results
@@ -214,6 +215,8 @@ mg_array *mg_matmul(mg_array *a, mg_array *b) {
     return c;
 }
 
+MG_PLANNING
+
 /* The transposition of x's last two axes: a header for a product's operand, over x's memory. */
 static mg_array matmul_turned(const mg_array *x) {
     mg_array y = *x;
@@ -318,3 +321,5 @@ mg_arrays *mg_bilinear_vjp(int product, int wanted, mg_array *g, mg_saved *saved
     }
     return mg_arrays_of(count, made);
 }
+
+MG_PLANNING_END

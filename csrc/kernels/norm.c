@@ -71,6 +71,8 @@ typedef struct {
 #define MG_REAL 64
 #include "norm_channels.inc.c"
 
+MG_PLANNING
+
 /* ---- what all of them do ---- */
 
 /* Contiguous arrays of one float dtype in place of these; 0 or an error code, with nothing held. */
@@ -344,3 +346,5 @@ int mg_norm_track(mg_array *running, mg_array *stats, int variance, double momen
         running->data, running->strides[0], stats->data + first, running->size, momentum, factor);
     return MG_OK;
 }
+
+MG_PLANNING_END

@@ -73,6 +73,8 @@ static void optim_block(void *context, int64_t block) {
         if (parts[i]) memcpy((char *)parts[i] + (n - rest) * size, stage[i], (size_t)(rest * size));
 }
 
+MG_PLANNING
+
 /* Whether a parameter, its state and its gradient fit together: p and the state must be contiguous
  * and each own its memory. */
 static int optim_check(mg_array *p, mg_array *g, mg_array *const *state) {
@@ -162,3 +164,5 @@ int mg_rmsprop_step(int count, mg_array **p, mg_array **g, mg_array **square,
     return optim_run(OPTIM_RMSPROP, &options, count, p, g,
                      (mg_array **[]){square, momentum_buffer, mean});
 }
+
+MG_PLANNING_END

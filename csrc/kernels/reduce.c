@@ -21,6 +21,8 @@
 #define MG_REAL 64
 #include "reduce_results.inc.c"
 
+MG_PLANNING
+
 /* ---- planning ---- */
 
 int64_t mg_reduce_extent(const mg_array *x, uint32_t mask) {
@@ -429,3 +431,5 @@ mg_array *mg_logsumexp(mg_array *x, int naxes, const int32_t *axes, int keepdims
     } while (y && left);
     return reduce_squeeze(y, mask, keepdims);
 }
+
+MG_PLANNING_END

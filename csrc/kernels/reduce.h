@@ -129,10 +129,10 @@ int mg_reduce_check_empty(const mg_array *x, uint32_t mask);
  * Both are contiguous, and y has the group's axes with size 1. */
 void mg_reduce_plain(int op, mg_array *y, const mg_array *x, uint32_t group);
 
-/* Asks for a block that lies a little beyond the next one: the processor's own prefetching starts
+/* Asks for `bytes` that lie a little beyond the next block: the processor's own prefetching starts
  * anew at every page. */
-MG_INLINE void reduce_fetch(const void *next, size_t itemsize) {
-    for (size_t i = 0; i < REDUCE_BLOCK * itemsize; i += 64)
+MG_INLINE void reduce_fetch(const void *next, int64_t bytes) {
+    for (int64_t i = 0; i < bytes; i += 64)
         __builtin_prefetch((const char *)next + REDUCE_AHEAD + i);
 }
 

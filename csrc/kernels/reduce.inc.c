@@ -196,7 +196,7 @@ MG_INLINE real R(reduce_row_group)(int kind, const real *x, const real *centre) 
     vec b[REDUCE_GROUP], probe = {0}, c = v_set1(reduce_is_centred(kind) ? centre[0] : 0);
     for (int i = 0; i < REDUCE_GROUP; i++) {
         vec seen = {0};
-        reduce_fetch(x + (i + 1) * REDUCE_BLOCK, sizeof(real));
+        reduce_fetch(x + (i + 1) * REDUCE_BLOCK, REDUCE_BLOCK * sizeof(real));
         b[i] = R(reduce_lanes)(kind, x + i * REDUCE_BLOCK, REDUCE_BLOCK, c, &seen);
         probe += seen;
     }
@@ -218,10 +218,12 @@ MG_INLINE real R(reduce_row)(int kind, const real *x, int64_t n, const real *c) 
         real v;
         if (group) {
             v = R(reduce_row_group)(kind, x, c);
-        } else {
-            reduce_fetch(x + REDUCE_BLOCK, sizeof(real));
-            v = n < REDUCE_BLOCK ? R(reduce_row_block)(kind, x, n, c)
-                                 : R(reduce_row_block)(kind, x, REDUCE_BLOCK, c); /* no loop */
+        } else if (n < REDUCE_BLOCK) {
+            reduce_fetch(x + REDUCE_BLOCK, n * (int64_t)sizeof(real));
+            v = R(reduce_row_block)(kind, x, n, c);
+        } else { /* without a loop */
+            reduce_fetch(x + REDUCE_BLOCK, REDUCE_BLOCK * sizeof(real));
+            v = R(reduce_row_block)(kind, x, REDUCE_BLOCK, c);
         }
         bool last = terms == n;
         int level = group ? REDUCE_GROUP_LEVEL : 0;

@@ -12,6 +12,8 @@ enum { ARG_SEGMENT = 8 * REDUCE_CHUNK };
 #define MG_REAL 64
 #include "reduce_arg.inc.c"
 
+MG_PLANNING
+
 typedef struct {
     const reduce_plan *plan;
     int sign, dtype; /* 1 for maxima, -1 for minima, which are maxima of -x */
@@ -117,3 +119,5 @@ mg_array *mg_arg_reduce(int op, mg_array *x, int axis, int all, int keepdims) {
     mg_release(from);
     return y;
 }
+
+MG_PLANNING_END

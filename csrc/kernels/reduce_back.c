@@ -13,6 +13,8 @@
 #define MG_REAL 64
 #include "reduce_back.inc.c"
 
+MG_PLANNING
+
 enum { BACK_SLAB = 8192 }; /* elements of lines that are done together */
 
 /* `a` with the size-1 axes that reducing x over `mask` took away; MG_ESHAPE if it does not fit. */
@@ -215,3 +217,5 @@ mg_array *mg_logsumexp_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, con
     mg_release(seen_y);
     return dx;
 }
+
+MG_PLANNING_END

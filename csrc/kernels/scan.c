@@ -261,6 +261,8 @@ static void scan_long(const scan_job *job) {
     }
 }
 
+MG_PLANNING
+
 /* A new array of the scans of x along `axis`; b (or NULL) has x's shape and dtype. */
 static mg_array *scan_run(int kind, bool back, mg_array *x, mg_array *b, int axis) {
     scan_job job = {.kind = kind, .back = back, .dtype = x->dtype};
@@ -326,3 +328,5 @@ mg_array *mg_recurrence(mg_array *a, mg_array *b, int axis) {
 mg_array *mg_cummax(mg_array *x, int axis) { return scan_numbers(SCAN_FIRST_MAX, false, x, axis); }
 
 mg_array *mg_cummin(mg_array *x, int axis) { return scan_numbers(SCAN_FIRST_MIN, false, x, axis); }
+
+MG_PLANNING_END

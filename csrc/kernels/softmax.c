@@ -30,6 +30,8 @@ enum {
 #define MG_REAL 64
 #include "softmax.inc.c"
 
+MG_PLANNING
+
 typedef struct {
     int op, dtype;
     int64_t itemsize;
@@ -170,3 +172,5 @@ mg_array *mg_log_softmax(mg_array *x, int axis) {
 mg_array *mg_log_softmax_vjp(mg_array *g, mg_array *y, int axis) {
     return softmax_run(LOG_SOFTMAX_BACKWARD, g, y, axis);
 }
+
+MG_PLANNING_END

@@ -88,6 +88,8 @@ typedef struct {
 #define MG_REAL 64
 #include "window.inc.c"
 
+MG_PLANNING
+
 static void window_fold_block(void *context, int64_t block) {
     const window_fold_job *job = context;
     const mg_array *g = job->g;
@@ -137,3 +139,5 @@ mg_array *mg_fold_windows(mg_array *g, int ndim, const int64_t *shape, int axes,
     mg_parallel_for(mg_ceil_div(job.planes, job.per_block), window_fold_block, &job);
     return out;
 }
+
+MG_PLANNING_END

@@ -8,7 +8,7 @@ enum { ARRAY_LONG = 1 << 16 }; /* elements: tens of microseconds of work and mor
 
 /* ---- layout ---- */
 
-void mg_row_major(int ndim, const int64_t *shape, int64_t *strides) {
+inline void mg_row_major(int ndim, const int64_t *shape, int64_t *strides) {
     int64_t step = 1;
     for (int d = ndim - 1; d >= 0; d--) {
         strides[d] = step;
@@ -30,7 +30,7 @@ int mg_contiguous_now(const mg_array *a) { return mg_is_contiguous(a); }
 
 mg_array *mg_contiguous(mg_array *a) { return mg_is_contiguous(a) ? mg_retain(a) : mg_copy(a); }
 
-int mg_count(int ndim, const int64_t *shape, int itemsize, int64_t *count) {
+inline int mg_count(int ndim, const int64_t *shape, int itemsize, int64_t *count) {
     if (ndim < 0 || ndim > MG_MAX_NDIM) return mg_fail_code(MG_ENDIM, ndim, MG_MAX_NDIM);
     int64_t extent = itemsize;
     bool empty = false;
@@ -61,8 +61,8 @@ int mg_axes_mask(int ndim, int naxes, const int32_t *axes, uint32_t *mask) {
 /* ---- making and releasing ---- */
 
 /* An array header over `buffer`, whose reference it takes over; on failure the buffer is released. */
-static mg_array *array_over(mg_buffer *buffer, char *data, int dtype, int ndim, const int64_t *shape,
-                            int64_t size) {
+MG_INLINE mg_array *array_over(mg_buffer *buffer, char *data, int dtype, int ndim,
+                               const int64_t *shape, int64_t size) {
     size_t capacity;
     mg_array *a = mg_block_take(sizeof(mg_array), &capacity);
     if (!a) {
@@ -199,6 +199,8 @@ int64_t mg_item_int(const mg_array *a) {
     default: return (int64_t)mg_item_float(a);
     }
 }
+
+MG_PLANNING
 
 /* ---- views ---- */
 
@@ -402,3 +404,5 @@ int mg_overlaps_itself(const mg_array *a) {
     }
     return 0;
 }
+
+MG_PLANNING_END

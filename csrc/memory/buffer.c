@@ -19,7 +19,7 @@ MG_INLINE mg_buffer *buffer_init(mg_buffer *buffer, void *data, size_t bytes) {
     return buffer;
 }
 
-mg_buffer *mg_buffer_new(size_t bytes) {
+inline mg_buffer *mg_buffer_new(size_t bytes) {
     bool split = bytes >= BUFFER_SPLIT;
     size_t whole, usable;
     bytes += bytes == 0; /* data points into the block even then */
@@ -51,7 +51,7 @@ mg_buffer *mg_buffer_borrow(void *data, size_t bytes, bool writable, int64_t own
     return buffer;
 }
 
-void mg_buffer_release(mg_buffer *buffer) {
+inline void mg_buffer_release(mg_buffer *buffer) {
     /* A lone reference is ours and cannot be copied meanwhile: no need for the atomic decrement. */
     if (atomic_load_explicit(&buffer->refs, memory_order_acquire) != 1 &&
         atomic_fetch_sub_explicit(&buffer->refs, 1, memory_order_acq_rel) != 1)
