@@ -23,7 +23,8 @@ HERE = Path(__file__).resolve().parent
 # compiler writes out the up to 15 elements left over by a loop of vectors, and gives loops over
 # strides a twin for a stride of 1: much code, and no faster. Loops over registers that must be
 # written out say so (MG_UNROLL), and those that meet both strides ask. A function becomes part of
-# those that call it if it says so (MG_INLINE), is very short, or has one caller.
+# those that call it if it says so (MG_INLINE), is very short, or has one caller; of others there is
+# one copy.
 COMMON_FLAGS = [
     "-std=gnu11",
     "-D_GNU_SOURCE",  # where threads run is asked and told by extensions of Linux
@@ -35,7 +36,6 @@ COMMON_FLAGS = [
     "-fvisibility=hidden",
     "-fno-asynchronous-unwind-tables",
     *("--param", "max-completely-peel-times=8"),
-    "-fno-version-loops-for-strides",
     "-fno-inline-functions",
     "-pthread",
 ]
@@ -47,6 +47,11 @@ def compiles(flags: list[str]) -> bool:
     command = [*shlex.split(compiler), *flags, "-xc", "-c", os.devnull, "-o", os.devnull]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
+
+# Only gcc has these habits, and clang refuses to be asked.
+COMMON_FLAGS += [
+    flag for flag in ("-fno-version-loops-for-strides", "-fno-ipa-cp-clone") if compiles([flag])
+]
 
 # On Intel's processors of 2015 to 2020 a branch that crosses or ends at a multiple of 32 bytes
 # keeps its line out of the cache of decoded instructions (Intel, "Mitigations for Jump Conditional
@@ -92,8 +97,9 @@ def sanitizers() -> list[str]:
 def link_flags() -> list[str]:
     """Linker flags. Symbols, a thirtieth of a wheel, stay if MINIGRAD_SYMBOLS is set."""
     kept = os.environ.get("MINIGRAD_SYMBOLS") or os.environ.get("MINIGRAD_SANITIZE")
+    small = ["-Wl,-z,noseparate-code"] if sys.platform == "linux" else []  # no pages half filled
     strip = ["-Wl,--strip-all"] if sys.platform == "linux" and not kept else []
-    return ["-pthread", *strip, *sanitizers()]
+    return ["-pthread", *small, *strip, *sanitizers()]
 
 
 def isas() -> list[str]:
