@@ -102,13 +102,13 @@ typedef struct elementwise_row {
     const char *name;
     int arity;
     bool tells;          /* the result is a bool whatever the operands are */
-    mg_kernel kernel[4]; /* by dtype; for floats. NULL where it is not offered */
-    mg_kernel vjp[2][4]; /* by input and dtype; NULL where there is only a formula, or nothing */
+    mg_kernel kernel[2]; /* of floats and doubles. NULL where it is not offered */
+    mg_kernel vjp[2][2]; /* by input too; NULL where there is only a formula, or nothing */
 } elementwise_row;
 
 static const elementwise_row float_rows[OP_COUNT] = {
 #define ROW(op, inputs, ...) [OP_##op] = {.name = #op, .arity = inputs, __VA_ARGS__},
-#define FLOATS(op, part) {[MG_FLOAT32] = op##_##part##_f32, [MG_FLOAT64] = op##_##part##_f64}
+#define FLOATS(op, part) {op##_##part##_f32, op##_##part##_f64}
 #define UNARY(op, forward, by_x) ROW(op, 1, .kernel = FLOATS(op, kernel), .vjp = {FLOATS(op, vjp)})
 #define UNARY_CHUNK(op, forward, by_x) UNARY(op, forward, by_x)
 #define UNARY_PAIR(op, forward, sign, by_x) UNARY(op, forward, by_x)
@@ -151,7 +151,7 @@ static const mg_kernel bool_kernels[OP_COUNT] = {
 static mg_kernel elementwise_kernel(int op, int dtype) {
     return dtype == MG_INT64 ? int_kernels[op]
            : dtype == MG_BOOL ? bool_kernels[op]
-                              : float_rows[op].kernel[dtype];
+                              : float_rows[op].kernel[dtype - MG_FLOAT32];
 }
 
 /* The dtype an operation on `dtype` is computed in: bools as integers where they have no kernel of
@@ -167,7 +167,7 @@ int mg_op_count(void) { return OP_COUNT; }
 const char *mg_op_name(int op) { return op < 0 || op >= OP_COUNT ? NULL : float_rows[op].name; }
 int mg_op_arity(int op) { return op < 0 || op >= OP_COUNT ? 0 : float_rows[op].arity; }
 int mg_op_has_vjp(int op) {
-    return op >= 0 && op < OP_COUNT && float_rows[op].vjp[0][MG_FLOAT32] != NULL;
+    return op >= 0 && op < OP_COUNT && float_rows[op].vjp[0][0] != NULL;
 }
 
 /* ---- promotion ---- */
@@ -237,7 +237,7 @@ mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
     if (op < 0 || op >= OP_COUNT || float_rows[op].arity != 2) return mg_fail(MG_EARG, op, 0);
     if (a->dtype == b->dtype && mg_is_float(a->dtype) && !a->weak && !b->weak &&
         elementwise_same_shape(a, b)) { /* nothing to promote or broadcast */
-        mg_kernel kernel = float_rows[op].kernel[a->dtype];
+        mg_kernel kernel = float_rows[op].kernel[a->dtype - MG_FLOAT32];
         if (!kernel) return mg_fail(MG_EDTYPE, a->dtype, 0);
         mg_array *out = mg_new(float_rows[op].tells ? MG_BOOL : a->dtype, a->ndim, a->shape);
         if (out) mg_nditer_run(out, 2, (mg_array *[]){a, b}, kernel);
@@ -310,7 +310,8 @@ mg_array *mg_unary_vjp(int op, mg_array *g, mg_saved *saved) {
     mg_array *out;
     if (!mg_op_has_vjp(op) || float_rows[op].arity != 1) return mg_fail(MG_EARG, op, 0);
     if (!mg_is_float(g->dtype)) return mg_fail(MG_EDTYPE, g->dtype, 0);
-    return elementwise_vjp(&out, 1, &float_rows[op].vjp[0][g->dtype], g, saved, 2) ? NULL : out;
+    const mg_kernel *vjp = &float_rows[op].vjp[0][g->dtype - MG_FLOAT32];
+    return elementwise_vjp(&out, 1, vjp, g, saved, 2) ? NULL : out;
 }
 
 mg_arrays *mg_binary_vjp(int op, int wanted, mg_array *g, mg_saved *saved) {
@@ -320,7 +321,7 @@ mg_arrays *mg_binary_vjp(int op, int wanted, mg_array *g, mg_saved *saved) {
     if (!mg_op_has_vjp(op) || float_rows[op].arity != 2) return mg_fail(MG_EARG, op, 0);
     if (!mg_is_float(g->dtype)) return mg_fail(MG_EDTYPE, g->dtype, 0);
     for (int i = 0; i < 2; i++)
-        if (wanted >> i & 1) kernels[count++] = float_rows[op].vjp[i][g->dtype];
+        if (wanted >> i & 1) kernels[count++] = float_rows[op].vjp[i][g->dtype - MG_FLOAT32];
     if (op == OP_pow && wanted == 1 && !saved->arrays[2])
         kernels[0] = g->dtype == MG_FLOAT32 ? pow_vjp_a_alone_f32 : pow_vjp_a_alone_f64;
     if (op == OP_pow && wanted == 1 && saved->arrays[1] &&
