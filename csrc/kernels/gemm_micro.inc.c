@@ -58,7 +58,7 @@ MG_INLINE void R(gemm_tile)(const int mr, const int nv, const bool masked, real 
         MG_UNROLL
         for (int v = 0; v < nv; v++) {
             real *out = c + v * LANES;
-            if (v < nv - 1 || tail == LANES) {
+            if (v < nv - 1 || (MG_VECTOR_BYTES < 64 && tail == LANES)) { /* there masks are free */
                 if (plus) sum[i][v] += v_load(plus + i * plus_row + v * LANES);
                 v_store(out, sum[i][v]);
             } else {
