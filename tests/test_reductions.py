@@ -84,6 +84,34 @@ def test_integers_and_booleans(name, dtype, rng):
             oracle.assert_same(got, np.asarray(want))
 
 
+@pytest.mark.parametrize("name", ["sum", "prod", "amax", "amin", "all", "any"])
+@pytest.mark.parametrize("dtype", [np.int64, np.bool_])
+@pytest.mark.parametrize("rows", [1, 63, 64, 65, 130])  # 64 are done together
+def test_rows_of_integers_and_booleans(name, dtype, rows, rng):
+    for n in (1, 7, 64, 129):
+        x = rng.integers(-1, 3, (rows, n)).astype(dtype)
+        for axis in (0, 1):
+            got = getattr(mg, name)(mg.tensor(x), axis).numpy()
+            oracle.assert_same(got, np.asarray(NUMPY[name](x, axis=axis)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_of_any_length(dtype, rng):
+    """Whole blocks and lanes, and what is left of them."""
+    for n in range(1, 300):
+        x = (rng.permutation(2 * n)[:n] - n).astype(dtype)  # sums are exact
+        t = mg.tensor(np.stack([x, x, x])[1:2])
+        assert mg.sum(t, 1).item() == x.sum()
+        assert mg.amax(t, 1).item() == x.max()
+        assert mg.amin(t, 1).item() == x.min()
+        assert mg.sum(t * t, 1).item() == (x * x).sum()
+        assert mg.prod(mg.tensor(np.sign(x) + (x == 0))[None], 1).item() == (-1) ** (x < 0).sum()
+        y = x.copy()
+        y[rng.integers(n)] = np.nan
+        assert np.isnan(mg.amax(mg.tensor(y)[None], 1).item())
+        assert np.isnan(mg.amin(mg.tensor(y)[None], 1).item())
+
+
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 @pytest.mark.parametrize("axes", [None, 0, -1, (0, 2), (1,), (0, 1, 2), ()], ids=str)
 @pytest.mark.parametrize("keep", [False, True])

@@ -143,14 +143,18 @@ MG_INLINE vec R(reduce_fold_two)(int kind, vec a, vec b) {
     return R(reduce_join_vec)(kind, low, high);
 }
 
-/* The lanes of a block of 0 < n <= 128 neighbouring elements, joined until they are one vector. */
+/* The lanes of a block of 0 < n <= 128 neighbouring elements, joined until they are one vector. Of
+ * vectors without masks n is a multiple of the lanes. */
 MG_INLINE vec R(reduce_lanes)(int kind, const real *x, int64_t n, vec c, vec *probe) {
     enum { PARTS = REDUCE_LANES / LANES };
     vec lanes[PARTS];
     MG_UNROLL
     for (int p = 0; p < PARTS; p++)
         lanes[p] = R(reduce_load_part)(kind, x + p * LANES,
-                                       mg_max(mg_min(n - p * LANES, LANES), 0), c, probe);
+                                       MG_VECTOR_BYTES > 16
+                                           ? mg_max(mg_min(n - p * LANES, LANES), 0)
+                                           : LANES,
+                                       c, probe);
     int64_t done = REDUCE_LANES;
     for (; done + REDUCE_LANES <= n; done += REDUCE_LANES)
         MG_UNROLL
@@ -158,7 +162,7 @@ MG_INLINE vec R(reduce_lanes)(int kind, const real *x, int64_t n, vec c, vec *pr
             lanes[p] = R(reduce_join_vec)(
                 kind, lanes[p],
                 R(reduce_load_part)(kind, x + done + p * LANES, LANES, c, probe));
-    if (done < n)
+    if (MG_VECTOR_BYTES > 16 && done < n)
         MG_UNROLL
         for (int p = 0; p < PARTS; p++)
             lanes[p] = R(reduce_join_vec)(
@@ -172,19 +176,37 @@ MG_INLINE vec R(reduce_lanes)(int kind, const real *x, int64_t n, vec c, vec *pr
     return lanes[0];
 }
 
+/* The join of 0 < n <= 128 terms, for which there is room: one function for all kinds that go on by
+ * the same join. */
+static MG_NOINLINE real R(reduce_terms_block)(int join, real *terms, int64_t n) {
+    vec v, probe = {0};
+    for (; n % REDUCE_LANES; n++) terms[n] = REAL_C(reduce_identity(join));
+    switch (join) {
+    case REDUCE_MAX: v = R(reduce_lanes)(REDUCE_MAX, terms, n, probe, &probe); break;
+    case REDUCE_MIN: v = R(reduce_lanes)(REDUCE_MIN, terms, n, probe, &probe); break;
+    case REDUCE_PROD: v = R(reduce_lanes)(REDUCE_PROD, terms, n, probe, &probe); break;
+    default: v = R(reduce_lanes)(REDUCE_SUM, terms, n, probe, &probe);
+    }
+    switch (join) {
+    case REDUCE_MAX: return R(reduce_fold_all)(REDUCE_MAX, v, probe, terms, n);
+    case REDUCE_MIN: return R(reduce_fold_all)(REDUCE_MIN, v, probe, terms, n);
+    case REDUCE_PROD: return R(reduce_across)(REDUCE_PROD, v);
+    default: return R(reduce_across)(REDUCE_SUM, v);
+    }
+}
+
 /* The join of 0 < n <= 128 neighbouring elements, the lanes in registers. centre: one, and
  * for REDUCE_DOT as many as x; not read by kinds without centres. */
 MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, const real *centre) {
     real terms[REDUCE_BLOCK];
     vec probe = {0}, c = v_set1(reduce_is_centred(kind) ? centre[0] : 0);
     if (kind == REDUCE_SUMEXP) R(reduce_exp)(false, terms, x, centre[0], n);
-    if (kind == REDUCE_DOT)
+    else if (kind == REDUCE_DOT)
         for (int64_t i = 0; i < n; i++) terms[i] = x[i] * centre[i];
-    if (kind == REDUCE_SUMEXP || kind == REDUCE_DOT) {
-        for (; n % REDUCE_LANES; n++) terms[n] = 0;
-        x = terms;
-        kind = REDUCE_SUM;
-    }
+    else if (MG_VECTOR_BYTES == 16 && n % REDUCE_LANES)
+        for (int64_t i = 0; i < n; i++) terms[i] = R(reduce_term_vec)(kind, v_set1(x[i]), c)[0];
+    if (kind == REDUCE_SUMEXP || kind == REDUCE_DOT || (MG_VECTOR_BYTES == 16 && n % REDUCE_LANES))
+        return R(reduce_terms_block)(kind <= REDUCE_TIES ? REDUCE_SUM : kind, terms, n);
     vec v = R(reduce_lanes)(kind, x, n, c, &probe);
     return R(reduce_fold_all)(kind, v, probe, x, n);
 }

@@ -16,21 +16,36 @@ MG_INLINE int64_t plain_join(int op, int64_t a, int64_t b) {
     }
 }
 
-/* acc[k] = n elements that are `step` apart, the first at x[first + k], joined with the identity; op
- * and dtype are constants. */
+/* acc[k] = n elements that are `step` apart, the first at x[first + k], joined with the identity, or
+ * where that is 1, those of row k from there on; op and dtype are constants. */
 MG_INLINE void plain_join_all(int op, int dtype, int64_t *restrict acc, int64_t identity,
                               const void *restrict x, int64_t first, int64_t step, int64_t n,
                               int64_t width) {
     for (int64_t k = 0; k < width; k++) acc[k] = identity;
     if (step == 1) {
-        int64_t a = identity;
-        for (int64_t i = 0; i < n; i++) a = plain_join(op, a, plain_load(dtype, x, first + i));
-        acc[0] = a;
+        for (int64_t k = 0; k < width; k++, first += n) {
+            int64_t a = identity;
+            for (int64_t i = 0; i < n; i++) a = plain_join(op, a, plain_load(dtype, x, first + i));
+            acc[k] = a;
+        }
         return;
     }
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = 0; k < width; k++)
             acc[k] = plain_join(op, acc[k], plain_load(dtype, x, first + i * step + k));
+}
+
+/* The same for an op that is no constant, as a call: the compiler would make a copy of all around it
+ * for each op. */
+static MG_NOINLINE void plain_strip(int op, bool truth, int64_t *acc, const void *x, int64_t first,
+                                    int64_t step, int64_t n, int64_t width) {
+    if (truth) plain_join_all(MG_SUM, MG_BOOL, acc, 0, x, first, step, n, width);
+    else if (op == MG_MAX)
+        plain_join_all(MG_MAX, MG_INT64, acc, INT64_MIN, x, first, step, n, width);
+    else if (op == MG_MIN)
+        plain_join_all(MG_MIN, MG_INT64, acc, INT64_MAX, x, first, step, n, width);
+    else if (op == MG_PROD) plain_join_all(MG_PROD, MG_INT64, acc, 1, x, first, step, n, width);
+    else plain_join_all(MG_SUM, MG_INT64, acc, 0, x, first, step, n, width);
 }
 
 /* Of n truth values `count` are true. */
@@ -49,18 +64,12 @@ static void plain_loops(int op, mg_array *y, const mg_array *x, int64_t outer, i
     enum { STRIP = 64 };
     int64_t acc[STRIP];
     bool truth = x->dtype == MG_BOOL;
-    const void *from = x->data;
-    for (int64_t o = 0; o < outer; o++)
+    int64_t rows = inner == 1 ? STRIP : 1; /* of elements side by side */
+    for (int64_t o = 0; o < outer; o += rows)
         for (int64_t j = 0; j < inner; j += STRIP) {
-            int64_t width = mg_min(STRIP, inner - j), at = o * n * inner + j;
-            if (truth) plain_join_all(MG_SUM, MG_BOOL, acc, 0, from, at, inner, n, width);
-            else if (op == MG_MAX)
-                plain_join_all(MG_MAX, MG_INT64, acc, INT64_MIN, from, at, inner, n, width);
-            else if (op == MG_MIN)
-                plain_join_all(MG_MIN, MG_INT64, acc, INT64_MAX, from, at, inner, n, width);
-            else if (op == MG_PROD)
-                plain_join_all(MG_PROD, MG_INT64, acc, 1, from, at, inner, n, width);
-            else plain_join_all(MG_SUM, MG_INT64, acc, 0, from, at, inner, n, width);
+            int64_t width = mg_min(STRIP, inner == 1 ? outer - o : inner - j);
+            int64_t at = o * n * inner + j;
+            plain_strip(op, truth, acc, x->data, at, inner, n, width);
             for (int64_t k = 0; k < width; k++) {
                 int64_t made = truth ? plain_of_count(op, acc[k], n) : acc[k];
                 if (y->dtype == MG_BOOL) ((uint8_t *)y->data)[o * inner + j + k] = made != 0;
