@@ -71,11 +71,13 @@ static int64_t system_zen5_cache(void) {
 
 static _Atomic int64_t system_streams; /* 0 until asked for, and the same whoever asks first */
 static _Atomic bool system_fetches;
+_Atomic bool mg_system_has_roots;
 
 static MG_NOINLINE void system_ask(void) {
     int64_t half = system_zen5_cache() / 2, said = mg_system_env("MINIGRAD_STREAM_BYTES");
     int64_t bytes = said < 0 ? half : said;
     atomic_store_explicit(&system_fetches, half == 0, memory_order_relaxed);
+    atomic_store_explicit(&mg_system_has_roots, half != 0, memory_order_relaxed);
     atomic_store_explicit(&system_streams, bytes > 0 ? bytes : INT64_MAX, memory_order_release);
 }
 

@@ -2,6 +2,8 @@
 #ifndef MG_SYSTEM_H
 #define MG_SYSTEM_H
 
+#include <stdatomic.h>
+
 #include "platform.h"
 
 /* CPUs: those of the affinity mask, at most the control group's quota rounded up; at least 1. */
@@ -19,6 +21,12 @@ int64_t mg_system_streams(void);
 /* Whether to ask for memory ahead of several streams of it: not where the processor is known to follow
  * them from page to page. */
 bool mg_system_fetches(void);
+/* Whether the root of 8 doubles takes hardly longer than other work beside it, and not three times as long
+ * as Newton's steps. False until one of the two above has been asked. */
+extern _Atomic bool mg_system_has_roots;
+static inline bool mg_system_roots(void) {
+    return atomic_load_explicit(&mg_system_has_roots, memory_order_relaxed);
+}
 
 /* A whole number >= 0 from an environment variable; -1 when it is unset or anything else. A comma
  * ends the number, as in OMP_NUM_THREADS=4,2. */

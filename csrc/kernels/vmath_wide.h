@@ -9,6 +9,7 @@
 #ifndef MG_VMATH_WIDE_H
 #define MG_VMATH_WIDE_H
 
+#include "../base/system.h"
 #include "vmath_f32.h"
 #include "vmath_f64.h"
 
@@ -238,6 +239,7 @@ typedef uint64_t wide_bits_vec_f64 __attribute__((vector_size(MG_VECTOR_BYTES)))
 /* sqrt a for a = 0 and a from 2^-900 on; NaN below 0 */
 MG_INLINE wide_f64 w_near_root_f64(wide_f64 a) {
 #if defined(__AVX512F__)
+    if (mg_system_roots()) return w_sqrt_f64(a); /* in the loop: a twin of each would be long */
     wide_f64 y;
     for (int k = 0; k < WIDE_VECTORS; k++) y.v[k] = v_rough_root_inverse_or_zero(a.v[k]);
     return w_root_steps_f64(a, y);
@@ -271,6 +273,14 @@ MG_INLINE void w_map_2_f32(float *restrict out, const float *restrict x, const f
 MG_INLINE void w_map_2_f64(double *restrict out, const double *restrict x,
                            const double *restrict y, int64_t n, double (*f)(double, double)) {
     for (int64_t i = 0; i < n; i++) out[i] = f(x[i], y[i]);
+}
+MG_INLINE void w_map_slope_f32(float *restrict out, const float *restrict g, const float *restrict x,
+                             const float *restrict y, int64_t n, float (*f)(float, float)) {
+    for (int64_t i = 0; i < n; i++) out[i] = g[i] == 0 ? 0 : g[i] * f(x[i], y[i]);
+}
+MG_INLINE void w_map_slope_f64(double *restrict out, const double *restrict g, const double *restrict x,
+                             const double *restrict y, int64_t n, double (*f)(double, double)) {
+    for (int64_t i = 0; i < n; i++) out[i] = g[i] == 0 ? 0 : g[i] * f(x[i], y[i]);
 }
 MG_INLINE void w_map_inside_f32(float *restrict out, const float *restrict x, int64_t n,
                                 float (*f)(float), float (*g)(float), float limit) {
