@@ -618,3 +618,70 @@ def test_slope_of_a_power_by_its_base(dtype, spoilt, rng):
     lost = np.nanmax(np.abs(b[np.isfinite(b)])) * np.finfo(dtype).smallest_subnormal
     for slopes in (got, alone):
         np.testing.assert_allclose(slopes, want, rtol=3 * np.finfo(dtype).eps, atol=lost)
+
+
+GATES = {  # functions x q(u), and u', of which the slope by the result has the condition above 0
+    "silu": (F.silu, lambda x: np.ones_like(x)),
+    "gelu_tanh": (lambda x: F.gelu(x, "tanh"), lambda x: 1.6 * (1 + 0.134145 * x * x)),
+    "gelu": (F.gelu, np.zeros_like),
+}
+by_gate = pytest.mark.parametrize("name", GATES)
+
+
+@by_dtype
+@by_gate
+def test_slopes_of_gates_by_the_result(name, dtype, rng):
+    f, steep = GATES[name]
+    x = np.concatenate([rng.uniform(-3, 6, 3000), 1e-3 * rng.normal(size=500)]).astype(dtype)
+    t = mg.tensor(x, requires_grad=True)
+    y = f(t)
+    (got,) = mg.grad(y.sum(), t)
+    want, q = oracle.PARTIALS[name][0](x.astype(np.longdouble)), y.detach().numpy() / x
+    bound = 6 * (np.abs(want) + q) + np.maximum(x, 0) * steep(x)
+    assert (np.abs(got.numpy() - want) <= np.finfo(dtype).eps * bound).all()
+    tiny, most = np.finfo(dtype).tiny, np.finfo(dtype).max
+    edges = [0.0, -0.0, tiny, -tiny, most, -most, np.inf, -np.inf, np.nan]
+    t = mg.tensor(np.array(edges, dtype), requires_grad=True)
+    (got,) = mg.grad(f(t).sum(), t)
+    np.testing.assert_array_equal(got.numpy(), [0.5] * 4 + [1, 0, 1, 0, np.nan])
+
+
+@by_dtype
+@by_gate
+def test_gates_whose_result_was_overwritten(name, dtype, rng):
+    """The tape keeps it for the slope, which can do without it; but not without x."""
+    f, _ = GATES[name]
+    x = mg.tensor(rng.normal(size=300).astype(dtype), requires_grad=True)
+    (want,) = mg.grad(f(x).sum(), x)
+    for graph in (False, True):
+        y = f(x)
+        y += 1
+        (got,) = mg.grad(y.sum(), x, create_graph=graph)
+        if graph:
+            unit = np.finfo(dtype).eps
+            np.testing.assert_allclose(got.detach().numpy(), want.numpy(), atol=8 * unit)
+        else:
+            np.testing.assert_array_equal(got.numpy(), want.numpy())
+    z = x * 1
+    y = f(z)
+    y += 1
+    z += 1
+    with pytest.raises(RuntimeError, match="overwritten in place"):
+        y.sum().backward()
+
+
+@by_dtype
+@pytest.mark.parametrize("name", ["erf", "erfc", "ndtr"])
+def test_slopes_of_error_functions_far_out(name, dtype, rng):
+    """The square's rounding, which the exponential would make 50 units, is made good."""
+    end = 9 if dtype is np.float32 else 26
+    x = rng.uniform(-end, end, 3000).astype(dtype)
+    t = mg.tensor(x, requires_grad=True)
+    (got,) = mg.grad(getattr(mg.special, name)(t).sum(), t)
+    wide = x.astype(np.longdouble)
+    pi = np.arctan2(np.longdouble(0), -1)
+    want = np.exp(-wide * wide / 2) / np.sqrt(2 * pi)
+    if name != "ndtr":
+        want = (2 if name == "erf" else -2) / np.sqrt(pi) * np.exp(-wide * wide)
+    unit = np.finfo(dtype).eps
+    np.testing.assert_allclose(got.numpy(), want, rtol=3 * unit, atol=np.finfo(dtype).tiny * unit)

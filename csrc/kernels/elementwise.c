@@ -80,6 +80,7 @@ enum elementwise_id {
 #define UNARY(name, forward, by_x) OP_##name,
 #define UNARY_CHUNK(name, forward, by_x) OP_##name,
 #define UNARY_PAIR(name, forward, sign, by_x) OP_##name,
+#define UNARY_RESULT(name, forward, by_x) OP_##name,
 #define UNARY_OVER(name, forward, d) OP_##name,
 #define UNARY_OVER_ROOT(name, forward, sign, d) OP_##name,
 #define UNARY_ROOT_ABOVE(name, forward) OP_##name,
@@ -112,6 +113,7 @@ static const elementwise_row float_rows[OP_COUNT] = {
 #define UNARY(op, forward, by_x) ROW(op, 1, .kernel = FLOATS(op, kernel), .vjp = {FLOATS(op, vjp)})
 #define UNARY_CHUNK(op, forward, by_x) UNARY(op, forward, by_x)
 #define UNARY_PAIR(op, forward, sign, by_x) UNARY(op, forward, by_x)
+#define UNARY_RESULT(op, forward, by_x) UNARY(op, forward, by_x)
 #define UNARY_OVER(op, forward, d) UNARY(op, forward, d)
 #define UNARY_OVER_ROOT(op, forward, sign, d) UNARY(op, forward, d)
 #define UNARY_ROOT_ABOVE(op, forward) UNARY(op, forward, )
@@ -307,11 +309,18 @@ static int elementwise_vjp(mg_array **out, int results, const mg_kernel *kernels
 }
 
 mg_array *mg_unary_vjp(int op, mg_array *g, mg_saved *saved) {
-    mg_array *out;
+    mg_array *out, *x = saved->arrays[0], *y = saved->arrays[1], *again = NULL;
+    mg_saved kept = {.arrays = {x, y}, .time = saved->time};
     if (!mg_op_has_vjp(op) || float_rows[op].arity != 1) return mg_fail(MG_EARG, op, 0);
     if (!mg_is_float(g->dtype)) return mg_fail(MG_EDTYPE, g->dtype, 0);
+    if (x && y && y->buffer->written > saved->time) { /* what was overwritten can be made again */
+        kept.arrays[1] = again = mg_unary(op, x);
+        if (!again) return NULL;
+    }
     const mg_kernel *vjp = &float_rows[op].vjp[0][g->dtype - MG_FLOAT32];
-    return elementwise_vjp(&out, 1, vjp, g, saved, 2) ? NULL : out;
+    int failed = elementwise_vjp(&out, 1, vjp, g, &kept, 2);
+    mg_release(again);
+    return failed ? NULL : out;
 }
 
 mg_arrays *mg_binary_vjp(int op, int wanted, mg_array *g, mg_saved *saved) {

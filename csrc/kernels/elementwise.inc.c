@@ -8,7 +8,6 @@
 #define HALF REAL_C(0.5)
 #define LN2 REAL_C(0x1.62e42fefa39efp-1)
 #define LN10 REAL_C(0x1.26bb1bbb55516p+1)
-#define v_exp R(v_exp)
 #define v_log R(v_log)
 #define v_angle_slope R(v_angle_slope)
 #define v_floor R(v_floor)
@@ -167,10 +166,6 @@ MG_INLINE void R(compare_loop)(void *out, const void *const *in, int64_t n, R(co
 
 /* ---- long functions, and chunks of them ---- */
 
-/* 2 / sqrt(pi) e^(-x^2) */
-MG_INLINE real R(v_erf_slope)(real x) { return REAL_C(0x1.20dd750429b6dp+0) * v_exp(-x * x); }
-/* 1 / sqrt(2 pi) e^(-x^2 / 2) */
-MG_INLINE real R(v_ndtr_slope)(real x) { return REAL_C(0x1.9884533d43651p-2) * v_exp(-HALF * x * x); }
 /* A step is two vectors, which a compiler interleaves; n is a multiple of it, as in every kernel. */
 #define BLOCK (2 * LANES)
 MG_INLINE void R(long_loop)(real *restrict out, const real *restrict x, int64_t n, R(unary_fn) f) {
@@ -199,8 +194,6 @@ LONG_UNARY(asinh)
 LONG_UNARY(acosh)
 LONG_UNARY(atanh)
 LONG_UNARY(sinc)
-LONG_UNARY(erf_slope)
-LONG_UNARY(ndtr_slope)
 LONG_BINARY(hypot)
 LONG_BINARY(logaddexp)
 LONG_BINARY(logaddexp2)
@@ -369,6 +362,11 @@ static void R(pow_by_exponent_chunk)(real *restrict partial, const real *restric
 #define UNARY_PAIR(name, forward, sign, by_x)                                                       \
     UNARY_FORWARD_CHUNK(name, forward)                                                              \
     static void R(name##_vjp)(ROW_ARGUMENTS) { R(pair_vjp_loop)(out, in, n, R(by_x), sign); }
+#define UNARY_RESULT(name, forward, by_x)                                                           \
+    UNARY_FORWARD_CHUNK(name, forward)                                                              \
+    static void R(name##_vjp)(ROW_ARGUMENTS) {                                                      \
+        R(w_map_slope)(out, in[0], in[1], in[2], n, R(by_x));                                       \
+    }
 #define OVER_VJP(name, d, inverse, sign)                                                            \
     MG_INLINE vec R(name##_d)(vec x, vec y) { (void)x, (void)y; return d; }                         \
     static void R(name##_vjp)(ROW_ARGUMENTS) {                                                      \
@@ -455,7 +453,6 @@ static void R(clamp)(ROW_ARGUMENTS) {
 #undef HALF
 #undef LN2
 #undef LN10
-#undef v_exp
 #undef v_log
 #undef v_angle_slope
 #undef v_floor

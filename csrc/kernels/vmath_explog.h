@@ -133,17 +133,16 @@ CHUNKS(logsigmoid)
 CHUNKS(erf)
 CHUNKS(erfc)
 CHUNKS(ndtr)
+CHUNKS(erf_slope)
+CHUNKS(ndtr_slope)
 CHUNKS(rsqrt)
 CHUNKS(asin)
 CHUNKS(acos)
 CHUNKS(atan)
 CHUNKS_OF(sigmoid, double, f64)
 CHUNKS_OF(silu, double, f64)
-CHUNKS_OF(silu_slope, double, f64)
 CHUNKS_OF(gelu_tanh, double, f64)
-CHUNKS_OF(gelu_tanh_slope, double, f64)
 CHUNKS_OF(gelu, double, f64)
-CHUNKS_OF(gelu_slope, double, f64)
 /* Of two operands. */
 #define CHUNKS_2_OF(name, type, width)                                                             \
     static inline void v_##name##_chunk_##width(type *restrict out, const type *restrict a,        \
@@ -166,6 +165,14 @@ ANY_OF(log, float, f32)
 ANY_OF(log, double, f64)
 #undef ANY_OF
 #undef CHUNK
+#if !MG_HAS_WIDE
+#define w_silu_slope_f32 v_silu_slope_f32
+#define w_silu_slope_f64 v_silu_slope_f64
+#define w_gelu_tanh_slope_f32 v_gelu_tanh_slope_f32
+#define w_gelu_tanh_slope_f64 v_gelu_tanh_slope_f64
+#define w_gelu_slope_f32 v_gelu_slope_f32
+#define w_gelu_slope_f64 v_gelu_slope_f64
+#endif
 #undef CHUNKS
 #undef CHUNKS_OF
 #undef CHUNKS_2_OF

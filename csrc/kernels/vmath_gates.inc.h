@@ -62,19 +62,6 @@ MG_INLINE num F(logsigmoid)(num x) {
     return n_neg(F(softplus)(n_neg(x)));
 }
 
-/* The slope of x / (1 + e^-t), where t has the sign of x and the slope `steep`, from the terms of
- * GATE_UNIT e^|t|. */
-MG_INLINE num F(gate_slope)(num x, num steep, F(power_terms) t) {
-    num q = F(logistic_below)(t), rest = n_sub(n_set(1), q);
-    return n_fma(n_mul(n_mul(x, steep), q), rest, n_choose_less(x, n_set(0), q, rest));
-}
-
-MG_INLINE num F(silu_slope_any)(num x) {
-    num a = n_min(n_set(-C(SILU_LOW)), n_abs(x));
-    F(power_terms) p = F(power_within)(a, C(POWER_MAGIC) - C(GATE_SCALE));
-    return F(gate_slope)(n_with_sign(a, x), n_set(1), p);
-}
-
 /* 2u, u = sqrt(2 / pi) (a + 0.044715 a^3), with every product's low part. */
 MG_INLINE F(two) F(gelu_twice)(num a) {
     num one = n_set(1), k = n_set(C(GELU_CUBE)), twice = n_set(C(GELU_TWICE));
@@ -84,12 +71,4 @@ MG_INLINE F(two) F(gelu_twice)(num a) {
     c_low = n_fma(n_set(C(GELU_TWICE_LOW)), a, c_low);
     num t_low = n_fma(c, n_fma(k, z_low, h_low), n_fma_exact(c, h, n_neg(t)));
     return (F(two)){t, n_fma(c_low, h, t_low)};
-}
-MG_INLINE num F(gelu_tanh_slope_any)(num x) {
-    num a = n_min(n_set(C(GELU_HIGH)), n_abs(x));
-    num steep = n_fma(n_mul(a, a), n_set(3 * C(GELU_CUBE) * C(GELU_TWICE)), n_set(C(GELU_TWICE)));
-    F(two) t = F(gelu_twice)(a);
-    F(power_terms) p = F(power_within)(t.high, C(POWER_MAGIC) - C(GATE_SCALE));
-    p.r_low = n_add(p.r_low, t.low);
-    return F(gate_slope)(n_with_sign(a, x), steep, p);
 }

@@ -1,10 +1,8 @@
-/* vmath_gates_f64.inc.h: tanh, sigmoid, silu, gelu and their slopes, of doubles (see vmath_num.h for
+/* vmath_gates_f64.inc.h: tanh, sigmoid, silu and gelu, of doubles (see vmath_num.h for
  * how to read it); after vmath_gates.inc.h and vmath_normal.inc.h. */
 
 MG_INLINE num F(sigmoid)(num x) { return F(sigmoid_any)(x); }
-MG_INLINE num F(silu_slope)(num x) { return F(silu_slope_any)(x); }
-MG_INLINE num F(gelu_slope)(num x) { return F(gelu_slope_any)(x); }
-MG_INLINE num F(gelu_tanh_slope)(num x) { return F(gelu_tanh_slope_any)(x); }
+MG_INLINE num F(gelu_slope)(num x, num y) { return F(gelu_slope_any)(x, y); }
 
 /* tanh(c + d) = T + (1 - T^2) tanh d / (1 + T tanh d), where T = tanh c is a number (S. Gal's
  * method, vmath_normal_fits.h) and tanh d = d (q + p) / q with polynomials p and q of d^2. On the

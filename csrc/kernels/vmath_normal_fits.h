@@ -27,6 +27,8 @@
 #define V_NORMAL_STEP_F64 0.375
 #define V_SQRT_HALF_OVER_PI_F32 0x1.988454p-2f
 #define V_SQRT_HALF_OVER_PI_F64 0x1.9884533d43651p-2
+#define V_TWO_OVER_ROOT_PI_F32 0x1.20dd76p+0f
+#define V_TWO_OVER_ROOT_PI_F64 0x1.20dd750429b6dp+0
 
 /* tanh a, the piece at 0 starting from a instead */
 static const __attribute__((unused)) float v_tanh_table_f32[8][16] = {

@@ -65,9 +65,6 @@ PIECES(sigmoid, true, pieces_step_chunk, w, sigmoid_any)
 PIECES(silu, false, pieces_chunk, w, silu_tail)
 PIECES(gelu, false, pieces_chunk, w, gelu_tail)
 PIECES(gelu_tanh, false, pieces_chunk, v, gelu_tanh_tail)
-PIECES(silu_slope, true, pieces_step_chunk, v, silu_slope_any)
-PIECES(gelu_slope, true, pieces_step_chunk, w, gelu_slope_any)
-PIECES(gelu_tanh_slope, true, pieces_step_chunk, v, gelu_tanh_slope_any)
 #undef PIECES
 
 #endif

@@ -1,4 +1,4 @@
-/* vmath_pieces_f32.inc.h: tanh, sigmoid, silu, gelu and their slopes, of floats (see vmath_num.h for
+/* vmath_pieces_f32.inc.h: tanh, sigmoid, silu, gelu and its slope, of floats (see vmath_num.h for
  * how to read it); after vmath_gates.inc.h and vmath_normal.inc.h.
  *
  * All but tanh are s(x) - u(a), where a = |x| and s is max(x, 0), or the step from 0 to 1; u falls as
@@ -51,4 +51,10 @@ MG_INLINE num F(gelu_tail)(num x) {
 /* f where x is below the pieces */
 MG_INLINE num F(with_tail)(num x, num y, const v_pieces *p, num (*f)(num)) {
     return n_choose_less(x, n_set(p->low), f(x), y);
+}
+MG_INLINE num F(gelu_slope)(num x, num y) {
+    const v_pieces *p = &v_gelu_slope_pieces;
+    num slope = F(by_pieces)(x, p, true);
+    if (MG_LIKELY(n_within_bits(x, 0, v_bits_f32(p->low)))) return slope;
+    return n_choose_less(x, n_set(p->low), F(gelu_slope_any)(x, y), slope);
 }

@@ -237,6 +237,15 @@ MG_INLINE void R(w_map_2)(real *restrict out, const real *restrict x, const real
     for (int64_t i = 0; i < n; i += WIDE_LANES)
         w_store(out + i, f(w_load(x + i), w_load(y + i)));
 }
+/* out[i] = g[i] f(x[i], y[i]), and 0 where g is 0 */
+MG_INLINE void R(w_map_slope)(real *restrict out, const real *restrict g, const real *restrict x,
+                              const real *restrict y, int64_t n, wide (*f)(wide, wide)) {
+    if (n % WIDE_LANES) __builtin_unreachable();
+    for (int64_t i = 0; i < n; i += WIDE_LANES) {
+        wide a = w_load(g + i), slope = f(w_load(x + i), w_load(y + i));
+        w_store(out + i, w_choose_zero(a, ~REAL_SIGN, w_set(0), w_mul(a, slope)));
+    }
+}
 /* As w_map, where f is right only for |x| < limit and the scalar g everywhere. */
 MG_INLINE void w_map_inside(real *restrict out, const real *restrict x, int64_t n,
                             wide (*f)(wide), real (*g)(real), real limit) {

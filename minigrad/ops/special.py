@@ -53,7 +53,7 @@ def _silu_partial(x: T) -> T:
 
 SILU = pointwise(
     "silu",
-    lambda x: _silu_partial(x),
+    lambda x, y=None: _silu_partial(x),
     domain=[(-4, 4)],
     special=[(0.0, 0.0), (inf, inf), (-inf, -0.0), (nan, nan)],
     accuracy=1,
@@ -72,7 +72,7 @@ def _gelu_partial(x: T) -> T:
 
 GELU = pointwise(
     "gelu",
-    lambda x: _gelu_partial(x),
+    lambda x, y=None: _gelu_partial(x),
     domain=[(-4, 4)],
     special=[(0.0, 0.0), (inf, inf), (-inf, -0.0), (nan, nan)],
     accuracy=1,
@@ -92,7 +92,7 @@ def _gelu_tanh_partial(x: T) -> T:
 
 GELU_TANH = pointwise(
     "gelu_tanh",
-    lambda x: _gelu_tanh_partial(x),
+    lambda x, y=None: _gelu_tanh_partial(x),
     domain=[(-4, 4)],
     special=[(0.0, 0.0), (inf, inf), (-inf, -0.0), (nan, nan)],
     accuracy=(1, 3),
