@@ -133,8 +133,6 @@ CHUNKS(logsigmoid)
 CHUNKS(erf)
 CHUNKS(erfc)
 CHUNKS(ndtr)
-CHUNKS(erf_slope)
-CHUNKS(ndtr_slope)
 CHUNKS(rsqrt)
 CHUNKS(asin)
 CHUNKS(acos)
@@ -166,12 +164,22 @@ ANY_OF(log, double, f64)
 #undef ANY_OF
 #undef CHUNK
 #if !MG_HAS_WIDE
+#define w_expm1_slope_f32 v_expm1_slope_f32
+#define w_expm1_slope_f64 v_expm1_slope_f64
+#define w_cosh_slope_f32 v_cosh_slope_f32
+#define w_cosh_slope_f64 v_cosh_slope_f64
 #define w_silu_slope_f32 v_silu_slope_f32
 #define w_silu_slope_f64 v_silu_slope_f64
-#define w_gelu_tanh_slope_f32 v_gelu_tanh_slope_f32
-#define w_gelu_tanh_slope_f64 v_gelu_tanh_slope_f64
 #define w_gelu_slope_f32 v_gelu_slope_f32
 #define w_gelu_slope_f64 v_gelu_slope_f64
+#define w_gelu_tanh_slope_f32 v_gelu_tanh_slope_f32
+#define w_gelu_tanh_slope_f64 v_gelu_tanh_slope_f64
+#define w_erf_slope_f32 v_erf_slope_f32
+#define w_erf_slope_f64 v_erf_slope_f64
+#define w_erfc_slope_f32 v_erfc_slope_f32
+#define w_erfc_slope_f64 v_erfc_slope_f64
+#define w_ndtr_slope_f32 v_ndtr_slope_f32
+#define w_ndtr_slope_f64 v_ndtr_slope_f64
 #endif
 #undef CHUNKS
 #undef CHUNKS_OF

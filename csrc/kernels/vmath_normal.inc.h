@@ -69,8 +69,12 @@ MG_INLINE num F(bell)(num x, C(TYPE) k, C(TYPE) peak) {
     num y = n_mul(n_set(peak), F(exp_below)(t));
     return n_fma(y, n_fma_exact(m, a, n_neg(t)), y);
 }
-MG_INLINE num F(erf_slope)(num x) { return F(bell)(x, 1, C(TWO_OVER_ROOT_PI)); }
-MG_INLINE num F(ndtr_slope)(num x) { return F(bell)(x, 0.5f, C(SQRT_HALF_OVER_PI)); }
+/* Slopes by x and by the result, which most do not need. */
+MG_INLINE num F(erf_slope)(num x, num y) { return (void)y, F(bell)(x, 1, C(TWO_OVER_ROOT_PI)); }
+MG_INLINE num F(erfc_slope)(num x, num y) { return (void)y, F(bell)(x, 1, -C(TWO_OVER_ROOT_PI)); }
+MG_INLINE num F(ndtr_slope)(num x, num y) { return (void)y, F(bell)(x, 0.5f, C(SQRT_HALF_OVER_PI)); }
+MG_INLINE num F(expm1_slope)(num x, num y) { return (void)y, F(exp)(x); }
+MG_INLINE num F(cosh_slope)(num x, num y) { return (void)y, F(sinh)(x); }
 
 /* ---- slopes by x and y = x q, with q from 0 to 1: q + x q' ---- */
 
@@ -97,7 +101,7 @@ MG_INLINE num F(gelu_tanh_slope)(num x, num y) {
 }
 /* q = ndtr(x) */
 MG_INLINE num F(gelu_slope_any)(num x, num y) {
-    num bell = F(ndtr_slope)(x); /* first, as it needs most registers */
+    num bell = F(ndtr_slope)(x, y); /* first, as it needs most registers */
     F(share) s = F(share_of)(x, y);
     return n_fma(s.x, bell, s.q);
 }
