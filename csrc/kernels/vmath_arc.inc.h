@@ -55,7 +55,8 @@ MG_INLINE num F(atan)(num x) {
     num a = n_min(n_set(C(ATAN_HIGH)), n_abs(x)), i = F(atan_piece)(a);
     num c = n_look_up(T(atan_table)[0], i);
     num t = n_div(n_sub(a, c), n_fma(a, c, n_set(1)));
-    return n_with_sign(n_add(n_look_up(T(atan_table)[1], i), F(atan_short)(t, n_set(0))), x);
+    num z = n_mul(t, t), angle = n_fma(n_mul(t, z), HORNER(z, atan), t);
+    return n_with_sign(n_add(n_look_up(T(atan_table)[1], i), angle), x);
 }
 
 /* The angle of (b, a), a and b not negative, or pi less that where x has a sign.

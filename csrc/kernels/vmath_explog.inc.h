@@ -21,11 +21,15 @@ MG_INLINE num F(horner)(num x, const C(TYPE) *c, int count) {
 }
 #undef POLYNOMIAL
 #undef HORNER
+#undef SHORT
 #define POLYNOMIAL(x, name)                                                                         \
     F(polynomial)(x, T(name##_fit), (int)(sizeof T(name##_fit) / sizeof(C(TYPE))))
 
 #define HORNER(x, name)                                                                             \
     F(horner)(x, T(name##_fit), (int)(sizeof T(name##_fit) / sizeof(C(TYPE))))
+
+/* A short polynomial in float, whose chain is not what takes the time, and a long one in double. */
+#define SHORT(x, name) (sizeof(C(TYPE)) == 4 ? HORNER(x, name) : POLYNOMIAL(x, name))
 
 /* ---- exponentials ---- */
 
@@ -40,7 +44,7 @@ MG_INLINE F(exp_terms) F(exp_reduce)(num x) {
 }
 /* p in e^r = 1 + r p */
 MG_INLINE num F(exp_factor)(num r) {
-    return n_fma(POLYNOMIAL(r, exp), r, n_set(1));
+    return n_fma(SHORT(r, exp), r, n_set(1));
 }
 /* e^r - 1 - r_high, good relative to e^r */
 MG_INLINE num F(exp_rest)(F(exp_terms) e) {
@@ -87,7 +91,7 @@ MG_INLINE F(log_terms) F(log1p_reduce)(num x) {
     return (F(log_terms)){n_from_exponent(k), r, n_look_up(T(log_table)[1], i), c};
 }
 /* log(1 + r) / r - 1 */
-MG_INLINE num F(log_factor)(num r) { return n_mul(POLYNOMIAL(r, log), r); }
+MG_INLINE num F(log_factor)(num r) { return n_mul(SHORT(r, log), r); }
 /* k log 2 - log c + y, the logarithm of 2 in two parts */
 MG_INLINE num F(log_sum)(F(log_terms) p, num y, C(TYPE) two_high, C(TYPE) two_low) {
     num s = n_fma(p.k, n_set(two_high * n_exponent_unit), p.t);
@@ -124,7 +128,7 @@ MG_INLINE num F(log2)(num x) {
     bool usual = n_within_bits(x, C(SMALLEST_BITS), C(INF_BITS));
     num z = MG_LIKELY(usual) ? x : F(log_scaled)(x, (C(TYPE))0x1p64);
     F(log_terms) p = F(log_reduce)(z, T(log2_table));
-    num y = n_fma(p.r, n_set(C(LOG2E)), n_mul(POLYNOMIAL(p.r, log2), p.r));
+    num y = n_fma(p.r, n_set(C(LOG2E)), n_mul(SHORT(p.r, log2), p.r));
     y = n_add(n_fma(p.k, n_set(n_exponent_unit), p.t), y);
     return MG_LIKELY(usual) ? y : F(log_rest)(x, y, 64);
 }
@@ -132,7 +136,7 @@ MG_INLINE num F(log10)(num x) {
     bool usual = n_within_bits(x, C(SMALLEST_BITS), C(INF_BITS));
     num z = MG_LIKELY(usual) ? x : F(log_scaled)(x, C(LOG10_POWER));
     F(log_terms) p = F(log_reduce)(z, T(log10_table));
-    num y = n_fma(p.r, n_set(C(LOG10E)), n_mul(POLYNOMIAL(p.r, log10), p.r));
+    num y = n_fma(p.r, n_set(C(LOG10E)), n_mul(SHORT(p.r, log10), p.r));
     y = F(log_sum)(p, y, C(LOG10_2_HI), C(LOG10_2_LO));
     return MG_LIKELY(usual) ? y : F(log_rest)(x, y, C(LOG10_OF_POWER));
 }
