@@ -10,6 +10,7 @@ import pickle
 import numpy as np
 import oracle
 import pytest
+import ulp
 from scipy import special
 
 import minigrad as mg
@@ -596,6 +597,35 @@ def test_slope_of_a_hyperbolic_sine_up_to_the_largest_number(dtype, rng):
         np.testing.assert_array_equal(got.detach().numpy(), [np.inf, np.inf, np.nan])
     (second,) = mg.grad(got.sum(), edges)
     np.testing.assert_array_equal(second.numpy(), [np.inf, -np.inf, np.nan])
+
+
+@by_dtype
+@pytest.mark.parametrize(("name", "slope"), [("expm1", np.exp), ("cosh", np.sinh)])
+def test_slopes_that_are_another_function(name, slope, dtype, rng):
+    """Of several vectors at a time; a gradient of exactly 0 meets no infinity."""
+    end = np.log(np.finfo(dtype).max)
+    x = np.concatenate([rng.uniform(-end / 2, end, 501), rng.uniform(-1, 1, 500), [0, -0.0]])
+    g = rng.standard_normal(x.size).astype(dtype)
+    t = mg.tensor(x.astype(dtype), requires_grad=True)
+    (got,) = mg.grad(getattr(mg, name)(t), t, mg.tensor(g))
+    with np.errstate(over="ignore"):
+        want = slope(x.astype(dtype).astype(np.longdouble)) * g
+    here = np.abs(want) < np.finfo(dtype).max / 4
+    np.testing.assert_allclose(got.numpy()[here], want[here], rtol=2 * np.finfo(dtype).eps)
+    edges = mg.tensor(np.array([np.inf, np.inf, -np.inf, np.nan], dtype), requires_grad=True)
+    g = mg.tensor(np.array([2, 0, 0, 1], dtype))
+    (got,) = mg.grad(getattr(mg, name)(edges), edges, g)
+    np.testing.assert_array_equal(got.numpy(), [np.inf, 0, 0, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("name", "lowest"), [("sigmoid", -15.5), ("silu", -14.5), ("gelu", -5.5), ("gelu_tanh", -5.125)]
+)
+def test_gates_of_floats_down_to_the_end_of_their_pieces(name, lowest):
+    """The last pieces before the exponential takes over, where the function falls fastest."""
+    x = np.linspace(lowest - 0.01, 0.7 * lowest, 400_001).astype(np.float32)
+    report = ulp.measure(TABLE[name], np.float32, [(x,)])
+    assert report.ok, report
 
 
 @by_dtype

@@ -9,15 +9,19 @@
 MG_INLINE num F(tanh)(num x) { return F(odd)(x, C(TANH_HIGH), C(TANH_STEP), T(tanh_table)); }
 
 /* u by the integer nearest to a (k1 + k2 a): pieces are narrower where u bends more. Where u is a / 2
- * nearly, half of a is taken from max(x, 0), so that no digit is lost in the difference. */
+ * nearly, half of a is taken from max(x, 0), so that no digit is lost in the difference. Look-ups
+ * are what takes the time: one is of two coefficients of 16 bits, another of a coefficient
+ * and, in its last bits, that half. */
 MG_INLINE num F(by_pieces)(num x, const v_pieces *p, bool step) {
     num a = n_min(n_set(p->high), n_abs(x)), zero = n_set(0), one = n_set(1);
     num i = n_fma(a, n_fma(a, n_set(p->k2), n_set(p->k1)), n_set(C(MAGIC)));
-    num d = n_sub(a, n_look_up_32(p->table[0], i)), q = n_look_up_32(p->table[7], i);
-    for (int row = 6; row >= 2; row--) q = n_fma(q, d, n_look_up_32(p->table[row], i));
+    num d = n_sub(a, n_look_up_32(p->table[0], i)), w = n_look_up_32(p->table[5], i);
+    num pair = n_look_up_32(p->table[6], i);
+    num q = n_fma(n_fma(n_shift_left(pair, 16), d, pair), d, w);
+    for (int row = 4; row >= 2; row--) q = n_fma(q, d, n_look_up_32(p->table[row], i));
     num u = n_fma(q, d, n_look_up_32(p->table[1], i));
     if (step) return n_choose_less(x, zero, u, n_sub(one, u));
-    return n_sub(n_fma(a, n_look_up_32(p->table[8], i), n_max(zero, x)), u);
+    return n_sub(n_fma(a, n_shift_left(w, 24), n_max(zero, x)), u);
 }
 
 /* x e^t (1 - e^t), for t so low that this is x / (1 + e^-t) */
