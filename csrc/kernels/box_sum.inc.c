@@ -78,7 +78,7 @@ static MG_NOINLINE double R(box_piece_sum)(const real *x, int64_t n, int64_t ste
     for (; pairs && i + BOTH <= n; i += BOTH) {
         const real *these = x + i, *those = these + WIDTH;
         for (int l = 0; l < BOTH; l += LINE)
-            __builtin_prefetch((const char *)(these + l) + 2 * BOX_AHEAD);
+            __builtin_prefetch((const char *)(these + l) + 4 * BOX_AHEAD);
         MG_UNROLL
         for (int k = 0; k < SIDE; k++)
             sum[k] += R(box_widen_both)(these + k * BOX_WIDE, those + k * BOX_WIDE);
