@@ -45,6 +45,12 @@ class Interrupted:
     def __init__(self, of, method):
         self._of, self._method = of, method
 
+    def __len__(self):
+        return len(self._of)
+
+    def __iter__(self):
+        return iter(self._of)
+
     def __getitem__(self, place):
         return self._of[place]
 
@@ -80,6 +86,15 @@ def test_a_mode_is_over_that_is_interrupted_when_it_is_set(monkeypatch):
     assert len(tape.pauses) == count
 
 
+def test_a_mode_is_over_that_is_interrupted_when_it_is_counted(monkeypatch):
+    kept = list(tape.pauses)
+    monkeypatch.setattr(tape, "pauses", Interrupted(kept, "append"))
+    with pytest.raises(KeyboardInterrupt), mg.no_grad():
+        pytest.fail("it was not entered")
+    assert mg.is_grad_enabled()
+    assert not kept
+
+
 def test_a_decorated_function_leaves_no_mode_behind_when_its_end_is_interrupted(monkeypatch):
     def interrupted(scope):
         raise KeyboardInterrupt
@@ -89,8 +104,10 @@ def test_a_decorated_function_leaves_no_mode_behind_when_its_end_is_interrupted(
         patch.setattr(tape, "end", interrupted)
         with pytest.raises(KeyboardInterrupt):
             off()
-    tape.pauses.pop()
     assert mg.is_grad_enabled()
+    with mg.no_grad():
+        assert len(tape.pauses) == 1  # what the interrupt left is forgotten
+    assert not tape.pauses
 
 
 def test_grad_modes_as_decorators():
