@@ -8,8 +8,9 @@
 
 #if MG_HAS_WIDE
 enum { PIECES_BLOCK = WIDE_VECTORS * MG_VECTOR_BYTES / 4 };
-/* Of one block: out has what the pieces gave. The slopes' code is kept small, a vector at a time; a
- * compiler would read tables one by one, and sigmoid and silu may well be asked far below 0. */
+/* Of one block: out has what the pieces gave. The code of GELU by tanh is kept small, a vector at a
+ * time; of the others a compiler would read tables one by one, and sigmoid and silu may well be asked
+ * far below 0. */
 typedef void (*pieces_tail)(float *restrict out, const float *restrict x);
 MG_INLINE void v_pieces_tail(float *restrict out, const float *restrict x, const v_pieces *p,
                              float (*f)(float)) {
