@@ -30,6 +30,9 @@ MG_INLINE bool reduce_is_centred(int kind) {
     return kind >= REDUCE_DEVIATION && kind <= REDUCE_TIES && kind != REDUCE_DOT;
 }
 
+/* Then the order of the terms makes no difference. */
+MG_INLINE bool reduce_is_extremum(int kind) { return kind == REDUCE_MAX || kind == REDUCE_MIN; }
+
 MG_INLINE double reduce_identity(int kind) {
     switch (kind) {
     case REDUCE_MAX: return -INFINITY;

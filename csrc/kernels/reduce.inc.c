@@ -132,7 +132,7 @@ real R(mg_reduce_or_nan)(real v, const real *x, int64_t n);
  * numbers, so are the elements. */
 MG_INLINE real R(reduce_fold_all)(int kind, vec v, vec probe, const real *x, int64_t n) {
     real joined = R(reduce_across)(kind, v);
-    if ((kind == REDUCE_MAX || kind == REDUCE_MIN) && MG_UNLIKELY(R(reduce_any_nan)(probe)))
+    if (reduce_is_extremum(kind) && MG_UNLIKELY(R(reduce_any_nan)(probe)))
         return R(mg_reduce_or_nan)(joined, x, n);
     return joined;
 }
@@ -232,7 +232,7 @@ MG_INLINE real R(reduce_row_group)(int kind, const real *x, const real *centre) 
 MG_INLINE real R(reduce_row)(int kind, const real *x, int64_t n, const real *c) {
     enum { GROUP = REDUCE_GROUP * REDUCE_BLOCK };
     bool grouped = MG_VECTOR_BYTES == 64 && (kind == REDUCE_SUM || kind == REDUCE_SQUARES ||
-                                             kind == REDUCE_MAX || kind == REDUCE_MIN);
+                                             reduce_is_extremum(kind));
     real stack[REDUCE_ALL_LEVELS];
     for (int64_t done = 0;;) {
         bool group = grouped && n >= GROUP;

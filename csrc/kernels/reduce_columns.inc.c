@@ -12,7 +12,7 @@ MG_INLINE vec R(reduce_join_any)(int kind, vec a, vec b) {
     if (kind == REDUCE_MAX) return R(v_largest)(a, b);
 #endif
     vec v = R(reduce_join_vec)(kind, a, b);
-    return kind == REDUCE_MAX || kind == REDUCE_MIN ? R(reduce_choose)(b != b, b, v) : v;
+    return reduce_is_extremum(kind) ? R(reduce_choose)(b != b, b, v) : v;
 }
 
 /* The terms of one vector of columns. */
@@ -38,7 +38,7 @@ MG_INLINE bool R(reduce_vectors_of)(int kind, int side, int64_t used, real *out,
                                     int64_t c_stride, int64_t ahead,
                                     const R(reduce_waiting) *with, int64_t at) {
     enum { PROBES = 4, LINE = 64 / sizeof(real) };
-    bool many = side == REDUCE_SIDE, probed = many && (kind == REDUCE_MAX || kind == REDUCE_MIN);
+    bool many = side == REDUCE_SIDE, probed = many && reduce_is_extremum(kind);
     vec a[REDUCE_SIDE], probe[PROBES] = {{0}};
     const real *far = x + ahead;
     MG_UNROLL
@@ -90,7 +90,7 @@ MG_INLINE void R(reduce_rows_of)(int kind, real *out, const real *x, int64_t str
         LATER = 2 * REDUCE_AHEAD / (int)sizeof(real) / REDUCE_DEPTH
     };
     /* and worth the code where there are registers for it */
-    bool often = kind == REDUCE_SUM || kind == REDUCE_MAX || kind == REDUCE_MIN;
+    bool often = kind == REDUCE_SUM || reduce_is_extremum(kind);
     int64_t j = 0;
     if (MG_VECTOR_BYTES == 64 && often && rows == REDUCE_DEPTH && width >= MANY) {
         int64_t whole = width / MANY * MANY, later = mg_min(whole, LATER);
@@ -216,6 +216,17 @@ static void R(reduce_block_deep)(int kind, real *lanes, const real *x, int64_t s
     }
 }
 
+/* The same of extrema, which need no lanes: rows as they lie, joined by those before them. */
+static void R(reduce_block_in_order)(int kind, real *line, const real *x, int64_t stride, int64_t n,
+                                     int64_t width, const real *next) {
+    R(reduce_waiting) before = {.lines = line};
+    for (int64_t l = 0, some; l < n; l += some, before.joins = 1) {
+        some = mg_min(n - l, REDUCE_DEPTH);
+        int64_t ahead = l + some < n ? some * stride : next - x - l * stride;
+        R(reduce_rows)(kind, line, x + l * stride, stride, some, width, x, 0, ahead, &before);
+    }
+}
+
 /* One block of n <= 128 rows into lanes[0..width). `dense`: rows follow each other without a gap,
  * and then c holds the centres 16 times over. `next` is the block to come, or x itself.
  * Exponentials come second, when x lies in cache: they ask for all of it, others for its first rows. */
@@ -224,6 +235,10 @@ static void R(reduce_block)(int kind, real *lanes, const real *x, int64_t stride
                             const real *next) {
     int64_t used = mg_min(n, REDUCE_LANES);
     R(reduce_waiting) none = {.joins = 0};
+    if (width > REDUCE_STRIP && reduce_is_extremum(kind)) {
+        R(reduce_block_in_order)(kind, lanes, x, stride, n, width, next);
+        return;
+    }
     if (width > REDUCE_STRIP) {
         R(reduce_block_deep)(kind, lanes, x, stride, n, width, c, c_stride, next);
         return;
@@ -260,7 +275,7 @@ static void R(reduce_strip)(int kind, real *y, const real *x, int64_t stride, in
     _Alignas(64) real lanes[REDUCE_LANES * REDUCE_STRIP];
     _Alignas(64) real stack[REDUCE_LEVELS][REDUCE_WIDE / sizeof(real)];
     bool wide = width * (int)sizeof(real) > REDUCE_WIDE * 3 / 4 && kind != REDUCE_SUMEXP;
-    int64_t strip = wide ? REDUCE_WIDER : REDUCE_STRIP;
+    int64_t strip = !wide ? REDUCE_STRIP : reduce_is_extremum(kind) ? width : REDUCE_WIDER;
     for (int64_t done = 0;; done++, n -= REDUCE_BLOCK) {
         bool last = n <= REDUCE_BLOCK;
         for (int64_t j = 0; j < width; j += strip) {
