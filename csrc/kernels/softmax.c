@@ -108,6 +108,7 @@ static int softmax_streamed(softmax_job *job, const mg_array *a, const mg_array 
     if (s) m = b ? mg_retain(s) : mg_new(a->dtype, a->ndim, shape);
     mg_reduce_layout(&job->plan, a, 1u << axis, drop ? b : NULL);
     if (!m || mg_reduce_run(kind, &job->plan, m, b ? NULL : s, a, drop ? b : NULL)) {
+        mg_release(m);
         mg_release(s);
         return mg_error();
     }
