@@ -36,7 +36,6 @@ COMMON_FLAGS = [
     "-fvisibility=hidden",
     "-fno-asynchronous-unwind-tables",
     *("--param", "max-completely-peel-times=8"),
-    "-fno-inline-functions",
     "-pthread",
 ]
 
@@ -48,10 +47,11 @@ def compiles(flags: list[str]) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-# Only gcc has these habits, and clang refuses to be asked.
-COMMON_FLAGS += [
-    flag for flag in ("-fno-version-loops-for-strides", "-fno-ipa-cp-clone") if compiles([flag])
-]
+# Only gcc has these habits. Clang refuses to be asked for the first, and would take the last to
+# mean that nothing is inlined that does not say so, however short.
+GCC_FLAGS = ["-fno-version-loops-for-strides", "-fno-ipa-cp-clone", "-fno-inline-functions"]
+if compiles(GCC_FLAGS):
+    COMMON_FLAGS += GCC_FLAGS
 
 # On Intel's processors of 2015 to 2020 a branch that crosses or ends at a multiple of 32 bytes
 # keeps its line out of the cache of decoded instructions (Intel, "Mitigations for Jump Conditional
