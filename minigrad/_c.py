@@ -234,8 +234,8 @@ _REDUCTIONS = {
     lib.MG_SUM: "sum",
     lib.MG_MEAN: "mean",
     lib.MG_PROD: "prod",
-    lib.MG_MAX: "max",
-    lib.MG_MIN: "min",
+    lib.MG_MAX: "amax",
+    lib.MG_MIN: "amin",
     lib.MG_ALL: "all",
     lib.MG_ANY: "any",
 }
@@ -285,7 +285,7 @@ def op_name(kernel: Any, args: tuple[Any, ...]) -> str:
     if name == "mg_var":
         return "std" if args[4] else "var"
     if name == "mg_arg_reduce":
-        return "arg" + _REDUCTIONS[args[0]]
+        return "argmax" if args[0] == lib.MG_MAX else "argmin"
     return _PUBLIC_NAMES.get(name, name.removeprefix("mg_"))
 
 

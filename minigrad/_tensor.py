@@ -387,10 +387,6 @@ class Tensor(TensorBase):
         """As :meth:`to`; NumPy's name."""
         return f.to(self, dtype)
 
-    def type_as(self, other: Tensor) -> Tensor:
-        """In the other tensor's dtype."""
-        return f.to(self, other.dtype)
-
     def float(self) -> Tensor:
         """As float32."""
         return f.to(self, float32)

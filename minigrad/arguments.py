@@ -31,9 +31,19 @@ def several(op: str, tensors: Sequence[Any]) -> list[Tensor]:
     return tensor_operands(op, *tensors)
 
 
+def listed_tensors(op: str, tensors: Any) -> list[Any]:
+    """What a list, or anything else with elements, holds; TypeError for what has none."""
+    try:
+        return list(tensors)
+    except TypeError:
+        raise TypeError(
+            f"[{op}] expected a list of tensors, not {type(tensors).__name__}"
+        ) from None
+
+
 def promoted(op: str, tensors: Sequence[Any]) -> list[Tensor]:
     """The tensors in the dtype they have together; ValueError if there are none."""
-    found = tensor_operands(op, *tensors)
+    found = tensor_operands(op, *listed_tensors(op, tensors))
     if not found:
         raise ValueError(f"[{op}] needs at least one tensor")
     dtype = max((x.dtype for x in found), key=lambda d: d.code)
@@ -52,6 +62,39 @@ def common_shape(op: str, *tensors: Tensor) -> tuple[int, ...]:
     return tuple(reversed(shape))
 
 
+def renamed(op: str, error: Exception) -> Exception:
+    """The error of a kernel, in the name of the operation it was called for."""
+    return type(error)(f"[{op}] {str(error).partition('] ')[2]}")
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+
+_NO_INTEGER = AttributeError, TypeError, ValueError  # what a wrong argument's __index__ raises
+
+
+def integer(op: str, name: str, value: Any, least: int | None = None) -> int:
+    """An integer argument; TypeError for anything else, ValueError for one below ``least``."""
+    try:
+        found = int(value.__index__())
+    except _NO_INTEGER:
+        raise TypeError(f"[{op}] {name} must be an integer, not {type(value).__name__}") from None
+    if least is not None and found < least:
+        raise ValueError(f"[{op}] {name} is {found}, but must be at least {least}")
+    return found
+
+
+def real(op: str, name: str, value: Any) -> float:
+    """A number, or a tensor or array of one element, as a float; TypeError for anything else."""
+    if type(value) is float:
+        return value
+    try:
+        if not isinstance(value, str):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"[{op}] {name} must be a number, not {type(value).__name__}")
+
+
 # ---- dimensions and sizes ------------------------------------------------------------------------
 
 
@@ -59,7 +102,7 @@ def one_dim(op: str, dim: Any, ndim: int) -> int:
     """A dimension counted from the front; IndexError if there is none such."""
     try:
         axis: int = dim.__index__()
-    except AttributeError:
+    except _NO_INTEGER:
         raise TypeError(f"[{op}] dim must be an integer, not {type(dim).__name__}") from None
     if not -ndim <= axis < ndim:
         raise IndexError(
@@ -69,12 +112,14 @@ def one_dim(op: str, dim: Any, ndim: int) -> int:
     return axis % ndim
 
 
-def one_size(op: str, size: Any) -> int:
-    """An integer; TypeError for anything else."""
+def size_of(op: str, size: Sequence[Any]) -> tuple[int, ...]:
+    """A shape given as ``f(2, 3)`` or ``f((2, 3))``."""
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
+        size = size[0]
     try:
-        return int(size.__index__())
-    except AttributeError:
-        raise TypeError(f"[{op}] a size is an integer, not {type(size).__name__}") from None
+        return tuple([n.__index__() for n in size])
+    except _NO_INTEGER:
+        raise TypeError(f"[{op}] sizes are integers, got {tuple(size)}") from None
 
 
 _EVERY = tuple(tuple(range(ndim)) for ndim in range(lib.MG_MAX_NDIM + 1))

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad._c import call, lib
 from minigrad.arguments import (
+    integer,
     listed,
+    listed_tensors,
     named_dim,
     one_dim,
-    one_size,
     several,
+    size_of,
     some_dims,
     tensor_operand,
+    tensor_operands,
 )
-from minigrad.creation import size_of
 from minigrad.dispatch import TensorBase, apply, wrap
 from minigrad.ops import shape as _s
 from minigrad.reductions import amin
@@ -92,13 +94,13 @@ def atleast_3d(*tensors: Any) -> Any:
 
 def hstack(tensors: Sequence[Any]) -> Tensor:
     """Tensors side by side: along the second dimension, vectors along their only one."""
-    parts = atleast_1d(list(tensors))
+    parts = atleast_1d(listed_tensors("hstack", tensors))
     return cat(parts, 0 if parts and parts[0]._h.ndim == 1 else 1)
 
 
 def vstack(tensors: Sequence[Any]) -> Tensor:
     """Tensors on top of each other: along the first dimension, a vector being one row."""
-    return cat(atleast_2d(list(tensors)), 0)
+    return cat(atleast_2d(listed_tensors("vstack", tensors)), 0)
 
 
 def row_stack(tensors: Sequence[Any]) -> Tensor:
@@ -108,12 +110,12 @@ def row_stack(tensors: Sequence[Any]) -> Tensor:
 
 def dstack(tensors: Sequence[Any]) -> Tensor:
     """Tensors behind each other: along the third dimension, of at least three."""
-    return cat(atleast_3d(list(tensors)), 2)
+    return cat(atleast_3d(listed_tensors("dstack", tensors)), 2)
 
 
 def column_stack(tensors: Sequence[Any]) -> Tensor:
     """Tensors side by side along the second dimension, a vector being one column."""
-    parts = several("column_stack", list(tensors))
+    parts = tensor_operands("column_stack", *listed_tensors("column_stack", tensors))
     return hstack([reshape(x, (x.size, 1)) if x._h.ndim < 2 else x for x in parts])
 
 
@@ -160,11 +162,11 @@ def split(x: Tensor, split_size_or_sections: Any, dim: int = 0, **numpy: Any) ->
     axis = one_dim("split", named_dim("split", dim, numpy), x._h.ndim)
     total = x.shape[axis]
     if isinstance(split_size_or_sections, (tuple, list)):
-        sizes = [one_size("split", n) for n in split_size_or_sections]
+        sizes = [integer("split", "a size", n) for n in split_size_or_sections]
         if sum(sizes) != total or min(sizes, default=0) < 0:
             raise ValueError(f"[split] the sizes {sizes} add up to {sum(sizes)}, not to {total}")
         return _pieces(x, axis, sizes)
-    step = one_size("split", split_size_or_sections)
+    step = integer("split", "the size of a piece", split_size_or_sections)
     if step < 1 and (step < 0 or total):
         raise ValueError(f"[split] the size of a piece is {step}, but must be at least 1")
     return _pieces(x, axis, [min(step, total - at) for at in range(0, total, step or 1)] or [0])
@@ -180,7 +182,11 @@ def _pieces(x: Tensor, axis: int, sizes: Sequence[int]) -> tuple[Tensor, ...]:
 
 def split_with_sizes(x: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of pieces of the sizes given."""
-    return split(x, list(split_sizes), dim)
+    if not isinstance(split_sizes, (tuple, list)):
+        raise TypeError(
+            f"[split_with_sizes] split_sizes is a list of sizes, not {type(split_sizes).__name__}"
+        )
+    return split(x, split_sizes, dim)
 
 
 def chunk(x: Tensor, chunks: int, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
@@ -190,9 +196,7 @@ def chunk(x: Tensor, chunks: int, dim: int = 0, **numpy: Any) -> tuple[Tensor, .
     """
     x = tensor_operand("chunk", x)
     axis = one_dim("chunk", named_dim("chunk", dim, numpy), x._h.ndim)
-    count = one_size("chunk", chunks)
-    if count < 1:
-        raise ValueError(f"[chunk] the number of chunks is {count}, but must be at least 1")
+    count = integer("chunk", "chunks", chunks, 1)
     total = x.shape[axis]
     return split(x, -(-total // count), axis) if total else _pieces(x, axis, [0] * count)
 
@@ -218,12 +222,14 @@ def _tensor_split(op: str, x: Tensor, wanted: Any, axis: int) -> tuple[Tensor, .
     if isinstance(wanted, TensorBase):
         wanted = wanted.tolist()  # type: ignore[attr-defined]
     if not isinstance(wanted, (tuple, list)):
-        count = one_size(op, wanted)
-        if count < 1:
-            raise ValueError(f"[{op}] the number of pieces is {count}, but must be at least 1")
+        count = integer(op, "the number of pieces", wanted, 1)
         size, larger = divmod(total, count)
         return _pieces(x, axis, [size + 1] * larger + [size] * (count - larger))
-    bounds = [0, *[slice(one_size(op, n), None).indices(total)[0] for n in wanted], total]
+    bounds = [
+        0,
+        *[slice(integer(op, "an index", n), None).indices(total)[0] for n in wanted],
+        total,
+    ]
     starts = itertools.pairwise(bounds)
     return tuple([narrow(x, axis, a, max(b - a, 0)) for a, b in starts])
 
@@ -233,7 +239,7 @@ def _split_at(op: str, x: Any, wanted: Any, axis: int, least: int) -> tuple[Tens
     if x._h.ndim < least:
         raise ValueError(f"[{op}] expected at least {least} dimensions, not {x._h.ndim}")
     if not isinstance(wanted, (tuple, list, TensorBase)):
-        count = one_size(op, wanted)
+        count = integer(op, "the number of pieces", wanted)
         if count < 1 or x.shape[axis] % count:
             raise ValueError(
                 f"[{op}] size {x.shape[axis]} does not split into {count} equal pieces"
@@ -293,12 +299,12 @@ def flipud(x: Tensor) -> Tensor:
 def rot90(x: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """Turned by k quarters in the plane of two dimensions, from the first to the second; a view."""
     x = tensor_operand("rot90", x)
-    if len(dims) != 2:
-        raise ValueError(f"[rot90] dims are two dimensions, not {tuple(dims)}")
+    if not isinstance(dims, (tuple, list)) or len(dims) != 2:
+        raise ValueError(f"[rot90] dims are two dimensions, not {dims}")
     a, b = (one_dim("rot90", d, x._h.ndim) for d in dims)
     if a == b:
         raise ValueError(f"[rot90] dim {a} is given twice in {tuple(dims)}")
-    quarters = one_size("rot90", k) % 4
+    quarters = integer("rot90", "k", k) % 4
     if quarters == 2:
         return flip(x, a, b)
     turned = flip(x, b) if quarters == 1 else x
@@ -321,12 +327,12 @@ def roll(x: Tensor, shifts: Any, dims: Any = None, **numpy: Any) -> Tensor:
     if dims is None or (isinstance(dims, (tuple, list)) and not dims):
         if len(steps) != 1:
             raise ValueError(f"[roll] {len(steps)} shifts without dims: name one for each")
-        return reshape(_rolled(ravel(x), 0, one_size("roll", steps[0])), x.shape)
+        return reshape(_rolled(ravel(x), 0, integer("roll", "a shift", steps[0])), x.shape)
     axes = dims if isinstance(dims, (tuple, list)) else (dims,)
     if len(axes) != len(steps):
         raise ValueError(f"[roll] {len(steps)} shifts for {len(axes)} dims: give one for each")
     for axis, step in zip(axes, steps, strict=True):
-        x = _rolled(x, one_dim("roll", axis, x._h.ndim), one_size("roll", step))
+        x = _rolled(x, one_dim("roll", axis, x._h.ndim), integer("roll", "a shift", step))
     return x
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import backprop
 from minigrad._c import Handle, call, lib, save, saved_handle
+from minigrad.arguments import listed_tensors, renamed
 from minigrad.backprop import Bundle, off_tape
 from minigrad.creation import tensor, zeros, zeros_like
 from minigrad.dispatch import TensorBase, copied, wrap
@@ -54,7 +55,10 @@ def _upstream(op: str, output: Tensor, gradient: Any, create_graph: bool) -> Ten
             )
         return _one(h.dtype).expand(output.shape)
     if not isinstance(gradient, TensorBase):
-        gradient = tensor(gradient, output.dtype)
+        try:
+            gradient = tensor(gradient, output.dtype)
+        except (TypeError, ValueError) as error:
+            raise renamed(op, error) from None
     if gradient._h.shape != output._h.shape:
         raise ValueError(
             f"[{op}] the gradient has shape {gradient.shape}, the tensor {output.shape}"
@@ -140,8 +144,8 @@ def grad(
     >>> mg.grad(dx, x)[0].item()
     18.0
     """
-    output_list = [outputs] if isinstance(outputs, TensorBase) else list(outputs)
-    input_list: list[Any] = [inputs] if isinstance(inputs, TensorBase) else list(inputs)
+    output_list: list[Any] = _tensors("output", outputs)
+    input_list: list[Any] = _tensors("input", inputs)
     if grad_outputs is None:
         gradients: list[Any] = [None] * len(output_list)
     elif isinstance(grad_outputs, TensorBase) or isinstance(outputs, TensorBase):
@@ -152,8 +156,6 @@ def grad(
     if len(gradients) != len(output_list):
         raise ValueError(f"[grad] {len(gradients)} grad_outputs for {len(output_list)} outputs")
     for place, x in enumerate(input_list):
-        if not isinstance(x, TensorBase):
-            raise TypeError(f"[grad] input {place} is {type(x).__name__}, not a Tensor")
         if x._edge is None:
             raise RuntimeError(
                 f"[grad] input {place} does not require grad: set requires_grad before computing "
@@ -184,6 +186,15 @@ def grad(
             for g, edge in zip(results, edges, strict=True)
         ]
     return tuple(results)
+
+
+def _tensors(kind: str, given: Any) -> list[Any]:
+    """One tensor, or those of a list, as a list."""
+    tensors = [given] if isinstance(given, TensorBase) else listed_tensors("grad", given)
+    for place, x in enumerate(tensors):
+        if not isinstance(x, TensorBase):
+            raise TypeError(f"[grad] {kind} {place} is {type(x).__name__}, not a Tensor")
+    return tensors
 
 
 class _Constant:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad.arguments import one_dim, one_size, tensor_operands
+from minigrad.arguments import integer, one_dim, tensor_operands
 from minigrad.elementwise import mul
 from minigrad.products import matmul
 from minigrad.reductions import sum as total
@@ -319,7 +319,7 @@ def _pairs(dims: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[int]]:
             raise ValueError("[tensordot] dims is a number, or a pair of lists of dimensions")
         of_x, of_y = ([d] if isinstance(d, int) else list(d) for d in dims)
     else:
-        count = one_size("tensordot", dims)
+        count = integer("tensordot", "dims", dims)
         if not 0 <= count <= min(x._h.ndim, y._h.ndim):
             raise ValueError(f"[tensordot] {count} dims are not in {x.shape} and {y.shape}")
         of_x, of_y = list(range(x._h.ndim - count, x._h.ndim)), list(range(count))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minigrad import elementwise as e
+from minigrad.arguments import integer, one_dim, real, tensor_operand
 from minigrad.creation import arange, full, linspace, ones, zeros
 from minigrad.dispatch import apply
 from minigrad.dtypes import float64, int64
@@ -13,7 +14,7 @@ from minigrad.reductions import amax, amin, as_float
 from minigrad.reductions import any as any_of
 from minigrad.scans import cumsum, diff
 from minigrad.selection import gather_rows, handles, nonzero, where
-from minigrad.shaping import cat, narrow, one_dim, one_size, permute, reshape, tensor_operand, to
+from minigrad.shaping import cat, narrow, permute, reshape, to
 from minigrad.sorting import order_of, searchsorted
 
 if TYPE_CHECKING:
@@ -44,9 +45,7 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Te
         raise TypeError(f"[bincount] counts int64, not {x.dtype.name}")
     if x._h.ndim != 1:
         raise ValueError(f"[bincount] x has {x._h.ndim} dimensions, but must have one")
-    size = one_size("bincount", minlength)
-    if size < 0:
-        raise ValueError(f"[bincount] minlength is {size}, but must not be negative")
+    size = integer("bincount", "minlength", minlength, 0)
     if x._h.size:
         least = amin(x).item()
         if least < 0:
@@ -74,9 +73,8 @@ def histc(x: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     float32. Raises ValueError for no bins, min > max, or a range that is not finite.
     """
     x = as_float("histc", x).detach()
-    if one_size("histc", bins) < 1:
-        raise ValueError(f"[histc] bins is {bins}, but must be at least 1")
-    low, high = float(min), float(max)
+    bins = integer("histc", "bins", bins, 1)
+    low, high = real("histc", "min", min), real("histc", "max", max)
     if low == high == 0 and x._h.size:
         low, high = float(amin(x).item()), float(amax(x).item())
     if low == high:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minigrad._c import Handle, borrow, call, lib
+from minigrad.arguments import integer, real, size_of, tensor_operand
 from minigrad.dispatch import TensorBase, wrap
 from minigrad.dtypes import DType, as_dtype, bool_, float32, float64, int64
 from minigrad.tape import LEAF
@@ -111,6 +112,13 @@ def _first(data: Any) -> Any:
     return data
 
 
+def _items(data: Any) -> list[Any]:
+    """What nested sequences hold."""
+    if isinstance(data, (list, tuple)):
+        return [item for part in data for item in _items(part)]
+    return [data]
+
+
 def _detensored(data: Any) -> Any:
     """Nested lists with tensors in them, as nested lists of arrays."""
     if isinstance(data, (list, tuple)):
@@ -127,10 +135,11 @@ def _from_sequences(data: Any) -> tuple[np.ndarray[Any, Any], bool]:
         array = np.asarray(_detensored(data))
     except ValueError as error:
         raise ValueError(f"[tensor] the sequences differ in length: {error}") from None
-    if array.dtype.kind == "O" and isinstance(first, int):
-        raise OverflowError("[tensor] an integer in the data does not fit in int64; use floats")
     if array.dtype.kind in "OUSM":
-        raise TypeError(f"[tensor] cannot make a tensor from {type(first).__name__} data")
+        foreign = [item for item in _items(data) if not isinstance(item, (int, float))]
+        if not foreign:
+            raise OverflowError("[tensor] an integer in the data does not fit in int64; use floats")
+        raise TypeError(f"[tensor] cannot make a tensor from {type(foreign[0]).__name__} data")
     return array, not isinstance(first, (np.ndarray, np.generic, TensorBase))
 
 
@@ -206,19 +215,11 @@ def asarray(data: Any, dtype: Any = None) -> Tensor:
 # ---- filled --------------------------------------------------------------------------------------
 
 
-def size_of(op: str, size: Sequence[Any]) -> tuple[int, ...]:
-    """A shape given as ``f(2, 3)`` or ``f((2, 3))``."""
-    if len(size) == 1 and isinstance(size[0], (tuple, list)):
-        size = size[0]
-    try:
-        return tuple([n.__index__() for n in size])
-    except AttributeError:
-        raise TypeError(f"[{op}] sizes are integers, got {tuple(size)}") from None
-
-
 def _filled(op: str, size: Sequence[Any], value: Any, dtype: Any, requires_grad: bool) -> Tensor:
     kind = as_dtype(dtype)
     shape = size_of(op, size)
+    if not isinstance(value, (int, np.integer)):
+        value = real(op, "fill_value", value)
     try:
         number = int(value) if kind in (int64, bool_) else 0
     except (ValueError, OverflowError):
@@ -251,8 +252,7 @@ def full(size: Any, fill_value: float, *, dtype: Any = None, requires_grad: bool
         is_bool = isinstance(fill_value, (bool, np.bool_))
         is_int = isinstance(fill_value, (int, np.integer))
         kind = bool_ if is_bool else int64 if is_int else float32
-    sizes = (size,) if isinstance(size, int) else tuple(size)
-    return _filled("full", sizes, fill_value, kind, requires_grad)
+    return _filled("full", (size,), fill_value, kind, requires_grad)
 
 
 def empty(*size: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
@@ -264,11 +264,13 @@ def empty(*size: Any, dtype: Any = float32, requires_grad: bool = False) -> Tens
 
 def zeros_like(x: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros of x's shape and dtype."""
+    x = tensor_operand("zeros_like", x)
     return zeros(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
 
 
 def ones_like(x: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones of x's shape and dtype."""
+    x = tensor_operand("ones_like", x)
     return ones(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
 
 
@@ -276,11 +278,13 @@ def full_like(
     x: Tensor, fill_value: float, *, dtype: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """One value in x's shape and dtype."""
+    x = tensor_operand("full_like", x)
     return full(x.shape, fill_value, dtype=dtype or x.dtype, requires_grad=requires_grad)
 
 
 def empty_like(x: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Uninitialised memory of x's shape and dtype."""
+    x = tensor_operand("empty_like", x)
     return empty(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
 
 
@@ -301,6 +305,8 @@ def arange(
         start, end = 0, start
     whole = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
     kind = as_dtype(dtype) if dtype is not None else int64 if whole else float32
+    if not whole:
+        start, end, step = (real("arange", "a bound or the step", v) for v in (start, end, step))
     if step == 0 or not all(map(math.isfinite, (start, end, step))):
         raise ValueError(f"[arange] cannot count from {start} to {end} by {step}")
     if whole:
@@ -316,10 +322,8 @@ def linspace(
     start: float, end: float, steps: int, *, dtype: Any = float32, requires_grad: bool = False
 ) -> Tensor:
     """``steps`` evenly spaced values from start to end, both included."""
-    kind = as_dtype(dtype)
-    if steps < 0:
-        raise ValueError(f"[linspace] steps is {steps}, but must not be negative")
-    values = np.linspace(float(start), float(end), steps)
+    kind, count = as_dtype(dtype), integer("linspace", "steps", steps, 0)
+    values = np.linspace(real("linspace", "start", start), real("linspace", "end", end), count)
     return require_grad(wrap(_from_array(values, kind)), requires_grad)
 
 
@@ -327,7 +331,9 @@ def eye(
     n: int, m: int | None = None, *, dtype: Any = float32, requires_grad: bool = False
 ) -> Tensor:
     """The n x m matrix with ones on the diagonal; square unless m is given."""
-    values = np.eye(n, m, dtype=numpy_dtype(as_dtype(dtype)))
+    rows = integer("eye", "n", n, 0)
+    columns = rows if m is None else integer("eye", "m", m, 0)
+    values = np.eye(rows, columns, dtype=numpy_dtype(as_dtype(dtype)))
     return require_grad(wrap(_from_array(values, None)), requires_grad)
 
 

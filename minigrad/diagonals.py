@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minigrad._c import call, lib
-from minigrad.arguments import one_dim, one_size, promoted, tensor_operand
+from minigrad.arguments import integer, one_dim, promoted, tensor_operand
 from minigrad.creation import arange, full, zeros
 from minigrad.dispatch import apply, wrap
 from minigrad.dtypes import bool_, int64
@@ -50,7 +50,9 @@ def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor
     """
     x = tensor_operand("diagonal", x)
     axes = _planes("diagonal", x, dim1, dim2)
-    return apply(_s.DIAGONAL, (movedim(x, axes, (-2, -1)),), (one_size("diagonal", offset),))
+    return apply(
+        _s.DIAGONAL, (movedim(x, axes, (-2, -1)),), (integer("diagonal", "offset", offset),)
+    )
 
 
 def diag_embed(x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
@@ -61,7 +63,7 @@ def diag_embed(x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Te
     x = tensor_operand("diag_embed", x)
     if not x._h.ndim:
         raise ValueError("[diag_embed] expected at least 1 dimension, not 0")
-    shape, shift = x.shape, one_size("diag_embed", offset)
+    shape, shift = x.shape, integer("diag_embed", "offset", offset)
     n = shape[-1] + abs(shift)
     planes = apply(_s.DIAG_EMBED, (x,), ((*shape[:-1], n, n), shift))
     return movedim(planes, (-2, -1), _planes("diag_embed", planes, dim1, dim2))
@@ -80,7 +82,7 @@ def diag(x: Tensor, diagonal: int = 0) -> Tensor:  # the argument's name is PyTo
         raise ValueError(f"[diag] expected a vector or a matrix, not {x._h.ndim} dimensions")
     if x._h.ndim == 1:
         return diag_embed(x, diagonal)
-    return clone(apply(_s.DIAGONAL, (x,), (one_size("diag", diagonal),)))
+    return clone(apply(_s.DIAGONAL, (x,), (integer("diag", "diagonal", diagonal),)))
 
 
 def diagflat(x: Tensor, offset: int = 0) -> Tensor:
@@ -113,7 +115,7 @@ def diagonal_scatter(
 
 def _triangle(op: str, rows: int, columns: int, offset: Any, lower: bool) -> Tensor:
     """Where column - row is at most, or at least, the offset, as booleans."""
-    shift = min(max(one_size(op, offset), -rows), columns)  # further off is the same
+    shift = min(max(integer(op, "diagonal", offset), -rows), columns)  # further off is the same
     edge = unsqueeze(arange(shift, rows + shift), 1)
     return ge(edge, arange(columns)) if lower else le(edge, arange(columns))
 
@@ -141,9 +143,7 @@ def triu(x: Tensor, diagonal: int = 0) -> Tensor:
 
 
 def _indices(op: str, row: Any, col: Any, offset: int, dtype: Any, lower: bool) -> Tensor:
-    rows, columns = one_size(op, row), one_size(op, col)
-    if rows < 0 or columns < 0:
-        raise ValueError(f"[{op}] sizes {rows} and {columns} cannot be negative")
+    rows, columns = integer(op, "row", row, 0), integer(op, "col", col, 0)
     mask = _triangle(op, rows, columns, offset, lower)
     return to(wrap(call(lib.mg_nonzero, mask._h)), dtype)
 

@@ -138,7 +138,7 @@ def number(value: float) -> Tensor:
         made = wrap(call(lib.mg_weak_bool, value))
     elif isinstance(value, int):
         if value not in _INT64:
-            raise OverflowError(f"{value} does not fit in int64; use a float")
+            raise OverflowError(f"[int64] {value} does not fit; use a float")
         made = wrap(call(lib.mg_weak_int, value))
     else:
         made = wrap(call(lib.mg_weak_float, value))

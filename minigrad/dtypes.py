@@ -29,7 +29,7 @@ class DType:
         return f"minigrad.{self.name}"
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, DType):
+        if isinstance(other, DType) or other is None:
             return self is other
         try:
             return as_dtype(other) is self
@@ -56,10 +56,12 @@ _by_type: dict[object, DType] = {bool: bool_, int: int64, float: float32}
 def as_dtype(dtype: object) -> DType:
     """The DType for a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float.
 
-    Python's ``float`` means the default, float32. Raises TypeError for anything else.
+    Python's ``float``, like None, means the default, float32. Raises TypeError for anything else.
     """
     if isinstance(dtype, DType):
         return dtype
+    if dtype is None:
+        return float32
     if isinstance(dtype, type) and dtype in _by_type:
         return _by_type[dtype]
     name = dtype if isinstance(dtype, str) else None
@@ -68,8 +70,8 @@ def as_dtype(dtype: object) -> DType:
 
         try:
             name = np.dtype(dtype).name  # type: ignore[call-overload]
-        except TypeError:
-            name = repr(dtype)
+        except (TypeError, ValueError):
+            name = f"a {type(dtype).__name__}" if hasattr(dtype, "shape") else repr(dtype)
     found = _by_name.get(name)
     if found is None:
         raise TypeError(f"[dtype] {name} is not supported: use float32, float64, int64 or bool")

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from minigrad._c import NULL, call, lib
+from minigrad.arguments import integer, real, tensor_operand
 from minigrad.dispatch import (
     TensorBase,
     apply,
@@ -21,7 +22,7 @@ from minigrad.ops import composed as _m
 from minigrad.ops import elementary as _e
 from minigrad.ops import pointwise as _p
 from minigrad.ops import special as _s
-from minigrad.shaping import tensor_operand, to
+from minigrad.shaping import to
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -368,9 +369,11 @@ def nan_to_num(
         return given
     x = given
     largest = 3.4028234663852886e38 if x.dtype is float32 else 1.7976931348623157e308
-    y = _where(isnan(x), float(nan), x)
-    y = _where(isposinf(x), largest if posinf is None else float(posinf), y)
-    return _where(isneginf(x), -largest if neginf is None else float(neginf), y)
+    y = _where(isnan(x), real("nan_to_num", "nan", nan), x)
+    y = _where(isposinf(x), largest if posinf is None else real("nan_to_num", "posinf", posinf), y)
+    return _where(
+        isneginf(x), -largest if neginf is None else real("nan_to_num", "neginf", neginf), y
+    )
 
 
 # ---- several inputs ------------------------------------------------------------------------------
@@ -404,7 +407,10 @@ def logit(x: Any, eps: float | None = None) -> Tensor:
 
     NaN outside [0, 1] without eps, -inf at 0 and inf at 1.
     """
-    return _logit(x if eps is None else clamp(x, eps, 1.0 - eps))
+    if eps is None:
+        return _logit(x)
+    eps = real("logit", "eps", eps)
+    return _logit(clamp(x, eps, 1.0 - eps))
 
 
 def polygamma(n: Any, x: Any) -> Tensor:
@@ -414,10 +420,7 @@ def polygamma(n: Any, x: Any) -> Tensor:
     """
     if isinstance(n, TensorBase) and not isinstance(x, TensorBase):
         n, x = x, n  # called as a method
-    if not isinstance(n, int):
-        raise TypeError(f"[polygamma] n must be an integer, not {type(n).__name__}")
-    if n < 0:
-        raise ValueError(f"[polygamma] n is {n}, but must not be negative")
+    n = integer("polygamma", "n", n, 0)
     if n < 2:
         return digamma(x) if n == 0 else _trigamma(x)
     x = tensor_operand("polygamma", x)
@@ -452,7 +455,7 @@ def isclose(
 
     NaN is close to nothing, or with ``equal_nan`` to NaN. ValueError for negative tolerances.
     """
-    if not (rtol >= 0 and atol >= 0):
+    if not (real("isclose", "rtol", rtol) >= 0 and real("isclose", "atol", atol) >= 0):
         raise ValueError(f"[isclose] rtol={rtol} and atol={atol} must not be negative")
     a, b = _countable("isclose", a), _countable("isclose", b)
     distance = abs(_sub(a, b))

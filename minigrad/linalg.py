@@ -206,7 +206,7 @@ def matrix_rank(
     x = matrices("matrix_rank", A).detach()
     if hermitian:
         x = symmetric("matrix_rank", x)
-    return _rank(svdvals(x), *tolerances(x, atol, rtol))
+    return _rank(svdvals(x), *tolerances("matrix_rank", x, atol, rtol))
 
 
 def _rank(s: Tensor, rtol: Any, atol: Any) -> Tensor:
@@ -242,7 +242,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     a, b = alike("lstsq", a, b)
     x = matmul(pinv(a, rtol=rcond), b)
     s = svdvals(a.detach())
-    rank = _rank(s, *tolerances(a, None, rcond))
+    rank = _rank(s, *tolerances("lstsq", a, None, rcond))
     m, n = a.shape[-2:]
     if m > n and bool((rank == n).all()):
         residuals = total(square(sub(matmul(a, x), b)), -2)

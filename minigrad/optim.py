@@ -142,6 +142,11 @@ class Optimizer:
         Raises ValueError where groups, numbers of parameters or shapes differ; nothing is changed
         then.
         """
+        if not isinstance(state_dict, Mapping) or not {"state", "param_groups"} <= set(state_dict):
+            raise TypeError(
+                f"[{self._name}] a state is what state_dict gives: a dict with 'state' and "
+                f"'param_groups', not {type(state_dict).__name__}"
+            )
         groups, states = state_dict["param_groups"], state_dict["state"]
         sizes = [len(group["params"]) for group in self.param_groups]
         given = [len(group["params"]) for group in groups]

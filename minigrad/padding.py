@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad.arguments import one_size, tensor_operand
+from minigrad.arguments import integer, tensor_operand
 from minigrad.arranging import flip
 from minigrad.dispatch import apply
 from minigrad.ops import shape as _s
@@ -38,7 +38,9 @@ def pad(
     tensor([3, 2, 1, 2, 3, 2])
     """
     x = tensor_operand("pad", input)
-    amounts = [one_size("pad", n) for n in pad]
+    if not isinstance(pad, (tuple, list)):
+        raise TypeError(f"[pad] pad is a list of amounts, not {type(pad).__name__}")
+    amounts = [integer("pad", "an amount", n) for n in pad]
     ndim = x._h.ndim
     if len(amounts) % 2 or len(amounts) > 2 * ndim:
         raise ValueError(

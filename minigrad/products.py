@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad.arguments import named_dim, one_dim, tensor_operands
+from minigrad.arguments import listed_tensors, named_dim, one_dim, tensor_operands
 from minigrad.dispatch import bilinear
 from minigrad.elementwise import add, mul, scale, sub
 from minigrad.ops import contraction as _c
@@ -195,7 +195,7 @@ def multi_dot(tensors: Sequence[Any]) -> Tensor:
     shapes that do not fit. The order is found as in Cormen et al., Introduction to
     Algorithms, 15.2.
     """
-    found = tensor_operands("multi_dot", *tensors)
+    found = tensor_operands("multi_dot", *listed_tensors("multi_dot", tensors))
     if len(found) < 2:
         raise ValueError(f"[multi_dot] takes at least two matrices, not {len(found)}")
     row, column = found[0]._h.ndim == 1, found[-1]._h.ndim == 1

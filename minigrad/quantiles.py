@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minigrad import elementwise as e
+from minigrad.arguments import some_dims, spelled, tensor_operand
 from minigrad.creation import asarray, full
-from minigrad.dispatch import TensorBase, apply
+from minigrad.dispatch import TensorBase, apply, operand_error
 from minigrad.dtypes import float64, int64
 from minigrad.ops import reduction as _r
 from minigrad.reductions import Found, as_float, mean
 from minigrad.reductions import sum as total
 from minigrad.scans import along
 from minigrad.selection import gather_rows, take_along_dim, where
-from minigrad.shaping import permute, reshape, some_dims, spelled, tensor_operand, to
+from minigrad.shaping import permute, reshape, to
 from minigrad.sorting import order_of, unkept
 
 if TYPE_CHECKING:
@@ -186,7 +187,11 @@ def _shares(op: str, q: Any) -> Tensor:
     """q as a tensor of at most one dimension: a plain number in double precision."""
     if isinstance(q, (int, float)):
         q = np.float64(q)
-    shares = asarray(q if isinstance(q, TensorBase) else np.asarray(q))
+    if not isinstance(q, TensorBase):
+        given, q = q, np.asarray(q)
+        if q.dtype.kind not in "biuf":
+            raise operand_error(op, given)
+    shares = asarray(q)
     if not shares.dtype.is_floating_point:
         shares = to(shares, float64)
     if shares._h.ndim > 1:

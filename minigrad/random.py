@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minigrad._c import call, ffi, lib
-from minigrad.creation import asarray, numpy_dtype, require_grad, size_of, tensor
+from minigrad.arguments import common_shape, integer, real, size_of, tensor_operand
+from minigrad.creation import asarray, numpy_dtype, require_grad, tensor
 from minigrad.dispatch import tensor_operands, wrap
 from minigrad.dtypes import as_dtype, float32, int64
 from minigrad.inplace import check_writable, overwrite
-from minigrad.shaping import tensor_operand
 from minigrad.tape import mode
 
 if TYPE_CHECKING:
@@ -41,13 +41,6 @@ __all__ = [
     "seed",
     "set_rng_state",
 ]
-
-
-def _integer(op: str, name: str, value: Any) -> int:
-    try:
-        return int(value.__index__())
-    except AttributeError:
-        raise TypeError(f"[{op}] {name} is an integer, not {type(value).__name__}") from None
 
 
 # ---- generators ----------------------------------------------------------------------------------
@@ -80,10 +73,7 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Start over from a seed, a non-negative integer; returns the generator."""
-        seed = _integer("manual_seed", "seed", seed)
-        if seed < 0:
-            raise ValueError(f"[manual_seed] a seed is not negative, but {seed} is")
-        self._seed = seed
+        self._seed = integer("manual_seed", "seed", seed, 0)
         self._numpy = np.random.Generator(np.random.Philox(self._seed))
         return self
 
@@ -97,6 +87,8 @@ class Generator:
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go to where :meth:`get_state` was called."""
+        if not isinstance(state, dict) or state.keys() != {"seed", "philox"}:
+            raise TypeError(f"[set_state] takes what get_state gives, not {type(state).__name__}")
         self._numpy.bit_generator.state = state["philox"]
         self._seed = state["seed"]
 
@@ -257,11 +249,13 @@ def randint(
         low, high, size = 0, low, high
     if size is None:
         raise TypeError("[randint] a size is needed: randint(high, (2, 3))")
-    low, high = _integer("randint", "low", low), _integer("randint", "high", high)
+    low, high = integer("randint", "low", low), integer("randint", "high", high)
     if low >= high:
         raise ValueError(f"[randint] the range [{low}, {high}) is empty")
+    if low < -(2**63) or high > 2**63:
+        raise ValueError(f"[randint] the range [{low}, {high}) is beyond int64")
     shape = _shape("randint", (size,))
-    return _made(drawing(generator).integers(low, high, shape), dtype, requires_grad)
+    return _made(drawing(generator).integers(low, high, shape), dtype or int64, requires_grad)
 
 
 def randperm(
@@ -272,15 +266,15 @@ def randperm(
     requires_grad: bool = False,
 ) -> Tensor:
     """The integers from 0 to n - 1 in random order."""
-    if _integer("randperm", "n", n) < 0:
-        raise ValueError(f"[randperm] {n} is negative")
-    return _made(drawing(generator).permutation(n), dtype, requires_grad)
+    n = integer("randperm", "n", n, 0)
+    return _made(drawing(generator).permutation(n), dtype or int64, requires_grad)
 
 
 def rand_like(
     x: Tensor, *, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Uniform values in [0, 1) in x's shape and dtype."""
+    x = tensor_operand("rand_like", x)
     kind = dtype or x.dtype
     return rand(x.shape, generator=generator, dtype=kind, requires_grad=requires_grad)
 
@@ -289,6 +283,7 @@ def randn_like(
     x: Tensor, *, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Standard normal values in x's shape and dtype."""
+    x = tensor_operand("randn_like", x)
     kind = dtype or x.dtype
     return randn(x.shape, generator=generator, dtype=kind, requires_grad=requires_grad)
 
@@ -303,6 +298,7 @@ def randint_like(
     requires_grad: bool = False,
 ) -> Tensor:
     """Integers in [low, high), or in [0, low), in x's shape and dtype."""
+    x = tensor_operand("randint_like", x)
     low, high = (0, low) if high is None else (low, high)
     kind = dtype or x.dtype
     return randint(low, high, x.shape, generator=generator, dtype=kind, requires_grad=requires_grad)
@@ -323,7 +319,7 @@ def normal(
     elif not m._h.ndim and not s._h.ndim and not hasattr(mean, "shape"):
         raise TypeError("[normal] two numbers need a size: normal(0.0, 1.0, (2, 3))")
     else:
-        shape = np.broadcast_shapes(m.shape, s.shape)
+        shape = common_shape("normal", m, s)
     if bool((s < 0).any()):
         raise ValueError("[normal] a standard deviation is negative")
     kind = (m + s).dtype
@@ -343,7 +339,7 @@ def bernoulli(
     Raises ValueError for what is no probability.
     """
     x = tensor_operand("bernoulli", input).detach()
-    chance = x if p is None else tensor(float(p))
+    chance = x if p is None else tensor(real("bernoulli", "p", p))
     if bool(((chance >= 0) & (chance <= 1)).logical_not().any()):
         raise ValueError("[bernoulli] probabilities lie in [0, 1]")
     drawn = _uniform(x.shape, np.float64, drawing(generator))
@@ -373,7 +369,7 @@ def multinomial(
         raise ValueError(f"[{op}] weights are finite and not negative")
     rows = np.atleast_2d(weights)
     positive = (rows > 0).sum(1)
-    if _integer(op, "num_samples", num_samples) < 1 or (positive == 0).any():
+    if integer(op, "num_samples", num_samples) < 1 or (positive == 0).any():
         raise ValueError(f"[{op}] needs at least one sample and a positive weight in each row")
     if not replacement and (positive < num_samples).any():
         raise ValueError(
@@ -409,7 +405,7 @@ def uniform_(
     x: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
     """Fill with uniform values in [from, to); returns the tensor."""
-    if from_ > to:
+    if real("uniform_", "from", from_) > real("uniform_", "to", to):
         raise ValueError(f"[uniform_] the range [{from_}, {to}) is empty")
 
     def draw(shape: tuple[int, ...], kind: Any) -> Any:
@@ -428,6 +424,7 @@ def normal_(
     x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
     """Fill with normally distributed values; returns the tensor."""
+    mean, std = real("normal_", "mean", mean), real("normal_", "std", std)
     if std < 0:
         raise ValueError(f"[normal_] the standard deviation {std} is negative")
     return _filled(
@@ -441,7 +438,7 @@ def normal_(
 
 def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with exponentially distributed values of a rate; returns the tensor."""
-    if lambd <= 0:
+    if real("exponential_", "lambd", lambd) <= 0:
         raise ValueError(f"[exponential_] the rate {lambd} is not positive")
     return _filled(
         "exponential_",

@@ -12,13 +12,14 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from minigrad import elementwise as e
+from minigrad.arguments import one_dim, real, renamed, some_dims, spelled
+from minigrad.arguments import tensor_operand as operand
 from minigrad.dispatch import TensorBase, apply, apply_to_one
 from minigrad.dtypes import float32
 from minigrad.ops import reduction as _r
 from minigrad.ops.shape import DIAGONAL
 from minigrad.selection import take_along_dim, where
-from minigrad.shaping import one_dim, reshape, some_dims, spelled, squeeze, to
-from minigrad.shaping import tensor_operand as operand
+from minigrad.shaping import reshape, squeeze, to
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -208,7 +209,10 @@ def _extremum(op: str, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any]) -
         return pair(x, dim)
     x = operand(op, x)
     if dim is None or isinstance(dim, (tuple, list)):
-        return whole(x, dim, keepdim)
+        try:
+            return whole(x, dim, keepdim)
+        except ValueError as error:  # of nothing
+            raise renamed(op, error) from None
     if not x._h.ndim:  # a row of one
         return _extremum(op, reshape(x, (1,)), dim, False, {})
     axis = one_dim(op, dim, x._h.ndim)
@@ -290,9 +294,9 @@ def _variance(
     named = [k for k in ("correction", "ddof") if given.get(k) is not None]
     if len(named) + (unbiased is not None) > 1:
         raise TypeError(f"[{op}] give one of correction, ddof and unbiased")
-    correction = 1.0 if unbiased is None else float(unbiased)
+    correction = 1.0 if unbiased is None else real(op, "unbiased", unbiased)
     if named:
-        correction = float(given[named[0]])
+        correction = real(op, named[0], given[named[0]])
     numpy = {k: v for k, v in given.items() if k not in ("correction", "ddof")}
     axes, keepdim = _over(op, x, dim, keepdim, numpy)
     return apply(row, (x,), (axes, keepdim, correction)), axes, keepdim
@@ -396,7 +400,7 @@ def _norm(
         )
     x = as_float(op, x, dtype)
     dim, keepdim = _over(op, x, dim, keepdim, numpy)
-    p = float(p)
+    p = real(op, "ord" if op == "vector_norm" else "p", p)
     if p != p:
         raise ValueError(f"[{op}] the order is NaN; give a number, inf or -inf")
     if p == 2.0:
@@ -405,7 +409,10 @@ def _norm(
     if p == 1.0:
         return sum(size, dim, keepdim)
     if p in (inf, -inf):
-        return (amax if p > 0 else amin)(size, dim, keepdim)
+        try:
+            return (amax if p > 0 else amin)(size, dim, keepdim)
+        except ValueError as error:  # of nothing
+            raise renamed(op, error) from None
     zero = e.eq(x, 0.0)
     if p == 0.0:  # by way of sign, whose derivative is a real zero
         return sum(where(e.eq(x, x), e.abs(e.sign(x)), 1.0), dim, keepdim)

@@ -8,22 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import elementwise as e
 from minigrad import selection
+from minigrad.arguments import integer, one_dim, spelled, tensor_operand
 from minigrad.dispatch import apply
 from minigrad.dtypes import bool_
 from minigrad.ops import reduction as _r
 from minigrad.ops import scan as _s
 from minigrad.reductions import Found, as_float
-from minigrad.shaping import (
-    cat,
-    clone,
-    narrow,
-    one_dim,
-    one_size,
-    reshape,
-    spelled,
-    tensor_operand,
-    to,
-)
+from minigrad.shaping import cat, clone, narrow, reshape, to
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -139,8 +130,7 @@ def diff(
     x = tensor_operand("diff", x)
     if not x._h.ndim:
         raise ValueError("[diff] a number has no neighbours: x must have a dimension")
-    if one_size("diff", n) < 0:
-        raise ValueError(f"[diff] n is {n}, but must not be negative")
+    n = integer("diff", "n", n, 0)
     axis = one_dim("diff", dim, x._h.ndim)
     if not n:
         return clone(x)

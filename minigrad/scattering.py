@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad.arguments import common_shape, one_dim, one_size, tensor_operand
+from minigrad.arguments import (
+    common_shape,
+    integer,
+    listed_tensors,
+    one_dim,
+    renamed,
+    tensor_operand,
+)
 from minigrad.creation import ones_like
 from minigrad.dispatch import TensorBase, apply
 from minigrad.dtypes import bool_
@@ -25,7 +32,6 @@ from minigrad.selection import (
     index_operand,
     mask_operand,
     nonzero,
-    renamed,
     replacing,
     whole_rows,
 )
@@ -92,7 +98,7 @@ def index_put(x: Tensor, indices: Sequence[Any], values: Any, accumulate: bool =
     op = "index_put"
     x = tensor_operand(op, x)
     arrays: list[Tensor] = []
-    for item in indices:
+    for item in listed_tensors(op, indices):
         is_mask = isinstance(item, TensorBase) and item.dtype is bool_
         arrays += nonzero(item, as_tuple=True) if is_mask else [index_operand(op, item)]
     if not 0 < len(arrays) <= x._h.ndim:
@@ -295,8 +301,7 @@ def slice_scatter(
     op = "slice_scatter"
     x = tensor_operand(op, input)
     axis = one_dim(op, dim, x._h.ndim)
-    if one_size(op, step) < 1:
-        raise ValueError(f"[{op}] the step is {step}, but must be at least 1")
+    step = integer(op, "step", step, 1)
     shape = x.shape
     first, last, by = slice(start, end, step).indices(shape[axis])
     count = len(range(first, last, by))
@@ -312,7 +317,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor: 
     op = "select_scatter"
     x = tensor_operand(op, input)
     axis = one_dim(op, dim, x._h.ndim)
-    size, at = x.shape[axis], one_size(op, index)
+    size, at = x.shape[axis], integer(op, "index", index)
     if not -size <= at < size:
         raise IndexError(f"[{op}] index {at} is out of range for dim {axis} of size {size}")
     at %= size

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from minigrad._c import Handle, call, lib
-from minigrad.arguments import common_shape, named_dim, one_dim, tensor_operand
-from minigrad.creation import arange, asarray
+from minigrad.arguments import common_shape, named_dim, one_dim, renamed, tensor_operand
+from minigrad.creation import arange
 from minigrad.dispatch import TensorBase, apply, as_operand, operand_error, wrap
 from minigrad.dtypes import bool_, int64
 from minigrad.elementwise import ne
@@ -41,13 +39,12 @@ __all__ = [
 
 def index_operand(op: str, index: Any) -> Tensor:
     """``index`` as an int64 tensor; TypeError for other dtypes."""
-    if not isinstance(index, TensorBase):
-        index = asarray(np.asarray(index))
-        if not index.size:  # of nothing, NumPy makes floats
-            index = to(index, int64)
-    if index.dtype is not int64:
-        raise TypeError(f"[{op}] indices must be int64, not {index.dtype.name}")
-    return index  # type: ignore[no-any-return]
+    found = tensor_operand(op, index)
+    if not found.size and not isinstance(index, TensorBase):  # an empty list holds floats
+        found = to(found, int64)
+    if found.dtype is not int64:
+        raise TypeError(f"[{op}] indices must be int64, not {found.dtype.name}")
+    return found
 
 
 def mask_operand(op: str, mask: Any) -> Tensor:
@@ -116,11 +113,6 @@ def gather_rows(x: Tensor, index: Sequence[Tensor], op: str = "index") -> Tensor
         return apply(_i.GATHER, (x,), (handles(index, x),))
     except IndexError as error:
         raise renamed(op, error) from None
-
-
-def renamed(op: str, error: IndexError) -> IndexError:
-    """The error of a kernel, in the name of the operation it was called for."""
-    return IndexError(f"[{op}] {str(error).partition('] ')[2]}")
 
 
 # ---- by position ---------------------------------------------------------------------------------

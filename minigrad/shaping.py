@@ -7,17 +7,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad._c import lib
-from minigrad.arguments import common_shape as common_shape
-from minigrad.arguments import listed
-from minigrad.arguments import named_dim as named_dim
-from minigrad.arguments import one_dim as one_dim
-from minigrad.arguments import one_size as one_size
-from minigrad.arguments import promoted as promoted
-from minigrad.arguments import several as several
-from minigrad.arguments import some_dims as some_dims
-from minigrad.arguments import spelled as spelled
-from minigrad.arguments import tensor_operand as tensor_operand
-from minigrad.creation import size_of
+from minigrad.arguments import (
+    common_shape,
+    integer,
+    listed,
+    named_dim,
+    one_dim,
+    promoted,
+    several,
+    size_of,
+    some_dims,
+    tensor_operand,
+)
 from minigrad.dispatch import apply
 from minigrad.dtypes import as_dtype
 from minigrad.ops import shape as _s
@@ -76,7 +77,7 @@ def reshape(x: Tensor, *shape: Any, **named: Any) -> Tensor:
 
 def reshape_as(x: Tensor, other: Tensor) -> Tensor:
     """``reshape(x, other.shape)``."""
-    return reshape(x, other.shape)
+    return reshape(x, tensor_operand("reshape_as", other).shape)
 
 
 def view(x: Tensor, *shape: Any) -> Tensor:
@@ -87,7 +88,7 @@ def view(x: Tensor, *shape: Any) -> Tensor:
 
 def view_as(x: Tensor, other: Tensor) -> Tensor:
     """``view(x, other.shape)``."""
-    return view(x, other.shape)
+    return view(x, tensor_operand("view_as", other).shape)
 
 
 def ravel(x: Tensor) -> Tensor:
@@ -238,7 +239,7 @@ def expand(x: Tensor, *size: Any, **named: Any) -> Tensor:
 
 def expand_as(x: Tensor, other: Tensor) -> Tensor:
     """``expand(x, other.shape)``."""
-    return expand(x, other.shape)
+    return expand(x, tensor_operand("expand_as", other).shape)
 
 
 def broadcast_to(x: Tensor, size: Any) -> Tensor:
@@ -272,7 +273,7 @@ def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
     x = tensor_operand("narrow", x)
     axis = one_dim("narrow", dim, x._h.ndim)
     shape = x.shape
-    at, count = one_size("narrow", start), one_size("narrow", length)
+    at, count = integer("narrow", "start", start), integer("narrow", "length", length)
     first = at + shape[axis] if at < 0 else at
     if first < 0 or count < 0 or first + count > shape[axis]:
         raise IndexError(
@@ -286,7 +287,7 @@ def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
 def select(x: Tensor, dim: int, index: int) -> Tensor:
     """Entry ``index`` along a dimension, without that dimension; a view."""
     x = tensor_operand("select", x)
-    axis, at = one_dim("select", dim, x._h.ndim), one_size("select", index)
+    axis, at = one_dim("select", dim, x._h.ndim), integer("select", "index", index)
     size = x.shape[axis]
     if not -size <= at < size:
         raise IndexError(f"[select] index {at} is out of range for dim {axis} of size {size}")
@@ -314,7 +315,7 @@ def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
             [2, 3, 4]])
     """
     x = tensor_operand("unfold", x)
-    size, step = one_size("unfold", size), one_size("unfold", step)
+    size, step = integer("unfold", "size", size), integer("unfold", "step", step)
     n = x.shape[one_dim("unfold", dimension, x._h.ndim)] if x._h.ndim else 1
     if not 0 <= size <= n or step < 1:
         raise ValueError(
@@ -398,6 +399,8 @@ def contiguous(x: Tensor) -> Tensor:
 def to(x: Tensor, dtype: Any) -> Tensor:
     """The same values in another dtype, x itself where it has it; gradients are cast back."""
     x = tensor_operand("to", x)
+    if dtype is None:
+        raise TypeError("[to] a dtype is needed: x.to(mg.float32)")
     wanted, was = as_dtype(dtype), x.dtype
     if wanted is was and not x._h.weak:
         return x

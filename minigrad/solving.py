@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from minigrad.arguments import one_dim, tensor_operand, tensor_operands
+from minigrad.arguments import integer, one_dim, real, tensor_operand, tensor_operands
 from minigrad.creation import eye
 from minigrad.dispatch import TensorBase, apply
 from minigrad.dtypes import float32, float64
@@ -113,7 +113,7 @@ def pinv(
     x = matrices("pinv", A)
     if hermitian:
         x = symmetric("pinv", x)
-    return apply(_l.PINV, (x,), tolerances(x, atol, rtol))
+    return apply(_l.PINV, (x,), tolerances("pinv", x, atol, rtol))
 
 
 def pinverse(input: Any, rcond: float = 1e-15) -> Tensor:  # noqa: A002
@@ -121,20 +121,26 @@ def pinverse(input: Any, rcond: float = 1e-15) -> Tensor:  # noqa: A002
     return pinv(input, rtol=rcond)
 
 
-def tolerances(x: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
+def tolerances(op: str, x: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
     """(rtol, atol) of pinv and matrix_rank, with their defaults, to be held against (..., k)."""
-    absolute = 0.0 if atol is None else _tolerance(atol)
+    absolute = 0.0 if atol is None else _tolerance(op, "atol", atol, x)
     if rtol is not None:
-        return _tolerance(rtol), absolute
+        return _tolerance(op, "rtol", rtol, x), absolute
     epsilon = 2.0**-23 if x.dtype is float32 else 2.0**-52
     return np.where(absolute > 0, 0.0, max(x.shape[-2:]) * epsilon), absolute
 
 
-def _tolerance(value: Any) -> Any:
+def _tolerance(op: str, name: str, value: Any, x: Tensor) -> Any:
     """A number, or one for each matrix of a stack."""
-    if isinstance(value, TensorBase):
-        return np.asarray(value.detach())[..., None]  # type: ignore[attr-defined]
-    return float(value)
+    if not isinstance(value, TensorBase):
+        return real(op, name, value)
+    batch = x.shape[:-2]
+    if value.shape not in ((), batch):
+        raise ValueError(
+            f"[{op}] {name} has shape {value.shape}, but must be one number or of shape {batch}, "
+            "one for each matrix"
+        )
+    return np.asarray(value.detach())[..., None]  # type: ignore[attr-defined]
 
 
 def symmetric(op: str, x: Tensor) -> Tensor:
@@ -294,10 +300,7 @@ def matrix_power(A: Any, n: int) -> Tensor:
     """
     x = tensor_operand("matrix_power", A)
     checked = matrices("matrix_power", x, square=True)
-    try:
-        power = n.__index__()
-    except AttributeError:
-        raise TypeError(f"[matrix_power] n is an integer, not {type(n).__name__}") from None
+    power = integer("matrix_power", "n", n)
     if power == 0:
         return add(scaled(x, 0), eye(x.shape[-1], dtype=x.dtype))
     square = inv(checked) if power < 0 else x
@@ -330,8 +333,7 @@ def tensorinv(A: Any, ind: int = 2) -> Tensor:
     differ.
     """
     x = as_float("tensorinv", A)
-    if ind < 1:
-        raise ValueError(f"[tensorinv] ind is {ind}, but must be positive")
+    ind = integer("tensorinv", "ind", ind, 1)
     first, last = x.shape[:ind], x.shape[ind:]
     n = math.prod(first)
     if n != math.prod(last):
@@ -347,6 +349,8 @@ def tensorsolve(A: Any, B: Any, dims: Any = None) -> Tensor:
     """
     a, b = tensor_operands("tensorsolve", A, B)
     if dims is not None:
+        if not isinstance(dims, (tuple, list)):
+            raise TypeError(f"[tensorsolve] dims is a list, not {type(dims).__name__}")
         moved = [one_dim("tensorsolve", d, a._h.ndim) for d in dims]
         a = permute(a, [d for d in range(a._h.ndim) if d not in moved] + moved)
     shape, n = a.shape[b._h.ndim :], b.size

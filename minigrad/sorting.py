@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from minigrad.arguments import integer, spelled, tensor_operand
 from minigrad.dispatch import apply, as_operand, tensor_operands
 from minigrad.dtypes import float64, int64
 from minigrad.ops import scan as _s
 from minigrad.reductions import Found
 from minigrad.scans import along
 from minigrad.selection import take_along_dim
-from minigrad.shaping import narrow, one_size, spelled, squeeze, tensor_operand, to
+from minigrad.shaping import narrow, squeeze, to
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -93,7 +94,7 @@ def topk(
     >>> mg.topk(mg.tensor([3.0, 1.0, 2.0]), 2)
     Found(values=tensor([3., 2.]), indices=tensor([0, 2]))
     """
-    k = one_size("topk", k)
+    k = integer("topk", "k", k)
 
     def found(t: Tensor, axis: int) -> Found:
         _check_rank("topk", k, 0, t.shape[axis])
@@ -111,7 +112,7 @@ def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False, **numpy: A
 
     NaN is the largest. ValueError unless 1 <= k <= the size of the dimension.
     """
-    k = one_size("kthvalue", k)
+    k = integer("kthvalue", "k", k)
     if numpy:
         dim, keepdim = spelled("kthvalue", _last(dim, numpy), keepdim, numpy)
 

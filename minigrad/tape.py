@@ -152,6 +152,10 @@ class _SetMode:
         import functools
         import inspect
 
+        if not callable(function):
+            raise TypeError(
+                f"[{type(self).__name__}] decorates functions, not {type(function).__name__}"
+            )
         later = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
         if getattr(function, "__code__", None) and function.__code__.co_flags & later:
             raise TypeError(

@@ -348,3 +348,15 @@ def test_numbers_and_lists_are_written_with_all_digits(write):
 
 def test_a_long_double_is_a_number():
     assert (np.longdouble(2) * mg.tensor([1.5])).tolist() == [3]
+
+
+def test_no_dtype_means_the_default():
+    """As in PyTorch, where layers hand their own ``dtype=None`` on."""
+    g = mg.Generator().manual_seed(0)
+    made = (mg.zeros(2, dtype=None), mg.empty(2, dtype=None), mg.eye(2, dtype=None))
+    assert [x.dtype for x in (*made, mg.rand(2, dtype=None, generator=g))] == [mg.float32] * 4
+    assert mg.nn.LayerNorm(2, dtype=None).weight.dtype is mg.float32
+    drawn = mg.randint(0, 3, (2,), dtype=None, generator=g), mg.randperm(2, dtype=None, generator=g)
+    assert [x.dtype for x in drawn] == [mg.int64] * 2
+    assert mg.float32 != None  # noqa: E711 - the comparison is the matter
+    assert mg.float64 != None  # noqa: E711

@@ -632,7 +632,7 @@ MESSAGES = [
         r"\[multi_dot\] operand 1 has shape \(3,\), but must be a matrix",
     ),
     (lambda: la.tensorinv(mg.ones(2, 3), 1), r"\[tensorinv\] \(2,\) and \(3,\) have 2 and 3"),
-    (lambda: la.tensorinv(mg.ones(2, 2), 0), r"\[tensorinv\] ind is 0, but must be positive"),
+    (lambda: la.tensorinv(mg.ones(2, 2), 0), r"\[tensorinv\] ind is 0, but must be at least 1"),
     (lambda: la.tensorsolve(THREE, ONE), r"\[tensorsolve\] shapes \(3, 4\) of A and \(3,\) of B"),
 ]
 
@@ -647,7 +647,7 @@ def test_what_lapack_refuses_is_a_linalg_error():
     with pytest.raises(la.LinAlgError):
         la.inv(SINGULAR)
     assert issubclass(la.LinAlgError, ValueError)
-    with pytest.raises(TypeError, match=r"\[matrix_power\] n is an integer, not float"):
+    with pytest.raises(TypeError, match=r"\[matrix_power\] n must be an integer, not float"):
         la.matrix_power(SINGULAR, 0.5)
     with pytest.raises(TypeError, match=r"\[inv\] expected a Tensor, a number or an array"):
         la.inv("matrix")

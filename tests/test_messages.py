@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from math import inf
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import pytest
 import minigrad as mg
 from minigrad._c import lib, op_name
 
+F = mg.nn.functional
 X = mg.ones(2, 3)
 TRACKED = mg.ones(2, requires_grad=True)
 
@@ -148,6 +150,70 @@ MESSAGES = [
         RuntimeError,
         "[numpy] this tensor requires grad, which NumPy cannot follow; use x.detach().numpy()",
     ),
+    # arguments that are not what they are for
+    (
+        lambda: X.sum(X),
+        TypeError,
+        "[sum] dim must be an integer, not Tensor",
+    ),
+    (lambda: X.mean(dim="a"), TypeError, "[mean] dim must be an integer, not str"),
+    (lambda: X.topk(2.0), TypeError, "[topk] k must be an integer, not float"),
+    (lambda: X.select(0, X), TypeError, "[select] index must be an integer, not Tensor"),
+    (lambda: X.reshape(X), TypeError, "[reshape] sizes are integers, got (tensor"),
+    (lambda: mg.eye("a"), TypeError, "[eye] n must be an integer, not str"),
+    (lambda: mg.eye(-1), ValueError, "[eye] n is -1, but must be at least 0"),
+    (lambda: mg.linspace(0, 1, 2.5), TypeError, "[linspace] steps must be an integer, not float"),
+    (lambda: mg.randint(0, 2**70, (2,)), ValueError, "[randint] the range [0, 11805916207174"),
+    (lambda: mg.set_rng_state({}), TypeError, "[set_state] takes what get_state gives, not dict"),
+    (lambda: mg.arange(None), TypeError, "[arange] a bound or the step must be a number"),
+    (lambda: mg.full(2, "a"), TypeError, "[full] fill_value must be a number, not str"),
+    (lambda: mg.full(None, 1), TypeError, "[full] sizes are integers, got (None,)"),
+    (lambda: X.norm((1, 2)), TypeError, "[norm] p must be a number, not tuple"),
+    (lambda: X.var(correction="a"), TypeError, "[var] correction must be a number, not str"),
+    (lambda: X.isclose(X, None), TypeError, "[isclose] rtol must be a number, not NoneType"),
+    (lambda: X.nan_to_num("1"), TypeError, "[nan_to_num] nan must be a number, not str"),
+    (lambda: F.elu(X, None), TypeError, "[elu] alpha must be a number, not NoneType"),
+    (lambda: F.dropout(X, "a"), TypeError, "[dropout] p must be a number, not str"),
+    (lambda: mg.nn.Dropout(None), TypeError, "[Dropout] p must be a number, not NoneType"),
+    (lambda: mg.nn.Linear(2.5, 3), TypeError, "[Linear] in_features must be an integer, not float"),
+    (
+        lambda: mg.nn.Sequential()["a"],
+        TypeError,
+        "[Sequential] an index must be an integer, not str",
+    ),
+    (lambda: mg.cat(None), TypeError, "[cat] expected a list of tensors, not NoneType"),
+    (lambda: mg.hstack(1), TypeError, "[hstack] expected a list of tensors, not int"),
+    (lambda: mg.linalg.multi_dot(None), TypeError, "[multi_dot] expected a list of tensors"),
+    (lambda: mg.grad(TRACKED.sum(), None), TypeError, "[grad] expected a list of tensors, not"),
+    (lambda: mg.grad([None], TRACKED), TypeError, "[grad] output 0 is NoneType, not a Tensor"),
+    (lambda: TRACKED.sum().backward("a"), TypeError, "[backward] cannot make a tensor from str"),
+    (lambda: mg.zeros_like(None), TypeError, "[zeros_like] expected a Tensor, a number or an"),
+    (lambda: X.expand_as(2.5j), TypeError, "[expand_as] expected a Tensor, a number or an array"),
+    (lambda: X.type_as(None), TypeError, "[type_as] expected a Tensor, a number or an array"),
+    (lambda: X.take(None), TypeError, "[take] expected a Tensor, a number or an array, not None"),
+    (lambda: X.quantile("a"), TypeError, "[quantile] expected a Tensor, a number or an array"),
+    (lambda: mg.pad(X, 2), TypeError, "[pad] pad is a list of amounts, not int"),
+    (lambda: X.rot90(1, 2), ValueError, "[rot90] dims are two dimensions, not 2"),
+    (lambda: mg.tensor([1, None]), TypeError, "[tensor] cannot make a tensor from NoneType data"),
+    (lambda: mg.tensor(1.0, X), TypeError, "[dtype] a Tensor is not supported: use float32"),
+    (lambda: X.to(None), TypeError, "[to] a dtype is needed: x.to(mg.float32)"),
+    (lambda: X * 2**70, OverflowError, "[int64] 1180591620717411303424 does not fit; use a float"),
+    (lambda: mg.no_grad()(5), TypeError, "[no_grad] decorates functions, not int"),
+    (
+        lambda: mg.linalg.pinv(X, rtol=X),
+        ValueError,
+        "[pinv] rtol has shape (2, 3), but must be one number or of shape (), one for each matrix",
+    ),
+    (
+        lambda: mg.optim.Adam([TRACKED]).load_state_dict({}),
+        TypeError,
+        "[Adam] a state is what state_dict gives: a dict with 'state' and 'param_groups', not dict",
+    ),
+    # of nothing, in the name of what was called
+    (lambda: mg.zeros(0).amax(), ValueError, "[amax] no result for an empty dim 0"),
+    (lambda: mg.zeros(0).max(), ValueError, "[max] no result for an empty dim 0"),
+    (lambda: mg.zeros(0, 3).min((0, 1)), ValueError, "[min] no result for an empty dim 0"),
+    (lambda: mg.vector_norm(mg.zeros(0), inf), ValueError, "[vector_norm] no result for an empty"),
     # the process
     (
         lambda: mg.set_num_threads(0),

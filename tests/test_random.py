@@ -115,7 +115,7 @@ def test_errors(g):
         (lambda: mg.rand(2, dtype=mg.int64), TypeError, r"\[rand\] draws floats, not int64"),
         (lambda: mg.randint(3, 3, (2,)), ValueError, r"\[randint\] the range \[3, 3\) is empty"),
         (lambda: mg.randint(3), TypeError, r"\[randint\] a size is needed"),
-        (lambda: mg.randperm(-1), ValueError, r"\[randperm\] -1 is negative"),
+        (lambda: mg.randperm(-1), ValueError, r"\[randperm\] n is -1, but must be at least 0"),
         (lambda: mg.rand(-1), ValueError, r"\[rand\] negative size"),
         (lambda: mg.bernoulli(mg.tensor([1.5])), ValueError, r"probabilities lie in \[0, 1\]"),
         (lambda: mg.bernoulli(mg.tensor([np.nan])), ValueError, r"probabilities lie in \[0, 1\]"),
@@ -124,7 +124,7 @@ def test_errors(g):
         (lambda: mg.multinomial(mg.tensor([1.0, 0.0]), 2), ValueError, "use replacement=True"),
         (lambda: mg.multinomial(mg.tensor([1.0, -1.0]), 1), ValueError, "not negative"),
         (lambda: mg.multinomial(mg.zeros(2), 1), ValueError, "a positive weight in each row"),
-        (lambda: g.manual_seed(-1), ValueError, r"\[manual_seed\] a seed is not negative"),
+        (lambda: g.manual_seed(-1), ValueError, r"\[manual_seed\] seed is -1, but must be"),
         (lambda: mg.zeros(2, dtype=mg.int64).normal_(), TypeError, r"\[normal_\] draws floats"),
         (lambda: mg.zeros(2, requires_grad=True).uniform_(), RuntimeError, "requires grad"),
     ):
@@ -145,11 +145,14 @@ def test_uniform_values_stay_below_the_end():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: mg.manual_seed(1.5), r"\[manual_seed\] seed is an integer, not float"),
-        (lambda: mg.Generator().manual_seed(None), "seed is an integer, not NoneType"),
-        (lambda: mg.randint(0.5, 3, (2,)), r"\[randint\] low is an integer, not float"),
-        (lambda: mg.randperm(2.5), r"\[randperm\] n is an integer, not float"),
-        (lambda: mg.multinomial(mg.ones(2), 1.5), r"\[multinomial\] num_samples is an integer"),
+        (lambda: mg.manual_seed(1.5), r"\[manual_seed\] seed must be an integer, not float"),
+        (lambda: mg.Generator().manual_seed(None), "seed must be an integer, not NoneType"),
+        (lambda: mg.randint(0.5, 3, (2,)), r"\[randint\] low must be an integer, not float"),
+        (lambda: mg.randperm(2.5), r"\[randperm\] n must be an integer, not float"),
+        (
+            lambda: mg.multinomial(mg.ones(2), 1.5),
+            r"\[multinomial\] num_samples must be",
+        ),
     ],
 )
 def test_what_must_be_an_integer(call, message):

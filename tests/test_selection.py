@@ -546,7 +546,11 @@ ERRORS = [
         "[select_scatter] src has shape (2, 3, 4)",
     ),
     (lambda: mg.slice_scatter(T3, T3, 0, 1), ValueError, "[slice_scatter] src has shape (2, 3, 4)"),
-    (lambda: mg.slice_scatter(T3, T3, step=0), ValueError, "[slice_scatter] the step is 0"),
+    (
+        lambda: mg.slice_scatter(T3, T3, step=0),
+        ValueError,
+        "[slice_scatter] step is 0",
+    ),
     (lambda: mg.diagonal_scatter(T3, T3), ValueError, "[diagonal_scatter] src has shape"),
     (lambda: mg.diagonal_scatter(T3, T3, 0, 1, 1), ValueError, "[diagonal_scatter] dim1 and dim2"),
 ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from minigrad.arguments import integer
 from minigrad.creation import zeros
 from minigrad.dtypes import DType, as_dtype, bool_, float32
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
-from minigrad.nn.functional.spatial import integer
 from minigrad.nn.layers import Linear, uniform_parameter
 from minigrad.nn.module import Module, Parameter
 from minigrad.ops.attention import attention_weights

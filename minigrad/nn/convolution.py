@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from minigrad.arguments import integer
 from minigrad.dtypes import as_dtype, float32
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
-from minigrad.nn.functional.spatial import Sizes, integer, per_axis
+from minigrad.nn.functional.spatial import Sizes, per_axis
 from minigrad.nn.layers import uniform_parameter
 from minigrad.nn.module import Module
 

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from minigrad.arguments import tensor_operand
 from minigrad.nn.module import Module
-from minigrad.shaping import tensor_operand
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform

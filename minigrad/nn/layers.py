@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from minigrad.arguments import integer
 from minigrad.creation import tensor
 from minigrad.dtypes import as_dtype, float32
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
@@ -43,14 +44,12 @@ class Linear(Module):
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, dtype: Any = float32
     ) -> None:
-        if in_features < 0 or out_features < 0:
-            raise ValueError(f"[Linear] negative size in ({in_features}, {out_features})")
+        inputs = self.in_features = integer("Linear", "in_features", in_features, 0)
+        outputs = self.out_features = integer("Linear", "out_features", out_features, 0)
         kind = as_dtype(dtype)
-        bound = 1.0 / math.sqrt(in_features) if in_features else 0.0
-        self.in_features = in_features
-        self.out_features = out_features
-        self.weight = uniform_parameter((out_features, in_features), bound, kind)
-        self.bias = uniform_parameter((out_features,), bound, kind) if bias else None
+        bound = 1.0 / math.sqrt(inputs) if inputs else 0.0
+        self.weight = uniform_parameter((outputs, inputs), bound, kind)
+        self.bias = uniform_parameter((outputs,), bound, kind) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
         """``x @ weight.T + bias``."""
@@ -103,7 +102,7 @@ class Sequential(Module):
         if isinstance(index, slice):
             return Sequential(*modules[index])
         try:
-            return modules[index]
+            return modules[integer("Sequential", "an index", index)]
         except IndexError:
             raise IndexError(
                 f"[Sequential] index {index} is out of range for {len(modules)} modules"

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, TypeVar
 from minigrad import functions as f
 from minigrad._c import call, lib
 from minigrad._tensor import Tensor
+from minigrad.arguments import tensor_operand
 from minigrad.creation import require_grad, tensor
 from minigrad.dispatch import TensorBase
 from minigrad.dtypes import as_dtype
-from minigrad.shaping import tensor_operand
 from minigrad.tape import no_grad
 
 __all__ = ["Module", "Parameter"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from minigrad.arguments import integer
 from minigrad.creation import ones, tensor, zeros
 from minigrad.dtypes import as_dtype, float32, int64
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
-from minigrad.nn.functional.spatial import Sizes, integer
+from minigrad.nn.functional.spatial import Sizes
 from minigrad.nn.module import Module, Parameter
 from minigrad.tape import no_grad
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minigrad.arguments import real
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.module import Module
 
@@ -26,10 +27,9 @@ class Dropout(Module):
     _function = staticmethod(F.dropout)
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        if not 0.0 <= p <= 1.0:
-            raise ValueError(
-                f"[{type(self).__name__}] p is {p}, but a probability is between 0 and 1"
-            )
+        op = type(self).__name__
+        if not 0.0 <= real(op, "p", p) <= 1.0:
+            raise ValueError(f"[{op}] p is {p}, but a probability is between 0 and 1")
         self.p = p
         self.inplace = inplace
 

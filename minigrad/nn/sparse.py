@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from minigrad.arguments import integer
 from minigrad.dtypes import as_dtype, float32
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
-from minigrad.nn.functional.spatial import integer
 from minigrad.nn.module import Module, Parameter
 from minigrad.random import randn
 

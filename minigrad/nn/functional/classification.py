@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad._c import Handle, call, lib, no_class
+from minigrad.arguments import real, tensor_operand
 from minigrad.creation import arange
 from minigrad.dispatch import apply, wrap
 from minigrad.dtypes import int64
@@ -21,7 +22,6 @@ from minigrad.nn.functional.operands import (
 from minigrad.ops.contraction import MEAN_NLL
 from minigrad.ops.loss import CROSS_ENTROPY, WEIGHTED_CROSS_ENTROPY
 from minigrad.selection import gather_rows
-from minigrad.shaping import tensor_operand
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -154,7 +154,7 @@ def multi_margin_loss(
     classes = rows.shape[1]
     _check_classes(op, flat, classes)
     right = gather_rows(rows, [arange(flat.size), flat]).unsqueeze(1)
-    excess = f.relu(margin - right + rows)
+    excess = f.relu(real(op, "margin", margin) - right + rows)
     if p == 2:
         excess = f.square(excess)
     if weight is not None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minigrad._c import NULL, lib
+from minigrad.arguments import tensor_operand
 from minigrad.contraction import einsum
 from minigrad.dispatch import apply
 from minigrad.ops.contraction import LINEAR, LINEAR_BIAS
-from minigrad.shaping import tensor_operand
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -13,10 +13,10 @@ import numpy as np
 
 from minigrad import functions as f
 from minigrad._c import call, lib
-from minigrad.arguments import tensor_operand
+from minigrad.arguments import integer, tensor_operand
 from minigrad.creation import numpy_dtype
 from minigrad.dispatch import apply, wrap, write
-from minigrad.nn.functional.spatial import Sizes, integer, require_floats
+from minigrad.nn.functional.spatial import Sizes, require_floats
 from minigrad.ops.normalization import CHANNEL_NORM, LAYER_NORM, RMS_NORM
 from minigrad.ops.table import Row
 from minigrad.ops.window import BOX_SUM, Boxes

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
+from minigrad.arguments import common_shape, tensor_operand
 from minigrad.creation import tensor
 from minigrad.dispatch import TensorBase
 from minigrad.dtypes import float32, float64
-from minigrad.shaping import common_shape, tensor_operand
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

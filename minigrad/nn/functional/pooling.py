@@ -10,15 +10,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from minigrad.arguments import integer
 from minigrad.dispatch import apply
 from minigrad.dtypes import bool_
-from minigrad.nn.functional.spatial import (
-    Sizes,
-    integer,
-    per_axis,
-    require_floats,
-    spatial_input,
-)
+from minigrad.nn.functional.spatial import Sizes, per_axis, require_floats, spatial_input
 from minigrad.ops.window import BOX_ARGMAX, BOX_MAX, BOX_SUM, Boxes
 
 if TYPE_CHECKING:

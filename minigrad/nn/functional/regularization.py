@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.arguments import tensor_operand
+from minigrad.arguments import real, tensor_operand
 from minigrad.dispatch import apply
 from minigrad.nn.functional.spatial import Sizes, require_floats
 from minigrad.ops.random import DROP
@@ -23,7 +23,7 @@ _SATURATION = -1.7580993408473766  # SELU at minus infinity: -scale * alpha
 
 def _input(op: str, input: Any, p: float) -> Tensor:  # noqa: A002
     x = require_floats(op, tensor_operand(op, input))
-    if not 0.0 <= p <= 1.0:
+    if not 0.0 <= real(op, "p", p) <= 1.0:
         raise ValueError(f"[{op}] p is {p}, but a probability is between 0 and 1")
     return x
 

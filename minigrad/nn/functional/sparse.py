@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from minigrad import functions as f
 from minigrad._c import lib, run
-from minigrad.arguments import one_size, tensor_operand
+from minigrad.arguments import integer, tensor_operand
 from minigrad.creation import arange
 from minigrad.dtypes import int64
 from minigrad.padding import pad
@@ -30,7 +30,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             [1, 0, 0]])
     """
     classes = index_operand("one_hot", tensor)
-    count = one_size("one_hot", num_classes)
+    count = integer("one_hot", "num_classes", num_classes)
     if not classes.size:
         if count < 1:
             raise ValueError("[one_hot] no classes to count: name num_classes")
@@ -73,7 +73,7 @@ def embedding(
     rows = gather_rows(table, (classes,), "embedding")
     if padding_idx is None:
         return rows
-    padding = one_size("embedding", padding_idx)
+    padding = integer("embedding", "padding_idx", padding_idx)
     if not -count <= padding < count:
         raise IndexError(f"[embedding] padding_idx {padding} is out of range for {count} classes")
     is_padding = f.unsqueeze(f.eq(classes, padding % count), -1)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minigrad.arguments import tensor_operand
+from minigrad.arguments import integer, tensor_operand
 from minigrad.dispatch import apply
 from minigrad.ops.shape import EMBED, SLICE
 from minigrad.ops.window import Windows
@@ -17,17 +17,6 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 Sizes = tuple[int, ...]
-
-
-def integer(op: str, name: str, value: Any, least: int) -> int:
-    """An integer argument that is at least ``least``."""
-    try:
-        found = int(value.__index__())
-    except (AttributeError, TypeError):
-        raise TypeError(f"[{op}] {name} must be an integer, not {type(value).__name__}") from None
-    if found < least:
-        raise ValueError(f"[{op}] {name} is {found}, but must be at least {least}")
-    return found
 
 
 def per_axis(op: str, name: str, value: Any, axes: int, least: int) -> Sizes:

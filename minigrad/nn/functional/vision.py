@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad.arguments import tensor_operand
+from minigrad.arguments import integer, tensor_operand
 from minigrad.creation import tensor
 from minigrad.dispatch import apply
 from minigrad.nn.functional.pooling import (
@@ -14,15 +14,7 @@ from minigrad.nn.functional.pooling import (
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
 )
-from minigrad.nn.functional.spatial import (
-    Sizes,
-    cropped,
-    fit,
-    integer,
-    padded,
-    per_axis,
-    require_floats,
-)
+from minigrad.nn.functional.spatial import Sizes, cropped, fit, padded, per_axis, require_floats
 from minigrad.ops.window import FOLD_WINDOWS, WINDOWS
 from minigrad.selection import gather_rows
 
