@@ -96,9 +96,7 @@ static int entropy_take(entropy_job *job, entropy_held *held, mg_array *x, mg_ar
 
 static void entropy_run(entropy_job *job) {
     int64_t blocks = mg_ceil_div(job->rows, job->rows_per_block);
-    if (job->rows * job->n >= ENTROPY_PARALLEL) mg_parallel_for(blocks, entropy_block, job);
-    else
-        for (int64_t block = 0; block < blocks; block++) entropy_block(job, block);
+    mg_parallel_if(job->rows * job->n >= ENTROPY_PARALLEL, blocks, entropy_block, job);
 }
 
 mg_array *mg_cross_entropy(mg_array *x, mg_array *target, mg_array *w, mg_array *stats,

@@ -77,6 +77,15 @@ static int index_result_shape(int ndim, const int64_t *shape, int count, const m
     return total;
 }
 
+/* Whether rows, what is left of `a` behind its first `count` axes, are contiguous. */
+static bool index_rows_whole(const mg_array *a, int count) {
+    int64_t inner[MG_MAX_NDIM];
+    mg_row_major(a->ndim, a->shape, inner);
+    for (int d = count; d < a->ndim; d++)
+        if (a->shape[d] != 1 && a->strides[d] != inner[d]) return false;
+    return true;
+}
+
 static int64_t index_row_size(int ndim, const int64_t *shape, int count) {
     int64_t row = 1;
     for (int d = count; d < ndim; d++) row *= shape[d];
@@ -139,16 +148,12 @@ static void index_gather_block(void *context, int64_t block) {
 
 mg_array *mg_gather(mg_array *x, int count, mg_array **indices) {
     index_gather job = {.itemsize = (int)mg_itemsize(x->dtype)};
-    int64_t shape[MG_MAX_NDIM], inner[MG_MAX_NDIM];
+    int64_t shape[MG_MAX_NDIM];
     if (count < 1 || count > x->ndim) return mg_fail(MG_EINDEX, count, x->ndim);
     int ndim = index_result_shape(x->ndim, x->shape, count, indices[0], shape);
     if (ndim < 0) return NULL;
-    /* Rows must be contiguous; the indexed axes may have any strides. */
-    mg_row_major(x->ndim, x->shape, inner);
-    bool rows = true;
-    for (int d = count; d < x->ndim; d++)
-        rows = rows && (x->shape[d] == 1 || x->strides[d] == inner[d]);
-    mg_array *from = rows ? mg_retain(x) : mg_copy(x);
+    /* The indexed axes may have any strides. */
+    mg_array *from = index_rows_whole(x, count) ? mg_retain(x) : mg_copy(x);
     mg_array *out = from ? mg_new(x->dtype, ndim, shape) : NULL;
     if (out) {
         job.plan.row = index_row_size(x->ndim, x->shape, count);
@@ -172,18 +177,14 @@ mg_array *mg_gather(mg_array *x, int count, mg_array **indices) {
 
 /* x's indexed rows, at the plan's offsets, = the contiguous rows of `from`. */
 static void index_write(mg_array *x, const mg_array *from, int count, const index_plan *plan) {
-    int64_t itemsize = mg_itemsize(x->dtype), row = plan->row, inner[MG_MAX_NDIM];
-    mg_row_major(x->ndim, x->shape, inner);
-    bool rows = true; /* contiguous */
-    for (int d = count; d < x->ndim; d++)
-        rows = rows && (x->shape[d] == 1 || x->strides[d] == inner[d]);
+    int64_t itemsize = mg_itemsize(x->dtype), row = plan->row;
     if (row == 1 && itemsize == 4)
         for (int64_t i = 0; i < plan->count; i++)
             ((uint32_t *)x->data)[plan->offsets[i]] = ((const uint32_t *)from->data)[i];
     else if (row == 1 && itemsize == 8)
         for (int64_t i = 0; i < plan->count; i++)
             ((uint64_t *)x->data)[plan->offsets[i]] = ((const uint64_t *)from->data)[i];
-    else if (rows)
+    else if (index_rows_whole(x, count))
         for (int64_t i = 0; i < plan->count; i++)
             memcpy(x->data + plan->offsets[i] * itemsize, from->data + i * row * itemsize,
                    (size_t)(row * itemsize));

@@ -255,6 +255,21 @@ MG_NOINLINE bool mg_nditer_streams(int64_t written, int64_t held, bool few) {
     return written >= past && held / 2 + (few && mg_get_num_threads() == 1) > past;
 }
 
+/* Broadcasts and merges the axes of operands that do not all lie as the result does. */
+static void nditer_lay_out(nditer *it, const mg_array *out, mg_array *const *inputs) {
+    int64_t strides[NDITER_MAX_OPERANDS][MG_MAX_NDIM] = {{0}};
+    for (int i = 0; i < it->operands; i++)
+        mg_broadcast_strides(inputs[i], out->ndim, out->shape, strides[i]);
+    for (int d = 0; d < out->ndim; d++) it->shape[d] = out->shape[d];
+    it->ndim = mg_collapse(out->ndim, it->shape, it->operands, strides);
+    for (int i = 0; i < it->operands; i++) {
+        struct nditer_operand *op = &it->operand[i];
+        memcpy(op->strides, strides[i], sizeof op->strides);
+        op->constant = true;
+        for (int d = 0; d < it->ndim; d++) op->constant = op->constant && strides[i][d] == 0;
+    }
+}
+
 static MG_NOINLINE void nditer_run(bool from_end, int results, mg_array *const *outs, int operands,
                                    mg_array *const *inputs, const mg_kernel *kernels) {
     const mg_array *out = outs[0];
@@ -296,19 +311,7 @@ static MG_NOINLINE void nditer_run(bool from_end, int results, mg_array *const *
         for (int k = 0; k < i; k++) it.operand[i].again |= in[k] == in[i];
     }
     it.ndim = 1;
-    if (!direct) {
-        int64_t strides[NDITER_MAX_OPERANDS][MG_MAX_NDIM] = {{0}};
-        for (int i = 0; i < operands; i++)
-            mg_broadcast_strides(inputs[i], out->ndim, out->shape, strides[i]);
-        for (int d = 0; d < out->ndim; d++) it.shape[d] = out->shape[d];
-        it.ndim = mg_collapse(out->ndim, it.shape, operands, strides);
-        for (int i = 0; i < operands; i++) {
-            struct nditer_operand *op = &it.operand[i];
-            memcpy(op->strides, strides[i], sizeof op->strides);
-            op->constant = true;
-            for (int d = 0; d < it.ndim; d++) op->constant = op->constant && strides[i][d] == 0;
-        }
-    }
+    if (!direct) nditer_lay_out(&it, out, inputs);
     mg_parallel_for(mg_ceil_div(it.size, NDITER_BLOCK), nditer_block, &it);
 }
 

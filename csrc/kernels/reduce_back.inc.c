@@ -46,8 +46,8 @@ static void R(back_spread_kernel)(void *out, const void *const *in, int64_t n) {
 static void R(back_lean_kernel)(void *out, const void *const *in, int64_t n) {
     R(back_loop)(out, in, n, R(back_lean));
 }
-/* The same about 0, of x and the slope. So short a loop has to ask for x itself: without, it took 1.3
- * times as long from the third cache. */
+/* The same about 0, of x and the slope. So short a loop has to ask for x itself: without, it took up to
+ * 1.2 times as long. */
 static void R(back_scale_kernel)(void *out, const void *const *in, int64_t n) {
     enum { STEP = 4 * LANES };
     real *restrict dx = out;

@@ -288,9 +288,7 @@ static mg_array *scan_run(int kind, bool back, mg_array *x, mg_array *b, int axi
     if (kind == SCAN_SUM && mg_is_float(x->dtype) && rows && job.lines.outer < 8 &&
         job.lines.n >= 4 * SCAN_PART)
         scan_long(&job);
-    else if (y->size >= 2 * SCAN_GRAIN) mg_parallel_for(blocks, scan_block, &job);
-    else
-        for (int64_t block = 0; block < blocks; block++) scan_block(&job, block);
+    else mg_parallel_if(y->size >= 2 * SCAN_GRAIN, blocks, scan_block, &job);
     mg_release(from_b);
     mg_release(from_x);
     return y;
@@ -319,9 +317,7 @@ mg_array *mg_logcumsumexp(mg_array *x, int axis) {
 mg_array *mg_recurrence(mg_array *a, mg_array *b, int axis) {
     if (!mg_is_float(a->dtype) || b->dtype != a->dtype)
         return mg_fail(MG_EDTYPE, a->dtype, b->dtype);
-    if (b->ndim != a->ndim) return mg_fail(MG_ESHAPE, a->ndim, b->ndim);
-    for (int d = 0; d < a->ndim; d++)
-        if (a->shape[d] != b->shape[d]) return mg_fail(MG_ESHAPE, a->shape[d], b->shape[d]);
+    if (lines_differ(a, b)) return NULL;
     return scan_run(SCAN_RECURRENCE, false, a, b, axis);
 }
 

@@ -67,9 +67,7 @@ static void softmax_in_cache(softmax_job *job) {
     job->step = rows ? mg_max(REDUCE_GRAIN / l->n, 1) : REDUCE_STRIP;
     job->steps = mg_ceil_div(rows ? l->outer : l->inner, job->step);
     int64_t blocks = rows ? job->steps : job->steps * l->outer;
-    if (l->outer * l->n * l->inner >= REDUCE_PARALLEL) mg_parallel_for(blocks, softmax_block, job);
-    else
-        for (int64_t block = 0; block < blocks; block++) softmax_block(job, block);
+    mg_parallel_if(l->outer * l->n * l->inner >= REDUCE_PARALLEL, blocks, softmax_block, job);
 }
 
 /* Some rows of elements, the sums of their lines being known. */
@@ -134,9 +132,7 @@ static mg_array *softmax_run(int op, mg_array *a, mg_array *b, int axis) {
     softmax_job job = {.op = op, .dtype = a->dtype, .itemsize = mg_itemsize(a->dtype)};
     if (!mg_is_float(a->dtype)) return mg_fail(MG_EDTYPE, a->dtype, 0);
     if (b && b->dtype != a->dtype) return mg_fail(MG_EDTYPE, a->dtype, b->dtype);
-    if (b && b->ndim != a->ndim) return mg_fail(MG_ESHAPE, a->ndim, b->ndim);
-    for (int d = 0; b && d < a->ndim; d++)
-        if (a->shape[d] != b->shape[d]) return mg_fail(MG_ESHAPE, a->shape[d], b->shape[d]);
+    if (b && lines_differ(a, b)) return NULL;
     if (lines_along(&job.lines, a, axis)) return NULL;
     mg_array *y = mg_new(a->dtype, a->ndim, a->shape);
     if (!y || y->size == 0) return y;

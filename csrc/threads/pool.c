@@ -128,7 +128,7 @@ static void pool_keep_off_caller(void) {
 static void pool_keep_off_caller(void) {}
 #endif
 
-/* ---- public ------------------------------------------------------------------------------- */
+/* ---- working on a loop -------------------------------------------------------------------- */
 
 static void pool_work_off(void) {
     mg_block_fn fn = pool_job.fn;
@@ -164,6 +164,8 @@ static void pool_work_off_or_wake(int seats) {
     pool_alone_until = now;
     if (alone) atomic_store(&pool_late, late - late / 32);
 }
+
+/* ---- public ------------------------------------------------------------------------------- */
 
 void mg_parallel_for(int64_t blocks, mg_block_fn fn, void *context) {
     if (blocks > 1) mg_gil_give_up();

@@ -12,5 +12,11 @@ typedef void (*mg_block_fn)(void *context, int64_t block);
 /* Calls fn(context, b) once for every b in 0..blocks. Runs serially when there is one block, one
  * thread, or when called from inside a parallel loop. Returns when all blocks are done. */
 void mg_parallel_for(int64_t blocks, mg_block_fn fn, void *context);
+/* The same by the caller alone where the work is not `worth` a call to others. */
+MG_INLINE void mg_parallel_if(bool worth, int64_t blocks, mg_block_fn fn, void *context) {
+    if (worth) mg_parallel_for(blocks, fn, context);
+    else
+        for (int64_t b = 0; b < blocks; b++) fn(context, b);
+}
 
 #endif
