@@ -11,7 +11,7 @@ import numpy as np
 from minigrad._c import Handle, borrow, call, lib
 from minigrad.arguments import integer, real, size_of, tensor_operand
 from minigrad.dispatch import TensorBase, wrap
-from minigrad.dtypes import DType, as_dtype, bool_, float32, float64, int64
+from minigrad.dtypes import DType, as_dtype, bool_, by_code, float32, float64, int64
 from minigrad.tape import LEAF
 
 if TYPE_CHECKING:
@@ -348,7 +348,7 @@ class _Shown:
     def __init__(self, handle: Handle) -> None:
         self._h = handle
         writable = lib.mg_pins(handle) == 0 and bool(lib.mg_writable(handle))
-        dtype = numpy_dtype(as_dtype_code(handle))
+        dtype = numpy_dtype(by_code[handle.dtype])
         self.__array_interface__ = {
             "version": 3,
             "typestr": dtype.str,
@@ -363,13 +363,6 @@ class _Shown:
     def __del__(self) -> None:
         if getattr(self, "_writable", False):
             lib.mg_share(self._h, -1)
-
-
-def as_dtype_code(handle: Handle) -> DType:
-    """The DType of a C array."""
-    from minigrad.dtypes import by_code
-
-    return by_code[handle.dtype]
 
 
 def to_numpy(handle: Handle) -> np.ndarray[Any, Any]:
