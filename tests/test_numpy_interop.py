@@ -149,17 +149,17 @@ def test_operators_with_arrays_give_tensors():
 @pytest.mark.parametrize("call", [1, 2])
 def test_a_view_that_is_interrupted_gives_nothing_back(monkeypatch, call):
     x = mg.tensor([1.0, 2.0], requires_grad=True)
-    complaints, calls, made = [], [], creation.as_dtype_code
+    complaints, calls, made = [], [], creation.numpy_dtype
 
-    def interrupted(handle):
-        calls.append(handle)
+    def interrupted(dtype):
+        calls.append(dtype)
         if len(calls) == call:
             raise KeyboardInterrupt
-        return made(handle)
+        return made(dtype)
 
     monkeypatch.setattr("sys.unraisablehook", complaints.append)
     with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
-        patch.setattr(creation, "as_dtype_code", interrupted)
+        patch.setattr(creation, "numpy_dtype", interrupted)
         x.detach().numpy()
     assert not complaints
     shown = x.detach().numpy()  # still counted: the graph keeps a copy of what this may write
