@@ -67,7 +67,7 @@ APART = (
 )
 BRANCHES_APART = next(filter(compiles, APART), [])
 ISA_FLAGS = {
-    # For the few machines without AVX2 code is kept small: a third of the size, and about as fast.
+    # For the few machines without AVX2 code is kept small: three fifths of what -O3 makes of it.
     "baseline": ["-Os", "-ftree-vectorize"],
     "neon": [],
     "avx2": ["-mavx2", "-mfma", "-mbmi2", *BRANCHES_APART],
