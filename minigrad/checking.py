@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from minigrad.arguments import listed_tensors
 from minigrad.autograd import enable_grad, grad
 from minigrad.creation import from_numpy, numpy_dtype, tensor
 from minigrad.dispatch import TensorBase
@@ -173,7 +174,9 @@ def gradgradcheck(
 
 
 def _as_tuple(values: Any) -> tuple[Any, ...]:
-    return (values,) if isinstance(values, TensorBase) else tuple(values)
+    if isinstance(values, TensorBase):
+        return (values,)
+    return tuple(listed_tensors("gradcheck", values))
 
 
 def _is_checked(x: Any) -> bool:

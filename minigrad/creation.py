@@ -218,8 +218,6 @@ def asarray(data: Any, dtype: Any = None) -> Tensor:
 def _filled(op: str, size: Sequence[Any], value: Any, dtype: Any, requires_grad: bool) -> Tensor:
     kind = as_dtype(dtype)
     shape = size_of(op, size)
-    if not isinstance(value, (int, np.integer)):
-        value = real(op, "fill_value", value)
     try:
         number = int(value) if kind in (int64, bool_) else 0
     except (ValueError, OverflowError):
@@ -247,12 +245,13 @@ def ones(*size: Any, dtype: Any = float32, requires_grad: bool = False) -> Tenso
 
 def full(size: Any, fill_value: float, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor of one value; the dtype is that of the value unless it is given."""
+    is_int = isinstance(fill_value, (int, np.integer))
+    value = fill_value if is_int else real("full", "fill_value", fill_value)
     kind = dtype
     if kind is None:
         is_bool = isinstance(fill_value, (bool, np.bool_))
-        is_int = isinstance(fill_value, (int, np.integer))
         kind = bool_ if is_bool else int64 if is_int else float32
-    return _filled("full", (size,), fill_value, kind, requires_grad)
+    return _filled("full", (size,), value, kind, requires_grad)
 
 
 def empty(*size: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
