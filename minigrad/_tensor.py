@@ -216,6 +216,8 @@ class Tensor(TensorBase):
         node = self._edge
         if type(node) is not Node:
             raise RuntimeError("[register_hook] only results of recorded operations can have hooks")
+        if not callable(hook):
+            raise TypeError(f"[register_hook] a hook is a function, not {type(hook).__name__}")
         if node.hooks is None:
             node.hooks = []
         hooks = node.hooks

@@ -198,6 +198,11 @@ MESSAGES = [
     (lambda: mg.tensor(1.0, X), TypeError, "[dtype] a Tensor is not supported: use float32"),
     (lambda: X.to(None), TypeError, "[to] a dtype is needed: x.to(mg.float32)"),
     (lambda: X * 2**70, OverflowError, "[int64] 1180591620717411303424 does not fit; use a float"),
+    (
+        lambda: (TRACKED * 2).register_hook(None),
+        TypeError,
+        "[register_hook] a hook is a function, not NoneType",
+    ),
     (lambda: mg.no_grad()(5), TypeError, "[no_grad] decorates functions, not int"),
     (
         lambda: mg.linalg.pinv(X, rtol=X),

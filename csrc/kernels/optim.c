@@ -122,9 +122,7 @@ static int optim_run(int method, const void *options, int count, mg_array **p, m
     }
     if (!code) {
         optim_job job = {method, count, options, items};
-        if (elements > OPTIM_BLOCK) mg_parallel_for(blocks, optim_block, &job);
-        else
-            for (int64_t b = 0; b < blocks; b++) optim_block(&job, b);
+        mg_parallel_if(elements > OPTIM_BLOCK, blocks, optim_block, &job);
     }
     for (int k = 0; k < ready; k++) {
         mg_release(items[k].gradient);
