@@ -200,6 +200,19 @@ def test_the_transpose_is_the_gradient_with_respect_to_the_input(rng, options):
     np.testing.assert_allclose(found.numpy(), x.grad.numpy(), atol=1e-13)
 
 
+@pytest.mark.parametrize("outs", [1, 5, 32])  # lines of one channel, of several, lanes of channels
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_neighbours_that_come_of_two_sums_are_woven(rng, outs, dtype):
+    for count in (1, 2, 7, 8, 9, 16, 17, 31, 33, 65, 600):
+        for kernel, extra in (((1, 2), 0), ((2, 3), 0), ((2, 3), 1)):
+            x = rng.standard_normal((2, 3, 3, count)).astype(dtype)
+            w = rng.standard_normal((3, outs, *kernel)).astype(dtype)
+            options = {"stride": (1, 2), "padding": (0, 1), "output_padding": (0, extra)}
+            y = transposed(x.astype(float), w.astype(float), **options)
+            got = F.conv_transpose2d(mg.tensor(x), mg.tensor(w), **options)
+            np.testing.assert_allclose(got.numpy(), y, rtol=0, atol=40 * np.finfo(dtype).eps)
+
+
 def test_a_transpose_may_be_empty():
     x, w = mg.ones(2, 4, 2, 3, requires_grad=True), mg.ones(4, 3, 1, 2, requires_grad=True)
     b = mg.ones(6, requires_grad=True)

@@ -121,7 +121,8 @@ static int conv_sum_run(conv_sum *s) {
                  a[2].per_tap * a[2].per_tap == 1;
     int64_t work = mg_max(p->terms * p->outs, 1), width = CONV_NV * lanes; /* of one place */
     int64_t most = s->height > 1 ? CONV_PLACES : CONV_COPY;
-    int64_t cols = mg_max(mg_min(CONV_CHUNK_WORK / work, most), 4 * CONV_MR);
+    int64_t least = a[2].other ? a[2].outputs : 4 * CONV_MR; /* whole lines, where they are woven */
+    int64_t cols = mg_max(mg_min(CONV_CHUNK_WORK / work, most), least);
     bool copied = !s->lanes_are_outs && (a[2].step != 1 || a[2].outputs % lanes);
     if (!s->lanes_are_outs && s->height > 1 && conv_is_product(p)) {
         /* Lines of channels far apart would fall onto few sets of the cache, and on many pages. */
@@ -325,6 +326,17 @@ mg_array *mg_conv_sum(mg_array *x, mg_array *w, mg_array *bias, const mg_conv *g
     return y;
 }
 
+/* Of two sums whose outputs alternate on a line of so many, the first one's lie side by side at its end,
+ * from where the second one fetches them: a vector at a time, it writes no further than it has read. */
+static void conv_weave(conv_axis *a, int64_t size) {
+    if (a->first == 0) {
+        a->first = size - a->outputs;
+        a->apart = 1;
+    } else {
+        a->other = a->outputs;
+    }
+}
+
 mg_array *mg_conv_spread(mg_array *g, mg_array *w, const mg_conv *given) {
     mg_conv conv;
     if (conv_read(&conv, given)) return NULL;
@@ -340,6 +352,7 @@ mg_array *mg_conv_spread(mg_array *g, mg_array *w, const mg_conv *given) {
         x = conv_result(used[0]->dtype, g->shape[0], channels * conv.groups, &conv, conv.size);
     int64_t phase[CONV_AXES], phases[CONV_AXES];
     for (int d = 0; d < CONV_AXES; d++) phases[d] = mg_min(conv.stride[d], conv.size[d]);
+    bool woven = conv.stride[2] == 2 && phases[2] == 2 && conv.size[2] <= 2 * CONV_PLACES;
     int code = MG_OK;
     for (phase[0] = 0; x && phase[0] < phases[0]; phase[0]++)
         for (phase[1] = 0; phase[1] < phases[1]; phase[1]++)
@@ -349,6 +362,7 @@ mg_array *mg_conv_spread(mg_array *g, mg_array *w, const mg_conv *given) {
                               .x = used[0]->data,
                               .w = used[1]->data,
                               .y = x->data};
+                if (woven) conv_weave(&s.plan.axis[CONV_AXES - 1], conv.size[CONV_AXES - 1]);
                 code = conv_sum_run(&s);
             }
     if (x) x->adapted = cast;

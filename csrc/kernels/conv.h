@@ -12,10 +12,12 @@
 enum { CONV_AXES = 3 };
 
 /* One axis. Output t lies at first + t * apart; its term for tap k is the input at
- * at + t * step + k * per_tap, zero beyond the inputs, times the weight at tap + k * tap_step. */
+ * at + t * step + k * per_tap, zero beyond the inputs, times the weight at tap + k * tap_step.
+ * `other`: where in a line those lie, side by side, that belong in front of its outputs; 0: there are
+ * none, or where they belong. */
 typedef struct {
     int64_t inputs, outputs;
-    int64_t first, apart;
+    int64_t first, apart, other;
     int64_t at, step, per_tap;
     int64_t taps, tap, tap_step;
 } conv_axis;

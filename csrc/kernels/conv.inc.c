@@ -12,12 +12,13 @@ static void R(conv_pack_weights)(void *context, int64_t block) {
     const real *w = (const real *)s->w + block / s->tiles * p->w_group + out * p->w_out;
     real *to = (real *)s->packed + block * s->height * p->terms;
     if (conv_whole(p) && p->w_channel == p->taps) {
-        R(conv_pack)(to, s->height, w, p->w_out, 1, count, p->terms);
+        R(conv_pack)(to, s->height, w, p->w_out, 1, count, p->terms, 0, 8 * LANES);
         return;
     }
     for (int64_t c = 0; c < p->channels; c++, w += p->w_channel) {
         if (conv_whole(p)) {
-            R(conv_pack)(to, s->height, w, p->w_out, 1, count, p->taps);
+            R(conv_pack)(to, s->height, w, p->w_out, 1, count, p->taps,
+                         (p->channels - 1 - c) * p->taps, 4 * p->w_channel);
             to += s->height * p->taps;
             continue;
         }
@@ -25,7 +26,8 @@ static void R(conv_pack_weights)(void *context, int64_t block) {
             for (int64_t k1 = 0; k1 < a[1].taps; k1++) {
                 const real *from = w + (a[0].tap + k0 * a[0].tap_step) * p->w_stride[0] +
                                    (a[1].tap + k1 * a[1].tap_step) * p->w_stride[1] + a[2].tap;
-                R(conv_pack)(to, s->height, from, p->w_out, a[2].tap_step, count, a[2].taps);
+                R(conv_pack)(to, s->height, from, p->w_out, a[2].tap_step, count, a[2].taps, 0,
+                             4 * p->w_channel);
                 to += s->height * a[2].taps;
             }
     }
@@ -105,31 +107,37 @@ static MG_NOINLINE void R(conv_sum_there)(const conv_sum *s, real *y, const real
     }
 }
 
+/* What lies between the outputs of a line that begins at y, if that is known. */
+MG_INLINE const real *R(conv_other)(const conv_plan *p, const real *y) {
+    return p->axis[2].other ? y - p->axis[2].first + p->axis[2].other : NULL;
+}
+
 /* Writes what conv_sum_line has summed. */
 static const real *R(conv_write_line)(const conv_sum *s, real *y, const real *c, const real *bias,
                                       int64_t outs, int64_t cols, bool pair) {
     const conv_plan *p = &s->plan;
-    int64_t apart = p->axis[2].apart;
+    int64_t apart = p->axis[2].apart, next = p->axis[1].apart * p->out_stride[1];
     bool fresh = p->axis[2].first == 0;
+    const real *other = R(conv_other)(p, y);
     if (s->lanes_are_outs) {
-        R(conv_write_turned)(y, p->out_plane, apart, fresh, c, R(CONV_NR), bias, outs, cols);
+        R(conv_write_turned)(y, p->out_plane, apart, fresh, other, c, R(CONV_NR), bias, outs, cols);
         return c + cols * R(CONV_NR);
     }
     for (int64_t j = 0; j < cols; j += R(CONV_NR), c += outs * R(CONV_NR)) {
-        R(conv_write)(y + j * apart, p->out_plane, apart, fresh, c, R(CONV_NR), bias, outs,
-                      mg_min(R(CONV_NR), cols - j));
+        R(conv_write)(y + j * apart, p->out_plane, apart, fresh, other ? other + j : NULL, c,
+                      R(CONV_NR), bias, outs, mg_min(R(CONV_NR), cols - j));
         if (pair)
-            R(conv_write)(y + p->axis[1].apart * p->out_stride[1], p->out_plane, apart, fresh,
+            R(conv_write)(y + next, p->out_plane, apart, fresh, R(conv_other)(p, y + next),
                           c + LANES, R(CONV_NR), bias, outs, cols);
     }
     return c;
 }
 
 /* nv vectors of a line of outputs of one channel. */
-MG_INLINE void R(conv_line_part)(const int nv, real *restrict y, int64_t apart, bool fresh,
-                                 const real *restrict x, const real *restrict w,
-                                 const conv_term *restrict term, int64_t terms, real bias,
-                                 int64_t n) {
+MG_INLINE void R(conv_line_part)(const int nv, real *y, int64_t apart, bool fresh,
+                                 const real *other, const real *restrict x,
+                                 const real *restrict w, const conv_term *restrict term,
+                                 int64_t terms, real bias, int64_t n) {
     vec total[4];
     MG_UNROLL
     for (int v = 0; v < nv; v++) total[v] = v_set1(bias);
@@ -151,23 +159,25 @@ MG_INLINE void R(conv_line_part)(const int nv, real *restrict y, int64_t apart, 
         int cols = (int)mg_min(LANES, n - v * LANES);
         real *to = y + v * LANES * apart;
         if (apart == 1) v_store_n(to, total[v], cols);
-        else R(conv_scatter)(to, apart, fresh, total[v], cols);
+        else
+            R(conv_scatter)(to, apart, fresh, other ? other + v * LANES : NULL, total[v], cols);
     }
 }
 
 /* A line of outputs of the only channel of its group. */
-static MG_NOINLINE void R(conv_line)(real *y, int64_t apart, bool fresh, const real *x,
-                                     const real *w, const conv_term *term, int64_t terms,
-                                     real bias, int64_t n) {
+static MG_NOINLINE void R(conv_line)(real *y, int64_t apart, bool fresh, const real *other,
+                                     const real *x, const real *w, const conv_term *term,
+                                     int64_t terms, real bias, int64_t n) {
     for (int64_t j = 0, done; j < n; j += done) {
         real *to = y + j * apart;
+        const real *between = other ? other + j : NULL;
         done = n - j > 3 * LANES ? 4 * LANES : n - j > LANES ? 2 * LANES : LANES;
         if (done == 4 * LANES)
-            R(conv_line_part)(4, to, apart, fresh, x + j, w, term, terms, bias, n - j);
+            R(conv_line_part)(4, to, apart, fresh, between, x + j, w, term, terms, bias, n - j);
         else if (done == 2 * LANES)
-            R(conv_line_part)(2, to, apart, fresh, x + j, w, term, terms, bias, n - j);
+            R(conv_line_part)(2, to, apart, fresh, between, x + j, w, term, terms, bias, n - j);
         else
-            R(conv_line_part)(1, to, apart, fresh, x + j, w, term, terms, bias, n - j);
+            R(conv_line_part)(1, to, apart, fresh, between, x + j, w, term, terms, bias, n - j);
     }
 }
 
@@ -203,15 +213,18 @@ static MG_NOINLINE void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, 
     int64_t lines = t->images * t->rows, depth = conv_even(p->terms, CONV_DEPTH);
     if (s->by_taps) depth = mg_ceil_div(depth, CONV_TAPS) * CONV_TAPS;
     int64_t band = p->terms > depth ? lines : 1 + pairs;
+    bool whole = a[1].apart == 1 && a[2].apart == 1 && t->cols == p->out_stride[1];
     bool there = !s->lanes_are_outs && s->height > 1 && !pairs && a[2].apart == 1 &&
                  t->cols % LANES == 0;
 
     for (int64_t o = 0; o < p->outs; o += s->height, w += s->height * p->terms) {
         int64_t outs = mg_min(s->height, p->outs - o);
         const real *bias = s->bias ? (const real *)s->bias + first_out + o : NULL;
-        for (int64_t q = 0; s->height == 1 && q < lines; q++)
-            R(conv_line)(R(conv_to)(p, t, y, o, q), a[2].apart, a[2].first == 0,
+        for (int64_t q = 0; s->height == 1 && q < lines; q++) {
+            real *to = R(conv_to)(p, t, y, o, q);
+            R(conv_line)(to, a[2].apart, a[2].first == 0, R(conv_other)(p, to),
                          x + R(conv_from)(p, t, q), w, s->term, p->terms, bias ? *bias : 0, t->cols);
+        }
         for (int64_t i = 0; there && bias && i < outs; i++)
             for (int64_t l = 0; l < R(CONV_NR); l += LANES) {
                 MG_AS_IT_IS;
@@ -239,9 +252,13 @@ static MG_NOINLINE void R(conv_outputs)(const conv_sum *s, const conv_chunk *t, 
             }
             const real *c = sums;
             for (int64_t r = q, n; r < end; r += n) {
-                n = s->lanes_are_outs ? 1 : R(conv_together)(s, t, pairs, r, end);
-                c = R(conv_write_line)(s, R(conv_to)(p, t, y, o, r), c, bias, outs, t->cols,
-                                       n > 1);
+                bool pair = false;
+                if (!s->lanes_are_outs)
+                    pair = (n = R(conv_together)(s, t, pairs, r, end)) > 1;
+                else /* those of an image that follow each other are one */
+                    n = whole ? mg_min(end, (r / t->rows + 1) * t->rows) - r : 1;
+                c = R(conv_write_line)(s, R(conv_to)(p, t, y, o, r), c, bias, outs,
+                                       s->lanes_are_outs ? n * t->cols : t->cols, pair);
             }
         }
     }
@@ -334,11 +351,12 @@ static MG_NOINLINE void R(conv_weights_tile)(const conv_grad *s, const conv_chun
         const real *from = up + m * p->groups * p->outs * p->out_plane;
         real *to = g + m * places * R(CONV_NR);
         if (t->rows == 1 || t->cols == p->out_stride[1])
-            R(conv_pack)(to, R(CONV_NR), from, p->out_plane, 1, outs, places);
+            R(conv_pack)(to, R(CONV_NR), from, p->out_plane, 1, outs, places, 0, 8 * LANES);
         else
             for (int64_t i = 0; i < t->rows; i++)
                 R(conv_pack)(to + i * t->cols * R(CONV_NR), R(CONV_NR),
-                             from + i * p->out_stride[1], p->out_plane, 1, outs, t->cols);
+                             from + i * p->out_stride[1], p->out_plane, 1, outs, t->cols, 0,
+                             8 * LANES);
     }
     R(conv_factors) f = {x, g, NULL, s->by_taps ? a[2].per_tap : p->channel, 0, LANES, NULL,
                          s->by_taps ? R(CONV_NR) : step};
@@ -403,8 +421,8 @@ static void R(conv_gather)(const conv_grad *s, int64_t item) {
     real *out = (real *)s->out + group * p->outs * p->terms;
     int64_t outs = mg_min(R(CONV_NR), p->outs - o);
     if (s->swapped)
-        R(conv_write)(out + o, p->outs, 1, true, part, R(CONV_NR), NULL, p->terms, outs);
+        R(conv_write)(out + o, p->outs, 1, true, NULL, part, R(CONV_NR), NULL, p->terms, outs);
     else
-        R(conv_write_turned)(out + o * p->terms, p->terms, 1, true, part, R(CONV_NR), NULL, outs,
-                             p->terms);
+        R(conv_write_turned)(out + o * p->terms, p->terms, 1, true, NULL, part, R(CONV_NR), NULL,
+                             outs, p->terms);
 }

@@ -95,12 +95,14 @@ static MG_NOINLINE void R(conv_turn)(real *to, int64_t to_row, const real *from,
 }
 
 /* packed[j * width + i] = from[i * apart + j * step] for i < count, 0 for the others of a width:
- * lines of neighbours become columns. */
+ * lines of neighbours become columns. So many columns more may be written, for which as much may be
+ * read behind the last line. `ahead`: from there to what will be packed later. */
 static MG_NOINLINE void R(conv_pack)(real *restrict packed, int64_t width,
                                      const real *restrict from, int64_t apart, int64_t step,
-                                     int64_t count, int64_t n) {
+                                     int64_t count, int64_t n, int64_t more, int64_t ahead) {
     int64_t j = 0;
     for (; step == 1 && width % LANES == 0 && j < n; j += LANES) {
+        if (n > LANES) j = mg_min(j, n - LANES); /* some are written twice */
         int depth = (int)mg_min(LANES, n - j);
         for (int64_t i = 0; i < width; i += LANES) {
             const real *at = from + i * apart + j;
@@ -108,10 +110,10 @@ static MG_NOINLINE void R(conv_pack)(real *restrict packed, int64_t width,
             vec lines[LANES];
             MG_ROLLED
             for (int l = 0; l < LANES; l++) {
-                __builtin_prefetch(at + l * apart + 8 * LANES);
+                __builtin_prefetch(at + l * apart + ahead);
                 __builtin_prefetch(to + (l + LANES) * width, 1);
             }
-            if (depth == LANES && i + LANES <= count) {
+            if (LANES - depth <= more && i + LANES <= count) {
                 R(conv_turn)(to, width, at, apart, NULL);
                 continue;
             }
@@ -144,9 +146,18 @@ MG_INLINE void R(conv_blend)(real *to, vec v, int n, bool fresh) {
     v_store_n(to, (vec)(((bits)v & even) | (old & ~even)), n);
 }
 
-/* to[l * apart] = v[l] for l < n. `fresh`: what lies between will be written later, so that it need
- * not be waited for. */
-static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, bool fresh, vec v, int n) {
+/* to[l * apart] = v[l] for l < n. What lies between, of lines two apart, is other[l] in front of each,
+ * which are all read first; or, if that is NULL, stays, or is lost if `fresh`: it will be written later
+ * and need not be waited for. */
+static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, bool fresh, const real *other,
+                                        vec v, int n) {
+    if (other) {
+        vec u = v_load_n(other, n);
+        int low = mg_min(2 * n, LANES);
+        v_store_n(to - 1, TURN_SHUFFLE(u, v, R(TURN_LO)), low);
+        v_store_n(to - 1 + LANES, TURN_SHUFFLE(u, v, R(TURN_HI)), 2 * n - low);
+        return;
+    }
     if (apart == 2 && n > 1) {
         int reach = 2 * n - 1, low = reach < LANES ? reach : LANES;
         R(conv_blend)(to, TURN_SHUFFLE(v, v, R(TURN_LO)), low, fresh);
@@ -161,15 +172,17 @@ static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, bool fresh, vec
     }
 }
 
-/* y[i * y_row + j * apart] = c[j * c_row + i] + bias[i] for m x n elements. Reads, and does not
- * use, c up to the next whole square. */
-static MG_NOINLINE void R(conv_write_turned)(real *restrict y, int64_t y_row, int64_t apart,
-                                             bool fresh, const real *restrict c, int64_t c_row,
-                                             const real *restrict bias, int64_t m, int64_t n) {
+/* y[i * y_row + j * apart] = c[j * c_row + i] + bias[i] for m x n elements; those between come from
+ * `other` on, if that is not NULL. Reads, and does not use, c up to the next whole square. */
+static MG_NOINLINE void R(conv_write_turned)(real *y, int64_t y_row, int64_t apart, bool fresh,
+                                             const real *other, const real *restrict c,
+                                             int64_t c_row, const real *restrict bias, int64_t m,
+                                             int64_t n) {
     for (int64_t i = 0; i < m; i += LANES, y += LANES * y_row, c += LANES) {
         int rows = (int)mg_min(LANES, m - i);
         vec plus = bias ? v_load_n(bias + i, rows) : v_set1(0), lines[LANES];
         for (int64_t j = 0; j < n; j += LANES) {
+            if (apart == 1 && n > LANES) j = mg_min(j, n - LANES); /* some are written twice */
             int cols = (int)mg_min(LANES, n - j);
             bool whole = apart == 1 && cols == LANES && rows == LANES;
             R(conv_turn)(whole ? y + j : (real *)lines, whole ? y_row : LANES, c + j * c_row, c_row,
@@ -178,15 +191,17 @@ static MG_NOINLINE void R(conv_write_turned)(real *restrict y, int64_t y_row, in
             for (int l = 0; !whole && l < rows; l++) {
                 real *to = y + l * y_row + j * apart;
                 if (apart == 1) v_store_n(to, lines[l], cols);
-                else R(conv_scatter)(to, apart, fresh, lines[l], cols);
+                else
+                    R(conv_scatter)(to, apart, fresh, other ? other + (i + l) * y_row + j : NULL,
+                                    lines[l], cols);
             }
         }
     }
 }
 
-/* y[i * y_row + j * apart] = c[i * c_row + j] + bias[i] for m x n elements. */
-static MG_NOINLINE void R(conv_write)(real *restrict y, int64_t y_row, int64_t apart, bool fresh,
-                                      const real *restrict c, int64_t c_row,
+/* y[i * y_row + j * apart] = c[i * c_row + j] + bias[i] for m x n elements, `other` as above. */
+static MG_NOINLINE void R(conv_write)(real *y, int64_t y_row, int64_t apart, bool fresh,
+                                      const real *other, const real *restrict c, int64_t c_row,
                                       const real *restrict bias, int64_t m, int64_t n) {
     for (int64_t i = 0; i < m; i++, y += y_row, c += c_row)
         for (int64_t j = 0; j < n; j += LANES) {
@@ -195,6 +210,8 @@ static MG_NOINLINE void R(conv_write)(real *restrict y, int64_t y_row, int64_t a
             if (bias) line += v_set1(bias[i]);
             if (apart == 1 && cols == LANES) v_store(y + j, line);
             else if (apart == 1) v_store_n(y + j, line, cols);
-            else R(conv_scatter)(y + j * apart, apart, fresh, line, cols);
+            else
+                R(conv_scatter)(y + j * apart, apart, fresh, other ? other + i * y_row + j : NULL,
+                                line, cols);
         }
 }
