@@ -241,7 +241,8 @@ mg_arrays *mg_bilinear_vjp(int product, int wanted, mg_array *g, mg_saved *saved
 /* ---- attention --------------------------------------------------------------------------------- */
 
 /* softmax(q k^T * scale + mask) v with batch axes broadcast; mask is NULL, added, or, if it is bool,
- * says which keys a query sees. The result y, and the statistics of its rows. */
+ * says which keys a query sees. The result y, and the statistics of its rows. y and the gradients lie in
+ * memory as the operands do, contiguous or not. */
 mg_arrays *mg_attention(mg_array *q, mg_array *k, mg_array *v, mg_array *mask, double scale,
                         int causal);
 /* The gradients of q, k and v, their batch axes not yet summed; and with by_mask a fourth, that of an
