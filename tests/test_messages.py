@@ -173,6 +173,11 @@ MESSAGES = [
     (lambda: X.isclose(X, None), TypeError, "[isclose] rtol must be a number, not NoneType"),
     (lambda: X.nan_to_num("1"), TypeError, "[nan_to_num] nan must be a number, not str"),
     (lambda: F.elu(X, None), TypeError, "[elu] alpha must be a number, not NoneType"),
+    (
+        lambda: F.leaky_relu(X, mg.tensor(0.1, requires_grad=True)),
+        TypeError,
+        "[leaky_relu] negative_slope is a tensor that requires grad, but gets none: give a number",
+    ),
     (lambda: F.dropout(X, "a"), TypeError, "[dropout] p must be a number, not str"),
     (lambda: mg.nn.Dropout(None), TypeError, "[Dropout] p must be a number, not NoneType"),
     (lambda: mg.nn.Linear(2.5, 3), TypeError, "[Linear] in_features must be an integer, not float"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad._c import Handle, call, lib, no_class
-from minigrad.arguments import real, tensor_operand
+from minigrad.arguments import tensor_operand
 from minigrad.creation import arange
 from minigrad.dispatch import apply, wrap
 from minigrad.dtypes import int64
@@ -15,6 +15,7 @@ from minigrad.nn.functional.activation import softplus
 from minigrad.nn.functional.operands import (
     check_reduction,
     floats,
+    number,
     one_shape,
     reduced,
     weighted,
@@ -154,7 +155,7 @@ def multi_margin_loss(
     classes = rows.shape[1]
     _check_classes(op, flat, classes)
     right = gather_rows(rows, [arange(flat.size), flat]).unsqueeze(1)
-    excess = f.relu(real(op, "margin", margin) - right + rows)
+    excess = f.relu(number(op, "margin", margin) - right + rows)
     if p == 2:
         excess = f.square(excess)
     if weight is not None:
