@@ -39,12 +39,13 @@ __all__ = [
 
 def index_operand(op: str, index: Any) -> Tensor:
     """``index`` as an int64 tensor; TypeError for other dtypes."""
-    found = tensor_operand(op, index)
-    if not found.size and not isinstance(index, TensorBase):  # an empty list holds floats
-        found = to(found, int64)
-    if found.dtype is not int64:
-        raise TypeError(f"[{op}] indices must be int64, not {found.dtype.name}")
-    return found
+    if not isinstance(index, TensorBase):
+        index = tensor_operand(op, index)
+        if not index.size:  # an empty list holds floats
+            index = to(index, int64)
+    if index.dtype is not int64:
+        raise TypeError(f"[{op}] indices must be int64, not {index.dtype.name}")
+    return index  # type: ignore[no-any-return]
 
 
 def mask_operand(op: str, mask: Any) -> Tensor:
