@@ -177,12 +177,13 @@ int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_array *y2, con
         if (y2) job.y2 = job.y + bytes;
     }
     int64_t n = mg_min(p->n, job.chunk);
-    job.strip = p->columns ? REDUCE_WIDE / job.itemsize : mg_max(REDUCE_GRAIN / n, 1);
+    int64_t grain = mg_max(x->size / REDUCE_PIECES / mg_get_num_threads(), REDUCE_GRAIN);
+    job.strip = p->columns ? REDUCE_WIDE / job.itemsize : mg_max(grain / n, 1);
     job.strip = mg_min(job.strip, p->run);
     job.strips = mg_ceil_div(p->run, job.strip);
     job.pieces = job.strips * p->count * job.chunks;
     if (job.chunks > 1 && !p->columns) {
-        job.along = REDUCE_GRAIN / REDUCE_CHUNK;
+        job.along = grain / REDUCE_CHUNK;
         job.strip = mg_min(job.along, job.chunks);
         job.pieces = p->run * p->count * mg_ceil_div(job.chunks, job.along);
     }
