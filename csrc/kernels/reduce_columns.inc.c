@@ -87,13 +87,13 @@ MG_INLINE void R(reduce_rows_of)(int kind, real *out, const real *x, int64_t str
     enum {
         MANY = REDUCE_SIDE * LANES,
         SOME = MANY / 2,
-        LATER = 2 * REDUCE_AHEAD / (int)sizeof(real) / REDUCE_DEPTH
+        LATER = 2 * REDUCE_AHEAD / (int)sizeof(real)
     };
     /* and worth the code where there are registers for it */
     bool often = kind == REDUCE_SUM || reduce_is_extremum(kind);
     int64_t j = 0;
-    if (MG_VECTOR_BYTES == 64 && often && rows == REDUCE_DEPTH && width >= MANY) {
-        int64_t whole = width / MANY * MANY, later = mg_min(whole, LATER);
+    if (MG_VECTOR_BYTES == 64 && often && rows >= REDUCE_DEPTH / 2 && width >= MANY) {
+        int64_t whole = width / MANY * MANY, later = mg_min(whole, LATER / rows);
         while (j < whole &&
                R(reduce_vectors_of)(kind, REDUCE_SIDE, LANES, out + j, x + j, stride, rows, c + j,
                                     c_stride,

@@ -31,8 +31,13 @@ static MG_NOINLINE void R(reduce_along_columns)(int kind, real *y, int64_t y_ste
             for (int64_t j = 0; j < width; j++) centre[i * width + j] = c[j * c_step];
         c = centre;
     }
-    R(reduce_strip)(kind, all, x, stride, n, width, dense, c, dot ? stride : 0);
-    for (int64_t j = 0; j < width; j++) y[j * y_step] = R(reduce_finish)(kind, all[j]);
+    real *made = y_step == 1 ? y : all;
+    R(reduce_strip)(kind, made, x, stride, n, width, dense, c, dot ? stride : 0);
+    if (kind <= REDUCE_TIES)
+        MG_APART
+        for (int64_t j = 0; j < width; j++) made[j] += 0; /* as in reduce_finish */
+    if (made == y) return;
+    for (int64_t j = 0; j < width; j++) y[j * y_step] = all[j];
 }
 
 /* `run` results, and second ones for a pair, from n <= REDUCE_CHUNK elements each, by the strides
