@@ -95,6 +95,19 @@ def test_the_same_bits_for_any_number_of_threads(name, threads):
         oracle.assert_same(other, results[0])
 
 
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("shape", [(2500, 1000), (3, 900001), (1, 2500003)])
+def test_long_sums_have_the_same_bits_for_any_number_of_threads(shape, axis, threads):
+    """How many rows, or chunks of one, are taken at a time depends on the number of threads."""
+    x = np.random.default_rng(2).normal(size=shape).astype(np.float32)
+    threads(1)
+    expected = mg.tensor(x).sum(axis).numpy()
+    np.testing.assert_allclose(expected, x.sum(axis, dtype=np.float64), rtol=1e-5, atol=1e-2)
+    for count in COUNTS[1:]:
+        threads(count)
+        assert mg.tensor(x).sum(axis).numpy().tobytes() == expected.tobytes()
+
+
 def test_python_threads_compute_at_the_same_time(threads):
     threads(3)
     x = mg.from_numpy(BIG)

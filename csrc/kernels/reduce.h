@@ -65,7 +65,7 @@ enum {
     REDUCE_SIDE = 8,    /* vectors of them that stay in registers */
     REDUCE_AHEAD = 4096, /* bytes from the next block to the one that is asked for */
     REDUCE_GRAIN = 32768, /* least number of elements worth a block of a parallel loop */
-    REDUCE_PIECES = 32, /* and least number of them for each thread */
+    REDUCE_PIECES = 32, /* of larger pieces of rows this many for each thread */
     REDUCE_PARALLEL = 3 * REDUCE_GRAIN
 };
 

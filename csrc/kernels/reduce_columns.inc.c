@@ -78,9 +78,10 @@ MG_INLINE bool R(reduce_vectors_of)(int kind, int side, int64_t used, real *out,
 }
 
 /* out[j] = the terms of column j in `rows` rows, joined in order, after those waiting; row k has
- * the centres at c + k * c_stride. Of whole lanes what comes 8 KB later is asked for, in these rows or
- * in those `ahead`: more would push each other out of the first cache, as rows are often so far apart
- * that they share its sets. Extrema that are perhaps not numbers go on in shorter steps. */
+ * the centres at c + k * c_stride. Of half a lane or more what comes 8 KB later is asked for, in
+ * these rows or in those `ahead`: more would push each other out of the first cache, as rows are
+ * often so far apart that they share its sets. Extrema that are perhaps not numbers go on in
+ * shorter steps. */
 MG_INLINE void R(reduce_rows_of)(int kind, real *out, const real *x, int64_t stride, int64_t rows,
                                  int64_t width, const real *c, int64_t c_stride,
                                  int64_t ahead, const R(reduce_waiting) *with) {
