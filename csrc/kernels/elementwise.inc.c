@@ -376,18 +376,18 @@ static void R(pow_by_exponent_chunk)(real *restrict partial, const real *restric
 #define UNARY_OVER(name, forward, d)                                                                \
     UNARY_FORWARD_CHUNK(name, forward)                                                              \
     OVER_VJP(name, d, R(v_over), ONE)
-#define UNARY_ROOT_ABOVE(name, forward)                                                             \
-    UNARY_FORWARD_CHUNK(name, forward)                                                              \
-    OVER_VJP(name, y, R(v_root_above), ONE)
 #else
-#define UNARY_ROOT_ABOVE(name, forward) UNARY_CHUNK(name, forward, r_root_above(y))
 #define UNARY_OVER(name, forward, d) UNARY_CHUNK(name, forward, ONE / (d))
 #endif
 #if MG_HAS_OVER
+#define UNARY_ROOT_ABOVE(name, forward)                                                             \
+    UNARY_FORWARD_CHUNK(name, forward)                                                              \
+    OVER_VJP(name, y, R(v_root_above), ONE)
 #define UNARY_OVER_ROOT(name, forward, sign, d)                                                     \
     UNARY_FORWARD_CHUNK(name, forward)                                                              \
     OVER_VJP(name, d, R(v_over_root), sign)
 #else
+#define UNARY_ROOT_ABOVE(name, forward) UNARY_CHUNK(name, forward, r_root_above(y))
 #define UNARY_OVER_ROOT(name, forward, sign, d) UNARY_CHUNK(name, forward, sign / v_sqrt(d))
 #endif
 #define UNARY_FORWARD(name, forward)                                                                \
