@@ -38,6 +38,21 @@ def test_ends_of_the_table_of_powers(name, dtype):
 
 
 @by_dtype
+@pytest.mark.parametrize("name", ["exp", "expm1", "tanh", "erf", "asin", "acos", "atan"])
+def test_results_do_not_depend_on_their_neighbours(name, dtype, rng):
+    """Several vectors take one way or another by all that is in them, beside the next few."""
+    rare = [0.0, -0.0, 1, -1, 15.999, 16, -16.5, 16.7, 88.8, 100, -700, np.inf, -np.inf, np.nan]
+    x = np.concatenate([rng.uniform(-1, 1, 300), rng.uniform(-18, 18, 300), rare]).astype(dtype)
+    function = getattr(mg, name)
+    alone = np.array([function(mg.from_numpy(np.full(64, v))).numpy()[0] for v in x])
+    for _ in range(4):
+        order = rng.permutation(x.size)
+        for size in (1, 64, 65, 300, x.size):
+            y = function(mg.from_numpy(x[order[:size]])).numpy()
+            np.testing.assert_array_equal(y, alone[order[:size]])
+
+
+@by_dtype
 @pytest.mark.parametrize("name", ["expm1", "sinh", "tan"])
 def test_zeros_keep_their_sign(name, dtype):
     x = np.tile(np.array([0.0, -0.0], dtype), 64)

@@ -9,9 +9,14 @@ typedef struct {
     num s, v;
 } F(asin_terms);
 
-MG_INLINE F(asin_terms) F(asin_reduce)(num a, num steep_low) {
-    num half = n_set(0.5f), z = n_choose_less(half, a, n_line(a, -0.5f, 0.5f), n_mul(a, a));
-    num s = n_choose_less(half, a, n_near_root(z), a);
+/* s and s^2, before the root was rounded */
+MG_INLINE F(stage) F(asin_first)(num x) {
+    num a = n_abs(x), half = n_set(0.5f);
+    num z = n_choose_less(half, a, n_line(a, -0.5f, 0.5f), n_mul(a, a));
+    return (F(stage)){n_choose_less(half, a, n_near_root(z), a), z};
+}
+MG_INLINE F(asin_terms) F(asin_reduce)(F(stage) t, num a, num steep_low) {
+    num half = n_set(0.5f), s = t.a, z = t.b;
     num inverse = n_less_bits(n_from_bits(C(HALF_RECIPROCAL)), s);
     num low = n_fma(n_fma_exact(n_neg(s), s, z), inverse, steep_low);
     low = n_choose_less(half, a, low, n_set(0));
@@ -24,20 +29,22 @@ MG_INLINE num F(arc_sum)(num base, num k, F(asin_terms) p, num low) {
     return n_add(y, n_fma(k, p.v, low));
 }
 
-MG_INLINE num F(asin)(num x) {
+MG_INLINE num F(asin_last)(F(stage) t, num x) {
     num a = n_abs(x), half = n_set(0.5f), zero = n_set(0);
-    F(asin_terms) p = F(asin_reduce)(a, n_set(-0.25f * C(PI_LOW)));
+    F(asin_terms) p = F(asin_reduce)(t, a, n_set(-0.25f * C(PI_LOW)));
     num base = n_choose_less(half, a, n_set(0.5f * C(PI)), zero);
     num k = n_choose_less(half, a, n_set(-2), n_set(1));
     return n_with_sign(F(arc_sum)(base, k, p, zero), x);
 }
-MG_INLINE num F(acos)(num x) {
+MG_INLINE num F(asin)(num x) { return F(asin_last)(F(asin_first)(x), x); }
+MG_INLINE num F(acos_last)(F(stage) t, num x) {
     num a = n_abs(x), half = n_set(0.5f), zero = n_set(0);
-    F(asin_terms) p = F(asin_reduce)(a, zero);
+    F(asin_terms) p = F(asin_reduce)(t, a, zero);
     num parts = n_choose_less(half, a, n_choose_less(x, zero, n_set(1), zero), half);
     num k = n_flip_sign(n_choose_less(half, a, n_set(2), n_set(-1)), x);
     return F(arc_sum)(n_mul(parts, n_set(C(PI))), k, p, n_mul(parts, n_set(C(PI_LOW))));
 }
+MG_INLINE num F(acos)(num x) { return F(acos_last)(F(asin_first)(x), x); }
 
 /* atan q = atan c + atan((q - c) / (1 + q c)), where two bits of the exponent of q + 1/4 and two of
  * its fraction choose c: 0 up to q = 1/4, the last from 13/4 on. The constants are such that a
@@ -51,13 +58,18 @@ MG_INLINE num F(atan_short)(num t, num t_low) {
     num z = n_mul(t, t);
     return n_add(t, n_fma(n_mul(t, z), HORNER(z, atan), t_low));
 }
-MG_INLINE num F(atan)(num x) {
+/* atan c, and t = (q - c) / (1 + q c) */
+MG_INLINE F(stage) F(atan_first)(num x) {
     num a = n_min(n_set(C(ATAN_HIGH)), n_abs(x)), i = F(atan_piece)(a);
     num c = n_look_up(T(atan_table)[0], i);
     num t = n_div(n_sub(a, c), n_fma(a, c, n_set(1)));
-    num z = n_mul(t, t), angle = n_fma(n_mul(t, z), HORNER(z, atan), t);
-    return n_with_sign(n_add(n_look_up(T(atan_table)[1], i), angle), x);
+    return (F(stage)){n_look_up(T(atan_table)[1], i), t};
 }
+MG_INLINE num F(atan_last)(F(stage) s, num x) {
+    num t = s.b, z = n_mul(t, t), angle = n_fma(n_mul(t, z), HORNER(z, atan), t);
+    return n_with_sign(n_add(s.a, angle), x);
+}
+MG_INLINE num F(atan)(num x) { return F(atan_last)(F(atan_first)(x), x); }
 
 /* The angle of (b, a), a and b not negative, or pi less that where x has a sign.
  * The bits of a less those of b are about the logarithm of their ratio, good enough to choose c. */

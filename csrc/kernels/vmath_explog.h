@@ -116,28 +116,53 @@
                                                 int64_t n) {                                       \
         w_map_##width(out, x, n, CHUNK(name##_##width));                                           \
     }
+#if MG_HAS_WIDE
+/* The same by two stages (w_map_stages), and by a shorter way for |x| < limit (w_map_near). */
+#define STAGES_OF(name, begin, type, width)                                                        \
+    static inline void v_##name##_chunk_##width(type *restrict out, const type *restrict x,        \
+                                                int64_t n) {                                       \
+        w_map_stages_##width(out, x, n, w_##begin##_first_##width, w_##name##_last_##width);       \
+    }
+#define NEAR_OF(name, type, width, limit)                                                          \
+    static MG_NOINLINE void w_##name##_block_##width(type *restrict out, const type *restrict x) { \
+        w_store_##width(out, w_##name##_##width(w_load_##width(x)));                               \
+    }                                                                                              \
+    static inline void v_##name##_chunk_##width(type *restrict out, const type *restrict x,        \
+                                                int64_t n) {                                       \
+        w_map_near_##width(out, x, n, w_##name##_near_##width, w_##name##_block_##width, limit);   \
+    }
+#else
+#define STAGES_OF(name, begin, type, width) CHUNKS_OF(name, type, width)
+#define NEAR_OF(name, type, width, limit) CHUNKS_OF(name, type, width)
+#endif
+#define STAGES(name, begin)                                                                        \
+    STAGES_OF(name, begin, float, f32)                                                             \
+    STAGES_OF(name, begin, double, f64)
 #define CHUNKS(name)                                                                               \
     CHUNKS_OF(name, float, f32)                                                                    \
     CHUNKS_OF(name, double, f64)
-CHUNKS(exp)
+STAGES(exp, exp)
 CHUNKS(exp2)
-CHUNKS(expm1)
+NEAR_OF(expm1, float, f32, V_EXPM1_NEAR_F32)
+CHUNKS_OF(expm1, double, f64)
 CHUNKS(sinh)
 CHUNKS(cosh)
-CHUNKS(tanh)
+STAGES_OF(tanh, tanh, float, f32)
+CHUNKS_OF(tanh, double, f64)
 CHUNKS(log)
 CHUNKS(log2)
 CHUNKS(log10)
 CHUNKS(log1p)
 CHUNKS(softplus)
 CHUNKS(logsigmoid)
-CHUNKS(erf)
+STAGES_OF(erf, erf, float, f32)
+CHUNKS_OF(erf, double, f64)
 CHUNKS(erfc)
 CHUNKS(ndtr)
 CHUNKS(rsqrt)
-CHUNKS(asin)
-CHUNKS(acos)
-CHUNKS(atan)
+STAGES(asin, asin)
+STAGES(acos, asin)
+STAGES(atan, atan)
 CHUNKS_OF(sigmoid, double, f64)
 CHUNKS_OF(silu, double, f64)
 CHUNKS_OF(gelu_tanh, double, f64)
@@ -184,6 +209,9 @@ ANY_OF(log, double, f64)
 #endif
 #undef CHUNKS
 #undef CHUNKS_OF
+#undef STAGES
+#undef STAGES_OF
+#undef NEAR_OF
 #undef CHUNKS_2_OF
 
 #endif

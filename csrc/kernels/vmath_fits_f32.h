@@ -20,6 +20,7 @@
 #define V_EXP2_LOW_F32 -151.0f
 #define V_EXP2_HIGH_F32 129.0f
 #define V_EXPM1_LOW_F32 -18.0f
+#define V_EXPM1_NEAR_F32 16.0f
 #define V_POWER_MAGIC_F32 0x1.8p19f
 #define V_POWER_LAST_F32 127.9375f
 #define V_ONE_LOST_F32 0x1p24f /* where x - 1 is x, x even */

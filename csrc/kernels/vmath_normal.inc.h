@@ -15,13 +15,18 @@ MG_INLINE F(piece) F(find_piece)(num a, num b, const C(TYPE) (*table)[16]) {
 }
 
 /* An odd function, by pieces of 1 + STEP a; the first, alone in starting from 0, starts from a. */
-MG_INLINE num F(odd)(num x, C(TYPE) high, C(TYPE) step, const C(TYPE) (*table)[16]) {
+MG_INLINE F(stage) F(odd_first)(num x, C(TYPE) high, C(TYPE) step) {
     num a = n_min(n_set(high), n_abs(x));
-    F(piece) p = F(find_piece)(a, n_line(a, step, 1), table);
-    num start = n_choose_less(n_set(0), p.start, p.start, a);
+    return (F(stage)){a, n_line(a, step, 1)};
+}
+MG_INLINE num F(odd_last)(F(stage) s, num x, const C(TYPE) (*table)[16]) {
+    F(piece) p = F(find_piece)(s.a, s.b, table);
+    num start = n_choose_less(n_set(0), p.start, p.start, s.a);
     return n_with_sign(n_fma_exact(p.q, p.d, start), x);
 }
-MG_INLINE num F(erf)(num x) { return F(odd)(x, C(ERF_HIGH), 1, T(erf_table)); }
+MG_INLINE F(stage) F(erf_first)(num x) { return F(odd_first)(x, C(ERF_HIGH), 1); }
+MG_INLINE num F(erf_last)(F(stage) s, num x) { return F(odd_last)(s, x, T(erf_table)); }
+MG_INLINE num F(erf)(num x) { return F(erf_last)(F(erf_first)(x), x); }
 
 /* e^t g, both factors as sums of two; the exponential lacks its power of two n. */
 typedef struct {

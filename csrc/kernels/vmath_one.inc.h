@@ -5,6 +5,10 @@
 #define bits R(v_bits)
 #define from_bits R(v_from_bits)
 
+typedef struct {
+    real a, b;
+} R(v_stage);
+
 MG_INLINE real R(s_set)(real a) { return a; }
 MG_INLINE real R(s_add)(real a, real b) { return a + b; }
 MG_INLINE real R(s_sub)(real a, real b) { return a - b; }

@@ -6,7 +6,9 @@
  * nothing but u, which must not lose its digits there: in blocks that reach so far, it is made of
  * an exponential. */
 
-MG_INLINE num F(tanh)(num x) { return F(odd)(x, C(TANH_HIGH), C(TANH_STEP), T(tanh_table)); }
+MG_INLINE F(stage) F(tanh_first)(num x) { return F(odd_first)(x, C(TANH_HIGH), C(TANH_STEP)); }
+MG_INLINE num F(tanh_last)(F(stage) s, num x) { return F(odd_last)(s, x, T(tanh_table)); }
+MG_INLINE num F(tanh)(num x) { return F(tanh_last)(F(tanh_first)(x), x); }
 
 /* u by the integer nearest to a (k1 + k2 a): pieces are narrower where u bends more. Where u is a / 2
  * nearly, half of a is taken from max(x, 0), so that no digit is lost in the difference. Look-ups

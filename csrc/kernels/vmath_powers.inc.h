@@ -39,16 +39,22 @@ MG_INLINE num F(power_up)(num bits) {
 }
 
 /* (T - 1) + T (e^r - 1), both with low parts. The constants end two bits early, so that T - 1 is T
- * from ONE_LOST on, but for that power itself, and then lacks 1. */
-MG_INLINE num F(expm1)(num x) {
-    num one = n_set(1), lowest = n_set(C(EXPM1_LOW));
-    F(power_terms) p = F(power_reduce)(n_max(lowest, x), C(POWER_MAGIC), C(POWER_LAST));
-    num r = n_add(p.r_high, p.r_low), w = n_fma(n_mul(r, r), HORNER(r, short_exp), p.r_low);
-    num power = F(power_up)(p.bits);
-    num d = n_sub(power, one), v = n_add(d, one);
-    num low = n_choose_less(n_set(C(ONE_LOST)), power, n_set(-1), n_sub(power, v));
+ * from ONE_LOST on, but for that power itself, and then lacks 1: few are so large. */
+MG_INLINE num F(expm1_of)(F(power_terms) p, num x, bool few) {
+    num one = n_set(1), r = n_add(p.r_high, p.r_low);
+    num w = n_fma(n_mul(r, r), HORNER(r, short_exp), p.r_low), power = F(power_up)(p.bits);
+    num d = n_sub(power, one), low = n_sub(power, n_add(d, one));
+    if (few) low = n_choose_less(n_set(C(ONE_LOST)), power, n_set(-1), low);
     num y = n_fma_exact(power, p.r_high, n_fma(power, w, low));
     return n_with_sign(n_add(d, y), x); /* of 0 too */
+}
+MG_INLINE num F(expm1)(num x) {
+    num most = n_max(n_set(C(EXPM1_LOW)), x);
+    return F(expm1_of)(F(power_reduce)(most, C(POWER_MAGIC), C(POWER_LAST)), x, true);
+}
+/* The same for |x| < EXPM1_NEAR */
+MG_INLINE num F(expm1_near)(num x) {
+    return F(expm1_of)(F(power_within)(x, C(POWER_MAGIC)), x, false);
 }
 
 /* For x >= 0: with e^r = C + S, the even and the odd part, a = T / 2 and b = 1 / 2T,

@@ -40,6 +40,10 @@
 typedef struct {
     vec v[WIDE_VECTORS];
 } wide;
+/* What the first of two stages of a function leaves to the second */
+typedef struct {
+    wide a, b;
+} R(w_stage);
 
 MG_INLINE wide w_set(real s) {
     wide a;
@@ -244,6 +248,29 @@ MG_INLINE void R(w_map_slope)(real *restrict out, const real *restrict g, const 
     for (int64_t i = 0; i < n; i += WIDE_LANES) {
         wide a = w_load(g + i), slope = f(w_load(x + i), w_load(y + i));
         w_store(out + i, w_choose_zero(a, ~REAL_SIGN, w_set(0), w_mul(a, slope)));
+    }
+}
+/* out[i] = last(first(x[i]), x[i]), n > 0. The first stage of a block stands beside the last one of the block
+ * before, as neither waits for the other: a processor that looks ahead by fewer instructions than a
+ * block has finds more to do. */
+MG_INLINE void R(w_map_stages)(real *restrict out, const real *restrict x, int64_t n,
+                               R(w_stage) (*first)(wide), wide (*last)(R(w_stage), wide)) {
+    if (n % WIDE_LANES) __builtin_unreachable();
+    R(w_stage) s = first(w_load(x));
+    for (int64_t i = 0; i < n; i += WIDE_LANES) {
+        R(w_stage) next = first(w_load(x + (i + WIDE_LANES < n ? i + WIDE_LANES : i)));
+        w_store(out + i, last(s, w_load(x + i)));
+        s = next;
+    }
+}
+/* As w_map, by f where |x| < limit in a whole block, and otherwise by `any`, of one block. */
+MG_INLINE void R(w_map_near)(real *restrict out, const real *restrict x, int64_t n, wide (*f)(wide),
+                             void (*any)(real *restrict, const real *restrict), real limit) {
+    if (n % WIDE_LANES) __builtin_unreachable();
+    for (int64_t i = 0; i < n; i += WIDE_LANES) {
+        wide a = w_load(x + i);
+        w_store(out + i, f(a));
+        if (MG_UNLIKELY(!R(w_below)(w_abs(a), limit))) any(out + i, x + i);
     }
 }
 /* As w_map, where f is right only for |x| < limit and the scalar g everywhere. */
