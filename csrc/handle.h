@@ -133,6 +133,11 @@ static MG_NOINLINE PyObject *handle_of_saved(char *saved, handle_ctype *ctype) {
     return handle_new(&handle_saved_class, &handle_saved_spec, saved);
 }
 
+static MG_NOINLINE PyObject *handle_of_object(char *object, handle_ctype *ctype) {
+    (void)ctype;
+    return (PyObject *)object;
+}
+
 static MG_NOINLINE PyObject *handle_of_none(char *address, handle_ctype *ctype) {
     return _cffi_from_c_pointer(address, ctype);
 }
@@ -152,7 +157,8 @@ static MG_NOINLINE Py_ssize_t handle_argument(handle_ctype *ctype, PyObject *giv
 #undef _cffi_from_c_pointer
 #define _cffi_from_c_pointer(address, ctype)                                                   \
     _Generic(result, mg_array *: handle_of_array, mg_arrays *: handle_of_arrays,               \
-             mg_saved *: handle_of_saved, default: handle_of_none)(address, ctype)
+             mg_saved *: handle_of_saved, mg_object *: handle_of_object,                       \
+             default: handle_of_none)(address, ctype)
 #undef _cffi_prepare_pointer_call_argument
 #define _cffi_prepare_pointer_call_argument handle_argument
 

@@ -127,6 +127,9 @@ mg_saved *mg_save(mg_array *a, mg_array *b, mg_array *c); /* NULL for a place no
 void mg_unsave(mg_saved *saved);
 mg_array *mg_saved_array(mg_saved *saved, int i); /* ESTALE if overwritten since */
 uint64_t mg_saved_buffer(const mg_saved *saved, int i); /* 0 where there is none */
+/* The class of the tape's nodes: Python gets it as it is. */
+typedef struct mg_object mg_object;
+mg_object *mg_node_class(void);
 
 int64_t mg_version(const mg_array *a); /* the write clock at the buffer's last in-place write */
 int64_t mg_pins(const mg_array *a);

@@ -5,6 +5,7 @@
  * from Python, for which we have no use. What they make of arrays is in handle.h. */
 #include "minigrad.h"
 #include "handle.h"
+#include "node.h"
 #include "threads/gil.h"
 
 /* Of this thread: NULL outside calls from Python; the address of this variable while a call holds the

@@ -215,7 +215,7 @@ _CONSTANT = _Constant()
 
 def _constant(g: Tensor, edge: Any) -> Tensor:
     """The same values, to be differentiated by the input at ``edge``: that gives zeros."""
-    return wrap(call(lib.mg_view_alias, g._h), record(_CONSTANT, (edge,), None, (g.shape, g.dtype)))
+    return wrap(call(lib.mg_view_alias, g._h), record(_CONSTANT, None, (g.shape, g.dtype), None, edge))
 
 
 # ---- operations of one's own ---------------------------------------------------------------------
@@ -297,17 +297,15 @@ class Function:
         differentiable = [
             y.dtype.is_floating_point and not any(y is z for z in fixed) for y in outputs
         ]
-        parents = tuple(
-            [
-                (x if x._edge is LEAF else x._edge) if isinstance(x, TensorBase) else None
-                for x in args
-            ]
-        )
-        node = record(_FunctionOp(self, len(args), len(outputs), _metas(args)), parents, None, None)
+        parents = [
+            (x if x._edge is LEAF else x._edge) if isinstance(x, TensorBase) else None for x in args
+        ]
+        op = _FunctionOp(self, len(args), len(outputs), _metas(args))
+        node = record(op, None, (), None, *parents)
         ops = [_OutputOp(k, type(self)) if d else None for k, d in enumerate(differentiable)]
         for y, op in zip(made, ops, strict=True):
             if op is not None:
-                y._edge = node if len(made) == 1 else record(op, (node,))
+                y._edge = node if len(made) == 1 else record(op, None, (), None, node)
         node.saved = self._keep(node, outputs, ops)
         return tuple(made) if isinstance(result, tuple) else made[0]
 
@@ -365,7 +363,7 @@ class _Unpack:
         if self.node is not None:
             edge = self.node()
             if self.op is not None and edge is not None:
-                edge = record(self.op, (edge,))
+                edge = record(self.op, None, (), None, edge)
         return wrap(saved_handle(self.pin, 0), edge)
 
 

@@ -172,14 +172,12 @@ def backward(
                 if node not in useful:
                     parents = ()
                     continue
-            parents = node.parents  # type: ignore[assignment]
-            if parents is None:
+            if node.args is None:
                 raise freed_error(node)
             backs = node.op.graph_vjp(node, g) if create_graph else node.op.vjp(node, g)
             if node.adapted is not None:
                 backs = unadapted(backs, node.adapted)
-            if not retain_graph:
-                node.parents = node.saved = node.args = None
+            parents = (node.parents or ()) if retain_graph else node.release()
     finally:
         if scope is not None:
             end(scope)

@@ -253,7 +253,7 @@ def apply_to_one(row: Row, x: TensorBase, args: tuple[Any, ...] = ()) -> Tensor:
             saved = save(x._h if "x" in names else NULL, NULL, handle if "y" in names else NULL)
         if row.wants_shape:
             args = (x.shape, *args)
-        out._edge = record(row, (x if edge is LEAF else edge,), saved, args)
+        out._edge = record(row, saved, args, None, x if edge is LEAF else edge)
     return out  # type: ignore[no-any-return]
 
 
@@ -303,7 +303,7 @@ def view_node(row: Row, base: TensorBase, args: tuple[Any, ...]) -> Node | None:
         return None
     if row.wants_shape:
         args = (base.shape, *args)
-    return record(row, (base if base._edge is LEAF else base._edge,), None, args)
+    return record(row, None, args, None, base if base._edge is LEAF else base._edge)
 
 
 def _node(
@@ -326,7 +326,7 @@ def _node(
         a, b, c = sources
         saved = save(arrays[a], arrays[b], arrays[c])
     adapted = tuple([(x.shape, x.dtype) for x in inputs]) if arrays[-2].adapted else None
-    return record(row, parents, saved, args, adapted)
+    return record(row, saved, args, adapted, *parents)
 
 
 def unary(row: Row) -> Callable[[Any], Tensor]:
@@ -357,7 +357,7 @@ def unary(row: Row) -> Callable[[Any], Tensor]:
             saved = save(x._h, handle) if keeps_y else save(x._h)
         elif keeps_y:
             saved = save(NULL, handle)
-        out._edge = record(row, (x if edge is LEAF else edge,), saved)
+        out._edge = record(row, saved, (), None, x if edge is LEAF else edge)
         return out  # type: ignore[no-any-return]
 
     return _named(function, row)
@@ -434,14 +434,16 @@ def _pair(row: Row, operator: bool, kernel: Any, op: int) -> Callable[[Any, Any]
                 saved = save(
                     ha if keep_a else NULL, hb if keep_b else NULL, handle if keep_y else NULL
                 )
-        parents = (a if edge_a is LEAF else edge_a, b if edge_b is LEAF else edge_b)
+        adapted = None
         if handle.adapted:
             adapted = (a.shape, a.dtype), (b.shape, b.dtype)
-            out._edge = record(row, parents, saved, (), adapted)
-        else:  # what requires grad has the result's shape
-            if elementwise:
-                out._shape = b._shape if edge_a is None else a._shape
-            out._edge = record(row, parents, saved)
+        elif elementwise:  # what requires grad has the result's shape
+            out._shape = b._shape if edge_a is None else a._shape
+        if edge_a is LEAF:
+            edge_a = a
+        if edge_b is LEAF:
+            edge_b = b
+        out._edge = record(row, saved, (), adapted, edge_a, edge_b)
         return out  # type: ignore[no-any-return]
 
     return _named(function, row)

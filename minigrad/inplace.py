@@ -82,7 +82,7 @@ def overwrite(op: str, x: Tensor, source: Tensor) -> Tensor:
     fitted = s.expand(s.to(source, x.dtype), x.shape)
     write(lib.mg_write, x, x._h, fitted._h)
     old, new = x._edge, fitted if fitted._edge is LEAF else fitted._edge
-    _set_history(x, new if old is None else record(_OVERWRITE, (old, new)), new)
+    _set_history(x, new if old is None else record(_OVERWRITE, None, (), None, old, new), new)
     return x
 
 
@@ -93,7 +93,7 @@ def overwrite_part(
     source = s.to(source, x.dtype)
     write(lib.mg_write, x, part._h, source._h)
     new = source if source._edge is LEAF else source._edge
-    edge = record(_WRITE_VIEW, (x._edge, new), None, (row, args))
+    edge = record(_WRITE_VIEW, None, (row, args), None, x._edge, new)
     _set_history(x, edge, edge)
 
 
@@ -127,13 +127,13 @@ def _set_history(x: Any, edge: Any, written: Any) -> None:
     topmost gets the new history, and x is a view of that again, like the others.
     """
     if isinstance(edge, TensorBase):  # a leaf's values were copied in: x is not that leaf
-        edge = written = record(_OVERWRITE, (None, edge))
+        edge = written = record(_OVERWRITE, None, (), None, None, edge)
     alias = getattr(x, "_alias", None)
     while alias is not None:
         parent, row, args = alias
         alias = getattr(parent, "_alias", None)
         before = parent._edge if alias is None or x._h.size < parent._h.size else None
-        edge = written = record(_WRITE_VIEW, (before, written), None, (row, args))
+        edge = written = record(_WRITE_VIEW, None, (row, args), None, before, written)
         x = parent
     _renew(x, edge)
     _outdate_views(x)

@@ -7,10 +7,11 @@ only what their derivative needs, so a graph holds no cycle and is freed the mom
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from minigrad._c import lib
 
 __all__ = [
     "LEAF",
@@ -194,60 +195,39 @@ class enable_grad(_SetMode):  # noqa: N801 - PyTorch's name
     enabled = True
 
 
-_serials = itertools.count()
-
-
 # ---- nodes ---------------------------------------------------------------------------------------
 
+if TYPE_CHECKING:
 
-class Node:
-    """One recorded operation; :func:`record` makes one."""
+    class Node:
+        """One recorded operation; :meth:`record` makes one. It is C: ``csrc/node.h``."""
 
-    __slots__ = ("__weakref__", "adapted", "args", "hooks", "op", "parents", "saved", "serial")
+        # Anything with a `name` and two rules for the gradients of a node's inputs, None where
+        # there is none: `vjp(node, g)`, which records nothing, and `graph_vjp(node, g)`, whose
+        # results can be differentiated again.
+        op: Any
+        saved: Any  # the arrays the derivative needs, pinned in C
+        args: Any  # the operation's other arguments; None once the graph was freed
+        # (shape, dtype) of each input where one was broadcast or cast, to be undone on the way back
+        adapted: tuple[Any, ...] | None
+        hooks: list[Callable[[Gradient], Gradient | None]] | None
+        serial: int  # a node is always younger than its parents
+        parents: tuple[Parent, ...] | None  # made when asked for; None once the graph was freed
+        wanted: int  # a bit for each of the first 16 parents: is it not None?
 
-    # Anything with a `name` and two rules for the gradients of a node's inputs, None where there
-    # is none: `vjp(node, g)`, which records nothing, and `graph_vjp(node, g)`, whose results can be
-    # differentiated again.
-    op: Any
-    parents: tuple[Parent, ...] | None  # None once the graph was freed
-    saved: Any  # the arrays the derivative needs, pinned in C
-    args: Any  # the operation's other arguments
-    # (shape, dtype) of each input where one was broadcast or cast, to be undone on the way back
-    adapted: tuple[Any, ...] | None
-    hooks: list[Callable[[Gradient], Gradient | None]] | None
-    serial: int  # a node is always younger than its parents
+        name: str  # of the operation
+        next_functions: tuple[Parent, ...]  # where each input came from
 
-    @property
-    def name(self) -> str:
-        """The name of the operation."""
-        return str(self.op.name)
+        @staticmethod
+        def record(
+            op: Any, saved: Any, args: Any, adapted: tuple[Any, ...] | None, /, *parents: Parent
+        ) -> Node:
+            """The node of an operation that was just executed."""
 
-    @property
-    def next_functions(self) -> tuple[Parent, ...]:
-        """Where each input came from."""
-        return self.parents or ()
+        def release(self) -> tuple[Parent, ...]:
+            """The parents; with what else only its own backward needs, the node lets go of them."""
 
-    def __repr__(self) -> str:
-        return f"<{self.name}>"
+else:
+    Node = lib.mg_node_class()
 
-
-def record(
-    op: Any,
-    parents: tuple[Parent, ...],
-    saved: Any = None,
-    args: Any = (),
-    adapted: tuple[Any, ...] | None = None,
-) -> Node:
-    """The node of an operation that was just executed.
-
-    A function and no ``__init__``, which would take as long as the rest of it.
-    """
-    node = Node()
-    node.op = op
-    node.parents = parents
-    node.saved = saved
-    node.args = args
-    node.adapted = adapted
-    node.hooks = None
-    node.serial = next(_serials)
-    return node
+record = Node.record

@@ -105,19 +105,19 @@ def _binary_vjp(row: Row) -> Rule:
         return lambda node, g: (g, g)
     if not (callable(by_a) or callable(by_b)):
         return _each(row, lambda row, i, node, g: _constant(row.derivatives[i], g))
-    bit_a, bit_b = int(callable(by_a)), 2 * callable(by_b)
+    bits = callable(by_a) + 2 * callable(by_b)
 
     def vjp(node: Node, g: Any) -> Sequence[Any]:
-        a, b = node.parents  # type: ignore[misc]
-        wanted = (0 if a is None else bit_a) + (0 if b is None else bit_b)
-        ga, gb = call4(kernel, op, wanted, g._h, node.saved) if wanted else (None, None)
+        wanted = node.wanted
+        made = wanted & bits
+        ga, gb = call4(kernel, op, made, g._h, node.saved) if made else (None, None)
         if ga is not None:
             ga = wrap(ga)
-        elif a is not None:
+        elif wanted & 1:
             ga = _constant(by_a, g)
         if gb is not None:
             gb = wrap(gb)
-        elif b is not None:
+        elif wanted & 2:
             gb = _constant(by_b, g)
         return ga, gb
 
@@ -125,15 +125,11 @@ def _binary_vjp(row: Row) -> Rule:
 
 
 def _product_vjp(row: Row) -> Rule:
-    kernel, product, three = lib.mg_bilinear_vjp, row.product, row.arity == 3
+    kernel, product, arity = lib.mg_bilinear_vjp, row.product, row.arity
 
     def vjp(node: Node, g: Any) -> Sequence[Any]:
-        parents: Sequence[Any] = node.parents or ()
-        wanted = (parents[0] is not None) + 2 * (parents[1] is not None)
-        if three and parents[2] is not None:
-            wanted += 4
-        made = call4(kernel, product, wanted, g._h, node.saved or NULL)
-        return [None if h is None else wrap(h) for h in made[: len(parents)]]
+        made = call4(kernel, product, node.wanted, g._h, node.saved or NULL)
+        return [None if h is None else wrap(h) for h in made[:arity]]
 
     return vjp
 
