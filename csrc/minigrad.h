@@ -94,6 +94,7 @@ mg_array *mg_view_around(mg_array *a, mg_array *b, int axis, int64_t a_start, in
 mg_array *mg_view_diagonal(mg_array *a, int64_t offset);
 mg_array *mg_view_alias(mg_array *a);
 int mg_contiguous_now(const mg_array *a);
+int mg_alike(const mg_array *a, const mg_array *b); /* in shape and dtype? */
 /* Any two elements in the same place? */
 int mg_overlaps_itself(const mg_array *a);
 

@@ -59,14 +59,14 @@ def _upstream(op: str, output: Tensor, gradient: Any, create_graph: bool) -> Ten
             gradient = tensor(gradient, output.dtype)
         except (TypeError, ValueError) as error:
             raise renamed(op, error) from None
-    if gradient._h.shape != output._h.shape:
+    if gradient._edge is not None and not create_graph:
+        gradient = gradient.detach()
+    if lib.mg_alike(gradient._h, output._h):
+        return gradient  # type: ignore[no-any-return]
+    if gradient.shape != output.shape:
         raise ValueError(
             f"[{op}] the gradient has shape {gradient.shape}, the tensor {output.shape}"
         )
-    if not create_graph:
-        gradient = off_tape(gradient)
-    if gradient._h.dtype == output._h.dtype:
-        return gradient  # type: ignore[no-any-return]
     return gradient.to(output.dtype)  # type: ignore[no-any-return]
 
 
@@ -116,8 +116,9 @@ def backward(
         (edge,),
         (g,),
         _deliver_with_graph if create_graph else _deliver,
-        retain_graph=create_graph if retain_graph is None else retain_graph,
-        create_graph=create_graph,
+        None,
+        create_graph if retain_graph is None else retain_graph,
+        create_graph,
     )
 
 
@@ -172,9 +173,9 @@ def grad(
         [edge for edge, _ in roots],
         [g for _, g in roots],
         deliver,
-        wanted=set(edges),
-        retain_graph=create_graph if retain_graph is None else retain_graph,
-        create_graph=create_graph,
+        set(edges),
+        create_graph if retain_graph is None else retain_graph,
+        create_graph,
     )
     results = [
         found[edge] if edge in found else None if allow_unused else zeros_like(x)
@@ -215,7 +216,9 @@ _CONSTANT = _Constant()
 
 def _constant(g: Tensor, edge: Any) -> Tensor:
     """The same values, to be differentiated by the input at ``edge``: that gives zeros."""
-    return wrap(call(lib.mg_view_alias, g._h), record(_CONSTANT, None, (g.shape, g.dtype), None, edge))
+    return wrap(
+        call(lib.mg_view_alias, g._h), record(_CONSTANT, None, (g.shape, g.dtype), None, edge)
+    )
 
 
 # ---- operations of one's own ---------------------------------------------------------------------
@@ -300,8 +303,8 @@ class Function:
         parents = [
             (x if x._edge is LEAF else x._edge) if isinstance(x, TensorBase) else None for x in args
         ]
-        op = _FunctionOp(self, len(args), len(outputs), _metas(args))
-        node = record(op, None, (), None, *parents)
+        whole = _FunctionOp(self, len(args), len(outputs), _metas(args))
+        node = record(whole, None, (), None, *parents)
         ops = [_OutputOp(k, type(self)) if d else None for k, d in enumerate(differentiable)]
         for y, op in zip(made, ops, strict=True):
             if op is not None:

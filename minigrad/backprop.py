@@ -86,10 +86,9 @@ def backward(
     roots: Sequence[Parent],
     upstream: Sequence[Gradient],
     deliver: Callable[[Any, Gradient, bool], None],
-    *,
-    wanted: set[Any] | None = None,
-    retain_graph: bool = False,
-    create_graph: bool = False,
+    wanted: set[Any] | None,
+    retain_graph: bool,
+    create_graph: bool,
 ) -> None:
     """Run gradients from the roots back to the leaves.
 

@@ -114,7 +114,10 @@ def copied(x: TensorBase) -> Tensor:
     handle = _copy(x._h)  # as `call` does it
     if handle is None or tracers:
         settle(handle, _copy, (x._h,))
-    return wrap(handle)
+    out = _new(_result_type)  # as `wrap` does it
+    out._h = handle
+    out._edge = out._shape = out.grad = None
+    return out  # type: ignore[no-any-return]
 
 
 _copy = lib.mg_copy

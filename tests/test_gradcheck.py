@@ -53,7 +53,7 @@ def raw(name, forward, vjp):
             y = forward(*xs).clone()
         if any(x.requires_grad for x in xs):
             parents = [x if x.is_leaf and x.requires_grad else x.grad_fn for x in xs]
-            y._edge = record(Op(), tuple(parents), None, None)
+            y._edge = record(Op(), None, (), None, *parents)
         return y
 
     return function

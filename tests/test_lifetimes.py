@@ -125,6 +125,58 @@ def test_nodes_point_backwards_only(no_gc):
     assert gone() is None
 
 
+def test_a_node_lets_go_of_what_only_its_backward_needed(no_gc):
+    x, c = leaf([1.0, 2.0]), mg.tensor([3.0, 4.0], dtype=mg.float64)
+    y = x * c
+    node = y.grad_fn
+    assert (node.parents, node.wanted, node.args) == ((x, None), 1, ())
+    assert (node.name, repr(node)) == ("mul", "<mul>")
+    assert (y + x).grad_fn.serial > node.serial
+    y.backward(c)
+    assert (node.parents, node.wanted, node.args) == (None, 0, None)
+    assert (node.saved, node.next_functions) == (None, ())
+    assert c.numpy().flags.writeable
+
+
+def test_nodes_come_from_operations():
+    with pytest.raises(TypeError, match="come from operations"):
+        Node()
+    with pytest.raises(TypeError, match="parents"):
+        Node.record(None, None, (), None)
+
+
+def test_cycles_through_nodes_are_collected():
+    def hooked(x):
+        y = x * 2
+        y.register_hook(lambda g: y)
+        return y
+
+    def kept(x):
+        y = (x * x).exp()
+        x.grad = y
+        return y
+
+    for make in (hooked, kept):
+        y = make(leaf([1.0, 2.0]))
+        gone = weakref.ref(y.grad_fn)
+        del y
+        gc.collect()
+        assert gone() is None
+
+
+def test_what_a_node_drops_may_drop_nodes(no_gc):
+    class Chain:  # its last reference is a node's, and it holds the node before
+        def __init__(self, before):
+            self.before = before
+
+    node = None
+    for _ in range(100_000):
+        node = Node.record(None, None, Chain(node), None, None)
+    gone = weakref.ref(node)
+    del node
+    assert gone() is None
+
+
 # ---- NumPy on the same memory --------------------------------------------------------------------
 
 

@@ -28,6 +28,11 @@ bool mg_is_contiguous(const mg_array *a) {
 
 int mg_contiguous_now(const mg_array *a) { return mg_is_contiguous(a); }
 
+int mg_alike(const mg_array *a, const mg_array *b) {
+    return a->dtype == b->dtype && a->ndim == b->ndim &&
+           memcmp(a->shape, b->shape, sizeof(int64_t) * (size_t)a->ndim) == 0;
+}
+
 mg_array *mg_contiguous(mg_array *a) { return mg_is_contiguous(a) ? mg_retain(a) : mg_copy(a); }
 
 inline int mg_count(int ndim, const int64_t *shape, int itemsize, int64_t *count) {
