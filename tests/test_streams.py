@@ -56,6 +56,19 @@ for dtype in (np.float32, np.float64):
             y.backward(g.detach())
             show("norm", y.detach(), x.grad, w.grad)
         show("bias", b.grad)
+    for shape in ((5, 4, 4, 16), (3, 8, 28, 28), (2, 6, 5, 7)):
+        x, w, b, g = (mg.tensor(rng.normal(size=n).astype(dtype), requires_grad=True)
+                      for n in (shape, shape[1], shape[1], shape))
+        with mg.no_grad():
+            x[:, 1] = mg.tensor(np.array([1.5], dtype))
+            g[:, 1] = 0
+        for of in (lambda: F.batch_norm(x, None, None, w, b, training=True),
+                   lambda: F.batch_norm(x, b.detach(), w.detach() ** 2, w, b),
+                   lambda: F.group_norm(x, 2, w, b)):
+            x.grad = w.grad = b.grad = None
+            y = of()
+            y.backward(g.detach())
+            show("channels", y.detach(), x.grad, w.grad, b.grad)
     for size in ((30, 1), (1, 5001), (1, 1)):
         again = mg.tensor(rng.normal(size=size).astype(dtype)).expand((30, 5001))
         into = mg.zeros((30, 5100), dtype=again.dtype)

@@ -59,7 +59,7 @@ MG_INLINE norm_moments norm_corrected(double mean, double a, double b, double n)
 typedef struct {
     int64_t count, step, n, w_step; /* how many, and how far apart, as are their weights */
     int64_t sets;                   /* statistics lie this far apart */
-    bool own;
+    bool own, streams;
 } norm_set;
 
 #define MG_REAL 32
@@ -240,7 +240,8 @@ static int norm_channels_plan(norm_channels_job *job, const mg_array *x, const m
     job->stats = stats->data;
     job->set = (norm_set){.count = groups ? channels / groups : samples,
                           .step = groups ? n : channels * n, .n = n, .w_step = groups ? 1 : 0,
-                          .sets = groups ? samples * groups : channels, .own = own};
+                          .sets = groups ? samples * groups : channels, .own = own,
+                          .streams = norm_streams(n * job->itemsize, x->size * job->itemsize)};
     job->per_task = job->columns ? NORM_STRIP : mg_ceil_div(NORM_GRAIN, job->set.count * n);
     return norm_check_stats(stats, x, job->set.sets);
 }
@@ -274,6 +275,7 @@ static void norm_channels_task(void *context, int64_t task) {
                 set, job->out + at, job->db + plane * size, job->dw + plane * size, job->g + at,
                 job->x + at, job->w + channel, job->stats + s * size);
     }
+    if (set->streams) v_stream_end();
 }
 
 mg_array *mg_norm_channels(mg_array *x, mg_array *w, mg_array *b, mg_array *stats, int groups,

@@ -18,20 +18,29 @@ static MG_NOINLINE norm_moments R(norm_planes_moments)(const real *x, int64_t co
     return of[0];
 }
 
+/* From a set to the next one, where results go past the caches: meanwhile that is asked for. */
+MG_INLINE int64_t R(norm_next)(const norm_set *set) {
+    return set->step == set->n ? set->count * set->n : set->n;
+}
+
 /* y = ((x - mean) * rstd + shift) * w + b */
 static void R(norm_set)(const norm_set *set, void *out, void *statistics, const void *input,
                         const void *weight, const void *bias, double eps) {
     real *y = out, *stats = statistics;
     const real *x = input, *w = weight, *b = bias;
-    int64_t n = set->n;
+    int64_t n = set->n, ahead = R(norm_next)(set);
+    bool streams = NORM_STREAMS && set->streams;
     if (set->own) R(norm_keep)(stats, set->sets, R(norm_planes_moments)(x, set->count, set->step, n), eps);
     vec mean = v_set1(stats[NORM_MEAN * set->sets]);
     for (int64_t k = 0; k < set->count; k++, w += set->w_step, b += set->w_step) {
         vec scale = v_set1(stats[NORM_RSTD * set->sets] * *w);
         vec offset = v_set1(fma_real(stats[NORM_SHIFT * set->sets], *w, *b));
         int64_t at = k * set->step;
-        for (int64_t i = 0; i < n; i += LANES, at += LANES)
-            R(norm_store)(y + at, v_fma(R(norm_load)(x + at, n - i) - mean, scale, offset), n - i);
+        for (int64_t i = 0; i < n; i += LANES, at += LANES) {
+            if (streams) __builtin_prefetch(x + at + ahead);
+            R(norm_put)(y + at, v_fma(R(norm_load)(x + at, n - i) - mean, scale, offset), n - i,
+                        streams);
+        }
     }
 }
 
@@ -52,7 +61,8 @@ static void R(norm_set_back)(const norm_set *set, void *out, void *by_g, void *b
                              const void *statistics) {
     real *dx = out, *sum_g = by_g, *sum_gh = by_gh;
     const real *g = upstream, *x = input, *w = weight, *stats = statistics;
-    int64_t n = set->n, planes = set->step / n;
+    int64_t n = set->n, planes = set->step / n, ahead = R(norm_next)(set);
+    bool streams = NORM_STREAMS && set->streams;
     real mean = stats[NORM_MEAN * set->sets], means[NORM_FOUR] = {mean, mean, mean, mean};
     for (int64_t k = 0; k < set->count; k += NORM_FOUR) {
         int64_t at = k * set->step, count = mg_min(set->count - k, NORM_FOUR);
@@ -73,9 +83,13 @@ static void R(norm_set_back)(const norm_set *set, void *out, void *by_g, void *b
         vec wk = v_set1(w[k * set->w_step]), scale = wk * v_set1(of.rstd);
         for (int64_t i = 0; i < n; i += LANES, at += LANES) {
             vec dxi = R(norm_load)(g + at, n - i);
+            if (streams) {
+                __builtin_prefetch(g + at + ahead);
+                __builtin_prefetch(x + at + ahead);
+            }
             if (set->own) dxi = R(norm_dx)(of, dxi * wk, R(norm_load)(x + at, n - i));
             else dxi *= scale;
-            R(norm_store)(dx + at, drop ? (vec){0} : dxi, n - i);
+            R(norm_put)(dx + at, drop ? (vec){0} : dxi, n - i, streams);
         }
     }
 }
