@@ -51,6 +51,21 @@ def test_results_do_not_depend_on_their_neighbours(name, dtype, rng):
             y = function(mg.from_numpy(x[order[:size]])).numpy()
             np.testing.assert_array_equal(y, alone[order[:size]])
 
+@pytest.mark.parametrize("name", ["log", "log1p", "softplus", "logsigmoid"])
+def test_ends_of_the_table_of_logarithms(name, dtype, rng):
+    """Beside 1, where the result is least beside what it is made of, on both sides of every end."""
+    first = 0.7346 if dtype is np.float64 else 0.7512  # all but the first few bits of V_LOG_FIRST
+    ends = first + np.arange(-2, 24) / 32
+    near_1 = np.exp(np.array([-1 / 16, -1 / 32, -1 / 64, 1 / 64, 1 / 32, 1 / 16]))
+    x = np.concatenate([ends, near_1])[:, None] * (1 + np.linspace(-1e-3, 1e-3, 801))
+    x = np.concatenate([x.ravel(), 1 + rng.uniform(-0.07, 0.1, 20000)])
+    if name != "log":
+        x = x - 1
+    if name in ("softplus", "logsigmoid"):
+        x = np.log(x[x > 0]) * (-1 if name == "logsigmoid" else 1)
+    report = ulp.measure(TABLE[name], dtype, [(x.astype(dtype),)])
+    assert report.ok, report
+
 
 @by_dtype
 @pytest.mark.parametrize("name", ["expm1", "sinh", "tan"])
@@ -59,6 +74,23 @@ def test_zeros_keep_their_sign(name, dtype):
     y = getattr(mg, name)(mg.from_numpy(x)).numpy()
     np.testing.assert_array_equal(np.signbit(y), np.signbit(x))
     assert not y.any()
+
+
+@by_dtype
+@pytest.mark.parametrize("sign", [1, -1], ids=["softplus", "logsigmoid"])
+def test_slopes_that_are_made_of_the_result(sign, dtype):
+    """Those of softplus and its mirror image are sigmoids, and as good, down to subnormal ones."""
+    lowest = np.log(np.finfo(dtype).smallest_subnormal)
+    x = np.concatenate([np.linspace(lowest, -lowest, 5001), np.linspace(-4, 4, 5001)])
+    x = (sign * np.append(x, [0, np.inf, -np.inf, np.nan])).astype(dtype)
+    leaf = mg.from_numpy(x.copy()).requires_grad_()
+    function = mg.nn.functional.softplus if sign > 0 else mg.nn.functional.logsigmoid
+    function(leaf).backward(mg.ones(x.shape, dtype=leaf.dtype))
+    want = oracle.wide(dtype)(1) / (1 + np.exp(-sign * x.astype(oracle.wide(dtype))))
+    unit = np.maximum(np.spacing(np.abs(want).astype(dtype)), np.finfo(dtype).smallest_subnormal)
+    error = np.abs(leaf.grad.numpy() - want)[:-1] / unit[:-1]
+    assert error.max() < 2.5
+    assert np.isnan(leaf.grad.numpy()[-1])
 
 
 @pytest.mark.exhaustive

@@ -222,13 +222,6 @@ static void R(v_nextafter_chunk)(real *restrict out, const real *restrict a, con
 
 /* ---- what is made of a function of a chunk ---- */
 
-static void R(v_logsigmoid_slope_chunk)(real *restrict out, const real *restrict x, int64_t n) {
-    real minus[NDITER_CHUNK];
-    nditer_whole(n, sizeof(real));
-    MG_APART
-    for (int64_t i = 0; i < n; i++) minus[i] = -x[i];
-    R(v_sigmoid_chunk)(out, minus, n);
-}
 /* a's share of e^a + e^b: one half of equal ones, infinities too, but nothing of nothing. */
 static void R(logaddexp_by_a_chunk)(real *restrict partial, const real *restrict a,
                                     const real *restrict b, const real *restrict y, int64_t n) {

@@ -83,8 +83,8 @@ typedef struct {
     num k, r, t, c; /* k in units of n_exponent_unit, t = -log c */
 } F(log_terms);
 
-MG_INLINE F(log_terms) F(log_reduce)(num x, const C(TYPE) (*table)[16]) {
-    num u = n_add_bits(x, -C(LOG_FIRST)), k = n_and(u, C(EXPONENT)), i = n_shift_right(u, C(INDEX));
+MG_INLINE F(log_terms) F(log_reduce)(num x, const C(TYPE) (*table)[16], uint64_t first) {
+    num u = n_add_bits(x, -first), k = n_and(u, C(EXPONENT)), i = n_shift_right(u, C(INDEX));
     num c = n_look_up(table[0], i), r = n_fma_exact(n_less_bits(x, k), c, n_set(-1));
     return (F(log_terms)){n_from_exponent(k), r, n_look_up(table[1], i), c};
 }
@@ -96,17 +96,27 @@ MG_INLINE F(log_terms) F(log1p_reduce)(num x) {
     num r = n_fma_exact(x, c, n_sub(c, n_set(1)));
     return (F(log_terms)){n_from_exponent(k), r, n_look_up(T(log_table)[1], i), c};
 }
-/* log(1 + r) / r - 1 */
-MG_INLINE num F(log_factor)(num r) { return n_mul(SHORT(r, log), r); }
 /* k log 2 - log c + y, the logarithm of 2 in two parts */
 MG_INLINE num F(log_sum)(F(log_terms) p, num y, C(TYPE) two_high, C(TYPE) two_low) {
     num s = n_fma(p.k, n_set(two_high * n_exponent_unit), p.t);
     return n_add(s, n_fma(p.k, n_set(two_low * n_exponent_unit), y));
 }
-/* The logarithm from its terms */
+/* log(1 + r) / r - 1, of a float */
+MG_INLINE num F(log_factor)(num r) { return n_mul(SHORT(r, log), r); }
+/* lost + k (what LN2_HI lacks) + log(1 + r) - r, of a double */
+MG_INLINE num F(log_tail)(F(log_terms) p, num lost) {
+    lost = n_fma(p.k, n_set(C(LN2_LO) * n_exponent_unit), lost);
+    return n_fma(n_mul(p.r, p.r), POLYNOMIAL(p.r, log), lost);
+}
+/* The logarithm from its terms. Of doubles fewer have c = 1, so that |r| is half as large; what is
+ * lost in adding it would then show and is carried along (s is 0, or not below r's binade). */
 MG_INLINE num F(log_of)(F(log_terms) p) {
-    num y = n_fma(F(log_factor)(p.r), p.r, p.r);
-    return F(log_sum)(p, y, C(LN2_HI), C(LN2_LO));
+    if (sizeof(C(TYPE)) == 4) {
+        num y = n_fma(F(log_factor)(p.r), p.r, p.r);
+        return F(log_sum)(p, y, C(LN2_HI), C(LN2_LO));
+    }
+    num s = n_fma(p.k, n_set(C(LN2_HI) * n_exponent_unit), p.t), sum = n_add(s, p.r);
+    return n_add(sum, F(log_tail)(p, n_sub(p.r, n_sub(sum, s))));
 }
 
 /* Arguments that are not normal or not positive. A subnormal one was multiplied with a power of two
@@ -127,13 +137,13 @@ MG_INLINE num F(log_rest)(num x, num y, C(TYPE) power_log) {
 MG_INLINE num F(log)(num x) {
     bool usual = n_within_bits(x, C(SMALLEST_BITS), C(INF_BITS));
     num z = MG_LIKELY(usual) ? x : F(log_scaled)(x, C(LOG_POWER));
-    num y = F(log_of)(F(log_reduce)(z, T(log_table)));
+    num y = F(log_of)(F(log_reduce)(z, T(log_table), C(LOG_FIRST)));
     return MG_LIKELY(usual) ? y : F(log_rest)(x, y, C(LOG_OF_POWER));
 }
 MG_INLINE num F(log2)(num x) {
     bool usual = n_within_bits(x, C(SMALLEST_BITS), C(INF_BITS));
     num z = MG_LIKELY(usual) ? x : F(log_scaled)(x, (C(TYPE))0x1p64);
-    F(log_terms) p = F(log_reduce)(z, T(log2_table));
+    F(log_terms) p = F(log_reduce)(z, T(log2_table), C(LOG_BASE_FIRST));
     num y = n_fma(p.r, n_set(C(LOG2E)), n_mul(SHORT(p.r, log2), p.r));
     y = n_add(n_fma(p.k, n_set(n_exponent_unit), p.t), y);
     return MG_LIKELY(usual) ? y : F(log_rest)(x, y, 64);
@@ -141,7 +151,7 @@ MG_INLINE num F(log2)(num x) {
 MG_INLINE num F(log10)(num x) {
     bool usual = n_within_bits(x, C(SMALLEST_BITS), C(INF_BITS));
     num z = MG_LIKELY(usual) ? x : F(log_scaled)(x, C(LOG10_POWER));
-    F(log_terms) p = F(log_reduce)(z, T(log10_table));
+    F(log_terms) p = F(log_reduce)(z, T(log10_table), C(LOG_BASE_FIRST));
     num y = n_fma(p.r, n_set(C(LOG10E)), n_mul(SHORT(p.r, log10), p.r));
     y = F(log_sum)(p, y, C(LOG10_2_HI), C(LOG10_2_LO));
     return MG_LIKELY(usual) ? y : F(log_rest)(x, y, C(LOG10_OF_POWER));

@@ -35,6 +35,7 @@
 #define V_RSQRT_SCALE_F32 0x1p24f
 #define V_RSQRT_BACK_F32 0x1p12f
 #define V_LOG_FIRST_F32 0x3f405000u /* the bits of a number near 3/4 */
+#define V_LOG_BASE_FIRST_F32 V_LOG_FIRST_F32
 #define V_POW_FIRST_F32 0x3f424000u
 #define V_POW_USUAL_F32 87.0f
 #define V_POW_LIMIT_F32 128.0f

@@ -34,7 +34,8 @@
 #define V_RSQRT_STEPS_F64 2
 #define V_RSQRT_SCALE_F64 0x1p54
 #define V_RSQRT_BACK_F64 0x1p27
-#define V_LOG_FIRST_F64 0x3fe80a0000000000u /* the bits of a number near 3/4 */
+#define V_LOG_FIRST_F64 0x3fe7821000000000u /* the bits of a number near 3/4 */
+#define V_LOG_BASE_FIRST_F64 0x3fe80a0000000000u
 #define V_POW_FIRST_F64 0x3fe8480000000000u
 #define V_POW_USUAL_F64 700.0
 #define V_POW_LIMIT_F64 800.0
@@ -72,11 +73,10 @@ static const __attribute__((unused)) double v_short_sinh_fit_f64[] = {
     0x1.55555555555cep-3, 0x1.1111110b1e578p-7, 0x1.a01f57a6a61d5p-13};
 static const __attribute__((unused)) double v_short_cosh_fit_f64[] = {
     0x1p-1, 0x1.55555550551a1p-5, 0x1.6c1b13d138368p-10};
-/* (log(1 + r) - r) / r^2: 2^-57.4 */
+/* (log(1 + r) - r) / r^2, the error weighed against r: 2^-56.5 */
 static const __attribute__((unused)) double v_log_fit_f64[] = {
-    -0x1.0000000000007p-1, 0x1.555555555542ep-2, -0x1.ffffffffdb87bp-3, 0x1.9999999b16b46p-3,
-    -0x1.5555562393705p-3, 0x1.2492447cabf8ep-3, -0x1.fffc4fc127721p-4, 0x1.c7271c470a13dp-4,
-    -0x1.9d48ad812158ap-4, 0x1.717e93b98c828p-4};
+    -0x1.fffffffffffd5p-2, 0x1.5555555555b3fp-2, -0x1.000000009ee4cp-2, 0x1.9999998488e22p-3,
+    -0x1.5555422f5882ep-3, 0x1.2492ee63ace19p-3, -0x1.006c8e408e466p-3, 0x1.c461d253e60d6p-4};
 /* ((log(1 + r) - r) / r^2 + 1 / 2) / r, against the logarithm of what has this r: 2^-69.7 */
 static const __attribute__((unused)) double v_pow_fit_f64[] = {
     0x1.5555555555555p-2, -0x1.fffffffffffefp-3, 0x1.999999999a909p-3, -0x1.5555555584cbcp-3,
@@ -93,13 +93,14 @@ static const __attribute__((unused)) double v_log10_fit_f64[] = {
     0x1.8b5799bafbfc1p-5, -0x1.66fe91712bc01p-5, 0x1.40d9742133d99p-5};
 /* c in m c = 1 + r, and -log c, by the four bits of m after those of V_LOG_FIRST. */
 static const __attribute__((unused)) double v_log_table_f64[2][16] = {
-    {0x1.4e0ef94caacbp+0, 0x1.410e34922be0cp+0, 0x1.345f77276bc28p+0, 0x1.2968256428aa4p+0,
-     0x1.1f5af881a1644p+0, 0x1.156dd4d87fcep+0, 0x1p+0, 0x1p+0, 0x1p+0, 0x1.d345ac3d99aep-1,
-     0x1.b9af0f4fed718p-1, 0x1.a390ca2afdd5p-1, 0x1.8f46256d2461p-1, 0x1.7c1de07862e7p-1,
-     0x1.6b8f4e4d67908p-1, 0x1.5b8fa2736ba98p-1},
-    {-0x1.1086a6f7a3p-2, -0x1.cfbdf46bf4p-3, -0x1.7d32f65624p-3, -0x1.330b1aa82cp-3,
-     -0x1.d942c02d44p-4, -0x1.49449e2bap-4, 0, 0, 0, 0x1.766d3877c8p-4, 0x1.2e8d3c1ddap-3,
-     0x1.97c43dfa74p-3, 0x1.fd4a366ce4p-3, 0x1.30fe9ea9f2p-2, 0x1.5e9916a9f9p-2, 0x1.8cae7369e4p-2},
+    {0x1.55380292025cp+0, 0x1.47930e1e9fcdp+0, 0x1.3afab4c31cd6p+0, 0x1.2f5120607bfcp+0,
+     0x1.247cbdada9d5p+0, 0x1.1a6780638c57p+0, 0x1.10fe4c721307p+0, 0x1.060418998082p+0, 0x1p+0,
+     0x1.e1a77261d855p-1, 0x1.c6e851dd30dfp-1, 0x1.aef9a33c0dafp-1, 0x1.996f608bc644p-1,
+     0x1.85f21532ab73p-1, 0x1.743a31df253ap-1, 0x1.640c97f75197p-1},
+    {-0x1.263e2501c7p-2, -0x1.f8e8d8133p-3, -0x1.a89c644cp-3, -0x1.5b579b477ep-3,
+     -0x1.10e2125452p-3, -0x1.9212a11e1cp-4, -0x1.073ffc5bep-4, -0x1.7c91d3fbfp-6, 0,
+     0x1.f484afc228p-5, 0x1.e445b0fb6p-4, 0x1.60d14bbc7cp-3, 0x1.c9d2a4a11ep-3, 0x1.16da580565p-2,
+     0x1.4678b77b8cp-2, 0x1.73f94ea232p-2},
 };
 static const __attribute__((unused)) double v_log2_table_f64[2][16] = {
     {0x1.4dbe83e509bf9p+0, 0x1.41258c5c57d4fp+0, 0x1.34ff6d412ea36p+0, 0x1.29be0b7823d2p+0,

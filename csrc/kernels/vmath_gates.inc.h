@@ -45,21 +45,32 @@ MG_INLINE num F(sigmoid_any)(num x) {
 
 /* max(x, 0) + log(1 + e^-|x|), the exponential with a low part, which tells where it is all there
  * is. */
-MG_INLINE num F(softplus)(num x) {
+MG_INLINE num F(softplus_power)(num x, num *lower) {
     num low = n_max(n_set(C(SOFTPLUS_LOW)), n_or(x, C(SIGN))), unit = n_set(C(GATE_UNIT));
     F(power_terms) e = F(power_within)(low, C(POWER_MAGIC) + C(GATE_SCALE));
     num power = F(power_up)(e.bits), rest = F(power_rest)(e), y = n_fma(power, rest, power);
-    num y_low = n_fma(power, rest, n_sub(power, y)), u = n_mul(y, unit), u_low = n_mul(y_low, unit);
+    *lower = n_mul(n_fma(power, rest, n_sub(power, y)), unit);
+    return n_mul(y, unit);
+}
+MG_INLINE num F(softplus_of)(num x, num u, num u_low) {
     F(log_terms) p = F(log1p_reduce)(u);
-    num log = n_add(p.r, n_fma(F(log_factor)(p.r), p.r, n_mul(u_low, p.c)));
-    num s = n_fma(p.k, n_set(C(LN2_HI) * n_exponent_unit), p.t);
-    log = n_fma(p.k, n_set(C(LN2_LO) * n_exponent_unit), log);
-    num more = n_max(n_set(0), x), sum = n_add(s, more);
-    log = n_add(sum, n_add(log, n_sub(more, n_sub(sum, s))));
+    num s = n_fma(p.k, n_set(C(LN2_HI) * n_exponent_unit), p.t), more = n_max(n_set(0), x);
+    num sum = n_add(s, more), lost = n_sub(more, n_sub(sum, s)), log;
+    if (sizeof(C(TYPE)) == 4) {
+        log = n_add(p.r, n_fma(F(log_factor)(p.r), p.r, n_mul(u_low, p.c)));
+        log = n_fma(p.k, n_set(C(LN2_LO) * n_exponent_unit), log);
+        log = n_add(sum, n_add(log, lost));
+    } else {
+        log = n_add(sum, p.r);
+        lost = n_fma(u_low, p.c, n_add(lost, n_sub(p.r, n_sub(log, sum))));
+        log = n_add(log, F(log_tail)(p, lost));
+    }
     return n_max(log, x); /* infinity and NaN */
 }
-MG_INLINE num F(logsigmoid)(num x) {
-    return n_neg(F(softplus)(n_neg(x)));
+/* -softplus(-x) */
+MG_INLINE num F(logsigmoid_power)(num x, num *lower) { return F(softplus_power)(n_neg(x), lower); }
+MG_INLINE num F(logsigmoid_of)(num x, num u, num u_low) {
+    return n_neg(F(softplus_of)(n_neg(x), u, u_low));
 }
 
 /* 2u, u = sqrt(2 / pi) (a + 0.044715 a^3), with every product's low part. */

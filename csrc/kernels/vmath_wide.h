@@ -282,6 +282,20 @@ MG_INLINE void w_map_slope_f64(double *restrict out, const double *restrict g, c
                              const double *restrict y, int64_t n, double (*f)(double, double)) {
     for (int64_t i = 0; i < n; i++) out[i] = g[i] == 0 ? 0 : g[i] * f(x[i], y[i]);
 }
+MG_INLINE void w_map_parts_f32(float *restrict out, const float *restrict x, int64_t n,
+                               float (*f)(float, float *), float (*g)(float, float, float)) {
+    for (int64_t i = 0; i < n; i++) {
+        float low, high = f(x[i], &low);
+        out[i] = g(x[i], high, low);
+    }
+}
+MG_INLINE void w_map_parts_f64(double *restrict out, const double *restrict x, int64_t n,
+                               double (*f)(double, double *), double (*g)(double, double, double)) {
+    for (int64_t i = 0; i < n; i++) {
+        double low, high = f(x[i], &low);
+        out[i] = g(x[i], high, low);
+    }
+}
 MG_INLINE void w_map_inside_f32(float *restrict out, const float *restrict x, int64_t n,
                                 float (*f)(float), float (*g)(float), float limit) {
     (void)f, (void)limit;

@@ -273,6 +273,24 @@ MG_INLINE void R(w_map_near)(real *restrict out, const real *restrict x, int64_t
         if (MG_UNLIKELY(!R(w_below)(w_abs(a), limit))) any(out + i, x + i);
     }
 }
+/* out[i] = g(x[i], high, low) of the two numbers that f makes of x[i]: in two loops, as one would be
+ * longer than a processor looks ahead and have more numbers than there are registers. */
+MG_INLINE void R(w_map_parts)(real *restrict out, const real *restrict x, int64_t n,
+                              wide (*f)(wide, wide *), wide (*g)(wide, wide, wide)) {
+    enum { PART = 256 };
+    _Alignas(64) real high[PART], low[PART];
+    if (n % WIDE_LANES) __builtin_unreachable();
+    for (int64_t at = 0; at < n; at += PART) {
+        int64_t m = n - at < PART ? n - at : PART;
+        for (int64_t i = 0; i < m; i += WIDE_LANES) {
+            wide lower, higher = f(w_load(x + at + i), &lower);
+            w_store(high + i, higher);
+            w_store(low + i, lower);
+        }
+        for (int64_t i = 0; i < m; i += WIDE_LANES)
+            w_store(out + at + i, g(w_load(x + at + i), w_load(high + i), w_load(low + i)));
+    }
+}
 /* As w_map, where f is right only for |x| < limit and the scalar g everywhere. */
 MG_INLINE void w_map_inside(real *restrict out, const real *restrict x, int64_t n,
                             wide (*f)(wide), real (*g)(real), real limit) {

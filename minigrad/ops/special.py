@@ -29,7 +29,7 @@ SIGMOID = pointwise(
 )
 SOFTPLUS = pointwise(
     "softplus",
-    lambda x: x.sigmoid(),
+    lambda x, y=None: x.sigmoid(),
     domain=[(-4, 4)],
     special=[(1000.0, 1000.0), (-1000.0, 0.0), (inf, inf), (-inf, 0.0), (nan, nan)],
     accuracy=1,
@@ -37,7 +37,7 @@ SOFTPLUS = pointwise(
 )
 LOGSIGMOID = pointwise(
     "logsigmoid",
-    lambda x: (-x).sigmoid(),
+    lambda x, y=None: (-x).sigmoid(),
     domain=[(-4, 4)],
     special=[(-1000.0, -1000.0), (1000.0, -0.0), (inf, -0.0), (-inf, -inf), (nan, nan)],
     accuracy=1,
