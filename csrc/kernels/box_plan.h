@@ -60,7 +60,7 @@ static box_row box_first(const box_set *b) {
 }
 
 /* On by so many rows. */
-static void box_next(const box_set *b, box_row *row, int64_t rows) {
+MG_INLINE void box_next(const box_set *b, box_row *row, int64_t rows) {
     if ((row->left -= rows) == 0) return;
     for (row->i1 += rows; row->i1 >= b->count[1]; row->i1 -= b->count[1]) row->i0++;
     box_enter(b, row);
