@@ -201,6 +201,24 @@ def test_layouts_give_the_same_bits(name, layout, shape, rng):
         oracle.assert_same(got, want)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rows", [1, 4, 130, 700])
+def test_columns_whose_results_are_neighbours_and_apart(rows, dtype, rng):
+    apart = rng.standard_normal((3, rows, 37)).astype(dtype)
+    apart[:, :, 5] = -0.0
+    apart[1, rows // 2, 7] = np.nan
+    for name in ("sum", "amax", "var", "logsumexp", "norm"):
+        f = getattr(mg, name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the variance of one row
+            # Axes 37 and 3 are kept of memory that holds (3, rows, 37): a run's results lie apart.
+            turned = f(mg.tensor(apart).permute(2, 0, 1), dim=2).numpy()
+            each = [f(mg.tensor(plane), dim=0).numpy() for plane in apart]
+        np.testing.assert_array_equal(turned, np.stack(each, axis=1))
+        assert name not in ("sum", "norm") or not np.signbit(turned[5]).any()
+        assert (rows == 1 and name == "var") or np.isnan(turned).sum() == 1
+
+
 @pytest.mark.parametrize("n", [129, 1023, 1024, 1025, 1900, 2048, 3333, 9000, 8192 * 6 + 5])
 @pytest.mark.parametrize("name", ["sum", "norm", "amax", "amin", "prod", "logsumexp"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])

@@ -178,15 +178,18 @@ static void R(pair_along_columns)(int kind, real *y, real *y2, int64_t y_step, c
     real firsts[REDUCE_LEVELS][WIDE], seconds[REDUCE_LEVELS][WIDE];
     const real *begin = x;
     bool dense = reduce_is_dense(stride, width);
-    for (int64_t i = 0; i < (dense ? REDUCE_LANES : 1); i++)
-        for (int64_t j = 0; j < width; j++) centre[i * width + j] = c[j * c_step];
+    if (dense || c_step != 1) {
+        for (int64_t i = 0; i < (dense ? REDUCE_LANES : 1); i++)
+            for (int64_t j = 0; j < width; j++) centre[i * width + j] = c[j * c_step];
+        c = centre;
+    }
     for (int64_t done = 0;; done++, n -= REDUCE_BLOCK, x += REDUCE_BLOCK * stride) {
         bool last = n <= REDUCE_BLOCK;
         for (int64_t j = 0; j < width; j += REDUCE_STRIP) {
             int64_t terms = mg_min(n, REDUCE_BLOCK), some = mg_min(width - j, REDUCE_STRIP);
             const real *next = j + REDUCE_STRIP < width ? x + j + REDUCE_STRIP
                                : last ? begin + width : x + REDUCE_BLOCK * stride;
-            R(pair_block)(kind, first, lanes, x + j, stride, terms, some, dense, centre + j, next);
+            R(pair_block)(kind, first, lanes, x + j, stride, terms, some, dense, c + j, next);
             const real *b = first, *b2 = lanes;
             int level = 0;
             for (int64_t carry = done; last ? carry > 0 : carry & 1; carry >>= 1, level++) {
@@ -198,13 +201,13 @@ static void R(pair_along_columns)(int kind, real *y, real *y2, int64_t y_step, c
                 b2 = seconds[level] + j;
                 terms += before;
             }
-            for (int64_t i = 0; i < some && last; i++) {
+            for (int64_t i = 0; i < some && last && y_step != 1; i++) {
                 y[(j + i) * y_step] = b[i];
                 y2[(j + i) * y_step] = b2[i];
             }
-            if (last) continue;
-            memcpy(firsts[level] + j, b, (size_t)some * sizeof(real));
-            memcpy(seconds[level] + j, b2, (size_t)some * sizeof(real));
+            if (last && y_step != 1) continue;
+            memcpy(last ? y + j : firsts[level] + j, b, (size_t)some * sizeof(real));
+            memcpy(last ? y2 + j : seconds[level] + j, b2, (size_t)some * sizeof(real));
         }
         if (last) return;
     }

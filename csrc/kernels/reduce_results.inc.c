@@ -26,7 +26,7 @@ static MG_NOINLINE void R(reduce_along_columns)(int kind, real *y, int64_t y_ste
                                                 const real *c, int64_t c_step) {
     real all[REDUCE_WIDE / sizeof(real)], centre[REDUCE_WIDE / sizeof(real)];
     bool dot = kind == REDUCE_DOT, dense = !dot && reduce_is_dense(stride, width);
-    if (reduce_is_centred(kind)) {
+    if (reduce_is_centred(kind) && (dense || c_step != 1)) {
         for (int64_t i = 0; i < (dense ? REDUCE_LANES : 1); i++)
             for (int64_t j = 0; j < width; j++) centre[i * width + j] = c[j * c_step];
         c = centre;
