@@ -51,6 +51,8 @@ def test_results_do_not_depend_on_their_neighbours(name, dtype, rng):
             y = function(mg.from_numpy(x[order[:size]])).numpy()
             np.testing.assert_array_equal(y, alone[order[:size]])
 
+
+@by_dtype
 @pytest.mark.parametrize("name", ["log", "log1p", "softplus", "logsigmoid"])
 def test_ends_of_the_table_of_logarithms(name, dtype, rng):
     """Beside 1, where the result is least beside what it is made of, on both sides of every end."""
