@@ -135,13 +135,13 @@
 #define STAGES_OF(name, begin, type, width) CHUNKS_OF(name, type, width)
 #define NEAR_OF(name, type, width, limit) CHUNKS_OF(name, type, width)
 #endif
-#define STAGES(name, begin)                                                                        \
-    STAGES_OF(name, begin, float, f32)                                                             \
-    STAGES_OF(name, begin, double, f64)
+#define STAGES(name)                                                                               \
+    STAGES_OF(name, name, float, f32)                                                              \
+    STAGES_OF(name, name, double, f64)
 #define CHUNKS(name)                                                                               \
     CHUNKS_OF(name, float, f32)                                                                    \
     CHUNKS_OF(name, double, f64)
-STAGES(exp, exp)
+STAGES(exp)
 CHUNKS(exp2)
 NEAR_OF(expm1, float, f32, V_EXPM1_NEAR_F32)
 CHUNKS_OF(expm1, double, f64)
@@ -158,9 +158,11 @@ CHUNKS_OF(erf, double, f64)
 CHUNKS(erfc)
 CHUNKS(ndtr)
 CHUNKS(rsqrt)
-STAGES(asin, asin)
-STAGES(acos, asin)
-STAGES(atan, atan)
+STAGES_OF(asin, asin, float, f32)
+CHUNKS_OF(asin, double, f64)
+STAGES_OF(acos, asin, float, f32)
+CHUNKS_OF(acos, double, f64)
+STAGES(atan)
 CHUNKS_OF(sigmoid, double, f64)
 CHUNKS_OF(silu, double, f64)
 CHUNKS_OF(gelu_tanh, double, f64)
