@@ -32,6 +32,39 @@ MG_INLINE int64_t conv_height(int64_t n) {
     return height > 8 ? (height + 1) / 2 * 2 : height;
 }
 
+/* Inputs that are asked for, into the second cache, while others are summed: `span` bytes of each of the
+ * channels from there on, `share` lines of cache at a time. */
+typedef struct {
+    const char *from;
+    int64_t channels, plane, span, at, share;
+} conv_ahead;
+
+/* Those of a chunk, unless they are near or `calls`, which ask for them, too few. */
+static MG_NOINLINE conv_ahead conv_ahead_of(const conv_sum *s, const conv_chunk *t, int64_t calls) {
+    const conv_plan *p = &s->plan;
+    const conv_axis *a = &p->axis[1];
+    int64_t y = p->low[1] + t->i1 * a->step, first = mg_max(y, 0), size = mg_itemsize(s->dtype);
+    int64_t last = mg_min(y + (t->rows - 1) * a->step + conv_reach(a), a->inputs);
+    int64_t plane = p->in_plane * size, line = p->in_stride[1] * size, image = p->channels * plane;
+    int64_t span = (last - first) * line, share = span * p->channels / 64 / mg_max(calls, 1) + 1;
+    bool far = p->batch * p->groups * image > CONV_FAR;
+    bool asks = far && span > 0 && p->axis[0].inputs == 1 && share <= CONV_SHARE;
+    int64_t at = (t->image * p->groups + t->group) * image + first * line;
+    return (conv_ahead){(const char *)s->x + at, asks ? p->channels : 0, plane, span, 0, share};
+}
+
+static MG_NOINLINE void conv_ask(conv_ahead *to) {
+    for (int64_t n = to->share; n > 0 && to->channels > 0; n--) {
+        __builtin_prefetch(to->from + to->at, 0, 2);
+        to->at += 64;
+        if (to->at >= to->span) {
+            to->at = 0;
+            to->channels--;
+            to->from += to->plane;
+        }
+    }
+}
+
 #define MG_REAL 32
 #include "conv_tile.inc.c"
 #define MG_REAL 32

@@ -197,41 +197,6 @@ MG_INLINE int64_t R(conv_together)(const conv_sum *s, const conv_chunk *t, bool 
     return 1 + (pairs && q + 1 < end && (s->lanes_are_outs || q % t->rows + 1 < t->rows));
 }
 
-/* Inputs that are asked for, into the second cache, while others are summed: `span` elements of each of
- * the channels from there on, `share` lines of cache at a time. */
-typedef struct {
-    const real *from;
-    int64_t channels, span, at, share;
-} R(conv_ahead);
-
-/* Those of a chunk, unless they are near or `calls`, which ask for them, too few. */
-MG_INLINE R(conv_ahead) R(conv_ahead_of)(const conv_sum *s, const conv_chunk *t, int64_t calls) {
-    const conv_plan *p = &s->plan;
-    const conv_axis *a = &p->axis[1];
-    int64_t y = p->low[1] + t->i1 * a->step, first = mg_max(y, 0);
-    int64_t last = mg_min(y + (t->rows - 1) * a->step + conv_reach(a), a->inputs);
-    int64_t size = p->channels * p->in_plane, span = (last - first) * p->in_stride[1];
-    R(conv_ahead) to = {(const real *)s->x + (t->image * p->groups + t->group) * size +
-                            first * p->in_stride[1],
-                        p->channels, span, 0,
-                        span * p->channels * (int)sizeof(real) / 64 / mg_max(calls, 1) + 1};
-    bool far = p->batch * p->groups * size * (int)sizeof(real) > CONV_FAR;
-    if (!far || span <= 0 || p->axis[0].inputs > 1 || to.share > CONV_SHARE) to.channels = 0;
-    return to;
-}
-
-MG_INLINE void R(conv_ask)(R(conv_ahead) *to, int64_t plane) {
-    for (int64_t n = to->share; n > 0 && to->channels > 0; n--) {
-        __builtin_prefetch(to->from + to->at, 0, 2);
-        to->at += 64 / (int)sizeof(real);
-        if (to->at >= to->span) {
-            to->at = 0;
-            to->channels--;
-            to->from += plane;
-        }
-    }
-}
-
 /* The outputs of a chunk, while the inputs of a later one are asked for. Where the terms are many, some
  * of them for all lines, so that their weights stay in the first cache. */
 static MG_NOINLINE void R(conv_outputs)(const conv_sum *s, const conv_chunk *t,
@@ -253,9 +218,9 @@ static MG_NOINLINE void R(conv_outputs)(const conv_sum *s, const conv_chunk *t,
     bool there = !s->lanes_are_outs && s->height > 1 && !pairs && a[2].apart == 1 &&
                  t->cols % LANES == 0;
 
-    R(conv_ahead) inputs = {0};
+    conv_ahead inputs = {0};
     if (p->copied && s->lanes_are_outs && p->images == 1)
-        inputs = R(conv_ahead_of)(s, later, s->tiles * mg_ceil_div(p->terms, depth) * lines);
+        inputs = conv_ahead_of(s, later, s->tiles * mg_ceil_div(p->terms, depth) * lines);
     for (int64_t o = 0; o < p->outs; o += s->height, w += s->height * p->terms) {
         int64_t outs = mg_min(s->height, p->outs - o);
         const real *bias = s->bias ? (const real *)s->bias + first_out + o : NULL;
@@ -282,7 +247,7 @@ static MG_NOINLINE void R(conv_outputs)(const conv_sum *s, const conv_chunk *t,
                 int64_t share = depth * s->height / (end - q);
                 for (int64_t r = q, n; r < end; r += n) {
                     int64_t from = R(conv_from)(p, t, r);
-                    R(conv_ask)(&inputs, p->in_plane);
+                    conv_ask(&inputs);
                     n = R(conv_together)(s, t, pairs, r, end);
                     c = R(conv_sum_line)(s, c, R(conv_to)(p, t, y, o, r), x + from, w, outs,
                                          t->cols, n > 1, R(conv_from)(p, t, r + 1) - from,
