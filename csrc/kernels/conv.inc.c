@@ -107,9 +107,9 @@ static MG_NOINLINE void R(conv_sum_there)(const conv_sum *s, real *y, const real
     }
 }
 
-/* What lies between the outputs of a line that begins at y, if that is known. */
+/* What is woven with the outputs of a line that begins at y. */
 MG_INLINE const real *R(conv_other)(const conv_plan *p, const real *y) {
-    return p->axis[2].other ? y - p->axis[2].first + p->axis[2].other : NULL;
+    return y + p->axis[2].other - p->axis[2].first;
 }
 
 /* Writes what conv_sum_line has summed. */
@@ -117,24 +117,24 @@ static const real *R(conv_write_line)(const conv_sum *s, real *y, const real *c,
                                       int64_t outs, int64_t cols, bool pair) {
     const conv_plan *p = &s->plan;
     int64_t apart = p->axis[2].apart, next = p->axis[1].apart * p->out_stride[1];
-    bool fresh = p->axis[2].first == 0;
+    conv_between between = conv_between_of(&p->axis[2]);
     const real *other = R(conv_other)(p, y);
     if (s->lanes_are_outs) {
-        R(conv_write_turned)(y, p->out_plane, apart, fresh, other, c, R(CONV_NR), bias, outs, cols);
+        R(conv_write_turned)(y, p->out_plane, apart, between, other, c, R(CONV_NR), bias, outs,
+                             cols);
         return c + cols * R(CONV_NR);
     }
-    for (int64_t j = 0; j < cols; j += R(CONV_NR), c += outs * R(CONV_NR)) {
-        R(conv_write)(y + j * apart, p->out_plane, apart, fresh, other ? other + j : NULL, c,
-                      R(CONV_NR), bias, outs, mg_min(R(CONV_NR), cols - j));
-        if (pair)
-            R(conv_write)(y + next, p->out_plane, apart, fresh, R(conv_other)(p, y + next),
-                          c + LANES, R(CONV_NR), bias, outs, cols);
-    }
+    if (pair)
+        R(conv_write)(y + next, p->out_plane, apart, between, other + next, c + LANES, R(CONV_NR),
+                      bias, outs, cols);
+    for (int64_t j = 0; j < cols; j += R(CONV_NR), c += outs * R(CONV_NR))
+        R(conv_write)(y + j * apart, p->out_plane, apart, between, other + j, c, R(CONV_NR), bias,
+                      outs, mg_min(R(CONV_NR), cols - j));
     return c;
 }
 
 /* nv vectors of a line of outputs of one channel. */
-MG_INLINE void R(conv_line_part)(const int nv, real *y, int64_t apart, bool fresh,
+MG_INLINE void R(conv_line_part)(const int nv, real *y, int64_t apart, conv_between between,
                                  const real *other, const real *restrict x,
                                  const real *restrict w, const conv_term *restrict term,
                                  int64_t terms, real bias, int64_t n) {
@@ -159,25 +159,26 @@ MG_INLINE void R(conv_line_part)(const int nv, real *y, int64_t apart, bool fres
         int cols = (int)mg_min(LANES, n - v * LANES);
         real *to = y + v * LANES * apart;
         if (apart == 1) v_store_n(to, total[v], cols);
-        else
-            R(conv_scatter)(to, apart, fresh, other ? other + v * LANES : NULL, total[v], cols);
+        else R(conv_scatter)(to, apart, between, other + v * LANES, total[v], cols);
     }
 }
 
 /* A line of outputs of the only channel of its group. */
-static MG_NOINLINE void R(conv_line)(real *y, int64_t apart, bool fresh, const real *other,
-                                     const real *x, const real *w, const conv_term *term,
+static MG_NOINLINE void R(conv_line)(real *y, int64_t apart, conv_between between,
+                                     const real *other, const real *x, const real *w, const conv_term *term,
                                      int64_t terms, real bias, int64_t n) {
     for (int64_t j = 0, done; j < n; j += done) {
         real *to = y + j * apart;
-        const real *between = other ? other + j : NULL;
         done = n - j > 3 * LANES ? 4 * LANES : n - j > LANES ? 2 * LANES : LANES;
         if (done == 4 * LANES)
-            R(conv_line_part)(4, to, apart, fresh, between, x + j, w, term, terms, bias, n - j);
+            R(conv_line_part)(4, to, apart, between, other + j, x + j, w, term, terms, bias,
+                              n - j);
         else if (done == 2 * LANES)
-            R(conv_line_part)(2, to, apart, fresh, between, x + j, w, term, terms, bias, n - j);
+            R(conv_line_part)(2, to, apart, between, other + j, x + j, w, term, terms, bias,
+                              n - j);
         else
-            R(conv_line_part)(1, to, apart, fresh, between, x + j, w, term, terms, bias, n - j);
+            R(conv_line_part)(1, to, apart, between, other + j, x + j, w, term, terms, bias,
+                              n - j);
     }
 }
 
@@ -226,7 +227,7 @@ static MG_NOINLINE void R(conv_outputs)(const conv_sum *s, const conv_chunk *t,
         const real *bias = s->bias ? (const real *)s->bias + first_out + o : NULL;
         for (int64_t q = 0; s->height == 1 && q < lines; q++) {
             real *to = R(conv_to)(p, t, y, o, q);
-            R(conv_line)(to, a[2].apart, a[2].first == 0, R(conv_other)(p, to),
+            R(conv_line)(to, a[2].apart, conv_between_of(&a[2]), R(conv_other)(p, to),
                          x + R(conv_from)(p, t, q), w, s->term, p->terms, bias ? *bias : 0, t->cols);
         }
         for (int64_t i = 0; there && bias && i < outs; i++)
@@ -426,8 +427,8 @@ static void R(conv_gather)(const conv_grad *s, int64_t item) {
     real *out = (real *)s->out + group * p->outs * p->terms;
     int64_t outs = mg_min(R(CONV_NR), p->outs - o);
     if (s->swapped)
-        R(conv_write)(out + o, p->outs, 1, true, NULL, part, R(CONV_NR), NULL, p->terms, outs);
+        R(conv_write)(out + o, p->outs, 1, CONV_STAYS, out, part, R(CONV_NR), NULL, p->terms, outs);
     else
-        R(conv_write_turned)(out + o * p->terms, p->terms, 1, true, NULL, part, R(CONV_NR), NULL,
+        R(conv_write_turned)(out + o * p->terms, p->terms, 1, CONV_STAYS, out, part, R(CONV_NR), NULL,
                              outs, p->terms);
 }

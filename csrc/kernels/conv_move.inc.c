@@ -146,12 +146,11 @@ MG_INLINE void R(conv_blend)(real *to, vec v, int n, bool fresh) {
     v_store_n(to, (vec)(((bits)v & even) | (old & ~even)), n);
 }
 
-/* to[l * apart] = v[l] for l < n. What lies between, of lines two apart, is other[l] in front of each,
- * which are all read first; or, if that is NULL, stays, or is lost if `fresh`: it will be written later
- * and need not be waited for. */
-static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, bool fresh, const real *other,
-                                        vec v, int n) {
-    if (other) {
+/* to[l * apart] = v[l] for l < n. What lies between stays, is lost, or is other[l] in front of each, all
+ * of which are read first. */
+static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, conv_between between,
+                                        const real *other, vec v, int n) {
+    if (between == CONV_WOVEN) {
         vec u = v_load_n(other, n);
         int low = mg_min(2 * n, LANES);
         v_store_n(to - 1, TURN_SHUFFLE(u, v, R(TURN_LO)), low);
@@ -160,8 +159,9 @@ static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, bool fresh, con
     }
     if (apart == 2 && n > 1) {
         int reach = 2 * n - 1, low = reach < LANES ? reach : LANES;
-        R(conv_blend)(to, TURN_SHUFFLE(v, v, R(TURN_LO)), low, fresh);
-        R(conv_blend)(to + LANES, TURN_SHUFFLE(v, v, R(TURN_HI)), reach - low, fresh);
+        R(conv_blend)(to, TURN_SHUFFLE(v, v, R(TURN_LO)), low, between == CONV_LOST);
+        R(conv_blend)(to + LANES, TURN_SHUFFLE(v, v, R(TURN_HI)), reach - low,
+                      between == CONV_LOST);
         return;
     }
     real lane[LANES];
@@ -172,10 +172,10 @@ static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, bool fresh, con
     }
 }
 
-/* y[i * y_row + j * apart] = c[j * c_row + i] + bias[i] for m x n elements; those between come from
- * `other` on, if that is not NULL. Reads, and does not use, c up to the next whole square. */
-static MG_NOINLINE void R(conv_write_turned)(real *y, int64_t y_row, int64_t apart, bool fresh,
-                                             const real *other, const real *restrict c,
+/* y[i * y_row + j * apart] = c[j * c_row + i] + bias[i] for m x n elements; what lies between as
+ * above, `other` for the first element. Reads, and does not use, c up to the next whole square. */
+static MG_NOINLINE void R(conv_write_turned)(real *y, int64_t y_row, int64_t apart,
+                                             conv_between between, const real *other, const real *restrict c,
                                              int64_t c_row, const real *restrict bias, int64_t m,
                                              int64_t n) {
     for (int64_t i = 0; i < m; i += LANES, y += LANES * y_row, c += LANES) {
@@ -192,15 +192,15 @@ static MG_NOINLINE void R(conv_write_turned)(real *y, int64_t y_row, int64_t apa
                 real *to = y + l * y_row + j * apart;
                 if (apart == 1) v_store_n(to, lines[l], cols);
                 else
-                    R(conv_scatter)(to, apart, fresh, other ? other + (i + l) * y_row + j : NULL,
-                                    lines[l], cols);
+                    R(conv_scatter)(to, apart, between, other + (i + l) * y_row + j, lines[l],
+                                    cols);
             }
         }
     }
 }
 
 /* y[i * y_row + j * apart] = c[i * c_row + j] + bias[i] for m x n elements, `other` as above. */
-static MG_NOINLINE void R(conv_write)(real *y, int64_t y_row, int64_t apart, bool fresh,
+static MG_NOINLINE void R(conv_write)(real *y, int64_t y_row, int64_t apart, conv_between between,
                                       const real *other, const real *restrict c, int64_t c_row,
                                       const real *restrict bias, int64_t m, int64_t n) {
     for (int64_t i = 0; i < m; i++, y += y_row, c += c_row)
@@ -211,7 +211,6 @@ static MG_NOINLINE void R(conv_write)(real *y, int64_t y_row, int64_t apart, boo
             if (apart == 1 && cols == LANES) v_store(y + j, line);
             else if (apart == 1) v_store_n(y + j, line, cols);
             else
-                R(conv_scatter)(y + j * apart, apart, fresh, other ? other + i * y_row + j : NULL,
-                                line, cols);
+                R(conv_scatter)(y + j * apart, apart, between, other + i * y_row + j, line, cols);
         }
 }
