@@ -207,8 +207,6 @@ ANY_OF(log, double, f64)
 #define w_cosh_slope_f64 v_cosh_slope_f64
 #define w_softplus_slope_f32 v_softplus_slope_f32
 #define w_softplus_slope_f64 v_softplus_slope_f64
-#define w_logsigmoid_slope_f32 v_logsigmoid_slope_f32
-#define w_logsigmoid_slope_f64 v_logsigmoid_slope_f64
 #define w_silu_slope_f32 v_silu_slope_f32
 #define w_silu_slope_f64 v_silu_slope_f64
 #define w_gelu_slope_f32 v_gelu_slope_f32

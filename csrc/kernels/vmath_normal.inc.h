@@ -80,9 +80,10 @@ MG_INLINE num F(erfc_slope)(num x, num y) { return (void)y, F(bell)(x, 1, -C(TWO
 MG_INLINE num F(ndtr_slope)(num x, num y) { return (void)y, F(bell)(x, 0.5f, C(SQRT_HALF_OVER_PI)); }
 MG_INLINE num F(expm1_slope)(num x, num y) { return (void)y, F(exp)(x); }
 MG_INLINE num F(cosh_slope)(num x, num y) { return (void)y, F(sinh)(x); }
-/* 1 - e^-y is sigmoid(x), at softplus(x) = y */
-MG_INLINE num F(softplus_slope)(num x, num y) { return (void)x, n_neg(F(expm1)(n_neg(y))); }
-MG_INLINE num F(logsigmoid_slope)(num x, num y) { return (void)x, n_neg(F(expm1)(y)); }
+/* 1 - e^-|y| is sigmoid(x) at softplus(x) = y, and sigmoid(-x) at logsigmoid(x) = y */
+MG_INLINE num F(softplus_slope)(num x, num y) {
+    return (void)x, n_neg(F(expm1)(n_or(y, C(SIGN))));
+}
 
 /* ---- slopes by x and y = x q, with q from 0 to 1: q + x q' ---- */
 
