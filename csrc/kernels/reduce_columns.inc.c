@@ -113,18 +113,18 @@ MG_NOINLINE void R(mg_reduce_exp)(real *restrict out, const real *restrict x,
                                   const real *restrict c, int64_t n) {
 #if MG_HAS_WIDE
     enum { WIDE = WIDE_VECTORS * LANES };
-    for (; n > 0; n -= WIDE, out += WIDE, x += WIDE, c += WIDE) {
-        real rest[3][WIDE];
-        bool whole = n >= WIDE;
-        if (!whole) {
-            memset(rest, 0, sizeof rest);
-            memcpy(rest[0], x, (size_t)n * sizeof(real));
-            memcpy(rest[1], c, (size_t)n * sizeof(real));
-        }
-        R(wide) below = R(w_sub)(R(w_load)(whole ? x : rest[0]), R(w_load)(whole ? c : rest[1]));
-        R(w_store)(whole ? out : rest[2], R(w_exp_below)(below));
-        if (!whole) memcpy(out, rest[2], (size_t)n * sizeof(real));
+    int64_t i = 0;
+    for (; i + WIDE <= n; i += WIDE)
+        R(w_store)(out + i, R(w_exp_below)(R(w_sub)(R(w_load)(x + i), R(w_load)(c + i))));
+    if (i == n) return;
+    R(wide) rest = R(w_set)(0);
+    for (int64_t k = 0; i + k < n; k += LANES) {
+        int used = (int)mg_min(n - i - k, LANES);
+        rest.v[k / LANES] = v_load_n(x + i + k, used) - v_load_n(c + i + k, used);
     }
+    rest = R(w_exp_below)(rest);
+    for (int64_t k = 0; i + k < n; k += LANES)
+        v_store_n(out + i + k, rest.v[k / LANES], (int)mg_min(n - i - k, LANES));
 #else
     for (int64_t i = 0; i < n; i++) out[i] = R(v_exp_below)(x[i] - c[i]);
 #endif

@@ -170,9 +170,9 @@ static void R(pair_block)(int kind, real *first, real *lanes, const real *x, int
 }
 
 /* y[j], y2[j] of column j, n <= REDUCE_ROWS and width within REDUCE_WIDE. */
-static void R(pair_along_columns)(int kind, real *y, real *y2, int64_t y_step, const real *x,
-                                  int64_t stride, int64_t width, int64_t n, const real *c,
-                                  int64_t c_step) {
+static MG_NOINLINE void R(pair_along_columns)(int kind, real *y, real *y2, int64_t y_step,
+                                              const real *x, int64_t stride, int64_t width,
+                                              int64_t n, const real *c, int64_t c_step) {
     enum { WIDE = REDUCE_WIDE / sizeof(real) };
     real lanes[REDUCE_LANES * REDUCE_STRIP], first[REDUCE_STRIP], centre[WIDE];
     real firsts[REDUCE_LEVELS][WIDE], seconds[REDUCE_LEVELS][WIDE];
