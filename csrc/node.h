@@ -106,12 +106,10 @@ static PyObject *node_wanted(PyObject *self, void *unused) {
     return PyLong_FromLong(bits);
 }
 
-/* The parents, which it lets go of with all that only its own backward needs. */
+/* Lets go of the parents, and of all else that only its own backward needs. */
 static PyObject *node_release(PyObject *object, PyObject *unused) {
     (void)unused;
     node *self = (node *)object;
-    PyObject *parents = node_parents(object, NULL);
-    if (!parents) return NULL;
     PyObject *saved = self->fields[NODE_SAVED], *args = self->fields[NODE_ARGS];
     Py_ssize_t count = Py_SIZE(self);
     Py_SET_SIZE((PyVarObject *)self, 0);
@@ -120,9 +118,9 @@ static PyObject *node_release(PyObject *object, PyObject *unused) {
         self->fields[i] = Py_None;
     }
     for (Py_ssize_t i = 0; i < count; i++) Py_DECREF(self->parents[i]);
-    Py_DECREF(saved);
-    Py_DECREF(args);
-    return parents;
+    Py_XDECREF(saved); /* none where someone deleted it */
+    Py_XDECREF(args);
+    Py_RETURN_NONE;
 }
 
 static PyObject *node_name(PyObject *self, void *unused) {
@@ -167,7 +165,9 @@ static PyMethodDef node_methods[] = {
     {"release", node_release, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
-static PyType_Slot node_slots[] = {{Py_tp_dealloc, (void *)node_free},
+static char node_doc[] = "One recorded operation.";
+static PyType_Slot node_slots[] = {{Py_tp_doc, node_doc},
+                                   {Py_tp_dealloc, (void *)node_free},
                                    {Py_tp_traverse, (void *)node_traverse},
                                    {Py_tp_clear, (void *)node_clear},
                                    {Py_tp_repr, (void *)node_repr},

@@ -171,12 +171,15 @@ def backward(
                 if node not in useful:
                     parents = ()
                     continue
-            if node.args is None:
+            # The rule may run another backward, which frees the node.
+            parents = node.parents  # type: ignore[assignment]
+            if parents is None:
                 raise freed_error(node)
             backs = node.op.graph_vjp(node, g) if create_graph else node.op.vjp(node, g)
             if node.adapted is not None:
                 backs = unadapted(backs, node.adapted)
-            parents = (node.parents or ()) if retain_graph else node.release()
+            if not retain_graph:
+                node.release()
     finally:
         if scope is not None:
             end(scope)

@@ -224,8 +224,8 @@ if TYPE_CHECKING:
         ) -> Node:
             """The node of an operation that was just executed."""
 
-        def release(self) -> tuple[Parent, ...]:
-            """The parents; with what else only its own backward needs, the node lets go of them."""
+        def release(self) -> None:
+            """Let go of the parents, and of what else only the node's own backward needs."""
 
 else:
     Node = lib.mg_node_class()

@@ -138,7 +138,54 @@ def test_a_node_lets_go_of_what_only_its_backward_needed(no_gc):
     assert c.numpy().flags.writeable
 
 
+class Again(mg.Function):
+    """Runs backward of what it was asked to before its own is over."""
+
+    then = None
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        then, Again.then = Again.then, None
+        if then is not None:
+            then()
+        return g * 2
+
+
+@pytest.mark.parametrize("retain", [False, True])
+def test_a_rule_may_free_its_own_node(retain):
+    x = leaf([1.0, 2.0])
+    y = Again.apply(x)
+    Again.then = y.sum().backward
+    y.sum().backward(retain_graph=retain)
+    assert x.grad.tolist() == [4.0, 4.0]
+
+
+@pytest.mark.parametrize("retain", [False, True])
+def test_no_gradient_is_lost_where_a_rule_frees_the_graph(retain):
+    x = leaf([1.0, 2.0])
+    y = Again.apply(x * x)
+    Again.then = y.sum().backward
+    with pytest.raises(RuntimeError, match="freed at 'mul'"):
+        y.sum().backward(retain_graph=retain)
+    assert x.grad.tolist() == [4.0, 8.0]
+
+
+def test_a_node_without_its_fields_can_be_released():
+    node = (leaf(1.0) * 2).grad_fn
+    del node.op, node.saved, node.args, node.adapted, node.hooks
+    for _ in range(2):
+        node.release()
+        assert (node.parents, node.saved, node.args) == (None, None, None)
+    with pytest.raises(AttributeError):
+        repr(node)
+
+
 def test_nodes_come_from_operations():
+    assert Node.__doc__
     with pytest.raises(TypeError, match="come from operations"):
         Node()
     with pytest.raises(TypeError, match="parents"):
