@@ -88,11 +88,23 @@ def real(op: str, name: str, value: Any) -> float:
     if type(value) is float:
         return value
     try:
-        if not isinstance(value, str):
-            return float(value)
+        if not isinstance(value, (str, bytes, bytearray)):
+            # NumPy itself makes numbers only of arrays without dimensions.
+            return float(value.item() if hasattr(value, "item") else value)
+    except OverflowError:
+        raise OverflowError(f"[{op}] {name} is too large for a float") from None
     except (TypeError, ValueError):
         pass
     raise TypeError(f"[{op}] {name} must be a number, not {type(value).__name__}")
+
+
+def number(op: str, name: str, value: Any) -> float:
+    """As :func:`real`, but TypeError for a tensor that wants a gradient too."""
+    if isinstance(value, TensorBase) and value._edge is not None:
+        raise TypeError(
+            f"[{op}] {name} is a tensor that requires grad, but gets none: give a number"
+        )
+    return real(op, name, value)
 
 
 # ---- dimensions and sizes ------------------------------------------------------------------------
@@ -112,6 +124,11 @@ def one_dim(op: str, dim: Any, ndim: int) -> int:
     return axis % ndim
 
 
+def row_of_numbers(given: Any) -> bool:
+    """Is it a range, an array or a tensor, of one dimension?"""
+    return isinstance(given, range) or getattr(given, "ndim", 0) == 1
+
+
 def size_of(op: str, size: Sequence[Any]) -> tuple[int, ...]:
     """A shape given as ``f(2, 3)`` or ``f((2, 3))``."""
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
@@ -119,6 +136,8 @@ def size_of(op: str, size: Sequence[Any]) -> tuple[int, ...]:
     try:
         return tuple([n.__index__() for n in size])
     except _NO_INTEGER:
+        if len(size) == 1 and row_of_numbers(size[0]):
+            return size_of(op, list(size[0]))
         raise TypeError(f"[{op}] sizes are integers, got {tuple(size)}") from None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad.arguments import integer, tensor_operand
+from minigrad.arguments import integer, row_of_numbers, tensor_operand
 from minigrad.arranging import flip
 from minigrad.dispatch import apply
 from minigrad.ops import shape as _s
@@ -38,7 +38,7 @@ def pad(
     tensor([3, 2, 1, 2, 3, 2])
     """
     x = tensor_operand("pad", input)
-    if not isinstance(pad, (tuple, list)):
+    if not isinstance(pad, (tuple, list)) and not row_of_numbers(pad):
         raise TypeError(f"[pad] pad is a list of amounts, not {type(pad).__name__}")
     amounts = [integer("pad", "an amount", n) for n in pad]
     ndim = x._h.ndim

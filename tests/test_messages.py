@@ -364,3 +364,28 @@ def test_bad_environment(variable, value, message, tmp_path):
     )
     assert done.returncode == 1
     assert f"ImportError: {message}" in done.stderr
+
+
+def test_sizes_and_amounts_come_from_arrays_too():
+    sizes = np.array([1, 2])
+    for given in (sizes, mg.tensor(sizes), range(1, 3)):
+        assert mg.full(given, 1.0).shape == mg.zeros(given).shape == (1, 2)
+        assert F.pad(mg.ones(3), given).shape == (6,)
+    assert mg.full(np.array([2]), 1.0).shape == (2,)
+    with pytest.raises(TypeError, match="sizes are integers"):
+        mg.full(np.array([1.0, 2.0]), 1.0)
+    with pytest.raises(TypeError, match=r"\[PReLU\] num_parameters must be an integer, not tuple"):
+        mg.nn.PReLU((1, 2))
+
+
+def test_a_number_may_be_an_array_of_one_element():
+    x = mg.tensor([-1.0, 2.0])
+    for slope in (np.array([0.5]), np.array(0.5), mg.tensor([0.5]), np.float32(0.5)):
+        assert F.leaky_relu(x, slope).tolist() == [-0.5, 2.0]
+    for wrong in (np.array([0.5, 0.5]), mg.tensor([0.5, 0.5]), b"2", "2", 0.5j, np.array(0.5j)):
+        with pytest.raises(TypeError, match=r"\[leaky_relu\] negative_slope must be a number"):
+            F.leaky_relu(x, wrong)
+    with pytest.raises(OverflowError, match=r"\[leaky_relu\] negative_slope is too large"):
+        F.leaky_relu(x, 10**400)
+    with pytest.raises(TypeError, match=r"\[logit\] eps is a tensor that requires grad"):
+        mg.logit(x, eps=mg.tensor(0.1, requires_grad=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from minigrad.arguments import integer
 from minigrad.creation import full
 from minigrad.dtypes import float32
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
@@ -105,8 +106,8 @@ class PReLU(Module):
     """
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype: Any = float32) -> None:
-        self.num_parameters = num_parameters
-        self.weight = Parameter(full((num_parameters,), init, dtype=dtype))
+        count = self.num_parameters = integer("PReLU", "num_parameters", num_parameters, 0)
+        self.weight = Parameter(full((count,), init, dtype=dtype))
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002
         """The function of the input."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.arguments import common_shape, real, tensor_operand
+from minigrad.arguments import common_shape, tensor_operand
+from minigrad.arguments import number as number
 from minigrad.creation import tensor
 from minigrad.dispatch import TensorBase
 from minigrad.dtypes import float32, float64
@@ -27,15 +28,6 @@ def floats(op: str, *given: Any) -> list[Tensor]:
     return [
         tensor(x, dtype) if isinstance(x, (int, float)) else f.to(next(rest), dtype) for x in given
     ]
-
-
-def number(op: str, name: str, value: Any) -> float:
-    """A number as a float; TypeError for anything else, and for a tensor that wants a gradient."""
-    if isinstance(value, TensorBase) and value._edge is not None:
-        raise TypeError(
-            f"[{op}] {name} is a tensor that requires grad, but gets none: give a number"
-        )
-    return real(op, name, value)
 
 
 def one_shape(
