@@ -50,9 +50,10 @@ def topological_order(roots: Iterable[Node], oldest: int = -1) -> list[Node]:
         node = stack.pop()
         if node.serial <= oldest:
             continue  # nothing before it is wanted
-        if node.parents is None:
+        parents = node.parents
+        if parents is None:
             raise freed_error(node)
-        for parent in node.parents:
+        for parent in parents:
             if type(parent) is Node and parent not in found:
                 found.add(parent)
                 stack.append(parent)
@@ -73,7 +74,11 @@ def _leading_to(wanted: set[Any], roots: Sequence[Parent]) -> set[Node]:
     oldest = min([edge.serial if type(edge) is Node else -1 for edge in wanted], default=-1)
     useful: set[Node] = set()
     for node in topological_order([edge for edge in roots if type(edge) is Node], oldest):
-        parents = node.parents or ()
+        parents = node.parents
+        if parents is None:
+            if node.serial > oldest:  # by another thread, meanwhile
+                raise freed_error(node)
+            continue
         if any(p is not None and (p in wanted or p in useful) for p in parents):
             useful.add(node)
     return useful
