@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad._c import NULL, call, call3, call4, lib, saved_handle
+from minigrad.backprop import freed_error
 from minigrad.dispatch import number, wrap
 from minigrad.ops.composed import product
 from minigrad.ops.pointwise import SCALE
@@ -109,6 +110,8 @@ def _binary_vjp(row: Row) -> Rule:
 
     def vjp(node: Node, g: Any) -> Sequence[Any]:
         wanted = node.wanted
+        if not wanted:  # another thread has freed it meanwhile
+            raise freed_error(node)
         made = wanted & bits
         ga, gb = call4(kernel, op, made, g._h, node.saved) if made else (None, None)
         if ga is not None:
