@@ -1,6 +1,6 @@
 /* vmath_explog.inc.h: exponentials and logarithms, for one float width (see vmath_num.h for how to
- * read it). Constants C(...) and polynomials T(...) stand in vmath_explog_f32.h and
- * vmath_explog_f64.h, with the errors of the functions.
+ * read it). Constants C(...) and polynomials T(...) stand in vmath_fits_f32.h and
+ * vmath_fits_f64.h, the errors of the functions in vmath_explog.h.
  *
  * e^x = 2^n e^r with x = n ln 2 + r, |r| <= ln 2 / 2 and ln 2 in two parts. Sums whose rounding
  * error would reach the result carry it beside them.
@@ -74,7 +74,7 @@ MG_INLINE num F(exp2)(num x) {
 /* ---- logarithms ----
  *
  * x = 2^k m with m from about 3/4 to 3/2; four bits of m choose a constant c near 1 / m, 1 around
- * 1, so that m c = 1 + r with |r| <= 1/15, and log x = k log 2 - log c + log(1 + r). The constants
+ * 1, so that m c = 1 + r with |r| <= 1/15 (log of doubles: 1/31), and log x = k log 2 - log c + log(1 + r). The constants
  * are such that a short number is -log c to six bits more than a result has, and the sum of the
  * first two terms exact (S. Gal, "Computing elementary functions: a new approach for achieving
  * high accuracy and good performance", LNCS 235, 1986). */

@@ -1,5 +1,5 @@
-/* vmath_explog_f32.h: inverse hyperbolic functions, roots and log(e^a + e^b) of one float, by the
- * formulas of vmath_explog_f64.h in double, where they need no care. "Error" is the largest seen
+/* vmath_explog_f32.h: cube roots and log(e^a + e^b) of one float, by the formulas of
+ * vmath_explog_f64.h in double, where they need no care. "Error" is the largest seen
  * over all floats (of a function that is even or odd: all positive ones) against double precision,
  * compiled with fma; without fma it is the same unless another is given.
  */
