@@ -73,11 +73,11 @@ MG_INLINE num F(exp2)(num x) {
 
 /* ---- logarithms ----
  *
- * x = 2^k m with m from about 3/4 to 3/2; four bits of m choose a constant c near 1 / m, 1 around
- * 1, so that m c = 1 + r with |r| <= 1/15 (log of doubles: 1/31), and log x = k log 2 - log c + log(1 + r). The constants
- * are such that a short number is -log c to six bits more than a result has, and the sum of the
- * first two terms exact (S. Gal, "Computing elementary functions: a new approach for achieving
- * high accuracy and good performance", LNCS 235, 1986). */
+ * x = 2^k m with m from about 3/4 to 3/2; four bits of m choose a constant c near 1 / m, 1 around 1,
+ * so that m c = 1 + r with |r| <= 1/15 (log of doubles: 1/31), and log x = k log 2 - log c + log(1 +
+ * r). The constants are such that a short number is -log c to six bits more than a result has, and
+ * the sum of the first two terms exact (S. Gal, "Computing elementary functions: a new approach for
+ * achieving high accuracy and good performance", LNCS 235, 1986). */
 
 typedef struct {
     num k, r, t, c; /* k in units of n_exponent_unit, t = -log c */
