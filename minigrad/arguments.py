@@ -84,9 +84,16 @@ def integer(op: str, name: str, value: Any, least: int | None = None) -> int:
 
 
 def real(op: str, name: str, value: Any) -> float:
-    """A number, or a tensor or array of one element, as a float; TypeError for anything else."""
+    """A number, or a tensor or array of one element, as a float; TypeError for anything else.
+
+    That is also a tensor that requires grad, which would get no gradient.
+    """
     if type(value) is float:
         return value
+    if isinstance(value, TensorBase) and value._edge is not None:
+        raise TypeError(
+            f"[{op}] {name} is a tensor that requires grad, but gets none: give a number"
+        )
     try:
         if not isinstance(value, (str, bytes, bytearray)):
             # NumPy itself makes numbers only of arrays without dimensions.
@@ -96,15 +103,6 @@ def real(op: str, name: str, value: Any) -> float:
     except (TypeError, ValueError):
         pass
     raise TypeError(f"[{op}] {name} must be a number, not {type(value).__name__}")
-
-
-def number(op: str, name: str, value: Any) -> float:
-    """As :func:`real`, but TypeError for a tensor that wants a gradient too."""
-    if isinstance(value, TensorBase) and value._edge is not None:
-        raise TypeError(
-            f"[{op}] {name} is a tensor that requires grad, but gets none: give a number"
-        )
-    return real(op, name, value)
 
 
 # ---- dimensions and sizes ------------------------------------------------------------------------

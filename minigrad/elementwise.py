@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from minigrad._c import NULL, call, lib
-from minigrad.arguments import integer, number, real, tensor_operand
+from minigrad.arguments import integer, real, tensor_operand
 from minigrad.dispatch import (
     TensorBase,
     apply,
@@ -409,7 +409,7 @@ def logit(x: Any, eps: float | None = None) -> Tensor:
     """
     if eps is None:
         return _logit(x)
-    eps = number("logit", "eps", eps)
+    eps = real("logit", "eps", eps)
     return _logit(clamp(x, eps, 1.0 - eps))
 
 

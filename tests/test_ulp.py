@@ -81,7 +81,7 @@ def test_zeros_keep_their_sign(name, dtype):
 @by_dtype
 @pytest.mark.parametrize("sign", [1, -1], ids=["softplus", "logsigmoid"])
 def test_slopes_that_are_made_of_the_result(sign, dtype):
-    """Those of softplus and its mirror image are sigmoids, nearly as good, down to subnormal ones."""
+    """Those of softplus and its mirror image are sigmoids, nearly as good, to subnormal ones."""
     lowest = np.log(np.finfo(dtype).smallest_subnormal)
     x = np.concatenate([np.linspace(lowest, -lowest, 5001), np.linspace(-4, 4, 5001)])
     x = (sign * np.append(x, [0, np.inf, -np.inf, np.nan])).astype(dtype)

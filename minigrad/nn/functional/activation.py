@@ -15,7 +15,7 @@ from minigrad.creation import tensor, zeros
 from minigrad.dispatch import TensorBase, unary
 from minigrad.functions import log_softmax, sigmoid, softmax, softmin, tanh
 from minigrad.inplace import check_writable, update
-from minigrad.nn.functional.operands import floats, number
+from minigrad.nn.functional.operands import floats, real
 from minigrad.ops import special as _s
 from minigrad.random import Generator, drawing
 from minigrad.reductions import as_float
@@ -97,7 +97,7 @@ def leaky_relu(
     >>> leaky_relu(mg.tensor([-2.0, 3.0]), 0.5).tolist()
     [-1.0, 3.0]
     """
-    slope = number("leaky_relu", "negative_slope", negative_slope)
+    slope = real("leaky_relu", "negative_slope", negative_slope)
     return _activated("leaky_relu", input, inplace, lambda x: f.where(x > 0.0, x, x * slope))
 
 
@@ -137,7 +137,7 @@ def rrelu(
     Drawn from ``generator``, by default the one that :func:`minigrad.manual_seed` starts. Raises
     ValueError where ``lower`` is above ``upper``.
     """
-    lower, upper = number("rrelu", "lower", lower), number("rrelu", "upper", upper)
+    lower, upper = real("rrelu", "lower", lower), real("rrelu", "upper", upper)
     if lower > upper:
         raise ValueError(f"[rrelu] lower {lower} is above upper {upper}")
 
@@ -157,7 +157,7 @@ def threshold(
     inplace: bool = False,
 ) -> Tensor:
     """``x`` above the threshold, else ``value``, with derivative 0 at the threshold; NaN passes."""
-    at, below = number("threshold", "threshold", threshold), number("threshold", "value", value)
+    at, below = real("threshold", "threshold", threshold), real("threshold", "value", value)
     return _activated("threshold", input, inplace, lambda x: f.where(x <= at, below, x))
 
 
@@ -179,7 +179,7 @@ def hardtanh(
 
     :func:`minigrad.clamp` has derivative 1 on them. Raises ValueError for crossed bounds.
     """
-    low, high = number("hardtanh", "min_val", min_val), number("hardtanh", "max_val", max_val)
+    low, high = real("hardtanh", "min_val", min_val), real("hardtanh", "max_val", max_val)
     if low > high:
         raise ValueError(f"[hardtanh] min_val {min_val} is above max_val {max_val}")
     return _activated("hardtanh", input, inplace, lambda x: _bounded(x, low, high))
@@ -212,7 +212,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002
 
     Raises ValueError for a negative ``lambd``.
     """
-    lambd = number("softshrink", "lambd", lambd)
+    lambd = real("softshrink", "lambd", lambd)
     if not lambd >= 0.0:
         raise ValueError(f"[softshrink] lambd is {lambd}, but must not be negative")
     x = as_float("softshrink", input)
@@ -221,7 +221,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002
     """``x``, and 0, with derivative 0, where ``|x| <= lambd``."""
-    x, lambd = as_float("hardshrink", input), number("hardshrink", "lambd", lambd)
+    x, lambd = as_float("hardshrink", input), real("hardshrink", "lambd", lambd)
     return f.where(f.abs(x) <= lambd, 0.0, x)  # type: ignore[no-any-return]
 
 
@@ -245,7 +245,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:  # 
 
     Its derivative at 0 is ``alpha``, the second 0.
     """
-    height = number("elu", "alpha", alpha)
+    height = real("elu", "alpha", alpha)
     return _activated("elu", input, inplace, lambda x: _exponential(x, height, 1.0, 1.0))
 
 
@@ -254,7 +254,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:  #
 
     Its derivative at 0 is 1, the second 0. Raises ValueError for an alpha of 0.
     """
-    width = number("celu", "alpha", alpha)
+    width = real("celu", "alpha", alpha)
     if width == 0.0:
         raise ValueError("[celu] alpha must not be 0: x is divided by it")
     return _activated("celu", input, inplace, lambda x: _exponential(x, width, width, 1.0))
@@ -323,7 +323,7 @@ def softplus(
     """
     if threshold == math.inf and beta == 1.0:
         return _softplus(input)
-    beta, threshold = number("softplus", "beta", beta), number("softplus", "threshold", threshold)
+    beta, threshold = real("softplus", "beta", beta), real("softplus", "threshold", threshold)
     x = as_float("softplus", input)
     y = _softplus(x * beta) / beta
     return y if threshold == math.inf else f.where(x * beta > threshold, x, y)
@@ -401,7 +401,7 @@ def gumbel_softmax(
         x, added = floats(op, x, noise)
         if added.shape != x.shape:
             raise ValueError(f"[{op}] noise has shape {added.shape}, the logits {x.shape}")
-    y = f.softmax((x + added) / number(op, "tau", tau), dim)
+    y = f.softmax((x + added) / real(op, "tau", tau), dim)
     if not hard:
         return y
     at = f.argmax(y, dim if y.ndim else None, True)

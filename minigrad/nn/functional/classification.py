@@ -15,8 +15,8 @@ from minigrad.nn.functional.activation import softplus
 from minigrad.nn.functional.operands import (
     check_reduction,
     floats,
-    number,
     one_shape,
+    real,
     reduced,
     weighted,
 )
@@ -155,7 +155,7 @@ def multi_margin_loss(
     classes = rows.shape[1]
     _check_classes(op, flat, classes)
     right = gather_rows(rows, [arange(flat.size), flat]).unsqueeze(1)
-    excess = f.relu(number(op, "margin", margin) - right + rows)
+    excess = f.relu(real(op, "margin", margin) - right + rows)
     if p == 2:
         excess = f.square(excess)
     if weight is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from minigrad import functions as f
 from minigrad.arguments import one_dim, tensor_operand
 from minigrad.nn.functional.normalization import normalize
-from minigrad.nn.functional.operands import check_reduction, floats, number, one_shape, reduced
+from minigrad.nn.functional.operands import check_reduction, floats, one_shape, real, reduced
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -77,7 +77,7 @@ def hinge_embedding_loss(
     The gradient at the margin is 0. Raises ValueError where the shapes differ.
     """
     x, t = one_shape("hinge_embedding_loss", input, target, reduction)
-    margin = number("hinge_embedding_loss", "margin", margin)
+    margin = real("hinge_embedding_loss", "margin", margin)
     near, far = f.where(t != -1.0, x, 0.0), f.where(t != 1.0, f.relu(margin - x), 0.0)
     return reduced(near + far, reduction)
 
@@ -97,7 +97,7 @@ def margin_ranking_loss(
     op = "margin_ranking_loss"
     check_reduction(op, reduction)
     a, b, t = floats(op, input1, input2, target)
-    margin = number(op, "margin", margin)
+    margin = real(op, "margin", margin)
     if not a.ndim == b.ndim == t.ndim:
         raise ValueError(
             f"[{op}] the inputs have shapes {a.shape} and {b.shape}, the target {t.shape}: "
@@ -122,7 +122,7 @@ def cosine_embedding_loss(
     op = "cosine_embedding_loss"
     check_reduction(op, reduction)
     a, b = floats(op, input1, input2)
-    t, margin = tensor_operand(op, target), number(op, "margin", margin)
+    t, margin = tensor_operand(op, target), real(op, "margin", margin)
     if a.ndim not in (1, 2) or a.shape != b.shape or t.shape != a.shape[:-1]:
         raise ValueError(
             f"[{op}] the inputs have shapes {a.shape} and {b.shape}, the target {t.shape}, but "
@@ -183,7 +183,7 @@ def _triplets(
     reduction: str,
 ) -> Tensor:
     check_reduction(op, reduction)
-    margin = number(op, "margin", margin)
+    margin = real(op, "margin", margin)
     if not margin > 0.0:
         raise ValueError(f"[{op}] margin is {margin}, but must be positive")
     a, p, n = floats(op, *given)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad.arguments import common_shape, tensor_operand
-from minigrad.arguments import number as number
+from minigrad.arguments import real as real
 from minigrad.creation import tensor
 from minigrad.dispatch import TensorBase
 from minigrad.dtypes import float32, float64
