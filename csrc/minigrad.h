@@ -86,8 +86,9 @@ mg_array *mg_view_spread(mg_array *a, int ndim, const int64_t *shape, int naxes,
 /* a[start : : step] on every axis, `count` elements each. */
 mg_array *mg_view_slice(mg_array *a, const int64_t *start, const int64_t *step,
                         const int64_t *count);
-/* The array of this shape in whose memory `a` and `b` lie, if they are two slices of it that begin at
- * these places of an axis and else cut nothing off. NULL, without an error, if that leaves the memory. */
+/* The array of this shape in whose memory `a` and `b` lie, if they are two slices of it that begin
+ * at these places of an axis and else cut nothing off. NULL, without an error, if that leaves the
+ * memory. */
 mg_array *mg_view_around(mg_array *a, mg_array *b, int axis, int64_t a_start, int64_t b_start,
                          const int64_t *shape);
 /* The diagonal of the last two axes as the last one; offset counts to the right of the main one. */
@@ -244,9 +245,9 @@ mg_arrays *mg_bilinear_vjp(int product, int wanted, mg_array *g, mg_saved *saved
 
 /* ---- attention --------------------------------------------------------------------------------- */
 
-/* softmax(q k^T * scale + mask) v with batch axes broadcast; mask is NULL, added, or, if it is bool,
- * says which keys a query sees. The result y, and the statistics of its rows. y and the gradients lie in
- * memory as the operands do, contiguous or not. */
+/* softmax(q k^T * scale + mask) v with batch axes broadcast; mask is NULL, added, or, if it is
+ * bool, says which keys a query sees. The result y, and the statistics of its rows. y and the
+ * gradients lie in memory as the operands do, contiguous or not. */
 mg_arrays *mg_attention(mg_array *q, mg_array *k, mg_array *v, mg_array *mask, double scale,
                         int causal);
 /* The gradients of q, k and v, their batch axes not yet summed; and with by_mask a fourth, that of an

@@ -32,8 +32,8 @@ MG_INLINE int64_t conv_height(int64_t n) {
     return height > 8 ? (height + 1) / 2 * 2 : height;
 }
 
-/* Inputs that are asked for, into the second cache, while others are summed: `span` bytes of each of the
- * channels from there on, `share` lines of cache at a time. */
+/* Inputs that are asked for, into the second cache, while others are summed: `span` bytes of each
+ * of the channels from there on, `share` lines of cache at a time. */
 typedef struct {
     const char *from;
     int64_t channels, plane, span, at, share;
@@ -363,8 +363,9 @@ mg_array *mg_conv_sum(mg_array *x, mg_array *w, mg_array *bias, const mg_conv *g
     return y;
 }
 
-/* Of two sums whose outputs alternate on a line of so many, the first one's lie side by side at its end,
- * from where the second one fetches them: a vector at a time, it writes no further than it has read. */
+/* Of two sums whose outputs alternate on a line of so many, the first one's lie side by side at
+ * its end, from where the second one fetches them: a vector at a time, it writes no further than
+ * it has read. */
 static void conv_weave(conv_axis *a, int64_t size) {
     if (a->first == 0) {
         a->first = size - a->outputs;

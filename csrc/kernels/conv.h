@@ -22,8 +22,8 @@ typedef struct {
     int64_t taps, tap, tap_step;
 } conv_axis;
 
-/* What becomes of what lies between the outputs of a line: it stays; is lost, as it will be written later
- * and need not be waited for; or comes from `other`, and is written with them. */
+/* What becomes of what lies between the outputs of a line: it stays; is lost, as it will be
+ * written later and need not be waited for; or comes from `other`, and is written with them. */
 typedef enum { CONV_STAYS, CONV_LOST, CONV_WOVEN } conv_between;
 
 MG_INLINE conv_between conv_between_of(const conv_axis *a) {

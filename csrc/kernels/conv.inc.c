@@ -165,8 +165,8 @@ MG_INLINE void R(conv_line_part)(const int nv, real *y, int64_t apart, conv_betw
 
 /* A line of outputs of the only channel of its group. */
 static MG_NOINLINE void R(conv_line)(real *y, int64_t apart, conv_between between,
-                                     const real *other, const real *x, const real *w, const conv_term *term,
-                                     int64_t terms, real bias, int64_t n) {
+                                     const real *other, const real *x, const real *w,
+                                     const conv_term *term, int64_t terms, real bias, int64_t n) {
     for (int64_t j = 0, done; j < n; j += done) {
         real *to = y + j * apart;
         done = n - j > 3 * LANES ? 4 * LANES : n - j > LANES ? 2 * LANES : LANES;

@@ -146,8 +146,8 @@ MG_INLINE void R(conv_blend)(real *to, vec v, int n, bool fresh) {
     v_store_n(to, (vec)(((bits)v & even) | (old & ~even)), n);
 }
 
-/* to[l * apart] = v[l] for l < n. What lies between stays, is lost, or is other[l] in front of each, all
- * of which are read first. */
+/* to[l * apart] = v[l] for l < n. What lies between stays, is lost, or is other[l] in front of
+ * each, all of which are read first. */
 static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, conv_between between,
                                         const real *other, vec v, int n) {
     if (between == CONV_WOVEN) {
@@ -175,9 +175,9 @@ static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, conv_between be
 /* y[i * y_row + j * apart] = c[j * c_row + i] + bias[i] for m x n elements; what lies between as
  * above, `other` for the first element. Reads, and does not use, c up to the next whole square. */
 static MG_NOINLINE void R(conv_write_turned)(real *y, int64_t y_row, int64_t apart,
-                                             conv_between between, const real *other, const real *restrict c,
-                                             int64_t c_row, const real *restrict bias, int64_t m,
-                                             int64_t n) {
+                                             conv_between between, const real *other,
+                                             const real *restrict c, int64_t c_row,
+                                             const real *restrict bias, int64_t m, int64_t n) {
     for (int64_t i = 0; i < m; i += LANES, y += LANES * y_row, c += LANES) {
         int rows = (int)mg_min(LANES, m - i);
         vec plus = bias ? v_load_n(bias + i, rows) : v_set1(0), lines[LANES];

@@ -76,9 +76,9 @@ static MG_NOINLINE bool R(gemm_slivers)(const mg_gemm_shape *s) {
            !R(gemm_copies)(s) && !R(gemm_is_shallow)(s);
 }
 
-/* Reads B where it lies if the vectors of its rows can be loaded directly and that pays, else from a
- * copy of one sliver at a time; and A where it lies or, where it does not lie well, from a copy of a tile's
- * rows, which serves all of B. */
+/* Reads B where it lies if the vectors of its rows can be loaded directly and that pays, else from
+ * a copy of one sliver at a time; and A where it lies or, where it does not lie well, from a copy
+ * of a tile's rows, which serves all of B. */
 static void R(gemm_direct)(real *c, const real *plus, int64_t plus_row, const real *a,
                            const real *b, const mg_gemm_shape *s, int64_t m, int64_t n) {
     enum { ROW = GEMM_KD + 64 / sizeof(real) };

@@ -1,8 +1,8 @@
 /* index.c: elements picked by integer arrays on the first axes, and their transposes.
  *
- * Every NumPy index form is brought to this one by views in Python. A "row" is what one index picks: the
- * remaining axes. Scatters that combine sort the indices by ranges of the result, so that a range stays
- * in cache and is one thread's, while repeated indices add in their order. */
+ * Every NumPy index form is brought to this one by views in Python. A "row" is what one index
+ * picks: the remaining axes. Scatters that combine sort the indices by ranges of the result, so
+ * that a range stays in cache and is one thread's, while repeated indices add in their order. */
 #include "../threads/pool.h"
 #include "nditer.h"
 

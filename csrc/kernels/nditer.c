@@ -171,8 +171,8 @@ static int64_t nditer_chunk(const nditer *it) {
     return mg_max(mg_min(n, most) & -it->unit, it->unit);
 }
 
-/* The block that is taken as number `turn`: from the last to the first, but by the thread that has it when
- * they are taken in turns from the first, whose cache may hold it. */
+/* The block that is taken as number `turn`: from the last to the first, but by the thread that has
+ * it when they are taken in turns from the first, whose cache may hold it. */
 static int64_t nditer_from_end(int64_t turn, int64_t blocks, int64_t threads) {
     int64_t rounds = blocks / threads;
     if (turn >= rounds * threads) return turn;

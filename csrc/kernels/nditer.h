@@ -75,9 +75,9 @@ MG_INLINE void nditer_fetch(const char *chunk, int64_t bytes, int64_t ahead) {
 void mg_copy_run(char *restrict to, const char *restrict from, int64_t n, int64_t stride,
                  int itemsize);
 
-/* Whether `written` bytes of results go past the caches, which with what they are made of are `held`. Twice
- * the limit of mg_system_streams, what just fills the third cache, is left there for several cores; one
- * stores faster past it, if a kernel has `few` operands to wait for. */
+/* Whether `written` bytes of results go past the caches, which with what they are made of are
+ * `held`. Twice the limit of mg_system_streams, what just fills the third cache, is left there for
+ * several cores; one stores faster past it, if a kernel has `few` operands to wait for. */
 bool mg_nditer_streams(int64_t written, int64_t held, bool few);
 
 /* Bytes past the caches; other threads may not see them before v_stream_end. */

@@ -115,8 +115,12 @@ static MG_NOINLINE void R(norm_sums)(int kind, R(norm_pair) *sums, const real *x
         return;
     }
     switch (kind) {
-    case NORM_SPREAD: R(norm_sums_of)(NORM_SPREAD, NORM_FOUR, sums, x, g, w, count, step, n, mean); break;
-    case NORM_SLOPES: R(norm_sums_of)(NORM_SLOPES, NORM_FOUR, sums, x, g, w, count, step, n, mean); break;
+    case NORM_SPREAD:
+        R(norm_sums_of)(NORM_SPREAD, NORM_FOUR, sums, x, g, w, count, step, n, mean);
+        break;
+    case NORM_SLOPES:
+        R(norm_sums_of)(NORM_SLOPES, NORM_FOUR, sums, x, g, w, count, step, n, mean);
+        break;
     default:
         if (NORM_STREAMS && count == 1)
             R(norm_sums_of)(NORM_WEIGHTED_SLOPES, 1, sums, x, g, w, 1, step, n, mean);

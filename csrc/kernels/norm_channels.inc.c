@@ -30,7 +30,8 @@ static void R(norm_set)(const norm_set *set, void *out, void *statistics, const 
     const real *x = input, *w = weight, *b = bias;
     int64_t n = set->n, ahead = R(norm_next)(set);
     bool streams = NORM_STREAMS && set->streams;
-    if (set->own) R(norm_keep)(stats, set->sets, R(norm_planes_moments)(x, set->count, set->step, n), eps);
+    if (set->own)
+        R(norm_keep)(stats, set->sets, R(norm_planes_moments)(x, set->count, set->step, n), eps);
     vec mean = v_set1(stats[NORM_MEAN * set->sets]);
     for (int64_t k = 0; k < set->count; k++, w += set->w_step, b += set->w_step) {
         vec scale = v_set1(stats[NORM_RSTD * set->sets] * *w);

@@ -111,8 +111,8 @@ int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_array *y2, con
                   const mg_array *c);
 
 /* The same for `run` neighbouring lines of n elements, here and now: rows, or columns within
- * REDUCE_WIDE; for pairs n <= REDUCE_CHUNK, for columns n <= REDUCE_ROWS. Of the plan only `columns` and the strides of
- * the reduced index and of the run count. */
+ * REDUCE_WIDE; for pairs n <= REDUCE_CHUNK, for columns n <= REDUCE_ROWS. Of the plan only
+ * `columns` and the strides of the reduced index and of the run count. */
 void mg_reduce_piece(int kind, int dtype, const reduce_plan *p, void *y, void *y2, const void *x,
                      int64_t run, int64_t n, const void *c);
 

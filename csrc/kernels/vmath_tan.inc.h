@@ -24,7 +24,8 @@ MG_INLINE num F(tan_of)(F(tan_terms) p) {
     num d_low = n_fnma(rest, s, n_fma_exact(minus, s, n_sub(c, d)));
     num n_low = n_fma(rest, c, n_fma_exact(p.r, c, n_sub(s, n)));
     num inverse = n_div(n_set(1), n_add(d, d_low));
-    num y = n_mul(sizeof(C(TYPE)) == 4 ? n : n_add(n, n_low), inverse); /* of a double n_low would show */
+    /* of a double n_low would show */
+    num y = n_mul(sizeof(C(TYPE)) == 4 ? n : n_add(n, n_low), inverse);
     num excess = n_add(n_fma_exact(y, d, n_neg(n)), n_fma(y, d_low, n_neg(n_low)));
     return n_fnma(excess, inverse, y);
 }

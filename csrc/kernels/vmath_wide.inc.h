@@ -250,9 +250,9 @@ MG_INLINE void R(w_map_slope)(real *restrict out, const real *restrict g, const 
         w_store(out + i, w_choose_zero(a, ~REAL_SIGN, w_set(0), w_mul(a, slope)));
     }
 }
-/* out[i] = last(first(x[i]), x[i]), n > 0. The first stage of a block stands beside the last one of the block
- * before, as neither waits for the other: a processor that looks ahead by fewer instructions than a
- * block has finds more to do. */
+/* out[i] = last(first(x[i]), x[i]), n > 0. The first stage of a block stands beside the last one
+ * of the block before, as neither waits for the other: a processor that looks ahead by fewer
+ * instructions than a block has finds more to do. */
 MG_INLINE void R(w_map_stages)(real *restrict out, const real *restrict x, int64_t n,
                                R(w_stage) (*first)(wide), wide (*last)(R(w_stage), wide)) {
     if (n % WIDE_LANES) __builtin_unreachable();
