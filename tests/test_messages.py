@@ -389,3 +389,22 @@ def test_a_number_may_be_an_array_of_one_element():
         F.leaky_relu(x, 10**400)
     with pytest.raises(TypeError, match=r"\[logit\] eps is a tensor that requires grad"):
         mg.logit(x, eps=mg.tensor(0.1, requires_grad=True))
+
+
+@pytest.mark.usefixtures("restore_random")
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("full", lambda t: mg.full((2,), t)),
+        ("linspace", lambda t: mg.linspace(0, t, 3)),
+        ("nan_to_num", lambda t: mg.nan_to_num(mg.ones(2), t)),
+        ("normal_", lambda t: mg.ones(2).normal_(0, t)),
+        ("dropout", lambda t: mg.nn.functional.dropout(mg.ones(2), t)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_number_that_requires_grad_is_refused(name, call):
+    half = mg.tensor(0.5)
+    call(half)
+    with pytest.raises(TypeError, match=rf"\[{name}\] .* requires grad, but gets none"):
+        call(half.requires_grad_())
