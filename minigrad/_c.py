@@ -131,10 +131,10 @@ def call4(kernel: Any, a: Any, b: Any, c: Any, d: Any) -> Handle:
     return made
 
 
-def settle(made: Handle | None, kernel: Any, args: tuple[Any, ...]) -> None:
+def settle(made: Handle | None, kernel: Any, args: tuple[Any, ...], op: str = "") -> None:
     """What is left to do after a call that failed, or that somebody watches."""
     if made is None:
-        raise failure(kernel, args)
+        raise failure(kernel, args, op)
     tracers[-1](kernel, args, made)
 
 
@@ -175,9 +175,12 @@ def save(a: Handle, b: Handle = NULL, c: Handle = NULL) -> Any:
     return made
 
 
-def saved_handle(saved: Any, i: int) -> Handle:
-    """The ``i``-th saved array; RuntimeError if it was overwritten since."""
-    return call(lib.mg_saved_array, saved, i)
+def saved_handle(saved: Any, i: int, op: str = "") -> Handle:
+    """The ``i``-th array that ``op`` saved; RuntimeError if it was overwritten since."""
+    made = lib.mg_saved_array(saved, i)
+    if made is None or tracers:
+        settle(made, lib.mg_saved_array, (saved, i), op)
+    return made
 
 
 # ---- foreign memory ------------------------------------------------------------------------------
@@ -298,11 +301,11 @@ def shape_of(handle: Handle) -> tuple[int, ...]:
     return handle.shape  # type: ignore[no-any-return]
 
 
-def failure(kernel: Any, args: tuple[Any, ...]) -> Exception:
+def failure(kernel: Any, args: tuple[Any, ...], op: str = "") -> Exception:
     """The Python error for the failure a kernel has just reported in this thread."""
     code = lib.mg_error()
     first, second = lib.mg_error_detail(0), lib.mg_error_detail(1)
-    op = op_name(kernel, args)
+    op = op or op_name(kernel, args)
     arrays = _arrays(args)
     shapes = [shape_of(a) for a in arrays]
     dtypes = [_DTYPE_NAMES[a.dtype] for a in arrays]

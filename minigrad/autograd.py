@@ -353,10 +353,10 @@ class _Unpack:
     so that there is no cycle. The node is alive whenever its backward runs.
     """
 
-    __slots__ = ("edge", "node", "op", "pin")
+    __slots__ = ("edge", "name", "node", "op", "pin")
 
     def __init__(self, x: Any, node: Node, op: _OutputOp | None, is_output: bool) -> None:
-        self.pin = save(x._h)
+        self.pin, self.name = save(x._h), node.name
         self.edge = None if is_output else x if x._edge is LEAF else x._edge
         self.node = weakref.ref(node) if is_output else None
         self.op = op  # of this output, where there are several
@@ -367,7 +367,7 @@ class _Unpack:
             edge = self.node()
             if self.op is not None and edge is not None:
                 edge = record(self.op, None, (), None, edge)
-        return wrap(saved_handle(self.pin, 0), edge)
+        return wrap(saved_handle(self.pin, 0, self.name), edge)
 
 
 class _OutputOp:

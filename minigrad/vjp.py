@@ -80,7 +80,7 @@ def _together(row: Row) -> Rule:
     places = row.places[0]
 
     def vjp(node: Node, g: Any) -> Sequence[Any]:
-        handles = [saved_handle(node.saved, place) for place in places]
+        handles = [saved_handle(node.saved, place, node.name) for place in places]
         return [wrap(handle) for handle in kernel(g._h, *handles, *node.args)]
 
     return vjp
@@ -180,7 +180,7 @@ def _fused(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     fused = row.fused[i]
     if fused is None:
         return _formula(row, i, node, g)
-    handles = [saved_handle(node.saved, place) for place in row.places[i]]
+    handles = [saved_handle(node.saved, place, node.name) for place in row.places[i]]
     return wrap(fused(g._h, *handles, *_arguments(row, i, node)))
 
 
@@ -194,6 +194,6 @@ def _unpack(row: Row, node: Node, name: str) -> Tensor:
     """A saved array as a tensor with the place on the tape that it had."""
     if name == "y":
         place = 1 if row.family == "pointwise" and row.arity == 1 else 2
-        return wrap(saved_handle(node.saved, place), node)
+        return wrap(saved_handle(node.saved, place, node.name), node)
     place = PLACES[name]
-    return wrap(saved_handle(node.saved, place), (node.parents or ())[place])
+    return wrap(saved_handle(node.saved, place, node.name), (node.parents or ())[place])

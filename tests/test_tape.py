@@ -278,6 +278,16 @@ def test_an_overwritten_output_is_noticed():
         y.sum().backward()
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("op", ["cumprod", "log_softmax", "relu", "softmax"])
+def test_the_operation_is_named_whatever_its_rule(op, create_graph):
+    x = leaf([1.0, 2.0])
+    y = getattr(mg, op)(x, *[0] * (op != "relu"))
+    y.add_(1.0)
+    with pytest.raises(RuntimeError, match=rf"\[{op}\] .*overwritten"):
+        mg.grad(y.sum(), x, create_graph=create_graph)
+
+
 def test_overwriting_what_was_not_saved_is_allowed():
     x = leaf([1.0, 2.0])
     c = mg.tensor([3.0, 4.0], dtype=mg.float64)

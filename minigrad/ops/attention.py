@@ -48,8 +48,9 @@ class Kept:
 
     def handles(self) -> tuple[Handle, Handle, Handle]:
         """The mask, the result and the statistics; RuntimeError if one was overwritten."""
-        mask = NULL if self.mask is None else saved_handle(self.saved, 0)
-        return mask, saved_handle(self.saved, 1), saved_handle(self.saved, 2)
+        result, statistics = (saved_handle(self.saved, i, ATTENTION.name) for i in (1, 2))
+        mask = NULL if self.mask is None else saved_handle(self.saved, 0, ATTENTION.name)
+        return mask, result, statistics
 
 
 def _forward(q: Handle, k: Handle, v: Handle, kept: Kept, causal: bool, scale: float) -> Handle:
