@@ -17,6 +17,7 @@ from minigrad import functions
 from minigrad._tensor import Tensor
 from minigrad.creation import (
     arange,
+    as_tensor,
     asarray,
     empty,
     empty_like,
@@ -56,6 +57,7 @@ _LATER |= dict.fromkeys(functions.__all__, "functions")
 __all__ = [
     "Tensor",
     "arange",
+    "as_tensor",
     "asarray",
     "bool",
     "dtype",

@@ -349,6 +349,13 @@ class Tensor(TensorBase):
         """Write 0 everywhere; returns the tensor."""
         return self.copy_(0)
 
+    def fill_diagonal_(self, fill_value: builtins.float) -> Tensor:
+        """Write one value on the diagonal of a matrix; returns the tensor."""
+        if self.ndim != 2:
+            raise ValueError(f"[fill_diagonal_] a matrix has 2 dimensions, this one {self.ndim}")
+        f.diagonal(self).fill_(fill_value)
+        return self
+
     def accumulate_(self, g: Tensor | Part) -> None:
         """Add a gradient of the same shape and dtype into memory that only the caller holds."""
         if type(g) is Part:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "arange",
+    "as_tensor",
     "asarray",
     "empty",
     "empty_like",
@@ -210,6 +211,9 @@ def asarray(data: Any, dtype: Any = None) -> Tensor:
         shared = wrap(_borrowed(data))
         return shared if wanted is None or shared.dtype is wanted else shared.to(wanted)
     return tensor(data, wanted)
+
+
+as_tensor = asarray  # PyTorch's name
 
 
 # ---- filled --------------------------------------------------------------------------------------

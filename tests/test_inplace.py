@@ -551,3 +551,14 @@ def test_views_taken_by_threads_are_all_known():
         views = list(pool.map(lambda i: base[i % 400], range(4000)))
     base[...] = leaf(1.0)
     assert all(view.requires_grad for view in views)
+
+
+def test_fill_diagonal_is_differentiated():
+    x = mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
+    y = x * x
+    assert y.fill_diagonal_(-1.0) is y
+    assert y.tolist() == [[-1.0, 4.0, 9.0], [16.0, -1.0, 36.0]]
+    y.sum().backward()
+    assert x.grad.tolist() == [[0.0, 4.0, 6.0], [8.0, 0.0, 12.0]]
+    with pytest.raises(ValueError, match="2 dimensions, this one 1"):
+        mg.zeros(3).fill_diagonal_(1.0)

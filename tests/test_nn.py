@@ -301,6 +301,102 @@ def test_sequential_is_a_list_of_modules():
         net.append(mg.tanh)
 
 
+def test_sequential_takes_names():
+    net = nn.Sequential({"first": nn.Linear(2, 3), "act": nn.ReLU()})
+    assert list(net.state_dict()) == ["first.weight", "first.bias"]
+    assert net[0] is net.first
+    assert net(mg.ones(4, 2)).shape == (4, 3)
+    with pytest.raises(ValueError, match="'forward' already"):
+        nn.Sequential({"forward": nn.ReLU()})
+
+
+def test_a_module_list_is_a_list_that_is_found():
+    net = nn.Module()
+    net.layers = nn.ModuleList([nn.Linear(2, 3), nn.Linear(3, 1)])
+    assert list(net.state_dict())[::2] == ["layers.0.weight", "layers.1.weight"]
+    first, second = net.layers
+    assert net.layers.append(nn.ReLU()) is net.layers
+    assert len(net.layers.extend([nn.Tanh()])) == 4
+    net.layers[-1] = net.layers[0] = first
+    assert list(net.layers) == [first, second, net.layers[2], first]
+    assert type(net.layers[1:3]) is nn.ModuleList
+    assert list(net.layers[1:3]) == [second, net.layers[2]]
+    assert len(pickle.loads(pickle.dumps(net)).layers) == 4
+    assert len(copy.deepcopy(net).layers) == 4
+    for wrong, error in ((4, IndexError), (-5, IndexError), ("0", TypeError)):
+        with pytest.raises(error, match="ModuleList"):
+            net.layers[wrong]
+    with pytest.raises(TypeError, match="ModuleList"):
+        net.layers[0] = mg.tanh
+    with pytest.raises(NotImplementedError, match="ModuleList"):
+        net.layers(mg.ones(2))
+
+
+def test_a_module_dict_is_a_dict_that_is_found():
+    net = nn.Module()
+    net.heads = nn.ModuleDict({"a": nn.Linear(2, 3), "b": nn.ReLU()})
+    assert list(net.state_dict()) == ["heads.a.weight", "heads.a.bias"]
+    assert list(net.heads) == list(net.heads.keys()) == ["a", "b"]
+    assert dict(net.heads.items()) == dict(zip("ab", net.heads.values(), strict=True))
+    net.heads["b"] = tanh = nn.Tanh()
+    net.heads.update({"c": tanh})
+    assert net.heads["b"] is tanh
+    assert "c" in net.heads
+    del net.heads["c"]
+    assert len(net.heads) == 2
+    for name in ("c", "training"):
+        with pytest.raises(KeyError):
+            net.heads[name]
+    with pytest.raises(ValueError, match="'items' already"):
+        net.heads["items"] = tanh
+    with pytest.raises(TypeError, match="ModuleDict"):
+        net.heads["d"] = 1
+
+
+def test_flatten_keeps_the_batch_and_identity_everything():
+    x = mg.ones(2, 3, 4)
+    assert nn.Flatten()(x).shape == (2, 12)
+    assert nn.Flatten(0, 1)(x).shape == (6, 4)
+    assert nn.Identity(3, any="thing")(x) is x
+
+
+def _with_gradients():
+    x, y = mg.tensor([3.0, 4.0], requires_grad=True), mg.tensor(2.0, requires_grad=True)
+    ((x**2).sum() + 5.0 * y).backward()  # gradients 6, 8 and 5
+    return x, y, mg.tensor(1.0, requires_grad=True)
+
+
+@pytest.mark.parametrize(("order", "norm"), [(2.0, 125**0.5), (1.0, 19.0), (math.inf, 8.0)])
+def test_clip_grad_norm_scales_all_gradients(order, norm):
+    parameters = _with_gradients()
+    total = nn.utils.clip_grad_norm_((p for p in parameters), 2.0, order)
+    assert total.item() == pytest.approx(norm)
+    assert parameters[0].grad.tolist() == pytest.approx([12.0 / norm, 16.0 / norm], rel=1e-5)
+    assert parameters[1].grad.item() == pytest.approx(10.0 / norm, rel=1e-5)
+    assert parameters[2].grad is None
+    assert not parameters[0].grad.requires_grad
+    assert nn.utils.clip_grad_norm_(parameters, 3.0, order).item() == pytest.approx(2.0, rel=1e-5)
+    assert parameters[0].grad[0].item() == pytest.approx(12.0 / norm, rel=1e-5)
+
+
+def test_clip_grad_norm_of_nothing_and_of_what_is_not_finite():
+    assert nn.utils.clip_grad_norm_([], 1.0).item() == 0.0
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    (x * mg.tensor([math.inf, 1.0])).sum().backward()
+    with pytest.raises(RuntimeError, match="norm of the gradients is inf"):
+        nn.utils.clip_grad_norm_(x, 1.0, error_if_nonfinite=True)
+    assert x.grad.tolist() == [math.inf, 1.0]
+    assert nn.utils.clip_grad_norm_(x, 1.0).item() == math.inf
+    assert math.isnan(x.grad[0].item())
+    assert x.grad[1].item() == 0.0
+
+
+def test_clip_grad_value():
+    x, y, z = _with_gradients()
+    nn.utils.clip_grad_value_([x, y, z], 5.5)
+    assert (x.grad.tolist(), y.grad.item(), z.grad) == ([5.5, 5.5], 5.0, None)
+
+
 def test_activations_are_the_functions():
     x = mg.tensor([-1.0, 0.0, 2.0])
     assert nn.ReLU()(x).tolist() == [0.0, 0.0, 2.0]

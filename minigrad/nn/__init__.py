@@ -6,7 +6,7 @@
 33
 """
 
-from minigrad.nn import functional
+from minigrad.nn import functional, utils
 from minigrad.nn.activations import (
     CELU,
     ELU,
@@ -49,7 +49,11 @@ from minigrad.nn.convolution import (
     ConvTranspose3d,
 )
 from minigrad.nn.layers import (
+    Flatten,
+    Identity,
     Linear,
+    ModuleDict,
+    ModuleList,
     Sequential,
 )
 from minigrad.nn.losses import (
@@ -150,6 +154,7 @@ __all__ = [
     "Dropout2d",
     "Dropout3d",
     "Embedding",
+    "Flatten",
     "GaussianNLLLoss",
     "GroupNorm",
     "Hardshrink",
@@ -158,6 +163,7 @@ __all__ = [
     "Hardtanh",
     "HingeEmbeddingLoss",
     "HuberLoss",
+    "Identity",
     "InstanceNorm1d",
     "InstanceNorm2d",
     "InstanceNorm3d",
@@ -175,6 +181,8 @@ __all__ = [
     "MaxPool3d",
     "Mish",
     "Module",
+    "ModuleDict",
+    "ModuleList",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
     "MultiheadAttention",
@@ -204,4 +212,5 @@ __all__ = [
     "TripletMarginLoss",
     "TripletMarginWithDistanceLoss",
     "functional",
+    "utils",
 ]

@@ -1,23 +1,29 @@
-"""Modules: the linear layer and the container."""
+"""Modules: the linear layer, what changes shapes or nothing, and containers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from minigrad.arguments import integer
 from minigrad.creation import tensor
 from minigrad.dtypes import as_dtype, float32
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
+from minigrad.nn.function_module import FunctionModule
 from minigrad.nn.module import Module, Parameter
 from minigrad.random import drawing
+from minigrad.shaping import flatten
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
 __all__ = [
+    "Flatten",
+    "Identity",
     "Linear",
+    "ModuleDict",
+    "ModuleList",
     "Sequential",
 ]
 
@@ -63,11 +69,97 @@ class Linear(Module):
         )
 
 
+class Identity(Module):
+    """What it is given: it stands where a layer may be left out, and takes any arguments.
+
+    >>> import minigrad as mg
+    >>> mg.nn.Identity(16, affine=True)(mg.ones(2)).tolist()
+    [1.0, 1.0]
+    """
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def forward(self, x: Any) -> Any:
+        """The input itself."""
+        return x
+
+
+class Flatten(FunctionModule, function=flatten):
+    """:func:`minigrad.flatten` of all dimensions but the first, that of the batch.
+
+    >>> import minigrad as mg
+    >>> mg.nn.Flatten()(mg.ones(2, 3, 4)).shape
+    (2, 12)
+    """
+
+    start_dim: int = 1
+    end_dim: int = -1
+
+
 # ---- containers ----------------------------------------------------------------------------------
 
 
-class Sequential(Module):
-    """Modules one after the other, named "0", "1", ...
+class _Row(Module):
+    """Modules in order, named "0", "1", ... unless they have names of their own."""
+
+    def append(self: _R, module: Module) -> _R:
+        """Add a module at the end; returns the container. TypeError for anything else."""
+        setattr(self, str(len(self)), _checked(self, module))
+        return self
+
+    def extend(self: _R, modules: Iterable[Module]) -> _R:
+        """Add modules at the end; returns the container. TypeError for anything else."""
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def _modules(self) -> list[Module]:
+        return [value for value in self.__dict__.values() if isinstance(value, Module)]
+
+    def _slice(self, modules: list[Module]) -> Module:
+        """A container of some of the modules."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self._modules())
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(self._modules())
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self._slice(self._modules()[index])
+        return self.__dict__[self._name(index)]
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        setattr(self, self._name(index), _checked(self, module))
+
+    def _name(self, index: int) -> str:
+        """Under which name a module stands that is counted from either end."""
+        names = [name for name, value in self.__dict__.items() if isinstance(value, Module)]
+        op = type(self).__name__
+        try:
+            return names[integer(op, "an index", index)]
+        except IndexError:
+            raise IndexError(
+                f"[{op}] index {index} is out of range for {len(names)} modules"
+            ) from None
+
+
+_R = TypeVar("_R", bound=_Row)
+
+
+def _checked(container: Module, module: Any) -> Module:
+    if not isinstance(module, Module):
+        raise TypeError(
+            f"[{type(container).__name__}] expected a Module, not {type(module).__name__}"
+        )
+    return module
+
+
+class Sequential(_Row):
+    """Modules one after the other, named "0", "1", ...; or as in a dict of names and modules.
 
     >>> import minigrad as mg
     >>> mg.nn.Sequential(mg.nn.Linear(4, 3), mg.nn.ReLU())
@@ -77,36 +169,16 @@ class Sequential(Module):
     )
     """
 
-    def __init__(self, *modules: Module) -> None:
-        for module in modules:
-            self.append(module)
+    def __init__(self, *modules: Module | Mapping[str, Module]) -> None:
+        if len(modules) == 1 and isinstance(modules[0], Mapping):
+            for name, module in modules[0].items():
+                self._check_name("Sequential", name)
+                setattr(self, name, _checked(self, module))
+        else:
+            self.extend(modules)  # type: ignore[arg-type]
 
-    def append(self, module: Module) -> Sequential:
-        """Add a module at the end; returns the container. TypeError for anything else."""
-        if not isinstance(module, Module):
-            raise TypeError(f"[Sequential] expected a Module, not {type(module).__name__}")
-        setattr(self, str(len(self)), module)
-        return self
-
-    def _modules(self) -> list[Module]:
-        return [value for value in self.__dict__.values() if isinstance(value, Module)]
-
-    def __len__(self) -> int:
-        return len(self._modules())
-
-    def __iter__(self) -> Iterator[Module]:
-        return iter(self._modules())
-
-    def __getitem__(self, index: Any) -> Any:
-        modules = self._modules()
-        if isinstance(index, slice):
-            return Sequential(*modules[index])
-        try:
-            return modules[integer("Sequential", "an index", index)]
-        except IndexError:
-            raise IndexError(
-                f"[Sequential] index {index} is out of range for {len(modules)} modules"
-            ) from None
+    def _slice(self, modules: list[Module]) -> Module:
+        return Sequential(*modules)
 
     def forward(self, x: Any) -> Any:
         """The input through all modules in order."""
@@ -114,3 +186,75 @@ class Sequential(Module):
             if isinstance(module, Module):
                 x = module(x)
         return x
+
+
+class ModuleList(_Row):
+    """A list of modules that a module finds among its attributes, as it does not in a plain list.
+
+    >>> import minigrad as mg
+    >>> layers = mg.nn.ModuleList(mg.nn.Linear(2, 2) for _ in range(3))
+    >>> len(layers), [name for name, p in layers[:1].named_parameters()]
+    (3, ['0.weight', '0.bias'])
+    """
+
+    def __init__(self, modules: Iterable[Module] = ()) -> None:
+        self.extend(modules)
+
+    def _slice(self, modules: list[Module]) -> Module:
+        return ModuleList(modules)
+
+
+class ModuleDict(Module):
+    """A dict of modules that a module finds among its attributes, as it does not in a plain dict.
+
+    Raises ValueError for names that are attributes of it, such as ``items``.
+
+    >>> import minigrad as mg
+    >>> heads = mg.nn.ModuleDict({"mean": mg.nn.Linear(2, 1), "scale": mg.nn.Linear(2, 1)})
+    >>> list(heads), heads["mean"](mg.ones(4, 2)).shape
+    (['mean', 'scale'], (4, 1))
+    """
+
+    def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
+        self.update(modules or {})
+
+    def update(self, modules: Mapping[str, Module]) -> None:
+        """Set all of these."""
+        for name, module in modules.items():
+            self[name] = module
+
+    def keys(self) -> list[str]:
+        """The names, in the order of setting them."""
+        return [name for name, value in self.__dict__.items() if isinstance(value, Module)]
+
+    def values(self) -> list[Module]:
+        """The modules."""
+        return [self[name] for name in self.keys()]
+
+    def items(self) -> list[tuple[str, Module]]:
+        """The names and the modules."""
+        return [(name, self[name]) for name in self.keys()]
+
+    def __len__(self) -> int:
+        return len(self.keys())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.keys()
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self:
+            raise KeyError(name)
+        return self.__dict__[name]
+
+    def __setitem__(self, name: str, module: Module) -> None:
+        if name not in self:
+            self._check_name("ModuleDict", name)
+        setattr(self, name, _checked(self, module))
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self:
+            raise KeyError(name)
+        delattr(self, name)

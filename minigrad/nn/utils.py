@@ -1,0 +1,62 @@
+"""Gradients kept within bounds before an optimizer takes its step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from minigrad import functions as f
+from minigrad.arguments import real
+from minigrad.dispatch import TensorBase
+from minigrad.tape import no_grad
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = ["clip_grad_norm_", "clip_grad_value_"]
+
+
+def _gradients(parameters: Any) -> list[Any]:
+    given = [parameters] if isinstance(parameters, TensorBase) else parameters
+    return [p.grad for p in given if p.grad is not None]
+
+
+@no_grad
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+) -> Tensor:
+    """Scale all gradients so that the norm of them together is at most ``max_norm``.
+
+    Returns the norm that they had. ``norm_type`` is its order, inf for the largest element.
+    Raises RuntimeError where it is not finite, if asked to; else such gradients become NaN.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([3.0, 4.0], requires_grad=True)
+    >>> (x**2).sum().backward()
+    >>> mg.nn.utils.clip_grad_norm_(x, 1.0).item()
+    10.0
+    >>> [round(g, 4) for g in x.grad.tolist()]
+    [0.6, 0.8]
+    """
+    bound = real("clip_grad_norm_", "max_norm", max_norm)
+    order = real("clip_grad_norm_", "norm_type", norm_type)
+    gradients = _gradients(parameters)
+    norms: list[Any] = [f.vector_norm(g, order) for g in gradients] or [0.0]
+    total = f.vector_norm(f.stack(norms), order)
+    if error_if_nonfinite and not total.isfinite():
+        raise RuntimeError(f"[clip_grad_norm_] the norm of the gradients is {total.item()}")
+    factor = (bound / (total + 1e-6)).clamp(max=1.0)  # as PyTorch, a little less than the bound
+    for g in gradients:
+        g.mul_(factor)
+    return total
+
+
+@no_grad
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+    """Bring every element of the gradients into [-clip_value, clip_value]."""
+    bound = real("clip_grad_value_", "clip_value", clip_value)
+    for g in _gradients(parameters):
+        g.clamp_(-bound, bound)
