@@ -314,7 +314,7 @@ class Tensor(TensorBase):
     def __iter__(self) -> Iterator[Tensor]:
         if not self._h.ndim:
             raise TypeError("[iter] a 0-d tensor cannot be iterated")
-        return (self[i] for i in range(self.shape[0]))
+        return (f.select(self, 0, i) for i in range(self.shape[0]))
 
     def __contains__(self, value: Any) -> builtins.bool:
         found: Any = self == value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad._c import lib
@@ -291,15 +291,23 @@ def select(x: Tensor, dim: int, index: int) -> Tensor:
     size = x.shape[axis]
     if not -size <= at < size:
         raise IndexError(f"[select] index {at} is out of range for dim {axis} of size {size}")
-    part = narrow(x, axis, at % size, 1)
-    return apply(_s.VIEW, (part,), ((*x.shape[:axis], *x.shape[axis + 1 :]),))
+    return entries(x, axis, (at % size,))[0]
+
+
+def entries(x: Tensor, axis: int, places: Iterable[int]) -> list[Tensor]:
+    """The entries at these places, in range, along an axis; views without it."""
+    shape = x.shape
+    before, after = (0,) * axis, (0,) * (len(shape) - axis - 1)
+    step, count = (1,) * len(shape), (*shape[:axis], 1, *shape[axis + 1 :])
+    to = shape[:axis] + shape[axis + 1 :]
+    return [apply(_s.SLICE_VIEW, (x,), ((*before, i, *after), step, count, to)) for i in places]
 
 
 def unbind(x: Tensor, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
     """All entries along a dimension, without that dimension; views."""
     x = tensor_operand("unbind", x)
     axis = one_dim("unbind", named_dim("unbind", dim, numpy), x._h.ndim)
-    return tuple([select(x, axis, i) for i in range(x.shape[axis])])
+    return tuple(entries(x, axis, range(x.shape[axis])))
 
 
 def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
@@ -377,8 +385,11 @@ def stack(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
     for part in parts:
         if part.shape != parts[0].shape:
             raise ValueError(f"[stack] shapes differ: {parts[0].shape} and {part.shape}")
-    axis = one_dim("stack", dim, parts[0]._h.ndim + 1)
-    return cat([unsqueeze(t, axis) for t in parts], axis)
+    shape = parts[0].shape
+    axis = one_dim("stack", dim, len(shape) + 1)
+    to = (*shape[:axis], 1, *shape[axis:])
+    wider = tuple([apply(_s.VIEW, (t,), (to,)) for t in parts])
+    return apply(_s.CAT, wider, (axis, (1,) * len(wider)))
 
 
 # ---- memory and dtype ----------------------------------------------------------------------------
