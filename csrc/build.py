@@ -44,7 +44,13 @@ def compiles(flags: list[str]) -> bool:
     """Whether the compiler of extension modules, and the assembler behind it, knows the flags."""
     compiler = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
     command = [*shlex.split(compiler), *flags, "-xc", "-c", os.devnull, "-o", os.devnull]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        raise SystemExit(
+            f"minigrad is built by a C compiler, and there is no {command[0]!r} here: install "
+            "gcc or clang (on Debian: apt install gcc python3-dev), or name yours in CC"
+        ) from None
 
 
 # Only gcc has these habits. Clang refuses to be asked for the first, and would take the last to

@@ -30,7 +30,12 @@ FOR_CHECKERS = {
 # Methods that share their name with a builtin type hide it in the rest of the class.
 HIDDEN = {"float", "int", "bool"}
 FACADES = ("minigrad", "minigrad.functions", "minigrad.nn.functional")
-EXPORTED_AS = {"bool": "bool_", "dtype": "DType"}  # what a facade names otherwise
+EXPORTED_AS = {
+    "bool": "bool_",
+    "double": "float64",
+    "dtype": "DType",
+    "long": "int64",
+}  # what a facade names otherwise
 SIMPLE = (type(None), bool, int, float, str)  # defaults that are written out
 
 

@@ -36,7 +36,7 @@ from minigrad.dtypes import DType as dtype  # noqa: N813 - PyTorch's name
 from minigrad.dtypes import bool_, float32, float64, int64
 from minigrad.tape import enable_grad, is_grad_enabled, no_grad
 
-bool = bool_  # noqa: A001 - PyTorch's name for the dtype
+bool, long, double = bool_, int64, float64  # noqa: A001 - PyTorch's names for the dtypes
 
 # What is found, or loaded, when it is first asked for, and in which module; or a module itself.
 _HOMES = {
@@ -60,6 +60,7 @@ __all__ = [
     "as_tensor",
     "asarray",
     "bool",
+    "double",
     "dtype",
     "empty",
     "empty_like",
@@ -73,6 +74,7 @@ __all__ = [
     "int64",
     "is_grad_enabled",
     "linspace",
+    "long",
     "no_grad",
     "ones",
     "ones_like",

@@ -21,10 +21,12 @@ from minigrad.creation import *
 from minigrad.diagonals import *
 from minigrad.draw import *
 from minigrad.dtypes import bool_ as bool
+from minigrad.dtypes import float64 as double
 from minigrad.dtypes import DType as dtype
 from minigrad.dtypes import float32 as float32
 from minigrad.dtypes import float64 as float64
 from minigrad.dtypes import int64 as int64
+from minigrad.dtypes import int64 as long
 from minigrad.elementwise import *
 from minigrad.padding import *
 from minigrad.products import *

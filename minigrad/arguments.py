@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from minigrad._c import lib
 from minigrad.dispatch import TensorBase, apply, strong_operand
 from minigrad.dispatch import tensor_operands as tensor_operands
+from minigrad.dtypes import by_code
 from minigrad.ops import shape as _s
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def promoted(op: str, tensors: Sequence[Any]) -> list[Tensor]:
     found = tensor_operands(op, *listed_tensors(op, tensors))
     if not found:
         raise ValueError(f"[{op}] needs at least one tensor")
-    dtype = max((x.dtype for x in found), key=lambda d: d.code)
+    dtype = by_code[max([x._h.dtype for x in found])]
     return [x if x.dtype is dtype else apply(_s.CAST, (x,), (dtype, x.dtype)) for x in found]
 
 

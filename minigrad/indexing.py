@@ -21,6 +21,7 @@ from minigrad.dtypes import bool_, int64
 from minigrad.inplace import check_writable, overwrite, overwrite_part, update
 from minigrad.ops import shape as shape_ops
 from minigrad.selection import gather_rows
+from minigrad.shaping import entries
 from minigrad.tape import mode
 
 if TYPE_CHECKING:
@@ -223,6 +224,10 @@ def _fronted(plan: _Plan, shown: Tensor) -> tuple[Tensor, list[Tensor], tuple[in
 
 def get(x: Tensor, index: Any) -> Tensor:
     """``x[index]``: a view for slices, integers, None and ..., a copy where arrays pick."""
+    if type(index) is int and x._h.ndim:
+        size = x.shape[0]
+        if -size <= index < size:
+            return entries(x, 0, (index % size,))[0]
     plan = _plan(x, index)
     view = plan.view(x)
     if not plan.arrays:

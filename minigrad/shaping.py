@@ -354,16 +354,14 @@ def cat(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
         dim = named_dim("cat", dim, numpy)
     parts = promoted("cat", tensors)
     parts = [p for p in parts if p.shape != (0,)] or parts  # as PyTorch, of whatever the others are
-    axis = one_dim("cat", dim, parts[0]._h.ndim)
+    first = parts[0].shape
+    axis = one_dim("cat", dim, len(first))
+    before, after = first[:axis], first[axis + 1 :]
     for part in parts:
-        same = len(part.shape) == len(parts[0].shape) and all(
-            n == m or d == axis
-            for d, (n, m) in enumerate(zip(part.shape, parts[0].shape, strict=True))
-        )
+        shape = part.shape
+        same = len(shape) == len(first) and shape[:axis] == before and shape[axis + 1 :] == after
         if not same:
-            raise ValueError(
-                f"[cat] shapes {parts[0].shape} and {part.shape} differ outside dim {axis}"
-            )
+            raise ValueError(f"[cat] shapes {first} and {shape} differ outside dim {axis}")
     return apply(_s.CAT, tuple(parts), (axis, tuple([t.shape[axis] for t in parts])))
 
 

@@ -360,3 +360,9 @@ def test_no_dtype_means_the_default():
     assert [x.dtype for x in drawn] == [mg.int64] * 2
     assert mg.float32 != None  # noqa: E711 - the comparison is the matter
     assert mg.float64 != None  # noqa: E711
+
+
+def test_pytorchs_other_names():
+    assert mg.long is mg.int64
+    assert mg.double is mg.float64
+    assert mg.as_tensor is mg.asarray

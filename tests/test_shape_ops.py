@@ -456,3 +456,41 @@ def test_shapes_of_numbers():
     assert x.unsqueeze(0).shape == (1,)
     assert x.expand(2, 3).shape == (2, 3)
     assert x.flip(()).item() == 2
+
+
+def test_entries_of_every_kind_are_views_with_gradients(rng):
+    x = mg.tensor(rng.standard_normal((3, 2, 4)), requires_grad=True)
+    want = x.detach().numpy()
+    for k, axis in ((0, 0), (1, -2), (2, 2)):
+        parts = mg.unbind(x, axis)
+        assert len(parts) == x.shape[axis]
+        for i, part in enumerate(parts):
+            assert part.tolist() == np.take(want, i, k).tolist()
+            assert mg.select(x, axis, i - x.shape[axis]).tolist() == part.tolist()
+    assert [row.tolist() for row in x] == want.tolist() == [x[i].tolist() for i in (-3, 1, 2)]
+    y = x * 1.0
+    first, _, last = y
+    first.mul_(2.0)
+    y[1] = last
+    (y[0] * y[-2]).sum().backward()
+    assert x.grad.tolist() == np.stack([2 * want[2], 0 * want[1], 2 * want[0]]).tolist()
+    for wrong in (3, -4):
+        with pytest.raises(IndexError, match=rf"\[index\] index {wrong} is out of range"):
+            x[wrong]
+    with pytest.raises(IndexError, match="0 dimensions"):
+        mg.tensor(1.0)[0]
+    assert mg.unbind(mg.zeros(0, 2)) == ()
+    assert mg.unbind(mg.zeros(2, 0))[1].shape == (0,)
+
+
+@pytest.mark.parametrize("shape", [(), (2,), (0,), (2, 3), (1, 0, 2)])
+def test_stack_of_all_shapes(shape, rng):
+    arrays = [rng.standard_normal(shape) for _ in range(3)]
+    for dim in range(-len(shape) - 1, len(shape) + 1):
+        parts = [mg.tensor(a, requires_grad=True) for a in arrays]
+        got = mg.stack(parts, dim)
+        want = np.stack(arrays, dim)
+        assert got.shape == want.shape
+        assert got.tolist() == want.tolist()
+        (got * mg.tensor(want)).sum().backward()
+        assert [p.grad.tolist() for p in parts] == [a.tolist() for a in arrays]
