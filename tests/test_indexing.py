@@ -328,3 +328,12 @@ def test_an_index_out_of_range_is_an_error_also_where_nothing_is_picked():
     for index in (([5], []), ([5], [[]]), (5, False)):
         with pytest.raises(IndexError, match="out of range"):
             x[index]
+
+
+@pytest.mark.parametrize("features", [2, 8, 15, 16, 17, 32, 1030])
+@pytest.mark.parametrize("elements", [10_000, 200_000])
+def test_rows_of_any_length_from_near_and_far(elements, features, rng):
+    """Rows of a table that a core's own cache holds are copied as they are, others asked for."""
+    table = rng.standard_normal((elements // features, features)).astype(np.float32)
+    rows = rng.integers(-len(table), len(table), (3, 41))
+    np.testing.assert_array_equal(mg.from_numpy(table)[mg.from_numpy(rows)].numpy(), table[rows])

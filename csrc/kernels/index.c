@@ -16,9 +16,10 @@ typedef struct index_plan {
     int64_t *order;    /* in which a scatter takes the rows; NULL: as they come */
 } index_plan;
 
-/* Adds position * stride to every offset, for the positions in one index array of any strides. */
+/* Offsets = position * stride, added to what they are if `add`, for the positions in one index array
+ * of any strides. */
 static int index_add_offsets(const index_plan *plan, const mg_array *index, int64_t size,
-                             int64_t stride) {
+                             int64_t stride, bool add) {
     int inner = index->ndim - 1;
     int64_t run = inner < 0 ? 1 : index->shape[inner], step = inner < 0 ? 0 : index->strides[inner];
     int64_t at[MG_MAX_NDIM] = {0};
@@ -29,7 +30,8 @@ static int index_add_offsets(const index_plan *plan, const mg_array *index, int6
             int64_t position = from[i * step];
             if (position < -size || position >= size)
                 return mg_fail_code(MG_EINDEX, position, size);
-            offsets[i] += (position < 0 ? position + size : position) * stride;
+            offsets[i] =
+                (add ? offsets[i] : 0) + (position < 0 ? position + size : position) * stride;
         }
         for (int d = inner - 1; d >= 0; d--) {
             from += index->strides[d];
@@ -56,10 +58,9 @@ static int index_resolve(index_plan *plan, int ndim, const int64_t *shape, const
     }
     plan->offsets = mg_block_take((size_t)plan->count * sizeof(int64_t), &plan->capacity);
     if (!plan->offsets) return mg_fail_code(MG_ENOMEM, plan->count * 8, 0);
-    memset(plan->offsets, 0, (size_t)plan->count * sizeof(int64_t));
     int code = MG_OK;
     for (int k = 0; k < count && !code; k++)
-        code = index_add_offsets(plan, indices[k], shape[k], strides[k]);
+        code = index_add_offsets(plan, indices[k], shape[k], strides[k], k > 0);
     if (code) mg_block_give(plan->offsets, plan->capacity);
     return code;
 }
@@ -105,6 +106,13 @@ int mg_index_within(mg_array *index, int64_t n) {
     return within ? MG_OK : mg_fail_code(MG_EINDEX, (int64_t)largest, n);
 }
 
+enum {
+    INDEX_NEAR = 1 << 20,  /* bytes of a result that stays in cache as it is */
+    INDEX_RANGE = 1 << 15, /* of a range of one that does not, about */
+    INDEX_ROW = 64,        /* of a row that is worth it */
+    INDEX_FETCH = 4096     /* that are asked for; the processor does so farther along */
+};
+
 /* ---- gather ---- */
 
 typedef struct index_gather {
@@ -112,15 +120,17 @@ typedef struct index_gather {
     char *to;
     const char *from;
     int itemsize;
+    bool far; /* rows come from beyond L2 */
     int64_t rows_per_block;
 } index_gather;
 
-/* Copies a row, while the next one is fetched. */
+/* Copies a row from afar, while the next one is fetched, and the place of those to come. */
 MG_INLINE void index_copy_row(char *restrict to, const char *restrict from, const char *next,
                               int64_t bytes) {
     int64_t i = 0;
     for (; i + 64 <= bytes; i += 64) {
         __builtin_prefetch(next + i);
+        __builtin_prefetch(to + i + INDEX_FETCH);
         memcpy(to + i, from + i, 64);
     }
     if (i < bytes) memcpy(to + i, from + i, (size_t)(bytes - i));
@@ -140,9 +150,12 @@ static void index_gather_block(void *context, int64_t block) {
     else
         for (int64_t i = begin; i < end; i++) {
             int64_t next = job->plan.offsets[i + (i + 1 < end)] * job->itemsize;
-            index_copy_row(job->to + i * row * job->itemsize,
-                           job->from + job->plan.offsets[i] * job->itemsize, job->from + next,
-                           row * job->itemsize);
+            char *to = job->to + i * row * job->itemsize;
+            const char *from = job->from + job->plan.offsets[i] * job->itemsize;
+            if (job->far)
+                index_copy_row(to, from, job->from + next, row * job->itemsize);
+            else
+                memcpy(to, from, (size_t)(row * job->itemsize));
         }
 }
 
@@ -163,6 +176,7 @@ mg_array *mg_gather(mg_array *x, int count, mg_array **indices) {
         } else if (out->size > 0) {
             job.to = out->data;
             job.from = from->data;
+            job.far = x->size * job.itemsize > INDEX_NEAR / 2;
             job.rows_per_block = mg_max(NDITER_BLOCK / job.plan.row, 1);
             mg_parallel_for(mg_ceil_div(job.plan.count, job.rows_per_block), index_gather_block,
                             &job);
@@ -206,13 +220,6 @@ static void index_write(mg_array *x, const mg_array *from, int count, const inde
 }
 
 /* ---- scatter ---- */
-
-enum {
-    INDEX_NEAR = 1 << 20,  /* bytes of a result that stays in cache as it is */
-    INDEX_RANGE = 1 << 15, /* of a range of one that does not, about */
-    INDEX_ROW = 64,        /* of a row that is worth it */
-    INDEX_FETCH = 4096     /* of a row that are asked for; the processor does so farther along */
-};
 
 /* Which row comes k-th where they are sorted. The one after it, which may lie anywhere, is fetched. */
 static MG_NOINLINE int64_t index_sorted(const index_plan *plan, const char *from, int64_t itemsize,
