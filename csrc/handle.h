@@ -47,7 +47,7 @@ static PyObject *handle_each_axis(PyObject *self, void *offset) {
     return made;
 }
 
-/* As a pointer of cffi's, for arrays of pointers; it does not keep the array. */
+/* As a pointer of cffi's; it does not keep the array. */
 static PyObject *handle_pointer(PyObject *self, void *unused) {
     (void)unused;
     return _cffi_from_c_pointer(((handle *)self)->held, handle_array_ctype);
@@ -142,7 +142,16 @@ static MG_NOINLINE PyObject *handle_of_none(char *address, handle_ctype *ctype) 
     return _cffi_from_c_pointer(address, ctype);
 }
 
-/* A handle as an argument is what it holds, if that is what the function takes. */
+/* Are they handles, in a list or tuple? */
+static bool handle_several(PyObject *given) {
+    PyObject *first = PyTuple_Check(given) && PyTuple_Size(given)  ? PyTuple_GetItem(given, 0)
+                      : PyList_Check(given) && PyList_Size(given) ? PyList_GetItem(given, 0)
+                                                                    : NULL;
+    return first && Py_TYPE(first) == handle_array_class;
+}
+
+/* A handle as an argument is what it holds, if that is what the function takes; several of them are an
+ * array, whose size is returned. */
 static MG_NOINLINE Py_ssize_t handle_argument(handle_ctype *ctype, PyObject *given, char **to) {
     PyTypeObject *class = Py_TYPE(given);
     if (class == handle_array_class ? ctype == handle_array_ctype
@@ -150,7 +159,27 @@ static MG_NOINLINE Py_ssize_t handle_argument(handle_ctype *ctype, PyObject *giv
         *to = ((handle *)given)->held;
         return 0;
     }
+    if (handle_several(given)) return PySequence_Size(given) * (Py_ssize_t)sizeof(mg_array *);
     return _cffi_prepare_pointer_call_argument(ctype, given, to);
+}
+
+/* Fills such an array. cffi makes room, and checks the first. */
+static MG_NOINLINE int handle_array_argument(handle_ctype *ctype, PyObject *given, char **to,
+                                             Py_ssize_t size, struct _cffi_freeme_s **room) {
+    if (!handle_several(given)) return _cffi_convert_array_argument(ctype, given, to, size, room);
+    PyObject *one = PySequence_GetItem(given, 0);
+    PyObject *first = one ? Py_BuildValue("(N)", handle_pointer(one, NULL)) : NULL;
+    int failed = !first || _cffi_convert_array_argument(ctype, first, to, size, room);
+    Py_XDECREF(first);
+    Py_XDECREF(one);
+    for (Py_ssize_t i = 1; !failed && i < size / (Py_ssize_t)sizeof(mg_array *); i++) {
+        one = PySequence_GetItem(given, i);
+        failed = !one || Py_TYPE(one) != handle_array_class;
+        if (!failed) ((mg_array **)*to)[i] = handle_array(one);
+        else if (one) PyErr_SetString(PyExc_TypeError, "handles of arrays only");
+        Py_XDECREF(one);
+    }
+    return failed ? -1 : 0;
 }
 
 /* Expanded where `result` is what the function returned. */
@@ -161,5 +190,6 @@ static MG_NOINLINE Py_ssize_t handle_argument(handle_ctype *ctype, PyObject *giv
              default: handle_of_none)(address, ctype)
 #undef _cffi_prepare_pointer_call_argument
 #define _cffi_prepare_pointer_call_argument handle_argument
+#define _cffi_convert_array_argument handle_array_argument
 
 #endif

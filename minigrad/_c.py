@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "ffi",
     "isa",
     "lib",
-    "pointers",
     "run",
     "save",
     "saved_handle",
@@ -150,11 +149,6 @@ def settle_run(code: int, kernel: Any, args: tuple[Any, ...]) -> None:
     if code:
         raise failure(kernel, args)
     tracers[-1](kernel, args, None)
-
-
-def pointers(handles: Iterable[Handle]) -> Any:
-    """Handles as an array that C can read, for as long as the caller holds the handles."""
-    return ffi.new("mg_array *[]", [handle.pointer for handle in handles])
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minigrad import functions as f
-from minigrad._c import lib, pointers, run
+from minigrad._c import lib, run
 from minigrad.creation import asarray
 from minigrad.dispatch import TensorBase, apply, value_for, wrap, write
 from minigrad.dtypes import bool_, int64
@@ -271,7 +271,7 @@ def put(x: Tensor, index: Any, value: Any) -> None:
     if tracked:
         update(op, view, f.index_put(view, arrays, source))
         return
-    chosen = pointers(a._h for a in arrays)
+    chosen = [a._h for a in arrays]
     write(lib.mg_scatter_write, x, view._h, len(arrays), chosen, source._h)
 
 

@@ -11,7 +11,7 @@ from math import inf
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import NULL, lib, pointers, run
+from minigrad._c import NULL, Handle, lib, run
 from minigrad.creation import tensor, zeros_like
 from minigrad.dispatch import TensorBase, write
 from minigrad.tape import begin, enable_grad, end
@@ -198,15 +198,15 @@ def _check_range(name: str, option: str, value: Any, below: float = inf) -> None
         raise ValueError(f"[{name}] {option} is {value}, but must {rule}")
 
 
-def _handles(tensors: Iterable[Any]) -> Any:
-    return pointers(x._h for x in tensors)
+def _handles(tensors: Iterable[Any]) -> list[Handle]:
+    return [x._h for x in tensors]
 
 
 def _move(kernel: Any, params: list[Any], *args: Any) -> None:
     """Run a step on parameters; for those that a graph saved, note where they were written."""
-    pinned = [p for p in params if lib.mg_pins(p._h)]
-    gradients = _handles(p.grad for p in params)
-    run(kernel, len(params), _handles(params), gradients, *args)
+    handles = [p._h for p in params]
+    pinned = [p for p, h in zip(params, handles, strict=True) if lib.mg_pins(h)]
+    run(kernel, len(params), handles, [p.grad._h for p in params], *args)
     for p in pinned:
         write(lambda: 0, p)
 
@@ -276,16 +276,15 @@ class SGD(Optimizer):
         if not momentum:
             _move(lib.mg_sgd_step, params, NULL, lr, 0.0, 0.0, decay, False, maximize)
             return
-        new = [p for p in params if p not in self.state]
-        old = [p for p in params if p in self.state] if new else params
-        states = {p: {"momentum_buffer": zeros_like(p)} for p in new}
+        states = {p: {"momentum_buffer": zeros_like(p)} for p in params if p not in self.state}
+        known = {**self.state, **states} if states else self.state
+        old = [p for p in params if p not in states] if states else params
         # The first gradient enters undampened.
-        for some, dampening in ((new, 0.0), (old, group["dampening"])):
+        for some, dampening in ((list(states), 0.0), (old, group["dampening"])):
             if some:
-                buffers = [states.get(p) or self.state[p] for p in some]
-                handles = _handles(state["momentum_buffer"] for state in buffers)
+                buffers = [known[p]["momentum_buffer"]._h for p in some]
                 options = (lr, momentum, dampening, decay, group["nesterov"], maximize)
-                _move(lib.mg_sgd_step, some, handles, *options)
+                _move(lib.mg_sgd_step, some, buffers, *options)
         self.state.update(states)
 
 

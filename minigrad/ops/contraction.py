@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad._c import NULL, Handle, call, call3, lib, pointers
+from minigrad._c import NULL, Handle, call, call3, lib
 from minigrad.ops.indexing import SCATTER_ADD
 from minigrad.ops.pointwise import MUL, NEG
 from minigrad.ops.table import bilinear, custom, linear
@@ -88,7 +88,7 @@ LINEAR_BIAS = custom(
 
 
 def _mean_nll(x: Handle, rows: Handle, target: Handle) -> Handle:
-    picked = call(lib.mg_gather, x, 2, pointers((rows, target)))
+    picked = call(lib.mg_gather, x, 2, (rows, target))
     mean = call(lib.mg_reduce, lib.MG_MEAN, picked, 1, (0,), False)
     return call(lib.mg_unary, NEG.id, mean)
 
@@ -101,7 +101,7 @@ def _mean_nll_transpose(g: T, shape: tuple[int, ...], rows: Handle, target: Hand
 def _mean_nll_scatter(g: Handle, shape: tuple[int, ...], rows: Handle, target: Handle) -> Handle:
     share = call(lib.mg_binary, MUL.id, g, call(lib.mg_weak_float, -1.0 / max(shape[0], 1)))
     spread = call(lib.mg_view_expand, share, 1, shape[:1])
-    index = pointers((rows, target))
+    index = (rows, target)
     return call(lib.mg_scatter_add, 2, shape, 2, index, spread)
 
 

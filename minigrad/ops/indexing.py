@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad._c import NULL, Handle, call, lib, pointers, run, shape_of
+from minigrad._c import NULL, Handle, call, lib, run, shape_of
 from minigrad.ops.pointwise import EQ
 from minigrad.ops.table import Row, custom, linear
 
@@ -24,7 +24,7 @@ def _apply(row: Row, x: T, *args: Any, beside: tuple[T, ...] = ()) -> T:
 
 def _written(x: Handle, index: Index, value: Handle) -> Handle:
     """x itself, written into."""
-    run(lib.mg_scatter_write, x, len(index), pointers(index), value)
+    run(lib.mg_scatter_write, x, len(index), index, value)
     return x
 
 
@@ -34,7 +34,7 @@ def _count(n: int) -> Handle:
 
 
 def _gather(x: Handle, index: Index) -> Handle:
-    return call(lib.mg_gather, x, len(index), pointers(index))
+    return call(lib.mg_gather, x, len(index), index)
 
 
 # ---- sums ----------------------------------------------------------------------------------------
@@ -47,14 +47,14 @@ GATHER = linear(
 )
 SCATTER_ADD: Row = linear(
     "index_put_zeros",
-    lambda g, to, index: call(lib.mg_scatter_add, len(to), to, len(index), pointers(index), g),
+    lambda g, to, index: call(lib.mg_scatter_add, len(to), to, len(index), index, g),
     lambda g, to, index: _apply(GATHER, g, index),
     doc="zeros(to)[i0, i1, ...] += x, repeated indices added in order",
 )
 
 
 def _combined(op: int, x: Handle, value: Handle, index: Index) -> Handle:
-    return call(lib.mg_scatter_reduce, op, x, len(index), pointers(index), value)
+    return call(lib.mg_scatter_reduce, op, x, len(index), index, value)
 
 
 INDEX_ADD = custom(
@@ -122,10 +122,10 @@ def _before(value: T, to: Shape, index: Index) -> T:
     """
     n = index[0].size
     to = to[: len(index)]
-    previous = call(lib.mg_index_previous, len(to), to, len(index), pointers(index))
+    previous = call(lib.mg_index_previous, len(to), to, len(index), index)
     previous = call(lib.mg_reshape, previous, 1, (n,))
     end = call(lib.mg_full, lib.MG_INT64, 1, (1,), 0.0, n)
-    jump = call(lib.mg_concatenate, 2, pointers((previous, end)), 0)
+    jump = call(lib.mg_concatenate, 2, (previous, end), 0)
     gathered = value.cat_with(_ones(value[:1]), 0)
     while _smallest(jump) < n:
         gathered = gathered * _apply(GATHER, gathered, (jump,))

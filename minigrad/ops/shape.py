@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad._c import Handle, call, lib, pointers, run, shape_of
+from minigrad._c import Handle, call, lib, run, shape_of
 from minigrad.ops.table import Row, custom, linear, variadic
 
 Shape = tuple[int, ...]
@@ -62,7 +62,7 @@ CAST = linear(
 
 def _concatenate(*parts_axis_sizes: Any) -> Handle:
     *parts, axis, _ = parts_axis_sizes
-    return call(lib.mg_concatenate, len(parts), pointers(parts), axis)
+    return call(lib.mg_concatenate, len(parts), parts, axis)
 
 
 CAT = variadic(
