@@ -129,9 +129,11 @@ mg_saved *mg_save(mg_array *a, mg_array *b, mg_array *c); /* NULL for a place no
 void mg_unsave(mg_saved *saved);
 mg_array *mg_saved_array(mg_saved *saved, int i); /* ESTALE if overwritten since */
 uint64_t mg_saved_buffer(const mg_saved *saved, int i); /* 0 where there is none */
-/* The class of the tape's nodes: Python gets it as it is. */
+/* Python gets these as they are: the class of the tape's nodes; and that of what a tensor holds, with
+ * the functions wrap, operation and use. */
 typedef struct mg_object mg_object;
 mg_object *mg_node_class(void);
+mg_object *mg_tensor_parts(void);
 
 int64_t mg_version(const mg_array *a); /* the write clock at the buffer's last in-place write */
 int64_t mg_pins(const mg_array *a);
@@ -237,7 +239,6 @@ enum mg_product { MG_MATMUL, MG_LINEAR };
 mg_array *mg_matmul(mg_array *a, mg_array *b);
 /* x @ w^T + bias, of one float dtype, for x (..., in), w (out, in) and bias (out) or NULL. */
 mg_array *mg_linear(mg_array *x, mg_array *w, mg_array *bias);
-int mg_linear_fits(const mg_array *x, const mg_array *w, const mg_array *bias); /* are they that? */
 mg_array *mg_bilinear(int product, mg_array *a, mg_array *b); /* by number, like mg_binary */
 /* The gradients of the operands i with bit i of `wanted` (2: the bias), from g and what of the operands
  * was saved. */
@@ -355,5 +356,7 @@ void mg_cache_clear(void);
 int64_t mg_cache_bytes(void);
 int64_t mg_live_bytes(void);
 /* cffi: end */
+
+int mg_linear_fits(const mg_array *x, const mg_array *w, const mg_array *bias); /* does mg_linear take them? */
 
 #endif

@@ -179,6 +179,13 @@ static PyType_Slot node_slots[] = {{Py_tp_doc, node_doc},
 static PyType_Spec node_spec = {"minigrad.tape.Node", sizeof(node), sizeof(PyObject *),
                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, node_slots};
 
-mg_object *mg_node_class(void) { return (mg_object *)PyType_FromSpec(&node_spec); }
+static PyObject *node_class;
+
+mg_object *mg_node_class(void) {
+    Py_XDECREF(node_class);
+    node_class = PyType_FromSpec(&node_spec);
+    Py_XINCREF(node_class);
+    return (mg_object *)node_class;
+}
 
 #endif

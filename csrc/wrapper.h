@@ -32,6 +32,8 @@ void mg_gil_give_up(void) {
 #undef _cffi_save_errno
 #define _cffi_save_errno() ((void)0)
 
+#include "tensor.h"
+
 /* The wrappers run straight through: for size they are a third shorter, and no slower. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("Os")

@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad import indexing
-from minigrad._c import call, lib, settle_run, tracers
+from minigrad._c import call, lib, settle, settle_run, tracers
 from minigrad.creation import require_grad, to_numpy
-from minigrad.dispatch import TensorBase, as_operand, binary, results_are, value_for, wrap
+from minigrad.dispatch import (
+    Fields,
+    TensorBase,
+    as_operand,
+    binary,
+    operator,
+    results_are,
+    use,
+    value_for,
+    wrap,
+)
 from minigrad.dtypes import bool_, float32, float64, int64
 from minigrad.elementwise import scale
 from minigrad.inplace import (
@@ -25,7 +35,7 @@ from minigrad.inplace import (
 )
 from minigrad.ops import pointwise as p
 from minigrad.parts import Part
-from minigrad.tape import LEAF, Node, mode, pauses
+from minigrad.tape import LEAF, Node, is_grad_enabled, mode, pauses
 
 if TYPE_CHECKING:
     import numpy as np
@@ -497,10 +507,13 @@ _OPERATORS = {
     "rshift": p.BITWISE_RIGHT_SHIFT,
 }
 
+_IN_C = ("add", "sub", "mul", "truediv")
+
 for _name, _row in _OPERATORS.items():
     _function = binary(_row)
-    setattr(Tensor, f"__{_name}__", binary(_row, True))
-    setattr(Tensor, f"__r{_name}__", _reflected(_function))
+    if _name not in _IN_C:
+        setattr(Tensor, f"__{_name}__", binary(_row, True))
+        setattr(Tensor, f"__r{_name}__", _reflected(_function))
     setattr(Tensor, f"__i{_name}__", _augmented(_function))
 
 # What can also be written over the tensor it is computed from: exp_() and its like.
@@ -540,7 +553,7 @@ for _name in f.__all__:
         setattr(Tensor, _name, _Later(_name, _loaded) if _name in f.LATER else getattr(f, _name))
 
 
-_EDGE: Any = vars(TensorBase)["_edge"]  # the slot, which the property below covers
+_EDGE: Any = vars(Fields)["_edge"]  # the slot, which the property below covers
 
 
 @lagging_are
@@ -561,6 +574,12 @@ class _LaggingView(Tensor):
 
 
 _LaggingView.__name__ = _LaggingView.__qualname__ = "Tensor"  # it is nobody else's business
+
+
+use(
+    *(Tensor, _LaggingView, settle, tracers, is_grad_enabled, pauses),
+    *[operator(_OPERATORS[_name]) for _name in _IN_C],
+)
 
 
 def _rebuild(values: Any, requires_grad: builtins.bool) -> Tensor:

@@ -21,12 +21,11 @@ from minigrad._c import (
     overwritten_at,
     save,
     settle,
-    shape_of,
     tracers,
 )
 from minigrad._c import run as run_kernel
 from minigrad.dtypes import DType, by_code
-from minigrad.ops.table import Row
+from minigrad.ops.table import PLACES, Row
 from minigrad.parts import Part
 from minigrad.tape import LEAF, Node, mode, pauses, record
 
@@ -34,41 +33,64 @@ if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
 __all__ = [
+    "Fields",
     "TensorBase",
     "apply",
     "apply_to_one",
     "as_operand",
-    "bilinear",
     "binary",
     "composed",
     "copied",
+    "operation",
+    "operator",
     "result_type",
     "results_are",
     "unary",
+    "use",
     "wrap",
     "write",
 ]
 
 
-class TensorBase:
+if TYPE_CHECKING:
+
+    class Fields:
+        """What a tensor holds, and its operators of arithmetic. It is C: ``csrc/tensor.h``."""
+
+        # The last two are set for views, and for what views were taken of, only.
+        _h: Handle
+        _edge: Any
+        _shape: tuple[int, ...] | None
+        grad: Any
+        _alias: tuple[TensorBase, Row, tuple[Any, ...]]
+        _views: Views
+
+        @property
+        def shape(self) -> tuple[int, ...]:
+            """The size of each dimension."""
+
+        def __add__(self, other: Any, /) -> Tensor: ...
+
+        __sub__ = __mul__ = __truediv__ = __add__
+        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __add__
+
+    def wrap(handle: Handle, edge: Any = None, /) -> Tensor:
+        """A tensor around a C array."""
+
+    def _operation(*args: Any) -> Callable[..., Any]:
+        """The function of an operation that is one call of a kernel."""
+
+    def use(*used: Any) -> None:
+        """Tell C what it has from Python: ``csrc/tensor.h`` says in which order."""
+
+else:
+    Fields, wrap, _operation, use = lib.mg_tensor_parts()
+
+
+class TensorBase(Fields):
     """A C array and its edge on the tape."""
 
-    # The last two are set for views, and for what views were taken of, only.
-    __slots__ = ("__weakref__", "_alias", "_edge", "_h", "_shape", "_views", "grad")
-
-    _alias: tuple[TensorBase, Row, tuple[Any, ...]]
-    _h: Handle
-    _edge: Any
-    _views: Views
-    _shape: tuple[int, ...] | None
-    grad: Any
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The size of each dimension."""
-        if self._shape is None:
-            self._shape = shape_of(self._h)
-        return self._shape
+    __slots__ = ()
 
     @property
     def dtype(self) -> DType:
@@ -78,11 +100,10 @@ class TensorBase:
     def apply_row(self, row: Row, *args: Any, beside: tuple[TensorBase, ...] = ()) -> Any:
         """A row of the table on this tensor, and those beside it: for rows with no public name."""
         if row.id >= 0:
-            return (unary(row) if row.arity == 1 else binary(row))(self, *beside)
+            return operation(row)(self, *beside)
         return apply(row, (self, *beside), args)
 
 
-_new = object.__new__
 _result_type: Any = TensorBase
 _T = TypeVar("_T", bound=type)
 
@@ -99,14 +120,7 @@ def result_type() -> Any:
     return _result_type
 
 
-def wrap(handle: Handle, edge: Any = None) -> Tensor:
-    """A tensor around a C array."""
-    out = _new(_result_type)
-    out._h = handle
-    out._edge = edge
-    out._shape = None
-    out.grad = None
-    return out  # type: ignore[no-any-return]
+save(lib.mg_weak_bool(False))  # from the first of each kind handle.h knows cffi's types of them
 
 
 def copied(x: TensorBase) -> Tensor:
@@ -114,10 +128,7 @@ def copied(x: TensorBase) -> Tensor:
     handle = _copy(x._h)  # as `call` does it
     if handle is None or tracers:
         settle(handle, _copy, (x._h,))
-    out = _new(_result_type)  # as `wrap` does it
-    out._h = handle
-    out._edge = out._shape = out.grad = None
-    return out  # type: ignore[no-any-return]
+    return wrap(handle)
 
 
 _copy = lib.mg_copy
@@ -241,12 +252,10 @@ def apply(row: Row, inputs: tuple[TensorBase, ...], args: tuple[Any, ...] = ()) 
 def apply_to_one(row: Row, x: TensorBase, args: tuple[Any, ...] = ()) -> Tensor:
     """As :func:`apply`, for a row with one input."""
     handle = row.forward(x._h, *args)  # type: ignore[misc]
-    out = _new(_result_type)  # as `wrap` does it
-    out._h = handle
-    out._edge = out._shape = out.grad = None
+    out = wrap(handle)
     edge = x._edge
     if (edge is None and not row.view) or (pauses and not mode.enabled):
-        return out  # type: ignore[no-any-return]
+        return out
     if row.view and handle.buffer == x._h.buffer:
         link(out, x, row, args)
     if edge is not None and handle.dtype >= _FIRST_FLOAT:
@@ -257,7 +266,7 @@ def apply_to_one(row: Row, x: TensorBase, args: tuple[Any, ...] = ()) -> Tensor:
         if row.wants_shape:
             args = (x.shape, *args)
         out._edge = record(row, saved, args, None, x if edge is LEAF else edge)
-    return out  # type: ignore[no-any-return]
+    return out
 
 
 _linking = RLock()  # again in this thread: a finalizer may take views
@@ -332,51 +341,95 @@ def _node(
     return record(row, saved, args, adapted, *parents)
 
 
+# ---- operations that are one call of a kernel ----------------------------------------------------
+
+
+def operation(row: Row) -> Callable[..., Any]:
+    """The function of a row on tensors; on anything else it returns NotImplemented.
+
+    Of a pointwise row, or of a product that C knows by number.
+    """
+    if row.run is None:
+        pointwise = row.family == "pointwise" or row.id >= 0
+        kernel = (
+            (lib.mg_unary if row.arity == 1 else lib.mg_binary)
+            if pointwise
+            else (lib.mg_bilinear if row.arity == 2 else lib.mg_linear)
+        )
+        row.run = _operation(
+            row,
+            kernel,
+            row.id if pointwise else row.product,
+            row.arity,
+            pointwise,
+            bool(row.derivatives),
+            _saved_places(row),
+        )
+    return row.run
+
+
+def _saved_places(row: Row) -> bytes:
+    """For each set of inputs that want gradients, where the three arrays to save lie.
+
+    That is among the inputs, after which comes the result, and then nothing.
+    """
+    arity = row.arity
+    nothing = bytes([arity + 1] * 3)
+    if not any(row.needs):
+        return nothing * 8  # sets of up to three inputs
+    places = [nothing]
+    for wanted in range(1, 1 << arity):
+        found = bytearray(nothing)
+        for name in row.saves([bool(wanted >> i & 1) for i in range(arity)]):
+            place = 1 if name == "y" and arity == 1 else PLACES[name]
+            found[place] = arity if name == "y" else place
+        places.append(bytes(found))
+    return b"".join(places).ljust(24, b"\0")
+
+
 def unary(row: Row) -> Callable[[Any], Tensor]:
     """The public function of a pointwise row with one input."""
-    kernel, op, name = lib.mg_unary, row.id, row.name
-    differentiable = bool(row.derivatives)
-    keeps = row.keeps
-    keeps_x, keeps_y = "x" in keeps, "y" in keeps
+    run, name = operation(row), row.name
 
     def function(x: Any) -> Tensor:
-        try:
-            handle = kernel(op, x._h)
-        except AttributeError:
-            x = strong_operand(name, x)
-            handle = kernel(op, x._h)
-        if handle is None or tracers:
-            settle(handle, kernel, (op, x._h))
-        out = _new(_result_type)
-        out._h = handle
-        out._shape = x._shape
-        out.grad = None
-        edge = x._edge
-        if edge is None or not differentiable or (pauses and not mode.enabled):
-            out._edge = None
-            return out  # type: ignore[no-any-return]
-        saved = None
-        if keeps_x:
-            saved = save(x._h, handle) if keeps_y else save(x._h)
-        elif keeps_y:
-            saved = save(NULL, handle)
-        out._edge = record(row, saved, (), None, x if edge is LEAF else edge)
+        out = run(x)
+        if out is NotImplemented:
+            out = run(strong_operand(name, x))
         return out  # type: ignore[no-any-return]
 
     return _named(function, row)
 
 
 def binary(row: Row, operator: bool = False) -> Callable[[Any, Any], Tensor]:
-    """The public function of a pointwise row with two inputs.
+    """The public function of a pointwise row with two inputs, or of a product.
 
     As an operator it leaves types it does not know to their own methods.
     """
-    return _pair(row, operator, lib.mg_binary, row.id)
+    run, name = operation(row), row.name
+
+    def function(a: Any, b: Any) -> Tensor:
+        out = run(a, b)
+        if out is NotImplemented:
+            pair = _operands(name, a, b, operator)
+            if pair is not None:
+                out = run(*pair)
+        return out  # type: ignore[no-any-return]
+
+    return _named(function, row)
 
 
-def bilinear(row: Row) -> Callable[[Any, Any], Tensor]:
-    """The public function of a bilinear row that C knows by number."""
-    return _pair(row, False, lib.mg_bilinear, row.product)
+def operator(row: Row) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The two halves of an operator that is C: on tensors, and on other operands."""
+    run = operation(row)
+
+    def otherwise(a: Any, b: Any) -> Any:
+        if not isinstance(a, TensorBase):
+            a = as_operand(a)
+        if not isinstance(b, TensorBase):
+            b = as_operand(b)
+        return NotImplemented if a is None or b is None else run(a, b)
+
+    return run, otherwise
 
 
 def composed(row: Row) -> Callable[..., Tensor]:
@@ -398,60 +451,6 @@ def composed(row: Row) -> Callable[..., Tensor]:
     return _named(unary_function if row.arity == 1 else binary_function, row)
 
 
-def _pair(row: Row, operator: bool, kernel: Any, op: int) -> Callable[[Any, Any], Tensor]:
-    name = row.name
-    elementwise = row.family == "pointwise"
-    differentiable = bool(row.derivatives)
-    for_both, for_a, for_b = (
-        _keeps(row, True, True),
-        _keeps(row, True, False),
-        _keeps(row, False, True),
-    )
-    keeping = for_both is not None or for_a is not None or for_b is not None
-
-    def function(a: Any, b: Any) -> Tensor:
-        if type(a) is not _result_type or type(b) is not _result_type:
-            pair = _operands(name, a, b, operator)
-            if pair is None:
-                return NotImplemented  # type: ignore[no-any-return]
-            a, b = pair
-        ha, hb = a._h, b._h
-        handle = kernel(op, ha, hb)  # as `call` does it
-        if handle is None or tracers:
-            settle(handle, kernel, (op, ha, hb))
-        out = _new(_result_type)
-        out._h = handle
-        out._edge = out._shape = out.grad = None
-        edge_a, edge_b = a._edge, b._edge
-        if (
-            (edge_a is None and edge_b is None)
-            or not differentiable
-            or (pauses and not mode.enabled)
-        ):
-            return out  # type: ignore[no-any-return]
-        saved = None
-        if keeping:
-            keeps = for_a if edge_b is None else for_b if edge_a is None else for_both
-            if keeps is not None:
-                keep_a, keep_b, keep_y = keeps
-                saved = save(
-                    ha if keep_a else NULL, hb if keep_b else NULL, handle if keep_y else NULL
-                )
-        adapted = None
-        if handle.adapted:
-            adapted = (a.shape, a.dtype), (b.shape, b.dtype)
-        elif elementwise:  # what requires grad has the result's shape
-            out._shape = b._shape if edge_a is None else a._shape
-        if edge_a is LEAF:
-            edge_a = a
-        if edge_b is LEAF:
-            edge_b = b
-        out._edge = record(row, saved, (), adapted, edge_a, edge_b)
-        return out  # type: ignore[no-any-return]
-
-    return _named(function, row)
-
-
 def _operands(name: str, a: Any, b: Any, operator: bool) -> tuple[Any, Any] | None:
     """Both as tensors; None where an operator's second operand is of a type that it leaves alone.
 
@@ -466,12 +465,6 @@ def _operands(name: str, a: Any, b: Any, operator: bool) -> tuple[Any, Any] | No
         if b is None and not operator:
             raise operand_error(name, given)
     return None if b is None else (a, b)
-
-
-def _keeps(row: Row, *wanted: bool) -> tuple[bool, bool, bool] | None:
-    """Which of a, b and y the tape keeps; None for nothing."""
-    names = row.saves(wanted)
-    return ("a" in names, "b" in names, "y" in names) if names else None
 
 
 def _named(function: Callable[..., Tensor], row: Row) -> Callable[..., Tensor]:

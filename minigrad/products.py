@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import listed_tensors, named_dim, one_dim, tensor_operands
-from minigrad.dispatch import bilinear
+from minigrad.dispatch import binary
 from minigrad.elementwise import add, mul, scale, sub
 from minigrad.ops import contraction as _c
 from minigrad.reductions import sum as total
@@ -42,7 +42,7 @@ __all__ = [
     "vdot",
 ]
 
-matmul = bilinear(_c.MATMUL)
+matmul = binary(_c.MATMUL)
 matmul.__doc__ = """The matrix product by NumPy's rules, y[i, k] = sum over j of a[i, j] * b[j, k].
 
 Vectors count as a row on the left and a column on the right, and the added dimension is removed

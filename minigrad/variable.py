@@ -9,14 +9,14 @@ from typing import Any
 from minigrad import functions
 from minigrad._tensor import Tensor
 from minigrad.creation import require_grad, tensor
-from minigrad.dispatch import TensorBase, link
+from minigrad.dispatch import Fields, TensorBase, link
 from minigrad.dtypes import float32
 from minigrad.inplace import unlink
 from minigrad.tape import Node, mode
 
 __all__ = ["Variable"]
 
-_GRAD: Any = vars(TensorBase)["grad"]  # the slot, which Variable covers with a property
+_GRAD: Any = vars(Fields)["grad"]  # the slot, which Variable covers with a property
 
 
 class Variable(Tensor):

@@ -81,3 +81,59 @@ def test_handles_are_told_apart():
     for known in (h, saved):
         with pytest.raises(TypeError, match="come from kernels"):
             type(known)()
+
+
+def test_handles_in_a_list_are_an_array_of_them():
+    a, b = mg.ones(2)._h, mg.zeros(3)._h
+    for several in ([a, b], (a, b)):
+        assert _c.lib.mg_concatenate(2, several, 0).shape == (5,)
+    many = [mg.full((1,), float(k))._h for k in range(200)]  # more than cffi puts on the stack
+    assert mg.dispatch.wrap(_c.lib.mg_concatenate(200, many, 0)).tolist() == list(range(200))
+    for wrong in ([a, 1], [a, mg.ones(2)], [_c.save(a)], [1, a]):
+        with pytest.raises(TypeError):
+            _c.lib.mg_concatenate(2, wrong, 0)
+    with pytest.raises(TypeError):
+        _c.lib.mg_empty(_c.lib.MG_FLOAT32, 2, [a, b])  # where a shape should be
+
+
+def test_an_operation_takes_tensors_only():
+    run = mg.dispatch.operation(mg.ops.pointwise.ADD)
+    assert run(mg.ones(2), mg.ones(2)).tolist() == [2.0, 2.0]
+    for operands in ((mg.ones(2), 1), (1, mg.ones(2)), (mg.ones(2),), ([1.0], [2.0])):
+        assert run(*operands) is NotImplemented
+    with pytest.raises(ValueError, match=r"\[add\] shapes"):
+        run(mg.ones(2), mg.ones(3))
+
+
+def test_operators_leave_other_types_to_their_methods():
+    class Other:
+        def __radd__(self, x):
+            return "radd"
+
+        __rsub__ = __rmul__ = __rtruediv__ = __radd__
+        __add__ = __sub__ = __mul__ = __truediv__ = __radd__
+
+    x, other = mg.ones(2), Other()
+    for operator in "+-*/":
+        for left, right in ((x, other), (other, x)):
+            assert eval(f"left {operator} right", {"left": left, "right": right}) == "radd"
+        with pytest.raises(TypeError, match="unsupported operand"):
+            eval(f"x {operator} 'text'", {"x": x})
+        with pytest.raises(TypeError):
+            eval(f"'text' {operator} x", {"x": x})
+
+
+def test_a_subclass_may_have_operators_of_its_own():
+    class Mine(mg.nn.Parameter):
+        def __add__(self, other):
+            return "mine", super().__add__(other).tolist()
+
+        def __radd__(self, other):
+            return "reflected", super().__radd__(other).tolist()
+
+    x = Mine(mg.ones(1))
+    assert x + mg.ones(1) == ("mine", [2.0])
+    assert mg.ones(1) + x == ("reflected", [2.0])
+    assert 3 + x == ("reflected", [4.0])
+    assert type(x * 2) is mg.Tensor
+    assert (x * 2).requires_grad

@@ -192,6 +192,16 @@ def test_nodes_come_from_operations():
         Node.record(None, None, (), None)
 
 
+def test_cycles_through_tensors_are_collected():
+    for name in ("grad", "_alias", "_views"):
+        x = mg.ones(3, requires_grad=True)
+        setattr(x, name, [x])
+        gone = weakref.ref(x)
+        del x
+        gc.collect()
+        assert gone() is None, name
+
+
 def test_cycles_through_nodes_are_collected():
     def hooked(x):
         y = x * 2

@@ -67,6 +67,10 @@ class ReLU(_Activation, function=F.relu):
 
     inplace: bool = False
 
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002
+        """As every activation's, without a look at its arguments' names: a third of the time."""
+        return F.relu(input, self.inplace)
+
 
 class ReLU6(_Activation, function=F.relu6):
     """``min(max(x, 0), 6)``; see :func:`minigrad.nn.functional.relu6`."""

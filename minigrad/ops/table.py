@@ -69,6 +69,7 @@ class Row:
         "needs",
         "places",
         "product",
+        "run",
         "sources",
         "special",
         "together",
@@ -106,6 +107,7 @@ class Row:
         self.product = product  # its number among those of mg_bilinear_vjp, if it is one
         self.forward = forward  # on handles, for all other rows
         self.formula = formula  # on tensors, for a composition
+        self.run: Callable[..., Any] | None = None  # on tensors, where that is one call of C
         self.derivatives = tuple(derivatives)
         self.fused = tuple(fused) or (None,) * len(self.derivatives)
         self.together = together  # one kernel for the gradients of all inputs

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minigrad._c import NULL, lib
 from minigrad.arguments import tensor_operand
 from minigrad.contraction import einsum
-from minigrad.dispatch import apply
+from minigrad.dispatch import operation
 from minigrad.ops.contraction import LINEAR, LINEAR_BIAS
 
 if TYPE_CHECKING:
@@ -27,17 +26,20 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> linear(mg.tensor([[1.0, 2.0]]), mg.tensor([[3.0, 4.0]]), mg.tensor([5.0]))
     tensor([[16.]])
     """
-    x, w = tensor_operand("linear", input), tensor_operand("linear", weight)
-    if bias is None:
-        if lib.mg_linear_fits(x._h, w._h, NULL):
-            return apply(LINEAR, (x, w))
-        _check_linear(x.shape, w.shape)
-        return x @ w.mT
-    b = tensor_operand("linear", bias)
-    if lib.mg_linear_fits(x._h, w._h, b._h):
-        return apply(LINEAR_BIAS, (x, w, b))
-    _check_linear(x.shape, w.shape, b.shape)
-    return x @ w.mT + b
+    given = (input, weight) if bias is None else (input, weight, bias)
+    run = _product if bias is None else _sum
+    out = run(*given)
+    if out is NotImplemented:
+        operands = [tensor_operand("linear", x) for x in given]
+        out = run(*operands)
+        if out is NotImplemented:  # in shapes or dtypes that the layer's kernel does not take
+            _check_linear(*[x.shape for x in operands])
+            out = operands[0] @ operands[1].mT
+            return out if bias is None else out + operands[2]
+    return out  # type: ignore[no-any-return]
+
+
+_product, _sum = operation(LINEAR), operation(LINEAR_BIAS)
 
 
 def _check_linear(x: Shape, w: Shape, b: Shape | None = None) -> None:

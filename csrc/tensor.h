@@ -1,0 +1,357 @@
+/* tensor.h: what Tensor is made of, and operations that are one call of a kernel.
+ *
+ * The class holds an array's handle and its place on the tape. An operation calls its kernel, makes the
+ * Tensor and the node: Python sees to operands that are no tensors, to failures and to what watches.
+ * From Python's bytecode each of these steps took as long as adding up 64 numbers. */
+#ifndef MG_TENSOR_H
+#define MG_TENSOR_H
+
+#include "handle.h"
+#include "node.h"
+
+enum { TENSOR_HANDLE, TENSOR_EDGE, TENSOR_SHAPE, TENSOR_GRAD, TENSOR_ALIAS, TENSOR_VIEWS, TENSOR_FIELDS };
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *weak;
+    PyObject *fields[TENSOR_FIELDS];
+} tensor;
+
+enum { OPERANDS = 3 };
+
+static PyTypeObject *tensor_class;
+
+/* What C has from Python, in the order in which `use` is given it: the class of results; that of views
+ * whose edge has to be asked for; what a failed call is brought to, and one that `tracers` watch; is
+ * anything recorded, if there are `pauses`; and of each operator its operation, and a function for
+ * operands that are no tensors. */
+enum { RESULTS, LAGGING, SETTLE, TRACERS, ENABLED, PAUSES, ADD, SUB, MUL, DIV, USES };
+static PyObject *tensor_uses[USES];
+
+static bool tensor_is(PyObject *x) {
+    bool known = (PyObject *)Py_TYPE(x) == tensor_uses[RESULTS] || PyObject_TypeCheck(x, tensor_class);
+    return known && ((tensor *)x)->fields[TENSOR_HANDLE];
+}
+
+/* ---- the class ---- */
+
+static int tensor_traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    for (int i = 0; i < TENSOR_FIELDS; i++) Py_VISIT(((tensor *)self)->fields[i]);
+    return 0;
+}
+
+static int tensor_clear(PyObject *self) {
+    for (int i = 0; i < TENSOR_FIELDS; i++) Py_CLEAR(((tensor *)self)->fields[i]);
+    return 0;
+}
+
+static void tensor_free(PyObject *self) {
+    PyTypeObject *class = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    if (((tensor *)self)->weak) PyObject_ClearWeakRefs(self);
+    tensor_clear(self);
+    PyObject_GC_Del(self);
+    Py_DECREF(class);
+}
+
+/* Takes over the handle, which may be NULL. */
+static PyObject *tensor_around(PyObject *handle, PyObject *edge, PyObject *shape) {
+    tensor *made = handle ? (tensor *)PyType_GenericAlloc((PyTypeObject *)tensor_uses[RESULTS], 0) : NULL;
+    if (!made) {
+        Py_XDECREF(handle);
+        return NULL;
+    }
+    PyObject *fields[] = {handle, edge, shape, Py_None};
+    for (int i = 0; i < 4; i++) {
+        if (i) Py_INCREF(fields[i]);
+        made->fields[i] = fields[i];
+    }
+    return (PyObject *)made;
+}
+
+static PyObject *tensor_wrap(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+    (void)self;
+    if (count != 1 && count != 2) {
+        PyErr_SetString(PyExc_TypeError, "wrap(handle, edge=None)");
+        return NULL;
+    }
+    Py_INCREF(given[0]);
+    return tensor_around(given[0], count == 2 ? given[1] : Py_None, Py_None);
+}
+
+static PyObject *tensor_shape(PyObject *self, void *unused) {
+    (void)unused;
+    PyObject **fields = ((tensor *)self)->fields, *shape = fields[TENSOR_SHAPE];
+    if (!shape || shape == Py_None) {
+        if (!fields[TENSOR_HANDLE]) {
+            PyErr_SetString(PyExc_AttributeError, "shape");
+            return NULL;
+        }
+        PyObject *made = handle_each_axis(fields[TENSOR_HANDLE], (void *)offsetof(mg_array, shape));
+        if (!made) return NULL;
+        shape = fields[TENSOR_SHAPE];
+        fields[TENSOR_SHAPE] = made;
+        Py_XDECREF(shape);
+        shape = made;
+    }
+    Py_INCREF(shape);
+    return shape;
+}
+
+/* What a node has for this input: None, a node, or the leaf. */
+static PyObject *tensor_parent(PyObject *x) {
+    PyObject *edge = ((tensor *)x)->fields[TENSOR_EDGE];
+    if ((PyObject *)Py_TYPE(x) == tensor_uses[LAGGING]) edge = PyObject_GetAttrString(x, "_edge");
+    else Py_XINCREF(edge);
+    if (edge != Py_True) return edge;
+    Py_DECREF(edge);
+    Py_INCREF(x);
+    return x;
+}
+
+/* ---- operations ---- */
+
+typedef struct {
+    PyObject *row, *kernel;
+    int number; /* by which the kernel knows the operation */
+    int arity, pointwise, differentiable;
+    /* For each set of inputs that want gradients, the three that are saved: places among the inputs,
+     * after which comes the result, and then nothing. */
+    char saved[1 << OPERANDS][3];
+} operation;
+
+/* One call of an operation. */
+typedef struct {
+    const operation *op;
+    PyObject *const *inputs;
+    PyObject *handles[OPERANDS];
+    mg_array *arrays[OPERANDS + 2];
+} operation_call;
+
+static mg_array *operation_kernel(const operation *op, mg_array **x) {
+    if (op->arity == 1) return mg_unary(op->number, x[0]);
+    if (op->pointwise) return mg_binary(op->number, x[0], x[1]);
+    return op->number == MG_LINEAR ? mg_linear(x[0], x[1], x[2]) : mg_bilinear(op->number, x[0], x[1]);
+}
+
+/* May the kernel be called? A linear layer's says first whether it takes the operands. */
+static bool operation_fits(const operation *op, mg_array **x) {
+    return op->pointwise || op->number != MG_LINEAR || mg_linear_fits(x[0], x[1], x[2]);
+}
+
+/* A failure is raised, and who watches is told. */
+static bool operation_settle(const operation_call *call, PyObject *made) {
+    const operation *op = call->op;
+    PyObject *const *x = call->handles;
+    PyObject *args = op->arity == 1   ? Py_BuildValue("(iO)", op->number, x[0])
+                     : op->arity == 2 ? Py_BuildValue("(iOO)", op->number, x[0], x[1])
+                                      : Py_BuildValue("(OOO)", x[0], x[1], x[2]);
+    PyObject *done =
+        args ? PyObject_CallFunctionObjArgs(tensor_uses[SETTLE], made, op->kernel, args, NULL) : NULL;
+    Py_XDECREF(args);
+    Py_XDECREF(done);
+    return done;
+}
+
+/* What the derivative needs; None for nothing. */
+static PyObject *operation_saved(const operation_call *call, int wanted) {
+    const char *place = call->op->saved[wanted];
+    mg_array *kept[3];
+    for (int i = 0; i < 3; i++) kept[i] = call->arrays[(int)place[i]];
+    if (!kept[0] && !kept[1] && !kept[2]) Py_RETURN_NONE;
+    mg_saved *saved;
+    Py_BEGIN_ALLOW_THREADS
+    saved = mg_save(kept[0], kept[1], kept[2]);
+    Py_END_ALLOW_THREADS
+    if (!saved && !operation_settle(call, Py_None)) return NULL;
+    return handle_new(&handle_saved_class, &handle_saved_spec, saved);
+}
+
+/* The shape and dtype of each input where one was broadcast or cast, else None. */
+static PyObject *operation_adapted(const operation_call *call) {
+    int arity = call->op->arity;
+    if (!call->arrays[arity]->adapted) Py_RETURN_NONE;
+    PyObject *made = PyTuple_New(arity);
+    for (int i = 0; made && i < arity; i++) {
+        PyObject *shape = PyObject_GetAttrString(call->inputs[i], "shape");
+        PyObject *dtype = shape ? PyObject_GetAttrString(call->inputs[i], "dtype") : NULL;
+        PyObject *both = dtype ? PyTuple_Pack(2, shape, dtype) : NULL;
+        Py_XDECREF(shape);
+        Py_XDECREF(dtype);
+        if (!both || PyTuple_SetItem(made, i, both) < 0) Py_CLEAR(made);
+    }
+    return made;
+}
+
+/* In a scope in which nothing is recorded? */
+static bool operation_paused(void) {
+    if (!PyList_Size(tensor_uses[PAUSES])) return false;
+    PyObject *enabled = PyObject_CallFunctionObjArgs(tensor_uses[ENABLED], NULL);
+    Py_XDECREF(enabled);
+    return enabled != Py_True;
+}
+
+/* Gives the result a node if an input wants a gradient. */
+static bool operation_record(const operation_call *call, tensor *made) {
+    const operation *op = call->op;
+    PyObject *given[NODE_GIVEN + OPERANDS] = {NULL}, **parents = given + NODE_GIVEN, *shape = NULL;
+    int wanted = 0;
+    bool done = true;
+    for (int i = 0; done && i < op->arity; i++) {
+        parents[i] = tensor_parent(call->inputs[i]);
+        done = parents[i];
+        if (!done || parents[i] == Py_None) continue;
+        wanted |= 1 << i;
+        if (op->pointwise) shape = ((tensor *)call->inputs[i])->fields[TENSOR_SHAPE];
+    }
+    if (done && wanted && !operation_paused()) {
+        Py_INCREF(op->row);
+        given[NODE_OP] = op->row;
+        given[NODE_SAVED] = operation_saved(call, wanted);
+        given[NODE_ARGS] = PyTuple_New(0);
+        given[NODE_ADAPTED] = operation_adapted(call);
+        done = given[NODE_SAVED] && given[NODE_ARGS] && given[NODE_ADAPTED] && !PyErr_Occurred();
+        PyObject *node = done ? node_record(node_class, given, NODE_GIVEN + op->arity) : NULL;
+        done = node;
+        if (node) {
+            Py_DECREF(made->fields[TENSOR_EDGE]);
+            made->fields[TENSOR_EDGE] = node;
+        }
+        /* What wants a gradient has the result's shape. */
+        if (shape && given[NODE_ADAPTED] == Py_None) {
+            Py_INCREF(shape);
+            Py_DECREF(made->fields[TENSOR_SHAPE]);
+            made->fields[TENSOR_SHAPE] = shape;
+        }
+    }
+    for (int i = 0; i < NODE_GIVEN + OPERANDS; i++) Py_XDECREF(given[i]);
+    return done && !PyErr_Occurred();
+}
+
+/* The result; NotImplemented where the kernel does not take such operands. */
+static PyObject *operation_run(PyObject *capsule, PyObject *const *inputs, Py_ssize_t count) {
+    operation_call call = {.op = PyCapsule_GetPointer(capsule, NULL), .inputs = inputs};
+    bool fits = count == call.op->arity;
+    for (int i = 0; fits && i < count; i++) {
+        fits = tensor_is(inputs[i]);
+        if (!fits) break;
+        call.handles[i] = ((tensor *)inputs[i])->fields[TENSOR_HANDLE];
+        call.arrays[i] = handle_array(call.handles[i]);
+    }
+    if (!fits || !operation_fits(call.op, call.arrays)) {
+        Py_INCREF(Py_NotImplemented);
+        return Py_NotImplemented;
+    }
+    for (int i = 0; i < count; i++) Py_INCREF(call.handles[i]); /* others may replace it meanwhile */
+    Py_BEGIN_ALLOW_THREADS
+    call.arrays[count] = operation_kernel(call.op, call.arrays);
+    Py_END_ALLOW_THREADS
+    PyObject *handle = handle_new(&handle_array_class, &handle_array_spec, call.arrays[count]);
+    bool settled = handle && call.arrays[count] && !PyList_Size(tensor_uses[TRACERS]);
+    if (handle && !settled && !operation_settle(&call, handle)) Py_CLEAR(handle);
+    bool alike = call.op->pointwise && count == 1;
+    PyObject *shape = alike ? ((tensor *)inputs[0])->fields[TENSOR_SHAPE] : Py_None;
+    PyObject *made = tensor_around(handle, Py_None, shape);
+    if (made && call.op->differentiable && !operation_record(&call, (tensor *)made)) Py_CLEAR(made);
+    for (int i = 0; i < count; i++) Py_DECREF(call.handles[i]);
+    return made;
+}
+
+static PyMethodDef operation_method = {"run", (PyCFunction)(void (*)(void))operation_run, METH_FASTCALL, NULL};
+
+static void operation_free(PyObject *capsule) {
+    operation *self = PyCapsule_GetPointer(capsule, NULL);
+    Py_DECREF(self->row);
+    Py_DECREF(self->kernel);
+    PyMem_Free(self);
+}
+
+/* operation(row, kernel, number, arity, pointwise, differentiable, saved) */
+static PyObject *operation_new(PyObject *unused, PyObject *args) {
+    (void)unused;
+    operation *made = PyMem_Malloc(sizeof *made);
+    PyObject *saved;
+    if (!made) return PyErr_NoMemory();
+    if (!PyArg_ParseTuple(args, "OOiiiiS", &made->row, &made->kernel, &made->number, &made->arity,
+                          &made->pointwise, &made->differentiable, &saved)) {
+        PyMem_Free(made);
+        return NULL;
+    }
+    memcpy(made->saved, PyBytes_AsString(saved), sizeof made->saved);
+    Py_INCREF(made->row);
+    Py_INCREF(made->kernel);
+    PyObject *capsule = PyCapsule_New(made, NULL, operation_free);
+    PyObject *run = capsule ? PyCFunction_NewEx(&operation_method, capsule, NULL) : NULL;
+    Py_XDECREF(capsule);
+    return run;
+}
+
+/* ---- operators ---- */
+
+static PyObject *tensor_operator(PyObject *used, PyObject *a, PyObject *b) {
+    PyObject *both[] = {a, b}, *run = PyTuple_GetItem(used, 0), *otherwise = PyTuple_GetItem(used, 1);
+    PyObject *made = operation_run(PyCFunction_GetSelf(run), both, 2);
+    if (made != Py_NotImplemented) return made;
+    Py_DECREF(made);
+    return PyObject_CallFunctionObjArgs(otherwise, a, b, NULL);
+}
+
+static PyObject *tensor_add(PyObject *a, PyObject *b) { return tensor_operator(tensor_uses[ADD], a, b); }
+static PyObject *tensor_sub(PyObject *a, PyObject *b) { return tensor_operator(tensor_uses[SUB], a, b); }
+static PyObject *tensor_mul(PyObject *a, PyObject *b) { return tensor_operator(tensor_uses[MUL], a, b); }
+static PyObject *tensor_div(PyObject *a, PyObject *b) { return tensor_operator(tensor_uses[DIV], a, b); }
+
+/* ---- what Python gets ---- */
+
+static PyObject *tensor_use(PyObject *unused, PyObject *const *given, Py_ssize_t count) {
+    (void)unused;
+    for (Py_ssize_t i = 0; i < count && i < USES; i++) {
+        Py_INCREF(given[i]);
+        Py_XDECREF(tensor_uses[i]);
+        tensor_uses[i] = given[i];
+    }
+    Py_RETURN_NONE;
+}
+
+#define TENSOR_FIELD(name, place) {name, T_OBJECT_EX, offsetof(tensor, fields[place]), 0, NULL}
+static PyMemberDef tensor_members[] = {
+    TENSOR_FIELD("_h", TENSOR_HANDLE),
+    TENSOR_FIELD("_edge", TENSOR_EDGE),
+    TENSOR_FIELD("_shape", TENSOR_SHAPE),
+    TENSOR_FIELD("grad", TENSOR_GRAD),
+    TENSOR_FIELD("_alias", TENSOR_ALIAS),
+    TENSOR_FIELD("_views", TENSOR_VIEWS),
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(tensor, weak), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+static PyGetSetDef tensor_getters[] = {
+    {"shape", tensor_shape, NULL, "The size of each dimension.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+static PyType_Slot tensor_slots[] = {{Py_tp_dealloc, (void *)tensor_free},
+                                     {Py_tp_traverse, (void *)tensor_traverse},
+                                     {Py_tp_clear, (void *)tensor_clear},
+                                     {Py_tp_members, tensor_members},
+                                     {Py_tp_getset, tensor_getters},
+                                     {Py_nb_add, (void *)tensor_add},
+                                     {Py_nb_subtract, (void *)tensor_sub},
+                                     {Py_nb_multiply, (void *)tensor_mul},
+                                     {Py_nb_true_divide, (void *)tensor_div},
+                                     {0, NULL}};
+static PyType_Spec tensor_spec = {"minigrad.dispatch.Fields", sizeof(tensor), 0,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, tensor_slots};
+static PyMethodDef tensor_functions[] = {
+    {"wrap", (PyCFunction)(void (*)(void))tensor_wrap, METH_FASTCALL, NULL},
+    {"operation", operation_new, METH_VARARGS, NULL},
+    {"use", (PyCFunction)(void (*)(void))tensor_use, METH_FASTCALL, NULL},
+};
+
+mg_object *mg_tensor_parts(void) {
+    tensor_class = (PyTypeObject *)PyType_FromSpec(&tensor_spec);
+    return (mg_object *)Py_BuildValue("NNNN", tensor_class, PyCFunction_NewEx(&tensor_functions[0], NULL, NULL),
+                                      PyCFunction_NewEx(&tensor_functions[1], NULL, NULL),
+                                      PyCFunction_NewEx(&tensor_functions[2], NULL, NULL));
+}
+
+#endif
