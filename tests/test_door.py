@@ -117,10 +117,9 @@ def test_operators_leave_other_types_to_their_methods():
     for operator in "+-*/":
         for left, right in ((x, other), (other, x)):
             assert eval(f"left {operator} right", {"left": left, "right": right}) == "radd"
-        with pytest.raises(TypeError, match="unsupported operand"):
-            eval(f"x {operator} 'text'", {"x": x})
-        with pytest.raises(TypeError):
-            eval(f"'text' {operator} x", {"x": x})
+        for text in (f"x {operator} 'text'", f"'text' {operator} x"):
+            with pytest.raises(TypeError):
+                eval(text, {"x": x})
 
 
 def test_a_subclass_may_have_operators_of_its_own():
