@@ -299,28 +299,40 @@ static MG_NOINLINE void R(pow_by_any_base)(real *restrict partial, const real *r
     MG_APART
     for (int64_t i = 0; i < n; i++) partial[i] = b[i] == 0 ? 0 : b[i] * partial[i];
 }
-/* b y / a in blocks of finite exponents and of powers that are normal, and so have all their digits,
- * or of 0 by more than 1. */
+/* b y / a, */
+MG_INLINE real R(pow_by_base)(real a, real b, real y) {
+    return ((b == 0) | (y == 0)) ? 0 : b * (y / a);
+}
+/* but (the first bit is set) for exponents that are not finite and powers that are not normal, and so
+ * lack digits, other than 0 by more than 1. */
+MG_INLINE R(one_bits) R(pow_outside)(real a, real b, real y) {
+    const R(one_bits) first = R(v_bits)(BY_WIDTH(0x1p-126, 0x1p-1022));
+    const R(one_bits) last = R(v_bits)((real)V_INF_F32) - 1;
+    R(one_bits) power = R(v_bits)(v_abs(y)), exponent = R(v_bits)(v_abs(b));
+    R(one_bits) small = ((a == 0) & (b > 1)) ? 0 : power - first;
+    return small | (last - power) | (last - exponent);
+}
 static MG_NOINLINE void R(pow_by_base_chunk)(real *restrict partial, const real *restrict a,
                                              const real *restrict b, const real *restrict y,
                                              int64_t n) {
     const int64_t unit = nditer_unit(sizeof(real));
-    const R(one_bits) first = R(v_bits)(BY_WIDTH(0x1p-126, 0x1p-1022));
-    const R(one_bits) last = R(v_bits)((real)V_INF_F32) - 1;
+    const R(one_bits) first_bit = (R(one_bits))1 << (8 * sizeof(real) - 1);
     for (int64_t at = 0; at < n; at += unit) {
-        R(one_bits) outside = 0; /* negative where something is */
+        R(one_bits) outside = 0;
         MG_APART
-        for (int64_t i = at; i < at + unit; i++) {
-            R(one_bits) power = R(v_bits)(v_abs(y[i])), exponent = R(v_bits)(v_abs(b[i]));
-            R(one_bits) small = (a[i] == 0) & (b[i] > 1) ? 0 : power - first;
-            outside |= small | (last - power) | (last - exponent);
-        }
-        if (MG_UNLIKELY(outside >> (8 * sizeof(real) - 1)))
-            R(pow_by_any_base)(partial + at, a + at, b + at, unit);
+        for (int64_t i = at; i < at + unit; i++) outside |= R(pow_outside)(a[i], b[i], y[i]);
+        bool any = outside & first_bit;
+        if (MG_UNLIKELY(any)) R(pow_by_any_base)(partial + at, a + at, b + at, unit);
+        if (MG_UNLIKELY(any))
+            MG_APART
+            for (int64_t i = at; i < at + unit; i++)
+                partial[i] = R(pow_outside)(a[i], b[i], y[i]) & first_bit
+                                 ? partial[i]
+                                 : R(pow_by_base)(a[i], b[i], y[i]);
         else
             MG_APART
             for (int64_t i = at; i < at + unit; i++)
-                partial[i] = (b[i] == 0) | (y[i] == 0) ? 0 : b[i] * (y[i] / a[i]);
+                partial[i] = R(pow_by_base)(a[i], b[i], y[i]);
     }
 }
 /* The same where the power was not saved. */

@@ -33,12 +33,15 @@ MG_INLINE num F(exp_of_two_usual)(F(two) t) {
     num power = F(power_up)(p.bits);
     return n_fma(power, F(power_rest)(p), power);
 }
-/* e^t for |t| < POW_LIMIT, which is beyond both ends of the range */
+/* e^t for |t| < POW_LIMIT, which is beyond both ends of the range: whole powers of two come last, so
+ * that the bits are those of the above where it serves. A result depends on no other of its block. */
 MG_INLINE num F(exp_of_two)(F(two) t) {
-    F(exp_terms) e = F(exp_reduce)(t.high);
-    e.r_low = n_fma(e.n, n_set(-C(LN2_LO)), t.low);
-    num one = n_set(1), y = n_add(one, e.r_high), low = n_sub(e.r_high, n_sub(y, one));
-    return n_scale(n_add(y, n_add(low, F(exp_rest)(e))), e.n);
+    F(power_terms) p = F(power_within)(t.high, C(POWER_MAGIC));
+    p.r_low = n_add(p.r_low, t.low);
+    num magic = n_set(C(MAGIC)), n = n_sub(p.bits, n_set(C(POWER_MAGIC)));
+    n = n_sub(n_add(n, magic), magic);
+    num power = F(power_up)(n_sub(p.bits, n));
+    return n_scale(n_fma(power, F(power_rest)(p), power), n);
 }
 
 /* a^y for any a > 0 and any y; what it gives for 0, infinity and NaN is no matter. */
