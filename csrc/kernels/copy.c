@@ -298,7 +298,7 @@ mg_array *mg_concatenate(int count, mg_array **arrays, int axis) {
     }
     mg_array *out = mg_new(first->dtype, first->ndim, shape);
     if (!out) return NULL;
-    mg_array part = *out; /* a window on `out` that slides along the axis; never leaves this function */
+    mg_array part = mg_header(out); /* a window on `out` that slides along the axis */
     for (int i = 0; i < count; i++) {
         part.shape[axis] = arrays[i]->shape[axis];
         part.size = arrays[i]->size;

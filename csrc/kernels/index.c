@@ -203,7 +203,7 @@ static void index_write(mg_array *x, const mg_array *from, int count, const inde
             memcpy(x->data + plan->offsets[i] * itemsize, from->data + i * row * itemsize,
                    (size_t)(row * itemsize));
     else { /* row by row through a window on x */
-        mg_array window = *x, source = *from;
+        mg_array window = mg_header(x), source = mg_header(from);
         window.ndim = source.ndim = x->ndim - count;
         window.size = source.size = row;
         for (int d = 0; d < window.ndim; d++) {

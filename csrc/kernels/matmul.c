@@ -219,7 +219,7 @@ MG_PLANNING
 
 /* The transposition of x's last two axes: a header for a product's operand, over x's memory. */
 static mg_array matmul_turned(const mg_array *x) {
-    mg_array y = *x;
+    mg_array y = mg_header(x);
     for (int d = 0, last = x->ndim - 1; d < 2; d++) {
         y.shape[last - d] = x->shape[last - 1 + d];
         y.strides[last - d] = x->strides[last - 1 + d];
@@ -229,7 +229,7 @@ static mg_array matmul_turned(const mg_array *x) {
 
 /* x with an axis of size 1 put in before axis `at`, likewise. */
 static mg_array matmul_with_axis(const mg_array *x, int at) {
-    mg_array y = *x;
+    mg_array y = mg_header(x);
     for (int d = y.ndim++; d > at; d--) {
         y.shape[d] = x->shape[d - 1];
         y.strides[d] = x->strides[d - 1];
@@ -250,9 +250,9 @@ static void matmul_drop_axis(mg_array *c, int at) {
  * A vector counts as a row on the left and as a column on the right, as in the product. */
 static mg_array *matmul_vjp(int i, mg_array *g, mg_array *a, mg_array *b) {
     bool row = a->ndim == 1, column = b->ndim == 1;
-    mg_array a_matrix = row ? matmul_with_axis(a, 0) : *a;
-    mg_array b_matrix = column ? matmul_with_axis(b, 1) : *b;
-    mg_array g_matrix = column ? matmul_with_axis(g, g->ndim) : *g;
+    mg_array a_matrix = row ? matmul_with_axis(a, 0) : mg_header(a);
+    mg_array b_matrix = column ? matmul_with_axis(b, 1) : mg_header(b);
+    mg_array g_matrix = column ? matmul_with_axis(g, g->ndim) : mg_header(g);
     if (row) g_matrix = matmul_with_axis(&g_matrix, g_matrix.ndim - 1);
     mg_array turned = matmul_turned(i ? &a_matrix : &b_matrix);
     mg_array *c = i ? mg_matmul(&turned, &g_matrix) : mg_matmul(&g_matrix, &turned);

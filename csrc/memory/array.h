@@ -4,6 +4,8 @@
 
 #include "buffer.h"
 
+#include <string.h>
+
 MG_INLINE int64_t mg_itemsize(int dtype) {
     return dtype == MG_BOOL ? 1 : dtype == MG_FLOAT32 ? 4 : 8;
 }
@@ -17,6 +19,16 @@ mg_array *mg_alias(const mg_array *base, char *data, int ndim, const int64_t *sh
 MG_INLINE mg_array *mg_retain(mg_array *a) {
     __atomic_fetch_add(&a->refs, 1, __ATOMIC_RELAXED);
     return a;
+}
+
+/* A header over x's memory that a call changes as it needs and never gives away. References are not
+ * copied: other threads may be counting x's. */
+MG_INLINE mg_array mg_header(const mg_array *x) {
+    mg_array header;
+    memcpy(&header, x, offsetof(mg_array, refs));
+    memcpy(&header.weak, &x->weak, sizeof header - offsetof(mg_array, weak));
+    header.refs = 1;
+    return header;
 }
 
 /* Several arrays as one result, which this thread's next call overwrites. */
