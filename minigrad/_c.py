@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -21,6 +22,7 @@ __all__ = [
     "call3",
     "call4",
     "ffi",
+    "for_c",
     "isa",
     "lib",
     "run",
@@ -151,6 +153,14 @@ def settle_run(code: int, kernel: Any, args: tuple[Any, ...]) -> None:
     tracers[-1](kernel, args, None)
 
 
+def for_c(op: str, kind: str, values: Any) -> Any:
+    """Integers as C reads them; ValueError, in the name of ``op``, for those beyond int64."""
+    try:
+        return ffi.new(kind, values)
+    except OverflowError:
+        raise ValueError(f"[{op}] a size or index is beyond int64") from None
+
+
 @contextlib.contextmanager
 def trace(tracer: Tracer) -> Iterator[None]:
     """Show every call through the door to ``tracer(kernel, args, result)``, from all threads."""
@@ -180,7 +190,7 @@ def saved_handle(saved: Any, i: int, op: str = "") -> Handle:
 # ---- foreign memory ------------------------------------------------------------------------------
 
 _owners: dict[int, object] = {}
-_next_owner = 0
+_tokens = itertools.count(1)
 
 
 @ffi.def_extern()  # type: ignore[untyped-decorator]
@@ -198,9 +208,7 @@ def borrow(
     writable: bool,
 ) -> Handle:
     """An array on memory that ``owner`` keeps; owner lives until the last array on it has gone."""
-    global _next_owner
-    _next_owner += 1
-    token = _next_owner
+    token = next(_tokens)
     _owners[token] = owner
     try:
         return call(

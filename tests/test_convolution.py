@@ -213,6 +213,26 @@ def test_neighbours_that_come_of_two_sums_are_woven(rng, outs, dtype):
             np.testing.assert_allclose(got.numpy(), y, rtol=0, atol=40 * np.finfo(dtype).eps)
 
 
+def test_steps_that_are_not_taken_cost_nothing():
+    """One output takes no stride, one tap no dilation: copies of inputs had room for them."""
+    x, w = mg.ones(1, 1, 3).requires_grad_(), mg.ones(1, 1, 2).requires_grad_()
+    y = F.conv1d(x, w, stride=2**61)
+    y.sum().backward()
+    assert (y.tolist(), x.grad.tolist(), w.grad.tolist()) == ([[[2]]], [[[1, 1, 0]]], [[[1, 1]]])
+    assert F.conv1d(x, w[..., :1], dilation=2**61).tolist() == [[[1, 1, 1]]]
+    assert F.conv_transpose1d(x[..., :1], w, stride=2**61).tolist() == [[[1, 1]]]
+
+
+@pytest.mark.parametrize("huge", [2**63, 10**30])
+def test_sizes_beyond_int64_are_refused(huge):
+    x, w = mg.ones(1, 1, 5), mg.ones(1, 1, 2)
+    for wrong in ({"padding": huge}, {"stride": huge}, {"dilation": huge, "padding": huge}):
+        with pytest.raises(ValueError, match=r"\[convolution\] a size or index is beyond int64"):
+            F.conv1d(x, w, **wrong)
+    with pytest.raises(ValueError, match=r"\[pooling\] a size or index is beyond int64"):
+        F.avg_pool1d(x, huge, padding=huge // 2)
+
+
 def test_a_transpose_may_be_empty():
     x, w = mg.ones(2, 4, 2, 3, requires_grad=True), mg.ones(4, 3, 1, 2, requires_grad=True)
     b = mg.ones(6, requires_grad=True)

@@ -44,6 +44,10 @@ static int conv_read(mg_conv *to, const mg_conv *from) {
             __builtin_add_overflow(last, reach, &last) ||
             __builtin_add_overflow(last, to->before[d], &last))
             return mg_fail_code(MG_ESIZE, 0, 0);
+        /* A step that nobody takes need not lead out of the inputs: copies have room for it. */
+        int64_t far = mg_max(to->size[d], 1);
+        if (to->counts[d] <= 1) to->stride[d] = mg_min(to->stride[d], far);
+        if (to->kernel[d] == 1) to->dilation[d] = mg_min(to->dilation[d], far);
     }
     return MG_OK;
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from minigrad._c import NULL, call, ffi, lib
+from minigrad._c import NULL, call, for_c, lib
 from minigrad.ops.table import Row, bilinear, custom
 
 T = Any  # a Tensor; this layer stands below it
@@ -33,7 +33,7 @@ class Geometry(NamedTuple):
 
 @lru_cache(512)
 def _in_c(at: Geometry) -> Any:
-    return ffi.new("mg_conv *", {"axes": len(at.size), **at._asdict()})
+    return for_c("convolution", "mg_conv *", {"axes": len(at.size), **at._asdict()})
 
 
 def _by_input(g: T, b: T, at: Geometry) -> T:

@@ -12,7 +12,7 @@ import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from minigrad._c import NULL, call, ffi, lib
+from minigrad._c import NULL, call, for_c, lib
 from minigrad.ops.indexing import SCATTER_ADD
 from minigrad.ops.pointwise import ADD
 from minigrad.ops.table import Row, custom, linear, zero
@@ -52,11 +52,11 @@ class _InC(NamedTuple):
 
 @lru_cache(512)
 def _in_c(at: Boxes) -> _InC:
-    numbers = tuple([ffi.new("int64_t[]", n) for n in (at.starts, at.sizes, at.divisors)])
+    numbers = tuple([for_c("pooling", "int64_t[]", n) for n in (at.starts, at.sizes, at.divisors)])
     starts, sizes, divisors = numbers
     boxes = {"axes": len(at.counts), "count": at.counts, "step": at.step}
     boxes |= {"starts": starts, "sizes": sizes, "divisors": divisors if at.divisors else NULL}
-    return _InC(ffi.new("mg_boxes *", boxes), numbers)
+    return _InC(for_c("pooling", "mg_boxes *", boxes), numbers)
 
 
 def _apply(row: Row, x: Any, *args: Any) -> Any:
