@@ -144,7 +144,7 @@ static void R(attention_backward)(const attention_plan *t, const attention_item 
             ATTENTION_EACH_LANE {
                 real d = s[l] - mean[i + l];
                 w[l] = R(attention_exp2)(w[l] - shift[i + l]);
-                s[l] = (d == 0) | (w[l] == 0) ? 0 : w[l] * d * factor;
+                s[l] = ((d == 0) | (w[l] == 0)) ? 0 : w[l] * d * factor;
             }
         }
     real *dmask = (real *)head->dmask + at * t->keys + first;

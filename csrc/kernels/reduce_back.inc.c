@@ -17,7 +17,7 @@ static void R(back_slope)(void *out, const void *from, const void *root, int64_t
     const real *g = from, *y = root;
     MG_APART
     for (int64_t i = 0; i < n; i++) {
-        real t = !y ? g[i] : (y[i] == 0) | (g[i] == 0) ? 0 : g[i] / y[i];
+        real t = !y ? g[i] : ((y[i] == 0) | (g[i] == 0)) ? 0 : g[i] / y[i];
         slope[i] = t == 0 ? 0 : t * REAL_C(scale);
     }
 }

@@ -57,7 +57,7 @@ MG_INLINE void R(softmax_part_of)(bool rows, int op, real *restrict out, const r
             MG_APART
             for (int64_t j = 0; j < n; j++) {
                 real sum = s[rows ? r : j], p = out[j] * sum;
-                out[j] = a[j] - ((out[j] == 0) | (sum == 0) ? 0 : p);
+                out[j] = a[j] - (((out[j] == 0) | (sum == 0)) ? 0 : p);
             }
             break;
         }
