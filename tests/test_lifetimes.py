@@ -333,6 +333,27 @@ def test_threads_record_on_separate_tapes_from_one_leaf():
     assert x.grad is None
 
 
+def test_threads_share_a_weight():
+    """Each lets go of it while others differentiate by it: a race is for the sanitizer to see."""
+    w = leaf(np.arange(4.0).reshape(2, 2))
+    x = mg.ones(300, 2, dtype=mg.float64)
+    found = []
+
+    def work():
+        for _ in range(30):
+            y = mg.ones(40_000, 2, dtype=mg.float64) @ (w @ w)  # gives up the interpreter
+            found.append(mg.grad((x @ w).sum() + y[0].sum(), w)[0].tolist())
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    # by (x @ w): 300 everywhere; by the row sum of w @ w: sums of w's columns and of its rows
+    columns, rows = w.detach().numpy().sum(0), w.detach().numpy().sum(1)
+    assert found == [(300 + columns[:, None] + rows[None, :]).tolist()] * 90
+
+
 def _in_the_child(w, queue):
     x = leaf(np.ones((300, 300)))
     (x @ w).sum().backward()
