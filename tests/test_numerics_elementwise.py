@@ -291,3 +291,30 @@ def test_bessel_functions_at_zero():
     assert_row(special.i1, (0.0,), 0.0, (0.5,), (0,))
     assert_row(special.i0e, (0.0,), 1.0, (0,))
     assert_row(special.i1e, (0.0,), 0.0, (0.5,))
+
+
+@pytest.mark.parametrize("dtype", [mg.float32, mg.float64])
+def test_rare_numbers_beside_others(dtype):
+    """A number has the same logarithm, and slopes of atan2, whatever stands beside it."""
+    f = np.finfo(np.float32 if dtype == mg.float32 else np.float64)
+    odd = [0.0, -0.0, -1.0, np.inf, -np.inf, np.nan]
+    odd += [f.tiny / 8, f.tiny, f.tiny * 1.5, f.max, f.max / 3]
+    for function in (mg.log, mg.log2, mg.log10, mg.log1p):
+        for x in odd:
+            alone = function(mg.tensor([x], dtype=dtype)).numpy()[0]
+            among = np.full(200, 0.75)
+            among[::7] = x
+            y = function(mg.tensor(among, dtype=dtype)).numpy()
+            usual = function(mg.tensor([0.75] * 200, dtype=dtype)).numpy()[0]
+            np.testing.assert_array_equal(y[::7], np.full(29, alone))
+            np.testing.assert_array_equal(np.delete(y, np.s_[::7]), np.full(171, usual))
+    for x in odd:
+        a = mg.tensor([0.1, x] * 50, dtype=dtype, requires_grad=True)
+        b = mg.tensor([0.3, 0.7] * 50, dtype=dtype, requires_grad=True)
+        mg.atan2(a, b).sum().backward()
+        c = mg.tensor([0.1] * 100, dtype=dtype, requires_grad=True)
+        d = mg.tensor([0.3] * 100, dtype=dtype, requires_grad=True)
+        mg.atan2(c, d).sum().backward()
+        np.testing.assert_array_equal(a.grad.numpy()[::2], c.grad.numpy()[:50])
+        np.testing.assert_array_equal(b.grad.numpy()[::2], d.grad.numpy()[:50])
+        assert np.isnan(x) or np.isfinite(a.grad.numpy()).all()

@@ -9,7 +9,6 @@
 #define LN2 REAL_C(0x1.62e42fefa39efp-1)
 #define LN10 REAL_C(0x1.26bb1bbb55516p+1)
 #define v_log R(v_log)
-#define v_angle_slope R(v_angle_slope)
 #define v_floor R(v_floor)
 #define v_ceil R(v_ceil)
 #define v_trunc R(v_trunc)
@@ -272,6 +271,20 @@ static void R(xlogy_by_b_chunk)(real *restrict partial, const real *restrict a,
     for (int64_t i = 0; i < n; i++) partial[i] = a[i] == 0 ? 0 : a[i] / b[i];
 }
 
+static void R(atan2_by_a_chunk)(real *restrict partial, const real *restrict a,
+                                const real *restrict b, const real *restrict y, int64_t n) {
+    (void)y;
+    R(v_angle_slope_chunk)(partial, a, b, n);
+}
+static void R(atan2_by_b_chunk)(real *restrict partial, const real *restrict a,
+                                const real *restrict b, const real *restrict y, int64_t n) {
+    (void)y;
+    R(v_angle_slope_chunk)(partial, b, a, n);
+    nditer_whole(n, sizeof(real));
+    MG_APART
+    for (int64_t i = 0; i < n; i++) partial[i] = -partial[i];
+}
+
 static void R(v_entr_chunk)(real *restrict out, const real *restrict x, int64_t n) {
     R(v_log_chunk)(out, x, n);
     nditer_whole(n, sizeof(real));
@@ -459,7 +472,6 @@ static void R(clamp)(ROW_ARGUMENTS) {
 #undef LN2
 #undef LN10
 #undef v_log
-#undef v_angle_slope
 #undef v_floor
 #undef v_ceil
 #undef v_trunc

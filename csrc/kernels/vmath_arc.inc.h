@@ -106,3 +106,24 @@ MG_INLINE num F(atan2)(num y, num x) {
         angle = n_fma(zero, n_min(one, a), n_fma(zero, n_min(one, b), angle));
     return n_with_sign(angle, y);
 }
+
+/* b / (a^2 + b^2), the slope of atan2(a, b) by a; by b it is that of (b, a), its sign turned. It is 0
+ * where both are 0 and where one is infinite. Where the larger is not in the middle of the range both
+ * are scaled, so that it is from 1 to 4 unless it is very small. 1.3 units off at most. */
+MG_INLINE num F(angle_slope_near)(num a, num b, bool *right) {
+    *right = n_within_bits(n_farther(a, b), C(ATAN2_LOW), C(ATAN2_HIGH));
+    return n_div(b, n_fma(a, a, n_mul(b, b)));
+}
+MG_INLINE num F(angle_slope)(num a, num b) {
+    num largest = n_from_bits(C(INF_BITS) - 1), one = n_set(1), zero = n_set(0);
+    num p = n_abs(a), q = n_abs(b), most = n_max(n_max(p, q), n_set(C(ATAN2_TINY)));
+    num scale = n_and(n_min(largest, most), C(EXPONENT));
+    scale = n_less_bits(n_from_bits(C(INF_BITS)), scale);
+    num usual = n_choose_less(most, n_from_bits(C(ATAN2_HIGH)), one, scale);
+    scale = n_choose_less(most, n_from_bits(C(ATAN2_LOW)), scale, usual);
+    a = n_mul(a, scale);
+    b = n_mul(b, scale);
+    num d = n_max(n_set(C(ATAN2_NOTHING)), n_fma(a, a, n_mul(b, b)));
+    num slope = n_mul(n_div(b, d), scale);
+    return n_choose_less(largest, p, zero, n_choose_less(largest, q, zero, slope));
+}

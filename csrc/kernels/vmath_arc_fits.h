@@ -22,6 +22,10 @@
 #define V_ATAN2_HIGH_F64 0x5f30000000000000u
 #define V_ATAN2_SCALE_F32 0x1p50f
 #define V_ATAN2_SCALE_F64 0x1p200
+#define V_ATAN2_TINY_F32 0x1p-100f
+#define V_ATAN2_TINY_F64 0x1p-900
+#define V_ATAN2_NOTHING_F32 0x1p-120f /* less than the squares, but of 0 */
+#define V_ATAN2_NOTHING_F64 0x1p-1000
 /* 16 / pi, and pi / 16 in three parts */
 #define V_TURNS_F32 0x1.45f306p+2f
 #define V_TURNS_F64 0x1.45f306dc9c883p+2

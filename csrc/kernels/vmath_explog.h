@@ -117,23 +117,23 @@
         w_map_##width(out, x, n, CHUNK(name##_##width));                                           \
     }
 #if MG_HAS_WIDE
-/* The same by two stages (w_map_stages), and by a shorter way for |x| < limit (w_map_near). */
+/* The same by two stages (w_map_stages), and by a shorter way for nearly all x (w_map_near). */
 #define STAGES_OF(name, begin, type, width)                                                        \
     static inline void v_##name##_chunk_##width(type *restrict out, const type *restrict x,        \
                                                 int64_t n) {                                       \
         w_map_stages_##width(out, x, n, w_##begin##_first_##width, w_##name##_last_##width);       \
     }
-#define NEAR_OF(name, type, width, limit)                                                          \
-    static MG_NOINLINE void w_##name##_block_##width(type *restrict out, const type *restrict x) { \
+#define NEAR_OF(name, type, width)                                                                 \
+    static MG_NOINLINE void w_##name##_block_##width(type *out, const type *x) {                   \
         w_store_##width(out, w_##name##_##width(w_load_##width(x)));                               \
     }                                                                                              \
     static inline void v_##name##_chunk_##width(type *restrict out, const type *restrict x,        \
                                                 int64_t n) {                                       \
-        w_map_near_##width(out, x, n, w_##name##_near_##width, w_##name##_block_##width, limit);   \
+        w_map_near_##width(out, x, n, w_##name##_near_##width, w_##name##_block_##width);          \
     }
 #else
 #define STAGES_OF(name, begin, type, width) CHUNKS_OF(name, type, width)
-#define NEAR_OF(name, type, width, limit) CHUNKS_OF(name, type, width)
+#define NEAR_OF(name, type, width) CHUNKS_OF(name, type, width)
 #endif
 #define STAGES(name)                                                                               \
     STAGES_OF(name, name, float, f32)                                                              \
@@ -143,16 +143,45 @@
     CHUNKS_OF(name, double, f64)
 STAGES(exp)
 CHUNKS(exp2)
-NEAR_OF(expm1, float, f32, V_EXPM1_NEAR_F32)
+NEAR_OF(expm1, float, f32)
 CHUNKS_OF(expm1, double, f64)
 CHUNKS(sinh)
 CHUNKS(cosh)
 STAGES_OF(tanh, tanh, float, f32)
 CHUNKS_OF(tanh, double, f64)
-CHUNKS(log)
-CHUNKS(log2)
-CHUNKS(log10)
-CHUNKS(log1p)
+/* Logarithms, by the function itself for nearly all x, and others multiplied by a power first. */
+#if MG_HAS_WIDE
+#define SCALED_BY(name, type, width)                                                               \
+    static MG_NOINLINE void w_##name##_before_##width(type *to, const type *x, type power) {       \
+        w_store_##width(to, w_##name##_scaled_##width(w_load_##width(x), power));                  \
+    }                                                                                              \
+    static MG_NOINLINE void w_##name##_after_##width(type *out, const type *x, type power_log) {   \
+        wide_##width y = w_load_##width(out);                                                      \
+        w_store_##width(out, w_##name##_rest_##width(w_load_##width(x), y, power_log));            \
+    }
+SCALED_BY(log, float, f32)
+SCALED_BY(log, double, f64)
+SCALED_BY(log1p, float, f32)
+SCALED_BY(log1p, double, f64)
+#undef SCALED_BY
+#define LOG_OF(name, by, power, power_log, type, width)                                            \
+    static inline void v_##name##_chunk_##width(type *restrict out, const type *restrict x,        \
+                                                int64_t n) {                                       \
+        w_map_scaled_##width(out, x, n, w_##name##_near_##width, w_##by##_before_##width, power,   \
+                             w_##by##_after_##width, power_log);                                   \
+    }
+#else
+#define LOG_OF(name, by, power, power_log, type, width) CHUNKS_OF(name, type, width)
+#endif
+#define LOG(name, by, power, power_log)                                                            \
+    LOG_OF(name, by, power##_F32, power_log##_F32, float, f32)                                     \
+    LOG_OF(name, by, power##_F64, power_log##_F64, double, f64)
+LOG(log, log, V_LOG_POWER, V_LOG_OF_POWER)
+LOG(log2, log, V_LOG2_POWER, V_LOG2_OF_POWER)
+LOG(log10, log, V_LOG10_POWER, V_LOG10_OF_POWER)
+LOG(log1p, log1p, 1 / V_LOG_POWER, -V_LOG_OF_POWER)
+#undef LOG
+#undef LOG_OF
 STAGES_OF(erf, erf, float, f32)
 CHUNKS_OF(erf, double, f64)
 CHUNKS(erfc)
@@ -188,6 +217,24 @@ CHUNKS_2_OF(atan2, float, f32)
 CHUNKS_2_OF(atan2, double, f64)
 CHUNKS_2_OF(pow, float, f32)
 CHUNKS_2_OF(pow, double, f64)
+/* b / (a^2 + b^2), by a shorter way for nearly all. */
+#if MG_HAS_WIDE
+#define ANGLE_SLOPE_OF(type, width)                                                                \
+    static MG_NOINLINE void w_angle_slope_block_##width(type *out, const type *a, const type *b) { \
+        w_store_##width(out, w_angle_slope_##width(w_load_##width(a), w_load_##width(b)));         \
+    }                                                                                              \
+    static __attribute__((unused)) void v_angle_slope_chunk_##width(type *restrict out, const type *restrict a,            \
+                                            const type *restrict b, int64_t n) {                   \
+        w_map_near_2_##width(out, a, b, n, w_angle_slope_near_##width,                             \
+                             w_angle_slope_block_##width);                                         \
+    }
+ANGLE_SLOPE_OF(float, f32)
+ANGLE_SLOPE_OF(double, f64)
+#undef ANGLE_SLOPE_OF
+#else
+CHUNKS_2_OF(angle_slope, float, f32)
+CHUNKS_2_OF(angle_slope, double, f64)
+#endif
 /* The same for any n. */
 #define ANY_OF(name, type, width)                                                                  \
     static inline void v_##name##_any_##width(type *restrict out, const type *restrict x,          \

@@ -134,37 +134,58 @@ MG_INLINE num F(log_rest)(num x, num y, C(TYPE) power_log) {
     return F(log_outside)(x, y);
 }
 
+/* Those called _near are for positive normal numbers and say whether all are, by k, as they have it:
+ * it is beyond the limit for zeros, negative numbers, infinity and NaN, and may be for the first and
+ * last of normal ones. The others are right everywhere, and give these the same bits. */
+MG_INLINE bool F(log_usual)(F(log_terms) p, int limit) {
+    return n_small(p.k, limit / (C(TYPE))n_exponent_unit);
+}
+MG_INLINE num F(log_near)(num x, bool *right) {
+    F(log_terms) p = F(log_reduce)(x, T(log_table), C(LOG_FIRST));
+    *right = F(log_usual)(p, C(LOG_USUAL));
+    return F(log_of)(p);
+}
 MG_INLINE num F(log)(num x) {
-    bool usual = n_within_bits(x, C(SMALLEST_BITS), C(INF_BITS));
-    num z = MG_LIKELY(usual) ? x : F(log_scaled)(x, C(LOG_POWER));
-    num y = F(log_of)(F(log_reduce)(z, T(log_table), C(LOG_FIRST)));
-    return MG_LIKELY(usual) ? y : F(log_rest)(x, y, C(LOG_OF_POWER));
+    bool usual;
+    return F(log_rest)(x, F(log_near)(F(log_scaled)(x, C(LOG_POWER)), &usual), C(LOG_OF_POWER));
+}
+MG_INLINE num F(log2_near)(num x, bool *right) {
+    F(log_terms) p = F(log_reduce)(x, T(log2_table), C(LOG_BASE_FIRST));
+    num s = n_fma(p.k, n_set(n_exponent_unit), p.t);
+    *right = F(log_usual)(p, C(LOG_USUAL));
+    return n_add(s, n_fma(p.r, n_set(C(LOG2E)), n_mul(SHORT(p.r, log2), p.r)));
 }
 MG_INLINE num F(log2)(num x) {
-    bool usual = n_within_bits(x, C(SMALLEST_BITS), C(INF_BITS));
-    num z = MG_LIKELY(usual) ? x : F(log_scaled)(x, (C(TYPE))0x1p64);
-    F(log_terms) p = F(log_reduce)(z, T(log2_table), C(LOG_BASE_FIRST));
-    num y = n_fma(p.r, n_set(C(LOG2E)), n_mul(SHORT(p.r, log2), p.r));
-    y = n_add(n_fma(p.k, n_set(n_exponent_unit), p.t), y);
-    return MG_LIKELY(usual) ? y : F(log_rest)(x, y, 64);
+    bool usual;
+    num y = F(log2_near)(F(log_scaled)(x, C(LOG2_POWER)), &usual);
+    return F(log_rest)(x, y, C(LOG2_OF_POWER));
+}
+MG_INLINE num F(log10_near)(num x, bool *right) {
+    F(log_terms) p = F(log_reduce)(x, T(log10_table), C(LOG_BASE_FIRST));
+    num y = n_fma(p.r, n_set(C(LOG10E)), n_mul(SHORT(p.r, log10), p.r));
+    *right = F(log_usual)(p, C(LOG_USUAL));
+    return F(log_sum)(p, y, C(LOG10_2_HI), C(LOG10_2_LO));
 }
 MG_INLINE num F(log10)(num x) {
-    bool usual = n_within_bits(x, C(SMALLEST_BITS), C(INF_BITS));
-    num z = MG_LIKELY(usual) ? x : F(log_scaled)(x, C(LOG10_POWER));
-    F(log_terms) p = F(log_reduce)(z, T(log10_table), C(LOG_BASE_FIRST));
-    num y = n_fma(p.r, n_set(C(LOG10E)), n_mul(SHORT(p.r, log10), p.r));
-    y = F(log_sum)(p, y, C(LOG10_2_HI), C(LOG10_2_LO));
-    return MG_LIKELY(usual) ? y : F(log_rest)(x, y, C(LOG10_OF_POWER));
+    bool usual;
+    num y = F(log10_near)(F(log_scaled)(x, C(LOG10_POWER)), &usual);
+    return F(log_rest)(x, y, C(LOG10_OF_POWER));
+}
+MG_INLINE num F(log1p_near)(num x, bool *right) {
+    F(log_terms) p = F(log1p_reduce)(x);
+    *right = F(log_usual)(p, C(LOG1P_USUAL));
+    return n_with_sign(F(log_of)(p), x); /* of 0 too */
 }
 /* Very large numbers are scaled as very small ones are above; 1 makes no difference to them. */
+MG_INLINE num F(log1p_scaled)(num x, C(TYPE) power) {
+    return n_choose_less(x, n_set(C(LOG1P_LARGE)), x, n_mul(x, n_set(power)));
+}
+MG_INLINE num F(log1p_rest)(num x, num y, C(TYPE) power_log) {
+    y = n_choose_less(x, n_set(C(LOG1P_LARGE)), y, n_sub(y, n_set(power_log)));
+    return n_with_sign(F(log_outside)(n_add(n_set(1), x), y), x);
+}
 MG_INLINE num F(log1p)(num x) {
-    num sum = n_add(n_set(1), x), large = n_set(C(LOG1P_LARGE));
-    bool usual = n_within_bits(sum, 1, C(LOG1P_LARGE_BITS));
-    num z = MG_LIKELY(usual) ? x : n_choose_less(x, large, x, n_mul(x, n_set(1 / C(LOG_POWER))));
-    num y = F(log_of)(F(log1p_reduce)(z));
-    if (MG_UNLIKELY(!usual)) {
-        y = n_choose_less(x, large, y, n_add(y, n_set(C(LOG_OF_POWER))));
-        y = F(log_outside)(sum, y);
-    }
-    return n_with_sign(y, x); /* of 0 too */
+    bool usual;
+    num y = F(log1p_near)(F(log1p_scaled)(x, 1 / C(LOG_POWER)), &usual);
+    return F(log1p_rest)(x, y, -C(LOG_OF_POWER));
 }

@@ -34,6 +34,7 @@
 #define V_RSQRT_STEPS_F32 1
 #define V_RSQRT_SCALE_F32 0x1p24f
 #define V_RSQRT_BACK_F32 0x1p12f
+#define V_LOG_USUAL_F32 126 /* k is less, of nearly all normal numbers */
 #define V_LOG_FIRST_F32 0x3f405000u /* the bits of a number near 3/4 */
 #define V_LOG_BASE_FIRST_F32 V_LOG_FIRST_F32
 #define V_POW_FIRST_F32 0x3f424000u
@@ -41,10 +42,12 @@
 #define V_POW_LIMIT_F32 128.0f
 #define V_LOG_POWER_F32 0x1p32f
 #define V_LOG_OF_POWER_F32 0x1.62e43p+4f
+#define V_LOG2_POWER_F32 0x1p64f
+#define V_LOG2_OF_POWER_F32 64
 #define V_LOG10_POWER_F32 0x1p29f
 #define V_LOG10_OF_POWER_F32 0x1.175b18p+3f
 #define V_LOG1P_LARGE_F32 0x1p90f
-#define V_LOG1P_LARGE_BITS_F32 0x6c800000u
+#define V_LOG1P_USUAL_F32 90
 #define V_LOG10E_F32 0x1.bcb7b2p-2f
 #define V_LOG10_2_HI_F32 0x1.344p-2f
 #define V_LOG10_2_LO_F32 0x1.3509f8p-18f

@@ -18,6 +18,7 @@
 #define V_EXP2_LOW_F64 -1076.0
 #define V_EXP2_HIGH_F64 1025.0
 #define V_EXPM1_LOW_F64 -38.0
+#define V_EXPM1_NEAR_F64 16.0
 #define V_POWER_MAGIC_F64 0x1.8p48
 #define V_POWER_LAST_F64 1023.9375
 #define V_ONE_LOST_F64 0x1p53 /* where x - 1 is x, x even */
@@ -34,6 +35,7 @@
 #define V_RSQRT_STEPS_F64 2
 #define V_RSQRT_SCALE_F64 0x1p54
 #define V_RSQRT_BACK_F64 0x1p27
+#define V_LOG_USUAL_F64 1022 /* k is less, of nearly all normal numbers */
 #define V_LOG_FIRST_F64 0x3fe7821000000000u /* the bits of a number near 3/4 */
 #define V_LOG_BASE_FIRST_F64 0x3fe80a0000000000u
 #define V_POW_FIRST_F64 0x3fe8480000000000u
@@ -41,10 +43,12 @@
 #define V_POW_LIMIT_F64 800.0
 #define V_LOG_POWER_F64 0x1p122
 #define V_LOG_OF_POWER_F64 0x1.52417db067f38p+6
+#define V_LOG2_POWER_F64 0x1p64
+#define V_LOG2_OF_POWER_F64 64
 #define V_LOG10_POWER_F64 0x1p54
 #define V_LOG10_OF_POWER_F64 0x1.041704c068efp+4
 #define V_LOG1P_LARGE_F64 0x1p900
-#define V_LOG1P_LARGE_BITS_F64 0x7830000000000000u
+#define V_LOG1P_USUAL_F64 900
 #define V_LOG10E_F64 0x1.bcb7b1526e50ep-2
 #define V_LOG10_2_HI_F64 0x1.34413509f78p-2
 #define V_LOG10_2_LO_F64 0x1.fef311f12b358p-46

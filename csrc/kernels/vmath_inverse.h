@@ -57,26 +57,4 @@ MG_INLINE double v_hypot_f64(double a, double b) {
     return ((a == V_INF_F64) | (b == V_INF_F64)) ? V_INF_F64 : r * back;
 }
 
-/* b / (a^2 + b^2), by which the angle of (b, a) grows with a; 0 at the origin and at infinity. Scaled
- * by a power of two: of float always by about the larger one's inverse, as that takes fewer
- * operations than to ask, and so that no square below 2^-100 shows. */
-MG_INLINE float v_angle_slope_f32(float a, float b) {
-    float p = v_abs_f32(a), q = v_abs_f32(b);
-    int32_t one = (int32_t)v_bits_f32(p), other = (int32_t)v_bits_f32(q), low = 0x0d800000;
-    int32_t large = one > other ? one : other, end = large > low ? large : low;
-    float scale = v_from_bits_f32(0x7f800000u - ((uint32_t)end & 0x7f800000u));
-    a *= scale;
-    b *= scale;
-    float slope = b / fma_f32(a, a, fma_f32(b, b, 0x1p-120f)) * scale;
-    return ((p == V_INF_F32) | (q == V_INF_F32)) ? 0.0f : slope;
-}
-MG_INLINE double v_angle_slope_f64(double a, double b) {
-    double p = v_abs_f64(a), q = v_abs_f64(b), large = p > q ? p : q;
-    double scale = large > 0x1p500 ? 0x1p-600 : large < 0x1p-450 ? 0x1p600 : 1.0;
-    a *= scale;
-    b *= scale;
-    double d = fma_f64(a, a, b * b), slope = b / d * scale;
-    return ((d == 0.0) | (p == V_INF_F64) | (q == V_INF_F64)) ? 0.0 : slope;
-}
-
 #endif

@@ -44,7 +44,9 @@ MG_INLINE real R(s_scale)(real x, real n) {
     ureal t = bits(n + REAL_C(fraction == 23 ? 0x1.8p23 + 254 : 0x1.8p52 + 2046)), half = t >> 1;
     return x * from_bits(half << fraction) * from_bits((t - half) << fraction);
 }
+MG_INLINE real R(s_farther)(real a, real b) { return R(s_max)(R(v_abs)(a), R(v_abs)(b)); }
 MG_INLINE bool R(s_below)(real a, real limit) { return a < limit; }
+MG_INLINE bool R(s_small)(real a, real limit) { return R(v_abs)(a) < limit; }
 /* Never: one element takes the rare path and the usual one both, without a branch. */
 MG_INLINE bool R(s_within_bits)(real x, ureal low, ureal high) {
     return (void)x, (void)low, (void)high, false;

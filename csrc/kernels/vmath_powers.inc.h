@@ -52,8 +52,9 @@ MG_INLINE num F(expm1)(num x) {
     num most = n_max(n_set(C(EXPM1_LOW)), x);
     return F(expm1_of)(F(power_reduce)(most, C(POWER_MAGIC), C(POWER_LAST)), x, true);
 }
-/* The same for |x| < EXPM1_NEAR */
-MG_INLINE num F(expm1_near)(num x) {
+/* The same near 0, and whether all are */
+MG_INLINE num F(expm1_near)(num x, bool *right) {
+    *right = n_below(n_abs(x), C(EXPM1_NEAR));
     return F(expm1_of)(F(power_within)(x, C(POWER_MAGIC)), x, false);
 }
 

@@ -30,6 +30,9 @@ MG_INLINE vec_f32 v_largest_f32(vec_f32 a, vec_f32 b) {
 MG_INLINE vec_f64 v_largest_f64(vec_f64 a, vec_f64 b) {
     return _mm512_mask_max_pd(b, _mm512_cmp_pd_mask(b, b, _CMP_ORD_Q), b, a);
 }
+/* The larger of |a| and |b|, of numbers */
+MG_INLINE vec_f32 v_farther_f32(vec_f32 a, vec_f32 b) { return _mm512_range_ps(a, b, 11); }
+MG_INLINE vec_f64 v_farther_f64(vec_f64 a, vec_f64 b) { return _mm512_range_pd(a, b, 11); }
 MG_INLINE vec_f32 v_square_root_f32(vec_f32 a) { return _mm512_sqrt_ps(a); }
 MG_INLINE vec_f64 v_square_root_f64(vec_f64 a) { return _mm512_sqrt_pd(a); }
 /* 1 / sqrt(a) to 14 bits */
@@ -131,6 +134,14 @@ MG_INLINE vec_f32 v_largest_f32(vec_f32 a, vec_f32 b) {
 }
 MG_INLINE vec_f64 v_largest_f64(vec_f64 a, vec_f64 b) {
     return _mm256_blendv_pd(_mm256_max_pd(b, a), b, _mm256_cmp_pd(b, b, _CMP_UNORD_Q));
+}
+MG_INLINE vec_f32 v_farther_f32(vec_f32 a, vec_f32 b) {
+    const vec_f32 sign = v_set1_f32(-0.0f);
+    return _mm256_max_ps(_mm256_andnot_ps(sign, a), _mm256_andnot_ps(sign, b));
+}
+MG_INLINE vec_f64 v_farther_f64(vec_f64 a, vec_f64 b) {
+    const vec_f64 sign = v_set1_f64(-0.0);
+    return _mm256_max_pd(_mm256_andnot_pd(sign, a), _mm256_andnot_pd(sign, b));
 }
 MG_INLINE vec_f32 v_square_root_f32(vec_f32 a) { return _mm256_sqrt_ps(a); }
 MG_INLINE vec_f64 v_square_root_f64(vec_f64 a) { return _mm256_sqrt_pd(a); }

@@ -124,6 +124,17 @@ MG_INLINE bool R(w_below)(wide x, real limit) {
     EACH all = R(v_below)(all, x.v[k], v_set1(limit));
     return R(v_all)(all);
 }
+/* The larger of |a| and |b|, of numbers */
+MG_INLINE wide R(w_farther)(wide a, wide b) {
+    EACH a.v[k] = R(v_farther)(a.v[k], b.v[k]);
+    return a;
+}
+/* Whether |x| < limit in every lane, of numbers. */
+MG_INLINE bool R(w_small)(wide x, real limit) {
+    vec most = R(v_farther)(x.v[0], x.v[1]);
+    for (int k = 2; k < WIDE_VECTORS; k++) most = R(v_farther)(most, x.v[k]);
+    return R(v_all)(R(v_below)(ALL_LANES, most, v_set1(limit)));
+}
 /* c1 x + c0, a step of a polynomial's lowest level */
 MG_INLINE wide w_line(wide x, real c1, real c0) { return w_fma(x, w_set(c1), w_set(c0)); }
 /* Operations on the bits. */
@@ -263,14 +274,49 @@ MG_INLINE void R(w_map_stages)(real *restrict out, const real *restrict x, int64
         s = next;
     }
 }
-/* As w_map, by f where |x| < limit in a whole block, and otherwise by `any`, of one block. */
-MG_INLINE void R(w_map_near)(real *restrict out, const real *restrict x, int64_t n, wide (*f)(wide),
-                             void (*any)(real *restrict, const real *restrict), real limit) {
+/* As w_map, where f says by the way whether it is right for a whole block, as for nearly all, and
+ * otherwise by `any`, of one block. So the loop keeps in registers nothing that only rare numbers
+ * need, and takes no branch before its end. */
+MG_INLINE void R(w_map_near)(real *restrict out, const real *restrict x, int64_t n,
+                             wide (*f)(wide, bool *), void (*any)(real *, const real *)) {
     if (n % WIDE_LANES) __builtin_unreachable();
     for (int64_t i = 0; i < n; i += WIDE_LANES) {
-        wide a = w_load(x + i);
-        w_store(out + i, f(a));
-        if (MG_UNLIKELY(!R(w_below)(w_abs(a), limit))) any(out + i, x + i);
+        bool right;
+        w_store(out + i, f(w_load(x + i), &right));
+        if (MG_UNLIKELY(!right)) any(out + i, x + i);
+    }
+}
+/* The same, where one multiplication makes numbers of a rare block such that f is right, or at least
+ * so that no matter what it gives, and `after` mends the results: it is made again by the same code. */
+MG_INLINE void R(w_map_scaled)(real *restrict out, const real *restrict x, int64_t n,
+                               wide (*f)(wide, bool *), void (*before)(real *, const real *, real),
+                               real power, void (*after)(real *, const real *, real), real power_f) {
+    _Alignas(64) real scaled[WIDE_LANES];
+    const real *from = x;
+    if (n % WIDE_LANES) __builtin_unreachable();
+    for (int64_t i = 0; i < n;) {
+        bool right;
+        w_store(out + i, f(w_load(from), &right));
+        if (MG_UNLIKELY(!right || from == scaled)) {
+            if (from != scaled) {
+                before(scaled, from, power);
+                from = scaled;
+                continue;
+            }
+            after(out + i, x + i, power_f);
+        }
+        i += WIDE_LANES;
+        from = x + i;
+    }
+}
+MG_INLINE void R(w_map_near_2)(real *restrict out, const real *restrict x, const real *restrict y,
+                               int64_t n, wide (*f)(wide, wide, bool *),
+                               void (*any)(real *, const real *, const real *)) {
+    if (n % WIDE_LANES) __builtin_unreachable();
+    for (int64_t i = 0; i < n; i += WIDE_LANES) {
+        bool right;
+        w_store(out + i, f(w_load(x + i), w_load(y + i), &right));
+        if (MG_UNLIKELY(!right)) any(out + i, x + i, y + i);
     }
 }
 /* out[i] = g(x[i], high, low) of the two numbers that f makes of x[i]: in two loops, as one would be
