@@ -142,12 +142,15 @@ static MG_NOINLINE PyObject *handle_of_none(char *address, handle_ctype *ctype) 
     return _cffi_from_c_pointer(address, ctype);
 }
 
-/* Are they handles, in a list or tuple? */
-static bool handle_several(PyObject *given) {
-    PyObject *first = PyTuple_Check(given) && PyTuple_Size(given)  ? PyTuple_GetItem(given, 0)
-                      : PyList_Check(given) && PyList_Size(given) ? PyList_GetItem(given, 0)
-                                                                    : NULL;
-    return first && Py_TYPE(first) == handle_array_class;
+/* The first of handles in a list or tuple, in which None stands for no array; else NULL. Borrowed. */
+static PyObject *handle_first(PyObject *given) {
+    bool tuple = PyTuple_Check(given);
+    Py_ssize_t count = tuple ? PyTuple_Size(given) : PyList_Check(given) ? PyList_Size(given) : 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *one = tuple ? PyTuple_GetItem(given, i) : PyList_GetItem(given, i);
+        if (one != Py_None) return Py_TYPE(one) == handle_array_class ? one : NULL;
+    }
+    return NULL;
 }
 
 /* A handle as an argument is what it holds, if that is what the function takes; several of them are an
@@ -159,23 +162,22 @@ static MG_NOINLINE Py_ssize_t handle_argument(handle_ctype *ctype, PyObject *giv
         *to = ((handle *)given)->held;
         return 0;
     }
-    if (handle_several(given)) return PySequence_Size(given) * (Py_ssize_t)sizeof(mg_array *);
+    if (handle_first(given)) return PySequence_Size(given) * (Py_ssize_t)sizeof(mg_array *);
     return _cffi_prepare_pointer_call_argument(ctype, given, to);
 }
 
-/* Fills such an array. cffi makes room, and checks the first. */
+/* Fills such an array. cffi makes room, and checks by one of them what the function takes. */
 static MG_NOINLINE int handle_array_argument(handle_ctype *ctype, PyObject *given, char **to,
                                              Py_ssize_t size, struct _cffi_freeme_s **room) {
-    if (!handle_several(given)) return _cffi_convert_array_argument(ctype, given, to, size, room);
-    PyObject *one = PySequence_GetItem(given, 0);
-    PyObject *first = one ? Py_BuildValue("(N)", handle_pointer(one, NULL)) : NULL;
-    int failed = !first || _cffi_convert_array_argument(ctype, first, to, size, room);
-    Py_XDECREF(first);
-    Py_XDECREF(one);
-    for (Py_ssize_t i = 1; !failed && i < size / (Py_ssize_t)sizeof(mg_array *); i++) {
-        one = PySequence_GetItem(given, i);
-        failed = !one || Py_TYPE(one) != handle_array_class;
-        if (!failed) ((mg_array **)*to)[i] = handle_array(one);
+    PyObject *first = handle_first(given);
+    if (!first) return _cffi_convert_array_argument(ctype, given, to, size, room);
+    PyObject *checked = Py_BuildValue("(N)", handle_pointer(first, NULL));
+    int failed = !checked || _cffi_convert_array_argument(ctype, checked, to, size, room);
+    Py_XDECREF(checked);
+    for (Py_ssize_t i = 0; !failed && i < size / (Py_ssize_t)sizeof(mg_array *); i++) {
+        PyObject *one = PySequence_GetItem(given, i);
+        failed = !one || (one != Py_None && Py_TYPE(one) != handle_array_class);
+        if (!failed) ((mg_array **)*to)[i] = one == Py_None ? NULL : handle_array(one);
         else if (one) PyErr_SetString(PyExc_TypeError, "handles of arrays only");
         Py_XDECREF(one);
     }

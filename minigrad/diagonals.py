@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad._c import call, lib
 from minigrad.arguments import integer, one_dim, promoted, tensor_operand
-from minigrad.creation import arange, full, zeros
-from minigrad.dispatch import apply, wrap
+from minigrad.creation import full, zeros
+from minigrad.dispatch import apply, apply_to_one, wrap
 from minigrad.dtypes import bool_, int64
-from minigrad.elementwise import ge, le
+from minigrad.ops import pointwise as _p
 from minigrad.ops import shape as _s
 from minigrad.padding import pad
 from minigrad.selection import replacing, where
-from minigrad.shaping import cat, clone, movedim, ravel, reshape, to, unsqueeze
+from minigrad.shaping import cat, clone, movedim, ravel, reshape, to
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -50,9 +50,9 @@ def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor
     """
     x = tensor_operand("diagonal", x)
     axes = _planes("diagonal", x, dim1, dim2)
-    return apply(
-        _s.DIAGONAL, (movedim(x, axes, (-2, -1)),), (integer("diagonal", "offset", offset),)
-    )
+    if axes != (x._h.ndim - 2, x._h.ndim - 1):
+        x = movedim(x, axes, (-2, -1))
+    return apply_to_one(_s.DIAGONAL, x, (integer("diagonal", "offset", offset),))
 
 
 def diag_embed(x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
@@ -116,8 +116,14 @@ def diagonal_scatter(
 def _triangle(op: str, rows: int, columns: int, offset: Any, lower: bool) -> Tensor:
     """Where column - row is at most, or at least, the offset, as booleans."""
     shift = min(max(integer(op, "diagonal", offset), -rows), columns)  # further off is the same
-    edge = unsqueeze(arange(shift, rows + shift), 1)
-    return ge(edge, arange(columns)) if lower else le(edge, arange(columns))
+    edge = call(lib.mg_view_reshape, _numbers(shift, rows), 2, (rows, 1))
+    compared = _p.GE if lower else _p.LE
+    return wrap(call(lib.mg_binary, compared.id, edge, _numbers(0, columns)))
+
+
+def _numbers(start: int, count: int) -> Any:
+    """start, start + 1, ... as an array of C."""
+    return call(lib.mg_arange, lib.MG_INT64, 0.0, 0.0, start, 1, count)
 
 
 def _keep(op: str, x: Any, diagonal: int, lower: bool) -> Tensor:

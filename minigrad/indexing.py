@@ -16,12 +16,11 @@ import numpy as np
 from minigrad import functions as f
 from minigrad._c import lib, run
 from minigrad.creation import asarray
-from minigrad.dispatch import TensorBase, apply, value_for, wrap, write
+from minigrad.dispatch import TensorBase, apply, apply_to_one, value_for, wrap, write
 from minigrad.dtypes import bool_, int64
 from minigrad.inplace import check_writable, overwrite, overwrite_part, update
 from minigrad.ops import shape as shape_ops
-from minigrad.selection import gather_rows
-from minigrad.shaping import entries
+from minigrad.selection import gather_rows, true_places
 from minigrad.tape import mode
 
 if TYPE_CHECKING:
@@ -69,7 +68,9 @@ def _items(index: Any, ndim: int) -> list[Any]:
     items = list(index) if isinstance(index, tuple) else [index]
     consumed, ellipsis = 0, -1
     for place, item in enumerate(items):
-        if item is Ellipsis:
+        if type(item) is slice or type(item) is int:
+            consumed += 1
+        elif item is Ellipsis:
             if ellipsis >= 0:
                 raise IndexError("[index] an index can have only one ellipsis ('...')")
             ellipsis = place
@@ -108,10 +109,32 @@ def _mask_arrays(mask: Tensor, shape: tuple[int, ...], axis: int) -> list[Tensor
             raise IndexError(
                 f"[index] the mask has size {n} where dim {axis + d} has size {shape[axis + d]}"
             )
-    return list(f.nonzero(mask, as_tuple=True))
+    return list(true_places(mask))
+
+
+def _cut(x: Tensor, index: Any) -> tuple[Any, Any] | None:
+    """The row and its arguments that show what one integer or slice leaves of the first axis; None
+    for all others, and for what needs no view or is wrong.
+    """
+    kind = type(index)
+    if (kind is not int and kind is not slice) or not x._h.ndim:
+        return None
+    size, *rest = x.shape
+    zeros, ones = (0,) * len(rest), (1,) * len(rest)
+    if kind is int:
+        if not -size <= index < size:
+            return None
+        return shape_ops.SLICE_VIEW, ((index % size, *zeros), (1, *ones), (1, *rest), tuple(rest))
+    begin, by, n = _slice_of(index, size)
+    if n == size and by == 1:
+        return None
+    return shape_ops.SLICE, ((begin, *zeros), (by, *ones), (n, *rest))
 
 
 def _plan(x: Tensor, index: Any) -> _Plan:
+    cut = _cut(x, index)
+    if cut is not None:
+        return _Plan(*cut, [], [], False)
     shape = x.shape
     items = _items(index, len(shape))
     has_array = any(isinstance(i, TensorBase) for i in items)
@@ -224,10 +247,14 @@ def _fronted(plan: _Plan, shown: Tensor) -> tuple[Tensor, list[Tensor], tuple[in
 
 def get(x: Tensor, index: Any) -> Tensor:
     """``x[index]``: a view for slices, integers, None and ..., a copy where arrays pick."""
-    if type(index) is int and x._h.ndim:
-        size = x.shape[0]
-        if -size <= index < size:
-            return entries(x, 0, (index % size,))[0]
+    cut = _cut(x, index)
+    if cut is not None:
+        return apply_to_one(cut[0], x, cut[1])
+    if isinstance(index, TensorBase) and index._h.ndim and x._h.ndim:
+        if index.dtype is int64:
+            return gather_rows(x, (index,))  # type: ignore[arg-type]
+        if index.dtype is bool_ and index._h.ndim <= x._h.ndim:
+            return gather_rows(x, _mask_arrays(index, x.shape, 0))  # type: ignore[arg-type]
     plan = _plan(x, index)
     view = plan.view(x)
     if not plan.arrays:
@@ -278,7 +305,8 @@ def put(x: Tensor, index: Any, value: Any) -> None:
 def _put_block(op: str, x: Tensor, plan: _Plan, source: Tensor, tracked: bool) -> None:
     """Write over what slices and integers show of ``x``."""
     part = x if plan.row is None else wrap(plan.row.forward(x._h, *plan.args))
-    source = _fitted(source, part.shape)
+    if tracked or source._h.ndim:
+        source = _fitted(source, part.shape)
     if _is_there(source, x, part, tracked):
         run(lib.mg_check_writable, part._h)  # refused like a write that does change something
         return

@@ -12,14 +12,16 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from minigrad import elementwise as e
+from minigrad._c import call, lib
 from minigrad.arguments import one_dim, real, renamed, some_dims, spelled
 from minigrad.arguments import tensor_operand as operand
-from minigrad.dispatch import TensorBase, apply, apply_to_one
+from minigrad.dispatch import TensorBase, apply, apply_to_one, wrap
 from minigrad.dtypes import float32
 from minigrad.ops import reduction as _r
+from minigrad.ops.indexing import PICK
 from minigrad.ops.shape import DIAGONAL
-from minigrad.selection import take_along_dim, where
-from minigrad.shaping import reshape, squeeze, to
+from minigrad.selection import along, handles, picked, where
+from minigrad.shaping import reshape, to
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -217,10 +219,12 @@ def _extremum(op: str, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any]) -
         return _extremum(op, reshape(x, (1,)), dim, False, {})
     axis = one_dim(op, dim, x._h.ndim)
     indices = at(x, axis, True)
-    values = take_along_dim(x, indices, axis)
-    if not keepdim:
-        values, indices = squeeze(values, axis), squeeze(indices, axis)
-    return Found(values, indices)
+    if keepdim:
+        return Found(picked(x, indices, axis), indices)
+    index = handles(along(indices, axis), x)
+    kept = x.shape[:axis] + x.shape[axis + 1 :]
+    flat = call(lib.mg_view_reshape, indices._h, len(kept), kept)
+    return Found(apply_to_one(PICK, x, (index, kept)), wrap(flat))
 
 
 def max(x: Any, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  # noqa: A001

@@ -107,7 +107,7 @@ def cummin(x: Tensor, dim: Any = None, **numpy: Any) -> Found:
 def _running(row: Any, x: Any, dim: Any, numpy: dict[str, Any]) -> Found:
     def found(t: Tensor, axis: int) -> Found:
         indices = apply(row, (t,), (axis,))
-        return Found(selection.take_along_dim(t, indices, axis), indices)
+        return Found(selection.picked(t, indices, axis), indices)
 
     return along(row.name, tensor_operand(row.name, x), dim, numpy, found)  # type: ignore[no-any-return]
 

@@ -25,6 +25,7 @@ from minigrad.ops import indexing as _i
 from minigrad.ops import shape as _s
 from minigrad.ops.table import Row
 from minigrad.selection import (
+    Index,
     along,
     checked_index,
     fitting,
@@ -55,7 +56,7 @@ __all__ = [
 ]
 
 
-def _at(op: str, row: Row, x: Tensor, value: Tensor, index: Sequence[Tensor], *args: Any) -> Tensor:
+def _at(op: str, row: Row, x: Tensor, value: Tensor, index: Index, *args: Any) -> Tensor:
     """A row of ops.indexing: x with values at the places of the index arrays."""
     try:
         return apply(row, (x, value), (handles(index, x, value), *args))
@@ -63,7 +64,7 @@ def _at(op: str, row: Row, x: Tensor, value: Tensor, index: Sequence[Tensor], *a
         raise renamed(op, error) from None
 
 
-def _blanked(op: str, x: Tensor, index: Sequence[Tensor]) -> Tensor:
+def _blanked(op: str, x: Tensor, index: Index) -> Tensor:
     try:
         return apply(_i.BLANK, (x,), (handles(index, x),))
     except IndexError as error:
@@ -132,7 +133,7 @@ def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 def _elements(
     op: str, x: Tensor, dim: int, index: Any, source: Any
-) -> tuple[Tensor, Tensor, Sequence[Tensor]]:
+) -> tuple[Tensor, Tensor, Index]:
     """x, the values and the index arrays of a scatter; a number as a line of one."""
     index = index_operand(op, index)
     axis = checked_index(op, x, dim, index)
@@ -212,7 +213,7 @@ def scatter_reduce(
 
 
 def _reduced(
-    op: str, x: Tensor, values: Tensor, places: Sequence[Tensor], reduce: str, include: bool
+    op: str, x: Tensor, values: Tensor, places: Index, reduce: str, include: bool
 ) -> Tensor:
     if reduce in ("amax", "amin"):
         row = _i.SCATTER_AMAX if reduce == "amax" else _i.SCATTER_AMIN
@@ -234,9 +235,7 @@ def _reduced(
 # ---- along a dimension, entry by entry -----------------------------------------------------------
 
 
-def _entries(
-    op: str, x: Tensor, dim: int, index: Any, source: Any
-) -> tuple[Tensor, Tensor, Sequence[Tensor]]:
+def _entries(op: str, x: Tensor, dim: int, index: Any, source: Any) -> tuple[Tensor, Tensor, Index]:
     """As _elements, for a one-dimensional index of whole entries along ``dim``."""
     index = index_operand(op, index)
     axis = one_dim(op, dim, max(x._h.ndim, 1))

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad._c import Handle, call, lib
 from minigrad.arguments import common_shape, named_dim, one_dim, renamed, tensor_operand
-from minigrad.creation import arange
-from minigrad.dispatch import TensorBase, apply, as_operand, operand_error, wrap
+from minigrad.dispatch import TensorBase, apply, apply_to_one, as_operand, operand_error, wrap
 from minigrad.dtypes import bool_, int64
 from minigrad.elementwise import ne
 from minigrad.ops import indexing as _i
@@ -33,6 +32,9 @@ __all__ = [
     "take_along_dim",
     "where",
 ]
+
+# Tensors of one shape, and None for positions along an axis of it.
+Index = Sequence["Tensor | None"]
 
 # ---- index arrays --------------------------------------------------------------------------------
 
@@ -77,18 +79,9 @@ def replacing(op: str, x: Tensor, src: Any, shape: tuple[int, ...]) -> Tensor:
     return found
 
 
-def along(index: Tensor, axis: int) -> tuple[Tensor, ...]:
+def along(index: Tensor, axis: int) -> Index:
     """Index arrays that go by ``index`` on one axis of its shape, and by position on the others."""
-    shape = index.shape
-    ones = (1,) * len(shape)
-    return tuple(
-        [
-            index
-            if d == axis
-            else expand(reshape(arange(n), (*ones[:d], n, *ones[d + 1 :])), shape)
-            for d, n in enumerate(shape)
-        ]
-    )
+    return (*(None,) * axis, index, *(None,) * (index._h.ndim - axis - 1))
 
 
 def whole_rows(op: str, x: Tensor, axis: int, index: Tensor) -> Tensor:
@@ -99,16 +92,22 @@ def whole_rows(op: str, x: Tensor, axis: int, index: Tensor) -> Tensor:
     return expand(reshape(index, (*(1,) * axis, n)), (*x.shape[:axis], n))
 
 
-def handles(index: Sequence[Tensor], *users: TensorBase) -> tuple[Handle, ...]:
+def handles(index: Index, *users: TensorBase) -> tuple[Handle | None, ...]:
     """The index arrays as the graph keeps them: copied if it does, as the caller may overwrite
     theirs.
     """
-    if all(x._edge is None for x in users):
-        return tuple([i._h for i in index])
-    return tuple([call(lib.mg_copy, i._h) for i in index])
+    for x in users:
+        if x._edge is not None:
+            return tuple([None if i is None else call(lib.mg_copy, i._h) for i in index])
+    return tuple([None if i is None else i._h for i in index])
 
 
-def gather_rows(x: Tensor, index: Sequence[Tensor], op: str = "index") -> Tensor:
+def picked(x: Tensor, indices: Tensor, axis: int) -> Tensor:
+    """The elements of x that ``indices``, of x's shape outside ``axis``, pick along it."""
+    return apply_to_one(_i.GATHER, x, (handles(along(indices, axis), x),))
+
+
+def gather_rows(x: Tensor, index: Index, op: str = "index") -> Tensor:
     """x[i0, i1, ...] for int64 tensors of one shape on the first dimensions."""
     try:
         return apply(_i.GATHER, (x,), (handles(index, x),))
@@ -200,6 +199,14 @@ def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
 # ---- by condition --------------------------------------------------------------------------------
 
 
+def true_places(mask: Tensor) -> tuple[Tensor, ...]:
+    """Where a mask is true, as one tensor of positions for each of its dimensions."""
+    found = call(lib.mg_nonzero, mask._h)
+    ndim, n = found.shape
+    lines = [call(lib.mg_view_slice, found, (d, 0), (1, 1), (1, n)) for d in range(ndim)]
+    return tuple([wrap(call(lib.mg_view_reshape, line, 1, (n,))) for line in lines])
+
+
 def nonzero(x: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not 0, in row-major order, as int64.
 
@@ -215,11 +222,9 @@ def nonzero(x: Tensor, *, as_tuple: bool = False) -> Any:
     if as_tuple and not given._h.ndim:
         given = reshape(given, (1,))
     mask = given if given.dtype is bool_ else ne(given, 0)
-    found = wrap(call(lib.mg_nonzero, mask._h))
-    if not as_tuple:
-        return permute(found, 1, 0)
-    count = found.shape[1]
-    return tuple([reshape(narrow(found, 0, d, 1), (count,)) for d in range(mask._h.ndim)])
+    if as_tuple:
+        return true_places(mask)
+    return permute(wrap(call(lib.mg_nonzero, mask._h)), 1, 0)
 
 
 def argwhere(x: Tensor) -> Tensor:
@@ -270,4 +275,4 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     shape = common_shape("masked_select", x, mask)
     if not shape:
         x, mask, shape = reshape(x, (1,)), reshape(mask, (1,)), (1,)
-    return gather_rows(expand(x, shape), nonzero(expand(mask, shape), as_tuple=True))
+    return gather_rows(expand(x, shape), true_places(expand(mask, shape)))

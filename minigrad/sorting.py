@@ -14,7 +14,7 @@ from minigrad.dtypes import float64, int64
 from minigrad.ops import scan as _s
 from minigrad.reductions import Found
 from minigrad.scans import along
-from minigrad.selection import take_along_dim
+from minigrad.selection import picked, take_along_dim
 from minigrad.shaping import narrow, squeeze, to
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def order_of(x: Tensor, axis: int, descending: bool = False) -> Tensor:
 
 def _sorted(x: Tensor, axis: int, descending: bool) -> Found:
     order = order_of(x, axis, descending)
-    return Found(take_along_dim(x, order, axis), order)
+    return Found(picked(x, order, axis), order)
 
 
 def topk(
@@ -99,7 +99,7 @@ def topk(
     def found(t: Tensor, axis: int) -> Found:
         _check_rank("topk", k, 0, t.shape[axis])
         indices = apply(_s.TOPK, (t,), (k, axis, bool(largest)))
-        return Found(take_along_dim(t, indices, axis), indices)
+        return Found(picked(t, indices, axis), indices)
 
     x = tensor_operand("topk", x)
     if not x._h.ndim:
@@ -119,7 +119,7 @@ def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False, **numpy: A
     def found(t: Tensor, axis: int) -> Found:
         _check_rank("kthvalue", k, 1, t.shape[axis])
         indices = narrow(order_of(t, axis), axis, k - 1, 1)
-        return unkept(Found(take_along_dim(t, indices, axis), indices), axis, keepdim)
+        return unkept(Found(picked(t, indices, axis), indices), axis, keepdim)
 
     return along("kthvalue", tensor_operand("kthvalue", x), dim, {}, found)  # type: ignore[no-any-return]
 

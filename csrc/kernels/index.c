@@ -1,7 +1,8 @@
 /* index.c: elements picked by integer arrays on the first axes, and their transposes.
  *
  * Every NumPy index form is brought to this one by views in Python. A "row" is what one index
- * picks: the remaining axes. Scatters that combine sort the indices by ranges of the result, so
+ * picks: the remaining axes. In place of the k-th index array NULL stands for the position on axis k
+ * of the others, so that to pick along one axis takes one array. Scatters that combine sort the indices by ranges of the result, so
  * that a range stays in cache and is one thread's, while repeated indices add in their order. */
 #include "../threads/pool.h"
 #include "nditer.h"
@@ -43,24 +44,48 @@ static int index_add_offsets(const index_plan *plan, const mg_array *index, int6
     return MG_OK;
 }
 
+/* As above, for the positions on axis k of the index arrays. */
+static int index_add_positions(const index_plan *plan, const mg_array *like, int k, int64_t size,
+                               int64_t stride) {
+    if (k >= like->ndim) return mg_fail_code(MG_ENDIM, like->ndim, k);
+    int64_t n = like->shape[k], inner = 1;
+    for (int d = k + 1; d < like->ndim; d++) inner *= like->shape[d];
+    if (plan->count > 0 && n > size) return mg_fail_code(MG_EINDEX, n - 1, size);
+    for (int64_t done = 0; done < plan->count;)
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < inner; j++, done++)
+                plan->offsets[done] = (k ? plan->offsets[done] : 0) + i * stride;
+    return MG_OK;
+}
+
+/* The first index array, in whose shape all are; NULL, with an error, if there is none or too many
+ * for this number of axes. */
+static const mg_array *index_first(int ndim, int count, mg_array **indices) {
+    for (int k = 0; k < count && count <= ndim; k++)
+        if (indices[k]) return indices[k];
+    return mg_fail(MG_EINDEX, count, ndim);
+}
+
 /* Resolves the index arrays against `shape` and `strides` into element offsets; 0 or an error code.
  * The block of offsets is the caller's to give back. */
 static int index_resolve(index_plan *plan, int ndim, const int64_t *shape, const int64_t *strides,
                          int count, mg_array **indices) {
-    if (count < 1 || count > ndim) return mg_fail_code(MG_EINDEX, count, ndim);
-    plan->count = indices[0]->size;
+    const mg_array *first = index_first(ndim, count, indices);
+    if (!first) return mg_error();
+    plan->count = first->size;
     for (int k = 0; k < count; k++) {
+        if (!indices[k]) continue;
         if (indices[k]->dtype != MG_INT64) return mg_fail_code(MG_EDTYPE, indices[k]->dtype, k);
-        if (indices[k]->ndim != indices[0]->ndim ||
-            memcmp(indices[k]->shape, indices[0]->shape,
-                   sizeof(int64_t) * (size_t)indices[0]->ndim))
-            return mg_fail_code(MG_ESHAPE, indices[0]->size, indices[k]->size);
+        if (indices[k]->ndim != first->ndim ||
+            memcmp(indices[k]->shape, first->shape, sizeof(int64_t) * (size_t)first->ndim))
+            return mg_fail_code(MG_ESHAPE, first->size, indices[k]->size);
     }
     plan->offsets = mg_block_take((size_t)plan->count * sizeof(int64_t), &plan->capacity);
     if (!plan->offsets) return mg_fail_code(MG_ENOMEM, plan->count * 8, 0);
     int code = MG_OK;
     for (int k = 0; k < count && !code; k++)
-        code = index_add_offsets(plan, indices[k], shape[k], strides[k], k > 0);
+        code = indices[k] ? index_add_offsets(plan, indices[k], shape[k], strides[k], k > 0)
+                          : index_add_positions(plan, first, k, shape[k], strides[k]);
     if (code) mg_block_give(plan->offsets, plan->capacity);
     return code;
 }
@@ -162,8 +187,8 @@ static void index_gather_block(void *context, int64_t block) {
 mg_array *mg_gather(mg_array *x, int count, mg_array **indices) {
     index_gather job = {.itemsize = (int)mg_itemsize(x->dtype)};
     int64_t shape[MG_MAX_NDIM];
-    if (count < 1 || count > x->ndim) return mg_fail(MG_EINDEX, count, x->ndim);
-    int ndim = index_result_shape(x->ndim, x->shape, count, indices[0], shape);
+    const mg_array *first = index_first(x->ndim, count, indices);
+    int ndim = first ? index_result_shape(x->ndim, x->shape, count, first, shape) : -1;
     if (ndim < 0) return NULL;
     /* The indexed axes may have any strides. */
     mg_array *from = index_rows_whole(x, count) ? mg_retain(x) : mg_copy(x);
@@ -294,10 +319,10 @@ static void index_scatter_block(void *context, int64_t block) {
  * shape. */
 static int index_combine(int op, mg_array *x, bool zeros, int count, mg_array **indices,
                          mg_array *value) {
-    if (count < 1 || count > x->ndim) return mg_fail_code(MG_EINDEX, count, x->ndim);
     if (value->dtype != x->dtype) return mg_fail_code(MG_EDTYPE, value->dtype, 1);
     int64_t expected[MG_MAX_NDIM];
-    int ndim = index_result_shape(x->ndim, x->shape, count, indices[0], expected);
+    const mg_array *first = index_first(x->ndim, count, indices);
+    int ndim = first ? index_result_shape(x->ndim, x->shape, count, first, expected) : -1;
     if (ndim < 0) return mg_error();
     if (value->ndim != ndim) return mg_fail_code(MG_ENDIM, value->ndim, ndim);
     for (int d = 0; d < ndim; d++)
@@ -359,9 +384,9 @@ mg_array *mg_scatter_reduce(int op, mg_array *x, int count, mg_array **indices, 
 
 int mg_scatter_write(mg_array *x, int count, mg_array **indices, mg_array *value) {
     if (mg_check_writable(x)) return mg_error();
-    if (count < 1 || count > x->ndim) return mg_fail_code(MG_EINDEX, count, x->ndim);
     int64_t shape[MG_MAX_NDIM];
-    int ndim = index_result_shape(x->ndim, x->shape, count, indices[0], shape);
+    const mg_array *first = index_first(x->ndim, count, indices);
+    int ndim = first ? index_result_shape(x->ndim, x->shape, count, first, shape) : -1;
     if (ndim < 0) return mg_error();
     mg_array *seen = mg_view_expand(value, ndim, shape);
     if (!seen) return mg_error();
@@ -380,13 +405,13 @@ int mg_scatter_write(mg_array *x, int count, mg_array **indices, mg_array *value
 }
 
 mg_array *mg_index_previous(int ndim, const int64_t *shape, int count, mg_array **indices) {
-    if (count < 1 || count > ndim) return mg_fail(MG_EINDEX, count, ndim);
-    mg_array *last = mg_full(MG_INT64, count, shape, 0, -1);
+    const mg_array *first = index_first(ndim, count, indices);
+    mg_array *last = first ? mg_full(MG_INT64, count, shape, 0, -1) : NULL;
     if (!last) return NULL;
     index_plan plan = {.row = 1};
     mg_array *out = NULL;
     if (!index_resolve(&plan, count, shape, last->strides, count, indices)) {
-        out = mg_new(MG_INT64, indices[0]->ndim, indices[0]->shape);
+        out = mg_new(MG_INT64, first->ndim, first->shape);
         for (int64_t i = 0; out && i < plan.count; i++) {
             int64_t *place = (int64_t *)last->data + plan.offsets[i];
             ((int64_t *)out->data)[i] = *place < 0 ? plan.count : *place;

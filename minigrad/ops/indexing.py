@@ -1,7 +1,8 @@
 """Elements picked by integer arrays, and what is written, added or combined at such places.
 
 ``index`` is a tuple of int64 handles of one shape, on the first axes; the Tensor layer brings every
-NumPy index form to this one by views. What an index picks is a *row*: the axes that are left.
+NumPy index form to this one by views. None in place of a handle, but not of all, stands for the
+position on that axis of the others. What an index picks is a *row*: the axes that are left.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from minigrad.ops.pointwise import EQ
 from minigrad.ops.table import Row, custom, linear
 
 T = Any  # a Tensor; this layer stands below it
-Index = tuple[Handle, ...]
+Index = tuple[Handle | None, ...]
 Shape = tuple[int, ...]
 
 
@@ -33,8 +34,34 @@ def _count(n: int) -> Handle:
     return call(lib.mg_arange, lib.MG_INT64, 0.0, 0.0, 0, 1, n)
 
 
+def _first(index: Index) -> Handle:
+    """One that is an array; all have its shape."""
+    return next(array for array in index if array is not None)
+
+
+def _explicit(index: Index) -> tuple[Handle, ...]:
+    """The index with arrays for positions."""
+    shape = shape_of(_first(index))
+    arrays = []
+    for d, array in enumerate(index):
+        if array is None:
+            line = (shape[d],) + (1,) * (len(shape) - d - 1)
+            array = call(lib.mg_reshape, _count(shape[d]), len(line), line)
+            array = call(lib.mg_view_expand, array, len(shape), shape)
+        arrays.append(array)
+    return tuple(arrays)
+
+
+def _shaped_as(like: Handle, x: Handle) -> Handle:
+    return call(lib.mg_reshape, x, like.ndim, shape_of(like))
+
+
 def _gather(x: Handle, index: Index) -> Handle:
     return call(lib.mg_gather, x, len(index), index)
+
+
+def _scatter_add(g: Handle, to: Shape, index: Index) -> Handle:
+    return call(lib.mg_scatter_add, len(to), to, len(index), index, g)
 
 
 # ---- sums ----------------------------------------------------------------------------------------
@@ -43,11 +70,12 @@ GATHER = linear(
     "index",
     _gather,
     lambda g, shape, index: _apply(SCATTER_ADD, g, shape, index),
+    fused=_scatter_add,
     doc="x[i0, i1, ...] with equal-shaped integer arrays on the first axes",
 )
 SCATTER_ADD: Row = linear(
     "index_put_zeros",
-    lambda g, to, index: call(lib.mg_scatter_add, len(to), to, len(index), index, g),
+    _scatter_add,
     lambda g, to, index: _apply(GATHER, g, index),
     doc="zeros(to)[i0, i1, ...] += x, repeated indices added in order",
 )
@@ -65,13 +93,24 @@ INDEX_ADD = custom(
     doc="x with [i0, i1, ...] += value, repeated indices added in order",
 )
 
+PICK = linear(
+    "pick",
+    lambda x, index, to: call(lib.mg_view_reshape, _gather(x, index), len(to), to),
+    lambda g, shape, index, to: _apply(
+        SCATTER_ADD, g.reshape(shape_of(_first(index))), shape, index
+    ),
+    fused=lambda g, shape, index, to: _scatter_add(_shaped_as(_first(index), g), shape, index),
+    doc="what an index picks, in another shape",
+)
+
 # ---- writes: of repeated indices the last one wins -----------------------------------------------
 
 
 def _winners(to: Shape, index: Index) -> Handle:
     """For each position of the index arrays, whether no later one has the same indices."""
-    shape = shape_of(index[0])
-    order = call(lib.mg_reshape, _count(index[0].size), len(shape), shape)
+    first = _first(index)
+    shape = shape_of(first)
+    order = call(lib.mg_reshape, _count(first.size), len(shape), shape)
     places = call(lib.mg_empty, lib.MG_INT64, len(index), to[: len(index)])
     return call(lib.mg_binary, EQ.id, _gather(_written(places, index, order), index), order)
 
@@ -113,7 +152,7 @@ INDEX_PUT = custom(
 # ---- products and extrema ------------------------------------------------------------------------
 
 
-def _before(value: T, to: Shape, index: Index) -> T:
+def _before(value: T, to: Shape, index: tuple[Handle, ...]) -> T:
     """For each row of ``value``, the product of all that came before it at the same place.
 
     Each row is multiplied with the one before it at its place, then with what that one gathered,
@@ -142,7 +181,7 @@ def _smallest(x: Handle) -> int:
     return int(lib.mg_item_int(call(lib.mg_reduce, lib.MG_MIN, x, -1, NULL, False)))
 
 
-def _backwards(index: Index) -> Index:
+def _backwards(index: tuple[Handle, ...]) -> tuple[Handle, ...]:
     """The index arrays, flat, from their last position to the first."""
     flat = []
     for array in index:
@@ -161,9 +200,10 @@ def _prod_by_value(g: T, a: T, b: T, index: Index) -> T:
     picked = _apply(GATHER, g.scale(a), index)
     if not b.size:
         return picked
-    rows = b.reshape((index[0].size, *b.shape[index[0].ndim :]))
-    before = _before(rows, a.shape, index)
-    after = _before(rows.flip(0), a.shape, _backwards(index)).flip(0)
+    arrays = _explicit(index)
+    rows = b.reshape((arrays[0].size, *b.shape[arrays[0].ndim :]))
+    before = _before(rows, a.shape, arrays)
+    after = _before(rows.flip(0), a.shape, _backwards(arrays)).flip(0)
     return picked.scale((before * after).reshape(b.shape))
 
 
