@@ -337,9 +337,19 @@ def roll(x: Tensor, shifts: Any, dims: Any = None, **numpy: Any) -> Tensor:
 
 
 def _rolled(x: Tensor, axis: int, shift: int) -> Tensor:
-    n = x.shape[axis]
+    shape = x.shape
+    n = shape[axis]
     back = n - shift % n if n else 0
-    return cat([narrow(x, axis, back, n - back), narrow(x, axis, 0, back)], axis)
+    if back == n:
+        return clone(x)
+    before, after, steps = shape[:axis], shape[axis + 1 :], (1,) * len(shape)
+    last, first = [
+        apply(
+            _s.SLICE, (x,), ((0,) * axis + (at,) + (0,) * len(after), steps, (*before, m, *after))
+        )
+        for at, m in ((back, n - back), (0, back))
+    ]
+    return apply(_s.CAT, (last, first), (axis, (n - back, back)))
 
 
 # ---- repeating -----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minigrad._c import Handle, borrow, call, lib
+from minigrad._c import Handle, borrow, call, lib, run
 from minigrad.arguments import integer, real, size_of, tensor_operand
 from minigrad.dispatch import TensorBase, wrap
 from minigrad.dtypes import DType, as_dtype, bool_, by_code, float32, float64, int64
@@ -336,8 +336,9 @@ def eye(
     """The n x m matrix with ones on the diagonal; square unless m is given."""
     rows = integer("eye", "n", n, 0)
     columns = rows if m is None else integer("eye", "m", m, 0)
-    values = np.eye(rows, columns, dtype=numpy_dtype(as_dtype(dtype)))
-    return require_grad(wrap(_from_array(values, None)), requires_grad)
+    out = call(lib.mg_full, as_dtype(dtype).code, 2, (rows, columns), 0.0, 0)
+    run(lib.mg_write, call(lib.mg_view_diagonal, out, 0), call(lib.mg_weak_int, 1))
+    return require_grad(wrap(out), requires_grad)
 
 
 # ---- to NumPy ------------------------------------------------------------------------------------

@@ -91,6 +91,8 @@ def _items(index: Any, ndim: int) -> list[Any]:
 
 
 def _slice_of(item: slice, size: int) -> tuple[int, int, int]:
+    if item.start is item.stop is item.step is None:
+        return 0, 1, size
     try:
         start, stop, step = item.indices(size)
     except ValueError:
@@ -132,9 +134,9 @@ def _cut(x: Tensor, index: Any) -> tuple[Any, Any] | None:
 
 
 def _plan(x: Tensor, index: Any) -> _Plan:
-    cut = _cut(x, index)
-    if cut is not None:
-        return _Plan(*cut, [], [], False)
+    alone = _cut(x, index)
+    if alone is not None:
+        return _Plan(*alone, [], [], False)
     shape = x.shape
     items = _items(index, len(shape))
     has_array = any(isinstance(i, TensorBase) for i in items)

@@ -59,6 +59,8 @@ def matrices(op: str, x: Any, square: bool = False) -> Tensor:
 
 def alike(op: str, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """Two stacks of matrices with one dtype and one batch shape."""
+    if a.dtype is b.dtype and a.shape[:-2] == b.shape[:-2]:
+        return a, b
     dtype = float64 if float64 in (a.dtype, b.dtype) else a.dtype
     try:
         batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
