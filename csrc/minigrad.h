@@ -262,7 +262,8 @@ mg_arrays *mg_attention_vjp(mg_array *g, mg_array *q, mg_array *k, mg_array *v, 
 /* 0, or MG_EINDEX: an index is not in 0..n - 1. */
 int mg_index_within(mg_array *index, int64_t n);
 /* x[i0, i1, ...] with `count` int64 index arrays of equal shape on x's first axes; negative indices
- * count from the end. Shape: index shape, then x's remaining axes. */
+ * count from the end. Shape: index shape, then x's remaining axes. Here and below NULL, in place of
+ * the k-th but not of all, stands for the positions on axis k of the others. */
 mg_array *mg_gather(mg_array *x, int count, mg_array **indices);
 /* zeros(shape)[i0, i1, ...] += g, repeated indices added in order. */
 mg_array *mg_scatter_add(int ndim, const int64_t *shape, int count, mg_array **indices, mg_array *g);

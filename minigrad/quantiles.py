@@ -18,7 +18,7 @@ from minigrad.ops import reduction as _r
 from minigrad.reductions import Found, as_float, mean
 from minigrad.reductions import sum as total
 from minigrad.scans import along
-from minigrad.selection import gather_rows, take_along_dim, where
+from minigrad.selection import gather_rows, picked, where
 from minigrad.shaping import permute, reshape, to
 from minigrad.sorting import order_of, unkept
 
@@ -65,7 +65,7 @@ def _median(op: str, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any], ski
         if not t.shape[axis]:
             raise ValueError(f"[{op}] no index in an empty dim {axis} of shape {t.shape}")
         below, above = _middle(t, axis, skip_nan)
-        lower, upper = take_along_dim(t, below, axis), take_along_dim(t, above, axis)
+        lower, upper = picked(t, below, axis), picked(t, above, axis)
         return unkept(Found(_mean_of_two(lower, upper, below, above), below), axis, keepdim)
 
     return along(op, x, dim, {}, found)
@@ -94,7 +94,7 @@ def _middle(x: Tensor, axis: int, skip_nan: bool) -> tuple[Tensor, Tensor]:
     ranks = [to(e.mul(to(e.sub(count, up), float64), 0.5), int64) for up in (1, 0)]
     if not skip_nan:
         ranks = [where(e.le(count, last), last, rank) for rank in ranks]
-    return take_along_dim(order, ranks[0], axis), take_along_dim(order, ranks[1], axis)
+    return picked(order, ranks[0], axis), picked(order, ranks[1], axis)
 
 
 def _mean_of_two(lower: Tensor, upper: Tensor, below: Tensor, above: Tensor) -> Tensor:
@@ -204,7 +204,8 @@ def _shares(op: str, q: Any) -> Tensor:
 
 def _at_share(x: Tensor, shares: Tensor, interpolation: str, skip_nan: bool) -> Tensor:
     """The quantiles of the lines along the last axis, which becomes that of the shares."""
-    order = order_of(x, -1)
+    axis = x._h.ndim - 1
+    order = order_of(x, axis)
     last = x.shape[-1] - 1
     count = total(e.eq(x, x), -1, True)
     top = to(e.sub(count, 1) if skip_nan else full((1,), last), shares.dtype)
@@ -226,10 +227,10 @@ def _at_share(x: Tensor, shares: Tensor, interpolation: str, skip_nan: bool) -> 
         part = where(e.gt(part, 0.0), 0.5, part)
     if not skip_nan:  # where a NaN is, it is last
         below, above = [where(e.le(count, last), last, place) for place in (below, above)]
-    lower = take_along_dim(x, take_along_dim(order, below, -1), -1)
+    lower = picked(x, picked(order, below, axis), axis)
     if above is below:
         return lower
-    upper = take_along_dim(x, take_along_dim(order, above, -1), -1)
+    upper = picked(x, picked(order, above, axis), axis)
     return _between(lower, upper, to(part, x.dtype))
 
 
