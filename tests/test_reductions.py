@@ -371,6 +371,20 @@ OF_NOTHING = {
 }
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_extrema_of_rows_of_every_length(dtype, rng):
+    """The last step of a row sees some elements twice, and nothing beside the row."""
+    for n in range(1, 300):
+        x = rng.standard_normal((3, n + 7)).astype(dtype)
+        x[:, 0] = np.nan
+        x[:, n + 1 :] = np.nan
+        x[2, rng.integers(1, n + 1, 5)] = np.inf, -np.inf, np.inf, -np.inf, 0
+        row = x[:, 1 : n + 1]
+        t = mg.from_numpy(x)[:, 1 : n + 1]
+        np.testing.assert_array_equal(t.amax(1).numpy(), row.max(1))
+        np.testing.assert_array_equal(t.amin(1).numpy(), row.min(1))
+
+
 @pytest.mark.parametrize("name", OF_NOTHING)
 def test_of_nothing(name):
     x = mg.zeros(3, 0)

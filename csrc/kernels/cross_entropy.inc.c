@@ -4,7 +4,7 @@
 /* The largest of n > 0 elements, of which NaN is none; -inf of nothing else. */
 static MG_NOINLINE real R(entropy_max)(const real *x, int64_t n) {
     enum { SIDE = 4 };
-    vec most[SIDE], probe = {0};
+    vec most[SIDE];
     MG_UNROLL
     for (int k = 0; k < SIDE; k++) most[k] = v_set1(REAL_C(-INFINITY));
     for (; n >= SIDE * LANES; n -= SIDE * LANES, x += SIDE * LANES)
@@ -12,7 +12,7 @@ static MG_NOINLINE real R(entropy_max)(const real *x, int64_t n) {
         for (int k = 0; k < SIDE; k++)
             most[k] = R(reduce_join_vec)(REDUCE_MAX, most[k], v_load(x + k * LANES));
     for (; n > 0; n -= LANES, x += LANES) {
-        vec rest = R(reduce_load_part)(REDUCE_MAX, x, mg_min(n, LANES), probe, &probe);
+        vec rest = R(reduce_load_part)(REDUCE_MAX, x, mg_min(n, LANES), most[0]);
         most[0] = R(reduce_join_vec)(REDUCE_MAX, most[0], rest);
     }
     most[0] = R(reduce_join_vec)(REDUCE_MAX, most[0], most[1]);

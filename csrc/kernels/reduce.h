@@ -30,7 +30,7 @@ MG_INLINE bool reduce_is_centred(int kind) {
     return kind >= REDUCE_DEVIATION && kind <= REDUCE_TIES && kind != REDUCE_DOT;
 }
 
-/* Then the order of the terms makes no difference. */
+/* Then the order of the terms makes no difference, save for which of 0 and -0 comes out. */
 MG_INLINE bool reduce_is_extremum(int kind) { return kind == REDUCE_MAX || kind == REDUCE_MIN; }
 
 MG_INLINE double reduce_identity(int kind) {

@@ -61,11 +61,9 @@ MG_INLINE R(reduce_mask) R(reduce_used)(int64_t used) {
     return lane < (ireal)used;
 }
 
-/* The terms of 0 <= used <= LANES elements at x, then the kind's identity; *probe collects x. */
-MG_INLINE vec R(reduce_load_part)(int kind, const real *x, int64_t used, vec c, vec *probe) {
-    vec v = R(reduce_load)(x, used);
-    vec term = R(reduce_term_vec)(kind, v, c);
-    *probe += v;
+/* The terms of 0 <= used <= LANES elements at x, then the kind's identity. */
+MG_INLINE vec R(reduce_load_part)(int kind, const real *x, int64_t used, vec c) {
+    vec term = R(reduce_term_vec)(kind, R(reduce_load)(x, used), c);
     if (used == LANES || kind == REDUCE_SUM) return term;
     return R(reduce_choose)(R(reduce_used)(used), term, v_set1(REAL_C(reduce_identity(kind))));
 }
@@ -128,13 +126,56 @@ MG_INLINE void R(reduce_exp)(bool ahead, real *restrict out, const real *restric
 /* v, or the first NaN of n elements. */
 real R(mg_reduce_or_nan)(real v, const real *x, int64_t n);
 
-/* All lanes joined, those of the n elements at x, whose sums are in `probe`: where these are
- * numbers, so are the elements. */
-MG_INLINE real R(reduce_fold_all)(int kind, vec v, vec probe, const real *x, int64_t n) {
+/* The extrema in the lanes of n >= side * LANES neighbouring elements, that many at a time: the
+ * order of an extremum is free, and elements may be seen twice, so that the last step goes back
+ * to where all of it is there. *probe: sums that are numbers where all elements are. */
+MG_INLINE vec R(reduce_extrema)(int kind, int side, const real *x, int64_t n, vec *probe) {
+    enum { MOST = 4 };
+    vec a[MOST], seen[MOST];
+    int64_t step = side * LANES, last = n - step;
+    MG_UNROLL
+    for (int v = 0; v < side; v++) seen[v] = a[v] = v_load(x + v * LANES);
+    MG_ROLLED
+    for (int64_t i = 0; i < last;) {
+        if (side == MOST) reduce_fetch(x + i + step, step * (int64_t)sizeof(real));
+        i = mg_min(i + step, last);
+        MG_UNROLL
+        for (int v = 0; v < side; v++) {
+            vec term = v_load(x + i + v * LANES);
+            seen[v] += term;
+            a[v] = R(reduce_join_vec)(kind, a[v], term);
+        }
+    }
+    for (int half = side / 2; half > 0; half /= 2)
+        MG_UNROLL
+        for (int v = 0; v < half; v++) {
+            seen[v] += seen[v + half];
+            a[v] = R(reduce_join_vec)(kind, a[v], a[v + half]);
+        }
+    *probe = seen[0];
+    return a[0];
+}
+
+/* The extremum of n > 0 neighbouring elements. */
+MG_INLINE real R(reduce_extremum)(int kind, const real *x, int64_t n) {
+    vec v, probe;
+    if (n >= 4 * LANES) {
+        v = R(reduce_extrema)(kind, 4, x, n, &probe);
+    } else {
+        reduce_fetch(x + n, n * (int64_t)sizeof(real));
+        if (n >= LANES) {
+            v = R(reduce_extrema)(kind, 1, x, n, &probe);
+        } else if (MG_VECTOR_BYTES > 16) {
+            probe = R(reduce_load)(x, n);
+            v = R(reduce_load_part)(kind, x, n, probe);
+        } else {
+            real joined = x[0];
+            for (int64_t i = 1; i < n; i++) joined = R(reduce_join)(kind, joined, x[i]);
+            return joined;
+        }
+    }
     real joined = R(reduce_across)(kind, v);
-    if (reduce_is_extremum(kind) && MG_UNLIKELY(R(reduce_any_nan)(probe)))
-        return R(mg_reduce_or_nan)(joined, x, n);
-    return joined;
+    return MG_UNLIKELY(R(reduce_any_nan)(probe)) ? R(mg_reduce_or_nan)(joined, x, n) : joined;
 }
 
 /* Lane 2 i holds the join of a's lanes i and i + LANES / 2, lane 2 i + 1 that of b's. */
@@ -145,7 +186,7 @@ MG_INLINE vec R(reduce_fold_two)(int kind, vec a, vec b) {
 
 /* The lanes of a block of 0 < n <= 128 neighbouring elements, joined until they are one vector. Of
  * vectors without masks n is a multiple of the lanes. */
-MG_INLINE vec R(reduce_lanes)(int kind, const real *x, int64_t n, vec c, vec *probe) {
+MG_INLINE vec R(reduce_lanes)(int kind, const real *x, int64_t n, vec c) {
     enum { PARTS = REDUCE_LANES / LANES };
     vec lanes[PARTS];
     MG_UNROLL
@@ -154,21 +195,21 @@ MG_INLINE vec R(reduce_lanes)(int kind, const real *x, int64_t n, vec c, vec *pr
                                        MG_VECTOR_BYTES > 16
                                            ? mg_max(mg_min(n - p * LANES, LANES), 0)
                                            : LANES,
-                                       c, probe);
+                                       c);
     int64_t done = REDUCE_LANES;
     for (; done + REDUCE_LANES <= n; done += REDUCE_LANES)
         MG_UNROLL
         for (int p = 0; p < PARTS; p++)
             lanes[p] = R(reduce_join_vec)(
                 kind, lanes[p],
-                R(reduce_load_part)(kind, x + done + p * LANES, LANES, c, probe));
+                R(reduce_load_part)(kind, x + done + p * LANES, LANES, c));
     if (MG_VECTOR_BYTES > 16 && done < n)
         MG_UNROLL
         for (int p = 0; p < PARTS; p++)
             lanes[p] = R(reduce_join_vec)(
                 kind, lanes[p],
                 R(reduce_load_part)(kind, x + done + p * LANES,
-                                    mg_max(mg_min(n - done - p * LANES, LANES), 0), c, probe));
+                                    mg_max(mg_min(n - done - p * LANES, LANES), 0), c));
     for (int half = PARTS / 2; half > 0; half /= 2)
         MG_UNROLL
         for (int p = 0; p < half; p++)
@@ -179,27 +220,18 @@ MG_INLINE vec R(reduce_lanes)(int kind, const real *x, int64_t n, vec c, vec *pr
 /* The join of 0 < n <= 128 terms, for which there is room: one function for all kinds that go on by
  * the same join. */
 static MG_NOINLINE real R(reduce_terms_block)(int join, real *terms, int64_t n) {
-    vec v, probe = {0};
+    vec none = {0};
     for (; n % REDUCE_LANES; n++) terms[n] = REAL_C(reduce_identity(join));
-    switch (join) {
-    case REDUCE_MAX: v = R(reduce_lanes)(REDUCE_MAX, terms, n, probe, &probe); break;
-    case REDUCE_MIN: v = R(reduce_lanes)(REDUCE_MIN, terms, n, probe, &probe); break;
-    case REDUCE_PROD: v = R(reduce_lanes)(REDUCE_PROD, terms, n, probe, &probe); break;
-    default: v = R(reduce_lanes)(REDUCE_SUM, terms, n, probe, &probe);
-    }
-    switch (join) {
-    case REDUCE_MAX: return R(reduce_fold_all)(REDUCE_MAX, v, probe, terms, n);
-    case REDUCE_MIN: return R(reduce_fold_all)(REDUCE_MIN, v, probe, terms, n);
-    case REDUCE_PROD: return R(reduce_across)(REDUCE_PROD, v);
-    default: return R(reduce_across)(REDUCE_SUM, v);
-    }
+    if (join == REDUCE_PROD)
+        return R(reduce_across)(REDUCE_PROD, R(reduce_lanes)(REDUCE_PROD, terms, n, none));
+    return R(reduce_across)(REDUCE_SUM, R(reduce_lanes)(REDUCE_SUM, terms, n, none));
 }
 
 /* The join of 0 < n <= 128 neighbouring elements, the lanes in registers. centre: one, and
  * for REDUCE_DOT as many as x; not read by kinds without centres. */
 MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, const real *centre) {
     real terms[REDUCE_BLOCK];
-    vec probe = {0}, c = v_set1(reduce_is_centred(kind) ? centre[0] : 0);
+    vec c = v_set1(reduce_is_centred(kind) ? centre[0] : 0);
     if (kind == REDUCE_SUMEXP) R(reduce_exp)(false, terms, x, centre[0], n);
     else if (kind == REDUCE_DOT)
         for (int64_t i = 0; i < n; i++) terms[i] = x[i] * centre[i];
@@ -207,32 +239,28 @@ MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, const rea
         for (int64_t i = 0; i < n; i++) terms[i] = R(reduce_term_vec)(kind, v_set1(x[i]), c)[0];
     if (kind == REDUCE_SUMEXP || kind == REDUCE_DOT || (MG_VECTOR_BYTES == 16 && n % REDUCE_LANES))
         return R(reduce_terms_block)(kind <= REDUCE_TIES ? REDUCE_SUM : kind, terms, n);
-    vec v = R(reduce_lanes)(kind, x, n, c, &probe);
-    return R(reduce_fold_all)(kind, v, probe, x, n);
+    return R(reduce_across)(kind, R(reduce_lanes)(kind, x, n, c));
 }
 
 /* The same of a group of whole blocks, whose lanes are folded two by two into one vector: each step
  * joins the halves of both and appends a bit of the block's number to that of the lane. When the
  * lanes of a block have been joined, the halves are blocks, neighbours first. */
 MG_INLINE real R(reduce_row_group)(int kind, const real *x, const real *centre) {
-    vec b[REDUCE_GROUP], probe = {0}, c = v_set1(reduce_is_centred(kind) ? centre[0] : 0);
+    vec b[REDUCE_GROUP], c = v_set1(reduce_is_centred(kind) ? centre[0] : 0);
     for (int i = 0; i < REDUCE_GROUP; i++) {
-        vec seen = {0};
         reduce_fetch(x + (i + 1) * REDUCE_BLOCK, REDUCE_BLOCK * sizeof(real));
-        b[i] = R(reduce_lanes)(kind, x + i * REDUCE_BLOCK, REDUCE_BLOCK, c, &seen);
-        probe += seen;
+        b[i] = R(reduce_lanes)(kind, x + i * REDUCE_BLOCK, REDUCE_BLOCK, c);
     }
     for (int pairs = REDUCE_GROUP / 2; pairs > 0; pairs /= 2)
         for (int i = 0; i < pairs; i++) b[i] = R(reduce_fold_two)(kind, b[2 * i], b[2 * i + 1]);
-    return R(reduce_fold_all)(kind, b[0], probe, x, REDUCE_GROUP * REDUCE_BLOCK);
+    return R(reduce_across)(kind, b[0]);
 }
 
-/* The join of n neighbouring elements, with a binary counter as in reduce_strip, which whole groups
+/* The join of n neighbouring elements in the tree, with a binary counter as in reduce_strip, which whole groups
  * enter at their own level. They are worth their code where vectors are long and shuffles few. */
 MG_INLINE real R(reduce_row)(int kind, const real *x, int64_t n, const real *c) {
     enum { GROUP = REDUCE_GROUP * REDUCE_BLOCK };
-    bool grouped = MG_VECTOR_BYTES == 64 && (kind == REDUCE_SUM || kind == REDUCE_SQUARES ||
-                                             reduce_is_extremum(kind));
+    bool grouped = MG_VECTOR_BYTES == 64 && (kind == REDUCE_SUM || kind == REDUCE_SQUARES);
     real stack[REDUCE_ALL_LEVELS];
     for (int64_t done = 0;;) {
         bool group = grouped && n >= GROUP;

@@ -33,7 +33,7 @@ MG_INLINE void R(arg_along_rows)(int sign, real *restrict best, int64_t *restric
         int64_t where = 0;
         for (int64_t i = 0; i < n; i += REDUCE_BLOCK) {
             reduce_fetch(x + i + REDUCE_BLOCK, REDUCE_BLOCK * sizeof(real));
-            real t = sign * R(reduce_row_block)(kind, x + i, mg_min(REDUCE_BLOCK, n - i), x);
+            real t = sign * R(reduce_extremum)(kind, x + i, mg_min(REDUCE_BLOCK, n - i));
             if (i > 0 && MG_LIKELY(!R(arg_better)(t, b))) continue;
             b = t;
             where = i;

@@ -103,8 +103,8 @@ MG_INLINE void R(pair_logsums)(real *y, real *y2, int64_t y_step, const real *x,
     }
     for (int64_t r = 0; r < rows; r++)
         for (int64_t at = 0, i = r * pitch; at < n; at += REDUCE_BLOCK, i++)
-            a[i] = R(reduce_row_block)(REDUCE_MAX, x + r * x_step + at,
-                                       mg_min(n - at, REDUCE_BLOCK), NULL);
+            a[i] = R(reduce_extremum)(REDUCE_MAX, x + r * x_step + at,
+                                      mg_min(n - at, REDUCE_BLOCK));
     for (int64_t r = 0; r < rows; r++)
         for (int64_t at = 0, i = r * pitch; at < n; at += REDUCE_BLOCK, i++) {
             real centre = a[i] - a[i] == 0 ? a[i] : 0;

@@ -5,7 +5,9 @@
 MG_INLINE real R(reduce_finish)(int kind, real a) { return kind <= REDUCE_TIES ? a + 0 : a; }
 
 MG_NOINLINE real R(mg_reduce_or_nan)(real v, const real *x, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
+    int64_t i = 0;
+    while (i + LANES <= n && !R(reduce_any_nan)(v_load(x + i))) i += LANES;
+    for (; i < n; i++)
         if (x[i] != x[i]) return x[i];
     return v;
 }
@@ -15,7 +17,9 @@ MG_INLINE void R(reduce_along_rows)(int kind, real *restrict y, int64_t y_step,
                                     const real *restrict x, int64_t x_step, int64_t rows, int64_t n,
                                     const real *restrict c, int64_t c_step) {
     for (int64_t r = 0; r < rows; r++) {
-        real a = R(reduce_row)(kind, x + r * x_step, n, c + r * c_step);
+        const real *row = x + r * x_step;
+        real a = reduce_is_extremum(kind) ? R(reduce_extremum)(kind, row, n)
+                                          : R(reduce_row)(kind, row, n, c + r * c_step);
         y[r * y_step] = R(reduce_finish)(kind, a);
     }
 }
