@@ -100,19 +100,19 @@ def test_positions_along_the_other_axes_need_no_array(axis, rng):
     index = rng.integers(-x.shape[axis], x.shape[axis], shape)
     at = [None] * 3
     at[axis] = mg.tensor(index)._h
-    made = _c.call(_c.lib.mg_gather, mg.tensor(x)._h, 3, _c.pointers(at))
+    made = _c.call(_c.lib.mg_gather, mg.tensor(x)._h, 3, at)
     assert np.array_equal(wrap(made).numpy(), x[grid(index, axis)])
 
 
 def test_positions_are_checked():
     x, index = mg.zeros(2, 3), mg.zeros(4, 1, dtype=mg.int64)
     with pytest.raises(IndexError, match="index 3 is out of range for size 2"):
-        _c.call(_c.lib.mg_gather, x._h, 2, _c.pointers((None, index._h)))
+        _c.call(_c.lib.mg_gather, x._h, 2, (None, index._h))
     with pytest.raises(IndexError):  # no array says how many
-        _c.call(_c.lib.mg_gather, x._h, 2, _c.pointers((None, None)))
+        _c.call(_c.lib.mg_gather, x._h, 2, (_c.NULL, _c.NULL))
     line = mg.zeros(2, dtype=mg.int64)
     with pytest.raises(ValueError, match="dimensions"):
-        _c.call(_c.lib.mg_gather, x._h, 2, _c.pointers((line._h, None)))
+        _c.call(_c.lib.mg_gather, x._h, 2, (line._h, None))
 
 
 def test_picking_along_a_dimension_is_one_call(rng):
