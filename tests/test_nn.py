@@ -308,10 +308,42 @@ def test_sequential_takes_names():
     assert net(mg.ones(4, 2)).shape == (4, 3)
     with pytest.raises(ValueError, match="'forward' already"):
         nn.Sequential({"forward": nn.ReLU()})
+    with pytest.raises(TypeError, match="a name must be a string, not int"):
+        nn.Sequential({0: nn.ReLU()})
+
+
+def test_a_part_of_a_sequential_keeps_names():
+    net = nn.Sequential({"first": nn.Linear(2, 3), "act": nn.ReLU(), "last": nn.Linear(3, 1)})
+    assert list(net[1:].state_dict()) == ["last.weight", "last.bias"]
+    part = nn.Sequential(*net)[1:]
+    assert list(part.state_dict()) == ["2.weight", "2.bias"]
+    assert list(part.append(net.first)) == [net.act, net.last, net.first]
+
+
+@pytest.mark.parametrize("kind", [nn.ModuleList, lambda layers: nn.Sequential(*layers)])
+def test_modules_are_inserted_and_deleted(kind):
+    layers = [nn.Linear(2, n) for n in range(1, 6)]
+    row = kind(layers[:2])
+    row.insert(1, layers[2])
+    row.insert(-1, layers[3])
+    row.insert(9, layers[4])
+    assert list(row) == [layers[i] for i in (0, 2, 3, 1, 4)]
+    del row[1]
+    assert list(row) == [layers[i] for i in (0, 3, 1, 4)]
+    assert list(row.state_dict())[::2] == ["0.weight", "1.weight", "2.weight", "3.weight"]
+    del row[-2:]
+    assert list(row) == [layers[0], layers[3]]
+    for wrong, error in ((2, IndexError), ("0", TypeError)):
+        with pytest.raises(error, match=type(row).__name__):
+            del row[wrong]
+    with pytest.raises(TypeError, match="expected a Module"):
+        row.insert(0, 3)
+    assert len(row) == 2
 
 
 def test_a_module_list_is_a_list_that_is_found():
     net = nn.Module()
+    assert len(nn.ModuleList(None)) == 0
     net.layers = nn.ModuleList([nn.Linear(2, 3), nn.Linear(3, 1)])
     assert list(net.state_dict())[::2] == ["layers.0.weight", "layers.1.weight"]
     first, second = net.layers
@@ -381,6 +413,7 @@ def test_clip_grad_norm_scales_all_gradients(order, norm):
 
 def test_clip_grad_norm_of_nothing_and_of_what_is_not_finite():
     assert nn.utils.clip_grad_norm_([], 1.0).item() == 0.0
+    assert nn.utils.clip_grad_norm_([], 1.0, "inf").item() == 0.0
     x = mg.tensor([1.0, 2.0], requires_grad=True)
     (x * mg.tensor([math.inf, 1.0])).sum().backward()
     with pytest.raises(RuntimeError, match="norm of the gradients is inf"):

@@ -105,7 +105,10 @@ class _Row(Module):
 
     def append(self: _R, module: Module) -> _R:
         """Add a module at the end; returns the container. TypeError for anything else."""
-        setattr(self, str(len(self)), _checked(self, module))
+        number = len(self)
+        while str(number) in self.__dict__:  # as in a part of another, or among names of one's own
+            number += 1
+        setattr(self, str(number), _checked(self, module))
         return self
 
     def extend(self: _R, modules: Iterable[Module]) -> _R:
@@ -114,11 +117,26 @@ class _Row(Module):
             self.append(module)
         return self
 
+    def insert(self, index: int, module: Module) -> None:
+        """Put a module before another, as in a list; all are numbered anew."""
+        modules = self._modules()
+        modules.insert(integer(type(self).__name__, "an index", index), _checked(self, module))
+        self._renumber(modules)
+
+    def _names(self) -> list[str]:
+        return [name for name, value in self.__dict__.items() if isinstance(value, Module)]
+
     def _modules(self) -> list[Module]:
         return [value for value in self.__dict__.values() if isinstance(value, Module)]
 
-    def _slice(self, modules: list[Module]) -> Module:
-        """A container of some of the modules."""
+    def _renumber(self, modules: list[Module]) -> None:
+        """Hold these modules and no others, named "0", "1", ..."""
+        for name in self._names():
+            delattr(self, name)
+        self.extend(modules)
+
+    def _part(self, modules: dict[str, Module]) -> Module:
+        """A container of some of the modules, whose names here are given."""
         raise NotImplementedError
 
     def __len__(self) -> int:
@@ -129,15 +147,20 @@ class _Row(Module):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return self._slice(self._modules()[index])
+            return self._part({name: self.__dict__[name] for name in self._names()[index]})
         return self.__dict__[self._name(index)]
 
     def __setitem__(self, index: int, module: Module) -> None:
         setattr(self, self._name(index), _checked(self, module))
 
+    def __delitem__(self, index: Any) -> None:
+        names = self._names()
+        gone = names[index] if isinstance(index, slice) else [self._name(index)]
+        self._renumber([self.__dict__[name] for name in names if name not in gone])
+
     def _name(self, index: int) -> str:
         """Under which name a module stands that is counted from either end."""
-        names = [name for name, value in self.__dict__.items() if isinstance(value, Module)]
+        names = self._names()
         op = type(self).__name__
         try:
             return names[integer(op, "an index", index)]
@@ -161,6 +184,8 @@ def _checked(container: Module, module: Any) -> Module:
 class Sequential(_Row):
     """Modules one after the other, named "0", "1", ...; or as in a dict of names and modules.
 
+    A slice keeps their names.
+
     >>> import minigrad as mg
     >>> mg.nn.Sequential(mg.nn.Linear(4, 3), mg.nn.ReLU())
     Sequential(
@@ -177,8 +202,8 @@ class Sequential(_Row):
         else:
             self.extend(modules)  # type: ignore[arg-type]
 
-    def _slice(self, modules: list[Module]) -> Module:
-        return Sequential(*modules)
+    def _part(self, modules: dict[str, Module]) -> Module:
+        return Sequential(modules)
 
     def forward(self, x: Any) -> Any:
         """The input through all modules in order."""
@@ -197,11 +222,11 @@ class ModuleList(_Row):
     (3, ['0.weight', '0.bias'])
     """
 
-    def __init__(self, modules: Iterable[Module] = ()) -> None:
-        self.extend(modules)
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
+        self.extend(() if modules is None else modules)
 
-    def _slice(self, modules: list[Module]) -> Module:
-        return ModuleList(modules)
+    def _part(self, modules: dict[str, Module]) -> Module:
+        return ModuleList(modules.values())
 
 
 class ModuleDict(Module):

@@ -132,6 +132,8 @@ class Module:
         setattr(self, name, value)
 
     def _check_name(self, op: str, name: str) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"[{op}] a name must be a string, not {type(name).__name__}")
         if not name or "." in name:
             raise ValueError(f"[{op}] {name!r} is no name: it is empty or holds a dot")
         if name not in self._buffers and hasattr(self, name):

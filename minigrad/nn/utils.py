@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ def _gradients(parameters: Any) -> list[Any]:
 def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor],
     max_norm: float,
-    norm_type: float = 2.0,
+    norm_type: float | str = 2.0,
     error_if_nonfinite: bool = False,
 ) -> Tensor:
     """Scale all gradients so that the norm of them together is at most ``max_norm``.
@@ -42,7 +43,7 @@ def clip_grad_norm_(
     [0.6, 0.8]
     """
     bound = real("clip_grad_norm_", "max_norm", max_norm)
-    order = real("clip_grad_norm_", "norm_type", norm_type)
+    order = real("clip_grad_norm_", "norm_type", math.inf if norm_type == "inf" else norm_type)
     gradients = _gradients(parameters)
     norms: list[Any] = [f.vector_norm(g, order) for g in gradients] or [0.0]
     total = f.vector_norm(f.stack(norms), order)
