@@ -109,7 +109,8 @@ MG_INLINE num F(atan2)(num y, num x) {
 
 /* b / (a^2 + b^2), the slope of atan2(a, b) by a; by b it is that of (b, a), its sign turned. It is 0
  * where both are 0 and where one is infinite. Where the larger is not in the middle of the range both
- * are scaled, so that it is from 1 to 4 unless it is very small. 1.3 units off at most. */
+ * are scaled, so that it is from 1 to 4 unless it is very small. Less than 3 units off, by three
+ * roundings; 2.4 in samples. */
 MG_INLINE num F(angle_slope_near)(num a, num b, bool *right) {
     *right = n_within_bits(n_farther(a, b), C(ATAN2_LOW), C(ATAN2_HIGH));
     return n_div(b, n_fma(a, a, n_mul(b, b)));

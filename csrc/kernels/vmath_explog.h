@@ -223,8 +223,8 @@ CHUNKS_2_OF(pow, double, f64)
     static MG_NOINLINE void w_angle_slope_block_##width(type *out, const type *a, const type *b) { \
         w_store_##width(out, w_angle_slope_##width(w_load_##width(a), w_load_##width(b)));         \
     }                                                                                              \
-    static __attribute__((unused)) void v_angle_slope_chunk_##width(type *restrict out, const type *restrict a,            \
-                                            const type *restrict b, int64_t n) {                   \
+    static __attribute__((unused)) void v_angle_slope_chunk_##width(                               \
+        type *restrict out, const type *restrict a, const type *restrict b, int64_t n) {           \
         w_map_near_2_##width(out, a, b, n, w_angle_slope_near_##width,                             \
                              w_angle_slope_block_##width);                                         \
     }

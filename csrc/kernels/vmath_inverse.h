@@ -1,4 +1,4 @@
-/* vmath_inverse.h: roots, rough inverses, hypot and the slope of an angle, for both float widths.
+/* vmath_inverse.h: roots, rough inverses and hypot, for both float widths.
  *
  * "Error" is as in vmath_f32.h and vmath_f64.h, over samples: all bit patterns at random, close
  * exponents, close values, the ends of the range.
