@@ -29,8 +29,15 @@ enum { RESULTS, LAGGING, SETTLE, TRACERS, ENABLED, PAUSES, ADD, SUB, MUL, DIV, U
 static PyObject *tensor_uses[USES];
 
 static bool tensor_is(PyObject *x) {
-    bool known = (PyObject *)Py_TYPE(x) == tensor_uses[RESULTS] || PyObject_TypeCheck(x, tensor_class);
-    return known && ((tensor *)x)->fields[TENSOR_HANDLE];
+    return (PyObject *)Py_TYPE(x) == tensor_uses[RESULTS] || PyObject_TypeCheck(x, tensor_class);
+}
+
+/* Borrowed; AttributeError where it has none. */
+static PyObject *tensor_handle(PyObject *x) {
+    PyObject *handle = ((tensor *)x)->fields[TENSOR_HANDLE];
+    if (handle && Py_TYPE(handle) == handle_array_class) return handle;
+    PyErr_SetString(PyExc_AttributeError, "a tensor that holds no array has no attribute '_h'");
+    return NULL;
 }
 
 /* ---- the class ---- */
@@ -84,11 +91,11 @@ static PyObject *tensor_shape(PyObject *self, void *unused) {
     (void)unused;
     PyObject **fields = ((tensor *)self)->fields, *shape = fields[TENSOR_SHAPE];
     if (!shape || shape == Py_None) {
-        if (!fields[TENSOR_HANDLE]) {
-            PyErr_SetString(PyExc_AttributeError, "shape");
-            return NULL;
-        }
-        PyObject *made = handle_each_axis(fields[TENSOR_HANDLE], (void *)offsetof(mg_array, shape));
+        PyObject *handle = tensor_handle(self);
+        if (!handle) return NULL;
+        Py_INCREF(handle); /* a tuple may be what garbage is collected for, and others run then */
+        PyObject *made = handle_each_axis(handle, (void *)offsetof(mg_array, shape));
+        Py_DECREF(handle);
         if (!made) return NULL;
         shape = fields[TENSOR_SHAPE];
         fields[TENSOR_SHAPE] = made;
@@ -103,7 +110,8 @@ static PyObject *tensor_shape(PyObject *self, void *unused) {
 static PyObject *tensor_parent(PyObject *x) {
     PyObject *edge = ((tensor *)x)->fields[TENSOR_EDGE];
     if ((PyObject *)Py_TYPE(x) == tensor_uses[LAGGING]) edge = PyObject_GetAttrString(x, "_edge");
-    else Py_XINCREF(edge);
+    else if (edge) Py_INCREF(edge);
+    else PyErr_SetString(PyExc_AttributeError, "a tensor made of nothing has no attribute '_edge'");
     if (edge != Py_True) return edge;
     Py_DECREF(edge);
     Py_INCREF(x);
@@ -125,7 +133,7 @@ typedef struct {
 typedef struct {
     const operation *op;
     PyObject *const *inputs;
-    PyObject *handles[OPERANDS];
+    PyObject *handles[OPERANDS], *shapes[OPERANDS]; /* as they were before the call; NULL for none */
     mg_array *arrays[OPERANDS + 2];
 } operation_call;
 
@@ -203,7 +211,7 @@ static bool operation_record(const operation_call *call, tensor *made) {
         done = parents[i];
         if (!done || parents[i] == Py_None) continue;
         wanted |= 1 << i;
-        if (op->pointwise) shape = ((tensor *)call->inputs[i])->fields[TENSOR_SHAPE];
+        if (op->pointwise) shape = call->shapes[i];
     }
     if (done && wanted && !operation_paused()) {
         Py_INCREF(op->row);
@@ -236,25 +244,32 @@ static PyObject *operation_run(PyObject *capsule, PyObject *const *inputs, Py_ss
     for (int i = 0; fits && i < count; i++) {
         fits = tensor_is(inputs[i]);
         if (!fits) break;
-        call.handles[i] = ((tensor *)inputs[i])->fields[TENSOR_HANDLE];
+        call.handles[i] = tensor_handle(inputs[i]);
+        if (!call.handles[i]) return NULL;
+        call.shapes[i] = ((tensor *)inputs[i])->fields[TENSOR_SHAPE];
         call.arrays[i] = handle_array(call.handles[i]);
     }
     if (!fits || !operation_fits(call.op, call.arrays)) {
         Py_INCREF(Py_NotImplemented);
         return Py_NotImplemented;
     }
-    for (int i = 0; i < count; i++) Py_INCREF(call.handles[i]); /* others may replace it meanwhile */
+    for (int i = 0; i < count; i++) { /* others may replace them meanwhile */
+        Py_INCREF(call.handles[i]);
+        Py_XINCREF(call.shapes[i]);
+    }
     Py_BEGIN_ALLOW_THREADS
     call.arrays[count] = operation_kernel(call.op, call.arrays);
     Py_END_ALLOW_THREADS
     PyObject *handle = handle_new(&handle_array_class, &handle_array_spec, call.arrays[count]);
     bool settled = handle && call.arrays[count] && !PyList_Size(tensor_uses[TRACERS]);
     if (handle && !settled && !operation_settle(&call, handle)) Py_CLEAR(handle);
-    bool alike = call.op->pointwise && count == 1;
-    PyObject *shape = alike ? ((tensor *)inputs[0])->fields[TENSOR_SHAPE] : Py_None;
-    PyObject *made = tensor_around(handle, Py_None, shape);
+    bool alike = call.op->pointwise && count == 1 && call.shapes[0];
+    PyObject *made = tensor_around(handle, Py_None, alike ? call.shapes[0] : Py_None);
     if (made && call.op->differentiable && !operation_record(&call, (tensor *)made)) Py_CLEAR(made);
-    for (int i = 0; i < count; i++) Py_DECREF(call.handles[i]);
+    for (int i = 0; i < count; i++) {
+        Py_DECREF(call.handles[i]);
+        Py_XDECREF(call.shapes[i]);
+    }
     return made;
 }
 

@@ -151,7 +151,7 @@ def number(value: float) -> Tensor:
     if isinstance(value, bool):
         made = wrap(call(lib.mg_weak_bool, value))
     elif isinstance(value, int):
-        if value not in _INT64:
+        if int(value) not in _INT64:  # a range looks for what is not exactly an int one by one
             raise OverflowError(f"[int64] {value} does not fit; use a float")
         made = wrap(call(lib.mg_weak_int, value))
     else:

@@ -136,3 +136,39 @@ def test_a_subclass_may_have_operators_of_its_own():
     assert 3 + x == ("reflected", [4.0])
     assert type(x * 2) is mg.Tensor
     assert (x * 2).requires_grad
+
+
+@pytest.mark.parametrize("f", [mg.exp, lambda x: x * 2, lambda x: x * x])
+def test_an_operand_replaced_meanwhile_has_no_say_in_the_shape(f):
+    """As another thread may while the kernel runs."""
+    x = mg.ones(3, requires_grad=True)
+    assert x.shape == (3,)
+    other = [mg.ones(2, 2)]
+
+    def replace(*_):
+        while other:
+            x._h, x._shape = other.pop()._h, (2, 2)
+
+    with _c.trace(replace):
+        y = f(x)
+    assert y.shape == y._h.shape == (3,)
+
+
+def linear(x):
+    return mg.nn.functional.linear(x, x)
+
+
+@pytest.mark.parametrize(
+    "f", [mg.exp, lambda x: x + x, lambda x: 1 - x, lambda x: mg.add(x, 1), lambda x: x @ x, linear]
+)
+def test_a_tensor_made_of_nothing_is_refused(f):
+    x = object.__new__(mg.Tensor)
+    for handle in (None, 5, mg.ones(2, 2)._h):
+        with pytest.raises(AttributeError):
+            f(x)
+        x._h, x._shape = handle, None
+    with pytest.raises(AttributeError, match="_edge"):
+        f(x)
+    x._edge = None
+    del x._shape
+    assert f(x).tolist() == f(mg.ones(2, 2)).tolist()

@@ -366,3 +366,18 @@ def test_pytorchs_other_names():
     assert mg.long is mg.int64
     assert mg.double is mg.float64
     assert mg.as_tensor is mg.asarray
+
+
+@pytest.mark.parametrize("least", [0, -(2**63), 2**63 - 1, 2**63, -(2**63) - 1])
+def test_integers_of_other_classes_are_integers(least):
+    """They have once been looked for among all of int64."""
+
+    class Other(int):
+        pass
+
+    if -(2**63) <= least < 2**63:
+        assert (mg.tensor([0]) + Other(least)).tolist() == [least]
+        assert (Other(3) * mg.ones(2)).dtype is mg.float32
+    else:
+        with pytest.raises(OverflowError, match="does not fit"):
+            mg.tensor([0]) + Other(least)
