@@ -33,7 +33,7 @@ MG_INLINE bool R(v_signbit)(real x) { return (ireal)v_bits(x) < 0; }
 /* The next number after a towards b; b where they are equal, so that nextafter(0, -0) is -0. */
 MG_INLINE real R(v_nextafter)(real a, real b) {
     ireal outwards = (b > a) == (a > 0) ? 1 : -1;
-    real next = v_from_bits((ireal)v_bits(a) + outwards);
+    real next = v_from_bits(v_bits(a) + outwards);
     next = a == 0 ? v_copysign(v_from_bits(1), b) : next;
     next = a == b ? b : next;
     return ((a != a) | (b != b)) ? a + b : next;
