@@ -4,8 +4,6 @@
 #include "vmath_erfcx.h"
 #include "vmath_over.h"
 
-#include <string.h>
-
 #define MG_REAL 32
 #define ELEMENTWISE_WIDTH 32
 #include "elementwise.inc.c"
@@ -228,17 +226,10 @@ static int pow_shortcut(const mg_array *exponent) {
     return n == 2 ? OP_square : n == -1 ? OP_reciprocal : -1;
 }
 
-static bool elementwise_same_shape(const mg_array *a, const mg_array *b) {
-    if (a->ndim != b->ndim) return false;
-    for (int d = 0; d < a->ndim; d++)
-        if (a->shape[d] != b->shape[d]) return false;
-    return true;
-}
-
 mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
     if (op < 0 || op >= OP_COUNT || float_rows[op].arity != 2) return mg_fail(MG_EARG, op, 0);
     if (a->dtype == b->dtype && mg_is_float(a->dtype) && !a->weak && !b->weak &&
-        elementwise_same_shape(a, b)) { /* nothing to promote or broadcast */
+        mg_same_shape(a, b)) { /* nothing to promote or broadcast */
         mg_kernel kernel = float_rows[op].kernel[a->dtype - MG_FLOAT32];
         if (!kernel) return mg_fail(MG_EDTYPE, a->dtype, 0);
         mg_array *out = mg_new(float_rows[op].tells ? MG_BOOL : a->dtype, a->ndim, a->shape);
@@ -264,7 +255,7 @@ mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
         out->weak = weak && !float_rows[op].tells;
         for (int i = 0; i < 2; i++) {
             const mg_array *x = i ? b : a;
-            if (!x->weak && (x->dtype != dtype || !elementwise_same_shape(x, out))) out->adapted = 1;
+            if (!x->weak && (x->dtype != dtype || !mg_same_shape(x, out))) out->adapted = 1;
         }
         mg_nditer_run(out, 2, operands, kernel);
     }
@@ -290,7 +281,7 @@ static int elementwise_vjp(mg_array **out, int results, const mg_kernel *kernels
     }
     bool fits = made == count + 1;
     for (int i = 1; fits && i <= count; i++) { /* a wrong shape here would read out of bounds */
-        if (elementwise_same_shape(g, operands[i])) continue;
+        if (mg_same_shape(g, operands[i])) continue;
         int ndim;
         int64_t shape[MG_MAX_NDIM];
         fits = !mg_broadcast_shape(2, (mg_array *[]){g, operands[i]}, &ndim, shape);
@@ -417,8 +408,7 @@ ACCUMULATE_LOOP(f64, double)
 int mg_accumulate(mg_array *dst, mg_array *src) {
     if (dst->dtype != src->dtype || !mg_is_float(dst->dtype))
         return mg_fail_code(MG_EDTYPE, dst->dtype, src->dtype);
-    if (dst->ndim != src->ndim || memcmp(dst->shape, src->shape, sizeof(int64_t) * (size_t)dst->ndim))
-        return mg_fail_code(MG_ESHAPE, dst->size, src->size);
+    if (!mg_same_shape(dst, src)) return mg_fail_code(MG_ESHAPE, dst->size, src->size);
     if (!dst->buffer->writable) return mg_fail_code(MG_EREADONLY, 0, 0);
     if (!mg_is_contiguous(dst) || dst->buffer == src->buffer) return mg_fail_code(MG_EOVERLAP, 0, 0);
     mg_nditer_run(dst, 2, (mg_array *[]){dst, src},

@@ -76,8 +76,7 @@ static int index_resolve(index_plan *plan, int ndim, const int64_t *shape, const
     for (int k = 0; k < count; k++) {
         if (!indices[k]) continue;
         if (indices[k]->dtype != MG_INT64) return mg_fail_code(MG_EDTYPE, indices[k]->dtype, k);
-        if (indices[k]->ndim != first->ndim ||
-            memcmp(indices[k]->shape, first->shape, sizeof(int64_t) * (size_t)first->ndim))
+        if (!mg_same_shape(indices[k], first))
             return mg_fail_code(MG_ESHAPE, first->size, indices[k]->size);
     }
     plan->offsets = mg_block_take((size_t)plan->count * sizeof(int64_t), &plan->capacity);
@@ -98,8 +97,8 @@ static int index_result_shape(int ndim, const int64_t *shape, int count, const m
         mg_fail(MG_ENDIM, total, MG_MAX_NDIM);
         return -1;
     }
-    for (int d = 0; d < index->ndim; d++) result[d] = index->shape[d];
-    for (int d = count; d < ndim; d++) result[index->ndim + d - count] = shape[d];
+    memcpy(result, index->shape, sizeof(int64_t) * (size_t)index->ndim);
+    memcpy(result + index->ndim, shape + count, sizeof(int64_t) * (size_t)(ndim - count));
     return total;
 }
 
@@ -114,7 +113,10 @@ static bool index_rows_whole(const mg_array *a, int count) {
 
 static int64_t index_row_size(int ndim, const int64_t *shape, int count) {
     int64_t row = 1;
-    for (int d = count; d < ndim; d++) row *= shape[d];
+    for (int d = count; d < ndim; d++) {
+        MG_AS_IT_IS;
+        row *= shape[d];
+    }
     return row;
 }
 

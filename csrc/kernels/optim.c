@@ -84,8 +84,7 @@ static int optim_check(mg_array *p, mg_array *g, mg_array *const *state) {
         mg_array *a = i == OPTIM_MAX_STATE ? g : all[i + 1];
         if (!a) continue;
         if (a->dtype != p->dtype) return mg_fail_code(MG_EDTYPE, a->dtype, p->dtype);
-        if (a->ndim != p->ndim || memcmp(a->shape, p->shape, sizeof(int64_t) * (size_t)p->ndim))
-            return mg_fail_code(MG_ESHAPE, p->size, a->size);
+        if (!mg_same_shape(a, p)) return mg_fail_code(MG_ESHAPE, p->size, a->size);
     }
     for (int i = 0; i <= OPTIM_MAX_STATE; i++) {
         if (!all[i]) continue;

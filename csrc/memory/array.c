@@ -11,6 +11,7 @@ enum { ARRAY_LONG = 1 << 16 }; /* elements: tens of microseconds of work and mor
 inline void mg_row_major(int ndim, const int64_t *shape, int64_t *strides) {
     int64_t step = 1;
     for (int d = ndim - 1; d >= 0; d--) {
+        MG_AS_IT_IS;
         strides[d] = step;
         step *= mg_max(shape[d], 1);
     }
@@ -29,8 +30,7 @@ bool mg_is_contiguous(const mg_array *a) {
 int mg_contiguous_now(const mg_array *a) { return mg_is_contiguous(a); }
 
 int mg_alike(const mg_array *a, const mg_array *b) {
-    return a->dtype == b->dtype && a->ndim == b->ndim &&
-           memcmp(a->shape, b->shape, sizeof(int64_t) * (size_t)a->ndim) == 0;
+    return a->dtype == b->dtype && mg_same_shape(a, b);
 }
 
 mg_array *mg_contiguous(mg_array *a) { return mg_is_contiguous(a) ? mg_retain(a) : mg_copy(a); }
@@ -65,6 +65,14 @@ int mg_axes_mask(int ndim, int naxes, const int32_t *axes, uint32_t *mask) {
 
 /* ---- making and releasing ---- */
 
+/* Sizes or strides. There are few axes. */
+MG_INLINE void array_copy_axes(int64_t *restrict to, const int64_t *restrict from, int ndim) {
+    for (int d = 0; d < ndim; d++) {
+        MG_AS_IT_IS;
+        to[d] = from[d];
+    }
+}
+
 /* An array header over `buffer`, whose reference it takes over; on failure the buffer is released. */
 MG_INLINE mg_array *array_over(mg_buffer *buffer, char *data, int dtype, int ndim,
                                const int64_t *shape, int64_t size) {
@@ -82,7 +90,7 @@ MG_INLINE mg_array *array_over(mg_buffer *buffer, char *data, int dtype, int ndi
     a->refs = 1;
     a->weak = 0;
     a->adapted = 0;
-    for (int d = 0; d < ndim; d++) a->shape[d] = shape[d];
+    array_copy_axes(a->shape, shape, ndim);
     return a;
 }
 
@@ -101,12 +109,15 @@ mg_array *mg_new(int dtype, int ndim, const int64_t *shape) {
 mg_array *mg_alias(const mg_array *base, char *data, int ndim, const int64_t *shape,
                    const int64_t *strides) {
     int64_t size = 1;
-    for (int d = 0; d < ndim; d++) size *= shape[d];
+    for (int d = 0; d < ndim; d++) {
+        MG_AS_IT_IS;
+        size *= shape[d];
+    }
     mg_buffer_retain(base->buffer);
     mg_array *a = array_over(base->buffer, data, base->dtype, ndim, shape, size);
     if (!a) return NULL;
     a->weak = base->weak;
-    for (int d = 0; d < ndim; d++) a->strides[d] = strides[d];
+    array_copy_axes(a->strides, strides, ndim);
     return a;
 }
 
@@ -181,8 +192,7 @@ mg_array *mg_borrow(void *data, int dtype, int ndim, const int64_t *shape, const
                                          owner, on_release);
     if (!buffer) return mg_fail(MG_ENOMEM, sizeof(mg_buffer), 0);
     mg_array *a = array_over(buffer, data, dtype, ndim, shape, count);
-    if (a)
-        for (int d = 0; d < ndim; d++) a->strides[d] = strides[d];
+    if (a) array_copy_axes(a->strides, strides, ndim);
     return a;
 }
 

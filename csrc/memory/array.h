@@ -21,6 +21,14 @@ MG_INLINE mg_array *mg_retain(mg_array *a) {
     return a;
 }
 
+/* Of as many axes, and these of the same sizes? */
+MG_INLINE bool mg_same_shape(const mg_array *a, const mg_array *b) {
+    if (a->ndim != b->ndim) return false;
+    for (int d = 0; d < a->ndim; d++)
+        if (a->shape[d] != b->shape[d]) return false;
+    return true;
+}
+
 /* A header over x's memory that a call changes as it needs and never gives away. References are not
  * copied: other threads may be counting x's. */
 MG_INLINE mg_array mg_header(const mg_array *x) {
