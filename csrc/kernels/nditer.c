@@ -25,6 +25,7 @@ int mg_broadcast_shape(int count, mg_array *const *arrays, int *ndim, int64_t *s
 void mg_broadcast_strides(const mg_array *a, int ndim, const int64_t *shape, int64_t *strides) {
     int added = ndim - a->ndim;
     for (int d = 0; d < ndim; d++) {
+        MG_AS_IT_IS;
         bool own = d >= added && (a->shape[d - added] != 1 || shape[d] == 1);
         strides[d] = own ? a->strides[d - added] : 0;
     }
@@ -257,16 +258,18 @@ MG_NOINLINE bool mg_nditer_streams(int64_t written, int64_t held, bool few) {
 
 /* Broadcasts and merges the axes of operands that do not all lie as the result does. */
 static void nditer_lay_out(nditer *it, const mg_array *out, mg_array *const *inputs) {
-    int64_t strides[NDITER_MAX_OPERANDS][MG_MAX_NDIM] = {{0}};
+    int64_t strides[NDITER_MAX_OPERANDS][MG_MAX_NDIM];
     for (int i = 0; i < it->operands; i++)
         mg_broadcast_strides(inputs[i], out->ndim, out->shape, strides[i]);
-    for (int d = 0; d < out->ndim; d++) it->shape[d] = out->shape[d];
+    memcpy(it->shape, out->shape, sizeof(int64_t) * (size_t)out->ndim);
     it->ndim = mg_collapse(out->ndim, it->shape, it->operands, strides);
     for (int i = 0; i < it->operands; i++) {
         struct nditer_operand *op = &it->operand[i];
-        memcpy(op->strides, strides[i], sizeof op->strides);
         op->constant = true;
-        for (int d = 0; d < it->ndim; d++) op->constant = op->constant && strides[i][d] == 0;
+        for (int d = 0; d < it->ndim; d++) {
+            op->strides[d] = strides[i][d];
+            op->constant = op->constant && strides[i][d] == 0;
+        }
     }
 }
 

@@ -18,10 +18,12 @@ static void R(window_fold)(real *out, const real *g, const window_fold_job *job)
                             from_k + c0 * job->from_count[0] + c1 * job->from_count[1];
                         int64_t step = job->to_count[2], from_step = job->from_count[2];
                         if (step == 1 && from_step == 1)
-                            for (int64_t c2 = 0; c2 < count[2]; c2++) to[c2] += from[c2];
+                            MG_APART for (int64_t c2 = 0; c2 < count[2]; c2++) to[c2] += from[c2];
                         else
-                            for (int64_t c2 = 0; c2 < count[2]; c2++)
+                            for (int64_t c2 = 0; c2 < count[2]; c2++) {
+                                MG_AS_IT_IS;
                                 to[c2 * step] += from[c2 * from_step];
+                            }
                     }
             }
 }
