@@ -21,7 +21,6 @@ MG_INLINE int64_t plain_join(int op, int64_t a, int64_t b) {
 MG_INLINE void plain_join_all(int op, int dtype, int64_t *restrict acc, int64_t identity,
                               const void *restrict x, int64_t first, int64_t step, int64_t n,
                               int64_t width) {
-    for (int64_t k = 0; k < width; k++) acc[k] = identity;
     if (step == 1) {
         for (int64_t k = 0; k < width; k++, first += n) {
             int64_t a = identity;
@@ -30,9 +29,15 @@ MG_INLINE void plain_join_all(int op, int dtype, int64_t *restrict acc, int64_t 
         }
         return;
     }
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t k = 0; k < width; k++)
-            acc[k] = plain_join(op, acc[k], plain_load(dtype, x, first + i * step + k));
+    for (int64_t k = 0; k < width; k++) acc[k] = n & 1 ? plain_load(dtype, x, first + k) : identity;
+    for (int64_t i = n & 1; i < n; i += 2) { /* two rows at a time: fewer loads and stores of acc */
+        int64_t at = first + i * step;
+        MG_APART
+        for (int64_t k = 0; k < width; k++) {
+            int64_t a = plain_join(op, acc[k], plain_load(dtype, x, at + k));
+            acc[k] = plain_join(op, a, plain_load(dtype, x, at + step + k));
+        }
+    }
 }
 
 /* The same for an op that is no constant, as a call: the compiler would make a copy of all around it
