@@ -23,9 +23,9 @@ static PyTypeObject *tensor_class;
 
 /* What C has from Python, in the order in which `use` is given it: the class of results; that of views
  * whose edge has to be asked for; what a failed call is brought to, and one that `tracers` watch; is
- * anything recorded, if there are `pauses`; and of each operator its operation, and a function for
- * operands that are no tensors. */
-enum { RESULTS, LAGGING, SETTLE, TRACERS, ENABLED, PAUSES, ADD, SUB, MUL, DIV, USES };
+ * anything recorded, if there are `pauses`; the tensors of integers and floats in recent use; and of each
+ * operator its operation, and a function for operands that are no tensors. */
+enum { RESULTS, LAGGING, SETTLE, TRACERS, ENABLED, PAUSES, INTS, FLOATS, ADD, SUB, MUL, DIV, POW, USES };
 static PyObject *tensor_uses[USES];
 
 static bool tensor_is(PyObject *x) {
@@ -237,6 +237,24 @@ static bool operation_record(const operation_call *call, tensor *made) {
     return done && !PyErr_Occurred();
 }
 
+static PyObject *operation_run(PyObject *capsule, PyObject *const *inputs, Py_ssize_t count);
+
+/* The result of a tensor and a number whose tensor is known; else NotImplemented. */
+static MG_NOINLINE PyObject *operation_beside_number(PyObject *capsule, PyObject *const *inputs) {
+    PyObject *both[] = {inputs[0], inputs[1]}, **number = tensor_is(both[0]) ? &both[1] : &both[0];
+    PyObject *known = PyLong_CheckExact(*number)    ? tensor_uses[INTS]
+                      : PyFloat_CheckExact(*number) ? tensor_uses[FLOATS]
+                                                    : NULL;
+    PyObject *found = known && tensor_is(both[number == both]) ? PyDict_GetItem(known, *number) : NULL;
+    PyObject *made = found ? found : Py_NotImplemented;
+    Py_INCREF(made);
+    if (!found) return made;
+    *number = found;
+    made = operation_run(capsule, both, 2);
+    Py_DECREF(found);
+    return made;
+}
+
 /* The result; NotImplemented where the kernel does not take such operands. */
 static PyObject *operation_run(PyObject *capsule, PyObject *const *inputs, Py_ssize_t count) {
     operation_call call = {.op = PyCapsule_GetPointer(capsule, NULL), .inputs = inputs};
@@ -249,6 +267,8 @@ static PyObject *operation_run(PyObject *capsule, PyObject *const *inputs, Py_ss
         call.shapes[i] = ((tensor *)inputs[i])->fields[TENSOR_SHAPE];
         call.arrays[i] = handle_array(call.handles[i]);
     }
+    if (!fits && count == 2 && call.op->pointwise && call.op->arity == 2)
+        return operation_beside_number(capsule, inputs);
     if (!fits || !operation_fits(call.op, call.arrays)) {
         Py_INCREF(Py_NotImplemented);
         return Py_NotImplemented;
@@ -316,6 +336,11 @@ static PyObject *tensor_add(PyObject *a, PyObject *b) { return tensor_operator(t
 static PyObject *tensor_sub(PyObject *a, PyObject *b) { return tensor_operator(tensor_uses[SUB], a, b); }
 static PyObject *tensor_mul(PyObject *a, PyObject *b) { return tensor_operator(tensor_uses[MUL], a, b); }
 static PyObject *tensor_div(PyObject *a, PyObject *b) { return tensor_operator(tensor_uses[DIV], a, b); }
+static PyObject *tensor_pow(PyObject *a, PyObject *b, PyObject *modulo) {
+    if (modulo == Py_None) return tensor_operator(tensor_uses[POW], a, b);
+    Py_INCREF(Py_NotImplemented);
+    return Py_NotImplemented;
+}
 
 /* ---- what Python gets ---- */
 
@@ -353,6 +378,7 @@ static PyType_Slot tensor_slots[] = {{Py_tp_dealloc, (void *)tensor_free},
                                      {Py_nb_subtract, (void *)tensor_sub},
                                      {Py_nb_multiply, (void *)tensor_mul},
                                      {Py_nb_true_divide, (void *)tensor_div},
+                                     {Py_nb_power, (void *)tensor_pow},
                                      {0, NULL}};
 static PyType_Spec tensor_spec = {"minigrad.dispatch.Fields", sizeof(tensor), 0,
                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, tensor_slots};

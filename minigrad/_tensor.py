@@ -15,6 +15,8 @@ from minigrad.dispatch import (
     TensorBase,
     as_operand,
     binary,
+    floats,
+    ints,
     operator,
     results_are,
     use,
@@ -507,7 +509,7 @@ _OPERATORS = {
     "rshift": p.BITWISE_RIGHT_SHIFT,
 }
 
-_IN_C = ("add", "sub", "mul", "truediv")
+_IN_C = ("add", "sub", "mul", "truediv", "pow")
 
 for _name, _row in _OPERATORS.items():
     _function = binary(_row)
@@ -577,7 +579,7 @@ _LaggingView.__name__ = _LaggingView.__qualname__ = "Tensor"  # it is nobody els
 
 
 use(
-    *(Tensor, _LaggingView, settle, tracers, is_grad_enabled, pauses),
+    *(Tensor, _LaggingView, settle, tracers, is_grad_enabled, pauses, ints, floats),
     *[operator(_OPERATORS[_name]) for _name in _IN_C],
 )
 

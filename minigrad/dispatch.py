@@ -41,6 +41,8 @@ __all__ = [
     "binary",
     "composed",
     "copied",
+    "floats",
+    "ints",
     "operation",
     "operator",
     "result_type",
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
 
         __sub__ = __mul__ = __truediv__ = __add__
         __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __add__
+        __pow__ = __rpow__ = __add__
 
     def wrap(handle: Handle, edge: Any = None, /) -> Tensor:
         """A tensor around a C array."""
@@ -137,7 +140,10 @@ Part.wrap = wrap
 
 # ---- numbers and arrays as operands --------------------------------------------------------------
 
-_numbers: dict[tuple[type, float], Any] = {}  # the tensors of plain numbers in recent use
+# The tensors of plain numbers in recent use, where C looks first.
+ints: dict[int, Any] = {}
+floats: dict[float, Any] = {}
+_known: dict[type, dict[Any, Any]] = {int: ints, float: floats}
 _NUMBERS_LIMIT = 256
 _FIRST_FLOAT = lib.MG_FLOAT32
 _INT64 = range(-(2**63), 2**63)
@@ -157,10 +163,11 @@ def number(value: float) -> Tensor:
     else:
         made = wrap(call(lib.mg_weak_float, value))
     lib.mg_seal(made._h)
-    if value or isinstance(value, int):  # 0.0 and -0.0 are equal and yet differ
-        if len(_numbers) >= _NUMBERS_LIMIT:
-            _numbers.clear()
-        _numbers[type(value), value] = made
+    known: dict[Any, Any] | None = _known.get(type(value))
+    if known is not None and (value or known is ints):  # 0.0 and -0.0 are equal and yet differ
+        if len(known) >= _NUMBERS_LIMIT:
+            known.clear()
+        known[value] = made
     return made
 
 
@@ -169,9 +176,9 @@ def as_operand(value: Any) -> Any:
 
     None for what none of these is.
     """
-    kind = type(value)
-    if kind is float or kind is int:
-        found = _numbers.get((kind, value))
+    known = _known.get(type(value))
+    if known is not None:
+        found = known.get(value)
         return number(value) if found is None else found
     if isinstance(value, TensorBase):
         return value

@@ -147,6 +147,39 @@ def test_the_cache_of_numbers_keeps_signs_and_types():
         assert (x * k).item() == k
 
 
+def test_a_number_means_the_same_the_first_time_and_later():
+    x = mg.tensor([2.0, 3.0], mg.float64, requires_grad=True)
+    for _ in range(3):
+        got = [x + 7919, 7919 - x, x * 0.3, 0.3 / x, x**7, 7**x, mg.maximum(2.5, x), x < 2.5]
+        a = np.array([2.0, 3.0])
+        wanted = [a + 7919, 7919 - a, a * 0.3, 0.3 / a, a**7, 7**a, np.maximum(2.5, a), a < 2.5]
+        for y, values in zip(got, wanted, strict=True):
+            np.testing.assert_allclose(y.detach().numpy(), values, rtol=1e-15)
+        (slope,) = mg.grad((x**3 + 0.3 * x).sum(), x)
+        np.testing.assert_allclose(slope.numpy(), 3 * a**2 + 0.3, rtol=1e-15)
+        kinds = [(mg.ones(1, dtype=bool) * n).dtype for n in (True, 1, 1.0, False, 0)]
+        assert kinds == [mg.bool, mg.int64, mg.float32, mg.bool, mg.int64]
+        with pytest.raises(OverflowError, match="int64"):
+            x + 2**63
+        with pytest.raises(TypeError):
+            pow(x, 2, 5)
+        with pytest.raises(TypeError):
+            x ** "2"
+        assert mg.add(2, 3).item() == 5
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, 2**24 + 1, (2**24 + 1) * 2**37 + 1, -(2**63)])
+def test_a_whole_number_is_rounded_once(value):
+    for dtype, kind in ((mg.float32, np.float32), (mg.float64, np.float64)):
+        assert (mg.zeros(1, dtype=dtype) + value).item() == float(np.int64(value).astype(kind))
+
+
+@pytest.mark.parametrize("value", [1e-45, 1e-42, 0.1, 16777217.0, 3.4028235677973366e38, math.inf])
+def test_a_float_is_rounded_to_the_dtype_it_meets(value):
+    with np.errstate(over="ignore"):
+        assert (mg.zeros(1) + value).item() == float(np.float32(value))
+
+
 def test_division_of_integers():
     got = mg.tensor([7]) / mg.tensor([2])
     assert got.dtype is mg.float32

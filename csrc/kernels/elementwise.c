@@ -185,9 +185,21 @@ int mg_promote(int count, mg_array *const *arrays) {
     return mg_is_float(strong) ? strong : MG_FLOAT32;
 }
 
+/* A plain number as floats of that dtype, rounded once. */
+static mg_array *elementwise_number(const mg_array *a, int dtype) {
+    mg_array *out = mg_new(dtype, 0, NULL);
+    if (!out) return NULL;
+    bool whole = a->dtype != MG_FLOAT64;
+    if (dtype == MG_FLOAT64) *(double *)out->data = whole ? (double)mg_item_int(a) : mg_item_float(a);
+    else *(float *)out->data = whole ? (float)mg_item_int(a) : (float)mg_item_float(a);
+    return out;
+}
+
 /* `a` in that dtype: itself retained, or a cast copy. */
 mg_array *mg_as(mg_array *a, int dtype) {
-    return a->dtype == dtype ? mg_retain(a) : mg_cast(a, dtype);
+    if (a->dtype == dtype) return mg_retain(a);
+    bool number = a->weak && !a->ndim && a->dtype != MG_FLOAT32 && mg_is_float(dtype);
+    return number ? elementwise_number(a, dtype) : mg_cast(a, dtype);
 }
 
 /* ---- calls ---- */
