@@ -358,6 +358,7 @@ int64_t mg_cache_bytes(void);
 int64_t mg_live_bytes(void);
 /* cffi: end */
 
-int mg_linear_fits(const mg_array *x, const mg_array *w, const mg_array *bias); /* does mg_linear take them? */
+/* Does mg_linear take them? */
+int mg_linear_fits(const mg_array *x, const mg_array *w, const mg_array *bias);
 
 #endif

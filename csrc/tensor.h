@@ -1,15 +1,23 @@
 /* tensor.h: what Tensor is made of, and operations that are one call of a kernel.
  *
- * The class holds an array's handle and its place on the tape. An operation calls its kernel, makes the
- * Tensor and the node: Python sees to operands that are no tensors, to failures and to what watches.
- * From Python's bytecode each of these steps took as long as adding up 64 numbers. */
+ * The class holds an array's handle and its place on the tape. An operation calls its kernel, makes
+ * the Tensor and the node: Python sees to operands that are no tensors, to failures and to what
+ * watches. From Python's bytecode each of these steps took as long as adding up 64 numbers. */
 #ifndef MG_TENSOR_H
 #define MG_TENSOR_H
 
 #include "handle.h"
 #include "node.h"
 
-enum { TENSOR_HANDLE, TENSOR_EDGE, TENSOR_SHAPE, TENSOR_GRAD, TENSOR_ALIAS, TENSOR_VIEWS, TENSOR_FIELDS };
+enum {
+    TENSOR_HANDLE,
+    TENSOR_EDGE,
+    TENSOR_SHAPE,
+    TENSOR_GRAD,
+    TENSOR_ALIAS,
+    TENSOR_VIEWS,
+    TENSOR_FIELDS,
+};
 
 typedef struct {
     PyObject_HEAD
@@ -21,11 +29,23 @@ enum { OPERANDS = 3 };
 
 static PyTypeObject *tensor_class;
 
-/* What C has from Python, in the order in which `use` is given it: the class of results; that of views
- * whose edge has to be asked for; what a failed call is brought to, and one that `tracers` watch; is
- * anything recorded, if there are `pauses`; the tensors of integers and floats in recent use; and of each
- * operator its operation, and a function for operands that are no tensors. */
-enum { RESULTS, LAGGING, SETTLE, TRACERS, ENABLED, PAUSES, INTS, FLOATS, ADD, SUB, MUL, DIV, POW, USES };
+/* What C has from Python, in the order in which `use` is given it. */
+enum {
+    RESULTS, /* the class of results */
+    LAGGING, /* that of views whose edge has to be asked for */
+    SETTLE,  /* what a failed call is brought to, and one that .. */
+    TRACERS, /* .. watch */
+    ENABLED, /* is anything recorded, if there are .. */
+    PAUSES,
+    INTS, /* the tensors of integers and floats in recent use */
+    FLOATS,
+    ADD, /* of each operator its operation, and a function for operands that are no tensors */
+    SUB,
+    MUL,
+    DIV,
+    POW,
+    USES,
+};
 static PyObject *tensor_uses[USES];
 
 static bool tensor_is(PyObject *x) {
@@ -64,7 +84,8 @@ static void tensor_free(PyObject *self) {
 
 /* Takes over the handle, which may be NULL. */
 static PyObject *tensor_around(PyObject *handle, PyObject *edge, PyObject *shape) {
-    tensor *made = handle ? (tensor *)PyType_GenericAlloc((PyTypeObject *)tensor_uses[RESULTS], 0) : NULL;
+    PyTypeObject *class = (PyTypeObject *)tensor_uses[RESULTS];
+    tensor *made = handle ? (tensor *)PyType_GenericAlloc(class, 0) : NULL;
     if (!made) {
         Py_XDECREF(handle);
         return NULL;
@@ -293,7 +314,8 @@ static PyObject *operation_run(PyObject *capsule, PyObject *const *inputs, Py_ss
     return made;
 }
 
-static PyMethodDef operation_method = {"run", (PyCFunction)(void (*)(void))operation_run, METH_FASTCALL, NULL};
+static PyMethodDef operation_method = {"run", (PyCFunction)(void (*)(void))operation_run,
+                                       METH_FASTCALL, NULL};
 
 static void operation_free(PyObject *capsule) {
     operation *self = PyCapsule_GetPointer(capsule, NULL);
@@ -332,10 +354,14 @@ static PyObject *tensor_operator(PyObject *used, PyObject *a, PyObject *b) {
     return PyObject_CallFunctionObjArgs(otherwise, a, b, NULL);
 }
 
-static PyObject *tensor_add(PyObject *a, PyObject *b) { return tensor_operator(tensor_uses[ADD], a, b); }
-static PyObject *tensor_sub(PyObject *a, PyObject *b) { return tensor_operator(tensor_uses[SUB], a, b); }
-static PyObject *tensor_mul(PyObject *a, PyObject *b) { return tensor_operator(tensor_uses[MUL], a, b); }
-static PyObject *tensor_div(PyObject *a, PyObject *b) { return tensor_operator(tensor_uses[DIV], a, b); }
+#define TENSOR_OPERATOR(name, which)                                                           \
+    static PyObject *name(PyObject *a, PyObject *b) {                                          \
+        return tensor_operator(tensor_uses[which], a, b);                                      \
+    }
+TENSOR_OPERATOR(tensor_add, ADD)
+TENSOR_OPERATOR(tensor_sub, SUB)
+TENSOR_OPERATOR(tensor_mul, MUL)
+TENSOR_OPERATOR(tensor_div, DIV)
 static PyObject *tensor_pow(PyObject *a, PyObject *b, PyObject *modulo) {
     if (modulo == Py_None) return tensor_operator(tensor_uses[POW], a, b);
     Py_INCREF(Py_NotImplemented);
@@ -381,7 +407,8 @@ static PyType_Slot tensor_slots[] = {{Py_tp_dealloc, (void *)tensor_free},
                                      {Py_nb_power, (void *)tensor_pow},
                                      {0, NULL}};
 static PyType_Spec tensor_spec = {"minigrad.dispatch.Fields", sizeof(tensor), 0,
-                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, tensor_slots};
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                                  tensor_slots};
 static PyMethodDef tensor_functions[] = {
     {"wrap", (PyCFunction)(void (*)(void))tensor_wrap, METH_FASTCALL, NULL},
     {"operation", operation_new, METH_VARARGS, NULL},
@@ -390,7 +417,8 @@ static PyMethodDef tensor_functions[] = {
 
 mg_object *mg_tensor_parts(void) {
     tensor_class = (PyTypeObject *)PyType_FromSpec(&tensor_spec);
-    return (mg_object *)Py_BuildValue("NNNN", tensor_class, PyCFunction_NewEx(&tensor_functions[0], NULL, NULL),
+    return (mg_object *)Py_BuildValue("NNNN", tensor_class,
+                                      PyCFunction_NewEx(&tensor_functions[0], NULL, NULL),
                                       PyCFunction_NewEx(&tensor_functions[1], NULL, NULL),
                                       PyCFunction_NewEx(&tensor_functions[2], NULL, NULL));
 }

@@ -2,8 +2,9 @@
  *
  * Every NumPy index form is brought to this one by views in Python. A "row" is what one index
  * picks: the remaining axes. In place of the k-th index array NULL stands for the position on axis k
- * of the others, so that to pick along one axis takes one array. Scatters that combine sort the indices by ranges of the result, so
- * that a range stays in cache and is one thread's, while repeated indices add in their order. */
+ * of the others, so that to pick along one axis takes one array. Scatters that combine sort the
+ * indices by ranges of the result, so that a range stays in cache and is one thread's, while
+ * repeated indices add in their order. */
 #include "../threads/pool.h"
 #include "nditer.h"
 

@@ -256,8 +256,9 @@ MG_INLINE real R(reduce_row_group)(int kind, const real *x, const real *centre) 
     return R(reduce_across)(kind, b[0]);
 }
 
-/* The join of n neighbouring elements in the tree, with a binary counter as in reduce_strip, which whole groups
- * enter at their own level. They are worth their code where vectors are long and shuffles few. */
+/* The join of n neighbouring elements in the tree, with a binary counter as in reduce_strip, which
+ * whole groups enter at their own level. They are worth their code where vectors are long and
+ * shuffles few. */
 MG_INLINE real R(reduce_row)(int kind, const real *x, int64_t n, const real *c) {
     enum { GROUP = REDUCE_GROUP * REDUCE_BLOCK };
     bool grouped = MG_VECTOR_BYTES == 64 && (kind == REDUCE_SUM || kind == REDUCE_SQUARES);
