@@ -134,6 +134,7 @@ uint64_t mg_saved_buffer(const mg_saved *saved, int i); /* 0 where there is none
 typedef struct mg_object mg_object;
 mg_object *mg_node_class(void);
 mg_object *mg_tensor_parts(void);
+mg_object *mg_back_parts(void);
 
 int64_t mg_version(const mg_array *a); /* the write clock at the buffer's last in-place write */
 int64_t mg_pins(const mg_array *a);

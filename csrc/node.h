@@ -181,6 +181,8 @@ static PyType_Spec node_spec = {"minigrad.tape.Node", sizeof(node), sizeof(PyObj
 
 static PyObject *node_class;
 
+static bool node_is(PyObject *x) { return (PyObject *)Py_TYPE(x) == node_class; }
+
 mg_object *mg_node_class(void) {
     Py_XDECREF(node_class);
     node_class = PyType_FromSpec(&node_spec);

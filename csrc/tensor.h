@@ -39,6 +39,8 @@ enum {
     PAUSES,
     INTS, /* the tensors of integers and floats in recent use */
     FLOATS,
+    COPIED, /* a contiguous copy without a history */
+    PART,   /* the class of gradients of slices */
     ADD, /* of each operator its operation, and a function for operands that are no tensors */
     SUB,
     MUL,
@@ -159,14 +161,16 @@ typedef struct {
 } operation_call;
 
 static mg_array *operation_kernel(const operation *op, mg_array **x) {
-    if (op->arity == 1) return mg_unary(op->number, x[0]);
+    if (op->arity == 1)
+        return op->pointwise ? mg_unary(op->number, x[0]) : mg_reduce(op->number, x[0], -1, NULL, 0);
     if (op->pointwise) return mg_binary(op->number, x[0], x[1]);
     return op->number == MG_LINEAR ? mg_linear(x[0], x[1], x[2]) : mg_bilinear(op->number, x[0], x[1]);
 }
 
 /* May the kernel be called? A linear layer's says first whether it takes the operands. */
 static bool operation_fits(const operation *op, mg_array **x) {
-    return op->pointwise || op->number != MG_LINEAR || mg_linear_fits(x[0], x[1], x[2]);
+    bool linear = op->arity > 1 && !op->pointwise && op->number == MG_LINEAR;
+    return !linear || mg_linear_fits(x[0], x[1], x[2]);
 }
 
 /* A failure is raised, and who watches is told. */
@@ -197,17 +201,24 @@ static PyObject *operation_saved(const operation_call *call, int wanted) {
     return handle_new(&handle_saved_class, &handle_saved_spec, saved);
 }
 
-/* The shape and dtype of each input where one was broadcast or cast, else None. */
+/* What Python's rule of a reduction takes beside the gradient: shape, axes and whether they stay. */
+static PyObject *operation_args(const operation_call *call) {
+    if (call->op->pointwise || call->op->arity > 1) return PyTuple_New(0);
+    int ndim = call->arrays[0]->ndim;
+    PyObject *axes = PyTuple_New(ndim);
+    for (int d = 0; axes && d < ndim; d++) PyTuple_SetItem(axes, d, PyLong_FromLong(d));
+    PyObject *shape = handle_each_axis(call->handles[0], (void *)offsetof(mg_array, shape));
+    return Py_BuildValue("(NNO)", shape, axes, Py_False);
+}
+
+/* The shape and dtype's code of each input where one was broadcast or cast, else None. */
 static PyObject *operation_adapted(const operation_call *call) {
     int arity = call->op->arity;
     if (!call->arrays[arity]->adapted) Py_RETURN_NONE;
     PyObject *made = PyTuple_New(arity);
     for (int i = 0; made && i < arity; i++) {
-        PyObject *shape = PyObject_GetAttrString(call->inputs[i], "shape");
-        PyObject *dtype = shape ? PyObject_GetAttrString(call->inputs[i], "dtype") : NULL;
-        PyObject *both = dtype ? PyTuple_Pack(2, shape, dtype) : NULL;
-        Py_XDECREF(shape);
-        Py_XDECREF(dtype);
+        PyObject *shape = handle_each_axis(call->handles[i], (void *)offsetof(mg_array, shape));
+        PyObject *both = shape ? Py_BuildValue("(Ni)", shape, call->arrays[i]->dtype) : NULL;
         if (!both || PyTuple_SetItem(made, i, both) < 0) Py_CLEAR(made);
     }
     return made;
@@ -238,7 +249,7 @@ static bool operation_record(const operation_call *call, tensor *made) {
         Py_INCREF(op->row);
         given[NODE_OP] = op->row;
         given[NODE_SAVED] = operation_saved(call, wanted);
-        given[NODE_ARGS] = PyTuple_New(0);
+        given[NODE_ARGS] = operation_args(call);
         given[NODE_ADAPTED] = operation_adapted(call);
         done = given[NODE_SAVED] && given[NODE_ARGS] && given[NODE_ADAPTED] && !PyErr_Occurred();
         PyObject *node = done ? node_record(node_class, given, NODE_GIVEN + op->arity) : NULL;

@@ -32,6 +32,7 @@ void mg_gil_give_up(void) {
 #undef _cffi_save_errno
 #define _cffi_save_errno() ((void)0)
 
+#include "backward.h"
 #include "tensor.h"
 
 /* The wrappers run straight through: for size they are a third shorter, and no slower. */

@@ -20,8 +20,6 @@ __all__ = [
     "Handle",
     "available_isas",
     "call",
-    "call3",
-    "call4",
     "ffi",
     "for_c",
     "isa",
@@ -114,22 +112,6 @@ def call(kernel: Any, *args: Any) -> Handle:
         raise ValueError(f"[{op_name(kernel, args)}] a size or index is beyond int64") from None
     if made is None or tracers:
         settle(made, kernel, args)
-    return made
-
-
-def call3(kernel: Any, a: Any, b: Any, c: Any) -> Handle:
-    """As call, for three arguments, without packing them."""
-    made = kernel(a, b, c)
-    if made is None or tracers:
-        settle(made, kernel, (a, b, c))
-    return made
-
-
-def call4(kernel: Any, a: Any, b: Any, c: Any, d: Any) -> Handle:
-    """As call, for four."""
-    made = kernel(a, b, c, d)
-    if made is None or tracers:
-        settle(made, kernel, (a, b, c, d))
     return made
 
 

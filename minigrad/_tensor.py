@@ -15,6 +15,7 @@ from minigrad.dispatch import (
     TensorBase,
     as_operand,
     binary,
+    copied,
     floats,
     ints,
     operator,
@@ -579,7 +580,7 @@ _LaggingView.__name__ = _LaggingView.__qualname__ = "Tensor"  # it is nobody els
 
 
 use(
-    *(Tensor, _LaggingView, settle, tracers, is_grad_enabled, pauses, ints, floats),
+    *(Tensor, _LaggingView, settle, tracers, is_grad_enabled, pauses, ints, floats, copied, Part),
     *[operator(_OPERATORS[_name]) for _name in _IN_C],
 )
 

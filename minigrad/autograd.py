@@ -6,12 +6,11 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad import backprop
 from minigrad._c import Handle, call, lib, save, saved_handle
 from minigrad.arguments import listed_tensors, renamed
-from minigrad.backprop import Bundle, off_tape
+from minigrad.backprop import Bundle, gradients, into_grads, off_tape
 from minigrad.creation import tensor, zeros, zeros_like
-from minigrad.dispatch import TensorBase, copied, wrap
+from minigrad.dispatch import TensorBase, wrap
 from minigrad.dtypes import by_code
 from minigrad.tape import LEAF, Node, enable_grad, is_grad_enabled, mode, no_grad, record
 
@@ -81,22 +80,6 @@ def _root(op: str, output: Tensor, gradient: Any, create_graph: bool) -> tuple[A
     return output if edge is LEAF else edge, _upstream(op, output, gradient, create_graph)
 
 
-def _deliver(leaf: Tensor, g: Tensor, shared: bool) -> None:
-    """Add to a leaf's ``grad``, which never shares memory with anything else."""
-    held = leaf.grad
-    if held is None:
-        owned = not shared and lib.mg_sole_owner(g._h)
-        leaf.grad = g if owned else copied(g)
-    elif held._edge is not None or not lib.mg_sole_owner(held._h):
-        leaf.grad = held.detach() + g
-    else:
-        held.accumulate_(g)
-
-
-def _deliver_with_graph(leaf: Tensor, g: Tensor, shared: bool) -> None:
-    leaf.grad = g if leaf.grad is None else leaf.grad + g
-
-
 def backward(
     output: Tensor,
     gradient: Any = None,
@@ -112,14 +95,12 @@ def backward(
     overwritten.
     """
     edge, g = _root("backward", output, gradient, create_graph)
-    backprop.backward(
-        (edge,),
-        (g,),
-        _deliver_with_graph if create_graph else _deliver,
-        None,
-        create_graph if retain_graph is None else retain_graph,
-        create_graph,
-    )
+    retain = create_graph if retain_graph is None else retain_graph
+    if not create_graph:
+        into_grads(edge, g, retain)
+        return
+    for leaf, made in gradients((edge,), (g,), retain, True).items():
+        leaf.grad = made if leaf.grad is None else leaf.grad + made
 
 
 def grad(
@@ -148,34 +129,28 @@ def grad(
     output_list: list[Any] = _tensors("output", outputs)
     input_list: list[Any] = _tensors("input", inputs)
     if grad_outputs is None:
-        gradients: list[Any] = [None] * len(output_list)
+        given: list[Any] = [None] * len(output_list)
     elif isinstance(grad_outputs, TensorBase) or isinstance(outputs, TensorBase):
         one = not isinstance(grad_outputs, (list, tuple))
-        gradients = [grad_outputs] if one else list(grad_outputs)
+        given = [grad_outputs] if one else list(grad_outputs)
     else:
-        gradients = list(grad_outputs)
-    if len(gradients) != len(output_list):
-        raise ValueError(f"[grad] {len(gradients)} grad_outputs for {len(output_list)} outputs")
+        given = list(grad_outputs)
+    if len(given) != len(output_list):
+        raise ValueError(f"[grad] {len(given)} grad_outputs for {len(output_list)} outputs")
     for place, x in enumerate(input_list):
         if x._edge is None:
             raise RuntimeError(
                 f"[grad] input {place} does not require grad: set requires_grad before computing "
                 "the outputs"
             )
-    found: dict[Any, Any] = {}
-
-    def deliver(edge: Any, g: Any, shared: bool) -> None:
-        found[edge] = found[edge] + g if edge in found else g
-
     edges = [_edge(x) for x in input_list]
-    roots = [_root("grad", y, g, create_graph) for y, g in zip(output_list, gradients, strict=True)]
-    backprop.backward(
+    roots = [_root("grad", y, g, create_graph) for y, g in zip(output_list, given, strict=True)]
+    found = gradients(
         [edge for edge, _ in roots],
         [g for _, g in roots],
-        deliver,
-        set(edges),
         create_graph if retain_graph is None else retain_graph,
         create_graph,
+        set(edges),
     )
     results = [
         found[edge] if edge in found else None if allow_unused else zeros_like(x)

@@ -43,6 +43,7 @@ __all__ = [
     "copied",
     "floats",
     "ints",
+    "of_all",
     "operation",
     "operator",
     "result_type",
@@ -344,7 +345,7 @@ def _node(
     if sources:
         a, b, c = sources
         saved = save(arrays[a], arrays[b], arrays[c])
-    adapted = tuple([(x.shape, x.dtype) for x in inputs]) if arrays[-2].adapted else None
+    adapted = tuple([(x.shape, x._h.dtype) for x in inputs]) if arrays[-2].adapted else None
     return record(row, saved, args, adapted, *parents)
 
 
@@ -373,6 +374,11 @@ def operation(row: Row) -> Callable[..., Any]:
             _saved_places(row),
         )
     return row.run
+
+
+def of_all(row: Row, number: int) -> None:
+    """Give a reduction that saves nothing a function of C for all elements of a tensor."""
+    row.run = _operation(row, lib.mg_reduce, number, 1, False, True, bytes([2] * 24))
 
 
 def _saved_places(row: Row) -> bytes:

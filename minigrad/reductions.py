@@ -15,7 +15,7 @@ from minigrad import elementwise as e
 from minigrad._c import call, lib
 from minigrad.arguments import one_dim, real, renamed, some_dims, spelled
 from minigrad.arguments import tensor_operand as operand
-from minigrad.dispatch import TensorBase, apply, apply_to_one, wrap
+from minigrad.dispatch import TensorBase, apply, apply_to_one, of_all, wrap
 from minigrad.dtypes import float32
 from minigrad.ops import reduction as _r
 from minigrad.ops.indexing import PICK
@@ -53,10 +53,18 @@ __all__ = [
 ]
 
 
+of_all(_r.SUM, lib.MG_SUM)
+of_all(_r.MEAN, lib.MG_MEAN)
+
+
 def _reduced(
     row: Any, x: Any, dim: Any, keepdim: Any, numpy: dict[str, Any], dtype: Any = None
 ) -> Tensor:
     """A row of the table on the dimensions that are named; x is first cast where dtype is given."""
+    if dim is dtype is None and row.run is not None and not (keepdim or numpy):
+        out = row.run(x)
+        if out is not NotImplemented:
+            return out  # type: ignore[no-any-return]
     if not isinstance(x, TensorBase):
         x = operand(row.name, x)
     if dtype is not None:

@@ -208,7 +208,8 @@ if TYPE_CHECKING:
         op: Any
         saved: Any  # the arrays the derivative needs, pinned in C
         args: Any  # the operation's other arguments; None once the graph was freed
-        # (shape, dtype) of each input where one was broadcast or cast, to be undone on the way back
+        # (shape, dtype's code) of each input where one was broadcast or cast, to be undone on the
+        # way back
         adapted: tuple[Any, ...] | None
         hooks: list[Callable[[Gradient], Gradient | None]] | None
         serial: int  # a node is always younger than its parents

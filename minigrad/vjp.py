@@ -7,10 +7,11 @@ can be differentiated again. Loaded with the first backward.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import neg
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import NULL, call, call3, call4, lib, saved_handle
-from minigrad.backprop import freed_error
+from minigrad._c import call, lib, saved_handle
+from minigrad.backprop import rule
 from minigrad.dispatch import number, wrap
 from minigrad.ops.composed import product
 from minigrad.ops.pointwise import SCALE
@@ -47,9 +48,10 @@ def _fused_rule(row: Row) -> Rule | None:
     if row.family == "pointwise":
         if any(map(callable, row.derivatives)) and not lib.mg_op_has_vjp(row.id):
             return None
-        return _unary_vjp(row) if row.arity == 1 else _binary_vjp(row)
+        kernel = lib.mg_unary_vjp if row.arity == 1 else lib.mg_binary_vjp
+        return rule(kernel, row.id, True, tuple(map(_slope, row.derivatives)))  # type: ignore[no-any-return]
     if row.product >= 0:
-        return _product_vjp(row)
+        return rule(lib.mg_bilinear_vjp, row.product, False, (None,) * row.arity)  # type: ignore[no-any-return]
     if row in (SLICE, SLICE_VIEW):
         return _slice_vjp
     if row.together is not None:
@@ -59,18 +61,18 @@ def _fused_rule(row: Row) -> Rule | None:
     if row.arity == 1 and not row.keeps:  # linear, with a kernel of its own: nothing to unpack
         fused: Any = row.fused[0]
         return lambda node, g: (wrap(fused(g._h, *node.args)),)
-    rule = _each(row, _fused)
+    each = _each(row, _fused)
     by_formula = any(
         fused is None and derivative is not None
         for fused, derivative in zip(row.fused, row.derivatives, strict=True)
     )
-    return no_grad(rule) if by_formula else rule
+    return no_grad(each) if by_formula else each
 
 
-def _each(row: Row, rule: Callable[[Row, int, Node, Any], Any]) -> Rule:
+def _each(row: Row, one: Callable[[Row, int, Node, Any], Any]) -> Rule:
     """A rule for one input, for all that want a gradient."""
     return lambda node, g: [
-        None if p is None else rule(row, i, node, g) for i, p in enumerate(node.parents or ())
+        None if p is None else one(row, i, node, g) for i, p in enumerate(node.parents or ())
     ]
 
 
@@ -92,49 +94,13 @@ def _slice_vjp(node: Node, g: Any) -> tuple[Part]:
     return (Part(shape, values, start, step, count),)
 
 
-def _unary_vjp(row: Row) -> Rule:
-    kernel, op, derivative = lib.mg_unary_vjp, row.id, row.derivatives[0]
-    if not callable(derivative):
-        return lambda node, g: (_constant(derivative, g),)
-    return lambda node, g: (wrap(call3(kernel, op, g._h, node.saved)),)
-
-
-def _binary_vjp(row: Row) -> Rule:
-    kernel, op = lib.mg_binary_vjp, row.id
-    by_a, by_b = row.derivatives
-    if by_a == by_b == 1.0:
-        return lambda node, g: (g, g)
-    if not (callable(by_a) or callable(by_b)):
-        return _each(row, lambda row, i, node, g: _constant(row.derivatives[i], g))
-    bits = callable(by_a) + 2 * callable(by_b)
-
-    def vjp(node: Node, g: Any) -> Sequence[Any]:
-        wanted = node.wanted
-        if not wanted:  # another thread has freed it meanwhile
-            raise freed_error(node)
-        made = wanted & bits
-        ga, gb = call4(kernel, op, made, g._h, node.saved) if made else (None, None)
-        if ga is not None:
-            ga = wrap(ga)
-        elif wanted & 1:
-            ga = _constant(by_a, g)
-        if gb is not None:
-            gb = wrap(gb)
-        elif wanted & 2:
-            gb = _constant(by_b, g)
-        return ga, gb
-
-    return vjp
-
-
-def _product_vjp(row: Row) -> Rule:
-    kernel, product, arity = lib.mg_bilinear_vjp, row.product, row.arity
-
-    def vjp(node: Node, g: Any) -> Sequence[Any]:
-        made = call4(kernel, product, node.wanted, g._h, node.saved or NULL)
-        return [None if h is None else wrap(h) for h in made[:arity]]
-
-    return vjp
+def _slope(derivative: Any) -> Any:
+    """None for what the kernel computes, True for g itself, else a function of g."""
+    if callable(derivative):
+        return None
+    if derivative == 1.0:
+        return True
+    return neg if derivative == -1.0 else lambda g: _constant(derivative, g)
 
 
 def _constant(derivative: Any, g: Tensor) -> Tensor:

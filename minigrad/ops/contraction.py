@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad._c import NULL, Handle, call, call3, lib
+from minigrad._c import NULL, Handle, call, lib
 from minigrad.ops.indexing import SCATTER_ADD
 from minigrad.ops.pointwise import MUL, NEG
 from minigrad.ops.table import bilinear, custom, linear
@@ -68,7 +68,7 @@ def _linear_by_weight(g: T, a: T) -> T:
 
 LINEAR = custom(
     "linear",
-    lambda a, b: call3(lib.mg_linear, a, b, NULL),
+    lambda a, b: call(lib.mg_linear, a, b, NULL),
     _linear_by_input,
     _linear_by_weight,
     product=lib.MG_LINEAR,
@@ -76,7 +76,7 @@ LINEAR = custom(
 )
 LINEAR_BIAS = custom(
     "linear_bias",
-    lambda a, b, bias: call3(lib.mg_linear, a, b, bias),
+    lambda a, b, bias: call(lib.mg_linear, a, b, bias),
     _linear_by_input,
     _linear_by_weight,
     lambda g: g.sum_to_size(g.shape[-1:]),

@@ -12,6 +12,7 @@ from typing import Any
 
 from minigrad._c import NULL, Handle, call, ffi, lib, settle, tracers
 from minigrad.ops.composed import product
+from minigrad.ops.pointwise import MUL
 from minigrad.ops.scan import cumprod_vjp, share_of
 from minigrad.ops.shape import EMBED
 from minigrad.ops.table import custom, linear, zero
@@ -64,6 +65,11 @@ def _spread_view(g: Handle, shape: tuple[int, ...], axes: Axes, keep: bool) -> H
     return made
 
 
+def _spread_share(g: Handle, shape: tuple[int, ...], axes: Axes, keep: bool) -> Handle:
+    share = call(lib.mg_weak_float, _share(shape, axes))
+    return _spread_view(call(lib.mg_binary, MUL.id, g, share), shape, axes, keep)
+
+
 _view_spread = lib.mg_view_spread
 
 
@@ -94,6 +100,7 @@ MEAN = linear(
     "mean",
     _reduction(lib.MG_MEAN),
     lambda g, shape, axes, keep: _spread(g * _share(shape, axes), shape, axes),
+    fused=_spread_share,
     doc="the mean over the axes; NaN where there is nothing to average",
 )
 

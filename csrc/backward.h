@@ -1,0 +1,488 @@
+/* backward.h: how gradients run back over the tape, and rules that are one call of a kernel.
+ *
+ * The run is a loop over nodes, youngest first. Rules that Python has, hooks and gradients that have to
+ * be made fit are brought to it, as is what fails or is watched; backprop.py says what is done when. */
+#ifndef MG_BACKWARD_H
+#define MG_BACKWARD_H
+
+#include "tensor.h"
+
+MG_PLANNING
+
+/* Calls a function of backprop.py. A second argument that is NULL is none. */
+static PyObject *back_ask(const char *name, PyObject *a, PyObject *b) {
+    PyObject *module = PyImport_ImportModule("minigrad.backprop");
+    PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
+    PyObject *made = function ? PyObject_CallFunctionObjArgs(function, a, b, NULL) : NULL;
+    Py_XDECREF(module);
+    Py_XDECREF(function);
+    return made;
+}
+
+/* Raises an error that a function of backprop.py makes of a node. */
+static void back_raise(const char *name, PyObject *of) {
+    PyObject *error = back_ask(name, of, NULL);
+    if (error) PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error);
+}
+
+static bool back_watched(void) { return PyList_Size(tensor_uses[TRACERS]); }
+
+/* ---- rules that are one call of a kernel ---- */
+
+typedef struct {
+    PyObject *kernel;
+    PyObject *slopes; /* for each input None where the kernel computes its gradient; True where that is
+                       * the upstream gradient itself; else a function of that */
+    int number, arity, pointwise;
+} rule;
+
+/* The kernel's results for the inputs in `wanted`; false if it failed. */
+static bool rule_kernel(const rule *rule, int wanted, mg_array *g, mg_saved *saved,
+                        mg_array *made[OPERANDS]) {
+    if (rule->pointwise && rule->arity == 1) return made[0] = mg_unary_vjp(rule->number, g, saved);
+    mg_arrays *all = rule->pointwise ? mg_binary_vjp(rule->number, wanted, g, saved)
+                                     : mg_bilinear_vjp(rule->number, wanted, g, saved);
+    for (int i = 0; all && i < rule->arity; i++) made[i] = all->made[i];
+    return all;
+}
+
+/* A failure is raised, and who watches is told. */
+static bool rule_settle(const rule *rule, int wanted, PyObject *g, PyObject *saved, PyObject *made) {
+    PyObject *args = rule->pointwise && rule->arity == 1
+                         ? Py_BuildValue("(iOO)", rule->number, g, saved)
+                         : Py_BuildValue("(iiOO)", rule->number, wanted, g, saved);
+    PyObject *done =
+        args ? PyObject_CallFunctionObjArgs(tensor_uses[SETTLE], made, rule->kernel, args, NULL) : NULL;
+    Py_XDECREF(args);
+    Py_XDECREF(done);
+    return done;
+}
+
+/* Calls the kernel for the inputs in `wanted`, and makes handles of its results. */
+static bool rule_call(const rule *rule, int wanted, PyObject *g, PyObject *saved,
+                      PyObject *handles[OPERANDS]) {
+    mg_array *made[OPERANDS] = {NULL};
+    bool settled, none = Py_TYPE(saved) != handle_saved_class;
+    Py_INCREF(g); /* others may replace them meanwhile */
+    Py_INCREF(saved);
+    Py_BEGIN_ALLOW_THREADS
+    settled = rule_kernel(rule, wanted, handle_array(g), none ? NULL : ((handle *)saved)->held, made);
+    Py_END_ALLOW_THREADS
+    bool failed = !settled;
+    for (int i = 0; !failed && i < rule->arity; i++) {
+        handles[i] = handle_new(&handle_array_class, &handle_array_spec, made[i]);
+        if (!handles[i]) {
+            mg_release(made[i]);
+            settled = false;
+        }
+    }
+    if (failed || (settled && back_watched())) {
+        PyObject *results = failed ? Py_None : rule->arity == 1 ? handles[0] : NULL;
+        Py_XINCREF(results);
+        if (!results) results = PyTuple_Pack(rule->arity, handles[0], handles[1], handles[2]);
+        settled = results && rule_settle(rule, wanted, g, saved, results) && !failed;
+        Py_XDECREF(results);
+    }
+    Py_DECREF(g);
+    Py_DECREF(saved);
+    return settled;
+}
+
+/* The gradients of a node's inputs, as a tuple; None where none is wanted. */
+static PyObject *rule_run(PyObject *capsule, PyObject *const *given, Py_ssize_t count) {
+    const rule *rule = PyCapsule_GetPointer(capsule, NULL);
+    if (count != 2 || !node_is(given[0]) || !tensor_is(given[1])) {
+        PyErr_SetString(PyExc_TypeError, "a rule takes a node and its gradient");
+        return NULL;
+    }
+    node *self = (node *)given[0];
+    PyObject *g = given[1], *handle = tensor_handle(g), *handles[OPERANDS] = {NULL};
+    if (!handle) return NULL;
+    PyObject *saved = self->fields[NODE_SAVED];
+    bool whole = Py_SIZE(self) == rule->arity && saved;
+    int wanted = 0, computed = 0;
+    for (int i = 0; whole && i < rule->arity; i++) {
+        if (self->parents[i] == Py_None) continue;
+        wanted |= 1 << i;
+        if (PyTuple_GetItem(rule->slopes, i) == Py_None) computed |= 1 << i;
+    }
+    if (!whole || (computed && rule->pointwise && Py_TYPE(saved) != handle_saved_class)) {
+        back_raise("freed_error", given[0]); /* by another thread, meanwhile */
+        return NULL;
+    }
+    bool done = !computed || rule_call(rule, computed, handle, saved, handles);
+    PyObject *made = done ? PyTuple_New(rule->arity) : NULL;
+    for (int i = 0; i < rule->arity; i++) {
+        PyObject *slope = PyTuple_GetItem(rule->slopes, i), *one = wanted >> i & 1 ? g : Py_None;
+        if (!made) {
+            Py_XDECREF(handles[i]);
+            continue;
+        }
+        if (computed >> i & 1) one = tensor_around(handles[i], Py_None, Py_None);
+        else if (one == g && slope != Py_True) one = PyObject_CallFunctionObjArgs(slope, g, NULL);
+        else Py_INCREF(one);
+        if (!one || PyTuple_SetItem(made, i, one) < 0) Py_CLEAR(made);
+    }
+    return made;
+}
+
+static PyMethodDef rule_method = {"rule", (PyCFunction)(void (*)(void))rule_run, METH_FASTCALL, NULL};
+
+static void rule_free(PyObject *capsule) {
+    rule *self = PyCapsule_GetPointer(capsule, NULL);
+    Py_DECREF(self->kernel);
+    Py_DECREF(self->slopes);
+    PyMem_Free(self);
+}
+
+/* rule(kernel, number, pointwise, slopes) */
+static PyObject *rule_new(PyObject *unused, PyObject *args) {
+    (void)unused;
+    rule *made = PyMem_Malloc(sizeof *made);
+    if (!made) return PyErr_NoMemory();
+    if (!PyArg_ParseTuple(args, "OiiO", &made->kernel, &made->number, &made->pointwise, &made->slopes)) {
+        PyMem_Free(made);
+        return NULL;
+    }
+    made->arity = (int)PyTuple_Size(made->slopes);
+    Py_INCREF(made->kernel);
+    Py_INCREF(made->slopes);
+    PyObject *capsule = PyCapsule_New(made, NULL, rule_free);
+    PyObject *run = capsule ? PyCFunction_NewEx(&rule_method, capsule, NULL) : NULL;
+    Py_XDECREF(capsule);
+    return run;
+}
+
+/* ---- adding ---- */
+
+/* May it be added to where it lies? */
+static bool back_sole(PyObject *x) {
+    if (!tensor_is(x)) return false;
+    PyObject *handle = ((tensor *)x)->fields[TENSOR_HANDLE];
+    return handle && Py_TYPE(handle) == handle_array_class && mg_sole_owner(handle_array(handle));
+}
+
+/* Adds a gradient to one that may be added to. */
+static bool back_accumulate(PyObject *to, PyObject *g) {
+    PyObject *handle = tensor_handle(to), *other = tensor_is(g) ? tensor_handle(g) : NULL;
+    bool failed = !handle || !other || back_watched();
+    if (!failed) {
+        Py_INCREF(handle);
+        Py_INCREF(other);
+        Py_BEGIN_ALLOW_THREADS
+        failed = mg_accumulate(handle_array(handle), handle_array(other));
+        Py_END_ALLOW_THREADS
+        Py_DECREF(handle);
+        Py_DECREF(other);
+    }
+    if (!failed) return true;
+    PyErr_Clear();
+    PyObject *done = PyObject_CallMethod(to, "accumulate_", "O", g);
+    Py_XDECREF(done);
+    return done;
+}
+
+/* Adds a gradient to a leaf's `grad`, which never shares memory with anything else. */
+static bool back_deliver(PyObject *leaf, PyObject *g, bool shared) {
+    if (!tensor_is(leaf)) {
+        PyErr_SetString(PyExc_TypeError, "gradients end at tensors");
+        return false;
+    }
+    PyObject **place = &((tensor *)leaf)->fields[TENSOR_GRAD], *held = *place, *made = NULL;
+    if (!held || held == Py_None) {
+        if (shared || !back_sole(g)) made = PyObject_CallFunctionObjArgs(tensor_uses[COPIED], g, NULL);
+        else Py_INCREF(made = g);
+    } else {
+        Py_INCREF(held);
+        PyObject *edge = tensor_is(held) ? tensor_parent(held) : NULL;
+        bool added = edge == Py_None && back_sole(held);
+        if (added) {
+            if (back_accumulate(held, g)) Py_INCREF(made = held);
+        } else {
+            PyErr_Clear();
+            PyObject *detached = PyObject_CallMethod(held, "detach", NULL);
+            made = detached ? PyNumber_Add(detached, g) : NULL;
+            Py_XDECREF(detached);
+        }
+        Py_XDECREF(edge);
+        Py_DECREF(held);
+    }
+    if (!made) return false;
+    held = *place;
+    *place = made;
+    Py_XDECREF(held);
+    return true;
+}
+
+/* ---- the run ---- */
+
+typedef struct {
+    PyObject *gradients; /* of every edge reached: of a node, as long as it waits; of a leaf, all */
+    PyObject *owned;     /* edges whose gradient was made here by adding, and may be added to */
+    PyObject *shared;    /* leaves whose gradient was handed on as it came */
+    node **queue;        /* nodes that have a gradient: a heap, youngest first */
+    Py_ssize_t waiting, room;
+    PyObject *wanted, *useful;   /* None, or sets: whose gradients are kept, and which lead to those */
+    PyObject *parents, *backs, *g; /* what the last rule made of g for whom; g is NULL at the roots */
+    bool retain, graph;
+} walk;
+
+static bool walk_push(walk *w, node *one) {
+    if (w->waiting == w->room) {
+        Py_ssize_t room = w->room ? 2 * w->room : 16;
+        node **grown = PyMem_Realloc(w->queue, (size_t)room * sizeof *grown);
+        if (!grown) return PyErr_NoMemory();
+        w->queue = grown;
+        w->room = room;
+    }
+    Py_ssize_t at = w->waiting++;
+    for (; at && w->queue[(at - 1) / 2]->serial < one->serial; at = (at - 1) / 2)
+        w->queue[at] = w->queue[(at - 1) / 2];
+    w->queue[at] = one;
+    Py_INCREF(one);
+    return true;
+}
+
+/* The youngest, of those that wait. */
+static node *walk_pop(walk *w) {
+    node **queue = w->queue, *youngest = queue[0], *last = queue[--w->waiting];
+    Py_ssize_t at = 0;
+    for (Py_ssize_t below = 1; below < w->waiting; below = 2 * at + 1) {
+        if (below + 1 < w->waiting && queue[below]->serial < queue[below + 1]->serial) below++;
+        if (queue[below]->serial < last->serial) break;
+        queue[at] = queue[below];
+        at = below;
+    }
+    queue[at] = last;
+    return youngest;
+}
+
+/* Sets are made when something enters. */
+static bool walk_note(PyObject **set, PyObject *edge) {
+    if (!*set && !(*set = PySet_New(NULL))) return false;
+    return PySet_Add(*set, edge) == 0;
+}
+
+static bool walk_noted(PyObject *set, PyObject *edge) { return set && PySet_Contains(set, edge) > 0; }
+
+/* Hands a gradient to a parent. */
+static bool walk_hand(walk *w, PyObject *parent, PyObject *back) {
+    PyObject *held = PyDict_GetItemWithError(w->gradients, parent);
+    bool as_it_came = !w->g || back == w->g;
+    if (!held) {
+        if (PyErr_Occurred() || PyDict_SetItem(w->gradients, parent, back) < 0) return false;
+        if (node_is(parent)) return walk_push(w, (node *)parent);
+        return !as_it_came || walk_note(&w->shared, parent);
+    }
+    if (walk_noted(w->owned, parent)) return back_accumulate(held, back);
+    PyObject *made = NULL;
+    if (!w->graph && !as_it_came && back_sole(back)) { /* by the last rule, and nobody else has it */
+        if (back_accumulate(back, held)) Py_INCREF(made = back);
+    } else {
+        made = PyNumber_Add(held, back);
+    }
+    bool done = made && PyDict_SetItem(w->gradients, parent, made) == 0;
+    if (done && w->shared) done = PySet_Discard(w->shared, parent) >= 0;
+    if (done && !w->graph && tensor_is(made)) done = walk_note(&w->owned, parent);
+    Py_XDECREF(made);
+    return done;
+}
+
+/* Hands the gradients to the parents, and goes on to the youngest node that has one: it has all of it.
+ * Returns that, with its gradient as g; NULL for none, or an error. */
+static node *walk_on(walk *w) {
+    PyObject *parents = w->parents, *backs = w->backs;
+    Py_ssize_t count = PyTuple_Size(parents), given = PyTuple_Size(backs);
+    PyObject *only = count == 1 && given && !w->waiting ? PyTuple_GetItem(parents, 0) : Py_None;
+    node *next = NULL;
+    PyObject *g = NULL;
+    if (node_is(only) && PyTuple_GetItem(backs, 0) != Py_None) {
+        next = (node *)only; /* in a chain, where nobody else waits or adds to it */
+        Py_INCREF(next);
+        g = PyTuple_GetItem(backs, 0);
+        Py_INCREF(g);
+    } else {
+        for (Py_ssize_t i = 0; i < count && i < given; i++) {
+            PyObject *parent = PyTuple_GetItem(parents, i), *back = PyTuple_GetItem(backs, i);
+            if (parent != Py_None && back != Py_None && !walk_hand(w, parent, back)) return NULL;
+        }
+        if (!w->waiting) return NULL;
+        next = walk_pop(w);
+        g = PyDict_GetItem(w->gradients, (PyObject *)next);
+        Py_XINCREF(g);
+        PyDict_DelItem(w->gradients, (PyObject *)next);
+    }
+    Py_XDECREF(w->g);
+    w->g = g;
+    Py_CLEAR(w->parents);
+    Py_CLEAR(w->backs);
+    return next;
+}
+
+/* Gradients of slices as one; all others as they are. Takes it over. */
+static PyObject *walk_whole(PyObject *g) {
+    if ((PyObject *)Py_TYPE(g) != tensor_uses[PART]) return g;
+    PyObject *made = PyObject_CallMethod(g, "whole", NULL);
+    Py_DECREF(g);
+    return made;
+}
+
+/* Has the gradient the shape and dtype of the input, which may have been broadcast or cast? */
+static bool walk_fits(PyObject *g, PyObject *input) {
+    if (g == Py_None) return true;
+    PyObject *handle = tensor_is(g) ? ((tensor *)g)->fields[TENSOR_HANDLE] : NULL;
+    if (!handle || Py_TYPE(handle) != handle_array_class) return false;
+    const mg_array *array = handle_array(handle);
+    PyObject *shape = PyTuple_GetItem(input, 0);
+    bool fits = PyTuple_Size(shape) == array->ndim;
+    for (int d = 0; fits && d < array->ndim; d++)
+        fits = PyLong_AsLongLong(PyTuple_GetItem(shape, d)) == array->shape[d];
+    return fits && PyLong_AsLong(PyTuple_GetItem(input, 1)) == array->dtype;
+}
+
+/* Undoes broadcasting and casts of the inputs. */
+static PyObject *walk_unadapted(PyObject *backs, PyObject *adapted) {
+    PyObject *made = PyTuple_New(PyTuple_Size(backs));
+    for (Py_ssize_t i = 0; made && i < PyTuple_Size(backs); i++) {
+        PyObject *g = PyTuple_GetItem(backs, i), *input = PyTuple_GetItem(adapted, i);
+        if (walk_fits(g, input)) Py_INCREF(g);
+        else g = back_ask("unadapted", g, input);
+        if (!g || PyTuple_SetItem(made, i, g) < 0) Py_CLEAR(made);
+    }
+    return made;
+}
+
+/* What the rule of a node makes of its gradient. */
+static PyObject *walk_rule(const walk *w, node *at) {
+    static PyObject *names[2];
+    PyObject **name = &names[w->graph], *op = at->fields[NODE_OP], *both[] = {(PyObject *)at, w->g};
+    if (!*name && !(*name = PyUnicode_InternFromString(w->graph ? "graph_vjp" : "vjp"))) return NULL;
+    PyObject *rule = PyObject_GetAttr(op ? op : Py_None, *name);
+    if (!rule) return NULL;
+    bool ours = PyCFunction_Check(rule) && PyCFunction_GetFunction(rule) == rule_method.ml_meth;
+    PyObject *made = ours ? rule_run(PyCFunction_GetSelf(rule), both, 2)
+                          : PyObject_CallFunctionObjArgs(rule, both[0], both[1], NULL);
+    Py_DECREF(rule);
+    PyObject *backs = made ? PySequence_Tuple(made) : NULL;
+    Py_XDECREF(made);
+    return backs;
+}
+
+/* One node: its hooks, its rule. */
+static bool walk_step(walk *w, node *at) {
+    PyObject *hooks = at->fields[NODE_HOOKS], *self = (PyObject *)at;
+    if (w->g) w->g = walk_whole(w->g);
+    if (w->g && hooks && hooks != Py_None) {
+        PyObject *g = w->g;
+        w->g = back_ask(w->graph ? "hooked" : "hooked_off_tape", self, g);
+        Py_DECREF(g);
+    }
+    if (!w->g) return false;
+    if (w->wanted != Py_None && walk_noted(w->wanted, self) &&
+        PyDict_SetItem(w->gradients, self, w->g) < 0)
+        return false;
+    if (w->useful != Py_None && !walk_noted(w->useful, self)) {
+        w->parents = PyTuple_New(0);
+        w->backs = PyTuple_New(0);
+        return w->parents && w->backs;
+    }
+    w->parents = node_parents(self, NULL); /* now: the rule may run another backward, which frees it */
+    if (w->parents == Py_None) back_raise("freed_error", self);
+    w->backs = w->parents && w->parents != Py_None ? walk_rule(w, at) : NULL;
+    PyObject *backs = w->backs, *adapted = at->fields[NODE_ADAPTED];
+    if (backs && adapted && adapted != Py_None) {
+        w->backs = walk_unadapted(backs, adapted);
+        Py_DECREF(backs);
+    }
+    if (!w->backs) return false;
+    if (!w->retain) Py_XDECREF(node_release(self, NULL));
+    return true;
+}
+
+/* Between nodes now and then: Ctrl-C is seen, and other threads have their turn. */
+static bool walk_pause(void) {
+    PyThreadState *state = PyEval_SaveThread();
+    PyEval_RestoreThread(state);
+    return PyErr_CheckSignals() == 0;
+}
+
+/* What a run comes to for each edge reached, with gradients of slices put together: a dict, or None
+ * where they are added to the leaves' `grad`. */
+static PyObject *walk_found(const walk *w, bool into_grads) {
+    PyObject *edge, *g, *found = into_grads ? Py_None : w->gradients;
+    Py_INCREF(found);
+    for (Py_ssize_t at = 0; found && PyDict_Next(w->gradients, &at, &edge, &g);) {
+        if (w->wanted != Py_None && !walk_noted(w->wanted, edge)) continue;
+        PyObject *given = g;
+        Py_INCREF(g);
+        g = walk_whole(g);
+        bool done = g && (into_grads   ? back_deliver(edge, g, walk_noted(w->shared, edge))
+                          : g == given ? true
+                                       : PyDict_SetItem(found, edge, g) == 0);
+        if (!done) Py_CLEAR(found);
+        Py_XDECREF(g);
+    }
+    return found;
+}
+
+static PyObject *walk_run(walk *w, PyObject *roots, PyObject *upstream, bool into_grads) {
+    w->parents = PySequence_Tuple(roots);
+    w->backs = PySequence_Tuple(upstream);
+    w->gradients = PyDict_New();
+    bool done = w->parents && w->backs && w->gradients;
+    unsigned steps = 0;
+    for (node *at; done && (at = walk_on(w));) {
+        done = walk_step(w, at) && (++steps % 256 || walk_pause());
+        Py_DECREF(at);
+    }
+    PyObject *found = done && !PyErr_Occurred() ? walk_found(w, into_grads) : NULL;
+    while (w->waiting) Py_DECREF(w->queue[--w->waiting]);
+    PyMem_Free(w->queue);
+    PyObject *held[] = {w->parents, w->backs, w->g, w->gradients, w->owned, w->shared};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++) Py_XDECREF(held[i]);
+    return found;
+}
+
+/* into_grads(root, upstream, retain_graph) */
+static PyObject *walk_into_grads(PyObject *unused, PyObject *const *given, Py_ssize_t count) {
+    (void)unused;
+    PyObject *root = count == 3 ? PyTuple_Pack(1, given[0]) : NULL;
+    PyObject *upstream = root ? PyTuple_Pack(1, given[1]) : NULL;
+    walk w = {.wanted = Py_None, .useful = Py_None, .retain = upstream && PyObject_IsTrue(given[2])};
+    PyObject *made = upstream ? walk_run(&w, root, upstream, true) : NULL;
+    Py_XDECREF(root);
+    Py_XDECREF(upstream);
+    return made;
+}
+
+/* gradients(roots, upstream, retain_graph, create_graph, wanted, useful): by edge. */
+static PyObject *walk_gradients(PyObject *unused, PyObject *args) {
+    (void)unused;
+    walk w = {NULL};
+    PyObject *roots, *upstream;
+    int retain, graph;
+    if (!PyArg_ParseTuple(args, "OOppOO", &roots, &upstream, &retain, &graph, &w.wanted, &w.useful))
+        return NULL;
+    w.retain = retain;
+    w.graph = graph;
+    return walk_run(&w, roots, upstream, false);
+}
+
+/* ---- what Python gets ---- */
+
+static PyMethodDef back_functions[] = {
+    {"into_grads", (PyCFunction)(void (*)(void))walk_into_grads, METH_FASTCALL, NULL},
+    {"gradients", walk_gradients, METH_VARARGS, NULL},
+    {"rule", rule_new, METH_VARARGS, NULL},
+};
+
+mg_object *mg_back_parts(void) {
+    return (mg_object *)Py_BuildValue("NNN", PyCFunction_NewEx(&back_functions[0], NULL, NULL),
+                                      PyCFunction_NewEx(&back_functions[1], NULL, NULL),
+                                      PyCFunction_NewEx(&back_functions[2], NULL, NULL));
+}
+
+MG_PLANNING_END
+
+#endif

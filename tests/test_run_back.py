@@ -1,0 +1,198 @@
+"""The run back over the tape: order, what interrupts it, and what it is given by others."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import _c, tape
+
+
+def leaf(values, dtype=mg.float64):
+    return mg.tensor(np.asarray(values, dtype=float), dtype=dtype, requires_grad=True)
+
+
+def chain(x, length):
+    y = x
+    for _ in range(length):
+        y = y + x
+    return y
+
+
+def test_many_nodes_wait_and_the_youngest_goes_first(rng):
+    """Sums of earlier results picked at random: the gradient is the number of ways to a leaf."""
+    results, ways = [leaf(1.0)], [1]
+    for _ in range(300):
+        a, b = rng.integers(max(0, len(results) - 60), len(results), 2)
+        results.append(results[a] + results[b] * 0.5)
+        ways.append(ways[a] + 0.5 * ways[b])
+    some = rng.permutation(len(results))[:100]
+    total = sum(results[k] for k in some)
+    seen = []
+    for node in {results[k].grad_fn for k in some} - {None}:
+        node.hooks = [lambda g, serial=node.serial: seen.append(serial)]
+    total.backward()
+    np.testing.assert_allclose(results[0].grad.item(), sum(ways[k] for k in some), rtol=1e-14)
+    assert seen == sorted(seen, reverse=True)
+
+
+def test_an_interrupt_is_seen_between_nodes():
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    x = leaf(1.0)
+    y = chain(x, 200_000)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.002)
+        with pytest.raises(KeyboardInterrupt):
+            y.backward()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert x.grad is None
+    z = x * 3
+    z.backward()  # what was interrupted has left nothing behind
+    assert x.grad.item() == 3
+
+
+def test_other_threads_have_their_turn_during_a_long_run():
+    x, running, turns = leaf(1.0), threading.Event(), []
+    y = chain(x, 300_000)
+    done = threading.Event()
+
+    def other():
+        running.set()
+        while not done.is_set():
+            turns.append(x.grad is None)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    running.wait()
+    count = len(turns)
+    y.backward()
+    count = len(turns) - count
+    done.set()
+    thread.join()
+    assert count > 1
+    assert x.grad.item() == 300_001
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_a_hook_that_fails_changes_no_gradient(graph):
+    def hook(g):
+        raise ZeroDivisionError
+
+    x = leaf([1.0, 2.0])
+    y = x * x
+    z = y.exp() + y
+    y.register_hook(hook)
+    with pytest.raises(ZeroDivisionError):
+        z.sum().backward(create_graph=graph)
+    assert x.grad is None
+    assert mg.is_grad_enabled()
+
+
+@pytest.mark.parametrize("make", [lambda x: x.exp(), lambda x: x * x, lambda x: x @ x])
+def test_a_rule_without_what_it_saved_says_so(make):
+    x = leaf([1.0, 2.0])
+    node = make(x).grad_fn
+    node.release()
+    with pytest.raises(RuntimeError, match="freed"):
+        node.op.vjp(node, mg.ones(2, dtype=mg.float64))
+    with pytest.raises(TypeError, match="a node and its gradient"):
+        node.op.vjp(node, 1.0)
+    with pytest.raises(TypeError, match="a node and its gradient"):
+        node.op.vjp(x, x)
+
+
+def test_nodes_that_lost_fields_fail_and_no_more():
+    for name in ("op", "saved", "args", "adapted", "hooks"):
+        y = leaf([1.0, 2.0]).exp().sum()
+        for node in (y.grad_fn, y.grad_fn.parents[0]):
+            delattr(node, name)
+        try:
+            y.backward()
+        except (AttributeError, RuntimeError):
+            continue
+        assert name in ("adapted", "hooks")
+
+
+def test_gradients_end_at_tensors():
+    node = tape.record((leaf(1.0) * 2).grad_fn.op, _c.save(leaf(1.0)._h), (), None, "x", None)
+    y = leaf(1.0) + 0
+    y._edge = node
+    with pytest.raises((TypeError, ValueError, RuntimeError)):
+        y.backward()
+
+
+def test_a_rule_that_gives_too_few_gradients():
+    class Half:
+        name = "half"
+
+        @staticmethod
+        def vjp(node, g):
+            return [g]
+
+        graph_vjp = vjp
+
+    x, z = leaf(1.0), leaf(1.0)
+    y = x + 0
+    y._edge = tape.record(Half, None, (), None, x, z)
+    y.backward()
+    assert x.grad.item() == 1
+    assert z.grad is None
+
+
+def test_each_kernel_of_a_run_is_watched():
+    x, w, b = leaf(np.ones((2, 3)), mg.float32), leaf(np.ones((3, 3)), mg.float32), leaf([1.0] * 3)
+    y = ((x.exp() @ w) - b.to(mg.float32)).sum()
+    x.grad = mg.ones(2, 3)
+    seen = []
+
+    def watch(kernel, args, result):
+        seen.append((kernel.__name__, len(result) if isinstance(result, tuple) else None))
+        assert all(type(h).__name__ == "Array" or h is None for h in np.ravel(result or []))
+
+    with _c.trace(watch):
+        y.backward()
+    assert ("mg_bilinear_vjp", 2) in seen
+    assert ("mg_unary_vjp", None) in seen
+    names = [name for name, _ in seen]
+    assert names.count("mg_accumulate") == 1  # into x.grad
+    assert "mg_sum_to" in names  # b was broadcast
+    np.testing.assert_allclose(x.grad.numpy(), 1 + 3 * np.e, rtol=1e-6)
+    assert b.grad.tolist() == [-2.0] * 3
+
+
+@pytest.mark.parametrize("dtype", [mg.float32, mg.float64])
+def test_an_input_that_was_broadcast_and_cast_gets_its_own_shape_and_dtype(dtype):
+    a, b = leaf([[1.0], [2.0]], dtype), leaf([3.0, 4.0, 5.0])
+    (a * b).sum().backward()
+    assert (a.grad.dtype, a.grad.shape) == (dtype, (2, 1))
+    assert (b.grad.dtype, b.grad.shape) == (mg.float64, (3,))
+    assert a.grad.tolist() == [[12.0], [12.0]]
+    assert b.grad.tolist() == [3.0] * 3
+    found = mg.grad((a * b).sum(), (a, b), create_graph=True)
+    assert [g.shape for g in found] == [(2, 1), (3,)]
+    (again,) = mg.grad(found[0].sum(), b)
+    assert again.tolist() == [2.0] * 3
+
+
+@pytest.mark.parametrize("values", [[[1.0, 2.0], [3.0, 5.0]], [], 7.0])
+@pytest.mark.parametrize("op", [mg.sum, mg.mean])
+def test_a_reduction_of_all_is_that_along_all_axes(op, values):
+    x = leaf(values)
+    y, same = op(x), op(x, tuple(range(x.ndim)))
+    np.testing.assert_equal(y.item(), same.item())
+    assert y.grad_fn.args == same.grad_fn.args
+    assert y.shape == ()
+    g = mg.tensor(3.0, dtype=mg.float64)
+    for graph in (False, True):
+        ours, theirs = (mg.grad(z, x, g, True, create_graph=graph)[0] for z in (y, same))
+        np.testing.assert_array_equal(ours.detach().numpy(), theirs.detach().numpy())
+    assert op(mg.tensor([1, 2, 4])).item() == pytest.approx(7 if op is mg.sum else 7 / 3)
