@@ -6,6 +6,9 @@
 33
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from minigrad.nn import functional, utils
 from minigrad.nn.activations import (
     CELU,
@@ -119,6 +122,9 @@ from minigrad.nn.sparse import (
     Embedding,
 )
 
+if TYPE_CHECKING:
+    from minigrad.nn import init
+
 __all__ = [
     "CELU",
     "ELU",
@@ -212,5 +218,12 @@ __all__ = [
     "TripletMarginLoss",
     "TripletMarginWithDistanceLoss",
     "functional",
+    "init",
     "utils",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "init":  # loaded when it is first asked for
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module("minigrad.nn.init")

@@ -60,7 +60,8 @@ class Optimizer:
         """Optimize more parameters: a dict with "params" and options that are not the defaults."""
         if not isinstance(param_group, Mapping) or "params" not in param_group:
             raise TypeError(f"[{self._name}] a parameter group is a dict with 'params'")
-        unknown = [key for key in param_group if key not in self.defaults and key != "params"]
+        known = {*self.defaults, "params", "initial_lr"}  # the last is for schedules
+        unknown = [key for key in param_group if key not in known]
         if unknown:
             raise ValueError(
                 f"[{self._name}] no option {unknown[0]!r}: there are {', '.join(self.defaults)}"

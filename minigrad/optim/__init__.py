@@ -1,0 +1,17 @@
+"""Optimizers, and schedules of their learning rates in :mod:`minigrad.optim.lr_scheduler`."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from minigrad.optim.optimizers import SGD, Adam, AdamW, Optimizer, RMSprop
+
+if TYPE_CHECKING:
+    from minigrad.optim import lr_scheduler
+
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "lr_scheduler":  # loaded when it is first asked for
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module("minigrad.optim.lr_scheduler")

@@ -1,0 +1,775 @@
+"""Schedules of learning rates, by PyTorch's names and with its values.
+
+A schedule is made for an optimizer, sets its rates at once, and sets them anew with each
+``step()``, which is called after the optimizer's, once an epoch or once a batch. Those that only
+multiply the rate that is there can be used side by side. Below, t counts steps from 0, and *base*
+is the rate that a group had when its first schedule was made.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+from minigrad.arguments import integer, real
+from minigrad.dispatch import TensorBase
+from minigrad.optim.optimizers import Optimizer
+
+__all__ = [
+    "ChainedScheduler",
+    "ConstantLR",
+    "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts",
+    "ExponentialLR",
+    "LRScheduler",
+    "LambdaLR",
+    "LinearLR",
+    "MultiStepLR",
+    "MultiplicativeLR",
+    "OneCycleLR",
+    "PolynomialLR",
+    "ReduceLROnPlateau",
+    "SequentialLR",
+    "StepLR",
+]
+
+
+class LRScheduler:
+    """What schedules have in common; one of one's own defines ``get_lr()``.
+
+    That returns the rates of the groups for step ``last_epoch``, from those that they have now or
+    from ``base_lrs``. ``last_epoch`` is -1 at the start; a run that goes on without a saved state
+    gives the step it had come to, and groups with their "initial_lr".
+
+    Raises TypeError for what is no optimizer, ValueError for groups without an initial rate where
+    one is needed and for arguments out of range.
+
+    >>> import minigrad as mg
+    >>> class Halving(mg.optim.lr_scheduler.LRScheduler):
+    ...     def get_lr(self):
+    ...         return [base * 0.5**self.last_epoch for base in self.base_lrs]
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=0.8)
+    >>> scheduler = Halving(optimizer)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.1]
+    """
+
+    optimizer: Optimizer
+    base_lrs: list[float]
+    last_epoch: int
+    _last_lr: list[float]
+    _no_state: tuple[str, ...] = ("optimizer",)  # attributes that a saved state leaves out
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        groups = self._groups_of(optimizer)
+        self.last_epoch = self._whole("last_epoch", last_epoch, -1)
+        for place, group in enumerate(groups):
+            if self.last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise ValueError(
+                    f"[{type(self).__name__}] to go on from step {last_epoch} group {place} needs "
+                    "an 'initial_lr'"
+                )
+        self.base_lrs = [group["initial_lr"] for group in groups]
+        self.step()
+
+    def _groups_of(self, optimizer: Any) -> list[dict[str, Any]]:
+        """The groups of an optimizer, which is the one from now on."""
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(
+                f"[{type(self).__name__}] expected an optimizer, not {type(optimizer).__name__}"
+            )
+        self.optimizer = optimizer
+        return optimizer.param_groups
+
+    def get_lr(self) -> list[float]:
+        """The rates of the groups for step ``last_epoch``."""
+        raise NotImplementedError(f"[{type(self).__name__}] has no get_lr method")
+
+    def step(self) -> None:
+        """Go on to the next step, and set its rates."""
+        self.last_epoch += 1
+        self._set(self.get_lr())
+
+    def get_last_lr(self) -> list[float]:
+        """The rates that were set last, one for each group."""
+        return list(self._last_lr)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the schedule is, and its options, without functions; the rates themselves are in
+        the optimizer's state.
+        """
+        return {k: deepcopy(v) for k, v in self.__dict__.items() if k not in self._no_state}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from a state of a schedule of this kind.
+
+        Raises TypeError for what is no dict, ValueError for one with other entries.
+        """
+        name = type(self).__name__
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(
+                f"[{name}] a state is what state_dict gives, not {type(state_dict).__name__}"
+            )
+        own = self.__dict__.keys() - set(self._no_state)
+        if state_dict.keys() != own:
+            raise ValueError(
+                f"[{name}] a state has {', '.join(sorted(own))}, "
+                f"this one {', '.join(sorted(map(str, state_dict)))}"
+            )
+        self.__dict__.update(deepcopy(dict(state_dict)))
+
+    # ---- what subclasses use ----
+
+    def _now(self) -> list[float]:
+        """The rates that the groups have."""
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def _set(self, rates: Sequence[float]) -> None:
+        self._last_lr = list(rates)
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=False):
+            group["lr"] = rate  # groups that came later keep theirs
+
+    def _begin(self) -> None:
+        """The first step again, from rates that were set to the base rates."""
+        self.last_epoch = -1
+        self.step()
+
+    def _number(
+        self, name: str, value: Any, least: float = -math.inf, most: float = math.inf
+    ) -> float:
+        """An argument within [least, most]; one that is NaN is not."""
+        op = type(self).__name__
+        found = real(op, name, value)
+        if not least <= found <= most:
+            rule = f"at least {least:g}" if most == math.inf else f"in [{least:g}, {most:g}]"
+            rule = rule if least > -math.inf else "a number"
+            raise ValueError(f"[{op}] {name} is {value}, but must be {rule}")
+        return found
+
+    def _whole(self, name: str, value: Any, least: int = 0) -> int:
+        return integer(type(self).__name__, name, value, least)
+
+    def _for_each_group(self, name: str, value: Any) -> list[Any]:
+        """A list of one value for each group, or one value for all."""
+        count = len(self.optimizer.param_groups)
+        if not isinstance(value, (list, tuple)):
+            return [value] * count
+        if len(value) != count:
+            raise ValueError(
+                f"[{type(self).__name__}] {name} has {len(value)} entries for {count} groups"
+            )
+        return list(value)
+
+
+# ---- functions of one's own ----------------------------------------------------------------------
+
+
+class LambdaLR(LRScheduler):
+    """``base * lr_lambda(t)``, with one function or a list of one for each group.
+
+    >>> import minigrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=0.5)
+    >>> scheduler = LambdaLR(optimizer, lambda t: 1 / (1 + t))
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.25]
+    """
+
+    _no_state = ("optimizer", "lr_lambdas")
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+        self._groups_of(optimizer)
+        self.lr_lambdas: list[Callable[[int], float]] = self._for_each_group("lr_lambda", lr_lambda)
+        for function in self.lr_lambdas:
+            if not callable(function):
+                raise TypeError(
+                    f"[{type(self).__name__}] lr_lambda must be a function, not "
+                    f"{type(function).__name__}"
+                )
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The base rates times what the functions say."""
+        both = zip(self.base_lrs, self.lr_lambdas, strict=True)
+        return [base * f(self.last_epoch) for base, f in both]
+
+
+class MultiplicativeLR(LambdaLR):
+    """The rate times ``lr_lambda(t)``, at each step but the first."""
+
+    def get_lr(self) -> list[float]:
+        """The rates times what the functions say."""
+        if not self.last_epoch:
+            return self._now()
+        both = zip(self._now(), self.lr_lambdas, strict=False)
+        return [rate * f(self.last_epoch) for rate, f in both]
+
+
+# ---- factors -------------------------------------------------------------------------------------
+
+
+class _Factors(LRScheduler):
+    """Each step multiplies the rates that are there."""
+
+    def _factor(self, t: int) -> float:
+        """By what step t multiplies."""
+        raise NotImplementedError
+
+    def get_lr(self) -> list[float]:
+        """The rates times the factor of this step."""
+        factor = self._factor(self.last_epoch)
+        return [rate * factor for rate in self._now()]
+
+
+class StepLR(_Factors):
+    """The rate times ``gamma`` every ``step_size`` steps.
+
+    >>> import minigrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = StepLR(optimizer, step_size=2, gamma=0.5)
+    >>> for _ in range(5):
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.25]
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.step_size = self._whole("step_size", step_size, 1)
+        self.gamma = self._number("gamma", gamma)
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, t: int) -> float:
+        return self.gamma if t and t % self.step_size == 0 else 1.0
+
+
+class MultiStepLR(_Factors):
+    """The rate times ``gamma`` at each of the steps in ``milestones``."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        milestones: Iterable[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+    ) -> None:
+        self.milestones = Counter([self._whole("a milestone", t) for t in milestones])
+        self.gamma = self._number("gamma", gamma)
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, t: int) -> float:
+        return float(self.gamma ** self.milestones[t])
+
+
+class ExponentialLR(_Factors):
+    """``base * gamma**t``."""
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
+        self.gamma = self._number("gamma", gamma)
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, t: int) -> float:
+        return self.gamma if t else 1.0
+
+
+class ConstantLR(_Factors):
+    """``base * factor`` before step ``total_iters``, from which on it is the base rate."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1.0 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        self.factor = self._number("factor", factor, 0.0, 1.0)
+        if not self.factor:
+            raise ValueError("[ConstantLR] from a factor of 0 there is no way back")
+        self.total_iters = self._whole("total_iters", total_iters)
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, t: int) -> float:
+        if not t:
+            return self.factor
+        return 1.0 / self.factor if t == self.total_iters else 1.0
+
+
+class LinearLR(_Factors):
+    """From ``base * start_factor`` in a straight line to ``base * end_factor`` at ``total_iters``.
+
+    >>> import minigrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.0)
+    >>> warmup = LinearLR(optimizer, start_factor=0.25, total_iters=3)
+    >>> for _ in range(3):
+    ...     print(optimizer.param_groups[0]["lr"])
+    ...     warmup.step()
+    0.25
+    0.5
+    0.75
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        self.start_factor = self._number("start_factor", start_factor, 0.0, 1.0)
+        if not self.start_factor:
+            raise ValueError("[LinearLR] from a start_factor of 0 there is no way back")
+        self.end_factor = self._number("end_factor", end_factor, 0.0, 1.0)
+        self.total_iters = self._whole("total_iters", total_iters)
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, t: int) -> float:
+        if not t:
+            return self.start_factor
+        if t > self.total_iters:
+            return 1.0
+        # (start + t d / n) / (start + (t - 1) d / n), where d leads from start to end
+        d = self.end_factor - self.start_factor
+        return 1.0 + d / (self.total_iters * self.start_factor + (t - 1) * d)
+
+
+class PolynomialLR(_Factors):
+    """``base * (1 - t / total_iters) ** power``, and 0 from step ``total_iters`` on."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        total_iters: int = 5,
+        power: float = 1.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.total_iters = self._whole("total_iters", total_iters)
+        self.power = self._number("power", power, 0.0)
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, t: int) -> float:
+        n = self.total_iters
+        if not t or t > n:
+            return 1.0
+        return float(((1.0 - t / n) / (1.0 - (t - 1) / n)) ** self.power)
+
+
+# ---- cosines and cycles --------------------------------------------------------------------------
+
+
+class CosineAnnealingLR(LRScheduler):
+    """``eta_min + (base - eta_min) * (1 + cos(pi * t / T_max)) / 2``: down in ``T_max`` steps.
+
+    Then up again in as many, and so on; equation 5 of Loshchilov & Hutter 2017 (SGDR) without its
+    restarts, which :class:`CosineAnnealingWarmRestarts` has. Each step follows from the rates that
+    are there.
+
+    >>> import minigrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = CosineAnnealingLR(optimizer, T_max=4)
+    >>> for _ in range(2):
+    ...     scheduler.step()
+    >>> round(scheduler.get_last_lr()[0], 6)
+    0.5
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_max: int,  # noqa: N803 - PyTorch's name
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.T_max = self._whole("T_max", T_max, 1)
+        self.eta_min = self._number("eta_min", eta_min)
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The rates, this step's part of the way down or up from the last one's."""
+        t, n, least = self.last_epoch, self.T_max, self.eta_min
+        if not t:
+            return self._now()
+        if (t - 1) % (2 * n) == n:  # up from the least rate, which is no multiple of itself
+            up = (1.0 - math.cos(math.pi / n)) / 2
+            both = zip(self._now(), self.base_lrs, strict=False)
+            return [rate + (base - least) * up for rate, base in both]
+        part = (1.0 + math.cos(math.pi * t / n)) / (1.0 + math.cos(math.pi * (t - 1) / n))
+        return [least + (rate - least) * part for rate in self._now()]
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Down in a cosine from the base rate to ``eta_min``, again and again (SGDR).
+
+    That is Loshchilov & Hutter 2017, equation 5: the first time in ``T_0`` steps, then each time
+    in ``T_mult`` times as many. ``step(epoch)`` goes to any point of it, also between two steps:
+    ``scheduler.step(epoch + batch / batches)``.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_0: int,  # noqa: N803 - PyTorch's name
+        T_mult: int = 1,  # noqa: N803
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.T_0 = self.T_i = self._whole("T_0", T_0, 1)
+        self.T_mult = self._whole("T_mult", T_mult, 1)
+        self.eta_min = self._number("eta_min", eta_min)
+        self.T_cur = float(last_epoch)  # where it is in the present cosine, of T_i steps
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The rates at this point of the present cosine."""
+        height = (1.0 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
+
+    def step(self, epoch: float | None = None) -> None:
+        """Go on by one step, or to a given point."""
+        if epoch is None:
+            self.last_epoch += 1
+            self.T_cur += 1.0
+        else:
+            self.T_cur, self.T_i = self._number("epoch", epoch, 0.0), self.T_0
+            if self.T_cur == math.inf:
+                raise ValueError("[CosineAnnealingWarmRestarts] epoch is inf")
+            self.last_epoch = math.floor(self.T_cur)
+        if self.T_mult == 1:
+            self.T_cur %= self.T_i
+        while self.T_cur >= self.T_i:
+            self.T_cur -= self.T_i
+            self.T_i *= self.T_mult
+        self._set(self.get_lr())
+
+    def _begin(self) -> None:
+        self.step(0)
+
+
+class OneCycleLR(LRScheduler):
+    """Up to ``max_lr`` and down to almost nothing within a run (Smith & Topin 2019).
+
+    From ``max_lr / div_factor`` up during the first ``pct_start`` of ``total_steps`` (or of
+    ``epochs * steps_per_epoch``), then down to that start divided by ``final_div_factor``; with
+    ``three_phase`` first down as it went up. ``anneal_strategy`` is "cos" or "linear". With
+    ``cycle_momentum`` the momentum, or the first of the betas, goes the other way, from
+    ``max_momentum`` to ``base_momentum`` and back. It is stepped after each batch; ``max_lr`` and
+    the momenta may be lists of one for each group.
+
+    Raises ValueError for more steps than there are.
+
+    >>> import minigrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=0.1, momentum=0.9)
+    >>> scheduler = OneCycleLR(optimizer, max_lr=1.0, total_steps=10)
+    >>> for _ in range(2):
+    ...     scheduler.step()
+    >>> optimizer.param_groups[0]["lr"], optimizer.param_groups[0]["momentum"]
+    (1.0, 0.85)
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        max_lr: Any,
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: Any = 0.85,
+        max_momentum: Any = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
+        groups = self._groups_of(optimizer)
+        if total_steps is None:
+            if epochs is None or steps_per_epoch is None:
+                raise ValueError("[OneCycleLR] give total_steps, or epochs and steps_per_epoch")
+            total_steps = self._whole("epochs", epochs, 1) * self._whole(
+                "steps_per_epoch", steps_per_epoch, 1
+            )
+        n = self.total_steps = self._whole("total_steps", total_steps, 1)
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(
+                f"[OneCycleLR] anneal_strategy is {anneal_strategy!r}, but must be 'cos' or "
+                "'linear'"
+            )
+        self.anneal_strategy = anneal_strategy
+        top = self._number("pct_start", pct_start, 0.0, 1.0) * n - 1
+        down = self._number("div_factor", div_factor), self._number("final_div", final_div_factor)
+        if not min(down) > 0.0:
+            raise ValueError("[OneCycleLR] the factors to divide by must be above 0")
+        rates = {"max": self._for_each_group("max_lr", max_lr)}
+        rates["start"] = [self._number("max_lr", rate) / down[0] for rate in rates["max"]]
+        rates["end"] = [rate / down[1] for rate in rates["start"]]
+        # The last step of each phase, and from where to where rates and momenta go.
+        self._phases = [(top, "start", "max", "max", "base"), (n - 1, "max", "end", "base", "max")]
+        if three_phase:
+            self._phases = [
+                (top, "start", "max", "max", "base"),
+                (2 * top, "max", "start", "base", "max"),
+                (n - 1, "start", "end", "max", "max"),
+            ]
+        self._rates = rates
+        self._momenta: dict[str, list[float]] | None = None
+        if cycle_momentum:
+            if not {"momentum", "betas"} & set(optimizer.defaults):
+                raise ValueError(
+                    f"[OneCycleLR] {type(optimizer).__name__} has no momentum: use "
+                    "cycle_momentum=False"
+                )
+            given = {"base": base_momentum, "max": max_momentum}
+            self._momenta = {
+                name: [
+                    self._number(f"{name}_momentum", m, 0.0, 1.0)
+                    for m in self._for_each_group(f"{name}_momentum", value)
+                ]
+                for name, value in given.items()
+            }
+        for group, rate in zip(groups, rates["start"], strict=True):
+            group["initial_lr"] = rate
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The rates of this step; sets its momenta too."""
+        t, start = self.last_epoch, 0.0
+        if t > self.total_steps:
+            raise ValueError(f"[OneCycleLR] step {t} of a run of {self.total_steps} steps")
+        phase = bisect_left([end for end, *_ in self._phases[:-1]], t)
+        if phase:
+            start = self._phases[phase - 1][0]
+        end, *ways = self._phases[phase]
+        part = min((t - start) / (end - start), 1.0) if end > start else 1.0
+        if self.anneal_strategy == "cos":
+            part = (1.0 - math.cos(math.pi * part)) / 2
+
+        def between(values: dict[str, list[float]], first: str, last: str) -> list[float]:
+            both = zip(values[first], values[last], strict=True)
+            return [b + (a - b) * (1.0 - part) for a, b in both]
+
+        if self._momenta is not None:
+            momenta = between(self._momenta, *ways[2:])
+            for group, m in zip(self.optimizer.param_groups, momenta, strict=False):
+                if "betas" in group:
+                    group["betas"] = (m, *group["betas"][1:])
+                else:
+                    group["momentum"] = m
+        return between(self._rates, *ways[:2])
+
+
+# ---- what depends on how it goes -----------------------------------------------------------------
+
+
+class ReduceLROnPlateau(LRScheduler):
+    """The rate times ``factor`` when a metric got no better for more than ``patience`` steps.
+
+    ``mode`` says whether "min" or "max" is better, by more than ``threshold``: a part of the best
+    value if ``threshold_mode`` is "rel", else ("abs") a difference. After that nothing is counted
+    for ``cooldown`` steps. A rate does not fall below ``min_lr``, nor change by ``eps`` or less.
+
+    >>> import minigrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = ReduceLROnPlateau(optimizer, factor=0.5, patience=1)
+    >>> for loss in [3.0, 2.0, 2.0, 2.0]:
+    ...     scheduler.step(loss)
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: Any = 0.0,
+        eps: float = 1e-8,
+    ) -> None:
+        for name, value, choices in (
+            ("mode", mode, ("min", "max")),
+            ("threshold_mode", threshold_mode, ("rel", "abs")),
+        ):
+            if value not in choices:
+                raise ValueError(
+                    f"[ReduceLROnPlateau] {name} is {value!r}, but must be "
+                    f"{choices[0]!r} or {choices[1]!r}"
+                )
+        self._groups_of(optimizer)
+        self.mode, self.threshold_mode = mode, threshold_mode
+        self.factor = self._number("factor", factor, 0.0)
+        if self.factor >= 1.0:
+            raise ValueError(f"[ReduceLROnPlateau] factor is {factor}, but must be below 1")
+        self.patience = self._whole("patience", patience)
+        self.threshold = self._number("threshold", threshold)
+        self.cooldown = self._whole("cooldown", cooldown)
+        self.min_lrs = [self._number("min_lr", m) for m in self._for_each_group("min_lr", min_lr)]
+        self.eps = self._number("eps", eps)
+        self.last_epoch = self.num_bad_epochs = self.cooldown_counter = 0
+        self.best = math.inf if mode == "min" else -math.inf
+        self._last_lr = self._now()
+
+    def _is_better(self, metric: float) -> bool:
+        relative = self.threshold_mode == "rel" and math.isfinite(self.best)
+        margin = self.threshold * (self.best if relative else 1.0)
+        if self.mode == "min":
+            return metric < self.best - margin
+        return metric > self.best + margin
+
+    def step(self, metrics: Any = None) -> None:
+        """Go on to the next step, with a number or a tensor of one element."""
+        if metrics is None:
+            raise TypeError("[ReduceLROnPlateau] step needs the metric: scheduler.step(loss)")
+        value = metrics.item() if isinstance(metrics, TensorBase) else metrics  # type: ignore[attr-defined]
+        metric = real("ReduceLROnPlateau", "the metric", value)
+        self.last_epoch += 1
+        self.num_bad_epochs += 1
+        if self._is_better(metric):
+            self.best, self.num_bad_epochs = metric, 0
+        if self.cooldown_counter:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        rates = self._now()
+        if self.num_bad_epochs > self.patience:
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+            least = self.min_lrs + [0.0] * (len(rates) - len(self.min_lrs))
+            lower = [max(r * self.factor, m) for r, m in zip(rates, least, strict=True)]
+            rates = [b if a - b > self.eps else a for a, b in zip(rates, lower, strict=True)]
+        self._set(rates)
+
+
+# ---- several -------------------------------------------------------------------------------------
+
+
+class _Several(LRScheduler):
+    """Schedules of one optimizer, which have set its rates as they were made."""
+
+    _no_state = ("optimizer", "schedulers")
+
+    def __init__(self, optimizer: Optimizer | None, schedulers: Sequence[LRScheduler]) -> None:
+        name = type(self).__name__
+        self.schedulers = list(schedulers)
+        for one in self.schedulers:
+            if not isinstance(one, LRScheduler) or isinstance(one, ReduceLROnPlateau):
+                raise TypeError(
+                    f"[{name}] cannot step a {type(one).__name__} with others: step it by itself"
+                )
+        if not self.schedulers:
+            raise ValueError(f"[{name}] needs at least one schedule")
+        groups = self._groups_of(self.schedulers[0].optimizer if optimizer is None else optimizer)
+        if any(one.optimizer is not self.optimizer for one in self.schedulers):
+            raise ValueError(f"[{name}] the schedules are not all for the same optimizer")
+        self.base_lrs = [group["initial_lr"] for group in groups]
+        self.last_epoch = 0
+        self._last_lr = self._now()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the schedules are: as of one, with a list of theirs as "schedulers"."""
+        return super().state_dict() | {"schedulers": [s.state_dict() for s in self.schedulers]}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from a state of the same schedules."""
+        states = state_dict.get("schedulers", ()) if isinstance(state_dict, Mapping) else ()
+        if len(states) != len(self.schedulers):
+            raise ValueError(
+                f"[{type(self).__name__}] a state of {len(states)} schedules for "
+                f"{len(self.schedulers)}"
+            )
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "schedulers"})
+        for one, state in zip(self.schedulers, states, strict=True):
+            one.load_state_dict(state)
+
+
+class ChainedScheduler(_Several):
+    """Several schedules at once: each changes the rates that those before it have set.
+
+    >>> import minigrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.0)
+    >>> both = [ConstantLR(optimizer, 0.5, total_iters=2), ExponentialLR(optimizer, 0.5)]
+    >>> scheduler = ChainedScheduler(both)
+    >>> for _ in range(2):
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.25]
+    """
+
+    def __init__(
+        self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
+    ) -> None:
+        super().__init__(optimizer, schedulers)
+
+    def step(self) -> None:
+        """A step of each."""
+        self.last_epoch += 1
+        for one in self.schedulers:
+            one.step()
+        self._last_lr = self._now()
+
+    def _begin(self) -> None:
+        self.last_epoch = 0
+        for one in self.schedulers:
+            one._begin()
+        self._last_lr = self._now()
+
+
+class SequentialLR(_Several):
+    """Schedules one after the other: the next begins at each of the steps in ``milestones``.
+
+    It begins at its own first step and from the base rate.
+
+    >>> import minigrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.0)
+    >>> warmup = LinearLR(optimizer, start_factor=0.1, total_iters=10)
+    >>> decay = CosineAnnealingLR(optimizer, T_max=90)
+    >>> scheduler = SequentialLR(optimizer, [warmup, decay], milestones=[10])
+    >>> scheduler.get_last_lr()
+    [0.1]
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int]
+    ) -> None:
+        super().__init__(optimizer, schedulers)
+        self.milestones = [self._whole("a milestone", t, 1) for t in milestones]
+        if len(self.milestones) != len(self.schedulers) - 1:
+            raise ValueError(
+                f"[SequentialLR] {len(self.schedulers)} schedules need "
+                f"{len(self.schedulers) - 1} milestones, not {len(self.milestones)}"
+            )
+        if self.milestones != sorted(set(self.milestones)):
+            raise ValueError(f"[SequentialLR] the milestones {self.milestones} do not rise")
+        self._begin()
+
+    def step(self) -> None:
+        """A step of the schedule whose turn it is."""
+        self.last_epoch += 1
+        turn = bisect_right(self.milestones, self.last_epoch)
+        if turn and self.milestones[turn - 1] == self.last_epoch:
+            self._first_of(turn)
+        else:
+            self.schedulers[turn].step()
+        self._last_lr = self._now()
+
+    def _first_of(self, turn: int) -> None:
+        for group, base in zip(self.optimizer.param_groups, self.base_lrs, strict=False):
+            group["lr"] = base
+        self.schedulers[turn]._begin()
+
+    def _begin(self) -> None:
+        self.last_epoch = 0
+        self._first_of(0)
+        self._last_lr = self._now()
