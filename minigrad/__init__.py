@@ -34,7 +34,7 @@ from minigrad.creation import (
 )
 from minigrad.dtypes import DType as dtype  # noqa: N813 - PyTorch's name
 from minigrad.dtypes import bool_, float32, float64, int64
-from minigrad.tape import enable_grad, is_grad_enabled, no_grad
+from minigrad.tape import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 
 bool, long, double = bool_, int64, float64  # noqa: A001 - PyTorch's names for the dtypes
 
@@ -78,6 +78,7 @@ __all__ = [
     "no_grad",
     "ones",
     "ones_like",
+    "set_grad_enabled",
     "tensor",
     "zeros",
     "zeros_like",

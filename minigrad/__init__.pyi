@@ -42,6 +42,7 @@ from minigrad.sorting import *
 from minigrad.tape import enable_grad as enable_grad
 from minigrad.tape import is_grad_enabled as is_grad_enabled
 from minigrad.tape import no_grad as no_grad
+from minigrad.tape import set_grad_enabled as set_grad_enabled
 from minigrad.variable import *
 from minigrad.version import *
 

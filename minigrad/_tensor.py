@@ -6,9 +6,10 @@ import builtins
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from minigrad import creation, indexing
 from minigrad import functions as f
-from minigrad import indexing
 from minigrad._c import call, lib, settle, settle_run, tracers
+from minigrad.arguments import renamed
 from minigrad.creation import require_grad, to_numpy
 from minigrad.dispatch import (
     Fields,
@@ -38,7 +39,7 @@ from minigrad.inplace import (
 )
 from minigrad.ops import pointwise as p
 from minigrad.parts import Part
-from minigrad.tape import LEAF, Node, is_grad_enabled, mode, pauses
+from minigrad.tape import LEAF, Node, Removable, is_grad_enabled, mode, pauses
 
 if TYPE_CHECKING:
     import numpy as np
@@ -212,19 +213,30 @@ class Tensor(TensorBase):
 
     @property
     def data(self) -> Tensor:
-        """As :meth:`detach`; assigned to, it replaces the values, whatever the tape holds."""
+        """As :meth:`detach`; assigned to, it replaces the values, whatever the tape holds.
+
+        A leaf takes on the dtype of a tensor or an array, which must hold floats (TypeError) where
+        the leaf requires a gradient; all else is brought to this dtype.
+        """
         return self.detach()
 
     @data.setter
     def data(self, values: Any) -> None:
-        source = value_for("data", self, values)
+        source = value_for("data", self, values).detach()
+        if self._edge is LEAF and not source.dtype.is_floating_point:
+            raise TypeError(
+                f"[data] a tensor that requires grad holds floats, not {source.dtype.name}"
+            )
+        if type(self._edge) is Node:  # which hands on gradients of this dtype
+            source = f.to(source, self.dtype)
         unlink(self)
-        self._h, self._shape = f.to(source.detach(), self.dtype)._h, None
+        self._h, self._shape = source._h, None
 
-    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Callable[[], None]:
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Removable:
         """Call ``hook(gradient)`` when this tensor's gradient is known; it may return another one.
 
-        Returns a function that removes the hook. RuntimeError for a leaf or an untracked tensor.
+        Returns what removes the hook, ``handle.remove()``. RuntimeError for a leaf or an untracked
+        tensor.
         """
         node = self._edge
         if type(node) is not Node:
@@ -236,7 +248,7 @@ class Tensor(TensorBase):
         hooks = node.hooks
         kept = sum([type(other) is KeepGrad for other in hooks])  # come last: they keep the result
         hooks.insert(len(hooks) - (kept if type(hook) is not KeepGrad else 0), hook)
-        return lambda: hooks.remove(hook) if hook in hooks else None
+        return Removable(hooks, hook)
 
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf, as it is when backward comes, in ``grad`` too."""
@@ -366,7 +378,11 @@ class Tensor(TensorBase):
         """Write one value on the diagonal of a matrix; returns the tensor."""
         if self.ndim != 2:
             raise ValueError(f"[fill_diagonal_] a matrix has 2 dimensions, this one {self.ndim}")
-        f.diagonal(self).fill_(fill_value)
+        value = value_for("fill_diagonal_", self, fill_value)
+        try:
+            overwrite("fill_diagonal_", f.diagonal(self), value)
+        except ValueError as error:
+            raise renamed("fill_diagonal_", error) from None
         return self
 
     def accumulate_(self, g: Tensor | Part) -> None:
@@ -446,6 +462,44 @@ class Tensor(TensorBase):
     def cpu(self) -> Tensor:
         """Itself: there is no other device."""
         return self
+
+    # ---- others of its dtype ----
+
+    def new_zeros(
+        self, *size: Any, dtype: Any = None, requires_grad: builtins.bool = False
+    ) -> Tensor:
+        """Zeros of another size, in this tensor's dtype unless another is given."""
+        return creation.zeros(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+    def new_ones(
+        self, *size: Any, dtype: Any = None, requires_grad: builtins.bool = False
+    ) -> Tensor:
+        """Ones of another size, in this tensor's dtype unless another is given."""
+        return creation.ones(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+    def new_empty(
+        self, *size: Any, dtype: Any = None, requires_grad: builtins.bool = False
+    ) -> Tensor:
+        """Whatever was in memory, in this tensor's dtype unless another is given."""
+        return creation.empty(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+    def new_full(
+        self,
+        size: Any,
+        fill_value: builtins.float,
+        *,
+        dtype: Any = None,
+        requires_grad: builtins.bool = False,
+    ) -> Tensor:
+        """One value in another size, in this tensor's dtype unless another is given."""
+        kind = dtype or self.dtype
+        return creation.full(size, fill_value, dtype=kind, requires_grad=requires_grad)
+
+    def new_tensor(
+        self, data: Any, *, dtype: Any = None, requires_grad: builtins.bool = False
+    ) -> Tensor:
+        """A copy of the data in this tensor's dtype unless another is given."""
+        return creation.tensor(data, dtype or self.dtype, requires_grad)
 
     # ---- operations: the functions of minigrad.functions become methods below ----
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minigrad._c import Handle, borrow, call, lib, run
-from minigrad.arguments import integer, real, size_of, tensor_operand
+from minigrad.arguments import integer, real, renamed, size_of, tensor_operand
 from minigrad.dispatch import TensorBase, wrap
 from minigrad.dtypes import DType, as_dtype, bool_, by_code, float32, float64, int64
 from minigrad.tape import LEAF
@@ -218,6 +218,22 @@ as_tensor = asarray  # PyTorch's name
 
 # ---- filled --------------------------------------------------------------------------------------
 
+_PLENTY = 1 << 26  # elements, below which nobody runs out of memory
+
+
+def check_room(op: str, shape: Sequence[int], dtype: DType = float64) -> None:
+    """Refuse, in our words, what there is no memory for where NumPy or Python will take it."""
+    if math.prod(shape) > _PLENTY:
+        _sized(op, lib.mg_empty, dtype.code, len(shape), shape)
+
+
+def _sized(op: str, kernel: Any, *args: Any) -> Handle:
+    """What a kernel makes of a size; its errors are those of ``op``."""
+    try:
+        return call(kernel, *args)
+    except (ValueError, MemoryError) as error:
+        raise renamed(op, error) from None
+
 
 def _filled(op: str, size: Sequence[Any], value: Any, dtype: Any, requires_grad: bool) -> Tensor:
     kind = as_dtype(dtype)
@@ -230,10 +246,7 @@ def _filled(op: str, size: Sequence[Any], value: Any, dtype: Any, requires_grad:
         number = bool(value)
     if not -(2**63) <= number < 2**63:
         raise OverflowError(f"[{op}] {value} does not fit in int64")
-    try:
-        handle = call(lib.mg_full, kind.code, len(shape), shape, float(value), number)
-    except (ValueError, MemoryError) as error:
-        raise type(error)(str(error).replace("[full]", f"[{op}]")) from None
+    handle = _sized(op, lib.mg_full, kind.code, len(shape), shape, float(value), number)
     return require_grad(wrap(handle), requires_grad)
 
 
@@ -326,6 +339,7 @@ def linspace(
 ) -> Tensor:
     """``steps`` evenly spaced values from start to end, both included."""
     kind, count = as_dtype(dtype), integer("linspace", "steps", steps, 0)
+    check_room("linspace", (count,))
     values = np.linspace(real("linspace", "start", start), real("linspace", "end", end), count)
     return require_grad(wrap(_from_array(values, kind)), requires_grad)
 
@@ -336,7 +350,7 @@ def eye(
     """The n x m matrix with ones on the diagonal; square unless m is given."""
     rows = integer("eye", "n", n, 0)
     columns = rows if m is None else integer("eye", "m", m, 0)
-    out = call(lib.mg_full, as_dtype(dtype).code, 2, (rows, columns), 0.0, 0)
+    out = _sized("eye", lib.mg_full, as_dtype(dtype).code, 2, (rows, columns), 0.0, 0)
     run(lib.mg_write, call(lib.mg_view_diagonal, out, 0), call(lib.mg_weak_int, 1))
     return require_grad(wrap(out), requires_grad)
 

@@ -416,11 +416,14 @@ def logit(x: Any, eps: float | None = None) -> Tensor:
 def polygamma(n: Any, x: Any) -> Tensor:
     """The n-th derivative of the digamma function, n = 0, 1, 2, ...; or ``x.polygamma(n)``.
 
-    Raises ValueError for negative n, TypeError for one that is no integer.
+    Raises ValueError for n that is negative, or above 170, whose factorial is beyond float64;
+    TypeError for one that is no integer.
     """
     if isinstance(n, TensorBase) and not isinstance(x, TensorBase):
         n, x = x, n  # called as a method
     n = integer("polygamma", "n", n, 0)
+    if n > 170:
+        raise ValueError(f"[polygamma] n is {n}, but must be at most 170: n! overflows beyond")
     if n < 2:
         return digamma(x) if n == 0 else _trigamma(x)
     x = tensor_operand("polygamma", x)

@@ -13,9 +13,9 @@ import numpy as np
 
 from minigrad._c import call, ffi, lib
 from minigrad.arguments import common_shape, integer, real, size_of, tensor_operand
-from minigrad.creation import asarray, numpy_dtype, require_grad, tensor
+from minigrad.creation import asarray, check_room, numpy_dtype, require_grad, tensor
 from minigrad.dispatch import tensor_operands, wrap
-from minigrad.dtypes import as_dtype, float32, int64
+from minigrad.dtypes import DType, as_dtype, float32, int64
 from minigrad.inplace import check_writable, overwrite
 from minigrad.tape import mode
 
@@ -203,13 +203,14 @@ def _floats(op: str, size: Sequence[Any], dtype: Any) -> tuple[tuple[int, ...], 
     kind = as_dtype(dtype)
     if not kind.is_floating_point:
         raise TypeError(f"[{op}] draws floats, not {kind.name}")
-    return _shape(op, size), numpy_dtype(kind).type
+    return _shape(op, size, kind), numpy_dtype(kind).type
 
 
-def _shape(op: str, size: Sequence[Any]) -> tuple[int, ...]:
+def _shape(op: str, size: Sequence[Any], kind: DType = int64) -> tuple[int, ...]:
     shape = size_of(op, size)
     if any(n < 0 for n in shape):
         raise ValueError(f"[{op}] negative size in {shape}")
+    check_room(op, shape, kind)
     return shape
 
 
@@ -266,7 +267,7 @@ def randperm(
     requires_grad: bool = False,
 ) -> Tensor:
     """The integers from 0 to n - 1 in random order."""
-    n = integer("randperm", "n", n, 0)
+    (n,) = _shape("randperm", (integer("randperm", "n", n, 0),))
     return _made(drawing(generator).permutation(n), dtype or int64, requires_grad)
 
 
@@ -377,6 +378,7 @@ def multinomial(
             "positive weights: use replacement=True"
         )
     draw = drawing(generator)
+    check_room(op, (len(rows), num_samples))
     if replacement:
         ends = np.cumsum(rows, 1)
         at = draw.random((len(rows), num_samples)) * ends[:, -1:]

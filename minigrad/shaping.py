@@ -385,6 +385,10 @@ def stack(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
             raise ValueError(f"[stack] shapes differ: {parts[0].shape} and {part.shape}")
     shape = parts[0].shape
     axis = one_dim("stack", dim, len(shape) + 1)
+    if len(shape) == lib.MG_MAX_NDIM:
+        raise ValueError(
+            f"[stack] {len(shape) + 1} dimensions where at most {len(shape)} are possible"
+        )
     to = (*shape[:axis], 1, *shape[axis:])
     wider = tuple([apply(_s.VIEW, (t,), (to,)) for t in parts])
     return apply(_s.CAT, wider, (axis, (1,) * len(wider)))

@@ -16,6 +16,7 @@ from minigrad._c import lib
 __all__ = [
     "LEAF",
     "Node",
+    "Removable",
     "Scope",
     "begin",
     "enable_grad",
@@ -25,6 +26,7 @@ __all__ = [
     "no_grad",
     "pauses",
     "record",
+    "set_grad_enabled",
 ]
 
 LEAF = True  # the edge of a leaf that requires a gradient: it ends at the tensor itself
@@ -195,6 +197,51 @@ class enable_grad(_SetMode):  # noqa: N801 - PyTorch's name
     enabled = True
 
 
+class set_grad_enabled(_SetMode):  # noqa: N801 - PyTorch's name
+    """Record, or do not, from here on or in a block: ``with set_grad_enabled(training):``.
+
+    Without ``with`` it holds to the end of the block of :class:`no_grad` or its like that it is
+    called in, if any.
+
+    >>> import minigrad as mg
+    >>> with mg.set_grad_enabled(False):
+    ...     mg.is_grad_enabled()
+    False
+    """
+
+    _before: bool
+
+    def __new__(cls, mode: bool) -> Any:
+        """Set the mode at once."""
+        made = super().__new__(cls)
+        made.enabled, made._before = bool(mode), is_grad_enabled()
+        _switch(made.enabled)
+        return made
+
+    def __enter__(self) -> None:
+        _switch(self._before)  # it was meant for the block only
+        super().__enter__()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function with this mode, as a decorator."""
+        _switch(self._before)
+        return super().__call__(function)
+
+
+def _switch(enabled: bool) -> None:
+    """Change the mode of the scope that this thread or task is in."""
+    scope = _innermost()
+    if scope is None:
+        if not enabled:
+            begin(False)
+    elif scope.enabled is not enabled:
+        if not enabled:
+            pauses.append(scope)
+        scope.enabled = enabled
+        if enabled:
+            _forget(scope)
+
+
 # ---- nodes ---------------------------------------------------------------------------------------
 
 if TYPE_CHECKING:
@@ -232,3 +279,20 @@ else:
     Node = lib.mg_node_class()
 
 record = Node.record
+
+
+class Removable:
+    """Removes a hook when ``remove`` is called, or it itself; once is enough."""
+
+    __slots__ = ("_hook", "_hooks")
+
+    def __init__(self, hooks: list[Any], hook: Callable[..., Any]) -> None:
+        self._hooks = hooks
+        self._hook = hook
+
+    def remove(self) -> None:
+        """Remove the hook."""
+        if self._hook in self._hooks:
+            self._hooks.remove(self._hook)
+
+    __call__ = remove

@@ -345,3 +345,50 @@ def test_copies_keep_requires_grad_and_grad():
 def test_pickling_a_result_keeps_its_values():
     x = mg.tensor([1.0, 2.0], requires_grad=True)
     assert pickle.loads(pickle.dumps((x * 2).detach())).tolist() == [2, 4]
+
+
+@pytest.mark.usefixtures("restore_random")
+@pytest.mark.parametrize(
+    ("name", "error", "call"),
+    [
+        ("eye", MemoryError, lambda: mg.eye(2**21)),
+        ("eye", ValueError, lambda: mg.eye(2**40)),
+        ("eye", ValueError, lambda: mg.eye(2**70)),
+        ("linspace", MemoryError, lambda: mg.linspace(0, 1, 2**50)),
+        ("linspace", ValueError, lambda: mg.linspace(0, 1, 2**70)),
+        ("rand", MemoryError, lambda: mg.rand(2**50)),
+        ("randn", MemoryError, lambda: mg.randn(2**50)),
+        ("randn", ValueError, lambda: mg.randn(2**62, 2**62)),
+        ("randn", ValueError, lambda: mg.randn(2**70)),
+        ("randint", MemoryError, lambda: mg.randint(5, (2**50,))),
+        ("randperm", MemoryError, lambda: mg.randperm(2**50)),
+        ("randperm", ValueError, lambda: mg.randperm(2**70)),
+        ("normal", MemoryError, lambda: mg.normal(0.0, 1.0, (2**50,))),
+        ("multinomial", MemoryError, lambda: mg.multinomial(mg.ones(3), 2**50, True)),
+        ("Linear", ValueError, lambda: mg.nn.Linear(2**40, 2**40)),
+        ("Linear", MemoryError, lambda: mg.nn.Linear(2**40, 1)),
+        ("Conv2d", ValueError, lambda: mg.nn.Conv2d(2**30, 2**30, 3)),
+    ],
+)
+def test_sizes_beyond_memory_are_refused_in_our_words(name, error, call):
+    words = {
+        MemoryError: "no memory for [0-9]+ bytes",
+        ValueError: "(the result is too large|a size)",
+    }
+    with pytest.raises(error, match=rf"^\[{name}\] {words[error]}") as caught:
+        call()
+    assert type(caught.value) is error
+
+
+def test_new_tensors_of_a_tensors_dtype():
+    x = mg.zeros(2, dtype=mg.float64)
+    assert x.new_zeros(2, 3).tolist() == [[0.0] * 3] * 2
+    assert x.new_ones((2,)).tolist() == [1.0, 1.0]
+    assert x.new_full((2,), 7).tolist() == [7.0, 7.0]
+    assert x.new_empty(0, 3).shape == (0, 3)
+    assert x.new_tensor([1, 2]).tolist() == [1.0, 2.0]
+    made = [x.new_zeros(1), x.new_ones(1), x.new_full((1,), 7), x.new_empty(1), x.new_tensor(1)]
+    assert {y.dtype for y in made} == {mg.float64}
+    y = x.new_zeros(2, dtype=mg.float32, requires_grad=True)
+    assert y.dtype is mg.float32
+    assert y.requires_grad

@@ -421,3 +421,10 @@ def test_one_pass_notices_what_was_overwritten():
     b.zero_()
     with pytest.raises(RuntimeError, match=r"\[mul\] a tensor saved for backward was overwritten"):
         y.sum().backward()
+
+
+def test_polygamma_whose_factorial_overflows_is_refused():
+    assert np.isfinite(mg.polygamma(170, mg.tensor(2.0, dtype=mg.float64)).item())
+    for n in (171, 2**40):
+        with pytest.raises(ValueError, match=r"\[polygamma\] n is .*, but must be at most 170"):
+            mg.polygamma(n, mg.tensor(2.0))

@@ -309,3 +309,50 @@ def test_what_requires_grad():
         y.requires_grad_(False)
     with pytest.raises(RuntimeError, match=r"detach\(\)\.numpy\(\)"):
         y.numpy()
+
+
+def test_set_grad_enabled_in_a_block():
+    with mg.set_grad_enabled(False):
+        assert not mg.is_grad_enabled()
+        with mg.set_grad_enabled(True):
+            assert mg.is_grad_enabled()
+        assert not mg.is_grad_enabled()
+    assert mg.is_grad_enabled()
+    assert not tape.pauses
+
+
+def test_set_grad_enabled_from_here_on():
+    for _ in range(3):
+        mg.set_grad_enabled(False)
+        assert not mg.is_grad_enabled()
+        assert not (mg.tensor(1.0, requires_grad=True) * 2).requires_grad
+        with mg.enable_grad():
+            assert mg.is_grad_enabled()
+        mg.set_grad_enabled(False)
+        assert len(tape.pauses) == 1
+        mg.set_grad_enabled(True)
+        assert (mg.tensor(1.0, requires_grad=True) * 2).requires_grad
+        assert not tape.pauses
+
+
+def test_set_grad_enabled_ends_with_the_block_it_is_called_in():
+    with mg.no_grad():
+        mg.set_grad_enabled(True)
+        assert mg.is_grad_enabled()
+    assert mg.is_grad_enabled()
+    assert not tape.pauses
+    with mg.enable_grad():
+        mg.set_grad_enabled(False)
+        assert not mg.is_grad_enabled()
+    assert mg.is_grad_enabled()
+    assert not tape.pauses
+
+
+def test_set_grad_enabled_as_a_decorator():
+    @mg.set_grad_enabled(False)
+    def enabled():
+        return mg.is_grad_enabled()
+
+    assert mg.is_grad_enabled()
+    assert not enabled()
+    assert mg.is_grad_enabled()

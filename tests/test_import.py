@@ -112,3 +112,15 @@ def test_modules_are_dataclasses_from_their_first_use():
     assert Thrice()(5.0) == 15
     assert Twice(4.0)(5.0) == 20
     assert Twice()(5.0) == 10
+
+
+def test_a_second_import_in_one_process_is_refused(printed):
+    code = (
+        "import sys, minigrad as mg; x = mg.tensor([1.0], requires_grad=True)\n"
+        "(x * x).sum().backward(); x.grad = None\n"
+        "for name in [m for m in sys.modules if m.startswith('minigrad')]: del sys.modules[name]\n"
+        "try: import minigrad\n"
+        "except ImportError as error: print('cannot be twice' in str(error))\n"
+        "(x * x).sum().backward(); print(x.grad.tolist())"
+    )
+    assert printed(code) == ["True", "[2.0]"]

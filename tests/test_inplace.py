@@ -562,3 +562,38 @@ def test_fill_diagonal_is_differentiated():
     assert x.grad.tolist() == [[0.0, 4.0, 6.0], [8.0, 0.0, 12.0]]
     with pytest.raises(ValueError, match="2 dimensions, this one 1"):
         mg.zeros(3).fill_diagonal_(1.0)
+
+
+def test_a_leafs_data_brings_its_dtype():
+    w = mg.nn.Parameter(mg.ones(2))
+    w.data = mg.full((3,), 2.0, dtype=mg.float64)
+    assert (w.dtype, w.shape, w.requires_grad) == (mg.float64, (3,), True)
+    (w * w).sum().backward()
+    assert w.grad.dtype is mg.float64
+    w.data = np.ones(2)
+    assert w.dtype is mg.float64
+    w.data = mg.ones(2)
+    w.data = 5
+    assert (w.dtype, w.shape) == (mg.float32, ())
+    with pytest.raises(
+        TypeError, match=r"\[data\] a tensor that requires grad holds floats, not i"
+    ):
+        w.data = mg.tensor([1, 2])
+    assert w.item() == 5.0
+    y = w * 1
+    y.data = np.ones(())
+    assert y.dtype is mg.float32
+
+
+@pytest.mark.parametrize(
+    ("x", "value", "error", "message"),
+    [
+        (mg.zeros(2, 2), "x", TypeError, "expected a Tensor, a number or an array, not str"),
+        (mg.zeros(2, 2), [1.0, 2.0, 3.0], ValueError, r"shapes \(2,\) and \(3,\) do not fit"),
+        (mg.zeros(1).expand(2, 2), 1.0, ValueError, "cannot write: several elements share"),
+        (mg.zeros(2), 1.0, ValueError, "a matrix has 2 dimensions, this one 1"),
+    ],
+)
+def test_fill_diagonal_errors(x, value, error, message):
+    with pytest.raises(error, match=rf"\[fill_diagonal_\] {message}"):
+        x.fill_diagonal_(value)

@@ -691,3 +691,59 @@ def test_losses_agree_with_pytorch(rng):
             b.sum().backward()
             np.testing.assert_allclose(a.tolist(), b.tolist(), rtol=1e-12)
             np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), atol=1e-14)
+
+
+def test_a_module_dict_gives_modules_back():
+    heads = nn.ModuleDict({"a": nn.ReLU(), "b": nn.Tanh(), "c": nn.Tanh()})
+    assert isinstance(heads.pop("a"), nn.ReLU)
+    assert list(heads) == ["b", "c"]
+    with pytest.raises(KeyError):
+        heads.pop("a")
+    heads.clear()
+    assert len(heads) == 0
+
+
+def test_hooks_see_and_change_what_a_module_takes_and_gives():
+    layer = nn.Linear(2, 2)
+    net = nn.Sequential(layer, nn.ReLU())
+    x = mg.tensor([[1.0, -2.0]])
+    plain = net(x).tolist()
+    seen = []
+    before = layer.register_forward_pre_hook(lambda module, args: seen.append((module, args)))
+    after = layer.register_forward_hook(lambda module, args, out: seen.append(out))
+    assert net(x).tolist() == plain
+    assert seen[0][0] is layer
+    assert seen[0][1][0] is x
+    assert seen[1].shape == (1, 2)
+    double = layer.register_forward_hook(lambda module, args, out: out * 2)
+    zero = layer.register_forward_pre_hook(lambda module, args: (args[0] * 0,))
+    wanted = (2 * layer.bias).relu().tolist()
+    assert net(x).tolist() == [wanted]
+    for handle in (before, after, double, zero, zero):
+        handle.remove()
+    assert net(x).tolist() == plain
+    assert len(seen) == 4
+    with pytest.raises(TypeError, match=r"\[Linear\] a hook is a function, not int"):
+        layer.register_forward_hook(3)
+
+
+def test_a_copy_of_a_module_with_hooks_is_its_own():
+    net = nn.Sequential(nn.Linear(2, 2))
+    seen = []
+    net[0].register_forward_hook(lambda module, args, out: seen.append(module))
+    other = copy.deepcopy(net)
+    other(mg.ones(1, 2))
+    assert seen[0] is other[0]
+    assert list(net.state_dict()) == ["0.weight", "0.bias"]
+
+
+def test_parameters_of_a_module_itself():
+    net = nn.Sequential(nn.Linear(2, 2))
+    net.scale = nn.Parameter(mg.ones(1))
+    net.register_buffer("offset", mg.zeros(1))
+    assert [name for name, _ in net.named_parameters(recurse=False)] == ["scale"]
+    assert list(net.parameters(recurse=False)) == [net.scale]
+    names = [name for name, _ in net.named_parameters(prefix="net")]
+    assert names == ["net.scale", "net.0.weight", "net.0.bias"]
+    assert [name for name, _ in net.named_buffers("net", recurse=False)] == ["net.offset"]
+    assert [b.tolist() for b in net.buffers()] == [[0.0]]

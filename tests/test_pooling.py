@@ -487,3 +487,17 @@ def test_boxes_give_the_same_bits_for_any_number_of_threads(rng):
     for value, gradient in found[1:]:
         oracle.assert_same(value, found[0][0])
         oracle.assert_same(gradient, found[0][1])
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("adaptive_avg_pool1d", lambda: F.adaptive_avg_pool1d(mg.ones(1, 1, 4), 2**40)),
+        ("adaptive_max_pool2d", lambda: F.adaptive_max_pool2d(mg.ones(1, 4, 4), (2**40, 3))),
+        ("interpolate", lambda: F.interpolate(mg.ones(1, 1, 4), 2**40)),
+        ("interpolate", lambda: F.interpolate(mg.ones(1, 1, 4), scale_factor=2.0**40, mode="area")),
+    ],
+)
+def test_outputs_beyond_memory_are_refused_at_once(name, call):
+    with pytest.raises(MemoryError, match=rf"^\[{name}\] no memory for"):
+        call()

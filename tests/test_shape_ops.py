@@ -494,3 +494,9 @@ def test_stack_of_all_shapes(shape, rng):
         assert got.tolist() == want.tolist()
         (got * mg.tensor(want)).sum().backward()
         assert [p.grad.tolist() for p in parts] == [a.tolist() for a in arrays]
+
+
+def test_a_stack_of_as_many_dimensions_as_there_are():
+    x = mg.zeros((1,) * 16)
+    with pytest.raises(ValueError, match=r"\[stack\] 17 dimensions where at most 16 are possible"):
+        mg.stack([x, x])

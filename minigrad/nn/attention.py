@@ -152,7 +152,9 @@ class MultiheadAttention(Module):
 
 
 def _glorot(rows: int, columns: int, dtype: Any) -> Parameter:
-    return uniform_parameter((rows, columns), math.sqrt(6.0 / (rows + columns)), dtype)
+    return uniform_parameter(
+        "MultiheadAttention", (rows, columns), math.sqrt(6.0 / (rows + columns)), dtype
+    )
 
 
 def _added(mask: Tensor, dtype: DType) -> Tensor:

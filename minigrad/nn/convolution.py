@@ -61,8 +61,8 @@ class _Convolution(Module):
         inputs = math.prod(shape[1:])
         bound = 1.0 / math.sqrt(inputs) if inputs else 0.0
         kind = as_dtype(dtype)
-        self.weight = uniform_parameter(shape, bound, kind)
-        self.bias = uniform_parameter((out_channels,), bound, kind) if bias else None
+        self.weight = uniform_parameter(op, shape, bound, kind)
+        self.bias = uniform_parameter(op, (out_channels,), bound, kind) if bias else None
 
     def extra_repr(self) -> str:
         """The sizes, and the arguments that are not as usual."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from minigrad.arguments import integer
-from minigrad.creation import tensor
+from minigrad.creation import check_room, tensor
 from minigrad.dtypes import as_dtype, float32
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.function_module import FunctionModule
@@ -28,8 +28,9 @@ __all__ = [
 ]
 
 
-def uniform_parameter(shape: tuple[int, ...], bound: float, dtype: Any) -> Parameter:
+def uniform_parameter(op: str, shape: tuple[int, ...], bound: float, dtype: Any) -> Parameter:
     """A parameter of values drawn from U(-bound, bound)."""
+    check_room(op, shape)
     return Parameter(tensor(drawing().uniform(-bound, bound, shape), dtype))
 
 
@@ -54,8 +55,8 @@ class Linear(Module):
         outputs = self.out_features = integer("Linear", "out_features", out_features, 0)
         kind = as_dtype(dtype)
         bound = 1.0 / math.sqrt(inputs) if inputs else 0.0
-        self.weight = uniform_parameter((outputs, inputs), bound, kind)
-        self.bias = uniform_parameter((outputs,), bound, kind) if bias else None
+        self.weight = uniform_parameter("Linear", (outputs, inputs), bound, kind)
+        self.bias = uniform_parameter("Linear", (outputs,), bound, kind) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
         """``x @ weight.T + bias``."""
@@ -283,3 +284,14 @@ class ModuleDict(Module):
         if name not in self:
             raise KeyError(name)
         delattr(self, name)
+
+    def pop(self, name: str) -> Module:
+        """Take a module out, and return it; KeyError for a name that is not there."""
+        module: Module = self[name]
+        del self[name]
+        return module
+
+    def clear(self) -> None:
+        """Take all modules out."""
+        for name in self.keys():
+            del self[name]

@@ -12,7 +12,7 @@ from minigrad.arguments import tensor_operand
 from minigrad.creation import require_grad, tensor
 from minigrad.dispatch import TensorBase
 from minigrad.dtypes import as_dtype
-from minigrad.tape import no_grad
+from minigrad.tape import Removable, no_grad
 
 __all__ = ["Module", "Parameter"]
 
@@ -66,6 +66,29 @@ def _rebuild(values: Any, requires_grad: bool) -> Parameter:
     return Parameter(tensor(values), requires_grad)
 
 
+class _Hooked:
+    """A module's forward with what is called before and after it."""
+
+    def __init__(self, module: Module, forward: Callable[..., Any] | None) -> None:
+        self.module = module
+        self.forward = forward  # where it was an attribute of the module's own
+        self.before: list[Callable[..., Any]] = []
+        self.after: list[Callable[..., Any]] = []
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        module = self.module
+        for hook in tuple(self.before):
+            changed = hook(module, args)
+            if changed is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+        forward = self.forward or type(module).forward.__get__(module)
+        output = forward(*args, **kwargs)
+        for hook in tuple(self.after):
+            changed = hook(module, args, output)
+            output = output if changed is None else changed
+        return output
+
+
 class LoadResult(NamedTuple):
     """The names that :meth:`Module.load_state_dict` did not find, and those it had no use for."""
 
@@ -107,6 +130,40 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """As forward."""
         return self.forward(*args, **kwargs)
+
+    def register_forward_hook(self, hook: Callable[..., Any]) -> Removable:
+        """Call ``hook(module, args, output)`` after forward; what it returns replaces the output,
+        unless that is None.
+
+        Returns what removes the hook, ``handle.remove()``. TypeError for what is no function.
+        """
+        return self._hooked(hook, "after")
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Removable:
+        """Call ``hook(module, args)`` before forward; what it returns replaces the arguments,
+        unless that is None.
+
+        >>> import minigrad as mg
+        >>> layer = mg.nn.ReLU()
+        >>> handle = layer.register_forward_pre_hook(lambda module, args: -args[0])
+        >>> layer(mg.tensor(-2.0)).item()
+        2.0
+        >>> handle.remove()
+        """
+        return self._hooked(hook, "before")
+
+    def _hooked(self, hook: Callable[..., Any], when: str) -> Removable:
+        if not callable(hook):
+            raise TypeError(
+                f"[{type(self).__name__}] a hook is a function, not {type(hook).__name__}"
+            )
+        # Modules without hooks, nearly all, are called no slower: an attribute hides the method.
+        forward = self.__dict__.get("forward")
+        if type(forward) is not _Hooked:
+            forward = self.__dict__["forward"] = _Hooked(self, forward)
+        hooks: list[Any] = getattr(forward, when)
+        hooks.append(hook)
+        return Removable(hooks, hook)
 
     # ---- what it is made of ----
 
@@ -167,31 +224,42 @@ class Module:
         """This module and all below it."""
         return (module for _, module in self.named_modules())
 
-    def _named_tensors(self, wanted: Callable[[Module, str, Any], bool]) -> Iterator[Any]:
+    def _named_tensors(
+        self, wanted: Callable[[Module, str, Any], bool], prefix: str, recurse: bool
+    ) -> Iterator[Any]:
         seen: set[int] = set()
-        for prefix, module in self.named_modules():
+        modules = self.named_modules(prefix) if recurse else ((prefix, self),)
+        for above, module in modules:
             for name, value in module.__dict__.items():
                 if wanted(module, name, value) and id(value) not in seen:
                     seen.add(id(value))
-                    yield (f"{prefix}.{name}" if prefix else name), value
+                    yield (f"{above}.{name}" if above else name), value
 
-    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
-        """The parameters of this module and all below it, each once, with dotted names."""
-        return self._named_tensors(lambda _, __, value: isinstance(value, Parameter))
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """The parameters of this module and, if ``recurse``, all below it, with dotted names.
 
-    def parameters(self) -> Iterator[Parameter]:
-        """The parameters of this module and all below it, each once."""
-        return (p for _, p in self.named_parameters())
+        Each comes once.
+        """
+        wanted = lambda _, __, value: isinstance(value, Parameter)  # noqa: E731
+        return self._named_tensors(wanted, prefix, recurse)
 
-    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
-        """The buffers of this module and all below it, each once, with dotted names."""
-        return self._named_tensors(
-            lambda module, name, value: name in module._buffers and value is not None
-        )
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters of this module and, if ``recurse``, all below it, each once."""
+        return (p for _, p in self.named_parameters("", recurse))
 
-    def buffers(self) -> Iterator[Tensor]:
-        """The buffers of this module and all below it."""
-        return (b for _, b in self.named_buffers())
+    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """The buffers of this module and, if ``recurse``, all below it, with dotted names.
+
+        Each comes once.
+        """
+        wanted = lambda module, name, value: name in module._buffers and value is not None  # noqa: E731
+        return self._named_tensors(wanted, prefix, recurse)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers of this module and, if ``recurse``, all below it, each once."""
+        return (b for _, b in self.named_buffers("", recurse))
 
     # ---- what is done to all of it ----
 

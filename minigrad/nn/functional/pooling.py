@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from minigrad.arguments import integer
 from minigrad.dispatch import apply
 from minigrad.dtypes import bool_
-from minigrad.nn.functional.spatial import Sizes, per_axis, require_floats, spatial_input
+from minigrad.nn.functional.spatial import (
+    Sizes,
+    check_places,
+    per_axis,
+    require_floats,
+    spatial_input,
+)
 from minigrad.ops.window import BOX_ARGMAX, BOX_MAX, BOX_SUM, Boxes
 
 if TYPE_CHECKING:
@@ -153,6 +159,7 @@ def _adaptive(op: str, x: Tensor, axes: int, output_size: Any, divide: bool) -> 
     wanted = per_axis(op, "output_size", given, axes, 0)
     if min(sizes) < 1:
         raise ValueError(f"[{op}] the input of shape {x.shape} has an empty spatial dimension")
+    check_places(op, wanted)
     return _parts(sizes, wanted, divide)
 
 

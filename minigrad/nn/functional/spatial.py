@@ -7,7 +7,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import integer, tensor_operand
+from minigrad.creation import check_room
 from minigrad.dispatch import apply
+from minigrad.dtypes import bool_
 from minigrad.ops.shape import EMBED, SLICE
 from minigrad.ops.window import Windows
 
@@ -32,6 +34,11 @@ def per_axis(op: str, name: str, value: Any, axes: int, least: int) -> Sizes:
             f"give one integer or {axes}"
         )
     return found
+
+
+def check_places(op: str, sizes: Sizes) -> None:
+    """Refuse sizes whose places, some 100 bytes each as Python's numbers, memory cannot hold."""
+    check_room(op, (100, sum(sizes)), bool_)
 
 
 def spatial_input(op: str, input: Any, axes: int) -> Tensor:  # noqa: A002

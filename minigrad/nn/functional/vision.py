@@ -14,7 +14,15 @@ from minigrad.nn.functional.pooling import (
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
 )
-from minigrad.nn.functional.spatial import Sizes, cropped, fit, padded, per_axis, require_floats
+from minigrad.nn.functional.spatial import (
+    Sizes,
+    check_places,
+    cropped,
+    fit,
+    padded,
+    per_axis,
+    require_floats,
+)
 from minigrad.ops.window import FOLD_WINDOWS, WINDOWS
 from minigrad.selection import gather_rows
 
@@ -307,6 +315,7 @@ def interpolate(
         raise ValueError(f"[{op}] align_corners has no meaning for mode {mode!r}")
     if min(sizes) < 1:
         raise ValueError(f"[{op}] the output would have spatial size {sizes}: it must not be empty")
+    check_places(op, sizes)
     if taps_of is None:
         return _AREA[axes](x, sizes)
     if taps_of in (_linear, _cubic):
