@@ -184,7 +184,13 @@ static PyObject *node_class;
 static bool node_is(PyObject *x) { return (PyObject *)Py_TYPE(x) == node_class; }
 
 mg_object *mg_node_class(void) {
-    Py_XDECREF(node_class);
+    if (node_class) { /* as all that is kept of Python here, it is that of one import */
+        PyErr_SetString(PyExc_ImportError,
+                        "minigrad is imported already, and cannot be twice in one process: the "
+                        "modules of the first import were taken out of sys.modules, or this is a "
+                        "subinterpreter");
+        return NULL;
+    }
     node_class = PyType_FromSpec(&node_spec);
     Py_XINCREF(node_class);
     return (mg_object *)node_class;

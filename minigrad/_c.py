@@ -24,6 +24,7 @@ __all__ = [
     "for_c",
     "isa",
     "lib",
+    "node_class",
     "run",
     "save",
     "saved_handle",
@@ -95,6 +96,8 @@ _native = _load(isa)
 ffi: Any = _native.ffi
 lib: Any = _native.lib
 NULL = ffi.NULL
+
+node_class: Any = lib.mg_node_class()  # first of all that C keeps: a second import ends here
 
 # ---- the door ------------------------------------------------------------------------------------
 
@@ -320,7 +323,8 @@ def failure(kernel: Any, args: tuple[Any, ...], op: str = "") -> Exception:
             f"[{op}] no result for an empty dim {first} of shape {shapes[0]}: it has no identity"
         )
     if code == lib.MG_ESTALE:
-        return stale_error(op, args)
+        is_result = first == 2 or (first == 1 and kernel is lib.mg_unary_vjp)
+        return stale_error(op, args, is_result)
     if code == lib.MG_EREADONLY:
         return ValueError(
             f"[{op}] the memory is read-only (it came from a read-only NumPy array); "
@@ -372,7 +376,7 @@ def no_class(target: int, classes: int) -> str:
     return f"target {target} is no class: there are {classes}, 0..{classes - 1}"
 
 
-def stale_error(op: str, args: tuple[Any, ...]) -> RuntimeError:
+def stale_error(op: str, args: tuple[Any, ...], is_result: bool = False) -> RuntimeError:
     """A saved array was overwritten between forward and backward."""
     where = ""
     for saved in args:
@@ -383,4 +387,5 @@ def stale_error(op: str, args: tuple[Any, ...]) -> RuntimeError:
     return RuntimeError(
         f"[{op}] a tensor saved for backward was overwritten in place{where}; "
         "write into a clone(), or run backward before the write"
+        + (f"; it is the result of {op}: y = y + 1 in place of y += 1 will do" if is_result else "")
     )

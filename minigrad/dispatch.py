@@ -89,16 +89,6 @@ if TYPE_CHECKING:
 
 else:
     Fields, wrap, _operation, use = lib.mg_tensor_parts()
-    # C knows the classes of one import. If those of another live, their tensors would break.
-    if Fields.__subclasses__():
-        import gc
-
-        gc.collect()
-        if Fields.__subclasses__():
-            raise ImportError(
-                "minigrad is imported already, and cannot be twice in one process: the modules of "
-                "the first import were taken out of sys.modules, or this is a subinterpreter"
-            )
 
 
 class TensorBase(Fields):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import lib
+from minigrad._c import node_class
 
 __all__ = [
     "LEAF",
@@ -276,7 +276,7 @@ if TYPE_CHECKING:
             """Let go of the parents, and of what else only the node's own backward needs."""
 
 else:
-    Node = lib.mg_node_class()
+    Node = node_class
 
 record = Node.record
 

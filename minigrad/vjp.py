@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad._c import call, lib, saved_handle
 from minigrad.backprop import rule
-from minigrad.dispatch import number, wrap
+from minigrad.dispatch import number, operation, wrap
 from minigrad.ops.composed import product
 from minigrad.ops.pointwise import SCALE
 from minigrad.ops.shape import SLICE, SLICE_VIEW
@@ -159,7 +159,15 @@ def _arguments(row: Row, i: int, node: Node) -> tuple[Any, ...]:
 def _unpack(row: Row, node: Node, name: str) -> Tensor:
     """A saved array as a tensor with the place on the tape that it had."""
     if name == "y":
-        place = 1 if row.family == "pointwise" and row.arity == 1 else 2
-        return wrap(saved_handle(node.saved, place, node.name), node)
+        pointwise = row.family == "pointwise"
+        place = 1 if pointwise and row.arity == 1 else 2
+        try:
+            return wrap(saved_handle(node.saved, place, node.name), node)
+        except RuntimeError:  # overwritten: it is made again of the operands if they were saved too
+            operands = "x" if row.arity == 1 else "ab"
+            kept = [lib.mg_saved_buffer(node.saved, PLACES[n]) for n in operands]
+            if not (pointwise and all(kept)):
+                raise
+            return operation(row)(*[_unpack(row, node, n) for n in operands])  # type: ignore[no-any-return]
     place = PLACES[name]
     return wrap(saved_handle(node.saved, place, node.name), (node.parents or ())[place])

@@ -597,3 +597,38 @@ def test_a_leafs_data_brings_its_dtype():
 def test_fill_diagonal_errors(x, value, error, message):
     with pytest.raises(error, match=rf"\[fill_diagonal_\] {message}"):
         x.fill_diagonal_(value)
+
+
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2", "fmod", "remainder", "pow", "silu"])
+def test_a_result_is_made_again_where_its_operands_were_saved(name):
+    values = [[1.5, 2.5], [0.5, 0.75]]
+    function = getattr(mg, name, None) or getattr(mg.nn.functional, name)
+    xs = [leaf(v) for v in values][: 1 if name == "silu" else 2]
+
+    def slopes(write, create_graph):
+        y = function(*xs)
+        if write:
+            y += 1.0
+        g = mg.grad(y.sum(), xs, create_graph=create_graph)
+        return [s.tolist() for s in g], g
+
+    for create_graph in (False, True):
+        plain, first = slopes(False, create_graph)
+        again, second = slopes(True, create_graph)
+        assert again == plain
+    if second[0].requires_grad:
+        a, b = (mg.grad((g[0] ** 2).sum(), xs) for g in (first, second))
+        for u, v in zip(a, b, strict=True):
+            assert u.tolist() == pytest.approx(v.tolist())
+
+
+def test_an_overwritten_result_that_cannot_be_made_again_is_named():
+    y = leaf([1.0, 2.0]) / leaf([3.0, 4.0])
+    y += 1.0
+    with pytest.raises(RuntimeError, match=r"\[div\] .* it is the result of div: y = y \+ 1 in"):
+        y.sum().backward()
+    a = leaf([1.0, 2.0]) * 1
+    y = a * leaf([3.0, 4.0])
+    a += 1.0
+    with pytest.raises(RuntimeError, match=r"\[mul\] .* before the write$"):
+        y.sum().backward()

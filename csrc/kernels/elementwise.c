@@ -327,7 +327,9 @@ mg_array *mg_unary_vjp(int op, mg_array *g, mg_saved *saved) {
 }
 
 mg_arrays *mg_binary_vjp(int op, int wanted, mg_array *g, mg_saved *saved) {
-    mg_array *made[2] = {NULL};
+    mg_array *made[2] = {NULL}, *again = NULL;
+    mg_array *a = saved->arrays[0], *b = saved->arrays[1], *y = saved->arrays[2];
+    mg_saved kept = {.arrays = {a, b, y}, .time = saved->time};
     mg_kernel kernels[2];
     int count = 0;
     if (!mg_op_has_vjp(op) || float_rows[op].arity != 2) return mg_fail(MG_EARG, op, 0);
@@ -336,13 +338,19 @@ mg_arrays *mg_binary_vjp(int op, int wanted, mg_array *g, mg_saved *saved) {
         if (wanted >> i & 1) kernels[count++] = float_rows[op].vjp[i][g->dtype - MG_FLOAT32];
     if (op == OP_pow && wanted == 1 && !saved->arrays[2])
         kernels[0] = g->dtype == MG_FLOAT32 ? pow_vjp_a_alone_f32 : pow_vjp_a_alone_f64;
-    if (op == OP_pow && wanted == 1 && saved->arrays[1] &&
-        pow_shortcut(saved->arrays[1]) == OP_square) {
-        mg_saved base = {.arrays = {saved->arrays[0]}, .time = saved->time};
+    if (op == OP_pow && wanted == 1 && b && pow_shortcut(b) == OP_square) {
+        mg_saved base = {.arrays = {a}, .time = saved->time};
         made[0] = mg_unary_vjp(OP_square, g, &base);
         if (!made[0]) return NULL;
-    } else if (count && elementwise_vjp(wanted == 2 ? made + 1 : made, count, kernels, g, saved, 3))
-        return NULL;
+    } else if (count) {
+        if (a && b && y && y->buffer->written > saved->time) { /* made again, as that of one operand */
+            kept.arrays[2] = again = mg_binary(op, a, b);
+            if (!again) return NULL;
+        }
+        int failed = elementwise_vjp(wanted == 2 ? made + 1 : made, count, kernels, g, &kept, 3);
+        mg_release(again);
+        if (failed) return NULL;
+    }
     return mg_arrays_of(2, made);
 }
 
