@@ -34,7 +34,13 @@ from minigrad.creation import (
 )
 from minigrad.dtypes import DType as dtype  # noqa: N813 - PyTorch's name
 from minigrad.dtypes import bool_, float32, float64, int64
-from minigrad.tape import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from minigrad.tape import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 
 bool, long, double = bool_, int64, float64  # noqa: A001 - PyTorch's names for the dtypes
 
@@ -71,6 +77,7 @@ __all__ = [
     "from_numpy",
     "full",
     "full_like",
+    "inference_mode",
     "int64",
     "is_grad_enabled",
     "linspace",

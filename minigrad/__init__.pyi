@@ -40,6 +40,7 @@ from minigrad.shaping import *
 from minigrad.solving import *
 from minigrad.sorting import *
 from minigrad.tape import enable_grad as enable_grad
+from minigrad.tape import inference_mode as inference_mode
 from minigrad.tape import is_grad_enabled as is_grad_enabled
 from minigrad.tape import no_grad as no_grad
 from minigrad.tape import set_grad_enabled as set_grad_enabled

@@ -415,3 +415,11 @@ class _FunctionOp:
         # The user may hold it, or return it twice, so it is shown as memory that others have too.
         g = g.to(dtype)
         return wrap(call(lib.mg_view_alias, g._h), g._edge)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("gradcheck", "gradgradcheck"):  # PyTorch has them here too
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from minigrad import checking
+
+    return getattr(checking, name)

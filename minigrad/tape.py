@@ -21,6 +21,7 @@ __all__ = [
     "begin",
     "enable_grad",
     "end",
+    "inference_mode",
     "is_grad_enabled",
     "mode",
     "no_grad",
@@ -189,6 +190,10 @@ class no_grad(_SetMode):  # noqa: N801 - PyTorch's name
     """
 
     enabled = False
+
+
+class inference_mode(no_grad):  # noqa: N801
+    """As :class:`no_grad`, under PyTorch's other name: there is nothing more to save here."""
 
 
 class enable_grad(_SetMode):  # noqa: N801 - PyTorch's name

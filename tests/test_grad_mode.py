@@ -356,3 +356,15 @@ def test_set_grad_enabled_as_a_decorator():
     assert mg.is_grad_enabled()
     assert not enabled()
     assert mg.is_grad_enabled()
+
+
+def test_inference_mode_is_no_grad():
+    with mg.inference_mode():
+        assert not mg.is_grad_enabled()
+
+    @mg.inference_mode()
+    def enabled():
+        return mg.is_grad_enabled()
+
+    assert not enabled()
+    assert mg.is_grad_enabled()

@@ -525,3 +525,9 @@ def test_refusals(x):
         gradcheck(lambda x: x * 2, x, eps=0)
     with pytest.raises(TypeError, match=r"func returned 3\.0"):
         gradcheck(lambda x: 3.0, x)
+
+
+def test_the_checks_are_found_in_autograd_too():
+    assert mg.autograd.gradcheck is mg.gradcheck
+    assert mg.autograd.gradgradcheck is mg.gradgradcheck
+    assert not hasattr(mg.autograd, "nothing")
