@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: the cffi modules, which depend on the machine, and a wheel's tag."""
+"""What pyproject.toml cannot say: the cffi modules, which depend on the machine, and the tag."""
 
 import os
 import runpy
@@ -8,8 +8,8 @@ from setuptools import setup
 
 BUILD_SCRIPT = "csrc/build.py"
 
-# The modules use the stable ABI, so that one wheel serves the oldest Python and all later ones. There
-# is none yet for free-threaded builds.
+# The modules use the stable ABI, so that one wheel serves the oldest Python and all later ones.
+# There is none yet for free-threaded builds.
 options = {"build_ext": {"parallel": os.cpu_count()}}
 if not sysconfig.get_config_var("Py_GIL_DISABLED"):
     options["bdist_wheel"] = {"py_limited_api": "cp310"}
