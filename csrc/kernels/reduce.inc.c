@@ -132,16 +132,19 @@ real R(mg_reduce_or_nan)(real v, const real *x, int64_t n);
 MG_INLINE vec R(reduce_extrema)(int kind, int side, const real *x, int64_t n, vec *probe) {
     enum { MOST = 4 };
     vec a[MOST], seen[MOST];
-    int64_t step = side * LANES, last = n - step;
+    const int64_t step = side * LANES;
+    const real *last = x + n - step;
     MG_UNROLL
     for (int v = 0; v < side; v++) seen[v] = a[v] = v_load(x + v * LANES);
-    MG_ROLLED
-    for (int64_t i = 0; i < last;) {
-        if (side == MOST) reduce_fetch(x + i + step, step * (int64_t)sizeof(real));
-        i = mg_min(i + step, last);
+    MG_ROLLED /* which gcc forgets where nothing follows a loop that is written out */
+    for (const real *next; x < last; x = next) {
+        if (side == MOST) reduce_fetch(x + step, step * (int64_t)sizeof(real));
+        next = last - x < step ? last : x + step;
+        MG_ANEW(next);
         MG_UNROLL
         for (int v = 0; v < side; v++) {
-            vec term = v_load(x + i + v * LANES);
+            vec term = v_load(next + v * LANES);
+            MG_HELD(term);
             seen[v] += term;
             a[v] = R(reduce_join_vec)(kind, a[v], term);
         }
