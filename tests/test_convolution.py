@@ -95,6 +95,16 @@ CASES = [
     ((2, 3, 4, 32), (13, 3, 3, 3), {"padding": 1}),
     ((1, 50, 64), (11, 50, 5), {"padding": 2}),
     ((1, 5, 3, 16), (20, 5, 1, 1), {}),
+    # a channel alone in its group: lines side by side, of several images, and along
+    ((3, 2, 7, 14), (2, 1, 5, 5), {"groups": 2, "padding": 2}),
+    ((2, 3, 6, 75), (3, 1, 3, 3), {"groups": 3, "padding": 1}),
+    ((1, 2, 3, 20), (2, 1, 2, 3), {"groups": 2}),
+    ((1, 1, 5, 18), (1, 1, 13, 13), {"padding": 6}),
+    # every second or third of a line's neighbours side by side
+    ((2, 3, 5, 75), (2, 3, 3, 3), {"stride": 2, "padding": 1}),
+    ((1, 2, 4, 33), (2, 2, 2, 1), {"stride": (1, 2)}),
+    ((1, 2, 2, 50), (2, 2, 1, 4), {"stride": 3, "padding": (0, 5)}),
+    ((2, 2, 9, 45), (2, 1, 3, 3), {"stride": 2, "padding": 1, "groups": 2}),
     # more zeros than elements
     ((1, 2, 3, 2), (3, 2, 2, 3), {"padding": (5, 40)}),
     ((1, 17, 4, 5), (19, 17, 2, 2), {"padding": (9, 7), "dilation": (4, 3)}),

@@ -5,6 +5,7 @@
 #include "nditer.h"
 #include "turn.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The register tile is up to CONV_MR numbers by CONV_NV vectors, as in matrix products; where there

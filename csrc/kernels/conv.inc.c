@@ -182,6 +182,42 @@ static MG_NOINLINE void R(conv_line)(real *y, int64_t apart, conv_between betwee
     }
 }
 
+/* Few columns of four lines of outputs likewise: in a line alone they would be few sums, which wait
+ * for their own last additions. */
+static MG_NOINLINE void R(conv_four_lines)(const conv_sum *s, real *y, const real *x,
+                                           const real *w, real bias, int64_t n) {
+    const conv_plan *p = &s->plan;
+    const conv_axis *a = p->axis;
+    const conv_term *term = s->term;
+    int64_t from_next = a[1].step * p->line, to_next = a[1].apart * p->out_stride[1];
+    for (int64_t j = 0; j < n; j += LANES, x += LANES, y += LANES * a[2].apart) {
+        vec total[4];
+        MG_UNROLL
+        for (int l = 0; l < 4; l++) total[l] = v_set1(bias);
+        for (int64_t k = 0, end; k < p->terms; k = end) {
+            vec sum[4];
+            MG_UNROLL
+            for (int l = 0; l < 4; l++) sum[l] = v_set1(0);
+            for (end = mg_min(k + CONV_DEPTH, p->terms); k < end; k++) {
+                vec weight = v_set1(w[k]);
+                const real *from = x + term[k].b;
+                MG_UNROLL
+                for (int l = 0; l < 4; l++, from += from_next)
+                    sum[l] = v_fma(weight, v_load(from), sum[l]);
+            }
+            MG_UNROLL
+            for (int l = 0; l < 4; l++) total[l] += sum[l];
+        }
+        real *to = y;
+        MG_UNROLL
+        for (int l = 0; l < 4; l++, to += to_next) {
+            int cols = (int)mg_min(LANES, n - j);
+            if (a[2].apart == 1) v_store_n(to, total[l], cols);
+            else R(conv_scatter)(to, a[2].apart, conv_between_of(&a[2]), to, total[l], cols);
+        }
+    }
+}
+
 /* Where line q of output o of a chunk goes, and where its inputs begin. */
 MG_INLINE real *R(conv_to)(const conv_plan *p, const conv_chunk *t, real *y, int64_t o, int64_t q) {
     int64_t image = q / t->rows, i = t->i1 + q % t->rows;
@@ -196,6 +232,27 @@ MG_INLINE int64_t R(conv_from)(const conv_plan *p, const conv_chunk *t, int64_t 
 MG_INLINE int64_t R(conv_together)(const conv_sum *s, const conv_chunk *t, bool pairs, int64_t q,
                                    int64_t end) {
     return 1 + (pairs && q + 1 < end && (s->lanes_are_outs || q % t->rows + 1 < t->rows));
+}
+
+/* The outputs of a chunk of the only channel of its group. What is woven is written once, all else
+ * perhaps twice. */
+static MG_NOINLINE void R(conv_lines)(const conv_sum *s, const conv_chunk *t, real *y,
+                                      const real *x, const real *w, real bias) {
+    const conv_plan *p = &s->plan;
+    const conv_axis *a = &p->axis[2];
+    bool fours = t->rows >= 4 && !a->other && t->cols % (4 * LANES) <= 3 * LANES;
+    int64_t along = fours ? t->cols / (4 * LANES) * (4 * LANES) : t->cols, rest = t->cols - along;
+    for (int64_t q = 0; along > 0 && q < t->images * t->rows; q++) {
+        real *to = R(conv_to)(p, t, y, 0, q);
+        R(conv_line)(to, a->apart, conv_between_of(a), R(conv_other)(p, to),
+                     x + R(conv_from)(p, t, q), w, s->term, p->terms, bias, along);
+    }
+    for (int64_t m = 0; rest > 0 && m < t->images; m++)
+        for (int64_t i = 0; i < t->rows; i += 4) {
+            int64_t q = m * t->rows + mg_min(i, t->rows - 4);
+            R(conv_four_lines)(s, R(conv_to)(p, t, y, 0, q) + along * a->apart,
+                               x + R(conv_from)(p, t, q) + along, w, bias, rest);
+        }
 }
 
 /* The outputs of a chunk, while the inputs of a later one are asked for. Where the terms are many, some
@@ -225,11 +282,7 @@ static MG_NOINLINE void R(conv_outputs)(const conv_sum *s, const conv_chunk *t,
     for (int64_t o = 0; o < p->outs; o += s->height, w += s->height * p->terms) {
         int64_t outs = mg_min(s->height, p->outs - o);
         const real *bias = s->bias ? (const real *)s->bias + first_out + o : NULL;
-        for (int64_t q = 0; s->height == 1 && q < lines; q++) {
-            real *to = R(conv_to)(p, t, y, o, q);
-            R(conv_line)(to, a[2].apart, conv_between_of(&a[2]), R(conv_other)(p, to),
-                         x + R(conv_from)(p, t, q), w, s->term, p->terms, bias ? *bias : 0, t->cols);
-        }
+        if (s->height == 1) R(conv_lines)(s, t, y + o * p->out_plane, x, w, bias ? *bias : 0);
         for (int64_t i = 0; there && bias && i < outs; i++)
             for (int64_t l = 0; l < R(CONV_NR); l += LANES) {
                 MG_AS_IT_IS;

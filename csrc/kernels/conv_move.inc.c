@@ -37,6 +37,31 @@ MG_INLINE void R(conv_copy_lines)(real *restrict to, int64_t pitch, int64_t line
     R(conv_zero)(to + last * pitch, (lines - last) * pitch);
 }
 
+/* The n elements of a vector, or more, each two from the last; 0 behind them. */
+MG_INLINE vec R(conv_evens)(const real *from, int64_t n) {
+    if (n >= LANES) return R(v_evens)(from);
+    int reach = 2 * (int)n - 1, low = mg_min(reach, LANES - 1);
+    return TURN_SHUFFLE(v_load_n(from, low), v_load_n(from + low, reach - low), R(TURN_EVENS));
+}
+
+/* A folded line: part f holds elements f, f + fold, and so on of a line that has those from `begin`
+ * to `end`, both in folds and what is left; all else is 0. Writes up to a vector more. */
+static MG_NOINLINE void R(conv_fold_line)(real *restrict to, int64_t part, int64_t fold,
+                                          const real *restrict from, lldiv_t begin, lldiv_t end) {
+    for (int64_t f = 0; f < fold; f++, to += part) {
+        int64_t n = begin.quot + (f < begin.rem), last = end.quot + (f < end.rem);
+        const real *x = from + f;
+        R(conv_zero)(to, n);
+        for (; fold == 2 && n < last; n += LANES)
+            v_store(to + n, R(conv_evens)(x + 2 * n, last - n));
+        for (; n < last; n++) {
+            MG_AS_IT_IS;
+            to[n] = x[n * fold];
+        }
+        R(conv_zero)(to + n, part - n);
+    }
+}
+
 /* The inputs of a chunk of one image with the zeros around them, and behind them, where idle lanes
  * read: leftovers may be subnormal numbers, and multiply-adds of those take a hundred times as
  * long. */
@@ -50,6 +75,7 @@ static MG_NOINLINE void R(conv_copy)(real *to, const real *x, const conv_plan *p
     int64_t last = mg_max(mg_min(axis[1].inputs - y, lines), first);
     int64_t begin = mg_min(mg_max(-at, 0), width);
     int64_t end = mg_max(mg_min(axis[2].inputs - at, width), begin);
+    lldiv_t low = lldiv(begin, p->fold), high = lldiv(end, p->fold);
     int64_t ahead = (lines > 1 ? 3 : 2) * p->in_plane; /* what will be copied later */
     x += (image * p->groups + t->group) * p->channels * p->in_plane + y * p->in_stride[1] + at;
     for (int64_t c = 0; c < p->channels; c++)
@@ -67,12 +93,10 @@ static MG_NOINLINE void R(conv_copy)(real *to, const real *x, const conv_plan *p
                 const real *line = from + q * p->in_stride[1];
                 for (int64_t i = 0; i < width; i += 64 / (int)sizeof(real))
                     __builtin_prefetch(line + ahead + i);
-                for (int64_t f = 0; f < p->fold; f++)
-                    for (int64_t i = f, n = 0; n < p->part; i += p->fold, n++) {
-                        MG_AS_IT_IS;
-                        block[q * p->line + f * p->part + n] =
-                            inside && i >= begin && i < end ? line[i] : 0;
-                    }
+                if (inside)
+                    R(conv_fold_line)(block + q * p->line, p->part, p->fold, line, low, high);
+                else
+                    R(conv_zero)(block + q * p->line, p->line);
             }
             v_store(block + lines * p->line, v_set1(0));
         }
