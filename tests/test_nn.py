@@ -560,7 +560,9 @@ def test_cross_entropy_with_probabilities(rng, shape, reduction, weighted, smoot
     assert gradcheck(loss, (x, target))
 
 
-@pytest.mark.parametrize("shape", [(3, 1), (5, 17), (2, 513), (40, 1300), (3, 5000)])
+@pytest.mark.parametrize(
+    "shape", [(3, 1), (5, 17), (300, 3), (41, 65), (3, 128), (2, 513), (40, 1300), (3, 5000)]
+)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", ["drawn", "rising", "falling"])
 def test_cross_entropy_kernel_and_formula_agree(rng, shape, dtype, order):
@@ -609,6 +611,28 @@ def test_certain_targets_meet_impossible_scores_without_nan():
     assert loss.item() == 0.0
     assert x.grad.tolist() == [[0.0, 0.0]]
     assert F.cross_entropy(x, mg.tensor([1])).item() == math.inf
+
+
+@pytest.mark.parametrize("classes", [5, 17, 128, 129, 600])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_without_end_stay_in_their_rows(rng, classes, dtype):
+    """Whether rows are taken together, as short ones are, or one by one."""
+    x = rng.standard_normal((70, classes)).astype(dtype)
+    x[::3, ::2] = -math.inf  # a mask
+    x[4, 3], x[9, 1], x[11] = math.nan, math.inf, -math.inf
+    bad, t = [4, 9, 11], np.ones(70, dtype=np.int64)
+    a = mg.tensor(x, requires_grad=True)
+    losses = F.cross_entropy(a, mg.tensor(t), reduction="none")
+    (g,) = mg.grad(losses, [a], mg.ones(70, dtype=a.dtype))
+    assert np.isnan(losses.detach().numpy()[bad]).all()
+    assert np.isnan(g.numpy()[bad]).all()
+    good = np.setdiff1d(np.arange(70), bad)
+    wide = _log_softmax(x[good].astype(np.float64), 1)
+    near = 2e-6 if dtype is np.float32 else 1e-13
+    np.testing.assert_allclose(losses.detach().numpy()[good], -wide[:, 1], near, near)
+    expected = np.exp(wide) - np.eye(classes)[t[good]]
+    np.testing.assert_allclose(g.numpy()[good], expected, 10 * near, near)
+    assert (g.numpy()[good][x[good] == -math.inf] == 0).all()
 
 
 def test_the_gradient_is_softmax_minus_one_hot(rng):

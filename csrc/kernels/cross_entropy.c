@@ -24,6 +24,9 @@ typedef struct {
     char *out, *stats; /* out: losses or dx; stats: maxima, then sums */
 } entropy_job;
 
+/* Do several rows of n elements fit a strip? */
+MG_INLINE bool entropy_is_short(int64_t n) { return n > 0 && n <= REDUCE_STRIP / 2; }
+
 #define MG_REAL 32
 #include "cross_entropy.inc.c"
 #define MG_REAL 64

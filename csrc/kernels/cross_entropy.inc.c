@@ -90,6 +90,41 @@ static void R(entropy_sum)(const real *x, int64_t n, real *m, real *s) {
     *s = finite ? (real)sum : REAL_C(NAN);
 }
 
+/* to[r * n + j] = v[r] */
+MG_INLINE void R(entropy_repeat)(real *restrict to, const real *restrict v, int64_t rows,
+                                 int64_t n) {
+    for (int64_t r = 0; r < rows; r++, to += n)
+        for (int64_t j = 0; j < n; j++) to[j] = v[r];
+}
+
+/* What entropy_sum finds, of rows of which several fit a strip: their exponentials together. */
+static MG_NOINLINE void R(entropy_sums)(const real *x, int64_t rows, int64_t n, real *m, real *s) {
+    real centre[REDUCE_STRIP], e[REDUCE_STRIP];
+    for (int64_t some; rows > 0; rows -= some, x += some * n, m += some, s += some) {
+        some = mg_min(rows, REDUCE_STRIP / n);
+        for (int64_t r = 0; r < some; r++) m[r] = R(entropy_max)(x + r * n, n);
+        R(entropy_repeat)(centre, m, some, n);
+        R(mg_reduce_exp)(e, x, centre, some * n);
+        for (int64_t r = 0; r < some; r++) {
+            vec lanes = v_set1(0);
+            for (int64_t i = 0; i < n; i += LANES)
+                lanes += v_load_n(e + r * n + i, (int)mg_min(n - i, LANES));
+            s[r] = R(reduce_across)(REDUCE_SUM, lanes);
+            if (m[r] - m[r] != 0 || s[r] != s[r]) m[r] = s[r] = REAL_C(NAN);
+        }
+    }
+}
+
+/* dx[r * n + j] = e^(x - m[r]) factor[r], and 0 for 0, of rows that fit a strip. */
+static MG_NOINLINE void R(entropy_exps_by)(real *restrict dx, const real *restrict x, int64_t rows,
+                                           int64_t n, const real *m, const real *factor) {
+    real many[REDUCE_STRIP];
+    R(entropy_repeat)(many, m, rows, n);
+    R(mg_reduce_exp)(dx, x, many, rows * n);
+    R(entropy_repeat)(many, factor, rows, n);
+    for (int64_t i = 0; i < rows * n; i++) dx[i] = dx[i] == 0 ? 0 : dx[i] * many[i];
+}
+
 /* w[t], or 1 */
 MG_INLINE real R(entropy_weight)(const real *w, int64_t t) { return w ? w[t] : 1; }
 
@@ -102,13 +137,19 @@ static void R(entropy_rows)(const entropy_job *job, int64_t first, int64_t rows)
     const real *w = (const real *)job->w, *x = (const real *)job->x + first * n;
     real *losses = (real *)job->out + first, *m = (real *)job->stats + first, *s = m + job->rows;
     real kept = REAL_C(1 - job->smoothing), spread = REAL_C(job->smoothing / (double)n);
+    bool together = entropy_is_short(n);
+    if (together) R(entropy_sums)(x, rows, n, m, s);
+    for (int64_t r = 0; r < rows; r++) {
+        if (job->target[first + r] == job->ignore) m[r] = s[r] = 0;
+        else if (!together) R(entropy_sum)(x + r * n, n, &m[r], &s[r]);
+    }
+    R(v_log_any)(losses, s, rows);
     for (int64_t r = 0; r < rows; r++, x += n) {
         int64_t t = job->target[first + r];
-        losses[r] = m[r] = s[r] = 0;
+        real log_s = losses[r];
+        losses[r] = 0;
         if (t == job->ignore) continue;
-        R(entropy_sum)(x, n, &m[r], &s[r]);
-        real log_s = R(v_log)(s[r]), wt = R(entropy_weight)(w, t);
-        losses[r] = R(entropy_product)(kept * wt, log_s - (x[t] - m[r]));
+        losses[r] = R(entropy_product)(kept * R(entropy_weight)(w, t), log_s - (x[t] - m[r]));
         if (spread == 0) continue;
         double rest = 0;
         for (int64_t i = 0; i < n; i++)
@@ -124,19 +165,30 @@ static void R(entropy_rows_back)(const entropy_job *job, int64_t first, int64_t 
     const real *m = (const real *)job->stats + first, *s = m + job->rows, *g = (const real *)job->g;
     real *dx = (real *)job->out + first * n;
     real kept = REAL_C(1 - job->smoothing), spread = REAL_C(job->smoothing / (double)n);
-    for (int64_t r = 0; r < rows; r++, x += n, dx += n) {
-        int64_t t = job->target[first + r];
-        real scale = (job->each ? g[first + r] : g[0]) / REAL_C(job->total);
-        if (t == job->ignore || scale == 0) {
-            memset(dx, 0, (size_t)n * sizeof(real));
-            continue;
+    int64_t most = entropy_is_short(n) ? REDUCE_STRIP / n : 1, end = first + rows;
+    for (int64_t some; first < end; first += some, m += some, s += some) {
+        real scale[REDUCE_STRIP], by_p[REDUCE_STRIP];
+        some = mg_min(end - first, most);
+        for (int64_t r = 0; r < some; r++) {
+            int64_t t = job->target[first + r];
+            by_p[r] = scale[r] = 0;
+            if (t == job->ignore) continue;
+            scale[r] = (job->each ? g[first + r] : g[0]) / REAL_C(job->total);
+            real right = kept * R(entropy_weight)(w, t);
+            by_p[r] = scale[r] * (right + spread * REAL_C(job->weights)) / s[r];
         }
-        real right = kept * R(entropy_weight)(w, t);
-        real by_p = scale * (right + spread * REAL_C(job->weights)) / s[r];
-        R(entropy_exp_by)(dx, x, n, m[r], by_p);
-        dx[t] -= scale * right;
-        for (int64_t i = 0; i < n && spread != 0; i++)
-            dx[i] -= scale * (spread * R(entropy_weight)(w, i));
+        if (most > 1) R(entropy_exps_by)(dx, x, some, n, m, by_p);
+        else if (scale[0] != 0) R(entropy_exp_by)(dx, x, n, m[0], by_p[0]);
+        for (int64_t r = 0; r < some; r++, x += n, dx += n) {
+            int64_t t = job->target[first + r];
+            if (scale[r] == 0) {
+                memset(dx, 0, (size_t)n * sizeof(real));
+                continue;
+            }
+            dx[t] -= scale[r] * (kept * R(entropy_weight)(w, t));
+            for (int64_t i = 0; i < n && spread != 0; i++)
+                dx[i] -= scale[r] * (spread * R(entropy_weight)(w, i));
+        }
     }
 }
 
