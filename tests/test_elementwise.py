@@ -384,6 +384,24 @@ def test_an_element_does_not_depend_on_its_neighbours(row, dtype, rng):
                 oracle.assert_same(got[at], want)
 
 
+@pytest.mark.parametrize("f", [mg.exp, mg.exp2, mg.expm1])
+def test_powers_beside_those_out_of_range(f, rng):
+    """Blocks in which all powers are normal numbers, or not too large, have a shorter way."""
+    for x in (rng.uniform(-690, 690, 4096), rng.uniform(-15.9, 15.9, 4096)):
+        alone, among = f(mg.tensor(x)).numpy(), np.repeat(x, 2)
+        edges = [-800.0, 705, -705, 1100, -1100, 709.75, -744.5, 16, np.nan]
+        among[1::2] = np.resize(edges, x.size)
+        np.testing.assert_array_equal(f(mg.tensor(among)).numpy()[::2], alone)
+
+
+def test_powers_that_are_exact():
+    n = np.arange(-1080.0, 1024)
+    np.testing.assert_array_equal(mg.exp2(mg.tensor(n)).numpy(), np.ldexp(1.0, n.astype(int)))
+    small = np.ldexp([1.0, -1, 0, -0.0], -55)
+    for f in (mg.exp, mg.exp2):
+        np.testing.assert_array_equal(f(mg.tensor(small)).numpy(), np.ones(4))
+
+
 @pytest.mark.parametrize("n", [1, 31, 64, 65, 100, 255, 33000])
 def test_gradients_add_up_in_place_at_every_length(n, rng):
     x = mg.tensor(rng.integers(1, 9, n).astype(np.float32), requires_grad=True)

@@ -37,6 +37,15 @@ def test_ends_of_the_table_of_powers(name, dtype):
     assert report.ok, report
 
 
+@pytest.mark.parametrize(("name", "unit"), [("exp", np.log(2)), ("exp2", 1.0)])
+def test_ends_of_the_table_of_eighths(name, unit):
+    """Beside every change of the power that is looked up, and where the result is subnormal."""
+    ends = (np.arange(-8600, 8192) + 0.5) / 8 * unit
+    x = ends[:, None] + np.spacing(np.abs(ends))[:, None] * np.arange(-4, 5)
+    report = ulp.measure(TABLE[name], np.float64, [(x.ravel(),)])
+    assert report.ok, report
+
+
 @by_dtype
 @pytest.mark.parametrize("name", ["exp", "expm1", "tanh", "erf", "asin", "acos", "atan"])
 def test_results_do_not_depend_on_their_neighbours(name, dtype, rng):

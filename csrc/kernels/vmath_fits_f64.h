@@ -1,4 +1,4 @@
-/* vmath_fits_f64.h: what vmath_explog.inc.h and vmath_gates.inc.h need to know of double: the ends
+/* vmath_fits_f64.h: what vmath_explog.inc.h and those after it need to know of double: the ends
  * of ranges, minimax polynomials (our own, by Remez's and Lawson's methods, the coefficients
  * rounded one by one and the rest refitted) with their errors, relative unless it is said
  * otherwise, and tables. */
@@ -17,6 +17,11 @@
 #define V_EXP_HIGH_F64 710.0
 #define V_EXP2_LOW_F64 -1076.0
 #define V_EXP2_HIGH_F64 1025.0
+#define V_EIGHTHS_MAGIC_F64 0x1.8p49
+#define V_EIGHTHS_USUAL_F64 1000.0 /* up to here powers of two are normal numbers */
+#define V_EIGHTHS_SHIFT_F64 49
+#define V_EIGHTHS_LN2_HI_F64 0x1.62e42fefa0000p-1 /* 39 bits */
+#define V_EIGHTHS_LN2_LO_F64 0x1.cf79abc9e3b3ap-40
 #define V_EXPM1_LOW_F64 -38.0
 #define V_EXPM1_NEAR_F64 16.0
 #define V_POWER_MAGIC_F64 0x1.8p48
@@ -62,11 +67,22 @@ static const __attribute__((unused)) double v_exp_fit_f64[] = {
     0x1.000000000000ap-1, 0x1.55555555555p-3, 0x1.55555555506a8p-5, 0x1.11111111264b5p-7,
     0x1.6c16c1847da4ap-10, 0x1.a01a0131da67bp-13, 0x1.a0199948cd598p-16, 0x1.71df14f4c80b1p-19,
     0x1.28ae148a5258p-22, 0x1.ad990863d48cfp-26};
-/* ((2^r - 1) / r - ln 2) / r: 2^-57.7 */
-static const __attribute__((unused)) double v_exp2_fit_f64[] = {
-    0x1.ebfbdff82c59dp-3, 0x1.c6b08d704a0cep-5, 0x1.3b2ab6fba0f9dp-7,
-    0x1.5d87fe78b48b7p-10, 0x1.4309130c6dbadp-13, 0x1.ffcbfbf69c116p-17, 0x1.62bfcce550c43p-20,
-    0x1.b5260f2003e18p-24, 0x1.e6132cf03c32ap-28, 0x1.e8103254562bdp-32};
+/* e^(r - s) - 1 and 2^r e^-s - 1, e^s = 1 + 5410646734 2^-52, for |r| <= ln 2 / 16 and 1 / 16, the
+ * error weighed against the power: 2^-58.5 and 2^-58.4 */
+static const __attribute__((unused)) double v_exp_eighths_fit_f64[] = {
+    -0x1.427fd169a41c9p-20, 0x1.ffffd7b005d2dp-1, 0x1.ffffd7b006007p-2, 0x1.55553a75586a5p-3,
+    0x1.55553a666d87cp-5, 0x1.1110fbbc2417bp-7, 0x1.6c1ce07ce5d0cp-10, 0x1.a011930d80773p-13};
+static const __attribute__((unused)) double v_exp2_eighths_fit_f64[] = {
+    -0x1.427fd169a41b3p-20, 0x1.62e413fe60421p-1, 0x1.ebfbb93ba5413p-3, 0x1.c6b069a37970cp-5,
+    0x1.3b2a9e1d99209p-7, 0x1.5d87e2d935054p-10, 0x1.430e74bda5101p-13, 0x1.ffd2d4deff271p-17};
+/* e^s 2^(i/8), and less i units of the bit to which k is shifted, so that adding k so shifted leaves
+ * e^s 2^(k/8) */
+static const __attribute__((unused)) double v_eighths_scaled_f64[8] = {
+    0x1.00001427feacep+0, 0x1.172b99c2d8be1p+0, 0x1.306ff89b68e5ep+0, 0x1.4bfdc77712184p+0,
+    0x1.6a0a02e949695p+0, 0x1.8ace733876d29p+0, 0x1.ae8a1b7bb80f3p+0, 0x1.d581b2c7332cep+0};
+static const __attribute__((unused)) double v_eighths_table_f64[8] = {
+    0x1.00001427feacep+0, 0x1.f72b99c2d8be1p-1, 0x1.f06ff89b68e5ep-1, 0x1.ebfdc77712184p-1,
+    0x1.ea0a02e949695p-1, 0x1.eace733876d29p-1, 0x1.ee8a1b7bb80f3p-1, 0x1.f581b2c7332cep-1};
 /* for |r| <= ln 2 / 32, (e^r - 1 - r) / r^2, and (sinh r - r) / r^3 and (cosh r - 1) / r^2 of r^2,
  * the error weighed against r: 2^-57 and 2^-61, of the last against 1: 2^-58; for r up to ln 2 / 16,
  * which comes of the last numbers before infinity, against e^r 2^-54, and 2^-56 */

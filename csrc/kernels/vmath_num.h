@@ -33,6 +33,7 @@
 #define n_line P(line)
 #define n_look_up P(look_up)
 #define n_look_up_32 P(look_up_32)
+#define n_look_up_8 P(look_up_8)
 #define n_max P(max)
 #define n_min P(min)
 #define n_mul P(mul)
@@ -41,6 +42,7 @@
 #define n_or P(or)
 #define n_plus_bits P(plus_bits)
 #define n_scale P(scale)
+#define n_scale_floor P(scale_floor)
 #define n_set P(set)
 #define n_small P(small)
 #define n_shift_left P(shift_left)
@@ -62,6 +64,13 @@ MG_INLINE float s_from_exponent_f32(float k) { return (float)(int32_t)v_bits_f32
 MG_INLINE double s_from_exponent_f64(double k) { return (double)(int64_t)v_bits_f64(k); }
 MG_INLINE float s_look_up_f32(const float *table, float i) { return table[v_bits_f32(i) & 15u]; }
 MG_INLINE double s_look_up_f64(const double *table, double i) { return table[v_bits_f64(i) & 15u]; }
+MG_INLINE double s_look_up_8_f64(const double *table, double i) {
+    return table[v_bits_f64(i) & 7u];
+}
+MG_INLINE double s_scale_floor_f64(double x, double n) {
+    uint64_t t = v_bits_f64(n + (0x1.8p49 + 2046)) >> 3, half = t >> 1;
+    return x * v_from_bits_f64(half << 52) * v_from_bits_f64((t - half) << 52);
+}
 MG_INLINE float s_look_up_32_f32(const float *table, float i) {
     return table[v_bits_f32(i) & 31u];
 }

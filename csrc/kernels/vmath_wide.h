@@ -109,6 +109,12 @@ MG_INLINE vec_f64 v_look_up_f64(const double *table, vec_f64 i) {
 /* x 2^n, rounded once, for whole n from -252 to 254; in double from -2044 to 2046. */
 MG_INLINE vec_f32 v_scale_f32(vec_f32 x, vec_f32 n) { return _mm512_scalef_ps(x, n); }
 MG_INLINE vec_f64 v_scale_f64(vec_f64 x, vec_f64 n) { return _mm512_scalef_pd(x, n); }
+/* The same by the largest whole number up to n, which has eighths. */
+MG_INLINE vec_f64 v_scale_floor_f64(vec_f64 x, vec_f64 n) { return _mm512_scalef_pd(x, n); }
+/* table[i mod 8], of 8 doubles */
+MG_INLINE vec_f64 v_look_up_8_f64(const double *table, vec_f64 i) {
+    return _mm512_permutexvar_pd(_mm512_castpd_si512(i), _mm512_loadu_pd(table));
+}
 /* table[i mod 16], 16 floats, i the bits of each lane */
 MG_INLINE vec_f32 v_look_up_f32(const float *table, vec_f32 i) {
     return _mm512_permutexvar_ps(_mm512_castps_si512(i), _mm512_loadu_ps(table));
@@ -219,6 +225,23 @@ MG_INLINE vec_f64 v_scale_f64(vec_f64 x, vec_f64 n) {
     x *= _mm256_castsi256_pd(_mm256_slli_epi64(half, 52));
     return x * _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_sub_epi64(t, half), 52));
 }
+MG_INLINE vec_f64 v_scale_floor_f64(vec_f64 x, vec_f64 n) {
+    __m256i t = _mm256_castpd_si256(n + v_set1_f64(0x1.8p49 + 2046));
+    __m256i half = _mm256_srli_epi64(t, 4);
+    x *= _mm256_castsi256_pd(_mm256_slli_epi64(half, 52));
+    t = _mm256_sub_epi64(_mm256_srli_epi64(t, 3), half);
+    return x * _mm256_castsi256_pd(_mm256_slli_epi64(t, 52));
+}
+/* By the halves of the table's numbers; what comes of the table itself is done once. */
+MG_INLINE vec_f64 v_look_up_8_f64(const double *table, vec_f64 i) {
+    vec_f32 a = _mm256_castpd_ps(v_load_f64(table)), b = _mm256_castpd_ps(v_load_f64(table + 4));
+    vec_f64 low = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88));
+    vec_f64 high = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0xdd));
+    __m256i index = _mm256_castps_si256(_mm256_moveldup_ps(_mm256_castpd_ps(i)));
+    a = _mm256_permutevar8x32_ps(_mm256_castpd_ps(_mm256_permute4x64_pd(low, 0xd8)), index);
+    b = _mm256_permutevar8x32_ps(_mm256_castpd_ps(_mm256_permute4x64_pd(high, 0xd8)), index);
+    return _mm256_castps_pd(_mm256_blend_ps(a, b, 0xaa));
+}
 MG_INLINE vec_f32 v_look_up_f32(const float *table, vec_f32 i) {
     __m256i index = _mm256_castps_si256(i);
     vec_f32 low = _mm256_permutevar8x32_ps(v_load_f32(table), index);
@@ -259,6 +282,14 @@ MG_INLINE wide_f64 w_near_root_f64(wide_f64 a) {
 #endif
 }
 #define w_near_root_f32 w_sqrt_f32 /* other work hides the instruction */
+MG_INLINE wide_f64 w_look_up_8_f64(const double *table, wide_f64 i) {
+    for (int k = 0; k < WIDE_VECTORS; k++) i.v[k] = v_look_up_8_f64(table, i.v[k]);
+    return i;
+}
+MG_INLINE wide_f64 w_scale_floor_f64(wide_f64 x, wide_f64 n) {
+    for (int k = 0; k < WIDE_VECTORS; k++) x.v[k] = v_scale_floor_f64(x.v[k], n.v[k]);
+    return x;
+}
 /* table[i mod 32] */
 MG_INLINE wide_f32 w_look_up_32_f32(const float *table, wide_f32 i) {
     for (int k = 0; k < WIDE_VECTORS; k++) i.v[k] = v_look_up_32(table, i.v[k]);

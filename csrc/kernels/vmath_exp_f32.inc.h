@@ -1,0 +1,22 @@
+/* vmath_exp_f32.inc.h: e^x and 2^x of floats (see vmath_num.h for how to read it); after
+ * vmath_explog.inc.h. */
+
+/* n and r, of x up to where e^x would overflow */
+MG_INLINE F(stage) F(exp_start)(num x) {
+    F(exp_terms) e = F(exp_reduce)(n_max(n_set(C(EXP_LOW)), x));
+    return (F(stage)){e.n, n_fma(e.n, n_set(-C(LN2_LO)), e.r_high)};
+}
+MG_INLINE F(stage) F(exp_first)(num x) { return F(exp_start)(n_min(n_set(C(EXP_HIGH)), x)); }
+MG_INLINE num F(exp_last)(F(stage) s, num x) {
+    (void)x;
+    return n_scale(n_fma(s.b, F(exp_factor)(s.b), n_set(1)), s.a);
+}
+/* e^x where that does not overflow */
+MG_INLINE num F(exp_below)(num x) { return F(exp_last)(F(exp_start)(x), x); }
+MG_INLINE num F(exp)(num x) { return F(exp_last)(F(exp_first)(x), x); }
+MG_INLINE num F(exp2)(num x) {
+    x = n_max(n_set(C(EXP2_LOW)), n_min(n_set(C(EXP2_HIGH)), x));
+    num n = n_sub(n_add(x, n_set(C(MAGIC))), n_set(C(MAGIC))), r = n_sub(x, n);
+    num p = n_fma(POLYNOMIAL(r, exp2), r, n_set(C(LN2)));
+    return n_scale(n_fma(r, p, n_set(1)), n);
+}

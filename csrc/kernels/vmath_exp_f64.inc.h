@@ -1,0 +1,57 @@
+/* vmath_exp_f64.inc.h: e^x and 2^x of doubles (see vmath_num.h for how to read it); after
+ * vmath_explog.inc.h.
+ *
+ * Both are 2^(k/8) e^r = T (1 + w) with whole k and T = e^s 2^(k/8), for which three bits choose
+ * from a table, and w = e^(r - s) - 1, a polynomial of r. One s for all, near 2^-19.7, is such that
+ * e^s is a double and the others of the table are within 0.02 units of one (Gal's method, as for
+ * logarithms, without a second table for what each is off).
+ */
+
+/* n = k/8, which is in the bits */
+typedef struct {
+    num bits, n, r;
+} F(eighths);
+
+MG_INLINE F(eighths) F(exp_eighths)(num x) {
+    num bits = n_line(x, C(LOG2E), C(EIGHTHS_MAGIC)), n = n_sub(bits, n_set(C(EIGHTHS_MAGIC)));
+    num r_high = n_fma(n, n_set(-C(EIGHTHS_LN2_HI)), x); /* exact */
+    return (F(eighths)){bits, n, n_fma(n, n_set(-C(EIGHTHS_LN2_LO)), r_high)};
+}
+/* r in powers of 2 */
+MG_INLINE F(eighths) F(exp2_eighths)(num x) {
+    num bits = n_add(x, n_set(C(EIGHTHS_MAGIC))), n = n_sub(bits, n_set(C(EIGHTHS_MAGIC)));
+    return (F(eighths)){bits, n, n_sub(x, n)};
+}
+/* Where the power is a normal number, and anywhere: whole powers of two come last. */
+MG_INLINE num F(power_of_eighths)(F(eighths) p, num w) {
+    num t = n_look_up_8(T(eighths_table), p.bits);
+    t = n_plus_bits(t, n_shift_left(p.bits, C(EIGHTHS_SHIFT)));
+    return n_fma(t, w, t);
+}
+MG_INLINE num F(scaled_eighths)(F(eighths) p, num w) {
+    num t = n_look_up_8(T(eighths_scaled), p.bits);
+    return n_scale_floor(n_fma(t, w, t), p.n);
+}
+
+MG_INLINE num F(exp_near)(num x, bool *right) {
+    F(eighths) p = F(exp_eighths)(x);
+    *right = n_small(p.n, C(EIGHTHS_USUAL));
+    return F(power_of_eighths)(p, HORNER(p.r, exp_eighths));
+}
+/* e^x where that does not overflow */
+MG_INLINE num F(exp_below)(num x) {
+    F(eighths) p = F(exp_eighths)(n_max(n_set(C(EXP_LOW)), x));
+    return F(scaled_eighths)(p, HORNER(p.r, exp_eighths));
+}
+MG_INLINE num F(exp)(num x) { return F(exp_below)(n_min(n_set(C(EXP_HIGH)), x)); }
+
+MG_INLINE num F(exp2_near)(num x, bool *right) {
+    F(eighths) p = F(exp2_eighths)(x);
+    *right = n_small(p.n, C(EIGHTHS_USUAL));
+    return F(power_of_eighths)(p, POLYNOMIAL(p.r, exp2_eighths));
+}
+MG_INLINE num F(exp2)(num x) {
+    x = n_max(n_set(C(EXP2_LOW)), n_min(n_set(C(EXP2_HIGH)), x));
+    F(eighths) p = F(exp2_eighths)(x);
+    return F(scaled_eighths)(p, POLYNOMIAL(p.r, exp2_eighths));
+}
