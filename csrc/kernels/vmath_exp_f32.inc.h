@@ -1,5 +1,5 @@
 /* vmath_exp_f32.inc.h: e^x and 2^x of floats (see vmath_num.h for how to read it); after
- * vmath_explog.inc.h. */
+ * vmath_powers.inc.h. */
 
 /* n and r, of x up to where e^x would overflow */
 MG_INLINE F(stage) F(exp_start)(num x) {
@@ -20,3 +20,13 @@ MG_INLINE num F(exp2)(num x) {
     num p = n_fma(POLYNOMIAL(r, exp2), r, n_set(C(LN2)));
     return n_scale(n_fma(r, p, n_set(1)), n);
 }
+
+/* What gates and pow ask of e^x = T e^r */
+typedef F(power_terms) F(growth);
+MG_INLINE F(growth) F(growth_of)(num x, num bits, num n) { return F(power_of)(x, bits, n); }
+MG_INLINE F(growth) F(growth_plus)(F(growth) p, num x_low) {
+    p.r_low = n_add(p.r_low, x_low);
+    return p;
+}
+MG_INLINE num F(growth_power)(F(growth) p) { return F(power_up)(p.bits); }
+MG_INLINE num F(growth_rest)(F(growth) p) { return F(power_rest)(p); }

@@ -1,5 +1,5 @@
 /* vmath_exp_f64.inc.h: e^x and 2^x of doubles (see vmath_num.h for how to read it); after
- * vmath_explog.inc.h.
+ * vmath_powers.inc.h.
  *
  * Both are 2^(k/8) e^r = T (1 + w) with whole k and T = e^s 2^(k/8), for which three bits choose
  * from a table, and w = e^(r - s) - 1, a polynomial of r. One s for all, near 2^-19.7, is such that
@@ -12,20 +12,26 @@ typedef struct {
     num bits, n, r;
 } F(eighths);
 
-MG_INLINE F(eighths) F(exp_eighths)(num x) {
-    num bits = n_line(x, C(LOG2E), C(EIGHTHS_MAGIC)), n = n_sub(bits, n_set(C(EIGHTHS_MAGIC)));
+MG_INLINE F(eighths) F(eighths_of)(num x, num bits, num n) {
     num r_high = n_fma(n, n_set(-C(EIGHTHS_LN2_HI)), x); /* exact */
     return (F(eighths)){bits, n, n_fma(n, n_set(-C(EIGHTHS_LN2_LO)), r_high)};
+}
+MG_INLINE F(eighths) F(exp_eighths)(num x) {
+    num bits = n_line(x, C(LOG2E), C(EIGHTHS_MAGIC));
+    return F(eighths_of)(x, bits, n_sub(bits, n_set(C(EIGHTHS_MAGIC))));
 }
 /* r in powers of 2 */
 MG_INLINE F(eighths) F(exp2_eighths)(num x) {
     num bits = n_add(x, n_set(C(EIGHTHS_MAGIC))), n = n_sub(bits, n_set(C(EIGHTHS_MAGIC)));
     return (F(eighths)){bits, n, n_sub(x, n)};
 }
-/* Where the power is a normal number, and anywhere: whole powers of two come last. */
+/* T, a normal number */
+MG_INLINE num F(eighths_up)(num bits) {
+    return n_plus_bits(n_look_up_8(T(eighths_table), bits), n_shift_left(bits, C(EIGHTHS_SHIFT)));
+}
+/* Where T is a normal number, and anywhere: whole powers of two come last. */
 MG_INLINE num F(power_of_eighths)(F(eighths) p, num w) {
-    num t = n_look_up_8(T(eighths_table), p.bits);
-    t = n_plus_bits(t, n_shift_left(p.bits, C(EIGHTHS_SHIFT)));
+    num t = F(eighths_up)(p.bits);
     return n_fma(t, w, t);
 }
 MG_INLINE num F(scaled_eighths)(F(eighths) p, num w) {
@@ -55,3 +61,13 @@ MG_INLINE num F(exp2)(num x) {
     F(eighths) p = F(exp2_eighths)(x);
     return F(scaled_eighths)(p, POLYNOMIAL(p.r, exp2_eighths));
 }
+
+/* What gates and pow ask of e^x = T (1 + w) */
+typedef F(eighths) F(growth);
+MG_INLINE F(growth) F(growth_of)(num x, num bits, num n) { return F(eighths_of)(x, bits, n); }
+MG_INLINE F(growth) F(growth_plus)(F(growth) p, num x_low) {
+    p.r = n_add(p.r, x_low);
+    return p;
+}
+MG_INLINE num F(growth_power)(F(growth) p) { return F(eighths_up)(p.bits); }
+MG_INLINE num F(growth_rest)(F(growth) p) { return POLYNOMIAL(p.r, exp_eighths); }

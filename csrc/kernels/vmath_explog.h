@@ -38,8 +38,8 @@
 #define P(name) s_##name##_f32
 #define F(name) v_##name##_f32
 #include "vmath_explog.inc.h"
-#include "vmath_exp_f32.inc.h"
 #include "vmath_powers.inc.h"
+#include "vmath_exp_f32.inc.h"
 #include "vmath_gates.inc.h"
 #include "vmath_pow.inc.h"
 #include "vmath_normal.inc.h"
@@ -55,8 +55,8 @@
 #define P(name) w_##name##_f32
 #define F(name) w_##name##_f32
 #include "vmath_explog.inc.h"
-#include "vmath_exp_f32.inc.h"
 #include "vmath_powers.inc.h"
+#include "vmath_exp_f32.inc.h"
 #include "vmath_gates.inc.h"
 #include "vmath_pow.inc.h"
 #include "vmath_normal.inc.h"
@@ -76,8 +76,8 @@
 #define P(name) s_##name##_f64
 #define F(name) v_##name##_f64
 #include "vmath_explog.inc.h"
-#include "vmath_exp_f64.inc.h"
 #include "vmath_powers.inc.h"
+#include "vmath_exp_f64.inc.h"
 #include "vmath_gates.inc.h"
 #include "vmath_pow.inc.h"
 #include "vmath_normal.inc.h"
@@ -93,8 +93,8 @@
 #define P(name) w_##name##_f64
 #define F(name) w_##name##_f64
 #include "vmath_explog.inc.h"
-#include "vmath_exp_f64.inc.h"
 #include "vmath_powers.inc.h"
+#include "vmath_exp_f64.inc.h"
 #include "vmath_gates.inc.h"
 #include "vmath_pow.inc.h"
 #include "vmath_normal.inc.h"

@@ -23,6 +23,7 @@
 #define V_EXPM1_NEAR_F32 16.0f
 #define V_POWER_MAGIC_F32 0x1.8p19f
 #define V_POWER_LAST_F32 127.9375f
+#define V_GROWTH_MAGIC_F32 V_POWER_MAGIC_F32
 #define V_ONE_LOST_F32 0x1p24f /* where x - 1 is x, x even */
 #define V_GATE_SCALE_F32 64
 #define V_GATE_UNIT_F32 0x1p-64f

@@ -27,6 +27,7 @@
 #define V_POWER_MAGIC_F64 0x1.8p48
 #define V_POWER_LAST_F64 1023.9375
 #define V_ONE_LOST_F64 0x1p53 /* where x - 1 is x, x even */
+#define V_GROWTH_MAGIC_F64 V_EIGHTHS_MAGIC_F64
 #define V_GATE_SCALE_F64 128
 #define V_GATE_UNIT_F64 0x1p-128
 #define V_GATE_HIGH_F64 700.0 /* from here on gates are open: 1 + e^-x is 1 */

@@ -14,6 +14,12 @@ MG_INLINE F(two) F(exp_two)(F(exp_terms) e) {
     return (F(two)){high, n_fma(rounding, high, low)};
 }
 
+/* The terms of 2^k e^x, where the magic number is GROWTH_MAGIC + k; that power is a normal number. */
+MG_INLINE F(growth) F(growth_within)(num x, C(TYPE) magic) {
+    num bits = n_line(x, C(LOG2E), magic);
+    return F(growth_of)(x, bits, n_sub(bits, n_set(magic)));
+}
+
 /* unit (1 + e^-x) = high + low, and nearly 1 / high */
 typedef struct {
     num high, low, inverse;
@@ -21,8 +27,8 @@ typedef struct {
 
 /* From the terms of unit e^-x, where the unit keeps the power in the range. It is the smaller of the
  * two, or either of them. Other work hides the division. */
-MG_INLINE F(logistic_terms) F(logistic)(F(power_terms) p, num unit, bool any) {
-    num power = F(power_up)(p.bits), rest = F(power_rest)(p);
+MG_INLINE F(logistic_terms) F(logistic)(F(growth) p, num unit, bool any) {
+    num power = F(growth_power)(p), rest = F(growth_rest)(p);
     num more = any ? n_max(unit, power) : power, less = any ? n_min(unit, power) : unit;
     num sum = n_add(power, unit), low = n_sub(less, n_sub(sum, more));
     num high = n_fma(power, rest, sum);
@@ -30,7 +36,7 @@ MG_INLINE F(logistic_terms) F(logistic)(F(power_terms) p, num unit, bool any) {
     return (F(logistic_terms)){high, low, n_div(n_set(1), high)};
 }
 /* 1 / (1 + e^a) for a >= 0, from the terms of GATE_UNIT e^a */
-MG_INLINE num F(logistic_below)(F(power_terms) p) {
+MG_INLINE num F(logistic_below)(F(growth) p) {
     num one = n_set(1), unit = n_set(C(GATE_UNIT));
     F(logistic_terms) l = F(logistic)(p, unit, false);
     num rest = n_fnma(l.inverse, l.low, n_fma_exact(n_neg(l.inverse), l.high, one));
@@ -39,7 +45,7 @@ MG_INLINE num F(logistic_below)(F(power_terms) p) {
 
 MG_INLINE num F(sigmoid_any)(num x) {
     num a = n_min(n_set(C(SIGMOID_HIGH)), n_abs(x)), zero = n_set(0);
-    num q = F(logistic_below)(F(power_within)(a, C(POWER_MAGIC) - C(GATE_SCALE)));
+    num q = F(logistic_below)(F(growth_within)(a, C(GROWTH_MAGIC) - C(GATE_SCALE)));
     return n_choose_less(x, zero, q, n_sub(n_set(1), q));
 }
 
@@ -47,8 +53,8 @@ MG_INLINE num F(sigmoid_any)(num x) {
  * is. */
 MG_INLINE num F(softplus_power)(num x, num *lower) {
     num low = n_max(n_set(C(SOFTPLUS_LOW)), n_or(x, C(SIGN))), unit = n_set(C(GATE_UNIT));
-    F(power_terms) e = F(power_within)(low, C(POWER_MAGIC) + C(GATE_SCALE));
-    num power = F(power_up)(e.bits), rest = F(power_rest)(e), y = n_fma(power, rest, power);
+    F(growth) e = F(growth_within)(low, C(GROWTH_MAGIC) + C(GATE_SCALE));
+    num power = F(growth_power)(e), rest = F(growth_rest)(e), y = n_fma(power, rest, power);
     *lower = n_mul(n_fma(power, rest, n_sub(power, y)), unit);
     return n_mul(y, unit);
 }

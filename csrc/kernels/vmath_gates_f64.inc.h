@@ -22,11 +22,10 @@ MG_INLINE num F(tanh)(num x) {
  * subnormal result is rounded once; for x > 0 it is 1, as x may be large or tiny. */
 MG_INLINE num F(gate)(num x, num t, num t_low) {
     num zero = n_set(0), one = n_set(1), unit = n_choose_less(x, zero, n_set(C(GATE_UNIT)), one);
-    num whole = n_set(C(POWER_MAGIC)), scaled = n_set(C(POWER_MAGIC) - C(GATE_SCALE));
+    num whole = n_set(C(GROWTH_MAGIC)), scaled = n_set(C(GROWTH_MAGIC) - C(GATE_SCALE));
     num magic = n_choose_less(x, zero, scaled, whole), bits = n_fma(t, n_set(-C(LOG2E)), magic);
-    F(power_terms) e = F(power_of)(n_neg(t), bits, n_sub(bits, magic));
-    e.r_low = n_sub(e.r_low, t_low);
-    F(logistic_terms) p = F(logistic)(e, unit, true);
+    F(growth) e = F(growth_of)(n_neg(t), bits, n_sub(bits, magic));
+    F(logistic_terms) p = F(logistic)(F(growth_plus)(e, n_neg(t_low)), unit, true);
     num y = n_mul(x, p.inverse), more = n_fma(y, p.low, n_fma_exact(y, p.high, n_neg(x)));
     y = n_fnma(n_min(more, one), p.inverse, y); /* it is NaN at infinity */
     return n_mul(y, unit);

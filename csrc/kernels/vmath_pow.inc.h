@@ -28,20 +28,19 @@ MG_INLINE F(two) F(times_two)(num y, F(two) t) {
 }
 /* e^t for |t| < POW_USUAL, where powers of two are normal numbers */
 MG_INLINE num F(exp_of_two_usual)(F(two) t) {
-    F(power_terms) p = F(power_within)(t.high, C(POWER_MAGIC));
-    p.r_low = n_add(p.r_low, t.low);
-    num power = F(power_up)(p.bits);
-    return n_fma(power, F(power_rest)(p), power);
+    F(growth) p = F(growth_plus)(F(growth_within)(t.high, C(GROWTH_MAGIC)), t.low);
+    num power = F(growth_power)(p);
+    return n_fma(power, F(growth_rest)(p), power);
 }
 /* e^t for |t| < POW_LIMIT, which is beyond both ends of the range: whole powers of two come last, so
  * that the bits are those of the above where it serves. A result depends on no other of its block. */
 MG_INLINE num F(exp_of_two)(F(two) t) {
-    F(power_terms) p = F(power_within)(t.high, C(POWER_MAGIC));
-    p.r_low = n_add(p.r_low, t.low);
-    num magic = n_set(C(MAGIC)), n = n_sub(p.bits, n_set(C(POWER_MAGIC)));
+    F(growth) p = F(growth_plus)(F(growth_within)(t.high, C(GROWTH_MAGIC)), t.low);
+    num magic = n_set(C(MAGIC)), n = n_sub(p.bits, n_set(C(GROWTH_MAGIC)));
     n = n_sub(n_add(n, magic), magic);
-    num power = F(power_up)(n_sub(p.bits, n));
-    return n_scale(n_fma(power, F(power_rest)(p), power), n);
+    p.bits = n_sub(p.bits, n);
+    num power = F(growth_power)(p);
+    return n_scale(n_fma(power, F(growth_rest)(p), power), n);
 }
 
 /* a^y for any a > 0 and any y; what it gives for 0, infinity and NaN is no matter. */
