@@ -8,15 +8,20 @@ MG_INLINE num F(gelu_slope)(num x, num y) { return F(gelu_slope_any)(x, y); }
  * method, vmath_normal_fits.h) and tanh d = d (q + p) / q with polynomials p and q of d^2. On the
  * first two pieces c is 0, and d p / q is added to a itself. What is added is less than a sixth of
  * the result, so that its own rounding hardly shows. */
-MG_INLINE num F(tanh)(num x) {
-    num a = n_min(n_set(C(TANH_HIGH)), n_abs(x)), zero = n_set(0);
+MG_INLINE F(stage) F(tanh_first)(num x) {
+    num a = n_min(n_set(C(TANH_HIGH)), n_abs(x));
     num i = n_shift_right(n_line(a, C(TANH_STEP), 1), C(PIECE_INDEX));
-    num d = n_sub(a, n_look_up(T(tanh_table)[0], i)), t = n_look_up(T(tanh_table)[1], i);
+    return (F(stage)){i, n_sub(a, n_look_up(T(tanh_table)[0], i))};
+}
+MG_INLINE num F(tanh_last)(F(stage) s, num x) {
+    num a = n_min(n_set(C(TANH_HIGH)), n_abs(x)), zero = n_set(0), i = s.a, d = s.b;
+    num t = n_look_up(T(tanh_table)[1], i);
     num z = n_mul(d, d), q = HORNER(z, tanh_q), p = n_mul(z, HORNER(z, tanh_p));
     num u = n_mul(d, n_choose_less(zero, t, n_add(q, p), p));
     num y = n_div(n_mul(u, n_look_up(T(tanh_table)[2], i)), n_fma(t, u, q));
     return n_with_sign(n_add(n_choose_less(zero, t, t, a), y), x);
 }
+MG_INLINE num F(tanh)(num x) { return F(tanh_last)(F(tanh_first)(x), x); }
 
 /* x / (1 + e^-t), where t has the sign of x. For x < 0 the unit is taken off last, so that a
  * subnormal result is rounded once; for x > 0 it is 1, as x may be large or tiny. */

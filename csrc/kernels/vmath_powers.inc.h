@@ -1,5 +1,6 @@
 /* vmath_powers.inc.h: e^x by a table of powers of two, and expm1, sinh and cosh made of it, for one
- * float width (see vmath_num.h for how to read it); after vmath_explog.inc.h. Gates and pow use it too.
+ * float width (see vmath_num.h for how to read it); after vmath_explog.inc.h. Gates and pow of floats
+ * use it too.
  *
  * e^x = T e^r with T = 2^n c, x = n ln 2 + log c + r and |r| <= ln 2 / 32, where four bits choose c
  * near 2^(i/16) (P. T. P. Tang, "Table-driven implementation of the exponential function in IEEE
