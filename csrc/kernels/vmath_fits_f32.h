@@ -27,9 +27,11 @@
 #define V_ONE_LOST_F32 0x1p24f /* where x - 1 is x, x even */
 #define V_GATE_SCALE_F32 64
 #define V_GATE_UNIT_F32 0x1p-64f
+#define V_GATE_NEAR_F32 11.0f
+#define V_GATE_LAST_F32 112.0f /* e^-x is nothing */
+#define V_RECIPROCAL_F32 0x7ef311c7u /* these bits less those of s: about 1 / s */
 #define V_SIGMOID_HIGH_F32 105.0f
 #define V_SOFTPLUS_LOW_F32 -110.0f
-#define V_SILU_LOW_F32 -112.0f
 #define V_GELU_HIGH_F32 11.0f
 #define V_RSQRT_F32 0x5f375a86u
 #define V_RSQRT_STEPS_F32 1
@@ -131,5 +133,16 @@ static const __attribute__((unused)) float v_power_table_f32[3][16] = {
     {0, 0x1.7cdbd6p-14f, 0x1.f52d6cp-13f, 0x1.35e18ep-13f, -0x1.a0f9e8p-13f, -0x1.33b8cap-12f,
      -0x1.760c5cp-12f, -0x1.6fd9e2p-16f, 0x1.805p-12f, 0x1.6fd9a8p-16f, -0x1.59621ep-12f,
      0x1.0c588ep-16f, -0x1.c4e28ep-18f, 0x1.fbba24p-17f, 0x1.333c72p-14f, 0x1.e5ae3ap-16f}};
+/* For 1 + e^-x: constants of eight bits near 2^(i/16) and their logarithms less those, less 1.3e-8,
+ * which halves what n ln 2 lacks at most; and (e^-r - 1 + r) / r^2 for |r| <= 0.0247: 2^-28.5 */
+static const __attribute__((unused)) float v_gate_table_f32[2][16] = {
+    {0x1p+0f, 0x1.fcp-1f, 0x1.f8p-1f, 0x1.f4p-1f, 0x1.fp-1f, 0x1.eep-1f, 0x1.ecp-1f, 0x1.eap-1f,
+     0x1.eap-1f, 0x1.eap-1f, 0x1.eap-1f, 0x1.ecp-1f, 0x1.eep-1f, 0x1.f2p-1f, 0x1.f6p-1f,
+     0x1.fap-1f},
+    {-0x1.bead36p-27f, 0x1.461588p-9f, 0x1.851ea8p-9f, 0x1.a6610ep-10f, -0x1.789552p-10f,
+     0x1.165332p-12f, 0x1.ca550ap-16f, -0x1.04e894p-9f, -0x1.c01a36p-14f, -0x1.7672ccp-13f,
+     -0x1.0bd9bp-9f, -0x1.6b3956p-11f, -0x1.485edcp-10f, 0x1.d196dcp-11f, 0x1.13a1e6p-10f,
+     -0x1.39498ep-11f}};
+static const __attribute__((unused)) float v_gate_fit_f32[] = {0x1.0002bcp-1f, -0x1.5555aep-3f};
 
 #endif

@@ -9,8 +9,7 @@
 #if MG_HAS_WIDE
 enum { PIECES_BLOCK = WIDE_VECTORS * MG_VECTOR_BYTES / 4 };
 /* Of one block: out has what the pieces gave. The code of GELU by tanh is kept small, a vector at a
- * time; of the others a compiler would read tables one by one, and sigmoid and silu may well be asked
- * far below 0. */
+ * time; of the other a compiler would read tables one by one. */
 typedef void (*pieces_tail)(float *restrict out, const float *restrict x);
 MG_INLINE void v_pieces_tail(float *restrict out, const float *restrict x, const v_pieces *p,
                              float (*f)(float)) {
@@ -22,50 +21,65 @@ MG_INLINE void w_pieces_tail(float *restrict out, const float *restrict x, const
     w_store_f32(out, w_with_tail_f32(w_load_f32(x), w_load_f32(out), p, f));
 }
 
-MG_INLINE void pieces_loop(float *restrict out, const float *restrict x, int64_t n,
-                           const v_pieces *p, bool step, pieces_tail tail) {
+static MG_NOINLINE void pieces_chunk(float *restrict out, const float *restrict x, int64_t n,
+                                     const v_pieces *p, pieces_tail tail) {
     if (n % PIECES_BLOCK) __builtin_unreachable();
     for (int64_t i = 0; i < n; i += PIECES_BLOCK) {
         wide_f32 a = w_load_f32(x + i);
-        w_store_f32(out + i, w_by_pieces_f32(a, p, step));
+        w_store_f32(out + i, w_by_pieces_f32(a, p, false));
         if (MG_UNLIKELY(!w_within_bits_f32(a, 0, v_bits_f32(p->low)))) tail(out + i, x + i);
     }
-}
-static MG_NOINLINE void pieces_chunk(float *restrict out, const float *restrict x, int64_t n,
-                                     const v_pieces *p, pieces_tail tail) {
-    pieces_loop(out, x, n, p, false, tail);
-}
-static MG_NOINLINE void pieces_step_chunk(float *restrict out, const float *restrict x, int64_t n,
-                                          const v_pieces *p, pieces_tail tail) {
-    pieces_loop(out, x, n, p, true, tail);
 }
 #endif
 
 /* v_name_chunk_f32: out[i] = f(x[i]), whole blocks; out and x do not overlap. */
 #if MG_HAS_WIDE
-#define PIECES(name, step, chunk, kind, below)                                                      \
+#define PIECES(name, kind)                                                                          \
     static MG_NOINLINE void name##_tail_block(float *restrict out, const float *restrict x) {       \
-        kind##_pieces_tail(out, x, &v_##name##_pieces, kind##_##below##_f32);                       \
+        kind##_pieces_tail(out, x, &v_##name##_pieces, kind##_##name##_tail_f32);                   \
     }                                                                                               \
     static inline void v_##name##_chunk_f32(float *restrict out, const float *restrict x,           \
                                             int64_t n) {                                            \
-        chunk(out, x, n, &v_##name##_pieces, name##_tail_block);                                    \
+        pieces_chunk(out, x, n, &v_##name##_pieces, name##_tail_block);                             \
     }
 #else
-#define PIECES(name, step, chunk, kind, below)                                                      \
+#define PIECES(name, kind)                                                                          \
     MG_INLINE float v_##name##_f32(float x) {                                                       \
-        float y = v_by_pieces_f32(x, &v_##name##_pieces, step);                                     \
-        return v_with_tail_f32(x, y, &v_##name##_pieces, v_##below##_f32);                          \
+        float y = v_by_pieces_f32(x, &v_##name##_pieces, false);                                    \
+        return v_with_tail_f32(x, y, &v_##name##_pieces, v_##name##_tail_f32);                      \
     }                                                                                               \
     static inline void v_##name##_chunk_f32(float *restrict out, const float *restrict x,           \
                                             int64_t n) {                                            \
         w_map_f32(out, x, n, v_##name##_f32);                                                       \
     }
 #endif
-PIECES(sigmoid, true, pieces_step_chunk, w, sigmoid_any)
-PIECES(silu, false, pieces_chunk, w, silu_tail)
-PIECES(gelu, false, pieces_chunk, w, gelu_tail)
-PIECES(gelu_tanh, false, pieces_chunk, v, gelu_tanh_tail)
+PIECES(gelu, w)
+PIECES(gelu_tanh, v)
 #undef PIECES
+
+#if MG_HAS_WIDE
+#define GATE(name)                                                                                  \
+    static MG_NOINLINE void name##_far_block(float *out, const float *x) {                          \
+        wide_f32 a = w_load_f32(x);                                                                 \
+        w_store_f32(out, w_with_far_f32(a, w_load_f32(out), w_##name##_far_f32));                   \
+    }                                                                                               \
+    static inline void v_##name##_chunk_f32(float *restrict out, const float *restrict x,           \
+                                            int64_t n) {                                            \
+        w_map_near_f32(out, x, n, w_##name##_near_f32, name##_far_block);                           \
+    }
+#else
+#define GATE(name)                                                                                  \
+    MG_INLINE float v_##name##_f32(float x) {                                                       \
+        bool near;                                                                                  \
+        return v_with_far_f32(x, v_##name##_near_f32(x, &near), v_##name##_far_f32);                \
+    }                                                                                               \
+    static inline void v_##name##_chunk_f32(float *restrict out, const float *restrict x,           \
+                                            int64_t n) {                                            \
+        w_map_f32(out, x, n, v_##name##_f32);                                                       \
+    }
+#endif
+GATE(sigmoid)
+GATE(silu)
+#undef GATE
 
 #endif

@@ -1,15 +1,45 @@
 /* vmath_pieces_f32.inc.h: tanh, sigmoid, silu, gelu and its slope, of floats (see vmath_num.h for
  * how to read it); after vmath_gates.inc.h and vmath_normal.inc.h.
  *
- * All but tanh are s(x) - u(a), where a = |x| and s is max(x, 0), or the step from 0 to 1; u falls as
+ * GELU is max(x, 0) - u(a), where a = |x|, and its slope, from the step from 0 to 1, too; u falls as
  * e^-a or faster and is computed by pieces, as tanh is (vmath_normal_fits.h). Far below 0 there is
  * nothing but u, which must not lose its digits there: in blocks that reach so far, it is made of
- * an exponential. */
+ * an exponential. So are sigmoid and silu everywhere. */
 
 MG_INLINE F(stage) F(tanh_first)(num x) { return F(odd_first)(x, C(TANH_HIGH), C(TANH_STEP)); }
 MG_INLINE num F(tanh_last)(F(stage) s, num x) { return F(odd_last)(s, x, T(tanh_table)); }
 MG_INLINE num F(tanh)(num x) { return F(tanh_last)(F(tanh_first)(x), x); }
 
+/* 1 + e^-x = sum + power rest, by a table of powers as in vmath_powers.inc.h, of constants c so short
+ * that for |x| < GATE_NEAR the sum 1 + T is exact. So the remainder of a division by the rounded
+ * whole tells what that lacks. What n ln 2 lacks costs a fifth of a unit. */
+typedef struct {
+    num sum, power, rest;
+} F(gate_terms);
+
+MG_INLINE F(gate_terms) F(gate_near)(num x) {
+    num magic = n_set(C(POWER_MAGIC)), bits = n_fma(x, n_set(-C(LOG2E)), magic);
+    num r = n_fma_exact(n_sub(bits, magic), n_set(C(LN2)), x);
+    r = n_add(r, n_look_up(T(gate_table)[1], bits));
+    num power = n_plus_bits(n_look_up(T(gate_table)[0], bits), n_shift_left(bits, C(INDEX)));
+    num rest = n_fma(n_mul(r, r), HORNER(r, gate), n_neg(r));
+    return (F(gate_terms)){n_add(power, n_set(1)), power, rest};
+}
+/* Near 0, and whether all are; a quotient, from which is taken what it has too much. */
+MG_INLINE num F(sigmoid_near)(num x, bool *right) {
+    *right = n_small(x, C(GATE_NEAR));
+    F(gate_terms) p = F(gate_near)(x);
+    num one = n_set(1), y = n_div(one, n_fma(p.power, p.rest, p.sum));
+    num lack = n_fma_exact(n_neg(y), p.sum, one);
+    return n_fma(y, n_fnma(n_mul(y, p.power), p.rest, lack), y);
+}
+MG_INLINE num F(silu_near)(num x, bool *right) {
+    *right = n_small(x, C(GATE_NEAR));
+    F(gate_terms) p = F(gate_near)(x);
+    num all = n_fma(p.power, p.rest, p.sum), y = n_div(x, all);
+    num excess = n_fma(n_mul(y, p.power), p.rest, n_fma_exact(y, p.sum, n_neg(x)));
+    return n_fnma(excess, n_less_bits(n_from_bits(C(RECIPROCAL)), all), y);
+}
 /* u by the integer nearest to a (k1 + k2 a): pieces are narrower where u bends more. Where u is a / 2
  * nearly, half of a is taken from max(x, 0), so that no digit is lost in the difference. Look-ups
  * are what takes the time: one is of two coefficients of 16 bits, another of a coefficient
@@ -32,9 +62,20 @@ MG_INLINE num F(gate_tail)(num x, F(exp_terms) e) {
     num m = n_mul(x, y.high), low = n_fma(x, y.low, n_fma_exact(x, y.high, n_neg(m)));
     return n_scale(n_add(m, n_fnma(m, n_scale(y.high, e.n), low)), e.n);
 }
-MG_INLINE num F(silu_tail)(num x) {
-    x = n_max(n_set(C(SILU_LOW)), x);
-    return F(gate_tail)(x, F(exp_reduce)(x));
+/* k / (1 + e^|x|) and what is made of it, for |x| >= GATE_NEAR */
+MG_INLINE num F(gate_far)(num k, num x) {
+    return F(gate_tail)(k, F(exp_reduce)(n_neg(n_min(n_set(C(GATE_LAST)), n_abs(x)))));
+}
+MG_INLINE num F(sigmoid_far)(num x) {
+    num one = n_set(1), u = F(gate_far)(one, x);
+    return n_choose_less(x, n_set(0), u, n_sub(one, u));
+}
+MG_INLINE num F(silu_far)(num x) {
+    return n_sub(n_max(n_set(-0.0f), x), F(gate_far)(n_min(n_set(C(GATE_LAST)), n_abs(x)), x));
+}
+/* y where it is right, f where x is far */
+MG_INLINE num F(with_far)(num x, num y, num (*f)(num)) {
+    return n_choose_less(n_abs(x), n_set(C(GATE_NEAR)), y, f(x));
 }
 /* x (1 + tanh u) / 2 = x / (1 + e^-2u) (D. Hendrycks and K. Gimpel, "Gaussian error linear units",
  * 2016) */

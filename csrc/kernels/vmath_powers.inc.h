@@ -55,7 +55,7 @@ MG_INLINE num F(expm1)(num x) {
 }
 /* The same near 0, and whether all are */
 MG_INLINE num F(expm1_near)(num x, bool *right) {
-    *right = n_below(n_abs(x), C(EXPM1_NEAR));
+    *right = n_small(x, C(EXPM1_NEAR));
     return F(expm1_of)(F(power_within)(x, C(POWER_MAGIC)), x, false);
 }
 
