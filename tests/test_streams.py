@@ -35,6 +35,13 @@ for dtype in (np.float32, np.float64):
             x.grad = y.grad = None
             z.backward(mg.tensor(rng.normal(size=z.shape).astype(dtype)))
             show("gradient", z.detach(), x.grad, *([] if y.grad is None else [y.grad]))
+        rare = plain * 2
+        rare[..., 5:60:11] = mg.tensor(np.array([1e5, -np.inf, np.nan, -150, -1e30], dtype))
+        for f in (mg.sin, mg.cos, mg.tanh, mg.sigmoid, F.silu, F.gelu):
+            z = rare.clone().requires_grad_()
+            g = mg.tensor(rng.normal(size=shape).round().astype(dtype))
+            (w := f(z)).backward(g)
+            show("by themselves", w.detach(), z.grad, f(rare.T))
         show("copy", plain.clone(), plain.T.clone(), mg.cat([plain, plain], -1))
         show("full", mg.tensor(dtype(3)).expand(shape).clone())
         for shift in (1, 3):

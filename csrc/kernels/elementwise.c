@@ -12,6 +12,83 @@
 #define ELEMENTWISE_WIDTH 64
 #include "elementwise.inc.c"
 
+/* ---- floats past the caches ---- */
+
+/* Functions that take about as long as memory does, where a vector is a line of it: each as its kernel
+ * but that results are written past the caches as they are made. A block of several vectors that has
+ * numbers the loop is not made for is left to that kernel. */
+#if MG_HAS_WIDE && MG_VECTOR_BYTES == 64
+#define HAS_PAST 1
+enum { PAST_LINE = MG_VECTOR_BYTES / 4, PAST_BLOCK = WIDE_VECTORS * PAST_LINE };
+MG_INLINE void past_put(float *to, wide_f32 y) {
+    for (int k = 0; k < WIDE_VECTORS; k++) v_stream(to + k * PAST_LINE, y.v[k]);
+}
+
+static void tanh_past(void *out, const void *const *in, int64_t n) {
+    float *restrict to = out;
+    const float *restrict x = in[0];
+    nditer_whole(n, sizeof(float));
+    for (int64_t i = 0; i < n; i += PAST_BLOCK) past_put(to + i, w_tanh_f32(w_load_f32(x + i)));
+}
+
+MG_INLINE void past_pieces(float *restrict to, const float *restrict x, int64_t n, const v_pieces *p,
+                           bool step, mg_kernel any) {
+    nditer_whole(n, sizeof(float));
+    for (int64_t i = 0; i < n; i += PAST_BLOCK) {
+        wide_f32 a = w_load_f32(x + i);
+        if (MG_LIKELY(w_within_bits_f32(a, 0, v_bits_f32(p->low))))
+            past_put(to + i, w_by_pieces_f32(a, p, step));
+        else any(to + i, (const void *[]){x + i}, PAST_BLOCK);
+    }
+}
+static MG_NOINLINE void past_sums(float *restrict to, const float *restrict x, int64_t n,
+                                  const v_pieces *p, mg_kernel any) {
+    past_pieces(to, x, n, p, false, any);
+}
+static void sigmoid_past(void *out, const void *const *in, int64_t n) {
+    past_pieces(out, in[0], n, &v_sigmoid_pieces, true, sigmoid_kernel_f32);
+}
+static void silu_past(void *out, const void *const *in, int64_t n) {
+    past_sums(out, in[0], n, &v_silu_pieces, silu_kernel_f32);
+}
+static void gelu_past(void *out, const void *const *in, int64_t n) {
+    past_sums(out, in[0], n, &v_gelu_pieces, gelu_kernel_f32);
+}
+
+/* sin(|x| + shift pi/2) with the sign of x under the mask `odd`, turned by `turn`; times g where there
+ * is one, and 0 where that is 0. */
+static MG_NOINLINE void past_trig(float *restrict to, const float *restrict g,
+                                  const float *restrict x, int64_t n, uint32_t shift, uint32_t odd,
+                                  uint32_t turn, mg_kernel any) {
+    nditer_whole(n, sizeof(float));
+    for (int64_t i = 0; i < n; i += PAST_BLOCK) {
+        wide_f32 a = w_load_f32(x + i);
+        if (MG_UNLIKELY(!w_below_f32(w_abs_f32(a), V_TRIG_MAX_F32))) {
+            any(to + i, g ? (const void *[]){g + i, x + i} : (const void *[]){x + i}, PAST_BLOCK);
+            continue;
+        }
+        wide_f32 sign = w_xor_f32(w_and_f32(a, odd), w_set_f32(v_from_bits_f32(turn)));
+        wide_f32 y = w_trig_f32(a, shift, sign);
+        if (g) {
+            wide_f32 by = w_load_f32(g + i);
+            y = w_choose_zero_f32(by, ~V_SIGN_F32, w_set_f32(0), w_mul_f32(by, y));
+        }
+        past_put(to + i, y);
+    }
+}
+#define PAST_TRIG(name, g, x, shift, odd, turn, any)                                                \
+    static void name(void *out, const void *const *in, int64_t n) {                                 \
+        past_trig(out, g, x, n, shift, odd, turn, any);                                             \
+    }
+PAST_TRIG(sin_past, NULL, in[0], 0, V_SIGN_F32, 0, sin_kernel_f32)
+PAST_TRIG(cos_past, NULL, in[0], 1, 0, 0, cos_kernel_f32)
+PAST_TRIG(sin_vjp_past, in[0], in[1], 1, 0, 0, sin_vjp_f32)
+PAST_TRIG(cos_vjp_past, in[0], in[1], 0, V_SIGN_F32, V_SIGN_F32, cos_vjp_f32)
+#undef PAST_TRIG
+#else
+#define HAS_PAST 0
+#endif
+
 /* ---- int64 and bool ---- */
 
 MG_INLINE uint64_t u(int64_t x) { return (uint64_t)x; }
@@ -154,6 +231,20 @@ static mg_kernel elementwise_kernel(int op, int dtype) {
                               : float_rows[op].kernel[dtype - MG_FLOAT32];
 }
 
+/* The kernel, or that of the derivative, that itself writes past the caches, or NULL */
+static mg_kernel elementwise_past(int op, int dtype, bool vjp) {
+#if HAS_PAST
+    static const mg_kernel past[OP_COUNT][2] = {
+        [OP_sin] = {sin_past, sin_vjp_past}, [OP_cos] = {cos_past, cos_vjp_past},
+        [OP_tanh] = {tanh_past},             [OP_sigmoid] = {sigmoid_past},
+        [OP_silu] = {silu_past},             [OP_gelu] = {gelu_past},
+    };
+    if (dtype == MG_FLOAT32) return past[op][vjp];
+#endif
+    (void)op, (void)dtype, (void)vjp;
+    return NULL;
+}
+
 /* The dtype an operation on `dtype` is computed in: bools as integers where they have no kernel of
  * their own, integers as floats. A bool has no negative and no difference: `not`, or 0 - x? */
 MG_INLINE int elementwise_dtype(int op, int dtype, bool weak) {
@@ -215,7 +306,7 @@ mg_array *mg_unary(int op, mg_array *x) {
     if (out) {
         out->weak = x->weak && !float_rows[op].tells;
         out->adapted = dtype != x->dtype;
-        mg_nditer_run(out, 1, &from, kernel);
+        mg_nditer_run_past(out, from, kernel, elementwise_past(op, dtype, false));
     }
     mg_release(from);
     return out;
@@ -279,7 +370,7 @@ mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
 /* Runs `results` VJP kernels on g and the saved arrays, in one pass over them; a place that was not
  * saved is never read and shows g. 0 or an error code. */
 static int elementwise_vjp(mg_array **out, int results, const mg_kernel *kernels, mg_array *g,
-                           mg_saved *saved, int count) {
+                           mg_kernel past, mg_saved *saved, int count) {
     mg_array *operands[4] = {mg_retain(g)};
     int made = 1, done = 0;
     for (int i = 0; i < count; i++, made++) {
@@ -305,7 +396,7 @@ static int elementwise_vjp(mg_array **out, int results, const mg_kernel *kernels
         if (!out[done]) break;
     }
     bool whole = done == results;
-    if (whole) mg_nditer_run_back(results, out, count + 1, operands, kernels);
+    if (whole) mg_nditer_run_back(results, out, count + 1, operands, kernels, past);
     for (int r = 0; !whole && r < done; r++) mg_release(out[r]);
     for (int i = 0; i < made; i++) mg_release(operands[i]);
     return whole ? MG_OK : mg_error();
@@ -321,7 +412,8 @@ mg_array *mg_unary_vjp(int op, mg_array *g, mg_saved *saved) {
         if (!again) return NULL;
     }
     const mg_kernel *vjp = &float_rows[op].vjp[0][g->dtype - MG_FLOAT32];
-    int failed = elementwise_vjp(&out, 1, vjp, g, &kept, 2);
+    mg_kernel past = elementwise_past(op, g->dtype, true);
+    int failed = elementwise_vjp(&out, 1, vjp, g, past, &kept, 2);
     mg_release(again);
     return failed ? NULL : out;
 }
@@ -347,7 +439,7 @@ mg_arrays *mg_binary_vjp(int op, int wanted, mg_array *g, mg_saved *saved) {
             kept.arrays[2] = again = mg_binary(op, a, b);
             if (!again) return NULL;
         }
-        int failed = elementwise_vjp(wanted == 2 ? made + 1 : made, count, kernels, g, &kept, 3);
+        int failed = elementwise_vjp(wanted == 2 ? made + 1 : made, count, kernels, g, NULL, &kept, 3);
         mg_release(again);
         if (failed) return NULL;
     }

@@ -52,6 +52,7 @@ typedef struct nditer {
     int threads;   /* as it was at the start: another thread may set it meanwhile */
     bool fetches;  /* too large for the cache: memory is asked for ahead */
     bool streams;  /* the results are written past the caches */
+    mg_kernel past; /* NULL, or a kernel that does so itself */
     int64_t size;
     int64_t shape[MG_MAX_NDIM];
     struct nditer_operand {
@@ -96,10 +97,13 @@ mg_array *mg_as(mg_array *a, int dtype);            /* `a` in a dtype: itself re
 
 /* Runs the kernel on operands that broadcast to out's shape, threaded when large. */
 void mg_nditer_run(mg_array *out, int operands, mg_array *const *inputs, mg_kernel kernel);
-/* The same for derivatives: for several results of one shape and dtype, in one pass over the operands,
- * and the last block first. A cache still holds the end of what went forward, and then the beginning of
+/* The same of one operand, with a second kernel, or NULL, for what is written past the caches: its `out`
+ * starts at a line of them. */
+void mg_nditer_run_past(mg_array *out, mg_array *x, mg_kernel kernel, mg_kernel past);
+/* The same for derivatives: for several results of one shape and dtype, in one pass over the operands
+ * (`past` is for one), and the last block first. A cache still holds the end of what went forward, and then the beginning of
  * what goes forward next. */
 void mg_nditer_run_back(int results, mg_array *const *outs, int operands, mg_array *const *inputs,
-                        const mg_kernel *kernels);
+                        const mg_kernel *kernels, mg_kernel past);
 
 #endif
