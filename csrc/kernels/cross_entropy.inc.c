@@ -91,8 +91,8 @@ static void R(entropy_sum)(const real *x, int64_t n, real *m, real *s) {
 }
 
 /* to[r * n + j] = v[r] */
-MG_INLINE void R(entropy_repeat)(real *restrict to, const real *restrict v, int64_t rows,
-                                 int64_t n) {
+static MG_NOINLINE void R(entropy_repeat)(real *restrict to, const real *restrict v, int64_t rows,
+                                          int64_t n) {
     for (int64_t r = 0; r < rows; r++, to += n)
         for (int64_t j = 0; j < n; j++) to[j] = v[r];
 }
