@@ -74,6 +74,19 @@ int64_t mg_item_int(const mg_array *a);
 
 /* ---- views ------------------------------------------------------------------------------------- */
 
+/* Views as tensor.h makes them, by these numbers. The last two take a start, step and count for every
+ * axis; the last then another shape. */
+enum mg_view {
+    MG_VIEW_NONE,
+    MG_VIEW_OTHER, /* one that Python makes */
+    MG_VIEW_RESHAPE,
+    MG_VIEW_OR_COPY,
+    MG_VIEW_PERMUTE,
+    MG_VIEW_EXPAND,
+    MG_VIEW_SLICE,
+    MG_VIEW_SLICE_RESHAPE
+};
+
 mg_array *mg_view_reshape(mg_array *a, int ndim, const int64_t *shape); /* one -1 allowed; ESHAPE if it
                                                                            cannot be a view */
 mg_array *mg_reshape(mg_array *a, int ndim, const int64_t *shape);      /* view, else a copy */

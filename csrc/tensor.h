@@ -41,6 +41,7 @@ enum {
     FLOATS,
     COPIED, /* a contiguous copy without a history */
     PART,   /* the class of gradients of slices */
+    VIEWS, /* the class of what knows a tensor's views */
     ADD, /* of each operator its operation, and a function for operands that are no tensors */
     SUB,
     MUL,
@@ -355,6 +356,204 @@ static PyObject *operation_new(PyObject *unused, PyObject *args) {
     return run;
 }
 
+/* ---- rows with one input and other arguments ---- */
+
+MG_PLANNING
+
+typedef struct {
+    PyObject *row, *forward;
+    int view; /* by which number the view is known here, if it is one */
+    int wants_shape, keeps_input, keeps_result;
+} single;
+
+/* The numbers of a tuple; how many, or -1. */
+static int single_numbers(PyObject *given, int64_t *numbers) {
+    Py_ssize_t count = PyTuple_Check(given) ? PyTuple_Size(given) : -1;
+    if (count > MG_MAX_NDIM) return -1;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        numbers[i] = PyLong_AsLongLong(PyTuple_GetItem(given, i));
+        if (numbers[i] == -1 && PyErr_Occurred()) return -1;
+    }
+    return (int)count;
+}
+
+/* NULL where it is not known, or its arguments are wrong. */
+static mg_array *single_view(int view, mg_array *x, PyObject *args) {
+    int64_t numbers[4][MG_MAX_NDIM];
+    int32_t axes[MG_MAX_NDIM];
+    int given = (int)PyTuple_Size(args), count[4];
+    if (view == MG_VIEW_OTHER || given > 4) return NULL;
+    for (int i = 0; i < given; i++) {
+        count[i] = single_numbers(PyTuple_GetItem(args, i), numbers[i]);
+        if (count[i] < 0) return NULL;
+        if (view >= MG_VIEW_SLICE && i < 3 && count[i] != x->ndim) return NULL;
+    }
+    switch (view) {
+    case MG_VIEW_RESHAPE: return mg_view_reshape(x, count[0], numbers[0]);
+    case MG_VIEW_OR_COPY: return mg_reshape(x, count[0], numbers[0]);
+    case MG_VIEW_EXPAND: return mg_view_expand(x, count[0], numbers[0]);
+    case MG_VIEW_PERMUTE:
+        for (int d = 0; d < count[0]; d++) axes[d] = (int32_t)numbers[0][d];
+        return mg_view_permute(x, count[0], axes);
+    }
+    mg_array *part = mg_view_slice(x, numbers[0], numbers[1], numbers[2]);
+    if (view == MG_VIEW_SLICE || !part) return part;
+    mg_array *shown = mg_view_reshape(part, count[3], numbers[3]);
+    mg_release(part);
+    return shown;
+}
+
+/* The result; Python's forward where it is none of these views, failed or is watched. */
+static PyObject *single_forward(const single *self, PyObject *handle, PyObject *args) {
+    if (self->view && !PyList_Size(tensor_uses[TRACERS])) {
+        mg_array *made;
+        Py_BEGIN_ALLOW_THREADS
+        made = single_view(self->view, handle_array(handle), args);
+        Py_END_ALLOW_THREADS
+        PyErr_Clear();
+        if (made) return handle_new(&handle_array_class, &handle_array_spec, made);
+    }
+    PyObject *all = PyTuple_New(1 + PyTuple_Size(args));
+    for (Py_ssize_t i = 0; all && i < PyTuple_Size(all); i++) {
+        PyObject *one = i ? PyTuple_GetItem(args, i - 1) : handle;
+        Py_INCREF(one);
+        PyTuple_SetItem(all, i, one);
+    }
+    PyObject *made = all ? PyObject_Call(self->forward, all, NULL) : NULL;
+    Py_XDECREF(all);
+    return made;
+}
+
+static PyObject *single_names[2]; /* "refs" and "current", of what knows a tensor's views */
+enum { SINGLE_DEAD = 15 };         /* how often those that are dead are looked for, as bits */
+
+/* Notes that `view` shows the memory of `base` through a row of the table. */
+static bool single_link(PyObject *view, PyObject *base, PyObject *row, PyObject *args) {
+    PyObject **place = &((tensor *)base)->fields[TENSOR_VIEWS];
+    if (!*place) {
+        PyObject *first = PyObject_CallFunctionObjArgs(tensor_uses[VIEWS], NULL);
+        if (*place) Py_XDECREF(first); /* another thread's is there by now */
+        else *place = first;
+    }
+    PyObject *views = *place, *ref = views ? PyWeakref_NewRef(view, NULL) : NULL;
+    PyObject **alias = &((tensor *)view)->fields[TENSOR_ALIAS], *before = *alias;
+    *alias = ref ? PyTuple_Pack(3, base, row, args) : NULL;
+    Py_XDECREF(before);
+    Py_XINCREF(views); /* whatever becomes of the base's */
+    bool done = *alias;
+    for (int i = 0; done && i < 2; i++) {
+        PyObject *refs = PyObject_GetAttr(views, single_names[i]);
+        done = refs && !PyList_Append(refs, ref);
+        if (done && !i && !(PyList_Size(refs) & SINGLE_DEAD)) {
+            PyObject *sorted = PyObject_CallMethod(views, "sort_out", NULL);
+            Py_XDECREF(sorted);
+            done = sorted;
+        }
+        Py_XDECREF(refs);
+    }
+    Py_XDECREF(views);
+    Py_XDECREF(ref);
+    return done;
+}
+
+/* What the derivative needs; None for nothing. */
+static PyObject *single_saved(const single *self, PyObject *input, PyObject *result) {
+    if (!self->keeps_input && !self->keeps_result) Py_RETURN_NONE;
+    mg_saved *saved = mg_save(self->keeps_input ? handle_array(input) : NULL, NULL,
+                              self->keeps_result ? handle_array(result) : NULL);
+    if (saved) return handle_new(&handle_saved_class, &handle_saved_spec, saved);
+    PyObject *none = PyTuple_New(0);
+    return PyObject_CallFunctionObjArgs(tensor_uses[SETTLE], Py_None, self->forward, none, NULL);
+}
+
+/* Gives the result its place on the tape, and among the views of x. */
+static bool single_record(const single *self, PyObject *x, PyObject *input, PyObject *args,
+                          tensor *made) {
+    PyObject *given[NODE_GIVEN + 1] = {self->row, NULL, args, Py_None, tensor_parent(x)};
+    PyObject *handle = made->fields[TENSOR_HANDLE], *parent = given[NODE_GIVEN], *shape = NULL;
+    bool tracked = parent != Py_None && handle_array(handle)->dtype >= MG_FLOAT32;
+    bool done = parent;
+    if (!done || (!tracked && !self->view) || operation_paused()) goto out;
+    if (self->view && handle_array(handle)->buffer == handle_array(input)->buffer)
+        done = single_link((PyObject *)made, x, self->row, args);
+    if (!done || !tracked) goto out;
+    PyObject *first = self->wants_shape ? tensor_shape(x, NULL) : NULL;
+    PyObject *before = first ? PyTuple_Pack(1, first) : NULL;
+    if (before) given[NODE_ARGS] = shape = PySequence_Concat(before, args);
+    Py_XDECREF(first);
+    Py_XDECREF(before);
+    given[NODE_SAVED] = single_saved(self, input, handle);
+    PyObject *node = given[NODE_ARGS] && given[NODE_SAVED] && !PyErr_Occurred()
+                         ? node_record(node_class, given, NODE_GIVEN + 1)
+                         : NULL;
+    done = node;
+    if (node) {
+        Py_DECREF(made->fields[TENSOR_EDGE]);
+        made->fields[TENSOR_EDGE] = node;
+    }
+    Py_XDECREF(shape);
+    Py_XDECREF(given[NODE_SAVED]);
+out:
+    Py_XDECREF(parent);
+    return done && !PyErr_Occurred();
+}
+
+/* link(view, base, row, args) */
+static PyObject *tensor_link(PyObject *unused, PyObject *const *given, Py_ssize_t count) {
+    (void)unused;
+    if (count != 4 || !tensor_is(given[0]) || !tensor_is(given[1])) {
+        PyErr_SetString(PyExc_TypeError, "link(view, base, row, args)");
+        return NULL;
+    }
+    if (!single_link(given[0], given[1], given[2], given[3])) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* run(x, args): the result for a tensor, recorded. */
+static PyObject *single_run(PyObject *capsule, PyObject *const *given, Py_ssize_t count) {
+    const single *self = PyCapsule_GetPointer(capsule, NULL);
+    if (count != 2 || !tensor_is(given[0]) || !PyTuple_Check(given[1])) {
+        PyErr_SetString(PyExc_TypeError, "run(tensor, arguments)");
+        return NULL;
+    }
+    PyObject *input = tensor_handle(given[0]);
+    if (!input) return NULL;
+    Py_INCREF(input); /* others may replace it meanwhile */
+    PyObject *made = tensor_around(single_forward(self, input, given[1]), Py_None, Py_None);
+    if (made && !single_record(self, given[0], input, given[1], (tensor *)made)) Py_CLEAR(made);
+    Py_DECREF(input);
+    return made;
+}
+
+static PyMethodDef single_method = {"run", (PyCFunction)(void (*)(void))single_run, METH_FASTCALL,
+                                    NULL};
+
+static void single_free(PyObject *capsule) {
+    single *self = PyCapsule_GetPointer(capsule, NULL);
+    Py_DECREF(self->row);
+    Py_DECREF(self->forward);
+    PyMem_Free(self);
+}
+
+/* single(row, forward, view, wants_shape, keeps_input, keeps_result) */
+static PyObject *single_new(PyObject *unused, PyObject *args) {
+    (void)unused;
+    single *made = PyMem_Malloc(sizeof *made);
+    if (!made) return PyErr_NoMemory();
+    if (!PyArg_ParseTuple(args, "OOiiii", &made->row, &made->forward, &made->view, &made->wants_shape,
+                          &made->keeps_input, &made->keeps_result)) {
+        PyMem_Free(made);
+        return NULL;
+    }
+    Py_INCREF(made->row);
+    Py_INCREF(made->forward);
+    PyObject *capsule = PyCapsule_New(made, NULL, single_free);
+    PyObject *run = capsule ? PyCFunction_NewEx(&single_method, capsule, NULL) : NULL;
+    Py_XDECREF(capsule);
+    return run;
+}
+MG_PLANNING_END
+
 /* ---- operators ---- */
 
 static PyObject *tensor_operator(PyObject *used, PyObject *a, PyObject *b) {
@@ -423,15 +622,21 @@ static PyType_Spec tensor_spec = {"minigrad.dispatch.Fields", sizeof(tensor), 0,
 static PyMethodDef tensor_functions[] = {
     {"wrap", (PyCFunction)(void (*)(void))tensor_wrap, METH_FASTCALL, NULL},
     {"operation", operation_new, METH_VARARGS, NULL},
+    {"single", single_new, METH_VARARGS, NULL},
+    {"link", (PyCFunction)(void (*)(void))tensor_link, METH_FASTCALL, NULL},
     {"use", (PyCFunction)(void (*)(void))tensor_use, METH_FASTCALL, NULL},
 };
 
 mg_object *mg_tensor_parts(void) {
+    enum { FUNCTIONS = sizeof tensor_functions / sizeof *tensor_functions };
     tensor_class = (PyTypeObject *)PyType_FromSpec(&tensor_spec);
-    return (mg_object *)Py_BuildValue("NNNN", tensor_class,
-                                      PyCFunction_NewEx(&tensor_functions[0], NULL, NULL),
-                                      PyCFunction_NewEx(&tensor_functions[1], NULL, NULL),
-                                      PyCFunction_NewEx(&tensor_functions[2], NULL, NULL));
+    single_names[0] = PyUnicode_InternFromString("refs");
+    single_names[1] = PyUnicode_InternFromString("current");
+    PyObject *made = PyTuple_New(1 + FUNCTIONS);
+    if (made) PyTuple_SetItem(made, 0, (PyObject *)tensor_class);
+    for (int i = 0; made && i < FUNCTIONS; i++)
+        PyTuple_SetItem(made, 1 + i, PyCFunction_NewEx(&tensor_functions[i], NULL, NULL));
+    return (mg_object *)made;
 }
 
 #endif

@@ -14,6 +14,7 @@ from minigrad.creation import require_grad, to_numpy
 from minigrad.dispatch import (
     Fields,
     TensorBase,
+    Views,
     as_operand,
     binary,
     copied,
@@ -634,7 +635,8 @@ _LaggingView.__name__ = _LaggingView.__qualname__ = "Tensor"  # it is nobody els
 
 
 use(
-    *(Tensor, _LaggingView, settle, tracers, is_grad_enabled, pauses, ints, floats, copied, Part),
+    *(Tensor, _LaggingView, settle, tracers, is_grad_enabled, pauses, ints, floats),
+    *(copied, Part, Views),
     *[operator(_OPERATORS[_name]) for _name in _IN_C],
 )
 

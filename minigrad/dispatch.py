@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Fields",
     "TensorBase",
+    "Views",
     "apply",
     "apply_to_one",
     "as_operand",
@@ -43,6 +44,7 @@ __all__ = [
     "copied",
     "floats",
     "ints",
+    "link",
     "of_all",
     "operation",
     "operator",
@@ -84,11 +86,17 @@ if TYPE_CHECKING:
     def _operation(*args: Any) -> Callable[..., Any]:
         """The function of an operation that is one call of a kernel."""
 
+    def _single(*args: Any) -> Callable[..., Any]:
+        """The function of a row with one input, on a tensor and the tuple of other arguments."""
+
+    def link(view: TensorBase, base: TensorBase, row: Row, args: tuple[Any, ...], /) -> None:
+        """Note that ``view`` shows ``base``'s memory through a row of the table."""
+
     def use(*used: Any) -> None:
         """Tell C what it has from Python: ``csrc/tensor.h`` says in which order."""
 
 else:
-    Fields, wrap, _operation, use = lib.mg_tensor_parts()
+    Fields, wrap, _operation, _single, link, use = lib.mg_tensor_parts()
 
 
 class TensorBase(Fields):
@@ -259,22 +267,7 @@ def apply(row: Row, inputs: tuple[TensorBase, ...], args: tuple[Any, ...] = ()) 
 
 def apply_to_one(row: Row, x: TensorBase, args: tuple[Any, ...] = ()) -> Tensor:
     """As :func:`apply`, for a row with one input."""
-    handle = row.forward(x._h, *args)  # type: ignore[misc]
-    out = wrap(handle)
-    edge = x._edge
-    if (edge is None and not row.view) or (pauses and not mode.enabled):
-        return out
-    if row.view and handle.buffer == x._h.buffer:
-        link(out, x, row, args)
-    if edge is not None and handle.dtype >= _FIRST_FLOAT:
-        names = row.keeps
-        saved = None
-        if names:
-            saved = save(x._h if "x" in names else NULL, NULL, handle if "y" in names else NULL)
-        if row.wants_shape:
-            args = (x.shape, *args)
-        out._edge = record(row, saved, args, None, x if edge is LEAF else edge)
-    return out
+    return (row.run or operation(row))(x, args)  # type: ignore[no-any-return]
 
 
 _linking = RLock()  # again in this thread: a finalizer may take views
@@ -292,29 +285,14 @@ class Views:
         self.current: list[weakref.ref[TensorBase]] = []
         self.limit = 16  # from which on the dead are sorted out
 
-    def add(self, view: TensorBase) -> None:
-        """Remember a view as long as it lives."""
-        ref = weakref.ref(view)
-        self.refs.append(ref)
-        self.current.append(ref)
-        if len(self.refs) > self.limit:
+    def sort_out(self) -> None:
+        """Forget the dead, if there may be many; C asks for it from time to time."""
+        if len(self.refs) >= self.limit:
             with _linking:  # others may append meanwhile, but not sort out
                 for refs in (self.refs, self.current):
                     count = len(refs)
                     refs[:count] = [ref for ref in refs[:count] if ref() is not None]
                 self.limit = max(16, 2 * len(self.refs))
-
-
-def link(view: TensorBase, base: TensorBase, row: Row, args: tuple[Any, ...]) -> None:
-    """Note that ``view`` shows ``base``'s memory through a row of the table."""
-    view._alias = (base, row, args)
-    views = getattr(base, "_views", None)
-    if views is None:
-        with _linking:
-            views = getattr(base, "_views", None)
-            if views is None:
-                views = base._views = Views()
-    views.add(view)
 
 
 def view_node(row: Row, base: TensorBase, args: tuple[Any, ...]) -> Node | None:
@@ -353,11 +331,16 @@ def _node(
 
 
 def operation(row: Row) -> Callable[..., Any]:
-    """The function of a row on tensors; on anything else it returns NotImplemented.
+    """The function of a row on tensors.
 
-    Of a pointwise row, or of a product that C knows by number.
+    Of a row with a forward of its own and one input, it takes that and the tuple of the other
+    arguments. Of a pointwise row, or of a product that C knows by number, it takes the inputs, and
+    returns NotImplemented where one is no tensor.
     """
-    if row.run is None:
+    if row.run is None and row.forward is not None and row.arity < 2:  # or any number of inputs
+        keeps = "x" in row.keeps, "y" in row.keeps
+        row.run = _single(row, row.forward, row.view, row.wants_shape, *keeps)
+    elif row.run is None:
         pointwise = row.family == "pointwise" or row.id >= 0
         kernel = (
             (lib.mg_unary if row.arity == 1 else lib.mg_binary)
@@ -376,9 +359,9 @@ def operation(row: Row) -> Callable[..., Any]:
     return row.run
 
 
-def of_all(row: Row, number: int) -> None:
-    """Give a reduction that saves nothing a function of C for all elements of a tensor."""
-    row.run = _operation(row, lib.mg_reduce, number, 1, False, True, bytes([2] * 24))
+def of_all(row: Row, number: int) -> Callable[..., Any]:
+    """The function of a reduction that saves nothing, on all elements of a tensor."""
+    return _operation(row, lib.mg_reduce, number, 1, False, True, bytes([2] * 24))
 
 
 def _saved_places(row: Row) -> bytes:

@@ -53,16 +53,15 @@ __all__ = [
 ]
 
 
-of_all(_r.SUM, lib.MG_SUM)
-of_all(_r.MEAN, lib.MG_MEAN)
+_OF_ALL = {"sum": of_all(_r.SUM, lib.MG_SUM), "mean": of_all(_r.MEAN, lib.MG_MEAN)}
 
 
 def _reduced(
     row: Any, x: Any, dim: Any, keepdim: Any, numpy: dict[str, Any], dtype: Any = None
 ) -> Tensor:
     """A row of the table on the dimensions that are named; x is first cast where dtype is given."""
-    if dim is dtype is None and row.run is not None and not (keepdim or numpy):
-        out = row.run(x)
+    if dim is dtype is None and row.name in _OF_ALL and not (keepdim or numpy):
+        out = _OF_ALL[row.name](x)
         if out is not NotImplemented:
             return out  # type: ignore[no-any-return]
     if not isinstance(x, TensorBase):

@@ -22,28 +22,28 @@ RESHAPE = linear(
     lambda x, to: call(lib.mg_reshape, x, len(to), to),
     lambda g, shape, to: g.reshape(shape),
     doc="the same elements in another shape; a view where the strides allow, else a copy",
-    view=True,
+    view=lib.MG_VIEW_OR_COPY,
 )
 VIEW = linear(
     "view",
     lambda x, to: call(lib.mg_view_reshape, x, len(to), to),
     lambda g, shape, to: g.reshape(shape),
     doc="the same elements in another shape, always a view",
-    view=True,
+    view=lib.MG_VIEW_RESHAPE,
 )
 PERMUTE = linear(
     "permute",
     lambda x, axes: call(lib.mg_view_permute, x, len(axes), axes),
     lambda g, axes: g.permute(_inverse(axes)),
     doc="the axes in another order; a view",
-    view=True,
+    view=lib.MG_VIEW_PERMUTE,
 )
 EXPAND = linear(
     "expand",
     lambda x, to: call(lib.mg_view_expand, x, len(to), to),
     lambda g, shape, to: g.sum_to_size(shape),
     doc="size-1 and new axes repeated without a copy",
-    view=True,
+    view=lib.MG_VIEW_EXPAND,
 )
 SUM_TO = linear(
     "sum_to_size",
@@ -93,7 +93,7 @@ SLICE = linear(
     _slice,
     lambda g, shape, start, step, count: _apply(EMBED, g, shape, start, step, count),
     doc="start, step and count on every axis; a view",
-    view=True,
+    view=lib.MG_VIEW_SLICE,
 )
 EMBED: Row = linear(
     "embed",
@@ -110,7 +110,7 @@ SLICE_VIEW = linear(
         EMBED, g.reshape(count), shape, start, step, count
     ),
     doc="a slice without the axes that an integer picked, or with new ones; a view",
-    view=True,
+    view=lib.MG_VIEW_SLICE_RESHAPE,
 )
 PAD = linear(
     "pad",
@@ -148,7 +148,7 @@ DIAGONAL = linear(
     _diagonal,
     lambda g, shape, offset: _apply(DIAG_EMBED, g, shape, offset),
     doc="the diagonal of the last two axes; a view",
-    view=True,
+    view=lib.MG_VIEW_OTHER,
 )
 DIAG_EMBED: Row = linear(
     "diag_embed",

@@ -95,7 +95,7 @@ class Row:
         domain: Sequence[Interval] = (),
         special: Sequence[tuple[float, ...]] = (),
         accuracy: float | tuple[float, float] = 0,
-        view: bool = False,
+        view: int = lib.MG_VIEW_NONE,
     ) -> None:
         if name in TABLE:
             raise ValueError(f"[{name}] is in the table already")
@@ -115,7 +115,7 @@ class Row:
         # The largest error in ULP in float32 and float64, where there is fused multiply-add; on the
         # plain baseline twice that. 0 stands for the correctly rounded result.
         self.accuracy = accuracy if isinstance(accuracy, tuple) else (accuracy, accuracy)
-        self.view = view  # may the result share its input's memory?
+        self.view = view  # not 0 if the result may share its input's memory: C knows it by that
         self.special = tuple(special)  # rows of (inputs..., output) that hold exactly
         self.sources: dict[int, tuple[int, ...]] = {}  # what find_sources has found
         # For each derivative, the names it takes beside the upstream gradient.
@@ -215,11 +215,11 @@ def linear(
     transpose: Formula,
     doc: str,
     fused: Callable[..., Handle] | None = None,
-    view: bool = False,
+    view: int = lib.MG_VIEW_NONE,
 ) -> Row:
     """A row for an operation that is linear in its one input, perhaps with a faster transpose.
 
-    ``view`` says that the result may share the input's memory.
+    ``view`` is the number of a view in C, for what may share the input's memory.
     """
     return Row(
         name,

@@ -69,7 +69,7 @@ WINDOWS = linear(
     lambda x, at: call(lib.mg_view_windows, x, len(at.counts), *at),
     lambda g, shape, at: _apply(FOLD_WINDOWS, g, shape, at),
     doc="all windows on the last axes, as a view",
-    view=True,
+    view=lib.MG_VIEW_OTHER,
 )
 FOLD_WINDOWS: Row = linear(
     "fold_windows",
