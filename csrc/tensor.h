@@ -552,6 +552,91 @@ static PyObject *single_new(PyObject *unused, PyObject *args) {
     Py_XDECREF(capsule);
     return run;
 }
+
+/* ---- indices that make views ---- */
+
+enum { CUT_ITEMS = 64 };
+
+/* In the stable ABI since 3.7; cffi asks for an older one, whose headers lack them. */
+PyAPI_FUNC(int) PySlice_Unpack(PyObject *slice, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t *step);
+PyAPI_FUNC(Py_ssize_t) PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t *start, Py_ssize_t *stop,
+                                             Py_ssize_t step);
+
+static PyObject *cut_tuple(const int64_t *numbers, int count) {
+    PyObject *made = PyTuple_New(count);
+    for (int i = 0; made && i < count; i++) {
+        PyObject *number = PyLong_FromLongLong(numbers[i]);
+        if (!number || PyTuple_SetItem(made, i, number)) Py_CLEAR(made);
+    }
+    return made;
+}
+
+/* What an integer or slice takes of an axis of so many elements; false where it is wrong. */
+static bool cut_axis(PyObject *item, int64_t size, int64_t *start, int64_t *step, int64_t *count) {
+    Py_ssize_t first, last = 0, by = 1;
+    *count = *step = 1;
+    if (PyLong_CheckExact(item)) {
+        first = PyLong_AsSsize_t(item);
+        if (first < 0) first += size;
+        *start = first;
+        return !PyErr_Occurred() && first >= 0 && first < size;
+    }
+    if (PySlice_Unpack(item, &first, &last, &by)) return false;
+    *count = PySlice_AdjustIndices(size, &first, &last, by);
+    if (*count > 1) *step = by; /* else it is never taken */
+    *start = *count ? first : 0;
+    return true;
+}
+
+/* cut(x, index): the number of the view that integers, slices, None and ... make, or MG_VIEW_NONE for x
+ * as it is, and its arguments. None for all other indices, and for wrong ones. */
+static PyObject *tensor_cut(PyObject *unused, PyObject *const *given, Py_ssize_t count) {
+    (void)unused;
+    PyObject *handle = count == 2 && tensor_is(given[0]) ? tensor_handle(given[0]) : NULL;
+    if (!handle) return PyErr_Format(PyExc_TypeError, "cut(tensor, index)");
+    const mg_array *x = handle_array(handle);
+    bool tuple = PyTuple_Check(given[1]);
+    int items = tuple ? (int)PyTuple_Size(given[1]) : 1, taken = 0, axis = 0, kept = 0;
+    int64_t start[MG_MAX_NDIM], step[MG_MAX_NDIM], size[MG_MAX_NDIM];
+    int64_t shown[CUT_ITEMS + MG_MAX_NDIM];
+    bool dots = false, whole = true, same = true;
+    for (int i = 0; i < items && items <= CUT_ITEMS; i++) {
+        PyObject *item = tuple ? PyTuple_GetItem(given[1], i) : given[1];
+        if (PyLong_CheckExact(item) || PySlice_Check(item)) taken++;
+        else if (item == Py_Ellipsis && !dots) dots = true;
+        else if (item != Py_None) Py_RETURN_NONE;
+    }
+    if (items > CUT_ITEMS || taken > x->ndim) Py_RETURN_NONE;
+    for (int i = 0; i <= items; i++) {
+        PyObject *item = i == items ? Py_Ellipsis : tuple ? PyTuple_GetItem(given[1], i) : given[1];
+        if (item == Py_None) {
+            shown[kept++] = 1;
+            same = false;
+        } else if (item == Py_Ellipsis) { /* so many axes as they are; at the end what is left */
+            for (int n = i == items ? x->ndim - axis : x->ndim - taken; n > 0; n--, axis++) {
+                start[axis] = 0;
+                step[axis] = 1;
+                shown[kept++] = size[axis] = x->shape[axis];
+            }
+        } else {
+            int64_t all = x->shape[axis];
+            if (!cut_axis(item, all, &start[axis], &step[axis], &size[axis])) {
+                PyErr_Clear();
+                Py_RETURN_NONE;
+            }
+            if (size[axis] != all || step[axis] != 1) whole = false;
+            if (PySlice_Check(item)) shown[kept++] = size[axis];
+            else same = false;
+            axis++;
+        }
+    }
+    int n = x->ndim;
+    if (whole && same) return Py_BuildValue("i()", MG_VIEW_NONE);
+    if (whole) return Py_BuildValue("i(N)", MG_VIEW_RESHAPE, cut_tuple(shown, kept));
+    PyObject *a = cut_tuple(start, n), *b = cut_tuple(step, n), *c = cut_tuple(size, n);
+    if (same) return Py_BuildValue("i(NNN)", MG_VIEW_SLICE, a, b, c);
+    return Py_BuildValue("i(NNNN)", MG_VIEW_SLICE_RESHAPE, a, b, c, cut_tuple(shown, kept));
+}
 MG_PLANNING_END
 
 /* ---- operators ---- */
@@ -624,6 +709,7 @@ static PyMethodDef tensor_functions[] = {
     {"operation", operation_new, METH_VARARGS, NULL},
     {"single", single_new, METH_VARARGS, NULL},
     {"link", (PyCFunction)(void (*)(void))tensor_link, METH_FASTCALL, NULL},
+    {"cut", (PyCFunction)(void (*)(void))tensor_cut, METH_FASTCALL, NULL},
     {"use", (PyCFunction)(void (*)(void))tensor_use, METH_FASTCALL, NULL},
 };
 

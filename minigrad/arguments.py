@@ -47,7 +47,10 @@ def promoted(op: str, tensors: Sequence[Any]) -> list[Tensor]:
     found = tensor_operands(op, *listed_tensors(op, tensors))
     if not found:
         raise ValueError(f"[{op}] needs at least one tensor")
-    dtype = by_code[max([x._h.dtype for x in found])]
+    codes = [x._h.dtype for x in found]
+    if codes.count(codes[0]) == len(codes):
+        return found
+    dtype = by_code[max(codes)]
     return [x if x.dtype is dtype else apply(_s.CAST, (x,), (dtype, x.dtype)) for x in found]
 
 
@@ -75,6 +78,8 @@ _NO_INTEGER = AttributeError, TypeError, ValueError  # what a wrong argument's _
 
 def integer(op: str, name: str, value: Any, least: int | None = None) -> int:
     """An integer argument; TypeError for anything else, ValueError for one below ``least``."""
+    if type(value) is int and least is None:
+        return value
     try:
         found = int(value.__index__())
     except _NO_INTEGER:
@@ -111,6 +116,8 @@ def real(op: str, name: str, value: Any) -> float:
 
 def one_dim(op: str, dim: Any, ndim: int) -> int:
     """A dimension counted from the front; IndexError if there is none such."""
+    if type(dim) is int and -ndim <= dim < ndim:
+        return dim if dim >= 0 else dim + ndim
     try:
         axis: int = dim.__index__()
     except _NO_INTEGER:
@@ -132,6 +139,11 @@ def size_of(op: str, size: Sequence[Any]) -> tuple[int, ...]:
     """A shape given as ``f(2, 3)`` or ``f((2, 3))``."""
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = size[0]
+    for n in size:
+        if type(n) is not int:
+            break
+    else:
+        return tuple(size)
     try:
         return tuple([n.__index__() for n in size])
     except _NO_INTEGER:

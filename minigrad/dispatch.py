@@ -42,6 +42,7 @@ __all__ = [
     "binary",
     "composed",
     "copied",
+    "cut",
     "floats",
     "ints",
     "link",
@@ -92,11 +93,16 @@ if TYPE_CHECKING:
     def link(view: TensorBase, base: TensorBase, row: Row, args: tuple[Any, ...], /) -> None:
         """Note that ``view`` shows ``base``'s memory through a row of the table."""
 
+    def cut(x: TensorBase, index: Any, /) -> tuple[int, tuple[Any, ...]] | None:
+        """The number of the view that integers, slices, None and ... make of x, or 0 for x as it
+        is, and its arguments; None for all other indices, and for wrong ones.
+        """
+
     def use(*used: Any) -> None:
         """Tell C what it has from Python: ``csrc/tensor.h`` says in which order."""
 
 else:
-    Fields, wrap, _operation, _single, link, use = lib.mg_tensor_parts()
+    Fields, wrap, _operation, _single, link, cut, use = lib.mg_tensor_parts()
 
 
 class TensorBase(Fields):
@@ -217,14 +223,18 @@ def tensor_operands(op: str, *values: Any) -> list[Any]:
     """Operands with dtypes of their own: numbers and lists have that of the float tensors beside
     them, or float32.
     """
-    found = [as_operand(value) for value in values]
-    floats = _FIRST_FLOAT
-    for value, x in zip(values, found, strict=True):
+    found = []
+    floats, weak = _FIRST_FLOAT, False
+    for value in values:
+        x = value if isinstance(value, TensorBase) else as_operand(value)
         if x is None:
             raise operand_error(op, value)
-        if not x._h.weak:
-            floats = max(floats, x._h.dtype)
-    return [_settled(x, floats) if x._h.weak else x for x in found]
+        found.append(x)
+        if x._h.weak:
+            weak = True
+        elif x._h.dtype > floats:
+            floats = x._h.dtype
+    return [_settled(x, floats) if x._h.weak else x for x in found] if weak else found
 
 
 def _settled(x: Any, floats: int) -> Any:

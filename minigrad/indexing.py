@@ -16,10 +16,11 @@ import numpy as np
 from minigrad import functions as f
 from minigrad._c import lib, run
 from minigrad.creation import asarray
-from minigrad.dispatch import TensorBase, apply, apply_to_one, value_for, wrap, write
+from minigrad.dispatch import TensorBase, apply, apply_to_one, cut, value_for, wrap, write
 from minigrad.dtypes import bool_, int64
 from minigrad.inplace import check_writable, overwrite, overwrite_part, update
 from minigrad.ops import shape as shape_ops
+from minigrad.ops.table import Row
 from minigrad.selection import gather_rows, true_places
 from minigrad.tape import mode
 
@@ -90,21 +91,6 @@ def _items(index: Any, ndim: int) -> list[Any]:
     return items[:ellipsis] + (fill or [Ellipsis]) + items[ellipsis + 1 :]
 
 
-def _slice_of(item: slice, size: int) -> tuple[int, int, int]:
-    if item.start is item.stop is item.step is None:
-        return 0, 1, size
-    try:
-        start, stop, step = item.indices(size)
-    except ValueError:
-        raise ValueError("[index] the step of a slice must not be 0") from None
-    except TypeError:
-        raise TypeError(f"[index] the bounds of a slice are integers: {item}") from None
-    count = max(0, -((start - stop) // step))
-    if count <= 1:
-        step = 1  # of any size, and never taken
-    return (start if count else 0), step, count
-
-
 def _mask_arrays(mask: Tensor, shape: tuple[int, ...], axis: int) -> list[Tensor]:
     for d, n in enumerate(mask.shape):
         if n != shape[axis + d]:
@@ -114,86 +100,65 @@ def _mask_arrays(mask: Tensor, shape: tuple[int, ...], axis: int) -> list[Tensor
     return list(true_places(mask))
 
 
-def _cut(x: Tensor, index: Any) -> tuple[Any, Any] | None:
-    """The row and its arguments that show what one integer or slice leaves of the first axis; None
-    for all others, and for what needs no view or is wrong.
-    """
-    kind = type(index)
-    if (kind is not int and kind is not slice) or not x._h.ndim:
-        return None
-    size, *rest = x.shape
-    zeros, ones = (0,) * len(rest), (1,) * len(rest)
-    if kind is int:
-        if not -size <= index < size:
-            return None
-        return shape_ops.SLICE_VIEW, ((index % size, *zeros), (1, *ones), (1, *rest), tuple(rest))
-    begin, by, n = _slice_of(index, size)
-    if n == size and by == 1:
-        return None
-    return shape_ops.SLICE, ((begin, *zeros), (by, *ones), (n, *rest))
+# The views that C cuts out, by their numbers.
+_VIEWS: dict[int, Row] = {
+    row.view: row for row in (shape_ops.VIEW, shape_ops.SLICE, shape_ops.SLICE_VIEW)
+}
 
 
 def _plan(x: Tensor, index: Any) -> _Plan:
-    alone = _cut(x, index)
-    if alone is not None:
-        return _Plan(*alone, [], [], False)
+    found = cut(x, index)
+    if found is not None:
+        return _Plan(_VIEWS.get(found[0]), found[1], [], [], False)
     shape = x.shape
     items = _items(index, len(shape))
     has_array = any(isinstance(i, TensorBase) for i in items)
-    start, step, count = [], [], []
-    kept: list[int] = []  # the view's shape, without integers and with new axes
+    plain: list[Any] = []  # what of each item makes the view
     arrays: list[Tensor] = []
-    axes: list[int] = []
+    axes: list[int] = []  # of the view, for which they are
     groups: list[int] = []  # for each run of array items, its place among the items
-    axis, last_array = 0, -2
+    axis, kept, last_array = 0, 0, -2  # an axis of x, and one of the view
     for place, item in enumerate(items):
         if item is Ellipsis:
             continue
-        if item is None:
-            kept.append(1)
-            continue
-        if isinstance(item, slice):
-            begin, by, n = _slice_of(item, shape[axis])
-            start.append(begin)
-            step.append(by)
-            count.append(n)
-            kept.append(n)
-            axis += 1
+        if item is None or isinstance(item, slice):
+            plain.append(item)
+            axis += item is not None
+            kept += 1
             continue
         picked = _picked(item, shape, axis, has_array)
         if isinstance(picked, int):
-            start.append(picked)
-            step.append(1)
-            count.append(1)
+            plain.append(picked)
             axis += 1
             continue
         if place != last_array + 1:
             groups.append(place)
         last_array = place
         if not picked:  # True or False: a new axis of size 1, picked once or not at all
-            kept.append(1)
-            axes.append(len(kept) - 1)
-            arrays.append(f.nonzero(f.reshape(item, (1,)), as_tuple=True)[0])
-            continue
-        for array in picked:
-            start.append(0)
-            step.append(1)
-            count.append(shape[axis])
-            kept.append(shape[axis])
-            axes.append(len(kept) - 1)
-            arrays.append(array)
-            axis += 1
-    row: Any = None
-    args: tuple[Any, ...] = ()
-    shown, cut = tuple(kept), tuple(count)
-    if cut != shape or step.count(1) < len(step):
-        if shown == cut:
-            row, args = shape_ops.SLICE, (tuple(start), tuple(step), cut)
+            plain.append(None)
+            picked = [f.nonzero(f.reshape(item, (1,)), as_tuple=True)[0]]
         else:
-            row, args = shape_ops.SLICE_VIEW, (tuple(start), tuple(step), cut, shown)
-    elif shown != shape:
-        row, args = shape_ops.VIEW, (shown,)
-    return _Plan(row, args, arrays, axes, len(groups) > 1)
+            plain += [slice(None)] * len(picked)
+            axis += len(picked)
+        axes += range(kept, kept + len(picked))
+        kept += len(picked)
+        arrays += picked
+    found = cut(x, tuple(plain))
+    if found is None:
+        raise _wrong_slice(plain)
+    return _Plan(_VIEWS.get(found[0]), found[1], arrays, axes, len(groups) > 1)
+
+
+def _wrong_slice(items: Sequence[Any]) -> Exception:
+    for item in items:
+        try:
+            if isinstance(item, slice):
+                item.indices(1)
+        except ValueError:
+            return ValueError("[index] the step of a slice must not be 0")
+        except TypeError:
+            return TypeError(f"[index] the bounds of a slice are integers: {item}")
+    return IndexError(f"[index] an index of {len(items)} items is too long")
 
 
 def _picked(item: Any, shape: tuple[int, ...], axis: int, has_array: bool) -> int | list[Tensor]:
@@ -249,9 +214,10 @@ def _fronted(plan: _Plan, shown: Tensor) -> tuple[Tensor, list[Tensor], tuple[in
 
 def get(x: Tensor, index: Any) -> Tensor:
     """``x[index]``: a view for slices, integers, None and ..., a copy where arrays pick."""
-    cut = _cut(x, index)
-    if cut is not None:
-        return apply_to_one(cut[0], x, cut[1])
+    found = cut(x, index)
+    if found is not None:
+        row = _VIEWS.get(found[0])
+        return f.permute(x, *range(x._h.ndim)) if row is None else apply_to_one(row, x, found[1])
     if isinstance(index, TensorBase) and index._h.ndim and x._h.ndim:
         if index.dtype is int64:
             return gather_rows(x, (index,))  # type: ignore[arg-type]

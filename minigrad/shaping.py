@@ -19,7 +19,7 @@ from minigrad.arguments import (
     some_dims,
     tensor_operand,
 )
-from minigrad.dispatch import apply
+from minigrad.dispatch import apply, operation
 from minigrad.dtypes import as_dtype
 from minigrad.ops import shape as _s
 
@@ -62,6 +62,10 @@ __all__ = [
     "view_as",
 ]
 
+_reshape, _view, _permute, _expand, _slice, _slice_view = map(
+    operation, (_s.RESHAPE, _s.VIEW, _s.PERMUTE, _s.EXPAND, _s.SLICE, _s.SLICE_VIEW)
+)
+
 # ---- shapes --------------------------------------------------------------------------------------
 
 
@@ -72,7 +76,7 @@ def reshape(x: Tensor, *shape: Any, **named: Any) -> Tensor:
     """
     x = tensor_operand("reshape", x)
     to = size_of("reshape", listed("reshape", shape, named, "shape") if named else shape)
-    return apply(_s.RESHAPE, (x,), (to,))
+    return _reshape(x, (to,))
 
 
 def reshape_as(x: Tensor, other: Tensor) -> Tensor:
@@ -83,7 +87,7 @@ def reshape_as(x: Tensor, other: Tensor) -> Tensor:
 def view(x: Tensor, *shape: Any) -> Tensor:
     """As reshape, but ValueError where it would need a copy."""
     x = tensor_operand("view", x)
-    return apply(_s.VIEW, (x,), (size_of("view", shape),))
+    return _view(x, (size_of("view", shape),))
 
 
 def view_as(x: Tensor, other: Tensor) -> Tensor:
@@ -125,7 +129,7 @@ def unflatten(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
         wanted[wanted.index(-1)] = size // known if known else 0
     if not wanted or min(wanted) < 0 or math.prod(wanted) != size:
         raise ValueError(f"[unflatten] size {size} of dim {axis} is not the product of {sizes}")
-    return apply(_s.VIEW, (x,), ((*shape[:axis], *wanted, *shape[axis + 1 :]),))
+    return _view(x, ((*shape[:axis], *wanted, *shape[axis + 1 :]),))
 
 
 def squeeze(x: Tensor, dim: Any = None, **numpy: Any) -> Tensor:
@@ -136,7 +140,7 @@ def squeeze(x: Tensor, dim: Any = None, **numpy: Any) -> Tensor:
     shape = x.shape
     axes = some_dims("squeeze", dim, max(len(shape), 1))  # as in PyTorch, a number has one
     kept = [n for d, n in enumerate(shape) if d not in axes or n != 1]
-    return apply(_s.VIEW, (x,), (tuple(kept),))
+    return _view(x, (tuple(kept),))
 
 
 def unsqueeze(x: Tensor, dim: int) -> Tensor:
@@ -144,7 +148,7 @@ def unsqueeze(x: Tensor, dim: int) -> Tensor:
     x = tensor_operand("unsqueeze", x)
     shape = list(x.shape)
     shape.insert(one_dim("unsqueeze", dim, len(shape) + 1), 1)
-    return apply(_s.VIEW, (x,), (tuple(shape),))
+    return _view(x, (tuple(shape),))
 
 
 # ---- the order of dimensions ---------------------------------------------------------------------
@@ -157,7 +161,7 @@ def permute(x: Tensor, *dims: Any, **named: Any) -> Tensor:
     if len(order) != x._h.ndim:
         raise ValueError(f"[permute] {len(order)} dims given for {x._h.ndim} dimensions")
     axes = tuple([one_dim("permute", d, x._h.ndim) for d in order])
-    return apply(_s.PERMUTE, (x,), (axes,))
+    return _permute(x, (axes,))
 
 
 def transpose(x: Tensor, dim0: int | None = None, dim1: int | None = None) -> Tensor:
@@ -170,7 +174,7 @@ def transpose(x: Tensor, dim0: int | None = None, dim1: int | None = None) -> Te
     elif ndim or (dim0 not in (0, -1) or dim1 not in (0, -1)):  # as in PyTorch, a number has one
         a, b = one_dim("transpose", dim0, ndim), one_dim("transpose", dim1, ndim)
         order[a], order[b] = order[b], order[a]
-    return apply(_s.PERMUTE, (x,), (tuple(order),))
+    return _permute(x, (tuple(order),))
 
 
 def swapaxes(x: Tensor, axis0: int, axis1: int) -> Tensor:
@@ -211,7 +215,7 @@ def movedim(x: Tensor, source: Any, destination: Any) -> Tensor:
     rest = iter([d for d in range(ndim) if d not in froms])
     placed = dict(zip(tos, froms, strict=True))
     order = tuple([placed[d] if d in placed else next(rest) for d in range(ndim)])
-    return apply(_s.PERMUTE, (x,), (order,))
+    return _permute(x, (order,))
 
 
 def moveaxis(x: Tensor, source: Any, destination: Any) -> Tensor:
@@ -234,7 +238,7 @@ def expand(x: Tensor, *size: Any, **named: Any) -> Tensor:
             raise ValueError(f"[expand] -1 keeps a size, but a new dimension has none: {shape}")
         own = x.shape
         shape = tuple([own[d - added] if n == -1 else n for d, n in enumerate(shape)])
-    return apply(_s.EXPAND, (x,), (shape,))
+    return _expand(x, (shape,))
 
 
 def expand_as(x: Tensor, other: Tensor) -> Tensor:
@@ -281,7 +285,7 @@ def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
         )
     begin = tuple([first if d == axis and count else 0 for d in range(len(shape))])
     sizes = tuple([count if d == axis else n for d, n in enumerate(shape)])
-    return apply(_s.SLICE, (x,), (begin, (1,) * len(shape), sizes))
+    return _slice(x, (begin, (1,) * len(shape), sizes))
 
 
 def select(x: Tensor, dim: int, index: int) -> Tensor:
@@ -300,7 +304,7 @@ def entries(x: Tensor, axis: int, places: Iterable[int]) -> list[Tensor]:
     before, after = (0,) * axis, (0,) * (len(shape) - axis - 1)
     step, count = (1,) * len(shape), (*shape[:axis], 1, *shape[axis + 1 :])
     to = shape[:axis] + shape[axis + 1 :]
-    return [apply(_s.SLICE_VIEW, (x,), ((*before, i, *after), step, count, to)) for i in places]
+    return [_slice_view(x, ((*before, i, *after), step, count, to)) for i in places]
 
 
 def unbind(x: Tensor, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
@@ -390,7 +394,7 @@ def stack(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
             f"[stack] {len(shape) + 1} dimensions where at most {len(shape)} are possible"
         )
     to = (*shape[:axis], 1, *shape[axis:])
-    wider = tuple([apply(_s.VIEW, (t,), (to,)) for t in parts])
+    wider = tuple([_view(t, (to,)) for t in parts])
     return apply(_s.CAT, wider, (axis, (1,) * len(wider)))
 
 
