@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import integer, one_dim, tensor_operands
@@ -70,8 +71,9 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
 # ---- what is asked for ---------------------------------------------------------------------------
 
 
-def _from_letters(equation: str) -> tuple[list[list[Label]], list[Label] | None]:
-    """The labels of the operands and of the output, None if that is implied."""
+@lru_cache(256)
+def _from_letters(equation: str) -> tuple[Sequence[list[Label]], list[Label] | None]:
+    """The labels of the operands and of the output, None if that is implied; to be read only."""
     inputs, arrow, output = equation.replace(" ", "").partition("->")
     terms = [_letters(equation, term) for term in inputs.split(",")]
     return terms, _letters(equation, output) if arrow else None
@@ -117,6 +119,8 @@ def _spread(k: int, x: Tensor, term: list[Label]) -> tuple[Tensor, Labels]:
     """The operand's labels with the ellipsis written out, counted from its right."""
     if term.count(Ellipsis) > 1:
         raise ValueError(f"[einsum] operand {k} has more than one ellipsis")
+    if len(term) == x._h.ndim and Ellipsis not in term:
+        return x, tuple(term)
     extra = x._h.ndim - len(term) + term.count(Ellipsis)
     if extra < 0 or (extra and Ellipsis not in term):
         beside = " beside the ellipsis" if Ellipsis in term else ""
@@ -200,6 +204,8 @@ class _Operand:
 
 def _diagonals(k: int, x: Tensor, names: Labels) -> _Operand:
     """Labels that occur twice brought to once."""
+    if len(set(names)) == len(names):
+        return _Operand(x, names)
     labels = list(names)
     for name in dict.fromkeys(names):
         while labels.count(name) > 1:
@@ -243,14 +249,17 @@ def _shown(name: Label) -> str:
 
 def _product(operands: list[_Operand], output: Labels) -> Tensor:
     sizes = _agreeing(operands)
+    joined = False  # one operand alone is given back as a view
     while True:
         # What only one operand has, and the output not, is summed at once.
         for k, operand in enumerate(operands):
             needed = set(output).union(*[o.names for o in operands if o is not operand])
             operands[k] = operand.without(set(operand.names) - needed)
         if len(operands) == 1:
-            return operands[0].aligned(output)
-        i, j = _cheapest(operands, sizes)
+            last = operands[0]
+            return last.tensor if last.names == output and joined else last.aligned(output)
+        joined = True
+        i, j = _cheapest(operands, sizes) if len(operands) > 2 else (0, 1)
         b, a = operands.pop(j), operands.pop(i)
         operands.append(_pair(a, b, set(output).union(*[o.names for o in operands])))
 

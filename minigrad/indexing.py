@@ -145,11 +145,11 @@ def _plan(x: Tensor, index: Any) -> _Plan:
         arrays += picked
     found = cut(x, tuple(plain))
     if found is None:
-        raise _wrong_slice(plain)
+        raise _wrong(plain)
     return _Plan(_VIEWS.get(found[0]), found[1], arrays, axes, len(groups) > 1)
 
 
-def _wrong_slice(items: Sequence[Any]) -> Exception:
+def _wrong(items: Sequence[Any]) -> Exception:
     for item in items:
         try:
             if isinstance(item, slice):
@@ -158,7 +158,8 @@ def _wrong_slice(items: Sequence[Any]) -> Exception:
             return ValueError("[index] the step of a slice must not be 0")
         except TypeError:
             return TypeError(f"[index] the bounds of a slice are integers: {item}")
-    return IndexError(f"[index] an index of {len(items)} items is too long")
+    shown = sum([type(item) is not int for item in items])
+    return ValueError(f"[index] {shown} dimensions where at most {lib.MG_MAX_NDIM} are possible")
 
 
 def _picked(item: Any, shape: tuple[int, ...], axis: int, has_array: bool) -> int | list[Tensor]:

@@ -64,6 +64,11 @@ def _at(op: str, row: Row, x: Tensor, value: Tensor, index: Index, *args: Any) -
         raise renamed(op, error) from None
 
 
+def _shaped_as(x: Tensor, line: Tensor) -> Tensor:
+    """What was made of x: of a number, as a line of one."""
+    return line if x._h.ndim else reshape(line, ())
+
+
 def _blanked(op: str, x: Tensor, index: Index) -> Tensor:
     try:
         return apply(_i.BLANK, (x,), (handles(index, x),))
@@ -150,10 +155,13 @@ def _elements(
                     f"[{op}] the index of shape {index.shape} is larger than src, of shape "
                     f"{value.shape}, in dim {d}"
                 )
-            value = narrow(value, d, 0, n)
+            if n < value.shape[d]:
+                value = narrow(value, d, 0, n)
     if not x._h.ndim:
         x, index = ravel(x), ravel(index)
-    return x, expand(value, index.shape), along(index, axis)
+    if value.shape != index.shape:
+        value = expand(value, index.shape)
+    return x, value, along(index, axis)
 
 
 def scatter(
@@ -183,14 +191,14 @@ def scatter(
     if reduce not in rows:
         raise ValueError(f"[scatter] reduce is 'add', 'multiply' or None, not {reduce!r}")
     line, values, places = _elements("scatter", x, dim, index, source)
-    return reshape(_at("scatter", rows[reduce], line, values, places), x.shape)
+    return _shaped_as(x, _at("scatter", rows[reduce], line, values, places))
 
 
 def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """x with ``x[index[i, j], j] += src[i, j]`` for dim 0, in any dimensions."""
     x = tensor_operand("scatter_add", x)
     line, values, places = _elements("scatter_add", x, dim, index, src)
-    return reshape(_at("scatter_add", _i.INDEX_ADD, line, values, places), x.shape)
+    return _shaped_as(x, _at("scatter_add", _i.INDEX_ADD, line, values, places))
 
 
 def scatter_reduce(
@@ -209,7 +217,7 @@ def scatter_reduce(
     """
     x = tensor_operand("scatter_reduce", x)
     line, values, places = _elements("scatter_reduce", x, dim, index, src)
-    return reshape(_reduced("scatter_reduce", line, values, places, reduce, include_self), x.shape)
+    return _shaped_as(x, _reduced("scatter_reduce", line, values, places, reduce, include_self))
 
 
 def _reduced(
@@ -249,7 +257,7 @@ def _entries(op: str, x: Tensor, dim: int, index: Any, source: Any) -> tuple[Ten
             f"[{op}] the source has shape {value.shape}, but {count} entries along dim {axis} of "
             f"{x.shape} have shape {shape}"
         )
-    return line, expand(value, shape), along(rows, axis)
+    return line, value if value.shape == shape else expand(value, shape), along(rows, axis)
 
 
 def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
@@ -257,14 +265,14 @@ def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any 
     x = tensor_operand("index_add", x)
     line, values, places = _entries("index_add", x, dim, index, source)
     scaled = values if alpha == 1 else fitting("index_add", x, values * alpha)
-    return reshape(_at("index_add", _i.INDEX_ADD, line, scaled, places), x.shape)
+    return _shaped_as(x, _at("index_add", _i.INDEX_ADD, line, scaled, places))
 
 
 def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """x with the entries of ``source`` along ``dim`` in place of those that the index names."""
     x = tensor_operand("index_copy", x)
     line, values, places = _entries("index_copy", x, dim, index, source)
-    return reshape(_at("index_copy", _i.INDEX_PUT, line, values, places), x.shape)
+    return _shaped_as(x, _at("index_copy", _i.INDEX_PUT, line, values, places))
 
 
 def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
@@ -273,7 +281,7 @@ def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     if isinstance(value, TensorBase) and value._h.ndim:
         raise ValueError(f"[index_fill] the value has shape {value.shape}, but must be one number")
     line, values, places = _entries("index_fill", x, dim, index, value)
-    return reshape(_at("index_fill", _i.INDEX_PUT, line, values, places), x.shape)
+    return _shaped_as(x, _at("index_fill", _i.INDEX_PUT, line, values, places))
 
 
 def index_reduce(
@@ -282,7 +290,7 @@ def index_reduce(
     """As scatter_reduce, for whole entries along ``dim``: "prod", "mean", "amax" or "amin"."""
     x = tensor_operand("index_reduce", x)
     line, values, places = _entries("index_reduce", x, dim, index, source)
-    return reshape(_reduced("index_reduce", line, values, places, reduce, include_self), x.shape)
+    return _shaped_as(x, _reduced("index_reduce", line, values, places, reduce, include_self))
 
 
 # ---- into what would be a view -------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad._c import lib
@@ -19,12 +19,14 @@ from minigrad.arguments import (
     some_dims,
     tensor_operand,
 )
-from minigrad.dispatch import apply, operation
+from minigrad.dispatch import TensorBase, apply, operation
 from minigrad.dtypes import as_dtype
 from minigrad.ops import shape as _s
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
+
+    _View = Callable[[TensorBase, tuple[Any, ...]], Tensor]
 
 __all__ = [
     "broadcast_tensors",
@@ -62,9 +64,12 @@ __all__ = [
     "view_as",
 ]
 
-_reshape, _view, _permute, _expand, _slice, _slice_view = map(
-    operation, (_s.RESHAPE, _s.VIEW, _s.PERMUTE, _s.EXPAND, _s.SLICE, _s.SLICE_VIEW)
-)
+_reshape: _View = operation(_s.RESHAPE)
+_view: _View = operation(_s.VIEW)
+_permute: _View = operation(_s.PERMUTE)
+_expand: _View = operation(_s.EXPAND)
+_slice: _View = operation(_s.SLICE)
+_slice_view: _View = operation(_s.SLICE_VIEW)
 
 # ---- shapes --------------------------------------------------------------------------------------
 
@@ -357,16 +362,19 @@ def cat(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
     if numpy:
         dim = named_dim("cat", dim, numpy)
     parts = promoted("cat", tensors)
-    parts = [p for p in parts if p.shape != (0,)] or parts  # as PyTorch, of whatever the others are
-    first = parts[0].shape
+    shapes = [p.shape for p in parts]
+    if (0,) in shapes:  # as PyTorch, of whatever the others are
+        parts = [p for p in parts if p.shape != (0,)] or parts
+        shapes = [p.shape for p in parts]
+    first = shapes[0]
     axis = one_dim("cat", dim, len(first))
     before, after = first[:axis], first[axis + 1 :]
-    for part in parts:
-        shape = part.shape
-        same = len(shape) == len(first) and shape[:axis] == before and shape[axis + 1 :] == after
-        if not same:
+    for shape in shapes:
+        if shape is not first and (
+            len(shape) != len(first) or shape[:axis] != before or shape[axis + 1 :] != after
+        ):
             raise ValueError(f"[cat] shapes {first} and {shape} differ outside dim {axis}")
-    return apply(_s.CAT, tuple(parts), (axis, tuple([t.shape[axis] for t in parts])))
+    return apply(_s.CAT, tuple(parts), (axis, tuple([shape[axis] for shape in shapes])))
 
 
 def concat(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
@@ -393,9 +401,7 @@ def stack(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
         raise ValueError(
             f"[stack] {len(shape) + 1} dimensions where at most {len(shape)} are possible"
         )
-    to = (*shape[:axis], 1, *shape[axis:])
-    wider = tuple([_view(t, (to,)) for t in parts])
-    return apply(_s.CAT, wider, (axis, (1,) * len(wider)))
+    return apply(_s.STACK, tuple(parts), (axis, (*shape[:axis], 1, *shape[axis:])))
 
 
 # ---- memory and dtype ----------------------------------------------------------------------------

@@ -337,3 +337,40 @@ def test_rows_of_any_length_from_near_and_far(elements, features, rng):
     table = rng.standard_normal((elements // features, features)).astype(np.float32)
     rows = rng.integers(-len(table), len(table), (3, 41))
     np.testing.assert_array_equal(mg.from_numpy(table)[mg.from_numpy(rows)].numpy(), table[rows])
+
+
+def test_slices_beyond_any_size_and_indices_of_many_items():
+    array = np.arange(12.0).reshape(3, 4)
+    x = mg.from_numpy(array)
+    far = 2**62
+    for index in (
+        slice(far, -far, -far),
+        slice(None, None, 2**70),
+        (..., slice(2**70), None, 1),
+        (None, -1, None, slice(3, None, -2)),
+        (None,) * 14,
+    ):
+        np.testing.assert_array_equal(x[index].numpy(), array[index])
+    for index in (2**70, -4, (..., far), (0, 0, None, 0)):
+        with pytest.raises(IndexError):
+            x[index]
+    for index in ((None,) * 15, (None,) * 63, (None,) * 70):
+        with pytest.raises(ValueError, match="dimensions"):
+            x[index]
+    with pytest.raises(ValueError, match="must not be 0"):
+        x[0, ::0]
+    with pytest.raises(TypeError, match="bounds of a slice are integers"):
+        x[[0], 1.0:]
+
+
+def test_a_view_dies_before_its_base_and_after():
+    base = mg.zeros(2, 2)
+    view = base[0]
+    del base
+    view[0] = mg.tensor(1.0, requires_grad=True)
+    assert view.requires_grad
+    assert view.tolist() == [1, 0]
+    base = mg.zeros(40)
+    for i in range(40):
+        base[i]
+    assert len(base._views.refs) <= 16

@@ -693,3 +693,21 @@ def test_inputs_by_name():
     )
     with pytest.raises(TypeError):
         nn.GaussianNLLLoss(True)
+
+
+@pytest.mark.parametrize("dtype", [mg.float32, mg.float64])
+def test_a_probability_at_a_bound_changes_nothing_for_the_others(dtype):
+    inner, targets = [0.25, 1e-6, 0.9], [0.5, 1.0, 0.0]
+
+    def gradient(more, wanted):
+        x = mg.tensor(inner + more, dtype=dtype, requires_grad=True)
+        t = mg.tensor(targets + wanted, dtype=dtype)
+        losses = F.binary_cross_entropy(x, t, reduction="none")
+        losses.sum().backward()
+        return losses[:3].tolist(), x.grad.tolist()
+
+    losses, slopes = gradient([], [])
+    for more, wanted, end in (([0.0], [1.0], -1e12), ([1.0], [0.0], 1e12), ([1e-13], [1.0], -1e12)):
+        found, found_slopes = gradient(more, wanted)
+        assert (found, found_slopes[:3]) == (losses, slopes)
+        np.testing.assert_allclose(found_slopes[3], end, rtol=1e-6)

@@ -223,3 +223,18 @@ def test_a_writable_view_is_a_write():
     outs.append((w * w).sum())
     grads = [mg.grad(y, w)[0].tolist() for y in outs]
     assert grads == [[2] * 4, [2] * 4, [4] * 4]
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (0, 3), (2, 3, 4), (300,), (40, 30)])
+@pytest.mark.parametrize("dtype", ["bool", "int64", "float32", "float64"])
+def test_arrays_small_and_large_come_and_go_as_they_are(shape, dtype, rng):
+    array = np.asarray(rng.standard_normal(shape) * 10).astype(dtype)
+    frozen = array.copy()
+    frozen.flags.writeable = False
+    for given in (array, frozen, array.T, array[::-1] if shape else array):
+        for x in (mg.tensor(given), mg.from_numpy(given)):
+            assert x.dtype.name == dtype
+            assert x.tolist() == given.tolist()
+            np.testing.assert_array_equal(x.numpy(), given)
+        assert not np.shares_memory(mg.tensor(given).numpy(), given)
+        assert mg.tensor(given, dtype=mg.float32).tolist() == given.astype("f").tolist()

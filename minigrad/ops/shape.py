@@ -73,6 +73,20 @@ CAT = variadic(
 )
 
 
+def _stack(*parts_axis_to: Any) -> Handle:
+    *parts, axis, to = parts_axis_to
+    wider = [call(lib.mg_view_reshape, part, len(to), to) for part in parts]
+    return call(lib.mg_concatenate, len(wider), wider, axis)
+
+
+STACK = variadic(
+    "stack",
+    _stack,
+    lambda g, i, axis, to: g.select(axis, i),
+    doc="arrays of one shape side by side along a new axis",
+)
+
+
 def _slice(x: Handle, start: Shape, step: Shape, count: Shape) -> Handle:
     return call(lib.mg_view_slice, x, start, step, count)
 

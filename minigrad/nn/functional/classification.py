@@ -188,20 +188,30 @@ def binary_cross_entropy(
     """
     op = "binary_cross_entropy"
     x, t = one_shape(op, input, target, reduction)
+    bounds = []
     for name, p in (("input", x), ("target", t)):
         low, high = [v.item() for v in f.aminmax(p.detach())] if p.size else (0.0, 1.0)
         if not (low >= 0.0 and high <= 1.0):
             raise ValueError(
                 f"[{op}] {name} has values from {low} to {high}, but probabilities are in [0, 1]"
             )
-    losses = -(t * _bounded_log(x, f.log(x)) + (1.0 - t) * _bounded_log(1.0 - x, f.log1p(-x)))
+        bounds += [low, high]
+    log_x, log_rest = f.log(x), f.log1p(-x)
+    if bounds[0] < _LEAST:  # few inputs need a bound
+        log_x = _bounded_log(x, log_x)
+    if 1.0 - bounds[1] < _LEAST:
+        log_rest = _bounded_log(1.0 - x, log_rest)
+    losses = -(t * log_x + (1.0 - t) * log_rest)
     return reduced(weighted(op, "weight", weight, losses), reduction)
+
+
+_LEAST = 1e-12  # the probability from which on a logarithm has no bound
 
 
 def _bounded_log(p: Tensor, log_p: Tensor) -> Tensor:
     """log(p), but at least -100, and with a slope of at most 1e12."""
     low = f.clamp(log_p, -100.0).detach() + (p - p.detach()) * 1e12  # the value plus an exact 0
-    return f.where(p < 1e-12, low, log_p)  # type: ignore[no-any-return]
+    return f.where(p < _LEAST, low, log_p)  # type: ignore[no-any-return]
 
 
 def binary_cross_entropy_with_logits(
