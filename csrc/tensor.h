@@ -435,11 +435,12 @@ static bool single_link(PyObject *view, PyObject *base, PyObject *row, PyObject 
         if (*place) Py_XDECREF(first); /* another thread's is there by now */
         else *place = first;
     }
-    PyObject *views = *place, *ref = views ? PyWeakref_NewRef(view, NULL) : NULL;
+    PyObject *views = *place, *ref = NULL;
+    Py_XINCREF(views); /* whatever becomes of the base's */
+    if (views) ref = PyWeakref_NewRef(view, NULL);
     PyObject **alias = &((tensor *)view)->fields[TENSOR_ALIAS], *before = *alias;
     *alias = ref ? PyTuple_Pack(3, base, row, args) : NULL;
     Py_XDECREF(before);
-    Py_XINCREF(views); /* whatever becomes of the base's */
     bool done = *alias;
     for (int i = 0; done && i < 2; i++) {
         PyObject *refs = PyObject_GetAttr(views, single_names[i]);
