@@ -10,7 +10,7 @@ MG_INLINE F(stage) F(tanh_first)(num x) { return F(odd_first)(x, C(TANH_HIGH), C
 MG_INLINE num F(tanh_last)(F(stage) s, num x) { return F(odd_last)(s, x, T(tanh_table)); }
 MG_INLINE num F(tanh)(num x) { return F(tanh_last)(F(tanh_first)(x), x); }
 
-/* 1 + e^-x = sum + power rest, by a table of powers as in vmath_powers.inc.h, of constants c so short
+/* 1 + e^-x = sum + power rest, by a table as in vmath_powers.inc.h, but of constants c so short
  * that for |x| < GATE_NEAR the sum 1 + T is exact. So the remainder of a division by the rounded
  * whole tells what that lacks. What n ln 2 lacks costs a fifth of a unit. */
 typedef struct {
