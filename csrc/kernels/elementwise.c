@@ -17,8 +17,8 @@
 /* Functions that take about as long as memory does, where a vector is a line of it: each as its kernel
  * but that results are written past the caches as they are made. A block of several vectors that has
  * numbers the loop is not made for is left to that kernel. */
-#if MG_HAS_WIDE && MG_VECTOR_BYTES == 64
-#define HAS_PAST 1
+#define HAS_PAST (MG_HAS_WIDE && MG_VECTOR_BYTES == 64)
+#if HAS_PAST
 enum { PAST_LINE = MG_VECTOR_BYTES / 4, PAST_BLOCK = WIDE_VECTORS * PAST_LINE };
 MG_INLINE void past_put(float *to, wide_f32 y) {
     for (int k = 0; k < WIDE_VECTORS; k++) v_stream(to + k * PAST_LINE, y.v[k]);
@@ -31,28 +31,29 @@ static void tanh_past(void *out, const void *const *in, int64_t n) {
     for (int64_t i = 0; i < n; i += PAST_BLOCK) past_put(to + i, w_tanh_f32(w_load_f32(x + i)));
 }
 
-MG_INLINE void past_pieces(float *restrict to, const float *restrict x, int64_t n, const v_pieces *p,
-                           bool step, mg_kernel any) {
+/* `near` says whether it is made for all of a block. */
+MG_INLINE void past_near(float *restrict to, const float *restrict x, int64_t n,
+                         wide_f32 (*near)(wide_f32, bool *), mg_kernel any) {
     nditer_whole(n, sizeof(float));
     for (int64_t i = 0; i < n; i += PAST_BLOCK) {
-        wide_f32 a = w_load_f32(x + i);
-        if (MG_LIKELY(w_within_bits_f32(a, 0, v_bits_f32(p->low))))
-            past_put(to + i, w_by_pieces_f32(a, p, step));
+        bool right;
+        wide_f32 y = near(w_load_f32(x + i), &right);
+        if (MG_LIKELY(right)) past_put(to + i, y);
         else any(to + i, (const void *[]){x + i}, PAST_BLOCK);
     }
 }
-static MG_NOINLINE void past_sums(float *restrict to, const float *restrict x, int64_t n,
-                                  const v_pieces *p, mg_kernel any) {
-    past_pieces(to, x, n, p, false, any);
-}
 static void sigmoid_past(void *out, const void *const *in, int64_t n) {
-    past_pieces(out, in[0], n, &v_sigmoid_pieces, true, sigmoid_kernel_f32);
+    past_near(out, in[0], n, w_sigmoid_near_f32, sigmoid_kernel_f32);
 }
 static void silu_past(void *out, const void *const *in, int64_t n) {
-    past_sums(out, in[0], n, &v_silu_pieces, silu_kernel_f32);
+    past_near(out, in[0], n, w_silu_near_f32, silu_kernel_f32);
+}
+MG_INLINE wide_f32 gelu_near(wide_f32 x, bool *right) {
+    *right = w_within_bits_f32(x, 0, v_bits_f32(v_gelu_pieces.low));
+    return w_by_pieces_f32(x, &v_gelu_pieces, false);
 }
 static void gelu_past(void *out, const void *const *in, int64_t n) {
-    past_sums(out, in[0], n, &v_gelu_pieces, gelu_kernel_f32);
+    past_near(out, in[0], n, gelu_near, gelu_kernel_f32);
 }
 
 /* sin(|x| + shift pi/2) with the sign of x under the mask `odd`, turned by `turn`; times g where there
@@ -85,9 +86,21 @@ PAST_TRIG(cos_past, NULL, in[0], 1, 0, 0, cos_kernel_f32)
 PAST_TRIG(sin_vjp_past, in[0], in[1], 1, 0, 0, sin_vjp_f32)
 PAST_TRIG(cos_vjp_past, in[0], in[1], 0, V_SIGN_F32, V_SIGN_F32, cos_vjp_f32)
 #undef PAST_TRIG
-#else
-#define HAS_PAST 0
 #endif
+
+mg_kernel mg_kernel_past(mg_kernel kernel) {
+#if HAS_PAST
+    static const mg_kernel both[][2] = {
+        {sin_kernel_f32, sin_past},         {cos_kernel_f32, cos_past},   {sin_vjp_f32, sin_vjp_past},
+        {cos_vjp_f32, cos_vjp_past},        {tanh_kernel_f32, tanh_past}, {silu_kernel_f32, silu_past},
+        {sigmoid_kernel_f32, sigmoid_past}, {gelu_kernel_f32, gelu_past},
+    };
+    for (size_t i = 0; i < sizeof both / sizeof *both; i++)
+        if (both[i][0] == kernel) return both[i][1];
+#endif
+    (void)kernel;
+    return NULL;
+}
 
 /* ---- int64 and bool ---- */
 
@@ -231,20 +244,6 @@ static mg_kernel elementwise_kernel(int op, int dtype) {
                               : float_rows[op].kernel[dtype - MG_FLOAT32];
 }
 
-/* The kernel, or that of the derivative, that itself writes past the caches, or NULL */
-static mg_kernel elementwise_past(int op, int dtype, bool vjp) {
-#if HAS_PAST
-    static const mg_kernel past[OP_COUNT][2] = {
-        [OP_sin] = {sin_past, sin_vjp_past}, [OP_cos] = {cos_past, cos_vjp_past},
-        [OP_tanh] = {tanh_past},             [OP_sigmoid] = {sigmoid_past},
-        [OP_silu] = {silu_past},             [OP_gelu] = {gelu_past},
-    };
-    if (dtype == MG_FLOAT32) return past[op][vjp];
-#endif
-    (void)op, (void)dtype, (void)vjp;
-    return NULL;
-}
-
 /* The dtype an operation on `dtype` is computed in: bools as integers where they have no kernel of
  * their own, integers as floats. A bool has no negative and no difference: `not`, or 0 - x? */
 MG_INLINE int elementwise_dtype(int op, int dtype, bool weak) {
@@ -306,7 +305,7 @@ mg_array *mg_unary(int op, mg_array *x) {
     if (out) {
         out->weak = x->weak && !float_rows[op].tells;
         out->adapted = dtype != x->dtype;
-        mg_nditer_run_past(out, from, kernel, elementwise_past(op, dtype, false));
+        mg_nditer_run(out, 1, &from, kernel);
     }
     mg_release(from);
     return out;
@@ -370,7 +369,7 @@ mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
 /* Runs `results` VJP kernels on g and the saved arrays, in one pass over them; a place that was not
  * saved is never read and shows g. 0 or an error code. */
 static int elementwise_vjp(mg_array **out, int results, const mg_kernel *kernels, mg_array *g,
-                           mg_kernel past, mg_saved *saved, int count) {
+                           mg_saved *saved, int count) {
     mg_array *operands[4] = {mg_retain(g)};
     int made = 1, done = 0;
     for (int i = 0; i < count; i++, made++) {
@@ -396,7 +395,7 @@ static int elementwise_vjp(mg_array **out, int results, const mg_kernel *kernels
         if (!out[done]) break;
     }
     bool whole = done == results;
-    if (whole) mg_nditer_run_back(results, out, count + 1, operands, kernels, past);
+    if (whole) mg_nditer_run_back(results, out, count + 1, operands, kernels);
     for (int r = 0; !whole && r < done; r++) mg_release(out[r]);
     for (int i = 0; i < made; i++) mg_release(operands[i]);
     return whole ? MG_OK : mg_error();
@@ -412,8 +411,7 @@ mg_array *mg_unary_vjp(int op, mg_array *g, mg_saved *saved) {
         if (!again) return NULL;
     }
     const mg_kernel *vjp = &float_rows[op].vjp[0][g->dtype - MG_FLOAT32];
-    mg_kernel past = elementwise_past(op, g->dtype, true);
-    int failed = elementwise_vjp(&out, 1, vjp, g, past, &kept, 2);
+    int failed = elementwise_vjp(&out, 1, vjp, g, &kept, 2);
     mg_release(again);
     return failed ? NULL : out;
 }
@@ -439,7 +437,7 @@ mg_arrays *mg_binary_vjp(int op, int wanted, mg_array *g, mg_saved *saved) {
             kept.arrays[2] = again = mg_binary(op, a, b);
             if (!again) return NULL;
         }
-        int failed = elementwise_vjp(wanted == 2 ? made + 1 : made, count, kernels, g, NULL, &kept, 3);
+        int failed = elementwise_vjp(wanted == 2 ? made + 1 : made, count, kernels, g, &kept, 3);
         mg_release(again);
         if (failed) return NULL;
     }

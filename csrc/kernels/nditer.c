@@ -280,8 +280,7 @@ static void nditer_lay_out(nditer *it, const mg_array *out, mg_array *const *inp
 }
 
 static MG_NOINLINE void nditer_run(bool from_end, int results, mg_array *const *outs, int operands,
-                                   mg_array *const *inputs, const mg_kernel *kernels,
-                                   mg_kernel past) {
+                                   mg_array *const *inputs, const mg_kernel *kernels) {
     const mg_array *out = outs[0];
     nditer it; /* large: set only what is read */
     it.size = out->size;
@@ -312,7 +311,8 @@ static MG_NOINLINE void nditer_run(bool from_end, int results, mg_array *const *
     it.streams = !it.in_place && mg_nditer_streams(it.size * it.out_itemsize * results,
                                                    it.size * whole, operands < 3);
     it.fetches = it.streams || (it.size * bytes >= NDITER_IN_CACHE && mg_system_fetches());
-    it.past = direct && ((uintptr_t)out->data & 63) == 0 ? past : NULL;
+    bool lines = direct && results == 1 && ((uintptr_t)out->data & 63) == 0;
+    it.past = it.streams && lines ? mg_kernel_past(kernels[0]) : NULL;
     it.from_end = from_end && !it.fetches;
     it.threads = mg_get_num_threads();
     for (int i = 0; i < operands; i++) {
@@ -327,14 +327,10 @@ static MG_NOINLINE void nditer_run(bool from_end, int results, mg_array *const *
 }
 
 void mg_nditer_run(mg_array *out, int operands, mg_array *const *inputs, mg_kernel kernel) {
-    nditer_run(false, 1, &out, operands, inputs, &kernel, NULL);
-}
-
-void mg_nditer_run_past(mg_array *out, mg_array *x, mg_kernel kernel, mg_kernel past) {
-    nditer_run(false, 1, &out, 1, &x, &kernel, past);
+    nditer_run(false, 1, &out, operands, inputs, &kernel);
 }
 
 void mg_nditer_run_back(int results, mg_array *const *outs, int operands, mg_array *const *inputs,
-                        const mg_kernel *kernels, mg_kernel past) {
-    nditer_run(true, results, outs, operands, inputs, kernels, past);
+                        const mg_kernel *kernels) {
+    nditer_run(true, results, outs, operands, inputs, kernels);
 }

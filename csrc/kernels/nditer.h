@@ -97,13 +97,13 @@ mg_array *mg_as(mg_array *a, int dtype);            /* `a` in a dtype: itself re
 
 /* Runs the kernel on operands that broadcast to out's shape, threaded when large. */
 void mg_nditer_run(mg_array *out, int operands, mg_array *const *inputs, mg_kernel kernel);
-/* The same of one operand, with a second kernel, or NULL, for what is written past the caches: its `out`
- * starts at a line of them. */
-void mg_nditer_run_past(mg_array *out, mg_array *x, mg_kernel kernel, mg_kernel past);
-/* The same for derivatives: for several results of one shape and dtype, in one pass over the operands
- * (`past` is for one), and the last block first. A cache still holds the end of what went forward, and then the beginning of
+/* The same for derivatives: for several results of one shape and dtype, in one pass over the operands,
+ * and the last block first. A cache still holds the end of what went forward, and then the beginning of
  * what goes forward next. */
 void mg_nditer_run_back(int results, mg_array *const *outs, int operands, mg_array *const *inputs,
-                        const mg_kernel *kernels, mg_kernel past);
+                        const mg_kernel *kernels);
+/* The like of a kernel that itself writes past the caches, where there is one (elementwise.c has some):
+ * its `out` starts at a line of them. */
+mg_kernel mg_kernel_past(mg_kernel kernel);
 
 #endif

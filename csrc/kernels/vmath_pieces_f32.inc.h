@@ -73,9 +73,9 @@ MG_INLINE num F(sigmoid_far)(num x) {
 MG_INLINE num F(silu_far)(num x) {
     return n_sub(n_max(n_set(-0.0f), x), F(gate_far)(n_min(n_set(C(GATE_LAST)), n_abs(x)), x));
 }
-/* y where it is right, f where x is far */
+/* y where it is right, or NaN, whose sign shall not depend on what stands beside it; f where x is far */
 MG_INLINE num F(with_far)(num x, num y, num (*f)(num)) {
-    return n_choose_less(n_abs(x), n_set(C(GATE_NEAR)), y, f(x));
+    return n_choose_less(n_set(C(GATE_NEAR)), n_abs(x), f(x), y);
 }
 /* x (1 + tanh u) / 2 = x / (1 + e^-2u) (D. Hendrycks and K. Gimpel, "Gaussian error linear units",
  * 2016) */
