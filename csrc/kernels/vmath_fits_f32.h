@@ -20,7 +20,7 @@
 #define V_EXP2_LOW_F32 -151.0f
 #define V_EXP2_HIGH_F32 129.0f
 #define V_EXPM1_LOW_F32 -18.0f
-#define V_EXPM1_NEAR_F32 16.0f
+#define V_EXPM1_NEAR_F32 23.0f /* a power of two */
 #define V_POWER_MAGIC_F32 0x1.8p19f
 #define V_POWER_LAST_F32 127.9375f
 #define V_GROWTH_MAGIC_F32 V_POWER_MAGIC_F32
@@ -28,6 +28,7 @@
 #define V_GATE_SCALE_F32 64
 #define V_GATE_UNIT_F32 0x1p-64f
 #define V_GATE_NEAR_F32 11.0f
+#define V_GATE_NEAR_POWER_F32 15.8125f /* of two, a little nearer */
 #define V_GATE_LAST_F32 112.0f /* e^-x is nothing */
 #define V_RECIPROCAL_F32 0x7ef311c7u /* these bits less those of s: about 1 / s */
 #define V_SIGMOID_HIGH_F32 105.0f

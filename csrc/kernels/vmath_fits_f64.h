@@ -23,7 +23,7 @@
 #define V_EIGHTHS_LN2_HI_F64 0x1.62e42fefa0000p-1 /* 39 bits */
 #define V_EIGHTHS_LN2_LO_F64 0x1.cf79abc9e3b3ap-40
 #define V_EXPM1_LOW_F64 -38.0
-#define V_EXPM1_NEAR_F64 16.0
+#define V_EXPM1_NEAR_F64 23.0 /* a power of two */
 #define V_POWER_MAGIC_F64 0x1.8p48
 #define V_POWER_LAST_F64 1023.9375
 #define V_ONE_LOST_F64 0x1p53 /* where x - 1 is x, x even */

@@ -17,9 +17,10 @@ typedef struct {
     num sum, power, rest;
 } F(gate_terms);
 
-MG_INLINE F(gate_terms) F(gate_near)(num x) {
+MG_INLINE F(gate_terms) F(gate_near)(num x, bool *right) {
     num magic = n_set(C(POWER_MAGIC)), bits = n_fma(x, n_set(-C(LOG2E)), magic);
-    num r = n_fma_exact(n_sub(bits, magic), n_set(C(LN2)), x);
+    num n = n_sub(bits, magic), r = n_fma_exact(n, n_set(C(LN2)), x);
+    *right = n_small(n, C(GATE_NEAR_POWER)); /* not of x: see expm1_near */
     r = n_add(r, n_look_up(T(gate_table)[1], bits));
     num power = n_plus_bits(n_look_up(T(gate_table)[0], bits), n_shift_left(bits, C(INDEX)));
     num rest = n_fma(n_mul(r, r), HORNER(r, gate), n_neg(r));
@@ -27,15 +28,13 @@ MG_INLINE F(gate_terms) F(gate_near)(num x) {
 }
 /* Near 0, and whether all are; a quotient, from which is taken what it has too much. */
 MG_INLINE num F(sigmoid_near)(num x, bool *right) {
-    *right = n_small(x, C(GATE_NEAR));
-    F(gate_terms) p = F(gate_near)(x);
+    F(gate_terms) p = F(gate_near)(x, right);
     num one = n_set(1), y = n_div(one, n_fma(p.power, p.rest, p.sum));
     num lack = n_fma_exact(n_neg(y), p.sum, one);
     return n_fma(y, n_fnma(n_mul(y, p.power), p.rest, lack), y);
 }
 MG_INLINE num F(silu_near)(num x, bool *right) {
-    *right = n_small(x, C(GATE_NEAR));
-    F(gate_terms) p = F(gate_near)(x);
+    F(gate_terms) p = F(gate_near)(x, right);
     num all = n_fma(p.power, p.rest, p.sum), y = n_div(x, all);
     num excess = n_fma(n_mul(y, p.power), p.rest, n_fma_exact(y, p.sum, n_neg(x)));
     return n_fnma(excess, n_less_bits(n_from_bits(C(RECIPROCAL)), all), y);

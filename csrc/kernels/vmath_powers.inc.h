@@ -53,10 +53,12 @@ MG_INLINE num F(expm1)(num x) {
     num most = n_max(n_set(C(EXPM1_LOW)), x);
     return F(expm1_of)(F(power_reduce)(most, C(POWER_MAGIC), C(POWER_LAST)), x, true);
 }
-/* The same near 0, and whether all are */
+/* The same near 0, and whether all are, which is asked of what was made of x: a signaling NaN in x
+ * would hide what it is compared with. */
 MG_INLINE num F(expm1_near)(num x, bool *right) {
-    *right = n_small(x, C(EXPM1_NEAR));
-    return F(expm1_of)(F(power_within)(x, C(POWER_MAGIC)), x, false);
+    F(power_terms) p = F(power_within)(x, C(POWER_MAGIC));
+    *right = n_small(n_sub(p.bits, n_set(C(POWER_MAGIC))), C(EXPM1_NEAR));
+    return F(expm1_of)(p, x, false);
 }
 
 /* For x >= 0: with e^r = C + S, the even and the odd part, a = T / 2 and b = 1 / 2T,

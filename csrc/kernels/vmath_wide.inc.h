@@ -129,7 +129,8 @@ MG_INLINE wide R(w_farther)(wide a, wide b) {
     EACH a.v[k] = R(v_farther)(a.v[k], b.v[k]);
     return a;
 }
-/* Whether |x| < limit in every lane, of numbers. */
+/* Whether |x| < limit in every lane that is a number; no NaN may be signaling, as the results of
+ * arithmetic are not. */
 MG_INLINE bool R(w_small)(wide x, real limit) {
     vec most = R(v_farther)(x.v[0], x.v[1]);
     for (int k = 2; k < WIDE_VECTORS; k++) most = R(v_farther)(most, x.v[k]);
