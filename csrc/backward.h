@@ -183,6 +183,24 @@ static bool back_accumulate(PyObject *to, PyObject *g) {
     return done;
 }
 
+/* A contiguous copy that the tape knows nothing of. */
+static PyObject *back_copied(PyObject *g) {
+    PyObject *handle = tensor_handle(g);
+    mg_array *made = NULL;
+    if (!handle) return NULL;
+    if (!back_watched()) {
+        Py_INCREF(handle); /* others may replace it meanwhile */
+        Py_BEGIN_ALLOW_THREADS
+        made = mg_copy(handle_array(handle));
+        Py_END_ALLOW_THREADS
+        Py_DECREF(handle);
+    }
+    if (!made) return PyObject_CallFunctionObjArgs(tensor_uses[COPIED], g, NULL);
+    PyObject *copy = handle_new(&handle_array_class, &handle_array_spec, made);
+    if (!copy) mg_release(made);
+    return tensor_around(copy, Py_None, Py_None);
+}
+
 /* Adds a gradient to a leaf's `grad`, which never shares memory with anything else. */
 static bool back_deliver(PyObject *leaf, PyObject *g, bool shared) {
     if (!tensor_is(leaf)) {
@@ -191,7 +209,7 @@ static bool back_deliver(PyObject *leaf, PyObject *g, bool shared) {
     }
     PyObject **place = &((tensor *)leaf)->fields[TENSOR_GRAD], *held = *place, *made = NULL;
     if (!held || held == Py_None) {
-        if (shared || !back_sole(g)) made = PyObject_CallFunctionObjArgs(tensor_uses[COPIED], g, NULL);
+        if (shared || !back_sole(g)) made = back_copied(g);
         else Py_INCREF(made = g);
     } else {
         Py_INCREF(held);

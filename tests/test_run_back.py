@@ -169,6 +169,29 @@ def test_each_kernel_of_a_run_is_watched():
     assert b.grad.tolist() == [-2.0] * 3
 
 
+@pytest.mark.parametrize("shape", [(), (0, 3), (2, 3), (64, 1024)])
+@pytest.mark.parametrize("dtype", [mg.float32, mg.float64])
+def test_leaves_get_copies_of_a_gradient_that_several_have(rng, dtype, shape):
+    a, b = (mg.ones(*shape, dtype=dtype, requires_grad=True) for _ in range(2))
+    g = mg.tensor(rng.standard_normal(shape[::-1]), dtype=dtype).permute(*range(len(shape))[::-1])
+    (a + b).backward(g)
+    for x in (a, b):
+        assert (x.grad.shape, x.grad.dtype, x.grad.requires_grad) == (shape, dtype, False)
+        assert x.grad.is_contiguous()
+        np.testing.assert_array_equal(x.grad.numpy(), g.numpy())
+    assert len({x._h.data for x in (a.grad, b.grad, g)}) == 3 or a.size == 0
+    a.grad += 1
+    np.testing.assert_array_equal(b.grad.numpy(), g.numpy())
+
+
+def test_copies_for_leaves_are_watched():
+    a, b, g = leaf([1.0, 2.0]), leaf([3.0, 4.0]), mg.tensor([5.0, 6.0], dtype=mg.float64)
+    seen = []
+    with _c.trace(lambda kernel, args, result: seen.append((kernel.__name__, result))):
+        (a + b).backward(g)
+    assert [result for name, result in seen if name == "mg_copy"] == [a.grad._h, b.grad._h]
+
+
 @pytest.mark.parametrize("dtype", [mg.float32, mg.float64])
 def test_an_input_that_was_broadcast_and_cast_gets_its_own_shape_and_dtype(dtype):
     a, b = leaf([[1.0], [2.0]], dtype), leaf([3.0, 4.0, 5.0])
