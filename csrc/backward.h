@@ -28,7 +28,7 @@ static void back_raise(const char *name, PyObject *of) {
 
 static bool back_watched(void) { return PyList_Size(tensor_uses[TRACERS]); }
 
-/* ---- rules that are one call of a kernel ---- */
+/* ---- rules that are one call of a kernel, or of a function of Python's ---- */
 
 typedef struct {
     PyObject *kernel;
@@ -36,6 +36,52 @@ typedef struct {
                        * the upstream gradient itself; else a function of that */
     int number, arity, pointwise;
 } rule;
+
+/* In place of a kernel's number, where Python has a function of the gradient and the node's arguments:
+ * that is all; or it is the way back of a sum; or, with the number of multiplication, of a mean. */
+enum { RULE_ASKED = -2, RULE_OF_SUM = -1 };
+
+static bool rule_linear(const rule *rule) { return rule->arity == 1 && !rule->pointwise; }
+
+/* The gradient of a sum or mean at every element that was reduced; NULL if it failed. */
+static mg_array *rule_spread(const rule *rule, mg_array *g, PyObject *args) {
+    int64_t shape[MG_MAX_NDIM], numbers[MG_MAX_NDIM];
+    int32_t axes[MG_MAX_NDIM];
+    double elements = 1;
+    if (PyTuple_Size(args) < 2) return NULL;
+    int ndim = single_numbers(PyTuple_GetItem(args, 0), shape);
+    int count = single_numbers(PyTuple_GetItem(args, 1), numbers);
+    if (ndim < 0 || count < 0) return NULL;
+    for (int i = 0; i < count; i++) {
+        axes[i] = (int32_t)numbers[i];
+        if (numbers[i] >= 0 && numbers[i] < ndim) elements *= (double)shape[numbers[i]];
+    }
+    if (rule->number == RULE_OF_SUM) return mg_view_spread(g, ndim, shape, count, axes);
+    mg_array *share = mg_weak_float(1 / (elements ? elements : 1));
+    mg_array *scaled = share ? mg_binary(rule->number, g, share) : NULL;
+    mg_array *made = scaled ? mg_view_spread(scaled, ndim, shape, count, axes) : NULL;
+    mg_release(share);
+    mg_release(scaled);
+    return made;
+}
+
+/* Of a linear operation; by Python's function where it is not a sum or mean, failed or is watched. */
+static PyObject *rule_transposed(const rule *rule, PyObject *g, PyObject *args) {
+    mg_array *made = NULL;
+    Py_INCREF(g); /* others may replace them meanwhile */
+    Py_INCREF(args);
+    if (rule->number != RULE_ASKED && !back_watched()) {
+        Py_BEGIN_ALLOW_THREADS
+        made = rule_spread(rule, handle_array(g), args);
+        Py_END_ALLOW_THREADS
+        PyErr_Clear();
+    }
+    PyObject *handle = made ? handle_new(&handle_array_class, &handle_array_spec, made)
+                            : single_ask(rule->kernel, g, args);
+    Py_DECREF(g);
+    Py_DECREF(args);
+    return handle;
+}
 
 /* The kernel's results for the inputs in `wanted`; false if it failed. */
 static bool rule_kernel(const rule *rule, int wanted, mg_array *g, mg_saved *saved,
@@ -99,8 +145,8 @@ static PyObject *rule_run(PyObject *capsule, PyObject *const *given, Py_ssize_t 
     node *self = (node *)given[0];
     PyObject *g = given[1], *handle = tensor_handle(g), *handles[OPERANDS] = {NULL};
     if (!handle) return NULL;
-    PyObject *saved = self->fields[NODE_SAVED];
-    bool whole = Py_SIZE(self) == rule->arity && saved;
+    PyObject *saved = self->fields[NODE_SAVED], *args = self->fields[NODE_ARGS];
+    bool whole = Py_SIZE(self) == rule->arity && saved && args && PyTuple_Check(args);
     int wanted = 0, computed = 0;
     for (int i = 0; whole && i < rule->arity; i++) {
         if (self->parents[i] == Py_None) continue;
@@ -111,7 +157,11 @@ static PyObject *rule_run(PyObject *capsule, PyObject *const *given, Py_ssize_t 
         back_raise("freed_error", given[0]); /* by another thread, meanwhile */
         return NULL;
     }
-    bool done = !computed || rule_call(rule, computed, handle, saved, handles);
+    bool done = !computed;
+    if (!done && rule_linear(rule))
+        done = handles[0] = rule_transposed(rule, handle, args);
+    else if (!done)
+        done = rule_call(rule, computed, handle, saved, handles);
     PyObject *made = done ? PyTuple_New(rule->arity) : NULL;
     for (int i = 0; i < rule->arity; i++) {
         PyObject *slope = PyTuple_GetItem(rule->slopes, i), *one = wanted >> i & 1 ? g : Py_None;
@@ -136,7 +186,7 @@ static void rule_free(PyObject *capsule) {
     PyMem_Free(self);
 }
 
-/* rule(kernel, number, pointwise, slopes) */
+/* rule(kernel, number, pointwise, slopes); of a linear operation Python's function, RULE_.., .. */
 static PyObject *rule_new(PyObject *unused, PyObject *args) {
     (void)unused;
     rule *made = PyMem_Malloc(sizeof *made);

@@ -403,6 +403,19 @@ static mg_array *single_view(int view, mg_array *x, PyObject *args) {
     return shown;
 }
 
+/* Calls a function of Python's on an array and a tuple of other arguments. */
+static PyObject *single_ask(PyObject *function, PyObject *handle, PyObject *args) {
+    PyObject *all = PyTuple_New(1 + PyTuple_Size(args));
+    for (Py_ssize_t i = 0; all && i < PyTuple_Size(all); i++) {
+        PyObject *one = i ? PyTuple_GetItem(args, i - 1) : handle;
+        Py_INCREF(one);
+        PyTuple_SetItem(all, i, one);
+    }
+    PyObject *made = all ? PyObject_Call(function, all, NULL) : NULL;
+    Py_XDECREF(all);
+    return made;
+}
+
 /* The result; Python's forward where it is none of these views, failed or is watched. */
 static PyObject *single_forward(const single *self, PyObject *handle, PyObject *args) {
     if (self->view && !PyList_Size(tensor_uses[TRACERS])) {
@@ -413,15 +426,7 @@ static PyObject *single_forward(const single *self, PyObject *handle, PyObject *
         PyErr_Clear();
         if (made) return handle_new(&handle_array_class, &handle_array_spec, made);
     }
-    PyObject *all = PyTuple_New(1 + PyTuple_Size(args));
-    for (Py_ssize_t i = 0; all && i < PyTuple_Size(all); i++) {
-        PyObject *one = i ? PyTuple_GetItem(args, i - 1) : handle;
-        Py_INCREF(one);
-        PyTuple_SetItem(all, i, one);
-    }
-    PyObject *made = all ? PyObject_Call(self->forward, all, NULL) : NULL;
-    Py_XDECREF(all);
-    return made;
+    return single_ask(self->forward, handle, args);
 }
 
 static PyObject *single_names[2]; /* "refs" and "current", of what knows a tensor's views */

@@ -90,7 +90,9 @@ if TYPE_CHECKING:
         """The rule of a row whose gradients are one call of a kernel.
 
         ``slopes`` has for each input None where the kernel computes its gradient, True where that
-        is the upstream gradient itself, else a function of that.
+        is the upstream gradient itself, else a function of that. Of a linear operation ``kernel``
+        is a function of the gradient's array and the node's arguments, and ``number`` says what C
+        does itself: -1 a sum's way back, multiplication's number a mean's, -2 nothing.
         """
 
 else:

@@ -14,7 +14,8 @@ from minigrad._c import call, lib, saved_handle
 from minigrad.backprop import rule
 from minigrad.dispatch import number, operation, wrap
 from minigrad.ops.composed import product
-from minigrad.ops.pointwise import SCALE
+from minigrad.ops.pointwise import MUL, SCALE
+from minigrad.ops.reduction import MEAN, SUM
 from minigrad.ops.shape import SLICE, SLICE_VIEW
 from minigrad.ops.table import PLACES, Row
 from minigrad.parts import Part
@@ -59,8 +60,8 @@ def _fused_rule(row: Row) -> Rule | None:
     if not any(row.fused):
         return None
     if row.arity == 1 and not row.keeps:  # linear, with a kernel of its own: nothing to unpack
-        fused: Any = row.fused[0]
-        return lambda node, g: (wrap(fused(g._h, *node.args)),)
+        spread = -1 if row is SUM else MUL.id if row is MEAN else -2
+        return rule(row.fused[0], spread, False, (None,))  # type: ignore[no-any-return]
     each = _each(row, _fused)
     by_formula = any(
         fused is None and derivative is not None

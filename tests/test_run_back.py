@@ -88,6 +88,25 @@ def test_other_threads_have_their_turn_during_a_long_run():
     assert x.grad.item() == 100_001
 
 
+@pytest.mark.parametrize("dtype", [mg.float32, mg.float64])
+@pytest.mark.parametrize("op", [mg.sum, mg.mean])
+@pytest.mark.parametrize("dim", [None, 0, -1, (0, 2), ()])
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("shape", [(2, 3, 7), (2, 0, 7), (0, 3, 7)])
+def test_sums_and_means_run_back_as_python_does(rng, op, dtype, dim, keepdim, shape):
+    """In C, and where it is watched by functions of Python's: the same bits."""
+    x, calls = leaf(rng.standard_normal(shape), dtype), []
+    y = op(x, dim, keepdim)
+    g = mg.tensor(rng.standard_normal(y.shape), dtype=dtype)
+    (ours,) = mg.grad(y, x, g, retain_graph=True)
+    with _c.trace(lambda kernel, args, made: calls.append(kernel)):
+        (theirs,) = mg.grad(y, x, g)
+    assert _c.lib.mg_view_spread in calls
+    assert ours.shape == theirs.shape == shape
+    assert ours.dtype is theirs.dtype is dtype
+    assert ours.numpy().tobytes() == theirs.numpy().tobytes()
+
+
 @pytest.mark.parametrize("graph", [False, True])
 def test_a_hook_that_fails_changes_no_gradient(graph):
     def hook(g):
