@@ -150,6 +150,22 @@ def test_interpolation_is_its_definition(rng, mode, axes, align, target, dtype):
     np.testing.assert_allclose(y.numpy(), expected, atol=20 * np.finfo(dtype).eps)
 
 
+@pytest.mark.parametrize("m", [5, 1500])  # whose taps are kept, and are not
+def test_taps_serve_any_input(m, rng):
+    """Kept ones are found by all that they depend on: dtype, dimensions and corners."""
+    x = rng.standard_normal((1, 1, 3))
+    for align in (False, True):
+        matrix = weights(3, m, "linear", align, None)
+        for dtype in (np.float32, np.float64, np.float32):
+            y = F.interpolate(mg.tensor(x.astype(dtype)), m, mode="linear", align_corners=align)
+            assert y.dtype == dtype
+            np.testing.assert_allclose(y.numpy(), x @ matrix.T, atol=20 * np.finfo(dtype).eps)
+        both = F.interpolate(mg.tensor(x[..., None]), (m, m), mode="bilinear", align_corners=align)
+        np.testing.assert_allclose(
+            both.numpy(), np.repeat((x @ matrix.T)[..., None], m, -1), atol=1e-14
+        )
+
+
 def test_area_is_the_adaptive_mean(rng):
     for axes, pool in (
         (1, F.adaptive_avg_pool1d),

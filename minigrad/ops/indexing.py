@@ -7,11 +7,12 @@ position on that axis of the others. What an index picks is a *row*: the axes th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 from minigrad._c import NULL, Handle, call, lib, run, shape_of
-from minigrad.ops.pointwise import EQ
+from minigrad.ops.pointwise import ADD, EQ, SCALE
 from minigrad.ops.table import Row, custom, linear
 
 T = Any  # a Tensor; this layer stands below it
@@ -101,6 +102,57 @@ PICK = linear(
     ),
     fused=lambda g, shape, index, to: _scatter_add(_shaped_as(_first(index), g), shape, index),
     doc="what an index picks, in another shape",
+)
+
+# ---- weighted sums along an axis ----------------------------------------------------------------
+
+# For every tap, which elements of the axis it takes and, as a column, how much each of them counts.
+Taps = Sequence[tuple[Handle, Handle | None]]
+
+
+def _tapped(x: Handle, axis: int, taps: Taps) -> Handle:
+    before = shape_of(x)[:axis]
+    return _total(
+        [_weighted(weights, _gather(x, _rows(before, places))) for places, weights in taps]
+    )
+
+
+def _untapped(g: Handle, to: Shape, axis: int, taps: Taps) -> Handle:
+    return _total(
+        [
+            _scatter_add(_weighted(weights, g), to, _rows(to[:axis], places))
+            for places, weights in taps
+        ]
+    )
+
+
+def _rows(before: Shape, places: Handle) -> Index:
+    """Places on an axis, at all positions on the axes before it."""
+    shape = (*before, places.size)
+    return (*(None,) * len(before), call(lib.mg_view_expand, places, len(shape), shape))
+
+
+def _weighted(weights: Handle | None, x: Handle) -> Handle:
+    """A weight of 0 hides infinities and NaN."""
+    return x if weights is None else call(lib.mg_binary, SCALE.id, weights, x)
+
+
+def _total(terms: Sequence[Handle]) -> Handle:
+    return reduce(lambda a, b: call(lib.mg_binary, ADD.id, a, b), terms)
+
+
+TAP = linear(
+    "tap",
+    _tapped,
+    lambda g, shape, axis, taps: _apply(UNTAP, g, shape, axis, taps),
+    fused=_untapped,
+    doc="the sum of what weighted taps take of an axis, element by element",
+)
+UNTAP: Row = linear(
+    "untap",
+    _untapped,
+    lambda g, to, axis, taps: _apply(TAP, g, axis, taps),
+    doc="zeros of a shape with x added to what the taps take: the transpose of tap",
 )
 
 # ---- writes: of repeated indices the last one wins -----------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import integer, tensor_operand
@@ -23,8 +24,8 @@ from minigrad.nn.functional.spatial import (
     per_axis,
     require_floats,
 )
+from minigrad.ops.indexing import TAP
 from minigrad.ops.window import FOLD_WINDOWS, WINDOWS
-from minigrad.selection import gather_rows
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -226,17 +227,23 @@ _MODES: dict[str, tuple[Callable[[int, int, float | None, bool], Taps], int | No
 }
 
 
-def _resampled(x: Tensor, axis: int, taps: Taps) -> Tensor:
-    """The weighted sum of the taps along a dimension; a weight of 0 hides infinities and NaN."""
-    rows = x.transpose(0, axis)
-    total = None
-    for places, weights in taps:
-        term = gather_rows(rows, [tensor(places)])
-        if weights:
-            over = (len(weights),) + (1,) * (x.ndim - 1)
-            term = tensor(weights, x.dtype).reshape(over).scale(term)
-        total = term if total is None else total + term
-    return total.transpose(0, axis)  # type: ignore[union-attr]
+def _in_c(taps: Taps, dtype: Any, after: int) -> list[tuple[Any, Any]]:
+    """The taps' arrays, the weights as a column for an axis with as many axes after it."""
+    column = (-1,) + (1,) * after
+    return [
+        (tensor(places)._h, tensor(weights, dtype).reshape(column)._h if weights else None)
+        for places, weights in taps
+    ]
+
+
+@lru_cache(32)
+def _taps(
+    taps_of: Callable[..., Taps], n: int, m: int, step: float | None, align: bool, *how: Any
+) -> list[tuple[Any, Any]]:
+    return _in_c(taps_of(n, m, step, align), *how)
+
+
+_MANY_TAPS = 1024  # are not kept
 
 
 def _target(
@@ -320,6 +327,11 @@ def interpolate(
         return _AREA[axes](x, sizes)
     if taps_of in (_linear, _cubic):
         require_floats(op, x)
-    for k, (m, step) in enumerate(zip(sizes, steps, strict=True)):
-        x = _resampled(x, 2 + k, taps_of(x.shape[2 + k], m, step, bool(align_corners)))
+    order = list(enumerate(zip(sizes, steps, strict=True)))
+    if math.prod(sizes) > math.prod(x.shape[2:]):  # the last axis, element by element, while small
+        order.reverse()
+    for k, (m, step) in order:
+        find = _taps if m <= _MANY_TAPS else _taps.__wrapped__
+        taps = find(taps_of, x.shape[2 + k], m, step, bool(align_corners), x.dtype, axes - 1 - k)
+        x = apply(TAP, (x,), (2 + k, taps))
     return x.contiguous()
