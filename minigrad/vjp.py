@@ -39,6 +39,8 @@ def rules(row: Row) -> tuple[Rule, Rule]:
         graph = _each(row, _pointwise_formula)
     else:
         graph = _each(row, _formula)
+    if row.joint is not None:
+        graph = _jointly(row, graph)
     return _fused_rule(row) or no_grad(graph), graph
 
 
@@ -85,6 +87,19 @@ def _together(row: Row) -> Rule:
     def vjp(node: Node, g: Any) -> Sequence[Any]:
         handles = [saved_handle(node.saved, place, node.name) for place in places]
         return [wrap(handle) for handle in kernel(g._h, *handles, *node.args)]
+
+    return vjp
+
+
+def _jointly(row: Row, each: Rule) -> Rule:
+    """The formula for all inputs where all want a gradient, else one for each that does."""
+    joint: Any = row.joint
+    names = [name for name in row.needs[0] if name in PLACES]
+
+    def vjp(node: Node, g: Any) -> Sequence[Any]:
+        if any(p is None for p in node.parents or ()):
+            return each(node, g)
+        return joint(g, *[_unpack(row, node, name) for name in names], *node.args)  # type: ignore[no-any-return]
 
     return vjp
 

@@ -249,6 +249,24 @@ def test_a_stack_of_vectors_is_told_from_a_matrix(rng):
     )
 
 
+SYSTEMS = {
+    "solve": la.solve,
+    "upper": lambda a, b: la.solve_triangular(a, b, upper=True),
+    "lower": lambda a, b: la.solve_triangular(a, b, upper=False, unitriangular=True),
+}
+
+
+@pytest.mark.parametrize("solve", SYSTEMS.values(), ids=SYSTEMS)
+def test_a_system_runs_back_alike_for_both_and_for_one(solve, rng):
+    """One system backward serves both gradients, and each is the same alone."""
+    a, b = rng.normal(size=(4, 4)) + 3 * np.eye(4), rng.normal(size=(4, 2))
+    both = [mg.tensor(v, requires_grad=True) for v in (a, b)]
+    for x, grad in zip(both, mg.grad(solve(*both).square().sum(), both), strict=True):
+        alone = [v if v is x else v.detach() for v in both]
+        (expected,) = mg.grad(solve(*alone).square().sum(), [x])
+        np.testing.assert_array_equal(grad.numpy(), expected.numpy())
+
+
 @pytest.mark.parametrize("unit", [False, True])
 @pytest.mark.parametrize("left", [False, True])
 @pytest.mark.parametrize("is_upper", [False, True])

@@ -113,8 +113,9 @@ INV = custom(
 )
 
 
-def _solve_by_a(g: T, a: T, y: T) -> T:
-    return -(_solve_by_b(g, a) @ y.mT)
+def _solve_by_both(g: T, a: T, y: T) -> tuple[T, T]:
+    by_b = _solve_by_b(g, a)
+    return -(by_b @ y.mT), by_b
 
 
 def _solve_by_b(g: T, a: T) -> T:
@@ -124,8 +125,9 @@ def _solve_by_b(g: T, a: T) -> T:
 SOLVE: Row = custom(
     "solve",
     lambda a, b: through_numpy("solve", _solve, a, b),
-    _solve_by_a,
+    lambda g, a, y: _solve_by_both(g, a, y)[0],
     _solve_by_b,
+    joint=_solve_by_both,
     doc="X with A @ X = B, for stacks of matrices of one batch shape",
 )
 
@@ -152,9 +154,10 @@ def _substitute(a: Array, b: Array, upper: bool, unit: bool) -> Array:
     return np.asarray(_solve_upper(a[..., ::-1, ::-1], b[..., ::-1, :]))[..., ::-1, :]
 
 
-def _triangular_by_a(g: T, a: T, y: T, upper: bool, unit: bool) -> T:
-    whole = -(_triangular_by_b(g, a, upper, unit) @ y.mT)
-    return whole.triu(int(unit)) if upper else whole.tril(-int(unit))
+def _triangular_by_both(g: T, a: T, y: T, upper: bool, unit: bool) -> tuple[T, T]:
+    by_b = _triangular_by_b(g, a, upper, unit)
+    whole = -(by_b @ y.mT)
+    return whole.triu(int(unit)) if upper else whole.tril(-int(unit)), by_b
 
 
 def _triangular_by_b(g: T, a: T, upper: bool, unit: bool) -> T:
@@ -166,8 +169,9 @@ SOLVE_TRIANGULAR: Row = custom(
     lambda a, b, upper, unit: through_numpy(
         "solve_triangular", lambda a, b: _substitute(a, b, upper, unit), a, b
     ),
-    _triangular_by_a,
+    lambda g, a, y, upper, unit: _triangular_by_both(g, a, y, upper, unit)[0],
     _triangular_by_b,
+    joint=_triangular_by_both,
     doc="X with A @ X = B, for one triangle of A, whose diagonal may count as ones",
 )
 

@@ -64,6 +64,7 @@ class Row:
         "fused",
         "graph_vjp",
         "id",
+        "joint",
         "keeps",
         "name",
         "needs",
@@ -92,6 +93,7 @@ class Row:
         derivatives: Sequence[Formula | float | None] = (),
         fused: Sequence[Callable[..., Handle] | None] = (),
         together: Callable[..., Sequence[Handle]] | None = None,
+        joint: Formula | None = None,
         domain: Sequence[Interval] = (),
         special: Sequence[tuple[float, ...]] = (),
         accuracy: float | tuple[float, float] = 0,
@@ -111,6 +113,7 @@ class Row:
         self.derivatives = tuple(derivatives)
         self.fused = tuple(fused) or (None,) * len(self.derivatives)
         self.together = together  # one kernel for the gradients of all inputs
+        self.joint = joint  # one formula for them, where all are wanted
         self.domain = tuple(domain)  # an interval per input on which it is smooth
         # The largest error in ULP in float32 and float64, where there is fused multiply-add; on the
         # plain baseline twice that. 0 stands for the correctly rounded result.
@@ -263,12 +266,14 @@ def custom(
     doc: str,
     fused: Sequence[Callable[..., Handle] | None] = (),
     together: Callable[..., Sequence[Handle]] | None = None,
+    joint: Formula | None = None,
     product: int = -1,
 ) -> Row:
     """A row with a vector-Jacobian product per input, and perhaps a faster kernel for it.
 
-    ``together`` is one for all inputs, whose derivatives then save the same arrays; ``product``
-    is as in :func:`bilinear`.
+    ``together`` is one for all inputs, whose derivatives then save the same arrays; ``joint`` is a
+    formula for all, of what the first one takes, where all are wanted; ``product`` is as in
+    :func:`bilinear`.
     """
     return Row(
         name,
@@ -279,6 +284,7 @@ def custom(
         derivatives=d,
         fused=fused,
         together=together,
+        joint=joint,
         product=product,
     )
 
