@@ -312,6 +312,13 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
             raise ValueError(
                 f"[tensordot] dim {d} of {x.shape} and dim {e} of {y.shape} differ: {n} != {m}"
             )
+    count, rows = len(of_x), x._h.ndim - len(of_x)
+    lined_up = of_x == list(range(rows, x._h.ndim)) and of_y == list(range(count))
+    if lined_up and count and x.shape[rows:] == y.shape[:count]:
+        left, inner, right = x.shape[:rows], y.shape[:count], y.shape[count:]
+        n = math.prod(inner)
+        a, b = _shaped(x, [math.prod(left), n]), _shaped(y, [n, math.prod(right)])
+        return _shaped(matmul(a, b), [*left, *right])
     names_x: list[Label] = list(range(x._h.ndim))
     names_y: list[Label] = [x._h.ndim + e for e in range(y._h.ndim)]
     for d, e in zip(of_x, of_y, strict=True):

@@ -136,14 +136,18 @@ def _distinct(
         slices = permute(x, *axes)
     n = slices.shape[0]
     rows = reshape(slices.detach(), (n, slices._h.size // n if n else 0))
-    order = arange(n)
-    if arrange:  # by the last column first, since sorting is stable
-        for column in reversed(range(rows.shape[1])):
+    columns = rows.shape[1]
+    if arrange and columns == 1:
+        order = order_of(reshape(rows, (n,)), 0)
+    else:
+        order = arange(n)
+        for column in reversed(range(columns if arrange else 0)):  # the last first: it is stable
             keys = gather_rows(reshape(narrow(rows, 1, column, 1), (n,)), (order,))
             order = gather_rows(order, (order_of(keys, 0),))
     arranged = gather_rows(rows, (order,))
     left = max(n - 1, 0)
-    changes = any_of(e.ne(narrow(arranged, 0, n - left, left), narrow(arranged, 0, 0, left)), 1)
+    changes = e.ne(narrow(arranged, 0, n - left, left), narrow(arranged, 0, 0, left))
+    changes = reshape(changes, (left,)) if columns == 1 else any_of(changes, 1)
     new = cat([full((n - left,), True), changes])
     (starts,) = nonzero(new, as_tuple=True)
     values = gather_rows(slices, (gather_rows(order, (starts,)),))

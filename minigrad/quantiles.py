@@ -19,7 +19,7 @@ from minigrad.reductions import Found, as_float, mean
 from minigrad.reductions import sum as total
 from minigrad.scans import along
 from minigrad.selection import gather_rows, picked, where
-from minigrad.shaping import permute, reshape, to
+from minigrad.shaping import narrow, permute, reshape, to
 from minigrad.sorting import order_of, unkept
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ def _median(op: str, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any], ski
         if not t.shape[axis]:
             raise ValueError(f"[{op}] no index in an empty dim {axis} of shape {t.shape}")
         below, above = _middle(t, axis, skip_nan)
-        lower, upper = picked(t, below, axis), picked(t, above, axis)
+        lower = picked(t, below, axis)
+        upper = lower if above is below else picked(t, above, axis)
         return unkept(Found(_mean_of_two(lower, upper, below, above), below), axis, keepdim)
 
     return along(op, x, dim, {}, found)
@@ -76,11 +77,16 @@ def _median_of_all(x: Tensor, keepdim: bool, skip_nan: bool) -> Tensor:
     shape = (1,) * x._h.ndim if keepdim else ()
     if not x._h.size:
         return reshape(mean(flat), shape)
-    below, above = [reshape(place, ()) for place in _middle(flat, 0, skip_nan)]
-    lower, upper = [gather_rows(flat.detach(), (place,)) for place in (below, above)]
-    if flat.dtype.is_floating_point:
-        lower, upper = apply(_r.TIED, (flat, lower)), apply(_r.TIED, (flat, upper))
+    below, above = _middle(flat, 0, skip_nan)
+    lower = _tied(flat, below)
+    upper = lower if above is below else _tied(flat, above)
     return reshape(_mean_of_two(lower, upper, below, above), shape)
+
+
+def _tied(flat: Tensor, place: Tensor) -> Tensor:
+    """The element at a place, as a number, whose gradient all that equal it share."""
+    found = gather_rows(flat.detach(), (reshape(place, ()),))
+    return apply(_r.TIED, (flat, found)) if flat.dtype.is_floating_point else found
 
 
 def _middle(x: Tensor, axis: int, skip_nan: bool) -> tuple[Tensor, Tensor]:
@@ -90,16 +96,24 @@ def _middle(x: Tensor, axis: int, skip_nan: bool) -> tuple[Tensor, Tensor]:
     """
     order = order_of(x, axis)
     last = x.shape[axis] - 1
+    if not skip_nan:  # what is last is a NaN if there is one
+        end = narrow(order, axis, last, 1)
+        top = picked(x.detach(), end, axis)
+        whole = e.eq(top, top)
+        lower = where(whole, narrow(order, axis, last // 2, 1), end)
+        upper = where(whole, narrow(order, axis, last // 2 + 1, 1), end) if last % 2 else lower
+        return lower, upper
     count = total(e.eq(x, x), axis, True)
     ranks = [to(e.mul(to(e.sub(count, up), float64), 0.5), int64) for up in (1, 0)]
-    if not skip_nan:
-        ranks = [where(e.le(count, last), last, rank) for rank in ranks]
     return picked(order, ranks[0], axis), picked(order, ranks[1], axis)
 
 
 def _mean_of_two(lower: Tensor, upper: Tensor, below: Tensor, above: Tensor) -> Tensor:
     """(lower + upper) / 2, and lower itself where the two are the same element."""
-    lower, upper = as_float("median", lower), as_float("median", upper)
+    lower = as_float("median", lower)
+    if above is below:
+        return lower
+    upper = as_float("median", upper)
     mean_of = e.mul(e.add(lower, upper), 0.5)
     return where(e.eq(below, above), lower, mean_of)  # type: ignore[no-any-return]
 

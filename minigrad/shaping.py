@@ -209,6 +209,8 @@ def movedim(x: Tensor, source: Any, destination: Any) -> Tensor:
     """
     x = tensor_operand("movedim", x)
     ndim = x._h.ndim
+    if isinstance(source, int) and isinstance(destination, int):
+        return _moved(x, one_dim("movedim", source, ndim), one_dim("movedim", destination, ndim))
     froms, tos = (
         [one_dim("movedim", d, ndim) for d in (dims if isinstance(dims, (tuple, list)) else [dims])]
         for dims in (source, destination)
@@ -221,6 +223,13 @@ def movedim(x: Tensor, source: Any, destination: Any) -> Tensor:
     placed = dict(zip(tos, froms, strict=True))
     order = tuple([placed[d] if d in placed else next(rest) for d in range(ndim)])
     return _permute(x, (order,))
+
+
+def _moved(x: Tensor, source: int, destination: int) -> Tensor:
+    """One dimension moved, both counted from the front."""
+    order = [d for d in range(x._h.ndim) if d != source]
+    order.insert(destination, source)
+    return _permute(x, (tuple(order),))
 
 
 def moveaxis(x: Tensor, source: Any, destination: Any) -> Tensor:
@@ -342,7 +351,8 @@ def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
     if not x._h.ndim:  # as in PyTorch, a number is one window
         return narrow(reshape(x, (1,)), 0, 0, size)
     axis, count = one_dim("unfold", dimension, x._h.ndim), (n - size) // step + 1
-    line = movedim(x, axis, -1)
+    last = x._h.ndim - 1
+    line = x if axis == last else _moved(x, axis, last)
     if size == 0:
         line = unsqueeze(narrow(line, -1, 0, 0), -2)
         windows = expand(line, (*line.shape[:-2], count, 0))
@@ -351,7 +361,7 @@ def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
         at = Windows((count,), (size,), (step,), (1,))
         windows = apply(WINDOWS, (line,), (at,))
-    return movedim(windows, -2, axis)
+    return windows if axis == last else _moved(windows, last, axis)
 
 
 # ---- side by side --------------------------------------------------------------------------------
