@@ -117,6 +117,7 @@ static bool rule_call(const rule *rule, int wanted, PyObject *g, PyObject *saved
     Py_END_ALLOW_THREADS
     bool failed = !settled;
     for (int i = 0; !failed && i < rule->arity; i++) {
+        if (!made[i]) continue; /* none is wanted */
         handles[i] = handle_new(&handle_array_class, &handle_array_spec, made[i]);
         if (!handles[i]) {
             mg_release(made[i]);
@@ -126,7 +127,11 @@ static bool rule_call(const rule *rule, int wanted, PyObject *g, PyObject *saved
     if (failed || (settled && back_watched())) {
         PyObject *results = failed ? Py_None : rule->arity == 1 ? handles[0] : NULL;
         Py_XINCREF(results);
-        if (!results) results = PyTuple_Pack(rule->arity, handles[0], handles[1], handles[2]);
+        if (!results) {
+            PyObject *each[OPERANDS];
+            for (int i = 0; i < rule->arity; i++) each[i] = handles[i] ? handles[i] : Py_None;
+            results = PyTuple_Pack(rule->arity, each[0], each[1], each[2]);
+        }
         settled = results && rule_settle(rule, wanted, g, saved, results) && !failed;
         Py_XDECREF(results);
     }
@@ -213,6 +218,12 @@ static bool back_sole(PyObject *x) {
     return handle && Py_TYPE(handle) == handle_array_class && mg_sole_owner(handle_array(handle));
 }
 
+/* Have two tensors the same dtype? */
+static bool back_alike(PyObject *a, PyObject *b) {
+    PyObject *x = tensor_handle(a), *y = x && tensor_is(b) ? tensor_handle(b) : NULL;
+    return y && handle_array(x)->dtype == handle_array(y)->dtype;
+}
+
 /* Adds a gradient to one that may be added to. */
 static bool back_accumulate(PyObject *to, PyObject *g) {
     PyObject *handle = tensor_handle(to), *other = tensor_is(g) ? tensor_handle(g) : NULL;
@@ -264,14 +275,11 @@ static bool back_deliver(PyObject *leaf, PyObject *g, bool shared) {
     } else {
         Py_INCREF(held);
         PyObject *edge = tensor_is(held) ? tensor_parent(held) : NULL;
-        bool added = edge == Py_None && back_sole(held);
-        if (added) {
+        if (edge == Py_None && back_sole(held) && back_alike(held, g)) {
             if (back_accumulate(held, g)) Py_INCREF(made = held);
         } else {
             PyErr_Clear();
-            PyObject *detached = PyObject_CallMethod(held, "detach", NULL);
-            made = detached ? PyNumber_Add(detached, g) : NULL;
-            Py_XDECREF(detached);
+            made = back_ask("added", held, g);
         }
         Py_XDECREF(edge);
         Py_DECREF(held);
@@ -517,8 +525,9 @@ static PyObject *walk_into_grads(PyObject *unused, PyObject *const *given, Py_ss
     (void)unused;
     PyObject *root = count == 3 ? PyTuple_Pack(1, given[0]) : NULL;
     PyObject *upstream = root ? PyTuple_Pack(1, given[1]) : NULL;
-    walk w = {.wanted = Py_None, .useful = Py_None, .retain = upstream && PyObject_IsTrue(given[2])};
-    PyObject *made = upstream ? walk_run(&w, root, upstream, true) : NULL;
+    int retain = upstream ? PyObject_IsTrue(given[2]) : -1;
+    walk w = {.wanted = Py_None, .useful = Py_None, .retain = retain > 0};
+    PyObject *made = retain < 0 ? NULL : walk_run(&w, root, upstream, true);
     Py_XDECREF(root);
     Py_XDECREF(upstream);
     return made;

@@ -594,27 +594,21 @@ static bool cut_axis(PyObject *item, int64_t size, int64_t *start, int64_t *step
     return true;
 }
 
-/* cut(x, index): the number of the view that integers, slices, None and ... make, or MG_VIEW_NONE for x
- * as it is, and its arguments. None for all other indices, and for wrong ones. */
-static PyObject *tensor_cut(PyObject *unused, PyObject *const *given, Py_ssize_t count) {
-    (void)unused;
-    PyObject *handle = count == 2 && tensor_is(given[0]) ? tensor_handle(given[0]) : NULL;
-    if (!handle) return PyErr_Format(PyExc_TypeError, "cut(tensor, index)");
-    const mg_array *x = handle_array(handle);
-    bool tuple = PyTuple_Check(given[1]);
-    int items = tuple ? (int)PyTuple_Size(given[1]) : 1, taken = 0, axis = 0, kept = 0;
+static PyObject *cut_plan(const mg_array *x, PyObject *index) {
+    bool tuple = PyTuple_Check(index);
+    int items = tuple ? (int)PyTuple_Size(index) : 1, taken = 0, axis = 0, kept = 0;
     int64_t start[MG_MAX_NDIM], step[MG_MAX_NDIM], size[MG_MAX_NDIM];
     int64_t shown[CUT_ITEMS + MG_MAX_NDIM];
     bool dots = false, whole = true, same = true;
     for (int i = 0; i < items && items <= CUT_ITEMS; i++) {
-        PyObject *item = tuple ? PyTuple_GetItem(given[1], i) : given[1];
+        PyObject *item = tuple ? PyTuple_GetItem(index, i) : index;
         if (PyLong_CheckExact(item) || PySlice_Check(item)) taken++;
         else if (item == Py_Ellipsis && !dots) dots = true;
         else if (item != Py_None) Py_RETURN_NONE;
     }
     if (items > CUT_ITEMS || taken > x->ndim) Py_RETURN_NONE;
     for (int i = 0; i <= items; i++) {
-        PyObject *item = i == items ? Py_Ellipsis : tuple ? PyTuple_GetItem(given[1], i) : given[1];
+        PyObject *item = i == items ? Py_Ellipsis : tuple ? PyTuple_GetItem(index, i) : index;
         if (item == Py_None) {
             shown[kept++] = 1;
             same = false;
@@ -642,6 +636,18 @@ static PyObject *tensor_cut(PyObject *unused, PyObject *const *given, Py_ssize_t
     PyObject *a = cut_tuple(start, n), *b = cut_tuple(step, n), *c = cut_tuple(size, n);
     if (same) return Py_BuildValue("i(NNN)", MG_VIEW_SLICE, a, b, c);
     return Py_BuildValue("i(NNNN)", MG_VIEW_SLICE_RESHAPE, a, b, c, cut_tuple(shown, kept));
+}
+
+/* cut(x, index): the number of the view that integers, slices, None and ... make, or MG_VIEW_NONE for x
+ * as it is, and its arguments. None for all other indices, and for wrong ones. */
+static PyObject *tensor_cut(PyObject *unused, PyObject *const *given, Py_ssize_t count) {
+    (void)unused;
+    PyObject *handle = count == 2 && tensor_is(given[0]) ? tensor_handle(given[0]) : NULL;
+    if (!handle) return PyErr_Format(PyExc_TypeError, "cut(tensor, index)");
+    Py_INCREF(handle); /* a slice's bounds may be anything, and give x other memory */
+    PyObject *made = cut_plan(handle_array(handle), given[1]);
+    Py_DECREF(handle);
+    return made;
 }
 MG_PLANNING_END
 

@@ -145,6 +145,14 @@ def unadapted(g: Gradient, adapted: tuple[tuple[int, ...], int]) -> Gradient:
     return wrap(h)
 
 
+def added(held: Gradient, g: Gradient) -> Gradient:
+    """A leaf's ``grad`` and what arrives, where it cannot be added to as it lies.
+
+    The leaf may have taken on another dtype since: the sum is of what arrives.
+    """
+    return held.detach().to(g.dtype) + g
+
+
 def hooked(node: Node, g: Gradient) -> Gradient:
     """What the node's hooks make of its gradient."""
     for hook in tuple(node.hooks or ()):

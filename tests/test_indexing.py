@@ -374,3 +374,19 @@ def test_a_view_dies_before_its_base_and_after():
     for i in range(40):
         base[i]
     assert len(base._views.refs) <= 16
+
+
+def test_a_bound_that_gives_the_tensor_other_memory():
+    x = mg.ones(2, 500_000)
+
+    class Bound:
+        def __index__(self):
+            x.data = mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+            return 1
+
+    with pytest.raises(IndexError):
+        x[:, 400_000 :: Bound()]
+    x.data = mg.ones(2, 500_000)
+    with pytest.raises(IndexError):
+        x[Bound() :, 400_000:]
+    assert x[Bound() :, :].tolist() == [[4.0, 5.0, 6.0]]

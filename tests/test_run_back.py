@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 
 import numpy as np
@@ -48,8 +49,8 @@ def test_an_interrupt_is_seen_between_nodes():
     y = chain(x, 200_000)
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.002)
         with pytest.raises(KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, 0.002)
             y.backward()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -246,3 +247,43 @@ def test_a_reduction_of_all_is_that_along_all_axes(op, values):
         ours, theirs = (mg.grad(z, x, g, True, create_graph=graph)[0] for z in (y, same))
         np.testing.assert_array_equal(ours.detach().numpy(), theirs.detach().numpy())
     assert op(mg.tensor([1, 2, 4])).item() == pytest.approx(7 if op is mg.sum else 7 / 3)
+
+
+def test_what_is_said_of_the_graph_may_fail():
+    """An error in a flag's truth is raised before anything runs."""
+
+    class Undecided:
+        def __bool__(self):
+            raise KeyError("undecided")
+
+    x = leaf([1.0, 2.0])
+    seen = []
+    y = x * 2.0
+    y.register_hook(seen.append)
+    z = y.sum()
+    with pytest.raises(KeyError, match="undecided"):
+        z.backward(retain_graph=Undecided())
+    assert not seen
+    assert x.grad is None
+    z.backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("before", [mg.float32, mg.float64])
+def test_a_gradient_of_the_dtype_the_leaf_had(before):
+    """What arrives is of the leaf's dtype of now, and so is the sum."""
+    x = leaf([1.0, 2.0], before)
+    (x * 2.0).sum().backward()
+    after = mg.float32 if before is mg.float64 else mg.float64
+    x.data = mg.tensor([3.0, 4.0], dtype=after)
+    (x * x).sum().backward()
+    assert (x.grad.dtype, x.grad.tolist()) == (after, [8.0, 10.0])
+
+
+def test_no_reference_to_none_is_left_behind():
+    """Of an input that no gradient is wanted of; it is counted before Python 3.12."""
+    x, constant = leaf([1.0, 2.0]), mg.tensor([3.0, 4.0], dtype=mg.float64)
+    before = sys.getrefcount(None)
+    for _ in range(1000):
+        mg.grad((x * constant).sum(), x)
+    assert abs(sys.getrefcount(None) - before) < 500
