@@ -164,6 +164,17 @@ def test_a_run_goes_on_from_a_saved_state(name):
     assert _rates(again, other, 30) == wanted[20:]
 
 
+@pytest.mark.parametrize("steps", range(1, 60))
+def test_a_line_to_0_ends_at_0(steps):
+    optimizer = _optimizer()
+    scheduler = lrs.LinearLR(optimizer, 0.1, end_factor=0.0, total_iters=steps)
+    for _ in range(steps + 1):
+        assert min(scheduler.get_last_lr()) > 0.0 or scheduler.last_epoch >= steps
+        scheduler.step()
+    assert scheduler.get_last_lr() == [0.0, 0.0]
+    _optimizer().load_state_dict(optimizer.state_dict())
+
+
 def test_a_plateau_goes_on_from_a_saved_state():
     first, again = _optimizer(), _optimizer()
     one, other = (lrs.ReduceLROnPlateau(o, patience=2) for o in (first, again))

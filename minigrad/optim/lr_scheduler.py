@@ -338,9 +338,9 @@ class LinearLR(_Factors):
             return self.start_factor
         if t > self.total_iters:
             return 1.0
-        # (start + t d / n) / (start + (t - 1) d / n), where d leads from start to end
-        d = self.end_factor - self.start_factor
-        return 1.0 + d / (self.total_iters * self.start_factor + (t - 1) * d)
+        # both ends weighed, as a difference of them might leave less than 0
+        start, end, left = self.start_factor, self.end_factor, self.total_iters - t
+        return (start * left + end * t) / (start * (left + 1) + end * (t - 1))
 
 
 class PolynomialLR(_Factors):
