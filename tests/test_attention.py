@@ -74,6 +74,57 @@ def test_attention_is_its_definition(rng, shapes, options, dtype):
     np.testing.assert_allclose(y.numpy(), expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("keys", [1, 5, 16, 37, 513, 1100])
+@pytest.mark.parametrize("queries", [1, 2, 3, 5, 65])
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_few_queries_are_as_among_many(rng, queries, keys, options, dtype):
+    """A query that is alone in a block has scores along the keys, others side by side."""
+    many = 80
+    q, k, v, g = (
+        rng.standard_normal((2, n, d)).astype(dtype)
+        for n, d in ((many, 24), (keys, 24), (keys, 7), (many, 7))
+    )
+    rest = dict(options)
+    kind = rest.pop("mask", None)
+    mask = None
+    if kind:
+        mask = mask_of(rng, kind, (keys, many)).T
+        mask = mask if kind == "bool" else mask.astype(dtype)
+    g[:, queries:] = 0
+    results = []
+    for n in (queries, many):
+        inputs = [mg.tensor(a, requires_grad=True) for a in (q[:, :n], k, v)]
+        y = attention(*inputs, None if mask is None else mg.from_numpy(mask[:n]), **rest)
+        y.backward(mg.tensor(g[:, :n]))
+        grads = [t.grad.numpy() for t in inputs]
+        results.append([y.detach().numpy()[:, :queries], grads[0][:, :queries], *grads[1:]])
+    tolerance = 100 * np.finfo(dtype).eps
+    expected = reference(q[:, :queries], k, v, None if mask is None else mask[:queries], **rest)
+    np.testing.assert_allclose(results[0][0], expected, rtol=tolerance, atol=tolerance)
+    for few, more in zip(*results, strict=True):
+        np.testing.assert_allclose(few, more, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_one_query_and_nan_infinity_and_large_scores(dtype):
+    k = np.zeros((40, 1), dtype)
+    v = np.arange(40, dtype=dtype)[:, None]
+    one = mg.tensor(np.ones((1, 1), dtype))
+    assert attention(one, mg.tensor(k), mg.tensor(v)).item() == 19.5
+    k[39] = math.nan
+    assert math.isnan(attention(one, mg.tensor(k), mg.tensor(v)).item())
+    k[:] = -math.inf
+    k[33] = 1e30
+    assert attention(one, mg.tensor(k), mg.tensor(v)).item() == 33
+    q = mg.tensor(np.full((1, 1), 1e18, dtype), requires_grad=True)
+    k[:] = 1e18  # all alike, so the shares are: also on the way back
+    y = attention(q, mg.tensor(k), mg.tensor(v), scale=1.0)
+    assert y.item() == 19.5
+    y.backward()
+    assert abs(q.grad.item()) <= 1e18 * 100 * np.finfo(dtype).eps
+
+
 @pytest.mark.parametrize("options", OPTIONS)
 def test_gradients(rng, options):
     rest = dict(options)

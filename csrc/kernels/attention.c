@@ -30,6 +30,7 @@ typedef struct {
     attention_operand g, dq, dk, dv;      /* for backward only */
     bool mask_is_bool, causal;
     double scale;
+    int64_t block; /* queries that are taken together */
     char *statistics, *parts, *dmask; /* contiguous; dmask: the mask's at each score, or NULL */
     int64_t chunks;      /* of the keys of a head, in backward */
     size_t scratch_bytes, work_bytes; /* of which so many are for a block of scores */
@@ -113,9 +114,8 @@ static void attention_forward_block(void *context, int64_t block) {
         t->no_memory = true;
         return;
     }
-    int64_t blocks = mg_ceil_div(t->queries, ATTENTION_QUERIES);
-    int64_t at = block % blocks * ATTENTION_QUERIES;
-    int64_t rows = mg_min(ATTENTION_QUERIES, t->queries - at);
+    int64_t blocks = mg_ceil_div(t->queries, t->block);
+    int64_t at = block % blocks * t->block, rows = mg_min(t->block, t->queries - at);
     attention_item head = attention_head(t, block / blocks);
     (t->dtype == MG_FLOAT32 ? attention_forward_f32 : attention_forward_f64)(t, &head, at, rows,
                                                                            scratch);
@@ -159,9 +159,9 @@ static void attention_backward_block(void *context, int64_t block) {
         int64_t keys = mg_min(ATTENTION_KEYS, end - first);
         memset(sums.dk, 0, (size_t)(keys * k_line));
         memset(sums.dv, 0, (size_t)(keys * v_line));
-        int64_t start = t->causal ? first / ATTENTION_QUERIES * ATTENTION_QUERIES : 0;
-        for (int64_t at = start; at < t->queries; at += ATTENTION_QUERIES) {
-            int64_t rows = mg_min(ATTENTION_QUERIES, t->queries - at);
+        int64_t start = t->causal ? first / t->block * t->block : 0;
+        for (int64_t at = start; at < t->queries; at += t->block) {
+            int64_t rows = mg_min(t->block, t->queries - at);
             int64_t seen = t->causal ? mg_min(keys, at + rows - first) : keys;
             (t->dtype == MG_FLOAT32 ? attention_backward_f32 : attention_backward_f64)(
                 t, &sums, at, rows, first, seen, scratch);
@@ -225,6 +225,8 @@ static int attention_lay_out(attention_plan *t, mg_array *const *in, double scal
     if (q[1] != k[1]) return mg_fail_code(MG_ESHAPE, q[1], k[1]);
     if (k[0] != v[0]) return mg_fail_code(MG_ESHAPE, k[0], v[0]);
     t->queries = q[0], t->keys = k[0], t->depth = q[1], t->values = v[1];
+    bool few = 8 * t->queries * mg_itemsize(t->dtype) <= MG_VECTOR_BYTES; /* of so many lanes */
+    t->block = few ? 1 : ATTENTION_QUERIES;
     if (in[3] && m[0] != 1 && m[0] != q[0]) return mg_fail_code(MG_ESHAPE, m[0], q[0]);
     if (in[3] && m[1] != 1 && m[1] != k[0]) return mg_fail_code(MG_ESHAPE, m[1], k[0]);
     t->q = attention_place(in[0], t->axes);
@@ -351,8 +353,7 @@ mg_arrays *mg_attention(mg_array *q, mg_array *k, mg_array *v, mg_array *mask, d
         t.out = attention_place(out, t.axes);
         t.statistics = statistics->data;
         t.scratch_bytes = attention_scratch(&t, ATTENTION_KEYS + t.depth);
-        code = attention_run(&t, t.heads * mg_ceil_div(t.queries, ATTENTION_QUERIES),
-                             attention_forward_block);
+        code = attention_run(&t, t.heads * mg_ceil_div(t.queries, t.block), attention_forward_block);
     }
     if (!code) {
         out->adapted = attention_adapts(&t, in, from);

@@ -280,12 +280,18 @@ MG_INLINE bool R(gemm_packs)(const mg_gemm_shape *s) {
            !R(gemm_slivers)(s);
 }
 
-static void R(gemm_vector_product)(real *c, const real *a, const real *b, const mg_gemm_shape *s) {
+MG_INLINE R(gemm_vector) R(gemm_vector_of)(real *c, const real *a, const real *b,
+                                           const mg_gemm_shape *s) {
     R(gemm_vector) t = {c, a, b, s->a_col, s->b_row, s->b_col, s->n, s->k, s->n};
     if (s->n == 1 && s->m > 1)
         t = (R(gemm_vector)){c, b, a, s->b_row, s->a_col, s->a_row, s->m, s->k, s->m};
     if (t.n == 1 && t.b_row != 1) /* a dot product: the contiguous one plays the matrix */
         t = (R(gemm_vector)){c, t.b, t.x, t.b_row, t.x_step, 0, 1, s->k, 1};
+    return t;
+}
+
+static void R(gemm_vector_product)(real *c, const real *a, const real *b, const mg_gemm_shape *s) {
+    R(gemm_vector) t = R(gemm_vector_of)(c, a, b, s);
     /* Memory is the limit: the wider the blocks, the longer the runs that it is read in. */
     bool threads = t.n * t.k >= MG_GEMM_THREAD_WORK / 8 && mg_get_num_threads() > 1;
     if (threads) t.cols = mg_max(gemm_round_up(mg_ceil_div(t.n, 16), 64), t.b_row == 1 ? 64 : 512);
@@ -345,5 +351,10 @@ void R(mg_gemm)(real *c, const real *plus, int64_t plus_row, const real *a, cons
 }
 
 void R(mg_gemm_block)(real *c, const real *a, const real *b, const mg_gemm_shape *s, bool add) {
-    R(gemm_direct)(c, add ? c : NULL, s->c_row, a, b, s, s->m, s->n);
+    if (!add && R(gemm_is_vector)(s)) {
+        R(gemm_vector) t = R(gemm_vector_of)(c, a, b, s);
+        R(gemm_vector_block)(&t, 0);
+    } else {
+        R(gemm_direct)(c, add ? c : NULL, s->c_row, a, b, s, s->m, s->n);
+    }
 }
