@@ -95,7 +95,11 @@ static MG_NOINLINE double R(box_piece_sum)(const real *x, int64_t n, int64_t ste
         MG_UNROLL
         for (int k = 0; k < half; k++) sum[k] += sum[k + half];
     v_store_f64(lane, sum[0]);
-    one += box_fold_f64(false, lane, BOX_WIDE, 1);
+    MG_UNROLL
+    for (int half = BOX_WIDE / 2; half > 0; half /= 2)
+        MG_UNROLL
+        for (int l = 0; l < half; l++) lane[l] += lane[l + half];
+    one += lane[0];
     return pairs && one - one != 0 ? R(box_piece_sum)(x, n, step, false) : one;
 }
 
