@@ -152,8 +152,10 @@ CHUNKS_OF(exp2, float, f32)
 NEAR_OF(exp2, double, f64)
 NEAR_OF(expm1, float, f32)
 NEAR_OF(expm1, double, f64)
-CHUNKS(sinh)
-CHUNKS(cosh)
+NEAR_OF(sinh, float, f32)
+CHUNKS_OF(sinh, double, f64)
+NEAR_OF(cosh, float, f32)
+CHUNKS_OF(cosh, double, f64)
 STAGES(tanh)
 /* Logarithms, by the function itself for nearly all x, and others multiplied by a power first. */
 #if MG_HAS_WIDE
