@@ -65,6 +65,35 @@ def test_results_do_not_depend_on_their_neighbours(name, dtype, rng):
             np.testing.assert_array_equal(y, alone[order[:size]])
 
 
+@pytest.mark.parametrize("f", [mg.sinh, mg.cosh])
+@pytest.mark.parametrize("far", [41, -60, np.inf])
+def test_signaling_nans_hide_no_large_power(f, far):
+    """Wherever in a block both stand."""
+    x = np.full((64, 64, 64), 0.5, np.float32)
+    x.view(np.uint32)[:, np.arange(64), np.arange(64)] = 0x7F800001
+    x[np.arange(64), :, np.arange(64)] = far
+    y = f(mg.from_numpy(x)).numpy()
+    assert (y[x == 0.5] == f(mg.tensor(0.5)).item()).all()
+    assert (y[x == far] == f(mg.tensor(float(far))).item()).all()
+    assert np.isnan(y[np.isnan(x)]).all()
+
+
+@by_dtype
+@pytest.mark.parametrize("name", ["atan2", "pow"])
+def test_results_of_pairs_do_not_depend_on_their_neighbours(name, dtype, rng):
+    """Of two blocks side by side each may be one for which the short way is right, or not."""
+    rare = [0.0, -0.0, -1, -2.5, 1e-30, 1e30, np.inf, -np.inf, np.nan]
+    x, y = rng.uniform(0.1, 3, (2, 2000)).astype(dtype)
+    at = rng.choice(2000, 40, replace=False)
+    x[at[:30]], y[at[20:]] = rng.choice(rare, 30), rng.choice(rare, 20)
+    function = getattr(mg, name)
+    pairs = zip(x, y, strict=True)
+    alone = [function(*(mg.from_numpy(np.full(64, v)) for v in pair)).numpy()[0] for pair in pairs]
+    for size in (1, 64, 65, 300, x.size):
+        result = function(mg.from_numpy(x[:size]), mg.from_numpy(y[:size])).numpy()
+        np.testing.assert_array_equal(result, alone[:size])
+
+
 @by_dtype
 @pytest.mark.parametrize("name", ["exp", "expm1", "tanh", "erf", "atan", "sigmoid", "silu", "gelu"])
 @pytest.mark.parametrize("far", [17, -60, np.inf])

@@ -71,39 +71,43 @@ MG_INLINE num F(atan_last)(F(stage) s, num x) {
 }
 MG_INLINE num F(atan)(num x) { return F(atan_last)(F(atan_first)(x), x); }
 
-/* The angle of (b, a), a and b not negative, or pi less that where x has a sign.
- * The bits of a less those of b are about the logarithm of their ratio, good enough to choose c. */
-MG_INLINE num F(angle)(num a, num b, num ratio, num x) {
+/* The angle of (b, a), a and b not negative, or pi less that where x has a sign: atan c, t and what
+ * its rounding has lost. The bits of a less those of b are about the logarithm of their ratio, good
+ * enough to choose c. */
+MG_INLINE F(stage) F(angle_first)(num a, num b, num ratio) {
     num i = F(atan_piece)(n_add_bits(ratio, C(RATIO_ONE)));
     num c = n_look_up(T(atan_table)[0], i);
     num n = n_fma_exact(n_neg(b), c, a), d = n_fma_exact(a, c, b);
     num inverse = n_div(n_set(1), d), t = n_mul(n, inverse);
-    num angle = F(atan_short)(t, n_mul(n_fma_exact(n_neg(t), d, n), inverse));
-    num k = n_with_sign(n_set(1), x), zero = n_set(0);
+    num t_low = n_mul(n_fma_exact(n_neg(t), d, n), inverse);
+    return (F(stage)){n_look_up(T(atan_table)[1], i), t, t_low};
+}
+MG_INLINE num F(angle_last)(F(stage) s, num x) {
+    num angle = F(atan_short)(s.b, s.c), k = n_with_sign(n_set(1), x), zero = n_set(0);
     num base = n_choose_less(k, zero, n_set(C(PI)), zero);
     num low = n_choose_less(k, zero, n_set(C(PI_LOW)), zero);
-    base = n_fma(k, n_look_up(T(atan_table)[1], i), base);
-    return n_add(base, n_fma(k, angle, low));
+    return n_add(n_fma(k, s.a, base), n_fma(k, angle, low));
 }
-/* Operands beyond the middle of the range are scaled by a power of two; what underflows by that
- * does not show. Infinite ones count as 1 beside 0, and so does x where both are 0. */
+/* Of operands in the middle of the range, and whether all are */
+MG_INLINE F(stage) F(atan2_first)(num y, num x, bool *right) {
+    num a = n_abs(y), b = n_abs(x);
+    *right = n_within_bits(a, C(ATAN2_LOW), C(ATAN2_HIGH)) &&
+             n_within_bits(b, C(ATAN2_LOW), C(ATAN2_HIGH));
+    return F(angle_first)(a, b, n_less_bits(a, b));
+}
+MG_INLINE num F(atan2_last)(F(stage) s, num y, num x) { return n_with_sign(F(angle_last)(s, x), y); }
+/* Of any, with the same bits. Those beyond the middle are scaled by a power of two; what underflows
+ * by that does not show. Infinite ones count as 1 beside 0, and so does x where both are 0. */
 MG_INLINE num F(atan2)(num y, num x) {
-    num a = n_abs(y), b = n_abs(x), n = a, d = b;
-    bool usual = n_within_bits(a, C(ATAN2_LOW), C(ATAN2_HIGH)) &&
-                 n_within_bits(b, C(ATAN2_LOW), C(ATAN2_HIGH));
+    num a = n_abs(y), b = n_abs(x), most = n_max(a, b), many = n_from_bits(C(ATAN2_HIGH));
     num zero = n_set(0), one = n_set(1), infinity = n_set(C(INF)), tiny = n_set(0x1p-20f);
-    if (MG_UNLIKELY(!usual)) {
-        num most = n_max(a, b), many = n_from_bits(C(ATAN2_HIGH));
-        num scale = n_choose_less(most, many, n_set(C(ATAN2_SCALE)), n_set(1 / C(ATAN2_SCALE)));
-        n = n_choose_less(most, infinity, n_mul(a, scale), n_choose_less(a, infinity, zero, one));
-        d = n_choose_less(most, infinity, n_mul(b, scale), n_choose_less(b, infinity, zero, one));
-        d = n_choose_less(zero, most, d, one);
-    }
-    num ratio = MG_LIKELY(usual) ? n_less_bits(a, b)
-                                 : n_less_bits(n_max(n, n_mul(d, tiny)), n_max(d, n_mul(n, tiny)));
-    num angle = F(angle)(n, d, ratio, x);
-    if (MG_UNLIKELY(!usual)) /* NaN */
-        angle = n_fma(zero, n_min(one, a), n_fma(zero, n_min(one, b), angle));
+    num scale = n_choose_less(most, many, n_set(C(ATAN2_SCALE)), n_set(1 / C(ATAN2_SCALE)));
+    num n = n_choose_less(most, infinity, n_mul(a, scale), n_choose_less(a, infinity, zero, one));
+    num d = n_choose_less(most, infinity, n_mul(b, scale), n_choose_less(b, infinity, zero, one));
+    d = n_choose_less(zero, most, d, one);
+    num ratio = n_less_bits(n_max(n, n_mul(d, tiny)), n_max(d, n_mul(n, tiny)));
+    num angle = F(angle_last)(F(angle_first)(n, d, ratio), x);
+    angle = n_fma(zero, n_min(one, a), n_fma(zero, n_min(one, b), angle)); /* NaN */
     return n_with_sign(angle, y);
 }
 

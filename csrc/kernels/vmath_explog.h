@@ -221,28 +221,43 @@ CHUNKS_BY_PARTS_OF(logsigmoid, double, f64)
                                                 const type *restrict b, int64_t n) {               \
         w_map_2_##width(out, a, b, n, CHUNK(name##_##width));                                      \
     }
-CHUNKS_2_OF(atan2, float, f32)
-CHUNKS_2_OF(atan2, double, f64)
-CHUNKS_2_OF(pow, float, f32)
-CHUNKS_2_OF(pow, double, f64)
-/* b / (a^2 + b^2), by a shorter way for nearly all. */
+/* By two stages, and by a shorter way for nearly all. */
 #if MG_HAS_WIDE
-#define ANGLE_SLOPE_OF(type, width)                                                                \
-    static MG_NOINLINE void w_angle_slope_block_##width(type *out, const type *a, const type *b) { \
-        w_store_##width(out, w_angle_slope_##width(w_load_##width(a), w_load_##width(b)));         \
-    }                                                                                              \
-    static __attribute__((unused)) void v_angle_slope_chunk_##width(                               \
-        type *restrict out, const type *restrict a, const type *restrict b, int64_t n) {           \
-        w_map_near_2_##width(out, a, b, n, w_angle_slope_near_##width,                             \
-                             w_angle_slope_block_##width);                                         \
+#define BLOCK_2_OF(name, type, width)                                                              \
+    static MG_NOINLINE void w_##name##_block_##width(type *out, const type *a, const type *b) {    \
+        w_store_##width(out, w_##name##_##width(w_load_##width(a), w_load_##width(b)));            \
     }
-ANGLE_SLOPE_OF(float, f32)
-ANGLE_SLOPE_OF(double, f64)
-#undef ANGLE_SLOPE_OF
+#define STAGES_2_OF(name, type, width)                                                             \
+    BLOCK_2_OF(name, type, width)                                                                  \
+    static __attribute__((unused)) void v_##name##_chunk_##width(                                  \
+        type *restrict out, const type *restrict a, const type *restrict b, int64_t n) {           \
+        w_map_stages_2_##width(out, a, b, n, w_##name##_first_##width, w_##name##_last_##width,    \
+                               w_##name##_block_##width);                                          \
+    }
+#define NEAR_2_OF(name, type, width)                                                               \
+    BLOCK_2_OF(name, type, width)                                                                  \
+    static __attribute__((unused)) void v_##name##_chunk_##width(                                  \
+        type *restrict out, const type *restrict a, const type *restrict b, int64_t n) {           \
+        w_map_near_2_##width(out, a, b, n, w_##name##_near_##width, w_##name##_block_##width);     \
+    }
 #else
-CHUNKS_2_OF(angle_slope, float, f32)
-CHUNKS_2_OF(angle_slope, double, f64)
+#define STAGES_2_OF(name, type, width) CHUNKS_2_OF(name, type, width)
+#define NEAR_2_OF(name, type, width) CHUNKS_2_OF(name, type, width)
 #endif
+STAGES_2_OF(atan2, float, f32)
+STAGES_2_OF(atan2, double, f64)
+#if defined(__AVX512F__) /* whose registers suffice for the whole */
+NEAR_2_OF(pow, float, f32)
+NEAR_2_OF(pow, double, f64)
+#else
+STAGES_2_OF(pow, float, f32)
+STAGES_2_OF(pow, double, f64)
+#endif
+NEAR_2_OF(angle_slope, float, f32) /* b / (a^2 + b^2) */
+NEAR_2_OF(angle_slope, double, f64)
+#undef BLOCK_2_OF
+#undef STAGES_2_OF
+#undef NEAR_2_OF
 /* The same for any n. */
 #define ANY_OF(name, type, width)                                                                  \
     static inline void v_##name##_any_##width(type *restrict out, const type *restrict x,          \

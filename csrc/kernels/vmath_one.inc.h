@@ -6,7 +6,7 @@
 #define from_bits R(v_from_bits)
 
 typedef struct {
-    real a, b;
+    real a, b, c;
 } R(v_stage);
 
 MG_INLINE real R(s_set)(real a) { return a; }

@@ -69,10 +69,19 @@ MG_INLINE num F(pow_edges)(num x, num y, num r) {
     r = n_choose_less(zero, b, r, n_choose_less(b, one, one, r));
     return n_choose_less(d, one, r, n_with_sign(r, x));
 }
-MG_INLINE num F(pow)(num x, num y) {
+/* y log x, a sum of two, and whether all x are normal and positive and all powers normal */
+MG_INLINE F(stage) F(pow_first)(num x, num y, bool *right) {
     F(two) t = F(times_two)(y, F(log_two)(x, n_set(0)));
-    bool usual = n_within_bits(x, C(SMALLEST_BITS), C(INF_BITS)) &&
-                 n_below(n_abs(t.high), C(POW_USUAL));
-    if (MG_LIKELY(usual)) return F(exp_of_two_usual)(t);
-    return F(pow_edges)(x, y, F(pow_wherever)(n_abs(x), y));
+    *right = n_within_bits(x, C(SMALLEST_BITS), C(INF_BITS)) &&
+             n_below(n_abs(t.high), C(POW_USUAL));
+    return (F(stage)){.a = t.high, .b = t.low};
 }
+MG_INLINE num F(pow_last)(F(stage) s, num x, num y) {
+    (void)x, (void)y;
+    return F(exp_of_two_usual)((F(two)){s.a, s.b});
+}
+MG_INLINE num F(pow_near)(num x, num y, bool *right) {
+    return F(pow_last)(F(pow_first)(x, y, right), x, y);
+}
+/* Of any, with the same bits */
+MG_INLINE num F(pow)(num x, num y) { return F(pow_edges)(x, y, F(pow_wherever)(n_abs(x), y)); }

@@ -73,14 +73,12 @@ MG_INLINE num F(power_down)(num bits, bool near) {
     num most = near ? bits : n_min(n_set(C(POWER_MAGIC) + 60), bits);
     return n_less_bits(n_look_up(T(power_table)[1], bits), n_shift_left(most, C(INDEX)));
 }
-MG_INLINE bool F(half_power_near)(num x) { return n_small(x, 40); }
 /* C - 1 from z = r^2 */
 MG_INLINE num F(even_part)(num z) { return n_mul(z, HORNER(z, short_cosh)); }
 
 /* Where it would matter, near 0, the constants are such that a + b is exact. What comes first needs
  * many registers and leaves few, in both. */
-MG_INLINE num F(sinh_of)(num x, bool near) {
-    F(power_terms) p = F(half_power)(x, near);
+MG_INLINE num F(sinh_of)(F(power_terms) p, num x, bool near) {
     num r = n_add(p.r_high, p.r_low), z = n_mul(r, r), even = F(even_part)(z);
     num odd = n_fma(n_mul(z, r), HORNER(z, short_sinh), p.r_low); /* S - r_high */
     num a = F(power_up)(p.bits), b = F(power_down)(p.bits, near), d = n_sub(a, b);
@@ -88,21 +86,23 @@ MG_INLINE num F(sinh_of)(num x, bool near) {
     y = n_fma_exact(s, p.r_high, n_fma(s, odd, y));
     return n_with_sign(n_add(d, y), x);
 }
-MG_INLINE num F(cosh_of)(num x, bool near) {
-    F(power_terms) p = F(half_power)(x, near);
+MG_INLINE num F(cosh_of)(F(power_terms) p, bool near) {
     num r = n_add(p.r_high, p.r_low), a = F(power_up)(p.bits), b = F(power_down)(p.bits, near);
     num s = n_add(a, b), d = n_sub(a, b), low = n_sub(b, n_sub(s, a)), z = n_mul(r, r);
     num odd = n_fma(n_mul(z, r), HORNER(z, short_sinh), r);
     return n_add(s, n_fma(d, odd, n_fma(s, F(even_part)(z), low)));
 }
-MG_INLINE num F(sinh)(num x) { return F(sinh_of)(x, false); }
-MG_INLINE num F(cosh)(num x) { return F(cosh_of)(x, false); }
-/* The same near 0, with the same bits, and whether all are */
+MG_INLINE num F(sinh)(num x) { return F(sinh_of)(F(half_power)(x, false), x, false); }
+MG_INLINE num F(cosh)(num x) { return F(cosh_of)(F(half_power)(x, false), false); }
+/* The same near 0, with the same bits, and whether all are: of the power, which is no signaling NaN */
+MG_INLINE F(power_terms) F(half_power_near)(num x, bool *right) {
+    F(power_terms) p = F(half_power)(x, true);
+    *right = n_small(n_sub(p.bits, n_set(C(POWER_MAGIC) - 1)), 58);
+    return p;
+}
 MG_INLINE num F(sinh_near)(num x, bool *right) {
-    *right = F(half_power_near)(x);
-    return F(sinh_of)(x, true);
+    return F(sinh_of)(F(half_power_near)(x, right), x, true);
 }
 MG_INLINE num F(cosh_near)(num x, bool *right) {
-    *right = F(half_power_near)(x);
-    return F(cosh_of)(x, true);
+    return F(cosh_of)(F(half_power_near)(x, right), true);
 }

@@ -42,7 +42,7 @@ typedef struct {
 } wide;
 /* What the first of two stages of a function leaves to the second */
 typedef struct {
-    wide a, b;
+    wide a, b, c;
 } R(w_stage);
 
 MG_INLINE wide w_set(real s) {
@@ -273,6 +273,24 @@ MG_INLINE void R(w_map_stages)(real *restrict out, const real *restrict x, int64
         R(w_stage) next = first(w_load(x + (i + WIDE_LANES < n ? i + WIDE_LANES : i)));
         w_store(out + i, last(s, w_load(x + i)));
         s = next;
+    }
+}
+/* As w_map_stages, of two operands; `first` says by the way whether both stages are right for a whole
+ * block, as for nearly all, and otherwise it is by `any`, of one block. */
+MG_INLINE void R(w_map_stages_2)(real *restrict out, const real *restrict x, const real *restrict y,
+                                 int64_t n, R(w_stage) (*first)(wide, wide, bool *),
+                                 wide (*last)(R(w_stage), wide, wide),
+                                 void (*any)(real *, const real *, const real *)) {
+    if (n % WIDE_LANES) __builtin_unreachable();
+    bool right, next_right;
+    R(w_stage) s = first(w_load(x), w_load(y), &right);
+    for (int64_t i = 0; i < n; i += WIDE_LANES) {
+        int64_t at = i + WIDE_LANES < n ? i + WIDE_LANES : i;
+        R(w_stage) next = first(w_load(x + at), w_load(y + at), &next_right);
+        w_store(out + i, last(s, w_load(x + i), w_load(y + i)));
+        if (MG_UNLIKELY(!right)) any(out + i, x + i, y + i);
+        s = next;
+        right = next_right;
     }
 }
 /* As w_map, where f says by the way whether it is right for a whole block, as for nearly all, and
