@@ -45,13 +45,16 @@ def test_an_interrupt_is_seen_between_nodes():
     def interrupt(number, frame):
         raise KeyboardInterrupt
 
+    def interrupted():
+        signal.setitimer(signal.ITIMER_REAL, 0.002)
+        y.backward()
+
     x = leaf(1.0)
     y = chain(x, 200_000)
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         with pytest.raises(KeyboardInterrupt):
-            signal.setitimer(signal.ITIMER_REAL, 0.002)
-            y.backward()
+            interrupted()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
