@@ -196,7 +196,8 @@ static PyObject *rule_new(PyObject *unused, PyObject *args) {
     (void)unused;
     rule *made = PyMem_Malloc(sizeof *made);
     if (!made) return PyErr_NoMemory();
-    if (!PyArg_ParseTuple(args, "OiiO", &made->kernel, &made->number, &made->pointwise, &made->slopes)) {
+    if (!PyArg_ParseTuple(args, "OiiO", &made->kernel, &made->number, &made->pointwise,
+                          &made->slopes)) {
         PyMem_Free(made);
         return NULL;
     }

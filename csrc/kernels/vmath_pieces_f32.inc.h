@@ -72,7 +72,7 @@ MG_INLINE num F(sigmoid_far)(num x) {
 MG_INLINE num F(silu_far)(num x) {
     return n_sub(n_max(n_set(-0.0f), x), F(gate_far)(n_min(n_set(C(GATE_LAST)), n_abs(x)), x));
 }
-/* y where it is right, or NaN, whose sign shall not depend on what stands beside it; f where x is far */
+/* f where x is far, else y: of a NaN too, whose sign shall not depend on what stands beside it */
 MG_INLINE num F(with_far)(num x, num y, num (*f)(num)) {
     return n_choose_less(n_set(C(GATE_NEAR)), n_abs(x), f(x), y);
 }
