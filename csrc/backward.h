@@ -86,7 +86,10 @@ static PyObject *rule_transposed(const rule *rule, PyObject *g, PyObject *args) 
 /* The kernel's results for the inputs in `wanted`; false if it failed. */
 static bool rule_kernel(const rule *rule, int wanted, mg_array *g, mg_saved *saved,
                         mg_array *made[OPERANDS]) {
-    if (rule->pointwise && rule->arity == 1) return made[0] = mg_unary_vjp(rule->number, g, saved);
+    if (rule->pointwise && rule->arity == 1) {
+        made[0] = mg_unary_vjp(rule->number, g, saved);
+        return made[0];
+    }
     mg_arrays *all = rule->pointwise ? mg_binary_vjp(rule->number, wanted, g, saved)
                                      : mg_bilinear_vjp(rule->number, wanted, g, saved);
     for (int i = 0; all && i < rule->arity; i++) made[i] = all->made[i];
@@ -163,10 +166,12 @@ static PyObject *rule_run(PyObject *capsule, PyObject *const *given, Py_ssize_t 
         return NULL;
     }
     bool done = !computed;
-    if (!done && rule_linear(rule))
-        done = handles[0] = rule_transposed(rule, handle, args);
-    else if (!done)
+    if (!done && rule_linear(rule)) {
+        handles[0] = rule_transposed(rule, handle, args);
+        done = handles[0];
+    } else if (!done) {
         done = rule_call(rule, computed, handle, saved, handles);
+    }
     PyObject *made = done ? PyTuple_New(rule->arity) : NULL;
     for (int i = 0; i < rule->arity; i++) {
         PyObject *slope = PyTuple_GetItem(rule->slopes, i), *one = wanted >> i & 1 ? g : Py_None;
