@@ -9,7 +9,7 @@
 
 MG_PLANNING
 
-/* Calls a function of backprop.py. A second argument that is NULL is none. */
+/* Calls a function of backprop.py. Arguments that are NULL are none. */
 static PyObject *back_ask(const char *name, PyObject *a, PyObject *b) {
     PyObject *module = PyImport_ImportModule("minigrad.backprop");
     PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
@@ -482,11 +482,13 @@ static bool walk_step(walk *w, node *at) {
     return true;
 }
 
-/* Between nodes now and then: Ctrl-C is seen, and other threads have their turn. */
+/* Between nodes now and then: a call of Python's sees Ctrl-C, and lets other threads have their turn if
+ * they have waited for theirs. (To give the lock up and take it back would wake them only to find it
+ * taken, and they would wait anew.) */
 static bool walk_pause(void) {
-    PyThreadState *state = PyEval_SaveThread();
-    PyEval_RestoreThread(state);
-    return PyErr_CheckSignals() == 0;
+    PyObject *done = back_ask("pause", NULL, NULL);
+    Py_XDECREF(done);
+    return done;
 }
 
 /* What a run comes to for each edge reached, with gradients of slices put together: a dict, or None

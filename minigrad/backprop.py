@@ -123,6 +123,10 @@ def gradients(
 # What C asks for by name.
 
 
+def pause() -> None:
+    """Nothing; but the interpreter handles signals here, and lets other threads run."""
+
+
 def freed_error(node: Node) -> RuntimeError:
     """The graph was used up by an earlier backward."""
     return RuntimeError(
