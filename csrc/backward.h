@@ -31,7 +31,7 @@ static bool back_watched(void) { return PyList_Size(tensor_uses[TRACERS]); }
 /* ---- rules that are one call of a kernel, or of a function of Python's ---- */
 
 typedef struct {
-    PyObject *kernel;
+    PyObject *kernel; /* these two as in a holder */
     PyObject *slopes; /* for each input None where the kernel computes its gradient; True where that is
                        * the upstream gradient itself; else a function of that */
     int number, arity, pointwise;
@@ -189,13 +189,6 @@ static PyObject *rule_run(PyObject *capsule, PyObject *const *given, Py_ssize_t 
 
 static PyMethodDef rule_method = {"rule", (PyCFunction)(void (*)(void))rule_run, METH_FASTCALL, NULL};
 
-static void rule_free(PyObject *capsule) {
-    rule *self = PyCapsule_GetPointer(capsule, NULL);
-    Py_DECREF(self->kernel);
-    Py_DECREF(self->slopes);
-    PyMem_Free(self);
-}
-
 /* rule(kernel, number, pointwise, slopes); of a linear operation Python's function, RULE_.., .. */
 static PyObject *rule_new(PyObject *unused, PyObject *args) {
     (void)unused;
@@ -207,12 +200,7 @@ static PyObject *rule_new(PyObject *unused, PyObject *args) {
         return NULL;
     }
     made->arity = (int)PyTuple_Size(made->slopes);
-    Py_INCREF(made->kernel);
-    Py_INCREF(made->slopes);
-    PyObject *capsule = PyCapsule_New(made, NULL, rule_free);
-    PyObject *run = capsule ? PyCFunction_NewEx(&rule_method, capsule, NULL) : NULL;
-    Py_XDECREF(capsule);
-    return run;
+    return holder_function(&rule_method, made);
 }
 
 /* ---- adding ---- */

@@ -1,4 +1,5 @@
-/* tensor.h: what Tensor is made of, and operations that are one call of a kernel.
+/* tensor.h: what Tensor is made of, and operations that are one call of a kernel; views are, and what
+ * else has one input and other arguments is one call of Python's function of it.
  *
  * The class holds an array's handle and its place on the tape. An operation calls its kernel, makes
  * the Tensor and the node: Python sees to operands that are no tensors, to failures and to what
@@ -142,10 +143,39 @@ static PyObject *tensor_parent(PyObject *x) {
     return x;
 }
 
+/* ---- functions that hold what they were made of ---- */
+
+/* How their structs begin: with two objects that they hold. */
+typedef struct {
+    PyObject *first, *second;
+} holder;
+
+static void holder_free(PyObject *capsule) {
+    holder *self = PyCapsule_GetPointer(capsule, NULL);
+    Py_DECREF(self->first);
+    Py_DECREF(self->second);
+    PyMem_Free(self);
+}
+
+/* The function of a method that gets this struct, which is taken over, as a capsule. */
+static PyObject *holder_function(PyMethodDef *method, void *made) {
+    holder *self = made;
+    PyObject *capsule = PyCapsule_New(made, NULL, holder_free);
+    if (!capsule) {
+        PyMem_Free(made);
+        return NULL;
+    }
+    Py_INCREF(self->first);
+    Py_INCREF(self->second);
+    PyObject *run = PyCFunction_NewEx(method, capsule, NULL);
+    Py_DECREF(capsule);
+    return run;
+}
+
 /* ---- operations ---- */
 
 typedef struct {
-    PyObject *row, *kernel;
+    PyObject *row, *kernel; /* as in a holder */
     int number; /* by which the kernel knows the operation */
     int arity, pointwise, differentiable;
     /* For each set of inputs that want gradients, the three that are saved: places among the inputs,
@@ -329,13 +359,6 @@ static PyObject *operation_run(PyObject *capsule, PyObject *const *inputs, Py_ss
 static PyMethodDef operation_method = {"run", (PyCFunction)(void (*)(void))operation_run,
                                        METH_FASTCALL, NULL};
 
-static void operation_free(PyObject *capsule) {
-    operation *self = PyCapsule_GetPointer(capsule, NULL);
-    Py_DECREF(self->row);
-    Py_DECREF(self->kernel);
-    PyMem_Free(self);
-}
-
 /* operation(row, kernel, number, arity, pointwise, differentiable, saved) */
 static PyObject *operation_new(PyObject *unused, PyObject *args) {
     (void)unused;
@@ -348,12 +371,7 @@ static PyObject *operation_new(PyObject *unused, PyObject *args) {
         return NULL;
     }
     memcpy(made->saved, PyBytes_AsString(saved), sizeof made->saved);
-    Py_INCREF(made->row);
-    Py_INCREF(made->kernel);
-    PyObject *capsule = PyCapsule_New(made, NULL, operation_free);
-    PyObject *run = capsule ? PyCFunction_NewEx(&operation_method, capsule, NULL) : NULL;
-    Py_XDECREF(capsule);
-    return run;
+    return holder_function(&operation_method, made);
 }
 
 /* ---- rows with one input and other arguments ---- */
@@ -361,7 +379,7 @@ static PyObject *operation_new(PyObject *unused, PyObject *args) {
 MG_PLANNING
 
 typedef struct {
-    PyObject *row, *forward;
+    PyObject *row, *forward; /* as in a holder */
     int view; /* by which number the view is known here, if it is one */
     int wants_shape, keeps_input, keeps_result;
 } single;
@@ -534,13 +552,6 @@ static PyObject *single_run(PyObject *capsule, PyObject *const *given, Py_ssize_
 static PyMethodDef single_method = {"run", (PyCFunction)(void (*)(void))single_run, METH_FASTCALL,
                                     NULL};
 
-static void single_free(PyObject *capsule) {
-    single *self = PyCapsule_GetPointer(capsule, NULL);
-    Py_DECREF(self->row);
-    Py_DECREF(self->forward);
-    PyMem_Free(self);
-}
-
 /* single(row, forward, view, wants_shape, keeps_input, keeps_result) */
 static PyObject *single_new(PyObject *unused, PyObject *args) {
     (void)unused;
@@ -551,12 +562,7 @@ static PyObject *single_new(PyObject *unused, PyObject *args) {
         PyMem_Free(made);
         return NULL;
     }
-    Py_INCREF(made->row);
-    Py_INCREF(made->forward);
-    PyObject *capsule = PyCapsule_New(made, NULL, single_free);
-    PyObject *run = capsule ? PyCFunction_NewEx(&single_method, capsule, NULL) : NULL;
-    Py_XDECREF(capsule);
-    return run;
+    return holder_function(&single_method, made);
 }
 
 /* ---- indices that make views ---- */
