@@ -395,7 +395,7 @@ def multinomial(
 # ---- in place ------------------------------------------------------------------------------------
 
 
-def _filled(op: str, x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
+def filled(op: str, x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
     """``x`` with new values written over it; nothing is drawn if it cannot be written."""
     shape, kind = _floats(op, (x.shape,), x.dtype)
     if mode.enabled and x.requires_grad:
@@ -419,7 +419,7 @@ def uniform_(
         drawn = drawing(generator).random(shape, kind) * length + first
         return np.minimum(drawn, np.nextafter(beyond, first))  # it may have been rounded up
 
-    return _filled("uniform_", x, draw)
+    return filled("uniform_", x, draw)
 
 
 def normal_(
@@ -429,7 +429,7 @@ def normal_(
     mean, std = real("normal_", "mean", mean), real("normal_", "std", std)
     if std < 0:
         raise ValueError(f"[normal_] the standard deviation {std} is negative")
-    return _filled(
+    return filled(
         "normal_",
         x,
         lambda shape, kind: (
@@ -442,7 +442,7 @@ def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None =
     """Fill with exponentially distributed values of a rate; returns the tensor."""
     if real("exponential_", "lambd", lambd) <= 0:
         raise ValueError(f"[exponential_] the rate {lambd} is not positive")
-    return _filled(
+    return filled(
         "exponential_",
         x,
         lambda shape, kind: drawing(generator).standard_exponential(shape, kind) / kind(lambd),

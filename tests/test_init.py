@@ -148,6 +148,8 @@ def test_arguments_have_pytorchs_names():
         (ValueError, lambda: init.trunc_normal_(mg.empty(2), a=9.0, b=10.0), "nearly nothing"),
         (ValueError, lambda: init.normal_(mg.empty(2), std=-1.0), r"\[normal_\] the standard dev"),
         (TypeError, lambda: init.uniform_(mg.tensor([1])), r"\[uniform_\] draws floats, not int"),
+        (TypeError, lambda: init.trunc_normal_(mg.tensor([1])), r"\[trunc_normal_\] draws floats"),
+        (TypeError, lambda: init.orthogonal_(mg.tensor([[1]])), r"\[orthogonal_\] draws floats"),
     ],
 )
 def test_errors(error, call, message):

@@ -15,7 +15,7 @@ import numpy as np
 from minigrad.arguments import real
 from minigrad.creation import asarray, eye
 from minigrad.dispatch import TensorBase
-from minigrad.random import drawing
+from minigrad.random import drawing, filled
 from minigrad.tape import no_grad
 
 if TYPE_CHECKING:
@@ -124,11 +124,15 @@ def trunc_normal_(
     ends = [(bound - center) / (scale * math.sqrt(2.0)) for bound in (low, high)]
     if min(map(abs, ends)) * math.sqrt(2.0) > 6.0 and ends[0] * ends[1] > 0.0:
         raise ValueError(f"[{op}] nearly nothing of the distribution lies in [{a}, {b}]")
-    first, last = erf(np.array(ends)).tolist()
-    drawn = drawing(generator).uniform(first, last, _checked(op, tensor).shape)
+
+    def draw(shape: tuple[int, ...], kind: Any) -> Any:
+        first, last = erf(np.array(ends)).tolist()
+        drawn = asarray(np.asarray(drawing(generator).uniform(first, last, shape)))
+        values = center + scale * math.sqrt(2.0) * erfinv(drawn)
+        return values.clamp(low, high).numpy().astype(kind)
+
     with no_grad():
-        values = center + scale * math.sqrt(2.0) * erfinv(asarray(np.asarray(drawn)))
-        return _write(tensor, values.clamp(low, high))
+        return filled(op, _checked(op, tensor), draw)
 
 
 # ---- of a spread that depends on the fans --------------------------------------------------------
@@ -253,11 +257,16 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
     >>> mg.allclose(w @ w.T, mg.eye(3), atol=1e-6)
     True
     """
-    shape = _checked("orthogonal_", tensor, 2).shape
+    _checked("orthogonal_", tensor, 2)
     factor = real("orthogonal_", "gain", gain)
-    rows, columns = shape[0], math.prod(shape[1:])
-    normal = drawing(generator).standard_normal((max(rows, columns), min(rows, columns)))
-    q, r = np.linalg.qr(normal)
-    q *= np.where(np.diagonal(r) < 0.0, -1.0, 1.0)
-    found = q if rows >= columns else q.T
-    return _write(tensor, (factor * found).reshape(shape))
+
+    def draw(shape: tuple[int, ...], kind: Any) -> Any:
+        rows, columns = shape[0], math.prod(shape[1:])
+        normal = drawing(generator).standard_normal((max(rows, columns), min(rows, columns)))
+        q, r = np.linalg.qr(normal)
+        q *= np.where(np.diagonal(r) < 0.0, -1.0, 1.0)
+        found = q if rows >= columns else q.T
+        return (factor * found).reshape(shape).astype(kind)
+
+    with no_grad():
+        return filled("orthogonal_", tensor, draw)
