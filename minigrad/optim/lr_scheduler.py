@@ -283,7 +283,10 @@ class ExponentialLR(_Factors):
 
 
 class ConstantLR(_Factors):
-    """``base * factor`` before step ``total_iters``, from which on it is the base rate."""
+    """``base * factor`` before step ``total_iters``, from which on it is the base rate.
+
+    With ``total_iters=0``, which no step is, it is never left, as in PyTorch.
+    """
 
     def __init__(
         self,
