@@ -63,6 +63,7 @@ enum {
     REDUCE_ROWS = 4 * REDUCE_BLOCK, /* the chunk of columns */
     REDUCE_LEVELS = 3,              /* its 2^2 blocks need levels 0..2 */
     REDUCE_SIDE = 8,    /* vectors of them that stay in registers */
+    REDUCE_APART = 4, /* rows that are read at once, a quarter of all apart */
     REDUCE_AHEAD = 4096, /* bytes from the next block to the one that is asked for */
     REDUCE_GRAIN = 32768, /* least number of elements worth a block of a parallel loop */
     REDUCE_PIECES = 32, /* of larger pieces of rows this many for each thread */

@@ -159,10 +159,48 @@ MG_INLINE vec R(reduce_extrema)(int kind, int side, const real *x, int64_t n, ve
     return a[0];
 }
 
+/* The same of `rows` rows, `apart` from each other, into out[row], four vectors of each at a time;
+ * n >= 4 * LANES, and all rows have one probe. */
+MG_INLINE void R(reduce_extrema_apart)(int kind, int rows, vec *out, const real *x, int64_t apart,
+                                       int64_t n, vec *probe) {
+    vec a[REDUCE_APART][2], seen[4] = {{0}};
+    const int64_t step = 4 * LANES;
+    const real *row[REDUCE_APART];
+    MG_UNROLL
+    for (int r = 0; r < rows; r++) {
+        row[r] = x + r * apart;
+        a[r][0] = v_load(row[r]);
+        a[r][1] = v_load(row[r] + LANES);
+    }
+    MG_ROLLED
+    for (int64_t left = n - step, on = 1; on > 0; left -= on) {
+        if (rows == 1) reduce_fetch(row[0] + step, step * (int64_t)sizeof(real));
+        on = mg_min(left, step);
+        MG_UNROLL
+        for (int r = 0; r < rows; r++) {
+            MG_UNROLL
+            for (int v = 0; v < 2; v++) {
+                vec one = v_load(row[r] + v * LANES), two = v_load(row[r] + (v + 2) * LANES);
+                MG_HELD(one);
+                MG_HELD(two);
+                seen[(2 * r + v) % 4] += one + two;
+                a[r][v] = R(reduce_join_vec)(kind, a[r][v], R(reduce_join_vec)(kind, one, two));
+            }
+            row[r] += on;
+            MG_ANEW(row[r]);
+        }
+    }
+    MG_UNROLL
+    for (int r = 0; r < rows; r++) out[r] = R(reduce_join_vec)(kind, a[r][0], a[r][1]);
+    *probe = (seen[0] + seen[1]) + (seen[2] + seen[3]);
+}
+
 /* The extremum of n > 0 neighbouring elements. */
 MG_INLINE real R(reduce_extremum)(int kind, const real *x, int64_t n) {
     vec v, probe;
-    if (n >= 4 * LANES) {
+    if (MG_VECTOR_BYTES == 32 && n >= 4 * LANES) {
+        R(reduce_extrema_apart)(kind, 1, &v, x, 0, n, &probe);
+    } else if (n >= 4 * LANES) {
         v = R(reduce_extrema)(kind, 4, x, n, &probe);
     } else {
         reduce_fetch(x + n, n * (int64_t)sizeof(real));
@@ -185,6 +223,23 @@ MG_INLINE real R(reduce_extremum)(int kind, const real *x, int64_t n) {
 MG_INLINE vec R(reduce_fold_two)(int kind, vec a, vec b) {
     vec low = TURN_SHUFFLE(a, b, R(TURN_LO)), high = TURN_SHUFFLE(a, b, R(TURN_HI));
     return R(reduce_join_vec)(kind, low, high);
+}
+
+/* Lane r, one of the first four, holds the join of row[r]'s lanes, in the order of reduce_across. */
+MG_INLINE vec R(reduce_across_apart)(int kind, const vec *row) {
+    vec v = R(reduce_fold_two)(kind, R(reduce_fold_two)(kind, row[0], row[2]),
+                               R(reduce_fold_two)(kind, row[1], row[3]));
+    return LANES > REDUCE_APART ? R(reduce_fold)(kind, v, LANES / 2) : v;
+}
+
+/* y[r] = the extremum of row r of four, n >= 4 * LANES. */
+MG_INLINE vec R(reduce_extremum_apart)(int kind, const real *x, int64_t apart, int64_t n) {
+    vec row[REDUCE_APART], probe;
+    R(reduce_extrema_apart)(kind, REDUCE_APART, row, x, apart, n, &probe);
+    vec v = R(reduce_across_apart)(kind, row);
+    if (MG_UNLIKELY(R(reduce_any_nan)(probe)))
+        for (int r = 0; r < REDUCE_APART; r++) v[r] = R(mg_reduce_or_nan)(v[r], x + r * apart, n);
+    return v;
 }
 
 /* The lanes of a block of 0 < n <= 128 neighbouring elements, joined until they are one vector. Of
@@ -289,5 +344,83 @@ MG_INLINE real R(reduce_row)(int kind, const real *x, int64_t n, const real *c) 
         n -= terms;
         x += terms;
         if (kind == REDUCE_DOT) c += REDUCE_BLOCK;
+    }
+}
+
+/* The last block of a row, which is not full. */
+static MG_NOINLINE real R(reduce_row_end)(int kind, const real *x, int64_t n, const real *c) {
+    return kind == REDUCE_SQUARES ? R(reduce_row_block)(REDUCE_SQUARES, x, n, c)
+                                  : R(reduce_row_block)(REDUCE_SUM, x, n, c);
+}
+
+/* Step i of some lanes of a block of each of four rows. */
+MG_INLINE void R(reduce_step_apart)(int kind, vec (*a)[2], const real *const *row, int i,
+                                    const vec *c) {
+    MG_UNROLL
+    for (int r = 0; r < REDUCE_APART; r++)
+        MG_UNROLL
+        for (int h = 0; h < 2; h++) {
+            const real *at = row[r] + i * REDUCE_LANES + h * REDUCE_LANES / 2;
+            a[r][h] = R(reduce_join_vec)(kind, a[r][h], R(reduce_term_vec)(kind, v_load(at), c[r]));
+        }
+}
+
+/* The lanes of a block of each of four rows, joined until they are one vector a row. Those of which
+ * there are not registers enough come after the others. The loop is written out for sums alone. */
+MG_INLINE void R(reduce_lanes_apart)(int kind, vec *out, const real *x, int64_t apart,
+                                     const vec *c) {
+    enum { HALF = REDUCE_LANES / LANES / 2 };
+    MG_UNROLL
+    for (int p = 0; p < HALF; p++) {
+        vec a[REDUCE_APART][2];
+        const real *row[REDUCE_APART];
+        MG_UNROLL
+        for (int r = 0; r < REDUCE_APART; r++) {
+            row[r] = x + r * apart + p * LANES;
+            MG_ANEW(row[r]);
+            a[r][0] = a[r][1] = v_set1(REAL_C(-0.0));
+        }
+        if (kind == REDUCE_SUM)
+            MG_UNROLL
+            for (int i = 0; i < REDUCE_DEPTH; i++) R(reduce_step_apart)(kind, a, row, i, c);
+        else
+            MG_ROLLED
+            for (int i = 0; i < REDUCE_DEPTH; i++) {
+                R(reduce_step_apart)(kind, a, row, 0, c);
+                MG_UNROLL
+                for (int r = 0; r < REDUCE_APART; r++) {
+                    row[r] += REDUCE_LANES;
+                    MG_ANEW(row[r]);
+                }
+            }
+        MG_UNROLL
+        for (int r = 0; r < REDUCE_APART; r++) {
+            vec v = R(reduce_join_vec)(kind, a[r][0], a[r][1]);
+            out[r] = p == 0 ? v : R(reduce_join_vec)(kind, out[r], v);
+        }
+    }
+}
+
+/* y[r] = the join of row r of four, in the tree of reduce_row: sums, or those of squares. */
+MG_INLINE vec R(reduce_row_apart)(int kind, const real *x, int64_t apart, int64_t n, const real *c,
+                                  int64_t c_apart) {
+    vec stack[REDUCE_ALL_LEVELS], centre[REDUCE_APART], lanes[REDUCE_APART], v;
+    MG_UNROLL
+    for (int r = 0; r < REDUCE_APART; r++)
+        centre[r] = v_set1(reduce_is_centred(kind) ? c[r * c_apart] : 0);
+    for (int64_t done = 0;; done++, n -= REDUCE_BLOCK, x += REDUCE_BLOCK) {
+        if (n >= REDUCE_BLOCK) {
+            R(reduce_lanes_apart)(kind, lanes, x, apart, centre);
+            v = R(reduce_across_apart)(kind, lanes);
+        } else {
+            for (int r = 0; r < REDUCE_APART; r++)
+                v[r] = R(reduce_row_end)(kind, x + r * apart, n, c + r * c_apart);
+        }
+        bool last = n <= REDUCE_BLOCK;
+        int level = 0;
+        for (int64_t carry = done; last ? carry > 0 : carry & 1; carry >>= 1, level++)
+            if (carry & 1) v = R(reduce_join_vec)(kind, stack[level], v);
+        if (last) return v;
+        stack[level] = v;
     }
 }
