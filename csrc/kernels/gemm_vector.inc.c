@@ -55,7 +55,8 @@ static void R(gemm_vector_rows)(real *restrict y, const real *restrict x, int64_
                                 const real *restrict b, int64_t b_row, int64_t n, int64_t k) {
     int64_t j = 0, bytes = n * k * (int)sizeof(real);
     bool apart = b_row * (int)sizeof(real) % 2048 != 0;
-    bool eight = mg_system_fetches() || (apart && bytes >= mg_system_streams());
+    bool eight = MG_VECTOR_BYTES != 32 && mg_system_fetches();
+    eight = eight || (apart && bytes >= mg_system_streams());
     if (n >= 8 * LANES && bytes > 1 << 19)
         for (int64_t whole = n / LANES * LANES; j < whole; j += R(GEMM_V_CHUNK)) {
             int64_t cols = mg_min(R(GEMM_V_CHUNK), whole - j), p = 0;
