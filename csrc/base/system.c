@@ -55,13 +55,21 @@ int64_t mg_system_cache(void) {
     return bytes > 0 ? mg_min(mg_max(bytes, 256 << 10), 2 << 20) : 512 << 10;
 }
 
-/* Bytes of the third cache that this core shares, on a processor of AMD's family 26 (Zen 5); else 0.
- * (AMD64 Architecture Programmer's Manual vol. 3, appendix E: functions 0, 1 and 8000_001D.) */
-static int64_t system_zen5_cache(void) {
+/* AMD's family of this processor, 25 for Zen 3 and 4 and 26 for Zen 5; 0 where it is another's. (AMD64
+ * Architecture Programmer's Manual vol. 3, appendix E: functions 0, 1 and, below, 8000_001D.) */
+static int system_amd_family(void) {
 #if defined(__x86_64__)
     uint32_t a, b, c, d;
     if (!__get_cpuid(0, &a, &b, &c, &d) || b != signature_AMD_ebx || c != signature_AMD_ecx) return 0;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || (a >> 8 & 15) + (a >> 20 & 255) != 26) return 0;
+    if (__get_cpuid(1, &a, &b, &c, &d)) return (int)((a >> 8 & 15) + (a >> 20 & 255));
+#endif
+    return 0;
+}
+
+/* Bytes of the third cache that this core shares, on a processor of AMD's; 0 where it has none. */
+static int64_t system_third_cache(void) {
+#if defined(__x86_64__)
+    uint32_t a, b, c, d;
     if (!__get_cpuid_count(0x8000001d, 3, &a, &b, &c, &d) || (a >> 5 & 7) != 3) return 0;
     return ((int64_t)(b >> 22) + 1) * ((b >> 12 & 1023) + 1) * ((b & 4095) + 1) * ((int64_t)c + 1);
 #else
@@ -74,10 +82,12 @@ static _Atomic bool system_fetches;
 _Atomic bool mg_system_has_roots;
 
 static MG_NOINLINE void system_ask(void) {
-    int64_t half = system_zen5_cache() / 2, said = mg_system_env("MINIGRAD_STREAM_BYTES");
-    int64_t bytes = said < 0 ? half : said;
-    atomic_store_explicit(&system_fetches, half == 0, memory_order_relaxed);
-    atomic_store_explicit(&mg_system_has_roots, half != 0, memory_order_relaxed);
+    int family = system_amd_family();
+    int64_t half = family == 25 || family == 26 ? system_third_cache() / 2 : 0;
+    bool zen5 = family == 26 && half != 0;
+    int64_t said = mg_system_env("MINIGRAD_STREAM_BYTES"), bytes = said < 0 ? half : said;
+    atomic_store_explicit(&system_fetches, !zen5, memory_order_relaxed);
+    atomic_store_explicit(&mg_system_has_roots, zen5, memory_order_relaxed);
     atomic_store_explicit(&system_streams, bytes > 0 ? bytes : INT64_MAX, memory_order_release);
 }
 

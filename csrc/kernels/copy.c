@@ -143,6 +143,19 @@ static void copy_block(void *context, int64_t block) {
     if (p->streams) v_stream_end();
 }
 
+/* How so many bytes are written. The limit is half of the third cache. Where memory is to be asked for
+ * ahead, one thread goes past the cache from there on; string instructions pay long before, but for one
+ * element only: copies by them take up to ten times as long if addresses agree in the last 12 bits. */
+static void copy_ways(copy_plan *p, int64_t bytes) {
+    int64_t past = mg_system_streams();
+    bool follows = !mg_system_fetches(), several = follows || mg_get_num_threads() > 1;
+    bool repeats = false, one = p->ndim > 0 && p->strides[1][p->ndim - 1] == 0;
+    for (int d = 0; d < p->ndim; d++) repeats |= p->strides[1][d] == 0;
+    p->streams = several ? bytes / (1 + repeats) > past : bytes >= past;
+    p->strings = !p->streams && (follows ? repeats && bytes > past / 2 : one && bytes > past / 16);
+    p->fetches = !p->streams && bytes > COPY_IN_CACHE && !follows;
+}
+
 void mg_copy_strided(const mg_array *to, const mg_array *from) {
     if (to->size == 0) return;
     copy_plan p = {.to = to->data, .from = from->data, .itemsize = (int)mg_itemsize(to->dtype)};
@@ -150,11 +163,7 @@ void mg_copy_strided(const mg_array *to, const mg_array *from) {
     memcpy(p.strides[0], to->strides, sizeof(int64_t) * (size_t)to->ndim);
     memcpy(p.strides[1], from->strides, sizeof(int64_t) * (size_t)to->ndim);
     p.ndim = mg_collapse(to->ndim, p.shape, 2, p.strides);
-    int64_t bytes = to->size * p.itemsize, past = mg_system_streams();
-    for (int d = 0; d < p.ndim; d++) p.strings |= p.strides[1][d] == 0;
-    p.strings = p.strings && bytes > past / 2 && bytes / 2 <= past; /* past: half of the third cache */
-    p.streams = !p.strings && bytes > past;
-    p.fetches = !p.streams && bytes > COPY_IN_CACHE && mg_system_fetches();
+    copy_ways(&p, to->size * p.itemsize);
     if (p.ndim <= 1) { /* one run, cut into rows so that a long one can be shared out */
         int64_t n = p.ndim ? p.shape[0] : 1, row = COPY_BLOCK / p.itemsize;
         int64_t to_stride = p.ndim ? p.strides[0][0] : 1, from_stride = p.ndim ? p.strides[1][0] : 1;

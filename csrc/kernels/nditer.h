@@ -20,7 +20,7 @@ enum {
     NDITER_UNIT_MAX = 64,           /* elements, see mg_kernel */
     NDITER_AHEAD = 2048,            /* bytes of each array to ask for before they are needed */
     NDITER_STREAM_AHEAD = 4096,     /* the same where results are written past the caches */
-    NDITER_STREAM = 1024,           /* bytes that are made in cache and then written past it */
+    NDITER_STREAM = MG_VECTOR_BYTES == 32 ? 1536 : 1024, /* bytes made in cache, then written past it */
     NDITER_WAITS = 24 * 64,         /* bytes of all operands to ask for at once: as a core waits for */
     NDITER_IN_CACHE = 4 << 20       /* bytes of all arrays that a cache near by may well hold */
 };
