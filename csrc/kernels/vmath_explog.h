@@ -128,6 +128,16 @@
                                                 int64_t n) {                                       \
         w_map_stages_##width(out, x, n, w_##begin##_first_##width, w_##name##_last_##width);       \
     }
+/* In two loops where there are few registers (w_map_halves). */
+#if defined(__AVX512F__)
+#define HALVES_OF(name, type, width) CHUNKS_OF(name, type, width)
+#else
+#define HALVES_OF(name, type, width)                                                               \
+    static inline void v_##name##_chunk_##width(type *restrict out, const type *restrict x,        \
+                                                int64_t n) {                                       \
+        w_map_halves_##width(out, x, n, w_##name##_first_##width, w_##name##_last_##width);        \
+    }
+#endif
 #define NEAR_OF(name, type, width)                                                                 \
     static MG_NOINLINE void w_##name##_block_##width(type *out, const type *x) {                   \
         w_store_##width(out, w_##name##_##width(w_load_##width(x)));                               \
@@ -138,6 +148,7 @@
     }
 #else
 #define STAGES_OF(name, begin, type, width) CHUNKS_OF(name, type, width)
+#define HALVES_OF(name, type, width) CHUNKS_OF(name, type, width)
 #define NEAR_OF(name, type, width) CHUNKS_OF(name, type, width)
 #endif
 #define STAGES(name)                                                                               \
@@ -156,7 +167,31 @@ NEAR_OF(sinh, float, f32)
 CHUNKS_OF(sinh, double, f64)
 NEAR_OF(cosh, float, f32)
 CHUNKS_OF(cosh, double, f64)
-STAGES(tanh)
+STAGES_OF(tanh, tanh, float, f32)
+#if MG_HAS_WIDE && !defined(__AVX512F__)
+/* In two loops, the first of which finds the pieces. A number of c and T is loaded at once, and
+ * 1 - T^2 made of T, to the same bits as in the table. */
+static inline void v_tanh_chunk_f64(double *restrict out, const double *restrict x, int64_t n) {
+    enum { PART = 256, STEP = 2 * MG_VECTOR_BYTES / sizeof(double) };
+    _Alignas(64) double piece[PART];
+    if (n % STEP) __builtin_unreachable();
+    for (int64_t at = 0; at < n; at += PART) {
+        int64_t m = n - at < PART ? n - at : PART;
+        for (int64_t i = 0; i < m; i += STEP) {
+            wide_f64 a = w_tanh_limit_f64(w_load_f64(x + at + i));
+            w_store_f64(piece + i, w_and_f64(w_tanh_piece_f64(a), 15));
+        }
+        for (int64_t i = 0; i < m; i += STEP) {
+            wide_f64 b = w_load_f64(x + at + i), a = w_tanh_limit_f64(b), c, t;
+            w_load_pairs(v_tanh_rows_f64, piece + i, &c, &t);
+            wide_f64 d = w_sub_f64(a, c), rest = w_fnma_f64(t, t, w_set_f64(1));
+            w_store_f64(out + at + i, w_tanh_of_f64(b, a, d, t, rest));
+        }
+    }
+}
+#else
+STAGES_OF(tanh, tanh, double, f64)
+#endif
 /* Logarithms, by the function itself for nearly all x, and others multiplied by a power first. */
 #if MG_HAS_WIDE
 #define SCALED_BY(name, type, width)                                                               \
@@ -200,9 +235,9 @@ CHUNKS_OF(asin, double, f64)
 STAGES_OF(acos, asin, float, f32)
 CHUNKS_OF(acos, double, f64)
 STAGES(atan)
-CHUNKS_OF(sigmoid, double, f64)
-CHUNKS_OF(silu, double, f64)
-CHUNKS_OF(gelu_tanh, double, f64)
+HALVES_OF(sigmoid, double, f64)
+HALVES_OF(silu, double, f64)
+HALVES_OF(gelu_tanh, double, f64)
 CHUNKS_OF(gelu, double, f64)
 /* In two parts. */
 #define CHUNKS_BY_PARTS_OF(name, type, width)                                                      \

@@ -25,29 +25,36 @@ typedef struct {
     num high, low, inverse;
 } F(logistic_terms);
 
-/* From the terms of unit e^-x, where the unit keeps the power in the range. It is the smaller of the
- * two, or either of them. Other work hides the division. */
-MG_INLINE F(logistic_terms) F(logistic)(F(growth) p, num unit, bool any) {
-    num power = F(growth_power)(p), rest = F(growth_rest)(p);
+/* From T and w of unit e^-x = T (1 + w), where the unit keeps the power in the range. It is the
+ * smaller of the two, or either of them. Other work hides the division. */
+MG_INLINE F(logistic_terms) F(logistic)(F(stage) p, num unit, bool any) {
+    num power = p.a, rest = p.b;
     num more = any ? n_max(unit, power) : power, less = any ? n_min(unit, power) : unit;
     num sum = n_add(power, unit), low = n_sub(less, n_sub(sum, more));
     num high = n_fma(power, rest, sum);
     low = n_add(n_fma(power, rest, n_sub(sum, high)), low);
     return (F(logistic_terms)){high, low, n_div(n_set(1), high)};
 }
+MG_INLINE F(stage) F(growth_stage)(F(growth) p) {
+    return (F(stage)){.a = F(growth_power)(p), .b = F(growth_rest)(p)};
+}
 /* 1 / (1 + e^a) for a >= 0, from the terms of GATE_UNIT e^a */
-MG_INLINE num F(logistic_below)(F(growth) p) {
+MG_INLINE num F(logistic_below)(F(stage) p) {
     num one = n_set(1), unit = n_set(C(GATE_UNIT));
     F(logistic_terms) l = F(logistic)(p, unit, false);
     num rest = n_fnma(l.inverse, l.low, n_fma_exact(n_neg(l.inverse), l.high, one));
     return n_mul(n_fma(l.inverse, rest, l.inverse), unit);
 }
 
-MG_INLINE num F(sigmoid_any)(num x) {
-    num a = n_min(n_set(C(SIGMOID_HIGH)), n_abs(x)), zero = n_set(0);
-    num q = F(logistic_below)(F(growth_within)(a, C(GROWTH_MAGIC) - C(GATE_SCALE)));
-    return n_choose_less(x, zero, q, n_sub(n_set(1), q));
+MG_INLINE F(stage) F(sigmoid_first)(num x) {
+    num a = n_min(n_set(C(SIGMOID_HIGH)), n_abs(x));
+    return F(growth_stage)(F(growth_within)(a, C(GROWTH_MAGIC) - C(GATE_SCALE)));
 }
+MG_INLINE num F(sigmoid_last)(F(stage) s, num x) {
+    num q = F(logistic_below)(s);
+    return n_choose_less(x, n_set(0), q, n_sub(n_set(1), q));
+}
+MG_INLINE num F(sigmoid_any)(num x) { return F(sigmoid_last)(F(sigmoid_first)(x), x); }
 
 /* max(x, 0) + log(1 + e^-|x|), the exponential with a low part, which tells where it is all there
  * is. */

@@ -8,46 +8,61 @@ MG_INLINE num F(gelu_slope)(num x, num y) { return F(gelu_slope_any)(x, y); }
  * method, vmath_normal_fits.h) and tanh d = d (q + p) / q with polynomials p and q of d^2. On the
  * first two pieces c is 0, and d p / q is added to a itself. What is added is less than a sixth of
  * the result, so that its own rounding hardly shows. */
+MG_INLINE num F(tanh_limit)(num x) { return n_min(n_set(C(TANH_HIGH)), n_abs(x)); }
+/* The number of a's piece, in the low four bits */
+MG_INLINE num F(tanh_piece)(num a) {
+    return n_shift_right(n_line(a, C(TANH_STEP), 1), C(PIECE_INDEX));
+}
+MG_INLINE num F(tanh_of)(num x, num a, num d, num t, num rest) {
+    num zero = n_set(0), z = n_mul(d, d), q = HORNER(z, tanh_q), p = n_mul(z, HORNER(z, tanh_p));
+    num u = n_mul(d, n_choose_less(zero, t, n_add(q, p), p));
+    num y = n_div(n_mul(u, rest), n_fma(t, u, q));
+    return n_with_sign(n_add(n_choose_less(zero, t, t, a), y), x);
+}
 MG_INLINE F(stage) F(tanh_first)(num x) {
-    num a = n_min(n_set(C(TANH_HIGH)), n_abs(x));
-    num i = n_shift_right(n_line(a, C(TANH_STEP), 1), C(PIECE_INDEX));
+    num a = F(tanh_limit)(x), i = F(tanh_piece)(a);
     return (F(stage)){i, n_sub(a, n_look_up(T(tanh_table)[0], i))};
 }
 MG_INLINE num F(tanh_last)(F(stage) s, num x) {
-    num a = n_min(n_set(C(TANH_HIGH)), n_abs(x)), zero = n_set(0), i = s.a, d = s.b;
-    num t = n_look_up(T(tanh_table)[1], i);
-    num z = n_mul(d, d), q = HORNER(z, tanh_q), p = n_mul(z, HORNER(z, tanh_p));
-    num u = n_mul(d, n_choose_less(zero, t, n_add(q, p), p));
-    num y = n_div(n_mul(u, n_look_up(T(tanh_table)[2], i)), n_fma(t, u, q));
-    return n_with_sign(n_add(n_choose_less(zero, t, t, a), y), x);
+    num i = s.a, t = n_look_up(T(tanh_table)[1], i), rest = n_look_up(T(tanh_table)[2], i);
+    return F(tanh_of)(x, F(tanh_limit)(x), s.b, t, rest);
 }
 MG_INLINE num F(tanh)(num x) { return F(tanh_last)(F(tanh_first)(x), x); }
 
 /* x / (1 + e^-t), where t has the sign of x. For x < 0 the unit is taken off last, so that a
  * subnormal result is rounded once; for x > 0 it is 1, as x may be large or tiny. */
-MG_INLINE num F(gate)(num x, num t, num t_low) {
-    num zero = n_set(0), one = n_set(1), unit = n_choose_less(x, zero, n_set(C(GATE_UNIT)), one);
+MG_INLINE F(stage) F(gate_first)(num x, num t, num t_low) {
     num whole = n_set(C(GROWTH_MAGIC)), scaled = n_set(C(GROWTH_MAGIC) - C(GATE_SCALE));
-    num magic = n_choose_less(x, zero, scaled, whole), bits = n_fma(t, n_set(-C(LOG2E)), magic);
+    num magic = n_choose_less(x, n_set(0), scaled, whole), bits = n_fma(t, n_set(-C(LOG2E)), magic);
     F(growth) e = F(growth_of)(n_neg(t), bits, n_sub(bits, magic));
-    F(logistic_terms) p = F(logistic)(F(growth_plus)(e, n_neg(t_low)), unit, true);
+    return F(growth_stage)(F(growth_plus)(e, n_neg(t_low)));
+}
+MG_INLINE num F(gate_last)(F(stage) s, num x) {
+    num zero = n_set(0), one = n_set(1), unit = n_choose_less(x, zero, n_set(C(GATE_UNIT)), one);
+    F(logistic_terms) p = F(logistic)(s, unit, true);
     num y = n_mul(x, p.inverse), more = n_fma(y, p.low, n_fma_exact(y, p.high, n_neg(x)));
     y = n_fnma(n_min(more, one), p.inverse, y); /* it is NaN at infinity */
     return n_mul(y, unit);
 }
-MG_INLINE num F(silu)(num x) {
-    num low = n_set(C(SILU_LOW));
-    x = n_max(low, x);
-    return F(gate)(x, n_min(n_set(C(GATE_HIGH)), x), n_set(0));
+MG_INLINE F(stage) F(silu_first)(num x) {
+    x = n_max(n_set(C(SILU_LOW)), x);
+    return F(gate_first)(x, n_min(n_set(C(GATE_HIGH)), x), n_set(0));
 }
+MG_INLINE num F(silu_last)(F(stage) s, num x) {
+    return F(gate_last)(s, n_max(n_set(C(SILU_LOW)), x));
+}
+MG_INLINE num F(silu)(num x) { return F(silu_last)(F(silu_first)(x), x); }
 /* x (1 + tanh u) / 2 = x / (1 + e^-2u) (D. Hendrycks and K. Gimpel, "Gaussian error linear units",
  * 2016) */
-MG_INLINE num F(gelu_tanh)(num x) {
-    num high = n_set(C(GELU_HIGH));
-    x = n_max(n_neg(high), x);
+MG_INLINE F(stage) F(gelu_tanh_first)(num x) {
+    x = n_max(n_set(-C(GELU_HIGH)), x);
     F(two) t = F(gelu_twice)(n_min(n_set(C(GELU_ALL)), x));
-    return F(gate)(x, t.high, t.low);
+    return F(gate_first)(x, t.high, t.low);
 }
+MG_INLINE num F(gelu_tanh_last)(F(stage) s, num x) {
+    return F(gate_last)(s, n_max(n_set(-C(GELU_HIGH)), x));
+}
+MG_INLINE num F(gelu_tanh)(num x) { return F(gelu_tanh_last)(F(gelu_tanh_first)(x), x); }
 
 /* x ndtr(x) = max(x, 0) - a ndtr(-a), a = |x| */
 MG_INLINE num F(gelu)(num x) {

@@ -152,10 +152,10 @@ MG_INLINE vec_f64 v_farther_f64(vec_f64 a, vec_f64 b) {
 MG_INLINE vec_f32 v_square_root_f32(vec_f32 a) { return _mm256_sqrt_ps(a); }
 MG_INLINE vec_f64 v_square_root_f64(vec_f64 a) { return _mm256_sqrt_pd(a); }
 MG_INLINE vec_f32 v_choose_less_f32(vec_f32 a, vec_f32 b, vec_f32 x, vec_f32 y) {
-    return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
+    return _mm256_blendv_ps(y, x, (vec_f32)(a < b));
 }
 MG_INLINE vec_f64 v_choose_less_f64(vec_f64 a, vec_f64 b, vec_f64 x, vec_f64 y) {
-    return _mm256_blendv_pd(y, x, _mm256_cmp_pd(a, b, _CMP_LT_OQ));
+    return _mm256_blendv_pd(y, x, (vec_f64)(a < b));
 }
 MG_INLINE vec_f32 v_choose_zero_f32(vec_f32 i, uint32_t mask, vec_f32 x, vec_f32 y) {
     __m256i bits = _mm256_and_si256(_mm256_castps_si256(i), _mm256_set1_epi32((int)mask));
@@ -238,8 +238,10 @@ MG_INLINE vec_f64 v_look_up_8_f64(const double *table, vec_f64 i) {
     vec_f64 low = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88));
     vec_f64 high = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0xdd));
     __m256i index = _mm256_castps_si256(_mm256_moveldup_ps(_mm256_castpd_ps(i)));
-    a = _mm256_permutevar8x32_ps(_mm256_castpd_ps(_mm256_permute4x64_pd(low, 0xd8)), index);
-    b = _mm256_permutevar8x32_ps(_mm256_castpd_ps(_mm256_permute4x64_pd(high, 0xd8)), index);
+    low = _mm256_permute4x64_pd(low, 0xd8), high = _mm256_permute4x64_pd(high, 0xd8);
+    __asm__("" : "+x"(low), "+x"(high)); /* from a register, as from memory it takes twice as long */
+    a = _mm256_permutevar8x32_ps(_mm256_castpd_ps(low), index);
+    b = _mm256_permutevar8x32_ps(_mm256_castpd_ps(high), index);
     return _mm256_castps_pd(_mm256_blend_ps(a, b, 0xaa));
 }
 MG_INLINE vec_f32 v_look_up_f32(const float *table, vec_f32 i) {
@@ -286,6 +288,19 @@ MG_INLINE wide_f64 w_look_up_8_f64(const double *table, wide_f64 i) {
     for (int k = 0; k < WIDE_VECTORS; k++) i.v[k] = v_look_up_8_f64(table, i.v[k]);
     return i;
 }
+#if !defined(__AVX512F__)
+/* Both numbers of the rows that the bits of i, from 0 to 15, choose; rows are aligned to 16 bytes. */
+MG_INLINE void w_load_pairs(const double (*rows)[2], const double *i, wide_f64 *a, wide_f64 *b) {
+    for (int k = 0; k < WIDE_VECTORS; k++, i += 4) {
+        __m128d row[4];
+        for (int j = 0; j < 4; j++) row[j] = _mm_load_pd(rows[v_bits_f64(i[j])]);
+        vec_f64 even = _mm256_insertf128_pd(_mm256_castpd128_pd256(row[0]), row[2], 1);
+        vec_f64 odd = _mm256_insertf128_pd(_mm256_castpd128_pd256(row[1]), row[3], 1);
+        a->v[k] = _mm256_unpacklo_pd(even, odd);
+        b->v[k] = _mm256_unpackhi_pd(even, odd);
+    }
+}
+#endif
 MG_INLINE wide_f64 w_scale_floor_f64(wide_f64 x, wide_f64 n) {
     for (int k = 0; k < WIDE_VECTORS; k++) x.v[k] = v_scale_floor_f64(x.v[k], n.v[k]);
     return x;

@@ -275,6 +275,28 @@ MG_INLINE void R(w_map_stages)(real *restrict out, const real *restrict x, int64
         s = next;
     }
 }
+#if !defined(__AVX512F__)
+/* The same in two loops, what the first stage leaves, a and b, being kept in memory: with few registers
+ * more of it is in flight than where both stages stand in one loop. */
+MG_INLINE void R(w_map_halves)(real *restrict out, const real *restrict x, int64_t n,
+                               R(w_stage) (*first)(wide), wide (*last)(R(w_stage), wide)) {
+    enum { PART = 256 };
+    _Alignas(64) real a[PART], b[PART];
+    if (n % WIDE_LANES) __builtin_unreachable();
+    for (int64_t at = 0; at < n; at += PART) {
+        int64_t m = n - at < PART ? n - at : PART;
+        for (int64_t i = 0; i < m; i += WIDE_LANES) {
+            R(w_stage) s = first(w_load(x + at + i));
+            w_store(a + i, s.a);
+            w_store(b + i, s.b);
+        }
+        for (int64_t i = 0; i < m; i += WIDE_LANES) {
+            R(w_stage) s = {.a = w_load(a + i), .b = w_load(b + i)};
+            w_store(out + at + i, last(s, w_load(x + at + i)));
+        }
+    }
+}
+#endif
 /* As w_map_stages, of two operands; `first` says by the way whether both stages are right for a whole
  * block, as for nearly all, and otherwise it is by `any`, of one block. */
 MG_INLINE void R(w_map_stages_2)(real *restrict out, const real *restrict x, const real *restrict y,
