@@ -61,11 +61,37 @@ MG_INLINE vec_f32 v_load_n_f32(const float *p, int n) {
 MG_INLINE vec_f64 v_load_n_f64(const double *p, int n) {
     return _mm256_maskload_pd(p, vec_mask_64(n));
 }
+/* Not by masks: an AMD processor takes 16 cycles for such a store, of whatever length. */
 MG_INLINE void v_store_n_f32(float *p, vec_f32 v, int n) {
-    _mm256_maskstore_ps(p, vec_mask_32(n), v);
+    __m128 part = _mm256_castps256_ps128(v);
+    if (n & 8) {
+        _mm256_storeu_ps(p, v);
+        return;
+    }
+    if (n & 4) {
+        _mm_storeu_ps(p, part);
+        part = _mm256_extractf128_ps(v, 1);
+        p += 4;
+    }
+    if (n & 2) {
+        _mm_storel_pi((__m64 *)p, part);
+        part = _mm_movehl_ps(part, part);
+        p += 2;
+    }
+    if (n & 1) _mm_store_ss(p, part);
 }
 MG_INLINE void v_store_n_f64(double *p, vec_f64 v, int n) {
-    _mm256_maskstore_pd(p, vec_mask_64(n), v);
+    __m128d part = _mm256_castpd256_pd128(v);
+    if (n & 4) {
+        _mm256_storeu_pd(p, v);
+        return;
+    }
+    if (n & 2) {
+        _mm_storeu_pd(p, part);
+        part = _mm256_extractf128_pd(v, 1);
+        p += 2;
+    }
+    if (n & 1) _mm_store_sd(p, part);
 }
 
 #else
