@@ -92,12 +92,24 @@ MG_INLINE vec R(box_over)(bool largest, const real *from, int64_t size, int64_t 
     return v;
 }
 
+/* Of two vectors, each element with an even number and the next one. With 32 bytes what is joined
+ * comes of each 16 of both vectors, and is put in order afterwards. */
+MG_INLINE vec R(box_pairs)(bool largest, vec low, vec high) {
+#if MG_VECTOR_BYTES == 32
+    vec even = TURN_SHUFFLE(low, high, R(TURN_EVEN)), odd = TURN_SHUFFLE(low, high, R(TURN_ODD));
+    __m256d both = (__m256d)R(box_join)(largest, even, odd);
+    return (vec)_mm256_permute4x64_pd(both, 0xd8);
+#else
+    vec even = TURN_SHUFFLE(low, high, R(BOX_EVEN)), odd = TURN_SHUFFLE(low, high, R(BOX_ODD));
+    return R(box_join)(largest, even, odd);
+#endif
+}
+
 /* to[k] = columns 2k and 2k + 1 of the line, k < n; it may be the line. */
 MG_INLINE void R(box_halve)(bool largest, real *to, const real *line, int64_t n) {
     for (int64_t k = 0; k < n; k += LANES) {
         vec low = v_load(line + 2 * k), high = v_load(line + 2 * k + LANES);
-        vec even = TURN_SHUFFLE(low, high, R(BOX_EVEN)), odd = TURN_SHUFFLE(low, high, R(BOX_ODD));
-        R(box_store)(to + k, R(box_join)(largest, even, odd), n - k);
+        R(box_store)(to + k, R(box_pairs)(largest, low, high), n - k);
     }
 }
 
@@ -141,11 +153,46 @@ static MG_NOINLINE void R(box_along)(bool largest, real *restrict value, real *r
 
 /* ---- maxima ---------------------------------------------------------------------------------- */
 
-/* line[c] = the maximum of column c of lines that lie `gap` apart, and what is there if `add`; then
- * the same of further rows of boxes, `below` on, whose columns come `side` later. */
+/* line[c] = the maximum of column c of lines that lie `gap` apart, and what is there if `add`, for
+ * nv vectors of columns, of the last of which only so many are read. */
+MG_INLINE void R(box_columns_max)(const int nv, const bool whole, real *line, const real *x,
+                                  int64_t gap, int64_t lines, int64_t left, bool add) {
+    vec v[2];
+    MG_UNROLL
+    for (int k = 0; k < nv; k++)
+        v[k] = whole ? v_load(x + k * LANES) : v_load_n(x + k * LANES, (int)left);
+    for (const real *from = x; --lines > 0;) {
+        from += gap;
+        __builtin_prefetch((const char *)from + BOX_AHEAD);
+        MG_UNROLL
+        for (int k = 0; k < nv; k++) {
+            const real *at = from + k * LANES;
+            v[k] = R(box_join)(true, v[k], whole ? v_load(at) : v_load_n(at, (int)left));
+        }
+    }
+    __builtin_prefetch((const char *)x + BOX_AHEAD);
+    MG_UNROLL
+    for (int k = 0; k < nv; k++) {
+        if (add) v[k] = R(box_join)(true, v_load(line + k * LANES), v[k]);
+        v_store(line + k * LANES, v[k]);
+    }
+}
+
+/* The same of `width` columns, and then of further rows of boxes, `below` on, whose columns come
+ * `side` later. Masks cost little where there are 16 lanes: few columns are whole vectors then. */
 static MG_NOINLINE void R(box_lines_max)(real *restrict line, const real *restrict x, int64_t gap,
                                          int64_t lines, int64_t width, bool add, int64_t rows,
                                          int64_t below, int64_t side) {
+    for (; !BOX_PAIRWISE && rows > 0; rows--, x += below, line += side) {
+        int64_t c = 0;
+        for (; c + 2 * LANES <= width; c += 2 * LANES)
+            R(box_columns_max)(2, true, line + c, x + c, gap, lines, 0, add);
+        for (; c < width; c += LANES) { /* some twice */
+            int64_t at = width < LANES ? 0 : mg_min(c, width - LANES);
+            if (width < LANES) R(box_columns_max)(1, false, line, x, gap, lines, width, add);
+            else R(box_columns_max)(1, true, line + at, x + at, gap, lines, 0, add);
+        }
+    }
     for (; rows > 0; rows--, x += below, line += side) {
         const real *from = x;
         bool join = add;
@@ -165,6 +212,30 @@ static MG_NOINLINE void R(box_lines_max)(real *restrict line, const real *restri
             from += (1 + two) * gap;
         }
     }
+}
+
+/* The maxima of a plane of tiles of two columns and one or two lines, straight from their lines. Of
+ * a line that is no whole number of vectors the last ones are made twice. */
+static MG_NOINLINE void R(box_pairs_max)(real *restrict out, const real *restrict x,
+                                         const box_set *b) {
+    box_row row = box_first(b);
+    int64_t gap = b->step[1] * b->n[2], n = b->count[2];
+    bool two = b->size[1][0] == 2;
+    x += box_line(b, &row, 0) + b->start[2][0];
+    for (int64_t r = 0; r < b->count[1]; r++, x += b->below * b->n[2], out += n)
+        for (int64_t c = 0; c < n; c += LANES) {
+            int64_t at = mg_min(c, n - LANES);
+            const real *these = x + 2 * at, *those = these + gap;
+            vec low = v_load(these), high = v_load(these + LANES);
+            __builtin_prefetch((const char *)these + BOX_AHEAD);
+            if (two) {
+                low = R(box_join)(true, low, v_load(those));
+                high = R(box_join)(true, high, v_load(those + LANES));
+                __builtin_prefetch((const char *)those + BOX_AHEAD);
+            }
+            __builtin_prefetch((const char *)(out + at) + BOX_AHEAD, 1);
+            v_store(out + at, R(box_pairs)(true, low, high));
+        }
 }
 
 /* The same of all lines of a row, from column `at` on, and of `rows` rows if they are alike. */
@@ -200,6 +271,10 @@ static MG_NOINLINE void R(box_best)(real *restrict best, const real *restrict x,
 
 /* out[box] = its maximum. */
 static void R(box_max)(real *restrict out, const real *restrict x, const box_set *b) {
+    if (b->halves && b->count[2] >= LANES && !BOX_PAIRWISE) {
+        R(box_pairs_max)(out, x, b);
+        return;
+    }
     for (box_batch t = box_first_batch(b); t.n > 0; box_next_batch(b, &t)) {
         R(box_best)(out, x, b, &t);
         out += t.rows * t.n;

@@ -12,7 +12,8 @@ enum {
     BOX_WIDE = MG_VECTOR_BYTES / 8,  /* doubles in a vector */
     BOX_GRAIN = 1 << 15,             /* elements a parallel block works on, at least */
     BOX_AHEAD = 2048,                /* bytes that are asked for before they are needed */
-    BOX_MASKS = MG_VECTOR_BYTES > 16 /* a load of the first n lanes costs what a load costs */
+    BOX_MASKS = MG_VECTOR_BYTES > 16, /* a load of the first n lanes costs what a load costs */
+    BOX_PAIRWISE = MG_VECTOR_BYTES > 32 /* maxima of lines are joined two lines at a time */
 };
 
 /* Boxes on three axes, those of mg_boxes last. Those on the last axis from even0 to even1 have one

@@ -18,8 +18,7 @@ MG_INLINE real R(box_scaled_one)(double sum, double by) {
 
 /* Two vectors of doubles, or the sums of their neighbours. */
 MG_INLINE void R(box_add_columns)(double *line, vec_f64 low, vec_f64 high, bool paired, bool add) {
-    if (paired)
-        low = TURN_SHUFFLE(low, high, BOX_EVEN_f64) + TURN_SHUFFLE(low, high, BOX_ODD_f64);
+    if (paired) low = box_pairs_f64(false, low, high);
     if (add) low += v_load_f64(line);
     v_store_f64(line, low);
     if (paired) return;
@@ -170,7 +169,7 @@ static MG_NOINLINE void R(box_pairs_mean)(real *restrict out, const real *restri
                 high += R(box_widen)(those + BOX_WIDE);
                 __builtin_prefetch((const char *)those + BOX_AHEAD);
             }
-            low = TURN_SHUFFLE(low, high, BOX_EVEN_f64) + TURN_SHUFFLE(low, high, BOX_ODD_f64);
+            low = box_pairs_f64(false, low, high);
             __builtin_prefetch((const char *)(out + at / 2) + BOX_AHEAD, 1);
             R(box_narrow)(out + at / 2, R(box_scaled)(low, by));
         }
