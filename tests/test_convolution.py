@@ -99,6 +99,12 @@ CASES = [
     ((3, 2, 7, 14), (2, 1, 5, 5), {"groups": 2, "padding": 2}),
     ((2, 3, 6, 75), (3, 1, 3, 3), {"groups": 3, "padding": 1}),
     ((1, 2, 3, 20), (2, 1, 2, 3), {"groups": 2}),
+    # by three lines of three taps: few lines, narrow ones, taps apart, every second output
+    ((2, 2, 4, 3), (2, 1, 3, 3), {"groups": 2, "padding": 1}),
+    ((2, 2, 3, 9), (2, 1, 3, 3), {"groups": 2, "padding": (1, 0)}),
+    ((1, 2, 7, 21), (2, 1, 3, 3), {"groups": 2, "padding": 2, "dilation": (1, 2)}),
+    ((2, 2, 11, 34), (2, 1, 3, 3), {"groups": 2, "padding": (2, 1), "stride": (1, 2)}),
+    ((1, 3, 6, 10), (3, 1, 3, 3), {"groups": 3}),
     ((1, 1, 5, 18), (1, 1, 13, 13), {"padding": 6}),
     # every second or third of a line's neighbours side by side
     ((2, 3, 5, 75), (2, 3, 3, 3), {"stride": 2, "padding": 1}),

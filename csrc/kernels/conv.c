@@ -19,6 +19,8 @@ enum { CONV_MR = 12, CONV_NV = 2 };
 enum { CONV_MR = 6, CONV_NV = 2 };
 #endif
 enum { CONV_TAPS = 3, CONV_TALL = 28, CONV_SIDE = 8, CONV_BY_TAPS = MG_VECTOR_BYTES == 64 };
+/* Are several lines of a channel alone summed together? */
+enum { CONV_BY_LINES = MG_VECTOR_BYTES == 32 };
 /* Keeps a value in its register after its last use, where a sum would be put in its place. */
 #define CONV_KEEP(value) __asm__("" : : "X"(value))
 

@@ -99,6 +99,14 @@ MG_INLINE bool conv_is_product(const conv_plan *p) {
     return conv_plain(&p->axis[2]) && p->axis[0].outputs * p->axis[1].outputs * p->taps == 1;
 }
 
+/* Are its terms three lines of three taps, the lines of outputs that follow each other one line
+ * apart, and the outputs neighbours? */
+MG_INLINE bool conv_is_nine(const conv_plan *p) {
+    const conv_axis *a = p->axis;
+    return p->terms == 9 && a[1].taps == 3 && a[2].taps == 3 && a[1].step == 1 &&
+           a[1].per_tap * a[1].per_tap == 1 && a[2].apart == 1;
+}
+
 /* The chunks of a group. */
 MG_INLINE int64_t conv_units(const conv_plan *p) {
     return mg_ceil_div(p->batch, p->images) * p->chunks_all;

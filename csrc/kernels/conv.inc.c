@@ -218,6 +218,40 @@ static MG_NOINLINE void R(conv_four_lines)(const conv_sum *s, real *y, const rea
     }
 }
 
+/* Four lines of outputs of the only channel of its group, by three lines of three taps, the next
+ * one's inputs a line on: a vector of inputs is read once for all lines that it is a term of. */
+static MG_NOINLINE void R(conv_nine)(real *y, int64_t to_next, const real *x, int64_t from_next,
+                                     const real *w, const conv_term *term, real bias, int64_t n) {
+    enum { LINES = 4, TAPS = CONV_TAPS };
+    vec weight[TAPS][TAPS];
+    MG_UNROLL
+    for (int k = 0; k < TAPS * TAPS; k++) weight[k / TAPS][k % TAPS] = v_set1(w[k]);
+    for (int64_t j = 0; j < n; j += LANES) {
+        if (n > LANES) j = mg_min(j, n - LANES); /* some are written twice */
+        const real *from = x + j;
+        vec sum[LINES];
+        MG_UNROLL
+        for (int l = 0; l < LINES; l++) sum[l] = v_set1(0);
+        MG_UNROLL
+        for (int i = 0; i < LINES + TAPS - 1; i++, from += from_next) {
+            MG_UNROLL
+            for (int t = 0; t < TAPS; t++) {
+                vec input = v_load(from + term[t].b);
+                MG_UNROLL
+                for (int l = 0; l < LINES; l++)
+                    if (l <= i && i - l < TAPS) sum[l] = v_fma(weight[i - l][t], input, sum[l]);
+            }
+        }
+        real *to = y + j;
+        MG_UNROLL
+        for (int l = 0; l < LINES; l++, to += to_next) {
+            vec total = v_set1(bias) + sum[l];
+            if (n < LANES) v_store_n(to, total, (int)n);
+            else v_store(to, total);
+        }
+    }
+}
+
 /* Where line q of output o of a chunk goes, and where its inputs begin. */
 MG_INLINE real *R(conv_to)(const conv_plan *p, const conv_chunk *t, real *y, int64_t o, int64_t q) {
     int64_t image = q / t->rows, i = t->i1 + q % t->rows;
@@ -240,6 +274,17 @@ static MG_NOINLINE void R(conv_lines)(const conv_sum *s, const conv_chunk *t, re
                                       const real *x, const real *w, real bias) {
     const conv_plan *p = &s->plan;
     const conv_axis *a = &p->axis[2];
+    if (CONV_BY_LINES && conv_is_nine(p) && t->rows >= 4) {
+        bool back = p->axis[1].per_tap < 0; /* from the last line on, as taps come in order */
+        int64_t to_next = p->axis[1].apart * p->out_stride[1], way = back ? -1 : 1;
+        for (int64_t m = 0; m < t->images; m++)
+            for (int64_t i = 0; i < t->rows; i += 4) {
+                int64_t q = m * t->rows + mg_min(i, t->rows - 4) + (back ? 3 : 0);
+                R(conv_nine)(R(conv_to)(p, t, y, 0, q), way * to_next, x + R(conv_from)(p, t, q),
+                             way * p->line, w, s->term, bias, t->cols);
+            }
+        return;
+    }
     bool fours = t->rows >= 4 && !a->other && t->cols % (4 * LANES) <= 3 * LANES;
     int64_t along = fours ? t->cols / (4 * LANES) * (4 * LANES) : t->cols, rest = t->cols - along;
     for (int64_t q = 0; along > 0 && q < t->images * t->rows; q++) {
@@ -371,10 +416,78 @@ MG_INLINE void R(conv_dot_tile)(const int nt, const int no, real *restrict part,
         }
 }
 
+/* sum[k1][k2] += the inputs of a line by the gradients of the lines k1 before, of which there are
+ * those from `first` to `end`. */
+MG_INLINE void R(conv_dot_line)(const int first, const int end, const bool whole, int n,
+                                vec sum[CONV_TAPS][CONV_TAPS], const real *x, const conv_term *term,
+                                const vec *g) {
+    MG_UNROLL
+    for (int t = 0; t < CONV_TAPS; t++) {
+        const real *from = x + term[t].a;
+        vec input = whole ? v_load(from) : v_load_n(from, n);
+        MG_UNROLL
+        for (int k = first; k < end; k++) sum[k][t] = v_fma(input, g[k], sum[k][t]);
+    }
+}
+
+/* sum[k1][k2] += the sums down a vector of columns, of at least two lines. */
+MG_INLINE void R(conv_dot_columns)(const bool whole, int n, vec sum[CONV_TAPS][CONV_TAPS],
+                                   const real *x, int64_t line, const conv_term *term,
+                                   const real *g, int64_t next, int64_t rows) {
+    vec up[CONV_TAPS]; /* the gradients of this line and of those before */
+    up[0] = whole ? v_load(g) : v_load_n(g, n);
+    R(conv_dot_line)(0, 1, whole, n, sum, x, term, up);
+    up[1] = up[0];
+    up[0] = whole ? v_load(g += next) : v_load_n(g += next, n);
+    R(conv_dot_line)(0, 2, whole, n, sum, x += line, term, up);
+    for (int64_t i = 2; i < rows; i++) {
+        up[2] = up[1];
+        up[1] = up[0];
+        up[0] = whole ? v_load(g += next) : v_load_n(g += next, n);
+        R(conv_dot_line)(0, 3, whole, n, sum, x += line, term, up);
+    }
+    up[2] = up[1];
+    up[1] = up[0];
+    R(conv_dot_line)(1, 3, whole, n, sum, x += line, term, up);
+    up[2] = up[1];
+    R(conv_dot_line)(2, 3, whole, n, sum, x + line, term, up);
+}
+
+/* The gradients that an output has from a chunk by three lines of three taps: a vector of inputs is
+ * read once for all lines of gradients that it meets. */
+static MG_NOINLINE void R(conv_dot_nine)(real *restrict part, const conv_plan *p,
+                                         const conv_chunk *t, const real *restrict x,
+                                         const conv_term *term, const real *restrict g, bool add) {
+    vec sum[CONV_TAPS][CONV_TAPS];
+    int64_t next = p->out_stride[1];
+    MG_UNROLL
+    for (int k = 0; k < CONV_TAPS * CONV_TAPS; k++) sum[k / CONV_TAPS][k % CONV_TAPS] = v_set1(0);
+    for (int64_t m = 0; m < t->images; m++) {
+        const real *from = x + m * p->image, *by = g + m * p->groups * p->outs * p->out_plane;
+        int64_t j = 0;
+        for (; j + LANES <= t->cols; j += LANES)
+            R(conv_dot_columns)(true, 0, sum, from + j, p->line, term, by + j, next, t->rows);
+        if (j < t->cols)
+            R(conv_dot_columns)(false, (int)(t->cols - j), sum, from + j, p->line, term, by + j,
+                                next, t->rows);
+    }
+    MG_UNROLL
+    for (int k = 0; k < CONV_TAPS * CONV_TAPS; k++) {
+        real lane[LANES], *to = part + k * R(CONV_NR);
+        v_store(lane, sum[k / CONV_TAPS][k % CONV_TAPS]);
+        real dot = R(conv_fold)(lane);
+        *to = add ? *to + dot : dot;
+    }
+}
+
 /* The gradients that few outputs have from a chunk: dot products along the lines. */
 static MG_NOINLINE void R(conv_dots)(const conv_grad *s, const conv_chunk *t, real *part,
                                      const real *x, const real *g, int64_t outs, bool add) {
     const conv_plan *p = &s->plan;
+    if (CONV_BY_LINES && outs == 1 && conv_is_nine(p) && t->rows > 1) {
+        R(conv_dot_nine)(part, p, t, x, s->term, g, add);
+        return;
+    }
     for (int64_t o = 0; o < outs; o += 2, g += 2 * p->out_plane)
         for (int64_t k = 0, n; k < p->terms; k += n) {
             real *to = part + k * R(CONV_NR) + o;
