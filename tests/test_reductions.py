@@ -385,6 +385,33 @@ def test_extrema_of_rows_of_every_length(dtype, rng):
         np.testing.assert_array_equal(t.amin(1).numpy(), row.min(1))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [127, 128, 300, 1024, 8193])
+def test_rows_beside_others_are_as_rows_alone(n, dtype, rng):
+    """Some are read four at a time: each has the same bits, and keeps its NaN to itself."""
+    x = rng.standard_normal((7, n)).astype(dtype)
+    x[2, n // 2] = np.nan
+    x[5, [3, -1]] = np.inf, -np.inf
+    x[6] = np.where(x[6] > 0, -0.0, 0.0)
+    for call in (mg.sum, mg.mean, mg.amax, mg.amin, mg.linalg.norm):
+        together = call(mg.tensor(x), axis=1).numpy()
+        alone = np.stack([call(mg.tensor(row), axis=0).numpy() for row in x])
+        assert together.tobytes() == alone.tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(5, 128), (6, 257), (1, 16387), (3, 20001), (140003,)])
+def test_the_first_place_wins_wherever_rows_are_cut(shape, dtype, rng):
+    x = rng.integers(-9, 9, shape).astype(dtype)  # many ties
+    last, numbers = x.copy(), x.copy()
+    last[..., -1], last[..., 0] = 50, -50
+    numbers[..., [x.shape[-1] // 3, x.shape[-1] - 2]] = np.nan
+    for case in (x, last, -last, numbers):
+        for name in ("argmax", "argmin"):
+            found = getattr(mg, name)(mg.tensor(case), axis=-1).numpy()
+            assert np.array_equal(found, getattr(np, name)(case, axis=-1))
+
+
 @pytest.mark.parametrize("name", OF_NOTHING)
 def test_of_nothing(name):
     x = mg.zeros(3, 0)

@@ -23,6 +23,59 @@ static MG_NOINLINE int64_t R(arg_find)(const real *x, int64_t n, real best) {
     return i;
 }
 
+/* The extrema of four lines of n elements, `apart` from each other, and the blocks that they are in. */
+static MG_NOINLINE void R(arg_blocks_apart)(int sign, real *best, int64_t *where, const real *x,
+                                            int64_t apart, int64_t n) {
+    for (int64_t i = 0; i < n; i += REDUCE_BLOCK) {
+        real t[LANES];
+        /* a last block that is not full begins earlier: what it has of the one before is no better */
+        int64_t at = mg_min(i, n - REDUCE_BLOCK);
+        v_store(t, sign > 0 ? R(reduce_extremum_apart)(REDUCE_MAX, x + at, apart, REDUCE_BLOCK)
+                            : R(reduce_extremum_apart)(REDUCE_MIN, x + at, apart, REDUCE_BLOCK));
+        MG_UNROLL
+        for (int r = 0; r < REDUCE_APART; r++) {
+            if (i > 0 && MG_LIKELY(!R(arg_better)(sign * t[r], best[r]))) continue;
+            best[r] = sign * t[r];
+            where[r] = at;
+        }
+    }
+}
+
+/* best[r], index[r] of row r: four rows at once as in reduce_along_rows, or four parts of a long one.
+ * Returns how many rows that were. */
+static MG_NOINLINE int64_t R(arg_rows_apart)(int sign, real *restrict best, int64_t *restrict index,
+                                             int64_t y_step, const real *restrict x, int64_t x_step,
+                                             int64_t rows, int64_t n, int64_t base) {
+    real b[REDUCE_APART];
+    int64_t in[REDUCE_APART], apart = rows / REDUCE_APART, part = n / REDUCE_APART, r = 0;
+    for (; r < apart; r++) {
+        R(arg_blocks_apart)(sign, b, in, x + r * x_step, apart * x_step, n);
+        for (int64_t i = 0, row = r; i < REDUCE_APART; i++, row += apart) {
+            const real *from = x + row * x_step + in[i];
+            best[row * y_step] = b[i];
+            index[row * y_step] = base + in[i] + R(arg_find)(from, n - in[i], sign * b[i]);
+        }
+    }
+    for (r *= REDUCE_APART; r < rows && part >= REDUCE_CHUNK / 2; r++) {
+        const real *row = x + r * x_step;
+        R(arg_blocks_apart)(sign, b, in, row, part, part);
+        int64_t where = in[0];
+        for (int i = 1; i < REDUCE_APART; i++) {
+            if (!R(arg_better)(b[i], b[0])) continue;
+            b[0] = b[i];
+            where = i * part + in[i];
+        }
+        for (int64_t i = REDUCE_APART * part; i < n; i++) {
+            if (!R(arg_better)(sign * row[i], b[0])) continue;
+            b[0] = sign * row[i];
+            where = i;
+        }
+        best[r * y_step] = b[0];
+        index[r * y_step] = base + where + R(arg_find)(row + where, n - where, sign * b[0]);
+    }
+    return r;
+}
+
 /* best[r], index[r] of row r: the extremum by blocks, then its place in the block that has it. */
 MG_INLINE void R(arg_along_rows)(int sign, real *restrict best, int64_t *restrict index,
                                  int64_t y_step, const real *restrict x, int64_t x_step,
@@ -79,9 +132,18 @@ static void R(arg_along_columns)(real sign, real *restrict best, int64_t *restri
 /* `run` results from n <= ARG_SEGMENT elements each, the first of which has the index `base`. */
 static void R(arg_piece)(int sign, const reduce_plan *p, void *best, int64_t *index, const void *x,
                          int64_t run, int64_t n, int64_t base) {
+    real *b = best;
+    const real *rows = x;
+    if (MG_VECTOR_BYTES == 32 && !p->columns && n >= REDUCE_BLOCK) {
+        int64_t r = R(arg_rows_apart)(sign, b, index, p->run_y, rows, p->run_x, run, n, base);
+        b += r * p->run_y;
+        index += r * p->run_y;
+        rows += r * p->run_x;
+        run -= r;
+    }
     if (p->columns) R(arg_along_columns)(sign, best, index, p->run_y, x, p->stride, run, n, base);
-    else if (sign > 0) R(arg_along_rows)(1, best, index, p->run_y, x, p->run_x, run, n, base);
-    else R(arg_along_rows)(-1, best, index, p->run_y, x, p->run_x, run, n, base);
+    else if (sign > 0) R(arg_along_rows)(1, b, index, p->run_y, rows, p->run_x, run, n, base);
+    else R(arg_along_rows)(-1, b, index, p->run_y, rows, p->run_x, run, n, base);
 }
 
 /* The first of the best over `segments` rows of `width`, into the first row. */
