@@ -44,6 +44,9 @@ SIZES = [  # m, k, n: what is read where it lies, what is packed, and their edge
     (66, 64, 1024),
     (513, 20, 1100),
     (1030, 65, 1031),
+    (99, 51, 96),  # runs of tiles, whose steps are no multiple of four: in place, from a sliver
+    (126, 131, 128),
+    (60, 64, 256),  # no runs: a sliver of B in place would fill its sets of L1
 ]
 
 

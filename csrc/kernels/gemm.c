@@ -25,6 +25,12 @@ enum { GEMM_MR = 12, GEMM_NV = 2, GEMM_KC = 512, GEMM_MASKS = 0, GEMM_PACKS = 0,
 #else /* 16 registers */
 enum { GEMM_MR = 6, GEMM_NV = 2, GEMM_KC = 256, GEMM_MASKS = 0, GEMM_PACKS = 1, GEMM_READS = 0 };
 #endif
+/* Runs of full tiles have a kernel of their own, in whose instructions these name the width. */
+#define GEMM_RUNS (MG_VECTOR_BYTES == 32)
+#define GEMM_ONE_f32 "ss"
+#define GEMM_ALL_f32 "ps"
+#define GEMM_ONE_f64 "sd"
+#define GEMM_ALL_f64 "pd"
 enum { GEMM_LINE = 64 / MG_VECTOR_BYTES }; /* vectors in a cache line */
 enum { GEMM_MC_f32 = 126 * 512 / GEMM_KC / GEMM_MR * GEMM_MR };
 enum { GEMM_MC_f64 = 84 * 512 / GEMM_KC / GEMM_MR * GEMM_MR };

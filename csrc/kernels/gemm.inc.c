@@ -58,6 +58,13 @@ MG_INLINE bool R(gemm_goes_along)(const mg_gemm_shape *s) {
 
 /* ---- without packing ------------------------------------------------------------------------- */
 
+/* A sliver of B that is read where it lies takes more than half of the ways of the sets of L1 that
+ * its rows fall onto. */
+MG_INLINE bool R(gemm_crowds)(const mg_gemm_shape *s) {
+    int64_t bytes = s->b_row * (int)sizeof(real);
+    return GEMM_RUNS && s->k * mg_min(bytes & -bytes, 4096) > 4 * 4096;
+}
+
 /* A's rows fall onto the same lines of L1 or run across many cache lines. */
 MG_INLINE bool R(gemm_copies)(const mg_gemm_shape *s) {
     bool in_lines = s->a_row == 1 && s->k <= 128; /* a tile's rows share them, and L1 holds all */
@@ -72,7 +79,8 @@ MG_INLINE bool R(gemm_copies)(const mg_gemm_shape *s) {
 static MG_NOINLINE bool R(gemm_slivers)(const mg_gemm_shape *s) {
     bool beside = s->n <= 2 * s->m && s->n * s->k * (int)sizeof(real) <= GEMM_DIRECT;
     return s->m > 4 * GEMM_MR && s->m <= s->n && s->n > 3 * GEMM_NR && s->a_col == 1 &&
-           (s->b_col != 1 ? R(gemm_is_small)(s) : beside && R(gemm_lies_badly)(s)) &&
+           (s->b_col != 1 ? R(gemm_is_small)(s)
+                          : beside && (R(gemm_lies_badly)(s) || R(gemm_crowds)(s))) &&
            !R(gemm_copies)(s) && !R(gemm_is_shallow)(s);
 }
 
@@ -111,7 +119,35 @@ static void R(gemm_direct)(real *c, const real *plus, int64_t plus_row, const re
                     a_row = a_col == 1 ? ROW : 1;
                     a_col = a_col == 1 ? 1 : GEMM_MR;
                 }
-                for (int64_t x = j; x < end; x += GEMM_NR)
+                int64_t x = j;
+#if GEMM_RUNS
+                int64_t run = 0; /* for few steps it is no faster, and slower where B crowds L1 */
+                if (rows == GEMM_MR && a_col == 1 && (along || end - j == GEMM_NR) &&
+                    depth >= 48 && (from_b == sliver || !R(gemm_crowds)(s)))
+                    run = along ? (end - j) / GEMM_NR : mg_max(1, (m - i) / GEMM_MR - 1);
+                if (run > 0) {
+                    R(gemm_tiles) t = {
+                        .c = c + i * s->c_row + j,
+                        .plus = plus ? plus + i * plus_row + j : NULL,
+                        .a = from_a,
+                        .b = from_b,
+                        .c_row = s->c_row,
+                        .plus_row = plus_row,
+                        .a_row = a_row,
+                        .b_row = b_row,
+                        .k = depth,
+                        .tiles = run,
+                        .c_next = along ? GEMM_NR : GEMM_MR * s->c_row,
+                        .plus_next = along ? GEMM_NR : GEMM_MR * plus_row,
+                        .a_next = along ? 0 : GEMM_MR * a_row,
+                        .b_next = along ? GEMM_NR : 0,
+                    };
+                    R(gemm_run_lying)(&t);
+                    x += along ? run * GEMM_NR : GEMM_NR;
+                    rows = along ? GEMM_MR : run * GEMM_MR;
+                }
+#endif
+                for (; x < end; x += GEMM_NR)
                     R(gemm_tile_any)((int)rows, (int)mg_min(GEMM_NR, end - x),
                                      c + i * s->c_row + x, s->c_row, from_a, a_row, a_col,
                                      from_b + (x - j), b_row, depth,
@@ -169,6 +205,33 @@ static MG_NOINLINE void R(gemm_packed_tile)(const R(gemm_packing) *t, int64_t i,
                             ahead, ahead_row, share);
 }
 
+#if GEMM_RUNS
+/* So many tiles from (i, j) on, with its sliver of B at b, where all of them are packed. */
+static void R(gemm_packed_run)(const R(gemm_packing) *t, int64_t i, int64_t j, const real *b,
+                               const real *ahead, int64_t ahead_row, int64_t share, int64_t tiles) {
+    const mg_gemm_shape *s = t->shape;
+    int64_t sliver = GEMM_SLIVER(GEMM_MR, t->depth);
+    R(gemm_tiles) run = {
+        .c = t->c + i * s->c_row + j,
+        .plus = t->plus ? t->plus + i * t->plus_row + j : NULL,
+        .a = t->packed_a + i / GEMM_MR * sliver,
+        .b = b,
+        .ahead = ahead,
+        .c_row = s->c_row,
+        .plus_row = t->plus_row,
+        .ahead_row = ahead_row,
+        .k = t->depth,
+        .share = share,
+        .tiles = tiles,
+        .c_next = t->along ? GEMM_NR : GEMM_MR * s->c_row,
+        .plus_next = t->along ? GEMM_NR : GEMM_MR * t->plus_row,
+        .a_next = t->along ? 0 : sliver,
+        .b_next = t->along ? GEMM_SLIVER(GEMM_NR, t->depth) : 0,
+    };
+    R(gemm_run_packed)(&run);
+}
+#endif
+
 /* A group of slivers of B, packed or where they lie: each serves all those of A, which pass from
  * L2, while the next sliver of B is fetched. Or, along rows of C, each sliver of A serves all those
  * of the group. Slivers that lie along memory are packed by the first tile that reads them. */
@@ -196,6 +259,17 @@ static MG_NOINLINE void R(gemm_packed_block)(void *context, int64_t block) {
                                (int)mg_min(GEMM_NR, end - x), t->depth);
             const real *ahead = follows ? t->b + next : own + sliver;
             int64_t ahead_row = follows ? s->b_row : GEMM_NR;
+#if GEMM_RUNS
+            /* This tile and those that follow it, but for what is no full tile. */
+            int64_t run = (t->along ? (end - j) / GEMM_NR : t->rows / GEMM_MR) - q;
+            bool full = t->along ? down > 0 && (down + 1) * GEMM_MR <= t->rows : next <= end;
+            if (run > 0 && full && !reads) {
+                R(gemm_packed_run)(t, down * GEMM_MR, x, own, ahead + down * share * ahead_row,
+                                   ahead_row, share, run);
+                q += run - 1;
+                continue;
+            }
+#endif
             R(gemm_packed_tile)(t, down * GEMM_MR, x, reads ? t->b + x : own,
                                 reads ? s->b_row : GEMM_NR, reads && keeps ? own : NULL,
                                 ahead + down * share * ahead_row, ahead_row, share);
@@ -216,7 +290,7 @@ static void R(gemm_packed)(real *c, const real *plus, int64_t plus_row, const re
     int64_t room_a = mg_ceil_div(highest, GEMM_MR) * GEMM_SLIVER(GEMM_MR, deepest);
     bool threads = s->m * s->n * s->k >= MG_GEMM_THREAD_WORK && mg_get_num_threads() > 1;
     bool along = R(gemm_goes_along)(s);
-    bool reads_b = !along && !R(gemm_lies_badly)(s) && R(gemm_is_small)(s);
+    bool reads_b = !GEMM_RUNS && !along && !R(gemm_lies_badly)(s) && R(gemm_is_small)(s);
     /* What is packed together makes long runs of rows, but at least four shares. */
     int64_t most = along ? GEMM_ALONG : GEMM_GROUP;
     int64_t group = mg_max(1, mg_min(s->n / (4 * GEMM_NR), most));

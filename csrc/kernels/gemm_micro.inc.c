@@ -205,3 +205,96 @@ static MG_NOINLINE void R(gemm_tile_packed)(real *c, int64_t c_row, const real *
         }
     }
 }
+
+#if GEMM_RUNS
+/* A run of full tiles, down a sliver of B or along the rows of C, each of them `a_next`, `b_next`
+ * and so on from the one before. */
+typedef struct {
+    real *c;
+    const real *plus, *a, *b, *ahead;
+    int64_t c_row, plus_row, a_row, b_row, ahead_row, k, share, tiles;
+    int64_t c_next, plus_next, a_next, b_next;
+} R(gemm_tiles);
+
+/* A step down k. These are the instructions, as gcc would write some products over their factors
+ * and then move registers. */
+MG_INLINE void R(gemm_run_step)(vec sum[GEMM_MR][GEMM_NV], const real *a, const real *a3,
+                                int64_t a_row, const real *b) {
+    vec row[GEMM_NV] = {v_load(b), v_load(b + LANES)}, x;
+    MG_UNROLL
+    for (int i = 0; i < GEMM_MR; i++)
+        __asm__("vbroadcast" R(GEMM_ONE) " %[a], %[x]\n\t"
+                "vfmadd231" R(GEMM_ALL) " %[row0], %[x], %[sum0]\n\t"
+                "vfmadd231" R(GEMM_ALL) " %[row1], %[x], %[sum1]"
+                : [sum0] "+x"(sum[i][0]), [sum1] "+x"(sum[i][1]), [x] "=&x"(x)
+                : [a] "m"(*(i < 3 ? a + i * a_row : a3 + (i - 3) * a_row)), [row0] "x"(row[0]),
+                  [row1] "x"(row[1]));
+}
+
+/* Tiles as those above, with little between one and the next: what fetches takes no branch, and
+ * four steps make a round, so that few enough rounds follow each other for their end to be
+ * foreseen. An A that `lies` is read from its rows, and those of B are fetched; else both are
+ * packed, and the first rounds each fetch a row of C, the next `share` what is ahead. */
+MG_INLINE void R(gemm_run_tiles)(const bool lies, const R(gemm_tiles) *t) {
+    enum { STEPS = 4 };
+    const int64_t a_row = lies ? t->a_row : 1, a_col = lies ? 1 : GEMM_MR;
+    const int64_t b_row = lies ? t->b_row : GEMM_NR;
+    const real *a = t->a, *b = t->b, *plus = t->plus, *ahead = t->ahead;
+    real *c = t->c;
+    for (int64_t tiles = t->tiles; tiles > 0; tiles--) {
+        vec sum[GEMM_MR][GEMM_NV];
+        MG_UNROLL
+        for (int i = 0; i < GEMM_MR; i++) sum[i][0] = sum[i][1] = v_set1(0);
+        const real *x = a, *x3 = a + 3 * a_row, *y = b, *far = c;
+        int64_t far_row = t->c_row, share = t->share, left = t->k / STEPS;
+        int64_t rounds = lies ? left : mg_min(left, GEMM_MR);
+        while (left > 0) {
+            left -= rounds;
+            do {
+                if (!lies) R(gemm_fetch)(far, false);
+                far += far_row;
+                MG_UNROLL
+                for (int step = 0; step < STEPS; step++, y += b_row) {
+                    if (lies) R(gemm_fetch)(y + 8 * b_row, false);
+                    R(gemm_run_step)(sum, x + step * a_col, x3 + step * a_col, a_row, y);
+                }
+                x += STEPS * a_col;
+                x3 += STEPS * a_col;
+            } while (--rounds > 0);
+            far = share > 0 ? ahead : c; /* c has come */
+            far_row = share > 0 ? t->ahead_row : 0;
+            rounds = share > 0 ? mg_min(left, share) : left;
+            share = 0;
+        }
+        MG_ROLLED
+        for (int64_t p = t->k % STEPS; p > 0; p--, x += a_col, x3 += a_col, y += b_row)
+            R(gemm_run_step)(sum, x, x3, a_row, y);
+
+        const real *from = plus;
+        real *to = c;
+        MG_UNROLL
+        for (int i = 0; plus && i < GEMM_MR; i++, from += t->plus_row) {
+            sum[i][0] += v_load(from);
+            sum[i][1] += v_load(from + LANES);
+        }
+        MG_UNROLL
+        for (int i = 0; i < GEMM_MR; i++, to += t->c_row) {
+            v_store(to, sum[i][0]);
+            v_store(to + LANES, sum[i][1]);
+        }
+        if (plus) plus += t->plus_next;
+        c += t->c_next;
+        a += t->a_next;
+        b += t->b_next;
+        ahead += t->share * t->ahead_row;
+    }
+}
+
+static MG_NOINLINE void R(gemm_run_packed)(const R(gemm_tiles) *t) {
+    R(gemm_run_tiles)(false, t);
+}
+
+static MG_NOINLINE void R(gemm_run_lying)(const R(gemm_tiles) *t) {
+    R(gemm_run_tiles)(true, t);
+}
+#endif
