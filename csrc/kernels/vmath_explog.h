@@ -35,6 +35,7 @@
 
 #define C(name) V_##name##_F32
 #define T(name) v_##name##_f32
+#define LANE_BY_LANE 0
 #define num float
 #define P(name) s_##name##_f32
 #define F(name) v_##name##_f32
@@ -48,10 +49,12 @@
 #include "vmath_arc.inc.h"
 #include "vmath_tan.inc.h"
 #include "vmath_rsqrt.inc.h"
+#undef LANE_BY_LANE
 #undef num
 #undef P
 #undef F
 #if MG_HAS_WIDE
+#define LANE_BY_LANE MG_LANE_BY_LANE
 #define num wide_f32
 #define P(name) w_##name##_f32
 #define F(name) w_##name##_f32
@@ -65,6 +68,7 @@
 #include "vmath_arc.inc.h"
 #include "vmath_tan.inc.h"
 #include "vmath_rsqrt.inc.h"
+#undef LANE_BY_LANE
 #undef num
 #undef P
 #undef F
@@ -73,6 +77,7 @@
 #undef T
 #define C(name) V_##name##_F64
 #define T(name) v_##name##_f64
+#define LANE_BY_LANE 0
 #define num double
 #define P(name) s_##name##_f64
 #define F(name) v_##name##_f64
@@ -86,10 +91,12 @@
 #include "vmath_arc.inc.h"
 #include "vmath_tan.inc.h"
 #include "vmath_rsqrt.inc.h"
+#undef LANE_BY_LANE
 #undef num
 #undef P
 #undef F
 #if MG_HAS_WIDE
+#define LANE_BY_LANE MG_LANE_BY_LANE
 #define num wide_f64
 #define P(name) w_##name##_f64
 #define F(name) w_##name##_f64
@@ -103,6 +110,7 @@
 #include "vmath_arc.inc.h"
 #include "vmath_tan.inc.h"
 #include "vmath_rsqrt.inc.h"
+#undef LANE_BY_LANE
 #undef num
 #undef P
 #undef F

@@ -7,11 +7,22 @@ typedef struct {
 } F(piece);
 
 /* For a, on the piece that two bits of the exponent of b and two of its fraction choose. */
-MG_INLINE F(piece) F(find_piece)(num a, num b, const C(TYPE) (*table)[16]) {
+MG_INLINE F(piece) F(find_piece)(num a, num b, F(rows) table) {
+#if LANE_BY_LANE
+    num i = n_shift_right(b, C(PIECE_INDEX) - C(PIECE_SHIFT));
+    F(offsets) at = F(offsets_of)(n_and(i, 15 << C(PIECE_SHIFT)));
+    F(piece) p;
+    for (int k = 0; k < WIDE_VECTORS; k++) {
+        T(piece_of) one = T(find_piece_of)(a.v[k], table, at.of[k]);
+        p.start.v[k] = one.start, p.q.v[k] = one.q, p.d.v[k] = one.d;
+    }
+    return p;
+#else
     num i = n_shift_right(b, C(PIECE_INDEX)), d = n_sub(a, n_look_up(table[0], i));
     num q = n_look_up(table[C(PIECE_ROWS) - 1], i);
     for (int row = C(PIECE_ROWS) - 2; row >= 2; row--) q = n_fma(q, d, n_look_up(table[row], i));
     return (F(piece)){n_look_up(table[1], i), q, d};
+#endif
 }
 
 /* An odd function, by pieces of 1 + STEP a; the first, alone in starting from 0, starts from a. */
@@ -19,13 +30,13 @@ MG_INLINE F(stage) F(odd_first)(num x, C(TYPE) high, C(TYPE) step) {
     num a = n_min(n_set(high), n_abs(x));
     return (F(stage)){a, n_line(a, step, 1)};
 }
-MG_INLINE num F(odd_last)(F(stage) s, num x, const C(TYPE) (*table)[16]) {
+MG_INLINE num F(odd_last)(F(stage) s, num x, F(rows) table) {
     F(piece) p = F(find_piece)(s.a, s.b, table);
     num start = n_choose_less(n_set(0), p.start, p.start, s.a);
     return n_with_sign(n_fma_exact(p.q, p.d, start), x);
 }
 MG_INLINE F(stage) F(erf_first)(num x) { return F(odd_first)(x, C(ERF_HIGH), 1); }
-MG_INLINE num F(erf_last)(F(stage) s, num x) { return F(odd_last)(s, x, T(erf_table)); }
+MG_INLINE num F(erf_last)(F(stage) s, num x) { return F(odd_last)(s, x, F(erf_table)); }
 MG_INLINE num F(erf)(num x) { return F(erf_last)(F(erf_first)(x), x); }
 
 /* e^t g, both factors as sums of two; the exponential lacks its power of two n. */
@@ -49,7 +60,7 @@ MG_INLINE F(two) F(tail_product)(F(tail_terms) p) {
 /* The normal distribution at -a */
 MG_INLINE F(tail_terms) F(normal)(num a) {
     num m = n_mul(a, n_set(-0.5f)), t = n_mul(m, a);
-    F(piece) p = F(find_piece)(a, n_line(a, C(NORMAL_STEP), 1), T(normal_table));
+    F(piece) p = F(find_piece)(a, n_line(a, C(NORMAL_STEP), 1), F(normal_table));
     return F(tail)(t, n_fma_exact(m, a, n_neg(t)), p);
 }
 
@@ -61,7 +72,7 @@ MG_INLINE num F(tail_at)(num x, F(tail_terms) p, C(TYPE) both) {
 }
 MG_INLINE num F(erfc)(num x) {
     num a = n_min(n_set(C(ERFC_HIGH)), n_abs(x)), m = n_neg(a), t = n_mul(m, a);
-    F(piece) p = F(find_piece)(a, n_line(a, C(ERFC_STEP), 1), T(erfcx_table));
+    F(piece) p = F(find_piece)(a, n_line(a, C(ERFC_STEP), 1), F(erfcx_table));
     return F(tail_at)(n_neg(x), F(tail)(t, n_fma_exact(m, a, n_neg(t)), p), 2);
 }
 MG_INLINE num F(ndtr)(num x) {

@@ -7,7 +7,7 @@
  * an exponential. So are sigmoid and silu everywhere. */
 
 MG_INLINE F(stage) F(tanh_first)(num x) { return F(odd_first)(x, C(TANH_HIGH), C(TANH_STEP)); }
-MG_INLINE num F(tanh_last)(F(stage) s, num x) { return F(odd_last)(s, x, T(tanh_table)); }
+MG_INLINE num F(tanh_last)(F(stage) s, num x) { return F(odd_last)(s, x, F(tanh_table)); }
 MG_INLINE num F(tanh)(num x) { return F(tanh_last)(F(tanh_first)(x), x); }
 
 /* 1 + e^-x = sum + power rest, by a table as in vmath_powers.inc.h, but of constants c so short
@@ -46,11 +46,18 @@ MG_INLINE num F(silu_near)(num x, bool *right) {
 MG_INLINE num F(by_pieces)(num x, const v_pieces *p, bool step) {
     num a = n_min(n_set(p->high), n_abs(x)), zero = n_set(0), one = n_set(1);
     num i = n_fma(a, n_fma(a, n_set(p->k2), n_set(p->k1)), n_set(C(MAGIC)));
+#if LANE_BY_LANE
+    F(offsets) at = F(offsets_of)(n_and(n_shift_left(i, 5), 31 << 5));
+    num u, w;
+    for (int k = 0; k < WIDE_VECTORS; k++)
+        u.v[k] = v_short_piece_f32(a.v[k], p->by_piece, at.of[k], &w.v[k]);
+#else
     num d = n_sub(a, n_look_up_32(p->table[0], i)), w = n_look_up_32(p->table[5], i);
     num pair = n_look_up_32(p->table[6], i);
     num q = n_fma(n_fma(n_shift_left(pair, 16), d, pair), d, w);
     for (int row = 4; row >= 2; row--) q = n_fma(q, d, n_look_up_32(p->table[row], i));
     num u = n_fma(q, d, n_look_up_32(p->table[1], i));
+#endif
     if (step) return n_choose_less(x, zero, u, n_sub(one, u));
     return n_sub(n_fma(a, n_shift_left(w, 24), n_max(zero, x)), u);
 }

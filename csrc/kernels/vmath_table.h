@@ -1,0 +1,176 @@
+/* vmath_table.h: tables of pieces, and how to find a piece's numbers for each lane.
+ *
+ * A table has a row for each coefficient. With AVX-512 one instruction looks a row up, so it is
+ * kept by row. AVX2 has no such thing for 16 numbers, and a permutation of eight may take two
+ * cycles beside other work: there tables are kept by piece too, in the order in which numbers are
+ * asked for, and the pieces of all lanes are read whole and turned, a few rows at a time. */
+#ifndef MG_VMATH_TABLE_H
+#define MG_VMATH_TABLE_H
+
+#include "vmath_wide.h"
+
+#define MG_LANE_BY_LANE (MG_HAS_WIDE && MG_VECTOR_BYTES == 32)
+
+/* Rows are given as (...) of 16 numbers; of a table of 32 pieces, as two such. */
+#define V_ITEM_0(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) a
+#define V_ITEM_1(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) b
+#define V_ITEM_2(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) c
+#define V_ITEM_3(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) d
+#define V_ITEM_4(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) e
+#define V_ITEM_5(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) f
+#define V_ITEM_6(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) g
+#define V_ITEM_7(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) h
+#define V_ITEM_8(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) i
+#define V_ITEM_9(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) j
+#define V_ITEM_10(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) k
+#define V_ITEM_11(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) l
+#define V_ITEM_12(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) m
+#define V_ITEM_13(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) n
+#define V_ITEM_14(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) o
+#define V_ITEM_15(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) p
+#define V_EACH_PIECE(P, ...)                                                                       \
+    P(V_ITEM_0, __VA_ARGS__), P(V_ITEM_1, __VA_ARGS__), P(V_ITEM_2, __VA_ARGS__),                  \
+    P(V_ITEM_3, __VA_ARGS__), P(V_ITEM_4, __VA_ARGS__), P(V_ITEM_5, __VA_ARGS__),                  \
+    P(V_ITEM_6, __VA_ARGS__), P(V_ITEM_7, __VA_ARGS__), P(V_ITEM_8, __VA_ARGS__),                  \
+    P(V_ITEM_9, __VA_ARGS__), P(V_ITEM_10, __VA_ARGS__), P(V_ITEM_11, __VA_ARGS__),                \
+    P(V_ITEM_12, __VA_ARGS__), P(V_ITEM_13, __VA_ARGS__), P(V_ITEM_14, __VA_ARGS__),               \
+    P(V_ITEM_15, __VA_ARGS__)
+#define V_LIST(...) __VA_ARGS__
+#define V_PIECE_8(I, r0, r1, r2, r3, r4, r5, r6, r7)                                               \
+    {I r0, I r7, I r6, I r5, I r4, I r3, I r2, I r1}
+#define V_PIECE_16(I, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15)        \
+    {I r0, I r15, I r14, I r13, I r12, I r11, I r10, I r9, I r8, I r7, I r6, I r5, I r4, I r3,     \
+    I r2, I r1}
+#define V_PIECE_7_LOW(I, l0, h0, l1, h1, l2, h2, l3, h3, l4, h4, l5, h5, l6, h6)                   \
+    {I l0, I l6, I l5, I l4, I l3, I l2, I l1}
+#define V_PIECE_7_HIGH(I, l0, h0, l1, h1, l2, h2, l3, h3, l4, h4, l5, h5, l6, h6)                  \
+    {I h0, I h6, I h5, I h4, I h3, I h2, I h1}
+#if MG_LANE_BY_LANE
+#define V_TABLE(name, type, width, rows, ...)                                                      \
+    static const __attribute__((unused)) _Alignas(64) type w_##name##_table_##width[16][rows] = {  \
+        V_EACH_PIECE(V_PIECE_##rows, __VA_ARGS__)};
+#define V_TABLE_7(...)                                                                             \
+    {V_ROWS_7(__VA_ARGS__)}, {V_EACH_PIECE(V_PIECE_7_LOW, __VA_ARGS__),                            \
+                              V_EACH_PIECE(V_PIECE_7_HIGH, __VA_ARGS__)}
+#else
+#define V_TABLE(name, type, width, rows, ...)                                                      \
+    static const __attribute__((unused)) type (*const w_##name##_table_##width)[16] =              \
+        v_##name##_table_##width;
+#define V_TABLE_7(...) {V_ROWS_7(__VA_ARGS__)}
+#endif
+#define V_ROWS_7(l0, h0, l1, h1, l2, h2, l3, h3, l4, h4, l5, h5, l6, h6)                           \
+    {V_LIST l0, V_LIST h0}, {V_LIST l1, V_LIST h1}, {V_LIST l2, V_LIST h2},                        \
+    {V_LIST l3, V_LIST h3}, {V_LIST l4, V_LIST h4}, {V_LIST l5, V_LIST h5},                        \
+    {V_LIST l6, V_LIST h6}
+#define V_TABLE_8(name, r0, r1, r2, r3, r4, r5, r6, r7)                                            \
+    static const __attribute__((unused)) float v_##name##_table_f32[8][16] = {                     \
+        {V_LIST r0}, {V_LIST r1}, {V_LIST r2}, {V_LIST r3}, {V_LIST r4}, {V_LIST r5},              \
+        {V_LIST r6}, {V_LIST r7}};                                                                 \
+    V_TABLE(name, float, f32, 8, r0, r1, r2, r3, r4, r5, r6, r7)
+#define V_TABLE_16(name, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15)     \
+    static const __attribute__((unused)) double v_##name##_table_f64[16][16] = {                   \
+        {V_LIST r0}, {V_LIST r1}, {V_LIST r2}, {V_LIST r3}, {V_LIST r4}, {V_LIST r5},              \
+        {V_LIST r6}, {V_LIST r7}, {V_LIST r8}, {V_LIST r9}, {V_LIST r10}, {V_LIST r11},            \
+        {V_LIST r12}, {V_LIST r13}, {V_LIST r14}, {V_LIST r15}};                                   \
+    V_TABLE(name, double, f64, 16, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13,     \
+            r14, r15)
+
+#if MG_LANE_BY_LANE
+typedef const float (*w_rows_f32)[8];
+typedef const double (*w_rows_f64)[16];
+#else
+typedef const float (*w_rows_f32)[16];
+typedef const double (*w_rows_f64)[16];
+#endif
+typedef const float (*v_rows_f32)[16];
+typedef const double (*v_rows_f64)[16];
+
+#if MG_LANE_BY_LANE
+#define V_PIECE_SHIFT_F32 5
+#define V_PIECE_SHIFT_F64 7
+typedef struct {
+    _Alignas(32) uint32_t of[WIDE_VECTORS][8];
+} w_offsets_f32;
+typedef struct {
+    _Alignas(32) uint64_t of[WIDE_VECTORS][4];
+} w_offsets_f64;
+MG_INLINE w_offsets_f32 w_offsets_of_f32(wide_f32 i) {
+    w_offsets_f32 at;
+    __builtin_memcpy(&at, &i, sizeof at);
+    return at;
+}
+MG_INLINE w_offsets_f64 w_offsets_of_f64(wide_f64 i) {
+    w_offsets_f64 at;
+    __builtin_memcpy(&at, &i, sizeof at);
+    return at;
+}
+/* f(c + d) = start + q d */
+typedef struct {
+    vec_f32 start, q, d;
+} v_piece_of_f32;
+typedef struct {
+    vec_f64 start, q, d;
+} v_piece_of_f64;
+
+/* What is at a and at b, 16 bytes each: by a load of both halves and a blend, as inserting a half
+ * keeps the units that turn vectors (as a compiler would do with both, if it saw them). */
+MG_INLINE vec_f32 v_halves(const void *a, const void *b) {
+    vec_f32 low = _mm256_castps128_ps256(_mm_loadu_ps(a)), high = _mm256_broadcast_ps(b);
+    __asm__("" : "+x"(high));
+    return _mm256_blend_ps(low, high, 0xf0);
+}
+/* Four numbers of each lane, from the offsets of their pieces in bytes */
+MG_INLINE void v_four_f32(const float *table, const uint32_t *at, vec_f32 r[4]) {
+    const char *p = (const char *)table;
+    vec_f32 a = v_halves(p + at[0], p + at[4]), b = v_halves(p + at[1], p + at[5]);
+    vec_f32 c = v_halves(p + at[2], p + at[6]), d = v_halves(p + at[3], p + at[7]);
+    vec_f64 ab = _mm256_castps_pd(_mm256_unpacklo_ps(a, b));
+    vec_f64 cd = _mm256_castps_pd(_mm256_unpacklo_ps(c, d));
+    r[0] = _mm256_castpd_ps(_mm256_unpacklo_pd(ab, cd));
+    r[1] = _mm256_castpd_ps(_mm256_unpackhi_pd(ab, cd));
+    ab = _mm256_castps_pd(_mm256_unpackhi_ps(a, b));
+    cd = _mm256_castps_pd(_mm256_unpackhi_ps(c, d));
+    r[2] = _mm256_castpd_ps(_mm256_unpacklo_pd(ab, cd));
+    r[3] = _mm256_castpd_ps(_mm256_unpackhi_pd(ab, cd));
+}
+MG_INLINE void v_pair_of_f64(const double *table, const uint64_t *at, vec_f64 r[2]) {
+    const char *p = (const char *)table;
+    vec_f64 a = _mm256_castps_pd(v_halves(p + at[0], p + at[2]));
+    vec_f64 b = _mm256_castps_pd(v_halves(p + at[1], p + at[3]));
+    r[0] = _mm256_unpacklo_pd(a, b);
+    r[1] = _mm256_unpackhi_pd(a, b);
+}
+MG_INLINE v_piece_of_f32 v_find_piece_of_f32(vec_f32 a, w_rows_f32 table, const uint32_t *at) {
+    vec_f32 r[4];
+    v_four_f32(table[0], at, r);
+    vec_f32 d = a - r[0], q = v_fma_f32(v_fma_f32(r[1], d, r[2]), d, r[3]);
+    v_four_f32(table[0] + 4, at, r);
+    for (int k = 0; k < 3; k++) q = v_fma_f32(q, d, r[k]);
+    return (v_piece_of_f32){r[3], q, d};
+}
+MG_INLINE v_piece_of_f64 v_find_piece_of_f64(vec_f64 a, w_rows_f64 table, const uint64_t *at) {
+    vec_f64 r[2];
+    v_pair_of_f64(table[0], at, r);
+    vec_f64 d = a - r[0], q = r[1];
+    for (int row = 2; row < 14; row += 2) {
+        v_pair_of_f64(table[0] + row, at, r);
+        q = v_fma_f64(v_fma_f64(q, d, r[0]), d, r[1]);
+    }
+    v_pair_of_f64(table[0] + 14, at, r);
+    return (v_piece_of_f64){r[1], v_fma_f64(q, d, r[0]), d};
+}
+/* Of the pieces of vmath_pieces_f32.inc.h; w is the number with something else in its last bits. */
+MG_INLINE vec_f32 v_short_piece_f32(vec_f32 a, const float (*table)[8], const uint32_t *at,
+                                    vec_f32 *w) {
+    vec_f32 r[4];
+    v_four_f32(table[0], at, r);
+    vec_f32 d = a - r[0], q = (vec_f32)((wide_bits_vec_f32)r[1] << 16);
+    q = v_fma_f32(v_fma_f32(v_fma_f32(q, d, r[1]), d, r[2]), d, r[3]);
+    *w = r[2];
+    v_four_f32(table[0] + 4, at, r);
+    for (int k = 0; k < 3; k++) q = v_fma_f32(q, d, r[k]);
+    return q;
+}
+#endif
+
+#endif
