@@ -11,8 +11,20 @@ MG_INLINE num F(exp_last)(F(stage) s, num x) {
     (void)x;
     return n_scale(n_fma(s.b, F(exp_factor)(s.b), n_set(1)), s.a);
 }
-/* e^x where that does not overflow */
-MG_INLINE num F(exp_below)(num x) { return F(exp_last)(F(exp_start)(x), x); }
+/* e^x up to x = 40. Without an instruction that scales, 2^(n + 65) is a normal number, which one shift
+ * makes, and what is left is rounded once. */
+MG_INLINE num F(exp_below)(num x) {
+#if defined(__AVX512F__)
+    return F(exp_last)(F(exp_start)(x), x);
+#else
+    const C(TYPE) magic = C(MAGIC) + 127 + 65;
+    x = n_max(n_set(C(EXP_LOW)), x);
+    num t = n_line(x, C(LOG2E), magic), n = n_sub(t, n_set(magic));
+    num r = n_fma(n, n_set(-C(LN2_LO)), n_fma(n, n_set(-C(LN2_HI)), x));
+    num y = n_fma(r, F(exp_factor)(r), n_set(1));
+    return n_mul(n_mul(y, n_shift_left(t, 23)), n_set(0x1p-65f));
+#endif
+}
 MG_INLINE num F(exp)(num x) { return F(exp_last)(F(exp_first)(x), x); }
 MG_INLINE num F(exp2)(num x) {
     x = n_max(n_set(C(EXP2_LOW)), n_min(n_set(C(EXP2_HIGH)), x));
