@@ -285,11 +285,33 @@ static MG_NOINLINE real R(reduce_terms_block)(int join, real *terms, int64_t n) 
     return R(reduce_across)(REDUCE_SUM, R(reduce_lanes)(REDUCE_SUM, terms, n, none));
 }
 
+/* The sum of exp(x - c) of a whole block, where lanes leave registers for it. */
+#define REDUCE_EXP_LANES (MG_VECTOR_BYTES == 32)
+#if REDUCE_EXP_LANES
+MG_INLINE real R(reduce_exp_block)(const real *x, real c) {
+    enum { WIDE = WIDE_VECTORS * LANES, PARTS = REDUCE_LANES / WIDE };
+    R(wide) lanes[PARTS], centre = R(w_set)(c);
+    for (int p = 0; p < PARTS; p++) lanes[p] = R(w_set)(0);
+    MG_ROLLED
+    for (int done = 0; done < REDUCE_BLOCK; done += REDUCE_LANES)
+        MG_UNROLL
+        for (int p = 0; p < PARTS; p++) {
+            R(wide) e = R(w_exp_below)(R(w_sub)(R(w_load)(x + done + p * WIDE), centre));
+            lanes[p] = R(w_add)(lanes[p], e);
+        }
+    if (PARTS > 1) lanes[0] = R(w_add)(lanes[0], lanes[PARTS - 1]);
+    return R(reduce_across)(REDUCE_SUM, lanes[0].v[0] + lanes[0].v[1]);
+}
+#endif
+
 /* The join of 0 < n <= 128 neighbouring elements, the lanes in registers. centre: one, and
  * for REDUCE_DOT as many as x; not read by kinds without centres. */
 MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, const real *centre) {
     real terms[REDUCE_BLOCK];
     vec c = v_set1(reduce_is_centred(kind) ? centre[0] : 0);
+#if REDUCE_EXP_LANES
+    if (kind == REDUCE_SUMEXP && n == REDUCE_BLOCK) return R(reduce_exp_block)(x, centre[0]);
+#endif
     if (kind == REDUCE_SUMEXP) R(reduce_exp)(false, terms, x, centre[0], n);
     else if (kind == REDUCE_DOT)
         for (int64_t i = 0; i < n; i++) terms[i] = x[i] * centre[i];

@@ -60,33 +60,33 @@ static void R(back_scale_kernel)(void *out, const void *const *in, int64_t n) {
     }
 }
 
-/* out = exp(x - c) of four vectors, as mg_reduce_exp */
-MG_INLINE void R(reduce_exp_step)(real *restrict out, const real *restrict x,
-                                  const real *restrict c) {
-#if MG_HAS_WIDE
-    for (int i = 0; i < 4 * LANES; i += WIDE_VECTORS * LANES)
-        R(w_store)(out + i, R(w_exp_below)(R(w_sub)(R(w_load)(x + i), R(w_load)(c + i))));
-#else
-    for (int i = 0; i < 4 * LANES; i++) out[i] = R(v_exp_below)(x[i] - c[i]);
-#endif
-}
-
 /* dx = g * exp(x - y), the share of x in y; an infinite y has 1 for +inf and 0 for all else. Few at
  * a time, so that results are stored while exponentials are made. */
 static void R(back_weigh_kernel)(void *out, const void *const *in, int64_t n) {
-    enum { STEP = 4 * LANES };
-    real share[STEP];
     real *restrict dx = out;
     const real *restrict g = in[0], *restrict x = in[1], *restrict y = in[2];
     nditer_whole(n, sizeof(real));
-    for (int64_t at = 0; at < n; at += STEP, dx += STEP, g += STEP, x += STEP, y += STEP) {
-        R(reduce_exp_step)(share, x, y);
-        MG_APART
-        for (int64_t i = 0; i < STEP; i++) {
-            bool same = x[i] == y[i], none = (g[i] == 0) | (same & (y[i] == -INFINITY));
-            dx[i] = none ? 0 : g[i] * (same ? 1 : share[i]);
+#if MG_HAS_WIDE
+    enum { WIDE = WIDE_VECTORS * LANES };
+    for (int64_t i = 0; i < n; i += WIDE) {
+        R(wide) share;
+        for (int k = 0; k < WIDE_VECTORS; k++) {
+            vec a = v_load(x + i + k * LANES), b = v_load(y + i + k * LANES);
+            share.v[k] = R(reduce_choose)(a == b, v_set1(0), a - b);
+        }
+        share = R(w_exp_below)(share);
+        for (int k = 0; k < WIDE_VECTORS; k++) {
+            vec b = v_load(y + i + k * LANES), h = v_load(g + i + k * LANES);
+            R(reduce_mask) none = (h == 0) | (b == v_set1(-REAL_C(INFINITY)));
+            v_store(dx + i + k * LANES, R(reduce_choose)(none, v_set1(0), h * share.v[k]));
         }
     }
+#else
+    for (int64_t i = 0; i < n; i++) {
+        real share = R(v_exp_below)(x[i] == y[i] ? 0 : x[i] - y[i]);
+        dx[i] = (g[i] == 0) | (y[i] == -REAL_C(INFINITY)) ? 0 : g[i] * share;
+    }
+#endif
 }
 
 /* dx = g where x is tied with the extremum y, else 0: right where only one element of the line is.
