@@ -305,6 +305,19 @@ def test_close_large_scores_keep_their_shares():
     assert mg.grad(y.sum(), [v])[0].tolist() == [[0.5], [0.5]]
 
 
+@pytest.mark.parametrize(
+    ("dtype", "bits"),
+    [("float32", 0x7FC00001), ("float32", 0xFFC00155), ("float64", 0x7FF00000000007A2)],
+)
+def test_a_nan_stays_one_whatever_its_low_bits_say(rng, dtype, bits):
+    """They are an exponent to what makes powers of two; the last is R's missing value."""
+    q, k, v = rng.standard_normal((3, 20, 4)).astype(dtype)
+    q.view(f"u{q.itemsize}")[5, 1] = bits
+    y = attention(mg.tensor(q), mg.tensor(k), mg.tensor(v)).numpy()
+    assert np.isnan(y).any(-1).nonzero()[0].tolist() == [5]
+    assert np.isnan(y[5]).all()
+
+
 def test_a_zero_gradient_passes_a_query_of_nan():
     q = mg.tensor([[math.nan], [1.0]], requires_grad=True)
     k = mg.tensor([[1.0], [2.0]], requires_grad=True)

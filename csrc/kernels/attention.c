@@ -43,11 +43,11 @@ typedef struct {
     char *out, *dq, *dk, *dv, *statistics, *dmask;
 } attention_item;
 
-/* 2^x for x <= 0, or NaN: a minimax polynomial of 2^f, |f| <= 1/2, times a power of two that is added
- * to the exponent. What would be subnormal is 0: beside a largest weight of 1 it is nothing. Error
+/* 2^x for x <= 0, or NaN: a minimax polynomial of 2^f, |f| <= 1/2, times a power of two, whose exponent
+ * a shift makes. What would be subnormal is 0: beside a largest weight of 1 it is nothing. Error
  * 0.6 ULP. */
 MG_INLINE float attention_exp2_f32(float x) {
-    const float magic = 0x1.8p23f;
+    const float magic = 0x1.8p23f + 127;
     x = x < -126 ? -127 : x;
     float t = x + magic, f = x - (t - magic), y = 0x1.44138ap-13f;
     y = fma_f32(y, f, 0x1.5f089p-10f);
@@ -56,10 +56,10 @@ MG_INLINE float attention_exp2_f32(float x) {
     y = fma_f32(y, f, 0x1.ebfbep-3f);
     y = fma_f32(y, f, 0x1.62e43p-1f);
     y = fma_f32(y, f, 1.0f);
-    return v_from_bits_f32(v_bits_f32(y) + (v_bits_f32(t) << 23));
+    return y * v_from_bits_f32(v_bits_f32(t) << 23);
 }
 MG_INLINE double attention_exp2_f64(double x) {
-    const double magic = 0x1.8p52;
+    const double magic = 0x1.8p52 + 1023;
     x = x < -1022 ? -1023 : x;
     double t = x + magic, f = x - (t - magic), y = 0x1.e9d3fe3952179p-32;
     y = fma_f64(y, f, 0x1.e6063f7217bc6p-28);
@@ -73,7 +73,7 @@ MG_INLINE double attention_exp2_f64(double x) {
     y = fma_f64(y, f, 0x1.ebfbdff82c598p-3);
     y = fma_f64(y, f, 0x1.62e42fefa39efp-1);
     y = fma_f64(y, f, 1.0);
-    return v_from_bits_f64(v_bits_f64(y) + (v_bits_f64(t) << 52));
+    return y * v_from_bits_f64(v_bits_f64(t) << 52);
 }
 #define ATTENTION_LOG2E 0x1.71547652b82fep+0
 

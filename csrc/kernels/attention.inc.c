@@ -107,10 +107,11 @@ static void R(attention_forward)(const attention_plan *t, const attention_item *
             part[i] = 0;
         }
         for (int64_t j = 0; j < lines; j++)
+            MG_ROLLED
             for (int64_t i = 0; i < width; i += LANES) {
                 real *s = scores + j * width + i;
                 ATTENTION_EACH_LANE s[l] = R(attention_exp2)(s[l] - shift[i + l]);
-                ATTENTION_EACH_LANE part[i + l] += s[l];
+                v_store(part + i, v_load(part + i) + v_load(s));
             }
         for (int64_t i = 0; i < width; i++) total[i] = total[i] * factor[i] + part[i];
         for (int64_t i = 0; first > 0 && moved && i < rows; i++)
