@@ -175,7 +175,36 @@ NEAR_OF(sinh, float, f32)
 CHUNKS_OF(sinh, double, f64)
 NEAR_OF(cosh, float, f32)
 CHUNKS_OF(cosh, double, f64)
+#if MG_LANE_BY_LANE
+/* Odd functions by pieces, in two loops, the first of which finds the pieces. */
+static MG_NOINLINE void w_odd_chunk_f32(float *restrict out, const float *restrict x, int64_t n,
+                                        float high, float step, w_rows_f32 table) {
+    enum { PART = 256, STEP = WIDE_VECTORS * MG_VECTOR_BYTES / sizeof(float) };
+    w_offsets_f32 offsets[PART / STEP];
+    if (n % STEP) __builtin_unreachable();
+    for (int64_t at = 0; at < n; at += PART) {
+        int64_t m = n - at < PART ? n - at : PART;
+        for (int64_t i = 0; i < m; i += STEP) {
+            w_stage_f32 s = w_odd_first_f32(w_load_f32(x + at + i), high, step);
+            offsets[i / STEP] = w_offsets_of_f32(w_piece_offset_f32(s.b));
+        }
+        for (int64_t i = 0; i < m; i += STEP) {
+            wide_f32 b = w_load_f32(x + at + i), a = w_min_f32(w_set_f32(high), w_abs_f32(b));
+            w_piece_f32 p = w_piece_at_f32(a, table, &offsets[i / STEP]);
+            w_store_f32(out + at + i, w_odd_of_f32(p, a, b));
+        }
+    }
+}
+static inline void v_tanh_chunk_f32(float *restrict out, const float *restrict x, int64_t n) {
+    w_odd_chunk_f32(out, x, n, V_TANH_HIGH_F32, V_TANH_STEP_F32, w_tanh_table_f32);
+}
+static inline void v_erf_chunk_f32(float *restrict out, const float *restrict x, int64_t n) {
+    w_odd_chunk_f32(out, x, n, V_ERF_HIGH_F32, 1, w_erf_table_f32);
+}
+#else
 STAGES_OF(tanh, tanh, float, f32)
+STAGES_OF(erf, erf, float, f32)
+#endif
 #if MG_HAS_WIDE && !defined(__AVX512F__)
 /* In two loops, the first of which finds the pieces. A number of c and T is loaded at once, and
  * 1 - T^2 made of T, to the same bits as in the table. */
@@ -233,7 +262,6 @@ LOG(log10, log, V_LOG10_POWER, V_LOG10_OF_POWER)
 LOG(log1p, log1p, 1 / V_LOG_POWER, -V_LOG_OF_POWER)
 #undef LOG
 #undef LOG_OF
-STAGES_OF(erf, erf, float, f32)
 CHUNKS_OF(erf, double, f64)
 CHUNKS(erfc)
 CHUNKS(ndtr)

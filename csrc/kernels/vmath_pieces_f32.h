@@ -24,11 +24,29 @@ MG_INLINE void w_pieces_tail(float *restrict out, const float *restrict x, const
 static MG_NOINLINE void pieces_chunk(float *restrict out, const float *restrict x, int64_t n,
                                      const v_pieces *p, pieces_tail tail) {
     if (n % PIECES_BLOCK) __builtin_unreachable();
+#if MG_LANE_BY_LANE
+    enum { PART = 256 };
+    w_offsets_f32 offsets[PART / PIECES_BLOCK];
+    for (int64_t at = 0; at < n; at += PART) {
+        int64_t m = n - at < PART ? n - at : PART;
+        for (int64_t i = 0; i < m; i += PIECES_BLOCK) {
+            wide_f32 a = w_pieces_limit_f32(w_load_f32(x + at + i), p);
+            offsets[i / PIECES_BLOCK] = w_offsets_of_f32(w_pieces_offset_f32(a, p));
+        }
+        for (int64_t i = at; i < at + m; i += PIECES_BLOCK) {
+            wide_f32 b = w_load_f32(x + i), a = w_pieces_limit_f32(b, p);
+            const w_offsets_f32 *o = &offsets[(i - at) / PIECES_BLOCK];
+            w_store_f32(out + i, w_by_pieces_at_f32(b, a, o, p, false));
+            if (MG_UNLIKELY(!w_within_bits_f32(b, 0, v_bits_f32(p->low)))) tail(out + i, x + i);
+        }
+    }
+#else
     for (int64_t i = 0; i < n; i += PIECES_BLOCK) {
         wide_f32 a = w_load_f32(x + i);
         w_store_f32(out + i, w_by_pieces_f32(a, p, false));
         if (MG_UNLIKELY(!w_within_bits_f32(a, 0, v_bits_f32(p->low)))) tail(out + i, x + i);
     }
+#endif
 }
 #endif
 

@@ -43,24 +43,38 @@ MG_INLINE num F(silu_near)(num x, bool *right) {
  * nearly, half of a is taken from max(x, 0), so that no digit is lost in the difference. Look-ups
  * are what takes the time: one is of two coefficients of 16 bits, another of a coefficient
  * and, in its last bits, that half. */
-MG_INLINE num F(by_pieces)(num x, const v_pieces *p, bool step) {
-    num a = n_min(n_set(p->high), n_abs(x)), zero = n_set(0), one = n_set(1);
-    num i = n_fma(a, n_fma(a, n_set(p->k2), n_set(p->k1)), n_set(C(MAGIC)));
+MG_INLINE num F(pieces_limit)(num x, const v_pieces *p) { return n_min(n_set(p->high), n_abs(x)); }
+MG_INLINE num F(pieces_number)(num a, const v_pieces *p) {
+    return n_fma(a, n_fma(a, n_set(p->k2), n_set(p->k1)), n_set(C(MAGIC)));
+}
 #if LANE_BY_LANE
-    F(offsets) at = F(offsets_of)(n_and(n_shift_left(i, 5), 31 << 5));
-    num u, w;
+MG_INLINE num F(pieces_offset)(num a, const v_pieces *p) {
+    return n_and(n_shift_left(F(pieces_number)(a, p), 5), 31 << 5);
+}
+MG_INLINE num F(by_pieces_at)(num x, num a, const F(offsets) *at, const v_pieces *p, bool step) {
+    num u, w, zero = n_set(0), one = n_set(1);
     for (int k = 0; k < WIDE_VECTORS; k++)
-        u.v[k] = v_short_piece_f32(a.v[k], p->by_piece, at.of[k], &w.v[k]);
-#else
+        u.v[k] = v_short_piece_f32(a.v[k], p->by_piece, at->of[k], &w.v[k]);
+    if (step) return n_choose_less(x, zero, u, n_sub(one, u));
+    return n_sub(n_fma(a, n_shift_left(w, 24), n_max(zero, x)), u);
+}
+MG_INLINE num F(by_pieces)(num x, const v_pieces *p, bool step) {
+    num a = F(pieces_limit)(x, p);
+    F(offsets) at = F(offsets_of)(F(pieces_offset)(a, p));
+    return F(by_pieces_at)(x, a, &at, p, step);
+}
+#elif !MG_LANE_BY_LANE
+MG_INLINE num F(by_pieces)(num x, const v_pieces *p, bool step) {
+    num a = F(pieces_limit)(x, p), i = F(pieces_number)(a, p), zero = n_set(0), one = n_set(1);
     num d = n_sub(a, n_look_up_32(p->table[0], i)), w = n_look_up_32(p->table[5], i);
     num pair = n_look_up_32(p->table[6], i);
     num q = n_fma(n_fma(n_shift_left(pair, 16), d, pair), d, w);
     for (int row = 4; row >= 2; row--) q = n_fma(q, d, n_look_up_32(p->table[row], i));
     num u = n_fma(q, d, n_look_up_32(p->table[1], i));
-#endif
     if (step) return n_choose_less(x, zero, u, n_sub(one, u));
     return n_sub(n_fma(a, n_shift_left(w, 24), n_max(zero, x)), u);
 }
+#endif
 
 /* x e^t (1 - e^t), for t so low that this is x / (1 + e^-t) */
 MG_INLINE num F(gate_tail)(num x, F(exp_terms) e) {
@@ -105,9 +119,11 @@ MG_INLINE num F(gelu_tail)(num x) {
 MG_INLINE num F(with_tail)(num x, num y, const v_pieces *p, num (*f)(num)) {
     return n_choose_less(x, n_set(p->low), f(x), y);
 }
+#if LANE_BY_LANE || !MG_LANE_BY_LANE
 MG_INLINE num F(gelu_slope)(num x, num y) {
     const v_pieces *p = &v_gelu_slope_pieces;
     num slope = F(by_pieces)(x, p, true);
     if (MG_LIKELY(n_within_bits(x, 0, v_bits_f32(p->low)))) return slope;
     return n_choose_less(x, n_set(p->low), F(gelu_slope_any)(x, y), slope);
 }
+#endif

@@ -13,9 +13,10 @@ typedef struct {
     float low;  /* below this there is another way */
     float high; /* in the last piece, where u is nothing beside s */
     float k1, k2;
-    float table[7][32];
 #if MG_LANE_BY_LANE
     _Alignas(32) float by_piece[32][8];
+#else
+    float table[7][32];
 #endif
 } v_pieces;
 

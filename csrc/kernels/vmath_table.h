@@ -50,8 +50,7 @@
     static const __attribute__((unused)) _Alignas(64) type w_##name##_table_##width[16][rows] = {  \
         V_EACH_PIECE(V_PIECE_##rows, __VA_ARGS__)};
 #define V_TABLE_7(...)                                                                             \
-    {V_ROWS_7(__VA_ARGS__)}, {V_EACH_PIECE(V_PIECE_7_LOW, __VA_ARGS__),                            \
-                              V_EACH_PIECE(V_PIECE_7_HIGH, __VA_ARGS__)}
+    {V_EACH_PIECE(V_PIECE_7_LOW, __VA_ARGS__), V_EACH_PIECE(V_PIECE_7_HIGH, __VA_ARGS__)}
 #else
 #define V_TABLE(name, type, width, rows, ...)                                                      \
     static const __attribute__((unused)) type (*const w_##name##_table_##width)[16] =              \
