@@ -143,16 +143,18 @@ static void copy_block(void *context, int64_t block) {
     if (p->streams) v_stream_end();
 }
 
-/* How so many bytes are written. The limit is half of the third cache. Where memory is to be asked for
- * ahead, one thread goes past the cache from there on; string instructions pay long before, but for one
- * element only: copies by them take from 0.7 to 9 times as long there, as addresses lie. */
+/* How so many bytes are written. The limit is half of the third cache; what repeats values stays in the
+ * cache up to twice that. Where memory is to be asked for ahead, one thread copies past the cache from
+ * the limit on. String instructions pay there from a sixteenth of it up to it, but for one element only:
+ * copies by them take from 0.7 to 9 times as long, as addresses lie. */
 static void copy_ways(copy_plan *p, int64_t bytes) {
     int64_t past = mg_system_streams();
     bool follows = !mg_system_fetches(), several = follows || mg_get_num_threads() > 1;
     bool repeats = false, one = p->ndim > 0 && p->strides[1][p->ndim - 1] == 0;
     for (int d = 0; d < p->ndim; d++) repeats |= p->strides[1][d] == 0;
-    p->streams = several ? bytes / (1 + repeats) > past : bytes >= past;
-    p->strings = !p->streams && (follows ? repeats && bytes > past / 2 : one && bytes > past / 16);
+    bool few = one && bytes > past / 16 && bytes < past;
+    p->streams = several || repeats ? bytes / (1 + repeats) > past : bytes >= past;
+    p->strings = !p->streams && (follows ? repeats && bytes > past / 2 : few);
     p->fetches = !p->streams && bytes > COPY_IN_CACHE && !follows;
 }
 
