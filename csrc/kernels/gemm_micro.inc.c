@@ -226,7 +226,7 @@ MG_INLINE void R(gemm_run_step)(vec sum[GEMM_MR][GEMM_NV], const real *a, const 
         __asm__("vbroadcast" R(GEMM_ONE) " %[a], %[x]\n\t"
                 "vfmadd231" R(GEMM_ALL) " %[row0], %[x], %[sum0]\n\t"
                 "vfmadd231" R(GEMM_ALL) " %[row1], %[x], %[sum1]"
-                : [sum0] "+x"(sum[i][0]), [sum1] "+x"(sum[i][1]), [x] "=&x"(x)
+                : [sum0] "+&x"(sum[i][0]), [sum1] "+x"(sum[i][1]), [x] "=&x"(x)
                 : [a] "m"(*(i < 3 ? a + i * a_row : a3 + (i - 3) * a_row)), [row0] "x"(row[0]),
                   [row1] "x"(row[1]));
 }
