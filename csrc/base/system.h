@@ -15,9 +15,9 @@ int64_t mg_system_cache(void);
 
 /* A result of at least so many bytes is written past the caches, if with what it is made of it
  * takes more than twice as many (mg_nditer_streams): half of the third cache where that has been
- * measured to pay, or the environment variable MINIGRAD_STREAM_BYTES; else INT64_MAX. Up to twice as
- * much, what is repeated is written by string instructions (copy.c). Normalised rows and channels go
- * past from three quarters of it on. */
+ * measured to pay, or the environment variable MINIGRAD_STREAM_BYTES; else INT64_MAX. Copies
+ * that repeat values go past from twice as much on (copy.c), normalised rows and channels from three
+ * quarters of it. */
 int64_t mg_system_streams(void);
 /* Whether to ask for memory ahead of several streams of it: not where the processor is known to follow
  * them from page to page. */

@@ -39,11 +39,11 @@ MG_INLINE num F(silu_near)(num x, bool *right) {
     num excess = n_fma(n_mul(y, p.power), p.rest, n_fma_exact(y, p.sum, n_neg(x)));
     return n_fnma(excess, n_less_bits(n_from_bits(C(RECIPROCAL)), all), y);
 }
+MG_INLINE num F(pieces_limit)(num x, const v_pieces *p) { return n_min(n_set(p->high), n_abs(x)); }
 /* u by the integer nearest to a (k1 + k2 a): pieces are narrower where u bends more. Where u is a / 2
  * nearly, half of a is taken from max(x, 0), so that no digit is lost in the difference. Look-ups
  * are what takes the time: one is of two coefficients of 16 bits, another of a coefficient
  * and, in its last bits, that half. */
-MG_INLINE num F(pieces_limit)(num x, const v_pieces *p) { return n_min(n_set(p->high), n_abs(x)); }
 MG_INLINE num F(pieces_number)(num a, const v_pieces *p) {
     return n_fma(a, n_fma(a, n_set(p->k2), n_set(p->k1)), n_set(C(MAGIC)));
 }
