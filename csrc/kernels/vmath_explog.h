@@ -262,9 +262,8 @@ LOG(log10, log, V_LOG10_POWER, V_LOG10_OF_POWER)
 LOG(log1p, log1p, 1 / V_LOG_POWER, -V_LOG_OF_POWER)
 #undef LOG
 #undef LOG_OF
-CHUNKS_OF(erf, double, f64)
-CHUNKS(erfc)
-CHUNKS(ndtr)
+CHUNKS_OF(erfc, float, f32)
+CHUNKS_OF(ndtr, float, f32)
 CHUNKS(rsqrt)
 STAGES_OF(asin, asin, float, f32)
 CHUNKS_OF(asin, double, f64)
@@ -274,7 +273,85 @@ STAGES(atan)
 HALVES_OF(sigmoid, double, f64)
 HALVES_OF(silu, double, f64)
 HALVES_OF(gelu_tanh, double, f64)
+#if MG_LANE_BY_LANE
+/* The error function and what is made of it, of doubles: a loop finds the pieces of 256 numbers, one
+ * takes the polynomials of two vectors in step, as what one vector waits for is longer than a
+ * processor looks ahead, and one makes the rest. */
+enum { PIECES_PART = 256 };
+static MG_NOINLINE void w_pieces_f64(double *restrict g, double *restrict low,
+                                     const double *restrict x, int64_t n, double high, double step,
+                                     w_rows_f64 table, uint64_t sign) {
+    _Alignas(32) const char *piece[PIECES_PART];
+    if (n % 8) __builtin_unreachable();
+    for (int64_t i = 0; i < n; i += 8) {
+        wide_f64 a = w_min_f64(w_set_f64(high), w_abs_f64(w_load_f64(x + i)));
+        wide_f64 offset = w_piece_offset_f64(w_line_f64(a, step, 1));
+        w_store_f64((double *)piece + i, w_add_bits_f64(offset, (uintptr_t)table));
+    }
+    for (int64_t i = 0; i < n; i += 8) {
+        wide_f64 b = w_load_f64(x + i), a = w_min_f64(w_set_f64(high), w_abs_f64(b));
+        w_piece_f64 p;
+        v_pieces_at(a, piece + i, &p.start, &p.q, &p.d);
+        p.start = w_choose_less_f64(w_set_f64(0), p.start, p.start, a);
+        w_two_f64 y = w_piece_sum_f64(p);
+        w_store_f64(low + i, y.low);
+        for (int k = 0; k < WIDE_VECTORS; k++)
+            y.high.v[k] = (vec_f64)((wide_bits_vec_f64)y.high.v[k] |
+                                    ((wide_bits_vec_f64)b.v[k] & sign));
+        w_store_f64(g + i, y.high);
+    }
+}
+static MG_NOINLINE void w_tail_powers_f64(double (*restrict e)[PIECES_PART],
+                                          const double *restrict x, int64_t n, double high,
+                                          double k) {
+    if (n % 8) __builtin_unreachable();
+    for (int64_t i = 0; i < n; i += 8) {
+        wide_f64 a = w_min_f64(w_set_f64(high), w_abs_f64(w_load_f64(x + i)));
+        w_tail_terms_f64 p = w_tail_power_f64(a, k);
+        w_store_f64(e[0] + i, p.e.high);
+        w_store_f64(e[1] + i, p.e.low);
+        w_store_f64(e[2] + i, p.n);
+    }
+}
+MG_INLINE void w_map_tail(double *restrict out, const double *restrict x, int64_t n, double high,
+                          double step, double k, w_rows_f64 table,
+                          wide_f64 (*f)(wide_f64, w_tail_terms_f64)) {
+    _Alignas(32) double g[PIECES_PART], low[PIECES_PART], e[3][PIECES_PART];
+    if (n % 8) __builtin_unreachable();
+    for (int64_t at = 0; at < n; at += PIECES_PART) {
+        int64_t m = n - at < PIECES_PART ? n - at : PIECES_PART;
+        w_pieces_f64(g, low, x + at, m, high, step, table, 0);
+        w_tail_powers_f64(e, x + at, m, high, k);
+        for (int64_t i = 0; i < m; i += 8) {
+            w_tail_terms_f64 p = {{w_load_f64(e[0] + i), w_load_f64(e[1] + i)},
+                                  {w_load_f64(g + i), w_load_f64(low + i)},
+                                  w_load_f64(e[2] + i)};
+            w_store_f64(out + at + i, f(w_load_f64(x + at + i), p));
+        }
+    }
+}
+static inline void v_erf_chunk_f64(double *restrict out, const double *restrict x, int64_t n) {
+    double low[PIECES_PART];
+    for (int64_t at = 0; at < n; at += PIECES_PART) {
+        int64_t m = n - at < PIECES_PART ? n - at : PIECES_PART;
+        w_pieces_f64(out + at, low, x + at, m, V_ERF_HIGH_F64, 1, w_erf_table_f64, V_SIGN_F64);
+    }
+}
+#define TAIL(name, of, k, table)                                                                    \
+    static inline void v_##name##_chunk_f64(double *restrict out, const double *restrict x,         \
+                                            int64_t n) {                                            \
+        w_map_tail(out, x, n, V_##of##_HIGH_F64, V_##of##_STEP_F64, k, table, w_##name##_from_f64); \
+    }
+TAIL(erfc, ERFC, 1, w_erfcx_table_f64)
+TAIL(ndtr, NORMAL, 0.5, w_normal_table_f64)
+TAIL(gelu, NORMAL, 0.5, w_normal_table_f64)
+#undef TAIL
+#else
+CHUNKS_OF(erf, double, f64)
+CHUNKS_OF(erfc, double, f64)
+CHUNKS_OF(ndtr, double, f64)
 CHUNKS_OF(gelu, double, f64)
+#endif
 /* In two parts. */
 #define CHUNKS_BY_PARTS_OF(name, type, width)                                                      \
     static inline void v_##name##_chunk_##width(type *restrict out, const type *restrict x,        \

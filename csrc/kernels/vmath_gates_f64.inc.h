@@ -65,9 +65,8 @@ MG_INLINE num F(gelu_tanh_last)(F(stage) s, num x) {
 MG_INLINE num F(gelu_tanh)(num x) { return F(gelu_tanh_last)(F(gelu_tanh_first)(x), x); }
 
 /* x ndtr(x) = max(x, 0) - a ndtr(-a), a = |x| */
-MG_INLINE num F(gelu)(num x) {
+MG_INLINE num F(gelu_from)(num x, F(tail_terms) p) {
     num a = n_min(n_set(C(NORMAL_HIGH)), n_abs(x));
-    F(tail_terms) p = F(normal)(a);
     F(two) y = F(tail_product)(p);
     num h = n_mul(a, y.high), h_low = n_fma(a, y.low, n_fma_exact(a, y.high, n_neg(h)));
     num sum = n_add(h, h_low); /* what is left is nothing beside a subnormal number */
@@ -75,4 +74,7 @@ MG_INLINE num F(gelu)(num x) {
     num most = n_max(n_set(0), x), v = n_sub(most, u), low = n_sub(n_sub(n_sub(most, v), u), u_low);
     low = n_min(low, n_set(1)); /* it is NaN at infinity */
     return n_with_sign(n_abs(n_add(v, low)), x);
+}
+MG_INLINE num F(gelu)(num x) {
+    return F(gelu_from)(x, F(normal)(n_min(n_set(C(NORMAL_HIGH)), n_abs(x))));
 }

@@ -13,10 +13,7 @@ MG_INLINE num F(piece_offset)(num b) {
 }
 MG_INLINE F(piece) F(piece_at)(num a, F(rows) table, const F(offsets) *at) {
     F(piece) p;
-    for (int k = 0; k < WIDE_VECTORS; k++) {
-        T(piece_of) one = T(find_piece_of)(a.v[k], table, at->of[k]);
-        p.start.v[k] = one.start, p.q.v[k] = one.q, p.d.v[k] = one.d;
-    }
+    T(find_pieces)(a, table, at, &p.start, &p.q, &p.d);
     return p;
 }
 #endif
@@ -48,19 +45,30 @@ MG_INLINE F(stage) F(erf_first)(num x) { return F(odd_first)(x, C(ERF_HIGH), 1);
 MG_INLINE num F(erf_last)(F(stage) s, num x) { return F(odd_last)(s, x, F(erf_table)); }
 MG_INLINE num F(erf)(num x) { return F(erf_last)(F(erf_first)(x), x); }
 
-/* e^t g, both factors as sums of two; the exponential lacks its power of two n. */
+/* e^(-k a^2) g, both factors as sums of two; the exponential lacks its power of two n. */
 typedef struct {
     F(two) e, g;
     num n;
 } F(tail_terms);
 
-MG_INLINE F(tail_terms) F(tail)(num t, num t_low, F(piece) p) {
+MG_INLINE F(two) F(piece_sum)(F(piece) p) {
+    num g = n_fma_exact(p.q, p.d, p.start);
+    return (F(two)){g, n_fma_exact(p.q, p.d, n_sub(p.start, g))};
+}
+/* All but g */
+MG_INLINE F(tail_terms) F(tail_power)(num a, C(TYPE) k) {
+    num m = n_mul(a, n_set(-k)), t = n_mul(m, a), t_low = n_fma_exact(m, a, n_neg(t));
     num n = n_sub(n_line(t, C(LOG2E), C(MAGIC)), n_set(C(MAGIC)));
     num r = n_fma_exact(n, n_set(-C(LN2)), t), r_low = n_fma(n, n_set(-C(LN2_LOW)), t_low);
     num factor = F(exp_factor)(r), one = n_set(1), e = n_fma_exact(r, factor, one);
     num e_low = n_fma(r_low, e, n_fma_exact(r, factor, n_sub(one, e)));
-    num g = n_fma_exact(p.q, p.d, p.start), g_low = n_fma_exact(p.q, p.d, n_sub(p.start, g));
-    return (F(tail_terms)){{e, e_low}, {g, g_low}, n};
+    return (F(tail_terms)){.e = {e, e_low}, .n = n};
+}
+MG_INLINE F(tail_terms) F(tail)(num a, C(TYPE) step, C(TYPE) k, F(rows) table) {
+    F(piece) g = F(find_piece)(a, n_line(a, step, 1), table);
+    F(tail_terms) p = F(tail_power)(a, k);
+    p.g = F(piece_sum)(g);
+    return p;
 }
 MG_INLINE F(two) F(tail_product)(F(tail_terms) p) {
     num y = n_mul(p.e.high, p.g.high), low = n_fma_exact(p.e.high, p.g.high, n_neg(y));
@@ -68,9 +76,7 @@ MG_INLINE F(two) F(tail_product)(F(tail_terms) p) {
 }
 /* The normal distribution at -a */
 MG_INLINE F(tail_terms) F(normal)(num a) {
-    num m = n_mul(a, n_set(-0.5f)), t = n_mul(m, a);
-    F(piece) p = F(find_piece)(a, n_line(a, C(NORMAL_STEP), 1), F(normal_table));
-    return F(tail)(t, n_fma_exact(m, a, n_neg(t)), p);
+    return F(tail)(a, C(NORMAL_STEP), 0.5f, F(normal_table));
 }
 
 /* What it is at x, from that at -|x| and the sum of both */
@@ -79,13 +85,14 @@ MG_INLINE num F(tail_at)(num x, F(tail_terms) p, C(TYPE) both) {
     num u = n_scale(n_add(y.high, y.low), p.n);
     return n_choose_less(x, n_set(0), u, n_sub(n_set(both), u));
 }
+MG_INLINE num F(erfc_from)(num x, F(tail_terms) p) { return F(tail_at)(n_neg(x), p, 2); }
+MG_INLINE num F(ndtr_from)(num x, F(tail_terms) p) { return F(tail_at)(x, p, 1); }
 MG_INLINE num F(erfc)(num x) {
-    num a = n_min(n_set(C(ERFC_HIGH)), n_abs(x)), m = n_neg(a), t = n_mul(m, a);
-    F(piece) p = F(find_piece)(a, n_line(a, C(ERFC_STEP), 1), F(erfcx_table));
-    return F(tail_at)(n_neg(x), F(tail)(t, n_fma_exact(m, a, n_neg(t)), p), 2);
+    num a = n_min(n_set(C(ERFC_HIGH)), n_abs(x));
+    return F(erfc_from)(x, F(tail)(a, C(ERFC_STEP), 1, F(erfcx_table)));
 }
 MG_INLINE num F(ndtr)(num x) {
-    return F(tail_at)(x, F(normal)(n_min(n_set(C(NORMAL_HIGH)), n_abs(x))), 1);
+    return F(ndtr_from)(x, F(normal)(n_min(n_set(C(NORMAL_HIGH)), n_abs(x))));
 }
 
 /* peak e^(-k x^2), with what the square's rounding loses */

@@ -107,9 +107,6 @@ MG_INLINE w_offsets_f64 w_offsets_of_f64(wide_f64 i) {
 typedef struct {
     vec_f32 start, q, d;
 } v_piece_of_f32;
-typedef struct {
-    vec_f64 start, q, d;
-} v_piece_of_f64;
 
 /* What is at a and at b, 16 bytes each: by a load of both halves and a blend, as inserting a half
  * keeps the units that turn vectors (as a compiler would do with both, if it saw them). */
@@ -132,10 +129,24 @@ MG_INLINE void v_four_f32(const float *table, const uint32_t *at, vec_f32 r[4]) 
     r[2] = _mm256_castpd_ps(_mm256_unpacklo_pd(ab, cd));
     r[3] = _mm256_castpd_ps(_mm256_unpackhi_pd(ab, cd));
 }
-MG_INLINE void v_pair_of_f64(const double *table, const uint64_t *at, vec_f64 r[2]) {
-    const char *p = (const char *)table;
-    vec_f64 a = _mm256_castps_pd(v_halves(p + at[0], p + at[2]));
-    vec_f64 b = _mm256_castps_pd(v_halves(p + at[1], p + at[3]));
+/* The same where a load of 32 bytes crosses no line of the cache, so that the blend can be a load too;
+ * pieces are 128 bytes. */
+MG_INLINE vec_f64 v_halves_at(const char *a, const char *b, int at) {
+    vec_f32 low, high;
+    if (at % 64 == 48) {
+        low = _mm256_castps128_ps256(_mm_loadu_ps((const float *)(a + at)));
+        high = _mm256_loadu_ps((const float *)(b + at - 16));
+        return _mm256_castps_pd(_mm256_blend_ps(low, high, 0xf0));
+    }
+    low = _mm256_loadu_ps((const float *)(a + at));
+    high = _mm256_broadcast_ps((const __m128 *)(b + at));
+    __asm__("" : "+x"(high));
+    return _mm256_castps_pd(_mm256_blend_ps(high, low, 0x0f));
+}
+/* Two numbers of each lane, from that row of its piece on */
+MG_INLINE void v_pair_of_f64(const char *const *piece, int row, vec_f64 r[2]) {
+    vec_f64 a = v_halves_at(piece[0], piece[2], 8 * row);
+    vec_f64 b = v_halves_at(piece[1], piece[3], 8 * row);
     r[0] = _mm256_unpacklo_pd(a, b);
     r[1] = _mm256_unpackhi_pd(a, b);
 }
@@ -147,16 +158,38 @@ MG_INLINE v_piece_of_f32 v_find_piece_of_f32(vec_f32 a, w_rows_f32 table, const 
     for (int k = 0; k < 3; k++) q = v_fma_f32(q, d, r[k]);
     return (v_piece_of_f32){r[3], q, d};
 }
-MG_INLINE v_piece_of_f64 v_find_piece_of_f64(vec_f64 a, w_rows_f64 table, const uint64_t *at) {
-    vec_f64 r[2];
-    v_pair_of_f64(table[0], at, r);
-    vec_f64 d = a - r[0], q = r[1];
-    for (int row = 2; row < 14; row += 2) {
-        v_pair_of_f64(table[0] + row, at, r);
-        q = v_fma_f64(v_fma_f64(q, d, r[0]), d, r[1]);
+/* f(c + d) = start + q d */
+MG_INLINE void v_find_pieces_f32(wide_f32 a, w_rows_f32 table, const w_offsets_f32 *at,
+                                 wide_f32 *start, wide_f32 *q, wide_f32 *d) {
+    for (int k = 0; k < WIDE_VECTORS; k++) {
+        v_piece_of_f32 one = v_find_piece_of_f32(a.v[k], table, at->of[k]);
+        start->v[k] = one.start, q->v[k] = one.q, d->v[k] = one.d;
     }
-    v_pair_of_f64(table[0] + 14, at, r);
-    return (v_piece_of_f64){r[1], v_fma_f64(q, d, r[0]), d};
+}
+/* All vectors in step, as each waits for itself most of the time. */
+MG_INLINE void v_pieces_at(wide_f64 a, const char *const *piece, wide_f64 *start, wide_f64 *q,
+                           wide_f64 *d) {
+    vec_f64 r[2];
+    for (int k = 0; k < WIDE_VECTORS; k++) {
+        v_pair_of_f64(piece + 4 * k, 0, r);
+        d->v[k] = a.v[k] - r[0], q->v[k] = r[1];
+    }
+    MG_UNROLL
+    for (int row = 2; row < 14; row += 2)
+        for (int k = 0; k < WIDE_VECTORS; k++) {
+            v_pair_of_f64(piece + 4 * k, row, r);
+            q->v[k] = v_fma_f64(v_fma_f64(q->v[k], d->v[k], r[0]), d->v[k], r[1]);
+        }
+    for (int k = 0; k < WIDE_VECTORS; k++) {
+        v_pair_of_f64(piece + 4 * k, 14, r);
+        q->v[k] = v_fma_f64(q->v[k], d->v[k], r[0]), start->v[k] = r[1];
+    }
+}
+MG_INLINE void v_find_pieces_f64(wide_f64 a, w_rows_f64 table, const w_offsets_f64 *at,
+                                 wide_f64 *start, wide_f64 *q, wide_f64 *d) {
+    const char *piece[4 * WIDE_VECTORS];
+    for (int i = 0; i < 4 * WIDE_VECTORS; i++) piece[i] = (const char *)table + at->of[i / 4][i % 4];
+    v_pieces_at(a, piece, start, q, d);
 }
 /* Of the pieces of vmath_pieces_f32.inc.h; w is the number with something else in its last bits. */
 MG_INLINE vec_f32 v_short_piece_f32(vec_f32 a, const float (*table)[8], const uint32_t *at,
