@@ -394,6 +394,24 @@ def test_powers_beside_those_out_of_range(f, rng):
         np.testing.assert_array_equal(f(mg.tensor(among)).numpy()[::2], alone)
 
 
+@pytest.mark.parametrize("name", ["expm1", "erf", "erfc", "ndtr", "gelu"])
+def test_slopes_beside_those_out_of_range(name, rng):
+    """The same of slopes; where they are not normal numbers, too."""
+    f = unary(TABLE[name])
+
+    def slopes(x):
+        leaf = mg.tensor(x).requires_grad_()
+        return mg.grad(f(leaf).sum(), leaf)[0].numpy()
+
+    for far in (18, 26, 36):
+        x = rng.uniform(-far, far, 4096)
+        alone, among = slopes(x), np.repeat(x, 2)
+        edges = np.array([0, 27, -27.2, 37.5, -38.4, 39.6, 700, -701, 1e300, -INF, INF, NAN])
+        among[1::2] = np.resize(edges, x.size)
+        np.testing.assert_array_equal(slopes(among)[::2], alone)
+        np.testing.assert_array_equal(slopes(among)[1 : 2 * edges.size : 2], slopes(edges))
+
+
 def test_powers_that_are_exact():
     n = np.arange(-1080.0, 1024)
     np.testing.assert_array_equal(mg.exp2(mg.tensor(n)).numpy(), np.ldexp(1.0, n.astype(int)))

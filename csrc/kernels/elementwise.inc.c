@@ -383,7 +383,7 @@ static void R(pow_by_exponent_chunk)(real *restrict partial, const real *restric
 #define UNARY_RESULT(name, forward, by_x)                                                           \
     UNARY_FORWARD_CHUNK(name, forward)                                                              \
     static void R(name##_vjp)(ROW_ARGUMENTS) {                                                      \
-        R(w_map_slope)(out, in[0], in[1], in[2], n, R(by_x));                                       \
+        R(by_x)(out, in[0], in[1], in[2], n);                                                       \
     }
 #define OVER_VJP(name, d, inverse, sign)                                                            \
     MG_INLINE vec R(name##_d)(vec x, vec y) { (void)x, (void)y; return d; }                         \

@@ -418,26 +418,74 @@ ANY_OF(log, float, f32)
 ANY_OF(log, double, f64)
 #undef ANY_OF
 #undef CHUNK
-#if !MG_HAS_WIDE
-#define w_expm1_slope_f32 v_expm1_slope_f32
-#define w_expm1_slope_f64 v_expm1_slope_f64
-#define w_cosh_slope_f32 v_cosh_slope_f32
-#define w_cosh_slope_f64 v_cosh_slope_f64
-#define w_softplus_slope_f32 v_softplus_slope_f32
-#define w_softplus_slope_f64 v_softplus_slope_f64
-#define w_silu_slope_f32 v_silu_slope_f32
-#define w_silu_slope_f64 v_silu_slope_f64
-#define w_gelu_slope_f32 v_gelu_slope_f32
-#define w_gelu_slope_f64 v_gelu_slope_f64
-#define w_gelu_tanh_slope_f32 v_gelu_tanh_slope_f32
-#define w_gelu_tanh_slope_f64 v_gelu_tanh_slope_f64
-#define w_erf_slope_f32 v_erf_slope_f32
-#define w_erf_slope_f64 v_erf_slope_f64
-#define w_erfc_slope_f32 v_erfc_slope_f32
-#define w_erfc_slope_f64 v_erfc_slope_f64
-#define w_ndtr_slope_f32 v_ndtr_slope_f32
-#define w_ndtr_slope_f64 v_ndtr_slope_f64
+/* v_name_slope_chunk: out[i] = g[i] f(x[i], y[i]), and 0 where g is 0 */
+#if MG_HAS_WIDE
+#define SLOPE_BY(name) w_##name
+#else
+#define SLOPE_BY(name) v_##name
 #endif
+#define SLOPE_OF(name, type, width)                                                                \
+    static inline void v_##name##_slope_chunk_##width(                                             \
+        type *restrict out, const type *restrict g, const type *restrict x,                        \
+        const type *restrict y, int64_t n) {                                                       \
+        w_map_slope_##width(out, g, x, y, n, SLOPE_BY(name##_slope_##width));                      \
+    }
+#define SLOPES(name)                                                                               \
+    SLOPE_OF(name, float, f32)                                                                     \
+    SLOPE_OF(name, double, f64)
+#if MG_LANE_BY_LANE
+#define NEAR_SLOPES(name)                                                                          \
+    SLOPE_OF(name, float, f32)                                                                     \
+    static MG_NOINLINE void w_##name##_slope_block(double *out, const double *g, const double *x,  \
+                                                   const double *y) {                              \
+        w_map_slope_f64(out, g, x, y, 8, w_##name##_slope_f64);                                    \
+    }                                                                                              \
+    static inline void v_##name##_slope_chunk_f64(                                                 \
+        double *restrict out, const double *restrict g, const double *restrict x,                  \
+        const double *restrict y, int64_t n) {                                                     \
+        w_map_slope_near_f64(out, g, x, y, n, w_##name##_slope_near_f64, w_##name##_slope_block);  \
+    }
+/* Bells are one loop. */
+static MG_NOINLINE void w_bell_block(double *out, const double *g, const double *x, double k,
+                                     double peak) {
+    wide_f64 slope = w_bell_f64(w_load_f64(x), k, peak);
+    w_store_f64(out, w_times_slope_f64(w_load_f64(g), slope));
+}
+static MG_NOINLINE void w_bell_chunk(double *restrict out, const double *restrict g,
+                                     const double *restrict x, int64_t n, double k, double peak) {
+    if (n % 8) __builtin_unreachable();
+    for (int64_t i = 0; i < n; i += 8) {
+        bool right;
+        wide_f64 slope = w_bell_near_f64(w_load_f64(x + i), k, peak, &right);
+        if (MG_LIKELY(right)) w_store_f64(out + i, w_times_slope_f64(w_load_f64(g + i), slope));
+        else w_bell_block(out + i, g + i, x + i, k, peak);
+    }
+}
+#define BELL_SLOPES(name, k, peak)                                                                 \
+    SLOPE_OF(name, float, f32)                                                                     \
+    static inline void v_##name##_slope_chunk_f64(                                                 \
+        double *restrict out, const double *restrict g, const double *restrict x,                  \
+        const double *restrict y, int64_t n) {                                                     \
+        (void)y, w_bell_chunk(out, g, x, n, k, peak);                                              \
+    }
+#else
+#define NEAR_SLOPES(name) SLOPES(name)
+#define BELL_SLOPES(name, k, peak) SLOPES(name)
+#endif
+NEAR_SLOPES(expm1)
+NEAR_SLOPES(gelu)
+BELL_SLOPES(erf, 1, V_TWO_OVER_ROOT_PI_F64)
+BELL_SLOPES(erfc, 1, -V_TWO_OVER_ROOT_PI_F64)
+BELL_SLOPES(ndtr, 0.5, V_SQRT_HALF_OVER_PI_F64)
+SLOPES(cosh)
+SLOPES(softplus)
+SLOPES(silu)
+SLOPES(gelu_tanh)
+#undef SLOPE_BY
+#undef SLOPE_OF
+#undef SLOPES
+#undef NEAR_SLOPES
+#undef BELL_SLOPES
 #undef CHUNKS
 #undef CHUNKS_OF
 #undef STAGES

@@ -65,8 +65,8 @@ MG_INLINE num F(gelu_tanh_last)(F(stage) s, num x) {
 MG_INLINE num F(gelu_tanh)(num x) { return F(gelu_tanh_last)(F(gelu_tanh_first)(x), x); }
 
 /* x ndtr(x) = max(x, 0) - a ndtr(-a), a = |x| */
-MG_INLINE num F(gelu_from)(num x, F(tail_terms) p) {
-    num a = n_min(n_set(C(NORMAL_HIGH)), n_abs(x));
+MG_INLINE num F(gelu_limit)(num x) { return n_min(n_set(C(NORMAL_HIGH)), n_abs(x)); }
+MG_INLINE num F(gelu_of)(num x, num a, F(tail_terms) p) {
     F(two) y = F(tail_product)(p);
     num h = n_mul(a, y.high), h_low = n_fma(a, y.low, n_fma_exact(a, y.high, n_neg(h)));
     num sum = n_add(h, h_low); /* what is left is nothing beside a subnormal number */
@@ -75,6 +75,22 @@ MG_INLINE num F(gelu_from)(num x, F(tail_terms) p) {
     low = n_min(low, n_set(1)); /* it is NaN at infinity */
     return n_with_sign(n_abs(n_add(v, low)), x);
 }
+MG_INLINE num F(gelu_from)(num x, F(tail_terms) p) { return F(gelu_of)(x, F(gelu_limit)(x), p); }
 MG_INLINE num F(gelu)(num x) {
-    return F(gelu_from)(x, F(normal)(n_min(n_set(C(NORMAL_HIGH)), n_abs(x))));
+    num a = F(gelu_limit)(x);
+    return F(gelu_of)(x, a, F(normal)(a));
+}
+
+/* Slopes near 0, with the same bits, and whether all are */
+MG_INLINE num F(bell_near)(num x, C(TYPE) k, C(TYPE) peak, bool *right) {
+    num m = n_mul(x, n_set(-k)), t = n_mul(m, x), y = n_mul(n_set(peak), F(exp_near)(t, right));
+    return n_fma(y, n_fma_exact(m, x, n_neg(t)), y);
+}
+MG_INLINE num F(gelu_slope_near)(num x, num y, bool *right) {
+    num bell = F(bell_near)(x, 0.5f, C(SQRT_HALF_OVER_PI), right), quotient = n_div(y, x);
+    num q = n_choose_less(n_abs(x), n_set(0x1p-60f), n_set(0.5f), quotient);
+    return n_fma(x, bell, q);
+}
+MG_INLINE num F(expm1_slope_near)(num x, num y, bool *right) {
+    return (void)y, F(exp_near)(x, right);
 }

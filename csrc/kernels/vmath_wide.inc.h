@@ -253,15 +253,40 @@ MG_INLINE void R(w_map_2)(real *restrict out, const real *restrict x, const real
     for (int64_t i = 0; i < n; i += WIDE_LANES)
         w_store(out + i, f(w_load(x + i), w_load(y + i)));
 }
+/* g slope, and 0 where g is 0 */
+MG_INLINE wide R(w_times_slope)(wide g, wide slope) {
+#if defined(__AVX512F__)
+    return w_choose_zero(g, ~REAL_SIGN, w_set(0), w_mul(g, slope));
+#else
+    EACH slope.v[k] = (vec)((uvec)(g.v[k] * slope.v[k]) & (uvec)(g.v[k] != 0));
+    return slope;
+#endif
+}
 /* out[i] = g[i] f(x[i], y[i]), and 0 where g is 0 */
 MG_INLINE void R(w_map_slope)(real *restrict out, const real *restrict g, const real *restrict x,
                               const real *restrict y, int64_t n, wide (*f)(wide, wide)) {
     if (n % WIDE_LANES) __builtin_unreachable();
     for (int64_t i = 0; i < n; i += WIDE_LANES) {
-        wide a = w_load(g + i), slope = f(w_load(x + i), w_load(y + i));
-        w_store(out + i, w_choose_zero(a, ~REAL_SIGN, w_set(0), w_mul(a, slope)));
+        wide slope = f(w_load(x + i), w_load(y + i));
+        w_store(out + i, R(w_times_slope)(w_load(g + i), slope));
     }
 }
+#if !defined(__AVX512F__)
+/* The same, where f says by the way whether it is right for a whole block, as for nearly all, and
+ * otherwise it is by `any`, of one block. With few registers it pays to limit nothing. */
+MG_INLINE void R(w_map_slope_near)(real *restrict out, const real *restrict g,
+                                   const real *restrict x, const real *restrict y, int64_t n,
+                                   wide (*f)(wide, wide, bool *),
+                                   void (*any)(real *, const real *, const real *, const real *)) {
+    if (n % WIDE_LANES) __builtin_unreachable();
+    for (int64_t i = 0; i < n; i += WIDE_LANES) {
+        bool right;
+        wide slope = f(w_load(x + i), w_load(y + i), &right);
+        if (MG_LIKELY(right)) w_store(out + i, R(w_times_slope)(w_load(g + i), slope));
+        else any(out + i, g + i, x + i, y + i);
+    }
+}
+#endif
 /* out[i] = last(first(x[i]), x[i]), n > 0. The first stage of a block stands beside the last one
  * of the block before, as neither waits for the other: a processor that looks ahead by fewer
  * instructions than a block has finds more to do. */
