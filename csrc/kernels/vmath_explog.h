@@ -33,6 +33,34 @@
 #include "vmath_normal_fits.h"
 #include "vmath_num.h"
 
+/* Both numbers of the row of a table of logarithms that four bits of i choose. */
+typedef const float (*v_log_rows_f32)[16];
+#define LOG_ROW(num, name, width)                                                                  \
+    MG_INLINE void name##_log_row_##width(v_log_rows_##width table, num i, num *c, num *t) {       \
+        *c = name##_look_up_##width(table[0], i), *t = name##_look_up_##width(table[1], i);        \
+    }
+LOG_ROW(float, s, f32)
+#if MG_HAS_WIDE
+LOG_ROW(wide_f32, w, f32)
+#endif
+#if MG_LANE_BY_LANE
+MG_INLINE void s_log_row_f64(v_log_rows_f64 table, double i, double *c, double *t) {
+    const double *row = table[v_bits_f64(i) & 15u];
+    *c = row[0], *t = row[1];
+}
+MG_INLINE void w_log_row_f64(v_log_rows_f64 table, wide_f64 i, wide_f64 *c, wide_f64 *t) {
+    _Alignas(32) double at[4 * WIDE_VECTORS];
+    w_store_f64(at, w_and_f64(w_shift_left_f64(i, 4), 15 << 4));
+    w_load_pairs(table, at, c, t);
+}
+#else
+LOG_ROW(double, s, f64)
+#if MG_HAS_WIDE
+LOG_ROW(wide_f64, w, f64)
+#endif
+#endif
+#undef LOG_ROW
+
 #define C(name) V_##name##_F32
 #define T(name) v_##name##_f32
 #define LANE_BY_LANE 0
@@ -216,7 +244,7 @@ static inline void v_tanh_chunk_f64(double *restrict out, const double *restrict
         int64_t m = n - at < PART ? n - at : PART;
         for (int64_t i = 0; i < m; i += STEP) {
             wide_f64 a = w_tanh_limit_f64(w_load_f64(x + at + i));
-            w_store_f64(piece + i, w_and_f64(w_tanh_piece_f64(a), 15));
+            w_store_f64(piece + i, w_and_f64(w_tanh_piece_f64(a, 4), 15 << 4));
         }
         for (int64_t i = 0; i < m; i += STEP) {
             wide_f64 b = w_load_f64(x + at + i), a = w_tanh_limit_f64(b), c, t;

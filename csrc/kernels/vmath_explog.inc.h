@@ -64,18 +64,21 @@ typedef struct {
     num k, r, t, c; /* k in units of n_exponent_unit, t = -log c */
 } F(log_terms);
 
-MG_INLINE F(log_terms) F(log_reduce)(num x, const C(TYPE) (*table)[16], uint64_t first) {
-    num u = n_add_bits(x, -first), k = n_and(u, C(EXPONENT)), i = n_shift_right(u, C(INDEX));
-    num c = n_look_up(table[0], i), r = n_fma_exact(n_less_bits(x, k), c, n_set(-1));
-    return (F(log_terms)){n_from_exponent(k), r, n_look_up(table[1], i), c};
+MG_INLINE F(log_terms) F(log_reduce)(num x, T(log_rows) table, uint64_t first) {
+    num u = n_add_bits(x, -first), k = n_and(u, C(EXPONENT)), i = n_shift_right(u, C(INDEX)), c, t;
+    P(log_row)(table, i, &c, &t);
+    num r = n_fma_exact(n_less_bits(x, k), c, n_set(-1));
+    return (F(log_terms)){n_from_exponent(k), r, t, c};
 }
 /* Of 1 + x: k and c are those of the rounded sum, r comes from x itself. The constants end a few
  * bits early, so that 2^-k c - 1 is exact where it matters. */
 MG_INLINE F(log_terms) F(log1p_reduce)(num x) {
     num u = n_add_bits(n_add(n_set(1), x), -C(LOG_FIRST)), k = n_and(u, C(EXPONENT));
-    num i = n_shift_right(u, C(INDEX)), c = n_less_bits(n_look_up(T(log_table)[0], i), k);
+    num i = n_shift_right(u, C(INDEX)), c, t;
+    P(log_row)(T(log_table), i, &c, &t);
+    c = n_less_bits(c, k);
     num r = n_fma_exact(x, c, n_sub(c, n_set(1)));
-    return (F(log_terms)){n_from_exponent(k), r, n_look_up(T(log_table)[1], i), c};
+    return (F(log_terms)){n_from_exponent(k), r, t, c};
 }
 /* k log 2 - log c + y, the logarithm of 2 in two parts */
 MG_INLINE num F(log_sum)(F(log_terms) p, num y, C(TYPE) two_high, C(TYPE) two_low) {

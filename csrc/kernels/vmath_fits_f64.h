@@ -5,6 +5,8 @@
 #ifndef MG_VMATH_FITS_F64_H
 #define MG_VMATH_FITS_F64_H
 
+#include "vmath_table.h"
+
 #define V_TYPE_F64 double
 #define V_EXPONENT_F64 0xfff0000000000000u
 #define V_INDEX_F64 48
@@ -113,34 +115,55 @@ static const __attribute__((unused)) double v_log10_fit_f64[] = {
     0x1.63c627769998dp-4, -0x1.287a76efac116p-4, 0x1.fc3f9d724aa55p-5, -0x1.bcb47023cc0edp-5,
     0x1.8b5799bafbfc1p-5, -0x1.66fe91712bc01p-5, 0x1.40d9742133d99p-5};
 /* c in m c = 1 + r, and -log c, by the four bits of m after those of V_LOG_FIRST. */
-static const __attribute__((unused)) double v_log_table_f64[2][16] = {
-    {0x1.55380292025cp+0, 0x1.47930e1e9fcdp+0, 0x1.3afab4c31cd6p+0, 0x1.2f5120607bfcp+0,
-     0x1.247cbdada9d5p+0, 0x1.1a6780638c57p+0, 0x1.10fe4c721307p+0, 0x1.060418998082p+0, 0x1p+0,
-     0x1.e1a77261d855p-1, 0x1.c6e851dd30dfp-1, 0x1.aef9a33c0dafp-1, 0x1.996f608bc644p-1,
-     0x1.85f21532ab73p-1, 0x1.743a31df253ap-1, 0x1.640c97f75197p-1},
-    {-0x1.263e2501c7p-2, -0x1.f8e8d8133p-3, -0x1.a89c644cp-3, -0x1.5b579b477ep-3,
-     -0x1.10e2125452p-3, -0x1.9212a11e1cp-4, -0x1.073ffc5bep-4, -0x1.7c91d3fbfp-6, 0,
-     0x1.f484afc228p-5, 0x1.e445b0fb6p-4, 0x1.60d14bbc7cp-3, 0x1.c9d2a4a11ep-3, 0x1.16da580565p-2,
-     0x1.4678b77b8cp-2, 0x1.73f94ea232p-2},
-};
-static const __attribute__((unused)) double v_log2_table_f64[2][16] = {
-    {0x1.4dbe83e509bf9p+0, 0x1.41258c5c57d4fp+0, 0x1.34ff6d412ea36p+0, 0x1.29be0b7823d2p+0,
-     0x1.1ee7ea6bb1c66p+0, 0x1.15a9945da71f6p+0, 0x1p+0, 0x1p+0, 0x1p+0, 0x1.d26f10c83623p-1,
-     0x1.b96f7cc2bd5bdp-1, 0x1.a308eeb47508fp-1, 0x1.8ef37378c03e7p-1, 0x1.7c5e23e817ec7p-1,
-     0x1.6bca3f75e500dp-1, 0x1.5b938632d84bap-1},
-    {-0x1.87c8053d64p-2, -0x1.4ef04c5d52p-2, -0x1.15f7a9d536p-2, -0x1.be4d3410f8p-3,
-     -0x1.50c2bc88b8p-3, -0x1.e000a68ad8p-4, 0, 0, 0, 0x1.1365b2f48cp-3, 0x1.b626c8e584p-3,
-     0x1.2802dd87b4p-2, 0x1.709218f1bp-2, 0x1.b709f5fa3p-2, 0x1.f8dee6c964p-2, 0x1.1e1ce64a35p-1},
-};
-static const __attribute__((unused)) double v_log10_table_f64[2][16] = {
-    {0x1.4e4c15ffabc1dp+0, 0x1.4139dd8bb178bp+0, 0x1.3487e73f45d11p+0, 0x1.295722466b09bp+0,
-     0x1.1e9e740d3b37fp+0, 0x1.14ee888f0b793p+0, 0x1p+0, 0x1p+0, 0x1p+0, 0x1.d357d98306ae6p-1,
-     0x1.b98319686f0bcp-1, 0x1.a31839e80b96dp-1, 0x1.8ea02a2603abbp-1, 0x1.7c7aee779a435p-1,
-     0x1.6b709bbec1d1p-1, 0x1.5be152722bbadp-1},
-    {-0x1.dab26549d8p-4, -0x1.93bef2b71cp-4, -0x1.4c042ad2c4p-4, -0x1.0a4c05e46cp-4,
-     -0x1.91f0a75ab8p-5, -0x1.179db52ba8p-5, 0, 0, 0, 0x1.44aeaa0fep-5, 0x1.077c1c049p-4,
-     0x1.642ded1cacp-4, 0x1.bd412b3dc4p-4, 0x1.081097c53ep-3, 0x1.30d1a79ffcp-3, 0x1.57bca6fe5p-3},
-};
+#if MG_LANE_BY_LANE /* for w_load_pairs */
+typedef const double (*v_log_rows_f64)[2];
+#define V_BOTH(c, t) {c, t},
+#define V_LOG_TABLE(name, ROWS)                                                                    \
+    static const __attribute__((unused, aligned(16))) double v_##name##_table_f64[17][2] = {       \
+        ROWS(V_BOTH)};
+#else
+typedef const double (*v_log_rows_f64)[16];
+#define V_C(c, t) c,
+#define V_T(c, t) t,
+#define V_LOG_TABLE(name, ROWS)                                                                    \
+    static const __attribute__((unused)) double v_##name##_table_f64[2][16] = {{ROWS(V_C)},        \
+                                                                              {ROWS(V_T)}};
+#endif
+#define V_LOG_ROWS(ROW)                                                                            \
+    ROW(0x1.55380292025cp+0, -0x1.263e2501c7p-2) ROW(0x1.47930e1e9fcdp+0, -0x1.f8e8d8133p-3)       \
+    ROW(0x1.3afab4c31cd6p+0, -0x1.a89c644cp-3) ROW(0x1.2f5120607bfcp+0, -0x1.5b579b477ep-3)        \
+    ROW(0x1.247cbdada9d5p+0, -0x1.10e2125452p-3) ROW(0x1.1a6780638c57p+0, -0x1.9212a11e1cp-4)      \
+    ROW(0x1.10fe4c721307p+0, -0x1.073ffc5bep-4) ROW(0x1.060418998082p+0, -0x1.7c91d3fbfp-6)        \
+    ROW(0x1p+0, 0) ROW(0x1.e1a77261d855p-1, 0x1.f484afc228p-5)                                     \
+    ROW(0x1.c6e851dd30dfp-1, 0x1.e445b0fb6p-4) ROW(0x1.aef9a33c0dafp-1, 0x1.60d14bbc7cp-3)         \
+    ROW(0x1.996f608bc644p-1, 0x1.c9d2a4a11ep-3) ROW(0x1.85f21532ab73p-1, 0x1.16da580565p-2)        \
+    ROW(0x1.743a31df253ap-1, 0x1.4678b77b8cp-2) ROW(0x1.640c97f75197p-1, 0x1.73f94ea232p-2)
+V_LOG_TABLE(log, V_LOG_ROWS)
+#define V_LOG2_ROWS(ROW)                                                                           \
+    ROW(0x1.4dbe83e509bf9p+0, -0x1.87c8053d64p-2) ROW(0x1.41258c5c57d4fp+0, -0x1.4ef04c5d52p-2)    \
+    ROW(0x1.34ff6d412ea36p+0, -0x1.15f7a9d536p-2) ROW(0x1.29be0b7823d2p+0, -0x1.be4d3410f8p-3)     \
+    ROW(0x1.1ee7ea6bb1c66p+0, -0x1.50c2bc88b8p-3) ROW(0x1.15a9945da71f6p+0, -0x1.e000a68ad8p-4)    \
+    ROW(0x1p+0, 0) ROW(0x1p+0, 0) ROW(0x1p+0, 0) ROW(0x1.d26f10c83623p-1, 0x1.1365b2f48cp-3)       \
+    ROW(0x1.b96f7cc2bd5bdp-1, 0x1.b626c8e584p-3) ROW(0x1.a308eeb47508fp-1, 0x1.2802dd87b4p-2)      \
+    ROW(0x1.8ef37378c03e7p-1, 0x1.709218f1bp-2) ROW(0x1.7c5e23e817ec7p-1, 0x1.b709f5fa3p-2)        \
+    ROW(0x1.6bca3f75e500dp-1, 0x1.f8dee6c964p-2) ROW(0x1.5b938632d84bap-1, 0x1.1e1ce64a35p-1)
+V_LOG_TABLE(log2, V_LOG2_ROWS)
+#define V_LOG10_ROWS(ROW)                                                                          \
+    ROW(0x1.4e4c15ffabc1dp+0, -0x1.dab26549d8p-4) ROW(0x1.4139dd8bb178bp+0, -0x1.93bef2b71cp-4)    \
+    ROW(0x1.3487e73f45d11p+0, -0x1.4c042ad2c4p-4) ROW(0x1.295722466b09bp+0, -0x1.0a4c05e46cp-4)    \
+    ROW(0x1.1e9e740d3b37fp+0, -0x1.91f0a75ab8p-5) ROW(0x1.14ee888f0b793p+0, -0x1.179db52ba8p-5)    \
+    ROW(0x1p+0, 0) ROW(0x1p+0, 0) ROW(0x1p+0, 0) ROW(0x1.d357d98306ae6p-1, 0x1.44aeaa0fep-5)       \
+    ROW(0x1.b98319686f0bcp-1, 0x1.077c1c049p-4) ROW(0x1.a31839e80b96dp-1, 0x1.642ded1cacp-4)       \
+    ROW(0x1.8ea02a2603abbp-1, 0x1.bd412b3dc4p-4) ROW(0x1.7c7aee779a435p-1, 0x1.081097c53ep-3)      \
+    ROW(0x1.6b709bbec1d1p-1, 0x1.30d1a79ffcp-3) ROW(0x1.5be152722bbadp-1, 0x1.57bca6fe5p-3)
+V_LOG_TABLE(log10, V_LOG10_ROWS)
+#undef V_LOG_ROWS
+#undef V_LOG2_ROWS
+#undef V_LOG10_ROWS
+#undef V_LOG_TABLE
+#undef V_BOTH
+#undef V_C
+#undef V_T
 
 static const __attribute__((unused)) double v_pow_table_f64[3][16] = {
     {0x1.48p+0, 0x1.4p+0, 0x1.3p+0, 0x1.28p+0, 0x1.2p+0, 0x1.1p+0, 0x1.08p+0, 0x1p+0, 0x1.fp-1,

@@ -9,9 +9,9 @@ MG_INLINE num F(gelu_slope)(num x, num y) { return F(gelu_slope_any)(x, y); }
  * first two pieces c is 0, and d p / q is added to a itself. What is added is less than a sixth of
  * the result, so that its own rounding hardly shows. */
 MG_INLINE num F(tanh_limit)(num x) { return n_min(n_set(C(TANH_HIGH)), n_abs(x)); }
-/* The number of a's piece, in the low four bits */
-MG_INLINE num F(tanh_piece)(num a) {
-    return n_shift_right(n_line(a, C(TANH_STEP), 1), C(PIECE_INDEX));
+/* The number of a's piece, in four bits after that many others */
+MG_INLINE num F(tanh_piece)(num a, int after) {
+    return n_shift_right(n_line(a, C(TANH_STEP), 1), C(PIECE_INDEX) - after);
 }
 MG_INLINE num F(tanh_of)(num x, num a, num d, num t, num rest) {
     num zero = n_set(0), z = n_mul(d, d), q = HORNER(z, tanh_q), p = n_mul(z, HORNER(z, tanh_p));
@@ -20,7 +20,7 @@ MG_INLINE num F(tanh_of)(num x, num a, num d, num t, num rest) {
     return n_with_sign(n_add(n_choose_less(zero, t, t, a), y), x);
 }
 MG_INLINE F(stage) F(tanh_first)(num x) {
-    num a = F(tanh_limit)(x), i = F(tanh_piece)(a);
+    num a = F(tanh_limit)(x), i = F(tanh_piece)(a, 0);
     return (F(stage)){i, n_sub(a, n_look_up(T(tanh_table)[0], i))};
 }
 MG_INLINE num F(tanh_last)(F(stage) s, num x) {

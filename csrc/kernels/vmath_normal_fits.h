@@ -82,7 +82,7 @@ V_TABLE_8(tanh,
 #define V_ROW(c, t, s) {c, t},
 static const __attribute__((unused)) double v_tanh_table_f64[3][16] = {
     {V_TANH_PIECES(V_C)}, {V_TANH_PIECES(V_T)}, {V_TANH_PIECES(V_S)}};
-static const __attribute__((unused, aligned(16))) double v_tanh_rows_f64[16][2] = {
+static const __attribute__((unused, aligned(16))) double v_tanh_rows_f64[17][2] = {
     V_TANH_PIECES(V_ROW)};
 #undef V_C
 #undef V_T

@@ -289,13 +289,19 @@ MG_INLINE wide_f64 w_look_up_8_f64(const double *table, wide_f64 i) {
     return i;
 }
 #if !defined(__AVX512F__)
-/* Both numbers of the rows that the bits of i, from 0 to 15, choose; rows are aligned to 16 bytes. */
-MG_INLINE void w_load_pairs(const double (*rows)[2], const double *i, wide_f64 *a, wide_f64 *b) {
-    for (int k = 0; k < WIDE_VECTORS; k++, i += 4) {
-        __m128d row[4];
-        for (int j = 0; j < 4; j++) row[j] = _mm_load_pd(rows[v_bits_f64(i[j])]);
-        vec_f64 even = _mm256_insertf128_pd(_mm256_castpd128_pd256(row[0]), row[2], 1);
-        vec_f64 odd = _mm256_insertf128_pd(_mm256_castpd128_pd256(row[1]), row[3], 1);
+/* Both numbers of rows, which the bits of `at` say in bytes, by a broadcast of one and a load of another
+ * and what comes after it: after the last row there is one more. */
+MG_INLINE void w_load_pairs(const double (*rows)[2], const double *at, wide_f64 *a, wide_f64 *b) {
+    const char *from = (const char *)rows;
+    for (int k = 0; k < WIDE_VECTORS; k++, at += 4) {
+        vec_f32 half[2];
+        for (int j = 0; j < 2; j++) {
+            half[j] = _mm256_broadcast_ps((const __m128 *)(from + v_bits_f64(at[j + 2])));
+            __asm__("" : "+x"(half[j]));
+            const float *low = (const float *)(from + v_bits_f64(at[j]));
+            half[j] = _mm256_blend_ps(half[j], _mm256_loadu_ps(low), 0x0f);
+        }
+        vec_f64 even = _mm256_castps_pd(half[0]), odd = _mm256_castps_pd(half[1]);
         a->v[k] = _mm256_unpacklo_pd(even, odd);
         b->v[k] = _mm256_unpackhi_pd(even, odd);
     }
