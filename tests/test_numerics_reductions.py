@@ -189,6 +189,29 @@ def test_logsumexp_of_infinities():
     assert_row(f, ([INF, 2.0, INF],), INF, ([1, 0, 1],), ([0, 0, 0],))
 
 
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("n", [63, 64, 65, 77, 1000])
+def test_shares_of_long_lines(n, columns):
+    """Lines are looked at once, for what makes their shares anything but g exp(x - y)."""
+    x = np.random.default_rng(n).standard_normal((6, n)).astype(np.float32)
+    g = np.float32([2, 0, 1, 3, 0, 1])
+    x[1, 3] = -INF
+    x[2] = -INF
+    x[3, [5, -1]] = INF
+    x[4, 7] = NAN
+    x[5, -1] = -INF
+    with np.errstate(divide="ignore", invalid="ignore"):
+        want = np.exp(x - np.log(np.exp(x, dtype=np.float64).sum(1, keepdims=True))) * g[:, None]
+    want[[1, 2, 4]] = 0
+    want[3] = 3 * (x[3] == INF)
+    for some in ([0, 5], range(6)):  # plain ones alone, and all
+        lines = np.tile(some, 20)  # enough for columns to be long side by side
+        t = mg.tensor(x[lines].T.copy() if columns else x[lines], requires_grad=True)
+        (t.logsumexp(0 if columns else 1) * mg.tensor(g[lines])).sum().backward()
+        got = t.grad.numpy().T if columns else t.grad.numpy()
+        np.testing.assert_allclose(got, want[lines], rtol=2e-6, atol=1e-7)
+
+
 def test_logcumsumexp_of_infinities():
     def f(t):
         return t.logcumsumexp(0)

@@ -200,6 +200,72 @@ mg_array *mg_spread_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const 
     return dx;
 }
 
+/* ---- shares of a logsumexp ---- */
+
+enum { BACK_RUN = 64 }; /* least number of elements worth a call */
+
+/* x and dx as runs of n elements, along each of which y, and g, is one element or n neighbours; a
+ * long run in pieces, short ones some at a time. */
+typedef struct {
+    int dtype, ndim;
+    int64_t itemsize, n, pieces, runs, per_block;
+    int64_t shape[MG_MAX_NDIM], strides[2][MG_MAX_NDIM]; /* of the runs, in y and g */
+    int64_t step[2];                                     /* within a run */
+    char *dx;
+    const char *x, *y, *g;
+} back_runs_job;
+
+static void back_runs_block(void *context, int64_t block) {
+    const back_runs_job *job = context;
+    bool narrow = job->dtype == MG_FLOAT32, plain = false;
+    int64_t part = block % job->pieces, run = block / job->pieces * job->per_block;
+    int64_t end = mg_min(run + job->per_block, job->runs), first = run;
+    int64_t from = job->n * part / job->pieces, n = job->n * (part + 1) / job->pieces - from;
+    const char *last_y = NULL, *last_g = NULL;
+    for (; run < end; run++) {
+        int64_t rest = run, at = (run * job->n + from) * job->itemsize;
+        int64_t offset[2] = {from * job->step[0], from * job->step[1]};
+        for (int d = job->ndim - 1; d >= 0; d--, rest /= job->shape[d + 1])
+            for (int k = 0; k < 2; k++) offset[k] += rest % job->shape[d] * job->strides[k][d];
+        const char *y = job->y + offset[0] * job->itemsize, *g = job->g + offset[1] * job->itemsize;
+        if (run == first || y != last_y || g != last_g)
+            plain = (narrow ? back_is_plain_f32 : back_is_plain_f64)(
+                y, job->step[0] ? n : 1, g, job->step[1] ? n : 1);
+        (narrow ? back_weigh_f32 : back_weigh_f64)(job->dx + at, job->x + at, y, job->step[0], g,
+                                                   job->step[1], n, plain);
+        last_y = y;
+        last_g = g;
+    }
+}
+
+/* The gradient run by run; false if x does not lie in such runs, or they are short, or there are no
+ * long vectors, or what is made goes past the caches. */
+static bool back_runs(mg_array *dx, const mg_array *x, const mg_array *y, const mg_array *g) {
+    int64_t bytes = x->size * mg_itemsize(x->dtype);
+    if (!MG_HAS_WIDE || !mg_is_contiguous(x) || x->size < BACK_RUN) return false;
+    if (mg_nditer_streams(bytes, 2 * bytes, false)) return false;
+    back_runs_job job = {.dtype = x->dtype, .itemsize = mg_itemsize(x->dtype)};
+    mg_broadcast_strides(y, x->ndim, x->shape, job.strides[0]);
+    mg_broadcast_strides(g, x->ndim, x->shape, job.strides[1]);
+    memcpy(job.shape, x->shape, sizeof(int64_t) * (size_t)x->ndim);
+    job.ndim = mg_collapse(x->ndim, job.shape, 2, job.strides) - 1;
+    job.n = job.shape[job.ndim];
+    for (int k = 0; k < 2; k++) {
+        job.step[k] = job.strides[k][job.ndim];
+        if (job.step[k] != 0 && job.step[k] != 1) return false;
+    }
+    if (job.n < BACK_RUN) return false;
+    job.runs = x->size / job.n;
+    job.pieces = mg_ceil_div(job.n, NDITER_BLOCK);
+    job.per_block = mg_max(NDITER_BLOCK / job.n, 1);
+    job.dx = dx->data;
+    job.x = x->data;
+    job.y = y->data;
+    job.g = g->data;
+    mg_parallel_for(mg_ceil_div(job.runs, job.per_block) * job.pieces, back_runs_block, &job);
+    return true;
+}
+
 /* y = logsumexp of x: each element gets its share of g. */
 mg_array *mg_logsumexp_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
                            int keepdims) {
@@ -210,7 +276,7 @@ mg_array *mg_logsumexp_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, con
     mg_array *seen_y = back_unsqueeze(y, x, mask, keepdims);
     mg_array *seen_g = seen_y ? back_unsqueeze(g, x, mask, keepdims) : NULL;
     mg_array *dx = seen_g ? mg_new(x->dtype, x->ndim, x->shape) : NULL;
-    if (dx)
+    if (dx && !back_runs(dx, x, seen_y, seen_g))
         mg_nditer_run(dx, 3, (mg_array *[]){seen_g, x, seen_y},
                       x->dtype == MG_FLOAT32 ? back_weigh_kernel_f32 : back_weigh_kernel_f64);
     mg_release(seen_g);

@@ -60,33 +60,62 @@ static void R(back_scale_kernel)(void *out, const void *const *in, int64_t n) {
     }
 }
 
-/* dx = g * exp(x - y), the share of x in y; an infinite y has 1 for +inf and 0 for all else. Few at
- * a time, so that results are stored while exponentials are made. */
-static void R(back_weigh_kernel)(void *out, const void *const *in, int64_t n) {
+/* Are all of y finite and none of g 0? Then g * exp(x - y) needs no second look. */
+static bool R(back_is_plain)(const void *of, int64_t n, const void *upstream, int64_t gs) {
+    const real *y = of, *g = upstream;
+    bool plain = true;
+    for (int64_t i = 0; i < n; i++) plain &= y[i] - y[i] == 0;
+    for (int64_t i = 0; i < gs; i++) plain &= g[i] != 0;
+    return plain;
+}
+
+/* dx = g * exp(x - y), the share of x in y; an infinite y has 1 for +inf and 0 for all else. Of y
+ * and g there are n, or one where `y_step`, `g_step` is not 1 but 0. Few at a time, so that results
+ * are stored while exponentials are made; the last of them go back to where they are whole. */
+static MG_NOINLINE void R(back_weigh)(void *out, const void *in, const void *of, int64_t y_step,
+                                      const void *upstream, int64_t g_step, int64_t n, bool plain) {
     real *restrict dx = out;
-    const real *restrict g = in[0], *restrict x = in[1], *restrict y = in[2];
-    nditer_whole(n, sizeof(real));
+    const real *restrict x = in, *y = of, *g = upstream;
 #if MG_HAS_WIDE
-    enum { WIDE = WIDE_VECTORS * LANES };
-    for (int64_t i = 0; i < n; i += WIDE) {
-        R(wide) share;
-        for (int k = 0; k < WIDE_VECTORS; k++) {
-            vec a = v_load(x + i + k * LANES), b = v_load(y + i + k * LANES);
-            share.v[k] = R(reduce_choose)(a == b, v_set1(0), a - b);
+    enum { WIDE = WIDE_VECTORS * LANES, LINE = 64 / sizeof(real) };
+    enum { AHEAD = NDITER_AHEAD / sizeof(real) };
+    real many[2][WIDE];
+    for (int k = 0; k < WIDE; k++) {
+        many[0][k] = y[k * y_step];
+        many[1][k] = g[k * g_step];
+    }
+    if (y_step == 0) y = many[0];
+    if (g_step == 0) g = many[1];
+    for (int64_t i = 0;; i = mg_min(i + WIDE, n - WIDE)) {
+        const real *c = y + i * y_step, *h = g + i * g_step;
+        for (int k = 0; k < WIDE; k += LINE) {
+            __builtin_prefetch(x + i + k + AHEAD);
+            __builtin_prefetch(dx + i + k + AHEAD);
         }
-        share = R(w_exp_below)(share);
-        for (int k = 0; k < WIDE_VECTORS; k++) {
-            vec b = v_load(y + i + k * LANES), h = v_load(g + i + k * LANES);
-            R(reduce_mask) none = (h == 0) | (b == v_set1(-REAL_C(INFINITY)));
-            v_store(dx + i + k * LANES, R(reduce_choose)(none, v_set1(0), h * share.v[k]));
+        R(wide) share = R(w_exp_below)(R(w_sub)(R(w_load)(x + i), R(w_load)(c)));
+        share = R(w_mul)(share, R(w_load)(h));
+        MG_ANEW(plain); /* one loop, not two */
+        for (int k = 0; k < WIDE && !plain; k += LANES) {
+            vec a = v_load(x + i + k), b = v_load(c + k), whole = v_load(h + k);
+            R(reduce_mask) none = (whole == 0) | (b == v_set1(-REAL_C(INFINITY)));
+            vec v = R(reduce_choose)(a == b, whole, share.v[k / LANES]);
+            share.v[k / LANES] = R(reduce_choose)(none, v_set1(0), v);
         }
+        R(w_store)(dx + i, share);
+        if (i + WIDE == n) return;
     }
 #else
+    (void)y_step, (void)g_step, (void)plain; /* both are 1 there, see back_runs */
+    MG_APART
     for (int64_t i = 0; i < n; i++) {
         real share = R(v_exp_below)(x[i] == y[i] ? 0 : x[i] - y[i]);
         dx[i] = (g[i] == 0) | (y[i] == -REAL_C(INFINITY)) ? 0 : g[i] * share;
     }
 #endif
+}
+static void R(back_weigh_kernel)(void *out, const void *const *in, int64_t n) {
+    nditer_whole(n, sizeof(real));
+    R(back_weigh)(out, in[1], in[2], 1, in[0], 1, n, false);
 }
 
 /* dx = g where x is tied with the extremum y, else 0: right where only one element of the line is.
