@@ -104,7 +104,7 @@ static MG_NOINLINE void R(entropy_sums)(const real *x, int64_t rows, int64_t n, 
         some = mg_min(rows, REDUCE_STRIP / n);
         for (int64_t r = 0; r < some; r++) m[r] = R(entropy_max)(x + r * n, n);
         R(entropy_repeat)(centre, m, some, n);
-        R(mg_reduce_exp)(e, x, centre, some * n);
+        R(mg_reduce_exp)(false, e, x, centre, some * n);
         for (int64_t r = 0; r < some; r++) {
             vec lanes = v_set1(0);
             for (int64_t i = 0; i < n; i += LANES)
@@ -120,7 +120,7 @@ static MG_NOINLINE void R(entropy_exps_by)(real *restrict dx, const real *restri
                                            int64_t n, const real *m, const real *factor) {
     real many[REDUCE_STRIP];
     R(entropy_repeat)(many, m, rows, n);
-    R(mg_reduce_exp)(dx, x, many, rows * n);
+    R(mg_reduce_exp)(false, dx, x, many, rows * n);
     R(entropy_repeat)(many, factor, rows, n);
     for (int64_t i = 0; i < rows * n; i++) dx[i] = dx[i] == 0 ? 0 : dx[i] * many[i];
 }

@@ -95,10 +95,10 @@ MG_INLINE real R(reduce_across)(int kind, vec v) {
     return R(reduce_fold)(kind, v, 1)[0];
 }
 
-/* out[i] = exp(x[i] - c[i]) of elements that are at most c, or hardly more; of infinite ones
- * anything may come out. */
-void R(mg_reduce_exp)(real *restrict out, const real *restrict x, const real *restrict c,
-                      int64_t n);
+/* out[i] = exp(x[i] - c[i]), or what is added to out[i], of elements that are at most c, or hardly
+ * more; of infinite ones anything may come out. */
+void R(mg_reduce_exp)(bool adds, real *restrict out, const real *restrict x,
+                      const real *restrict c, int64_t n);
 
 /* The same of n > 0 neighbouring elements with one c. `ahead`: meanwhile as many that come after
  * them are fetched, and the place for their results. */
@@ -120,7 +120,7 @@ MG_INLINE void R(reduce_exp)(bool ahead, real *restrict out, const real *restric
     real centre[REDUCE_BLOCK];
     for (int64_t k = 0; k < mg_min(n - i, REDUCE_BLOCK); k++) centre[k] = c;
     for (; i < n; i += REDUCE_BLOCK)
-        R(mg_reduce_exp)(out + i, x + i, centre, mg_min(n - i, REDUCE_BLOCK));
+        R(mg_reduce_exp)(false, out + i, x + i, centre, mg_min(n - i, REDUCE_BLOCK));
 }
 
 /* v, or the first NaN of n elements. */

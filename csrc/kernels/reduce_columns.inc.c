@@ -109,13 +109,17 @@ MG_INLINE void R(reduce_rows_of)(int kind, real *out, const real *x, int64_t str
                              c_stride, ahead, with, j);
 }
 
-MG_NOINLINE void R(mg_reduce_exp)(real *restrict out, const real *restrict x,
+MG_NOINLINE void R(mg_reduce_exp)(bool adds, real *restrict out, const real *restrict x,
                                   const real *restrict c, int64_t n) {
 #if MG_HAS_WIDE
     enum { WIDE = WIDE_VECTORS * LANES };
     int64_t i = 0;
-    for (; i + WIDE <= n; i += WIDE)
-        R(w_store)(out + i, R(w_exp_below)(R(w_sub)(R(w_load)(x + i), R(w_load)(c + i))));
+    for (; i + WIDE <= n; i += WIDE) {
+        R(wide) e = R(w_exp_below)(R(w_sub)(R(w_load)(x + i), R(w_load)(c + i)));
+        MG_ANEW(adds); /* one loop, not two */
+        if (adds) e = R(w_add)(R(w_load)(out + i), e);
+        R(w_store)(out + i, e);
+    }
     if (i == n) return;
     R(wide) rest = R(w_set)(0);
     for (int64_t k = 0; i + k < n; k += LANES) {
@@ -123,10 +127,14 @@ MG_NOINLINE void R(mg_reduce_exp)(real *restrict out, const real *restrict x,
         rest.v[k / LANES] = v_load_n(x + i + k, used) - v_load_n(c + i + k, used);
     }
     rest = R(w_exp_below)(rest);
-    for (int64_t k = 0; i + k < n; k += LANES)
-        v_store_n(out + i + k, rest.v[k / LANES], (int)mg_min(n - i - k, LANES));
+    for (int64_t k = 0; i + k < n; k += LANES) {
+        int used = (int)mg_min(n - i - k, LANES);
+        vec e = rest.v[k / LANES];
+        if (adds) e += v_load_n(out + i + k, used);
+        v_store_n(out + i + k, e, used);
+    }
 #else
-    for (int64_t i = 0; i < n; i++) out[i] = R(v_exp_below)(x[i] - c[i]);
+    for (int64_t i = 0; i < n; i++) out[i] = (adds ? out[i] : 0) + R(v_exp_below)(x[i] - c[i]);
 #endif
 }
 
@@ -134,11 +142,9 @@ MG_NOINLINE void R(mg_reduce_exp)(real *restrict out, const real *restrict x,
 static void R(reduce_rows_of_exp)(real *restrict out, const real *x, int64_t stride, int64_t rows,
                                   int64_t width, const real *c, int64_t ahead) {
     enum { LINE = 64 / sizeof(real) };
-    real terms[REDUCE_STRIP];
     for (int64_t k = 0; k < rows; k++, x += stride) {
         for (int64_t j = 0; j < width && ahead; j += LINE) __builtin_prefetch(x + ahead + j);
-        R(mg_reduce_exp)(k == 0 ? out : terms, x, c, width);
-        for (int64_t j = 0; j < width && k > 0; j++) out[j] += terms[j];
+        R(mg_reduce_exp)(k > 0, out, x, c, width);
     }
 }
 

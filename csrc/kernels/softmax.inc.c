@@ -17,7 +17,7 @@ static MG_NOINLINE void R(softmax_exp_rows)(real *restrict out, const real *rest
         int64_t some = mg_min(count, REDUCE_STRIP / n);
         for (int64_t r = 0; r < some; r++)
             for (int64_t j = 0; j < n; j++) centre[r * n + j] = m[r];
-        R(mg_reduce_exp)(out, a, centre, some * n);
+        R(mg_reduce_exp)(false, out, a, centre, some * n);
         out += some * n;
         a += some * n;
         m += some;
@@ -32,7 +32,7 @@ MG_INLINE void R(softmax_part_of)(bool rows, int op, real *restrict out, const r
                                   const real *restrict s, int64_t count, int64_t n) {
     if (op == SOFTMAX_EXP || op == SOFTMAX_FORWARD) {
         if (rows) R(softmax_exp_rows)(out, a, m, count, n);
-        else R(mg_reduce_exp)(out, a, m, n);
+        else R(mg_reduce_exp)(false, out, a, m, n);
     }
     if (op == LOG_SOFTMAX_BACKWARD) R(v_exp_any)(out, b, count * n);
     for (int64_t r = 0; r < (rows ? count : 1); r++, out += n, a += n, b += n)
