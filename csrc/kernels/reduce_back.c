@@ -202,6 +202,7 @@ mg_array *mg_spread_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const 
 
 /* ---- shares of a logsumexp ---- */
 
+#if BACK_RUNS
 enum { BACK_RUN = 64 }; /* least number of elements worth a call */
 
 /* x and dx as runs of n elements, along each of which y, and g, is one element or n neighbours; a
@@ -238,11 +239,11 @@ static void back_runs_block(void *context, int64_t block) {
     }
 }
 
-/* The gradient run by run; false if x does not lie in such runs, or they are short, or there are no
- * long vectors, or what is made goes past the caches. */
+/* The gradient run by run; false if x does not lie in such runs, or they are short, or what is
+ * made goes past the caches. */
 static bool back_runs(mg_array *dx, const mg_array *x, const mg_array *y, const mg_array *g) {
     int64_t bytes = x->size * mg_itemsize(x->dtype);
-    if (!MG_HAS_WIDE || !mg_is_contiguous(x) || x->size < BACK_RUN) return false;
+    if (!mg_is_contiguous(x) || x->size < BACK_RUN) return false;
     if (mg_nditer_streams(bytes, 2 * bytes, false)) return false;
     back_runs_job job = {.dtype = x->dtype, .itemsize = mg_itemsize(x->dtype)};
     mg_broadcast_strides(y, x->ndim, x->shape, job.strides[0]);
@@ -265,6 +266,9 @@ static bool back_runs(mg_array *dx, const mg_array *x, const mg_array *y, const 
     mg_parallel_for(mg_ceil_div(job.runs, job.per_block) * job.pieces, back_runs_block, &job);
     return true;
 }
+#else
+#define back_runs(dx, x, y, g) false
+#endif
 
 /* y = logsumexp of x: each element gets its share of g. */
 mg_array *mg_logsumexp_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
