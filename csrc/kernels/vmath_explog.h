@@ -82,7 +82,7 @@ LOG_ROW(wide_f64, w, f64)
 #undef P
 #undef F
 #if MG_HAS_WIDE
-#define LANE_BY_LANE MG_LANE_BY_LANE
+#define LANE_BY_LANE 0
 #define num wide_f32
 #define P(name) w_##name##_f32
 #define F(name) w_##name##_f32
@@ -92,6 +92,8 @@ LOG_ROW(wide_f64, w, f64)
 #include "vmath_gates.inc.h"
 #include "vmath_pow.inc.h"
 #include "vmath_normal.inc.h"
+#undef LANE_BY_LANE
+#define LANE_BY_LANE MG_LANE_BY_LANE
 #include "vmath_pieces_f32.inc.h"
 #include "vmath_arc.inc.h"
 #include "vmath_tan.inc.h"
@@ -204,32 +206,103 @@ CHUNKS_OF(sinh, double, f64)
 NEAR_OF(cosh, float, f32)
 CHUNKS_OF(cosh, double, f64)
 #if MG_LANE_BY_LANE
-/* Odd functions by pieces, in two loops, the first of which finds the pieces. */
-static MG_NOINLINE void w_odd_chunk_f32(float *restrict out, const float *restrict x, int64_t n,
-                                        float high, float step, w_rows_f32 table) {
-    enum { PART = 256, STEP = WIDE_VECTORS * MG_VECTOR_BYTES / sizeof(float) };
-    w_offsets_f32 offsets[PART / STEP];
-    if (n % STEP) __builtin_unreachable();
-    for (int64_t at = 0; at < n; at += PART) {
-        int64_t m = n - at < PART ? n - at : PART;
-        for (int64_t i = 0; i < m; i += STEP) {
-            w_stage_f32 s = w_odd_first_f32(w_load_f32(x + at + i), high, step);
-            offsets[i / STEP] = w_offsets_of_f32(w_piece_offset_f32(s.b));
+/* By pieces, four vectors at a time (v_look_up_bytes), while those of the next four are found. */
+static v_bytes_f32 v_tanh_bytes, v_erf_bytes, v_erfcx_bytes, v_normal_bytes;
+__attribute__((constructor)) static void v_pieces_by_bytes(void) {
+    v_bytes_make(&v_tanh_bytes, v_tanh_table_f32);
+    v_bytes_make(&v_erf_bytes, v_erf_table_f32);
+    v_bytes_make(&v_erfcx_bytes, v_erfcx_table_f32);
+    v_bytes_make(&v_normal_bytes, v_normal_table_f32);
+}
+#define EACH for (int k = 0; k < 4; k++)
+MG_INLINE vec_f32 v_limit_f32(const float *x, float high) {
+    return v_min_f32(v_set1_f32(high), _mm256_andnot_ps(v_set1_f32(-0.0f), v_load_f32(x)));
+}
+MG_INLINE __m256i v_next_pieces(const float *x, float high) {
+    vec_f32 b[4];
+    MG_ANEW(x);
+    EACH b[k] = v_limit_f32(x + 8 * k, high) + v_set1_f32(1);
+    return v_pieces_of(b);
+}
+/* As w_piece_f32 */
+typedef struct {
+    vec_f32 start[4], q[4], d[4];
+} v_four_pieces;
+MG_INLINE v_four_pieces v_find_four(const float *x, float high, __m256i i,
+                                    const v_bytes_f32 *table) {
+    v_four_pieces p;
+    vec_f32 r[4];
+    MG_ANEW(x); /* cheaper than keeping what was read of it, or of the table, in memory elsewhere */
+    MG_ANEW(table);
+    v_look_up_bytes(table->of[0], i, r);
+    EACH p.d[k] = v_limit_f32(x + 8 * k, high) - r[k];
+    v_look_up_bytes(table->of[7], i, p.q);
+    for (int row = 6; row >= 2; row--) {
+        v_look_up_bytes(table->of[row], i, r);
+        EACH p.q[k] = v_fma_f32(p.q[k], p.d[k], r[k]);
+    }
+    v_look_up_bytes(table->of[1], i, p.start);
+    return p;
+}
+/* The first piece's start is -0, and its d is a. */
+static MG_NOINLINE void v_odd_chunk_f32(float *restrict out, const float *restrict x, int64_t n,
+                                        float high, const v_bytes_f32 *table) {
+    __m256i i = v_next_pieces(x, high);
+    for (const float *last = x + n - 32;; x += 32, out += 32) {
+        const float *now = x;
+        __m256i next = v_next_pieces(x < last ? x + 32 : x, high);
+        v_four_pieces p = v_find_four(now, high, i, table);
+        MG_ANEW(now);
+        EACH {
+            vec_f32 start = _mm256_blendv_ps(p.start[k], p.d[k], p.start[k]);
+            vec_f32 sign = _mm256_and_ps(v_set1_f32(-0.0f), v_load_f32(now + 8 * k));
+            v_store_f32(out + 8 * k, _mm256_or_ps(v_fma_f32(p.q[k], p.d[k], start), sign));
         }
-        for (int64_t i = 0; i < m; i += STEP) {
-            wide_f32 b = w_load_f32(x + at + i), a = w_min_f32(w_set_f32(high), w_abs_f32(b));
-            w_piece_f32 p = w_piece_at_f32(a, table, &offsets[i / STEP]);
-            w_store_f32(out + at + i, w_odd_of_f32(p, a, b));
-        }
+        if (x == last) return;
+        i = next;
     }
 }
 static inline void v_tanh_chunk_f32(float *restrict out, const float *restrict x, int64_t n) {
-    w_odd_chunk_f32(out, x, n, V_TANH_HIGH_F32, V_TANH_STEP_F32, w_tanh_table_f32);
+    v_odd_chunk_f32(out, x, n, V_TANH_HIGH_F32, &v_tanh_bytes);
 }
 static inline void v_erf_chunk_f32(float *restrict out, const float *restrict x, int64_t n) {
-    w_odd_chunk_f32(out, x, n, V_ERF_HIGH_F32, 1, w_erf_table_f32);
+    v_odd_chunk_f32(out, x, n, V_ERF_HIGH_F32, &v_erf_bytes);
 }
+/* As erfc and ndtr, in two loops, of which the second has e^(-scale x^2). */
+static MG_NOINLINE void v_tail_chunk_f32(float *restrict out, const float *restrict x, int64_t n,
+                                         float high, float scale, float side, float both,
+                                         const v_bytes_f32 *table) {
+    enum { PART = 256, STEP = 2 * MG_VECTOR_BYTES / sizeof(float) };
+    _Alignas(64) float g[PART], g_low[PART];
+    if (n % (2 * STEP)) __builtin_unreachable();
+    for (int64_t at = 0; at < n; at += PART, x += PART, out += PART) {
+        int64_t m = n - at < PART ? n - at : PART;
+        for (int64_t j = 0; j < m; j += 2 * STEP) {
+            v_four_pieces p = v_find_four(x + j, high, v_next_pieces(x + j, high), table);
+            EACH {
+                vec_f32 sum = v_fma_f32(p.q[k], p.d[k], p.start[k]);
+                v_store_f32(g + j + 8 * k, sum);
+                v_store_f32(g_low + j + 8 * k, v_fma_f32(p.q[k], p.d[k], p.start[k] - sum));
+            }
+        }
+        for (int64_t j = 0; j < m; j += STEP) {
+            wide_f32 b = w_load_f32(x + j), a = w_min_f32(w_set_f32(high), w_abs_f32(b));
+            w_tail_terms_f32 terms = w_tail_power_f32(a, scale);
+            terms.g = (w_two_f32){w_load_f32(g + j), w_load_f32(g_low + j)};
+            w_store_f32(out + j, w_tail_at_f32(w_mul_f32(b, w_set_f32(side)), terms, both));
+        }
+    }
+}
+static inline void v_erfc_chunk_f32(float *restrict out, const float *restrict x, int64_t n) {
+    v_tail_chunk_f32(out, x, n, V_ERFC_HIGH_F32, 1, -1, 2, &v_erfcx_bytes);
+}
+static inline void v_ndtr_chunk_f32(float *restrict out, const float *restrict x, int64_t n) {
+    v_tail_chunk_f32(out, x, n, V_NORMAL_HIGH_F32, 0.5f, 1, 1, &v_normal_bytes);
+}
+#undef EACH
 #else
+CHUNKS_OF(erfc, float, f32)
+CHUNKS_OF(ndtr, float, f32)
 STAGES_OF(tanh, tanh, float, f32)
 STAGES_OF(erf, erf, float, f32)
 #endif
@@ -290,8 +363,6 @@ LOG(log10, log, V_LOG10_POWER, V_LOG10_OF_POWER)
 LOG(log1p, log1p, 1 / V_LOG_POWER, -V_LOG_OF_POWER)
 #undef LOG
 #undef LOG_OF
-CHUNKS_OF(erfc, float, f32)
-CHUNKS_OF(ndtr, float, f32)
 CHUNKS(rsqrt)
 STAGES_OF(asin, asin, float, f32)
 CHUNKS_OF(asin, double, f64)

@@ -11,16 +11,13 @@ typedef struct {
 MG_INLINE num F(piece_offset)(num b) {
     return n_and(n_shift_right(b, C(PIECE_INDEX) - C(PIECE_SHIFT)), 15 << C(PIECE_SHIFT));
 }
-MG_INLINE F(piece) F(piece_at)(num a, F(rows) table, const F(offsets) *at) {
-    F(piece) p;
-    T(find_pieces)(a, table, at, &p.start, &p.q, &p.d);
-    return p;
-}
 #endif
 MG_INLINE F(piece) F(find_piece)(num a, num b, F(rows) table) {
 #if LANE_BY_LANE
     F(offsets) at = F(offsets_of)(F(piece_offset)(b));
-    return F(piece_at)(a, table, &at);
+    F(piece) p;
+    T(find_pieces)(a, table, &at, &p.start, &p.q, &p.d);
+    return p;
 #else
     num i = n_shift_right(b, C(PIECE_INDEX)), d = n_sub(a, n_look_up(table[0], i));
     num q = n_look_up(table[C(PIECE_ROWS) - 1], i);
@@ -34,12 +31,10 @@ MG_INLINE F(stage) F(odd_first)(num x, C(TYPE) high, C(TYPE) step) {
     num a = n_min(n_set(high), n_abs(x));
     return (F(stage)){a, n_line(a, step, 1)};
 }
-MG_INLINE num F(odd_of)(F(piece) p, num a, num x) {
-    num start = n_choose_less(n_set(0), p.start, p.start, a);
-    return n_with_sign(n_fma_exact(p.q, p.d, start), x);
-}
 MG_INLINE num F(odd_last)(F(stage) s, num x, F(rows) table) {
-    return F(odd_of)(F(find_piece)(s.a, s.b, table), s.a, x);
+    F(piece) p = F(find_piece)(s.a, s.b, table);
+    num start = n_choose_less(n_set(0), p.start, p.start, s.a);
+    return n_with_sign(n_fma_exact(p.q, p.d, start), x);
 }
 MG_INLINE F(stage) F(erf_first)(num x) { return F(odd_first)(x, C(ERF_HIGH), 1); }
 MG_INLINE num F(erf_last)(F(stage) s, num x) { return F(odd_last)(s, x, F(erf_table)); }

@@ -32,14 +32,14 @@
 #define V_TWO_OVER_ROOT_PI_F32 0x1.20dd76p+0f
 #define V_TWO_OVER_ROOT_PI_F64 0x1.20dd750429b6dp+0
 
-/* tanh a, the piece at 0 starting from a instead */
+/* tanh a, the piece at 0, marked by -0, starting from a instead */
 V_TABLE_8(tanh,
     (0x1.3fed1ep+0f, 0x1.bfec0ap+0f, 0x1.1fea62p+1f, 0x1.5ff05ep+1f, 0x1.bfeb86p+1f,
      0x1.1fed18p+2f, 0x1.5fe8bep+2f, 0x1.9fef1cp+2f, 0x1.ffd12p+2f, 0x1.4p+3f, 0x1.8p+3f,
      0x1.cp+3f, 0, 0x1.7ff0f8p-2f, 0x1.4003d8p-1f, 0x1.bfe934p-1f),
     (0x1.b247a4p-1f, 0x1.e1f76ep-1f, 0x1.f4bc14p-1f, 0x1.fbd406p-1f, 0x1.ff10ep-1f, 0x1.ffdf94p-1f,
-     0x1.fffb9cp-1f, 0x1.ffff68p-1f, 0x1.fffff8p-1f, 0x1p+0f, 0x1p+0f, 0x1p+0f, 0, 0x1.6ee824p-2f,
-     0x1.1bf728p-1f, 0x1.685adp-1f),
+     0x1.fffb9cp-1f, 0x1.ffff68p-1f, 0x1.fffff8p-1f, 0x1p+0f, 0x1p+0f, 0x1p+0f, -0.0f,
+     0x1.6ee824p-2f, 0x1.1bf728p-1f, 0x1.685adp-1f),
     (0x1.1f48fcp-2f, 0x1.d27108p-4f, 0x1.64863cp-5f, 0x1.09e80cp-6f, 0x1.ddd2ap-9f,
      0x1.035938p-11f, 0x1.190056p-14f, 0x1.30004ap-17f, 0x1.e61c12p-22f, 0, 0, 0, 0,
      0x1.be446cp-1f, 0x1.6281dp-1f, 0x1.02603cp-1f),
@@ -92,13 +92,13 @@ static const __attribute__((unused)) double v_tanh_p_fit_f64[] = {
     -0x1.5555555555553p-2, -0x1.4fce80ae10edfp-6, -0x1.a172a1a7a418ap-13};
 static const __attribute__((unused)) double v_tanh_q_fit_f64[] = {
     1, 0x1.d89051ba3cb0cp-2, 0x1.7d8b56e215ae9p-6, 0x1.b0dafd5c5f908p-13};
-/* erf a, the piece at 0 starting from a instead */
+/* erf a, the piece at 0, marked by -0, starting from a instead */
 V_TABLE_8(erf,
     (0x1.3c09d8p+0f, 0x1.bc1a3cp+0f, 0x1.1e22fap+1f, 0x1.5e01ecp+1f, 0x1.bcp+1f, 0x1p+2f, 0x1p+2f,
      0x1p+2f, 0x1p+2f, 0x1p+2f, 0x1p+2f, 0x1p+2f, 0, 0x1.781d64p-2f, 0x1.3c18ccp-1f,
      0x1.bc1ef6p-1f),
     (0x1.d69d44p-1f, 0x1.f8c0dep-1f, 0x1.ff3232p-1f, 0x1.fff19p-1f, 0x1.ffffep-1f, 0x1p+0f,
-     0x1p+0f, 0x1p+0f, 0x1p+0f, 0x1p+0f, 0x1p+0f, 0x1p+0f, 0, 0x1.96103p-2f, 0x1.3c1ae8p-1f,
+     0x1p+0f, 0x1p+0f, 0x1p+0f, 0x1p+0f, 0x1p+0f, 0x1p+0f, -0.0f, 0x1.96103p-2f, 0x1.3c1ae8p-1f,
      0x1.8f65bcp-1f),
     (0x1.f761c6p-3f, 0x1.c7e36ap-5f, 0x1.f3a978p-8f, 0x1.4ec798p-11f, 0x1.c285fep-18f, 0, 0, 0, 0,
      0, 0, 0, 0x1.06eba8p-3f, 0x1.f8d164p-1f, 0x1.8aa1b6p-1f, 0x1.103d5ep-1f),

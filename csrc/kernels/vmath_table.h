@@ -1,9 +1,10 @@
 /* vmath_table.h: tables of pieces, and how to find a piece's numbers for each lane.
  *
  * A table has a row for each coefficient. With AVX-512 one instruction looks a row up, so it is
- * kept by row. AVX2 has no such thing for 16 numbers, and a permutation of eight may take two
- * cycles beside other work: there tables are kept by piece too, in the order in which numbers are
- * asked for, and the pieces of all lanes are read whole and turned, a few rows at a time. */
+ * kept by row. AVX2 has no such thing for 16 numbers, and a permutation of eight takes the units of
+ * two multiply-adds. But a shuffle looks up 32 bytes among 16, so that there floats are looked up by
+ * their bytes. Doubles, and floats of 32 pieces, are kept by piece, in the order in which numbers
+ * are asked for, and the pieces of all lanes are read whole and turned, a few rows at a time. */
 #ifndef MG_VMATH_TABLE_H
 #define MG_VMATH_TABLE_H
 
@@ -36,8 +37,6 @@
     P(V_ITEM_12, __VA_ARGS__), P(V_ITEM_13, __VA_ARGS__), P(V_ITEM_14, __VA_ARGS__),               \
     P(V_ITEM_15, __VA_ARGS__)
 #define V_LIST(...) __VA_ARGS__
-#define V_PIECE_8(I, r0, r1, r2, r3, r4, r5, r6, r7)                                               \
-    {I r0, I r7, I r6, I r5, I r4, I r3, I r2, I r1}
 #define V_PIECE_16(I, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15)        \
     {I r0, I r15, I r14, I r13, I r12, I r11, I r10, I r9, I r8, I r7, I r6, I r5, I r4, I r3,     \
     I r2, I r1}
@@ -46,15 +45,15 @@
 #define V_PIECE_7_HIGH(I, l0, h0, l1, h1, l2, h2, l3, h3, l4, h4, l5, h5, l6, h6)                  \
     {I h0, I h6, I h5, I h4, I h3, I h2, I h1}
 #if MG_LANE_BY_LANE
-#define V_TABLE(name, type, width, rows, ...)                                                      \
-    static const __attribute__((unused)) _Alignas(64) type w_##name##_table_##width[16][rows] = {  \
-        V_EACH_PIECE(V_PIECE_##rows, __VA_ARGS__)};
+#define V_TABLE(name, ...)                                                                         \
+    static const __attribute__((unused)) _Alignas(64) double w_##name##_table_f64[16][16] = {      \
+        V_EACH_PIECE(V_PIECE_16, __VA_ARGS__)};
 #define V_TABLE_7(...)                                                                             \
     {V_EACH_PIECE(V_PIECE_7_LOW, __VA_ARGS__), V_EACH_PIECE(V_PIECE_7_HIGH, __VA_ARGS__)}
 #else
-#define V_TABLE(name, type, width, rows, ...)                                                      \
-    static const __attribute__((unused)) type (*const w_##name##_table_##width)[16] =              \
-        v_##name##_table_##width;
+#define V_TABLE(name, ...)                                                                         \
+    static const __attribute__((unused)) double (*const w_##name##_table_f64)[16] =                \
+        v_##name##_table_f64;
 #define V_TABLE_7(...) {V_ROWS_7(__VA_ARGS__)}
 #endif
 #define V_ROWS_7(l0, h0, l1, h1, l2, h2, l3, h3, l4, h4, l5, h5, l6, h6)                           \
@@ -65,27 +64,21 @@
     static const __attribute__((unused)) float v_##name##_table_f32[8][16] = {                     \
         {V_LIST r0}, {V_LIST r1}, {V_LIST r2}, {V_LIST r3}, {V_LIST r4}, {V_LIST r5},              \
         {V_LIST r6}, {V_LIST r7}};                                                                 \
-    V_TABLE(name, float, f32, 8, r0, r1, r2, r3, r4, r5, r6, r7)
+    static const __attribute__((unused)) float (*const w_##name##_table_f32)[16] =                 \
+        v_##name##_table_f32;
 #define V_TABLE_16(name, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15)     \
     static const __attribute__((unused)) double v_##name##_table_f64[16][16] = {                   \
         {V_LIST r0}, {V_LIST r1}, {V_LIST r2}, {V_LIST r3}, {V_LIST r4}, {V_LIST r5},              \
         {V_LIST r6}, {V_LIST r7}, {V_LIST r8}, {V_LIST r9}, {V_LIST r10}, {V_LIST r11},            \
         {V_LIST r12}, {V_LIST r13}, {V_LIST r14}, {V_LIST r15}};                                   \
-    V_TABLE(name, double, f64, 16, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13,     \
-            r14, r15)
+    V_TABLE(name, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15)
 
-#if MG_LANE_BY_LANE
-typedef const float (*w_rows_f32)[8];
-typedef const double (*w_rows_f64)[16];
-#else
 typedef const float (*w_rows_f32)[16];
 typedef const double (*w_rows_f64)[16];
-#endif
 typedef const float (*v_rows_f32)[16];
 typedef const double (*v_rows_f64)[16];
 
 #if MG_LANE_BY_LANE
-#define V_PIECE_SHIFT_F32 5
 #define V_PIECE_SHIFT_F64 7
 typedef struct {
     _Alignas(32) uint32_t of[WIDE_VECTORS][8];
@@ -103,11 +96,6 @@ MG_INLINE w_offsets_f64 w_offsets_of_f64(wide_f64 i) {
     __builtin_memcpy(&at, &i, sizeof at);
     return at;
 }
-/* f(c + d) = start + q d */
-typedef struct {
-    vec_f32 start, q, d;
-} v_piece_of_f32;
-
 /* What is at a and at b, 16 bytes each: by a load of both halves and a blend, as inserting a half
  * keeps the units that turn vectors (as a compiler would do with both, if it saw them). */
 MG_INLINE vec_f32 v_halves(const void *a, const void *b) {
@@ -150,23 +138,7 @@ MG_INLINE void v_pair_of_f64(const char *const *piece, int row, vec_f64 r[2]) {
     r[0] = _mm256_unpacklo_pd(a, b);
     r[1] = _mm256_unpackhi_pd(a, b);
 }
-MG_INLINE v_piece_of_f32 v_find_piece_of_f32(vec_f32 a, w_rows_f32 table, const uint32_t *at) {
-    vec_f32 r[4];
-    v_four_f32(table[0], at, r);
-    vec_f32 d = a - r[0], q = v_fma_f32(v_fma_f32(r[1], d, r[2]), d, r[3]);
-    v_four_f32(table[0] + 4, at, r);
-    for (int k = 0; k < 3; k++) q = v_fma_f32(q, d, r[k]);
-    return (v_piece_of_f32){r[3], q, d};
-}
-/* f(c + d) = start + q d */
-MG_INLINE void v_find_pieces_f32(wide_f32 a, w_rows_f32 table, const w_offsets_f32 *at,
-                                 wide_f32 *start, wide_f32 *q, wide_f32 *d) {
-    for (int k = 0; k < WIDE_VECTORS; k++) {
-        v_piece_of_f32 one = v_find_piece_of_f32(a.v[k], table, at->of[k]);
-        start->v[k] = one.start, q->v[k] = one.q, d->v[k] = one.d;
-    }
-}
-/* All vectors in step, as each waits for itself most of the time. */
+/* f(c + d) = start + q d; all vectors in step, as each waits for itself most of the time. */
 MG_INLINE void v_pieces_at(wide_f64 a, const char *const *piece, wide_f64 *start, wide_f64 *q,
                            wide_f64 *d) {
     vec_f64 r[2];
@@ -202,6 +174,38 @@ MG_INLINE vec_f32 v_short_piece_f32(vec_f32 a, const float (*table)[8], const ui
     v_four_f32(table[0] + 4, at, r);
     for (int k = 0; k < 3; k++) q = v_fma_f32(q, d, r[k]);
     return q;
+}
+
+/* The numbers of a table of 16 pieces by their bytes, the lowest first */
+typedef struct {
+    _Alignas(16) uint8_t of[8][4][16];
+} v_bytes_f32;
+static void v_bytes_make(v_bytes_f32 *bytes, v_rows_f32 table) {
+    for (int i = 0; i < 8 * 4 * 16; i++)
+        bytes->of[i >> 6][i >> 4 & 3][i & 15] =
+            (uint8_t)(v_bits_f32(table[i >> 6][i & 15]) >> 8 * (i >> 4 & 3));
+}
+/* Pieces of four vectors, a byte for each lane, as v_look_up_bytes asks for them, from 1 + a */
+MG_INLINE __m256i v_pieces_of(const vec_f32 b[4]) {
+    __m256i i[4], mask = _mm256_set1_epi16(15);
+    for (int k = 0; k < 4; k++) i[k] = _mm256_srli_epi32(_mm256_castps_si256(b[k]), 21);
+    i[0] = _mm256_and_si256(_mm256_packs_epi32(i[0], i[1]), mask);
+    i[2] = _mm256_and_si256(_mm256_packs_epi32(i[2], i[3]), mask);
+    return _mm256_packus_epi16(i[0], i[2]);
+}
+/* A number for each lane of four vectors: what packing has put side by side is unpacked again. */
+MG_INLINE void v_look_up_bytes(const uint8_t bytes[4][16], __m256i i, vec_f32 r[4]) {
+    __m256i b[4];
+    for (int k = 0; k < 4; k++) {
+        __m128i table = _mm_load_si128((const __m128i *)bytes[k]);
+        b[k] = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), i);
+    }
+    __m256i low = _mm256_unpacklo_epi8(b[0], b[1]), low_2 = _mm256_unpackhi_epi8(b[0], b[1]);
+    __m256i high = _mm256_unpacklo_epi8(b[2], b[3]), high_2 = _mm256_unpackhi_epi8(b[2], b[3]);
+    r[0] = _mm256_castsi256_ps(_mm256_unpacklo_epi16(low, high));
+    r[1] = _mm256_castsi256_ps(_mm256_unpackhi_epi16(low, high));
+    r[2] = _mm256_castsi256_ps(_mm256_unpacklo_epi16(low_2, high_2));
+    r[3] = _mm256_castsi256_ps(_mm256_unpackhi_epi16(low_2, high_2));
 }
 #endif
 
