@@ -34,6 +34,7 @@
 #define n_look_up P(look_up)
 #define n_look_up_32 P(look_up_32)
 #define n_look_up_8 P(look_up_8)
+#define n_look_up_held P(look_up_held)
 #define n_max P(max)
 #define n_min P(min)
 #define n_mul P(mul)
@@ -64,6 +65,8 @@ MG_INLINE float s_from_exponent_f32(float k) { return (float)(int32_t)v_bits_f32
 MG_INLINE double s_from_exponent_f64(double k) { return (double)(int64_t)v_bits_f64(k); }
 MG_INLINE float s_look_up_f32(const float *table, float i) { return table[v_bits_f32(i) & 15u]; }
 MG_INLINE double s_look_up_f64(const double *table, double i) { return table[v_bits_f64(i) & 15u]; }
+#define s_look_up_held_f32 s_look_up_f32
+#define s_look_up_held_f64 s_look_up_f64
 MG_INLINE double s_look_up_8_f64(const double *table, double i) {
     return table[v_bits_f64(i) & 7u];
 }

@@ -21,8 +21,8 @@ MG_INLINE F(gate_terms) F(gate_near)(num x, bool *right) {
     num magic = n_set(C(POWER_MAGIC)), bits = n_fma(x, n_set(-C(LOG2E)), magic);
     num n = n_sub(bits, magic), r = n_fma_exact(n, n_set(C(LN2)), x);
     *right = n_small(n, C(GATE_NEAR_POWER)); /* not of x: see expm1_near */
-    r = n_add(r, n_look_up(T(gate_table)[1], bits));
-    num power = n_plus_bits(n_look_up(T(gate_table)[0], bits), n_shift_left(bits, C(INDEX)));
+    r = n_add(r, n_look_up_held(T(gate_table)[1], bits));
+    num power = n_plus_bits(n_look_up_held(T(gate_table)[0], bits), n_shift_left(bits, C(INDEX)));
     num rest = n_fma(n_mul(r, r), HORNER(r, gate), n_neg(r));
     return (F(gate_terms)){n_add(power, n_set(1)), power, rest};
 }

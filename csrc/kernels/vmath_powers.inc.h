@@ -15,7 +15,7 @@ typedef struct {
 
 MG_INLINE F(power_terms) F(power_of)(num x, num bits, num n) {
     num r_high = n_fma_exact(n, n_set(-C(LN2)), x);
-    num r_low = n_fma(n, n_set(-C(LN2_LOW)), n_look_up(T(power_table)[2], bits));
+    num r_low = n_fma(n, n_set(-C(LN2_LOW)), n_look_up_held(T(power_table)[2], bits));
     return (F(power_terms)){bits, r_high, r_low};
 }
 /* Of 2^k e^x, where the magic number is POWER_MAGIC + k; that power is a normal number. */
@@ -36,7 +36,7 @@ MG_INLINE num F(power_rest)(F(power_terms) p) {
 
 /* T */
 MG_INLINE num F(power_up)(num bits) {
-    return n_plus_bits(n_look_up(T(power_table)[0], bits), n_shift_left(bits, C(INDEX)));
+    return n_plus_bits(n_look_up_held(T(power_table)[0], bits), n_shift_left(bits, C(INDEX)));
 }
 
 /* (T - 1) + T (e^r - 1), both with low parts. The constants end two bits early, so that T - 1 is T
@@ -71,7 +71,7 @@ MG_INLINE F(power_terms) F(half_power)(num x, bool near) {
 /* 1 / 2T, which is nothing beside the other long before it leaves the range, and does not near 0 */
 MG_INLINE num F(power_down)(num bits, bool near) {
     num most = near ? bits : n_min(n_set(C(POWER_MAGIC) + 60), bits);
-    return n_less_bits(n_look_up(T(power_table)[1], bits), n_shift_left(most, C(INDEX)));
+    return n_less_bits(n_look_up_held(T(power_table)[1], bits), n_shift_left(most, C(INDEX)));
 }
 /* C - 1 from z = r^2 */
 MG_INLINE num F(even_part)(num z) { return n_mul(z, HORNER(z, short_cosh)); }

@@ -250,6 +250,17 @@ MG_INLINE vec_f32 v_look_up_f32(const float *table, vec_f32 i) {
     vec_f32 high = _mm256_permutevar8x32_ps(v_load_f32(table + 8), index);
     return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(index, 28)));
 }
+/* The same from registers, which takes half as long if there are some: permuting what lies in memory
+ * takes two cycles. */
+MG_INLINE vec_f32 v_look_up_held_f32(const float *table, vec_f32 i) {
+    __m256i index = _mm256_castps_si256(i);
+    vec_f32 low = v_load_f32(table), high = v_load_f32(table + 8);
+    MG_HELD(low);
+    MG_HELD(high);
+    low = _mm256_permutevar8x32_ps(low, index);
+    high = _mm256_permutevar8x32_ps(high, index);
+    return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(index, 28)));
+}
 MG_INLINE vec_f32 v_look_up_32(const float *table, vec_f32 i) {
     __m256i fourth = _mm256_slli_epi32(_mm256_castps_si256(i), 27);
     vec_f32 low = v_look_up_f32(table, i), high = v_look_up_f32(table + 16, i);
@@ -288,7 +299,14 @@ MG_INLINE wide_f64 w_look_up_8_f64(const double *table, wide_f64 i) {
     for (int k = 0; k < WIDE_VECTORS; k++) i.v[k] = v_look_up_8_f64(table, i.v[k]);
     return i;
 }
-#if !defined(__AVX512F__)
+#define w_look_up_held_f64 w_look_up_f64
+#if defined(__AVX512F__)
+#define w_look_up_held_f32 w_look_up_f32
+#else
+MG_INLINE wide_f32 w_look_up_held_f32(const float *table, wide_f32 i) {
+    for (int k = 0; k < WIDE_VECTORS; k++) i.v[k] = v_look_up_held_f32(table, i.v[k]);
+    return i;
+}
 /* Both numbers of rows, which the bits of `at` say in bytes, by a broadcast of one and a load of another
  * and what comes after it: after the last row there is one more. */
 MG_INLINE void w_load_pairs(const double (*rows)[2], const double *at, wide_f64 *a, wide_f64 *b) {
