@@ -19,6 +19,9 @@ enum { CONV_MR = 12, CONV_NV = 2 };
 enum { CONV_MR = 6, CONV_NV = 2 };
 #endif
 enum { CONV_TAPS = 3, CONV_TALL = 28, CONV_SIDE = 8, CONV_BY_TAPS = MG_VECTOR_BYTES == 64 };
+/* Does each number of a tile have a place of its own? So few have registers for it, and then tiles
+ * are full, wherever lines end. */
+enum { CONV_PLACED = CONV_MR <= 6 };
 /* Are several lines of a channel alone summed together? */
 enum { CONV_BY_LINES = MG_VECTOR_BYTES == 32 };
 /* Keeps a value in its register after its last use, where a sum would be put in its place. */
@@ -134,13 +137,18 @@ static void conv_sum_block(void *context, int64_t block) {
     conv_give(&s->slots, slot);
 }
 
-/* Lanes are the outputs' channels, or neighbours on a line: whichever leaves fewer of them idle.
- * The former must be turned when they are written, at the cost of about CONV_TURN terms. */
+/* How long so many vectors take: a low tile of one has too few sums not to wait for them. */
+static double conv_vectors(int64_t n) { return (double)n + (CONV_PLACED && n % 2 ? 1. / 3 : 0); }
+
+/* Lanes are the outputs' channels, or neighbours on a line: whichever takes less time. The former
+ * must be turned when they are written, at the cost of about CONV_TURN terms; of the latter two
+ * lines of one vector share a tile. */
 static bool conv_choose_lanes(const conv_plan *p, int64_t lanes) {
     enum { CONV_TURN = 10 };
     double n = (double)p->axis[2].outputs, outs = (double)p->outs, terms = (double)p->terms;
-    double by_outs = n * (double)mg_ceil_div(p->outs, lanes) * (terms + CONV_TURN);
-    return by_outs < outs * (double)mg_ceil_div(p->axis[2].outputs, lanes) * terms;
+    double by_outs = n * conv_vectors(mg_ceil_div(p->outs, lanes)) * (terms + CONV_TURN);
+    int64_t along = mg_ceil_div(p->axis[2].outputs, lanes);
+    return by_outs < outs * (along > 1 ? conv_vectors(along) : 1) * terms;
 }
 
 /* 0 or an error code. */
@@ -180,14 +188,18 @@ static int conv_sum_run(conv_sum *s) {
                                      : lines * mg_ceil_div(p->cols, width) * width * s->height;
     size_t terms = conv_round((size_t)p->terms * sizeof(conv_term));
     size_t packed = conv_round((size_t)(p->groups * s->tiles * s->height * p->terms * itemsize));
+    int64_t places = CONV_PLACED && s->lanes_are_outs ? lines * p->cols : 0;
+    size_t table = conv_round((size_t)places * sizeof(conv_term));
     size_t each = (size_t)((p->images * p->copy_size + sums) * itemsize);
     size_t slots = conv_slots_size(&s->slots, blocks, each), capacity;
-    char *scratch = mg_block_take(terms + packed + slots, &capacity);
-    if (!scratch) return mg_fail_code(MG_ENOMEM, (int64_t)(terms + packed + slots), 0);
+    char *scratch = mg_block_take(terms + table + packed + slots, &capacity);
+    if (!scratch) return mg_fail_code(MG_ENOMEM, (int64_t)(terms + table + packed + slots), 0);
     s->term = (conv_term *)scratch;
-    s->packed = scratch + terms;
-    conv_slots_place(&s->slots, scratch + terms + packed);
+    s->place = (conv_term *)(scratch + terms);
+    s->packed = scratch + terms + table;
+    conv_slots_place(&s->slots, scratch + terms + table + packed);
     conv_fill_terms(p, s->term, !s->lanes_are_outs, s->height);
+    conv_fill_places(p, s->place, places, 0);
     mg_block_fn pack = s->dtype == MG_FLOAT32 ? conv_pack_weights_f32 : conv_pack_weights_f64;
     if (p->terms * p->outs * p->groups >= CONV_BLOCK_WORK)
         mg_parallel_for(p->groups * s->tiles, pack, s);
@@ -280,13 +292,7 @@ static int conv_grad_run(conv_grad *s) {
     conv_slots_place(&s->slots, scratch + terms + table + parts);
     s->copies = first ? scratch + terms + table + parts + slots : NULL;
     conv_fill_terms(p, s->term, false, 0);
-    for (int64_t m = 0, k = 0; m < p->images && k < places; m++)
-        for (int64_t i = 0; i < p->rows; i++)
-            for (int64_t j = 0; j < p->cols; j++, k++) {
-                MG_AS_IT_IS;
-                s->place[k] = (conv_term){
-                    m * p->image + i * a[1].step * p->line + j * a[2].step, k * width};
-            }
+    conv_fill_places(p, s->place, places, width);
     int64_t items = s->runs * p->groups * mg_ceil_div(s->tiles, s->together);
     if (first) mg_parallel_for(p->batch * p->groups, conv_copy_block, s);
     mg_parallel_for(items, conv_grad_block, s);

@@ -138,7 +138,7 @@ typedef struct {
     int dtype;
     const void *x, *w, *bias;
     void *y, *packed;
-    conv_term *term;
+    conv_term *term, *place; /* place: of a chunk's inputs and outputs, if lanes are channels */
     bool lanes_are_outs, by_taps; /* by_taps: neighbours on a line share what they read */
     int64_t height, tiles, per_block;
     conv_slots slots;

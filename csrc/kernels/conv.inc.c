@@ -56,9 +56,11 @@ static real *R(conv_sum_line)(const conv_sum *s, real *c, const real *y, const r
                               const real *ahead, const conv_term *term, int64_t k, bool add) {
     const conv_plan *p = &s->plan;
     int64_t next = p->fold > 1 ? 1 : p->axis[2].step; /* from an output's input to the next one's */
-    R(conv_factors) f = {row, w, pair ? ahead : NULL, next, pair ? apart : 0, LANES, NULL, 0};
+    R(conv_factors) f = {row, w, pair ? ahead : NULL, next, pair ? apart : 0, LANES, NULL, 0,
+                         NULL};
     if (!s->lanes_are_outs)
-        f = (R(conv_factors)){w, row, NULL, 1, 0, pair ? apart : LANES, NULL, 0};
+        f = (R(conv_factors)){w, row, NULL, 1, 0, pair ? apart : LANES, NULL, 0,
+                                NULL};
     f.plus_row = R(CONV_NR);
     if (s->lanes_are_outs && pair) {
         f.plus = add ? c : NULL;
@@ -88,6 +90,25 @@ static real *R(conv_sum_line)(const conv_sum *s, real *c, const real *y, const r
     return c;
 }
 
+/* Sums of k terms of n outputs, with their channels as lanes and wherever lines end: those of a
+ * chunk from `place` on, whose first one's inputs begin at x and which will be written at y. */
+static void R(conv_sum_places)(const conv_sum *s, real *c, const real *y, const real *x,
+                               const real *w, int64_t outs, const conv_term *place, int64_t n,
+                               conv_ahead *inputs, const conv_term *term, int64_t k, bool add) {
+    R(conv_factors) f = {x, w, NULL, 0, 0, LANES, NULL, R(CONV_NR), place};
+    for (int64_t rows; n > 0; n -= rows, c += rows * R(CONV_NR), f.place += rows) {
+        rows = conv_next(n);
+        conv_ask(inputs);
+        for (int64_t i = 0; !add && i < outs; i++) {
+            const real *to = y + f.place->b + i * s->plan.out_plane;
+            __builtin_prefetch(to, 1);
+            if (s->plan.axis[2].apart > 1) __builtin_prefetch(to + LANES, 1);
+        }
+        f.plus = add ? c : NULL;
+        R(conv_tile_any)(rows, outs, c, R(CONV_NR), f, term, k);
+    }
+}
+
 /* Sums of k terms of a line of outputs, some channels by vectors of the line, where they belong.
  * They are added to `bias`, the same for all places, or to what other terms made, if that is NULL
  * and `add`. */
@@ -96,7 +117,7 @@ static MG_NOINLINE void R(conv_sum_there)(const conv_sum *s, real *y, const real
                                           int64_t cols, const conv_term *term, int64_t k,
                                           bool add) {
     int64_t plane = s->plan.out_plane;
-    R(conv_factors) f = {w, row, NULL, 1, 0, LANES, bias, bias ? R(CONV_NR) : plane};
+    R(conv_factors) f = {w, row, NULL, 1, 0, LANES, bias, bias ? R(CONV_NR) : plane, NULL};
     for (int64_t j = 0; j < cols; j += R(CONV_NR), y += R(CONV_NR), f.b += R(CONV_NR)) {
         for (int64_t i = 0; !add && i < outs; i++) {
             __builtin_prefetch(y + i * plane, 1);
@@ -317,13 +338,16 @@ static MG_NOINLINE void R(conv_outputs)(const conv_sum *s, const conv_chunk *t,
     int64_t lines = t->images * t->rows, depth = conv_even(p->terms, CONV_DEPTH);
     if (s->by_taps) depth = mg_ceil_div(depth, CONV_TAPS) * CONV_TAPS;
     int64_t band = p->terms > depth ? lines : 1 + pairs;
+    bool placed = CONV_PLACED && s->lanes_are_outs;
+    if (placed) band = mg_max(band, CONV_DEPTH / t->cols);
     bool whole = a[1].apart == 1 && a[2].apart == 1 && t->cols == p->out_stride[1];
     bool there = !s->lanes_are_outs && s->height > 1 && !pairs && a[2].apart == 1 &&
                  t->cols % LANES == 0;
 
     conv_ahead inputs = {0};
     if (p->copied && s->lanes_are_outs && p->images == 1)
-        inputs = conv_ahead_of(s, later, s->tiles * mg_ceil_div(p->terms, depth) * lines);
+        inputs = conv_ahead_of(s, later, s->tiles * mg_ceil_div(p->terms, depth) *
+                                             (placed ? lines * t->cols / CONV_MR : lines));
     for (int64_t o = 0; o < p->outs; o += s->height, w += s->height * p->terms) {
         int64_t outs = mg_min(s->height, p->outs - o);
         const real *bias = s->bias ? (const real *)s->bias + first_out + o : NULL;
@@ -344,7 +368,11 @@ static MG_NOINLINE void R(conv_outputs)(const conv_sum *s, const conv_chunk *t,
                 real *c = sums;
                 const real *ahead = w + (k + depth) * s->height; /* weights of the next round */
                 int64_t share = depth * s->height / (end - q);
-                for (int64_t r = q, n; r < end; r += n) {
+                if (placed)
+                    R(conv_sum_places)(s, c, R(conv_to)(p, t, y, o, 0), x, w, outs,
+                                       s->place + q * t->cols, (end - q) * t->cols, &inputs,
+                                       s->term + k, mg_min(depth, p->terms - k), k > 0);
+                for (int64_t r = placed ? end : q, n; r < end; r += n) {
                     int64_t from = R(conv_from)(p, t, r);
                     conv_ask(&inputs);
                     n = R(conv_together)(s, t, pairs, r, end);
@@ -531,7 +559,7 @@ static MG_NOINLINE void R(conv_weights_tile)(const conv_grad *s, const conv_chun
                              8 * LANES);
     }
     R(conv_factors) f = {x, g, NULL, s->by_taps ? a[2].per_tap : p->channel, 0, LANES, NULL,
-                         s->by_taps ? R(CONV_NR) : step};
+                         s->by_taps ? R(CONV_NR) : step, NULL};
     if (s->by_taps)
         for (int64_t k = 0; k < p->terms; k += a[2].taps)
             for (int64_t j = 0; j < a[2].taps; j += high) {

@@ -206,4 +206,19 @@ static void conv_fill_terms(const conv_plan *p, conv_term *term, bool inputs_are
                 }
 }
 
+/* Where the first inputs of so many outputs of a chunk lie, 0 or all, and what belongs to each:
+ * `width` elements, or if that is 0 the output, from the first one on. */
+static void conv_fill_places(const conv_plan *p, conv_term *place, int64_t places, int64_t width) {
+    const conv_axis *a = p->axis;
+    for (int64_t m = 0, k = 0; k < places; m++)
+        for (int64_t i = 0; i < p->rows; i++)
+            for (int64_t j = 0; j < p->cols; j++, k++) {
+                MG_AS_IT_IS;
+                int64_t to = m * p->groups * p->outs * p->out_plane +
+                             i * a[1].apart * p->out_stride[1] + j * a[2].apart;
+                int64_t from = m * p->image + i * a[1].step * p->line + j * a[2].step;
+                place[k] = (conv_term){from, width ? k * width : to};
+            }
+}
+
 #endif

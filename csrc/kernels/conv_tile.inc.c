@@ -3,14 +3,16 @@
 
 enum { R(CONV_NR) = CONV_NV * LANES };
 
-/* Columns of A, whose elements lie a_row apart, and rows of B, whose vectors lie `gap` apart. Where
- * `half` is given, the second half of a column lies so far behind the first. `ahead`: what will be
- * needed next, or NULL. `plus`: rows that the sums are added to, plus_row apart, or NULL. */
+/* Columns of A, whose elements lie a_row apart or, if not NULL, at `place`, and rows of B, whose
+ * vectors lie `gap` apart. Where `half` is given, the second half of a column lies so far behind
+ * the first. `ahead`: what will be needed next, or NULL. `plus`: rows that the sums are added to,
+ * plus_row apart, or NULL. */
 typedef struct {
     const real *a, *b, *ahead;
     int64_t a_row, half, gap;
     const real *plus;
     int64_t plus_row;
+    const conv_term *place;
 } R(conv_factors);
 
 /* ---- the tile -------------------------------------------------------------------------------- */
@@ -24,11 +26,16 @@ MG_INLINE void R(conv_terms)(const int mr, const int nv, const bool close, const
     enum { GROUPS = 2 }; /* of a half, or of an odd height, neither above 8 */
     const int first = mr % 2 ? mr : mr / 2;
     /* Elements in groups of four: fewer addresses, so that they fit the registers. */
-    const real *group[2][GROUPS], *row[CONV_NV];
+    const real *group[2][GROUPS], *row[CONV_NV], *own[CONV_MR];
     MG_UNROLL
     for (int g = 0; g < GROUPS; g++) {
         group[0][g] = f.a + 4 * g * f.a_row;
         group[1][g] = f.a + f.half + 4 * g * f.a_row;
+    }
+    MG_UNROLL
+    for (int i = 0; CONV_PLACED && i < mr; i++) {
+        own[i] = f.a + (f.place ? f.place[i].a : i * f.a_row);
+        MG_ANEW(own[i]);
     }
     MG_UNROLL
     for (int v = 0; v < nv; v++) {
@@ -47,8 +54,9 @@ MG_INLINE void R(conv_terms)(const int mr, const int nv, const bool close, const
         MG_UNROLL
         for (int i = 0; i < mr; i++) {
             int at = i % first;
-            vec x = v_set1(close ? column[i]
-                                 : (group[i / first][at / 4] + term->a)[at % 4 * f.a_row]);
+            vec x = v_set1(close         ? column[i]
+                           : CONV_PLACED ? own[i][term->a]
+                                         : (group[i / first][at / 4] + term->a)[at % 4 * f.a_row]);
             MG_UNROLL
             for (int v = 0; v < nv; v++) sum[i][v] = v_fma(x, rows[v], sum[i][v]);
         }
@@ -64,7 +72,7 @@ MG_INLINE void R(conv_tile)(const int mr, const int nv, const bool close, real *
         MG_UNROLL
         for (int v = 0; v < nv; v++) sum[i][v] = v_set1(0);
     }
-    if (mr * nv == CONV_MR * CONV_NV && !close && f.ahead)
+    if (!CONV_PLACED && mr * nv == CONV_MR * CONV_NV && !close && f.ahead)
         R(conv_terms)(mr, nv, close, true, sum, f, term, k);
     else
         R(conv_terms)(mr, nv, close, false, sum, f, term, k);
@@ -92,7 +100,7 @@ static void R(conv_tile_narrow)(int rows, real *c, int64_t c_row, const R(conv_f
 MG_INLINE void R(conv_tile_rows)(int rows, const int nv, real *c, int64_t c_row,
                                  const R(conv_factors) * from, const conv_term *term, int64_t k) {
     R(conv_factors) f = *from;
-    if (rows > 8 && rows % 2) {
+    if (CONV_MR > 8 && rows > 8 && rows % 2) {
         int first = rows / 2;
         (nv > 1 ? R(conv_tile_wide) : R(conv_tile_narrow))(first, c, c_row, from, term, k);
         c += first * c_row;
