@@ -59,6 +59,17 @@ SCHEDULES = {
         ],
         [8, 28, 40],
     ),
+    "products after others": lambda s, o: s.SequentialLR(
+        o,
+        [
+            s.MultiplicativeLR(o, lambda t: 0.9),
+            s.LinearLR(o, 0.3, total_iters=8),
+            s.MultiplicativeLR(o, lambda t: 0.8 + 0.01 * t),
+            s.MultiplicativeLR(o, lambda t: 1.1),
+            s.StepLR(o, 2, 0.5),
+        ],
+        [4, 9, 20, 30],
+    ),
 }
 
 

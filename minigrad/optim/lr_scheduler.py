@@ -143,6 +143,12 @@ class LRScheduler:
         self.last_epoch = -1
         self.step()
 
+    def _follow(self, rates: Sequence[float]) -> None:
+        """The first step after another schedule, from the base rates."""
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=False):
+            group["lr"] = rate
+        self._begin()
+
     def _number(
         self, name: str, value: Any, least: float = -math.inf, most: float = math.inf
     ) -> float:
@@ -204,14 +210,22 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The rate times ``lr_lambda(t)``, at each step but the first."""
+    """The rate times ``lr_lambda(t)``, at each step but the first.
+
+    After others in a :class:`SequentialLR` it goes on from their rate, times ``lr_lambda(0)``.
+    """
 
     def get_lr(self) -> list[float]:
         """The rates times what the functions say."""
-        if not self.last_epoch:
-            return self._now()
+        return self._product() if self.last_epoch else self._now()
+
+    def _product(self) -> list[float]:
         both = zip(self._now(), self.lr_lambdas, strict=False)
         return [rate * f(self.last_epoch) for rate, f in both]
+
+    def _follow(self, rates: Sequence[float]) -> None:
+        self.last_epoch = 0
+        self._set(self._product())
 
 
 # ---- factors -------------------------------------------------------------------------------------
@@ -732,7 +746,7 @@ class ChainedScheduler(_Several):
 class SequentialLR(_Several):
     """Schedules one after the other: the next begins at each of the steps in ``milestones``.
 
-    It begins at its own first step and from the base rate.
+    It begins at its own first step and from the base rate, but for :class:`MultiplicativeLR`.
 
     >>> import minigrad as mg
     >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.0)
@@ -762,17 +776,12 @@ class SequentialLR(_Several):
         self.last_epoch += 1
         turn = bisect_right(self.milestones, self.last_epoch)
         if turn and self.milestones[turn - 1] == self.last_epoch:
-            self._first_of(turn)
+            self.schedulers[turn]._follow(self.base_lrs)
         else:
             self.schedulers[turn].step()
         self._last_lr = self._now()
 
-    def _first_of(self, turn: int) -> None:
-        for group, base in zip(self.optimizer.param_groups, self.base_lrs, strict=False):
-            group["lr"] = base
-        self.schedulers[turn]._begin()
-
     def _begin(self) -> None:
         self.last_epoch = 0
-        self._first_of(0)
+        LRScheduler._follow(self.schedulers[0], self.base_lrs)
         self._last_lr = self._now()
