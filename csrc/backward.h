@@ -122,10 +122,7 @@ static bool rule_call(const rule *rule, int wanted, PyObject *g, PyObject *saved
     for (int i = 0; !failed && i < rule->arity; i++) {
         if (!made[i]) continue; /* none is wanted */
         handles[i] = handle_new(&handle_array_class, &handle_array_spec, made[i]);
-        if (!handles[i]) {
-            mg_release(made[i]);
-            settled = false;
-        }
+        if (!handles[i]) settled = false;
     }
     if (failed || (settled && back_watched())) {
         PyObject *results = failed ? Py_None : rule->arity == 1 ? handles[0] : NULL;
@@ -252,7 +249,6 @@ static PyObject *back_copied(PyObject *g) {
     }
     if (!made) return PyObject_CallFunctionObjArgs(tensor_uses[COPIED], g, NULL);
     PyObject *copy = handle_new(&handle_array_class, &handle_array_spec, made);
-    if (!copy) mg_release(made);
     return tensor_around(copy, Py_None, Py_None);
 }
 

@@ -97,12 +97,14 @@ static PyType_Spec handle_array_spec = {"minigrad.Array", sizeof(handle), 0, Py_
 static PyType_Spec handle_saved_spec = {"minigrad.Saved", sizeof(handle), 0, Py_TPFLAGS_DEFAULT,
                                         handle_saved_slots};
 
-/* None for NULL. */
+/* None for NULL. Takes over what is held, whether there is memory for a handle or not. */
 static PyObject *handle_new(PyTypeObject **class, PyType_Spec *spec, void *held) {
     if (!held) Py_RETURN_NONE;
-    if (!*class && !(*class = (PyTypeObject *)PyType_FromSpec(spec))) return NULL;
-    handle *made = PyObject_New(handle, *class);
+    if (!*class) *class = (PyTypeObject *)PyType_FromSpec(spec);
+    handle *made = *class ? PyObject_New(handle, *class) : NULL;
     if (made) made->held = held;
+    else if (class == &handle_array_class) mg_release(held);
+    else mg_unsave(held);
     return (PyObject *)made;
 }
 
@@ -120,9 +122,8 @@ static MG_NOINLINE PyObject *handle_of_arrays(char *address, handle_ctype *ctype
     mg_arrays several = *(mg_arrays *)address;
     PyObject *made = PyTuple_New(several.count);
     for (int i = 0; i < several.count; i++) {
-        PyObject *one = NULL;
-        if (made) one = handle_new(&handle_array_class, &handle_array_spec, several.made[i]);
-        if (!one) mg_release(several.made[i]);
+        PyObject *one = handle_new(&handle_array_class, &handle_array_spec, several.made[i]);
+        if (!made) Py_CLEAR(one);
         if (!one || PyTuple_SetItem(made, i, one) < 0) Py_CLEAR(made);
     }
     return made;

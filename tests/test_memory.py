@@ -245,3 +245,38 @@ def test_a_write_that_nobody_saved_is_fine():
     a.detach().fill_(5)
     y.sum().backward()
     assert x.grad.tolist() == [2, 2]
+
+
+def _fails_at(allocation, action):
+    """Whether the action fails where that allocation of Python's does, if it comes to it."""
+    testcapi = pytest.importorskip("_testcapi")
+    testcapi.set_nomemory(allocation, allocation + 1)
+    try:
+        action()
+    except MemoryError:
+        return True
+    finally:
+        testcapi.remove_mem_hooks()
+    return False
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        mg.exp,
+        lambda x: x / x,
+        lambda x: x[1:] * 1,
+        lambda x: mg.softmax(x, 0),
+        lambda x: mg.sort(x),
+    ],
+    ids=["of C", "that is saved", "of a view", "of Python's", "several"],
+)
+def test_results_for_which_python_has_no_memory_are_given_back(action):
+    x = mg.ones(64 * 1024, requires_grad=True)
+    action(x)
+    before = lib.mg_live_bytes()
+    failed = 0
+    while _fails_at(failed + 1, lambda: action(x)):
+        failed += 1
+    assert failed
+    assert lib.mg_live_bytes() - before < 64 * 1024
