@@ -600,6 +600,17 @@ static bool cut_axis(PyObject *item, int64_t size, int64_t *start, int64_t *step
     return true;
 }
 
+/* None, for Python to say what is wrong, but where a bound has raised something of its own. */
+static PyObject *cut_failed(void) {
+    PyObject *error = PyErr_Occurred(), *usual[] = {PyExc_TypeError, PyExc_ValueError,
+                                                    PyExc_OverflowError};
+    bool known = !error;
+    for (int i = 0; i < 3 && !known; i++) known = PyErr_GivenExceptionMatches(error, usual[i]);
+    if (!known) return NULL;
+    PyErr_Clear();
+    Py_RETURN_NONE;
+}
+
 static PyObject *cut_plan(const mg_array *x, PyObject *index) {
     bool tuple = PyTuple_Check(index);
     int items = tuple ? (int)PyTuple_Size(index) : 1, taken = 0, axis = 0, kept = 0;
@@ -626,10 +637,7 @@ static PyObject *cut_plan(const mg_array *x, PyObject *index) {
             }
         } else {
             int64_t all = x->shape[axis];
-            if (!cut_axis(item, all, &start[axis], &step[axis], &size[axis])) {
-                PyErr_Clear();
-                Py_RETURN_NONE;
-            }
+            if (!cut_axis(item, all, &start[axis], &step[axis], &size[axis])) return cut_failed();
             if (size[axis] != all || step[axis] != 1) whole = false;
             if (PySlice_Check(item)) shown[kept++] = size[axis];
             else same = false;
@@ -645,7 +653,8 @@ static PyObject *cut_plan(const mg_array *x, PyObject *index) {
 }
 
 /* cut(x, index): the number of the view that integers, slices, None and ... make, or MG_VIEW_NONE for x
- * as it is, and its arguments. None for all other indices, and for wrong ones. */
+ * as it is, and its arguments. None for all other indices, and for wrong ones; raises what a bound
+ * of a slice does. */
 static PyObject *tensor_cut(PyObject *unused, PyObject *const *given, Py_ssize_t count) {
     (void)unused;
     PyObject *handle = count == 2 && tensor_is(given[0]) ? tensor_handle(given[0]) : NULL;

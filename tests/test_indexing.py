@@ -290,6 +290,27 @@ def test_slice_errors():
         mg.tensor(1.0)[0]
 
 
+def test_what_a_bound_raises_is_raised_at_once():
+    asked = []
+
+    class Bound:
+        def __index__(self):
+            asked.append(1)
+            raise KeyError("no bound")
+
+    x = mg.ones(3, 4)
+    for index in (
+        slice(Bound(), None),
+        (..., slice(None, Bound())),
+        (0, slice(None, None, Bound())),
+    ):
+        for act in (x.__getitem__, lambda i: x.__setitem__(i, 2.0)):
+            asked.clear()
+            with pytest.raises(KeyError, match="no bound"):
+                act(index)
+            assert len(asked) == 1
+
+
 def test_huge_slices():
     a = np.arange(5)
     for item in (
