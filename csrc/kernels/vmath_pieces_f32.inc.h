@@ -47,6 +47,7 @@ MG_INLINE num F(pieces_limit)(num x, const v_pieces *p) { return n_min(n_set(p->
 MG_INLINE num F(pieces_number)(num a, const v_pieces *p) {
     return n_fma(a, n_fma(a, n_set(p->k2), n_set(p->k1)), n_set(C(MAGIC)));
 }
+#define BY_PIECES (LANE_BY_LANE == MG_LANE_BY_LANE) /* of single vectors not where several are */
 #if LANE_BY_LANE
 MG_INLINE num F(pieces_offset)(num a, const v_pieces *p) {
     return n_and(n_shift_left(F(pieces_number)(a, p), 5), 31 << 5);
@@ -63,7 +64,7 @@ MG_INLINE num F(by_pieces)(num x, const v_pieces *p, bool step) {
     F(offsets) at = F(offsets_of)(F(pieces_offset)(a, p));
     return F(by_pieces_at)(x, a, &at, p, step);
 }
-#elif !MG_LANE_BY_LANE
+#elif BY_PIECES
 MG_INLINE num F(by_pieces)(num x, const v_pieces *p, bool step) {
     num a = F(pieces_limit)(x, p), i = F(pieces_number)(a, p), zero = n_set(0), one = n_set(1);
     num d = n_sub(a, n_look_up_32(p->table[0], i)), w = n_look_up_32(p->table[5], i);
@@ -119,7 +120,7 @@ MG_INLINE num F(gelu_tail)(num x) {
 MG_INLINE num F(with_tail)(num x, num y, const v_pieces *p, num (*f)(num)) {
     return n_choose_less(x, n_set(p->low), f(x), y);
 }
-#if LANE_BY_LANE || !MG_LANE_BY_LANE
+#if BY_PIECES
 MG_INLINE num F(gelu_slope)(num x, num y) {
     const v_pieces *p = &v_gelu_slope_pieces;
     num slope = F(by_pieces)(x, p, true);
