@@ -645,9 +645,60 @@ def test_slope_of_a_power_by_its_base(dtype, spoilt, rng):
     wide_a, wide_b = a.astype(np.longdouble), b.astype(np.longdouble)
     with np.errstate(all="ignore"):
         want = np.where(wide_b == 0, 0, wide_b * wide_a ** (wide_b - 1)).astype(dtype)
-    lost = np.nanmax(np.abs(b[np.isfinite(b)])) * np.finfo(dtype).smallest_subnormal
+    least = np.finfo(dtype).smallest_subnormal
     for slopes in (got, alone):
-        np.testing.assert_allclose(slopes, want, rtol=3 * np.finfo(dtype).eps, atol=lost)
+        np.testing.assert_allclose(slopes, want, rtol=3 * np.finfo(dtype).eps, atol=least)
+
+
+@by_dtype
+def test_slopes_of_powers_at_the_ends_of_the_range(dtype, rng):
+    """Where the power, its quotient by the base or its product with the exponent leave it."""
+    info, n = np.finfo(dtype), 20_000
+    base = 2.0 ** np.where(
+        rng.integers(0, 2, n), rng.uniform(-1, 1, n) * info.maxexp, rng.normal(0, 5, n)
+    )
+    base[::50] = info.smallest_subnormal * rng.integers(1, 1000, base[::50].size)
+    a = base.astype(dtype)
+    scale = np.log2(a.astype(np.longdouble))
+    # Of the power or of the slope, but for the exponent in front; or anything small.
+    with np.errstate(divide="ignore"):
+        b = rng.choice([-1, 1], n) * info.maxexp * rng.uniform(0.9, 1.1, n) / scale
+    b += rng.integers(0, 2, n)
+    b[::8] = 10.0 ** rng.uniform(-30, 0, b[::8].size) * rng.choice([-1, 1], b[::8].size)
+    usual = np.isfinite(b) & (np.abs(b) < 1e30)
+    a, b = a[usual], b[usual].astype(dtype)
+    xs = [mg.tensor(v, requires_grad=True) for v in (a, b)]
+    with np.errstate(all="ignore"):
+        want = b * a.astype(np.longdouble) ** (b.astype(np.longdouble) - 1)
+        unit = np.spacing(np.abs(want).astype(dtype)).astype(np.longdouble)
+    inside = np.abs(want) < float(info.max) * (1 - 4 * float(info.eps))
+    for slopes in (
+        mg.grad((xs[0] ** xs[1]).sum(), xs)[0].numpy(),
+        mg.grad((xs[0] ** mg.tensor(b)).sum(), xs[0])[0].numpy(),
+    ):
+        assert (np.abs(slopes - want)[inside] <= 4 * unit[inside]).all()
+        assert (np.abs(slopes)[~inside] > 0.99 * float(info.max)).all()
+
+
+@by_dtype
+def test_slopes_of_powers_at_special_points(dtype):
+    """Each base with each exponent, alone and among others."""
+    least, most = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
+    sizes = [0, least, 0.5, 1, 2, 2.5, most, np.inf]
+    bases = [*sizes, *[-v for v in sizes], np.nan]
+    exponents = [0, 0.25, 0.5, 1, 1.5, 2, 3, 300, np.inf]
+    exponents = [*exponents, *[-v for v in exponents], np.nan]
+    a, b = (v.ravel().astype(dtype) for v in np.meshgrid(bases, exponents))
+    with np.errstate(all="ignore"):
+        want = np.where(b == 0, 0, b * a.astype(np.longdouble) ** (b - 1)).astype(dtype)
+
+    def slopes(a, b):
+        x = mg.tensor(a, requires_grad=True)
+        return mg.grad((x ** mg.tensor(b)).sum(), x)[0].numpy()
+
+    each = np.concatenate([slopes(a[i : i + 1], b[i : i + 1]) for i in range(a.size)])
+    for found in (slopes(a, b), each):
+        np.testing.assert_allclose(found, want, rtol=3 * np.finfo(dtype).eps, atol=least)
 
 
 GATES = {  # functions x q(u), and u', of which the slope by the result has the condition above 0

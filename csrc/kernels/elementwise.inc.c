@@ -301,29 +301,42 @@ static void R(v_entr_slope_chunk)(real *restrict out, const real *restrict x, in
     for (int64_t i = 0; i < n; i++) out[i] = -ONE - out[i];
 }
 
-/* x^0 is constant; 0 * x^-1 must not be formed. */
+/* b a^(b-1), its size from the square root h of the power: as h b h where |a| < 1/2 and h is of
+ * a^(b-1), else as h / a b h, where to take 1 from b would cost digits. What is near the ends of the
+ * range is so multiplied last. x^0 is constant; 0 * x^-1 must not be formed. */
 static MG_NOINLINE void R(pow_by_any_base)(real *restrict partial, const real *restrict a,
                                            const real *restrict b, int64_t n) {
-    real less[NDITER_CHUNK];
+    real size[NDITER_CHUNK], half[NDITER_CHUNK], root[NDITER_CHUNK];
     nditer_whole(n, sizeof(real));
     MG_APART
-    for (int64_t i = 0; i < n; i++) less[i] = b[i] - 1;
-    R(v_pow_chunk)(partial, a, less, n);
+    for (int64_t i = 0; i < n; i++) half[i] = b[i] - 1;
+    R(v_pow_chunk)(partial, a, half, n);
     MG_APART
-    for (int64_t i = 0; i < n; i++) partial[i] = b[i] == 0 ? 0 : b[i] * partial[i];
+    for (int64_t i = 0; i < n; i++) {
+        size[i] = v_abs(a[i]);
+        half[i] = (size[i] < HALF ? half[i] : b[i]) * HALF;
+    }
+    R(v_pow_chunk)(root, size, half, n);
+    MG_APART
+    for (int64_t i = 0; i < n; i++) {
+        real h = root[i], slope = b[i] * partial[i];
+        real exact = h / (size[i] < HALF ? 1 : size[i]) * b[i] * h;
+        exact = ((slope == slope) & (exact == exact)) ? v_copysign(exact, slope) : slope;
+        partial[i] = b[i] == 0 ? 0 : exact;
+    }
 }
-/* b y / a, */
+/* b y / a, and at 0 what a^(b-1) is there for b > 0, */
 MG_INLINE real R(pow_by_base)(real a, real b, real y) {
-    return ((b == 0) | (y == 0)) ? 0 : b * (y / a);
+    real at_zero = b > 1 ? 0 : b < 1 ? (real)V_INF_F32 : 1;
+    return b == 0 ? 0 : y == 0 ? at_zero : b * y / a;
 }
-/* but (the first bit is set) for exponents that are not finite and powers that are not normal, and so
- * lack digits, other than 0 by more than 1. */
+/* but (the first bit is set) where b y is not finite, or y is not normal, and so lacks digits, other
+ * than 0 by 0. */
 MG_INLINE R(one_bits) R(pow_outside)(real a, real b, real y) {
     const R(one_bits) first = R(v_bits)(BY_WIDTH(0x1p-126, 0x1p-1022));
     const R(one_bits) last = R(v_bits)((real)V_INF_F32) - 1;
-    R(one_bits) power = R(v_bits)(v_abs(y)), exponent = R(v_bits)(v_abs(b));
-    R(one_bits) small = ((a == 0) & (b > 1)) ? 0 : power - first;
-    return small | (last - power) | (last - exponent);
+    R(one_bits) small = a == 0 ? 0 : R(v_bits)(v_abs(y)) - first;
+    return small | (last - R(v_bits)(v_abs(b * y)));
 }
 static MG_NOINLINE void R(pow_by_base_chunk)(real *restrict partial, const real *restrict a,
                                              const real *restrict b, const real *restrict y,
