@@ -217,7 +217,8 @@ class Tensor(TensorBase):
         """As :meth:`detach`; assigned to, it replaces the values, whatever the tape holds.
 
         A leaf takes on the dtype of a tensor or an array, which must hold floats (TypeError) where
-        the leaf requires a gradient; all else is brought to this dtype.
+        the leaf requires a gradient; all else is brought to this dtype. ``grad`` stays
+        as it is, as in PyTorch: after values of another shape set it to None.
         """
         return self.detach()
 
