@@ -135,7 +135,7 @@ static void R(back_weigh_kernel)(void *out, const void *const *in, int64_t n) {
 #else
     for (int64_t i = 0; i < n; i++) {
         real share = R(v_exp_below)(x[i] == y[i] ? 0 : x[i] - y[i]);
-        dx[i] = (g[i] == 0) | (y[i] == -REAL_C(INFINITY)) ? 0 : g[i] * share;
+        dx[i] = ((g[i] == 0) | (y[i] == -REAL_C(INFINITY))) ? 0 : g[i] * share;
     }
 #endif
 }

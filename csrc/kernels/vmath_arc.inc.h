@@ -13,7 +13,7 @@ typedef struct {
 MG_INLINE F(stage) F(asin_first)(num x) {
     num a = n_abs(x), half = n_set(0.5f);
     num z = n_choose_less(half, a, n_line(a, -0.5f, 0.5f), n_mul(a, a));
-    return (F(stage)){n_choose_less(half, a, n_near_root(z), a), z};
+    return (F(stage)){.a = n_choose_less(half, a, n_near_root(z), a), .b = z};
 }
 MG_INLINE F(asin_terms) F(asin_reduce)(F(stage) t, num a, num steep_low) {
     num half = n_set(0.5f), s = t.a, z = t.b;
@@ -63,7 +63,7 @@ MG_INLINE F(stage) F(atan_first)(num x) {
     num a = n_min(n_set(C(ATAN_HIGH)), n_abs(x)), i = F(atan_piece)(a);
     num c = n_look_up(T(atan_table)[0], i);
     num t = n_div(n_sub(a, c), n_fma(a, c, n_set(1)));
-    return (F(stage)){n_look_up(T(atan_table)[1], i), t};
+    return (F(stage)){.a = n_look_up(T(atan_table)[1], i), .b = t};
 }
 MG_INLINE num F(atan_last)(F(stage) s, num x) {
     num t = s.b, z = n_mul(t, t), angle = n_fma(n_mul(t, z), HORNER(z, atan), t);

@@ -4,7 +4,7 @@
 /* n and r, of x up to where e^x would overflow */
 MG_INLINE F(stage) F(exp_start)(num x) {
     F(exp_terms) e = F(exp_reduce)(n_max(n_set(C(EXP_LOW)), x));
-    return (F(stage)){e.n, n_fma(e.n, n_set(-C(LN2_LO)), e.r_high)};
+    return (F(stage)){.a = e.n, .b = n_fma(e.n, n_set(-C(LN2_LO)), e.r_high)};
 }
 MG_INLINE F(stage) F(exp_first)(num x) { return F(exp_start)(n_min(n_set(C(EXP_HIGH)), x)); }
 MG_INLINE num F(exp_last)(F(stage) s, num x) {

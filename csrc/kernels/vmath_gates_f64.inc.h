@@ -21,7 +21,7 @@ MG_INLINE num F(tanh_of)(num x, num a, num d, num t, num rest) {
 }
 MG_INLINE F(stage) F(tanh_first)(num x) {
     num a = F(tanh_limit)(x), i = F(tanh_piece)(a, 0);
-    return (F(stage)){i, n_sub(a, n_look_up(T(tanh_table)[0], i))};
+    return (F(stage)){.a = i, .b = n_sub(a, n_look_up(T(tanh_table)[0], i))};
 }
 MG_INLINE num F(tanh_last)(F(stage) s, num x) {
     num i = s.a, t = n_look_up(T(tanh_table)[1], i), rest = n_look_up(T(tanh_table)[2], i);

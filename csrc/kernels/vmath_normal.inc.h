@@ -29,7 +29,7 @@ MG_INLINE F(piece) F(find_piece)(num a, num b, F(rows) table) {
 /* An odd function, by pieces of 1 + STEP a; the first, alone in starting from 0, starts from a. */
 MG_INLINE F(stage) F(odd_first)(num x, C(TYPE) high, C(TYPE) step) {
     num a = n_min(n_set(high), n_abs(x));
-    return (F(stage)){a, n_line(a, step, 1)};
+    return (F(stage)){.a = a, .b = n_line(a, step, 1)};
 }
 MG_INLINE num F(odd_last)(F(stage) s, num x, F(rows) table) {
     F(piece) p = F(find_piece)(s.a, s.b, table);
