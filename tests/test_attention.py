@@ -227,6 +227,7 @@ def test_errors_show_the_values_and_the_rule(number):
 # ---- the kernel, over the edges of its blocks ----------------------------------------------------
 
 SIZES = [(1, 1, 1, 1), (65, 3, 5, 2), (70, 600, 33, 17), (130, 1100, 8, 40), (3, 513, 20, 1)]
+SIZES += [(64, 64, 32, 32), (37, 23, 9, 18), (200, 200, 16, 8)]
 
 
 def by_formula(q, k, v, mask=None, is_causal=False, scale=None):

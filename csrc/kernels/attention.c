@@ -15,6 +15,11 @@
 
 /* Queries and keys of a block: its scores stay in the second-level cache. */
 enum { ATTENTION_QUERIES = 64, ATTENTION_KEYS = 512, ATTENTION_TASKS = 16, ATTENTION_AHEAD = 12 };
+/* A block on the diagonal is worked on in steps of so many queries whose scores are made together,
+ * and of so many lines of a result, whole tiles, which are summed over what is seen. */
+enum { ATTENTION_CUT = MG_VECTOR_BYTES < 64 };
+enum { ATTENTION_STEP = ATTENTION_CUT ? 16 : ATTENTION_QUERIES };
+enum { ATTENTION_LINES = ATTENTION_CUT ? 18 : ATTENTION_QUERIES };
 
 /* Where a matrix of one head lies: the first element, steps in elements. Results have col 1. */
 typedef struct {
@@ -31,6 +36,7 @@ typedef struct {
     bool mask_is_bool, causal;
     double scale;
     int64_t block; /* queries that are taken together */
+    bool once; /* one block of queries and keys is all of a head, in backward */
     char *statistics, *parts, *dmask; /* contiguous; dmask: the mask's at each score, or NULL */
     int64_t chunks;      /* of the keys of a head, in backward */
     size_t scratch_bytes, work_bytes; /* of which so many are for a block of scores */
@@ -41,6 +47,7 @@ typedef struct {
 typedef struct {
     const char *q, *k, *v, *mask, *g;
     char *out, *dq, *dk, *dv, *statistics, *dmask;
+    int64_t dq_row, dk_row, dv_row;
 } attention_item;
 
 /* 2^x for x <= 0, or NaN: a minimax polynomial of 2^f, |f| <= 1/2, times a power of two, whose exponent
@@ -101,6 +108,7 @@ static attention_item attention_head(const attention_plan *t, int64_t head) {
     return (attention_item){
         .q = data[0], .k = data[1], .v = data[2], .mask = data[3], .g = data[4],
         .out = data[5], .dq = data[6], .dk = data[7], .dv = data[8],
+        .dq_row = t->dq.row, .dk_row = t->dk.row, .dv_row = t->dv.row,
         .statistics = t->statistics + head * 2 * t->queries * size,
         .dmask = t->dmask ? t->dmask + head * t->queries * t->keys * size : NULL,
     };
@@ -147,6 +155,14 @@ static void attention_backward_block(void *context, int64_t block) {
     int64_t index = block / t->chunks, chunk = block % t->chunks, size = mg_itemsize(t->dtype);
     int64_t k_line = t->depth * size, v_line = t->values * size;
     attention_item head = attention_head(t, index), sums = head;
+    if (t->once) {
+        (t->dtype == MG_FLOAT32 ? attention_backward_f32 : attention_backward_f64)(
+            t, &head, 0, t->queries, 0, t->keys, false, scratch);
+        mg_block_give(scratch, capacity);
+        return;
+    }
+    sums.dk_row = sums.dq_row = t->depth;
+    sums.dv_row = t->values;
     sums.dk = scratch + t->work_bytes;
     sums.dv = sums.dk + ATTENTION_KEYS * k_line;
     sums.dq = sums.dv + ATTENTION_KEYS * v_line;
@@ -164,7 +180,7 @@ static void attention_backward_block(void *context, int64_t block) {
             int64_t rows = mg_min(t->block, t->queries - at);
             int64_t seen = t->causal ? mg_min(keys, at + rows - first) : keys;
             (t->dtype == MG_FLOAT32 ? attention_backward_f32 : attention_backward_f64)(
-                t, &sums, at, rows, first, seen, scratch);
+                t, &sums, at, rows, first, seen, true, scratch);
         }
         attention_lay(t, head.dk + first * t->dk.row * size, t->dk.row, sums.dk, keys, k_line);
         attention_lay(t, head.dv + first * t->dv.row * size, t->dv.row, sums.dv, keys, v_line);
@@ -407,6 +423,8 @@ mg_arrays *mg_attention_vjp(mg_array *g, mg_array *q, mg_array *k, mg_array *v, 
         t.dmask = by_mask ? out[3]->data : NULL;
         if (t.dmask) memset(t.dmask, 0, (size_t)(out[3]->size * size));
         /* Heads alone may be too few for the threads of a large machine. */
+        t.once = t.queries <= t.block && t.keys > 0 &&
+                 t.keys <= (t.causal ? t.queries : ATTENTION_KEYS);
         t.chunks = mg_max(1, mg_min(mg_ceil_div(t.keys, ATTENTION_KEYS), ATTENTION_TASKS / t.heads));
         t.work_bytes = attention_scratch(&t, 2 * ATTENTION_KEYS + t.values + t.depth);
         int64_t sums = ATTENTION_KEYS * (t.depth + t.values) + t.queries * t.depth;
