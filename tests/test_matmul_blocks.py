@@ -47,6 +47,7 @@ SIZES = [  # m, k, n: what is read where it lies, what is packed, and their edge
     (99, 51, 96),  # runs of tiles, whose steps are no multiple of four: in place, from a sliver
     (126, 131, 128),
     (60, 64, 256),  # no runs: a sliver of B in place would fill its sets of L1
+    (259, 66, 192),  # such a B, packed for many rows of A
 ]
 
 

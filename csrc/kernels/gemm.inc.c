@@ -342,15 +342,20 @@ static void R(gemm_vector_block)(void *context, int64_t block) {
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* Packing pays where B is not small or lies badly, for an A whose rows run across the lines, and
- * for few steps that make a large C. What is packed has threads within a product, not among those
- * of a stack: so none too small. */
+/* B crowds L1 where it lies, and many rows of A share it. */
+MG_INLINE bool R(gemm_shares)(const mg_gemm_shape *s) {
+    return s->n >= 128 && s->m >= 256 && s->m > s->n && R(gemm_crowds)(s);
+}
+
+/* Packing pays where B is not small or lies badly, for an A whose rows run across the lines, for
+ * few steps that make a large C, and for many rows of A where B crowds L1. What is packed has
+ * threads within a product, not among those of a stack: so none too small. */
 MG_INLINE bool R(gemm_packs)(const mg_gemm_shape *s) {
     bool collides = R(gemm_collides)(s);
     return s->m > (collides ? GEMM_MR : 4 * GEMM_MR) && s->n > 3 * GEMM_NR &&
            s->m * s->n * s->k > (collides ? MG_GEMM_THREAD_WORK - 1 : 128 * 128 * 128) &&
            (s->a_col != 1 || R(gemm_lies_badly)(s) || !R(gemm_is_small)(s) ||
-            R(gemm_goes_along)(s)) &&
+            R(gemm_goes_along)(s) || R(gemm_shares)(s)) &&
            !R(gemm_slivers)(s);
 }
 
