@@ -33,7 +33,7 @@ static void R(attention_scale)(real *restrict scaled, const attention_plan *t,
 /* The first vector of queries of a block of which one sees key j, of keys of which all queries see
  * `common`, and each one more than the query before. */
 MG_INLINE int64_t R(attention_first)(int64_t j, int64_t common) {
-    return j < common ? 0 : (j - common + 1) / LANES * LANES;
+    return mg_max(0, j - common + 1) / LANES * LANES;
 }
 
 /* to = x y^T for keys x and queries y, but for steps of queries of which none sees a key. */
@@ -180,18 +180,24 @@ static void R(attention_forward)(const attention_plan *t, const attention_item *
 }
 
 /* h = g * share, and the sum of h * out; nothing where g is 0. */
-MG_INLINE real R(attention_share)(real *restrict h, const real *restrict g, int64_t step,
-                                  const real *restrict out, real share, int64_t values) {
+static MG_NOINLINE real R(attention_share)(real *h, const real *g, int64_t step, const real *out,
+                                           real share, int64_t values) {
     vec part = v_set1(0);
     real sums[LANES], sum = 0;
-    for (int64_t d = 0; d < values; d++) h[d] = g[d * step] == 0 ? 0 : g[d * step] * share;
+    for (int64_t d = 0; step != 1 && d < values; d++) h[d] = g[d * step];
+    if (step != 1) g = h;
+    MG_ROLLED
     for (int64_t d = 0; d < values; d += LANES) {
         int n = (int)mg_min(LANES, values - d);
-        vec x = n == LANES ? v_load(h + d) : v_load_n(h + d, n);
-        vec y = n == LANES ? v_load(out + d) : v_load_n(out + d, n);
-        part = v_fma(x, (vec)((R(attention_mask))y & (x != 0)), part);
+        vec x = v_load_n(g + d, n), y = v_load_n(out + d, n);
+        R(attention_mask) any = x != 0;
+        x = (vec)((R(attention_mask))(x * share) & any);
+        if (n == LANES) v_store(h + d, x);
+        else v_store_n(h + d, x, n);
+        part = v_fma(x, (vec)((R(attention_mask))y & any), part);
     }
     v_store(sums, part);
+    MG_ROLLED
     for (int l = 0; l < LANES; l++) sum += sums[l];
     return sum;
 }
@@ -215,10 +221,7 @@ static void R(attention_backward)(const attention_plan *t, const attention_item 
         const real *line = g + i * t->g.row, *result = out + (at + i) * t->out.row;
         real share = statistics[t->queries + at + i];
         shift[i] = statistics[at + i];
-        if (t->g.col == 1)
-            mean[i] = R(attention_share)(h + i * values, line, 1, result, share, values);
-        else
-            mean[i] = R(attention_share)(h + i * values, line, t->g.col, result, share, values);
+        mean[i] = R(attention_share)(h + i * values, line, t->g.col, result, share, values);
     }
     for (int l = 1; rows == 1 && l < LANES; l++) {
         shift[l] = shift[0];
