@@ -154,35 +154,40 @@ static PyObject *handle_first(PyObject *given) {
     return NULL;
 }
 
+/* cffi's type of a pointer to several, once cffi has said that it is one. */
+static handle_ctype *handle_several_ctype;
+
 /* A handle as an argument is what it holds, if that is what the function takes; several of them are an
- * array, whose size is returned. */
-static MG_NOINLINE Py_ssize_t handle_argument(handle_ctype *ctype, PyObject *given, char **to) {
+ * array, in room that the wrapper frees after the call. Whether it failed. */
+static MG_NOINLINE bool handle_argument(handle_ctype *ctype, PyObject *given, char **to,
+                                        struct _cffi_freeme_s **room) {
     PyTypeObject *class = Py_TYPE(given);
     if (class == handle_array_class ? ctype == handle_array_ctype
                                     : class == handle_saved_class && ctype == handle_saved_ctype) {
         *to = ((handle *)given)->held;
-        return 0;
+        return false;
     }
-    if (handle_first(given)) return PySequence_Size(given) * (Py_ssize_t)sizeof(mg_array *);
-    return _cffi_prepare_pointer_call_argument(ctype, given, to);
-}
-
-/* Fills such an array. cffi makes room, and checks by one of them what the function takes. */
-static MG_NOINLINE int handle_array_argument(handle_ctype *ctype, PyObject *given, char **to,
-                                             Py_ssize_t size, struct _cffi_freeme_s **room) {
-    PyObject *first = handle_first(given);
-    if (!first) return _cffi_convert_array_argument(ctype, given, to, size, room);
-    PyObject *checked = Py_BuildValue("(N)", handle_pointer(first, NULL));
-    int failed = !checked || _cffi_convert_array_argument(ctype, checked, to, size, room);
-    Py_XDECREF(checked);
-    for (Py_ssize_t i = 0; !failed && i < size / (Py_ssize_t)sizeof(mg_array *); i++) {
+    PyObject *first = handle_first(given), *checked = given;
+    Py_ssize_t size = first ? PySequence_Size(given) * (Py_ssize_t)sizeof(mg_array *)
+                            : _cffi_prepare_pointer_call_argument(ctype, given, to);
+    if (size == 0) return false;
+    *to = NULL; /* cffi makes room, and checks by one of the handles what the function takes */
+    if (first) checked = ctype == handle_several_ctype
+                             ? PyTuple_New(0)
+                             : Py_BuildValue("(N)", handle_pointer(first, NULL));
+    bool failed = !checked || _cffi_convert_array_argument(ctype, checked, to, size, room) < 0;
+    if (first && !failed) handle_several_ctype = ctype;
+    if (first) Py_XDECREF(checked);
+    Py_ssize_t count = first ? size / (Py_ssize_t)sizeof(mg_array *) : 0;
+    for (Py_ssize_t i = 0; !failed && i < count; i++) {
         PyObject *one = PySequence_GetItem(given, i);
         failed = !one || (one != Py_None && Py_TYPE(one) != handle_array_class);
         if (!failed) ((mg_array **)*to)[i] = one == Py_None ? NULL : handle_array(one);
         else if (one) PyErr_SetString(PyExc_TypeError, "handles of arrays only");
         Py_XDECREF(one);
     }
-    return failed ? -1 : 0;
+    if (failed && *room) _cffi_free_array_arguments(*room); /* the wrapper returns without it */
+    return failed;
 }
 
 /* Expanded where `result` is what the function returned. */
@@ -191,8 +196,11 @@ static MG_NOINLINE int handle_array_argument(handle_ctype *ctype, PyObject *give
     _Generic(result, mg_array *: handle_of_array, mg_arrays *: handle_of_arrays,               \
              mg_saved *: handle_of_saved, mg_object *: handle_of_object,                       \
              default: handle_of_none)(address, ctype)
+/* cffi would make room for an array on the stack of each wrapper, 80 bytes of code for each pointer that
+ * it takes; where a failure is all that is left to meet, there is none. */
 #undef _cffi_prepare_pointer_call_argument
-#define _cffi_prepare_pointer_call_argument handle_argument
-#define _cffi_convert_array_argument handle_array_argument
+#define _cffi_prepare_pointer_call_argument(ctype, given, to)                                  \
+    (handle_argument(ctype, given, to, &large_args_free) ? -1 : 0)
+#define _cffi_convert_array_argument(ctype, given, to, size, room) (-1)
 
 #endif

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import tracemalloc
+
 import pytest
 
 import minigrad as mg
@@ -94,6 +97,27 @@ def test_handles_in_a_list_are_an_array_of_them():
             _c.lib.mg_concatenate(2, wrong, 0)
     with pytest.raises(TypeError):
         _c.lib.mg_empty(_c.lib.MG_FLOAT32, 2, [a, b])  # where a shape should be
+
+
+@pytest.mark.parametrize("count", [10, 100])
+@pytest.mark.parametrize("wrong", ["list", "number"])
+def test_a_refused_argument_leaves_nothing_behind(count, wrong):
+    """What was made of the lists before it is freed."""
+    many = [mg.ones(2)._h] * count
+    second = [*many[1:], 1] if wrong == "list" else many
+    rate = "much" if wrong == "number" else 0.1
+
+    def refused():
+        with contextlib.suppress(TypeError):
+            _c.lib.mg_sgd_step(count, many, second, many, rate, 0.0, 0.0, 0.0, 0, 0)
+
+    refused()
+    tracemalloc.start()
+    for _ in range(100):
+        refused()
+    left, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert left < 5000  # and not 100 arrays
 
 
 def test_an_operation_takes_tensors_only():
