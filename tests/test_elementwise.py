@@ -333,6 +333,16 @@ def test_reflected_numbers_and_arrays():
         mg.atan2(x, "one")
 
 
+@pytest.mark.parametrize("f", [mg.logaddexp, mg.logaddexp2])
+@pytest.mark.parametrize("size", [1, 31, 511, 512, 513, 1500, 66000])
+def test_floats_by_way_of_doubles(f, size, rng):
+    a, b = np.float32(rng.normal(scale=20, size=(2, size)))
+    a[::7], b[::9], b[::11] = np.inf, -np.inf, np.nan
+    got = f(mg.tensor(a), mg.tensor(b)).numpy()
+    doubles = f(mg.tensor(np.float64(a)), mg.tensor(np.float64(b))).numpy()
+    np.testing.assert_array_equal(got, np.float32(doubles))
+
+
 # ---- the ends of loops ---------------------------------------------------------------------------
 
 

@@ -194,8 +194,41 @@ LONG_UNARY(acosh)
 LONG_UNARY(atanh)
 LONG_UNARY(sinc)
 LONG_BINARY(hypot)
-LONG_BINARY(logaddexp)
-LONG_BINARY(logaddexp2)
+
+/* Floats that are computed as doubles, as the short polynomials would show where terms cancel, are so by
+ * the functions of these, which need not be there twice. Error 0.500, both, over two million pairs,
+ * normally distributed with deviations from 0.1 to 300. */
+#if ELEMENTWISE_WIDTH == 32
+typedef void (*doubles_fn)(double *restrict out, const double *restrict a, const double *restrict b,
+                           int64_t n);
+static MG_NOINLINE void by_doubles(float *restrict out, const float *restrict a,
+                                   const float *restrict b, int64_t n, doubles_fn f) {
+    double x[NDITER_CHUNK], y[NDITER_CHUNK], z[NDITER_CHUNK];
+    for (int64_t at = 0; at < n; at += NDITER_CHUNK) {
+        int64_t m = mg_min(NDITER_CHUNK, n - at);
+        nditer_whole(m, sizeof(real));
+        MG_APART
+        for (int64_t i = 0; i < m; i++) x[i] = (double)a[at + i];
+        MG_APART
+        for (int64_t i = 0; i < m; i++) y[i] = (double)b[at + i];
+        f(z, x, y, m);
+        MG_APART
+        for (int64_t i = 0; i < m; i++) out[at + i] = (float)z[i];
+    }
+}
+#define AS_DOUBLES_BINARY(name)                                                                     \
+    static void v_##name##_chunk_f64(double *restrict out, const double *restrict a,                \
+                                     const double *restrict b, int64_t n);                          \
+    static void v_##name##_chunk_f32(float *restrict out, const float *restrict a,                  \
+                                     const float *restrict b, int64_t n) {                          \
+        by_doubles(out, a, b, n, v_##name##_chunk_f64);                                             \
+    }
+#else
+#define AS_DOUBLES_BINARY(name) LONG_BINARY(name)
+#endif
+AS_DOUBLES_BINARY(logaddexp)
+AS_DOUBLES_BINARY(logaddexp2)
+#undef AS_DOUBLES_BINARY
 
 /* Formulas that differ from place to place, one number at a time. */
 #define SCALAR_UNARY(name)                                                                          \
