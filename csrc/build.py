@@ -11,6 +11,8 @@ import shlex
 import subprocess
 import sys
 import sysconfig
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import cffi
@@ -38,11 +40,13 @@ COMMON_FLAGS = [
     "-pthread",
 ]
 
+TO_OBJECT = ("-xc", "-c", os.devnull, "-o", os.devnull)
 
-def compiles(flags: list[str]) -> bool:
+
+def compiles(flags: list[str], what: Sequence[str] = TO_OBJECT) -> bool:
     """Whether the compiler of extension modules, and the assembler behind it, knows the flags."""
     compiler = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
-    command = [*shlex.split(compiler), *flags, "-xc", "-c", os.devnull, "-o", os.devnull]
+    command = [*shlex.split(compiler), *flags, *what]
     try:
         return subprocess.run(command, capture_output=True, check=False).returncode == 0
     except FileNotFoundError:
@@ -80,6 +84,21 @@ BRANCHES_APART = next(filter(compiles, APART), [])
 # some 30 cycles before they begin: the C library's functions are faster from 64 bytes on.
 STRINGS = ["-mmemcpy-strategy=libcall:-1:noalign", "-mmemset-strategy=libcall:-1:noalign"]
 NO_STRINGS = STRINGS if compiles(STRINGS) else []
+# Twins of two float widths stand side by side where the linker is GNU's; others refuse.
+TWINS = f"-Wl,-T,{HERE / 'twins.ld'}"
+
+
+def links(flag: str) -> bool:
+    """Whether the linker of extension modules knows the flag."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = str(Path(folder) / "made.so")
+        return compiles(["-shared", "-fPIC", flag], ["-xc", os.devnull, "-o", made])
+
+
+SIDE_BY_SIDE = [TWINS] if sys.platform == "linux" and links(TWINS) else []
+if SIDE_BY_SIDE:
+    COMMON_FLAGS += ["-ffunction-sections"]
+
 ISA_FLAGS = {
     # For the few machines without AVX2 code is kept small: three fifths of what -O3 makes of it.
     "baseline": ["-Os", "-ftree-vectorize"],
@@ -114,7 +133,7 @@ def link_flags() -> list[str]:
     kept = os.environ.get("MINIGRAD_SYMBOLS") or os.environ.get("MINIGRAD_SANITIZE")
     small = ["-Wl,-z,noseparate-code"] if sys.platform == "linux" else []  # no pages half filled
     strip = ["-Wl,--strip-all"] if sys.platform == "linux" and not kept else []
-    return ["-pthread", *small, *strip, *sanitizers()]
+    return ["-pthread", *small, *strip, *SIDE_BY_SIDE, *sanitizers()]
 
 
 def isas() -> list[str]:
@@ -143,7 +162,7 @@ def builder(isa: str) -> cffi.FFI:
         include_dirs=["csrc"],
         depends=[
             p.relative_to(HERE.parent).as_posix()
-            for pattern in ("**/*.c", "**/*.h", "**/*.def", "build.py")
+            for pattern in ("**/*.c", "**/*.h", "**/*.def", "**/*.ld", "build.py")
             for p in sorted(HERE.glob(pattern))
         ],
         extra_compile_args=[*COMMON_FLAGS, *ISA_FLAGS[isa], *sanitizers()],
