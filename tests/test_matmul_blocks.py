@@ -46,6 +46,8 @@ SIZES = [  # m, k, n: what is read where it lies, what is packed, and their edge
     (1030, 65, 1031),
     (99, 51, 96),  # runs of tiles, whose steps are no multiple of four: in place, from a sliver
     (126, 131, 128),
+    (64, 2048, 64),  # rows of A that are copied, and runs beside a B that crowds L1
+    (120, 784, 256),  # a B beyond L2 that crowds it
     (60, 64, 256),  # no runs: a sliver of B in place would fill its sets of L1
     (259, 66, 192),  # such a B, packed for many rows of A
 ]

@@ -121,9 +121,10 @@ static void R(gemm_direct)(real *c, const real *plus, int64_t plus_row, const re
                 }
                 int64_t x = j;
 #if GEMM_RUNS
-                int64_t run = 0; /* for few steps it is no faster, and slower where B crowds L1 */
+                /* For few steps it is no faster, and slower where A and B lie and B crowds L1. */
+                int64_t run = 0;
                 if (rows == GEMM_MR && a_col == 1 && (along || end - j == GEMM_NR) &&
-                    depth >= 48 && (from_b == sliver || !R(gemm_crowds)(s)))
+                    depth >= 48 && (from_b == sliver || copies || !R(gemm_crowds)(s)))
                     run = along ? (end - j) / GEMM_NR : mg_max(1, (m - i) / GEMM_MR - 1);
                 if (run > 0) {
                     R(gemm_tiles) t = {
@@ -342,20 +343,21 @@ static void R(gemm_vector_block)(void *context, int64_t block) {
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* B crowds L1 where it lies, and many rows of A share it. */
-MG_INLINE bool R(gemm_shares)(const mg_gemm_shape *s) {
-    return s->n >= 128 && s->m >= 256 && s->m > s->n && R(gemm_crowds)(s);
+/* B crowds L1 where it lies, and is beyond what stays in L2 or shared by many rows of A. */
+MG_INLINE bool R(gemm_crowded)(const mg_gemm_shape *s) {
+    bool beyond = s->n * s->k * (int)sizeof(real) > GEMM_DIRECT && !R(gemm_copies)(s);
+    return R(gemm_crowds)(s) && (beyond || (s->n >= 128 && s->m >= 256 && s->m > s->n));
 }
 
-/* Packing pays where B is not small or lies badly, for an A whose rows run across the lines, for
- * few steps that make a large C, and for many rows of A where B crowds L1. What is packed has
- * threads within a product, not among those of a stack: so none too small. */
+/* Packing pays where B is not small, lies badly or is crowded, for an A whose rows run across the
+ * lines, and for few steps that make a large C. What is packed has threads within a product, not
+ * among those of a stack: so none too small. */
 MG_INLINE bool R(gemm_packs)(const mg_gemm_shape *s) {
     bool collides = R(gemm_collides)(s);
     return s->m > (collides ? GEMM_MR : 4 * GEMM_MR) && s->n > 3 * GEMM_NR &&
            s->m * s->n * s->k > (collides ? MG_GEMM_THREAD_WORK - 1 : 128 * 128 * 128) &&
            (s->a_col != 1 || R(gemm_lies_badly)(s) || !R(gemm_is_small)(s) ||
-            R(gemm_goes_along)(s) || R(gemm_shares)(s)) &&
+            R(gemm_goes_along)(s) || R(gemm_crowded)(s)) &&
            !R(gemm_slivers)(s);
 }
 
