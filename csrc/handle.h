@@ -176,6 +176,7 @@ static MG_NOINLINE bool handle_argument(handle_ctype *ctype, PyObject *given, ch
                              ? PyTuple_New(0)
                              : Py_BuildValue("(N)", handle_pointer(first, NULL));
     bool failed = !checked || _cffi_convert_array_argument(ctype, checked, to, size, room) < 0;
+    if (failed && !PyErr_Occurred()) PyErr_NoMemory(); /* which cffi does not say */
     if (first && !failed) handle_several_ctype = ctype;
     if (first) Py_XDECREF(checked);
     Py_ssize_t count = first ? size / (Py_ssize_t)sizeof(mg_array *) : 0;
