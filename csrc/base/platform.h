@@ -29,6 +29,12 @@
 #else
 #define MG_UNROLL _Pragma("GCC unroll 16")
 #endif
+/* Before a loop of few instructions, which would be slower where it crosses a line of the code's cache. */
+#if defined(__clang__)
+#define MG_UNROLL_4 _Pragma("clang loop unroll_count(4)")
+#else
+#define MG_UNROLL_4 _Pragma("GCC unroll 4")
+#endif
 /* Before a loop over arrays that are the same or do not overlap: `restrict` is lost where a function
  * is inlined, and the compiler then checks, and keeps a scalar loop for when they do. On a line of
  * its own it also says that the loop must become vectors, which csrc/vectorised.py checks. (clang would

@@ -67,10 +67,12 @@ MG_NOINLINE void mg_copy_run(char *restrict to, const char *restrict from, int64
     else if (itemsize == 4 && stride == 0)
         for (int64_t i = 0; i < n; i++) to_4[i] = *from_4;
     else if (itemsize == 4)
+        MG_UNROLL_4
         for (int64_t i = 0; i < n; i++) to_4[i] = from_4[i * stride];
     else if (stride == 0)
         for (int64_t i = 0; i < n; i++) to_8[i] = *from_8;
     else
+        MG_UNROLL_4
         for (int64_t i = 0; i < n; i++) to_8[i] = from_8[i * stride];
 }
 
