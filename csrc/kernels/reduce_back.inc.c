@@ -65,10 +65,12 @@ static void R(back_scale_kernel)(void *out, const void *const *in, int64_t n) {
 /* Are all of y finite and none of g 0? Then g * exp(x - y) needs no second look. */
 static bool R(back_is_plain)(const void *of, int64_t n, const void *upstream, int64_t gs) {
     const real *y = of, *g = upstream;
-    bool plain = true;
-    for (int64_t i = 0; i < n; i++) plain &= y[i] - y[i] == 0;
-    for (int64_t i = 0; i < gs; i++) plain &= g[i] != 0;
-    return plain;
+    R(one_bits) other = 0; /* as wide as a number, so that both loops are vectors */
+    MG_APART
+    for (int64_t i = 0; i < n; i++) other |= y[i] - y[i] == 0 ? 0 : 1;
+    MG_APART
+    for (int64_t i = 0; i < gs; i++) other |= g[i] == 0 ? 1 : 0;
+    return other == 0;
 }
 
 /* dx = g * exp(x - y), the share of x in y; an infinite y has 1 for +inf and 0 for all else. Of y
