@@ -69,13 +69,17 @@ static PyGetSetDef handle_array_fields[] = {
 
 /* ---- the classes ---- */
 
+/* The owner of borrowed memory is told, in Python, which must not see an error that is on its way. */
+static void handle_give_back(void *held, bool array) {
+    PyObject *error, *value, *trace;
+    PyErr_Fetch(&error, &value, &trace);
+    if (array) mg_release(held);
+    else mg_unsave(held);
+    PyErr_Restore(error, value, trace);
+}
 static void handle_free(PyObject *self) {
     PyTypeObject *class = Py_TYPE(self);
-    PyObject *error, *value, *trace;
-    PyErr_Fetch(&error, &value, &trace); /* the owner of borrowed memory is told, in Python */
-    if (class == handle_array_class) mg_release(((handle *)self)->held);
-    else mg_unsave(((handle *)self)->held);
-    PyErr_Restore(error, value, trace);
+    handle_give_back(((handle *)self)->held, class == handle_array_class);
     PyObject_Free(self);
     Py_DECREF(class);
 }
@@ -103,8 +107,7 @@ static PyObject *handle_new(PyTypeObject **class, PyType_Spec *spec, void *held)
     if (!*class) *class = (PyTypeObject *)PyType_FromSpec(spec);
     handle *made = *class ? PyObject_New(handle, *class) : NULL;
     if (made) made->held = held;
-    else if (class == &handle_array_class) mg_release(held);
-    else mg_unsave(held);
+    else handle_give_back(held, class == &handle_array_class);
     return (PyObject *)made;
 }
 
@@ -143,10 +146,14 @@ static MG_NOINLINE PyObject *handle_of_none(char *address, handle_ctype *ctype) 
     return _cffi_from_c_pointer(address, ctype);
 }
 
+/* Of a list or tuple, whatever a class of its own says of its length; of others 0. */
+static Py_ssize_t handle_count(PyObject *given) {
+    return PyTuple_Check(given) ? PyTuple_Size(given) : PyList_Check(given) ? PyList_Size(given) : 0;
+}
 /* The first of handles in a list or tuple, in which None stands for no array; else NULL. Borrowed. */
 static PyObject *handle_first(PyObject *given) {
     bool tuple = PyTuple_Check(given);
-    Py_ssize_t count = tuple ? PyTuple_Size(given) : PyList_Check(given) ? PyList_Size(given) : 0;
+    Py_ssize_t count = handle_count(given);
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *one = tuple ? PyTuple_GetItem(given, i) : PyList_GetItem(given, i);
         if (one != Py_None) return Py_TYPE(one) == handle_array_class ? one : NULL;
@@ -168,7 +175,7 @@ static MG_NOINLINE bool handle_argument(handle_ctype *ctype, PyObject *given, ch
         return false;
     }
     PyObject *first = handle_first(given), *checked = given;
-    Py_ssize_t size = first ? PySequence_Size(given) * (Py_ssize_t)sizeof(mg_array *)
+    Py_ssize_t size = first ? handle_count(given) * (Py_ssize_t)sizeof(mg_array *)
                             : _cffi_prepare_pointer_call_argument(ctype, given, to);
     if (size == 0) return false;
     *to = NULL; /* cffi makes room, and checks by one of the handles what the function takes */

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 
 import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad._c import lib
+from minigrad._c import _owners, lib
 
 MB = 2**20
 
@@ -280,3 +281,14 @@ def test_results_for_which_python_has_no_memory_are_given_back(action):
         failed += 1
     assert failed
     assert lib.mg_live_bytes() - before < 64 * 1024
+
+
+def test_borrowed_memory_for_which_python_has_no_handle_is_given_back(monkeypatch):
+    a = np.ones(5, np.float32)
+    mg.from_numpy(a)
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda what: told.append(repr(what.exc_value)))
+    before = len(_owners), lib.mg_live_bytes()
+    assert sum(_fails_at(allocation, lambda: mg.from_numpy(a)) for allocation in range(60))
+    assert (len(_owners), lib.mg_live_bytes()) == before
+    assert not told
