@@ -66,10 +66,8 @@ static void R(back_scale_kernel)(void *out, const void *const *in, int64_t n) {
 static bool R(back_is_plain)(const void *of, int64_t n, const void *upstream, int64_t gs) {
     const real *y = of, *g = upstream;
     R(one_bits) other = 0; /* as wide as a number, so that both loops are vectors */
-    MG_APART
-    for (int64_t i = 0; i < n; i++) other |= y[i] - y[i] == 0 ? 0 : 1;
-    MG_APART
-    for (int64_t i = 0; i < gs; i++) other |= g[i] == 0 ? 1 : 0;
+    MG_APART for (int64_t i = 0; i < n; i++) other |= y[i] - y[i] == 0 ? 0 : 1;
+    MG_APART for (int64_t i = 0; i < gs; i++) other |= g[i] == 0 ? 1 : 0;
     return other == 0;
 }
 
