@@ -85,17 +85,17 @@ BRANCHES_APART = next(filter(compiles, APART), [])
 STRINGS = ["-mmemcpy-strategy=libcall:-1:noalign", "-mmemset-strategy=libcall:-1:noalign"]
 NO_STRINGS = STRINGS if compiles(STRINGS) else []
 # Twins of two float widths stand side by side where the linker is GNU's; others refuse.
-TWINS = f"-Wl,-T,{HERE / 'twins.ld'}"
+TWINS = ["-Xlinker", "-T", "-Xlinker", str(HERE / "twins.ld")]
 
 
-def links(flag: str) -> bool:
-    """Whether the linker of extension modules knows the flag."""
+def links(flags: list[str]) -> bool:
+    """Whether the linker of extension modules knows the flags."""
     with tempfile.TemporaryDirectory() as folder:
         made = str(Path(folder) / "made.so")
-        return compiles(["-shared", "-fPIC", flag], ["-xc", os.devnull, "-o", made])
+        return compiles(["-shared", "-fPIC", *flags], ["-xc", os.devnull, "-o", made])
 
 
-SIDE_BY_SIDE = [TWINS] if sys.platform == "linux" and links(TWINS) else []
+SIDE_BY_SIDE = TWINS if sys.platform == "linux" and links(TWINS) else []
 if SIDE_BY_SIDE:
     COMMON_FLAGS += ["-ffunction-sections"]
 
