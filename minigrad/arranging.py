@@ -349,7 +349,7 @@ def _rolled(x: Tensor, axis: int, shift: int) -> Tensor:
         )
         for at, m in ((back, n - back), (0, back))
     ]
-    return apply(_s.CAT, (last, first), (axis, (n - back, back)))
+    return apply(_s.CAT, (last, first), (axis, (0, n - back, n)))
 
 
 # ---- repeating -----------------------------------------------------------------------------------

@@ -320,19 +320,21 @@ def _node(
     """The node of a row with several inputs; ``arrays`` are theirs, the result's and NULL."""
     if row.wants_shape:
         args = (inputs[0].shape, *args)
-    parents: tuple[Any, ...] = ()
-    wanted = 1
+    parents: list[Any] = []
     for x in inputs:
         edge = x._edge
-        parents += (x if edge is LEAF else edge,)
-        wanted += wanted + (edge is not None)
+        parents.append(x if edge is LEAF else edge)
     saved = None
-    sources = row.sources.get(wanted)
-    if sources is None:
-        sources = row.find_sources(parents, wanted)
-    if sources:
-        a, b, c = sources
-        saved = save(arrays[a], arrays[b], arrays[c])
+    if row.arity > 0:  # of any number of inputs nothing is saved
+        wanted = 1
+        for parent in parents:
+            wanted += wanted + (parent is not None)
+        sources = row.sources.get(wanted)
+        if sources is None:
+            sources = row.find_sources(parents, wanted)
+        if sources:
+            a, b, c = sources
+            saved = save(arrays[a], arrays[b], arrays[c])
     adapted = tuple([(x.shape, x._h.dtype) for x in inputs]) if arrays[-2].adapted else None
     return record(row, saved, args, adapted, *parents)
 

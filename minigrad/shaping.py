@@ -378,13 +378,16 @@ def cat(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
         shapes = [p.shape for p in parts]
     first = shapes[0]
     axis = one_dim("cat", dim, len(first))
-    before, after = first[:axis], first[axis + 1 :]
+    bounds = [0]
     for shape in shapes:
-        if shape is not first and (
-            len(shape) != len(first) or shape[:axis] != before or shape[axis + 1 :] != after
+        if shape != first and (
+            len(shape) != len(first)
+            or shape[:axis] != first[:axis]
+            or shape[axis + 1 :] != first[axis + 1 :]
         ):
             raise ValueError(f"[cat] shapes {first} and {shape} differ outside dim {axis}")
-    return apply(_s.CAT, tuple(parts), (axis, tuple([shape[axis] for shape in shapes])))
+        bounds.append(bounds[-1] + shape[axis])
+    return apply(_s.CAT, tuple(parts), (axis, tuple(bounds)))
 
 
 def concat(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import minigrad as mg
+from minigrad.ops.shape import CAT
 
 X = np.arange(24.0).reshape(2, 3, 4)
 
@@ -349,6 +350,21 @@ def test_cat_gradients(rng):
     x = mg.tensor([1.0, 2.0], requires_grad=True)
     mg.cat([x, x * 3, mg.ones(2)]).sum().backward()
     assert x.grad.tolist() == [4, 4]
+
+
+def test_cat_of_many(rng):
+    """Parts of no size among them; and nothing is noted of which of so many want a gradient."""
+    sizes = rng.integers(0, 4, 500)
+    parts = [mg.tensor(rng.normal(size=(2, n)), requires_grad=bool(n % 2)) for n in sizes]
+    upstream = rng.normal(size=(2, sizes.sum()))
+    mg.cat(parts, 1).backward(mg.tensor(upstream))
+    shares = np.split(upstream, np.cumsum(sizes)[:-1], 1)
+    for part, share in zip(parts, shares, strict=True):
+        if part.requires_grad:
+            np.testing.assert_array_equal(part.grad.numpy(), share)
+        else:
+            assert part.grad is None
+    assert not CAT.sources
 
 
 def test_cat_promotes_and_refuses():

@@ -60,15 +60,15 @@ CAST = linear(
 )
 
 
-def _concatenate(*parts_axis_sizes: Any) -> Handle:
-    *parts, axis, _ = parts_axis_sizes
+def _concatenate(*parts_axis_bounds: Any) -> Handle:
+    *parts, axis, _ = parts_axis_bounds
     return call(lib.mg_concatenate, len(parts), parts, axis)
 
 
 CAT = variadic(
     "cat",
     _concatenate,
-    lambda g, i, axis, sizes: g.narrow(axis, sum(sizes[:i]) if sizes[i] else 0, sizes[i]),
+    lambda g, i, axis, bounds: g.narrow(axis, bounds[i], bounds[i + 1] - bounds[i]),
     doc="arrays side by side along an axis",
 )
 
