@@ -281,13 +281,106 @@ static bool back_deliver(PyObject *leaf, PyObject *g, bool shared) {
     return true;
 }
 
+/* ---- edges that were reached ---- */
+
+/* What has come to an edge: to a node, as long as it waits; to a leaf, or to what is wanted, all of it. */
+typedef struct {
+    PyObject *edge, *g;
+    Py_ssize_t turn; /* in which order they were reached */
+    bool owned;      /* g was made here by adding, and may be added to */
+    bool shared;     /* g was handed on to a leaf as it came */
+} arrival;
+
+/* They are found by where the edge lies: linear probing, and no holes are left behind (D. E. Knuth, "The
+ * Art of Computer Programming" vol. 3, 1998, algorithm 6.4 R). */
+typedef struct {
+    arrival *slots;
+    Py_ssize_t room, used, turns; /* room: a power of two, or none */
+    arrival few[8];               /* a small graph needs no more */
+} arrivals;
+
+static Py_ssize_t arrivals_home(const arrivals *all, const PyObject *edge) {
+    uint64_t mixed = (uint64_t)(uintptr_t)edge * 0x9e3779b97f4a7c15; /* Knuth, section 6.4 */
+    return (Py_ssize_t)(mixed >> 32) & (all->room - 1);
+}
+
+/* The slot of an edge, or the free one where it would be. */
+static arrival *arrivals_slot(const arrivals *all, const PyObject *edge) {
+    Py_ssize_t at = arrivals_home(all, edge);
+    while (all->slots[at].edge && all->slots[at].edge != edge) at = (at + 1) & (all->room - 1);
+    return &all->slots[at];
+}
+
+static bool arrivals_grow(arrivals *all) {
+    arrivals grown = {.room = 2 * all->room};
+    grown.slots = PyMem_Calloc((size_t)grown.room, sizeof *grown.slots);
+    if (!grown.slots) return PyErr_NoMemory();
+    for (arrival *one = all->slots; one < all->slots + all->room; one++)
+        if (one->edge) *arrivals_slot(&grown, one->edge) = *one;
+    if (all->slots != all->few) PyMem_Free(all->slots);
+    all->slots = grown.slots;
+    all->room = grown.room;
+    return true;
+}
+
+/* Of an edge that has none yet. */
+static arrival *arrivals_add(arrivals *all, PyObject *edge, PyObject *g) {
+    if (4 * all->used >= 3 * all->room && !arrivals_grow(all)) return NULL;
+    arrival *slot = arrivals_slot(all, edge);
+    Py_INCREF(edge);
+    Py_INCREF(g);
+    *slot = (arrival){.edge = edge, .g = g, .turn = all->turns++};
+    all->used++;
+    return slot;
+}
+
+/* Takes an edge out; its gradient. */
+static PyObject *arrivals_take(arrivals *all, PyObject *edge) {
+    arrival *hole = arrivals_slot(all, edge);
+    PyObject *g = hole->g, *key = hole->edge;
+    Py_ssize_t last = all->room - 1, at = hole - all->slots;
+    for (Py_ssize_t next = (at + 1) & last; all->slots[next].edge; next = (next + 1) & last) {
+        Py_ssize_t home = arrivals_home(all, all->slots[next].edge);
+        if (((next - home) & last) < ((next - at) & last)) continue; /* it is found without the hole */
+        all->slots[at] = all->slots[next];
+        at = next;
+    }
+    all->slots[at] = (arrival){NULL};
+    if (key) all->used--;
+    Py_XDECREF(key);
+    return g;
+}
+
+static int arrivals_earlier(const void *a, const void *b) {
+    Py_ssize_t one = ((const arrival *)a)->turn, other = ((const arrival *)b)->turn;
+    return (one > other) - (one < other);
+}
+
+/* All of them in the order in which they were reached, at the front; nothing is found from then on. */
+static void arrivals_sort(arrivals *all) {
+    Py_ssize_t count = 0;
+    for (Py_ssize_t at = 0; at < all->room; at++) {
+        arrival one = all->slots[at];
+        all->slots[at].edge = NULL;
+        if (one.edge) all->slots[count++] = one;
+    }
+    qsort(all->slots, (size_t)count, sizeof *all->slots, arrivals_earlier);
+}
+
+static void arrivals_free(arrivals *all) {
+    for (arrival *one = all->slots; one < all->slots + all->room; one++) {
+        if (!one->edge) continue;
+        Py_DECREF(one->edge);
+        Py_XDECREF(one->g);
+    }
+    if (all->slots != all->few) PyMem_Free(all->slots);
+}
+
 /* ---- the run ---- */
 
 typedef struct {
-    PyObject *gradients; /* of every edge reached: of a node, as long as it waits; of a leaf, all */
-    PyObject *owned;     /* edges whose gradient was made here by adding, and may be added to */
-    PyObject *shared;    /* leaves whose gradient was handed on as it came */
-    node **queue;        /* nodes that have a gradient: a heap, youngest first */
+    arrivals reached;
+    node **queue; /* nodes that have a gradient: a heap, youngest first */
     Py_ssize_t waiting, room;
     PyObject *wanted, *useful;   /* None, or sets: whose gradients are kept, and which lead to those */
     PyObject *parents, *backs, *g; /* what the last rule made of g for whom; g is NULL at the roots */
@@ -324,35 +417,30 @@ static node *walk_pop(walk *w) {
     return youngest;
 }
 
-/* Sets are made when something enters. */
-static bool walk_note(PyObject **set, PyObject *edge) {
-    if (!*set && !(*set = PySet_New(NULL))) return false;
-    return PySet_Add(*set, edge) == 0;
-}
-
-static bool walk_noted(PyObject *set, PyObject *edge) { return set && PySet_Contains(set, edge) > 0; }
+static bool walk_noted(PyObject *set, PyObject *edge) { return PySet_Contains(set, edge) > 0; }
 
 /* Hands a gradient to a parent. */
 static bool walk_hand(walk *w, PyObject *parent, PyObject *back) {
-    PyObject *held = PyDict_GetItemWithError(w->gradients, parent);
+    arrival *to = arrivals_slot(&w->reached, parent);
     bool as_it_came = !w->g || back == w->g;
-    if (!held) {
-        if (PyErr_Occurred() || PyDict_SetItem(w->gradients, parent, back) < 0) return false;
-        if (node_is(parent)) return walk_push(w, (node *)parent);
-        return !as_it_came || walk_note(&w->shared, parent);
+    if (!to->edge) {
+        if (!(to = arrivals_add(&w->reached, parent, back))) return false;
+        to->shared = as_it_came;
+        return !node_is(parent) || walk_push(w, (node *)parent);
     }
-    if (walk_noted(w->owned, parent)) return back_accumulate(held, back);
-    PyObject *made = NULL;
+    PyObject *held = to->g, *made = NULL;
+    if (to->owned) return back_accumulate(held, back);
     if (!w->graph && !as_it_came && back_sole(back)) { /* by the last rule, and nobody else has it */
         if (back_accumulate(back, held)) Py_INCREF(made = back);
     } else {
         made = PyNumber_Add(held, back);
     }
-    bool done = made && PyDict_SetItem(w->gradients, parent, made) == 0;
-    if (done && w->shared) done = PySet_Discard(w->shared, parent) >= 0;
-    if (done && !w->graph && tensor_is(made)) done = walk_note(&w->owned, parent);
-    Py_XDECREF(made);
-    return done;
+    if (!made) return false;
+    to->g = made;
+    to->shared = false;
+    to->owned = !w->graph && tensor_is(made);
+    Py_DECREF(held);
+    return true;
 }
 
 /* Hands the gradients to the parents, and goes on to the youngest node that has one: it has all of it.
@@ -375,9 +463,7 @@ static node *walk_on(walk *w) {
         }
         if (!w->waiting) return NULL;
         next = walk_pop(w);
-        g = PyDict_GetItem(w->gradients, (PyObject *)next);
-        Py_XINCREF(g);
-        PyDict_DelItem(w->gradients, (PyObject *)next);
+        g = arrivals_take(&w->reached, (PyObject *)next);
     }
     Py_XDECREF(w->g);
     w->g = g;
@@ -446,7 +532,7 @@ static bool walk_step(walk *w, node *at) {
     }
     if (!w->g) return false;
     if (w->wanted != Py_None && walk_noted(w->wanted, self) &&
-        PyDict_SetItem(w->gradients, self, w->g) < 0)
+        !arrivals_add(&w->reached, self, w->g))
         return false;
     if (w->useful != Py_None && !walk_noted(w->useful, self)) {
         w->parents = PyTuple_New(0);
@@ -475,30 +561,28 @@ static bool walk_pause(void) {
     return done;
 }
 
-/* What a run comes to for each edge reached, with gradients of slices put together: a dict, or None
- * where they are added to the leaves' `grad`. */
-static PyObject *walk_found(const walk *w, bool into_grads) {
-    PyObject *edge, *g, *found = into_grads ? Py_None : w->gradients;
-    Py_INCREF(found);
-    for (Py_ssize_t at = 0; found && PyDict_Next(w->gradients, &at, &edge, &g);) {
-        if (w->wanted != Py_None && !walk_noted(w->wanted, edge)) continue;
-        PyObject *given = g;
-        Py_INCREF(g);
-        g = walk_whole(g);
-        bool done = g && (into_grads   ? back_deliver(edge, g, walk_noted(w->shared, edge))
-                          : g == given ? true
-                                       : PyDict_SetItem(found, edge, g) == 0);
-        if (!done) Py_CLEAR(found);
-        Py_XDECREF(g);
+/* What a run comes to for each edge that is wanted, with gradients of slices put together: a dict, or
+ * None where they are added to the leaves' `grad`. */
+static PyObject *walk_found(walk *w, bool into_grads) {
+    PyObject *found = into_grads ? Py_None : PyDict_New();
+    if (into_grads) Py_INCREF(found);
+    arrivals_sort(&w->reached);
+    for (Py_ssize_t i = 0; found && i < w->reached.used; i++) {
+        arrival *one = &w->reached.slots[i];
+        if (w->wanted != Py_None && !walk_noted(w->wanted, one->edge)) continue;
+        one->g = walk_whole(one->g);
+        if (!one->g || !(into_grads ? back_deliver(one->edge, one->g, one->shared)
+                                    : PyDict_SetItem(found, one->edge, one->g) == 0))
+            Py_CLEAR(found);
     }
     return found;
 }
 
-static PyObject *walk_run(walk *w, PyObject *roots, PyObject *upstream, bool into_grads) {
-    w->parents = PySequence_Tuple(roots);
-    w->backs = PySequence_Tuple(upstream);
-    w->gradients = PyDict_New();
-    bool done = w->parents && w->backs && w->gradients;
+/* Takes over parents and backs: the roots and their gradients. */
+static PyObject *walk_run(walk *w, bool into_grads) {
+    w->reached.slots = w->reached.few;
+    w->reached.room = sizeof w->reached.few / sizeof *w->reached.few;
+    bool done = w->parents && w->backs;
     unsigned steps = 0;
     for (node *at; done && (at = walk_on(w));) {
         done = walk_step(w, at) && (++steps % 256 || walk_pause());
@@ -507,22 +591,60 @@ static PyObject *walk_run(walk *w, PyObject *roots, PyObject *upstream, bool int
     PyObject *found = done && !PyErr_Occurred() ? walk_found(w, into_grads) : NULL;
     while (w->waiting) Py_DECREF(w->queue[--w->waiting]);
     PyMem_Free(w->queue);
-    PyObject *held[] = {w->parents, w->backs, w->g, w->gradients, w->owned, w->shared};
-    for (size_t i = 0; i < sizeof held / sizeof *held; i++) Py_XDECREF(held[i]);
+    arrivals_free(&w->reached);
+    Py_XDECREF(w->parents);
+    Py_XDECREF(w->backs);
+    Py_XDECREF(w->g);
     return found;
 }
 
-/* into_grads(root, upstream, retain_graph) */
+enum { BACK_DTYPES = MG_FLOAT64 + 1 };
+
+/* The upstream gradient of a single element, 1. Its memory is shared, so sealed against writes; it is a
+ * tensor of its own, which takes along what is noted of its views. */
+static PyObject *walk_one(int dtype) {
+    static PyObject *ones[BACK_DTYPES];
+    if (!ones[dtype]) {
+        mg_array *one = mg_full(dtype, 0, NULL, 1, 1);
+        if (!one) return PyErr_NoMemory();
+        mg_seal(one);
+        ones[dtype] = handle_new(&handle_array_class, &handle_array_spec, one);
+    }
+    Py_XINCREF(ones[dtype]);
+    return tensor_around(ones[dtype], Py_None, Py_None);
+}
+
+/* into_grads(output, gradient, retain_graph) */
 static PyObject *walk_into_grads(PyObject *unused, PyObject *const *given, Py_ssize_t count) {
     (void)unused;
-    PyObject *root = count == 3 ? PyTuple_Pack(1, given[0]) : NULL;
-    PyObject *upstream = root ? PyTuple_Pack(1, given[1]) : NULL;
-    int retain = upstream ? PyObject_IsTrue(given[2]) : -1;
-    walk w = {.wanted = Py_None, .useful = Py_None, .retain = retain > 0};
-    PyObject *made = retain < 0 ? NULL : walk_run(&w, root, upstream, true);
-    Py_XDECREF(root);
-    Py_XDECREF(upstream);
-    return made;
+    walk w = {.wanted = Py_None, .useful = Py_None};
+    if (count != 3 || !tensor_is(given[0])) {
+        PyErr_SetString(PyExc_TypeError, "[backward] expected a Tensor to start from");
+        return NULL;
+    }
+    int retain = PyObject_IsTrue(given[2]);
+    PyObject *handle = retain < 0 ? NULL : tensor_handle(given[0]);
+    PyObject *edge = handle ? tensor_parent(given[0]) : NULL, *both;
+    if (!edge) return NULL;
+    if (edge != Py_None && given[1] == Py_None && handle_array(handle)->ndim == 0)
+        both = Py_BuildValue("(ON)", edge, walk_one(handle_array(handle)->dtype));
+    else
+        both = back_ask("start", given[0], given[1]);
+    Py_DECREF(edge);
+    w.retain = retain;
+    w.parents = both ? PyTuple_GetSlice(both, 0, 1) : NULL;
+    w.backs = both ? PyTuple_GetSlice(both, 1, 2) : NULL;
+    Py_XDECREF(both);
+    return walk_run(&w, true);
+}
+
+/* one(dtype) */
+static PyObject *walk_one_of(PyObject *unused, PyObject *dtype) {
+    (void)unused;
+    long code = PyLong_AsLong(dtype);
+    if (code >= 0 && code < BACK_DTYPES) return walk_one((int)code);
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "one(dtype): no such dtype");
+    return NULL;
 }
 
 /* gradients(roots, upstream, retain_graph, create_graph, wanted, useful): by edge. */
@@ -533,9 +655,11 @@ static PyObject *walk_gradients(PyObject *unused, PyObject *args) {
     int retain, graph;
     if (!PyArg_ParseTuple(args, "OOppOO", &roots, &upstream, &retain, &graph, &w.wanted, &w.useful))
         return NULL;
+    w.parents = PySequence_Tuple(roots);
+    w.backs = w.parents ? PySequence_Tuple(upstream) : NULL;
     w.retain = retain;
     w.graph = graph;
-    return walk_run(&w, roots, upstream, false);
+    return walk_run(&w, false);
 }
 
 /* ---- what Python gets ---- */
@@ -544,12 +668,13 @@ static PyMethodDef back_functions[] = {
     {"into_grads", (PyCFunction)(void (*)(void))walk_into_grads, METH_FASTCALL, NULL},
     {"gradients", walk_gradients, METH_VARARGS, NULL},
     {"rule", rule_new, METH_VARARGS, NULL},
+    {"one", walk_one_of, METH_O, NULL},
 };
 
 mg_object *mg_back_parts(void) {
-    return (mg_object *)Py_BuildValue("NNN", PyCFunction_NewEx(&back_functions[0], NULL, NULL),
-                                      PyCFunction_NewEx(&back_functions[1], NULL, NULL),
-                                      PyCFunction_NewEx(&back_functions[2], NULL, NULL));
+    PyObject *made[4];
+    for (int i = 0; i < 4; i++) made[i] = PyCFunction_NewEx(&back_functions[i], NULL, NULL);
+    return (mg_object *)Py_BuildValue("NNNN", made[0], made[1], made[2], made[3]);
 }
 
 MG_PLANNING_END

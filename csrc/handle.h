@@ -71,11 +71,12 @@ static PyGetSetDef handle_array_fields[] = {
 
 /* The owner of borrowed memory is told, in Python, which must not see an error that is on its way. */
 static void handle_give_back(void *held, bool array) {
-    PyObject *error, *value, *trace;
-    PyErr_Fetch(&error, &value, &trace);
+    PyObject *error = NULL, *value = NULL, *trace = NULL;
+    bool failing = PyErr_Occurred();
+    if (failing) PyErr_Fetch(&error, &value, &trace);
     if (array) mg_release(held);
     else mg_unsave(held);
-    PyErr_Restore(error, value, trace);
+    if (failing) PyErr_Restore(error, value, trace);
 }
 static void handle_free(PyObject *self) {
     PyTypeObject *class = Py_TYPE(self);

@@ -6,12 +6,11 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import Handle, call, lib, save, saved_handle
-from minigrad.arguments import listed_tensors, renamed
-from minigrad.backprop import Bundle, gradients, into_grads, off_tape
-from minigrad.creation import tensor, zeros, zeros_like
+from minigrad._c import call, lib, save, saved_handle
+from minigrad.arguments import listed_tensors
+from minigrad.backprop import Bundle, gradients, into_grads, off_tape, start
+from minigrad.creation import zeros, zeros_like
 from minigrad.dispatch import TensorBase, wrap
-from minigrad.dtypes import by_code
 from minigrad.tape import LEAF, Node, enable_grad, is_grad_enabled, mode, no_grad, record
 
 if TYPE_CHECKING:
@@ -22,62 +21,8 @@ __all__ = ["Function", "backward", "enable_grad", "grad", "is_grad_enabled", "no
 # ---- backward and grad ---------------------------------------------------------------------------
 
 
-_ones: dict[int, Handle] = {}  # by the code of their dtype
-
-
-def _one(dtype: int) -> Tensor:
-    """The upstream gradient of a single element; its memory is shared, so sealed against writes.
-
-    A tensor of its own, which takes along what is noted of its views.
-    """
-    one = _ones.get(dtype)
-    if one is None:
-        one = _ones[dtype] = tensor(1.0, by_code[dtype])._h
-        lib.mg_seal(one)
-    return wrap(one)
-
-
 def _edge(x: Tensor) -> Any:
     return x if x._edge is LEAF else x._edge
-
-
-def _upstream(op: str, output: Tensor, gradient: Any, create_graph: bool) -> Tensor:
-    """The gradient to start from: given, or 1 for one element; on the tape for a graph only."""
-    if gradient is None:
-        h = output._h
-        if not h.ndim:
-            return _one(h.dtype)
-        if h.size != 1:
-            raise RuntimeError(
-                f"[{op}] a gradient can be left out only for a single element, not for shape "
-                f"{output.shape}: pass one of that shape, or reduce first, as in y.sum()"
-            )
-        return _one(h.dtype).expand(output.shape)
-    if not isinstance(gradient, TensorBase):
-        try:
-            gradient = tensor(gradient, output.dtype)
-        except (TypeError, ValueError) as error:
-            raise renamed(op, error) from None
-    if gradient._edge is not None and not create_graph:
-        gradient = gradient.detach()
-    if lib.mg_alike(gradient._h, output._h):
-        return gradient  # type: ignore[no-any-return]
-    if gradient.shape != output.shape:
-        raise ValueError(
-            f"[{op}] the gradient has shape {gradient.shape}, the tensor {output.shape}"
-        )
-    return gradient.to(output.dtype)  # type: ignore[no-any-return]
-
-
-def _root(op: str, output: Tensor, gradient: Any, create_graph: bool) -> tuple[Any, Any]:
-    """Where a backward starts: an edge, and its upstream gradient."""
-    edge = output._edge
-    if edge is None:
-        raise RuntimeError(
-            f"[{op}] this tensor does not require grad and has no graph: none of what it was "
-            "computed from had requires_grad=True, or it was computed under no_grad()"
-        )
-    return output if edge is LEAF else edge, _upstream(op, output, gradient, create_graph)
 
 
 def backward(
@@ -94,11 +39,11 @@ def backward(
     Raises RuntimeError if there is no graph, or it was freed, or a saved tensor was
     overwritten.
     """
-    edge, g = _root("backward", output, gradient, create_graph)
     retain = create_graph if retain_graph is None else retain_graph
     if not create_graph:
-        into_grads(edge, g, retain)
+        into_grads(output, gradient, retain)
         return
+    edge, g = start(output, gradient, "backward", True)
     for leaf, made in gradients((edge,), (g,), retain, True).items():
         leaf.grad = made if leaf.grad is None else leaf.grad + made
 
@@ -144,7 +89,7 @@ def grad(
                 "the outputs"
             )
     edges = [_edge(x) for x in input_list]
-    roots = [_root("grad", y, g, create_graph) for y, g in zip(output_list, given, strict=True)]
+    roots = [start(y, g, "grad", create_graph) for y, g in zip(output_list, given, strict=True)]
     found = gradients(
         [edge for edge, _ in roots],
         [g for _, g in roots],

@@ -7,11 +7,13 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from minigrad._c import call, lib
-from minigrad.dispatch import wrap
+from minigrad.arguments import renamed
+from minigrad.creation import tensor
+from minigrad.dispatch import TensorBase, wrap
 from minigrad.dtypes import by_code
-from minigrad.tape import Gradient, Node, Parent, begin, end, no_grad
+from minigrad.tape import LEAF, Gradient, Node, Parent, begin, end, no_grad
 
-__all__ = ["Bundle", "gradients", "into_grads", "rule", "topological_order"]
+__all__ = ["Bundle", "gradients", "into_grads", "rule", "start", "topological_order"]
 
 
 class Bundle:
@@ -76,8 +78,11 @@ def _leading_to(wanted: set[Any], roots: Sequence[Parent]) -> set[Node]:
 
 if TYPE_CHECKING:
 
-    def into_grads(root: Parent, upstream: Gradient, retain_graph: bool, /) -> None:
-        """Run a gradient from a root back to the leaves, and add what arrives to their ``grad``.
+    def into_grads(output: Any, gradient: Any, retain_graph: bool, /) -> None:
+        """Run a gradient from an output back to the leaves, and add what arrives to their ``grad``.
+
+        Where the output is a single number and no gradient is given it starts at once, else with
+        what :func:`start` says.
 
         The graph is freed on the way unless it is retained. No gradient is on the tape, so that
         adding and casting them is not recorded, and rules that compute with more than the gradient
@@ -95,8 +100,51 @@ if TYPE_CHECKING:
         does itself: -1 a sum's way back, multiplication's number a mean's, -2 nothing.
         """
 
+    def _one(dtype: int, /) -> Gradient:
+        """A 1 whose memory is shared, so sealed against writes; ``dtype`` is its code."""
+
 else:
-    into_grads, _gradients, rule = lib.mg_back_parts()
+    into_grads, _gradients, rule, _one = lib.mg_back_parts()
+
+
+def start(
+    output: Any, gradient: Any, op: str = "backward", create_graph: bool = False
+) -> tuple[Parent, Gradient]:
+    """Where a backward starts: the output's edge, and its upstream gradient."""
+    edge = output._edge
+    if edge is None:
+        raise RuntimeError(
+            f"[{op}] this tensor does not require grad and has no graph: none of what it was "
+            "computed from had requires_grad=True, or it was computed under no_grad()"
+        )
+    return output if edge is LEAF else edge, _upstream(op, output, gradient, create_graph)
+
+
+def _upstream(op: str, output: Any, gradient: Any, create_graph: bool) -> Gradient:
+    """The gradient given, or 1 for one element; on the tape for a graph only."""
+    if gradient is None:
+        h = output._h
+        if h.size != 1:
+            raise RuntimeError(
+                f"[{op}] a gradient can be left out only for a single element, not for shape "
+                f"{output.shape}: pass one of that shape, or reduce first, as in y.sum()"
+            )
+        one = _one(h.dtype)
+        return one.expand(output.shape) if h.ndim else one
+    if not isinstance(gradient, TensorBase):
+        try:
+            gradient = tensor(gradient, output.dtype)
+        except (TypeError, ValueError) as error:
+            raise renamed(op, error) from None
+    if gradient._edge is not None and not create_graph:
+        gradient = gradient.detach()
+    if lib.mg_alike(gradient._h, output._h):
+        return gradient
+    if gradient.shape != output.shape:
+        raise ValueError(
+            f"[{op}] the gradient has shape {gradient.shape}, the tensor {output.shape}"
+        )
+    return gradient.to(output.dtype)
 
 
 def gradients(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import _c, tape
+from minigrad import _c, autograd, tape
 
 
 def leaf(values, dtype=mg.float64):
@@ -24,14 +24,15 @@ def chain(x, length):
     return y
 
 
-def test_many_nodes_wait_and_the_youngest_goes_first(rng):
+@pytest.mark.parametrize(("nodes", "near", "ends"), [(300, 60, 100), (5000, 2000, 3000)])
+def test_many_nodes_wait_and_the_youngest_goes_first(nodes, near, ends, rng):
     """Sums of earlier results picked at random: the gradient is the number of ways to a leaf."""
     results, ways = [leaf(1.0)], [1]
-    for _ in range(300):
-        a, b = rng.integers(max(0, len(results) - 60), len(results), 2)
+    for _ in range(nodes):
+        a, b = rng.integers(max(0, len(results) - near), len(results), 2)
         results.append(results[a] + results[b] * 0.5)
         ways.append(ways[a] + 0.5 * ways[b])
-    some = rng.permutation(len(results))[:100]
+    some = rng.permutation(len(results))[:ends]
     total = sum(results[k] for k in some)
     seen = []
     for node in {results[k].grad_fn for k in some} - {None}:
@@ -39,6 +40,18 @@ def test_many_nodes_wait_and_the_youngest_goes_first(rng):
     total.backward()
     np.testing.assert_allclose(results[0].grad.item(), sum(ways[k] for k in some), rtol=1e-14)
     assert seen == sorted(seen, reverse=True)
+
+
+def test_it_starts_at_a_tensor():
+    with pytest.raises(TypeError, match=r"^\[backward\] expected a Tensor to start from$"):
+        autograd.backward(3.0)
+
+
+def test_thousands_of_leaves_each_get_theirs(rng):
+    values = rng.normal(size=(2, 3000))
+    a, b = [[leaf(v) for v in row] for row in values]
+    mg.stack([x * y for x, y in zip(a, b, strict=True)]).sum().backward()
+    np.testing.assert_array_equal([[x.grad.item() for x in row] for row in (b, a)], values)
 
 
 def test_an_interrupt_is_seen_between_nodes():
