@@ -15,11 +15,10 @@
 
 /* Queries and keys of a block: its scores stay in the second-level cache. */
 enum { ATTENTION_QUERIES = 64, ATTENTION_KEYS = 512, ATTENTION_TASKS = 16, ATTENTION_AHEAD = 12 };
-/* A block on the diagonal is worked on in steps of so many queries whose scores are made together,
- * and of so many lines of a result, with AVX2 three tiles, which are summed over what is seen. */
-enum { ATTENTION_CUT = MG_VECTOR_BYTES < 64 };
-enum { ATTENTION_STEP = ATTENTION_CUT ? 16 : ATTENTION_QUERIES };
-enum { ATTENTION_LINES = ATTENTION_CUT ? 18 : ATTENTION_QUERIES };
+/* A block on the diagonal is worked on in steps of so many queries whose scores are made together, whole
+ * vectors of them, and of so many lines of a result, with AVX2 three tiles and with AVX-512 two, which are
+ * summed over what is seen. */
+enum { ATTENTION_STEP = 16, ATTENTION_LINES = 18 };
 
 /* Where a matrix of one head lies: the first element, steps in elements. Results have col 1. */
 typedef struct {
