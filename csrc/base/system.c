@@ -66,6 +66,15 @@ static int system_amd_family(void) {
     return 0;
 }
 
+static bool system_has_avx512(void) {
+#if defined(__x86_64__)
+    uint32_t a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX512F);
+#else
+    return false;
+#endif
+}
+
 /* Bytes of the third cache that this core shares, on a processor of AMD's; 0 where it has none. */
 static int64_t system_third_cache(void) {
 #if defined(__x86_64__)
@@ -78,16 +87,16 @@ static int64_t system_third_cache(void) {
 }
 
 static _Atomic int64_t system_streams; /* 0 until asked for, and the same whoever asks first */
-static _Atomic bool system_fetches;
+_Atomic int mg_system_known_zen = -1;
 _Atomic bool mg_system_has_roots;
 
 static MG_NOINLINE void system_ask(void) {
     int family = system_amd_family();
     int64_t half = family == 25 || family == 26 ? system_third_cache() / 2 : 0;
-    bool zen5 = family == 26 && half != 0;
+    int zen = half == 0 ? 0 : family == 26 ? 5 : system_has_avx512() ? 4 : 3;
     int64_t said = mg_system_env("MINIGRAD_STREAM_BYTES"), bytes = said < 0 ? half : said;
-    atomic_store_explicit(&system_fetches, !zen5, memory_order_relaxed);
-    atomic_store_explicit(&mg_system_has_roots, zen5, memory_order_relaxed);
+    atomic_store_explicit(&mg_system_known_zen, zen, memory_order_relaxed);
+    atomic_store_explicit(&mg_system_has_roots, zen == 5, memory_order_relaxed);
     atomic_store_explicit(&system_streams, bytes > 0 ? bytes : INT64_MAX, memory_order_release);
 }
 
@@ -96,9 +105,9 @@ MG_NOINLINE int64_t mg_system_streams(void) {
     return system_streams;
 }
 
-MG_NOINLINE bool mg_system_fetches(void) {
+MG_NOINLINE int mg_system_ask_zen(void) {
     mg_system_streams();
-    return system_fetches;
+    return mg_system_known_zen;
 }
 
 int64_t mg_system_env(const char *name) {

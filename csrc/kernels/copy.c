@@ -144,18 +144,20 @@ static void copy_block(void *context, int64_t block) {
 }
 
 /* How so many bytes are written. The limit is half of the third cache; what repeats values stays in the
- * cache up to twice that. Where memory is to be asked for ahead, one thread copies past the cache from
- * the limit on. String instructions pay there from a sixteenth of it up to it, but for one element only:
- * copies by them take from 0.7 to 9 times as long, as addresses lie. */
+ * cache up to twice that. But on a Zen 5, one thread copies past the cache from the limit on. What repeats
+ * values is written by string instructions there; before a Zen 4 they pay from a sixteenth of the limit up
+ * to it, for one element only: copies by them take from 0.7 to 9 times as long, as addresses lie. On a
+ * Zen 4 they do not, nor does asking ahead, with which repeated rows take up to 1.6 times as long. */
 static void copy_ways(copy_plan *p, int64_t bytes) {
     int64_t past = mg_system_streams();
-    bool follows = !mg_system_fetches(), several = follows || mg_get_num_threads() > 1;
+    int zen = mg_system_zen();
+    bool several = zen == 5 || mg_get_num_threads() > 1;
     bool repeats = false, one = p->ndim > 0 && p->strides[1][p->ndim - 1] == 0;
     for (int d = 0; d < p->ndim; d++) repeats |= p->strides[1][d] == 0;
     bool few = one && bytes > past / 16 && bytes < past;
     p->streams = several || repeats ? bytes / (1 + repeats) > past : bytes >= past;
-    p->strings = !p->streams && (follows ? repeats && bytes > past / 2 : few);
-    p->fetches = !p->streams && bytes > COPY_IN_CACHE && !follows;
+    p->strings = !p->streams && zen != 4 && (zen == 5 ? repeats && bytes > past / 2 : few);
+    p->fetches = !p->streams && zen < 4 && bytes > COPY_IN_CACHE;
 }
 
 void mg_copy_strided(const mg_array *to, const mg_array *from) {

@@ -48,16 +48,16 @@ MG_INLINE void R(gemm_add_rows)(const int rows, real *restrict y, const real *re
 }
 
 /* Rows lie along memory. From L2 and nearer: eight vectors of y in registers, down all rows. From
- * farther away: eight rows at a time as streams that the prefetchers follow, y in L1. Where they need
- * no help, and with vectors of 32 bytes, four rows: from L3, or if they fall onto the same lines of L1
- * or, with such vectors, take more than two pages.
+ * farther away: eight rows at a time as streams that the prefetchers follow, y in L1. On a Zen 5, which
+ * needs no help, and with vectors of 32 bytes, four rows: from L3, or if they fall onto the same lines of
+ * L1 or, with such vectors, take more than two pages.
  * Either way each y is summed in ascending order of rows, so the bits are the same. */
 static void R(gemm_vector_rows)(real *restrict y, const real *restrict x, int64_t x_step,
                                 const real *restrict b, int64_t b_row, int64_t n, int64_t k) {
     int64_t j = 0, bytes = n * k * (int)sizeof(real);
     int64_t row = b_row * (int)sizeof(real);
     bool apart = row % 2048 != 0 && (MG_VECTOR_BYTES != 32 || row <= 8192);
-    bool eight = MG_VECTOR_BYTES != 32 && mg_system_fetches();
+    bool eight = MG_VECTOR_BYTES != 32 && mg_system_zen() != 5;
     eight = eight || (apart && bytes >= mg_system_streams());
     if (n >= 8 * LANES && bytes > 1 << 19)
         for (int64_t whole = n / LANES * LANES; j < whole; j += R(GEMM_V_CHUNK)) {

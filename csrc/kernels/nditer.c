@@ -176,7 +176,8 @@ static int64_t nditer_chunk(const nditer *it) {
     int64_t asked = 0;
     for (int i = 0; i < it->operands; i++)
         if (it->operand[i].contiguous && !it->operand[i].again) asked += it->operand[i].itemsize;
-    int64_t most = NDITER_STREAM / it->out_itemsize, n = NDITER_WAITS / mg_max(asked, 1);
+    int64_t waits = it->fetches ? NDITER_WAITS : NDITER_FOLLOWS;
+    int64_t most = NDITER_STREAM / it->out_itemsize, n = waits / mg_max(asked, 1);
     return mg_max(mg_min(n, most) & -it->unit, it->unit);
 }
 
@@ -188,6 +189,26 @@ static int64_t nditer_from_end(int64_t turn, int64_t blocks, int64_t threads) {
     return (rounds - 1 - turn / threads) * threads + turn % threads;
 }
 
+/* Elements begin..end where every operand is contiguous or lies spread in `in`. Between two chunks there
+ * is so little to do that a core comes to the loads of the next while it waits for those of this one. */
+static MG_NOINLINE void nditer_whole_block(const nditer *it, const void **in, int64_t chunk,
+                                           int64_t begin, int64_t end) {
+    int64_t ahead = it->streams ? NDITER_STREAM_AHEAD : NDITER_AHEAD, size = it->out_itemsize, n;
+    for (int64_t at = begin; at < end; at += n) {
+        n = mg_min(chunk, end - at);
+        for (int i = 0; i < it->operands; i++) {
+            const struct nditer_operand *op = &it->operand[i];
+            if (op->constant) continue;
+            in[i] = op->data + at * op->itemsize;
+            if (it->fetches && !op->again) nditer_fetch(in[i], n * op->itemsize, ahead);
+        }
+        for (int r = 0; r < it->results && it->fetches && !it->streams; r++)
+            nditer_fetch(it->result[r].out + at * size, n * size, ahead);
+        if (it->streams) nditer_call_streaming(it, at, in, n);
+        else nditer_call(it, at, in, n);
+    }
+}
+
 static void nditer_block(void *context, int64_t block) {
     const nditer *it = context;
     if (it->from_end)
@@ -195,10 +216,9 @@ static void nditer_block(void *context, int64_t block) {
     int64_t begin = block * NDITER_BLOCK, end = mg_min(begin + NDITER_BLOCK, it->size);
     _Alignas(64) char stage[NDITER_MAX_OPERANDS][NDITER_CHUNK * 8];
     const void *in[NDITER_MAX_OPERANDS];
-    int64_t index[MG_MAX_NDIM] = {0};
+    int64_t index[MG_MAX_NDIM];
     int64_t chunk = nditer_chunk(it), ahead = it->streams ? NDITER_STREAM_AHEAD : NDITER_AHEAD;
     int inner = it->ndim - 1;
-    bool whole = true; /* every operand contiguous or constant: no position to keep */
 
     for (int i = 0; i < it->operands; i++) {
         const struct nditer_operand *op = &it->operand[i];
@@ -206,16 +226,19 @@ static void nditer_block(void *context, int64_t block) {
         if (op->constant) {
             mg_copy_run(stage[i], op->data, mg_min(end - begin, NDITER_CHUNK), 0, op->itemsize);
             in[i] = stage[i];
-        } else if (!op->contiguous) whole = false;
-    }
-    if (!whole) {
-        int64_t rest = begin;
-        for (int d = inner; d >= 0; d--) {
-            index[d] = rest % it->shape[d];
-            rest /= it->shape[d];
         }
     }
-    bool rows = !whole && it->shape[inner] >= NDITER_CHUNK / 4;
+    if (it->whole) {
+        nditer_whole_block(it, in, chunk, begin, end);
+        if (it->streams) v_stream_end();
+        return;
+    }
+    int64_t rest = begin;
+    for (int d = inner; d >= 0; d--) {
+        index[d] = rest % it->shape[d];
+        rest /= it->shape[d];
+    }
+    bool rows = it->shape[inner] >= NDITER_CHUNK / 4;
     for (int64_t at = begin; at < end;) {
         int64_t n = mg_min(chunk, end - at);
         if (rows) n = mg_min(n, it->shape[inner] - index[inner]);
@@ -242,7 +265,6 @@ static void nditer_block(void *context, int64_t block) {
         if (it->streams) nditer_call_streaming(it, at, in, n);
         else nditer_call(it, at, in, n);
         at += n;
-        if (whole) continue;
         index[inner] += n;
         for (int d = inner; d > 0 && index[d] >= it->shape[d]; d--) {
             index[d - 1] += index[d] / it->shape[d];
@@ -312,10 +334,8 @@ static MG_NOINLINE void nditer_run(bool from_end, int results, mg_array *const *
     }
     it.streams = !it.in_place && mg_nditer_streams(it.size * it.out_itemsize * results,
                                                    it.size * whole, operands < 3);
-    it.fetches = it.streams || (it.size * bytes >= NDITER_IN_CACHE && mg_system_fetches());
     bool lines = direct && results == 1 && ((uintptr_t)out->data & 63) == 0;
     it.past = it.streams && lines ? mg_kernel_past(kernels[0]) : NULL;
-    it.from_end = from_end && !it.fetches;
     it.threads = mg_get_num_threads();
     for (int i = 0; i < operands; i++) {
         bool same_size = inputs[i]->size == out->size;
@@ -325,6 +345,13 @@ static MG_NOINLINE void nditer_run(bool from_end, int results, mg_array *const *
     }
     it.ndim = 1;
     if (!direct) nditer_lay_out(&it, out, inputs);
+    it.whole = true;
+    for (int i = 0; i < operands; i++)
+        it.whole &= it.operand[i].contiguous || it.operand[i].constant;
+    it.fetches = false;
+    if (it.streams) it.fetches = !it.whole || mg_system_zen() != 4;
+    else if (it.size * bytes >= NDITER_IN_CACHE) it.fetches = mg_system_zen() < 4;
+    it.from_end = from_end && !it.fetches && !it.streams;
     mg_parallel_for(mg_ceil_div(it.size, NDITER_BLOCK), nditer_block, &it);
 }
 

@@ -22,6 +22,7 @@ enum {
     NDITER_STREAM_AHEAD = 4096,     /* the same where results are written past the caches */
     NDITER_STREAM = MG_VECTOR_BYTES == 32 ? 1536 : 1024, /* bytes made in cache, then written past it */
     NDITER_WAITS = 24 * 64,         /* bytes of all operands to ask for at once: as a core waits for */
+    NDITER_FOLLOWS = 12 * 64,       /* and to read at once where nothing is asked for */
     NDITER_IN_CACHE = 4 << 20       /* bytes of all arrays that a cache near by may well hold */
 };
 
@@ -50,7 +51,8 @@ typedef struct nditer {
     bool in_place; /* the result is one of the operands */
     bool from_end; /* the last block first */
     int threads;   /* as it was at the start: another thread may set it meanwhile */
-    bool fetches;  /* too large for the cache: memory is asked for ahead */
+    bool whole;    /* every operand is contiguous or constant: no position to keep */
+    bool fetches;  /* memory is asked for ahead */
     bool streams;  /* the results are written past the caches */
     mg_kernel past; /* NULL, or a kernel that does so itself */
     int64_t size;
