@@ -1,6 +1,7 @@
 /* box.c: boxes on the last one to three axes. They have a start and a size of their own on every
  * axis: pooling with the padding cut off, and adaptive pooling, take their sums and maxima. */
 #include "box_plan.h"
+#include "../base/system.h"
 #include "../threads/pool.h"
 #include "turn.h"
 #include "vmath_wide.h"
@@ -134,8 +135,7 @@ MG_PLANNING
 
 /* Fills out from x, which has whole planes, or g, which has an element a box, or both. Elements of
  * whole planes: `full`. 0 or an error code. */
-static int box_run(int op, mg_array *out, mg_array *x, mg_array *g, int64_t full,
-                   const box_set *b) {
+static int box_run(int op, mg_array *out, mg_array *x, mg_array *g, int64_t full, box_set *b) {
     mg_array *from_x = NULL, *from_g = NULL;
     box_job job = {.boxes = b, .op = op, .dtype = x ? x->dtype : g->dtype, .out = out->data};
     job.n = b->n[0] * b->n[1] * b->n[2];
@@ -147,6 +147,9 @@ static int box_run(int op, mg_array *out, mg_array *x, mg_array *g, int64_t full
         memset(out->data, 0, (size_t)(out->size * mg_itemsize(out->dtype)));
         return MG_OK;
     }
+    /* A Zen 4 follows what lies in order by itself, if it comes from afar. */
+    bool follows = mg_system_zen() == 4 && full * mg_itemsize(job.dtype) > BOX_IN_CACHE;
+    b->ahead = follows ? 0 : BOX_AHEAD;
     int code = MG_OK;
     if (x && !(from_x = mg_contiguous(x))) code = mg_error();
     if (!code && g && !(from_g = mg_contiguous(g))) code = mg_error();

@@ -12,6 +12,7 @@ enum {
     BOX_WIDE = MG_VECTOR_BYTES / 8,  /* doubles in a vector */
     BOX_GRAIN = 1 << 15,             /* elements a parallel block works on, at least */
     BOX_AHEAD = 2048,                /* bytes that are asked for before they are needed */
+    BOX_IN_CACHE = 4 << 20,          /* bytes of planes that a cache near by may well hold */
     BOX_MASKS = MG_VECTOR_BYTES > 16, /* a load of the first n lanes costs what a load costs */
     BOX_PAIRWISE = MG_VECTOR_BYTES > 32 /* maxima of lines are joined two lines at a time */
 };
@@ -31,6 +32,7 @@ typedef struct {
     int64_t joined;             /* rows of boxes whose tiles make one line */
     int64_t below;              /* lines from one such row to the next, or 0 if they differ */
     int64_t whole;              /* size of the only box of several axes, which are now the last */
+    int64_t ahead;              /* bytes that pairs and single boxes are asked for ahead */
     int64_t reach;              /* from the first element of a box to its last, at most */
 } box_set;
 

@@ -66,8 +66,9 @@ static MG_NOINLINE void R(box_lines_sum)(double *restrict line, const real *rest
 
 /* The sum of n elements, `step` apart. If `pairs`, two floats are added before they become a
  * double, which costs half a unit of the sum of magnitudes; only if they are too large is each
- * widened alone. */
-static MG_NOINLINE double R(box_piece_sum)(const real *x, int64_t n, int64_t step, bool pairs) {
+ * widened alone. More is asked for `ahead` bytes before it is needed. */
+static MG_NOINLINE double R(box_piece_sum)(const real *x, int64_t n, int64_t step, bool pairs,
+                                           int64_t ahead) {
     enum { SIDE = 8, WIDTH = SIDE * BOX_WIDE, BOTH = 2 * WIDTH, LINE = 64 / sizeof(real) };
     double lane[BOX_WIDE], one = 0;
     vec_f64 sum[SIDE];
@@ -77,7 +78,7 @@ static MG_NOINLINE double R(box_piece_sum)(const real *x, int64_t n, int64_t ste
     for (; pairs && i + BOTH <= n; i += BOTH) {
         const real *these = x + i, *those = these + WIDTH;
         for (int l = 0; l < BOTH; l += LINE)
-            __builtin_prefetch((const char *)(these + l) + 4 * BOX_AHEAD);
+            __builtin_prefetch((const char *)(these + l) + ahead);
         MG_UNROLL
         for (int k = 0; k < SIDE; k++)
             sum[k] += R(box_widen_both)(these + k * BOX_WIDE, those + k * BOX_WIDE);
@@ -99,7 +100,7 @@ static MG_NOINLINE double R(box_piece_sum)(const real *x, int64_t n, int64_t ste
         MG_UNROLL
         for (int l = 0; l < half; l++) lane[l] += lane[l + half];
     one += lane[0];
-    return pairs && one - one != 0 ? R(box_piece_sum)(x, n, step, false) : one;
+    return pairs && one - one != 0 ? R(box_piece_sum)(x, n, step, false, 0) : one;
 }
 
 /* out[k] = sum[k] by what box_by returns, k < n. */
@@ -138,7 +139,7 @@ static MG_NOINLINE void R(box_mean)(real *restrict out, const real *restrict x, 
         for (int64_t q = 0; q < row.lines; q++)
             for (int64_t j = 0; j < all; j += BOX_PIECE)
                 one += R(box_piece_sum)(x + box_line(b, &row, q) + at + j * step,
-                                        mg_min(all - j, BOX_PIECE), step, step == 1);
+                                        mg_min(all - j, BOX_PIECE), step, step == 1, 4 * b->ahead);
         *out = R(box_scaled_one)(one, by);
         return; /* a vector would wait until the number has left for memory */
     }
@@ -163,14 +164,14 @@ static MG_NOINLINE void R(box_pairs_mean)(real *restrict out, const real *restri
             int64_t at = mg_min(c, width - WIDTH);
             const real *these = x + at, *those = these + gap;
             vec_f64 low = R(box_widen)(these), high = R(box_widen)(these + BOX_WIDE);
-            __builtin_prefetch((const char *)these + BOX_AHEAD);
+            __builtin_prefetch((const char *)these + b->ahead);
             if (two) {
                 low += R(box_widen)(those);
                 high += R(box_widen)(those + BOX_WIDE);
-                __builtin_prefetch((const char *)those + BOX_AHEAD);
+                __builtin_prefetch((const char *)those + b->ahead);
             }
             low = box_pairs_f64(false, low, high);
-            __builtin_prefetch((const char *)(out + at / 2) + BOX_AHEAD, 1);
+            __builtin_prefetch((const char *)(out + at / 2) + b->ahead, 1);
             R(box_narrow)(out + at / 2, R(box_scaled)(low, by));
         }
 }
@@ -181,7 +182,7 @@ static void R(box_sum)(real *restrict out, const real *restrict x, const box_set
         box_row row = box_first(b);
         double sum = 0;
         for (int64_t j = 0; j < b->n[2]; j += BOX_PIECE)
-            sum += R(box_piece_sum)(x + j, mg_min(b->n[2] - j, BOX_PIECE), 1, true);
+            sum += R(box_piece_sum)(x + j, mg_min(b->n[2] - j, BOX_PIECE), 1, true, 4 * b->ahead);
         *out = R(box_scaled_one)(sum, R(box_by)(b, &row, 0));
         return;
     }
@@ -286,7 +287,7 @@ static MG_NOINLINE void R(box_pairs_spread)(real *restrict out, const real *rest
                     int64_t at = mg_min(k, n - LANES);
                     vec share = v_load(shares + r * n + at);
                     for (int half = 0; half < 128; half += 64)
-                        __builtin_prefetch((char *)(out + 2 * at) + BOX_AHEAD + half, 1);
+                        __builtin_prefetch((char *)(out + 2 * at) + b->ahead + half, 1);
                     v_store(out + 2 * at, TURN_SHUFFLE(share, share, R(TURN_LO)));
                     v_store(out + 2 * at + LANES, TURN_SHUFFLE(share, share, R(TURN_HI)));
                 }
