@@ -91,8 +91,8 @@ MG_INLINE num F(angle_last)(F(stage) s, num x) {
 /* Of operands in the middle of the range, and whether all are */
 MG_INLINE F(stage) F(atan2_first)(num y, num x, bool *right) {
     num a = n_abs(y), b = n_abs(x);
-    *right = n_within_bits(a, C(ATAN2_LOW), C(ATAN2_HIGH)) &&
-             n_within_bits(b, C(ATAN2_LOW), C(ATAN2_HIGH));
+    *right = n_each_within_bits(a, C(ATAN2_LOW), C(ATAN2_HIGH)) &&
+             n_each_within_bits(b, C(ATAN2_LOW), C(ATAN2_HIGH));
     return F(angle_first)(a, b, n_less_bits(a, b));
 }
 MG_INLINE num F(atan2_last)(F(stage) s, num y, num x) { return n_with_sign(F(angle_last)(s, x), y); }

@@ -21,6 +21,7 @@
 #define n_below P(below)
 #define n_choose_less P(choose_less)
 #define n_div P(div)
+#define n_each_within_bits P(each_within_bits)
 #define n_exponent_unit P(exponent_unit)
 #define n_farther P(farther)
 #define n_flip_sign P(flip_sign)
@@ -59,6 +60,8 @@ typedef uint64_t one_bits_f64;
 #define MG_REAL 64
 #include "vmath_one.inc.h"
 
+#define s_each_within_bits_f32 s_within_bits_f32
+#define s_each_within_bits_f64 s_within_bits_f64
 #define s_exponent_unit_f32 0x1p-23f
 #define s_exponent_unit_f64 0x1p-52
 MG_INLINE float s_from_exponent_f32(float k) { return (float)(int32_t)v_bits_f32(k); }

@@ -85,6 +85,10 @@ MG_INLINE lanes_f64 v_within_bits_f64(lanes_f64 m, vec_f64 x, uint64_t limit) {
     __m512i bits = _mm512_castpd_si512(x);
     return _mm512_mask_cmplt_epu64_mask(m, bits, _mm512_set1_epi64((long long)limit));
 }
+/* The larger of two, as unsigned integers */
+MG_INLINE vec_f32 v_most_bits(vec_f32 a, vec_f32 b) {
+    return _mm512_castsi512_ps(_mm512_max_epu32(_mm512_castps_si512(a), _mm512_castps_si512(b)));
+}
 /* Those of m that are less than the limit. */
 MG_INLINE lanes_f32 v_below_f32(lanes_f32 m, vec_f32 x, vec_f32 limit) {
     return _mm512_mask_cmp_ps_mask(m, x, limit, _CMP_LT_OQ);
@@ -191,6 +195,9 @@ MG_INLINE lanes_f64 v_within_bits_f64(lanes_f64 m, vec_f64 x, uint64_t limit) {
     __m256i end = _mm256_set1_epi64x((long long)(limit ^ sign));
     return _mm256_and_si256(m, _mm256_cmpgt_epi64(end, bits));
 }
+MG_INLINE vec_f32 v_most_bits(vec_f32 a, vec_f32 b) {
+    return _mm256_castsi256_ps(_mm256_max_epu32(_mm256_castps_si256(a), _mm256_castps_si256(b)));
+}
 MG_INLINE lanes_f32 v_below_f32(lanes_f32 m, vec_f32 x, vec_f32 limit) {
     return _mm256_and_si256(m, _mm256_castps_si256(_mm256_cmp_ps(x, limit, _CMP_LT_OQ)));
 }
@@ -273,6 +280,23 @@ MG_INLINE vec_f64 v_load_sums_of_floats(const float *p, const float *q) {
 MG_INLINE void v_store_floats(float *p, vec_f64 x) { _mm_storeu_ps(p, _mm256_cvtpd_ps(x)); }
 #endif
 
+/* Whether all are within the limit, or below it, which is asked of numbers from 0 on. Of floats by the
+ * largest, as integers: a comparison takes the place of a multiply-add, and a larger integer is found by
+ * any unit. */
+MG_INLINE bool v_all_within_f32(const vec_f32 *x, uint32_t limit) {
+    vec_f32 most = x[0];
+    for (int k = 1; k < WIDE_VECTORS; k++) most = v_most_bits(most, x[k]);
+    return v_all_f32(v_within_bits_f32(V_ALL_LANES_F32, most, limit));
+}
+MG_INLINE bool v_all_below_f32(const vec_f32 *x, float limit) {
+    return v_all_within_f32(x, v_bits_f32(limit));
+}
+MG_INLINE bool v_all_below_f64(const vec_f64 *x, double limit) {
+    lanes_f64 all = V_ALL_LANES_F64;
+    for (int k = 0; k < WIDE_VECTORS; k++) all = v_below_f64(all, x[k], v_set1_f64(limit));
+    return v_all_f64(all);
+}
+
 typedef uint32_t wide_bits_f32;
 typedef uint64_t wide_bits_f64;
 typedef uint32_t wide_bits_vec_f32 __attribute__((vector_size(MG_VECTOR_BYTES)));
@@ -282,6 +306,12 @@ typedef uint64_t wide_bits_vec_f64 __attribute__((vector_size(MG_VECTOR_BYTES)))
 #include "vmath_wide.inc.h"
 #define MG_REAL 64
 #include "vmath_wide.inc.h"
+
+/* Whether low <= bits < high in every lane */
+MG_INLINE bool w_within_bits_f32(wide_f32 x, uint32_t low, uint32_t high) {
+    return v_all_within_f32(w_add_bits_f32(x, -low).v, high - low);
+}
+#define w_within_bits_f64 w_each_within_bits_f64
 
 /* sqrt a for a = 0 and a from 2^-900 on; NaN below 0 */
 MG_INLINE wide_f64 w_near_root_f64(wide_f64 a) {

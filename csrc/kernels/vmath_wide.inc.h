@@ -16,7 +16,6 @@
 #define w_div R(w_div)
 #define w_fma R(w_fma)
 #define w_fnma R(w_fnma)
-#define w_inside R(w_inside)
 #define w_line R(w_line)
 #define w_load R(w_load)
 #define w_map R(w_map)
@@ -112,18 +111,8 @@ MG_INLINE wide w_scale(wide x, wide n) {
     EACH x.v[k] = R(v_scale)(x.v[k], n.v[k]);
     return x;
 }
-/* Whether low <= x < high in every lane. */
-MG_INLINE bool w_inside(wide x, real low, real high) {
-    bool all = true;
-    EACH all &= R(v_inside)(x.v[k], v_set1(low), v_set1(high));
-    return all;
-}
-/* Whether x < limit in every lane. */
-MG_INLINE bool R(w_below)(wide x, real limit) {
-    lanes all = ALL_LANES;
-    EACH all = R(v_below)(all, x.v[k], v_set1(limit));
-    return R(v_all)(all);
-}
+/* Whether x < limit in every lane, for x >= 0 and NaN. */
+MG_INLINE bool R(w_below)(wide x, real limit) { return R(v_all_below)(x.v, limit); }
 /* The larger of |a| and |b|, of numbers */
 MG_INLINE wide R(w_farther)(wide a, wide b) {
     EACH a.v[k] = R(v_farther)(a.v[k], b.v[k]);
@@ -160,8 +149,8 @@ MG_INLINE wide R(w_less_bits)(wide a, wide b) {
     EACH a.v[k] = (vec)((uvec)a.v[k] - (uvec)b.v[k]);
     return a;
 }
-/* Whether low <= bits < high in every lane. */
-MG_INLINE bool R(w_within_bits)(wide x, ureal low, ureal high) {
+/* Whether low <= bits < high in every lane, one vector after the other. */
+MG_INLINE bool R(w_each_within_bits)(wide x, ureal low, ureal high) {
     lanes all = ALL_LANES;
     EACH all = R(v_within_bits)(all, (vec)((uvec)x.v[k] - low), high - low);
     return R(v_all)(all);
