@@ -16,7 +16,7 @@ typedef struct {
 #if MG_LANE_BY_LANE
     _Alignas(32) float by_piece[32][8];
 #else
-    float table[7][32];
+    _Alignas(MG_VECTOR_BYTES) float table[7][32]; /* a load that crosses lines takes twice as long */
 #endif
 } v_pieces;
 
