@@ -94,27 +94,29 @@ MG_INLINE double v_cos_any_f64(double x) { return v_cos_large_f64(x); }
 #if MG_HAS_WIDE
 #define MG_REAL 32
 #include "real.h"
-/* sin(|x| + shift pi/2) with the sign of `sign`; see v_trig_reduce_f32 and v_trig_eval_f32. */
+/* sin(|x| + shift pi/2), turned where `sign` has one; see v_trig_reduce_f32 and v_trig_eval_f32, whose bits
+ * it has. One polynomial is evaluated, of coefficients chosen for each lane: what chooses is done
+ * beside multiply-adds, of which a second polynomial would take four more. */
 MG_INLINE wide_f32 w_trig_f32(wide_f32 x, uint32_t shift, wide_f32 sign) {
     const float magic = 0x1.8p23f;
     wide_f32 a = w_abs(x), t = w_fma(a, w_set(0x1.45f306p-1f), w_set(magic));
-    wide_f32 n = w_sub(t, w_set(magic)), c2 = w_set(0x1.778p-25f);
+    wide_f32 n = w_sub(t, w_set(magic)), c2 = w_set(0x1.778p-25f), quadrant = w_add_bits(t, shift);
     wide_f32 high = w_fma(n, w_set(-0x1.921fb6p+0f), a), r = w_fma(n, c2, high);
     wide_f32 r_low = w_fma(n, c2, w_sub(high, r));
     r_low = w_fma(n, w_set(-0x1.68c234p-39f), r_low);
+#define EITHER(sine, cosine) w_choose_zero(quadrant, 1, sine, cosine)
     wide_f32 z = w_mul(r, r);
-    wide_f32 s = w_line(z, -0x1.9953dcp-13f, 0x1.110778p-7f);
-    s = w_fma(s, z, w_set(-0x1.555546p-3f));
-    s = w_add(r, w_fma(r, w_mul(z, s), r_low));
-    wide_f32 c = w_line(z, 0x1.99e0f2p-16f, -0x1.6c0c1ap-10f);
-    c = w_fma(c, z, w_set(0x1.55554ap-5f));
+    wide_f32 p = EITHER(w_set(-0x1.9953dcp-13f), w_set(0x1.99e0f2p-16f));
+    p = w_fma(p, z, EITHER(w_set(0x1.110778p-7f), w_set(-0x1.6c0c1ap-10f)));
+    p = w_fma(p, z, EITHER(w_set(-0x1.555546p-3f), w_set(0x1.55554ap-5f)));
     wide_f32 h = w_line(z, -0.5f, 1.0f), h_low = w_fma(z, w_set(-0.5f), w_sub(w_set(1.0f), h));
-    c = w_add(h, w_fma(w_mul(z, z), c, w_fnma(r, r_low, h_low)));
-    wide_f32 quadrant = w_add_bits(t, shift);
-    wide_f32 y = w_choose_zero(quadrant, 1, s, c);
-    return w_xor(w_xor(y, w_and(w_shift_left(quadrant, 30), 0x80000000u)), sign);
+    wide_f32 rest = EITHER(r_low, w_fnma(r, r_low, h_low));
+    rest = w_fma(EITHER(r, p), w_mul(z, EITHER(p, z)), rest);
+    wide_f32 y = w_add(EITHER(r, h), rest);
+#undef EITHER
+    return w_flip_sign_f32(y, w_xor(w_shift_left(quadrant, 30), sign));
 }
-MG_INLINE wide_f32 w_sin_f32(wide_f32 x) { return w_trig_f32(x, 0, w_and(x, 0x80000000u)); }
+MG_INLINE wide_f32 w_sin_f32(wide_f32 x) { return w_trig_f32(x, 0, x); }
 MG_INLINE wide_f32 w_cos_f32(wide_f32 x) { return w_trig_f32(x, 1, w_set(0.0f)); }
 
 #define MG_REAL 64
