@@ -26,14 +26,15 @@ MG_INLINE F(piece) F(find_piece)(num a, num b, F(rows) table) {
 #endif
 }
 
-/* An odd function, by pieces of 1 + STEP a; the first, alone in starting from 0, starts from a. */
+/* An odd function, by pieces of 1 + STEP a; the first, alone in starting from 0, starts from a, which is
+ * up to 1/4 in it, and others start above that. */
 MG_INLINE F(stage) F(odd_first)(num x, C(TYPE) high, C(TYPE) step) {
     num a = n_min(n_set(high), n_abs(x));
     return (F(stage)){.a = a, .b = n_line(a, step, 1)};
 }
 MG_INLINE num F(odd_last)(F(stage) s, num x, F(rows) table) {
     F(piece) p = F(find_piece)(s.a, s.b, table);
-    num start = n_choose_less(n_set(0), p.start, p.start, s.a);
+    num start = n_max(p.start, n_min(n_set(0.25f), s.a));
     return n_with_sign(n_fma_exact(p.q, p.d, start), x);
 }
 MG_INLINE F(stage) F(erf_first)(num x) { return F(odd_first)(x, C(ERF_HIGH), 1); }
