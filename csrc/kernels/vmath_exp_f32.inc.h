@@ -28,8 +28,7 @@ MG_INLINE num F(exp_below)(num x) {
 MG_INLINE num F(exp)(num x) { return F(exp_last)(F(exp_first)(x), x); }
 MG_INLINE num F(exp2)(num x) {
     x = n_max(n_set(C(EXP2_LOW)), n_min(n_set(C(EXP2_HIGH)), x));
-    num n = n_sub(n_add(x, n_set(C(MAGIC))), n_set(C(MAGIC))), r = n_sub(x, n);
-    num p = n_fma(POLYNOMIAL(r, exp2), r, n_set(C(LN2)));
+    num n = n_nearest(x), r = n_sub(x, n), p = n_fma(HORNER(r, exp2), r, n_set(C(LN2)));
     return n_scale(n_fma(r, p, n_set(1)), n);
 }
 
