@@ -88,7 +88,6 @@ static int64_t system_third_cache(void) {
 
 static _Atomic int64_t system_streams; /* 0 until asked for, and the same whoever asks first */
 _Atomic int mg_system_known_zen = -1;
-_Atomic bool mg_system_has_roots;
 
 static MG_NOINLINE void system_ask(void) {
     int family = system_amd_family();
@@ -96,7 +95,6 @@ static MG_NOINLINE void system_ask(void) {
     int zen = half == 0 ? 0 : family == 26 ? 5 : system_has_avx512() ? 4 : 3;
     int64_t said = mg_system_env("MINIGRAD_STREAM_BYTES"), bytes = said < 0 ? half : said;
     atomic_store_explicit(&mg_system_known_zen, zen, memory_order_relaxed);
-    atomic_store_explicit(&mg_system_has_roots, zen == 5, memory_order_relaxed);
     atomic_store_explicit(&system_streams, bytes > 0 ? bytes : INT64_MAX, memory_order_release);
 }
 

@@ -28,11 +28,10 @@ static inline int mg_system_zen(void) {
     int zen = atomic_load_explicit(&mg_system_known_zen, memory_order_relaxed);
     return MG_LIKELY(zen >= 0) ? zen : mg_system_ask_zen();
 }
-/* Whether the root of 8 doubles takes hardly longer than other work beside it, and not three times
- * as long as Newton's steps. False until one of the two above has been asked. */
-extern _Atomic bool mg_system_has_roots;
+/* Whether the root and the quotient of 8 doubles take hardly longer than other work beside them, and
+ * not up to three times as long as Newton's steps. False until the processor has been asked for. */
 static inline bool mg_system_roots(void) {
-    return atomic_load_explicit(&mg_system_has_roots, memory_order_relaxed);
+    return atomic_load_explicit(&mg_system_known_zen, memory_order_relaxed) >= 4;
 }
 
 /* A whole number >= 0 from an environment variable; -1 when it is unset or anything else. A comma

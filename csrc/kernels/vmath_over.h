@@ -4,8 +4,8 @@
 
 #include "vmath_wide.h"
 
-/* Dividing 16 floats takes 10 cycles and 8 doubles 16, in which no other division starts, and roots
- * longer; the steps below take half of that. Only AVX-512 has a start for them, of 14 bits. */
+/* Where dividing 16 floats takes 10 cycles and 8 doubles 16, in which no other division starts, and
+ * roots longer, the steps below take half of that. Only AVX-512 has a start for them, of 14 bits. */
 #if defined(__AVX512F__)
 #define MG_HAS_OVER 1
 #define V_EXTREME 0x1e

@@ -8,11 +8,16 @@ MG_INLINE vec R(v_inverse_step)(vec d, vec r) {
     return v_fma(v_fma(-d, r, v_set1(1)), r, r);
 }
 /* 1 / d. The start lacks e + e^2 + ... of itself; up, so that a fraction of all ones meets no tie. */
-MG_INLINE vec R(v_over)(vec d) {
+MG_INLINE vec R(v_over_steps)(vec d) {
     vec start = R(v_rough_inverse_of)(d), e = v_fma(-d, start, v_set1(1)), q = v_fma(e, e, e);
     if (sizeof(real) == 8) q = v_fma(e * e, q, q);
     vec r = R(v_inverse_step)(d, R(v_fma_up)(q, start, start));
     return R(v_if_extreme)(start, start, r);
+}
+/* The same by the instruction where that takes less than the eleven operations of the steps */
+MG_INLINE vec R(v_over)(vec d) {
+    if (sizeof(real) == 8 && mg_system_roots()) return v_set1(1) / d;
+    return R(v_over_steps)(d);
 }
 /* sqrt(d) rounded, and half of its inverse nearly, from 14 bits of that */
 typedef struct {
@@ -29,7 +34,7 @@ MG_INLINE R(v_root_terms) R(v_root_of)(vec d, vec start) {
 }
 /* 1 / sqrt(d), the root rounded too, for 0 and from 2^-60 on, in double from 2^-900 */
 MG_INLINE vec R(v_over_root)(vec d) {
-    if (sizeof(real) == 8 && mg_system_roots()) return R(v_over)(R(v_square_root)(d));
+    if (sizeof(real) == 8 && mg_system_roots()) return R(v_over_steps)(R(v_square_root)(d));
     vec start = R(v_rough_root_inverse)(d);
     R(v_root_terms) t = R(v_root_of)(d, start);
     vec s = t.root, r = t.half_inverse + t.half_inverse;
