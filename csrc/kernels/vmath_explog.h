@@ -64,6 +64,7 @@ LOG_ROW(wide_f64, w, f64)
 #define C(name) V_##name##_F32
 #define T(name) v_##name##_f32
 #define LANE_BY_LANE 0
+#define ROUGH_ROOTS 0
 #define num float
 #define P(name) s_##name##_f32
 #define F(name) v_##name##_f32
@@ -139,6 +140,8 @@ LOG_ROW(wide_f64, w, f64)
 #include "vmath_gates_f64.inc.h"
 #include "vmath_arc.inc.h"
 #include "vmath_tan.inc.h"
+#undef ROUGH_ROOTS
+#define ROUGH_ROOTS MG_ROUGH_ROOTS
 #include "vmath_rsqrt.inc.h"
 #undef LANE_BY_LANE
 #undef num
@@ -147,6 +150,7 @@ LOG_ROW(wide_f64, w, f64)
 #endif
 #undef C
 #undef T
+#undef ROUGH_ROOTS
 
 #if MG_HAS_WIDE
 #define CHUNK(name) w_##name

@@ -44,6 +44,7 @@
 #define n_neg P(neg)
 #define n_or P(or)
 #define n_plus_bits P(plus_bits)
+#define n_rough_root_inverse P(rough_root_inverse)
 #define n_scale P(scale)
 #define n_scale_floor P(scale_floor)
 #define n_set P(set)

@@ -36,6 +36,7 @@ MG_INLINE vec_f64 v_farther_f64(vec_f64 a, vec_f64 b) { return _mm512_range_pd(a
 MG_INLINE vec_f32 v_square_root_f32(vec_f32 a) { return _mm512_sqrt_ps(a); }
 MG_INLINE vec_f64 v_square_root_f64(vec_f64 a) { return _mm512_sqrt_pd(a); }
 /* 1 / sqrt(a) to 14 bits */
+#define MG_ROUGH_ROOTS 1
 MG_INLINE vec_f32 v_rough_root_inverse_f32(vec_f32 a) { return _mm512_rsqrt14_ps(a); }
 MG_INLINE vec_f64 v_rough_root_inverse_f64(vec_f64 a) { return _mm512_rsqrt14_pd(a); }
 /* The same, and 0 for 0 */
@@ -135,6 +136,7 @@ MG_INLINE vec_f64 v_load_sums_of_floats(const float *p, const float *q) {
 MG_INLINE void v_store_floats(float *p, vec_f64 x) { _mm256_storeu_ps(p, _mm512_cvtpd_ps(x)); }
 #else
 #define WIDE_VECTORS 2
+#define MG_ROUGH_ROOTS 0
 MG_INLINE vec_f32 v_min_f32(vec_f32 a, vec_f32 b) { return _mm256_min_ps(a, b); }
 MG_INLINE vec_f64 v_min_f64(vec_f64 a, vec_f64 b) { return _mm256_min_pd(a, b); }
 MG_INLINE vec_f32 v_max_f32(vec_f32 a, vec_f32 b) { return _mm256_max_ps(a, b); }
