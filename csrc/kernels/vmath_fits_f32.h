@@ -55,10 +55,10 @@
 #define V_LOG10E_F32 0x1.bcb7b2p-2f
 #define V_LOG10_2_HI_F32 0x1.344p-2f
 #define V_LOG10_2_LO_F32 0x1.3509f8p-18f
-#define V_GELU_CUBE_F32 0x1.6e4e26p-5f /* 0.044715 */
-#define V_GELU_CUBE_LOW_F32 0x1.a9003ep-30f
-#define V_GELU_TWICE_F32 0x1.988454p+0f /* 2 sqrt(2 / pi) */
-#define V_GELU_TWICE_LOW_F32 -0x1.857936p-25f
+#define V_GELU_FIRST_F32 0x1.9884p+0f /* 2 sqrt(2 / pi) to 16 bits */
+#define V_GELU_FIRST_LOW_F32 0x1.4cf50ep-18f
+#define V_GELU_THIRD_F32 0x1.2444f2p-4f /* 0.044715 of it */
+#define V_GELU_THIRD_LOW_F32 0x1.49b16ap-29f
 
 /* (e^r - 1 - r) / r^2, the error weighed against e^r: 2^-28.2 */
 static const __attribute__((unused)) float v_exp_fit_f32[] = {

@@ -60,10 +60,10 @@
 #define V_LOG10E_F64 0x1.bcb7b1526e50ep-2
 #define V_LOG10_2_HI_F64 0x1.34413509f78p-2
 #define V_LOG10_2_LO_F64 0x1.fef311f12b358p-46
-#define V_GELU_CUBE_F64 0x1.6e4e26d4801f7p-5 /* 0.044715 */
-#define V_GELU_CUBE_LOW_F64 0x1.441355475a31ap-59
-#define V_GELU_TWICE_F64 0x1.9884533d43651p+0 /* 2 sqrt(2 / pi) */
-#define V_GELU_TWICE_LOW_F64 -0x1.cbc0d30ebfd15p-54
+#define V_GELU_FIRST_F64 0x1.9884533d43p+0 /* 2 sqrt(2 / pi) to 40 bits */
+#define V_GELU_FIRST_LOW_F64 0x1.942343f2cf14p-42
+#define V_GELU_THIRD_F64 0x1.2444f2a4d8b4bp-4 /* 0.044715 of it */
+#define V_GELU_THIRD_LOW_F64 -0x1.6c843a29d1c7p-61
 
 /* (e^r - 1 - r) / r^2, the error weighed against e^r: 2^-57.9 */
 static const __attribute__((unused)) double v_exp_fit_f64[] = {

@@ -126,9 +126,9 @@ MG_INLINE num F(silu_slope)(num x, num y) {
     return n_fma(s.q, s.rest, s.q);
 }
 MG_INLINE num F(gelu_tanh_slope)(num x, num y) {
-    const C(TYPE) k = C(GELU_TWICE);
+    const C(TYPE) k = C(GELU_FIRST) + C(GELU_FIRST_LOW);
     F(share) s = F(share_of)(x, y);
-    num steep = n_fma(n_mul(s.x, s.x), n_set(3 * C(GELU_CUBE) * k), n_set(k));
+    num steep = n_fma(n_mul(s.x, s.x), n_set(3 * (C(TYPE))0.044715 * k), n_set(k));
     return n_fma(n_mul(s.q, s.rest), steep, s.q);
 }
 /* q = ndtr(x) */
