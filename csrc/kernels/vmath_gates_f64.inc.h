@@ -19,13 +19,14 @@ MG_INLINE num F(tanh_of)(num x, num a, num d, num t, num rest) {
     num y = n_div(n_mul(u, rest), n_fma(t, u, q));
     return n_with_sign(n_add(n_choose_less(zero, t, t, a), y), x);
 }
+/* The piece alone is handed over: what is kept between the stages has to be stored. */
 MG_INLINE F(stage) F(tanh_first)(num x) {
-    num a = F(tanh_limit)(x), i = F(tanh_piece)(a, 0);
-    return (F(stage)){.a = i, .b = n_sub(a, n_look_up(T(tanh_table)[0], i))};
+    return (F(stage)){.a = F(tanh_piece)(F(tanh_limit)(x), 0)};
 }
 MG_INLINE num F(tanh_last)(F(stage) s, num x) {
-    num i = s.a, t = n_look_up(T(tanh_table)[1], i), rest = n_look_up(T(tanh_table)[2], i);
-    return F(tanh_of)(x, F(tanh_limit)(x), s.b, t, rest);
+    num a = F(tanh_limit)(x), d = n_sub(a, n_look_up(T(tanh_table)[0], s.a));
+    num t = n_look_up(T(tanh_table)[1], s.a), rest = n_look_up(T(tanh_table)[2], s.a);
+    return F(tanh_of)(x, a, d, t, rest);
 }
 MG_INLINE num F(tanh)(num x) { return F(tanh_last)(F(tanh_first)(x), x); }
 
