@@ -28,6 +28,8 @@ static inline int mg_system_zen(void) {
     int zen = atomic_load_explicit(&mg_system_known_zen, memory_order_relaxed);
     return MG_LIKELY(zen >= 0) ? zen : mg_system_ask_zen();
 }
+/* Bytes from what is read of one stream of memory to what is asked for meanwhile. */
+extern int64_t mg_system_reach;
 /* Whether the root and the quotient of 8 doubles take hardly longer than other work beside them, and
  * not up to three times as long as Newton's steps. False until the processor has been asked for. */
 static inline bool mg_system_roots(void) {

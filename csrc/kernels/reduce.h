@@ -2,6 +2,7 @@
 #ifndef MG_REDUCE_H
 #define MG_REDUCE_H
 
+#include "../base/system.h"
 #include "../memory/array.h"
 #include "turn.h"
 #include "vmath.h"
@@ -64,7 +65,6 @@ enum {
     REDUCE_LEVELS = 3,              /* its 2^2 blocks need levels 0..2 */
     REDUCE_SIDE = 8,    /* vectors of them that stay in registers */
     REDUCE_APART = 4, /* rows that are read at once, a quarter of all apart */
-    REDUCE_AHEAD = 4096, /* bytes from the next block to the one that is asked for */
     REDUCE_GRAIN = 32768, /* least number of elements worth a block of a parallel loop */
     REDUCE_PIECES = 32, /* of larger pieces of rows this many for each thread */
     REDUCE_PARALLEL = 3 * REDUCE_GRAIN
@@ -134,11 +134,12 @@ int mg_reduce_check_empty(const mg_array *x, uint32_t mask);
  * Both are contiguous, and y has the group's axes with size 1. */
 void mg_reduce_plain(int op, mg_array *y, const mg_array *x, uint32_t group);
 
-/* Asks for `bytes` that lie a little beyond the next block: the processor's own prefetching starts
- * anew at every page. */
-MG_INLINE void reduce_fetch(const void *next, int64_t bytes) {
-    for (int64_t i = 0; i < bytes; i += 64)
-        __builtin_prefetch((const char *)next + REDUCE_AHEAD + i);
+/* As `bytes` are read at x, asks for as many ahead: the processor's own prefetching, where it does
+ * not do better alone, starts anew at every page. */
+MG_INLINE void reduce_fetch(const void *x, int64_t bytes) {
+    const char *ahead = (const char *)x + mg_system_reach;
+    MG_ANEW(ahead); /* else gcc keeps a number for each line */
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(ahead + i);
 }
 
 #define MG_REAL 32

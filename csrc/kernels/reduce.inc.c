@@ -138,7 +138,7 @@ MG_INLINE vec R(reduce_extrema)(int kind, int side, const real *x, int64_t n, ve
     for (int v = 0; v < side; v++) seen[v] = a[v] = v_load(x + v * LANES);
     MG_ROLLED /* which gcc forgets where nothing follows a loop that is written out */
     for (const real *next; x < last; x = next) {
-        if (side == MOST) reduce_fetch(x + step, step * (int64_t)sizeof(real));
+        if (side == MOST) reduce_fetch(x, step * (int64_t)sizeof(real));
         next = last - x < step ? last : x + step;
         MG_ANEW(next);
         MG_UNROLL
@@ -174,7 +174,7 @@ MG_INLINE void R(reduce_extrema_apart)(int kind, int rows, vec *out, const real 
     }
     MG_ROLLED
     for (int64_t left = n - step, on = 1; on > 0; left -= on) {
-        if (rows == 1) reduce_fetch(row[0] + step, step * (int64_t)sizeof(real));
+        if (rows == 1) reduce_fetch(row[0], step * (int64_t)sizeof(real));
         on = mg_min(left, step);
         MG_UNROLL
         for (int r = 0; r < rows; r++) {
@@ -203,7 +203,7 @@ MG_INLINE real R(reduce_extremum)(int kind, const real *x, int64_t n) {
     } else if (n >= 4 * LANES) {
         v = R(reduce_extrema)(kind, 4, x, n, &probe);
     } else {
-        reduce_fetch(x + n, n * (int64_t)sizeof(real));
+        reduce_fetch(x, n * (int64_t)sizeof(real));
         if (n >= LANES) {
             v = R(reduce_extrema)(kind, 1, x, n, &probe);
         } else if (MG_VECTOR_BYTES > 16) {
@@ -328,7 +328,7 @@ MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, const rea
 MG_INLINE real R(reduce_row_group)(int kind, const real *x, const real *centre) {
     vec b[REDUCE_GROUP], c = v_set1(reduce_is_centred(kind) ? centre[0] : 0);
     for (int i = 0; i < REDUCE_GROUP; i++) {
-        reduce_fetch(x + (i + 1) * REDUCE_BLOCK, REDUCE_BLOCK * sizeof(real));
+        reduce_fetch(x + i * REDUCE_BLOCK, REDUCE_BLOCK * sizeof(real));
         b[i] = R(reduce_lanes)(kind, x + i * REDUCE_BLOCK, REDUCE_BLOCK, c);
     }
     for (int pairs = REDUCE_GROUP / 2; pairs > 0; pairs /= 2)
@@ -350,10 +350,10 @@ MG_INLINE real R(reduce_row)(int kind, const real *x, int64_t n, const real *c) 
         if (group) {
             v = R(reduce_row_group)(kind, x, c);
         } else if (n < REDUCE_BLOCK) {
-            reduce_fetch(x + REDUCE_BLOCK, n * (int64_t)sizeof(real));
+            reduce_fetch(x, n * (int64_t)sizeof(real));
             v = R(reduce_row_block)(kind, x, n, c);
         } else { /* without a loop */
-            reduce_fetch(x + REDUCE_BLOCK, REDUCE_BLOCK * sizeof(real));
+            reduce_fetch(x, REDUCE_BLOCK * sizeof(real));
             v = R(reduce_row_block)(kind, x, REDUCE_BLOCK, c);
         }
         bool last = terms == n;

@@ -85,7 +85,7 @@ MG_INLINE void R(arg_along_rows)(int sign, real *restrict best, int64_t *restric
         real b = 0;
         int64_t where = 0;
         for (int64_t i = 0; i < n; i += REDUCE_BLOCK) {
-            reduce_fetch(x + i + REDUCE_BLOCK, REDUCE_BLOCK * sizeof(real));
+            reduce_fetch(x + i, REDUCE_BLOCK * sizeof(real));
             real t = sign * R(reduce_extremum)(kind, x + i, mg_min(REDUCE_BLOCK, n - i));
             if (i > 0 && MG_LIKELY(!R(arg_better)(t, b))) continue;
             b = t;

@@ -88,7 +88,7 @@ MG_INLINE void R(reduce_rows_of)(int kind, real *out, const real *x, int64_t str
     enum {
         MANY = REDUCE_SIDE * LANES,
         SOME = MANY / 2,
-        LATER = 2 * REDUCE_AHEAD / (int)sizeof(real)
+        LATER = 8192 / (int)sizeof(real)
     };
     /* and worth the code where there are registers for it */
     bool often = kind == REDUCE_SUM || reduce_is_extremum(kind);

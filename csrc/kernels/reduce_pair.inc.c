@@ -68,7 +68,7 @@ MG_INLINE real R(pair_moments)(real *second, const real *x, int64_t n, real c) {
     int64_t blocks = mg_ceil_div(n, REDUCE_BLOCK);
     for (int64_t i = 0; i < blocks; i++) {
         int64_t at = i * REDUCE_BLOCK, terms = mg_min(n - at, REDUCE_BLOCK);
-        reduce_fetch(x + at + REDUCE_BLOCK, REDUCE_BLOCK * sizeof(real));
+        reduce_fetch(x + at, REDUCE_BLOCK * sizeof(real));
         a[i] = R(reduce_row_block)(REDUCE_DEVIATION, x + at, terms, &c);
         centre[i] = c + R(pair_off)(a[i], terms);
     }
