@@ -64,13 +64,15 @@ static MG_NOINLINE void R(reduce_along_columns)(int kind, real *y, int64_t y_ste
 static void R(reduce_piece)(int kind, const reduce_plan *p, void *out, void *out2, const void *in,
                             int64_t run, int64_t n, const void *centre) {
     real *y = out, *y2 = out2;
-    const real *x = in, *c = centre ? centre : in;
+    const real *x = in, *c = centre ? centre : in, zero = 0;
     int64_t ys = p->run_y, xs = p->run_x, cs = p->run_c;
     if (p->columns && y2) R(pair_along_columns)(kind, y, y2, ys, x, p->stride, run, n, c, cs);
     else if (p->columns) R(reduce_along_columns)(kind, y, ys, x, p->stride, run, n, c, cs);
     else switch (kind) {
     case REDUCE_SUM: R(reduce_along_rows)(REDUCE_SUM, y, ys, x, xs, run, n, c, cs); break;
-    case REDUCE_SQUARES: R(reduce_along_rows)(REDUCE_SQUARES, y, ys, x, xs, run, n, c, cs); break;
+    case REDUCE_SQUARES: /* of a norm, about 0, which takes no operation */
+        R(reduce_along_rows)(REDUCE_SQUARES, y, ys, x, xs, run, n, &zero, 0);
+        break;
     case REDUCE_DOT: R(reduce_along_rows)(REDUCE_DOT, y, ys, x, xs, run, n, c, cs); break;
     case REDUCE_TIES: R(reduce_along_rows)(REDUCE_TIES, y, ys, x, xs, run, n, c, cs); break;
     case REDUCE_MAX: R(reduce_along_rows)(REDUCE_MAX, y, ys, x, xs, run, n, c, cs); break;
