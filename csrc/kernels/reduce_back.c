@@ -202,7 +202,7 @@ mg_array *mg_spread_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const 
 
 /* ---- shares of a logsumexp ---- */
 
-#if BACK_RUNS
+#if MG_HAS_WIDE
 enum { BACK_RUN = 64 }; /* least number of elements worth a call */
 
 /* x and dx as runs of n elements, along each of which y, and g, is one element or n neighbours; a

@@ -60,8 +60,7 @@ static void R(back_scale_kernel)(void *out, const void *const *in, int64_t n) {
     }
 }
 
-#define BACK_RUNS (MG_VECTOR_BYTES == 32 && MG_HAS_WIDE) /* measured there alone */
-#if BACK_RUNS
+#if MG_HAS_WIDE
 /* Are all of y finite and none of g 0? Then g * exp(x - y) needs no second look. */
 static bool R(back_is_plain)(const void *of, int64_t n, const void *upstream, int64_t gs) {
     const real *y = of, *g = upstream;
@@ -81,12 +80,14 @@ static MG_NOINLINE void R(back_weigh)(void *out, const void *in, const void *of,
     enum { WIDE = WIDE_VECTORS * LANES, LINE = 64 / sizeof(real) };
     enum { AHEAD = NDITER_AHEAD / sizeof(real) };
     real many[2][WIDE];
-    for (int k = 0; k < WIDE; k++) {
-        many[0][k] = y[k * y_step];
-        many[1][k] = g[k * g_step];
+    if (y_step == 0) {
+        R(w_store)(many[0], R(w_set)(y[0]));
+        y = many[0];
     }
-    if (y_step == 0) y = many[0];
-    if (g_step == 0) g = many[1];
+    if (g_step == 0) {
+        R(w_store)(many[1], R(w_set)(g[0]));
+        g = many[1];
+    }
     for (int64_t i = 0;; i = mg_min(i + WIDE, n - WIDE)) {
         const real *c = y + i * y_step, *h = g + i * g_step;
         for (int k = 0; k < WIDE; k += LINE) {
@@ -111,33 +112,15 @@ static void R(back_weigh_kernel)(void *out, const void *const *in, int64_t n) {
     R(back_weigh)(out, in[1], in[2], 1, in[0], 1, n, false);
 }
 #else
-/* dx = g * exp(x - y), the share of x in y; an infinite y has 1 for +inf and 0 for all else. Few at
- * a time, so that results are stored while exponentials are made. */
+/* dx = g * exp(x - y), the share of x in y; an infinite y has 1 for +inf and 0 for all else. */
 static void R(back_weigh_kernel)(void *out, const void *const *in, int64_t n) {
     real *restrict dx = out;
     const real *restrict g = in[0], *restrict x = in[1], *restrict y = in[2];
     nditer_whole(n, sizeof(real));
-#if MG_HAS_WIDE
-    enum { WIDE = WIDE_VECTORS * LANES };
-    for (int64_t i = 0; i < n; i += WIDE) {
-        R(wide) share;
-        for (int k = 0; k < WIDE_VECTORS; k++) {
-            vec a = v_load(x + i + k * LANES), b = v_load(y + i + k * LANES);
-            share.v[k] = R(reduce_choose)(a == b, v_set1(0), a - b);
-        }
-        share = R(w_exp_below)(share);
-        for (int k = 0; k < WIDE_VECTORS; k++) {
-            vec b = v_load(y + i + k * LANES), h = v_load(g + i + k * LANES);
-            R(reduce_mask) none = (h == 0) | (b == v_set1(-REAL_C(INFINITY)));
-            v_store(dx + i + k * LANES, R(reduce_choose)(none, v_set1(0), h * share.v[k]));
-        }
-    }
-#else
     for (int64_t i = 0; i < n; i++) {
         real share = R(v_exp_below)(x[i] == y[i] ? 0 : x[i] - y[i]);
         dx[i] = ((g[i] == 0) | (y[i] == -REAL_C(INFINITY))) ? 0 : g[i] * share;
     }
-#endif
 }
 #endif
 
