@@ -101,8 +101,6 @@ static void arrivals_free(arrivals *all) {
     if (all->slots != all->few) PyMem_Free(all->slots);
 }
 
-/* ---- the run ---- */
-
 MG_PLANNING_END
 
 #endif
