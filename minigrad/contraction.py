@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +17,7 @@ from minigrad.arguments import integer, one_dim, tensor_operands
 from minigrad.elementwise import mul
 from minigrad.products import matmul
 from minigrad.reductions import sum as total
-from minigrad.shaping import (
-    permute,
-    reshape,
-    squeeze,
-    unsqueeze,
-)
+from minigrad.shaping import permute, reshape, squeeze
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -55,31 +50,26 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     if isinstance(equation, str):
         if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
             operands = tuple(operands[0])
-        terms, output = _from_letters(equation)
     else:
-        operands, terms, output = _from_sublists((equation, *operands))
+        operands, equation = _from_sublists((equation, *operands))
     tensors = tensor_operands("einsum", *operands)
-    if len(terms) != len(tensors) or not tensors:
-        raise ValueError(f"[einsum] {len(terms)} terms for {len(tensors)} operands")
-    labelled = [_spread(k, x, t) for k, (x, t) in enumerate(zip(tensors, terms, strict=True))]
-    if output is None:
-        output = _implied(terms)
-    names = _output_names(output, [names for _, names in labelled])
-    return _product([_diagonals(k, *operand) for k, operand in enumerate(labelled)], names)
+    return _planned(equation, tuple([x.shape for x in tensors])).run(tensors)
 
 
 # ---- what is asked for ---------------------------------------------------------------------------
 
 
-@lru_cache(256)
-def _from_letters(equation: str) -> tuple[Sequence[list[Label]], list[Label] | None]:
-    """The labels of the operands and of the output, None if that is implied; to be read only."""
+# The labels of each operand, and of the output, None if that is implied.
+Terms = tuple[tuple[Labels, ...], Labels | None]
+
+
+def _from_letters(equation: str) -> Terms:
     inputs, arrow, output = equation.replace(" ", "").partition("->")
-    terms = [_letters(equation, term) for term in inputs.split(",")]
+    terms = tuple([_letters(equation, term) for term in inputs.split(",")])
     return terms, _letters(equation, output) if arrow else None
 
 
-def _letters(equation: str, term: str) -> list[Label]:
+def _letters(equation: str, term: str) -> Labels:
     labels: list[Label] = []
     rest = term
     while rest:
@@ -94,13 +84,11 @@ def _letters(equation: str, term: str) -> list[Label]:
                 f"[einsum] {rest[0]!r} in {equation!r}: a term is made of letters and one '...', "
                 "terms are separated by ',' and '->' stands before the output"
             )
-    return labels
+    return tuple(labels)
 
 
-def _from_sublists(
-    args: Sequence[Any],
-) -> tuple[tuple[Any, ...], list[list[Label]], list[Label] | None]:
-    """As above, of tensors and lists of integers in turn."""
+def _from_sublists(args: Sequence[Any]) -> tuple[tuple[Any, ...], Terms]:
+    """The operands and their terms, of tensors and lists of integers in turn."""
     paired = len(args) // 2 * 2
     operands, lists = args[0:paired:2], [*args[1::2], *args[paired:]]
     for given in lists:
@@ -111,37 +99,35 @@ def _from_sublists(
                 "[einsum] expected an equation and tensors, or tensors each followed by the list "
                 "of its labels, integers and perhaps ...; at the end perhaps the output's list"
             )
-    terms = [list(given) for given in lists]
-    return tuple(operands), terms[: paired // 2], terms[-1] if len(args) > paired else None
+    terms = [tuple(given) for given in lists]
+    return tuple(operands), (tuple(terms[: paired // 2]), terms[-1] if len(args) > paired else None)
 
 
-def _spread(k: int, x: Tensor, term: list[Label]) -> tuple[Tensor, Labels]:
+def _spread(k: int, shape: tuple[int, ...], term: Labels) -> Labels:
     """The operand's labels with the ellipsis written out, counted from its right."""
     if term.count(Ellipsis) > 1:
         raise ValueError(f"[einsum] operand {k} has more than one ellipsis")
-    if len(term) == x._h.ndim and Ellipsis not in term:
-        return x, tuple(term)
-    extra = x._h.ndim - len(term) + term.count(Ellipsis)
+    extra = len(shape) - len(term) + term.count(Ellipsis)
     if extra < 0 or (extra and Ellipsis not in term):
         beside = " beside the ellipsis" if Ellipsis in term else ""
         raise ValueError(
-            f"[einsum] operand {k} of shape {x.shape} has {x._h.ndim} dimensions for "
+            f"[einsum] operand {k} of shape {shape} has {len(shape)} dimensions for "
             f"{len(term) - term.count(Ellipsis)} labels{beside}"
         )
     names: list[Label] = []
     for label in term:
         names += [(i,) for i in range(extra, 0, -1)] if label is Ellipsis else [label]
-    return x, tuple(names)
+    return tuple(names)
 
 
-def _implied(terms: Sequence[Sequence[Label]]) -> list[Label]:
+def _implied(terms: Sequence[Labels]) -> Labels:
     """The ellipsis, then what occurs once."""
     every = [label for term in terms for label in term]
     once = [label for label in every if label is not Ellipsis and every.count(label) == 1]
-    return [*([Ellipsis] if Ellipsis in every else []), *sorted(once)]  # type: ignore[type-var]
+    return (*([Ellipsis] if Ellipsis in every else []), *sorted(once))  # type: ignore[type-var]
 
 
-def _output_names(output: list[Label], operands: Sequence[Labels]) -> Labels:
+def _output_names(output: Labels, operands: Sequence[Labels]) -> Labels:
     present = set(itertools.chain(*operands))
     broadcast = sorted((n for n in present if isinstance(n, tuple)), reverse=True)
     names: list[Label] = []
@@ -160,66 +146,136 @@ def _output_names(output: list[Label], operands: Sequence[Labels]) -> Labels:
 # ---- how it is computed --------------------------------------------------------------------------
 
 
+class _Plan:
+    """The steps from the operands to the result, found from their shapes alone.
+
+    Operands and what steps make are known by their places in one row; each is taken once.
+    """
+
+    __slots__ = ("places", "steps")
+
+    def __init__(self, operands: int) -> None:
+        self.places = operands
+        self.steps: list[tuple[Callable[..., Any], tuple[int, ...], tuple[Any, ...]]] = []
+
+    def step(self, function: Callable[..., Any], places: tuple[int, ...], *args: Any) -> int:
+        """Where the result of a function of what lies at these places will be."""
+        self.steps.append((function, places, args))
+        self.places += 1
+        return self.places - 1
+
+    def run(self, tensors: Sequence[Tensor]) -> Tensor:
+        """The result of the steps on these operands."""
+        held: dict[int, Any] = dict(enumerate(tensors))
+        place = len(tensors)
+        for function, places, args in self.steps:
+            held[place] = function(*[held.pop(i) for i in places], *args)
+            place += 1
+        return held.popitem()[1]  # type: ignore[no-any-return]
+
+
+@lru_cache(256)
+def _planned(equation: str | Terms, shapes: tuple[tuple[int, ...], ...]) -> _Plan:
+    """How einsum goes about operands of these shapes."""
+    terms, output = _from_letters(equation) if isinstance(equation, str) else equation
+    if len(terms) != len(shapes) or not shapes:
+        raise ValueError(f"[einsum] {len(terms)} terms for {len(shapes)} operands")
+    labelled = [
+        _spread(k, shape, term) for k, (shape, term) in enumerate(zip(shapes, terms, strict=True))
+    ]
+    names = _output_names(_implied(terms) if output is None else output, labelled)
+    plan = _Plan(len(shapes))
+    operands = [
+        _diagonals(_Operand(plan, k, shape, own))
+        for k, (shape, own) in enumerate(zip(shapes, labelled, strict=True))
+    ]
+    _plan_product(operands, names)
+    return plan
+
+
 class _Operand:
-    """A tensor whose dimensions are labelled, each label once."""
+    """What will be a tensor: its place in a plan, its shape, and the labels of its dimensions."""
 
-    __slots__ = ("names", "tensor")
+    __slots__ = ("names", "place", "plan", "shape")
 
-    def __init__(self, tensor: Tensor, names: Labels) -> None:
-        self.tensor = tensor
-        self.names = names
+    def __init__(self, plan: _Plan, place: int, shape: Sequence[int], names: Sequence[Label]):
+        self.plan = plan
+        self.place = place
+        self.shape = tuple(shape)
+        self.names = tuple(names)
 
     def sizes(self) -> dict[Label, int]:
-        return dict(zip(self.names, self.tensor.shape, strict=True))
+        return dict(zip(self.names, self.shape, strict=True))
 
-    def without(self, dropped: set[Label]) -> _Operand:
-        """Summed over the labels."""
+    def _reduced(self, function: Callable[..., Any], dropped: Collection[Label]) -> _Operand:
+        """Without the labels, whose axes the function takes away."""
         axes = [d for d, name in enumerate(self.names) if name in dropped]
         if not axes:
             return self
-        kept = tuple([name for name in self.names if name not in dropped])
-        return _Operand(total(self.tensor, axes), kept)
+        place = self.plan.step(function, (self.place,), tuple(axes))
+        kept = [
+            (n, name) for n, name in zip(self.shape, self.names, strict=True) if name not in dropped
+        ]
+        return _Operand(self.plan, place, [n for n, _ in kept], [name for _, name in kept])
 
-    def grouped(self, *groups: Labels) -> Tensor:
+    def without(self, dropped: Collection[Label]) -> _Operand:
+        """Summed over the labels."""
+        return self._reduced(total, dropped)
+
+    def squeezed(self, dropped: Collection[Label]) -> _Operand:
+        """Without the labels, whose sizes are 1."""
+        return self._reduced(squeeze, dropped)
+
+    def permuted(self, names: Labels, as_view: bool = False) -> _Operand:
+        """With its labels in this order; a new tensor at any rate ``as_view``."""
+        if names == self.names and not as_view:
+            return self
+        order = tuple([self.names.index(name) for name in names])
+        place = self.plan.step(permute, (self.place,), order)
+        return _Operand(self.plan, place, [self.shape[d] for d in order], names)
+
+    def shaped(self, shape: Sequence[int], names: Sequence[Label] = ()) -> _Operand:
+        """The same elements in another shape."""
+        place = self.place
+        if tuple(shape) != self.shape:
+            place = self.plan.step(reshape, (place,), tuple(shape))
+        return _Operand(self.plan, place, shape, names)
+
+    def grouped(self, *groups: Labels) -> _Operand:
         """Permuted to the groups' order, each but the first group as one dimension."""
-        order = [self.names.index(name) for group in groups for name in group]
-        x = self.tensor
-        if order != sorted(order):
-            x = permute(x, order)
-        at = len(groups[0])
-        shape = list(x.shape[:at])
-        for group in groups[1:]:
-            shape.append(math.prod(x.shape[at : at + len(group)]))
-            at += len(group)
-        return _shaped(x, shape)
+        sizes = self.sizes()
+        shape = [sizes[name] for name in groups[0]]
+        shape += [math.prod([sizes[name] for name in group]) for group in groups[1:]]
+        return self.permuted(tuple(itertools.chain(*groups))).shaped(shape)
 
-    def aligned(self, names: Labels) -> Tensor:
+    def aligned(self, names: Labels) -> _Operand:
         """Permuted to the order of names, with a size of 1 for those it has not."""
-        x = permute(self.tensor, [self.names.index(name) for name in names if name in self.names])
-        for d, name in enumerate(names):
-            if name not in self.names:
-                x = unsqueeze(x, d)
-        return x
+        sizes = self.sizes()
+        own = self.permuted(tuple([name for name in names if name in sizes]))
+        return own.shaped([sizes.get(name, 1) for name in names], names)
 
 
-def _diagonals(k: int, x: Tensor, names: Labels) -> _Operand:
+def _diagonal(x: Tensor, first: int, second: int) -> Tensor:
+    return x.diagonal(0, first, second)
+
+
+def _diagonals(x: _Operand) -> _Operand:
     """Labels that occur twice brought to once."""
-    if len(set(names)) == len(names):
-        return _Operand(x, names)
-    labels = list(names)
-    for name in dict.fromkeys(names):
-        while labels.count(name) > 1:
-            first = labels.index(name)
-            second = labels.index(name, first + 1)
-            if x.shape[first] != x.shape[second]:
-                raise ValueError(
-                    f"[einsum] {name!r} stands twice for operand {k}, but sizes "
-                    f"{x.shape[first]} and {x.shape[second]} differ"
-                )
-            x = x.diagonal(0, first, second)
-            del labels[second], labels[first]
-            labels.append(name)
-    return _Operand(x, tuple(labels))
+    while len(set(x.names)) < len(x.names):
+        name = next(name for name in x.names if x.names.count(name) > 1)
+        first = x.names.index(name)
+        second = x.names.index(name, first + 1)
+        n = x.shape[first]
+        if n != x.shape[second]:
+            raise ValueError(
+                f"[einsum] {name!r} stands twice for operand {x.place}, but sizes "
+                f"{n} and {x.shape[second]} differ"
+            )
+        place = x.plan.step(_diagonal, (x.place,), first, second)
+        rest = [d for d in range(len(x.names)) if d not in (first, second)]
+        shape = *[x.shape[d] for d in rest], n
+        x = _Operand(x.plan, place, shape, [*[x.names[d] for d in rest], name])
+    return x
 
 
 def _agreeing(operands: list[_Operand]) -> dict[Label, int]:
@@ -234,12 +290,7 @@ def _agreeing(operands: list[_Operand]) -> dict[Label, int]:
                 )
             sizes[name] = known if n == 1 else n
     for k, operand in enumerate(operands):
-        own = operand.sizes()
-        stretched = [name for name in operand.names if own[name] != sizes[name]]
-        if stretched:
-            axes = [operand.names.index(name) for name in stretched]
-            names = tuple([name for name in operand.names if name not in stretched])
-            operands[k] = _Operand(squeeze(operand.tensor, axes), names)
+        operands[k] = operand.squeezed([s for s, n in operand.sizes().items() if n != sizes[s]])
     return sizes
 
 
@@ -247,18 +298,18 @@ def _shown(name: Label) -> str:
     return "a dimension of the ellipsis" if isinstance(name, tuple) else repr(name)
 
 
-def _product(operands: list[_Operand], output: Labels) -> Tensor:
+def _plan_product(operands: list[_Operand], output: Labels) -> None:
+    """The steps from the operands to their product, summed over what the output has not."""
     sizes = _agreeing(operands)
-    joined = False  # one operand alone is given back as a view
+    alone = len(operands) == 1  # is given back as a view
     while True:
         # What only one operand has, and the output not, is summed at once.
         for k, operand in enumerate(operands):
             needed = set(output).union(*[o.names for o in operands if o is not operand])
             operands[k] = operand.without(set(operand.names) - needed)
         if len(operands) == 1:
-            last = operands[0]
-            return last.tensor if last.names == output and joined else last.aligned(output)
-        joined = True
+            operands[0].permuted(output, as_view=alone)
+            return
         i, j = _cheapest(operands, sizes) if len(operands) > 2 else (0, 1)
         b, a = operands.pop(j), operands.pop(i)
         operands.append(_pair(a, b, set(output).union(*[o.names for o in operands])))
@@ -282,11 +333,14 @@ def _pair(a: _Operand, b: _Operand, needed: set[Label]) -> _Operand:
     rows = tuple([name for name in a.names if name not in both])
     columns = tuple([name for name in b.names if name not in both])
     names = (*batch, *rows, *columns)
-    if not summed:
-        return _Operand(mul(a.aligned(names), b.aligned(names)), names)
-    product = matmul(a.grouped(batch, rows, summed), b.grouped(batch, summed, columns))
     sizes = a.sizes() | b.sizes()
-    return _Operand(_shaped(product, [sizes[name] for name in names]), names)
+    shape = [sizes[name] for name in names]
+    if not summed:
+        place = a.plan.step(mul, (a.aligned(names).place, b.aligned(names).place))
+        return _Operand(a.plan, place, shape, names)
+    left, right = a.grouped(batch, rows, summed), b.grouped(batch, summed, columns)
+    place = a.plan.step(matmul, (left.place, right.place))
+    return _Operand(a.plan, place, (*left.shape[:-1], right.shape[-1]), ()).shaped(shape, names)
 
 
 def _shaped(x: Tensor, shape: list[int]) -> Tensor:
@@ -325,7 +379,10 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
         names_y[e] = d
     kept = [name for name in names_x if name not in of_x]
     kept += [name for e, name in enumerate(names_y) if e not in of_y]
-    return _product([_Operand(x, tuple(names_x)), _Operand(y, tuple(names_y))], tuple(kept))
+    plan = _Plan(2)
+    operands = [_Operand(plan, 0, x.shape, names_x), _Operand(plan, 1, y.shape, names_y)]
+    _plan_product(operands, tuple(kept))
+    return plan.run((x, y))
 
 
 def _pairs(dims: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[int]]:
