@@ -6,7 +6,7 @@
 #define MG_BACKWARD_H
 
 #include "arrivals.h"
-#include "tensor.h"
+#include "view.h"
 
 MG_PLANNING
 

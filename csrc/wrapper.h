@@ -36,7 +36,7 @@ static MG_NOINLINE void **wrapper_lock(void) { return &wrapper_gil; }
 #define _cffi_save_errno() ((void)0)
 
 #include "backward.h"
-#include "tensor.h"
+#include "parts.h"
 
 /* The wrappers, and not the operations above, call functions for both. */
 static MG_NOINLINE void *wrapper_enter(void) {

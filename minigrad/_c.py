@@ -2,8 +2,8 @@
 
 Picks the instruction set at import, turns C failures into Python errors, and is the one door
 through which Python calls kernels: :func:`call` for those that make an array, :func:`run` for those
-that write into one. (Operations of ``csrc/tensor.h`` call theirs in C, and settle failures here.) A
-*handle* is what Python holds of a C array, which is released with it.
+that write into one. (Operations of ``csrc/operation.h`` call theirs in C, and settle failures
+here.) A *handle* is what Python holds of a C array, which is released with it.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from minigrad.dispatch import TensorBase, apply, wrap
 from minigrad.ops import shape as _s
 from minigrad.reductions import amin
 from minigrad.selection import index_operand, index_select
-from minigrad.shaping import cat, clone, expand, narrow, ravel, reshape, stack, transpose, unsqueeze
+from minigrad.shaping import cat, clone, expand, pieces, ravel, reshape, stack, transpose, unsqueeze
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -159,25 +159,17 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 def split(x: Tensor, split_size_or_sections: Any, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
     """Views of pieces of one size (the last may be shorter), or of the sizes in a list."""
     x = tensor_operand("split", x)
-    axis = one_dim("split", named_dim("split", dim, numpy), x._h.ndim)
+    axis = one_dim("split", named_dim("split", dim, numpy) if numpy else dim, x._h.ndim)
     total = x.shape[axis]
     if isinstance(split_size_or_sections, (tuple, list)):
         sizes = [integer("split", "a size", n) for n in split_size_or_sections]
         if sum(sizes) != total or min(sizes, default=0) < 0:
             raise ValueError(f"[split] the sizes {sizes} add up to {sum(sizes)}, not to {total}")
-        return _pieces(x, axis, sizes)
+        return pieces(x, axis, tuple(itertools.accumulate(sizes, initial=0)))
     step = integer("split", "the size of a piece", split_size_or_sections)
     if step < 1 and (step < 0 or total):
         raise ValueError(f"[split] the size of a piece is {step}, but must be at least 1")
-    return _pieces(x, axis, [min(step, total - at) for at in range(0, total, step or 1)] or [0])
-
-
-def _pieces(x: Tensor, axis: int, sizes: Sequence[int]) -> tuple[Tensor, ...]:
-    pieces, at = [], 0
-    for size in sizes:
-        pieces.append(narrow(x, axis, at, size))
-        at += size
-    return tuple(pieces)
+    return pieces(x, axis, (*range(0, total or 1, step or 1), total))
 
 
 def split_with_sizes(x: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
@@ -195,10 +187,11 @@ def chunk(x: Tensor, chunks: int, dim: int = 0, **numpy: Any) -> tuple[Tensor, .
     There may be fewer: 5 elements in 4 chunks are 2, 2 and 1. See tensor_split.
     """
     x = tensor_operand("chunk", x)
-    axis = one_dim("chunk", named_dim("chunk", dim, numpy), x._h.ndim)
+    axis = one_dim("chunk", named_dim("chunk", dim, numpy) if numpy else dim, x._h.ndim)
     count = integer("chunk", "chunks", chunks, 1)
     total = x.shape[axis]
-    return split(x, -(-total // count), axis) if total else _pieces(x, axis, [0] * count)
+    step = -(-total // count)
+    return pieces(x, axis, (*range(0, total, step), total) if total else (0,) * (count + 1))
 
 
 def tensor_split(
@@ -224,14 +217,13 @@ def _tensor_split(op: str, x: Tensor, wanted: Any, axis: int) -> tuple[Tensor, .
     if not isinstance(wanted, (tuple, list)):
         count = integer(op, "the number of pieces", wanted, 1)
         size, larger = divmod(total, count)
-        return _pieces(x, axis, [size + 1] * larger + [size] * (count - larger))
+        return pieces(x, axis, tuple([i * size + min(i, larger) for i in range(count + 1)]))
     bounds = [
         0,
         *[slice(integer(op, "an index", n), None).indices(total)[0] for n in wanted],
         total,
     ]
-    starts = itertools.pairwise(bounds)
-    return tuple([narrow(x, axis, a, max(b - a, 0)) for a, b in starts])
+    return pieces(x, axis, tuple(bounds))
 
 
 def _split_at(op: str, x: Any, wanted: Any, axis: int, least: int) -> tuple[Tensor, ...]:
@@ -337,18 +329,11 @@ def roll(x: Tensor, shifts: Any, dims: Any = None, **numpy: Any) -> Tensor:
 
 
 def _rolled(x: Tensor, axis: int, shift: int) -> Tensor:
-    shape = x.shape
-    n = shape[axis]
+    n = x.shape[axis]
     back = n - shift % n if n else 0
     if back == n:
         return clone(x)
-    before, after, steps = shape[:axis], shape[axis + 1 :], (1,) * len(shape)
-    last, first = [
-        apply(
-            _s.SLICE, (x,), ((0,) * axis + (at,) + (0,) * len(after), steps, (*before, m, *after))
-        )
-        for at, m in ((back, n - back), (0, back))
-    ]
+    first, last = pieces(x, axis, (0, back, n))
     return apply(_s.CAT, (last, first), (axis, (0, n - back, n)))
 
 

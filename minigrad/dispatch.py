@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 import weakref
-from _thread import RLock
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -51,6 +50,7 @@ __all__ = [
     "operator",
     "result_type",
     "results_are",
+    "spans",
     "unary",
     "use",
     "wrap",
@@ -98,11 +98,18 @@ if TYPE_CHECKING:
         is, and its arguments; None for all other indices, and for wrong ones.
         """
 
+    def spans(
+        run: Any, x: TensorBase, axis: int, bounds: tuple[int, ...], drop: bool, /
+    ) -> tuple[Tensor, ...]:
+        """What lies from each bound to the next along an axis, by the :func:`operation` of a slice;
+        where ``drop`` is true single entries, without the axis, by that of a slice_view.
+        """
+
     def use(*used: Any) -> None:
         """Tell C what it has from Python: ``csrc/tensor.h`` says in which order."""
 
 else:
-    Fields, wrap, _operation, _single, link, cut, use = lib.mg_tensor_parts()
+    Fields, wrap, _operation, _single, link, cut, spans, use = lib.mg_tensor_parts()
 
 
 class TensorBase(Fields):
@@ -280,12 +287,9 @@ def apply_to_one(row: Row, x: TensorBase, args: tuple[Any, ...] = ()) -> Tensor:
     return (row.run or operation(row))(x, args)  # type: ignore[no-any-return]
 
 
-_linking = RLock()  # again in this thread: a finalizer may take views
-
-
 class Views:
     """The living views of a tensor, as weak references; ``current`` are those that know all writes
-    into it, which the next one must tell.
+    into it, which the next one must tell. From ``limit`` of them on C takes the dead from both.
     """
 
     __slots__ = ("current", "limit", "refs")
@@ -293,16 +297,7 @@ class Views:
     def __init__(self) -> None:
         self.refs: list[weakref.ref[TensorBase]] = []
         self.current: list[weakref.ref[TensorBase]] = []
-        self.limit = 16  # from which on the dead are sorted out
-
-    def sort_out(self) -> None:
-        """Forget the dead, if there may be many; C asks for it from time to time."""
-        if len(self.refs) >= self.limit:
-            with _linking:  # others may append meanwhile, but not sort out
-                for refs in (self.refs, self.current):
-                    count = len(refs)
-                    refs[:count] = [ref for ref in refs[:count] if ref() is not None]
-                self.limit = max(16, 2 * len(self.refs))
+        self.limit = 16
 
 
 def view_node(row: Row, base: TensorBase, args: tuple[Any, ...]) -> Node | None:

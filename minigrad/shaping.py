@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad._c import lib
@@ -19,7 +19,7 @@ from minigrad.arguments import (
     some_dims,
     tensor_operand,
 )
-from minigrad.dispatch import TensorBase, apply, operation
+from minigrad.dispatch import TensorBase, apply, operation, spans
 from minigrad.dtypes import as_dtype
 from minigrad.ops import shape as _s
 
@@ -297,9 +297,12 @@ def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
         raise IndexError(
             f"[narrow] start {at} and length {count} leave size {shape[axis]} of dim {dim}"
         )
-    begin = tuple([first if d == axis and count else 0 for d in range(len(shape))])
-    sizes = tuple([count if d == axis else n for d, n in enumerate(shape)])
-    return _slice(x, (begin, (1,) * len(shape), sizes))
+    return pieces(x, axis, (first, first + count))[0]
+
+
+def pieces(x: Tensor, axis: int, bounds: tuple[int, ...]) -> tuple[Tensor, ...]:
+    """What lies from each bound, in range, to the next along an axis; views."""
+    return spans(_slice, x, axis, bounds, False)
 
 
 def select(x: Tensor, dim: int, index: int) -> Tensor:
@@ -309,23 +312,14 @@ def select(x: Tensor, dim: int, index: int) -> Tensor:
     size = x.shape[axis]
     if not -size <= at < size:
         raise IndexError(f"[select] index {at} is out of range for dim {axis} of size {size}")
-    return entries(x, axis, (at % size,))[0]
-
-
-def entries(x: Tensor, axis: int, places: Iterable[int]) -> list[Tensor]:
-    """The entries at these places, in range, along an axis; views without it."""
-    shape = x.shape
-    before, after = (0,) * axis, (0,) * (len(shape) - axis - 1)
-    step, count = (1,) * len(shape), (*shape[:axis], 1, *shape[axis + 1 :])
-    to = shape[:axis] + shape[axis + 1 :]
-    return [_slice_view(x, ((*before, i, *after), step, count, to)) for i in places]
+    return spans(_slice_view, x, axis, (at % size, at % size + 1), True)[0]
 
 
 def unbind(x: Tensor, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
     """All entries along a dimension, without that dimension; views."""
     x = tensor_operand("unbind", x)
     axis = one_dim("unbind", named_dim("unbind", dim, numpy), x._h.ndim)
-    return tuple(entries(x, axis, range(x.shape[axis])))
+    return spans(_slice_view, x, axis, tuple(range(x.shape[axis] + 1)), True)
 
 
 def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:

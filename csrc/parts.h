@@ -1,0 +1,94 @@
+/* parts.h: what Python gets: the class that Tensor is made of, with its operators, and functions. */
+#ifndef MG_PARTS_H
+#define MG_PARTS_H
+
+#include "view.h"
+
+/* ---- operators ---- */
+
+static PyObject *tensor_operator(PyObject *used, PyObject *a, PyObject *b) {
+    PyObject *both[] = {a, b}, *run = PyTuple_GetItem(used, 0), *otherwise = PyTuple_GetItem(used, 1);
+    PyObject *made = operation_run(PyCFunction_GetSelf(run), both, 2);
+    if (made != Py_NotImplemented) return made;
+    Py_DECREF(made);
+    return PyObject_CallFunctionObjArgs(otherwise, a, b, NULL);
+}
+
+#define TENSOR_OPERATOR(name, which)                                                           \
+    static PyObject *name(PyObject *a, PyObject *b) {                                          \
+        return tensor_operator(tensor_uses[which], a, b);                                      \
+    }
+TENSOR_OPERATOR(tensor_add, ADD)
+TENSOR_OPERATOR(tensor_sub, SUB)
+TENSOR_OPERATOR(tensor_mul, MUL)
+TENSOR_OPERATOR(tensor_div, DIV)
+static PyObject *tensor_pow(PyObject *a, PyObject *b, PyObject *modulo) {
+    if (modulo == Py_None) return tensor_operator(tensor_uses[POW], a, b);
+    Py_INCREF(Py_NotImplemented);
+    return Py_NotImplemented;
+}
+
+/* ---- what Python gets ---- */
+
+static PyObject *tensor_use(PyObject *unused, PyObject *const *given, Py_ssize_t count) {
+    (void)unused;
+    for (Py_ssize_t i = 0; i < count && i < USES; i++) {
+        Py_INCREF(given[i]);
+        Py_XDECREF(tensor_uses[i]);
+        tensor_uses[i] = given[i];
+    }
+    Py_RETURN_NONE;
+}
+
+#define TENSOR_FIELD(name, place) {name, T_OBJECT_EX, offsetof(tensor, fields[place]), 0, NULL}
+static PyMemberDef tensor_members[] = {
+    TENSOR_FIELD("_h", TENSOR_HANDLE),
+    TENSOR_FIELD("_edge", TENSOR_EDGE),
+    TENSOR_FIELD("_shape", TENSOR_SHAPE),
+    TENSOR_FIELD("grad", TENSOR_GRAD),
+    TENSOR_FIELD("_alias", TENSOR_ALIAS),
+    TENSOR_FIELD("_views", TENSOR_VIEWS),
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(tensor, weak), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+static PyGetSetDef tensor_getters[] = {
+    {"shape", tensor_shape, NULL, "The size of each dimension.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+static PyType_Slot tensor_slots[] = {{Py_tp_dealloc, (void *)tensor_free},
+                                     {Py_tp_traverse, (void *)tensor_traverse},
+                                     {Py_tp_clear, (void *)tensor_clear},
+                                     {Py_tp_members, tensor_members},
+                                     {Py_tp_getset, tensor_getters},
+                                     {Py_nb_add, (void *)tensor_add},
+                                     {Py_nb_subtract, (void *)tensor_sub},
+                                     {Py_nb_multiply, (void *)tensor_mul},
+                                     {Py_nb_true_divide, (void *)tensor_div},
+                                     {Py_nb_power, (void *)tensor_pow},
+                                     {0, NULL}};
+static PyType_Spec tensor_spec = {"minigrad.dispatch.Fields", sizeof(tensor), 0,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                                  tensor_slots};
+static PyMethodDef tensor_functions[] = {
+    {"wrap", (PyCFunction)(void (*)(void))tensor_wrap, METH_FASTCALL, NULL},
+    {"operation", operation_new, METH_VARARGS, NULL},
+    {"single", single_new, METH_VARARGS, NULL},
+    {"link", (PyCFunction)(void (*)(void))tensor_link, METH_FASTCALL, NULL},
+    {"cut", (PyCFunction)(void (*)(void))tensor_cut, METH_FASTCALL, NULL},
+    {"spans", tensor_spans, METH_VARARGS, NULL},
+    {"use", (PyCFunction)(void (*)(void))tensor_use, METH_FASTCALL, NULL},
+};
+
+mg_object *mg_tensor_parts(void) {
+    enum { FUNCTIONS = sizeof tensor_functions / sizeof *tensor_functions };
+    tensor_class = (PyTypeObject *)PyType_FromSpec(&tensor_spec);
+    const char *names[] = {"refs", "current", "limit"};
+    for (int i = 0; i < 3; i++) single_names[i] = PyUnicode_InternFromString(names[i]);
+    PyObject *made = PyTuple_New(1 + FUNCTIONS);
+    if (made) PyTuple_SetItem(made, 0, (PyObject *)tensor_class);
+    for (int i = 0; made && i < FUNCTIONS; i++)
+        PyTuple_SetItem(made, 1 + i, PyCFunction_NewEx(&tensor_functions[i], NULL, NULL));
+    return (mg_object *)made;
+}
+
+#endif
