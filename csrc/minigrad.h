@@ -124,8 +124,9 @@ int mg_write(mg_array *dst, mg_array *src);
 int mg_accumulate(mg_array *dst, mg_array *src);
 /* Sum of `a` over the axes along which `shape` was broadcast to a's shape. */
 mg_array *mg_sum_to(mg_array *a, int ndim, const int64_t *shape);
-/* Arrays laid side by side along an axis; shapes and dtypes already agree. */
+/* Arrays of one dtype laid side by side along an axis, on which alone their sizes may differ. */
 mg_array *mg_concatenate(int count, mg_array **arrays, int axis);
+mg_array *mg_stack(int count, mg_array **arrays, int axis); /* of one shape, along a new axis */
 mg_array *mg_arange(int dtype, double start, double step, int64_t start_int, int64_t step_int,
                     int64_t count);
 

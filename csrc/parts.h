@@ -2,6 +2,7 @@
 #ifndef MG_PARTS_H
 #define MG_PARTS_H
 
+#include "join.h"
 #include "view.h"
 
 /* ---- operators ---- */
@@ -76,6 +77,7 @@ static PyMethodDef tensor_functions[] = {
     {"link", (PyCFunction)(void (*)(void))tensor_link, METH_FASTCALL, NULL},
     {"cut", (PyCFunction)(void (*)(void))tensor_cut, METH_FASTCALL, NULL},
     {"spans", tensor_spans, METH_VARARGS, NULL},
+    {"join", (PyCFunction)(void (*)(void))tensor_join, METH_FASTCALL, NULL},
     {"use", (PyCFunction)(void (*)(void))tensor_use, METH_FASTCALL, NULL},
 };
 

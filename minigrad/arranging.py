@@ -334,7 +334,7 @@ def _rolled(x: Tensor, axis: int, shift: int) -> Tensor:
     if back == n:
         return clone(x)
     first, last = pieces(x, axis, (0, back, n))
-    return apply(_s.CAT, (last, first), (axis, (0, n - back, n)))
+    return cat((last, first), axis)
 
 
 # ---- repeating -----------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ __all__ = [
     "cut",
     "floats",
     "ints",
+    "join",
     "link",
     "of_all",
     "operation",
@@ -105,11 +106,14 @@ if TYPE_CHECKING:
         where ``drop`` is true single entries, without the axis, by that of a slice_view.
         """
 
+    def join(row: Row, tensors: Any, dim: Any, stacked: bool, /) -> Tensor | None:
+        """A list of tensors side by side, recorded; None where they are no such, or do not fit."""
+
     def use(*used: Any) -> None:
         """Tell C what it has from Python: ``csrc/tensor.h`` says in which order."""
 
 else:
-    Fields, wrap, _operation, _single, link, cut, spans, use = lib.mg_tensor_parts()
+    Fields, wrap, _operation, _single, link, cut, spans, join, use = lib.mg_tensor_parts()
 
 
 class TensorBase(Fields):

@@ -19,7 +19,7 @@ from minigrad.arguments import (
     some_dims,
     tensor_operand,
 )
-from minigrad.dispatch import TensorBase, apply, operation, spans
+from minigrad.dispatch import TensorBase, apply, join, operation, spans
 from minigrad.dtypes import as_dtype
 from minigrad.ops import shape as _s
 
@@ -365,6 +365,9 @@ def cat(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
     """Tensors laid side by side along a dimension; all other sizes must agree."""
     if numpy:
         dim = named_dim("cat", dim, numpy)
+    joined = join(_s.CAT, tensors, dim, False)
+    if joined is not None:
+        return joined
     parts = promoted("cat", tensors)
     shapes = [p.shape for p in parts]
     if (0,) in shapes:  # as PyTorch, of whatever the others are
@@ -398,6 +401,9 @@ def stack(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
     """Tensors of one shape side by side along a new dimension."""
     if numpy:
         dim = named_dim("stack", dim, numpy)
+    joined = join(_s.STACK, tensors, dim, True)
+    if joined is not None:
+        return joined
     parts = promoted("stack", tensors)
     for part in parts:
         if part.shape != parts[0].shape:
@@ -408,7 +414,7 @@ def stack(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
         raise ValueError(
             f"[stack] {len(shape) + 1} dimensions where at most {len(shape)} are possible"
         )
-    return apply(_s.STACK, tuple(parts), (axis, (*shape[:axis], 1, *shape[axis:])))
+    return apply(_s.STACK, tuple(parts), (axis, len(parts)))
 
 
 # ---- memory and dtype ----------------------------------------------------------------------------

@@ -293,32 +293,51 @@ int mg_write(mg_array *dst, mg_array *src) {
     return MG_OK;
 }
 
-mg_array *mg_concatenate(int count, mg_array **arrays, int axis) {
+/* Along an axis of theirs, or where `stacked` along a new one. */
+static mg_array *copy_joined(int count, mg_array **arrays, int axis, bool stacked) {
     if (count < 1) return mg_fail(MG_EARG, count, 0);
     const mg_array *first = arrays[0];
-    if (axis < 0 || axis >= first->ndim) return mg_fail(MG_EAXIS, axis, first->ndim);
-    int64_t shape[MG_MAX_NDIM];
-    memcpy(shape, first->shape, sizeof(int64_t) * (size_t)first->ndim);
-    shape[axis] = 0;
+    int ndim = first->ndim;
+    if (axis < 0 || axis >= ndim + stacked) return mg_fail(MG_EAXIS, axis, ndim + stacked);
+    if (stacked && ndim == MG_MAX_NDIM) return mg_fail(MG_ENDIM, ndim + 1, MG_MAX_NDIM);
+    int64_t shape[MG_MAX_NDIM] = {0}, total = stacked ? count : 0;
     for (int i = 0; i < count; i++) {
         if (arrays[i]->dtype != first->dtype) return mg_fail(MG_EDTYPE, arrays[i]->dtype, i);
-        if (arrays[i]->ndim != first->ndim) return mg_fail(MG_ENDIM, arrays[i]->ndim, first->ndim);
-        for (int d = 0; d < first->ndim; d++)
-            if (d != axis && arrays[i]->shape[d] != first->shape[d])
+        if (arrays[i]->ndim != ndim) return mg_fail(MG_ENDIM, arrays[i]->ndim, ndim);
+        for (int d = 0; d < ndim; d++)
+            if ((stacked || d != axis) && arrays[i]->shape[d] != first->shape[d])
                 return mg_fail(MG_ESHAPE, first->shape[d], arrays[i]->shape[d]);
-        if (__builtin_add_overflow(shape[axis], arrays[i]->shape[axis], &shape[axis]))
+        if (!stacked && __builtin_add_overflow(total, arrays[i]->shape[axis], &total))
             return mg_fail(MG_ESIZE, 0, 0);
     }
-    mg_array *out = mg_new(first->dtype, first->ndim, shape);
+    for (int d = 0; d < ndim; d++) shape[d + (stacked && d >= axis)] = first->shape[d];
+    shape[axis] = total;
+    mg_array *out = mg_new(first->dtype, ndim + stacked, shape);
     if (!out) return NULL;
     mg_array part = mg_header(out); /* a window on `out` that slides along the axis */
+    int64_t step = part.strides[axis] * mg_itemsize(part.dtype);
+    if (stacked) {
+        part.ndim = ndim;
+        for (int d = axis; d < ndim; d++) {
+            part.shape[d] = out->shape[d + 1];
+            part.strides[d] = out->strides[d + 1];
+        }
+    }
     for (int i = 0; i < count; i++) {
-        part.shape[axis] = arrays[i]->shape[axis];
+        if (!stacked) part.shape[axis] = arrays[i]->shape[axis];
         part.size = arrays[i]->size;
         mg_copy_strided(&part, arrays[i]);
-        part.data += part.shape[axis] * part.strides[axis] * mg_itemsize(part.dtype);
+        part.data += stacked ? step : part.shape[axis] * step;
     }
     return out;
+}
+
+mg_array *mg_concatenate(int count, mg_array **arrays, int axis) {
+    return copy_joined(count, arrays, axis, false);
+}
+
+mg_array *mg_stack(int count, mg_array **arrays, int axis) {
+    return copy_joined(count, arrays, axis, true);
 }
 
 mg_array *mg_sum_to(mg_array *a, int ndim, const int64_t *shape) {

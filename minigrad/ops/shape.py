@@ -60,29 +60,26 @@ CAST = linear(
 )
 
 
-def _concatenate(*parts_axis_bounds: Any) -> Handle:
-    *parts, axis, _ = parts_axis_bounds
-    return call(lib.mg_concatenate, len(parts), parts, axis)
+def _joined(kernel: Any) -> Any:
+    """The forward of a row of any number of arrays, an axis, and what only its gradient needs."""
+
+    def forward(*parts_axis_more: Any) -> Handle:
+        *parts, axis, _ = parts_axis_more
+        return call(kernel, len(parts), parts, axis)
+
+    return forward
 
 
 CAT = variadic(
     "cat",
-    _concatenate,
+    _joined(lib.mg_concatenate),
     lambda g, i, axis, bounds: g.narrow(axis, bounds[i], bounds[i + 1] - bounds[i]),
     doc="arrays side by side along an axis",
 )
-
-
-def _stack(*parts_axis_to: Any) -> Handle:
-    *parts, axis, to = parts_axis_to
-    wider = [call(lib.mg_view_reshape, part, len(to), to) for part in parts]
-    return call(lib.mg_concatenate, len(wider), wider, axis)
-
-
 STACK = variadic(
     "stack",
-    _stack,
-    lambda g, i, axis, to: g.select(axis, i),
+    _joined(lib.mg_stack),
+    lambda g, i, axis, count: g.select(axis, i),
     doc="arrays of one shape side by side along a new axis",
 )
 
