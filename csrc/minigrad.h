@@ -127,6 +127,9 @@ mg_array *mg_sum_to(mg_array *a, int ndim, const int64_t *shape);
 /* Arrays of one dtype laid side by side along an axis, on which alone their sizes may differ. */
 mg_array *mg_concatenate(int count, mg_array **arrays, int axis);
 mg_array *mg_stack(int count, mg_array **arrays, int axis); /* of one shape, along a new axis */
+/* The matrices of the last two axes, 0 above the diagonal that lies `offset` to the right of the main
+ * one, or where not `lower` below it. */
+mg_array *mg_triangle(mg_array *a, int64_t offset, int lower);
 mg_array *mg_arange(int dtype, double start, double step, int64_t start_int, int64_t step_int,
                     int64_t count);
 

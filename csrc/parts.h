@@ -3,6 +3,7 @@
 #define MG_PARTS_H
 
 #include "join.h"
+#include "shown.h"
 #include "view.h"
 
 /* ---- operators ---- */
@@ -78,6 +79,7 @@ static PyMethodDef tensor_functions[] = {
     {"cut", (PyCFunction)(void (*)(void))tensor_cut, METH_FASTCALL, NULL},
     {"spans", tensor_spans, METH_VARARGS, NULL},
     {"join", (PyCFunction)(void (*)(void))tensor_join, METH_FASTCALL, NULL},
+    {"shown", (PyCFunction)(void (*)(void))tensor_shown, METH_FASTCALL, NULL},
     {"use", (PyCFunction)(void (*)(void))tensor_use, METH_FASTCALL, NULL},
 };
 

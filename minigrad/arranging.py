@@ -19,7 +19,7 @@ from minigrad.arguments import (
     tensor_operand,
     tensor_operands,
 )
-from minigrad.dispatch import TensorBase, apply, wrap
+from minigrad.dispatch import TensorBase, apply, apply_to_one, wrap
 from minigrad.ops import shape as _s
 from minigrad.reductions import amin
 from minigrad.selection import index_operand, index_select
@@ -264,12 +264,12 @@ def flip(x: Tensor, *dims: Any, **named: Any) -> Tensor:
     As in NumPy, along all of them if none is named.
     """
     x = tensor_operand("flip", x)
-    given = listed("flip", dims, named, "dims", "axis")
-    axes = some_dims("flip", size_of("flip", given) if given else None, x._h.ndim)
+    given = listed("flip", dims, named, "dims", "axis") if named else dims
     shape = x.shape
-    start = tuple([n - 1 if d in axes and n else 0 for d, n in enumerate(shape)])
-    step = tuple([-1 if d in axes else 1 for d in range(len(shape))])
-    return apply(_s.SLICE, (x,), (start, step, shape))
+    start, step = [0] * len(shape), [1] * len(shape)
+    for d in some_dims("flip", size_of("flip", given) if given else None, len(shape)):
+        start[d], step[d] = max(shape[d] - 1, 0), -1
+    return apply_to_one(_s.SLICE, x, (tuple(start), tuple(step), shape))
 
 
 def fliplr(x: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 
 from minigrad._c import Handle, borrow, call, ffi, lib, run
 from minigrad.arguments import integer, real, renamed, size_of, tensor_operand
-from minigrad.dispatch import TensorBase, wrap
+from minigrad.dispatch import TensorBase, shown, wrap
 from minigrad.dtypes import DType, as_dtype, bool_, by_code, float32, float64, int64
 from minigrad.tape import LEAF
 
@@ -263,14 +263,21 @@ def _filled(op: str, size: Sequence[Any], value: Any, dtype: Any, requires_grad:
     return require_grad(wrap(handle), requires_grad)
 
 
+def _whole(op: str, size: Sequence[Any], value: int, dtype: Any, requires_grad: bool) -> Tensor:
+    """As _filled, with a number that every dtype has."""
+    shape, kind = size_of(op, size), as_dtype(dtype)
+    made = wrap(_sized(op, lib.mg_full, kind.code, len(shape), shape, float(value), value))
+    return require_grad(made) if requires_grad else made
+
+
 def zeros(*size: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
     """A tensor of zeros: ``zeros(2, 3)`` or ``zeros((2, 3))``."""
-    return _filled("zeros", size, 0, dtype, requires_grad)
+    return _whole("zeros", size, 0, dtype, requires_grad)
 
 
 def ones(*size: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
     """A tensor of ones: ``ones(2, 3)`` or ``ones((2, 3))``."""
-    return _filled("ones", size, 1, dtype, requires_grad)
+    return _whole("ones", size, 1, dtype, requires_grad)
 
 
 def full(size: Any, fill_value: float, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
@@ -332,7 +339,9 @@ def arange(
     """
     if end is None:
         start, end = 0, start
-    whole = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
+    whole = type(start) is type(end) is type(step) is int or all(
+        isinstance(v, (int, np.integer)) for v in (start, end, step)
+    )
     kind = as_dtype(dtype) if dtype is not None else int64 if whole else float32
     if not whole:
         start, end, step = (real("arange", "a bound or the step", v) for v in (start, end, step))
@@ -371,11 +380,9 @@ def eye(
 # ---- to NumPy ------------------------------------------------------------------------------------
 
 
-# By the numbers of dtypes: NumPy's names of them, memoryview's, and their sizes.
-_DTYPES = [numpy_dtype(by_code[code]) for code in range(len(by_code))]
-_TYPES = [d.str for d in _DTYPES]
+# By the numbers of dtypes: memoryview's names of them, and their sizes.
 _FORMATS: Any = "?qfd"
-_ITEM_SIZES = [d.itemsize for d in _DTYPES]
+_ITEM_SIZES = [numpy_dtype(by_code[code]).itemsize for code in range(len(by_code))]
 
 
 def to_list(handle: Handle) -> Any:
@@ -391,32 +398,6 @@ def to_list(handle: Handle) -> Any:
 _FEW_ITEMS = 256  # are listed sooner than NumPy's array of them is made
 
 
-class _Shown:
-    """What a NumPy view of a tensor's memory keeps alive, and gives back when it goes."""
-
-    __slots__ = ("__array_interface__", "_h", "_writable")
-
-    def __init__(self, handle: Handle) -> None:
-        self._h = handle
-        writable = lib.mg_pins(handle) == 0 and bool(lib.mg_writable(handle))
-        code = handle.dtype
-        size = _ITEM_SIZES[code]
-        self.__array_interface__ = {
-            "version": 3,
-            "typestr": _TYPES[code],
-            "shape": handle.shape,
-            "strides": tuple([s * size for s in handle.strides]),
-            "data": (handle.data, not writable),
-        }
-        if writable:
-            lib.mg_share(handle, 1)
-        self._writable = writable  # last: what is interrupted before has nothing to give back
-
-    def __del__(self) -> None:
-        if getattr(self, "_writable", False):
-            lib.mg_share(self._h, -1)
-
-
 def to_numpy(handle: Handle) -> np.ndarray[Any, Any]:
     """A NumPy array on the memory of a C array; read-only while a graph needs that memory."""
-    return np.asarray(_Shown(handle))
+    return np.asarray(shown(handle))

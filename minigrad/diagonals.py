@@ -9,7 +9,6 @@ from minigrad.arguments import integer, one_dim, promoted, tensor_operand
 from minigrad.creation import full, zeros
 from minigrad.dispatch import apply, apply_to_one, wrap
 from minigrad.dtypes import bool_, int64
-from minigrad.ops import pointwise as _p
 from minigrad.ops import shape as _s
 from minigrad.padding import pad
 from minigrad.selection import replacing, where
@@ -113,25 +112,14 @@ def diagonal_scatter(
 # ---- triangles -----------------------------------------------------------------------------------
 
 
-def _triangle(op: str, rows: int, columns: int, offset: Any, lower: bool) -> Tensor:
-    """Where column - row is at most, or at least, the offset, as booleans."""
-    shift = min(max(integer(op, "diagonal", offset), -rows), columns)  # further off is the same
-    edge = call(lib.mg_view_reshape, _numbers(shift, rows), 2, (rows, 1))
-    compared = _p.GE if lower else _p.LE
-    return wrap(call(lib.mg_binary, compared.id, edge, _numbers(0, columns)))
-
-
-def _numbers(start: int, count: int) -> Any:
-    """start, start + 1, ... as an array of C."""
-    return call(lib.mg_arange, lib.MG_INT64, 0.0, 0.0, start, 1, count)
-
-
 def _keep(op: str, x: Any, diagonal: int, lower: bool) -> Tensor:
     x = tensor_operand(op, x)
     if x._h.ndim < 2:
         raise ValueError(f"[{op}] expected at least 2 dimensions, not {x._h.ndim}")
+    offset = integer(op, "diagonal", diagonal)
     rows, columns = x.shape[-2:]
-    return where(_triangle(op, rows, columns, diagonal, lower), x, False)  # type: ignore[no-any-return]
+    offset = min(max(offset, -rows), columns)  # further off is the same
+    return apply_to_one(_s.TRIANGLE, x, (offset, lower))
 
 
 def tril(x: Tensor, diagonal: int = 0) -> Tensor:
@@ -150,7 +138,7 @@ def triu(x: Tensor, diagonal: int = 0) -> Tensor:
 
 def _indices(op: str, row: Any, col: Any, offset: int, dtype: Any, lower: bool) -> Tensor:
     rows, columns = integer(op, "row", row, 0), integer(op, "col", col, 0)
-    mask = _triangle(op, rows, columns, offset, lower)
+    mask = _keep(op, full((rows, columns), True), offset, lower)
     return to(wrap(call(lib.mg_nonzero, mask._h)), dtype)
 
 

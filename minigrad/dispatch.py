@@ -51,6 +51,7 @@ __all__ = [
     "operator",
     "result_type",
     "results_are",
+    "shown",
     "spans",
     "unary",
     "use",
@@ -109,11 +110,14 @@ if TYPE_CHECKING:
     def join(row: Row, tensors: Any, dim: Any, stacked: bool, /) -> Tensor | None:
         """A list of tensors side by side, recorded; None where they are no such, or do not fit."""
 
+    def shown(handle: Handle, /) -> Any:
+        """What NumPy makes an array of, on the same memory; read-only while a graph needs that."""
+
     def use(*used: Any) -> None:
         """Tell C what it has from Python: ``csrc/tensor.h`` says in which order."""
 
 else:
-    Fields, wrap, _operation, _single, link, cut, spans, join, use = lib.mg_tensor_parts()
+    Fields, wrap, _operation, _single, link, cut, spans, join, shown, use = lib.mg_tensor_parts()
 
 
 class TensorBase(Fields):

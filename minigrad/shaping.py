@@ -143,9 +143,10 @@ def squeeze(x: Tensor, dim: Any = None, **numpy: Any) -> Tensor:
     if numpy:
         dim = named_dim("squeeze", dim, numpy)
     shape = x.shape
-    axes = some_dims("squeeze", dim, max(len(shape), 1))  # as in PyTorch, a number has one
-    kept = [n for d, n in enumerate(shape) if d not in axes or n != 1]
-    return _view(x, (tuple(kept),))
+    if dim is None:
+        return _view(x, (tuple([n for n in shape if n != 1]),))
+    axes = some_dims("squeeze", dim, len(shape) or 1)  # as in PyTorch, a number has one
+    return _view(x, (tuple([n for d, n in enumerate(shape) if d not in axes or n != 1]),))
 
 
 def unsqueeze(x: Tensor, dim: int) -> Tensor:

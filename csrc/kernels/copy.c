@@ -340,6 +340,47 @@ mg_array *mg_stack(int count, mg_array **arrays, int axis) {
     return copy_joined(count, arrays, axis, true);
 }
 
+/* ---- triangles ---- */
+
+typedef struct copy_triangle {
+    char *to;
+    const char *from;
+    int64_t all, rows, columns, rows_per_block, offset;
+    int itemsize, lower;
+} copy_triangle;
+
+static void copy_triangle_block(void *context, int64_t block) {
+    const copy_triangle *p = context;
+    int64_t end = mg_min((block + 1) * p->rows_per_block, p->all), bytes = p->columns * p->itemsize;
+    for (int64_t r = block * p->rows_per_block; r < end; r++) {
+        int64_t edge = mg_min(mg_max(r % p->rows + p->offset + p->lower, 0), p->columns);
+        int64_t first = p->lower ? 0 : edge * p->itemsize, last = p->lower ? edge * p->itemsize : bytes;
+        char *to = p->to + r * bytes;
+        memset(to, 0, (size_t)first);
+        memcpy(to + first, p->from + r * bytes + first, (size_t)(last - first));
+        memset(to + last, 0, (size_t)(bytes - last));
+    }
+}
+
+mg_array *mg_triangle(mg_array *a, int64_t offset, int lower) {
+    if (a->ndim < 2) return mg_fail(MG_ENDIM, a->ndim, 2);
+    int64_t rows = a->shape[a->ndim - 2], columns = a->shape[a->ndim - 1];
+    mg_array *out = mg_new(a->dtype, a->ndim, a->shape), *from = out ? mg_contiguous(a) : NULL;
+    if (from && out->size) {
+        copy_triangle p = {.to = out->data, .from = from->data, .all = out->size / columns,
+                           .rows = rows, .columns = columns, .itemsize = (int)mg_itemsize(a->dtype),
+                           .offset = mg_min(mg_max(offset, -rows), columns), .lower = lower};
+        p.rows_per_block = mg_max(COPY_BLOCK / (columns * p.itemsize), 1);
+        mg_parallel_for(mg_ceil_div(p.all, p.rows_per_block), copy_triangle_block, &p);
+    }
+    mg_release(from);
+    if (!from) {
+        mg_release(out);
+        return NULL;
+    }
+    return out;
+}
+
 mg_array *mg_sum_to(mg_array *a, int ndim, const int64_t *shape) {
     int32_t axes[MG_MAX_NDIM];
     int naxes = 0, added = a->ndim - ndim;

@@ -167,6 +167,12 @@ DIAG_EMBED: Row = linear(
     lambda g, to, offset: _apply(DIAGONAL, g, offset),
     doc="zeros of a shape with the input on the diagonal of the last two axes",
 )
+TRIANGLE: Row = linear(
+    "triangle",
+    lambda x, offset, lower: call(lib.mg_triangle, x, offset, lower),
+    lambda g, offset, lower: _apply(TRIANGLE, g, offset, lower),
+    doc="the last two axes up to a diagonal, or from one on, and 0 elsewhere",
+)
 
 
 def _apply(row: Row, x: Any, *args: Any) -> Any:
