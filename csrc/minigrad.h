@@ -173,6 +173,7 @@ mg_array *mg_binary(int op, mg_array *a, mg_array *b);
 /* x between low and high; of crossed bounds high counts, and NaN in any is the result. */
 mg_array *mg_clamp(mg_array *x, mg_array *low, mg_array *high);
 mg_array *mg_where(mg_array *condition, mg_array *a, mg_array *b);
+enum mg_of_three { MG_CLAMP, MG_WHERE }; /* by which operation.h knows these */
 /* Gradient for input `i` from the upstream gradient g; saved holds (x, y) or (a, b, y). */
 mg_array *mg_unary_vjp(int op, mg_array *g, mg_saved *saved);
 /* For the inputs i with bit i of `wanted`, in one pass. */

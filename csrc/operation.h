@@ -61,6 +61,8 @@ typedef struct {
 static mg_array *operation_kernel(const operation *op, mg_array **x) {
     if (op->arity == 1)
         return op->pointwise ? mg_unary(op->number, x[0]) : mg_reduce(op->number, x[0], -1, NULL, 0);
+    if (op->pointwise && op->arity == 3)
+        return (op->number == MG_WHERE ? mg_where : mg_clamp)(x[0], x[1], x[2]);
     if (op->pointwise) return mg_binary(op->number, x[0], x[1]);
     return op->number == MG_LINEAR ? mg_linear(x[0], x[1], x[2]) : mg_bilinear(op->number, x[0], x[1]);
 }

@@ -349,12 +349,15 @@ def operation(row: Row) -> Callable[..., Any]:
     """The function of a row on tensors.
 
     Of a row with a forward of its own and one input, it takes that and the tuple of the other
-    arguments. Of a pointwise row, or of a product that C knows by number, it takes the inputs, and
-    returns NotImplemented where one is no tensor.
+    arguments. Of a pointwise row, or of another one that C knows by number, it takes the inputs,
+    and returns NotImplemented where one is no tensor.
     """
     if row.run is None and row.forward is not None and row.arity < 2:  # or any number of inputs
         keeps = "x" in row.keeps, "y" in row.keeps
         row.run = _single(row, row.forward, row.view, row.wants_shape, *keeps)
+    elif row.run is None and row.choice >= 0:
+        kernel = lib.mg_where if row.choice == lib.MG_WHERE else lib.mg_clamp
+        row.run = _operation(row, kernel, row.choice, 3, True, True, _saved_places(row))
     elif row.run is None:
         pointwise = row.family == "pointwise" or row.id >= 0
         kernel = (

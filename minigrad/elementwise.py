@@ -9,11 +9,11 @@ from minigrad._c import NULL, call, lib
 from minigrad.arguments import integer, real, tensor_operand
 from minigrad.dispatch import (
     TensorBase,
-    apply,
     as_operand,
     binary,
     composed,
     operand_error,
+    operation,
     tensor_operands,
     unary,
 )
@@ -310,7 +310,7 @@ def round(x: Any, *, decimals: int = 0) -> Tensor:  # noqa: A001
 
 
 def _where(condition: Tensor, a: Any, b: Any) -> Tensor:
-    return apply(_p.WHERE, (condition, as_operand(a), as_operand(b)))
+    return operation(_p.WHERE)(condition, as_operand(a), as_operand(b))  # type: ignore[no-any-return]
 
 
 def _bound(op: str, given: Any, sign: float, others: tuple[Any, ...]) -> Tensor:
@@ -341,7 +341,7 @@ def clamp(x: Any, min: Any = None, max: Any = None) -> Tensor:  # noqa: A002
     x = tensor_operand("clamp", x)
     given = (x, as_operand(min), as_operand(max))
     low, high = _bound("clamp", min, -1.0, given), _bound("clamp", max, 1.0, given)
-    return apply(_p.CLAMP, (x, low, high))
+    return operation(_p.CLAMP)(x, low, high)  # type: ignore[no-any-return]
 
 
 def clamp_min(x: Any, min: Any) -> Tensor:  # noqa: A002

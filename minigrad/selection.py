@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad._c import Handle, call, lib
 from minigrad.arguments import common_shape, named_dim, one_dim, renamed, tensor_operand
-from minigrad.dispatch import TensorBase, apply, apply_to_one, as_operand, operand_error, wrap
+from minigrad.dispatch import (
+    TensorBase,
+    apply,
+    apply_to_one,
+    as_operand,
+    operand_error,
+    operation,
+    wrap,
+)
 from minigrad.dtypes import bool_, int64
 from minigrad.elementwise import ne
 from minigrad.ops import indexing as _i
@@ -252,7 +260,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa:
     for given, found in ((input, x), (other, y)):
         if found is None:
             raise operand_error("where", given)
-    return apply(_p.WHERE, (c, x, y))
+    return operation(_p.WHERE)(c, x, y)
 
 
 def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:

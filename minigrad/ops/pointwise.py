@@ -280,6 +280,7 @@ WHERE = custom(
     None,
     lambda g, c: g.where(c, 0.0),
     lambda g, c: g.masked_fill(c, 0.0),
+    choice=lib.MG_WHERE,
     doc="a where the condition c holds, else b",
 )
 
@@ -300,5 +301,6 @@ CLAMP = custom(
     lambda g, x, y: g.where(_clamp_passes(x, y), 0.0),
     lambda g, x, b, y: g.where(_clamp_raised(x, b, y), 0.0),
     lambda g, x, b, y: g.where((x > y) + (x < y) * (b != y), 0.0),
+    choice=lib.MG_CLAMP,
     doc="x between the bounds b (low) and high",
 )

@@ -55,6 +55,7 @@ class Row:
     __slots__ = (
         "accuracy",
         "arity",
+        "choice",
         "derivatives",
         "doc",
         "domain",
@@ -88,6 +89,7 @@ class Row:
         *,
         op_id: int = -1,
         product: int = -1,
+        choice: int = -1,
         forward: Callable[..., Handle] | None = None,
         formula: Formula | None = None,
         derivatives: Sequence[Formula | float | None] = (),
@@ -107,6 +109,7 @@ class Row:
         self.doc = doc
         self.id = op_id  # of the C kernel, for pointwise rows
         self.product = product  # its number among those of mg_bilinear_vjp, if it is one
+        self.choice = choice  # its number among kernels of three inputs, if it is one
         self.forward = forward  # on handles, for all other rows
         self.formula = formula  # on tensors, for a composition
         self.run: Callable[..., Any] | None = None  # on tensors, where that is one call of C
@@ -268,12 +271,13 @@ def custom(
     together: Callable[..., Sequence[Handle]] | None = None,
     joint: Formula | None = None,
     product: int = -1,
+    choice: int = -1,
 ) -> Row:
     """A row with a vector-Jacobian product per input, and perhaps a faster kernel for it.
 
     ``together`` is one for all inputs, whose derivatives then save the same arrays; ``joint`` is a
     formula for all, of what the first one takes, where all are wanted; ``product`` is as in
-    :func:`bilinear`.
+    :func:`bilinear`, ``choice`` the number of an elementwise kernel of three inputs.
     """
     return Row(
         name,
@@ -286,6 +290,7 @@ def custom(
         together=together,
         joint=joint,
         product=product,
+        choice=choice,
     )
 
 
