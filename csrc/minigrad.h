@@ -344,10 +344,11 @@ mg_array *mg_conv_weight(mg_array *g, mg_array *x, const mg_conv *conv);
 
 /* ---- random numbers ----------------------------------------------------------------------------- */
 
-/* `state` is that of NumPy's Philox, and goes forward: four words of counter, two of key, four given
- * out, the next of those; whether half a word is left, and that. */
-mg_array *mg_uniform(int dtype, int ndim, const int64_t *shape, uint64_t *state); /* in [0, 1) */
-mg_array *mg_keep(float p, int ndim, const int64_t *shape, uint64_t *state); /* float32 uniform >= p */
+/* Drawn from NumPy's Philox, either from its `state`, which goes forward: four words of counter, two of
+ * key, four given out, the next of those; whether half a word is left, and that. Or one by one from
+ * `source`, as NumPy gives it to C. Uniform in [0, 1); or whether a float32 of these is at least p. */
+mg_array *mg_uniform(int dtype, int ndim, const int64_t *shape, uint64_t *state, const void *source);
+mg_array *mg_keep(float p, int ndim, const int64_t *shape, uint64_t *state, const void *source);
 /* x * factor where `keep` is true, else 0. */
 mg_array *mg_drop(mg_array *x, mg_array *keep, double factor);
 

@@ -133,6 +133,16 @@ def _items(data: Any) -> list[Any]:
     return [data]
 
 
+_PLAIN = frozenset((float, int, bool))
+_NESTED = frozenset((list, tuple))
+
+
+def _plain(data: Any) -> bool:
+    """Does it hold Python's numbers alone?"""
+    kinds = set(map(type, data)) if type(data) in _NESTED else {type(data)}
+    return kinds <= _PLAIN or (kinds <= _NESTED and all(map(_plain, data)))
+
+
 def _detensored(data: Any) -> Any:
     """Nested lists with tensors in them, as nested lists of arrays."""
     if isinstance(data, (list, tuple)):
@@ -144,9 +154,9 @@ def _detensored(data: Any) -> Any:
 
 def _from_sequences(data: Any) -> tuple[np.ndarray[Any, Any], bool]:
     """Numbers, or nested sequences of them, as an array; were they Python's own?"""
-    first = _first(data)
+    plain = _plain(data)
     try:
-        array = np.asarray(_detensored(data))
+        array = np.asarray(data if plain else _detensored(data))
     except ValueError as error:
         raise ValueError(f"[tensor] the sequences differ in length: {error}") from None
     if array.dtype.kind in "OUSM":
@@ -154,7 +164,7 @@ def _from_sequences(data: Any) -> tuple[np.ndarray[Any, Any], bool]:
         if not foreign:
             raise OverflowError("[tensor] an integer in the data does not fit in int64; use floats")
         raise TypeError(f"[tensor] cannot make a tensor from {type(foreign[0]).__name__} data")
-    return array, not isinstance(first, (np.ndarray, np.generic, TensorBase))
+    return array, plain or not isinstance(_first(data), (np.ndarray, np.generic, TensorBase))
 
 
 def from_sequence(data: Sequence[Any]) -> Tensor:

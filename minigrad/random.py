@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minigrad._c import call, ffi, lib
+from minigrad._c import NULL, call, ffi, lib
 from minigrad.arguments import common_shape, integer, real, size_of, tensor_operand
 from minigrad.creation import asarray, check_room, numpy_dtype, require_grad, tensor
 from minigrad.dispatch import tensor_operands, wrap
-from minigrad.dtypes import DType, as_dtype, float32, int64
+from minigrad.dtypes import DType, as_dtype, float32, float64, int64
 from minigrad.inplace import check_writable, overwrite
 from minigrad.tape import mode
 
@@ -162,13 +162,17 @@ _MANY = 1 << 12  # from here on handing NumPy's state to C and back pays
 def _drawn(kernel: Any, option: Any, shape: tuple[int, ...], draw: np.random.Generator) -> Tensor:
     """What a kernel draws from NumPy's stream, which goes on behind it."""
     bits: Any = draw.bit_generator
+    if math.prod(shape) < _MANY:
+        source = ffi.cast("void *", bits.ctypes.bit_generator.value)
+        with bits.lock:
+            return wrap(call(kernel, option, len(shape), shape, NULL, source))
     with bits.lock:
         state = bits.state
         philox = state["state"]
         words = [*philox["counter"], *philox["key"], *state["buffer"]]
         rest = [state["buffer_pos"], state["has_uint32"], state["uinteger"]]
         at = ffi.new("uint64_t[]", [int(word) for word in (*words, *rest)])
-        made = wrap(call(kernel, option, len(shape), shape, at))
+        made = wrap(call(kernel, option, len(shape), shape, at, NULL))
         after = np.array(ffi.unpack(at, len(at)), np.uint64)
         philox["counter"], philox["key"], state["buffer"] = after[:4], after[4:6], after[6:10]
         state["buffer_pos"], state["has_uint32"], state["uinteger"] = map(int, after[10:])
@@ -176,19 +180,14 @@ def _drawn(kernel: Any, option: Any, shape: tuple[int, ...], draw: np.random.Gen
     return made
 
 
-def _uniform(shape: tuple[int, ...], kind: Any, draw: np.random.Generator) -> Tensor:
-    """Values in [0, 1) of NumPy's float dtype."""
-    if math.prod(shape) < _MANY:
-        return tensor(np.asarray(draw.random(shape, kind)))
-    return _drawn(lib.mg_uniform, as_dtype(np.dtype(kind)).code, shape, draw)
+def _uniform(shape: tuple[int, ...], kind: DType, draw: np.random.Generator) -> Tensor:
+    """Values in [0, 1) of a float dtype."""
+    return _drawn(lib.mg_uniform, kind.code, shape, draw)
 
 
 def keep(shape: tuple[int, ...], p: float) -> Tensor:
     """False with probability p, from the shared generator."""
-    draw = drawing()
-    if math.prod(shape) < _MANY:
-        return tensor(np.asarray(draw.random(shape, np.float32) >= np.float32(p)))
-    return _drawn(lib.mg_keep, p, shape, draw)
+    return _drawn(lib.mg_keep, p, shape, drawing())
 
 
 # ---- new tensors ---------------------------------------------------------------------------------
@@ -199,16 +198,16 @@ def _made(values: Any, dtype: Any, requires_grad: bool = False) -> Tensor:
     return require_grad(tensor(np.asarray(values), dtype), requires_grad)
 
 
-def _floats(op: str, size: Sequence[Any], dtype: Any) -> tuple[tuple[int, ...], Any]:
+def _floats(op: str, size: Sequence[Any], dtype: Any) -> tuple[tuple[int, ...], DType]:
     kind = as_dtype(dtype)
     if not kind.is_floating_point:
         raise TypeError(f"[{op}] draws floats, not {kind.name}")
-    return _shape(op, size, kind), numpy_dtype(kind).type
+    return _shape(op, size, kind), kind
 
 
 def _shape(op: str, size: Sequence[Any], kind: DType = int64) -> tuple[int, ...]:
     shape = size_of(op, size)
-    if any(n < 0 for n in shape):
+    if min(shape, default=0) < 0:
         raise ValueError(f"[{op}] negative size in {shape}")
     check_room(op, shape, kind)
     return shape
@@ -222,7 +221,8 @@ def rand(
 ) -> Tensor:
     """Uniform values in [0, 1)."""
     shape, kind = _floats("rand", size, dtype)
-    return require_grad(_uniform(shape, kind, drawing(generator)), requires_grad)
+    made = _uniform(shape, kind, drawing(generator))
+    return require_grad(made) if requires_grad else made
 
 
 def randn(
@@ -233,7 +233,8 @@ def randn(
 ) -> Tensor:
     """Values from the standard normal distribution."""
     shape, kind = _floats("randn", size, dtype)
-    return _made(drawing(generator).standard_normal(shape, kind), None, requires_grad)
+    values = drawing(generator).standard_normal(shape, numpy_dtype(kind).type)
+    return _made(values, None, requires_grad)
 
 
 def randint(
@@ -343,7 +344,7 @@ def bernoulli(
     chance = x if p is None else tensor(real("bernoulli", "p", p))
     if bool(((chance >= 0) & (chance <= 1)).logical_not().any()):
         raise ValueError("[bernoulli] probabilities lie in [0, 1]")
-    drawn = _uniform(x.shape, np.float64, drawing(generator))
+    drawn = _uniform(x.shape, float64, drawing(generator))
     return (drawn < chance).to(x.dtype)
 
 
@@ -400,7 +401,7 @@ def filled(op: str, x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> T
     shape, kind = _floats(op, (x.shape,), x.dtype)
     if mode.enabled and x.requires_grad:
         check_writable(op, x)
-    return overwrite(op, x, asarray(np.asarray(draw(shape, kind))))
+    return overwrite(op, x, asarray(np.asarray(draw(shape, numpy_dtype(kind).type))))
 
 
 def uniform_(

@@ -211,11 +211,33 @@ static void random_fill(random_job job, int64_t n, random_state *s) {
     }
 }
 
+/* A generator as NumPy gives it to C, in random/bitgen.h. */
+typedef struct {
+    void *state;
+    uint64_t (*next_word)(void *state);
+    uint32_t (*next_half)(void *state);
+    double (*next_double)(void *state);
+    uint64_t (*next_raw)(void *state);
+} random_source;
+
+/* Asks for one number after the other. */
+static void random_ask(const random_job *job, int64_t n, const random_source *source) {
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t word = job->kind == RANDOM_FLOAT64 ? source->next_word(source->state) : 0;
+        uint32_t half = job->kind == RANDOM_FLOAT64 ? 0 : source->next_half(source->state);
+        random_convert(job, i, job->kind == RANDOM_FLOAT64 ? (void *)&word : (void *)&half, 1);
+    }
+}
+
 static mg_array *random_draw(random_job job, int dtype, int ndim, const int64_t *shape,
-                             uint64_t *state) {
+                             uint64_t *state, const void *source) {
     mg_array *made = mg_new(dtype, ndim, shape);
     if (!made) return NULL;
     job.out = made->data;
+    if (source) {
+        random_ask(&job, made->size, source);
+        return made;
+    }
     random_state s;
     memcpy(&s, state, sizeof s);
     random_fill(job, made->size, &s);
@@ -223,18 +245,18 @@ static mg_array *random_draw(random_job job, int dtype, int ndim, const int64_t 
     return made;
 }
 
-mg_array *mg_uniform(int dtype, int ndim, const int64_t *shape, uint64_t *state) {
+mg_array *mg_uniform(int dtype, int ndim, const int64_t *shape, uint64_t *state, const void *source) {
     if (!mg_is_float(dtype)) return mg_fail(MG_EDTYPE, dtype, 0);
     random_job job = {.kind = dtype == MG_FLOAT32 ? RANDOM_FLOAT32 : RANDOM_FLOAT64};
-    return random_draw(job, dtype, ndim, shape, state);
+    return random_draw(job, dtype, ndim, shape, state, source);
 }
 
-mg_array *mg_keep(float p, int ndim, const int64_t *shape, uint64_t *state) {
+mg_array *mg_keep(float p, int ndim, const int64_t *shape, uint64_t *state, const void *source) {
     if (!(p >= 0 && p <= 1)) return mg_fail(MG_EARG, 0, 0);
     uint32_t least = (uint32_t)(p * 0x1p24f);
     least += (float)least < p * 0x1p24f;
     random_job job = {.kind = RANDOM_KEEP, .least = least};
-    return random_draw(job, MG_BOOL, ndim, shape, state);
+    return random_draw(job, MG_BOOL, ndim, shape, state, source);
 }
 
 /* ---- dropout ---- */
