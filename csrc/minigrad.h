@@ -74,7 +74,7 @@ int64_t mg_item_int(const mg_array *a);
 
 /* ---- views ------------------------------------------------------------------------------------- */
 
-/* Views as tensor.h makes them, by these numbers. The last two take a start, step and count for every
+/* Views as view.h makes them, by these numbers. The last two take a start, step and count for every
  * axis; the last then another shape. */
 enum mg_view {
     MG_VIEW_NONE,

@@ -63,7 +63,7 @@ __all__ = [
 if TYPE_CHECKING:
 
     class Fields:
-        """What a tensor holds, and its operators of arithmetic. It is C: ``csrc/tensor.h``."""
+        """What a tensor holds, and its operators of arithmetic. It is C: ``csrc/parts.h``."""
 
         # The last two are set for views, and for what views were taken of, only.
         _h: Handle
