@@ -31,13 +31,14 @@ for dtype in (np.float32, np.float64):
         show("where", mg.where(plain < row, plain, y.detach()))
         reduced = mg.sum(x, 0) * 2, mg.logsumexp(x, -1), mg.norm(x, dim=0), mg.norm(x, dim=-1)
         soft = mg.softmax(x, -1), mg.log_softmax(x, -1)
-        for z in (x * y, x / (y * y + 1), mg.exp(x) - y, *reduced, *soft):
+        for z in (x + y, x * y, x / (y * y + 1), mg.exp(x) - y, *reduced, *soft):
             x.grad = y.grad = None
             z.backward(mg.tensor(rng.normal(size=z.shape).astype(dtype)))
             show("gradient", z.detach(), x.grad, *([] if y.grad is None else [y.grad]))
         rare = plain * 2
         rare[..., 5:60:11] = mg.tensor(np.array([1e5, -np.inf, np.nan, -150, -1e30], dtype))
-        for f in (mg.sin, mg.cos, mg.tanh, mg.sigmoid, F.silu, F.gelu):
+        functions = mg.sin, mg.cos, mg.tanh, mg.exp, mg.log, mg.sqrt, mg.sigmoid, F.silu, F.gelu
+        for f in functions:
             z = rare.clone().requires_grad_()
             g = mg.tensor(rng.normal(size=shape).round().astype(dtype))
             (w := f(z)).backward(g)

@@ -24,11 +24,16 @@ MG_INLINE void past_put(float *to, wide_f32 y) {
     for (int k = 0; k < WIDE_VECTORS; k++) v_stream(to + k * PAST_LINE, y.v[k]);
 }
 
-static void tanh_past(void *out, const void *const *in, int64_t n) {
-    float *restrict to = out;
-    const float *restrict x = in[0];
+MG_INLINE void past_map(float *restrict to, const float *restrict x, int64_t n,
+                        wide_f32 (*f)(wide_f32)) {
     nditer_whole(n, sizeof(float));
-    for (int64_t i = 0; i < n; i += PAST_BLOCK) past_put(to + i, w_tanh_f32(w_load_f32(x + i)));
+    for (int64_t i = 0; i < n; i += PAST_BLOCK) past_put(to + i, f(w_load_f32(x + i)));
+}
+static void exp_past(void *out, const void *const *in, int64_t n) {
+    past_map(out, in[0], n, w_exp_f32);
+}
+static void tanh_past(void *out, const void *const *in, int64_t n) {
+    past_map(out, in[0], n, w_tanh_f32);
 }
 
 /* `near` says whether it is made for all of a block. */
@@ -41,6 +46,16 @@ MG_INLINE void past_near(float *restrict to, const float *restrict x, int64_t n,
         if (MG_LIKELY(right)) past_put(to + i, y);
         else any(to + i, (const void *[]){x + i}, PAST_BLOCK);
     }
+}
+static void log_past(void *out, const void *const *in, int64_t n) {
+    past_near(out, in[0], n, w_log_near_f32, log_kernel_f32);
+}
+MG_INLINE wide_f32 sqrt_near(wide_f32 x, bool *right) {
+    *right = w_within_bits_f32(x, v_bits_f32(0x1p-60f), v_bits_f32(V_INF_F32));
+    return w_root_steps_f32(x, w_rough_root_inverse_f32(x));
+}
+static void sqrt_past(void *out, const void *const *in, int64_t n) {
+    past_near(out, in[0], n, sqrt_near, sqrt_kernel_f32);
 }
 static void sigmoid_past(void *out, const void *const *in, int64_t n) {
     past_near(out, in[0], n, w_sigmoid_near_f32, sigmoid_kernel_f32);
@@ -88,14 +103,17 @@ PAST_TRIG(cos_vjp_past, in[0], in[1], 0, V_SIGN_F32, V_SIGN_F32, cos_vjp_f32)
 #undef PAST_TRIG
 #endif
 
+/* The last three are shorter than memory takes, but for a Zen 4, whose vectors of 64 bytes are halves. */
 mg_kernel mg_kernel_past(mg_kernel kernel) {
 #if HAS_PAST
     static const mg_kernel both[][2] = {
         {sin_kernel_f32, sin_past},         {cos_kernel_f32, cos_past},   {sin_vjp_f32, sin_vjp_past},
         {cos_vjp_f32, cos_vjp_past},        {tanh_kernel_f32, tanh_past}, {silu_kernel_f32, silu_past},
-        {sigmoid_kernel_f32, sigmoid_past}, {gelu_kernel_f32, gelu_past},
+        {sigmoid_kernel_f32, sigmoid_past}, {gelu_kernel_f32, gelu_past}, {exp_kernel_f32, exp_past},
+        {log_kernel_f32, log_past},         {sqrt_kernel_f32, sqrt_past},
     };
-    for (size_t i = 0; i < sizeof both / sizeof *both; i++)
+    size_t count = sizeof both / sizeof *both - (mg_system_zen() == 4 ? 0 : 3);
+    for (size_t i = 0; i < count; i++)
         if (both[i][0] == kernel) return both[i][1];
 #endif
     (void)kernel;

@@ -173,6 +173,7 @@ static int64_t nditer_chunk(const nditer *it) {
         if (it->fetches) return NDITER_AHEAD / 16;
         return it->results > 1 ? NDITER_SHARED : NDITER_BLOCK;
     }
+    if (it->past && !it->fetches) return NDITER_BLOCK; /* nothing is staged or asked for */
     int64_t asked = 0;
     for (int i = 0; i < it->operands; i++)
         if (it->operand[i].contiguous && !it->operand[i].again) asked += it->operand[i].itemsize;
