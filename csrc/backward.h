@@ -236,33 +236,44 @@ static bool back_accumulate(PyObject *to, PyObject *g) {
     return done;
 }
 
-/* A contiguous copy that the tape knows nothing of. */
-static PyObject *back_copied(PyObject *g) {
+/* A new array as a tensor that the tape knows nothing of */
+static PyObject *back_around(mg_array *made) {
+    return tensor_around(handle_new(&handle_array_class, &handle_array_spec, made), Py_None, Py_None);
+}
+
+/* A contiguous copy that the tape knows nothing of; where there is a place for another one, perhaps that too,
+ * as one reading serves both. */
+static PyObject *back_copied(PyObject *g, PyObject **spare) {
     PyObject *handle = tensor_handle(g);
-    mg_array *made = NULL;
+    mg_array *made = NULL, *also = NULL;
     if (!handle) return NULL;
     if (!back_watched()) {
         Py_INCREF(handle); /* others may replace it meanwhile */
         Py_BEGIN_ALLOW_THREADS
-        made = mg_copy(handle_array(handle));
+        made = spare ? mg_copy_twice(handle_array(handle), &also) : mg_copy(handle_array(handle));
         Py_END_ALLOW_THREADS
         Py_DECREF(handle);
     }
-    if (!made) return PyObject_CallFunctionObjArgs(tensor_uses[COPIED], g, NULL);
-    PyObject *copy = handle_new(&handle_array_class, &handle_array_spec, made);
-    return tensor_around(copy, Py_None, Py_None);
+    if (also) *spare = back_around(also);
+    return made ? back_around(made) : PyObject_CallFunctionObjArgs(tensor_uses[COPIED], g, NULL);
 }
 
-/* Adds a gradient to a leaf's `grad`, which never shares memory with anything else. */
-static bool back_deliver(PyObject *leaf, PyObject *g, bool shared) {
+static bool back_empty(PyObject *leaf) {
+    PyObject *held = tensor_is(leaf) ? ((tensor *)leaf)->fields[TENSOR_GRAD] : leaf;
+    return !held || held == Py_None;
+}
+
+/* Adds a gradient to a leaf's `grad`, which never shares memory with anything else: `copy`, if it is not
+ * NULL, is one of it. `spare` is a place for another one, or NULL. */
+static bool back_deliver(PyObject *leaf, PyObject *g, bool shared, PyObject *copy, PyObject **spare) {
     if (!tensor_is(leaf)) {
         PyErr_SetString(PyExc_TypeError, "gradients end at tensors");
         return false;
     }
     PyObject **place = &((tensor *)leaf)->fields[TENSOR_GRAD], *held = *place, *made = NULL;
-    if (!held || held == Py_None) {
-        if (shared || !back_sole(g)) made = back_copied(g);
-        else Py_INCREF(made = g);
+    if (back_empty(leaf)) {
+        if (!copy && (shared || !back_sole(g))) made = back_copied(g, spare);
+        else Py_INCREF(made = copy ? copy : g);
     } else {
         Py_INCREF(held);
         PyObject *edge = tensor_is(held) ? tensor_parent(held) : NULL;
@@ -473,14 +484,21 @@ static PyObject *walk_found(walk *w, bool into_grads) {
     PyObject *found = into_grads ? Py_None : PyDict_New();
     if (into_grads) Py_INCREF(found);
     arrivals_sort(&w->reached);
+    PyObject *copy = NULL;
     for (Py_ssize_t i = 0; found && i < w->reached.used; i++) {
-        arrival *one = &w->reached.slots[i];
+        PyObject *spare = NULL;
+        arrival *one = &w->reached.slots[i], *next = i + 1 < w->reached.used ? one + 1 : NULL;
         if (w->wanted != Py_None && !walk_noted(w->wanted, one->edge)) continue;
         one->g = walk_whole(one->g);
-        if (!one->g || !(into_grads ? back_deliver(one->edge, one->g, one->shared)
+        bool again = next && one->shared && next->g == one->g && back_empty(next->edge);
+        if (!one->g || !(into_grads ? back_deliver(one->edge, one->g, one->shared, copy,
+                                                 again ? &spare : NULL)
                                     : PyDict_SetItem(found, one->edge, one->g) == 0))
             Py_CLEAR(found);
+        Py_XDECREF(copy);
+        copy = spare;
     }
+    Py_XDECREF(copy);
     return found;
 }
 

@@ -380,5 +380,7 @@ int64_t mg_live_bytes(void);
 
 /* Does mg_linear take them? */
 int mg_linear_fits(const mg_array *x, const mg_array *w, const mg_array *bias);
+/* A copy, and another one where one reading serves both: where `a` is contiguous; else NULL. */
+mg_array *mg_copy_twice(mg_array *a, mg_array **also);
 
 #endif

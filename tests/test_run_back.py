@@ -228,6 +228,20 @@ def test_leaves_get_copies_of_a_gradient_that_several_have(rng, dtype, shape):
     np.testing.assert_array_equal(b.grad.numpy(), g.numpy())
 
 
+@pytest.mark.parametrize("full", [(), (0,), (1,), (2,), (3,), (1, 2)])
+@pytest.mark.parametrize("n", [0, 1, 3, 255, 1024, 40_001, 300_000])
+@pytest.mark.parametrize("dtype", [mg.float32, mg.float64])
+def test_leaves_of_a_chain_get_copies_of_one_gradient(rng, dtype, n, full):
+    leaves = [mg.ones(n, dtype=dtype, requires_grad=True) for _ in range(5)]
+    for k in full:
+        leaves[k].grad = mg.ones(n, dtype=dtype)
+    g = mg.tensor(rng.standard_normal(n), dtype=dtype)
+    sum(leaves[1:], leaves[0]).backward(g)
+    for k, x in enumerate(leaves):
+        np.testing.assert_array_equal(x.grad.numpy(), g.numpy() + (k in full))
+    assert len({x._h.data for x in (g, *(x.grad for x in leaves))}) == 6 or n == 0
+
+
 def test_copies_for_leaves_are_watched():
     a, b, g = leaf([1.0, 2.0]), leaf([3.0, 4.0]), mg.tensor([5.0, 6.0], dtype=mg.float64)
     seen = []
