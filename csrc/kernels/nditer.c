@@ -171,7 +171,7 @@ static MG_NOINLINE void nditer_call_streaming(const nditer *it, int64_t begin,
 static int64_t nditer_chunk(const nditer *it) {
     if (!it->streams) {
         if (it->fetches) return NDITER_AHEAD / 16;
-        return it->results > 1 ? NDITER_SHARED : NDITER_BLOCK;
+        return it->results > 1 ? NDITER_SHARED / it->out_itemsize : NDITER_BLOCK;
     }
     if (it->past && !it->fetches) return NDITER_BLOCK; /* nothing is staged or asked for */
     int64_t asked = 0;

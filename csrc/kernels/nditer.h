@@ -15,7 +15,7 @@ enum {
     NDITER_MAX_OPERANDS = 5,
     NDITER_MAX_RESULTS = 2,
     NDITER_CHUNK = 512,             /* elements staged at a time */
-    NDITER_SHARED = 2048,           /* elements that several results are made of, one after the other */
+    NDITER_SHARED = 8192,           /* bytes of each array that the first cache keeps for a second result */
     NDITER_BLOCK = 32768,           /* elements a thread takes at a time */
     NDITER_UNIT_MAX = 64,           /* elements, see mg_kernel */
     NDITER_AHEAD = 2048,            /* bytes of each array to ask for before they are needed */
