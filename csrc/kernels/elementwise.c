@@ -52,7 +52,7 @@ static void log_past(void *out, const void *const *in, int64_t n) {
 }
 MG_INLINE wide_f32 sqrt_near(wide_f32 x, bool *right) {
     *right = w_within_bits_f32(x, v_bits_f32(0x1p-60f), v_bits_f32(V_INF_F32));
-    return w_root_steps_f32(x, w_rough_root_inverse_f32(x));
+    return w_root_by_f32(x, 0);
 }
 static void sqrt_past(void *out, const void *const *in, int64_t n) {
     past_near(out, in[0], n, sqrt_near, sqrt_kernel_f32);

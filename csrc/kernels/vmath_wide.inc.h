@@ -228,6 +228,12 @@ MG_INLINE wide R(w_rough_root_inverse)(wide a) {
     EACH a.v[k] = R(v_rough_root_inverse)(a.v[k]);
     return a;
 }
+/* Such roots, of so many vectors by the instruction: meanwhile others are made by steps. */
+MG_INLINE wide R(w_root_by)(wide a, int instructions) {
+    wide s = R(w_root_steps)(a, R(w_rough_root_inverse)(a));
+    for (int k = 0; k < instructions; k++) s.v[k] = R(v_square_root)(a.v[k]);
+    return s;
+}
 #endif
 
 /* out[i] = f(x[i]) for whole blocks; out and x do not overlap. */
