@@ -236,13 +236,13 @@ static bool back_accumulate(PyObject *to, PyObject *g) {
     return done;
 }
 
-/* A new array as a tensor that the tape knows nothing of */
+/* A new array as a tensor that the tape knows nothing of. */
 static PyObject *back_around(mg_array *made) {
     return tensor_around(handle_new(&handle_array_class, &handle_array_spec, made), Py_None, Py_None);
 }
 
-/* A contiguous copy that the tape knows nothing of; where there is a place for another one, perhaps that too,
- * as one reading serves both. */
+/* A contiguous copy that the tape knows nothing of; where there is a place for another one, perhaps
+ * that too, as one reading serves both. */
 static PyObject *back_copied(PyObject *g, PyObject **spare) {
     PyObject *handle = tensor_handle(g);
     mg_array *made = NULL, *also = NULL;
@@ -263,8 +263,8 @@ static bool back_empty(PyObject *leaf) {
     return !held || held == Py_None;
 }
 
-/* Adds a gradient to a leaf's `grad`, which never shares memory with anything else: `copy`, if it is not
- * NULL, is one of it. `spare` is a place for another one, or NULL. */
+/* Adds a gradient to a leaf's `grad`, which never shares memory with anything else: `copy`, if it is
+ * not NULL, is one of it. `spare` is a place for another one, or NULL. */
 static bool back_deliver(PyObject *leaf, PyObject *g, bool shared, PyObject *copy, PyObject **spare) {
     if (!tensor_is(leaf)) {
         PyErr_SetString(PyExc_TypeError, "gradients end at tensors");
@@ -484,11 +484,14 @@ static PyObject *walk_found(walk *w, bool into_grads) {
     PyObject *found = into_grads ? Py_None : PyDict_New();
     if (into_grads) Py_INCREF(found);
     arrivals_sort(&w->reached);
-    PyObject *copy = NULL;
+    PyObject *copy = NULL; /* of the gradient that comes next */
     for (Py_ssize_t i = 0; found && i < w->reached.used; i++) {
         PyObject *spare = NULL;
         arrival *one = &w->reached.slots[i], *next = i + 1 < w->reached.used ? one + 1 : NULL;
-        if (w->wanted != Py_None && !walk_noted(w->wanted, one->edge)) continue;
+        if (w->wanted != Py_None && !walk_noted(w->wanted, one->edge)) {
+            Py_CLEAR(copy);
+            continue;
+        }
         one->g = walk_whole(one->g);
         bool again = next && one->shared && next->g == one->g && back_empty(next->edge);
         if (!one->g || !(into_grads ? back_deliver(one->edge, one->g, one->shared, copy,
