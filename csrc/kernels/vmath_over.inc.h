@@ -34,7 +34,7 @@ MG_INLINE R(v_root_terms) R(v_root_of)(vec d, vec start) {
 }
 /* 1 / sqrt(d), the root rounded too, for 0 and from 2^-60 on, in double from 2^-900 */
 MG_INLINE vec R(v_over_root)(vec d) {
-    if (sizeof(real) == 8 && mg_system_roots()) return R(v_over_steps)(R(v_square_root)(d));
+    if (mg_system_roots()) return R(v_over_steps)(R(v_square_root)(d));
     vec start = R(v_rough_root_inverse)(d);
     R(v_root_terms) t = R(v_root_of)(d, start);
     vec s = t.root, r = t.half_inverse + t.half_inverse;
