@@ -102,6 +102,8 @@ MG_INLINE void w_log_row_f64(v_log_rows_f64 table, wide_f64 i, wide_f64 *c, wide
 #include "vmath_pieces_f32.inc.h"
 #include "vmath_arc.inc.h"
 #include "vmath_tan.inc.h"
+#undef ROUGH_ROOTS
+#define ROUGH_ROOTS 1
 #include "vmath_rsqrt.inc.h"
 #undef LANE_BY_LANE
 #undef num
@@ -110,6 +112,8 @@ MG_INLINE void w_log_row_f64(v_log_rows_f64 table, wide_f64 i, wide_f64 *c, wide
 #endif
 #undef C
 #undef T
+#undef ROUGH_ROOTS
+#define ROUGH_ROOTS 0
 #define C(name) V_##name##_F64
 #define T(name) v_##name##_f64
 #define LANE_BY_LANE 0

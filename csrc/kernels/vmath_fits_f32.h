@@ -34,7 +34,7 @@
 #define V_SIGMOID_HIGH_F32 105.0f
 #define V_SOFTPLUS_LOW_F32 -110.0f
 #define V_GELU_HIGH_F32 11.0f
-#define V_RSQRT_F32 0x5f375a86u
+#define V_RSQRT_F32 0x5f375400u
 #define V_RSQRT_STEPS_F32 1
 #define V_RSQRT_SCALE_F32 0x1p24f
 #define V_RSQRT_BACK_F32 0x1p12f

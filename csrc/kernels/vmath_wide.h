@@ -344,6 +344,11 @@ MG_INLINE wide_f32 w_nearest_f32(wide_f32 x) {
 #if defined(__AVX512F__)
 #define w_look_up_held_f32 w_look_up_f32
 #else
+/* 1 / sqrt(a) to 11 bits */
+MG_INLINE wide_f32 w_rough_root_inverse_f32(wide_f32 a) {
+    for (int k = 0; k < WIDE_VECTORS; k++) a.v[k] = _mm256_rsqrt_ps(a.v[k]);
+    return a;
+}
 MG_INLINE wide_f32 w_look_up_held_f32(const float *table, wide_f32 i) {
     for (int k = 0; k < WIDE_VECTORS; k++) i.v[k] = v_look_up_held_f32(table, i.v[k]);
     return i;
