@@ -3,48 +3,48 @@
 
 /* asin s = s + v for s = |x| up to 1/2. Beyond, asin |x| = pi/2 - 2 asin s, s = sqrt((1 - |x|) /
  * 2), in which 1 - |x| is exact (W. J. Cody and W. Waite, "Software manual for the elementary
- * functions", 1980, chapter 10); then v takes what the root has lost, and a constant. The inverse
- * of the root that this needs comes from the bits, good to 12 %. */
-typedef struct {
-    num s, v;
-} F(asin_terms);
+ * functions", 1980, chapter 10); then v takes what the root has lost. */
 
 /* s and s^2, before the root was rounded */
-MG_INLINE F(stage) F(asin_first)(num x) {
-    num a = n_abs(x), half = n_set(0.5f);
-    num z = n_choose_less(half, a, n_line(a, -0.5f, 0.5f), n_mul(a, a));
-    return (F(stage)){.a = n_choose_less(half, a, n_near_root(z), a), .b = z};
+typedef struct {
+    num s, z;
+} F(asin_terms);
+
+MG_INLINE F(asin_terms) F(asin_reduce)(num a) {
+    num half = n_set(0.5f), z = n_choose_less(half, a, n_line(a, -0.5f, 0.5f), n_mul(a, a));
+    return (F(asin_terms)){n_choose_less(half, a, n_near_root(z), a), z};
 }
-MG_INLINE F(asin_terms) F(asin_reduce)(F(stage) t, num a, num steep_low) {
-    num half = n_set(0.5f), s = t.a, z = t.b;
-    num inverse = n_less_bits(n_from_bits(C(HALF_RECIPROCAL)), s);
-    num low = n_fma(n_fma_exact(n_neg(s), s, z), inverse, steep_low);
-    low = n_choose_less(half, a, low, n_set(0));
-    return (F(asin_terms)){s, n_fma(n_mul(s, z), POLYNOMIAL(z, asin), low)};
+/* What the square of the root lacks, and by that the root itself: its inverse comes from the bits,
+ * good to 12 %. */
+MG_INLINE num F(square_lost)(F(asin_terms) p) { return n_fma_exact(n_neg(p.s), p.s, p.z); }
+MG_INLINE num F(root_lost)(F(asin_terms) p, num more) {
+    return n_fma(F(square_lost)(p), n_less_bits(n_from_bits(C(HALF_RECIPROCAL)), p.s), more);
 }
-/* base + k (s + v) for |base| >= |k s|, or base = 0 */
-MG_INLINE num F(arc_sum)(num base, num k, F(asin_terms) p, num low) {
-    num y = n_fma(k, p.s, base);
+/* base + k (s + v + more) + low for |base| >= |k s|, or base = 0 */
+MG_INLINE num F(arc_sum)(num base, num k, F(asin_terms) p, num more, num low) {
+    num y = n_fma(k, p.s, base), v = n_fma(n_mul(p.s, p.z), SHORT(p.z, asin), more);
     low = n_add(n_fma(k, p.s, n_sub(base, y)), low);
-    return n_add(y, n_fma(k, p.v, low));
+    return n_add(y, n_fma(k, v, low));
 }
 
-MG_INLINE num F(asin_last)(F(stage) t, num x) {
-    num a = n_abs(x), half = n_set(0.5f), zero = n_set(0);
-    F(asin_terms) p = F(asin_reduce)(t, a, n_set(-0.25f * C(PI_LOW)));
+/* Of floats both are nearly the same where they count most, at 1/2. */
+MG_INLINE num F(asin)(num x) {
+    num a = n_abs(x), half = n_set(0.5f), zero = n_set(0), more = n_set(-0.25f * C(PI_LOW));
+    F(asin_terms) p = F(asin_reduce)(a);
+    more = sizeof(C(TYPE)) == 4 ? n_add(F(square_lost)(p), more) : F(root_lost)(p, more);
+    more = n_choose_less(half, a, more, zero);
     num base = n_choose_less(half, a, n_set(0.5f * C(PI)), zero);
     num k = n_choose_less(half, a, n_set(-2), n_set(1));
-    return n_with_sign(F(arc_sum)(base, k, p, zero), x);
+    return n_with_sign(F(arc_sum)(base, k, p, more, n_set(-0.0f)), x);
 }
-MG_INLINE num F(asin)(num x) { return F(asin_last)(F(asin_first)(x), x); }
-MG_INLINE num F(acos_last)(F(stage) t, num x) {
+MG_INLINE num F(acos)(num x) {
     num a = n_abs(x), half = n_set(0.5f), zero = n_set(0);
-    F(asin_terms) p = F(asin_reduce)(t, a, zero);
+    F(asin_terms) p = F(asin_reduce)(a);
+    num more = n_choose_less(half, a, F(root_lost)(p, zero), zero);
     num parts = n_choose_less(half, a, n_choose_less(x, zero, n_set(1), zero), half);
     num k = n_flip_sign(n_choose_less(half, a, n_set(2), n_set(-1)), x);
-    return F(arc_sum)(n_mul(parts, n_set(C(PI))), k, p, n_mul(parts, n_set(C(PI_LOW))));
+    return F(arc_sum)(n_mul(parts, n_set(C(PI))), k, p, more, n_mul(parts, n_set(C(PI_LOW))));
 }
-MG_INLINE num F(acos)(num x) { return F(acos_last)(F(asin_first)(x), x); }
 
 /* atan q = atan c + atan((q - c) / (1 + q c)), where two bits of the exponent of q + 1/4 and two of
  * its fraction choose c: 0 up to q = 1/4, the last from 13/4 on. The constants are such that a
