@@ -54,9 +54,18 @@ static void softmax_block(void *context, int64_t block) {
     for (; first < end; first += most) {
         int64_t at = (outer * l->n * l->inner + first * job->plan.run_x) * job->itemsize;
         (job->dtype == MG_FLOAT32 ? softmax_strip_f32 : softmax_strip_f64)(
-            job->op, &job->plan, job->out + at, job->a + at, job->b + at,
+            job->op, job->streams, &job->plan, job->out + at, job->a + at, job->b + at,
             mg_min(most, end - first));
     }
+    if (job->streams) v_stream_end();
+}
+
+/* A Zen 4 writes columns of half the third cache and more past it, on any number of threads: they
+ * would push out of it what is read. Rows that fit into cache gain nothing by it. */
+static bool softmax_columns_stream(const softmax_job *job) {
+    const mg_lines *l = &job->lines;
+    int64_t bytes = l->outer * l->n * l->inner * job->itemsize;
+    return l->inner > 1 && mg_system_zen() == 4 && bytes >= mg_system_streams();
 }
 
 static void softmax_in_cache(softmax_job *job) {
@@ -66,6 +75,7 @@ static void softmax_in_cache(softmax_job *job) {
     job->plan.run_x = job->plan.run_c = rows ? l->n : 1;
     job->step = rows ? mg_max(REDUCE_GRAIN / l->n, 1) : REDUCE_STRIP;
     job->steps = mg_ceil_div(rows ? l->outer : l->inner, job->step);
+    job->streams = softmax_columns_stream(job);
     int64_t blocks = rows ? job->steps : job->steps * l->outer;
     mg_parallel_if(l->outer * l->n * l->inner >= REDUCE_PARALLEL, blocks, softmax_block, job);
 }
@@ -83,13 +93,13 @@ static void softmax_finish(void *context, int64_t block) {
     for (int64_t i = 0; i < n; i += piece) {
         int64_t some = mg_min(piece, n - i), bytes = columns ? 0 : some * job->itemsize;
         int64_t here = at + i * l->inner * job->itemsize;
-        char *out = job->streams ? stage : job->out + here;
+        char *out = job->streams && !columns ? stage : job->out + here;
         nditer_fetch(out, bytes, NDITER_AHEAD);
         nditer_fetch(job->a + here, bytes, NDITER_AHEAD);
         nditer_fetch(job->b + here, bytes, NDITER_AHEAD);
         (job->dtype == MG_FLOAT32 ? softmax_lines_f32 : softmax_lines_f64)(
-            job->op, columns, out, job->a + here, job->b + here, job->m + line, job->s + line,
-            l->inner, some, l->inner);
+            job->op, columns, job->streams, out, job->a + here, job->b + here, job->m + line,
+            job->s + line, l->inner, some, l->inner);
         if (job->streams) mg_stream(job->out + here, stage, bytes);
     }
     if (job->streams) v_stream_end();
@@ -120,7 +130,8 @@ static int softmax_streamed(softmax_job *job, const mg_array *a, const mg_array 
     job->step = mg_max(REDUCE_GRAIN / l->inner, 1);
     job->steps = mg_ceil_div(l->n, job->step);
     int64_t bytes = a->size * job->itemsize;
-    job->streams = l->inner == 1 && mg_nditer_streams(bytes, bytes * (b ? 3 : 2), true);
+    job->streams = l->inner > 1 ? softmax_columns_stream(job)
+                                : mg_nditer_streams(bytes, bytes * (b ? 3 : 2), true);
     mg_parallel_for(job->steps * l->outer, softmax_finish, job);
     mg_release(m);
     mg_release(s);

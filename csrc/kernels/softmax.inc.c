@@ -76,9 +76,10 @@ static MG_NOINLINE void R(softmax_row)(int op, real *out, const real *a, const r
 }
 
 /* n rows of `width` columns. Narrow ones without gaps between them are taken together, with m and s
- * repeated. */
-static void R(softmax_columns)(int op, real *out, const real *a, const real *b, const real *m,
-                               const real *s, int64_t stride, int64_t n, int64_t width) {
+ * repeated. `streams`: the results are written past the caches. */
+static void R(softmax_columns)(int op, bool streams, real *out, const real *a, const real *b,
+                               const real *m, const real *s, int64_t stride, int64_t n,
+                               int64_t width) {
     real many_m[REDUCE_STRIP], many_s[REDUCE_STRIP];
     if (stride == width && width <= REDUCE_STRIP / 2) {
         int64_t times = mg_min(n, REDUCE_STRIP / width);
@@ -99,25 +100,30 @@ static void R(softmax_columns)(int op, real *out, const real *a, const real *b, 
     /* Of a strip, which has been summed up and lies in cache, the place of the next row of results
      * is asked for, and the inputs of the strip to come; of whole rows what lies a little ahead. */
     enum { LINE = 64 / sizeof(real), AHEAD = NDITER_AHEAD / sizeof(real) };
+    _Alignas(64) real stage[REDUCE_STRIP];
     int64_t next = width < stride ? stride : AHEAD, beyond = width < stride ? width : AHEAD;
     for (int64_t at = 0; at < n * stride; at += stride)
         for (int64_t j = 0; j < width; j += REDUCE_STRIP) {
             int64_t here = at + j, some = mg_min(width - j, REDUCE_STRIP);
             for (int64_t k = here; k < here + some && op != SOFTMAX_SCALE; k += LINE) {
-                __builtin_prefetch(out + next + k, 1);
+                if (!streams) __builtin_prefetch(out + next + k, 1);
                 __builtin_prefetch(a + beyond + k);
                 if (b != a) __builtin_prefetch(b + beyond + k);
             }
-            R(softmax_row)(op, out + here, a + here, b + here, m + j, s + j, some);
+            real *to = streams ? stage : out + here;
+            R(softmax_row)(op, to, a + here, b + here, m + j, s + j, some);
+            if (streams)
+                mg_stream((char *)(out + here), (char *)stage, some * (int64_t)sizeof(real));
         }
 }
 
 /* Elements whose lines' sums are known: n rows of `width` columns, or `width` rows of n. */
-static MG_NOINLINE void R(softmax_lines)(int op, bool columns, void *to, const void *from,
-                                         const void *beside, const void *maxima, const void *sums,
-                                         int64_t stride, int64_t n, int64_t width) {
+static MG_NOINLINE void R(softmax_lines)(int op, bool columns, bool streams, void *to,
+                                         const void *from, const void *beside, const void *maxima,
+                                         const void *sums, int64_t stride, int64_t n,
+                                         int64_t width) {
     if (columns)
-        R(softmax_columns)(op, to, from, beside, maxima, sums, stride, n, width);
+        R(softmax_columns)(op, streams, to, from, beside, maxima, sums, stride, n, width);
     else R(softmax_rows)(op, to, from, beside, maxima, sums, width, n);
 }
 
@@ -146,8 +152,8 @@ static void R(softmax_sums)(int op, void *sums, const void *maxima, int64_t widt
 }
 
 /* A strip of `width` <= REDUCE_STRIP lines, that stays in cache from one pass to the next. */
-static void R(softmax_strip)(int op, const reduce_plan *p, void *out, const void *a, const void *b,
-                             int64_t width) {
+static void R(softmax_strip)(int op, bool streams, const reduce_plan *p, void *out, const void *a,
+                             const void *b, int64_t width) {
     real m[REDUCE_STRIP], s[REDUCE_STRIP];
     int64_t n = p->n, stride = p->stride;
     bool columns = p->columns;
@@ -155,17 +161,18 @@ static void R(softmax_strip)(int op, const reduce_plan *p, void *out, const void
         int kind = op == SOFTMAX_BACKWARD ? REDUCE_DOT : REDUCE_SUM;
         mg_reduce_piece(kind, REAL_DTYPE, p, s, NULL, a, width, n, b);
         if (op == SOFTMAX_BACKWARD) R(softmax_drop)(s, a, stride, p->run_x, n, width);
-        R(softmax_lines)(op, columns, out, a, b, s, s, stride, n, width);
+        R(softmax_lines)(op, columns, streams, out, a, b, s, s, stride, n, width);
         return;
     }
     mg_reduce_piece(REDUCE_MAX, REAL_DTYPE, p, m, NULL, a, width, n, NULL);
     if (columns && op == LOG_SOFTMAX_FORWARD)
         mg_reduce_piece(REDUCE_SUMEXP, REAL_DTYPE, p, s, NULL, a, width, n, m);
     else {
-        R(softmax_lines)(SOFTMAX_EXP, columns, out, a, b, m, m, stride, n, width);
+        R(softmax_lines)(SOFTMAX_EXP, columns, false, out, a, b, m, m, stride, n, width);
         mg_reduce_piece(REDUCE_SUM, REAL_DTYPE, p, s, NULL, out, width, n, NULL);
     }
     R(softmax_sums)(op, s, m, width);
     if (op == SOFTMAX_FORWARD) op = SOFTMAX_SCALE;
-    R(softmax_lines)(op, columns, out, a, b, m, s, stride, n, width);
+    streams &= op != SOFTMAX_SCALE; /* of what has been written before */
+    R(softmax_lines)(op, columns, streams, out, a, b, m, s, stride, n, width);
 }
