@@ -380,6 +380,8 @@ int64_t mg_live_bytes(void);
 
 /* Does mg_linear take them? */
 int mg_linear_fits(const mg_array *x, const mg_array *w, const mg_array *bias);
+/* Whether so many bytes more may lie in the cache from now on, of what it keeps for good. */
+int mg_cache_grant(int64_t room);
 /* A copy, and another one where one reading serves both: where `a` is contiguous; else NULL. */
 mg_array *mg_copy_twice(mg_array *a, mg_array **also);
 

@@ -15,17 +15,47 @@
 #define METH_FASTCALL 0x0080
 #endif
 
+enum { NODE_FEW = 2 }; /* all have room for so many parents: that of one would be no smaller */
 enum { NODE_OP, NODE_SAVED, NODE_ARGS, NODE_ADAPTED, NODE_GIVEN, NODE_HOOKS = NODE_GIVEN, NODE_FIELDS };
 
 typedef struct {
     PyObject_VAR_HEAD /* the number of parents: none once the graph was freed */
     PyObject *weak;
-    long long serial;
+    long long serial; /* twice the number, and 1 more where there are more than few parents */
     PyObject *fields[NODE_FIELDS];
     PyObject *parents[];
 } node;
 
 /* ---- making and freeing ---- */
+
+/* Nodes that were freed, linked where weak references were, for those that are made next: Python would
+ * give the pages of a long graph back, and the system clear them for the next one. */
+static struct {
+    node *top;
+    Py_ssize_t count, allowed;
+} node_kept;
+
+static node *node_take(PyTypeObject *class, Py_ssize_t parents) {
+    node *self = parents <= NODE_FEW ? node_kept.top : NULL;
+    if (!self) return PyObject_GC_NewVar(node, class, parents < NODE_FEW ? NODE_FEW : parents);
+    node_kept.top = (node *)self->weak;
+    node_kept.count--;
+    return (node *)PyObject_InitVar((PyVarObject *)self, class, parents);
+}
+
+static void node_give(node *self) {
+    enum { GRANT = 64 << 10, SIZE = sizeof *self + NODE_FEW * sizeof(PyObject *) };
+    bool few = !(self->serial & 1);
+    if (few && node_kept.count == node_kept.allowed && mg_cache_grant(GRANT))
+        node_kept.allowed += GRANT / SIZE;
+    if (!few || node_kept.count >= node_kept.allowed) {
+        PyObject_GC_Del(self);
+        return;
+    }
+    self->weak = (PyObject *)node_kept.top;
+    node_kept.top = self;
+    node_kept.count++;
+}
 
 static PyObject *node_record(PyObject *class, PyObject *const *given, Py_ssize_t count) {
     static long long made;
@@ -33,8 +63,10 @@ static PyObject *node_record(PyObject *class, PyObject *const *given, Py_ssize_t
         PyErr_SetString(PyExc_TypeError, "record(op, saved, args, adapted, *parents)");
         return NULL;
     }
-    node *self = PyObject_GC_NewVar(node, (PyTypeObject *)class, count - NODE_GIVEN);
+    Py_ssize_t parents = count - NODE_GIVEN;
+    node *self = node_take((PyTypeObject *)class, parents);
     if (!self) return NULL;
+    Py_SET_SIZE((PyVarObject *)self, parents);
     for (Py_ssize_t i = 0; i < count; i++) {
         Py_INCREF(given[i]);
         *(i < NODE_GIVEN ? &self->fields[i] : &self->parents[i - NODE_GIVEN]) = given[i];
@@ -42,7 +74,7 @@ static PyObject *node_record(PyObject *class, PyObject *const *given, Py_ssize_t
     Py_INCREF(Py_None);
     self->fields[NODE_HOOKS] = Py_None;
     self->weak = NULL;
-    self->serial = __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED);
+    self->serial = __atomic_fetch_add(&made, 2, __ATOMIC_RELAXED) | (parents > NODE_FEW);
     PyObject_GC_Track(self);
     return (PyObject *)self;
 }
@@ -79,7 +111,7 @@ static void node_free(PyObject *self) {
         waiting = ((node *)self)->weak;
         PyTypeObject *class = Py_TYPE(self);
         node_clear(self);
-        PyObject_GC_Del(self);
+        node_give((node *)self);
         Py_DECREF(class);
     }
     freeing = false;
@@ -96,6 +128,11 @@ static PyObject *node_parents(PyObject *object, void *even_freed) {
         PyTuple_SetItem(made, i, self->parents[i]);
     }
     return made;
+}
+
+static PyObject *node_serial(PyObject *self, void *unused) {
+    (void)unused;
+    return PyLong_FromLongLong(((node *)self)->serial >> 1);
 }
 
 static PyObject *node_wanted(PyObject *self, void *unused) {
@@ -149,7 +186,6 @@ static PyMemberDef node_members[] = {
     NODE_FIELD("args", NODE_ARGS),
     NODE_FIELD("adapted", NODE_ADAPTED),
     NODE_FIELD("hooks", NODE_HOOKS),
-    {"serial", T_LONGLONG, offsetof(node, serial), READONLY, NULL},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(node, weak), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
@@ -158,6 +194,7 @@ static PyGetSetDef node_getters[] = {
     {"parents", node_parents, NULL, NULL, NULL},
     {"next_functions", node_parents, NULL, NULL, (void *)1},
     {"wanted", node_wanted, NULL, NULL, NULL},
+    {"serial", node_serial, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyMethodDef node_methods[] = {

@@ -7,7 +7,8 @@
  * Large blocks are mappings of whole huge pages, in classes of eight steps to a power of two.
  *
  * At most MINIGRAD_CACHE_LIMIT bytes lie in the cache (a quarter of the memory unless set; 0 turns
- * it off). Small blocks get up to half of it and keep it; for large ones the oldest goes first. */
+ * it off). Small blocks, and nodes of the tape (node.h), get up to half of it and keep it; for large
+ * ones the oldest goes first. */
 #include "../base/spin.h"
 #include "../base/system.h"
 #include "buffer.h"
@@ -44,7 +45,7 @@ static struct blocks_bin {
     int64_t made;    /* blocks that exist, on the stack or in use */
 } blocks_bins[BLOCKS_SMALL_CLASSES];
 
-static _Atomic int64_t blocks_granted; /* bytes that small classes may cache, all together */
+static _Atomic int64_t blocks_granted; /* bytes that small classes and nodes may cache, all together */
 
 typedef struct blocks_region { /* lies in the first bytes of a cached large block */
     struct blocks_region *newer, *older;
@@ -215,13 +216,18 @@ static void *blocks_small_make(int class, size_t bytes) {
     return block;
 }
 
-/* The class is full: enlarge it while small blocks have not used up their half of the limit. */
-static void blocks_small_overflow(void *block, int class) {
-    int64_t capacity = (int64_t)blocks_small_capacity(class);
-    int64_t more = mg_max(BLOCKS_GRANT / capacity, 1), room = more * capacity;
+int mg_cache_grant(int64_t room) {
     bool granted = atomic_fetch_add(&blocks_granted, room) + room <= blocks_limit() / 2;
     if (!granted)
         atomic_fetch_sub(&blocks_granted, room);
+    return granted;
+}
+
+/* The class is full: enlarge it while small blocks have not used up their half of the limit. */
+static void blocks_small_overflow(void *block, int class) {
+    int64_t capacity = (int64_t)blocks_small_capacity(class);
+    int64_t more = mg_max(BLOCKS_GRANT / capacity, 1);
+    bool granted = mg_cache_grant(more * capacity);
     struct blocks_bin *bin = &blocks_bins[class];
     mg_spin_lock(&bin->lock);
     if (granted)
