@@ -78,9 +78,9 @@ MG_INLINE bool R(reduce_vectors_of)(int kind, int side, int64_t used, real *out,
 }
 
 /* out[j] = the terms of column j in `rows` rows, joined in order, after those waiting; row k has
- * the centres at c + k * c_stride. Of half a lane or more what comes 8 KB later is asked for, in
- * these rows or in those `ahead`: more would push each other out of the first cache, as rows are
- * often so far apart that they share its sets. Extrema that are perhaps not numbers go on in
+ * the centres at c + k * c_stride. Of half a lane or more what comes 8 KB later is asked for, of a
+ * Zen 4 4 KB, in these rows or in those `ahead`: more would push each other out of the first cache,
+ * as rows are often so far apart that they share its sets. Extrema that are perhaps not numbers go on in
  * shorter steps. */
 MG_INLINE void R(reduce_rows_of)(int kind, real *out, const real *x, int64_t stride, int64_t rows,
                                  int64_t width, const real *c, int64_t c_stride,
@@ -88,13 +88,14 @@ MG_INLINE void R(reduce_rows_of)(int kind, real *out, const real *x, int64_t str
     enum {
         MANY = REDUCE_SIDE * LANES,
         SOME = MANY / 2,
-        LATER = 8192 / (int)sizeof(real)
+        LATER = 4096 / (int)sizeof(real)
     };
     /* and worth the code where there are registers for it */
     bool often = kind == REDUCE_SUM || reduce_is_extremum(kind);
     int64_t j = 0;
     if (MG_VECTOR_BYTES == 64 && often && rows >= REDUCE_DEPTH / 2 && width >= MANY) {
-        int64_t whole = width / MANY * MANY, later = mg_min(whole, LATER / rows);
+        int64_t whole = width / MANY * MANY, asked = mg_system_zen() == 4 ? LATER : 2 * LATER;
+        int64_t later = mg_min(whole, asked / rows);
         while (j < whole &&
                R(reduce_vectors_of)(kind, REDUCE_SIDE, LANES, out + j, x + j, stride, rows, c + j,
                                     c_stride,
@@ -279,10 +280,12 @@ static void R(reduce_block)(int kind, real *lanes, const real *x, int64_t stride
  * blocks done is set. `dense` as for reduce_block, which also says what c is then. */
 static void R(reduce_strip)(int kind, real *y, const real *x, int64_t stride, int64_t n,
                             int64_t width, bool dense, const real *c, int64_t c_stride) {
-    _Alignas(64) real lanes[REDUCE_LANES * REDUCE_STRIP];
-    _Alignas(64) real stack[REDUCE_LEVELS][REDUCE_WIDE / sizeof(real)];
-    bool wide = width * (int)sizeof(real) > REDUCE_WIDE * 3 / 4 && kind != REDUCE_SUMEXP;
-    int64_t strip = !wide ? REDUCE_STRIP : reduce_is_extremum(kind) ? width : REDUCE_WIDER;
+    enum { WIDEST = REDUCE_WIDE / sizeof(real) };
+    _Alignas(64) real lanes[REDUCE_LANES * REDUCE_STRIP + WIDEST]; /* or five of the widest lines */
+    _Alignas(64) real stack[REDUCE_LEVELS][WIDEST];
+    bool wide = width > WIDEST * 3 / 4 && kind != REDUCE_SUMEXP;
+    bool whole = reduce_is_extremum(kind) || mg_system_zen() == 4; /* pages are read at a time */
+    int64_t strip = !wide ? REDUCE_STRIP : whole ? width : REDUCE_WIDER;
     for (int64_t done = 0;; done++, n -= REDUCE_BLOCK) {
         bool last = n <= REDUCE_BLOCK;
         for (int64_t j = 0; j < width; j += strip) {
