@@ -218,6 +218,7 @@ int mg_get_num_threads(void) {
 int mg_set_num_threads(int n) {
     if (n < 1 || n > POOL_MAX_THREADS) return mg_fail_code(MG_EARG, n, POOL_MAX_THREADS);
     atomic_store(&pool_wanted, n);
+    atomic_store_explicit(&pool_apart_until, 0, memory_order_relaxed); /* whatever was before */
     /* Surplus workers end now, or before the next loop; missing ones start at need. */
     if (!atomic_exchange_explicit(&pool_taken, true, memory_order_acquire)) {
         if (pool_started > n - 1) pool_resize(n - 1);
