@@ -203,6 +203,7 @@ def _busy(task):
     return int(told.split()[0]) * 1e-9 if told else None
 
 
+@pytest.mark.exhaustive  # how processors are shared out is the system's business
 @pytest.mark.skipif(
     _busy(Path("/proc/self")) is None or len(os.sched_getaffinity(0)) < 2,
     reason="needs a second processor, and to ask how long a thread has run",
