@@ -151,6 +151,23 @@ static bool conv_choose_lanes(const conv_plan *p, int64_t lanes) {
     return by_outs < outs * (along > 1 ? conv_vectors(along) : 1) * terms;
 }
 
+/* Whether, and how, terms without an input are left out. Those of one tap along a line apart from
+ * others are few, their sums are added up as often, and a tile is not as full: it takes enough of
+ * them, and of those left out. */
+static void conv_leave_out(conv_sum *s) {
+    enum { CONV_APART = 48 };
+    const conv_plan *p = &s->plan;
+    const conv_axis *a = p->axis;
+    int64_t taps = a[0].taps * a[1].taps;
+    bool apart = !CONV_PLACED && !s->by_taps && p->channels * taps >= CONV_APART &&
+                 conv_filled(&a[2]) < 63. / 64;
+    s->parts = apart ? a[2].taps : 1;
+    s->some = 0;
+    if (s->lanes_are_outs && p->terms > CONV_DEPTH && p->taps <= CONV_DEPTH &&
+        p->cols == a[2].outputs && (apart || !conv_inside(&a[1])))
+        s->some = conv_even(p->channels, CONV_DEPTH * s->parts / p->taps);
+}
+
 /* 0 or an error code. */
 static int conv_sum_run(conv_sum *s) {
     conv_plan *p = &s->plan;
@@ -188,18 +205,23 @@ static int conv_sum_run(conv_sum *s) {
                                      : lines * mg_ceil_div(p->cols, width) * width * s->height;
     size_t terms = conv_round((size_t)p->terms * sizeof(conv_term));
     size_t packed = conv_round((size_t)(p->groups * s->tiles * s->height * p->terms * itemsize));
+    conv_leave_out(s);
     int64_t places = CONV_PLACED && s->lanes_are_outs ? lines * p->cols : 0;
     size_t table = conv_round((size_t)places * sizeof(conv_term));
+    size_t order = s->some ? conv_round((size_t)p->terms * sizeof(int64_t)) : 0;
     size_t each = (size_t)((p->images * p->copy_size + sums) * itemsize);
     size_t slots = conv_slots_size(&s->slots, blocks, each), capacity;
-    char *scratch = mg_block_take(terms + table + packed + slots, &capacity);
-    if (!scratch) return mg_fail_code(MG_ENOMEM, (int64_t)(terms + table + packed + slots), 0);
+    size_t all = terms + table + order + packed + slots;
+    char *scratch = mg_block_take(all, &capacity);
+    if (!scratch) return mg_fail_code(MG_ENOMEM, (int64_t)all, 0);
     s->term = (conv_term *)scratch;
     s->place = (conv_term *)(scratch + terms);
-    s->packed = scratch + terms + table;
-    conv_slots_place(&s->slots, scratch + terms + table + packed);
-    conv_fill_terms(p, s->term, !s->lanes_are_outs, s->height);
-    conv_fill_places(p, s->place, places, 0);
+    s->order = s->some ? (int64_t *)(scratch + terms + table) : NULL;
+    s->packed = scratch + terms + table + order;
+    conv_slots_place(&s->slots, scratch + terms + table + order + packed);
+    conv_fill_terms(p, s->term, !s->lanes_are_outs, s->height, s->order, s->some, s->parts);
+    if (places)
+        conv_fill_places(p, s->place, (conv_range){0, p->rows}, (conv_range){0, p->cols}, 0);
     mg_block_fn pack = s->dtype == MG_FLOAT32 ? conv_pack_weights_f32 : conv_pack_weights_f64;
     if (p->terms * p->outs * p->groups >= CONV_BLOCK_WORK)
         mg_parallel_for(p->groups * s->tiles, pack, s);
@@ -243,6 +265,16 @@ static void conv_grad_block(void *context, int64_t item) {
     for (; s->runs == 1 && tile < end; tile++) conv_gather_block(context, group * s->tiles + tile);
 }
 
+/* Are outputs without an input for a tap left out of its sum, each tap with a list of the others?
+ * The lists are made for each call, and take some of the cache. */
+static bool conv_gives(const conv_grad *s, int64_t lanes) {
+    enum { CONV_LISTS = 32, CONV_WORTH = 1 << 11 };
+    const conv_plan *p = &s->plan;
+    return !s->by_dots && !s->by_taps && p->cols == p->axis[2].outputs && p->taps <= CONV_LISTS &&
+           p->outs > lanes && p->channels * p->outs >= CONV_WORTH &&
+           conv_filled(&p->axis[1]) * conv_filled(&p->axis[2]) < 31. / 32;
+}
+
 /* 0 or an error code. There are weights and outputs. */
 static int conv_grad_run(conv_grad *s) {
     conv_plan *p = &s->plan;
@@ -279,20 +311,25 @@ static int conv_grad_run(conv_grad *s) {
 
     size_t terms = conv_round((size_t)p->terms * sizeof(conv_term));
     if (s->by_dots) places = 0; /* neither packed nor looked up */
-    size_t table = conv_round((size_t)places * sizeof(conv_term));
+    bool given = conv_gives(s, lanes);
+    size_t table = conv_round((size_t)(places * (given ? p->taps : 1)) * sizeof(conv_term));
+    size_t gives = given ? conv_round((size_t)p->taps * sizeof(conv_given)) : 0;
     size_t parts = (size_t)(s->runs * tiles * (p->terms + lanes) * width * itemsize);
     size_t each = (size_t)((places * width + (first ? 0 : p->images * p->copy_size)) * itemsize);
     size_t slots = conv_slots_size(&s->slots, s->runs * tiles, each);
-    size_t all = terms + table + parts + slots + (size_t)(copies * itemsize), capacity;
+    size_t all = terms + table + gives + parts + slots + (size_t)(copies * itemsize), capacity;
     char *scratch = mg_block_take(all, &capacity);
     if (!scratch) return mg_fail_code(MG_ENOMEM, (int64_t)all, 0);
     s->term = (conv_term *)scratch;
     s->place = (conv_term *)(scratch + terms);
-    s->parts = scratch + terms + table;
-    conv_slots_place(&s->slots, scratch + terms + table + parts);
-    s->copies = first ? scratch + terms + table + parts + slots : NULL;
-    conv_fill_terms(p, s->term, false, 0);
-    conv_fill_places(p, s->place, places, width);
+    s->given = given ? (conv_given *)(scratch + terms + table) : NULL;
+    s->parts = scratch + terms + table + gives;
+    conv_slots_place(&s->slots, (char *)s->parts + parts);
+    s->copies = first ? (char *)s->parts + parts + slots : NULL;
+    conv_fill_terms(p, s->term, false, 0, NULL, 0, 0);
+    if (given) conv_fill_given(p, s->given, s->place, width);
+    else if (places)
+        conv_fill_places(p, s->place, (conv_range){0, p->rows}, (conv_range){0, p->cols}, width);
     int64_t items = s->runs * p->groups * mg_ceil_div(s->tiles, s->together);
     if (first) mg_parallel_for(p->batch * p->groups, conv_copy_block, s);
     mg_parallel_for(items, conv_grad_block, s);

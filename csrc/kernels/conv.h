@@ -59,6 +59,11 @@ typedef struct {
     int64_t a, b;
 } conv_term;
 
+/* Those from one to before another. */
+typedef struct {
+    int64_t from, end;
+} conv_range;
+
 /* ---- axes ------------------------------------------------------------------------------------ */
 
 /* n in as equal parts of at most `most` as possible: their size. */
@@ -78,6 +83,26 @@ MG_INLINE int64_t conv_low(const conv_axis *a) {
 MG_INLINE bool conv_inside(const conv_axis *a) {
     int64_t low = conv_low(a);
     return low >= 0 && low + (a->outputs - 1) * a->step + conv_reach(a) <= a->inputs;
+}
+
+/* The outputs that have an input for tap k. */
+MG_INLINE conv_range conv_having(const conv_axis *a, int64_t k) {
+    int64_t at = a->at + k * a->per_tap, last = a->inputs - 1 - at;
+    int64_t from = at < 0 ? mg_min(mg_ceil_div(-at, a->step), a->outputs) : 0;
+    int64_t end = last < 0 ? 0 : mg_min(last / a->step + 1, a->outputs);
+    return (conv_range){from, mg_max(from, end)};
+}
+
+/* The taps for which output t has an input: neighbours, as its inputs are evenly spaced. */
+MG_INLINE conv_range conv_taps(const conv_axis *a, int64_t t) {
+    conv_range k = {0, 0};
+    for (int64_t i = 0, at = a->at + t * a->step; i < a->taps; i++, at += a->per_tap) {
+        MG_AS_IT_IS;
+        if (at < 0 || at >= a->inputs) continue;
+        if (k.end == 0) k.from = i;
+        k.end = i + 1;
+    }
+    return k;
 }
 
 /* Is every output its own input, times one weight? */
@@ -121,6 +146,13 @@ MG_INLINE conv_chunk conv_chunk_at(const conv_plan *p, int64_t unit, int64_t gro
                         mg_min(p->cols, p->axis[2].outputs - i2)};
 }
 
+/* Of a tap: the lines of outputs that have an input for it, those that its list of places is of, and
+ * how many outputs of each line there are. */
+typedef struct {
+    conv_range rows, listed;
+    int64_t cols;
+} conv_given;
+
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
 /* Scratch memory for as many blocks as run at a time. */
@@ -132,15 +164,19 @@ typedef struct {
 } conv_slots;
 
 /* Sums of inputs times weights. The weights are packed in tiles of `height` outputs: as vectors
- * where the lanes are outputs, else as numbers that multiply lanes along a line. */
+ * where the lanes are outputs, else as numbers that multiply lanes along a line. If `some` is not 0,
+ * terms whose inputs are zeros around those there are left out: of so many channels at a time, a line
+ * of outputs takes the run of terms whose taps find a line of inputs; and if they come in `parts`,
+ * one for each tap along a line, only the outputs that have an input there take a part. */
 typedef struct {
     conv_plan plan;
     int dtype;
     const void *x, *w, *bias;
     void *y, *packed;
     conv_term *term, *place; /* place: of a chunk's inputs and outputs, if lanes are channels */
+    int64_t *order;          /* where each term comes, by channel and tap, if some are left out */
     bool lanes_are_outs, by_taps; /* by_taps: neighbours on a line share what they read */
-    int64_t height, tiles, per_block;
+    int64_t height, tiles, per_block, some, parts;
     conv_slots slots;
 } conv_sum;
 
@@ -151,7 +187,8 @@ typedef struct {
     int dtype;
     const void *x, *g;
     void *out, *parts, *copies; /* copies: the inputs of all images, if all are copied first */
-    conv_term *term, *place;
+    conv_term *term, *place; /* place: of the outputs that have an input, for each tap; or all */
+    conv_given *given;       /* of each tap, or NULL: all of them */
     bool by_dots, by_taps; /* along lines; by tiles of taps, or else of channels */
     bool swapped;          /* the inputs take the place of the upstream gradients, and they theirs */
     int64_t tiles, together, runs, run; /* tiles of a group, and how many share copied inputs */

@@ -11,26 +11,23 @@ static void R(conv_pack_weights)(void *context, int64_t block) {
     int64_t out = block % s->tiles * s->height, count = mg_min(s->height, p->outs - out);
     const real *w = (const real *)s->w + block / s->tiles * p->w_group + out * p->w_out;
     real *to = (real *)s->packed + block * s->height * p->terms;
+    const int64_t *order = s->order;
     if (conv_whole(p) && p->w_channel == p->taps) {
-        R(conv_pack)(to, s->height, w, p->w_out, 1, count, p->terms, 0, 8 * LANES);
+        R(conv_pack)(to, s->height, w, p->w_out, 1, count, p->terms, 0, 8 * LANES, order);
         return;
     }
-    for (int64_t c = 0; c < p->channels; c++, w += p->w_channel) {
-        if (conv_whole(p)) {
-            R(conv_pack)(to, s->height, w, p->w_out, 1, count, p->taps,
-                         (p->channels - 1 - c) * p->taps, 4 * p->w_channel);
-            to += s->height * p->taps;
-            continue;
+    bool whole = conv_whole(p);
+    int64_t runs = whole ? 1 : a[0].taps * a[1].taps, n = whole ? p->taps : a[2].taps;
+    for (int64_t c = 0; c < p->channels; c++, w += p->w_channel)
+        for (int64_t r = 0; r < runs; r++) {
+            int64_t k0 = r / a[1].taps, k1 = r % a[1].taps;
+            const real *from = w + (a[0].tap + k0 * a[0].tap_step) * p->w_stride[0] +
+                               (a[1].tap + k1 * a[1].tap_step) * p->w_stride[1] + a[2].tap;
+            R(conv_pack)(to, s->height, from, p->w_out, a[2].tap_step, count, n,
+                         whole ? (p->channels - 1 - c) * n : 0, 4 * p->w_channel, order);
+            if (order) order += n;
+            else to += s->height * n;
         }
-        for (int64_t k0 = 0; k0 < a[0].taps; k0++)
-            for (int64_t k1 = 0; k1 < a[1].taps; k1++) {
-                const real *from = w + (a[0].tap + k0 * a[0].tap_step) * p->w_stride[0] +
-                                   (a[1].tap + k1 * a[1].tap_step) * p->w_stride[1] + a[2].tap;
-                R(conv_pack)(to, s->height, from, p->w_out, a[2].tap_step, count, a[2].taps, 0,
-                             4 * p->w_channel);
-                to += s->height * a[2].taps;
-            }
-    }
 }
 
 /* Where the inputs of a chunk begin. */
@@ -47,22 +44,35 @@ MG_INLINE const real *R(conv_inputs)(const real *x, const conv_plan *p, const co
            (a[1].at + t->i1 * a[1].step) * p->in_stride[1] + a[2].at + t->i2 * a[2].step;
 }
 
+/* Where line q of output o of a chunk goes, and where its inputs begin. */
+MG_INLINE real *R(conv_to)(const conv_plan *p, const conv_chunk *t, real *y, int64_t o, int64_t q) {
+    int64_t image = q / t->rows, i = t->i1 + q % t->rows;
+    return y + (image * p->groups * p->outs + o) * p->out_plane +
+           (p->axis[1].first + i * p->axis[1].apart) * p->out_stride[1];
+}
+MG_INLINE int64_t R(conv_from)(const conv_plan *p, const conv_chunk *t, int64_t q) {
+    return q / t->rows * p->image + q % t->rows * p->axis[1].step * p->line;
+}
+
 /* Sums of a line of outputs, or of two where lines are short, whose inputs lie `apart`. With the
- * outputs' channels as lanes a tile is some neighbours of the line by a row of packed weights; else
- * some channels by vectors of the line, of which two lines have one each. `y` is where they will be
- * written, `ahead` what is needed later. Returns where the sums of the next line go. */
-static real *R(conv_sum_line)(const conv_sum *s, real *c, const real *y, const real *row,
-                              const real *w, int64_t outs, int64_t cols, bool pair, int64_t apart,
-                              const real *ahead, const conv_term *term, int64_t k, bool add) {
+ * outputs' channels as lanes a tile is some neighbours of the line by a row of packed weights, and
+ * the second line's sums lie `skip` behind the first one's; else some channels by vectors of the
+ * line, of which two lines have one each. `y` is where they will be written, NULL if they are in
+ * cache, `ahead` what is needed later. Returns where the sums of the next line go. */
+MG_INLINE real *R(conv_sum_line)(const conv_sum *s, real *c, const real *y, const real *row,
+                                 const real *w, int64_t outs, int64_t cols, bool pair,
+                                 int64_t apart, int64_t skip, const real *ahead,
+                                 const conv_term *term, int64_t k, bool add) {
     const conv_plan *p = &s->plan;
     int64_t next = p->fold > 1 ? 1 : p->axis[2].step; /* from an output's input to the next one's */
-    R(conv_factors) f = {row, w, pair ? ahead : NULL, next, pair ? apart : 0, LANES, NULL, 0,
-                         NULL};
+    R(conv_factors) f = {.a = row, .b = w, .a_row = next, .gap = LANES, .plus_row = R(CONV_NR)};
     if (!s->lanes_are_outs)
-        f = (R(conv_factors)){w, row, NULL, 1, 0, pair ? apart : LANES, NULL, 0,
-                                NULL};
-    f.plus_row = R(CONV_NR);
+        f = (R(conv_factors)){.a = w, .b = row, .a_row = 1, .gap = pair ? apart : LANES,
+                              .plus_row = R(CONV_NR)};
     if (s->lanes_are_outs && pair) {
+        f.ahead = ahead;
+        f.half = apart;
+        f.skip = skip;
         f.plus = add ? c : NULL;
         R(conv_tile_any)(2 * cols, outs, c, R(CONV_NR), f, term, k);
         return c + 2 * cols * R(CONV_NR);
@@ -71,7 +81,7 @@ static real *R(conv_sum_line)(const conv_sum *s, real *c, const real *y, const r
         f.plus = add ? c : NULL;
         bool tall = s->by_taps && cols - j >= CONV_TALL;
         n = tall ? CONV_TALL : s->lanes_are_outs ? conv_next(cols - j) : R(CONV_NR);
-        for (int64_t i = 0; !add && i < outs; i++) {
+        for (int64_t i = 0; y && i < outs; i++) {
             const real *to = y + i * p->out_plane + j * p->axis[2].apart;
             __builtin_prefetch(to, 1);
             if (!s->lanes_are_outs || p->axis[2].apart > 1) __builtin_prefetch(to + LANES, 1);
@@ -95,11 +105,11 @@ static real *R(conv_sum_line)(const conv_sum *s, real *c, const real *y, const r
 static void R(conv_sum_places)(const conv_sum *s, real *c, const real *y, const real *x,
                                const real *w, int64_t outs, const conv_term *place, int64_t n,
                                conv_ahead *inputs, const conv_term *term, int64_t k, bool add) {
-    R(conv_factors) f = {x, w, NULL, 0, 0, LANES, NULL, R(CONV_NR), place};
+    R(conv_factors) f = {.a = x, .b = w, .gap = LANES, .plus_row = R(CONV_NR), .place = place};
     for (int64_t rows; n > 0; n -= rows, c += rows * R(CONV_NR), f.place += rows) {
         rows = conv_next(n);
         conv_ask(inputs);
-        for (int64_t i = 0; !add && i < outs; i++) {
+        for (int64_t i = 0; y && i < outs; i++) {
             const real *to = y + f.place->b + i * s->plan.out_plane;
             __builtin_prefetch(to, 1);
             if (s->plan.axis[2].apart > 1) __builtin_prefetch(to + LANES, 1);
@@ -107,6 +117,55 @@ static void R(conv_sum_places)(const conv_sum *s, real *c, const real *y, const 
         f.plus = add ? c : NULL;
         R(conv_tile_any)(rows, outs, c, R(CONV_NR), f, term, k);
     }
+}
+
+/* The sums of all outputs of a chunk without the terms that are left out: some channels at a time,
+ * part by part, of the lines one after the other that take the same run of terms. */
+static MG_NOINLINE void R(conv_sum_inside)(const conv_sum *s, const conv_chunk *t, real *c,
+                                           real *y, const real *x, const real *w, int64_t outs,
+                                           bool pairs, conv_ahead *inputs) {
+    enum { NR = R(CONV_NR) };
+    const conv_plan *p = &s->plan;
+    const conv_axis *a = p->axis;
+    const conv_term *term = s->term;
+    const real *ahead = w; /* weights of the next round */
+    int64_t all = t->images * t->rows, per_line = p->taps / a[1].taps / s->parts;
+    if (s->parts > 1) R(conv_zero)(c, all * t->cols * NR);
+    for (int64_t first = 0; first < p->channels; first += s->some)
+        for (int64_t part = 0; part < s->parts; part++) {
+            int64_t each = mg_min(s->some, p->channels - first) * per_line;
+            int64_t round = each * a[1].taps;
+            conv_range cols = s->parts > 1 ? conv_having(&a[2], part) : (conv_range){0, t->cols};
+            int64_t n = cols.end - cols.from;
+            const real *row = x + cols.from * a[2].step, *to = first + part == 0 ? y : NULL;
+            bool add = first > 0 || s->parts > 1;
+            ahead += round * s->height;
+            for (int64_t i = 0, end; i < t->rows && n > 0; i = end) {
+                conv_range k1 = conv_taps(&a[1], t->i1 + i), next = k1;
+                for (end = i + 1; end < t->rows; end++) {
+                    next = conv_taps(&a[1], t->i1 + end);
+                    if (next.from != k1.from || next.end != k1.end) break;
+                }
+                const conv_term *run = term + k1.from * each;
+                int64_t k = (k1.end - k1.from) * each, lines = (end - i) * t->images;
+                for (int64_t q = i; CONV_PLACED && q < all; q += t->rows)
+                    R(conv_sum_places)(s, c + q * n * NR, to, x, w, outs, s->place + q * n,
+                                       (end - i) * n, inputs, run, k, add);
+                for (int64_t l = 0, both; !CONV_PLACED && l < lines; l += both) {
+                    int64_t q = l % t->images * t->rows + i + l / t->images;
+                    int64_t e = (l + 1) % t->images * t->rows + i + (l + 1) / t->images;
+                    int64_t from = R(conv_from)(p, t, q), apart = R(conv_from)(p, t, e) - from;
+                    conv_ask(inputs);
+                    both = 1 + (pairs && l + 1 < lines);
+                    R(conv_sum_line)(s, c + (q * t->cols + cols.from) * NR,
+                                     to ? R(conv_to)(p, t, y, 0, q) : NULL, row + from, w, outs, n,
+                                     both > 1, apart, ((e - q) * t->cols - n) * NR,
+                                     ahead + (i * t->images + l) * (round * s->height / all), run,
+                                     k, add);
+                }
+            }
+            term += round;
+        }
 }
 
 /* Sums of k terms of a line of outputs, some channels by vectors of the line, where they belong.
@@ -117,7 +176,8 @@ static MG_NOINLINE void R(conv_sum_there)(const conv_sum *s, real *y, const real
                                           int64_t cols, const conv_term *term, int64_t k,
                                           bool add) {
     int64_t plane = s->plan.out_plane;
-    R(conv_factors) f = {w, row, NULL, 1, 0, LANES, bias, bias ? R(CONV_NR) : plane, NULL};
+    R(conv_factors) f = {.a = w, .b = row, .a_row = 1, .gap = LANES, .plus = bias,
+                         .plus_row = bias ? R(CONV_NR) : plane};
     for (int64_t j = 0; j < cols; j += R(CONV_NR), y += R(CONV_NR), f.b += R(CONV_NR)) {
         for (int64_t i = 0; !add && i < outs; i++) {
             __builtin_prefetch(y + i * plane, 1);
@@ -273,16 +333,6 @@ static MG_NOINLINE void R(conv_nine)(real *y, int64_t to_next, const real *x, in
     }
 }
 
-/* Where line q of output o of a chunk goes, and where its inputs begin. */
-MG_INLINE real *R(conv_to)(const conv_plan *p, const conv_chunk *t, real *y, int64_t o, int64_t q) {
-    int64_t image = q / t->rows, i = t->i1 + q % t->rows;
-    return y + (image * p->groups * p->outs + o) * p->out_plane +
-           (p->axis[1].first + i * p->axis[1].apart) * p->out_stride[1];
-}
-MG_INLINE int64_t R(conv_from)(const conv_plan *p, const conv_chunk *t, int64_t q) {
-    return q / t->rows * p->image + q % t->rows * p->axis[1].step * p->line;
-}
-
 /* How many lines from line q on are summed together, 1 or 2; as vectors those of one image. */
 MG_INLINE int64_t R(conv_together)(const conv_sum *s, const conv_chunk *t, bool pairs, int64_t q,
                                    int64_t end) {
@@ -337,7 +387,7 @@ static MG_NOINLINE void R(conv_outputs)(const conv_sum *s, const conv_chunk *t,
     bool pairs = t->cols <= (s->lanes_are_outs ? CONV_MR / 2 : LANES);
     int64_t lines = t->images * t->rows, depth = conv_even(p->terms, CONV_DEPTH);
     if (s->by_taps) depth = mg_ceil_div(depth, CONV_TAPS) * CONV_TAPS;
-    int64_t band = p->terms > depth ? lines : 1 + pairs;
+    int64_t band = p->terms > depth || s->some ? lines : 1 + pairs;
     bool placed = CONV_PLACED && s->lanes_are_outs;
     if (placed) band = mg_max(band, CONV_DEPTH / t->cols);
     bool whole = a[1].apart == 1 && a[2].apart == 1 && t->cols == p->out_stride[1];
@@ -364,20 +414,23 @@ static MG_NOINLINE void R(conv_outputs)(const conv_sum *s, const conv_chunk *t,
                                   s->term + k, mg_min(depth, p->terms - k), k > 0);
         for (int64_t q = 0, end; s->height > 1 && !there && q < lines; q = end) {
             end = mg_min(q + band, lines);
-            for (int64_t k = 0; k == 0 || k < p->terms; k += depth) {
-                real *c = sums;
+            if (s->some)
+                R(conv_sum_inside)(s, t, sums, y + o * p->out_plane, x, w, outs, pairs, &inputs);
+            for (int64_t k = 0; !s->some && (k == 0 || k < p->terms); k += depth) {
+                real *c = sums, *first = k == 0 ? R(conv_to)(p, t, y, o, 0) : NULL;
                 const real *ahead = w + (k + depth) * s->height; /* weights of the next round */
                 int64_t share = depth * s->height / (end - q);
                 if (placed)
-                    R(conv_sum_places)(s, c, R(conv_to)(p, t, y, o, 0), x, w, outs,
+                    R(conv_sum_places)(s, c, first, x, w, outs,
                                        s->place + q * t->cols, (end - q) * t->cols, &inputs,
                                        s->term + k, mg_min(depth, p->terms - k), k > 0);
                 for (int64_t r = placed ? end : q, n; r < end; r += n) {
                     int64_t from = R(conv_from)(p, t, r);
                     conv_ask(&inputs);
                     n = R(conv_together)(s, t, pairs, r, end);
-                    c = R(conv_sum_line)(s, c, R(conv_to)(p, t, y, o, r), x + from, w, outs,
-                                         t->cols, n > 1, R(conv_from)(p, t, r + 1) - from,
+                    c = R(conv_sum_line)(s, c, first ? R(conv_to)(p, t, y, o, r) : NULL,
+                                         x + from, w, outs, t->cols, n > 1,
+                                         R(conv_from)(p, t, r + 1) - from, 0,
                                          ahead + (r - q) * share, s->term + k,
                                          mg_min(depth, p->terms - k), k > 0);
                 }
@@ -551,15 +604,16 @@ static MG_NOINLINE void R(conv_weights_tile)(const conv_grad *s, const conv_chun
         const real *from = up + m * p->groups * p->outs * p->out_plane;
         real *to = g + m * places * R(CONV_NR);
         if (t->rows == 1 || t->cols == p->out_stride[1])
-            R(conv_pack)(to, R(CONV_NR), from, p->out_plane, 1, outs, places, 0, 8 * LANES);
+            R(conv_pack)(to, R(CONV_NR), from, p->out_plane, 1, outs, places, 0, 8 * LANES,
+                         NULL);
         else
             for (int64_t i = 0; i < t->rows; i++)
                 R(conv_pack)(to + i * t->cols * R(CONV_NR), R(CONV_NR),
                              from + i * p->out_stride[1], p->out_plane, 1, outs, t->cols, 0,
-                             8 * LANES);
+                             8 * LANES, NULL);
     }
-    R(conv_factors) f = {x, g, NULL, s->by_taps ? a[2].per_tap : p->channel, 0, LANES, NULL,
-                         s->by_taps ? R(CONV_NR) : step, NULL};
+    R(conv_factors) f = {.a = x, .b = g, .a_row = s->by_taps ? a[2].per_tap : p->channel,
+                         .gap = LANES, .plus_row = s->by_taps ? R(CONV_NR) : step};
     if (s->by_taps)
         for (int64_t k = 0; k < p->terms; k += a[2].taps)
             for (int64_t j = 0; j < a[2].taps; j += high) {
@@ -569,7 +623,7 @@ static MG_NOINLINE void R(conv_weights_tile)(const conv_grad *s, const conv_chun
                 R(conv_tile_any)(mg_min(high, a[2].taps - j), outs, to, R(CONV_NR), f, s->place, n);
             }
     int64_t c = 0, lines = t->images * t->rows, band = mg_max(CONV_DEPTH / t->cols, 1);
-    bool threes = CONV_BY_TAPS && sizeof(real) == 4 && !s->by_taps && outs <= LANES &&
+    bool threes = CONV_BY_TAPS && sizeof(real) == 4 && !s->by_taps && !s->given && outs <= LANES &&
                   t->cols > 1 && a[2].taps == CONV_TAPS && a[2].step == 1 && a[2].per_tap == 1;
     for (; threes && c + CONV_SIDE <= p->channels; c += CONV_SIDE)
         for (int64_t q = 0; q < lines; q += band)
@@ -578,16 +632,23 @@ static MG_NOINLINE void R(conv_weights_tile)(const conv_grad *s, const conv_chun
                                    x + s->term[c * p->taps + k].a, p->channel,
                                    g + q * t->cols * R(CONV_NR), s->place + q * t->cols,
                                    mg_min(band, lines - q), t->cols, add || q > 0);
-    if (!s->by_taps)
-        for (; c < p->channels; c += high)
-            for (int64_t at = 0, some = conv_even(n, CONV_DEPTH); at < n; at += some)
-                for (int64_t k = 0; k < p->taps; k++) {
-                    f.a = x + s->term[c * p->taps + k].a;
-                    real *to = part + c * step + k * R(CONV_NR);
-                    f.plus = add || at > 0 ? to : NULL;
-                    R(conv_tile_any)(mg_min(high, p->channels - c), outs, to, step, f,
-                                     s->place + at, mg_min(some, n - at));
-                }
+    int64_t some = s->given ? conv_even(lines, band) * t->cols : conv_even(n, CONV_DEPTH);
+    for (; !s->by_taps && c < p->channels; c += high)
+        for (int64_t at = 0, next; at < n; at = next) {
+            next = mg_min(at + some, n);
+            conv_line_of low = conv_line_at(p, at / t->cols), end = conv_line_at(p, next / t->cols);
+            for (int64_t k = 0; k < p->taps; k++) {
+                conv_range own = {at, next}; /* of the places */
+                if (s->given)
+                    own = (conv_range){conv_listed(p, t, s->given, k, low),
+                                       conv_listed(p, t, s->given, k, end)};
+                f.a = x + s->term[c * p->taps + k].a;
+                real *to = part + c * step + k * R(CONV_NR);
+                f.plus = add || at > 0 ? to : NULL;
+                R(conv_tile_any)(mg_min(high, p->channels - c), outs, to, step, f,
+                                 s->place + own.from, own.end - own.from);
+            }
+        }
 }
 
 /* What a run of chunks adds to the gradients of some tiles, which share the copied inputs. */

@@ -120,10 +120,12 @@ static MG_NOINLINE void R(conv_turn)(real *to, int64_t to_row, const real *from,
 
 /* packed[j * width + i] = from[i * apart + j * step] for i < count, 0 for the others of a width:
  * lines of neighbours become columns. So many columns more may be written, for which as much may be
- * read behind the last line. `ahead`: from there to what will be packed later. */
+ * read behind the last line. `ahead`: from there to what will be packed later. Where `order` is not
+ * NULL, column j is the one that it says, and no more are written. */
 static MG_NOINLINE void R(conv_pack)(real *restrict packed, int64_t width,
                                      const real *restrict from, int64_t apart, int64_t step,
-                                     int64_t count, int64_t n, int64_t more, int64_t ahead) {
+                                     int64_t count, int64_t n, int64_t more, int64_t ahead,
+                                     const int64_t *restrict order) {
     int64_t j = 0;
     for (; step == 1 && width % LANES == 0 && j < n; j += LANES) {
         if (n > LANES) j = mg_min(j, n - LANES); /* some are written twice */
@@ -135,9 +137,11 @@ static MG_NOINLINE void R(conv_pack)(real *restrict packed, int64_t width,
             MG_ROLLED
             for (int l = 0; l < LANES; l++) {
                 __builtin_prefetch(at + l * apart + ahead);
-                __builtin_prefetch(to + (l + LANES) * width, 1);
+                int64_t next = j + l + LANES;
+                if (order) next = order[mg_min(next, n - 1)];
+                __builtin_prefetch(packed + next * width + i, 1);
             }
-            if (LANES - depth <= more && i + LANES <= count) {
+            if (!order && LANES - depth <= more && i + LANES <= count) {
                 R(conv_turn)(to, width, at, apart, NULL);
                 continue;
             }
@@ -146,13 +150,14 @@ static MG_NOINLINE void R(conv_pack)(real *restrict packed, int64_t width,
                 lines[l] = i + l < count ? v_load_n(at + l * apart, depth) : v_set1(0);
             R(conv_turn)((real *)lines, LANES, (real *)lines, LANES, NULL);
             MG_ROLLED
-            for (int l = 0; l < depth; l++) v_store(to + l * width, lines[l]);
+            for (int l = 0; l < depth; l++)
+                v_store(order ? packed + order[j + l] * width + i : to + l * width, lines[l]);
         }
     }
     for (; j < n; j++)
         for (int64_t i = 0; i < width; i++) {
             MG_AS_IT_IS;
-            packed[j * width + i] = i < count ? from[i * apart + j * step] : 0;
+            packed[(order ? order[j] : j) * width + i] = i < count ? from[i * apart + j * step] : 0;
         }
 }
 

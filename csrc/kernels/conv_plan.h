@@ -192,33 +192,90 @@ MG_INLINE int64_t conv_input_at(const conv_plan *p, int64_t c, int64_t k0, int64
            along;
 }
 
-/* Where the factors of all terms lie, by channel and tap. `step`: from a weight to the next one. */
-static void conv_fill_terms(const conv_plan *p, conv_term *term, bool inputs_are_b, int64_t step) {
-    int64_t weight = 0;
-    for (int64_t c = 0; c < p->channels; c++)
-        for (int64_t k0 = 0; k0 < p->axis[0].taps; k0++)
-            for (int64_t k1 = 0; k1 < p->axis[1].taps; k1++)
-                for (int64_t k2 = 0; k2 < p->axis[2].taps; k2++, weight += step) {
+/* Where the factors of all terms lie, by channel and tap; or, where that is noted in `order`, of
+ * `some` channels at a time, in one part or one for each tap along a line, by the taps across lines
+ * first. `step`: from a weight to the next one. */
+static void conv_fill_terms(const conv_plan *p, conv_term *term, bool inputs_are_b, int64_t step,
+                            int64_t *order, int64_t some, int64_t parts) {
+    const conv_axis *a = p->axis;
+    int64_t n = 0, first = 0, count = some;
+    for (int64_t c = 0; c < p->channels; c++) {
+        if (c == first + some) first = c;
+        count = mg_min(some, p->channels - first);
+        for (int64_t k0 = 0; k0 < a[0].taps; k0++)
+            for (int64_t k1 = 0; k1 < a[1].taps; k1++)
+                for (int64_t k2 = 0; k2 < a[2].taps; k2++, n++) {
                     MG_AS_IT_IS;
-                    int64_t input = conv_input_at(p, c, k0, k1, k2);
-                    *term++ = inputs_are_b ? (conv_term){weight, input}
-                                           : (conv_term){input, weight};
+                    int64_t input = conv_input_at(p, c, k0, k1, k2), k = n;
+                    if (order) {
+                        k = ((parts > 1 ? k2 * a[1].taps : 0) + k1) * count + c - first;
+                        k = k * a[0].taps + k0;
+                        if (parts == 1) k = k * a[2].taps + k2;
+                        order[n] = k += first * p->taps;
+                    }
+                    term[k] = inputs_are_b ? (conv_term){k * step, input}
+                                           : (conv_term){input, k * step};
                 }
+    }
 }
 
-/* Where the first inputs of so many outputs of a chunk lie, 0 or all, and what belongs to each:
- * `width` elements, or if that is 0 the output, from the first one on. */
-static void conv_fill_places(const conv_plan *p, conv_term *place, int64_t places, int64_t width) {
+/* The share of the terms of all outputs of an axis that have an input. */
+static double conv_filled(const conv_axis *a) {
+    int64_t having = 0;
+    for (int64_t k = 0; k < a->taps; k++) {
+        conv_range of = conv_having(a, k);
+        having += of.end - of.from;
+    }
+    return (double)having / (double)mg_max(a->taps * a->outputs, 1);
+}
+
+/* Where the first inputs of some lines and columns of a chunk's outputs lie, and what belongs to
+ * each: `width` elements, or if that is 0 the output, from the first one on. */
+static void conv_fill_places(const conv_plan *p, conv_term *place, conv_range rows, conv_range cols,
+                             int64_t width) {
     const conv_axis *a = p->axis;
-    for (int64_t m = 0, k = 0; k < places; m++)
-        for (int64_t i = 0; i < p->rows; i++)
-            for (int64_t j = 0; j < p->cols; j++, k++) {
+    for (int64_t m = 0; m < p->images; m++)
+        for (int64_t i = rows.from; i < rows.end; i++)
+            for (int64_t j = cols.from; j < cols.end; j++) {
                 MG_AS_IT_IS;
+                int64_t k = (m * p->rows + i) * p->cols + j;
                 int64_t to = m * p->groups * p->outs * p->out_plane +
                              i * a[1].apart * p->out_stride[1] + j * a[2].apart;
                 int64_t from = m * p->image + i * a[1].step * p->line + j * a[2].step;
-                place[k] = (conv_term){from, width ? k * width : to};
+                *place++ = (conv_term){from, width ? k * width : to};
             }
+}
+
+/* Those of each tap that have an input for it; of an image in several chunks of all their lines. */
+static void conv_fill_given(const conv_plan *p, conv_given *given, conv_term *place,
+                            int64_t width) {
+    const conv_axis *a = p->axis;
+    for (int64_t k = 0; k < p->taps; k++, given++, place += p->images * p->rows * p->cols) {
+        conv_range rows = conv_having(&a[1], k / a[2].taps % a[1].taps);
+        conv_range cols = conv_having(&a[2], k % a[2].taps);
+        conv_range listed = p->images > 1 ? rows : (conv_range){0, p->rows};
+        *given = (conv_given){rows, listed, cols.end - cols.from};
+        conv_fill_places(p, place, listed, cols, width);
+    }
+}
+
+/* Line i of an image of a chunk; behind the last one of the only image the next is its own. */
+typedef struct {
+    int64_t image, i;
+} conv_line_of;
+
+MG_INLINE conv_line_of conv_line_at(const conv_plan *p, int64_t q) {
+    return p->images > 1 ? (conv_line_of){q / p->rows, q % p->rows} : (conv_line_of){0, q};
+}
+
+/* Where in the lists the places of tap k begin that are not before a line of a chunk. */
+MG_INLINE int64_t conv_listed(const conv_plan *p, const conv_chunk *t, const conv_given *given,
+                              int64_t k, conv_line_of line) {
+    const conv_given *of = given + k;
+    int64_t i = mg_min(mg_max(line.i, of->rows.from - t->i1), of->rows.end - t->i1);
+    int64_t lines = line.image * (of->listed.end - of->listed.from);
+    lines += mg_max(i, 0) - of->listed.from;
+    return k * p->images * p->rows * p->cols + lines * of->cols;
 }
 
 #endif

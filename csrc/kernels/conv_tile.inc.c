@@ -5,11 +5,11 @@ enum { R(CONV_NR) = CONV_NV * LANES };
 
 /* Columns of A, whose elements lie a_row apart or, if not NULL, at `place`, and rows of B, whose
  * vectors lie `gap` apart. Where `half` is given, the second half of a column lies so far behind
- * the first. `ahead`: what will be needed next, or NULL. `plus`: rows that the sums are added to,
- * plus_row apart, or NULL. */
+ * the first, and its sums `skip` further than the next row. `ahead`: what will be needed next, or
+ * NULL. `plus`: rows that the sums are added to, plus_row apart, or NULL. */
 typedef struct {
     const real *a, *b, *ahead;
-    int64_t a_row, half, gap;
+    int64_t a_row, half, skip, gap;
     const real *plus;
     int64_t plus_row;
     const conv_term *place;
@@ -76,15 +76,18 @@ MG_INLINE void R(conv_tile)(const int mr, const int nv, const bool close, real *
         R(conv_terms)(mr, nv, close, true, sum, f, term, k);
     else
         R(conv_terms)(mr, nv, close, false, sum, f, term, k);
+    const int first = mr % 2 ? mr : mr / 2;
     if (f.plus) {
         MG_UNROLL
         for (int i = 0; i < mr; i++, f.plus += f.plus_row) {
+            if (!CONV_PLACED && !close && i == first) f.plus += f.skip;
             MG_UNROLL
             for (int v = 0; v < nv; v++) sum[i][v] += v_load(f.plus + v * LANES);
         }
     }
     MG_UNROLL
     for (int i = 0; i < mr; i++, c += c_row) {
+        if (!CONV_PLACED && !close && i == first) c += f.skip;
         MG_UNROLL
         for (int v = 0; v < nv; v++) v_store(c + v * LANES, sum[i][v]);
     }
@@ -95,11 +98,16 @@ static void R(conv_tile_wide)(int rows, real *c, int64_t c_row, const R(conv_fac
 static void R(conv_tile_narrow)(int rows, real *c, int64_t c_row, const R(conv_factors) * f,
                                 const conv_term *term, int64_t k);
 
-/* The tile with its height chosen at run time (1..CONV_MR); full ones of neighbours have their own
- * code, and high ones of an odd height are two. */
+/* The tile with its height chosen at run time (1..CONV_MR); full ones of neighbours, and those one
+ * lower, have their own code, and other high ones of an odd height are two. */
 MG_INLINE void R(conv_tile_rows)(int rows, const int nv, real *c, int64_t c_row,
                                  const R(conv_factors) * from, const conv_term *term, int64_t k) {
     R(conv_factors) f = *from;
+    bool close = f.a_row == 1 && f.half == 0;
+    if (CONV_MR > 8 && close && rows == CONV_MR - 1) {
+        R(conv_tile)(CONV_MR - 1, nv, true, c, c_row, f, term, k);
+        return;
+    }
     if (CONV_MR > 8 && rows > 8 && rows % 2) {
         int first = rows / 2;
         (nv > 1 ? R(conv_tile_wide) : R(conv_tile_narrow))(first, c, c_row, from, term, k);
@@ -108,7 +116,7 @@ MG_INLINE void R(conv_tile_rows)(int rows, const int nv, real *c, int64_t c_row,
         if (f.plus) f.plus += first * f.plus_row;
         rows -= first;
     }
-    if (rows == CONV_MR && f.a_row == 1 && f.half == 0) {
+    if (close && rows == CONV_MR) {
         R(conv_tile)(CONV_MR, nv, true, c, c_row, f, term, k);
         return;
     }
