@@ -440,12 +440,8 @@ def drawn(rng):
     return (batch, channels, *sizes), (outs, channels // groups, *kernel), options
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_random_shapes_are_right_with_the_same_bits_for_any_number_of_threads(seed):
+def check_with_threads(rng, shape, kernel, options, dtype):
     """Values and both gradients against float64 sums; the gradients as those of a linear map."""
-    rng = np.random.default_rng(seed)
-    shape, kernel, options = drawn(rng)
-    dtype = rng.choice([np.float32, np.float64])
     x, w, b = (rng.standard_normal(s).astype(dtype) for s in (shape, kernel, kernel[:1]))
     exact = [v.astype(np.float64) for v in (x, w, b)]
     expected = convolution(*exact, **options)
@@ -478,6 +474,31 @@ def test_random_shapes_are_right_with_the_same_bits_for_any_number_of_threads(se
             assert abs(gradient[where] - terms.sum()) <= slack
     axes = (0, *range(2, wide.ndim))
     np.testing.assert_allclose(gb, wide.sum(axes), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_shapes_are_right_with_the_same_bits_for_any_number_of_threads(seed):
+    rng = np.random.default_rng(seed)
+    check_with_threads(rng, *drawn(rng), rng.choice([np.float32, np.float64]))
+
+
+PADDED = [
+    ((3, 40, 7, 9), (70, 40, 3, 3), {"padding": 1}),
+    ((2, 130, 7, 7), (33, 130, 3, 3), {"padding": 1}),
+    ((5, 48, 5, 14), (64, 48, 3, 3), {"padding": (1, 2), "dilation": (1, 2)}),
+    ((2, 64, 13, 3), (80, 32, 3, 5), {"padding": (3, 4), "stride": (2, 1), "groups": 2}),
+    ((9, 33, 28), (96, 33, 5), {"padding": 9, "dilation": 2}),
+    ((1, 64, 2, 2), (64, 64, 3, 3), {"padding": 4}),
+    ((2, 17, 4, 5, 6), (130, 17, 3, 3, 3), {"padding": 1}),
+    ((11, 65, 3, 3), (35, 65, 3, 3), {"padding": 1, "stride": (1, 2)}),
+]
+
+
+@pytest.mark.parametrize(("shape", "kernel", "options"), PADDED)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_channels_in_much_padding(rng, shape, kernel, options, dtype):
+    """Where the terms whose inputs lie in the padding are left out, of some outputs or of all."""
+    check_with_threads(rng, shape, kernel, options, dtype)
 
 
 LONG_LINES = [
