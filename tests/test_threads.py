@@ -197,44 +197,6 @@ def test_only_a_long_loop_wakes_a_worker(threads):
     assert max(naps_between(lambda: mg.exp(long)) for _ in range(8)) >= 10
 
 
-def _busy(task):
-    """Seconds that a thread has run, or None where the system does not say."""
-    told = (task / "schedstat").read_text(encoding="ascii") if (task / "schedstat").exists() else ""
-    return int(told.split()[0]) * 1e-9 if told else None
-
-
-@pytest.mark.exhaustive  # how processors are shared out is the system's business
-@pytest.mark.skipif(
-    _busy(Path("/proc/self")) is None or len(os.sched_getaffinity(0)) < 2,
-    reason="needs a second processor, and to ask how long a thread has run",
-)
-def test_workers_leave_their_processors_to_others(threads):
-    threads(1)
-    tasks = Path("/proc/self/task")
-    before = set(tasks.iterdir())
-    threads(2)
-    x = mg.ones(2**20)
-    mg.exp(x)
-    (worker,) = set(tasks.iterdir()) - before
-
-    def share_of_worker():
-        begin, ran = time.perf_counter(), _busy(worker)
-        while time.perf_counter() - begin < 0.4:
-            mg.exp(x)
-        return (_busy(worker) - ran) / (time.perf_counter() - begin)
-
-    # a worker that takes turns with another program has half of the time, one that spares it less
-    others = [sys.executable, "-c", "while True: pass"]
-    spinning = [subprocess.Popen(others) for _ in range(len(os.sched_getaffinity(0)) - 1)]
-    try:
-        time.sleep(0.2)
-        assert min(share_of_worker() for _ in range(8)) < 0.35
-    finally:
-        for process in spinning:
-            process.kill()
-            process.wait()
-
-
 def test_grad_mode_is_each_threads_own():
     seen = []
     with mg.no_grad():

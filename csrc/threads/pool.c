@@ -40,9 +40,6 @@ enum { POOL_SPIN_NS = 200000, POOL_YIELD_NS = 3000 };
 /* From the call to a sleeper until it has come: a first guess, and the most that is believed. */
 enum { POOL_LATE_NS = 20000, POOL_LATE_MOST_NS = 100000 };
 
-/* How long a worker is watched that may have been set aside, and to do without workers if it was. */
-enum { POOL_WATCH_NS = 20000, POOL_APART_NS = 20000000 };
-
 /* The state of the current loop in one word, so that joining it is one compare-and-swap:
  * which loop, the seats left for workers (none: closed), and the workers inside. */
 typedef uint64_t pool_word;
@@ -75,7 +72,6 @@ static int64_t pool_each;                    /* what the last block took then */
 
 static _Atomic int pool_wanted; /* threads, the caller included; 0: not yet asked */
 static _Atomic int pool_keep;   /* workers from this index on are to end */
-static _Alignas(64) atomic_bool pool_busy[POOL_MAX_THREADS]; /* workers within a loop */
 
 static pthread_mutex_t pool_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t pool_work = PTHREAD_COND_INITIALIZER; /* a loop was opened */
@@ -83,12 +79,9 @@ static pthread_cond_t pool_done = PTHREAD_COND_INITIALIZER; /* the last worker h
 static _Atomic int pool_sleepers;                           /* changed under the mutex */
 static _Atomic int64_t pool_called_at;                      /* when they were last called */
 static _Atomic int64_t pool_late = POOL_LATE_NS;            /* what it takes them to come */
-static _Atomic int64_t pool_apart_until; /* others want their processors until then; 0: not so */
 
 static void pool_resize(int workers);
 static void pool_keep_off_caller(void);
-static void pool_make_room(void);
-static bool pool_is_apart(void);
 static int64_t pool_clock(void);
 static void pool_wake(int workers);
 static void pool_wait_until_empty(void);
@@ -176,7 +169,7 @@ static void pool_work_off_or_wake(int seats) {
 
 void mg_parallel_for(int64_t blocks, mg_block_fn fn, void *context) {
     if (blocks > 1) mg_gil_give_up();
-    if (blocks < 2 || mg_get_num_threads() < 2 || pool_is_apart() ||
+    if (blocks < 2 || mg_get_num_threads() < 2 ||
         atomic_exchange_explicit(&pool_taken, true, memory_order_acquire)) {
         for (int64_t b = 0; b < blocks; b++) fn(context, b);
         return;
@@ -218,7 +211,6 @@ int mg_get_num_threads(void) {
 int mg_set_num_threads(int n) {
     if (n < 1 || n > POOL_MAX_THREADS) return mg_fail_code(MG_EARG, n, POOL_MAX_THREADS);
     atomic_store(&pool_wanted, n);
-    atomic_store_explicit(&pool_apart_until, 0, memory_order_relaxed); /* whatever was before */
     /* Surplus workers end now, or before the next loop; missing ones start at need. */
     if (!atomic_exchange_explicit(&pool_taken, true, memory_order_acquire)) {
         if (pool_started > n - 1) pool_resize(n - 1);
@@ -229,16 +221,15 @@ int mg_set_num_threads(int n) {
 
 /* ---- waiting and waking ------------------------------------------------------------------- */
 
-static int64_t pool_clock_of(clockid_t clock) { /* nanoseconds */
+static int64_t pool_clock(void) { /* nanoseconds */
     struct timespec now;
-    clock_gettime(clock, &now);
+    clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
-static int64_t pool_clock(void) { return pool_clock_of(CLOCK_MONOTONIC); }
 
 /* Spins until ready(arg) or the time is up; returns whether it was ready. On a busy machine the one
  * we wait for may want this very processor, so it is offered after the first microseconds. */
-MG_INLINE bool pool_spin(bool (*ready)(const void *arg), const void *arg, int64_t most) {
+MG_INLINE bool pool_spin(bool (*ready)(const void *arg), const void *arg) {
     int64_t end = 0;
     for (;;) {
         for (int i = 0; i < 16; i++) {
@@ -246,9 +237,9 @@ MG_INLINE bool pool_spin(bool (*ready)(const void *arg), const void *arg, int64_
             mg_cpu_pause();
         }
         int64_t now = pool_clock();
-        if (end == 0) end = now + most;
+        if (end == 0) end = now + POOL_SPIN_NS;
         else if (now >= end) return false;
-        else if (now >= end - most + POOL_YIELD_NS) sched_yield();
+        else if (now >= end - POOL_SPIN_NS + POOL_YIELD_NS) sched_yield();
     }
 }
 
@@ -271,53 +262,12 @@ MG_INLINE bool pool_is_empty(const void *unused) {
 /* Closes the loop and returns when all workers have left it. */
 static void pool_wait_until_empty(void) {
     pool_word word = atomic_fetch_and(&pool_state, ~(POOL_LOOP - POOL_SEAT));
-    if (pool_inside(word) == 0 || pool_spin(pool_is_empty, NULL, POOL_SPIN_NS)) return;
-    pool_make_room();
+    if (pool_inside(word) == 0 || pool_spin(pool_is_empty, NULL)) return;
     pthread_mutex_lock(&pool_mutex);
     atomic_fetch_or(&pool_state, POOL_CALLER_SLEEPS);
     while (!pool_is_empty(NULL)) pthread_cond_wait(&pool_done, &pool_mutex);
     pthread_mutex_unlock(&pool_mutex);
 }
-
-/* ---- where others want the same processors -------------------------------------------------- */
-
-/* A worker that is set aside within a block, for another program or for a library's thread that spins
- * after a loop of its own, is away for milliseconds, and its caller waits. So it gets the caller's
- * processor to finish on, and for a while loops are their callers' alone. */
-static bool pool_is_apart(void) {
-    int64_t until = atomic_load_explicit(&pool_apart_until, memory_order_relaxed);
-    if (MG_LIKELY(until == 0)) return false;
-    if (pool_clock() < until) return true;
-    atomic_store_explicit(&pool_apart_until, 0, memory_order_relaxed);
-    return false;
-}
-
-/* Called by who waits for workers. The clock of a thread that is set aside stands still. */
-#ifdef __linux__
-static void pool_make_room(void) {
-    clockid_t clocks[POOL_MAX_THREADS];
-    int64_t ran[POOL_MAX_THREADS];
-    for (int i = 0; i < pool_started; i++) {
-        bool busy = atomic_load_explicit(&pool_busy[i], memory_order_relaxed) &&
-                    pthread_getcpuclockid(pool_threads[i], &clocks[i]) == 0;
-        ran[i] = busy ? pool_clock_of(clocks[i]) : -1;
-    }
-    if (pool_spin(pool_is_empty, NULL, POOL_WATCH_NS)) return;
-    cpu_set_t here;
-    CPU_ZERO(&here);
-    CPU_SET((size_t)sched_getcpu(), &here);
-    for (int i = 0; i < pool_started; i++) {
-        if (ran[i] < 0 || !atomic_load_explicit(&pool_busy[i], memory_order_relaxed) ||
-            pool_clock_of(clocks[i]) > ran[i])
-            continue;
-        pthread_setaffinity_np(pool_threads[i], sizeof here, &here);
-        pool_caller = -1;
-        atomic_store_explicit(&pool_apart_until, pool_clock() + POOL_APART_NS, memory_order_relaxed);
-    }
-}
-#else
-static void pool_make_room(void) {}
-#endif
 
 /* ---- workers ------------------------------------------------------------------------------ */
 
@@ -337,7 +287,7 @@ MG_INLINE bool pool_is_called(const void *arg) {
 static void *pool_run(void *start) {
     pool_worker self = {.index = (int)(intptr_t)start};
     for (;;) {
-        if (!pool_spin(pool_is_called, &self, pool_is_apart() ? 0 : POOL_SPIN_NS)) {
+        if (!pool_spin(pool_is_called, &self)) {
             pthread_mutex_lock(&pool_mutex);
             atomic_fetch_add(&pool_sleepers, 1);
             if (!pool_is_called(&self)) pthread_cond_wait(&pool_work, &pool_mutex);
@@ -354,9 +304,7 @@ static void *pool_run(void *start) {
 
         self.seen = pool_loop(word);
         if (pool_get_float_mode() != pool_job.float_mode) pool_set_float_mode(pool_job.float_mode);
-        atomic_store_explicit(&pool_busy[self.index], true, memory_order_relaxed);
         pool_work_off();
-        atomic_store_explicit(&pool_busy[self.index], false, memory_order_relaxed);
 
         word = atomic_fetch_sub(&pool_state, POOL_INSIDE);
         if (pool_inside(word) == 1 && (word & POOL_CALLER_SLEEPS)) {
@@ -403,7 +351,6 @@ static void pool_after_fork(void) { pthread_mutex_unlock(&pool_mutex); }
 static void pool_in_child(void) {
     pool_started = 0;
     pool_state = 0;
-    pool_apart_until = 0;
     pool_taken = false;
     pool_sleepers = 0;
     pool_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
