@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad._c import call, lib
 from minigrad.arguments import integer, one_dim, promoted, tensor_operand
-from minigrad.creation import full, zeros
+from minigrad.creation import check_room, full, zeros
 from minigrad.dispatch import apply, apply_to_one, wrap
 from minigrad.dtypes import bool_, int64
 from minigrad.ops import shape as _s
@@ -138,6 +138,7 @@ def triu(x: Tensor, diagonal: int = 0) -> Tensor:
 
 def _indices(op: str, row: Any, col: Any, offset: int, dtype: Any, lower: bool) -> Tensor:
     rows, columns = integer(op, "row", row, 0), integer(op, "col", col, 0)
+    check_room(op, (rows, columns), bool_)
     mask = _keep(op, full((rows, columns), True), offset, lower)
     return to(wrap(call(lib.mg_nonzero, mask._h)), dtype)
 
