@@ -269,8 +269,12 @@ def _linalg(function: Any) -> Callable[..., Any] | None:
 
 
 @lru_cache(maxsize=256)
-def _numpys_signature(function: Any) -> inspect.Signature:
-    return inspect.signature(function)
+def _signature(function: Any, ours: Callable[..., Any]) -> inspect.Signature:
+    """NumPy's; before NumPy 2.4 its functions in C tell none, and ours stands in for it."""
+    try:
+        return inspect.signature(function)
+    except ValueError:
+        return inspect.signature(ours)
 
 
 def array_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -280,21 +284,21 @@ def array_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]
     ours = _linalg(function) if module == "linalg" else _table().get(function)
     if ours is None:
         raise _refused(name, "not offered for tensors")
-    signature = _numpys_signature(function)
-    bound = signature.bind(*args, **options)
+    signature = _signature(function, ours)
     positional: list[Any] = []
     named: dict[str, Any] = {}
-    for place, (parameter, value) in enumerate(bound.arguments.items()):
-        declared = signature.parameters[parameter]
-        if declared.kind is declared.VAR_POSITIONAL:
-            positional += value
-        elif declared.kind is declared.VAR_KEYWORD:
-            named.update(value)
-        elif place == 0 or declared.default is declared.empty:
-            positional.append(value)
-        elif value is not declared.default:
-            named[parameter] = value
     try:
+        bound = signature.bind(*args, **options)
+        for place, (parameter, value) in enumerate(bound.arguments.items()):
+            declared = signature.parameters[parameter]
+            if declared.kind is declared.VAR_POSITIONAL:
+                positional += value
+            elif declared.kind is declared.VAR_KEYWORD:
+                named.update(value)
+            elif place == 0 or declared.default is declared.empty:
+                positional.append(value)
+            elif value is not declared.default:
+                named[parameter] = value
         inspect.signature(ours).bind(*positional, **named)
     except TypeError as error:
         raise _refused(

@@ -261,16 +261,22 @@ def _fails_at(allocation, action):
     return False
 
 
+def _with_a_closure(action, name):
+    falls = sys.version_info >= (3, 12)
+    mark = pytest.mark.skipif(falls, reason="Python itself falls without memory for a closure")
+    return pytest.param(action, id=name, marks=mark)
+
+
 @pytest.mark.parametrize(
     "action",
     [
-        mg.exp,
-        lambda x: x / x,
-        lambda x: x[1:] * 1,
-        lambda x: mg.softmax(x, 0),
-        lambda x: mg.sort(x),
+        pytest.param(mg.exp, id="of C"),
+        pytest.param(lambda x: x / x, id="that is saved"),
+        pytest.param(lambda x: x[1:] * 1, id="of a view"),
+        pytest.param(lambda x: mg.var(x), id="of Python's"),
+        _with_a_closure(lambda x: mg.softmax(x, 0), "of a function of Python's"),
+        _with_a_closure(lambda x: mg.sort(x), "several"),
     ],
-    ids=["of C", "that is saved", "of a view", "of Python's", "several"],
 )
 def test_results_for_which_python_has_no_memory_are_given_back(action):
     x = mg.ones(64 * 1024, requires_grad=True)

@@ -36,7 +36,8 @@ class _OfDataclass:
                 delattr(self.of, name)
         made: Any = dataclasses.dataclass(eq=False, repr=False)(self.of)
         made._arguments = tuple([field.name for field in dataclasses.fields(made)])
-        return getattr(cls if module is None else module, self.name)
+        found = getattr(made, self.name)
+        return found.__get__(module, cls) if hasattr(found, "__get__") else found
 
 
 @dataclass_transform(eq_default=False)

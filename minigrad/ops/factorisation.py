@@ -150,7 +150,7 @@ def _matrix_exp(a: Array) -> Array:
     """Higham, "The scaling and squaring method for the matrix exponential revisited" (2005)."""
     norm = np.minimum(np.abs(a).sum(-2).max(-1, initial=0), np.finfo(np.float64).max)
     halvings = np.ceil(np.log2(np.maximum(norm / _LARGEST_NORM, 1))).astype(int)[..., None, None]
-    x = np.ldexp(a, -halvings)
+    x = np.ldexp(a, -halvings, order="C")  # BLAS sums other layouts in another order
     square, power = x @ x, np.eye(a.shape[-1])
     even, odd = np.zeros_like(x), np.zeros_like(x)
     for k in range(0, len(_PADE), 2):
