@@ -232,7 +232,8 @@ def test_the_array_protocol(dtype, copying):
         with pytest.raises(ValueError, match="needs a copy"):
             x.__array__(dtype, copy=False)
         return
-    found = np.array(x, dtype=dtype, copy=copying)
+    # asarray copies where it must, which is what copy=None says from NumPy 2 on.
+    found = np.asarray(x, dtype) if copying is None else np.array(x, dtype=dtype, copy=copying)
     assert found.dtype == (dtype or np.float32)
     shares = np.shares_memory(found, x.numpy())
     assert shares == (copying is not True and dtype in (None, np.float32))
@@ -384,7 +385,10 @@ def test_notebooks_show_a_table():
         lambda x: np.var(x),
         lambda x: np.var(x, 0),
         lambda x: np.std(x, axis=1, keepdims=True),
-        lambda x: np.std(x, correction=1),
+        pytest.param(
+            lambda x: np.std(x, correction=1),
+            marks=pytest.mark.skipif(np.__version__ < "2", reason="NumPy 2 has it first"),
+        ),
         lambda x: np.median(x, axis=1),
         lambda x: np.median(x, 0, keepdims=True),
         lambda x: np.median(x),

@@ -61,7 +61,7 @@ def test_integers_mixed_dtypes_and_layouts(name, rng):
     oracle.assert_same(wide.numpy() + 0, want.astype(np.float64))
     for layout in oracle.LAYOUTS:
         given = [oracle.tensor_in_layout(a.astype(np.float32), layout) for a in whole]
-        oracle.assert_same(op(*given).numpy() + 0, want.astype(np.float32))
+        oracle.assert_same(op(*given).numpy() + np.float32(0), want.astype(np.float32))
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_einsum_of_integers_and_layouts(equation, shapes, rng):
         given = [oracle.tensor_in_layout(a.astype(np.float32), layout) for a in arrays if a.ndim]
         given = [mg.tensor(a, mg.float32) for a in arrays if not a.ndim] + given
         got = mg.einsum(equation, *given).numpy()
-        oracle.assert_same(got + 0, want.astype(np.float32))
+        oracle.assert_same(got + np.float32(0), want.astype(np.float32))
 
 
 @pytest.mark.parametrize(
