@@ -438,9 +438,19 @@ static PyObject *walk_rule(const walk *w, node *at) {
     return backs;
 }
 
-/* One node: its hooks, its rule. */
+/* The gradient goes no further. */
+static bool walk_ends(walk *w) {
+    w->parents = PyTuple_New(0);
+    w->backs = PyTuple_New(0);
+    return w->parents && w->backs;
+}
+
+/* One node: its hooks, its rule; of those that are wanted but lead to none that is, its hooks. */
 static bool walk_step(walk *w, node *at) {
     PyObject *hooks = at->fields[NODE_HOOKS], *self = (PyObject *)at;
+    bool wanted = w->wanted != Py_None && walk_noted(w->wanted, self);
+    bool useful = w->useful == Py_None || walk_noted(w->useful, self);
+    if (!wanted && !useful) return walk_ends(w);
     if (w->g) w->g = walk_whole(w->g);
     if (w->g && hooks && hooks != Py_None) {
         PyObject *g = w->g;
@@ -448,14 +458,8 @@ static bool walk_step(walk *w, node *at) {
         Py_DECREF(g);
     }
     if (!w->g) return false;
-    if (w->wanted != Py_None && walk_noted(w->wanted, self) &&
-        !arrivals_add(&w->reached, self, w->g))
-        return false;
-    if (w->useful != Py_None && !walk_noted(w->useful, self)) {
-        w->parents = PyTuple_New(0);
-        w->backs = PyTuple_New(0);
-        return w->parents && w->backs;
-    }
+    if (wanted && !arrivals_add(&w->reached, self, w->g)) return false;
+    if (!useful) return walk_ends(w);
     w->parents = node_parents(self, NULL); /* now: the rule may run another backward, which frees it */
     if (w->parents == Py_None) back_raise("freed_error", self);
     w->backs = w->parents && w->parents != Py_None ? walk_rule(w, at) : NULL;
@@ -479,7 +483,7 @@ static bool walk_pause(void) {
 }
 
 /* What a run comes to for each edge that is wanted, with gradients of slices put together: a dict, or
- * None where they are added to the leaves' `grad`. */
+ * None where they are added to the leaves' `grad`, and those of nodes are seen by their hooks. */
 static PyObject *walk_found(walk *w, bool into_grads) {
     PyObject *found = into_grads ? Py_None : PyDict_New();
     if (into_grads) Py_INCREF(found);
@@ -488,7 +492,8 @@ static PyObject *walk_found(walk *w, bool into_grads) {
     for (Py_ssize_t i = 0; found && i < w->reached.used; i++) {
         PyObject *spare = NULL;
         arrival *one = &w->reached.slots[i], *next = i + 1 < w->reached.used ? one + 1 : NULL;
-        if (w->wanted != Py_None && !walk_noted(w->wanted, one->edge)) {
+        bool seen = into_grads && node_is(one->edge);
+        if (w->wanted != Py_None && (seen || !walk_noted(w->wanted, one->edge))) {
             Py_CLEAR(copy);
             continue;
         }
@@ -574,19 +579,21 @@ static PyObject *walk_one_of(PyObject *unused, PyObject *dtype) {
     return NULL;
 }
 
-/* gradients(roots, upstream, retain_graph, create_graph, wanted, useful): by edge. */
+/* gradients(roots, upstream, retain_graph, create_graph, wanted, useful, into_grads): by edge, or None
+ * and added to the leaves' `grad`. */
 static PyObject *walk_gradients(PyObject *unused, PyObject *args) {
     (void)unused;
     walk w = {NULL};
     PyObject *roots, *upstream;
-    int retain, graph;
-    if (!PyArg_ParseTuple(args, "OOppOO", &roots, &upstream, &retain, &graph, &w.wanted, &w.useful))
+    int retain, graph, into_grads;
+    if (!PyArg_ParseTuple(args, "OOppOOp", &roots, &upstream, &retain, &graph, &w.wanted, &w.useful,
+                          &into_grads))
         return NULL;
     w.parents = PySequence_Tuple(roots);
     w.backs = w.parents ? PySequence_Tuple(upstream) : NULL;
     w.retain = retain;
     w.graph = graph;
-    return walk_run(&w, false);
+    return walk_run(&w, into_grads);
 }
 
 /* ---- what Python gets ---- */

@@ -30,22 +30,45 @@ def backward(
     gradient: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    inputs: Tensor | Sequence[Tensor] | None = None,
 ) -> None:
     """Add the gradient of this tensor with respect to every leaf to the leaf's ``grad``.
 
     ``gradient`` is the upstream gradient, of this tensor's shape; it may be left out for a
     tensor with one element. The graph is freed unless ``retain_graph`` (default: create_graph).
+    With ``inputs`` only these get a gradient, and only what leads to them is run through; those
+    that are no leaves retain theirs from then on, as after ``retain_grad``.
 
     Raises RuntimeError if there is no graph, or it was freed, or a saved tensor was
-    overwritten.
+    overwritten, or an input does not require a gradient.
+
+    >>> import minigrad as mg
+    >>> x, w = mg.tensor(3.0, requires_grad=True), mg.tensor(2.0, requires_grad=True)
+    >>> (x * w).backward(inputs=w)
+    >>> (w.grad.item(), x.grad)
+    (3.0, None)
     """
     retain = create_graph if retain_graph is None else retain_graph
-    if not create_graph:
+    if not create_graph and inputs is None:
         into_grads(output, gradient, retain)
         return
-    edge, g = start(output, gradient, "backward", True)
-    for leaf, made in gradients((edge,), (g,), retain, True).items():
-        leaf.grad = made if leaf.grad is None else leaf.grad + made
+    edge, g = start(output, gradient, "backward", create_graph)
+    wanted = None if inputs is None else _to_be_filled(inputs)
+    found = gradients((edge,), (g,), retain, create_graph, wanted, not create_graph)
+    for leaf, made in (found or {}).items():
+        if type(leaf) is not Node:
+            leaf.grad = made if leaf.grad is None else leaf.grad + made
+
+
+def _to_be_filled(inputs: Any) -> set[Any]:
+    """The edges of tensors that are to get a ``grad``."""
+    tensors = _tensors("backward", "input", inputs)
+    if not tensors:
+        raise ValueError("[backward] inputs is empty: leave it out for all leaves")
+    edges = _edges("backward", tensors)
+    for x in tensors:
+        x.retain_grad()
+    return set(edges)
 
 
 def grad(
@@ -71,8 +94,8 @@ def grad(
     >>> mg.grad(dx, x)[0].item()
     18.0
     """
-    output_list: list[Any] = _tensors("output", outputs)
-    input_list: list[Any] = _tensors("input", inputs)
+    output_list: list[Any] = _tensors("grad", "output", outputs)
+    input_list: list[Any] = _tensors("grad", "input", inputs)
     if grad_outputs is None:
         given: list[Any] = [None] * len(output_list)
     elif isinstance(grad_outputs, TensorBase) or isinstance(outputs, TensorBase):
@@ -82,13 +105,7 @@ def grad(
         given = list(grad_outputs)
     if len(given) != len(output_list):
         raise ValueError(f"[grad] {len(given)} grad_outputs for {len(output_list)} outputs")
-    for place, x in enumerate(input_list):
-        if x._edge is None:
-            raise RuntimeError(
-                f"[grad] input {place} does not require grad: set requires_grad before computing "
-                "the outputs"
-            )
-    edges = [_edge(x) for x in input_list]
+    edges = _edges("grad", input_list)
     roots = [start(y, g, "grad", create_graph) for y, g in zip(output_list, given, strict=True)]
     found = gradients(
         [edge for edge, _ in roots],
@@ -109,13 +126,24 @@ def grad(
     return tuple(results)
 
 
-def _tensors(kind: str, given: Any) -> list[Any]:
+def _tensors(op: str, kind: str, given: Any) -> list[Any]:
     """One tensor, or those of a list, as a list."""
-    tensors = [given] if isinstance(given, TensorBase) else listed_tensors("grad", given)
+    tensors = [given] if isinstance(given, TensorBase) else listed_tensors(op, given)
     for place, x in enumerate(tensors):
         if not isinstance(x, TensorBase):
-            raise TypeError(f"[grad] {kind} {place} is {type(x).__name__}, not a Tensor")
+            raise TypeError(f"[{op}] {kind} {place} is {type(x).__name__}, not a Tensor")
     return tensors
+
+
+def _edges(op: str, inputs: list[Any]) -> list[Any]:
+    """Where their gradients arrive."""
+    for place, x in enumerate(inputs):
+        if x._edge is None:
+            raise RuntimeError(
+                f"[{op}] input {place} does not require grad: set requires_grad before computing "
+                "the outputs"
+            )
+    return [_edge(x) for x in inputs]
 
 
 class _Constant:

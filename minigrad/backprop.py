@@ -89,7 +89,7 @@ if TYPE_CHECKING:
         see to it themselves. It is C: ``csrc/backward.h``.
         """
 
-    def _gradients(*args: Any) -> dict[Any, Gradient]: ...
+    def _gradients(*args: Any) -> Any: ...
 
     def rule(kernel: Any, number: int, pointwise: bool, slopes: tuple[Any, ...], /) -> Any:
         """The rule of a row whose gradients are one call of a kernel.
@@ -153,16 +153,18 @@ def gradients(
     retain_graph: bool,
     create_graph: bool,
     wanted: set[Any] | None = None,
-) -> dict[Any, Gradient]:
-    """As :func:`into_grads` from several roots: the gradients of the leaves, by edge.
+    add: bool = False,
+) -> Any:
+    """As :func:`into_grads` from several roots: the gradients of the leaves, a dict by edge.
 
     Of other edges too, where those are ``wanted``, and then nothing else is run through. The
-    gradients can be differentiated again where a graph is created.
+    gradients can be differentiated again where a graph is created. With ``add`` they are not
+    returned but added to the ``grad`` of the leaves.
     """
     useful = None if wanted is None else _leading_to(wanted, roots)
     scope = begin(True) if create_graph else None
     try:
-        return _gradients(roots, upstream, retain_graph, create_graph, wanted, useful)
+        return _gradients(roots, upstream, retain_graph, create_graph, wanted, useful, add)
     finally:
         if scope is not None:
             end(scope)

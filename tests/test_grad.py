@@ -265,3 +265,66 @@ def test_retain_grad_makes_no_cycle(no_gc):
     gone = weakref.ref(y)
     del y
     assert gone() is None
+
+
+def test_backward_by_some_inputs():
+    x, w, b = (mg.tensor(v, requires_grad=True) for v in (3.0, 2.0, 1.0))
+    h = x * w
+    y = h * h + b
+    y.backward(retain_graph=True, inputs=[w, w])
+    assert (w.grad.item(), x.grad, b.grad, h.grad) == (36.0, None, None, None)
+    held = w.grad
+    y.backward(retain_graph=True, inputs=w)
+    assert held is w.grad
+    assert held.item() == 72.0
+    y.backward(retain_graph=True, inputs=(h, b))
+    assert (h.grad.item(), b.grad.item(), x.grad, w.grad.item()) == (12.0, 1.0, None, 72.0)
+    y.backward(inputs=x)
+    assert x.grad.item() == 24.0
+    with pytest.raises(RuntimeError, match="freed"):
+        y.backward(inputs=x)
+
+
+def test_backward_by_inputs_runs_through_nothing_else():
+    """What does not lead to them is neither run nor freed, and its hooks see nothing."""
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    seen = []
+    beside = w.exp()
+    beside.register_hook(seen.append)
+    (x.sin() * beside).sum().backward(inputs=x)
+    np.testing.assert_allclose(x.grad.numpy(), np.cos(x.detach().numpy()) * np.exp([3.0, 4.0]))
+    assert w.grad is None
+    assert not seen
+    beside.sum().backward()
+    assert w.grad is not None
+
+
+def test_backward_by_inputs_makes_gradients_of_their_own():
+    """Two leaves that get the same gradient do not share its memory."""
+    a, b, c = leaf([1.0, 2.0]), leaf([3.0, 4.0]), leaf([5.0, 6.0])
+    (a + b + c).backward(mg.tensor([1.0, 1.0], dtype=mg.float64), inputs=[a, c])
+    a.grad.zero_()
+    assert c.grad.tolist() == [1.0, 1.0]
+    assert b.grad is None
+
+
+def test_backward_by_inputs_with_a_graph():
+    x, w = mg.tensor(3.0, requires_grad=True), mg.tensor(2.0, requires_grad=True)
+    (x**3 * w).backward(create_graph=True, inputs=[x])
+    (second,) = mg.grad(x.grad, x)
+    assert (x.grad.item(), second.item(), w.grad) == (54.0, 36.0, None)
+
+
+def test_backward_by_inputs_refuses():
+    x, y = leaf([1.0]), mg.tensor([1.0])
+    z = (x * 2).sum()
+    with pytest.raises(ValueError, match="inputs is empty"):
+        z.backward(inputs=[])
+    with pytest.raises(RuntimeError, match=r"\[backward\] input 1 does not require grad"):
+        z.backward(inputs=[x, y])
+    with pytest.raises(TypeError, match=r"\[backward\] input 0 is float"):
+        z.backward(inputs=[1.0])
+    with pytest.raises(TypeError, match=r"\[backward\] expected a list of tensors"):
+        z.backward(inputs=1.0)
+    z.backward(inputs=leaf([1.0]))  # it does not depend on that
+    assert x.grad is None
