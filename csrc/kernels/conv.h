@@ -137,7 +137,7 @@ MG_INLINE int64_t conv_units(const conv_plan *p) {
     return mg_ceil_div(p->batch, p->images) * p->chunks_all;
 }
 
-MG_INLINE conv_chunk conv_chunk_at(const conv_plan *p, int64_t unit, int64_t group) {
+static MG_NOINLINE conv_chunk conv_chunk_at(const conv_plan *p, int64_t unit, int64_t group) {
     int64_t image = unit / p->chunks_all * p->images, chunk = unit % p->chunks_all;
     int64_t i2 = chunk % p->chunks[2] * p->cols, i1 = chunk / p->chunks[2] % p->chunks[1] * p->rows;
     int64_t i0 = chunk / p->chunks[2] / p->chunks[1];
