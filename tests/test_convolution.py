@@ -501,6 +501,108 @@ def test_many_channels_in_much_padding(rng, shape, kernel, options, dtype):
     check_with_threads(rng, shape, kernel, options, dtype)
 
 
+SQUARES = [
+    ((3, 48, 14, 13), (40, 48, 3, 3), {"padding": 1}),
+    ((1, 33, 9, 70), (64, 33, 3, 3), {}),
+    ((2, 130, 8, 8), (33, 130, 3, 3), {"padding": 2}),
+    ((2, 40, 17, 31), (40, 40, 3, 3), {"padding": 2, "dilation": 2}),
+    ((1, 64, 31, 13), (96, 32, 3, 3), {"padding": (3, 1), "dilation": (3, 1), "groups": 2}),
+    ((2, 48, 3, 12, 11), (48, 48, 1, 3, 3), {"padding": (1, 1, 1), "stride": (2, 1, 1)}),
+    ((9, 64, 10, 9), (64, 64, 3, 3), {"padding": 1}),
+    ((1, 40, 4, 1030), (40, 40, 3, 3), {"padding": 1}),
+    ((5, 80, 12), (72, 80, 3), {}),
+]
+
+
+@pytest.mark.parametrize(("shape", "kernel", "options"), SQUARES)
+def test_three_taps_by_three_of_many_channels(rng, shape, kernel, options):
+    """Where squares of outputs may share products, whatever is left of squares at the edges."""
+    check_with_threads(rng, shape, kernel, options, np.float32)
+
+
+def both_ways(x, w, g, options):
+    """The outputs, and the gradients by inputs and by weights, which are the same by any thread."""
+    found, before = [], mg.get_num_threads()
+    for threads in (1, 2, 3):
+        mg.set_num_threads(threads)
+        a, b = mg.tensor(x, requires_grad=True), mg.tensor(w, requires_grad=True)
+        y = F.conv2d(a, b, **options)
+        found.append([v.detach().numpy() for v in (y, *mg.grad(y, [a, b], mg.tensor(g)))])
+    mg.set_num_threads(before)
+    for again in found[1:]:
+        for got, first in zip(again, found[0], strict=True):
+            oracle.assert_same(got, first)
+    return found[0]
+
+
+def weights_gradient(x, g, w, dilation=1):
+    """By the definition, without padding."""
+    gw = np.zeros(w.shape)
+    for tap, at in taps(w.shape[2:], g.shape[2:], (1, 1), axes_of(dilation, 2)):
+        gw[(..., *tap)] = np.einsum("nchw,nohw->oc", x[(..., *at)], g)
+    return gw
+
+
+@pytest.mark.parametrize("dilation", [1, 2])
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_what_is_not_finite_reaches_the_sums_that_hold_it(rng, value, dilation):
+    """As it is or as NaN, as the sum of its terms has it, one of weight zero among them."""
+    shape, kernel = (2, 48, 15, 14), (40, 48, 3, 3)
+    x, w = (rng.standard_normal(s).astype(np.float32) for s in (shape, kernel))
+    g = rng.standard_normal((2, 40, *(n - 2 * dilation for n in shape[2:]))).astype(np.float32)
+    w[3, 5, 1] = 0
+    for of in (x, g):
+        clean = of[1, 5, 4, 6]
+        of[1, 5, 4, 6] = value
+        got = both_ways(x, w, g, {"dilation": dilation})
+        wide = [v.astype(np.float64) for v in (x, w, g)]
+        with np.errstate(invalid="ignore"):
+            expected = [
+                convolution(wide[0], wide[1], dilation=dilation),
+                transposed(wide[2], wide[1], dilation=dilation),
+                weights_gradient(wide[0], wide[2], w, dilation),
+            ]
+        for one, other in zip(got, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
+        of[1, 5, 4, 6] = clean
+
+
+def test_sums_near_the_largest_numbers_do_not_overflow_on_the_way(rng):
+    x = rng.uniform(-1, 1, (1, 40, 12, 12)).astype(np.float32)
+    w = rng.uniform(-0.2, 0.2, (40, 40, 3, 3)).astype(np.float32)
+    g = rng.uniform(-1, 1, (1, 40, 10, 10)).astype(np.float32)
+    x[0, 7, 5:7, 5:7] = g[0, 7, 5:7, 5:7] = 3e38
+    g *= np.float32(2**-130)
+    y, by_input, by_weight = both_ways(x, w, g, {})
+    wide = [v.astype(np.float64) for v in (x, w, g)]
+    for got, expected in (
+        (y, convolution(wide[0], wide[1])),
+        (by_input, transposed(wide[2], wide[1])),
+        (by_weight, weights_gradient(wide[0], wide[2], w)),
+    ):
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4 * abs(expected).max())
+
+
+def test_integers_are_summed_exactly_whatever_they_are_scaled_by(rng):
+    """Down to subnormal numbers, which have no bits to lose."""
+    x, w, g = (
+        rng.integers(-8, 9, s).astype(np.float32)
+        for s in ((2, 40, 13, 12), (48, 40, 3, 3), (2, 48, 11, 10))
+    )
+    expected = convolution(x, w), transposed(g, w), weights_gradient(x, g, w)
+    for scales in ((0, 0, 0), (100, -149, 100), (-149, 100, 90), (100, 90, -149)):
+        small = [np.ldexp(v, n) for v, n in zip((x, w, g), scales, strict=True)]
+        got = both_ways(*small, {})
+        for one, other, n in zip(
+            got,
+            expected,
+            [scales[0] + scales[1], scales[2] + scales[1], scales[0] + scales[2]],
+            strict=True,
+        ):
+            if abs(n) < 110:
+                np.testing.assert_array_equal(one, np.ldexp(other, n))
+
+
 LONG_LINES = [
     ((2, 8, 33), (16, 8, 3), {"padding": 1}),
     ((2, 40, 31), (16, 40, 3), {}),

@@ -24,6 +24,8 @@ enum { CONV_TAPS = 3, CONV_TALL = 28, CONV_SIDE = 8, CONV_BY_TAPS = MG_VECTOR_BY
 enum { CONV_PLACED = CONV_MR <= 6 };
 /* Are several lines of a channel alone summed together? */
 enum { CONV_BY_LINES = MG_VECTOR_BYTES == 32 };
+/* Are there squares of outputs by Winograd's method? The baseline is kept small without. */
+enum { CONV_SQUARES = MG_VECTOR_BYTES > 16 || CONV_MR > 6 };
 /* Keeps a value in its register after its last use, where a sum would be put in its place. */
 #define CONV_KEEP(value) __asm__("" : : "X"(value))
 
@@ -77,6 +79,8 @@ static MG_NOINLINE void conv_ask(conv_ahead *to) {
 #include "conv_move.inc.c"
 #define MG_REAL 32
 #include "conv.inc.c"
+#define MG_REAL 32
+#include "conv_winograd.inc.c"
 #define MG_REAL 64
 #include "conv_tile.inc.c"
 #define MG_REAL 64
@@ -114,6 +118,120 @@ static int conv_take(const conv_slots *s) {
 
 static void conv_give(const conv_slots *s, int slot) {
     atomic_store_explicit(&s->taken[slot], false, memory_order_release);
+}
+
+/* ---- by Winograd's method -------------------------------------------------------------------- */
+
+enum { WINOGRAD_LANES = MG_VECTOR_BYTES / sizeof(float) };
+
+/* Are its terms three taps by three, the outputs neighbours, and is it faster so? In multiply-adds
+ * for each image, channel and output, a square costs a little more for the sums of each channel's
+ * inputs and of each output, and every call the sums of weights. */
+static bool winograd_suits(const conv_plan *p, int dtype) {
+    enum { SQUARE = 16, SUMS = 10, WEIGHTS = 200 };
+    if (dtype != MG_FLOAT32 || p->axis[0].taps != 1 || !conv_whole(p)) return false;
+    double terms = (double)p->axis[0].outputs, squares = terms;
+    for (int d = 1; d < CONV_AXES; d++) {
+        const conv_axis *a = &p->axis[d];
+        if (a->taps != CONV_TAPS || a->step != 1 || a->apart != 1) return false;
+        terms *= conv_filled(a) * (double)(CONV_TAPS * a->outputs);
+        squares *= (double)(mg_ceil_div(a->outputs, 2 * conv_apart(a)) * conv_apart(a));
+    }
+    double more = SUMS / (double)p->channels + SUMS / (double)p->outs;
+    return conv_apart(&p->axis[2]) <= 2 &&
+           SQUARE * squares * (1 + more) + WEIGHTS / (double)p->batch < terms;
+}
+
+/* Chunks of about so many outputs and of so many images at most; the planes of their inputs. From
+ * here on an output of the plan is a block of the squares that lie between each other's lines and
+ * columns, and takes all their inputs. 0 or an error code. */
+static int winograd_lay_out(conv_plan *p, conv_planes *planes, int64_t places, int64_t images) {
+    enum { LINE = 64 / sizeof(float) };
+    conv_axis *a = p->axis;
+    images = mg_min(images, mg_max(places / (a[1].outputs * a[2].outputs), 1));
+    for (int d = 1; d < CONV_AXES; d++) {
+        int64_t apart = conv_apart(&a[d]);
+        planes->outputs[d] = a[d].outputs;
+        planes->back[d] = a[d].per_tap < 0;
+        a[d] = (conv_axis){.inputs = a[d].inputs,
+                           .outputs = mg_ceil_div(a[d].outputs, 2 * apart),
+                           .at = conv_low(&a[d]),
+                           .step = 2 * apart,
+                           .per_tap = 1,
+                           .taps = 4 * apart,
+                           .tap_step = 1};
+    }
+    int64_t squares = a[1].step * a[2].step / 4;
+    places = mg_max(places / (4 * squares), 1);
+    int code = conv_lay_out(p, places / a[2].outputs, places, 1, 1, true, 2 * CONV_COPY);
+    p->images = mg_min(p->images, images);
+    planes->squares = squares * p->images * p->rows * p->cols;
+    /* Odd numbers of cache lines; vectors may reach behind the last square. */
+    planes->pitch = (mg_ceil_div(planes->squares + WINOGRAD_LANES - 1, LINE) | 1) * LINE;
+    planes->inputs = p->channels * planes->pitch + LINE;
+    return code;
+}
+
+static void winograd_pack_block(void *context, int64_t block) {
+    const conv_sum *s = context;
+    const conv_plan *p = &s->plan;
+    int slot = conv_take(&s->slots);
+    void *scratch = s->slots.memory + (size_t)slot * s->slots.each;
+    conv_pack_tile_f32(s, block, scratch);
+    winograd_weights_f32(s, (float *)s->packed + block * s->height * p->channels, scratch);
+    conv_give(&s->slots, slot);
+}
+
+static void winograd_block(void *context, int64_t item) {
+    const conv_sum *s = context;
+    int64_t units = conv_units(&s->plan);
+    conv_chunk t = conv_chunk_at(&s->plan, item % units, item / units);
+    if (atomic_load_explicit(s->lost, memory_order_relaxed)) return;
+    int slot = conv_take(&s->slots);
+    if (!winograd_chunk_f32(s, &t, (float *)(s->slots.memory + (size_t)slot * s->slots.each)))
+        atomic_store_explicit(s->lost, true, memory_order_relaxed);
+    conv_give(&s->slots, slot);
+}
+
+/* 0 or an error code. *lost: some output is not finite, and all are to be computed otherwise. */
+static int winograd_sum_run(const conv_sum *given, _Atomic bool *lost) {
+    enum { SIZE = sizeof(float), LINE = WINOGRAD_LANES, WIDTH = CONV_NV * LINE };
+    conv_sum sum = *given, *s = &sum;
+    conv_plan *p = &s->plan;
+    conv_planes *planes = &s->planes;
+    /* Chunks for all threads; what an output is does not depend on them. */
+    int64_t each = mg_ceil_div(p->batch * p->groups, mg_get_num_threads());
+    int64_t places = p->axis[1].outputs * p->axis[2].outputs * each;
+    places = mg_min(mg_max(places, CONV_PLACES / 4), CONV_PLACES);
+    int code = winograd_lay_out(p, planes, places, each);
+    if (code) return code;
+    s->height = mg_min(CONV_NV, mg_ceil_div(p->outs, LINE)) * LINE;
+    s->tiles = mg_ceil_div(p->outs, s->height);
+    s->lost = lost;
+    int64_t blocks = conv_units(p) * p->groups;
+    int64_t all_tiles = p->groups * s->tiles, weights = all_tiles * s->height * p->channels;
+    planes->others = weights + LINE;
+    planes->products = planes->squares * WIDTH + LINE;
+
+    size_t terms = conv_round((size_t)p->channels * sizeof(conv_term));
+    size_t packed = conv_round((size_t)(16 * planes->others * SIZE));
+    /* The sums of outputs take the place of the halfway sums of inputs, which are fewer. */
+    int64_t sums = p->images * p->copy_size + (4 * planes->squares + LINE) * WIDTH;
+    sums += 16 * (planes->inputs + planes->products);
+    sums = mg_max(sums, s->height * p->terms); /* or weights that are packed */
+    size_t slots = conv_slots_size(&s->slots, mg_max(blocks, all_tiles), (size_t)(sums * SIZE));
+    size_t all = terms + packed + slots, capacity;
+    char *scratch = mg_block_take(all, &capacity);
+    if (!scratch) return mg_fail_code(MG_ENOMEM, (int64_t)all, 0);
+    s->term = (conv_term *)scratch;
+    s->packed = scratch + terms;
+    conv_slots_place(&s->slots, scratch + terms + packed);
+    for (int64_t c = 0; c < p->channels; c++)
+        s->term[c] = (conv_term){c * planes->pitch, c * s->height};
+    mg_parallel_for(all_tiles, winograd_pack_block, s);
+    mg_parallel_for(blocks, winograd_block, s);
+    mg_block_give(scratch, capacity);
+    return MG_OK;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -175,6 +293,11 @@ static int conv_sum_run(conv_sum *s) {
     conv_join(p);
     const conv_axis *a = p->axis;
     if (p->batch * p->outs * a[0].outputs * a[1].outputs * a[2].outputs == 0) return MG_OK;
+    if (CONV_SQUARES && winograd_suits(p, s->dtype)) {
+        _Atomic bool lost = false;
+        int code = winograd_sum_run(s, &lost);
+        if (code || !lost) return code;
+    }
 
     s->lanes_are_outs = conv_choose_lanes(p, lanes);
     s->height = s->lanes_are_outs ? mg_min(CONV_NV, mg_ceil_div(p->outs, lanes)) * lanes
@@ -245,8 +368,11 @@ static void conv_copy_block(void *context, int64_t item) {
 
 static void conv_gather_block(void *context, int64_t item) {
     const conv_grad *s = context;
-    if (s->dtype == MG_FLOAT32) conv_gather_f32(s, item);
+    bool finite = true;
+    if (CONV_SQUARES && s->lost) finite = winograd_gather_f32(s, item);
+    else if (s->dtype == MG_FLOAT32) conv_gather_f32(s, item);
     else conv_gather_f64(s, item);
+    if (!finite) atomic_store_explicit(s->lost, true, memory_order_relaxed);
 }
 
 /* Item: a run of chunks, a group and some tiles of its outputs. If it is the only run, their
@@ -258,7 +384,8 @@ static void conv_grad_block(void *context, int64_t item) {
     int64_t group = item / shares % p->groups, run = item / shares / p->groups;
     int slot = conv_take(&s->slots);
     void *scratch = s->slots.memory + (size_t)slot * s->slots.each;
-    if (s->dtype == MG_FLOAT32) conv_weights_f32(s, run, group, tile, scratch);
+    if (CONV_SQUARES && s->lost) winograd_run_f32(s, run, group, tile, scratch);
+    else if (s->dtype == MG_FLOAT32) conv_weights_f32(s, run, group, tile, scratch);
     else conv_weights_f64(s, run, group, tile, scratch);
     conv_give(&s->slots, slot);
     int64_t end = mg_min(tile + s->together, s->tiles);
@@ -275,6 +402,54 @@ static bool conv_gives(const conv_grad *s, int64_t lanes) {
            conv_filled(&p->axis[1]) * conv_filled(&p->axis[2]) < 31. / 32;
 }
 
+/* The runs of chunks of so many outputs; and how many tiles share copied inputs: two, or as many as
+ * leave work for all threads. What is summed does not depend on it. */
+static void conv_grad_share(conv_grad *s, int64_t places, bool shared) {
+    const conv_plan *p = &s->plan;
+    int64_t units = conv_units(p), tiles = p->groups * s->tiles;
+    double work = (double)units * (double)places * (double)(p->terms * p->outs * p->groups);
+    s->runs = mg_min(mg_ceil_div(CONV_RUNS, tiles), mg_max((int64_t)(work / CONV_BLOCK_WORK), 1));
+    s->run = mg_ceil_div(units, mg_min(s->runs, units));
+    s->runs = mg_ceil_div(units, s->run);
+    int64_t shares = s->runs * tiles / (4 * mg_get_num_threads());
+    s->together = shared ? mg_min(mg_max(shares, 2), s->tiles) : 1;
+}
+
+/* By Winograd's method: 0 or an error code. *lost: some gradient is not finite, and all are to be
+ * computed otherwise. */
+static int winograd_grad_run(const conv_grad *given, _Atomic bool *lost) {
+    enum { SIZE = sizeof(float), LINE = WINOGRAD_LANES, WIDTH = CONV_NV * LINE };
+    conv_grad grad = *given, *s = &grad;
+    conv_plan *p = &s->plan;
+    conv_planes *planes = &s->planes;
+    int code = winograd_lay_out(p, planes, CONV_PLACES, p->batch);
+    if (code) return code;
+    s->lost = lost;
+    s->tiles = mg_ceil_div(p->outs, WIDTH);
+    conv_grad_share(s, 4 * planes->squares, true);
+    int64_t squares = planes->squares, tiles = p->groups * s->tiles;
+    planes->others = squares * WIDTH + LINE;
+    planes->products = p->channels * WIDTH + LINE;
+
+    size_t table = conv_round((size_t)squares * sizeof(conv_term));
+    int64_t parts = 16 * s->runs * tiles * planes->products;
+    /* The upstream gradients take the place of the halfway sums of inputs, which are fewer. */
+    int64_t each = p->images * p->copy_size + (4 * squares + LINE) * WIDTH;
+    each += 16 * (planes->inputs + planes->others);
+    size_t slots = conv_slots_size(&s->slots, s->runs * tiles, (size_t)(each * SIZE));
+    size_t all = table + (size_t)(parts * SIZE) + slots, capacity;
+    char *scratch = mg_block_take(all, &capacity);
+    if (!scratch) return mg_fail_code(MG_ENOMEM, (int64_t)all, 0);
+    s->place = (conv_term *)scratch;
+    s->parts = scratch + table;
+    conv_slots_place(&s->slots, (char *)s->parts + parts * SIZE);
+    for (int64_t i = 0; i < squares; i++) s->place[i] = (conv_term){i, i * WIDTH};
+    mg_parallel_for(s->runs * p->groups * mg_ceil_div(s->tiles, s->together), conv_grad_block, s);
+    if (s->runs > 1) mg_parallel_for(tiles, conv_gather_block, s);
+    mg_block_give(scratch, capacity);
+    return MG_OK;
+}
+
 /* 0 or an error code. There are weights and outputs. */
 static int conv_grad_run(conv_grad *s) {
     conv_plan *p = &s->plan;
@@ -282,6 +457,11 @@ static int conv_grad_run(conv_grad *s) {
     int64_t width = CONV_NV * lanes;
     conv_join(p);
     const conv_axis *a = p->axis;
+    if (CONV_SQUARES && winograd_suits(p, s->dtype)) {
+        _Atomic bool lost = false;
+        int code = winograd_grad_run(s, &lost);
+        if (code || !lost) return code;
+    }
     s->tiles = mg_ceil_div(p->outs, width);
     bool many = s->tiles > 2; /* enough of them for all threads */
     s->by_dots = p->outs <= lanes / 2 && 2 * a[2].outputs >= lanes;
@@ -298,16 +478,8 @@ static int conv_grad_run(conv_grad *s) {
     int64_t copies = p->batch * p->groups * p->copy_size;
     bool first = many && p->copied && p->chunks_all == 1 && copies <= CONV_COPIES;
     if (!first) copies = 0;
-    int64_t units = conv_units(p), tiles = p->groups * s->tiles;
-    int64_t places = p->images * p->rows * p->cols;
-    double work = (double)units * (double)places * (double)(p->terms * p->outs * p->groups);
-    s->runs = mg_min(mg_ceil_div(CONV_RUNS, tiles), mg_max((int64_t)(work / CONV_BLOCK_WORK), 1));
-    s->run = mg_ceil_div(units, mg_min(s->runs, units));
-    s->runs = mg_ceil_div(units, s->run);
-    /* Tiles that share copied inputs: two, or as many as leave work for all threads. What is summed
-     * does not depend on it. */
-    int64_t shares = s->runs * tiles / (4 * mg_get_num_threads());
-    s->together = p->copied && !first ? mg_min(mg_max(shares, 2), s->tiles) : 1;
+    int64_t tiles = p->groups * s->tiles, places = p->images * p->rows * p->cols;
+    conv_grad_share(s, places, p->copied && !first);
 
     size_t terms = conv_round((size_t)p->terms * sizeof(conv_term));
     if (s->by_dots) places = 0; /* neither packed nor looked up */

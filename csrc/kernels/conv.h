@@ -71,9 +71,14 @@ MG_INLINE int64_t conv_even(int64_t n, int64_t most) {
     return n > 0 ? mg_ceil_div(n, mg_ceil_div(n, most)) : 1;
 }
 
+/* How far apart the inputs of neighbouring taps are. */
+MG_INLINE int64_t conv_apart(const conv_axis *a) {
+    return a->per_tap < 0 ? -a->per_tap : a->per_tap;
+}
+
 /* How many inputs an output reaches over, and the first input of output 0. */
 MG_INLINE int64_t conv_reach(const conv_axis *a) {
-    return a->taps ? (a->taps - 1) * (a->per_tap < 0 ? -a->per_tap : a->per_tap) + 1 : 1;
+    return a->taps ? (a->taps - 1) * conv_apart(a) + 1 : 1;
 }
 MG_INLINE int64_t conv_low(const conv_axis *a) {
     return a->per_tap < 0 && a->taps ? a->at + (a->taps - 1) * a->per_tap : a->at;
@@ -163,6 +168,25 @@ typedef struct {
     _Atomic bool *taken;
 } conv_slots;
 
+/* What Winograd's method sums along an axis. */
+typedef enum {
+    WINOGRAD_INPUTS,
+    WINOGRAD_WEIGHTS,
+    WINOGRAD_UPSTREAM,
+    WINOGRAD_OUTPUTS,
+    WINOGRAD_GRADIENTS
+} conv_winograd;
+
+enum { WINOGRAD_SOME = 8 }; /* channels whose sums of weights stay in the first cache */
+
+/* Of Winograd's method: outputs along each axis, and whether inputs come in falling order there; the
+ * squares of a chunk; how far apart the inputs of channels are in a plane, and the planes of inputs,
+ * of weights (or of upstream gradients), and of products. */
+typedef struct {
+    int64_t outputs[CONV_AXES], squares, pitch, inputs, others, products;
+    bool back[CONV_AXES];
+} conv_planes;
+
 /* Sums of inputs times weights. The weights are packed in tiles of `height` outputs: as vectors
  * where the lanes are outputs, else as numbers that multiply lanes along a line. If `some` is not 0,
  * terms whose inputs are zeros around those there are left out: of so many channels at a time, a line
@@ -177,6 +201,8 @@ typedef struct {
     int64_t *order;          /* where each term comes, by channel and tap, if some are left out */
     bool lanes_are_outs, by_taps; /* by_taps: neighbours on a line share what they read */
     int64_t height, tiles, per_block, some, parts;
+    conv_planes planes; /* by Winograd's method, `packed` being planes of weights, */
+    _Atomic bool *lost; /* and whether an output is not finite */
     conv_slots slots;
 } conv_sum;
 
@@ -192,6 +218,8 @@ typedef struct {
     bool by_dots, by_taps; /* along lines; by tiles of taps, or else of channels */
     bool swapped;          /* the inputs take the place of the upstream gradients, and they theirs */
     int64_t tiles, together, runs, run; /* tiles of a group, and how many share copied inputs */
+    conv_planes planes; /* by Winograd's method, */
+    _Atomic bool *lost; /* and whether a gradient is not finite; else NULL */
     conv_slots slots;
 } conv_grad;
 

@@ -3,14 +3,14 @@
 
 /* ---- outputs --------------------------------------------------------------------------------- */
 
+MG_PLANNING
+
 /* The weights of one tile of outputs in the order of the terms. */
-static void R(conv_pack_weights)(void *context, int64_t block) {
-    const conv_sum *s = context;
+static MG_NOINLINE void R(conv_pack_tile)(const conv_sum *s, int64_t block, real *to) {
     const conv_plan *p = &s->plan;
     const conv_axis *a = p->axis;
     int64_t out = block % s->tiles * s->height, count = mg_min(s->height, p->outs - out);
     const real *w = (const real *)s->w + block / s->tiles * p->w_group + out * p->w_out;
-    real *to = (real *)s->packed + block * s->height * p->terms;
     const int64_t *order = s->order;
     if (conv_whole(p) && p->w_channel == p->taps) {
         R(conv_pack)(to, s->height, w, p->w_out, 1, count, p->terms, 0, 8 * LANES, order);
@@ -29,6 +29,13 @@ static void R(conv_pack_weights)(void *context, int64_t block) {
             else to += s->height * n;
         }
 }
+
+static void R(conv_pack_weights)(void *context, int64_t block) {
+    const conv_sum *s = context;
+    R(conv_pack_tile)(s, block, (real *)s->packed + block * s->height * s->plan.terms);
+}
+
+MG_PLANNING_END
 
 /* Where the inputs of a chunk begin. */
 MG_INLINE const real *R(conv_inputs)(const real *x, const conv_plan *p, const conv_chunk *t,
