@@ -66,29 +66,31 @@ static MG_NOINLINE void R(box_lines_sum)(double *restrict line, const real *rest
 
 /* The sum of n elements, `step` apart. If `pairs`, two floats are added before they become a
  * double, which costs half a unit of the sum of magnitudes; only if they are too large is each
- * widened alone. More is asked for `ahead` bytes before it is needed. */
+ * widened alone. Sums are multiply-adds by 1, as conversions keep the adders busy. More is asked for
+ * `ahead` bytes before it is needed, or at 0 before the first of it is. */
 static MG_NOINLINE double R(box_piece_sum)(const real *x, int64_t n, int64_t step, bool pairs,
                                            int64_t ahead) {
-    enum { SIDE = 8, WIDTH = SIDE * BOX_WIDE, BOTH = 2 * WIDTH, LINE = 64 / sizeof(real) };
+    enum { SIDE = 8, PAIR = 2 * BOX_WIDE, WIDTH = SIDE * PAIR, LINE = 64 / sizeof(real) };
     double lane[BOX_WIDE], one = 0;
-    vec_f64 sum[SIDE];
+    vec_f64 sum[SIDE], by = v_set1_f64(1);
     int64_t i = 0;
+    MG_HELD(by);
     MG_UNROLL
     for (int k = 0; k < SIDE; k++) sum[k] = v_set1_f64(0);
-    for (; pairs && i + BOTH <= n; i += BOTH) {
-        const real *these = x + i, *those = these + WIDTH;
-        for (int l = 0; l < BOTH; l += LINE)
-            __builtin_prefetch((const char *)(these + l) + ahead);
+    for (; pairs && i + WIDTH <= n; i += WIDTH) {
+        for (int l = 0; l < WIDTH; l += LINE) __builtin_prefetch((const char *)(x + i + l) + ahead);
         MG_UNROLL
-        for (int k = 0; k < SIDE; k++)
-            sum[k] += R(box_widen_both)(these + k * BOX_WIDE, those + k * BOX_WIDE);
+        for (int k = 0; k < SIDE; k++) {
+            const real *at = x + i + k * PAIR;
+            sum[k] = v_fma_f64(R(box_widen_both)(at, at + BOX_WIDE), by, sum[k]);
+        }
     }
-    for (; step == 1 && i < n; i += WIDTH) {
-        real part[WIDTH];
-        for (int l = 0; l < WIDTH; l += LANES)
-            v_store(part + l, R(box_load)(x + i + l, mg_max(n - i - l, 0)));
-        MG_UNROLL
-        for (int k = 0; k < SIDE; k++) sum[k] += R(box_widen)(part + k * BOX_WIDE);
+    for (; pairs && i + PAIR <= n; i += PAIR)
+        sum[0] += R(box_widen_both)(x + i, x + i + BOX_WIDE);
+    for (; step == 1 && i < n; i += BOX_WIDE) {
+        real part[LANES];
+        v_store(part, R(box_load)(x + i, mg_min(n - i, BOX_WIDE)));
+        sum[1] += R(box_widen)(part);
     }
     for (; i < n; i++) one += (double)x[i * step];
     for (int half = SIDE / 2; half > 0; half /= 2)
