@@ -281,6 +281,30 @@ def test_gradients_of_tiles_go_where_the_indices_say(rng, shape, options, dtype,
     oracle.assert_same(t.grad.numpy(), expected.reshape(shape))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rows", [{}, {"stride": (1, 2)}, {"stride": (3, 2), "dilation": (2, 1)}])
+@pytest.mark.parametrize("lines", [1, 2])
+@pytest.mark.parametrize("columns", [2, 5, 14, 16, 18, 30, 32, 34, 56, 66, 512, 514])
+def test_maxima_of_pairs_of_columns(columns, lines, rows, dtype, rng):
+    """Of one or two lines, which may leave out some and the last column, or share them."""
+    x = rng.integers(0, 4, (3, 7, columns)).astype(dtype)  # with ties
+    x[rng.random(x.shape) < 0.1] = math.nan
+    t = mg.tensor(x, requires_grad=True)
+    y = F.max_pool2d(t, (lines, 2), **rows)
+    step, apart = rows.get("stride", (lines,))[0], rows.get("dilation", (1,))[0]
+    g = rng.standard_normal(y.shape).astype(dtype)
+    maxima, expected = np.zeros_like(g), np.zeros_like(x)
+    for c, i, j in np.ndindex(y.shape):
+        at = (c, slice(i * step, i * step + apart * lines, apart), slice(2 * j, 2 * j + 2))
+        tile = x[at]
+        place = np.unravel_index(np.argmax(tile), tile.shape)  # the first, or the first NaN
+        maxima[c, i, j] = tile[place]
+        expected[at][place] += g[c, i, j]
+    oracle.assert_same(y.detach().numpy(), maxima)
+    y.backward(mg.tensor(g))
+    oracle.assert_same(t.grad.numpy(), expected)
+
+
 @pytest.mark.parametrize("rows", [1, 3, 4])
 def test_gradients_of_rows_that_several_tiles_share(rng, rows):
     t = mg.tensor(rng.standard_normal((2, rows, 12)), requires_grad=True)

@@ -104,7 +104,8 @@ static void box_plane(const box_job *job, int64_t plane) {
                             : job->op == BOX_ARGMAX ? plane * job->m * mg_itemsize(MG_INT64)
                                                      : boxes);
     bool f32 = job->dtype == MG_FLOAT32;
-    if (job->op == BOX_MAX_VJP && !b->fills) memset(out, 0, (size_t)(job->n * itemsize));
+    if (job->op == BOX_MAX_VJP && !b->fills && !(MG_HAS_WIDE && b->doubles))
+        memset(out, 0, (size_t)(job->n * itemsize));
     if (job->op == BOX_SUM) {
         if (f32) box_sum_f32(out, x, b);
         else box_sum_f64(out, x, b);

@@ -23,6 +23,12 @@ MG_INLINE void R(box_store)(real *p, vec v, int64_t left) {
     else v_store_n(p, v, (int)left);
 }
 
+/* The same as one store, where masks cost nothing: not for what is read again soon. */
+MG_INLINE void R(box_store_far)(real *p, vec v, int64_t left) {
+    if (MG_VECTOR_BYTES == 64) v_store_n(p, v, (int)mg_min(left, LANES));
+    else R(box_store)(p, v, left);
+}
+
 /* Lane l < n: from[l * apart], apart 1 or 2; the other lanes are anything. */
 MG_INLINE vec R(box_pick)(const real *from, int64_t apart, int64_t n) {
     int64_t reach = (n - 1) * apart + 1;
@@ -214,28 +220,41 @@ static MG_NOINLINE void R(box_lines_max)(real *restrict line, const real *restri
     }
 }
 
-/* The maxima of a plane of tiles of two columns and one or two lines, straight from their lines. Of
- * a line that is no whole number of vectors the last ones are made twice. */
+/* The columns of n <= LANES tiles of two, in one line. */
+MG_INLINE void R(box_load_pairs)(vec *low, vec *high, const real *line, int64_t n, int64_t ahead) {
+    bool whole = n == LANES;
+    *low = whole ? v_load(line) : R(box_load)(line, 2 * n);
+    *high = whole ? v_load(line + LANES) : R(box_load)(line + LANES, mg_max(2 * n - LANES, 0));
+    __builtin_prefetch((const char *)line + ahead);
+}
+
+/* out[k] = the maximum of tile k of those, of one line or of another `gap` later. */
+MG_INLINE void R(box_some_pairs_max)(real *out, const real *x, int64_t n, int64_t gap,
+                                     int64_t ahead) {
+    vec low, high, low2, high2;
+    R(box_load_pairs)(&low, &high, x, n, ahead);
+    if (gap > 0) {
+        R(box_load_pairs)(&low2, &high2, x + gap, n, ahead);
+        low = R(box_join)(true, low, low2);
+        high = R(box_join)(true, high, high2);
+    }
+    __builtin_prefetch((const char *)out + ahead, 1);
+    R(box_store)(out, R(box_pairs)(true, low, high), n);
+}
+
+/* The maxima of a plane of such tiles, straight from their lines. Of a line that is no whole number
+ * of vectors the last ones are made twice. */
 static MG_NOINLINE void R(box_pairs_max)(real *restrict out, const real *restrict x,
                                          const box_set *b) {
-    box_row row = box_first(b);
-    int64_t gap = b->step[1] * b->n[2], n = b->count[2];
-    bool two = b->size[1][0] == 2;
-    x += box_line(b, &row, 0) + b->start[2][0];
-    for (int64_t r = 0; r < b->count[1]; r++, x += b->below * b->n[2], out += n)
-        for (int64_t c = 0; c < n; c += LANES) {
+    int64_t n = b->count[2], below, gap, ahead = b->ahead;
+    x += box_pairs_first(b, &gap, &below);
+    for (int64_t r = b->count[1]; r > 0; r--, x += below, out += n) {
+        if (BOX_SHORT && n < LANES) R(box_some_pairs_max)(out, x, n, gap, ahead);
+        for (int64_t c = 0; (!BOX_SHORT || n >= LANES) && c < n; c += LANES) {
             int64_t at = mg_min(c, n - LANES);
-            const real *these = x + 2 * at, *those = these + gap;
-            vec low = v_load(these), high = v_load(these + LANES);
-            __builtin_prefetch((const char *)these + BOX_AHEAD);
-            if (two) {
-                low = R(box_join)(true, low, v_load(those));
-                high = R(box_join)(true, high, v_load(those + LANES));
-                __builtin_prefetch((const char *)those + BOX_AHEAD);
-            }
-            __builtin_prefetch((const char *)(out + at) + BOX_AHEAD, 1);
-            v_store(out + at, R(box_pairs)(true, low, high));
+            R(box_some_pairs_max)(out + at, x + 2 * at, LANES, gap, ahead);
         }
+    }
 }
 
 /* The same of all lines of a row, from column `at` on, and of `rows` rows if they are alike. */
@@ -271,7 +290,7 @@ static MG_NOINLINE void R(box_best)(real *restrict best, const real *restrict x,
 
 /* out[box] = its maximum. */
 static void R(box_max)(real *restrict out, const real *restrict x, const box_set *b) {
-    if (b->halves && b->count[2] >= LANES && !BOX_PAIRWISE) {
+    if (b->pairs && (BOX_SHORT || b->count[2] >= LANES)) {
         R(box_pairs_max)(out, x, b);
         return;
     }
@@ -378,11 +397,57 @@ static MG_NOINLINE bool R(box_to_max)(real *restrict out, const real *restrict g
     return single;
 }
 
+#if MG_HAS_WIDE
+/* out[...] = g[box] where the box has its maximum, the first of ties or the first NaN, and 0
+ * elsewhere in it, for tiles of two columns and one or two lines in rows that share no line. One
+ * line is two that are the same, of which the first is written last. */
+static MG_NOINLINE void R(box_pairs_to_max)(real *restrict out, const real *restrict g,
+                                            const real *restrict x, const box_set *b) {
+    const vec none = v_set1(0);
+    int64_t n = b->count[2], below, gap, ahead = b->ahead, start = box_pairs_first(b, &gap, &below);
+    x += start;
+    out += start;
+    for (int64_t r = b->count[1]; r > 0; r--, x += below, out += below, g += n)
+        for (int64_t c = 0; c < n; c += LANES) {
+            vec first[2], second[2], most[2], share[2], up;
+            int64_t at = mg_max(mg_min(c, n - LANES), 0), left = 2 * (n - at);
+            int64_t more = mg_max(left - LANES, 0);
+            const real *from = x + 2 * at;
+            real *to = out + 2 * at + gap;
+            MG_UNROLL
+            for (int k = 0; k < 2; k++, from += gap) {
+                vec low = R(box_load)(from, left), high = R(box_load)(from + LANES, more);
+                __builtin_prefetch((const char *)from + ahead);
+                first[k] = TURN_SHUFFLE(low, high, R(BOX_EVEN));
+                second[k] = TURN_SHUFFLE(low, high, R(BOX_ODD));
+                most[k] = R(v_choose_passed)(first[k], second[k], second[k], first[k]);
+            }
+            up = R(box_load)(g + at, n - at);
+            share[0] = R(v_choose_passed)(most[0], most[1], none, up);
+            share[1] = R(v_choose_passed)(most[0], most[1], up, none);
+            MG_UNROLL
+            for (int k = 1; k >= 0; k--, to -= gap) {
+                vec a = R(v_choose_passed)(first[k], second[k], none, share[k]);
+                vec z = R(v_choose_passed)(first[k], second[k], share[k], none);
+                __builtin_prefetch((const char *)to + ahead, 1);
+                R(box_store_far)(to, TURN_SHUFFLE(a, z, R(TURN_LO)), left);
+                R(box_store_far)(to + LANES, TURN_SHUFFLE(a, z, R(TURN_HI)), more);
+            }
+        }
+}
+#endif
+
 /* places[box] = where in the plane its maximum is, or out[there] += g[box]. */
 static void R(box_argmax)(int64_t *restrict places, real *restrict out, const real *restrict g,
                           const real *restrict x, const box_set *b) {
     real best[BOX_STRIP];
     ireal at[LANES];
+#if MG_HAS_WIDE
+    if (!places && b->pairs && b->size[1][0] * b->step[1] <= b->below) {
+        R(box_pairs_to_max)(out, g, x, b);
+        return;
+    }
+#endif
     for (box_batch t = box_first_batch(b); t.n > 0; box_next_batch(b, &t)) {
         R(box_best)(best, x, b, &t);
         if (b->fills && !places && R(box_to_max)(out, g, best, x, b, &t)) {

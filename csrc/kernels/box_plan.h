@@ -14,7 +14,8 @@ enum {
     BOX_AHEAD = 2048,                /* bytes that are asked for before they are needed */
     BOX_IN_CACHE = 4 << 20,          /* bytes of planes that a cache near by may well hold */
     BOX_MASKS = MG_VECTOR_BYTES > 16, /* a load of the first n lanes costs what a load costs */
-    BOX_PAIRWISE = MG_VECTOR_BYTES > 32 /* maxima of lines are joined two lines at a time */
+    BOX_PAIRWISE = MG_VECTOR_BYTES > 32, /* maxima of lines are joined two lines at a time */
+    BOX_SHORT = MG_VECTOR_BYTES > 32 /* a row of tiles is worth a vector that it does not fill */
 };
 
 /* Boxes on three axes, those of mg_boxes last. Those on the last axis from even0 to even1 have one
@@ -27,7 +28,8 @@ typedef struct {
     bool single;                /* is the only box all of a plane? */
     bool tiled, covers, paired; /* are tiles made of pairs of columns? */
     bool fills;                 /* is every element of a plane in one tile, of several columns? */
-    bool halves;                /* tiles of two columns and at most two lines, in even rows */
+    bool pairs;                 /* tiles of two columns and at most two lines, in even rows */
+    bool halves;                /* such, and a line of them is a vector at least */
     bool doubles;               /* such, and every element of a plane is in one */
     int64_t joined;             /* rows of boxes whose tiles make one line */
     int64_t below;              /* lines from one such row to the next, or 0 if they differ */
@@ -82,6 +84,14 @@ MG_INLINE int64_t box_number(const box_set *b, const box_row *row, int64_t q) {
 }
 MG_INLINE int64_t box_line(const box_set *b, const box_row *row, int64_t q) {
     return box_number(b, row, q) * b->n[2];
+}
+
+/* Where the first pairs start, and how far it is to their second line, 0 if there is none, and to
+ * the next row of them. */
+static int64_t box_pairs_first(const box_set *b, int64_t *gap, int64_t *below) {
+    *gap = b->size[1][0] == 2 ? b->step[1] * b->n[2] : 0;
+    *below = b->below * b->n[2];
+    return b->start[1][0] * b->n[2] + b->start[2][0];
 }
 
 /* How many boxes from i on, at most so many, differ in nothing but the place. */
@@ -178,7 +188,7 @@ static void box_find_tiles(box_set *b) {
     int64_t count = b->count[2], rows = b->count[0] * b->count[1], width = count * b->apart;
     b->joined = b->most = 1;
     b->below = 0;
-    b->halves = b->doubles = false;
+    b->pairs = b->halves = b->doubles = false;
     if (rows * count == 0) return;
     b->most = mg_max((BOX_STRIP - box_reach(b, b->even0)) / b->apart + 1, 1);
     b->tiled = b->even0 == 0 && b->even1 == count && box_reach(b, 0) <= b->apart;
@@ -193,9 +203,9 @@ static void box_find_tiles(box_set *b) {
     b->even1 = b->joined * count;
     bool flat = b->n[0] == 1 && b->count[0] == 1;
     if (flat && rows > 1 && box_same(rows, b->size[1])) b->below = box_rise(b);
-    b->halves = b->below > 0 && b->paired && b->apart == 2 && b->size[1][0] <= 2 &&
-                width >= 2 * BOX_WIDE;
-    b->doubles = b->halves && b->covers && box_fills(b, 1);
+    b->pairs = b->below > 0 && b->paired && b->apart == 2 && b->size[1][0] <= 2;
+    b->halves = b->pairs && width >= 2 * BOX_WIDE;
+    b->doubles = b->pairs && b->covers && box_fills(b, 1);
 }
 
 MG_INLINE bool box_is_whole(const box_set *b, int d) {

@@ -66,8 +66,8 @@ static MG_NOINLINE void R(box_lines_sum)(double *restrict line, const real *rest
 
 /* The sum of n elements, `step` apart. If `pairs`, two floats are added before they become a
  * double, which costs half a unit of the sum of magnitudes; only if they are too large is each
- * widened alone. Sums are multiply-adds by 1, as conversions keep the adders busy. More is asked for
- * `ahead` bytes before it is needed, or at 0 before the first of it is. */
+ * widened alone. Sums are multiply-adds by 1, as conversions keep the adders busy. More is asked
+ * for `ahead` bytes before it is needed. */
 static MG_NOINLINE double R(box_piece_sum)(const real *x, int64_t n, int64_t step, bool pairs,
                                            int64_t ahead) {
     enum { SIDE = 8, PAIR = 2 * BOX_WIDE, WIDTH = SIDE * PAIR, LINE = 64 / sizeof(real) };

@@ -51,6 +51,15 @@ MG_INLINE vec_f32 v_choose_less_f32(vec_f32 a, vec_f32 b, vec_f32 x, vec_f32 y) 
 MG_INLINE vec_f64 v_choose_less_f64(vec_f64 a, vec_f64 b, vec_f64 x, vec_f64 y) {
     return _mm512_mask_blend_pd(_mm512_cmp_pd_mask(a, b, _CMP_LT_OQ), y, x);
 }
+/* b larger than a, or the first NaN ? x : y */
+MG_INLINE vec_f32 v_choose_passed_f32(vec_f32 a, vec_f32 b, vec_f32 x, vec_f32 y) {
+    __mmask16 number = _mm512_cmp_ps_mask(a, a, _CMP_ORD_Q);
+    return _mm512_mask_blend_ps(_mm512_mask_cmp_ps_mask(number, b, a, _CMP_NLE_UQ), y, x);
+}
+MG_INLINE vec_f64 v_choose_passed_f64(vec_f64 a, vec_f64 b, vec_f64 x, vec_f64 y) {
+    __mmask8 number = _mm512_cmp_pd_mask(a, a, _CMP_ORD_Q);
+    return _mm512_mask_blend_pd(_mm512_mask_cmp_pd_mask(number, b, a, _CMP_NLE_UQ), y, x);
+}
 /* The bits of i under mask all 0 ? x : y */
 MG_INLINE vec_f32 v_choose_zero_f32(vec_f32 i, uint32_t mask, vec_f32 x, vec_f32 y) {
     __mmask16 m = _mm512_test_epi32_mask(_mm512_castps_si512(i), _mm512_set1_epi32((int)mask));
@@ -162,6 +171,14 @@ MG_INLINE vec_f32 v_choose_less_f32(vec_f32 a, vec_f32 b, vec_f32 x, vec_f32 y) 
 }
 MG_INLINE vec_f64 v_choose_less_f64(vec_f64 a, vec_f64 b, vec_f64 x, vec_f64 y) {
     return _mm256_blendv_pd(y, x, (vec_f64)(a < b));
+}
+MG_INLINE vec_f32 v_choose_passed_f32(vec_f32 a, vec_f32 b, vec_f32 x, vec_f32 y) {
+    vec_f32 number = _mm256_cmp_ps(a, a, _CMP_ORD_Q);
+    return _mm256_blendv_ps(y, x, _mm256_and_ps(number, _mm256_cmp_ps(b, a, _CMP_NLE_UQ)));
+}
+MG_INLINE vec_f64 v_choose_passed_f64(vec_f64 a, vec_f64 b, vec_f64 x, vec_f64 y) {
+    vec_f64 number = _mm256_cmp_pd(a, a, _CMP_ORD_Q);
+    return _mm256_blendv_pd(y, x, _mm256_and_pd(number, _mm256_cmp_pd(b, a, _CMP_NLE_UQ)));
 }
 MG_INLINE vec_f32 v_choose_zero_f32(vec_f32 i, uint32_t mask, vec_f32 x, vec_f32 y) {
     __m256i bits = _mm256_and_si256(_mm256_castps_si256(i), _mm256_set1_epi32((int)mask));
