@@ -65,9 +65,11 @@ MG_INLINE bool R(gemm_crowds)(const mg_gemm_shape *s) {
     return GEMM_RUNS && s->k * mg_min(bytes & -bytes, 4096) > 4 * 4096;
 }
 
-/* A's rows fall onto the same lines of L1 or run across many cache lines. */
+/* A's rows fall onto the same lines of L1 or run across many cache lines. A tile's rows share such
+ * lines: L1 holds them if there are few, and for few slivers of B a Zen 4 follows them in L2. */
 MG_INLINE bool R(gemm_copies)(const mg_gemm_shape *s) {
-    bool in_lines = s->a_row == 1 && s->k <= 128; /* a tile's rows share them, and L1 holds all */
+    bool few = s->k <= 128 || (s->n <= 3 * GEMM_NR && mg_system_zen() == 4);
+    bool in_lines = s->a_row == 1 && few;
     return s->k > LANES && !in_lines &&
            (s->a_col == 1 ? s->a_row * (int)sizeof(real) % 2048 == 0
                           : s->n > GEMM_NR && s->m > GEMM_MR / 2);
