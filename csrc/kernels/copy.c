@@ -145,10 +145,12 @@ static void copy_block(void *context, int64_t block) {
 }
 
 /* How so many bytes are written. The limit is half of the third cache; what repeats values stays in the
- * cache up to twice that. But on a Zen 5, one thread copies past the cache from the limit on. What repeats
- * values is written by string instructions there; before a Zen 4 they pay from a sixteenth of the limit up
- * to it, for one element only: copies by them take from 0.7 to 9 times as long, as addresses lie. On a
- * Zen 4 they do not, nor does asking ahead, with which repeated rows take up to 1.6 times as long. */
+ * cache up to twice that, but for rows on a Zen 4, which would push out of it what they are the gradient
+ * of. One thread copies past the cache from the limit on, more of them beyond it, as a Zen 5 does. What
+ * repeats values is written by string instructions there; before a Zen 4 they pay from a sixteenth of the
+ * limit up to it, for one element only: copies by them take from 0.7 to 9 times as long, as addresses
+ * lie. On a Zen 4 they do not, nor does asking ahead, with which repeated rows take up to 1.6 times as
+ * long. */
 static void copy_ways(copy_plan *p, int64_t bytes) {
     int64_t past = mg_system_streams();
     int zen = mg_system_zen();
@@ -156,7 +158,8 @@ static void copy_ways(copy_plan *p, int64_t bytes) {
     bool repeats = false, one = p->ndim > 0 && p->strides[1][p->ndim - 1] == 0;
     for (int d = 0; d < p->ndim; d++) repeats |= p->strides[1][d] == 0;
     bool few = one && bytes > past / 16 && bytes < past;
-    p->streams = several || repeats ? bytes / (1 + repeats) > past : bytes >= past;
+    bool early = repeats ? zen == 4 && !one : !several;
+    p->streams = early ? bytes >= past : bytes / (1 + repeats) > past;
     p->strings = !p->streams && zen != 4 && (zen == 5 ? repeats && bytes > past / 2 : few);
     p->fetches = !p->streams && zen < 4 && bytes > COPY_IN_CACHE;
 }
