@@ -286,12 +286,13 @@ static void R(reduce_strip)(int kind, real *y, const real *x, int64_t stride, in
     bool wide = width > WIDEST * 3 / 4 && kind != REDUCE_SUMEXP;
     bool whole = reduce_is_extremum(kind) || mg_system_zen() == 4; /* pages are read at a time */
     int64_t strip = !wide ? REDUCE_STRIP : whole ? width : REDUCE_WIDER;
+    const real *begin = x;
     for (int64_t done = 0;; done++, n -= REDUCE_BLOCK) {
         bool last = n <= REDUCE_BLOCK;
         for (int64_t j = 0; j < width; j += strip) {
             int64_t some = mg_min(width - j, strip);
             const real *next = j + some < width ? x + j + some
-                               : last           ? x + j
+                               : last           ? (stride > width ? begin + width : x + n * stride)
                                                 : x + REDUCE_BLOCK * stride;
             R(reduce_block)(kind, lanes, x + j, stride, mg_min(n, REDUCE_BLOCK), some, dense, c + j,
                             c_stride, next);
