@@ -76,23 +76,47 @@ static MG_NOINLINE int64_t R(arg_rows_apart)(int sign, real *restrict best, int6
     return r;
 }
 
-/* best[r], index[r] of row r: the extremum by blocks, then its place in the block that has it. */
+/* The extremum of n >= 128 neighbouring elements and its place; for NaN, where to look for it. Each lane
+ * knows its own extremum and the first block of that, as a number, so that nothing has to be foreseen. */
+MG_INLINE real R(arg_of_blocks)(int kind, const real *x, int64_t n, int64_t *where) {
+    vec lane = {0}, in = {0}, seen, probe, top;
+    top = R(reduce_extrema)(kind, 4, x, REDUCE_BLOCK, &seen);
+    for (int64_t i = REDUCE_BLOCK; i < n; i += REDUCE_BLOCK) {
+        /* a last block that is not full begins earlier: what it has of the one before is no better */
+        int64_t at = mg_min(i, n - REDUCE_BLOCK);
+        reduce_fetch(x + at, REDUCE_BLOCK * sizeof(real));
+        vec v = R(reduce_extrema)(kind, 4, x + at, REDUCE_BLOCK, &probe);
+        in = R(reduce_choose)(kind == REDUCE_MAX ? v > top : v < top, v_set1((real)at), in);
+        top = R(reduce_join_vec)(kind, top, v);
+        seen += probe;
+    }
+    real b = R(reduce_across)(kind, top);
+    if (MG_UNLIKELY(R(reduce_any_nan)(seen))) b = R(mg_reduce_or_nan)(b, x, n);
+    *where = 0;
+    if (b != b) return b;
+    in = R(reduce_choose)(top == v_set1(b), in, v_set1((real)n));
+    x += *where = (int64_t)R(reduce_across)(REDUCE_MIN, in);
+    MG_UNROLL
+    for (int k = 0; k < LANES; k++) lane[k] = (real)k;
+    in = v_set1(REDUCE_BLOCK);
+    for (int k = REDUCE_BLOCK - LANES; k >= 0; k -= LANES)
+        in = R(reduce_choose)(v_load(x + k) == v_set1(b), lane + v_set1((real)k), in);
+    *where += (int64_t)R(reduce_across)(REDUCE_MIN, in);
+    return b;
+}
+
+/* best[r], index[r] of row r */
 MG_INLINE void R(arg_along_rows)(int sign, real *restrict best, int64_t *restrict index,
                                  int64_t y_step, const real *restrict x, int64_t x_step,
                                  int64_t rows, int64_t n, int64_t base) {
     int kind = sign > 0 ? REDUCE_MAX : REDUCE_MIN;
     for (int64_t r = 0; r < rows; r++, x += x_step) {
-        real b = 0;
         int64_t where = 0;
-        for (int64_t i = 0; i < n; i += REDUCE_BLOCK) {
-            reduce_fetch(x + i, REDUCE_BLOCK * sizeof(real));
-            real t = sign * R(reduce_extremum)(kind, x + i, mg_min(REDUCE_BLOCK, n - i));
-            if (i > 0 && MG_LIKELY(!R(arg_better)(t, b))) continue;
-            b = t;
-            where = i;
-        }
-        best[r * y_step] = b;
-        index[r * y_step] = base + where + R(arg_find)(x + where, n - where, sign * b);
+        bool blocks = n >= REDUCE_BLOCK;
+        real b = blocks ? R(arg_of_blocks)(kind, x, n, &where) : R(reduce_extremum)(kind, x, n);
+        if (!blocks || MG_UNLIKELY(b != b)) where = R(arg_find)(x, n, b);
+        best[r * y_step] = sign * b;
+        index[r * y_step] = base + where;
     }
 }
 
