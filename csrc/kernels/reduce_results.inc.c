@@ -124,10 +124,12 @@ static void R(reduce_add_between)(void *out, const void *rest, int64_t n, double
 
 /* y = c + log(y) where c is finite, else c: c is the maximum, which decides NaN, inf and -inf. */
 static void R(reduce_add_log)(void *out, const void *centre, int64_t n) {
-    real *restrict y = out;
+    real *restrict y = out, logs[REDUCE_STRIP];
     const real *restrict c = centre;
-    for (int64_t i = 0; i < n; i++) {
-        real sum = c[i] + R(v_log)(y[i]);
-        y[i] = c[i] - c[i] == 0 ? sum : c[i];
+    for (int64_t some; n > 0; n -= some, y += some, c += some) {
+        some = mg_min(n, REDUCE_STRIP);
+        R(v_log_any)(logs, y, some);
+        MG_APART
+        for (int64_t i = 0; i < some; i++) y[i] = c[i] - c[i] == 0 ? c[i] + logs[i] : c[i];
     }
 }

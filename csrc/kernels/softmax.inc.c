@@ -143,11 +143,16 @@ static void R(softmax_drop)(void *sums, const void *upstream, int64_t stride, in
 
 /* The sums of lines as softmax_part_of takes them. An infinite or NaN maximum makes all NaN. */
 static void R(softmax_sums)(int op, void *sums, const void *maxima, int64_t width) {
-    real *s = sums;
+    real *s = sums, logs[REDUCE_STRIP];
     const real *m = maxima;
-    for (int64_t j = 0; j < width; j++) {
-        real sum = m[j] - m[j] == 0 ? s[j] : m[j] - m[j];
-        s[j] = op == SOFTMAX_FORWARD ? 1 / sum : R(v_log)(sum);
+    for (int64_t some; width > 0; width -= some, s += some, m += some) {
+        some = mg_min(width, REDUCE_STRIP);
+        if (op != SOFTMAX_FORWARD) R(v_log_any)(logs, s, some);
+        MG_APART
+        for (int64_t j = 0; j < some; j++) {
+            real sum = op == SOFTMAX_FORWARD ? 1 / s[j] : logs[j];
+            s[j] = m[j] - m[j] == 0 ? sum : m[j] - m[j];
+        }
     }
 }
 
