@@ -50,7 +50,7 @@ static void softmax_block(void *context, int64_t block) {
     bool rows = l->inner == 1;
     int64_t first = block % job->steps * job->step, outer = block / job->steps;
     int64_t end = mg_min(first + job->step, rows ? l->outer : l->inner);
-    int64_t most = rows ? mg_min(mg_max(SOFTMAX_FITS / l->n, 1), REDUCE_STRIP) : REDUCE_STRIP;
+    int64_t most = rows ? mg_min(mg_max(SOFTMAX_FITS / l->n, 1), REDUCE_STRIP) : job->step;
     for (; first < end; first += most) {
         int64_t at = (outer * l->n * l->inner + first * job->plan.run_x) * job->itemsize;
         (job->dtype == MG_FLOAT32 ? softmax_strip_f32 : softmax_strip_f64)(
@@ -73,9 +73,11 @@ static void softmax_in_cache(softmax_job *job) {
     bool rows = l->inner == 1;
     job->plan = (reduce_plan){.columns = !rows, .n = l->n, .stride = l->inner, .run_y = 1};
     job->plan.run_x = job->plan.run_c = rows ? l->n : 1;
-    job->step = rows ? mg_max(REDUCE_GRAIN / l->n, 1) : REDUCE_STRIP;
-    job->steps = mg_ceil_div(rows ? l->outer : l->inner, job->step);
     job->streams = softmax_columns_stream(job);
+    job->step = rows           ? mg_max(REDUCE_GRAIN / l->n, 1)
+                : job->streams ? REDUCE_WIDE / job->itemsize
+                               : REDUCE_STRIP;
+    job->steps = mg_ceil_div(rows ? l->outer : l->inner, job->step);
     int64_t blocks = rows ? job->steps : job->steps * l->outer;
     mg_parallel_if(l->outer * l->n * l->inner >= REDUCE_PARALLEL, blocks, softmax_block, job);
 }

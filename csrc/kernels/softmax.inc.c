@@ -156,10 +156,11 @@ static void R(softmax_sums)(int op, void *sums, const void *maxima, int64_t widt
     }
 }
 
-/* A strip of `width` <= REDUCE_STRIP lines, that stays in cache from one pass to the next. */
+/* A strip of lines, as many as REDUCE_WIDE has columns at most, that stays in cache from one pass to the
+ * next. What is written past the caches is not read back: its exponentials are made anew. */
 static void R(softmax_strip)(int op, bool streams, const reduce_plan *p, void *out, const void *a,
                              const void *b, int64_t width) {
-    real m[REDUCE_STRIP], s[REDUCE_STRIP];
+    real m[REDUCE_WIDE / sizeof(real)], s[REDUCE_WIDE / sizeof(real)];
     int64_t n = p->n, stride = p->stride;
     bool columns = p->columns;
     if (op == SOFTMAX_BACKWARD || op == LOG_SOFTMAX_BACKWARD) {
@@ -170,14 +171,13 @@ static void R(softmax_strip)(int op, bool streams, const reduce_plan *p, void *o
         return;
     }
     mg_reduce_piece(REDUCE_MAX, REAL_DTYPE, p, m, NULL, a, width, n, NULL);
-    if (columns && op == LOG_SOFTMAX_FORWARD)
+    if (columns && (streams || op == LOG_SOFTMAX_FORWARD))
         mg_reduce_piece(REDUCE_SUMEXP, REAL_DTYPE, p, s, NULL, a, width, n, m);
     else {
         R(softmax_lines)(SOFTMAX_EXP, columns, false, out, a, b, m, m, stride, n, width);
         mg_reduce_piece(REDUCE_SUM, REAL_DTYPE, p, s, NULL, out, width, n, NULL);
     }
     R(softmax_sums)(op, s, m, width);
-    if (op == SOFTMAX_FORWARD) op = SOFTMAX_SCALE;
-    streams &= op != SOFTMAX_SCALE; /* of what has been written before */
+    if (op == SOFTMAX_FORWARD && !streams) op = SOFTMAX_SCALE;
     R(softmax_lines)(op, columns, streams, out, a, b, m, s, stride, n, width);
 }
