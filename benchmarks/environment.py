@@ -72,7 +72,7 @@ def _pin(threads: int) -> str:
 def _prefer_the_installed_package() -> None:
     """In a checkout whose minigrad/ was never compiled, look for the installed one instead."""
     root = Path(__file__).resolve().parent.parent
-    if (root / "minigrad").is_dir() and not list((root / "minigrad").glob("_native_*")):
+    if (root / "minigrad").is_dir() and not list((root / "minigrad").glob("_native*")):
         sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != root]
 
 

@@ -1,7 +1,7 @@
-"""The cffi builders of the extension modules, one per instruction set.
+"""The cffi builder of the extension module ``minigrad._native``, and all flags of the compiler.
 
-Each compiles the whole of ``csrc/core.c`` with its own flags into ``minigrad._native_<isa>``. Those
-above the baseline are optional: where the compiler cannot make them, installation goes on without.
+The kernels, ``csrc/kernels.c``, are compiled once for each instruction set with flags of its own
+(by ``setup.py``), and all else once.
 """
 
 import os
@@ -99,16 +99,17 @@ SIDE_BY_SIDE = TWINS if sys.platform == "linux" and links(TWINS) else []
 if SIDE_BY_SIDE:
     COMMON_FLAGS += ["-ffunction-sections"]
 
+# What is the same for all instruction sets, and runs on every machine.
+CORE_FLAGS = [*BRANCHES_APART, *NO_STRINGS]
 ISA_FLAGS = {
     # For the few machines without AVX2 code is kept small: three fifths of what -O3 makes of it.
     "baseline": ["-Os", "-ftree-vectorize"],
     "neon": [],
-    "avx2": ["-mavx2", "-mfma", "-mbmi2", *BRANCHES_APART, *NO_STRINGS],
+    "avx2": ["-mavx2", "-mfma", "-mbmi2", *CORE_FLAGS],
     "avx512": [
         *("-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mbmi2"),
         "-mprefer-vector-width=512",
-        *BRANCHES_APART,
-        *NO_STRINGS,
+        *CORE_FLAGS,
     ],
 }
 ISAS_BY_MACHINE = {
@@ -142,48 +143,37 @@ def isas() -> list[str]:
 
 
 def declarations() -> str:
-    """The part of ``minigrad.h`` that cffi reads, and the one function C calls back."""
+    """What cffi reads: its parts of ``minigrad.h`` and ``kernels.def``, and what C calls back."""
     header = (HERE / "minigrad.h").read_text(encoding="utf-8")
     found = re.search(r"/\* cffi: begin \*/(.*)/\* cffi: end \*/", header, re.DOTALL)
     if found is None:
         raise RuntimeError("minigrad.h has lost its cffi markers")
-    return found.group(1) + '\nextern "Python" void mg_on_release(int64_t);\n'
+    kernels = (HERE / "kernels.def").read_text(encoding="utf-8").partition("/* cffi: end */")[0]
+    plain = re.sub(r"MG_KERNEL\(([^,]+), (\w+),\s+(\([^)]*\))\)", r"\1 \2\3;", kernels)
+    return found.group(1) + plain + 'extern "Python" void mg_on_release(int64_t);\n'
 
 
-def builder(isa: str) -> cffi.FFI:
-    """The extension module for one instruction set."""
+def kernels(isa: str) -> tuple[str, list[str]]:
+    """The source of an instruction set's kernels, and the compiler's flags for it."""
+    return f"csrc/isa/{isa}.c", [*COMMON_FLAGS, *ISA_FLAGS[isa], *sanitizers()]
+
+
+def native() -> cffi.FFI:
+    """The extension module, but for the kernels."""
     ffi = cffi.FFI()
     ffi.cdef(declarations())
-    options = {"optional": True} if isa != isas()[0] else {}
     ffi.set_source(
-        f"minigrad._native_{isa}",
+        "minigrad._native",
         '#include "wrapper.h"',
-        sources=[f"csrc/isa/{isa}.c"],
+        sources=["csrc/core.c"],
         include_dirs=["csrc"],
         depends=[
             p.relative_to(HERE.parent).as_posix()
             for pattern in ("**/*.c", "**/*.h", "**/*.def", "**/*.ld", "build.py")
             for p in sorted(HERE.glob(pattern))
         ],
-        extra_compile_args=[*COMMON_FLAGS, *ISA_FLAGS[isa], *sanitizers()],
+        extra_compile_args=[*COMMON_FLAGS, *CORE_FLAGS, *sanitizers()],
         extra_link_args=link_flags(),
         libraries=["m"],
-        **options,
     )
     return ffi
-
-
-def baseline() -> cffi.FFI:
-    return builder("baseline")
-
-
-def avx2() -> cffi.FFI:
-    return builder("avx2")
-
-
-def avx512() -> cffi.FFI:
-    return builder("avx512")
-
-
-def neon() -> cffi.FFI:
-    return builder("neon")

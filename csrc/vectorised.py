@@ -45,6 +45,7 @@ def marks(file: Path) -> set[Place]:
 def report(isa: str, file: Path, flags: list[str]) -> dict[Place, list[int]]:
     """What became of each loop, by its place: the bytes of its vectors, or 0, for every copy."""
     command = [os.environ.get("CC", "gcc"), *COMMON_FLAGS, *ISA_FLAGS[isa], *flags]
+    command += ["-DMG_KERNEL(type, name, args)=type name args;", "-DMG_SHARED=extern"]
     command += ["-DNDEBUG", f"-I{HERE}", "-include", str(HERE / "minigrad.h")]
     command += ["-fopt-info-vec-optimized-missed", "-S", str(file), "-o", os.devnull]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stderr

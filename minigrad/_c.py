@@ -38,35 +38,16 @@ Handle = Any  # csrc/handle.h; cffi has no static types
 
 # ---- the instruction set -------------------------------------------------------------------------
 
-# From the one that every machine of its kind has to the best.
-_ISAS = (
-    ("neon",)
-    if os.uname().machine in ("aarch64", "arm64")
-    else (
-        "baseline",
-        "avx2",
-        "avx512",
-    )
-)
-
-
-def _load(name: str) -> Any:
-    return importlib.import_module(f"minigrad._native_{name}")
-
-
-def _runnable() -> tuple[str, ...]:
-    """The instruction sets that are installed and that this machine can run, best last."""
-    # A Path would have pathlib loaded, which takes 6 ms.
-    files = os.listdir(os.path.dirname(__file__))  # noqa: PTH120, PTH208
-    installed = [n for n in _ISAS if any(name.startswith(f"_native_{n}.") for name in files)]
-    if not installed or installed[0] != _ISAS[0]:
-        raise ImportError(
-            "minigrad's C extension is missing: install the package with "
-            "`python -m pip install .`, and do not run Python from its source folder"
-        )
-    first = _load(_ISAS[0])
-    best = first.ffi.string(first.lib.mg_best_isa()).decode()
-    return tuple(n for n in installed if _ISAS.index(n) <= _ISAS.index(best))
+try:
+    _native = importlib.import_module("minigrad._native")
+except ModuleNotFoundError:
+    raise ImportError(
+        "minigrad's C extension is missing: install the package with "
+        "`python -m pip install .`, and do not run Python from its source folder"
+    ) from None
+ffi: Any = _native.ffi
+lib: Any = _native.lib
+NULL = ffi.NULL
 
 
 def _choose(available: tuple[str, ...]) -> str:
@@ -90,14 +71,13 @@ def _check_threads() -> None:
 
 
 _check_threads()
-available_isas = _runnable()
+# Those that are built in and that this machine can run, best last.
+_offered = itertools.takewhile(bool, map(lib.mg_isa_offered, itertools.count()))
+available_isas = tuple(ffi.string(name).decode() for name in _offered)
 isa = _choose(available_isas)
-_native = _load(isa)
-ffi: Any = _native.ffi
-lib: Any = _native.lib
-NULL = ffi.NULL
 
 node_class: Any = lib.mg_node_class()  # first of all that C keeps: a second import ends here
+lib.mg_isa_use(available_isas.index(isa))
 
 # ---- the door ------------------------------------------------------------------------------------
 

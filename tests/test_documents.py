@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("restore_random")
 MODULES = sorted(
     name
     for _, name, _ in pkgutil.walk_packages(mg.__path__, "minigrad.")
-    if "._native_" not in name
+    if "._native" not in name
 )
 
 

@@ -13,6 +13,13 @@
 #else
 #define MG_NOINLINE __attribute__((noinline, noclone))
 #endif
+/* What the files of kernels share. They are one translation unit; csrc/vectorised.py, to which each is
+ * one, has another word for it. */
+#ifndef MG_SHARED
+#define MG_SHARED static
+#endif
+/* A variable of another translation unit of this library: its address is known, and not looked up. */
+#define MG_OWN __attribute__((visibility("hidden")))
 /* Between these: checks and plans, made once for each call and not for each element, so that their
  * code is kept small. */
 #if defined(__clang__)

@@ -112,11 +112,9 @@ int64_t mg_system_reach = 4096 + 512;
 
 /* A Zen 4, the one of its family that has AVX-512, follows a stream by itself, and takes up to twice as
  * long where memory is asked for far ahead of it. What it reads, and would read without, is asked for. */
-#ifdef __AVX512F__
 __attribute__((constructor)) static void system_reach(void) {
-    if (system_amd_family() == 25) mg_system_reach = 0;
+    if (system_amd_family() == 25 && system_has_avx512()) mg_system_reach = 0;
 }
-#endif
 
 int64_t mg_system_env(const char *name) {
     const char *text = getenv(name);

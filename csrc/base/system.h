@@ -23,13 +23,13 @@ int64_t mg_system_streams(void);
  * last two follow several streams of memory from page to page, so that none is asked for ahead, a
  * Zen 4 also beside stores past the caches where little lies between its loads. */
 int mg_system_ask_zen(void);
-extern _Atomic int mg_system_known_zen; /* -1 until asked for */
+extern MG_OWN _Atomic int mg_system_known_zen; /* -1 until asked for */
 static inline int mg_system_zen(void) {
     int zen = atomic_load_explicit(&mg_system_known_zen, memory_order_relaxed);
     return MG_LIKELY(zen >= 0) ? zen : mg_system_ask_zen();
 }
 /* Bytes from what is read of one stream of memory to what is asked for meanwhile. */
-extern int64_t mg_system_reach;
+extern MG_OWN int64_t mg_system_reach;
 /* Whether the root and the quotient of 8 doubles take hardly longer than other work beside them, and
  * not up to three times as long as Newton's steps. False until the processor has been asked for. */
 static inline bool mg_system_roots(void) {

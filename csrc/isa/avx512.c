@@ -1,2 +1,2 @@
-#define MG_ISA "avx512"
-#include "../core.c"
+#define MG_ISA avx512
+#include "../kernels.c"

@@ -1,2 +1,2 @@
-#define MG_ISA "baseline"
-#include "../core.c"
+#define MG_ISA baseline
+#include "../kernels.c"

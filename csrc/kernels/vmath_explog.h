@@ -220,7 +220,7 @@ CHUNKS_OF(cosh, double, f64)
 #if MG_LANE_BY_LANE
 /* By pieces, four vectors at a time (v_look_up_bytes), while those of the next four are found. */
 static v_bytes_f32 v_tanh_bytes, v_erf_bytes, v_erfcx_bytes, v_normal_bytes;
-__attribute__((constructor)) static void v_pieces_by_bytes(void) {
+static void v_begin(void) {
     v_bytes_make(&v_tanh_bytes, v_tanh_table_f32);
     v_bytes_make(&v_erf_bytes, v_erf_table_f32);
     v_bytes_make(&v_erfcx_bytes, v_erfcx_table_f32);
@@ -313,6 +313,7 @@ static inline void v_ndtr_chunk_f32(float *restrict out, const float *restrict x
 }
 #undef EACH
 #else
+static void v_begin(void) {}
 CHUNKS_OF(erfc, float, f32)
 CHUNKS_OF(ndtr, float, f32)
 STAGES_OF(tanh, tanh, float, f32)

@@ -136,26 +136,6 @@ mg_arrays *mg_arrays_of(int count, mg_array *const *made) {
 
 mg_array *mg_empty(int dtype, int ndim, const int64_t *shape) { return mg_new(dtype, ndim, shape); }
 
-static void array_fill(mg_array *a, double value, int64_t integer) {
-    switch (a->dtype) {
-    case MG_BOOL: memset(a->data, integer != 0 || (integer == 0 && value != 0), (size_t)a->size); break;
-    case MG_INT64:
-        for (int64_t i = 0; i < a->size; i++) ((int64_t *)a->data)[i] = integer;
-        break;
-    case MG_FLOAT32:
-        for (int64_t i = 0; i < a->size; i++) ((float *)a->data)[i] = (float)value;
-        break;
-    default:
-        for (int64_t i = 0; i < a->size; i++) ((double *)a->data)[i] = value;
-    }
-}
-
-mg_array *mg_full(int dtype, int ndim, const int64_t *shape, double value, int64_t integer) {
-    mg_array *a = mg_new(dtype, ndim, shape);
-    if (a) array_fill(a, value, integer);
-    return a;
-}
-
 static mg_array *array_weak(int dtype, double value, int64_t integer) {
     mg_array *a = mg_full(dtype, 0, NULL, value, integer);
     if (a) a->weak = 1;
@@ -165,23 +145,6 @@ static mg_array *array_weak(int dtype, double value, int64_t integer) {
 mg_array *mg_weak_float(double value) { return array_weak(MG_FLOAT64, value, 0); }
 mg_array *mg_weak_int(int64_t value) { return array_weak(MG_INT64, 0, value); }
 mg_array *mg_weak_bool(int value) { return array_weak(MG_BOOL, 0, value); }
-
-mg_array *mg_arange(int dtype, double start, double step, int64_t start_int, int64_t step_int,
-                    int64_t count) {
-    mg_array *a = mg_new(dtype, 1, &count);
-    if (!a) return NULL;
-    for (int64_t i = 0; i < count; i++) {
-        switch (dtype) {
-        case MG_BOOL: a->data[i] = start + (double)i * step != 0; break;
-        case MG_INT64:
-            ((int64_t *)a->data)[i] = (int64_t)((uint64_t)start_int + (uint64_t)i * (uint64_t)step_int);
-            break;
-        case MG_FLOAT32: ((float *)a->data)[i] = (float)(start + (double)i * step); break;
-        default: ((double *)a->data)[i] = start + (double)i * step;
-        }
-    }
-    return a;
-}
 
 mg_array *mg_borrow(void *data, int dtype, int ndim, const int64_t *shape, const int64_t *strides,
                     int writable, int64_t owner, void (*on_release)(int64_t)) {

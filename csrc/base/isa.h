@@ -1,0 +1,21 @@
+/* isa.h: the kernels of one instruction set, as a table. */
+#ifndef MG_ISA_H
+#define MG_ISA_H
+
+#include "../minigrad.h"
+
+typedef struct {
+    const char *isa;
+    void (*begin)(void); /* called once, before the others */
+#define MG_KERNEL(type, name, args) type(*name) args;
+#include "../kernels.def"
+#undef MG_KERNEL
+} mg_kernels;
+
+/* Its name is that of the instruction set. */
+#define MG_KERNELS(isa) MG_KERNELS_OF(isa)
+#define MG_KERNELS_OF(isa) mg_kernels_##isa
+#define MG_QUOTED(isa) MG_QUOTED_TEXT(isa)
+#define MG_QUOTED_TEXT(isa) #isa
+
+#endif
