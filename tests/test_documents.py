@@ -18,9 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.usefixtures("restore_random")
 
 MODULES = sorted(
-    name
-    for _, name, _ in pkgutil.walk_packages(mg.__path__, "minigrad.")
-    if "._native" not in name
+    name for _, name, _ in pkgutil.walk_packages(mg.__path__, "minigrad.") if "._native" not in name
 )
 
 
