@@ -71,7 +71,7 @@ COMMON_FLAGS += GCC_FLAGS if compiles(GCC_FLAGS) else CLANG_FLAGS
 # keeps its line out of the cache of decoded instructions (Intel, "Mitigations for Jump Conditional
 # Code Erratum", 2019): a loop of vectors took a third longer where it happened to have one. The
 # assembler, gcc's or clang's, keeps branches clear of that with a few bytes of nothing. To start
-# loops and labels at multiples of 16 as well would take 6 KB of a wheel for each module.
+# loops and labels at multiples of 16 as well would take 6 KB of a wheel for each instruction set.
 APART = (
     [
         "-Wa,-malign-branch-boundary=32,-malign-branch=jcc+fused,-malign-branch-prefix-size=0",

@@ -40,7 +40,9 @@ Handle = Any  # csrc/handle.h; cffi has no static types
 
 try:
     _native = importlib.import_module("minigrad._native")
-except ModuleNotFoundError:
+except ModuleNotFoundError as error:
+    if error.name != "minigrad._native":  # but what it needs: cffi
+        raise
     raise ImportError(
         "minigrad's C extension is missing: install the package with "
         "`python -m pip install .`, and do not run Python from its source folder"

@@ -124,3 +124,19 @@ def test_a_second_import_in_one_process_is_refused(printed):
         "(x * x).sum().backward(); print(x.grad.tolist())"
     )
     assert printed(code) == ["True", "[2.0]"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("minigrad._native", "C extension is missing"), ("_cffi_backend", "_cffi_backend")],
+)
+def test_what_is_not_installed_is_named(printed, name, said):
+    code = f"""
+import sys
+sys.modules[{name!r}] = None
+try:
+    import minigrad
+except ImportError as error:
+    print(error)
+"""
+    assert said in " ".join(printed(code))
