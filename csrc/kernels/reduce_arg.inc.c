@@ -77,8 +77,8 @@ static MG_NOINLINE int64_t R(arg_rows_apart)(int sign, real *restrict best, int6
 }
 
 /* The extremum of n >= 128 neighbouring elements and its place; for NaN, where to look for it. Each lane
- * knows its own extremum and the first block of that, as a number (of less than ARG_SEGMENT, so exact), so that nothing
- * has to be foreseen. */
+ * knows its own extremum and the first block of that, as a number (below ARG_SEGMENT, so exact), so that
+ * nothing has to be foreseen. */
 MG_INLINE real R(arg_of_blocks)(int kind, const real *x, int64_t n, int64_t *where) {
     vec lane = {0}, in = {0}, seen, probe, top;
     top = R(reduce_extrema)(kind, 4, x, REDUCE_BLOCK, &seen);
