@@ -12,10 +12,8 @@ MG_PLANNING
 
 /* Calls a function of backprop.py. Arguments that are NULL are none. */
 static PyObject *back_ask(const char *name, PyObject *a, PyObject *b) {
-    PyObject *module = PyImport_ImportModule("minigrad.backprop");
-    PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
+    PyObject *function = PyObject_GetAttrString(tensor_uses[BACKPROP], name);
     PyObject *made = function ? PyObject_CallFunctionObjArgs(function, a, b, NULL) : NULL;
-    Py_XDECREF(module);
     Py_XDECREF(function);
     return made;
 }
@@ -546,6 +544,17 @@ static PyObject *walk_one(int dtype) {
     return tensor_around(ones[dtype], Py_None, Py_None);
 }
 
+/* The upstream gradient as it is, or 1, where nothing has to be said or done about it. */
+static PyObject *walk_upstream(const mg_array *output, PyObject *given) {
+    if (given == Py_None) return output->ndim == 0 ? walk_one(output->dtype) : NULL;
+    PyObject *handle = tensor_is(given) ? tensor_handle(given) : NULL;
+    PyObject *edge = handle ? tensor_parent(given) : NULL;
+    bool plain = edge == Py_None && mg_alike(handle_array(handle), output);
+    Py_XDECREF(edge);
+    if (plain) Py_INCREF(given);
+    return plain ? given : NULL;
+}
+
 /* into_grads(output, gradient, retain_graph) */
 static PyObject *walk_into_grads(PyObject *unused, PyObject *const *given, Py_ssize_t count) {
     (void)unused;
@@ -556,12 +565,12 @@ static PyObject *walk_into_grads(PyObject *unused, PyObject *const *given, Py_ss
     }
     int retain = PyObject_IsTrue(given[2]);
     PyObject *handle = retain < 0 ? NULL : tensor_handle(given[0]);
-    PyObject *edge = handle ? tensor_parent(given[0]) : NULL, *both;
+    PyObject *edge = handle ? tensor_parent(given[0]) : NULL;
     if (!edge) return NULL;
-    if (edge != Py_None && given[1] == Py_None && handle_array(handle)->ndim == 0)
-        both = Py_BuildValue("(ON)", edge, walk_one(handle_array(handle)->dtype));
-    else
-        both = back_ask("start", given[0], given[1]);
+    PyObject *g = edge == Py_None ? NULL : walk_upstream(handle_array(handle), given[1]);
+    PyObject *both = g                  ? Py_BuildValue("(ON)", edge, g)
+                     : PyErr_Occurred() ? NULL
+                                        : back_ask("start", given[0], given[1]);
     Py_DECREF(edge);
     w.retain = retain;
     w.parents = both ? PyTuple_GetSlice(both, 0, 1) : NULL;
