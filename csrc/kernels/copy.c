@@ -210,11 +210,14 @@ mg_array *mg_copy(mg_array *a) {
 static void copy_twice_block(void *context, int64_t block) {
     const copy_plan *p = context;
     int64_t at = block * COPY_TWICE, end = mg_min(at + COPY_TWICE, p->shape[0]);
+    /* A Zen 5 copies more than fits in its first cache faster to one place after the other. */
+    bool apart = p->streams || (mg_system_zen() == 5 && p->shape[0] >= 2 * COPY_TWICE);
+    int64_t step = apart && !p->streams ? COPY_TWICE / 2 : COPY_CHUNK;
     for (int64_t n; at < end; at += n) {
-        n = mg_min(COPY_CHUNK, end - at);
+        n = mg_min(step, end - at);
         char *to = p->to + at, *also = p->also + at;
         const char *from = p->from + at;
-        if (p->streams || n < COPY_CHUNK) {
+        if (apart || n < COPY_CHUNK) {
             copy_straight(p, to, from, n, 1);
             copy_straight(p, also, from, n, 1);
             continue;
