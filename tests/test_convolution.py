@@ -520,6 +520,28 @@ def test_three_taps_by_three_of_many_channels(rng, shape, kernel, options):
     check_with_threads(rng, shape, kernel, options, np.float32)
 
 
+# stride, dilation, and outputs along a line of the transpose, an odd and an even number
+BY_HALVES = [
+    ((1, 2), (1, 2), 45),
+    ((1, 2), (1, 4), 46),
+    ((1, 2), (2, 2), 46),
+    ((2, 2), (2, 4), 46),  # and every second line
+]
+
+
+@pytest.mark.parametrize(("stride", "dilation", "size"), BY_HALVES)
+def test_squares_of_every_second_output(rng, stride, dilation, size):
+    """All nine taps meet every second output, which waits at the end of its line to be woven."""
+    shape, kernel = (2, 40, 47, size), (40, 40, 3, 3)
+    options = {"stride": stride, "dilation": dilation, "padding": 2}
+    check_with_threads(rng, shape, kernel, options, np.float32)
+    g = rng.standard_normal((2, 40, 21, 22)).astype(np.float32)
+    w = rng.standard_normal(kernel).astype(np.float32)
+    y = F.conv_transpose2d(mg.tensor(g), mg.tensor(w), **options)
+    expected = transposed(g.astype(float), w.astype(float), **options)
+    np.testing.assert_allclose(y.numpy(), expected, rtol=0, atol=2e-4)
+
+
 def both_ways(x, w, g, options):
     """The outputs, and the gradients by inputs and by weights, which are the same by any thread."""
     found, before = [], mg.get_num_threads()

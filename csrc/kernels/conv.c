@@ -124,16 +124,17 @@ static void conv_give(const conv_slots *s, int slot) {
 
 enum { WINOGRAD_LANES = MG_VECTOR_BYTES / sizeof(float) };
 
-/* Are its terms three taps by three, the outputs neighbours, and is it faster so? In multiply-adds
- * for each image, channel and output, a square costs a little more for the sums of each channel's
- * inputs and of each output, and every call the sums of weights. */
+/* Are its terms three taps by three, the outputs neighbours, from the start of their lines on (those
+ * that wait to be woven lie at the end), and is it faster so? In multiply-adds for each image,
+ * channel and output, a square costs a little more for the sums of each channel's inputs and of each
+ * output, and every call the sums of weights. */
 static bool winograd_suits(const conv_plan *p, int dtype) {
     enum { SQUARE = 16, SUMS = 10, WEIGHTS = 200 };
     if (dtype != MG_FLOAT32 || p->axis[0].taps != 1 || !conv_whole(p)) return false;
     double terms = (double)p->axis[0].outputs, squares = terms;
     for (int d = 1; d < CONV_AXES; d++) {
         const conv_axis *a = &p->axis[d];
-        if (a->taps != CONV_TAPS || a->step != 1 || a->apart != 1) return false;
+        if (a->taps != CONV_TAPS || a->step != 1 || a->apart != 1 || a->first) return false;
         terms *= conv_filled(a) * (double)(CONV_TAPS * a->outputs);
         squares *= (double)(mg_ceil_div(a->outputs, 2 * conv_apart(a)) * conv_apart(a));
     }
