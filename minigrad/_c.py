@@ -63,16 +63,23 @@ def _choose(available: tuple[str, ...]) -> str:
     return wanted
 
 
-def _check_threads() -> None:
-    """A thread count in our own variable that is none is an error, not a guess."""
-    given = os.environ.get("MINIGRAD_NUM_THREADS")
-    if given is not None and not (given.isdecimal() and 1 <= int(given) <= 256):
-        raise ImportError(
-            f"MINIGRAD_NUM_THREADS={given!r} is not a number of threads from 1 to 256"
-        )
+_NUMBERS = {
+    "MINIGRAD_NUM_THREADS": (range(1, 257), "number of threads from 1 to 256"),
+    "MINIGRAD_STREAM_BYTES": (range(2**63), "number of bytes"),
+    "MINIGRAD_CACHE_LIMIT": (range(2**63), "number of bytes"),
+}
 
 
-_check_threads()
+def _check_numbers() -> None:
+    """A variable of our own that holds no such number is an error, not a guess; C reads them."""
+    for variable, (allowed, what) in _NUMBERS.items():
+        given = os.environ.get(variable, "")
+        plain = given.isascii() and given.isdecimal()
+        if given and not (plain and int(given) in allowed):
+            raise ImportError(f"{variable}={given!r} is not a {what}")
+
+
+_check_numbers()
 # Those that are built in and that this machine can run, best last.
 _offered = itertools.takewhile(bool, map(lib.mg_isa_offered, itertools.count()))
 available_isas = tuple(ffi.string(name).decode() for name in _offered)

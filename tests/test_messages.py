@@ -351,19 +351,36 @@ def test_the_values_survive_lack_of_memory():
             "0",
             "MINIGRAD_NUM_THREADS='0' is not a number of threads from 1 to 256",
         ),
+        *[
+            (variable, value, f"{variable}='{value}' is not a number of bytes")
+            for variable in ("MINIGRAD_STREAM_BYTES", "MINIGRAD_CACHE_LIMIT")
+            for value in ("much", "1e6", "-1", "64M", "4,2", str(2**63))
+        ],
     ],
 )
 def test_bad_environment(variable, value, message, tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", "import minigrad"],
-        env=os.environ | {variable: value, "PYTHONPATH": os.pathsep.join(sys.path)},
+    done = imported_with({variable: value}, tmp_path)
+    assert done.returncode == 1
+    assert f"ImportError: {message}" in done.stderr
+
+
+@pytest.mark.parametrize("value", ["", "1"])
+def test_an_environment_that_is_empty_or_right(value, tmp_path):
+    numbers = "MINIGRAD_NUM_THREADS", "MINIGRAD_STREAM_BYTES", "MINIGRAD_CACHE_LIMIT"
+    done = imported_with(dict.fromkeys(numbers, value) | {"OMP_NUM_THREADS": "1"}, tmp_path)
+    assert done.stdout == "1\n", done.stderr
+
+
+def imported_with(variables, at):
+    """The end of a process that imports the module with these environment variables."""
+    return subprocess.run(
+        [sys.executable, "-c", "import minigrad as mg; print(mg.get_num_threads())"],
+        env=os.environ | variables | {"PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         check=False,
-        cwd=tmp_path,
+        cwd=at,
     )
-    assert done.returncode == 1
-    assert f"ImportError: {message}" in done.stderr
 
 
 def test_sizes_and_amounts_come_from_arrays_too():
