@@ -30,10 +30,10 @@ static bool back_watched(void) { return PyList_Size(tensor_uses[TRACERS]); }
 /* ---- rules that are one call of a kernel, or of a function of Python's ---- */
 
 typedef struct {
-    PyObject *kernel; /* these two as in a holder */
-    PyObject *slopes; /* for each input None where the kernel computes its gradient; True where that is
-                       * the upstream gradient itself; else a function of that */
+    PyObject *kernel, *slopes; /* as in a holder */
     int number, arity, pointwise;
+    PyObject *slope[OPERANDS]; /* for each input None where the kernel computes its gradient; True
+                                * where that is the upstream one itself; else a function of that */
 } rule;
 
 /* In place of a kernel's number, where Python has a function of the gradient and the node's arguments:
@@ -139,28 +139,24 @@ static bool rule_call(const rule *rule, int wanted, PyObject *g, PyObject *saved
     return settled;
 }
 
-/* The gradients of a node's inputs, as a tuple; None where none is wanted. */
-static PyObject *rule_run(PyObject *capsule, PyObject *const *given, Py_ssize_t count) {
-    const rule *rule = PyCapsule_GetPointer(capsule, NULL);
-    if (count != 2 || !node_is(given[0]) || !tensor_is(given[1])) {
-        PyErr_SetString(PyExc_TypeError, "a rule takes a node and its gradient");
-        return NULL;
-    }
-    node *self = (node *)given[0];
-    PyObject *g = given[1], *handle = tensor_handle(g), *handles[OPERANDS] = {NULL};
-    if (!handle) return NULL;
-    PyObject *saved = self->fields[NODE_SAVED], *args = self->fields[NODE_ARGS];
-    bool whole = Py_SIZE(self) == rule->arity && saved && args && PyTuple_Check(args);
+/* The gradients of a node's inputs, NULL where none is wanted; none of them, and false, where that
+ * failed. */
+static bool rule_run(const rule *rule, node *of, PyObject *g, PyObject *made[OPERANDS]) {
+    PyObject *saved = of->fields[NODE_SAVED], *args = of->fields[NODE_ARGS];
+    PyObject *handle = tensor_handle(g);
+    if (!handle) return false;
+    bool whole = Py_SIZE(of) == rule->arity && saved && args && PyTuple_Check(args);
     int wanted = 0, computed = 0;
     for (int i = 0; whole && i < rule->arity; i++) {
-        if (self->parents[i] == Py_None) continue;
+        if (of->parents[i] == Py_None) continue;
         wanted |= 1 << i;
-        if (PyTuple_GetItem(rule->slopes, i) == Py_None) computed |= 1 << i;
+        if (rule->slope[i] == Py_None) computed |= 1 << i;
     }
     if (!whole || (computed && rule->pointwise && Py_TYPE(saved) != handle_saved_class)) {
-        back_raise("freed_error", given[0]); /* by another thread, meanwhile */
-        return NULL;
+        back_raise("freed_error", (PyObject *)of); /* by another thread, meanwhile */
+        return false;
     }
+    PyObject *handles[OPERANDS] = {NULL};
     bool done = !computed;
     if (!done && rule_linear(rule)) {
         handles[0] = rule_transposed(rule, handle, args);
@@ -168,22 +164,40 @@ static PyObject *rule_run(PyObject *capsule, PyObject *const *given, Py_ssize_t 
     } else if (!done) {
         done = rule_call(rule, computed, handle, saved, handles);
     }
-    PyObject *made = done ? PyTuple_New(rule->arity) : NULL;
     for (int i = 0; i < rule->arity; i++) {
-        PyObject *slope = PyTuple_GetItem(rule->slopes, i), *one = wanted >> i & 1 ? g : Py_None;
-        if (!made) {
-            Py_XDECREF(handles[i]);
-            continue;
-        }
-        if (computed >> i & 1) one = tensor_around(handles[i], Py_None, Py_None);
-        else if (one == g && slope != Py_True) one = PyObject_CallFunctionObjArgs(slope, g, NULL);
-        else Py_INCREF(one);
-        if (!one || PyTuple_SetItem(made, i, one) < 0) Py_CLEAR(made);
+        PyObject *slope = rule->slope[i];
+        made[i] = NULL;
+        if (!done) Py_XDECREF(handles[i]);
+        else if (!(wanted >> i & 1)) continue;
+        else if (slope == Py_None) made[i] = tensor_around(handles[i], Py_None, Py_None);
+        else if (slope == Py_True) Py_INCREF(made[i] = g);
+        else made[i] = PyObject_CallFunctionObjArgs(slope, g, NULL);
+        done = done && made[i];
+    }
+    for (int i = 0; !done && i < rule->arity; i++) Py_CLEAR(made[i]);
+    return done;
+}
+
+/* The same for Python: (node, gradient) -> a tuple, with None where none is wanted. */
+static PyObject *rule_called(PyObject *capsule, PyObject *const *given, Py_ssize_t count) {
+    const rule *rule = PyCapsule_GetPointer(capsule, NULL);
+    PyObject *each[OPERANDS];
+    if (count != 2 || !node_is(given[0]) || !tensor_is(given[1])) {
+        PyErr_SetString(PyExc_TypeError, "a rule takes a node and its gradient");
+        return NULL;
+    }
+    if (!rule_run(rule, (node *)given[0], given[1], each)) return NULL;
+    PyObject *made = PyTuple_New(rule->arity);
+    for (int i = 0; i < rule->arity; i++) {
+        if (!each[i]) Py_INCREF(each[i] = Py_None);
+        if (made) PyTuple_SetItem(made, i, each[i]);
+        else Py_DECREF(each[i]);
     }
     return made;
 }
 
-static PyMethodDef rule_method = {"rule", (PyCFunction)(void (*)(void))rule_run, METH_FASTCALL, NULL};
+static PyMethodDef rule_method = {"rule", (PyCFunction)(void (*)(void))rule_called, METH_FASTCALL,
+                                  NULL};
 
 /* rule(kernel, number, pointwise, slopes); of a linear operation Python's function, RULE_.., .. */
 static PyObject *rule_new(PyObject *unused, PyObject *args) {
@@ -196,6 +210,7 @@ static PyObject *rule_new(PyObject *unused, PyObject *args) {
         return NULL;
     }
     made->arity = (int)PyTuple_Size(made->slopes);
+    for (int i = 0; i < made->arity; i++) made->slope[i] = PyTuple_GetItem(made->slopes, i);
     return holder_function(&rule_method, made);
 }
 
@@ -291,14 +306,64 @@ static bool back_deliver(PyObject *leaf, PyObject *g, bool shared, PyObject *cop
     return true;
 }
 
+/* ---- what flows from a node to its parents ---- */
+
+typedef struct {
+    Py_ssize_t count;
+    struct flow_edge {
+        PyObject *parent, *g; /* NULL where none is wanted, or none comes */
+    } *edges, few[OPERANDS];  /* hardly a node has more parents */
+} flow;
+
+/* Makes room for so many. */
+static bool flow_open(flow *all, Py_ssize_t count) {
+    size_t bytes = (size_t)count * sizeof *all->edges;
+    struct flow_edge *edges = count <= OPERANDS ? all->few : PyMem_Malloc(bytes);
+    if (!edges) return PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < count; i++) edges[i] = (struct flow_edge){NULL, NULL};
+    all->edges = edges;
+    all->count = count;
+    return true;
+}
+
+static void flow_close(flow *all) {
+    for (Py_ssize_t i = 0; i < all->count; i++) {
+        Py_XDECREF(all->edges[i].parent);
+        Py_XDECREF(all->edges[i].g);
+    }
+    if (all->count > OPERANDS) PyMem_Free(all->edges);
+    all->count = 0;
+}
+
+/* NULL for None, else one of our own. */
+static PyObject *flow_some(PyObject *x) {
+    if (x == Py_None) return NULL;
+    Py_INCREF(x);
+    return x;
+}
+
+/* What Python has as a sequence, one for each edge; parents where there is nothing yet. */
+static bool flow_take(flow *all, PyObject *given, bool parents) {
+    PyObject *each = given ? PySequence_Tuple(given) : NULL;
+    Py_ssize_t count = each ? PyTuple_Size(each) : 0;
+    bool done = each && (!parents || flow_open(all, count));
+    for (Py_ssize_t i = 0; done && i < count && i < all->count; i++) {
+        struct flow_edge *one = &all->edges[i];
+        *(parents ? &one->parent : &one->g) = flow_some(PyTuple_GetItem(each, i));
+    }
+    Py_XDECREF(each);
+    return done;
+}
+
 /* ---- the run ---- */
 
 typedef struct {
     arrivals reached;
     node **queue; /* nodes that have a gradient: a heap, youngest first */
     Py_ssize_t waiting, room;
-    PyObject *wanted, *useful;   /* None, or sets: whose gradients are kept, and which lead to those */
-    PyObject *parents, *backs, *g; /* what the last rule made of g for whom; g is NULL at the roots */
+    PyObject *wanted, *useful; /* None, or sets: whose gradients are kept, and what leads to those */
+    PyObject *g;               /* NULL at the roots */
+    flow made;                 /* of it, by the last rule */
     bool retain, graph;
 } walk;
 
@@ -358,33 +423,42 @@ static bool walk_hand(walk *w, PyObject *parent, PyObject *back) {
     return true;
 }
 
+/* The edge to the node that is next where that is clear, as in a chain: nobody else waits, and no
+ * other edge leads to a node. */
+static struct flow_edge *walk_next_edge(walk *w) {
+    struct flow_edge *found = NULL;
+    for (Py_ssize_t i = 0; i < w->made.count; i++) {
+        struct flow_edge *one = &w->made.edges[i];
+        if (!one->g || !one->parent || !node_is(one->parent)) continue;
+        if (found || w->waiting) return NULL;
+        found = one;
+    }
+    return found;
+}
+
 /* Hands the gradients to the parents, and goes on to the youngest node that has one: it has all of it.
  * Returns that, with its gradient as g; NULL for none, or an error. */
 static node *walk_on(walk *w) {
-    PyObject *parents = w->parents, *backs = w->backs;
-    Py_ssize_t count = PyTuple_Size(parents), given = PyTuple_Size(backs);
-    PyObject *only = count == 1 && given && !w->waiting ? PyTuple_GetItem(parents, 0) : Py_None;
-    node *next = NULL;
-    PyObject *g = NULL;
-    if (node_is(only) && PyTuple_GetItem(backs, 0) != Py_None) {
-        next = (node *)only; /* in a chain, where nobody else waits or adds to it */
-        Py_INCREF(next);
-        g = PyTuple_GetItem(backs, 0);
-        Py_INCREF(g);
-    } else {
-        for (Py_ssize_t i = 0; i < count && i < given; i++) {
-            PyObject *parent = PyTuple_GetItem(parents, i), *back = PyTuple_GetItem(backs, i);
-            if (parent != Py_None && back != Py_None && !walk_hand(w, parent, back)) return NULL;
-        }
-        if (!w->waiting) return NULL;
-        next = walk_pop(w);
-        g = arrivals_take(&w->reached, (PyObject *)next);
+    struct flow_edge *direct = walk_next_edge(w), next = {NULL, NULL};
+    if (direct) {
+        next = *direct;
+        *direct = (struct flow_edge){NULL, NULL};
     }
+    for (Py_ssize_t i = 0; i < w->made.count; i++) {
+        struct flow_edge *one = &w->made.edges[i];
+        if (!one->parent || !one->g || walk_hand(w, one->parent, one->g)) continue;
+        Py_XDECREF(next.parent);
+        Py_XDECREF(next.g);
+        return NULL;
+    }
+    if (!direct && w->waiting) {
+        next.parent = (PyObject *)walk_pop(w);
+        next.g = arrivals_take(&w->reached, next.parent);
+    }
+    flow_close(&w->made);
     Py_XDECREF(w->g);
-    w->g = g;
-    Py_CLEAR(w->parents);
-    Py_CLEAR(w->backs);
-    return next;
+    w->g = next.g;
+    return (node *)next.parent;
 }
 
 /* Gradients of slices as one; all others as they are. Takes it over. */
@@ -409,38 +483,47 @@ static bool walk_fits(PyObject *g, PyObject *input) {
 }
 
 /* Undoes broadcasting and casts of the inputs. */
-static PyObject *walk_unadapted(PyObject *backs, PyObject *adapted) {
-    PyObject *made = PyTuple_New(PyTuple_Size(backs));
-    for (Py_ssize_t i = 0; made && i < PyTuple_Size(backs); i++) {
-        PyObject *g = PyTuple_GetItem(backs, i), *input = PyTuple_GetItem(adapted, i);
-        if (walk_fits(g, input)) Py_INCREF(g);
-        else g = back_ask("unadapted", g, input);
-        if (!g || PyTuple_SetItem(made, i, g) < 0) Py_CLEAR(made);
+static bool walk_adapt(flow *made, PyObject *adapted) {
+    for (Py_ssize_t i = 0; i < made->count; i++) {
+        PyObject **place = &made->edges[i].g, *g = *place;
+        PyObject *input = g ? PyTuple_GetItem(adapted, i) : NULL;
+        if (!g || (input && walk_fits(g, input))) continue;
+        *place = input ? back_ask("unadapted", g, input) : NULL;
+        Py_DECREF(g);
+        if (!*place) return false;
     }
-    return made;
+    return true;
 }
 
-/* What the rule of a node makes of its gradient. */
-static PyObject *walk_rule(const walk *w, node *at) {
+/* Edges to the parents that a node has now: its rule may run another backward, which frees it. */
+static bool walk_reach(walk *w, node *at) {
+    Py_ssize_t count = Py_SIZE(at);
+    if (!count) back_raise("freed_error", (PyObject *)at);
+    if (!count || !flow_open(&w->made, count)) return false;
+    for (Py_ssize_t i = 0; i < count; i++) w->made.edges[i].parent = flow_some(at->parents[i]);
+    return true;
+}
+
+/* Puts to the edges what the rule of a node makes of its gradient. */
+static bool walk_rule(walk *w, node *at) {
     static PyObject *names[2];
-    PyObject **name = &names[w->graph], *op = at->fields[NODE_OP], *both[] = {(PyObject *)at, w->g};
-    if (!*name && !(*name = PyUnicode_InternFromString(w->graph ? "graph_vjp" : "vjp"))) return NULL;
-    PyObject *rule = PyObject_GetAttr(op ? op : Py_None, *name);
-    if (!rule) return NULL;
-    bool ours = PyCFunction_Check(rule) && PyCFunction_GetFunction(rule) == rule_method.ml_meth;
-    PyObject *made = ours ? rule_run(PyCFunction_GetSelf(rule), both, 2)
-                          : PyObject_CallFunctionObjArgs(rule, both[0], both[1], NULL);
-    Py_DECREF(rule);
-    PyObject *backs = made ? PySequence_Tuple(made) : NULL;
-    Py_XDECREF(made);
-    return backs;
-}
-
-/* The gradient goes no further. */
-static bool walk_ends(walk *w) {
-    w->parents = PyTuple_New(0);
-    w->backs = PyTuple_New(0);
-    return w->parents && w->backs;
+    PyObject **name = &names[w->graph], *op = at->fields[NODE_OP], *each[OPERANDS];
+    if (!*name) *name = PyUnicode_InternFromString(w->graph ? "graph_vjp" : "vjp");
+    PyObject *found = *name ? PyObject_GetAttr(op ? op : Py_None, *name) : NULL;
+    if (!found) return false;
+    bool done;
+    if (PyCFunction_Check(found) && PyCFunction_GetFunction(found) == rule_method.ml_meth &&
+        tensor_is(w->g)) {
+        const rule *rule = PyCapsule_GetPointer(PyCFunction_GetSelf(found), NULL);
+        done = rule_run(rule, at, w->g, each);
+        for (int i = 0; done && i < rule->arity; i++) w->made.edges[i].g = each[i];
+    } else {
+        PyObject *given = PyObject_CallFunctionObjArgs(found, at, w->g, NULL);
+        done = flow_take(&w->made, given, false);
+        Py_XDECREF(given);
+    }
+    Py_DECREF(found);
+    return done;
 }
 
 /* One node: its hooks, its rule; of those that are wanted but lead to none that is, its hooks. */
@@ -448,7 +531,7 @@ static bool walk_step(walk *w, node *at) {
     PyObject *hooks = at->fields[NODE_HOOKS], *self = (PyObject *)at;
     bool wanted = w->wanted != Py_None && walk_noted(w->wanted, self);
     bool useful = w->useful == Py_None || walk_noted(w->useful, self);
-    if (!wanted && !useful) return walk_ends(w);
+    if (!wanted && !useful) return true;
     if (w->g) w->g = walk_whole(w->g);
     if (w->g && hooks && hooks != Py_None) {
         PyObject *g = w->g;
@@ -457,16 +540,10 @@ static bool walk_step(walk *w, node *at) {
     }
     if (!w->g) return false;
     if (wanted && !arrivals_add(&w->reached, self, w->g)) return false;
-    if (!useful) return walk_ends(w);
-    w->parents = node_parents(self, NULL); /* now: the rule may run another backward, which frees it */
-    if (w->parents == Py_None) back_raise("freed_error", self);
-    w->backs = w->parents && w->parents != Py_None ? walk_rule(w, at) : NULL;
-    PyObject *backs = w->backs, *adapted = at->fields[NODE_ADAPTED];
-    if (backs && adapted && adapted != Py_None) {
-        w->backs = walk_unadapted(backs, adapted);
-        Py_DECREF(backs);
-    }
-    if (!w->backs) return false;
+    if (!useful) return true;
+    if (!walk_reach(w, at) || !walk_rule(w, at)) return false;
+    PyObject *adapted = at->fields[NODE_ADAPTED];
+    if (adapted && adapted != Py_None && !walk_adapt(&w->made, adapted)) return false;
     if (!w->retain) Py_XDECREF(node_release(self, NULL));
     return true;
 }
@@ -508,11 +585,10 @@ static PyObject *walk_found(walk *w, bool into_grads) {
     return found;
 }
 
-/* Takes over parents and backs: the roots and their gradients. */
-static PyObject *walk_run(walk *w, bool into_grads) {
+/* From what is made: the roots and their gradients, if that was `done`. */
+static PyObject *walk_run(walk *w, bool done, bool into_grads) {
     w->reached.slots = w->reached.few;
     w->reached.room = sizeof w->reached.few / sizeof *w->reached.few;
-    bool done = w->parents && w->backs;
     unsigned steps = 0;
     for (node *at; done && (at = walk_on(w));) {
         done = walk_step(w, at) && (++steps % 256 || walk_pause());
@@ -522,8 +598,7 @@ static PyObject *walk_run(walk *w, bool into_grads) {
     while (w->waiting) Py_DECREF(w->queue[--w->waiting]);
     PyMem_Free(w->queue);
     arrivals_free(&w->reached);
-    Py_XDECREF(w->parents);
-    Py_XDECREF(w->backs);
+    flow_close(&w->made);
     Py_XDECREF(w->g);
     return found;
 }
@@ -568,15 +643,17 @@ static PyObject *walk_into_grads(PyObject *unused, PyObject *const *given, Py_ss
     PyObject *edge = handle ? tensor_parent(given[0]) : NULL;
     if (!edge) return NULL;
     PyObject *g = edge == Py_None ? NULL : walk_upstream(handle_array(handle), given[1]);
-    PyObject *both = g                  ? Py_BuildValue("(ON)", edge, g)
-                     : PyErr_Occurred() ? NULL
-                                        : back_ask("start", given[0], given[1]);
-    Py_DECREF(edge);
+    PyObject *both = g || PyErr_Occurred() ? NULL : back_ask("start", given[0], given[1]);
+    if (both) {
+        Py_DECREF(edge);
+        Py_INCREF(edge = PyTuple_GetItem(both, 0));
+        Py_INCREF(g = PyTuple_GetItem(both, 1));
+        Py_DECREF(both);
+    }
+    flow_open(&w.made, 1);
+    w.made.edges[0] = (struct flow_edge){edge, g};
     w.retain = retain;
-    w.parents = both ? PyTuple_GetSlice(both, 0, 1) : NULL;
-    w.backs = both ? PyTuple_GetSlice(both, 1, 2) : NULL;
-    Py_XDECREF(both);
-    return walk_run(&w, true);
+    return walk_run(&w, g, true);
 }
 
 /* one(dtype) */
@@ -598,11 +675,10 @@ static PyObject *walk_gradients(PyObject *unused, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OOppOOp", &roots, &upstream, &retain, &graph, &w.wanted, &w.useful,
                           &into_grads))
         return NULL;
-    w.parents = PySequence_Tuple(roots);
-    w.backs = w.parents ? PySequence_Tuple(upstream) : NULL;
     w.retain = retain;
     w.graph = graph;
-    return walk_run(&w, into_grads);
+    bool done = flow_take(&w.made, roots, true) && flow_take(&w.made, upstream, false);
+    return walk_run(&w, done, into_grads);
 }
 
 /* ---- what Python gets ---- */
