@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 
-MG_PLANNING
-
 /* What has come to an edge: to a node, as long as it waits; to a leaf, or to what is wanted, all of it. */
 typedef struct {
     PyObject *edge, *g;
@@ -100,7 +98,5 @@ static void arrivals_free(arrivals *all) {
     }
     if (all->slots != all->few) PyMem_Free(all->slots);
 }
-
-MG_PLANNING_END
 
 #endif

@@ -8,8 +8,6 @@
 #include "arrivals.h"
 #include "view.h"
 
-MG_PLANNING
-
 /* Calls a function of backprop.py. Arguments that are NULL are none. */
 static PyObject *back_ask(const char *name, PyObject *a, PyObject *b) {
     PyObject *function = PyObject_GetAttrString(tensor_uses[BACKPROP], name);
@@ -695,7 +693,5 @@ mg_object *mg_back_parts(void) {
     for (int i = 0; i < 4; i++) made[i] = PyCFunction_NewEx(&back_functions[i], NULL, NULL);
     return (mg_object *)Py_BuildValue("NNNN", made[0], made[1], made[2], made[3]);
 }
-
-MG_PLANNING_END
 
 #endif
