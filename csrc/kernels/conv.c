@@ -78,6 +78,8 @@ static MG_NOINLINE void conv_ask(conv_ahead *to) {
 #define MG_REAL 32
 #include "conv_move.inc.c"
 #define MG_REAL 32
+#include "conv_line.inc.c"
+#define MG_REAL 32
 #include "conv.inc.c"
 #define MG_REAL 32
 #include "conv_winograd.inc.c"
@@ -85,6 +87,8 @@ static MG_NOINLINE void conv_ask(conv_ahead *to) {
 #include "conv_tile.inc.c"
 #define MG_REAL 64
 #include "conv_move.inc.c"
+#define MG_REAL 64
+#include "conv_line.inc.c"
 #define MG_REAL 64
 #include "conv.inc.c"
 
