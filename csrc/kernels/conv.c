@@ -24,6 +24,10 @@ enum { CONV_TAPS = 3, CONV_TALL = 28, CONV_SIDE = 8, CONV_BY_TAPS = MG_VECTOR_BY
 enum { CONV_PLACED = CONV_MR <= 6 };
 /* Are several lines of a channel alone summed together? */
 enum { CONV_BY_LINES = MG_VECTOR_BYTES == 32 };
+/* Are planes that are a group of their own summed where they lie? With so many lines of so many taps
+ * in registers at most. */
+#define CONV_BY_PLANES (MG_VECTOR_BYTES == 64)
+enum { PLANE_TAPS = 5, PLANE_HIGH = 3 };
 /* Are there squares of outputs by Winograd's method? The baseline is kept small without. */
 enum { CONV_SQUARES = MG_VECTOR_BYTES > 16 || CONV_MR > 6 };
 /* Keeps a value in its register after its last use, where a sum would be put in its place. */
@@ -79,6 +83,10 @@ static MG_NOINLINE void conv_ask(conv_ahead *to) {
 #include "conv_move.inc.c"
 #define MG_REAL 32
 #include "conv_line.inc.c"
+#if CONV_BY_PLANES
+#define MG_REAL 32
+#include "conv_plane.inc.c"
+#endif
 #define MG_REAL 32
 #include "conv.inc.c"
 #define MG_REAL 32
@@ -89,6 +97,10 @@ static MG_NOINLINE void conv_ask(conv_ahead *to) {
 #include "conv_move.inc.c"
 #define MG_REAL 64
 #include "conv_line.inc.c"
+#if CONV_BY_PLANES
+#define MG_REAL 64
+#include "conv_plane.inc.c"
+#endif
 #define MG_REAL 64
 #include "conv.inc.c"
 
@@ -239,6 +251,72 @@ static int winograd_sum_run(const conv_sum *given, _Atomic bool *lost) {
     return MG_OK;
 }
 
+/* ---- planes where they lie ------------------------------------------------------------------- */
+
+#if CONV_BY_PLANES
+
+/* Is a plane a group of its own, and summed by squares of taps at each of its places? */
+static bool plane_suits(const conv_plan *p) {
+    const conv_axis *a = p->axis;
+    for (int d = 1; d < CONV_AXES; d++)
+        if (a[d].step != 1 || a[d].apart != 1 || (a[d].taps != 3 && a[d].taps != 5)) return false;
+    return p->channels == 1 && conv_plain(&a[0]) && a[0].outputs == 1 && conv_whole(p) &&
+           a[1].taps == a[2].taps && conv_apart(&a[1]) == 1;
+}
+
+/* Some lines of a plane at a time: those that stay in the second cache. */
+static void plane_lay_out(conv_plan *p, int64_t itemsize) {
+    const conv_axis *a = p->axis;
+    p->rows = conv_even(a[1].outputs, mg_max(CONV_NEAR / itemsize / mg_max(a[2].inputs, 1), 1));
+    p->chunks_all = mg_ceil_div(a[1].outputs, p->rows);
+}
+
+static void plane_sum_block(void *context, int64_t block) {
+    const conv_sum *s = context;
+    const conv_plan *p = &s->plan;
+    int64_t end = mg_min((block + 1) * s->per_block, p->batch * p->groups * p->chunks_all);
+    for (int64_t item = block * s->per_block; item < end; item++)
+        if (s->dtype == MG_FLOAT32) plane_sum_f32(s, item);
+        else plane_sum_f64(s, item);
+}
+
+static void plane_sum_run(conv_sum *s) {
+    conv_plan *p = &s->plan;
+    plane_lay_out(p, mg_itemsize(s->dtype));
+    int64_t work = p->rows * p->axis[2].outputs * p->taps * p->outs;
+    s->per_block = mg_max(CONV_BLOCK_WORK / work, 1);
+    int64_t items = p->batch * p->groups * p->chunks_all;
+    mg_parallel_for(mg_ceil_div(items, s->per_block), plane_sum_block, s);
+}
+
+static void plane_dots_block(void *context, int64_t item) {
+    const conv_grad *s = context;
+    if (s->dtype == MG_FLOAT32) plane_dots_f32(s, item);
+    else plane_dots_f64(s, item);
+}
+
+/* 0 or an error code. */
+static int plane_dots_run(conv_grad *s) {
+    conv_plan *p = &s->plan;
+    int64_t itemsize = mg_itemsize(s->dtype), outs = p->groups * p->outs;
+    plane_lay_out(p, itemsize);
+    int64_t units = p->batch * p->chunks_all;
+    double work = (double)units * (double)(p->rows * p->axis[2].outputs * p->taps * outs);
+    s->runs = mg_min(mg_ceil_div(CONV_RUNS, outs), mg_max((int64_t)(work / CONV_BLOCK_WORK), 1));
+    s->run = mg_ceil_div(units, mg_min(s->runs, units));
+    s->runs = mg_ceil_div(units, s->run);
+    size_t size = s->runs > 1 ? (size_t)(s->runs * outs * p->taps * itemsize) : 0, capacity;
+    if (size) s->parts = mg_block_take(size, &capacity);
+    if (size && !s->parts) return mg_fail_code(MG_ENOMEM, (int64_t)size, 0);
+    mg_parallel_if(work >= CONV_BLOCK_WORK, s->runs * outs, plane_dots_block, s);
+    if (size && s->dtype == MG_FLOAT32) plane_gather_f32(s);
+    else if (size) plane_gather_f64(s);
+    if (size) mg_block_give(s->parts, capacity);
+    return MG_OK;
+}
+
+#endif
+
 /* ---- sums ------------------------------------------------------------------------------------ */
 
 static void conv_sum_block(void *context, int64_t block) {
@@ -303,6 +381,12 @@ static int conv_sum_run(conv_sum *s) {
         int code = winograd_sum_run(s, &lost);
         if (code || !lost) return code;
     }
+#if CONV_BY_PLANES
+    if (plane_suits(p)) {
+        plane_sum_run(s);
+        return MG_OK;
+    }
+#endif
 
     s->lanes_are_outs = conv_choose_lanes(p, lanes);
     s->height = s->lanes_are_outs ? mg_min(CONV_NV, mg_ceil_div(p->outs, lanes)) * lanes
@@ -467,6 +551,9 @@ static int conv_grad_run(conv_grad *s) {
         int code = winograd_grad_run(s, &lost);
         if (code || !lost) return code;
     }
+#if CONV_BY_PLANES
+    if (plane_suits(p)) return plane_dots_run(s);
+#endif
     s->tiles = mg_ceil_div(p->outs, width);
     bool many = s->tiles > 2; /* enough of them for all threads */
     s->by_dots = p->outs <= lanes / 2 && 2 * a[2].outputs >= lanes;

@@ -39,6 +39,7 @@
 #define v_set1 R(v_set1)
 #define v_fma R(v_fma)
 #define v_load_n R(v_load_n)
+#define v_load_some R(v_load_some)
 #define v_store_n R(v_store_n)
 #define fma_real R(fma)
 
