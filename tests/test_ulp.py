@@ -37,12 +37,14 @@ def test_ends_of_the_table_of_powers(name, dtype):
     assert report.ok, report
 
 
+@by_dtype
 @pytest.mark.parametrize(("name", "unit"), [("exp", np.log(2)), ("exp2", 1.0)])
-def test_ends_of_the_table_of_eighths(name, unit):
+def test_ends_of_the_table_of_eighths(name, unit, dtype):
     """Beside every change of the power that is looked up, and where the result is subnormal."""
-    ends = (np.arange(-8600, 8192) + 0.5) / 8 * unit
-    x = ends[:, None] + np.spacing(np.abs(ends))[:, None] * np.arange(-4, 5)
-    report = ulp.measure(TABLE[name], np.float64, [(x.ravel(),)])
+    powers = (-8600, 8192) if dtype is np.float64 else (-1200, 1024)
+    ends = ((np.arange(*powers) + 0.5) / 8 * unit).astype(dtype)
+    x = ends[:, None] + np.spacing(np.abs(ends))[:, None] * np.arange(-4, 5).astype(dtype)
+    report = ulp.measure(TABLE[name], dtype, [(x.ravel(),)])
     assert report.ok, report
 
 

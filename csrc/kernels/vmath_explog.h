@@ -74,7 +74,8 @@ MG_INLINE void w_log_row_f64(v_log_rows_f64 table, wide_f64 i, wide_f64 *c, wide
 #define F(name) v_##name##_f32
 #include "vmath_explog.inc.h"
 #include "vmath_powers.inc.h"
-#include "vmath_exp_f32.inc.h"
+#include "vmath_exp.inc.h"
+#include "vmath_growth_f32.inc.h"
 #include "vmath_gates.inc.h"
 #include "vmath_pow.inc.h"
 #include "vmath_normal.inc.h"
@@ -93,7 +94,8 @@ MG_INLINE void w_log_row_f64(v_log_rows_f64 table, wide_f64 i, wide_f64 *c, wide
 #define F(name) w_##name##_f32
 #include "vmath_explog.inc.h"
 #include "vmath_powers.inc.h"
-#include "vmath_exp_f32.inc.h"
+#include "vmath_exp.inc.h"
+#include "vmath_growth_f32.inc.h"
 #include "vmath_gates.inc.h"
 #include "vmath_pow.inc.h"
 #include "vmath_normal.inc.h"
@@ -122,7 +124,8 @@ MG_INLINE void w_log_row_f64(v_log_rows_f64 table, wide_f64 i, wide_f64 *c, wide
 #define F(name) v_##name##_f64
 #include "vmath_explog.inc.h"
 #include "vmath_powers.inc.h"
-#include "vmath_exp_f64.inc.h"
+#include "vmath_exp.inc.h"
+#include "vmath_growth_f64.inc.h"
 #include "vmath_gates.inc.h"
 #include "vmath_pow.inc.h"
 #include "vmath_normal.inc.h"
@@ -141,7 +144,8 @@ MG_INLINE void w_log_row_f64(v_log_rows_f64 table, wide_f64 i, wide_f64 *c, wide
 #define F(name) w_##name##_f64
 #include "vmath_explog.inc.h"
 #include "vmath_powers.inc.h"
-#include "vmath_exp_f64.inc.h"
+#include "vmath_exp.inc.h"
+#include "vmath_growth_f64.inc.h"
 #include "vmath_gates.inc.h"
 #include "vmath_pow.inc.h"
 #include "vmath_normal.inc.h"
@@ -207,9 +211,9 @@ MG_INLINE void w_log_row_f64(v_log_rows_f64 table, wide_f64 i, wide_f64 *c, wide
 #define CHUNKS(name)                                                                               \
     CHUNKS_OF(name, float, f32)                                                                    \
     CHUNKS_OF(name, double, f64)
-STAGES_OF(exp, exp, float, f32)
+NEAR_OF(exp, float, f32)
 NEAR_OF(exp, double, f64)
-CHUNKS_OF(exp2, float, f32)
+NEAR_OF(exp2, float, f32)
 NEAR_OF(exp2, double, f64)
 NEAR_OF(expm1, float, f32)
 NEAR_OF(expm1, double, f64)

@@ -19,6 +19,11 @@
 #define V_EXP_HIGH_F32 89.0f
 #define V_EXP2_LOW_F32 -151.0f
 #define V_EXP2_HIGH_F32 129.0f
+#define V_EIGHTHS_MAGIC_F32 0x1.8p20f
+#define V_EIGHTHS_USUAL_F32 125.0f /* up to here powers of two are normal numbers */
+#define V_EIGHTHS_SHIFT_F32 20
+#define V_EIGHTHS_LN2_HI_F32 0x1.62ep-1f
+#define V_EIGHTHS_LN2_LO_F32 0x1.0bfbe8p-15f
 #define V_EXPM1_LOW_F32 -18.0f
 #define V_EXPM1_NEAR_F32 23.0f /* a power of two */
 #define V_POWER_MAGIC_F32 0x1.8p19f
@@ -63,10 +68,20 @@
 /* (e^r - 1 - r) / r^2, the error weighed against e^r: 2^-28.2 */
 static const __attribute__((unused)) float v_exp_fit_f32[] = {
     0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558b2p-5f, 0x1.123994p-7f, 0x1.6a4b44p-10f};
-/* ((2^r - 1) / r - ln 2) / r: 2^-28.3 */
-static const __attribute__((unused)) float v_exp2_fit_f32[] = {
-    0x1.ebfbdcp-3f, 0x1.c6af7ap-5f, 0x1.3b2dd4p-7f, 0x1.5f0952p-10f,
-    0x1.417872p-13f};
+/* e^(r - s) - 1 and 2^r e^-s - 1, s = -0.002564316, for |r| <= ln 2 / 16 and 1 / 16, the error weighed
+ * against the power: 2^-25.7, both */
+static const __attribute__((unused)) float v_exp_eighths_fit_f32[] = {
+    0x1.5089f8p-9f, 0x1.00a846p+0f, 0x1.00b28ap-1f, 0x1.562cf8p-3f};
+static const __attribute__((unused)) float v_exp2_eighths_fit_f32[] = {
+    0x1.5089f8p-9f, 0x1.63cd76p-1f, 0x1.ed52f6p-3f, 0x1.c7db4cp-5f};
+/* e^s 2^(i/8), and less i units of the bit to which k is shifted, so that adding k so shifted leaves
+ * e^s 2^(k/8) */
+static const __attribute__((unused)) float v_eighths_scaled_f32[8] = {
+    0x1.feb052p-1f, 0x1.16747cp+0f, 0x1.2fa848p+0f, 0x1.4b2404p+0f,
+    0x1.691c8ap+0f, 0x1.89cb7cp+0f, 0x1.ad6fb4p+0f, 0x1.d44dbcp+0f};
+static const __attribute__((unused)) float v_eighths_table_f32[8] = {
+    0x1.feb052p-1f, 0x1.f6747cp-1f, 0x1.efa848p-1f, 0x1.eb2404p-1f,
+    0x1.e91c8ap-1f, 0x1.e9cb7cp-1f, 0x1.ed6fb4p-1f, 0x1.f44dbcp-1f};
 /* for |r| <= ln 2 / 32, (e^r - 1 - r) / r^2, and (sinh r - r) / r^3 and (cosh r - 1) / r^2 of r^2,
  * the error weighed against r: 2^-31.5, of the last against 1: 2^-45 */
 static const __attribute__((unused)) float v_short_exp_fit_f32[] = {0x1p-1f, 0x1.55570cp-3f,

@@ -76,6 +76,11 @@ MG_INLINE double s_look_up_f64(const double *table, double i) { return table[v_b
 MG_INLINE double s_look_up_8_f64(const double *table, double i) {
     return table[v_bits_f64(i) & 7u];
 }
+MG_INLINE float s_look_up_8_f32(const float *table, float i) { return table[v_bits_f32(i) & 7u]; }
+MG_INLINE float s_scale_floor_f32(float x, float n) {
+    uint32_t t = v_bits_f32(n + (0x1.8p20f + 254)) >> 3, half = t >> 1;
+    return x * v_from_bits_f32(half << 23) * v_from_bits_f32((t - half) << 23);
+}
 MG_INLINE double s_scale_floor_f64(double x, double n) {
     uint64_t t = v_bits_f64(n + (0x1.8p49 + 2046)) >> 3, half = t >> 1;
     return x * v_from_bits_f64(half << 52) * v_from_bits_f64((t - half) << 52);

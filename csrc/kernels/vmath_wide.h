@@ -124,8 +124,13 @@ MG_INLINE vec_f64 v_look_up_f64(const double *table, vec_f64 i) {
 MG_INLINE vec_f32 v_scale_f32(vec_f32 x, vec_f32 n) { return _mm512_scalef_ps(x, n); }
 MG_INLINE vec_f64 v_scale_f64(vec_f64 x, vec_f64 n) { return _mm512_scalef_pd(x, n); }
 /* The same by the largest whole number up to n, which has eighths. */
+MG_INLINE vec_f32 v_scale_floor_f32(vec_f32 x, vec_f32 n) { return _mm512_scalef_ps(x, n); }
 MG_INLINE vec_f64 v_scale_floor_f64(vec_f64 x, vec_f64 n) { return _mm512_scalef_pd(x, n); }
-/* table[i mod 8], of 8 doubles */
+/* table[i mod 8] */
+MG_INLINE vec_f32 v_look_up_8_f32(const float *table, vec_f32 i) {
+    __m512 twice = _mm512_castpd_ps(_mm512_broadcast_f64x4(_mm256_loadu_pd((const double *)table)));
+    return _mm512_permutexvar_ps(_mm512_castps_si512(i), twice);
+}
 MG_INLINE vec_f64 v_look_up_8_f64(const double *table, vec_f64 i) {
     return _mm512_permutexvar_pd(_mm512_castpd_si512(i), _mm512_loadu_pd(table));
 }
@@ -251,12 +256,24 @@ MG_INLINE vec_f64 v_scale_f64(vec_f64 x, vec_f64 n) {
     x *= _mm256_castsi256_pd(_mm256_slli_epi64(half, 52));
     return x * _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_sub_epi64(t, half), 52));
 }
+MG_INLINE vec_f32 v_scale_floor_f32(vec_f32 x, vec_f32 n) {
+    __m256i t = _mm256_castps_si256(n + v_set1_f32(0x1.8p20f + 254));
+    __m256i half = _mm256_srli_epi32(t, 4);
+    x *= _mm256_castsi256_ps(_mm256_slli_epi32(half, 23));
+    t = _mm256_sub_epi32(_mm256_srli_epi32(t, 3), half);
+    return x * _mm256_castsi256_ps(_mm256_slli_epi32(t, 23));
+}
 MG_INLINE vec_f64 v_scale_floor_f64(vec_f64 x, vec_f64 n) {
     __m256i t = _mm256_castpd_si256(n + v_set1_f64(0x1.8p49 + 2046));
     __m256i half = _mm256_srli_epi64(t, 4);
     x *= _mm256_castsi256_pd(_mm256_slli_epi64(half, 52));
     t = _mm256_sub_epi64(_mm256_srli_epi64(t, 3), half);
     return x * _mm256_castsi256_pd(_mm256_slli_epi64(t, 52));
+}
+MG_INLINE vec_f32 v_look_up_8_f32(const float *table, vec_f32 i) {
+    vec_f32 held = v_load_f32(table);
+    MG_HELD(held); /* as w_look_up_held */
+    return _mm256_permutevar8x32_ps(held, _mm256_castps_si256(i));
 }
 /* By the halves of the table's numbers; what comes of the table itself is done once. */
 MG_INLINE vec_f64 v_look_up_8_f64(const double *table, vec_f64 i) {
@@ -344,6 +361,10 @@ MG_INLINE wide_f64 w_near_root_f64(wide_f64 a) {
 #endif
 }
 #define w_near_root_f32 w_sqrt_f32 /* other work hides the instruction */
+MG_INLINE wide_f32 w_look_up_8_f32(const float *table, wide_f32 i) {
+    for (int k = 0; k < WIDE_VECTORS; k++) i.v[k] = v_look_up_8_f32(table, i.v[k]);
+    return i;
+}
 MG_INLINE wide_f64 w_look_up_8_f64(const double *table, wide_f64 i) {
     for (int k = 0; k < WIDE_VECTORS; k++) i.v[k] = v_look_up_8_f64(table, i.v[k]);
     return i;
@@ -388,6 +409,10 @@ MG_INLINE void w_load_pairs(const double (*rows)[2], const double *at, wide_f64 
     }
 }
 #endif
+MG_INLINE wide_f32 w_scale_floor_f32(wide_f32 x, wide_f32 n) {
+    for (int k = 0; k < WIDE_VECTORS; k++) x.v[k] = v_scale_floor_f32(x.v[k], n.v[k]);
+    return x;
+}
 MG_INLINE wide_f64 w_scale_floor_f64(wide_f64 x, wide_f64 n) {
     for (int k = 0; k < WIDE_VECTORS; k++) x.v[k] = v_scale_floor_f64(x.v[k], n.v[k]);
     return x;
