@@ -285,22 +285,28 @@ static MG_NOINLINE real R(reduce_terms_block)(int join, real *terms, int64_t n) 
     return R(reduce_across)(REDUCE_SUM, R(reduce_lanes)(REDUCE_SUM, terms, n, none));
 }
 
-/* The sum of exp(x - c) of a whole block, where lanes leave registers for it. */
-#define REDUCE_EXP_LANES (MG_VECTOR_BYTES == 32)
-#if REDUCE_EXP_LANES
-MG_INLINE real R(reduce_exp_block)(const real *x, real c) {
-    enum { WIDE = WIDE_VECTORS * LANES, PARTS = REDUCE_LANES / WIDE };
-    R(wide) lanes[PARTS], centre = R(w_set)(c);
-    for (int p = 0; p < PARTS; p++) lanes[p] = R(w_set)(0);
+/* The sums in the lanes of exp(x - c) of a whole block, folded until they are one vector. */
+#if MG_HAS_WIDE
+MG_INLINE vec R(reduce_exp_lanes)(const real *x, real c) {
+    enum {
+        WIDE = WIDE_VECTORS * LANES,
+        STEP = WIDE > REDUCE_LANES ? WIDE : REDUCE_LANES,
+        PARTS = REDUCE_LANES / LANES
+    };
+    vec lanes[PARTS];
+    for (int p = 0; p < PARTS; p++) lanes[p] = v_set1(0);
     MG_ROLLED
-    for (int done = 0; done < REDUCE_BLOCK; done += REDUCE_LANES)
+    for (int done = 0; done < REDUCE_BLOCK; done += STEP)
         MG_UNROLL
-        for (int p = 0; p < PARTS; p++) {
-            R(wide) e = R(w_exp_below)(R(w_sub)(R(w_load)(x + done + p * WIDE), centre));
-            lanes[p] = R(w_add)(lanes[p], e);
+        for (int at = 0; at < STEP; at += WIDE) {
+            R(wide) e = R(w_exp_below)(R(w_sub)(R(w_load)(x + done + at), R(w_set)(c)));
+            MG_UNROLL
+            for (int k = 0; k < WIDE_VECTORS; k++) lanes[(at / LANES + k) % PARTS] += e.v[k];
         }
-    if (PARTS > 1) lanes[0] = R(w_add)(lanes[0], lanes[PARTS - 1]);
-    return R(reduce_across)(REDUCE_SUM, lanes[0].v[0] + lanes[0].v[1]);
+    for (int half = PARTS / 2; half > 0; half /= 2)
+        MG_UNROLL
+        for (int p = 0; p < half; p++) lanes[p] += lanes[p + half];
+    return lanes[0];
 }
 #endif
 
@@ -309,8 +315,9 @@ MG_INLINE real R(reduce_exp_block)(const real *x, real c) {
 MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, const real *centre) {
     real terms[REDUCE_BLOCK];
     vec c = v_set1(reduce_is_centred(kind) ? centre[0] : 0);
-#if REDUCE_EXP_LANES
-    if (kind == REDUCE_SUMEXP && n == REDUCE_BLOCK) return R(reduce_exp_block)(x, centre[0]);
+#if MG_HAS_WIDE
+    if (kind == REDUCE_SUMEXP && n == REDUCE_BLOCK)
+        return R(reduce_across)(REDUCE_SUM, R(reduce_exp_lanes)(x, centre[0]));
 #endif
     if (kind == REDUCE_SUMEXP) R(reduce_exp)(false, terms, x, centre[0], n);
     else if (kind == REDUCE_DOT)
