@@ -3,9 +3,10 @@
  * A line whose maximum is NaN or infinite comes out as NaN, except that log_softmax and softmax
  * take any number of -inf beside a finite maximum: there the results are -inf and 0.
  *
- * Lines that fit into cache are done one by one, or a strip of neighbours at a time. Of others the
- * sums are made first, for all lines, and a second pass reads the elements again and makes their
- * exponentials anew: less work than writing them and reading them back. */
+ * Lines that fit into cache are done one by one, or a strip of neighbours at a time. Of long rows of
+ * softmax exponentials are kept, and scaled in a second pass. Of others the sums are made first, for
+ * all lines, and a second pass reads the elements again and, along columns, makes their exponentials
+ * anew: less work than writing them and reading them back. */
 #include "../threads/pool.h"
 #include "lines.h"
 #include "nditer.h"
@@ -22,7 +23,8 @@ enum softmax_op {
 
 enum {
     SOFTMAX_FITS = 1024, /* elements of short rows that are done together */
-    SOFTMAX_PIECE = 256  /* elements of a long row that are asked for together */
+    SOFTMAX_PIECE = 256, /* elements of a long row that are asked for together */
+    SOFTMAX_KEPT = 2048  /* of one whose exponentials are made about one maximum */
 };
 
 #define MG_REAL 32
@@ -37,8 +39,9 @@ typedef struct {
     int64_t itemsize;
     mg_lines lines;
     reduce_plan plan; /* of a strip of lines */
-    char *out;
-    const char *a, *b, *m, *s;
+    char *out, *m, *s;
+    const char *a, *b;
+    char *scales; /* of pieces of long rows, or NULL */
     bool streams; /* written past the caches */
     int64_t step, steps; /* lines or rows in a block; blocks in all, or in each of the `outer` */
 } softmax_job;
@@ -140,6 +143,43 @@ static int softmax_streamed(softmax_job *job, const mg_array *a, const mg_array 
     return MG_OK;
 }
 
+/* Some pieces of long rows: they are made, and once there are scales, scaled. */
+static void softmax_pieces(void *context, int64_t block) {
+    const softmax_job *job = context;
+    int64_t row = job->lines.n, end = mg_min((block + 1) * job->step, job->lines.outer * job->steps);
+    for (int64_t i = block * job->step; i < end; i++) {
+        int64_t first = i % job->steps * SOFTMAX_KEPT, n = mg_min(row - first, SOFTMAX_KEPT);
+        int64_t at = (i / job->steps * row + first) * job->itemsize, own = i * job->itemsize;
+        char *out = job->out + at;
+        if (!job->scales)
+            (job->dtype == MG_FLOAT32 ? softmax_piece_f32 : softmax_piece_f64)(
+                out, job->a + at, job->m + own, job->s + own, n);
+        else
+            (job->dtype == MG_FLOAT32 ? softmax_lines_f32 : softmax_lines_f64)(
+                SOFTMAX_SCALE, false, false, out, out, out, NULL, job->scales + own, n, n, 1);
+    }
+}
+
+/* Long rows of softmax, whose exponentials are made once, piece by piece, each about its own maximum,
+ * and scaled when that of all is known; 0 or an error code. */
+static int softmax_kept(softmax_job *job) {
+    job->steps = mg_ceil_div(job->lines.n, SOFTMAX_KEPT);
+    job->step = REDUCE_GRAIN / SOFTMAX_KEPT;
+    int64_t pieces = job->lines.outer * job->steps, bytes = pieces * job->itemsize;
+    size_t capacity;
+    job->m = mg_block_take((size_t)(3 * bytes), &capacity);
+    if (!job->m) return mg_fail_code(MG_ENOMEM, 3 * bytes, 0);
+    job->s = job->m + bytes;
+    mg_parallel_for(mg_ceil_div(pieces, job->step), softmax_pieces, job);
+    job->scales = job->s + bytes;
+    for (int64_t row = 0; row < bytes; row += job->steps * job->itemsize)
+        (job->dtype == MG_FLOAT32 ? softmax_scales_f32 : softmax_scales_f64)(
+            job->scales + row, job->m + row, job->s + row, job->steps);
+    mg_parallel_for(mg_ceil_div(pieces, job->step), softmax_pieces, job);
+    mg_block_give(job->m, capacity);
+    return MG_OK;
+}
+
 /* b is NULL for a forward op. */
 static mg_array *softmax_run(int op, mg_array *a, mg_array *b, int axis) {
     softmax_job job = {.op = op, .dtype = a->dtype, .itemsize = mg_itemsize(a->dtype)};
@@ -158,6 +198,7 @@ static mg_array *softmax_run(int op, mg_array *a, mg_array *b, int axis) {
         job.a = from_a->data;
         job.b = b ? from_b->data : job.a;
         if (l->n <= most) softmax_in_cache(&job);
+        else if (op == SOFTMAX_FORWARD && l->inner == 1) failed = softmax_kept(&job);
         else failed = softmax_streamed(&job, from_a, from_b, axis < 0 ? axis + a->ndim : axis);
     }
     mg_release(from_b);

@@ -181,3 +181,25 @@ static void R(softmax_strip)(int op, bool streams, const reduce_plan *p, void *o
     if (op == SOFTMAX_FORWARD && !streams) op = SOFTMAX_SCALE;
     R(softmax_lines)(op, columns, streams, out, a, b, m, s, stride, n, width);
 }
+
+/* A piece of a long row: out = exp(a - m) about its own maximum m, and their sum s. */
+static void R(softmax_piece)(void *out, const void *a, void *maximum, void *sum, int64_t n) {
+    const reduce_plan row = {.run_x = n, .run_y = 1};
+    real *m = maximum;
+    mg_reduce_piece(REDUCE_MAX, REAL_DTYPE, &row, m, NULL, a, 1, n, NULL);
+    real centre = *m - *m == 0 ? *m : 0;
+    R(softmax_exp_rows)(out, a, &centre, 1, n);
+    mg_reduce_piece(REDUCE_SUM, REAL_DTYPE, &row, sum, NULL, out, 1, n, NULL);
+}
+
+/* What brings each of `count` pieces of a row, whose maxima and sums are m and s, about the maximum
+ * of all and divides it by the sum of all. */
+static void R(softmax_scales)(void *scales, const void *maxima, const void *sums, int64_t count) {
+    const reduce_plan row = {.run_x = count, .run_y = 1, .run_c = count};
+    real *scale = scales, top, sum;
+    mg_reduce_piece(REDUCE_MAX, REAL_DTYPE, &row, &top, NULL, maxima, 1, count, NULL);
+    R(reduce_exp)(false, scale, maxima, top, count);
+    mg_reduce_piece(REDUCE_DOT, REAL_DTYPE, &row, &sum, NULL, scale, 1, count, sums);
+    R(softmax_sums)(SOFTMAX_FORWARD, &sum, &top, 1);
+    for (int64_t i = 0; i < count; i++) scale[i] = top - top == 0 ? scale[i] * sum : sum;
+}
