@@ -10,7 +10,9 @@
 
 /* Calls a function of backprop.py. Arguments that are NULL are none. */
 static PyObject *back_ask(const char *name, PyObject *a, PyObject *b) {
-    PyObject *function = PyObject_GetAttrString(tensor_uses[BACKPROP], name);
+    static PyObject *module; /* loaded only when something runs back */
+    if (!module) module = PyImport_ImportModule("minigrad.backprop");
+    PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
     PyObject *made = function ? PyObject_CallFunctionObjArgs(function, a, b, NULL) : NULL;
     Py_XDECREF(function);
     return made;

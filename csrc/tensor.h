@@ -36,7 +36,6 @@ enum {
     COPIED, /* a contiguous copy without a history */
     PART,   /* the class of gradients of slices */
     VIEWS, /* the class of what knows a tensor's views */
-    BACKPROP, /* the module of what a run back asks Python for */
     ADD, /* of each operator its operation, and a function for operands that are no tensors */
     SUB,
     MUL,

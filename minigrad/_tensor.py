@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from minigrad import backprop, creation, indexing
+from minigrad import creation, indexing
 from minigrad import functions as f
 from minigrad._c import call, lib, settle, settle_run, tracers
 from minigrad.arguments import renamed
@@ -637,7 +637,7 @@ _LaggingView.__name__ = _LaggingView.__qualname__ = "Tensor"  # it is nobody els
 
 use(
     *(Tensor, _LaggingView, settle, tracers, is_grad_enabled, pauses, ints, floats),
-    *(copied, Part, Views, backprop),
+    *(copied, Part, Views),
     *[operator(_OPERATORS[_name]) for _name in _IN_C],
 )
 
