@@ -192,6 +192,43 @@ def test_a_rule_that_gives_too_few_gradients():
     assert z.grad is None
 
 
+def test_a_node_of_many_parents(rng):
+    """Nodes, leaves, one of them twice, and what wants no gradient."""
+    x, y = leaf(rng.standard_normal(2)), leaf(rng.standard_normal(2))
+    given = [x * 2, mg.ones(2, dtype=mg.float64), y, x, y.exp(), x * y, y]
+    g = rng.standard_normal(14)
+    mg.concatenate(given).backward(mg.tensor(g, dtype=mg.float64))
+    a, _, b, c, d, e, f = g.reshape(7, 2)
+    np.testing.assert_allclose(x.grad.numpy(), 2 * a + c + e * y.detach().numpy())
+    by_exp = d * np.exp(y.detach().numpy())
+    np.testing.assert_allclose(y.grad.numpy(), b + by_exp + e * x.detach().numpy() + f)
+
+
+def test_memory_that_runs_out_anywhere():
+    """Whichever allocation of Python's fails: a MemoryError, or all gradients."""
+    testing = pytest.importorskip("_testcapi")
+
+    def run(fails):
+        leaves = [leaf([1.0, 2.0]) for _ in range(5)]
+        made = mg.concatenate([*(x * k for k, x in enumerate(leaves, 2)), leaves[0]])
+        y = (made.exp() * leaf([1.0])).sum()
+        testing.set_nomemory(fails, fails + 1)
+        try:
+            y.backward()
+        finally:
+            testing.remove_mem_hooks()
+        return [x.grad.tolist() for x in leaves]
+
+    expected = run(10**6)
+    failed = 0
+    for n in range(150):
+        try:
+            assert run(n) == expected
+        except MemoryError:
+            failed += 1
+    assert failed > 20
+
+
 def test_each_kernel_of_a_run_is_watched():
     x, w, b = leaf(np.ones((2, 3)), mg.float32), leaf(np.ones((3, 3)), mg.float32), leaf([1.0] * 3)
     y = ((x.exp() @ w) - b.to(mg.float32)).sum()
