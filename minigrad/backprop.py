@@ -69,7 +69,7 @@ def _leading_to(wanted: set[Any], roots: Sequence[Parent]) -> set[Node]:
             if node.serial > oldest:  # by another thread, meanwhile
                 raise freed_error(node)
             continue
-        if any(p is not None and (p in wanted or p in useful) for p in parents):
+        if not (wanted.isdisjoint(parents) and useful.isdisjoint(parents)):
             useful.add(node)
     return useful
 
