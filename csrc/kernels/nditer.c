@@ -117,6 +117,18 @@ static void nditer_gather(const nditer *it, const struct nditer_operand *op, con
 
 /* ---- calls of the kernel ---- */
 
+/* n elements, and the first of them again up to a whole unit: whole vectors, of whatever type. */
+MG_INLINE void nditer_pad(char *restrict to, const char *restrict from, int64_t n, int64_t unit,
+                          int itemsize) {
+    vec_f32 spread = itemsize == 4 ? v_set1_f32(*(const float *)from)
+                     : itemsize == 8 ? (vec_f32)v_set1_f64(*(const double *)from)
+                                     : v_set1_f32(0);
+    if (itemsize == 1) memset(to, *from, (size_t)unit);
+    for (int64_t at = 0; itemsize > 1 && at < unit * itemsize; at += MG_VECTOR_BYTES)
+        v_store_f32((float *)(to + at), spread);
+    if (n > 1) memcpy(to, from, (size_t)(n * itemsize));
+}
+
 /* The end of n elements that are no multiple of the unit: the last unit of them all again, or in place,
  * where that would count twice, and where there are fewer, the rest padded with its first element. */
 static MG_NOINLINE void nditer_rest(const nditer *it, int64_t begin, const void *const *in,
@@ -130,8 +142,7 @@ static MG_NOINLINE void nditer_rest(const nditer *it, int64_t begin, const void 
         const char *from = (const char *)in[i] + at * itemsize;
         last[i] = again ? from : stage[i];
         if (again) continue;
-        mg_copy_run(stage[i], from, it->unit, 0, itemsize);
-        memcpy(stage[i], from, (size_t)(rest * itemsize));
+        nditer_pad(stage[i], from, rest, it->unit, itemsize);
     }
     for (int r = 0; r < it->results; r++) {
         char *end = it->result[r].out + (begin + at) * it->out_itemsize;
