@@ -310,6 +310,15 @@ mg_array *mg_as(mg_array *a, int dtype) {
     return number ? elementwise_number(a, dtype) : mg_cast(a, dtype);
 }
 
+/* The same for a call that `a` outlasts: itself where it has the dtype, and no reference counted, which
+ * is an atomic step. Dropped after use. */
+MG_INLINE mg_array *elementwise_operand(mg_array *a, int dtype) {
+    return a->dtype == dtype ? a : mg_as(a, dtype);
+}
+MG_INLINE void elementwise_drop(mg_array *operand, const mg_array *a) {
+    if (operand != a) mg_release(operand);
+}
+
 /* ---- calls ---- */
 
 mg_array *mg_unary(int op, mg_array *x) {
@@ -317,7 +326,7 @@ mg_array *mg_unary(int op, mg_array *x) {
     int dtype = elementwise_dtype(op, x->dtype, x->weak);
     mg_kernel kernel = elementwise_kernel(op, dtype);
     if (!kernel) return mg_fail(MG_EDTYPE, x->dtype, 0);
-    mg_array *from = mg_as(x, dtype);
+    mg_array *from = elementwise_operand(x, dtype);
     if (!from) return NULL;
     mg_array *out = mg_new(float_rows[op].tells ? MG_BOOL : dtype, x->ndim, x->shape);
     if (out) {
@@ -325,7 +334,7 @@ mg_array *mg_unary(int op, mg_array *x) {
         out->adapted = dtype != x->dtype;
         mg_nditer_run(out, 1, &from, kernel);
     }
-    mg_release(from);
+    elementwise_drop(from, x);
     return out;
 }
 
@@ -367,7 +376,7 @@ mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
     int ndim;
     int64_t shape[MG_MAX_NDIM];
     if (mg_broadcast_shape(2, (mg_array *[]){a, b}, &ndim, shape)) return NULL;
-    mg_array *operands[2] = {mg_as(a, dtype), mg_as(b, dtype)};
+    mg_array *operands[2] = {elementwise_operand(a, dtype), elementwise_operand(b, dtype)};
     mg_array *out = NULL;
     if (operands[0] && operands[1])
         out = mg_new(float_rows[op].tells ? MG_BOOL : dtype, ndim, shape);
@@ -379,8 +388,8 @@ mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
         }
         mg_nditer_run(out, 2, operands, kernel);
     }
-    mg_release(operands[0]);
-    mg_release(operands[1]);
+    elementwise_drop(operands[0], a);
+    elementwise_drop(operands[1], b);
     return out;
 }
 
@@ -388,7 +397,7 @@ mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
  * saved is never read and shows g. 0 or an error code. */
 static int elementwise_vjp(mg_array **out, int results, const mg_kernel *kernels, mg_array *g,
                            mg_saved *saved, int count) {
-    mg_array *operands[4] = {mg_retain(g)};
+    mg_array *operands[4] = {g};
     int made = 1, done = 0;
     for (int i = 0; i < count; i++, made++) {
         mg_array *kept = saved->arrays[i];
@@ -396,7 +405,7 @@ static int elementwise_vjp(mg_array **out, int results, const mg_kernel *kernels
             mg_fail(MG_ESTALE, i, 0);
             break;
         }
-        operands[i + 1] = mg_as(kept ? kept : g, g->dtype);
+        operands[i + 1] = kept ? elementwise_operand(kept, g->dtype) : g;
         if (!operands[i + 1]) break;
     }
     bool fits = made == count + 1;
@@ -415,7 +424,8 @@ static int elementwise_vjp(mg_array **out, int results, const mg_kernel *kernels
     bool whole = done == results;
     if (whole) mg_nditer_run_back(results, out, count + 1, operands, kernels);
     for (int r = 0; !whole && r < done; r++) mg_release(out[r]);
-    for (int i = 0; i < made; i++) mg_release(operands[i]);
+    for (int i = 1; i < made; i++)
+        elementwise_drop(operands[i], saved->arrays[i - 1] ? saved->arrays[i - 1] : g);
     return whole ? MG_OK : mg_error();
 }
 

@@ -122,7 +122,10 @@ mg_array *mg_alias(const mg_array *base, char *data, int ndim, const int64_t *sh
 }
 
 void mg_release(mg_array *a) {
-    if (!a || __atomic_sub_fetch(&a->refs, 1, __ATOMIC_ACQ_REL) > 0) return;
+    if (!a) return;
+    if (__atomic_load_n(&a->refs, __ATOMIC_ACQUIRE) != 1 && /* as in mg_buffer_release */
+        __atomic_sub_fetch(&a->refs, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
     mg_buffer_release(a->buffer);
     mg_block_give(a, sizeof(mg_array));
 }
