@@ -264,10 +264,11 @@ static bool plane_suits(const conv_plan *p) {
            a[1].taps == a[2].taps && conv_apart(&a[1]) == 1;
 }
 
-/* Some lines of a plane at a time: those that stay in the second cache. */
+/* Some lines of a plane at a time: those that stay in the first cache. */
 static void plane_lay_out(conv_plan *p, int64_t itemsize) {
     const conv_axis *a = p->axis;
-    p->rows = conv_even(a[1].outputs, mg_max(CONV_NEAR / itemsize / mg_max(a[2].inputs, 1), 1));
+    int64_t places = CONV_NEAR / 4 / itemsize;
+    p->rows = conv_even(a[1].outputs, mg_max(places / mg_max(a[2].inputs, 1), 1));
     p->chunks_all = mg_ceil_div(a[1].outputs, p->rows);
 }
 

@@ -35,7 +35,7 @@ MG_INLINE conv_range R(plane_lines)(const conv_axis *a, int64_t i, int64_t count
 
 /* ---- outputs --------------------------------------------------------------------------------- */
 
-/* `rows` lines of outputs from line i on. */
+/* `rows` lines of outputs from line i on, while as many are asked for that come next. */
 MG_INLINE void R(plane_sum_taps)(const int taps, const conv_plan *p, real *y, const real *x,
                                  const real *w, real bias, int64_t i, int64_t rows) {
     const conv_axis *a = p->axis;
@@ -69,7 +69,9 @@ MG_INLINE void R(plane_sum_taps)(const int taps, const conv_plan *p, real *y, co
                         sum[k] = v_fma(weight[taps - 1 - k][t], input, sum[k]);
                 }
             }
+            __builtin_prefetch(from + rows * line);
             if (q >= taps - 1) {
+                __builtin_prefetch(to + rows * to_next, 1);
                 v_store_n(to, sum[0], lanes.n);
                 to += to_next;
             }
@@ -98,26 +100,41 @@ static void R(plane_sum)(const conv_sum *s, int64_t item) {
 
 /* ---- weights' gradients ---------------------------------------------------------------------- */
 
-/* total[tap] += what `rows` lines of upstream gradients from line i on make of `high` lines of
- * `taps` taps, from line k on. */
+/* Lines i and on of a plane of inputs and of one of upstream gradients, `rows` of the latter. */
+typedef struct {
+    const real *x, *g;
+    int64_t i, rows;
+} R(plane_part);
+
+MG_INLINE R(plane_part) R(plane_part_at)(const conv_grad *s, int64_t out, int64_t unit) {
+    const conv_plan *p = &s->plan;
+    int64_t image = unit / p->chunks_all, i = unit % p->chunks_all * p->rows;
+    int64_t group = image * p->groups + out / p->outs, plane = image * p->groups * p->outs + out;
+    return (R(plane_part)){(const real *)s->x + group * p->in_plane + i * p->in_stride[1],
+                           (const real *)s->g + plane * p->out_plane + i * p->out_stride[1], i,
+                           mg_min(p->rows, p->axis[1].outputs - i)};
+}
+
+/* total[tap] += what a part makes of `high` lines of `taps` taps, from line k on, while the next
+ * part is asked for. */
 MG_INLINE void R(plane_dots_taps)(const int high, const int taps, const conv_plan *p, vec *total,
-                                  const real *x, const real *g, int64_t k, int64_t i,
-                                  int64_t rows) {
+                                  int64_t k, const R(plane_part) * part,
+                                  const R(plane_part) * next) {
     const conv_axis *a = p->axis;
-    int64_t line = p->in_stride[1], next = p->out_stride[1], apart = conv_apart(&a[2]);
-    int64_t first = conv_low(&a[1]) + i + k, lines = rows + high - 1;
-    conv_range inside = R(plane_lines)(&a[1], first, lines);
+    int64_t line = p->in_stride[1], apart = conv_apart(&a[2]), rows = part->rows;
+    int64_t first = conv_low(&a[1]) + k, lines = rows + high - 1;
+    conv_range inside = R(plane_lines)(&a[1], first + part->i, lines);
+    const real *x = part->x + first * line + conv_low(&a[2]);
+    int64_t next_x = next->x - part->x, next_g = next->g - part->g;
     vec sum[PLANE_HIGH][PLANE_TAPS];
     MG_UNROLL
     for (int h = 0; h < high; h++) {
         MG_UNROLL
         for (int t = 0; t < taps; t++) sum[h][t] = v_set1(0);
     }
-    x += first * line + conv_low(&a[2]);
-    g += i * next;
     for (int64_t j = 0; j < a[2].outputs; j += LANES) {
         const R(plane_lanes) lanes = R(plane_lanes_at)(taps, &a[2], j);
-        const real *from = x + j, *by = g + j;
+        const real *from = x + j, *by = part->g + j;
         vec up[PLANE_HIGH]; /* the gradients of this line and of those before */
         MG_UNROLL
         for (int h = 0; h < high; h++) up[h] = v_set1(0);
@@ -125,9 +142,11 @@ MG_INLINE void R(plane_dots_taps)(const int high, const int taps, const conv_pla
             MG_UNROLL
             for (int h = high - 1; h > 0; h--) up[h] = up[h - 1];
             if (q < rows) {
+                __builtin_prefetch(by + next_g);
                 up[0] = v_load_n(by, lanes.n);
-                by += next;
+                by += p->out_stride[1];
             }
+            __builtin_prefetch(from + next_x);
             if (q < inside.from || q >= inside.end) continue;
             vec input[PLANE_TAPS];
             MG_UNROLL
@@ -155,16 +174,14 @@ static void R(plane_dots)(const conv_grad *s, int64_t item) {
     int64_t end = mg_min((run + 1) * s->run, p->batch * p->chunks_all);
     vec total[PLANE_TAPS * PLANE_TAPS];
     for (int k = 0; k < p->taps; k++) total[k] = v_set1(0);
-    for (int64_t unit = run * s->run; unit < end; unit++) {
-        int64_t image = unit / p->chunks_all, i = unit % p->chunks_all * p->rows;
-        int64_t rows = mg_min(p->rows, p->axis[1].outputs - i);
-        const real *x = (const real *)s->x + (image * p->groups + out / p->outs) * p->in_plane;
-        const real *g = (const real *)s->g + (image * outs + out) * p->out_plane;
-        if (p->taps == 9) {
-            R(plane_dots_taps)(3, 3, p, total, x, g, 0, i, rows);
+    R(plane_part) part = R(plane_part_at)(s, out, run * s->run), next;
+    for (int64_t unit = run * s->run; unit < end; unit++, part = next) {
+        next = unit + 1 < end ? R(plane_part_at)(s, out, unit + 1) : part;
+        if (p->axis[1].taps == 3) {
+            R(plane_dots_taps)(3, 3, p, total, 0, &part, &next);
         } else {
-            R(plane_dots_taps)(3, 5, p, total, x, g, 0, i, rows);
-            R(plane_dots_taps)(2, 5, p, total, x, g, 3, i, rows);
+            R(plane_dots_taps)(3, 5, p, total, 0, &part, &next);
+            R(plane_dots_taps)(2, 5, p, total, 3, &part, &next);
         }
     }
     real *to = (real *)(s->runs > 1 ? s->parts : s->out) + item * p->taps;
