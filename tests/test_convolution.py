@@ -106,6 +106,11 @@ CASES = [
     ((2, 2, 11, 34), (2, 1, 3, 3), {"groups": 2, "padding": (2, 1), "stride": (1, 2)}),
     ((1, 3, 6, 10), (3, 1, 3, 3), {"groups": 3}),
     ((1, 1, 5, 18), (1, 1, 13, 13), {"padding": 6}),
+    # squares of taps on planes: of several outputs, fewer lines than taps, some lines at a time
+    ((2, 2, 2, 17), (6, 1, 5, 5), {"groups": 2, "padding": (2, 4)}),
+    ((1, 1, 1, 40), (2, 1, 3, 3), {"padding": (3, 0)}),
+    ((1, 2, 60, 300), (2, 1, 3, 3), {"groups": 2, "padding": 1}),
+    ((2, 1, 45, 257), (1, 1, 5, 5), {"padding": (1, 2), "dilation": (1, 3)}),
     # every second or third of a line's neighbours side by side
     ((2, 3, 5, 75), (2, 3, 3, 3), {"stride": 2, "padding": 1}),
     ((1, 2, 4, 33), (2, 2, 2, 1), {"stride": (1, 2)}),
@@ -682,6 +687,26 @@ def test_infinity_stays_in_the_windows_that_hold_it(dtype):
         inside[2:5, 3:6] = True
         assert (np.isinf(y) == inside).all()
         assert not np.isnan(y).any()
+
+
+@pytest.mark.parametrize("size", [3, 5])
+@pytest.mark.parametrize("width", [7, 16, 37])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_planes_see_no_element_of_the_planes_around_them(rng, size, width, dtype):
+    """A plane lies between two of infinities, whose lines follow on its own."""
+    x = np.full((2, 3, 6, width), math.inf, dtype)
+    x[:, 1] = rng.standard_normal((2, 6, width))
+    a, w = mg.tensor(x, requires_grad=True), mg.ones(3, 1, size, size, dtype=mg.tensor(x).dtype)
+    w.requires_grad = True
+    for padding in range(size):
+        if width + 2 * padding >= size:
+            y = F.conv2d(a, w, padding=padding, groups=3)
+            g = np.full(y.shape, math.inf, dtype)
+            g[:, 1] = 1
+            back, by_weight = mg.grad(y, [a, w], mg.tensor(g))
+            assert np.isfinite(y.detach().numpy()[:, 1]).all()
+            assert np.isfinite(back.numpy()[:, 1]).all()
+            assert np.isfinite(by_weight.numpy()[1]).all()
 
 
 @pytest.mark.parametrize("outs", [1, 2, 9, 16])

@@ -24,8 +24,8 @@ enum { CONV_TAPS = 3, CONV_TALL = 28, CONV_SIDE = 8, CONV_BY_TAPS = MG_VECTOR_BY
 enum { CONV_PLACED = CONV_MR <= 6 };
 /* Are several lines of a channel alone summed together? */
 enum { CONV_BY_LINES = MG_VECTOR_BYTES == 32 };
-/* Are planes that are a group of their own summed where they lie? With so many lines of so many taps
- * in registers at most. */
+/* Are planes that are a group of their own summed where they lie? At most so many lines of so many
+ * taps are in registers. */
 #define CONV_BY_PLANES (MG_VECTOR_BYTES == 64)
 enum { PLANE_TAPS = 5, PLANE_HIGH = 3 };
 /* Are there squares of outputs by Winograd's method? The baseline is kept small without. */
