@@ -29,6 +29,18 @@
 #define MG_PLANNING _Pragma("GCC push_options") _Pragma("GCC optimize(\"Os\")")
 #define MG_PLANNING_END _Pragma("GCC pop_options")
 #endif
+/* Between these: loops over several vectors, each one long chain of operations. gcc puts instructions in
+ * order before it shares out registers too, with an eye on how many there are, so that where 32 vectors
+ * fit chains stand further apart. Left alone it only does so afterwards, when registers used twice hold
+ * instructions back; without a chain, as for roots, that is the better way. */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__AVX512F__)
+#define MG_CHAINS                                                                                   \
+    _Pragma("GCC push_options") _Pragma("GCC optimize(\"schedule-insns\", \"sched-pressure\")")
+#define MG_CHAINS_END _Pragma("GCC pop_options")
+#else
+#define MG_CHAINS
+#define MG_CHAINS_END
+#endif
 /* Before a loop of constant length over registers: unroll it whole, early enough that the array it
  * walks becomes registers. (clang takes `GCC unroll` for a hint to a later pass: too late.) */
 #if defined(__clang__)

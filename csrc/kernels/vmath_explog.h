@@ -215,9 +215,11 @@ NEAR_OF(exp, float, f32)
 NEAR_OF(exp, double, f64)
 NEAR_OF(exp2, float, f32)
 NEAR_OF(exp2, double, f64)
+MG_CHAINS
 NEAR_OF(expm1, float, f32)
 NEAR_OF(expm1, double, f64)
 NEAR_OF(sinh, float, f32)
+MG_CHAINS_END
 CHUNKS_OF(sinh, double, f64)
 NEAR_OF(cosh, float, f32)
 CHUNKS_OF(cosh, double, f64)
@@ -318,10 +320,12 @@ static inline void v_ndtr_chunk_f32(float *restrict out, const float *restrict x
 #undef EACH
 #else
 static void v_begin(void) {}
+MG_CHAINS
 CHUNKS_OF(erfc, float, f32)
 CHUNKS_OF(ndtr, float, f32)
 STAGES_OF(tanh, tanh, float, f32)
 STAGES_OF(erf, erf, float, f32)
+MG_CHAINS_END
 #endif
 #if MG_HAS_WIDE && !defined(__AVX512F__)
 /* In two loops, the first of which finds the pieces. A number of c and T is loaded at once, and
@@ -377,16 +381,18 @@ SCALED_BY(log1p, double, f64)
 LOG(log, log, V_LOG_POWER, V_LOG_OF_POWER)
 LOG(log2, log, V_LOG2_POWER, V_LOG2_OF_POWER)
 LOG(log10, log, V_LOG10_POWER, V_LOG10_OF_POWER)
-LOG(log1p, log1p, 1 / V_LOG_POWER, -V_LOG_OF_POWER)
-#undef LOG
-#undef LOG_OF
 CHUNKS(rsqrt)
-CHUNKS(asin)
-CHUNKS(acos)
 STAGES(atan)
 HALVES_OF(sigmoid, double, f64)
+MG_CHAINS
+LOG(log1p, log1p, 1 / V_LOG_POWER, -V_LOG_OF_POWER)
+CHUNKS(asin)
+CHUNKS(acos)
 HALVES_OF(silu, double, f64)
 HALVES_OF(gelu_tanh, double, f64)
+MG_CHAINS_END
+#undef LOG
+#undef LOG_OF
 #if MG_LANE_BY_LANE
 /* The error function and what is made of it, of doubles: a loop finds the pieces of 256 numbers, one
  * takes the polynomials of two vectors in step, as what one vector waits for is longer than a
@@ -506,8 +512,10 @@ CHUNKS_BY_PARTS_OF(logsigmoid, double, f64)
 #define STAGES_2_OF(name, type, width) CHUNKS_2_OF(name, type, width)
 #define NEAR_2_OF(name, type, width) CHUNKS_2_OF(name, type, width)
 #endif
+MG_CHAINS
 STAGES_2_OF(atan2, float, f32)
 STAGES_2_OF(atan2, double, f64)
+MG_CHAINS_END
 #if defined(__AVX512F__) /* whose registers suffice for the whole */
 NEAR_2_OF(pow, float, f32)
 NEAR_2_OF(pow, double, f64)
@@ -586,13 +594,15 @@ static MG_NOINLINE void w_bell_chunk(double *restrict out, const double *restric
 #define NEAR_SLOPES(name) SLOPES(name)
 #define BELL_SLOPES(name, k, peak) SLOPES(name)
 #endif
+MG_CHAINS
 NEAR_SLOPES(expm1)
 NEAR_SLOPES(gelu)
+SLOPES(softplus)
+MG_CHAINS_END
 BELL_SLOPES(erf, 1, V_TWO_OVER_ROOT_PI_F64)
 BELL_SLOPES(erfc, 1, -V_TWO_OVER_ROOT_PI_F64)
 BELL_SLOPES(ndtr, 0.5, V_SQRT_HALF_OVER_PI_F64)
 SLOPES(cosh)
-SLOPES(softplus)
 SLOPES(silu)
 SLOPES(gelu_tanh)
 #undef SLOPE_BY
