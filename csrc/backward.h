@@ -526,18 +526,22 @@ static bool walk_rule(walk *w, node *at) {
     return done;
 }
 
+/* A gradient as what hooks make of it: of a node, or of a leaf. Takes it over. */
+static PyObject *walk_hooked(const walk *w, PyObject *edge, PyObject *hooks, PyObject *g) {
+    g = walk_whole(g);
+    if (!g || !hooks || hooks == Py_None) return g;
+    PyObject *made = back_ask(w->graph ? "hooked" : "hooked_off_tape", edge, g);
+    Py_DECREF(g);
+    return made;
+}
+
 /* One node: its hooks, its rule; of those that are wanted but lead to none that is, its hooks. */
 static bool walk_step(walk *w, node *at) {
-    PyObject *hooks = at->fields[NODE_HOOKS], *self = (PyObject *)at;
+    PyObject *self = (PyObject *)at;
     bool wanted = w->wanted != Py_None && walk_noted(w->wanted, self);
     bool useful = w->useful == Py_None || walk_noted(w->useful, self);
     if (!wanted && !useful) return true;
-    if (w->g) w->g = walk_whole(w->g);
-    if (w->g && hooks && hooks != Py_None) {
-        PyObject *g = w->g;
-        w->g = back_ask(w->graph ? "hooked" : "hooked_off_tape", self, g);
-        Py_DECREF(g);
-    }
+    if (w->g) w->g = walk_hooked(w, self, at->fields[NODE_HOOKS], w->g);
     if (!w->g) return false;
     if (wanted && !arrivals_add(&w->reached, self, w->g)) return false;
     if (!useful) return true;
@@ -557,18 +561,40 @@ static bool walk_pause(void) {
     return done;
 }
 
+static bool walk_unwanted(const walk *w, PyObject *edge) {
+    return w->wanted != Py_None && !walk_noted(w->wanted, edge);
+}
+
+/* Has the hooks of leaves change their gradients, all of them before a leaf gets its own: if one fails,
+ * none does. They may hold what they return. */
+static bool walk_hook_leaves(walk *w) {
+    for (arrival *one = w->reached.slots; one < w->reached.slots + w->reached.used; one++) {
+        PyObject *hooks = tensor_is(one->edge) ? ((tensor *)one->edge)->fields[TENSOR_HOOKS] : NULL;
+        if (!hooks || walk_unwanted(w, one->edge)) continue;
+        if (!(one->g = walk_hooked(w, one->edge, hooks, one->g))) return false;
+        one->shared = true;
+    }
+    return true;
+}
+
+/* Has a leaf ceased to require a gradient since something was computed from it? */
+static bool walk_ceased(PyObject *leaf) {
+    return tensor_is(leaf) && ((tensor *)leaf)->fields[TENSOR_EDGE] != Py_True;
+}
+
 /* What a run comes to for each edge that is wanted, with gradients of slices put together: a dict, or
  * None where they are added to the leaves' `grad`, and those of nodes are seen by their hooks. */
 static PyObject *walk_found(walk *w, bool into_grads) {
     PyObject *found = into_grads ? Py_None : PyDict_New();
     if (into_grads) Py_INCREF(found);
     arrivals_sort(&w->reached);
+    if (found && !walk_hook_leaves(w)) Py_CLEAR(found);
     PyObject *copy = NULL; /* of the gradient that comes next */
     for (Py_ssize_t i = 0; found && i < w->reached.used; i++) {
         PyObject *spare = NULL;
         arrival *one = &w->reached.slots[i], *next = i + 1 < w->reached.used ? one + 1 : NULL;
-        bool seen = into_grads && node_is(one->edge);
-        if (w->wanted != Py_None && (seen || !walk_noted(w->wanted, one->edge))) {
+        bool seen = into_grads && (node_is(one->edge) || walk_ceased(one->edge));
+        if (seen || walk_unwanted(w, one->edge)) {
             Py_CLEAR(copy);
             continue;
         }

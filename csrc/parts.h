@@ -50,6 +50,7 @@ static PyMemberDef tensor_members[] = {
     TENSOR_FIELD("grad", TENSOR_GRAD),
     TENSOR_FIELD("_alias", TENSOR_ALIAS),
     TENSOR_FIELD("_views", TENSOR_VIEWS),
+    TENSOR_FIELD("_hooks", TENSOR_HOOKS),
     {"__weaklistoffset__", T_PYSSIZET, offsetof(tensor, weak), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };

@@ -12,6 +12,7 @@ enum {
     TENSOR_GRAD,
     TENSOR_ALIAS,
     TENSOR_VIEWS,
+    TENSOR_HOOKS, /* of a leaf; a result's are its node's */
     TENSOR_FIELDS,
 };
 

@@ -91,6 +91,13 @@ def _augmented(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return augmented
 
 
+def _hook_of_leaf(leaf: TensorBase, hook: Callable[[Tensor], Tensor | None]) -> Removable:
+    if not hasattr(leaf, "_hooks"):
+        leaf._hooks = []
+    leaf._hooks.append(hook)
+    return Removable(leaf._hooks, hook)
+
+
 class _Later:
     """A method that is made when it is first asked for, and then stands in this one's place.
 
@@ -237,24 +244,41 @@ class Tensor(TensorBase):
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Removable:
         """Call ``hook(gradient)`` when this tensor's gradient is known; it may return another one.
 
-        Returns what removes the hook, ``handle.remove()``. RuntimeError for a leaf or an untracked
-        tensor.
+        A leaf's is all that one backward adds to its ``grad``, and it is known at the end.
+        Returns what removes the hook, ``handle.remove()``. RuntimeError for a tensor that does not
+        require grad.
+
+        >>> import minigrad as mg
+        >>> x = mg.tensor(3.0, requires_grad=True)
+        >>> handle = x.register_hook(lambda g: g.clamp(max=1.0))
+        >>> (x * x).backward()
+        >>> x.grad
+        tensor(1.)
         """
-        node = self._edge
-        if type(node) is not Node:
-            raise RuntimeError("[register_hook] only results of recorded operations can have hooks")
+        edge = self._edge
+        if edge is None:
+            raise RuntimeError(
+                "[register_hook] this tensor does not require grad: no gradient comes to it"
+            )
         if not callable(hook):
             raise TypeError(f"[register_hook] a hook is a function, not {type(hook).__name__}")
-        if node.hooks is None:
-            node.hooks = []
-        hooks = node.hooks
+        if type(edge) is not Node:
+            return _hook_of_leaf(self if edge is LEAF else edge, hook)
+        if edge.hooks is None:
+            edge.hooks = []
+        hooks = edge.hooks
         kept = sum([type(other) is KeepGrad for other in hooks])  # come last: they keep the result
         hooks.insert(len(hooks) - (kept if type(hook) is not KeepGrad else 0), hook)
         return Removable(hooks, hook)
 
     def retain_grad(self) -> None:
-        """Keep the gradient of this non-leaf, as it is when backward comes, in ``grad`` too."""
+        """Keep the gradient of this non-leaf, as it is when backward comes, in ``grad`` too.
+
+        A leaf's is kept anyway. RuntimeError for a tensor that does not require grad.
+        """
         node = self._edge
+        if node is None:
+            raise RuntimeError("[retain_grad] this tensor does not require grad: it will have none")
         if type(node) is Node and not kept_by(node, self):
             self.register_hook(KeepGrad(self))
 

@@ -56,7 +56,7 @@ def backward(
     wanted = None if inputs is None else _to_be_filled(inputs)
     found = gradients((edge,), (g,), retain, create_graph, wanted, not create_graph)
     for leaf, made in (found or {}).items():
-        if type(leaf) is not Node:
+        if type(leaf) is not Node and leaf._edge is LEAF:
             leaf.grad = made if leaf.grad is None else leaf.grad + made
 
 

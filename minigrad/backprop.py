@@ -207,19 +207,21 @@ def added(held: Gradient, g: Gradient) -> Gradient:
     return held.detach().to(g.dtype) + g
 
 
-def hooked(node: Node, g: Gradient) -> Gradient:
-    """What the node's hooks make of its gradient."""
-    for hook in tuple(node.hooks or ()):
+def hooked(edge: Any, g: Gradient) -> Gradient:
+    """What the hooks of a node, or of a leaf, make of its gradient."""
+    node = type(edge) is Node
+    name, hooks = (edge.name, edge.hooks) if node else ("backward", edge._hooks)
+    for hook in tuple(hooks or ()):
         replaced = hook(g)
         if replaced is None:
             continue
         if not isinstance(replaced, type(g)):
             raise TypeError(
-                f"[{node.name}] a hook returned {type(replaced).__name__}, not a Tensor or None"
+                f"[{name}] a hook returned {type(replaced).__name__}, not a Tensor or None"
             )
         if replaced.shape != g.shape or replaced.dtype is not g.dtype:
             raise ValueError(
-                f"[{node.name}] a hook returned {replaced.dtype.name} of shape {replaced.shape} "
+                f"[{name}] a hook returned {replaced.dtype.name} of shape {replaced.shape} "
                 f"for a gradient that is {g.dtype.name} of shape {g.shape}"
             )
         g = replaced
@@ -227,9 +229,9 @@ def hooked(node: Node, g: Gradient) -> Gradient:
 
 
 @no_grad
-def hooked_off_tape(node: Node, g: Gradient) -> Gradient:
+def hooked_off_tape(edge: Any, g: Gradient) -> Gradient:
     """The same, where no graph is made of it."""
-    return off_tape(hooked(node, g))
+    return off_tape(hooked(edge, g))
 
 
 def off_tape(g: Gradient) -> Gradient:

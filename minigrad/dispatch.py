@@ -65,13 +65,14 @@ if TYPE_CHECKING:
     class Fields:
         """What a tensor holds, and its operators of arithmetic. It is C: ``csrc/parts.h``."""
 
-        # The last two are set for views, and for what views were taken of, only.
+        # The last three are set for views, for what views were taken of, and for leaves with hooks.
         _h: Handle
         _edge: Any
         _shape: tuple[int, ...] | None
         grad: Any
         _alias: tuple[TensorBase, Row, tuple[Any, ...]]
         _views: Views
+        _hooks: list[Callable[[Any], Any]]
 
         @property
         def shape(self) -> tuple[int, ...]:

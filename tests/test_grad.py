@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import weakref
 
 import numpy as np
@@ -218,9 +220,127 @@ def test_a_removed_hook_is_not_called():
     assert seen == []
 
 
-def test_hooks_are_for_results():
-    with pytest.raises(RuntimeError, match="only results of recorded operations"):
-        mg.ones(2).register_hook(print)
+def test_hooks_and_kept_gradients_are_for_what_requires_grad():
+    for method in (lambda x: x.register_hook(print), mg.Tensor.retain_grad):
+        with pytest.raises(RuntimeError, match="this tensor does not require grad"):
+            method(mg.ones(2))
+
+
+def recorder(seen, factor=None):
+    def hook(g):
+        seen.append(g.tolist())
+        return None if factor is None else g * factor
+
+    return hook
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_hooks_of_a_leaf_see_and_replace_all_that_one_backward_adds(graph):
+    x, seen = leaf([1.0, 2.0]), []
+    x.grad = leaf([100.0, 100.0]).detach()
+    first = x.register_hook(recorder(seen, 10))
+    x.register_hook(recorder(seen))
+    y = (x * 2).sum() + (x * x).sum() + x[1]
+    y.backward(retain_graph=True, create_graph=graph)
+    assert seen == [[4.0, 7.0], [40.0, 70.0]]
+    assert x.grad.tolist() == [140.0, 170.0]
+    assert x.grad.requires_grad is graph
+    first.remove()
+    y.backward()
+    assert seen[2:] == [[4.0, 7.0]]
+    assert x.grad.tolist() == [144.0, 177.0]
+
+
+def test_hooks_of_a_leaf_change_what_grad_returns():
+    x = leaf([1.0, 2.0])
+    x.register_hook(lambda g: g * x)
+    y = (x * x).sum()
+    (g,) = mg.grad(y, x, create_graph=True)
+    assert g.tolist() == [2.0, 8.0]
+    assert mg.grad(g.sum(), x)[0].tolist() == [4.0, 16.0]  # (2 x^2)' x
+    assert x.grad is None
+
+
+def test_hooks_of_a_leaf_are_called_if_its_gradient_is_wanted():
+    x, w, seen = leaf([1.0, 2.0]), leaf([3.0, 4.0]), []
+    w.register_hook(recorder(seen))
+    y = (x * w).sum()
+    y.backward(inputs=x, retain_graph=True)
+    mg.grad(y, x, retain_graph=True)
+    assert (seen, w.grad) == ([], None)
+    y.backward(inputs=[w, x])
+    assert seen == [[1.0, 2.0]]
+
+
+def test_a_hook_is_called_for_a_leaf_alone_and_one_that_came_late():
+    x, seen = leaf(2.0), []
+    x.register_hook(recorder(seen, 5))
+    x.backward()
+    assert (x.grad.item(), mg.grad(x, x)[0].item()) == (5.0, 5.0)
+    w = leaf(3.0)
+    y = w * w
+    w.register_hook(recorder(seen))
+    y.backward()
+    assert seen == [1.0, 1.0, 6.0]
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_leaves_that_ceased_to_require_grad_get_none(graph):
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    y = (x + w).sum()
+    x.requires_grad_(False)
+    y.backward(create_graph=graph)
+    assert x.grad is None
+    assert w.grad.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_a_leafs_hook_that_fails_changes_no_gradient(graph):
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    w.register_hook(lambda g: 3.0)
+    with pytest.raises(TypeError, match=r"\[backward\] a hook returned float, not"):
+        (x + w).sum().backward(create_graph=graph)
+    assert (x.grad, w.grad) == (None, None)
+    v = leaf([1.0, 2.0])
+    v.register_hook(lambda g: g[:1])
+    with pytest.raises(ValueError, match=r"\[backward\] a hook returned float64 of shape \(1,\)"):
+        v.sum().backward(create_graph=graph)
+
+
+def test_gradients_of_leaves_that_hooks_keep_stay_as_they_are():
+    a, b, kept = leaf([1.0, 2.0]), leaf([3.0, 4.0]), []
+    fixed = mg.ones(2, dtype=mg.float64)
+    a.register_hook(kept.append)
+    b.register_hook(lambda g: fixed)
+    for _ in range(3):
+        (a * b).sum().backward()
+    assert [g.tolist() for g in kept] == [[3.0, 4.0]] * 3
+    assert fixed.tolist() == [1.0, 1.0]
+    assert (a.grad.tolist(), b.grad.tolist()) == ([9.0, 12.0], [3.0, 3.0])
+
+
+def test_gradients_of_parts_come_to_a_leafs_hook_whole():
+    x, seen = leaf([1.0, 2.0, 3.0]), []
+    x.register_hook(recorder(seen))
+    (x[0] * 5).backward()
+    assert seen == [[5.0, 0.0, 0.0]]
+
+
+def test_a_copy_of_a_leaf_has_none_of_its_hooks():
+    x, seen = leaf([1.0, 2.0]), []
+    x.register_hook(recorder(seen))
+    for other in (copy.copy(x), copy.deepcopy(x), x.detach().requires_grad_()):
+        other.sum().backward()
+    assert not seen
+
+
+def test_a_hook_that_holds_its_leaf_is_garbage():
+    x = leaf(2.0)
+    x.register_hook([x].count)
+    gone = weakref.ref(x)
+    del x
+    gc.collect()
+    assert gone() is None
 
 
 def test_hooks_must_return_tensors():
