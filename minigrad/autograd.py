@@ -197,11 +197,15 @@ class Function:
     None for what has none; it is itself recorded under ``create_graph``, so a backward written in
     tensor operations can be differentiated again.
 
+    Backward gets zeros for outputs that were not used, or None after
+    ``ctx.set_materialize_grads(False)`` in forward.
+
     Arrays kept with ``save_for_backward`` are watched: RuntimeError if they are overwritten.
     """
 
     needs_input_grad: tuple[bool, ...]
     _kept: tuple[Any, ...]  # during a backward
+    _materialize: bool = True
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for the backward."""
@@ -216,6 +220,10 @@ class Function:
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Outputs that have no gradient."""
         self._undifferentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward gets zeros for outputs that were not used (the default), or None."""
+        self._materialize = bool(value)
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
@@ -251,7 +259,7 @@ class Function:
         parents = [
             (x if x._edge is LEAF else x._edge) if isinstance(x, TensorBase) else None for x in args
         ]
-        whole = _FunctionOp(self, len(args), len(outputs), _metas(args))
+        whole = _FunctionOp(self, _metas(args), _metas(outputs))
         node = record(whole, None, (), None, *parents)
         ops = [_OutputOp(k, type(self)) if d else None for k, d in enumerate(differentiable)]
         for y, op in zip(made, ops, strict=True):
@@ -336,13 +344,12 @@ class _OutputOp:
 class _FunctionOp:
     """A Function on the tape."""
 
-    __slots__ = ("count", "function", "metas", "name", "outputs")
+    __slots__ = ("function", "metas", "name", "outputs")
 
-    def __init__(self, function: Function, count: int, outputs: int, metas: list[Any]) -> None:
+    def __init__(self, function: Function, metas: list[Any], outputs: list[Any]) -> None:
         self.function = function
-        self.count = count
+        self.metas = metas  # of the arguments
         self.outputs = outputs
-        self.metas = metas
         self.name = type(function).__name__
 
     @no_grad
@@ -350,18 +357,26 @@ class _FunctionOp:
         return [off_tape(gi) for gi in self.graph_vjp(node, g)]
 
     def graph_vjp(self, node: Node, g: Any) -> list[Any]:
-        upstream = [g.parts.get(k) for k in range(self.outputs)] if type(g) is Bundle else [g]
+        upstream = [g]
+        if type(g) is Bundle:
+            upstream = [g.parts.get(k) for k in range(len(self.outputs))]
+            if self.function._materialize:
+                upstream = [
+                    zeros(shape, dtype=dtype) if gk is None else gk
+                    for gk, (shape, dtype) in zip(upstream, self.outputs, strict=True)
+                ]
         import copy
 
         context = copy.copy(self.function)  # one for each run: several threads may be at it
         context._kept = node.saved
         result = context._static("backward")(*upstream)
         gradients = list(result) if isinstance(result, (tuple, list)) else [result]
-        while len(gradients) > self.count and gradients[-1] is None:
+        count = len(self.metas)
+        while len(gradients) > count and gradients[-1] is None:
             gradients.pop()
-        if len(gradients) != self.count:
+        if len(gradients) != count:
             raise RuntimeError(
-                f"[{self.name}] backward returned {len(gradients)} gradients for {self.count} "
+                f"[{self.name}] backward returned {len(gradients)} gradients for {count} "
                 "arguments of forward: one each, None where there is none"
             )
         return [

@@ -118,12 +118,7 @@ class SinCos(mg.Function):
     @staticmethod
     def backward(ctx, gs, gc):
         s, c = ctx.saved_tensors
-        total = mg.zeros_like(s)
-        if gs is not None:
-            total = total + gs * c
-        if gc is not None:
-            total = total - gc * s
-        return total
+        return gs * c - gc * s
 
 
 def test_function_with_several_outputs():
@@ -136,6 +131,30 @@ def test_function_with_several_outputs():
         x = leaf(v)
         choose(*SinCos.apply(x)).sum().backward()
         np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("materialize", [None, True, False])
+def test_outputs_that_were_not_used_have_zeros_or_none(materialize):
+    class Four(mg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            if materialize is not None:
+                ctx.set_materialize_grads(materialize)
+            fixed = x * 0
+            ctx.mark_non_differentiable(fixed)
+            return x * 2, mg.tensor([1, 2, 3]), fixed, (x * 3).float()[:1]
+
+        @staticmethod
+        def backward(ctx, *gradients):
+            seen.extend(g if g is None else (g.tolist(), g.dtype) for g in gradients)
+            return gradients[0] * 2
+
+    x, seen = leaf([1.0, 2.0]), []
+    Four.apply(x)[0].sum().backward()
+    assert seen[0] == ([1.0, 1.0], mg.float64)
+    unused = ([0, 0, 0], mg.int64), ([0.0, 0.0], mg.float64), ([0.0], mg.float32)
+    assert seen[1:] == ([None] * 3 if materialize is False else [*unused])
+    assert x.grad.tolist() == [2.0, 2.0]
 
 
 def test_saved_outputs_can_be_differentiated_again_though_their_tensors_are_gone():
