@@ -727,6 +727,34 @@ def test_a_module_dict_gives_modules_back():
     assert len(heads) == 0
 
 
+def test_parameters_and_submodules_are_not_lost_by_an_assignment():
+    layer = mg.nn.Linear(2, 2)
+    net = mg.nn.Sequential(layer)
+    for wrong in (mg.ones(2, 2), 3.0, mg.nn.ReLU()):
+        name = type(wrong).__name__
+        with pytest.raises(
+            TypeError,
+            match=rf"cannot assign '{name}' as parameter 'weight' \(Parameter or None expected\)",
+        ):
+            layer.weight = wrong
+    net.child = layer
+    for wrong in (mg.ones(2), 3.0):
+        name = type(wrong).__name__
+        with pytest.raises(
+            TypeError,
+            match=rf"cannot assign '{name}' as child module 'child' \(Module or None expected\)",
+        ):
+            net.child = wrong
+    assert net.child is layer
+    layer.weight = other = mg.nn.Parameter(mg.zeros(2, 2))
+    assert dict(layer.named_parameters())["weight"] is other
+    layer.weight, net.child = None, mg.nn.ReLU()
+    assert [name for name, _ in layer.named_parameters()] == ["bias"]
+    del layer.bias
+    layer.bias = 3.0
+    assert layer.bias == 3.0
+
+
 def test_hooks_see_and_change_what_a_module_takes_and_gives():
     layer = nn.Linear(2, 2)
     net = nn.Sequential(layer, nn.ReLU())

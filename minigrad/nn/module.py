@@ -123,6 +123,19 @@ class Module:
     training: bool = True
     _buffers: Mapping[str, bool] = {}  # the names of buffers, and whether the state holds them
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """TypeError for a value that would silently take a parameter's or a submodule's place."""
+        held = self.__dict__.get(name)
+        if isinstance(held, (Parameter, Module)) and value is not None:
+            parameter = isinstance(held, Parameter)
+            if not isinstance(value, Parameter if parameter else (Module, Parameter)):
+                what = "parameter" if parameter else "child module"
+                raise TypeError(
+                    f"[{type(self).__name__}] cannot assign {type(value).__name__!r} as {what} "
+                    f"{name!r} ({'Parameter' if parameter else 'Module'} or None expected)"
+                )
+        super().__setattr__(name, value)
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; every subclass has its own."""
         raise NotImplementedError(f"[{type(self).__name__}] has no forward method")
