@@ -209,6 +209,15 @@ def test_a_backward_without_a_graph_leaves_none():
     assert not x.grad.requires_grad
 
 
+def test_gradients_with_a_graph_are_each_leafs_own():
+    a, b, g = leaf([1.0, 2.0]), leaf([3.0, 4.0]), leaf([5.0, 6.0])
+    (a + b).backward(g, create_graph=True)
+    with mg.no_grad():
+        a.grad.zero_()
+    assert (b.grad.tolist(), g.tolist()) == ([5.0, 6.0], [5.0, 6.0])
+    assert mg.grad(b.grad.sum(), g)[0].tolist() == [1.0, 1.0]
+
+
 def test_a_removed_hook_is_not_called():
     x = leaf(2.0)
     y = x * x
