@@ -3,7 +3,7 @@
  *
  * Both are 2^(k/8) e^r = T (1 + w) with whole k and T = e^s 2^(k/8), for which three bits choose
  * from a table, and w = e^(r - s) - 1, a polynomial of r. One s for all, in double near 2^-19.7, is
- * such that e^s is nearly a number, and so are the others of the table, within 0.02 units (Gal's
+ * such that e^s is nearly a number, and so are the others of the table, within 0.03 units (Gal's
  * method, as for logarithms, without a second table for what each is off).
  */
 

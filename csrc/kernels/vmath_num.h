@@ -40,7 +40,6 @@
 #define n_min P(min)
 #define n_mul P(mul)
 #define n_near_root P(near_root)
-#define n_nearest P(nearest)
 #define n_neg P(neg)
 #define n_or P(or)
 #define n_plus_bits P(plus_bits)
@@ -62,7 +61,6 @@ typedef uint64_t one_bits_f64;
 #define MG_REAL 64
 #include "vmath_one.inc.h"
 
-MG_INLINE float s_nearest_f32(float x) { return (x + 0x1.8p23f) - 0x1.8p23f; }
 #define s_each_within_bits_f32 s_within_bits_f32
 #define s_each_within_bits_f64 s_within_bits_f64
 #define s_exponent_unit_f32 0x1p-23f

@@ -370,15 +370,6 @@ MG_INLINE wide_f64 w_look_up_8_f64(const double *table, wide_f64 i) {
     return i;
 }
 #define w_look_up_held_f64 w_look_up_f64
-/* The nearest whole number, of two the even one, for |x| < 2^22 */
-MG_INLINE wide_f32 w_nearest_f32(wide_f32 x) {
-#if defined(__AVX512F__)
-    for (int k = 0; k < WIDE_VECTORS; k++) x.v[k] = _mm512_roundscale_ps(x.v[k], 8);
-    return x;
-#else
-    return w_sub_f32(w_add_f32(x, w_set_f32(0x1.8p23f)), w_set_f32(0x1.8p23f));
-#endif
-}
 #if defined(__AVX512F__)
 #define w_look_up_held_f32 w_look_up_f32
 #else
