@@ -192,6 +192,9 @@ int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_array *y2, con
         reduce_block_of_pieces(&job, 0);
     } else {
         job.per_block = mg_ceil_div(REDUCE_GRAIN, n * job.strip);
+        if (p->columns)
+            job.per_block = mg_max(job.per_block,
+                                   job.pieces / mg_get_num_threads() / REDUCE_SHARES);
         mg_parallel_for(mg_ceil_div(job.pieces, job.per_block), reduce_block_of_pieces, &job);
     }
     if (job.chunks > 1) {

@@ -67,6 +67,7 @@ enum {
     REDUCE_APART = 4, /* rows that are read at once, a quarter of all apart */
     REDUCE_GRAIN = 32768, /* least number of elements worth a block of a parallel loop */
     REDUCE_PIECES = 32, /* of larger pieces of rows this many for each thread */
+    REDUCE_SHARES = 4,  /* of columns neighbours go together, so many blocks for each thread */
     REDUCE_PARALLEL = 3 * REDUCE_GRAIN
 };
 
