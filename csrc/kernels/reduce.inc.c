@@ -285,9 +285,10 @@ static MG_NOINLINE real R(reduce_terms_block)(int join, real *terms, int64_t n) 
     return R(reduce_across)(REDUCE_SUM, R(reduce_lanes)(REDUCE_SUM, terms, n, none));
 }
 
-/* The sums in the lanes of exp(x - c) of a whole block, folded until they are one vector. */
+/* The sum of exp(x - c) of a whole block, the lanes in registers. Inlined, it would cost other
+ * kinds some of theirs. */
 #if MG_HAS_WIDE
-MG_INLINE vec R(reduce_exp_lanes)(const real *x, real c) {
+static MG_NOINLINE real R(reduce_exp_block)(const real *x, real c) {
     enum {
         WIDE = WIDE_VECTORS * LANES,
         STEP = WIDE > REDUCE_LANES ? WIDE : REDUCE_LANES,
@@ -306,7 +307,7 @@ MG_INLINE vec R(reduce_exp_lanes)(const real *x, real c) {
     for (int half = PARTS / 2; half > 0; half /= 2)
         MG_UNROLL
         for (int p = 0; p < half; p++) lanes[p] += lanes[p + half];
-    return lanes[0];
+    return R(reduce_across)(REDUCE_SUM, lanes[0]);
 }
 #endif
 
@@ -316,8 +317,7 @@ MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, const rea
     real terms[REDUCE_BLOCK];
     vec c = v_set1(reduce_is_centred(kind) ? centre[0] : 0);
 #if MG_HAS_WIDE
-    if (kind == REDUCE_SUMEXP && n == REDUCE_BLOCK)
-        return R(reduce_across)(REDUCE_SUM, R(reduce_exp_lanes)(x, centre[0]));
+    if (kind == REDUCE_SUMEXP && n == REDUCE_BLOCK) return R(reduce_exp_block)(x, centre[0]);
 #endif
     if (kind == REDUCE_SUMEXP) R(reduce_exp)(false, terms, x, centre[0], n);
     else if (kind == REDUCE_DOT)

@@ -3,10 +3,10 @@
  * A line whose maximum is NaN or infinite comes out as NaN, except that log_softmax and softmax
  * take any number of -inf beside a finite maximum: there the results are -inf and 0.
  *
- * Lines that fit into cache are done one by one, or a strip of neighbours at a time. Of long rows of
- * softmax exponentials are kept, and scaled in a second pass. Of others the sums are made first, for
- * all lines, and a second pass reads the elements again and, along columns, makes their exponentials
- * anew: less work than writing them and reading them back. */
+ * Lines that fit into cache are done one by one, or a strip of neighbours at a time. Of long rows
+ * of softmax exponentials are kept, and scaled in a second pass. Of others the sums are made first,
+ * for all lines, and a second pass reads the elements again and, along columns, makes their
+ * exponentials anew: less work than writing them and reading them back. */
 #include "../threads/pool.h"
 #include "lines.h"
 #include "nditer.h"
@@ -146,7 +146,8 @@ static int softmax_streamed(softmax_job *job, const mg_array *a, const mg_array 
 /* Some pieces of long rows: they are made, and once there are scales, scaled. */
 static void softmax_pieces(void *context, int64_t block) {
     const softmax_job *job = context;
-    int64_t row = job->lines.n, end = mg_min((block + 1) * job->step, job->lines.outer * job->steps);
+    int64_t row = job->lines.n, all = job->lines.outer * job->steps;
+    int64_t end = mg_min((block + 1) * job->step, all);
     for (int64_t i = block * job->step; i < end; i++) {
         int64_t first = i % job->steps * SOFTMAX_KEPT, n = mg_min(row - first, SOFTMAX_KEPT);
         int64_t at = (i / job->steps * row + first) * job->itemsize, own = i * job->itemsize;
@@ -160,8 +161,8 @@ static void softmax_pieces(void *context, int64_t block) {
     }
 }
 
-/* Long rows of softmax, whose exponentials are made once, piece by piece, each about its own maximum,
- * and scaled when that of all is known; 0 or an error code. */
+/* Long rows of softmax, whose exponentials are made once, piece by piece, each about its own
+ * maximum, and scaled when that of all is known; 0 or an error code. */
 static int softmax_kept(softmax_job *job) {
     job->steps = mg_ceil_div(job->lines.n, SOFTMAX_KEPT);
     job->step = REDUCE_GRAIN / SOFTMAX_KEPT;
