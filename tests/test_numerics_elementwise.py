@@ -318,3 +318,22 @@ def test_rare_numbers_beside_others(dtype):
         np.testing.assert_array_equal(a.grad.numpy()[::2], c.grad.numpy()[:50])
         np.testing.assert_array_equal(b.grad.numpy()[::2], d.grad.numpy()[:50])
         assert np.isnan(x) or np.isfinite(a.grad.numpy()).all()
+
+
+@by_dtype
+@pytest.mark.parametrize("name", ["exp", "exp2"])
+def test_an_exponent_beyond_the_range_changes_no_neighbour(name, dtype, rng):
+    """What is far beyond is infinite or 0 at once, whatever its reduction to a remainder makes of it."""
+    f, width = getattr(mg, name), 4 if dtype is mg.float32 else 8
+    usual = mg.tensor(rng.normal(size=200), dtype).numpy()
+    alone = f(mg.tensor(usual)).numpy()
+    largest = float(np.finfo(f"f{width}").max)
+    for value in (*(s * v for s in (1, -1) for v in (1e4, 1e9, 1e30, largest, INF)), NAN):
+        for at in (0, 17, 199):
+            x = usual.copy()
+            x[at] = value
+            y = f(mg.tensor(x)).numpy()
+            np.testing.assert_equal(y[at], NAN if value != value else INF if value > 0 else 0.0)
+            assert np.delete(y, at).tobytes() == np.delete(alone, at).tobytes()
+            whole = f(mg.tensor(np.full(130, value, x.dtype))).numpy()
+            np.testing.assert_equal(whole, np.full(130, y[at]))

@@ -32,6 +32,9 @@ MG_INLINE void past_map(float *restrict to, const float *restrict x, int64_t n,
 static void tanh_past(void *out, const void *const *in, int64_t n) {
     past_map(out, in[0], n, w_tanh_f32);
 }
+static void exp_past(void *out, const void *const *in, int64_t n) {
+    past_map(out, in[0], n, w_exp_f32);
+}
 
 /* `near` says whether it is made for all of a block. */
 MG_INLINE void past_near(float *restrict to, const float *restrict x, int64_t n,
@@ -43,9 +46,6 @@ MG_INLINE void past_near(float *restrict to, const float *restrict x, int64_t n,
         if (MG_LIKELY(right)) past_put(to + i, y);
         else any(to + i, (const void *[]){x + i}, PAST_BLOCK);
     }
-}
-static void exp_past(void *out, const void *const *in, int64_t n) {
-    past_near(out, in[0], n, w_exp_near_f32, exp_kernel_f32);
 }
 static void log_past(void *out, const void *const *in, int64_t n) {
     past_near(out, in[0], n, w_log_near_f32, log_kernel_f32);

@@ -47,18 +47,18 @@ MG_INLINE num F(exp_near)(num x, bool *right) {
     return F(power_of_eighths)(p, F(exp_eighths_rest)(p.r));
 }
 MG_INLINE num F(exp)(num x) {
-    x = n_max(n_set(C(EXP_LOW)), n_min(n_set(C(EXP_HIGH)), x));
+    if (!n_scales_any) x = n_max(n_set(C(EXP_LOW)), n_min(n_set(C(EXP_HIGH)), x));
     F(eighths) p = F(exp_eighths)(x, C(EIGHTHS_MAGIC));
+    if (n_scales_any) p.r = n_clip(p.r, 1);
     return F(scaled_eighths)(p, F(exp_eighths_rest)(p.r));
 }
 /* The same up to x = 40. Without an instruction that scales, 2^64 T is a normal number, and what is
  * left is rounded once. */
 MG_INLINE num F(exp_below)(num x) {
-    x = n_max(n_set(C(EXP_LOW)), x);
 #if defined(__AVX512F__)
-    F(eighths) p = F(exp_eighths)(x, C(EIGHTHS_MAGIC));
-    return F(scaled_eighths)(p, F(exp_eighths_rest)(p.r));
+    return F(exp)(x);
 #else
+    x = n_max(n_set(C(EXP_LOW)), x);
     F(eighths) p = F(exp_eighths)(x, C(EIGHTHS_MAGIC) + 64);
     return n_mul(F(power_of_eighths)(p, F(exp_eighths_rest)(p.r)), n_set(0x1p-64f));
 #endif
@@ -70,7 +70,8 @@ MG_INLINE num F(exp2_near)(num x, bool *right) {
     return F(power_of_eighths)(p, F(exp2_eighths_rest)(p.r));
 }
 MG_INLINE num F(exp2)(num x) {
-    x = n_max(n_set(C(EXP2_LOW)), n_min(n_set(C(EXP2_HIGH)), x));
+    if (!n_scales_any) x = n_max(n_set(C(EXP2_LOW)), n_min(n_set(C(EXP2_HIGH)), x));
     F(eighths) p = F(exp2_eighths)(x);
+    if (n_scales_any) p.r = n_clip(p.r, 1);
     return F(scaled_eighths)(p, F(exp2_eighths_rest)(p.r));
 }

@@ -211,8 +211,12 @@ MG_INLINE void w_log_row_f64(v_log_rows_f64 table, wide_f64 i, wide_f64 *c, wide
 #define CHUNKS(name)                                                                               \
     CHUNKS_OF(name, float, f32)                                                                    \
     CHUNKS_OF(name, double, f64)
+#if defined(__AVX512F__)
+CHUNKS(exp)
+#else
 NEAR_OF(exp, float, f32)
 NEAR_OF(exp, double, f64)
+#endif
 NEAR_OF(exp2, float, f32)
 NEAR_OF(exp2, double, f64)
 MG_CHAINS

@@ -20,6 +20,7 @@
 #define n_and P(and)
 #define n_below P(below)
 #define n_choose_less P(choose_less)
+#define n_clip P(clip)
 #define n_div P(div)
 #define n_each_within_bits P(each_within_bits)
 #define n_exponent_unit P(exponent_unit)
@@ -46,6 +47,7 @@
 #define n_rough_root_inverse P(rough_root_inverse)
 #define n_scale P(scale)
 #define n_scale_floor P(scale_floor)
+#define n_scales_any P(scales_any)
 #define n_set P(set)
 #define n_small P(small)
 #define n_shift_left P(shift_left)
@@ -75,6 +77,8 @@ MG_INLINE double s_look_up_8_f64(const double *table, double i) {
     return table[v_bits_f64(i) & 7u];
 }
 MG_INLINE float s_look_up_8_f32(const float *table, float i) { return table[v_bits_f32(i) & 7u]; }
+#define s_scales_any_f32 false
+#define s_scales_any_f64 false
 MG_INLINE float s_scale_floor_f32(float x, float n) {
     uint32_t t = v_bits_f32(n + (0x1.8p20f + 254)) >> 3, half = t >> 1;
     return x * v_from_bits_f32(half << 23) * v_from_bits_f32((t - half) << 23);

@@ -21,6 +21,7 @@ MG_INLINE real R(s_fnma)(real a, real b, real c) { return fma_real(-a, b, c); }
 MG_INLINE real R(s_line)(real x, real c1, real c0) { return fma_real(x, c1, c0); }
 MG_INLINE real R(s_min)(real a, real b) { return a < b ? a : b; }
 MG_INLINE real R(s_max)(real a, real b) { return a > b ? a : b; }
+MG_INLINE real R(s_clip)(real a, real b) { return R(s_max)(-b, R(s_min)(a, b)); }
 MG_INLINE real R(s_near_root)(real a) {
     return sizeof(real) == 4 ? (real)__builtin_sqrtf((float)a) : (real)__builtin_sqrt((double)a);
 }

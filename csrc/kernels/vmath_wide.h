@@ -30,6 +30,9 @@ MG_INLINE vec_f32 v_largest_f32(vec_f32 a, vec_f32 b) {
 MG_INLINE vec_f64 v_largest_f64(vec_f64 a, vec_f64 b) {
     return _mm512_mask_max_pd(b, _mm512_cmp_pd_mask(b, b, _CMP_ORD_Q), b, a);
 }
+/* a between -b and b, which is positive; b where a is NaN */
+MG_INLINE vec_f32 v_clip_f32(vec_f32 a, vec_f32 b) { return _mm512_range_ps(a, b, 2); }
+MG_INLINE vec_f64 v_clip_f64(vec_f64 a, vec_f64 b) { return _mm512_range_pd(a, b, 2); }
 /* The larger of |a| and |b|, of numbers */
 MG_INLINE vec_f32 v_farther_f32(vec_f32 a, vec_f32 b) { return _mm512_range_ps(a, b, 11); }
 MG_INLINE vec_f64 v_farther_f64(vec_f64 a, vec_f64 b) { return _mm512_range_pd(a, b, 11); }
@@ -123,7 +126,10 @@ MG_INLINE vec_f64 v_look_up_f64(const double *table, vec_f64 i) {
 /* x 2^n, rounded once, for whole n from -252 to 254; in double from -2044 to 2046. */
 MG_INLINE vec_f32 v_scale_f32(vec_f32 x, vec_f32 n) { return _mm512_scalef_ps(x, n); }
 MG_INLINE vec_f64 v_scale_f64(vec_f64 x, vec_f64 n) { return _mm512_scalef_pd(x, n); }
-/* The same by the largest whole number up to n, which has eighths. */
+/* The same by the largest whole number up to n, which has eighths; by AVX-512 for any n, infinities
+ * too: of a normal number that is infinity or 0, and NaN where n is. */
+#define w_scales_any_f32 true
+#define w_scales_any_f64 true
 MG_INLINE vec_f32 v_scale_floor_f32(vec_f32 x, vec_f32 n) { return _mm512_scalef_ps(x, n); }
 MG_INLINE vec_f64 v_scale_floor_f64(vec_f64 x, vec_f64 n) { return _mm512_scalef_pd(x, n); }
 /* table[i mod 8] */
@@ -161,6 +167,8 @@ MG_INLINE vec_f32 v_largest_f32(vec_f32 a, vec_f32 b) {
 MG_INLINE vec_f64 v_largest_f64(vec_f64 a, vec_f64 b) {
     return _mm256_blendv_pd(_mm256_max_pd(b, a), b, _mm256_cmp_pd(b, b, _CMP_UNORD_Q));
 }
+MG_INLINE vec_f32 v_clip_f32(vec_f32 a, vec_f32 b) { return v_max_f32(-b, v_min_f32(a, b)); }
+MG_INLINE vec_f64 v_clip_f64(vec_f64 a, vec_f64 b) { return v_max_f64(-b, v_min_f64(a, b)); }
 MG_INLINE vec_f32 v_farther_f32(vec_f32 a, vec_f32 b) {
     const vec_f32 sign = v_set1_f32(-0.0f);
     return _mm256_max_ps(_mm256_andnot_ps(sign, a), _mm256_andnot_ps(sign, b));
@@ -256,6 +264,8 @@ MG_INLINE vec_f64 v_scale_f64(vec_f64 x, vec_f64 n) {
     x *= _mm256_castsi256_pd(_mm256_slli_epi64(half, 52));
     return x * _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_sub_epi64(t, half), 52));
 }
+#define w_scales_any_f32 false
+#define w_scales_any_f64 false
 MG_INLINE vec_f32 v_scale_floor_f32(vec_f32 x, vec_f32 n) {
     __m256i t = _mm256_castps_si256(n + v_set1_f32(0x1.8p20f + 254));
     __m256i half = _mm256_srli_epi32(t, 4);

@@ -101,6 +101,10 @@ MG_INLINE wide w_max(wide a, wide b) {
     EACH a.v[k] = R(v_max)(a.v[k], b.v[k]);
     return a;
 }
+MG_INLINE wide R(w_clip)(wide a, real b) {
+    EACH a.v[k] = R(v_clip)(a.v[k], v_set1(b));
+    return a;
+}
 /* a < b ? x : y */
 MG_INLINE wide w_choose_less(wide a, wide b, wide x, wide y) {
     EACH a.v[k] = R(v_choose_less)(a.v[k], b.v[k], x.v[k], y.v[k]);
