@@ -18,20 +18,11 @@ MG_INLINE R(pair_weights) R(pair_weigh)(int64_t na, int64_t nb) {
     return (R(pair_weights)){REAL_C(1 / a), REAL_C(1 / b), REAL_C(a * b / (a + b))};
 }
 
-/* The pair (*a, *a2) joined by (b, b2), which comes after it. Where a maximum is infinite or NaN it
- * decides, and the sums do not count. */
-MG_INLINE void R(pair_join)(int kind, real *a, real *a2, real b, real b2, R(pair_weights) w) {
-    if (kind == REDUCE_MOMENTS) {
-        real apart = b * w.b - *a * w.a;
-        *a2 += b2 + apart * apart * w.both;
-        *a += b;
-    } else {
-        bool above = b > *a;
-        real top = R(reduce_join)(REDUCE_MAX, *a, b), low = above ? *a : b;
-        real fade = low == top ? 1 : R(v_exp)(low - top);
-        *a2 = above ? b2 + *a2 * fade : *a2 + b2 * fade;
-        *a = top;
-    }
+/* The moments (*a, *a2) joined by (b, b2), which come after them. */
+MG_INLINE void R(pair_join)(real *a, real *a2, real b, real b2, R(pair_weights) w) {
+    real apart = b * w.b - *a * w.a;
+    *a2 += b2 + apart * apart * w.both;
+    *a += b;
 }
 
 /* The mean beside c: sum / n. */
@@ -47,17 +38,33 @@ MG_INLINE real R(pair_correct)(real squares, real c, real mean, real off, int64_
 
 /* ---- along a row ---- */
 
+/* Maxima a[j] and sums a2[j] of exponentials joined by b[j], b2[j], of width <= REDUCE_STRIP lines.
+ * Where a maximum is infinite or NaN it decides, and the sums do not count. */
+MG_INLINE void R(pair_logsums_join)(real *restrict a, real *restrict a2, const real *restrict b,
+                                    const real *restrict b2, int64_t width) {
+    real low[REDUCE_STRIP], top[REDUCE_STRIP], fade[REDUCE_STRIP];
+    for (int64_t j = 0; j < width; j++) {
+        real high = R(reduce_join)(REDUCE_MAX, a[j], b[j]), other = b[j] > a[j] ? a[j] : b[j];
+        low[j] = other == high ? 0 : other;
+        top[j] = other == high ? 0 : high;
+    }
+    R(mg_reduce_exp)(false, fade, low, top, width);
+    for (int64_t j = 0; j < width; j++) {
+        a2[j] = b[j] > a[j] ? b2[j] + a2[j] * fade[j] : a2[j] + b2[j] * fade[j];
+        a[j] = R(reduce_join)(REDUCE_MAX, a[j], b[j]);
+    }
+}
+
 /* a[j], a2[j] joined by b[j], b2[j] */
 static MG_NOINLINE void R(pair_into)(int kind, real *restrict a, real *restrict a2,
                                      const real *restrict b, const real *restrict b2,
                                      int64_t width, int64_t na, int64_t nb) {
     R(pair_weights) w = R(pair_weigh)(na, nb);
     if (kind == REDUCE_MOMENTS)
-        for (int64_t j = 0; j < width; j++)
-            R(pair_join)(REDUCE_MOMENTS, a + j, a2 + j, b[j], b2[j], w);
+        for (int64_t j = 0; j < width; j++) R(pair_join)(a + j, a2 + j, b[j], b2[j], w);
     else
-        for (int64_t j = 0; j < width; j++)
-            R(pair_join)(REDUCE_LOGSUM, a + j, a2 + j, b[j], b2[j], w);
+        for (int64_t j = 0; j < width; j += REDUCE_STRIP)
+            R(pair_logsums_join)(a + j, a2 + j, b + j, b2 + j, mg_min(width - j, REDUCE_STRIP));
 }
 
 /* The moments of n <= REDUCE_CHUNK neighbouring elements. First the first values of all blocks, then
@@ -82,7 +89,7 @@ MG_INLINE real R(pair_moments)(real *second, const real *x, int64_t n, real c) {
         R(pair_weights) full = R(pair_weigh)(terms, terms);
         for (int64_t i = 0; i + step < blocks; i += 2 * step) {
             int64_t after = mg_min(n - (i + step) * REDUCE_BLOCK, terms);
-            R(pair_join)(REDUCE_MOMENTS, a + i, a2 + i, a[i + step], a2[i + step],
+            R(pair_join)(a + i, a2 + i, a[i + step], a2[i + step],
                          after == terms ? full : R(pair_weigh)(terms, after));
         }
     }
