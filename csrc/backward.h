@@ -18,9 +18,9 @@ static PyObject *back_ask(const char *name, PyObject *a, PyObject *b) {
     return made;
 }
 
-/* Raises an error that a function of backprop.py makes of a node. */
-static void back_raise(const char *name, PyObject *of) {
-    PyObject *error = back_ask(name, of, NULL);
+/* Raises an error that a function of backprop.py makes of these. */
+static void back_raise(const char *name, PyObject *a, PyObject *b) {
+    PyObject *error = back_ask(name, a, b);
     if (error) PyErr_SetObject((PyObject *)Py_TYPE(error), error);
     Py_XDECREF(error);
 }
@@ -153,7 +153,7 @@ static bool rule_run(const rule *rule, node *of, PyObject *g, PyObject *made[OPE
         if (rule->slope[i] == Py_None) computed |= 1 << i;
     }
     if (!whole || (computed && rule->pointwise && Py_TYPE(saved) != handle_saved_class)) {
-        back_raise("freed_error", (PyObject *)of); /* by another thread, meanwhile */
+        back_raise("freed_error", (PyObject *)of, NULL); /* by another thread, meanwhile */
         return false;
     }
     PyObject *handles[OPERANDS] = {NULL};
@@ -498,7 +498,7 @@ static bool walk_adapt(flow *made, PyObject *adapted) {
 /* Edges to the parents that a node has now: its rule may run another backward, which frees it. */
 static bool walk_reach(walk *w, node *at) {
     Py_ssize_t count = Py_SIZE(at);
-    if (!count) back_raise("freed_error", (PyObject *)at);
+    if (!count) back_raise("freed_error", (PyObject *)at, NULL);
     if (!count || !flow_open(&w->made, count)) return false;
     for (Py_ssize_t i = 0; i < count; i++) w->made.edges[i].parent = flow_some(at->parents[i]);
     return true;

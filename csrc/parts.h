@@ -2,6 +2,7 @@
 #ifndef MG_PARTS_H
 #define MG_PARTS_H
 
+#include "backward.h"
 #include "join.h"
 #include "shown.h"
 #include "view.h"
@@ -30,6 +31,37 @@ static PyObject *tensor_pow(PyObject *a, PyObject *b, PyObject *modulo) {
     return Py_NotImplemented;
 }
 
+/* ---- grad ---- */
+
+static PyObject *tensor_grad(PyObject *self, void *unused) {
+    (void)unused;
+    PyObject *held = ((tensor *)self)->fields[TENSOR_GRAD];
+    if (!held) held = Py_None;
+    Py_INCREF(held);
+    return held;
+}
+
+/* May it be assigned? What a run back brings is not asked: the tensor may have got other values since. */
+static bool tensor_takes(PyObject *self, PyObject *g) {
+    if (g == Py_None) return true;
+    PyObject *handle = tensor_handle(self), *other = handle && tensor_is(g) ? tensor_handle(g) : NULL;
+    if (PyErr_Occurred()) return false;
+    if (other && g != self && mg_alike(handle_array(handle), handle_array(other))) return true;
+    back_raise("misfit_error", self, g);
+    return false;
+}
+
+static int tensor_set_grad(PyObject *self, PyObject *g, void *unused) {
+    (void)unused;
+    if (!g) g = Py_None; /* it is deleted */
+    if (!tensor_takes(self, g)) return -1;
+    PyObject **place = &((tensor *)self)->fields[TENSOR_GRAD], *held = *place;
+    Py_INCREF(g);
+    *place = g;
+    Py_XDECREF(held);
+    return 0;
+}
+
 /* ---- what Python gets ---- */
 
 static PyObject *tensor_use(PyObject *unused, PyObject *const *given, Py_ssize_t count) {
@@ -47,7 +79,7 @@ static PyMemberDef tensor_members[] = {
     TENSOR_FIELD("_h", TENSOR_HANDLE),
     TENSOR_FIELD("_edge", TENSOR_EDGE),
     TENSOR_FIELD("_shape", TENSOR_SHAPE),
-    TENSOR_FIELD("grad", TENSOR_GRAD),
+    TENSOR_FIELD("_grad", TENSOR_GRAD),
     TENSOR_FIELD("_alias", TENSOR_ALIAS),
     TENSOR_FIELD("_views", TENSOR_VIEWS),
     TENSOR_FIELD("_hooks", TENSOR_HOOKS),
@@ -56,6 +88,7 @@ static PyMemberDef tensor_members[] = {
 };
 static PyGetSetDef tensor_getters[] = {
     {"shape", tensor_shape, NULL, "The size of each dimension.", NULL},
+    {"grad", tensor_grad, tensor_set_grad, "The gradient that backward calls added up, or None.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyType_Slot tensor_slots[] = {{Py_tp_dealloc, (void *)tensor_free},

@@ -57,7 +57,7 @@ def backward(
     found = gradients((edge,), (g,), retain, create_graph, wanted, not create_graph)
     for leaf, made in (found or {}).items():
         if type(leaf) is not Node and leaf._edge is LEAF:
-            leaf.grad = made.clone() if leaf.grad is None else leaf.grad + made
+            leaf._grad = made.clone() if leaf._grad is None else leaf._grad + made
 
 
 def _to_be_filled(inputs: Any) -> set[Any]:

@@ -185,6 +185,20 @@ def freed_error(node: Node) -> RuntimeError:
     )
 
 
+def misfit_error(x: Any, g: Any) -> Exception:
+    """``g`` cannot be assigned to the ``grad`` of ``x``."""
+    if not isinstance(g, TensorBase):
+        return TypeError(f"[grad] expected a Tensor or None, not {type(g).__name__}")
+    if g is x:
+        return ValueError("[grad] a tensor cannot be its own gradient: use detach().clone()")
+    if g.shape != x.shape:
+        return ValueError(f"[grad] the gradient has shape {g.shape}, the tensor {x.shape}")
+    return TypeError(
+        f"[grad] the gradient is {g.dtype.name}, the tensor {x.dtype.name}: "
+        f"convert it with .to(mg.{x.dtype.name})"
+    )
+
+
 def unadapted(g: Gradient, adapted: tuple[tuple[int, ...], int]) -> Gradient:
     """The gradient in the shape and dtype of an input that was broadcast or cast."""
     shape, dtype = adapted

@@ -66,10 +66,12 @@ if TYPE_CHECKING:
         """What a tensor holds, and its operators of arithmetic. It is C: ``csrc/parts.h``."""
 
         # The last three are set for views, for what views were taken of, and for leaves with hooks.
+        # `grad` is `_grad`, and what is assigned to it has to fit.
         _h: Handle
         _edge: Any
         _shape: tuple[int, ...] | None
         grad: Any
+        _grad: Any
         _alias: tuple[TensorBase, Row, tuple[Any, ...]]
         _views: Views
         _hooks: list[Callable[[Any], Any]]

@@ -238,7 +238,7 @@ class KeepGrad:
         """Keep this gradient."""
         x: Any = self.of()
         if x is not None:
-            x.grad = s.clone(g) if x.grad is None else x.grad + g
+            x._grad = s.clone(g) if x._grad is None else x._grad + g
 
 
 def kept_by(node: Node, x: TensorBase) -> KeepGrad | None:

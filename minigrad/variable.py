@@ -16,7 +16,7 @@ from minigrad.tape import Node, mode
 
 __all__ = ["Variable"]
 
-_GRAD: Any = vars(Fields)["grad"]  # the slot, which Variable covers with a property
+_GRAD: Any = vars(Fields)["grad"]  # which Variable covers with a property
 
 
 class Variable(Tensor):
@@ -62,7 +62,7 @@ class Variable(Tensor):
     @property
     def grad(self) -> Variable | None:
         """The gradient that backward calls have added up, or None."""
-        g = _GRAD.__get__(self)
+        g = self._grad
         return None if g is None else _lifted(g)
 
     @grad.setter
@@ -91,7 +91,7 @@ def _lifted(x: Tensor, cls: type[Variable] = Variable) -> Variable:
     """The same array at the same place on the tape, as a Variable."""
     out: Variable = object.__new__(cls)
     out._h, out._edge, out._shape = x._h, x._edge, x._shape
-    _GRAD.__set__(out, None)
+    out._grad = None
     alias = getattr(x, "_alias", None)
     if alias is not None:
         link(out, *alias)

@@ -16,6 +16,61 @@ def leaf(values, dtype=mg.float64):
     return mg.tensor(np.asarray(values, dtype=float), dtype=dtype, requires_grad=True)
 
 
+# ---- what is assigned to grad --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "says"),
+    [
+        (lambda x: 3.0, TypeError, r"\[grad\] expected a Tensor or None, not float"),
+        (lambda x: np.ones((2, 3)), TypeError, r"\[grad\] .* not ndarray"),
+        (lambda x: x, ValueError, r"\[grad\] a tensor cannot be its own gradient"),
+        (lambda x: mg.ones(3, 2), ValueError, r"shape \(3, 2\), the tensor \(2, 3\)"),
+        (lambda x: mg.ones(1, 3), ValueError, r"shape \(1, 3\), the tensor \(2, 3\)"),
+        (lambda x: mg.ones(0), ValueError, r"shape \(0,\), the tensor \(2, 3\)"),
+        (
+            lambda x: mg.ones(2, 3),
+            TypeError,
+            r"is float32, the tensor float64: convert it with .to\(mg.float64\)",
+        ),
+    ],
+)
+@pytest.mark.parametrize("make", [lambda x: x, lambda x: x * 2, lambda x: x.detach()])
+def test_a_grad_that_does_not_fit_is_refused(make, wrong, error, says):
+    x = make(leaf(np.ones((2, 3))))
+    x.grad = held = leaf(np.full((2, 3), 5.0)).detach()
+    with pytest.raises(error, match=says):
+        x.grad = wrong(x)
+    assert x.grad is held
+
+
+def test_a_grad_that_fits_is_kept_as_it_is():
+    x = leaf(np.ones((2, 3)))
+    others = x * 2, x.detach(), leaf(np.ones((3, 2))).T, leaf(np.ones((1, 3))).expand(2, 3)
+    for g in (*others, mg.nn.Parameter(leaf(np.ones((2, 3))).detach())):
+        x.grad = g
+        assert x.grad is g
+    del x.grad
+    assert x.grad is None
+    whole = mg.tensor([1, 2])
+    whole.grad = g = mg.tensor([3, 4])
+    assert whole.grad is g
+    none = mg.ones(0, 3, requires_grad=True)
+    none.grad = mg.ones(0, 3)
+    none.sum().backward()
+    assert none.grad.shape == (0, 3)
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_a_backward_adds_what_arrives_whatever_the_leaf_holds_by_then(graph):
+    x = leaf([1.0, 2.0], mg.float32)
+    y = (x * x).sum()
+    x.data = mg.tensor([3.0, 4.0], dtype=mg.float64)
+    y.backward(create_graph=graph)
+    assert x.grad.dtype is mg.float32
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
 # ---- gradients of gradients ----------------------------------------------------------------------
 
 

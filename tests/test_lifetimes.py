@@ -215,7 +215,7 @@ def test_nodes_come_from_operations():
 
 
 def test_cycles_through_tensors_are_collected():
-    for name in ("grad", "_alias", "_views"):
+    for name in ("_grad", "_alias", "_views", "_hooks"):
         x = mg.ones(3, requires_grad=True)
         setattr(x, name, [x])
         gone = weakref.ref(x)

@@ -380,8 +380,9 @@ def test_parameters_in_one_call_move_as_each_alone(rng, method):
 
 
 def test_if_one_gradient_does_not_fit_no_parameter_moves():
-    a, b = mg.ones(2, requires_grad=True), mg.ones(3, requires_grad=True)
+    a, b = mg.ones(2, requires_grad=True), mg.ones(2, requires_grad=True)
     a.grad, b.grad = mg.ones(2), mg.ones(2)
+    b.data = mg.ones(3)
     for method in OPTIONS:
         optimizer = method([a, b])
         with pytest.raises(ValueError, match=r"\[(SGD|Adam|RMSprop)\]"):
@@ -452,8 +453,8 @@ def test_wrong_types_are_refused(make, message):
 
 def test_a_gradient_of_another_shape_is_refused_and_nothing_moves():
     x = mg.ones(2, requires_grad=True)
-    x.grad = mg.ones(3)
+    x.grad, x.data = mg.ones(2), mg.ones(3)
     with pytest.raises(ValueError, match=r"\[SGD\]"):
         optim.SGD([x], lr=0.1, momentum=0.9).step()
-    assert x.tolist() == [1.0, 1.0]
+    assert x.tolist() == [1.0, 1.0, 1.0]
     assert mg.is_grad_enabled()
