@@ -547,7 +547,12 @@ static bool walk_step(walk *w, node *at) {
     if (!useful) return true;
     if (!walk_reach(w, at) || !walk_rule(w, at)) return false;
     PyObject *adapted = at->fields[NODE_ADAPTED];
-    if (adapted && adapted != Py_None && !walk_adapt(&w->made, adapted)) return false;
+    if (adapted && adapted != Py_None) {
+        Py_INCREF(adapted); /* the node may lose it to what Python is asked for */
+        bool done = walk_adapt(&w->made, adapted);
+        Py_DECREF(adapted);
+        if (!done) return false;
+    }
     if (!w->retain) Py_XDECREF(node_release(self, NULL));
     return true;
 }
@@ -645,15 +650,19 @@ static PyObject *walk_one(int dtype) {
     return tensor_around(ones[dtype], Py_None, Py_None);
 }
 
-/* The upstream gradient as it is, or 1, where nothing has to be said or done about it. */
-static PyObject *walk_upstream(const mg_array *output, PyObject *given) {
-    if (given == Py_None) return output->ndim == 0 ? walk_one(output->dtype) : NULL;
-    PyObject *handle = tensor_is(given) ? tensor_handle(given) : NULL;
-    PyObject *edge = handle ? tensor_parent(given) : NULL;
-    bool plain = edge == Py_None && mg_alike(handle_array(handle), output);
+/* The upstream gradient as it is, or 1, where nothing has to be said or done about it. Arrays are
+ * looked at after edges: to ask for one may run Python, which may put another array in a tensor. */
+static PyObject *walk_upstream(PyObject *output, PyObject *given) {
+    PyObject *edge = tensor_is(given) ? tensor_parent(given) : NULL;
+    bool plain = edge == Py_None;
     Py_XDECREF(edge);
-    if (plain) Py_INCREF(given);
-    return plain ? given : NULL;
+    PyObject *handle = PyErr_Occurred() ? NULL : tensor_handle(output);
+    PyObject *other = handle && plain ? tensor_handle(given) : NULL;
+    if (handle && given == Py_None && handle_array(handle)->ndim == 0)
+        return walk_one(handle_array(handle)->dtype);
+    if (!other || !mg_alike(handle_array(handle), handle_array(other))) return NULL;
+    Py_INCREF(given);
+    return given;
 }
 
 /* into_grads(output, gradient, retain_graph) */
@@ -665,10 +674,9 @@ static PyObject *walk_into_grads(PyObject *unused, PyObject *const *given, Py_ss
         return NULL;
     }
     int retain = PyObject_IsTrue(given[2]);
-    PyObject *handle = retain < 0 ? NULL : tensor_handle(given[0]);
-    PyObject *edge = handle ? tensor_parent(given[0]) : NULL;
+    PyObject *edge = retain < 0 ? NULL : tensor_parent(given[0]);
     if (!edge) return NULL;
-    PyObject *g = edge == Py_None ? NULL : walk_upstream(handle_array(handle), given[1]);
+    PyObject *g = edge == Py_None ? NULL : walk_upstream(given[0], given[1]);
     PyObject *both = g || PyErr_Occurred() ? NULL : back_ask("start", given[0], given[1]);
     if (both) {
         Py_DECREF(edge);
