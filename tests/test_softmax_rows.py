@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 
@@ -149,9 +150,14 @@ assert mg.softmax(x, 0)[-1].item() == 2**-24
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit and what is used are Linux's")
-def test_no_memory_for_what_is_known_of_pieces():
+def test_no_memory_for_what_is_known_of_pieces(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_MEMORY], capture_output=True, text=True, check=False
+        [sys.executable, "-c", WITHOUT_MEMORY],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
     told = f"[softmax] no memory for {3 * 8 * 2**24 // PIECE} bytes"
