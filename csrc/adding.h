@@ -1,0 +1,97 @@
+/* adding.h: gradients added up where they lie, and what arrives in the `grad` of a leaf. */
+#ifndef MG_ADDING_H
+#define MG_ADDING_H
+
+#include "asked.h"
+
+/* May it be added to where it lies? */
+static bool back_sole(PyObject *x) {
+    if (!tensor_is(x)) return false;
+    PyObject *handle = ((tensor *)x)->fields[TENSOR_HANDLE];
+    return handle && Py_TYPE(handle) == handle_array_class && mg_sole_owner(handle_array(handle));
+}
+
+/* Have two tensors the same dtype? */
+static bool back_alike(PyObject *a, PyObject *b) {
+    PyObject *x = tensor_handle(a), *y = x && tensor_is(b) ? tensor_handle(b) : NULL;
+    return y && handle_array(x)->dtype == handle_array(y)->dtype;
+}
+
+/* Adds a gradient to one that may be added to. */
+static bool back_accumulate(PyObject *to, PyObject *g) {
+    PyObject *handle = tensor_handle(to), *other = tensor_is(g) ? tensor_handle(g) : NULL;
+    bool failed = !handle || !other || back_watched();
+    if (!failed) {
+        Py_INCREF(handle);
+        Py_INCREF(other);
+        Py_BEGIN_ALLOW_THREADS
+        failed = mg_accumulate(handle_array(handle), handle_array(other));
+        Py_END_ALLOW_THREADS
+        Py_DECREF(handle);
+        Py_DECREF(other);
+    }
+    if (!failed) return true;
+    PyErr_Clear();
+    PyObject *done = PyObject_CallMethod(to, "accumulate_", "O", g);
+    Py_XDECREF(done);
+    return done;
+}
+
+/* A new array as a tensor that the tape knows nothing of. */
+static PyObject *back_around(mg_array *made) {
+    return tensor_around(handle_new(&handle_array_class, &handle_array_spec, made), Py_None, Py_None);
+}
+
+/* A contiguous copy that the tape knows nothing of; where there is a place for another one, perhaps
+ * that too, as one reading serves both. */
+static PyObject *back_copied(PyObject *g, PyObject **spare) {
+    PyObject *handle = tensor_handle(g);
+    mg_array *made = NULL, *also = NULL;
+    if (!handle) return NULL;
+    if (!back_watched()) {
+        Py_INCREF(handle); /* others may replace it meanwhile */
+        Py_BEGIN_ALLOW_THREADS
+        made = spare ? mg_copy_twice(handle_array(handle), &also) : mg_copy(handle_array(handle));
+        Py_END_ALLOW_THREADS
+        Py_DECREF(handle);
+    }
+    if (also) *spare = back_around(also);
+    return made ? back_around(made) : PyObject_CallFunctionObjArgs(tensor_uses[COPIED], g, NULL);
+}
+
+static bool back_empty(PyObject *leaf) {
+    PyObject *held = tensor_is(leaf) ? ((tensor *)leaf)->fields[TENSOR_GRAD] : leaf;
+    return !held || held == Py_None;
+}
+
+/* Adds a gradient to a leaf's `grad`, which never shares memory with anything else: `copy`, if it is
+ * not NULL, is one of it. `spare` is a place for another one, or NULL. */
+static bool back_deliver(PyObject *leaf, PyObject *g, bool shared, PyObject *copy, PyObject **spare) {
+    if (!tensor_is(leaf)) {
+        PyErr_SetString(PyExc_TypeError, "gradients end at tensors");
+        return false;
+    }
+    PyObject **place = &((tensor *)leaf)->fields[TENSOR_GRAD], *held = *place, *made = NULL;
+    if (back_empty(leaf)) {
+        if (!copy && (shared || !back_sole(g))) made = back_copied(g, spare);
+        else Py_INCREF(made = copy ? copy : g);
+    } else {
+        Py_INCREF(held);
+        PyObject *edge = tensor_is(held) ? tensor_parent(held) : NULL;
+        if (edge == Py_None && back_sole(held) && back_alike(held, g)) {
+            if (back_accumulate(held, g)) Py_INCREF(made = held);
+        } else {
+            PyErr_Clear();
+            made = back_ask("added", held, g);
+        }
+        Py_XDECREF(edge);
+        Py_DECREF(held);
+    }
+    if (!made) return false;
+    held = *place;
+    *place = made;
+    Py_XDECREF(held);
+    return true;
+}
+
+#endif
