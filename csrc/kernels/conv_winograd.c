@@ -1,0 +1,115 @@
+/* conv_winograd.c: when three taps by three are summed by Winograd's method, and in which chunks; the
+ * sums are in conv_winograd.inc.c. */
+
+enum { WINOGRAD_LANES = MG_VECTOR_BYTES / sizeof(float) };
+
+/* Are its terms three taps by three, the outputs neighbours, from the start of their lines on (those
+ * that wait to be woven lie at the end), and is it faster so? In multiply-adds for each image,
+ * channel and output, a square costs a little more for the sums of each channel's inputs and of each
+ * output, and every call the sums of weights. */
+static bool winograd_suits(const conv_plan *p, int dtype) {
+    enum { SQUARE = 16, SUMS = 10, WEIGHTS = 200 };
+    if (dtype != MG_FLOAT32 || p->axis[0].taps != 1 || !conv_whole(p)) return false;
+    double terms = (double)p->axis[0].outputs, squares = terms;
+    for (int d = 1; d < CONV_AXES; d++) {
+        const conv_axis *a = &p->axis[d];
+        if (a->taps != CONV_TAPS || a->step != 1 || a->apart != 1 || a->first) return false;
+        terms *= conv_filled(a) * (double)(CONV_TAPS * a->outputs);
+        squares *= (double)(mg_ceil_div(a->outputs, 2 * conv_apart(a)) * conv_apart(a));
+    }
+    double more = SUMS / (double)p->channels + SUMS / (double)p->outs;
+    return conv_apart(&p->axis[2]) <= 2 &&
+           SQUARE * squares * (1 + more) + WEIGHTS / (double)p->batch < terms;
+}
+
+/* Chunks of about so many outputs and of so many images at most; the planes of their inputs. From
+ * here on an output of the plan is a block of the squares that lie between each other's lines and
+ * columns, and takes all their inputs. 0 or an error code. */
+static int winograd_lay_out(conv_plan *p, conv_planes *planes, int64_t places, int64_t images) {
+    enum { LINE = 64 / sizeof(float) };
+    conv_axis *a = p->axis;
+    images = mg_min(images, mg_max(places / (a[1].outputs * a[2].outputs), 1));
+    for (int d = 1; d < CONV_AXES; d++) {
+        int64_t apart = conv_apart(&a[d]);
+        planes->outputs[d] = a[d].outputs;
+        planes->back[d] = a[d].per_tap < 0;
+        a[d] = (conv_axis){.inputs = a[d].inputs,
+                           .outputs = mg_ceil_div(a[d].outputs, 2 * apart),
+                           .at = conv_low(&a[d]),
+                           .step = 2 * apart,
+                           .per_tap = 1,
+                           .taps = 4 * apart,
+                           .tap_step = 1};
+    }
+    int64_t squares = a[1].step * a[2].step / 4;
+    places = mg_max(places / (4 * squares), 1);
+    int code = conv_lay_out(p, places / a[2].outputs, places, 1, 1, true, 2 * CONV_COPY);
+    p->images = mg_min(p->images, images);
+    planes->squares = squares * p->images * p->rows * p->cols;
+    /* Odd numbers of cache lines; vectors may reach behind the last square. */
+    planes->pitch = (mg_ceil_div(planes->squares + WINOGRAD_LANES - 1, LINE) | 1) * LINE;
+    planes->inputs = p->channels * planes->pitch + LINE;
+    return code;
+}
+
+static void winograd_pack_block(void *context, int64_t block) {
+    const conv_sum *s = context;
+    const conv_plan *p = &s->plan;
+    int slot = conv_take(&s->slots);
+    void *scratch = s->slots.memory + (size_t)slot * s->slots.each;
+    conv_pack_tile_f32(s, block, scratch);
+    winograd_weights_f32(s, (float *)s->packed + block * s->height * p->channels, scratch);
+    conv_give(&s->slots, slot);
+}
+
+static void winograd_block(void *context, int64_t item) {
+    const conv_sum *s = context;
+    int64_t units = conv_units(&s->plan);
+    conv_chunk t = conv_chunk_at(&s->plan, item % units, item / units);
+    if (atomic_load_explicit(s->lost, memory_order_relaxed)) return;
+    int slot = conv_take(&s->slots);
+    if (!winograd_chunk_f32(s, &t, (float *)(s->slots.memory + (size_t)slot * s->slots.each)))
+        atomic_store_explicit(s->lost, true, memory_order_relaxed);
+    conv_give(&s->slots, slot);
+}
+
+/* 0 or an error code. *lost: some output is not finite, and all are to be computed otherwise. */
+static int winograd_sum_run(const conv_sum *given, _Atomic bool *lost) {
+    enum { SIZE = sizeof(float), LINE = WINOGRAD_LANES, WIDTH = CONV_NV * LINE };
+    conv_sum sum = *given, *s = &sum;
+    conv_plan *p = &s->plan;
+    conv_planes *planes = &s->planes;
+    /* Chunks for all threads; what an output is does not depend on them. */
+    int64_t each = mg_ceil_div(p->batch * p->groups, mg_get_num_threads());
+    int64_t places = p->axis[1].outputs * p->axis[2].outputs * each;
+    places = mg_min(mg_max(places, CONV_PLACES / 4), CONV_PLACES);
+    int code = winograd_lay_out(p, planes, places, each);
+    if (code) return code;
+    s->height = mg_min(CONV_NV, mg_ceil_div(p->outs, LINE)) * LINE;
+    s->tiles = mg_ceil_div(p->outs, s->height);
+    s->lost = lost;
+    int64_t blocks = conv_units(p) * p->groups;
+    int64_t all_tiles = p->groups * s->tiles, weights = all_tiles * s->height * p->channels;
+    planes->others = weights + LINE;
+    planes->products = planes->squares * WIDTH + LINE;
+
+    size_t terms = conv_round((size_t)p->channels * sizeof(conv_term));
+    size_t packed = conv_round((size_t)(16 * planes->others * SIZE));
+    /* The sums of outputs take the place of the halfway sums of inputs, which are fewer. */
+    int64_t sums = p->images * p->copy_size + (4 * planes->squares + LINE) * WIDTH;
+    sums += 16 * (planes->inputs + planes->products);
+    sums = mg_max(sums, s->height * p->terms); /* or weights that are packed */
+    size_t slots = conv_slots_size(&s->slots, mg_max(blocks, all_tiles), (size_t)(sums * SIZE));
+    size_t all = terms + packed + slots, capacity;
+    char *scratch = mg_block_take(all, &capacity);
+    if (!scratch) return mg_fail_code(MG_ENOMEM, (int64_t)all, 0);
+    s->term = (conv_term *)scratch;
+    s->packed = scratch + terms;
+    conv_slots_place(&s->slots, scratch + terms + packed);
+    for (int64_t c = 0; c < p->channels; c++)
+        s->term[c] = (conv_term){c * planes->pitch, c * s->height};
+    mg_parallel_for(all_tiles, winograd_pack_block, s);
+    mg_parallel_for(blocks, winograd_block, s);
+    mg_block_give(scratch, capacity);
+    return MG_OK;
+}
