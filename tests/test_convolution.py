@@ -547,6 +547,20 @@ def test_squares_of_every_second_output(rng, stride, dilation, size):
     np.testing.assert_allclose(y.numpy(), expected, rtol=0, atol=2e-4)
 
 
+@pytest.mark.parametrize(("stride", "dilation", "size"), BY_HALVES)
+@pytest.mark.parametrize("taps", [3, 5])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_planes_of_every_second_output(rng, stride, dilation, size, taps, dtype):
+    """The same where a channel is a group of its own."""
+    shape, kernel = (2, 3, 23, size), (3, 1, taps, taps)
+    options = {"stride": stride, "dilation": dilation, "padding": 2, "groups": 3}
+    check_with_threads(rng, shape, kernel, options, dtype)
+    g, w = (rng.standard_normal(s).astype(dtype) for s in ((2, 3, 11, 17), kernel))
+    y = F.conv_transpose2d(mg.tensor(g), mg.tensor(w), **options)
+    expected = transposed(g.astype(float), w.astype(float), **options)
+    np.testing.assert_allclose(y.numpy(), expected, rtol=0, atol=100 * np.finfo(dtype).eps)
+
+
 def both_ways(x, w, g, options):
     """The outputs, and the gradients by inputs and by weights, which are the same by any thread."""
     found, before = [], mg.get_num_threads()

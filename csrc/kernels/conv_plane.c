@@ -2,11 +2,14 @@
 
 #if CONV_BY_PLANES
 
-/* Is a plane a group of its own, and summed by squares of taps at each of its places? */
+/* Is a plane a group of its own, and summed by squares of taps at each of its places? Its lines are
+ * written from their start on, so no outputs that wait to be woven at the end of theirs. */
 static bool plane_suits(const conv_plan *p) {
     const conv_axis *a = p->axis;
-    for (int d = 1; d < CONV_AXES; d++)
-        if (a[d].step != 1 || a[d].apart != 1 || (a[d].taps != 3 && a[d].taps != 5)) return false;
+    for (int d = 1; d < CONV_AXES; d++) {
+        if (a[d].step != 1 || a[d].apart != 1 || a[d].first) return false;
+        if (a[d].taps != 3 && a[d].taps != 5) return false;
+    }
     return p->channels == 1 && conv_plain(&a[0]) && a[0].outputs == 1 && conv_whole(p) &&
            a[1].taps == a[2].taps && conv_apart(&a[1]) == 1;
 }
