@@ -111,6 +111,20 @@ def real(op: str, name: str, value: Any) -> float:
     raise TypeError(f"[{op}] {name} must be a number, not {type(value).__name__}")
 
 
+def yes_or_no(op: str, name: str, value: Any) -> bool:
+    """A bool of Python's or NumPy's; TypeError for anything else, as a number that is meant to be
+    another dim.
+    """
+    if value is True or value is False:
+        return value
+    if getattr(getattr(value, "dtype", None), "kind", "") == "b" and not value.ndim:
+        return bool(value)
+    raise TypeError(
+        f"[{op}] {name} must be True or False, not {type(value).__name__}: "
+        "several dims are a tuple, dim=(0, 1)"
+    )
+
+
 # ---- dimensions and sizes ------------------------------------------------------------------------
 
 
@@ -177,7 +191,8 @@ def some_dims(op: str, dim: Any, ndim: int) -> tuple[int, ...]:
 
 
 def spelled(op: str, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> tuple[Any, bool]:
-    """NumPy's spelling: ``axis`` for dim, ``keepdims`` for keepdim."""
+    """NumPy's spelling: ``axis`` for dim, ``keepdims``, which may be a number, for keepdim."""
+    keepdim = yes_or_no(op, "keepdim", keepdim)
     for name, value in numpy.items():
         if name == "axis" and dim is None:
             dim = value

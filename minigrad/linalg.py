@@ -269,7 +269,7 @@ def norm(
     makes a vector norm and two a matrix norm: those of ``dim``, or of a tensor that has no others.
     """
     x = tensor_operand("norm", A)
-    if numpy:
+    if numpy or type(keepdim) is not bool:
         dim, keepdim = spelled("norm", dim, keepdim, numpy)
     if ord is None:
         return vector_norm(x, 2, dim, keepdim, dtype=dtype)
@@ -299,7 +299,7 @@ def matrix_norm(
     a singular value of 0 and, but for -1, -2 and -inf, for a matrix of zeros.
     """
     x = as_float("matrix_norm", A, dtype)
-    if numpy:
+    if numpy or type(keepdim) is not bool:
         named, keepdim = spelled("matrix_norm", None, keepdim, numpy)
         dim = dim if named is None else named
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:

@@ -177,7 +177,7 @@ def _functions() -> dict[Any, Callable[..., Any]]:
                 ary, indices_or_sections, axis
             ),
             np.ptp: lambda a, axis=None, keepdims=False: (
-                f.amax(a, axis, keepdims) - f.amin(a, axis, keepdims)
+                f.amax(a, axis, keepdims=keepdims) - f.amin(a, axis, keepdims=keepdims)
             ),
         }
     )
@@ -191,7 +191,7 @@ def _spread(ours: Callable[..., Any]) -> Callable[..., Any]:
         a: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False, correction: Any = None
     ) -> Any:
         return ours(
-            a, axis, correction=ddof if correction is None else correction, keepdim=keepdims
+            a, axis, correction=ddof if correction is None else correction, keepdims=keepdims
         )
 
     return spread
@@ -199,8 +199,8 @@ def _spread(ours: Callable[..., Any]) -> Callable[..., Any]:
 
 def _median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     if isinstance(axis, int):
-        return f.median(a, axis, keepdims).values
-    return f.quantile(a, 0.5, axis, keepdims)
+        return f.median(a, axis, keepdims=keepdims).values
+    return f.quantile(a, 0.5, axis, keepdims=keepdims)
 
 
 def _flat_by_default(ours: Callable[..., Any], default: Any = None) -> Callable[..., Any]:

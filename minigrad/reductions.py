@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import elementwise as e
 from minigrad._c import call, lib
-from minigrad.arguments import one_dim, real, renamed, some_dims, spelled
+from minigrad.arguments import one_dim, real, renamed, some_dims, spelled, yes_or_no
 from minigrad.arguments import tensor_operand as operand
 from minigrad.dispatch import TensorBase, apply, apply_to_one, of_all, wrap
 from minigrad.dtypes import float32
@@ -60,7 +60,7 @@ def _reduced(
     row: Any, x: Any, dim: Any, keepdim: Any, numpy: dict[str, Any], dtype: Any = None
 ) -> Tensor:
     """A row of the table on the dimensions that are named; x is first cast where dtype is given."""
-    if dim is dtype is None and row.name in _OF_ALL and not (keepdim or numpy):
+    if dim is dtype is None and row.name in _OF_ALL and keepdim is False and not numpy:
         out = _OF_ALL[row.name](x)
         if out is not NotImplemented:
             return out  # type: ignore[no-any-return]
@@ -68,7 +68,7 @@ def _reduced(
         x = operand(row.name, x)
     if dtype is not None:
         x = to(x, dtype)
-    if numpy:
+    if numpy or type(keepdim) is not bool:
         dim, keepdim = spelled(row.name, dim, keepdim, numpy)
     return apply_to_one(row, x, (some_dims(row.name, dim, x._h.ndim), keepdim))
 
@@ -212,7 +212,7 @@ def _extremum(op: str, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any]) -
     whole, at, pair = (amax, argmax, e.maximum) if op == "max" else (amin, argmin, e.minimum)
     if "other" in numpy:
         dim = numpy.pop("other")
-    if numpy:
+    if numpy or type(keepdim) is not bool:
         dim, keepdim = spelled(op, dim, keepdim, numpy)
     if isinstance(dim, TensorBase):
         return pair(x, dim)
@@ -254,7 +254,7 @@ def min(x: Any, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  #
 
 def _arg(row: Any, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Tensor:
     x = operand(row.name, x)
-    if numpy:
+    if numpy or type(keepdim) is not bool:
         dim, keepdim = spelled(row.name, dim, keepdim, numpy)
     axis = None if dim is None else one_dim(row.name, dim, x._h.ndim or 1)
     return apply(row, (x,), (axis if x._h.ndim else None, keepdim))
@@ -305,7 +305,7 @@ def _variance(
     named = [k for k in ("correction", "ddof") if given.get(k) is not None]
     if len(named) + (unbiased is not None) > 1:
         raise TypeError(f"[{op}] give one of correction, ddof and unbiased")
-    correction = 1.0 if unbiased is None else real(op, "unbiased", unbiased)
+    correction = 1.0 if unbiased is None else float(yes_or_no(op, "unbiased", unbiased))
     if named:
         correction = real(op, named[0], given[named[0]])
     numpy = {k: v for k, v in given.items() if k not in ("correction", "ddof")}

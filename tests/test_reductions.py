@@ -720,3 +720,32 @@ def test_wrong_axes(name):
         op(x, 1.0)
     with pytest.raises(TypeError, match="unexpected argument 'axes'"):
         op(x, axes=1)
+
+
+KEEPING = [
+    *["sum", "mean", "prod", "nansum", "nanmean", "logsumexp", "amax", "amin", "max", "min"],
+    *["argmax", "argmin", "all", "any", "count_nonzero", "median", "nanmedian", "norm"],
+    *["vector_norm", "var", "std", "var_mean", "std_mean", "quantile", "nanquantile", "kthvalue"],
+]
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_a_second_dim_is_not_taken_for_keepdim(name):
+    """``x.sum(0, 1)`` would be one dimension, and kept, where two are meant."""
+    number = {"norm": (2,), "vector_norm": (2,), "quantile": (0.5,), "nanquantile": (0.5,)}
+    args = (mg.ones(2, 3), *number.get(name, ()), *((1,) if name == "kthvalue" else ()), 0)
+    f = getattr(mg, name)
+    with pytest.raises(TypeError, match=rf"^\[{name}\] (keepdim|unbiased) must be .*dim=\(0, 1\)"):
+        f(*args, 1)
+    for kept in ({"keepdim": True}, {"keepdim": np.True_}, {"keepdims": 1}):
+        y = f(*args, **kept)
+        assert (y if isinstance(y, mg.Tensor) else y[0]).shape == (1, 3)
+
+
+def test_a_second_dim_is_not_taken_for_keepdim_by_linalg():
+    x = mg.ones(2, 3)
+    for f, args in ((mg.linalg.norm, (None, 0)), (mg.linalg.matrix_norm, ("fro", (0, 1)))):
+        with pytest.raises(TypeError, match=r"norm\] keepdim must be True or False, not int"):
+            f(x, *args, 1)
+    with pytest.raises(TypeError, match=r"^\[aminmax\] keepdim must be True or False, not int"):
+        mg.aminmax(x, dim=0, keepdim=1)
