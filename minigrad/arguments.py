@@ -132,10 +132,13 @@ def one_dim(op: str, dim: Any, ndim: int) -> int:
     """A dimension counted from the front; IndexError if there is none such."""
     if type(dim) is int and -ndim <= dim < ndim:
         return dim if dim >= 0 else dim + ndim
+    wrong = isinstance(dim, bool)  # a number to Python, but meant for another argument
     try:
         axis: int = dim.__index__()
     except _NO_INTEGER:
-        raise TypeError(f"[{op}] dim must be an integer, not {type(dim).__name__}") from None
+        wrong = True
+    if wrong:
+        raise TypeError(f"[{op}] dim must be an integer, not {type(dim).__name__}")
     if not -ndim <= axis < ndim:
         raise IndexError(
             f"[{op}] dim {axis} is out of range for {ndim} dimensions"

@@ -718,6 +718,9 @@ def test_wrong_axes(name):
         op(x, (1, -1))
     with pytest.raises(TypeError, match="dim must be an integer, not float"):
         op(x, 1.0)
+    if name not in ("var", "std"):  # True would be `unbiased` there
+        with pytest.raises(TypeError, match="dim must be an integer, not bool"):
+            op(x, True)
     with pytest.raises(TypeError, match="unexpected argument 'axes'"):
         op(x, axes=1)
 
