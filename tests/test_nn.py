@@ -799,3 +799,37 @@ def test_parameters_of_a_module_itself():
     assert names == ["net.scale", "net.0.weight", "net.0.bias"]
     assert [name for name, _ in net.named_buffers("net", recurse=False)] == ["net.offset"]
     assert [b.tolist() for b in net.buffers()] == [[0.0]]
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        self.register_buffer("factor", mg.ones(2))
+        self.register_buffer("offset", None)
+
+
+def test_what_is_no_tensor_does_not_take_the_place_of_a_buffer():
+    net, loss = Scaled(), nn.CrossEntropyLoss(weight=[1.0, 2.0])
+    for module, name in ((net, "factor"), (net, "offset"), (loss, "weight")):
+        for value in (3, [1.0, 2.0], np.ones(2)):
+            with pytest.raises(
+                TypeError, match=rf"\] cannot assign '\w+' as buffer '{name}' \(Tensor or None exp"
+            ):
+                setattr(module, name, value)
+    net.factor, net.offset = mg.zeros(2), mg.ones(1)
+    assert {k: v.tolist() for k, v in net.state_dict().items()} == {"factor": [0, 0], "offset": [1]}
+    net.factor = None
+    assert [name for name, _ in net.named_buffers()] == list(net.state_dict()) == ["offset"]
+
+
+def test_a_buffer_that_was_taken_out_or_made_something_else_is_none():
+    net = Scaled()
+    del net.factor
+    net.factor = 3
+    net.offset = nn.Parameter(mg.ones(1))
+    assert [name for name, _ in net.named_parameters()] == list(net.state_dict()) == ["offset"]
+    assert list(net.buffers()) == []
+    assert Scaled().factor.tolist() == [1, 1]
+    net = Scaled()
+    net.factor = nn.Linear(2, 1, bias=False)
+    assert list(net.buffers()) == []
+    assert list(net.double().state_dict()) == ["factor.weight"]

@@ -124,7 +124,9 @@ class Module:
     _buffers: Mapping[str, bool] = {}  # the names of buffers, and whether the state holds them
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """TypeError for a value that would silently take a parameter's or a submodule's place."""
+        """TypeError for a value that would silently take the place of a parameter, a submodule or a
+        buffer.
+        """
         held = self.__dict__.get(name)
         if isinstance(held, (Parameter, Module)) and value is not None:
             parameter = isinstance(held, Parameter)
@@ -134,6 +136,15 @@ class Module:
                     f"[{type(self).__name__}] cannot assign {type(value).__name__!r} as {what} "
                     f"{name!r} ({'Parameter' if parameter else 'Module'} or None expected)"
                 )
+        elif (
+            name in self._buffers
+            and name in self.__dict__
+            and not (value is None or isinstance(value, (TensorBase, Module)))
+        ):
+            raise TypeError(
+                f"[{type(self).__name__}] cannot assign {type(value).__name__!r} as buffer "
+                f"{name!r} (Tensor or None expected)"
+            )
         super().__setattr__(name, value)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -179,6 +190,12 @@ class Module:
         return Removable(hooks, hook)
 
     # ---- what it is made of ----
+
+    def __delattr__(self, name: str) -> None:
+        """A buffer that is taken out is none any more."""
+        super().__delattr__(name)
+        if name in self._buffers:
+            self._buffers = {k: kept for k, kept in self._buffers.items() if k != name}
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Set a parameter as the attribute ``name``; None says that there is none."""
@@ -267,7 +284,11 @@ class Module:
 
         Each comes once.
         """
-        wanted = lambda module, name, value: name in module._buffers and value is not None  # noqa: E731
+
+        def wanted(module: Module, name: str, value: Any) -> bool:
+            held = isinstance(value, TensorBase) and not isinstance(value, Parameter)
+            return held and name in module._buffers
+
         return self._named_tensors(wanted, prefix, recurse)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
