@@ -287,7 +287,7 @@ record = Node.record
 
 
 class Removable:
-    """Removes a hook when ``remove`` is called, or it itself; once is enough."""
+    """Removes a hook when ``remove`` is called, or it itself: once, whatever else is registered."""
 
     __slots__ = ("_hook", "_hooks")
 
@@ -297,7 +297,8 @@ class Removable:
 
     def remove(self) -> None:
         """Remove the hook."""
-        if self._hook in self._hooks:
-            self._hooks.remove(self._hook)
+        hooks, self._hooks = self._hooks, []
+        if self._hook in hooks:
+            hooks.remove(self._hook)
 
     __call__ = remove

@@ -284,6 +284,17 @@ def test_a_removed_hook_is_not_called():
     assert seen == []
 
 
+def test_each_of_two_registrations_of_a_hook_is_removed_by_its_own_handle():
+    x, seen = mg.tensor(1.0, requires_grad=True), []
+    y = x * 2
+    for tensor in (x, y):
+        first, _ = tensor.register_hook(seen.append), tensor.register_hook(seen.append)
+        first.remove()
+        first.remove()
+    y.backward()
+    assert [g.item() for g in seen] == [1, 2]
+
+
 def test_hooks_and_kept_gradients_are_for_what_requires_grad():
     for method in (lambda x: x.register_hook(print), mg.Tensor.retain_grad):
         with pytest.raises(RuntimeError, match="this tensor does not require grad"):
