@@ -717,6 +717,16 @@ def test_losses_agree_with_pytorch(rng):
             np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), atol=1e-14)
 
 
+def test_a_module_dict_takes_pairs_too():
+    heads = nn.ModuleDict([("b", nn.ReLU()), ("a", nn.Tanh())])
+    assert list(heads) == ["b", "a"]
+    again = nn.ModuleDict(heads)
+    assert list(again) == ["b", "a"]
+    assert again["a"] is heads["a"]
+    heads.update(zip("cd", (nn.ReLU(), nn.Tanh()), strict=True))
+    assert list(heads) == ["b", "a", "c", "d"]
+
+
 def test_a_module_dict_gives_modules_back():
     heads = nn.ModuleDict({"a": nn.ReLU(), "b": nn.Tanh(), "c": nn.Tanh()})
     assert isinstance(heads.pop("a"), nn.ReLU)

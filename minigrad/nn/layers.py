@@ -241,12 +241,21 @@ class ModuleDict(Module):
     (['mean', 'scale'], (4, 1))
     """
 
-    def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
-        self.update(modules or {})
+    def __init__(
+        self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None
+    ) -> None:
+        self.update({} if modules is None else modules)
 
-    def update(self, modules: Mapping[str, Module]) -> None:
-        """Set all of these."""
-        for name, module in modules.items():
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
+        """Set all of these: those of a dict, or pairs of a name and a module."""
+        try:
+            named = dict(modules)
+        except (TypeError, ValueError):
+            raise TypeError(
+                "[ModuleDict] expected a dict or pairs of a name and a Module, not "
+                f"{type(modules).__name__}"
+            ) from None
+        for name, module in named.items():
             self[name] = module
 
     def keys(self) -> list[str]:
