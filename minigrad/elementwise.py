@@ -296,6 +296,7 @@ def round(x: Any, *, decimals: int = 0) -> Tensor:  # noqa: A001
     tensor([ 2.5 , -0.13])
     """
     x = tensor_operand("round", x)
+    decimals = integer("round", "decimals", decimals)
     if decimals == 0 or (decimals > 0 and not x.dtype.is_floating_point):
         return _round(x)
     if not x.dtype.is_floating_point:

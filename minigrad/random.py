@@ -150,8 +150,15 @@ def set_rng_state(state: dict[str, Any]) -> None:
 
 
 def drawing(generator: Generator | None = None) -> np.random.Generator:
-    """What draws for a function that was given this generator, or none."""
-    return (default_generator() if generator is None else generator).numpy
+    """What draws for a function that was given this generator, or none; TypeError for another."""
+    if generator is None:
+        generator = default_generator()
+    elif not isinstance(generator, Generator):
+        raise TypeError(
+            f"[generator] expected a mg.Generator, not {type(generator).__name__}: "
+            "from a seed it is mg.Generator().manual_seed(seed)"
+        )
+    return generator.numpy
 
 
 # ---- uniform numbers, by C where they are many ---------------------------------------------------

@@ -56,6 +56,46 @@ MESSAGES = [
     ),
     (lambda: -mg.tensor([True]), TypeError, "[neg] not offered for bool"),
     (
+        lambda: mg.randn(2, generator=np.random.default_rng(0)),
+        TypeError,
+        "[generator] expected a mg.Generator, not Generator: from a seed it is "
+        "mg.Generator().manual_seed(seed)",
+    ),
+    (lambda: mg.ones(2).uniform_(generator=0), TypeError, "[generator] expected a mg.Generator"),
+    (lambda: F.huber_loss(X, X, delta=None), TypeError, "[huber_loss] delta must be a number, not"),
+    (lambda: F.smooth_l1_loss(X, X, beta="1"), TypeError, "[smooth_l1_loss] beta must be a number"),
+    (
+        lambda: F.cross_entropy(X, mg.tensor([0, 1]), None, None),
+        TypeError,
+        "[cross_entropy] ignore_index must be an integer, not NoneType",
+    ),
+    (
+        lambda: F.cross_entropy(X, mg.tensor([0, 1]), label_smoothing=None),
+        TypeError,
+        "[cross_entropy] label_smoothing must be a number, not NoneType",
+    ),
+    (
+        lambda: F.nll_loss(X, mg.tensor([0, 1]), ignore_index=0.0),
+        TypeError,
+        "[nll_loss] ignore_index must be an integer, not float",
+    ),
+    (lambda: mg.round(X, decimals="2"), TypeError, "[round] decimals must be an integer, not str"),
+    (
+        lambda: mg.nn.utils.clip_grad_norm_([X, None], 1.0),
+        TypeError,
+        "[clip_grad_norm_] parameter 1 is NoneType, not a Tensor",
+    ),
+    (
+        lambda: mg.nn.utils.clip_grad_value_(None, 1.0),
+        TypeError,
+        "[clip_grad_value_] expected a list of tensors, not NoneType",
+    ),
+    (
+        lambda: mg.nn.ModuleDict(["a", "b"]),
+        TypeError,
+        "[ModuleDict] expected a dict or pairs of a name and a Module, not list",
+    ),
+    (
         lambda: mg.tensor([True]) - mg.tensor([True]),
         TypeError,
         "[sub] not offered for bool and bool",

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.arguments import real
+from minigrad.arguments import listed_tensors, real
 from minigrad.dispatch import TensorBase
 from minigrad.tape import no_grad
 
@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["clip_grad_norm_", "clip_grad_value_"]
 
 
-def _gradients(parameters: Any) -> list[Any]:
-    given = [parameters] if isinstance(parameters, TensorBase) else parameters
+def _gradients(op: str, parameters: Any) -> list[Any]:
+    given = [parameters] if isinstance(parameters, TensorBase) else listed_tensors(op, parameters)
+    for place, p in enumerate(given):
+        if not isinstance(p, TensorBase):
+            raise TypeError(f"[{op}] parameter {place} is {type(p).__name__}, not a Tensor")
     return [p.grad for p in given if p.grad is not None]
 
 
@@ -44,7 +47,7 @@ def clip_grad_norm_(
     """
     bound = real("clip_grad_norm_", "max_norm", max_norm)
     order = real("clip_grad_norm_", "norm_type", math.inf if norm_type == "inf" else norm_type)
-    gradients = _gradients(parameters)
+    gradients = _gradients("clip_grad_norm_", parameters)
     norms: list[Any] = [f.vector_norm(g, order) for g in gradients] or [0.0]
     total = f.vector_norm(f.stack(norms), order)
     if error_if_nonfinite and not total.isfinite():
@@ -59,5 +62,5 @@ def clip_grad_norm_(
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
     """Bring every element of the gradients into [-clip_value, clip_value]."""
     bound = real("clip_grad_value_", "clip_value", clip_value)
-    for g in _gradients(parameters):
+    for g in _gradients("clip_grad_value_", parameters):
         g.clamp_(-bound, bound)

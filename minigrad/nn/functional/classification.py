@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad._c import Handle, call, lib, no_class
-from minigrad.arguments import tensor_operand
+from minigrad.arguments import integer, tensor_operand
 from minigrad.creation import arange
 from minigrad.dispatch import apply, wrap
 from minigrad.dtypes import int64
@@ -57,6 +57,7 @@ def nll_loss(
     """
     x, t = tensor_operand("nll_loss", input), tensor_operand("nll_loss", target)
     check_reduction("nll_loss", reduction)
+    ignore_index = integer("nll_loss", "ignore_index", ignore_index)
     if weight is None and reduction == "mean" and x.ndim == 2 and t.dtype is int64:
         picked = _mean_nll(x, t, ignore_index) if t.shape == x.shape[:1] else None
         if picked is not None:
@@ -91,6 +92,8 @@ def cross_entropy(
     op = "cross_entropy"
     x, t = tensor_operand(op, input), tensor_operand(op, target)
     check_reduction(op, reduction)
+    ignore_index = integer(op, "ignore_index", ignore_index)
+    label_smoothing = real(op, "label_smoothing", label_smoothing)
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"[{op}] label_smoothing is {label_smoothing}, but must be in [0, 1]")
     if not x._h.ndim:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad.arguments import common_shape
-from minigrad.nn.functional.operands import check_reduction, floats, one_shape, reduced
+from minigrad.nn.functional.operands import check_reduction, floats, one_shape, real, reduced
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -99,6 +99,7 @@ def huber_loss(
     [0.5, 4.0]
     """
     op = "huber_loss"
+    delta = real(op, "delta", delta)
     if not delta > 0.0:
         raise ValueError(f"[{op}] delta is {delta}, but must be positive")
     d = _difference(op, input, target, reduction)
@@ -121,6 +122,7 @@ def smooth_l1_loss(
     is 0. Raises ValueError where the shapes differ and for a negative beta.
     """
     op = "smooth_l1_loss"
+    beta = real(op, "beta", beta)
     if not beta >= 0.0:
         raise ValueError(f"[{op}] beta is {beta}, but must not be negative")
     d = _difference(op, input, target, reduction)
