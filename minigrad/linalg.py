@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy.linalg import LinAlgError
 
-from minigrad.arguments import named_dim, one_dim, spelled, tensor_operand, tensor_operands
+from minigrad.arguments import (
+    named_dim,
+    one_dim,
+    renamed,
+    spelled,
+    tensor_operand,
+    tensor_operands,
+)
 from minigrad.creation import empty, eye, zeros
 from minigrad.dispatch import apply
 from minigrad.elementwise import abs as magnitude
@@ -296,7 +303,8 @@ def matrix_norm(
     ``"fro"`` is the square root of the sum of squares, ``"nuc"`` the sum of the singular values, 2
     the largest of them and -2 the smallest; inf is the largest sum of magnitudes of a row, and -inf
     the smallest; 1 and -1 are those of columns. Ties share the gradient evenly, and it is 0 for
-    a singular value of 0 and, but for -1, -2 and -inf, for a matrix of zeros.
+    a singular value of 0 and, but for -1, -2 and -inf, for a matrix of zeros. All norms of an
+    empty matrix are 0; ValueError where the smallest of nothing is asked for.
     """
     x = as_float("matrix_norm", A, dtype)
     if numpy or type(keepdim) is not bool:
@@ -308,7 +316,10 @@ def matrix_norm(
     if rows == columns:
         raise ValueError(f"[matrix_norm] the dims {tuple(dim)} are one and the same")
     others = [d for d in range(x._h.ndim) if d not in (rows, columns)]
-    y = _last_two_norm(permute(x, [*others, rows, columns]), ord)
+    try:
+        y = _last_two_norm(permute(x, [*others, rows, columns]), ord)
+    except ValueError as error:
+        raise renamed("matrix_norm", error) from None
     if keepdim:
         for d in sorted((rows, columns)):
             y = unsqueeze(y, d)
@@ -320,6 +331,8 @@ def _last_two_norm(x: Tensor, order: Any) -> Tensor:
         return vector_norm(x, 2, (-2, -1))
     if order == "nuc":
         return vector_norm(svdvals(x), 1, -1)
+    if order in (1, 2, math.inf) and 0 in x.shape[-2:]:
+        return total(magnitude(x), (-2, -1))  # the largest of nothing, as there is no magnitude
     if order in (2, -2):
         return vector_norm(svdvals(x), math.copysign(math.inf, order), -1)
     if order in (1, -1):

@@ -496,6 +496,22 @@ def test_numpy_spellings(rng):
         la.cross(x, x, axes=0)
 
 
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (2, 0, 3), (0, 2, 2)])
+def test_norms_of_empty_matrices_are_zero(shape):
+    for order in ("fro", "nuc", 1, 2, math.inf):
+        x = mg.zeros(shape, dtype=mg.float64, requires_grad=True)
+        y = la.matrix_norm(x, order)
+        assert y.detach().numpy().tolist() == np.zeros(shape[:-2]).tolist()
+        assert mg.grad(y.sum(), x)[0].shape == shape
+        assert la.matrix_norm(x, order, keepdim=True).shape == (*shape[:-2], 1, 1)
+
+
+def test_the_smallest_singular_value_of_none_is_an_error():
+    for order in (-2, -math.inf):
+        with pytest.raises(ValueError, match=r"^\[matrix_norm\] no result for an empty dim"):
+            la.norm(mg.zeros(0, 3), order)
+
+
 def test_norm_chooses(rng):
     a = rng.normal(size=(2, 3))
     x = mg.tensor(a)
