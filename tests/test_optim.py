@@ -458,3 +458,31 @@ def test_a_gradient_of_another_shape_is_refused_and_nothing_moves():
         optim.SGD([x], lr=0.1, momentum=0.9).step()
     assert x.tolist() == [1.0, 1.0, 1.0]
     assert mg.is_grad_enabled()
+
+
+@pytest.mark.parametrize("kind", [mg.optim.SGD, mg.optim.Adam, mg.optim.RMSprop])
+def test_a_step_says_what_does_not_fit(kind):
+    """Of several parameters, what the one is that was given other values, and what it goes by."""
+    options = {"lr": 0.1} if kind is mg.optim.Adam else {"lr": 0.1, "momentum": 0.9}
+    params = [mg.ones(2, requires_grad=True) for _ in range(2)]
+    optimizer = kind(params, **options)
+    for p in params:
+        p.grad = mg.ones(2)
+    optimizer.step()
+    first, second = params
+    second.data = mg.ones(3)
+    before = first.tolist()
+    with pytest.raises(
+        ValueError,
+        match=rf"^\[{kind.__name__}\] a parameter is float32 of shape \(3,\), its gradient is "
+        r"float32 of shape \(2,\)$",
+    ):
+        optimizer.step()
+    second.data, second.grad = mg.ones(2, dtype=mg.float64), mg.ones(2, dtype=mg.float64)
+    with pytest.raises(
+        TypeError,
+        match=rf"^\[{kind.__name__}\] a parameter is float64 of shape \(2,\), its state is still "
+        r"float32 of shape \(2,\)$",
+    ):
+        optimizer.step()
+    assert first.tolist() == before

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from minigrad._c import NULL, Handle, lib, run
 from minigrad.creation import tensor, zeros_like
 from minigrad.dispatch import TensorBase, write
+from minigrad.dtypes import by_code
 from minigrad.tape import begin, enable_grad, end
 
 if TYPE_CHECKING:
@@ -207,9 +208,26 @@ def _move(kernel: Any, params: list[Any], *args: Any) -> None:
     """Run a step on parameters; for those that a graph saved, note where they were written."""
     handles = [p._h for p in params]
     pinned = [p for p, h in zip(params, handles, strict=True) if lib.mg_pins(h)]
-    run(kernel, len(params), handles, [p.grad._h for p in params], *args)
+    try:
+        run(kernel, len(params), handles, [p.grad._h for p in params], *args)
+    except (TypeError, ValueError) as error:
+        raise _misfit(error, params, [x for x in args if isinstance(x, list)]) from None
     for p in pinned:
         write(lambda: 0, p)
+
+
+def _misfit(error: Exception, params: list[Any], kept: list[list[Handle]]) -> Exception:
+    """The error of a step in which something has another shape or dtype than its parameter."""
+    op, _, _ = str(error).partition(" ")
+    for place, p in enumerate(params):
+        others = [("gradient is", p.grad._h), *[("state is still", some[place]) for some in kept]]
+        for what, h in others:
+            if h.shape != p.shape or h.dtype != p._h.dtype:
+                return type(error)(
+                    f"{op} a parameter is {p.dtype.name} of shape {p.shape}, its {what} "
+                    f"{by_code[h.dtype].name} of shape {tuple(h.shape)}"
+                )
+    return error
 
 
 def _with_gradients(group: Group) -> list[Any]:
