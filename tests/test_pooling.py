@@ -525,3 +525,44 @@ def test_boxes_give_the_same_bits_for_any_number_of_threads(rng):
 def test_outputs_beyond_memory_are_refused_at_once(name, call):
     with pytest.raises(MemoryError, match=rf"^\[{name}\] no memory for"):
         call()
+
+
+# Small planes are worked on several at a time. Boxes of windows that overlap, lie apart, are tiles,
+# pairs, of every size, all of a plane; lines longer than a vector; three axes.
+SMALL = [
+    ((7, 7), lambda x, pool: pool[0](x, 3, 1, 1)),
+    ((7, 7), lambda x, pool: pool[0](x, 2, 2)),
+    ((5, 6), lambda x, pool: pool[0](x, 2, 2, 1)),
+    ((3, 3), lambda x, pool: pool[0](x, 2, 1)),
+    ((14, 14), lambda x, pool: pool[0](x, 5, 2, 2)),
+    ((8, 8), lambda x, pool: pool[0](x, 4)),
+    ((12, 20), lambda x, pool: pool[0](x, (3, 6))),
+    ((2, 128), lambda x, pool: pool[0](x, (1, 2), (2, 4))),
+    ((7, 7), lambda x, pool: pool[1](x, 3)),
+    ((7, 6), lambda x, pool: pool[1](x, (9, 1))),
+    ((4, 4), lambda x, pool: pool[1](x, 1)),
+    ((6, 6, 6), lambda x, pool: pool[2](x, 3, 2, 1)),
+]
+KINDS = [
+    (F.max_pool2d, F.adaptive_max_pool2d, F.max_pool3d),
+    (F.avg_pool2d, F.adaptive_avg_pool2d, F.avg_pool3d),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("pool", KINDS, ids=["max", "avg"])
+@pytest.mark.parametrize(("sizes", "run"), SMALL)
+def test_small_planes_together_are_what_each_is_alone(rng, sizes, run, pool, dtype):
+    for planes in (9, 16, 37):
+        x = rng.integers(-4, 4, (planes, *sizes)).astype(dtype)  # with ties
+        x[2].flat[1], x[4].flat[:3], x[7] = math.nan, math.inf, -math.inf
+        t = mg.tensor(x, requires_grad=True)
+        y = run(t, pool)
+        g = rng.integers(-9, 9, y.shape).astype(dtype)
+        y.backward(mg.tensor(g))
+        for plane in range(planes):
+            alone = mg.tensor(x[plane : plane + 1], requires_grad=True)
+            expected = run(alone, pool)
+            oracle.assert_same(y.detach().numpy()[plane], expected.detach().numpy()[0])
+            expected.backward(mg.tensor(g[plane : plane + 1]))
+            oracle.assert_same(t.grad.numpy()[plane], alone.grad.numpy()[0])

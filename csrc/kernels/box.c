@@ -63,10 +63,14 @@ MG_INLINE vec_f64 box_widen_both_f64(const double *p, const double *q) {
 #include "box_max.inc.c"
 #define MG_REAL 64
 #include "box_sum.inc.c"
+#define MG_REAL 64
+#include "box_lanes.inc.c"
 #define MG_REAL 32
 #include "box_max.inc.c"
 #define MG_REAL 32
 #include "box_sum.inc.c"
+#define MG_REAL 32
+#include "box_lanes.inc.c"
 
 /* Integers, one by one: the maxima, or their places. */
 static void box_max_i64(int64_t *restrict out, const int64_t *restrict x, const box_set *b,
@@ -85,17 +89,17 @@ static void box_max_i64(int64_t *restrict out, const int64_t *restrict x, const 
 
 /* ---- planes ---------------------------------------------------------------------------------- */
 
-enum box_op { BOX_SUM, BOX_SPREAD, BOX_MAX, BOX_ARGMAX, BOX_MAX_VJP };
-
 typedef struct {
     const box_set *boxes;
     int op, dtype;
     int64_t planes, per_block, n, m; /* elements and boxes a plane */
+    int64_t together;                /* planes that are worked on at a time */
     char *out;
     const char *x, *g; /* as large as a plane, and one element a box */
 } box_job;
 
-static void box_plane(const box_job *job, int64_t plane) {
+/* Of `count` planes from this one on, one or as many as are worked on together. */
+static void box_plane(const box_job *job, int64_t plane, int64_t count) {
     const box_set *b = job->boxes;
     int64_t itemsize = mg_itemsize(job->dtype);
     int64_t full = plane * job->n * itemsize, boxes = plane * job->m * itemsize;
@@ -104,6 +108,11 @@ static void box_plane(const box_job *job, int64_t plane) {
                             : job->op == BOX_ARGMAX ? plane * job->m * mg_itemsize(MG_INT64)
                                                      : boxes);
     bool f32 = job->dtype == MG_FLOAT32;
+    if (job->together > 1) {
+        if (f32) box_lanes_f32(job->op, out, x, g, b, job->n, job->m, count);
+        else box_lanes_f64(job->op, out, x, g, b, job->n, job->m, count);
+        return;
+    }
     if (job->op == BOX_MAX_VJP && !b->fills && !(MG_HAS_WIDE && b->doubles))
         memset(out, 0, (size_t)(job->n * itemsize));
     if (job->op == BOX_SUM) {
@@ -127,10 +136,23 @@ static void box_plane(const box_job *job, int64_t plane) {
 static void box_block(void *context, int64_t block) {
     const box_job *job = context;
     int64_t end = mg_min((block + 1) * job->per_block, job->planes);
-    for (int64_t plane = block * job->per_block; plane < end; plane++) box_plane(job, plane);
+    for (int64_t plane = block * job->per_block; plane < end; plane += job->together)
+        box_plane(job, plane, mg_min(job->together, end - plane));
 }
 
 MG_PLANNING
+
+/* How many planes are worked on together: as many as there are lanes, or one. Maxima of a line of pairs
+ * that fills a third of a vector, and means of all of a plane, have a shorter way. */
+static int64_t box_together_planes(const box_job *job) {
+    const box_set *b = job->boxes;
+    bool sums = job->op == BOX_SUM || job->op == BOX_SPREAD;
+    int64_t lanes = MG_VECTOR_BYTES / mg_itemsize(job->dtype);
+    if (job->dtype == MG_INT64 || job->op == BOX_ARGMAX || job->planes < lanes / 2) return 1;
+    if (mg_max(job->n, job->m) > BOX_SMALL) return 1;
+    if (sums ? b->single && job->n > BOX_FEW : b->pairs && 3 * b->count[2] >= lanes) return 1;
+    return lanes;
+}
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
@@ -158,7 +180,10 @@ static int box_run(int op, mg_array *out, mg_array *x, mg_array *g, int64_t full
         job.x = from_x ? from_x->data : NULL;
         job.g = from_g ? from_g->data : NULL;
         job.planes = full / job.n;
-        job.per_block = mg_max(BOX_GRAIN / (job.n + job.m), 1);
+        job.together = box_together_planes(&job);
+        if (job.together > 1) b->n[2] *= job.together;
+        int64_t some = mg_max(BOX_GRAIN / (job.n + job.m), 1);
+        job.per_block = mg_ceil_div(some, job.together) * job.together;
         mg_parallel_for(mg_ceil_div(job.planes, job.per_block), box_block, &job);
     }
     mg_release(from_x);

@@ -10,6 +10,8 @@ enum {
     BOX_STRIP = 512,                 /* columns that are worked on at a time, and boxes */
     BOX_PIECE = 4096,                /* elements of a longer box that are summed in one go */
     BOX_WIDE = MG_VECTOR_BYTES / 8,  /* doubles in a vector */
+    BOX_SMALL = 256,                 /* elements, or boxes, of planes that are worked on together */
+    BOX_FEW = 32,                    /* elements of a plane that is one box, which such are too */
     BOX_GRAIN = 1 << 15,             /* elements a parallel block works on, at least */
     BOX_AHEAD = 2048,                /* bytes that are asked for before they are needed */
     BOX_IN_CACHE = 4 << 20,          /* bytes of planes that a cache near by may well hold */
@@ -17,6 +19,8 @@ enum {
     BOX_PAIRWISE = MG_VECTOR_BYTES > 32, /* maxima of lines are joined two lines at a time */
     BOX_SHORT = MG_VECTOR_BYTES > 32 /* a row of tiles is worth a vector that it does not fill */
 };
+
+typedef enum { BOX_SUM, BOX_SPREAD, BOX_MAX, BOX_ARGMAX, BOX_MAX_VJP } box_op;
 
 /* Boxes on three axes, those of mg_boxes last. Those on the last axis from even0 to even1 have one
  * size and one divisor, and lie `apart` from each other. Tiles are all of one kind there, and none

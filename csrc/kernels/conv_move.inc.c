@@ -102,22 +102,6 @@ static MG_NOINLINE void R(conv_copy)(real *to, const real *x, const conv_plan *p
         }
 }
 
-/* A square: to[l * to_row + i] = from[i * from_row + l], plus what is added to each row of `from`,
- * unless that is NULL. All is read before it is written. */
-static MG_NOINLINE void R(conv_turn)(real *to, int64_t to_row, const real *from, int64_t from_row,
-                                     const vec *plus) {
-    vec lines[LANES];
-    MG_UNROLL
-    for (int l = 0; l < LANES; l++) lines[l] = v_load(from + l * from_row);
-    if (plus) {
-        MG_UNROLL
-        for (int l = 0; l < LANES; l++) lines[l] += *plus;
-    }
-    R(v_turn)(lines);
-    MG_UNROLL
-    for (int l = 0; l < LANES; l++) v_store(to + l * to_row, lines[l]);
-}
-
 /* packed[j * width + i] = from[i * apart + j * step] for i < count, 0 for the others of a width:
  * lines of neighbours become columns. So many columns more may be written, for which as much may be
  * read behind the last line. `ahead`: from there to what will be packed later. Where `order` is not
@@ -142,13 +126,13 @@ static MG_NOINLINE void R(conv_pack)(real *restrict packed, int64_t width,
                 __builtin_prefetch(packed + next * width + i, 1);
             }
             if (!order && LANES - depth <= more && i + LANES <= count) {
-                R(conv_turn)(to, width, at, apart, NULL);
+                R(v_turn_square)(to, width, at, apart, NULL);
                 continue;
             }
             MG_ROLLED
             for (int l = 0; l < LANES; l++)
                 lines[l] = i + l < count ? v_load_n(at + l * apart, depth) : v_set1(0);
-            R(conv_turn)((real *)lines, LANES, (real *)lines, LANES, NULL);
+            R(v_turn_square)((real *)lines, LANES, (real *)lines, LANES, NULL);
             MG_ROLLED
             for (int l = 0; l < depth; l++)
                 v_store(order ? packed + order[j + l] * width + i : to + l * width, lines[l]);
@@ -214,7 +198,7 @@ static MG_NOINLINE void R(conv_write_turned)(real *y, int64_t y_row, int64_t apa
             if (apart == 1 && n > LANES) j = mg_min(j, n - LANES); /* some are written twice */
             int cols = (int)mg_min(LANES, n - j);
             bool whole = apart == 1 && cols == LANES && rows == LANES;
-            R(conv_turn)(whole ? y + j : (real *)lines, whole ? y_row : LANES, c + j * c_row, c_row,
+            R(v_turn_square)(whole ? y + j : (real *)lines, whole ? y_row : LANES, c + j * c_row, c_row,
                          bias ? &plus : NULL);
             MG_ROLLED
             for (int l = 0; !whole && l < rows; l++) {

@@ -21,6 +21,22 @@ MG_INLINE void R(v_turn)(vec *rows) {
     }
 }
 
+/* A square: to[l * to_row + i] = from[i * from_row + l], plus what is added to each row of `from`,
+ * unless that is NULL. All is read before it is written. */
+static MG_NOINLINE void R(v_turn_square)(real *to, int64_t to_row, const real *from,
+                                         int64_t from_row, const vec *plus) {
+    vec lines[LANES];
+    MG_UNROLL
+    for (int l = 0; l < LANES; l++) lines[l] = v_load(from + l * from_row);
+    if (plus) {
+        MG_UNROLL
+        for (int l = 0; l < LANES; l++) lines[l] += *plus;
+    }
+    R(v_turn)(lines);
+    MG_UNROLL
+    for (int l = 0; l < LANES; l++) v_store(to + l * to_row, lines[l]);
+}
+
 /* LANES elements, each two from the last. It reads nothing beyond the last one. */
 MG_INLINE vec R(v_evens)(const real *p) {
     return TURN_SHUFFLE(v_load(p), v_load(p + LANES - 1), R(TURN_EVENS));
