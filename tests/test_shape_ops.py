@@ -516,3 +516,23 @@ def test_a_stack_of_as_many_dimensions_as_there_are():
     x = mg.zeros((1,) * 16)
     with pytest.raises(ValueError, match=r"\[stack\] 17 dimensions where at most 16 are possible"):
         mg.stack([x, x])
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.float32, np.float64, np.int64])
+def test_short_rows_of_any_length_are_copied_whole(dtype, rng):
+    """Out of longer rows, into them, and as an operand over several chunks; no byte around them."""
+    for n in (*range(1, 20), 31, 32, 33, 63, 64, 65, 127, 128, 129):
+        x = rng.integers(0, 2 if dtype is np.bool_ else 99, (5, 7, n + 3)).astype(dtype)
+        t = mg.tensor(x)
+        oracle.assert_same(t[:, :, 1:-2].contiguous().numpy(), x[:, :, 1:-2])
+        oracle.assert_same(t[:, ::2, 2:-1].contiguous().numpy(), x[:, ::2, 2:-1])
+        oracle.assert_same(t[::-1, :, 1:-2].contiguous().numpy(), x[::-1, :, 1:-2])
+        to, expected = mg.zeros(5, 7, n + 2, dtype=t.dtype), np.zeros((5, 7, n + 2), dtype)
+        to[:, :, 1:-1] = t[:, :, 2:-1]
+        expected[:, :, 1:-1] = x[:, :, 2:-1]
+        oracle.assert_same(to.numpy(), expected)
+        if dtype is not np.bool_:
+            row = x[2, 3:4, 3:]
+            oracle.assert_same((t[:, :, 1:-2] + t[2, 3:4, 3:]).numpy(), x[:, :, 1:-2] + row)
+            product = t[::-1, 1:, 1:-2] * t[:, :-1, 2:-1]
+            oracle.assert_same(product.numpy(), x[::-1, 1:, 1:-2] * x[:, :-1, 2:-1])

@@ -132,6 +132,14 @@ static void copy_block(void *context, int64_t block) {
     bool strings = straight && p->strings;
     bool one = strings && of_one == 0 && n * p->itemsize >= COPY_STRING_ONE;
     bool same = strings && of_one == 1 && of_row == 0 && p->strides[0][outer] == n;
+    bool by_call = p->fetches || p->streams || n * p->itemsize > NDITER_SHORT;
+    if (straight && of_one == 1 && !by_call) {
+        mg_copy_short(p->to + (to + begin * p->strides[0][outer]) * p->itemsize,
+                      p->strides[0][outer] * p->itemsize,
+                      p->from + (from + begin * of_row) * p->itemsize, of_row * p->itemsize,
+                      end - begin, n * p->itemsize);
+        return;
+    }
     int64_t step = same ? end - begin : straight ? 1 : COPY_TILE;
     for (int64_t row = begin; row < end; row += step) {
         char *t = p->to + (to + row * p->strides[0][outer]) * p->itemsize;

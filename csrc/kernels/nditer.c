@@ -76,6 +76,28 @@ MG_NOINLINE void mg_copy_run(char *restrict to, const char *restrict from, int64
         for (int64_t i = 0; i < n; i++) to_8[i] = from_8[i * stride];
 }
 
+/* Each row as what its first and its last `size` bytes are, which may overlap. */
+MG_INLINE void nditer_copy_ends(const int size, char *restrict to, int64_t to_step,
+                                const char *restrict from, int64_t from_step, int64_t rows,
+                                int64_t bytes) {
+    for (; rows > 0; rows--, to += to_step, from += from_step) {
+        memcpy(to, from, (size_t)size);
+        memcpy(to + bytes - size, from + bytes - size, (size_t)size);
+    }
+}
+
+MG_NOINLINE void mg_copy_short(char *restrict to, int64_t to_step, const char *restrict from,
+                               int64_t from_step, int64_t rows, int64_t bytes) {
+    if (bytes >= 64) nditer_copy_ends(64, to, to_step, from, from_step, rows, bytes);
+    else if (bytes >= 32) nditer_copy_ends(32, to, to_step, from, from_step, rows, bytes);
+    else if (bytes >= 16) nditer_copy_ends(16, to, to_step, from, from_step, rows, bytes);
+    else if (bytes >= 8) nditer_copy_ends(8, to, to_step, from, from_step, rows, bytes);
+    else if (bytes >= 4) nditer_copy_ends(4, to, to_step, from, from_step, rows, bytes);
+    else
+        for (int64_t at = 0; at < bytes; at++)
+            nditer_copy_ends(1, to + at, to_step, from + at, from_step, rows, 1);
+}
+
 MG_NOINLINE void mg_stream(char *restrict to, const char *restrict from, int64_t bytes) {
     enum { LINE = 64, VECTORS = LINE / MG_VECTOR_BYTES }; /* parts of lines are stored as ever */
     int64_t at = mg_min(-(intptr_t)to & (LINE - 1), bytes);
@@ -100,15 +122,24 @@ static void nditer_gather(const nditer *it, const struct nditer_operand *op, con
         from += index[d] * op->strides[d] * itemsize;
     }
     while (n > 0) {
-        int64_t run = mg_min(n, it->shape[inner] - at[inner]);
-        mg_copy_run(to, from, run, op->strides[inner], itemsize);
-        to += run * itemsize;
-        n -= run;
+        int64_t run = mg_min(n, it->shape[inner] - at[inner]), bytes = run * itemsize, rows = 1;
+        if (op->strides[inner] == 1 && bytes <= NDITER_SHORT) { /* all that there are of the next axis */
+            int64_t from_step = 0;
+            if (inner > 0 && n > run && at[inner] == 0) {
+                rows = mg_min(n / run, it->shape[inner - 1] - at[inner - 1]);
+                from_step = op->strides[inner - 1] * itemsize;
+            }
+            mg_copy_short(to, bytes, from, from_step, rows, bytes);
+        } else {
+            mg_copy_run(to, from, run, op->strides[inner], itemsize);
+        }
+        to += rows * bytes;
+        n -= rows * run;
         from -= at[inner] * op->strides[inner] * itemsize;
         at[inner] = 0;
-        for (int d = inner - 1; d >= 0; d--) {
-            from += op->strides[d] * itemsize;
-            if (++at[d] < it->shape[d]) break;
+        for (int d = inner - 1; d >= 0; d--, rows = 1) {
+            from += rows * op->strides[d] * itemsize;
+            if ((at[d] += rows) < it->shape[d]) break;
             from -= at[d] * op->strides[d] * itemsize;
             at[d] = 0;
         }

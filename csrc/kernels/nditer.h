@@ -15,6 +15,7 @@ enum {
     NDITER_MAX_OPERANDS = 5,
     NDITER_MAX_RESULTS = 2,
     NDITER_CHUNK = 512,             /* elements staged at a time */
+    NDITER_SHORT = 128,             /* bytes of a row that is moved without a call of memcpy */
     NDITER_SHARED = 8192,           /* bytes of each array that the first cache keeps for a second result */
     NDITER_BLOCK = 32768,           /* elements a thread takes at a time */
     NDITER_UNIT_MAX = 64,           /* elements, see mg_kernel */
@@ -79,6 +80,9 @@ MG_SHARED void mg_copy_strided(const mg_array *to, const mg_array *from);
 /* n elements into contiguous memory; stride 0 repeats one. */
 MG_SHARED void mg_copy_run(char *restrict to, const char *restrict from, int64_t n, int64_t stride,
                            int itemsize);
+/* Rows of `bytes`, NDITER_SHORT at most, that lie in order but for steps of so many bytes between them. */
+MG_SHARED void mg_copy_short(char *restrict to, int64_t to_step, const char *restrict from,
+                             int64_t from_step, int64_t rows, int64_t bytes);
 
 /* Whether `written` bytes of results go past the caches, which with what they are made of are
  * `held`. Twice the limit of mg_system_streams, what just fills the third cache, is left there for
