@@ -184,8 +184,14 @@ static void R(norm_given)(void *statistics, const void *means, const void *varia
                           double eps) {
     real *stats = statistics;
     const real *mean = means, *var = variances;
-    for (int64_t s = 0; s < sets; s++)
-        R(norm_keep)(stats + s, sets, (norm_moments){1, (double)mean[s], (double)var[s]}, eps);
+    MG_APART
+    for (int64_t s = 0; s < sets; s++) {
+        double rstd = 1 / sqrt((double)var[s] + eps), rest = (double)(mean[s] - mean[s]);
+        stats[NORM_MEAN * sets + s] = mean[s];
+        stats[NORM_SHIFT * sets + s] = (real)(rest * rstd); /* 0, or NaN */
+        stats[NORM_RSTD * sets + s] = (real)rstd;
+        stats[NORM_VAR * sets + s] = var[s];
+    }
 }
 
 /* running = (1 - momentum) running + momentum factor now */
