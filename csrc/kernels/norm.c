@@ -55,11 +55,12 @@ MG_INLINE norm_moments norm_corrected(double mean, double a, double b, double n)
     return (norm_moments){n, mean + missing, squares < 0 ? 0 : squares};
 }
 
-/* Planes of n elements that are normalised together; `own`: by statistics of their own. */
+/* Planes of n elements that are normalised together; `own`: by statistics of their own; `run`: they
+ * follow each other, as do the sets. */
 typedef struct {
     int64_t count, step, n, w_step; /* how many, and how far apart, as are their weights */
     int64_t sets;                   /* statistics lie this far apart */
-    bool own, streams;
+    bool own, run, streams;
 } norm_set;
 
 #define MG_REAL 32
@@ -241,6 +242,7 @@ static int norm_channels_plan(norm_channels_job *job, const mg_array *x, const m
     job->set = (norm_set){.count = groups ? channels / groups : samples,
                           .step = groups ? n : channels * n, .n = n, .w_step = groups ? 1 : 0,
                           .sets = groups ? samples * groups : channels, .own = own,
+                          .run = own && groups > 0,
                           .streams = norm_streams(n * job->itemsize, x->size * job->itemsize)};
     job->per_task = job->columns ? NORM_STRIP : mg_ceil_div(NORM_GRAIN, job->set.count * n);
     return norm_check_stats(stats, x, job->set.sets);
@@ -266,6 +268,9 @@ static void norm_channels_task(void *context, int64_t task) {
     for (int64_t s = first; s < end; s++) {
         int64_t plane = s * (job->groups ? set->count : 1), at = plane * set->n * size;
         int64_t channel = plane % job->channels * size;
+        if (set->run && !job->g && (s - first) % NORM_FOUR == 0)
+            (job->narrow ? norm_runs_keep_f32 : norm_runs_keep_f64)(
+                set, job->stats + s * size, job->x + at, mg_min(end - s, NORM_FOUR), job->eps);
         if (!job->g)
             (job->narrow ? norm_set_f32 : norm_set_f64)(set, job->out + at, job->stats + s * size,
                                                         job->x + at, job->w + channel,

@@ -18,19 +18,29 @@ static MG_NOINLINE norm_moments R(norm_planes_moments)(const real *x, int64_t co
     return of[0];
 }
 
+/* The statistics of sets that are runs of elements, up to four, one behind the other. */
+static MG_NOINLINE void R(norm_runs_keep)(const norm_set *set, void *statistics, const void *input,
+                                          int64_t runs, double eps) {
+    real *stats = statistics;
+    norm_moments of[NORM_FOUR];
+    int64_t n = set->count * set->n;
+    R(norm_moments_of)(of, input, runs, n, n, true);
+    for (int64_t k = 0; k < runs; k++) R(norm_keep)(stats + k, set->sets, of[k], eps);
+}
+
 /* From a set to the next one, where results go past the caches: meanwhile that is asked for. */
 MG_INLINE int64_t R(norm_next)(const norm_set *set) {
     return set->step == set->n ? set->count * set->n : set->n;
 }
 
-/* y = ((x - mean) * rstd + shift) * w + b */
+/* y = ((x - mean) * rstd + shift) * w + b; runs have their statistics. */
 static void R(norm_set)(const norm_set *set, void *out, void *statistics, const void *input,
                         const void *weight, const void *bias, double eps) {
     real *y = out, *stats = statistics;
     const real *x = input, *w = weight, *b = bias;
     int64_t n = set->n, ahead = R(norm_next)(set);
     bool streams = NORM_STREAMS && set->streams;
-    if (set->own)
+    if (set->own && !set->run)
         R(norm_keep)(stats, set->sets, R(norm_planes_moments)(x, set->count, set->step, n), eps);
     vec mean = v_set1(stats[NORM_MEAN * set->sets]);
     for (int64_t k = 0; k < set->count; k++, w += set->w_step, b += set->w_step) {
