@@ -411,3 +411,39 @@ def test_a_bound_that_gives_the_tensor_other_memory():
     with pytest.raises(IndexError):
         x[Bound() :, 400_000:]
     assert x[Bound() :, :].tolist() == [[4.0, 5.0, 6.0]]
+
+
+def test_one_index_array_may_be_given_for_several_axes(rng):
+    x = rng.standard_normal((5, 6, 5, 3))
+    at = mg.tensor([[4, -5, 0], [1, 2, 3]])
+    t = mg.tensor(x, requires_grad=True)
+    i = at.numpy()
+    assert t[at, at].tolist() == x[i, i].tolist()
+    assert t[at, at, at].tolist() == x[i, i, i].tolist()
+    assert t[:, at, at].tolist() == x[:, i, i].tolist()
+    y = t[at, :, at]
+    assert y.tolist() == x[i, :, i].tolist()
+    y.sum().backward()
+    expected = np.zeros_like(x)
+    np.add.at(expected, (i, slice(None), i), 1.0)
+    assert t.grad.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("shape", [(7,), (3, 40), (2, 3, 33)])
+def test_every_position_outside_is_found(shape, rng):
+    x = mg.tensor(rng.standard_normal((5, *shape)))
+    inside = rng.integers(-5, 5, shape)
+    for wrong in (5, -6, 2**62, -(2**63)):
+        at = inside.copy()
+        at.flat[-2] = wrong
+        for index in (mg.tensor(at), mg.tensor(at.repeat(2, -1))[..., ::2]):
+            with pytest.raises(IndexError, match=str(wrong)):
+                mg.gather(x, 0, index[None])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_])
+def test_short_rows_are_picked_whole(dtype, rng):
+    for n in (*range(1, 20), 31, 32, 33, 63, 64, 65, 127, 128, 129):
+        x = rng.integers(0, 2 if dtype is np.bool_ else 99, (6, n)).astype(dtype)
+        at = rng.integers(-6, 6, 11)
+        assert mg.tensor(x)[mg.tensor(at)].tolist() == x[at].tolist()

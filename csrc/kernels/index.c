@@ -18,44 +18,50 @@ typedef struct index_plan {
     int64_t *order;    /* in which a scatter takes the rows; NULL: as they come */
 } index_plan;
 
-/* Offsets = position * stride, added to what they are if `add`, for the positions in one index array
- * of any strides. */
+/* offsets[i] = base + i * along + position i of `from` * stride; or plus what is there, if `add`. True if
+ * a position lies outside. One loop without a way out of it: vectors, where from is `straight`. */
+MG_INLINE bool index_run(bool straight, bool add, int64_t *restrict offsets,
+                         const int64_t *restrict from, int64_t step, int64_t n, int64_t base,
+                         int64_t along, int64_t size, int64_t stride) {
+    uint64_t outside = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t position = from[straight ? i : i * step];
+        outside |= (uint64_t)position + (uint64_t)size >= 2 * (uint64_t)size;
+        position += position < 0 ? size : 0;
+        offsets[i] = (int64_t)((uint64_t)(add ? offsets[i] : base + i * along) +
+                               (uint64_t)position * (uint64_t)stride);
+    }
+    return outside;
+}
+
+/* Offsets from the positions in one index array of any strides, for an axis of `size` elements that lie
+ * `stride` apart. Those of the first array start with `others`, what a step along each of its axes adds
+ * for an axis whose position it is; those of the next ones (`others` is NULL) are added. */
 static int index_add_offsets(const index_plan *plan, const mg_array *index, int64_t size,
-                             int64_t stride, bool add) {
+                             int64_t stride, const int64_t *others) {
     int inner = index->ndim - 1;
     int64_t run = inner < 0 ? 1 : index->shape[inner], step = inner < 0 ? 0 : index->strides[inner];
-    int64_t at[MG_MAX_NDIM] = {0};
+    int64_t at[MG_MAX_NDIM] = {0}, base = 0, along = others && inner >= 0 ? others[inner] : 0;
     const int64_t *from = (const int64_t *)index->data;
     for (int64_t done = 0; done < plan->count; done += run) {
         int64_t *offsets = plan->offsets + done;
-        for (int64_t i = 0; i < run; i++) {
-            int64_t position = from[i * step];
-            if (position < -size || position >= size)
-                return mg_fail_code(MG_EINDEX, position, size);
-            offsets[i] =
-                (add ? offsets[i] : 0) + (position < 0 ? position + size : position) * stride;
-        }
+        bool outside;
+        if (!others) outside = index_run(false, true, offsets, from, step, run, 0, 0, size, stride);
+        else if (step == 1)
+            outside = index_run(true, false, offsets, from, 1, run, base, along, size, stride);
+        else outside = index_run(false, false, offsets, from, step, run, base, along, size, stride);
+        for (int64_t i = 0; i < run && outside; i++)
+            if (from[i * step] < -size || from[i * step] >= size)
+                return mg_fail_code(MG_EINDEX, from[i * step], size);
         for (int d = inner - 1; d >= 0; d--) {
             from += index->strides[d];
+            base += others ? others[d] : 0;
             if (++at[d] < index->shape[d]) break;
             from -= at[d] * index->strides[d];
+            base -= others ? at[d] * others[d] : 0;
             at[d] = 0;
         }
     }
-    return MG_OK;
-}
-
-/* As above, for the positions on axis k of the index arrays. */
-static int index_add_positions(const index_plan *plan, const mg_array *like, int k, int64_t size,
-                               int64_t stride) {
-    if (k >= like->ndim) return mg_fail_code(MG_ENDIM, like->ndim, k);
-    int64_t n = like->shape[k], inner = 1;
-    for (int d = k + 1; d < like->ndim; d++) inner *= like->shape[d];
-    if (plan->count > 0 && n > size) return mg_fail_code(MG_EINDEX, n - 1, size);
-    for (int64_t done = 0; done < plan->count;)
-        for (int64_t i = 0; i < n; i++)
-            for (int64_t j = 0; j < inner; j++, done++)
-                plan->offsets[done] = (k ? plan->offsets[done] : 0) + i * stride;
     return MG_OK;
 }
 
@@ -80,12 +86,23 @@ static int index_resolve(index_plan *plan, int ndim, const int64_t *shape, const
         if (!mg_same_shape(indices[k], first))
             return mg_fail_code(MG_ESHAPE, first->size, indices[k]->size);
     }
+    int64_t others[MG_MAX_NDIM] = {0};
+    for (int k = 0; k < count; k++) {
+        if (indices[k]) continue;
+        if (k >= first->ndim) return mg_fail_code(MG_ENDIM, first->ndim, k);
+        if (plan->count > 0 && first->shape[k] > shape[k])
+            return mg_fail_code(MG_EINDEX, first->shape[k] - 1, shape[k]);
+        others[k] = strides[k];
+    }
     plan->offsets = mg_block_take((size_t)plan->count * sizeof(int64_t), &plan->capacity);
     if (!plan->offsets) return mg_fail_code(MG_ENOMEM, plan->count * 8, 0);
     int code = MG_OK;
-    for (int k = 0; k < count && !code; k++)
-        code = indices[k] ? index_add_offsets(plan, indices[k], shape[k], strides[k], k > 0)
-                          : index_add_positions(plan, first, k, shape[k], strides[k]);
+    const int64_t *start = others; /* for the first array alone, which may be given again */
+    for (int k = 0; k < count && !code; k++) {
+        if (!indices[k]) continue;
+        code = index_add_offsets(plan, indices[k], shape[k], strides[k], start);
+        start = NULL;
+    }
     if (code) mg_block_give(plan->offsets, plan->capacity);
     return code;
 }
@@ -164,12 +181,28 @@ MG_INLINE void index_copy_row(char *restrict to, const char *restrict from, cons
     if (i < bytes) memcpy(to + i, from + i, (size_t)(bytes - i));
 }
 
+/* Short rows, each as its first and its last `size` bytes, which may overlap. */
+MG_INLINE void index_gather_ends(const int size, const index_gather *job, int64_t begin,
+                                 int64_t end, int64_t bytes) {
+    char *restrict to = job->to + begin * bytes;
+    for (int64_t i = begin; i < end; i++, to += bytes) {
+        const char *restrict from = job->from + job->plan.offsets[i] * job->itemsize;
+        memcpy(to, from, (size_t)size);
+        memcpy(to + bytes - size, from + bytes - size, (size_t)size);
+    }
+}
+
 static void index_gather_block(void *context, int64_t block) {
     const index_gather *job = context;
     int64_t begin = block * job->rows_per_block;
     int64_t end = mg_min(begin + job->rows_per_block, job->plan.count);
-    int64_t row = job->plan.row;
-    if (row == 1 && job->itemsize == 4)
+    int64_t row = job->plan.row, bytes = row * job->itemsize;
+    bool brief = row > 1 && bytes <= NDITER_SHORT && !job->far;
+    if (brief && bytes >= 64) index_gather_ends(64, job, begin, end, bytes);
+    else if (brief && bytes >= 32) index_gather_ends(32, job, begin, end, bytes);
+    else if (brief && bytes >= 16) index_gather_ends(16, job, begin, end, bytes);
+    else if (brief && bytes >= 8) index_gather_ends(8, job, begin, end, bytes);
+    else if (row == 1 && job->itemsize == 4)
         for (int64_t i = begin; i < end; i++)
             ((uint32_t *)job->to)[i] = ((const uint32_t *)job->from)[job->plan.offsets[i]];
     else if (row == 1 && job->itemsize == 8)
@@ -178,12 +211,10 @@ static void index_gather_block(void *context, int64_t block) {
     else
         for (int64_t i = begin; i < end; i++) {
             int64_t next = job->plan.offsets[i + (i + 1 < end)] * job->itemsize;
-            char *to = job->to + i * row * job->itemsize;
+            char *to = job->to + i * bytes;
             const char *from = job->from + job->plan.offsets[i] * job->itemsize;
-            if (job->far)
-                index_copy_row(to, from, job->from + next, row * job->itemsize);
-            else
-                memcpy(to, from, (size_t)(row * job->itemsize));
+            if (job->far) index_copy_row(to, from, job->from + next, bytes);
+            else memcpy(to, from, (size_t)bytes);
         }
 }
 

@@ -13,6 +13,13 @@ MG_INLINE ELEMENT INDEX_NAME(index_combined)(int op, ELEMENT a, ELEMENT b) {
 
 MG_INLINE void INDEX_NAME(index_rows_by)(int op, ELEMENT *to, const ELEMENT *from,
                                          const index_plan *plan, int64_t begin, int64_t end) {
+    if (plan->row == 1 && !plan->order) {
+        for (int64_t k = begin; k < end; k++) {
+            ELEMENT *one = to + plan->offsets[k];
+            *one = INDEX_NAME(index_combined)(op, *one, from[k]);
+        }
+        return;
+    }
     for (int64_t k = begin; k < end; k++) {
         int64_t i = k;
         if (plan->order) i = index_sorted(plan, (const char *)from, sizeof(ELEMENT), k, end);
