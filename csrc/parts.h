@@ -4,6 +4,7 @@
 
 #include "backward.h"
 #include "join.h"
+#include "lists.h"
 #include "shown.h"
 #include "view.h"
 
@@ -114,6 +115,8 @@ static PyMethodDef tensor_functions[] = {
     {"spans", tensor_spans, METH_VARARGS, NULL},
     {"join", (PyCFunction)(void (*)(void))tensor_join, METH_FASTCALL, NULL},
     {"shown", (PyCFunction)(void (*)(void))tensor_shown, METH_FASTCALL, NULL},
+    {"from_lists", (PyCFunction)(void (*)(void))tensor_from_lists, METH_FASTCALL, NULL},
+    {"to_lists", tensor_to_lists, METH_O, NULL},
     {"use", (PyCFunction)(void (*)(void))tensor_use, METH_FASTCALL, NULL},
 };
 

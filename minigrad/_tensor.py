@@ -10,7 +10,7 @@ from minigrad import creation, indexing
 from minigrad import functions as f
 from minigrad._c import call, lib, settle, settle_run, tracers
 from minigrad.arguments import renamed
-from minigrad.creation import require_grad, to_list, to_numpy
+from minigrad.creation import require_grad, to_numpy
 from minigrad.dispatch import (
     Fields,
     TensorBase,
@@ -22,6 +22,7 @@ from minigrad.dispatch import (
     ints,
     operator,
     results_are,
+    to_lists,
     use,
     value_for,
     wrap,
@@ -298,7 +299,7 @@ class Tensor(TensorBase):
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; a number for 0 dimensions."""
-        return to_list(self._h)
+        return to_lists(self._h)
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """A NumPy array on the same memory; read-only while a graph needs that memory.

@@ -10,8 +10,8 @@ import numpy as np
 
 from minigrad._c import Handle, borrow, call, ffi, lib, run
 from minigrad.arguments import integer, real, renamed, size_of, tensor_operand
-from minigrad.dispatch import TensorBase, shown, wrap
-from minigrad.dtypes import DType, as_dtype, bool_, by_code, float32, float64, int64
+from minigrad.dispatch import TensorBase, from_lists, shown, wrap
+from minigrad.dtypes import DType, as_dtype, bool_, float32, float64, int64
 from minigrad.tape import LEAF
 
 if TYPE_CHECKING:
@@ -133,16 +133,6 @@ def _items(data: Any) -> list[Any]:
     return [data]
 
 
-_PLAIN = frozenset((float, int, bool))
-_NESTED = frozenset((list, tuple))
-
-
-def _plain(data: Any) -> bool:
-    """Does it hold Python's numbers alone?"""
-    kinds = set(map(type, data)) if type(data) in _NESTED else {type(data)}
-    return kinds <= _PLAIN or (kinds <= _NESTED and all(map(_plain, data)))
-
-
 def _detensored(data: Any) -> Any:
     """Nested lists with tensors in them, as nested lists of arrays."""
     if isinstance(data, (list, tuple)):
@@ -153,10 +143,12 @@ def _detensored(data: Any) -> Any:
 
 
 def _from_sequences(data: Any) -> tuple[np.ndarray[Any, Any], bool]:
-    """Numbers, or nested sequences of them, as an array; were they Python's own?"""
-    plain = _plain(data)
+    """Numbers, or nested sequences of them, as an array; are they Python's own?
+
+    Where those of lists and tuples are, and make an array, C has read them (``from_lists``).
+    """
     try:
-        array = np.asarray(data if plain else _detensored(data))
+        array = np.asarray(_detensored(data))
     except ValueError as error:
         raise ValueError(f"[tensor] the sequences differ in length: {error}") from None
     if array.dtype.kind in "OUSM":
@@ -164,14 +156,21 @@ def _from_sequences(data: Any) -> tuple[np.ndarray[Any, Any], bool]:
         if not foreign:
             raise OverflowError("[tensor] an integer in the data does not fit in int64; use floats")
         raise TypeError(f"[tensor] cannot make a tensor from {type(foreign[0]).__name__} data")
-    return array, plain or not isinstance(_first(data), (np.ndarray, np.generic, TensorBase))
+    first = _first(data)
+    return array, not (isinstance(first, TensorBase) or _is_numpys(first))
+
+
+def _is_numpys(data: Any) -> bool:
+    return isinstance(data, (np.ndarray, np.generic))
 
 
 def from_sequence(data: Sequence[Any]) -> Tensor:
     """A list as an operand: Python numbers in it take on the dtype of what they meet."""
-    array, from_python = _from_sequences(data)
-    made = wrap(_from_array(array, None))
-    made._h.pointer.weak = from_python
+    made = from_lists(data, float64.code, True)
+    if made is None:
+        array, from_python = _from_sequences(data)
+        made = wrap(_from_array(array, None))
+        made._h.pointer.weak = from_python
     return made
 
 
@@ -190,16 +189,25 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     (2, 2)
     """
     wanted = None if dtype is None else as_dtype(dtype)
+    single = wanted is None or wanted is float32
+    made = from_lists(data, (float32 if single else float64).code, False)
+    if made is None:
+        made = wrap(_copied(data, wanted))
+    elif wanted is not None and made._h.dtype != wanted.code:
+        made = wrap(call(lib.mg_cast, made._h, wanted.code))
+    return require_grad(made) if requires_grad else made
+
+
+def _copied(data: Any, wanted: DType | None) -> Handle:
+    """A copy of data that is more than numbers of Python's own, in lists and tuples."""
     if isinstance(data, TensorBase):
-        handle = call(lib.mg_cast, data._h, (wanted or data.dtype).code)
-        return require_grad(wrap(handle), requires_grad)
-    if isinstance(data, (np.ndarray, np.generic)):
-        array = np.asarray(data)
-    else:
-        array, from_python = _from_sequences(data)
-        if wanted is None and from_python and (array.dtype.kind == "f" or array.size == 0):
-            wanted = float32
-    return require_grad(wrap(_from_array(array, wanted)), requires_grad)
+        return call(lib.mg_cast, data._h, (wanted or data.dtype).code)
+    if _is_numpys(data):
+        return _from_array(np.asarray(data), wanted)
+    array, from_python = _from_sequences(data)
+    if wanted is None and from_python and (array.dtype.kind == "f" or array.size == 0):
+        wanted = float32
+    return _from_array(array, wanted)
 
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
@@ -388,24 +396,6 @@ def eye(
 
 
 # ---- to NumPy ------------------------------------------------------------------------------------
-
-
-# By the numbers of dtypes: memoryview's names of them, and their sizes.
-_FORMATS: Any = "?qfd"
-_ITEM_SIZES = [numpy_dtype(by_code[code]).itemsize for code in range(len(by_code))]
-
-
-def to_list(handle: Handle) -> Any:
-    """The elements as nested lists; of one without dimensions, the number."""
-    count = handle.size
-    if not 0 < count <= _FEW_ITEMS or not handle.ndim or not lib.mg_contiguous_now(handle):
-        return to_numpy(handle).tolist()
-    code = handle.dtype
-    memory = ffi.buffer(ffi.cast("char *", handle.data), count * _ITEM_SIZES[code])
-    return memoryview(memory).cast(_FORMATS[code], handle.shape).tolist()
-
-
-_FEW_ITEMS = 256  # are listed sooner than NumPy's array of them is made
 
 
 def to_numpy(handle: Handle) -> np.ndarray[Any, Any]:

@@ -43,6 +43,7 @@ __all__ = [
     "copied",
     "cut",
     "floats",
+    "from_lists",
     "ints",
     "join",
     "link",
@@ -53,6 +54,7 @@ __all__ = [
     "results_are",
     "shown",
     "spans",
+    "to_lists",
     "unary",
     "use",
     "wrap",
@@ -116,11 +118,20 @@ if TYPE_CHECKING:
     def shown(handle: Handle, /) -> Any:
         """What NumPy makes an array of, on the same memory; read-only while a graph needs that."""
 
+    def from_lists(data: Any, floats: int, weak: bool, /) -> Tensor | None:
+        """A tensor of a number of Python's own, or of nested lists and tuples of such, with floats
+        in the dtype of this number. None for all else, and for what is wrong.
+        """
+
+    def to_lists(handle: Handle, /) -> Any:
+        """The elements as nested lists of numbers; of an array without dimensions, the number."""
+
     def use(*used: Any) -> None:
         """Tell C what it has from Python: ``csrc/tensor.h`` says in which order."""
 
 else:
-    Fields, wrap, _operation, _single, link, cut, spans, join, shown, use = lib.mg_tensor_parts()
+    Fields, wrap, _operation, _single, *_others = lib.mg_tensor_parts()
+    link, cut, spans, join, shown, from_lists, to_lists, use = _others
 
 
 class TensorBase(Fields):

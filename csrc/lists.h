@@ -1,0 +1,149 @@
+/* lists.h: arrays of the numbers in nested lists and tuples, and lists of an array's. */
+#ifndef MG_LISTS_H
+#define MG_LISTS_H
+
+#include "memory/array.h"
+#include "tensor.h"
+
+/* ---- from lists ---- */
+
+/* Numbers are read, in order, into an array of the shape that the first of the lists say. */
+typedef struct {
+    int floats; /* the dtype of floats */
+    int dtype;  /* that numbers are read in; once one does not fit the dtype it needs, or NO_NUMBER */
+    int ndim;
+    int64_t shape[MG_MAX_NDIM];
+    char *next; /* the place of the next number; NULL: only the lists' sizes are looked at */
+} lists_reading;
+
+enum { LISTS_NO_NUMBER = MG_FLOAT64 + 1 }; /* nor a list of the right size: for Python to see to */
+
+static bool lists_nested(PyObject *x) { return PyList_CheckExact(x) || PyTuple_CheckExact(x); }
+
+/* Borrowed. */
+MG_INLINE PyObject *lists_item(PyObject *list, Py_ssize_t i) {
+    return PyList_CheckExact(list) ? PyList_GetItem(list, i) : PyTuple_GetItem(list, i);
+}
+
+MG_INLINE int lists_dtype(PyObject *x, int floats) {
+    if (PyFloat_CheckExact(x)) return floats;
+    if (PyLong_CheckExact(x)) return MG_INT64;
+    return PyBool_Check(x) ? MG_BOOL : LISTS_NO_NUMBER;
+}
+
+/* Finds the shape, and the dtype of the first number: without one, that of floats. */
+static void lists_begin(lists_reading *to, PyObject *data) {
+    for (to->ndim = 0; lists_nested(data); data = lists_item(data, 0)) {
+        to->dtype = to->ndim < MG_MAX_NDIM ? to->floats : LISTS_NO_NUMBER;
+        if (to->dtype == LISTS_NO_NUMBER) return;
+        Py_ssize_t count = handle_count(data);
+        to->shape[to->ndim++] = count;
+        if (!count) return;
+    }
+    to->dtype = lists_dtype(data, to->floats);
+}
+
+/* Whether the number fits, and was read. */
+MG_INLINE bool lists_number(lists_reading *to, PyObject *x) {
+    int dtype = lists_dtype(x, to->floats), beyond = 0;
+    if (dtype > to->dtype) {
+        to->dtype = dtype;
+        return false;
+    }
+    int64_t whole = 0;
+    double real;
+    if (mg_is_float(dtype)) real = PyFloat_AsDouble(x);
+    else real = (double)(whole = PyLong_AsLongLongAndOverflow(x, &beyond));
+    if (beyond) to->dtype = LISTS_NO_NUMBER;
+    switch (to->dtype) {
+    case MG_BOOL: *to->next = (char)whole; break;
+    case MG_INT64: *(int64_t *)to->next = whole; break;
+    case MG_FLOAT32: *(float *)to->next = (float)real; break;
+    case MG_FLOAT64: *(double *)to->next = real; break;
+    }
+    to->next += mg_itemsize(to->dtype);
+    return !beyond;
+}
+
+/* Whether all that a list holds fits, and was read. */
+static bool lists_fill(lists_reading *to, PyObject *data, int depth) {
+    bool last = depth + 1 == to->ndim, fits = lists_nested(data);
+    Py_ssize_t count = fits ? handle_count(data) : 0;
+    if (!fits || count != to->shape[depth]) {
+        to->dtype = LISTS_NO_NUMBER;
+        return false;
+    }
+    if (last && !to->next) return true;
+    for (Py_ssize_t i = 0; fits && i < count; i++) {
+        PyObject *item = lists_item(data, i);
+        fits = last ? lists_number(to, item) : lists_fill(to, item, depth + 1);
+    }
+    return fits;
+}
+
+/* from_lists(data, floats, weak): a tensor of a number of Python's own, or of nested lists and tuples of
+ * them, with floats in this dtype. None for all else, and where Python has to say what is wrong.
+ *
+ * While lists are read nothing of Python's runs, and no other thread: only when memory is asked for
+ * they may change, so that each size is looked at afterwards. */
+static PyObject *tensor_from_lists(PyObject *unused, PyObject *const *given, Py_ssize_t count) {
+    (void)unused;
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "from_lists(data, floats, weak)");
+    PyObject *data = given[0];
+    lists_reading to = {.floats = (int)PyLong_AsLong(given[1])};
+    mg_array *made = NULL;
+    bool done = false;
+    lists_begin(&to, data);
+    while (!done && to.dtype != LISTS_NO_NUMBER) { /* in at most three dtypes, each above the last */
+        mg_release(made);
+        Py_BEGIN_ALLOW_THREADS
+        made = mg_empty(to.dtype, to.ndim, to.shape);
+        Py_END_ALLOW_THREADS
+        to.next = made ? made->data : NULL;
+        if (to.ndim) done = lists_fill(&to, data, 0);
+        else done = !made || lists_number(&to, data);
+        if (done && !made) /* there is no memory, and it was no mistake to ask for it */
+            return PyObject_CallFunction(tensor_uses[SETTLE], "OO()s", Py_None, Py_None, "tensor");
+    }
+    if (!done) {
+        mg_release(made);
+        Py_RETURN_NONE;
+    }
+    made->weak = given[2] == Py_True;
+    return tensor_around(handle_new(&handle_array_class, &handle_array_spec, made), Py_None, Py_None);
+}
+
+/* ---- to lists ---- */
+
+MG_INLINE PyObject *lists_of_number(int dtype, const char *at) {
+    switch (dtype) {
+    case MG_BOOL: return PyBool_FromLong(*at);
+    case MG_INT64: return PyLong_FromLongLong(*(const int64_t *)at);
+    case MG_FLOAT32: return PyFloat_FromDouble(*(const float *)at);
+    default: return PyFloat_FromDouble(*(const double *)at);
+    }
+}
+
+static PyObject *lists_of(const mg_array *x, const char *at, int depth) {
+    if (depth == x->ndim) return lists_of_number(x->dtype, at);
+    const bool last = depth + 1 == x->ndim;
+    const int dtype = x->dtype;
+    const int64_t count = x->shape[depth], step = x->strides[depth] * mg_itemsize(dtype);
+    PyObject *made = PyList_New((Py_ssize_t)count);
+    for (int64_t i = 0; made && i < count; i++, at += step) {
+        PyObject *item = last ? lists_of_number(dtype, at) : lists_of(x, at, depth + 1);
+        if (!item || PyList_SetItem(made, (Py_ssize_t)i, item) < 0) Py_CLEAR(made);
+    }
+    return made;
+}
+
+/* to_lists(handle): its numbers in nested lists; of one without dimensions the number. */
+static PyObject *tensor_to_lists(PyObject *unused, PyObject *handle) {
+    (void)unused;
+    if (Py_TYPE(handle) != handle_array_class)
+        return PyErr_Format(PyExc_TypeError, "to_lists(array)");
+    const mg_array *x = handle_array(handle);
+    return lists_of(x, x->data, 0);
+}
+
+#endif
