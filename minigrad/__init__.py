@@ -11,8 +11,6 @@ tensor([5., 7., 9.])
 from importlib import import_module
 from typing import Any
 
-import numpy  # noqa: F401 - from here, where few imports are under way: see performance.md
-
 from minigrad import functions
 from minigrad._tensor import Tensor
 from minigrad.creation import (

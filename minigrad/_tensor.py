@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minigrad import creation, indexing
 from minigrad import functions as f
 from minigrad._c import call, lib, settle, settle_run, tracers
+from minigrad._numpy import np
 from minigrad.arguments import renamed
 from minigrad.creation import require_grad, to_numpy
 from minigrad.dispatch import (
@@ -42,9 +43,6 @@ from minigrad.inplace import (
 from minigrad.ops import pointwise as p
 from minigrad.parts import Part
 from minigrad.tape import LEAF, Node, Removable, is_grad_enabled, mode, pauses
-
-if TYPE_CHECKING:
-    import numpy as np
 
 __all__ = ["Tensor"]
 
@@ -317,8 +315,6 @@ class Tensor(TensorBase):
         self, dtype: Any = None, copy: builtins.bool | None = None
     ) -> np.ndarray[Any, Any]:
         """NumPy's conversion protocol; RuntimeError for a tensor that requires grad."""
-        import numpy as np
-
         shown = self.numpy()
         wanted = shown.dtype if dtype is None else np.dtype(dtype)
         if wanted != shown.dtype:

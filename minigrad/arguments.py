@@ -56,12 +56,17 @@ def promoted(op: str, tensors: Sequence[Any]) -> list[Tensor]:
 
 def common_shape(op: str, *tensors: Tensor) -> tuple[int, ...]:
     """The shape to which tensors broadcast; ValueError if there is none."""
+    return broadcast_shape(op, *[x.shape for x in tensors])
+
+
+def broadcast_shape(op: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape to which shapes broadcast; ValueError if there is none."""
     shape: list[int] = []
-    for sizes in itertools.zip_longest(*[reversed(x.shape) for x in tensors], fillvalue=1):
+    for sizes in itertools.zip_longest(*map(reversed, shapes), fillvalue=1):
         wider = {n for n in sizes if n != 1}
         if len(wider) > 1:
-            shapes = ", ".join(str(x.shape) for x in tensors)
-            raise ValueError(f"[{op}] shapes {shapes} do not broadcast together")
+            given = ", ".join(map(str, shapes))
+            raise ValueError(f"[{op}] shapes {given} do not broadcast together")
         shape.append(wider.pop() if wider else 1)
     return tuple(reversed(shape))
 

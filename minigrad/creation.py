@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from minigrad._c import Handle, borrow, call, ffi, lib, run
+from minigrad._numpy import is_numpys, np
 from minigrad.arguments import integer, real, renamed, size_of, tensor_operand
 from minigrad.dispatch import TensorBase, from_lists, shown, wrap
-from minigrad.dtypes import DType, as_dtype, bool_, float32, float64, int64
+from minigrad.dtypes import DType, as_dtype, bool_, by_name, float32, float64, int64
 from minigrad.tape import LEAF
 
 if TYPE_CHECKING:
@@ -35,13 +35,15 @@ __all__ = [
     "zeros_like",
 ]
 
-_NUMPY = {d.name: np.dtype(d.name) for d in (bool_, int64, float32, float64)}
-_OURS = {np.dtype(d.name): d for d in (bool_, int64, float32, float64)}  # native byte order only
+
+@cache
+def _named(name: str) -> np.dtype[Any]:
+    return np.dtype(name)
 
 
 def numpy_dtype(dtype: DType) -> np.dtype[Any]:
     """The NumPy counterpart."""
-    return _NUMPY[dtype.name]
+    return _named(dtype.name)
 
 
 def require_grad(x: Tensor, wanted: bool = True) -> Tensor:
@@ -58,14 +60,22 @@ def require_grad(x: Tensor, wanted: bool = True) -> Tensor:
 # ---- from data -----------------------------------------------------------------------------------
 
 
-def _kept_dtype(array: np.ndarray[Any, Any]) -> DType:
-    """The dtype in which a NumPy array's values are held here."""
-    found = _OURS.get(array.dtype)
-    if found is not None:
+class _Ours(dict[Any, Any]):
+    """By NumPy's dtypes those here with the same memory; None for others."""
+
+    def __missing__(self, dtype: np.dtype[Any]) -> DType | None:
+        found = self[dtype] = by_name.get(dtype.name) if dtype.isnative else None
         return found
+
+
+_OURS = _Ours()
+
+
+def _kept_dtype(array: np.ndarray[Any, Any]) -> DType:
+    """The dtype in which the values of a NumPy array of any dtype are held here."""
     kind, name = array.dtype.kind, array.dtype.name
-    if name in _NUMPY:
-        return as_dtype(name)
+    if name in by_name:
+        return by_name[name]
     if kind in "iu":
         return int64
     if name == "float16":
@@ -76,8 +86,18 @@ def _kept_dtype(array: np.ndarray[Any, Any]) -> DType:
     )
 
 
-def _borrowed(array: np.ndarray[Any, Any]) -> Handle:
-    """A handle on the array's own memory; its strides must be whole elements."""
+def _shared_dtype(array: np.ndarray[Any, Any]) -> DType | None:
+    """The dtype in which its memory can be looked at; None where it has to be copied."""
+    found: DType | None = _OURS[array.dtype]
+    if found is None:
+        return None
+    flags, size = array.flags, found.itemsize
+    whole = flags.c_contiguous or all(s % size == 0 for s in array.strides)
+    return found if whole and flags.aligned else None
+
+
+def _borrowed(array: np.ndarray[Any, Any], dtype: DType) -> Handle:
+    """A handle on the array's own memory, which has this dtype."""
     size = array.itemsize
     if array.flags.c_contiguous:  # NumPy takes three times as long to say where it lies
         address = int(ffi.cast("uintptr_t", ffi.from_buffer(array)))
@@ -86,18 +106,10 @@ def _borrowed(array: np.ndarray[Any, Any]) -> Handle:
     return borrow(
         array,
         address,
-        _OURS[array.dtype].code,
+        dtype.code,
         array.shape,
         [s // size for s in array.strides],
         array.flags.writeable,
-    )
-
-
-def _shareable(array: np.ndarray[Any, Any]) -> bool:
-    flags = array.flags
-    return array.dtype in _OURS and bool(
-        flags.aligned
-        and (flags.c_contiguous or all(s % array.itemsize == 0 for s in array.strides))
     )
 
 
@@ -106,15 +118,16 @@ _FEW_BYTES = 4096  # are copied sooner than an array on foreign memory is made
 
 def _from_array(array: np.ndarray[Any, Any], dtype: DType | None) -> Handle:
     """A copy of the array in a dtype of ours."""
-    kept = _kept_dtype(array)
-    if not _shareable(array):
+    kept = _shared_dtype(array)
+    if kept is None:
+        kept = _kept_dtype(array)
         if array.dtype.kind == "u" and array.size and int(array.max()) > 2**63 - 1:
             raise OverflowError(f"[tensor] {int(array.max())} does not fit in int64")
         array = np.ascontiguousarray(array, numpy_dtype(kept)).reshape(array.shape)
     code = (dtype or kept).code
     few = array.nbytes <= _FEW_BYTES and array.ndim <= lib.MG_MAX_NDIM
     if not few or not array.flags.c_contiguous:
-        return call(lib.mg_cast, _borrowed(array), code)
+        return call(lib.mg_cast, _borrowed(array, kept), code)
     made = call(lib.mg_empty, kept.code, array.ndim, array.shape)
     ffi.memmove(ffi.cast("void *", made.data), array, array.nbytes)
     return made if code == kept.code else call(lib.mg_cast, made, code)
@@ -161,7 +174,7 @@ def _from_sequences(data: Any) -> tuple[np.ndarray[Any, Any], bool]:
 
 
 def _is_numpys(data: Any) -> bool:
-    return isinstance(data, (np.ndarray, np.generic))
+    return is_numpys("ndarray", data) or is_numpys("generic", data)
 
 
 def from_sequence(data: Sequence[Any]) -> Tensor:
@@ -217,19 +230,20 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     a gradient unnoticed. Raises TypeError for other objects and for dtypes that are not float32,
     float64, int64 or bool, ValueError for memory whose strides are not whole elements.
     """
-    if not isinstance(array, np.ndarray):
+    if not is_numpys("ndarray", array):
         raise TypeError(f"[from_numpy] expected a numpy.ndarray, not {type(array).__name__}")
-    if array.dtype not in _OURS and array.dtype.name not in _NUMPY:
+    kept = _shared_dtype(array)
+    if kept is not None:
+        return wrap(_borrowed(array, kept))
+    if array.dtype.name not in by_name:
         raise TypeError(
             f"[from_numpy] cannot share memory of dtype {array.dtype.name}: "
             "use float32, float64, int64 or bool, or copy with mg.tensor"
         )
-    if not _shareable(array):
-        raise ValueError(
-            "[from_numpy] the array is misaligned, byte-swapped or strided by part elements; "
-            "copy it with mg.tensor"
-        )
-    return wrap(_borrowed(array))
+    raise ValueError(
+        "[from_numpy] the array is misaligned, byte-swapped or strided by part elements; "
+        "copy it with mg.tensor"
+    )
 
 
 def asarray(data: Any, dtype: Any = None) -> Tensor:
@@ -238,9 +252,10 @@ def asarray(data: Any, dtype: Any = None) -> Tensor:
     if isinstance(data, TensorBase):
         same = wanted is None or data.dtype is wanted
         return data if same else data.to(wanted)  # type: ignore[return-value, attr-defined]
-    if isinstance(data, np.ndarray) and _shareable(data):
-        shared = wrap(_borrowed(data))
-        return shared if wanted is None or shared.dtype is wanted else shared.to(wanted)
+    kept = _shared_dtype(data) if is_numpys("ndarray", data) else None
+    if kept is not None:
+        shared = wrap(_borrowed(data, kept))
+        return shared if wanted is None or kept is wanted else shared.to(wanted)
     return tensor(data, wanted)
 
 
@@ -300,13 +315,19 @@ def ones(*size: Any, dtype: Any = float32, requires_grad: bool = False) -> Tenso
 
 def full(size: Any, fill_value: float, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor of one value; the dtype is that of the value unless it is given."""
-    is_int = isinstance(fill_value, (int, np.integer))
-    value = fill_value if is_int else real("full", "fill_value", fill_value)
-    kind = dtype
-    if kind is None:
-        is_bool = isinstance(fill_value, (bool, np.bool_))
-        kind = bool_ if is_bool else int64 if is_int else float32
-    return _filled("full", (size,), value, kind, requires_grad)
+    kind, value = _kind_of(fill_value), fill_value
+    if kind is float32:
+        value = real("full", "fill_value", fill_value)
+    return _filled("full", (size,), value, kind if dtype is None else dtype, requires_grad)
+
+
+def _kind_of(value: Any) -> DType:
+    """The dtype of a Python or NumPy number, by default; for all else float32."""
+    if isinstance(value, float):
+        return float32
+    if isinstance(value, bool) or is_numpys("bool_", value):
+        return bool_
+    return int64 if isinstance(value, int) or is_numpys("integer", value) else float32
 
 
 def empty(*size: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
@@ -358,7 +379,7 @@ def arange(
     if end is None:
         start, end = 0, start
     whole = type(start) is type(end) is type(step) is int or all(
-        isinstance(v, (int, np.integer)) for v in (start, end, step)
+        isinstance(v, int) or is_numpys("integer", v) for v in (start, end, step)
     )
     kind = as_dtype(dtype) if dtype is not None else int64 if whole else float32
     if not whole:
@@ -379,9 +400,13 @@ def linspace(
 ) -> Tensor:
     """``steps`` evenly spaced values from start to end, both included."""
     kind, count = as_dtype(dtype), integer("linspace", "steps", steps, 0)
-    check_room("linspace", (count,))
-    values = np.linspace(real("linspace", "start", start), real("linspace", "end", end), count)
-    return require_grad(wrap(_from_array(values, kind)), requires_grad)
+    first, last = real("linspace", "start", start), real("linspace", "end", end)
+    step = (last - first) / max(count - 1, 1)
+    out = _sized("linspace", lib.mg_arange, float64.code, first, step, 0, 0, count)
+    if count > 1:
+        end_of = call(lib.mg_view_slice, out, (count - 1,), (1,), (1,))
+        run(lib.mg_write, end_of, call(lib.mg_weak_float, last))
+    return require_grad(wrap(call(lib.mg_cast, out, kind.code)), requires_grad)
 
 
 def eye(

@@ -23,6 +23,7 @@ from minigrad._c import (
     tracers,
 )
 from minigrad._c import run as run_kernel
+from minigrad._numpy import is_numpys, np
 from minigrad.dtypes import DType, by_code
 from minigrad.ops.table import PLACES, Row
 from minigrad.parts import Part
@@ -228,18 +229,16 @@ def as_operand(value: Any) -> Any:
         return value
     if isinstance(value, (bool, int, float)):
         return number(value)
-    import numpy as np
-
-    if isinstance(value, np.generic):  # a longdouble is its own item
-        return as_operand(float(value) if isinstance(value, np.longdouble) else value.item())
-    if isinstance(value, np.ndarray):
-        from minigrad.creation import asarray
-
-        return asarray(value)
     if isinstance(value, (list, tuple, range)):
         from minigrad.creation import from_sequence
 
         return from_sequence(value)
+    if is_numpys("generic", value):  # a longdouble is its own item
+        return as_operand(float(value) if isinstance(value, np.longdouble) else value.item())
+    if is_numpys("ndarray", value):
+        from minigrad.creation import asarray
+
+        return asarray(value)
     return None
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad._c import lib
+from minigrad._numpy import np
 
-__all__ = ["DType", "as_dtype", "bool_", "by_code", "float32", "float64", "int64"]
+__all__ = ["DType", "as_dtype", "bool_", "by_code", "by_name", "float32", "float64", "int64"]
 
 
 class DType:
@@ -49,7 +50,7 @@ float32 = DType("float32", lib.MG_FLOAT32, 4, True)
 float64 = DType("float64", lib.MG_FLOAT64, 8, True)
 
 by_code: dict[int, DType] = {d.code: d for d in (bool_, int64, float32, float64)}
-_by_name = {d.name: d for d in by_code.values()}
+by_name = {d.name: d for d in by_code.values()}
 _by_type: dict[object, DType] = {bool: bool_, int: int64, float: float32}
 
 
@@ -66,13 +67,11 @@ def as_dtype(dtype: object) -> DType:
         return _by_type[dtype]
     name = dtype if isinstance(dtype, str) else None
     if name is None:
-        import numpy as np
-
         try:
             name = np.dtype(dtype).name  # type: ignore[call-overload]
         except (TypeError, ValueError):
             name = f"a {type(dtype).__name__}" if hasattr(dtype, "shape") else repr(dtype)
-    found = _by_name.get(name)
+    found = by_name.get(name)
     if found is None:
         raise TypeError(f"[dtype] {name} is not supported: use float32, float64, int64 or bool")
     return found

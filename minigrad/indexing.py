@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from minigrad import functions as f
 from minigrad._c import lib, run
+from minigrad._numpy import is_numpys
+from minigrad.arguments import common_shape
 from minigrad.creation import asarray
 from minigrad.dispatch import TensorBase, apply, apply_to_one, cut, value_for, wrap, write
 from minigrad.dtypes import bool_, int64
@@ -50,18 +50,19 @@ class _Plan:
 
 
 def _as_index_array(item: Any) -> Tensor:
-    array = item if isinstance(item, TensorBase) else asarray(np.asarray(item))
-    if not isinstance(item, (TensorBase, np.ndarray)) and np.size(item) == 0:
-        array = f.to(array, int64)  # type: ignore[arg-type]
+    array = asarray(item)
+    if not (array._h.size or isinstance(item, TensorBase) or is_numpys("ndarray", item)):
+        array = f.to(array, int64)
     if array.dtype.is_floating_point:
         raise IndexError(
             "[index] indices must be integers, booleans, slices, None or ...: got floats"
         )
-    return array  # type: ignore[return-value]
+    return array
 
 
 def _is_array(item: Any) -> bool:
-    return isinstance(item, (TensorBase, np.ndarray, list, tuple, range, bool, np.bool_))
+    ours = isinstance(item, (TensorBase, list, tuple, range, bool))
+    return ours or is_numpys("ndarray", item) or is_numpys("bool_", item)
 
 
 def _items(index: Any, ndim: int) -> list[Any]:
@@ -179,12 +180,12 @@ def _picked(item: Any, shape: tuple[int, ...], axis: int, has_array: bool) -> in
     if not -size <= position < size:
         raise IndexError(f"[index] index {position} is out of range for dim {axis} of size {size}")
     position %= size
-    return [asarray(np.asarray(position))] if has_array else position
+    return [asarray(position)] if has_array else position
 
 
 def _broadcast(arrays: list[Tensor]) -> list[Tensor]:
     try:
-        shape = np.broadcast_shapes(*[a.shape for a in arrays])
+        shape = common_shape("index", *arrays)
     except ValueError:
         shapes = ", ".join(str(a.shape) for a in arrays)
         raise IndexError(f"[index] index arrays of shapes {shapes} do not broadcast") from None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from minigrad.creation import to_numpy
 from minigrad.dtypes import float32
 
@@ -15,8 +17,6 @@ __all__ = ["html", "text"]
 
 def text(x: Tensor) -> str:
     """The repr: values, shape if empty or shortened, dtype unless it shows, place on the tape."""
-    import numpy as np
-
     values = np.array2string(to_numpy(x._h), separator=", ", prefix="tensor(")
     notes = []
     if not x.size or x.size > np.get_printoptions()["threshold"]:
@@ -34,8 +34,6 @@ def text(x: Tensor) -> str:
 def html(x: Tensor) -> str:
     """A small table for notebooks: what it is, its values' range, mean and number of NaN."""
     from html import escape
-
-    import numpy as np
 
     rows = [("shape", str(x.shape)), ("dtype", x.dtype.name)]
     if x.grad_fn is not None:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from minigrad import elementwise as e
+from minigrad._numpy import np
 from minigrad.arguments import some_dims, spelled, tensor_operand
 from minigrad.creation import asarray, full
 from minigrad.dispatch import TensorBase, apply, operand_error

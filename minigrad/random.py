@@ -9,9 +9,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from minigrad._c import NULL, call, ffi, lib
+from minigrad._numpy import np
 from minigrad.arguments import common_shape, integer, real, size_of, tensor_operand
 from minigrad.creation import asarray, check_room, numpy_dtype, require_grad, tensor
 from minigrad.dispatch import tensor_operands, wrap

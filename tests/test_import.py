@@ -44,10 +44,89 @@ def test_what_is_built_on_top_waits(printed):
     assert not [m for m in later if f"minigrad.{m}" in loaded]
 
 
-def test_numpy_is_loaded_from_the_top(printed):
-    loaded = printed("import sys, minigrad; print(*sys.modules)")
-    first = next(m for m in loaded if m.startswith("minigrad."))
-    assert loaded.index("numpy.linalg") < loaded.index(first)
+ORDINARY = """
+import sys
+import minigrad as mg
+from minigrad import nn, optim
+from minigrad.nn import functional as F
+
+x = mg.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+y = (x @ mg.eye(2) + [[0, True], (0.5, 1)]) * 2 - mg.arange(2)
+loss = (y / mg.full((2,), 2) + mg.zeros(2) * mg.linspace(0, 1, 2)).square().mean()
+loss.backward()
+assert x.grad.tolist() == [[0.5, 1.25], [1.75, 2.25]]
+assert mg.grad((x * x).sum(), x)[0].tolist() == [[2, 4], [6, 8]]
+with mg.no_grad():
+    assert x[0, 1:].item() == x[::-1][0][0].item() - 1 == 2
+    assert x[[1, 0], [0, 1]].tolist() == [3, 2]
+    assert x[[True, False]].tolist() == x[x.sum(1) < 4].tolist() == [[1, 2]]
+    assert mg.cat([x, mg.ones(1, 2)]).max(0).values.tolist() == [3, 4]
+    assert float(loss) == loss.item() and f"{loss:.2f}" == "9.94"
+    assert x.detach().to("float64").numel() == 4
+
+model = nn.Sequential(nn.LayerNorm(2), nn.ReLU())
+step = optim.Adam(model.parameters(), lr=0.1)
+F.cross_entropy(model(x), mg.tensor([0, 1])).backward()
+step.step()
+assert model.state_dict()["0.bias"].shape == (2,)
+print("numpy" in sys.modules)
+"""
+
+
+def test_numpy_waits_for_what_needs_it(printed):
+    assert printed(ORDINARY) == ["False"]
+    needing = "mg.randn(2)", "repr(x)", "x.numpy()", "nn.Linear(2, 2)", "mg.linalg.inv(x)"
+    for code in needing:
+        assert printed(
+            "import sys, minigrad as mg; from minigrad import nn; x = mg.eye(2)\n"
+            f"before = 'numpy' in sys.modules; {code}; print(before, 'numpy' in sys.modules)"
+        ) == ["False", "True"]
+
+
+@pytest.mark.parametrize("order", ["numpy as np, minigrad as mg", "minigrad as mg, numpy as np"])
+def test_numpy_may_be_imported_before_and_after(printed, order):
+    code = (
+        f"import {order}\n"
+        "a = np.arange(3.0); x = mg.from_numpy(a); x += np.float32(1); y = x + a + np.int64(1)\n"
+        "print(a.tolist() == [1, 2, 3], y.tolist() == [3, 5, 7], x[np.array([0, 2])].tolist(),"
+        "mg.full((1,), np.int8(3)).dtype, mg.arange(np.int64(2)).dtype, mg.tensor(a).dtype)"
+    )
+    kinds = ["minigrad.int64", "minigrad.int64", "minigrad.float64"]
+    assert printed(code) == ["True", "True", "[1.0,", "3.0]", *kinds]
+
+
+def test_numpy_may_be_needed_by_several_threads_at_once(printed):
+    code = """
+import threading
+import minigrad as mg
+
+x, found, ready = mg.eye(2), [], threading.Barrier(8)
+
+def use(i):
+    ready.wait()
+    use = (lambda: mg.tensor(range(3)).tolist(), lambda: repr(x[0]), lambda: x.numpy().tolist(),
+           lambda: mg.rand(2, generator=mg.Generator().manual_seed(0)).shape)[i % 4]
+    found.append((i % 4, use()))
+
+threads = [threading.Thread(target=use, args=(i,)) for i in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+wanted = [(0, [0, 1, 2]), (1, "tensor([1., 0.])"), (2, [[1.0, 0.0], [0.0, 1.0]]), (3, (2,))]
+print(sorted(found, key=repr) == sorted(wanted * 2, key=repr))
+"""
+    assert printed(code) == ["True"]
+
+
+@pytest.mark.parametrize("numpy", ["None", "type(sys)('numpy')"])
+def test_nothing_is_numpys_while_numpy_is_half_loaded_or_refused(printed, numpy):
+    code = (
+        f"import sys; sys.modules['numpy'] = {numpy}\n"
+        "import minigrad as mg\n"
+        "x = mg.full((2,), 3) + [1, 2]\n"
+        "try: x + object()\n"
+        "except TypeError: print(x[[0]].tolist(), mg.asarray([1.5]).tolist())"
+    )
+    assert printed(code) == ["[4]", "[1.5]"]
 
 
 def test_what_waits_is_what_its_module_offers():

@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from minigrad._numpy import np
 from minigrad.arguments import real
 from minigrad.creation import asarray, eye
 from minigrad.dispatch import TensorBase

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from minigrad.arguments import tensor_operand
+from minigrad.arguments import broadcast_shape, tensor_operand
 from minigrad.dispatch import apply
 from minigrad.dtypes import bool_
 from minigrad.nn.functional.regularization import dropout
@@ -92,7 +90,7 @@ def _repeated(q: Tensor, x: Tensor, name: str) -> Tensor:
 def _mask(attn_mask: Any, q: Tensor, k: Tensor) -> Tensor:
     """The mask, which must broadcast to the scores."""
     mask: Tensor = tensor_operand(_OP, attn_mask)
-    lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2])
+    lead = broadcast_shape(_OP, q.shape[:-2], k.shape[:-2])
     scores = (*lead, q.shape[-2], k.shape[-2])
     near = zip(reversed(mask.shape), reversed(scores), strict=False)
     if mask.ndim > len(scores) or any(m not in (1, n) for m, n in near):

@@ -9,13 +9,11 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from minigrad import functions as f
 from minigrad._c import call, lib
 from minigrad.arguments import integer, tensor_operand
-from minigrad.creation import numpy_dtype
 from minigrad.dispatch import apply, wrap, write
+from minigrad.dtypes import float32
 from minigrad.nn.functional.spatial import Sizes, require_floats
 from minigrad.ops.normalization import CHANNEL_NORM, LAYER_NORM, RMS_NORM
 from minigrad.ops.table import Row
@@ -277,7 +275,7 @@ def rms_norm(
     op = "rms_norm"
     x, shape = _last_dims(op, input, normalized_shape)
     if eps is None:
-        eps = float(np.finfo(numpy_dtype(x.dtype)).eps)
+        eps = 2.0**-23 if x.dtype is float32 else 2.0**-52
     w = _of_shape(op, "weight", weight, shape)
     made = _fused(RMS_NORM, x, w, None, shape, _rows(x, shape), eps)
     if made is not None:
