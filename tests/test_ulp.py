@@ -84,6 +84,31 @@ def test_results_of_pairs_do_not_depend_on_their_neighbours(name, dtype, rng):
         np.testing.assert_array_equal(result, alone[:size])
 
 
+@by_dtype
+@pytest.mark.parametrize("name", ["atan2", "pow"])
+def test_slopes_of_pairs_do_not_depend_on_their_neighbours(name, dtype, rng):
+    """Blocks that need the long way have the bits of others, and zero gradients give zero there."""
+    rare = [0.0, -0.0, -1, -2.5, 1e-30, 1e30, np.inf, -np.inf, np.nan]
+    x, y = rng.uniform(0.1, 3, (2, 1000)).astype(dtype)
+    at = rng.choice(1000, 40, replace=False)
+    x[at[:30]], y[at[20:]] = rng.choice(rare, 30), rng.choice(rare, 20)
+    g = rng.standard_normal(1000).astype(dtype)
+    g[at[::2]] = 0
+
+    def slopes(*values):
+        pair = [mg.tensor(v, requires_grad=True) for v in values[:2]]
+        result = getattr(mg, name)(*pair)
+        return [d.numpy() for d in mg.grad(result, pair, mg.from_numpy(values[2]))]
+
+    alone = [slopes(*(np.full(64, v) for v in row)) for row in zip(x, y, g, strict=True)]
+    for by in (0, 1):
+        expected = np.array([slope[by][0] for slope in alone])
+        assert not expected[g == 0].any()
+        for size in (1, 64, 65, 300, x.size):
+            got = slopes(x[:size], y[:size], g[:size])[by]
+            np.testing.assert_array_equal(got, expected[:size])
+
+
 NEAR = ["exp", "expm1", "sinh", "cosh", "tanh", "erf", "atan", "sigmoid", "silu", "gelu"]
 
 

@@ -195,6 +195,7 @@ enum elementwise_id {
 #define BINARY(name, forward, by_a, by_b) OP_##name,
 #define BINARY_CHUNK(name, forward, by_a, by_b) OP_##name,
 #define BINARY_PAIR(name, forward, by_a, by_b) OP_##name,
+#define BINARY_RESULT(name, forward, by_a, by_b) OP_##name,
 #define BINARY_FORWARD(name, forward) OP_##name,
 #define BINARY_FORWARD_CHUNK(name, forward) OP_##name,
 #define TEST(name, expression) OP_##name,
@@ -229,6 +230,7 @@ static const elementwise_row float_rows[OP_COUNT] = {
     ROW(op, 2, .kernel = FLOATS(op, kernel), .vjp = {FLOATS(op, vjp_a), FLOATS(op, vjp_b)})
 #define BINARY_CHUNK(op, forward, by_a, by_b) BINARY(op, forward, by_a, by_b)
 #define BINARY_PAIR(op, forward, by_a, by_b) BINARY(op, forward, by_a, by_b)
+#define BINARY_RESULT(op, forward, by_a, by_b) BINARY(op, forward, by_a, by_b)
 #define BINARY_FORWARD(op, forward) ROW(op, 2, .kernel = FLOATS(op, kernel))
 #define BINARY_FORWARD_CHUNK(op, forward) BINARY_FORWARD(op, forward)
 #define TEST(op, expression) ROW(op, 1, .tells = true, .kernel = FLOATS(op, kernel))

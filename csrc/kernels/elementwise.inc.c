@@ -54,6 +54,8 @@ typedef real (*R(unary_partial))(real x, real y);
 typedef void (*R(chunk_fn))(real *restrict out, const real *restrict x, int64_t n);
 typedef void (*R(chunk_partial))(real *restrict partial, const real *restrict a,
                                  const real *restrict b, const real *restrict y, int64_t n);
+typedef void (*R(chunk_slope))(real *restrict out, const real *restrict g, const real *restrict a,
+                               const real *restrict b, const real *restrict y, int64_t n);
 typedef real (*R(binary_fn))(real a, real b);
 typedef real (*R(binary_partial))(real a, real b, real y);
 typedef bool (*R(test_fn))(real x);
@@ -145,6 +147,14 @@ MG_INLINE void R(pair_vjp_loop_2)(void *out, const void *const *in, int64_t n, R
         d(partial, a + at, b + at, y + at, m);
         R(scale_loop)(o + at, g + at, partial, m, ONE);
     }
+}
+
+/* A chunk at a time, by a function that multiplies by the gradient itself. */
+MG_INLINE void R(slope_vjp_loop)(void *out, const void *const *in, int64_t n, R(chunk_slope) d) {
+    real *restrict o = out;
+    const real *restrict g = in[0], *restrict a = in[1], *restrict b = in[2], *restrict y = in[3];
+    for (int64_t at = 0; at < n; at += NDITER_CHUNK)
+        d(o + at, g + at, a + at, b + at, y + at, mg_min(NDITER_CHUNK, n - at));
 }
 
 MG_INLINE void R(test_loop)(void *out, const void *const *in, int64_t n, R(test_fn) f) {
@@ -304,18 +314,15 @@ static void R(xlogy_by_b_chunk)(real *restrict partial, const real *restrict a,
     for (int64_t i = 0; i < n; i++) partial[i] = a[i] == 0 ? 0 : a[i] / b[i];
 }
 
-static void R(atan2_by_a_chunk)(real *restrict partial, const real *restrict a,
+static void R(atan2_by_a_chunk)(real *restrict out, const real *restrict g, const real *restrict a,
                                 const real *restrict b, const real *restrict y, int64_t n) {
     (void)y;
-    R(v_angle_slope_chunk)(partial, a, b, n);
+    R(v_angle_slope_chunk)(out, g, a, b, n, 1);
 }
-static void R(atan2_by_b_chunk)(real *restrict partial, const real *restrict a,
+static void R(atan2_by_b_chunk)(real *restrict out, const real *restrict g, const real *restrict a,
                                 const real *restrict b, const real *restrict y, int64_t n) {
     (void)y;
-    R(v_angle_slope_chunk)(partial, b, a, n);
-    nditer_whole(n, sizeof(real));
-    MG_APART
-    for (int64_t i = 0; i < n; i++) partial[i] = -partial[i];
+    R(v_angle_slope_chunk)(out, g, b, a, n, -1);
 }
 
 static void R(v_entr_chunk)(real *restrict out, const real *restrict x, int64_t n) {
@@ -371,46 +378,76 @@ MG_INLINE R(one_bits) R(pow_outside)(real a, real b, real y) {
     R(one_bits) small = a == 0 ? 0 : R(v_bits)(v_abs(y)) - first;
     return small | (last - R(v_bits)(v_abs(b * y)));
 }
-static MG_NOINLINE void R(pow_by_base_chunk)(real *restrict partial, const real *restrict a,
-                                             const real *restrict b, const real *restrict y,
-                                             int64_t n) {
-    const int64_t unit = nditer_unit(sizeof(real));
+static MG_NOINLINE void R(pow_by_base_unit)(real *restrict out, const real *restrict g,
+                                            const real *restrict a, const real *restrict b,
+                                            const real *restrict y) {
+    enum { UNIT = 4 * LANES };
     const R(one_bits) first_bit = (R(one_bits))1 << (8 * sizeof(real) - 1);
-    for (int64_t at = 0; at < n; at += unit) {
-        R(one_bits) outside = 0;
+    real partial[UNIT];
+    R(one_bits) outside = 0;
+    MG_APART
+    for (int i = 0; i < UNIT; i++) outside |= R(pow_outside)(a[i], b[i], y[i]);
+    bool any = outside & first_bit;
+    if (any) R(pow_by_any_base)(partial, a, b, UNIT);
+    if (any)
         MG_APART
-        for (int64_t i = at; i < at + unit; i++) outside |= R(pow_outside)(a[i], b[i], y[i]);
-        bool any = outside & first_bit;
-        if (MG_UNLIKELY(any)) R(pow_by_any_base)(partial + at, a + at, b + at, unit);
-        if (MG_UNLIKELY(any))
-            MG_APART
-            for (int64_t i = at; i < at + unit; i++)
-                partial[i] = R(pow_outside)(a[i], b[i], y[i]) & first_bit
-                                 ? partial[i]
-                                 : R(pow_by_base)(a[i], b[i], y[i]);
-        else
-            MG_APART
-            for (int64_t i = at; i < at + unit; i++)
-                partial[i] = R(pow_by_base)(a[i], b[i], y[i]);
-    }
-}
-/* The same where the power was not saved. */
-static void R(pow_by_base_alone)(real *restrict partial, const real *restrict a,
-                                 const real *restrict b, const real *restrict y, int64_t n) {
-    real power[NDITER_CHUNK];
-    (void)y;
-    R(v_pow_chunk)(power, a, b, n);
-    R(pow_by_base_chunk)(partial, a, b, power, n);
+        for (int i = 0; i < UNIT; i++)
+            partial[i] = R(pow_outside)(a[i], b[i], y[i]) & first_bit
+                             ? partial[i]
+                             : R(pow_by_base)(a[i], b[i], y[i]);
+    else
+        MG_APART
+        for (int i = 0; i < UNIT; i++) partial[i] = R(pow_by_base)(a[i], b[i], y[i]);
+    MG_APART
+    for (int i = 0; i < UNIT; i++) out[i] = g[i] == 0 ? 0 : g[i] * partial[i];
 }
 /* Where the power is 0 its logarithm's pole does not count; at 0^0 the one-sided derivative is 0. */
-static void R(pow_by_exponent_chunk)(real *restrict partial, const real *restrict a,
-                                     const real *restrict b, const real *restrict y, int64_t n) {
-    R(v_log_chunk)(partial, a, n);
-    nditer_whole(n, sizeof(real));
+static MG_NOINLINE void R(pow_by_exponent_unit)(real *restrict out, const real *restrict g,
+                                                const real *restrict a, const real *restrict b,
+                                                const real *restrict y, const real *restrict log) {
+    real partial[4 * LANES];
     MG_APART
-    for (int64_t i = 0; i < n; i++) {
+    for (int i = 0; i < 4 * LANES; i++) {
         bool pole = (y[i] == 0) | ((a[i] == 0) & (b[i] == 0));
-        partial[i] = pole ? 0 : y[i] * partial[i];
+        partial[i] = pole ? 0 : y[i] * log[i];
+    }
+    MG_APART
+    for (int i = 0; i < 4 * LANES; i++) out[i] = g[i] == 0 ? 0 : g[i] * partial[i];
+}
+/* Both have a shorter way for nearly all units. */
+static MG_NOINLINE void R(pow_by_base_chunk)(real *restrict out, const real *restrict g,
+                                             const real *restrict a, const real *restrict b,
+                                             const real *restrict y, int64_t n) {
+    for (int64_t at = 0; at < n; at += 4 * LANES) {
+        bool right = MG_HAS_WIDE;
+#if MG_HAS_WIDE
+        for (int64_t i = at; i < at + 4 * LANES; i += WIDE_VECTORS * LANES) {
+            bool these;
+            R(wide) slope = R(w_pow_base_slope)(R(w_load)(a + i), R(w_load)(b + i),
+                                                R(w_load)(y + i), &these);
+            R(w_store)(out + i, R(w_times_slope)(R(w_load)(g + i), slope));
+            right &= these;
+        }
+#endif
+        if (MG_UNLIKELY(!right)) R(pow_by_base_unit)(out + at, g + at, a + at, b + at, y + at);
+    }
+}
+static void R(pow_by_exponent_chunk)(real *restrict out, const real *restrict g,
+                                     const real *restrict a, const real *restrict b,
+                                     const real *restrict y, int64_t n) {
+    real log[NDITER_CHUNK];
+    R(v_log_chunk)(log, a, n);
+    for (int64_t at = 0; at < n; at += 4 * LANES) {
+        bool right = MG_HAS_WIDE; /* no logarithm is infinite, or NaN */
+#if MG_HAS_WIDE
+        for (int64_t i = at; i < at + 4 * LANES; i += WIDE_VECTORS * LANES) {
+            R(wide) l = R(w_load)(log + i), slope = R(w_times_slope)(R(w_load)(y + i), l);
+            R(w_store)(out + i, R(w_times_slope)(R(w_load)(g + i), slope));
+            right &= R(w_within_bits)(R(w_abs)(l), 0, R(v_bits)((real)V_INF_F32));
+        }
+#endif
+        if (MG_UNLIKELY(!right))
+            R(pow_by_exponent_unit)(out + at, g + at, a + at, b + at, y + at, log + at);
     }
 }
 
@@ -472,6 +509,10 @@ static void R(pow_by_exponent_chunk)(real *restrict partial, const real *restric
     BINARY_FORWARD_CHUNK(name, forward)                                                             \
     static void R(name##_vjp_a)(ROW_ARGUMENTS) { R(pair_vjp_loop_2)(out, in, n, R(by_a)); }         \
     static void R(name##_vjp_b)(ROW_ARGUMENTS) { R(pair_vjp_loop_2)(out, in, n, R(by_b)); }
+#define BINARY_RESULT(name, forward, by_a, by_b)                                                    \
+    BINARY_FORWARD_CHUNK(name, forward)                                                             \
+    static void R(name##_vjp_a)(ROW_ARGUMENTS) { R(slope_vjp_loop)(out, in, n, R(by_a)); }          \
+    static void R(name##_vjp_b)(ROW_ARGUMENTS) { R(slope_vjp_loop)(out, in, n, R(by_b)); }
 #define BINARY_FORWARD(name, forward)                                                               \
     MG_INLINE real R(name##_f)(real a, real b) { return forward; }                                  \
     static void R(name##_kernel)(ROW_ARGUMENTS) { R(binary_loop)(out, in, n, R(name##_f)); }
@@ -489,8 +530,16 @@ static void R(pow_by_exponent_chunk)(real *restrict partial, const real *restric
     MG_INLINE bool R(name##_f)(real a, real b) { return expression; }                               \
     static void R(name##_kernel)(ROW_ARGUMENTS) { R(compare_loop)(out, in, n, R(name##_f)); }
 #include "elementwise.def"
+/* The slope by the base where the power was not saved; in: g, a, b */
 static void R(pow_vjp_a_alone)(ROW_ARGUMENTS) {
-    R(pair_vjp_loop_2)(out, in, n, R(pow_by_base_alone));
+    real power[NDITER_CHUNK];
+    real *restrict o = out;
+    const real *restrict g = in[0], *restrict a = in[1], *restrict b = in[2];
+    for (int64_t at = 0; at < n; at += NDITER_CHUNK) {
+        int64_t m = mg_min(NDITER_CHUNK, n - at);
+        R(v_pow_chunk)(power, a + at, b + at, m);
+        R(pow_by_base_chunk)(o + at, g + at, a + at, b + at, power, m);
+    }
 }
 
 /* in: x, low, high; the bounds are met in this order, so that of crossed ones the upper counts. In

@@ -527,8 +527,6 @@ NEAR_2_OF(pow, double, f64)
 STAGES_2_OF(pow, float, f32)
 STAGES_2_OF(pow, double, f64)
 #endif
-NEAR_2_OF(angle_slope, float, f32) /* b / (a^2 + b^2) */
-NEAR_2_OF(angle_slope, double, f64)
 #undef BLOCK_2_OF
 #undef STAGES_2_OF
 #undef NEAR_2_OF
@@ -598,6 +596,42 @@ static MG_NOINLINE void w_bell_chunk(double *restrict out, const double *restric
 #define NEAR_SLOPES(name) SLOPES(name)
 #define BELL_SLOPES(name, k, peak) SLOPES(name)
 #endif
+/* out[i] = g[i] sign b[i] / (a[i]^2 + b[i]^2), and 0 where g is 0; the sign is 1 or -1 */
+#if MG_HAS_WIDE
+#define ANGLE_SLOPE_OF(type, width)                                                                \
+    static MG_NOINLINE void w_angle_slope_block_##width(type *out, const type *g, const type *a,   \
+                                                        const type *b, type sign) {                \
+        wide_##width slope = w_angle_slope_##width(w_load_##width(a), w_load_##width(b));          \
+        wide_##width by = w_flip_sign_##width(w_load_##width(g), w_set_##width(sign));             \
+        w_store_##width(out, w_times_slope_##width(by, slope));                                    \
+    }                                                                                              \
+    static MG_NOINLINE void v_angle_slope_chunk_##width(                                           \
+        type *restrict out, const type *restrict g, const type *restrict a,                        \
+        const type *restrict b, int64_t n, type sign) {                                            \
+        const int lanes = WIDE_VECTORS * MG_VECTOR_BYTES / sizeof(type);                           \
+        if (n % lanes) __builtin_unreachable();                                                    \
+        for (int64_t i = 0; i < n; i += lanes) {                                                   \
+            bool right;                                                                            \
+            wide_##width slope =                                                                   \
+                w_angle_slope_near_##width(w_load_##width(a + i), w_load_##width(b + i), &right);  \
+            wide_##width by = w_flip_sign_##width(w_load_##width(g + i), w_set_##width(sign));     \
+            w_store_##width(out + i, w_times_slope_##width(by, slope));                            \
+            if (MG_UNLIKELY(!right))                                                               \
+                w_angle_slope_block_##width(out + i, g + i, a + i, b + i, sign);                   \
+        }                                                                                          \
+    }
+#else
+#define ANGLE_SLOPE_OF(type, width)                                                                \
+    static MG_NOINLINE void v_angle_slope_chunk_##width(                                           \
+        type *restrict out, const type *restrict g, const type *restrict a,                        \
+        const type *restrict b, int64_t n, type sign) {                                            \
+        for (int64_t i = 0; i < n; i++) out[i] = v_angle_slope_##width(a[i], b[i]);                \
+        for (int64_t i = 0; i < n; i++) out[i] = g[i] == 0 ? 0 : g[i] * (sign * out[i]);           \
+    }
+#endif
+ANGLE_SLOPE_OF(float, f32)
+ANGLE_SLOPE_OF(double, f64)
+#undef ANGLE_SLOPE_OF
 MG_CHAINS
 NEAR_SLOPES(expm1)
 NEAR_SLOPES(gelu)

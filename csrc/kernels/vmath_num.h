@@ -20,6 +20,7 @@
 #define n_and P(and)
 #define n_below P(below)
 #define n_choose_less P(choose_less)
+#define n_choose_zero P(choose_zero)
 #define n_clip P(clip)
 #define n_div P(div)
 #define n_each_within_bits P(each_within_bits)

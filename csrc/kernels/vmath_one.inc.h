@@ -33,6 +33,9 @@ MG_INLINE real R(s_flip_sign)(real a, real b) {
     return from_bits(bits(a) ^ (bits(b) & ~(~(ureal)0 >> 1)));
 }
 MG_INLINE real R(s_choose_less)(real a, real b, real x, real y) { return a < b ? x : y; }
+MG_INLINE real R(s_choose_zero)(real i, ureal mask, real x, real y) {
+    return bits(i) & mask ? y : x;
+}
 MG_INLINE real R(s_and)(real a, ureal mask) { return from_bits(bits(a) & mask); }
 MG_INLINE real R(s_or)(real a, ureal mask) { return from_bits(bits(a) | mask); }
 MG_INLINE real R(s_add_bits)(real a, ureal b) { return from_bits(bits(a) + b); }

@@ -85,3 +85,11 @@ MG_INLINE num F(pow_near)(num x, num y, bool *right) {
 }
 /* Of any, with the same bits */
 MG_INLINE num F(pow)(num x, num y) { return F(pow_edges)(x, y, F(pow_wherever)(n_abs(x), y)); }
+
+/* The slope of y = a^b by a, b y / a, and whether all y are normal numbers and all b y finite */
+MG_INLINE num F(pow_base_slope)(num a, num b, num y, bool *right) {
+    num more = n_mul(b, y);
+    *right = n_within_bits(n_abs(y), C(SMALLEST_BITS), C(INF_BITS)) &&
+             n_within_bits(n_abs(more), 0, C(INF_BITS));
+    return n_choose_zero(b, ~C(SIGN), n_set(0), n_div(more, a));
+}
