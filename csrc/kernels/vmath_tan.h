@@ -28,8 +28,10 @@ MG_INLINE float v_tan_any_f32(float x) {
 static inline void v_tan_chunk_f32(float *restrict out, const float *restrict x, int64_t n) {
     w_map_inside_f32(out, x, n, w_tan_f32, v_tan_any_f32, V_TRIG_MAX_F32);
 }
+MG_CHAINS
 static inline void v_tan_chunk_f64(double *restrict out, const double *restrict x, int64_t n) {
     w_map_inside_f64(out, x, n, w_tan_f64, v_tan_any_f64, V_TRIG_MAX_F64);
 }
+MG_CHAINS_END
 
 #endif

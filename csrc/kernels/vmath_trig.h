@@ -160,11 +160,13 @@ static inline void v_sin_chunk_f32(float *restrict out, const float *restrict x,
 static inline void v_cos_chunk_f32(float *restrict out, const float *restrict x, int64_t n) {
     w_map_inside_f32(out, x, n, w_cos_f32, v_cos_any_f32, V_TRIG_MAX_F32);
 }
+MG_CHAINS
 static inline void v_sin_chunk_f64(double *restrict out, const double *restrict x, int64_t n) {
     w_map_inside_f64(out, x, n, w_sin_f64, v_sin_any_f64, V_TRIG_MAX_F64);
 }
 static inline void v_cos_chunk_f64(double *restrict out, const double *restrict x, int64_t n) {
     w_map_inside_f64(out, x, n, w_cos_f64, v_cos_any_f64, V_TRIG_MAX_F64);
 }
+MG_CHAINS_END
 
 #endif

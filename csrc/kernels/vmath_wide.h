@@ -326,9 +326,9 @@ MG_INLINE vec_f64 v_load_sums_of_floats(const float *p, const float *q) {
 MG_INLINE void v_store_floats(float *p, vec_f64 x) { _mm_storeu_ps(p, _mm256_cvtpd_ps(x)); }
 #endif
 
-/* Whether all are within the limit, or below it, which is asked of numbers from 0 on. Of floats by the
- * largest, as integers: a comparison takes the place of a multiply-add, and a larger integer is found by
- * any unit. */
+/* Whether all are within the limit, or below it, which is asked of numbers from 0 on, and of the largest
+ * as integers: a comparison takes the place of a multiply-add, and a larger integer is found by any
+ * unit. */
 MG_INLINE bool v_all_within_f32(const vec_f32 *x, uint32_t limit) {
     vec_f32 most = x[0];
     for (int k = 1; k < WIDE_VECTORS; k++) most = v_most_bits(most, x[k]);
@@ -337,11 +337,23 @@ MG_INLINE bool v_all_within_f32(const vec_f32 *x, uint32_t limit) {
 MG_INLINE bool v_all_below_f32(const vec_f32 *x, float limit) {
     return v_all_within_f32(x, v_bits_f32(limit));
 }
+#if defined(__AVX512F__)
+MG_INLINE bool v_all_within_f64(const vec_f64 *x, uint64_t limit) {
+    __m512i most = _mm512_castpd_si512(x[0]);
+    for (int k = 1; k < WIDE_VECTORS; k++)
+        most = _mm512_max_epu64(most, _mm512_castpd_si512(x[k]));
+    return v_all_f64(v_within_bits_f64(V_ALL_LANES_F64, _mm512_castsi512_pd(most), limit));
+}
+MG_INLINE bool v_all_below_f64(const vec_f64 *x, double limit) {
+    return v_all_within_f64(x, v_bits_f64(limit));
+}
+#else /* which has no such maximum */
 MG_INLINE bool v_all_below_f64(const vec_f64 *x, double limit) {
     lanes_f64 all = V_ALL_LANES_F64;
     for (int k = 0; k < WIDE_VECTORS; k++) all = v_below_f64(all, x[k], v_set1_f64(limit));
     return v_all_f64(all);
 }
+#endif
 
 typedef uint32_t wide_bits_f32;
 typedef uint64_t wide_bits_f64;
@@ -357,7 +369,13 @@ typedef uint64_t wide_bits_vec_f64 __attribute__((vector_size(MG_VECTOR_BYTES)))
 MG_INLINE bool w_within_bits_f32(wide_f32 x, uint32_t low, uint32_t high) {
     return v_all_within_f32(w_add_bits_f32(x, -low).v, high - low);
 }
+#if defined(__AVX512F__)
+MG_INLINE bool w_within_bits_f64(wide_f64 x, uint64_t low, uint64_t high) {
+    return v_all_within_f64(w_add_bits_f64(x, -low).v, high - low);
+}
+#else
 #define w_within_bits_f64 w_each_within_bits_f64
+#endif
 
 /* sqrt a for a = 0 and a from 2^-900 on; NaN below 0 */
 MG_INLINE wide_f64 w_near_root_f64(wide_f64 a) {

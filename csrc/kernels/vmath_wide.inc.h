@@ -402,16 +402,19 @@ MG_INLINE void R(w_map_parts)(real *restrict out, const real *restrict x, int64_
             w_store(out + at + i, g(w_load(x + at + i), w_load(high + i), w_load(low + i)));
     }
 }
-/* As w_map, where f is right only for |x| < limit and the scalar g everywhere. */
+/* out[i] = g(x[i]) for a block, one by one */
+static MG_NOINLINE void R(w_one_by_one)(real *out, const real *x, real (*g)(real)) {
+    for (int j = 0; j < WIDE_LANES; j++) out[j] = g(x[j]);
+}
+/* As w_map, where f is right only for |x| < limit and the scalar g everywhere. What f makes of others is
+ * overwritten, so that the loop takes no branch before its end. */
 MG_INLINE void w_map_inside(real *restrict out, const real *restrict x, int64_t n,
                             wide (*f)(wide), real (*g)(real), real limit) {
     if (n % WIDE_LANES) __builtin_unreachable();
     for (int64_t i = 0; i < n; i += WIDE_LANES) {
         wide a = w_load(x + i);
-        if (MG_LIKELY(R(w_below)(w_abs(a), limit)))
-            w_store(out + i, f(a));
-        else
-            for (int j = 0; j < WIDE_LANES; j++) out[i + j] = g(x[i + j]);
+        w_store(out + i, f(a));
+        if (MG_UNLIKELY(!R(w_below)(w_abs(a), limit))) R(w_one_by_one)(out + i, x + i, g);
     }
 }
 /* Any n, by a function of whole blocks: what is left over is padded to one. */
