@@ -9,9 +9,7 @@ static void conv_sum_block(void *context, int64_t block) {
     void *scratch = s->slots.memory + (size_t)slot * s->slots.each;
     for (int64_t item = block * s->per_block; item < end; item++) {
         conv_chunk t = conv_chunk_at(p, item % units, item / units);
-        /* Behind its own block a thread's next one is that after those that others have. */
-        int64_t next = item + 1 + (item + 1 < end ? 0 : (mg_get_num_threads() - 1) * s->per_block);
-        if (next >= units * p->groups) next = item;
+        int64_t next = item + 1 < units * p->groups ? item + 1 : item;
         conv_chunk later = conv_chunk_at(p, next % units, next / units);
         if (s->dtype == MG_FLOAT32) conv_outputs_f32(s, &t, &later, scratch);
         else conv_outputs_f64(s, &t, &later, scratch);

@@ -224,12 +224,11 @@ static int64_t nditer_chunk(const nditer *it) {
     return mg_max(mg_min(n, most) & -it->unit, it->unit);
 }
 
-/* The block that is taken as number `turn`: from the last to the first, but by the thread that has
- * it when they are taken in turns from the first, whose cache may hold it. */
-static int64_t nditer_from_end(int64_t turn, int64_t blocks, int64_t threads) {
-    int64_t rounds = blocks / threads;
-    if (turn >= rounds * threads) return turn;
-    return (rounds - 1 - turn / threads) * threads + turn % threads;
+/* The block that is taken in place of `block`: each run of a parallel loop from its last to its first,
+ * by the thread whose cache may hold it, having it in the other order as well. */
+static int64_t nditer_from_end(int64_t block, int64_t blocks, int64_t threads) {
+    int64_t runs = mg_min(threads, blocks), run = ((block + 1) * runs - 1) / blocks;
+    return mg_run_begin(run, runs, blocks) + mg_run_begin(run + 1, runs, blocks) - 1 - block;
 }
 
 /* Elements begin..end where every operand is contiguous or lies spread in `in`. Between two chunks there

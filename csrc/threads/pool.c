@@ -6,6 +6,10 @@
  * Whoever finds the pool taken, by another thread or by the loop it is itself called from, runs its
  * loop alone.
  *
+ * The blocks of a loop are dealt out in runs of neighbours, as many as threads may come. Each thread
+ * begins with the same run in loop after loop, whose data its own caches may hold; one who is through
+ * with it helps with those that follow.
+ *
  * Workers start at the first loop that wants them. They spin briefly for the next loop, then sleep,
  * and are woken once that pays. They keep off the processor that their caller runs on.
  * A forked child starts without any. */
@@ -51,16 +55,20 @@ MG_INLINE int pool_inside(pool_word word) { return (int)(word & (POOL_CALLER_SLE
 MG_INLINE int pool_seats(pool_word word) { return (int)(word >> 16 & 0xffff); }
 MG_INLINE uint64_t pool_loop(pool_word word) { return word / POOL_LOOP; }
 
-/* Written by the caller of the loop only, while the loop is closed and nobody is inside. */
+/* All but the state is written by the caller of the loop only, while the loop is closed and nobody is
+ * inside. It lies in the line that workers look at, and comes with it. */
 static struct {
+    _Alignas(64) _Atomic pool_word state;
     mg_block_fn fn;
     void *context;
-    int64_t blocks;
+    int64_t blocks, runs;
     unsigned float_mode;
 } pool_job;
 
-static _Alignas(64) _Atomic pool_word pool_state;
-static _Alignas(64) _Atomic int64_t pool_next; /* the next block to work on */
+/* Of each run the next block to work on. */
+static struct {
+    _Alignas(64) _Atomic int64_t next;
+} pool_runs[POOL_MAX_THREADS];
 
 static _Alignas(64) atomic_bool pool_taken; /* somebody runs a loop or changes the workers */
 static pthread_t pool_threads[POOL_MAX_THREADS];
@@ -130,12 +138,27 @@ static void pool_keep_off_caller(void) {}
 
 /* ---- working on a loop -------------------------------------------------------------------- */
 
-static void pool_work_off(void) {
-    mg_block_fn fn = pool_job.fn;
-    void *context = pool_job.context;
-    int64_t blocks = pool_job.blocks, b;
-    while ((b = atomic_fetch_add_explicit(&pool_next, 1, memory_order_relaxed)) < blocks)
-        fn(context, b);
+/* Where a thread is: the run that it takes blocks of, and how many it has not seen the end of. */
+typedef struct {
+    int64_t run, left;
+} pool_place;
+
+/* The next block, of this run or of those after it; -1 when there is none. */
+MG_INLINE int64_t pool_take(pool_place *at) {
+    for (; at->left > 0; at->left--, at->run = at->run + 1 < pool_job.runs ? at->run + 1 : 0) {
+        _Atomic int64_t *next = &pool_runs[at->run].next;
+        int64_t end = mg_run_begin(at->run + 1, pool_job.runs, pool_job.blocks), b;
+        if (atomic_load_explicit(next, memory_order_relaxed) >= end) continue;
+        b = atomic_fetch_add_explicit(next, 1, memory_order_relaxed);
+        if (b < end) return b;
+    }
+    return -1;
+}
+
+/* What the thread with this number finds to do; the caller's is 0. */
+static void pool_work_off(int thread) {
+    pool_place at = {thread % pool_job.runs, pool_job.runs};
+    for (int64_t b; (b = pool_take(&at)) >= 0;) pool_job.fn(pool_job.context, b);
 }
 
 /* The caller's part while there are sleepers: it wakes them once the loops since the last pause,
@@ -147,18 +170,18 @@ static void pool_work_off_or_wake(int seats) {
     int64_t late = atomic_load(&pool_late);
     if (begin - pool_alone_until > POOL_SPIN_NS) pool_alone = 0;
     bool alone = true;
-    for (;;) {
+    pool_place at = {0, pool_job.runs};
+    for (;; left--) {
         if (alone && left > 0 && pool_alone + now - begin + left * pool_each >= 2 * late) {
             alone = false;
             pool_wake(seats);
         }
-        b = atomic_fetch_add_explicit(&pool_next, 1, memory_order_relaxed);
-        if (b >= pool_job.blocks) break;
+        b = pool_take(&at);
+        if (b < 0) break;
         int64_t start = pool_clock();
         pool_job.fn(pool_job.context, b);
         now = pool_clock();
         pool_each = now - start;
-        left = pool_job.blocks - b - 1;
     }
     pool_alone = alone ? pool_alone + now - begin : 0;
     pool_alone_until = now;
@@ -179,15 +202,19 @@ void mg_parallel_for(int64_t blocks, mg_block_fn fn, void *context) {
     int seats = (int)mg_min(pool_started, blocks - 1);
     if (atomic_load(&pool_sleepers) < pool_started) pool_keep_off_caller();
 
+    int runs = seats + 1;
+    for (int run = 0; run < runs; run++)
+        atomic_store_explicit(&pool_runs[run].next, mg_run_begin(run, runs, blocks),
+                              memory_order_relaxed);
     pool_job.fn = fn;
     pool_job.context = context;
     pool_job.blocks = blocks;
+    pool_job.runs = runs;
     pool_job.float_mode = pool_get_float_mode();
-    atomic_store_explicit(&pool_next, 0, memory_order_relaxed);
-    pool_word loop = pool_loop(atomic_load_explicit(&pool_state, memory_order_relaxed)) + 1;
-    atomic_store(&pool_state, loop * POOL_LOOP + (pool_word)seats * POOL_SEAT);
+    pool_word loop = pool_loop(atomic_load_explicit(&pool_job.state, memory_order_relaxed)) + 1;
+    atomic_store(&pool_job.state, loop * POOL_LOOP + (pool_word)seats * POOL_SEAT);
 
-    if (atomic_load(&pool_sleepers) == 0) pool_work_off();
+    if (atomic_load(&pool_sleepers) == 0) pool_work_off(0);
     else pool_work_off_or_wake(seats);
     pool_wait_until_empty();
     atomic_store_explicit(&pool_taken, false, memory_order_release);
@@ -256,15 +283,15 @@ static void pool_wake(int workers) {
 
 MG_INLINE bool pool_is_empty(const void *unused) {
     (void)unused;
-    return pool_inside(atomic_load_explicit(&pool_state, memory_order_acquire)) == 0;
+    return pool_inside(atomic_load_explicit(&pool_job.state, memory_order_acquire)) == 0;
 }
 
 /* Closes the loop and returns when all workers have left it. */
 static void pool_wait_until_empty(void) {
-    pool_word word = atomic_fetch_and(&pool_state, ~(POOL_LOOP - POOL_SEAT));
+    pool_word word = atomic_fetch_and(&pool_job.state, ~(POOL_LOOP - POOL_SEAT));
     if (pool_inside(word) == 0 || pool_spin(pool_is_empty, NULL)) return;
     pthread_mutex_lock(&pool_mutex);
-    atomic_fetch_or(&pool_state, POOL_CALLER_SLEEPS);
+    atomic_fetch_or(&pool_job.state, POOL_CALLER_SLEEPS);
     while (!pool_is_empty(NULL)) pthread_cond_wait(&pool_done, &pool_mutex);
     pthread_mutex_unlock(&pool_mutex);
 }
@@ -279,7 +306,7 @@ typedef struct {
 /* Something to do: a loop with a free seat that we have not been in, or the end. */
 MG_INLINE bool pool_is_called(const void *arg) {
     const pool_worker *self = arg;
-    pool_word word = atomic_load(&pool_state);
+    pool_word word = atomic_load(&pool_job.state);
     return (pool_seats(word) > 0 && pool_loop(word) != self->seen) ||
            atomic_load(&pool_keep) <= self->index;
 }
@@ -297,16 +324,16 @@ static void *pool_run(void *start) {
             continue; /* and spins anew, even if the loop is over: others may follow */
         }
         if (atomic_load(&pool_keep) <= self.index) return NULL;
-        pool_word word = atomic_load(&pool_state);
+        pool_word word = atomic_load(&pool_job.state);
         if (pool_seats(word) == 0 || pool_loop(word) == self.seen ||
-            !atomic_compare_exchange_strong(&pool_state, &word, word - POOL_SEAT + POOL_INSIDE))
+            !atomic_compare_exchange_strong(&pool_job.state, &word, word - POOL_SEAT + POOL_INSIDE))
             continue;
 
         self.seen = pool_loop(word);
         if (pool_get_float_mode() != pool_job.float_mode) pool_set_float_mode(pool_job.float_mode);
-        pool_work_off();
+        pool_work_off(self.index + 1);
 
-        word = atomic_fetch_sub(&pool_state, POOL_INSIDE);
+        word = atomic_fetch_sub(&pool_job.state, POOL_INSIDE);
         if (pool_inside(word) == 1 && (word & POOL_CALLER_SLEEPS)) {
             pthread_mutex_lock(&pool_mutex); /* not between the caller's look and its sleep */
             pthread_mutex_unlock(&pool_mutex);
@@ -350,7 +377,7 @@ static void pool_after_fork(void) { pthread_mutex_unlock(&pool_mutex); }
 /* The child has one thread and no workers, whatever loop was running elsewhere. */
 static void pool_in_child(void) {
     pool_started = 0;
-    pool_state = 0;
+    pool_job.state = 0;
     pool_taken = false;
     pool_sleepers = 0;
     pool_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;

@@ -10,8 +10,15 @@
 typedef void (*mg_block_fn)(void *context, int64_t block);
 
 /* Calls fn(context, b) once for every b in 0..blocks. Runs serially when there is one block, one
- * thread, or when called from inside a parallel loop. Returns when all blocks are done. */
+ * thread, or when called from inside a parallel loop. Returns when all blocks are done.
+ *
+ * As many runs of neighbouring blocks as threads that may come are begun at once, each by a thread of
+ * its own, the same for all loops: what it reads in one may still lie in its caches in the next. */
 void mg_parallel_for(int64_t blocks, mg_block_fn fn, void *context);
+/* The first block of a run; run `runs` begins at the end. */
+MG_INLINE int64_t mg_run_begin(int64_t run, int64_t runs, int64_t blocks) {
+    return blocks * run / runs;
+}
 /* The same by the caller alone where the work is not `worth` a call to others. */
 MG_INLINE void mg_parallel_if(bool worth, int64_t blocks, mg_block_fn fn, void *context) {
     if (worth) mg_parallel_for(blocks, fn, context);
