@@ -375,9 +375,14 @@ MG_INLINE R(gemm_vector) R(gemm_vector_of)(real *c, const real *a, const real *b
 
 static void R(gemm_vector_product)(real *c, const real *a, const real *b, const mg_gemm_shape *s) {
     R(gemm_vector) t = R(gemm_vector_of)(c, a, b, s);
-    /* Memory is the limit: the wider the blocks, the longer the runs that it is read in. */
     bool threads = t.n * t.k >= MG_GEMM_THREAD_WORK / 8 && mg_get_num_threads() > 1;
-    if (threads) t.cols = mg_max(gemm_round_up(mg_ceil_div(t.n, 16), 64), t.b_row == 1 ? 64 : 512);
+    /* Memory is the limit: the wider the blocks, the longer the pieces of rows that it is read in. */
+    if (threads && t.b_row == 1) {
+        t.cols = gemm_round_up(mg_ceil_div(t.n, 16), 64);
+    } else if (threads) {
+        int64_t share = mg_ceil_div(t.n, mg_get_num_threads());
+        t.cols = gemm_round_up(mg_min(mg_max(share, 512), 2048), 64);
+    }
     gemm_for(threads, mg_ceil_div(t.n, t.cols), R(gemm_vector_block), &t);
 }
 
