@@ -566,3 +566,17 @@ def test_small_planes_together_are_what_each_is_alone(rng, sizes, run, pool, dty
             oracle.assert_same(y.detach().numpy()[plane], expected.detach().numpy()[0])
             expected.backward(mg.tensor(g[plane : plane + 1]))
             oracle.assert_same(t.grad.numpy()[plane], alone.grad.numpy()[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [4, 25, 49, 196, 1000, 4097])
+def test_means_of_planes_together_are_what_each_is_alone(n, dtype, rng):
+    x = rng.standard_normal((21, n)).astype(dtype)
+    x[3, 1], x[8, -1], x[9] = math.inf, math.nan, np.finfo(dtype).max / 1.5
+    y = F.adaptive_avg_pool1d(mg.tensor(x), 1).numpy()
+    for plane in range(len(x)):
+        alone = F.adaptive_avg_pool1d(mg.tensor(x[plane : plane + 1]), 1).numpy()
+        oracle.assert_same(y[plane], alone[0])
+    finite = np.isfinite(x).all(1) & (np.arange(len(x)) != 9)
+    exact = x[finite].astype(np.longdouble).mean(1, keepdims=True)
+    assert abs(y[finite] - exact).max() <= np.finfo(dtype).eps

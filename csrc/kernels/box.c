@@ -94,6 +94,7 @@ typedef struct {
     int op, dtype;
     int64_t planes, per_block, n, m; /* elements and boxes a plane */
     int64_t together;                /* planes that are worked on at a time */
+    bool woven;                      /* as lanes */
     char *out;
     const char *x, *g; /* as large as a plane, and one element a box */
 } box_job;
@@ -108,9 +109,14 @@ static void box_plane(const box_job *job, int64_t plane, int64_t count) {
                             : job->op == BOX_ARGMAX ? plane * job->m * mg_itemsize(MG_INT64)
                                                      : boxes);
     bool f32 = job->dtype == MG_FLOAT32;
-    if (job->together > 1) {
+    if (job->woven) {
         if (f32) box_lanes_f32(job->op, out, x, g, b, job->n, job->m, count);
         else box_lanes_f64(job->op, out, x, g, b, job->n, job->m, count);
+        return;
+    }
+    if (count > 1) {
+        if (f32) box_planes_mean_f32(out, x, b, job->n);
+        else box_planes_mean_f64(out, x, b, job->n);
         return;
     }
     if (job->op == BOX_MAX_VJP && !b->fills && !(MG_HAS_WIDE && b->doubles))
@@ -136,22 +142,26 @@ static void box_plane(const box_job *job, int64_t plane, int64_t count) {
 static void box_block(void *context, int64_t block) {
     const box_job *job = context;
     int64_t end = mg_min((block + 1) * job->per_block, job->planes);
-    for (int64_t plane = block * job->per_block; plane < end; plane += job->together)
-        box_plane(job, plane, mg_min(job->together, end - plane));
+    for (int64_t plane = block * job->per_block, count; plane < end; plane += count) {
+        count = mg_min(job->together, end - plane);
+        if (!job->woven && count < job->together) count = 1;
+        box_plane(job, plane, count);
+    }
 }
 
 MG_PLANNING
 
-/* How many planes are worked on together: as many as there are lanes, or one. Maxima of a line of pairs
- * that fills a third of a vector, and means of all of a plane, have a shorter way. */
-static int64_t box_together_planes(const box_job *job) {
-    const box_set *b = job->boxes;
-    bool sums = job->op == BOX_SUM || job->op == BOX_SPREAD;
+/* Which planes are worked on together: small ones as lanes, and means of all of a plane as many at a time
+ * as are doubles. Maxima of a line of pairs that fills a third of a vector have a shorter way. */
+static void box_put_together(box_job *job, box_set *b) {
+    bool sums = job->op == BOX_SUM || job->op == BOX_SPREAD, whole = sums && b->single;
     int64_t lanes = MG_VECTOR_BYTES / mg_itemsize(job->dtype);
-    if (job->dtype == MG_INT64 || job->op == BOX_ARGMAX || job->planes < lanes / 2) return 1;
-    if (mg_max(job->n, job->m) > BOX_SMALL) return 1;
-    if (sums ? b->single && job->n > BOX_FEW : b->pairs && 3 * b->count[2] >= lanes) return 1;
-    return lanes;
+    bool small = mg_max(job->n, job->m) <= BOX_SMALL;
+    job->woven = small && !whole && job->planes >= lanes / 2 && job->dtype != MG_INT64 &&
+                 job->op != BOX_ARGMAX && (sums || !b->pairs || 3 * b->count[2] < lanes);
+    bool means = job->op == BOX_SUM && whole && job->n <= BOX_PIECE;
+    job->together = job->woven ? lanes : means ? BOX_WIDE : 1;
+    if (job->woven) b->n[2] *= lanes;
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */
@@ -180,8 +190,7 @@ static int box_run(int op, mg_array *out, mg_array *x, mg_array *g, int64_t full
         job.x = from_x ? from_x->data : NULL;
         job.g = from_g ? from_g->data : NULL;
         job.planes = full / job.n;
-        job.together = box_together_planes(&job);
-        if (job.together > 1) b->n[2] *= job.together;
+        box_put_together(&job, b);
         int64_t some = mg_max(BOX_GRAIN / (job.n + job.m), 1);
         job.per_block = mg_ceil_div(some, job.together) * job.together;
         mg_parallel_for(mg_ceil_div(job.planes, job.per_block), box_block, &job);

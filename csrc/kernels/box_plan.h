@@ -11,7 +11,6 @@ enum {
     BOX_PIECE = 4096,                /* elements of a longer box that are summed in one go */
     BOX_WIDE = MG_VECTOR_BYTES / 8,  /* doubles in a vector */
     BOX_SMALL = 256,                 /* elements, or boxes, of planes that are worked on together */
-    BOX_FEW = 32,                    /* elements of a plane that is one box, which such are too */
     BOX_GRAIN = 1 << 15,             /* elements a parallel block works on, at least */
     BOX_AHEAD = 2048,                /* bytes that are asked for before they are needed */
     BOX_IN_CACHE = 4 << 20,          /* bytes of planes that a cache near by may well hold */

@@ -64,14 +64,11 @@ static MG_NOINLINE void R(box_lines_sum)(double *restrict line, const real *rest
     }
 }
 
-/* The sum of n elements, `step` apart. If `pairs`, two floats are added before they become a
- * double, which costs half a unit of the sum of magnitudes; only if they are too large is each
- * widened alone. Sums are multiply-adds by 1, as conversions keep the adders busy. More is asked
- * for `ahead` bytes before it is needed. */
-static MG_NOINLINE double R(box_piece_sum)(const real *x, int64_t n, int64_t step, bool pairs,
-                                           int64_t ahead) {
+/* The sums in lanes of n elements. If `pairs`, two floats are added before they become a double, which
+ * costs half a unit of the sum of magnitudes. Sums are multiply-adds by 1, as conversions keep the adders
+ * busy. More is asked for `ahead` bytes before it is needed. */
+static MG_NOINLINE vec_f64 R(box_lane_sums)(const real *x, int64_t n, bool pairs, int64_t ahead) {
     enum { SIDE = 8, PAIR = 2 * BOX_WIDE, WIDTH = SIDE * PAIR, LINE = 64 / sizeof(real) };
-    double lane[BOX_WIDE], one = 0;
     vec_f64 sum[SIDE], by = v_set1_f64(1);
     int64_t i = 0;
     MG_HELD(by);
@@ -85,23 +82,33 @@ static MG_NOINLINE double R(box_piece_sum)(const real *x, int64_t n, int64_t ste
             sum[k] = v_fma_f64(R(box_widen_both)(at, at + BOX_WIDE), by, sum[k]);
         }
     }
+    bool few = i == 0; /* two sums */
     for (; pairs && i + PAIR <= n; i += PAIR)
         sum[0] += R(box_widen_both)(x + i, x + i + BOX_WIDE);
-    for (; step == 1 && i < n; i += BOX_WIDE) {
+    for (; i < n; i += BOX_WIDE) {
         real part[LANES];
         v_store(part, R(box_load)(x + i, mg_min(n - i, BOX_WIDE)));
         sum[1] += R(box_widen)(part);
     }
-    for (; i < n; i++) one += (double)x[i * step];
+    if (few) return sum[0] + sum[1];
     for (int half = SIDE / 2; half > 0; half /= 2)
         MG_UNROLL
         for (int k = 0; k < half; k++) sum[k] += sum[k + half];
-    v_store_f64(lane, sum[0]);
+    return sum[0];
+}
+
+/* The sum of n elements, `step` apart. Pairs of floats that are too large are widened each alone. */
+static MG_NOINLINE double R(box_piece_sum)(const real *x, int64_t n, int64_t step, bool pairs,
+                                           int64_t ahead) {
+    double lane[BOX_WIDE], one = 0;
+    for (int64_t i = 0; i < n && step != 1; i++) one += (double)x[i * step];
+    if (step != 1) return one;
+    v_store_f64(lane, R(box_lane_sums)(x, n, pairs, ahead));
     MG_UNROLL
     for (int half = BOX_WIDE / 2; half > 0; half /= 2)
         MG_UNROLL
         for (int l = 0; l < half; l++) lane[l] += lane[l + half];
-    one += lane[0];
+    one = lane[0];
     return pairs && one - one != 0 ? R(box_piece_sum)(x, n, step, false, 0) : one;
 }
 
@@ -196,6 +203,24 @@ static void R(box_sum)(real *restrict out, const real *restrict x, const box_set
         R(box_mean)(out, x, b, &t);
         out += t.rows * t.n;
     }
+}
+
+/* The means of as many planes, one box of n each, as there are doubles in a vector: turned, their lanes
+ * are added side by side. */
+static MG_NOINLINE void R(box_planes_mean)(real *restrict out, const real *restrict x,
+                                           const box_set *b, int64_t n) {
+    vec_f64 sum[BOX_WIDE];
+    box_row row = box_first(b);
+    MG_ROLLED
+    for (int k = 0; k < BOX_WIDE; k++) sum[k] = R(box_lane_sums)(x + k * n, n, true, 4 * b->ahead);
+    v_turn_f64(sum);
+    MG_UNROLL
+    for (int half = BOX_WIDE / 2; half > 0; half /= 2)
+        MG_UNROLL
+        for (int l = 0; l < half; l++) sum[l] += sum[l + half];
+    R(box_narrow)(out, R(box_scaled)(sum[0], R(box_by)(b, &row, 0)));
+    for (int k = 0; k < BOX_WIDE; k++)
+        if (sum[0][k] - sum[0][k] != 0) R(box_sum)(out + k, x + k * n, b);
 }
 
 /* ---- sums, the way back ---------------------------------------------------------------------- */
