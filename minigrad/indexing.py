@@ -225,6 +225,8 @@ def get(x: Tensor, index: Any) -> Tensor:
             return gather_rows(x, (index,))  # type: ignore[arg-type]
         if index.dtype is bool_ and index._h.ndim <= x._h.ndim:
             return gather_rows(x, _mask_arrays(index, x.shape, 0))  # type: ignore[arg-type]
+    if type(index) is tuple and len(index) <= x._h.ndim and _are_alike(index):
+        return gather_rows(x, index)
     plan = _plan(x, index)
     view = plan.view(x)
     if not plan.arrays:
@@ -232,6 +234,14 @@ def get(x: Tensor, index: Any) -> Tensor:
     view, arrays, order = _fronted(plan, view)
     picked = gather_rows(view, arrays)
     return picked if order == tuple(range(len(order))) else f.permute(picked, *order)
+
+
+def _are_alike(items: tuple[Any, ...]) -> bool:
+    """Whether these are int64 tensors of one shape, and not of one number each."""
+    for item in items:
+        if not isinstance(item, TensorBase) or item.dtype is not int64 or not item._h.ndim:
+            return False
+    return all([item.shape == items[0].shape for item in items])
 
 
 def _inverse(order: Sequence[int]) -> list[int]:
