@@ -11,6 +11,15 @@ static bool back_sole(PyObject *x) {
     return handle && Py_TYPE(handle) == handle_array_class && mg_sole_owner(handle_array(handle));
 }
 
+/* And may its values be lost? Nobody but the caller, who has one reference, can look at it then: no
+ * hook that keeps it, no other edge that it goes to, nobody who watches. */
+static bool back_unseen(PyObject *g) {
+    PyObject **fields = ((tensor *)g)->fields;
+    return Py_REFCNT(g) == 1 && (PyObject *)Py_TYPE(g) == tensor_uses[RESULTS] && !((tensor *)g)->weak &&
+           fields[TENSOR_EDGE] == Py_None && Py_REFCNT(fields[TENSOR_HANDLE]) == 1 && back_sole(g) &&
+           !back_watched();
+}
+
 /* Have two tensors the same dtype? */
 static bool back_alike(PyObject *a, PyObject *b) {
     PyObject *x = tensor_handle(a), *y = x && tensor_is(b) ? tensor_handle(b) : NULL;

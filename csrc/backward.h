@@ -168,8 +168,13 @@ static bool walk_rule(walk *w, node *at) {
     if (PyCFunction_Check(found) && PyCFunction_GetFunction(found) == rule_method.ml_meth &&
         tensor_is(w->g)) {
         const rule *rule = PyCapsule_GetPointer(PyCFunction_GetSelf(found), NULL);
-        done = rule_run(rule, at, w->g, each);
+        bool over = !w->graph;
+        done = rule_run(rule, at, w->g, &over, each);
         for (int i = 0; done && i < rule->arity; i++) w->made.edges[i].g = each[i];
+        if (done && over) { /* g is what was made: it has not come as it is */
+            Py_DECREF(w->g);
+            Py_INCREF(w->g = Py_None);
+        }
     } else {
         PyObject *given = PyObject_CallFunctionObjArgs(found, at, w->g, NULL);
         done = flow_take(&w->made, given, false);

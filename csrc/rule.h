@@ -3,7 +3,7 @@
 #ifndef MG_RULE_H
 #define MG_RULE_H
 
-#include "asked.h"
+#include "adding.h"
 #include "view.h"
 
 typedef struct {
@@ -59,15 +59,17 @@ static PyObject *rule_transposed(const rule *rule, PyObject *g, PyObject *args) 
     return handle;
 }
 
-/* The kernel's results for the inputs in `wanted`; false if it failed. */
-static bool rule_kernel(const rule *rule, int wanted, mg_array *g, mg_saved *saved,
+/* The kernel's results for the inputs in `wanted`, one of them g itself if that may be written `over`;
+ * false if it failed. */
+static bool rule_kernel(const rule *rule, int wanted, mg_array *g, bool over, mg_saved *saved,
                         mg_array *made[OPERANDS]) {
     if (rule->pointwise && rule->arity == 1) {
-        made[0] = mg_unary_vjp(rule->number, g, saved);
+        made[0] = (over ? mg_unary_vjp_over : mg_unary_vjp)(rule->number, g, saved);
         return made[0];
     }
-    mg_arrays *all = rule->pointwise ? mg_binary_vjp(rule->number, wanted, g, saved)
-                                     : mg_bilinear_vjp(rule->number, wanted, g, saved);
+    mg_arrays *all = !rule->pointwise ? mg_bilinear_vjp(rule->number, wanted, g, saved)
+                     : over           ? mg_binary_vjp_over(rule->number, wanted, g, saved)
+                                      : mg_binary_vjp(rule->number, wanted, g, saved);
     for (int i = 0; all && i < rule->arity; i++) made[i] = all->made[i];
     return all;
 }
@@ -84,20 +86,23 @@ static bool rule_settle(const rule *rule, int wanted, PyObject *g, PyObject *sav
     return done;
 }
 
-/* Calls the kernel for the inputs in `wanted`, and makes handles of its results. */
-static bool rule_call(const rule *rule, int wanted, PyObject *g, PyObject *saved,
+/* Calls the kernel for the inputs in `wanted`, and makes handles of its results; of g overwritten it is
+ * the handle that there is. */
+static bool rule_call(const rule *rule, int wanted, PyObject *g, bool over, PyObject *saved,
                       PyObject *handles[OPERANDS]) {
     mg_array *made[OPERANDS] = {NULL};
     bool settled, none = Py_TYPE(saved) != handle_saved_class;
     Py_INCREF(g); /* others may replace them meanwhile */
     Py_INCREF(saved);
     Py_BEGIN_ALLOW_THREADS
-    settled = rule_kernel(rule, wanted, handle_array(g), none ? NULL : ((handle *)saved)->held, made);
+    mg_saved *kept = none ? NULL : ((handle *)saved)->held;
+    settled = rule_kernel(rule, wanted, handle_array(g), over, kept, made);
     Py_END_ALLOW_THREADS
     bool failed = !settled;
     for (int i = 0; !failed && i < rule->arity; i++) {
         if (!made[i]) continue; /* none is wanted */
-        handles[i] = handle_new(&handle_array_class, &handle_array_spec, made[i]);
+        if (made[i] == handle_array(g)) Py_INCREF(handles[i] = g);
+        else handles[i] = handle_new(&handle_array_class, &handle_array_spec, made[i]);
         if (!handles[i]) settled = false;
     }
     if (failed || (settled && back_watched())) {
@@ -117,8 +122,8 @@ static bool rule_call(const rule *rule, int wanted, PyObject *g, PyObject *saved
 }
 
 /* The gradients of a node's inputs, NULL where none is wanted; none of them, and false, where that
- * failed. */
-static bool rule_run(const rule *rule, node *of, PyObject *g, PyObject *made[OPERANDS]) {
+ * failed. *over: may the first of them take the place of g, and does it? */
+static bool rule_run(const rule *rule, node *of, PyObject *g, bool *over, PyObject *made[OPERANDS]) {
     PyObject *saved = of->fields[NODE_SAVED], *args = of->fields[NODE_ARGS];
     PyObject *handle = tensor_handle(g);
     if (!handle) return false;
@@ -133,20 +138,24 @@ static bool rule_run(const rule *rule, node *of, PyObject *g, PyObject *made[OPE
         back_raise("freed_error", (PyObject *)of, NULL); /* by another thread, meanwhile */
         return false;
     }
+    *over = *over && rule->pointwise && computed && computed == wanted && back_unseen(g);
     PyObject *handles[OPERANDS] = {NULL};
     bool done = !computed;
     if (!done && rule_linear(rule)) {
         handles[0] = rule_transposed(rule, handle, args);
         done = handles[0];
     } else if (!done) {
-        done = rule_call(rule, computed, handle, saved, handles);
+        done = rule_call(rule, computed, handle, *over, saved, handles);
     }
     for (int i = 0; i < rule->arity; i++) {
         PyObject *slope = rule->slope[i];
         made[i] = NULL;
         if (!done) Py_XDECREF(handles[i]);
         else if (!(wanted >> i & 1)) continue;
-        else if (slope == Py_None) made[i] = tensor_around(handles[i], Py_None, Py_None);
+        else if (handles[i] == handle) {
+            Py_DECREF(handle);
+            Py_INCREF(made[i] = g);
+        } else if (slope == Py_None) made[i] = tensor_around(handles[i], Py_None, Py_None);
         else if (slope == Py_True) Py_INCREF(made[i] = g);
         else made[i] = PyObject_CallFunctionObjArgs(slope, g, NULL);
         done = done && made[i];
@@ -159,11 +168,12 @@ static bool rule_run(const rule *rule, node *of, PyObject *g, PyObject *made[OPE
 static PyObject *rule_called(PyObject *capsule, PyObject *const *given, Py_ssize_t count) {
     const rule *rule = PyCapsule_GetPointer(capsule, NULL);
     PyObject *each[OPERANDS];
+    bool over = false; /* it is the caller's */
     if (count != 2 || !node_is(given[0]) || !tensor_is(given[1])) {
         PyErr_SetString(PyExc_TypeError, "a rule takes a node and its gradient");
         return NULL;
     }
-    if (!rule_run(rule, (node *)given[0], given[1], each)) return NULL;
+    if (!rule_run(rule, (node *)given[0], given[1], &over, each)) return NULL;
     PyObject *made = PyTuple_New(rule->arity);
     for (int i = 0; i < rule->arity; i++) {
         if (!each[i]) Py_INCREF(each[i] = Py_None);

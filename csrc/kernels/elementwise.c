@@ -396,9 +396,10 @@ mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
 }
 
 /* Runs `results` VJP kernels on g and the saved arrays, in one pass over them; a place that was not
- * saved is never read and shows g. 0 or an error code. */
+ * saved is never read and shows g. Where `over` says so the first result is written over g, and is g
+ * itself. 0 or an error code. */
 static int elementwise_vjp(mg_array **out, int results, const mg_kernel *kernels, mg_array *g,
-                           mg_saved *saved, int count) {
+                           bool over, mg_saved *saved, int count) {
     mg_array *operands[4] = {g};
     int made = 1, done = 0;
     for (int i = 0; i < count; i++, made++) {
@@ -420,18 +421,18 @@ static int elementwise_vjp(mg_array **out, int results, const mg_kernel *kernels
         if (!fits) mg_fail(MG_ESHAPE, g->size, operands[i]->size);
     }
     for (; fits && done < results; done++) {
-        out[done] = mg_new(g->dtype, g->ndim, g->shape);
+        out[done] = over && done == 0 ? g : mg_new(g->dtype, g->ndim, g->shape);
         if (!out[done]) break;
     }
     bool whole = done == results;
     if (whole) mg_nditer_run_back(results, out, count + 1, operands, kernels);
-    for (int r = 0; !whole && r < done; r++) mg_release(out[r]);
+    for (int r = over; !whole && r < done; r++) mg_release(out[r]);
     for (int i = 1; i < made; i++)
         elementwise_drop(operands[i], saved->arrays[i - 1] ? saved->arrays[i - 1] : g);
     return whole ? MG_OK : mg_error();
 }
 
-mg_array *mg_unary_vjp(int op, mg_array *g, mg_saved *saved) {
+static mg_array *elementwise_unary_vjp(int op, mg_array *g, bool over, mg_saved *saved) {
     mg_array *out, *x = saved->arrays[0], *y = saved->arrays[1], *again = NULL;
     mg_saved kept = {.arrays = {x, y}, .time = saved->time};
     if (!mg_op_has_vjp(op) || float_rows[op].arity != 1) return mg_fail(MG_EARG, op, 0);
@@ -441,12 +442,13 @@ mg_array *mg_unary_vjp(int op, mg_array *g, mg_saved *saved) {
         if (!again) return NULL;
     }
     const mg_kernel *vjp = &float_rows[op].vjp[0][g->dtype - MG_FLOAT32];
-    int failed = elementwise_vjp(&out, 1, vjp, g, &kept, 2);
+    int failed = elementwise_vjp(&out, 1, vjp, g, over, &kept, 2);
     mg_release(again);
     return failed ? NULL : out;
 }
 
-mg_arrays *mg_binary_vjp(int op, int wanted, mg_array *g, mg_saved *saved) {
+static mg_arrays *elementwise_binary_vjp(int op, int wanted, mg_array *g, bool over,
+                                         mg_saved *saved) {
     mg_array *made[2] = {NULL}, *again = NULL;
     mg_array *a = saved->arrays[0], *b = saved->arrays[1], *y = saved->arrays[2];
     mg_saved kept = {.arrays = {a, b, y}, .time = saved->time};
@@ -460,18 +462,32 @@ mg_arrays *mg_binary_vjp(int op, int wanted, mg_array *g, mg_saved *saved) {
         kernels[0] = g->dtype == MG_FLOAT32 ? pow_vjp_a_alone_f32 : pow_vjp_a_alone_f64;
     if (op == OP_pow && wanted == 1 && b && pow_shortcut(b) == OP_square) {
         mg_saved base = {.arrays = {a}, .time = saved->time};
-        made[0] = mg_unary_vjp(OP_square, g, &base);
+        made[0] = elementwise_unary_vjp(OP_square, g, over, &base);
         if (!made[0]) return NULL;
     } else if (count) {
         if (a && b && y && y->buffer->written > saved->time) { /* made again, as that of one operand */
             kept.arrays[2] = again = mg_binary(op, a, b);
             if (!again) return NULL;
         }
-        int failed = elementwise_vjp(wanted == 2 ? made + 1 : made, count, kernels, g, &kept, 3);
+        mg_array **first = wanted == 2 ? made + 1 : made;
+        int failed = elementwise_vjp(first, count, kernels, g, over, &kept, 3);
         mg_release(again);
         if (failed) return NULL;
     }
     return mg_arrays_of(2, made);
+}
+
+mg_array *mg_unary_vjp(int op, mg_array *g, mg_saved *saved) {
+    return elementwise_unary_vjp(op, g, false, saved);
+}
+mg_array *mg_unary_vjp_over(int op, mg_array *g, mg_saved *saved) {
+    return elementwise_unary_vjp(op, g, true, saved);
+}
+mg_arrays *mg_binary_vjp(int op, int wanted, mg_array *g, mg_saved *saved) {
+    return elementwise_binary_vjp(op, wanted, g, false, saved);
+}
+mg_arrays *mg_binary_vjp_over(int op, int wanted, mg_array *g, mg_saved *saved) {
+    return elementwise_binary_vjp(op, wanted, g, true, saved);
 }
 
 /* ---- clamp, where, accumulate ---- */

@@ -72,8 +72,8 @@ MG_INLINE void R(unary_loop)(void *out, const void *const *in, int64_t n, R(unar
 
 /* out = g * partial; in: g, x, y. An exactly zero upstream gradient is never multiplied with a pole. */
 MG_INLINE void R(unary_vjp_loop)(void *out, const void *const *in, int64_t n, R(unary_partial) d) {
-    real *restrict o = out;
-    const real *restrict g = in[0], *restrict x = in[1], *restrict y = in[2];
+    real *o = out; /* perhaps g itself */
+    const real *g = in[0], *restrict x = in[1], *restrict y = in[2];
     nditer_whole(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) {
@@ -86,8 +86,8 @@ MG_INLINE void R(unary_vjp_loop)(void *out, const void *const *in, int64_t n, R(
 /* The same with sign times the inverse, or the inverse root, of what d gives. */
 MG_INLINE void R(over_vjp_loop)(void *out, const void *const *in, int64_t n, vec (*d)(vec x, vec y),
                                 vec (*inverse)(vec), real sign) {
-    real *restrict o = out;
-    const real *restrict g = in[0], *restrict x = in[1], *restrict y = in[2];
+    real *o = out; /* perhaps g itself */
+    const real *g = in[0], *restrict x = in[1], *restrict y = in[2];
     nditer_whole(n, sizeof(real));
     for (int64_t i = 0; i < n; i += LANES) {
         vec partial = inverse(d(v_load(x + i), v_load(y + i)));
@@ -106,8 +106,8 @@ MG_INLINE void R(binary_loop)(void *out, const void *const *in, int64_t n, R(bin
 
 /* in: g, a, b, y */
 MG_INLINE void R(binary_vjp_loop)(void *out, const void *const *in, int64_t n, R(binary_partial) d) {
-    real *restrict o = out;
-    const real *restrict g = in[0], *restrict a = in[1], *restrict b = in[2], *restrict y = in[3];
+    real *o = out; /* perhaps g itself */
+    const real *g = in[0], *restrict a = in[1], *restrict b = in[2], *restrict y = in[3];
     nditer_whole(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) {
@@ -116,9 +116,9 @@ MG_INLINE void R(binary_vjp_loop)(void *out, const void *const *in, int64_t n, R
     }
 }
 
-/* o = g * sign * partial */
-static MG_NOINLINE void R(scale_loop)(real *restrict o, const real *restrict g,
-                                      const real *restrict partial, int64_t n, real sign) {
+/* o = g * sign * partial; o may be g */
+static MG_NOINLINE void R(scale_loop)(real *o, const real *g, const real *restrict partial, int64_t n,
+                                      real sign) {
     nditer_whole(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) o[i] = g[i] == 0 ? 0 : g[i] * (sign * partial[i]);
@@ -128,8 +128,8 @@ static MG_NOINLINE void R(scale_loop)(real *restrict o, const real *restrict g,
 MG_INLINE void R(pair_vjp_loop)(void *out, const void *const *in, int64_t n, R(chunk_fn) d,
                                 real sign) {
     real partial[NDITER_CHUNK];
-    real *restrict o = out;
-    const real *restrict g = in[0], *restrict x = in[1];
+    real *o = out; /* perhaps g itself */
+    const real *g = in[0], *restrict x = in[1];
     for (int64_t at = 0; at < n; at += NDITER_CHUNK) {
         int64_t m = mg_min(NDITER_CHUNK, n - at);
         d(partial, x + at, m);
@@ -140,8 +140,8 @@ MG_INLINE void R(pair_vjp_loop)(void *out, const void *const *in, int64_t n, R(c
 /* in: g, a, b, y */
 MG_INLINE void R(pair_vjp_loop_2)(void *out, const void *const *in, int64_t n, R(chunk_partial) d) {
     real partial[NDITER_CHUNK];
-    real *restrict o = out;
-    const real *restrict g = in[0], *restrict a = in[1], *restrict b = in[2], *restrict y = in[3];
+    real *o = out; /* perhaps g itself */
+    const real *g = in[0], *restrict a = in[1], *restrict b = in[2], *restrict y = in[3];
     for (int64_t at = 0; at < n; at += NDITER_CHUNK) {
         int64_t m = mg_min(NDITER_CHUNK, n - at);
         d(partial, a + at, b + at, y + at, m);

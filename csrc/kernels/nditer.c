@@ -175,7 +175,7 @@ static MG_NOINLINE void nditer_rest(const nditer *it, int64_t begin, const void 
         if (again) continue;
         nditer_pad(stage[i], from, rest, it->unit, itemsize);
     }
-    for (int r = 0; r < it->results; r++) {
+    for (int r = it->results - 1; r >= 0; r--) {
         char *end = it->result[r].out + (begin + at) * it->out_itemsize;
         char *padded = stage[NDITER_MAX_OPERANDS];
         it->result[r].kernel(again ? end : padded, last, it->unit);
@@ -183,10 +183,11 @@ static MG_NOINLINE void nditer_rest(const nditer *it, int64_t begin, const void 
     }
 }
 
-/* n elements of the results, the first of which is `begin`. */
+/* n elements of the results, the first of which is `begin`. The first result is made last: it may lie
+ * where an operand does. */
 MG_INLINE void nditer_call(const nditer *it, int64_t begin, const void *const *in, int64_t n) {
     int64_t rest = n & (it->unit - 1);
-    for (int r = 0; r < it->results && n > rest; r++)
+    for (int r = it->results - 1; r >= 0 && n > rest; r--)
         it->result[r].kernel(it->result[r].out + begin * it->out_itemsize, in, n - rest);
     if (rest) nditer_rest(it, begin, in, n);
 }

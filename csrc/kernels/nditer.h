@@ -49,7 +49,7 @@ typedef struct nditer {
     int ndim;
     int operands;
     int64_t unit;
-    bool in_place; /* the result is one of the operands */
+    bool in_place; /* the first result is one of the operands */
     bool from_end; /* the last block first */
     int threads;   /* as it was at the start: another thread may set it meanwhile */
     bool whole;    /* every operand is contiguous or constant: no position to keep */
@@ -109,8 +109,8 @@ MG_SHARED mg_array *mg_as(mg_array *a, int dtype);
 MG_SHARED void mg_nditer_run(mg_array *out, int operands, mg_array *const *inputs,
                              mg_kernel kernel);
 /* The same for derivatives: for several results of one shape and dtype, in one pass over the operands,
- * and the last block first. A cache still holds the end of what went forward, and then the beginning of
- * what goes forward next. */
+ * and the last block first; the first result may be one of the operands. A cache still holds the end of
+ * what went forward, and then the beginning of what goes forward next. */
 MG_SHARED void mg_nditer_run_back(int results, mg_array *const *outs, int operands,
                                   mg_array *const *inputs, const mg_kernel *kernels);
 /* The like of a kernel that itself writes past the caches, where there is one (elementwise.c has some):

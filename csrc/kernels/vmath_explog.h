@@ -542,7 +542,7 @@ ANY_OF(log, float, f32)
 ANY_OF(log, double, f64)
 #undef ANY_OF
 #undef CHUNK
-/* v_name_slope_chunk: out[i] = g[i] f(x[i], y[i]), and 0 where g is 0 */
+/* v_name_slope_chunk: out[i] = g[i] f(x[i], y[i]), and 0 where g is 0; out may be g */
 #if MG_HAS_WIDE
 #define SLOPE_BY(name) w_##name
 #else
@@ -550,8 +550,7 @@ ANY_OF(log, double, f64)
 #endif
 #define SLOPE_OF(name, type, width)                                                                \
     static inline void v_##name##_slope_chunk_##width(                                             \
-        type *restrict out, const type *restrict g, const type *restrict x,                        \
-        const type *restrict y, int64_t n) {                                                       \
+        type *out, const type *g, const type *restrict x, const type *restrict y, int64_t n) {     \
         w_map_slope_##width(out, g, x, y, n, SLOPE_BY(name##_slope_##width));                      \
     }
 #define SLOPES(name)                                                                               \
@@ -565,8 +564,8 @@ ANY_OF(log, double, f64)
         w_map_slope_f64(out, g, x, y, 8, w_##name##_slope_f64);                                    \
     }                                                                                              \
     static inline void v_##name##_slope_chunk_f64(                                                 \
-        double *restrict out, const double *restrict g, const double *restrict x,                  \
-        const double *restrict y, int64_t n) {                                                     \
+        double *out, const double *g, const double *restrict x, const double *restrict y,          \
+        int64_t n) {                                                                               \
         w_map_slope_near_f64(out, g, x, y, n, w_##name##_slope_near_f64, w_##name##_slope_block);  \
     }
 /* Bells are one loop. */
@@ -575,8 +574,8 @@ static MG_NOINLINE void w_bell_block(double *out, const double *g, const double 
     wide_f64 slope = w_bell_f64(w_load_f64(x), k, peak);
     w_store_f64(out, w_times_slope_f64(w_load_f64(g), slope));
 }
-static MG_NOINLINE void w_bell_chunk(double *restrict out, const double *restrict g,
-                                     const double *restrict x, int64_t n, double k, double peak) {
+static MG_NOINLINE void w_bell_chunk(double *out, const double *g, const double *restrict x, int64_t n,
+                                     double k, double peak) {
     if (n % 8) __builtin_unreachable();
     for (int64_t i = 0; i < n; i += 8) {
         bool right;
@@ -588,8 +587,8 @@ static MG_NOINLINE void w_bell_chunk(double *restrict out, const double *restric
 #define BELL_SLOPES(name, k, peak)                                                                 \
     SLOPE_OF(name, float, f32)                                                                     \
     static inline void v_##name##_slope_chunk_f64(                                                 \
-        double *restrict out, const double *restrict g, const double *restrict x,                  \
-        const double *restrict y, int64_t n) {                                                     \
+        double *out, const double *g, const double *restrict x, const double *restrict y,          \
+        int64_t n) {                                                                               \
         (void)y, w_bell_chunk(out, g, x, n, k, peak);                                              \
     }
 #else

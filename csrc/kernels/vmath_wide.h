@@ -462,11 +462,11 @@ MG_INLINE void w_map_2_f64(double *restrict out, const double *restrict x,
                            const double *restrict y, int64_t n, double (*f)(double, double)) {
     for (int64_t i = 0; i < n; i++) out[i] = f(x[i], y[i]);
 }
-MG_INLINE void w_map_slope_f32(float *restrict out, const float *restrict g, const float *restrict x,
+MG_INLINE void w_map_slope_f32(float *out, const float *g, const float *restrict x,
                              const float *restrict y, int64_t n, float (*f)(float, float)) {
     for (int64_t i = 0; i < n; i++) out[i] = g[i] == 0 ? 0 : g[i] * f(x[i], y[i]);
 }
-MG_INLINE void w_map_slope_f64(double *restrict out, const double *restrict g, const double *restrict x,
+MG_INLINE void w_map_slope_f64(double *out, const double *g, const double *restrict x,
                              const double *restrict y, int64_t n, double (*f)(double, double)) {
     for (int64_t i = 0; i < n; i++) out[i] = g[i] == 0 ? 0 : g[i] * f(x[i], y[i]);
 }

@@ -261,8 +261,8 @@ MG_INLINE wide R(w_times_slope)(wide g, wide slope) {
     return slope;
 #endif
 }
-/* out[i] = g[i] f(x[i], y[i]), and 0 where g is 0 */
-MG_INLINE void R(w_map_slope)(real *restrict out, const real *restrict g, const real *restrict x,
+/* out[i] = g[i] f(x[i], y[i]), and 0 where g is 0; out may be g */
+MG_INLINE void R(w_map_slope)(real *out, const real *g, const real *restrict x,
                               const real *restrict y, int64_t n, wide (*f)(wide, wide)) {
     if (n % WIDE_LANES) __builtin_unreachable();
     for (int64_t i = 0; i < n; i += WIDE_LANES) {
@@ -273,8 +273,8 @@ MG_INLINE void R(w_map_slope)(real *restrict out, const real *restrict g, const 
 #if !defined(__AVX512F__)
 /* The same, where f says by the way whether it is right for a whole block, as for nearly all, and
  * otherwise it is by `any`, of one block. With few registers it pays to limit nothing. */
-MG_INLINE void R(w_map_slope_near)(real *restrict out, const real *restrict g,
-                                   const real *restrict x, const real *restrict y, int64_t n,
+MG_INLINE void R(w_map_slope_near)(real *out, const real *g, const real *restrict x,
+                                   const real *restrict y, int64_t n,
                                    wide (*f)(wide, wide, bool *),
                                    void (*any)(real *, const real *, const real *, const real *)) {
     if (n % WIDE_LANES) __builtin_unreachable();
