@@ -54,7 +54,7 @@ typedef real (*R(unary_partial))(real x, real y);
 typedef void (*R(chunk_fn))(real *restrict out, const real *restrict x, int64_t n);
 typedef void (*R(chunk_partial))(real *restrict partial, const real *restrict a,
                                  const real *restrict b, const real *restrict y, int64_t n);
-typedef void (*R(chunk_slope))(real *restrict out, const real *restrict g, const real *restrict a,
+typedef void (*R(chunk_slope))(real *out, const real *g, const real *restrict a,
                                const real *restrict b, const real *restrict y, int64_t n);
 typedef real (*R(binary_fn))(real a, real b);
 typedef real (*R(binary_partial))(real a, real b, real y);
@@ -151,8 +151,8 @@ MG_INLINE void R(pair_vjp_loop_2)(void *out, const void *const *in, int64_t n, R
 
 /* A chunk at a time, by a function that multiplies by the gradient itself. */
 MG_INLINE void R(slope_vjp_loop)(void *out, const void *const *in, int64_t n, R(chunk_slope) d) {
-    real *restrict o = out;
-    const real *restrict g = in[0], *restrict a = in[1], *restrict b = in[2], *restrict y = in[3];
+    real *o = out; /* perhaps g itself */
+    const real *g = in[0], *restrict a = in[1], *restrict b = in[2], *restrict y = in[3];
     for (int64_t at = 0; at < n; at += NDITER_CHUNK)
         d(o + at, g + at, a + at, b + at, y + at, mg_min(NDITER_CHUNK, n - at));
 }
@@ -314,12 +314,12 @@ static void R(xlogy_by_b_chunk)(real *restrict partial, const real *restrict a,
     for (int64_t i = 0; i < n; i++) partial[i] = a[i] == 0 ? 0 : a[i] / b[i];
 }
 
-static void R(atan2_by_a_chunk)(real *restrict out, const real *restrict g, const real *restrict a,
+static void R(atan2_by_a_chunk)(real *out, const real *g, const real *restrict a,
                                 const real *restrict b, const real *restrict y, int64_t n) {
     (void)y;
     R(v_angle_slope_chunk)(out, g, a, b, n, 1);
 }
-static void R(atan2_by_b_chunk)(real *restrict out, const real *restrict g, const real *restrict a,
+static void R(atan2_by_b_chunk)(real *out, const real *g, const real *restrict a,
                                 const real *restrict b, const real *restrict y, int64_t n) {
     (void)y;
     R(v_angle_slope_chunk)(out, g, b, a, n, -1);
@@ -378,9 +378,8 @@ MG_INLINE R(one_bits) R(pow_outside)(real a, real b, real y) {
     R(one_bits) small = a == 0 ? 0 : R(v_bits)(v_abs(y)) - first;
     return small | (last - R(v_bits)(v_abs(b * y)));
 }
-static MG_NOINLINE void R(pow_by_base_unit)(real *restrict out, const real *restrict g,
-                                            const real *restrict a, const real *restrict b,
-                                            const real *restrict y) {
+static MG_NOINLINE void R(pow_by_base_unit)(real *out, const real *g, const real *restrict a,
+                                            const real *restrict b, const real *restrict y) {
     enum { UNIT = 4 * LANES };
     const R(one_bits) first_bit = (R(one_bits))1 << (8 * sizeof(real) - 1);
     real partial[UNIT];
@@ -402,9 +401,9 @@ static MG_NOINLINE void R(pow_by_base_unit)(real *restrict out, const real *rest
     for (int i = 0; i < UNIT; i++) out[i] = g[i] == 0 ? 0 : g[i] * partial[i];
 }
 /* Where the power is 0 its logarithm's pole does not count; at 0^0 the one-sided derivative is 0. */
-static MG_NOINLINE void R(pow_by_exponent_unit)(real *restrict out, const real *restrict g,
-                                                const real *restrict a, const real *restrict b,
-                                                const real *restrict y, const real *restrict log) {
+static MG_NOINLINE void R(pow_by_exponent_unit)(real *out, const real *g, const real *restrict a,
+                                                const real *restrict b, const real *restrict y,
+                                                const real *restrict log) {
     real partial[4 * LANES];
     MG_APART
     for (int i = 0; i < 4 * LANES; i++) {
@@ -414,37 +413,49 @@ static MG_NOINLINE void R(pow_by_exponent_unit)(real *restrict out, const real *
     MG_APART
     for (int i = 0; i < 4 * LANES; i++) out[i] = g[i] == 0 ? 0 : g[i] * partial[i];
 }
-/* Both have a shorter way for nearly all units. */
-static MG_NOINLINE void R(pow_by_base_chunk)(real *restrict out, const real *restrict g,
-                                             const real *restrict a, const real *restrict b,
-                                             const real *restrict y, int64_t n) {
+/* Both have a shorter way for nearly all units. Nothing is written before it is known to be right: out
+ * may be g. */
+static MG_NOINLINE void R(pow_by_base_chunk)(real *out, const real *g, const real *restrict a,
+                                             const real *restrict b, const real *restrict y,
+                                             int64_t n) {
     for (int64_t at = 0; at < n; at += 4 * LANES) {
         bool right = MG_HAS_WIDE;
 #if MG_HAS_WIDE
-        for (int64_t i = at; i < at + 4 * LANES; i += WIDE_VECTORS * LANES) {
+        R(wide) made[4 / WIDE_VECTORS];
+        MG_UNROLL
+        for (int w = 0; w < 4 / WIDE_VECTORS; w++) {
+            int64_t i = at + w * WIDE_VECTORS * LANES;
             bool these;
             R(wide) slope = R(w_pow_base_slope)(R(w_load)(a + i), R(w_load)(b + i),
                                                 R(w_load)(y + i), &these);
-            R(w_store)(out + i, R(w_times_slope)(R(w_load)(g + i), slope));
+            made[w] = R(w_times_slope)(R(w_load)(g + i), slope);
             right &= these;
         }
+        MG_UNROLL
+        for (int w = 0; right && w < 4 / WIDE_VECTORS; w++)
+            R(w_store)(out + at + w * WIDE_VECTORS * LANES, made[w]);
 #endif
         if (MG_UNLIKELY(!right)) R(pow_by_base_unit)(out + at, g + at, a + at, b + at, y + at);
     }
 }
-static void R(pow_by_exponent_chunk)(real *restrict out, const real *restrict g,
-                                     const real *restrict a, const real *restrict b,
-                                     const real *restrict y, int64_t n) {
+static void R(pow_by_exponent_chunk)(real *out, const real *g, const real *restrict a,
+                                     const real *restrict b, const real *restrict y, int64_t n) {
     real log[NDITER_CHUNK];
     R(v_log_chunk)(log, a, n);
     for (int64_t at = 0; at < n; at += 4 * LANES) {
         bool right = MG_HAS_WIDE; /* no logarithm is infinite, or NaN */
 #if MG_HAS_WIDE
-        for (int64_t i = at; i < at + 4 * LANES; i += WIDE_VECTORS * LANES) {
+        R(wide) made[4 / WIDE_VECTORS];
+        MG_UNROLL
+        for (int w = 0; w < 4 / WIDE_VECTORS; w++) {
+            int64_t i = at + w * WIDE_VECTORS * LANES;
             R(wide) l = R(w_load)(log + i), slope = R(w_times_slope)(R(w_load)(y + i), l);
-            R(w_store)(out + i, R(w_times_slope)(R(w_load)(g + i), slope));
+            made[w] = R(w_times_slope)(R(w_load)(g + i), slope);
             right &= R(w_within_bits)(R(w_abs)(l), 0, R(v_bits)((real)V_INF_F32));
         }
+        MG_UNROLL
+        for (int w = 0; right && w < 4 / WIDE_VECTORS; w++)
+            R(w_store)(out + at + w * WIDE_VECTORS * LANES, made[w]);
 #endif
         if (MG_UNLIKELY(!right))
             R(pow_by_exponent_unit)(out + at, g + at, a + at, b + at, y + at, log + at);
@@ -533,8 +544,8 @@ static void R(pow_by_exponent_chunk)(real *restrict out, const real *restrict g,
 /* The slope by the base where the power was not saved; in: g, a, b */
 static void R(pow_vjp_a_alone)(ROW_ARGUMENTS) {
     real power[NDITER_CHUNK];
-    real *restrict o = out;
-    const real *restrict g = in[0], *restrict a = in[1], *restrict b = in[2];
+    real *o = out; /* perhaps g itself */
+    const real *g = in[0], *restrict a = in[1], *restrict b = in[2];
     for (int64_t at = 0; at < n; at += NDITER_CHUNK) {
         int64_t m = mg_min(NDITER_CHUNK, n - at);
         R(v_pow_chunk)(power, a + at, b + at, m);
