@@ -486,3 +486,43 @@ def test_a_step_says_what_does_not_fit(kind):
     ):
         optimizer.step()
     assert first.tolist() == before
+
+
+METHODS = [mg.optim.SGD, mg.optim.Adam, mg.optim.AdamW, mg.optim.RMSprop]
+
+
+def stepped(kind, params):
+    optimizer = kind(params, lr=0.1, **({"momentum": 0.9} if kind is mg.optim.SGD else {}))
+    for p in params:
+        p.grad = mg.ones(2)
+    optimizer.step()
+    return optimizer
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_the_state_of_another_method_is_refused(kind):
+    params = [mg.ones(2, requires_grad=True) for _ in range(2)]
+    optimizer = stepped(kind, params)
+    before = optimizer.state_dict()
+    for other in METHODS:
+        state = stepped(other, params).state_dict()
+        if issubclass(other, mg.optim.Adam) and issubclass(kind, mg.optim.Adam):
+            kind(params).load_state_dict(state)
+        elif other is not kind:
+            with pytest.raises(ValueError, match=r"state of parameter 0 holds .*another method's"):
+                optimizer.load_state_dict(state)
+    assert optimizer.state_dict() == before
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_what_is_no_state_is_refused(kind):
+    optimizer = stepped(kind, [mg.ones(2, requires_grad=True)])
+    good = optimizer.state_dict()
+    for wrong in ({"state": None}, {"state": []}, {"state": {0: 5}}):
+        with pytest.raises(TypeError, match=r"\] 'state' is a dict with a dict for each parameter"):
+            optimizer.load_state_dict({**good, **wrong})
+    for groups in (None, ["a"], [{"lr": 0.1}], [{"params": 1}], {"params": [0]}):
+        with pytest.raises(TypeError, match=r"\] 'param_groups' is a list of dicts with 'params'"):
+            optimizer.load_state_dict({**good, "param_groups": groups})
+    optimizer.load_state_dict(good)
+    optimizer.step()

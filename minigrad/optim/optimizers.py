@@ -38,6 +38,8 @@ class Optimizer:
     given twice, not a leaf or not contiguous, and for options out of range.
     """
 
+    _remembered: frozenset[str] = frozenset()  # names in the state of a parameter; empty: any
+
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
         self.defaults = dict(defaults)
         self.param_groups: list[Group] = []
@@ -141,8 +143,8 @@ class Optimizer:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over a copy of the options and state of an optimizer of parameters like these.
 
-        Raises ValueError where groups, numbers of parameters or shapes differ; nothing is changed
-        then.
+        Raises ValueError where groups, numbers of parameters or shapes differ, or it is the state
+        of another method, TypeError for what is no state; nothing is changed then.
         """
         if not isinstance(state_dict, Mapping) or not {"state", "param_groups"} <= set(state_dict):
             raise TypeError(
@@ -150,6 +152,7 @@ class Optimizer:
                 f"'param_groups', not {type(state_dict).__name__}"
             )
         groups, states = state_dict["param_groups"], state_dict["state"]
+        self._check_state(groups, states)
         sizes = [len(group["params"]) for group in self.param_groups]
         given = [len(group["params"]) for group in groups]
         if sizes != given:
@@ -169,6 +172,25 @@ class Optimizer:
             self._check(group)
         self.state = loaded
         self.param_groups = merged
+
+    def _check_state(self, groups: Any, states: Any) -> None:
+        """Whether these are dicts, and hold what this method remembers."""
+        if not isinstance(states, Mapping) or not all(
+            isinstance(state, Mapping) for state in states.values()
+        ):
+            raise TypeError(f"[{self._name}] 'state' is a dict with a dict for each parameter")
+        if not isinstance(groups, (list, tuple)) or not all(
+            isinstance(group, Mapping) and isinstance(group.get("params"), (list, tuple))
+            for group in groups
+        ):
+            raise TypeError(f"[{self._name}] 'param_groups' is a list of dicts with 'params'")
+        known = self._remembered
+        for place, state in states.items() if known else ():
+            if not known.issuperset(state) or ("step" in known and "step" not in state):
+                raise ValueError(
+                    f"[{self._name}] the state of parameter {place} holds {', '.join(state)}, but "
+                    f"may hold {', '.join(sorted(known))}: is it another method's?"
+                )
 
     def _taken(self, place: int, p: Any, key: str, value: Any) -> Any:
         if not hasattr(value, "shape"):
@@ -262,6 +284,8 @@ class SGD(Optimizer):
     3.0
     """
 
+    _remembered = frozenset(["momentum_buffer"])
+
     def __init__(
         self,
         params: Iterable[Any],
@@ -315,6 +339,7 @@ class Adam(Optimizer):
     """
 
     _decoupled = False
+    _remembered = frozenset(["step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"])
 
     def __init__(
         self,
@@ -407,6 +432,8 @@ class RMSprop(Optimizer):
     >>> w
     tensor([0.9], requires_grad=True)
     """
+
+    _remembered = frozenset(["step", "square_avg", "momentum_buffer", "grad_avg"])
 
     def __init__(
         self,
