@@ -155,10 +155,32 @@ def _detensored(data: Any) -> Any:
     return data
 
 
-def _from_sequences(data: Any) -> tuple[np.ndarray[Any, Any], bool]:
-    """Numbers, or nested sequences of them, as an array; are they Python's own?
+def _is_numpys(data: Any) -> bool:
+    return is_numpys("ndarray", data) or is_numpys("generic", data)
 
-    Where those of lists and tuples are, and make an array, C has read them (``from_lists``).
+
+def _together(data: Any) -> DType | None:
+    """The float dtype of what nested sequences hold, promoted as by operations: Python's numbers
+    and integers of any kind do not widen float32. None where that is no float.
+    """
+    kinds = {getattr(item, "dtype", type(item)): item for item in _items(data)}
+    found = []
+    for item in kinds.values():
+        if isinstance(item, TensorBase):
+            found.append(item.dtype)
+        elif _is_numpys(item):
+            found.append(_kept_dtype(np.asarray(item)))
+        elif np.asarray(item).dtype.kind == "f":
+            found.append(float32)
+    widest = max(found, key=lambda kind: kind.code, default=int64)
+    return widest if widest.is_floating_point else None
+
+
+def _from_sequences(data: Any) -> tuple[np.ndarray[Any, Any], DType | None, bool]:
+    """Numbers, or nested sequences of them, as an array; the dtype they have, unless it is the
+    array's; and do they begin with one of Python's own?
+
+    Where all those of lists and tuples are, and make an array, C has read them (``from_lists``).
     """
     try:
         array = np.asarray(_detensored(data))
@@ -169,20 +191,21 @@ def _from_sequences(data: Any) -> tuple[np.ndarray[Any, Any], bool]:
         if not foreign:
             raise OverflowError("[tensor] an integer in the data does not fit in int64; use floats")
         raise TypeError(f"[tensor] cannot make a tensor from {type(foreign[0]).__name__} data")
-    first = _first(data)
-    return array, not (isinstance(first, TensorBase) or _is_numpys(first))
-
-
-def _is_numpys(data: Any) -> bool:
-    return is_numpys("ndarray", data) or is_numpys("generic", data)
+    first, kept = _first(data), None
+    from_python = not (isinstance(first, TensorBase) or _is_numpys(first))
+    if from_python and array.size == 0:
+        kept = float32
+    elif array.dtype.kind == "f":
+        kept = _together(data)
+    return array, kept, from_python
 
 
 def from_sequence(data: Sequence[Any]) -> Tensor:
     """A list as an operand: Python numbers in it take on the dtype of what they meet."""
     made = from_lists(data, float64.code, True)
     if made is None:
-        array, from_python = _from_sequences(data)
-        made = wrap(_from_array(array, None))
+        array, kept, from_python = _from_sequences(data)
+        made = wrap(_from_array(array, None if from_python else kept))
         made._h.pointer.weak = from_python
     return made
 
@@ -192,7 +215,8 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
 
     ``data`` is a number, nested sequences, a NumPy array or a Tensor. Python floats become float32
     (integers int64, booleans bool); NumPy data keeps its dtype where it is float32, float64, int64
-    or bool, other integers become int64 and float16 becomes float32.
+    or bool, other integers become int64 and float16 becomes float32. Sequences of several kinds
+    have the widest of these.
 
     Raises TypeError for data of other types or ragged sequences, ValueError for too many
     dimensions.
@@ -217,10 +241,8 @@ def _copied(data: Any, wanted: DType | None) -> Handle:
         return call(lib.mg_cast, data._h, (wanted or data.dtype).code)
     if _is_numpys(data):
         return _from_array(np.asarray(data), wanted)
-    array, from_python = _from_sequences(data)
-    if wanted is None and from_python and (array.dtype.kind == "f" or array.size == 0):
-        wanted = float32
-    return _from_array(array, wanted)
+    array, kept, _ = _from_sequences(data)
+    return _from_array(array, wanted or kept)
 
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:

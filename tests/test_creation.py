@@ -279,6 +279,46 @@ def test_sequences():
             function(mg.tensor(1.0))
 
 
+SINGLE, DOUBLE = mg.tensor(1.0), mg.tensor(1.0, dtype=mg.float64)
+# What sequences hold, and the dtype that makes: PyTorch's, whatever comes first.
+MIXED = [
+    ([SINGLE, 2], mg.float32),
+    ([SINGLE, 2.5], mg.float32),
+    ([SINGLE, mg.tensor(2)], mg.float32),
+    ([mg.tensor(2), 2.5], mg.float32),
+    ([mg.tensor(True), 2.5], mg.float32),
+    ([np.int64(3), 2.5], mg.float32),
+    ([np.float32(1), 2], mg.float32),
+    ([np.float16(1), np.uint8(2)], mg.float32),
+    ([[1, 2], np.ones(2, np.float32)], mg.float32),
+    ([np.ones(2, np.float32), np.ones(2, np.int64)], mg.float32),
+    ([DOUBLE, 2], mg.float64),
+    ([SINGLE, DOUBLE], mg.float64),
+    ([2.5, np.float64(1)], mg.float64),
+    ([[2.5, SINGLE], (np.float64(1), 3)], mg.float64),
+    ([mg.tensor(2), 3], mg.int64),
+    ([mg.tensor(True), False], mg.bool),
+    ([[], np.zeros(0, np.float64)], mg.float32),
+    ([np.zeros(0, np.float64)], mg.float64),
+]
+
+
+@pytest.mark.parametrize(("data", "dtype"), MIXED)
+def test_sequences_of_several_kinds_have_the_widest(data, dtype):
+    forth, back = mg.tensor(data), mg.tensor(data[::-1])
+    assert forth.dtype is dtype
+    assert forth.flip(0).tolist() == back.tolist()
+    if forth.numel():
+        assert back.dtype is dtype
+        assert forth.tolist() == np.asarray([np.asarray(row) for row in data]).tolist()
+    assert mg.tensor(data, dtype=mg.float64).dtype is mg.float64
+
+
+def test_a_list_of_tensors_does_not_widen_what_it_meets():
+    assert (mg.ones(2) + [SINGLE, 2]).dtype is mg.float32
+    assert (mg.ones(2) + [SINGLE, DOUBLE]).dtype is mg.float64
+
+
 def test_iteration_carries_gradients():
     x = mg.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     a, b = x
