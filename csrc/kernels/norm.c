@@ -56,7 +56,7 @@ MG_INLINE norm_moments norm_corrected(double mean, double a, double b, double n)
 }
 
 /* Planes of n elements that are normalised together; `own`: by statistics of their own; `run`: they
- * follow each other, as do the sets. */
+ * follow each other, as do the sets, whose statistics are taken four at a time. */
 typedef struct {
     int64_t count, step, n, w_step; /* how many, and how far apart, as are their weights */
     int64_t sets;                   /* statistics lie this far apart */
@@ -242,8 +242,10 @@ static int norm_channels_plan(norm_channels_job *job, const mg_array *x, const m
     job->set = (norm_set){.count = groups ? channels / groups : samples,
                           .step = groups ? n : channels * n, .n = n, .w_step = groups ? 1 : 0,
                           .sets = groups ? samples * groups : channels, .own = own,
-                          .run = own && groups > 0,
                           .streams = norm_streams(n * job->itemsize, x->size * job->itemsize)};
+    /* Four long sets leave the first cache before the results are made of them. */
+    bool brief = job->set.count == 1 || job->set.count * n <= NORM_LONG;
+    job->set.run = own && groups > 0 && brief;
     job->per_task = job->columns ? NORM_STRIP : mg_ceil_div(NORM_GRAIN, job->set.count * n);
     return norm_check_stats(stats, x, job->set.sets);
 }
