@@ -241,7 +241,7 @@ def _are_alike(items: tuple[Any, ...]) -> bool:
     for item in items:
         if not isinstance(item, TensorBase) or item.dtype is not int64 or not item._h.ndim:
             return False
-    return all([item.shape == items[0].shape for item in items])
+    return len({item.shape for item in items}) == 1
 
 
 def _inverse(order: Sequence[int]) -> list[int]:
