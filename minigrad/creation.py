@@ -161,7 +161,8 @@ def _is_numpys(data: Any) -> bool:
 
 def _together(data: Any) -> DType | None:
     """The float dtype of what nested sequences hold, promoted as by operations: Python's numbers
-    and integers of any kind do not widen float32. None where that is no float.
+    and integers of any kind do not widen float32, which is that of Python's numbers alone. None
+    where it is no float.
     """
     kinds = {getattr(item, "dtype", type(item)): item for item in _items(data)}
     found = []
@@ -172,7 +173,7 @@ def _together(data: Any) -> DType | None:
             found.append(_kept_dtype(np.asarray(item)))
         elif np.asarray(item).dtype.kind == "f":
             found.append(float32)
-    widest = max(found, key=lambda kind: kind.code, default=int64)
+    widest = max(found, key=lambda kind: kind.code, default=float32)
     return widest if widest.is_floating_point else None
 
 
