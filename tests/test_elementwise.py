@@ -422,6 +422,38 @@ def test_slopes_beside_those_out_of_range(name, rng):
         np.testing.assert_array_equal(slopes(among)[1 : 2 * edges.size : 2], slopes(edges))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("power", [3, 0.5, -0.5])
+def test_powers_by_numbers_that_have_kernels_of_their_own(power, dtype, rng):
+    """At most a unit off, C99's signs and limits, and slopes as those by a tensor."""
+    x = np.concatenate([rng.normal(size=4099), np.exp(rng.uniform(-29, 29, 4099))])
+    x = np.concatenate([x, -x]).astype(dtype)
+    leaf = mg.tensor(x, requires_grad=True)
+    y = leaf**power
+    with np.errstate(all="ignore"):
+        wanted = x.astype(np.longdouble) ** power
+        slope = power * x.astype(np.longdouble) ** (power - 1)
+    units = np.spacing(np.abs(wanted).astype(dtype))
+    real = ~np.isnan(wanted)
+    off = np.abs(y.detach().numpy() - wanted) / units
+    assert off[real].max() <= 1
+    assert np.isnan(y.detach().numpy()[~real]).all()
+    g = rng.normal(size=x.size).astype(dtype)
+    y.backward(mg.tensor(g))
+    tolerance = 4 * np.finfo(dtype).eps
+    np.testing.assert_allclose(leaf.grad.numpy()[real], (g * slope)[real], rtol=tolerance)
+
+    edges = np.array([0.0, -0.0, INF, -INF, NAN, 1, -1, 1e-30, 1e13, -1e13], dtype)
+    for length in (10, 50):  # in a block of their own, and among others
+        at = mg.tensor(np.resize(edges, length), requires_grad=True)
+        by_number, by_tensor = at**power, at ** mg.full(length, power, dtype=at.dtype)
+        a, b = by_number.detach().numpy(), by_tensor.detach().numpy()
+        np.testing.assert_allclose(a, b, rtol=tolerance)
+        np.testing.assert_array_equal(np.signbit(a)[b == 0], np.signbit(b)[b == 0])
+        slopes = [mg.grad(y.sum(), at)[0].numpy() for y in (by_number, by_tensor)]
+        np.testing.assert_allclose(*slopes, rtol=tolerance)
+
+
 def test_powers_that_are_exact():
     n = np.arange(-1080.0, 1024)
     np.testing.assert_array_equal(mg.exp2(mg.tensor(n)).numpy(), np.ldexp(1.0, n.astype(int)))

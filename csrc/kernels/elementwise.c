@@ -239,7 +239,6 @@ static const elementwise_row float_rows[OP_COUNT] = {
 #define BITS_BINARY(op) ROW(op, 2, .tells = false)
 #include "elementwise.def"
 #undef ROW
-#undef FLOATS
 };
 
 static const mg_kernel int_kernels[OP_COUNT] = {
@@ -350,11 +349,36 @@ static int elementwise_check_integers(int op, mg_array *b) {
     return refused ? mg_fail_code(power ? MG_EARG : MG_EZERO, 0, 0) : MG_OK;
 }
 
+/* The value of a plain number, else NaN. */
+MG_INLINE double pow_number(const mg_array *exponent) {
+    return exponent->weak && !exponent->ndim ? mg_item_float(exponent) : __builtin_nan("");
+}
+
 /* Powers by a plain number that have a cheaper exact form. */
 static int pow_shortcut(const mg_array *exponent) {
-    if (!exponent->weak || exponent->ndim) return -1;
-    double n = mg_item_float(exponent);
+    double n = pow_number(exponent);
     return n == 2 ? OP_square : n == -1 ? OP_reciprocal : -1;
+}
+
+/* Powers by a plain number that have kernels of their own: for the power, and for the gradient of the
+ * base where no power was saved. */
+typedef struct {
+    double exponent;
+    mg_kernel kernel[2], vjp[2];
+} pow_kernels;
+static const pow_kernels pow_by_numbers[] = {
+#if MG_HAS_FMA
+    {3, FLOATS(cube, kernel), FLOATS(cube, vjp_alone)},
+    {0.5, FLOATS(half_power, kernel), FLOATS(half_power, vjp_alone)},
+    {-0.5, FLOATS(less_half_power, kernel), FLOATS(less_half_power, vjp_alone)},
+#endif
+    {0, {0}, FLOATS(pow, vjp_alone)}, /* all others */
+};
+#undef FLOATS
+static const pow_kernels *pow_by_number(const mg_array *exponent) {
+    const pow_kernels *found = pow_by_numbers;
+    for (double n = pow_number(exponent); found->kernel[0] && found->exponent != n;) found++;
+    return found;
 }
 
 mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
@@ -372,8 +396,11 @@ mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
     mg_kernel kernel = elementwise_kernel(op, dtype);
     if (!kernel) return mg_fail(MG_EDTYPE, dtype, 0);
     if (dtype == MG_INT64 && elementwise_check_integers(op, b)) return NULL;
-    if (op == OP_pow && mg_is_float(dtype) && a->dtype == dtype && pow_shortcut(b) >= 0)
-        return mg_unary(pow_shortcut(b), a);
+    if (op == OP_pow && mg_is_float(dtype)) {
+        if (a->dtype == dtype && pow_shortcut(b) >= 0) return mg_unary(pow_shortcut(b), a);
+        mg_kernel own = pow_by_number(b)->kernel[dtype - MG_FLOAT32];
+        if (own) kernel = own;
+    }
 
     int ndim;
     int64_t shape[MG_MAX_NDIM];
@@ -458,8 +485,8 @@ static mg_arrays *elementwise_binary_vjp(int op, int wanted, mg_array *g, bool o
     if (!mg_is_float(g->dtype)) return mg_fail(MG_EDTYPE, g->dtype, 0);
     for (int i = 0; i < 2; i++)
         if (wanted >> i & 1) kernels[count++] = float_rows[op].vjp[i][g->dtype - MG_FLOAT32];
-    if (op == OP_pow && wanted == 1 && !saved->arrays[2])
-        kernels[0] = g->dtype == MG_FLOAT32 ? pow_vjp_a_alone_f32 : pow_vjp_a_alone_f64;
+    if (op == OP_pow && wanted == 1 && b && !y)
+        kernels[0] = pow_by_number(b)->vjp[g->dtype - MG_FLOAT32];
     if (op == OP_pow && wanted == 1 && b && pow_shortcut(b) == OP_square) {
         mg_saved base = {.arrays = {a}, .time = saved->time};
         made[0] = elementwise_unary_vjp(OP_square, g, over, &base);

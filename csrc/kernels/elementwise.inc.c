@@ -52,6 +52,8 @@ MG_INLINE real r_root_above(real y) {
 typedef real (*R(unary_fn))(real x);
 typedef real (*R(unary_partial))(real x, real y);
 typedef void (*R(chunk_fn))(real *restrict out, const real *restrict x, int64_t n);
+typedef void (*R(chunk_pair))(real *restrict out, const real *restrict a, const real *restrict b,
+                              int64_t n);
 typedef void (*R(chunk_partial))(real *restrict partial, const real *restrict a,
                                  const real *restrict b, const real *restrict y, int64_t n);
 typedef void (*R(chunk_slope))(real *out, const real *g, const real *restrict a,
@@ -541,17 +543,60 @@ static void R(pow_by_exponent_chunk)(real *out, const real *g, const real *restr
     MG_INLINE bool R(name##_f)(real a, real b) { return expression; }                               \
     static void R(name##_kernel)(ROW_ARGUMENTS) { R(compare_loop)(out, in, n, R(name##_f)); }
 #include "elementwise.def"
-/* The slope by the base where the power was not saved; in: g, a, b */
-static void R(pow_vjp_a_alone)(ROW_ARGUMENTS) {
+/* The slope by the base where the power was not saved, and is made again by this function; in: g, a, b */
+MG_INLINE void R(pow_vjp_alone_loop)(ROW_ARGUMENTS, R(chunk_pair) make) {
     real power[NDITER_CHUNK];
     real *o = out; /* perhaps g itself */
     const real *g = in[0], *restrict a = in[1], *restrict b = in[2];
     for (int64_t at = 0; at < n; at += NDITER_CHUNK) {
         int64_t m = mg_min(NDITER_CHUNK, n - at);
-        R(v_pow_chunk)(power, a + at, b + at, m);
+        make(power, a + at, b + at, m);
         R(pow_by_base_chunk)(o + at, g + at, a + at, b + at, power, m);
     }
 }
+static void R(pow_vjp_alone)(ROW_ARGUMENTS) { R(pow_vjp_alone_loop)(out, in, n, R(v_pow_chunk)); }
+
+#if MG_HAS_FMA
+/* Powers by plain numbers: as exact as those above, which takes such instructions. In x^2 x what rounding
+ * x^2 left out is added. Roots differ from powers at -0 and -inf alone. */
+MG_INLINE real R(cube)(real x) {
+    real square = x * x, rest = -R(v_residual)(x, x, square), plain = square * x;
+    real better = R(fma)(square, x, rest * x);
+    return v_abs(plain) < (real)V_INF_F32 ? better : plain;
+}
+static void R(cube_kernel)(ROW_ARGUMENTS) { R(unary_loop)(out, in, n, R(cube)); }
+MG_INLINE real R(cube_partial)(real x, real y) {
+    (void)y;
+    return 3 * (x * x);
+}
+static void R(cube_vjp_alone)(ROW_ARGUMENTS) { R(unary_vjp_loop)(out, in, n, R(cube_partial)); }
+
+static void R(half_power_chunk)(real *restrict out, const real *restrict a, const real *restrict b,
+                                int64_t n) {
+    (void)b;
+    R(v_sqrt_chunk)(out, a, n);
+    nditer_whole(n, sizeof(real));
+    MG_APART
+    for (int64_t i = 0; i < n; i++) out[i] = v_abs(a[i]) == (real)V_INF_F32 ? v_abs(a[i]) : out[i] + 0;
+}
+static void R(less_half_power_chunk)(real *restrict out, const real *restrict a,
+                                     const real *restrict b, int64_t n) {
+    (void)b;
+    R(v_rsqrt_chunk)(out, a, n);
+    nditer_whole(n, sizeof(real));
+    MG_APART
+    for (int64_t i = 0; i < n; i++)
+        out[i] = v_abs(a[i]) == (real)V_INF_F32 ? 0 : a[i] == 0 ? (real)V_INF_F32 : out[i];
+}
+#define POWER(name)                                                                                 \
+    static void R(name##_kernel)(ROW_ARGUMENTS) { R(name##_chunk)(out, in[0], in[1], n); }           \
+    static void R(name##_vjp_alone)(ROW_ARGUMENTS) {                                                \
+        R(pow_vjp_alone_loop)(out, in, n, R(name##_chunk));                                         \
+    }
+POWER(half_power)
+POWER(less_half_power)
+#undef POWER
+#endif
 
 /* in: x, low, high; the bounds are met in this order, so that of crossed ones the upper counts. In
  * one loop the compiler would read `high` only where it counts, and give up on vectors. */
