@@ -53,6 +53,10 @@ def _relu(x):
     return np.where(x <= 0, 0, x)
 
 
+def _hardsigmoid(x):
+    return (np.clip(x, -3, 3) + 3) / 6
+
+
 def _scale(a, b):
     return np.where(a == 0, 0, a * b)
 
@@ -210,6 +214,9 @@ POINTWISE = {
     "acosh": np.arccosh,
     "atanh": np.arctanh,
     "relu": _relu,
+    "relu6": lambda x: np.minimum(_relu(x), 6),
+    "hardsigmoid": _hardsigmoid,
+    "hardswish": lambda x: _scale(_hardsigmoid(x), x),
     "sigmoid": _sigmoid,
     "softplus": _softplus,
     "logsigmoid": lambda x: -_softplus(-x),
@@ -251,6 +258,7 @@ POINTWISE = {
     "xlogy": _xlogy,
     "xlog1py": _xlog1py,
     "scale": _scale,
+    "leaky": lambda a, b: np.where(a > 0, a, a * b),
     "frac": lambda x: x - np.trunc(x),
     "logit": _logit,
     "deg2rad": np.deg2rad,
@@ -371,6 +379,9 @@ PARTIALS = {
     "acosh": [lambda x: 1 / np.sqrt(x * x - 1)],
     "atanh": [lambda x: 1 / (1 - x * x)],
     "relu": [lambda x: (x > 0) * np.ones_like(x)],
+    "relu6": [lambda x: ((x > 0) & (x < 6)) * np.ones_like(x)],
+    "hardsigmoid": [lambda x: (abs(x) < 3) * np.ones_like(x) / 6],
+    "hardswish": [lambda x: np.where(x >= 3, 1, np.where(x <= -3, 0, (2 * x + 3) / 6))],
     "sigmoid": [_sigmoid_slope],
     "softplus": [_sigmoid],
     "logsigmoid": [lambda x: _sigmoid(-x)],
@@ -415,6 +426,7 @@ PARTIALS = {
     "xlogy": [lambda a, b: np.log(b), lambda a, b: a / b],
     "xlog1py": [lambda a, b: np.log1p(b), lambda a, b: a / (1 + b)],
     "scale": [lambda a, b: b, lambda a, b: a],
+    "leaky": [lambda a, b: np.where(a > 0, 1, b), lambda a, b: np.where(a > 0, 0, a)],
     "frac": [_one],
     "logit": [lambda x: 1 / (x * (1 - x))],
     "deg2rad": [lambda x: np.full_like(x, np.pi / 180)],

@@ -17,7 +17,7 @@ import minigrad as mg
 import minigrad.nn.functional
 from minigrad import elementwise, functions, special
 from minigrad._c import ffi, lib
-from minigrad.dispatch import unary
+from minigrad.dispatch import binary, unary
 from minigrad.ops import TABLE
 
 KERNELS = [row for row in TABLE.values() if row.family == "pointwise"]
@@ -27,7 +27,7 @@ COMPARISONS = [TABLE[name] for name in oracle.COMPARISONS]
 TESTS = [TABLE[name] for name in oracle.TESTS]
 # Used by other operations only
 INTERNAL = {"scale", "index", "index_put_zeros", "slice", "embed", "linear_bias", "mean_nll"}
-INTERNAL |= {"gelu_tanh", "trigamma"}
+INTERNAL |= {"gelu_tanh", "leaky", "trigamma"}
 
 by_row = pytest.mark.parametrize("row", POINTWISE, ids=lambda row: row.name)
 by_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
@@ -37,7 +37,8 @@ def function_of(row):
     for place in (elementwise, special):
         if hasattr(place, row.name):
             return getattr(place, row.name)
-    return unary(row)  # an activation, whose public function takes more arguments
+    # an activation, whose public function takes more arguments
+    return unary(row) if row.arity == 1 else binary(row)
 
 
 def on_domain(row, rng, shape, dtype=np.float64):

@@ -255,6 +255,8 @@ MPMATH |= {
     "softplus": lambda x: mpmath.log1p(mpmath.exp(x)),
     "logsigmoid": lambda x: -mpmath.log1p(mpmath.exp(-x)),
     "silu": lambda x: x / (1 + mpmath.exp(-x)),
+    "hardsigmoid": lambda x: (x + 3) / 6,
+    "hardswish": lambda x: x * (x + 3) / 6,
     "entr": lambda x: -x * mpmath.log(x),
     "pow": lambda a, b: a**b,
     "xlogy": lambda a, b: a * mpmath.log(b),

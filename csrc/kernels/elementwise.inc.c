@@ -25,6 +25,8 @@
 #define r_minimum R(r_minimum)
 #define r_maximum_by R(r_maximum_by)
 #define r_root_above R(r_root_above)
+#define r_bounded R(r_bounded)
+#define r_hard_gate R(r_hard_gate)
 
 /* ---- pieces of rows ---- */
 
@@ -39,6 +41,9 @@ MG_INLINE real r_maximum_by(real a, real b) {
     real by_nan = b != b ? by_value : 1;
     return a != a ? by_nan : b != b ? 0 : by_value;
 }
+
+MG_INLINE real r_bounded(real x, real low, real high) { return x <= low ? low : x >= high ? high : x; }
+MG_INLINE real r_hard_gate(real x) { return (r_bounded(x, -3, 3) + 3) / 6; }
 
 /* sqrt(1 + y^2), which is |y| long before its square leaves the range, and never less */
 MG_INLINE real r_root_above(real y) {
@@ -639,3 +644,5 @@ static void R(clamp)(ROW_ARGUMENTS) {
 #undef r_minimum
 #undef r_maximum_by
 #undef r_root_above
+#undef r_bounded
+#undef r_hard_gate

@@ -10,6 +10,12 @@ from minigrad.ops.table import pointwise
 
 T = Any  # a Tensor; this layer stands below it
 
+
+def _leaky_partial(a: T, b: T) -> T:
+    above = (a > 0.0).to(a.dtype)
+    return above + (1.0 - above).scale(b)
+
+
 # ---- activations ---------------------------------------------------------------------------------
 
 RELU = pointwise(
@@ -18,6 +24,37 @@ RELU = pointwise(
     domain=[(0.1, 3)],
     special=[(0.0, 0.0), (-1.0, 0.0), (nan, nan), (inf, inf)],
     doc="max(x, 0); its derivative at 0 is 0, and NaN passes",
+)
+RELU6 = pointwise(
+    "relu6",
+    lambda y: 1.0 - (y <= 0.0) - (y >= 6.0),
+    domain=[(0.1, 5.9)],
+    special=[(-1.0, 0.0), (-0.0, 0.0), (7.0, 6.0), (nan, nan), (inf, 6.0), (-inf, 0.0)],
+    doc="min(max(x, 0), 6); its derivative at 0 and 6 is 0, and NaN passes",
+)
+HARDSIGMOID = pointwise(
+    "hardsigmoid",
+    lambda x: (1.0 - (x <= -3.0) - (x >= 3.0)).to(x.dtype) / 6.0,
+    domain=[(-2.9, 2.9)],
+    special=[(-3.0, 0.0), (0.0, 0.5), (3.0, 1.0), (nan, nan), (inf, 1.0), (-inf, 0.0)],
+    accuracy=1,
+    doc="min(max(x + 3, 0), 6) / 6; its derivative at -3 and 3 is 0",
+)
+HARDSWISH = pointwise(
+    "hardswish",
+    lambda x: (x / 3.0 + 0.5).masked_fill(x <= -3.0, 0.0).masked_fill(x >= 3.0, 1.0),
+    domain=[(-2.9, 2.9)],
+    special=[(-3.0, 0.0), (0.0, 0.0), (4.0, 4.0), (nan, nan), (inf, inf), (-inf, 0.0)],
+    accuracy=2,
+    doc="x hardsigmoid(x); at -inf it is 0, and its derivative is 0 at -3 and 1 at 3",
+)
+LEAKY = pointwise(
+    "leaky",
+    lambda a, b: _leaky_partial(a, b),
+    lambda a: a.masked_fill(a > 0.0, 0.0),
+    domain=[(-3, -0.1), (-2, 2)],
+    special=[(2.0, nan, 2.0), (-2.0, 0.5, -1.0), (0.0, inf, nan), (nan, 1.0, nan), (inf, 0.0, inf)],
+    doc="a above 0, a b below; by a its derivative at 0 is b",
 )
 SIGMOID = pointwise(
     "sigmoid",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from minigrad import functions as f
 from minigrad.arguments import one_dim
 from minigrad.creation import tensor, zeros
-from minigrad.dispatch import TensorBase, unary
+from minigrad.dispatch import TensorBase, binary, unary
 from minigrad.functions import log_softmax, sigmoid, softmax, softmin, tanh
 from minigrad.inplace import check_writable, update
 from minigrad.nn.functional.operands import floats, real
@@ -78,6 +78,9 @@ def _activated(
 # ---- two straight lines --------------------------------------------------------------------------
 
 
+_leaky = binary(_s.LEAKY)
+
+
 def relu(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
     """``max(x, 0)``; its derivative at 0 is 0, and NaN passes with derivative 1.
 
@@ -98,7 +101,7 @@ def leaky_relu(
     [-1.0, 3.0]
     """
     slope = real("leaky_relu", "negative_slope", negative_slope)
-    return _activated("leaky_relu", input, inplace, lambda x: f.where(x > 0.0, x, x * slope))
+    return _activated("leaky_relu", input, inplace, lambda x: _leaky(x, slope))
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:  # noqa: A002
@@ -119,7 +122,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:  # noqa: A002
             f"the input {x.shape} has {channels}"
         )
     w = w.reshape((w.size,) + (1,) * (x.ndim - 2)) if x.ndim > 1 else w.reshape(())
-    return f.where(x > 0.0, x, w * x)  # type: ignore[no-any-return]
+    return _leaky(x, w)
 
 
 def rrelu(
@@ -145,7 +148,7 @@ def rrelu(
         slope: Any = (lower + upper) / 2.0
         if training:
             slope = tensor(drawing(generator).uniform(lower, upper, x.shape), x.dtype)
-        return f.where(x > 0.0, x, x * slope)  # type: ignore[no-any-return]
+        return _leaky(x, slope)
 
     return _activated("rrelu", input, inplace, formula)
 
@@ -162,6 +165,9 @@ def threshold(
 
 
 # ---- bounded lines -------------------------------------------------------------------------------
+
+
+_relu6, _hardsigmoid, _hardswish = unary(_s.RELU6), unary(_s.HARDSIGMOID), unary(_s.HARDSWISH)
 
 
 def _bounded(x: Tensor, low: float, high: float) -> Tensor:
@@ -187,16 +193,12 @@ def hardtanh(
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
     """``min(max(x, 0), 6)``; its derivative at 0 and 6 is 0, and NaN passes."""
-    return _activated("relu6", input, inplace, lambda x: _bounded(x, 0.0, 6.0))
-
-
-def _hard_gate(x: Tensor) -> Tensor:
-    return _bounded(x, -3.0, 3.0) / 6.0 + 0.5
+    return _activated("relu6", input, True, _relu6) if inplace else _relu6(input)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
     """``min(max(x + 3, 0), 6) / 6``; its derivative at -3 and 3 is 0."""
-    return _activated("hardsigmoid", input, inplace, _hard_gate)
+    return _activated("hardsigmoid", input, True, _hardsigmoid) if inplace else _hardsigmoid(input)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
@@ -204,7 +206,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
 
     Its derivative is 0 at -3 and 1 at 3.
     """
-    return _activated("hardswish", input, inplace, lambda x: _hard_gate(x).scale(x))
+    return _activated("hardswish", input, True, _hardswish) if inplace else _hardswish(input)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002
