@@ -370,11 +370,14 @@ def nan_to_num(
         return given
     x = given
     largest = 3.4028234663852886e38 if x.dtype is float32 else 1.7976931348623157e308
-    y = _where(isnan(x), real("nan_to_num", "nan", nan), x)
-    y = _where(isposinf(x), largest if posinf is None else real("nan_to_num", "posinf", posinf), y)
-    return _where(
-        isneginf(x), -largest if neginf is None else real("nan_to_num", "neginf", neginf), y
-    )
+    number = real("nan_to_num", "nan", nan)
+    high = largest if posinf is None else real("nan_to_num", "posinf", posinf)
+    low = -largest if neginf is None else real("nan_to_num", "neginf", neginf)
+    if posinf is None and neginf is None:
+        y = clamp(x, low, high)
+    else:
+        y = _where(isposinf(x), high, _where(isneginf(x), low, x))
+    return _where(isnan(x), number, y)
 
 
 # ---- several inputs ------------------------------------------------------------------------------

@@ -273,6 +273,18 @@ def test_nan_to_num(dtype):
 
     assert_row(f, (x,), [1.0, 2.0, 3.0, 2.0], ([0, 0, 0, 1],), ([0] * 4,), dtype=dtype)
 
+    def f(t):
+        return mg.nan_to_num(t, INF)  # what replaces NaN is not replaced again
+
+    assert_row(f, (x,), [INF, largest, -largest, 2.0], ([0, 0, 0, 1],), ([0] * 4,), dtype=dtype)
+
+    def f(t):
+        return mg.nan_to_num(t, posinf=-INF)
+
+    ends = [largest, -largest, -0.0, INF]
+    wanted = [largest, -largest, -0.0, -INF]
+    assert_row(f, (ends,), wanted, ([1, 1, 1, 0],), ([0] * 4,), dtype=dtype)
+
 
 @by_dtype
 def test_lerp_meets_its_ends(dtype):
