@@ -15,7 +15,7 @@ from minigrad.reductions import vector_norm
 from minigrad.shaping import (
     cat,
     expand,
-    narrow,
+    pieces,
     reshape,
     unsqueeze,
 )
@@ -272,9 +272,13 @@ def cross_along(op: str, x: Tensor, y: Tensor, dim: int) -> Tensor:
     axis = one_dim(op, dim, x._h.ndim)
     if x.shape[axis] != 3 or y.shape[axis] != 3:
         raise ValueError(f"[{op}] dim {dim} of shapes {x.shape} and {y.shape} must have size 3")
-    a, b = ([narrow(t, axis, i, 1) for i in range(3)] for t in (x, y))
-    # counted backwards, the two components beside i are i - 2 and i - 1
-    return cat([sub(mul(a[i - 2], b[i - 1]), mul(a[i - 1], b[i - 2])) for i in range(3)], axis)
+
+    def turned(t: Tensor) -> Tensor:
+        """Component i + 1 in place i."""
+        first, rest = pieces(t, axis, (0, 1, 3))
+        return cat((rest, first), axis)
+
+    return turned(sub(mul(x, turned(y)), mul(turned(x), y)))
 
 
 _COMPUTE_MODES = (
