@@ -492,7 +492,9 @@ METHODS = [mg.optim.SGD, mg.optim.Adam, mg.optim.AdamW, mg.optim.RMSprop]
 
 
 def stepped(kind, params):
-    optimizer = kind(params, lr=0.1, **({"momentum": 0.9} if kind is mg.optim.SGD else {}))
+    optimizer = kind(
+        params, lr=0.1, **({"momentum": 0.9} if issubclass(kind, mg.optim.SGD) else {})
+    )
     for p in params:
         p.grad = mg.ones(2)
     optimizer.step()
@@ -512,6 +514,21 @@ def test_the_state_of_another_method_is_refused(kind):
             with pytest.raises(ValueError, match=r"state of parameter 0 holds .*another method's"):
                 optimizer.load_state_dict(state)
     assert optimizer.state_dict() == before
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_a_class_made_of_a_method_may_remember_more(kind):
+    class Averaging(kind):
+        def step(self):
+            super().step()
+            for p in self.param_groups[0]["params"]:
+                self.state.setdefault(p, {})["mean"] = p.detach() / 2
+
+    w = mg.ones(2, requires_grad=True)
+    optimizer = stepped(Averaging, [w])
+    state = {0: {**optimizer.state_dict()["state"][0], "mean": mg.full((2,), 7.0)}}
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+    assert optimizer.state[w]["mean"].tolist() == [7.0, 7.0]
 
 
 @pytest.mark.parametrize("kind", METHODS)

@@ -174,7 +174,9 @@ class Optimizer:
         self.param_groups = merged
 
     def _check_state(self, groups: Any, states: Any) -> None:
-        """Whether these are dicts, and hold what this method remembers."""
+        """Whether these are dicts, and hold what this method remembers: a class that was made of it
+        elsewhere may remember more.
+        """
         if not isinstance(states, Mapping) or not all(
             isinstance(state, Mapping) for state in states.values()
         ):
@@ -184,7 +186,7 @@ class Optimizer:
             for group in groups
         ):
             raise TypeError(f"[{self._name}] 'param_groups' is a list of dicts with 'params'")
-        known = self._remembered
+        known = self._remembered if type(self).__module__ == __name__ else frozenset()
         for place, state in states.items() if known else ():
             if not known.issuperset(state) or ("step" in known and "step" not in state):
                 raise ValueError(
