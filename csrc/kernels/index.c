@@ -50,9 +50,11 @@ static int index_add_offsets(const index_plan *plan, const mg_array *index, int6
         else if (step == 1)
             outside = index_run(true, false, offsets, from, 1, run, base, along, size, stride);
         else outside = index_run(false, false, offsets, from, step, run, base, along, size, stride);
-        for (int64_t i = 0; i < run && outside; i++)
-            if (from[i * step] < -size || from[i * step] >= size)
-                return mg_fail_code(MG_EINDEX, from[i * step], size);
+        if (outside) { /* the last one, if they were changed meanwhile */
+            int64_t i = 0;
+            while (i < run - 1 && from[i * step] >= -size && from[i * step] < size) i++;
+            return mg_fail_code(MG_EINDEX, from[i * step], size);
+        }
         for (int d = inner - 1; d >= 0; d--) {
             from += index->strides[d];
             base += others ? others[d] : 0;
