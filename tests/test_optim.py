@@ -502,6 +502,22 @@ def stepped(kind, params):
 
 
 @pytest.mark.parametrize("kind", METHODS)
+def test_a_state_that_holds_nothing_yet_is_taken(kind):
+    """PyTorch's have an empty dict of a parameter, or None as the buffer of a momentum of 0."""
+    wanted, p = mg.ones(2, requires_grad=True), mg.ones(2, requires_grad=True)
+    stepped(kind, [wanted])
+    empty = [{}, {"momentum_buffer": None}] if issubclass(kind, mg.optim.SGD) else [{}]
+    for state in empty:
+        optimizer = kind([p], lr=0.1, **({"momentum": 0.9} if kind is mg.optim.SGD else {}))
+        optimizer.load_state_dict({**optimizer.state_dict(), "state": {0: state}})
+        p.grad = mg.ones(2)
+        with mg.no_grad():
+            p.fill_(1.0)
+        optimizer.step()
+        assert p.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("kind", METHODS)
 def test_the_state_of_another_method_is_refused(kind):
     params = [mg.ones(2, requires_grad=True) for _ in range(2)]
     optimizer = stepped(kind, params)

@@ -163,7 +163,9 @@ class Optimizer:
         loaded = {}
         for place, p in zip(saved_places, self._parameters(), strict=True):
             if place in states:
-                loaded[p] = {key: self._taken(place, p, key, v) for key, v in states[place].items()}
+                held = {key: v for key, v in states[place].items() if v is not None}
+                if held:
+                    loaded[p] = {key: self._taken(place, p, key, v) for key, v in held.items()}
         merged = [
             {**own, **group, "params": own["params"]}
             for own, group in zip(self.param_groups, groups, strict=True)
@@ -188,7 +190,7 @@ class Optimizer:
             raise TypeError(f"[{self._name}] 'param_groups' is a list of dicts with 'params'")
         known = self._remembered if type(self).__module__ == __name__ else frozenset()
         for place, state in states.items() if known else ():
-            if not known.issuperset(state) or ("step" in known and "step" not in state):
+            if not known.issuperset(state) or (state and "step" in known and "step" not in state):
                 raise ValueError(
                     f"[{self._name}] the state of parameter {place} holds {', '.join(state)}, but "
                     f"may hold {', '.join(sorted(known))}: is it another method's?"
