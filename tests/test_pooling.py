@@ -331,6 +331,21 @@ def test_infinities_stay_in_their_windows():
     assert F.adaptive_avg_pool1d(x, 2).tolist() == [[1.5, math.inf]]
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("kernel", "stride"), [((2, 4), 3), ((3, 3), 2), ((2, 2), 2), ((4, 5), 4)])
+def test_gradients_that_are_no_numbers_stay_in_their_windows(kernel, stride, dtype, value):
+    for sizes in ((6, 5), (12, 40), (9, 33)):
+        x = mg.tensor(np.ones((1, *sizes), dtype), requires_grad=True)
+        y = F.avg_pool2d(x, kernel, stride, padding=1)
+        g = np.ones(y.shape, dtype)
+        g[0, 1, 0] = value
+        y.backward(mg.tensor(g))
+        touched = np.zeros(sizes, bool)
+        touched[stride - 1 : stride - 1 + kernel[0], : kernel[1] - 1] = True
+        np.testing.assert_array_equal(np.isfinite(x.grad.numpy()[0]), ~touched)
+
+
 def test_means_of_float32_are_summed_in_float64(rng):
     x = rng.uniform(1, 2, (1, 300, 300)).astype(np.float32) + np.float32(1000)
     exact = x.astype(np.float64).mean()

@@ -259,7 +259,7 @@ MG_INLINE void R(box_share)(real *restrict line, const real *restrict g, const b
                 v_store(to, v_load(to) + share);
             } else { /* what comes next in the boxes, at once if it is the next column */
                 bool both = step == 1 && to < last;
-                vec next = v_set1(both ? 1 : 0) * share;
+                vec next = both ? share : v_set1(0); /* share may be infinite, or NaN */
                 vec low = TURN_SHUFFLE(share, next, R(TURN_LO));
                 vec high = TURN_SHUFFLE(share, next, R(TURN_HI));
                 v_store(to, v_load(to) + low);
