@@ -163,6 +163,16 @@ def test_topk_and_kthvalue(dtype, rng):
                 )
 
 
+def test_nan_is_searched_after_infinity():
+    line = [-INF, 1.0, INF, INF, NAN, NAN]
+    values = [NAN, INF, -INF, 1.0, -0.0] * 5
+    for dtype in (np.float32, np.float64):
+        s, v = np.array(line, dtype), np.array(values, dtype)
+        for side in ("left", "right"):
+            got = mg.searchsorted(mg.tensor(s), mg.tensor(v), side=side).numpy()
+            oracle.assert_same(got, np.searchsorted(s, v, side))
+
+
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3)], ids=str)
 def test_sorting_nothing(shape):
     for axis in range(len(shape)):

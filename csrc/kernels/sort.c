@@ -3,6 +3,8 @@
 #include "lines.h"
 #include "order.h"
 
+#include <math.h>
+
 enum { SORT_SHORT = 48 }; /* up to here insertion is faster than counting bytes */
 
 static uint32_t sort_key_32(int dtype, const void *x, int64_t i) {
@@ -164,21 +166,56 @@ typedef struct {
     int64_t *out;
 } search_job;
 
-enum { SEARCH_BLOCK = 4096 };
+enum { SEARCH_BLOCK = 4096, SEARCH_GROUP = 8 };
+
+/* How many elements of a sorted line stand before each of some values. A step halves what is left
+ * of the line by arithmetic on the comparison, as which half it is cannot be foreseen, for several
+ * values at a time, so that none waits for another. NaN stands after `last`, which is infinity. */
+#define SEARCH(name, type, last)                                                                   \
+    static void search_##name(const type *line, int64_t n, const type *values, int64_t count,      \
+                              bool right, int64_t *out) {                                          \
+        for (int64_t i = 0; i < count; i += SEARCH_GROUP) {                                        \
+            int64_t low[SEARCH_GROUP] = {0}, some = mg_min(count - i, SEARCH_GROUP);               \
+            type value[SEARCH_GROUP];                                                              \
+            bool after[SEARCH_GROUP]; /* those equal to it are before it */                        \
+            for (int j = 0; j < SEARCH_GROUP; j++) {                                               \
+                type v = values[i + (j < some ? j : 0)];                                           \
+                after[j] = right | (v != v);                                                       \
+                value[j] = v != v ? last : v;                                                      \
+            }                                                                                      \
+            for (int64_t left = n, half; left > 0; left -= half) {                                 \
+                half = (left + 1) / 2;                                                             \
+                for (int j = 0; j < SEARCH_GROUP; j++) {                                           \
+                    type at = line[low[j] + half - 1];                                             \
+                    bool before = (at < value[j]) | (after[j] & (at == value[j]));                 \
+                    low[j] += half & -(int64_t)before;                                             \
+                }                                                                                  \
+            }                                                                                      \
+            for (int j = 0; j < some; j++)                                                         \
+                out[i + j] = right && values[i + j] != values[i + j] ? n : low[j];                 \
+        }                                                                                          \
+    }
+SEARCH(bool, uint8_t, 0)
+SEARCH(int64, int64_t, 0)
+SEARCH(f32, float, INFINITY)
+SEARCH(f64, double, INFINITY)
 
 static void search_block(void *context, int64_t block) {
     const search_job *job = context;
-    int64_t end = mg_min((block + 1) * SEARCH_BLOCK, job->size);
-    for (int64_t i = block * SEARCH_BLOCK; i < end; i++) {
-        uint64_t value = order_at(job->dtype, job->values, i);
-        int64_t base = job->shared ? 0 : i / job->run * job->n, low = 0, high = job->n;
-        while (low < high) {
-            int64_t middle = low + (high - low) / 2;
-            uint64_t at = order_at(job->dtype, job->sorted, base + middle);
-            if (job->right ? at <= value : at < value) low = middle + 1;
-            else high = middle;
+    int64_t i = block * SEARCH_BLOCK, end = mg_min(i + SEARCH_BLOCK, job->size), count;
+    for (; i < end; i += count) {
+        int64_t line = i / job->run;
+        count = mg_min(end, (line + 1) * job->run) - i;
+#define SEARCH_RUN(name, type)                                                                     \
+    search_##name((const type *)job->sorted + (job->shared ? 0 : line * job->n), job->n,           \
+                  (const type *)job->values + i, count, job->right, job->out + i)
+        switch (job->dtype) {
+        case MG_BOOL: SEARCH_RUN(bool, uint8_t); break;
+        case MG_INT64: SEARCH_RUN(int64, int64_t); break;
+        case MG_FLOAT32: SEARCH_RUN(f32, float); break;
+        default: SEARCH_RUN(f64, double);
         }
-        job->out[i] = low;
+#undef SEARCH_RUN
     }
 }
 
