@@ -14,6 +14,7 @@ from minigrad.creation import asarray, full
 from minigrad.dispatch import TensorBase, apply, operand_error
 from minigrad.dtypes import float64, int64
 from minigrad.ops import reduction as _r
+from minigrad.ops import scan as _s
 from minigrad.reductions import Found, as_float, mean
 from minigrad.reductions import sum as total
 from minigrad.scans import along
@@ -93,18 +94,10 @@ def _middle(x: Tensor, axis: int, skip_nan: bool) -> tuple[Tensor, Tensor]:
 
     They are the same for an odd number of elements; and where a NaN counts, both are that NaN's.
     """
-    order = order_of(x, axis)
-    last = x.shape[axis] - 1
-    if not skip_nan:  # what is last is a NaN if there is one
-        end = narrow(order, axis, last, 1)
-        top = picked(x.detach(), end, axis)
-        whole = e.eq(top, top)
-        lower = where(whole, narrow(order, axis, last // 2, 1), end)
-        upper = where(whole, narrow(order, axis, last // 2 + 1, 1), end) if last % 2 else lower
-        return lower, upper
-    count = total(e.eq(x, x), axis, True)
-    ranks = [to(e.mul(to(e.sub(count, up), float64), 0.5), int64) for up in (1, 0)]
-    return picked(order, ranks[0], axis), picked(order, ranks[1], axis)
+    places = apply(_s.MIDDLE, (x,), (axis, skip_nan))
+    lower = narrow(places, axis, 0, 1)
+    one = x.shape[axis] % 2 and not skip_nan
+    return lower, lower if one else narrow(places, axis, 1, 1)
 
 
 def _mean_of_two(lower: Tensor, upper: Tensor, below: Tensor, above: Tensor) -> Tensor:

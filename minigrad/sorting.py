@@ -15,7 +15,7 @@ from minigrad.ops import scan as _s
 from minigrad.reductions import Found
 from minigrad.scans import along
 from minigrad.selection import picked, take_along_dim
-from minigrad.shaping import narrow, squeeze, to
+from minigrad.shaping import squeeze, to
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -118,7 +118,7 @@ def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False, **numpy: A
 
     def found(t: Tensor, axis: int) -> Found:
         _check_rank("kthvalue", k, 1, t.shape[axis])
-        indices = narrow(order_of(t, axis), axis, k - 1, 1)
+        indices = apply(_s.RANK, (t,), (k - 1, axis))
         return unkept(Found(picked(t, indices, axis), indices), axis, keepdim)
 
     return along("kthvalue", tensor_operand("kthvalue", x), dim, {}, found)  # type: ignore[no-any-return]

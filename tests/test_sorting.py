@@ -42,7 +42,9 @@ def descending(x, axis):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
-    "shape", [(1,), (5,), (48,), (49,), (3000,), (20, 70), (2, 60, 3)], ids=str
+    "shape",
+    [(1,), (5,), (63,), (64,), (65,), (128,), (129,), (3000,), (20, 70), (2, 60, 3)],
+    ids=str,
 )
 @pytest.mark.parametrize("few", [True, False], ids=["ties", "any"])
 def test_sort_is_stable_along_every_axis(dtype, shape, few, rng):
@@ -161,6 +163,31 @@ def test_topk_and_kthvalue(dtype, rng):
                 assert mg.kthvalue(mg.tensor(x), k, axis, True).values.shape == tuple(
                     1 if d == axis % 2 else m for d, m in enumerate(x.shape)
                 )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [1, 2, 20, 64, 65, 128, 129, 130, 1000, 5001])
+@pytest.mark.parametrize("few", [True, False], ids=["ties", "any"])
+def test_ranks_are_those_of_the_stable_order(dtype, n, few, rng):
+    """Of lines with NaN and without, in rows and in columns."""
+    x = drawn(rng, (4, n), dtype, few)
+    if np.dtype(dtype).kind == "f":
+        x[0] = np.abs(np.nan_to_num(x[0]))
+        x[1] = NAN
+    order = np.argsort(x, 1, kind="stable")
+    whole = x == x
+    count = whole.sum(1)
+    lower = np.where(whole.all(1), (n - 1) // 2, n - 1)
+    for t, axis in ((mg.tensor(x), 1), (mg.tensor(x.T.copy()), 0)):
+        for k in {1, (n + 1) // 2, n}:
+            oracle.assert_same(t.kthvalue(k, axis).indices.numpy(), order[:, k - 1])
+        oracle.assert_same(t.median(axis).indices.numpy(), order[range(4), lower])
+        below = np.maximum(count - 1, 0) // 2
+        oracle.assert_same(t.nanmedian(axis).indices.numpy(), order[range(4), below])
+    for row in x:
+        if np.isfinite(row).all() and dtype is not np.int64:
+            want = np.median(row.astype(np.float64))
+            np.testing.assert_allclose(mg.tensor(row).median().item(), want, rtol=1e-6)
 
 
 def test_nan_is_searched_after_infinity():

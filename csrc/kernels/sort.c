@@ -2,10 +2,11 @@
 #include "../threads/pool.h"
 #include "lines.h"
 #include "order.h"
+#include "vec.h"
 
 #include <math.h>
 
-enum { SORT_SHORT = 48 }; /* up to here insertion is faster than counting bytes */
+enum { SORT_SHORT_BYTES = 512 }; /* keys up to here are compared with each other, all with all */
 
 static uint32_t sort_key_32(int dtype, const void *x, int64_t i) {
     return dtype == MG_BOOL ? ((const uint8_t *)x)[i] != 0 : order_of_f32(((const float *)x)[i]);
@@ -13,23 +14,17 @@ static uint32_t sort_key_32(int dtype, const void *x, int64_t i) {
 
 static uint64_t sort_key_64(int dtype, const void *x, int64_t i) { return order_at(dtype, x, i); }
 
-#define S(name) name##_32
-#define SORT_WORD uint32_t
-#include "sort.inc.c"
-#undef S
-#undef SORT_WORD
-#define S(name) name##_64
-#define SORT_WORD uint64_t
-#include "sort.inc.c"
-#undef S
-#undef SORT_WORD
-
-/* ---- all lines ---- */
+/* What is asked of each line: where the first elements in sorted order are, the one of a rank, or
+ * the lower and the upper of those in the middle, of all or without NaN. */
+typedef enum { SORT_FIRST, SORT_RANK, SORT_MIDDLE, SORT_NANMIDDLE } sort_task;
 
 typedef struct {
+    sort_task task;
     int dtype;
     bool descending, narrow; /* narrow: keys and places fit 32 bits */
+    int64_t rank;
     int64_t *places;
+    int64_t found; /* how many places of a line are asked for; all, as -1 */
     const void *x;
     mg_lines lines;
     char *scratch;
@@ -37,30 +32,69 @@ typedef struct {
     int64_t per_block;
 } sort_job;
 
+/* The ranks that are asked for, where so many elements have the greatest key, a NaN's. */
+static void ranks_asked(const sort_job *job, int64_t greatest, int64_t *lower, int64_t *upper) {
+    bool floats = job->dtype == MG_FLOAT32 || job->dtype == MG_FLOAT64;
+    int64_t n = job->lines.n, nan = floats ? greatest : 0;
+    int64_t count = job->task == SORT_NANMIDDLE ? n - nan : n;
+    if (job->task == SORT_RANK) {
+        *lower = *upper = job->rank;
+    } else if (job->task == SORT_MIDDLE && nan) {
+        *lower = *upper = n - 1;
+    } else {
+        *lower = mg_max(count - 1, 0) / 2;
+        *upper = count / 2;
+    }
+}
+
+#define S(name) name##_32
+#define SORT_WORD uint32_t
+#define SORT_SIGNED int32_t
+#include "sort.inc.c"
+#undef S
+#undef SORT_WORD
+#undef SORT_SIGNED
+#define S(name) name##_64
+#define SORT_WORD uint64_t
+#define SORT_SIGNED int64_t
+#include "sort.inc.c"
+#undef S
+#undef SORT_WORD
+#undef SORT_SIGNED
+
+/* ---- all lines ---- */
+
 static void sort_block(void *context, int64_t block) {
     const sort_job *job = context;
     int64_t n = job->lines.n, inner = job->lines.inner;
     int64_t end = mg_min((block + 1) * job->per_block, job->lines.outer * inner);
     void *scratch = job->scratch + block * job->scratch_size;
     for (int64_t line = block * job->per_block; line < end; line++) {
-        int64_t first = line / inner * n * inner + line % inner;
-        (job->narrow ? sort_line_32 : sort_line_64)(job->dtype, job->descending,
-                                                   job->places + first, job->x, first, inner, n,
-                                                   scratch);
+        int64_t o = line / inner, j = line % inner, first = o * n * inner + j;
+        int64_t *places = job->places + o * job->found * inner + j;
+        if (job->task == SORT_FIRST)
+            (job->narrow ? sort_line_32 : sort_line_64)(job, places, first, scratch);
+        else (job->narrow ? rank_line_32 : rank_line_64)(job, places, first, scratch);
     }
 }
 
 /* The lines are dealt out to as many blocks as there are threads, each with memory of its own. */
-mg_array *mg_argsort(mg_array *x, int axis, int descending) {
-    sort_job job = {.dtype = x->dtype, .descending = descending != 0};
+static mg_array *sorted_places(mg_array *x, int axis, sort_job job) {
+    int64_t shape[MG_MAX_NDIM];
     if (lines_along(&job.lines, x, axis)) return NULL;
-    mg_array *places = mg_new(MG_INT64, x->ndim, x->shape);
+    if (job.found < 0) job.found = job.lines.n;
+    for (int d = 0; d < x->ndim; d++) shape[d] = x->shape[d];
+    shape[axis < 0 ? axis + x->ndim : axis] = job.found;
+    if (job.task == SORT_RANK && job.rank >= job.lines.n)
+        return mg_fail(MG_EARG, job.rank, job.lines.n);
+    mg_array *places = mg_new(MG_INT64, x->ndim, shape);
     if (!places || places->size == 0) return places;
+    job.dtype = x->dtype;
     job.narrow = mg_itemsize(x->dtype) <= 4 && job.lines.n <= UINT32_MAX;
-    job.scratch_size =
-        2 * job.lines.n * (int64_t)(job.narrow ? sizeof(sort_item_32) : sizeof(sort_item_64));
+    job.scratch_size = (job.task == SORT_FIRST ? 2 : 1) * job.lines.n *
+                       (int64_t)(job.narrow ? sizeof(sort_item_32) : sizeof(sort_item_64));
     int64_t count = job.lines.outer * job.lines.inner;
-    int64_t blocks = places->size < 4096 ? 1 : mg_min(count, mg_get_num_threads());
+    int64_t blocks = x->size < 4096 ? 1 : mg_min(count, mg_get_num_threads());
     job.per_block = mg_ceil_div(count, blocks);
     blocks = mg_ceil_div(count, job.per_block);
     size_t capacity, bytes = (size_t)(blocks * job.scratch_size);
@@ -78,6 +112,20 @@ mg_array *mg_argsort(mg_array *x, int axis, int descending) {
     mg_block_give(job.scratch, capacity);
     mg_release(from);
     return places;
+}
+
+mg_array *mg_argsort(mg_array *x, int axis, int descending) {
+    return sorted_places(x, axis, (sort_job){.descending = descending != 0, .found = -1});
+}
+
+mg_array *mg_rank(mg_array *x, int64_t rank, int axis) {
+    if (rank < 0) return mg_fail(MG_EARG, rank, 0);
+    return sorted_places(x, axis, (sort_job){.task = SORT_RANK, .rank = rank, .found = 1});
+}
+
+mg_array *mg_middle(mg_array *x, int axis, int skip_nan) {
+    sort_task task = skip_nan ? SORT_NANMIDDLE : SORT_MIDDLE;
+    return sorted_places(x, axis, (sort_job){.task = task, .found = 2});
 }
 
 /* ---- the first few ---- */
@@ -130,16 +178,8 @@ mg_array *mg_topk(mg_array *x, int64_t k, int axis, int largest) {
     if (k < 0 || k > job.lines.n) return mg_fail(MG_EARG, k, job.lines.n);
     for (int d = 0; d < x->ndim; d++) shape[d] = x->shape[d];
     shape[axis < 0 ? axis + x->ndim : axis] = k;
-    if (k > TOP_MOST) {
-        mg_array *order = mg_argsort(x, axis, largest);
-        int64_t start[MG_MAX_NDIM] = {0}, step[MG_MAX_NDIM];
-        for (int d = 0; d < x->ndim; d++) step[d] = 1;
-        mg_array *view = order ? mg_view_slice(order, start, step, shape) : NULL;
-        mg_array *places = view ? mg_copy(view) : NULL;
-        mg_release(view);
-        mg_release(order);
-        return places;
-    }
+    if (k > TOP_MOST)
+        return sorted_places(x, axis, (sort_job){.descending = job.largest, .found = k});
     mg_array *places = mg_new(MG_INT64, x->ndim, shape);
     if (!places || places->size == 0) return places;
     mg_array *from = mg_contiguous(x);

@@ -120,6 +120,18 @@ TOPK = zero(
     "the places of the first k elements in sorted order",
     forward=lambda x, k, axis, largest: call(lib.mg_topk, x, k, axis, largest),
 )
+RANK = zero(
+    "rank",
+    1,
+    "the place of the element of a rank in sorted order",
+    forward=lambda x, rank, axis: call(lib.mg_rank, x, rank, axis),
+)
+MIDDLE = zero(
+    "middle",
+    1,
+    "the places of the two elements in the middle of sorted order",
+    forward=lambda x, axis, skip_nan: call(lib.mg_middle, x, axis, skip_nan),
+)
 SEARCHSORTED = zero(
     "searchsorted",
     2,
