@@ -16,6 +16,7 @@ from minigrad.creation import asarray, check_room, numpy_dtype, require_grad, te
 from minigrad.dispatch import tensor_operands, wrap
 from minigrad.dtypes import DType, as_dtype, float32, float64, int64
 from minigrad.inplace import check_writable, overwrite
+from minigrad.sorting import searchsorted, topk
 from minigrad.tape import mode
 
 if TYPE_CHECKING:
@@ -390,12 +391,12 @@ def multinomial(
         ends = np.cumsum(rows, 1)
         at = draw.random((len(rows), num_samples)) * ends[:, -1:]
         last = rows.shape[1] - 1 - np.argmax(rows[:, ::-1] > 0, 1)
-        found = [np.searchsorted(e, a, "right") for e, a in zip(ends, at, strict=True)]
-        picked = np.minimum(np.array(found).reshape(at.shape), last[:, None])
+        found = searchsorted(asarray(ends), asarray(at), right=True).numpy()
+        picked = np.minimum(found, last[:, None])
     else:
         with np.errstate(divide="ignore"):
             keys = np.log(rows) + draw.gumbel(size=rows.shape)
-        picked = np.argsort(-keys, axis=1, kind="stable")[:, :num_samples]
+        picked = topk(asarray(keys), num_samples).indices.numpy()
     return _made(picked if weights.ndim == 2 else picked[0], int64)
 
 
