@@ -124,8 +124,10 @@ def yes_or_no(op: str, name: str, value: Any) -> bool:
         return value
     if getattr(getattr(value, "dtype", None), "kind", "") == "b" and not value.ndim:
         return bool(value)
-    hint = ": several dims are a tuple, dim=(0, 1)" if name == "keepdim" else ""
-    raise TypeError(f"[{op}] {name} must be True or False, not {type(value).__name__}{hint}")
+    raise TypeError(
+        f"[{op}] {name} must be True or False, not {type(value).__name__}: "
+        "several dims are a tuple, dim=(0, 1)"
+    )
 
 
 # ---- dimensions and sizes ------------------------------------------------------------------------
