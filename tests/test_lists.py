@@ -291,7 +291,7 @@ for data in ([[0.0] * many] * many, [[0.0] * many] + [[]] * many):
 """
 
 
-def test_sizes_beyond_memory():
+def test_sizes_beyond_memory(tmp_path):
     """The first row says how much is asked for: where others differ, that is what is wrong."""
     done = subprocess.run(
         [sys.executable, "-c", BEYOND_MEMORY],
@@ -299,6 +299,7 @@ def test_sizes_beyond_memory():
         capture_output=True,
         text=True,
         check=True,
+        cwd=tmp_path,
     )
     assert done.stdout.splitlines() == [
         f"MemoryError [tensor] no memory for {2**36} bytes",
