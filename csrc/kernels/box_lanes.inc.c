@@ -2,8 +2,8 @@
  *
  * Element k of plane l of them becomes number k * LANES + l. So a line is LANES times as long, a
  * column is a vector, and all vectors are full, whatever boxes lie on a plane. Lines are joined as
- * those of one plane are, by a box_set whose n[2] says how long they now are; sums and maxima are
- * taken in the same order. */
+ * those of one plane are, by a box_set whose n[2] says how long they now are; maxima are taken in the
+ * same order, and sums but for boxes of an even width on lines that several rows of boxes share. */
 #include "real.h"
 
 /* together[k * LANES + l] = element k < n of plane l, or of the last of `count`; or, if `back`, the
