@@ -567,7 +567,7 @@ static void R(pow_vjp_alone)(ROW_ARGUMENTS) { R(pow_vjp_alone_loop)(out, in, n, 
 MG_INLINE real R(cube)(real x) {
     real square = x * x, rest = -R(v_residual)(x, x, square), plain = square * x;
     real better = R(fma)(square, x, rest * x);
-    return v_abs(plain) < (real)V_INF_F32 ? better : plain;
+    return v_copysign(v_abs(plain) < (real)V_INF_F32 ? better : plain, x); /* that of 0 may be lost */
 }
 static void R(cube_kernel)(ROW_ARGUMENTS) { R(unary_loop)(out, in, n, R(cube)); }
 MG_INLINE real R(cube_partial)(real x, real y) {
