@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import minigrad as mg
+from minigrad._c import call, lib
 
 INF, NAN = math.inf, math.nan
 DTYPES = [np.float32, np.float64, np.int64, np.bool_]
@@ -188,6 +189,14 @@ def test_ranks_are_those_of_the_stable_order(dtype, n, few, rng):
         if np.isfinite(row).all() and dtype is not np.int64:
             want = np.median(row.astype(np.float64))
             np.testing.assert_allclose(mg.tensor(row).median().item(), want, rtol=1e-6)
+
+
+def test_no_rank_of_nothing_is_made():
+    """The kernels refuse it themselves, whatever is looked at before them."""
+    nothing = mg.zeros(3, 0)._h
+    for kernel in (lib.mg_middle, lib.mg_rank):
+        with pytest.raises(ValueError, match="bad argument"):
+            call(kernel, nothing, *((1, 0) if kernel is lib.mg_middle else (0, 1)))
 
 
 def test_nan_is_searched_after_infinity():

@@ -85,7 +85,7 @@ static mg_array *sorted_places(mg_array *x, int axis, sort_job job) {
     if (job.found < 0) job.found = job.lines.n;
     for (int d = 0; d < x->ndim; d++) shape[d] = x->shape[d];
     shape[axis < 0 ? axis + x->ndim : axis] = job.found;
-    if (job.task == SORT_RANK && job.rank >= job.lines.n)
+    if (job.task != SORT_FIRST && job.rank >= job.lines.n) /* 0 where the middle is asked for */
         return mg_fail(MG_EARG, job.rank, job.lines.n);
     mg_array *places = mg_new(MG_INT64, x->ndim, shape);
     if (!places || places->size == 0) return places;
