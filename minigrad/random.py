@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from minigrad import functions as f
 from minigrad._c import NULL, call, ffi, lib
 from minigrad._numpy import np
 from minigrad.arguments import common_shape, integer, real, size_of, tensor_operand
@@ -16,7 +17,6 @@ from minigrad.creation import asarray, check_room, numpy_dtype, require_grad, te
 from minigrad.dispatch import tensor_operands, wrap
 from minigrad.dtypes import DType, as_dtype, float32, float64, int64
 from minigrad.inplace import check_writable, overwrite
-from minigrad.sorting import searchsorted, topk
 from minigrad.tape import mode
 
 if TYPE_CHECKING:
@@ -391,12 +391,12 @@ def multinomial(
         ends = np.cumsum(rows, 1)
         at = draw.random((len(rows), num_samples)) * ends[:, -1:]
         last = rows.shape[1] - 1 - np.argmax(rows[:, ::-1] > 0, 1)
-        found = searchsorted(asarray(ends), asarray(at), right=True).numpy()
+        found = f.searchsorted(asarray(ends), asarray(at), right=True).numpy()
         picked = np.minimum(found, last[:, None])
     else:
         with np.errstate(divide="ignore"):
             keys = np.log(rows) + draw.gumbel(size=rows.shape)
-        picked = topk(asarray(keys), num_samples).indices.numpy()
+        picked = f.topk(asarray(keys), num_samples).indices.numpy()
     return _made(picked if weights.ndim == 2 else picked[0], int64)
 
 

@@ -44,6 +44,11 @@ def test_what_is_built_on_top_waits(printed):
     assert not [m for m in later if f"minigrad.{m}" in loaded]
 
 
+def test_random_numbers_load_no_topic_of_operations(printed):
+    code = "import sys, minigrad as mg; mg.randn(3); mg.randint(0, 3, (3,)); print(*sys.modules)"
+    assert not {f"minigrad.{m}" for m in functions.LATER.values()} & set(printed(code))
+
+
 ORDINARY = """
 import sys
 import minigrad as mg
