@@ -99,8 +99,12 @@ SIDE_BY_SIDE = TWINS if sys.platform == "linux" and links(TWINS) else []
 if SIDE_BY_SIDE:
     COMMON_FLAGS += ["-ffunction-sections"]
 
+# Functions begin at multiples of 32 bytes: at 16, what a small call takes depends on what stands
+# before the function, by up to 4 %. At 64 a module is 37 KB larger and no faster.
+ALIGNED = ["-falign-functions=32"]
+
 # What is the same for all instruction sets, and runs on every machine.
-CORE_FLAGS = [*BRANCHES_APART, *NO_STRINGS]
+CORE_FLAGS = [*ALIGNED, *BRANCHES_APART, *NO_STRINGS]
 ISA_FLAGS = {
     # For the few machines without AVX2 code is kept small: three fifths of what -O3 makes of it.
     "baseline": ["-Os", "-ftree-vectorize"],
