@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import nn, optim
+from minigrad import _c, nn, optim
 
 STEPS = 20
 
@@ -377,6 +377,23 @@ def test_parameters_in_one_call_move_as_each_alone(rng, method):
             alone.grad = None if (step, k) == (1, 0) else mg.tensor(each[k])
             single.step()
         assert alone.tolist() == together[k].tolist()
+
+
+@pytest.mark.parametrize("method", OPTIONS)
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_a_step_is_one_call_for_all_parameters(method, momentum):
+    parameters = [mg.ones(3, n, requires_grad=True) for n in range(1, 21)]
+    options = {} if method in (optim.Adam, optim.AdamW) else {"momentum": momentum}
+    optimizer = method(parameters, **options)
+    for p in parameters:
+        p.grad = mg.ones_like(p)
+    optimizer.step()  # what is remembered is made
+    calls = []
+    with _c.trace(lambda kernel, args, made: calls.append((kernel.__name__, args[0]))):
+        optimizer.step()
+    (call,) = calls
+    assert call[0] in ("mg_sgd_step", "mg_adam_step", "mg_rmsprop_step")
+    assert call[1] == len(parameters)
 
 
 def test_if_one_gradient_does_not_fit_no_parameter_moves():
