@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,25 @@ def test_what_is_built_on_top_waits(printed):
 def test_random_numbers_load_no_topic_of_operations(printed):
     code = "import sys, minigrad as mg; mg.randn(3); mg.randint(0, 3, (3,)); print(*sys.modules)"
     assert not {f"minigrad.{m}" for m in functions.LATER.values()} & set(printed(code))
+
+
+THREADS = """
+import os
+import minigrad as mg
+from minigrad import nn, optim
+
+mg.set_num_threads(3)
+x = mg.ones(64, 64, requires_grad=True)
+(x @ x).exp().sum().backward()
+small = len(os.listdir("/proc/self/task"))
+mg.exp(mg.ones(2**22))
+print(small, len(os.listdir("/proc/self/task")))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="the system lists no threads")
+def test_no_thread_is_started_before_something_large(printed):
+    assert printed(THREADS) == ["1", "3"]
 
 
 ORDINARY = """
