@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import oracle
@@ -296,6 +300,45 @@ def test_the_same_bits_for_any_number_of_threads(rng, is_causal):
     for others in found[1:]:
         for a, b in zip(found[0], others, strict=True):
             oracle.assert_same(a, b)
+
+
+LENGTH = 8192  # the scores of so many queries and keys are 256 MB
+PEAK = f"""
+import sys
+from pathlib import Path
+import minigrad as mg
+from minigrad.nn.functional import scaled_dot_product_attention as attention
+
+def status(field):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field + ":"))
+
+def step(length):
+    q, k, v = (mg.full((length, 8), 0.5, requires_grad=True) for _ in range(3))
+    attention(q, k, v, is_causal=sys.argv[1] == "causal").sum().backward()
+    return v.grad.sum().item()
+
+step(64)
+before = status("VmHWM")
+total = step({LENGTH})
+print(total, status("VmHWM") - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system names no peak")
+@pytest.mark.parametrize("kind", ["causal", "all"])
+def test_no_matrix_of_scores_is_ever_there(kind, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, kind],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    total, rise = map(float, done.stdout.split())
+    assert total == pytest.approx(8 * LENGTH, rel=1e-4)  # each query's shares add up to 1
+    assert rise < 4 * LENGTH**2 / 8
 
 
 def test_close_large_scores_keep_their_shares():
