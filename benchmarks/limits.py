@@ -1,7 +1,8 @@
 """What the machine can do: multiply-adds and bandwidths, from C loops compiled on the spot.
 
 ``loops.c`` is built with the system's C compiler into a temporary folder and called through ctypes,
-which releases the GIL: with several threads, each runs the loops on data of its own.
+which releases the GIL: with several threads, each runs the loops on data of its own, and on a core
+of its own, as a scheduler may wake two of them on the same.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _FLAGS = ["-O3", "-ffp-contract=fast", "-fno-tree-loop-distribute-patterns", "-f
 _FLAG_SETS = (["-march=native"], ["-mcpu=native"], [])  # for this machine only: nothing is shipped
 _TRAFFIC = {"read": (1, 0), "copy": (1, 1), "add": (2, 1)}  # arrays read and written
 _ORDINARY, _ORDINARY_AHEAD, _STREAMING_AHEAD = range(3)  # as loops.c has them
-_FMA_ROUNDS = 20_000  # about a tenth of a millisecond
+_FMA_ROUNDS = 100_000  # about half a millisecond
 _LONGER = 20  # with several threads, whose start takes as long
 _LARGEST = 2**28  # bytes moved at most: beyond the caches a rate does not depend on the size
 _SHORTEST = 5e-4  # seconds of a call, to which a small movement is repeated
@@ -58,7 +59,7 @@ class Loops:
         self._libraries = libraries
         self._threads = threads
         self._stretch = _LONGER if threads > 1 else 1
-        self._pool = ThreadPoolExecutor(threads)
+        self._workers = _workers(threads)
         self._memory: list[np.ndarray] = []
         self._caches = caches()
 
@@ -66,7 +67,8 @@ class Loops:
         if self._threads == 1:
             calls[0]()
             return
-        for future in [self._pool.submit(call) for call in calls]:
+        pairs = zip(self._workers, calls, strict=True)
+        for future in [worker.submit(call) for worker, call in pairs]:
             future.result()
 
     def of(self, case: Case) -> Limit | None:
@@ -163,7 +165,7 @@ class Loops:
         repeats = 4 if quick else 12
         limits: Limits = {}
         for dtype in self._libraries:
-            limit = self.fma(dtype, 1.0, 100 * _FMA_ROUNDS)
+            limit = self.fma(dtype, 1.0, 20 * _FMA_ROUNDS)
             limits[f"FMA {dtype}"] = 1 / (_fastest(limit.call, repeats) * limit.scale)
         sizes = {name: size // 2 for name, size in self._caches.items()}
         for level, size in (sizes | {"memory": _LARGEST}).items():
@@ -178,6 +180,17 @@ class Loops:
                     moved = (reads + writes) * part * self._threads * count
                     limits[f"{level} {name}{kind}"] = moved / _fastest(call, repeats)
         return limits
+
+
+def _workers(threads: int) -> list[ThreadPoolExecutor]:
+    """So many threads, each kept on one of the cores of this process."""
+    if not hasattr(os, "sched_setaffinity"):
+        return [ThreadPoolExecutor(1) for _ in range(threads)]
+    cores = sorted(os.sched_getaffinity(0))
+    return [
+        ThreadPoolExecutor(1, initializer=partial(os.sched_setaffinity, 0, {cores[i % len(cores)]}))
+        for i in range(threads)
+    ]
 
 
 def _fastest(call: Callable[[], object], repeats: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks import environment
 from benchmarks.compare import changes
 from benchmarks.libraries import Library
 from benchmarks.limits import Loops, _compile, load_loops
@@ -67,6 +69,21 @@ def test_the_loop_writes_every_vector_it_counts(
     }[reads, writes]
     np.testing.assert_array_equal(written, np.concatenate(expected))
     assert np.isnan(target[writes * size :]).all()
+
+
+@pytest.mark.skipif(len(environment.GRANTED) < 2, reason="needs two cores")
+def test_loops_side_by_side_have_a_core_each() -> None:
+    before, found = os.sched_getaffinity(0), []
+    environment.release()
+    try:
+        loops = Loops({}, 2)
+        for _ in range(3):
+            loops._side_by_side([lambda: found.append(os.sched_getaffinity(0))] * 2)
+        assert os.sched_getaffinity(0) == set(environment.GRANTED)
+    finally:
+        os.sched_setaffinity(0, before)
+    first, second = environment.GRANTED[:2]
+    assert sorted(found, key=min) == [{first}] * 3 + [{second}] * 3
 
 
 def test_a_limit_is_scaled_to_the_work_of_the_case(loops: Loops) -> None:
