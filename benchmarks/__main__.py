@@ -69,9 +69,8 @@ def _timed_rows(given: argparse.Namespace, libraries: Any, loops: Any, isa: str)
             calls[LIMIT] = [limit.call]
         if way := getattr(calls.get("torch", [None])[0], "way", ""):
             case = replace(case, note=f"{case.note}; torch's optimiser: {way}")
-        row = row_of(
-            case, *timing.measure(calls, budget, given.threads, case.patience), absent, limit, isa
-        )
+        samples, counts = timing.measure(calls, budget, given.threads, case.patience)
+        row = row_of(case, samples, counts, absent, limit, isa, given.threads)
         if any(row.key == other.key for other in rows):
             row.key, row.name = row.key + " again", row.name + ", at the end"
         rows.append(row)

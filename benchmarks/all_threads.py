@@ -16,7 +16,9 @@ from benchmarks.timing import Spread
 
 __all__ = ["all_threads_rows"]
 
-_KEYS = ("matmul/512x512 @ 512x512/float32",)
+_KEYS = tuple(
+    f"matmul/{n}x{n} @ {n}x{n}/{dtype}" for n in (512, 1024) for dtype in ("float32", "float64")
+)
 
 
 def all_threads_rows(only: str) -> list[Row]:

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["KINDS", "PEERS", "Library", "installed", "load"]
+__all__ = ["ALONE", "KINDS", "PEERS", "Library", "installed", "load"]
 
 PEERS = ("minigrad", "numpy", "torch", "jax")  # the order of the table's columns
+ALONE = "one thread"  # minigrad on one of several
 
 
 class Library:
@@ -98,6 +99,7 @@ KINDS: dict[str, type[Library]] = {
     "again": Library,
     "contiguous": Minigrad,
     "short": Minigrad,
+    ALONE: Minigrad,
 }
 
 
@@ -114,4 +116,6 @@ def installed(threads: int) -> dict[str, Library]:
     Beside them those that a case times a second time, under names of their own.
     """
     missing = [name for name in ("torch", "jax") if importlib.util.find_spec(name) is None]
+    if threads == 1:
+        missing.append(ALONE)
     return {name: load(name, threads) for name in KINDS if name not in missing}

@@ -53,6 +53,7 @@ class Target:
     bound: float = 0.0
     peer: str = ""
     isa: str = ""  # holds only where minigrad runs on this instruction set
+    threads: int = 0  # holds only where every library has so many; 0: any number
     choices: tuple[Target, ...] = ()
 
     def __str__(self) -> str:
@@ -71,9 +72,9 @@ def time_ratio(bound: float, peer: str = BEST) -> Target:
     return Target("time", bound, peer)
 
 
-def faster(factor: float, peer: str = BEST, isa: str = "") -> Target:
+def faster(factor: float, peer: str = BEST, isa: str = "", threads: int = 0) -> Target:
     """Runs at least ``factor`` times as fast as the peer."""
-    return Target("speed", factor, peer, isa)
+    return Target("speed", factor, peer, isa, threads)
 
 
 def share(bound: float) -> Target:

@@ -94,9 +94,10 @@ def _verdict(target: Target, row: Row) -> Verdict:
     return judged(name, target.bound, row.ratios[peer])
 
 
-def _verdicts(targets: Sequence[Target], row: Row, isa: str) -> list[Verdict]:
-    """How a row fared by the targets that hold on this instruction set."""
-    return [_verdict(target, row) for target in targets if target.isa in ("", isa)]
+def _verdicts(targets: Sequence[Target], row: Row, isa: str, threads: int) -> list[Verdict]:
+    """How a row fared by the targets that hold on this instruction set, with so many threads."""
+    held = [t for t in targets if t.isa in ("", isa) and t.threads in (0, threads)]
+    return [_verdict(target, row) for target in held]
 
 
 def best_peer(times: Mapping[str, Spread], subject: str) -> str:
@@ -112,6 +113,7 @@ def row_of(
     absent: dict[str, str],
     limit: Limit | None,
     isa: str,
+    threads: int = 1,
 ) -> Row:
     """The row of a case from the seconds a call in every round."""
     subject = samples.get(case.subject, ())
@@ -143,5 +145,5 @@ def row_of(
         needed = [limit.scale * s for s in samples[LIMIT]]
         row.limit, row.limit_of, row.ordinary = spread(needed), limit.what, limit.ordinary
         row.share = spread([n / s for n, s in zip(needed, subject, strict=True)])
-    row.verdicts = _verdicts(case.targets, row, isa)
+    row.verdicts = _verdicts(case.targets, row, isa, threads)
     return row

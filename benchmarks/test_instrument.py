@@ -141,6 +141,13 @@ def test_targets_are_judged_against_the_best_peer_or_the_one_named(
     assert [v.result for v in row.verdicts] == ([result] if result else [])
 
 
+def test_a_target_may_be_of_some_number_of_threads_only() -> None:
+    case = Case("matmul", "case", lambda rng: [], {}, targets=[faster(1.85, "alone", threads=2)])
+    seconds = {"minigrad": [1.0] * 3, "alone": [1.9] * 3}
+    found = [row_of(case, seconds, {}, {}, None, "avx512", threads) for threads in (1, 2, 3)]
+    assert [[v.result for v in row.verdicts] for row in found] == [[], [MET], []]
+
+
 def test_a_target_within_the_spread_is_near() -> None:
     row = _row([time_ratio(1.0, "numpy")], minigrad=[0.9, 1.1, 1.1, 0.9, 1.3], numpy=[1.0] * 5)
     assert [v.result for v in row.verdicts] == [NEAR]

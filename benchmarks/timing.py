@@ -89,7 +89,8 @@ def build(
     gaps: list[np.ndarray] = []
     for name in sorted(case.builders, key=_JUDGES.index):
         if name not in libraries:
-            absent[name] = "not installed"
+            if name in PEERS:
+                absent[name] = "not installed"
             continue
         lib = libraries[name]
         built: list[Call] = []

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from benchmarks.cases.common import by_hand, eager_backward, jax_backward, jitted, plain
+from benchmarks.libraries import ALONE
 from benchmarks.registry import (
     BACKWARD,
     Builder,
@@ -38,6 +40,20 @@ _PRODUCT: dict[str, Builder] = {
     "torch": plain(_matmul),
     "jax": jitted(lambda jax, a, b: a @ b),
 }
+
+
+def _alone(lib: Any, a: Any, b: Any) -> Callable[[], Any]:
+    """The product on one thread, where the others have several."""
+    matmul, a, b = lib.xp.matmul, lib.array(a), lib.array(b)
+    use, threads = lib.xp.set_num_threads, lib.xp.get_num_threads()
+
+    def call() -> Any:
+        use(1)
+        y = matmul(a, b)
+        use(threads)
+        return y
+
+    return call
 
 
 def _values(*shapes: tuple[int, ...], dtype: str = "float32") -> Callable[[Any], list[np.ndarray]]:
@@ -79,8 +95,15 @@ def _declare(
 
 for _n in (16, 32, 64, 128):
     _declare(f"{_n}x{_n} @ {_n}x{_n}", (_n, _n), (_n, _n), _FAST)
-for _n in (256, 512, 1024):
-    _declare(f"{_n}x{_n} @ {_n}x{_n}", (_n, _n), (_n, _n), _AT_PEAK)
+_declare("256x256 @ 256x256", (256, 256), (256, 256), _AT_PEAK)
+for _n in (512, 1024):
+    _declare(
+        f"{_n}x{_n} @ {_n}x{_n}",
+        (_n, _n),
+        (_n, _n),
+        [*_AT_PEAK, faster(1.85, ALONE, threads=2)],
+        builders=_PRODUCT | {ALONE: _alone},
+    )
 for _n in (17, 63):
     _declare(f"{_n}x{_n} @ {_n}x{_n}", (_n, _n), (_n, _n), _FAST)
 for _n in (255, 1000):
@@ -122,19 +145,22 @@ def _with_views(views: Callable[[Any, Any], tuple[Any, Any]]) -> dict[str, Build
 
 
 _NOT_SLOWER = [time_ratio(1.1, "contiguous"), time_ratio(1.0)]
-for _name, _views, _a, _b in (
+_VIEWS: tuple[tuple[str, Any, tuple[int, ...], tuple[int, ...]], ...] = (
     ("A.T @ B 512", lambda a, b: (a.T, b), (512, 512), (512, 512)),
     ("A @ B.T 512", lambda a, b: (a, b.T), (512, 512), (512, 512)),
     ("A.T @ B.T 512", lambda a, b: (a.T, b.T), (512, 512), (512, 512)),
     ("A[:, ::2] @ B[::2] 512", lambda a, b: (a[:, ::2], b[::2]), (512, 1024), (1024, 512)),
-):
+)
+for (_name, _views, _a, _b), _dtype in product(_VIEWS, _TOLERANCE):
     _case = Case(
         "matmul",
         _name,
-        _values(_a, _b),
+        _values(_a, _b, dtype=_dtype),
         _with_views(_views),
+        dtype=_dtype,
         flops=2 * 512**3,
-        quick=_name in _QUICK,
+        quick=_name in _QUICK and _dtype == "float32",
+        tolerance=_TOLERANCE[_dtype],
         targets=_NOT_SLOWER,
     )
     register(_case)
