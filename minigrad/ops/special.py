@@ -132,7 +132,7 @@ GELU_TANH = pointwise(
     lambda x, y=None: _gelu_tanh_partial(x),
     domain=[(-4, 4)],
     special=[(0.0, 0.0), (inf, inf), (-inf, -0.0), (nan, nan)],
-    accuracy=(1, 3),
+    accuracy=1,
     doc="x sigmoid(2 u) with u = sqrt(2 / pi) (x + 0.044715 x^3), GELU's tanh form",
 )
 
