@@ -28,6 +28,17 @@ _THREAD_VARIABLES = (
     "VECLIB_MAXIMUM_THREADS",
     "MINIGRAD_NUM_THREADS",
 )
+# What keeps a library from the kernels that it would choose on this machine.
+_HOLDING = (
+    "MINIGRAD_ISA",
+    "OPENBLAS_CORETYPE",
+    "OPENBLAS_L2_SIZE",
+    "NPY_DISABLE_CPU_FEATURES",
+    "NPY_ENABLE_CPU_FEATURES",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "ONEDNN_MAX_CPU_ISA",
+    "ATEN_CPU_CAPABILITY",
+)
 _JAX = {
     "JAX_PLATFORMS": "cpu",
     "JAX_ENABLE_X64": "true",  # float64 rows need it; float32 inputs stay float32
@@ -147,6 +158,7 @@ def machine_facts() -> dict[str, Any]:
         "cpu": _cpu_model(),
         "vector extensions": _vector_extensions(),
         "minigrad ISA": minigrad._c.isa,
+        "held to": {name: os.environ[name] for name in _HOLDING if os.environ.get(name)},
         "cores": os.cpu_count(),
         "caches": caches(),
         "load average": os.getloadavg() if hasattr(os, "getloadavg") else None,

@@ -141,6 +141,10 @@ def summary(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     met = sum(v.result == MET for v in verdicts)
     lines.append(f"{met} of {len(verdicts)} targets met in {len(rows)} rows.")
     lines.append(_noise(rows))
+    lines += [
+        f"{name}={value} chose a library's kernels. These figures are not what it does by itself."
+        for name, value in machine.get("held to", {}).items()
+    ]
     load = machine.get("load average")
     if load and load[0] > machine["cores"] / 2:
         lines.append(

@@ -20,6 +20,7 @@ from benchmarks.compare import changes
 from benchmarks.libraries import Library
 from benchmarks.limits import Loops, _compile, load_loops
 from benchmarks.registry import Case, either, faster, share, time_ratio
+from benchmarks.report import summary
 from benchmarks.rows import LIMIT, MET, MISSED, NEAR, UNKNOWN, row_of
 from benchmarks.timing import Budget, build, largest_error, measure
 
@@ -206,6 +207,15 @@ def test_no_first_call_is_timed() -> None:
     budget = Budget(block=0, seconds=60, least=3, most=3, placements=3)
     measure({"a": [noting(placement) for placement in range(3)]}, budget)
     assert turns[:3] == [0, 1, 2]
+
+
+def test_a_library_that_is_held_to_other_kernels_is_named(monkeypatch: Any) -> None:
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
+    machine = environment.machine_facts()
+    assert machine["held to"]["OPENBLAS_CORETYPE"] == "Haswell"
+    assert "OPENBLAS_CORETYPE=Haswell" in summary([], machine)
+    monkeypatch.delenv("OPENBLAS_CORETYPE")
+    assert "OPENBLAS_CORETYPE" not in summary([], environment.machine_facts())
 
 
 # ---- results and runs compared -------------------------------------------------------------------
