@@ -70,6 +70,12 @@ def _gelu_tanh_slope(g: Any, y: Any, x: Any) -> Any:
     return g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner)
 
 
+def _power_slopes(g: Any, y: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """Of bases above 0, from the power that is there."""
+    scaled = g * y
+    return scaled * b / a, scaled * np.log(a)
+
+
 _FUNCTIONS = [
     _same("exp", lambda g, y, x: g * y),
     _same("expm1", lambda g, y, x: g * (y + 1)),
@@ -98,7 +104,7 @@ _FUNCTIONS = [
     _Op(
         "pow",
         np.power,
-        lambda g, y, a, b: (g * b * a ** (b - 1), g * y * np.log(a)),
+        _power_slopes,
         lambda jax, a, b: a**b,
         (_POSITIVE, _ANY),
         saved=3,
