@@ -68,7 +68,7 @@ def _timed_rows(given: argparse.Namespace, libraries: Any, loops: Any, isa: str)
             # The clock rate wanders: the limit is taken in each round, beside the libraries.
             calls[LIMIT] = [limit.call]
         if way := getattr(calls.get("torch", [None])[0], "way", ""):
-            case = replace(case, note=f"{case.note}; torch's optimiser: {way}")
+            case = replace(case, note=f"{case.note}; torch: {way}")
         samples, counts = timing.measure(calls, budget, given.threads, case.patience)
         row = row_of(case, samples, counts, absent, limit, isa, given.threads)
         if any(row.key == other.key for other in rows):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.libraries import ChannelsLast, fastest
 from benchmarks.registry import BACKWARD, Builder, Case, register
 
 __all__ = [
@@ -95,6 +96,22 @@ def by_hand(function: Callable[..., Any]) -> Builder:
     return build
 
 
+def _either_layout(build: Builder) -> Builder:
+    """torch's call with the channels first or last: whichever was faster when first built."""
+    chosen: list[str] = []
+
+    def built(lib: Any, *inputs: Any) -> Callable[[], Any]:
+        layouts = {"channels first": lib, "channels last": ChannelsLast(lib.xp.get_num_threads())}
+        ways = {name: partial(build, library, *inputs) for name, library in layouts.items()}
+        if chosen:
+            return ways[chosen[0]]()
+        call = fastest(ways)
+        chosen.append(call.way)  # type: ignore[attr-defined]
+        return call
+
+    return built
+
+
 def both_ways(
     group: str,
     name: str,
@@ -106,6 +123,7 @@ def both_ways(
     work: Mapping[str, tuple[float, float]] | None = None,
     quick: tuple[bool, bool] = (True, True),
     jax_layout: Callable[[Sequence[Any]], Sequence[Any]] = lambda inputs: inputs,
+    images: bool = False,
     **shared: Any,
 ) -> None:
     """Register a function's forward row, and the one with its gradients.
@@ -114,7 +132,7 @@ def both_ways(
     function, ``jax(jax, *xs)`` is jitted, ``numpy(*xs)`` and ``gradients(g, *xs)`` (the result and
     all gradients) are by hand, where a few lines do. ``work`` has pairs, for the two rows, by the
     names of a case's fields: ``{"flops": (forward, both)}``. ``jax_layout`` brings the inputs into
-    the layout that jax is fastest in.
+    the layout that jax is fastest in; torch has ``images`` with the channels first or last.
     """
 
     def laid_out(build: Builder) -> Builder:
@@ -122,6 +140,8 @@ def both_ways(
 
     forward: dict[str, Builder] = dict.fromkeys(("minigrad", "torch"), plain(eager))
     both: dict[str, Builder] = dict.fromkeys(("minigrad", "torch"), eager_backward(eager))
+    if images:
+        forward["torch"], both["torch"] = map(_either_layout, (forward["torch"], both["torch"]))
     forward["jax"], both["jax"] = laid_out(jitted(jax)), laid_out(jax_backward(jax))
     if numpy is not None:
         forward["numpy"] = by_hand(numpy)

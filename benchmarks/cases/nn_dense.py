@@ -232,6 +232,7 @@ def _batch_norm(shape: tuple[int, ...], quick: bool) -> None:
         *_affine_by_hand(axes, axes, channels),
         _traffic(4.0 * float(np.prod(shape))),
         (quick, quick),
+        images=len(shape) == 4,
         targets=TARGETS,
         note="training, without running statistics",
     )

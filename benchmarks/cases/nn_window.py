@@ -1,6 +1,7 @@
 """Layers that slide a window: convolution in one and two dimensions, and pooling.
 
 jax gets images with the channels last, as its users have them: it is up to five times as fast so.
+torch gets them first and last, and is timed as it is faster: pools are so up to twenty times.
 """
 
 from __future__ import annotations
@@ -163,6 +164,7 @@ for _c in (
         {"flops": (_c.flops, 3 * _c.flops)},
         (_c.quick, _c.quick),
         _jax_layout,
+        _c.dimensions == 2,
         compared=_compared,
         targets=TARGETS,
         note="NumPy by hand: forward only, without groups",
@@ -231,6 +233,7 @@ def _pooling(kind: str, size: int, stride: int, padding: int, adaptive: int = 0)
         {"reads": (whole, whole + taken), "writes": (taken, whole + taken)},
         (size == 2, size == 2),
         lambda inputs: list(map(_channels_last, inputs)),
+        True,
         compared=lambda name, results: (
             list(map(_channels_first, results)) if name == "jax" else results
         ),

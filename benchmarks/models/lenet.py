@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from benchmarks.libraries import ChannelsLast, fastest
 from benchmarks.models.mlp import linear_weights
-from benchmarks.models.problem import Problem
+from benchmarks.models.problem import WAYS, Problem
 
 __all__ = ["LeNet"]
 
@@ -62,6 +64,16 @@ class LeNet(Problem):
                 return self.linear3(relu(self.linear2(x)))
 
         return Net()
+
+    def _torch(self, lib: Any, *inputs: Any) -> Any:
+        """With the channels first or last, too."""
+        last = ChannelsLast(lib.xp.get_num_threads())
+        makers = {
+            f"{way}{layout}": partial(self._eager, library, *inputs, way=options)
+            for way, options in WAYS.items()
+            for layout, library in (("", lib), (", channels last", last))
+        }
+        return fastest(makers)
 
     def jax(self, jax: Any, weights: Sequence[Any], x: Any) -> Any:
         """With the channels last, where jax is fastest; the weights are the others'."""

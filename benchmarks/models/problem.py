@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["RATE", "RULES", "Problem", "Way", "fastest_way", "options_of", "zeros_for"]
+from benchmarks.libraries import fastest
+
+__all__ = ["RATE", "RULES", "WAYS", "Problem", "Way", "fastest_way", "options_of", "zeros_for"]
 
 RATE, DECAY, MOMENTUM, ALPHA = 1e-4, 1e-2, 0.9, 0.99
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
@@ -99,7 +100,11 @@ RULES = {
     "RMSprop": Rule(_rmsprop, _rmsprop_in_place, 1),
 }
 Way = dict[str, bool]
-_WAYS: tuple[Way, ...] = ({"foreach": False}, {"foreach": True}, {"fused": True})
+WAYS: dict[str, Way] = {
+    "optimiser by loop": {"foreach": False},
+    "optimiser by foreach": {"foreach": True},
+    "fused optimiser": {"fused": True},
+}
 
 
 def options_of(name: str) -> dict[str, float]:
@@ -111,28 +116,9 @@ def options_of(name: str) -> dict[str, float]:
 def fastest_way(make: Callable[[Way], Callable[[], Any]]) -> Callable[[], Any]:
     """torch's step by a loop, by foreach or fused: whichever is fastest here.
 
-    ``make(way)`` makes the step, with ``way`` as the optimiser's arguments. The step says in its
-    attribute ``way`` what it is.
+    ``make(way)`` makes the step, with ``way`` as the optimiser's arguments.
     """
-
-    def seconds(step: Callable[[], Any]) -> float:
-        step()
-        times = []
-        for _ in range(3):
-            begin = time.perf_counter()
-            step()
-            times.append(time.perf_counter() - begin)
-        return min(times)
-
-    found: dict[float, Way] = {}
-    for way in _WAYS:
-        try:
-            found[seconds(make(way))] = way
-        except (RuntimeError, TypeError):  # not every optimiser has each of them
-            continue
-    step = make(found[min(found)])
-    step.way = ", ".join(name for name, on in found[min(found)].items() if on) or "loop"  # type: ignore[attr-defined]
-    return step
+    return fastest({name: partial(make, way) for name, way in WAYS.items()})
 
 
 def zeros_for(name: str, weights: Sequence[Any]) -> list[list[np.ndarray]]:
@@ -187,7 +173,7 @@ class Problem(ABC):
     def _eager(
         self, lib: Any, x: Any, labels: Any, *weights: Any, way: Way | None = None
     ) -> Callable[[], Any]:
-        model = self.module(lib)
+        model = lib.placed(self.module(lib))
         parameters = list(model.parameters())
         with lib.xp.no_grad():
             for parameter, values in zip(parameters, weights, strict=True):
