@@ -717,6 +717,27 @@ def test_losses_agree_with_pytorch(rng):
             np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), atol=1e-14)
 
 
+def test_containers_do_not_look_at_all_modules_for_each(monkeypatch):
+    asked = []
+    for kind, method in ((nn.layers._Row, "_modules"), (nn.ModuleDict, "keys")):
+        original = getattr(kind, method)
+
+        def counted(self, original=original):
+            asked.append(original)
+            return original(self)
+
+        monkeypatch.setattr(kind, method, counted)
+    layers = [nn.Identity() for _ in range(100)]
+    for made in (nn.Sequential(*layers), nn.ModuleList(layers)):
+        made.extend(nn.Identity() for _ in range(100))
+        assert [name for name, _ in made.named_children()] == [str(i) for i in range(200)]
+    heads = nn.ModuleDict({f"n{i}": nn.Identity() for i in range(100)})
+    assert dict(heads.items())["n7"] is heads["n7"]
+    assert heads.values()[7] is heads["n7"]
+    assert "n100" not in heads
+    assert len(asked) < 10
+
+
 def test_a_module_dict_takes_pairs_too():
     heads = nn.ModuleDict([("b", nn.ReLU()), ("a", nn.Tanh())])
     assert list(heads) == ["b", "a"]

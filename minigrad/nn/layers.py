@@ -106,16 +106,16 @@ class _Row(Module):
 
     def append(self: _R, module: Module) -> _R:
         """Add a module at the end; returns the container. TypeError for anything else."""
-        number = len(self)
-        while str(number) in self.__dict__:  # as in a part of another, or among names of one's own
-            number += 1
-        setattr(self, str(number), _checked(self, module))
-        return self
+        return self.extend((module,))
 
     def extend(self: _R, modules: Iterable[Module]) -> _R:
         """Add modules at the end; returns the container. TypeError for anything else."""
+        number = len(self)
         for module in list(modules):
-            self.append(module)
+            while str(number) in self.__dict__:  # as in a part of another, or one's own names
+                number += 1
+            setattr(self, str(number), _checked(self, module))
+            number += 1
         return self
 
     def insert(self, index: int, module: Module) -> None:
@@ -264,11 +264,11 @@ class ModuleDict(Module):
 
     def values(self) -> list[Module]:
         """The modules."""
-        return [self[name] for name in self.keys()]
+        return [value for value in self.__dict__.values() if isinstance(value, Module)]
 
     def items(self) -> list[tuple[str, Module]]:
         """The names and the modules."""
-        return [(name, self[name]) for name in self.keys()]
+        return list(zip(self.keys(), self.values(), strict=True))
 
     def __len__(self) -> int:
         return len(self.keys())
@@ -277,7 +277,7 @@ class ModuleDict(Module):
         return iter(self.keys())
 
     def __contains__(self, name: object) -> bool:
-        return name in self.keys()
+        return isinstance(self.__dict__.get(name), Module)  # type: ignore[call-overload]
 
     def __getitem__(self, name: str) -> Any:
         if name not in self:
