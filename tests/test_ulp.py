@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import mpmath
 import numpy as np
 import oracle
@@ -228,6 +233,22 @@ def test_the_program_fails_where_a_contract_is_broken(capsys, monkeypatch):
     with pytest.raises(SystemExit, match="2"):
         ulp.main(["expp"])
     assert "no such function: expp" in capsys.readouterr().err
+
+
+def test_the_program_runs_beside_sources_that_were_not_compiled(tmp_path):
+    (tmp_path / "tests").symlink_to(Path(ulp.__file__).parent)
+    (tmp_path / "minigrad").mkdir()
+    (tmp_path / "minigrad" / "__init__.py").write_text("raise ImportError('not compiled')")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.ulp", "exp", "--samples", "10", "--stride", "999999937"],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert " ok " in done.stdout
 
 
 def test_every_float32_comes_once(monkeypatch):

@@ -11,12 +11,17 @@ from __future__ import annotations
 
 import operator
 import re
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).parent))  # where pytest finds the tests' helpers
+
+import checkout  # noqa: F401 - first
 import numpy as np
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
