@@ -73,34 +73,50 @@ static bool back_empty(PyObject *leaf) {
     return !held || held == Py_None;
 }
 
+/* The sum of what a leaf has and a gradient: where that lies, if it may be added to. */
+static PyObject *back_sum(PyObject *held, PyObject *g) {
+    PyObject *edge = tensor_is(held) ? tensor_parent(held) : NULL, *made = NULL;
+    if (edge == Py_None && back_sole(held) && back_alike(held, g)) {
+        if (back_accumulate(held, g)) Py_INCREF(made = held);
+    } else {
+        PyErr_Clear();
+        made = back_ask("added", held, g);
+    }
+    Py_XDECREF(edge);
+    return made;
+}
+
 /* Adds a gradient to a leaf's `grad`, which never shares memory with anything else: `copy`, if it is
- * not NULL, is one of it. `spare` is a place for another one, or NULL. */
+ * not NULL, is one of it. `spare` is a place for another one, or NULL.
+ *
+ * Another thread may bring one while this one copies or adds. So who adds takes out what is there, and
+ * puts in the sum once there is nothing. */
 static bool back_deliver(PyObject *leaf, PyObject *g, bool shared, PyObject *copy, PyObject **spare) {
     if (!tensor_is(leaf)) {
         PyErr_SetString(PyExc_TypeError, "gradients end at tensors");
         return false;
     }
-    PyObject **place = &((tensor *)leaf)->fields[TENSOR_GRAD], *held = *place, *made = NULL;
+    PyObject **place = &((tensor *)leaf)->fields[TENSOR_GRAD], *held, *made = NULL;
+    bool done = true;
     if (back_empty(leaf)) {
         if (!copy && (shared || !back_sole(g))) made = back_copied(g, spare);
         else Py_INCREF(made = copy ? copy : g);
-    } else {
-        Py_INCREF(held);
-        PyObject *edge = tensor_is(held) ? tensor_parent(held) : NULL;
-        if (edge == Py_None && back_sole(held) && back_alike(held, g)) {
-            if (back_accumulate(held, g)) Py_INCREF(made = held);
-        } else {
-            PyErr_Clear();
-            made = back_ask("added", held, g);
-        }
-        Py_XDECREF(edge);
-        Py_DECREF(held);
+        done = made;
+    }
+    while (done && !(made && back_empty(leaf))) {
+        held = *place;
+        Py_INCREF(*place = Py_None);
+        PyObject *sum = back_sum(held, made ? made : g);
+        Py_XDECREF(made);
+        done = sum;
+        made = done ? sum : held; /* which goes back */
+        if (done) Py_DECREF(held);
     }
     if (!made) return false;
     held = *place;
     *place = made;
     Py_XDECREF(held);
-    return true;
+    return done;
 }
 
 #endif

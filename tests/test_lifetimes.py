@@ -376,6 +376,28 @@ def test_threads_share_a_weight():
     assert found == [(300 + columns[:, None] + rows[None, :]).tolist()] * 90
 
 
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("of", [lambda x: x, lambda x: x * 1.0, lambda x: x + x * 0.0])
+def test_nothing_is_lost_of_what_threads_bring_to_one_leaf(of, there):
+    n, runs = 400_000, 8  # enough for a copy, or a sum, to give up the interpreter
+    x, g = leaf(np.zeros(n)), mg.ones(n, dtype=mg.float64)
+    for _ in range(3):
+        x.grad = mg.zeros(n, dtype=mg.float64) if there else None
+        start = threading.Barrier(3)
+
+        def work(start=start):
+            start.wait()
+            for _ in range(runs):
+                of(x).backward(g)
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert (x.grad == 3.0 * runs).all()
+
+
 def _in_the_child(w, queue):
     x = leaf(np.ones((300, 300)))
     (x @ w).sum().backward()
