@@ -76,7 +76,8 @@ static bool back_empty(PyObject *leaf) {
 /* The sum of what a leaf has and a gradient: where that lies, if it may be added to. */
 static PyObject *back_sum(PyObject *held, PyObject *g) {
     PyObject *edge = tensor_is(held) ? tensor_parent(held) : NULL, *made = NULL;
-    if (edge == Py_None && back_sole(held) && back_alike(held, g)) {
+    if (edge == Py_None && back_sole(held) && back_alike(held, g) &&
+        tensor_handle(held) != tensor_handle(g)) {
         if (back_accumulate(held, g)) Py_INCREF(made = held);
     } else {
         PyErr_Clear();

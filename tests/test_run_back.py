@@ -347,6 +347,22 @@ def test_a_gradient_of_the_dtype_the_leaf_had(before):
     assert (x.grad.dtype, x.grad.tolist()) == (after, [8.0, 10.0])
 
 
+@pytest.mark.parametrize("of", [lambda x: x, lambda x: x + 1.0, lambda x: x + x.detach()])
+def test_the_gradient_that_a_leaf_has_may_be_the_one_that_comes(of):
+    x = leaf([1.0, 2.0])
+    x.grad = mg.tensor([3.0, 4.0], dtype=mg.float64)
+    of(x).backward(x.grad)
+    assert x.grad.tolist() == [6.0, 8.0]
+
+
+def test_a_hook_of_a_leaf_may_return_its_gradient():
+    x = leaf([1.0, 2.0])
+    x.grad = mg.tensor([3.0, 4.0], dtype=mg.float64)
+    x.register_hook(lambda g: x.grad)
+    x.sum().backward()
+    assert x.grad.tolist() == [6.0, 8.0]
+
+
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="None lives for ever, and is not counted")
 def test_no_reference_to_none_is_left_behind():
     """Of an input that no gradient is wanted of (PEP 683: not to be seen from Python 3.12 on)."""
