@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 from importlib import import_module
 from pathlib import Path
 
@@ -216,6 +217,31 @@ def test_modules_are_dataclasses_from_their_first_use():
     assert Thrice()(5.0) == 15
     assert Twice(4.0)(5.0) == 20
     assert Twice()(5.0) == 10
+
+
+def test_a_module_that_several_threads_use_first():
+    found, interval = [], sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(10):
+
+            class Scaled(nn.function_module.FunctionModule, function=lambda x, by: x * by):
+                by: float = 2.0
+
+            start = threading.Barrier(4)
+
+            def use(start=start, kind=Scaled):
+                start.wait()
+                found.append(kind(3.0)(5.0))
+
+            threads = [threading.Thread(target=use) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert found == [15.0] * 40
 
 
 def test_a_second_import_in_one_process_is_refused(printed):

@@ -31,12 +31,20 @@ class _OfDataclass:
         self.of, self.name = of, name
 
     def __get__(self, module: Any, cls: type) -> Any:
-        for name, later in tuple(self.of.__dict__.items()):
-            if type(later) is _OfDataclass:
-                delattr(self.of, name)
-        made: Any = dataclasses.dataclass(eq=False, repr=False)(self.of)
+        # Of a copy of the class: other threads find this one as it was, or as it will be.
+        own = {
+            name: value
+            for name, value in vars(self.of).items()
+            if type(value) is not _OfDataclass and name not in ("__dict__", "__weakref__")
+        }
+        made: Any = dataclasses.dataclass(eq=False, repr=False)(
+            type(self.of.__name__, self.of.__bases__, own)
+        )
         made._arguments = tuple([field.name for field in dataclasses.fields(made)])
-        found = getattr(made, self.name)
+        for name, value in vars(made).items():
+            if own.get(name) is not value and name not in ("__dict__", "__weakref__"):
+                setattr(self.of, name, value)
+        found = getattr(self.of, self.name)
         return found.__get__(module, cls) if hasattr(found, "__get__") else found
 
 
