@@ -197,6 +197,25 @@ def test_a_plateau_goes_on_from_a_saved_state():
         assert scheduler.get_last_lr() == pytest.approx([0.01, 0.07])
 
 
+@pytest.mark.parametrize("several", [lrs.ChainedScheduler, "in a row"])
+def test_a_state_of_other_schedules_changes_none(several):
+    def make(*kinds):
+        optimizer = _optimizer()
+        made = [kind(optimizer, gamma=0.5) for kind in kinds]
+        if several == "in a row":
+            return lrs.SequentialLR(optimizer, made, [2])
+        return several(made, optimizer)
+
+    one = make(lrs.ExponentialLR, lambda o, gamma: lrs.StepLR(o, 2, gamma))
+    other = make(lrs.ExponentialLR, lrs.ExponentialLR)
+    for _ in range(3):
+        other.step()
+    before = one.state_dict()
+    with pytest.raises(ValueError, match=r"\[StepLR\] a state has"):
+        one.load_state_dict(other.state_dict())
+    assert one.state_dict() == before
+
+
 def test_going_on_from_a_step_that_is_given():
     optimizer = _optimizer()
     with pytest.raises(ValueError, match=r"\[StepLR\] to go on from step 13 group 0 needs"):

@@ -114,18 +114,22 @@ class LRScheduler:
 
         Raises TypeError for what is no dict, ValueError for one with other entries.
         """
+        self._check_state(state_dict)
+        self.__dict__.update(deepcopy(dict(state_dict)))
+
+    def _check_state(self, state: Any) -> None:
+        """Whether this is a state of a schedule of this kind."""
         name = type(self).__name__
-        if not isinstance(state_dict, Mapping):
+        if not isinstance(state, Mapping):
             raise TypeError(
-                f"[{name}] a state is what state_dict gives, not {type(state_dict).__name__}"
+                f"[{name}] a state is what state_dict gives, not {type(state).__name__}"
             )
         own = self.__dict__.keys() - set(self._no_state)
-        if state_dict.keys() != own:
+        if state.keys() != own:
             raise ValueError(
                 f"[{name}] a state has {', '.join(sorted(own))}, "
-                f"this one {', '.join(sorted(map(str, state_dict)))}"
+                f"this one {', '.join(sorted(map(str, state)))}"
             )
-        self.__dict__.update(deepcopy(dict(state_dict)))
 
     # ---- what subclasses use ----
 
@@ -699,16 +703,23 @@ class _Several(LRScheduler):
         return super().state_dict() | {"schedulers": [s.state_dict() for s in self.schedulers]}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from a state of the same schedules."""
-        states = state_dict.get("schedulers", ()) if isinstance(state_dict, Mapping) else ()
+        """Go on from a state of the same schedules; one that does not fit changes none."""
+        self._check_state(state_dict)
+        for one, state in zip(self.schedulers, state_dict["schedulers"], strict=True):
+            one.load_state_dict(state)
+        own = {k: v for k, v in state_dict.items() if k != "schedulers"}
+        self.__dict__.update(deepcopy(own))
+
+    def _check_state(self, state: Any) -> None:
+        states = state.get("schedulers", ()) if isinstance(state, Mapping) else ()
         if len(states) != len(self.schedulers):
             raise ValueError(
                 f"[{type(self).__name__}] a state of {len(states)} schedules for "
                 f"{len(self.schedulers)}"
             )
-        super().load_state_dict({k: v for k, v in state_dict.items() if k != "schedulers"})
-        for one, state in zip(self.schedulers, states, strict=True):
-            one.load_state_dict(state)
+        super()._check_state({k: v for k, v in state.items() if k != "schedulers"})
+        for one, of in zip(self.schedulers, states, strict=True):
+            one._check_state(of)
 
 
 class ChainedScheduler(_Several):
