@@ -152,6 +152,17 @@ def test_to_changes_dtype_in_place():
         net.to(mg.int64)
 
 
+def test_a_view_taken_before_to_is_one_of_the_memory_before():
+    net, w = nn.Module(), mg.ones(1, requires_grad=True)
+    net.register_buffer("seen", mg.zeros(2))
+    view = net.seen[:1]
+    net.double()
+    view.add_(w)
+    assert (view.tolist(), net.seen.tolist()) == ([1.0], [0.0, 0.0])
+    assert view.requires_grad
+    assert not net.seen.requires_grad
+
+
 def test_the_repr_is_nested_as_in_pytorch():
     assert repr(nn.Sequential(nn.Sequential(nn.Linear(2, 3), nn.Tanh()), nn.Sigmoid())) == (
         "Sequential(\n"
