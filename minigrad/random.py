@@ -388,7 +388,8 @@ def multinomial(
     draw = drawing(generator)
     check_room(op, (len(rows), num_samples))
     if replacement:
-        ends = np.cumsum(rows, 1)
+        powers = np.frexp(rows.max(1, keepdims=True))[1]  # without them no sum overflows
+        ends = np.cumsum(np.ldexp(rows, -powers), 1)
         at = draw.random((len(rows), num_samples)) * ends[:, -1:]
         last = rows.shape[1] - 1 - np.argmax(rows[:, ::-1] > 0, 1)
         found = f.searchsorted(asarray(ends), asarray(at), right=True).numpy()

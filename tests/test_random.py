@@ -110,6 +110,16 @@ def test_multinomial(replacement, g):
     assert sorted(mg.multinomial(weights, 3, generator=g).tolist()) == [1, 2, 4]
 
 
+@pytest.mark.parametrize("size", [1e308, 1.0, 1e-300])
+def test_multinomial_of_weights_of_any_size(size, g):
+    """Their sum may be beyond what a float holds."""
+    weights = mg.tensor(np.array([3.0, 1.0, 0.0, 4.0]) * (size / 4), dtype=mg.float64)
+    drawn = mg.multinomial(weights.expand(3, 4), 2000, True, generator=g).numpy()
+    counts = np.bincount(drawn.ravel(), minlength=4)
+    assert counts[2] == 0
+    assert stats.chisquare(counts[[0, 1, 3]], np.array([3, 1, 4]) * 750).pvalue > 1e-3
+
+
 def test_errors(g):
     for wrong, kind, message in (
         (lambda: mg.rand(2, dtype=mg.int64), TypeError, r"\[rand\] draws floats, not int64"),
