@@ -646,6 +646,19 @@ def test_var_correction(ddof, rng):
     oracle.check_gradients(lambda t: t.var(0, correction=ddof), [x[:, :2]], rng)
 
 
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 2), (0, 1, 2)], ids=str)
+def test_the_mean_of_integers_whose_sum_is_beyond_int64(axis, rng):
+    """And where large ones cancel, it is that of the exact sum."""
+    x = rng.integers(2**62, 2**63 - 1, (5, 8, 3)) * rng.choice([-1, 1, 1], (5, 8, 3))
+    x[:, ::2] = 2**62 - rng.integers(0, 5, (5, 4, 3))
+    exact = np.array([float(v) for v in x.astype(object).sum(axis, keepdims=True).ravel()])
+    got = mg.mean(mg.tensor(x), axis, keepdim=True).numpy()
+    np.testing.assert_allclose(got.ravel(), exact / (x.size / exact.size), rtol=1e-6)
+    assert mg.tensor([2**62 + 1, -(2**62)]).mean().item() == 0.5
+    assert mg.tensor([-(2**63)] * 3).mean().item() == -(2.0**63)
+    assert mg.tensor([2**63 - 1] * 1000).mean().item() == 2.0**63
+
+
 def test_var_of_a_large_mean():
     """Two passes: the mean's size does not eat the digits of the variance."""
     x = np.float32(10000) + np.linspace(-1, 1, 4096, dtype=np.float32)

@@ -8,6 +8,8 @@
 #include "../threads/pool.h"
 #include "nditer.h"
 
+#include <math.h>
+
 #define MG_REAL 32
 #include "reduce_columns.inc.c"
 #define MG_REAL 64
@@ -313,11 +315,34 @@ int mg_reduce_check_empty(const mg_array *x, uint32_t mask) {
     return empty < 0 ? MG_OK : mg_fail_code(MG_EEMPTY, empty, 0);
 }
 
-/* The mean of integers, in float32 from an exact sum. */
-static mg_array *reduce_mean_of_sum(mg_array *sum, int64_t n) {
+/* May a sum of n of these integers be beyond int64? */
+static bool reduce_may_wrap(mg_array *x, int64_t n) {
+    if (x->dtype != MG_INT64 || x->size == 0) return false;
+    mg_array *least = mg_reduce(MG_MIN, x, -1, NULL, 0), *most = mg_reduce(MG_MAX, x, -1, NULL, 0);
+    bool within = least && most && *(const int64_t *)least->data >= INT64_MIN / n &&
+                  *(const int64_t *)most->data <= INT64_MAX / n;
+    mg_release(least);
+    mg_release(most);
+    return !within;
+}
+
+/* The sums of integers in float64. */
+static mg_array *reduce_wide_sum(mg_array *x, int naxes, const int32_t *axes) {
+    mg_array *wide = mg_cast(x, MG_FLOAT64);
+    mg_array *sum = wide ? mg_reduce(MG_SUM, wide, naxes, axes, 1) : NULL;
+    mg_release(wide);
+    return sum;
+}
+
+/* The mean of integers, in float32 from an exact sum: that in float64, if there is one, says how often
+ * the other has wrapped around. */
+static mg_array *reduce_mean_of_sum(mg_array *sum, const mg_array *wide, int64_t n) {
     mg_array *y = sum ? mg_new(MG_FLOAT32, sum->ndim, sum->shape) : NULL;
-    for (int64_t i = 0; y && i < y->size; i++)
-        ((float *)y->data)[i] = (float)((double)((const int64_t *)sum->data)[i] / (double)n);
+    for (int64_t i = 0; y && i < y->size; i++) {
+        double s = (double)((const int64_t *)sum->data)[i];
+        if (wide) s += 0x1p64 * floor((((const double *)wide->data)[i] - s) * 0x1p-64 + 0.5);
+        ((float *)y->data)[i] = (float)(s / (double)n);
+    }
     mg_release(sum);
     return y;
 }
@@ -337,8 +362,15 @@ mg_array *mg_reduce(int op, mg_array *x, int naxes, const int32_t *axes, int kee
     mg_array *y = reduce_groups(plain, step, x, mask, NULL);
     if (op == MG_MEAN) {
         int64_t n = mg_reduce_extent(x, mask);
-        if (plain) y = reduce_mean_of_sum(y, n);
+        bool may_wrap = plain && y && reduce_may_wrap(x, n);
+        mg_array *wide = may_wrap ? reduce_wide_sum(x, naxes, axes) : NULL;
+        if (may_wrap && !wide) {
+            mg_release(y);
+            return NULL;
+        }
+        if (plain) y = reduce_mean_of_sum(y, wide, n);
         else if (y) mg_reduce_divide(y, (double)n, false);
+        mg_release(wide);
     }
     return reduce_squeeze(y, mask, keepdims);
 }
