@@ -87,21 +87,16 @@ static PyObject *back_sum(PyObject *held, PyObject *g) {
     return made;
 }
 
-/* Adds a gradient to a leaf's `grad`, which never shares memory with anything else: `copy`, if it is
- * not NULL, is one of it. `spare` is a place for another one, or NULL.
+/* Adds a gradient to a leaf's `grad`, which never shares memory with anything else.
  *
  * Another thread may bring one while this one copies or adds. So who adds takes out what is there, and
  * puts in the sum once there is nothing. */
-static bool back_deliver(PyObject *leaf, PyObject *g, bool shared, PyObject *copy, PyObject **spare) {
-    if (!tensor_is(leaf)) {
-        PyErr_SetString(PyExc_TypeError, "gradients end at tensors");
-        return false;
-    }
+static bool back_deliver(PyObject *leaf, PyObject *g, bool shared) {
     PyObject **place = &((tensor *)leaf)->fields[TENSOR_GRAD], *held, *made = NULL;
     bool done = true;
     if (back_empty(leaf)) {
-        if (!copy && (shared || !back_sole(g))) made = back_copied(g, spare);
-        else Py_INCREF(made = copy ? copy : g);
+        if (shared || !back_sole(g)) made = back_copied(g, NULL);
+        else Py_INCREF(made = g);
         done = made;
     }
     while (done && !(made && back_empty(leaf))) {

@@ -245,32 +245,57 @@ static bool walk_ceased(PyObject *leaf) {
     return tensor_is(leaf) && ((tensor *)leaf)->fields[TENSOR_EDGE] != Py_True;
 }
 
-/* What a run comes to for each edge that is wanted, with gradients of slices put together: a dict, or
- * None where they are added to the leaves' `grad`, and those of nodes are seen by their hooks. */
+/* Is nothing to be done with what has come to an edge? Hooks see the gradients of nodes. */
+static bool walk_seen(const walk *w, PyObject *edge, bool into_grads) {
+    return (into_grads && (node_is(edge) || walk_ceased(edge))) || walk_unwanted(w, edge);
+}
+
+/* Puts gradients of slices together, and copies for leaves that have none yet what others hold, too: all
+ * of them before a leaf gets its own, so that what there is no memory for changes none. */
+static bool walk_ready(walk *w, bool into_grads) {
+    PyObject *copy = NULL; /* of the gradient that comes next */
+    bool done = true;
+    for (Py_ssize_t i = 0; done && i < w->reached.used; i++) {
+        arrival *one = &w->reached.slots[i], *next = i + 1 < w->reached.used ? one + 1 : NULL;
+        PyObject *made = copy, *spare = copy = NULL;
+        if (!walk_seen(w, one->edge, into_grads)) {
+            one->g = walk_whole(one->g);
+            done = one->g;
+            if (done && into_grads && !tensor_is(one->edge)) {
+                PyErr_SetString(PyExc_TypeError, "gradients end at tensors");
+                done = false;
+            }
+            bool again = next && one->shared && next->g == one->g && back_empty(next->edge);
+            if (done && into_grads && !made && back_empty(one->edge) &&
+                (one->shared || !back_sole(one->g)))
+                done = made = back_copied(one->g, again ? &spare : NULL);
+            if (done && made) {
+                Py_DECREF(one->g);
+                Py_INCREF(one->g = made);
+                one->shared = false;
+            }
+        }
+        Py_XDECREF(made);
+        copy = spare;
+    }
+    Py_XDECREF(copy);
+    return done;
+}
+
+/* What a run comes to for each edge that is wanted: a dict, or None where it is added to the leaves'
+ * `grad`. */
 static PyObject *walk_found(walk *w, bool into_grads) {
     PyObject *found = into_grads ? Py_None : PyDict_New();
     if (into_grads) Py_INCREF(found);
     arrivals_sort(&w->reached);
-    if (found && !walk_hook_leaves(w)) Py_CLEAR(found);
-    PyObject *copy = NULL; /* of the gradient that comes next */
+    if (found && (!walk_hook_leaves(w) || !walk_ready(w, into_grads))) Py_CLEAR(found);
     for (Py_ssize_t i = 0; found && i < w->reached.used; i++) {
-        PyObject *spare = NULL;
-        arrival *one = &w->reached.slots[i], *next = i + 1 < w->reached.used ? one + 1 : NULL;
-        bool seen = into_grads && (node_is(one->edge) || walk_ceased(one->edge));
-        if (seen || walk_unwanted(w, one->edge)) {
-            Py_CLEAR(copy);
-            continue;
-        }
-        one->g = walk_whole(one->g);
-        bool again = next && one->shared && next->g == one->g && back_empty(next->edge);
-        if (!one->g || !(into_grads ? back_deliver(one->edge, one->g, one->shared, copy,
-                                                 again ? &spare : NULL)
-                                    : PyDict_SetItem(found, one->edge, one->g) == 0))
+        arrival *one = &w->reached.slots[i];
+        if (walk_seen(w, one->edge, into_grads)) continue;
+        if (!(into_grads ? back_deliver(one->edge, one->g, one->shared)
+                         : PyDict_SetItem(found, one->edge, one->g) == 0))
             Py_CLEAR(found);
-        Py_XDECREF(copy);
-        copy = spare;
     }
-    Py_XDECREF(copy);
     return found;
 }
 

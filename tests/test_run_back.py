@@ -279,6 +279,24 @@ def test_leaves_of_a_chain_get_copies_of_one_gradient(rng, dtype, n, full):
     assert len({x._h.data for x in (g, *(x.grad for x in leaves))}) == 6 or n == 0
 
 
+def test_no_memory_for_a_copy_changes_no_gradient():
+    xs = [leaf([1.0, 2.0]) for _ in range(3)]
+    total, g, copies = xs[0] + xs[1] + xs[2], mg.tensor([3.0, 4.0], dtype=mg.float64), []
+
+    def fail(kernel, args, made):
+        if kernel is _c.lib.mg_copy:
+            copies.append(made)
+            if len(copies) == 2:
+                raise MemoryError
+
+    with _c.trace(fail), pytest.raises(MemoryError):
+        total.backward(g, retain_graph=True)
+    assert len(copies) == 2
+    assert [x.grad for x in xs] == [None] * 3
+    total.backward(g)
+    assert [x.grad.tolist() for x in xs] == [[3.0, 4.0]] * 3
+
+
 def test_copies_for_leaves_are_watched():
     a, b, g = leaf([1.0, 2.0]), leaf([3.0, 4.0]), mg.tensor([5.0, 6.0], dtype=mg.float64)
     seen = []
