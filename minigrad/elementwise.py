@@ -301,10 +301,13 @@ def round(x: Any, *, decimals: int = 0) -> Tensor:  # noqa: A001
         return _round(x)
     if not x.dtype.is_floating_point:
         raise TypeError(f"[round] decimals={decimals} is for floats: convert {x.dtype.name} first")
-    unit = 10.0 ** (decimals if decimals > 0 else -decimals)
+    places = decimals if decimals > 0 else -decimals
+    unit = 10.0**places if places <= 308 else math.inf
     if decimals > 0:
-        return true_divide(_round(mul(x, unit)), unit)
-    return mul(_round(true_divide(x, unit)), unit)
+        units = mul(x, unit)  # of what has more than a float holds there is no part to round
+        return _where(isfinite(units), true_divide(_round(units), unit), x.detach())
+    units = _round(true_divide(x, unit))
+    return _where(eq(units, 0.0), units, mul(units, unit))
 
 
 # ---- bounds and choices --------------------------------------------------------------------------

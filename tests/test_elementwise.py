@@ -119,6 +119,26 @@ def test_integer_division_is_pythons():
     assert mg.floor_divide(mg.tensor(-(2**63)), -1).item() == -(2**63)
 
 
+@pytest.mark.parametrize("dtype", [mg.float32, mg.float64], ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("graph", [False, True])
+def test_round_to_more_decimals_than_there_are(dtype, graph):
+    large = 3e38 if dtype is mg.float32 else 1.7e308
+    values = [0.0, -0.0, 1.5, -2.25, large, -large, np.inf, -np.inf, np.nan]
+    x = mg.tensor(values, dtype=dtype, requires_grad=True)
+    for decimals in (20, 45, 400, 2**70):
+        y = mg.round(x, decimals=decimals)
+        np.testing.assert_array_equal(y.detach().numpy()[4:], x.detach().numpy()[4:])
+        np.testing.assert_allclose(y.detach().numpy()[:4], x.detach().numpy()[:4], rtol=3e-7)
+        (g,) = mg.grad(y.sum(), x, create_graph=graph)
+        assert g.tolist() == [0.0] * 9
+    for decimals in (-45, -309, -(2**70)):
+        if decimals > -309 and dtype is mg.float64:
+            continue
+        y = mg.round(x, decimals=decimals)
+        assert y.tolist()[:6] == [0.0] * 6
+        assert np.isnan(y.tolist()[8])
+
+
 @pytest.mark.parametrize("decimals", [0, 1, 3, -1, -2])
 def test_round(decimals, rng):
     x = rng.normal(size=300) * 100
