@@ -16,6 +16,7 @@ import numpy as np
 
 from minigrad import creation
 from minigrad import functions as f
+from minigrad.arguments import one_dim, some_dims
 from minigrad.dispatch import TensorBase, strong_operand
 
 __all__ = ["array_function", "array_ufunc"]
@@ -226,7 +227,7 @@ def _broadcast_arrays(*args: Any) -> Any:
 def _expand_dims(a: Any, axis: Any) -> Any:
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     ndim = a.ndim + len(axes)
-    for d in sorted(d % ndim if -ndim <= d < ndim else d for d in axes):
+    for d in some_dims("numpy.expand_dims", tuple(axes), ndim):
         a = f.unsqueeze(a, d)
     return a
 
@@ -247,7 +248,7 @@ def _dot(a: Any, b: Any) -> Any:
 def _take(a: Any, indices: Any, axis: Any) -> Any:
     if axis is None:
         return f.reshape(a, (-1,))[indices]
-    return a[(slice(None),) * (axis % a.ndim) + (indices,)]
+    return a[(slice(None),) * one_dim("numpy.take", axis, a.ndim) + (indices,)]
 
 
 def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:

@@ -439,3 +439,24 @@ def test_shallow_copies_and_pickles_keep_the_kind():
     result = pickle.loads(pickle.dumps(mg.Variable([1.0, 2.0]) * 2))
     assert type(result) is mg.Variable
     assert not result.requires_grad
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: np.take(x, [0], axis=2), r"\[numpy.take\] dim 2 is out of range for 2 dim"),
+        (lambda x: np.take(x, [0], axis=-3), r"\[numpy.take\] dim -3 is out of range for 2 dim"),
+        (
+            lambda x: np.take(x[0, 0], [0], axis=1),
+            r"\[numpy.take\] dim 1 is out of range for 0 dim",
+        ),
+        (lambda x: np.expand_dims(x, 3), r"\[numpy.expand_dims\] dim 3 is out of range for 3 dim"),
+        (lambda x: np.expand_dims(x, (1, -3)), r"\[numpy.expand_dims\] dim 1 is given twice"),
+    ],
+)
+def test_axes_that_there_are_not(call, message):
+    x = np.ones((2, 3))
+    with pytest.raises((IndexError, ValueError)):
+        call(x)
+    with pytest.raises((IndexError, ValueError), match=message):
+        call(mg.tensor(x))
