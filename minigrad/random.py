@@ -6,6 +6,7 @@ A seed gives the numbers that ``numpy.random.Generator(numpy.random.Philox(seed)
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +123,15 @@ def default_generator() -> Generator:
     if _default is None:
         _default = Generator()
     return _default
+
+
+def _begin_child() -> None:
+    """The thread that may have been drawing when this process was forked is not here to go on."""
+    if _default is not None:
+        _default._numpy = _default.clone_state().numpy
+
+
+os.register_at_fork(after_in_child=_begin_child)
 
 
 def manual_seed(seed: int) -> Generator:

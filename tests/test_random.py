@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import signal
+import threading
 
 import numpy as np
 import oracle
@@ -118,6 +121,36 @@ def test_multinomial_of_weights_of_any_size(size, g):
     counts = np.bincount(drawn.ravel(), minlength=4)
     assert counts[2] == 0
     assert stats.chisquare(counts[[0, 1, 3]], np.array([3, 1, 4]) * 750).pvalue > 1e-3
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_draws_though_a_thread_was_drawing_when_it_was_forked(restore_random):
+    bits = mg.manual_seed(3).numpy.bit_generator
+    at_it, done = threading.Event(), threading.Event()
+
+    def draw():
+        with bits.lock:
+            at_it.set()
+            done.wait()
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    at_it.wait()
+    near, far = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            signal.alarm(20)
+            os.write(far, repr(mg.rand(2).tolist()).encode())
+        finally:
+            os._exit(0)
+    done.set()
+    thread.join()
+    os.close(far)
+    os.waitpid(child, 0)
+    assert os.read(near, 200).decode() == repr(mg.rand(2).tolist())
+    os.close(near)
 
 
 def test_errors(g):
