@@ -87,11 +87,19 @@ class Generator:
         return {"seed": self._seed, "philox": self._numpy.bit_generator.state}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go to where :meth:`get_state` was called."""
+        """Go to where :meth:`get_state` was called; an error, and nothing else, for no state."""
         if not isinstance(state, dict) or state.keys() != {"seed", "philox"}:
             raise TypeError(f"[set_state] takes what get_state gives, not {type(state).__name__}")
-        self._numpy.bit_generator.state = state["philox"]
-        self._seed = state["seed"]
+        seed, philox = integer("set_state", "seed", state["seed"], 0), state["philox"]
+        try:
+            np.random.Philox(0).state = philox
+            known = philox["buffer_pos"] in range(5)
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError):
+            known = False
+        if not known:
+            raise ValueError("[set_state] no generator has such a state: take what get_state gives")
+        self._numpy.bit_generator.state = philox
+        self._seed = seed
 
     def clone_state(self) -> Generator:
         """Another generator at the same place of the same stream."""

@@ -153,6 +153,31 @@ def test_a_child_draws_though_a_thread_was_drawing_when_it_was_forked(restore_ra
     os.close(near)
 
 
+def _other(philox):
+    return {**philox, "state": {"counter": philox["state"]["counter"]}}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error"),
+    [
+        (lambda seed, philox: {"seed": 0.5, "philox": philox}, TypeError),
+        (lambda seed, philox: {"seed": -1, "philox": philox}, ValueError),
+        (lambda seed, philox: {"seed": seed, "philox": None}, ValueError),
+        (lambda seed, philox: {"seed": seed, "philox": {}}, ValueError),
+        (lambda seed, philox: {"seed": seed, "philox": _other(philox)}, ValueError),
+        (lambda seed, philox: {"seed": seed, "philox": philox | {"buffer_pos": -3}}, ValueError),
+        (lambda seed, philox: {"seed": seed, "philox": philox | {"buffer": [1, 2]}}, ValueError),
+        (lambda seed, philox: {"seed": seed, "philox": numpys(3).bit_generator}, ValueError),
+    ],
+)
+def test_what_is_no_state_changes_nothing(spoil, error, g):
+    mg.rand(3, generator=g)
+    state = g.get_state()
+    with pytest.raises(error, match=r"^\[set_state\]"):
+        g.set_state(spoil(**g.get_state()))
+    assert repr(g.get_state()) == repr(state)
+
+
 def test_errors(g):
     for wrong, kind, message in (
         (lambda: mg.rand(2, dtype=mg.int64), TypeError, r"\[rand\] draws floats, not int64"),
