@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -57,6 +60,30 @@ def restore_random():
     state = mg.get_rng_state()
     yield
     mg.set_rng_state(state)
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    """A function that runs a program, or a file, in a fresh interpreter, and returns what it says.
+
+    That is what it prints; of one that ``fails``, which has to end with an error, what it says of
+    that. Further keywords are environment variables.
+    """
+
+    def run(program, *, fails=False, timeout=None, **variables):
+        done = subprocess.run(
+            [sys.executable, *(["-c", program] if isinstance(program, str) else [program])],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | variables,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,  # from the sources' own folder these would be found first
+            timeout=timeout,
+        )
+        assert done.returncode == int(fails), done.stderr[-3000:]
+        return done.stderr if fails else done.stdout
+
+    return run
 
 
 @pytest.fixture

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import subprocess
 import sys
 import threading
 from importlib import import_module
@@ -17,21 +15,9 @@ from minigrad import functions, nn
 
 
 @pytest.fixture
-def printed(tmp_path):
-    """A function that says what a fresh interpreter prints."""
-
-    def run(code):
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-            capture_output=True,
-            text=True,
-            check=True,
-            cwd=tmp_path,
-        )
-        return done.stdout.split()
-
-    return run
+def printed(fresh):
+    """The words that a fresh interpreter prints."""
+    return lambda code: fresh(code).split()
 
 
 def test_what_is_built_on_top_waits(printed):

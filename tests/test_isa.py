@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,27 +14,20 @@ from minigrad import _c
 PROGRAM = Path(__file__).parent / "isa_selftest.py"
 
 
-def run(isa, tmp_path):
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM)],
-        env=os.environ | {"MINIGRAD_ISA": isa, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout)
+@pytest.fixture
+def run(fresh):
+    """What the program of all operations says that it has come to with an instruction set."""
+    return lambda isa: json.loads(fresh(PROGRAM, MINIGRAD_ISA=isa))
 
 
 @pytest.mark.parametrize("isa", _c.available_isas)
-def test_every_instruction_set_is_right(isa, tmp_path):
-    assert run(isa, tmp_path)["isa"] == isa
+def test_every_instruction_set_is_right(isa, run):
+    assert run(isa)["isa"] == isa
 
 
 @pytest.mark.skipif("avx512" not in _c.available_isas, reason="needs a machine with AVX-512")
-def test_the_same_bits_with_avx2_and_avx512(tmp_path):
-    a, b = (run(isa, tmp_path)["digests"] for isa in ("avx2", "avx512"))
+def test_the_same_bits_with_avx2_and_avx512(run):
+    a, b = (run(isa)["digests"] for isa in ("avx2", "avx512"))
     differ = [name for name in a if a[name] != b[name]]
     assert a.keys() == b.keys()
     assert not differ, f"other bits with avx2 than with avx512: {differ}"
@@ -51,15 +42,7 @@ def test_the_best_is_chosen_and_shown():
     assert _c.ffi.string(_c.lib.mg_isa()).decode() == _c.isa
 
 
-def test_every_wrong_name_is_explained(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", "import minigrad"],
-        env=os.environ | {"MINIGRAD_ISA": "quantum", "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
-    assert done.returncode == 1
+def test_every_wrong_name_is_explained(fresh):
+    said = fresh("import minigrad", fails=True, MINIGRAD_ISA="quantum")
     choices = ", ".join(_c.available_isas)
-    assert f"MINIGRAD_ISA='quantum' is not available here; choose one of: {choices}" in done.stderr
+    assert f"MINIGRAD_ISA='quantum' is not available here; choose one of: {choices}" in said

@@ -5,10 +5,7 @@ from __future__ import annotations
 import enum
 import gc
 import math
-import os
 import random
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -291,17 +288,9 @@ for data in ([[0.0] * many] * many, [[0.0] * many] + [[]] * many):
 """
 
 
-def test_sizes_beyond_memory(tmp_path):
+def test_sizes_beyond_memory(fresh):
     """The first row says how much is asked for: where others differ, that is what is wrong."""
-    done = subprocess.run(
-        [sys.executable, "-c", BEYOND_MEMORY],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-    )
-    assert done.stdout.splitlines() == [
+    assert fresh(BEYOND_MEMORY).splitlines() == [
         f"MemoryError [tensor] no memory for {2**36} bytes",
         "ValueError [tensor] the sequences differ in length",
     ]

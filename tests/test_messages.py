@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from math import inf
 
 import numpy as np
@@ -398,29 +395,15 @@ def test_the_values_survive_lack_of_memory():
         ],
     ],
 )
-def test_bad_environment(variable, value, message, tmp_path):
-    done = imported_with({variable: value}, tmp_path)
-    assert done.returncode == 1
-    assert f"ImportError: {message}" in done.stderr
+def test_bad_environment(variable, value, message, fresh):
+    assert f"ImportError: {message}" in fresh("import minigrad", fails=True, **{variable: value})
 
 
 @pytest.mark.parametrize("value", ["", "1"])
-def test_an_environment_that_is_empty_or_right(value, tmp_path):
-    numbers = "MINIGRAD_NUM_THREADS", "MINIGRAD_STREAM_BYTES", "MINIGRAD_CACHE_LIMIT"
-    done = imported_with(dict.fromkeys(numbers, value) | {"OMP_NUM_THREADS": "1"}, tmp_path)
-    assert done.stdout == "1\n", done.stderr
-
-
-def imported_with(variables, at):
-    """The end of a process that imports the module with these environment variables."""
-    return subprocess.run(
-        [sys.executable, "-c", "import minigrad as mg; print(mg.get_num_threads())"],
-        env=os.environ | variables | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=at,
-    )
+def test_an_environment_that_is_empty_or_right(value, fresh):
+    names = "MINIGRAD_NUM_THREADS", "MINIGRAD_STREAM_BYTES", "MINIGRAD_CACHE_LIMIT"
+    numbers = dict.fromkeys(names, value) | {"OMP_NUM_THREADS": "1"}
+    assert fresh("import minigrad as mg; print(mg.get_num_threads())", **numbers) == "1\n"
 
 
 def test_sizes_and_amounts_come_from_arrays_too():

@@ -1,10 +1,5 @@
 """Results written past the caches, or by string instructions, are those of ordinary stores."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 # Every way into memory: whole chunks and rests, lines begun in the middle, one and two results,
@@ -86,23 +81,11 @@ for dtype in (np.float32, np.float64):
 """
 
 
-def _run(cwd: Path, threshold: str, threads: str) -> str:
-    settings = {"MINIGRAD_STREAM_BYTES": threshold, "MINIGRAD_NUM_THREADS": threads}
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        env=os.environ | settings | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @pytest.mark.parametrize("threads", ["1", "2"])
-def test_streamed_results_are_the_same_bits(threads: str, tmp_path: Path) -> None:
-    ordinary = _run(tmp_path, "0", threads)
+def test_streamed_results_are_the_same_bits(threads, fresh):
+    ordinary, small, middling = (
+        fresh(SCRIPT, MINIGRAD_STREAM_BYTES=threshold, MINIGRAD_NUM_THREADS=threads)
+        for threshold in ("0", "4096", "400000")  # the last: half to twice of it, where repeated
+    )
     assert ordinary.count("gradient") > 50
-    assert _run(tmp_path, "4096", threads) == ordinary
-    assert _run(tmp_path, "400000", threads) == ordinary  # half to twice of it, where repeated
+    assert small == middling == ordinary
