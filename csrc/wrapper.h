@@ -1,12 +1,12 @@
 /* wrapper.h: what stands before the wrappers that cffi generates, which include Python's headers first.
  *
  * Around every call they open and close the scope of one of Python's macro pairs, which gives up the
- * interpreter's lock. Ours leaves that to the call: see threads/gil.h. They also carry errno to and
+ * interpreter's lock. Ours leaves that to the call: see base/gil.h. They also carry errno to and
  * from Python, for which we have no use. What they make of arrays is in handle.h. */
-#include "minigrad.h"
+#include "base/gil.h"
 #include "handle.h"
+#include "minigrad.h"
 #include "node.h"
-#include "threads/gil.h"
 
 /* Of this thread: NULL outside calls from Python; the address of this variable while a call holds the
  * lock; else what is needed to take it back. */

@@ -14,7 +14,7 @@
  * and are woken once that pays. They keep off the processor that their caller runs on.
  * A forked child starts without any. */
 #include "pool.h"
-#include "gil.h"
+#include "../base/gil.h"
 
 enum { POOL_MAX_THREADS = 256 };
 
