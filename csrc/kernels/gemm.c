@@ -57,14 +57,6 @@ static int64_t gemm_most_rows(int64_t rows) {
     return mg_max((rows * bytes >> 20) / GEMM_MR, 2) * GEMM_MR;
 }
 
-/* All blocks, by the threads or without waking them. */
-MG_INLINE void gemm_for(bool threads, int64_t blocks, mg_block_fn fn, void *context) {
-    if (threads)
-        mg_parallel_for(blocks, fn, context);
-    else
-        for (int64_t b = 0; b < blocks; b++) fn(context, b);
-}
-
 #define MG_REAL 32
 #include "gemm_micro.inc.c"
 #define MG_REAL 32

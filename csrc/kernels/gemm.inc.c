@@ -319,9 +319,9 @@ static void R(gemm_packed)(real *c, const real *plus, int64_t plus_row, const re
                     .keeps_b = threads || s->m > highest,
                     .along = along,
                 };
-                gemm_for(threads, mg_ceil_div(t.rows, GEMM_MR), R(gemm_pack_block), &t);
-                gemm_for(threads, mg_ceil_div(t.cols, t.group * GEMM_NR),
-                         R(gemm_packed_block), &t);
+                mg_parallel_if(threads, mg_ceil_div(t.rows, GEMM_MR), R(gemm_pack_block), &t);
+                mg_parallel_if(threads, mg_ceil_div(t.cols, t.group * GEMM_NR),
+                               R(gemm_packed_block), &t);
             }
 }
 
@@ -383,7 +383,7 @@ static void R(gemm_vector_product)(real *c, const real *a, const real *b, const 
         int64_t share = mg_ceil_div(t.n, mg_get_num_threads());
         t.cols = gemm_round_up(mg_min(mg_max(share, 512), 2048), 64);
     }
-    gemm_for(threads, mg_ceil_div(t.n, t.cols), R(gemm_vector_block), &t);
+    mg_parallel_if(threads, mg_ceil_div(t.n, t.cols), R(gemm_vector_block), &t);
 }
 
 /* A vector kernel takes it: one side is a vector, and the matrix lies along its rows or columns. */
@@ -434,7 +434,7 @@ void R(mg_gemm)(real *c, const real *plus, int64_t plus_row, const real *a, cons
             if (g.across < 16 && s->m >= 8 * GEMM_MR && !R(gemm_slivers)(s))
                 g.rows = gemm_round_up(mg_ceil_div(s->m, 2), GEMM_MR);
         }
-        gemm_for(threads, mg_ceil_div(s->m, g.rows) * g.across, R(gemm_direct_block), &g);
+        mg_parallel_if(threads, mg_ceil_div(s->m, g.rows) * g.across, R(gemm_direct_block), &g);
     }
 }
 
