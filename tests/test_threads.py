@@ -229,6 +229,36 @@ def test_a_child_process_computes_too(fresh):
     fresh(FORK, timeout=60)
 
 
+DIVISORS = """
+import threading
+import minigrad as mg
+
+a, b = mg.ones(2**17, dtype=mg.int64), mg.ones(2**17, dtype=mg.int64)
+over = False
+
+def disturb():
+    while not over:
+        b[-1:] = wrong
+        b[-1:] = 1
+
+for function, wrong in (mg.floor_divide, 0), (mg.remainder, 0), (mg.fmod, 0), (mg.pow, -1):
+    other = threading.Thread(target=disturb)
+    other.start()
+    for _ in range(100):
+        try:
+            function(a, b)
+        except (ZeroDivisionError, ValueError):
+            pass
+    over = True
+    other.join()
+    over = False
+"""
+
+
+def test_a_divisor_that_another_thread_writes_meanwhile_ends_no_process(fresh):
+    fresh(DIVISORS, timeout=60)
+
+
 @pytest.mark.parametrize("variable", ["MINIGRAD_NUM_THREADS", "OMP_NUM_THREADS"])
 def test_the_environment_sets_the_number(variable, fresh):
     numbers = {"MINIGRAD_NUM_THREADS": "", "OMP_NUM_THREADS": "", variable: "1"}

@@ -124,20 +124,26 @@ mg_kernel mg_kernel_past(mg_kernel kernel) {
 
 MG_INLINE uint64_t u(int64_t x) { return (uint64_t)x; }
 
-/* Wraps around; negative exponents have been refused. */
-static uint64_t i_pow(int64_t base, int64_t exponent) {
+/* Divisors of 0 and negative exponents have been refused, but another thread may write them meanwhile:
+ * nothing below may then stop the process, or never end. */
+
+/* Wraps around. */
+static uint64_t i_pow(int64_t base, uint64_t exponent) {
     uint64_t power = 1, square = u(base);
     for (; exponent; exponent >>= 1, square *= square)
         if (exponent & 1) power *= square;
     return power;
 }
+/* Neither 0 nor -1, by which the least number has no quotient? */
+MG_INLINE bool i_divides(int64_t b) { return u(b) + 1 > 1; }
 /* Rounded down, as Python's; dividing by -1 wraps around. */
 MG_INLINE int64_t i_floor_divide(int64_t a, int64_t b) {
-    if (b == -1) return (int64_t)-u(a);
+    if (!i_divides(b)) return (int64_t)(u(a) * u(b));
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
+MG_INLINE int64_t i_fmod(int64_t a, int64_t b) { return i_divides(b) ? a % b : 0; }
 MG_INLINE int64_t i_remainder(int64_t a, int64_t b) {
-    int64_t r = b == -1 ? 0 : a % b;
+    int64_t r = i_fmod(a, b);
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
@@ -339,14 +345,17 @@ mg_array *mg_unary(int op, mg_array *x) {
     return out;
 }
 
-/* Integers have no such results: of a negative power, or of a division by zero. */
+/* Integers have no such results: of a negative power, or of a division by zero. 0 or an error code. */
 static int elementwise_check_integers(int op, mg_array *b) {
     bool power = op == OP_pow;
-    if (!power && op != OP_floor_divide && op != OP_remainder && op != OP_fmod) return MG_OK;
-    mg_array *worst = b->size ? mg_reduce(power ? MG_MIN : MG_ALL, b, -1, NULL, 0) : NULL;
-    bool refused = worst && (power ? mg_item_int(worst) < 0 : mg_item_int(worst) == 0);
+    bool divides = op == OP_floor_divide || op == OP_remainder || op == OP_fmod;
+    if ((!power && !divides) || b->size == 0) return MG_OK;
+    mg_array *worst = mg_reduce(power ? MG_MIN : MG_ALL, b, -1, NULL, 0);
+    if (!worst) return mg_error();
+    int64_t found = mg_item_int(worst);
     mg_release(worst);
-    return refused ? mg_fail_code(power ? MG_EARG : MG_EZERO, 0, 0) : MG_OK;
+    if (power) return found < 0 ? mg_fail_code(MG_EARG, 0, 0) : MG_OK;
+    return found == 0 ? mg_fail_code(MG_EZERO, 0, 0) : MG_OK;
 }
 
 /* The value of a plain number, else NaN. */
