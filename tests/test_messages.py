@@ -145,6 +145,8 @@ MESSAGES = [
     (lambda: mg.tensor(1.0).expand(2**40, 2**40), ValueError, "overflows 63 bits"),
     (lambda: mg.ones(1, 1, dtype=bool).expand(2**31, 2**33), ValueError, "overflows 63 bits"),
     (lambda: mg.empty(2**46), MemoryError, "[empty] no memory for 281474976710656 bytes"),
+    (lambda: mg.zeros(0).reshape(0, 2**62, 2**62), ValueError, "overflows 63 bits"),
+    (lambda: mg.zeros(0).view(2**31, 2**31, 0), ValueError, "overflows 63 bits"),
     (lambda: mg.zeros(0, 2**62) + mg.zeros(1, 2**62), (ValueError, MemoryError), "["),
     (lambda: mg.ones(2**70), ValueError, "] "),
     (lambda: X.expand(2**63, 2, 3), ValueError, "[expand] "),

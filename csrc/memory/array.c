@@ -190,7 +190,7 @@ mg_array *mg_view_alias(mg_array *a) { return mg_alias(a, a->data, a->ndim, a->s
 /* Copies `shape` with its one -1 resolved against a's size; 0 or an error code. */
 static int view_resolve(const mg_array *a, int ndim, const int64_t *shape, int64_t *resolved) {
     if (ndim < 0 || ndim > MG_MAX_NDIM) return mg_fail_code(MG_ENDIM, ndim, MG_MAX_NDIM);
-    int64_t known = 1;
+    int64_t known = 1, count;
     int unknown = -1;
     for (int d = 0; d < ndim; d++) {
         resolved[d] = shape[d];
@@ -202,7 +202,8 @@ static int view_resolve(const mg_array *a, int ndim, const int64_t *shape, int64
         if (known == 0 || a->size % known != 0) return mg_fail_code(MG_ESHAPE, a->size, known);
         resolved[unknown] = a->size / known;
     } else if (known != a->size) return mg_fail_code(MG_ESHAPE, a->size, known);
-    return MG_OK;
+    /* Beside a size of 0 the others are any: strides are their products. */
+    return a->size ? MG_OK : mg_count(ndim, resolved, (int)mg_itemsize(a->dtype), &count);
 }
 
 /* Strides that show a's elements, in order, in another shape of the same size. False if there are
