@@ -46,11 +46,6 @@ static bool back_accumulate(PyObject *to, PyObject *g) {
     return done;
 }
 
-/* A new array as a tensor that the tape knows nothing of. */
-static PyObject *back_around(mg_array *made) {
-    return tensor_around(handle_new(&handle_array_class, &handle_array_spec, made), Py_None, Py_None);
-}
-
 /* A contiguous copy that the tape knows nothing of; where there is a place for another one, perhaps
  * that too, as one reading serves both. */
 static PyObject *back_copied(PyObject *g, PyObject **spare) {
@@ -64,8 +59,8 @@ static PyObject *back_copied(PyObject *g, PyObject **spare) {
         Py_END_ALLOW_THREADS
         Py_DECREF(handle);
     }
-    if (also) *spare = back_around(also);
-    return made ? back_around(made) : PyObject_CallFunctionObjArgs(tensor_uses[COPIED], g, NULL);
+    if (also) *spare = tensor_of(also);
+    return made ? tensor_of(made) : PyObject_CallFunctionObjArgs(tensor_uses[COPIED], g, NULL);
 }
 
 static bool back_empty(PyObject *leaf) {

@@ -327,7 +327,7 @@ static PyObject *walk_one(int dtype) {
         mg_array *one = mg_full(dtype, 0, NULL, 1, 1);
         if (!one) return PyErr_NoMemory();
         mg_seal(one);
-        ones[dtype] = handle_new(&handle_array_class, &handle_array_spec, one);
+        ones[dtype] = handle_around(one);
     }
     Py_XINCREF(ones[dtype]);
     return tensor_around(ones[dtype], Py_None, Py_None);

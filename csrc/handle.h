@@ -111,12 +111,18 @@ static PyObject *handle_new(PyTypeObject **class, PyType_Spec *spec, void *held)
     else handle_give_back(held, class == &handle_array_class);
     return (PyObject *)made;
 }
+static PyObject *handle_around(mg_array *array) {
+    return handle_new(&handle_array_class, &handle_array_spec, array);
+}
+static PyObject *handle_around_saved(mg_saved *saved) {
+    return handle_new(&handle_saved_class, &handle_saved_spec, saved);
+}
 
 /* ---- where cffi's wrappers come by ---- */
 
 static MG_NOINLINE PyObject *handle_of_array(char *array, handle_ctype *ctype) {
     handle_array_ctype = ctype;
-    return handle_new(&handle_array_class, &handle_array_spec, array);
+    return handle_around((mg_array *)array);
 }
 
 /* Several, as a tuple. They are copied first: other calls may run while Python makes objects. */
@@ -126,7 +132,7 @@ static MG_NOINLINE PyObject *handle_of_arrays(char *address, handle_ctype *ctype
     mg_arrays several = *(mg_arrays *)address;
     PyObject *made = PyTuple_New(several.count);
     for (int i = 0; i < several.count; i++) {
-        PyObject *one = handle_new(&handle_array_class, &handle_array_spec, several.made[i]);
+        PyObject *one = handle_around(several.made[i]);
         if (!made) Py_CLEAR(one);
         if (!one || PyTuple_SetItem(made, i, one) < 0) Py_CLEAR(made);
     }
@@ -135,7 +141,7 @@ static MG_NOINLINE PyObject *handle_of_arrays(char *address, handle_ctype *ctype
 
 static MG_NOINLINE PyObject *handle_of_saved(char *saved, handle_ctype *ctype) {
     handle_saved_ctype = ctype;
-    return handle_new(&handle_saved_class, &handle_saved_spec, saved);
+    return handle_around_saved((mg_saved *)saved);
 }
 
 static MG_NOINLINE PyObject *handle_of_object(char *object, handle_ctype *ctype) {

@@ -40,13 +40,8 @@ static bool join_record(PyObject *row, PyObject *parts, mg_array **arrays, int a
         given[NODE_SAVED] = given[NODE_ADAPTED] = Py_None;
         given[NODE_ARGS] = stacked ? Py_BuildValue("(ii)", axis, count)
                                    : Py_BuildValue("(iN)", axis, join_bounds(arrays, count, axis));
-        PyObject *node = given[NODE_ARGS] ? node_record(node_class, given, NODE_GIVEN + count) : NULL;
+        done = given[NODE_ARGS] && tensor_record(made, given, NODE_GIVEN + count);
         Py_XDECREF(given[NODE_ARGS]);
-        done = node;
-        if (node) {
-            Py_DECREF(made->fields[TENSOR_EDGE]);
-            made->fields[TENSOR_EDGE] = node;
-        }
     }
     while (found) Py_DECREF(given[NODE_GIVEN + --found]);
     PyMem_Free(given);
@@ -91,8 +86,7 @@ static PyObject *tensor_join(PyObject *unused, PyObject *const *given, Py_ssize_
     }
     PyErr_Clear();
     if (out) {
-        PyObject *handle = handle_new(&handle_array_class, &handle_array_spec, out);
-        made = tensor_around(handle, Py_None, Py_None);
+        made = tensor_of(out);
         if (made && !join_record(given[0], parts, arrays, (int)axis, stacked, (tensor *)made))
             Py_CLEAR(made);
     } else {

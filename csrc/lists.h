@@ -110,7 +110,7 @@ static PyObject *tensor_from_lists(PyObject *unused, PyObject *const *given, Py_
         Py_RETURN_NONE;
     }
     made->weak = given[2] == Py_True;
-    return tensor_around(handle_new(&handle_array_class, &handle_array_spec, made), Py_None, Py_None);
+    return tensor_of(made);
 }
 
 /* ---- to lists ---- */

@@ -98,7 +98,7 @@ static PyObject *operation_saved(const operation_call *call, int wanted) {
     saved = mg_save(kept[0], kept[1], kept[2]);
     Py_END_ALLOW_THREADS
     if (!saved && !operation_settle(call, Py_None)) return NULL;
-    return handle_new(&handle_saved_class, &handle_saved_spec, saved);
+    return handle_around_saved(saved);
 }
 
 /* What Python's rule of a reduction takes beside the gradient: shape, axes and whether they stay. */
@@ -151,13 +151,8 @@ static bool operation_record(const operation_call *call, tensor *made) {
         given[NODE_SAVED] = operation_saved(call, wanted);
         given[NODE_ARGS] = operation_args(call);
         given[NODE_ADAPTED] = operation_adapted(call);
-        done = given[NODE_SAVED] && given[NODE_ARGS] && given[NODE_ADAPTED] && !PyErr_Occurred();
-        PyObject *node = done ? node_record(node_class, given, NODE_GIVEN + op->arity) : NULL;
-        done = node;
-        if (node) {
-            Py_DECREF(made->fields[TENSOR_EDGE]);
-            made->fields[TENSOR_EDGE] = node;
-        }
+        done = given[NODE_SAVED] && given[NODE_ARGS] && given[NODE_ADAPTED] && !PyErr_Occurred() &&
+               tensor_record(made, given, NODE_GIVEN + op->arity);
         /* What wants a gradient has the result's shape. */
         if (shape && given[NODE_ADAPTED] == Py_None) {
             Py_INCREF(shape);
@@ -178,11 +173,10 @@ static MG_NOINLINE PyObject *operation_beside_number(PyObject *capsule, PyObject
                       : PyFloat_CheckExact(*number) ? tensor_uses[FLOATS]
                                                     : NULL;
     PyObject *found = known && tensor_is(both[number == both]) ? PyDict_GetItem(known, *number) : NULL;
-    PyObject *made = found ? found : Py_NotImplemented;
-    Py_INCREF(made);
-    if (!found) return made;
+    if (!found) Py_RETURN_NOTIMPLEMENTED;
+    Py_INCREF(found); /* what is known may be forgotten meanwhile */
     *number = found;
-    made = operation_run(capsule, both, 2);
+    PyObject *made = operation_run(capsule, both, 2);
     Py_DECREF(found);
     return made;
 }
@@ -201,10 +195,7 @@ static PyObject *operation_run(PyObject *capsule, PyObject *const *inputs, Py_ss
     }
     if (!fits && count == 2 && call.op->pointwise && call.op->arity == 2)
         return operation_beside_number(capsule, inputs);
-    if (!fits || !operation_fits(call.op, call.arrays)) {
-        Py_INCREF(Py_NotImplemented);
-        return Py_NotImplemented;
-    }
+    if (!fits || !operation_fits(call.op, call.arrays)) Py_RETURN_NOTIMPLEMENTED;
     for (int i = 0; i < count; i++) { /* others may replace them meanwhile */
         Py_INCREF(call.handles[i]);
         Py_XINCREF(call.shapes[i]);
@@ -212,7 +203,7 @@ static PyObject *operation_run(PyObject *capsule, PyObject *const *inputs, Py_ss
     Py_BEGIN_ALLOW_THREADS
     call.arrays[count] = operation_kernel(call.op, call.arrays);
     Py_END_ALLOW_THREADS
-    PyObject *handle = handle_new(&handle_array_class, &handle_array_spec, call.arrays[count]);
+    PyObject *handle = handle_around(call.arrays[count]);
     bool settled = handle && call.arrays[count] && !PyList_Size(tensor_uses[TRACERS]);
     if (handle && !settled && !operation_settle(&call, handle)) Py_CLEAR(handle);
     bool alike = call.op->pointwise && count == 1 && call.shapes[0];

@@ -27,9 +27,8 @@ TENSOR_OPERATOR(tensor_sub, SUB)
 TENSOR_OPERATOR(tensor_mul, MUL)
 TENSOR_OPERATOR(tensor_div, DIV)
 static PyObject *tensor_pow(PyObject *a, PyObject *b, PyObject *modulo) {
-    if (modulo == Py_None) return tensor_operator(tensor_uses[POW], a, b);
-    Py_INCREF(Py_NotImplemented);
-    return Py_NotImplemented;
+    if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
+    return tensor_operator(tensor_uses[POW], a, b);
 }
 
 /* ---- grad ---- */

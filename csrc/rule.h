@@ -52,8 +52,7 @@ static PyObject *rule_transposed(const rule *rule, PyObject *g, PyObject *args) 
         Py_END_ALLOW_THREADS
         PyErr_Clear();
     }
-    PyObject *handle = made ? handle_new(&handle_array_class, &handle_array_spec, made)
-                            : single_ask(rule->kernel, g, args);
+    PyObject *handle = made ? handle_around(made) : single_ask(rule->kernel, g, args);
     Py_DECREF(g);
     Py_DECREF(args);
     return handle;
@@ -102,7 +101,7 @@ static bool rule_call(const rule *rule, int wanted, PyObject *g, bool over, PyOb
     for (int i = 0; !failed && i < rule->arity; i++) {
         if (!made[i]) continue; /* none is wanted */
         if (made[i] == handle_array(g)) Py_INCREF(handles[i] = g);
-        else handles[i] = handle_new(&handle_array_class, &handle_array_spec, made[i]);
+        else handles[i] = handle_around(made[i]);
         if (!handles[i]) settled = false;
     }
     if (failed || (settled && back_watched())) {

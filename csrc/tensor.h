@@ -96,6 +96,11 @@ static PyObject *tensor_around(PyObject *handle, PyObject *edge, PyObject *shape
     return (PyObject *)made;
 }
 
+/* A new array, which is taken over, as a tensor that the tape knows nothing of. */
+static PyObject *tensor_of(mg_array *made) {
+    return tensor_around(handle_around(made), Py_None, Py_None);
+}
+
 static PyObject *tensor_wrap(PyObject *self, PyObject *const *given, Py_ssize_t count) {
     (void)self;
     if (count != 1 && count != 2) {
@@ -123,6 +128,15 @@ static PyObject *tensor_shape(PyObject *self, void *unused) {
     }
     Py_INCREF(shape);
     return shape;
+}
+
+/* Gives a result its place on the tape: a node of these fields and parents, `count` in all. */
+static bool tensor_record(tensor *made, PyObject *const *given, Py_ssize_t count) {
+    PyObject *node = node_record(node_class, given, count);
+    if (!node) return false;
+    Py_DECREF(made->fields[TENSOR_EDGE]); /* None: it is new */
+    made->fields[TENSOR_EDGE] = node;
+    return true;
 }
 
 /* What a node has for this input: None, a node, or the leaf. */

@@ -73,7 +73,7 @@ static PyObject *single_forward(const single *self, PyObject *handle, PyObject *
         made = single_view(self->view, handle_array(handle), args);
         Py_END_ALLOW_THREADS
         PyErr_Clear();
-        if (made) return handle_new(&handle_array_class, &handle_array_spec, made);
+        if (made) return handle_around(made);
     }
     return single_ask(self->forward, handle, args);
 }
@@ -143,7 +143,7 @@ static PyObject *single_saved(const single *self, PyObject *input, PyObject *res
     if (!self->keeps_input && !self->keeps_result) Py_RETURN_NONE;
     mg_saved *saved = mg_save(self->keeps_input ? handle_array(input) : NULL, NULL,
                               self->keeps_result ? handle_array(result) : NULL);
-    if (saved) return handle_new(&handle_saved_class, &handle_saved_spec, saved);
+    if (saved) return handle_around_saved(saved);
     PyObject *none = PyTuple_New(0);
     return PyObject_CallFunctionObjArgs(tensor_uses[SETTLE], Py_None, self->forward, none, NULL);
 }
@@ -165,14 +165,8 @@ static bool single_record(const single *self, PyObject *x, PyObject *input, PyOb
     Py_XDECREF(first);
     Py_XDECREF(before);
     given[NODE_SAVED] = single_saved(self, input, handle);
-    PyObject *node = given[NODE_ARGS] && given[NODE_SAVED] && !PyErr_Occurred()
-                         ? node_record(node_class, given, NODE_GIVEN + 1)
-                         : NULL;
-    done = node;
-    if (node) {
-        Py_DECREF(made->fields[TENSOR_EDGE]);
-        made->fields[TENSOR_EDGE] = node;
-    }
+    done = given[NODE_ARGS] && given[NODE_SAVED] && !PyErr_Occurred() &&
+           tensor_record(made, given, NODE_GIVEN + 1);
     Py_XDECREF(shape);
     Py_XDECREF(given[NODE_SAVED]);
 out:
