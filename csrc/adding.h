@@ -59,7 +59,7 @@ static PyObject *back_copied(PyObject *g, PyObject **spare) {
         Py_END_ALLOW_THREADS
         Py_DECREF(handle);
     }
-    if (also) *spare = tensor_of(also);
+    if (also && !(*spare = tensor_of(also))) PyErr_Clear(); /* it is copied when its turn comes */
     return made ? tensor_of(made) : PyObject_CallFunctionObjArgs(tensor_uses[COPIED], g, NULL);
 }
 

@@ -121,13 +121,18 @@ static PyMethodDef tensor_functions[] = {
 
 mg_object *mg_tensor_parts(void) {
     enum { FUNCTIONS = sizeof tensor_functions / sizeof *tensor_functions };
-    tensor_class = (PyTypeObject *)PyType_FromSpec(&tensor_spec);
     const char *names[] = {"refs", "current", "limit"};
-    for (int i = 0; i < 3; i++) single_names[i] = PyUnicode_InternFromString(names[i]);
-    PyObject *made = PyTuple_New(1 + FUNCTIONS);
-    if (made) PyTuple_SetItem(made, 0, (PyObject *)tensor_class);
-    for (int i = 0; made && i < FUNCTIONS; i++)
-        PyTuple_SetItem(made, 1 + i, PyCFunction_NewEx(&tensor_functions[i], NULL, NULL));
+    for (int i = 0; i < 3; i++)
+        if (!(single_names[i] = PyUnicode_InternFromString(names[i]))) return NULL;
+    tensor_class = (PyTypeObject *)PyType_FromSpec(&tensor_spec);
+    PyObject *made = tensor_class ? PyTuple_New(1 + FUNCTIONS) : NULL;
+    if (!made) return NULL;
+    Py_INCREF(tensor_class); /* Python's, beside ours */
+    PyTuple_SetItem(made, 0, (PyObject *)tensor_class);
+    for (int i = 0; made && i < FUNCTIONS; i++) {
+        PyObject *function = PyCFunction_NewEx(&tensor_functions[i], NULL, NULL);
+        if (!function || PyTuple_SetItem(made, 1 + i, function)) Py_CLEAR(made);
+    }
     return (mg_object *)made;
 }
 

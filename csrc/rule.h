@@ -108,7 +108,7 @@ static bool rule_call(const rule *rule, int wanted, PyObject *g, bool over, PyOb
         PyObject *results = failed ? Py_None : rule->arity == 1 ? handles[0] : NULL;
         Py_XINCREF(results);
         if (!results) {
-            PyObject *each[OPERANDS];
+            PyObject *each[OPERANDS] = {NULL};
             for (int i = 0; i < rule->arity; i++) each[i] = handles[i] ? handles[i] : Py_None;
             results = PyTuple_Pack(rule->arity, each[0], each[1], each[2]);
         }

@@ -144,8 +144,7 @@ static PyObject *single_saved(const single *self, PyObject *input, PyObject *res
     mg_saved *saved = mg_save(self->keeps_input ? handle_array(input) : NULL, NULL,
                               self->keeps_result ? handle_array(result) : NULL);
     if (saved) return handle_around_saved(saved);
-    PyObject *none = PyTuple_New(0);
-    return PyObject_CallFunctionObjArgs(tensor_uses[SETTLE], Py_None, self->forward, none, NULL);
+    return PyObject_CallFunction(tensor_uses[SETTLE], "OO()", Py_None, self->forward);
 }
 
 /* Gives the result its place on the tape, and among the views of x. */
@@ -263,21 +262,36 @@ static PyObject *cut_failed(void) {
     Py_RETURN_NONE;
 }
 
-static PyObject *cut_plan(const mg_array *x, PyObject *index) {
-    bool tuple = PyTuple_Check(index);
-    int items = tuple ? (int)PyTuple_Size(index) : 1, taken = 0, axis = 0, kept = 0;
-    int64_t start[MG_MAX_NDIM], step[MG_MAX_NDIM], size[MG_MAX_NDIM];
-    int64_t shown[CUT_ITEMS + MG_MAX_NDIM];
-    bool dots = false, whole = true, same = true;
-    for (int i = 0; i < items && items <= CUT_ITEMS; i++) {
-        PyObject *item = tuple ? PyTuple_GetItem(index, i) : index;
+static Py_ssize_t cut_count(PyObject *index) {
+    return PyTuple_Check(index) ? PyTuple_Size(index) : 1;
+}
+static PyObject *cut_item(PyObject *index, Py_ssize_t i) {
+    return PyTuple_Check(index) ? PyTuple_GetItem(index, i) : index;
+}
+
+/* How many axes an index takes, of those that are integers, slices, None and one ...; -1 for others. */
+static int cut_taken(PyObject *index) {
+    Py_ssize_t items = cut_count(index);
+    int taken = 0;
+    bool dots = false;
+    if (items > CUT_ITEMS) return -1;
+    for (Py_ssize_t i = 0; i < items; i++) {
+        PyObject *item = cut_item(index, i);
         if (PyLong_CheckExact(item) || PySlice_Check(item)) taken++;
         else if (item == Py_Ellipsis && !dots) dots = true;
-        else if (item != Py_None) Py_RETURN_NONE;
+        else if (item != Py_None) return -1;
     }
-    if (items > CUT_ITEMS || taken > x->ndim) Py_RETURN_NONE;
+    return taken;
+}
+
+static PyObject *cut_plan(const mg_array *x, PyObject *index) {
+    int items = (int)cut_count(index), taken = cut_taken(index), axis = 0, kept = 0;
+    int64_t start[MG_MAX_NDIM], step[MG_MAX_NDIM], size[MG_MAX_NDIM];
+    int64_t shown[CUT_ITEMS + MG_MAX_NDIM];
+    bool whole = true, same = true;
+    if (taken < 0 || taken > x->ndim) Py_RETURN_NONE;
     for (int i = 0; i <= items; i++) {
-        PyObject *item = i == items ? Py_Ellipsis : tuple ? PyTuple_GetItem(index, i) : index;
+        PyObject *item = i == items ? Py_Ellipsis : cut_item(index, i);
         if (item == Py_None) {
             shown[kept++] = 1;
             same = false;
@@ -329,7 +343,8 @@ static PyObject *tensor_spans(PyObject *unused, PyObject *args) {
     PyObject *handle = PyCFunction_Check(run) && tensor_is(x) ? tensor_handle(x) : NULL;
     if (!handle) return PyErr_Format(PyExc_TypeError, "spans(run, tensor, axis, bounds, drop)");
     const mg_array *from = handle_array(handle);
-    int n = from->ndim, pieces = (int)PyTuple_Size(bounds) - 1;
+    int n = from->ndim;
+    Py_ssize_t pieces = PyTuple_Size(bounds) - 1;
     int64_t start[MG_MAX_NDIM] = {0}, step[MG_MAX_NDIM], size[MG_MAX_NDIM], kept[MG_MAX_NDIM];
     for (int d = 0; d < n; d++) {
         step[d] = 1;
@@ -337,7 +352,7 @@ static PyObject *tensor_spans(PyObject *unused, PyObject *args) {
         if (d != axis) kept[d - (d > axis)] = size[d];
     }
     PyObject *made = PyTuple_New(pieces), *by = cut_tuple(step, n), *to = cut_tuple(kept, n - 1);
-    for (int i = 0; made && i < pieces; i++) {
+    for (Py_ssize_t i = 0; made && i < pieces; i++) {
         int64_t at = PyLong_AsLongLong(PyTuple_GetItem(bounds, i));
         int64_t count = PyLong_AsLongLong(PyTuple_GetItem(bounds, i + 1)) - at;
         size[axis] = count > 0 ? count : 0;
