@@ -401,10 +401,10 @@ static PyObject *walk_gradients(PyObject *unused, PyObject *args) {
 /* ---- what Python gets ---- */
 
 static PyMethodDef back_functions[] = {
-    {"into_grads", (PyCFunction)(void (*)(void))walk_into_grads, METH_FASTCALL, NULL},
-    {"gradients", walk_gradients, METH_VARARGS, NULL},
-    {"rule", rule_new, METH_VARARGS, NULL},
-    {"one", walk_one_of, METH_O, NULL},
+    METHOD("into_grads", walk_into_grads, METH_FASTCALL),
+    METHOD("gradients", walk_gradients, METH_VARARGS),
+    METHOD("rule", rule_new, METH_VARARGS),
+    METHOD("one", walk_one_of, METH_O),
 };
 
 mg_object *mg_back_parts(void) {

@@ -14,6 +14,8 @@
 #ifndef METH_FASTCALL
 #define METH_FASTCALL 0x0080
 #endif
+/* A row of a table of methods, whose functions differ in type by how they are called. */
+#define METHOD(name, function, called) {name, (PyCFunction)(void (*)(void))(function), called, NULL}
 
 enum { NODE_FEW = 2 }; /* all have room for so many parents: that of one would be no smaller */
 enum { NODE_OP, NODE_SAVED, NODE_ARGS, NODE_ADAPTED, NODE_GIVEN, NODE_HOOKS = NODE_GIVEN, NODE_FIELDS };
@@ -198,8 +200,8 @@ static PyGetSetDef node_getters[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyMethodDef node_methods[] = {
-    {"record", (PyCFunction)(void (*)(void))node_record, METH_FASTCALL | METH_CLASS, NULL},
-    {"release", node_release, METH_NOARGS, NULL},
+    METHOD("record", node_record, METH_FASTCALL | METH_CLASS),
+    METHOD("release", node_release, METH_NOARGS),
     {NULL, NULL, 0, NULL},
 };
 static char node_doc[] = "One recorded operation.";

@@ -216,8 +216,7 @@ static PyObject *operation_run(PyObject *capsule, PyObject *const *inputs, Py_ss
     return made;
 }
 
-static PyMethodDef operation_method = {"run", (PyCFunction)(void (*)(void))operation_run,
-                                       METH_FASTCALL, NULL};
+static PyMethodDef operation_method = METHOD("run", operation_run, METH_FASTCALL);
 
 /* operation(row, kernel, number, arity, pointwise, differentiable, saved) */
 static PyObject *operation_new(PyObject *unused, PyObject *args) {

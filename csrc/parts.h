@@ -106,17 +106,17 @@ static PyType_Spec tensor_spec = {"minigrad.dispatch.Fields", sizeof(tensor), 0,
                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
                                   tensor_slots};
 static PyMethodDef tensor_functions[] = {
-    {"wrap", (PyCFunction)(void (*)(void))tensor_wrap, METH_FASTCALL, NULL},
-    {"operation", operation_new, METH_VARARGS, NULL},
-    {"single", single_new, METH_VARARGS, NULL},
-    {"link", (PyCFunction)(void (*)(void))tensor_link, METH_FASTCALL, NULL},
-    {"cut", (PyCFunction)(void (*)(void))tensor_cut, METH_FASTCALL, NULL},
-    {"spans", tensor_spans, METH_VARARGS, NULL},
-    {"join", (PyCFunction)(void (*)(void))tensor_join, METH_FASTCALL, NULL},
-    {"shown", (PyCFunction)(void (*)(void))tensor_shown, METH_FASTCALL, NULL},
-    {"from_lists", (PyCFunction)(void (*)(void))tensor_from_lists, METH_FASTCALL, NULL},
-    {"to_lists", tensor_to_lists, METH_O, NULL},
-    {"use", (PyCFunction)(void (*)(void))tensor_use, METH_FASTCALL, NULL},
+    METHOD("wrap", tensor_wrap, METH_FASTCALL),
+    METHOD("operation", operation_new, METH_VARARGS),
+    METHOD("single", single_new, METH_VARARGS),
+    METHOD("link", tensor_link, METH_FASTCALL),
+    METHOD("cut", tensor_cut, METH_FASTCALL),
+    METHOD("spans", tensor_spans, METH_VARARGS),
+    METHOD("join", tensor_join, METH_FASTCALL),
+    METHOD("shown", tensor_shown, METH_FASTCALL),
+    METHOD("from_lists", tensor_from_lists, METH_FASTCALL),
+    METHOD("to_lists", tensor_to_lists, METH_O),
+    METHOD("use", tensor_use, METH_FASTCALL),
 };
 
 mg_object *mg_tensor_parts(void) {

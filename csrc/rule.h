@@ -182,8 +182,7 @@ static PyObject *rule_called(PyObject *capsule, PyObject *const *given, Py_ssize
     return made;
 }
 
-static PyMethodDef rule_method = {"rule", (PyCFunction)(void (*)(void))rule_called, METH_FASTCALL,
-                                  NULL};
+static PyMethodDef rule_method = METHOD("rule", rule_called, METH_FASTCALL);
 
 /* rule(kernel, number, pointwise, slopes); of a linear operation Python's function, RULE_.., .. */
 static PyObject *rule_new(PyObject *unused, PyObject *args) {

@@ -2,6 +2,7 @@
 #ifndef MG_SHOWN_H
 #define MG_SHOWN_H
 
+#include "memory/array.h"
 #include "view.h"
 
 MG_PLANNING
@@ -34,7 +35,7 @@ static PyObject *shown_struct(PyObject *self, void *unused) {
     const mg_array *x = handle_array(((shown *)self)->handle);
     shown_layout *made = PyMem_Malloc(sizeof *made);
     if (!made) return PyErr_NoMemory();
-    int itemsize = x->dtype == MG_BOOL ? 1 : x->dtype == MG_FLOAT32 ? 4 : 8;
+    int itemsize = (int)mg_itemsize(x->dtype);
     *made = (shown_layout){.two = 2, .ndim = x->ndim, .itemsize = itemsize, .data = x->data};
     made->kind = x->dtype == MG_BOOL ? 'b' : x->dtype == MG_INT64 ? 'i' : 'f';
     made->flags = SHOWN_ALIGNED | SHOWN_NATIVE | (((shown *)self)->lent ? SHOWN_WRITABLE : 0) |

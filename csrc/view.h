@@ -200,8 +200,7 @@ static PyObject *single_run(PyObject *capsule, PyObject *const *given, Py_ssize_
     return made;
 }
 
-static PyMethodDef single_method = {"run", (PyCFunction)(void (*)(void))single_run, METH_FASTCALL,
-                                    NULL};
+static PyMethodDef single_method = METHOD("run", single_run, METH_FASTCALL);
 
 /* single(row, forward, view, wants_shape, keeps_input, keeps_result) */
 static PyObject *single_new(PyObject *unused, PyObject *args) {
