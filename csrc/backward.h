@@ -352,10 +352,8 @@ static PyObject *walk_upstream(PyObject *output, PyObject *given) {
 static PyObject *walk_into_grads(PyObject *unused, PyObject *const *given, Py_ssize_t count) {
     (void)unused;
     walk w = {.wanted = Py_None, .useful = Py_None};
-    if (count != 3 || !tensor_is(given[0])) {
-        PyErr_SetString(PyExc_TypeError, "[backward] expected a Tensor to start from");
-        return NULL;
-    }
+    if (count != 3 || !tensor_is(given[0]))
+        return PyErr_Format(PyExc_TypeError, "[backward] expected a Tensor to start from");
     int retain = PyObject_IsTrue(given[2]);
     PyObject *edge = retain < 0 ? NULL : tensor_parent(given[0]);
     if (!edge) return NULL;

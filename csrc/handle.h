@@ -87,8 +87,7 @@ static void handle_free(PyObject *self) {
 
 static PyObject *handle_refuse(PyTypeObject *class, PyObject *args, PyObject *named) {
     (void)class, (void)args, (void)named;
-    PyErr_SetString(PyExc_TypeError, "handles come from kernels");
-    return NULL;
+    return PyErr_Format(PyExc_TypeError, "handles come from kernels");
 }
 
 static PyType_Slot handle_array_slots[] = {{Py_tp_dealloc, (void *)handle_free},

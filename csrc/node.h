@@ -61,10 +61,8 @@ static void node_give(node *self) {
 
 static PyObject *node_record(PyObject *class, PyObject *const *given, Py_ssize_t count) {
     static long long made;
-    if (count <= NODE_GIVEN) {
-        PyErr_SetString(PyExc_TypeError, "record(op, saved, args, adapted, *parents)");
-        return NULL;
-    }
+    if (count <= NODE_GIVEN)
+        return PyErr_Format(PyExc_TypeError, "record(op, saved, args, adapted, *parents)");
     Py_ssize_t parents = count - NODE_GIVEN;
     node *self = node_take((PyTypeObject *)class, parents);
     if (!self) return NULL;
@@ -177,8 +175,7 @@ static PyObject *node_repr(PyObject *self) {
 
 static PyObject *node_refuse(PyTypeObject *class, PyObject *args, PyObject *named) {
     (void)class, (void)args, (void)named;
-    PyErr_SetString(PyExc_TypeError, "nodes come from operations");
-    return NULL;
+    return PyErr_Format(PyExc_TypeError, "nodes come from operations");
 }
 
 #define NODE_FIELD(name, place) {name, T_OBJECT_EX, offsetof(node, fields[place]), 0, NULL}

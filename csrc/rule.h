@@ -168,10 +168,8 @@ static PyObject *rule_called(PyObject *capsule, PyObject *const *given, Py_ssize
     const rule *rule = PyCapsule_GetPointer(capsule, NULL);
     PyObject *each[OPERANDS];
     bool over = false; /* it is the caller's */
-    if (count != 2 || !node_is(given[0]) || !tensor_is(given[1])) {
-        PyErr_SetString(PyExc_TypeError, "a rule takes a node and its gradient");
-        return NULL;
-    }
+    if (count != 2 || !node_is(given[0]) || !tensor_is(given[1]))
+        return PyErr_Format(PyExc_TypeError, "a rule takes a node and its gradient");
     if (!rule_run(rule, (node *)given[0], given[1], &over, each)) return NULL;
     PyObject *made = PyTuple_New(rule->arity);
     for (int i = 0; i < rule->arity; i++) {

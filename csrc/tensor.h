@@ -54,8 +54,7 @@ static bool tensor_is(PyObject *x) {
 static PyObject *tensor_handle(PyObject *x) {
     PyObject *handle = ((tensor *)x)->fields[TENSOR_HANDLE];
     if (handle && Py_TYPE(handle) == handle_array_class) return handle;
-    PyErr_SetString(PyExc_AttributeError, "a tensor that holds no array has no attribute '_h'");
-    return NULL;
+    return PyErr_Format(PyExc_AttributeError, "a tensor that holds no array has no attribute '_h'");
 }
 
 /* ---- the class ---- */
@@ -103,10 +102,8 @@ static PyObject *tensor_of(mg_array *made) {
 
 static PyObject *tensor_wrap(PyObject *self, PyObject *const *given, Py_ssize_t count) {
     (void)self;
-    if (count != 1 && count != 2) {
-        PyErr_SetString(PyExc_TypeError, "wrap(handle, edge=None)");
-        return NULL;
-    }
+    if (count != 1 && count != 2)
+        return PyErr_Format(PyExc_TypeError, "wrap(handle, edge=None)");
     Py_INCREF(given[0]);
     return tensor_around(given[0], count == 2 ? given[1] : Py_None, Py_None);
 }

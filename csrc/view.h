@@ -176,10 +176,8 @@ out:
 /* link(view, base, row, args) */
 static PyObject *tensor_link(PyObject *unused, PyObject *const *given, Py_ssize_t count) {
     (void)unused;
-    if (count != 4 || !tensor_is(given[0]) || !tensor_is(given[1])) {
-        PyErr_SetString(PyExc_TypeError, "link(view, base, row, args)");
-        return NULL;
-    }
+    if (count != 4 || !tensor_is(given[0]) || !tensor_is(given[1]))
+        return PyErr_Format(PyExc_TypeError, "link(view, base, row, args)");
     if (!single_link(given[0], given[1], given[2], given[3])) return NULL;
     Py_RETURN_NONE;
 }
@@ -187,10 +185,8 @@ static PyObject *tensor_link(PyObject *unused, PyObject *const *given, Py_ssize_
 /* run(x, args): the result for a tensor, recorded. */
 static PyObject *single_run(PyObject *capsule, PyObject *const *given, Py_ssize_t count) {
     const single *self = PyCapsule_GetPointer(capsule, NULL);
-    if (count != 2 || !tensor_is(given[0]) || !PyTuple_Check(given[1])) {
-        PyErr_SetString(PyExc_TypeError, "run(tensor, arguments)");
-        return NULL;
-    }
+    if (count != 2 || !tensor_is(given[0]) || !PyTuple_Check(given[1]))
+        return PyErr_Format(PyExc_TypeError, "run(tensor, arguments)");
     PyObject *input = tensor_handle(given[0]);
     if (!input) return NULL;
     Py_INCREF(input); /* others may replace it meanwhile */
