@@ -232,23 +232,82 @@ static int64_t nditer_from_end(int64_t block, int64_t blocks, int64_t threads) {
     return mg_run_begin(run, runs, blocks) + mg_run_begin(run + 1, runs, blocks) - 1 - block;
 }
 
+/* Where n elements of a contiguous operand lie; what follows them is asked for. */
+MG_INLINE const void *nditer_in_order(const nditer *it, const struct nditer_operand *op, int64_t at,
+                                      int64_t n) {
+    const char *from = op->data + at * op->itemsize;
+    int64_t ahead = it->streams ? NDITER_STREAM_AHEAD : NDITER_AHEAD;
+    if (it->fetches && !op->again) nditer_fetch(from, n * op->itemsize, ahead);
+    return from;
+}
+
+/* Where n elements of another one lie in order: where they are, if they end with the last axis and are
+ * neighbours there, or gathered. */
+MG_INLINE const void *nditer_put_in_order(const nditer *it, const struct nditer_operand *op,
+                                          const int64_t *index, char *stage, int64_t n, bool rows) {
+    if (!rows || op->strides[it->ndim - 1] != 1) {
+        nditer_gather(it, op, index, stage, n);
+        return stage;
+    }
+    const char *from = op->data;
+    for (int d = 0; d < it->ndim; d++) from += index[d] * op->strides[d] * op->itemsize;
+    return from;
+}
+
+/* n elements of the results from `at` on, in the way that was chosen. */
+MG_INLINE void nditer_chunk_of(const nditer *it, int64_t at, const void *const *in, int64_t n) {
+    int64_t size = it->out_itemsize;
+    if (it->streams) {
+        nditer_call_streaming(it, at, in, n);
+        return;
+    }
+    for (int r = 0; r < it->results && it->fetches; r++)
+        nditer_fetch(it->result[r].out + at * size, n * size, NDITER_AHEAD);
+    nditer_call(it, at, in, n);
+}
+
 /* Elements begin..end where every operand is contiguous or lies spread in `in`. Between two chunks there
  * is so little to do that a core comes to the loads of the next while it waits for those of this one. */
 static MG_NOINLINE void nditer_whole_block(const nditer *it, const void **in, int64_t chunk,
                                            int64_t begin, int64_t end) {
-    int64_t ahead = it->streams ? NDITER_STREAM_AHEAD : NDITER_AHEAD, size = it->out_itemsize, n;
-    for (int64_t at = begin; at < end; at += n) {
+    for (int64_t at = begin, n; at < end; at += n) {
         n = mg_min(chunk, end - at);
         for (int i = 0; i < it->operands; i++) {
             const struct nditer_operand *op = &it->operand[i];
-            if (op->constant) continue;
-            in[i] = op->data + at * op->itemsize;
-            if (it->fetches && !op->again) nditer_fetch(in[i], n * op->itemsize, ahead);
+            if (!op->constant) in[i] = nditer_in_order(it, op, at, n);
         }
-        for (int r = 0; r < it->results && it->fetches && !it->streams; r++)
-            nditer_fetch(it->result[r].out + at * size, n * size, ahead);
-        if (it->streams) nditer_call_streaming(it, at, in, n);
-        else nditer_call(it, at, in, n);
+        nditer_chunk_of(it, at, in, n);
+    }
+}
+
+/* Elements begin..end where some operand has to be gathered, or lies in order along the last axis alone;
+ * `in` and `stage` hold the constant ones. */
+static void nditer_strided_block(const nditer *it, const void **in, char (*stage)[NDITER_CHUNK * 8],
+                                 int64_t chunk, int64_t begin, int64_t end) {
+    int64_t index[MG_MAX_NDIM], rest = begin;
+    int inner = it->ndim - 1;
+    for (int d = inner; d >= 0; d--) {
+        index[d] = rest % it->shape[d];
+        rest /= it->shape[d];
+    }
+    bool rows = it->shape[inner] >= NDITER_CHUNK / 4;
+    for (int64_t at = begin, n; at < end; at += n) {
+        n = mg_min(chunk, end - at);
+        if (rows) n = mg_min(n, it->shape[inner] - index[inner]);
+        for (int i = 0; i < it->operands; i++) {
+            const struct nditer_operand *op = &it->operand[i];
+            if (op->constant) continue;
+            if (op->contiguous) in[i] = nditer_in_order(it, op, at, n);
+            else if (!rows || op->strides[inner] != 0 || index[inner] == 0 || at == begin)
+                in[i] = nditer_put_in_order(it, op, index, stage[i], n, rows);
+            /* else a row repeats one element, which is there since its first chunk */
+        }
+        nditer_chunk_of(it, at, in, n);
+        index[inner] += n;
+        for (int d = inner; d > 0 && index[d] >= it->shape[d]; d--) {
+            index[d - 1] += index[d] / it->shape[d];
+            index[d] %= it->shape[d];
+        }
     }
 }
 
@@ -259,10 +318,7 @@ static void nditer_block(void *context, int64_t block) {
     int64_t begin = block * NDITER_BLOCK, end = mg_min(begin + NDITER_BLOCK, it->size);
     _Alignas(64) char stage[NDITER_MAX_OPERANDS][NDITER_CHUNK * 8];
     const void *in[NDITER_MAX_OPERANDS];
-    int64_t index[MG_MAX_NDIM];
-    int64_t chunk = nditer_chunk(it), ahead = it->streams ? NDITER_STREAM_AHEAD : NDITER_AHEAD;
-    int inner = it->ndim - 1;
-
+    int64_t chunk = nditer_chunk(it);
     for (int i = 0; i < it->operands; i++) {
         const struct nditer_operand *op = &it->operand[i];
         if (!op->contiguous) chunk = mg_min(chunk, NDITER_CHUNK);
@@ -271,49 +327,8 @@ static void nditer_block(void *context, int64_t block) {
             in[i] = stage[i];
         }
     }
-    if (it->whole) {
-        nditer_whole_block(it, in, chunk, begin, end);
-        if (it->streams) v_stream_end();
-        return;
-    }
-    int64_t rest = begin;
-    for (int d = inner; d >= 0; d--) {
-        index[d] = rest % it->shape[d];
-        rest /= it->shape[d];
-    }
-    bool rows = it->shape[inner] >= NDITER_CHUNK / 4;
-    for (int64_t at = begin; at < end;) {
-        int64_t n = mg_min(chunk, end - at);
-        if (rows) n = mg_min(n, it->shape[inner] - index[inner]);
-        for (int i = 0; i < it->operands; i++) {
-            const struct nditer_operand *op = &it->operand[i];
-            if (op->constant) continue;
-            if (op->contiguous) {
-                in[i] = op->data + at * op->itemsize;
-                if (it->fetches && !op->again) nditer_fetch(in[i], n * op->itemsize, ahead);
-                continue;
-            }
-            if (rows && op->strides[inner] == 0 && index[inner] > 0 && at > begin) continue;
-            if (rows && op->strides[inner] == 1) {
-                const char *from = op->data;
-                for (int d = 0; d < it->ndim; d++) from += index[d] * op->strides[d] * op->itemsize;
-                in[i] = from;
-                continue;
-            }
-            nditer_gather(it, op, index, stage[i], n);
-            in[i] = stage[i];
-        }
-        for (int r = 0; r < it->results && it->fetches && !it->streams; r++)
-            nditer_fetch(it->result[r].out + at * it->out_itemsize, n * it->out_itemsize, ahead);
-        if (it->streams) nditer_call_streaming(it, at, in, n);
-        else nditer_call(it, at, in, n);
-        at += n;
-        index[inner] += n;
-        for (int d = inner; d > 0 && index[d] >= it->shape[d]; d--) {
-            index[d - 1] += index[d] / it->shape[d];
-            index[d] %= it->shape[d];
-        }
-    }
+    if (it->whole) nditer_whole_block(it, in, chunk, begin, end);
+    else nditer_strided_block(it, in, stage, chunk, begin, end);
     if (it->streams) v_stream_end();
 }
 
