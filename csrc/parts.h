@@ -64,6 +64,12 @@ static int tensor_set_grad(PyObject *self, PyObject *g, void *unused) {
 
 /* ---- what Python gets ---- */
 
+/* parent_of(x) */
+static PyObject *tensor_parent_of(PyObject *unused, PyObject *x) {
+    (void)unused;
+    return tensor_is(x) ? tensor_parent(x) : PyErr_Format(PyExc_TypeError, "parent_of(tensor)");
+}
+
 static PyObject *tensor_use(PyObject *unused, PyObject *const *given, Py_ssize_t count) {
     (void)unused;
     for (Py_ssize_t i = 0; i < count && i < USES; i++) {
@@ -109,6 +115,7 @@ static PyMethodDef tensor_functions[] = {
     METHOD("wrap", tensor_wrap, METH_FASTCALL),
     METHOD("operation", operation_new, METH_VARARGS),
     METHOD("single", single_new, METH_VARARGS),
+    METHOD("parent_of", tensor_parent_of, METH_O),
     METHOD("link", tensor_link, METH_FASTCALL),
     METHOD("cut", tensor_cut, METH_FASTCALL),
     METHOD("spans", tensor_spans, METH_VARARGS),

@@ -22,6 +22,7 @@ from minigrad.dispatch import (
     floats,
     ints,
     operator,
+    parent_of,
     results_are,
     to_lists,
     use,
@@ -262,7 +263,7 @@ class Tensor(TensorBase):
         if not callable(hook):
             raise TypeError(f"[register_hook] a hook is a function, not {type(hook).__name__}")
         if type(edge) is not Node:
-            return _hook_of_leaf(self if edge is LEAF else edge, hook)
+            return _hook_of_leaf(parent_of(self), hook)
         if edge.hooks is None:
             edge.hooks = []
         hooks = edge.hooks

@@ -10,7 +10,7 @@ from minigrad._c import call, lib, save, saved_handle
 from minigrad.arguments import listed_tensors
 from minigrad.backprop import Bundle, gradients, into_grads, off_tape, start
 from minigrad.creation import zeros, zeros_like
-from minigrad.dispatch import TensorBase, wrap
+from minigrad.dispatch import TensorBase, parent_of, wrap
 from minigrad.tape import LEAF, Node, enable_grad, is_grad_enabled, mode, no_grad, record
 
 if TYPE_CHECKING:
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["Function", "backward", "enable_grad", "grad", "is_grad_enabled", "no_grad"]
 
 # ---- backward and grad ---------------------------------------------------------------------------
-
-
-def _edge(x: Tensor) -> Any:
-    return x if x._edge is LEAF else x._edge
 
 
 def backward(
@@ -143,7 +139,7 @@ def _edges(op: str, inputs: list[Any]) -> list[Any]:
                 f"[{op}] input {place} does not require grad: set requires_grad before computing "
                 "the outputs"
             )
-    return [_edge(x) for x in inputs]
+    return [parent_of(x) for x in inputs]
 
 
 class _Constant:
@@ -256,9 +252,7 @@ class Function:
         differentiable = [
             y.dtype.is_floating_point and not any(y is z for z in fixed) for y in outputs
         ]
-        parents = [
-            (x if x._edge is LEAF else x._edge) if isinstance(x, TensorBase) else None for x in args
-        ]
+        parents = [parent_of(x) if isinstance(x, TensorBase) else None for x in args]
         whole = _FunctionOp(self, _metas(args), _metas(outputs))
         node = record(whole, None, (), None, *parents)
         ops = [_OutputOp(k, type(self)) if d else None for k, d in enumerate(differentiable)]
@@ -313,7 +307,7 @@ class _Unpack:
 
     def __init__(self, x: Any, node: Node, op: _OutputOp | None, is_output: bool) -> None:
         self.pin, self.name = save(x._h), node.name
-        self.edge = None if is_output else x if x._edge is LEAF else x._edge
+        self.edge = None if is_output else parent_of(x)
         self.node = weakref.ref(node) if is_output else None
         self.op = op  # of this output, where there are several
 

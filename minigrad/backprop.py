@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from minigrad._c import call, lib
 from minigrad.arguments import renamed
 from minigrad.creation import tensor
-from minigrad.dispatch import TensorBase, wrap
+from minigrad.dispatch import TensorBase, parent_of, wrap
 from minigrad.dtypes import by_code
-from minigrad.tape import LEAF, Gradient, Node, Parent, begin, end, no_grad
+from minigrad.tape import Gradient, Node, Parent, begin, end, no_grad
 
 __all__ = ["Bundle", "gradients", "into_grads", "rule", "start", "topological_order"]
 
@@ -111,13 +111,12 @@ def start(
     output: Any, gradient: Any, op: str = "backward", create_graph: bool = False
 ) -> tuple[Parent, Gradient]:
     """Where a backward starts: the output's edge, and its upstream gradient."""
-    edge = output._edge
-    if edge is None:
+    if output._edge is None:
         raise RuntimeError(
             f"[{op}] this tensor does not require grad and has no graph: none of what it was "
             "computed from had requires_grad=True, or it was computed under no_grad()"
         )
-    return output if edge is LEAF else edge, _upstream(op, output, gradient, create_graph)
+    return parent_of(output), _upstream(op, output, gradient, create_graph)
 
 
 def _upstream(op: str, output: Any, gradient: Any, create_graph: bool) -> Gradient:

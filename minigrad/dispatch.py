@@ -27,7 +27,7 @@ from minigrad._numpy import is_numpys, np
 from minigrad.dtypes import DType, by_code
 from minigrad.ops.table import PLACES, Row
 from minigrad.parts import Part
-from minigrad.tape import LEAF, Node, mode, pauses, record
+from minigrad.tape import Node, Parent, mode, pauses, record
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -51,6 +51,7 @@ __all__ = [
     "of_all",
     "operation",
     "operator",
+    "parent_of",
     "result_type",
     "results_are",
     "shown",
@@ -98,6 +99,9 @@ if TYPE_CHECKING:
     def _single(*args: Any) -> Callable[..., Any]:
         """The function of a row with one input, on a tensor and the tuple of other arguments."""
 
+    def parent_of(x: TensorBase, /) -> Parent:
+        """What a node has for an input: the node that it came from, the leaf itself, or None."""
+
     def link(view: TensorBase, base: TensorBase, row: Row, args: tuple[Any, ...], /) -> None:
         """Note that ``view`` shows ``base``'s memory through a row of the table."""
 
@@ -132,7 +136,7 @@ if TYPE_CHECKING:
 
 else:
     Fields, wrap, _operation, _single, *_others = lib.mg_tensor_parts()
-    link, cut, spans, join, shown, from_lists, to_lists, use = _others
+    parent_of, link, cut, spans, join, shown, from_lists, to_lists, use = _others
 
 
 class TensorBase(Fields):
@@ -327,7 +331,7 @@ def view_node(row: Row, base: TensorBase, args: tuple[Any, ...]) -> Node | None:
         return None
     if row.wants_shape:
         args = (base.shape, *args)
-    return record(row, None, args, None, base if base._edge is LEAF else base._edge)
+    return record(row, None, args, None, parent_of(base))
 
 
 def _node(
@@ -336,10 +340,7 @@ def _node(
     """The node of a row with several inputs; ``arrays`` are theirs, the result's and NULL."""
     if row.wants_shape:
         args = (inputs[0].shape, *args)
-    parents: list[Any] = []
-    for x in inputs:
-        edge = x._edge
-        parents.append(x if edge is LEAF else edge)
+    parents = [parent_of(x) for x in inputs]
     saved = None
     if row.arity > 0:  # of any number of inputs nothing is saved
         wanted = 1

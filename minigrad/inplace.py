@@ -20,6 +20,7 @@ from minigrad.dispatch import (
     TensorBase,
     apply,
     number,
+    parent_of,
     result_type,
     view_node,
     wrap,
@@ -81,7 +82,7 @@ def overwrite(op: str, x: Tensor, source: Tensor) -> Tensor:
     check_writable(op, x)
     fitted = s.expand(s.to(source, x.dtype), x.shape)
     write(lib.mg_write, x, x._h, fitted._h)
-    old, new = x._edge, fitted if fitted._edge is LEAF else fitted._edge
+    old, new = x._edge, parent_of(fitted)
     _set_history(x, new if old is None else record(_OVERWRITE, None, (), None, old, new), new)
     return x
 
@@ -92,7 +93,7 @@ def overwrite_part(
     """Write ``source``, of the same shape, over a part of ``x``: what ``row`` shows of it."""
     source = s.to(source, x.dtype)
     write(lib.mg_write, x, part._h, source._h)
-    new = source if source._edge is LEAF else source._edge
+    new = parent_of(source)
     edge = record(_WRITE_VIEW, None, (row, args), None, x._edge, new)
     _set_history(x, edge, edge)
 
@@ -113,7 +114,7 @@ def update(op: str, x: Tensor, result: Tensor) -> Tensor:
             )
         result = s.to(result, x.dtype)
     write(lib.mg_write, x, x._h, result._h)
-    edge = result if result._edge is LEAF else result._edge
+    edge = parent_of(result)
     if (edge is not None or x._edge is not None) and not (pauses and not mode.enabled):
         _set_history(x, edge, edge)
     return x
