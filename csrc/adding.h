@@ -21,7 +21,7 @@ static bool back_unseen(PyObject *g) {
 }
 
 /* Have two tensors the same dtype? */
-static bool back_alike(PyObject *a, PyObject *b) {
+static bool back_same_dtype(PyObject *a, PyObject *b) {
     PyObject *x = tensor_handle(a), *y = x && tensor_is(b) ? tensor_handle(b) : NULL;
     return y && handle_array(x)->dtype == handle_array(y)->dtype;
 }
@@ -71,7 +71,7 @@ static bool back_empty(PyObject *leaf) {
 /* The sum of what a leaf has and a gradient: where that lies, if it may be added to. */
 static PyObject *back_sum(PyObject *held, PyObject *g) {
     PyObject *edge = tensor_is(held) ? tensor_parent(held) : NULL, *made = NULL;
-    if (edge == Py_None && back_sole(held) && back_alike(held, g) &&
+    if (edge == Py_None && back_sole(held) && back_same_dtype(held, g) &&
         tensor_handle(held) != tensor_handle(g)) {
         if (back_accumulate(held, g)) Py_INCREF(made = held);
     } else {

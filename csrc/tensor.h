@@ -27,18 +27,18 @@ static PyTypeObject *tensor_class;
 /* What C has from Python, in the order in which `use` is given it. */
 enum {
     RESULTS, /* the class of results */
-    LAGGING, /* that of views whose edge has to be asked for */
-    SETTLE,  /* what a failed call is brought to, and one that .. */
-    TRACERS, /* .. watch */
-    ENABLED, /* is anything recorded, if there are .. */
-    PAUSES,
-    INTS, /* the tensors of integers and floats in recent use */
-    FLOATS,
-    COPIED, /* a contiguous copy without a history */
-    PART,   /* the class of gradients of slices */
-    VIEWS, /* the class of what knows a tensor's views */
-    ADD, /* of each operator its operation, and a function for operands that are no tensors */
-    SUB,
+    LAGGING, /* the class of views whose edge has to be asked for */
+    SETTLE,  /* a function: what is left to do after a call that failed, or that somebody watches */
+    TRACERS, /* a list: those who watch */
+    ENABLED, /* a function: is anything recorded in this thread? */
+    PAUSES,  /* a list: the scopes, of any thread, in which nothing is; while it is empty all is */
+    INTS,    /* a dict: the tensors of Python's integers in recent use */
+    FLOATS,  /* and of its floats */
+    COPIED,  /* a function: a contiguous copy without a history */
+    PART,    /* the class of gradients of slices */
+    VIEWS,   /* the class of what knows a tensor's views */
+    ADD,     /* a pair: the operation, and a function for operands that are no tensors; so .. */
+    SUB, /* .. for each operator */
     MUL,
     DIV,
     POW,

@@ -200,6 +200,8 @@ def some_dims(op: str, dim: Any, ndim: int) -> tuple[int, ...]:
 
 def spelled(op: str, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> tuple[Any, bool]:
     """NumPy's spelling: ``axis`` for dim, ``keepdims``, which may be a number, for keepdim."""
+    if not numpy and type(keepdim) is bool:
+        return dim, keepdim
     keepdim = yes_or_no(op, "keepdim", keepdim)
     for name, value in numpy.items():
         if name == "axis" and dim is None:

@@ -56,8 +56,7 @@ def nanmedian(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -
 
 def _median(op: str, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any], skip_nan: bool) -> Any:
     x = tensor_operand(op, x)
-    if numpy or type(keepdim) is not bool:
-        dim, keepdim = spelled(op, dim, keepdim, numpy)
+    dim, keepdim = spelled(op, dim, keepdim, numpy)
     if dim is None:
         return _median_of_all(x, keepdim, skip_nan)
 
@@ -164,8 +163,7 @@ def _quantile(
     skip_nan: bool,
 ) -> Tensor:
     x = as_float(op, x)
-    if numpy or type(keepdim) is not bool:
-        dim, keepdim = spelled(op, dim, keepdim, numpy)
+    dim, keepdim = spelled(op, dim, keepdim, numpy)
     shares = _shares(op, q)
     if interpolation not in _INTERPOLATIONS:
         raise ValueError(

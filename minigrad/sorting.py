@@ -114,8 +114,7 @@ def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False, **numpy: A
     NaN is the largest. ValueError unless 1 <= k <= the size of the dimension.
     """
     k = integer("kthvalue", "k", k)
-    if numpy or type(keepdim) is not bool:
-        dim, keepdim = spelled("kthvalue", _last(dim, numpy), keepdim, numpy)
+    dim, keepdim = spelled("kthvalue", _last(dim, numpy), keepdim, numpy)
 
     def found(t: Tensor, axis: int) -> Found:
         _check_rank("kthvalue", k, 1, t.shape[axis])
