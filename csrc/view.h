@@ -141,8 +141,12 @@ static bool single_link(PyObject *view, PyObject *base, PyObject *row, PyObject 
 /* What the derivative needs; None for nothing. */
 static PyObject *single_saved(const single *self, PyObject *input, PyObject *result) {
     if (!self->keeps_input && !self->keeps_result) Py_RETURN_NONE;
-    mg_saved *saved = mg_save(self->keeps_input ? handle_array(input) : NULL, NULL,
-                              self->keeps_result ? handle_array(result) : NULL);
+    mg_array *x = self->keeps_input ? handle_array(input) : NULL;
+    mg_array *y = self->keeps_result ? handle_array(result) : NULL;
+    mg_saved *saved;
+    Py_BEGIN_ALLOW_THREADS
+    saved = mg_save(x, NULL, y);
+    Py_END_ALLOW_THREADS
     if (saved) return handle_around_saved(saved);
     return PyObject_CallFunction(tensor_uses[SETTLE], "OO()", Py_None, self->forward);
 }
