@@ -2,7 +2,7 @@
 #ifndef MG_PARTS_H
 #define MG_PARTS_H
 
-#include "backward.h"
+#include "asked.h"
 #include "join.h"
 #include "lists.h"
 #include "shown.h"
