@@ -22,6 +22,7 @@ def pytest_configure(config: Any) -> None:
         config.stash[SETTINGS] = environment.prepare(config.getoption("--bench-threads"))
     except RuntimeError as error:
         raise pytest.UsageError(str(error)) from error
+    import minigrad  # noqa: F401 - now: to collect, pytest puts the root in front of all again
 
 
 def pytest_report_header(config: Any) -> str:
