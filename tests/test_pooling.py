@@ -583,6 +583,26 @@ def test_small_planes_together_are_what_each_is_alone(rng, sizes, run, pool, dty
             oracle.assert_same(t.grad.numpy()[plane], alone.grad.numpy()[0])
 
 
+# Tiles of pairs of columns, which are summed up in pairs of lines too, side by side or apart, and
+# with the first further right; and boxes that are no tiles.
+@pytest.mark.parametrize(
+    ("kernel", "stride", "padding"),
+    [
+        *[((lines, 2), (1, 2), 0) for lines in range(1, 7)],
+        *[((lines, 4), (lines, 4), 0) for lines in range(1, 7)],
+        *[((3, 6), (2, columns), 0) for columns in (1, 2, 6, 7, 8)],
+        *[((5, 3), (2, 6), (0, 1)), ((4, 8), 10, 0), ((4, 3), 3, 0), ((3, 3), 2, 1)],
+    ],
+)
+@pytest.mark.parametrize("sizes", [(6, 8), (9, 13), (16, 16), (7, 21)])
+def test_means_of_boxes_round_as_those_of_a_plane_alone(sizes, kernel, stride, padding, rng):
+    x = rng.standard_normal((17, *sizes)) * 2.0 ** rng.integers(-9, 9, (17, *sizes))
+    y = F.avg_pool2d(mg.tensor(x), kernel, stride, padding).numpy()
+    for plane in range(len(x)):
+        alone = F.avg_pool2d(mg.tensor(x[plane : plane + 1]), kernel, stride, padding).numpy()
+        oracle.assert_same(y[plane], alone[0])
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [4, 25, 49, 196, 1000, 4097])
 def test_means_of_planes_together_are_what_each_is_alone(n, dtype, rng):

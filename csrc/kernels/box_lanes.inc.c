@@ -3,7 +3,7 @@
  * Element k of plane l of them becomes number k * LANES + l. So a line is LANES times as long, a
  * column is a vector, and all vectors are full, whatever boxes lie on a plane. Lines are joined as
  * those of one plane are, by a box_set whose n[2] says how long they now are; maxima are taken in the
- * same order, and sums but for boxes of an even width on lines that several rows of boxes share. */
+ * same order, and so are sums, but that pairs of columns of floats are added up after all lines. */
 #include "real.h"
 
 /* together[k * LANES + l] = element k < n of plane l, or of the last of `count`; or, if `back`, the
@@ -30,15 +30,19 @@ static MG_NOINLINE void R(box_weave)(real *restrict together, real *restrict pla
 static void R(box_lanes_sum)(real *restrict out, const real *restrict x, const box_set *b) {
     enum { SIDE = LANES / BOX_WIDE };
     _Alignas(64) double line[BOX_SMALL * LANES];
+    const bool pairs = b->paired && SIDE == 1; /* of doubles a column is a vector, of floats two */
+    const int64_t first = pairs ? b->start[2][0] : 0, skipped = first * LANES;
     for (box_row row = box_first(b); row.left > 0; box_next(b, &row, 1)) {
-        int64_t some = b->size[1][row.i1], apart = b->step[2] * LANES;
+        int64_t some = b->size[1][row.i1], next = b->step[2] * LANES;
         for (int64_t q = 0; q < row.lines; q += some)
-            R(box_lines_sum)(line, x + box_line(b, &row, q), b->step[1] * b->n[2], some, b->n[2],
-                             false, q > 0, 1, 0, 0);
+            R(box_lines_sum)(line, x + box_line(b, &row, q) + skipped, b->step[1] * b->n[2], some,
+                             b->n[2] - skipped, pairs ? BOX_VECTORS : BOX_COLUMNS, q > 0, 1, 0, 0);
         for (int64_t i = 0; i < b->count[2]; i++, out += LANES) {
-            double *from = line + b->start[2][i] * LANES, by = R(box_by)(b, &row, i);
-            int64_t size = b->size[2][i];
-            for (; b->paired && size % 2 == 0; size /= 2) /* in pairs, as tiles along a line are */
+            double *from = line + ((b->start[2][i] - first) >> pairs) * LANES;
+            double by = R(box_by)(b, &row, i);
+            int64_t size = b->size[2][i] >> pairs, apart = b->apart >> pairs;
+            /* In pairs, as tiles along a line are. */
+            for (; b->paired && size % 2 == 0 && apart % 2 == 0; size /= 2, apart /= 2)
                 for (int64_t j = 0; j < size / 2 * LANES; j += BOX_WIDE) {
                     double *pair = from + j + j / LANES * LANES;
                     v_store_f64(from + j, v_load_f64(pair) + v_load_f64(pair + LANES));
@@ -46,7 +50,7 @@ static void R(box_lanes_sum)(real *restrict out, const real *restrict x, const b
             MG_UNROLL
             for (int k = 0; k < SIDE; k++, from += BOX_WIDE) {
                 vec_f64 sum = v_load_f64(from);
-                for (int64_t j = 1; j < size; j++) sum += v_load_f64(from + j * apart);
+                for (int64_t j = 1; j < size; j++) sum += v_load_f64(from + j * next);
                 R(box_narrow)(out + k * BOX_WIDE, R(box_scaled)(sum, by));
             }
         }

@@ -21,6 +21,10 @@ enum {
 
 typedef enum { BOX_SUM, BOX_SPREAD, BOX_MAX, BOX_ARGMAX, BOX_MAX_VJP } box_op;
 
+/* What sums of lines are made of: columns, or two at a time, which lie side by side or, of planes that
+ * are lanes, in two vectors. */
+typedef enum { BOX_COLUMNS, BOX_PAIRS, BOX_VECTORS } box_sums;
+
 /* Boxes on three axes, those of mg_boxes last. Those on the last axis from even0 to even1 have one
  * size and one divisor, and lie `apart` from each other. Tiles are all of one kind there, and none
  * reaches into the next; they may cover their lines. */

@@ -16,21 +16,22 @@ MG_INLINE real R(box_scaled_one)(double sum, double by) {
     return (real)(sizeof(real) == 4 ? sum * by : sum / by);
 }
 
-/* Two vectors of doubles, or the sums of their neighbours. */
-MG_INLINE void R(box_add_columns)(double *line, vec_f64 low, vec_f64 high, bool paired, bool add) {
-    if (paired) low = box_pairs_f64(false, low, high);
+/* Two vectors of doubles, or the sums of their pairs. */
+MG_INLINE void R(box_add_columns)(double *line, vec_f64 low, vec_f64 high, box_sums of, bool add) {
+    bool both = of == BOX_COLUMNS;
+    if (of == BOX_PAIRS) low = box_pairs_f64(false, low, high);
+    else if (!both) low += high;
     if (add) low += v_load_f64(line);
     v_store_f64(line, low);
-    if (paired) return;
-    if (add) high += v_load_f64(line + BOX_WIDE);
-    v_store_f64(line + BOX_WIDE, high);
+    if (add && both) high += v_load_f64(line + BOX_WIDE);
+    if (both) v_store_f64(line + BOX_WIDE, high);
 }
 
-/* line[c] = the sum of column c, or of columns 2c and 2c + 1 if `paired`, of lines that lie `gap`
+/* line[c] = the sum of column c, or of the pair of columns 2c and 2c + 1, of lines that lie `gap`
  * apart, and of what is there if `add`; then the same of further rows of boxes, `below` on, whose
  * columns come `side` later. */
 static MG_NOINLINE void R(box_lines_sum)(double *restrict line, const real *restrict x, int64_t gap,
-                                         int64_t lines, int64_t width, bool paired, bool add,
+                                         int64_t lines, int64_t width, box_sums of, bool add,
                                          int64_t rows, int64_t below, int64_t side) {
     enum { WIDTH = 2 * BOX_WIDE };
     for (; rows > 0; rows--, x += below, line += side) {
@@ -57,7 +58,7 @@ static MG_NOINLINE void R(box_lines_sum)(double *restrict line, const real *rest
                     low += R(box_widen)(those);
                     high += R(box_widen)(those + BOX_WIDE);
                 }
-                R(box_add_columns)(line + (c >> paired), low, high, paired, join);
+                R(box_add_columns)(line + (c >> (of != BOX_COLUMNS)), low, high, of, join);
             }
             from += (1 + two) * gap;
         }
@@ -137,7 +138,8 @@ static MG_NOINLINE void R(box_mean)(real *restrict out, const real *restrict x, 
             int64_t some = b->size[1][row.i1]; /* lines that lie equally far apart */
             for (int64_t q = 0; q < row.lines; q += some)
                 R(box_lines_sum)(end, x + box_line(b, &row, q) + at, b->step[1] * b->n[2], some,
-                                 width, b->paired, q > 0, rows, b->below * b->n[2], side);
+                                 width, b->paired ? BOX_PAIRS : BOX_COLUMNS, q > 0, rows,
+                                 b->below * b->n[2], side);
             end += rows * side;
         }
         if (b->paired && b->apart == 2) sum = line;
