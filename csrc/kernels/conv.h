@@ -201,7 +201,7 @@ typedef struct {
     int64_t *order;          /* where each term comes, by channel and tap, if some are left out */
     bool lanes_are_outs, by_taps; /* by_taps: neighbours on a line share what they read */
     int64_t height, tiles, per_block, some, parts;
-    conv_planes planes; /* by Winograd's method, `packed` being planes of weights, */
+    conv_planes planes; /* by Winograd's method, `packed` being planes of weights or inputs, */
     _Atomic bool *lost; /* and whether an output is not finite */
     conv_slots slots;
 } conv_sum;

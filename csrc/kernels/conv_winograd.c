@@ -52,24 +52,72 @@ static int winograd_lay_out(conv_plan *p, conv_planes *planes, int64_t places, i
     return code;
 }
 
-static void winograd_pack_block(void *context, int64_t block) {
-    const conv_sum *s = context;
+/* The sums of weights of a tile. */
+static void winograd_pack(const conv_sum *s, int64_t item, float *to, float *scratch) {
+    conv_pack_tile_f32(s, item, scratch);
+    winograd_weights_f32(s, to, scratch);
+}
+
+/* The sums of inputs of a chunk, whose copies take the first part of the scratch memory. */
+static void winograd_read(const conv_sum *s, const conv_chunk *t, float *to, float *scratch) {
     const conv_plan *p = &s->plan;
+    winograd_inputs_f32(p, &s->planes, t, to, s->x, scratch, scratch + p->images * p->copy_size);
+}
+
+static void winograd_write(const conv_sum *s, const conv_chunk *t, int64_t tile,
+                           const float *inputs, const float *weights, float *scratch) {
+    if (!winograd_outputs_f32(s, t, tile, inputs, weights, scratch))
+        atomic_store_explicit(s->lost, true, memory_order_relaxed);
+}
+
+/* Chunk by chunk, for which the weights of all tiles are kept. */
+static void winograd_pack_block(void *context, int64_t item) {
+    const conv_sum *s = context;
     int slot = conv_take(&s->slots);
-    void *scratch = s->slots.memory + (size_t)slot * s->slots.each;
-    conv_pack_tile_f32(s, block, scratch);
-    winograd_weights_f32(s, (float *)s->packed + block * s->height * p->channels, scratch);
+    winograd_pack(s, item, (float *)s->packed + item * s->height * s->plan.channels,
+                  (float *)(s->slots.memory + (size_t)slot * s->slots.each));
     conv_give(&s->slots, slot);
 }
 
-static void winograd_block(void *context, int64_t item) {
+static void winograd_chunk_block(void *context, int64_t item) {
     const conv_sum *s = context;
-    int64_t units = conv_units(&s->plan);
+    int64_t units = conv_units(&s->plan), tile_size = s->height * s->plan.channels;
     conv_chunk t = conv_chunk_at(&s->plan, item % units, item / units);
     if (atomic_load_explicit(s->lost, memory_order_relaxed)) return;
     int slot = conv_take(&s->slots);
-    if (!winograd_chunk_f32(s, &t, (float *)(s->slots.memory + (size_t)slot * s->slots.each)))
-        atomic_store_explicit(s->lost, true, memory_order_relaxed);
+    float *inputs = (float *)(s->slots.memory + (size_t)slot * s->slots.each);
+    float *scratch = inputs + 16 * s->planes.inputs;
+    const float *weights = (const float *)s->packed + t.group * s->tiles * tile_size;
+    winograd_read(s, &t, inputs, scratch);
+    for (int64_t tile = 0; tile < s->tiles; tile++, weights += tile_size)
+        winograd_write(s, &t, tile, inputs, weights, scratch);
+    conv_give(&s->slots, slot);
+}
+
+/* Tile by tile, for which the inputs of all chunks are kept. */
+static void winograd_read_block(void *context, int64_t item) {
+    const conv_sum *s = context;
+    int64_t units = conv_units(&s->plan);
+    conv_chunk t = conv_chunk_at(&s->plan, item % units, item / units);
+    int slot = conv_take(&s->slots);
+    winograd_read(s, &t, (float *)s->packed + item * 16 * s->planes.inputs,
+                  (float *)(s->slots.memory + (size_t)slot * s->slots.each));
+    conv_give(&s->slots, slot);
+}
+
+static void winograd_tile_block(void *context, int64_t item) {
+    const conv_sum *s = context;
+    int64_t units = conv_units(&s->plan), group = item / s->tiles, tile = item % s->tiles;
+    if (atomic_load_explicit(s->lost, memory_order_relaxed)) return;
+    int slot = conv_take(&s->slots);
+    float *weights = (float *)(s->slots.memory + (size_t)slot * s->slots.each);
+    float *scratch = weights + 16 * s->planes.others;
+    const float *inputs = (const float *)s->packed + group * units * 16 * s->planes.inputs;
+    winograd_pack(s, item, weights, scratch);
+    for (int64_t unit = 0; unit < units; unit++, inputs += 16 * s->planes.inputs) {
+        conv_chunk t = conv_chunk_at(&s->plan, unit, group);
+        winograd_write(s, &t, tile, inputs, weights, scratch);
+    }
     conv_give(&s->slots, slot);
 }
 
@@ -88,18 +136,21 @@ static int winograd_sum_run(const conv_sum *given, _Atomic bool *lost) {
     s->height = mg_min(CONV_NV, mg_ceil_div(p->outs, LINE)) * LINE;
     s->tiles = mg_ceil_div(p->outs, s->height);
     s->lost = lost;
-    int64_t blocks = conv_units(p) * p->groups;
-    int64_t all_tiles = p->groups * s->tiles, weights = all_tiles * s->height * p->channels;
-    planes->others = weights + LINE;
+    int64_t blocks = conv_units(p) * p->groups, tiles = s->tiles * p->groups;
+    int64_t inputs = blocks * planes->inputs, weights = tiles * s->height * p->channels + LINE;
+    /* Those that are fewer are kept for all: they come from a far cache, or of another processor's. */
+    bool by_tiles = inputs < weights;
+    planes->others = by_tiles ? s->height * p->channels + LINE : weights;
     planes->products = planes->squares * WIDTH + LINE;
 
     size_t terms = conv_round((size_t)p->channels * sizeof(conv_term));
-    size_t packed = conv_round((size_t)(16 * planes->others * SIZE));
-    /* The sums of outputs take the place of the halfway sums of inputs, which are fewer. */
-    int64_t sums = p->images * p->copy_size + (4 * planes->squares + LINE) * WIDTH;
-    sums += 16 * (planes->inputs + planes->products);
-    sums = mg_max(sums, s->height * p->terms); /* or weights that are packed */
-    size_t slots = conv_slots_size(&s->slots, mg_max(blocks, all_tiles), (size_t)(sums * SIZE));
+    size_t packed = conv_round((size_t)(16 * mg_min(inputs, weights) * SIZE));
+    /* Copies and the halfway sums of inputs, weights that are packed, or products and sums, one after
+     * the other, behind what is not kept of the others. */
+    int64_t sums = (4 * planes->squares + LINE) * WIDTH;
+    int64_t room = mg_max(p->images * p->copy_size + sums, 16 * planes->products + sums);
+    room = mg_max(room, s->height * p->terms) + 16 * (by_tiles ? planes->others : planes->inputs);
+    size_t slots = conv_slots_size(&s->slots, mg_max(blocks, tiles), (size_t)(room * SIZE));
     size_t all = terms + packed + slots, capacity;
     char *scratch = mg_block_take(all, &capacity);
     if (!scratch) return mg_fail_code(MG_ENOMEM, (int64_t)all, 0);
@@ -108,8 +159,13 @@ static int winograd_sum_run(const conv_sum *given, _Atomic bool *lost) {
     conv_slots_place(&s->slots, scratch + terms + packed);
     for (int64_t c = 0; c < p->channels; c++)
         s->term[c] = (conv_term){c * planes->pitch, c * s->height};
-    mg_parallel_for(all_tiles, winograd_pack_block, s);
-    mg_parallel_for(blocks, winograd_block, s);
+    if (by_tiles) {
+        mg_parallel_for(blocks, winograd_read_block, s);
+        mg_parallel_for(tiles, winograd_tile_block, s);
+    } else {
+        mg_parallel_for(tiles, winograd_pack_block, s);
+        mg_parallel_for(blocks, winograd_chunk_block, s);
+    }
     mg_block_give(scratch, capacity);
     return MG_OK;
 }

@@ -226,40 +226,36 @@ static conv_chunk R(winograd_given)(const conv_plan *p, const conv_planes *plane
     return t;
 }
 
-/* The outputs of a chunk; whether all are finite. */
-static bool R(winograd_chunk)(const conv_sum *s, const conv_chunk *t, real *scratch) {
+/* The outputs of a chunk and a tile of its sums of inputs with those of weights, one of `others` a
+ * plane; whether all are finite. */
+static bool R(winograd_outputs)(const conv_sum *s, const conv_chunk *t, int64_t tile,
+                                const real *inputs, const real *w, real *scratch) {
     const conv_plan *p = &s->plan;
     const conv_planes *planes = &s->planes;
     const conv_chunk given = R(winograd_given)(p, planes, *t);
-    real *inputs = scratch + p->images * p->copy_size, *products = inputs + 16 * planes->inputs;
-    real *sums = products + 16 * planes->products;
-    R(winograd_inputs)(p, planes, t, inputs, s->x, scratch, sums);
-
-    bool finite = true;
+    real *products = scratch, *sums = products + 16 * planes->products;
     int64_t rows = t->rows * p->axis[1].step, cols = t->cols * p->axis[2].step;
-    int64_t n = t->images * rows * cols / 4, first = t->group * p->outs;
-    const real *w = (const real *)s->packed + t->group * s->tiles * s->height * p->channels;
+    int64_t o = tile * s->height, outs = mg_min(s->height, p->outs - o);
+    int64_t first = t->group * p->outs + o, n = t->images * rows * cols / 4;
+    R(conv_factors) f = {inputs, w, .a_row = 1, .gap = LANES, .plus_row = R(CONV_NR)};
+    R(winograd_products)(planes, products, f, s->term, n, p->channels, outs, false);
+    bool finite = R(winograd_across)(WINOGRAD_OUTPUTS, products, planes->products, outs, n,
+                                     R(CONV_NR));
+    finite &= R(winograd_places)(WINOGRAD_OUTPUTS, p, t, products, planes->products, sums, outs);
+
+    const real *bias = s->bias ? (const real *)s->bias + first : NULL;
     real *y = (real *)s->y + (t->image * p->groups * p->outs + first) * p->out_plane +
               (p->axis[0].first + t->i0 * p->axis[0].apart) * p->out_stride[0] +
               given.i1 * p->out_stride[1] + given.i2;
     /* Whole lines follow each other. */
     int64_t lines = cols == p->out_stride[1] ? given.rows : 1;
-    for (int64_t o = 0; o < p->outs; o += s->height, w += s->height * p->channels) {
-        int64_t outs = mg_min(s->height, p->outs - o);
-        R(conv_factors) f = {inputs, w, .a_row = 1, .gap = LANES, .plus_row = R(CONV_NR)};
-        R(winograd_products)(planes, products, f, s->term, n, p->channels, outs, false);
-        R(winograd_across)(WINOGRAD_OUTPUTS, products, planes->products, outs, n, R(CONV_NR));
-        finite &=
-            R(winograd_places)(WINOGRAD_OUTPUTS, p, t, products, planes->products, sums, outs);
-        const real *bias = s->bias ? (const real *)s->bias + first + o : NULL;
-        for (int64_t m = 0; m < t->images; m++)
-            for (int64_t i = 0; i < given.rows; i += lines)
-                R(conv_write_turned)(y + (m * p->groups * p->outs + o) * p->out_plane +
-                                         i * p->out_stride[1],
-                                     p->out_plane, 1, CONV_LOST, NULL,
-                                     sums + (m * rows + i) * cols * R(CONV_NR), R(CONV_NR), bias,
-                                     outs, lines * given.cols);
-    }
+    for (int64_t m = 0; m < t->images; m++)
+        for (int64_t i = 0; i < given.rows; i += lines)
+            R(conv_write_turned)(y + m * p->groups * p->outs * p->out_plane +
+                                     i * p->out_stride[1],
+                                 p->out_plane, 1, CONV_LOST, NULL,
+                                 sums + (m * rows + i) * cols * R(CONV_NR), R(CONV_NR), bias, outs,
+                                 lines * given.cols);
     return finite;
 }
 
