@@ -267,8 +267,10 @@ static bool walk_ready(walk *w, bool into_grads) {
             }
             bool again = next && one->shared && next->g == one->g && back_empty(next->edge);
             if (done && into_grads && !made && back_empty(one->edge) &&
-                (one->shared || !back_sole(one->g)))
-                done = made = back_copied(one->g, again ? &spare : NULL);
+                (one->shared || !back_sole(one->g))) {
+                made = back_copied(one->g, again ? &spare : NULL);
+                done = made;
+            }
             if (done && made) {
                 Py_DECREF(one->g);
                 Py_INCREF(one->g = made);
