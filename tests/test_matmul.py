@@ -71,6 +71,19 @@ def test_sizes(dtype, m, k, n, seed):
     )
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("left", oracle.LAYOUTS)
+@pytest.mark.parametrize("right", oracle.LAYOUTS)
+def test_stacks_of_tiny_matrices(left, right, dtype, rng):
+    """Sums of integers are exact; what lies around a matrix, NaN, must not come in."""
+    for m, k, n in itertools.product(range(1, 6), repeat=3):
+        a = rng.integers(-9, 10, (5, m, k)).astype(dtype)
+        b = rng.integers(-9, 10, (5, k, n)).astype(dtype)
+        a[1], b[3] = np.nan, np.nan
+        got = oracle.tensor_in_layout(a, left) @ oracle.tensor_in_layout(b, right)
+        oracle.assert_same(got.numpy(), np.einsum("bij,bjk->bik", a, b))
+
+
 @pytest.mark.parametrize(
     "size",
     [(1, 1000, 1), (300, 1, 200), (129, 257, 65), (1, 519, 400), (1, 29, 4500), (400, 513, 1)],

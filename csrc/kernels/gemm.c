@@ -41,6 +41,7 @@ enum { GEMM_ALONG = 16 };          /* and where tiles go along rows of C */
 enum { GEMM_DIRECT = 640 * 1024 }; /* bytes of B that stay in L2 */
 enum { GEMM_KD = 256 };            /* depth of a block where nothing is packed */
 enum { GEMM_SMALL = 32 * 32 * 32 }; /* multiply-adds of a product that is not cut into blocks */
+enum { GEMM_TINY = 8 };   /* rows and columns of a B that is soon copied */
 enum { GEMM_PAGES = 64 }; /* entries of a first-level TLB */
 
 MG_INLINE int64_t gemm_round_up(int64_t n, int64_t unit) { return mg_ceil_div(n, unit) * unit; }

@@ -392,6 +392,26 @@ MG_INLINE bool R(gemm_is_vector)(const mg_gemm_shape *s) {
            (s->n == 1 && s->c_row == 1 && (s->a_col == 1 || s->a_row == 1));
 }
 
+/* One tile does it all, and so few elements of B that they are soon copied to where it reads them. */
+MG_INLINE bool R(gemm_is_tiny)(const mg_gemm_shape *s) {
+    return s->m <= GEMM_MR && s->k <= GEMM_TINY && s->n <= GEMM_TINY && s->n <= GEMM_NR;
+}
+
+static MG_NOINLINE void R(gemm_tiny)(real *c, const real *plus, int64_t plus_row, const real *a,
+                                     const real *b, const mg_gemm_shape *s) {
+    _Alignas(64) real rows[GEMM_TINY * GEMM_NR];
+    for (int64_t p = 0; p < s->k; p++) {
+        MG_UNROLL
+        for (int v = 0; v < GEMM_NV; v++) v_store(rows + p * GEMM_NR + v * LANES, v_set1(0));
+        for (int64_t j = 0; j < s->n; j++) {
+            MG_AS_IT_IS;
+            rows[p * GEMM_NR + j] = b[p * s->b_row + j * s->b_col];
+        }
+    }
+    R(gemm_tile_any)((int)s->m, (int)s->n, c, s->c_row, a, s->a_row, s->a_col, rows, GEMM_NR, s->k,
+                     plus, plus_row);
+}
+
 /* One tile does it all, and reads B where it lies. */
 MG_INLINE bool R(gemm_is_tile)(const mg_gemm_shape *s) {
     return s->m <= GEMM_MR && s->n <= GEMM_NR && s->k <= GEMM_PAGES && s->b_col == 1 &&
@@ -408,13 +428,16 @@ size_t R(mg_gemm_scratch)(const mg_gemm_shape *s) {
 
 void R(mg_gemm)(real *c, const real *plus, int64_t plus_row, const real *a, const real *b,
                 const mg_gemm_shape *s, void *scratch) {
-    if (R(gemm_is_vector)(s)) {
+    bool tiny = R(gemm_is_tiny)(s);
+    if (R(gemm_is_vector)(s) && !tiny) {
         R(gemm_vector_product)(c, a, b, s);
         for (int64_t i = 0; plus && i < s->m; i++)
             for (int64_t j = 0; j < s->n; j++) c[i * s->c_row + j] += plus[i * plus_row + j];
-    } else if (R(gemm_is_tile)(s)) {
+    } else if (R(gemm_is_tile)(s) || (tiny && GEMM_MASKS && s->n == 1)) {
         R(gemm_tile_any)((int)s->m, (int)s->n, c, s->c_row, a, s->a_row, s->a_col, b, s->b_row,
                          s->k, plus, plus_row);
+    } else if (tiny) {
+        R(gemm_tiny)(c, plus, plus_row, a, b, s);
     } else if (R(gemm_packs)(s)) {
         R(gemm_packed)(c, plus, plus_row, a, b, s, scratch);
     } else if (s->m * s->n * s->k <= GEMM_SMALL) { /* planning, with its divisions, would show */
