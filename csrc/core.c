@@ -12,3 +12,4 @@ MG_PLANNING_END
 #include "memory/array.c"
 #include "memory/saved.c"
 #include "threads/pool.c"
+#include "composed/distance.c"

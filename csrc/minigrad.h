@@ -164,6 +164,13 @@ typedef struct mg_conv {
     int64_t size[3], kernel[3], counts[3], stride[3], dilation[3], before[3];
 } mg_conv;
 
+/* ---- distances ----------------------------------------------------------------------------------- */
+
+/* |a_i - b_j|, (..., n, m), of points in float arrays (..., n, k) and (..., m, k) of one dtype; and
+ * from it the gradients of both. */
+mg_array *mg_cdist(mg_array *a, mg_array *b);
+mg_arrays *mg_cdist_vjp(mg_array *g, mg_array *a, mg_array *b, mg_array *d);
+
 /* ---- the process ------------------------------------------------------------------------------- */
 
 /* Instruction sets that there are kernels for and that processor and operating system allow, from the
@@ -180,6 +187,8 @@ int64_t mg_live_bytes(void);
 /* cffi: end */
 
 #include "base/platform.h"
+enum { MG_DISTANCE_RUN = 256 }; /* points that lie in cache while all others pass */
+
 /* To all but themselves kernels are pointers to those in use. */
 #ifndef MG_KERNEL
 #define MG_KERNEL(type, name, args) extern MG_OWN type(*name) args;

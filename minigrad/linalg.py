@@ -25,7 +25,7 @@ from minigrad.dispatch import apply
 from minigrad.elementwise import abs as magnitude
 from minigrad.elementwise import div, gt, maximum, mul, square, sub
 from minigrad.ops import factorisation as _f
-from minigrad.products import cross_along, matmul, multi_dot, vecdot
+from minigrad.products import alike, cross_along, matmul, multi_dot, vecdot
 from minigrad.reductions import amax, amin, as_float, vector_norm
 from minigrad.reductions import sum as total
 from minigrad.selection import masked_fill, where
@@ -37,7 +37,6 @@ from minigrad.shaping import (
     unsqueeze,
 )
 from minigrad.solving import (
-    alike,
     cholesky,
     cholesky_inverse,
     cholesky_solve,

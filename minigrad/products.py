@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from minigrad._numpy import np
 from minigrad.arguments import listed_tensors, named_dim, one_dim, tensor_operands
-from minigrad.dispatch import binary
+from minigrad.dispatch import apply, binary
+from minigrad.dtypes import float64
 from minigrad.elementwise import add, mul, scale, sub
 from minigrad.ops import contraction as _c
+from minigrad.reductions import as_float, vector_norm
 from minigrad.reductions import sum as total
-from minigrad.reductions import vector_norm
 from minigrad.shaping import (
     cat,
     expand,
     pieces,
     reshape,
+    to,
     unsqueeze,
 )
 
@@ -53,6 +57,23 @@ for 0-d operands.
 >>> (mg.ones(2, 3) @ mg.ones(3)).tolist()
 [3.0, 3.0]
 """
+
+
+def alike(op: str, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Two stacks of matrices with one dtype and one batch shape."""
+    if a.dtype is b.dtype and a.shape[:-2] == b.shape[:-2]:
+        return a, b
+    dtype = float64 if float64 in (a.dtype, b.dtype) else a.dtype
+    try:
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        raise ValueError(
+            f"[{op}] the batch dimensions of {a.shape} and {b.shape} do not broadcast"
+        ) from None
+    return tuple(  # type: ignore[return-value]
+        [expand(to(x, dtype), (*batch, *x.shape[-2:])) for x in (a, b)]
+    )
+
 
 # ---- products of fixed shapes --------------------------------------------------------------------
 
@@ -212,11 +233,14 @@ def multi_dot(tensors: Sequence[Any]) -> Tensor:
                 f"[multi_dot] operands {k} and {k + 1} do not fit: {x.shape} @ {y.shape}"
             )
     sizes = [found[0].shape[0], *[x.shape[1] for x in found]]
-    y = _in_order(found, _best_splits(sizes), 0, len(found) - 1)
+    y = _in_order(found, _best_splits(tuple(sizes)), 0, len(found) - 1)
+    if not (row or column):
+        return y
     return reshape(y, (sizes[0],) * (not row) + (sizes[-1],) * (not column))
 
 
-def _best_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
+@lru_cache(256)
+def _best_splits(sizes: tuple[int, ...]) -> dict[tuple[int, int], int]:
     """For each run of matrices i..j, matrix k of sizes[k] x sizes[k + 1], after which to split."""
     count = len(sizes) - 1
     cost = {(i, i): 0 for i in range(count)}
@@ -299,4 +323,6 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = _COMPUTE_MODES[0
         raise ValueError(f"[cdist] compute_mode is one of {_COMPUTE_MODES}, not {compute_mode!r}")
     if x._h.ndim < 2 or y._h.ndim < 2 or x.shape[-1] != y.shape[-1]:
         raise ValueError(f"[cdist] takes (..., n, k) and (..., m, k), not {x.shape} and {y.shape}")
+    if p == 2 or not x.shape[-1]:  # all norms of nothing are 0
+        return apply(_c.CDIST, alike("cdist", as_float("cdist", x), as_float("cdist", y)))
     return vector_norm(sub(unsqueeze(x, -2), unsqueeze(y, -3)), p, -1)

@@ -10,17 +10,15 @@ import numpy as np
 from minigrad.arguments import integer, one_dim, real, tensor_operand, tensor_operands
 from minigrad.creation import eye
 from minigrad.dispatch import TensorBase, apply
-from minigrad.dtypes import float32, float64
+from minigrad.dtypes import float32
 from minigrad.elementwise import add, log, mul
 from minigrad.ops import linalg as _l
-from minigrad.products import matmul, scaled
+from minigrad.products import alike, matmul, scaled
 from minigrad.reductions import as_float
 from minigrad.shaping import (
-    expand,
     permute,
     reshape,
     squeeze,
-    to,
     transpose,
     unsqueeze,
 )
@@ -55,22 +53,6 @@ def matrices(op: str, x: Any, square: bool = False) -> Tensor:
             "pinv and lstsq take any"
         )
     return as_float(op, x)
-
-
-def alike(op: str, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Two stacks of matrices with one dtype and one batch shape."""
-    if a.dtype is b.dtype and a.shape[:-2] == b.shape[:-2]:
-        return a, b
-    dtype = float64 if float64 in (a.dtype, b.dtype) else a.dtype
-    try:
-        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    except ValueError:
-        raise ValueError(
-            f"[{op}] the batch dimensions of {a.shape} and {b.shape} do not broadcast"
-        ) from None
-    return tuple(  # type: ignore[return-value]
-        [expand(to(x, dtype), (*batch, *x.shape[-2:])) for x in (a, b)]
-    )
 
 
 # ---- inverses ------------------------------------------------------------------------------------

@@ -370,6 +370,63 @@ def test_cdist(p, rng):
     oracle.check_gradients(lambda x, y: mg.cdist(x, y, p), [a, b], rng, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [mg.float32, mg.float64], ids=lambda d: d.name)
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((300, 3), (700, 3)),
+        ((5, 200), (9, 200)),
+        ((2, 1, 4, 3), (3, 5, 3)),
+        ((3, 1), (257, 1)),
+        ((0, 2), (3, 2)),
+        ((3, 2), (0, 2)),
+        ((2, 3, 0), (2, 4, 0)),
+    ],
+    ids=str,
+)
+def test_cdist_of_many_points(a, b, dtype, rng):
+    """Against differences written out, from every layout, for any number of threads."""
+    of_x, of_y = (mg.tensor(rng.normal(size=s), dtype).numpy() for s in (a, b))
+    wide = of_x[..., :, None, :].astype(np.float64) - of_y[..., None, :, :]
+    want = np.sqrt((wide**2).sum(-1))
+    g = np.asarray(rng.normal(size=want.shape), dtype.name)
+    slope = (g / np.where(want, want, 1))[..., None] * wide
+    by_x = slope.sum(-2).reshape(-1, *a).sum(0) if slope.size else np.zeros(a)
+    by_y = -slope.sum(-3).reshape(-1, *b).sum(0) if slope.size else np.zeros(b)
+    if len(a) > 2 and slope.size:
+        by_x, by_y = slope.sum(-2).sum(1, keepdims=True), -slope.sum(-3).sum(0)
+    tolerance = 1e-5 if dtype is mg.float32 else 1e-12
+    results, before = [], mg.get_num_threads()
+    for threads, layout in ((1, "contiguous"), (2, "transposed"), (3, "reversed")):
+        mg.set_num_threads(threads)
+        x, y = (oracle.tensor_in_layout(t, layout, requires_grad=True) for t in (of_x, of_y))
+        d = mg.cdist(x, y)
+        np.testing.assert_allclose(d.detach().numpy(), want, rtol=tolerance)
+        grads = mg.grad(d, (x, y), oracle.tensor_in_layout(g, layout))
+        for got, wanted in zip(grads, (by_x, by_y), strict=True):
+            scale = tolerance * max(np.abs(wanted).max(initial=0), 1) * 10
+            np.testing.assert_allclose(got.numpy(), wanted, rtol=tolerance, atol=scale)
+        results.append([d.detach().numpy(), *(t.numpy() for t in grads)])
+    mg.set_num_threads(before)
+    for result in results[1:]:
+        for got, first in zip(result, results[0], strict=True):
+            oracle.assert_same(got, first)
+
+
+@pytest.mark.parametrize("p", [0, 0.5, 1, 2, 3, math.inf])
+def test_cdist_of_points_without_coordinates(p):
+    assert mg.cdist(mg.zeros(2, 0), mg.zeros(3, 0), p).tolist() == [[0, 0, 0]] * 2
+
+
+def test_cdist_where_no_gradient_arrives():
+    """What a gradient of exactly 0 meets does not count, be it infinite or NaN."""
+    x = mg.tensor([[0.0, 0.0], [NAN, 1.0]], requires_grad=True)
+    y = mg.tensor([[3.0, 4.0], [math.inf, 1.0]], requires_grad=True)
+    by_x, by_y = mg.grad(mg.cdist(x, y), (x, y), mg.tensor([[10.0, 0.0], [0.0, 0.0]]))
+    assert by_x.tolist() == [[-6, -8], [0, 0]]
+    assert by_y.tolist() == [[6, 8], [0, 0]]
+
+
 def test_cdist_of_equal_points():
     x = mg.tensor([[1.0, 2.0], [1.0, 2.0]], mg.float64, requires_grad=True)
     for p in (1.0, 2.0, 3.0, math.inf):

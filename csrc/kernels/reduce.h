@@ -126,9 +126,6 @@ MG_SHARED int64_t mg_reduce_extent(const mg_array *x, uint32_t mask);
  * mg_reduce_layout, or NULL. */
 MG_SHARED mg_array *mg_reduce_groups(int kind, mg_array *x, uint32_t mask, const mg_array *c);
 
-/* y /= divisor, and its root if asked for */
-MG_SHARED void mg_reduce_divide(mg_array *y, double divisor, bool root);
-
 /* 0, or MG_EEMPTY: maxima of nothing do not exist, though a result without elements needs none. */
 MG_SHARED int mg_reduce_check_empty(const mg_array *x, uint32_t mask);
 

@@ -39,6 +39,16 @@ MG_INLINE mg_array mg_header(const mg_array *x) {
     return header;
 }
 
+/* The transposition of x's last two axes, likewise. */
+MG_INLINE mg_array mg_turned(const mg_array *x) {
+    mg_array y = mg_header(x);
+    for (int d = 0, last = x->ndim - 1; d < 2; d++) {
+        y.shape[last - d] = x->shape[last - 1 + d];
+        y.strides[last - d] = x->strides[last - 1 + d];
+    }
+    return y;
+}
+
 /* Several arrays as one result, which this thread's next call overwrites. */
 mg_arrays *mg_arrays_of(int count, mg_array *const *made);
 

@@ -7,6 +7,7 @@ from typing import Any
 from minigrad._c import NULL, Handle, call, lib
 from minigrad.ops.indexing import SCATTER_ADD
 from minigrad.ops.pointwise import MUL, NEG
+from minigrad.ops.reduction import over_root
 from minigrad.ops.table import bilinear, custom, linear
 
 T = Any  # a Tensor; this layer stands below it
@@ -42,6 +43,25 @@ MATMUL = bilinear(
     _matmul_by_b,
     doc="the matrix product by NumPy's rules: vectors, matrices, broadcast batches",
     product=lib.MG_MATMUL,
+)
+
+# ---- distances -----------------------------------------------------------------------------------
+
+
+def _cdist_parts(g: T, a: T, b: T, y: T) -> T:
+    """g times the unit vector from each b to each a."""
+    slope = over_root(g.unsqueeze(-1), y.unsqueeze(-1))
+    return slope.scale(a.unsqueeze(-2) - b.unsqueeze(-3))
+
+
+CDIST = custom(
+    "cdist",
+    lambda a, b: call(lib.mg_cdist, a, b),
+    lambda g, a, b, y: _cdist_parts(g, a, b, y).sum(-2),
+    lambda g, a, b, y: -_cdist_parts(g, a, b, y).sum(-3),
+    together=lambda g, a, b, y: call(lib.mg_cdist_vjp, g, a, b, y),
+    doc="the 2-norm of each a - b, for points in two stacks of one batch shape; its derivatives are"
+    " 0 where it is",
 )
 
 # ---- the linear layer ----------------------------------------------------------------------------

@@ -171,7 +171,7 @@ def _degrees(shape: tuple[int, ...], axes: Axes, correction: float) -> float:
     return 1.0 / degrees if degrees > 0 else inf
 
 
-def _over_root(g: T, y: T) -> T:
+def over_root(g: T, y: T) -> T:
     """g / y, the slope of a root y, and 0 where that is 0."""
     zero = y == 0.0
     return g.masked_fill(zero, 0.0).scale(1.0 / y.masked_fill(zero, 1.0))
@@ -192,7 +192,7 @@ def _std_vjp(
     g: T, x: T, y: T, shape: tuple[int, ...], axes: Axes, keep: bool, correction: float
 ) -> T:
     kept = keep_dims(shape, axes)
-    slope = _over_root(g.reshape(kept), y.reshape(kept)).scale(_degrees(shape, axes, correction))
+    slope = over_root(g.reshape(kept), y.reshape(kept)).scale(_degrees(shape, axes, correction))
     return slope.scale(x - x.mean(axes, True))
 
 
@@ -225,7 +225,7 @@ STD = custom(
 NORM = custom(
     "norm",
     lambda x, axes, keep: call(lib.mg_norm, x, len(axes), c_axes[axes], keep),
-    lambda g, x, y, shape, axes, keep: _over_root(
+    lambda g, x, y, shape, axes, keep: over_root(
         g.reshape(keep_dims(shape, axes)), y.reshape(keep_dims(shape, axes))
     ).scale(x),
     fused=[lambda g, x, y, shape, axes, keep: _spread_vjp(g, x, y, axes, keep, 1.0, False)],

@@ -1,0 +1,21 @@
+/* distance.c: from points x to a run of points y, which lies turned. */
+#include "reduce.h"
+
+enum { DISTANCE_TERMS = 128 }; /* so many squares are summed one by one */
+
+#define MG_REAL 32
+#include "distance.inc.c"
+#define MG_REAL 64
+#include "distance.inc.c"
+
+void mg_distance_run(int dtype, void *out, int64_t out_row, const void *x, const void *y,
+                     int64_t row, int64_t n, int64_t run, int64_t k) {
+    (dtype == MG_FLOAT32 ? distance_run_f32 : distance_run_f64)(out, out_row, x, y, row, n, run, k);
+}
+
+void mg_distance_run_vjp(int dtype, void *dx, void *dy, const void *g, const void *d, int64_t g_row,
+                         const void *x, const void *y, int64_t row, int64_t n, int64_t run,
+                         int64_t k) {
+    (dtype == MG_FLOAT32 ? distance_run_vjp_f32 : distance_run_vjp_f64)(dx, dy, g, d, g_row, x, y,
+                                                                         row, n, run, k);
+}

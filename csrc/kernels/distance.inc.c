@@ -1,0 +1,53 @@
+/* distance.inc.c: distances from points x to a run of points y, of one float width. y lies turned: a
+ * row for each coordinate, `row` elements apart, which can be read up to a whole vector. */
+#include "real.h"
+
+/* out[i, j] = |x_i - y_j|^2, for n points x and `run` points y; rows of out are `out_row` apart. */
+static void R(distance_run)(void *to, int64_t out_row, const void *from, const void *others,
+                            int64_t row, int64_t n, int64_t run, int64_t k) {
+    real *out = to;
+    const real *x = from, *y = others;
+    for (int64_t i = 0; i < n; i++, x += k, out += out_row)
+        for (int64_t j = 0; j < run; j += LANES) {
+            vec square = v_set1(0);
+            for (int64_t p = 0; p < k;) {
+                vec part = v_set1(0);
+                for (int64_t end = mg_min(p + DISTANCE_TERMS, k); p < end; p++) {
+                    vec d = v_set1(x[p]) - v_load(y + p * row + j);
+                    part = v_fma(d, d, part);
+                }
+                square += part;
+            }
+            R(reduce_store)(out + j, square, mg_min(LANES, run - j));
+        }
+}
+
+/* dx_i = the sum over j of g_ij (x_i - y_j) / d_ij, and dy, which lies as y does, likewise but for its
+ * sign. Neither a distance of 0 nor a g of 0 contributes. */
+static void R(distance_run_vjp)(void *to, void *others_to, const void *upstream,
+                                const void *distances, int64_t g_row, const void *from,
+                                const void *others, int64_t row, int64_t n, int64_t run,
+                                int64_t k) {
+    real *dx = to, *dy = others_to, slope[MG_DISTANCE_RUN];
+    const real *g = upstream, *d = distances, *x = from, *y = others;
+    const vec none = v_set1(0);
+    for (int64_t i = 0; i < n; i++, x += k, dx += k, g += g_row, d += g_row) {
+        for (int64_t j = 0; j < run; j += LANES) {
+            int64_t some = mg_min(LANES, run - j);
+            vec length = R(reduce_load)(d + j, some), w = R(reduce_load)(g + j, some);
+            v_store(slope + j, R(reduce_choose)((length == none) | (w == none), none, w / length));
+        }
+        for (int64_t p = 0; p < k; p++) {
+            const real *at = y + p * row;
+            real *onto = dy + p * row;
+            vec own = v_set1(x[p]), sum = none;
+            for (int64_t j = 0; j < run; j += LANES) {
+                vec w = v_load(slope + j), part = w * (own - v_load(at + j));
+                part = R(reduce_choose)(w == none, none, part);
+                sum += part;
+                v_store(onto + j, v_load(onto + j) - part);
+            }
+            dx[p] = R(reduce_across)(REDUCE_SUM, sum);
+        }
+    }
+}
