@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad.arguments import one_dim, tensor_operand
-from minigrad.nn.functional.normalization import normalize
 from minigrad.nn.functional.operands import check_reduction, floats, one_shape, real, reduced
 
 if TYPE_CHECKING:
@@ -40,11 +39,15 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     [0.6000000238418579, 0.0]
     """
     op = "cosine_similarity"
-    a, b = f.broadcast_tensors(*floats(op, x1, x2))
+    a, b = floats(op, x1, x2)
+    if a.shape != b.shape:
+        a, b = f.broadcast_tensors(a, b)
     if not a.ndim:  # as in PyTorch, a number is a line of one element
         a, b = a.reshape(1), b.reshape(1)
     axis = one_dim(op, dim, a.ndim)
-    return f.sum(normalize(a, 2.0, axis, eps) * normalize(b, 2.0, axis, eps), axis)
+    of_a, of_b = f.norm(a, 2.0, axis), f.norm(b, 2.0, axis)
+    cosine = f.sum(a * b, axis) / (f.maximum(of_a, eps) * f.maximum(of_b, eps))
+    return f.where((of_a == 0.0) | (of_b == 0.0), 0.0, cosine)  # type: ignore[no-any-return]
 
 
 def pairwise_distance(
