@@ -12,4 +12,5 @@ MG_PLANNING_END
 #include "memory/array.c"
 #include "memory/saved.c"
 #include "threads/pool.c"
+#include "composed/systems.c"
 #include "composed/distance.c"

@@ -19,6 +19,7 @@
 #include "kernels/sort.c"
 #include "kernels/gemm.c"
 #include "kernels/matmul.c"
+#include "kernels/rows.c"
 #include "kernels/distance.c"
 #include "kernels/attention.c"
 #include "kernels/index.c"

@@ -30,6 +30,7 @@ enum mg_error_code {
     MG_EREADONLY, /* write into read-only memory */
     MG_EOVERLAP,  /* write into an array whose elements overlap */
     MG_EZERO,     /* an integer divided by zero */
+    MG_ESINGULAR, /* a matrix of a stack is singular, or not positive definite; detail: its number */
     MG_EARG       /* any other bad argument */
 };
 
@@ -146,6 +147,7 @@ void mg_share(mg_array *a, int count); /* count +1 / -1: NumPy holds / dropped a
 enum mg_of_three { MG_CLAMP, MG_WHERE }; /* by which operation.h knows these */
 enum mg_reduction { MG_SUM, MG_MEAN, MG_PROD, MG_MAX, MG_MIN, MG_ALL, MG_ANY };
 enum mg_loss_reduction { MG_LOSS_NONE, MG_LOSS_SUM, MG_LOSS_MEAN };
+enum { MG_QR_COLUMNS = 64 }; /* of the widest matrix that mg_qr takes */
 enum mg_product { MG_MATMUL, MG_LINEAR };
 
 /* Boxes on the last one to three axes: box i of an axis takes the elements start + j * step,
@@ -163,6 +165,21 @@ typedef struct mg_conv {
     int64_t axes, groups;
     int64_t size[3], kernel[3], counts[3], stride[3], dilation[3], before[3];
 } mg_conv;
+
+/* ---- linear systems ----------------------------------------------------------------------------- */
+
+/* Stacks of square float matrices, computed in doubles; ESINGULAR where there is no result, with the
+ * number of the matrix. X with A X = B, for B of A's batch shape and dtype, and the inverse. */
+mg_array *mg_solve(mg_array *a, mg_array *b);
+mg_array *mg_inv(mg_array *a);
+/* The same for a triangle of A, whose diagonal counts as ones if `unit`. */
+mg_array *mg_solve_triangular(mg_array *a, mg_array *b, int upper, int unit);
+/* Lower triangular L with L L^T = A, of which the lower triangle is read. */
+mg_array *mg_cholesky(mg_array *a);
+/* Determinants; or their signs and the logarithms of their magnitudes, side by side. */
+mg_array *mg_det(mg_array *a, int logarithm);
+/* Q and below it R of matrices with at least as many rows as columns. */
+mg_array *mg_qr(mg_array *a);
 
 /* ---- distances ----------------------------------------------------------------------------------- */
 

@@ -15,6 +15,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from minigrad._numpy import np
+
 __all__ = [
     "NULL",
     "Handle",
@@ -326,6 +328,8 @@ def failure(kernel: Any, args: tuple[Any, ...], op: str = "") -> Exception:
         )
     if code == lib.MG_EZERO:
         return ZeroDivisionError(f"[{op}] an integer divided by zero: convert to float first")
+    if code == lib.MG_ESINGULAR:
+        return _no_solution(op, shapes[0][:-2], first)
     if op == "matmul":
         return ValueError("[matmul] a 0-d operand has no inner dimension: use * for a number")
     if op == "pow":
@@ -358,6 +362,22 @@ def _shape_rule(
     if op in ("empty", "full"):
         return f"negative size {first} in dimension {second}"
     return f"shapes {' and '.join(map(str, shapes))} do not fit: {first} != {second}"
+
+
+_TROUBLE = {
+    "inv": "is singular; use pinv, or lstsq for a system",
+    "solve": "is singular; use lstsq, or pinv(A) @ B",
+    "solve_triangular": "has a 0 on its diagonal: it is singular",
+    "cholesky": "is not positive definite",
+}
+
+
+def _no_solution(op: str, batch: tuple[int, ...], number: int) -> Exception:
+    """What is wrong with this matrix of a stack, in NumPy's class for it."""
+    place = tuple([int(i) for i in np.unravel_index(number, batch)])
+    at = place[0] if len(place) == 1 else place
+    which = f"matrix {at} of the batch" if place else "the matrix"
+    return np.linalg.LinAlgError(f"[{op}] {which} {_TROUBLE[op]}")
 
 
 def no_class(target: int, classes: int) -> str:

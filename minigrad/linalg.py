@@ -1,7 +1,8 @@
 """Linear algebra: ``mg.linalg``. Inverses, systems, factorisations and norms of matrices.
 
 Everything takes stacks of matrices: the last two dimensions are the matrix, all others are a
-batch. Values come from LAPACK, through NumPy, and are computed in float64 also for float32.
+batch. Values are computed in float64 also for float32; those of eigenvalues and singular values
+come from LAPACK, through NumPy.
 Derivatives are formulas in tensor operations, and can be differentiated again to any order.
 """
 
@@ -33,6 +34,7 @@ from minigrad.shaping import (
     cat,
     narrow,
     permute,
+    pieces,
     squeeze,
     unsqueeze,
 )
@@ -115,8 +117,8 @@ def qr(A: Any, mode: str = "reduced") -> QR:
         raise ValueError(f"[qr] mode is 'reduced', 'complete' or 'r', not {mode!r}")
     m, n = x.shape[-2:]
     k = min(m, n)
-    both = apply(_f.QR, (narrow(x, -1, 0, k),))
-    q, r = narrow(both, -2, 0, m), narrow(both, -2, m, k).mT
+    both = apply(_f.QR, (x if n == k else narrow(x, -1, 0, k),))
+    q, r = pieces(both, both._h.ndim - 2, (0, m, m + k))
     if n > k:  # the other columns are in the span of Q
         r = cat([r, matmul(q.mT, narrow(x, -1, k, n - k))], -1)
     if mode == "r":
@@ -156,7 +158,7 @@ def svd(A: Any, full_matrices: bool = True) -> SVD:
     m, n = x.shape[-2:]
     k = min(m, n)
     every = apply(_f.SVD, (x,))
-    u, s, v = narrow(every, -2, 0, m), narrow(every, -2, m, 1), narrow(every, -2, m + 1, n)
+    u, s, v = pieces(every, every._h.ndim - 2, (0, m, m + 1, m + 1 + n))
     if full_matrices and m > k:
         u = cat([u, _complement(u)], -1)
     if full_matrices and n > k:
@@ -166,7 +168,7 @@ def svd(A: Any, full_matrices: bool = True) -> SVD:
 
 def svdvals(A: Any) -> Tensor:
     """The singular values, descending; as ``svd(A).S``."""
-    return svd(matrices("svdvals", A), full_matrices=False).S  # type: ignore[no-any-return]
+    return apply(_f.SINGULAR_VALUES, (matrices("svdvals", A),))
 
 
 class Eigh(NamedTuple):
@@ -186,16 +188,20 @@ def eigh(A: Any, UPLO: str = "L") -> Eigh:
     eigenvalues if they treat equal ones alike, but not for V f(w) V^T. NaN for a matrix with a NaN
     or an infinity. Raises ValueError for shapes that are not square.
     """
-    x = matrices("eigh", A, square=True)
-    if UPLO not in ("L", "U", "l", "u"):
-        raise ValueError(f"[eigh] UPLO is 'L' or 'U', not {UPLO!r}")
-    both = apply(_f.EIGH, (x,), (UPLO,))
+    both = apply(_f.EIGH, (matrices("eigh", A, square=True),), (_triangle("eigh", UPLO),))
     return Eigh(both[..., 0, :], both[..., 1:, :])
 
 
 def eigvalsh(A: Any, UPLO: str = "L") -> Tensor:
     """The eigenvalues of a symmetric matrix, ascending; as ``eigh(A).eigenvalues``."""
-    return eigh(matrices("eigvalsh", A, square=True), UPLO).eigenvalues  # type: ignore[no-any-return]
+    x = matrices("eigvalsh", A, square=True)
+    return apply(_f.EIGENVALUES, (x,), (_triangle("eigvalsh", UPLO),))
+
+
+def _triangle(op: str, name: Any) -> Any:
+    if name not in ("L", "U", "l", "u"):
+        raise ValueError(f"[{op}] UPLO is 'L' or 'U', not {name!r}")
+    return name
 
 
 # ---- least squares and rank ----------------------------------------------------------------------
@@ -216,8 +222,10 @@ def matrix_rank(
 
 
 def _rank(s: Tensor, rtol: Any, atol: Any) -> Tensor:
-    largest = narrow(s, -1, 0, min(1, s.shape[-1]))
-    return total(gt(s, maximum(mul(largest, rtol), atol)), -1)
+    limit = mul(narrow(s, -1, 0, min(1, s.shape[-1])), rtol)
+    if not (isinstance(atol, float) and atol == 0.0):
+        limit = maximum(limit, atol)
+    return total(gt(s, limit), -1)
 
 
 class Lstsq(NamedTuple):
@@ -236,6 +244,8 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     pinv(A) @ B, with ``rcond`` for its rtol; LAPACK's ``driver`` may be named and has no
     effect. ``residuals`` are the sums of squares for each column where m > n and all matrices have
     rank n, else empty.
+
+    Of a matrix of full rank it is found by QR.
     """
     a, b = matrices("lstsq", A), as_float("lstsq", B)
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
@@ -246,15 +256,29 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     if b._h.ndim < 2 or b.shape[-2] != a.shape[-2]:
         raise ValueError(f"[lstsq] shapes {a.shape} of A and {b.shape} of B do not fit")
     a, b = alike("lstsq", a, b)
-    x = matmul(pinv(a, rtol=rcond), b)
+    m, n = a.shape[-2:]
     s = svdvals(a.detach())
     rank = _rank(s, *tolerances("lstsq", a, None, rcond))
-    m, n = a.shape[-2:]
-    if m > n and bool((rank == n).all()):
+    full = rank == min(m, n)
+    if bool(full.all()):
+        x = _of_full_rank(a, b)
+    else:
+        each = unsqueeze(unsqueeze(full, -1), -1)
+        regular = where(each, a, eye(m, n, dtype=a.dtype))
+        x = where(each, _of_full_rank(regular, b), matmul(pinv(a, rtol=rcond), b))
+    if m > n and bool(full.all()):
         residuals = total(square(sub(matmul(a, x), b)), -2)
     else:
         residuals = empty(0, dtype=a.dtype)
     return Lstsq(squeeze(x, -1) if vector else x, residuals, rank, s)
+
+
+def _of_full_rank(a: Tensor, b: Tensor) -> Tensor:
+    if a.shape[-2] >= a.shape[-1]:
+        q, r = qr(a)
+        return solve_triangular(r, matmul(q.mT, b), upper=True)
+    q, r = qr(a.mT)
+    return matmul(q, solve_triangular(r.mT, b, upper=False))
 
 
 # ---- norms ---------------------------------------------------------------------------------------
@@ -314,9 +338,13 @@ def matrix_norm(
     rows, columns = (one_dim("matrix_norm", d, x._h.ndim) for d in dim)
     if rows == columns:
         raise ValueError(f"[matrix_norm] the dims {tuple(dim)} are one and the same")
-    others = [d for d in range(x._h.ndim) if d not in (rows, columns)]
+    if ord == "fro":
+        return vector_norm(x, 2, (rows, columns), keepdim)
+    if (rows, columns) != (x._h.ndim - 2, x._h.ndim - 1):
+        others = [d for d in range(x._h.ndim) if d not in (rows, columns)]
+        x = permute(x, [*others, rows, columns])
     try:
-        y = _last_two_norm(permute(x, [*others, rows, columns]), ord)
+        y = _last_two_norm(x, ord)
     except ValueError as error:
         raise renamed("matrix_norm", error) from None
     if keepdim:
@@ -326,18 +354,15 @@ def matrix_norm(
 
 
 def _last_two_norm(x: Tensor, order: Any) -> Tensor:
-    if order == "fro":
-        return vector_norm(x, 2, (-2, -1))
     if order == "nuc":
         return vector_norm(svdvals(x), 1, -1)
     if order in (1, 2, math.inf) and 0 in x.shape[-2:]:
         return total(magnitude(x), (-2, -1))  # the largest of nothing, as there is no magnitude
     if order in (2, -2):
         return vector_norm(svdvals(x), math.copysign(math.inf, order), -1)
-    if order in (1, -1):
-        x, order = x.mT, math.copysign(math.inf, order)
-    if order in (math.inf, -math.inf):
-        return (amax if order > 0 else amin)(total(magnitude(x), -1), -1)
+    if order in (1, -1, math.inf, -math.inf):
+        sums = total(magnitude(x), -2 if order in (1, -1) else -1)
+        return (amax if order > 0 else amin)(sums, -1)
     raise ValueError(f"[matrix_norm] ord is 'fro', 'nuc', inf, 1, 2 or their negatives: {order!r}")
 
 

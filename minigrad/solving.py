@@ -110,8 +110,10 @@ def tolerances(op: str, x: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
     absolute = 0.0 if atol is None else _tolerance(op, "atol", atol, x)
     if rtol is not None:
         return _tolerance(op, "rtol", rtol, x), absolute
-    epsilon = 2.0**-23 if x.dtype is float32 else 2.0**-52
-    return np.where(absolute > 0, 0.0, max(x.shape[-2:]) * epsilon), absolute
+    relative = max(x.shape[-2:]) * (2.0**-23 if x.dtype is float32 else 2.0**-52)
+    if isinstance(absolute, float):
+        return 0.0 if absolute > 0 else relative, absolute
+    return np.where(absolute > 0, 0.0, relative), absolute
 
 
 def _tolerance(op: str, name: str, value: Any, x: Tensor) -> Any:

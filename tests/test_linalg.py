@@ -318,7 +318,8 @@ def test_cholesky_reads_one_triangle(is_upper, rng):
     want = np.linalg.cholesky(a)
     other = np.tril(np.full((3, 3), NAN), -1) if is_upper else np.triu(np.full((3, 3), NAN), 1)
     got = la.cholesky(mg.tensor(a + other), is_upper).numpy()
-    oracle.assert_same(got, np.asarray(want.T if is_upper else want))
+    np.testing.assert_allclose(got, want.T if is_upper else want, rtol=1e-14)
+    oracle.assert_same(got, la.cholesky(mg.tensor(a), is_upper).numpy())
 
 
 # ---- least squares and pseudoinverses ------------------------------------------------------------
@@ -340,6 +341,33 @@ def test_lstsq(m, n, rng):
     oracle.check_gradients(
         lambda p, q: la.lstsq(p, q).solution, [a[0], b[0, :, 0]], rng, rtol=1e-6, atol=1e-6
     )
+
+
+@by_dtype
+@pytest.mark.parametrize(("m", "n"), [(4, 2), (2, 4), (3, 3)])
+def test_lstsq_of_a_stack_of_any_rank(m, n, dtype, rng):
+    """Each as it is alone; of the deficient and the zero matrix as by the pseudoinverse."""
+    a = rng.normal(size=(4, m, n)).astype(dtype)
+    a[1] = a[1, :, :1] * [[1] * n]
+    a[2] = 0
+    b = rng.normal(size=(4, m, 2)).astype(dtype)
+    x, y = mg.tensor(a, requires_grad=True), mg.tensor(b, requires_grad=True)
+    solution, residuals, rank, values = la.lstsq(x, y)
+    assert rank.tolist() == [min(m, n), 1, 0, min(m, n)]
+    assert (residuals.shape, values.shape) == ((0,), (4, min(m, n)))
+    tolerance = 1e-4 if dtype == np.float32 else 1e-11
+    want = np.linalg.pinv(a, 1e-6) @ b
+    np.testing.assert_allclose(solution.detach().numpy(), want, rtol=tolerance, atol=tolerance)
+    g = rng.normal(size=solution.shape).astype(dtype)
+    grads = mg.grad(solution, (x, y), mg.tensor(g))
+    for k in range(4):
+        alone = [mg.tensor(v[k], requires_grad=True) for v in (a, b)]
+        one = la.lstsq(*alone).solution
+        oracle.assert_same(one.detach().numpy(), solution.detach().numpy()[k])
+        for got, wanted in zip(grads, mg.grad(one, alone, mg.tensor(g[k])), strict=True):
+            np.testing.assert_allclose(
+                got.numpy()[k], wanted.numpy(), rtol=tolerance, atol=tolerance
+            )
 
 
 def test_pinv_and_rank_of_a_deficient_matrix(rng):
@@ -430,7 +458,7 @@ def test_eigh(uplo, rng):
     whole = half + half.swapaxes(-1, -2) + np.eye(4) * a
     np.testing.assert_allclose(whole @ v, v * w[..., None, :], atol=1e-13)
     assert (np.diff(w) >= 0).all()
-    oracle.assert_same(la.eigvalsh(mg.tensor(a), uplo).numpy(), w)
+    np.testing.assert_allclose(la.eigvalsh(mg.tensor(a), uplo).numpy(), w, rtol=1e-12)
 
 
 def test_the_columns_that_complete_a_basis_have_no_gradient(rng):

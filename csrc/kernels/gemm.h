@@ -27,7 +27,7 @@ MG_SHARED size_t mg_gemm_scratch_f32(const mg_gemm_shape *shape);
 MG_SHARED size_t mg_gemm_scratch_f64(const mg_gemm_shape *shape);
 
 /* C = A B, plus the rows at `plus` if that is not NULL: `plus_row` elements apart (0: one row for
- * all), and none of them in C. m, n and k are at least 1. */
+ * all), and none of them in C, or they are C where scratch is wanted. m, n and k are at least 1. */
 MG_SHARED void mg_gemm_f32(float *c, const float *plus, int64_t plus_row, const float *a,
                            const float *b, const mg_gemm_shape *shape, void *scratch);
 MG_SHARED void mg_gemm_f64(double *c, const double *plus, int64_t plus_row, const double *a,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._c import Handle
+from minigrad._c import Handle, call, lib
 from minigrad.ops.linalg import SOLVE_TRIANGULAR, Array, T, through_numpy, where_finite
 from minigrad.ops.table import Row, custom, zero
 
@@ -60,6 +60,20 @@ EIGH = custom(
     doc="the eigenvalues of symmetric matrices, in ascending order, above their eigenvectors",
 )
 
+
+def _eigenvalues_vjp(g: T, x: T, uplo: Any) -> T:
+    v = x.apply_row(EIGH, uplo)[..., 1:, :]
+    whole = (v * g.unsqueeze(-2)) @ v.mT
+    return 0.5 * (whole + whole.mT)
+
+
+EIGENVALUES = custom(
+    "eigvalsh",
+    _forward("eigvalsh", lambda a, uplo: np.linalg.eigvalsh(a, uplo)),
+    _eigenvalues_vjp,
+    doc="the eigenvalues alone, in a third of the time; the vectors are found for the gradient",
+)
+
 # ---- singular values -----------------------------------------------------------------------------
 
 
@@ -101,12 +115,29 @@ SVD = custom(
     doc="U, the singular values in descending order and V, one above the other",
 )
 
+
+def _singular_values_vjp(g: T, x: T) -> T:
+    y, m = x.apply_row(SVD), x.shape[-2]
+    return (y[..., :m, :] * g.unsqueeze(-2)) @ y[..., m + 1 :, :].mT
+
+
+SINGULAR_VALUES = custom(
+    "svdvals",
+    _forward("svdvals", lambda a: np.linalg.svd(a, compute_uv=False)),
+    _singular_values_vjp,
+    doc="the singular values alone, likewise",
+)
+
 # ---- QR ------------------------------------------------------------------------------------------
 
 
-def _qr(a: Array) -> Array:
-    q, r = np.linalg.qr(a)
-    return np.concatenate([q, r.swapaxes(-1, -2)], -2)
+def _qr(a: Handle) -> Handle:
+    if a.shape[-1] <= lib.MG_QR_COLUMNS:
+        return call(lib.mg_qr, a)
+    return _large_qr(a)
+
+
+_large_qr = _forward("qr", lambda a: np.concatenate(np.linalg.qr(a), -2))
 
 
 def _qr_vjp(g: T, y: T, m: int) -> T:
@@ -114,8 +145,7 @@ def _qr_vjp(g: T, y: T, m: int) -> T:
 
     Seeger et al., "Auto-differentiating linear algebra" (2017), section on LQ, transposed.
     """
-    q, r = y[..., :m, :], y[..., m:, :].mT
-    gq, gr = g[..., :m, :], g[..., m:, :].mT
+    q, r, gq, gr = y[..., :m, :], y[..., m:, :], g[..., :m, :], g[..., m:, :]
     inner = r @ gr.triu().mT - gq.mT @ q
     inner = inner.tril() + inner.tril(-1).mT
     # X R^-T is the transpose of R^-1 X^T
@@ -125,9 +155,9 @@ def _qr_vjp(g: T, y: T, m: int) -> T:
 
 QR = custom(
     "qr",
-    _forward("qr", _qr),
+    _qr,
     lambda g, y, shape: _qr_vjp(g, y, shape[-2]),
-    doc="Q and R^T, one above the other, of matrices with at least as many rows as columns",
+    doc="Q and below it R, of matrices with at least as many rows as columns",
 )
 
 BASIS = zero(
@@ -146,6 +176,7 @@ _PADE = (
 _LARGEST_NORM = 5.371920351148152  # for which that approximation is exact in float64
 
 
+@np.errstate(all="ignore")
 def _matrix_exp(a: Array) -> Array:
     """Higham, "The scaling and squaring method for the matrix exponential revisited" (2005)."""
     norm = np.minimum(np.abs(a).sum(-2).max(-1, initial=0), np.finfo(np.float64).max)

@@ -1,4 +1,4 @@
-"""Inverses, determinants and factorisations: values from LAPACK, derivatives as formulas here.
+"""Inverses, determinants and factorisations: values from C or LAPACK, derivatives as formulas here.
 
 LAPACK is NumPy's, and it is reached through one door, :func:`through_numpy`. All rows take stacks
 of matrices. A factorisation has several results: a row gives them packed into one array, one
@@ -11,13 +11,12 @@ and reverse mode algorithmic differentiation" (2008), unless another source is n
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from minigrad._c import Handle, borrow, call, lib, shape_of
-from minigrad.dtypes import by_code
+from minigrad._c import Handle, call, ffi, lib
 from minigrad.ops.table import Row, custom
 
 T = Any  # a Tensor; this layer stands below it
@@ -27,44 +26,38 @@ Array = np.ndarray[Any, Any]
 
 
 def _array(handle: Handle) -> Array:
-    """A read-only NumPy array on the memory of a C array that the caller holds."""
-    dtype = np.dtype(by_code[handle.dtype].name)
-    interface = {
-        "version": 3,
-        "typestr": dtype.str,
-        "shape": shape_of(handle),
-        "strides": tuple([s * dtype.itemsize for s in handle.strides]),
-        "data": (handle.data, True),
-    }
-    return np.asarray(SimpleNamespace(__array_interface__=interface))
+    """A NumPy array on the memory of a contiguous C array of float64 that the caller holds."""
+    memory = ffi.buffer(handle.pointer.data, 8 * handle.size)
+    made: Array = np.ndarray(handle.shape, np.float64, memory)
+    return made
 
 
-def through_numpy(name: str, function: Callable[..., Any], *handles: Handle) -> Handle:
+def through_numpy(name: str, function: Callable[..., Array], *handles: Handle) -> Handle:
     """``function`` of NumPy arrays, on C arrays: the one door to NumPy's LAPACK.
 
     It computes in float64, as NumPy's linear algebra does in any case; the result is a C array of
     its own in the first one's dtype. NumPy's LinAlgError is raised again in the operation's name.
     """
-    arrays = [_array(h).astype(np.float64, copy=False) for h in handles]
+    wide = [call(lib.mg_cast, h, lib.MG_FLOAT64) for h in handles]
     try:
-        with np.errstate(all="ignore"):
-            made = np.asarray(function(*arrays))
+        made = function(*[_array(h) for h in wide])
     except np.linalg.LinAlgError as error:
         raise np.linalg.LinAlgError(f"[{name}] {error}") from None
-    address = made.__array_interface__["data"][0]
-    strides = [s // made.itemsize for s in made.strides]
-    shown = borrow(made, address, lib.MG_FLOAT64, made.shape, strides, False)
-    return call(lib.mg_cast, shown, handles[0].dtype)
+    result = call(lib.mg_empty, lib.MG_FLOAT64, made.ndim, made.shape)
+    _array(result)[...] = made
+    dtype = handles[0].dtype
+    return result if dtype == lib.MG_FLOAT64 else call(lib.mg_cast, result, dtype)
 
 
-def where_finite(function: Callable[..., Any]) -> Callable[..., Any]:
+def where_finite(function: Callable[..., Array]) -> Callable[..., Array]:
     """The function of a stack of matrices, with NaN for those that hold a NaN or an infinity.
 
-    LAPACK may fail to converge on them, or call them singular; it sees an identity instead.
+    LAPACK may fail to converge on them; it sees an identity instead.
     """
 
-    def guarded(a: Array, *others: Array) -> Any:
-        if np.isfinite(a).all():
+    def guarded(a: Array, *others: Array) -> Array:
+        # the sum of squares is quickly found, and may overflow
+        if isfinite(np.vdot(a, a)) or np.isfinite(a).all():
             return function(a, *others)
         finite = np.asarray(np.isfinite(a).all((-2, -1)))
         stand_in = np.eye(*a.shape[-2:])
@@ -75,39 +68,11 @@ def where_finite(function: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-def _naming(
-    function: Callable[..., Any], alone: Callable[[Array], Any], trouble: str
-) -> Callable[..., Any]:
-    """The function; when it fails, the error names the first matrix that ``alone`` fails on."""
-
-    def naming(a: Array, *others: Array) -> Any:
-        try:
-            return function(a, *others)
-        except np.linalg.LinAlgError:
-            for place in np.ndindex(a.shape[:-2]):
-                try:
-                    alone(a[place])
-                except np.linalg.LinAlgError:
-                    at = place[0] if len(place) == 1 else place
-                    which = f"matrix {at} of the batch" if place else "the matrix"
-                    raise np.linalg.LinAlgError(f"{which} {trouble}") from None
-            raise
-
-    return naming
-
-
 # ---- inverses and systems ------------------------------------------------------------------------
-
-_inv = where_finite(
-    _naming(np.linalg.inv, np.linalg.inv, "is singular; use pinv, or lstsq for a system")
-)
-_solve = where_finite(
-    _naming(np.linalg.solve, np.linalg.inv, "is singular; use lstsq, or pinv(A) @ B")
-)
 
 INV = custom(
     "inv",
-    lambda a: through_numpy("inv", _inv, a),
+    lambda a: call(lib.mg_inv, a),
     lambda g, y: -(y.mT @ g @ y.mT),
     doc="the inverse",
 )
@@ -124,34 +89,12 @@ def _solve_by_b(g: T, a: T) -> T:
 
 SOLVE: Row = custom(
     "solve",
-    lambda a, b: through_numpy("solve", _solve, a, b),
+    lambda a, b: call(lib.mg_solve, a, b),
     lambda g, a, y: _solve_by_both(g, a, y)[0],
     _solve_by_b,
     joint=_solve_by_both,
     doc="X with A @ X = B, for stacks of matrices of one batch shape",
 )
-
-# Elimination in an upper triangle has nothing to do and no reason to swap rows: LAPACK's general
-# solver comes down to substitution, and takes stacks.
-_solve_upper = where_finite(
-    _naming(np.linalg.solve, np.linalg.inv, "has a 0 on its diagonal: it is singular")
-)
-
-
-def _triangle(a: Array, upper: bool, unit: bool) -> Array:
-    at = np.arange(a.shape[-1])
-    row = at[:, None]
-    a = np.where(row <= at if upper else row >= at, a, 0.0)  # np.tril takes twice the time
-    if unit:
-        a[..., at, at] = 1
-    return a
-
-
-def _substitute(a: Array, b: Array, upper: bool, unit: bool) -> Array:
-    a = _triangle(a, upper, unit)
-    if upper:
-        return np.asarray(_solve_upper(a, b))
-    return np.asarray(_solve_upper(a[..., ::-1, ::-1], b[..., ::-1, :]))[..., ::-1, :]
 
 
 def _triangular_by_both(g: T, a: T, y: T, upper: bool, unit: bool) -> tuple[T, T]:
@@ -166,18 +109,11 @@ def _triangular_by_b(g: T, a: T, upper: bool, unit: bool) -> T:
 
 SOLVE_TRIANGULAR: Row = custom(
     "solve_triangular",
-    lambda a, b, upper, unit: through_numpy(
-        "solve_triangular", lambda a, b: _substitute(a, b, upper, unit), a, b
-    ),
+    lambda a, b, upper, unit: call(lib.mg_solve_triangular, a, b, upper, unit),
     lambda g, a, y, upper, unit: _triangular_by_both(g, a, y, upper, unit)[0],
     _triangular_by_b,
     joint=_triangular_by_both,
     doc="X with A @ X = B, for one triangle of A, whose diagonal may count as ones",
-)
-
-
-_cholesky = where_finite(
-    _naming(np.linalg.cholesky, np.linalg.cholesky, "is not positive definite")
 )
 
 
@@ -193,12 +129,13 @@ def _cholesky_vjp(g: T, y: T) -> T:
 
 CHOLESKY = custom(
     "cholesky",
-    lambda a: through_numpy("cholesky", lambda a: _cholesky(_triangle(a, False, False)), a),
+    lambda a: call(lib.mg_cholesky, a),
     _cholesky_vjp,
     doc="lower triangular L with L @ L^T = A, of which the lower triangle is read",
 )
 
 
+@np.errstate(all="ignore")
 def _pinv(a: Array, rtol: Any, atol: Any) -> Array:
     u, s, vt = np.linalg.svd(a, full_matrices=False)
     cutoff = np.maximum(atol, rtol * s.max(-1, keepdims=True, initial=0))
@@ -227,17 +164,6 @@ PINV = custom(
 # ---- determinants --------------------------------------------------------------------------------
 
 
-def _where_not_nan(function: Callable[[Array], Any]) -> Callable[[Array], Any]:
-    """As LAPACK gives it, but for a matrix that holds a NaN, whatever else it holds."""
-
-    def guarded(a: Array) -> Any:
-        made = np.asarray(function(a))
-        made[np.isnan(a).any((-2, -1))] = np.nan
-        return made
-
-    return guarded
-
-
 def _cofactors(x: T) -> T:
     """The derivative of det: by products of elements up to size 3, where it is exact."""
     n = x.shape[-1]
@@ -256,7 +182,7 @@ def _cofactors(x: T) -> T:
 
 DET = custom(
     "det",
-    lambda a: through_numpy("det", _where_not_nan(np.linalg.det), a),
+    lambda a: call(lib.mg_det, a, False),
     lambda g, x: g.unsqueeze(-1).unsqueeze(-1) * _cofactors(x),
     doc="the determinant; its derivative never divides",
 )
@@ -279,12 +205,14 @@ def _others(s: Array) -> Array:
     return np.asarray(before * after[..., ::-1])
 
 
+@np.errstate(all="ignore")
 def _cofactors_by_svd(a: Array) -> Array:
     """In the frame of the singular vectors the matrix is diagonal, and so are its cofactors."""
     u, s, vt = _frame(a)
     return np.asarray((u * _others(s)[..., None, :]) @ vt)
 
 
+@np.errstate(all="ignore")
 def _cofactors_slope(a: Array, h: Array) -> Array:
     """The derivative of the cofactors in direction h, which is its own transpose.
 
@@ -350,9 +278,7 @@ def _slogdet_vjp(g: T, x: T, y: T) -> T:
 
 SLOGDET = custom(
     "slogdet",
-    lambda a: through_numpy(
-        "slogdet", _where_not_nan(lambda a: np.stack(np.linalg.slogdet(a), -1)), a
-    ),
+    lambda a: call(lib.mg_det, a, True),
     _slogdet_vjp,
     doc="the sign of the determinant and the logarithm of its magnitude, side by side",
 )
