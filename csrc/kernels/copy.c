@@ -64,6 +64,31 @@ static void copy_straight(const copy_plan *p, char *to, const char *from, int64_
     }
 }
 
+/* Each of `rows` elements as a short row of it, by what its first and its last `size` bytes are. */
+MG_INLINE void copy_each(const int size, int itemsize, char *restrict to, int64_t to_step,
+                         const char *restrict from, int64_t from_step, int64_t rows, int64_t bytes) {
+    for (; rows > 0; rows--, to += to_step, from += from_step) {
+        uint64_t word, again[4];
+        if (itemsize == 8) memcpy(&word, from, 8);
+        else {
+            uint32_t half = (uint8_t)*from * 0x01010101u;
+            if (itemsize == 4) memcpy(&half, from, 4);
+            word = half | (uint64_t)half << 32;
+        }
+        for (int k = 0; k < 4; k++) again[k] = word;
+        memcpy(to, again, (size_t)size);
+        memcpy(to + bytes - size, again, (size_t)size);
+    }
+}
+
+/* Of 8 to 64 bytes. */
+static void copy_repeated(int itemsize, char *to, int64_t to_step, const char *from,
+                          int64_t from_step, int64_t rows, int64_t bytes) {
+    if (bytes >= 32) copy_each(32, itemsize, to, to_step, from, from_step, rows, bytes);
+    else if (bytes >= 16) copy_each(16, itemsize, to, to_step, from, from_step, rows, bytes);
+    else copy_each(8, itemsize, to, to_step, from, from_step, rows, bytes);
+}
+
 /* ---- what is repeated, by string instructions ----
  *
  * In long runs these read no line that they overwrite, and leave it in the cache. */
@@ -132,12 +157,15 @@ static void copy_block(void *context, int64_t block) {
     bool strings = straight && p->strings;
     bool one = strings && of_one == 0 && n * p->itemsize >= COPY_STRING_ONE;
     bool same = strings && of_one == 1 && of_row == 0 && p->strides[0][outer] == n;
-    bool by_call = p->fetches || p->streams || n * p->itemsize > NDITER_SHORT;
-    if (straight && of_one == 1 && !by_call) {
-        mg_copy_short(p->to + (to + begin * p->strides[0][outer]) * p->itemsize,
-                      p->strides[0][outer] * p->itemsize,
-                      p->from + (from + begin * of_row) * p->itemsize, of_row * p->itemsize,
-                      end - begin, n * p->itemsize);
+    int64_t bytes = n * p->itemsize;
+    bool brief = of_one ? bytes <= NDITER_SHORT && !p->fetches && !p->streams
+                        : bytes >= 8 && bytes <= NDITER_SHORT / 2;
+    if (straight && brief) {
+        char *t = p->to + (to + begin * p->strides[0][outer]) * p->itemsize;
+        const char *f = p->from + (from + begin * of_row) * p->itemsize;
+        int64_t to_step = p->strides[0][outer] * p->itemsize;
+        if (of_one) mg_copy_short(t, to_step, f, of_row * p->itemsize, end - begin, bytes);
+        else copy_repeated(p->itemsize, t, to_step, f, of_row * p->itemsize, end - begin, bytes);
         return;
     }
     int64_t step = same ? end - begin : straight ? 1 : COPY_TILE;

@@ -25,15 +25,23 @@ mg_array *mg_arange(int dtype, double start, double step, int64_t start_int, int
                     int64_t count) {
     mg_array *a = mg_new(dtype, 1, &count);
     if (!a) return NULL;
-    for (int64_t i = 0; i < count; i++) {
-        switch (dtype) {
-        case MG_BOOL: a->data[i] = start + (double)i * step != 0; break;
-        case MG_INT64:
-            ((int64_t *)a->data)[i] = (int64_t)((uint64_t)start_int + (uint64_t)i * (uint64_t)step_int);
-            break;
-        case MG_FLOAT32: ((float *)a->data)[i] = (float)(start + (double)i * step); break;
-        default: ((double *)a->data)[i] = start + (double)i * step;
+    switch (dtype) {
+    case MG_BOOL:
+        for (int64_t i = 0; i < count; i++) {
+            MG_AS_IT_IS;
+            a->data[i] = start + (double)i * step != 0;
         }
+        break;
+    case MG_INT64:
+        for (int64_t i = 0; i < count; i++)
+            ((int64_t *)a->data)[i] = (int64_t)((uint64_t)start_int + (uint64_t)i * (uint64_t)step_int);
+        break;
+    case MG_FLOAT32:
+        for (int64_t i = 0; i < count; i++)
+            ((float *)a->data)[i] = (float)(start + (double)i * step);
+        break;
+    default:
+        for (int64_t i = 0; i < count; i++) ((double *)a->data)[i] = start + (double)i * step;
     }
     return a;
 }

@@ -15,6 +15,7 @@ enum {
     NDITER_MAX_OPERANDS = 5,
     NDITER_MAX_RESULTS = 2,
     NDITER_CHUNK = 512,             /* elements staged at a time */
+    NDITER_CRAWLS = 2048,           /* bytes that memcpy may take string instructions for */
     NDITER_SHORT = 128,             /* bytes of a row that is moved without a call of memcpy */
     NDITER_SHARED = 8192,           /* bytes of each array that the first cache keeps for a second result */
     NDITER_BLOCK = 32768,           /* elements a thread takes at a time */
