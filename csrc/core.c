@@ -14,3 +14,4 @@ MG_PLANNING_END
 #include "threads/pool.c"
 #include "composed/systems.c"
 #include "composed/distance.c"
+#include "composed/count.c"

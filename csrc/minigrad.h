@@ -188,6 +188,30 @@ mg_array *mg_qr(mg_array *a);
 mg_array *mg_cdist(mg_array *a, mg_array *b);
 mg_arrays *mg_cdist_vjp(mg_array *g, mg_array *a, mg_array *b, mg_array *d);
 
+/* ---- counting ---------------------------------------------------------------------------------- */
+
+/* How often 0, 1, 2, ... are in an int64 array, of at least so many of them; EARG for what is less. */
+mg_array *mg_bincount(mg_array *x, int64_t size);
+/* 1 at the place of each class along a new last axis of `count`, or, where that is below 0, of as many
+ * as there are classes; else 0. EINDEX for a class outside. */
+mg_array *mg_one_hot(mg_array *classes, int64_t count);
+/* The rows and columns, as (2, n), of a matrix's lower triangle up to the diagonal that lies `offset` to
+ * the right of the main one, or of the upper one from it on. */
+mg_array *mg_triangle_indices(int64_t rows, int64_t columns, int64_t offset, int lower);
+/* How many elements are in each of some equal parts of [low, high], a finite range; the last has high. */
+mg_array *mg_histc(mg_array *x, int64_t bins, double low, double high);
+/* Of the rows of a matrix that differ from the one before them, in sorted order if `arrange`: where the
+ * first of those that are alike is, how many are, and, with `inverse`, which of them each row is like. */
+mg_arrays *mg_distinct(mg_array *x, int arrange, int inverse);
+/* Up to four parts of an axis side by side, each a start, a step and a count; and its transpose, zeros of
+ * that size along the axis with what lies side by side added to them. `add` is the operation's number. */
+mg_array *mg_spans(mg_array *x, int axis, int count, const int64_t *spans);
+mg_array *mg_spans_added(int add, mg_array *g, int axis, int64_t size, int count,
+                         const int64_t *spans);
+/* a + part * (b - a) for a `part` of a's shape or one for all lines; where that is not finite, parts of
+ * 0 hide what they are of. */
+mg_array *mg_between(mg_array *a, mg_array *b, mg_array *part);
+
 /* ---- the process ------------------------------------------------------------------------------- */
 
 /* Instruction sets that there are kernels for and that processor and operating system allow, from the

@@ -234,6 +234,7 @@ _PUBLIC_NAMES = {
     "mg_conv_sum": "convolution",
     "mg_conv_weight": "convolution",
     "mg_gather": "index",
+    "mg_gather_last": "index",
     "mg_scatter_add": "index",
     "mg_scatter_write": "index assignment",
     "mg_write": "copy_",
@@ -243,6 +244,9 @@ _PUBLIC_NAMES = {
     "mg_view_expand": "expand",
     "mg_view_slice": "index",
     "mg_view_diagonal": "diagonal",
+    "mg_triangle_indices": "tril_indices",
+    "mg_spans": "pad",
+    "mg_spans_added": "pad",
     "mg_repeat_positions": "repeat_interleave",
     "mg_saved_array": "backward",
     "mg_sum_to": "sum_to_size",
@@ -332,6 +336,10 @@ def failure(kernel: Any, args: tuple[Any, ...], op: str = "") -> Exception:
         return _no_solution(op, shapes[0][:-2], first)
     if op == "matmul":
         return ValueError("[matmul] a 0-d operand has no inner dimension: use * for a number")
+    if op == "bincount":
+        return ValueError(f"[bincount] {first} in x: only non-negative integers are counted")
+    if op == "repeat_interleave":
+        return ValueError("[repeat_interleave] a number of repeats cannot be negative")
     if op == "pow":
         return ValueError("[pow] integers have no negative powers: convert to float first")
     return ValueError(f"[{op}] bad argument: {', '.join(map(str, shapes)) or first}")

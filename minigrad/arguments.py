@@ -130,6 +130,16 @@ def yes_or_no(op: str, name: str, value: Any) -> bool:
     )
 
 
+_MOST_PIECES = 2**24  # tensors, of some 300 bytes each
+
+
+def piece_count(op: str, count: int) -> int:
+    """Of pieces to cut a tensor into; MemoryError for more than there would be room for."""
+    if count > _MOST_PIECES:
+        raise MemoryError(f"[{op}] no memory for {count} tensors")
+    return count
+
+
 # ---- dimensions and sizes ------------------------------------------------------------------------
 
 
@@ -170,7 +180,7 @@ def size_of(op: str, size: Sequence[Any]) -> tuple[int, ...]:
         return tuple([n.__index__() for n in size])
     except _NO_INTEGER:
         if len(size) == 1 and row_of_numbers(size[0]):
-            return size_of(op, list(size[0]))
+            return size_of(op, list(size[0][: lib.MG_MAX_NDIM + 1]))  # a range may be of any length
         raise TypeError(f"[{op}] sizes are integers, got {tuple(size)}") from None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,20 +14,23 @@ from minigrad.arguments import (
     listed_tensors,
     named_dim,
     one_dim,
+    piece_count,
+    renamed,
     several,
     size_of,
     some_dims,
     tensor_operand,
     tensor_operands,
 )
-from minigrad.dispatch import TensorBase, apply, apply_to_one, wrap
+from minigrad.dispatch import TensorBase, apply_to_one, wrap
 from minigrad.ops import shape as _s
-from minigrad.reductions import amin
 from minigrad.selection import index_operand, index_select
 from minigrad.shaping import cat, clone, expand, pieces, ravel, reshape, stack, transpose, unsqueeze
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
+
+    Shape = tuple[int, ...]
 
 __all__ = [
     "atleast_1d",
@@ -150,7 +154,14 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     given = several("cartesian_prod", tensors)
     if len(given) == 1:
         return given[0]
-    return stack([ravel(x) for x in meshgrid(*given)], 1)
+    for x in given:
+        if x._h.ndim > 1:
+            raise ValueError(f"[cartesian_prod] expected vectors, but one has shape {x.shape}")
+    sizes, columns = [x._h.size for x in given], []
+    for d, x in enumerate(given):
+        spread = math.prod(sizes[:d]), sizes[d], math.prod(sizes[d + 1 :])
+        columns.append(_spread("cartesian_prod", x, (1, sizes[d], 1), spread, (math.prod(sizes),)))
+    return stack(columns, 1)
 
 
 # ---- cutting -------------------------------------------------------------------------------------
@@ -169,6 +180,7 @@ def split(x: Tensor, split_size_or_sections: Any, dim: int = 0, **numpy: Any) ->
     step = integer("split", "the size of a piece", split_size_or_sections)
     if step < 1 and (step < 0 or total):
         raise ValueError(f"[split] the size of a piece is {step}, but must be at least 1")
+    piece_count("split", -(-total // (step or 1)))
     return pieces(x, axis, (*range(0, total or 1, step or 1), total))
 
 
@@ -190,6 +202,7 @@ def chunk(x: Tensor, chunks: int, dim: int = 0, **numpy: Any) -> tuple[Tensor, .
     axis = one_dim("chunk", named_dim("chunk", dim, numpy) if numpy else dim, x._h.ndim)
     count = integer("chunk", "chunks", chunks, 1)
     total = x.shape[axis]
+    piece_count("chunk", min(count, total) or count)
     step = -(-total // count)
     return pieces(x, axis, (*range(0, total, step), total) if total else (0,) * (count + 1))
 
@@ -215,7 +228,7 @@ def _tensor_split(op: str, x: Tensor, wanted: Any, axis: int) -> tuple[Tensor, .
     if isinstance(wanted, TensorBase):
         wanted = wanted.tolist()  # type: ignore[attr-defined]
     if not isinstance(wanted, (tuple, list)):
-        count = integer(op, "the number of pieces", wanted, 1)
+        count = piece_count(op, integer(op, "the number of pieces", wanted, 1))
         size, larger = divmod(total, count)
         return pieces(x, axis, tuple([i * size + min(i, larger) for i in range(count + 1)]))
     bounds = [
@@ -330,11 +343,8 @@ def roll(x: Tensor, shifts: Any, dims: Any = None, **numpy: Any) -> Tensor:
 
 def _rolled(x: Tensor, axis: int, shift: int) -> Tensor:
     n = x.shape[axis]
-    back = n - shift % n if n else 0
-    if back == n:
-        return clone(x)
-    first, last = pieces(x, axis, (0, back, n))
-    return cat((last, first), axis)
+    on = shift % n if n else 0
+    return apply_to_one(_s.ROLL, x, (axis, n, on)) if on else clone(x)
 
 
 # ---- repeating -----------------------------------------------------------------------------------
@@ -357,10 +367,10 @@ def repeat(x: Tensor, *repeats: Any, **named: Any) -> Tensor:
         raise ValueError(f"[repeat] {len(times)} repeats for {x._h.ndim} dimensions")
     if min(times, default=0) < 0:
         raise ValueError(f"[repeat] {times}: a number of repeats cannot be negative")
-    return _repeated(x, times)
+    return _repeated("repeat", x, times)
 
 
-def _repeated(x: Tensor, times: Sequence[int]) -> Tensor:
+def _repeated(op: str, x: Tensor, times: Sequence[int]) -> Tensor:
     """Each dimension that repeats gets one of its own in front of it, which expands and merges."""
     added = len(times) - x._h.ndim
     shape = (1,) * added + x.shape
@@ -370,8 +380,15 @@ def _repeated(x: Tensor, times: Sequence[int]) -> Tensor:
         apart += [1, n] if k != 1 and n != 1 else [n]
         spread += [k, n] if k != 1 and n != 1 else [k if n == 1 else n]
     whole = tuple([n * k for n, k in zip(shape, times, strict=True)])
-    made = expand(reshape(x, tuple(apart)), tuple(spread))
-    return apply(_s.COPY, (made,)) if made.shape == whole else reshape(made, whole)
+    return _spread(op, x, tuple(apart), tuple(spread), whole)
+
+
+def _spread(op: str, x: Tensor, apart: Shape, spread: Shape, to: Shape) -> Tensor:
+    """x in the shape ``apart``, expanded to ``spread``, as a copy of another shape."""
+    try:
+        return apply_to_one(_s.REPEAT, x, (apart, spread, to))
+    except (ValueError, MemoryError) as error:
+        raise renamed(op, error) from None
 
 
 def tile(x: Tensor, *dims: Any, **named: Any) -> Tensor:
@@ -380,7 +397,7 @@ def tile(x: Tensor, *dims: Any, **named: Any) -> Tensor:
     times = size_of("tile", listed("tile", dims, named, "dims"))
     if min(times, default=0) < 0:
         raise ValueError(f"[tile] {times}: a number of repeats cannot be negative")
-    return _repeated(x, (1,) * (x._h.ndim - len(times)) + times)
+    return _repeated("tile", x, (1,) * (x._h.ndim - len(times)) + times)
 
 
 def repeat_interleave(
@@ -404,18 +421,25 @@ def repeat_interleave(
     x, dim = tensor_operand(op, x), named_dim(op, dim, numpy)
     axis = 0 if dim is None else one_dim(op, dim, x._h.ndim)
     line = ravel(x) if dim is None else x
-    times = index_operand(op, repeats)
     n = line.shape[axis]
-    if times._h.ndim > 1 or times.size not in (1, n):
-        raise ValueError(f"[{op}] repeats of shape {times.shape} for size {n}: one number or {n}")
-    if times.size and amin(times).item() < 0:
+    positions = None
+    if type(repeats) is not int:
+        times = index_operand(op, repeats)
+        if times._h.ndim > 1 or times._h.size not in (1, n):
+            raise ValueError(
+                f"[{op}] repeats of shape {times.shape} for size {n}: one number or {n}"
+            )
+        if times._h.size == 1:
+            repeats = int(times.item())
+        else:
+            positions = call(lib.mg_repeat_positions, times._h)
+    if positions is None and repeats < 0:
         raise ValueError(f"[{op}] a number of repeats cannot be negative")
-    positions = None if times.size == 1 else wrap(call(lib.mg_repeat_positions, times._h))
-    size = n * int(times.item()) if positions is None else positions.size
+    size = n * repeats if positions is None else positions.size
     if output_size is not None and output_size != size:
         raise ValueError(f"[{op}] output_size is {output_size}, but {size} come out")
     if positions is not None:
-        return index_select(line, axis, positions)
+        return index_select(line, axis, wrap(positions))
     before, after = line.shape[: axis + 1], line.shape[axis + 1 :]
-    copies = clone(expand(unsqueeze(line, axis + 1), (*before, int(times.item()), *after)))
-    return reshape(copies, (*line.shape[:axis], size, *after))
+    spread = (*before, repeats, *after)
+    return _spread(op, line, (*before, 1, *after), spread, (*before[:-1], size, *after))

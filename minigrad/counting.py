@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minigrad import elementwise as e
+from minigrad._c import call, lib
 from minigrad.arguments import integer, one_dim, real, tensor_operand
-from minigrad.creation import arange, full, linspace, ones, zeros
-from minigrad.dispatch import apply
+from minigrad.creation import zeros
+from minigrad.dispatch import apply, wrap
 from minigrad.dtypes import float64, int64
 from minigrad.ops import indexing as _i
 from minigrad.reductions import amax, amin, as_float
-from minigrad.reductions import any as any_of
-from minigrad.scans import cumsum, diff
-from minigrad.selection import gather_rows, handles, nonzero, where
-from minigrad.shaping import cat, narrow, permute, reshape, to
-from minigrad.sorting import order_of, searchsorted
+from minigrad.selection import gather_rows, handles
+from minigrad.shaping import permute, reshape, to
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -46,23 +43,21 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Te
     if x._h.ndim != 1:
         raise ValueError(f"[bincount] x has {x._h.ndim} dimensions, but must have one")
     size = integer("bincount", "minlength", minlength, 0)
+    if weights is None:
+        return wrap(call(lib.mg_bincount, x._h, size))
+    given = tensor_operand("bincount", weights)
+    if given.shape != x.shape:
+        raise ValueError(f"[bincount] weights of shape {given.shape} for x of shape {x.shape}")
+    if not given.dtype.is_floating_point:
+        given = to(given, float64)
     if x._h.size:
         least = amin(x).item()
         if least < 0:
             raise ValueError(f"[bincount] {least} in x: only non-negative integers are counted")
         size = max(size, int(amax(x).item()) + 1)
-    if weights is None:
-        return to(_added_up(ones(x.shape, dtype=float64), x, size), int64)
-    given = tensor_operand("bincount", weights)
-    if given.shape != x.shape:
-        raise ValueError(f"[bincount] weights of shape {given.shape} for x of shape {x.shape}")
-    return _added_up(given if given.dtype.is_floating_point else to(given, float64), x, size)
-
-
-def _added_up(values: Tensor, places: Tensor, size: int) -> Tensor:
     if not size:
-        return zeros(0, dtype=values.dtype)
-    return apply(_i.SCATTER_ADD, (values,), ((size,), handles((places,), values)))
+        return zeros(0, dtype=given.dtype)
+    return apply(_i.SCATTER_ADD, (given,), ((size,), handles((x,), given)))
 
 
 def histc(x: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:  # noqa: A002
@@ -81,13 +76,7 @@ def histc(x: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
         low, high = low - 1, high + 1
     if not (low < high and high - low < float("inf")):
         raise ValueError(f"[histc] [{low}, {high}] is no finite range: give min and max")
-    flat = reshape(x, (x._h.size,))
-    edges = linspace(low, high, bins + 1, dtype=float64)
-    part = e.sub(searchsorted(edges, flat, right=True), 1)
-    part = where(e.eq(flat, high), bins - 1, part)
-    outside = e.ne(e.mul(to(e.ge(flat, low), int64), to(e.le(flat, high), int64)), 1)
-    counts = bincount(where(outside, bins, part), minlength=bins + 1)
-    return to(narrow(counts, 0, 0, bins), x.dtype)
+    return to(wrap(call(lib.mg_histc, x._h, bins, low, high)), x.dtype)
 
 
 # ---- without repetition --------------------------------------------------------------------------
@@ -136,27 +125,13 @@ def _distinct(
         slices = permute(x, *axes)
     n = slices.shape[0]
     rows = reshape(slices.detach(), (n, slices._h.size // n if n else 0))
-    columns = rows.shape[1]
-    if arrange and columns == 1:
-        order = order_of(reshape(rows, (n,)), 0)
-    else:
-        order = arange(n)
-        for column in reversed(range(columns if arrange else 0)):  # the last first: it is stable
-            keys = gather_rows(reshape(narrow(rows, 1, column, 1), (n,)), (order,))
-            order = gather_rows(order, (order_of(keys, 0),))
-    arranged = gather_rows(rows, (order,))
-    left = max(n - 1, 0)
-    changes = e.ne(narrow(arranged, 0, n - left, left), narrow(arranged, 0, 0, left))
-    changes = reshape(changes, (left,)) if columns == 1 else any_of(changes, 1)
-    new = cat([full((n - left,), True), changes])
-    (starts,) = nonzero(new, as_tuple=True)
-    values = gather_rows(slices, (gather_rows(order, (starts,)),))
+    places, counts, number = call(lib.mg_distinct, rows._h, arrange, return_inverse)
+    values = gather_rows(slices, (wrap(places),))
     if dim is not None:
         values = permute(values, *[axes.index(d) for d in range(len(axes))])
     found = [values]
     if return_inverse:
-        number = gather_rows(e.sub(cumsum(new, 0), 1), (order_of(order, 0),))
-        found.append(reshape(number, x.shape) if dim is None else number)
+        found.append(reshape(wrap(number), x.shape) if dim is None else wrap(number))
     if return_counts:
-        found.append(diff(starts, append=full((1,), n)))
+        found.append(wrap(counts))
     return found[0] if len(found) == 1 else tuple(found)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minigrad._c import call, lib
-from minigrad.arguments import integer, one_dim, promoted, tensor_operand
-from minigrad.creation import check_room, full, zeros
+from minigrad.arguments import integer, one_dim, promoted, renamed, tensor_operand
+from minigrad.creation import zeros
 from minigrad.dispatch import apply, apply_to_one, wrap
-from minigrad.dtypes import bool_, int64
+from minigrad.dtypes import int64
 from minigrad.ops import shape as _s
-from minigrad.padding import pad
-from minigrad.selection import replacing, where
-from minigrad.shaping import cat, clone, movedim, ravel, reshape, to
+from minigrad.selection import replacing
+from minigrad.shaping import clone, movedim, ravel, reshape, to
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -64,8 +63,10 @@ def diag_embed(x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Te
         raise ValueError("[diag_embed] expected at least 1 dimension, not 0")
     shape, shift = x.shape, integer("diag_embed", "offset", offset)
     n = shape[-1] + abs(shift)
-    planes = apply(_s.DIAG_EMBED, (x,), ((*shape[:-1], n, n), shift))
-    return movedim(planes, (-2, -1), _planes("diag_embed", planes, dim1, dim2))
+    planes = apply_to_one(_s.DIAG_EMBED, x, ((*shape[:-1], n, n), shift))
+    axes = _planes("diag_embed", planes, dim1, dim2)
+    last = (planes._h.ndim - 2, planes._h.ndim - 1)
+    return planes if axes == last else movedim(planes, last, axes)
 
 
 def diag(x: Tensor, diagonal: int = 0) -> Tensor:  # the argument's name is PyTorch's
@@ -100,13 +101,12 @@ def diagonal_scatter(
     op = "diagonal_scatter"
     x = tensor_operand(op, input)
     axes = _planes(op, x, dim1, dim2)
-    value = replacing(op, x, src, diagonal(x, offset, *axes).shape)
-    shape = movedim(x, axes, (-2, -1)).shape
-    here, values = (
-        movedim(apply(_s.DIAG_EMBED, (v,), (shape, offset)), (-2, -1), axes)
-        for v in (full(value.shape, True, dtype=bool_), value)
-    )
-    return where(here, values, x)  # type: ignore[no-any-return]
+    shift = integer(op, "offset", offset)
+    last = (x._h.ndim - 2, x._h.ndim - 1)
+    planes = x if axes == last else movedim(x, axes, last)
+    shown = call(lib.mg_view_diagonal, planes._h, shift).shape
+    written = apply(_s.DIAGONAL_PUT, (planes, replacing(op, x, src, shown)), (shift,))
+    return written if axes == last else movedim(written, last, axes)
 
 
 # ---- triangles -----------------------------------------------------------------------------------
@@ -138,9 +138,12 @@ def triu(x: Tensor, diagonal: int = 0) -> Tensor:
 
 def _indices(op: str, row: Any, col: Any, offset: int, dtype: Any, lower: bool) -> Tensor:
     rows, columns = integer(op, "row", row, 0), integer(op, "col", col, 0)
-    check_room(op, (rows, columns), bool_)
-    mask = _keep(op, full((rows, columns), True), offset, lower)
-    return to(wrap(call(lib.mg_nonzero, mask._h)), dtype)
+    shift = min(max(integer(op, "offset", offset), -rows), columns)  # further off is the same
+    try:
+        found = call(lib.mg_triangle_indices, rows, columns, shift, lower)
+    except (ValueError, MemoryError) as error:
+        raise renamed(op, error) from None
+    return to(wrap(found), dtype)
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64) -> Tensor:
@@ -171,8 +174,9 @@ def block_diag(*tensors: Any) -> Tensor:
         if x._h.ndim > 2:
             raise ValueError(f"[block_diag] expected matrices, but one has shape {x.shape}")
         blocks.append(x if x._h.ndim == 2 else reshape(x, (1, x.size)))
-    width, at, rows = sum(x.shape[1] for x in blocks), 0, []
+    places, row, column = [], 0, 0
     for x in blocks:
-        rows.append(pad(x, (at, width - at - x.shape[1])))
-        at += x.shape[1]
-    return cat(rows, 0)
+        size = x.shape
+        places.append(((row, column), size))
+        row, column = row + size[0], column + size[1]
+    return apply(_s.BLOCKS, tuple(blocks), ((row, column), tuple(places)))

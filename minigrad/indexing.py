@@ -21,7 +21,7 @@ from minigrad.dtypes import bool_, int64
 from minigrad.inplace import check_writable, overwrite, overwrite_part, update
 from minigrad.ops import shape as shape_ops
 from minigrad.ops.table import Row
-from minigrad.selection import gather_rows, true_places
+from minigrad.selection import gather_rows, masked_rows, true_places
 from minigrad.tape import mode
 
 if TYPE_CHECKING:
@@ -92,12 +92,16 @@ def _items(index: Any, ndim: int) -> list[Any]:
     return items[:ellipsis] + (fill or [Ellipsis]) + items[ellipsis + 1 :]
 
 
-def _mask_arrays(mask: Tensor, shape: tuple[int, ...], axis: int) -> list[Tensor]:
+def _check_mask(mask: Tensor, shape: tuple[int, ...], axis: int) -> None:
     for d, n in enumerate(mask.shape):
         if n != shape[axis + d]:
             raise IndexError(
                 f"[index] the mask has size {n} where dim {axis + d} has size {shape[axis + d]}"
             )
+
+
+def _mask_arrays(mask: Tensor, shape: tuple[int, ...], axis: int) -> list[Tensor]:
+    _check_mask(mask, shape, axis)
     return list(true_places(mask))
 
 
@@ -224,7 +228,8 @@ def get(x: Tensor, index: Any) -> Tensor:
         if index.dtype is int64:
             return gather_rows(x, (index,))  # type: ignore[arg-type]
         if index.dtype is bool_ and index._h.ndim <= x._h.ndim:
-            return gather_rows(x, _mask_arrays(index, x.shape, 0))  # type: ignore[arg-type]
+            _check_mask(index, x.shape, 0)  # type: ignore[arg-type]
+            return masked_rows(x, index)  # type: ignore[arg-type]
     if type(index) is tuple and len(index) <= x._h.ndim and _are_alike(index):
         return gather_rows(x, index)
     plan = _plan(x, index)

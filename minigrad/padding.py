@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import integer, row_of_numbers, tensor_operand
-from minigrad.arranging import flip
-from minigrad.dispatch import apply
+from minigrad.dispatch import apply, apply_to_one
 from minigrad.ops import shape as _s
 from minigrad.shaping import cat, expand, narrow
 
@@ -40,8 +39,10 @@ def pad(
     x = tensor_operand("pad", input)
     if not isinstance(pad, (tuple, list)) and not row_of_numbers(pad):
         raise TypeError(f"[pad] pad is a list of amounts, not {type(pad).__name__}")
-    amounts = [integer("pad", "an amount", n) for n in pad]
     ndim = x._h.ndim
+    if not isinstance(pad, (tuple, list)):
+        pad = pad[: 2 * ndim + 2]  # a range may be of any length
+    amounts = [integer("pad", "an amount", n) for n in pad]
     if len(amounts) % 2 or len(amounts) > 2 * ndim:
         raise ValueError(
             f"[pad] {len(amounts)} amounts for {ndim} dimensions: they come in pairs, last "
@@ -92,8 +93,7 @@ def _reflect(x: Tensor, axis: int, left: int, right: int) -> Tensor:
     x, left, right = _cut(x, axis, left, right), max(left, 0), max(right, 0)
     n = x.shape[axis]
     _enough("reflect", max(left, right), max(n - 1, 0), n)
-    before, after = narrow(x, axis, min(1, n), left), narrow(x, axis, max(n - 1 - right, 0), right)
-    return cat([flip(before, axis), x, flip(after, axis)], axis)
+    return apply_to_one(_s.SPANS, x, (axis, (left, -1, left, 0, 1, n, n - 2, -1, right)))
 
 
 def _replicate(x: Tensor, axis: int, left: int, right: int) -> Tensor:
@@ -114,7 +114,7 @@ def _circular(x: Tensor, axis: int, left: int, right: int) -> Tensor:
     x, left, right = _cut(x, axis, left, right), max(left, 0), max(right, 0)
     n = x.shape[axis]
     _enough("wrap around", max(left, right), n, n)
-    return cat([narrow(x, axis, n - left, left), x, narrow(x, axis, 0, right)], axis)
+    return apply_to_one(_s.SPANS, x, (axis, (n - left, 1, left, 0, 1, n, 0, 1, right)))
 
 
 _BORDERS = {"reflect": _reflect, "replicate": _replicate, "circular": _circular}

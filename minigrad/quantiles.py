@@ -8,19 +8,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minigrad import elementwise as e
+from minigrad._c import call, lib
 from minigrad._numpy import np
 from minigrad.arguments import some_dims, spelled, tensor_operand
-from minigrad.creation import asarray, full
-from minigrad.dispatch import TensorBase, apply, operand_error
+from minigrad.creation import asarray
+from minigrad.dispatch import TensorBase, apply, operand_error, to_lists, wrap
 from minigrad.dtypes import float64, int64
 from minigrad.ops import reduction as _r
 from minigrad.ops import scan as _s
-from minigrad.reductions import Found, as_float, mean
+from minigrad.reductions import Found, as_float, found_at, mean
 from minigrad.reductions import sum as total
 from minigrad.scans import along
-from minigrad.selection import gather_rows, picked, where
-from minigrad.shaping import narrow, permute, reshape, to
-from minigrad.sorting import order_of, unkept
+from minigrad.selection import picked, where
+from minigrad.shaping import narrow, permute, reshape, select, to
+from minigrad.sorting import order_of
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -63,12 +64,23 @@ def _median(op: str, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any], ski
     def found(t: Tensor, axis: int) -> Found:
         if not t.shape[axis]:
             raise ValueError(f"[{op}] no index in an empty dim {axis} of shape {t.shape}")
-        below, above = _middle(t, axis, skip_nan)
-        lower = picked(t, below, axis)
-        upper = lower if above is below else picked(t, above, axis)
-        return unkept(Found(_mean_of_two(lower, upper, below, above), below), axis, keepdim)
+        places = apply(_s.MIDDLE, (t,), (axis, skip_nan))
+        below = narrow(places, axis, 0, 1)
+        if t.shape[axis] % 2 and not skip_nan:
+            found = found_at(t, below, axis, keepdim)
+            return Found(as_float(op, found.values), found.indices)
+        both = as_float(op, picked(t, places, axis))
+        middle = mean(both, axis, keepdim)
+        if skip_nan:
+            lower, upper = (_end(places, axis, i, keepdim) for i in (0, 1))
+            middle = where(e.eq(lower, upper), _end(both, axis, 0, keepdim), middle)
+        return Found(middle, below if keepdim else select(places, axis, 0))
 
     return along(op, x, dim, {}, found)
+
+
+def _end(x: Tensor, axis: int, i: int, keepdim: bool) -> Tensor:
+    return narrow(x, axis, i, 1) if keepdim else select(x, axis, i)
 
 
 def _median_of_all(x: Tensor, keepdim: bool, skip_nan: bool) -> Tensor:
@@ -76,37 +88,16 @@ def _median_of_all(x: Tensor, keepdim: bool, skip_nan: bool) -> Tensor:
     shape = (1,) * x._h.ndim if keepdim else ()
     if not x._h.size:
         return reshape(mean(flat), shape)
-    below, above = _middle(flat, 0, skip_nan)
-    lower = _tied(flat, below)
-    upper = lower if above is below else _tied(flat, above)
-    return reshape(_mean_of_two(lower, upper, below, above), shape)
-
-
-def _tied(flat: Tensor, place: Tensor) -> Tensor:
-    """The element at a place, as a number, whose gradient all that equal it share."""
-    found = gather_rows(flat.detach(), (reshape(place, ()),))
-    return apply(_r.TIED, (flat, found)) if flat.dtype.is_floating_point else found
-
-
-def _middle(x: Tensor, axis: int, skip_nan: bool) -> tuple[Tensor, Tensor]:
-    """The places of the lower and the upper middle element along an axis, which stays with size 1.
-
-    They are the same for an odd number of elements; and where a NaN counts, both are that NaN's.
-    """
-    places = apply(_s.MIDDLE, (x,), (axis, skip_nan))
-    lower = narrow(places, axis, 0, 1)
-    one = x.shape[axis] % 2 and not skip_nan
-    return lower, lower if one else narrow(places, axis, 1, 1)
-
-
-def _mean_of_two(lower: Tensor, upper: Tensor, below: Tensor, above: Tensor) -> Tensor:
-    """(lower + upper) / 2, and lower itself where the two are the same element."""
-    lower = as_float("median", lower)
-    if above is below:
-        return lower
-    upper = as_float("median", upper)
-    mean_of = e.mul(e.add(lower, upper), 0.5)
-    return where(e.eq(below, above), lower, mean_of)  # type: ignore[no-any-return]
+    places = call(lib.mg_middle, flat._h, 0, skip_nan)
+    lower, upper = to_lists(places)
+    if lower == upper:  # the one of an odd number, or the NaN that is there
+        places = call(lib.mg_view_slice, places, (0,), (1,), (1,))
+    found = wrap(call(lib.mg_gather, flat._h, 1, (places,)))
+    if flat.dtype.is_floating_point:
+        middle = apply(_r.TIED, (flat, found))
+    else:
+        middle = mean(as_float("median", found))
+    return reshape(middle, shape) if shape else middle
 
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -180,7 +171,8 @@ def _quantile(
     if not n:
         raise ValueError(f"[{op}] no quantile of nothing: shape {x.shape}, dim {dim}")
     lines = reshape(permute(x, *kept, *axes), (*outer, n))
-    values = _at_share(lines, reshape(shares, (shares._h.size,)), interpolation, skip_nan)
+    line_of = _nan_skipped if skip_nan else _at_share
+    values = line_of(lines, reshape(shares, (shares._h.size,)), interpolation)
     values = permute(values, len(outer), *range(len(outer)))  # the shares come first
     if keepdim:
         outer = [1 if d in axes else size for d, size in enumerate(x.shape)]
@@ -206,14 +198,37 @@ def _shares(op: str, q: Any) -> Tensor:
     return shares
 
 
-def _at_share(x: Tensor, shares: Tensor, interpolation: str, skip_nan: bool) -> Tensor:
+def _at_share(x: Tensor, shares: Tensor, interpolation: str) -> Tensor:
     """The quantiles of the lines along the last axis, which becomes that of the shares."""
+    axis, count = x._h.ndim - 1, shares._h.size
+    rank = to(e.mul(shares, x.shape[axis] - 1), float64)
+    ranks: list[float] = to_lists(rank._h)
+    below = [int(r) for r in ranks]
+    above = [i + (r > i) for i, r in zip(below, ranks, strict=True)]
+    if interpolation == "nearest":
+        below = above = [round(r) for r in ranks]
+    elif interpolation == "lower":
+        above = below
+    elif interpolation == "higher":
+        below = above
+    places = apply(_s.RANKS, (x,), ((*below, *above) if above != below else (*below,), True, axis))
+    if above == below and rank._edge is None:
+        return picked(x, places, axis)
+    lower = picked(x, narrow(places, axis, 0, count), axis)
+    upper = picked(x, narrow(places, axis, -count, count), axis)
+    if interpolation == "midpoint":
+        part = asarray([0.5 * (r > i) for i, r in zip(below, ranks, strict=True)])
+    else:
+        part = e.sub(rank, asarray(below))
+    return _between(lower, upper, to(part, x.dtype))
+
+
+def _nan_skipped(x: Tensor, shares: Tensor, interpolation: str) -> Tensor:
+    """As _at_share, of the numbers of each line."""
     axis = x._h.ndim - 1
     order = order_of(x, axis)
-    last = x.shape[-1] - 1
     count = total(e.eq(x, x), -1, True)
-    top = to(e.sub(count, 1) if skip_nan else full((1,), last), shares.dtype)
-    rank = to(e.mul(shares, top), float64)
+    rank = to(e.mul(shares, to(e.sub(count, 1), shares.dtype)), float64)
     rank = where(e.lt(rank, 0.0), 0.0, rank)  # a line without numbers has rank 0
     below = to(rank, int64)
     part = e.sub(rank, below)
@@ -229,8 +244,6 @@ def _at_share(x: Tensor, shares: Tensor, interpolation: str, skip_nan: bool) -> 
         below = above
     elif interpolation == "midpoint":
         part = where(e.gt(part, 0.0), 0.5, part)
-    if not skip_nan:  # where a NaN is, it is last
-        below, above = [where(e.le(count, last), last, place) for place in (below, above)]
     lower = picked(x, picked(order, below, axis), axis)
     if above is below:
         return lower
@@ -240,6 +253,8 @@ def _at_share(x: Tensor, shares: Tensor, interpolation: str, skip_nan: bool) -> 
 
 def _between(lower: Tensor, upper: Tensor, part: Tensor) -> Tensor:
     """lower + part * (upper - lower); where one is infinite, what has a part in it decides."""
+    if part._edge is None:
+        return apply(_s.BETWEEN, (lower, upper), (part._h,))
     gap = e.sub(upper, lower)
     mixed = e.add(e.scale(e.sub(1.0, part), lower), e.scale(part, upper))
     return where(e.eq(e.sub(gap, gap), 0.0), e.add(lower, e.mul(part, gap)), mixed)  # type: ignore[no-any-return]

@@ -225,7 +225,11 @@ def _extremum(op: str, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any]) -
     if not x._h.ndim:  # a row of one
         return _extremum(op, reshape(x, (1,)), dim, False, {})
     axis = one_dim(op, dim, x._h.ndim)
-    indices = at(x, axis, True)
+    return found_at(x, at(x, axis, True), axis, keepdim)
+
+
+def found_at(x: Tensor, indices: Tensor, axis: int, keepdim: bool) -> Found:
+    """What one index along an axis finds in each line of x; without that axis unless it is kept."""
     if keepdim:
         return Found(picked(x, indices, axis), indices)
     index = handles(along(indices, axis), x)
@@ -289,6 +293,8 @@ def any(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tens
 def count_nonzero(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
     """How many elements are not 0, as int64; NaN is not 0."""
     x = operand("count_nonzero", x)
+    if dim is None and keepdim is False and not numpy:
+        return sum(e.ne(x, 0))
     return sum(e.ne(x, 0), *_over("count_nonzero", x, dim, keepdim, numpy))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from minigrad._c import call, lib
 from minigrad.arguments import (
     common_shape,
     integer,
@@ -25,7 +26,7 @@ from minigrad.ops import indexing as _i
 from minigrad.ops import shape as _s
 from minigrad.ops.table import Row
 from minigrad.selection import (
-    Index,
+    Places,
     along,
     checked_index,
     fitting,
@@ -34,9 +35,9 @@ from minigrad.selection import (
     mask_operand,
     nonzero,
     replacing,
-    whole_rows,
+    row_handles,
 )
-from minigrad.shaping import expand, narrow, ravel, reshape, unsqueeze
+from minigrad.shaping import expand, narrow, ravel, reshape
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -56,10 +57,10 @@ __all__ = [
 ]
 
 
-def _at(op: str, row: Row, x: Tensor, value: Tensor, index: Index, *args: Any) -> Tensor:
+def _at(op: str, row: Row, x: Tensor, value: Tensor, places: Places, *args: Any) -> Tensor:
     """A row of ops.indexing: x with values at the places of the index arrays."""
     try:
-        return apply(row, (x, value), (handles(index, x, value), *args))
+        return apply(row, (x, value), (places, *args))
     except IndexError as error:
         raise renamed(op, error) from None
 
@@ -69,9 +70,9 @@ def _shaped_as(x: Tensor, line: Tensor) -> Tensor:
     return line if x._h.ndim else reshape(line, ())
 
 
-def _blanked(op: str, x: Tensor, index: Index) -> Tensor:
+def _blanked(op: str, x: Tensor, places: Places) -> Tensor:
     try:
-        return apply(_i.BLANK, (x,), (handles(index, x),))
+        return apply(_i.BLANK, (x,), (places,))
     except IndexError as error:
         raise renamed(op, error) from None
 
@@ -112,7 +113,9 @@ def index_put(x: Tensor, indices: Sequence[Any], values: Any, accumulate: bool =
     block = common_shape(op, *arrays)
     arrays = [expand(a, block) for a in arrays]
     source = _fitted(op, x, values, block + x.shape[len(arrays) :])
-    return _at(op, _i.INDEX_ADD if accumulate else _i.INDEX_PUT, x, source, arrays)
+    return _at(
+        op, _i.INDEX_ADD if accumulate else _i.INDEX_PUT, x, source, handles(arrays, x, source)
+    )
 
 
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
@@ -123,45 +126,52 @@ def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     op = "masked_scatter"
     x, mask = tensor_operand(op, x), mask_operand(op, mask)
     found = fitting(op, x, source)
-    shape = common_shape(op, x, mask) or (1,)
-    places = nonzero(expand(mask, shape), as_tuple=True)
-    count = places[0].size
-    if found.size < count:
-        raise ValueError(f"[{op}] the source has {found.size} elements for {count} places")
-    values = narrow(reshape(found, (found.size,)), 0, 0, count)
-    written = _at(op, _i.INDEX_PUT, expand(x, shape), values, places)
-    return reshape(written, common_shape(op, x, mask))
+    shape = x.shape
+    if mask.shape != shape:
+        shape = common_shape(op, x, mask)
+        x, mask = expand(x, shape), expand(mask, shape)
+    flat = call(lib.mg_reshape, mask._h, 1, (mask._h.size,))
+    places = call(lib.mg_nonzero, flat)
+    places = call(lib.mg_view_reshape, places, 1, (places.size,))
+    if found._h.size < places.size:
+        raise ValueError(f"[{op}] the source has {found._h.size} elements for {places.size} places")
+    (kept,) = handles((mask,), x, found)
+    return apply(_i.MASKED_PUT, (x, found), (kept, places))
 
 
 # ---- along a dimension, element by element -------------------------------------------------------
 
 
 def _elements(
-    op: str, x: Tensor, dim: int, index: Any, source: Any
-) -> tuple[Tensor, Tensor, Index]:
-    """x, the values and the index arrays of a scatter; a number as a line of one."""
+    op: str, x: Tensor, dim: int, index: Any, source: Any, row: Row | None = None
+) -> tuple[Tensor, Tensor, Places]:
+    """x, the values and the index arrays of a scatter; a number as a line of one. One value that a
+    row writes stays as it is: the kernel broadcasts it.
+    """
     index = index_operand(op, index)
     axis = checked_index(op, x, dim, index)
     value = fitting(op, x, source)
-    if not index.size:  # nothing to do, whatever the shapes
+    if not index._h.size:  # nothing to do, whatever the shapes
         x, index = (x if x._h.ndim else ravel(x)), reshape(index, (0,) * max(x._h.ndim, 1))
-        return x, reshape(narrow(ravel(value), 0, 0, 0), index.shape), along(index, axis)
-    if value._h.ndim:
+        return x, reshape(narrow(ravel(value), 0, 0, 0), index.shape), handles(along(index, axis))
+    wanted = index.shape
+    if value._h.ndim and value.shape != wanted:
         if value._h.ndim != index._h.ndim:
             raise ValueError(f"[{op}] {value._h.ndim} dimensions of src for {index._h.ndim} of x")
-        for d, n in enumerate(index.shape):
+        for d, n in enumerate(wanted):
             if n > value.shape[d]:
                 raise ValueError(
-                    f"[{op}] the index of shape {index.shape} is larger than src, of shape "
+                    f"[{op}] the index of shape {wanted} is larger than src, of shape "
                     f"{value.shape}, in dim {d}"
                 )
             if n < value.shape[d]:
                 value = narrow(value, d, 0, n)
     if not x._h.ndim:
         x, index = ravel(x), ravel(index)
-    if value.shape != index.shape:
+    one = row is _i.INDEX_PUT and not value._h.ndim and value._edge is None
+    if value.shape != index.shape and not one:
         value = expand(value, index.shape)
-    return x, value, along(index, axis)
+    return x, value, handles(along(index, axis), x, value)
 
 
 def scatter(
@@ -190,8 +200,9 @@ def scatter(
     rows = {None: _i.INDEX_PUT, "add": _i.INDEX_ADD, "multiply": _i.SCATTER_PROD}
     if reduce not in rows:
         raise ValueError(f"[scatter] reduce is 'add', 'multiply' or None, not {reduce!r}")
-    line, values, places = _elements("scatter", x, dim, index, source)
-    return _shaped_as(x, _at("scatter", rows[reduce], line, values, places))
+    row = rows[reduce]
+    line, values, places = _elements("scatter", x, dim, index, source, row)
+    return _shaped_as(x, _at("scatter", row, line, values, places))
 
 
 def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
@@ -221,7 +232,7 @@ def scatter_reduce(
 
 
 def _reduced(
-    op: str, x: Tensor, values: Tensor, places: Index, reduce: str, include: bool
+    op: str, x: Tensor, values: Tensor, places: Places, reduce: str, include: bool
 ) -> Tensor:
     if reduce in ("amax", "amin"):
         row = _i.SCATTER_AMAX if reduce == "amax" else _i.SCATTER_AMIN
@@ -243,21 +254,23 @@ def _reduced(
 # ---- along a dimension, entry by entry -----------------------------------------------------------
 
 
-def _entries(op: str, x: Tensor, dim: int, index: Any, source: Any) -> tuple[Tensor, Tensor, Index]:
+def _entries(
+    op: str, x: Tensor, dim: int, index: Any, source: Any
+) -> tuple[Tensor, Tensor, Places]:
     """As _elements, for a one-dimensional index of whole entries along ``dim``."""
     index = index_operand(op, index)
     axis = one_dim(op, dim, max(x._h.ndim, 1))
     line = x if x._h.ndim else reshape(x, (1,))
-    count = index.size
-    rows = whole_rows(op, line, axis, index)
+    count = index._h.size
     shape = (*line.shape[:axis], count, *line.shape[axis + 1 :])
     value = fitting(op, x, source)
+    places = row_handles(op, line, axis, index, line, value)
     if value._h.ndim and value.shape != shape:
         raise ValueError(
             f"[{op}] the source has shape {value.shape}, but {count} entries along dim {axis} of "
             f"{x.shape} have shape {shape}"
         )
-    return line, value if value.shape == shape else expand(value, shape), along(rows, axis)
+    return line, value if value.shape == shape else expand(value, shape), places
 
 
 def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
@@ -280,7 +293,13 @@ def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     x = tensor_operand("index_fill", x)
     if isinstance(value, TensorBase) and value._h.ndim:
         raise ValueError(f"[index_fill] the value has shape {value.shape}, but must be one number")
-    line, values, places = _entries("index_fill", x, dim, index, value)
+    if isinstance(value, TensorBase) and value._edge is not None:
+        line, values, places = _entries("index_fill", x, dim, index, value)
+    else:  # the kernel broadcasts it
+        values, index = fitting("index_fill", x, value), index_operand("index_fill", index)
+        axis = one_dim("index_fill", dim, max(x._h.ndim, 1))
+        line = x if x._h.ndim else reshape(x, (1,))
+        places = row_handles("index_fill", line, axis, index, line)
     return _shaped_as(x, _at("index_fill", _i.INDEX_PUT, line, values, places))
 
 
@@ -328,5 +347,11 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor: 
     if not -size <= at < size:
         raise IndexError(f"[{op}] index {at} is out of range for dim {axis} of size {size}")
     at %= size
-    value = replacing(op, x, src, (*x.shape[:axis], *x.shape[axis + 1 :]))
-    return slice_scatter(x, unsqueeze(value, axis), axis, at, at + 1)
+    shape, others = x.shape, x._h.ndim - axis - 1
+    value = replacing(op, x, src, (*shape[:axis], *shape[axis + 1 :]))
+    where = (
+        (*(0,) * axis, at, *(0,) * others),
+        (1,) * len(shape),
+        (*shape[:axis], 1, *shape[axis + 1 :]),
+    )
+    return apply(_s.SLICE_PUT, (x, reshape(value, where[2])), where)

@@ -10,10 +10,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad._c import Handle, call, lib
-from minigrad.arguments import common_shape, named_dim, one_dim, renamed, tensor_operand
+from minigrad.arguments import (
+    broadcast_shape,
+    common_shape,
+    named_dim,
+    one_dim,
+    renamed,
+    tensor_operand,
+)
 from minigrad.dispatch import (
     TensorBase,
-    apply,
     apply_to_one,
     as_operand,
     operand_error,
@@ -24,7 +30,7 @@ from minigrad.dtypes import bool_, int64
 from minigrad.elementwise import ne
 from minigrad.ops import indexing as _i
 from minigrad.ops import pointwise as _p
-from minigrad.shaping import expand, narrow, permute, ravel, reshape, to
+from minigrad.shaping import expand, permute, ravel, reshape, to
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -43,6 +49,7 @@ __all__ = [
 
 # Tensors of one shape, and None for positions along an axis of it.
 Index = Sequence["Tensor | None"]
+Places = tuple[Handle | None, ...]  # their handles
 
 # ---- index arrays --------------------------------------------------------------------------------
 
@@ -71,6 +78,8 @@ def fitting(op: str, x: Tensor, value: Any) -> Tensor:
     found = as_operand(value)
     if found is None:
         raise operand_error(op, value)
+    if found._h.dtype == x._h.dtype and not found._h.weak:
+        return found  # type: ignore[no-any-return]
     if not x.dtype.is_floating_point and found.dtype.code > x.dtype.code:
         raise TypeError(
             f"[{op}] a value of dtype {found.dtype.name} does not fit into {x.dtype.name}: convert "
@@ -92,15 +101,7 @@ def along(index: Tensor, axis: int) -> Index:
     return (*(None,) * axis, index, *(None,) * (index._h.ndim - axis - 1))
 
 
-def whole_rows(op: str, x: Tensor, axis: int, index: Tensor) -> Tensor:
-    """A one-dimensional index, repeated for all positions on the axes before ``axis``."""
-    if index._h.ndim > 1:
-        raise ValueError(f"[{op}] the index has {index._h.ndim} dimensions, but must have one")
-    n = index._h.size
-    return expand(reshape(index, (*(1,) * axis, n)), (*x.shape[:axis], n))
-
-
-def handles(index: Index, *users: TensorBase) -> tuple[Handle | None, ...]:
+def handles(index: Index, *users: TensorBase) -> Places:
     """The index arrays as the graph keeps them: copied if it does, as the caller may overwrite
     theirs.
     """
@@ -110,6 +111,15 @@ def handles(index: Index, *users: TensorBase) -> tuple[Handle | None, ...]:
     return tuple([None if i is None else i._h for i in index])
 
 
+def row_handles(op: str, x: Tensor, axis: int, index: Tensor, *users: TensorBase) -> Places:
+    """The same of a one-dimensional index on an axis, for all positions on those before it."""
+    if index._h.ndim > 1:
+        raise ValueError(f"[{op}] the index has {index._h.ndim} dimensions, but must have one")
+    (one,) = handles((index,), *users)
+    shape = (*x.shape[:axis], index._h.size)
+    return (*(None,) * axis, call(lib.mg_view_expand, one, axis + 1, shape))
+
+
 def picked(x: Tensor, indices: Tensor, axis: int) -> Tensor:
     """The elements of x that ``indices``, of x's shape outside ``axis``, pick along it."""
     return apply_to_one(_i.GATHER, x, (handles(along(indices, axis), x),))
@@ -117,8 +127,13 @@ def picked(x: Tensor, indices: Tensor, axis: int) -> Tensor:
 
 def gather_rows(x: Tensor, index: Index, op: str = "index") -> Tensor:
     """x[i0, i1, ...] for int64 tensors of one shape on the first dimensions."""
+    return gathered(x, handles(index, x), op)
+
+
+def gathered(x: Tensor, places: Places, op: str) -> Tensor:
+    """What handles of such pick, in the name of an operation where one is out of range."""
     try:
-        return apply(_i.GATHER, (x,), (handles(index, x),))
+        return apply_to_one(_i.GATHER, x, (places,))
     except IndexError as error:
         raise renamed(op, error) from None
 
@@ -147,16 +162,18 @@ def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> 
 def checked_index(op: str, x: Tensor, dim: int, index: Tensor) -> int:
     """The dimension, from the front, along which an index of as many dimensions as x has picks."""
     axis = one_dim(op, dim, max(x._h.ndim, 1))
-    if not index.size or (not x._h.ndim and index._h.ndim <= 1):
+    if not index._h.size or (not x._h.ndim and index._h.ndim <= 1):
         return axis  # of no positions, any shape will do; a number is a vector of one
     if index._h.ndim != x._h.ndim:
         raise ValueError(f"[{op}] {index._h.ndim} dimensions of indices for {x._h.ndim} of x")
-    for d, (n, m) in enumerate(zip(x.shape, index.shape, strict=True)):
-        if m > n and d != axis:
-            raise ValueError(
-                f"[{op}] the index of shape {index.shape} is larger than x, of shape {x.shape}, in "
-                f"dim {d}: only dim {axis} may be"
-            )
+    shape, wanted = x.shape, index.shape
+    if wanted != shape:
+        for d, (n, m) in enumerate(zip(shape, wanted, strict=True)):
+            if m > n and d != axis:
+                raise ValueError(
+                    f"[{op}] the index of shape {wanted} is larger than x, of shape {shape}, in "
+                    f"dim {d}: only dim {axis} may be"
+                )
     return axis
 
 
@@ -186,10 +203,16 @@ def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None, **numpy: 
     axis = one_dim(op, dim, x._h.ndim)
     if indices._h.ndim != x._h.ndim:
         raise ValueError(f"[{op}] {indices._h.ndim} dimensions of indices for {x._h.ndim} of x")
-    others = common_shape(op, narrow(x, axis, 0, 0), narrow(indices, axis, 0, 0))
-    source = expand(x, (*others[:axis], x.shape[axis], *others[axis + 1 :]))
-    index = expand(indices, (*others[:axis], indices.shape[axis], *others[axis + 1 :]))
-    return gather_rows(source, along(index, axis), op)
+    own, theirs = list(x.shape), list(indices.shape)
+    sizes = own[axis], theirs[axis]
+    own[axis] = theirs[axis] = 1
+    if own != theirs:
+        others = broadcast_shape(op, tuple(own), tuple(theirs))
+        x, indices = (
+            expand(t, (*others[:axis], size, *others[axis + 1 :]))
+            for t, size in zip((x, indices), sizes, strict=True)
+        )
+    return gather_rows(x, along(indices, axis), op)
 
 
 def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -200,19 +223,32 @@ def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
         if index.size != 1:
             raise ValueError(f"[index_select] of a number one entry is selected, not {index.size}")
         return reshape(gather_rows(ravel(x), [ravel(index)], "index_select"), ())
-    rows = whole_rows("index_select", x, axis, index)
-    return gather_rows(x, along(rows, axis), "index_select")
+    return gathered(x, row_handles("index_select", x, axis, index, x), "index_select")
 
 
 # ---- by condition --------------------------------------------------------------------------------
 
 
+def _true_handles(mask: Tensor) -> tuple[Handle, ...]:
+    found, ndim = call(lib.mg_nonzero, mask._h), mask._h.ndim
+    n = found.size // ndim
+    lines = [call(lib.mg_view_slice, found, (d, 0), (1, 1), (1, n)) for d in range(ndim)]
+    return tuple([call(lib.mg_view_reshape, line, 1, (n,)) for line in lines])
+
+
 def true_places(mask: Tensor) -> tuple[Tensor, ...]:
     """Where a mask is true, as one tensor of positions for each of its dimensions."""
-    found = call(lib.mg_nonzero, mask._h)
-    ndim, n = found.shape
-    lines = [call(lib.mg_view_slice, found, (d, 0), (1, 1), (1, n)) for d in range(ndim)]
-    return tuple([wrap(call(lib.mg_view_reshape, line, 1, (n,))) for line in lines])
+    return tuple([wrap(line) for line in _true_handles(mask)])
+
+
+def masked_rows(x: Tensor, mask: Tensor) -> Tensor:
+    """x[mask], for a mask of at least one dimension, the sizes of which x begins with."""
+    if mask._h.ndim == 1 or not lib.mg_contiguous_now(x._h):
+        return apply_to_one(_i.GATHER, x, (_true_handles(mask),))
+    line = call(lib.mg_reshape, mask._h, 1, (mask._h.size,))
+    found = call(lib.mg_nonzero, line)
+    places = call(lib.mg_view_reshape, found, 1, (found.size,))
+    return apply_to_one(_i.MASKED, x, (mask._h.ndim, places))
 
 
 def nonzero(x: Tensor, *, as_tuple: bool = False) -> Any:
@@ -280,7 +316,14 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     The two are broadcast together.
     """
     x, mask = tensor_operand("masked_select", x), mask_operand("masked_select", mask)
+    shape = x.shape
+    if shape and mask.shape == shape:
+        return masked_rows(x, mask)
     shape = common_shape("masked_select", x, mask)
     if not shape:
         x, mask, shape = reshape(x, (1,)), reshape(mask, (1,)), (1,)
-    return gather_rows(expand(x, shape), true_places(expand(mask, shape)))
+    return masked_rows(_seen(x, shape), _seen(mask, shape))
+
+
+def _seen(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return x if x.shape == shape else expand(x, shape)

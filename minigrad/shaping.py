@@ -13,6 +13,7 @@ from minigrad.arguments import (
     listed,
     named_dim,
     one_dim,
+    piece_count,
     promoted,
     several,
     size_of,
@@ -320,7 +321,8 @@ def unbind(x: Tensor, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
     """All entries along a dimension, without that dimension; views."""
     x = tensor_operand("unbind", x)
     axis = one_dim("unbind", named_dim("unbind", dim, numpy), x._h.ndim)
-    return spans(_slice_view, x, axis, tuple(range(x.shape[axis] + 1)), True)
+    count = piece_count("unbind", x.shape[axis])
+    return spans(_slice_view, x, axis, tuple(range(count + 1)), True)
 
 
 def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:

@@ -12,10 +12,11 @@ from minigrad.arguments import integer, spelled, tensor_operand
 from minigrad.dispatch import apply, as_operand, tensor_operands
 from minigrad.dtypes import float64, int64
 from minigrad.ops import scan as _s
-from minigrad.reductions import Found
+from minigrad.reductions import Found, found_at
 from minigrad.scans import along
-from minigrad.selection import picked, take_along_dim
-from minigrad.shaping import squeeze, to
+from minigrad.selection import along as on_axis
+from minigrad.selection import gather_rows, index_operand, picked
+from minigrad.shaping import to
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -118,8 +119,7 @@ def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False, **numpy: A
 
     def found(t: Tensor, axis: int) -> Found:
         _check_rank("kthvalue", k, 1, t.shape[axis])
-        indices = apply(_s.RANK, (t,), (k - 1, axis))
-        return unkept(Found(picked(t, indices, axis), indices), axis, keepdim)
+        return found_at(t, apply(_s.RANKS, (t,), ((k - 1,), False, axis)), axis, keepdim)
 
     return along("kthvalue", tensor_operand("kthvalue", x), dim, {}, found)  # type: ignore[no-any-return]
 
@@ -127,13 +127,6 @@ def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False, **numpy: A
 def _check_rank(op: str, k: int, least: int, size: int) -> None:
     if not least <= k <= size:
         raise ValueError(f"[{op}] k is {k}, but must be in {least}..{size} along a size of {size}")
-
-
-def unkept(found: Found, axis: int, keepdim: bool) -> Found:
-    """Without the dimension of size 1 along the axis, unless it is kept."""
-    if keepdim:
-        return found
-    return Found(squeeze(found.values, axis), squeeze(found.indices, axis))
 
 
 # ---- searching -----------------------------------------------------------------------------------
@@ -191,8 +184,11 @@ def _searched(
     if side not in (None, "left", "right") or (side == "left" and right):
         raise ValueError(f"[{op}] side is {side!r} with right={right}: give one, left or right")
     line, found = tensor_operands(op, line, values)[0], as_operand(values)
-    if sorter is not None:
-        line = take_along_dim(line, sorter, -1)
+    if sorter is not None and line._h.ndim:
+        order = index_operand(op, sorter)
+        if order.shape != line.shape:
+            raise ValueError(f"[{op}] a sorter of shape {order.shape} for lines of {line.shape}")
+        line = gather_rows(line, on_axis(order, line._h.ndim - 1), op)
     lines_fit = line._h.ndim == 1 or line.shape[:-1] == found.shape[:-1]
     if not line._h.ndim or not lines_fit or (line._h.ndim > 1 and not found._h.ndim):
         raise ValueError(

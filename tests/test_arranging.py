@@ -19,6 +19,25 @@ def shapes(tensors):
     return [t.shape for t in tensors]
 
 
+@pytest.mark.parametrize("dtype", [np.bool_, np.int64, np.float32, np.float64])
+def test_each_element_any_number_of_times(dtype, rng):
+    x = rng.integers(0, 2 if dtype is np.bool_ else 99, (3, 10)).astype(dtype)
+    for times in (*range(20), 31, 32, 33, 63, 64, 65, 127, 128, 129, 300):
+        for a, t in ((x, mg.tensor(x)), (x[:, ::3], mg.tensor(x)[:, ::3]), (x.T, mg.tensor(x).T)):
+            got = mg.repeat_interleave(t, times, 1).numpy()
+            oracle.assert_same(got, np.repeat(a, times, 1))
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.float32, np.float64])
+def test_long_runs_are_moved_by_any_distance(dtype, rng):
+    """A little ahead of their source, but for whole pages, too."""
+    a, b = (rng.integers(0, 2, n).astype(dtype) for n in (70, 12000))
+    for first in (0, 1, 2, 7, 15, 16, 31, 63, 64, 65):
+        for n in (300, 520, 1100, 4097, 12000):
+            joined = mg.cat([mg.tensor(a)[:first], mg.tensor(b)[:n]])
+            oracle.assert_same(joined.numpy(), np.concatenate([a[:first], b[:n]]))
+
+
 # ---- several in, several out ---------------------------------------------------------------------
 
 
@@ -61,6 +80,15 @@ def test_cartesian_prod():
     got = mg.cartesian_prod(mg.tensor([1, 2]), mg.tensor([3, 4, 5]))
     assert got.tolist() == [[1, 3], [1, 4], [1, 5], [2, 3], [2, 4], [2, 5]]
     assert mg.cartesian_prod(mg.tensor([1, 2])).tolist() == [1, 2]
+    assert mg.cartesian_prod(mg.zeros(2), mg.zeros(0), mg.zeros(3)).shape == (0, 3)
+    assert mg.cartesian_prod(mg.tensor(5), mg.tensor([1.5])).tolist() == [[5, 1.5]]
+    with pytest.raises(ValueError, match=r"\[cartesian_prod\] expected vectors"):
+        mg.cartesian_prod(mg.zeros(2, 2), mg.zeros(2))
+
+
+def test_gradients_of_cartesian_prod(rng):
+    a, b, c = (rng.normal(size=n) for n in (2, 3, 1))
+    oracle.check_gradients(lambda x, y, z: mg.cartesian_prod(x, y, z), [a, b, c], rng)
 
 
 @pytest.mark.parametrize(

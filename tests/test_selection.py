@@ -465,6 +465,16 @@ def test_one_hot():
     oracle.assert_same(F.one_hot(classes, 5).numpy(), np.eye(5, dtype=np.int64)[classes])
     assert F.one_hot(mg.tensor(2)).tolist() == [0, 0, 1]
     assert F.one_hot([], 3).shape == (0, 3)
+    assert F.one_hot(mg.zeros(2, 0, dtype=mg.int64), 3).shape == (2, 0, 3)
+    oracle.assert_same(
+        F.one_hot(mg.tensor(classes).T).numpy(), np.eye(4, dtype=np.int64)[classes.T]
+    )
+    with pytest.raises(ValueError, match=r"\[one_hot\] num_classes is -2"):
+        F.one_hot(classes, -2)
+    with pytest.raises(ValueError, match=r"\[one_hot\] 17 dimensions where at most 16"):
+        F.one_hot(mg.zeros((1,) * 16, dtype=mg.int64))
+    with pytest.raises((ValueError, MemoryError), match=r"\[one_hot\] "):
+        F.one_hot(mg.tensor([2**63 - 1]))
     with pytest.raises(ValueError, match=r"\[one_hot\] classes from 0 to 3 are not in 0..2"):
         F.one_hot(classes, 3)
     with pytest.raises(ValueError, match=r"\[one_hot\] classes from -1 to 0"):

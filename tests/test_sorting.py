@@ -194,9 +194,9 @@ def test_ranks_are_those_of_the_stable_order(dtype, n, few, rng):
 def test_no_rank_of_nothing_is_made():
     """The kernels refuse it themselves, whatever is looked at before them."""
     nothing = mg.zeros(3, 0)._h
-    for kernel in (lib.mg_middle, lib.mg_rank):
+    for kernel, args in ((lib.mg_middle, (1, 0)), (lib.mg_ranks, (1, (0,), 0, 1))):
         with pytest.raises(ValueError, match="bad argument"):
-            call(kernel, nothing, *((1, 0) if kernel is lib.mg_middle else (0, 1)))
+            call(kernel, nothing, *args)
 
 
 def test_nan_is_searched_after_infinity():
@@ -335,6 +335,37 @@ def test_quantile_with_nan_and_infinities(rng):
     assert mg.quantile(mg.full((7,), 0.1), 0.3).item() == np.float32(0.1)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_quantiles_of_long_lines(dtype, rng):
+    """One share is selected, several sort the line; both find the same."""
+    x = rng.normal(size=(3, 400)).astype(dtype)
+    x[1, 7] = NAN
+    shares = [0.1, 0.333, 0.5, 0.9, 1.0]
+    want = np.quantile(x.astype(np.float64), shares, 1)
+    together = mg.quantile(mg.tensor(x), mg.tensor(shares, mg.float64), 1).numpy()
+    np.testing.assert_allclose(together, want, rtol=1e-6 if dtype is np.float32 else 1e-14)
+    for share, row in zip(shares, together, strict=True):
+        oracle.assert_same(mg.quantile(mg.tensor(x), share, 1).numpy(), row)
+    oracle.assert_same(mg.quantile(mg.tensor(x.T), 0.333, 0).numpy(), together[1])
+
+
+def test_the_slope_of_a_quantile_by_its_share(rng):
+    x = rng.permutation(np.linspace(-2, 2, 12)).reshape(3, 4)
+    for q in (np.array([0.3, 0.61]), np.array(0.4)):
+        oracle.check_gradients(lambda t, s: t.quantile(s, 1), [x, q], rng)
+        oracle.check_gradients(lambda t, s: t.nanquantile(s, 1), [x, q], rng)
+    q = mg.tensor([0.0, 1.0], requires_grad=True)
+    (g,) = mg.grad(mg.tensor([1.0, 2.0, 5.0]).quantile(q).sum(), q)
+    assert g.tolist() == [0, 0]
+
+
+def test_the_median_keeps_the_sign_of_zero():
+    for x in ([-0.0], [-0.0] * 3):
+        t = mg.tensor(x, requires_grad=True)
+        assert math.copysign(1.0, t.median().item()) == -1
+        assert math.copysign(1.0, t.median(0).values.item()) == -1
+
+
 def test_errors_of_quantile():
     x = mg.ones(3)
     with pytest.raises(ValueError, match=r"\[quantile\] q is 1\.5, but must be in 0\.\.1"):
@@ -406,6 +437,11 @@ def test_errors_of_searching():
         mg.searchsorted(line, 1.0, out_int32=True)
     with pytest.raises(ValueError, match=r"\[bucketize\] boundaries have 2"):
         mg.bucketize(1.0, mg.ones(2, 2))
+    for wrong in ([0], [[0, 1]], [0, 1, 1]):
+        with pytest.raises(ValueError, match=r"\[searchsorted\] a sorter of shape"):
+            mg.searchsorted(line, 1.0, sorter=mg.tensor(wrong))
+    with pytest.raises(IndexError, match=r"\[searchsorted\] index 2 is out of range"):
+        mg.searchsorted(line, 1.0, sorter=mg.tensor([0, 2]))
     assert mg.searchsorted(line, 1.0, side="right").item() == 1
 
 
@@ -431,6 +467,9 @@ def test_bincount(rng):
         mg.bincount(mg.tensor([1, 2]), mg.ones(3))
     with pytest.raises(ValueError, match="x has 2 dimensions"):
         mg.bincount(mg.ones(2, 2, dtype=mg.int64))
+    for beyond in (2**63 - 1, 2**62):
+        with pytest.raises((ValueError, MemoryError), match=r"\[bincount\] "):
+            mg.bincount(mg.tensor([beyond]))
     with pytest.raises(ValueError, match="minlength is -1"):
         mg.bincount(mg.tensor([1]), minlength=-1)
 
@@ -454,6 +493,25 @@ def test_histc(dtype, rng):
         mg.histc(mg.ones(2), 3, 2, 1)
     with pytest.raises(ValueError, match="no finite range"):
         mg.histc(mg.tensor([1.0, INF]))
+
+
+def test_histc_of_parts_that_round_to_nothing(rng):
+    """As the edges say, however many of them are the same number."""
+    for low, high, bins in (
+        (1e16, 1e16 + 4, 50),
+        (0.0, 5e-324, 3),
+        (-1e300, 1e300, 7),
+        (0.1, 0.7, 6),
+    ):
+        edges = low + np.arange(bins + 1) * ((high - low) / bins)
+        edges[-1] = high
+        x = np.concatenate(
+            [edges, np.nextafter(edges, INF), rng.uniform(low, high, 50), [NAN, INF]]
+        )
+        inside = x[(x >= low) & (x <= high)]
+        part = np.searchsorted(edges[:-1], inside, "right") - 1
+        want = np.bincount(np.minimum(part, bins - 1), minlength=bins)
+        np.testing.assert_array_equal(mg.histc(mg.tensor(x), bins, low, high).numpy(), want)
 
 
 # ---- unique --------------------------------------------------------------------------------------
@@ -480,6 +538,31 @@ def test_unique_slices(axis, rng):
     for a, b in zip(got, want, strict=True):
         np.testing.assert_array_equal(a.numpy(), b.reshape(a.shape))
     assert mg.unique(mg.zeros(0, 2), dim=0).shape == (0, 2)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(70, 1), (70, 2), (1, 3), (5, 0), (0, 0), (33, 4, 2)], ids=str)
+def test_unique_slices_of_every_dtype(dtype, shape, rng):
+    x = rng.integers(0, 3, shape).astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        x[x == 1] = -0.0
+    values, inverse, counts = mg.unique(
+        mg.tensor(x), dim=0, return_inverse=True, return_counts=True
+    )
+    rows = x.reshape(shape[0], -1 if x.size else 0)
+    want = sorted({tuple(row) for row in rows.tolist()})
+    assert values.reshape(len(want), rows.shape[1]).tolist() == [list(row) for row in want]
+    place = [want.index(tuple(row)) for row in rows.tolist()]
+    assert inverse.tolist() == place
+    assert counts.tolist() == [place.count(i) for i in range(len(want))]
+
+
+def test_nan_is_like_no_other_in_slices():
+    x = mg.tensor([[1.0, NAN], [1.0, NAN], [0.0, 2.0], [0.0, 2.0]])
+    _, inverse, counts = mg.unique(x, dim=0, return_inverse=True, return_counts=True)
+    assert inverse.tolist() == [1, 2, 0, 0]
+    assert counts.tolist() == [2, 1, 1]
+    assert mg.unique_consecutive(x, dim=0).shape == (3, 2)
 
 
 def test_unique_consecutive():

@@ -169,6 +169,7 @@ typedef struct index_gather {
     int itemsize;
     bool far; /* rows come from beyond L2 */
     int64_t rows_per_block;
+    int64_t lines, line_step, lines_per_block; /* the same rows of each line, which are so far apart */
 } index_gather;
 
 /* Copies a row from afar, while the next one is fetched, and the place of those to come. */
@@ -184,40 +185,61 @@ MG_INLINE void index_copy_row(char *restrict to, const char *restrict from, cons
 }
 
 /* Short rows, each as its first and its last `size` bytes, which may overlap. */
-MG_INLINE void index_gather_ends(const int size, const index_gather *job, int64_t begin,
-                                 int64_t end, int64_t bytes) {
-    char *restrict to = job->to + begin * bytes;
+MG_INLINE void index_gather_ends(const int size, const index_gather *job, char *restrict to,
+                                 const char *base, int64_t begin, int64_t end, int64_t bytes) {
     for (int64_t i = begin; i < end; i++, to += bytes) {
-        const char *restrict from = job->from + job->plan.offsets[i] * job->itemsize;
+        const char *restrict from = base + job->plan.offsets[i] * job->itemsize;
         memcpy(to, from, (size_t)size);
         memcpy(to + bytes - size, from + bytes - size, (size_t)size);
     }
 }
 
-static void index_gather_block(void *context, int64_t block) {
-    const index_gather *job = context;
-    int64_t begin = block * job->rows_per_block;
-    int64_t end = mg_min(begin + job->rows_per_block, job->plan.count);
+static void index_gather_rows(const index_gather *job, char *to, const char *from, int64_t begin,
+                              int64_t end) {
+    const int64_t *offsets = job->plan.offsets;
     int64_t row = job->plan.row, bytes = row * job->itemsize;
     bool brief = row > 1 && bytes <= NDITER_SHORT && !job->far;
-    if (brief && bytes >= 64) index_gather_ends(64, job, begin, end, bytes);
-    else if (brief && bytes >= 32) index_gather_ends(32, job, begin, end, bytes);
-    else if (brief && bytes >= 16) index_gather_ends(16, job, begin, end, bytes);
-    else if (brief && bytes >= 8) index_gather_ends(8, job, begin, end, bytes);
+    if (brief && bytes >= 64) index_gather_ends(64, job, to, from, begin, end, bytes);
+    else if (brief && bytes >= 32) index_gather_ends(32, job, to, from, begin, end, bytes);
+    else if (brief && bytes >= 16) index_gather_ends(16, job, to, from, begin, end, bytes);
+    else if (brief && bytes >= 8) index_gather_ends(8, job, to, from, begin, end, bytes);
     else if (row == 1 && job->itemsize == 4)
         for (int64_t i = begin; i < end; i++)
-            ((uint32_t *)job->to)[i] = ((const uint32_t *)job->from)[job->plan.offsets[i]];
+            ((uint32_t *)to)[i - begin] = ((const uint32_t *)from)[offsets[i]];
     else if (row == 1 && job->itemsize == 8)
         for (int64_t i = begin; i < end; i++)
-            ((uint64_t *)job->to)[i] = ((const uint64_t *)job->from)[job->plan.offsets[i]];
+            ((uint64_t *)to)[i - begin] = ((const uint64_t *)from)[offsets[i]];
     else
-        for (int64_t i = begin; i < end; i++) {
-            int64_t next = job->plan.offsets[i + (i + 1 < end)] * job->itemsize;
-            char *to = job->to + i * bytes;
-            const char *from = job->from + job->plan.offsets[i] * job->itemsize;
-            if (job->far) index_copy_row(to, from, job->from + next, bytes);
-            else memcpy(to, from, (size_t)bytes);
+        for (int64_t i = begin; i < end; i++, to += bytes) {
+            const char *one = from + offsets[i] * job->itemsize;
+            const char *next = from + offsets[i + (i + 1 < end)] * job->itemsize;
+            if (job->far) index_copy_row(to, one, next, bytes);
+            else mg_copy_run(to, one, row, 1, job->itemsize);
         }
+}
+
+static void index_gather_block(void *context, int64_t block) {
+    const index_gather *job = context;
+    int64_t count = job->plan.count, blocks = mg_ceil_div(count, job->rows_per_block);
+    int64_t begin = block % blocks * job->rows_per_block, line = block / blocks * job->lines_per_block;
+    int64_t end = mg_min(begin + job->rows_per_block, count);
+    for (int64_t last = mg_min(line + job->lines_per_block, job->lines); line < last; line++)
+        index_gather_rows(job, job->to + (line * count + begin) * job->plan.row * job->itemsize,
+                          job->from + line * job->line_step * job->itemsize, begin, end);
+}
+
+/* Is one index on the last of `count` axes, for all positions on those before it, which are lines of x
+ * that follow one another? */
+static bool index_along_lines(const mg_array *x, int count, mg_array **indices) {
+    const mg_array *index = indices[count - 1];
+    if (count < 2 || !index || index->ndim != count) return false;
+    for (int d = 0; d < count - 1; d++) {
+        MG_AS_IT_IS;
+        if (indices[d] || (index->strides[d] != 0 && index->shape[d] > 1)) return false;
+        if (index->shape[d] != x->shape[d]) return false;
+        if (d && x->strides[d - 1] != x->shape[d] * x->strides[d]) return false;
+    }
+    return true;
 }
 
 mg_array *mg_gather(mg_array *x, int count, mg_array **indices) {
@@ -230,8 +252,21 @@ mg_array *mg_gather(mg_array *x, int count, mg_array **indices) {
     mg_array *from = index_rows_whole(x, count) ? mg_retain(x) : mg_copy(x);
     mg_array *out = from ? mg_new(x->dtype, ndim, shape) : NULL;
     if (out) {
+        mg_array line, *one = &line;
+        int axis = 0;
+        job.lines = 1;
         job.plan.row = index_row_size(x->ndim, x->shape, count);
-        if (index_resolve(&job.plan, x->ndim, x->shape, from->strides, count, indices)) {
+        if (out->size > 0 && index_along_lines(from, count, indices)) {
+            axis = count - 1;
+            line = mg_header(indices[axis]);
+            line.ndim = 1;
+            line.size = line.shape[0] = indices[axis]->shape[axis];
+            line.strides[0] = indices[axis]->strides[axis];
+            job.lines = indices[axis]->size / line.size;
+            job.line_step = from->strides[axis - 1];
+        }
+        if (index_resolve(&job.plan, x->ndim - axis, x->shape + axis, from->strides + axis,
+                          count - axis, axis ? &one : indices)) {
             mg_release(out);
             out = NULL;
         } else if (out->size > 0) {
@@ -239,8 +274,10 @@ mg_array *mg_gather(mg_array *x, int count, mg_array **indices) {
             job.from = from->data;
             job.far = x->size * job.itemsize > INDEX_NEAR / 2;
             job.rows_per_block = mg_max(NDITER_BLOCK / job.plan.row, 1);
-            mg_parallel_for(mg_ceil_div(job.plan.count, job.rows_per_block), index_gather_block,
-                            &job);
+            job.lines_per_block = mg_max(NDITER_BLOCK / (job.plan.count * job.plan.row), 1);
+            mg_parallel_for(mg_ceil_div(job.plan.count, job.rows_per_block) *
+                                mg_ceil_div(job.lines, job.lines_per_block),
+                            index_gather_block, &job);
         }
         if (out) mg_block_give(job.plan.offsets, job.plan.capacity);
     }
@@ -459,6 +496,26 @@ mg_array *mg_index_previous(int ndim, const int64_t *shape, int count, mg_array 
     return out;
 }
 
+mg_array *mg_gather_last(mg_array *x, int count, mg_array **indices) {
+    mg_array *out = mg_gather(x, count, indices), *last = NULL;
+    index_plan plan = {.row = 1};
+    if (out) last = mg_new(MG_INT64, count, x->shape);
+    int code = !last || index_resolve(&plan, count, x->shape, last->strides, count, indices);
+    if (!code) {
+        int64_t *at = (int64_t *)last->data, bytes = out->size * mg_itemsize(out->dtype);
+        if (plan.count) bytes /= plan.count;
+        for (int64_t i = 0; i < plan.count; i++) at[plan.offsets[i]] = i;
+        for (int64_t i = 0; i < plan.count; i++)
+            if (at[plan.offsets[i]] != i) memset(out->data + i * bytes, 0, (size_t)bytes);
+        mg_block_give(plan.offsets, plan.capacity);
+    } else {
+        mg_release(out);
+        out = NULL;
+    }
+    mg_release(last);
+    return out;
+}
+
 /* ---- index arrays made from data ---- */
 
 mg_array *mg_repeat_positions(mg_array *repeats) {
@@ -482,18 +539,23 @@ mg_array *mg_nonzero(mg_array *mask) {
     mg_array *from = mg_contiguous(mask);
     if (!from) return NULL;
     const uint8_t *m = (const uint8_t *)from->data;
-    int64_t found = 0;
-    for (int64_t i = 0; i < from->size; i++) found += m[i] != 0;
-    mg_array *out = mg_new(MG_INT64, 2, (int64_t[]){mask->ndim, found});
-    if (out) {
-        int64_t at[MG_MAX_NDIM] = {0}, k = 0;
-        int64_t *to = (int64_t *)out->data;
-        for (int64_t i = 0; i < from->size; i++) {
-            if (m[i]) {
-                for (int d = 0; d < mask->ndim; d++) to[d * found + k] = at[d];
-                k++;
-            }
-            for (int d = mask->ndim - 1; d >= 0 && ++at[d] == mask->shape[d]; d--) at[d] = 0;
+    int64_t found = 0, n = from->size, ndim = mask->ndim;
+    for (int64_t i = 0; i < n; i++) found += m[i] != 0;
+    mg_array *out = mg_new(MG_INT64, 2, (int64_t[]){ndim, found});
+    if (out && ndim) {
+        int64_t *to = (int64_t *)out->data, *last = to + (ndim - 1) * found;
+        int64_t width = mask->shape[ndim - 1], at[MG_MAX_NDIM] = {0}, row = 0, k = 0;
+        /* Each is written, and stays if it is one; fewer than were counted if others write meanwhile. */
+        for (int64_t i = 0; i < n && k < found; k += m[i++] != 0) last[k] = i;
+        for (; k < found; k++) {
+            MG_AS_IT_IS;
+            last[k] = n - 1;
+        }
+        for (k = 0; k < found && ndim > 1; k++) { /* from a place in all to one on each axis */
+            for (; last[k] - row >= width; row += width)
+                for (int64_t d = ndim - 2; d >= 0 && ++at[d] == mask->shape[d]; d--) at[d] = 0;
+            last[k] -= row;
+            for (int64_t d = 0; d < ndim - 1; d++) to[d * found + k] = at[d];
         }
     }
     mg_release(from);

@@ -14,15 +14,17 @@ static uint32_t sort_key_32(int dtype, const void *x, int64_t i) {
 
 static uint64_t sort_key_64(int dtype, const void *x, int64_t i) { return order_at(dtype, x, i); }
 
-/* What is asked of each line: where the first elements in sorted order are, the one of a rank, or
+/* What is asked of each line: where the first elements in sorted order are, those of some ranks, or
  * the lower and the upper of those in the middle, of all or without NaN. */
-typedef enum { SORT_FIRST, SORT_RANK, SORT_MIDDLE, SORT_NANMIDDLE } sort_task;
+typedef enum { SORT_FIRST, SORT_RANKS, SORT_MIDDLE, SORT_NANMIDDLE } sort_task;
 
 typedef struct {
     sort_task task;
     int dtype;
     bool descending, narrow; /* narrow: keys and places fit 32 bits */
-    int64_t rank;
+    const int64_t *ranks;
+    bool nan_all; /* where a NaN is, it is at all ranks */
+    bool sorts;   /* long lines, as more is asked for than one rank or two next to each other */
     int64_t *places;
     int64_t found; /* how many places of a line are asked for; all, as -1 */
     const void *x;
@@ -32,35 +34,45 @@ typedef struct {
     int64_t per_block;
 } sort_job;
 
-/* The ranks that are asked for, where so many elements have the greatest key, a NaN's. */
-static void ranks_asked(const sort_job *job, int64_t greatest, int64_t *lower, int64_t *upper) {
-    bool floats = job->dtype == MG_FLOAT32 || job->dtype == MG_FLOAT64;
-    int64_t n = job->lines.n, nan = floats ? greatest : 0;
+/* The f-th rank that is asked for, where so many elements have the greatest key, a NaN's. */
+static int64_t rank_asked(const sort_job *job, int64_t greatest, int64_t f) {
+    int64_t n = job->lines.n, nan = mg_is_float(job->dtype) ? greatest : 0;
     int64_t count = job->task == SORT_NANMIDDLE ? n - nan : n;
-    if (job->task == SORT_RANK) {
-        *lower = *upper = job->rank;
-    } else if (job->task == SORT_MIDDLE && nan) {
-        *lower = *upper = n - 1;
-    } else {
-        *lower = mg_max(count - 1, 0) / 2;
-        *upper = count / 2;
-    }
+    if (nan && (job->nan_all || job->task == SORT_MIDDLE)) return n - 1;
+    if (job->task == SORT_RANKS) return job->ranks[f];
+    return f ? count / 2 : mg_max(count - 1, 0) / 2;
 }
 
 #define S(name) name##_32
+#define SORT_VEC(name) name##_f32
+#define SORT_REAL float
 #define SORT_WORD uint32_t
 #define SORT_SIGNED int32_t
+#define SORT_COMPARED true
 #include "sort.inc.c"
 #undef S
+#undef SORT_VEC
+#undef SORT_REAL
 #undef SORT_WORD
 #undef SORT_SIGNED
+#undef SORT_COMPARED
 #define S(name) name##_64
+#define SORT_VEC(name) name##_f64
+#define SORT_REAL double
 #define SORT_WORD uint64_t
 #define SORT_SIGNED int64_t
+#if defined(__x86_64__) && !defined(__SSE4_2__)
+#define SORT_COMPARED false
+#else
+#define SORT_COMPARED true
+#endif
 #include "sort.inc.c"
 #undef S
+#undef SORT_VEC
+#undef SORT_REAL
 #undef SORT_WORD
 #undef SORT_SIGNED
+#undef SORT_COMPARED
 
 /* ---- all lines ---- */
 
@@ -69,12 +81,15 @@ static void sort_block(void *context, int64_t block) {
     int64_t n = job->lines.n, inner = job->lines.inner;
     int64_t end = mg_min((block + 1) * job->per_block, job->lines.outer * inner);
     void *scratch = job->scratch + block * job->scratch_size;
-    for (int64_t line = block * job->per_block; line < end; line++) {
-        int64_t o = line / inner, j = line % inner, first = o * n * inner + j;
-        int64_t *places = job->places + o * job->found * inner + j;
-        if (job->task == SORT_FIRST)
-            (job->narrow ? sort_line_32 : sort_line_64)(job, places, first, scratch);
-        else (job->narrow ? rank_line_32 : rank_line_64)(job, places, first, scratch);
+    void (*run)(const sort_job *, int64_t *, int64_t, void *) =
+        job->task == SORT_FIRST ? (job->narrow ? sort_line_32 : sort_line_64)
+                                : (job->narrow ? rank_line_32 : rank_line_64);
+    int64_t line = block * job->per_block, o = line / inner, j = line % inner;
+    for (; line < end; line++) {
+        run(job, job->places + o * job->found * inner + j, o * n * inner + j, scratch);
+        if (++j < inner) continue;
+        j = 0;
+        o++;
     }
 }
 
@@ -85,13 +100,17 @@ static mg_array *sorted_places(mg_array *x, int axis, sort_job job) {
     if (job.found < 0) job.found = job.lines.n;
     for (int d = 0; d < x->ndim; d++) shape[d] = x->shape[d];
     shape[axis < 0 ? axis + x->ndim : axis] = job.found;
-    if (job.task != SORT_FIRST && job.rank >= job.lines.n) /* 0 where the middle is asked for */
-        return mg_fail(MG_EARG, job.rank, job.lines.n);
+    for (int64_t f = 0; f < job.found && job.task != SORT_FIRST; f++) { /* 0 for the middle */
+        int64_t rank = job.task == SORT_RANKS ? job.ranks[f] : 0;
+        if (rank < 0 || rank >= job.lines.n) return mg_fail(MG_EARG, rank, job.lines.n);
+    }
     mg_array *places = mg_new(MG_INT64, x->ndim, shape);
     if (!places || places->size == 0) return places;
     job.dtype = x->dtype;
     job.narrow = mg_itemsize(x->dtype) <= 4 && job.lines.n <= UINT32_MAX;
-    job.scratch_size = (job.task == SORT_FIRST ? 2 : 1) * job.lines.n *
+    job.sorts = job.task == SORT_FIRST || job.found > 2 ||
+                (job.task == SORT_RANKS && (uint64_t)(job.ranks[job.found - 1] - job.ranks[0]) > 1);
+    job.scratch_size = (job.sorts || job.lines.n <= SORT_SHORT_64 ? 2 : 1) * job.lines.n *
                        (int64_t)(job.narrow ? sizeof(sort_item_32) : sizeof(sort_item_64));
     int64_t count = job.lines.outer * job.lines.inner;
     int64_t blocks = x->size < 4096 ? 1 : mg_min(count, mg_get_num_threads());
@@ -118,9 +137,10 @@ mg_array *mg_argsort(mg_array *x, int axis, int descending) {
     return sorted_places(x, axis, (sort_job){.descending = descending != 0, .found = -1});
 }
 
-mg_array *mg_rank(mg_array *x, int64_t rank, int axis) {
-    if (rank < 0) return mg_fail(MG_EARG, rank, 0);
-    return sorted_places(x, axis, (sort_job){.task = SORT_RANK, .rank = rank, .found = 1});
+mg_array *mg_ranks(mg_array *x, int count, const int64_t *ranks, int nan_all, int axis) {
+    if (count < 0) return mg_fail(MG_EARG, count, 0);
+    return sorted_places(x, axis, (sort_job){.task = SORT_RANKS, .ranks = ranks,
+                                             .nan_all = nan_all != 0, .found = count});
 }
 
 mg_array *mg_middle(mg_array *x, int axis, int skip_nan) {

@@ -1,6 +1,8 @@
 /* sort.inc.c: a stable sort of keys with their places, for keys and places of one width.
  *
- * The includer defines SORT_WORD, the unsigned type, SORT_SIGNED, and S(name). */
+ * The includer defines SORT_WORD, the unsigned type, SORT_SIGNED, the float type of that width, SORT_REAL,
+ * whose vectors SORT_VEC(name) is about, SORT_COMPARED, whether vectors of such words can be compared,
+ * and S(name). */
 
 typedef struct {
     SORT_WORD key, place;
@@ -8,7 +10,10 @@ typedef struct {
 
 /* ---- short lines ---- */
 
-enum { S(SORT_SHORT) = SORT_SHORT_BYTES / sizeof(SORT_WORD) };
+enum {
+    S(SORT_SHORT) = SORT_SHORT_BYTES / sizeof(SORT_WORD),
+    S(SORT_WIDE) = MG_VECTOR_BYTES / sizeof(SORT_WORD)
+};
 
 typedef SORT_SIGNED S(sort_vec) __attribute__((vector_size(MG_VECTOR_BYTES)));
 
@@ -17,33 +22,68 @@ typedef union {
     S(sort_vec) vec[SORT_SHORT_BYTES / MG_VECTOR_BYTES];
 } S(sort_words);
 
-/* ranks[i] = how many of a short line's elements come before element i in sorted order: each is
- * compared with each, a vector of them at a time, which is sooner done than branching. Vectors
- * compare signed integers. Returns how many elements have the greatest key there is. */
-static int64_t S(sort_short)(const sort_job *job, int64_t first, S(sort_vec) *ranks) {
-    enum { WIDE = MG_VECTOR_BYTES / sizeof(SORT_WORD) };
-    S(sort_words) keys;
+/* The keys of a short line in the order of signed integers, which is that of vectors; those after the
+ * last one are 0. A line that lies straight is read by vectors: to write words and read them as a
+ * vector waits for the words to arrive. Returns how many elements have the greatest key there is. */
+MG_INLINE int64_t S(sort_keys)(const sort_job *job, int64_t first, S(sort_words) *keys) {
     const SORT_WORD sign = (SORT_WORD)1 << (8 * sizeof(SORT_WORD) - 1);
-    const SORT_WORD flip = job->descending ? (SORT_WORD)~sign : sign;
-    int64_t n = job->lines.n, count = mg_ceil_div(n, WIDE), greatest = 0;
-    keys.vec[count - 1] = (S(sort_vec)){0};
-    for (int64_t i = 0; i < n; i++) {
-        SORT_WORD key = S(sort_key)(job->dtype, job->x, first + i * job->lines.inner);
-        keys.word[i] = (SORT_SIGNED)(key ^ flip);
-        greatest += key == (SORT_WORD)-1;
+    const SORT_SIGNED flip = job->descending ? -1 : 0;
+    int64_t n = job->lines.n, count = mg_ceil_div(n, S(SORT_WIDE)), greatest = 0;
+    if (job->lines.inner > 1 || job->dtype == MG_BOOL) {
+        keys->vec[count - 1] = (S(sort_vec)){0};
+        for (int64_t i = 0; i < n; i++) {
+            MG_AS_IT_IS;
+            SORT_WORD key = S(sort_key)(job->dtype, job->x, first + i * job->lines.inner);
+            keys->word[i] = (SORT_SIGNED)(key ^ sign) ^ flip;
+            greatest += key == (SORT_WORD)-1;
+        }
+        return greatest;
     }
-    S(sort_vec) lane;
-    for (int l = 0; l < WIDE; l++) lane[l] = l;
+    const SORT_REAL *x = (const SORT_REAL *)job->x + first;
+    S(sort_vec) many = {0}; /* how many are the greatest, as 0 or less */
+    MG_ROLLED
     for (int64_t v = 0; v < count; v++) {
+        int64_t from = v * S(SORT_WIDE), left = mg_min(n - from, S(SORT_WIDE));
+        SORT_VEC(vec) some = left < S(SORT_WIDE) ? SORT_VEC(v_load_n)(x + from, (int)left)
+                                             : SORT_VEC(v_load)(x + from);
+        S(sort_vec) key = (S(sort_vec))some;
+        if (job->dtype != MG_INT64) { /* as order.h does it */
+            S(sort_vec) nan = (S(sort_vec))(some != some);
+            key = (S(sort_vec))(some + (SORT_REAL)0);
+            key ^= key >> (8 * sizeof(SORT_WORD) - 1) & (SORT_SIGNED)~sign;
+            key = (nan & (SORT_SIGNED)~sign) | (~nan & key);
+        }
+        many += key == (SORT_SIGNED)~sign;
+        keys->vec[v] = key ^ flip;
+    }
+    if (job->task == SORT_FIRST) return 0;
+    MG_ROLLED
+    for (int l = 0; l < S(SORT_WIDE); l++) {
+        MG_AS_IT_IS;
+        greatest -= many[l];
+    }
+    return greatest;
+}
+
+/* ranks[i] = how many of a short line's elements come before element i in sorted order. Each is
+ * compared with each, a vector of them at a time, which is sooner done than branching. Returns what
+ * sort_keys does. */
+static int64_t S(sort_short)(const sort_job *job, int64_t first, S(sort_words) *ranks) {
+    S(sort_words) keys;
+    int64_t greatest = S(sort_keys)(job, first, &keys), n = job->lines.n;
+    S(sort_vec) lane;
+    for (int l = 0; l < S(SORT_WIDE); l++) lane[l] = l;
+    MG_ROLLED
+    for (int64_t v = 0, from = 0; from < n; v++, from += S(SORT_WIDE)) {
         S(sort_vec) some = keys.vec[v], rank = {0};
-        int64_t from = v * WIDE, to = mg_min(from + WIDE, n), j = 0;
+        int64_t to = mg_min(from + S(SORT_WIDE), n), j = 0;
         for (; j < from; j++) rank -= keys.word[j] <= some;
         for (; j < to; j++) {
             S(sort_vec) before = (SORT_SIGNED)(j - from) < lane;
             rank -= (keys.word[j] < some) | ((keys.word[j] == some) & before);
         }
         for (; j < n; j++) rank -= keys.word[j] < some;
-        ranks[v] = rank;
+        ranks->vec[v] = rank;
     }
     return greatest;
 }
@@ -73,24 +113,44 @@ static S(sort_item) *S(sort_radix)(S(sort_item) *items, S(sort_item) *other, int
     return items;
 }
 
+static void S(sort_insert)(S(sort_item) *items, int64_t n) {
+    for (int64_t i = 1; i < n; i++) {
+        S(sort_item) item = items[i];
+        int64_t to = i;
+        for (; to > 0 && items[to - 1].key > item.key; to--) items[to] = items[to - 1];
+        items[to] = item;
+    }
+}
+
+/* All elements of a line, the first of them in sorted order first; there is room for 2 n at `items`.
+ * How many have the greatest key goes to `greatest`. A line is short here where vectors of such words
+ * cannot be compared. */
+static S(sort_item) *S(sort_items)(const sort_job *job, int64_t first, S(sort_item) *items,
+                                   int64_t *greatest) {
+    int64_t n = job->lines.n;
+    for (int64_t i = 0; i < n; i++) {
+        SORT_WORD key = S(sort_key)(job->dtype, job->x, first + i * job->lines.inner);
+        *greatest += key == (SORT_WORD)-1;
+        items[i].key = job->descending ? (SORT_WORD)~key : key;
+        items[i].place = (SORT_WORD)i;
+    }
+    if (SORT_COMPARED || n > S(SORT_SHORT)) return S(sort_radix)(items, items + n, n);
+    S(sort_insert)(items, n);
+    return items;
+}
+
 /* places[i * stride] = where in the line the i-th element of its sorted order is, for the first
  * `found`; there is room for 2 n items at `scratch`. */
 static void S(sort_line)(const sort_job *job, int64_t *places, int64_t first, void *scratch) {
-    int64_t n = job->lines.n, stride = job->lines.inner;
-    if (n <= S(SORT_SHORT)) {
+    int64_t n = job->lines.n, stride = job->lines.inner, greatest = 0;
+    if (SORT_COMPARED && n <= S(SORT_SHORT)) {
         S(sort_words) ranks;
-        S(sort_short)(job, first, ranks.vec);
+        S(sort_short)(job, first, &ranks);
         for (int64_t i = 0; i < n; i++)
             if ((int64_t)ranks.word[i] < job->found) places[(int64_t)ranks.word[i] * stride] = i;
         return;
     }
-    S(sort_item) *items = scratch;
-    for (int64_t i = 0; i < n; i++) {
-        SORT_WORD key = S(sort_key)(job->dtype, job->x, first + i * stride);
-        items[i].key = job->descending ? (SORT_WORD)~key : key;
-        items[i].place = (SORT_WORD)i;
-    }
-    items = S(sort_radix)(items, items + n, n);
+    const S(sort_item) *items = S(sort_items)(job, first, scratch, &greatest);
     for (int64_t i = 0; i < job->found; i++) places[i * stride] = (int64_t)items[i].place;
 }
 
@@ -129,18 +189,24 @@ static int64_t S(place_of)(const SORT_WORD *keys, SORT_WORD key, int64_t nth) {
         if (keys[i] == key && nth-- == 0) return i;
 }
 
-/* The places of one or two elements in sorted order, the second next to the first or the same;
- * there is room for 2 n keys at `scratch`. */
+/* The places of the elements of the ranks that are asked for. There is room for 2 n keys at `scratch`, or
+ * for 2 n items where the line is sorted. */
 static void S(rank_line)(const sort_job *job, int64_t *places, int64_t first, void *scratch) {
-    int64_t n = job->lines.n, inner = job->lines.inner, greatest = 0, lower, upper;
-    if (n <= S(SORT_SHORT)) {
+    int64_t n = job->lines.n, inner = job->lines.inner, greatest = 0, found = job->found;
+    if (SORT_COMPARED && n <= S(SORT_SHORT)) {
         S(sort_words) ranks;
-        greatest = S(sort_short)(job, first, ranks.vec);
-        ranks_asked(job, greatest, &lower, &upper);
-        for (int64_t i = 0; i < n; i++) {
-            if ((int64_t)ranks.word[i] == lower) places[0] = i;
-            if ((int64_t)ranks.word[i] == upper) places[inner * (job->found - 1)] = i;
+        greatest = S(sort_short)(job, first, &ranks);
+        for (int64_t f = 0; f < found; f++) {
+            int64_t rank = rank_asked(job, greatest, f);
+            for (int64_t i = 0; i < n; i++)
+                if ((int64_t)ranks.word[i] == rank) places[f * inner] = i;
         }
+        return;
+    }
+    if (job->sorts || n <= S(SORT_SHORT)) {
+        const S(sort_item) *items = S(sort_items)(job, first, scratch, &greatest);
+        for (int64_t f = 0; f < found; f++)
+            places[f * inner] = (int64_t)items[rank_asked(job, greatest, f)].place;
         return;
     }
     SORT_WORD *keys = scratch, *some = keys + n;
@@ -148,10 +214,10 @@ static void S(rank_line)(const sort_job *job, int64_t *places, int64_t first, vo
         keys[i] = S(sort_key)(job->dtype, job->x, first + i * inner);
         greatest += keys[i] == (SORT_WORD)-1;
     }
-    ranks_asked(job, greatest, &lower, &upper);
+    int64_t lower = rank_asked(job, greatest, 0), upper = rank_asked(job, greatest, found - 1);
     S(sort_rank) at = S(select)(keys, some, n, lower);
     places[0] = S(place_of)(keys, at.key, at.nth);
-    if (job->found == 1) return;
+    if (found == 1) return;
     if (upper > lower && ++at.nth == at.equal) { /* the least of the keys above it */
         SORT_WORD least = (SORT_WORD)-1;
         for (int64_t i = 0; i < n; i++)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from math import prod
 from typing import Any
 
 from minigrad._c import NULL, Handle, call, lib, run, shape_of
-from minigrad.ops.pointwise import ADD, EQ, SCALE
+from minigrad.ops.pointwise import ADD, SCALE
 from minigrad.ops.table import Row, custom, linear
 
 T = Any  # a Tensor; this layer stands below it
@@ -104,6 +105,32 @@ PICK = linear(
     doc="what an index picks, in another shape",
 )
 
+
+def _merged(shape: Shape, axes: int) -> Shape:
+    """A shape with its first axes as one."""
+    return (prod(shape[:axes]), *shape[axes:])
+
+
+def _masked(x: Handle, axes: int, places: Handle) -> Handle:
+    line = _merged(shape_of(x), axes)
+    return _gather(call(lib.mg_view_reshape, x, len(line), line), (places,))
+
+
+def _unmasked(g: Handle, shape: Shape, axes: int, places: Handle) -> Handle:
+    made = _scatter_add(g, _merged(shape, axes), (places,))
+    return call(lib.mg_view_reshape, made, len(shape), shape)
+
+
+MASKED = linear(
+    "masked",
+    _masked,
+    lambda g, shape, axes, places: _apply(SCATTER_ADD, g, _merged(shape, axes), (places,)).reshape(
+        shape
+    ),
+    fused=_unmasked,
+    doc="what of a contiguous array is at some places of its first axes, counted through these",
+)
+
 # ---- weighted sums along an axis ----------------------------------------------------------------
 
 # For every tap, which elements of the axis it takes and, as a column, how much each of them counts.
@@ -158,26 +185,9 @@ UNTAP: Row = linear(
 # ---- writes: of repeated indices the last one wins -----------------------------------------------
 
 
-def _winners(to: Shape, index: Index) -> Handle:
-    """For each position of the index arrays, whether no later one has the same indices."""
-    first = _first(index)
-    shape = shape_of(first)
-    order = call(lib.mg_reshape, _count(first.size), len(shape), shape)
-    places = call(lib.mg_empty, lib.MG_INT64, len(index), to[: len(index)])
-    return call(lib.mg_binary, EQ.id, _gather(_written(places, index, order), index), order)
-
-
-def _gather_last(x: Handle, index: Index) -> Handle:
-    picked = _gather(x, index)
-    won = _winners(shape_of(x), index)
-    rows = (*shape_of(won), *(1,) * (picked.ndim - won.ndim))
-    won = call(lib.mg_reshape, won, len(rows), rows)
-    return call(lib.mg_where, won, picked, call(lib.mg_weak_float, 0.0))
-
-
 GATHER_LAST: Row = linear(
     "index_last",
-    _gather_last,
+    lambda x, index: call(lib.mg_gather_last, x, len(index), index),
     lambda g, shape, index: _apply(SCATTER_LAST, g, shape, index),
     doc="x[i0, i1, ...], but 0 where a later position has the same indices",
 )
@@ -199,6 +209,60 @@ INDEX_PUT = custom(
     lambda g, index: _apply(BLANK, g, index),
     lambda g, index: _apply(GATHER_LAST, g, index),
     doc="x with [i0, i1, ...] = value, the last of repeated indices wins",
+)
+
+
+def _line(x: Handle) -> Handle:
+    return call(lib.mg_reshape, x, 1, (x.size,))
+
+
+def _masked_put(x: Handle, value: Handle, mask: Handle, places: Handle) -> Handle:
+    out = call(lib.mg_copy, x)
+    first = call(lib.mg_view_slice, _line(value), (0,), (1,), (places.size,))
+    _written(_line(out), (places,), first)
+    return out
+
+
+def _masked_taken(g: Handle, to: Shape, places: Handle) -> Handle:
+    """The first elements of zeros: those of g at the places."""
+    out = call(lib.mg_full, g.dtype, len(to), to, 0.0, 0)
+    first = call(lib.mg_view_slice, _line(out), (0,), (1,), (places.size,))
+    run(lib.mg_write, first, _gather(_line(g), (places,)))
+    return out
+
+
+def _masked_spread(g: Handle, to: Shape, places: Handle) -> Handle:
+    """Its transpose."""
+    out = call(lib.mg_full, g.dtype, len(to), to, 0.0, 0)
+    first = call(lib.mg_view_slice, _line(g), (0,), (1,), (places.size,))
+    _written(_line(out), (places,), first)
+    return out
+
+
+MASK_BLANK: Row = linear(
+    "mask_blank",
+    lambda x, mask: call(lib.mg_where, mask, call(lib.mg_weak_int, 0), x),
+    lambda g, mask: _apply(MASK_BLANK, g, mask),
+    doc="the input with 0 where a mask is true",
+)
+MASK_TAKEN: Row = linear(
+    "mask_taken",
+    _masked_taken,
+    lambda g, shape, to, places: _apply(MASK_SPREAD, g, shape, places),
+    doc="zeros of a shape that begin with what is at some places",
+)
+MASK_SPREAD: Row = linear(
+    "mask_spread",
+    _masked_spread,
+    lambda g, shape, to, places: _apply(MASK_TAKEN, g, shape, places),
+    doc="zeros of a shape with the first elements of the input at some places",
+)
+MASKED_PUT = custom(
+    "masked_scatter",
+    _masked_put,
+    lambda g, mask, places: _apply(MASK_BLANK, g, mask),
+    lambda g, b, mask, places: _apply(MASK_TAKEN, g, b.shape, places),
+    doc="x with the first elements of a value where a mask is true, in order",
 )
 
 # ---- products and extrema ------------------------------------------------------------------------

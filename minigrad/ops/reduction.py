@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from minigrad._c import NULL, Handle, call, ffi, lib, settle, tracers
+from minigrad._c import NULL, Handle, call, ffi, lib, run, settle, tracers
 from minigrad.ops.composed import product
 from minigrad.ops.pointwise import MUL
 from minigrad.ops.scan import cumprod_vjp, share_of
@@ -132,13 +132,43 @@ AMAX = _extremum("amax", lib.MG_MAX, "the maximum over the axes; ties share the 
 AMIN = _extremum("amin", lib.MG_MIN, "the minimum over the axes; ties share the gradient")
 
 
+def _tied_vjp(g: T, a: T, b: T) -> T:
+    """Each value in ``b`` has the same share of g, which those in ``a`` that equal it share."""
+    axes = tuple(range(len(a.shape)))
+    shares = [
+        _extremum_vjp(g * (1.0 / b.size), a, b[i], a.shape, axes, False) for i in range(b.size)
+    ]
+    return shares[0] if len(shares) == 1 else shares[0] + shares[1]
+
+
+def _tied_fused(g: Handle, a: Handle, b: Handle) -> Handle:
+    count = b.size
+    if count > 1:
+        g = call(lib.mg_binary, MUL.id, g, call(lib.mg_weak_float, 1.0 / count))
+    made = None
+    for i in range(count):
+        one = call(lib.mg_view_reshape, call(lib.mg_view_slice, b, (i,), (1,), (1,)), 0, ())
+        part = call(lib.mg_extremum_vjp, g, a, one, -1, NULL, False)
+        if made is None:
+            made = part
+        else:
+            run(lib.mg_accumulate, made, part)
+    return made
+
+
+def _tied(a: Handle, b: Handle) -> Handle:
+    if b.size == 1:
+        return call(lib.mg_view_reshape, call(lib.mg_copy, b), 0, ())
+    return call(lib.mg_reduce, lib.MG_MEAN, b, -1, NULL, False)
+
+
 TIED = custom(
     "median",
-    lambda a, b: call(lib.mg_copy, b),
-    lambda g, a, b: _extremum_vjp(g, a, b, a.shape, tuple(range(len(a.shape))), False),
+    _tied,
+    _tied_vjp,
     None,
-    fused=[lambda g, a, b: call(lib.mg_extremum_vjp, g, a, b, -1, NULL, False), None],
-    doc="b, one of the elements of a; all elements that equal it share the gradient evenly",
+    fused=[_tied_fused, None],
+    doc="the mean of b, one element of a or two; all that equal one share its gradient evenly",
 )
 
 

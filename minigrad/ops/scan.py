@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad._c import call, lib
+from minigrad._c import Handle, call, lib
 from minigrad.ops.composed import product
+from minigrad.ops.pointwise import SCALE, SUB
 from minigrad.ops.shape import EMBED
 from minigrad.ops.table import Row, custom, linear, zero
 
@@ -120,11 +121,11 @@ TOPK = zero(
     "the places of the first k elements in sorted order",
     forward=lambda x, k, axis, largest: call(lib.mg_topk, x, k, axis, largest),
 )
-RANK = zero(
-    "rank",
+RANKS = zero(
+    "ranks",
     1,
-    "the place of the element of a rank in sorted order",
-    forward=lambda x, rank, axis: call(lib.mg_rank, x, rank, axis),
+    "the places of the elements of some ranks in sorted order",
+    forward=lambda x, ranks, nan_all, axis: call(lib.mg_ranks, x, len(ranks), ranks, nan_all, axis),
 )
 MIDDLE = zero(
     "middle",
@@ -132,6 +133,36 @@ MIDDLE = zero(
     "the places of the two elements in the middle of sorted order",
     forward=lambda x, axis, skip_nan: call(lib.mg_middle, x, axis, skip_nan),
 )
+
+
+def _rest(part: Handle) -> Handle:
+    return call(lib.mg_binary, SUB.id, call(lib.mg_weak_float, 1.0), part)
+
+
+def _weighed(g: Handle, part: Handle) -> Handle:
+    return call(lib.mg_binary, SCALE.id, g, part)
+
+
+WEIGHED: Row = linear(
+    "weighed",
+    _weighed,
+    lambda g, part: _apply(WEIGHED, g, part),
+    doc="the input in parts of it that are given, as many as it has or one for each in a line",
+)
+BETWEEN = custom(
+    "between",
+    lambda a, b, part: call(lib.mg_between, a, b, part),
+    lambda g, part: _apply(WEIGHED, g, _rest(part)),
+    lambda g, part: _apply(WEIGHED, g, part),
+    fused=[lambda g, part: _weighed(g, _rest(part)), _weighed],
+    doc="a + part * (b - a); where that is not finite, what has a part in it decides",
+)
+
+
+def _apply(row: Row, x: T, *args: Any) -> T:
+    return x.apply_row(row, *args)
+
+
 SEARCHSORTED = zero(
     "searchsorted",
     2,

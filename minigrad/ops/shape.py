@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad._c import Handle, call, lib, run, shape_of
+from minigrad.ops.pointwise import ADD
 from minigrad.ops.table import Row, custom, linear, variadic
 
 Shape = tuple[int, ...]
@@ -166,6 +167,101 @@ DIAG_EMBED: Row = linear(
     _embed_diagonal,
     lambda g, to, offset: _apply(DIAGONAL, g, offset),
     doc="zeros of a shape with the input on the diagonal of the last two axes",
+)
+
+
+# Parts of an axis: the start, step and count of each, one after the other.
+SPANS: Row = linear(
+    "spans",
+    lambda x, axis, spans: call(lib.mg_spans, x, axis, len(spans) // 3, spans),
+    lambda g, shape, axis, spans: _apply(SPANS_ADDED, g, axis, shape[axis], spans),
+    fused=lambda g, shape, axis, spans: _spans_added(g, axis, shape[axis], spans),
+    doc="parts of an axis side by side",
+)
+
+
+def _spans_added(g: Handle, axis: int, size: int, spans: Shape) -> Handle:
+    return call(lib.mg_spans_added, ADD.id, g, axis, size, len(spans) // 3, spans)
+
+
+SPANS_ADDED: Row = linear(
+    "spans_added",
+    _spans_added,
+    lambda g, axis, size, spans: _apply(SPANS, g, axis, spans),
+    doc="zeros with what lies side by side added to parts of an axis",
+)
+
+
+def _rolled(x: Handle, axis: int, n: int, shift: int) -> Handle:
+    return call(lib.mg_spans, x, axis, 2, (n - shift, 1, shift, 0, 1, n - shift))
+
+
+ROLL: Row = linear(
+    "roll",
+    _rolled,
+    lambda g, axis, n, shift: _apply(ROLL, g, axis, n, n - shift),
+    fused=lambda g, axis, n, shift: _rolled(g, axis, n, n - shift),
+    doc="the elements moved on along an axis of n, the last ones to its start",
+)
+
+
+def _repeated(x: Handle, apart: Shape, spread: Shape, to: Shape) -> Handle:
+    seen = call(lib.mg_view_expand, call(lib.mg_reshape, x, len(apart), apart), len(spread), spread)
+    return call(lib.mg_view_reshape, call(lib.mg_copy, seen), len(to), to)
+
+
+REPEAT: Row = linear(
+    "repeat",
+    _repeated,
+    lambda g, shape, apart, spread, to: g.reshape(spread).sum_to_size(apart).reshape(shape),
+    fused=lambda g, shape, apart, spread, to: call(
+        lib.mg_view_reshape,
+        call(lib.mg_sum_to, call(lib.mg_reshape, g, len(spread), spread), len(apart), apart),
+        len(shape),
+        shape,
+    ),
+    doc="a copy in which new axes, and those of size 1, repeat what there is",
+)
+
+
+def _diagonal_put(x: Handle, value: Handle, offset: int) -> Handle:
+    out = call(lib.mg_copy, x)
+    run(lib.mg_write, _diagonal(out, offset), value)
+    return out
+
+
+DIAGONAL_BLANK: Row = linear(
+    "diagonal_blank",
+    lambda x, offset: _diagonal_put(x, call(lib.mg_weak_int, 0), offset),
+    lambda g, offset: _apply(DIAGONAL_BLANK, g, offset),
+    doc="the input with 0 on the diagonal of the last two axes",
+)
+DIAGONAL_PUT = custom(
+    "diagonal_scatter",
+    _diagonal_put,
+    lambda g, offset: _apply(DIAGONAL_BLANK, g, offset),
+    lambda g, offset: _apply(DIAGONAL, g, offset),
+    doc="the input with the diagonal of the last two axes replaced",
+)
+
+
+def _blocks(*given: Any) -> Handle:
+    *parts, to, places = given
+    out = _filled(parts[0], to, 0)
+    for part, (start, size) in zip(parts, places, strict=True):
+        run(lib.mg_write, _slice(out, start, (1, 1), size), part)
+    return out
+
+
+def _block(g: Any, i: int, to: Shape, places: tuple[tuple[Shape, Shape], ...]) -> Any:
+    return _apply(SLICE, g, places[i][0], (1, 1), places[i][1])
+
+
+BLOCKS = variadic(
+    "block_diag",
+    _blocks,
+    _block,
+    doc="matrices along the diagonal of one, with zeros around",
 )
 TRIANGLE: Row = linear(
     "triangle",

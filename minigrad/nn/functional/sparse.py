@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minigrad import functions as f
-from minigrad._c import lib, run
+from minigrad._c import call, lib, run
 from minigrad.arguments import integer, tensor_operand
-from minigrad.creation import arange
-from minigrad.dtypes import int64
+from minigrad.dispatch import wrap
 from minigrad.padding import pad
 from minigrad.selection import gather_rows, index_operand
 
@@ -31,16 +30,19 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """
     classes = index_operand("one_hot", tensor)
     count = integer("one_hot", "num_classes", num_classes)
-    if not classes.size:
-        if count < 1:
-            raise ValueError("[one_hot] no classes to count: name num_classes")
-    else:
-        low, high = int(f.amin(classes).item()), int(f.amax(classes).item())
-        if count == -1:
-            count = high + 1
-        if low < 0 or high >= count:
-            raise ValueError(f"[one_hot] classes from {low} to {high} are not in 0..{count - 1}")
-    return f.to(f.eq(f.unsqueeze(classes, -1), arange(count)), int64)
+    if not classes.size and count < 1:
+        raise ValueError("[one_hot] no classes to count: name num_classes")
+    if count < -1:
+        raise ValueError(f"[one_hot] num_classes is {count}, but must be at least 0")
+    try:
+        return wrap(call(lib.mg_one_hot, classes._h, count))
+    except IndexError:
+        raise ValueError(f"[one_hot] {_not_within(classes, count)}") from None
+
+
+def _not_within(classes: Tensor, count: int) -> str:
+    low, high = (extreme(classes).item() for extreme in (f.amin, f.amax))
+    return f"classes from {low} to {high} are not in 0..{(high + 1 if count < 0 else count) - 1}"
 
 
 def embedding(
@@ -67,9 +69,7 @@ def embedding(
     try:
         run(lib.mg_index_within, classes._h, count)
     except IndexError:
-        low, high = (extreme(classes).item() for extreme in (f.amin, f.amax))
-        message = f"[embedding] classes from {low} to {high} are not in 0..{count - 1}"
-        raise IndexError(message) from None
+        raise IndexError(f"[embedding] {_not_within(classes, count)}") from None
     rows = gather_rows(table, (classes,), "embedding")
     if padding_idx is None:
         return rows
