@@ -12,6 +12,7 @@ from minigrad._c import lib, op_name
 
 F = mg.nn.functional
 X = mg.ones(2, 3)
+LONG = mg.tensor(1.0).expand(2**40)
 TRACKED = mg.ones(2, requires_grad=True)
 
 
@@ -156,6 +157,18 @@ MESSAGES = [
     (lambda: mg.zeros(2, -1), ValueError, "[zeros] negative size -1 in dimension 1"),
     (lambda: mg.ones(2**61), ValueError, "[ones] the result is too large"),
     (lambda: mg.ones(3).split(2.5), TypeError, "[split] "),
+    # numbers and ranges without bounds
+    (lambda: mg.pad(X, range(10**12)), ValueError, "[pad] 6 amounts for 2 dimensions"),
+    (lambda: mg.zeros(range(1, 10**30)), ValueError, "[zeros] 17 dimensions where at most 16"),
+    (lambda: X.repeat(10**24, 1), ValueError, "[repeat] a size or index is beyond int64"),
+    (lambda: X.tile(2**40, 2**30), ValueError, "[tile] "),
+    (lambda: X.repeat_interleave(2**45), MemoryError, "[repeat_interleave] no memory for"),
+    # more pieces than there could be room for are not begun with
+    (lambda: X.tensor_split(10**24), MemoryError, f"[tensor_split] no memory for {10**24} tensors"),
+    (lambda: mg.zeros(0).chunk(10**12), MemoryError, f"[chunk] no memory for {10**12} tensors"),
+    (lambda: LONG.split(3), MemoryError, f"[split] no memory for {-(-(2**40) // 3)} tensors"),
+    (lambda: LONG.chunk(2**39), MemoryError, f"[chunk] no memory for {2**39} tensors"),
+    (lambda: LONG.unbind(), MemoryError, f"[unbind] no memory for {2**40} tensors"),
     (lambda: mg.ones(2).expand(()), ValueError, "[expand] shape (2,) cannot expand to ()"),
     # writes
     (
