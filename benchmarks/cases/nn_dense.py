@@ -233,6 +233,7 @@ def _batch_norm(shape: tuple[int, ...], quick: bool) -> None:
         _traffic(4.0 * float(np.prod(shape))),
         (quick, quick),
         images=len(shape) == 4,
+        tolerance=2e-4,  # of torch with the channels last, which adds up a channel one by one
         targets=TARGETS,
         note="training, without running statistics",
     )
