@@ -24,6 +24,7 @@
 #include "kernels/attention.c"
 #include "kernels/index.c"
 #include "kernels/window.c"
+#include "kernels/tap.c"
 #include "kernels/box.c"
 #include "kernels/conv.c"
 #include "kernels/random.c"

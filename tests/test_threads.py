@@ -14,6 +14,7 @@ import oracle
 import pytest
 
 import minigrad as mg
+from minigrad.nn import functional as F
 
 COUNTS = [1, 2, 3, 7]
 
@@ -37,6 +38,10 @@ def gradient(f):
         return mg.grad(y, leaf, cotangent)[0]
 
     return run
+
+
+def resized(x):
+    return F.interpolate(x[:1030].reshape(1, 10, 103, 977), size=(77, 1200), mode="bilinear")
 
 
 PROGRAMS = {
@@ -81,6 +86,8 @@ PROGRAMS = {
     "norm'": gradient(lambda x: x.norm(2, 0)),
     "var'": gradient(lambda x: x.var(0)),
     "logsumexp'": gradient(lambda x: x.logsumexp(0)),
+    "interpolate": lambda x: resized(x),
+    "interpolate'": gradient(lambda x: resized(x)),
 }
 
 

@@ -7,13 +7,11 @@ position on that axis of the others. What an index picks is a *row*: the axes th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import reduce
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 from minigrad._c import NULL, Handle, call, lib, run, shape_of
-from minigrad.ops.pointwise import ADD, SCALE
 from minigrad.ops.table import Row, custom, linear
 
 T = Any  # a Tensor; this layer stands below it
@@ -133,39 +131,29 @@ MASKED = linear(
 
 # ---- weighted sums along an axis ----------------------------------------------------------------
 
-# For every tap, which elements of the axis it takes and, as a column, how much each of them counts.
-Taps = Sequence[tuple[Handle, Handle | None]]
+# For every tap, which elements of the axis it takes, and how much each of them counts. Where all
+# count fully there is one tap, and no weights.
+Taps = tuple[tuple[Handle, ...], tuple[Handle, ...]]
 
 
 def _tapped(x: Handle, axis: int, taps: Taps) -> Handle:
-    before = shape_of(x)[:axis]
-    return _total(
-        [_weighted(weights, _gather(x, _rows(before, places))) for places, weights in taps]
-    )
+    places, weights = taps
+    if weights:
+        return call(lib.mg_tap, x, axis, len(places), places, weights)
+    return _gather(x, _rows(shape_of(x)[:axis], places[0]))
 
 
 def _untapped(g: Handle, to: Shape, axis: int, taps: Taps) -> Handle:
-    return _total(
-        [
-            _scatter_add(_weighted(weights, g), to, _rows(to[:axis], places))
-            for places, weights in taps
-        ]
-    )
+    places, weights = taps
+    if weights:
+        return call(lib.mg_untap, g, axis, to[axis], len(places), places, weights)
+    return _scatter_add(g, to, _rows(to[:axis], places[0]))
 
 
 def _rows(before: Shape, places: Handle) -> Index:
     """Places on an axis, at all positions on the axes before it."""
     shape = (*before, places.size)
     return (*(None,) * len(before), call(lib.mg_view_expand, places, len(shape), shape))
-
-
-def _weighted(weights: Handle | None, x: Handle) -> Handle:
-    """A weight of 0 hides infinities and NaN."""
-    return x if weights is None else call(lib.mg_binary, SCALE.id, weights, x)
-
-
-def _total(terms: Sequence[Handle]) -> Handle:
-    return reduce(lambda a, b: call(lib.mg_binary, ADD.id, a, b), terms)
 
 
 TAP = linear(

@@ -227,20 +227,17 @@ _MODES: dict[str, tuple[Callable[[int, int, float | None, bool], Taps], int | No
 }
 
 
-def _in_c(taps: Taps, dtype: Any, after: int) -> list[tuple[Any, Any]]:
-    """The taps' arrays, the weights as a column for an axis with as many axes after it."""
-    column = (-1,) + (1,) * after
-    return [
-        (tensor(places)._h, tensor(weights, dtype).reshape(column)._h if weights else None)
-        for places, weights in taps
-    ]
+def _in_c(taps: Taps, dtype: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The taps' arrays: all places, and all weights."""
+    places = tuple([tensor(places)._h for places, _ in taps])
+    return places, tuple([tensor(weights, dtype)._h for _, weights in taps if weights])
 
 
 @lru_cache(32)
 def _taps(
-    taps_of: Callable[..., Taps], n: int, m: int, step: float | None, align: bool, *how: Any
-) -> list[tuple[Any, Any]]:
-    return _in_c(taps_of(n, m, step, align), *how)
+    taps_of: Callable[..., Taps], n: int, m: int, step: float | None, align: bool, dtype: Any
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    return _in_c(taps_of(n, m, step, align), dtype)
 
 
 _MANY_TAPS = 1024  # are not kept
@@ -332,6 +329,6 @@ def interpolate(
         order.reverse()
     for k, (m, step) in order:
         find = _taps if m <= _MANY_TAPS else _taps.__wrapped__
-        taps = find(taps_of, x.shape[2 + k], m, step, bool(align_corners), x.dtype, axes - 1 - k)
+        taps = find(taps_of, x.shape[2 + k], m, step, bool(align_corners), x.dtype)
         x = apply(TAP, (x,), (2 + k, taps))
     return x.contiguous()
