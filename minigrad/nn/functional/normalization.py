@@ -375,5 +375,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -
     """
     x = _input("normalize", input, 0)
     length = f.norm(x, p, dim, True)
-    divisor = f.where(length < eps, eps, length)
-    return f.where(length == 0.0, x.detach(), x / divisor)  # type: ignore[no-any-return]
+    if length.size and not f.amin(length.detach()).item() >= eps > 0.0:
+        zero = length == 0.0
+        length = f.where(zero, math.inf, f.where(length < eps, eps, length))  # slopes of 0
+    return x / length
