@@ -500,7 +500,7 @@ def _reference(x, t, weight, ignore, reduction, smoothing):
     return losses.sum() / (shares.sum() if reduction == "mean" else 1)
 
 
-@pytest.mark.parametrize("shape", [(5,), (4, 5), (1, 5), (3, 5, 2), (2, 5, 2, 3)])
+@pytest.mark.parametrize("shape", [(5,), (4, 5), (1, 5), (3, 5, 2), (2, 5, 2, 3), (2, 5, 3, 6)])
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -599,6 +599,82 @@ def test_cross_entropy_kernel_and_formula_agree(rng, shape, dtype, order):
             g = mg.tensor(rng.standard_normal(loss.shape).astype(dtype))
             fused, formula = (mg.grad(loss, [a], g, True, graph)[0] for graph in (False, True))
             np.testing.assert_allclose(fused.numpy(), formula.detach().numpy(), 10 * near, near)
+
+
+def _images(rng, shape, dtype):
+    """Scores of pixels, a target for each of which some are hidden, and weights."""
+    x = (rng.standard_normal(shape) * 10).astype(dtype)
+    t = rng.integers(0, shape[1], shape[:1] + shape[2:])
+    t[..., ::7] = -100
+    return x, t, rng.uniform(0, 2, shape[1]).astype(dtype)
+
+
+@pytest.mark.parametrize(
+    "shape", [(2, 3, 300), (3, 21, 16), (2, 17, 13, 23), (1, 1, 40), (1, 1100, 18), (0, 3, 20)]
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("loss", [F.cross_entropy, F.nll_loss])
+def test_images_are_as_their_pixels_one_by_one(rng, shape, dtype, loss):
+    x, t, w = _images(rng, shape, dtype)
+    near = 3e-6 if dtype is np.float32 else 1e-13
+    pixels = np.moveaxis(x, 1, -1).reshape(-1, shape[1]).astype(np.float64)
+    smoothed = [{}, {"weight": mg.tensor(w)}]
+    if loss is F.cross_entropy:
+        smoothed.append({"weight": mg.tensor(w), "label_smoothing": 0.1})
+    for options in smoothed:
+        for reduction in ("none", "sum", "mean"):
+            a, b = mg.tensor(x, requires_grad=True), mg.tensor(pixels, requires_grad=True)
+            of_images = loss(a, mg.tensor(t), reduction=reduction, **options)
+            one_by_one = loss(b, mg.tensor(t.reshape(-1)), reduction=reduction, **options)
+            expected = one_by_one.detach().numpy().reshape(of_images.shape)
+            np.testing.assert_allclose(of_images.detach().numpy(), expected, 10 * near, near)
+            g = rng.standard_normal(of_images.shape).astype(dtype)
+            fused, formula = (
+                mg.grad(of_images, [a], mg.tensor(g), True, graph)[0] for graph in (False, True)
+            )
+            g = g.reshape(one_by_one.shape).astype(np.float64)
+            (of_pixels,) = mg.grad(one_by_one, [b], mg.tensor(g))
+            back = of_pixels.numpy().reshape(np.moveaxis(x, 1, -1).shape)
+            for made in (fused, formula):
+                made = np.moveaxis(made.detach().numpy(), 1, -1)
+                np.testing.assert_allclose(made, back, 10 * near, near)
+
+
+def test_images_whose_classes_lie_side_by_side_are_rows(rng):
+    x, t = rng.standard_normal((2, 6, 5, 3)), mg.tensor(rng.integers(0, 3, (2, 6, 5)))
+    rows = F.cross_entropy(mg.tensor(x).reshape(60, 3), t.reshape(60), reduction="none")
+    losses = F.cross_entropy(mg.tensor(x).permute(0, 3, 1, 2), t, reduction="none")
+    assert losses.reshape(60).tolist() == rows.tolist()
+
+
+@pytest.mark.parametrize("classes", [3, 21, 600])
+def test_scores_without_end_stay_in_their_pixels(rng, classes):
+    x = rng.standard_normal((2, classes, 40)).astype(np.float32)
+    x[0, ::2, ::3] = -math.inf  # a mask
+    x[1, 2, 4], x[1, 1, 9], x[0, :, 11] = math.nan, math.inf, -math.inf
+    t = np.ones((2, 40), dtype=np.int64)
+    t[1, 5], x[1, :, 5] = -100, math.nan  # hidden
+    bad = np.zeros((2, 40), dtype=bool)
+    bad[1, 4] = bad[1, 9] = bad[0, 11] = True
+    a = mg.tensor(x, requires_grad=True)
+    losses = F.cross_entropy(a, mg.tensor(t), reduction="none")
+    for graph in (False, True):
+        (g,) = mg.grad(losses, [a], mg.ones(2, 40), True, graph)
+        g = np.moveaxis(g.detach().numpy(), 1, -1)
+        assert (np.isnan(losses.detach().numpy()) == bad).all()
+        assert np.isnan(g[bad]).all()
+        assert not g[1, 5].any()
+        assert not np.isnan(g[~bad]).any()
+    (g,) = mg.grad(losses, [a], mg.zeros(2, 40), True)
+    assert not g.numpy().any()
+
+
+@pytest.mark.parametrize("loss", [F.cross_entropy, F.nll_loss])
+def test_a_target_of_a_pixel_that_is_no_class_is_named(loss):
+    t = mg.zeros(1, 4, 5, dtype=mg.int64)
+    t[0, 3, 2] = 3
+    with pytest.raises(IndexError, match=rf"\[{loss.__name__}\] target 3 is no class: there are 3"):
+        loss(mg.ones(1, 3, 4, 5), t)
 
 
 def test_a_hidden_row_of_scores_may_be_anything():

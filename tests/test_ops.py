@@ -26,7 +26,7 @@ POINTWISE = [row for row in KERNELS + COMPOSED if row.name in oracle.POINTWISE]
 COMPARISONS = [TABLE[name] for name in oracle.COMPARISONS]
 TESTS = [TABLE[name] for name in oracle.TESTS]
 # Used by other operations only
-INTERNAL = {"scale", "index", "index_put_zeros", "slice", "embed", "linear_bias", "mean_nll"}
+INTERNAL = {"scale", "index", "index_put_zeros", "slice", "embed", "linear_bias"}
 INTERNAL |= {"gelu_tanh", "leaky", "trigamma"}
 
 by_row = pytest.mark.parametrize("row", POINTWISE, ids=lambda row: row.name)

@@ -1,14 +1,12 @@
-"""Matrix products, and the layer and the loss that networks are made of."""
+"""Matrix products, and the layer that networks are made of."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from minigrad._c import NULL, Handle, call, lib
-from minigrad.ops.indexing import SCATTER_ADD
-from minigrad.ops.pointwise import MUL, NEG
+from minigrad._c import NULL, call, lib
 from minigrad.ops.reduction import over_root
-from minigrad.ops.table import bilinear, custom, linear
+from minigrad.ops.table import bilinear, custom
 
 T = Any  # a Tensor; this layer stands below it
 
@@ -102,33 +100,4 @@ LINEAR_BIAS = custom(
     lambda g: g.sum_to_size(g.shape[-1:]),
     product=lib.MG_LINEAR,
     doc="a @ b^T + bias",
-)
-
-# ---- the mean of what is picked ------------------------------------------------------------------
-
-
-def _mean_nll(x: Handle, rows: Handle, target: Handle) -> Handle:
-    picked = call(lib.mg_gather, x, 2, (rows, target))
-    mean = call(lib.mg_reduce, lib.MG_MEAN, picked, 1, (0,), False)
-    return call(lib.mg_unary, NEG.id, mean)
-
-
-def _mean_nll_transpose(g: T, shape: tuple[int, ...], rows: Handle, target: Handle) -> T:
-    share = (g * (-1.0 / max(shape[0], 1))).expand((shape[0],))
-    return share.apply_row(SCATTER_ADD, shape, (rows, target))
-
-
-def _mean_nll_scatter(g: Handle, shape: tuple[int, ...], rows: Handle, target: Handle) -> Handle:
-    share = call(lib.mg_binary, MUL.id, g, call(lib.mg_weak_float, -1.0 / max(shape[0], 1)))
-    spread = call(lib.mg_view_expand, share, 1, shape[:1])
-    index = (rows, target)
-    return call(lib.mg_scatter_add, 2, shape, 2, index, spread)
-
-
-MEAN_NLL = linear(
-    "mean_nll",
-    _mean_nll,
-    _mean_nll_transpose,
-    fused=_mean_nll_scatter,
-    doc="-mean(x[i, target[i]]) over the rows i of a matrix of log-probabilities",
 )

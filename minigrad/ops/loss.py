@@ -1,4 +1,4 @@
-"""The cross entropy of rows of scores with a class each."""
+"""Losses of scores of classes."""
 
 from __future__ import annotations
 
@@ -7,29 +7,41 @@ from typing import Any
 from minigrad._c import NULL, Handle, call, lib
 from minigrad.ops.composed import product
 from minigrad.ops.indexing import SCATTER_ADD
-from minigrad.ops.table import custom
+from minigrad.ops.table import Row, custom
 
 T = Any  # a Tensor; this layer stands below it
 
-# What rows are given beside scores and weights: the targets, a tensor that nobody else writes; an
-# array that the forward fills for the fused backward; the target that counts nothing; the share of
-# all classes in each target; and the reduction.
-Options = tuple[T, Handle, int, float, int]
+# Beside scores, (N, C) or (N, C, pixels), and weights there are: the targets in one dimension, a
+# tensor that nobody else writes; an array that the forward fills for the fused backward; the target
+# that counts nothing; the share of all classes in each target, or the margin; the reduction; and
+# what kind of loss it is.
+Options = tuple[T, Handle, int, float, int, int]
 
 
 def _loss(x: Handle, w: Handle, options: Options) -> Handle:
-    target, stats, ignore, smoothing, reduction = options
-    return call(lib.mg_cross_entropy, x, target._h, w, stats, ignore, smoothing, reduction)
+    target, *rest = options
+    return call(lib.mg_cross_entropy, x, target._h, w, *rest)
 
 
 def _fused(g: Handle, x: Handle, w: Handle, options: Options) -> Handle:
-    target, stats, ignore, smoothing, reduction = options
-    return call(lib.mg_cross_entropy_vjp, g, x, target._h, w, stats, ignore, smoothing, reduction)
+    target, *rest = options
+    return call(lib.mg_cross_entropy_vjp, g, x, target._h, w, *rest)
+
+
+def _rows(x: T) -> T:
+    """The scores of each target as a row."""
+    return x if x.ndim == 2 else x.permute(0, 2, 1).reshape((x.shape[0] * x.shape[2], x.shape[1]))
+
+
+def _at_targets(values: T, shape: tuple[int, ...], target: T) -> T:
+    """Zeros but for one value in each row."""
+    numbers = call(lib.mg_arange, lib.MG_INT64, 0.0, 1.0, 0, 1, shape[0])
+    return values.apply_row(SCATTER_ADD, shape, (numbers, target._h))
 
 
 def _shares(g: T, x: T, w: T, options: Options) -> tuple[T, T, T, T]:
     """Of each row: does it count, its target, that class's weight, and its upstream gradient."""
-    target, _, ignore, _, reduction = options
+    target, _, ignore, _, reduction, _ = options
     counted = target != ignore
     safe, counts = target.where(counted, 0), counted.to(x.dtype)
     share = counts if w is None else counts * w[safe]
@@ -39,50 +51,97 @@ def _shares(g: T, x: T, w: T, options: Options) -> tuple[T, T, T, T]:
 
 
 def _by_scores(g: T, x: T, w: T, options: Options) -> T:
-    """g (softmax(x) sum(q) - q), where q is what a row's target gives to each class."""
-    rows, classes = x.shape
-    smoothing = options[3]
+    """g (softmax(x) sum(q) - q), where q is what a row's target gives to each class; or -g q."""
+    rows = _rows(x)
+    classes = rows.shape[1]
+    _, _, _, smoothing, _, kind = options
     counts, safe, share, g = _shares(g, x, w, options)
-    right, spread = share * (1.0 - smoothing), smoothing / classes
-    everywhere = counts * (spread * (classes if w is None else w.sum()))
-    by_p = (right + everywhere).scale(g).unsqueeze(1)
-    numbers = call(lib.mg_arange, lib.MG_INT64, 0.0, 1.0, 0, 1, rows)
-    at_target = right.scale(g).apply_row(SCATTER_ADD, x.shape, (numbers, safe._h))
-    dx = product(by_p, x.softmax(1)) - at_target
+    right, spread = share * (1.0 - smoothing), smoothing / max(classes, 1)
+    dx = -_at_targets(right.scale(g), rows.shape, safe)
+    if kind == lib.MG_OF_SCORES:
+        everywhere = counts * (spread * (classes if w is None else w.sum()))
+        dx = product((right + everywhere).scale(g).unsqueeze(1), rows.softmax(1)) + dx
     if smoothing:
         each = counts.scale(g).unsqueeze(1) * spread
         dx = dx - (each if w is None else each * w)
-    return dx
+    return dx if x.ndim == 2 else dx.reshape((x.shape[0], x.shape[2], classes)).permute(0, 2, 1)
 
 
 def _by_weights(g: T, x: T, w: T, options: Options) -> T:
     """The losses that a class's weight multiplies; a mean's weights divide the whole, too."""
-    classes, smoothing = x.shape[1], options[3]
+    _, _, _, smoothing, reduction, kind = options
+    classes = x.shape[1]
     counts, safe, share, g = _shares(g, x, w, options)
-    losses = -x.log_softmax(1)
+    losses = -(_rows(x).log_softmax(1) if kind == lib.MG_OF_SCORES else _rows(x))
     picked = losses.gather(1, safe.unsqueeze(1)).squeeze(1) * (1.0 - smoothing)
     by_target = counts.scale(g).scale(picked)
-    everywhere = counts.scale(g).unsqueeze(1).scale(losses * (smoothing / classes))
-    if options[4] == lib.MG_LOSS_MEAN:
-        spread = (w * losses).sum(1) * (smoothing / classes)
-        total = share.scale(picked) + counts.scale(spread)
+    everywhere = counts.scale(g).unsqueeze(1).scale(losses * (smoothing / max(classes, 1)))
+    if reduction == lib.MG_LOSS_MEAN:
+        total = share.scale(picked)
+        if smoothing:
+            total = total + counts.scale((w * losses).sum(1) * (smoothing / max(classes, 1)))
         by_target = by_target - counts.scale(g) * (total.sum() / share.sum())
     dw = by_target.apply_row(SCATTER_ADD, w.shape, (safe._h,))
     return dw + everywhere.sum((0,)) if smoothing else dw
 
 
-CROSS_ENTROPY = custom(
+def _excess(x: T, options: Options) -> T:
+    """How far scores come above the right one less the margin; 0 for that itself."""
+    target, margin = options[0], options[3]
+    right = _at_targets((target == target).to(x.dtype), x.shape, target) != 0.0
+    return (x - x.gather(1, target.unsqueeze(1)) + margin).masked_fill(right, 0.0)
+
+
+def _margin_by_scores(g: T, x: T, w: T, options: Options) -> T:
+    target, _, _, _, reduction, kind = options
+    rows, classes = x.shape
+    share = g.expand(target.shape) / (classes * (rows if reduction == lib.MG_LOSS_MEAN else 1))
+    if w is not None:
+        share = share * w[target]
+    excess = _excess(x, options)
+    slope = excess.relu() * 2.0 if kind == lib.MG_OF_SQUARES else 1.0 - (excess <= 0.0)
+    dx = share.unsqueeze(1).scale(slope.to(x.dtype))
+    return dx - _at_targets(dx.sum((1,)), x.shape, target)
+
+
+def _margin_by_weights(g: T, x: T, w: T, options: Options) -> T:
+    target, _, _, _, reduction, kind = options
+    rows, classes = x.shape
+    excess = _excess(x, options).relu()
+    losses = (excess.square() if kind == lib.MG_OF_SQUARES else excess).sum((1,)) / classes
+    if reduction == lib.MG_LOSS_MEAN:
+        g = g / rows
+    return g.expand(target.shape).scale(losses).apply_row(SCATTER_ADD, w.shape, (target._h,))
+
+
+def _of_classes(name: str, by_scores: Any, by_weights: Any, doc: str) -> tuple[Row, Row]:
+    """The row without weights, and that with a weight for each class."""
+    return custom(
+        name,
+        lambda x, options: _loss(x, NULL, options),
+        lambda g, x, options: by_scores(g, x, None, options),
+        fused=[lambda g, x, options: _fused(g, x, NULL, options)],
+        doc=doc,
+    ), custom(
+        f"weighted_{name}",
+        _loss,
+        lambda g, a, b, options: by_scores(g, a, b, options),
+        lambda g, a, b, options: by_weights(g, a, b, options),
+        fused=[_fused, None],
+        doc=f"{doc}, with a weight for each class",
+    )
+
+
+CROSS_ENTROPY = _of_classes(
     "cross_entropy",
-    lambda x, options: _loss(x, NULL, options),
-    lambda g, x, options: _by_scores(g, x, None, options),
-    fused=[lambda g, x, options: _fused(g, x, NULL, options)],
-    doc="-log(softmax(x)) at the target of each row, smoothed and reduced",
+    _by_scores,
+    _by_weights,
+    "-log(softmax(x)) at each target, smoothed and reduced",
 )
-WEIGHTED_CROSS_ENTROPY = custom(
-    "weighted_cross_entropy",
-    _loss,
-    lambda g, a, b, options: _by_scores(g, a, b, options),
-    lambda g, a, b, options: _by_weights(g, a, b, options),
-    fused=[_fused, None],
-    doc="the same with a weight for each class",
+NLL = _of_classes("nll_loss", _by_scores, _by_weights, "-x at each target, reduced")
+MULTI_MARGIN = _of_classes(
+    "multi_margin_loss",
+    _margin_by_scores,
+    _margin_by_weights,
+    "how far scores come within a margin of the target's, reduced",
 )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import math
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad._c import Handle, call, lib, no_class
+from minigrad._c import NULL, call, lib
 from minigrad.arguments import integer, tensor_operand
-from minigrad.creation import arange
 from minigrad.dispatch import apply, wrap
 from minigrad.dtypes import int64
 from minigrad.nn.functional.activation import softplus
@@ -20,9 +19,8 @@ from minigrad.nn.functional.operands import (
     reduced,
     weighted,
 )
-from minigrad.ops.contraction import MEAN_NLL
-from minigrad.ops.loss import CROSS_ENTROPY, WEIGHTED_CROSS_ENTROPY
-from minigrad.selection import gather_rows
+from minigrad.ops.loss import CROSS_ENTROPY, MULTI_MARGIN, NLL
+from minigrad.reductions import as_float
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -55,14 +53,11 @@ def nll_loss(
     Raises ValueError where shapes do not fit, IndexError for a target that is no class, TypeError
     for targets that are not int64.
     """
-    x, t = tensor_operand("nll_loss", input), tensor_operand("nll_loss", target)
-    check_reduction("nll_loss", reduction)
-    ignore_index = integer("nll_loss", "ignore_index", ignore_index)
-    if weight is None and reduction == "mean" and x.ndim == 2 and t.dtype is int64:
-        picked = _mean_nll(x, t, ignore_index) if t.shape == x.shape[:1] else None
-        if picked is not None:
-            return picked
-    return _nll("nll_loss", x, t, weight, ignore_index, reduction, 0.0)
+    op = "nll_loss"
+    x, t = as_float(op, input), tensor_operand(op, target)
+    check_reduction(op, reduction)
+    ignore_index = integer(op, "ignore_index", ignore_index)
+    return _of_classes(op, x, t, weight, ignore_index, 0.0, reduction)
 
 
 def cross_entropy(
@@ -102,32 +97,48 @@ def cross_entropy(
         class_dim = 0 if x.ndim == 1 else 1
         log_p = f.log_softmax(x, class_dim)
         return _soft(log_p, t, weight, reduction, label_smoothing, class_dim)
-    rows, flat = _classes_last(op, x, t)
-    w = None if weight is None else _class_weight(op, weight, rows.shape[1], x)
-    if rows.size and x.dtype.is_floating_point:
-        losses = _cross_entropy(rows, flat, w, ignore_index, label_smoothing, reduction)
-        return losses.reshape(t.shape) if reduction == "none" else losses
-    log_p = f.log_softmax(rows, 1)
-    return _nll(op, log_p, flat, w, ignore_index, reduction, label_smoothing).reshape(
-        t.shape if reduction == "none" else ()
-    )
+    x = as_float(op, x)
+    return _of_classes(op, x, t, weight, ignore_index, label_smoothing, reduction)
 
 
+# Of each loss the rows without and with weights, and its kind.
+_ROWS = {
+    "cross_entropy": (*CROSS_ENTROPY, lib.MG_OF_SCORES),
+    "nll_loss": (*NLL, lib.MG_OF_LOGS),
+    "multi_margin_loss": (*MULTI_MARGIN, lib.MG_OF_MARGINS),
+}
 _REDUCTIONS = {"none": lib.MG_LOSS_NONE, "sum": lib.MG_LOSS_SUM, "mean": lib.MG_LOSS_MEAN}
 
 
-def _cross_entropy(
-    x: Tensor, t: Tensor, w: Tensor | None, ignore_index: int, smoothing: float, reduction: str
+def _of_classes(
+    op: str,
+    x: Tensor,
+    t: Tensor,
+    weight: Any,
+    ignore_index: int,
+    smoothing: float,
+    reduction: str,
+    square: bool = False,
 ) -> Tensor:
-    """Of rows of scores, in one kernel; the targets may be written to afterwards."""
+    """In one kernel, ``square`` of those of margins; the targets may be written to afterwards."""
+    shape = t.shape
+    row, weighted_row, kind = _ROWS[op]
+    x, t = _lined_up(op, x, t)
+    classes = x.shape[1]
+    w = None if weight is None else _class_weight(op, weight, classes, x)
     if x._edge is not None or (w is not None and w._edge is not None):
         t = wrap(call(lib.mg_copy, t._h))
-    h = x._h
-    stats = call(lib.mg_empty, h.dtype, 2, (2, h.shape[0]))
-    options = (t, stats, ignore_index, smoothing, _REDUCTIONS[reduction])
-    if w is None:
-        return apply(CROSS_ENTROPY, (x,), (options,))
-    return apply(WEIGHTED_CROSS_ENTROPY, (x, w), (options,))
+    scores = kind == lib.MG_OF_SCORES
+    stats = call(lib.mg_empty, x._h.dtype, 2, (2, t.size)) if scores else NULL
+    options = (t, stats, ignore_index, smoothing, _REDUCTIONS[reduction], kind + square)
+    try:
+        if w is None:
+            losses = apply(row, (x,), (options,))
+        else:
+            losses = apply(weighted_row, (x, w), (options,))
+    except IndexError as error:
+        raise IndexError(str(error).replace("[cross_entropy]", f"[{op}]", 1)) from None
+    return losses.reshape(shape) if reduction == "none" and len(shape) != 1 else losses
 
 
 def multi_margin_loss(
@@ -153,19 +164,13 @@ def multi_margin_loss(
         raise ValueError(f"[{op}] p is {p}, but must be 1 or 2")
     if x.ndim > 2:
         raise ValueError(f"[{op}] input has shape {x.shape}, but must be (N, C) or (C,)")
-    x = x.reshape(x.shape or 1)  # as in PyTorch, a number is the score of one class
-    rows, flat = _classes_last(op, x, t.reshape(()) if x.ndim == t.ndim == t.size == 1 else t)
-    classes = rows.shape[1]
-    _check_classes(op, flat, classes)
-    right = gather_rows(rows, [arange(flat.size), flat]).unsqueeze(1)
-    excess = f.relu(real(op, "margin", margin) - right + rows)
-    if p == 2:
-        excess = f.square(excess)
-    if weight is not None:
-        excess = gather_rows(_class_weight(op, weight, classes, x), [flat]).unsqueeze(1) * excess
-    others = arange(classes) != flat.unsqueeze(1)
-    losses = f.where(others, excess, 0.0).sum(1) / classes
-    return reduced(losses.reshape(t.shape), reduction)
+    if not x.ndim:
+        x = x.reshape(1)  # as in PyTorch, a number is the score of one class
+    margin, shape = real(op, "margin", margin), t.shape
+    if x.ndim == t.ndim == t.size == 1:
+        t = t.reshape(())
+    losses = _of_classes(op, x, t, weight, _NONE, margin, reduction, p == 2)
+    return losses.reshape(shape) if t.shape != shape and reduction == "none" else losses
 
 
 # ---- yes and no ----------------------------------------------------------------------------------
@@ -276,38 +281,14 @@ def multilabel_soft_margin_loss(
 # ---- what they are made of -----------------------------------------------------------------------
 
 
-def _mean_nll(log_p: Tensor, target: Tensor, ignore_index: int) -> Tensor | None:
-    """The common case in one row: all targets are classes and count. None if some may not."""
-    count, classes = log_p.shape
-    if not count or 0 <= ignore_index < classes or not _all_classes(target, classes):
-        return None
-    rows = _row_numbers(count)
-    kept = target._h if log_p._edge is None else call(lib.mg_copy, target._h)
-    return apply(MEAN_NLL, (log_p,), (rows, kept))
+_NONE = -(1 << 63)  # that is ignored, where all targets count
+_FEW = 16  # columns side by side that are faster turned into rows
 
 
-@lru_cache(maxsize=16)
-def _row_numbers(count: int) -> Handle:
-    """0, 1, ... count - 1; the same few batch sizes come again and again."""
-    return call(lib.mg_arange, int64.code, 0.0, 1.0, 0, 1, count)
-
-
-def _all_classes(target: Tensor, classes: int) -> bool:
-    low, high = (
-        lib.mg_item_int(call(lib.mg_reduce, op, target._h, -1, (0,), False))
-        for op in (lib.MG_MIN, lib.MG_MAX)
-    )
-    return bool(low >= 0 and high < classes)
-
-
-def _check_classes(op: str, target: Tensor, classes: int) -> None:
-    if target.size and not _all_classes(target, classes):
-        wrong = next(v for v in target.tolist() if not 0 <= v < classes)
-        raise IndexError(f"[{op}] {no_class(wrong, classes)}")
-
-
-def _classes_last(op: str, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
-    """The input as (M, C) and the target as (M,), after a check of their shapes and dtype."""
+def _lined_up(op: str, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
+    """The input as (N, C), or (N, C, pixels) where the pixels of a class lie side by side, and the
+    target in one dimension, after a check of their shapes and dtype.
+    """
     shape = x.shape
     if t.dtype is not int64:
         raise TypeError(
@@ -326,7 +307,11 @@ def _classes_last(op: str, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
     if len(shape) == 2:
         return x, t
     if len(shape) > 2:
-        x = x.permute(0, *range(2, len(shape)), 1)
+        pixels = math.prod(shape[2:])
+        last = x.permute(0, *range(2, len(shape)), 1)
+        if pixels >= _FEW and not last.is_contiguous():
+            return x.reshape((shape[0], classes, pixels)), t.reshape((t.size,))
+        x = last
     return x.reshape((t.size, classes)), t.reshape((t.size,))
 
 
@@ -335,37 +320,6 @@ def _class_weight(op: str, weight: Any, classes: int, like: Tensor) -> Tensor:
     if w.shape != (classes,):
         raise ValueError(f"[{op}] weight has shape {w.shape}, but there are {classes} classes")
     return w.to(like.dtype)
-
-
-def _nll(
-    op: str,
-    x: Tensor,
-    t: Tensor,
-    weight: Any,
-    ignore_index: int,
-    reduction: str,
-    smoothing: float,
-) -> Tensor:
-    """nll_loss with every option; the rest of the loss of smoothed targets comes on top."""
-    rows, flat = _classes_last(op, x, t)
-    classes = rows.shape[1]
-    counts = flat != ignore_index
-    safe = f.where(counts, flat, 0)
-    _check_classes(op, safe, classes)
-    index = [arange(flat.size), safe]
-    shares = counts.to(x.dtype)
-    if weight is not None:
-        w = _class_weight(op, weight, classes, x)
-        shares = shares * gather_rows(w, [safe])
-    # scale, not mul: an ignored row counts 0 even where its input is infinite or NaN
-    losses = shares.scale(-gather_rows(rows, index))
-    if smoothing:
-        spread = rows if weight is None else w.scale(rows)
-        rest = counts.to(x.dtype).scale(-spread.sum(1))
-        losses = losses * (1.0 - smoothing) + rest * (smoothing / classes)
-    if reduction == "none":
-        return losses.reshape(t.shape)
-    return losses.sum() if reduction == "sum" else losses.sum() / shares.sum()
 
 
 def _soft(
