@@ -149,6 +149,10 @@ enum mg_reduction { MG_SUM, MG_MEAN, MG_PROD, MG_MAX, MG_MIN, MG_ALL, MG_ANY };
 enum mg_loss_reduction { MG_LOSS_NONE, MG_LOSS_SUM, MG_LOSS_MEAN };
 enum { MG_QR_COLUMNS = 64 }; /* of the widest matrix that mg_qr takes */
 enum mg_class_loss { MG_OF_SCORES, MG_OF_LOGS, MG_OF_MARGINS, MG_OF_SQUARES };
+enum mg_mixed_kind {
+    MG_LEVEL, MG_LEVEL_VJP, MG_BAND, MG_BAND_VJP, MG_BEND, MG_BEND_VJP, MG_HUBER, MG_HUBER_VJP,
+    MG_ENTROPY, MG_ENTROPY_VJP, MG_SCORES, MG_SCORES_VJP
+};
 enum mg_product { MG_MATMUL, MG_LINEAR };
 
 /* Boxes on the last one to three axes: box i of an axis takes the elements start + j * step,

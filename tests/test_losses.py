@@ -282,6 +282,82 @@ def test_values_in_float32(rng, name):
     np.testing.assert_allclose(got.numpy(), reference(*wide), rtol=2e-6, atol=1e-6)
 
 
+def multi_margins(x, t, p):
+    excess = np.maximum(0, 1 - x[np.arange(len(t)), t][:, None] + x) ** p
+    excess[np.arange(len(t)), t] = 0
+    return excess.sum(1) / x.shape[1]
+
+
+@pytest.mark.parametrize("n", [1, 15, 64, 513, 1300])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_kernels_at_any_size(rng, n, dtype):
+    """Beyond a vector, and beyond what is worked on at a time; gradients are those of formulas."""
+    x, t = (3 * rng.standard_normal((3, n)).astype(dtype) for _ in range(2))
+    p, share, hits = (rng.uniform(0, 1, (3, n)).astype(dtype) for _ in range(3))
+    at = rng.integers(0, n, 3)
+    wide_x, wide_p, z = x.astype(float), p.astype(float), share.astype(float)
+    far, w = wide_x - t, mg.tensor(hits)
+    cases = [
+        (lambda a: F.huber_loss(a, mg.tensor(t), "none", 1.5), x, huber(far, 1.5)),
+        (lambda a: F.smooth_l1_loss(a, mg.tensor(t), "none", 0.5), x, huber(far, 0.5) / 0.5),
+        (
+            lambda a: F.binary_cross_entropy(a, mg.tensor(share), reduction="none"),
+            p,
+            -(z * np.log(wide_p) + (1 - z) * np.log1p(-wide_p)),
+        ),
+        (
+            lambda a: F.binary_cross_entropy_with_logits(
+                a, mg.tensor(share), reduction="none", pos_weight=w
+            ),
+            x,
+            (1 - z) * softplus(wide_x) + hits * z * softplus(-wide_x),
+        ),
+        *(
+            (
+                lambda a, power=power: F.multi_margin_loss(
+                    a, mg.tensor(at), power, reduction="none"
+                ),
+                x,
+                multi_margins(wide_x, at, power),
+            )
+            for power in (1, 2)
+        ),
+    ]
+    near = 3e-6 if dtype is np.float32 else 1e-13
+    for loss, given, expected in cases:
+        a = mg.tensor(given, requires_grad=True)
+        y = loss(a)
+        np.testing.assert_allclose(y.detach().numpy(), expected, near, near)
+        g = mg.tensor(rng.standard_normal(y.shape).astype(dtype))
+        fused, formula = (mg.grad(y, [a], g, True, graph)[0] for graph in (False, True))
+        np.testing.assert_allclose(fused.numpy(), formula.detach().numpy(), 10 * near, near)
+
+
+def test_values_without_end():
+    def found(y, cotangent):
+        x = leaves[0]
+        for graph in (False, True):
+            yield mg.grad(y, [x], mg.tensor(cotangent), True, graph)[0].detach().numpy()
+
+    leaves = [mg.tensor([INF, -INF, NAN, 0.0], requires_grad=True)]
+    y = F.huber_loss(leaves[0], mg.zeros(4), "none", 2.0)
+    np.testing.assert_array_equal(y.detach().numpy(), [INF, INF, NAN, 0])
+    for g in found(y, [1.0] * 4):
+        np.testing.assert_array_equal(g, [2, -2, NAN, 0])
+    for g in found(y, [0.0] * 4):
+        np.testing.assert_array_equal(g, [0] * 4)
+    t = mg.tensor([1.0, 0.0, 1.0, 0.5])
+    y = F.binary_cross_entropy_with_logits(leaves[0], t, reduction="none")
+    np.testing.assert_array_equal(y.detach().numpy()[:3], [0, 0, NAN])
+    for g in found(y, [1.0] * 4):
+        np.testing.assert_array_equal(g, [0, 0, NAN, 0])
+    leaves = [mg.tensor([[NAN, 0.0, 1.0], [0.0, INF, 1.0]], requires_grad=True)]
+    y = F.multi_margin_loss(leaves[0], mg.tensor([2, 1]), reduction="none")
+    np.testing.assert_array_equal(y.detach().numpy(), [NAN, 0])
+    for g in found(y, [0.0, 1.0]):
+        np.testing.assert_array_equal(g, np.zeros((2, 3)))
+
+
 @every
 @by_reduction
 def test_derivatives(rng, name, reduction):
@@ -525,6 +601,8 @@ def test_binary_cross_entropy_refuses_what_is_no_probability():
             F.binary_cross_entropy(mg.tensor(bad), ok)
         with pytest.raises(ValueError, match=r"target has values from .* probabilities are in"):
             F.binary_cross_entropy(ok, mg.tensor(bad))
+        with pytest.raises(ValueError, match=r"input has values from .* probabilities are in"):
+            F.binary_cross_entropy(mg.tensor(bad), ok, mg.zeros(2), reduction="none")
 
 
 def test_binary_cross_entropy_right_at_the_ends():

@@ -272,6 +272,7 @@ MPMATH |= {
     "log10": lambda x: mpmath.log(x) / mpmath.log(10),
     "rsqrt": lambda x: 1 / mpmath.sqrt(x),
     "sinc": lambda x: mpmath.sinpi(x) / (mpmath.pi * x),
+    "softsign": lambda x: x / (1 + abs(x)),
     "sigmoid": lambda x: 1 / (1 + mpmath.exp(-x)),
     "softplus": lambda x: mpmath.log1p(mpmath.exp(x)),
     "logsigmoid": lambda x: -mpmath.log1p(mpmath.exp(-x)),

@@ -526,7 +526,7 @@ mg_arrays *mg_binary_vjp_over(int op, int wanted, mg_array *g, mg_saved *saved) 
     return elementwise_binary_vjp(op, wanted, g, true, saved);
 }
 
-/* ---- clamp, where, accumulate ---- */
+/* ---- clamp, mixed, where, accumulate ---- */
 
 static void clamp_i64(void *out, const void *const *in, int64_t n) {
     const int64_t *restrict x = in[0], *restrict low = in[1], *restrict high = in[2];
@@ -555,6 +555,42 @@ mg_array *mg_clamp(mg_array *x, mg_array *low, mg_array *high) {
     for (int i = 0; i < 3; i++) mg_release(operands[i]);
     return out;
 }
+
+/* Arrays of one dtype and shape, and numbers. */
+MG_PLANNING
+mg_array *mg_mixed(int kind, int count, mg_array **given, int numbers, const double *values) {
+    static const mg_kernel kernels[][2] = {
+#define MIXED(kind, name) [kind] = {name##_f32, name##_f64}
+        MIXED(MG_LEVEL, level),         MIXED(MG_LEVEL_VJP, level_vjp),
+        MIXED(MG_BAND, clamp),          MIXED(MG_BAND_VJP, band_vjp),
+        MIXED(MG_BEND, bend),           MIXED(MG_BEND_VJP, bend_vjp),
+        MIXED(MG_HUBER, huber),         MIXED(MG_HUBER_VJP, huber_vjp),
+        MIXED(MG_ENTROPY, entropy),     MIXED(MG_ENTROPY_VJP, entropy_vjp),
+        MIXED(MG_SCORES, entropy_of_scores), MIXED(MG_SCORES_VJP, entropy_of_scores_vjp),
+#undef MIXED
+    };
+    mg_array by[NDITER_MAX_OPERANDS], *operands[NDITER_MAX_OPERANDS];
+    float narrow[NDITER_MAX_OPERANDS];
+    const mg_array *x = given[0];
+    if (kind < 0 || kind > MG_SCORES_VJP || count + numbers > NDITER_MAX_OPERANDS)
+        return mg_fail(MG_EARG, kind, count);
+    if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
+    for (int i = 0; i < count; i++) {
+        if (given[i]->dtype != x->dtype) return mg_fail(MG_EDTYPE, x->dtype, given[i]->dtype);
+        if (!mg_same_shape(given[i], x)) return mg_fail(MG_ESHAPE, x->size, given[i]->size);
+        operands[i] = given[i];
+    }
+    for (int i = 0; i < numbers; i++) {
+        narrow[i] = (float)values[i];
+        by[i] = (mg_array){.size = 1, .dtype = x->dtype, .refs = 1};
+        by[i].data = x->dtype == MG_FLOAT32 ? (char *)&narrow[i] : (char *)&values[i];
+        operands[count + i] = &by[i];
+    }
+    mg_array *out = mg_new(x->dtype, x->ndim, x->shape);
+    if (out) mg_nditer_run(out, count + numbers, operands, kernels[kind][x->dtype - MG_FLOAT32]);
+    return out;
+}
+MG_PLANNING_END
 
 #define WHERE_LOOP(name, TYPE)                                                                      \
     static void where_##name(void *out, const void *const *in, int64_t n) {                         \

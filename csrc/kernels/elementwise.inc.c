@@ -27,6 +27,8 @@
 #define r_root_above R(r_root_above)
 #define r_bounded R(r_bounded)
 #define r_hard_gate R(r_hard_gate)
+#define r_softsign R(r_softsign)
+#define r_softsign_by R(r_softsign_by)
 
 /* ---- pieces of rows ---- */
 
@@ -43,6 +45,14 @@ MG_INLINE real r_maximum_by(real a, real b) {
 }
 
 MG_INLINE real r_bounded(real x, real low, real high) { return x <= low ? low : x >= high ? high : x; }
+MG_INLINE real r_softsign(real x) {
+    real a = v_abs(x);
+    return a == (real)V_INF_F32 ? v_copysign(ONE, x) : x / (ONE + a);
+}
+MG_INLINE real r_softsign_by(real x) {
+    real part = ONE / (ONE + v_abs(x));
+    return part * part;
+}
 MG_INLINE real r_hard_gate(real x) { return (r_bounded(x, -3, 3) + 3) / 6; }
 
 /* sqrt(1 + y^2), which is |y| long before its square leaves the range, and never less */
@@ -615,6 +625,192 @@ static void R(clamp)(ROW_ARGUMENTS) {
     for (int64_t i = 0; i < n; i++) o[i] = r_minimum(o[i], high[i]);
 }
 
+/* ---- arrays and numbers ---- */
+
+/* What mg_mixed runs; numbers come as arrays of equal elements. A name says what lies in `in`. */
+#define MIXED_ARGUMENTS void *out, const void *const *in, int64_t n
+
+MG_INLINE real R(mixed_product)(real a, real b) { return a == 0 ? 0 : a * b; }
+MG_INLINE bool R(is_level)(real x, real low, real high) { return (x >= low) & (x <= high); }
+MG_INLINE bool R(is_beyond)(real x, real low, real high) { return (x <= low) | (x >= high); }
+
+/* x, low, high, level, shift: a level from low to high, and beyond x, nearer to 0 by the shift. */
+static void R(level)(MIXED_ARGUMENTS) {
+    real *restrict o = out;
+    const real *restrict x = in[0], *restrict low = in[1], *restrict high = in[2];
+    const real *restrict level = in[3], *restrict shift = in[4];
+    nditer_whole(n, sizeof(real));
+    MG_APART
+    for (int64_t i = 0; i < n; i++) {
+        real flat = level[i], past = v_copysign(v_abs(x[i]) - shift[i], x[i]);
+        o[i] = R(is_level)(x[i], low[i], high[i]) ? flat : past;
+    }
+}
+/* g, x, low, high; of which NaN is no part */
+static void R(level_vjp)(MIXED_ARGUMENTS) {
+    real *restrict o = out;
+    const real *restrict g = in[0], *restrict x = in[1], *restrict low = in[2], *restrict high = in[3];
+    nditer_whole(n, sizeof(real));
+    MG_APART
+    for (int64_t i = 0; i < n; i++) {
+        real passed = g[i];
+        o[i] = R(is_level)(x[i], low[i], high[i]) ? 0 : passed;
+    }
+}
+/* g, x, low, high: of the clamp, but 0 on the bounds, too. */
+static void R(band_vjp)(MIXED_ARGUMENTS) {
+    real *restrict o = out;
+    const real *restrict g = in[0], *restrict x = in[1], *restrict low = in[2], *restrict high = in[3];
+    nditer_whole(n, sizeof(real));
+    MG_APART
+    for (int64_t i = 0; i < n; i++) {
+        real passed = g[i];
+        o[i] = R(is_beyond)(x[i], low[i], high[i]) ? 0 : passed;
+    }
+}
+
+/* x, height, width, slope: height (e^(x / width) - 1) below 0, and above a line. */
+static void R(bend)(MIXED_ARGUMENTS) {
+    real part[NDITER_CHUNK], curve[NDITER_CHUNK];
+    for (int64_t at = 0, m; at < n; at += m) {
+        real *restrict o = (real *)out + at;
+        const real *restrict x = (const real *)in[0] + at, *restrict height = (const real *)in[1] + at;
+        const real *restrict width = (const real *)in[2] + at;
+        const real *restrict slope = (const real *)in[3] + at;
+        m = mg_min(n - at, NDITER_CHUNK);
+        nditer_whole(m, sizeof(real));
+        MG_APART
+        for (int64_t i = 0; i < m; i++) part[i] = (x[i] < 0 ? x[i] : 0) / width[i];
+        R(expm1_kernel)(curve, (const void *[]){part}, m);
+        MG_APART
+        for (int64_t i = 0; i < m; i++) {
+            real below = curve[i] * height[i], line = x[i] * slope[i];
+            o[i] = x[i] < 0 ? below : line;
+        }
+    }
+}
+/* g, x, height, width, slope: at 0 as below. */
+static void R(bend_vjp)(MIXED_ARGUMENTS) {
+    real part[NDITER_CHUNK], curve[NDITER_CHUNK];
+    for (int64_t at = 0, m; at < n; at += m) {
+        real *restrict o = (real *)out + at;
+        const real *restrict g = (const real *)in[0] + at, *restrict x = (const real *)in[1] + at;
+        const real *restrict height = (const real *)in[2] + at;
+        const real *restrict width = (const real *)in[3] + at, *restrict slope = (const real *)in[4] + at;
+        m = mg_min(n - at, NDITER_CHUNK);
+        nditer_whole(m, sizeof(real));
+        MG_APART
+        for (int64_t i = 0; i < m; i++) part[i] = (x[i] < 0 ? x[i] : 0) / width[i];
+        R(exp_kernel)(curve, (const void *[]){part}, m);
+        MG_APART
+        for (int64_t i = 0; i < m; i++) {
+            real below = curve[i] * (height[i] / width[i]), line = slope[i];
+            o[i] = R(mixed_product)(g[i], x[i] <= 0 ? below : line);
+        }
+    }
+}
+
+/* x, t, bound, square, line; d = x - t: square d^2, and from the bound on line (|d| - bound / 2). */
+static void R(huber)(MIXED_ARGUMENTS) {
+    real *restrict o = out;
+    const real *restrict x = in[0], *restrict t = in[1], *restrict bound = in[2];
+    const real *restrict square = in[3], *restrict line = in[4];
+    nditer_whole(n, sizeof(real));
+    MG_APART
+    for (int64_t i = 0; i < n; i++) {
+        real size = v_abs(x[i] - t[i]), near = size * size * square[i];
+        real far = (size - HALF * bound[i]) * line[i];
+        o[i] = size < bound[i] ? near : far;
+    }
+}
+/* g, x, t, 2 square, line */
+static void R(huber_vjp)(MIXED_ARGUMENTS) {
+    real *restrict o = out;
+    const real *restrict g = in[0], *restrict x = in[1], *restrict t = in[2];
+    const real *restrict twice = in[3], *restrict line = in[4];
+    nditer_whole(n, sizeof(real));
+    MG_APART
+    for (int64_t i = 0; i < n; i++) {
+        real slope = twice[i] * (x[i] - t[i]), most = line[i];
+        o[i] = R(mixed_product)(g[i], r_bounded(slope, -most, most));
+    }
+}
+
+/* x, t: the cross entropy of a probability x with the share t of yes, each logarithm at least -100; NaN
+ * for what is no probability. */
+static void R(entropy)(MIXED_ARGUMENTS) {
+    real rest[NDITER_CHUNK], yes[NDITER_CHUNK], no[NDITER_CHUNK];
+    for (int64_t at = 0, m; at < n; at += m) {
+        real *restrict o = (real *)out + at;
+        const real *restrict x = (const real *)in[0] + at, *restrict t = (const real *)in[1] + at;
+        m = mg_min(n - at, NDITER_CHUNK);
+        nditer_whole(m, sizeof(real));
+        MG_APART
+        for (int64_t i = 0; i < m; i++) rest[i] = -x[i];
+        R(log_kernel)(yes, (const void *[]){x}, m);
+        R(log1p_kernel)(no, (const void *[]){rest}, m);
+        MG_APART
+        for (int64_t i = 0; i < m; i++) {
+            real y = r_maximum(yes[i], -100), r = r_maximum(no[i], -100);
+            real loss = -(t[i] * y + (1 - t[i]) * r);
+            o[i] = (t[i] >= 0) & (t[i] <= 1) ? loss : REAL_C(__builtin_nanf(""));
+        }
+    }
+}
+/* g, x, t: by x, with slopes of logarithms of at most 1e12. */
+static void R(entropy_vjp)(MIXED_ARGUMENTS) {
+    real *restrict o = out;
+    const real *restrict g = in[0], *restrict x = in[1], *restrict t = in[2];
+    nditer_whole(n, sizeof(real));
+    MG_APART
+    for (int64_t i = 0; i < n; i++) {
+        real y = r_maximum(x[i], REAL_C(1e-12)), r = r_maximum(1 - x[i], REAL_C(1e-12));
+        o[i] = R(mixed_product)(g[i], (1 - t[i]) / r - t[i] / y);
+    }
+}
+
+/* x, t, hits: (1 - t) softplus(x) + hits softplus(-x). A factor of 0 hides an infinite score. */
+static void R(entropy_of_scores)(MIXED_ARGUMENTS) {
+    real size[NDITER_CHUNK], both[NDITER_CHUNK];
+    for (int64_t at = 0, m; at < n; at += m) {
+        real *restrict o = (real *)out + at;
+        const real *restrict x = (const real *)in[0] + at, *restrict t = (const real *)in[1] + at;
+        const real *restrict hits = (const real *)in[2] + at;
+        m = mg_min(n - at, NDITER_CHUNK);
+        nditer_whole(m, sizeof(real));
+        MG_APART
+        for (int64_t i = 0; i < m; i++) size[i] = -v_abs(x[i]);
+        R(softplus_kernel)(both, (const void *[]){size}, m);
+        MG_APART
+        for (int64_t i = 0; i < m; i++) {
+            real misses = 1 - t[i], h = hits[i], by = x[i] > 0 ? misses : h;
+            o[i] = R(mixed_product)(misses + h, both[i]) + R(mixed_product)(by, v_abs(x[i]));
+        }
+    }
+}
+/* g, x, t, hits: by x. */
+static void R(entropy_of_scores_vjp)(MIXED_ARGUMENTS) {
+    real size[NDITER_CHUNK], e[NDITER_CHUNK];
+    for (int64_t at = 0, m; at < n; at += m) {
+        real *restrict o = (real *)out + at;
+        const real *restrict g = (const real *)in[0] + at, *restrict x = (const real *)in[1] + at;
+        const real *restrict t = (const real *)in[2] + at, *restrict hits = (const real *)in[3] + at;
+        m = mg_min(n - at, NDITER_CHUNK);
+        nditer_whole(m, sizeof(real));
+        MG_APART
+        for (int64_t i = 0; i < m; i++) size[i] = -v_abs(x[i]);
+        R(exp_kernel)(e, (const void *[]){size}, m);
+        MG_APART
+        for (int64_t i = 0; i < m; i++) {
+            real misses = 1 - t[i], h = hits[i];
+            real by = x[i] > 0 ? misses : h, other = x[i] > 0 ? h : misses;
+            real slope = (by - other * e[i]) / (1 + e[i]); /* 1 / (1 + e) is the sigmoid of |x| */
+            o[i] = R(mixed_product)(g[i], x[i] > 0 ? slope : -slope);
+        }
+    }
+}
+#undef MIXED_ARGUMENTS
+
 #undef ROW_ARGUMENTS
 #undef UNARY_VJP
 #undef OVER_VJP
@@ -646,3 +842,5 @@ static void R(clamp)(ROW_ARGUMENTS) {
 #undef r_root_above
 #undef r_bounded
 #undef r_hard_gate
+#undef r_softsign
+#undef r_softsign_by

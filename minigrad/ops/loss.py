@@ -1,4 +1,4 @@
-"""Losses of scores of classes."""
+"""Losses that are one kernel: of differences, of probabilities, and of scores of classes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,64 @@ from typing import Any
 from minigrad._c import NULL, Handle, call, lib
 from minigrad.ops.composed import product
 from minigrad.ops.indexing import SCATTER_ADD
-from minigrad.ops.table import Row, custom
+from minigrad.ops.special import BAND, SOFTPLUS
+from minigrad.ops.table import Row, custom, mixed
 
 T = Any  # a Tensor; this layer stands below it
+
+# ---- elementwise ---------------------------------------------------------------------------------
+
+
+def _huber_partial(a: T, b: T, bound: float, square: float) -> T:
+    """Its own derivative is 0 at the bound."""
+    return (a - b).apply_row(BAND, -bound, bound) * (2.0 * square)
+
+
+def _huber_fused(g: Handle, a: Handle, b: Handle, square: float, line: float) -> Handle:
+    return mixed(lib.MG_HUBER_VJP, (g, a, b), (2.0 * square, line))
+
+
+HUBER = custom(
+    "huber",
+    lambda a, b, bound, square, line: mixed(lib.MG_HUBER, (a, b), (bound, square, line)),
+    lambda g, a, b, bound, square, line: g.scale(_huber_partial(a, b, bound, square)),
+    lambda g, a, b, bound, square, line: g.scale(_huber_partial(b, a, bound, square)),
+    fused=[
+        lambda g, a, b, bound, square, line: _huber_fused(g, a, b, square, line),
+        lambda g, a, b, bound, square, line: _huber_fused(g, b, a, square, line),
+    ],
+    doc="square * (a - b)^2, and from the bound on line * (|a - b| - bound / 2)",
+)
+
+_LEAST = 1e-12  # the probability from which on a logarithm has no bound
+
+
+def _bounded_log(p: T, log_p: T) -> T:
+    """log(p), but at least -100, and with a slope of at most 1e12."""
+    low = log_p.clamp(-100.0).detach() + (p - p.detach()) * 1e12  # the value plus an exact 0
+    return low.where(p < _LEAST, log_p)
+
+
+ENTROPY = custom(
+    "entropy",
+    lambda a, b: mixed(lib.MG_ENTROPY, (a, b)),
+    lambda g, a, b: g.scale((1.0 - b) / (1.0 - a).clamp(_LEAST) - b / a.clamp(_LEAST)),
+    lambda g, a: g.scale(_bounded_log(1.0 - a, (-a).log1p()) - _bounded_log(a, a.log())),
+    fused=[lambda g, a, b: mixed(lib.MG_ENTROPY_VJP, (g, a, b)), None],
+    doc="-(b log(a) + (1 - b) log(1 - a)), each logarithm at least -100",
+)
+# "values" are the hits, by which the place of the third that is kept is known.
+SCORES = custom(
+    "entropy_of_scores",
+    lambda a, b, values: mixed(lib.MG_SCORES, (a, b, values)),
+    lambda g, a, b, values: g.scale((1.0 - b).scale(a.sigmoid()) - values.scale((-a).sigmoid())),
+    lambda g, a: g.scale(-a.apply_row(SOFTPLUS)),
+    lambda g, a: g.scale((-a).apply_row(SOFTPLUS)),
+    fused=[lambda g, a, b, values: mixed(lib.MG_SCORES_VJP, (g, a, b, values)), None, None],
+    doc="(1 - b) softplus(a) + hits softplus(-a)",
+)
+
+# ---- one of several classes ----------------------------------------------------------------------
 
 # Beside scores, (N, C) or (N, C, pixels), and weights there are: the targets in one dimension, a
 # tensor that nobody else writes; an array that the forward fills for the fused backward; the target

@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import inf, nan, pi, sqrt
 from typing import Any
 
+from minigrad._c import lib
 from minigrad.ops.composed import polygamma
-from minigrad.ops.table import pointwise
+from minigrad.ops.table import pointwise, with_numbers
 
 T = Any  # a Tensor; this layer stands below it
 
@@ -55,6 +56,41 @@ LEAKY = pointwise(
     domain=[(-3, -0.1), (-2, 2)],
     special=[(2.0, nan, 2.0), (-2.0, 0.5, -1.0), (0.0, inf, nan), (nan, 1.0, nan), (inf, 0.0, inf)],
     doc="a above 0, a b below; by a its derivative at 0 is b",
+)
+LEVEL = with_numbers(
+    "level",
+    lib.MG_LEVEL,
+    lambda g, x, low, high, level, shift: g.masked_fill((x >= low) * (x <= high), 0.0),
+    taken=2,
+    doc="a level from low to high, with slope 0; beyond, x, nearer to 0 by a shift",
+)
+BAND = with_numbers(
+    "band",
+    lib.MG_BAND,
+    lambda g, x, low, high: g.masked_fill((x <= low) + (x >= high), 0.0),
+    doc="x between low and high, on which its derivative is 0",
+)
+
+
+def _bend_partial(x: T, height: float, width: float, slope: float) -> T:
+    # At 0 the derivative is that from below, and the second is 0: x is there on a straight line.
+    curve = (x.clamp(max=0.0) / width).exp() * (height / width)
+    return curve.where(x < 0.0, height / width).where(x <= 0.0, slope)
+
+
+BEND = with_numbers(
+    "bend",
+    lib.MG_BEND,
+    lambda g, x, height, width, slope: g.scale(_bend_partial(x, height, width, slope)),
+    doc="slope * x above 0, height * (exp(x / width) - 1) below",
+)
+SOFTSIGN = pointwise(
+    "softsign",
+    lambda x: (1.0 / (1.0 + x.abs())).square(),
+    domain=[(0.1, 3)],
+    special=[(0.0, 0.0), (1.0, 0.5), (inf, 1.0), (-inf, -1.0), (nan, nan)],
+    accuracy=2,
+    doc="x / (1 + |x|); at infinity it is 1 or -1",
 )
 SIGMOID = pointwise(
     "sigmoid",

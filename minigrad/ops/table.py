@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from minigrad._c import Handle, ffi, lib
+from minigrad._c import Handle, call, ffi, lib
 
 __all__ = [
     "TABLE",
@@ -32,8 +32,10 @@ __all__ = [
     "composition",
     "custom",
     "linear",
+    "mixed",
     "pointwise",
     "variadic",
+    "with_numbers",
     "zero",
 ]
 
@@ -291,6 +293,24 @@ def custom(
         joint=joint,
         product=product,
         choice=choice,
+    )
+
+
+def mixed(kind: int, arrays: tuple[Handle, ...], numbers: tuple[float, ...] = ()) -> Handle:
+    """What an elementwise kernel that is known by number makes of arrays and numbers."""
+    return call(lib.mg_mixed, kind, len(arrays), arrays, len(numbers), numbers)
+
+
+def with_numbers(name: str, kind: int, d: Formula, doc: str, taken: int | None = None) -> Row:
+    """A row with one input and numbers, by such a kernel; the next one is its derivative, and takes
+    only so many of the numbers.
+    """
+    return custom(
+        name,
+        lambda x, *numbers: mixed(kind, (x,), numbers),
+        d,
+        fused=[lambda g, x, *numbers: mixed(kind + 1, (g, x), numbers[:taken])],
+        doc=doc,
     )
 
 

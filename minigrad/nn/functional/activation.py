@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from minigrad import functions as f
 from minigrad.arguments import one_dim
 from minigrad.creation import tensor, zeros
-from minigrad.dispatch import TensorBase, binary, unary
+from minigrad.dispatch import TensorBase, apply_to_one, binary, unary
 from minigrad.functions import log_softmax, sigmoid, softmax, softmin, tanh
 from minigrad.inplace import check_writable, update
 from minigrad.nn.functional.operands import floats, real
@@ -161,18 +161,17 @@ def threshold(
 ) -> Tensor:
     """``x`` above the threshold, else ``value``, with derivative 0 at the threshold; NaN passes."""
     at, below = real("threshold", "threshold", threshold), real("threshold", "value", value)
-    return _activated("threshold", input, inplace, lambda x: f.where(x <= at, below, x))
+    return _activated("threshold", input, inplace, lambda x: _level(x, -math.inf, at, below))
+
+
+def _level(x: Tensor, low: float, high: float, level: float = 0.0, shift: float = 0.0) -> Tensor:
+    return apply_to_one(_s.LEVEL, x, (low, high, level, shift))
 
 
 # ---- bounded lines -------------------------------------------------------------------------------
 
 
 _relu6, _hardsigmoid, _hardswish = unary(_s.RELU6), unary(_s.HARDSIGMOID), unary(_s.HARDSWISH)
-
-
-def _bounded(x: Tensor, low: float, high: float) -> Tensor:
-    """x between two bounds, on which, unlike in clamp, the derivative is 0."""
-    return f.where(x <= low, low, f.where(x >= high, high, x))  # type: ignore[no-any-return]
 
 
 def hardtanh(
@@ -188,7 +187,7 @@ def hardtanh(
     low, high = real("hardtanh", "min_val", min_val), real("hardtanh", "max_val", max_val)
     if low > high:
         raise ValueError(f"[hardtanh] min_val {min_val} is above max_val {max_val}")
-    return _activated("hardtanh", input, inplace, lambda x: _bounded(x, low, high))
+    return _activated("hardtanh", input, inplace, lambda x: apply_to_one(_s.BAND, x, (low, high)))
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
@@ -217,29 +216,21 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002
     lambd = real("softshrink", "lambd", lambd)
     if not lambd >= 0.0:
         raise ValueError(f"[softshrink] lambd is {lambd}, but must not be negative")
-    x = as_float("softshrink", input)
-    return f.where(f.abs(x) <= lambd, 0.0, x - f.sign(x) * lambd)  # type: ignore[no-any-return]
+    return _level(as_float("softshrink", input), -lambd, lambd, 0.0, lambd)
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002
     """``x``, and 0, with derivative 0, where ``|x| <= lambd``."""
     x, lambd = as_float("hardshrink", input), real("hardshrink", "lambd", lambd)
-    return f.where(f.abs(x) <= lambd, 0.0, x)  # type: ignore[no-any-return]
+    return _level(x, -lambd, lambd)
 
 
 # ---- exponential below 0 -------------------------------------------------------------------------
 
 
 def _exponential(x: Tensor, height: float, width: float, slope: float) -> Tensor:
-    """``slope * x`` above 0, ``height * (exp(x / width) - 1)`` below.
-
-    At 0 the derivative is that from below, and the second is 0: so x is there on a straight line.
-    """
-    line, at_zero = x if slope == 1.0 else x * slope, height / width
-    if at_zero != slope:
-        line = f.where(x == 0.0, x * at_zero, line)
-    curve = f.expm1(x if width == 1.0 else x / width) * height
-    return f.where(x < 0.0, curve, line)  # type: ignore[no-any-return]
+    """``slope * x`` above 0, ``height * (exp(x / width) - 1)`` below."""
+    return apply_to_one(_s.BEND, x, (height, width, slope))
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:  # noqa: A002
@@ -280,6 +271,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
 # ---- smooth --------------------------------------------------------------------------------------
 
 _softplus, _logsigmoid, _silu = unary(_s.SOFTPLUS), unary(_s.LOGSIGMOID), unary(_s.SILU)
+_softsign = unary(_s.SOFTSIGN)
 _gelu = {"none": unary(_s.GELU), "tanh": unary(_s.GELU_TANH)}
 
 
@@ -338,10 +330,7 @@ def logsigmoid(input: Tensor) -> Tensor:  # noqa: A002
 
 def softsign(input: Tensor) -> Tensor:  # noqa: A002
     """``x / (1 + |x|)``; at infinity it is 1 or -1, the limit, with derivative 0."""
-    x = as_float("softsign", input)
-    size, sign = f.abs(x), f.sign(x)
-    # The second form has no inf / inf, and in its derivative no terms that cancel.
-    return f.where(size < 1.0, x / (1.0 + size), sign - sign / (1.0 + size))  # type: ignore[no-any-return]
+    return _softsign(input)
 
 
 def tanhshrink(input: Tensor) -> Tensor:  # noqa: A002

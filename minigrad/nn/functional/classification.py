@@ -19,7 +19,7 @@ from minigrad.nn.functional.operands import (
     reduced,
     weighted,
 )
-from minigrad.ops.loss import CROSS_ENTROPY, MULTI_MARGIN, NLL
+from minigrad.ops.loss import CROSS_ENTROPY, ENTROPY, MULTI_MARGIN, NLL, SCORES
 from minigrad.reductions import as_float
 
 if TYPE_CHECKING:
@@ -196,30 +196,18 @@ def binary_cross_entropy(
     """
     op = "binary_cross_entropy"
     x, t = one_shape(op, input, target, reduction)
-    bounds = []
-    for name, p in (("input", x), ("target", t)):
-        low, high = [v.item() for v in f.aminmax(p.detach())] if p.size else (0.0, 1.0)
-        if not (low >= 0.0 and high <= 1.0):
-            raise ValueError(
-                f"[{op}] {name} has values from {low} to {high}, but probabilities are in [0, 1]"
-            )
-        bounds += [low, high]
-    log_x, log_rest = f.log(x), f.log1p(-x)
-    if bounds[0] < _LEAST:  # few inputs need a bound
-        log_x = _bounded_log(x, log_x)
-    if 1.0 - bounds[1] < _LEAST:
-        log_rest = _bounded_log(1.0 - x, log_rest)
-    losses = -(t * log_x + (1.0 - t) * log_rest)
-    return reduced(weighted(op, "weight", weight, losses), reduction)
-
-
-_LEAST = 1e-12  # the probability from which on a logarithm has no bound
-
-
-def _bounded_log(p: Tensor, log_p: Tensor) -> Tensor:
-    """log(p), but at least -100, and with a slope of at most 1e12."""
-    low = f.clamp(log_p, -100.0).detach() + (p - p.detach()) * 1e12  # the value plus an exact 0
-    return f.where(p < _LEAST, low, log_p)  # type: ignore[no-any-return]
+    losses = apply(ENTROPY, (x, t))
+    y = reduced(losses, reduction) if weight is None else losses
+    total = y if reduction != "none" and weight is None else f.sum(losses.detach())
+    if math.isnan(total.item()):
+        for name, p in (("input", x), ("target", t)):
+            low, high = [v.item() for v in f.aminmax(p.detach())] if p.size else (0.0, 1.0)
+            if not (low >= 0.0 and high <= 1.0):
+                raise ValueError(
+                    f"[{op}] {name} has values from {low} to {high}, but probabilities are in "
+                    "[0, 1]"
+                )
+    return y if weight is None else reduced(weighted(op, "weight", weight, losses), reduction)
 
 
 def binary_cross_entropy_with_logits(
@@ -243,12 +231,9 @@ def binary_cross_entropy_with_logits(
     """
     op = "binary_cross_entropy_with_logits"
     x, t = one_shape(op, input, target, reduction)
-    losses = _binary(x, t, weighted(op, "pos_weight", pos_weight, t))
+    hits = t if pos_weight is None else weighted(op, "pos_weight", pos_weight, t)
+    losses = apply(SCORES, tuple(floats(op, x, t, hits)))
     return reduced(weighted(op, "weight", weight, losses), reduction)
-
-
-def _binary(x: Tensor, t: Tensor, hits: Tensor) -> Tensor:
-    return (1.0 - t).scale(softplus(x)) + hits.scale(softplus(-x))
 
 
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:  # noqa: A002
@@ -274,7 +259,7 @@ def multilabel_soft_margin_loss(
     x, t = one_shape(op, input, target, reduction)
     if not x.ndim:
         raise ValueError(f"[{op}] a 0-d input has no classes")
-    losses = weighted(op, "weight", weight, _binary(x, t, t))
+    losses = weighted(op, "weight", weight, apply(SCORES, (x, t, t)))
     return reduced(losses.mean(-1), reduction)
 
 

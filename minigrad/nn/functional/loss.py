@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad.arguments import common_shape
+from minigrad.dispatch import apply
 from minigrad.nn.functional.operands import check_reduction, floats, one_shape, real, reduced
+from minigrad.ops.loss import HUBER
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -102,9 +104,7 @@ def huber_loss(
     delta = real(op, "delta", delta)
     if not delta > 0.0:
         raise ValueError(f"[{op}] delta is {delta}, but must be positive")
-    d = _difference(op, input, target, reduction)
-    size = f.abs(d)
-    losses = f.where(size < delta, f.square(d) * 0.5, (size - 0.5 * delta) * delta)
+    losses = apply(HUBER, one_shape(op, input, target, reduction), (delta, 0.5, delta))
     if weight is not None:
         losses = _weight(op, weight, losses).scale(losses)
     return reduced(losses, reduction)
@@ -125,12 +125,10 @@ def smooth_l1_loss(
     beta = real(op, "beta", beta)
     if not beta >= 0.0:
         raise ValueError(f"[{op}] beta is {beta}, but must not be negative")
-    d = _difference(op, input, target, reduction)
-    size = f.abs(d)
     if beta == 0.0:
-        return reduced(size, reduction)
-    losses = f.where(size < beta, f.square(d) * (0.5 / beta), size - 0.5 * beta)
-    return reduced(losses, reduction)
+        return reduced(f.abs(_difference(op, input, target, reduction)), reduction)
+    pair = one_shape(op, input, target, reduction)
+    return reduced(apply(HUBER, pair, (beta, 0.5 / beta, 1.0)), reduction)
 
 
 # ---- distributions -------------------------------------------------------------------------------
@@ -201,9 +199,11 @@ def gaussian_nll_loss(
                 f"[{op}] {name} has shape {given.shape}, but must have that of the input "
                 f"{x.shape}, or sizes of 1 in it"
             )
-    if f.any(v < 0.0).item():
+    least = f.amin(v.detach()).item() if v.size else math.inf
+    if not least >= 0.0 and f.any(v < 0.0).item():  # beside NaN, which is least of all
         raise ValueError(f"[{op}] var has negative entries, but a variance is not negative")
-    v = f.where(v < eps, (v - v.detach()) + eps, v)  # eps, with the gradient passed on
+    if not least >= eps:
+        v = f.where(v < eps, (v - v.detach()) + eps, v)  # eps, with the gradient passed on
     losses = 0.5 * (f.log(v) + f.square(x - t) / v)
     return reduced(losses + _HALF_LOG_2PI if full else losses, reduction)
 
