@@ -54,7 +54,8 @@ static bool tensor_is(PyObject *x) {
 static PyObject *tensor_handle(PyObject *x) {
     PyObject *handle = ((tensor *)x)->fields[TENSOR_HANDLE];
     if (handle && Py_TYPE(handle) == handle_array_class) return handle;
-    return PyErr_Format(PyExc_AttributeError, "a tensor that holds no array has no attribute '_h'");
+    PyErr_SetString(PyExc_AttributeError, "a tensor that holds no array has no attribute '_h'");
+    return NULL;
 }
 
 /* ---- the class ---- */
