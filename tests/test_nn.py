@@ -700,6 +700,15 @@ def test_certain_targets_meet_impossible_scores_without_nan():
     assert F.cross_entropy(x, mg.tensor([1])).item() == math.inf
 
 
+@pytest.mark.parametrize("loss", [F.cross_entropy, F.nll_loss])
+def test_weights_beside_an_impossible_class_have_a_gradient(loss):
+    x = mg.tensor([[0.0, -math.inf], [1.0, 0.0]], mg.float64)
+    w = mg.ones(2, dtype=mg.float64).requires_grad_()
+    losses = loss(x, mg.tensor([0, 1]), reduction="none").numpy()
+    loss(x, mg.tensor([0, 1]), w).backward()
+    np.testing.assert_allclose(w.grad.numpy(), (losses - losses.mean()) / 2, atol=1e-15)
+
+
 @pytest.mark.parametrize("classes", [5, 17, 128, 129, 600])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_scores_without_end_stay_in_their_rows(rng, classes, dtype):
