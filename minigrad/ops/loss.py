@@ -74,13 +74,15 @@ Options = tuple[T, Handle, int, float, int, int]
 
 
 def _loss(x: Handle, w: Handle, options: Options) -> Handle:
-    target, *rest = options
-    return call(lib.mg_cross_entropy, x, target._h, w, *rest)
+    target, stats, ignore, share, reduction, kind = options
+    return call(lib.mg_cross_entropy, x, target._h, w, stats, ignore, share, reduction, kind)
 
 
 def _fused(g: Handle, x: Handle, w: Handle, options: Options) -> Handle:
-    target, *rest = options
-    return call(lib.mg_cross_entropy_vjp, g, x, target._h, w, *rest)
+    target, stats, ignore, share, reduction, kind = options
+    return call(
+        lib.mg_cross_entropy_vjp, g, x, target._h, w, stats, ignore, share, reduction, kind
+    )
 
 
 def _rows(x: T) -> T:

@@ -97,7 +97,8 @@ def cross_entropy(
         class_dim = 0 if x.ndim == 1 else 1
         log_p = f.log_softmax(x, class_dim)
         return _soft(log_p, t, weight, reduction, label_smoothing, class_dim)
-    x = as_float(op, x)
+    if not x.dtype.is_floating_point:
+        x = as_float(op, x)
     return _of_classes(op, x, t, weight, ignore_index, label_smoothing, reduction)
 
 
