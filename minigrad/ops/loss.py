@@ -80,9 +80,7 @@ def _loss(x: Handle, w: Handle, options: Options) -> Handle:
 
 def _fused(g: Handle, x: Handle, w: Handle, options: Options) -> Handle:
     target, stats, ignore, share, reduction, kind = options
-    return call(
-        lib.mg_cross_entropy_vjp, g, x, target._h, w, stats, ignore, share, reduction, kind
-    )
+    return call(lib.mg_cross_entropy_vjp, g, x, target._h, w, stats, ignore, share, reduction, kind)
 
 
 def _rows(x: T) -> T:
