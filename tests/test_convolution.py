@@ -130,6 +130,7 @@ TRANSPOSED = [
     ((1, 2, 3, 2), (2, 1, 2, 3), {"stride": (2, 1), "padding": (1, 0)}),
     ((1, 4, 2, 3), (4, 1, 3, 2), {"groups": 4, "dilation": (1, 2), "stride": 2}),
     ((1, 2, 2, 2, 3), (2, 1, 2, 3, 2), {"stride": (2, 1, 2), "output_padding": (1, 0, 1)}),
+    ((1, 3, 1, 3), (3, 1, 1, 1), {"stride": (2, 1), "output_padding": (1, 0)}),
 ]
 
 
@@ -190,6 +191,9 @@ SMALL = [
     ((1, 2, 5), (4, 1, 3), {"stride": 2, "padding": 1, "groups": 2}),
     ((1, 1, 3, 4), (2, 1, 2, 2), {"padding": "same", "dilation": (1, 2)}),
     ((1, 1, 2, 3, 2), (1, 1, 2, 2, 1), {"stride": (1, 2, 1), "padding": (0, 1, 0)}),
+    # one output of several inputs along an axis, and more outputs than inputs
+    ((1, 1, 2, 2), (2, 1, 1, 1), {"stride": (2, 1)}),
+    ((1, 1, 3, 2, 2), (3, 1, 1, 1, 1), {"stride": (2, 3, 1)}),
 ]
 
 

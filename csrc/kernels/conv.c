@@ -287,9 +287,7 @@ mg_array *mg_conv_weight(mg_array *g, mg_array *x, const mg_conv *given) {
                            .x = used[1]->data,
                            .g = used[0]->data,
                            .out = w->data};
-            conv_plan joined = s.plan;
-            conv_join(&joined);
-            s.swapped = conv_is_product(&joined) && channels < outs;
+            s.swapped = conv_is_product(&s.plan) && channels < outs;
             if (s.swapped) { /* what is packed is the smaller one */
                 s.plan = conv_forward(&conv, x->shape[0], outs, channels);
                 s.x = used[0]->data;
