@@ -362,7 +362,8 @@ static void R(box_spread)(real *restrict out, const real *restrict g, const box_
             }
         }
         g += t.rows * t.n;
-        if (t.i + t.n == b->count[2]) fresh = next;
+        /* Batches of one row share no column, unless each has all the columns of its lines. */
+        if (box_by_lines(b) || t.i + t.n == b->count[2]) fresh = next;
     }
     if (fresh < lines)
         memset(out + fresh * b->n[2], 0, (size_t)((lines - fresh) * b->n[2]) * sizeof(real));
