@@ -8,6 +8,7 @@
 #define MG_CONV_H
 
 #include "../memory/array.h"
+#include "sizes.h"
 
 enum { CONV_AXES = 3 };
 
@@ -177,8 +178,6 @@ typedef enum {
     WINOGRAD_OUTPUTS,
     WINOGRAD_GRADIENTS
 } conv_winograd;
-
-enum { WINOGRAD_SOME = 8 }; /* channels whose sums of weights stay in the first cache */
 
 /* Of Winograd's method: outputs along each axis, and whether inputs come in falling order there; the
  * squares of a chunk; how far apart the inputs of channels are in a plane, and the planes of inputs,

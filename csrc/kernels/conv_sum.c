@@ -35,7 +35,6 @@ static bool conv_choose_lanes(const conv_plan *p, int64_t lanes) {
  * others are few, their sums are added up as often, and a tile is not as full: it takes enough of
  * them, and of those left out. */
 static void conv_leave_out(conv_sum *s) {
-    enum { CONV_APART = 48 };
     const conv_plan *p = &s->plan;
     const conv_axis *a = p->axis;
     int64_t taps = a[0].taps * a[1].taps;
