@@ -73,9 +73,9 @@ def elementwise(n, rng):
     yield Op("compare", mg.gt, np.greater, [x, y], smooth=False)
     rows, across = rng.standard_normal((2, n)), rng.standard_normal((n, 2))
     yield Op("turned", lambda x, y: x * y.T, lambda x, y: x * y.T, [rows, across])
-    yield Op(
-        "where", lambda x, y: mg.where(x > 0, x, y), lambda x, y: np.where(x > 0, x, y), [x, y]
-    )
+    mask = rng.random(n) < 0.5
+    where = lambda x, y: mg.where(mg.tensor(mask), x, y)  # noqa: E731
+    yield Op("where", where, lambda x, y: np.where(mask, x, y), [x, y])
 
 
 @family
