@@ -8,18 +8,15 @@ a process whose operands lie between pages that cannot be read.
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
 import math
-import mmap
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from guards import HAS_GUARDS, apart, guarded
 
 import minigrad as mg
 from minigrad.nn import functional as F
@@ -565,35 +562,6 @@ def plain(rng, a):
     return a if rng.random() < 0.6 else strided(rng, a)
 
 
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def guarded(rng, a):
-    """The same values, read only, between two pages that cannot be read, next to one of them.
-
-    They are neighbours, or lie apart on the last axis, in any order of the axes.
-    """
-    order, step = np.arange(a.ndim), 1
-    if rng.random() < 0.4:
-        order, step = rng.permutation(a.ndim), int(rng.integers(1, 4))
-    strides = [0] * a.ndim
-    for d in order[::-1]:
-        strides[d] = step
-        step *= a.shape[d]
-    span = (sum((n - 1) * s for n, s in zip(a.shape, strides, strict=True)) + 1) * a.itemsize
-    page = mmap.PAGESIZE
-    room = -(-span // page) * page
-    memory = mmap.mmap(-1, room + 2 * page)
-    start = np.frombuffer(memory, np.uint8).ctypes.data
-    for at in (start, start + page + room):
-        assert _libc.mprotect(ctypes.c_void_p(at), page, 0) == 0, os.strerror(ctypes.get_errno())
-    offset = page + (room - span if rng.random() < 0.7 else 0)
-    to = np.ndarray(a.shape, a.dtype, memory, offset, [s * a.itemsize for s in strides])
-    to[...] = a
-    to.flags.writeable = False  # so that the tape keeps this memory and no copy
-    return to
-
-
 # ---- the test ------------------------------------------------------------------------------------
 
 
@@ -648,28 +616,16 @@ def test_many_random_shapes(kind, piece):
     run(kind, 1 + piece, MANY // PIECES, plain)
 
 
-def between_guards(seed, count):
-    done = subprocess.run(
-        [sys.executable, __file__, str(seed), str(count)],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([p for p in sys.path if p])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    last = done.stdout.strip().rpartition("\n")[2]
-    assert done.returncode == 0, f"{last}\nended with {done.returncode}: {done.stderr[-3000:]}"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="protects pages by Linux's mprotect")
+@pytest.mark.skipif(not HAS_GUARDS, reason="protects pages by Linux's mprotect")
 def test_no_operand_is_read_outside():
-    between_guards(100, GUARDED)
+    apart(__file__, 100, GUARDED)
 
 
 @pytest.mark.exhaustive
-@pytest.mark.skipif(sys.platform != "linux", reason="protects pages by Linux's mprotect")
+@pytest.mark.skipif(not HAS_GUARDS, reason="protects pages by Linux's mprotect")
 @pytest.mark.parametrize("piece", range(PIECES))
 def test_no_operand_is_read_outside_of_many(piece):
-    between_guards(101 + piece, MANY // PIECES)
+    apart(__file__, 101 + piece, MANY // PIECES)
 
 
 if __name__ == "__main__":

@@ -12,18 +12,22 @@ are compared with those in float64, element by element.
 
 from __future__ import annotations
 
+import faulthandler
 import re
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from guards import HAS_GUARDS, apart, guarded
 from size_families import FAMILIES, close, numpy_of
 
 import minigrad as mg
 
 CSRC = Path(__file__).parent.parent / "csrc"
 SHORT = 2100  # longest axis of the default run
+NARROW = 18  # and between guards
 LIGHT = 40000  # most elements or multiply-adds of a whole call there
 
 # ---- the table -----------------------------------------------------------------------------------
@@ -74,19 +78,20 @@ def sizes_of(family):
 # ---- what is checked -----------------------------------------------------------------------------
 
 
-def check(op, rng):
+def check(op, rng, place):
+    """Value and gradients of an operation, with operands where ``place`` puts them."""
     inputs = [a.astype(np.float32).astype(np.float64) for a in op.inputs]
     want = np.asarray(op.value(*inputs))
     g = rng.standard_normal(want.shape).astype(np.float32)
     grads = None
     for dtype, limit in ((np.float64, 1e-11), (np.float32, 3e-5 * op.slack)):
         what = f"{op.name}, {np.dtype(dtype)}"
-        tensors = [mg.tensor(a.astype(dtype), requires_grad=op.smooth) for a in inputs]
+        tensors = [place(rng, a.astype(dtype)).requires_grad_(op.smooth) for a in inputs]
         y = op.call(*tensors)
         close(numpy_of(y), want, limit, f"value of {what}")
         if not op.smooth:
             continue
-        found = [numpy_of(d) for d in mg.grad(y, tensors, mg.tensor(g.astype(dtype)))]
+        found = [numpy_of(d) for d in mg.grad(y, tensors, place(rng, g.astype(dtype)))]
         if dtype == np.float32:
             for i, (d, wide) in enumerate(zip(found, grads, strict=True)):
                 close(d, wide, 2 * limit, f"gradient {i} of {what}")
@@ -107,11 +112,21 @@ def check(op, rng):
 # ---- tests ---------------------------------------------------------------------------------------
 
 
-def run(name, sizes):
+def plainly(_, a):
+    return mg.tensor(a)
+
+
+def between_guards(rng, a):
+    return mg.from_numpy(guarded(rng, a))
+
+
+def run(name, sizes, place=plainly):
     for n in sizes:
         rng = np.random.default_rng([n, *name.encode()])
         for op in FAMILIES[name](n, rng):
-            check(op, rng)
+            if place is between_guards:
+                print(f"{name} of {n}: {op.name}", flush=True)
+            check(op, rng, place)
 
 
 def light(name):
@@ -140,6 +155,17 @@ def test_large_sizes_at_which_work_is_cut(name):
 def test_sizes_at_which_work_is_cut_with_threads(name, threads):
     mg.set_num_threads(threads)
     run(name, sizes_of(name)[0])
+
+
+@pytest.mark.skipif(not HAS_GUARDS, reason="protects pages by Linux's mprotect")
+def test_no_operand_is_read_outside():
+    apart(__file__, NARROW)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(not HAS_GUARDS, reason="protects pages by Linux's mprotect")
+def test_no_large_operand_is_read_outside():
+    apart(__file__, SHORT)
 
 
 def test_each_size_has_families_that_exist():
@@ -184,3 +210,11 @@ def test_all_sizes_are_in_the_table():
                 if name not in ELSEWHERE and eval(value.strip().replace("/", "//")) >= 8:
                     strangers[name] = path.name
     assert not strangers, f"not in sizes.def: {strangers}"
+
+
+if __name__ == "__main__":
+    faulthandler.enable()
+    for family in FAMILIES:
+        sizes, total = sizes_of(family)
+        most = int(sys.argv[1]) * (20 if total else 1)
+        run(family, [n for n in sizes if n <= most], between_guards)
