@@ -26,8 +26,8 @@ def guarded(rng, a):
     strides = [0] * a.ndim
     for d in order[::-1]:
         strides[d] = step
-        step *= a.shape[d]
-    span = (sum((n - 1) * s for n, s in zip(a.shape, strides, strict=True)) + 1) * a.itemsize
+        step *= max(a.shape[d], 1)
+    span = (sum(max(n - 1, 0) * s for n, s in zip(a.shape, strides, strict=True)) + 1) * a.itemsize
     page = mmap.PAGESIZE
     room = -(-span // page) * page
     memory = mmap.mmap(-1, room + 2 * page)

@@ -123,8 +123,14 @@ def draw_axes(rng):
     return found
 
 
+def maybe_none(rng, n):
+    return 0 if rng.random() < 0.03 else n
+
+
 def channels(rng):
-    """Of a group: few, or more than a register tile has."""
+    """Of a group: few, or more than a register tile has, or none."""
+    if rng.random() < 0.03:
+        return 0
     return int(rng.integers(5, 40)) if rng.random() < 0.15 else few(rng, 5)
 
 
@@ -133,7 +139,7 @@ def options(axes, *names):
 
 
 def draw_conv(rng):
-    axes, groups, batch = draw_axes(rng), few(rng, 3), few(rng, 3)
+    axes, groups, batch = draw_axes(rng), few(rng, 3), maybe_none(rng, few(rng, 3))
     c, o = channels(rng), channels(rng)
     sizes, kernel = [a.n for a in axes], [a.kernel for a in axes]
     x = rng.standard_normal((batch, groups * c, *sizes))
@@ -178,7 +184,7 @@ def draw_conv(rng):
 
 def draw_transposed(rng):
     """A transpose whose output is ``axes``' inputs: the input has an element a window."""
-    axes, groups, batch = draw_axes(rng), few(rng, 3), few(rng, 3)
+    axes, groups, batch = draw_axes(rng), few(rng, 3), maybe_none(rng, few(rng, 3))
     c, o = channels(rng), channels(rng)
     extra = []
     for d, a in enumerate(axes):
@@ -209,7 +215,7 @@ def draw_transposed(rng):
         up = windows(g.reshape(batch, groups, o, *[a.n for a in axes]), axes)
         dx = np.einsum("ngoxpyqzr,gcopqr->ngcxyz", up, kernels, optimize=True)
         dw = np.einsum("ngoxpyqzr,ngcxyz->gcopqr", up, x_parts, optimize=True)
-        sums = g.reshape(batch, groups * o, -1).sum((0, 2))
+        sums = g.sum((0, *range(2, g.ndim)))
         return [dx.reshape(x.shape), dw.reshape(w.shape), sums]
 
     call = getattr(F, f"conv_transpose{len(axes)}d")
@@ -240,7 +246,7 @@ def pool_axes(rng):
 
 def planes(rng, axes):
     """Of several planes, or of enough to be lanes, or one."""
-    lead = (few(rng, 2), few(rng, 20) if rng.random() < 0.3 else few(rng, 3))
+    lead = (maybe_none(rng, few(rng, 2)), few(rng, 20) if rng.random() < 0.3 else few(rng, 3))
     return rng.standard_normal((*lead, *[a.n for a in axes]))
 
 
@@ -484,7 +490,7 @@ def summed(x, shape):
 
 
 def draw_matmul(rng):
-    m, k, n = side(rng), side(rng), side(rng)
+    m, k, n = (maybe_none(rng, side(rng)) for _ in range(3))
     lead = tuple(few(rng, 4) for _ in range(int(rng.integers(0, 3))))
     x, y = (rng.standard_normal((*spread_shape(rng, lead), *s)) for s in ((m, k), (k, n)))
 
@@ -496,7 +502,8 @@ def draw_matmul(rng):
 
 
 def draw_attention(rng):
-    length, keys, depth, width = side(rng), side(rng), side(rng), side(rng)
+    length, keys, depth, width = (side(rng) for _ in range(4))
+    length = maybe_none(rng, length)
     lead = tuple(few(rng, 3) for _ in range(int(rng.integers(0, 3))))
     q, k, v = (
         rng.standard_normal((*lead, *s)) for s in ((length, depth), (keys, depth), (keys, width))

@@ -82,7 +82,7 @@ static int conv_sum_run(conv_sum *s) {
     if (!s->lanes_are_outs && s->height > 1 && conv_is_product(p)) {
         /* Lines of channels far apart would fall onto few sets of the cache, and on many pages. */
         copied = true;
-        cols = mg_max(CONV_NEAR / (p->channels * itemsize) / width, 1) * width;
+        cols = mg_max(CONV_NEAR / (mg_max(p->channels, 1) * itemsize) / width, 1) * width;
     }
     int code = conv_lay_out(p, cols / a[2].outputs, cols, s->lanes_are_outs ? CONV_MR : width,
                             s->lanes_are_outs ? 1 : (int)lanes, copied, 2 * CONV_COPY);
