@@ -172,6 +172,10 @@ LONG = [
     ({"kernel_size": (3, 1100)}, 1100),
     ({"kernel_size": (2, 650)}, 1300),
     ({"kernel_size": (4, 1100)}, 1100),
+    # lines that a strip holds, with more boxes than it does
+    ({"kernel_size": 2, "stride": 1, "padding": 1}, 511),
+    ({"kernel_size": 2, "stride": 1, "padding": 1}, 512),
+    ({"kernel_size": (1, 4), "stride": 1, "padding": (0, 2)}, 512),
 ]
 
 
@@ -198,6 +202,22 @@ def test_lines_longer_than_a_strip(rng, options, columns, dtype):
     oracle.assert_same(mg.grad(y, [t], mg.tensor(g))[0].numpy(), by_max)
     found = mg.grad(mean, [t], mg.tensor(g))[0].numpy()
     np.testing.assert_allclose(found, by_mean, atol=2000 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("shape", [(1, 256), (3, 511), (1, 512), (1, 513)])
+@pytest.mark.parametrize("output", [511, 512, 513, 1024, 1025])
+def test_gradients_of_more_adaptive_boxes_than_a_strip_holds(rng, shape, output):
+    x = mg.tensor(rng.standard_normal(shape), requires_grad=True)
+    g = rng.standard_normal((*shape[:-1], output))
+    expected = np.zeros(shape)
+    for (i,), (places,), count in adaptive(shape[-1:], (output,)):
+        expected[:, places] += g[:, i : i + 1] / count
+    for y in (
+        F.adaptive_avg_pool1d(x, output),
+        F.interpolate(x[None], output, mode="area")[0],
+    ):
+        found = mg.grad(y, [x], mg.tensor(g))[0].numpy()
+        np.testing.assert_allclose(found, expected, atol=1e-13)
 
 
 def test_boxes_of_rows_in_any_order(rng):

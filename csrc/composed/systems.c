@@ -5,13 +5,12 @@
  * decomposition with partial pivoting", 1997). Up to SYSTEM_SMALL of them it is done row by row.
  *
  * A matrix that holds a NaN or an infinity gives NaN, but for determinants. */
+#include "../kernels/sizes.h"
 #include "../memory/array.h"
 #include "../threads/pool.h"
 
 #include <float.h>
 #include <math.h>
-
-enum { SYSTEM_SMALL = 24, SYSTEM_GRAIN = 1 << 17 }; /* multiply-adds worth a block of a parallel loop */
 
 static MG_NOINLINE bool system_bounded(const double *x, int64_t n, double most) {
     int64_t beyond = 0; /* NaN too */

@@ -13,12 +13,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Queries and keys of a block: its scores stay in the second-level cache. */
-enum { ATTENTION_QUERIES = 64, ATTENTION_KEYS = 512, ATTENTION_TASKS = 16, ATTENTION_AHEAD = 12 };
-/* A block on the diagonal is worked on in steps of so many queries whose scores are made together, whole
- * vectors of them, and of so many lines of a result, with AVX2 three tiles and with AVX-512 two, which are
- * summed over what is seen. */
-enum { ATTENTION_STEP = 16, ATTENTION_LINES = 18 };
+enum { ATTENTION_AHEAD = 12 };
 
 /* Where a matrix of one head lies: the first element, steps in elements. Results have col 1. */
 typedef struct {

@@ -3,15 +3,12 @@
 #define MG_BOX_PLAN_H
 
 #include "../memory/array.h"
+#include "sizes.h"
 #include "vec.h"
 
 enum {
     BOX_AXES = 3,
-    BOX_STRIP = 512,                 /* columns that are worked on at a time, and boxes */
-    BOX_PIECE = 4096,                /* elements of a longer box that are summed in one go */
     BOX_WIDE = MG_VECTOR_BYTES / 8,  /* doubles in a vector */
-    BOX_SMALL = 256,                 /* elements, or boxes, of planes that are worked on together */
-    BOX_GRAIN = 1 << 15,             /* elements a parallel block works on, at least */
     BOX_AHEAD = 2048,                /* bytes that are asked for before they are needed */
     BOX_IN_CACHE = 4 << 20,          /* bytes of planes that a cache near by may well hold */
     BOX_MASKS = MG_VECTOR_BYTES > 16, /* a load of the first n lanes costs what a load costs */

@@ -69,16 +69,16 @@ static MG_NOINLINE void R(box_lines_sum)(double *restrict line, const real *rest
  * costs half a unit of the sum of magnitudes. Sums are multiply-adds by 1, as conversions keep the adders
  * busy. More is asked for `ahead` bytes before it is needed. */
 static MG_NOINLINE vec_f64 R(box_lane_sums)(const real *x, int64_t n, bool pairs, int64_t ahead) {
-    enum { SIDE = 8, PAIR = 2 * BOX_WIDE, WIDTH = SIDE * PAIR, LINE = 64 / sizeof(real) };
-    vec_f64 sum[SIDE], by = v_set1_f64(1);
+    enum { PAIR = 2 * BOX_WIDE, WIDTH = BOX_SIDE * PAIR, LINE = 64 / sizeof(real) };
+    vec_f64 sum[BOX_SIDE], by = v_set1_f64(1);
     int64_t i = 0;
     MG_HELD(by);
     MG_UNROLL
-    for (int k = 0; k < SIDE; k++) sum[k] = v_set1_f64(0);
+    for (int k = 0; k < BOX_SIDE; k++) sum[k] = v_set1_f64(0);
     for (; pairs && i + WIDTH <= n; i += WIDTH) {
         for (int l = 0; l < WIDTH; l += LINE) __builtin_prefetch((const char *)(x + i + l) + ahead);
         MG_UNROLL
-        for (int k = 0; k < SIDE; k++) {
+        for (int k = 0; k < BOX_SIDE; k++) {
             const real *at = x + i + k * PAIR;
             sum[k] = v_fma_f64(R(box_widen_both)(at, at + BOX_WIDE), by, sum[k]);
         }
@@ -92,7 +92,7 @@ static MG_NOINLINE vec_f64 R(box_lane_sums)(const real *x, int64_t n, bool pairs
         sum[1] += R(box_widen)(part);
     }
     if (few) return sum[0] + sum[1];
-    for (int half = SIDE / 2; half > 0; half /= 2)
+    for (int half = BOX_SIDE / 2; half > 0; half /= 2)
         MG_UNROLL
         for (int k = 0; k < half; k++) sum[k] += sum[k + half];
     return sum[0];
@@ -362,7 +362,8 @@ static void R(box_spread)(real *restrict out, const real *restrict g, const box_
             }
         }
         g += t.rows * t.n;
-        if (t.i + t.n == b->count[2]) fresh = next;
+        /* Batches of one row share no column, unless each has all the columns of its lines. */
+        if (box_by_lines(b) || t.i + t.n == b->count[2]) fresh = next;
     }
     if (fresh < lines)
         memset(out + fresh * b->n[2], 0, (size_t)((lines - fresh) * b->n[2]) * sizeof(real));

@@ -11,14 +11,7 @@
 /* The register tile is up to CONV_MR numbers by CONV_NV vectors, as in matrix products; where there
  * are the registers, one vector by CONV_TALL numbers too, for kernels of CONV_TAPS along a line, and
  * for their gradients one vector by CONV_TAPS taps of CONV_SIDE channels. */
-#if MG_VECTOR_BYTES == 64
-enum { CONV_MR = 14, CONV_NV = 2 };
-#elif defined(__aarch64__)
-enum { CONV_MR = 12, CONV_NV = 2 };
-#else
-enum { CONV_MR = 6, CONV_NV = 2 };
-#endif
-enum { CONV_TAPS = 3, CONV_TALL = 28, CONV_SIDE = 8, CONV_BY_TAPS = MG_VECTOR_BYTES == 64 };
+enum { CONV_NV = 2, CONV_TAPS = 3, CONV_BY_TAPS = MG_VECTOR_BYTES == 64 };
 /* Does each number of a tile have a place of its own? So few have registers for it, and then tiles
  * are full, wherever lines end. */
 enum { CONV_PLACED = CONV_MR <= 6 };
@@ -287,9 +280,7 @@ mg_array *mg_conv_weight(mg_array *g, mg_array *x, const mg_conv *given) {
                            .x = used[1]->data,
                            .g = used[0]->data,
                            .out = w->data};
-            conv_plan joined = s.plan;
-            conv_join(&joined);
-            s.swapped = conv_is_product(&joined) && channels < outs;
+            s.swapped = conv_is_product(&s.plan) && channels < outs;
             if (s.swapped) { /* what is packed is the smaller one */
                 s.plan = conv_forward(&conv, x->shape[0], outs, channels);
                 s.x = used[0]->data;

@@ -8,6 +8,7 @@
 #define MG_CONV_H
 
 #include "../memory/array.h"
+#include "sizes.h"
 
 enum { CONV_AXES = 3 };
 
@@ -123,10 +124,11 @@ MG_INLINE bool conv_whole(const conv_plan *p) {
     return p->taps == p->w_kernel;
 }
 
-/* Once its axes are joined: is it a product of a matrix of weights with one of inputs, image by
- * image? */
+/* Is it a product of a matrix of weights with one of inputs, image by image? Planes of inputs and of
+ * outputs are then alike, and the two may change places; so it does not do that an axis has one output
+ * if it has several inputs. */
 MG_INLINE bool conv_is_product(const conv_plan *p) {
-    return conv_plain(&p->axis[2]) && p->axis[0].outputs * p->axis[1].outputs * p->taps == 1;
+    return conv_plain(&p->axis[0]) && conv_plain(&p->axis[1]) && conv_plain(&p->axis[2]);
 }
 
 /* Are its terms three lines of three taps, the lines of outputs that follow each other one line
@@ -176,8 +178,6 @@ typedef enum {
     WINOGRAD_OUTPUTS,
     WINOGRAD_GRADIENTS
 } conv_winograd;
-
-enum { WINOGRAD_SOME = 8 }; /* channels whose sums of weights stay in the first cache */
 
 /* Of Winograd's method: outputs along each axis, and whether inputs come in falling order there; the
  * squares of a chunk; how far apart the inputs of channels are in a plane, and the planes of inputs,

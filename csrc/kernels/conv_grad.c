@@ -39,7 +39,6 @@ static void conv_grad_block(void *context, int64_t item) {
 /* Are outputs without an input for a tap left out of its sum, each tap with a list of the others?
  * The lists are made for each call, and take some of the cache. */
 static bool conv_gives(const conv_grad *s, int64_t lanes) {
-    enum { CONV_LISTS = 32, CONV_WORTH = 1 << 11 };
     const conv_plan *p = &s->plan;
     return !s->by_dots && !s->by_taps && p->cols == p->axis[2].outputs && p->taps <= CONV_LISTS &&
            p->outs > lanes && p->channels * p->outs >= CONV_WORTH &&

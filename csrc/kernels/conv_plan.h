@@ -5,17 +5,8 @@
 #include "conv.h"
 
 enum {
-    CONV_DEPTH = 128,          /* terms that are added in one go; then such sums are */
-    CONV_CHUNK_WORK = 1 << 25, /* multiply-adds of a chunk, about */
-    CONV_BLOCK_WORK = 1 << 18, /* of a parallel block, at least */
-    CONV_COPY = 1 << 16,       /* elements of a chunk's copied inputs, about */
-    CONV_COPIES = 1 << 23,     /* of those of all images, if they are kept, at most */
-    CONV_PLACES = 512,         /* outputs of a chunk, at most */
-    CONV_NEAR = 1 << 17,       /* bytes that stay in the second cache beside others */
     CONV_FAR = 1 << 22,        /* bytes of inputs that come from beyond it */
     CONV_SHARE = 32,           /* lines of cache to ask for at a time, at most */
-    CONV_ROOM = 128,           /* elements behind a copy, where vectors may reach */
-    CONV_RUNS = 16,            /* blocks to sum these in, about */
     CONV_FETCH = 18            /* bytes of what comes next that a term's sums ask for */
 };
 

@@ -35,7 +35,6 @@ static bool conv_choose_lanes(const conv_plan *p, int64_t lanes) {
  * others are few, their sums are added up as often, and a tile is not as full: it takes enough of
  * them, and of those left out. */
 static void conv_leave_out(conv_sum *s) {
-    enum { CONV_APART = 48 };
     const conv_plan *p = &s->plan;
     const conv_axis *a = p->axis;
     int64_t taps = a[0].taps * a[1].taps;
@@ -83,7 +82,7 @@ static int conv_sum_run(conv_sum *s) {
     if (!s->lanes_are_outs && s->height > 1 && conv_is_product(p)) {
         /* Lines of channels far apart would fall onto few sets of the cache, and on many pages. */
         copied = true;
-        cols = mg_max(CONV_NEAR / (p->channels * itemsize) / width, 1) * width;
+        cols = mg_max(CONV_NEAR / (mg_max(p->channels, 1) * itemsize) / width, 1) * width;
     }
     int code = conv_lay_out(p, cols / a[2].outputs, cols, s->lanes_are_outs ? CONV_MR : width,
                             s->lanes_are_outs ? 1 : (int)lanes, copied, 2 * CONV_COPY);

@@ -7,16 +7,6 @@
 
 /* ---- one dtype, any strides on both sides ---- */
 
-enum {
-    COPY_TILE = 32,
-    COPY_BLOCK = 1 << 18,
-    COPY_TWICE = 1 << 17, /* bytes of each of two that a thread makes at a time */
-    COPY_CHUNK = 1024,
-    COPY_IN_CACHE = 1 << 20,
-    COPY_STRING = 1 << 16,    /* bytes worth a string instruction, */
-    COPY_STRING_ONE = 1 << 14 /* and of one element */
-};
-
 typedef struct copy_plan {
     char *to, *also; /* and a second place, of copy_twice_block */
     const char *from;

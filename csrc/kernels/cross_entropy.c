@@ -11,13 +11,6 @@
 #include "../threads/pool.h"
 #include "reduce.h"
 
-enum {
-    ENTROPY_BLOCK = 2048,  /* elements done together while they are in cache */
-    ENTROPY_RUN = 512,     /* terms that are added up before they are in double */
-    ENTROPY_GRAIN = 8192,  /* least number of elements worth a block of a parallel loop */
-    ENTROPY_PARALLEL = 3 * ENTROPY_GRAIN
-};
-
 typedef struct {
     int64_t rows, n, ignore, ignored, rows_per_block;
     int64_t inner; /* class i of row r lies at ((r / inner) n + i) inner + r % inner */

@@ -1,8 +1,6 @@
 /* distance.c: from points x to a run of points y, which lies turned. */
 #include "reduce.h"
 
-enum { DISTANCE_TERMS = 128 }; /* so many squares are summed one by one */
-
 #define MG_REAL 32
 #include "distance.inc.c"
 #define MG_REAL 64

@@ -9,21 +9,24 @@
 /* The register tile is GEMM_MR rows by GEMM_NV vectors: as many accumulators as the register file
  * holds beside GEMM_NV vectors of B and a broadcast element of A.
  *
+ * In sizes.def:
  * GEMM_KC  depth of a block: the deeper, the less often C is read and written
  * GEMM_MC  rows of a block for each MB of L2: the packed block of A (MC x KC) takes a quarter to a
  *          third of it
  * GEMM_NS  columns of B packed at a time: a share of L3
+ *
+ * Here:
  * GEMM_MASKS  a load of the first n lanes costs what a load costs
  * GEMM_PACKS  packs, for more than one tile of rows, a B whose rows fall onto one set of L1: a tile
  *             reads but a line of each row, too seldom used again
  * GEMM_READS  rows of a packed A whose elements the multiply-adds broadcast from memory themselves,
  *          each vector anew: a load more and an instruction less */
 #if MG_VECTOR_BYTES == 64
-enum { GEMM_MR = 14, GEMM_NV = 2, GEMM_KC = 512, GEMM_MASKS = 1, GEMM_PACKS = 0, GEMM_READS = 4 };
+enum { GEMM_NV = 2, GEMM_MASKS = 1, GEMM_PACKS = 0, GEMM_READS = 4 };
 #elif defined(__aarch64__)
-enum { GEMM_MR = 12, GEMM_NV = 2, GEMM_KC = 512, GEMM_MASKS = 0, GEMM_PACKS = 0, GEMM_READS = 0 };
+enum { GEMM_NV = 2, GEMM_MASKS = 0, GEMM_PACKS = 0, GEMM_READS = 0 };
 #else /* 16 registers */
-enum { GEMM_MR = 6, GEMM_NV = 2, GEMM_KC = 256, GEMM_MASKS = 0, GEMM_PACKS = 1, GEMM_READS = 0 };
+enum { GEMM_NV = 2, GEMM_MASKS = 0, GEMM_PACKS = 1, GEMM_READS = 0 };
 #endif
 /* Runs of full tiles have a kernel of their own, in whose instructions these name the width. */
 #define GEMM_RUNS (MG_VECTOR_BYTES == 32)
@@ -32,17 +35,8 @@ enum { GEMM_MR = 6, GEMM_NV = 2, GEMM_KC = 256, GEMM_MASKS = 0, GEMM_PACKS = 1, 
 #define GEMM_ONE_f64 "sd"
 #define GEMM_ALL_f64 "pd"
 enum { GEMM_LINE = 64 / MG_VECTOR_BYTES }; /* vectors in a cache line */
-enum { GEMM_MC_f32 = 126 * 512 / GEMM_KC / GEMM_MR * GEMM_MR };
-enum { GEMM_MC_f64 = 84 * 512 / GEMM_KC / GEMM_MR * GEMM_MR };
 _Static_assert(GEMM_MR <= 14, "gemm_tile_rows has a case for each height");
-enum { GEMM_NS = 2048 };
 enum { GEMM_GROUP = 4 };           /* slivers of B that one thread packs and uses, at most */
-enum { GEMM_ALONG = 16 };          /* and where tiles go along rows of C */
-enum { GEMM_DIRECT = 640 * 1024 }; /* bytes of B that stay in L2 */
-enum { GEMM_KD = 256 };            /* depth of a block where nothing is packed */
-enum { GEMM_SMALL = 32 * 32 * 32 }; /* multiply-adds of a product that is not cut into blocks */
-enum { GEMM_TINY = 8 };   /* rows and columns of a B that is soon copied */
-enum { GEMM_PAGES = 64 }; /* entries of a first-level TLB */
 
 MG_INLINE int64_t gemm_round_up(int64_t n, int64_t unit) { return mg_ceil_div(n, unit) * unit; }
 

@@ -14,6 +14,7 @@
 #define MG_GEMM_H
 
 #include "../base/platform.h"
+#include "sizes.h"
 
 /* Sizes, and strides in elements, of one product: A is m x k, B is k x n, C is m x n and row-major
  * with neighbouring columns. A's and B's strides are free (0 and negative included). */
@@ -39,8 +40,5 @@ MG_SHARED void mg_gemm_block_f32(float *c, const float *a, const float *b,
                                  const mg_gemm_shape *shape, bool add);
 MG_SHARED void mg_gemm_block_f64(double *c, const double *a, const double *b,
                                  const mg_gemm_shape *shape, bool add);
-
-/* Multiply-adds below which waking a second thread costs more than it brings. */
-enum { MG_GEMM_THREAD_WORK = 2 << 20 };
 
 #endif

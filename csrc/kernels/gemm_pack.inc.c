@@ -67,7 +67,7 @@ static MG_NOINLINE void R(gemm_gather)(real *restrict to, const real *restrict f
  * neighbours that are then transposed. */
 MG_INLINE void R(gemm_pack)(const int width, int count, real *restrict packed,
                             const real *restrict src, int64_t lane, int64_t step, int64_t k) {
-    enum { DEPTH = 512 / sizeof(real), ROW = DEPTH + 64 / sizeof(real) };
+    enum { DEPTH = GEMM_GATHER / sizeof(real), ROW = DEPTH + 64 / sizeof(real) };
     enum { WIDEST = GEMM_MR > GEMM_NR ? GEMM_MR : GEMM_NR };
     if (lane == 1 && count == width) { /* all constants */
         R(gemm_pack_copy)(width, width, packed, src, step, k);

@@ -154,9 +154,6 @@ int mg_index_within(mg_array *index, int64_t n) {
 }
 
 enum {
-    INDEX_NEAR = 1 << 20,  /* bytes of a result that stays in cache as it is */
-    INDEX_RANGE = 1 << 15, /* of a range of one that does not, about */
-    INDEX_ROW = 64,        /* of a row that is worth it */
     INDEX_FETCH = 4096     /* that are asked for; the processor does so farther along */
 };
 

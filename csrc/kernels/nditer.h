@@ -9,23 +9,16 @@
 #define MG_NDITER_H
 
 #include "../memory/array.h"
+#include "sizes.h"
 #include "vec.h"
 
 enum {
     NDITER_MAX_OPERANDS = 5,
     NDITER_MAX_RESULTS = 2,
-    NDITER_CHUNK = 512,             /* elements staged at a time */
-    NDITER_CRAWLS = 2048,           /* bytes that memcpy may take string instructions for */
-    NDITER_SHORT = 128,             /* bytes of a row that is moved without a call of memcpy */
-    NDITER_SHARED = 8192,           /* bytes of each array that the first cache keeps for a second result */
-    NDITER_BLOCK = 32768,           /* elements a thread takes at a time */
-    NDITER_UNIT_MAX = 64,           /* elements, see mg_kernel */
     NDITER_AHEAD = 2048,            /* bytes of each array to ask for before they are needed */
     NDITER_STREAM_AHEAD = 4096,     /* the same where results are written past the caches */
-    NDITER_STREAM = MG_VECTOR_BYTES == 32 ? 1536 : 1024, /* bytes made in cache, then written past it */
     NDITER_WAITS = 24 * 64,         /* bytes of all operands to ask for at once: as a core waits for */
     NDITER_FOLLOWS = 12 * 64,       /* and to read at once where nothing is asked for */
-    NDITER_IN_CACHE = 4 << 20       /* bytes of all arrays that a cache near by may well hold */
 };
 
 /* out[i] = f(in[0][i], in[1][i], ...) for i in 0..n. The arrays do not overlap, but out may be one of

@@ -8,6 +8,7 @@
 #include "../base/system.h"
 #include "../memory/array.h"
 #include "../threads/pool.h"
+#include "sizes.h"
 #include "vec.h"
 
 #include <math.h>
@@ -27,16 +28,9 @@ enum norm_kind {
 
 enum {
     NORM_FOUR = 4,                  /* segments that are summed side by side */
-    NORM_BLOCK = 1024,              /* neighbours whose mean and deviations are taken together */
-    NORM_ROWS = 32,                 /* the same for columns */
     NORM_MASKS = MG_VECTOR_BYTES > 16, /* a load of the first n lanes costs what a load costs */
-    NORM_NEAR = 1 << 18,            /* bytes of an operand that is expected in the second cache */
-    NORM_LONG = 4096,               /* elements of a row of which four stay there */
     NORM_STREAMS = MG_VECTOR_BYTES == 64, /* where that pays vectors are long: no code for others */
-    NORM_STRIP = 64,                /* columns that one thread does */
     NORM_ROOM = NORM_STRIP + NORM_FOUR * MG_VECTOR_BYTES / 4, /* with whole vectors behind them */
-    NORM_GRAIN = 16384,             /* least number of elements worth a block of a parallel loop */
-    NORM_PARALLEL = 3 * NORM_GRAIN,
 };
 
 typedef struct {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Counters that a thread takes at a time, and words that are made before they are converted. */
-enum { RANDOM_BLOCK = 4096, RANDOM_WORDS = 512, RANDOM_ROUNDS = 10 };
+enum { RANDOM_ROUNDS = 10 };
 
 /* What is multiplied by, and what is added to the keys in every round. */
 #define RANDOM_M0 0xD2E7470EE14C6C93u

@@ -4,6 +4,7 @@
 
 #include "../base/system.h"
 #include "../memory/array.h"
+#include "sizes.h"
 #include "turn.h"
 #include "vmath.h"
 
@@ -51,24 +52,12 @@ MG_INLINE double reduce_identity(int kind) {
  * of a sum of n terms is below (11 + log2(n / 128)) ulp of the sum of their magnitudes
  * (Higham, "The accuracy of floating point summation", 1993, section 3). */
 enum {
-    REDUCE_LANES = 16,
-    REDUCE_DEPTH = 8,
-    REDUCE_BLOCK = REDUCE_LANES * REDUCE_DEPTH,
     REDUCE_GROUP_LEVEL = 3, /* of a row 2^3 blocks go together, a group */
     REDUCE_GROUP = 1 << REDUCE_GROUP_LEVEL,
     REDUCE_ALL_LEVELS = 30, /* and no memory has 2^30 blocks */
-    REDUCE_CHUNK = 64 * REDUCE_BLOCK,
-    REDUCE_STRIP = 256, /* columns that are reduced side by side */
-    REDUCE_WIDER = 512, /* the same of wide rows */
-    REDUCE_WIDE = 4096, /* bytes of columns that go block by block: less leaves pages half read */
-    REDUCE_ROWS = 4 * REDUCE_BLOCK, /* the chunk of columns */
     REDUCE_LEVELS = 3,              /* its 2^2 blocks need levels 0..2 */
-    REDUCE_SIDE = 8,    /* vectors of them that stay in registers */
     REDUCE_APART = 4, /* rows that are read at once, a quarter of all apart */
-    REDUCE_GRAIN = 32768, /* least number of elements worth a block of a parallel loop */
-    REDUCE_PIECES = 32, /* of larger pieces of rows this many for each thread */
     REDUCE_SHARES = 4,  /* of columns neighbours go together, so many blocks for each thread */
-    REDUCE_PARALLEL = 3 * REDUCE_GRAIN
 };
 
 /* Do narrow rows follow each other without a gap, so that a strip may take 16 of them as one? */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 /* A long index is cut into segments, so that threads can share it and places fit 32 bits. */
-enum { ARG_SEGMENT = 8 * REDUCE_CHUNK };
 
 #define MG_REAL 32
 #include "reduce_arg.inc.c"

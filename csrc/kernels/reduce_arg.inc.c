@@ -7,14 +7,13 @@ MG_INLINE bool R(arg_better)(real x, real b) { return !(x <= b) & (b == b); }
 /* The first i with x[i] tied with `best`, which is there. Whole steps first: their loops are
  * vectorised, which one that stops at the first hit is not. */
 static MG_NOINLINE int64_t R(arg_find)(const real *x, int64_t n, real best) {
-    enum { STEP = 64 };
     int64_t i = 0;
-    for (; i + STEP <= n; i += STEP) {
-        ireal found = 0, first = STEP;
-        for (int j = 0; j < STEP; j++) found |= R(reduce_tied)(x[i + j], best);
+    for (; i + ARG_STEP <= n; i += ARG_STEP) {
+        ireal found = 0, first = ARG_STEP;
+        for (int j = 0; j < ARG_STEP; j++) found |= R(reduce_tied)(x[i + j], best);
         if (!found) continue;
-        for (int j = 0; j < STEP; j++) {
-            ireal here = R(reduce_tied)(x[i + j], best) ? j : STEP;
+        for (int j = 0; j < ARG_STEP; j++) {
+            ireal here = R(reduce_tied)(x[i + j], best) ? j : ARG_STEP;
             first = here < first ? here : first;
         }
         return i + first;

@@ -15,8 +15,6 @@
 
 MG_PLANNING
 
-enum { BACK_SLAB = 8192 }; /* elements of lines that are done together */
-
 /* `a` with the size-1 axes that reducing x over `mask` took away; MG_ESHAPE if it does not fit. */
 static mg_array *back_unsqueeze(const mg_array *a, const mg_array *x, uint32_t mask, int keepdims) {
     int64_t shape[MG_MAX_NDIM], strides[MG_MAX_NDIM];
@@ -203,7 +201,6 @@ mg_array *mg_spread_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const 
 /* ---- shares of a logsumexp ---- */
 
 #if MG_HAS_WIDE
-enum { BACK_RUN = 64 }; /* least number of elements worth a call */
 
 /* x and dx as runs of n elements, along each of which y, and g, is one element or n neighbours; a
  * long run in pieces, short ones some at a time. */

@@ -151,9 +151,8 @@ static int64_t R(back_tied)(void *out, const void *in, const void *of, const voi
 
 MG_INLINE void R(back_line)(real *restrict dx, const real *restrict x, int64_t n, real centre,
                             real slope, R(back_fn) f) {
-    enum { STEP = 64 };
-    for (int64_t at = 0; at < n; at += STEP) {
-        int64_t some = mg_min(n - at, STEP);
+    for (int64_t at = 0; at < n; at += BACK_STEP) {
+        int64_t some = mg_min(n - at, BACK_STEP);
         nditer_fetch((char *)(dx + at), some * (int64_t)sizeof(real), NDITER_AHEAD);
         MG_APART
         for (int64_t i = at; i < at + some; i++) dx[i] = f(x[i], centre, slope);

@@ -66,13 +66,12 @@ static int64_t plain_of_count(int op, int64_t count, int64_t n) {
 /* y[o][j] = the join of x[o][i][j] over i */
 static void plain_loops(int op, mg_array *y, const mg_array *x, int64_t outer, int64_t n,
                         int64_t inner) {
-    enum { STRIP = 64 };
-    int64_t acc[STRIP];
+    int64_t acc[PLAIN_STRIP];
     bool truth = x->dtype == MG_BOOL;
-    int64_t rows = inner == 1 ? STRIP : 1; /* of elements side by side */
+    int64_t rows = inner == 1 ? PLAIN_STRIP : 1; /* of elements side by side */
     for (int64_t o = 0; o < outer; o += rows)
-        for (int64_t j = 0; j < inner; j += STRIP) {
-            int64_t width = mg_min(STRIP, inner == 1 ? outer - o : inner - j);
+        for (int64_t j = 0; j < inner; j += PLAIN_STRIP) {
+            int64_t width = mg_min(PLAIN_STRIP, inner == 1 ? outer - o : inner - j);
             int64_t at = o * n * inner + j;
             plain_strip(op, truth, acc, x->data, at, inner, n, width);
             for (int64_t k = 0; k < width; k++) {

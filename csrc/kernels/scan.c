@@ -9,6 +9,7 @@
 #include "../threads/pool.h"
 #include "lines.h"
 #include "order.h"
+#include "sizes.h"
 #include "vmath.h"
 
 #include <math.h>
@@ -20,15 +21,6 @@ enum scan_kind {
     SCAN_RECURRENCE, /* y[i] = b[i] + x[i] * y[i - 1] */
     SCAN_FIRST_MAX,  /* where the running maximum is: the first of ties, NaN above all numbers */
     SCAN_FIRST_MIN   /* the same for the minimum, NaN below all numbers */
-};
-
-enum {
-    SCAN_STRIP = 128,   /* lines that are scanned side by side */
-    SCAN_UNIT = 16,     /* of which so many make whole vectors */
-    SCAN_GRAIN = 16384, /* least number of elements worth a block of a parallel loop */
-    SCAN_RUN = 64,      /* elements of a running log-sum whose functions are taken together */
-    SCAN_PART = 8192,   /* elements in a block of a long row */
-    SCAN_PARTS = 32     /* such blocks that stay in cache from their sums to their scans */
 };
 
 /* What is known of a line at one place: see scan.inc.c. */

@@ -160,11 +160,10 @@ static void R(scan_piece)(int kind, bool rows, bool back, void *y, const void *x
 /* The sum of n elements, with its error. */
 static scan_state R(scan_sum)(const void *from, int64_t n) {
     const real *x = from;
-    enum { SIDE = 16 }; /* sums side by side */
-    double s[SIDE] = {0}, e[SIDE] = {0};
+    double s[SCAN_SIDE] = {0}, e[SCAN_SIDE] = {0};
     int64_t i = 0;
-    for (; i + SIDE <= n; i += SIDE)
-        for (int j = 0; j < SIDE; j++) {
+    for (; i + SCAN_SIDE <= n; i += SCAN_SIDE)
+        for (int j = 0; j < SCAN_SIDE; j++) {
             scan_state t = {s[j], e[j], 0};
             if (sizeof(real) < sizeof(double)) t.s += (double)x[i + j];
             else scan_add(&t, (double)x[i + j]);
@@ -172,7 +171,7 @@ static scan_state R(scan_sum)(const void *from, int64_t n) {
             e[j] = t.e;
         }
     scan_state all = {0};
-    for (int j = 0; j < SIDE; j++) scan_add_all(&all, (scan_state){s[j], e[j], 0});
+    for (int j = 0; j < SCAN_SIDE; j++) scan_add_all(&all, (scan_state){s[j], e[j], 0});
     for (; i < n; i++) scan_add(&all, (double)x[i]);
     return all;
 }

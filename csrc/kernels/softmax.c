@@ -21,12 +21,6 @@ enum softmax_op {
     SOFTMAX_SCALE
 };
 
-enum {
-    SOFTMAX_FITS = 1024, /* elements of short rows that are done together */
-    SOFTMAX_PIECE = 256, /* elements of a long row that are asked for together */
-    SOFTMAX_KEPT = 2048  /* of one whose exponentials are made about one maximum */
-};
-
 #define MG_REAL 32
 #include "softmax.inc.c"
 #define MG_REAL 64

@@ -2,11 +2,10 @@
 #include "../threads/pool.h"
 #include "lines.h"
 #include "order.h"
+#include "sizes.h"
 #include "vec.h"
 
 #include <math.h>
-
-enum { SORT_SHORT_BYTES = 512 }; /* keys up to here are compared with each other, all with all */
 
 static uint32_t sort_key_32(int dtype, const void *x, int64_t i) {
     return dtype == MG_BOOL ? ((const uint8_t *)x)[i] != 0 : order_of_f32(((const float *)x)[i]);
@@ -150,8 +149,6 @@ mg_array *mg_middle(mg_array *x, int axis, int skip_nan) {
 
 /* ---- the first few ---- */
 
-enum { TOP_MOST = 64, TOP_BLOCK = 32768 };
-
 typedef struct {
     int dtype;
     bool largest;
@@ -225,8 +222,6 @@ typedef struct {
     const void *sorted, *values;
     int64_t *out;
 } search_job;
-
-enum { SEARCH_BLOCK = 4096, SEARCH_GROUP = 8 };
 
 /* How many elements of a sorted line stand before each of some values. A step halves what is left
  * of the line by arithmetic on the comparison, as which half it is cannot be foreseen, for several

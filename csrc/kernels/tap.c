@@ -8,9 +8,7 @@
 
 enum {
     TAP_MOST = 4,
-    TAP_WIDTH = 1024, /* elements side by side that are done together */
     TAP_ROWS = 4,     /* rows that are, where the axis is the last one: their sums do not wait */
-    TAP_GRAIN = 1 << 14 /* elements a parallel block works on, at least */
 };
 
 /* The axis has n elements on the side of the places, and m on the side of the sums. */

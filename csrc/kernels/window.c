@@ -2,12 +2,12 @@
  * on the last one to three axes, adds them back to where they came from. */
 #include "../memory/array.h"
 #include "../threads/pool.h"
+#include "sizes.h"
 
 #include <string.h>
 
 enum {
     WINDOW_AXES = 3,
-    WINDOW_GRAIN = 1 << 15 /* elements a parallel block works on, at least */
 };
 
 /* ---- windows: the view ----------------------------------------------------------------------- */
