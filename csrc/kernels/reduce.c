@@ -8,7 +8,9 @@
 #include "../threads/pool.h"
 #include "nditer.h"
 
+#include <float.h>
 #include <math.h>
+#include <stdlib.h>
 
 #define MG_REAL 32
 #include "reduce_columns.inc.c"
@@ -420,16 +422,76 @@ static mg_array *reduce_squares(mg_array *x, uint32_t mask) {
     return squares;
 }
 
+/* The sums of squares over `mask`, about the mean or about 0. */
+static mg_array *reduce_sums_of_squares(mg_array *x, uint32_t mask, bool centred) {
+    if (centred) return reduce_squares(x, mask);
+    mg_array *zero = reduce_new(x->dtype, x, UINT32_MAX);
+    if (!zero) return NULL;
+    reduce_fill(zero, 0);
+    mg_array *y = mg_reduce_groups(REDUCE_SQUARES, x, mask, zero);
+    mg_release(zero);
+    return y;
+}
+
+mg_array *mg_reduce_scaled(mg_array *x, mg_array *factor) {
+    mg_array *y = mg_new(x->dtype, x->ndim, x->shape);
+    if (y)
+        mg_nditer_run(y, 2, (mg_array *[]){x, factor},
+                      x->dtype == MG_FLOAT32 ? reduce_times_f32 : reduce_times_f64);
+    return y;
+}
+
+/* *units = NULL where no sum of squares of a line of x lost terms that a result within the range would
+ * show; else a power of two for each line, 1 for those that lost none. 0 or an error code. */
+static int reduce_find_units(mg_array **units, mg_array *x, uint32_t mask, const mg_array *sums) {
+    bool narrow = x->dtype == MG_FLOAT32;
+    double low = 2 * (double)mg_reduce_extent(x, mask) * (narrow ? FLT_MIN : DBL_MIN);
+    *units = NULL;
+    if (!(narrow ? reduce_lost_f32 : reduce_lost_f64)(sums->data, sums->size, low)) return MG_OK;
+    mg_array *top = mg_reduce_groups(REDUCE_MAX, x, mask, NULL);
+    mg_array *least = top ? mg_reduce_groups(REDUCE_MIN, x, mask, NULL) : NULL;
+    if (least && (narrow ? reduce_units_f32 : reduce_units_f64)(top->data, least->data, sums->data,
+                                                                sums->size, low))
+        *units = mg_retain(top);
+    int code = least ? MG_OK : MG_ENOMEM;
+    mg_release(least);
+    mg_release(top);
+    return code;
+}
+
+/* The sums of squares, about the mean if `centred`, over the divisor, or the roots of that. Where
+ * squares left the range they are made once more of x in other units: a second pass that is rare.
+ * The rest of the lines get the same bits again. */
+static mg_array *reduce_sizes(mg_array *x, uint32_t mask, bool centred, double divisor, bool root) {
+    bool narrow = x->dtype == MG_FLOAT32;
+    mg_array *units = NULL, *y = reduce_sums_of_squares(x, mask, centred);
+    if (!y) return NULL;
+    if (reduce_find_units(&units, x, mask, y)) {
+        mg_release(y);
+        return NULL;
+    }
+    if (units) {
+        mg_array *scaled = mg_reduce_scaled(x, units);
+        mg_release(y);
+        y = scaled ? reduce_sums_of_squares(scaled, mask, centred) : NULL;
+        mg_release(scaled);
+    }
+    if (y) mg_reduce_divide(y, divisor, root);
+    if (y && units)
+        (narrow ? reduce_out_of_units_f32 : reduce_out_of_units_f64)(y->data, units->data, y->size,
+                                                                     root ? 1 : 2);
+    mg_release(units);
+    return y;
+}
+
 /* The sum of (x - mean)^2 over max(n - correction, 0), or the root of that. */
 mg_array *mg_var(mg_array *x, int naxes, const int32_t *axes, double correction, int root,
                  int keepdims) {
     uint32_t mask;
     if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
     if (mg_axes_mask(x->ndim, naxes, axes, &mask)) return NULL;
-    double n = (double)mg_reduce_extent(x, mask);
-    mg_array *y = reduce_squares(x, mask);
-    if (y) mg_reduce_divide(y, n > correction ? n - correction : 0, root);
-    return reduce_squeeze(y, mask, keepdims);
+    double n = (double)mg_reduce_extent(x, mask), degrees = n > correction ? n - correction : 0;
+    return reduce_squeeze(reduce_sizes(x, mask, true, degrees, root), mask, keepdims);
 }
 
 /* The root of the sum of squares. */
@@ -437,13 +499,7 @@ mg_array *mg_norm(mg_array *x, int naxes, const int32_t *axes, int keepdims) {
     uint32_t mask;
     if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
     if (mg_axes_mask(x->ndim, naxes, axes, &mask)) return NULL;
-    mg_array *zero = reduce_new(x->dtype, x, UINT32_MAX);
-    if (!zero) return NULL;
-    reduce_fill(zero, 0);
-    mg_array *y = mg_reduce_groups(REDUCE_SQUARES, x, mask, zero);
-    mg_release(zero);
-    if (y) mg_reduce_divide(y, 1, true);
-    return reduce_squeeze(y, mask, keepdims);
+    return reduce_squeeze(reduce_sizes(x, mask, false, 1, true), mask, keepdims);
 }
 
 /* m + log(sum of exp(x - m)) with m the maximum; m itself where that is NaN or infinite. Group by

@@ -126,6 +126,9 @@ MG_SHARED int64_t mg_reduce_extent(const mg_array *x, uint32_t mask);
  * mg_reduce_layout, or NULL. */
 MG_SHARED mg_array *mg_reduce_groups(int kind, mg_array *x, uint32_t mask, const mg_array *c);
 
+/* x times powers of two, which are broadcast. */
+MG_SHARED mg_array *mg_reduce_scaled(mg_array *x, mg_array *factor);
+
 /* 0, or MG_EEMPTY: maxima of nothing do not exist, though a result without elements needs none. */
 MG_SHARED int mg_reduce_check_empty(const mg_array *x, uint32_t mask);
 

@@ -6,6 +6,7 @@
 #include "nditer.h"
 #include "reduce.h"
 
+#include <float.h>
 #include <stdatomic.h>
 
 #define MG_REAL 32
@@ -165,39 +166,121 @@ mg_array *mg_extremum_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, cons
     return dx;
 }
 
+/* The means over `mask`; where a sum overflowed, from sums of smaller terms. */
+static mg_array *back_means(mg_array *x, uint32_t mask) {
+    bool narrow = x->dtype == MG_FLOAT32;
+    double n = (double)mg_reduce_extent(x, mask), part = 1;
+    mg_array *sums = mg_reduce_groups(REDUCE_SUM, x, mask, NULL);
+    if (sums && x->size && !(narrow ? back_finite_f32 : back_finite_f64)(sums->data, sums->size)) {
+        while (part * n > 1) part /= 2;
+        mg_array *unit = mg_full(x->dtype, 0, NULL, part, 0);
+        mg_array *scaled = unit ? mg_reduce_scaled(x, unit) : NULL;
+        mg_release(unit);
+        mg_release(sums);
+        sums = scaled ? mg_reduce_groups(REDUCE_SUM, scaled, mask, NULL) : NULL;
+        mg_release(scaled);
+    }
+    if (sums) mg_reduce_divide(sums, n * part, false);
+    return sums;
+}
+
+int mg_far(mg_array *y) {
+    bool far = true;
+    mg_array *held = mg_contiguous(y);
+    if (held)
+        far = (y->dtype == MG_FLOAT32 ? back_far_f32 : back_far_f64)(held->data, held->size);
+    mg_release(held);
+    return far;
+}
+
+mg_array *mg_units(mg_array *y) {
+    mg_array *held = mg_contiguous(y), *units = held ? mg_new(y->dtype, y->ndim, y->shape) : NULL;
+    if (units)
+        (y->dtype == MG_FLOAT32 ? back_units_f32 : back_units_f64)(units->data, held->data,
+                                                                    held->size);
+    mg_release(held);
+    return units;
+}
+
+/* Where slopes left the range, or `scale` is infinite, as nothing is left to divide by: dx from all
+ * factors at once. A root y that may have lost digits is made again, of x in other units. y is NULL
+ * for a variance, and has else the reduced axes, as has g. 0 or an error code. */
+static int back_with_care(mg_array *dx, mg_array *x, mg_array *y, mg_array *g, uint32_t mask,
+                          bool centred, double scale) {
+    bool narrow = x->dtype == MG_FLOAT32, limit = isinf(scale);
+    int32_t axes[MG_MAX_NDIM], naxes = 0;
+    for (int32_t d = 0; d < x->ndim; d++)
+        if (mask >> d & 1) axes[naxes++] = d;
+    mg_array *root = NULL, *units = NULL, *in = mg_retain(x);
+    if (limit) {
+        root = mg_var(x, naxes, axes, 0, true, true);
+    } else if (!y) {
+        root = mg_full(x->dtype, 0, NULL, 1, 0);
+    } else if (mg_far(y)) {
+        units = mg_units(y);
+        mg_release(in);
+        in = units ? mg_reduce_scaled(x, units) : NULL;
+        if (in && centred) { /* sqrt(squares / n) in place of sqrt(squares * scale) */
+            root = mg_var(in, naxes, axes, 0, true, true);
+            scale = sqrt(scale / (double)mg_reduce_extent(x, mask));
+        } else if (in) {
+            root = mg_norm(in, naxes, axes, true);
+        }
+    } else {
+        root = mg_retain(y);
+    }
+    mg_array *centre = !root ? NULL : centred ? back_means(in, mask) : mg_full(x->dtype, 0, NULL, 0, 0);
+    mg_array *factor = centre ? mg_full(x->dtype, 0, NULL, scale, 0) : NULL;
+    if (factor && limit)
+        mg_nditer_run(dx, 4, (mg_array *[]){in, centre, root, g},
+                      narrow ? back_limit_kernel_f32 : back_limit_kernel_f64);
+    else if (factor)
+        mg_nditer_run(dx, 5, (mg_array *[]){in, centre, root, g, factor},
+                      narrow ? back_apart_kernel_f32 : back_apart_kernel_f64);
+    int code = factor ? MG_OK : MG_ENOMEM;
+    mg_release(factor);
+    mg_release(centre);
+    mg_release(root);
+    mg_release(units);
+    mg_release(in);
+    return code;
+}
+
 /* y = the variance of x, its root or the norm: dx = scale * g * (x - mean), for a root over y; the
  * norm's mean is 0. `y` is NULL for the variance. */
 mg_array *mg_spread_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
                         double scale, int centred, int keepdims) {
     uint32_t mask;
-    bool narrow = x->dtype == MG_FLOAT32;
+    bool narrow = x->dtype == MG_FLOAT32, care = isinf(scale);
     if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
     if (g->dtype != x->dtype) return mg_fail(MG_EDTYPE, g->dtype, x->dtype);
     if (mg_axes_mask(x->ndim, naxes, axes, &mask)) return NULL;
-    mg_array *seen = back_unsqueeze(g, x, mask, keepdims), *mean = NULL;
+    mg_array *seen = back_unsqueeze(g, x, mask, keepdims), *mean = NULL, *seen_y = NULL;
     mg_array *slope = seen ? mg_copy(seen) : NULL;
     mg_array *dx = slope ? mg_new(x->dtype, x->ndim, x->shape) : NULL;
+    bool failed = !dx;
     if (dx)
-        (narrow ? back_slope_f32 : back_slope_f64)(slope->data, slope->data, y ? y->data : NULL,
-                                                   slope->size, scale);
-    if (dx && !centred) {
+        care |= (narrow ? back_slope_f32 : back_slope_f64)(
+            slope->data, slope->data, y ? y->data : NULL, slope->size, scale);
+    if (dx && care && y) failed = !(seen_y = back_unsqueeze(y, x, mask, keepdims));
+    if (!failed && care) {
+        failed = back_with_care(dx, x, seen_y, seen, mask, centred, scale);
+    } else if (!failed && !centred) {
         mg_nditer_run(dx, 2, (mg_array *[]){x, slope},
                       narrow ? back_scale_kernel_f32 : back_scale_kernel_f64);
-    } else if (dx && !back_in_cache(REDUCE_SUM, dx, x, mask, slope, slope)) {
-        mean = mg_reduce_groups(REDUCE_SUM, x, mask, NULL);
-        if (mean) {
-            mg_reduce_divide(mean, (double)mg_reduce_extent(x, mask), false);
+    } else if (!failed && !back_in_cache(REDUCE_SUM, dx, x, mask, slope, slope)) {
+        failed = !(mean = back_means(x, mask));
+        if (!failed)
             mg_nditer_run(dx, 3, (mg_array *[]){x, mean, slope},
                           narrow ? back_lean_kernel_f32 : back_lean_kernel_f64);
-        } else {
-            mg_release(dx);
-            dx = NULL;
-        }
     }
     mg_release(mean);
     mg_release(slope);
+    mg_release(seen_y);
     mg_release(seen);
-    return dx;
+    if (!failed) return dx;
+    mg_release(dx);
+    return NULL;
 }
 
 /* ---- shares of a logsumexp ---- */

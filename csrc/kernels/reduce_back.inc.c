@@ -11,15 +11,23 @@ static void R(back_share)(void *out, const void *const *in, int64_t n) {
 }
 
 /* slope = (g / y) * scale, or g * scale without a y; out and g are the same array. 0 where g or
- * g / y is, whatever the other factors are, and where y is, which is a root. */
-static void R(back_slope)(void *out, const void *from, const void *root, int64_t n, double scale) {
-    real *slope = out;
+ * g / y is, whatever the other factors are, and where y is, which is a root. Whether one of them left
+ * the range of exact numbers, though its product with a deviation may be in it. */
+static bool R(back_slope)(void *out, const void *from, const void *root, int64_t n, double scale) {
+    const real least = REAL_C(sizeof(real) == 4 ? FLT_MIN : DBL_MIN);
+    const real most = REAL_C(sizeof(real) == 4 ? FLT_MAX : DBL_MAX);
+    real *slope = out; /* a subnormal root has few digits itself */
     const real *g = from, *y = root;
+    ireal left = 0;
     MG_APART
     for (int64_t i = 0; i < n; i++) {
-        real t = !y ? g[i] : ((y[i] == 0) | (g[i] == 0)) ? 0 : g[i] / y[i];
+        bool none = g[i] == 0 || (y && y[i] == 0);
+        real t = !y ? g[i] : none ? 0 : g[i] / y[i], size;
         slope[i] = t == 0 ? 0 : t * REAL_C(scale);
+        size = slope[i] < 0 ? -slope[i] : slope[i];
+        left |= none ? 0 : !((size >= least) & (size <= most) & (!y || y[i] >= least));
     }
+    return left != 0;
 }
 
 /* Of an extremum y: the share of what is tied with it. */
@@ -58,6 +66,63 @@ static void R(back_scale_kernel)(void *out, const void *const *in, int64_t n) {
         MG_APART
         for (int64_t i = 0; i < STEP; i++) dx[i] = R(back_lean)(x[i], 0, slope[i]);
     }
+}
+
+/* g (x - mean) / y scale, from factors of any size: x - mean is over y, so that the quotient is near 1, and
+ * halved where it could overflow. Without a y that is 1. */
+static void R(back_apart_kernel)(void *out, const void *const *in, int64_t n) {
+    real *dx = out;
+    const real *x = in[0], *mean = in[1], *y = in[2], *g = in[3], *scale = in[4];
+    for (int64_t i = 0; i < n; i++) {
+        double half = (double)y[i] > 1 ? 0.5 : 1, root = (double)y[i] * half;
+        double part = ((double)x[i] * half - (double)mean[i] * half) / root;
+        bool none = (y[i] == 0) | (g[i] == 0);
+        dx[i] = none ? 0 : REAL_C((double)g[i] * (part * (double)scale[i]));
+    }
+}
+/* The same where nothing is divided by 0: infinite, but for elements at the mean, and NaN where all
+ * are equal. `spread` is 0 there. */
+static void R(back_limit_kernel)(void *out, const void *const *in, int64_t n) {
+    real *dx = out;
+    const real *x = in[0], *mean = in[1], *spread = in[2], *g = in[3];
+    for (int64_t i = 0; i < n; i++) {
+        real apart = x[i] - mean[i], limit = apart == 0 ? 0 : g[i] * REAL_C(INFINITY) * apart;
+        dx[i] = g[i] == 0 ? 0 : spread[i] == 0 ? REAL_C(NAN) : limit;
+    }
+}
+
+/* Whether roots are so small or large that they, or what is divided by them, may have lost digits. */
+static bool R(back_far)(const void *roots, int64_t n) {
+    const real most = REAL_C(sizeof(real) == 4 ? 0x1p96 : 0x1p960), *y = roots;
+    ireal far = 0;
+    for (int64_t i = 0; i < n; i++) far |= (y[i] != 0) & !((y[i] >= 1 / most) & (y[i] <= most));
+    return far != 0;
+}
+
+/* Powers of two that bring those nearer to 1, and 1 for others. */
+static void R(back_units)(void *out, const void *roots, int64_t n) {
+    const real most = REAL_C(sizeof(real) == 4 ? 0x1p96 : 0x1p960), *y = roots;
+    const real unit = REAL_C(sizeof(real) == 4 ? 0x1p64 : 0x1p512);
+    real *units = out;
+    for (int64_t i = 0; i < n; i++)
+        units[i] = y[i] > most ? 1 / unit : (y[i] < 1 / most) & (y[i] > 0) ? unit : 1;
+}
+
+static bool R(back_finite)(const void *from, int64_t n) {
+    const real *a = from;
+    real sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += a[i] - a[i];
+    return sum == 0;
+}
+
+/* A row's mean; where the sum overflowed, from a sum of smaller terms. */
+MG_INLINE real R(back_mean)(real sum, const real *x, int64_t n) {
+    if (MG_UNLIKELY(sum - sum != 0)) {
+        real mean = 0;
+        for (int64_t i = 0; i < n; i++) mean += x[i] / (real)n;
+        return mean;
+    }
+    return sum / (real)n;
 }
 
 #if MG_HAS_WIDE
@@ -171,5 +236,5 @@ static void R(back_lines)(int kind, const reduce_plan *p, void *out, const void 
     mg_reduce_piece(kind, REAL_DTYPE, p, sums, NULL, x, lines, n, y);
     for (int64_t r = 0; r < lines; r++, x += n, dx += n)
         if (kind == REDUCE_TIES) R(back_line)(dx, x, n, y[r], g[r] / sums[r], R(back_spread));
-        else R(back_line)(dx, x, n, sums[r] / (real)n, g[r], R(back_lean));
+        else R(back_line)(dx, x, n, R(back_mean)(sums[r], x, n), g[r], R(back_lean));
 }

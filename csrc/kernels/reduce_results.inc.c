@@ -133,3 +133,47 @@ static void R(reduce_add_log)(void *out, const void *centre, int64_t n) {
         for (int64_t i = 0; i < some; i++) y[i] = c[i] - c[i] == 0 ? c[i] + logs[i] : c[i];
     }
 }
+
+/* ---- squares beyond the range ---- */
+
+/* Whether one of the sums of squares may have lost terms, being below `low`, or overflowed. */
+static bool R(reduce_lost)(const void *sums, int64_t n, double low) {
+    const real *s = sums, least = REAL_C(low), most = REAL_C(sizeof(real) == 4 ? FLT_MAX : DBL_MAX);
+    ireal lost = 0;
+    for (int64_t i = 0; i < n; i++) lost |= !((s[i] >= least) & (s[i] <= most));
+    return lost != 0;
+}
+
+/* top = the power of two that brings the largest magnitude of a line near 1, or 1 where no term was
+ * lost or all are near 1, 0 or infinite; top and least are the extrema. Whether one is not 1. */
+static bool R(reduce_units)(void *out, const void *low, const void *sums, int64_t n, double limit) {
+    enum { NEAR = 16, FAR = sizeof(real) == 4 ? 126 : 1022 };
+    real *top = out;
+    const real *least = low;
+    bool any = false;
+    for (int64_t i = 0; i < n; i++) {
+        double size = fmax((double)top[i], -(double)least[i]);
+        int power = 0;
+        if (size - size == 0) frexp(size, &power);
+        bool lost = R(reduce_lost)((const real *)sums + i, 1, limit) && abs(power) > NEAR;
+        top[i] = lost ? REAL_C(ldexp(1, -(int)mg_min(mg_max(power, -FAR), FAR))) : 1;
+        any |= lost;
+    }
+    return any;
+}
+
+static void R(reduce_times)(void *out, const void *const *in, int64_t n) {
+    real *y = out;
+    const real *x = in[0], *factor = in[1];
+    nditer_whole(n, sizeof(real));
+    MG_APART
+    for (int64_t i = 0; i < n; i++) y[i] = x[i] * factor[i];
+}
+
+/* y /= the units, `times` times. */
+static void R(reduce_out_of_units)(void *out, const void *units, int64_t n, int times) {
+    real *restrict y = out;
+    const real *restrict unit = units;
+    for (; times > 0; times--)
+        for (int64_t i = 0; i < n; i++) y[i] /= unit[i];
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad._c import NULL, call, lib
-from minigrad.ops.reduction import over_root
+from minigrad.ops.reduction import part_of_root
 from minigrad.ops.table import bilinear, custom
 
 T = Any  # a Tensor; this layer stands below it
@@ -48,8 +48,8 @@ MATMUL = bilinear(
 
 def _cdist_parts(g: T, a: T, b: T, y: T) -> T:
     """g times the unit vector from each b to each a."""
-    slope = over_root(g.unsqueeze(-1), y.unsqueeze(-1))
-    return slope.scale(a.unsqueeze(-2) - b.unsqueeze(-3))
+    apart = a.unsqueeze(-2) - b.unsqueeze(-3)
+    return g.unsqueeze(-1).scale(part_of_root(apart, y.unsqueeze(-1)))
 
 
 CDIST = custom(

@@ -7,7 +7,7 @@ that arrives without the reduced axes gets them back through ``keep_dims`` befor
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
+from math import inf, nan
 from typing import Any
 
 from minigrad._c import NULL, Handle, call, ffi, lib, run, settle, tracers
@@ -15,7 +15,7 @@ from minigrad.ops.composed import product
 from minigrad.ops.pointwise import MUL
 from minigrad.ops.scan import cumprod_vjp, share_of
 from minigrad.ops.shape import EMBED
-from minigrad.ops.table import custom, linear, zero
+from minigrad.ops.table import Row, custom, linear, zero
 
 T = Any  # a Tensor; this layer stands below it
 Axes = tuple[int, ...]
@@ -201,10 +201,33 @@ def _degrees(shape: tuple[int, ...], axes: Axes, correction: float) -> float:
     return 1.0 / degrees if degrees > 0 else inf
 
 
-def over_root(g: T, y: T) -> T:
-    """g / y, the slope of a root y, and 0 where that is 0."""
+def part_of_root(x: T, y: T) -> T:
+    """x / y for a root y of x's size, and 0 where that is 0; it is near 1, as 1 / y need not be."""
     zero = y == 0.0
-    return g.masked_fill(zero, 0.0).scale(1.0 / y.masked_fill(zero, 1.0))
+    return x.masked_fill(zero, 0.0) / y.masked_fill(zero, 1.0)
+
+
+UNITS = zero(
+    "units", 1, "powers of two that bring the input near 1", forward=lambda y: call(lib.mg_units, y)
+)
+
+
+def _in_units(x: T, y: T, kept: tuple[int, ...], row: Any, *args: Any) -> tuple[T, T]:
+    """x and its root y, with the axes kept; in other units where y may have lost digits."""
+    y = y.reshape(kept)
+    if lib.mg_far(y._h):
+        x = x * y.detach().apply_row(UNITS)
+        y = x.apply_row(row, *args)
+    return x, y
+
+
+def deviations(x: T, axes: Axes) -> T:
+    """x - mean(x), from sums of what x is beside the first of its line, which do not overflow."""
+    first = x.detach()
+    for axis in axes:
+        first = first.narrow(axis, 0, min(1, x.shape[axis]))
+    beside = x - first if x.size else x
+    return beside - beside.mean(axes, True)
 
 
 def _spread_vjp(
@@ -213,17 +236,35 @@ def _spread_vjp(
     return call(lib.mg_spread_vjp, g, x, y, len(axes), c_axes[axes], scale, centred, keep)
 
 
+def _limit_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes) -> T:
+    """Where nothing is divided by 0: infinite but at the mean, and NaN where all are equal."""
+    g = g.reshape(keep_dims(shape, axes))
+    apart = product(g.scale(inf), deviations(x, axes))
+    alone = x.detach().var(axes, correction=0, keepdim=True) == 0.0
+    return apart.masked_fill(alone & (g.detach() != 0.0), nan)
+
+
 def _var_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes, keep: bool, correction: float) -> T:
-    scale = 2.0 * _degrees(shape, axes, correction)
-    return g.reshape(keep_dims(shape, axes)).scale(scale).scale(x - x.mean(axes, True))
+    share = _degrees(shape, axes, correction)
+    if share == inf:
+        return _limit_vjp(g, x, shape, axes)
+    return g.reshape(keep_dims(shape, axes)).scale((2.0 * share) * deviations(x, axes))
 
 
 def _std_vjp(
     g: T, x: T, y: T, shape: tuple[int, ...], axes: Axes, keep: bool, correction: float
 ) -> T:
+    share, kept = _degrees(shape, axes, correction), keep_dims(shape, axes)
+    if share == inf:
+        return _limit_vjp(g, x, shape, axes)
+    x, y = _in_units(x, y, kept, STD, axes, True, correction)
+    return g.reshape(kept).scale(share * part_of_root(deviations(x, axes), y))
+
+
+def _norm_vjp(g: T, x: T, y: T, shape: tuple[int, ...], axes: Axes, keep: bool) -> T:
     kept = keep_dims(shape, axes)
-    slope = over_root(g.reshape(kept), y.reshape(kept)).scale(_degrees(shape, axes, correction))
-    return slope.scale(x - x.mean(axes, True))
+    x, y = _in_units(x, y, kept, NORM, axes, True)
+    return g.reshape(kept).scale(part_of_root(x, y))
 
 
 VAR = custom(
@@ -239,7 +280,7 @@ VAR = custom(
     ],
     doc="the variance over the axes, divided by n - correction; the data is read once",
 )
-STD = custom(
+STD: Row = custom(
     "std",
     lambda x, axes, keep, correction: call(
         lib.mg_var, x, len(axes), c_axes[axes], correction, True, keep
@@ -252,12 +293,10 @@ STD = custom(
     ],
     doc="the root of the variance; its derivatives are 0 where it is",
 )
-NORM = custom(
+NORM: Row = custom(
     "norm",
     lambda x, axes, keep: call(lib.mg_norm, x, len(axes), c_axes[axes], keep),
-    lambda g, x, y, shape, axes, keep: over_root(
-        g.reshape(keep_dims(shape, axes)), y.reshape(keep_dims(shape, axes))
-    ).scale(x),
+    _norm_vjp,
     fused=[lambda g, x, y, shape, axes, keep: _spread_vjp(g, x, y, axes, keep, 1.0, False)],
     doc="the root of the sum of squares over the axes; its derivatives are 0 where it is",
 )

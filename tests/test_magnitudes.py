@@ -1,0 +1,151 @@
+"""Values and gradients at every magnitude, where squares and partial products leave the range.
+
+References are sums of exact fractions by mpmath. Gradients are compared as kernels make them and
+as formulas do (``create_graph=True``), in units of the largest of a line.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+import minigrad as mg
+
+DTYPES = (mg.float32, mg.float64)
+by_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=["float32", "float64"])
+# powers of ten from subnormal numbers to the largest
+TENS = {
+    mg.float32: (-44, -38, -30, -20, 0, 19, 30, 37, 38),
+    mg.float64: (-320, -308, -200, -160, 0, 154, 200, 300, 307),
+}
+LINES = ("even", "one large", "half zeros", "close")
+
+
+def line(kind: str, ten: int, n: int, dtype: mg.dtype, seed: int = 0) -> np.ndarray:
+    """n finite numbers about 10**ten in size."""
+    r, real = np.random.default_rng([seed, n, ten + 400]), np.dtype(dtype.name).type
+    with np.errstate(all="ignore"):
+        x = np.clip(r.standard_normal(n), -2.5, 2.5)
+        if kind == "one large":
+            x[1:] *= 1e-5
+        elif kind == "half zeros":
+            x[::2] = 0.0
+        elif kind == "close":
+            x = 1.0 + 0.1 * x
+        wide = x.astype(np.longdouble) * np.longdouble(10) ** ten
+        return wide.astype(real)
+
+
+def close_to(got: np.ndarray, want: list, dtype: mg.dtype, within: float) -> None:
+    """Within so many units of the last place of the largest; overflow counts as infinite."""
+    limits = np.finfo(dtype.name)
+    largest = max(abs(w) for w in want)
+    unit = max(largest * float(limits.eps), mpf(float(limits.smallest_subnormal)))
+    for g, w in zip(np.ravel(got), want, strict=True):
+        if abs(w) > float(limits.max):
+            assert g == np.sign(float(mp.sign(w))) * np.inf, (g, w)
+        else:
+            assert abs(mpf(float(g)) - w) <= within * unit, (
+                g,
+                w,
+                float(abs(mpf(float(g)) - w) / unit),
+            )
+
+
+def gradients(f, x: np.ndarray, upstream: float = 1.0) -> list[np.ndarray]:
+    """As the kernels make them, and as formulas do."""
+    made = []
+    for graph in (False, True):
+        t = mg.tensor(x, requires_grad=True)
+        y = f(t)
+        g = mg.full(y.shape, upstream, dtype=y.dtype)
+        made.append(mg.grad(y, t, g, create_graph=graph)[0].detach().numpy())
+    return made
+
+
+# ---- roots of sums of squares --------------------------------------------------------------------
+
+
+def spread_by_mpmath(x: np.ndarray, name: str) -> tuple:
+    """The 2-norm or the standard deviation, and its derivatives."""
+    v = [mpf(float(a)) for a in x]
+    mean, degrees = (mpf(0), 1) if name == "norm" else (sum(v) / len(v), len(v) - 1)
+    y = mp.sqrt(sum((a - mean) ** 2 for a in v) / degrees)
+    return y, [(a - mean) / (y * degrees) if y else mpf(0) for a in v]
+
+
+@by_dtype
+@pytest.mark.parametrize("kind", LINES)
+@pytest.mark.parametrize("name", ["norm", "std"])
+def test_norms_and_deviations(name, kind, dtype):
+    f = {"norm": mg.norm, "std": mg.std}[name]
+    for ten in TENS[dtype]:
+        for n in (2, 5, 100):
+            x = line(kind, ten, n, dtype)
+            y, slopes = spread_by_mpmath(x, name)
+            close_to(f(mg.tensor(x)).numpy(), [y], dtype, 3)
+            if y < float(np.finfo(dtype.name).smallest_subnormal):
+                continue  # a root of 0 has a gradient of 0
+            for g in gradients(f, x):
+                close_to(g, slopes, dtype, 60 if kind == "close" else 4)
+            tiny = float(np.finfo(dtype.name).tiny)  # an upstream gradient at the end of the range
+            for g in gradients(f, x, 64 * tiny):
+                close_to(g, [64 * tiny * s for s in slopes], dtype, 60 if kind == "close" else 4)
+
+
+@by_dtype
+def test_powers_of_two_scale_norms_and_deviations_exactly(dtype):
+    far = (-90, -70, 50, 64, 120) if dtype is mg.float32 else (-900, -530, 500, 512, 1018)
+    x = np.random.default_rng(1).standard_normal((5, 37)).astype(dtype.name)
+    x[2] *= 1e-3
+    for f, degree in (
+        (lambda t: mg.norm(t, 2, 1), 1),
+        (mg.norm, 1),
+        (lambda t: mg.std(t, 1), 1),
+        (lambda t: mg.std(t, 0, correction=0), 1),
+        (lambda t: mg.var(t, (0, 1)), 2),
+        (lambda t: mg.var(t, 1), 2),
+    ):
+        y = f(mg.tensor(x)).numpy()
+        for k in far:
+            with np.errstate(all="ignore"):
+                want = np.ldexp(y, degree * k)
+            np.testing.assert_array_equal(f(mg.tensor(np.ldexp(x, k))).numpy(), want)
+    # lines that need other units leave those beside them as they are
+    rows = np.concatenate([x, np.ldexp(x, far[0]), np.ldexp(x, far[-1])])
+    for f in (lambda t: mg.norm(t, 2, 1), lambda t: mg.std(t, 1)):
+        np.testing.assert_array_equal(f(mg.tensor(rows)).numpy()[:5], f(mg.tensor(x)).numpy())
+
+
+@by_dtype
+def test_second_derivatives_of_norms_and_deviations(dtype):
+    """They go with 1 / k as x with k, a power of two."""
+    x = np.random.default_rng(2).standard_normal(7).astype(dtype.name)
+    w = mg.tensor(np.random.default_rng(3).standard_normal(7).astype(dtype.name))
+    for f in (mg.norm, mg.std):
+
+        def second(values, f=f):
+            t = mg.tensor(values, requires_grad=True)
+            return mg.grad((mg.grad(f(t), t, create_graph=True)[0] * w).sum(), t)[0].numpy()
+
+        near = second(x)
+        for k in (-100, -70, 70, 100) if dtype is mg.float32 else (-1000, -600, 600, 1000):
+            scaled = np.ldexp(second(np.ldexp(x, k)), k)
+            np.testing.assert_allclose(scaled, near, rtol=50 * np.finfo(dtype.name).eps)
+
+
+def test_no_degrees_of_freedom_at_all():
+    """Deviations over 0: infinite, but 0 for an element at the mean; NaN where none deviates."""
+    for f in (mg.var, mg.std):
+        for correction in (3, 4):
+            for g in gradients(
+                lambda t, f=f, c=correction: f(t, correction=c), np.array([1.0, 2, 3])
+            ):
+                np.testing.assert_array_equal(g, [-np.inf, 0, np.inf])
+            for g in gradients(lambda t, f=f, c=correction: f(t, correction=c), np.full(3, 5.0)):
+                assert np.isnan(g).all()
+            for g in gradients(
+                lambda t, f=f, c=correction: f(t, correction=c), np.array([1.0, 2, 3]), 0.0
+            ):
+                np.testing.assert_array_equal(g, [0, 0, 0])
