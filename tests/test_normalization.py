@@ -513,7 +513,7 @@ NORMS = {
 
 
 @pytest.mark.parametrize("graph", [False, True])
-@pytest.mark.parametrize("weights", [np.float32])
+@pytest.mark.parametrize("weights", [np.float32, np.float64])  # the latter without a kernel
 @pytest.mark.parametrize("name", NORMS)
 def test_a_large_mean_costs_no_digits_by_either_rule(name, weights, graph, rng):
     """Float32 values and gradients are those of the same numbers in float64."""
@@ -547,3 +547,21 @@ def test_a_constant_has_no_deviation(name, graph):
         dx, dw, _ = mg.grad(y.sum(), [x, w, b], create_graph=graph)
         assert np.abs(dw.detach().numpy()).max() < 1e-3
         assert np.abs(dx.detach().numpy()).max() < 1e-2
+
+
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("axes", [(1,), (0,), (0, 2), (0, 1, 2)], ids=str)
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_variances_of_a_large_mean(name, axes, graph, rng):
+    """The gradient, too, is that of the deviations, in cache and beyond, along any axes."""
+    for shape in ((5, 40, 6), (3, 3000, 2)):
+        for mean, deviation in ((1e4, 0.01), (-3e6, 1.0), (1e4, 1e4)):
+            x = (rng.standard_normal(shape) * deviation + mean).astype(np.float32)
+            found = []
+            for dtype in (np.float32, np.float64):
+                leaf = mg.tensor(x.astype(dtype), requires_grad=True)
+                y = getattr(leaf, name)(axes)
+                g = mg.grad(y.sum(), leaf, create_graph=graph)[0]
+                found.append(g.detach().numpy())
+            size = np.abs(found[1]).max()
+            np.testing.assert_allclose(*found, rtol=0, atol=2e-5 * size)
