@@ -216,3 +216,26 @@ def check_second(row, dtype, rng, count):
 )
 def test_second_derivatives_at_every_magnitude(row, dtype, rng):
     check_second(row, dtype, rng, 20)
+
+
+@pytest.mark.parametrize("row", [r for r in POINTWISE if r.arity == 2], ids=lambda row: row.name)
+@pytest.mark.parametrize("shapes", [((3, 4), (4,)), ((), (3,)), ((2, 1), (1, 3))], ids=str)
+def test_derivatives_of_broadcast_operands_have_their_shapes(row, shapes, rng):
+    """To third order, and with the values of operands that were expanded before."""
+    arrays = [rng.uniform(*d, shape) for d, shape in zip(row.domain, shapes, strict=True)]
+    found = []
+    for expanded in (False, True):
+        xs = [mg.tensor(a, requires_grad=True) for a in arrays]
+        whole = mg.broadcast_tensors(*xs) if expanded else xs
+        y = function_of(row)(*whole).sum()
+        for _ in range(3):
+            if not y.requires_grad:
+                break
+            gs = mg.grad(y, xs, create_graph=True)
+            assert [g.shape for g in gs] == [x.shape for x in xs]
+            found.append([g.detach().numpy() for g in gs])
+            y = sum((g * (k + 2.0)).sum() for k, g in enumerate(gs))
+    orders = len(found) // 2
+    for plain, expanded in zip(found[:orders], found[orders:], strict=True):
+        for a, b in zip(plain, expanded, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)

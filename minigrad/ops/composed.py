@@ -85,7 +85,7 @@ _WITH_SLOPES = custom(
 
 def with_slopes(value: T, inputs: tuple[T, ...], *slopes: Any) -> T:
     """``value``, made of one or two inputs off the tape, with those functions as derivatives."""
-    first, *beside = inputs
+    first, *beside = [x if x.shape == value.shape else x.expand(value.shape) for x in inputs]
     row = _WITH_SLOPES if beside else _WITH_SLOPE
     return first.apply_row(row, value, *slopes, beside=tuple(beside))
 
