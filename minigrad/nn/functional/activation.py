@@ -166,7 +166,8 @@ def threshold(
     """
     at, below = real("threshold", "threshold", threshold), real("threshold", "value", value)
     if not inplace and _stay_integers(input, below) and abs(at) < 2.0**63:
-        return f.where(f.gt(input, math.floor(at)), input, int(below))
+        kept: Tensor = f.where(f.gt(input, math.floor(at)), input, int(below))
+        return kept
     return _activated("threshold", input, inplace, lambda x: _level(x, -math.inf, at, below))
 
 
