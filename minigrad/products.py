@@ -270,9 +270,21 @@ def _in_order(
 
 
 def vecdot(x: Any, y: Any, *, dim: int = -1, **numpy: Any) -> Tensor:
-    """The sum of x * y along a dimension; the others are broadcast."""
+    """The sum of x * y along a dimension; the others are broadcast.
+
+    Raises ValueError where the sizes along ``dim`` differ, also if one of them is 1.
+    """
     a, b = tensor_operands("vecdot", x, y)
-    return total(mul(a, b), named_dim("vecdot", dim, numpy))
+    dim = named_dim("vecdot", dim, numpy)
+    product = mul(a, b)
+    axis = one_dim("vecdot", dim, product.ndim) - product.ndim
+    sizes = [t.shape[axis] if t.ndim >= -axis else 1 for t in (a, b)]
+    if sizes[0] != sizes[1]:
+        raise ValueError(
+            f"[vecdot] shapes {a.shape} and {b.shape} have {sizes[0]} and {sizes[1]} elements "
+            f"along dim {dim}, which is not broadcast: both must have as many"
+        )
+    return total(product, dim)
 
 
 def cross(input: Any, other: Any, dim: int | None = None, **numpy: Any) -> Tensor:  # noqa: A002

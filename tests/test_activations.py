@@ -124,7 +124,8 @@ def test_no_elements_one_element_and_integers(name):
     assert (g.shape, g.dtype) == ((2, 0), mg.float64)
     assert f(2.0).shape == ()
     whole = f(mg.tensor([-3, 2]))
-    assert whole.dtype is (mg.int64 if name == "relu" else mg.float32)
+    stays = name in ("relu", "relu6", "threshold")
+    assert whole.dtype is (mg.int64 if stays else mg.float32)
     np.testing.assert_array_equal(whole.numpy(), f(mg.tensor([-3.0, 2.0])).numpy())
 
 
@@ -429,6 +430,28 @@ def test_gumbel_softmax_draws_in_proportion():
     assert F.gumbel_softmax(mg.tensor(3.0), hard=True, generator=g).item() == 1.0
     with pytest.raises(ValueError, match=r"noise has shape \(3,\), the logits \(2,\)"):
         F.gumbel_softmax(mg.zeros(2), noise=mg.zeros(3))
+
+
+# ---- integers ------------------------------------------------------------------------------------
+
+
+def test_bounded_integers_stay_integers():
+    values = np.array([-(2**62) - 1, -3, 0, 1, 2, 3, 5, 9, 2**24 + 1, 2**62 + 1])
+    x = mg.tensor(values)
+    for got, want in (
+        (F.relu6(x), np.clip(values, 0, 6)),
+        (F.hardtanh(x), np.clip(values, -1, 1)),
+        (F.hardtanh(x, -2, 2**62), np.clip(values, -2, 2**62)),
+        (F.threshold(x, 2, -7), np.where(values > 2, values, -7)),
+        (F.threshold(x, 2.5, 0.0), np.where(values > 2.5, values, 0)),
+        (F.threshold(x, 2**24, 1), np.where(values > 2**24, values, 1)),
+        (nn.Threshold(-1.0, 4.0)(x), np.where(values > -1, values, 4)),
+    ):
+        oracle.assert_same(got.numpy(), want)
+    for made in (F.hardtanh(x, -2.5, 2.0), F.threshold(x, 1.0, 0.5), F.threshold(x, INF, 0.0)):
+        assert made.dtype is mg.float32
+    assert F.hardtanh(mg.tensor([True])).dtype is mg.float32
+    assert F.relu6(mg.tensor([True, False])).tolist() == [1, 0]
 
 
 # ---- what is refused -----------------------------------------------------------------------------

@@ -590,11 +590,26 @@ def test_multi_dot_takes_the_cheapest_order():
     assert max(sizes) == 300
 
 
+@pytest.mark.parametrize(
+    ("shapes", "dim"),
+    [(((3,), (1,)), -1), (((2, 3), (2, 1)), 1), (((1, 3), (2, 3)), 0), (((3,), ()), -1)],
+)
+def test_vecdot_broadcasts_only_the_other_dimensions(shapes, dim):
+    a, b = map(mg.ones, shapes)
+    for x, y in ((a, b), (b, a)):
+        with pytest.raises(ValueError, match=r"\[vecdot\] shapes .* along dim -?\d, which is not"):
+            la.vecdot(x, y, dim=dim)
+    assert la.vecdot(mg.ones(1, 3), mg.ones(2, 1, 3)).shape == (2, 1)
+
+
 def test_vecdot_cross_and_diagonal(rng):
     a, b = rng.normal(size=(2, 1, 3)), rng.normal(size=(4, 3))
     x, y = mg.tensor(a), mg.tensor(b)
     np.testing.assert_allclose(la.vecdot(x, y).numpy(), (a * b).sum(-1), rtol=1e-13)
-    np.testing.assert_allclose(la.vecdot(x, y, dim=1).numpy(), (a * b).sum(1), rtol=1e-13)
+    wide = np.repeat(a, 4, 1)
+    np.testing.assert_allclose(
+        la.vecdot(mg.tensor(wide), y, dim=1).numpy(), (wide * b).sum(1), rtol=1e-13
+    )
     np.testing.assert_allclose(
         la.cross(x, y.unsqueeze(0)).numpy(), np.cross(a, b[None]), rtol=1e-12, atol=1e-14
     )

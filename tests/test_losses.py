@@ -10,6 +10,7 @@ import inspect
 import math
 import pickle
 
+import mpmath
 import numpy as np
 import oracle
 import pytest
@@ -789,3 +790,54 @@ def test_a_probability_at_a_bound_changes_nothing_for_the_others(dtype):
         found, found_slopes = gradient(more, wanted)
         assert (found, found_slopes[:3]) == (losses, slopes)
         np.testing.assert_allclose(found_slopes[3], end, rtol=1e-6)
+
+
+# ---- targets with a gradient ---------------------------------------------------------------------
+
+LOGITS = [1e-45, 1e-30, 1e-20, 1e-8, 1e-4, 0.3, 1.0, 8.0, 20.0, 90.0, 1e4, 1e8, 1e20, 3e38]
+
+
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_slope_by_a_target_is_the_logit_at_every_magnitude(dtype, graph):
+    """softplus(-x) - softplus(x) is -x: nothing may cancel."""
+    x = np.array([*LOGITS, *np.negative(LOGITS), 0.0]).astype(dtype)
+    for name in ("binary_cross_entropy_with_logits", "multilabel_soft_margin_loss"):
+        loss = getattr(F, name)
+        for share in (0.0, 0.3, 1.0):
+            t = mg.full(x.shape, share, dtype=mg.tensor(x).dtype).requires_grad_()
+            if name.startswith("binary"):
+                y = loss(mg.tensor(x), t, reduction="sum")
+            else:
+                y = loss(mg.tensor(x), t, reduction="sum") * x.size
+            (g,) = mg.grad(y, t, create_graph=graph)
+            np.testing.assert_allclose(g.detach().numpy(), -x, rtol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_logits_of_every_magnitude_in_mpmath(dtype, graph):
+    """By the logit, the target and its weight, each within rounding of the terms."""
+    x = np.array([*LOGITS, *np.negative(LOGITS)]).astype(dtype)
+    eps = float(np.finfo(dtype).eps)
+    for share, weight in ((0.0, 1.0), (0.3, 2.0), (1.0, 0.5), (0.75, 1e-10), (0.5, 1e10)):
+        xs = [mg.tensor(x), mg.full(x.shape, share), mg.full(x.shape, weight)]
+        xs = [v.to(xs[0].dtype).requires_grad_() for v in xs]
+        y = F.binary_cross_entropy_with_logits(xs[0], xs[1], reduction="sum", pos_weight=xs[2])
+        found = [g.detach().numpy() for g in mg.grad(y, xs, create_graph=graph)]
+        with mpmath.workdps(60):
+            for k, v in enumerate(x):
+                p = mpmath.mpf(float(v))
+                t, w = (mpmath.mpf(float(leaf.detach().numpy()[k])) for leaf in xs[1:])
+                yes, no = 1 / (1 + mpmath.exp(-p)), 1 / (1 + mpmath.exp(p))
+                big, small = mpmath.log1p(mpmath.exp(-abs(p))) + max(p, 0), 0
+                small = big - p  # softplus(-p)
+                for got, want, terms in (
+                    (found[0][k], (1 - t) * yes - w * t * no, (1 - t) * yes + w * t * no),
+                    (found[1][k], w * small - big, w * small + big),
+                    (found[2][k], t * small, t * small),
+                ):
+                    limit = 16 * eps * terms + float(np.finfo(dtype).tiny)
+                    if terms > float(np.finfo(dtype).max):
+                        continue
+                    assert abs(mpmath.mpf(float(got)) - want) <= limit, (v, share, weight)

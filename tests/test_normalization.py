@@ -496,3 +496,72 @@ def test_errors_show_the_values_and_the_rule(number):
     with pytest.raises(kind) as caught:
         f()
     assert text in str(caught.value)
+
+
+# ---- large means ---------------------------------------------------------------------------------
+
+NORMS = {
+    "layer_norm": ((4, 40), (40,), lambda x, w, b: F.layer_norm(x, 40, w, b)),
+    "batch_norm": ((5, 4, 9), (4,), lambda x, w, b: F.batch_norm(x, None, None, w, b, True)),
+    "group_norm": ((3, 4, 33), (4,), lambda x, w, b: F.group_norm(x, 2, w, b)),
+    "instance_norm": (
+        (3, 4, 33),
+        (4,),
+        lambda x, w, b: F.instance_norm(x, None, None, w, b),
+    ),
+}
+
+
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("weights", [np.float32, np.float64])  # the latter without a kernel
+@pytest.mark.parametrize("name", NORMS)
+def test_a_large_mean_costs_no_digits_by_either_rule(name, weights, graph, rng):
+    """Float32 values and gradients are those of the same numbers in float64."""
+    shape, size, norm = NORMS[name]
+    for mean, deviation in ((1e4, 1.0), (-6e4, 0.5), (3e6, 100.0)):
+        x = (rng.standard_normal(shape) * deviation + mean).astype(np.float32)
+        w, b = rng.uniform(0.5, 2, (2, *size)).astype(np.float32)
+        g = rng.standard_normal(shape).astype(np.float32)
+        found = []
+        for dtype, of_weights in ((np.float32, weights), (np.float64, np.float64)):
+            xs = [mg.tensor(x.astype(dtype)), *(mg.tensor(v.astype(of_weights)) for v in (w, b))]
+            for leaf in xs:
+                leaf.requires_grad_()
+            y = norm(*xs)
+            upstream = mg.tensor(g).to(y.dtype)
+            found.append([y, *mg.grad(y, xs, upstream, create_graph=graph)])
+        for got, want in zip(*found, strict=True):
+            a, b_ = got.detach().numpy(), want.detach().numpy()
+            np.testing.assert_allclose(a, b_, rtol=1e-5, atol=1e-5 * np.abs(b_).max())
+
+
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("name", NORMS)
+def test_a_constant_has_no_deviation(name, graph):
+    """Neither by a mean that is rounded: the gradient of the weight is 0."""
+    shape, size, norm = NORMS[name]
+    for value in (60000.3, 1e-3, -1234567.0):
+        x = mg.full(shape, value, dtype=mg.float32).requires_grad_()
+        w, b = mg.ones(size, requires_grad=True), mg.zeros(size, requires_grad=True)
+        y = norm(x, w, b)
+        dx, dw, _ = mg.grad(y.sum(), [x, w, b], create_graph=graph)
+        assert np.abs(dw.detach().numpy()).max() < 1e-3
+        assert np.abs(dx.detach().numpy()).max() < 1e-2
+
+
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("axes", [(1,), (0,), (0, 2), (0, 1, 2)], ids=str)
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_variances_of_a_large_mean(name, axes, graph, rng):
+    """The gradient, too, is that of the deviations, in cache and beyond, along any axes."""
+    for shape in ((5, 40, 6), (3, 3000, 2)):
+        for mean, deviation in ((1e4, 0.01), (-3e6, 1.0), (1e4, 1e4)):
+            x = (rng.standard_normal(shape) * deviation + mean).astype(np.float32)
+            found = []
+            for dtype in (np.float32, np.float64):
+                leaf = mg.tensor(x.astype(dtype), requires_grad=True)
+                y = getattr(leaf, name)(axes)
+                g = mg.grad(y.sum(), leaf, create_graph=graph)[0]
+                found.append(g.detach().numpy())
+            size = np.abs(found[1]).max()
+            np.testing.assert_allclose(*found, rtol=0, atol=2e-5 * size)

@@ -470,7 +470,19 @@ def test_every_length_has_the_right_rest(row, dtype, rng):
 
 # ---- integers and booleans -----------------------------------------------------------------------
 
-INTEGER = {"neg", "abs", "sign", "square", "relu", "floor", "ceil", "trunc", "round", "frac"}
+INTEGER = {
+    "neg",
+    "abs",
+    "sign",
+    "square",
+    "relu",
+    "relu6",
+    "floor",
+    "ceil",
+    "trunc",
+    "round",
+    "frac",
+}
 INTEGER |= {"add", "sub", "mul", "pow", "maximum", "minimum", "fmax", "fmin", "heaviside"}
 INTEGER |= {"fmod", "remainder", "floor_divide"}
 BOOLEAN = {"add", "mul", "maximum", "minimum", "fmax", "fmin"}

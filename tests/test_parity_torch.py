@@ -294,3 +294,41 @@ def test_integer_results(name, rng):
         theirs = getattr(torch, name)(torch.tensor(x), *args)
         assert ours.tolist() == theirs.tolist()
         assert tuple(ours.shape) == tuple(theirs.shape)
+
+
+# ---- other sizes ---------------------------------------------------------------------------------
+
+RESIZED = [(mode, 1) for mode in ("nearest", "nearest-exact", "linear", "area")]
+RESIZED += [(mode, 2) for mode in ("nearest", "nearest-exact", "bilinear", "bicubic", "area")]
+RESIZED += [(mode, 3) for mode in ("nearest", "nearest-exact", "trilinear", "area")]
+
+
+@pytest.mark.parametrize("recompute", [None, False, True])
+@pytest.mark.parametrize(("mode", "axes"), RESIZED, ids=str)
+def test_interpolation_by_a_factor(mode, axes, recompute, rng):
+    """The factor itself makes the grid, or the ratio of sizes, in values and gradients.
+
+    A factor that leaves a size as it is is not compared: PyTorch then copies along that dimension,
+    in the forward of some modes and in the backward of others.
+    """
+    from torch.nn.functional import interpolate
+
+    aligned = (None, False, True) if mode.endswith(("linear", "cubic")) else (None,)
+    for factor in (0.5, 0.7, 0.9, 1.1, 1.5, 2, 3, 5.7, 1 / 3):
+        for size in (5, 7, 11):
+            x = rng.standard_normal((1, 2, *(size - k for k in range(axes))))
+            made = tuple(int(n * factor) for n in x.shape[2:])
+            same = any(m == n for m, n in zip(made, x.shape[2:], strict=True))
+            if not all(made) or (same and not recompute):
+                continue
+            for align in aligned:
+                given = {"scale_factor": factor, "mode": mode, "align_corners": align}
+                given["recompute_scale_factor"] = recompute
+                ours = mg.tensor(x, requires_grad=True)
+                theirs = torch.tensor(x, requires_grad=True)
+                y, z = mg.nn.functional.interpolate(ours, **given), interpolate(theirs, **given)
+                g = rng.standard_normal(y.shape)
+                y.backward(mg.tensor(g))
+                z.backward(torch.tensor(g))
+                for a, b in ((y.detach(), z.detach()), (ours.grad, theirs.grad)):
+                    np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-12, atol=1e-12)

@@ -7,7 +7,7 @@
 #define ONE REAL_C(1)
 #define HALF REAL_C(0.5)
 #define LN2 REAL_C(0x1.62e42fefa39efp-1)
-#define LN10 REAL_C(0x1.26bb1bbb55516p+1)
+#define LOG10E REAL_C(0x1.bcb7b1526e50ep-2)
 #define v_log R(v_log)
 #define v_floor R(v_floor)
 #define v_ceil R(v_ceil)
@@ -362,7 +362,8 @@ static void R(v_entr_slope_chunk)(real *restrict out, const real *restrict x, in
  * a^(b-1), else as h / a b h, where to take 1 from b would cost digits. What is near the ends of the
  * range is so multiplied last. x^0 is constant; 0 * x^-1 must not be formed. */
 static MG_NOINLINE void R(pow_by_any_base)(real *restrict partial, const real *restrict a,
-                                           const real *restrict b, int64_t n) {
+                                           const real *restrict b, const real *restrict y,
+                                           int64_t n) {
     real size[NDITER_CHUNK], half[NDITER_CHUNK], root[NDITER_CHUNK];
     nditer_whole(n, sizeof(real));
     MG_APART
@@ -379,6 +380,10 @@ static MG_NOINLINE void R(pow_by_any_base)(real *restrict partial, const real *r
         real h = root[i], slope = b[i] * partial[i];
         real exact = h / (size[i] < HALF ? 1 : size[i]) * b[i] * h;
         exact = ((slope == slope) & (exact == exact)) ? v_copysign(exact, slope) : slope;
+        /* b - 1, rounded, may be even where b is, or an integer where b is none. */
+        bool negative = (a[i] < 0) & (size[i] < (real)V_INF_F32) & (v_abs(b[i]) < (real)V_INF_F32);
+        real sign = R(v_signbit)(y[i]) ? b[i] : -b[i];
+        exact = negative ? y[i] == y[i] ? v_copysign(exact, sign) : y[i] : exact;
         partial[i] = b[i] == 0 ? 0 : exact;
     }
 }
@@ -404,7 +409,7 @@ static MG_NOINLINE void R(pow_by_base_unit)(real *out, const real *g, const real
     MG_APART
     for (int i = 0; i < UNIT; i++) outside |= R(pow_outside)(a[i], b[i], y[i]);
     bool any = outside & first_bit;
-    if (any) R(pow_by_any_base)(partial, a, b, UNIT);
+    if (any) R(pow_by_any_base)(partial, a, b, y, UNIT);
     if (any)
         MG_APART
         for (int i = 0; i < UNIT; i++)
@@ -424,7 +429,7 @@ static MG_NOINLINE void R(pow_by_exponent_unit)(real *out, const real *g, const 
     real partial[4 * LANES];
     MG_APART
     for (int i = 0; i < 4 * LANES; i++) {
-        bool pole = (y[i] == 0) | ((a[i] == 0) & (b[i] == 0));
+        bool pole = ((y[i] == 0) & (a[i] >= 0)) | ((a[i] == 0) & (b[i] == 0));
         partial[i] = pole ? 0 : y[i] * log[i];
     }
     MG_APART
@@ -822,7 +827,7 @@ static void R(entropy_of_scores_vjp)(MIXED_ARGUMENTS) {
 #undef ONE
 #undef HALF
 #undef LN2
-#undef LN10
+#undef LOG10E
 #undef v_log
 #undef v_floor
 #undef v_ceil

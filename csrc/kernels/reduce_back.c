@@ -244,6 +244,42 @@ static int back_with_care(mg_array *dx, mg_array *x, mg_array *y, mg_array *g, u
     return code;
 }
 
+/* Gradients of large means: less what they add up to along each line, instead of 0, by its length. 0 or
+ * an error code. */
+static int back_recentre(mg_array *dx, mg_array *x, uint32_t mask) {
+    bool narrow = x->dtype == MG_FLOAT32;
+    int64_t shape[MG_MAX_NDIM], offset = 0;
+    for (int d = 0; d < x->ndim; d++) {
+        bool gone = mask >> d & 1;
+        shape[d] = gone ? 1 : x->shape[d];
+        offset += gone ? (x->shape[d] - 1) * x->strides[d] : 0;
+    }
+    if (!x->size) return MG_OK;
+    mg_array *first = mg_alias(x, x->data, x->ndim, shape, x->strides), *sums = NULL;
+    mg_array *last = first ? mg_alias(x, (char *)x->data + offset * mg_itemsize(x->dtype), x->ndim,
+                                      shape, x->strides)
+                           : NULL;
+    mg_array *far = last ? mg_new(x->dtype, x->ndim, shape) : NULL;
+    int code = far ? MG_OK : MG_ENOMEM;
+    if (far)
+        mg_nditer_run(far, 2, (mg_array *[]){first, last},
+                      narrow ? back_far_kernel_f32 : back_far_kernel_f64);
+    if (far && (narrow ? back_any_f32 : back_any_f64)(far->data, far->size)) {
+        sums = mg_reduce_groups(REDUCE_SUM, dx, mask, NULL);
+        code = sums ? MG_OK : MG_ENOMEM;
+        if (sums) {
+            mg_reduce_divide(sums, (double)mg_reduce_extent(x, mask), false);
+            mg_nditer_run(dx, 2, (mg_array *[]){dx, sums},
+                          narrow ? back_less_kernel_f32 : back_less_kernel_f64);
+        }
+    }
+    mg_release(sums);
+    mg_release(far);
+    mg_release(last);
+    mg_release(first);
+    return code;
+}
+
 /* y = the variance of x, its root or the norm: dx = scale * g * (x - mean), for a root over y; the
  * norm's mean is 0. `y` is NULL for the variance. */
 mg_array *mg_spread_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
@@ -271,6 +307,7 @@ mg_array *mg_spread_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const 
         if (!failed)
             mg_nditer_run(dx, 3, (mg_array *[]){x, mean, slope},
                           narrow ? back_lean_kernel_f32 : back_lean_kernel_f64);
+        failed = failed || back_recentre(dx, x, mask);
     }
     mg_release(mean);
     mg_release(slope);

@@ -54,6 +54,34 @@ static void R(back_spread_kernel)(void *out, const void *const *in, int64_t n) {
 static void R(back_lean_kernel)(void *out, const void *const *in, int64_t n) {
     R(back_loop)(out, in, n, R(back_lean));
 }
+/* A mean that is large beside the deviations is not exact for them. Two elements tell. */
+MG_INLINE bool R(back_is_far)(real first, real last) {
+    real apart = first - last, size = first < 0 ? -first : first;
+    return size > 64 * (apart < 0 ? -apart : apart);
+}
+/* Then what gradients add up to, instead of 0, is taken off. */
+static MG_NOINLINE void R(back_recentre)(real *restrict dx, int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += (double)dx[i];
+    sum /= (double)n;
+    for (int64_t i = 0; i < n; i++) dx[i] = (real)((double)dx[i] - sum);
+}
+static void R(back_far_kernel)(void *out, const void *const *in, int64_t n) {
+    real *far = out;
+    const real *first = in[0], *last = in[1];
+    for (int64_t i = 0; i < n; i++) far[i] = R(back_is_far)(first[i], last[i]);
+}
+static void R(back_less_kernel)(void *out, const void *const *in, int64_t n) {
+    real *dx = out; /* also the first operand */
+    const real *from = in[0], *less = in[1];
+    for (int64_t i = 0; i < n; i++) dx[i] = from[i] - less[i];
+}
+static bool R(back_any)(const void *of, int64_t n) {
+    const real *a = of;
+    for (int64_t i = 0; i < n; i++)
+        if (a[i] != 0) return true;
+    return false;
+}
 /* The same about 0, of x and the slope. So short a loop has to ask for x itself: without, it took up to
  * 1.2 times as long. */
 static void R(back_scale_kernel)(void *out, const void *const *in, int64_t n) {
@@ -235,5 +263,8 @@ static void R(back_lines)(int kind, const reduce_plan *p, void *out, const void 
     mg_reduce_piece(kind, REAL_DTYPE, p, sums, NULL, x, lines, n, y);
     for (int64_t r = 0; r < lines; r++, x += n, dx += n)
         if (kind == REDUCE_TIES) R(back_line)(dx, x, n, y[r], g[r] / sums[r], R(back_spread));
-        else R(back_line)(dx, x, n, R(back_mean)(sums[r], x, n), g[r], R(back_lean));
+        else {
+            R(back_line)(dx, x, n, R(back_mean)(sums[r], x, n), g[r], R(back_lean));
+            if (R(back_is_far)(x[0], x[n - 1])) R(back_recentre)(dx, n);
+        }
 }

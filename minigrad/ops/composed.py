@@ -6,7 +6,7 @@ import math
 from math import inf, nan, pi
 from typing import Any
 
-from minigrad.ops.table import composition
+from minigrad.ops.table import composition, custom
 
 T = Any  # a Tensor; this layer stands below it
 
@@ -64,6 +64,32 @@ def product(a: T, b: T) -> T:
     return a.scale(b).where(a == 0.0, b.scale(a))
 
 
+# ---- values whose derivatives are known ----------------------------------------------------------
+
+# A formula that follows from another by the chain rule may cancel where one of its own does not.
+
+_WITH_SLOPE = custom(
+    "with_slope",
+    lambda x, value, by_x: value._h,
+    lambda g, x, value, by_x: g.scale(by_x(x)),
+    doc="a value that was made of x, whose partial derivative is a function of x",
+)
+_WITH_SLOPES = custom(
+    "with_slopes",
+    lambda a, b, value, by_a, by_b: value._h,
+    lambda g, a, b, value, by_a, by_b: g.scale(by_a(a, b)),
+    lambda g, a, b, value, by_a, by_b: g.scale(by_b(a, b)),
+    doc="a value that was made of a and b, whose partial derivatives are functions of both",
+)
+
+
+def with_slopes(value: T, inputs: tuple[T, ...], *slopes: Any) -> T:
+    """``value``, made of one or two inputs off the tape, with those functions as derivatives."""
+    first, *beside = [x if x.shape == value.shape else x.expand(value.shape) for x in inputs]
+    row = _WITH_SLOPES if beside else _WITH_SLOPE
+    return first.apply_row(row, value, *slopes, beside=tuple(beside))
+
+
 # ---- polygamma functions -------------------------------------------------------------------------
 
 # Bernoulli numbers B2, B4, ... over (2 j)!
@@ -99,7 +125,10 @@ def _cotangent_derivative(n: int, x: T) -> T:
         for i, p in enumerate(slope):
             poly[i] -= pi * p
             poly[i + 2] -= pi * p
-    c = 1.0 / (pi * (x - x.round())).tan()
+    part = x - x.round()  # at the halves, where the cotangent is 0, that of the complement is exact
+    near = part.abs() < 0.25
+    far = part.sign() * (pi * (0.5 - part.abs())).tan()
+    c = (1.0 / (pi * part).tan()).where(near, far)
     total = poly[-1]
     for p in poly[-2::-1]:
         total = p + c * total

@@ -53,9 +53,17 @@ ENTROPY = custom(
     fused=[lambda g, a, b: mixed(lib.MG_ENTROPY_VJP, (g, a, b)), None],
     doc="-(b log(a) + (1 - b) log(1 - a)), each logarithm at least -100",
 )
-# "values" are the hits, by which the place of the third that is kept is known.
 SCORES = custom(
     "entropy_of_scores",
+    lambda a, b: mixed(lib.MG_SCORES, (a, b, b)),
+    lambda g, a, b: g.scale((1.0 - b).scale(a.sigmoid()) - b.scale((-a).sigmoid())),
+    lambda g, a: g.scale(-a),  # softplus(-a) - softplus(a), which cancel
+    fused=[lambda g, a, b: mixed(lib.MG_SCORES_VJP, (g, a, b, b)), None],
+    doc="(1 - b) softplus(a) + b softplus(-a)",
+)
+# "values" are the hits, by which the place of the third that is kept is known.
+WEIGHTED_SCORES = custom(
+    "weighted_entropy_of_scores",
     lambda a, b, values: mixed(lib.MG_SCORES, (a, b, values)),
     lambda g, a, b, values: g.scale((1.0 - b).scale(a.sigmoid()) - values.scale((-a).sigmoid())),
     lambda g, a: g.scale(-a.apply_row(SOFTPLUS)),

@@ -16,13 +16,19 @@ from minigrad.ops.table import Row, custom
 T = Any  # a Tensor; this layer stands below it
 
 
+def _deviations(x: T, axes: tuple[int, ...]) -> T:
+    """x less its mean; what rounding a large mean leaves is taken off once more."""
+    near = x - x.detach().mean(axes, True)
+    return near - near.mean(axes, True)
+
+
 def _standardised(x: T, axes: tuple[int, ...], centred: bool, eps: float) -> tuple[T, T]:
     """x normalised over the axes, and 1 / sqrt(var + eps)."""
     if not centred:
         rstd = (x.square().mean(axes, True) + eps).rsqrt()
         return x.scale(rstd), rstd
     rstd = (x.var(axes, correction=0, keepdim=True) + eps).rsqrt()
-    return (x - x.mean(axes, True)).scale(rstd), rstd
+    return _deviations(x, axes).scale(rstd), rstd
 
 
 def _back(v: T, h: T, rstd: T, axes: tuple[int, ...], centred: bool) -> T:

@@ -9,6 +9,7 @@ from math import inf, nan
 from typing import Any
 
 from minigrad._c import call, lib
+from minigrad.ops.composed import with_slopes
 from minigrad.ops.table import custom, pointwise, zero
 
 T = Any  # a Tensor; this layer stands below it
@@ -89,31 +90,114 @@ def _fmax_partial(a: T, b: T) -> T:
     return 0.5 * ((a > b) * 1.0 + (a >= b)) + (b != b) * (1.0 - 0.5 * (a != a))
 
 
+_LEAST = {lib.MG_FLOAT32: 2.0**-126, lib.MG_FLOAT64: 2.0**-1022}  # of the normal numbers
+
+
 def _pow_by_base(a: T, b: T) -> T:
-    return b.scale(a ** (b - 1.0))  # x^0 is constant: 0 * x^-1 is never formed
+    """b a^(b - 1)"""
+    return with_slopes(
+        _pow_slope_value(a.detach(), b.detach(), 1),
+        (a, b),
+        lambda a, b: _pow_by_base_twice(a, b),
+        lambda a, b: _power_less(a, b, 1) + _times_log(_pow_by_base(a, b), a, b - 1.0),
+    )
+
+
+def _pow_by_base_twice(a: T, b: T) -> T:
+    """b (b - 1) a^(b - 2)"""
+    return with_slopes(
+        _pow_slope_value(a.detach(), b.detach(), 2),
+        (a, b),
+        lambda a, b: b.scale((b - 1.0).scale((b - 2.0).scale(_power_less(a, b, 3)))),
+        lambda a, b: (
+            (2.0 * b - 1.0).scale(_power_less(a, b, 2))
+            + _times_log(_pow_by_base_twice(a, b), a, b - 2.0)
+        ),
+    )
+
+
+def _power_less(a: T, b: T, n: int) -> T:
+    """a^(b - n) for a whole n, with derivatives of this form again."""
+    return with_slopes(
+        _power_less_value(a.detach(), b.detach(), n),
+        (a, b),
+        lambda a, b: (b - float(n)).scale(_power_less(a, b, n + 1)),
+        lambda a, b: _times_log(_power_less(a, b, n), a, b - float(n)),
+    )
+
+
+def _power_less_value(a: T, b: T, n: int) -> T:
+    """The power by the rounded exponent, times that by what rounding lost; even or odd as b is."""
+    less = b - float(n)
+    y = a**less
+    back = less + float(n)
+    lost = (b - back) - (float(n) + (less - back))  # exactly (Knuth's two-sum)
+    rounds = (lost != 0.0) & (lost == lost)
+    if not rounds.any():
+        return y
+    size, power = a.abs(), y.abs()
+    rounds = rounds & (size != inf)
+    moves = (size != 0.0) & (power != 0.0) & (power != inf)
+    exact = (power * size**lost).where(moves, power)
+    sign = (-1.0) ** n * b.masked_fill(b == b, -1.0) ** b  # of (-1)^(b - n); NaN for no integer
+    return (exact * sign).where(a < 0.0, exact).where(rounds, y)
+
+
+def _pow_slope_value(a: T, b: T, n: int) -> T:
+    """b a^(b - 1) or b (b - 1) a^(b - 2), by halves of the power where that leaves the range."""
+    power = _power_less_value(a, b, n)
+    y = b.scale(power if n == 1 else (b - 1.0).scale(power))
+    size = power.abs()
+    far = ((size < _LEAST[a._h.dtype]) | (size == inf)) & (y == y)
+    if not far.any():
+        return y
+    half = a.abs() ** (0.5 * (b - float(n)))
+    better = (b * half) * (half if n == 1 else (b - 1.0) * half)
+    return better.copysign(y).where(far & (better == better), y)
 
 
 def _pow_by_exponent(a: T, b: T, y: T) -> T:
-    # A power of 0 has no slope although its logarithm is infinite; nor has 0^0, one-sided.
-    counts = (y != 0.0) * (1.0 - (a == 0.0) * (b == 0.0))
-    return counts.scale(y * a.log())
+    """a^b log(a)"""
+    return with_slopes(
+        _times_log(y.detach(), a.detach(), b.detach()),
+        (a, b),
+        lambda a, b: _power_less(a, b, 1) + _times_log(_pow_by_base(a, b), a, b - 1.0),
+        lambda a, b: _times_log(_pow_by_exponent(a, b, y), a, b),
+    )
+
+
+def _times_log(y: T, a: T, b: T) -> T:
+    """y log(a): NaN for negative a, 0 for a power of 0 that is 0 and, one-sided, for 0^0."""
+    counts = 1.0 - (a == 0.0) * (b == 0.0)
+    return counts.scale(y.xlogy(a.masked_fill(a < 0.0, nan)))
 
 
 def _whole_quotient(a: T, b: T, y: T) -> T:
     """a / b as the integer it is without the remainder y: a / b itself may round up to the next."""
-    return ((a - y) / b).round()
+    return (a / b - y / b).round()
 
 
-def _inverse_distance(a: T, b: T) -> T:
-    """1 / hypot(a, b), and 0 at the origin, where the angle has no slope (least norm)."""
-    h = a.hypot(b)
-    return (h != 0.0).scale(1.0 / h)
+def _leg(a: T, b: T) -> T:
+    """a / hypot(a, b), and 0 at the origin; in its derivatives nothing cancels."""
+
+    def over(x: T, h: T) -> T:
+        return (h != 0.0).scale(x / h)
+
+    return with_slopes(
+        over(a.detach(), a.detach().hypot(b.detach())),
+        (a, b),
+        lambda a, b: _leg(b, a) * over(_leg(b, a), a.hypot(b)),
+        lambda a, b: -over(_leg(a, b) * _leg(b, a), a.hypot(b)),
+    )
 
 
 def _angle_partial(a: T, b: T) -> T:
-    """b / (a^2 + b^2)"""
-    t = _inverse_distance(a, b)
-    return t.scale(t.scale(b))
+    """b / (a^2 + b^2), in units of the larger; 0 at the origin (least norm) and far out."""
+    size = a.abs().fmax(b.abs()).detach()
+    none = ((a == 0.0) & (b == 0.0)) | (size == inf)
+    size = size.masked_fill(none, 1.0)
+    a, b = a / size, b / size
+    return none.logical_not().scale(b / (a * a + b * b) / size)
 
 
 ADD = pointwise("add", 1.0, 1.0, domain=[(-3, 3), (-3, 3)], doc="a + b")
@@ -221,8 +305,8 @@ ATAN2 = pointwise(
 )
 HYPOT = pointwise(
     "hypot",
-    lambda a, y: (y != 0.0).scale(a / y),
-    lambda b, y: (y != 0.0).scale(b / y),
+    lambda a, b, y=None: _leg(a, b),
+    lambda a, b, y=None: _leg(b, a),
     domain=[(0.2, 3), (-3, 3)],
     special=[(3.0, -4.0, 5.0), (0.0, -0.0, 0.0), (inf, nan, inf), (nan, -inf, inf)],
     accuracy=1,

@@ -6,7 +6,14 @@ from math import inf, nan, pi, sqrt
 from typing import Any
 
 from minigrad._c import lib
-from minigrad.ops.composed import polygamma
+from minigrad.ops.composed import polygamma, with_slopes
+from minigrad.ops.derivatives import (
+    erfcx_derivative,
+    i0e_partial,
+    i1_partial,
+    i1e_partial,
+    log_ndtr_partial,
+)
 from minigrad.ops.table import pointwise, with_numbers
 
 T = Any  # a Tensor; this layer stands below it
@@ -197,7 +204,7 @@ ERFC = pointwise(
 )
 ERFCX = pointwise(
     "erfcx",
-    lambda x, y: 2.0 * x * y - 2.0 / sqrt(pi),
+    lambda x: erfcx_derivative(x),
     domain=[(-2, 3)],
     special=[(0.0, 1.0), (-26.68, inf), (inf, 0.0), (-inf, inf), (nan, nan)],
     accuracy=(1, 2.5),
@@ -221,7 +228,7 @@ NDTR = pointwise(
 )
 LOG_NDTR = pointwise(
     "log_ndtr",
-    lambda x: sqrt(2.0 / pi) / (-sqrt(0.5) * x).apply_row(ERFCX),
+    lambda x: log_ndtr_partial(x),
     domain=[(-4, 3)],
     special=[(inf, 0.0), (-inf, -inf), (nan, nan)],
     accuracy=1,
@@ -238,20 +245,41 @@ ENTR = pointwise(
     accuracy=2,
     doc="-x log(x), 0 at 0 and -inf below",
 )
+
+
+def _ratio(a: T, b: T) -> T:
+    """a / b, and 0 where a is 0 whatever b is; its derivative by a is 1 / b there, too."""
+    hole = (a == 0.0) & ((b == 0.0) | (b != b))
+    return a.scale(1.0 / b).where(hole, a / b)
+
+
 XLOGY = pointwise(
     "xlogy",
     # at (0, 0) the function is 0 and so is its slope, not log 0
     lambda a, b: (1.0 - (a == 0.0) * (b <= 0.0)).scale(b.log()),
-    lambda a, b: a.scale(1.0 / b),
+    lambda a, b: _ratio(a, b),
     domain=[(0.1, 3), (0.1, 3)],
     special=[(0.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, inf, 0.0), (0.0, nan, nan), (2.0, 1.0, 0.0)],
     accuracy=2,
     doc="a log(b), and 0 where a is 0 unless b is NaN",
 )
+
+
+def _over_one_plus(a: T, b: T) -> T:
+    """a / (1 + b), and 0 where a is 0 whatever b is."""
+    value = a.detach().scale(1.0 / (1.0 + b.detach()))
+    return with_slopes(
+        value,
+        (a, b),
+        lambda a, b: 1.0 / (1.0 + b),
+        lambda a, b: -_over_one_plus(a, b).scale(1.0 / (1.0 + b)),
+    )
+
+
 XLOG1PY = pointwise(
     "xlog1py",
     lambda a, b: (1.0 - (a == 0.0) * (b <= -1.0)).scale(b.log1p()),
-    lambda a, b: a.scale(1.0 / (1.0 + b)),
+    lambda a, b: _over_one_plus(a, b),
     domain=[(0.1, 3), (-0.5, 3)],
     special=[(0.0, -1.0, 0.0), (0.0, -2.0, 0.0), (0.0, inf, 0.0), (0.0, nan, nan), (2.0, 0.0, 0.0)],
     accuracy=2,
@@ -293,17 +321,8 @@ TRIGAMMA = pointwise(
 # ---- Bessel functions ----------------------------------------------------------------------------
 
 
-def _over_x(y: T, x: T) -> T:
-    """y / x, and at 0 the limit 1/2 that I1 has there."""
-    return (y / x).where(x != 0.0, 0.5)
-
-
 def _i0_partial(x: T) -> T:
     return x.apply_row(I1)
-
-
-def _i0e_partial(x: T, y: T) -> T:
-    return x.apply_row(I1E) - x.sign() * y
 
 
 I0 = pointwise(
@@ -316,7 +335,7 @@ I0 = pointwise(
 )
 I0E = pointwise(
     "i0e",
-    lambda x, y: _i0e_partial(x, y),
+    lambda x, y: i0e_partial(x, y),
     domain=[(0.1, 4)],
     special=[(0.0, 1.0), (inf, 0.0), (-inf, 0.0), (nan, nan)],
     accuracy=(1, 2.5),
@@ -324,7 +343,7 @@ I0E = pointwise(
 )
 I1 = pointwise(
     "i1",
-    lambda x, y: x.i0() - _over_x(y, x),
+    lambda x, y: i1_partial(x, y),
     domain=[(-4, 4)],
     special=[(0.0, 0.0), (-0.0, -0.0), (inf, inf), (-inf, -inf), (nan, nan)],
     accuracy=(1, 3),
@@ -332,7 +351,7 @@ I1 = pointwise(
 )
 I1E = pointwise(
     "i1e",
-    lambda x, y: x.apply_row(I0E) - x.sign() * y - _over_x(y, x),
+    lambda x, y: i1e_partial(x, y),
     domain=[(0.1, 4)],
     special=[(0.0, 0.0), (-0.0, -0.0), (inf, 0.0), (-inf, -0.0), (nan, nan)],
     accuracy=(1, 2.5),

@@ -13,6 +13,7 @@ from minigrad import functions as f
 from minigrad.arguments import one_dim
 from minigrad.creation import tensor, zeros
 from minigrad.dispatch import TensorBase, apply_to_one, binary, unary
+from minigrad.dtypes import int64
 from minigrad.functions import log_softmax, sigmoid, softmax, softmin, tanh
 from minigrad.inplace import check_writable, update
 from minigrad.nn.functional.operands import floats, real
@@ -159,9 +160,22 @@ def threshold(
     value: float,
     inplace: bool = False,
 ) -> Tensor:
-    """``x`` above the threshold, else ``value``, with derivative 0 at the threshold; NaN passes."""
+    """``x`` above the threshold, else ``value``, with derivative 0 at the threshold; NaN passes.
+
+    Integers stay integers if ``value`` is a whole number, and become float32 else.
+    """
     at, below = real("threshold", "threshold", threshold), real("threshold", "value", value)
+    if not inplace and _stay_integers(input, below) and abs(at) < 2.0**63:
+        kept: Tensor = f.where(f.gt(input, math.floor(at)), input, int(below))
+        return kept
     return _activated("threshold", input, inplace, lambda x: _level(x, -math.inf, at, below))
+
+
+def _stay_integers(x: Any, *numbers: float) -> bool:
+    """Whether x has integers, and so has a result made of them and these numbers."""
+    if not isinstance(x, TensorBase) or x.dtype is not int64:
+        return False
+    return all(n.is_integer() and abs(n) < 2.0**63 for n in numbers)
 
 
 def _level(x: Tensor, low: float, high: float, level: float = 0.0, shift: float = 0.0) -> Tensor:
@@ -182,16 +196,22 @@ def hardtanh(
 ) -> Tensor:
     """``min(max(x, min_val), max_val)``; its derivative on the bounds is 0, and NaN passes.
 
-    :func:`minigrad.clamp` has derivative 1 on them. Raises ValueError for crossed bounds.
+    :func:`minigrad.clamp` has derivative 1 on them. Integers between whole bounds stay integers,
+    others become float32. Raises ValueError for crossed bounds.
     """
     low, high = real("hardtanh", "min_val", min_val), real("hardtanh", "max_val", max_val)
     if low > high:
         raise ValueError(f"[hardtanh] min_val {min_val} is above max_val {max_val}")
+    if not inplace and _stay_integers(input, low, high):
+        return f.clamp(input, int(low), int(high))
     return _activated("hardtanh", input, inplace, lambda x: apply_to_one(_s.BAND, x, (low, high)))
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
-    """``min(max(x, 0), 6)``; its derivative at 0 and 6 is 0, and NaN passes."""
+    """``min(max(x, 0), 6)``; its derivative at 0 and 6 is 0, and NaN passes.
+
+    Integers stay integers.
+    """
     return _activated("relu6", input, True, _relu6) if inplace else _relu6(input)
 
 

@@ -19,7 +19,7 @@ from minigrad.nn.functional.operands import (
     reduced,
     weighted,
 )
-from minigrad.ops.loss import CROSS_ENTROPY, ENTROPY, MULTI_MARGIN, NLL, SCORES
+from minigrad.ops.loss import CROSS_ENTROPY, ENTROPY, MULTI_MARGIN, NLL, SCORES, WEIGHTED_SCORES
 from minigrad.reductions import as_float
 
 if TYPE_CHECKING:
@@ -232,8 +232,11 @@ def binary_cross_entropy_with_logits(
     """
     op = "binary_cross_entropy_with_logits"
     x, t = one_shape(op, input, target, reduction)
-    hits = t if pos_weight is None else weighted(op, "pos_weight", pos_weight, t)
-    losses = apply(SCORES, tuple(floats(op, x, t, hits)))
+    if pos_weight is None:
+        losses = apply(SCORES, tuple(floats(op, x, t)))
+    else:
+        hits = weighted(op, "pos_weight", pos_weight, t)
+        losses = apply(WEIGHTED_SCORES, tuple(floats(op, x, t, hits)))
     return reduced(weighted(op, "weight", weight, losses), reduction)
 
 
@@ -260,7 +263,7 @@ def multilabel_soft_margin_loss(
     x, t = one_shape(op, input, target, reduction)
     if not x.ndim:
         raise ValueError(f"[{op}] a 0-d input has no classes")
-    losses = weighted(op, "weight", weight, apply(SCORES, (x, t, t)))
+    losses = weighted(op, "weight", weight, apply(SCORES, (x, t)))
     return reduced(losses.mean(-1), reduction)
 
 

@@ -60,6 +60,13 @@ def _standardised(x: Tensor, mean: Tensor, var: Tensor, eps: float) -> Tensor:
     return (x - mean) / (var + eps).sqrt()
 
 
+def _by_own(x: Tensor, axes: Sizes, eps: float) -> Tensor:
+    """x normalised by its own statistics; what rounding a large mean leaves is taken off, too."""
+    near = x - x.detach().mean(axes, True)
+    var = x.var(axes, correction=0, keepdim=True)
+    return _standardised(near, near.mean(axes, True), var, eps)
+
+
 def _affine(y: Tensor, w: Tensor | None, b: Tensor | None, after: int) -> Tensor:
     """``y * w + b``, where ``after`` more dimensions follow theirs."""
     if w is not None:
@@ -162,7 +169,7 @@ def batch_norm(
         return made[0]
     axes = (0, *range(2, x.ndim))
     own_mean, own_var = x.mean(axes, True), x.var(axes, correction=0, keepdim=True)
-    y = _affine(_standardised(x, own_mean, own_var, eps), w, b, x.ndim - 2)
+    y = _affine(_by_own(x, axes, eps), w, b, x.ndim - 2)
     if count:
         _update(mean, own_mean, momentum)
         _update(var, own_var * (count / (count - 1)), momentum)
@@ -221,7 +228,7 @@ def instance_norm(
     else:
         axes = tuple(range(2, x.ndim))
         own_mean, own_var = x.mean(axes, True), x.var(axes, correction=0, keepdim=True)
-        y = _affine(_standardised(x, own_mean, own_var, eps), w, b, x.ndim - 2)
+        y = _affine(_by_own(x, axes, eps), w, b, x.ndim - 2)
     if x.size:
         _update(mean, own_mean.detach().mean(0), momentum)
         _update(var, own_var.detach().mean(0) * (count / (count - 1)), momentum)
@@ -251,9 +258,7 @@ def layer_norm(
     made = _fused(LAYER_NORM, x, w, b, shape, _rows(x, shape), eps)
     if made is not None:
         return made[0]
-    axes = _axes(x, shape)
-    y = _standardised(x, x.mean(axes, True), x.var(axes, correction=0, keepdim=True), eps)
-    return _affine(y, w, b, 0)
+    return _affine(_by_own(x, _axes(x, shape), eps), w, b, 0)
 
 
 def rms_norm(
@@ -331,9 +336,7 @@ def group_norm(
     if made is not None:
         return made[0]
     rows = x.reshape(batch, groups, channels // groups * math.prod(space))
-    y = _standardised(
-        rows, rows.mean(2, True), rows.var(2, correction=0, keepdim=True), eps
-    ).reshape(x.shape)
+    y = _by_own(rows, (2,), eps).reshape(x.shape)
     return _affine(y, w, b, len(space))
 
 
