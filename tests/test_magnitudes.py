@@ -149,3 +149,105 @@ def test_no_degrees_of_freedom_at_all():
                 lambda t, f=f, c=correction: f(t, correction=c), np.array([1.0, 2, 3]), 0.0
             ):
                 np.testing.assert_array_equal(g, [0, 0, 0])
+
+
+# ---- products ------------------------------------------------------------------------------------
+
+
+def factors(n: int, zeros: int, dtype: mg.dtype, seed: int) -> np.ndarray:
+    """n factors from all over the range, whose product is near 1, and some zeros."""
+    r = np.random.default_rng([seed, n, zeros])
+    largest = 36 if dtype is mg.float32 else 290
+    tens = r.uniform(-largest, largest, n)
+    tens = np.clip(tens - tens.mean() + r.uniform(-5, 5) / n, -largest, largest)
+    x = (r.choice([-1, 1], n) * 10.0**tens).astype(dtype.name)
+    x[r.choice(n, min(zeros, n), replace=False)] = 0.0
+    return x
+
+
+def exact_product(x: np.ndarray, without: tuple = ()) -> mpf:
+    made = mpf(1)
+    for i, v in enumerate(x):
+        if i not in without:
+            made *= mpf(float(v))
+    return made
+
+
+def each_close_to(got: np.ndarray, want: list, dtype: mg.dtype, within: float) -> None:
+    for g, w in zip(np.ravel(got), want, strict=True):
+        close_to(np.array([g]), [w], dtype, within)
+
+
+@by_dtype
+@pytest.mark.parametrize("zeros", [0, 1, 2])
+def test_products_whose_parts_leave_the_range(zeros, dtype):
+    for n in (1, 2, 3, 8, 21, 140):
+        for seed in range(4):
+            x = factors(n, zeros, dtype, seed)
+            each_close_to(mg.prod(mg.tensor(x)).numpy(), [exact_product(x)], dtype, n + 2)
+            both = np.stack([x, np.ones_like(x)], 1)
+            each_close_to(
+                mg.prod(mg.tensor(both), 0).numpy(), [exact_product(x), mpf(1)], dtype, n + 2
+            )
+            running = [exact_product(x[: i + 1]) for i in range(n)]
+            each_close_to(mg.cumprod(mg.tensor(x), 0).numpy(), running, dtype, n + 2)
+            each_close_to(mg.cumprod(mg.tensor(both), 0).numpy()[:, 0], running, dtype, n + 2)
+            slopes = [exact_product(x, (i,)) for i in range(n)]
+            for f in (mg.prod, lambda t: mg.prod(t.reshape(1, -1, 1), (1, 2)).sum()):
+                for g in gradients(f, x):
+                    each_close_to(g, slopes, dtype, 2 * n + 4)
+
+
+@by_dtype
+def test_gradients_of_running_products(dtype):
+    for n in (2, 5, 12):
+        for seed in range(6):
+            x = factors(n, seed % 3, dtype, seed)
+            g = np.random.default_rng(seed).standard_normal(n).astype(dtype.name)
+            g *= [
+                abs(exact_product(x[: i + 1])) < 1e30 for i in range(n)
+            ]  # none for what overflows
+            terms = [
+                [mpf(float(g[j])) * exact_product(x[: j + 1], (i,)) for j in range(i, n)]
+                for i in range(n)
+            ]
+            t = mg.tensor(x, requires_grad=True)
+            got = mg.grad(t.cumprod(0), t, mg.tensor(g))[0].numpy()
+            for a, part in zip(got, terms, strict=True):
+                close_to(np.array([a]), [sum(part)], dtype, 4 * n * max(1, cancels(part)))
+
+
+def cancels(terms: list) -> float:
+    whole = abs(sum(terms))
+    return min(float(sum(map(abs, terms)) / whole), 1e12) if whole else 1.0
+
+
+@by_dtype
+def test_second_derivatives_of_products(dtype):
+    """Those that are representable, where the first are too."""
+    most = float(np.finfo(dtype.name).max)
+    for n in (2, 4, 9):
+        for seed in range(4):
+            x = factors(n, 0, dtype, seed)
+            slopes = [exact_product(x, (i,)) for i in range(n)]
+            for i in range(n):
+                t = mg.tensor(x, requires_grad=True)
+                (first,) = mg.grad(t.prod(), t, create_graph=True)
+                second = mg.grad(first[i], t)[0].numpy()
+                for j in range(n):
+                    if abs(slopes[i]) > most / 4 or abs(slopes[j]) > most / 4:
+                        continue
+                    want = exact_product(x, (i, j)) if i != j else mpf(0)
+                    if 1 / most < abs(slopes[i]):
+                        close_to(second[j : j + 1], [want], dtype, 4 * n)
+
+
+def test_lines_beside_one_that_left_the_range_keep_their_bits():
+    x = np.random.default_rng(0).standard_normal((6, 300)).astype(np.float32) * 1.2
+    y = mg.tensor(x).prod(1).numpy()
+    far = np.where(np.arange(300) % 2, 1e-20, 1e20).astype(np.float32)
+    rows = np.concatenate([x, far[None], x])
+    for made in (mg.tensor(rows).prod(1), mg.tensor(np.ascontiguousarray(rows.T)).prod(0)):
+        np.testing.assert_array_equal(made.numpy()[:6], y)
+        np.testing.assert_allclose(made.numpy()[6], 1, rtol=1e-4)
+        np.testing.assert_array_equal(made.numpy()[7:], y)

@@ -13,7 +13,7 @@ from typing import Any
 from minigrad._c import NULL, Handle, call, ffi, lib, run, settle, tracers
 from minigrad.ops.composed import product
 from minigrad.ops.pointwise import MUL
-from minigrad.ops.scan import cumprod_vjp, share_of
+from minigrad.ops.scan import last_cumprod_vjp, share_of
 from minigrad.ops.shape import EMBED
 from minigrad.ops.table import Row, custom, linear, zero
 
@@ -50,6 +50,10 @@ def _count(shape: tuple[int, ...], axes: Axes) -> int:
     for axis in axes:
         count *= shape[axis]
     return count
+
+
+def _sizes(shape: tuple[int, ...]) -> int:
+    return _count(shape, tuple(range(len(shape))))
 
 
 def _spread(g: T, shape: tuple[int, ...], axes: Axes) -> T:
@@ -183,14 +187,30 @@ def _prod_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes, keep: bool) -> T:
     back = [0] * len(order)
     for place, axis in enumerate(order):
         back[axis] = place
-    slope = cumprod_vjp(last, rows, rows.cumprod(1), 1)
+    slope = last_cumprod_vjp(last, rows, 1)
     return slope.reshape(tuple(shape[d] for d in order)).permute(tuple(back))
+
+
+def _prod_fused(g: Handle, x: Handle, shape: tuple[int, ...], axes: Axes, keep: bool) -> Handle:
+    if not axes or axes == tuple(range(axes[0], axes[-1] + 1)):  # neighbours: lines as they lie
+        first = axes[0] if axes else 0
+        lines = _sizes(shape[:first]), _count(shape, axes), _sizes(shape[first + len(axes) :])
+        rows = call(lib.mg_reshape, x, 3, lines)
+        return call(lib.mg_reshape, call(lib.mg_prod_vjp, g, rows, 1), len(shape), shape)
+    order = tuple(d for d in range(len(shape)) if d not in axes) + axes
+    turned = call(lib.mg_view_permute, x, len(order), order)
+    n = _count(shape, axes)
+    rows = call(lib.mg_reshape, turned, 2, (x.size // n if n else 0, n))
+    slope = call(lib.mg_reshape, call(lib.mg_prod_vjp, g, rows, 1), len(order), turned.shape)
+    back = tuple(order.index(d) for d in range(len(order)))
+    return call(lib.mg_copy, call(lib.mg_view_permute, slope, len(order), back))
 
 
 PROD = custom(
     "prod",
     _reduction(lib.MG_PROD),
     _prod_vjp,
+    fused=[_prod_fused],
     doc="the product over the axes; its gradient never divides",
 )
 
