@@ -430,10 +430,6 @@ def _norm(
             return (amax if p > 0 else amin)(size, dim, keepdim)
         except ValueError as error:  # of nothing
             raise renamed(op, error) from None
-    zero = e.eq(x, 0.0)
     if p == 0.0:  # by way of sign, whose derivative is a real zero
         return sum(where(e.eq(x, x), e.abs(e.sign(x)), 1.0), dim, keepdim)
-    nothing = 0.0 if p > 0 else inf  # 0 ** p, and the sum whose norm is 0
-    total = sum(where(zero, nothing, e.pow(where(zero, 1.0, size), p)), dim, keepdim)
-    flat = e.eq(total, nothing)
-    return where(flat, 0.0, e.pow(where(flat, 1.0, total), 1.0 / p))  # type: ignore[no-any-return]
+    return apply(_r.P_NORM, (x,), (dim, keepdim, p))

@@ -251,3 +251,29 @@ def test_lines_beside_one_that_left_the_range_keep_their_bits():
         np.testing.assert_array_equal(made.numpy()[:6], y)
         np.testing.assert_allclose(made.numpy()[6], 1, rtol=1e-4)
         np.testing.assert_array_equal(made.numpy()[7:], y)
+
+
+# ---- norms of other orders -----------------------------------------------------------------------
+
+
+@by_dtype
+@pytest.mark.parametrize("p", [3, 0.5, -1, -3, 1.5, 8])
+def test_norms_of_every_order(p, dtype):
+    limits = np.finfo(dtype.name)
+    for ten in TENS[dtype]:
+        for kind in LINES[:3]:
+            x = line(kind, ten, 7, dtype, 1)
+            sizes = [abs(mpf(float(a))) for a in x]
+            if (p < 0 and not all(sizes)) or not any(sizes):
+                y, slopes = mpf(0), [mpf(0)] * 7
+            else:
+                y = sum(a ** mpf(p) for a in sizes) ** (1 / mpf(p))
+                slopes = [
+                    mpf(float(np.sign(v))) * (a / y) ** (mpf(p) - 1) if a else mpf(0)
+                    for a, v in zip(sizes, x, strict=True)
+                ]
+            for f in (mg.norm, mg.linalg.norm, mg.vector_norm):
+                close_to(f(mg.tensor(x), p).numpy(), [y], dtype, 400)
+            if y == 0 or y > float(limits.smallest_subnormal):
+                for g in gradients(lambda t: mg.norm(t, p), x):
+                    close_to(g, slopes, dtype, 900)

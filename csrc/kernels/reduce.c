@@ -486,13 +486,21 @@ mg_array *mg_reduce_scaled(mg_array *x, mg_array *factor) {
     return y;
 }
 
+int mg_lost(mg_array *sums, int64_t count) {
+    bool narrow = sums->dtype == MG_FLOAT32;
+    double low = 2 * (double)count * (narrow ? FLT_MIN : DBL_MIN);
+    if (!mg_is_contiguous(sums)) return true;
+    return (narrow ? reduce_lost_f32 : reduce_lost_f64)(sums->data, sums->size, low);
+}
+
 /* *units = NULL where no sum of squares of a line of x lost terms that a result within the range would
  * show; else a power of two for each line, 1 for those that lost none. 0 or an error code. */
-static int reduce_find_units(mg_array **units, mg_array *x, uint32_t mask, const mg_array *sums) {
+static int reduce_find_units(mg_array **units, mg_array *x, uint32_t mask, mg_array *sums) {
     bool narrow = x->dtype == MG_FLOAT32;
-    double low = 2 * (double)mg_reduce_extent(x, mask) * (narrow ? FLT_MIN : DBL_MIN);
+    int64_t n = mg_reduce_extent(x, mask);
+    double low = 2 * (double)n * (narrow ? FLT_MIN : DBL_MIN);
     *units = NULL;
-    if (!(narrow ? reduce_lost_f32 : reduce_lost_f64)(sums->data, sums->size, low)) return MG_OK;
+    if (!mg_lost(sums, n)) return MG_OK;
     mg_array *top = mg_reduce_groups(REDUCE_MAX, x, mask, NULL);
     mg_array *least = top ? mg_reduce_groups(REDUCE_MIN, x, mask, NULL) : NULL;
     if (least && (narrow ? reduce_units_f32 : reduce_units_f64)(top->data, least->data, sums->data,

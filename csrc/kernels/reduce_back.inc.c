@@ -99,13 +99,19 @@ static bool R(back_far)(const void *roots, int64_t n) {
     return far != 0;
 }
 
-/* Powers of two that bring those nearer to 1, and 1 for others. */
-static void R(back_units)(void *out, const void *roots, int64_t n) {
+/* Powers of two that bring those nearer to 1, and 1 for others; or, if `all`, all of them near 1. */
+static void R(back_units)(void *out, const void *roots, int64_t n, bool all) {
+    enum { FAR = sizeof(real) == 4 ? 126 : 1022 };
     const real most = REAL_C(sizeof(real) == 4 ? 0x1p96 : 0x1p960), *y = roots;
     const real unit = REAL_C(sizeof(real) == 4 ? 0x1p64 : 0x1p512);
     real *units = out;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
+        int power = 0;
         units[i] = y[i] > most ? 1 / unit : (y[i] < 1 / most) & (y[i] > 0) ? unit : 1;
+        if (!all || y[i] - y[i] != 0) continue;
+        frexp((double)y[i], &power);
+        units[i] = REAL_C(ldexp(1, -(int)mg_min(mg_max(power, -FAR), FAR)));
+    }
 }
 
 static bool R(back_finite)(const void *from, int64_t n) {
