@@ -11,6 +11,8 @@ import pytest
 from mpmath import mp, mpf
 
 import minigrad as mg
+import minigrad.nn.functional as F
+from minigrad import nn
 
 DTYPES = (mg.float32, mg.float64)
 by_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=["float32", "float64"])
@@ -277,3 +279,44 @@ def test_norms_of_every_order(p, dtype):
             if y == 0 or y > float(limits.smallest_subnormal):
                 for g in gradients(lambda t: mg.norm(t, p), x):
                     close_to(g, slopes, dtype, 900)
+
+
+# ---- what is made of norms -----------------------------------------------------------------------
+
+
+@by_dtype
+def test_directions_do_not_depend_on_lengths(dtype):
+    """normalize and cosine_similarity: gradients go with 1 / length."""
+    far = (-120, -90, -40, 40, 90, 120) if dtype is mg.float32 else (-1010, -600, 600, 1010)
+    r = np.random.default_rng(5)
+    x, other, w = (r.standard_normal((3, 4)).astype(dtype.name) for _ in range(3))
+    smallest = float(np.finfo(dtype.name).smallest_subnormal)
+
+    def direction(t):
+        return (F.normalize(t, 2.0, 1, smallest) * mg.tensor(w)).sum()
+
+    def cosine(t, k=0):
+        return (F.cosine_similarity(t, mg.tensor(np.ldexp(other, k)), 1, smallest)).sum()
+
+    def third(t):
+        return (F.normalize(t, 3.0, 1, smallest) * mg.tensor(w)).sum()
+
+    tolerance = {"rtol": 200 * np.finfo(dtype.name).eps, "atol": 50 * np.finfo(dtype.name).eps}
+    for f in (direction, third, cosine):
+        near, slopes = f(mg.tensor(x)).numpy(), gradients(f, x)[0]
+        for k in far:
+            for other_k in far if f is cosine else (0,):
+                one = (lambda t, k=other_k: cosine(t, k)) if f is cosine else f
+                xk = np.ldexp(x, k)
+                np.testing.assert_allclose(one(mg.tensor(xk)).numpy(), near, **tolerance)
+                for g in gradients(one, xk):
+                    np.testing.assert_allclose(np.ldexp(g, k), slopes, **tolerance)
+
+
+def test_gradients_are_clipped_whose_norm_overflows():
+    for size in (1e20, 1e38):
+        p = nn.Parameter(mg.ones(1000))
+        p.grad = mg.full((1000,), size)
+        norm = nn.utils.clip_grad_norm_([p], 1.0)
+        np.testing.assert_allclose(norm.item(), 1000**0.5 * size if size < 1e30 else np.inf)
+        np.testing.assert_allclose(p.grad.numpy(), 1000**-0.5, rtol=1e-5)
