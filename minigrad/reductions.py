@@ -420,7 +420,7 @@ def _nuclear(x: Any, dim: Any, keepdim: Any, dtype: Any, numpy: dict[str, Any]) 
             f"[norm] 'nuc' is a norm of matrices, not over the {len(dims)} dims {dims} of shape "
             f"{x.shape}: name two dims"
         )
-    return matrix_norm(x, "nuc", dims, keepdim)  # type: ignore[no-any-return]
+    return matrix_norm(x, "nuc", dims, keepdim)
 
 
 def _norm(

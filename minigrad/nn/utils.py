@@ -63,7 +63,7 @@ def clip_grad_norm_(
     return total
 
 
-def _whole_norm(gradients: list[Any], order: float) -> Any:
+def _whole_norm(gradients: list[Any], order: float) -> Tensor:
     norms: list[Any] = [f.vector_norm(g, order) for g in gradients] or [0.0]
     return f.vector_norm(f.stack(norms), order)
 
