@@ -338,3 +338,80 @@ def test_gradients_are_clipped_whose_norm_overflows():
         norm = nn.utils.clip_grad_norm_([p], 1.0)
         np.testing.assert_allclose(norm.item(), 1000**0.5 * size if size < 1e30 else np.inf)
         np.testing.assert_allclose(p.grad.numpy(), 1000**-0.5, rtol=1e-5)
+
+
+# ---- normalisation -------------------------------------------------------------------------------
+
+NORMALISED = {
+    "layer": (lambda t, w: F.layer_norm(t, 8, w, None, 0.0), (4, 8), 8),
+    "rms": (lambda t, w: F.rms_norm(t, 8, w, 0.0), (4, 8), 8),
+    "batch": (lambda t, w: F.batch_norm(t, None, None, w, None, True, 0.1, 0.0), (8, 4), 4),
+    "batch of planes": (
+        lambda t, w: F.batch_norm(t, None, None, w, None, True, 0.1, 0.0),
+        (3, 4, 5),
+        4,
+    ),
+    "group": (lambda t, w: F.group_norm(t, 2, w, None, 0.0), (3, 4, 5), 4),
+    "instance": (lambda t, w: F.instance_norm(t, None, None, w, eps=0.0), (3, 4, 5), 4),
+    "local response": (lambda t, w: F.local_response_norm(t, 3, 1.0, 0.5, 0.0), (3, 4, 5), 4),
+    "cdist": (lambda t, w: mg.cdist(t[0], t[1]), (2, 5, 7), 7),
+    "cdist 3": (lambda t, w: mg.cdist(t[0], t[1], 3.0), (2, 5, 7), 7),
+    "pairwise_distance": (lambda t, w: F.pairwise_distance(t[0], t[1], 2.0, 0.0), (2, 5, 7), 7),
+    "hypot": (lambda t, w: mg.hypot(t[0], t[1]), (2, 5, 7), 7),
+    "fro": (lambda t, w: mg.linalg.matrix_norm(t), (2, 5, 7), 7),
+}
+OF_DEGREE_1 = ("cdist", "cdist 3", "pairwise_distance", "hypot", "fro")
+
+
+@by_dtype
+@pytest.mark.parametrize("name", NORMALISED)
+def test_normalisation_and_distances_scale(name, dtype):
+    """f(k x) is f(x) or k f(x), and gradients go with 1 / k or stay, for powers of two k."""
+    f, shape, width = NORMALISED[name]
+    r, degree = np.random.default_rng(7), int(name in OF_DEGREE_1)
+    x, weight = r.standard_normal(shape), mg.tensor(np.abs(r.standard_normal(width)), dtype)
+    tolerance = 400 * np.finfo(dtype.name).eps
+
+    def results(k, graph):
+        t = mg.tensor(np.ldexp(x.astype(dtype.name), k), requires_grad=True)
+        y = f(t, weight)
+        g = mg.tensor(np.random.default_rng(1).standard_normal(y.shape), dtype)
+        (slope,) = mg.grad(y, t, g, create_graph=graph)
+        return np.ldexp(y.detach().numpy(), -degree * k), np.ldexp(
+            slope.detach().numpy(), (1 - degree) * k
+        )
+
+    near = results(0, False)
+    far = (-120, -90, 50, 63, 90, 120) if dtype is mg.float32 else (-1000, -600, 500, 512, 1000)
+    for k in far:
+        for graph in (False, True):
+            for got, want in zip(results(k, graph), near, strict=True):
+                np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+
+
+@by_dtype
+def test_sets_of_values_beside_large_ones_keep_their_bits(dtype):
+    r, big = np.random.default_rng(8), 1e30 if dtype is mg.float32 else 1e200
+    x = r.standard_normal((4, 6, 5)).astype(dtype.name)
+    g, rows = mg.tensor(r.standard_normal((4, 6, 5)), dtype), x.copy()
+    rows[1, 2:4] *= big
+
+    def results(f, values):
+        t = mg.tensor(values, requires_grad=True)
+        y = f(t)
+        return y.detach().numpy(), mg.grad(y, t, g)[0].numpy()
+
+    for f, changed in (
+        (lambda t: F.layer_norm(t, 5), np.s_[1, 2:4]),
+        (lambda t: F.rms_norm(t, 5), np.s_[1, 2:4]),
+        (lambda t: F.instance_norm(t), np.s_[1, 2:4]),
+        (lambda t: F.group_norm(t, 3), np.s_[1, 2:4]),
+        (lambda t: F.batch_norm(t, None, None, training=True), np.s_[:, 2:4]),
+    ):
+        for got, want in zip(results(f, rows), results(f, x), strict=True):
+            assert np.isfinite(got).all()
+            got[changed] = want[changed]
+            np.testing.assert_array_equal(got, want)
+    mean, var = mg.zeros(6, dtype=dtype), mg.ones(6, dtype=dtype)
+    F.batch_norm(mg.tensor(rows), mean, var, training=True, momentum=1.0)
+    np.testing.assert_allclose(mean.numpy(), rows.mean((0, 2)), rtol=1e-4)
