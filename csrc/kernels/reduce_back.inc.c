@@ -19,13 +19,14 @@ static bool R(back_slope)(void *out, const void *from, const void *root, int64_t
     real *slope = out; /* a subnormal root has few digits itself */
     const real *g = from, *y = root;
     ireal left = 0;
+    for (int64_t i = 0; i < n; i++) { /* g is overwritten below */
+        real by = y ? y[i] : 1, part = g[i] / by * REAL_C(scale), size = part < 0 ? -part : part;
+        left |= !((size >= least) & (size <= most) & (by >= least)) & (g[i] != 0) & (by != 0);
+    }
     MG_APART
     for (int64_t i = 0; i < n; i++) {
-        bool none = g[i] == 0 || (y && y[i] == 0);
-        real t = !y ? g[i] : none ? 0 : g[i] / y[i], size;
+        real t = !y ? g[i] : ((y[i] == 0) | (g[i] == 0)) ? 0 : g[i] / y[i];
         slope[i] = t == 0 ? 0 : t * REAL_C(scale);
-        size = slope[i] < 0 ? -slope[i] : slope[i];
-        left |= none ? 0 : !((size >= least) & (size <= most) & (!y || y[i] >= least));
     }
     return left != 0;
 }
