@@ -233,6 +233,7 @@ int64_t mg_live_bytes(void);
 /* cffi: end */
 
 #include "base/platform.h"
+enum { MG_DISTANCE_LOST = 1, MG_DISTANCE_ZERO = 2 }; /* a square left the range; or is 0 */
 enum { MG_DISTANCE_RUN = 256 }; /* points that lie in cache while all others pass */
 
 /* To all but themselves kernels are pointers to those in use. */

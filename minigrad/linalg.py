@@ -149,16 +149,19 @@ def svd(A: Any, full_matrices: bool = True) -> SVD:
     Of an m x n matrix, with k = min(m, n), U is (m, m), S (k,) and Vh (n, n), or U (m, k) and
     Vh (k, n) with ``full_matrices=False``; the further columns and rows of the full ones have
     no gradient. U and Vh are found up to signs, so only functions that no sign changes have
-    a gradient that means something. Where two singular values are equal, or one is 0, what would be
-    divided by 0 is left out: that is right for functions of U @ Vh, of the spaces that vectors of
-    equal values span, and of the values that treat equal ones alike. NaN for a matrix with a NaN or
-    an infinity.
+    a gradient that means something. Where two singular values are equal, functions of U @ Vh and of
+    the spaces that vectors of equal values span have one, and functions of the values that treat
+    equal ones alike. Other functions of vectors get NaN, and so do those of both: see eigh. Where
+    values are 0, what would be divided by 0 is left out of functions of the vectors alone. NaN for
+    a matrix with a NaN or an infinity.
     """
     x = matrices("svd", A)
     m, n = x.shape[-2:]
     k = min(m, n)
     every = apply(_f.SVD, (x,))
-    u, s, v = pieces(every, every._h.ndim - 2, (0, m, m + 1, m + 1 + n))
+    axis, ends = every._h.ndim - 2, (0, m, m + 1, m + 1 + n)
+    u, _, v = pieces(apply(_f.MARKED, (every,), (_f.OF_VECTORS,)), axis, ends)
+    s = narrow(apply(_f.MARKED, (every,), (_f.OF_VALUES,)), axis, m, 1)
     if full_matrices and m > k:
         u = cat([u, _complement(u)], -1)
     if full_matrices and n > k:
@@ -183,13 +186,15 @@ def eigh(A: Any, UPLO: str = "L") -> Eigh:
 
     Only the lower triangle is read, or the upper one for ``UPLO="U"``; the gradient is symmetric.
     Eigenvectors are found up to their sign, so only functions that no sign changes have a gradient
-    that means something. Where two eigenvalues are equal, what would be divided by 0 is left out:
-    that is right for functions of the spaces that vectors of equal values span, and of the
-    eigenvalues if they treat equal ones alike, but not for V f(w) V^T. NaN for a matrix with a NaN
-    or an infinity. Raises ValueError for shapes that are not square.
+    that means something. Where two eigenvalues are equal, functions of the vectors alone have one
+    if they depend on the space alone that the two span, and functions of the values alone if they
+    treat equal ones alike. Others get NaN, and so do those of both, as V f(w) V^T, unless equal
+    ones have no gradient of their own: what an equal pair adds cannot be found there. NaN for a
+    matrix with a NaN or an infinity. Raises ValueError for shapes that are not square.
     """
     both = apply(_f.EIGH, (matrices("eigh", A, square=True),), (_triangle("eigh", UPLO),))
-    return Eigh(both[..., 0, :], both[..., 1:, :])
+    values = apply(_f.MARKED, (both,), (_f.OF_VALUES,))
+    return Eigh(values[..., 0, :], apply(_f.MARKED, (both,), (_f.OF_VECTORS,))[..., 1:-1, :])
 
 
 def eigvalsh(A: Any, UPLO: str = "L") -> Tensor:

@@ -398,13 +398,29 @@ def norm(
 ) -> Tensor:
     """(|x1|^p + ... + |xn|^p)^(1/p), as vector_norm; ``"fro"``, the default, is p = 2.
 
-    ValueError for ``"nuc"``, which is a matrix norm: ``linalg.matrix_norm``.
+    ``"nuc"`` is the sum of the singular values of a matrix, or of those in two dims: see
+    ``linalg.matrix_norm``. ValueError for other names, and for ``"nuc"`` of other than two dims.
 
     >>> import minigrad as mg
     >>> mg.norm(mg.tensor([3.0, -4.0])).item(), mg.norm(mg.tensor([3.0, -4.0]), 1).item()
     (5.0, 7.0)
     """
+    if isinstance(p, str) and p == "nuc":
+        return _nuclear(x, dim, keepdim, dtype, numpy)
     return _norm("norm", x, 2.0 if p is None or p == "fro" else p, dim, keepdim, dtype, numpy)
+
+
+def _nuclear(x: Any, dim: Any, keepdim: Any, dtype: Any, numpy: dict[str, Any]) -> Tensor:
+    from minigrad.linalg import matrix_norm  # it stands above this module
+
+    x = as_float("norm", x, dtype)
+    dims, keepdim = _over("norm", x, dim, keepdim, numpy)
+    if len(dims) != 2:
+        raise ValueError(
+            f"[norm] 'nuc' is a norm of matrices, not over the {len(dims)} dims {dims} of shape "
+            f"{x.shape}: name two dims"
+        )
+    return matrix_norm(x, "nuc", dims, keepdim)
 
 
 def _norm(
@@ -430,10 +446,6 @@ def _norm(
             return (amax if p > 0 else amin)(size, dim, keepdim)
         except ValueError as error:  # of nothing
             raise renamed(op, error) from None
-    zero = e.eq(x, 0.0)
     if p == 0.0:  # by way of sign, whose derivative is a real zero
         return sum(where(e.eq(x, x), e.abs(e.sign(x)), 1.0), dim, keepdim)
-    nothing = 0.0 if p > 0 else inf  # 0 ** p, and the sum whose norm is 0
-    total = sum(where(zero, nothing, e.pow(where(zero, 1.0, size), p)), dim, keepdim)
-    flat = e.eq(total, nothing)
-    return where(flat, 0.0, e.pow(where(flat, 1.0, total), 1.0 / p))  # type: ignore[no-any-return]
+    return apply(_r.P_NORM, (x,), (dim, keepdim, p))

@@ -139,9 +139,9 @@ def test_eigh_of_repeated_eigenvalues(dtype, rng):
     x = mg.tensor((a + a.T) / 2, dtype, requires_grad=True)
 
     def spaces(t):
-        w, v = la.eigh(t)
+        v = la.eigh(t).eigenvectors
         first = v[:, :3] @ v[:, :3].mT  # the projection onto the space of the repeated one
-        return first + (w**2).sum()
+        return first + (la.eigvalsh(t) ** 2).sum()
 
     g = rng.normal(size=(4, 4))
     (got,) = mg.grad(spaces(x), [x], mg.tensor(g, dtype))
@@ -150,16 +150,82 @@ def test_eigh_of_repeated_eigenvalues(dtype, rng):
     turn = -p @ (g + g.T) @ (np.eye(4) - p) / 4
     np.testing.assert_allclose(got.numpy(), turn + turn.T + 2 * a * g.sum(), **tolerance)
     one = mg.tensor(np.eye(3), dtype, requires_grad=True)
-    y, v = la.eigh(one)
-    (got,) = mg.grad(y.sum() + (v @ v.mT).sum(), [one])
+    (got,) = mg.grad(la.eigh(one).eigenvalues.sum(), [one])
     np.testing.assert_array_equal(got.numpy(), np.eye(3))
+    v = la.eigh(one).eigenvectors
+    (got,) = mg.grad((v @ v.mT).sum(), [one])
+    np.testing.assert_array_equal(got.numpy(), np.zeros((3, 3)))
 
 
-def test_second_derivatives_at_repeated_eigenvalues_are_finite(rng):
-    for f in (la.eigvalsh, la.svdvals, lambda t: la.eigh(t).eigenvectors):
+@by_dtype
+def test_what_equal_eigenvalues_do_not_tell_is_nan(dtype, rng):
+    """V f(w) V^T and f(w) summed beside V V^T have the same gradients of w and V, not of A."""
+
+    def of_both(f):
+        def function(t):
+            w, v = la.eigh(t)
+            return ((v * f(w)) @ v.mT).sum()
+
+        return function
+
+    def first_vector(t):
+        v = la.eigh(t).eigenvectors
+        return v[..., 0, 0] * v[..., 1, 0]
+
+    for f in (of_both(mg.sqrt), of_both(mg.log), of_both(mg.square), first_vector):
+        for a in (np.eye(2), np.diag([1.0, 1, 2])):
+            x = mg.tensor(a, dtype, requires_grad=True)
+            assert np.isnan(mg.grad(f(x), [x])[0].numpy()).all()
+        # of a stack, the other matrices have theirs
+        x = mg.tensor(np.stack([np.eye(2), np.diag([1.0, 2])]), dtype, requires_grad=True)
+        got = mg.grad(f(x).sum(), [x])[0].numpy()
+        assert np.isnan(got[0]).all()
+        assert np.isfinite(got[1]).all()
+
+    def largest(t):  # of a matrix with several zeros, which have no gradient here
+        w, v = la.eigh(t)
+        return w[-1] * v[:, -1] @ mg.tensor(g, dtype) @ v[:, -1]
+
+    g, u = rng.normal(size=(4, 4)), np.linalg.qr(rng.normal(size=(4, 4)))[0][:, 0]
+    x = mg.tensor(np.outer(u, u) * 3.0, dtype, requires_grad=True)
+    (got,) = mg.grad(largest(x), [x])
+    # the derivative of the best approximation of rank 1 at a matrix of rank 1
+    p, s = np.outer(u, u), (g + g.T) / 2
+    want = s @ p + p @ s - p @ s @ p
+    tolerance = 1e-5 if dtype is mg.float32 else 1e-12
+    np.testing.assert_allclose(got.numpy(), want, rtol=tolerance, atol=tolerance)
+
+
+@by_dtype
+def test_what_equal_singular_values_do_not_tell_is_nan(dtype):
+    def of_both(t):
+        u, s, vh = la.svd(t, full_matrices=False)
+        return ((u * s**3) @ vh).sum()
+
+    for a in (np.eye(2), np.eye(3)[:, :2], np.zeros((3, 3)), np.diag([1.0, 2, 2])):
+        x = mg.tensor(a, dtype, requires_grad=True)
+        got = mg.grad(of_both(x), [x])[0].numpy()
+        if a.any():
+            assert np.isnan(got).all()
+        else:
+            np.testing.assert_array_equal(got, a)
+    x = mg.tensor(np.eye(2), dtype, requires_grad=True)
+    u = la.svd(x).U
+    assert np.isnan(mg.grad(u[0, 0] * u[1, 0], [x])[0].numpy()).all()
+
+
+def test_second_derivatives_at_repeated_eigenvalues(rng):
+    """0 for a sum of values; NaN where what an equal pair adds cannot be found."""
+    w = rng.normal(size=(3, 3))
+    for f, want in (
+        (lambda t: la.eigvalsh(t).sum(), 0.0),
+        (lambda t: (la.eigvalsh(t) ** 2).sum(), NAN),
+        (lambda t: (la.svdvals(t) ** 2).sum(), NAN),
+    ):
         x = mg.tensor(np.eye(3), requires_grad=True)
-        (g,) = mg.grad((f(x) * rng.normal(size=3)).sum(), [x], create_graph=True)
-        assert np.isfinite(mg.grad((g * rng.normal(size=(3, 3))).sum(), [x])[0].numpy()).all()
+        (g,) = mg.grad(f(x), [x], create_graph=True)
+        (gg,) = mg.grad((g * w).sum(), [x])
+        np.testing.assert_array_equal(gg.numpy(), np.full((3, 3), want))
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)], ids=str)

@@ -588,8 +588,22 @@ def test_norms_of_layouts_are_the_same_bits(p, layout, rng):
 
 
 def test_errors_of_norm():
-    with pytest.raises(ValueError, match=r"\[norm\] 'nuc' is no vector norm"):
-        mg.norm(mg.ones(2, 2), "nuc")
+    with pytest.raises(ValueError, match=r"\[norm\] 'nuc' is a norm of matrices"):
+        mg.norm(mg.ones(2, 2, 2), "nuc")
+    with pytest.raises(ValueError, match=r"\[norm\] 'max' is no vector norm"):
+        mg.norm(mg.ones(2, 2), "max")
+
+
+def test_the_nuclear_norm_by_its_name():
+    x = np.random.default_rng(0).standard_normal((3, 4, 2))
+    want = np.linalg.norm(x, "nuc", axis=(0, 2))
+    np.testing.assert_allclose(mg.norm(mg.tensor(x), "nuc", (0, 2)).numpy(), want)
+    kept = mg.tensor(x).norm("nuc", (0, 2), keepdim=True)
+    assert kept.shape == (1, 4, 1)
+    t = mg.tensor(x[0], requires_grad=True)
+    (g,) = mg.grad(t.norm("nuc"), t)
+    u, _, vt = np.linalg.svd(x[0], full_matrices=False)
+    np.testing.assert_allclose(g.numpy(), u @ vt)
     with pytest.raises(ValueError, match="the order is NaN"):
         mg.norm(mg.ones(2), math.nan)
     assert mg.norm(mg.tensor([3, 4])).item() == 5

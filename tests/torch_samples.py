@@ -180,11 +180,6 @@ EXPLAINED = {
         lambda sample, _: sample.input.ndim < 2,
         "must have at least 2 dimensions",
     ),
-    "norm.nuc": Explained(
-        "a matrix norm, which is refused by this name: linalg.matrix_norm",
-        lambda *_: True,
-        "'nuc' is no vector norm",
-    ),
 }
 
 

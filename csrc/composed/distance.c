@@ -6,6 +6,9 @@
 #include "../memory/array.h"
 #include "../threads/pool.h"
 
+#include <float.h>
+#include <math.h>
+
 MG_PLANNING
 
 /* Stacks of n points x and m points y of k coordinates; y and dy lie turned, in rows of `row`. */
@@ -67,6 +70,56 @@ static mg_array *distance_turned(const distance_plan *t, const mg_array *b, mg_a
     return made;
 }
 
+/* ---- distances whose squares leave the range ---- */
+
+static double distance_element(int dtype, const char *x, int64_t i) {
+    return dtype == MG_FLOAT32 ? (double)((const float *)x)[i] : ((const double *)x)[i];
+}
+
+/* Half of the difference in a coordinate, which does not overflow; of small numbers the whole. */
+static double distance_half(const distance_plan *t, const char *x, const char *y, int64_t p) {
+    return distance_element(t->dtype, x, p) / 2 - distance_element(t->dtype, y, p * t->row) / 2;
+}
+
+/* The distance of two points of k coordinates, those of y `row` apart, in units of the largest. */
+static double distance_with_care(const distance_plan *t, const char *x, const char *y) {
+    double most = 0, square = 0;
+    for (int64_t p = 0; p < t->k; p++) {
+        double apart = distance_half(t, x, y, p);
+        if (apart != apart) return NAN;
+        most = fmax(most, fabs(apart));
+    }
+    if (most == 0 || isinf(most)) return most;
+    int power;
+    frexp(most, &power);
+    for (int64_t p = 0; p < t->k; p++) {
+        double apart = ldexp(distance_half(t, x, y, p), -power);
+        square += apart * apart;
+    }
+    return ldexp(sqrt(square), power + 1);
+}
+
+/* Distances of which the square overflowed, or lost terms, once more; `far` is what mg_distance_far says of
+ * the squares. Those of 0 are right, as points have them to themselves, where no coordinate is so small
+ * that squares of differences vanish. */
+static void distance_again(const distance_plan *t, char *out, int far) {
+    bool narrow = t->dtype == MG_FLOAT32;
+    double low = sqrt(2.5 * (double)t->k * (narrow ? FLT_MIN : DBL_MIN));
+    int64_t size = mg_itemsize(t->dtype), points = t->items * t->n;
+    if (far == MG_DISTANCE_ZERO && !mg_distance_small(t->dtype, t->x, points * t->k) &&
+        !mg_distance_small(t->dtype, t->y, t->items * t->k * t->row))
+        return;
+    for (int64_t i = 0; i < points * t->m; i++) {
+        double root = distance_element(t->dtype, out, i);
+        if (root >= low && root <= DBL_MAX) continue;
+        int64_t point = i / t->m, item = point / t->n;
+        double made = distance_with_care(t, t->x + point * t->k * size,
+                                         t->y + (item * t->k * t->row + i % t->m) * size);
+        if (narrow) ((float *)out)[i] = (float)made;
+        else ((double *)out)[i] = made;
+    }
+}
+
 static void distance_run_all(distance_plan *t) {
     int64_t blocks = t->items * t->runs * mg_ceil_div(t->n, t->rows);
     mg_parallel_if(t->items * t->n * t->m * t->k > 1 << 16, blocks, distance_block, t);
@@ -85,7 +138,9 @@ mg_array *mg_cdist(mg_array *a, mg_array *b) {
         t.x = x->data, t.y = y->data, t.out = out->data;
         t.rows = 64;
         distance_run_all(&t);
+        int far = mg_distance_far(out->dtype, out->data, out->size, t.k);
         mg_reduce_divide(out, 1, true);
+        if (far) distance_again(&t, out->data, far);
     }
     mg_release(x);
     mg_release(y);

@@ -108,6 +108,11 @@ static int norm_check_stats(const mg_array *stats, const mg_array *x, int64_t se
     return mg_fail_code(MG_ESHAPE, stats->size, NORM_STATISTICS * sets);
 }
 
+int mg_norm_lost(mg_array *stats, double eps) {
+    int64_t sets = stats->size / NORM_STATISTICS;
+    return (stats->dtype == MG_FLOAT32 ? norm_lost_f32 : norm_lost_f64)(stats->data, sets, eps);
+}
+
 /* ---- rows ---- */
 
 typedef struct {

@@ -179,6 +179,16 @@ static MG_NOINLINE void R(norm_keep)(real *stats, int64_t sets, norm_moments of,
     stats[NORM_VAR * sets] = (real)var;
 }
 
+/* Whether a variance is so large, or with eps so small, that squares may have left the range. */
+static bool R(norm_lost)(const void *statistics, int64_t sets, double eps) {
+    const real most = REAL_C(sizeof(real) == 4 ? 0x1p100 : 0x1p960), *var = statistics;
+    const real least = eps > 1 / (double)most ? -1 : 1 / most;
+    ireal lost = 0;
+    var += NORM_VAR * sets;
+    for (int64_t s = 0; s < sets; s++) lost |= !((var[s] <= most) & (var[s] > least));
+    return lost != 0;
+}
+
 /* Those of sets whose mean and variance are given. */
 static void R(norm_given)(void *statistics, const void *means, const void *variances, int64_t sets,
                           double eps) {

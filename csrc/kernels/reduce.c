@@ -6,10 +6,12 @@
  * memory layout and thread count. */
 #include "reduce.h"
 #include "../threads/pool.h"
+#include "apart.h"
 #include "nditer.h"
 
 #include <float.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #define MG_REAL 32
@@ -50,6 +52,7 @@ bool mg_reduce_layout(reduce_plan *p, const mg_array *x, uint32_t group, const m
     p->n = 1;
     p->stride = 0;
     p->ndim = 0;
+    p->left = NULL;
     int64_t y_stride = 1;
     for (int d = x->ndim - 1; d >= 0; d--) {
         int64_t size = x->shape[d], stride = x->strides[d];
@@ -141,8 +144,7 @@ static void reduce_along_row(const reduce_job *job, int64_t piece) {
     }
 }
 
-static void reduce_block_of_pieces(void *context, int64_t block) {
-    const reduce_job *job = context;
+static void reduce_pieces(const reduce_job *job, int64_t block) {
     const reduce_plan *p = job->plan;
     int64_t end = mg_min((block + 1) * job->per_block, job->pieces);
     for (int64_t piece = block * job->per_block; piece < end; piece++) {
@@ -161,6 +163,17 @@ static void reduce_block_of_pieces(void *context, int64_t block) {
                         mg_min(job->strip, p->run - first), mg_min(job->chunk, p->n - start),
                         job->c ? job->c + c * job->itemsize : NULL);
     }
+}
+
+static void reduce_block_of_pieces(void *context, int64_t block) {
+    const reduce_job *job = context;
+    if (!job->plan->left) {
+        reduce_pieces(job, block);
+        return;
+    }
+    unsigned before = apart_watch();
+    reduce_pieces(job, block);
+    if (apart_left(before)) *job->plan->left = true;
 }
 
 int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_array *y2, const mg_array *x,
@@ -202,9 +215,11 @@ int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_array *y2, con
         mg_parallel_for(mg_ceil_div(job.pieces, job.per_block), reduce_block_of_pieces, &job);
     }
     if (job.chunks > 1) {
+        unsigned before = p->left ? apart_watch() : 0;
         (x->dtype == MG_FLOAT32 ? reduce_parts_f32 : reduce_parts_f64)(
             kind, y->data, y2 ? y2->data : NULL, job.y, job.y2, job.chunks, job.chunk, job.kept,
             p->n);
+        if (p->left && apart_left(before)) *p->left = true;
         mg_block_give(job.y, capacity);
     }
     return MG_OK;
@@ -224,9 +239,9 @@ static void reduce_fill(mg_array *y, double value) {
 }
 
 /* x reduced over one group, whose axes stay with size 1. For a pair `second` gets the other values;
- * otherwise it is NULL. */
+ * otherwise it is NULL. `left` (or NULL) is set where something left the range. */
 static mg_array *reduce_group(int kind, mg_array *x, uint32_t group, const mg_array *c,
-                              mg_array **second) {
+                              mg_array **second, _Atomic bool *left) {
     reduce_plan plan;
     mg_array *y = reduce_new(x->dtype, x, group), *from = NULL;
     if (second) *second = reduce_new(x->dtype, x, group);
@@ -243,6 +258,7 @@ static mg_array *reduce_group(int kind, mg_array *x, uint32_t group, const mg_ar
         from = mg_copy(x); /* a contiguous array always has a layout */
         if (from) mg_reduce_layout(&plan, from, group, c);
     }
+    plan.left = left;
     if (!from || mg_reduce_run(kind, &plan, y, second ? *second : NULL, from, c)) goto failed;
     mg_release(from);
     return y;
@@ -270,12 +286,13 @@ static mg_array *reduce_group_plain(int op, mg_array *x, uint32_t group) {
 }
 
 /* A kind that makes terms of x and c makes them in the first step; the other steps add them up. */
-static mg_array *reduce_groups(bool plain, int op, mg_array *x, uint32_t mask, const mg_array *c) {
+static mg_array *reduce_groups(bool plain, int op, mg_array *x, uint32_t mask, const mg_array *c,
+                               _Atomic bool *left) {
     mg_array *y = mg_retain(x);
     do {
         uint32_t group = reduce_last_group(y, mask);
         mg_array *next = plain ? reduce_group_plain(op, y, group)
-                               : reduce_group(op, y, group, c, NULL);
+                               : reduce_group(op, y, group, c, NULL, left);
         mg_release(y);
         y = next;
         mask &= ~group;
@@ -286,7 +303,7 @@ static mg_array *reduce_groups(bool plain, int op, mg_array *x, uint32_t mask, c
 }
 
 mg_array *mg_reduce_groups(int kind, mg_array *x, uint32_t mask, const mg_array *c) {
-    return reduce_groups(false, kind, x, mask, c);
+    return reduce_groups(false, kind, x, mask, c, NULL);
 }
 
 /* Drops the size-1 axes in `mask` from y, which nobody else holds yet. */
@@ -349,6 +366,28 @@ static mg_array *reduce_mean_of_sum(mg_array *sum, const mg_array *wide, int64_t
     return y;
 }
 
+/* A view of x with its reduced axes behind the others. */
+static mg_array *reduce_turned(mg_array *x, uint32_t mask) {
+    int32_t axes[MG_MAX_NDIM], count = 0;
+    for (uint32_t last = 0; last < 2; last++)
+        for (int32_t d = 0; d < x->ndim; d++)
+            if ((mask >> d & 1) == last) axes[count++] = d;
+    return mg_view_permute(x, x->ndim, axes);
+}
+
+/* The products of lines once more, in y, with exponents apart; 0 or an error code. */
+static int reduce_products_apart(mg_array *y, mg_array *x, uint32_t mask) {
+    mg_array *turned = reduce_turned(x, mask), *lines = turned ? mg_contiguous(turned) : NULL;
+    int64_t n = mg_reduce_extent(x, mask);
+    for (int64_t i = 0; lines && i < y->size; i++)
+        (x->dtype == MG_FLOAT32 ? reduce_product_apart_f32 : reduce_product_apart_f64)(
+            y->data, lines->data, i, n);
+    int code = lines ? MG_OK : MG_ENOMEM;
+    mg_release(lines);
+    mg_release(turned);
+    return code;
+}
+
 mg_array *mg_reduce(int op, mg_array *x, int naxes, const int32_t *axes, int keepdims) {
     static const int kinds[] = {[MG_SUM] = REDUCE_SUM,
                                 [MG_MEAN] = REDUCE_SUM,
@@ -361,7 +400,13 @@ mg_array *mg_reduce(int op, mg_array *x, int naxes, const int32_t *axes, int kee
     if ((op == MG_MAX || op == MG_MIN) && mg_reduce_check_empty(x, mask)) return NULL;
     bool plain = !mg_is_float(x->dtype) || op == MG_ALL || op == MG_ANY;
     int step = !plain ? kinds[op] : op == MG_MEAN ? MG_SUM : op;
-    mg_array *y = reduce_groups(plain, step, x, mask, NULL);
+    _Atomic bool left = false;
+    bool product = op == MG_PROD && !plain;
+    mg_array *y = reduce_groups(plain, step, x, mask, NULL, product ? &left : NULL);
+    if (y && left && reduce_products_apart(y, x, mask)) {
+        mg_release(y);
+        return NULL;
+    }
     if (op == MG_MEAN) {
         int64_t n = mg_reduce_extent(x, mask);
         bool may_wrap = plain && y && reduce_may_wrap(x, n);
@@ -397,12 +442,12 @@ static mg_array *reduce_squares(mg_array *x, uint32_t mask) {
         uint32_t group = reduce_last_group(sums, mask);
         mg_array *second = NULL, *c = reduce_first(sums, mask);
         double size = (double)mg_reduce_extent(sums, group);
-        mg_array *next = c ? reduce_group(REDUCE_MOMENTS, sums, group, c, &second) : NULL;
+        mg_array *next = c ? reduce_group(REDUCE_MOMENTS, sums, group, c, &second, NULL) : NULL;
         mg_release(c);
         mg_release(sums);
         sums = next;
         if (sums && squares) {
-            mg_array *all = reduce_group(REDUCE_SUM, squares, group, NULL, NULL);
+            mg_array *all = reduce_group(REDUCE_SUM, squares, group, NULL, NULL, NULL);
             if (all)
                 (all->dtype == MG_FLOAT32 ? reduce_add_between_f32 : reduce_add_between_f64)(
                     all->data, second->data, all->size, terms);
@@ -441,13 +486,21 @@ mg_array *mg_reduce_scaled(mg_array *x, mg_array *factor) {
     return y;
 }
 
+int mg_lost(mg_array *sums, int64_t count) {
+    bool narrow = sums->dtype == MG_FLOAT32;
+    double low = 2 * (double)count * (narrow ? FLT_MIN : DBL_MIN);
+    if (!mg_is_contiguous(sums)) return true;
+    return (narrow ? reduce_lost_f32 : reduce_lost_f64)(sums->data, sums->size, low);
+}
+
 /* *units = NULL where no sum of squares of a line of x lost terms that a result within the range would
  * show; else a power of two for each line, 1 for those that lost none. 0 or an error code. */
-static int reduce_find_units(mg_array **units, mg_array *x, uint32_t mask, const mg_array *sums) {
+static int reduce_find_units(mg_array **units, mg_array *x, uint32_t mask, mg_array *sums) {
     bool narrow = x->dtype == MG_FLOAT32;
-    double low = 2 * (double)mg_reduce_extent(x, mask) * (narrow ? FLT_MIN : DBL_MIN);
+    int64_t n = mg_reduce_extent(x, mask);
+    double low = 2 * (double)n * (narrow ? FLT_MIN : DBL_MIN);
     *units = NULL;
-    if (!(narrow ? reduce_lost_f32 : reduce_lost_f64)(sums->data, sums->size, low)) return MG_OK;
+    if (!mg_lost(sums, n)) return MG_OK;
     mg_array *top = mg_reduce_groups(REDUCE_MAX, x, mask, NULL);
     mg_array *least = top ? mg_reduce_groups(REDUCE_MIN, x, mask, NULL) : NULL;
     if (least && (narrow ? reduce_units_f32 : reduce_units_f64)(top->data, least->data, sums->data,
@@ -512,7 +565,7 @@ mg_array *mg_logsumexp(mg_array *x, int naxes, const int32_t *axes, int keepdims
     uint32_t left = mask;
     do {
         uint32_t group = reduce_last_group(y, left);
-        mg_array *sums = NULL, *tops = reduce_group(REDUCE_LOGSUM, y, group, NULL, &sums);
+        mg_array *sums = NULL, *tops = reduce_group(REDUCE_LOGSUM, y, group, NULL, &sums, NULL);
         if (tops)
             (x->dtype == MG_FLOAT32 ? reduce_add_log_f32 : reduce_add_log_f64)(
                 sums->data, tops->data, sums->size);

@@ -9,6 +9,7 @@
 #include "vmath.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* What the float kernels compute over one index: a join of terms. */
@@ -67,6 +68,7 @@ MG_INLINE bool reduce_is_dense(int64_t stride, int64_t width) {
 
 /* x seen as an index to reduce, a run of kept elements done side by side, and further kept axes. */
 typedef struct {
+    _Atomic bool *left; /* NULL, or set where a term left the range */
     bool columns;      /* the run lies at stride 1 in x; otherwise the reduced index does */
     int64_t n, stride; /* the reduced index */
     int64_t run, run_x, run_y, run_c; /* the run: size, strides in x, in the result, in c */

@@ -191,11 +191,11 @@ int mg_far(mg_array *y) {
     return far;
 }
 
-mg_array *mg_units(mg_array *y) {
+mg_array *mg_units(mg_array *y, int all) {
     mg_array *held = mg_contiguous(y), *units = held ? mg_new(y->dtype, y->ndim, y->shape) : NULL;
     if (units)
         (y->dtype == MG_FLOAT32 ? back_units_f32 : back_units_f64)(units->data, held->data,
-                                                                    held->size);
+                                                                    held->size, all);
     mg_release(held);
     return units;
 }
@@ -215,7 +215,7 @@ static int back_with_care(mg_array *dx, mg_array *x, mg_array *y, mg_array *g, u
     } else if (!y) {
         root = mg_full(x->dtype, 0, NULL, 1, 0);
     } else if (mg_far(y)) {
-        units = mg_units(y);
+        units = mg_units(y, false);
         mg_release(in);
         in = units ? mg_reduce_scaled(x, units) : NULL;
         if (in && centred) { /* sqrt(squares / n) in place of sqrt(squares * scale) */

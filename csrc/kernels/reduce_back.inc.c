@@ -19,13 +19,14 @@ static bool R(back_slope)(void *out, const void *from, const void *root, int64_t
     real *slope = out; /* a subnormal root has few digits itself */
     const real *g = from, *y = root;
     ireal left = 0;
+    for (int64_t i = 0; i < n; i++) { /* g is overwritten below */
+        real by = y ? y[i] : 1, part = g[i] / by * REAL_C(scale), size = part < 0 ? -part : part;
+        left |= !((size >= least) & (size <= most) & (by >= least)) & (g[i] != 0) & (by != 0);
+    }
     MG_APART
     for (int64_t i = 0; i < n; i++) {
-        bool none = g[i] == 0 || (y && y[i] == 0);
-        real t = !y ? g[i] : none ? 0 : g[i] / y[i], size;
+        real t = !y ? g[i] : ((y[i] == 0) | (g[i] == 0)) ? 0 : g[i] / y[i];
         slope[i] = t == 0 ? 0 : t * REAL_C(scale);
-        size = slope[i] < 0 ? -slope[i] : slope[i];
-        left |= none ? 0 : !((size >= least) & (size <= most) & (!y || y[i] >= least));
     }
     return left != 0;
 }
@@ -127,13 +128,19 @@ static bool R(back_far)(const void *roots, int64_t n) {
     return far != 0;
 }
 
-/* Powers of two that bring those nearer to 1, and 1 for others. */
-static void R(back_units)(void *out, const void *roots, int64_t n) {
+/* Powers of two that bring those nearer to 1, and 1 for others; or, if `all`, all of them near 1. */
+static void R(back_units)(void *out, const void *roots, int64_t n, bool all) {
+    enum { FAR = sizeof(real) == 4 ? 126 : 1022 };
     const real most = REAL_C(sizeof(real) == 4 ? 0x1p96 : 0x1p960), *y = roots;
     const real unit = REAL_C(sizeof(real) == 4 ? 0x1p64 : 0x1p512);
     real *units = out;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
+        int power = 0;
         units[i] = y[i] > most ? 1 / unit : (y[i] < 1 / most) & (y[i] > 0) ? unit : 1;
+        if (!all || y[i] - y[i] != 0) continue;
+        frexp((double)y[i], &power);
+        units[i] = REAL_C(ldexp(1, -(int)mg_min(mg_max(power, -FAR), FAR)));
+    }
 }
 
 static bool R(back_finite)(const void *from, int64_t n) {

@@ -177,3 +177,15 @@ static void R(reduce_out_of_units)(void *out, const void *units, int64_t n, int 
     for (; times > 0; times--)
         for (int64_t i = 0; i < n; i++) y[i] /= unit[i];
 }
+
+/* y[i] = the product of line i of n neighbouring elements, whatever the products of some of them are.
+ * Where nothing was lost y stays as it is: a line's bits do not depend on those beside it. */
+static void R(reduce_product_apart)(void *out, const void *lines, int64_t i, int64_t n) {
+    real *y = out;
+    const real *x = (const real *)lines + i * n;
+    apart product = {1, 0};
+    for (int64_t k = 0; k < n; k++) product = apart_times(product, apart_of((double)x[k]));
+    real value = REAL_C(apart_value(product));
+    double unit = sizeof(real) == 4 ? FLT_EPSILON : DBL_EPSILON;
+    if (!(fabs((double)y[i] - (double)value) <= (double)n * unit * fabs((double)value))) y[i] = value;
+}

@@ -7,6 +7,7 @@
  * which carry their rounding error if x is double too: of terms of one sign cumsum is within 0.51
  * ULP in float32 up to 10^7 terms, and within 1 ULP in float64. */
 #include "../threads/pool.h"
+#include "apart.h"
 #include "lines.h"
 #include "order.h"
 #include "sizes.h"
@@ -201,9 +202,14 @@ static void scan_block(void *context, int64_t block) {
     if (job->kind >= SCAN_FIRST_MAX)
         scan_piece_places(job->kind, job->dtype, y, x, inner, n, width);
     else if (job->dtype == MG_INT64) scan_piece_int(job->kind, job->back, y, x, inner, n, width);
-    else
-        (job->dtype == MG_FLOAT32 ? scan_piece_f32 : scan_piece_f64)(
-            job->kind, rows, job->back, y, x, b, inner, n, width);
+    else {
+        bool narrow = job->dtype == MG_FLOAT32, product = job->kind == SCAN_PROD;
+        unsigned before = product ? apart_watch() : 0;
+        (narrow ? scan_piece_f32 : scan_piece_f64)(job->kind, rows, job->back, y, x, b, inner, n,
+                                                   width);
+        if (product && apart_left(before))
+            (narrow ? scan_products_f32 : scan_products_f64)(rows, y, x, inner, n, width);
+    }
 }
 
 /* Some blocks of a long row of floats, in the order of the scan. */
@@ -304,6 +310,110 @@ mg_array *mg_cumprod(mg_array *x, int axis) { return scan_numbers(SCAN_PROD, fal
 mg_array *mg_logcumsumexp(mg_array *x, int axis) {
     if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
     return scan_run(SCAN_LOG, false, x, NULL, axis);
+}
+
+/* ---- gradients of products ---- */
+
+typedef struct {
+    bool narrow, last; /* last: g has one element for each line, which is that of its last result */
+    mg_lines lines;
+    char *dx;
+    const char *x, *g;
+    apart *room; /* n for each block */
+    int64_t per_block;
+} scan_back_job;
+
+static void scan_back_block(void *context, int64_t block) {
+    const scan_back_job *job = context;
+    int64_t n = job->lines.n, inner = job->lines.inner, size = job->narrow ? 4 : 8;
+    int64_t end = mg_min((block + 1) * job->per_block, job->lines.outer * inner);
+    for (int64_t line = block * job->per_block; line < end; line++) {
+        int64_t at = (line / inner * n * inner + line % inner) * size;
+        (job->narrow ? scan_products_back_f32 : scan_products_back_f64)(
+            job->dx + at, job->x + at, job->last ? job->g + line * size : job->g + at, job->last,
+            inner, n, job->room + block * n);
+    }
+}
+
+/* The gradient of running products along an axis, or of the last of each line, of which g then has
+ * one for each, in order. */
+static mg_array *scan_products_back(mg_array *g, mg_array *x, int axis, bool last) {
+    scan_back_job job = {.narrow = x->dtype == MG_FLOAT32, .last = last};
+    if (!mg_is_float(x->dtype) || g->dtype != x->dtype) return mg_fail(MG_EDTYPE, x->dtype, g->dtype);
+    if (lines_along(&job.lines, x, axis)) return NULL;
+    int64_t lines = job.lines.outer * job.lines.inner, n = job.lines.n;
+    if (last ? g->size != lines : lines_differ(g, x) != MG_OK)
+        return last ? mg_fail(MG_ESHAPE, g->size, lines) : NULL;
+    mg_array *dx = mg_new(x->dtype, x->ndim, x->shape);
+    if (!dx || dx->size == 0) return dx;
+    int64_t blocks = mg_min(mg_ceil_div(x->size, SCAN_GRAIN), mg_min(lines, 64));
+    job.per_block = mg_ceil_div(lines, blocks);
+    blocks = mg_ceil_div(lines, job.per_block);
+    size_t capacity, bytes = (size_t)(blocks * n) * sizeof(apart);
+    mg_array *from_x = mg_contiguous(x), *from_g = from_x ? mg_contiguous(g) : NULL;
+    job.room = from_g ? mg_block_take(bytes, &capacity) : NULL;
+    if (job.room) {
+        job.dx = dx->data;
+        job.x = from_x->data;
+        job.g = from_g->data;
+        mg_parallel_if(x->size >= 2 * SCAN_GRAIN, blocks, scan_back_block, &job);
+        mg_block_give(job.room, capacity);
+    } else {
+        if (from_g) mg_fail(MG_ENOMEM, (int64_t)bytes, 0);
+        mg_release(dx);
+        dx = NULL;
+    }
+    mg_release(from_g);
+    mg_release(from_x);
+    return dx;
+}
+
+mg_array *mg_cumprod_vjp(mg_array *g, mg_array *x, int axis) {
+    return scan_products_back(g, x, axis, false);
+}
+
+mg_array *mg_prod_vjp(mg_array *g, mg_array *x, int axis) {
+    return scan_products_back(g, x, axis, true);
+}
+
+int mg_products_far(mg_array *x, int axis) {
+    mg_lines lines;
+    if (lines_along(&lines, x, axis)) return true;
+    mg_array *held = mg_contiguous(x);
+    bool far = !held;
+    for (int64_t i = 0; held && x->size && !far && i < lines.outer * lines.inner; i++) {
+        int64_t at = i / lines.inner * lines.n * lines.inner + i % lines.inner;
+        const char *from = held->data + at * mg_itemsize(x->dtype);
+        far = (x->dtype == MG_FLOAT32 ? scan_far_f32 : scan_far_f64)(from, lines.inner, lines.n);
+    }
+    mg_release(held);
+    return far;
+}
+
+mg_array *mg_powers(mg_array *x, int axis, int others) {
+    mg_lines lines;
+    if (lines_along(&lines, x, axis)) return NULL;
+    mg_array *held = mg_contiguous(x), *y = held ? mg_new(MG_INT64, x->ndim, x->shape) : NULL;
+    for (int64_t i = 0; y && y->size && i < lines.outer * lines.inner; i++) {
+        int64_t at = i / lines.inner * lines.n * lines.inner + i % lines.inner;
+        (x->dtype == MG_FLOAT32 ? scan_powers_f32 : scan_powers_f64)(
+            (int64_t *)y->data + at, held->data + at * mg_itemsize(x->dtype), lines.inner, lines.n,
+            others);
+    }
+    mg_release(held);
+    return y;
+}
+
+mg_array *mg_shifted(mg_array *x, mg_array *powers) {
+    if (!mg_is_float(x->dtype) || powers->dtype != MG_INT64)
+        return mg_fail(MG_EDTYPE, x->dtype, powers->dtype);
+    if (lines_differ(x, powers)) return NULL;
+    mg_array *held = mg_contiguous(x), *y = held ? mg_new(x->dtype, x->ndim, x->shape) : NULL;
+    if (y && mg_is_contiguous(powers))
+        (x->dtype == MG_FLOAT32 ? scan_shifted_f32 : scan_shifted_f64)(
+            y->data, held->data, (const int64_t *)powers->data, x->size);
+    mg_release(held);
+    return y;
 }
 
 mg_array *mg_recurrence(mg_array *a, mg_array *b, int axis) {

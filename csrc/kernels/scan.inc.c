@@ -180,3 +180,77 @@ static void R(scan_part)(bool back, void *y, const void *x, int64_t n, scan_stat
     if (back) R(scan_row)(SCAN_SUM, true, y, x, x, n, &t);
     else R(scan_row)(SCAN_SUM, false, y, x, x, n, &t);
 }
+
+/* ---- products whose parts leave the range ---- */
+
+/* The running products of `width` lines once more, with exponents apart. */
+static void R(scan_products)(bool rows, void *out, const void *from, int64_t stride, int64_t n,
+                             int64_t width) {
+    real *y = out;
+    const real *x = from;
+    for (int64_t j = 0; j < width; j++) {
+        apart product = {1, 0};
+        for (int64_t i = 0; i < n; i++) {
+            int64_t at = rows ? j * n + i : i * stride + j;
+            product = apart_times(product, apart_of((double)x[at]));
+            y[at] = REAL_C(apart_value(product));
+        }
+    }
+}
+
+/* dx[i] = (x[0] ... x[i - 1]) r[i] with r[i] = g[i] + x[i + 1] r[i + 1]; nothing is divided. The first
+ * factor is kept in `room`. Where r is 0 that is all, whatever x is. `last`: g is that of the last. */
+static void R(scan_products_back)(void *out, const void *from, const void *upstream, bool last,
+                                  int64_t stride, int64_t n, apart *room) {
+    real *dx = out;
+    const real *x = from, *g = upstream;
+    apart product = {1, 0}, r = {0, 0};
+    for (int64_t i = 0; i < n; i++) {
+        room[i] = product;
+        product = apart_times(product, apart_of((double)x[i * stride]));
+    }
+    for (int64_t i = n - 1; i >= 0; i--) {
+        real own = !last ? g[i * stride] : i == n - 1 ? g[0] : 0;
+        if (r.part != 0) r = apart_times(r, apart_of((double)x[(i + 1) * stride]));
+        r = apart_plus(r, apart_of((double)own));
+        dx[i * stride] = r.part == 0 ? 0 : REAL_C(apart_value(apart_times(room[i], r)));
+    }
+}
+
+/* Whether the products of neighbours in a line, but for zeros, may leave the range. */
+static bool R(scan_far)(const void *from, int64_t stride, int64_t n) {
+    const real *x = from;
+    const double most = sizeof(real) == 4 ? 0x1p50 : 0x1p480;
+    double product = 1;
+    for (int64_t i = 0; i < n; i++) {
+        double v = fabs((double)x[i * stride]);
+        if (v == 0 || v - v != 0) continue;
+        product *= v;
+        if (product > most || product < 1 / most) return true;
+    }
+    return false;
+}
+
+/* Powers of 2 such that the products of neighbours in a line stay near 1 where each element is divided by
+ * its own; zeros and what is not finite have none. `others`: the sum of all powers but one's own, else
+ * that with the other sign. */
+static void R(scan_powers)(int64_t *out, const void *from, int64_t stride, int64_t n, bool others) {
+    const real *x = from;
+    double product = 1;
+    int64_t all = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double v = (double)x[i * stride];
+        int power = 0, more = 0;
+        if (v != 0 && v - v == 0) product = frexp(product * frexp(v, &power), &more);
+        out[i * stride] = -(int64_t)(power + more);
+        all += power + more;
+    }
+    for (int64_t i = 0; i < n && others; i++) out[i * stride] += all;
+}
+
+static void R(scan_shifted)(void *out, const void *from, const int64_t *powers, int64_t n) {
+    real *y = out;
+    const real *x = from;
+    for (int64_t i = 0; i < n; i++)
+        y[i] = REAL_C(ldexp((double)x[i], (int)mg_min(mg_max(powers[i], -5000), 5000)));
+}

@@ -35,7 +35,8 @@ def clip_grad_norm_(
     """Scale all gradients so that the norm of them together is at most ``max_norm``.
 
     Returns the norm that they had. ``norm_type`` is its order, inf for the largest element.
-    Raises RuntimeError where it is not finite, if asked to; else such gradients become NaN.
+    Raises RuntimeError where it is not finite, if asked to; else infinite gradients become NaN, and
+    finite ones are scaled as they should be though their norm overflows.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([3.0, 4.0], requires_grad=True)
@@ -48,14 +49,23 @@ def clip_grad_norm_(
     bound = real("clip_grad_norm_", "max_norm", max_norm)
     order = real("clip_grad_norm_", "norm_type", math.inf if norm_type == "inf" else norm_type)
     gradients = _gradients("clip_grad_norm_", parameters)
-    norms: list[Any] = [f.vector_norm(g, order) for g in gradients] or [0.0]
-    total = f.vector_norm(f.stack(norms), order)
+    total = _whole_norm(gradients, order)
     if error_if_nonfinite and not total.isfinite():
         raise RuntimeError(f"[clip_grad_norm_] the norm of the gradients is {total.item()}")
     factor = (bound / (total + 1e-6)).clamp(max=1.0)  # as PyTorch, a little less than the bound
+    if not total.isfinite() and bound != 0.0:  # the norm of smaller gradients may exist
+        part = 2.0**-64
+        smaller = _whole_norm([g * part for g in gradients], order)
+        if smaller.isfinite():
+            factor = bound * part / smaller
     for g in gradients:
         g.mul_(factor)
     return total
+
+
+def _whole_norm(gradients: list[Any], order: float) -> Tensor:
+    norms: list[Any] = [f.vector_norm(g, order) for g in gradients] or [0.0]
+    return f.vector_norm(f.stack(norms), order)
 
 
 @no_grad

@@ -49,7 +49,8 @@ MATMUL = bilinear(
 def _cdist_parts(g: T, a: T, b: T, y: T) -> T:
     """g times the unit vector from each b to each a."""
     apart = a.unsqueeze(-2) - b.unsqueeze(-3)
-    return g.unsqueeze(-1).scale(part_of_root(apart, y.unsqueeze(-1)))
+    y = (y + (y - y).detach()).unsqueeze(-1)  # of an infinite distance nothing is known
+    return g.unsqueeze(-1).scale(part_of_root(apart, y))
 
 
 CDIST = custom(

@@ -7,7 +7,7 @@ several results of one factorisation make a row.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -19,17 +19,63 @@ from minigrad.ops.table import Row, custom, zero
 _EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52}
 
 
+def _equal(values: T, gaps: T) -> T:
+    """Whether pairs are equal up to rounding, which includes each with itself."""
+    scale = values.detach().abs().amax(-1, True)
+    rounding = values.shape[-1] * _EPSILON[values.dtype.name] * scale
+    return gaps.detach().abs() <= rounding.unsqueeze(-1)
+
+
 def _inverse_gaps(values: T, gaps: T) -> T:
     """1 / gaps, and 0 for the pairs that are equal up to rounding, which includes each with itself.
 
     What such a pair would add to a derivative is 0 for functions of the space its vectors span, and
-    depends on the choice of those for others.
+    depends on the choice of those for others: see :func:`_unknown`.
     """
-    if not values.size:
-        return gaps
-    scale = values.detach().abs().amax(-1, True)
-    rounding = values.shape[-1] * _EPSILON[values.dtype.name] * scale
-    return gaps.masked_fill(gaps.detach().abs() <= rounding.unsqueeze(-1), inf).reciprocal()
+    return gaps.masked_fill(_equal(values, gaps), inf).reciprocal() if values.size else gaps
+
+
+# What a factorisation gives is marked: the gradient of a last row, which nothing reads, is 1 where
+# its values were used, 2 where its vectors were and 3 where both.
+OF_VALUES, OF_VECTORS = 1.0, 2.0
+
+
+def _mark_vjp(g: T, mark: float) -> T:
+    rows = g.shape[-2] - 1
+    last = g.narrow(-2, rows, 1).detach() * 0.0 + mark
+    return g.narrow(-2, 0, rows).cat_with(last, -2)
+
+
+MARKED = custom(
+    "marked",
+    lambda y, mark: call(lib.mg_copy, y),
+    _mark_vjp,
+    doc="a packed factorisation of which the values, or the vectors, are used",
+)
+
+
+def _of_slope(g: T) -> float:
+    """The mark of vectors beside a gradient of the values, which may come of the values too."""
+    return OF_VALUES + OF_VECTORS if g.requires_grad else OF_VECTORS
+
+
+def _unknown(equal: T, twist: T, g: T, values: T, vectors: T) -> T:
+    """For each matrix, whether its gradient does not exist, or cannot be found from these.
+
+    Where a function of the vectors alone changes as those of an equal pair turn, by the twist, it
+    has no gradient. Where the values are used too, as in V f(w) V^T, what an equal pair adds is the
+    derivative of f, which they do not tell: unless neither has a gradient here.
+    """
+    size = vectors.abs().amax((-2, -1), True)
+    turns = twist.abs() > _EPSILON[g.dtype.name] ** 0.5 * size
+    both = g[..., -1:, :1] == OF_VALUES + OF_VECTORS
+    used = ((values != 0.0) | (vectors != 0.0).any(-2).unsqueeze(-2)) & both
+    return (equal & (turns | used | used.mT)).any((-2, -1)).unsqueeze(-1).unsqueeze(-1)
+
+
+def _pairs(values: T, gaps: T) -> T:
+    """The equal pairs, without those of each with itself."""
+    return _equal(values, gaps) & ~np.eye(values.shape[-1], dtype=bool)
 
 
 def _forward(name: str, function: Callable[..., Array]) -> Callable[..., Handle]:
@@ -41,16 +87,20 @@ def _forward(name: str, function: Callable[..., Array]) -> Callable[..., Handle]
 
 def _eigh(a: Array, uplo: Any) -> Array:
     w, v = np.linalg.eigh(a, uplo)
-    return np.concatenate([w[..., None, :], v], -2)
+    return np.concatenate([w[..., None, :], v, np.zeros_like(w[..., None, :])], -2)
 
 
 def _eigh_vjp(g: T, y: T) -> T:
     """V (diag(gw) + F * (V^T gV)) V^T with F_ij = 1 / (w_j - w_i), symmetric."""
-    w, v = y[..., 0, :], y[..., 1:, :]
-    gw, gv = g[..., :1, :], g[..., 1:, :]
-    f = _inverse_gaps(w, w.unsqueeze(-2) - w.unsqueeze(-1))
-    whole = (v * gw + v @ (f * (v.mT @ gv))) @ v.mT
-    return 0.5 * (whole + whole.mT)
+    w, v = y[..., 0, :], y[..., 1:-1, :]
+    gw, gv = g[..., :1, :], g[..., 1:-1, :]
+    gaps, inner = w.unsqueeze(-2) - w.unsqueeze(-1), v.mT @ gv
+    whole = (v * gw + v @ (_inverse_gaps(w, gaps) * inner)) @ v.mT
+    whole = 0.5 * (whole + whole.mT)
+    if w.size and (equal := _pairs(w, gaps)).any():
+        gw, gv, inner = gw.detach(), gv.detach(), inner.detach()
+        whole = whole.masked_fill(_unknown(equal, inner - inner.mT, g.detach(), gw, gv), nan)
+    return whole
 
 
 EIGH = custom(
@@ -62,7 +112,7 @@ EIGH = custom(
 
 
 def _eigenvalues_vjp(g: T, x: T, uplo: Any) -> T:
-    v = x.apply_row(EIGH, uplo)[..., 1:, :]
+    v = x.apply_row(EIGH, uplo).apply_row(MARKED, _of_slope(g))[..., 1:-1, :]
     whole = (v * g.unsqueeze(-2)) @ v.mT
     return 0.5 * (whole + whole.mT)
 
@@ -79,7 +129,8 @@ EIGENVALUES = custom(
 
 def _svd(a: Array) -> Array:
     u, s, vt = np.linalg.svd(a, full_matrices=False)
-    return np.concatenate([u, s[..., None, :], vt.swapaxes(-1, -2)], -2)
+    row = s[..., None, :]
+    return np.concatenate([u, row, vt.swapaxes(-1, -2), np.zeros_like(row)], -2)
 
 
 def _svd_vjp(g: T, y: T, m: int) -> T:
@@ -90,8 +141,8 @@ def _svd_vjp(g: T, y: T, m: int) -> T:
     (a_ij s_j + s_i b_ij) / (s_j^2 - s_i^2). In the form below, what is divided by the difference of
     two singular values is 0 where a function depends on U V^T, which is unique, but not on U alone.
     """
-    u, s, v = y[..., :m, :], y[..., m : m + 1, :], y[..., m + 1 :, :]
-    gu, gs, gv = g[..., :m, :], g[..., m : m + 1, :], g[..., m + 1 :, :]
+    u, s, v = y[..., :m, :], y[..., m : m + 1, :], y[..., m + 1 : -1, :]
+    gu, gs, gv = g[..., :m, :], g[..., m : m + 1, :], g[..., m + 1 : -1, :]
     values, column = s.squeeze(-2), s.mT
     of_u, of_v = u.mT @ gu, v.mT @ gv
     a, b = of_u - of_u.mT, of_v - of_v.mT
@@ -104,6 +155,16 @@ def _svd_vjp(g: T, y: T, m: int) -> T:
         whole = whole + ((gu - u @ of_u) * inverse) @ v.mT
     if v.shape[-2] > k:
         whole = whole + (u * inverse) @ (gv - v @ of_v).mT
+    if not values.size:
+        return whole
+    equal = _pairs(values, s - column)
+    if u.shape[-2] != v.shape[-2]:  # a value of 0 equals those that are left out
+        equal = equal | (_equal(values, s) & np.eye(k, dtype=bool))
+    if equal.any():
+        lone = (s.detach() * column.detach()) != 0.0  # at 0 the least of several is taken
+        twist = (a + b).detach().masked_fill(~lone, 0.0)
+        vectors = gu.detach().cat_with(gv.detach(), -2)
+        whole = whole.masked_fill(_unknown(equal, twist, g.detach(), gs.detach(), vectors), nan)
     return whole
 
 
@@ -117,8 +178,8 @@ SVD = custom(
 
 
 def _singular_values_vjp(g: T, x: T) -> T:
-    y, m = x.apply_row(SVD), x.shape[-2]
-    return (y[..., :m, :] * g.unsqueeze(-2)) @ y[..., m + 1 :, :].mT
+    y, m = x.apply_row(SVD).apply_row(MARKED, _of_slope(g)), x.shape[-2]
+    return (y[..., :m, :] * g.unsqueeze(-2)) @ y[..., m + 1 : -1, :].mT
 
 
 SINGULAR_VALUES = custom(

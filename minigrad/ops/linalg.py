@@ -199,10 +199,30 @@ def _frame(a: Array) -> tuple[Array, Array, Array]:
 
 def _others(s: Array) -> Array:
     """For each element along the last axis, the product of all others."""
+    size = np.abs(s[s != 0])
+    if size.size and s.shape[-1] * np.abs(np.log2(size)).max() > 1000:  # parts may leave the range
+        return _others_apart(s)
     one = np.ones_like(s[..., :1])
     before = np.concatenate([one, s[..., :-1]], -1).cumprod(-1)
     after = np.concatenate([one, s[..., :0:-1]], -1).cumprod(-1)
     return np.asarray(before * after[..., ::-1])
+
+
+def _others_apart(s: Array) -> Array:
+    """The same from parts near 1, with their exponents apart."""
+    parts, powers = np.frexp(s)
+
+    def before(part: Array, power: Array) -> tuple[Array, Array]:
+        made, ends = np.ones_like(part), np.zeros(part.shape, np.int64)
+        for i in range(1, part.shape[-1]):
+            made[..., i], more = np.frexp(made[..., i - 1] * part[..., i - 1])
+            ends[..., i] = ends[..., i - 1] + power[..., i - 1] + more
+        return made, ends
+
+    left, left_power = before(parts, powers)
+    right, right_power = before(parts[..., ::-1], powers[..., ::-1])
+    power = np.clip(left_power + right_power[..., ::-1], -5000, 5000).astype(np.int32)
+    return np.asarray(np.ldexp(left * right[..., ::-1], power))
 
 
 @np.errstate(all="ignore")

@@ -12,8 +12,8 @@ from typing import Any
 
 from minigrad._c import NULL, Handle, call, ffi, lib, run, settle, tracers
 from minigrad.ops.composed import product
-from minigrad.ops.pointwise import MUL
-from minigrad.ops.scan import cumprod_vjp, share_of
+from minigrad.ops.pointwise import ABS, DIV, GE, LE, LOGICAL_AND, MUL, POW
+from minigrad.ops.scan import last_cumprod_vjp, share_of
 from minigrad.ops.shape import EMBED
 from minigrad.ops.table import Row, custom, linear, zero
 
@@ -50,6 +50,10 @@ def _count(shape: tuple[int, ...], axes: Axes) -> int:
     for axis in axes:
         count *= shape[axis]
     return count
+
+
+def _sizes(shape: tuple[int, ...]) -> int:
+    return _count(shape, tuple(range(len(shape))))
 
 
 def _spread(g: T, shape: tuple[int, ...], axes: Axes) -> T:
@@ -89,9 +93,10 @@ def _reduction(op: int) -> Callable[[Handle, Axes, bool], Handle]:
     return reduction
 
 
+_sum = _reduction(lib.MG_SUM)
 SUM = linear(
     "sum",
-    _reduction(lib.MG_SUM),
+    _sum,
     lambda g, shape, axes, keep: _spread(g, shape, axes),
     fused=_spread_view,
     doc="the sum over the axes; booleans and integers give int64",
@@ -183,14 +188,30 @@ def _prod_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes, keep: bool) -> T:
     back = [0] * len(order)
     for place, axis in enumerate(order):
         back[axis] = place
-    slope = cumprod_vjp(last, rows, rows.cumprod(1), 1)
+    slope = last_cumprod_vjp(last, rows, 1)
     return slope.reshape(tuple(shape[d] for d in order)).permute(tuple(back))
+
+
+def _prod_fused(g: Handle, x: Handle, shape: tuple[int, ...], axes: Axes, keep: bool) -> Handle:
+    if not axes or axes == tuple(range(axes[0], axes[-1] + 1)):  # neighbours: lines as they lie
+        first = axes[0] if axes else 0
+        lines = _sizes(shape[:first]), _count(shape, axes), _sizes(shape[first + len(axes) :])
+        rows = call(lib.mg_reshape, x, 3, lines)
+        return call(lib.mg_reshape, call(lib.mg_prod_vjp, g, rows, 1), len(shape), shape)
+    order = tuple(d for d in range(len(shape)) if d not in axes) + axes
+    turned = call(lib.mg_view_permute, x, len(order), order)
+    n = _count(shape, axes)
+    rows = call(lib.mg_reshape, turned, 2, (x.size // n if n else 0, n))
+    slope = call(lib.mg_reshape, call(lib.mg_prod_vjp, g, rows, 1), len(order), turned.shape)
+    back = tuple(order.index(d) for d in range(len(order)))
+    return call(lib.mg_copy, call(lib.mg_view_permute, slope, len(order), back))
 
 
 PROD = custom(
     "prod",
     _reduction(lib.MG_PROD),
     _prod_vjp,
+    fused=[_prod_fused],
     doc="the product over the axes; its gradient never divides",
 )
 
@@ -208,7 +229,10 @@ def part_of_root(x: T, y: T) -> T:
 
 
 UNITS = zero(
-    "units", 1, "powers of two that bring the input near 1", forward=lambda y: call(lib.mg_units, y)
+    "units",
+    1,
+    "powers of two that bring very small or large inputs, or all, near 1",
+    forward=lambda y, every: call(lib.mg_units, y, every),
 )
 
 
@@ -216,7 +240,7 @@ def _in_units(x: T, y: T, kept: tuple[int, ...], row: Any, *args: Any) -> tuple[
     """x and its root y, with the axes kept; in other units where y may have lost digits."""
     y = y.reshape(kept)
     if lib.mg_far(y._h):
-        x = x * y.detach().apply_row(UNITS)
+        x = x * y.detach().apply_row(UNITS, False)
         y = x.apply_row(row, *args)
     return x, y
 
@@ -299,6 +323,50 @@ NORM: Row = custom(
     _norm_vjp,
     fused=[lambda g, x, y, shape, axes, keep: _spread_vjp(g, x, y, axes, keep, 1.0, False)],
     doc="the root of the sum of squares over the axes; its derivatives are 0 where it is",
+)
+
+
+_NEAR = {lib.MG_FLOAT32: 2.0**96, lib.MG_FLOAT64: 2.0**960}  # as csrc/kernels/reduce_back.inc.c
+
+
+def _p_norm(x: Handle, axes: Axes, keep: bool, p: float) -> Handle:
+    """Where powers leave the range, a second time in units of a power of two for each line."""
+
+    def of(op: int, a: Handle, b: Handle | float) -> Handle:
+        return call(lib.mg_binary, op, a, call(lib.mg_weak_float, b) if isinstance(b, float) else b)
+
+    size = call(lib.mg_unary, ABS.id, x)
+    total = _sum(of(POW.id, size, p), axes, keep)
+    made = of(POW.id, total, 1.0 / p)
+    if not x.size or not (lib.mg_far(total) or lib.mg_lost(total, _count(x.shape, axes))):
+        return made
+    careful, top = size, _reduction(lib.MG_MAX if p > 0.0 else lib.MG_MIN)(size, axes, True)
+    steps = []
+    for _ in range(2):  # from a subnormal number to 1 takes two
+        steps.append(call(lib.mg_units, top, True))
+        careful, top = of(MUL.id, careful, steps[-1]), of(MUL.id, top, steps[-1])
+    careful = of(POW.id, _sum(of(POW.id, careful, p), axes, keep), 1.0 / p)
+    for step in reversed(steps):
+        careful = of(DIV.id, careful, call(lib.mg_reshape, step, careful.ndim, careful.shape))
+    most = _NEAR[x.dtype]
+    near = of(LOGICAL_AND.id, of(GE.id, total, 1.0 / most), of(LE.id, total, most))
+    return call(lib.mg_where, near, made, careful)
+
+
+def _p_norm_vjp(g: T, x: T, y: T, shape: tuple[int, ...], axes: Axes, keep: bool, p: float) -> T:
+    """sign(x) (|x| / y)^(p - 1), and 0 for an element and a vector of 0."""
+    kept = keep_dims(shape, axes)
+    x, y = _in_units(x, y, kept, P_NORM, axes, True, p)
+    none = (x == 0.0) | (y == 0.0)
+    share = (x.abs() / y.masked_fill(y == 0.0, 1.0)).masked_fill(none, 1.0) ** (p - 1.0)
+    return g.reshape(kept).scale((share * x.sign()).masked_fill(none, 0.0))
+
+
+P_NORM: Row = custom(
+    "p_norm",
+    _p_norm,
+    _p_norm_vjp,
+    doc="the root of order p of the sum of p-th powers of magnitudes; 0 where that is",
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad._c import Handle, call, lib
+from minigrad.dtypes import float32, float64
 from minigrad.ops.composed import product
 from minigrad.ops.pointwise import SCALE, SUB
 from minigrad.ops.shape import EMBED
@@ -67,10 +68,39 @@ def cumprod_vjp(g: T, x: T, y: T, axis: int) -> T:
     return r.narrow(axis, 0, 1).cat_with(after, axis)
 
 
-CUMPROD = custom(
+SHIFTED: Row = linear(
+    "shifted",
+    lambda x, powers: call(lib.mg_shifted, x, powers),
+    lambda g, powers: g.apply_row(SHIFTED, powers),
+    doc="the input times powers of two that are given",
+)
+
+
+def last_cumprod_vjp(g: T, x: T, axis: int) -> T:
+    """The gradient of the last of the products, which g has in its place, zeros before it.
+
+    Where products of neighbours leave the range, each x is first divided by a power of two.
+    """
+    if not lib.mg_products_far(x._h, axis):
+        return cumprod_vjp(g, x, x.apply_row(CUMPROD, axis), axis)
+    near = x.apply_row(SHIFTED, call(lib.mg_powers, x._h, axis, False))
+    slope = cumprod_vjp(g, near, near.apply_row(CUMPROD, axis), axis)
+    return slope.apply_row(SHIFTED, call(lib.mg_powers, x._h, axis, True))
+
+
+def _cumprod_formula(g: T, x: T, y: T, axis: int) -> T:
+    """In doubles where products of neighbours leave the range of floats."""
+    if x.dtype is not float32 or not lib.mg_products_far(x._h, axis):
+        return cumprod_vjp(g, x, y, axis)
+    wide = x.to(float64)
+    return cumprod_vjp(g.to(float64), wide, wide.apply_row(CUMPROD, axis), axis).to(x.dtype)
+
+
+CUMPROD: Row = custom(
     "cumprod",
     lambda x, axis: call(lib.mg_cumprod, x, axis),
-    cumprod_vjp,
+    _cumprod_formula,
+    fused=[lambda g, x, y, axis: call(lib.mg_cumprod_vjp, g, x, axis)],
     doc="the products of the elements up to each; its gradient never divides",
 )
 

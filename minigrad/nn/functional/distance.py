@@ -6,8 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
+from minigrad._c import lib
 from minigrad.arguments import one_dim, tensor_operand
+from minigrad.dispatch import apply
 from minigrad.nn.functional.operands import check_reduction, floats, one_shape, real, reduced
+from minigrad.ops.reduction import UNITS
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -45,8 +48,14 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     if not a.ndim:  # as in PyTorch, a number is a line of one element
         a, b = a.reshape(1), b.reshape(1)
     axis = one_dim(op, dim, a.ndim)
-    of_a, of_b = f.norm(a, 2.0, axis), f.norm(b, 2.0, axis)
-    cosine = f.sum(a * b, axis) / (f.maximum(of_a, eps) * f.maximum(of_b, eps))
+    of_a, of_b = f.norm(a, 2.0, axis, True), f.norm(b, 2.0, axis, True)
+    least_a, least_b = f.maximum(of_a, eps), f.maximum(of_b, eps)
+    both = f.mul(of_a.detach(), of_b.detach())._h
+    if lib.mg_far(both) or lib.mg_lost(both, 1):  # products may leave the range
+        unit_a, unit_b = (apply(UNITS, (n.detach(),), (True,)) for n in (of_a, of_b))
+        a, b, least_a, least_b = a * unit_a, b * unit_b, least_a * unit_a, least_b * unit_b
+    of_a, of_b = f.squeeze(of_a, axis), f.squeeze(of_b, axis)
+    cosine = f.sum(a * b, axis) / f.squeeze(least_a * least_b, axis)
     return f.where((of_a == 0.0) | (of_b == 0.0), 0.0, cosine)  # type: ignore[no-any-return]
 
 

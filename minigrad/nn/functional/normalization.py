@@ -6,6 +6,7 @@ Variances are taken around the mean, so that a large one costs no digits.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from minigrad.dispatch import apply, wrap, write
 from minigrad.dtypes import float32
 from minigrad.nn.functional.spatial import Sizes, require_floats
 from minigrad.ops.normalization import CHANNEL_NORM, LAYER_NORM, RMS_NORM
+from minigrad.ops.reduction import UNITS, deviations
 from minigrad.ops.table import Row
 from minigrad.ops.window import BOX_SUM, Boxes
 from minigrad.tape import no_grad
@@ -60,11 +62,18 @@ def _standardised(x: Tensor, mean: Tensor, var: Tensor, eps: float) -> Tensor:
     return (x - mean) / (var + eps).sqrt()
 
 
-def _by_own(x: Tensor, axes: Sizes, eps: float) -> Tensor:
-    """x normalised by its own statistics; what rounding a large mean leaves is taken off, too."""
-    near = x - x.detach().mean(axes, True)
-    var = x.var(axes, correction=0, keepdim=True)
-    return _standardised(near, near.mean(axes, True), var, eps)
+def _with_care(x: Tensor, axes: Sizes, centred: bool, eps: float) -> Tensor:
+    """x normalised over the dimensions, in units of a power of two for each set of values."""
+    if not x.size:
+        return x * 1.0
+    unit = apply(UNITS, (f.amax(f.abs(x.detach()), axes, True),), (True,))
+    near = x * unit
+    count = math.prod(x.shape[d] for d in axes)
+    if centred:
+        root, near = f.std(near, axes, correction=0, keepdim=True), deviations(near, axes)
+    else:
+        root = f.norm(near, 2.0, axes, True) / count**0.5
+    return near / f.hypot(root, unit * eps**0.5)
 
 
 def _affine(y: Tensor, w: Tensor | None, b: Tensor | None, after: int) -> Tensor:
@@ -101,6 +110,19 @@ def _fused(
         return None
     stats = wrap(call(lib.mg_empty, code, 2, (_KEPT, sets)))
     return apply(row, (x, w, b), (stats, *args)), stats
+
+
+def _mended(
+    made: tuple[Tensor, Tensor], eps: float, sets: Sizes, careful: Callable[[], Tensor]
+) -> Tensor:
+    """What was made, once more with care where squares left the range; ``sets`` has the shape of
+    the sets of values beside it."""
+    y, stats = made
+    if not lib.mg_norm_lost(stats._h, eps):
+        return y
+    var, most = stats[_VAR], 2.0**100 if y.dtype is float32 else 2.0**960
+    fine = (var <= most) & ((var > 1.0 / most) | (eps > 1.0 / most))
+    return f.where(fine.reshape(sets), y, careful())  # type: ignore[no-any-return]
 
 
 def _track(
@@ -164,12 +186,18 @@ def batch_norm(
         )
     same = all(s is None or s.dtype is x.dtype for s in (mean, var))
     made = _fused(CHANNEL_NORM, x, w, b, channels, channels[0], 0, None, eps) if same else None
-    if made is not None:
+    axes = (0, *range(2, x.ndim))
+
+    def careful() -> Tensor:
+        return _affine(_with_care(x, axes, True, eps), w, b, x.ndim - 2)
+
+    lost = made is not None and lib.mg_norm_lost(made[1]._h, eps)
+    if made is not None and not lost:
         _track(mean, var, made[1], momentum, count)
         return made[0]
-    axes = (0, *range(2, x.ndim))
     own_mean, own_var = x.mean(axes, True), x.var(axes, correction=0, keepdim=True)
-    y = _affine(_by_own(x, axes, eps), w, b, x.ndim - 2)
+    sets = channels + (1,) * (x.ndim - 2)
+    y = careful() if made is None else _mended(made, eps, sets, careful)
     if count:
         _update(mean, own_mean, momentum)
         _update(var, own_var * (count / (count - 1)), momentum)
@@ -222,13 +250,18 @@ def instance_norm(
     w, b = _of_shape(op, "weight", weight, channels), _of_shape(op, "bias", bias, channels)
     groups = channels[0]
     made = _fused(CHANNEL_NORM, x, w, b, channels, x.shape[0] * groups, groups, None, eps)
-    if made is not None:
+    axes = tuple(range(2, x.ndim))
+
+    def careful() -> Tensor:
+        return _affine(_with_care(x, axes, True, eps), w, b, x.ndim - 2)
+
+    if made is not None and not lib.mg_norm_lost(made[1]._h, eps):
         y, stats = made
         own_mean, own_var = (stats[k].reshape(x.shape[:2]) for k in (_MEAN, _VAR))
     else:
-        axes = tuple(range(2, x.ndim))
         own_mean, own_var = x.mean(axes, True), x.var(axes, correction=0, keepdim=True)
-        y = _affine(_by_own(x, axes, eps), w, b, x.ndim - 2)
+        sets = x.shape[:2] + (1,) * len(axes)
+        y = careful() if made is None else _mended(made, eps, sets, careful)
     if x.size:
         _update(mean, own_mean.detach().mean(0), momentum)
         _update(var, own_var.detach().mean(0) * (count / (count - 1)), momentum)
@@ -256,9 +289,11 @@ def layer_norm(
     x, shape = _last_dims(op, input, normalized_shape)
     w, b = _of_shape(op, "weight", weight, shape), _of_shape(op, "bias", bias, shape)
     made = _fused(LAYER_NORM, x, w, b, shape, _rows(x, shape), eps)
-    if made is not None:
-        return made[0]
-    return _affine(_by_own(x, _axes(x, shape), eps), w, b, 0)
+
+    def careful() -> Tensor:
+        return _affine(_with_care(x, _axes(x, shape), True, eps), w, b, 0)
+
+    return careful() if made is None else _mended(made, eps, _row_sets(x, shape), careful)
 
 
 def rms_norm(
@@ -283,10 +318,12 @@ def rms_norm(
         eps = 2.0**-23 if x.dtype is float32 else 2.0**-52
     w = _of_shape(op, "weight", weight, shape)
     made = _fused(RMS_NORM, x, w, None, shape, _rows(x, shape), eps)
-    if made is not None:
-        return made[0]
-    y = x / (x.square().mean(_axes(x, shape), True) + eps).sqrt()
-    return _affine(y, w, None, 0)
+    least = eps
+
+    def careful() -> Tensor:
+        return _affine(_with_care(x, _axes(x, shape), False, least), w, None, 0)
+
+    return careful() if made is None else _mended(made, eps, _row_sets(x, shape), careful)
 
 
 def _last_dims(op: str, input: Any, normalized_shape: Any) -> tuple[Tensor, Sizes]:  # noqa: A002
@@ -311,6 +348,11 @@ def _axes(x: Tensor, shape: Sizes) -> Sizes:
     return tuple(range(x.ndim - len(shape), x.ndim))
 
 
+def _row_sets(x: Tensor, shape: Sizes) -> Sizes:
+    """The shape of the rows beside x."""
+    return x.shape[: x.ndim - len(shape)] + (1,) * len(shape)
+
+
 def group_norm(
     input: Tensor,  # noqa: A002
     num_groups: int,
@@ -333,11 +375,18 @@ def group_norm(
     sizes = (channels,)
     w, b = _of_shape(op, "weight", weight, sizes), _of_shape(op, "bias", bias, sizes)
     made = _fused(CHANNEL_NORM, x, w, b, sizes, batch * groups, groups, None, eps)
-    if made is not None:
+    sets = (batch, groups, channels // groups * math.prod(space))
+
+    def careful() -> Tensor:
+        y = _with_care(x.reshape(sets), (2,), True, eps).reshape(x.shape)
+        return _affine(y, w, b, len(space)).reshape(sets)
+
+    if made is None:
+        return careful().reshape(x.shape)
+    if not lib.mg_norm_lost(made[1]._h, eps):
         return made[0]
-    rows = x.reshape(batch, groups, channels // groups * math.prod(space))
-    y = _by_own(rows, (2,), eps).reshape(x.shape)
-    return _affine(y, w, b, len(space))
+    grouped = made[0].reshape(sets), made[1]
+    return _mended(grouped, eps, (batch, groups, 1), careful).reshape(x.shape)
 
 
 def local_response_norm(
@@ -361,8 +410,17 @@ def local_response_norm(
     ends = [min(c + (count - 1) // 2, channels - 1) for c in range(channels)]
     sizes = [end - start + 1 for start, end in zip(starts, ends, strict=True)]
     boxes = Boxes((channels,), tuple(starts), tuple(sizes), (1,))
-    sums = apply(BOX_SUM, (x.square().transpose(1, -1),), (boxes,)).transpose(1, -1)
-    return x / (sums * (alpha / count) + k) ** beta
+
+    def base(t: Tensor, least: float | Tensor) -> Tensor:
+        sums = apply(BOX_SUM, (t.square().transpose(1, -1),), (boxes,)).transpose(1, -1)
+        return sums * (alpha / count) + least
+
+    divisor = base(x, k)
+    if not x.size or not (lib.mg_far(divisor._h) or lib.mg_lost(divisor._h, count)):
+        return x / divisor**beta
+    unit = apply(UNITS, (f.amax(f.abs(x.detach())),), (True,))  # squares may leave the range
+    near = x * unit
+    return near / base(near, unit * k * unit) ** beta * unit ** (2.0 * beta - 1.0)
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:  # noqa: A002
