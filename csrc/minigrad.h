@@ -230,6 +230,9 @@ int mg_set_num_threads(int n);
 void mg_cache_clear(void);
 int64_t mg_cache_bytes(void);
 int64_t mg_live_bytes(void);
+/* For tests: from now on the blocks number first..last, counted from 1, that are asked of the system are
+ * not there, and nothing is cached; (1, 0) ends that. The number of blocks asked for since the last call. */
+int64_t mg_deny_blocks(int64_t first, int64_t last);
 /* cffi: end */
 
 #include "base/platform.h"
