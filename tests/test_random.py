@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import os
 import pickle
-import signal
 import threading
 
 import numpy as np
@@ -123,6 +123,51 @@ def test_multinomial_of_weights_of_any_size(size, g):
     assert stats.chisquare(counts[[0, 1, 3]], np.array([3, 1, 4]) * 750).pvalue > 1e-3
 
 
+# ---- forked children -----------------------------------------------------------------------------
+
+
+def in_a_child(action):
+    """What a forked child says of itself: the repr of what ``action`` gives there."""
+    near, far = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.write(far, repr(action()).encode())
+        finally:
+            os._exit(0)
+    os.close(far)
+    with os.fdopen(near, "rb") as pipe:
+        said = pipe.read()  # until the child has ended
+    assert os.waitpid(child, 0)[1] == 0
+    return ast.literal_eval(said.decode())
+
+
+def test_a_child_frees_the_locks_before_it_reads_a_state(restore_random, monkeypatch):
+    """NumPy takes its lock to read a state, too: whatever comes first would wait for ever."""
+    asked = []
+
+    class Watched:
+        def __init__(self, generator):
+            self.bit_generator = self
+            self.lock = self
+            self.name = generator
+
+        def _at_fork_reinit(self):
+            asked.append(self.name)
+
+        @property
+        def state(self):
+            assert asked, "a state is read, which waits for the lock"
+            return {}
+
+    mg.manual_seed(3)
+    own = mg.Generator().manual_seed(4)
+    for generator, name in ((mg.random.default_generator(), "shared"), (own, "own")):
+        monkeypatch.setattr(generator, "_numpy", Watched(name))
+    mg.random._begin_child()
+    assert {"shared", "own"} <= set(asked)
+
+
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_child_draws_though_a_thread_was_drawing_when_it_was_forked(restore_random):
@@ -137,20 +182,33 @@ def test_a_child_draws_though_a_thread_was_drawing_when_it_was_forked(restore_ra
     thread = threading.Thread(target=draw)
     thread.start()
     at_it.wait()
-    near, far = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            signal.alarm(20)
-            os.write(far, repr(mg.rand(2).tolist()).encode())
-        finally:
-            os._exit(0)
-    done.set()
-    thread.join()
-    os.close(far)
-    os.waitpid(child, 0)
-    assert os.read(near, 200).decode() == repr(mg.rand(2).tolist())
-    os.close(near)
+
+    def attempt():  # it must not wait for a thread that is not there
+        free = bits.lock.acquire(blocking=False)
+        return free and mg.rand(2).tolist()
+
+    try:
+        drawn = in_a_child(attempt)
+    finally:
+        done.set()
+        thread.join()
+    assert drawn == mg.rand(2).tolist()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_children_repeat_the_numbers_of_a_chosen_seed_and_no_other(restore_random, g):
+    own = mg.Generator()
+    mg.seed()
+    drawn = [in_a_child(lambda: mg.rand(3).tolist()) for _ in range(2)]
+    assert drawn[0] != drawn[1]
+    assert mg.rand(3).tolist() not in drawn
+    assert in_a_child(own.initial_seed) != own.initial_seed()
+    state = g.get_state()
+    mg.manual_seed(5)
+    for action in (lambda: mg.rand(3).tolist(), lambda: mg.rand(3, generator=g).tolist()):
+        assert in_a_child(action) == in_a_child(action) == action()
+    g.set_state(state)
 
 
 def _other(philox):
