@@ -286,6 +286,97 @@ def test_what_must_be_an_integer(call, message):
         call()
 
 
+# ---- extreme words -------------------------------------------------------------------------------
+
+WORDS = [0, 1, 2**64 - 1, 2**63, 2**32 - 1, 2**32, 0x1FF, 0xFFFFFFFF_FFFFF800, 0x00000001_000001FF]
+
+
+def next_words(word):
+    """A generator that gives this word as long as its counter gives out the words it has."""
+    generator = mg.Generator().manual_seed(0)
+    state = generator.get_state()
+    state["philox"]["buffer"] = np.full(4, word, np.uint64)
+    state["philox"]["buffer_pos"] = 0
+    generator.set_state(state)
+    return generator
+
+
+def within(low, high, closed="both"):
+    def check(x):
+        assert ((x >= low) & (x <= high)).all()
+        if closed == "left":
+            assert (x < high).all()
+        if closed == "none":
+            assert ((x > low) & (x < high)).all()
+
+    return check
+
+
+def trunc(bounds):
+    return lambda x, g: mg.nn.init.trunc_normal_(x, 0.0, 1.0, *bounds, generator=g)
+
+
+def unlikely(x, g):
+    """The weights are 0 but for one in the middle."""
+    drawn = mg.multinomial(mg.tensor([0.0, 0.0, 1e-30, 0.0, 0.0]), 3, True, generator=g)
+    return mg.cat([drawn, mg.multinomial(mg.tensor([0.0, 1e-30, 0.0]), 1, generator=g) + 1])
+
+
+FINITE = within(-np.finfo(np.float32).max, np.finfo(np.float32).max)
+POSITIVE = within(0, np.inf, "none")
+EDGES = {
+    "rand": (lambda x, g: mg.rand(len(x), dtype=x.dtype, generator=g), within(0, 1, "left")),
+    "uniform_": (lambda x, g: x.uniform_(-1e30, 1e-30, generator=g), within(-1e30, 1e-30, "left")),
+    "uniform_ near 1": (
+        lambda x, g: x.uniform_(1, 1 + 2**-20, generator=g),
+        within(1, 1 + 2**-20, "left"),
+    ),
+    "randn": (lambda x, g: mg.randn(len(x), dtype=x.dtype, generator=g), FINITE),
+    "normal_": (lambda x, g: x.normal_(generator=g), FINITE),
+    "exponential_": (lambda x, g: x.exponential_(generator=g), POSITIVE),
+    "exponential_ of a large rate": (lambda x, g: x.exponential_(1e38, generator=g), POSITIVE),
+    "log of exponential_": (lambda x, g: x.exponential_(3.0, generator=g).log(), FINITE),
+    "gumbel": (lambda x, g: mg.nn.functional.gumbel_softmax(x, generator=g), FINITE),
+    "randint": (lambda x, g: mg.randint(-2, 3, (len(x),), generator=g), within(-2, 2)),
+    "randint of all": (
+        lambda x, g: mg.randint(-(2**63), 2**63, (4,), generator=g) // 2**62,
+        within(-2, 1),
+    ),
+    "bernoulli of 0": (lambda x, g: mg.bernoulli(x * 0, generator=g), within(0, 0)),
+    "bernoulli of 1": (lambda x, g: mg.bernoulli(x * 0 + 1, generator=g), within(1, 1)),
+    "multinomial": (unlikely, within(2, 2)),
+    "trunc_normal_": (trunc((-2.0, 2.0)), within(-2, 2)),
+    "trunc_normal_ of a tail": (trunc((-5.5, float("inf"))), FINITE),
+    "trunc_normal_ of all": (trunc((-float("inf"), float("inf"))), FINITE),
+}
+
+
+@pytest.mark.parametrize("name", EDGES)
+@pytest.mark.parametrize("dtype", [mg.float32, mg.float64])
+@pytest.mark.parametrize("word", WORDS, ids=hex)
+def test_extreme_words_stay_in_range(name, dtype, word):
+    draw, check = EDGES[name]
+    check(draw(mg.ones(5, dtype=dtype), next_words(word)).numpy())
+
+
+@pytest.mark.parametrize("size", [5, 8192])
+def test_the_largest_word_is_below_1(size):
+    """In C, one by one and many together, rounding to the dtype must not reach 1."""
+    for dtype in (mg.float32, mg.float64):
+        ends = [mg.rand(size, dtype=dtype, generator=next_words(w))[0].item() for w in WORDS[::2]]
+        assert ends[:2] == [0.0, 1 - (2.0**-24 if dtype is mg.float32 else 2.0**-53)]
+
+
+def test_an_exponential_below_the_least_step_of_numpys_is_drawn_as_half_of_it():
+    """And all others are NumPy's."""
+    zero = next_words(0)
+    assert zero.clone_state().numpy.standard_exponential(4, np.float32)[0] == 0
+    drawn = mg.empty(4).exponential_(2.0, generator=zero.clone_state()).tolist()
+    numpys_own = zero.numpy.standard_exponential(4, np.float32) / np.float32(2)
+    assert drawn[0] == 2.0**-25
+    assert [x for x in drawn if x != 2.0**-25] == [x for x in numpys_own.tolist() if x]
+
+
 # ---- drawn in C ----------------------------------------------------------------------------------
 
 
