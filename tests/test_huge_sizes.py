@@ -1,12 +1,10 @@
 """Numbers beyond all memory beside a size of 0: an answer at once, and never an endless loop.
 
-Each call runs in a process that is ended after a generous time, in which a loop over 2**40 things does
-not come to its end.
+The calls run in a process that is ended after a generous time, in which a loop over 2**40 things
+does not come to its end.
 """
 
 from __future__ import annotations
-
-import pytest
 
 N = 2**40
 CALLS = [
