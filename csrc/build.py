@@ -147,14 +147,14 @@ def isas() -> list[str]:
 
 
 def declarations() -> str:
-    """What cffi reads: its parts of ``minigrad.h`` and ``kernels.def``, and what C calls back."""
+    """What cffi reads: its parts of ``minigrad.h`` and ``kernels.def``."""
     header = (HERE / "minigrad.h").read_text(encoding="utf-8")
     found = re.search(r"/\* cffi: begin \*/(.*)/\* cffi: end \*/", header, re.DOTALL)
     if found is None:
         raise RuntimeError("minigrad.h has lost its cffi markers")
     kernels = (HERE / "kernels.def").read_text(encoding="utf-8").partition("/* cffi: end */")[0]
     plain = re.sub(r"MG_KERNEL\(([^,]+), (\w+),\s+(\([^)]*\))\)", r"\1 \2\3;", kernels)
-    return found.group(1) + plain + 'extern "Python" void mg_on_release(int64_t);\n'
+    return found.group(1) + plain
 
 
 def kernels(isa: str) -> tuple[str, list[str]]:

@@ -69,7 +69,8 @@ static PyGetSetDef handle_array_fields[] = {
 
 /* ---- the classes ---- */
 
-/* The owner of borrowed memory is told, in Python, which must not see an error that is on its way. */
+/* The owner of borrowed memory goes with it, which may run Python: it must not see an error that is on
+ * its way. */
 static void handle_give_back(void *held, bool array) {
     PyObject *error = NULL, *value = NULL, *trace = NULL;
     bool failing = PyErr_Occurred();

@@ -133,6 +133,7 @@ static PyObject *lists_of(const mg_array *x, const char *at, int depth) {
     for (int64_t i = 0; made && i < count; i++, at += step) {
         PyObject *item = last ? lists_of_number(dtype, at) : lists_of(x, at, depth + 1);
         if (!item || PyList_SetItem(made, (Py_ssize_t)i, item) < 0) Py_CLEAR(made);
+        if ((i & 0xFFFF) == 0xFFFF && made && PyErr_CheckSignals() < 0) Py_CLEAR(made);
     }
     return made;
 }

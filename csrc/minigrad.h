@@ -66,9 +66,9 @@ mg_array *mg_empty(int dtype, int ndim, const int64_t *shape);
 mg_array *mg_weak_float(double value);
 mg_array *mg_weak_int(int64_t value);
 mg_array *mg_weak_bool(int value);
-/* Foreign memory, kept by `owner` until the last array on it goes: then mg_on_release(owner). */
+/* Foreign memory, which somebody else keeps: see `keep` in shown.h. */
 mg_array *mg_borrow(void *data, int dtype, int ndim, const int64_t *shape, const int64_t *strides,
-                    int writable, int64_t owner, void (*on_release)(int64_t));
+                    int writable);
 /* First and last element as floats or integers: what a Python number is made from. */
 double mg_item_float(const mg_array *a);
 int64_t mg_item_int(const mg_array *a);
@@ -230,6 +230,9 @@ int mg_set_num_threads(int n);
 void mg_cache_clear(void);
 int64_t mg_cache_bytes(void);
 int64_t mg_live_bytes(void);
+/* For tests: from now on the blocks number first..last, counted from 1, that are asked of the system are
+ * not there, and nothing is cached; (1, 0) ends that. The number of blocks asked for since the last call. */
+int64_t mg_deny_blocks(int64_t first, int64_t last);
 /* cffi: end */
 
 #include "base/platform.h"

@@ -121,6 +121,7 @@ static PyMethodDef tensor_functions[] = {
     METHOD("spans", tensor_spans, METH_VARARGS),
     METHOD("join", tensor_join, METH_FASTCALL),
     METHOD("shown", tensor_shown, METH_FASTCALL),
+    METHOD("keep", tensor_keep, METH_FASTCALL),
     METHOD("from_lists", tensor_from_lists, METH_FASTCALL),
     METHOD("to_lists", tensor_to_lists, METH_O),
     METHOD("use", tensor_use, METH_FASTCALL),

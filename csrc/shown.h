@@ -1,4 +1,5 @@
-/* shown.h: an array as NumPy reads it, by the structure of its array interface (version 3). */
+/* shown.h: an array as NumPy reads it, by the structure of its array interface (version 3), and arrays
+ * on memory that is NumPy's. */
 #ifndef MG_SHOWN_H
 #define MG_SHOWN_H
 
@@ -83,6 +84,28 @@ static PyObject *tensor_shown(PyObject *unused, PyObject *const *given, Py_ssize
     made->lent = mg_pins(x) == 0 && mg_writable(x);
     if (made->lent) mg_share(x, 1);
     return (PyObject *)made;
+}
+
+/* On any thread, with the interpreter's lock or without. */
+static void shown_release(void *owner) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    Py_DECREF((PyObject *)owner);
+    PyGILState_Release(state);
+}
+
+/* keep(handle, owner): the owner of a handle's borrowed memory lives until the last array on it has gone.
+ * No step of bytecode is in that, where Ctrl-C could come and be lost. */
+static PyObject *tensor_keep(PyObject *unused, PyObject *const *given, Py_ssize_t count) {
+    (void)unused;
+    if (count != 2 || Py_TYPE(given[0]) != handle_array_class)
+        return PyErr_Format(PyExc_TypeError, "keep(array, owner)");
+    mg_buffer *buffer = handle_array(given[0])->buffer;
+    if (!buffer->borrowed || buffer->release)
+        return PyErr_Format(PyExc_ValueError, "keep: the memory has an owner");
+    Py_INCREF(given[1]);
+    buffer->owner = given[1];
+    buffer->release = shown_release;
+    Py_RETURN_NONE;
 }
 MG_PLANNING_END
 

@@ -12,7 +12,7 @@ import contextlib
 import importlib
 import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from minigrad._numpy import np
@@ -164,46 +164,6 @@ def saved_handle(saved: Any, i: int, op: str = "") -> Handle:
     return made
 
 
-# ---- foreign memory ------------------------------------------------------------------------------
-
-_owners: dict[int, object] = {}
-_tokens = itertools.count(1)
-
-
-@ffi.def_extern()  # type: ignore[untyped-decorator]
-def mg_on_release(owner: int) -> None:
-    """Called from C when the last array on borrowed memory has gone."""
-    _owners.pop(owner, None)
-
-
-def borrow(
-    owner: object,
-    address: int,
-    dtype: int,
-    shape: Sequence[int],
-    strides: Sequence[int],
-    writable: bool,
-) -> Handle:
-    """An array on memory that ``owner`` keeps; owner lives until the last array on it has gone."""
-    token = next(_tokens)
-    _owners[token] = owner
-    try:
-        return call(
-            lib.mg_borrow,
-            ffi.cast("void *", address),
-            dtype,
-            len(shape),
-            shape,
-            strides,
-            writable,
-            token,
-            lib.mg_on_release,
-        )
-    except BaseException:
-        _owners.pop(token, None)
-        raise
-
-
 # ---- failures ------------------------------------------------------------------------------------
 
 _DTYPE_NAMES = {
@@ -224,6 +184,17 @@ _REDUCTIONS = {
 _PUBLIC_NAMES = {
     "mg_attention": "scaled_dot_product_attention",
     "mg_borrow": "tensor",
+    "mg_drop": "dropout",
+    "mg_keep": "dropout",
+    "mg_norm_channels": "batch_norm",
+    "mg_norm_rows": "layer_norm",
+    "mg_save": "backward",
+    "mg_triangle": "tril",
+    "mg_view_alias": "detach",
+    "mg_view_spread": "sum",
+    "mg_weak_bool": "tensor",
+    "mg_weak_float": "tensor",
+    "mg_weak_int": "tensor",
     "mg_box_argmax": "max_pool",
     "mg_box_max": "max_pool",
     "mg_box_spread": "avg_pool",

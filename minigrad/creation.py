@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import Handle, borrow, call, ffi, lib, run
+from minigrad._c import Handle, call, ffi, lib, run
 from minigrad._numpy import is_numpys, np
 from minigrad.arguments import integer, real, renamed, size_of, tensor_operand
-from minigrad.dispatch import TensorBase, from_lists, shown, wrap
+from minigrad.dispatch import TensorBase, from_lists, keep, shown, wrap
 from minigrad.dtypes import DType, as_dtype, bool_, by_name, float32, float64, int64
 from minigrad.tape import LEAF
 
@@ -86,6 +86,11 @@ def _kept_dtype(array: np.ndarray[Any, Any]) -> DType:
     )
 
 
+def _plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array as NumPy itself sees it: a subclass may say anything of its shape."""
+    return array if type(array) is np.ndarray else np.asarray(array)
+
+
 def _shared_dtype(array: np.ndarray[Any, Any]) -> DType | None:
     """The dtype in which its memory can be looked at; None where it has to be copied."""
     found: DType | None = _OURS[array.dtype]
@@ -103,14 +108,12 @@ def _borrowed(array: np.ndarray[Any, Any], dtype: DType) -> Handle:
         address = int(ffi.cast("uintptr_t", ffi.from_buffer(array)))
     else:
         address = array.__array_interface__["data"][0]
-    return borrow(
-        array,
-        address,
-        dtype.code,
-        array.shape,
-        [s // size for s in array.strides],
-        array.flags.writeable,
-    )
+    steps = [s // size for s in array.strides]
+    memory = ffi.cast("void *", address)
+    writable = array.flags.writeable
+    made = call(lib.mg_borrow, memory, dtype.code, array.ndim, array.shape, steps, writable)
+    keep(made, array)
+    return made
 
 
 _FEW_BYTES = 4096  # are copied sooner than an array on foreign memory is made
@@ -255,6 +258,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """
     if not is_numpys("ndarray", array):
         raise TypeError(f"[from_numpy] expected a numpy.ndarray, not {type(array).__name__}")
+    array = _plain(array)
     kept = _shared_dtype(array)
     if kept is not None:
         return wrap(_borrowed(array, kept))
@@ -275,10 +279,12 @@ def asarray(data: Any, dtype: Any = None) -> Tensor:
     if isinstance(data, TensorBase):
         same = wanted is None or data.dtype is wanted
         return data if same else data.to(wanted)  # type: ignore[return-value, attr-defined]
-    kept = _shared_dtype(data) if is_numpys("ndarray", data) else None
-    if kept is not None:
-        shared = wrap(_borrowed(data, kept))
-        return shared if wanted is None or kept is wanted else shared.to(wanted)
+    if is_numpys("ndarray", data):
+        data = _plain(data)
+        kept = _shared_dtype(data)
+        if kept is not None:
+            shared = wrap(_borrowed(data, kept))
+            return shared if wanted is None or kept is wanted else shared.to(wanted)
     return tensor(data, wanted)
 
 

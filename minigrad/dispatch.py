@@ -47,6 +47,7 @@ __all__ = [
     "from_lists",
     "ints",
     "join",
+    "keep",
     "link",
     "of_all",
     "operation",
@@ -123,6 +124,9 @@ if TYPE_CHECKING:
     def shown(handle: Handle, /) -> Any:
         """What NumPy makes an array of, on the same memory; read-only while a graph needs that."""
 
+    def keep(handle: Handle, owner: object, /) -> None:
+        """The owner of a handle's borrowed memory lives until the last array on it has gone."""
+
     def from_lists(data: Any, floats: int, weak: bool, /) -> Tensor | None:
         """A tensor of a number of Python's own, or of nested lists and tuples of such, with floats
         in the dtype of this number. None for all else, and for what is wrong.
@@ -136,7 +140,7 @@ if TYPE_CHECKING:
 
 else:
     Fields, wrap, _operation, _single, *_others = lib.mg_tensor_parts()
-    parent_of, link, cut, spans, join, shown, from_lists, to_lists, use = _others
+    parent_of, link, cut, spans, join, shown, keep, from_lists, to_lists, use = _others
 
 
 class TensorBase(Fields):

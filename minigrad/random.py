@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,11 @@ class Generator:
     It starts at a seed from the operating system; :meth:`manual_seed` starts it over. Every random
     function takes one as ``generator=``; without, they share one.
 
+    A forked child has its own copy. One with a seed of the operating system's starts over there
+    from another, so that children differ. One that was started with :meth:`manual_seed`, or put
+    somewhere with :meth:`set_state`, goes on in parent and child with the same numbers, as in
+    PyTorch and NumPy: give each worker a seed of its own, ``mg.manual_seed(seed + worker)``.
+
     >>> import minigrad as mg
     >>> g = mg.Generator().manual_seed(0)
     >>> state = g.get_state()
@@ -62,21 +68,26 @@ class Generator:
     True
     """
 
-    __slots__ = ("_numpy", "_seed")
+    __slots__ = ("__weakref__", "_chosen", "_numpy", "_seed")
 
     def __init__(self) -> None:
         self.seed()
+        _generators.add(self)
 
     def seed(self) -> int:
         """Start over from a seed of the operating system's, which is returned."""
-        self.manual_seed(np.random.SeedSequence().entropy)  # type: ignore[arg-type]
+        self._start(int(np.random.SeedSequence().entropy), False)  # type: ignore[arg-type]
         return self._seed
 
     def manual_seed(self, seed: int) -> Generator:
         """Start over from a seed, a non-negative integer; returns the generator."""
-        self._seed = integer("manual_seed", "seed", seed, 0)
-        self._numpy = np.random.Generator(np.random.Philox(self._seed))
+        self._start(integer("manual_seed", "seed", seed, 0), True)
         return self
+
+    def _start(self, seed: int, chosen: bool) -> None:
+        self._numpy = np.random.Generator(np.random.Philox(seed))
+        self._seed = seed
+        self._chosen = chosen  # by the program, and not by the operating system
 
     def initial_seed(self) -> int:
         """The seed it started from last."""
@@ -100,6 +111,7 @@ class Generator:
             raise ValueError("[set_state] no generator has such a state: take what get_state gives")
         self._numpy.bit_generator.state = philox
         self._seed = seed
+        self._chosen = True
 
     def clone_state(self) -> Generator:
         """Another generator at the same place of the same stream."""
@@ -123,6 +135,7 @@ def _restored(state: dict[str, Any]) -> Generator:
 
 
 _default: Generator | None = None
+_generators: weakref.WeakSet[Generator] = weakref.WeakSet()
 
 
 def default_generator() -> Generator:
@@ -134,9 +147,16 @@ def default_generator() -> Generator:
 
 
 def _begin_child() -> None:
-    """The thread that may have been drawing when this process was forked is not here to go on."""
-    if _default is not None:
-        _default._numpy = _default.clone_state().numpy
+    """What a forked child changes in its generators.
+
+    A thread that was drawing then is not here to let go of NumPy's lock, which even reading a state
+    takes; Python's own locks are freed in the same way.
+    """
+    for generator in list(_generators):
+        lock: Any = generator._numpy.bit_generator.lock
+        lock._at_fork_reinit()
+        if not generator._chosen:
+            generator.seed()
 
 
 os.register_at_fork(after_in_child=_begin_child)
@@ -466,14 +486,21 @@ def normal_(
 
 
 def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with exponentially distributed values of a rate; returns the tensor."""
+    """Fill with exponentially distributed values of a rate; returns the tensor.
+
+    None is 0, so that all have a logarithm.
+    """
     if real("exponential_", "lambd", lambd) <= 0:
         raise ValueError(f"[exponential_] the rate {lambd} is not positive")
-    return filled(
-        "exponential_",
-        x,
-        lambda shape, kind: drawing(generator).standard_exponential(shape, kind) / kind(lambd),
-    )
+
+    def draw(shape: tuple[int, ...], kind: Any) -> Any:
+        drawn, limits = drawing(generator).standard_exponential(shape, kind), np.finfo(kind)
+        # NumPy gives 0 for all below a step: in float32 once in 9 million draws.
+        drawn = np.where(drawn == 0, limits.eps / 2, drawn).astype(kind, copy=False)
+        with np.errstate(all="ignore"):
+            return np.maximum(drawn / kind(lambd), limits.smallest_subnormal)
+
+    return filled("exponential_", x, draw)
 
 
 def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:

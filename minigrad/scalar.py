@@ -18,6 +18,7 @@ from typing import Any
 
 from minigrad import functions as f
 from minigrad._tensor import Tensor
+from minigrad.arguments import integer, piece_count
 from minigrad.creation import tensor
 from minigrad.dispatch import TensorBase
 from minigrad.dtypes import float64
@@ -172,7 +173,8 @@ class Neuron(_Parts):
 
     def __init__(self, nin: int) -> None:
         """A neuron with ``nin`` inputs."""
-        self.w = [Value(u) for u in drawing().uniform(-1.0, 1.0, nin)]
+        count = piece_count("Neuron", integer("Neuron", "nin", nin, 0))
+        self.w = [Value(u) for u in drawing().uniform(-1.0, 1.0, count)]
         self.b = Value(0.0)
 
     def __call__(self, x: Sequence[Number]) -> Value:
@@ -197,7 +199,8 @@ class Layer(_Parts):
 
     def __init__(self, nin: int, nout: int) -> None:
         """A layer from nin to nout numbers."""
-        self.neurons = [Neuron(nin) for _ in range(nout)]
+        count = piece_count("Layer", integer("Layer", "nout", nout, 0))
+        self.neurons = [Neuron(nin) for _ in range(count)]
 
     def __call__(self, x: Sequence[Number]) -> Any:
         """The outputs of all neurons."""

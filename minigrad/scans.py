@@ -136,6 +136,8 @@ def diff(
         return clone(x)
     if prepend is not None or append is not None:
         x = cat([part for part in (prepend, x, append) if part is not None], axis)
+    if not x._h.size:  # however many there would be to take
+        return clone(narrow(x, axis, 0, max(x.shape[axis] - n, 0)))
     for _ in range(n):
         left = x.shape[axis] - 1
         if left < 0:

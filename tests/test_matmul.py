@@ -108,6 +108,97 @@ def test_layouts(left, right, p, q, rng):
     close((oracle.tensor_in_layout(a, left) @ oracle.tensor_in_layout(b, right)).numpy(), a, b)
 
 
+# A vector adds along memory: a matrix that lies the other way is added in another order.
+SAME_BITS = [*oracle.LAYOUTS, "both_stepped", "misaligned"]
+SIZES = [
+    *((1, k, n) for k in (1, 5, 17, 300, 700, 4097) for n in (1, 3, 33, 200)),
+    *((m, k, 1) for k in (5, 17, 300, 700, 4097) for m in (2, 18, 65, 130)),
+    *[(2, 700, 2), (5, 33, 4), (17, 300, 33), (64, 64, 64), (130, 700, 70), (70, 1500, 40)],
+]
+
+
+def operand(values, layout):
+    if layout == "both_stepped":
+        wide = np.zeros(tuple(2 * n for n in values.shape), values.dtype)
+        steps = (slice(None, None, 2),) * values.ndim
+        wide[steps] = values
+        return mg.from_numpy(wide)[steps]
+    if layout == "misaligned":  # to vectors and lines
+        wide = np.zeros(values.size + 3, values.dtype)
+        wide[1 : 1 + values.size] = values.ravel()
+        return mg.from_numpy(wide[1 : 1 + values.size].reshape(values.shape))
+    return oracle.tensor_in_layout(values, layout)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_layouts_give_the_same_bits(size, dtype, rng):
+    """Of both operands, and of those of the gradients' products, which are turned."""
+    m, k, n = size
+    a, b = (rng.standard_normal(s).astype(dtype) for s in ((m, k), (k, n)))
+    lone = 1 in (m, n)
+    layouts = [how for how in SAME_BITS if not (lone and how == "transposed")]
+    expected = (mg.tensor(a) @ mg.tensor(b)).numpy()
+    for left, right in itertools.product(layouts, layouts):
+        got = (operand(a, left) @ operand(b, right)).numpy()
+        assert got.tobytes() == expected.tobytes(), (left, right)
+    if m == 1:
+        for left, right in itertools.product(layouts, layouts):
+            got = (operand(a[0], left) @ operand(b, right)).numpy()
+            assert got.tobytes() == expected.tobytes(), (left, right)
+    if n == 1:
+        for left, right in itertools.product(layouts, layouts):
+            got = (operand(a, left) @ operand(b[:, 0], right)).numpy()
+            assert got.tobytes() == expected.tobytes(), (left, right)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        ((3, 4, 5, 300), (300, 7)),
+        ((3, 4, 1, 300), (300, 7)),
+        ((3, 4, 1, 300), (4, 300, 7)),
+        ((3, 4, 2, 300), (3, 1, 300, 1)),
+        ((6, 1, 700), (6, 700, 40)),
+        ((6, 40, 700), (6, 700, 1)),
+    ],
+    ids=str,
+)
+def test_stacks_give_the_same_bits_in_every_layout(p, q, dtype, rng):
+    """Batches turned, and operands that are expanded, beside copies of them."""
+    a, b = (rng.standard_normal(s).astype(dtype) for s in (p, q))
+    expected = (mg.tensor(a) @ mg.tensor(b)).numpy().tobytes()
+
+    def forms(x):
+        values = mg.tensor(x)
+        yield values
+        for layout in ("stepped", "reversed", "offset", "padded_rows", "both_stepped"):
+            yield operand(x, layout)
+        if x.ndim == 4:  # the batch axes the other way round in memory
+            yield values.transpose(0, 1).contiguous().transpose(0, 1)
+
+    for left, right in itertools.product(forms(a), forms(b)):
+        assert (left @ right).numpy().tobytes() == expected
+
+
+@pytest.mark.parametrize("m", [1, 5])
+def test_expanded_operands_give_the_bits_of_their_copies(m, rng):
+    a, b = mg.tensor(rng.standard_normal((m, 300))), mg.tensor(rng.standard_normal((300, 7)))
+    column = mg.tensor(rng.standard_normal((300, 1)))
+    for left, right in (
+        (a.expand(4, m, 300), b),
+        (a.expand(4, m, 300), b.expand(4, 300, 7)),
+        (a, column.expand(300, 7)),
+        (a[:, :1].expand(m, 300), b),
+        (a[:, :1].expand(m, 300), b[:, 0]),
+        (a[:1].expand(9, 300), b[:, 0]),
+        (a[:1, :1].expand(9, 300), b),
+        (a[0, :1].expand(300), b),
+    ):
+        assert ((left @ right) == (left.clone() @ right.clone())).all()
+
+
 @pytest.mark.parametrize("layout", oracle.LAYOUTS)
 def test_cotangent_layouts(layout, rng):
     a, b = rng.normal(size=(3, 5, 7)), rng.normal(size=(7, 6))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import sys
 import weakref
 
 import numpy as np
@@ -202,6 +203,103 @@ def test_odd_arrays():
     assert mg.from_numpy(subclass).shape == (1, 2)
     masked = mg.tensor(np.ma.masked_array([1.0, 2.0], [False, True]))
     assert masked.shape == (2,)
+
+
+class Liar(np.ndarray):
+    """It is an array of 3 numbers, whatever it says."""
+
+    shape = property(lambda self: (1 << 20,))
+    strides = property(lambda self: (8,))
+    size = property(lambda self: 1 << 20)
+    nbytes = property(lambda self: 8 << 20)
+    ndim = property(lambda self: 1)
+    itemsize = property(lambda self: 8)
+    base = property(lambda self: None)
+    dtype = property(lambda self: np.dtype(np.int64))
+    flags = property(lambda self: np.zeros(1).flags)
+    __array_interface__ = property(lambda self: {"data": (1 << 12, False)})
+    ctypes = property(lambda self: None)
+
+    def __len__(self):
+        return 1 << 20
+
+
+def liar(values, step=1):
+    """Whose elements are neighbours, or not."""
+    made = np.zeros(len(values) * step)[::step]
+    made[:] = values
+    return made.view(Liar)
+
+
+@pytest.mark.parametrize("step", [1, 2])
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (mg.from_numpy, [1, 2, 3]),
+        (mg.tensor, [1, 2, 3]),
+        (mg.asarray, [1, 2, 3]),
+        (lambda a: mg.tensor([a, a])[1], [1, 2, 3]),
+        (lambda a: mg.zeros(3).copy_(a), [1, 2, 3]),
+        (lambda a: mg.zeros(3).add_(a), [1, 2, 3]),
+        (lambda a: mg.zeros(3, dtype=mg.float64) + a, [1, 2, 3]),
+        (lambda a: a + mg.zeros(3, dtype=mg.float64), [1, 2, 3]),
+        (lambda a: np.add(mg.zeros(3, dtype=mg.float64), a), [1, 2, 3]),
+        (lambda a: mg.where(mg.ones(3) > 0, a, 0.0), [1, 2, 3]),
+        (lambda a: mg.stack([mg.zeros(3), a])[1], [1, 2, 3]),
+        (lambda a: mg.dot(mg.ones(3, dtype=mg.float64), a), 6),
+        (lambda a: setitem(mg.zeros(3), slice(None), a), [1, 2, 3]),
+        (lambda a: mg.sum(a), 6),
+    ],
+)
+def test_a_subclass_is_what_numpy_knows_of_it(call, expected, step):
+    """It may say anything of itself, and wild memory would be read."""
+    assert call(liar([1.0, 2.0, 3.0], step)).tolist() == expected
+
+
+def setitem(x, index, value):
+    x[index] = value
+    return x
+
+
+def test_indices_and_states_of_a_subclass(restore_random):
+    class Short(np.ndarray):
+        shape = property(lambda self: (1 << 20,))
+        strides = property(lambda self: (8,))
+
+    index = np.array([2, 0]).view(Short)
+    assert mg.arange(3)[index].tolist() == [2, 0]
+    assert setitem(mg.zeros(3), index, 1.0).tolist() == [1, 0, 1]
+    mask = np.array([True, False, True]).view(Short)
+    assert mg.arange(3)[mask].tolist() == [0, 2]
+    module = mg.nn.Linear(1, 3, bias=False)
+    weight = np.ones((3, 1), np.float32).view(Short)
+    module.load_state_dict({"weight": mg.tensor(weight)})
+    assert module.weight.tolist() == [[1], [1], [1]]
+
+
+def test_memory_from_numpy_lives_as_long_as_the_last_array_on_it():
+    array = np.ones(3)
+    alive = weakref.ref(array)
+    x = mg.from_numpy(array)
+    part = x[1:]
+    del array, x
+    assert alive() is not None
+    assert part.tolist() == [1, 1]
+    del part
+    assert alive() is None
+
+
+def test_no_bytecode_runs_where_memory_goes_back():
+    """Ctrl-C would come there, and be lost."""
+    seen = []
+    x = mg.from_numpy(np.ones(3))
+    before = sys.gettrace()
+    sys.settrace(lambda frame, what, _: seen.append((frame.f_code.co_name, what)))
+    try:
+        del x
+    finally:
+        sys.settrace(before)
+    assert seen == []
 
 
 def test_asarray():

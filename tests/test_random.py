@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import os
 import pickle
-import signal
 import threading
 
 import numpy as np
@@ -123,6 +123,51 @@ def test_multinomial_of_weights_of_any_size(size, g):
     assert stats.chisquare(counts[[0, 1, 3]], np.array([3, 1, 4]) * 750).pvalue > 1e-3
 
 
+# ---- forked children -----------------------------------------------------------------------------
+
+
+def in_a_child(action):
+    """What a forked child says of itself: the repr of what ``action`` gives there."""
+    near, far = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.write(far, repr(action()).encode())
+        finally:
+            os._exit(0)
+    os.close(far)
+    with os.fdopen(near, "rb") as pipe:
+        said = pipe.read()  # until the child has ended
+    assert os.waitpid(child, 0)[1] == 0
+    return ast.literal_eval(said.decode())
+
+
+def test_a_child_frees_the_locks_before_it_reads_a_state(restore_random, monkeypatch):
+    """NumPy takes its lock to read a state, too: whatever comes first would wait for ever."""
+    asked = []
+
+    class Watched:
+        def __init__(self, generator):
+            self.bit_generator = self
+            self.lock = self
+            self.name = generator
+
+        def _at_fork_reinit(self):
+            asked.append(self.name)
+
+        @property
+        def state(self):
+            assert asked, "a state is read, which waits for the lock"
+            return {}
+
+    mg.manual_seed(3)
+    own = mg.Generator().manual_seed(4)
+    for generator, name in ((mg.random.default_generator(), "shared"), (own, "own")):
+        monkeypatch.setattr(generator, "_numpy", Watched(name))
+    mg.random._begin_child()
+    assert {"shared", "own"} <= set(asked)
+
+
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_child_draws_though_a_thread_was_drawing_when_it_was_forked(restore_random):
@@ -137,20 +182,33 @@ def test_a_child_draws_though_a_thread_was_drawing_when_it_was_forked(restore_ra
     thread = threading.Thread(target=draw)
     thread.start()
     at_it.wait()
-    near, far = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            signal.alarm(20)
-            os.write(far, repr(mg.rand(2).tolist()).encode())
-        finally:
-            os._exit(0)
-    done.set()
-    thread.join()
-    os.close(far)
-    os.waitpid(child, 0)
-    assert os.read(near, 200).decode() == repr(mg.rand(2).tolist())
-    os.close(near)
+
+    def attempt():  # it must not wait for a thread that is not there
+        free = bits.lock.acquire(blocking=False)
+        return free and mg.rand(2).tolist()
+
+    try:
+        drawn = in_a_child(attempt)
+    finally:
+        done.set()
+        thread.join()
+    assert drawn == mg.rand(2).tolist()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_children_repeat_the_numbers_of_a_chosen_seed_and_no_other(restore_random, g):
+    own = mg.Generator()
+    mg.seed()
+    drawn = [in_a_child(lambda: mg.rand(3).tolist()) for _ in range(2)]
+    assert drawn[0] != drawn[1]
+    assert mg.rand(3).tolist() not in drawn
+    assert in_a_child(own.initial_seed) != own.initial_seed()
+    state = g.get_state()
+    mg.manual_seed(5)
+    for action in (lambda: mg.rand(3).tolist(), lambda: mg.rand(3, generator=g).tolist()):
+        assert in_a_child(action) == in_a_child(action) == action()
+    g.set_state(state)
 
 
 def _other(philox):
@@ -226,6 +284,97 @@ def test_uniform_values_stay_below_the_end():
 def test_what_must_be_an_integer(call, message):
     with pytest.raises(TypeError, match=message):
         call()
+
+
+# ---- extreme words -------------------------------------------------------------------------------
+
+WORDS = [0, 1, 2**64 - 1, 2**63, 2**32 - 1, 2**32, 0x1FF, 0xFFFFFFFF_FFFFF800, 0x00000001_000001FF]
+
+
+def next_words(word):
+    """A generator that gives this word as long as its counter gives out the words it has."""
+    generator = mg.Generator().manual_seed(0)
+    state = generator.get_state()
+    state["philox"]["buffer"] = np.full(4, word, np.uint64)
+    state["philox"]["buffer_pos"] = 0
+    generator.set_state(state)
+    return generator
+
+
+def within(low, high, closed="both"):
+    def check(x):
+        assert ((x >= low) & (x <= high)).all()
+        if closed == "left":
+            assert (x < high).all()
+        if closed == "none":
+            assert ((x > low) & (x < high)).all()
+
+    return check
+
+
+def trunc(bounds):
+    return lambda x, g: mg.nn.init.trunc_normal_(x, 0.0, 1.0, *bounds, generator=g)
+
+
+def unlikely(x, g):
+    """The weights are 0 but for one in the middle."""
+    drawn = mg.multinomial(mg.tensor([0.0, 0.0, 1e-30, 0.0, 0.0]), 3, True, generator=g)
+    return mg.cat([drawn, mg.multinomial(mg.tensor([0.0, 1e-30, 0.0]), 1, generator=g) + 1])
+
+
+FINITE = within(-np.finfo(np.float32).max, np.finfo(np.float32).max)
+POSITIVE = within(0, np.inf, "none")
+EDGES = {
+    "rand": (lambda x, g: mg.rand(len(x), dtype=x.dtype, generator=g), within(0, 1, "left")),
+    "uniform_": (lambda x, g: x.uniform_(-1e30, 1e-30, generator=g), within(-1e30, 1e-30, "left")),
+    "uniform_ near 1": (
+        lambda x, g: x.uniform_(1, 1 + 2**-20, generator=g),
+        within(1, 1 + 2**-20, "left"),
+    ),
+    "randn": (lambda x, g: mg.randn(len(x), dtype=x.dtype, generator=g), FINITE),
+    "normal_": (lambda x, g: x.normal_(generator=g), FINITE),
+    "exponential_": (lambda x, g: x.exponential_(generator=g), POSITIVE),
+    "exponential_ of a large rate": (lambda x, g: x.exponential_(1e38, generator=g), POSITIVE),
+    "log of exponential_": (lambda x, g: x.exponential_(3.0, generator=g).log(), FINITE),
+    "gumbel": (lambda x, g: mg.nn.functional.gumbel_softmax(x, generator=g), FINITE),
+    "randint": (lambda x, g: mg.randint(-2, 3, (len(x),), generator=g), within(-2, 2)),
+    "randint of all": (
+        lambda x, g: mg.randint(-(2**63), 2**63, (4,), generator=g) // 2**62,
+        within(-2, 1),
+    ),
+    "bernoulli of 0": (lambda x, g: mg.bernoulli(x * 0, generator=g), within(0, 0)),
+    "bernoulli of 1": (lambda x, g: mg.bernoulli(x * 0 + 1, generator=g), within(1, 1)),
+    "multinomial": (unlikely, within(2, 2)),
+    "trunc_normal_": (trunc((-2.0, 2.0)), within(-2, 2)),
+    "trunc_normal_ of a tail": (trunc((-5.5, float("inf"))), FINITE),
+    "trunc_normal_ of all": (trunc((-float("inf"), float("inf"))), FINITE),
+}
+
+
+@pytest.mark.parametrize("name", EDGES)
+@pytest.mark.parametrize("dtype", [mg.float32, mg.float64])
+@pytest.mark.parametrize("word", WORDS, ids=hex)
+def test_extreme_words_stay_in_range(name, dtype, word):
+    draw, check = EDGES[name]
+    check(draw(mg.ones(5, dtype=dtype), next_words(word)).numpy())
+
+
+@pytest.mark.parametrize("size", [5, 8192])
+def test_the_largest_word_is_below_1(size):
+    """In C, one by one and many together, rounding to the dtype must not reach 1."""
+    for dtype in (mg.float32, mg.float64):
+        ends = [mg.rand(size, dtype=dtype, generator=next_words(w))[0].item() for w in WORDS[::2]]
+        assert ends[:2] == [0.0, 1 - (2.0**-24 if dtype is mg.float32 else 2.0**-53)]
+
+
+def test_an_exponential_below_the_least_step_of_numpys_is_drawn_as_half_of_it():
+    """And all others are NumPy's."""
+    zero = next_words(0)
+    assert zero.clone_state().numpy.standard_exponential(4, np.float32)[0] == 0
+    drawn = mg.empty(4).exponential_(2.0, generator=zero.clone_state()).tolist()
+    numpys_own = zero.numpy.standard_exponential(4, np.float32) / np.float32(2)
+    assert drawn[0] == 2.0**-25
+    assert [x for x in drawn if x != 2.0**-25] == [x for x in numpys_own.tolist() if x]
 
 
 # ---- drawn in C ----------------------------------------------------------------------------------

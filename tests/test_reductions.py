@@ -15,6 +15,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import special
 
 import minigrad as mg
+from minigrad._c import lib
 
 NUMPY = {
     "sum": np.sum,
@@ -725,6 +726,91 @@ def test_long_float32_sums_along_every_axis(axis, layout, rng):
 def test_a_million_tenths():
     assert mg.full((1_000_000,), 0.1).sum().item() == pytest.approx(100000.0, rel=3e-7)
     assert mg.full((1_000_000, 2), 0.1).sum(0).tolist() == pytest.approx([100000.0] * 2, rel=3e-7)
+
+
+# ---- elements that share memory ------------------------------------------------------------------
+
+REDUCED = {
+    "sum": mg.sum,
+    "mean": mg.mean,
+    "prod": mg.prod,
+    "amax": mg.amax,
+    "amin": mg.amin,
+    "all": mg.all,
+    "any": mg.any,
+    "var": mg.var,
+    "std": mg.std,
+    "norm": lambda x, *dim: mg.norm(x, 2, *dim),
+    "logsumexp": lambda x, dim=tuple(range(9)): mg.logsumexp(x, dim[: x.ndim]),
+    "argmax": lambda x, dim=None: mg.argmax(x, dim if dim is None else dim[0]),
+    "argmin": lambda x, dim=None: mg.argmin(x, dim if dim is None else dim[0]),
+    "count_nonzero": mg.count_nonzero,
+}
+EXPANDED = (
+    ((1,), (70_001,)),
+    ((1, 3), (9000, 3)),
+    ((3, 1), (3, 9000)),
+    ((2, 1, 3), (2, 300, 3)),
+    ((1, 2, 1), (5, 2, 7)),
+    ((1, 4, 1, 2), (3, 4, 70, 2)),
+    ((7, 1), (7, 0)),
+)
+
+
+def steps_of(x):
+    """A view whose elements are neighbours along no axis."""
+    wide = np.zeros(tuple(2 * n for n in x.shape), x.dtype)
+    wide[tuple(slice(None, None, 2) for _ in x.shape)] = x
+    return mg.from_numpy(wide)[tuple(slice(None, None, 2) for _ in x.shape)]
+
+
+@pytest.mark.parametrize("name", REDUCED)
+@pytest.mark.parametrize(("own", "shape"), EXPANDED)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.bool_])
+def test_expanded_arrays_are_reduced_as_their_copies(name, own, shape, dtype, rng):
+    """To the same bits, over all axes and over each."""
+    drawn = rng.uniform(-3, 3, own)
+    values = drawn > 0 if dtype is np.bool_ else drawn.astype(dtype)
+    for x in (mg.tensor(values).expand(shape), steps_of(values).expand(shape)):
+        for dim in (None, *[(d,) for d in range(len(shape))], (0, len(shape) - 1)):
+            rest = () if dim is None else (tuple(sorted(set(dim))),)
+            results = []
+            for y in (x, x.clone()):
+                try:
+                    results.append(REDUCED[name](y, *rest).numpy())
+                except (TypeError, ValueError) as error:
+                    results.append(str(error))
+            if isinstance(results[0], str) or isinstance(results[1], str):
+                assert results[0] == results[1]
+            else:
+                oracle.assert_same(*results)
+
+
+@pytest.mark.parametrize("name", [n for n in REDUCED if n != "count_nonzero"])  # of truth values
+def test_expanded_arrays_are_not_copied(name):
+    """They may be larger than any memory."""
+    n = 2**22
+    one, integer, truth = (mg.ones(1, 1, dtype=t) for t in (mg.float32, mg.int64, mg.bool))
+    for x in (one, integer, truth):
+        if name in ("var", "std", "norm", "logsumexp") and x is not one:
+            continue
+        y = x.expand(2, n)
+        room = 2 * n  # bytes, of which elements of one would take as many
+        before = lib.mg_cache_bytes() + lib.mg_live_bytes()
+        REDUCED[name](y)
+        REDUCED[name](y, (1,))
+        assert lib.mg_cache_bytes() + lib.mg_live_bytes() - before < room / 16
+
+
+def test_what_is_beyond_counting_is_refused():
+    for f in (mg.sum, mg.var, mg.logsumexp):
+        with pytest.raises(MemoryError, match="no memory for 140737488355328 bytes"):
+            f(mg.ones(1).expand(2**45), 0)
+    assert mg.ones(1, dtype=mg.int64).expand(2**45).sum().item() == 2**45
+    assert (
+        mg.full((1,), 3).expand(2**40).prod().item()
+        == (pow(3, 2**40, 2**64) + 2**63) % 2**64 - 2**63
+    )
 
 
 # ---- errors --------------------------------------------------------------------------------------

@@ -293,7 +293,7 @@ static int system_run(system_plan *t, mg_array *a, mg_array *x) {
     if (!t->n) t->n = t->row;
     t->items = 1;
     for (int d = 0; d < a->ndim - 2; d++) t->items *= a->shape[d];
-    if (t->items == 0) return MG_OK;
+    if (t->items == 0 || (t->n == 0 && x->size == 0)) return MG_OK; /* however many there are */
     t->results = x->size / t->items;
     int64_t work = t->n * (t->m * t->n + t->results) + 1;
     t->items_per_block = mg_max(1, SYSTEM_GRAIN / work);

@@ -327,20 +327,26 @@ static void R(gemm_packed)(real *c, const real *plus, int64_t plus_row, const re
 
 /* ---- vectors --------------------------------------------------------------------------------- */
 
-/* The product seen as row vector (x, x_step) times matrix (b_row, b_col) with n outputs. */
+/* The product seen as row vector (x, x_step) times matrix (b_row, b_col) with n outputs. Where the
+ * matrix lies neither way, it is taken as it would be in order: for a matrix times a column, as dots. */
 typedef struct {
     real *y;
     const real *x, *b;
     int64_t x_step, b_row, b_col, n, k, cols;
+    bool dots;
 } R(gemm_vector);
 
 static void R(gemm_vector_block)(void *context, int64_t block) {
     const R(gemm_vector) *t = context;
     int64_t j = block * t->cols, n = mg_min(t->cols, t->n - j);
-    if (t->b_row == 1 && (t->b_col != 1 || t->n == 1))
-        R(gemm_vector_cols)(t->y + j, t->x, t->x_step, t->b + j * t->b_col, t->b_col, n, t->k);
+    const real *b = t->b + j * t->b_col;
+    bool rows = t->b_col == 1 && t->b_row != 0, columns = t->b_row == 1 && t->b_col != 0;
+    if (t->n == 1 || (t->dots ? !rows || (columns && t->k > 1) : columns && !rows))
+        R(gemm_vector_cols)(t->y + j, t->x, t->x_step, b, t->b_row, t->b_col, n, t->k, t->n == 1);
+    else if (t->b_col == 1)
+        R(gemm_vector_rows)(t->y + j, t->x, t->x_step, b, t->b_row, n, t->k);
     else
-        R(gemm_vector_rows)(t->y + j, t->x, t->x_step, t->b + j, t->b_row, n, t->k);
+        R(gemm_vector_steps)(t->y + j, t->x, t->x_step, b, t->b_row, t->b_col, n, t->k);
 }
 
 /* ---- choice ---------------------------------------------------------------------------------- */
@@ -365,11 +371,11 @@ MG_INLINE bool R(gemm_packs)(const mg_gemm_shape *s) {
 
 MG_INLINE R(gemm_vector) R(gemm_vector_of)(real *c, const real *a, const real *b,
                                            const mg_gemm_shape *s) {
-    R(gemm_vector) t = {c, a, b, s->a_col, s->b_row, s->b_col, s->n, s->k, s->n};
+    R(gemm_vector) t = {c, a, b, s->a_col, s->b_row, s->b_col, s->n, s->k, s->n, false};
     if (s->n == 1 && s->m > 1)
-        t = (R(gemm_vector)){c, b, a, s->b_row, s->a_col, s->a_row, s->m, s->k, s->m};
+        t = (R(gemm_vector)){c, b, a, s->b_row, s->a_col, s->a_row, s->m, s->k, s->m, true};
     if (t.n == 1 && t.b_row != 1) /* a dot product: the contiguous one plays the matrix */
-        t = (R(gemm_vector)){c, t.b, t.x, t.b_row, t.x_step, 0, 1, s->k, 1};
+        t = (R(gemm_vector)){c, t.b, t.x, t.b_row, t.x_step, 0, 1, s->k, 1, true};
     return t;
 }
 
@@ -377,7 +383,7 @@ static void R(gemm_vector_product)(real *c, const real *a, const real *b, const 
     R(gemm_vector) t = R(gemm_vector_of)(c, a, b, s);
     bool threads = t.n * t.k >= MG_GEMM_THREAD_WORK / 8 && mg_get_num_threads() > 1;
     /* Memory is the limit: the wider the blocks, the longer the pieces of rows that it is read in. */
-    if (threads && t.b_row == 1) {
+    if (threads && t.b_col != 1) {
         t.cols = gemm_round_up(mg_ceil_div(t.n, 16), 64);
     } else if (threads) {
         int64_t share = mg_ceil_div(t.n, mg_get_num_threads());
@@ -386,10 +392,9 @@ static void R(gemm_vector_product)(real *c, const real *a, const real *b, const 
     mg_parallel_if(threads, mg_ceil_div(t.n, t.cols), R(gemm_vector_block), &t);
 }
 
-/* A vector kernel takes it: one side is a vector, and the matrix lies along its rows or columns. */
+/* A vector kernel takes it: one side is a vector. */
 MG_INLINE bool R(gemm_is_vector)(const mg_gemm_shape *s) {
-    return (s->m == 1 && s->n == 1) || (s->m == 1 && (s->b_col == 1 || s->b_row == 1)) ||
-           (s->n == 1 && s->c_row == 1 && (s->a_col == 1 || s->a_row == 1));
+    return s->m == 1 || (s->n == 1 && s->c_row == 1);
 }
 
 /* One tile does it all, and so few elements of B that they are soon copied to where it reads them. */

@@ -7,6 +7,8 @@
 
 /* Outputs at a time, and depth of dot products, half of a small L1: both are best read in long runs. */
 enum { R(GEMM_V_CHUNK) = 16384 / sizeof(real), R(GEMM_V_DEPTH) = 16384 / sizeof(real) };
+/* Outputs at a time of a matrix that is copied, and columns that gemm_dots takes together. */
+enum { R(GEMM_V_PART) = 1024 / sizeof(real), R(GEMM_V_TOGETHER) = LANES < 4 ? LANES : 4 };
 
 /* y = x B for `nv` vectors of columns, the last of them `tail` wide, held in registers. */
 MG_INLINE void R(gemm_sum_rows)(const int nv, const bool masked, real *restrict y,
@@ -44,6 +46,21 @@ MG_INLINE void R(gemm_add_rows)(const int rows, real *restrict y, const real *re
         MG_UNROLL
         for (int p = 0; p < rows; p++) sum = v_fma(w[p], v_load(b + p * b_row + j), sum);
         v_store(y + j, sum);
+    }
+}
+
+/* The same, for a B that lies neither way: a part of each row is copied first. */
+static MG_NOINLINE void R(gemm_vector_steps)(real *restrict y, const real *restrict x, int64_t x_step,
+                                             const real *restrict b, int64_t b_row, int64_t b_col,
+                                             int64_t n, int64_t k) {
+    real sums[R(GEMM_V_PART)], part[R(GEMM_V_PART)] = {0};
+    for (int64_t j = 0; j < n; j += R(GEMM_V_PART)) {
+        int64_t cols = mg_min(R(GEMM_V_PART), n - j), whole = (cols + LANES - 1) / LANES * LANES;
+        for (int64_t p = 0; p < k; p++) {
+            for (int64_t i = 0; i < cols; i++) part[i] = b[p * b_row + (j + i) * b_col];
+            R(gemm_add_rows)(1, sums, x + p * x_step, x_step, part, 0, whole, p > 0);
+        }
+        memcpy(y + j, sums, (size_t)cols * sizeof(real));
     }
 }
 
@@ -119,11 +136,44 @@ MG_INLINE void R(gemm_dots)(const int cols, const int parts, vec *restrict dots,
     }
 }
 
-/* Columns lie along memory: LANES dot products at a time, x in L1; their partial sums are
- * transposed so that one tree of vector additions finishes them all. */
+/* `cols` columns whose elements are b_row apart, one after the other. */
+static void R(gemm_columns)(real *restrict to, const real *restrict b, int64_t b_row, int64_t b_col,
+                            int cols, int64_t k) {
+    for (int j = 0; j < cols; j++)
+        for (int64_t p = 0; p < k; p++) to[j * k + p] = b[j * b_col + p * b_row];
+}
+
+/* dots[j] of `cols` columns, a few together. All have two chains, wherever they are among others, and
+ * only a lone one has more. */
+MG_INLINE void R(gemm_dots_of)(vec *restrict dots, const real *restrict x, const real *restrict b,
+                               int64_t b_col, int cols, int64_t k, bool lone) {
+    enum { TOGETHER = R(GEMM_V_TOGETHER) };
+    int c = 0;
+    for (; c + TOGETHER <= cols; c += TOGETHER)
+        R(gemm_dots)(TOGETHER, 2, dots + c, x, b + c * b_col, b_col, k);
+    for (; c + 2 <= cols; c += 2) R(gemm_dots)(2, 2, dots + c, x, b + c * b_col, b_col, k);
+    if (lone) R(gemm_dots)(1, 8, dots, x, b, b_col, k);
+    else if (c < cols) R(gemm_dots)(1, 2, dots + c, x, b + c * b_col, b_col, k);
+}
+
+/* Of columns that are copied first. */
+static MG_NOINLINE void R(gemm_dots_of_copies)(vec *restrict dots, const real *restrict x,
+                                               const real *restrict b, int64_t b_row,
+                                               int64_t b_col, int cols, int64_t k, bool lone) {
+    enum { TOGETHER = R(GEMM_V_TOGETHER) };
+    real copy[TOGETHER * R(GEMM_V_DEPTH)];
+    for (int c = 0; c < cols; c += TOGETHER) {
+        int some = (int)mg_min(TOGETHER, cols - c);
+        R(gemm_columns)(copy, b + c * b_col, b_row, b_col, some, k);
+        R(gemm_dots_of)(dots + c, x, copy, k, some, k, lone);
+    }
+}
+
+/* Columns lie along memory, or else are copied: LANES dot products at a time, x in L1; their partial
+ * sums are transposed so that one tree of vector additions finishes them all. */
 static void R(gemm_vector_cols)(real *restrict y, const real *restrict x, int64_t x_step,
-                                const real *restrict b, int64_t b_col, int64_t n, int64_t k) {
-    enum { TOGETHER = LANES < 4 ? LANES : 4 };
+                                const real *restrict b, int64_t b_row, int64_t b_col, int64_t n,
+                                int64_t k, bool lone) {
     real copy[R(GEMM_V_DEPTH)];
     for (int64_t p = 0; p < k; p += R(GEMM_V_DEPTH)) {
         int64_t depth = mg_min(R(GEMM_V_DEPTH), k - p);
@@ -133,13 +183,12 @@ static void R(gemm_vector_cols)(real *restrict y, const real *restrict x, int64_
             part = copy;
         }
         for (int64_t j = 0; j < n; j += LANES) {
-            int cols = (int)mg_min(LANES, n - j), c = 0;
-            const real *at = b + j * b_col + p;
+            int cols = (int)mg_min(LANES, n - j);
+            const real *at = b + j * b_col + p * b_row;
             vec dots[LANES];
-            for (; c + TOGETHER <= cols; c += TOGETHER)
-                R(gemm_dots)(TOGETHER, 2, dots + c, part, at + c * b_col, b_col, depth);
-            for (; c < cols; c++) R(gemm_dots)(1, 8, dots + c, part, at + c * b_col, b_col, depth);
-            for (; c < LANES; c++) dots[c] = v_set1(0);
+            if (b_row == 1) R(gemm_dots_of)(dots, part, at, b_col, cols, depth, lone);
+            else R(gemm_dots_of_copies)(dots, part, at, b_row, b_col, cols, depth, lone);
+            for (int c = cols; c < LANES; c++) dots[c] = v_set1(0);
             R(v_turn)(dots);
             for (int w = LANES / 2; w > 0; w /= 2)
                 for (int i = 0; i < w; i++) dots[i] += dots[i + w];

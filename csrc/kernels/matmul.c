@@ -13,6 +13,7 @@ typedef struct {
     int axes;
     int64_t items; /* product of size */
     int64_t size[MG_MAX_NDIM], a_step[MG_MAX_NDIM], b_step[MG_MAX_NDIM];
+    bool one_b[MG_MAX_NDIM]; /* by its shape there is one B along the axis */
     int dtype;
     char *c;
     const char *a, *b, *bias; /* bias: a row added to every row of every product, or NULL */
@@ -119,11 +120,13 @@ static int matmul_run(matmul_plan *t) {
 }
 
 /* Adds a batch axis inside those of the plan, joined to the last one where the steps allow. */
-static void matmul_add_axis(matmul_plan *t, int64_t size, int64_t a_step, int64_t b_step) {
+static void matmul_add_axis(matmul_plan *t, int64_t size, int64_t a_step, int64_t b_step,
+                            bool one_b) {
     if (size == 1) return;
     t->items *= size;
     int d = t->axes - 1;
-    if (d >= 0 && t->a_step[d] == a_step * size && t->b_step[d] == b_step * size) {
+    if (d >= 0 && t->a_step[d] == a_step * size && t->b_step[d] == b_step * size &&
+        t->one_b[d] == one_b) {
         t->size[d] *= size;
     } else {
         d = t->axes++;
@@ -131,13 +134,17 @@ static void matmul_add_axis(matmul_plan *t, int64_t size, int64_t a_step, int64_
     }
     t->a_step[d] = a_step;
     t->b_step[d] = b_step;
+    t->one_b[d] = one_b;
 }
 
-/* A stack of A times one B, when the rows of A lie evenly, is one product with more rows. */
+/* A stack of A times one B, when the rows of A lie evenly, is one product with more rows. Vectors are
+ * added in another order than matrices: for them the shape decides, and not whether B is expanded. */
 static void matmul_fold_rows(matmul_plan *t) {
     mg_gemm_shape *s = &t->gemm;
+    bool vector = s->m == 1 || s->n == 1;
     while (t->axes > 0) {
         int d = t->axes - 1;
+        if (vector && !t->one_b[d]) return;
         if (t->b_step[d] != 0 || (s->m > 1 && t->a_step[d] != s->m * s->a_row)) return;
         if (s->m == 1) s->a_row = t->a_step[d];
         s->m *= t->size[d];
@@ -176,7 +183,8 @@ static mg_array *matmul_same_dtype(const mg_array *a, const mg_array *b, const m
         if (na != nb && na != 1 && nb != 1) return mg_fail(MG_ESHAPE, na, nb);
         shape[d] = na == 1 ? nb : na;
         broadcast |= da < 0 || db < 0 || na != nb;
-        matmul_add_axis(&t, shape[d], na == 1 ? 0 : a->strides[da], nb == 1 ? 0 : b->strides[db]);
+        matmul_add_axis(&t, shape[d], na == 1 ? 0 : a->strides[da], nb == 1 ? 0 : b->strides[db],
+                        nb == 1);
     }
     int ndim = batch;
     if (!a_flat) shape[ndim++] = s->m;

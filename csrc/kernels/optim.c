@@ -101,7 +101,7 @@ static int optim_run(int method, const void *options, int count, mg_array **p, m
                      mg_array **const *state) {
     size_t capacity;
     optim_item *items = mg_block_take((size_t)count * sizeof *items, &capacity);
-    if (!items) return mg_fail_code(MG_ENOMEM, count, 0);
+    if (!items) return mg_fail_code(MG_ENOMEM, count * (int64_t)sizeof *items, 0);
     int code = MG_OK, ready = 0;
     int64_t blocks = 0, elements = 0;
     for (; ready < count && !code; ready++) {

@@ -107,6 +107,77 @@ bool mg_reduce_layout(reduce_plan *p, const mg_array *x, uint32_t group, const m
     return true;
 }
 
+/* ---- expanded arrays ---- */
+
+/* A reduced index that lies at no single stride, and is gathered a chunk at a time. */
+typedef struct {
+    int ndim;
+    int64_t shape[MG_MAX_NDIM], strides[1][MG_MAX_NDIM];
+} reduce_gather;
+
+/* Whether elements share memory: a copy could take any amount more. */
+static bool reduce_is_expanded(const mg_array *x) {
+    for (int d = 0; d < x->ndim; d++)
+        if (x->strides[d] == 0 && x->shape[d] > 1) return true;
+    return false;
+}
+
+mg_array mg_reduce_fold(const mg_array *x, uint32_t mask, int64_t *folded) {
+    mg_array seen = mg_header(x);
+    *folded = 1;
+    for (int d = 0; d < x->ndim; d++) {
+        if (!(mask >> d & 1) || x->strides[d] != 0 || x->shape[d] <= 1) continue;
+        *folded *= x->shape[d];
+        seen.shape[d] = 1;
+    }
+    seen.size = x->size / *folded;
+    return seen;
+}
+
+/* A plan of rows, one for each kept element, for an x that has no layout. */
+static void reduce_lay_out_gathered(reduce_plan *p, reduce_gather *gather, const mg_array *x,
+                                    uint32_t group, const mg_array *c) {
+    mg_array kept = mg_header(x);
+    int axes = 0;
+    for (int d = 0; d < x->ndim; d++) {
+        if (!(group >> d & 1)) continue;
+        gather->shape[axes] = x->shape[d];
+        gather->strides[0][axes++] = x->strides[d];
+        kept.shape[d] = 1;
+    }
+    gather->ndim = mg_collapse(axes, gather->shape, 1, gather->strides);
+    mg_reduce_layout(p, &kept, group, c); /* with no reduced index there always is one */
+    p->columns = false;
+    p->n = mg_reduce_extent(x, group);
+    p->stride = 1;
+}
+
+/* Elements `first` and on, n in all, of the reduced index that begins at `from`, into `to`. */
+static void reduce_gather_chunk(const reduce_gather *gather, char *to, const char *from,
+                                int64_t first, int64_t n, int itemsize) {
+    int64_t at[MG_MAX_NDIM];
+    int inner = gather->ndim - 1;
+    for (int d = inner; d >= 0; d--) {
+        at[d] = first % gather->shape[d];
+        first /= gather->shape[d];
+        from += at[d] * gather->strides[0][d] * itemsize;
+    }
+    while (n > 0) {
+        int64_t run = mg_min(n, gather->shape[inner] - at[inner]);
+        mg_copy_run(to, from, run, gather->strides[0][inner], itemsize);
+        to += run * itemsize;
+        n -= run;
+        at[inner] += run;
+        from += run * gather->strides[0][inner] * itemsize;
+        for (int d = inner; d > 0 && at[d] == gather->shape[d]; d--) {
+            from -= at[d] * gather->strides[0][d] * itemsize;
+            at[d] = 0;
+            at[d - 1]++;
+            from += gather->strides[0][d - 1] * itemsize;
+        }
+    }
+}
+
 /* ---- running a plan ---- */
 
 void mg_reduce_piece(int kind, int dtype, const reduce_plan *p, void *y, void *y2, const void *x,
@@ -116,6 +187,7 @@ void mg_reduce_piece(int kind, int dtype, const reduce_plan *p, void *y, void *y
 
 typedef struct {
     const reduce_plan *plan;
+    const reduce_gather *gather; /* NULL where the reduced index lies at the plan's stride */
     int kind, dtype;
     int64_t itemsize, kept; /* kept: elements of the result */
     const char *x, *c;
@@ -144,12 +216,25 @@ static void reduce_along_row(const reduce_job *job, int64_t piece) {
     }
 }
 
+/* A chunk of one row that is gathered first. */
+static void reduce_gathered(const reduce_job *job, int64_t piece) {
+    _Alignas(64) char stage[REDUCE_CHUNK * sizeof(double)];
+    const reduce_plan *p = job->plan, row = {.run_x = 1, .run_y = 1};
+    int64_t x, y, c, chunk = reduce_seek(p, piece / p->run, piece % p->run, &x, &y, &c);
+    int64_t start = chunk * job->chunk, n = mg_min(job->chunk, p->n - start);
+    reduce_gather_chunk(job->gather, stage, job->x + x * job->itemsize, start, n,
+                        (int)job->itemsize);
+    y = (y + chunk * job->kept) * job->itemsize;
+    mg_reduce_piece(job->kind, job->dtype, &row, job->y + y, job->y2 ? job->y2 + y : NULL, stage, 1,
+                    n, job->c ? job->c + c * job->itemsize : NULL);
+}
+
 static void reduce_pieces(const reduce_job *job, int64_t block) {
     const reduce_plan *p = job->plan;
     int64_t end = mg_min((block + 1) * job->per_block, job->pieces);
     for (int64_t piece = block * job->per_block; piece < end; piece++) {
-        if (job->along) {
-            reduce_along_row(job, piece);
+        if (job->along || job->gather) {
+            (job->gather ? reduce_gathered : reduce_along_row)(job, piece);
             continue;
         }
         int64_t first = piece % job->strips * job->strip, x, y, c;
@@ -176,9 +261,10 @@ static void reduce_block_of_pieces(void *context, int64_t block) {
     if (apart_left(before)) *job->plan->left = true;
 }
 
-int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_array *y2, const mg_array *x,
-                  const mg_array *c) {
+static int reduce_run(int kind, const reduce_plan *p, const reduce_gather *gather, mg_array *y,
+                      mg_array *y2, const mg_array *x, const mg_array *c) {
     reduce_job job = {.plan = p, .kind = kind, .dtype = x->dtype, .kept = y->size};
+    job.gather = gather;
     job.itemsize = mg_itemsize(x->dtype);
     job.x = x->data;
     job.c = c ? c->data : NULL;
@@ -196,10 +282,10 @@ int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_array *y2, con
     int64_t n = mg_min(p->n, job.chunk);
     int64_t grain = mg_max(x->size / REDUCE_PIECES / mg_get_num_threads(), REDUCE_GRAIN);
     job.strip = p->columns ? REDUCE_WIDE / job.itemsize : mg_max(grain / n, 1);
-    job.strip = mg_min(job.strip, p->run);
+    job.strip = gather ? 1 : mg_min(job.strip, p->run);
     job.strips = mg_ceil_div(p->run, job.strip);
     job.pieces = job.strips * p->count * job.chunks;
-    if (job.chunks > 1 && !p->columns) {
+    if (job.chunks > 1 && !p->columns && !gather) {
         job.along = grain / REDUCE_CHUNK;
         job.strip = mg_min(job.along, job.chunks);
         job.pieces = p->run * p->count * mg_ceil_div(job.chunks, job.along);
@@ -223,6 +309,22 @@ int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_array *y2, con
         mg_block_give(job.y, capacity);
     }
     return MG_OK;
+}
+
+int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_array *y2, const mg_array *x,
+                  const mg_array *c) {
+    return reduce_run(kind, p, NULL, y, y2, x, c);
+}
+
+/* An expanded x that has no layout, without a copy of all of it. */
+static int reduce_run_expanded(int kind, mg_array *y, mg_array *y2, const mg_array *x,
+                               uint32_t group, const mg_array *c, _Atomic bool *left) {
+    reduce_plan plan;
+    reduce_gather gather;
+    reduce_lay_out_gathered(&plan, &gather, x, group, c);
+    plan.left = left;
+    if (plan.n > REDUCE_MOST) return mg_fail_code(MG_ENOMEM, x->size * mg_itemsize(x->dtype), 0);
+    return reduce_run(kind, &plan, &gather, y, y2, x, c);
 }
 
 /* ---- groups of axes ---- */
@@ -254,6 +356,12 @@ static mg_array *reduce_group(int kind, mg_array *x, uint32_t group, const mg_ar
     }
     from = mg_retain(x);
     if (!mg_reduce_layout(&plan, from, group, c)) {
+        if (reduce_is_expanded(x)) {
+            if (reduce_run_expanded(kind, y, second ? *second : NULL, x, group, c, left))
+                goto failed;
+            mg_release(from);
+            return y;
+        }
         mg_release(from);
         from = mg_copy(x); /* a contiguous array always has a layout */
         if (from) mg_reduce_layout(&plan, from, group, c);
@@ -265,23 +373,43 @@ static mg_array *reduce_group(int kind, mg_array *x, uint32_t group, const mg_ar
 failed:
     mg_release(from);
     mg_release(y);
-    if (second) mg_release(*second);
+    if (second) {
+        mg_release(*second);
+        *second = NULL; /* the caller releases what it finds there */
+    }
     return NULL;
 }
 
-/* The same for integers and truth values; all and any make truth values of x first. */
+/* y joined with itself, so many times in all: a number, or the product of it with itself. */
+static void reduce_repeat(int op, mg_array *y, int64_t times) {
+    uint64_t *value = (uint64_t *)y->data;
+    for (int64_t i = 0; i < y->size && op == MG_SUM; i++) value[i] *= (uint64_t)times;
+    for (int64_t i = 0; i < y->size && op == MG_PROD; i++) {
+        uint64_t power = 1, base = value[i];
+        for (int64_t left = times; left > 0; left >>= 1, base *= base)
+            if (left & 1) power *= base;
+        value[i] = power;
+    }
+}
+
+/* The same for integers and truth values; all and any make truth values of x first. Elements that are
+ * one in memory are taken once. */
 static mg_array *reduce_group_plain(int op, mg_array *x, uint32_t group) {
     bool truth = op == MG_ALL || op == MG_ANY;
     int dtype = truth ? MG_BOOL : op == MG_MAX || op == MG_MIN ? x->dtype : MG_INT64;
-    mg_array *y = reduce_new(dtype, x, group);
+    int64_t times;
+    mg_array *y = reduce_new(dtype, x, group), seen = mg_reduce_fold(x, group, &times);
     if (!y) return NULL;
-    mg_array *from = truth && x->dtype != MG_BOOL ? mg_cast(x, MG_BOOL) : mg_contiguous(x);
+    mg_array *from = truth && x->dtype != MG_BOOL ? mg_cast(&seen, MG_BOOL)
+                     : mg_is_contiguous(&seen)    ? &seen
+                                                  : mg_copy(&seen);
     if (!from) {
         mg_release(y);
         return NULL;
     }
     mg_reduce_plain(op, y, from, group);
-    mg_release(from);
+    if (times > 1 && (op == MG_SUM || op == MG_PROD)) reduce_repeat(op, y, times);
+    if (from != &seen) mg_release(from);
     return y;
 }
 

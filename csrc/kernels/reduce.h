@@ -60,6 +60,7 @@ enum {
     REDUCE_APART = 4, /* rows that are read at once, a quarter of all apart */
     REDUCE_SHARES = 4,  /* of columns neighbours go together, so many blocks for each thread */
 };
+#define REDUCE_MOST ((int64_t)REDUCE_BLOCK << REDUCE_ALL_LEVELS) /* terms that are one in memory */
 
 /* Do narrow rows follow each other without a gap, so that a strip may take 16 of them as one? */
 MG_INLINE bool reduce_is_dense(int64_t stride, int64_t width) {
@@ -109,6 +110,10 @@ MG_SHARED int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_arra
  * `columns` and the strides of the reduced index and of the run count. */
 MG_SHARED void mg_reduce_piece(int kind, int dtype, const reduce_plan *p, void *y, void *y2,
                                const void *x, int64_t run, int64_t n, const void *c);
+
+/* x with size 1 on the axes in `mask` along which its elements share memory, so that what has no order
+ * need not go through them; `*folded` gets how many are one. Never given away. */
+MG_SHARED mg_array mg_reduce_fold(const mg_array *x, uint32_t mask, int64_t *folded);
 
 /* Product of the sizes of the axes in `mask`. */
 MG_SHARED int64_t mg_reduce_extent(const mg_array *x, uint32_t mask);

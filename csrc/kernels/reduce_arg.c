@@ -87,35 +87,62 @@ static void arg_plain(int op, void *out, const mg_array *x, int64_t outer, int64
         }
 }
 
+/* Places in x of the first extrema, from those in `seen`, which is x with elements that are one taken
+ * once: the first of these. */
+static void arg_unfold(int64_t *y, int64_t size, const mg_array *x, const mg_array *seen,
+                       uint32_t mask) {
+    for (int64_t i = 0; i < size; i++) {
+        int64_t rest = y[i], step = 1, place = 0;
+        for (int d = x->ndim - 1; d >= 0; d--) {
+            if (!(mask >> d & 1)) continue;
+            place += rest % seen->shape[d] * step;
+            rest /= seen->shape[d];
+            step *= x->shape[d];
+        }
+        y[i] = place;
+    }
+}
+
+/* The places into y; false where there is no memory. */
+static bool arg_find(int op, mg_array *y, mg_array *x, uint32_t mask) {
+    int64_t n = 1, inner = 1;
+    for (int d = 0; d < x->ndim; d++) {
+        if (mask >> d & 1) n *= x->shape[d];
+        else inner = mask >> d ? 1 : inner * x->shape[d];
+    }
+    bool plain = !mg_is_float(x->dtype), done = true;
+    reduce_plan plan;
+    mg_array *from = x;
+    if (plain ? !mg_is_contiguous(x) : !mg_reduce_layout(&plan, x, mask, NULL)) {
+        from = mg_copy(x);
+        if (!from) return false;
+        if (!plain) mg_reduce_layout(&plan, from, mask, NULL);
+    }
+    if (plain) arg_plain(op, (int64_t *)y->data, from, y->size / inner, n, inner);
+    else done = !arg_run(op == MG_MAX ? 1 : -1, &plan, y, from);
+    if (from != x) mg_release(from);
+    return done;
+}
+
 mg_array *mg_arg_reduce(int op, mg_array *x, int axis, int all, int keepdims) {
     uint32_t mask;
-    int64_t shape[MG_MAX_NDIM], n = 1, inner = 1;
+    int64_t shape[MG_MAX_NDIM], folded;
     int ndim = 0;
     if (op != MG_MAX && op != MG_MIN) return mg_fail(MG_EARG, op, 0);
     if (mg_axes_mask(x->ndim, all ? -1 : 1, (int32_t[]){axis}, &mask)) return NULL;
     if (mg_reduce_check_empty(x, mask)) return NULL;
     for (int d = 0; d < x->ndim; d++) {
         bool gone = mask >> d & 1;
-        if (gone) n *= x->shape[d];
-        else inner = mask >> d ? 1 : inner * x->shape[d];
         if (!gone || keepdims) shape[ndim++] = gone ? 1 : x->shape[d];
     }
     mg_array *y = mg_new(MG_INT64, ndim, shape);
     if (!y || y->size == 0) return y;
-    bool plain = !mg_is_float(x->dtype);
-    reduce_plan plan;
-    mg_array *from = mg_retain(x);
-    if (plain ? !mg_is_contiguous(x) : !mg_reduce_layout(&plan, x, mask, NULL)) {
-        mg_release(from);
-        from = mg_copy(x);
-        if (from && !plain) mg_reduce_layout(&plan, from, mask, NULL);
-    }
-    if (from && plain) arg_plain(op, y->data, from, y->size / inner, n, inner);
-    if (!from || (!plain && arg_run(op == MG_MAX ? 1 : -1, &plan, y, from))) {
+    mg_array seen = mg_reduce_fold(x, mask, &folded);
+    if (!arg_find(op, y, &seen, mask)) {
         mg_release(y);
-        y = NULL;
+        return NULL;
     }
-    mg_release(from);
+    if (folded > 1) arg_unfold((int64_t *)y->data, y->size, x, &seen, mask);
     return y;
 }
 

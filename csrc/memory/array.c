@@ -150,12 +150,11 @@ mg_array *mg_weak_int(int64_t value) { return array_weak(MG_INT64, 0, value); }
 mg_array *mg_weak_bool(int value) { return array_weak(MG_BOOL, 0, value); }
 
 mg_array *mg_borrow(void *data, int dtype, int ndim, const int64_t *shape, const int64_t *strides,
-                    int writable, int64_t owner, void (*on_release)(int64_t)) {
+                    int writable) {
     int64_t count = 0;
     if (dtype < MG_BOOL || dtype > MG_FLOAT64) return mg_fail(MG_EDTYPE, dtype, 0);
     if (mg_count(ndim, shape, (int)mg_itemsize(dtype), &count)) return NULL;
-    mg_buffer *buffer = mg_buffer_borrow(data, (size_t)(count * mg_itemsize(dtype)), writable != 0,
-                                         owner, on_release);
+    mg_buffer *buffer = mg_buffer_borrow(data, (size_t)(count * mg_itemsize(dtype)), writable != 0);
     if (!buffer) return mg_fail(MG_ENOMEM, sizeof(mg_buffer), 0);
     mg_array *a = array_over(buffer, data, dtype, ndim, shape, count);
     if (a) array_copy_axes(a->strides, strides, ndim);

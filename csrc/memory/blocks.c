@@ -8,7 +8,10 @@
  *
  * At most MINIGRAD_CACHE_LIMIT bytes lie in the cache (a quarter of the memory unless set; 0 turns
  * it off). Small blocks, and nodes of the tape (node.h), get up to half of it and keep it; for large
- * ones the oldest goes first. */
+ * ones the oldest goes first.
+ *
+ * Tests deny blocks that are asked of the system, to see what follows. While they do nothing is cached,
+ * so that every block is asked for; a block from the cache costs nothing for it. */
 #include "../base/spin.h"
 #include "../base/system.h"
 #include "buffer.h"
@@ -59,6 +62,12 @@ static struct {
     int64_t cached; /* bytes */
     int64_t made;   /* bytes, cached or in use */
 } blocks_large;
+
+/* Set by mg_deny_blocks. */
+static struct {
+    _Atomic bool on;
+    _Atomic int64_t asked, first, last; /* blocks since then; the numbers of those that are denied */
+} blocks_denied;
 
 static void *blocks_small_make(int class, size_t bytes);
 static void blocks_small_overflow(void *block, int class);
@@ -185,11 +194,30 @@ int64_t mg_live_bytes(void) {
     return made - cached;
 }
 
+/* ---- denied blocks ------------------------------------------------------------------------ */
+
+int64_t mg_deny_blocks(int64_t first, int64_t last) {
+    int64_t asked = atomic_exchange(&blocks_denied.asked, 0);
+    atomic_store(&blocks_denied.first, first);
+    atomic_store(&blocks_denied.last, last);
+    atomic_store(&blocks_denied.on, first <= last);
+    mg_cache_clear();
+    return asked;
+}
+
+/* Whether the block that is asked of the system now is one of those. */
+static bool blocks_deny(void) {
+    if (MG_LIKELY(!atomic_load_explicit(&blocks_denied.on, memory_order_relaxed))) return false;
+    int64_t number = atomic_fetch_add(&blocks_denied.asked, 1) + 1;
+    return number >= blocks_denied.first && number <= blocks_denied.last;
+}
+
 /* ---- the limit, small blocks -------------------------------------------------------------- */
 
 static int64_t blocks_limit(void) {
     static _Atomic int64_t known = -1;
     int64_t limit = atomic_load_explicit(&known, memory_order_relaxed);
+    if (MG_UNLIKELY(atomic_load_explicit(&blocks_denied.on, memory_order_relaxed))) return 0;
     if (MG_UNLIKELY(limit < 0)) { /* two threads may both ask: they get the same answer */
         limit = mg_system_env("MINIGRAD_CACHE_LIMIT");
         if (limit < 0)
@@ -204,6 +232,8 @@ static int64_t blocks_limit(void) {
 static void *blocks_small_make(int class, size_t bytes) {
     void *block = NULL;
     size_t alignment = bytes < 8 * BLOCKS_OFFSET ? BLOCKS_UNIT : BLOCKS_OFFSET;
+    if (blocks_deny())
+        return NULL;
     if (posix_memalign(&block, alignment, bytes) != 0) {
         mg_cache_clear();
         if (posix_memalign(&block, alignment, bytes) != 0)
@@ -282,6 +312,8 @@ static void *blocks_large_take(size_t bytes, size_t *capacity) {
     if (region)
         return region;
 
+    if (blocks_deny())
+        return NULL;
     void *block = blocks_map(whole);
     if (!block) {
         mg_cache_clear();

@@ -36,8 +36,7 @@ inline mg_buffer *mg_buffer_new(size_t bytes) {
     return buffer_init(buffer, data, usable);
 }
 
-mg_buffer *mg_buffer_borrow(void *data, size_t bytes, bool writable, int64_t owner,
-                            void (*on_release)(int64_t owner)) {
+mg_buffer *mg_buffer_borrow(void *data, size_t bytes, bool writable) {
     size_t whole;
     mg_buffer *buffer = mg_block_take(BUFFER_HEADER, &whole);
     if (!buffer)
@@ -46,8 +45,6 @@ mg_buffer *mg_buffer_borrow(void *data, size_t bytes, bool writable, int64_t own
     buffer->borrowed = true;
     atomic_init(&buffer->shared, 1);
     buffer->writable = writable;
-    buffer->owner = owner;
-    buffer->on_release = on_release;
     return buffer;
 }
 
@@ -57,8 +54,8 @@ inline void mg_buffer_release(mg_buffer *buffer) {
         atomic_fetch_sub_explicit(&buffer->refs, 1, memory_order_acq_rel) != 1)
         return;
     if (buffer->borrowed) {
-        if (buffer->on_release)
-            buffer->on_release(buffer->owner);
+        if (buffer->release)
+            buffer->release(buffer->owner);
     } else if (buffer->data == buffer_inside(buffer)) {
         mg_block_give(buffer, buffer->bytes + BUFFER_HEADER);
         return;

@@ -15,14 +15,13 @@ struct mg_buffer {
     _Atomic int32_t shared;  /* how many others may write it: foreign memory, live NumPy views */
     bool writable;
     bool borrowed;
-    int64_t owner;           /* borrowed memory: the token given back by on_release, if not NULL */
-    void (*on_release)(int64_t owner);
+    void *owner;             /* borrowed memory: who keeps it, to be released if not NULL */
+    void (*release)(void *owner);
 };
 
 /* Bytes are uninitialised. NULL and MG_ENOMEM when there is no memory. */
 mg_buffer *mg_buffer_new(size_t bytes);
-mg_buffer *mg_buffer_borrow(void *data, size_t bytes, bool writable, int64_t owner,
-                            void (*on_release)(int64_t owner));
+mg_buffer *mg_buffer_borrow(void *data, size_t bytes, bool writable);
 MG_INLINE void mg_buffer_retain(mg_buffer *buffer) {
     atomic_fetch_add_explicit(&buffer->refs, 1, memory_order_relaxed);
 }

@@ -126,8 +126,9 @@ def trunc_normal_(
 
     def draw(shape: tuple[int, ...], kind: Any) -> Any:
         first, last = erf(np.array(ends)).tolist()
-        drawn = asarray(np.asarray(drawing(generator).uniform(first, last, shape)))
-        values = center + scale * math.sqrt(2.0) * erfinv(drawn)
+        drawn = np.asarray(drawing(generator).uniform(first, last, shape))
+        inside = np.clip(drawn, -1 + 2**-53, 1 - 2**-53)  # -1 and 1 stand for infinity
+        values = center + scale * math.sqrt(2.0) * erfinv(asarray(inside))
         return values.clamp(low, high).numpy().astype(kind)
 
     with no_grad():

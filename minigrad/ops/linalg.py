@@ -32,12 +32,21 @@ def _array(handle: Handle) -> Array:
     return made
 
 
+_MOST_LINES = 2**24
+
+
 def through_numpy(name: str, function: Callable[..., Array], *handles: Handle) -> Handle:
     """``function`` of NumPy arrays, on C arrays: the one door to NumPy's LAPACK.
 
     It computes in float64, as NumPy's linear algebra does in any case; the result is a C array of
     its own in the first one's dtype. NumPy's LinAlgError is raised again in the operation's name.
     """
+    for h in handles:
+        if not h.size and max(h.shape) > _MOST_LINES:
+            raise MemoryError(
+                f"[{name}] shape {h.shape} has no element, but LAPACK would take its lines one by "
+                f"one: it may have {_MOST_LINES}"
+            )
     wide = [call(lib.mg_cast, h, lib.MG_FLOAT64) for h in handles]
     try:
         made = function(*[_array(h) for h in wide])

@@ -15,7 +15,7 @@ from minigrad._c import call, lib
 from minigrad.arguments import integer, tensor_operand
 from minigrad.dispatch import apply, wrap, write
 from minigrad.dtypes import float32
-from minigrad.nn.functional.spatial import Sizes, require_floats
+from minigrad.nn.functional.spatial import Sizes, check_places, require_floats
 from minigrad.ops.normalization import CHANNEL_NORM, LAYER_NORM, RMS_NORM
 from minigrad.ops.reduction import UNITS, deviations
 from minigrad.ops.table import Row
@@ -406,6 +406,7 @@ def local_response_norm(
     x = _input(op, input, 3)
     count = integer(op, "size", size, 1)
     channels = x.shape[1]
+    check_places(op, (channels,))
     starts = [max(c - count // 2, 0) for c in range(channels)]
     ends = [min(c + (count - 1) // 2, channels - 1) for c in range(channels)]
     sizes = [end - start + 1 for start, end in zip(starts, ends, strict=True)]

@@ -54,7 +54,7 @@ class _Axis(NamedTuple):
 
 
 def _along(
-    n: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool
+    op: str, n: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool
 ) -> _Axis | None:
     """The windows along n elements with padding; None where none fits."""
     room = n + 2 * padding - dilation * (kernel - 1) - 1
@@ -63,6 +63,7 @@ def _along(
         count -= 1  # the last window would start behind the input
     if count < 1 or n < 1:
         return None
+    check_places(op, (count,))
     firsts = [c * stride - padding for c in range(count)]
     starts = [at if at >= 0 else at % dilation for at in firsts]
     ends = [min(at + dilation * (kernel - 1), n - 1) for at in firsts]
@@ -101,7 +102,7 @@ def _windows(
         if p > k // 2:
             raise ValueError(f"[{op}] padding {p} is more than half of the kernel size {k}")
     along = zip(sizes, kernel, stride, pads, gaps, strict=True)
-    found = [axis for numbers in along if (axis := _along(*numbers, ceil_mode))]
+    found = [axis for numbers in along if (axis := _along(op, *numbers, ceil_mode))]
     if len(found) < len(sizes):
         raise ValueError(
             f"[{op}] no window of {kernel} with dilation {gaps} fits into the input of spatial "
