@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import minigrad as mg
 import minigrad.nn.functional as F
 from samples.base import (
     NEGATIVE,
