@@ -42,6 +42,7 @@ from minigrad.inplace import (
     update,
 )
 from minigrad.ops import pointwise as p
+from minigrad.ops.table import Row
 from minigrad.parts import Part
 from minigrad.tape import LEAF, Node, Removable, is_grad_enabled, mode, pauses
 
@@ -659,7 +660,7 @@ _LaggingView.__name__ = _LaggingView.__qualname__ = "Tensor"  # it is nobody els
 
 use(
     *(Tensor, _LaggingView, settle, tracers, is_grad_enabled, pauses, ints, floats),
-    *(copied, Part, Views),
+    *(copied, Part, Views, Row),
     *[operator(_OPERATORS[_name]) for _name in _IN_C],
 )
 

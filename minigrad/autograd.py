@@ -324,6 +324,7 @@ class _OutputOp:
     """One of several outputs of a Function."""
 
     __slots__ = ("name", "place")
+    lends = True  # the user's backward may write over the gradient it is given
 
     def __init__(self, place: int, cls: type) -> None:
         self.place = place
@@ -339,6 +340,7 @@ class _FunctionOp:
     """A Function on the tape."""
 
     __slots__ = ("function", "metas", "name", "outputs")
+    lends = True
 
     def __init__(self, function: Function, metas: list[Any], outputs: list[Any]) -> None:
         self.function = function
