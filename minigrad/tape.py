@@ -21,10 +21,12 @@ __all__ = [
     "begin",
     "enable_grad",
     "end",
+    "forwards",
     "inference_mode",
     "is_grad_enabled",
     "mode",
     "no_grad",
+    "note_leaving",
     "pauses",
     "record",
     "set_grad_enabled",
@@ -245,6 +247,19 @@ def _switch(enabled: bool) -> None:
         scope.enabled = enabled
         if enabled:
             _forget(scope)
+
+
+# ---- values that leave the tape ------------------------------------------------------------------
+
+# The forwards of Functions that run, in any thread, each a function that is told of tensors whose
+# values become Python's or NumPy's.
+forwards: list[Callable[[Any], None]] = []
+
+
+def note_leaving(x: Any) -> None:
+    """Tell the forwards that run that the values of x leave the tape."""
+    for told in tuple(forwards):
+        told(x)
 
 
 # ---- nodes ---------------------------------------------------------------------------------------
