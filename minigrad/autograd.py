@@ -470,8 +470,8 @@ class _UnknownOp:
         raise RuntimeError(
             f"[{self.name}] the second derivative is not known: backward computed with a value "
             "that forward made of its inputs outside the tape, or is once_differentiable; compute "
-            "it in backward from inputs and outputs kept with save_for_backward, or detach() it there "
-            "if it is a constant"
+            "it in backward from inputs and outputs kept with save_for_backward, or detach() it "
+            "there if it is a constant"
         )
 
     graph_vjp = vjp
