@@ -316,8 +316,18 @@ static PyObject *walk_found(walk *w, bool into_grads) {
     return found;
 }
 
+/* How many runs may be inside one another, as where a Function's backward calls backward: each takes 2 KB
+ * or more of the thread's stack, which Python's own limit, once it is raised, guards no more. */
+enum { WALK_DEPTH = 1000 };
+static _Thread_local int walk_depth;
+
 /* From what is made: the roots and their gradients, if that was `done`. */
 static PyObject *walk_run(walk *w, bool done, bool into_grads) {
+    if (done && walk_depth >= WALK_DEPTH) {
+        back_raise("nested_error", NULL, NULL);
+        done = false;
+    }
+    walk_depth++;
     w->reached.slots = w->reached.few;
     w->reached.room = sizeof w->reached.few / sizeof *w->reached.few;
     unsigned steps = 0;
@@ -326,6 +336,7 @@ static PyObject *walk_run(walk *w, bool done, bool into_grads) {
         Py_DECREF(at);
     }
     PyObject *found = done && !PyErr_Occurred() ? walk_found(w, into_grads) : NULL;
+    walk_depth--;
     while (w->waiting) Py_DECREF(w->queue[--w->waiting]);
     PyMem_Free(w->queue);
     arrivals_free(&w->reached);

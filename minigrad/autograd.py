@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -68,6 +69,13 @@ def backward(
     if not create_graph and inputs is None:
         into_grads(output, gradient, retain)
         return
+    if create_graph:
+        warnings.warn(
+            "[backward] create_graph=True makes a cycle of each leaf and its grad, which holds the "
+            "graph until a garbage collection: use mg.grad(..., create_graph=True), or set grad to "
+            "None after use",
+            stacklevel=2,
+        )
     edge, g = start(output, gradient, "backward", create_graph)
     wanted = None if inputs is None else _to_be_filled(inputs)
     found = gradients((edge,), (g,), retain, create_graph, wanted, not create_graph)

@@ -184,6 +184,14 @@ def freed_error(node: Node) -> RuntimeError:
     )
 
 
+def nested_error() -> RecursionError:
+    """Too many backwards run inside one another."""
+    return RecursionError(
+        "[backward] 1000 backwards run inside one another: a Function's backward, or a hook, that "
+        "calls backward must not do so without end"
+    )
+
+
 def misfit_error(x: Any, g: Any) -> Exception:
     """``g`` cannot be assigned to the ``grad`` of ``x``."""
     if not isinstance(g, TensorBase):

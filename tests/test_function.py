@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
 
 import numpy as np
@@ -538,3 +539,37 @@ def test_mark_dirty_wants_what_is_returned():
 
     with pytest.raises(RuntimeError, match="mark_dirty"):
         Wrong.apply(leaf([1.0]) * 1.0)
+
+
+class Nests(mg.Function):
+    """The identity, whose backward runs another one, to a depth."""
+
+    @staticmethod
+    def forward(ctx, x, depth):
+        ctx.depth = depth
+        return x + 0.0
+
+    @staticmethod
+    def backward(ctx, g):
+        if ctx.depth:
+            with mg.enable_grad():
+                x = leaf(1.0)
+                Nests.apply(x, ctx.depth - 1).backward()
+            g = g * x.grad
+        return g, None
+
+
+@pytest.mark.parametrize("limit", [1000, 1_000_000])
+def test_backwards_that_run_inside_one_another_without_end_are_an_error(limit):
+    before = sys.getrecursionlimit()
+    x = leaf(2.0)
+    Nests.apply(x, 20).backward()
+    assert x.grad.item() == 1.0
+    sys.setrecursionlimit(limit)
+    try:
+        with pytest.raises(RecursionError):
+            Nests.apply(x, 100_000).backward()
+    finally:
+        sys.setrecursionlimit(before)
+    Nests.apply(x, 20).backward()  # and it goes on
+    assert x.grad.item() == 2.0

@@ -523,3 +523,10 @@ def test_backward_by_inputs_refuses():
         z.backward(inputs=1.0)
     z.backward(inputs=leaf([1.0]))  # it does not depend on that
     assert x.grad is None
+
+
+def test_a_graph_of_gradients_in_grad_is_a_cycle_and_a_warning_says_so():
+    x = mg.tensor(3.0, requires_grad=True)
+    with pytest.warns(UserWarning, match="makes a cycle of each leaf and its grad"):
+        (x * x).backward(create_graph=True)
+    x.grad = None

@@ -287,7 +287,7 @@ WHERE = custom(
 
 # Where x is what came out, it gets the gradient, at a bound too (it is inclusive: a parameter that
 # was projected onto its bound can still leave it). This is the one place that says so. Where the
-# lower bound is above the result the bounds are crossed: the result is the upper one, whatever x is.
+# lower bound is above the result, bounds are crossed: the result is the upper one, whatever x is.
 def _clamp_passes(x: T, b: T, y: T) -> T:
     return (x == y) * (b <= y)
 
