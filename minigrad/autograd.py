@@ -43,7 +43,7 @@ __all__ = [
 
 
 def backward(
-    output: Tensor,
+    output: Tensor | Sequence[Tensor],
     gradient: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -66,7 +66,7 @@ def backward(
     (3.0, None)
     """
     retain = create_graph if retain_graph is None else retain_graph
-    if not create_graph and inputs is None:
+    if not create_graph and inputs is None and isinstance(output, TensorBase):
         into_grads(output, gradient, retain)
         return
     if create_graph:
@@ -76,12 +76,25 @@ def backward(
             "None after use",
             stacklevel=2,
         )
-    edge, g = start(output, gradient, "backward", create_graph)
+    outputs = _tensors("backward", "output", output)
+    given = [gradient] if isinstance(output, TensorBase) else _given(gradient, len(outputs))
+    roots = [start(y, g, "backward", create_graph) for y, g in zip(outputs, given, strict=True)]
     wanted = None if inputs is None else _to_be_filled(inputs)
-    found = gradients((edge,), (g,), retain, create_graph, wanted, not create_graph)
+    edges, upstream = [edge for edge, _ in roots], [g for _, g in roots]
+    found = gradients(edges, upstream, retain, create_graph, wanted, not create_graph)
     for leaf, made in (found or {}).items():
         if type(leaf) is not Node and leaf._edge is LEAF:
             leaf._grad = made.clone() if leaf._grad is None else leaf._grad + made
+
+
+def _given(gradient: Any, count: int) -> list[Any]:
+    """An upstream gradient for each of several outputs."""
+    if gradient is None:
+        return [None] * count
+    given = [gradient] if isinstance(gradient, TensorBase) else list(gradient)
+    if len(given) != count:
+        raise ValueError(f"[backward] {len(given)} gradients for {count} tensors")
+    return given
 
 
 def _to_be_filled(inputs: Any) -> set[Any]:
@@ -120,6 +133,8 @@ def grad(
     """
     output_list: list[Any] = _tensors("grad", "output", outputs)
     input_list: list[Any] = _tensors("grad", "input", inputs)
+    if not input_list:
+        raise ValueError("[grad] no inputs are given: name the tensors whose gradients are wanted")
     if grad_outputs is None:
         given: list[Any] = [None] * len(output_list)
     elif isinstance(grad_outputs, TensorBase) or isinstance(outputs, TensorBase):
