@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -246,8 +247,10 @@ class Function:
 
     Forward is not recorded, so the tape does not know how what it keeps depends on its inputs:
     intermediate tensors, NumPy's arrays and numbers made of them. A second derivative that runs
-    through such a value is a RuntimeError. A backward that computes with the inputs and outputs
-    that were saved has one; ``detach()`` in backward says that a kept tensor is a constant.
+    through such a value is a RuntimeError, as is one through ``item()`` or ``numpy()`` in backward.
+    A backward that computes with the inputs and outputs that were saved has one; ``detach()`` in
+    backward says that a kept tensor is a constant. What forward keeps elsewhere than on the
+    context, as in a global variable, counts as a constant.
     """
 
     needs_input_grad: tuple[bool, ...]
@@ -305,7 +308,7 @@ class Function:
         if not recorded:
             return result
         if watch is not None:
-            self._unknown = watch.found_in(self.__dict__, outputs)
+            self._unknown = watch.found_in(self.__dict__)
         fixed = self.__dict__.get("_undifferentiable", ())
         # An output that is an input itself becomes a tensor of its own, with a place on the tape.
         made = [wrap(call(lib.mg_view_alias, y._h)) for y in outputs]
@@ -418,7 +421,7 @@ class _Unknown(NamedTuple):
 
 
 class _Watch:
-    """Watches a forward: which values did it make of inputs that require a gradient?"""
+    """Watches a forward, or a backward that leaves a graph: what of its values leaves the tape?"""
 
     def __init__(self, args: Sequence[Any], wanted: Sequence[bool]) -> None:
         self.args = args
@@ -426,6 +429,7 @@ class _Watch:
         self.buffers = {int(lib.mg_buffer_id(x._h)) for x in given}
         self.start = int(lib.mg_clock_tick())
         self.left = False  # did values leave for NumPy or Python?
+        self.thread = threading.get_ident()
 
     def _made(self, x: Any) -> bool:
         """Was this tensor made, or written, meanwhile? Or is it part of an input?"""
@@ -436,18 +440,18 @@ class _Watch:
 
     def __call__(self, x: Any) -> None:
         """Note that a tensor's values leave the tape."""
-        self.left = self.left or (
-            x.dtype.is_floating_point
-            and (self._made(x) or int(lib.mg_buffer_id(x._h)) in self.buffers)
-        )
+        if threading.get_ident() == self.thread and x.dtype.is_floating_point:
+            self.left = self.left or x._edge is not None or self._made(x)
 
-    def found_in(self, kept: dict[str, Any], outputs: Sequence[Any]) -> _Unknown:
-        """What of the attributes of a Function was made meanwhile, outputs and arguments apart."""
-        known = {id(x) for x in (*self.args, *outputs, None)}
+    def found_in(self, kept: dict[str, Any]) -> _Unknown:
+        """What of the attributes of a Function was made meanwhile, arguments apart."""
+        known = {id(x) for x in (*self.args, None)}
         values = [x for value in kept.values() for x in _inner(value) if id(x) not in known]
         tensors = [x for x in values if isinstance(x, TensorBase) and self._made(x)]
-        numbers = self.left and any(_holds_floats(x) for x in values)
-        return _Unknown(tensors, numbers)
+        hidden = [y for x in values for y in _hidden(x) if id(y) not in known]
+        numbers = self.left and any(_holds_floats(x) for x in (*values, *hidden))
+        beside = any(isinstance(y, TensorBase) and self._made(y) for y in hidden)
+        return _Unknown(tensors, numbers or beside)
 
 
 def _inner(value: Any) -> Iterator[Any]:
@@ -459,6 +463,18 @@ def _inner(value: Any) -> Iterator[Any]:
             yield from _inner(x)
     else:
         yield value
+
+
+def _hidden(x: Any) -> Iterator[Any]:
+    """What an object of the user's holds, or a function has from around it."""
+    if isinstance(x, (TensorBase, type)):
+        return
+    for cell in getattr(x, "__closure__", None) or ():
+        try:
+            yield from _inner(cell.cell_contents)
+        except ValueError:  # it is empty yet
+            continue
+    yield from _inner(getattr(x, "__dict__", {}))
 
 
 def _holds_floats(x: Any) -> bool:
@@ -601,7 +617,17 @@ class _FunctionOp:
             for name, value in context.__dict__.items():
                 if name not in ("_kept", "_unknown"):
                     context.__dict__[name] = _exchanged(value, unknown.tensors, edge)
-        result = context._static("backward")(*upstream)
+        watch = _Watch([], []) if mode.enabled else None
+        if watch is not None:
+            used = [k.pin for k in node.saved if type(k) is _Unpack]
+            watch.buffers = {int(lib.mg_saved_buffer(pin, 0)) for pin in used}
+            watch.buffers |= {int(lib.mg_buffer_id(g._h)) for g in upstream if g is not None}
+            forwards.append(watch)
+        try:
+            result = context._static("backward")(*upstream)
+        finally:
+            if watch is not None:
+                forwards.remove(watch)
         gradients = list(result) if isinstance(result, (tuple, list)) else [result]
         count = len(self.metas)
         while len(gradients) > count and gradients[-1] is None:
@@ -615,8 +641,10 @@ class _FunctionOp:
             self._checked(i, gi, meta)
             for i, (gi, meta) in enumerate(zip(gradients, self.metas, strict=True))
         ]
-        if mode.enabled and (unknown.numbers or context._once):
-            sources = [g._edge for g in upstream if isinstance(g, TensorBase)] * context._once
+        left = watch is not None and watch.left
+        if mode.enabled and (unknown.numbers or left or context._once):
+            by_g = left or context._once  # which may be among what left
+            sources = [g._edge for g in upstream if by_g and isinstance(g, TensorBase)]
             edge = record(_UnknownOp(self.name), None, (), None, *(node.parents or ()), *sources)
             for gi in made:
                 if gi is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -343,6 +344,10 @@ class Kept(mg.Function):
             ctx.square = [1, {"square": square}]
         elif how == "view of the input":
             ctx.square = x.detach()[:]
+        elif how == "object":
+            ctx.square = SimpleNamespace(square=square)
+        elif how == "function":
+            ctx.square = lambda: square
         elif how == "array":
             ctx.square = square.numpy()
         elif how == "numbers":
@@ -360,6 +365,10 @@ class Kept(mg.Function):
             square = ctx.square[1]["square"]
         elif ctx.how == "view of the input":
             square = ctx.square * ctx.square
+        elif ctx.how == "object":
+            square = ctx.square.square
+        elif ctx.how == "function":
+            square = ctx.square()
         elif ctx.how in ("attribute", "item"):
             square = ctx.square
         else:
@@ -376,7 +385,17 @@ class KeptByMethods(mg.Function):
         return 3.0 * self.square * g, None
 
 
-WAYS = ["saved", "attribute", "list", "view of the input", "array", "numbers", "item"]
+WAYS = [
+    "object",
+    "function",
+    "saved",
+    "attribute",
+    "list",
+    "view of the input",
+    "array",
+    "numbers",
+    "item",
+]
 
 
 @pytest.mark.parametrize("upstream", ["constant", "on the tape"])
@@ -573,3 +592,46 @@ def test_backwards_that_run_inside_one_another_without_end_are_an_error(limit):
         sys.setrecursionlimit(before)
     Nests.apply(x, 20).backward()  # and it goes on
     assert x.grad.item() == 2.0
+
+
+class LeavesInBackward(mg.Function):
+    """x^3, with a backward that computes with numbers."""
+
+    @staticmethod
+    def forward(ctx, x, read):
+        ctx.save_for_backward(x)
+        ctx.read = read
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3.0 * ctx.read(x) * g, None
+
+
+class OutputAsAttribute(mg.Function):
+    @staticmethod
+    def forward(ctx, x, _):
+        ctx.y = x.exp()
+        return ctx.y
+
+    @staticmethod
+    def backward(ctx, g):
+        return ctx.y * g, None
+
+
+@pytest.mark.parametrize(
+    ("kind", "read"),
+    [
+        (LeavesInBackward, lambda x: x.item() ** 2),
+        (LeavesInBackward, lambda x: (x * x).sum().item()),
+        (LeavesInBackward, lambda x: mg.tensor(x.detach().numpy() ** 2)),
+        (LeavesInBackward, lambda x: mg.tensor(x.tolist(), mg.float64) * x),
+        (OutputAsAttribute, None),
+    ],
+)
+def test_a_second_derivative_through_values_that_left_in_backward_is_refused(kind, read):
+    x = leaf([3.0])
+    (g,) = mg.grad(kind.apply(x, read).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="second derivative is not known"):
+        mg.grad(g.sum(), x)

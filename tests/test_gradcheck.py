@@ -260,7 +260,7 @@ def test_a_gradient_without_any_graph(x):
             return mg.tensor(2 * x.detach().numpy() * g.detach().numpy())
 
     assert gradcheck(Numpy.apply, x)
-    with pytest.raises(GradcheckError, match=r"\[gradgradcheck\] .* analytic 0, numeric"):
+    with pytest.raises(RuntimeError, match=r"\[Numpy\] the second derivative is not known"):
         gradgradcheck(Numpy.apply, x)
 
 
