@@ -67,7 +67,7 @@ def backward(
     (3.0, None)
     """
     retain = create_graph if retain_graph is None else retain_graph
-    if not create_graph and inputs is None and isinstance(output, TensorBase):
+    if not create_graph and inputs is None and not isinstance(output, (list, tuple)):
         into_grads(output, gradient, retain)
         return
     if create_graph:
