@@ -11,13 +11,24 @@ static bool back_sole(PyObject *x) {
     return handle && Py_TYPE(handle) == handle_array_class && mg_sole_owner(handle_array(handle));
 }
 
-/* And may its values be lost? Nobody but the caller, who has one reference, can look at it then: no
- * hook that keeps it, no other edge that it goes to, nobody who watches. */
+/* Has nobody but the caller, who has one reference, its values? No hook that kept it, no other edge that
+ * it goes to. */
+static bool back_alone(PyObject *g) {
+    return Py_REFCNT(g) == 1 && tensor_is(g) && !((tensor *)g)->weak && back_sole(g) &&
+           Py_REFCNT(((tensor *)g)->fields[TENSOR_HANDLE]) == 1;
+}
+
+/* And may its values be lost, as nobody watches? */
 static bool back_unseen(PyObject *g) {
-    PyObject **fields = ((tensor *)g)->fields;
-    return Py_REFCNT(g) == 1 && (PyObject *)Py_TYPE(g) == tensor_uses[RESULTS] && !((tensor *)g)->weak &&
-           fields[TENSOR_EDGE] == Py_None && Py_REFCNT(fields[TENSOR_HANDLE]) == 1 && back_sole(g) &&
-           !back_watched();
+    return (PyObject *)Py_TYPE(g) == tensor_uses[RESULTS] &&
+           ((tensor *)g)->fields[TENSOR_EDGE] == Py_None && back_alone(g) && !back_watched();
+}
+
+/* If a user writes over this gradient, is that seen nowhere else? It is so where writes are refused. */
+static bool back_writable_alone(PyObject *g) {
+    PyObject *handle = tensor_is(g) ? tensor_handle(g) : NULL;
+    if (!handle) PyErr_Clear();
+    return !handle || back_alone(g) || mg_check_writable(handle_array(handle));
 }
 
 /* Have two tensors the same dtype? */

@@ -5,13 +5,17 @@
 #include "tensor.h"
 
 /* Calls a function of backprop.py. Arguments that are NULL are none. */
-static PyObject *back_ask(const char *name, PyObject *a, PyObject *b) {
+static PyObject *back_ask_of(const char *name, PyObject *a, PyObject *b, PyObject *c) {
     static PyObject *module; /* loaded only when something runs back */
     if (!module) module = PyImport_ImportModule("minigrad.backprop");
     PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
-    PyObject *made = function ? PyObject_CallFunctionObjArgs(function, a, b, NULL) : NULL;
+    PyObject *made = function ? PyObject_CallFunctionObjArgs(function, a, b, c, NULL) : NULL;
     Py_XDECREF(function);
     return made;
+}
+
+static PyObject *back_ask(const char *name, PyObject *a, PyObject *b) {
+    return back_ask_of(name, a, b, NULL);
 }
 
 /* Raises an error that a function of backprop.py makes of these. */

@@ -157,6 +157,19 @@ static bool walk_reach(walk *w, node *at) {
     return true;
 }
 
+/* The gradient becomes a copy of itself where the user's code, which may write over what it is given, gets
+ * it and others have it too. */
+static bool walk_lend(walk *w, PyObject *op) {
+    bool lends = op && (PyObject *)Py_TYPE(op) != tensor_uses[ROW] && PyObject_HasAttrString(op, "lends");
+    if (!lends || back_writable_alone(w->g)) return true;
+    PyObject *copy =
+        w->graph ? PyObject_CallMethod(w->g, "clone", NULL) : back_copied(w->g, NULL);
+    if (!copy) return false;
+    Py_DECREF(w->g);
+    w->g = copy;
+    return true;
+}
+
 /* Puts to the edges what the rule of a node makes of its gradient. */
 static bool walk_rule(walk *w, node *at) {
     static PyObject *names[2];
@@ -176,7 +189,8 @@ static bool walk_rule(walk *w, node *at) {
             Py_INCREF(w->g = Py_None);
         }
     } else {
-        PyObject *given = PyObject_CallFunctionObjArgs(found, at, w->g, NULL);
+        bool lent = walk_lend(w, op);
+        PyObject *given = lent ? PyObject_CallFunctionObjArgs(found, at, w->g, NULL) : NULL;
         done = flow_take(&w->made, given, false);
         Py_XDECREF(given);
     }
@@ -188,7 +202,8 @@ static bool walk_rule(walk *w, node *at) {
 static PyObject *walk_hooked(const walk *w, PyObject *edge, PyObject *hooks, PyObject *g) {
     g = walk_whole(g);
     if (!g || !hooks || hooks == Py_None) return g;
-    PyObject *made = back_ask(w->graph ? "hooked" : "hooked_off_tape", edge, g);
+    PyObject *alone = back_writable_alone(g) ? Py_True : Py_False;
+    PyObject *made = back_ask_of(w->graph ? "hooked" : "hooked_off_tape", edge, g, alone);
     Py_DECREF(g);
     return made;
 }
@@ -301,8 +316,18 @@ static PyObject *walk_found(walk *w, bool into_grads) {
     return found;
 }
 
+/* How many runs may be inside one another, as where a Function's backward calls backward: each takes 2 KB
+ * or more of the thread's stack, which Python's own limit, once it is raised, guards no more. */
+enum { WALK_DEPTH = 1000 };
+static _Thread_local int walk_depth;
+
 /* From what is made: the roots and their gradients, if that was `done`. */
 static PyObject *walk_run(walk *w, bool done, bool into_grads) {
+    if (done && walk_depth >= WALK_DEPTH) {
+        back_raise("nested_error", NULL, NULL);
+        done = false;
+    }
+    walk_depth++;
     w->reached.slots = w->reached.few;
     w->reached.room = sizeof w->reached.few / sizeof *w->reached.few;
     unsigned steps = 0;
@@ -311,6 +336,7 @@ static PyObject *walk_run(walk *w, bool done, bool into_grads) {
         Py_DECREF(at);
     }
     PyObject *found = done && !PyErr_Occurred() ? walk_found(w, into_grads) : NULL;
+    walk_depth--;
     while (w->waiting) Py_DECREF(w->queue[--w->waiting]);
     PyMem_Free(w->queue);
     arrivals_free(&w->reached);

@@ -133,7 +133,8 @@ mg_object *mg_node_class(void);
 mg_object *mg_tensor_parts(void);
 mg_object *mg_back_parts(void);
 
-int64_t mg_version(const mg_array *a); /* the write clock at the buffer's last in-place write */
+int64_t mg_version(const mg_array *a); /* the write clock when the buffer was made or last written */
+int64_t mg_clock_tick(void);           /* a new time, later than all that was made or written */
 int64_t mg_pins(const mg_array *a);
 int mg_writable(const mg_array *a);
 uint64_t mg_buffer_id(const mg_array *a);

@@ -37,6 +37,7 @@ enum {
     COPIED,  /* a function: a contiguous copy without a history */
     PART,    /* the class of gradients of slices */
     VIEWS,   /* the class of what knows a tensor's views */
+    ROW,     /* the class of rows of the op table */
     ADD,     /* a pair: the operation, and a function for operands that are no tensors; so .. */
     SUB, /* .. for each operator */
     MUL,

@@ -42,8 +42,18 @@ from minigrad.inplace import (
     update,
 )
 from minigrad.ops import pointwise as p
+from minigrad.ops.table import Row
 from minigrad.parts import Part
-from minigrad.tape import LEAF, Node, Removable, is_grad_enabled, mode, pauses
+from minigrad.tape import (
+    LEAF,
+    Node,
+    Removable,
+    forwards,
+    is_grad_enabled,
+    mode,
+    note_leaving,
+    pauses,
+)
 
 __all__ = ["Tensor"]
 
@@ -291,6 +301,8 @@ class Tensor(TensorBase):
             raise ValueError(
                 f"[item] a tensor of shape {self.shape} has {h.size} elements, not one"
             )
+        if forwards:
+            note_leaving(self)
         if h.dtype >= lib.MG_FLOAT32:
             return float(lib.mg_item_float(h))
         value = int(lib.mg_item_int(h))
@@ -298,6 +310,8 @@ class Tensor(TensorBase):
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; a number for 0 dimensions."""
+        if forwards:
+            note_leaving(self)
         return to_lists(self._h)
 
     def numpy(self) -> np.ndarray[Any, Any]:
@@ -310,6 +324,8 @@ class Tensor(TensorBase):
                 "[numpy] this tensor requires grad, which NumPy cannot follow; "
                 "use x.detach().numpy()"
             )
+        if forwards:
+            note_leaving(self)
         return to_numpy(self._h)
 
     def __array__(
@@ -659,7 +675,7 @@ _LaggingView.__name__ = _LaggingView.__qualname__ = "Tensor"  # it is nobody els
 
 use(
     *(Tensor, _LaggingView, settle, tracers, is_grad_enabled, pauses, ints, floats),
-    *(copied, Part, Views),
+    *(copied, Part, Views, Row),
     *[operator(_OPERATORS[_name]) for _name in _IN_C],
 )
 

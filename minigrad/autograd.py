@@ -2,27 +2,49 @@
 
 from __future__ import annotations
 
+import functools
+import threading
+import warnings
 import weakref
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minigrad._c import call, lib, save, saved_handle
+from minigrad._numpy import is_numpys
 from minigrad.arguments import listed_tensors
 from minigrad.backprop import Bundle, gradients, into_grads, off_tape, start
 from minigrad.creation import zeros, zeros_like
 from minigrad.dispatch import TensorBase, parent_of, wrap
-from minigrad.tape import LEAF, Node, enable_grad, is_grad_enabled, mode, no_grad, record
+from minigrad.inplace import check_writable, update
+from minigrad.tape import (
+    LEAF,
+    Node,
+    enable_grad,
+    forwards,
+    is_grad_enabled,
+    mode,
+    no_grad,
+    record,
+)
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["Function", "backward", "enable_grad", "grad", "is_grad_enabled", "no_grad"]
+__all__ = [
+    "Function",
+    "backward",
+    "enable_grad",
+    "grad",
+    "is_grad_enabled",
+    "no_grad",
+    "once_differentiable",
+]
 
 # ---- backward and grad ---------------------------------------------------------------------------
 
 
 def backward(
-    output: Tensor,
+    output: Tensor | Sequence[Tensor],
     gradient: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -45,15 +67,35 @@ def backward(
     (3.0, None)
     """
     retain = create_graph if retain_graph is None else retain_graph
-    if not create_graph and inputs is None:
+    if not create_graph and inputs is None and not isinstance(output, (list, tuple)):
         into_grads(output, gradient, retain)
         return
-    edge, g = start(output, gradient, "backward", create_graph)
+    if create_graph:
+        warnings.warn(
+            "[backward] create_graph=True makes a cycle of each leaf and its grad, which holds the "
+            "graph until a garbage collection: use mg.grad(..., create_graph=True), or set grad to "
+            "None after use",
+            stacklevel=2,
+        )
+    outputs = _tensors("backward", "output", output)
+    given = [gradient] if isinstance(output, TensorBase) else _given(gradient, len(outputs))
+    roots = [start(y, g, "backward", create_graph) for y, g in zip(outputs, given, strict=True)]
     wanted = None if inputs is None else _to_be_filled(inputs)
-    found = gradients((edge,), (g,), retain, create_graph, wanted, not create_graph)
+    edges, upstream = [edge for edge, _ in roots], [g for _, g in roots]
+    found = gradients(edges, upstream, retain, create_graph, wanted, not create_graph)
     for leaf, made in (found or {}).items():
         if type(leaf) is not Node and leaf._edge is LEAF:
             leaf._grad = made.clone() if leaf._grad is None else leaf._grad + made
+
+
+def _given(gradient: Any, count: int) -> list[Any]:
+    """An upstream gradient for each of several outputs."""
+    if gradient is None:
+        return [None] * count
+    given = [gradient] if isinstance(gradient, TensorBase) else list(gradient)
+    if len(given) != count:
+        raise ValueError(f"[backward] {len(given)} gradients for {count} tensors")
+    return given
 
 
 def _to_be_filled(inputs: Any) -> set[Any]:
@@ -92,6 +134,8 @@ def grad(
     """
     output_list: list[Any] = _tensors("grad", "output", outputs)
     input_list: list[Any] = _tensors("grad", "input", inputs)
+    if not input_list:
+        raise ValueError("[grad] no inputs are given: name the tensors whose gradients are wanted")
     if grad_outputs is None:
         given: list[Any] = [None] * len(output_list)
     elif isinstance(grad_outputs, TensorBase) or isinstance(outputs, TensorBase):
@@ -197,11 +241,23 @@ class Function:
     ``ctx.set_materialize_grads(False)`` in forward.
 
     Arrays kept with ``save_for_backward`` are watched: RuntimeError if they are overwritten.
+
+    A class may split the first spelling: ``forward(x, ...)`` without the context, and
+    ``setup_context(ctx, inputs, output)``, which keeps what backward needs.
+
+    Forward is not recorded, so the tape does not know how what it keeps depends on its inputs:
+    intermediate tensors, NumPy's arrays and numbers made of them. A second derivative that runs
+    through such a value is a RuntimeError, as is one through ``item()`` or ``numpy()`` in backward.
+    A backward that computes with the inputs and outputs that were saved has one; ``detach()`` in
+    backward says that a kept tensor is a constant. What forward keeps elsewhere than on the
+    context, as in a global variable, counts as a constant.
     """
 
     needs_input_grad: tuple[bool, ...]
     _kept: tuple[Any, ...]  # during a backward
     _materialize: bool = True
+    _once: bool = False  # is its backward that of once_differentiable?
+    _unknown: _Unknown
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for the backward."""
@@ -216,6 +272,10 @@ class Function:
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Outputs that have no gradient."""
         self._undifferentiable = tensors
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Inputs that forward wrote into and returns: their place on the tape is the output's."""
+        self._dirty = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether backward gets zeros for outputs that were not used (the default), or None."""
@@ -235,8 +295,9 @@ class Function:
             [isinstance(x, TensorBase) and x._edge is not None for x in args]
         )
         recorded = mode.enabled and any(self.needs_input_grad)
+        watch = _Watch(args, self.needs_input_grad) if recorded else None
         with no_grad():
-            result = self._static("forward")(*args)
+            result = self._forward(args, watch)
         outputs = result if isinstance(result, tuple) else (result,)
         for k, y in enumerate(outputs):
             if not isinstance(y, TensorBase):
@@ -246,6 +307,8 @@ class Function:
                 )
         if not recorded:
             return result
+        if watch is not None:
+            self._unknown = watch.found_in(self.__dict__)
         fixed = self.__dict__.get("_undifferentiable", ())
         # An output that is an input itself becomes a tensor of its own, with a place on the tape.
         made = [wrap(call(lib.mg_view_alias, y._h)) for y in outputs]
@@ -259,8 +322,31 @@ class Function:
         for y, op in zip(made, ops, strict=True):
             if op is not None:
                 y._edge = node if len(made) == 1 else record(op, None, (), None, node)
+        for x in self.__dict__.pop("_dirty", ()):
+            place = next((k for k, y in enumerate(outputs) if y is x), None)
+            if place is None:
+                raise RuntimeError(
+                    f"[{type(self).__name__}] mark_dirty was given a tensor that forward does not "
+                    "return: return what it wrote into"
+                )
+            check_writable(type(self).__name__, x)
+            made[place] = update(type(self).__name__, x, made[place])
         node.saved = self._keep(node, outputs, ops)
         return tuple(made) if isinstance(result, tuple) else made[0]
+
+    def _forward(self, args: tuple[Any, ...], watch: _Watch | None) -> Any:
+        """Forward, in any of its spellings."""
+        if watch is not None:
+            forwards.append(watch)
+        try:
+            if _raw(type(self), "setup_context") is None:
+                return self._static("forward")(*args)
+            result = type(self).forward(*args)  # type: ignore[attr-defined]
+            self._static("setup_context")(args, result)
+            return result
+        finally:
+            if watch is not None:
+                forwards.remove(watch)
 
     def _static(self, name: str) -> Any:
         """forward or backward as a function of its arguments alone, in either spelling."""
@@ -280,7 +366,8 @@ class Function:
                 place = next((k for k, y in enumerate(outputs) if y is x), None)
                 is_output = place is not None and ops[place] is not None
                 several = is_output and len(outputs) > 1
-                x = _Unpack(x, node, ops[place] if several else None, is_output)  # type: ignore[index]
+                unknown = any(x is y for y in self._unknown.tensors)
+                x = _Unpack(x, node, ops[place] if several else None, is_output, unknown)  # type: ignore[index]
             kept.append(x)
         return tuple(kept)
 
@@ -303,27 +390,187 @@ class _Unpack:
     so that there is no cycle. The node is alive whenever its backward runs.
     """
 
-    __slots__ = ("edge", "name", "node", "op", "pin")
+    __slots__ = ("edge", "name", "node", "op", "pin", "unknown")
 
-    def __init__(self, x: Any, node: Node, op: _OutputOp | None, is_output: bool) -> None:
+    def __init__(
+        self, x: Any, node: Node, op: _OutputOp | None, is_output: bool, unknown: bool
+    ) -> None:
         self.pin, self.name = save(x._h), node.name
         self.edge = None if is_output else parent_of(x)
-        self.node = weakref.ref(node) if is_output else None
+        self.node = weakref.ref(node) if is_output or unknown else None
         self.op = op  # of this output, where there are several
+        self.unknown = unknown and not is_output
 
     def __call__(self) -> Any:
         edge = self.edge
-        if self.node is not None:
+        if self.unknown:
+            node = self.node() if self.node is not None and mode.enabled else None
+            edge = None if node is None else _unknown_edge(node)
+        elif self.node is not None:
             edge = self.node()
             if self.op is not None and edge is not None:
                 edge = record(self.op, None, (), None, edge)
         return wrap(saved_handle(self.pin, 0, self.name), edge)
 
 
+class _Unknown(NamedTuple):
+    """What a Function keeps of its forward that the tape knows no way to from the inputs."""
+
+    tensors: list[Any] = []  # noqa: RUF012 - nobody adds to it
+    numbers: bool = False  # NumPy's arrays, or numbers
+
+
+class _Watch:
+    """Watches a forward, or a backward that leaves a graph: what of its values leaves the tape?"""
+
+    def __init__(self, args: Sequence[Any], wanted: Sequence[bool]) -> None:
+        self.args = args
+        given = [x for x, want in zip(args, wanted, strict=True) if want]
+        self.buffers = {int(lib.mg_buffer_id(x._h)) for x in given}
+        self.start = int(lib.mg_clock_tick())
+        self.left = False  # did values leave for NumPy or Python?
+        self.thread = threading.get_ident()
+
+    def _made(self, x: Any) -> bool:
+        """Was this tensor made, or written, meanwhile? Or is it part of an input?"""
+        if not x.dtype.is_floating_point or x._edge is not None:
+            return False
+        h = x._h
+        return int(lib.mg_version(h)) >= self.start or int(lib.mg_buffer_id(h)) in self.buffers
+
+    def __call__(self, x: Any) -> None:
+        """Note that a tensor's values leave the tape."""
+        if threading.get_ident() == self.thread and x.dtype.is_floating_point:
+            self.left = self.left or x._edge is not None or self._made(x)
+
+    def found_in(self, kept: dict[str, Any]) -> _Unknown:
+        """What of the attributes of a Function was made meanwhile, arguments apart."""
+        known = {id(x) for x in (*self.args, None)}
+        values = [x for value in kept.values() for x in _inner(value) if id(x) not in known]
+        tensors = [x for x in values if isinstance(x, TensorBase) and self._made(x)]
+        hidden = [y for x in values for y in _hidden(x) if id(y) not in known]
+        numbers = self.left and any(_holds_floats(x) for x in (*values, *hidden))
+        beside = any(isinstance(y, TensorBase) and self._made(y) for y in hidden)
+        return _Unknown(tensors, numbers or beside)
+
+
+def _inner(value: Any) -> Iterator[Any]:
+    """A value, or those in a list, a tuple or a dict."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for x in value:
+            yield from _inner(x)
+    else:
+        yield value
+
+
+def _hidden(x: Any) -> Iterator[Any]:
+    """What an object of the user's holds, or a function has from around it."""
+    if isinstance(x, (TensorBase, type)):
+        return
+    for cell in getattr(x, "__closure__", None) or ():
+        try:
+            yield from _inner(cell.cell_contents)
+        except ValueError:  # it is empty yet
+            continue
+    yield from _inner(getattr(x, "__dict__", {}))
+
+
+def _holds_floats(x: Any) -> bool:
+    """A float, or an array of floats of NumPy's."""
+    if is_numpys("ndarray", x) or is_numpys("generic", x):
+        return bool(x.dtype.kind == "f")
+    return isinstance(x, float)
+
+
+def _exchanged(value: Any, tensors: list[Any], edge: Node) -> Any:
+    """The value, with new tensors at this edge in place of some that it is or holds."""
+    if isinstance(value, TensorBase):
+        if not any(value is x for x in tensors):
+            return value
+        return wrap(call(lib.mg_view_alias, value._h), edge)
+    if type(value) in (list, tuple):
+        return type(value)([_exchanged(x, tensors, edge) for x in value])
+    if type(value) is dict:
+        return {name: _exchanged(x, tensors, edge) for name, x in value.items()}
+    return value
+
+
+class _UnknownOp:
+    """The place on the tape of what a forward kept: its gradient is not known."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def vjp(self, node: Node, g: Any) -> Any:
+        raise RuntimeError(
+            f"[{self.name}] the second derivative is not known: backward computed with a value "
+            "that forward made of its inputs outside the tape, or is once_differentiable; compute "
+            "it in backward from inputs and outputs kept with save_for_backward, or detach() it "
+            "there if it is a constant"
+        )
+
+    graph_vjp = vjp
+
+
+class _BesideUnknown:
+    """A gradient that was computed with something unknown beside what the tape knows."""
+
+    name = "gradient"
+
+    @staticmethod
+    def vjp(node: Node, g: Any) -> Any:
+        return g, g
+
+    graph_vjp = vjp
+
+
+_BESIDE_UNKNOWN = _BesideUnknown()
+
+
+def _unknown_edge(node: Node) -> Node:
+    """A place on the tape that leads to the inputs of a Function, by ways that are not known."""
+    return record(_UnknownOp(node.name), None, (), None, *(node.parents or ()))
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator for the backward of a :class:`Function` that can be differentiated once.
+
+    It is not recorded, and a second derivative through it is a RuntimeError.
+
+    >>> import minigrad as mg
+    >>> class Double(mg.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...
+    ...     @staticmethod
+    ...     @once_differentiable
+    ...     def backward(ctx, g):
+    ...         return mg.tensor(g.numpy() * 2)
+    >>> x = mg.tensor(3.0, requires_grad=True)
+    >>> Double.apply(x).backward()
+    >>> x.grad.item()
+    2.0
+    """
+
+    @functools.wraps(backward)
+    def once(ctx: Function, *upstream: Any) -> Any:
+        ctx._once = True
+        with no_grad():
+            return backward(ctx, *[off_tape(g) for g in upstream])
+
+    return once
+
+
 class _OutputOp:
     """One of several outputs of a Function."""
 
     __slots__ = ("name", "place")
+    lends = True  # the user's backward may write over the gradient it is given
 
     def __init__(self, place: int, cls: type) -> None:
         self.place = place
@@ -339,6 +586,7 @@ class _FunctionOp:
     """A Function on the tape."""
 
     __slots__ = ("function", "metas", "name", "outputs")
+    lends = True
 
     def __init__(self, function: Function, metas: list[Any], outputs: list[Any]) -> None:
         self.function = function
@@ -363,7 +611,23 @@ class _FunctionOp:
 
         context = copy.copy(self.function)  # one for each run: several threads may be at it
         context._kept = node.saved
-        result = context._static("backward")(*upstream)
+        unknown = context._unknown
+        if mode.enabled and unknown.tensors:
+            edge = _unknown_edge(node)
+            for name, value in context.__dict__.items():
+                if name not in ("_kept", "_unknown"):
+                    context.__dict__[name] = _exchanged(value, unknown.tensors, edge)
+        watch = _Watch([], []) if mode.enabled else None
+        if watch is not None:
+            used = [k.pin for k in node.saved if type(k) is _Unpack]
+            watch.buffers = {int(lib.mg_saved_buffer(pin, 0)) for pin in used}
+            watch.buffers |= {int(lib.mg_buffer_id(g._h)) for g in upstream if g is not None}
+            forwards.append(watch)
+        try:
+            result = context._static("backward")(*upstream)
+        finally:
+            if watch is not None:
+                forwards.remove(watch)
         gradients = list(result) if isinstance(result, (tuple, list)) else [result]
         count = len(self.metas)
         while len(gradients) > count and gradients[-1] is None:
@@ -373,10 +637,19 @@ class _FunctionOp:
                 f"[{self.name}] backward returned {len(gradients)} gradients for {count} "
                 "arguments of forward: one each, None where there is none"
             )
-        return [
+        made = [
             self._checked(i, gi, meta)
             for i, (gi, meta) in enumerate(zip(gradients, self.metas, strict=True))
         ]
+        left = watch is not None and watch.left
+        if mode.enabled and (unknown.numbers or left or context._once):
+            by_g = left or context._once  # which may be among what left
+            sources = [g._edge for g in upstream if by_g and isinstance(g, TensorBase)]
+            edge = record(_UnknownOp(self.name), None, (), None, *(node.parents or ()), *sources)
+            for gi in made:
+                if gi is not None:
+                    gi._edge = record(_BESIDE_UNKNOWN, None, (), None, gi._edge, edge)
+        return made
 
     def _checked(self, i: int, g: Any, meta: Any) -> Any:
         if g is None or meta is None:

@@ -184,6 +184,14 @@ def freed_error(node: Node) -> RuntimeError:
     )
 
 
+def nested_error() -> RecursionError:
+    """Too many backwards run inside one another."""
+    return RecursionError(
+        "[backward] 1000 backwards run inside one another: a Function's backward, or a hook, that "
+        "calls backward must not do so without end"
+    )
+
+
 def misfit_error(x: Any, g: Any) -> Exception:
     """``g`` cannot be assigned to the ``grad`` of ``x``."""
     if not isinstance(g, TensorBase):
@@ -220,11 +228,18 @@ def added(held: Gradient, g: Gradient) -> Gradient:
     return held.detach().to(g.dtype) + g
 
 
-def hooked(edge: Any, g: Gradient) -> Gradient:
-    """What the hooks of a node, or of a leaf, make of its gradient."""
+def hooked(edge: Any, g: Gradient, alone: bool) -> Gradient:
+    """What the hooks of a node, or of a leaf, make of its gradient.
+
+    A hook may write over what it is given: that changes this edge's gradient and no other. It gets
+    a copy unless the gradient is ``alone``, which means that nobody else has its memory.
+    """
     node = type(edge) is Node
     name, hooks = (edge.name, edge.hooks) if node else ("backward", edge._hooks)
     for hook in tuple(hooks or ()):
+        if not (alone or hasattr(hook, "only_reads")):
+            g = g.clone()
+        alone = False  # the hook may have kept it
         replaced = hook(g)
         if replaced is None:
             continue
@@ -242,9 +257,9 @@ def hooked(edge: Any, g: Gradient) -> Gradient:
 
 
 @no_grad
-def hooked_off_tape(edge: Any, g: Gradient) -> Gradient:
+def hooked_off_tape(edge: Any, g: Gradient, alone: bool) -> Gradient:
     """The same, where no graph is made of it."""
-    return off_tape(hooked(edge, g))
+    return off_tape(hooked(edge, g, alone))
 
 
 def off_tape(g: Gradient) -> Gradient:

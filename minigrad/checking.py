@@ -6,7 +6,9 @@ mode to name the place when one is off. In either mode it is also checked that
 
 * each gradient has its input's shape and dtype,
 * the same backward twice gives the same bits,
+* the function gives the same values twice, so it draws nothing at random,
 * the gradients of several outputs add up to the gradient of all of them together,
+* the backward is linear in the upstream gradient,
 * upstream gradients that are strided, transposed or broadcast give what contiguous ones give,
 * neither forward nor backward writes into an input.
 """
@@ -276,6 +278,7 @@ class _Check:
         self.check_backward(outputs, rng)
         if not self.options.fast or not self.projections_agree(outputs, rng):
             self.compare_jacobians()
+        self.check_linear(self.recorded_outputs(), rng)
         self.expect_inputs_unchanged("forward or backward")
 
     def in_float32(self) -> None:
@@ -363,8 +366,45 @@ class _Check:
 
     # ---- the checks ----
 
+    def expect_same_values(self, outputs: Sequence[Any]) -> None:
+        """The function again gives the same, so that differences say something."""
+        again = _outputs(self.func, self.args)
+        for j, (y, z) in enumerate(zip(outputs, again, strict=False)):
+            same = _values(y).tobytes() == _values(z).tobytes()
+            if not same and not np.allclose(_values(y), _values(z), 1e-9, 1e-12, equal_nan=True):
+                raise GradcheckError(
+                    f"[gradcheck] output {j} differs when the function runs twice on the same "
+                    "inputs: it is random or keeps a state, so differences say nothing; seed it "
+                    "in the function, as with mg.manual_seed(0), or turn dropout off"
+                )
+
+    def check_linear(self, all_outputs: Sequence[Any], rng: np.random.Generator) -> None:
+        """The gradients of a sum of two upstream gradients are the sums of those of both."""
+        outputs = [y for y in all_outputs if y.requires_grad]
+        if not outputs:
+            return
+        upstream = [tensor(_direction(rng, y.shape), y.dtype) for y in outputs]
+        whole = self.gradients(outputs, upstream)
+        shares = [3.0 * _direction(rng, v.shape) for v in upstream]  # some are of either sign
+        parts = [
+            [tensor(a, v.dtype) for a, v in zip(shares, upstream, strict=True)],
+            [tensor(_values(v) - a, v.dtype) for a, v in zip(shares, upstream, strict=True)],
+        ]
+        first, second = (self.gradients(outputs, part) for part in parts)
+        added = [a + b for a, b in zip(first, second, strict=True)]
+        largest = [np.abs(a).max(initial=0.0) for a in first]
+        atol, rtol = self.options.atol, self.options.rtol
+        for i, a, b, size in zip(self.places, added, whole, largest, strict=True):
+            off = np.abs(a - b).max(initial=0.0)
+            if not off <= atol + rtol * max(size, np.abs(b).max(initial=0.0)):
+                raise GradcheckError(
+                    f"[gradcheck] the gradient of input {i} is not linear in grad_outputs: those "
+                    f"of two parts do not add up to that of their sum, by {off:.3g}"
+                )
+
     def check_backward(self, all_outputs: Sequence[Any], rng: np.random.Generator) -> None:
         """What must hold for random upstream gradients, without any differences."""
+        self.expect_same_values(all_outputs)
         outputs = [y for y in all_outputs if y.requires_grad]
         if not outputs:
             return

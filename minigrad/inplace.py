@@ -231,6 +231,7 @@ class KeepGrad:
     """A hook that adds to the ``grad`` of a tensor that is no leaf, as long as that lives."""
 
     __slots__ = ("of",)
+    only_reads = True
 
     def __init__(self, x: TensorBase) -> None:
         self.of = weakref.ref(x)

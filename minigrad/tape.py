@@ -7,7 +7,7 @@ only what their derivative needs, so a graph holds no cycle and is freed the mom
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +21,12 @@ __all__ = [
     "begin",
     "enable_grad",
     "end",
+    "forwards",
     "inference_mode",
     "is_grad_enabled",
     "mode",
     "no_grad",
+    "note_leaving",
     "pauses",
     "record",
     "set_grad_enabled",
@@ -160,12 +162,26 @@ class _SetMode:
             raise TypeError(
                 f"[{type(self).__name__}] decorates functions, not {type(function).__name__}"
             )
-        later = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-        if getattr(function, "__code__", None) and function.__code__.co_flags & later:
+        flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
+        if flags & inspect.CO_ASYNC_GENERATOR:
             raise TypeError(
-                f"[{type(self).__name__}] {function.__name__} runs after it has returned: use "
+                f"[{type(self).__name__}] {function.__name__} is an asynchronous generator: use "
                 f"`with {type(self).__name__}():` in it"
             )
+        if flags & inspect.CO_COROUTINE:
+
+            @functools.wraps(function)
+            async def awaited(*args: Any, **kwargs: Any) -> Any:
+                return await _Awaited(_resumed(self.enabled, function(*args, **kwargs)))
+
+            return awaited
+        if flags & inspect.CO_GENERATOR:
+
+            @functools.wraps(function)
+            def generated(*args: Any, **kwargs: Any) -> Any:
+                return _resumed(self.enabled, function(*args, **kwargs))
+
+            return generated
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -177,6 +193,35 @@ class _SetMode:
                 end(scope)
 
         return wrapped
+
+
+def _resumed(enabled: bool, generator: Any) -> Generator[Any, Any, Any]:
+    """A generator, or a coroutine, with this grad mode while it runs, but not between its steps."""
+    step: Callable[[Any], Any] = generator.send
+    given: Any = None
+    while True:
+        scope = begin(enabled)
+        try:
+            made = step(given)
+        except StopIteration as stop:
+            return stop.value
+        finally:
+            scope.open = False
+            end(scope)
+        try:
+            step, given = generator.send, (yield made)
+        except BaseException as error:  # thrown in, or the GeneratorExit of close()
+            step, given = generator.throw, error
+
+
+class _Awaited:
+    """What is awaited of a coroutine that runs in steps."""
+
+    def __init__(self, steps: Generator[Any, Any, Any]) -> None:
+        self.steps = steps
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self.steps
 
 
 class no_grad(_SetMode):  # noqa: N801 - PyTorch's name
@@ -245,6 +290,19 @@ def _switch(enabled: bool) -> None:
         scope.enabled = enabled
         if enabled:
             _forget(scope)
+
+
+# ---- values that leave the tape ------------------------------------------------------------------
+
+# The forwards of Functions that run, in any thread, each a function that is told of tensors whose
+# values become Python's or NumPy's.
+forwards: list[Callable[[Any], None]] = []
+
+
+def note_leaving(x: Any) -> None:
+    """Tell the forwards that run that the values of x leave the tape."""
+    for told in tuple(forwards):
+        told(x)
 
 
 # ---- nodes ---------------------------------------------------------------------------------------

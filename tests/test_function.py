@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -321,3 +323,315 @@ def test_memory_is_flat_with_functions_hooks_and_second_order(no_gc):
     steps(300)
     assert live_bytes() == held
     assert len(gc.get_objects()) - objects < 10
+
+
+# ---- what forward keeps outside the tape ---------------------------------------------------------
+
+
+class Kept(mg.Function):
+    """x^3 by an intermediate, kept in one of several ways; its second derivative would be 6 x."""
+
+    how: str
+
+    @staticmethod
+    def forward(ctx, x, how):
+        square = x * x
+        if how == "saved":
+            ctx.save_for_backward(square)
+        elif how == "attribute":
+            ctx.square = square
+        elif how == "list":
+            ctx.square = [1, {"square": square}]
+        elif how == "view of the input":
+            ctx.square = x.detach()[:]
+        elif how == "object":
+            ctx.square = SimpleNamespace(square=square)
+        elif how == "function":
+            ctx.square = lambda: square
+        elif how == "array":
+            ctx.square = square.numpy()
+        elif how == "numbers":
+            ctx.square = square.tolist()
+        elif how == "item":
+            ctx.square = square.sum().item()
+        ctx.how = how
+        return square * x
+
+    @staticmethod
+    def backward(ctx, g):
+        if ctx.how == "saved":
+            (square,) = ctx.saved_tensors
+        elif ctx.how == "list":
+            square = ctx.square[1]["square"]
+        elif ctx.how == "view of the input":
+            square = ctx.square * ctx.square
+        elif ctx.how == "object":
+            square = ctx.square.square
+        elif ctx.how == "function":
+            square = ctx.square()
+        elif ctx.how in ("attribute", "item"):
+            square = ctx.square
+        else:
+            square = mg.tensor(ctx.square, mg.float64)
+        return 3.0 * square * g, None
+
+
+class KeptByMethods(mg.Function):
+    def forward(self, x, how):
+        self.square = x * x
+        return self.square * x
+
+    def backward(self, g):
+        return 3.0 * self.square * g, None
+
+
+WAYS = [
+    "object",
+    "function",
+    "saved",
+    "attribute",
+    "list",
+    "view of the input",
+    "array",
+    "numbers",
+    "item",
+]
+
+
+@pytest.mark.parametrize("upstream", ["constant", "on the tape"])
+@pytest.mark.parametrize("kind", [Kept, KeptByMethods])
+@pytest.mark.parametrize("how", WAYS)
+def test_a_second_derivative_through_what_forward_kept_is_refused(how, kind, upstream):
+    x = leaf([3.0])
+    y = kind.apply(x * 1.0, how)
+    y = y.sum() if upstream == "constant" else (y * y).sum()
+    (plain,) = mg.grad(y, x, retain_graph=True)
+    (g,) = mg.grad(y, x, create_graph=True)
+    assert g.tolist() == plain.tolist()
+    with pytest.raises(RuntimeError, match="second derivative is not known"):
+        mg.grad(g.sum(), x, retain_graph=True)
+    with pytest.raises(RuntimeError, match="second derivative is not known"):
+        g.sum().backward()
+
+
+def test_only_a_derivative_that_runs_through_what_was_kept_is_refused():
+    x = leaf([3.0])
+    v = leaf([2.0])
+    (g,) = mg.grad(Kept.apply(x, "attribute"), x, v, create_graph=True)
+    assert mg.grad(g.sum(), v)[0].tolist() == [27.0]
+
+
+class ByConstants(mg.Function):
+    """What is kept was there before, is of whole numbers, or is detached in backward."""
+
+    scale = mg.tensor([2.0], mg.float64)
+
+    @staticmethod
+    def forward(ctx, x, factor):
+        assert x.detach().numpy().size == 1  # which leaves the tape, but is not kept
+        ctx.save_for_backward(x, ByConstants.scale)
+        ctx.factor, ctx.scale, ctx.grid = factor, ByConstants.scale, 3
+        ctx.positive = (x > 0).to(x.dtype)
+        return mg.tensor(x.detach().numpy() ** 3) * factor * 2.0
+
+    @staticmethod
+    def backward(ctx, g):
+        x, scale = ctx.saved_tensors
+        return 3.0 * x * x * ctx.factor * (scale + ctx.scale) / 2 * ctx.positive.detach() * g, None
+
+
+def test_constants_that_forward_kept_are_no_obstacle():
+    x = leaf([3.0])
+    (g,) = mg.grad(ByConstants.apply(x, 0.5).sum(), x, create_graph=True)
+    assert g.tolist() == [27.0]
+    assert mg.grad(g.sum(), x)[0].tolist() == [18.0]
+
+
+def test_nested_functions_are_refused_or_right():
+    class Outer(mg.Function):
+        @staticmethod
+        def forward(ctx, x, how):
+            ctx.save_for_backward(x)
+            ctx.how = how
+            return x * x * x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 4.0 * Kept.apply(x, ctx.how) * g, None
+
+    x = leaf([3.0])
+    (g,) = mg.grad(Outer.apply(x, "attribute").sum(), x, create_graph=True)
+    (second,) = mg.grad(g.sum(), x, create_graph=True)
+    assert second.tolist() == [12.0 * 9.0]
+    with pytest.raises(RuntimeError, match="second derivative is not known"):
+        mg.grad(second.sum(), x)
+
+
+class Split(mg.Function):
+    """x^2 y in the spelling whose forward has no context."""
+
+    @staticmethod
+    def forward(x, y):
+        return x * x * y
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, y = inputs
+        assert output.tolist() == (x.detach() * x.detach() * y.detach()).tolist()
+        ctx.save_for_backward(x, y)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return 2.0 * x * y * g, x * x * g
+
+
+def test_setup_context():
+    x, y = leaf([3.0]), leaf([5.0])
+    first = mg.grad(Split.apply(x, y).sum(), [x, y], create_graph=True)
+    assert [g.tolist() for g in first] == [[30.0], [9.0]]
+    assert [g.tolist() for g in mg.grad(first[0].sum(), [x, y])] == [[10.0], [6.0]]
+
+
+def test_once_differentiable():
+    class Square(StaticCube):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @mg.autograd.once_differentiable
+        def backward(ctx, g):
+            assert not mg.is_grad_enabled()
+            (x,) = ctx.saved_tensors
+            return mg.tensor(2.0 * x.detach().numpy() * g.numpy())
+
+    x, v = leaf([3.0]), leaf([2.0])
+    Square.apply(x).backward()
+    assert x.grad.tolist() == [6.0]
+    (g,) = mg.grad(Square.apply(x), x, v, create_graph=True)
+    assert g.tolist() == [12.0]
+    for wanted in (x, v):
+        with pytest.raises(RuntimeError, match="once_differentiable"):
+            mg.grad(g.sum(), wanted, retain_graph=True)
+
+
+class ReluInPlace(mg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.relu_()
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g * (y > 0)
+
+
+def test_mark_dirty_gives_the_input_itself_a_new_history():
+    x = leaf([-1.0, 2.0, 3.0])
+    h = x * 1.0
+    view = h[1:]
+    y = ReluInPlace.apply(h)
+    assert y is h
+    assert y.grad_fn.name == "ReluInPlace"
+    ((y * y).sum() + view.sum()).backward()
+    assert x.grad.tolist() == [0.0, 5.0, 7.0]
+    part = (z := x * 1.0)[:2]
+    ReluInPlace.apply(part)
+    assert mg.grad((z * z).sum(), x)[0].tolist() == [0.0, 4.0, 6.0]
+    assert ReluInPlace.apply(mg.tensor([-1.0])).tolist() == [0.0]
+    with pytest.raises(RuntimeError, match="requires grad"):
+        ReluInPlace.apply(x)
+
+
+def test_mark_dirty_wants_what_is_returned():
+    class Wrong(ReluInPlace):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x + 1.0
+
+    with pytest.raises(RuntimeError, match="mark_dirty"):
+        Wrong.apply(leaf([1.0]) * 1.0)
+
+
+class Nests(mg.Function):
+    """The identity, whose backward runs another one, to a depth."""
+
+    @staticmethod
+    def forward(ctx, x, depth):
+        ctx.depth = depth
+        return x + 0.0
+
+    @staticmethod
+    def backward(ctx, g):
+        if ctx.depth:
+            with mg.enable_grad():
+                x = leaf(1.0)
+                Nests.apply(x, ctx.depth - 1).backward()
+            g = g * x.grad
+        return g, None
+
+
+@pytest.mark.parametrize("limit", [1000, 1_000_000])
+def test_backwards_that_run_inside_one_another_without_end_are_an_error(limit):
+    before = sys.getrecursionlimit()
+    x = leaf(2.0)
+    Nests.apply(x, 20).backward()
+    assert x.grad.item() == 1.0
+    sys.setrecursionlimit(limit)
+    try:
+        with pytest.raises(RecursionError):
+            Nests.apply(x, 100_000).backward()
+    finally:
+        sys.setrecursionlimit(before)
+    Nests.apply(x, 20).backward()  # and it goes on
+    assert x.grad.item() == 2.0
+
+
+class LeavesInBackward(mg.Function):
+    """x^3, with a backward that computes with numbers."""
+
+    @staticmethod
+    def forward(ctx, x, read):
+        ctx.save_for_backward(x)
+        ctx.read = read
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3.0 * ctx.read(x) * g, None
+
+
+class OutputAsAttribute(mg.Function):
+    @staticmethod
+    def forward(ctx, x, _):
+        ctx.y = x.exp()
+        return ctx.y
+
+    @staticmethod
+    def backward(ctx, g):
+        return ctx.y * g, None
+
+
+@pytest.mark.parametrize(
+    ("kind", "read"),
+    [
+        (LeavesInBackward, lambda x: x.item() ** 2),
+        (LeavesInBackward, lambda x: (x * x).sum().item()),
+        (LeavesInBackward, lambda x: mg.tensor(x.detach().numpy() ** 2)),
+        (LeavesInBackward, lambda x: mg.tensor(x.tolist(), mg.float64) * x),
+        (OutputAsAttribute, None),
+    ],
+)
+def test_a_second_derivative_through_values_that_left_in_backward_is_refused(kind, read):
+    x = leaf([3.0])
+    (g,) = mg.grad(kind.apply(x, read).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="second derivative is not known"):
+        mg.grad(g.sum(), x)

@@ -523,3 +523,33 @@ def test_backward_by_inputs_refuses():
         z.backward(inputs=1.0)
     z.backward(inputs=leaf([1.0]))  # it does not depend on that
     assert x.grad is None
+
+
+def test_a_graph_of_gradients_in_grad_is_a_cycle_and_a_warning_says_so():
+    x = mg.tensor(3.0, requires_grad=True)
+    with pytest.warns(UserWarning, match="makes a cycle of each leaf and its grad"):
+        (x * x).backward(create_graph=True)
+    x.grad = None
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_backward_of_several_tensors(graph):
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    y, z = (x * x).sum(), x * 3.0
+    v = mg.tensor([10.0, 100.0])
+    mg.autograd.backward([y, z], [None, v], create_graph=graph)
+    assert x.grad.tolist() == [32.0, 304.0]
+    x.grad = None
+    mg.autograd.backward(((x * x).sum(), (x * 3.0).sum()), create_graph=graph)
+    assert x.grad.tolist() == [5.0, 7.0]
+    x.grad = None
+    with pytest.raises(ValueError, match="1 gradients for 2 tensors"):
+        mg.autograd.backward([x * 1.0, x * 2.0], [v])
+    with pytest.raises(TypeError, match="output 1 is int"):
+        mg.autograd.backward([x.sum(), 3])
+
+
+def test_grad_wants_inputs():
+    x = mg.tensor(2.0, requires_grad=True)
+    with pytest.raises(ValueError, match="no inputs are given"):
+        mg.grad(x * x, [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 
 import numpy as np
@@ -238,16 +239,73 @@ def test_a_generator_may_leave_its_scope_anywhere():
     assert (x * 2).requires_grad
 
 
-def test_no_grad_refuses_functions_that_run_later():
-    def generator():
+def test_decorated_generators_record_nothing_while_they_run():
+    x, left = leaf(2.0), []
+
+    @mg.no_grad()
+    def generator(n):
+        try:
+            for k in range(n):
+                try:
+                    sent = yield k, (x * k).requires_grad
+                except KeyError:
+                    sent = yield "caught", mg.is_grad_enabled()
+                assert sent is None or sent == k
+            return "done"
+        finally:
+            left.append(mg.is_grad_enabled())
+
+    assert list(generator(2)) == [(0, False), (1, False)]
+    running = generator(3)
+    assert next(running) == (0, False)
+    assert (x * 2).requires_grad  # between its steps all is recorded
+    assert running.send(0) == (1, False)
+    assert running.throw(KeyError("x")) == ("caught", False)
+    assert next(running) == (2, False)
+    with pytest.raises(StopIteration) as stop:
+        next(running)
+    assert stop.value.value == "done"
+    running = generator(3)
+    next(running)
+    running.close()
+    running = generator(3)
+    next(running)
+    with pytest.raises(ValueError, match="thrown"):
+        running.throw(ValueError("thrown"))
+    assert left == [False] * 4
+    assert mg.is_grad_enabled()
+
+
+def test_decorated_coroutines_record_nothing_while_they_run():
+    x, seen = leaf(2.0), []
+
+    @mg.no_grad()
+    async def inside(n):
+        await asyncio.sleep(0)
+        seen.append((x * n).requires_grad)
+        await asyncio.sleep(0)
+        return n
+
+    async def outside():
+        for _ in range(4):
+            seen.append((x * 2).requires_grad)
+            await asyncio.sleep(0)
+
+    async def main():
+        return await asyncio.gather(inside(3), outside())
+
+    assert inspect.iscoroutinefunction(inside)
+    assert asyncio.run(main()) == [3, None]
+    assert sorted(seen) == [False, True, True, True, True]
+    assert mg.is_grad_enabled()
+
+
+def test_no_grad_refuses_asynchronous_generators():
+    async def generator():
         yield
 
-    async def task():
-        pass
-
-    for later in (generator, task):
-        with pytest.raises(TypeError, match=f"{later.__name__} runs after it has returned"):
-            mg.no_grad()(later)
+    with pytest.raises(TypeError, match="generator is an asynchronous generator: use"):
+        mg.no_grad()(generator)
 
 
 def test_backward_under_no_grad():

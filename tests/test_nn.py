@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import gc
 import math
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -904,6 +906,78 @@ def test_hooks_see_and_change_what_a_module_takes_and_gives():
     assert len(seen) == 4
     with pytest.raises(TypeError, match=r"\[Linear\] a hook is a function, not int"):
         layer.register_forward_hook(3)
+
+
+class ScaledBy(nn.Module):
+    def forward(self, x, *, by=1.0):
+        return x * by
+
+
+def test_hooks_get_keyword_arguments():
+    module, seen = ScaledBy(), []
+    module.register_forward_hook(lambda *given: seen.append(given), with_kwargs=True)
+    x = mg.ones(1)
+    y = module(x, by=3.0)
+    assert seen == [(module, (x,), {"by": 3.0}, y)]
+    module.register_forward_pre_hook(
+        lambda module, args, kwargs: ((args[0] + 1,), {"by": kwargs["by"] * 2}), with_kwargs=True
+    )
+    assert module(x, by=3.0).tolist() == [12.0]
+    module.register_forward_pre_hook(lambda *given: 3, with_kwargs=True)
+    with pytest.raises(TypeError, match="a pair of arguments and keyword arguments, not 3"):
+        module(x, by=1.0)
+
+
+def test_hooks_that_come_before_others():
+    module, seen = ScaledBy(), []
+    for name, prepend in (("a", False), ("b", True), ("c", False)):
+        add = lambda *_, name=name: seen.append(name)  # noqa: E731
+        module.register_forward_hook(add, prepend=prepend)
+        module.register_forward_pre_hook(add, prepend=prepend)
+    module(mg.ones(1))
+    assert seen == ["b", "a", "c"] * 2
+
+
+def test_hooks_that_are_always_called():
+    module, seen = ScaledBy(), []
+
+    def fails(*_):
+        raise KeyError("from a hook")
+
+    module.register_forward_hook(lambda m, args, out: seen.append(out), always_call=True)
+    module.register_forward_hook(lambda m, args, out: seen.append("not this one"))
+    with pytest.raises(TypeError):
+        module(None)
+    assert seen == [None]
+    module.register_forward_hook(fails, prepend=True)
+    with pytest.raises(KeyError):
+        module(mg.ones(1))
+    assert seen == [None, None]
+
+
+def test_a_module_whose_hooks_were_removed_is_as_it_was():
+    gc.collect()
+    gc.disable()
+    try:
+        module = ScaledBy()
+        handles = [
+            module.register_forward_hook(lambda m, args, out: None),
+            module.register_forward_pre_hook(lambda m, args: None),
+        ]
+        for handle in (*handles, *handles):
+            handle.remove()
+        assert "forward" not in module.__dict__
+        known = weakref.ref(module)
+        del module
+        assert known() is None
+        module = ScaledBy()
+        module.forward = own = lambda x: x + 5.0
+        handle = module.register_forward_hook(lambda m, args, out: out * 2)
+        assert module(mg.ones(1)).tolist() == [12.0]
+        handle.remove()
+        assert module.forward is own
+    finally:
+        gc.enable()
 
 
 def test_a_copy_of_a_module_with_hooks_is_its_own():

@@ -60,7 +60,8 @@ def test_clip_with_numbers():
     def crossed(x):
         return mg.clamp(x, 2.0, 1.0)
 
-    assert_row(crossed, ([0.0, 1.5, 3.0],), [1.0, 1.0, 1.0], ([0, 0, 0],), ([0, 0, 0],))
+    x = [0.0, 1.0, 1.5, 2.0, 3.0]
+    assert_row(crossed, (x,), [1.0] * 5, ([0] * 5,), ([0] * 5,))
     for bounds in ((NAN, 1.0), (0.0, NAN), (NAN, None)):
 
         def f(x, b=bounds):
@@ -79,6 +80,8 @@ def test_clip_with_tensors():
     assert_row(f, (0.0, 1.0, 3.0), 1.0, (0, 1, 0), (0, 0, 0))
     assert_row(f, (4.0, 1.0, 3.0), 3.0, (0, 0, 1), (0, 0, 0))
     assert_row(f, (0.0, 2.0, 1.0), 1.0, (0, 0, 1), (0, 0, 0))  # crossed: the upper one
+    for x in (1.0, 1.5, 2.0, 3.0):
+        assert_row(f, (x, 2.0, 1.0), 1.0, (0, 0, 1), (0, 0, 0))
     assert_row(f, (0.0, 2.0, 2.0), 2.0, (0, 1, 0), (0, 0, 0))
     assert_row(f, (NAN, 1.0, 3.0), NAN, (0, 0, 0), (0, 0, 0))
     assert_row(f, (2.0, NAN, 3.0), NAN, (0, 0, 0), (0, 0, 0))

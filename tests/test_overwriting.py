@@ -357,3 +357,114 @@ def test_a_chain_needs_one_gradient_at_a_time():
     total.backward(retain_graph=True)
     assert _c.lib.mg_live_bytes() - live < 1.3 * 4 * (1 << 18)  # the leaf's
     assert _c.lib.mg_cache_bytes() < 0.3 * 4 * (1 << 18)  # and nothing came and went
+
+
+# ---- what the user's code writes over a gradient that it was given ------------------------------
+
+
+class Scales(mg.Function):
+    """The identity, with a backward that writes over its upstream gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x + 0.0
+
+    @staticmethod
+    def backward(ctx, g):
+        g.mul_(10.0)
+        return g
+
+
+class ScalesOneOfTwo(Scales):
+    @staticmethod
+    def forward(ctx, x):
+        return x + 0.0, x * 0.0
+
+    @staticmethod
+    def backward(ctx, g, h):
+        h.fill_(3.0)
+        g.mul_(10.0)
+        return g
+
+
+def tenfold(g):
+    g.mul_(10.0)
+
+
+def hooked(x):
+    y = x * 1.0
+    y.register_hook(tenfold)
+    return y
+
+
+def hooked_and_kept(x):
+    kept = []
+    y = x * 1.0
+    y.register_hook(kept.append)
+    y.register_hook(tenfold)
+    return y
+
+
+def hooked_leaf(x):
+    x.register_hook(tenfold)
+    return x
+
+
+WRITERS = [hooked, hooked_and_kept, hooked_leaf, Scales.apply, lambda x: ScalesOneOfTwo.apply(x)[0]]
+
+
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("join", [mg.add, lambda a, b: b + a, lambda a, b: mg.cat([a, b])])
+@pytest.mark.parametrize("writer", WRITERS)
+def test_who_writes_over_a_gradient_changes_that_branch_alone(writer, join, graph):
+    a, b, c = leaf([1.0, 2.0]), leaf([3.0, 4.0]), leaf([5.0, 6.0])
+    middle = a * 1.0
+    y = join(writer(middle if writer is not hooked_leaf else a) + c, b)
+    given = mg.tensor(np.linspace(1.0, 2.0, y.size))
+    first = given[:2].tolist()
+    last = given[-2:].tolist()
+    inputs = [a, b, c, y]
+    found = mg.grad(y, inputs, given, create_graph=graph)
+    wanted = [[10 * v for v in first], last, first, given.tolist()]
+    for g, want in zip(found, wanted, strict=True):
+        assert g.tolist() == want
+    np.testing.assert_array_equal(given.numpy(), np.linspace(1.0, 2.0, y.size))
+
+
+def test_a_write_over_a_gradient_in_a_graph_is_differentiated():
+    """The hook makes 10 x of the gradient 1 of x^2, which makes 20 x^2: its derivative is 40 x."""
+    x = leaf([1.0, 2.0])
+    other = leaf([3.0, 4.0])
+    y = (x * x) * 1.0
+
+    def hook(g):
+        g.mul_(x)
+        g.mul_(10.0)
+
+    y.register_hook(hook)
+    ones = mg.ones(2, dtype=mg.float64)
+    first, untouched = mg.grad(y + other * other, [x, other], ones, create_graph=True)
+    assert first.tolist() == [20.0, 80.0]
+    assert untouched.tolist() == [6.0, 8.0]
+    assert mg.grad(first.sum(), x)[0].tolist() == [40.0, 80.0]
+
+
+def test_a_gradient_that_was_asked_for_is_not_the_one_a_hook_or_function_writes_over():
+    x = leaf([1.0, 2.0])
+    y = x * 2.0
+    z = Scales.apply(y)
+    w = mg.tensor([3.0, 5.0], mg.float64)
+    by_z, by_x = mg.grad((z * w).sum(), [z, x], retain_graph=True)
+    z.retain_grad()
+    (z * w).sum().backward()
+    assert by_z.tolist() == z.grad.tolist() == [3.0, 5.0]
+    assert by_x.tolist() == x.grad.tolist() == [60.0, 100.0]
+
+
+def test_a_hook_gets_the_gradient_itself_where_nobody_else_has_it():
+    places = []
+    x = leaf(np.linspace(0.0, 1.0, 1000))
+    y = x.exp()
+    y.register_hook(lambda g: places.append(g._h.data))
+    (y.sin() * mg.tensor(np.ones(1000))).sum().backward()
+    assert x.grad._h.data == places[0]

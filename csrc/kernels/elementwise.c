@@ -476,6 +476,7 @@ static mg_array *elementwise_unary_vjp(int op, mg_array *g, bool over, mg_saved 
     if (x && y && y->buffer->written > saved->time) { /* what was overwritten can be made again */
         kept.arrays[1] = again = mg_unary(op, x);
         if (!again) return NULL;
+        again->buffer->written = saved->time; /* it is what was saved */
     }
     const mg_kernel *vjp = &float_rows[op].vjp[0][g->dtype - MG_FLOAT32];
     int failed = elementwise_vjp(&out, 1, vjp, g, over, &kept, 2);
@@ -504,6 +505,7 @@ static mg_arrays *elementwise_binary_vjp(int op, int wanted, mg_array *g, bool o
         if (a && b && y && y->buffer->written > saved->time) { /* made again, as that of one operand */
             kept.arrays[2] = again = mg_binary(op, a, b);
             if (!again) return NULL;
+            again->buffer->written = saved->time;
         }
         mg_array **first = wanted == 2 ? made + 1 : made;
         int failed = elementwise_vjp(first, count, kernels, g, over, &kept, 3);

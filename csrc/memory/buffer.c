@@ -16,6 +16,7 @@ MG_INLINE char *buffer_inside(mg_buffer *buffer) { return (char *)buffer + BUFFE
 MG_INLINE mg_buffer *buffer_init(mg_buffer *buffer, void *data, size_t bytes) {
     *buffer = (mg_buffer){.data = data, .bytes = bytes, .writable = true};
     atomic_init(&buffer->refs, 1);
+    atomic_init(&buffer->written, atomic_load_explicit(&buffer_clock, memory_order_relaxed));
     return buffer;
 }
 

@@ -10,7 +10,7 @@ struct mg_buffer {
     char *data;
     size_t bytes;        /* usable bytes */
     _Atomic int64_t refs;
-    _Atomic int64_t written; /* the write clock at the last in-place write */
+    _Atomic int64_t written; /* the write clock when it was made, or at the last in-place write */
     _Atomic int32_t pins;    /* how many times the tape has saved it */
     _Atomic int32_t shared;  /* how many others may write it: foreign memory, live NumPy views */
     bool writable;

@@ -67,27 +67,97 @@ def _rebuild(values: Any, requires_grad: bool) -> Parameter:
     return Parameter(tensor(values), requires_grad)
 
 
+class _Hook(NamedTuple):
+    """A function that is called before or after a forward."""
+
+    function: Callable[..., Any]
+    with_kwargs: bool
+    always: bool = False
+
+
 class _Hooked:
-    """A module's forward with what is called before and after it."""
+    """A module's forward with what is called before and after it.
+
+    It stands among the module's attributes as long as there are hooks: it and the module are a
+    cycle, which the last hook that is removed ends.
+    """
 
     def __init__(self, module: Module, forward: Callable[..., Any] | None) -> None:
         self.module = module
         self.forward = forward  # where it was an attribute of the module's own
-        self.before: list[Callable[..., Any]] = []
-        self.after: list[Callable[..., Any]] = []
+        self.before: list[_Hook] = []
+        self.after: list[_Hook] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        module = self.module
-        for hook in tuple(self.before):
-            changed = hook(module, args)
-            if changed is not None:
-                args = changed if isinstance(changed, tuple) else (changed,)
-        forward = self.forward or type(module).forward.__get__(module)
-        output = forward(*args, **kwargs)
-        for hook in tuple(self.after):
-            changed = hook(module, args, output)
-            output = output if changed is None else changed
+        called: set[int] = set()  # the places of hooks after forward
+        try:
+            args, kwargs = self._prepared(args, kwargs)
+            forward = self.forward or type(self.module).forward.__get__(self.module)
+            output = forward(*args, **kwargs)
+            for place, hook in enumerate(tuple(self.after)):
+                called.add(place)
+                changed = self._shown(hook, args, kwargs, output)
+                output = output if changed is None else changed
+        except BaseException:
+            for place, hook in enumerate(tuple(self.after)):
+                if hook.always and place not in called:
+                    self._shown(hook, args, kwargs, None)
+            raise
         return output
+
+    def _prepared(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """The arguments as hooks before forward make them."""
+        for hook in tuple(self.before):
+            if hook.with_kwargs:
+                changed = hook.function(self.module, args, kwargs)
+                if changed is None:
+                    continue
+                if not (isinstance(changed, tuple) and len(changed) == 2):
+                    raise TypeError(
+                        f"[{type(self.module).__name__}] a pre-hook with_kwargs returns None or a "
+                        f"pair of arguments and keyword arguments, not {changed!r}"
+                    )
+                args, kwargs = changed
+            else:
+                changed = hook.function(self.module, args)
+                if changed is not None:
+                    args = changed if isinstance(changed, tuple) else (changed,)
+        return args, kwargs
+
+    def _shown(self, hook: _Hook, args: Any, kwargs: Any, output: Any) -> Any:
+        """Call a hook after forward."""
+        if hook.with_kwargs:
+            return hook.function(self.module, args, kwargs, output)
+        return hook.function(self.module, args, output)
+
+    def release(self) -> None:
+        """Leave the module as it was, if there are no hooks any more."""
+        held = self.module.__dict__
+        if self.before or self.after or held.get("forward") is not self:
+            return
+        if self.forward is None:
+            del held["forward"]
+        else:
+            held["forward"] = self.forward
+
+
+class _RemovableHook(Removable):
+    """Removes a hook of a module, and what stood for hooks with the last of them."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, hooks: list[Any], hook: Any, of: _Hooked) -> None:
+        super().__init__(hooks, hook)
+        self._of: _Hooked | None = of
+
+    def remove(self) -> None:
+        """Remove the hook."""
+        of, self._of = self._of, None
+        super().remove()
+        if of is not None:
+            of.release()
+
+    __call__ = remove
 
 
 class LoadResult(NamedTuple):
@@ -156,17 +226,39 @@ class Module:
         """As forward."""
         return self.forward(*args, **kwargs)
 
-    def register_forward_hook(self, hook: Callable[..., Any]) -> Removable:
+    def register_forward_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> Removable:
         """Call ``hook(module, args, output)`` after forward; what it returns replaces the output,
         unless that is None.
 
-        Returns what removes the hook, ``handle.remove()``. TypeError for what is no function.
-        """
-        return self._hooked(hook, "after")
+        With ``with_kwargs`` it is ``hook(module, args, kwargs, output)``. ``prepend`` puts it
+        before those that there are. With ``always_call`` it is called, with None as output, also
+        where forward or another hook raised an error. Returns what removes the hook,
+        ``handle.remove()``. TypeError for what is no function.
 
-    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Removable:
+        >>> import minigrad as mg
+        >>> layer = mg.nn.ReLU()
+        >>> handle = layer.register_forward_hook(lambda module, args, output: output + 1)
+        >>> layer(mg.tensor(2.0)).item()
+        3.0
+        >>> handle.remove()
+        """
+        return self._hooked(hook, "after", prepend, with_kwargs, always_call)
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> Removable:
         """Call ``hook(module, args)`` before forward; what it returns replaces the arguments,
         unless that is None.
+
+        With ``with_kwargs`` it is ``hook(module, args, kwargs)``, which returns None or a pair of
+        both. ``prepend`` puts it before those that there are.
 
         >>> import minigrad as mg
         >>> layer = mg.nn.ReLU()
@@ -175,20 +267,23 @@ class Module:
         2.0
         >>> handle.remove()
         """
-        return self._hooked(hook, "before")
+        return self._hooked(hook, "before", prepend, with_kwargs)
 
-    def _hooked(self, hook: Callable[..., Any], when: str) -> Removable:
-        if not callable(hook):
+    def _hooked(
+        self, function: Any, when: str, prepend: bool, with_kwargs: bool, always: bool = False
+    ) -> Removable:
+        if not callable(function):
             raise TypeError(
-                f"[{type(self).__name__}] a hook is a function, not {type(hook).__name__}"
+                f"[{type(self).__name__}] a hook is a function, not {type(function).__name__}"
             )
         # Modules without hooks, nearly all, are called no slower: an attribute hides the method.
         forward = self.__dict__.get("forward")
         if type(forward) is not _Hooked:
             forward = self.__dict__["forward"] = _Hooked(self, forward)
-        hooks: list[Any] = getattr(forward, when)
-        hooks.append(hook)
-        return Removable(hooks, hook)
+        hooks: list[_Hook] = getattr(forward, when)
+        hook = _Hook(function, bool(with_kwargs), bool(always))
+        hooks.insert(0 if prepend else len(hooks), hook)
+        return _RemovableHook(hooks, hook, forward)
 
     # ---- what it is made of ----
 

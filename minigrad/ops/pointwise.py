@@ -370,21 +370,26 @@ WHERE = custom(
 
 
 # Where x is what came out, it gets the gradient, at a bound too (it is inclusive: a parameter that
-# was projected onto its bound can still leave it). This is the one place that says so.
-def _clamp_passes(x: T, y: T) -> T:
-    return x == y
+# was projected onto its bound can still leave it). This is the one place that says so. Where the
+# lower bound is above the result, bounds are crossed: the result is the upper one, whatever x is.
+def _clamp_passes(x: T, b: T, y: T) -> T:
+    return (x == y) * (b <= y)
 
 
 def _clamp_raised(x: T, b: T, y: T) -> T:
     return (x < y) * (b == y)
 
 
+def _clamp_lowered(x: T, b: T, y: T) -> T:
+    return (x > y) + (b > y)
+
+
 CLAMP = custom(
     "clamp",
     lambda x, low, high: call(lib.mg_clamp, x, low, high),
-    lambda g, x, y: g.where(_clamp_passes(x, y), 0.0),
+    lambda g, x, b, y: g.where(_clamp_passes(x, b, y), 0.0),
     lambda g, x, b, y: g.where(_clamp_raised(x, b, y), 0.0),
-    lambda g, x, b, y: g.where((x > y) + (x < y) * (b != y), 0.0),
+    lambda g, x, b, y: g.where(_clamp_lowered(x, b, y), 0.0),
     choice=lib.MG_CLAMP,
     doc="x between the bounds b (low) and high",
 )

@@ -14,6 +14,7 @@ from samples.base import (
     S,
     Sample,
     Z,
+    constant,
     each,
     ints,
 )
@@ -96,7 +97,7 @@ REDUCTIONS = {
         "quantile nanquantile",
         lambda f: (
             S(lambda x: f(x, 0.3), (2, 4)),
-            S(lambda x: f(x, mg.tensor([0.1, 0.8], x.dtype), dim=1, keepdim=True), (2, 5)),
+            S(lambda x: f(x, constant([0.1, 0.8], x.dtype), dim=1, keepdim=True), (2, 5)),
             S(lambda x: f(x, 0.4, dim=0, interpolation="nearest"), (4, 2)),
             S(lambda x: f(x, 0.5, dim=0, interpolation="midpoint"), (4, 2)),
         ),

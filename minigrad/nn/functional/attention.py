@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import broadcast_shape, tensor_operand
-from minigrad.dispatch import apply
+from minigrad.dispatch import apply, parent_of, wrap
 from minigrad.dtypes import bool_
 from minigrad.nn.functional.regularization import dropout
 from minigrad.nn.functional.spatial import require_floats
@@ -61,7 +61,8 @@ def scaled_dot_product_attention(
     mask = None if attn_mask is None else _mask(attn_mask, q, k)
     if dropout_p or not (q.size and k.size and v.size):
         return dropout(attention_weights(q, k, mask, is_causal, scale), dropout_p) @ v
-    args = (Kept(mask), bool(is_causal), float(scale))
+    edge = None if mask is None else parent_of(mask)
+    args = (Kept(mask, lambda handle: wrap(handle, edge)), bool(is_causal), float(scale))
     if mask is not None and mask.requires_grad and mode.enabled:
         return apply(ATTENTION_BY_MASK, (q, k, v, mask), args)
     return apply(ATTENTION, (q, k, v), args)
