@@ -12,7 +12,7 @@ from minigrad.arguments import tensor_operand
 from minigrad.creation import require_grad, tensor
 from minigrad.dispatch import TensorBase
 from minigrad.dtypes import as_dtype
-from minigrad.inplace import unlink
+from minigrad.inplace import replace
 from minigrad.tape import Removable, no_grad
 
 __all__ = ["Module", "Parameter"]
@@ -338,8 +338,7 @@ class Module:
         for values in (self.parameters(), self.buffers()):
             for value in values:
                 if value.dtype.is_floating_point and value.dtype is not kind:
-                    unlink(value)
-                    value._h = call(lib.mg_cast, value._h, kind.code)
+                    replace(value, call(lib.mg_cast, value._h, kind.code))
                     if value.grad is not None:
                         value.grad = value.grad.detach().to(kind)
         return self
