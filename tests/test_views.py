@@ -110,3 +110,28 @@ def test_sum_to_size_without_a_change_is_a_view():
     assert mg.grad(x.sum(), a, retain_graph=True)[0].tolist() == [[3, 3, 3]]
     x.mul_(2)
     assert mg.grad(y.sum(), a)[0].tolist() == [[6, 6, 6]]
+
+
+@pytest.mark.parametrize("show", [lambda x: x, lambda x: x.view(-1), lambda x: x[:2]])
+def test_what_a_function_returns_of_its_input_is_apart(show):
+    class Shows(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return show(x), show(x)
+
+        @staticmethod
+        def backward(ctx, g, h):
+            whole = mg.zeros(3)
+            whole[: g.size] = g + h
+            return whole
+
+    a = leaf([1.0, 1.0, 1.0])
+    x = a * 1
+    y, z = Shows.apply(x)
+    y.mul_(3)
+    x.mul_(5)
+    assert x.tolist() == [5, 5, 5]
+    for part, factor in ((x, 5), (y, 3), (z, 1)):
+        assert part.tolist() == [factor] * part.size
+        (g,) = mg.grad(part.sum(), a, retain_graph=True)
+        assert g.tolist() == [factor] * part.size + [0] * (3 - part.size)
