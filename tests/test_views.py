@@ -1,5 +1,6 @@
 """Tests of views on the tape: other memory, aliases, views that the tape does not know."""
 
+import numpy as np
 import pytest
 
 import minigrad as mg
@@ -135,3 +136,71 @@ def test_what_a_function_returns_of_its_input_is_apart(show):
         assert part.tolist() == [factor] * part.size
         (g,) = mg.grad(part.sum(), a, retain_graph=True)
         assert g.tolist() == [factor] * part.size + [0] * (3 - part.size)
+
+
+F = mg.nn.functional
+
+# What may return the memory that it is given.
+UNCHANGED = {
+    "contiguous": lambda x: x.contiguous(),
+    "to": lambda x: x.to(mg.float32),
+    "expand": lambda x: x.expand(3, 3),
+    "reshape": lambda x: x.reshape(3, 3),
+    "flatten": lambda x: x.flatten(),
+    "ravel": lambda x: x.ravel(),
+    "squeeze": lambda x: x.squeeze(),
+    "broadcast_tensors": lambda x: mg.broadcast_tensors(x, x)[0],
+    "atleast_3d": lambda x: mg.atleast_3d(x),
+    "asarray": lambda x: mg.asarray(x),
+    "movedim": lambda x: x.movedim(0, 0),
+    "pad": lambda x: F.pad(x, (0, 0)),
+    "dropout of nothing": lambda x: F.dropout(x, 0.0),
+    "dropout in evaluation": lambda x: F.dropout(x, 0.5, training=False),
+    "Identity": lambda x: mg.nn.Identity()(x),
+    "repeat": lambda x: x.repeat(1, 1),
+    "tile": lambda x: x.tile((1,)),
+    "roll": lambda x: x.roll(0, 0),
+    "einsum": lambda x: mg.einsum("ij->ji", x),
+    "einsum of a diagonal": lambda x: mg.einsum("ii->i", x),
+    "matrix_power": lambda x: mg.linalg.matrix_power(x, 1),
+    "diag": lambda x: mg.diag(x),
+    "cat": lambda x: mg.cat([x]),
+    "stack": lambda x: mg.stack([x]),
+    "flip": lambda x: x.flip(0),
+    "unfold": lambda x: x.unfold(0, 2, 2),
+    "chunk": lambda x: x.chunk(1)[0],
+    "unbind": lambda x: x.unbind()[1],
+    "sum of no dimension": lambda x: x.sum(()),
+    "rot90": lambda x: mg.rot90(x, 4),
+    "triu": lambda x: x.triu(-5),
+    "positive": lambda x: +x,
+    "np.roll": lambda x: np.roll(x, 0),
+    "np.reshape": lambda x: np.reshape(x, (3, 3)),
+    "np.broadcast_to": lambda x: np.broadcast_to(x, (3, 3)),
+    "np.moveaxis": lambda x: np.moveaxis(x, 0, 0),
+    "np.hstack": lambda x: np.hstack([x]),
+    "np.split": lambda x: np.split(x, 1)[0],
+    "ellipsis": lambda x: x[...],
+    "view": lambda x: x.view(9),
+    "interpolate": lambda x: F.interpolate(x[None, None], size=(3, 3)),
+    "avg_pool2d": lambda x: F.avg_pool2d(x[None], 1),
+    "block_diag": lambda x: mg.block_diag(x),
+    "meshgrid": lambda x: mg.meshgrid(x[0])[0],
+    "cartesian_prod": lambda x: mg.cartesian_prod(x[0]),
+    "sum_to_size": lambda x: x.sum_to_size(3, 3),
+    "Sequential": lambda x: mg.nn.Sequential()(x),
+}
+
+
+@pytest.mark.parametrize("name", UNCHANGED)
+@pytest.mark.parametrize("write", ["result", "input"])
+def test_writes_are_followed_where_a_result_may_share_memory(name, write):
+    a = mg.ones(3, 3, requires_grad=True)
+    x = a * 1
+    y = UNCHANGED[name](x)
+    (y if write == "result" else x).mul_(3)
+    for part in (x, y):
+        weights = mg.arange(1, part.size + 1).to(mg.float32).reshape(part.shape)
+        total = (part * weights).sum()
+        (g,) = mg.grad(total, a, retain_graph=True)  # all is linear, and a is 1 everywhere
+        assert g.sum().item() == pytest.approx(total.item())
