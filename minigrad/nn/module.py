@@ -53,10 +53,9 @@ class Parameter(Tensor):
         return Parameter(self.detach(), self.requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        """A parameter with memory of its own and, as in PyTorch, no ``grad``."""
         copy = Parameter(self.detach().clone(), self.requires_grad)
         memo[id(self)] = copy
-        if self.grad is not None:
-            copy.grad = self.grad.__deepcopy__(memo)
         return copy
 
     def __reduce__(self) -> tuple[Any, ...]:
