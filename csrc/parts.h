@@ -80,6 +80,29 @@ static PyObject *tensor_use(PyObject *unused, PyObject *const *given, Py_ssize_t
     Py_RETURN_NONE;
 }
 
+/* commit(kernel, args, changes): calls a kernel, unless it is None, and, where that succeeds, makes the
+ * changes: (object, name, value) sets an attribute, and deletes it where the value is Ellipsis.
+ * Returns the kernel's code. No bytecode runs in between: an interrupt comes before all or after. */
+static PyObject *tensor_commit(PyObject *unused, PyObject *const *given, Py_ssize_t count) {
+    (void)unused;
+    if (count != 3 || !PyTuple_Check(given[1]) || !PyList_Check(given[2]))
+        return PyErr_Format(PyExc_TypeError, "commit(kernel, args, changes)");
+    long code = 0;
+    if (given[0] != Py_None) {
+        PyObject *made = PyObject_Call(given[0], given[1], NULL);
+        if (!made) return NULL;
+        code = PyLong_AsLong(made);
+        Py_DECREF(made);
+    }
+    for (Py_ssize_t i = 0; !code && i < PyList_Size(given[2]); i++) {
+        PyObject *change = PyList_GetItem(given[2], i), *value = PyTuple_GetItem(change, 2);
+        if (!value || PyObject_SetAttr(PyTuple_GetItem(change, 0), PyTuple_GetItem(change, 1),
+                                       value == Py_Ellipsis ? NULL : value))
+            return NULL;
+    }
+    return PyErr_Occurred() ? NULL : PyLong_FromLong(code);
+}
+
 #define TENSOR_FIELD(name, place) {name, T_OBJECT_EX, offsetof(tensor, fields[place]), 0, NULL}
 static PyMemberDef tensor_members[] = {
     TENSOR_FIELD("_h", TENSOR_HANDLE),
@@ -125,6 +148,7 @@ static PyMethodDef tensor_functions[] = {
     METHOD("from_lists", tensor_from_lists, METH_FASTCALL),
     METHOD("to_lists", tensor_to_lists, METH_O),
     METHOD("use", tensor_use, METH_FASTCALL),
+    METHOD("commit", tensor_commit, METH_FASTCALL),
 };
 
 mg_object *mg_tensor_parts(void) {

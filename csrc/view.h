@@ -138,6 +138,22 @@ static bool single_link(PyObject *view, PyObject *base, PyObject *row, PyObject 
     return done;
 }
 
+/* Marks a view of which the tape knows nothing: its alias is a weak reference to the topmost tensor and
+ * a reason, which is None for no_grad. The view of a marked one has the same mark. */
+static bool single_mark(PyObject *view, PyObject *base) {
+    PyObject *alias, **place = &((tensor *)view)->fields[TENSOR_ALIAS];
+    while ((alias = ((tensor *)base)->fields[TENSOR_ALIAS]) && PyTuple_Size(alias) == 3)
+        base = PyTuple_GetItem(alias, 0);
+    if (alias) Py_INCREF(alias);
+    else {
+        PyObject *ref = PyWeakref_NewRef(base, NULL);
+        alias = ref ? PyTuple_Pack(2, ref, Py_None) : NULL;
+        Py_XDECREF(ref);
+    }
+    *place = alias;
+    return alias;
+}
+
 /* What the derivative needs; None for nothing. */
 static PyObject *single_saved(const single *self, PyObject *input, PyObject *result) {
     if (!self->keeps_input && !self->keeps_result) Py_RETURN_NONE;
@@ -157,11 +173,13 @@ static bool single_record(const single *self, PyObject *x, PyObject *input, PyOb
     PyObject *given[NODE_GIVEN + 1] = {self->row, NULL, args, Py_None, tensor_parent(x)};
     PyObject *handle = made->fields[TENSOR_HANDLE], *parent = given[NODE_GIVEN], *shape = NULL;
     bool tracked = parent != Py_None && handle_array(handle)->dtype >= MG_FLOAT32;
-    bool done = parent;
-    if (!done || (!tracked && !self->view) || operation_paused()) goto out;
-    if (self->view && handle_array(handle)->buffer == handle_array(input)->buffer)
-        done = single_link((PyObject *)made, x, self->row, args);
-    if (!done || !tracked) goto out;
+    bool done = parent, shares = handle_array(handle)->buffer == handle_array(input)->buffer;
+    if (!done || (!tracked && !shares)) goto out;
+    bool paused = operation_paused();
+    if (shares)
+        done = paused ? single_mark((PyObject *)made, x)
+                      : single_link((PyObject *)made, x, self->row, args);
+    if (!done || !tracked || paused) goto out;
     PyObject *first = self->wants_shape ? tensor_shape(x, NULL) : NULL;
     PyObject *before = first ? PyTuple_Pack(1, first) : NULL;
     if (before) given[NODE_ARGS] = shape = PySequence_Concat(before, args);

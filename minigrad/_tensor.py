@@ -38,7 +38,8 @@ from minigrad.inplace import (
     kept_by,
     lagging_are,
     overwrite,
-    unlink,
+    replace,
+    shows_tracked,
     update,
 )
 from minigrad.ops import pointwise as p
@@ -78,7 +79,7 @@ def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         tracked = self._edge is not None or any(
             isinstance(x, TensorBase) and x._edge is not None for x in (*args, *kwargs.values())
         )
-        if tracked and not (pauses and not mode.enabled):
+        if (tracked or shows_tracked(self)) and not (pauses and not mode.enabled):
             check_writable(op, self)
             before = wrap(call(lib.mg_copy, self._h), self._edge)  # values that the graph may keep
             args = tuple([before if x is self else x for x in args])
@@ -248,8 +249,7 @@ class Tensor(TensorBase):
             )
         if type(self._edge) is Node:  # which hands on gradients of this dtype
             source = f.to(source, self.dtype)
-        unlink(self)
-        self._h, self._shape = source._h, None
+        replace(self, source._h)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Removable:
         """Call ``hook(gradient)`` when this tensor's gradient is known; it may return another one.

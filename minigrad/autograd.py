@@ -14,7 +14,7 @@ from minigrad._numpy import is_numpys
 from minigrad.arguments import listed_tensors
 from minigrad.backprop import Bundle, gradients, into_grads, off_tape, start
 from minigrad.creation import zeros, zeros_like
-from minigrad.dispatch import TensorBase, parent_of, wrap
+from minigrad.dispatch import TensorBase, copied, parent_of, wrap
 from minigrad.inplace import check_writable, update
 from minigrad.tape import (
     LEAF,
@@ -233,7 +233,8 @@ class Function:
 
     or with instance methods, ``forward(self, x)`` and ``backward(self, g)``, called as
     ``Exp()(x)``. Forward gets the arguments as they were given, and what it computes is not
-    recorded; it returns a tensor or a tuple of them. Backward returns one gradient per argument,
+    recorded; it returns a tensor or a tuple of them, copied where it shares memory with an argument
+    or an earlier output. Backward returns one gradient per argument,
     None for what has none; it is itself recorded under ``create_graph``, so a backward written in
     tensor operations can be differentiated again.
 
@@ -311,7 +312,7 @@ class Function:
             self._unknown = watch.found_in(self.__dict__)
         fixed = self.__dict__.get("_undifferentiable", ())
         # An output that is an input itself becomes a tensor of its own, with a place on the tape.
-        made = [wrap(call(lib.mg_view_alias, y._h)) for y in outputs]
+        made = _apart(args, outputs)
         differentiable = [
             y.dtype.is_floating_point and not any(y is z for z in fixed) for y in outputs
         ]
@@ -377,6 +378,20 @@ def _raw(cls: type, name: str) -> Any:
         if name in base.__dict__:
             return base.__dict__[name]
     return None
+
+
+def _apart(args: Sequence[Any], outputs: Sequence[Any]) -> list[Tensor]:
+    """The outputs as tensors of their own: copied where an argument or output has the memory.
+
+    The tape could not follow a write into memory that both share: a Function may do anything to it.
+    """
+    taken = {lib.mg_buffer_id(x._h) for x in args if isinstance(x, TensorBase)}
+    made = []
+    for y in outputs:
+        place = lib.mg_buffer_id(y._h)
+        made.append(copied(y) if place in taken else wrap(call(lib.mg_view_alias, y._h)))
+        taken.add(place)
+    return made
 
 
 def _metas(args: Sequence[Any]) -> list[Any]:

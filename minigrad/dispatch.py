@@ -20,6 +20,7 @@ from minigrad._c import (
     overwritten_at,
     save,
     settle,
+    settle_run,
     tracers,
 )
 from minigrad._c import run as run_kernel
@@ -32,6 +33,8 @@ from minigrad.tape import Node, Parent, mode, pauses, record
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
+Change = tuple[Any, str, Any]  # an object, an attribute, and its new value; Ellipsis deletes it
+
 __all__ = [
     "Fields",
     "TensorBase",
@@ -40,6 +43,7 @@ __all__ = [
     "apply_to_one",
     "as_operand",
     "binary",
+    "commit",
     "composed",
     "copied",
     "cut",
@@ -77,7 +81,9 @@ if TYPE_CHECKING:
         _shape: tuple[int, ...] | None
         grad: Any
         _grad: Any
-        _alias: tuple[TensorBase, Row, tuple[Any, ...]]
+        # A view's `_alias` is its base, row and arguments; or, if the tape knows nothing of the
+        # view, a weak reference to its topmost base and the reason: None for no_grad.
+        _alias: tuple[Any, ...]
         _views: Views
         _hooks: list[Callable[[Any], Any]]
 
@@ -138,9 +144,15 @@ if TYPE_CHECKING:
     def use(*used: Any) -> None:
         """Tell C what it has from Python: ``csrc/tensor.h`` says in which order."""
 
+    def commit(kernel: Any, args: tuple[Any, ...], changes: list[Change], /) -> int:
+        """Call a kernel, unless it is None, and make the changes if it succeeds; its code.
+
+        An interrupt comes before all of this or after it.
+        """
+
 else:
     Fields, wrap, _operation, _single, *_others = lib.mg_tensor_parts()
-    parent_of, link, cut, spans, join, shown, keep, from_lists, to_lists, use = _others
+    parent_of, link, cut, spans, join, shown, keep, from_lists, to_lists, use, commit = _others
 
 
 class TensorBase(Fields):
@@ -329,13 +341,13 @@ class Views:
         self.limit = 16
 
 
-def view_node(row: Row, base: TensorBase, args: tuple[Any, ...]) -> Node | None:
-    """The edge of a view of ``base``."""
-    if base._edge is None:
+def view_node(row: Row, base: TensorBase, args: tuple[Any, ...], parent: Parent) -> Node | None:
+    """The edge of a view of ``base``, whose own place on the tape is ``parent``."""
+    if parent is None:
         return None
     if row.wants_shape:
         args = (base.shape, *args)
-    return record(row, None, args, None, parent_of(base))
+    return record(row, None, args, None, parent)
 
 
 def _node(
@@ -525,15 +537,22 @@ Row.rules = _rules
 # ---- writing in place ----------------------------------------------------------------------------
 
 
-def write(kernel: Any, target: TensorBase, *args: Any) -> None:
-    """Run a kernel that writes into ``target``'s memory; the tape is the caller's business."""
+def write(kernel: Any, target: TensorBase, *args: Any, changes: list[Change] | None = None) -> None:
+    """Run a kernel that writes into ``target``'s memory; the tape is the caller's business.
+
+    The ``changes`` to the tape are made with the write: an interrupt leaves both or neither.
+    """
     handle = target._h
-    pinned = lib.mg_pins(handle) > 0
-    run_kernel(kernel, *args)
-    if pinned:
+    if lib.mg_pins(handle) > 0:  # noted first: an interrupt may follow the write at once
         if len(overwritten_at) > 1000:
             overwritten_at.clear()
         overwritten_at[lib.mg_buffer_id(handle)] = _caller()
+    if not changes:
+        run_kernel(kernel, *args)
+        return
+    code = commit(kernel, args, changes)
+    if code or tracers:
+        settle_run(code, kernel, args)
 
 
 def _caller() -> str:

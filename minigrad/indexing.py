@@ -18,7 +18,7 @@ from minigrad.arguments import common_shape
 from minigrad.creation import asarray
 from minigrad.dispatch import TensorBase, apply, apply_to_one, cut, value_for, wrap, write
 from minigrad.dtypes import bool_, int64
-from minigrad.inplace import check_writable, overwrite, overwrite_part, update
+from minigrad.inplace import check_writable, overwrite, overwrite_part, shows_tracked, update
 from minigrad.ops import shape as shape_ops
 from minigrad.ops.table import Row
 from minigrad.selection import gather_rows, masked_rows, true_places
@@ -266,7 +266,7 @@ def put(x: Tensor, index: Any, value: Any) -> None:
     source = value_for(op, x, value)
     tracked = (
         mode.enabled
-        and (x._edge is not None or source._edge is not None)
+        and (x._edge is not None or source._edge is not None or shows_tracked(x))
         and x.dtype.is_floating_point
     )
     if tracked:

@@ -17,8 +17,11 @@ from minigrad import shaping as s
 from minigrad._c import call, lib, run
 from minigrad.creation import full
 from minigrad.dispatch import (
+    Change,
     TensorBase,
     apply,
+    commit,
+    link,
     number,
     parent_of,
     result_type,
@@ -40,7 +43,8 @@ __all__ = [
     "lagging_are",
     "overwrite",
     "overwrite_part",
-    "unlink",
+    "replace",
+    "shows_tracked",
     "update",
 ]
 
@@ -67,7 +71,31 @@ def check_writable(op: str, x: TensorBase) -> None:
         alias = getattr(root, "_alias", None)
         if alias is None:
             return
+        if len(alias) == 2:
+            _refuse_marked(op, alias[1])
         root = alias[0]
+
+
+def _refuse_marked(op: str, reason: str | None) -> None:
+    """Raise RuntimeError: the tape does not know this view of a tensor."""
+    made = "under no_grad()" if reason is None else f"by {reason}, a Function of one's own"
+    raise RuntimeError(
+        f"[{op}] cannot write in place, while gradients are recorded, into a view that was made "
+        f"{made}: write under no_grad(), or clone() it first"
+    )
+
+
+def shows_tracked(x: TensorBase) -> bool:
+    """Whether a tensor that ``x`` is a view of requires grad, though x does not."""
+    alias = getattr(x, "_alias", None)
+    while alias is not None:
+        base: Any = alias[0]() if len(alias) == 2 else alias[0]
+        if base is None:
+            return False
+        if base._edge is not None:
+            return True
+        alias = getattr(base, "_alias", None)
+    return False
 
 
 def overwrite(op: str, x: Tensor, source: Tensor) -> Tensor:
@@ -75,15 +103,15 @@ def overwrite(op: str, x: Tensor, source: Tensor) -> Tensor:
 
     What x was computed from gets a gradient of 0 from here on.
     """
-    tracked = mode.enabled and (x._edge is not None or source._edge is not None)
-    if not (tracked and x.dtype.is_floating_point):
+    tracked = x._edge is not None or source._edge is not None or shows_tracked(x)
+    if not (tracked and mode.enabled and x.dtype.is_floating_point):
         write(lib.mg_write, x, x._h, source._h)
         return x
     check_writable(op, x)
     fitted = s.expand(s.to(source, x.dtype), x.shape)
-    write(lib.mg_write, x, x._h, fitted._h)
     old, new = x._edge, parent_of(fitted)
-    _set_history(x, new if old is None else record(_OVERWRITE, None, (), None, old, new), new)
+    edge = new if old is None else record(_OVERWRITE, None, (), None, old, new)
+    _write_recorded(x, x, fitted, edge, new)
     return x
 
 
@@ -92,10 +120,8 @@ def overwrite_part(
 ) -> None:
     """Write ``source``, of the same shape, over a part of ``x``: what ``row`` shows of it."""
     source = s.to(source, x.dtype)
-    write(lib.mg_write, x, part._h, source._h)
-    new = parent_of(source)
-    edge = record(_WRITE_VIEW, None, (row, args), None, x._edge, new)
-    _set_history(x, edge, edge)
+    edge = record(_WRITE_VIEW, None, (row, args), None, x._edge, parent_of(source))
+    _write_recorded(x, part, source, edge, edge)
 
 
 def update(op: str, x: Tensor, result: Tensor) -> Tensor:
@@ -113,20 +139,24 @@ def update(op: str, x: Tensor, result: Tensor) -> Tensor:
                 f"[{op}] in place, a {result.dtype.name} result does not fit into {x.dtype.name}"
             )
         result = s.to(result, x.dtype)
-    write(lib.mg_write, x, x._h, result._h)
     edge = parent_of(result)
     if (edge is not None or x._edge is not None) and not (pauses and not mode.enabled):
-        _set_history(x, edge, edge)
+        _write_recorded(x, x, result, edge, edge)
+    else:
+        write(lib.mg_write, x, x._h, result._h)
     return x
 
 
-def _set_history(x: Any, edge: Any, written: Any) -> None:
-    """``x``'s memory holds what ``edge`` computed: tell all that share it.
+def _write_recorded(x: Any, part: Any, source: Any, edge: Any, written: Any) -> None:
+    """Write ``source`` over ``part`` of ``x``, whose history is then ``edge``, and tell all views.
 
     ``written`` is the edge of what is new in it. That is all that the tensors above x need: where
     a view shows the whole of its base, nothing of what was there before is left to pass on. The
     topmost gets the new history, and x is a view of that again, like the others.
+
+    Histories are made first. Memory and tensors are changed in one step, for which see ``commit``.
     """
+    target = x
     if isinstance(edge, TensorBase):  # a leaf's values were copied in: x is not that leaf
         edge = written = record(_OVERWRITE, None, (), None, None, edge)
     alias = getattr(x, "_alias", None)
@@ -136,42 +166,68 @@ def _set_history(x: Any, edge: Any, written: Any) -> None:
         before = parent._edge if alias is None or x._h.size < parent._h.size else None
         edge = written = record(_WRITE_VIEW, None, (row, args), None, before, written)
         x = parent
-    _renew(x, edge)
-    _outdate_views(x)
+    changes: list[Change] = []
+    _renew(changes, x, edge)
+    told = _outdate_views(changes, x, edge)
+    write(lib.mg_write, target, part._h, source._h, changes=changes)
+    for views, count, current in told:
+        views.current[:count] = current  # what other threads have added meanwhile stays
 
 
 _FEW = 4  # views
+_BEHIND = False  # the edge of a view that will lag
 
 
-def _outdate_views(x: Any) -> None:
-    """Living views of ``x`` are views of its new history.
+def _outdate_views(changes: list[Change], x: Any, edge: Any) -> list[tuple[Any, int, list[Any]]]:
+    """Add what makes living views of ``x`` views of its new history, ``edge``.
 
     Many of them lag behind until somebody asks: so each write costs as much as the views that were
-    used since the last one, however many there are.
+    used since the last one, however many there are. Returns the lists of views that know all
+    writes, the lengths that were looked at, and what is to stand there.
     """
-    stack = [x]
+    found = []
+    stack = [(x, edge)]
     while stack:
-        parent = stack.pop()
+        parent, edge = stack.pop()
         views = getattr(parent, "_views", None)
         if views is None:
             continue
-        told = views.current[:]
-        del views.current[: len(told)]  # what other threads have added meanwhile stays
+        told, current = views.current[:], []
         many = len(told) > _FEW
         for reference in told:
             view = reference()
-            if view is None:
+            if not _is_view(view, parent):  # it is gone, or has other memory
                 continue
             if view._edge is LEAF:  # a leaf of its own stays one
-                views.current.append(reference)
-            elif many and type(view) is result_type() and not _is_kept(view):
-                view.__class__ = _lagging
-                stack.append(view)
+                current.append(reference)
+            elif (many or edge is _BEHIND) and _may_lag(view):
+                changes.append((view, "__class__", _lagging))
+                stack.append((view, _BEHIND))
             else:
                 _, row, args = view._alias
-                _renew(view, view_node(row, parent, args))
-                views.current.append(reference)
-                stack.append(view)
+                made = view_node(row, parent, args, edge)
+                _renew(changes, view, made)
+                current.append(reference)
+                stack.append((view, made))
+        found.append((views, len(told), current))
+    return found
+
+
+def _is_view(view: Any, base: Any) -> bool:
+    """Whether this is a living view of ``base``."""
+    return view is not None and getattr(view, "_alias", (None,))[0] is base
+
+
+def _may_lag(view: Any) -> bool:
+    """Whether neither this view nor a view of it needs its new place on the tape at once."""
+    if type(view) is not result_type() or _is_kept(view):
+        return False
+    views = getattr(view, "_views", None)
+    for reference in () if views is None else views.current[:]:
+        below = reference()
+        if below is not None and below._edge is not LEAF and not _may_lag(below):
+            return False
+    return True
 
 
 _lagging: Any = None
@@ -192,9 +248,9 @@ def catch_up(view: Any) -> None:
         view = view._alias[0]
     for view in reversed(behind):
         parent, row, args = view._alias
-        view.__class__ = result_type()
-        view._edge = view_node(row, parent, args)
+        edge = view_node(row, parent, args, parent_of(parent))
         parent._views.current.append(weakref.ref(view))
+        commit(None, (), [(view, "__class__", result_type()), (view, "_edge", edge)])
 
 
 def _is_kept(x: Any) -> bool:
@@ -202,29 +258,44 @@ def _is_kept(x: Any) -> bool:
     return type(x._edge) is Node and kept_by(x._edge, x) is not None
 
 
-def _renew(x: Any, edge: Any) -> None:
-    """Give ``x`` a new history; where its gradient is kept, that is the gradient of this."""
-    old, x._edge = x._edge, edge
+def _renew(changes: list[Change], x: Any, edge: Any) -> None:
+    """Add what gives ``x`` a new history; a kept gradient is then the gradient of this."""
+    old = x._edge
+    changes.append((x, "_edge", edge))
     if type(old) is not Node or type(edge) is not Node or old.hooks is None:
         return
     keeping = kept_by(old, x)
     if keeping is not None:
-        old.hooks.remove(keeping)
-        edge.hooks = [*(edge.hooks or ()), keeping]
+        edge.hooks = [*(edge.hooks or ()), KeepGrad(x)]
+        changes.append((keeping, "of", _nobody))
 
 
-def unlink(x: TensorBase) -> None:
-    """``x`` is about to get other memory, which neither its base nor its views share."""
+def _nobody() -> None:
+    """As a weak reference to something that is gone."""
+
+
+def replace(x: TensorBase, handle: Any) -> None:
+    """Give ``x`` other memory, which neither its base nor its views share.
+
+    The views stay views of what x was until now: of a tensor that takes its place among them.
+    """
     catch_up(x)
-    views = getattr(x, "_views", None)
-    for reference in () if views is None else views.refs:
-        view = reference()
-        if view is not None:
-            catch_up(view)
-            del view._alias
-    for name in ("_alias", "_views"):
-        if hasattr(x, name):
-            delattr(x, name)
+    views, alias = getattr(x, "_views", None), getattr(x, "_alias", None)
+    changes: list[Change] = [(x, "_h", handle), (x, "_shape", None)]
+    if alias is not None:
+        changes.append((x, "_alias", ...))
+    if views is not None:
+        changes.append((x, "_views", ...))
+        living = [view for view in [reference() for reference in views.refs] if _is_view(view, x)]
+        if living:
+            old = wrap(x._h, x._edge)
+            old._views = views
+            if alias is not None and len(alias) == 3:
+                link(old, *alias)
+            elif alias is not None:
+                old._alias = alias
+            changes += [(view, "_alias", (old, *view._alias[1:])) for view in living]
+    commit(None, (), changes)
 
 
 class KeepGrad:

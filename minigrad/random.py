@@ -18,7 +18,7 @@ from minigrad.arguments import common_shape, integer, real, size_of, tensor_oper
 from minigrad.creation import asarray, check_room, numpy_dtype, require_grad, tensor
 from minigrad.dispatch import tensor_operands, wrap
 from minigrad.dtypes import DType, as_dtype, float32, float64, int64
-from minigrad.inplace import check_writable, overwrite
+from minigrad.inplace import check_writable, overwrite, shows_tracked
 from minigrad.tape import mode
 
 if TYPE_CHECKING:
@@ -445,7 +445,7 @@ def multinomial(
 def filled(op: str, x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
     """``x`` with new values written over it; nothing is drawn if it cannot be written."""
     shape, kind = _floats(op, (x.shape,), x.dtype)
-    if mode.enabled and x.requires_grad:
+    if mode.enabled and (x.requires_grad or shows_tracked(x)):
         check_writable(op, x)
     return overwrite(op, x, asarray(np.asarray(draw(shape, numpy_dtype(kind).type))))
 
@@ -505,7 +505,7 @@ def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None =
 
 def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with 1 with probability p, a number or a tensor, else 0; returns the tensor."""
-    if mode.enabled and x.requires_grad:
+    if mode.enabled and (x.requires_grad or shows_tracked(x)):
         check_writable("bernoulli_", x)
     chance = tensor_operand("bernoulli_", p).expand(x.shape)
     return overwrite("bernoulli_", x, bernoulli(chance, generator=generator))

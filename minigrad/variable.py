@@ -11,7 +11,7 @@ from minigrad._tensor import Tensor
 from minigrad.creation import require_grad, tensor
 from minigrad.dispatch import Fields, TensorBase, link
 from minigrad.dtypes import float32
-from minigrad.inplace import unlink
+from minigrad.inplace import replace
 from minigrad.tape import Node, mode
 
 __all__ = ["Variable"]
@@ -56,8 +56,7 @@ class Variable(Tensor):
     @data.setter
     def data(self, values: Any) -> None:
         source: Any = values if isinstance(values, TensorBase) else tensor(values, self.dtype)
-        unlink(self)
-        self._h, self._shape = source.to(self.dtype)._h, None
+        replace(self, source.to(self.dtype)._h)
 
     @property
     def grad(self) -> Variable | None:
@@ -93,8 +92,10 @@ def _lifted(x: Tensor, cls: type[Variable] = Variable) -> Variable:
     out._h, out._edge, out._shape = x._h, x._edge, x._shape
     out._grad = None
     alias = getattr(x, "_alias", None)
-    if alias is not None:
+    if alias is not None and len(alias) == 3:
         link(out, *alias)
+    elif alias is not None:
+        out._alias = alias
     return out
 
 

@@ -12,7 +12,7 @@ from minigrad.arguments import tensor_operand
 from minigrad.creation import require_grad, tensor
 from minigrad.dispatch import TensorBase
 from minigrad.dtypes import as_dtype
-from minigrad.inplace import unlink
+from minigrad.inplace import replace
 from minigrad.tape import Removable, no_grad
 
 __all__ = ["Module", "Parameter"]
@@ -53,10 +53,9 @@ class Parameter(Tensor):
         return Parameter(self.detach(), self.requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        """A parameter with memory of its own and, as in PyTorch, no ``grad``."""
         copy = Parameter(self.detach().clone(), self.requires_grad)
         memo[id(self)] = copy
-        if self.grad is not None:
-            copy.grad = self.grad.__deepcopy__(memo)
         return copy
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -433,8 +432,7 @@ class Module:
         for values in (self.parameters(), self.buffers()):
             for value in values:
                 if value.dtype.is_floating_point and value.dtype is not kind:
-                    unlink(value)
-                    value._h = call(lib.mg_cast, value._h, kind.code)
+                    replace(value, call(lib.mg_cast, value._h, kind.code))
                     if value.grad is not None:
                         value.grad = value.grad.detach().to(kind)
         return self
