@@ -61,6 +61,7 @@ BAD_STEPS = {
     "text": "a",
     "negative": -5,
     "huge": 10**30,
+    "beyond floats": 10**400,
     "nan": math.nan,
     "infinite": math.inf,
     "a half": 1.5,

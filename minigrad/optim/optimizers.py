@@ -98,7 +98,7 @@ class Optimizer:
 
     def _named(self, params: Any) -> tuple[list[str] | None, list[Any]]:
         """The names and the parameters of a group; no names where it holds no pairs."""
-        given = [params] if isinstance(params, TensorBase) else list(params)
+        given: list[Any] = [params] if isinstance(params, TensorBase) else list(params)
         pairs = [isinstance(one, tuple) for one in given]
         if not any(pairs):
             return None, given
@@ -278,9 +278,9 @@ class Optimizer:
         # A group on which no schedule was made yet has no initial rate.
         if "initial_lr" in options:
             _check_range(self._name, "initial_lr", options["initial_lr"])
-        kept = {key: own[key] for key in ("params", "param_names") if key in own}
+        kept: Group = {key: own[key] for key in ("params", "param_names") if key in own}
         options.pop("param_names", None)
-        group = {**own, **options, **kept}
+        group: Group = {**own, **options, **kept}
         self._check(group)
         return group
 
@@ -351,9 +351,11 @@ def _count(name: str, value: Any) -> int:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} is a {type(value).__name__}, but must be a number of steps")
-    if not 0 <= value <= _MOST_STEPS or value % 1:
+    most: Any = 2 * _MOST_STEPS  # an integer may be too large for a float
+    number = float(min(value, most))
+    if not 0 <= number <= _MOST_STEPS or number % 1:
         raise ValueError(f"{name} is {value}, but must be a whole number from 0 to 2**53")
-    return int(float(value))
+    return int(number)
 
 
 # ---- steps in C ----------------------------------------------------------------------------------
