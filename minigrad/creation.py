@@ -162,6 +162,21 @@ def _is_numpys(data: Any) -> bool:
     return is_numpys("ndarray", data) or is_numpys("generic", data)
 
 
+def _shows_an_array(data: Any) -> bool:
+    """Is it an object of another library's that NumPy reads as an array of some dtype?"""
+    kind = type(data)
+    return hasattr(kind, "__array__") or hasattr(kind, "__array_interface__")
+
+
+def foreign_values(op: str, value: Any) -> Tensor:
+    """A tensor, number or array, also of another library, as a tensor that is detached."""
+    if isinstance(value, TensorBase) or not _shows_an_array(value):
+        return tensor_operand(op, value).detach()
+    if hasattr(value, "detach"):  # PyTorch's do not show an array while they require grad
+        value = value.detach()
+    return asarray(np.asarray(value))
+
+
 def _together(data: Any) -> DType | None:
     """The float dtype of what nested sequences hold, promoted as by operations: Python's numbers
     and integers of any kind do not widen float32, which is that of Python's numbers alone. None
@@ -217,10 +232,10 @@ def from_sequence(data: Sequence[Any]) -> Tensor:
 def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """A new tensor that holds a copy of the data.
 
-    ``data`` is a number, nested sequences, a NumPy array or a Tensor. Python floats become float32
-    (integers int64, booleans bool); NumPy data keeps its dtype where it is float32, float64, int64
-    or bool, other integers become int64 and float16 becomes float32. Sequences of several kinds
-    have the widest of these.
+    ``data`` is a number, nested sequences, a Tensor, a NumPy array or what NumPy reads as one.
+    Python floats become float32 (integers int64, booleans bool); an array keeps its dtype where it
+    is float32, float64, int64 or bool, other integers become int64 and float16 becomes float32.
+    Sequences of several kinds have the widest of these.
 
     Raises TypeError for data of other types or ragged sequences, ValueError for too many
     dimensions.
@@ -243,7 +258,7 @@ def _copied(data: Any, wanted: DType | None) -> Handle:
     """A copy of data that is more than numbers of Python's own, in lists and tuples."""
     if isinstance(data, TensorBase):
         return call(lib.mg_cast, data._h, (wanted or data.dtype).code)
-    if _is_numpys(data):
+    if _is_numpys(data) or _shows_an_array(data):
         return _from_array(np.asarray(data), wanted)
     array, kept, _ = _from_sequences(data)
     return _from_array(array, wanted or kept)

@@ -435,3 +435,21 @@ def test_new_tensors_of_a_tensors_dtype():
     y = x.new_zeros(2, dtype=mg.float32, requires_grad=True)
     assert y.dtype is mg.float32
     assert y.requires_grad
+
+
+def test_arrays_of_other_libraries_keep_their_dtype():
+    class Shown:
+        def __init__(self, values):
+            self.values = values
+
+        def __array__(self, dtype=None, copy=None):
+            return self.values
+
+    for dtype in ("float32", "float64", "int64", "bool"):
+        values = np.array([[0, 1], [2, 1]]).astype(dtype)
+        for made in (mg.tensor(Shown(values)), mg.asarray(Shown(values))):
+            assert made.dtype.name == dtype
+            np.testing.assert_array_equal(made.numpy(), values)
+    exact = np.array([0.1])
+    assert mg.tensor(Shown(exact)).item() == 0.1
+    assert mg.tensor(Shown(exact), dtype=mg.float32).dtype is mg.float32

@@ -186,6 +186,164 @@ def test_a_line_to_0_ends_at_0(steps):
     _optimizer().load_state_dict(optimizer.state_dict())
 
 
+def _all_rates(optimizer, scheduler, steps):
+    """Rates and momenta before each step, also of a plateau, whose metric gets no better."""
+    metric = [1.0] if isinstance(scheduler, lrs.ReduceLROnPlateau) else []
+    found = []
+    for _ in range(steps):
+        for group in optimizer.param_groups:
+            found += [group["lr"], group["momentum"]]
+        optimizer.step()
+        scheduler.step(*metric)
+    return found
+
+
+ORDERS = [
+    ("make", "schedule"),
+    ("make", "optimizer", "schedule"),
+    ("make", "schedule", "optimizer"),
+    ("optimizer", "make", "schedule"),
+    ("optimizer", "make", "schedule", "optimizer"),
+    ("optimizer", "make", "schedule", "schedule"),
+]
+RESUMED = SCHEDULES | {"plateau": lambda s, o: s.ReduceLROnPlateau(o, factor=0.5, patience=1)}
+
+
+@pytest.mark.parametrize("order", ORDERS, ids="-".join)
+@pytest.mark.parametrize("name", RESUMED)
+def test_states_may_be_loaded_in_any_order(name, order):
+    for done in (0, 1, 7, 8, 9, 28, 29):
+        first = _optimizer()
+        scheduler = RESUMED[name](lrs, first)
+        _all_rates(first, scheduler, done)
+        saved = pickle.loads(pickle.dumps((first.state_dict(), scheduler.state_dict())))
+        wanted = _all_rates(first, scheduler, 15)
+        again, other = _optimizer(), None
+        for group in again.param_groups:
+            group["lr"] *= 3  # made with other arguments
+        for what in order:
+            if what == "make":
+                other = RESUMED[name](lrs, again)
+            elif what == "optimizer":
+                again.load_state_dict(saved[0])
+            else:
+                other.load_state_dict(saved[1])
+        assert _all_rates(again, other, 15) == wanted
+
+
+@pytest.mark.parametrize("order", ["one", "other"])
+def test_schedules_side_by_side_may_be_loaded_in_any_order(order):
+    def make(optimizer):
+        return [lrs.ExponentialLR(optimizer, 0.9), lrs.StepLR(optimizer, 3, 0.5)]
+
+    def go(optimizer, schedulers, steps):
+        found = []
+        for _ in range(steps):
+            found.append([g["lr"] for g in optimizer.param_groups])
+            for scheduler in schedulers:
+                scheduler.step()
+        return found
+
+    first, again = _optimizer(), _optimizer()
+    both, others = make(first), make(again)
+    go(first, both, 4)
+    states = [scheduler.state_dict() for scheduler in both]
+    pairs = list(zip(others, states, strict=True))
+    for scheduler, state in pairs if order == "one" else pairs[::-1]:
+        scheduler.load_state_dict(state)
+    assert go(again, others, 6) == go(first, both, 6)
+
+
+FROM_A_STEP = {
+    "lambda": lambda o, e: lrs.LambdaLR(o, lambda t: 0.9**t, e),
+    "multiplicative": lambda o, e: lrs.MultiplicativeLR(o, lambda t: 1 - 1 / (2 + t), e),
+    "step": lambda o, e: lrs.StepLR(o, 3, 0.5, e),
+    "multi step": lambda o, e: lrs.MultiStepLR(o, [3, 3, 8], 0.3, e),
+    "constant": lambda o, e: lrs.ConstantLR(o, 0.25, 6, e),
+    "constant at once": lambda o, e: lrs.ConstantLR(o, 0.25, 0, e),
+    "linear": lambda o, e: lrs.LinearLR(o, 0.1, 0.8, 9, e),
+    "linear at once": lambda o, e: lrs.LinearLR(o, 0.1, 0.8, 0, e),
+    "exponential": lambda o, e: lrs.ExponentialLR(o, 0.9, e),
+    "polynomial": lambda o, e: lrs.PolynomialLR(o, 9, 2.0, e),
+    "cosine": lambda o, e: lrs.CosineAnnealingLR(o, 5, 0.01, e),
+    "restarts": lambda o, e: lrs.CosineAnnealingWarmRestarts(o, 3, 2, 0.01, e),
+    "cycle": lambda o, e: lrs.OneCycleLR(o, 1.0, 40, last_epoch=e),
+}
+
+
+@pytest.mark.parametrize("loaded", ["after the step", "before the step", "not at all"])
+@pytest.mark.parametrize("name", FROM_A_STEP)
+def test_a_run_goes_on_from_a_step_that_is_given(name, loaded):
+    """Whether the optimizer's state is from before or after the schedule's step of that epoch."""
+    for last in (0, 1, 2, 3, 5, 6, 7, 9, 12):
+        first = _optimizer()
+        scheduler = FROM_A_STEP[name](first, -1)
+        _all_rates(first, scheduler, last)
+        before = first.state_dict()
+        scheduler.step()
+        state = before if loaded == "before the step" else first.state_dict()
+        wanted = _all_rates(first, scheduler, 12)
+        again = _optimizer()
+        if loaded == "not at all":
+            for group in again.param_groups:
+                group["initial_lr"] = group["lr"]
+        else:
+            again.load_state_dict(state)
+        other = FROM_A_STEP[name](again, last)
+        assert _all_rates(again, other, 12) == pytest.approx(wanted, rel=1e-9, abs=1e-12)
+
+
+def test_rates_that_another_schedule_had_a_hand_in_are_kept():
+    first, again = _optimizer(), _optimizer()
+    both = [lrs.ExponentialLR(first, 0.9), lrs.CosineAnnealingLR(first, 9)]
+    for scheduler in both * 5:
+        scheduler.step()
+    again.load_state_dict(first.state_dict())
+    others = [lrs.ExponentialLR(again, 0.9, 4), lrs.CosineAnnealingLR(again, 9, 0.0, 4)]
+    assert [g["lr"] for g in again.param_groups] == [g["lr"] for g in first.param_groups]
+    for one, other in zip(both, others, strict=True):
+        one.step()
+        other.step()
+    assert [g["lr"] for g in again.param_groups] == [g["lr"] for g in first.param_groups]
+
+
+WRONG = ["x", None, math.nan, [], {}, -3, True, [None, None], object(), ["a"], {0.5: "x"}, 1e400]
+
+
+def _values(state):
+    """A state with nothing in it that compares by identity."""
+    return repr(state)
+
+
+@pytest.mark.parametrize("name", RESUMED)
+def test_no_entry_of_a_state_may_be_anything(name):
+    """What is taken, a schedule can go on with; what is refused changes nothing."""
+    optimizer = _optimizer()
+    scheduler = RESUMED[name](lrs, optimizer)
+    _all_rates(optimizer, scheduler, 3)
+    good = scheduler.state_dict()
+    places = [(good, key) for key in good if key != "schedulers"]
+    for inner in good.get("schedulers", ()):
+        places += [(inner, key) for key in inner if key != "schedulers"]
+    refused = 0
+    for state, key in places:
+        kept = state[key]
+        for wrong in WRONG:
+            state[key] = wrong
+            taker_optimizer = _optimizer()
+            taker = RESUMED[name](lrs, taker_optimizer)
+            before = _values((taker.state_dict(), taker_optimizer.param_groups))
+            try:
+                taker.load_state_dict(good)
+            except (TypeError, ValueError):
+                refused += 1
+                assert _values((taker.state_dict(), taker_optimizer.param_groups)) == before
+            else:
+                _all_rates(taker_optimizer, taker, 1)
+        state[key] = kept
+    assert refused >= 7 * len(places)
+
+
 def test_a_plateau_goes_on_from_a_saved_state():
     first, again = _optimizer(), _optimizer()
     one, other = (lrs.ReduceLROnPlateau(o, patience=2) for o in (first, again))

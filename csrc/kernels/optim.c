@@ -134,6 +134,18 @@ static int optim_run(int method, const void *options, int count, mg_array **p, m
     return code;
 }
 
+int mg_step_check(int count, mg_array **p, mg_array **g, mg_array **state0, mg_array **state1,
+                  mg_array **state2) {
+    mg_array **state[OPTIM_MAX_STATE] = {state0, state1, state2};
+    int code = MG_OK;
+    for (int k = 0; k < count && !code; k++) {
+        mg_array *own[OPTIM_MAX_STATE];
+        for (int i = 0; i < OPTIM_MAX_STATE; i++) own[i] = state[i] ? state[i][k] : NULL;
+        code = optim_check(p[k], g[k], own);
+    }
+    return code;
+}
+
 int mg_sgd_step(int count, mg_array **p, mg_array **g, mg_array **momentum_buffer, double lr,
                 double momentum, double dampening, double weight_decay, int nesterov,
                 int maximize) {

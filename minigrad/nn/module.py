@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from minigrad import functions as f
-from minigrad._c import call, lib
+from minigrad._c import call, lib, run
+from minigrad._numpy import is_numpys
 from minigrad._tensor import Tensor
-from minigrad.arguments import tensor_operand
-from minigrad.creation import require_grad, tensor
+from minigrad.creation import foreign_values, require_grad, tensor
 from minigrad.dispatch import TensorBase
 from minigrad.dtypes import as_dtype
 from minigrad.inplace import replace
@@ -300,7 +300,26 @@ class Module:
                 "wrap it in mg.nn.Parameter"
             )
         self._check_name("register_parameter", name)
+        if name in self._buffers:
+            raise ValueError(f"[register_parameter] {name!r} is the name of a buffer")
         setattr(self, name, param)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Set a module as the attribute ``name``; None says that there is none.
+
+        >>> import minigrad as mg
+        >>> net = mg.nn.Module()
+        >>> net.add_module("first", mg.nn.ReLU())
+        >>> [name for name, child in net.named_children()]
+        ['first']
+        """
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"[add_module] {name!r} is a {type(module).__name__}, not a Module")
+        if name in self._buffers or not isinstance(self.__dict__.get(name), Module):
+            self._check_name("add_module", name)
+            if name in self._buffers:
+                raise ValueError(f"[add_module] {name!r} is the name of a buffer")
+        setattr(self, name, module)
 
     def register_buffer(self, name: str, value: Tensor | None, persistent: bool = True) -> None:
         """Set a tensor that is no parameter as the attribute ``name``.
@@ -400,7 +419,12 @@ class Module:
         return self
 
     def train(self: _M, mode: bool = True) -> _M:
-        """Say to this module and all below it whether they are being trained."""
+        """Say to this module and all below it whether they are being trained.
+
+        Raises TypeError for what is neither True nor False.
+        """
+        if not (isinstance(mode, bool) or is_numpys("bool_", mode)):
+            raise TypeError(f"[train] mode must be True or False, not {type(mode).__name__}")
         for module in self.modules():
             module.training = bool(mode)
         return self
@@ -447,42 +471,87 @@ class Module:
 
     # ---- its state ----
 
+    def get_extra_state(self) -> Any:
+        """What else this module's state holds; a class that has something defines this.
+
+        It is saved as "_extra_state" under the module's name, and given to
+        :meth:`set_extra_state` where the state is loaded.
+
+        >>> import minigrad as mg
+        >>> class Counting(mg.nn.Module):
+        ...     seen = 0
+        ...     def get_extra_state(self):
+        ...         return self.seen
+        ...     def set_extra_state(self, state):
+        ...         self.seen = state
+        >>> a, b = Counting(), Counting()
+        >>> a.seen = 5
+        >>> a.state_dict()
+        {'_extra_state': 5}
+        >>> b.load_state_dict(a.state_dict()).missing_keys, b.seen
+        ([], 5)
+        """
+        raise NotImplementedError(f"[{type(self).__name__}] has no get_extra_state method")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take over what :meth:`get_extra_state` gave; called after all tensors are loaded."""
+        raise NotImplementedError(f"[{type(self).__name__}] has no set_extra_state method")
+
     def _state(self) -> Iterator[tuple[str, Any]]:
         """Parameters and persistent buffers, under every name they have."""
-        yield from self._state_below("", ())
+        for prefix, module in self._below("", ()):
+            for name, value in module.__dict__.items():
+                if isinstance(value, Parameter) or (
+                    value is not None
+                    and module._buffers.get(name)
+                    and not isinstance(value, Module)
+                ):
+                    yield prefix + name, value
 
-    def _state_below(self, prefix: str, above: tuple[Module, ...]) -> Iterator[tuple[str, Any]]:
-        children = []
-        for name, value in self.__dict__.items():
-            if isinstance(value, Module):
-                children.append((name, value))
-            elif isinstance(value, Parameter) or (value is not None and self._buffers.get(name)):
-                yield prefix + name, value
-        for name, child in children:
-            if child is not self and child not in above:
-                yield from child._state_below(f"{prefix}{name}.", (*above, self))
+    def _below(self, prefix: str, above: tuple[Module, ...]) -> Iterator[tuple[str, Module]]:
+        """This module and all below it under every name they have, with a dot behind it."""
+        yield prefix, self
+        for name, child in self.__dict__.items():
+            if isinstance(child, Module) and child is not self and child not in above:
+                yield from child._below(f"{prefix}{name}.", (*above, self))
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """Parameters and persistent buffers by their dotted names, detached, on the same memory."""
-        return {name: value.detach() for name, value in self._state()}
+    def _extra_states(self, method: str) -> dict[str, Module]:
+        """By the names of their extra states, the modules that define this method."""
+        base = getattr(Module, method)
+        return {
+            f"{prefix}_extra_state": module
+            for prefix, module in self._below("", ())
+            if getattr(type(module), method) is not base
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """Parameters and persistent buffers by their dotted names, detached, on the same memory.
+
+        Extra states of modules that have one come last.
+        """
+        tensors = {name: value.detach() for name, value in self._state()}
+        extra = self._extra_states("get_extra_state")
+        return {**tensors, **{name: module.get_extra_state() for name, module in extra.items()}}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> LoadResult:
-        """Copy values (tensors or arrays) into the parameters and buffers of the same names.
+        """Copy values (tensors or arrays, PyTorch's too) into parameters and buffers by name.
 
-        Nothing is copied unless everything fits. Returns the missing and the unexpected names.
+        Nothing is copied unless everything fits. Extra states are handed over after that. Returns
+        the missing and the unexpected names.
 
-        Raises ValueError for shapes that differ and, if strict, for names that are missing or
-        unexpected; TypeError for values that are no arrays.
+        Raises ValueError for shapes that differ, for memory that cannot be written and, if strict,
+        for names that are missing or unexpected; TypeError for values that are no arrays.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(
                 f"[load_state_dict] expected a dict of tensors, not {type(state_dict).__name__}"
             )
         own = dict(self._state())
-        missing = [name for name in own if name not in state_dict]
-        unexpected = [name for name in state_dict if name not in own]
+        extra = self._extra_states("set_extra_state")
+        missing = [name for name in (*own, *extra) if name not in state_dict]
+        unexpected = [name for name in state_dict if name not in own and name not in extra]
         given = {
-            name: tensor_operand(f"load_state_dict: {name}", value)
+            name: foreign_values(f"load_state_dict: {name}", value)
             for name, value in state_dict.items()
             if name in own
         }
@@ -500,9 +569,20 @@ class Module:
                 f"[load_state_dict] the state does not fit {type(self).__name__}: "
                 + "; ".join(wrong)
             )
+        for name in given:
+            run(lib.mg_check_writable, own[name]._h)
+        # Values that lie in this module's own memory are copied before any of it is written.
+        memory = {x._h.pointer.buffer for x in own.values()}
+        given = {
+            name: value.clone() if value._h.pointer.buffer in memory else value
+            for name, value in given.items()
+        }
         with no_grad():
             for name, value in given.items():
                 own[name].copy_(value)
+        for name, module in extra.items():
+            if name in state_dict:
+                module.set_extra_state(state_dict[name])
         return LoadResult(missing, unexpected)
 
     # ---- how it is shown ----

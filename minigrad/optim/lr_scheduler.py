@@ -42,8 +42,10 @@ class LRScheduler:
     """What schedules have in common; one of one's own defines ``get_lr()``.
 
     That returns the rates of the groups for step ``last_epoch``, from those that they have now or
-    from ``base_lrs``. ``last_epoch`` is -1 at the start; a run that goes on without a saved state
-    gives the step it had come to, and groups with their "initial_lr".
+    from ``base_lrs``. ``last_epoch`` is -1 at the start. A run that goes on without a saved state
+    of the schedule gives the last step that is done, and groups with their "initial_lr", as an
+    optimizer's state has them. Rates that are neither the base rates nor the schedule's own of that
+    step are kept then: another schedule or the user had a hand in them.
 
     Raises TypeError for what is no optimizer, ValueError for groups without an initial rate where
     one is needed and for arguments out of range.
@@ -79,6 +81,13 @@ class LRScheduler:
                     "an 'initial_lr'"
                 )
         self.base_lrs = [group["initial_lr"] for group in groups]
+        if self.last_epoch >= 0:
+            self._go_on()
+        else:
+            self.step()
+
+    def _go_on(self) -> None:
+        """The step after ``last_epoch`` of a run that others have begun."""
         self.step()
 
     def _groups_of(self, optimizer: Any) -> list[dict[str, Any]]:
@@ -104,18 +113,34 @@ class LRScheduler:
         return list(self._last_lr)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the schedule is, and its options, without functions; the rates themselves are in
-        the optimizer's state.
+        """Where the schedule is, and its options, without functions; the rates of the optimizer as
+        "_last_lr".
         """
-        return {k: deepcopy(v) for k, v in self.__dict__.items() if k not in self._no_state}
+        own = {k: deepcopy(v) for k, v in self.__dict__.items() if k not in self._no_state}
+        return own | {"_last_lr": self._now()}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from a state of a schedule of this kind.
+        """Go on from a state of a schedule of this kind, and set the optimizer's rates to its own.
 
-        Raises TypeError for what is no dict, ValueError for one with other entries.
+        The optimizer's state may be loaded before or after that. Raises TypeError for what is no
+        dict and for entries of another type, ValueError for other entries or for values out of
+        range; nothing is changed then.
         """
         self._check_state(state_dict)
-        self.__dict__.update(deepcopy(dict(state_dict)))
+        self._take(state_dict)
+        self._restore()
+
+    def _take(self, state: Mapping[str, Any]) -> None:
+        """Become what a state says, but for the optimizer."""
+        found = deepcopy(dict(state))
+        if "milestones" in found and isinstance(self.__dict__.get("milestones"), Counter):
+            found["milestones"] = Counter(found["milestones"])
+        self.__dict__.update(found)
+
+    def _restore(self) -> None:
+        """Set what this schedule had set in the optimizer."""
+        for group, rate in zip(self.optimizer.param_groups, self._last_lr, strict=False):
+            group["lr"] = rate
 
     def _check_state(self, state: Any) -> None:
         """Whether this is a state of a schedule of this kind."""
@@ -130,6 +155,16 @@ class LRScheduler:
                 f"[{name}] a state has {', '.join(sorted(own))}, "
                 f"this one {', '.join(sorted(map(str, state)))}"
             )
+        most = len(self.optimizer.param_groups)
+        for key, value in state.items():
+            checked = type(self).__module__ == __name__ or key in _CHECKED
+            if checked and not _alike(self.__dict__[key], value, key):
+                raise ValueError(
+                    f"[{name}] {key!r} of the state is {value!r}, which cannot take the place of "
+                    f"{self.__dict__[key]!r}"
+                )
+            if key in ("base_lrs", "_last_lr") and not 0 < len(value) <= most:
+                raise ValueError(f"[{name}] {key!r} has {len(value)} rates for {most} groups")
 
     # ---- what subclasses use ----
 
@@ -180,6 +215,65 @@ class LRScheduler:
         return list(value)
 
 
+class _FromRates(LRScheduler):
+    """Each step starts from the rates that are there; a formula says what they would be alone."""
+
+    def _own_rates(self, t: int) -> list[float]:
+        """The rates of step t where no other schedule is at work."""
+        raise NotImplementedError
+
+    def _go_on(self) -> None:
+        before, after = self._own_rates(self.last_epoch), self._own_rates(self.last_epoch + 1)
+        self.last_epoch += 1
+        rates = self._now()
+        for k, (base, old, new) in enumerate(zip(self.base_lrs, before, after, strict=True)):
+            if any(math.isclose(rates[k], one, rel_tol=1e-6) for one in (base, old)):
+                rates[k] = new
+        self._set(rates)
+
+
+_CHECKED = ("last_epoch", "base_lrs", "_last_lr")  # of classes made of these elsewhere
+
+# The least and the largest value of options of which not every number is one.
+_RANGES = {
+    **dict.fromkeys(["step_size", "T_max", "T_0", "T_i", "T_mult", "total_steps"], (1, math.inf)),
+    **dict.fromkeys(["factor", "end_factor"], (0.0, 1.0)),
+    "start_factor": (5e-324, 1.0),
+    "T_cur": (0.0, 2.0**53),
+}
+_CHOICES = {
+    "mode": ("min", "max"),
+    "threshold_mode": ("rel", "abs"),
+    "anneal_strategy": ("cos", "linear"),
+    "": ("start", "max", "end", "base"),  # between which values a phase of OneCycleLR goes
+}
+
+
+def _alike(own: Any, value: Any, key: str = "") -> bool:
+    """Whether a value of a state can take the place of one that a schedule has under this key."""
+    if isinstance(own, str):
+        return isinstance(value, str) and value in _CHOICES[key]
+    if isinstance(own, Counter):
+        return isinstance(value, Mapping) and all(
+            type(n) is int and n >= 0 for pair in value.items() for n in pair
+        )
+    if isinstance(own, dict):
+        same = isinstance(value, Mapping) and own.keys() == value.keys()
+        return same and all(_alike(own[k], value[k]) for k in own)
+    if isinstance(own, (list, tuple)):
+        if not isinstance(value, (list, tuple)) or bool(own) > bool(value):
+            return False
+        if isinstance(own, tuple):
+            return len(own) == len(value) and all(map(_alike, own, value))
+        return all(_alike(own[-1] if own else 0.0, v) for v in value)
+    if isinstance(own, (int, float)) and not isinstance(own, bool):
+        whole = isinstance(own, int) and key != ""  # rates in a list may be integers
+        least, most = _RANGES.get(key, (0 if whole else -math.inf, math.inf))
+        kind = int if whole else (int, float)
+        return isinstance(value, kind) and not isinstance(value, bool) and least <= value <= most
+    return type(own) is type(value)
+
+
 # ---- functions of one's own ----------------------------------------------------------------------
 
 
@@ -209,11 +303,11 @@ class LambdaLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         """The base rates times what the functions say."""
-        both = zip(self.base_lrs, self.lr_lambdas, strict=True)
+        both = zip(self.base_lrs, self.lr_lambdas, strict=False)
         return [base * f(self.last_epoch) for base, f in both]
 
 
-class MultiplicativeLR(LambdaLR):
+class MultiplicativeLR(_FromRates, LambdaLR):
     """The rate times ``lr_lambda(t)``, at each step but the first.
 
     After others in a :class:`SequentialLR` it goes on from their rate, times ``lr_lambda(0)``.
@@ -227,6 +321,10 @@ class MultiplicativeLR(LambdaLR):
         both = zip(self._now(), self.lr_lambdas, strict=False)
         return [rate * f(self.last_epoch) for rate, f in both]
 
+    def _own_rates(self, t: int) -> list[float]:
+        both = zip(self.base_lrs, self.lr_lambdas, strict=True)
+        return [base * math.prod(map(f, range(1, t + 1))) for base, f in both]
+
     def _follow(self, rates: Sequence[float]) -> None:
         self.last_epoch = 0
         self._set(self._product())
@@ -235,7 +333,7 @@ class MultiplicativeLR(LambdaLR):
 # ---- factors -------------------------------------------------------------------------------------
 
 
-class _Factors(LRScheduler):
+class _Factors(_FromRates):
     """Each step multiplies the rates that are there."""
 
     def _factor(self, t: int) -> float:
@@ -246,6 +344,13 @@ class _Factors(LRScheduler):
         """The rates times the factor of this step."""
         factor = self._factor(self.last_epoch)
         return [rate * factor for rate in self._now()]
+
+    def _total(self, t: int) -> float:
+        """By what all steps up to t multiply."""
+        raise NotImplementedError
+
+    def _own_rates(self, t: int) -> list[float]:
+        return [base * self._total(t) for base in self.base_lrs]
 
 
 class StepLR(_Factors):
@@ -270,6 +375,9 @@ class StepLR(_Factors):
     def _factor(self, t: int) -> float:
         return self.gamma if t and t % self.step_size == 0 else 1.0
 
+    def _total(self, t: int) -> float:
+        return float(self.gamma ** (t // self.step_size))
+
 
 class MultiStepLR(_Factors):
     """The rate times ``gamma`` at each of the steps in ``milestones``."""
@@ -288,6 +396,10 @@ class MultiStepLR(_Factors):
     def _factor(self, t: int) -> float:
         return float(self.gamma ** self.milestones[t])
 
+    def _total(self, t: int) -> float:
+        passed = sum(count for milestone, count in self.milestones.items() if milestone <= t)
+        return float(self.gamma**passed)
+
 
 class ExponentialLR(_Factors):
     """``base * gamma**t``."""
@@ -298,6 +410,9 @@ class ExponentialLR(_Factors):
 
     def _factor(self, t: int) -> float:
         return self.gamma if t else 1.0
+
+    def _total(self, t: int) -> float:
+        return float(self.gamma**t)
 
 
 class ConstantLR(_Factors):
@@ -323,6 +438,9 @@ class ConstantLR(_Factors):
         if not t:
             return self.factor
         return 1.0 / self.factor if t == self.total_iters else 1.0
+
+    def _total(self, t: int) -> float:
+        return 1.0 if 0 < self.total_iters <= t else self.factor
 
 
 class LinearLR(_Factors):
@@ -363,6 +481,10 @@ class LinearLR(_Factors):
         start, end, left = self.start_factor, self.end_factor, self.total_iters - t
         return (start * left + end * t) / (start * (left + 1) + end * (t - 1))
 
+    def _total(self, t: int) -> float:
+        done = min(t, self.total_iters) / (self.total_iters or 1)
+        return self.start_factor * (1.0 - done) + self.end_factor * done
+
 
 class PolynomialLR(_Factors):
     """``base * (1 - t / total_iters) ** power``, and 0 from step ``total_iters`` on."""
@@ -384,11 +506,15 @@ class PolynomialLR(_Factors):
             return 1.0
         return float(((1.0 - t / n) / (1.0 - (t - 1) / n)) ** self.power)
 
+    def _total(self, t: int) -> float:
+        n = self.total_iters
+        return float((1.0 - min(t, n) / n) ** self.power) if n else 1.0
+
 
 # ---- cosines and cycles --------------------------------------------------------------------------
 
 
-class CosineAnnealingLR(LRScheduler):
+class CosineAnnealingLR(_FromRates):
     """``eta_min + (base - eta_min) * (1 + cos(pi * t / T_max)) / 2``: down in ``T_max`` steps.
 
     Then up again in as many, and so on; equation 5 of Loshchilov & Hutter 2017 (SGDR) without its
@@ -426,6 +552,10 @@ class CosineAnnealingLR(LRScheduler):
             return [rate + (base - least) * up for rate, base in both]
         part = (1.0 + math.cos(math.pi * t / n)) / (1.0 + math.cos(math.pi * (t - 1) / n))
         return [least + (rate - least) * part for rate in self._now()]
+
+    def _own_rates(self, t: int) -> list[float]:
+        height = (1.0 + math.cos(math.pi * t / self.T_max)) / 2
+        return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
@@ -562,6 +692,16 @@ class OneCycleLR(LRScheduler):
         for group, rate in zip(groups, rates["start"], strict=True):
             group["initial_lr"] = rate
         super().__init__(optimizer, last_epoch)
+
+    def _check_state(self, state: Any) -> None:
+        super()._check_state(state)
+        t, n = state["last_epoch"], state["total_steps"]
+        if t > n:
+            raise ValueError(f"[OneCycleLR] the state is of step {t} of a run of {n} steps")
+
+    def _restore(self) -> None:
+        self.get_lr()  # for the momenta
+        super()._restore()
 
     def get_lr(self) -> list[float]:
         """The rates of this step; sets its momenta too."""
@@ -704,18 +844,27 @@ class _Several(LRScheduler):
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on from a state of the same schedules; one that does not fit changes none."""
-        self._check_state(state_dict)
-        for one, state in zip(self.schedulers, state_dict["schedulers"], strict=True):
-            one.load_state_dict(state)
-        own = {k: v for k, v in state_dict.items() if k != "schedulers"}
-        self.__dict__.update(deepcopy(own))
+        super().load_state_dict(state_dict)
+
+    def _take(self, state: Mapping[str, Any]) -> None:
+        for one, of in zip(self.schedulers, state["schedulers"], strict=True):
+            one._take(of)
+        super()._take({k: v for k, v in state.items() if k != "schedulers"})
+
+    def _restore(self) -> None:
+        for one in self.schedulers[: self._begun()]:
+            one._restore()
+        super()._restore()
+
+    def _begun(self) -> int:
+        """How many of the schedules have been at work."""
+        return len(self.schedulers)
 
     def _check_state(self, state: Any) -> None:
         states = state.get("schedulers", ()) if isinstance(state, Mapping) else ()
-        if len(states) != len(self.schedulers):
+        if not isinstance(states, (list, tuple)) or len(states) != len(self.schedulers):
             raise ValueError(
-                f"[{type(self).__name__}] a state of {len(states)} schedules for "
-                f"{len(self.schedulers)}"
+                f"[{type(self).__name__}] the state is not that of {len(self.schedulers)} schedules"
             )
         super()._check_state({k: v for k, v in state.items() if k != "schedulers"})
         for one, of in zip(self.schedulers, states, strict=True):
@@ -778,9 +927,24 @@ class SequentialLR(_Several):
                 f"[SequentialLR] {len(self.schedulers)} schedules need "
                 f"{len(self.schedulers) - 1} milestones, not {len(self.milestones)}"
             )
-        if self.milestones != sorted(set(self.milestones)):
-            raise ValueError(f"[SequentialLR] the milestones {self.milestones} do not rise")
+        self._check_milestones(self.milestones)
         self._begin()
+
+    def _check_milestones(self, milestones: Sequence[int]) -> None:
+        if list(milestones) != sorted(set(milestones)):
+            raise ValueError(f"[SequentialLR] the milestones {milestones} do not rise")
+
+    def _check_state(self, state: Any) -> None:
+        super()._check_state(state)
+        found = state["milestones"]
+        if len(found) != len(self.milestones) or not all(type(t) is int and t > 0 for t in found):
+            raise ValueError(
+                f"[SequentialLR] the milestones {found} are no {len(self.milestones)} steps"
+            )
+        self._check_milestones(found)
+
+    def _begun(self) -> int:
+        return bisect_right(self.milestones, self.last_epoch) + 1
 
     def step(self) -> None:
         """A step of the schedule whose turn it is."""

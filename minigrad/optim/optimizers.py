@@ -1,18 +1,20 @@
 """Optimizers: SGD, Adam, AdamW, RMSprop; PyTorch's arguments, order of operations and state.
 
 A step is one call of C for a group: one pass over its parameters, their gradients and their state.
+All groups are checked before the first parameter moves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 from math import inf
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from minigrad._c import NULL, Handle, lib, run
-from minigrad.creation import tensor, zeros_like
+from minigrad._c import NULL, Handle, failure, lib, run
+from minigrad.creation import foreign_values, tensor, zeros_like
 from minigrad.dispatch import TensorBase, write
 from minigrad.dtypes import by_code
 from minigrad.tape import begin, enable_grad, end
@@ -25,20 +27,29 @@ __all__ = ["SGD", "Adam", "AdamW", "Optimizer", "RMSprop"]
 Group = dict[str, Any]
 Closure = Callable[[], Any]
 
+_BESIDE_OPTIONS = frozenset(["params", "param_names", "initial_lr"])  # the last is for schedules
+# How PyTorch runs a step, which is saved with the options and means nothing here.
+_PYTORCHS_SWITCHES = frozenset(
+    ["capturable", "decoupled_weight_decay", "differentiable", "foreach", "fused"]
+)
+
 
 class Optimizer:
     """Parameters in groups with options of their own, and what a method remembers of each.
 
-    ``params`` holds tensors, or dicts with "params" and options that differ from ``defaults``. The
-    options stand in ``param_groups`` and may be changed between steps; ``state`` maps a parameter
-    to a dict. A method of one's own defines ``_update(group)``, which is called with recording off,
-    and ``_check(options)``.
+    ``params`` holds tensors, or pairs of a name and a tensor as ``model.named_parameters()`` gives
+    them, or dicts with "params" and options that differ from ``defaults``. The options stand in
+    ``param_groups`` and may be changed between steps; a group's names are its "param_names".
+    ``state`` maps a parameter to a dict. A method of one's own defines ``_update(group)``, which is
+    called with recording off, and ``_check(options)``, which is called for each group first.
 
     Raises TypeError for what are no float tensors, ValueError for no parameters, for one that is
-    given twice, not a leaf or not contiguous, and for options out of range.
+    given twice, not a leaf or not contiguous, for names that only some have or that are given
+    twice, and for options out of range.
     """
 
     _remembered: frozenset[str] = frozenset()  # names in the state of a parameter; empty: any
+    _needed: frozenset[str] = frozenset()  # those that a state has if it holds anything
 
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
         self.defaults = dict(defaults)
@@ -63,14 +74,16 @@ class Optimizer:
         """Optimize more parameters: a dict with "params" and options that are not the defaults."""
         if not isinstance(param_group, Mapping) or "params" not in param_group:
             raise TypeError(f"[{self._name}] a parameter group is a dict with 'params'")
-        known = {*self.defaults, "params", "initial_lr"}  # the last is for schedules
+        known = {*self.defaults, *_BESIDE_OPTIONS}
         unknown = [key for key in param_group if key not in known]
         if unknown:
             raise ValueError(
                 f"[{self._name}] no option {unknown[0]!r}: there are {', '.join(self.defaults)}"
             )
-        params = param_group["params"]
-        params = [params] if isinstance(params, TensorBase) else list(params)
+        names, params = self._named(param_group["params"])
+        if names is None:
+            names = param_group.get("param_names")
+        self._check_names(names, params)
         seen = {id(p) for group in self.param_groups for p in group["params"]}
         for place, p in enumerate(params):
             self._check_parameter(place, p)
@@ -78,8 +91,36 @@ class Optimizer:
                 raise ValueError(f"[{self._name}] parameter {place} is given twice")
             seen.add(id(p))
         group = {**self.defaults, **param_group, "params": params}
+        if names is not None:
+            group["param_names"] = list(names)
         self._check(group)
         self.param_groups.append(group)
+
+    def _named(self, params: Any) -> tuple[list[str] | None, list[Any]]:
+        """The names and the parameters of a group; no names where it holds no pairs."""
+        given: list[Any] = [params] if isinstance(params, TensorBase) else list(params)
+        pairs = [isinstance(one, tuple) for one in given]
+        if not any(pairs):
+            return None, given
+        if not all(pairs) or any(len(one) != 2 for one in given):
+            raise ValueError(
+                f"[{self._name}] the parameters of a group are all tensors, or all pairs of a name "
+                "and a tensor"
+            )
+        return [name for name, _ in given], [p for _, p in given]
+
+    def _check_names(self, names: Any, params: list[Any]) -> None:
+        """Whether these are names for all of the parameters, if other groups have names."""
+        if self.param_groups and (names is None) == ("param_names" in self.param_groups[0]):
+            raise ValueError(f"[{self._name}] either all groups have names or none has")
+        if names is None:
+            return
+        wrong = [name for name in names if not isinstance(name, str)]
+        if wrong or len(names) != len(params):
+            raise TypeError(f"[{self._name}] param_names is a list of a name for each parameter")
+        known = [name for group in self.param_groups for name in group["param_names"]]
+        if len({*known, *names}) < len(known) + len(names):
+            raise ValueError(f"[{self._name}] two parameters have one name")
 
     def _check_parameter(self, place: int, p: Any) -> None:
         name = f"[{self._name}] parameter {place}"
@@ -102,23 +143,31 @@ class Optimizer:
         raise NotImplementedError(f"[{self._name}] has no _update method")
 
     def step(self, closure: Closure | None = None) -> Any:
-        """Move every parameter that has a gradient.
+        """Move every parameter that has a gradient, or none where one cannot be moved.
 
         ``closure``, if given, is called first; it computes the gradients and returns the loss,
         which is returned.
+
+        Raises ValueError for options out of range and for gradients or state of another shape than
+        their parameter, TypeError for those of another dtype.
         """
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        for group in self.param_groups:
+            self._check(group)
         scope = begin(False)
         try:
-            for group in self.param_groups:
-                self._update(group)
+            self._update_all()
         finally:
             scope.open = False
             end(scope)
         return loss
+
+    def _update_all(self) -> None:
+        for group in self.param_groups:
+            self._update(group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or set them to 0."""
@@ -143,8 +192,12 @@ class Optimizer:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over a copy of the options and state of an optimizer of parameters like these.
 
-        Raises ValueError where groups, numbers of parameters or shapes differ, or it is the state
-        of another method, TypeError for what is no state; nothing is changed then.
+        A state of PyTorch's for the same method is taken too. Names do not matter for what belongs
+        to which parameter: positions do.
+
+        Raises ValueError where groups, numbers of parameters, options, shapes or dtypes differ, for
+        numbers out of range, and for the state of another method; TypeError for what is no state.
+        Nothing is changed then.
         """
         if not isinstance(state_dict, Mapping) or not {"state", "param_groups"} <= set(state_dict):
             raise TypeError(
@@ -159,19 +212,15 @@ class Optimizer:
             raise ValueError(
                 f"[{self._name}] the state is for groups of {given} parameters, here are {sizes}"
             )
-        saved_places = chain.from_iterable(group["params"] for group in groups)
+        places = list(chain.from_iterable(group["params"] for group in groups))
+        self._check_places(places, states)
         loaded = {}
-        for place, p in zip(saved_places, self._parameters(), strict=True):
-            if place in states:
-                held = {key: v for key, v in states[place].items() if v is not None}
-                if held:
-                    loaded[p] = {key: self._taken(place, p, key, v) for key, v in held.items()}
-        merged = [
-            {**own, **group, "params": own["params"]}
-            for own, group in zip(self.param_groups, groups, strict=True)
-        ]
-        for group in merged:
-            self._check(group)
+        for place, p in zip(places, self._parameters(), strict=True):
+            held = {k: v for k, v in states.get(place, {}).items() if v is not None}
+            if held:
+                loaded[p] = {key: self._taken(place, p, key, v) for key, v in held.items()}
+        both = zip(self.param_groups, groups, strict=True)
+        merged = [self._merged(number, own, group) for number, (own, group) in enumerate(both)]
         self.state = loaded
         self.param_groups = merged
 
@@ -188,23 +237,71 @@ class Optimizer:
             for group in groups
         ):
             raise TypeError(f"[{self._name}] 'param_groups' is a list of dicts with 'params'")
-        known = self._remembered if type(self).__module__ == __name__ else frozenset()
-        for place, state in states.items() if known else ():
-            if not known.issuperset(state) or (state and "step" in known and "step" not in state):
+        own = type(self).__module__ == __name__
+        for place, state in states.items():
+            held = {key for key, value in state.items() if value is not None}
+            if own and self._remembered and not self._remembered.issuperset(state):
                 raise ValueError(
                     f"[{self._name}] the state of parameter {place} holds {', '.join(state)}, but "
-                    f"may hold {', '.join(sorted(known))}: is it another method's?"
+                    f"may hold {', '.join(sorted(self._remembered))}: is it another method's?"
+                )
+            missing = self._needed - held if held else ()
+            if missing:
+                raise ValueError(
+                    f"[{self._name}] the state of parameter {place} holds {', '.join(state)}, but "
+                    f"not {', '.join(sorted(missing))}: is it another method's?"
                 )
 
+    def _check_places(self, places: list[Any], states: Mapping[Any, Any]) -> None:
+        """Whether the parameters of the saved groups are numbered, and all state is theirs."""
+        if not all(isinstance(place, int) and not isinstance(place, bool) for place in places):
+            raise TypeError(f"[{self._name}] 'params' of a saved group is a list of integers")
+        if len(set(places)) < len(places):
+            raise ValueError(f"[{self._name}] the saved groups name a parameter twice: {places}")
+        foreign = [place for place in states if place not in places]
+        if foreign:
+            raise ValueError(
+                f"[{self._name}] there is state of parameter {foreign[0]!r}, which is in no group"
+            )
+
+    def _merged(self, number: int, own: Group, saved: Mapping[str, Any]) -> Group:
+        """The options of a saved group, checked, with the parameters and names of this one."""
+        options = {k: v for k, v in saved.items() if k not in _PYTORCHS_SWITCHES}
+        unknown = [key for key in options if key not in {*self.defaults, *own, *_BESIDE_OPTIONS}]
+        missing = [key for key in self.defaults if key not in options]
+        if unknown or missing:
+            raise ValueError(
+                f"[{self._name}] saved group {number} "
+                + (f"has an option {unknown[0]!r}" if unknown else f"lacks {missing[0]!r}")
+                + f", the options are {', '.join(self.defaults)}: is it another method's?"
+            )
+        # A group on which no schedule was made yet has no initial rate.
+        if "initial_lr" in options:
+            _check_range(self._name, "initial_lr", options["initial_lr"])
+        kept: Group = {key: own[key] for key in ("params", "param_names") if key in own}
+        options.pop("param_names", None)
+        group: Group = {**own, **options, **kept}
+        self._check(group)
+        return group
+
     def _taken(self, place: int, p: Any, key: str, value: Any) -> Any:
+        """A copy of what was remembered of a parameter: a tensor like it, or a number of steps."""
+        name = f"[{self._name}] the state {key!r} of parameter {place}"
+        if key == "step" and key in self._remembered:
+            return _count(name, value)
         if not hasattr(value, "shape"):
+            if key in self._remembered:
+                raise TypeError(f"{name} is a {type(value).__name__}, but must be a tensor")
             return value
         if tuple(value.shape) != p.shape:
-            raise ValueError(
-                f"[{self._name}] the state {key!r} of parameter {place} has shape "
-                f"{tuple(value.shape)}, the parameter {p.shape}"
-            )
-        return tensor(value, p.dtype)
+            raise ValueError(f"{name} has shape {tuple(value.shape)}, the parameter {p.shape}")
+        try:
+            found = foreign_values(f"{self._name}: the state {key!r}", value)
+        except TypeError as error:
+            raise TypeError(f"{name} cannot be read: {error}") from None
+        if not found.dtype.is_floating_point:
+            raise TypeError(f"{name} is {found.dtype.name}, the parameter {p.dtype.name}")
+        return tensor(found, p.dtype)
 
     def _parameters(self) -> list[Tensor]:
         return [p for group in self.param_groups for p in group["params"]]
@@ -219,6 +316,8 @@ class Optimizer:
 
 def _check_range(name: str, option: str, value: Any, below: float = inf) -> None:
     """Whether 0 <= value < below."""
+    if type(value) is float and 0.0 <= value < below:
+        return
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"[{name}] {option} must be a number, not {type(value).__name__}")
     if not 0.0 <= float(value) < below:
@@ -226,28 +325,103 @@ def _check_range(name: str, option: str, value: Any, below: float = inf) -> None
         raise ValueError(f"[{name}] {option} is {value}, but must {rule}")
 
 
-def _handles(tensors: Iterable[Any]) -> list[Handle]:
-    return [x._h for x in tensors]
+def _check_switch(name: str, option: str, value: Any) -> None:
+    """Whether it is True or False, or 1 or 0."""
+    if value is not True and value is not False and value not in (0, 1):
+        raise TypeError(f"[{name}] {option} must be True or False, not {value!r}")
 
 
-def _move(kernel: Any, params: list[Any], *args: Any) -> None:
-    """Run a step on parameters; for those that a graph saved, note where they were written."""
-    handles = [p._h for p in params]
-    pinned = [p for p, h in zip(params, handles, strict=True) if lib.mg_pins(h)]
-    try:
-        run(kernel, len(params), handles, [p.grad._h for p in params], *args)
-    except (TypeError, ValueError) as error:
-        raise _misfit(error, params, [x for x in args if isinstance(x, list)]) from None
-    for p in pinned:
-        write(lambda: 0, p)
+def _size(value: Any) -> Any:
+    """How large a number is, whatever its sign; anything else as it is."""
+    return abs(value) if isinstance(value, Real) and not isinstance(value, bool) else value
 
 
-def _misfit(error: Exception, params: list[Any], kept: list[list[Handle]]) -> Exception:
+def _nothing() -> None:
+    """What a step without a memory notes."""
+
+
+_MOST_STEPS = 2**53  # up to here every number is one in double precision
+
+
+def _count(name: str, value: Any) -> int:
+    """A number of steps, also as a float or a tensor of one element as PyTorch has it."""
+    if type(value) is int and 0 <= value <= _MOST_STEPS:
+        return value
+    if getattr(value, "shape", None) == ():
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} is a {type(value).__name__}, but must be a number of steps")
+    most: Any = 2 * _MOST_STEPS  # an integer may be too large for a float
+    number = float(min(value, most))
+    if not 0 <= number <= _MOST_STEPS or number % 1:
+        raise ValueError(f"{name} is {value}, but must be a whole number from 0 to 2**53")
+    return int(number)
+
+
+# ---- steps in C ----------------------------------------------------------------------------------
+
+
+class _Move(NamedTuple):
+    """A call of C that moves parameters, and what there is to note when it is done."""
+
+    kernel: Any
+    params: list[Any]
+    kept: list[Any]  # of each array of state those of all parameters, or NULL for none
+    options: tuple[Any, ...]
+    note: Callable[[], Any]
+
+
+class _Fused(Optimizer):
+    """A method whose step of a group is C; ``_moves(group)`` says which calls."""
+
+    def _moves(self, group: Group) -> Iterator[_Move]:
+        """The calls that move the parameters of a group; making them changes nothing."""
+        raise NotImplementedError
+
+    def _remember(self, states: dict[Any, dict[str, Any]], steps: list[int]) -> None:
+        """The state of parameters that have moved."""
+        for state, step in zip(states.values(), steps, strict=True):
+            state["step"] = step
+        self.state.update(states)
+
+    def _update(self, group: Group) -> None:
+        _carry_out(list(self._moves(group)))
+
+    def _update_all(self) -> None:
+        if type(self)._update is not _Fused._update:  # a class made of this one steps by itself
+            super()._update_all()
+            return
+        _carry_out([move for group in self.param_groups for move in self._moves(group)])
+
+
+def _carry_out(moves: list[_Move]) -> None:
+    """Move parameters; where one call cannot be made none is. C checks a call before it writes."""
+    if len(moves) > 1:
+        for kernel, params, kept, options, _ in moves:
+            gradients, states = _handles("grad", [p.grad for p in params]), [*kept, NULL, NULL][:3]
+            if lib.mg_step_check(len(params), _handles("", params), gradients, *states):
+                error = failure(kernel, (len(params), None, gradients, *kept, *options))
+                raise _misfit(error, params, kept)
+    for kernel, params, kept, options, note in moves:
+        handles = [p._h for p in params]
+        pinned = [p for p, h in zip(params, handles, strict=True) if lib.mg_pins(h)]
+        try:
+            run(kernel, len(params), handles, [p.grad._h for p in params], *kept, *options)
+        except (TypeError, ValueError) as error:
+            raise _misfit(error, params, kept) from None
+        for p in pinned:  # a graph saved it: note where it was written
+            write(lambda: 0, p)
+        note()
+
+
+def _misfit(error: Exception, params: list[Any], kept: list[Any]) -> Exception:
     """The error of a step in which something has another shape or dtype than its parameter."""
     op, _, _ = str(error).partition(" ")
+    if not isinstance(error, (TypeError, ValueError)):
+        return error
     for place, p in enumerate(params):
-        others = [("gradient is", p.grad._h), *[("state is still", some[place]) for some in kept]]
-        for what, h in others:
+        states = [("state is still", some[place]) for some in kept if isinstance(some, list)]
+        for what, h in [("gradient is", p.grad._h), *states]:
             if h.shape != p.shape or h.dtype != p._h.dtype:
                 return type(error)(
                     f"{op} a parameter is {p.dtype.name} of shape {p.shape}, its {what} "
@@ -256,21 +430,36 @@ def _misfit(error: Exception, params: list[Any], kept: list[list[Handle]]) -> Ex
     return error
 
 
+def _handles(what: str, tensors: Iterable[Any]) -> list[Handle]:
+    """What C knows of tensors; TypeError for anything else."""
+    try:
+        return [x._h for x in tensors]
+    except AttributeError:
+        raise TypeError(f"[step] {what} of a parameter is no tensor") from None
+
+
 def _with_gradients(group: Group) -> list[Any]:
     return [p for p in group["params"] if p.grad is not None]
 
 
 def _grown(state: dict[str, Any] | None, p: Any, names: Iterable[str]) -> dict[str, Any]:
-    """What is remembered of p, a new dict if that is nothing; zeros for what is missing."""
-    if state is None:
-        state = {"step": 0}
+    """What is remembered of p: the dict itself, or a new one with zeros for what is missing."""
+    found = {"step": 0} if state is None else state
     for name in names:
-        if name not in state:
-            state[name] = zeros_like(p)
-    return state
+        if name not in found:
+            found = {**found, name: zeros_like(p)}
+    return found
 
 
-class SGD(Optimizer):
+def _next_step(name: str, state: dict[str, Any]) -> int:
+    """The number of the step that is to be made."""
+    done = state.get("step")
+    if not (type(done) is int and 0 <= done < _MOST_STEPS):
+        done = _count(f"[{name}] the state 'step' of a parameter", done)
+    return done + 1
+
+
+class SGD(_Fused):
     """Stochastic gradient descent, with momentum (Sutskever et al. 2013, in PyTorch's form).
 
     With g the gradient (plus ``weight_decay`` times the parameter) and b the running momentum,
@@ -289,6 +478,7 @@ class SGD(Optimizer):
     """
 
     _remembered = frozenset(["momentum_buffer"])
+    _needed = frozenset(["momentum_buffer"])
 
     def __init__(
         self,
@@ -314,28 +504,35 @@ class SGD(Optimizer):
     def _check(self, options: Group) -> None:
         for option in ("lr", "momentum", "weight_decay"):
             _check_range(self._name, option, options[option])
-        if options["nesterov"] and (options["momentum"] <= 0 or options["dampening"] != 0):
+        for option in ("nesterov", "maximize"):
+            _check_switch(self._name, option, options[option])
+        dampening = options["dampening"]
+        if type(dampening) is not float or not -inf < dampening < inf:
+            _check_range(self._name, "the size of dampening", _size(dampening))
+        if options["nesterov"] and (options["momentum"] <= 0 or dampening != 0):
             raise ValueError(f"[{self._name}] nesterov needs a momentum > 0 and a dampening of 0")
 
-    def _update(self, group: Group) -> None:
+    def _moves(self, group: Group) -> Iterator[_Move]:
         params, momentum, lr = _with_gradients(group), group["momentum"], group["lr"]
         decay, maximize = group["weight_decay"], group["maximize"]
         if not momentum:
-            _move(lib.mg_sgd_step, params, NULL, lr, 0.0, 0.0, decay, False, maximize)
+            options = (lr, 0.0, 0.0, decay, False, maximize)
+            yield _Move(lib.mg_sgd_step, params, [NULL], options, _nothing)
             return
-        states = {p: {"momentum_buffer": zeros_like(p)} for p in params if p not in self.state}
-        known = {**self.state, **states} if states else self.state
-        old = [p for p in params if p not in states] if states else params
         # The first gradient enters undampened.
-        for some, dampening in ((list(states), 0.0), (old, group["dampening"])):
+        new = {p: {"momentum_buffer": zeros_like(p)} for p in params if p not in self.state}
+        old = [p for p in params if p not in new] if new else params
+        known = {**self.state, **new} if new else self.state
+        for some, dampening in ((list(new), 0.0), (old, group["dampening"])):
             if some:
-                buffers = [known[p]["momentum_buffer"]._h for p in some]
+                name = "momentum_buffer"
+                buffers = _handles(name, [known[p][name] for p in some])
                 options = (lr, momentum, dampening, decay, group["nesterov"], maximize)
-                _move(lib.mg_sgd_step, some, buffers, *options)
-        self.state.update(states)
+                note = partial(self.state.update, new) if some is not old else _nothing
+                yield _Move(lib.mg_sgd_step, some, [buffers], options, note)
 
 
-class Adam(Optimizer):
+class Adam(_Fused):
     """Adam (Kingma & Ba 2015, algorithm 1); with ``amsgrad`` as in Reddi et al. 2018.
 
     ``weight_decay`` times the parameter is added to the gradient; :class:`AdamW` shrinks the
@@ -344,6 +541,7 @@ class Adam(Optimizer):
 
     _decoupled = False
     _remembered = frozenset(["step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"])
+    _needed = frozenset(["step", "exp_avg", "exp_avg_sq"])
 
     def __init__(
         self,
@@ -374,23 +572,22 @@ class Adam(Optimizer):
             raise ValueError(f"[{self._name}] betas must be two numbers, not {betas!r}")
         for place, beta in enumerate(betas):
             _check_range(self._name, f"betas[{place}]", beta, 1.0)
+        for option in ("amsgrad", "maximize"):
+            _check_switch(self._name, option, options[option])
 
-    def _update(self, group: Group) -> None:
+    def _moves(self, group: Group) -> Iterator[_Move]:
         names = ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * bool(group["amsgrad"])
-        params, states = _with_gradients(group), {}
-        by_step: dict[int, list[Any]] = {}
-        for p in params:
-            state = states[p] = _grown(self.state.get(p), p, names)
-            by_step.setdefault(state["step"] + 1, []).append(p)
+        by_step: dict[int, dict[Any, dict[str, Any]]] = {}
+        for p in _with_gradients(group):
+            state = _grown(self.state.get(p), p, names)
+            by_step.setdefault(_next_step(self._name, state), {})[p] = state
         options = (group["lr"], *group["betas"], group["eps"], group["weight_decay"])
-        for step, some in by_step.items():
-            kept = [_handles(states[p][name] for p in some) for name in names]
+        for step, states in by_step.items():
+            kept = [_handles(name, [state[name] for state in states.values()]) for name in names]
             kept += [NULL] * (3 - len(kept))
             last = (self._decoupled, step, group["maximize"])
-            _move(lib.mg_adam_step, some, *kept, *options, *last)
-            for p in some:
-                states[p]["step"] = step
-                self.state[p] = states[p]
+            note = partial(self._remember, states, [step] * len(states))
+            yield _Move(lib.mg_adam_step, list(states), kept, (*options, *last), note)
 
 
 class AdamW(Adam):
@@ -421,7 +618,7 @@ class AdamW(Adam):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
 
-class RMSprop(Optimizer):
+class RMSprop(_Fused):
     """RMSprop (Tieleman & Hinton 2012): steps by the gradient over the root of its mean square.
 
     That mean forgets by ``alpha``; with ``centered`` it is taken about the mean gradient (Graves
@@ -438,6 +635,7 @@ class RMSprop(Optimizer):
     """
 
     _remembered = frozenset(["step", "square_avg", "momentum_buffer", "grad_avg"])
+    _needed = frozenset(["step", "square_avg"])
 
     def __init__(
         self,
@@ -465,22 +663,23 @@ class RMSprop(Optimizer):
     def _check(self, options: Group) -> None:
         for option in ("lr", "eps", "weight_decay", "momentum", "alpha"):
             _check_range(self._name, option, options[option])
+        for option in ("centered", "maximize"):
+            _check_switch(self._name, option, options[option])
 
-    def _update(self, group: Group) -> None:
+    def _moves(self, group: Group) -> Iterator[_Move]:
         wanted = {
             "square_avg": True,
             "momentum_buffer": group["momentum"] > 0,
             "grad_avg": group["centered"],
         }
-        names = [name for name, use in wanted.items() if use]
-        params = _with_gradients(group)
-        states = {p: _grown(self.state.get(p), p, names) for p in params}
+        kinds = [name for name, use in wanted.items() if use]
+        states = {p: _grown(self.state.get(p), p, kinds) for p in _with_gradients(group)}
+        steps = [_next_step(self._name, state) for state in states.values()]
         kept = [
-            _handles(states[p][name] for p in params) if use else NULL
+            _handles(name, [state[name] for state in states.values()]) if use else NULL
             for name, use in wanted.items()
         ]
-        options = (group["lr"], group["alpha"], group["eps"], group["weight_decay"])
-        _move(lib.mg_rmsprop_step, params, *kept, *options, group["momentum"], group["maximize"])
-        for p, state in states.items():
-            state["step"] += 1
-            self.state[p] = state
+        names = ["lr", "alpha", "eps", "weight_decay", "momentum", "maximize"]
+        options = tuple([group[name] for name in names])
+        note = partial(self._remember, states, steps)
+        yield _Move(lib.mg_rmsprop_step, list(states), kept, options, note)
