@@ -157,12 +157,12 @@ def _pow_slope_value(a: T, b: T, n: int) -> T:
 
 
 def _pow_by_exponent(a: T, b: T, y: T) -> T:
-    """a^b log(a)"""
+    """a^b log(a); its own derivatives take the power anew, since y may be overwritten by then."""
     return with_slopes(
         _times_log(y.detach(), a.detach(), b.detach()),
         (a, b),
         lambda a, b: _power_less(a, b, 1) + _times_log(_pow_by_base(a, b), a, b - 1.0),
-        lambda a, b: _times_log(_pow_by_exponent(a, b, y), a, b),
+        lambda a, b: _times_log(_pow_by_exponent(a, b, a.detach() ** b.detach()), a, b),
     )
 
 
