@@ -188,6 +188,8 @@ ELSEWHERE = {
     *("REDUCE_ALL_LEVELS", "RANDOM_ROUNDS", "MG_REAL", "ELEMENTWISE_WIDTH", "MG_VECTOR_BYTES"),
     # the width of a line of cache, and lanes of the random numbers' generator
     *("LINE", "RANDOM_LANES"),
+    # exponents of numbers
+    "NEAR",
 }
 
 
