@@ -189,7 +189,7 @@ ELSEWHERE = {
     # the width of a line of cache, and lanes of the random numbers' generator
     *("LINE", "RANDOM_LANES"),
     # exponents of numbers
-    "NEAR",
+    *("NEAR", "SCAN_WITHIN"),
 }
 
 

@@ -99,6 +99,8 @@ MG_INLINE int64_t scan_row_wide(bool back, float *y, const float *x, int64_t n, 
 }
 #endif
 
+enum { SCAN_WITHIN = 900 << 20 }; /* binary digits that doubles have room for, in units of 2^-20 */
+
 #define MG_REAL 32
 #include "scan.inc.c"
 #define MG_REAL 64

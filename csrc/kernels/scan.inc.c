@@ -198,12 +198,48 @@ static void R(scan_products)(bool rows, void *out, const void *from, int64_t str
     }
 }
 
+/* A bound of the sum, or of the largest, of |log2 x| over what is not 0, in units of 2^-20. The bits of a
+ * double as a number are its logarithm to within 0.09. */
+static int64_t R(scan_powers_of)(const real *x, int64_t stride, int64_t n, bool sum) {
+    int64_t all = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double v = fabs((double)x[i * stride]);
+        int64_t bits, power;
+        memcpy(&bits, &v, sizeof bits);
+        power = (bits >> 32) - ((int64_t)1023 << 20);
+        power = v == 0 ? 0 : (power < 0 ? -power : power) + ((int64_t)1 << 17);
+        all = sum ? all + power : mg_max(all, power);
+    }
+    return all;
+}
+
+/* scan_products_back where no product of any of these numbers leaves the range of doubles. Both factors
+ * are made in one loop: each waits for itself alone. `room` holds two numbers an element. */
+static void R(scan_products_back_within)(real *dx, const real *x, const real *g, bool last,
+                                         int64_t stride, int64_t n, double *room) {
+    double *restrict before = room, *restrict after = room + n;
+    double product = 1, r = last ? (double)g[0] : 0;
+    for (int64_t i = 0, k = n - 1; i < n; i++, k--) {
+        before[i] = product;
+        product *= (double)x[i * stride];
+        if (!last) r += (double)g[k * stride];
+        after[k] = r;
+        r *= (double)x[k * stride];
+    }
+    for (int64_t i = 0; i < n; i++) dx[i * stride] = REAL_C(after[i] == 0 ? 0 : before[i] * after[i]);
+}
+
 /* dx[i] = (x[0] ... x[i - 1]) r[i] with r[i] = g[i] + x[i + 1] r[i + 1]; nothing is divided. The first
  * factor is kept in `room`. Where r is 0 that is all, whatever x is. `last`: g is that of the last. */
 static void R(scan_products_back)(void *out, const void *from, const void *upstream, bool last,
                                   int64_t stride, int64_t n, apart *room) {
     real *dx = out;
     const real *x = from, *g = upstream;
+    if (R(scan_powers_of)(x, stride, n, true) + R(scan_powers_of)(g, stride, last ? 1 : n, false) <
+        SCAN_WITHIN) {
+        R(scan_products_back_within)(dx, x, g, last, stride, n, (double *)room);
+        return;
+    }
     apart product = {1, 0}, r = {0, 0};
     for (int64_t i = 0; i < n; i++) {
         room[i] = product;
