@@ -246,25 +246,27 @@ static int back_with_care(mg_array *dx, mg_array *x, mg_array *y, mg_array *g, u
 
 /* Gradients of large means: less what they add up to along each line, instead of 0, by its length. 0 or
  * an error code. */
-static int back_recentre(mg_array *dx, mg_array *x, uint32_t mask) {
+static int back_recentre(mg_array *dx, mg_array *x, mg_array *mean, uint32_t mask) {
     bool narrow = x->dtype == MG_FLOAT32;
-    int64_t shape[MG_MAX_NDIM], offset = 0;
+    int64_t shape[MG_MAX_NDIM], middle = 0, last = 0;
+    if (!x->size) return MG_OK;
     for (int d = 0; d < x->ndim; d++) {
         bool gone = mask >> d & 1;
         shape[d] = gone ? 1 : x->shape[d];
-        offset += gone ? (x->shape[d] - 1) * x->strides[d] : 0;
+        middle += gone ? x->shape[d] / 2 * x->strides[d] : 0;
+        last += gone ? (x->shape[d] - 1) * x->strides[d] : 0;
     }
-    if (!x->size) return MG_OK;
-    mg_array *first = mg_alias(x, x->data, x->ndim, shape, x->strides), *sums = NULL;
-    mg_array *last = first ? mg_alias(x, (char *)x->data + offset * mg_itemsize(x->dtype), x->ndim,
-                                      shape, x->strides)
-                           : NULL;
-    mg_array *far = last ? mg_new(x->dtype, x->ndim, shape) : NULL;
-    int code = far ? MG_OK : MG_ENOMEM;
-    if (far)
-        mg_nditer_run(far, 2, (mg_array *[]){first, last},
-                      narrow ? back_far_kernel_f32 : back_far_kernel_f64);
-    if (far && (narrow ? back_any_f32 : back_any_f64)(far->data, far->size)) {
+    int64_t places[] = {0, middle, last};
+    mg_array *from[] = {mean, NULL, NULL, NULL}, *sums = NULL;
+    mg_array *far = mg_new(x->dtype, x->ndim, shape);
+    for (int k = 0; k < 3 && far; k++) {
+        char *at = (char *)x->data + places[k] * mg_itemsize(x->dtype);
+        from[k + 1] = mg_alias(x, at, x->ndim, shape, x->strides);
+    }
+    int code = far && from[1] && from[2] && from[3] ? MG_OK : MG_ENOMEM;
+    if (!code)
+        mg_nditer_run(far, 4, from, narrow ? back_far_kernel_f32 : back_far_kernel_f64);
+    if (!code && (narrow ? back_any_f32 : back_any_f64)(far->data, far->size)) {
         sums = mg_reduce_groups(REDUCE_SUM, dx, mask, NULL);
         code = sums ? MG_OK : MG_ENOMEM;
         if (sums) {
@@ -275,8 +277,7 @@ static int back_recentre(mg_array *dx, mg_array *x, uint32_t mask) {
     }
     mg_release(sums);
     mg_release(far);
-    mg_release(last);
-    mg_release(first);
+    for (int k = 1; k < 4; k++) mg_release(from[k]);
     return code;
 }
 
@@ -307,7 +308,7 @@ mg_array *mg_spread_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const 
         if (!failed)
             mg_nditer_run(dx, 3, (mg_array *[]){x, mean, slope},
                           narrow ? back_lean_kernel_f32 : back_lean_kernel_f64);
-        failed = failed || back_recentre(dx, x, mask);
+        failed = failed || back_recentre(dx, x, mean, mask);
     }
     mg_release(mean);
     mg_release(slope);

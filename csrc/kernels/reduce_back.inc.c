@@ -55,10 +55,14 @@ static void R(back_spread_kernel)(void *out, const void *const *in, int64_t n) {
 static void R(back_lean_kernel)(void *out, const void *const *in, int64_t n) {
     R(back_loop)(out, in, n, R(back_lean));
 }
-/* A mean that is large beside the deviations is not exact for them. Two elements tell. */
-MG_INLINE bool R(back_is_far)(real first, real last) {
-    real apart = first - last, size = first < 0 ? -first : first;
+/* A mean that is large beside the deviations is not exact for them. Three elements tell: of numbers
+ * around 0 hardly ever all three lie so near their mean. */
+MG_INLINE bool R(back_is_near)(real x, real mean) {
+    real apart = x - mean, size = mean < 0 ? -mean : mean;
     return size > 64 * (apart < 0 ? -apart : apart);
+}
+MG_INLINE bool R(back_is_far)(real mean, real first, real middle, real last) {
+    return R(back_is_near)(first, mean) & R(back_is_near)(middle, mean) & R(back_is_near)(last, mean);
 }
 /* Then what gradients add up to, instead of 0, is taken off. */
 static MG_NOINLINE void R(back_recentre)(real *restrict dx, int64_t n) {
@@ -69,8 +73,8 @@ static MG_NOINLINE void R(back_recentre)(real *restrict dx, int64_t n) {
 }
 static void R(back_far_kernel)(void *out, const void *const *in, int64_t n) {
     real *far = out;
-    const real *first = in[0], *last = in[1];
-    for (int64_t i = 0; i < n; i++) far[i] = R(back_is_far)(first[i], last[i]);
+    const real *mean = in[0], *first = in[1], *middle = in[2], *last = in[3];
+    for (int64_t i = 0; i < n; i++) far[i] = R(back_is_far)(mean[i], first[i], middle[i], last[i]);
 }
 static void R(back_less_kernel)(void *out, const void *const *in, int64_t n) {
     real *dx = out; /* also the first operand */
@@ -271,7 +275,8 @@ static void R(back_lines)(int kind, const reduce_plan *p, void *out, const void 
     for (int64_t r = 0; r < lines; r++, x += n, dx += n)
         if (kind == REDUCE_TIES) R(back_line)(dx, x, n, y[r], g[r] / sums[r], R(back_spread));
         else {
-            R(back_line)(dx, x, n, R(back_mean)(sums[r], x, n), g[r], R(back_lean));
-            if (R(back_is_far)(x[0], x[n - 1])) R(back_recentre)(dx, n);
+            real mean = R(back_mean)(sums[r], x, n);
+            R(back_line)(dx, x, n, mean, g[r], R(back_lean));
+            if (R(back_is_far)(mean, x[0], x[n / 2], x[n - 1])) R(back_recentre)(dx, n);
         }
 }
