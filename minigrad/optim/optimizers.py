@@ -316,7 +316,7 @@ class Optimizer:
 
 def _check_range(name: str, option: str, value: Any, below: float = inf) -> None:
     """Whether 0 <= value < below."""
-    if type(value) is float and 0.0 <= value < below:
+    if (type(value) is float or type(value) is int) and 0 <= value < below:
         return
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"[{name}] {option} must be a number, not {type(value).__name__}")
@@ -507,7 +507,7 @@ class SGD(_Fused):
         for option in ("nesterov", "maximize"):
             _check_switch(self._name, option, options[option])
         dampening = options["dampening"]
-        if type(dampening) is not float or not -inf < dampening < inf:
+        if type(dampening) not in (float, int) or not -inf < dampening < inf:
             _check_range(self._name, "the size of dampening", _size(dampening))
         if options["nesterov"] and (options["momentum"] <= 0 or dampening != 0):
             raise ValueError(f"[{self._name}] nesterov needs a momentum > 0 and a dampening of 0")

@@ -115,11 +115,9 @@ def _fused(
 def _mended(
     made: tuple[Tensor, Tensor], eps: float, sets: Sizes, careful: Callable[[], Tensor]
 ) -> Tensor:
-    """What was made, once more with care where squares left the range; ``sets`` has the shape of
-    the sets of values beside it."""
+    """What was made, and where squares left the range what is made with care; ``sets`` has the
+    shape of the sets of values beside it."""
     y, stats = made
-    if not lib.mg_norm_lost(stats._h, eps):
-        return y
     var, most = stats[_VAR], 2.0**100 if y.dtype is float32 else 2.0**960
     fine = (var <= most) & ((var > 1.0 / most) | (eps > 1.0 / most))
     return f.where(fine.reshape(sets), y, careful())  # type: ignore[no-any-return]
@@ -186,15 +184,14 @@ def batch_norm(
         )
     same = all(s is None or s.dtype is x.dtype for s in (mean, var))
     made = _fused(CHANNEL_NORM, x, w, b, channels, channels[0], 0, None, eps) if same else None
+    if made is not None and not lib.mg_norm_lost(made[1]._h, eps):
+        _track(mean, var, made[1], momentum, count)
+        return made[0]
     axes = (0, *range(2, x.ndim))
 
     def careful() -> Tensor:
         return _affine(_with_care(x, axes, True, eps), w, b, x.ndim - 2)
 
-    lost = made is not None and lib.mg_norm_lost(made[1]._h, eps)
-    if made is not None and not lost:
-        _track(mean, var, made[1], momentum, count)
-        return made[0]
     own_mean, own_var = x.mean(axes, True), x.var(axes, correction=0, keepdim=True)
     sets = channels + (1,) * (x.ndim - 2)
     y = careful() if made is None else _mended(made, eps, sets, careful)
@@ -289,6 +286,8 @@ def layer_norm(
     x, shape = _last_dims(op, input, normalized_shape)
     w, b = _of_shape(op, "weight", weight, shape), _of_shape(op, "bias", bias, shape)
     made = _fused(LAYER_NORM, x, w, b, shape, _rows(x, shape), eps)
+    if made is not None and not lib.mg_norm_lost(made[1]._h, eps):
+        return made[0]
 
     def careful() -> Tensor:
         return _affine(_with_care(x, _axes(x, shape), True, eps), w, b, 0)
@@ -318,6 +317,8 @@ def rms_norm(
         eps = 2.0**-23 if x.dtype is float32 else 2.0**-52
     w = _of_shape(op, "weight", weight, shape)
     made = _fused(RMS_NORM, x, w, None, shape, _rows(x, shape), eps)
+    if made is not None and not lib.mg_norm_lost(made[1]._h, eps):
+        return made[0]
     least = eps
 
     def careful() -> Tensor:
@@ -375,6 +376,8 @@ def group_norm(
     sizes = (channels,)
     w, b = _of_shape(op, "weight", weight, sizes), _of_shape(op, "bias", bias, sizes)
     made = _fused(CHANNEL_NORM, x, w, b, sizes, batch * groups, groups, None, eps)
+    if made is not None and not lib.mg_norm_lost(made[1]._h, eps):
+        return made[0]
     sets = (batch, groups, channels // groups * math.prod(space))
 
     def careful() -> Tensor:
@@ -383,8 +386,6 @@ def group_norm(
 
     if made is None:
         return careful().reshape(x.shape)
-    if not lib.mg_norm_lost(made[1]._h, eps):
-        return made[0]
     grouped = made[0].reshape(sets), made[1]
     return _mended(grouped, eps, (batch, groups, 1), careful).reshape(x.shape)
 
