@@ -69,7 +69,46 @@ MG_INLINE real R(entropy_tree)(int kind, const real *x, int64_t n, real centre, 
     }
     return part[0];
 }
+
+#if MG_HAS_WIDE
+/* The same of the exponentials of REDUCE_ROWS elements, whose blocks are folded together. */
+static MG_NOINLINE real R(entropy_exp_run)(const real *x, real m, int64_t ahead) {
+    enum {
+        WIDE = WIDE_VECTORS * LANES,
+        STEP = WIDE > REDUCE_LANES ? WIDE : REDUCE_LANES,
+        PARTS = REDUCE_LANES / LANES,
+        BLOCKS = REDUCE_ROWS / REDUCE_BLOCK
+    };
+    vec b[BLOCKS];
+    MG_ROLLED
+    for (int k = 0; k < BLOCKS; k++) {
+        vec lanes[PARTS];
+        for (int p = 0; p < PARTS; p++) lanes[p] = v_set1(0);
+        MG_ROLLED
+        for (int done = 0; done < REDUCE_BLOCK; done += STEP, x += STEP)
+            MG_UNROLL
+            for (int at = 0; at < STEP; at += WIDE) {
+                for (int f = 0; f < WIDE; f += 64 / (int)sizeof(real))
+                    __builtin_prefetch(x + at + ahead + f);
+                R(wide) e = R(w_exp_below)(R(w_sub)(R(w_load)(x + at), R(w_set)(m)));
+                MG_UNROLL
+                for (int v = 0; v < WIDE_VECTORS; v++) lanes[(at / LANES + v) % PARTS] += e.v[v];
+            }
+        for (int half = PARTS / 2; half > 0; half /= 2)
+            MG_UNROLL
+            for (int p = 0; p < half; p++) lanes[p] += lanes[p + half];
+        b[k] = lanes[0];
+    }
+    for (int pairs = BLOCKS / 2; pairs > 0; pairs /= 2)
+        for (int i = 0; i < pairs; i++)
+            b[i] = R(reduce_fold_two)(REDUCE_SUM, b[2 * i], b[2 * i + 1]);
+    return R(reduce_across)(REDUCE_SUM, b[0]);
+}
+#endif
 static MG_NOINLINE real R(entropy_exp_sum)(const real *x, int64_t n, real m, int64_t ahead) {
+#if MG_HAS_WIDE
+    if (n == REDUCE_ROWS) return R(entropy_exp_run)(x, m, ahead);
+#endif
     return R(entropy_tree)(REDUCE_SUMEXP, x, n, m, ahead);
 }
 static MG_NOINLINE real R(entropy_deviation)(const real *x, int64_t n, real m) {
@@ -147,6 +186,18 @@ static void R(entropy_columns)(const real *x, int64_t stride, int64_t n, int64_t
                                real *s) {
     const reduce_plan columns = {.columns = true, .stride = stride, .run_x = 1, .run_y = 1,
                                  .run_c = 1};
+    if (n <= REDUCE_ROWS) {
+        mg_reduce_piece(REDUCE_MAX, REAL_DTYPE, &columns, m, NULL, x, width, n, NULL);
+        mg_reduce_piece(REDUCE_SUMEXP, REAL_DTYPE, &columns, s, NULL, x, width, n, m);
+        for (int64_t j = 0; j < width; j += LANES) {
+            int64_t used = mg_min(width - j, LANES);
+            vec most = R(reduce_load)(m + j, used), sum = R(reduce_load)(s + j, used);
+            vec bad = (most - most) + (sum - sum); /* NaN unless both are finite */
+            R(reduce_store)(m + j, most + bad, used);
+            R(reduce_store)(s + j, sum + bad, used);
+        }
+        return;
+    }
     real here[REDUCE_STRIP], part[REDUCE_STRIP];
     double sum[REDUCE_STRIP];
     for (int64_t j = 0; j < width; j++) m[j] = REAL_C(-INFINITY), sum[j] = 0;
@@ -211,12 +262,16 @@ static MG_NOINLINE double R(entropy_weighed)(const real *x, const real *w, int64
     return (double)R(reduce_across)(REDUCE_SUM, sum);
 }
 
-/* The same of a whole row, whose elements lie `stride` apart; without weights `known` may be the sum
- * of x - m. One function for all layouts, so that all have the same bits. */
+/* The same without weights, given the sum of x - m. */
+MG_INLINE real R(entropy_even)(int64_t n, real log_s, double deviation) {
+    return (real)((double)n * (double)log_s - deviation);
+}
+
+/* The same of a whole row, whose elements lie `stride` apart: all layouts have the same bits. */
 static MG_NOINLINE real R(entropy_rest)(const real *x, int64_t stride, const real *w, int64_t n,
-                                        real m, real log_s, const real *known) {
-    double all = known ? (double)*known : 0;
-    for (int64_t i = 0; i < n && !known; i += REDUCE_ROWS) {
+                                        real m, real log_s) {
+    double all = 0;
+    for (int64_t i = 0; i < n; i += REDUCE_ROWS) {
         real run[REDUCE_ROWS];
         int64_t count = mg_min(n - i, REDUCE_ROWS);
         for (int64_t k = 0; k < count && stride > 1; k++) run[k] = x[(i + k) * stride];
@@ -224,7 +279,7 @@ static MG_NOINLINE real R(entropy_rest)(const real *x, int64_t stride, const rea
         all += w ? R(entropy_weighed)(from, w + i, count, m, log_s)
                  : (double)R(entropy_deviation)(from, count, m);
     }
-    return (real)(w ? all : (double)n * (double)log_s - all);
+    return w ? (real)all : R(entropy_even)(n, log_s, all);
 }
 
 /* What n elements x come above -base: the sum, of squares where they are asked for; or, given dx, that
@@ -258,11 +313,14 @@ static void R(entropy_rests)(real *rest, const real *x, const real *w, int64_t s
                              int64_t width, const real *m, const real *log_s) {
     const reduce_plan columns = {.columns = true, .n = n, .stride = stride, .run_x = 1, .run_y = 1,
                                  .run_c = 1};
-    bool known = !w && n <= REDUCE_ROWS;
-    if (known)
+    if (!w && n <= REDUCE_ROWS) {
         mg_reduce_piece(REDUCE_DEVIATION, REAL_DTYPE, &columns, rest, NULL, x, width, n, m);
+        for (int64_t j = 0; j < width; j++)
+            rest[j] = R(entropy_even)(n, log_s[j], (double)rest[j]);
+        return;
+    }
     for (int64_t j = 0; j < width; j++)
-        rest[j] = R(entropy_rest)(x + j, stride, w, n, m[j], log_s[j], known ? &rest[j] : NULL);
+        rest[j] = R(entropy_rest)(x + j, stride, w, n, m[j], log_s[j]);
 }
 
 /* The losses of `rows` rows, and m and s of each; where they are columns, of a strip. */
@@ -289,7 +347,7 @@ static void R(entropy_rows)(const entropy_job *job, int64_t first, int64_t rows)
         losses[r] =
             R(entropy_product)(kept * R(entropy_weight)(w, t), log_s - (x[t * stride] - m[r]));
         if (spread == 0) continue;
-        losses[r] += spread * (stride > 1 ? rests[r] : R(entropy_rest)(x, 1, w, n, m[r], log_s, NULL));
+        losses[r] += spread * (stride > 1 ? rests[r] : R(entropy_rest)(x, 1, w, n, m[r], log_s));
     }
 }
 
