@@ -152,8 +152,9 @@ def svd(A: Any, full_matrices: bool = True) -> SVD:
     a gradient that means something. Where two singular values are equal, functions of U @ Vh and of
     the spaces that vectors of equal values span have one, and functions of the values that treat
     equal ones alike. Other functions of vectors get NaN, and so do those of both: see eigh. Where
-    values are 0, what would be divided by 0 is left out of functions of the vectors alone. NaN for
-    a matrix with a NaN or an infinity.
+    values are 0, what would be divided by 0 is left out of functions of the vectors alone. Where
+    values are 0 but for rounding, as those of a product of low rank, U f(S) Vh with f(0) = 0 has
+    a gradient, whose own derivative is not finite. NaN for a matrix with a NaN or an infinity.
     """
     x = matrices("svd", A)
     m, n = x.shape[-2:]

@@ -126,7 +126,10 @@ def assert_same(got, expected):
 
 # ---- layouts -------------------------------------------------------------------------------------
 
-LAYOUTS = ("contiguous", "transposed", "stepped", "reversed", "offset", "odd_ones", "padded_rows")
+LAYOUTS = (
+    *("contiguous", "transposed", "channels_last"),
+    *("stepped", "reversed", "offset", "odd_ones", "padded_rows"),
+)
 
 
 def laid_out(values, layout):
@@ -137,6 +140,8 @@ def laid_out(values, layout):
         out = values.copy()
     elif layout == "transposed":
         out = values.T.copy().T
+    elif layout == "channels_last" and ndim > 2:
+        out = np.moveaxis(np.moveaxis(values, 1, -1).copy(), -1, 1)
     elif layout == "stepped" and ndim:
         wider = np.zeros((*values.shape[:-1], 3 * values.shape[-1]), values.dtype)
         out = wider[..., ::3]

@@ -230,6 +230,36 @@ def test_a_module_that_several_threads_use_first():
     assert found == [15.0] * 40
 
 
+def test_a_module_that_another_use_makes_meanwhile():
+    """As if threads were switched at a line of what makes the class, at each line in turn."""
+    tracer, lines, switched = sys.gettrace(), 0, True
+    while switched:
+        switched, left = False, lines
+
+        class Scaled(nn.function_module.FunctionModule, function=lambda x, by: x * by):
+            by: float = 2.0
+
+        def step(frame, event, argument, kind=Scaled):
+            nonlocal left, switched
+            if frame.f_code.co_filename != nn.function_module.__file__:
+                return None
+            left -= event == "line"
+            if left < 0 and not switched:
+                switched = True
+                assert kind(4.0)(5.0) == 20.0
+            return step
+
+        sys.settrace(step)
+        try:
+            got = Scaled(3.0)(5.0)
+        finally:
+            sys.settrace(tracer)
+        assert got == 15.0
+        assert Scaled._arguments == ("by",)
+        lines += 1
+    assert lines > 20
+
+
 def test_a_second_import_in_one_process_is_refused(printed):
     code = (
         "import sys, minigrad as mg; x = mg.tensor([1.0], requires_grad=True)\n"

@@ -668,6 +668,31 @@ def test_cosine_similarity(rng, shapes, dim):
     oracle.check_gradients(lambda x, y: F.cosine_similarity(x, y, dim), [a, b], rng)
 
 
+@pytest.mark.parametrize("power", [-30, -64, -100, -120])
+def test_cosine_similarity_of_vectors_below_eps(power, rng):
+    """x y / eps^2 has the slope y / eps^2, also where the product of the two norms is lost."""
+    a, b = ((rng.standard_normal((3, 5)) * 2.0**power).astype(np.float32) for _ in range(2))
+    x, y = (mg.tensor(v, requires_grad=True) for v in (a, b))
+    got = mg.grad(F.cosine_similarity(x, y, 1, 1e-8).sum(), [x, y])
+    for found, other in zip(got, (b, a), strict=True):
+        np.testing.assert_allclose(found.numpy(), other * 1e16, rtol=1e-5)
+
+
+@pytest.mark.parametrize("power", [-120, -100, 70, 100, 120])
+def test_gaussian_nll_loss_whose_square_leaves_the_range(power, rng):
+    scale = np.float32(2.0**power)
+    x, t, v = rng.standard_normal((2, 5)), rng.standard_normal((2, 5)), rng.uniform(1, 2, (2, 5))
+    inputs = [mg.tensor(a.astype("f4") * scale, requires_grad=True) for a in (x, t, v)]
+    y = F.gaussian_nll_loss(*inputs, eps=0.0, reduction="none")
+    got = mg.grad(y.sum(), inputs)
+    d, each = x - t, v * scale
+    want = (np.log(each) + d**2 * scale / v) / 2
+    near = {"rtol": 1e-5, "atol": 1e-5}
+    np.testing.assert_allclose(y.detach().numpy(), want, **near)
+    for found, slope in zip(got, (d / v, -d / v, (1 - d**2 * scale / v) / each / 2), strict=True):
+        np.testing.assert_allclose(found.numpy(), slope, 1e-5, 1e-5 * abs(slope).max())
+
+
 def test_cosine_similarity_of_numbers_and_of_short_vectors():
     assert F.cosine_similarity(-2.0, 3.0, 0).item() == pytest.approx(-1, rel=1e-6)
     short = mg.tensor([3e-10, 4e-10], mg.float64)

@@ -214,6 +214,41 @@ def test_what_equal_singular_values_do_not_tell_is_nan(dtype):
     assert np.isnan(mg.grad(u[0, 0] * u[1, 0], [x])[0].numpy()).all()
 
 
+@by_dtype
+@pytest.mark.parametrize("shape", [(3, 3), (5, 3), (3, 5), (6, 5), (2, 5, 6)], ids=str)
+@pytest.mark.parametrize("rank", [1, 2])
+def test_what_a_matrix_of_low_rank_tells(shape, rank, dtype, rng):
+    """U f(S) V^T with f(0) = 0, where values are 0 but for rounding; others there get NaN."""
+    *batch, m, n = shape
+    a = rng.normal(size=(*batch, m, rank)) @ rng.normal(size=(*batch, rank, n))
+    x, g = mg.tensor(a, dtype, requires_grad=True), rng.normal(size=shape)
+
+    def through(f, x):
+        u, s, vh = la.svd(x, full_matrices=False)
+        return (u * f(s).unsqueeze(-2) @ vh * mg.tensor(g, x.dtype)).sum()
+
+    if (la.svdvals(x.detach()) == 0).any():
+        pytest.skip("a value that is exactly 0 tells nothing")
+    y = through(lambda s: s, x)
+    (got,) = mg.grad(y, [x], create_graph=True)
+    tolerance = 1e-3 if dtype is mg.float32 else 1e-10
+    np.testing.assert_allclose(got.detach().numpy(), g, rtol=tolerance, atol=tolerance)
+    several = rank < min(m, n) - 1
+    if several or m != n:  # else the one value of 0 has vectors that nothing else could be
+        (second,) = mg.grad(got.square().sum(), [x])
+        assert not np.isfinite(second.numpy()).any()
+        other = mg.grad(through(lambda s: 1 + s, x), [x])[0]
+        assert np.isnan(other.numpy()).all()
+    if several:
+        least = mg.tensor(np.arange(min(m, n)) == min(m, n) - 1)
+        assert np.isnan(mg.grad(through(lambda s: s * least, x), [x])[0].numpy()).all()
+    for f in (lambda s: 2 * s + s.square(), mg.sin):
+        near = mg.tensor(a + 1e-7 * rng.normal(size=shape), requires_grad=True)
+        (want,) = mg.grad(through(f, near), [near])  # all of its values are apart
+        (got,) = mg.grad(through(f, x), [x])
+        np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-3, atol=1e-3)
+
+
 def test_second_derivatives_at_repeated_eigenvalues(rng):
     """0 for a sum of values; NaN where what an equal pair adds cannot be found."""
     w = rng.normal(size=(3, 3))

@@ -20,13 +20,14 @@ static MG_NOINLINE real R(entropy_max)(const real *x, int64_t n) {
     return R(reduce_across)(REDUCE_MAX, R(reduce_join_vec)(REDUCE_MAX, most[0], most[2]));
 }
 
-/* e^(x - m) of n elements that are at most m: their sum, or, given dx, what they are by `factor`
- * there, and 0 for 0. Meanwhile those that lie `ahead` elements further on are fetched. */
-MG_INLINE real R(entropy_exp)(real *restrict dx, const real *restrict x, int64_t n, real m,
-                              real factor, int64_t ahead) {
+/* dx = e^(x - m) factor of n elements that are at most m, and 0 for 0. Meanwhile those that come after
+ * them are fetched. */
+static MG_NOINLINE void R(entropy_exp_by)(real *restrict dx, const real *restrict x, int64_t n,
+                                          real m, real factor) {
 #if MG_HAS_WIDE
     enum { WIDE = WIDE_VECTORS * LANES };
-    R(wide) sum = R(w_set)(0), centre = R(w_set)(m);
+    R(wide) centre = R(w_set)(m);
+    int64_t ahead = mg_min(n, ENTROPY_BLOCK);
     for (int64_t i = 0; i < n; i += WIDE) {
         real part[WIDE];
         bool whole = n - i >= WIDE;
@@ -37,10 +38,6 @@ MG_INLINE real R(entropy_exp)(real *restrict dx, const real *restrict x, int64_t
             memcpy(part, x + i, (size_t)(n - i) * sizeof(real));
         }
         R(wide) e = R(w_exp_below)(R(w_sub)(R(w_load)(whole ? x + i : part), centre));
-        if (!dx) {
-            sum = R(w_add)(sum, e);
-            continue;
-        }
         for (int k = 0; k < WIDE_VECTORS; k++) {
             vec p = e.v[k];
             e.v[k] = R(reduce_choose)(p != 0, p * v_set1(factor), p);
@@ -48,24 +45,91 @@ MG_INLINE real R(entropy_exp)(real *restrict dx, const real *restrict x, int64_t
         R(w_store)(whole ? dx + i : part, e);
         if (!whole) memcpy(dx + i, part, (size_t)(n - i) * sizeof(real));
     }
-    vec all = sum.v[0];
-    for (int k = 1; k < WIDE_VECTORS; k++) all += sum.v[k];
-    return dx ? 0 : R(reduce_across)(REDUCE_SUM, all);
 #else
-    double sum = 0;
-    (void)ahead;
-    for (int64_t i = 0; i < n && dx; i++) dx[i] = R(v_exp_below)(x[i] - m);
-    for (int64_t i = 0; i < n && dx; i++) dx[i] = dx[i] == 0 ? 0 : dx[i] * factor;
-    for (int64_t i = 0; i < n && !dx; i++) sum += (double)R(v_exp_below)(x[i] - m);
-    return (real)sum;
+    for (int64_t i = 0; i < n; i++) dx[i] = R(v_exp_below)(x[i] - m);
+    for (int64_t i = 0; i < n; i++) dx[i] = dx[i] == 0 ? 0 : dx[i] * factor;
 #endif
 }
-static MG_NOINLINE real R(entropy_exp_sum)(const real *x, int64_t n, real m, int64_t ahead) {
-    return R(entropy_exp)(NULL, x, n, m, 1, ahead);
+
+/* The sum of n <= REDUCE_ROWS terms, in the tree in which columns are added. Meanwhile elements that
+ * lie `ahead` further on are fetched. */
+MG_INLINE real R(entropy_tree)(int kind, const real *x, int64_t n, real centre, int64_t ahead) {
+    real part[REDUCE_ROWS / REDUCE_BLOCK] = {0};
+    int64_t blocks = 0;
+    for (int64_t i = 0; i < n; i += REDUCE_BLOCK) {
+        for (int k = 0; k < REDUCE_BLOCK && ahead; k += 64 / (int)sizeof(real))
+            __builtin_prefetch(x + i + ahead + k);
+        part[blocks++] =
+            R(reduce_row_block)(kind, x + i, mg_min(n - i, REDUCE_BLOCK), &centre);
+    }
+    for (int64_t pairs; blocks > 1; blocks -= pairs) {
+        pairs = blocks / 2;
+        for (int64_t i = 0; i < pairs; i++) part[i] = part[2 * i] + part[2 * i + 1];
+        if (blocks & 1) part[pairs] = part[blocks - 1];
+    }
+    return part[0];
 }
-static MG_NOINLINE void R(entropy_exp_by)(real *restrict dx, const real *restrict x, int64_t n,
-                                          real m, real factor) {
-    R(entropy_exp)(dx, x, n, m, factor, mg_min(n, ENTROPY_BLOCK));
+
+#if MG_HAS_WIDE
+/* The same of the exponentials of REDUCE_ROWS elements, whose blocks are folded together. */
+static MG_NOINLINE real R(entropy_exp_run)(const real *x, real m, int64_t ahead) {
+    enum {
+        WIDE = WIDE_VECTORS * LANES,
+        STEP = WIDE > REDUCE_LANES ? WIDE : REDUCE_LANES,
+        PARTS = REDUCE_LANES / LANES,
+        BLOCKS = REDUCE_ROWS / REDUCE_BLOCK
+    };
+    vec b[BLOCKS];
+    MG_ROLLED
+    for (int k = 0; k < BLOCKS; k++) {
+        vec lanes[PARTS];
+        for (int p = 0; p < PARTS; p++) lanes[p] = v_set1(0);
+        MG_ROLLED
+        for (int done = 0; done < REDUCE_BLOCK; done += STEP, x += STEP)
+            MG_UNROLL
+            for (int at = 0; at < STEP; at += WIDE) {
+                for (int f = 0; f < WIDE; f += 64 / (int)sizeof(real))
+                    __builtin_prefetch(x + at + ahead + f);
+                R(wide) e = R(w_exp_below)(R(w_sub)(R(w_load)(x + at), R(w_set)(m)));
+                MG_UNROLL
+                for (int v = 0; v < WIDE_VECTORS; v++) lanes[(at / LANES + v) % PARTS] += e.v[v];
+            }
+        for (int half = PARTS / 2; half > 0; half /= 2)
+            MG_UNROLL
+            for (int p = 0; p < half; p++) lanes[p] += lanes[p + half];
+        b[k] = lanes[0];
+    }
+    for (int pairs = BLOCKS / 2; pairs > 0; pairs /= 2)
+        for (int i = 0; i < pairs; i++)
+            b[i] = R(reduce_fold_two)(REDUCE_SUM, b[2 * i], b[2 * i + 1]);
+    return R(reduce_across)(REDUCE_SUM, b[0]);
+}
+#endif
+static MG_NOINLINE real R(entropy_exp_sum)(const real *x, int64_t n, real m, int64_t ahead) {
+#if MG_HAS_WIDE
+    if (n == REDUCE_ROWS) return R(entropy_exp_run)(x, m, ahead);
+#endif
+    return R(entropy_tree)(REDUCE_SUMEXP, x, n, m, ahead);
+}
+static MG_NOINLINE real R(entropy_deviation)(const real *x, int64_t n, real m) {
+    return R(entropy_tree)(REDUCE_DEVIATION, x, n, m, 0);
+}
+
+/* The largest of a line is now `here`, not *most, and its sum of exponentials is scaled to that; the
+ * centre of those to come. A block of -inf has no share, unless it has NaN. */
+MG_INLINE real R(entropy_rise)(real here, real *most, double *sum) {
+    if (here > *most) {
+        if (*sum != 0) *sum *= v_exp_f64((double)*most - (double)here);
+        *most = here;
+    }
+    return *most - *most == 0 ? *most : 0;
+}
+
+/* Gives both, or NaN for both. */
+MG_INLINE void R(entropy_found)(real most, double sum, real *m, real *s) {
+    bool finite = most - most == 0 && sum == sum;
+    *m = finite ? most : REAL_C(NAN);
+    *s = finite ? (real)sum : REAL_C(NAN);
 }
 
 /* The largest element m, and the sum of exp(x - m); both NaN where one is NaN or the largest is
@@ -75,19 +139,12 @@ static void R(entropy_sum)(const real *x, int64_t n, real *m, real *s) {
     double sum = 0;
     for (int64_t i = 0; i < n; i += ENTROPY_BLOCK) {
         int64_t count = mg_min(n - i, ENTROPY_BLOCK);
-        real here = R(entropy_max)(x + i, count);
-        if (here > most) {
-            if (sum != 0) sum *= v_exp_f64((double)most - (double)here);
-            most = here;
-        }
-        real centre = most - most == 0 ? most : 0; /* a block of -inf has no share, unless it has NaN */
-        for (int64_t j = 0; j < count; j += ENTROPY_RUN)
-            sum += (double)R(entropy_exp_sum)(x + i + j, mg_min(count - j, ENTROPY_RUN), centre,
+        real centre = R(entropy_rise)(R(entropy_max)(x + i, count), &most, &sum);
+        for (int64_t j = 0; j < count; j += REDUCE_ROWS)
+            sum += (double)R(entropy_exp_sum)(x + i + j, mg_min(count - j, REDUCE_ROWS), centre,
                                               count);
     }
-    bool finite = most - most == 0 && sum == sum;
-    *m = finite ? most : REAL_C(NAN);
-    *s = finite ? (real)sum : REAL_C(NAN);
+    R(entropy_found)(most, sum, m, s);
 }
 
 /* to[r * n + j] = v[r] */
@@ -106,10 +163,7 @@ static MG_NOINLINE void R(entropy_sums)(const real *x, int64_t rows, int64_t n, 
         R(entropy_repeat)(centre, m, some, n);
         R(mg_reduce_exp)(false, e, x, centre, some * n);
         for (int64_t r = 0; r < some; r++) {
-            vec lanes = v_set1(0);
-            for (int64_t i = 0; i < n; i += LANES)
-                lanes += v_load_n(e + r * n + i, (int)mg_min(n - i, LANES));
-            s[r] = R(reduce_across)(REDUCE_SUM, lanes);
+            s[r] = R(reduce_row_block)(REDUCE_SUM, e + r * n, n, NULL);
             if (m[r] - m[r] != 0 || s[r] != s[r]) m[r] = s[r] = REAL_C(NAN);
         }
     }
@@ -122,7 +176,8 @@ static MG_NOINLINE void R(entropy_exps_by)(real *restrict dx, const real *restri
     R(entropy_repeat)(many, m, rows, n);
     R(mg_reduce_exp)(false, dx, x, many, rows * n);
     R(entropy_repeat)(many, factor, rows, n);
-    for (int64_t i = 0; i < rows * n; i++) dx[i] = dx[i] == 0 ? 0 : dx[i] * many[i];
+    for (int64_t i = 0; i < rows * n; i++)
+        dx[i] = (dx[i] == 0) | (many[i] == 0) ? 0 : dx[i] * many[i];
 }
 
 MG_PLANNING
@@ -131,23 +186,37 @@ static void R(entropy_columns)(const real *x, int64_t stride, int64_t n, int64_t
                                real *s) {
     const reduce_plan columns = {.columns = true, .stride = stride, .run_x = 1, .run_y = 1,
                                  .run_c = 1};
-    real part[REDUCE_STRIP];
-    for (int pass = 0; pass < 2; pass++)
-        for (int64_t i = 0; i < n; i += REDUCE_ROWS) {
-            real *all = pass ? s : m;
-            int kind = pass ? REDUCE_SUMEXP : REDUCE_MAX;
-            mg_reduce_piece(kind, REAL_DTYPE, &columns, i ? part : all, NULL, x + i * stride, width,
-                            mg_min(n - i, REDUCE_ROWS), pass ? m : NULL);
-            for (int64_t j = 0; j < width && i; j++)
-                all[j] = R(reduce_join)(pass ? REDUCE_SUM : REDUCE_MAX, all[j], part[j]);
+    if (n <= REDUCE_ROWS) {
+        mg_reduce_piece(REDUCE_MAX, REAL_DTYPE, &columns, m, NULL, x, width, n, NULL);
+        mg_reduce_piece(REDUCE_SUMEXP, REAL_DTYPE, &columns, s, NULL, x, width, n, m);
+        for (int64_t j = 0; j < width; j += LANES) {
+            int64_t used = mg_min(width - j, LANES);
+            vec most = R(reduce_load)(m + j, used), sum = R(reduce_load)(s + j, used);
+            vec bad = (most - most) + (sum - sum); /* NaN unless both are finite */
+            R(reduce_store)(m + j, most + bad, used);
+            R(reduce_store)(s + j, sum + bad, used);
         }
-    for (int64_t j = 0; j < width; j += LANES) {
-        int64_t used = mg_min(width - j, LANES);
-        vec most = R(reduce_load)(m + j, used), sum = R(reduce_load)(s + j, used);
-        vec bad = (most - most) + (sum - sum); /* NaN unless both are finite */
-        R(reduce_store)(m + j, most + bad, used);
-        R(reduce_store)(s + j, sum + bad, used);
+        return;
     }
+    real here[REDUCE_STRIP], part[REDUCE_STRIP];
+    double sum[REDUCE_STRIP];
+    for (int64_t j = 0; j < width; j++) m[j] = REAL_C(-INFINITY), sum[j] = 0;
+    for (int64_t i = 0; i < n; i += ENTROPY_BLOCK) {
+        int64_t count = mg_min(n - i, ENTROPY_BLOCK);
+        for (int64_t k = 0; k < count; k += REDUCE_ROWS) {
+            mg_reduce_piece(REDUCE_MAX, REAL_DTYPE, &columns, k ? part : here, NULL,
+                            x + (i + k) * stride, width, mg_min(count - k, REDUCE_ROWS), NULL);
+            for (int64_t j = 0; j < width && k; j++)
+                here[j] = R(reduce_join)(REDUCE_MAX, here[j], part[j]);
+        }
+        for (int64_t j = 0; j < width; j++) here[j] = R(entropy_rise)(here[j], &m[j], &sum[j]);
+        for (int64_t k = 0; k < count; k += REDUCE_ROWS) {
+            mg_reduce_piece(REDUCE_SUMEXP, REAL_DTYPE, &columns, part, NULL, x + (i + k) * stride,
+                            width, mg_min(count - k, REDUCE_ROWS), here);
+            for (int64_t j = 0; j < width; j++) sum[j] += (double)part[j];
+        }
+    }
+    for (int64_t j = 0; j < width; j++) R(entropy_found)(m[j], sum[j], &m[j], &s[j]);
 }
 MG_PLANNING_END
 
@@ -164,9 +233,9 @@ static MG_NOINLINE void R(entropy_row_by)(real *restrict dx, const real *restric
     }
 }
 
-/* dx -= a b, or b; 0 where a is. */
+/* dx -= a b, or b; 0 where a or b is. */
 static MG_NOINLINE void R(entropy_less)(real *restrict dx, const real *restrict a, real b, int64_t n) {
-    for (int64_t i = 0; i < n; i += LANES) {
+    for (int64_t i = 0; i < n && b != 0; i += LANES) {
         int64_t used = mg_min(n - i, LANES);
         vec by = a ? R(reduce_load)(a + i, used) : v_set1(1);
         by = R(reduce_choose)(by == 0, by, by * v_set1(b));
@@ -180,22 +249,37 @@ MG_INLINE real R(entropy_weight)(const real *w, int64_t t) { return w ? w[t] : 1
 /* a b, 0 where a is */
 MG_INLINE real R(entropy_product)(real a, real b) { return a == 0 ? 0 : a * b; }
 
-/* w (log_s - (x - m)) of all classes of a row, added up. */
-static MG_NOINLINE double R(entropy_rest)(const real *x, const real *w, int64_t n, real m,
-                                          real log_s) {
-    double rest = 0;
-    for (int64_t end; n > 0; n -= end, x += end, w += w ? end : 0) {
-        vec sum = v_set1(0);
-        end = mg_min(n, ENTROPY_RUN);
-        for (int64_t i = 0; i < end; i += LANES) {
-            int64_t used = mg_min(end - i, LANES);
-            vec by = w ? R(reduce_load)(w + i, used) : v_set1(1);
-            vec loss = by * (v_set1(log_s) - (R(reduce_load)(x + i, used) - v_set1(m)));
-            sum += R(reduce_choose)((by != 0) & R(reduce_used)(used), loss, v_set1(0));
-        }
-        rest += (double)R(reduce_across)(REDUCE_SUM, sum);
+/* w (log_s - (x - m)) of n classes of a row that lie side by side, added up. */
+static MG_NOINLINE double R(entropy_weighed)(const real *x, const real *w, int64_t n, real m,
+                                             real log_s) {
+    vec sum = v_set1(0);
+    for (int64_t i = 0; i < n; i += LANES) {
+        int64_t used = mg_min(n - i, LANES);
+        vec by = R(reduce_load)(w + i, used);
+        vec loss = by * (v_set1(log_s) - (R(reduce_load)(x + i, used) - v_set1(m)));
+        sum += R(reduce_choose)((by != 0) & R(reduce_used)(used), loss, v_set1(0));
     }
-    return rest;
+    return (double)R(reduce_across)(REDUCE_SUM, sum);
+}
+
+/* The same without weights, given the sum of x - m. */
+MG_INLINE real R(entropy_even)(int64_t n, real log_s, double deviation) {
+    return (real)((double)n * (double)log_s - deviation);
+}
+
+/* The same of a whole row, whose elements lie `stride` apart: all layouts have the same bits. */
+static MG_NOINLINE real R(entropy_rest)(const real *x, int64_t stride, const real *w, int64_t n,
+                                        real m, real log_s) {
+    double all = 0;
+    for (int64_t i = 0; i < n; i += REDUCE_ROWS) {
+        real run[REDUCE_ROWS];
+        int64_t count = mg_min(n - i, REDUCE_ROWS);
+        for (int64_t k = 0; k < count && stride > 1; k++) run[k] = x[(i + k) * stride];
+        const real *from = stride > 1 ? run : x + i;
+        all += w ? R(entropy_weighed)(from, w + i, count, m, log_s)
+                 : (double)R(entropy_deviation)(from, count, m);
+    }
+    return w ? (real)all : R(entropy_even)(n, log_s, all);
 }
 
 /* What n elements x come above -base: the sum, of squares where they are asked for; or, given dx, that
@@ -231,16 +315,12 @@ static void R(entropy_rests)(real *rest, const real *x, const real *w, int64_t s
                                  .run_c = 1};
     if (!w && n <= REDUCE_ROWS) {
         mg_reduce_piece(REDUCE_DEVIATION, REAL_DTYPE, &columns, rest, NULL, x, width, n, m);
-        for (int64_t j = 0; j < width; j++) rest[j] = REAL_C(n) * log_s[j] - rest[j];
+        for (int64_t j = 0; j < width; j++)
+            rest[j] = R(entropy_even)(n, log_s[j], (double)rest[j]);
         return;
     }
-    for (int64_t j = 0; j < width; j++) {
-        double sum = 0;
-        for (int64_t i = 0; i < n; i++)
-            sum += (double)R(entropy_product)(R(entropy_weight)(w, i),
-                                              log_s[j] - (x[i * stride + j] - m[j]));
-        rest[j] = (real)sum;
-    }
+    for (int64_t j = 0; j < width; j++)
+        rest[j] = R(entropy_rest)(x + j, stride, w, n, m[j], log_s[j]);
 }
 
 /* The losses of `rows` rows, and m and s of each; where they are columns, of a strip. */
@@ -267,7 +347,7 @@ static void R(entropy_rows)(const entropy_job *job, int64_t first, int64_t rows)
         losses[r] =
             R(entropy_product)(kept * R(entropy_weight)(w, t), log_s - (x[t * stride] - m[r]));
         if (spread == 0) continue;
-        losses[r] += spread * (stride > 1 ? rests[r] : (real)R(entropy_rest)(x, w, n, m[r], log_s));
+        losses[r] += spread * (stride > 1 ? rests[r] : R(entropy_rest)(x, 1, w, n, m[r], log_s));
     }
 }
 
@@ -320,7 +400,8 @@ static void R(entropy_rows_back)(const entropy_job *job, int64_t first, int64_t 
             for (int64_t i = 0; i < n; i++)
                 R(entropy_row_by)(dx + i * stride, x + i * stride, m, by_p, some);
         else if (together) R(entropy_exps_by)(dx, x, some, n, m, by_p);
-        else if (scale[0] != 0) R(entropy_exp_by)(dx, x, n, m[0], by_p[0]);
+        else if (by_p[0] != 0) R(entropy_exp_by)(dx, x, n, m[0], by_p[0]);
+        else memset(dx, 0, (size_t)n * sizeof(real));
         for (int64_t r = 0; r < some; r++) {
             real *line = dx + (columns ? r : r * n);
             int64_t t = job->target[first + r];
@@ -331,8 +412,9 @@ static void R(entropy_rows_back)(const entropy_job *job, int64_t first, int64_t 
             line[t * stride] -= scale[r] * (kept * R(entropy_weight)(w, t));
             if (spread != 0 && !columns) R(entropy_less)(line, w, scale[r] * spread, n);
         }
+        for (int64_t r = 0; r < some && columns; r++) scale[r] *= spread;
         for (int64_t i = 0; i < n && spread != 0 && columns; i++)
-            R(entropy_less)(dx + i * stride, scale, spread * R(entropy_weight)(w, i), some);
+            R(entropy_less)(dx + i * stride, scale, R(entropy_weight)(w, i), some);
         x += some * n;
         dx += some * n;
     }

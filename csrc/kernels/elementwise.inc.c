@@ -285,6 +285,7 @@ static void R(v_nextafter_chunk)(real *restrict out, const real *restrict a, con
 static void R(logaddexp_by_a_chunk)(real *restrict partial, const real *restrict a,
                                     const real *restrict b, const real *restrict y, int64_t n) {
     real more[NDITER_CHUNK];
+    more[0] = 0; /* n is not 0, but the compiler does not know that and warns */
     nditer_whole(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) more[i] = a[i] == b[i] ? 0 : a[i] - b[i];

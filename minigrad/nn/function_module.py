@@ -31,10 +31,11 @@ class _OfDataclass:
         self.of, self.name = of, name
 
     def __get__(self, module: Any, cls: type) -> Any:
-        # Of a copy of the class: other threads find this one as it was, or as it will be.
+        # Of a copy of the class: other threads find this one as it was, or as it will be. One that
+        # makes it too adds names meanwhile, so the loop goes over a copy of its names.
         own = {
             name: value
-            for name, value in vars(self.of).items()
+            for name, value in vars(self.of).copy().items()
             if type(value) is not _OfDataclass and name not in ("__dict__", "__weakref__")
         }
         made: Any = dataclasses.dataclass(eq=False, repr=False)(

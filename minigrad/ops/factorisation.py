@@ -133,6 +133,28 @@ def _svd(a: Array) -> Array:
     return np.concatenate([u, row, vt.swapaxes(-1, -2), np.zeros_like(row)], -2)
 
 
+def _low_rank(values: T, s: T, of_u: T, of_v: T, gs: T) -> tuple[T, T, T]:
+    """Pairs of values that are 0 but for rounding and tell their gradient; that, and 1 / s there.
+
+    With f(0) = 0 and G the gradient of A, U f(S) V^T has gU = G V S and gV = G^T U S there. Then
+    U^T gU S^-1 and its like of V are both U^T G V, whose diagonal is gS. Where these differ the
+    function depends on the choice of vectors. A value that is exactly 0 tells nothing.
+    """
+    small = _equal(values, s) & (s != 0.0)
+    inverse = s.masked_fill(~small, inf).reciprocal()
+    block, other = of_u * inverse, (of_v * inverse).mT
+    size = gs.abs().amax(-1, True).maximum(block.abs().amax((-2, -1), True))
+    every, rest = small & small.mT, ~np.eye(s.shape[-1], dtype=bool)
+    off = (block - other).abs().maximum((block - gs).abs().masked_fill(rest, 0.0))
+    wrong = every & ~(off <= _EPSILON[s.dtype.name] ** 0.5 * size)
+    return every & ~wrong.any((-2, -1)).unsqueeze(-1).unsqueeze(-1), 0.5 * (block + other), inverse
+
+
+def _once(x: T) -> T:
+    """x, whose own gradient is infinite."""
+    return x.detach() + (x - x.detach()).sqrt() if x.requires_grad else x
+
+
 def _svd_vjp(g: T, y: T, m: int) -> T:
     """Townsend, "Differentiating the singular value decomposition" (2016), for real matrices.
 
@@ -151,16 +173,27 @@ def _svd_vjp(g: T, y: T, m: int) -> T:
     )
     whole = (u * gs + u @ (0.5 * inner)) @ v.mT
     inverse, k = _inverse_gaps(values, s), s.shape[-1]
-    if u.shape[-2] > k:
-        whole = whole + ((gu - u @ of_u) * inverse) @ v.mT
-    if v.shape[-2] > k:
-        whole = whole + (u * inverse) @ (gv - v @ of_v).mT
+
+    def beyond(inverse: T, total: T) -> T:
+        """total, and what U and V leave out."""
+        if u.shape[-2] > k:
+            total = total + ((gu - u @ of_u) * inverse) @ v.mT
+        return total + (u * inverse) @ (gv - v @ of_v).mT if v.shape[-2] > k else total
+
+    whole = beyond(inverse, whole)
     if not values.size:
         return whole
-    equal = _pairs(values, s - column)
+    rest = ~np.eye(k, dtype=bool)
+    equal = _equal(values, s - column) & rest
     if u.shape[-2] != v.shape[-2]:  # a value of 0 equals those that are left out
-        equal = equal | (_equal(values, s) & np.eye(k, dtype=bool))
+        equal = equal | (_equal(values, s) & ~rest)
     if equal.any():
+        told, block, inverse = _low_rank(values, s, of_u, of_v, gs)
+        if told.any():
+            block = (block - 0.5 * inner).masked_fill(~(told & rest), 0.0)
+            inverse = inverse.masked_fill(~told.any(-2).unsqueeze(-2), 0.0)
+            whole = whole + _once(beyond(inverse, u @ block @ v.mT))
+            equal = equal & ~told
         lone = (s.detach() * column.detach()) != 0.0  # at 0 the least of several is taken
         twist = (a + b).detach().masked_fill(~lone, 0.0)
         vectors = gu.detach().cat_with(gv.detach(), -2)

@@ -204,7 +204,8 @@ def gaussian_nll_loss(
         raise ValueError(f"[{op}] var has negative entries, but a variance is not negative")
     if not least >= eps:
         v = f.where(v < eps, (v - v.detach()) + eps, v)  # eps, with the gradient passed on
-    losses = 0.5 * (f.log(v) + f.square(x - t) / v)
+    away = x - t
+    losses = 0.5 * (f.log(v) + away * (away / v))  # its square might leave the range
     return reduced(losses + _HALF_LOG_2PI if full else losses, reduction)
 
 
