@@ -77,6 +77,56 @@ def test_a_view_made_under_no_grad_is_not_written_through_on_the_tape():
     assert x.tolist() == [5, 5, 1]
 
 
+READS = {
+    "itself": lambda v: v,
+    "a view": lambda v: v[:1],
+    "a view of a view": lambda v: v[:, None].T,
+    "under no_grad": lambda v: mg.no_grad()(lambda: v[:1])(),
+}
+
+
+@pytest.mark.parametrize("make", [leaf, mg.Variable], ids=["Tensor", "Variable"])
+@pytest.mark.parametrize("others", [0, 8])
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("read", READS)
+def test_a_view_made_under_no_grad_is_not_read_after_a_write_on_the_tape(read, when, others, make):
+    a, b = make([1.0, 1.0, 1.0]), leaf([5.0, 5.0, 5.0])
+    x = a * 1
+    with mg.no_grad():
+        views = [x[:1] for _ in range(others)]
+        view = x[:2]
+    shown = READS[read](view) if when == "before" else None
+    x[1:].mul_(b[1:])
+    x.mul_(b)
+    shown = READS[read](view) if shown is None else shown
+    assert (view.tolist(), len(views)) == ([5, 25], others)
+    with mg.no_grad():
+        assert not (shown * 2).requires_grad
+    assert not (shown.detach() * 2).requires_grad
+    with pytest.raises(RuntimeError, match="view made under no_grad"):
+        (shown * 2).sum().backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="view made under no_grad"):
+        mg.grad((shown * a[0]).sum(), a, create_graph=True)
+    x.sum().backward()
+    assert (a.grad.tolist(), b.grad.tolist()) == ([5, 25, 25], [1, 10, 10])
+
+
+def test_a_view_made_under_no_grad_may_be_read_where_nothing_was_recorded():
+    a, t = leaf([1.0, 1.0]), mg.zeros(2)
+    with mg.no_grad():
+        views = a[:1], t[:1], (a * 1)[:1]
+        a.add_(1)
+        t.add_(a)
+    t.add_(1)
+    for view, value in zip(views, (2, 3, 1), strict=True):
+        assert view.tolist() == [value]
+        assert not view.requires_grad
+    t.mul_(a)
+    assert views[1].requires_grad
+    with pytest.raises(RuntimeError, match="view made under no_grad"):
+        views[1].sum().backward()
+
+
 def test_a_view_made_under_no_grad_of_what_is_tracked_later():
     a, t = leaf([1.0, 1.0]), mg.zeros(2)
     with mg.no_grad():
