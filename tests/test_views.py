@@ -1,7 +1,10 @@
 """Tests of views on the tape: other memory, aliases, views that the tape does not know."""
 
+import itertools
+
 import numpy as np
 import pytest
+from samples import CATALOGUE
 
 import minigrad as mg
 
@@ -254,3 +257,41 @@ def test_writes_are_followed_where_a_result_may_share_memory(name, write):
         total = (part * weights).sum()
         (g,) = mg.grad(total, a, retain_graph=True)  # all is linear, and a is 1 everywhere
         assert g.sum().item() == pytest.approx(total.item())
+
+
+SAMPLES = {f"{name}-{k}": s for name, samples in CATALOGUE.items() for k, s in enumerate(samples)}
+
+
+def pairs_on_one_memory(sample):
+    """The leaves, and pairs of an input or result and a result that share memory."""
+    leaves = [mg.tensor(x, requires_grad=True) for x in sample.inputs()]
+    inputs = [x * 1 for x in leaves]
+    results = [y for y in sample.called(*sample.prepared(*inputs)) if isinstance(y, mg.Tensor)]
+    arrays = {id(x): x.detach().numpy() for x in (*inputs, *results)}
+    pairs = itertools.product((*inputs, *results), results)
+    return leaves, [
+        (x, y) for x, y in pairs if x is not y and np.shares_memory(arrays[id(x)], arrays[id(y)])
+    ]
+
+
+@pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+def test_a_write_through_any_result_is_seen_by_all_that_share_its_memory(sample):
+    for number in range(len(pairs_on_one_memory(sample)[1])):
+        for swapped in (False, True):
+            leaves, pairs = pairs_on_one_memory(sample)
+            written, other = pairs[number][:: -1 if swapped else 1]
+            try:
+                written.mul_(3.0)
+            except ValueError as error:
+                assert "several elements share one place" in str(error)  # noqa: PT017
+                continue
+            for part in (written, other):  # which show the leaves, each element times a number
+                weights = mg.arange(1, part.size + 1).to(part.dtype).reshape(part.shape)
+                total = (part * weights).sum()
+                found = mg.grad(total, leaves, retain_graph=True, allow_unused=True)
+                along = [
+                    (g * x).sum().item()
+                    for g, x in zip(found, leaves, strict=True)
+                    if g is not None
+                ]
+                assert sum(along) == pytest.approx(total.item())
