@@ -112,8 +112,8 @@ static bool single_sort_out(PyObject *views, PyObject *refs) {
     return done;
 }
 
-/* Notes that `view` shows the memory of `base` through a row of the table. */
-static bool single_link(PyObject *view, PyObject *base, PyObject *row, PyObject *args) {
+/* Lists `view` among the views of `base`; `alias`, which is taken over, is what it knows of that. */
+static bool single_list(PyObject *view, PyObject *base, PyObject *alias) {
     PyObject **place = &((tensor *)base)->fields[TENSOR_VIEWS];
     if (!*place) {
         PyObject *first = PyObject_CallFunctionObjArgs(tensor_uses[VIEWS], NULL);
@@ -122,11 +122,11 @@ static bool single_link(PyObject *view, PyObject *base, PyObject *row, PyObject 
     }
     PyObject *views = *place, *ref = NULL;
     Py_XINCREF(views); /* whatever becomes of the base's */
-    if (views) ref = PyWeakref_NewRef(view, NULL);
-    PyObject **alias = &((tensor *)view)->fields[TENSOR_ALIAS], *before = *alias;
-    *alias = ref ? PyTuple_Pack(3, base, row, args) : NULL;
+    if (views && alias) ref = PyWeakref_NewRef(view, NULL);
+    PyObject **known = &((tensor *)view)->fields[TENSOR_ALIAS], *before = *known;
+    *known = alias;
     Py_XDECREF(before);
-    bool done = *alias;
+    bool done = ref;
     for (int i = 0; done && i < 2; i++) {
         PyObject *refs = PyObject_GetAttr(views, single_names[i]);
         done = refs && !PyList_Append(refs, ref);
@@ -138,20 +138,34 @@ static bool single_link(PyObject *view, PyObject *base, PyObject *row, PyObject 
     return done;
 }
 
-/* Marks a view of which the tape knows nothing: its alias is a weak reference to the topmost tensor and
- * a reason, which is None for no_grad. The view of a marked one has the same mark. */
+/* Notes that `view` shows the memory of `base` through a row of the table. */
+static bool single_link(PyObject *view, PyObject *base, PyObject *row, PyObject *args) {
+    return single_list(view, base, PyTuple_Pack(3, base, row, args));
+}
+
+/* Marks a view of which the tape knows nothing: its alias is a weak reference to the topmost tensor, which
+ * tells it of a write on the tape. The view of a marked one has the same mark, and was told the same. */
 static bool single_mark(PyObject *view, PyObject *base) {
-    PyObject *alias, **place = &((tensor *)view)->fields[TENSOR_ALIAS];
+    PyObject **fields = ((tensor *)view)->fields, *alias, *ref;
     while ((alias = ((tensor *)base)->fields[TENSOR_ALIAS]) && PyTuple_Size(alias) == 3)
         base = PyTuple_GetItem(alias, 0);
-    if (alias) Py_INCREF(alias);
-    else {
-        PyObject *ref = PyWeakref_NewRef(base, NULL);
-        alias = ref ? PyTuple_Pack(2, ref, Py_None) : NULL;
-        Py_XDECREF(ref);
+    ref = alias ? PyTuple_GetItem(alias, 0) : PyWeakref_NewRef(base, NULL);
+    if (alias) Py_INCREF(ref);
+    PyObject *edge = alias ? ((tensor *)base)->fields[TENSOR_EDGE] : NULL;
+    if (edge && edge != Py_True) {
+        Py_INCREF(edge);
+        Py_DECREF(fields[TENSOR_EDGE]); /* None: it is new */
+        fields[TENSOR_EDGE] = edge;
     }
-    *place = alias;
-    return alias;
+    PyObject *mark = ref ? PyTuple_Pack(1, ref) : NULL;
+    PyObject *top = mark ? PyObject_CallFunctionObjArgs(ref, NULL) : NULL;
+    bool done = top, lost = top == Py_None; /* nobody writes into it any more */
+    if (done && !lost) done = single_list(view, top, mark);
+    else if (done) fields[TENSOR_ALIAS] = mark;
+    else Py_XDECREF(mark);
+    Py_XDECREF(top);
+    Py_XDECREF(ref);
+    return done;
 }
 
 /* What the derivative needs; None for nothing. */

@@ -53,6 +53,7 @@ __all__ = [
     "join",
     "keep",
     "link",
+    "mark",
     "of_all",
     "operation",
     "operator",
@@ -81,8 +82,8 @@ if TYPE_CHECKING:
         _shape: tuple[int, ...] | None
         grad: Any
         _grad: Any
-        # A view's `_alias` is its base, row and arguments; or, if the tape knows nothing of the
-        # view, a weak reference to its topmost base and the reason: None for no_grad.
+        # A view's `_alias` is its base, row and arguments; or, if it was made under no_grad and the
+        # tape knows nothing of it, a weak reference to its topmost base alone.
         _alias: tuple[Any, ...]
         _views: Views
         _hooks: list[Callable[[Any], Any]]
@@ -339,6 +340,15 @@ class Views:
         self.refs: list[weakref.ref[TensorBase]] = []
         self.current: list[weakref.ref[TensorBase]] = []
         self.limit = 16
+
+
+def mark(view: TensorBase, alias: tuple[Any, ...]) -> None:
+    """Note that the tape knows nothing of ``view``, as of the one that had this ``_alias``."""
+    view._alias = alias
+    top = alias[0]()
+    if top is not None:
+        for views in (top._views.refs, top._views.current):
+            views.append(weakref.ref(view))
 
 
 def view_node(row: Row, base: TensorBase, args: tuple[Any, ...], parent: Parent) -> Node | None:

@@ -22,6 +22,7 @@ from minigrad.dispatch import (
     apply,
     commit,
     link,
+    mark,
     number,
     parent_of,
     result_type,
@@ -71,25 +72,19 @@ def check_writable(op: str, x: TensorBase) -> None:
         alias = getattr(root, "_alias", None)
         if alias is None:
             return
-        if len(alias) == 2:
-            _refuse_marked(op, alias[1])
+        if len(alias) == 1:
+            raise RuntimeError(
+                f"[{op}] cannot write in place, while gradients are recorded, into a view that was "
+                "made under no_grad(): write under no_grad(), or clone() it first"
+            )
         root = alias[0]
-
-
-def _refuse_marked(op: str, reason: str | None) -> None:
-    """Raise RuntimeError: the tape does not know this view of a tensor."""
-    made = "under no_grad()" if reason is None else f"by {reason}, a Function of one's own"
-    raise RuntimeError(
-        f"[{op}] cannot write in place, while gradients are recorded, into a view that was made "
-        f"{made}: write under no_grad(), or clone() it first"
-    )
 
 
 def shows_tracked(x: TensorBase) -> bool:
     """Whether a tensor that ``x`` is a view of requires grad, though x does not."""
     alias = getattr(x, "_alias", None)
     while alias is not None:
-        base: Any = alias[0]() if len(alias) == 2 else alias[0]
+        base: Any = alias[0]() if len(alias) == 1 else alias[0]
         if base is None:
             return False
         if base._edge is not None:
@@ -196,10 +191,15 @@ def _outdate_views(changes: list[Change], x: Any, edge: Any) -> list[tuple[Any, 
         many = len(told) > _FEW
         for reference in told:
             view = reference()
-            if not _is_view(view, parent):  # it is gone, or has other memory
+            marked = len(getattr(view, "_alias", ())) == 1
+            if not marked and not _is_view(view, parent):  # it is gone, or has other memory
                 continue
-            if view._edge is LEAF:  # a leaf of its own stays one
+            if view._edge is LEAF or (marked and edge is None):  # a leaf of its own stays one
                 current.append(reference)
+            elif marked:
+                made = view._edge or record(_UNKNOWN, None, (), None, edge)
+                changes.append((view, "_edge", made))
+                stack.append((view, made))
             elif (many or edge is _BEHIND) and _may_lag(view):
                 changes.append((view, "__class__", _lagging))
                 stack.append((view, _BEHIND))
@@ -293,7 +293,7 @@ def replace(x: TensorBase, handle: Any) -> None:
             if alias is not None and len(alias) == 3:
                 link(old, *alias)
             elif alias is not None:
-                old._alias = alias
+                mark(old, alias)
             changes += [(view, "_alias", (old, *view._alias[1:])) for view in living]
     commit(None, (), changes)
 
@@ -371,4 +371,20 @@ class _Overwrite:
     graph_vjp = vjp
 
 
-_WRITE_VIEW, _OVERWRITE = _WriteView(), _Overwrite()
+class _Unknown:
+    """What a view that was made under no_grad shows after a write on the tape."""
+
+    name = "unknown"
+
+    @staticmethod
+    def vjp(node: Node, g: Tensor) -> tuple[Any, ...]:
+        """Refuse: whether the view's reader wants the gradient of what was written is unclear."""
+        raise RuntimeError(
+            "[backward] a view made under no_grad() was used after a recorded write had changed "
+            "what it shows: make both under no_grad() or neither, or use the view's detach()"
+        )
+
+    graph_vjp = vjp
+
+
+_WRITE_VIEW, _OVERWRITE, _UNKNOWN = _WriteView(), _Overwrite(), _Unknown()

@@ -17,7 +17,7 @@ import numpy as np
 from minigrad import creation
 from minigrad import functions as f
 from minigrad.arguments import one_dim, some_dims
-from minigrad.dispatch import TensorBase, strong_operand
+from minigrad.dispatch import TensorBase, shown, strong_operand
 
 __all__ = ["array_function", "array_ufunc"]
 
@@ -167,6 +167,8 @@ def _functions() -> dict[Any, Callable[..., Any]]:
             np.array_equal: lambda a1, a2: f.equal(
                 strong_operand("array_equal", a1), strong_operand("array_equal", a2)
             ),
+            np.shares_memory: _on_arrays(np.shares_memory),
+            np.may_share_memory: _on_arrays(np.may_share_memory),
             np.split: _split,
             np.tril: lambda m, k=0: f.tril(m, k),
             np.triu: lambda m, k=0: f.triu(m, k),
@@ -183,6 +185,16 @@ def _functions() -> dict[Any, Callable[..., Any]]:
         }
     )
     return table
+
+
+def _on_arrays(theirs: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's own function of where two arrays lie, which asks for no values."""
+
+    def function(a: Any, b: Any, max_work: Any = None) -> Any:
+        arrays = [shown(x._h) if isinstance(x, TensorBase) else x for x in (a, b)]
+        return theirs(*[np.asarray(x) for x in arrays], max_work)
+
+    return function
 
 
 def _spread(ours: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from minigrad import functions
 from minigrad._tensor import Tensor
 from minigrad.creation import require_grad, tensor
-from minigrad.dispatch import Fields, TensorBase, link
+from minigrad.dispatch import Fields, TensorBase, link, mark
 from minigrad.dtypes import float32
 from minigrad.inplace import replace
 from minigrad.tape import Node, mode
@@ -95,7 +95,7 @@ def _lifted(x: Tensor, cls: type[Variable] = Variable) -> Variable:
     if alias is not None and len(alias) == 3:
         link(out, *alias)
     elif alias is not None:
-        out._alias = alias
+        mark(out, alias)
     return out
 
 

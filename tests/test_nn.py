@@ -41,6 +41,21 @@ def test_a_parameter_is_a_leaf_whose_results_are_plain_tensors():
         assert type(result) is mg.Tensor
 
 
+def test_a_parameter_takes_attributes_of_ones_own():
+    p = nn.Parameter(mg.ones(2))
+    p.decay = 0.5
+    again = pickle.loads(pickle.dumps(p))
+    assert (again.decay, again.tolist(), again.requires_grad) == (0.5, [1, 1], True)
+    assert copy.copy(p).decay == 0.5
+    assert not hasattr(copy.deepcopy(p), "decay")  # as in PyTorch
+    layer = nn.Linear(2, 2)
+    layer.weight.layer = layer  # a cycle
+    gone = weakref.ref(layer)
+    del layer
+    gc.collect()
+    assert gone() is None
+
+
 def test_a_parameter_shares_memory_with_its_tensor_and_stays_itself_in_place():
     source = mg.zeros(3)
     p = nn.Parameter(source, requires_grad=False)

@@ -460,3 +460,19 @@ def test_axes_that_there_are_not(call, message):
         call(x)
     with pytest.raises((IndexError, ValueError), match=message):
         call(mg.tensor(x))
+
+
+@pytest.mark.parametrize("asks", [np.shares_memory, np.may_share_memory])
+def test_numpy_tells_whether_tensors_share_memory(asks):
+    x = mg.arange(6, dtype=mg.float32).reshape(2, 3).requires_grad_()
+    y = x * 1
+    for a, b, same in (
+        (x, x[1:], True),
+        (y.T, y, True),
+        (x, x.detach().numpy(), True),
+        (y.detach().numpy(), y, True),
+        (x, y, False),
+        (y[:1], y[1:], False),
+        (x, x.clone(), False),
+    ):
+        assert asks(a, b) is same

@@ -1,7 +1,10 @@
 """Tests of views on the tape: other memory, aliases, views that the tape does not know."""
 
+import itertools
+
 import numpy as np
 import pytest
+from samples import CATALOGUE
 
 import minigrad as mg
 
@@ -75,6 +78,56 @@ def test_a_view_made_under_no_grad_is_not_written_through_on_the_tape():
     with mg.no_grad():
         view.mul_(5)
     assert x.tolist() == [5, 5, 1]
+
+
+READS = {
+    "itself": lambda v: v,
+    "a view": lambda v: v[:1],
+    "a view of a view": lambda v: v[:, None].T,
+    "under no_grad": lambda v: mg.no_grad()(lambda: v[:1])(),
+}
+
+
+@pytest.mark.parametrize("make", [leaf, mg.Variable], ids=["Tensor", "Variable"])
+@pytest.mark.parametrize("others", [0, 8])
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("read", READS)
+def test_a_view_made_under_no_grad_is_not_read_after_a_write_on_the_tape(read, when, others, make):
+    a, b = make([1.0, 1.0, 1.0]), leaf([5.0, 5.0, 5.0])
+    x = a * 1
+    with mg.no_grad():
+        views = [x[:1] for _ in range(others)]
+        view = x[:2]
+    shown = READS[read](view) if when == "before" else None
+    x[1:].mul_(b[1:])
+    x.mul_(b)
+    shown = READS[read](view) if shown is None else shown
+    assert (view.tolist(), len(views)) == ([5, 25], others)
+    with mg.no_grad():
+        assert not (shown * 2).requires_grad
+    assert not (shown.detach() * 2).requires_grad
+    with pytest.raises(RuntimeError, match="view made under no_grad"):
+        (shown * 2).sum().backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="view made under no_grad"):
+        mg.grad((shown * a[0]).sum(), a, create_graph=True)
+    x.sum().backward()
+    assert (a.grad.tolist(), b.grad.tolist()) == ([5, 25, 25], [1, 10, 10])
+
+
+def test_a_view_made_under_no_grad_may_be_read_where_nothing_was_recorded():
+    a, t = leaf([1.0, 1.0]), mg.zeros(2)
+    with mg.no_grad():
+        views = a[:1], t[:1], (a * 1)[:1]
+        a.add_(1)
+        t.add_(a)
+    t.add_(1)
+    for view, value in zip(views, (2, 3, 1), strict=True):
+        assert view.tolist() == [value]
+        assert not view.requires_grad
+    t.mul_(a)
+    assert views[1].requires_grad
+    with pytest.raises(RuntimeError, match="view made under no_grad"):
+        views[1].sum().backward()
 
 
 def test_a_view_made_under_no_grad_of_what_is_tracked_later():
@@ -204,3 +257,41 @@ def test_writes_are_followed_where_a_result_may_share_memory(name, write):
         total = (part * weights).sum()
         (g,) = mg.grad(total, a, retain_graph=True)  # all is linear, and a is 1 everywhere
         assert g.sum().item() == pytest.approx(total.item())
+
+
+SAMPLES = {f"{name}-{k}": s for name, samples in CATALOGUE.items() for k, s in enumerate(samples)}
+
+
+def pairs_on_one_memory(sample):
+    """The leaves, and pairs of an input or result and a result that share memory."""
+    leaves = [mg.tensor(x, requires_grad=True) for x in sample.inputs()]
+    inputs = [x * 1 for x in leaves]
+    results = [y for y in sample.called(*sample.prepared(*inputs)) if isinstance(y, mg.Tensor)]
+    arrays = {id(x): x.detach().numpy() for x in (*inputs, *results)}
+    pairs = itertools.product((*inputs, *results), results)
+    return leaves, [
+        (x, y) for x, y in pairs if x is not y and np.shares_memory(arrays[id(x)], arrays[id(y)])
+    ]
+
+
+@pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+def test_a_write_through_any_result_is_seen_by_all_that_share_its_memory(sample):
+    for number in range(len(pairs_on_one_memory(sample)[1])):
+        for swapped in (False, True):
+            leaves, pairs = pairs_on_one_memory(sample)
+            written, other = pairs[number][:: -1 if swapped else 1]
+            try:
+                written.mul_(3.0)
+            except ValueError as error:
+                assert "several elements share one place" in str(error)  # noqa: PT017
+                continue
+            for part in (written, other):  # which show the leaves, each element times a number
+                weights = mg.arange(1, part.size + 1).to(part.dtype).reshape(part.shape)
+                total = (part * weights).sum()
+                found = mg.grad(total, leaves, retain_graph=True, allow_unused=True)
+                along = [
+                    (g * x).sum().item()
+                    for g, x in zip(found, leaves, strict=True)
+                    if g is not None
+                ]
+                assert sum(along) == pytest.approx(total.item())

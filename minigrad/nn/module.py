@@ -30,9 +30,12 @@ class Parameter(Tensor):
     tensor([0., 0.], requires_grad=True)
     >>> isinstance(p, mg.Tensor), type(p + 1) is mg.Tensor
     (True, True)
+
+    It takes attributes of one's own, which are pickled, and are in a copy but not in a deepcopy, as
+    in PyTorch.
     """
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         """A parameter on the memory of ``data``; other data than a tensor is copied."""
@@ -50,7 +53,9 @@ class Parameter(Tensor):
 
     def __copy__(self) -> Parameter:
         """A parameter on the same memory."""
-        return Parameter(self.detach(), self.requires_grad)
+        copy = Parameter(self.detach(), self.requires_grad)
+        copy.__dict__.update(self.__dict__)
+        return copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         """A parameter with memory of its own and, as in PyTorch, no ``grad``."""
@@ -59,7 +64,7 @@ class Parameter(Tensor):
         return copy
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.detach().numpy().copy(), self.requires_grad)
+        return _rebuild, (self.detach().numpy().copy(), self.requires_grad), self.__dict__ or None
 
 
 def _rebuild(values: Any, requires_grad: bool) -> Parameter:
