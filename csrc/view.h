@@ -190,7 +190,8 @@ static bool single_record(const single *self, PyObject *x, PyObject *input, PyOb
     bool done = parent, shares = handle_array(handle)->buffer == handle_array(input)->buffer;
     if (!done || (!tracked && !shares)) goto out;
     bool paused = operation_paused();
-    if (shares)
+    done = !PyErr_Occurred(); /* asking runs bytecode, which an interrupt may end */
+    if (done && shares)
         done = paused ? single_mark((PyObject *)made, x)
                       : single_link((PyObject *)made, x, self->row, args);
     if (!done || !tracked || paused) goto out;
