@@ -34,6 +34,8 @@ def several(op: str, tensors: Sequence[Any]) -> list[Tensor]:
 
 def listed_tensors(op: str, tensors: Any) -> list[Any]:
     """What a list, or anything else with elements, holds; TypeError for what has none."""
+    if isinstance(tensors, TensorBase):
+        raise TypeError(f"[{op}] expected a list of tensors, not one: [x], or x.unbind() for rows")
     try:
         return list(tensors)
     except TypeError:
@@ -177,7 +179,9 @@ def size_of(op: str, size: Sequence[Any]) -> tuple[int, ...]:
     else:
         return tuple(size)
     try:
-        return tuple([n.__index__() for n in size])
+        if not any(isinstance(n, bool) for n in size):  # a number to Python alone
+            return tuple([n.__index__() for n in size])
+        raise TypeError
     except _NO_INTEGER:
         if len(size) == 1 and row_of_numbers(size[0]):
             return size_of(op, list(size[0][: lib.MG_MAX_NDIM + 1]))  # a range may be of any length

@@ -22,6 +22,7 @@ from minigrad.arguments import (
     tensor_operand,
     tensor_operands,
 )
+from minigrad.creation import arange
 from minigrad.dispatch import TensorBase, apply_to_one, wrap
 from minigrad.ops import shape as _s
 from minigrad.selection import index_operand, index_select
@@ -402,7 +403,7 @@ def tile(x: Tensor, *dims: Any, **named: Any) -> Tensor:
 
 def repeat_interleave(
     x: Tensor,
-    repeats: Any,
+    repeats: Any = None,
     dim: int | None = None,
     *,
     output_size: int | None = None,
@@ -411,7 +412,8 @@ def repeat_interleave(
     """Each entry along a dimension repeated, next to itself; NumPy's repeat.
 
     ``repeats`` is one number for all, or a tensor with one for each. Without a dimension x is
-    flattened. ``output_size``, if given, must be the size that comes out.
+    flattened. ``repeat_interleave(repeats)`` repeats 0, 1, 2 and so on. ``output_size``, if given,
+    must be the size that comes out.
 
     >>> import minigrad as mg
     >>> mg.repeat_interleave(mg.tensor([1, 2]), mg.tensor([1, 3]))
@@ -419,6 +421,8 @@ def repeat_interleave(
     """
     op = "repeat_interleave"
     x, dim = tensor_operand(op, x), named_dim(op, dim, numpy)
+    if repeats is None:
+        x, repeats = arange(x._h.size), x
     axis = 0 if dim is None else one_dim(op, dim, x._h.ndim)
     line = ravel(x) if dim is None else x
     n = line.shape[axis]

@@ -51,13 +51,14 @@ float64 = DType("float64", lib.MG_FLOAT64, 8, True)
 
 by_code: dict[int, DType] = {d.code: d for d in (bool_, int64, float32, float64)}
 by_name = {d.name: d for d in by_code.values()}
-_by_type: dict[object, DType] = {bool: bool_, int: int64, float: float32}
+_by_type: dict[object, DType] = {bool: bool_, int: int64, float: float64}
 
 
 def as_dtype(dtype: object) -> DType:
     """The DType for a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float.
 
-    Python's ``float``, like None, means the default, float32. Raises TypeError for anything else.
+    Python's ``float`` is float64, as for NumPy and PyTorch; None is the default, float32. Raises
+    TypeError for anything else.
     """
     if isinstance(dtype, DType):
         return dtype

@@ -121,9 +121,9 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[
 _SAME = """
 sum mean prod amax amin argmax argmin all any nansum nanmean quantile count_nonzero ravel squeeze
 broadcast_to moveaxis swapaxes hstack vstack dstack column_stack stack hsplit vsplit dsplit tile
-roll rot90 flip fliplr flipud kron inner trace diagonal diagflat nan_to_num isclose allclose einsum
+rot90 flip fliplr flipud kron inner trace diagonal diagflat nan_to_num isclose allclose einsum
 zeros_like ones_like empty_like full_like atleast_1d atleast_2d atleast_3d searchsorted argwhere
-diff
+diff sinc
 """
 
 
@@ -141,15 +141,16 @@ def _functions() -> dict[Any, Callable[..., Any]]:
             np.var: _spread(f.var),
             np.std: _spread(f.std),
             np.median: _median,
-            np.cumsum: _flat_by_default(f.cumsum),
-            np.cumprod: _flat_by_default(f.cumprod),
+            np.cumsum: _flat_by_default(lambda a, axis: f.cumsum(f.atleast_1d(a), axis)),
+            np.cumprod: _flat_by_default(lambda a, axis: f.cumprod(f.atleast_1d(a), axis)),
+            np.roll: _roll,
             np.concatenate: _concatenate,
             np.reshape: lambda a, shape: f.reshape(a, shape),
             np.shape: lambda a: a.shape,
             np.ndim: lambda a: a.ndim,
             np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
             np.copy: lambda a: f.clone(a),
-            np.transpose: lambda a, axes=None: a.T if axes is None else f.permute(a, *axes),
+            np.transpose: _transpose,
             np.expand_dims: lambda a, axis: _expand_dims(a, axis),
             np.where: _where,
             np.clip: lambda a, a_min=None, a_max=None, min=None, max=None: f.clamp(  # noqa: A006
@@ -163,7 +164,9 @@ def _functions() -> dict[Any, Callable[..., Any]]:
             np.take: lambda a, indices, axis=None: _take(a, indices, axis),
             np.take_along_axis: lambda arr, indices, axis=-1: f.take_along_dim(arr, indices, axis),
             np.nonzero: lambda a: f.nonzero(a, as_tuple=True),
-            np.repeat: lambda a, repeats, axis=None: f.repeat_interleave(a, repeats, axis),
+            np.repeat: lambda a, repeats, axis=None: f.repeat_interleave(
+                f.atleast_1d(a), repeats, axis
+            ),
             np.array_equal: lambda a1, a2: f.equal(
                 strong_operand("array_equal", a1), strong_operand("array_equal", a2)
             ),
@@ -172,8 +175,8 @@ def _functions() -> dict[Any, Callable[..., Any]]:
             np.split: _split,
             np.tril: lambda m, k=0: f.tril(m, k),
             np.triu: lambda m, k=0: f.triu(m, k),
-            np.sort: _flat_by_default(lambda a, axis: f.sort(a, axis).values, -1),
-            np.argsort: _flat_by_default(f.argsort, -1),
+            np.sort: _flat_by_default(_sorted, -1),
+            np.argsort: _flat_by_default(lambda a, axis: f.argsort(f.atleast_1d(a), axis), -1),
             np.tensordot: lambda a, b, axes=2: f.tensordot(a, b, axes),
             np.broadcast_arrays: _broadcast_arrays,
             np.array_split: lambda ary, indices_or_sections, axis=0: f.tensor_split(
@@ -223,6 +226,34 @@ def _flat_by_default(ours: Callable[..., Any], default: Any = None) -> Callable[
         return ours(f.ravel(a), 0) if axis is None else ours(a, axis)
 
     return function
+
+
+def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    """By all shifts in order where there is no axis; shifts and axes are broadcast."""
+    if axis is None:
+        return f.roll(a, int(np.sum(np.asarray(shift))))
+    shifts, axes = np.broadcast_arrays(np.asarray(shift, int), np.asarray(axis, int))
+    if shifts.ndim > 1:
+        raise ValueError("[numpy.roll] shift and axis are numbers or flat sequences of them")
+    if not shifts.size:
+        return f.clone(a)
+    total: dict[int, int] = {}
+    for n, d in zip(shifts.flat, axes.flat, strict=True):
+        place = one_dim("numpy.roll", int(d), a.ndim)
+        total[place] = total.get(place, 0) + int(n)
+    return f.roll(a, tuple(total.values()), tuple(total))
+
+
+def _transpose(a: Any, axes: Any = None) -> Any:
+    if axes is None:
+        return a.T
+    return f.permute(a, *(axes if isinstance(axes, (tuple, list)) else (axes,)))
+
+
+def _sorted(a: Any, axis: Any) -> Any:
+    if not a.ndim:
+        raise ValueError("[numpy.sort] a 0-d tensor has no axis to sort along: ravel() it")
+    return f.sort(a, axis).values
 
 
 def _concatenate(arrays: Any, axis: Any = 0) -> Any:

@@ -80,8 +80,12 @@ class Generator:
         return self._seed
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start over from a seed, a non-negative integer; returns the generator."""
-        self._start(integer("manual_seed", "seed", seed, 0), True)
+        """Start over from a seed, an integer; returns the generator.
+
+        A negative seed from -2**63 on counts from 2**64 down, as in PyTorch.
+        """
+        given = integer("manual_seed", "seed", seed, -(2**63))
+        self._start(given + 2**64 if given < 0 else given, True)
         return self
 
     def _start(self, seed: int, chosen: bool) -> None:
@@ -163,7 +167,7 @@ os.register_at_fork(after_in_child=_begin_child)
 
 
 def manual_seed(seed: int) -> Generator:
-    """Start the shared generator over from a seed, a non-negative integer; returns it."""
+    """Start the shared generator over from a seed, an integer from -2**63 on; returns it."""
     return default_generator().manual_seed(seed)
 
 
@@ -283,7 +287,7 @@ def randn(
 
 
 def randint(
-    low: int,
+    low: int = 0,
     high: Any = None,
     size: Any = None,
     *,
@@ -296,6 +300,8 @@ def randint(
         low, high, size = 0, low, high
     if size is None:
         raise TypeError("[randint] a size is needed: randint(high, (2, 3))")
+    if high is None:
+        low, high = 0, low
     low, high = integer("randint", "low", low), integer("randint", "high", high)
     if low >= high:
         raise ValueError(f"[randint] the range [{low}, {high}) is empty")

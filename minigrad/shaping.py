@@ -132,7 +132,9 @@ def unflatten(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     size = shape[axis]
     if wanted.count(-1) == 1:  # also in a tensor of no elements, where reshape cannot tell
         known = math.prod([n for n in wanted if n != -1])
-        wanted[wanted.index(-1)] = size // known if known else 0
+        if not known:
+            raise ValueError(f"[unflatten] any size could stand for -1 in {sizes}")
+        wanted[wanted.index(-1)] = size // known
     if not wanted or min(wanted) < 0 or math.prod(wanted) != size:
         raise ValueError(f"[unflatten] size {size} of dim {axis} is not the product of {sizes}")
     return _view(x, ((*shape[:axis], *wanted, *shape[axis + 1 :]),))

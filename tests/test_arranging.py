@@ -443,3 +443,13 @@ def test_one_copy_of_each_is_a_copy():
     assert mg.tensor(3.0).repeat_interleave(2).tolist() == [3, 3]
     assert mg.zeros(0, 3).repeat_interleave(2, 0).shape == (0, 3)
     assert mg.ones(2, 3).repeat_interleave(0, 1).shape == (2, 0)
+
+
+def test_places_are_repeated_where_only_repeats_are_given():
+    assert mg.repeat_interleave(mg.tensor([2, 0, 3])).tolist() == [0, 0, 2, 2, 2]
+
+
+def test_lists_of_tensors_are_no_tensors():
+    for function in (mg.hstack, mg.vstack, mg.dstack, mg.column_stack):
+        with pytest.raises(TypeError, match="expected a list of tensors"):
+            function(mg.ones(2, 2))

@@ -38,7 +38,7 @@ def test_what_a_dtype_is():
         (np.dtype("int64"), mg.int64),
         (bool, mg.bool),
         (int, mg.int64),
-        (float, mg.float32),
+        (float, mg.float64),
     ],
     ids=str,
 )
@@ -414,3 +414,9 @@ def test_integers_of_other_classes_are_integers(least):
     else:
         with pytest.raises(OverflowError, match="does not fit"):
             mg.tensor([0]) + Other(least)
+
+
+def test_pythons_float_is_float64():
+    assert mg.zeros(2, dtype=float).dtype is mg.float64
+    assert mg.ones(2).to(float).dtype is mg.float64
+    assert mg.tensor([1.0, 2.0]).dtype is mg.float32

@@ -9,6 +9,7 @@ import oracle
 import pytest
 
 import minigrad as mg
+from minigrad import nn
 from minigrad.nn import functional as F
 
 
@@ -565,3 +566,29 @@ def test_variances_of_a_large_mean(name, axes, graph, rng):
                 found.append(g.detach().numpy())
             size = np.abs(found[1]).max()
             np.testing.assert_allclose(*found, rtol=0, atol=2e-5 * size)
+
+
+def test_statistics_that_are_no_longer_tracked_stay_as_they_are(rng):
+    module = nn.BatchNorm2d(3)
+    module.track_running_stats = False
+    x = mg.tensor(rng.standard_normal((4, 3, 2, 2)).astype(np.float32) + 5)
+    np.testing.assert_allclose(module(x).detach().numpy().mean((0, 2, 3)), 0, atol=1e-5)
+    assert module.num_batches_tracked.item() == 0
+    assert module.running_mean.tolist() == [0, 0, 0]
+    assert module.running_var.tolist() == [1, 1, 1]
+
+
+def test_instance_norm_counts_no_batches(rng):
+    x = mg.tensor(rng.standard_normal((4, 3, 5)).astype(np.float32) + 5)
+    module = nn.InstanceNorm1d(3, track_running_stats=True)
+    module(x)
+    assert module.num_batches_tracked.item() == 0
+    np.testing.assert_allclose(module.running_mean.numpy(), 0.1 * x.numpy().mean((0, 2)), rtol=1e-5)
+    still = nn.InstanceNorm1d(3, track_running_stats=True, momentum=None)
+    still(x)
+    assert still.running_mean.tolist() == [0, 0, 0]
+
+
+def test_groups_of_one_value_are_refused():
+    with pytest.raises(ValueError, match="one value a group"):
+        nn.functional.group_norm(mg.ones(1, 2), 2)

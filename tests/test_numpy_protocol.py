@@ -476,3 +476,51 @@ def test_numpy_tells_whether_tensors_share_memory(asks):
         (x, x.clone(), False),
     ):
         assert asks(a, b) is same
+
+
+@pytest.mark.parametrize(
+    ("shift", "axis"),
+    [
+        (1, ()),
+        (1, None),
+        ((1, 2), None),
+        ((1, 2), (0, 1)),
+        (2, (0, 1)),
+        ((1, 1), 0),
+        (-3, 2),
+        ((1, 1, 1), (0, 1, -3)),
+    ],
+)
+def test_roll_broadcasts_shifts_and_axes(shift, axis):
+    values = np.arange(24.0).reshape(2, 3, 4)
+    x = mg.tensor(values, requires_grad=True)
+    y = np.roll(x, shift, axis=axis)
+    np.testing.assert_array_equal(y.detach().numpy(), np.roll(values, shift, axis=axis))
+    (g,) = mg.grad(y, x, mg.tensor(np.roll(values, shift, axis=axis)))
+    np.testing.assert_array_equal(g.numpy(), values)
+
+
+def test_numbers_count_as_vectors_of_one_where_numpy_has_it_so():
+    for function in (
+        lambda x: np.cumsum(x, axis=0),
+        lambda x: np.cumprod(x, axis=0),
+        np.argsort,
+        lambda x: np.repeat(x, 3, axis=0),
+        lambda x: np.repeat(x, 2),
+    ):
+        want = function(np.float32(3.0))
+        got = function(mg.tensor(3.0))
+        assert got.shape == want.shape
+        np.testing.assert_array_equal(got.numpy(), want)
+    with pytest.raises(ValueError, match="0-d tensor has no axis to sort along"):
+        np.sort(mg.tensor(3.0))
+
+
+def test_sinc_and_a_transpose_by_a_number():
+    x = mg.tensor([0.0, 0.5, 2.25], mg.float64, requires_grad=True)
+    y = np.sinc(x)
+    np.testing.assert_allclose(y.detach().numpy(), np.sinc([0.0, 0.5, 2.25]), atol=1e-15)
+    (g,) = mg.grad(y.sum(), x)
+    steps = (np.sinc([1e-6, 0.500001, 2.250001]) - np.sinc([-1e-6, 0.499999, 2.249999])) / 2e-6
+    np.testing.assert_allclose(g.numpy(), steps, atol=1e-8)
+    np.testing.assert_array_equal(np.transpose(x, 0).detach().numpy(), [0.0, 0.5, 2.25])

@@ -250,7 +250,11 @@ def test_errors(g):
         (lambda: mg.multinomial(mg.tensor([1.0, 0.0]), 2), ValueError, "use replacement=True"),
         (lambda: mg.multinomial(mg.tensor([1.0, -1.0]), 1), ValueError, "not negative"),
         (lambda: mg.multinomial(mg.zeros(2), 1), ValueError, "a positive weight in each row"),
-        (lambda: g.manual_seed(-1), ValueError, r"\[manual_seed\] seed is -1, but must be"),
+        (
+            lambda: g.manual_seed(-(2**64)),
+            ValueError,
+            r"\[manual_seed\] seed is -18446744073709551616, but must be",
+        ),
         (lambda: mg.zeros(2, dtype=mg.int64).normal_(), TypeError, r"\[normal_\] draws floats"),
         (lambda: mg.zeros(2, requires_grad=True).uniform_(), RuntimeError, "requires grad"),
     ):
@@ -439,3 +443,12 @@ def test_draws_are_the_same_for_any_number_of_threads(g):
         mg.set_num_threads(before)
     oracle.assert_same(drawn[0], drawn[1])
     oracle.assert_same(drawn[0], drawn[2])
+
+
+def test_negative_seeds_count_from_the_end():
+    assert mg.Generator().manual_seed(-1).initial_seed() == 2**64 - 1
+
+
+def test_randint_below_a_number():
+    draws = mg.randint(high=3, size=(200,), generator=mg.Generator().manual_seed(1)).numpy()
+    assert set(draws) == {0, 1, 2}

@@ -536,3 +536,10 @@ def test_short_rows_of_any_length_are_copied_whole(dtype, rng):
             oracle.assert_same((t[:, :, 1:-2] + t[2, 3:4, 3:]).numpy(), x[:, :, 1:-2] + row)
             product = t[::-1, 1:, 1:-2] * t[:, :-1, 2:-1]
             oracle.assert_same(product.numpy(), x[::-1, 1:, 1:-2] * x[:, :-1, 2:-1])
+
+
+def test_a_size_that_could_be_any_is_refused():
+    with pytest.raises(ValueError, match="any size could stand for -1"):
+        mg.unflatten(mg.zeros(2, 0), 1, (0, -1))
+    with pytest.raises(TypeError):
+        mg.zeros(3).reshape(True, 3)

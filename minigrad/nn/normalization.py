@@ -67,15 +67,11 @@ class _ByChannel(Module):
                 "dimensions"
             )
 
-    def _momentum(self) -> float:
-        """Count this batch, and say how much it counts: None takes the mean of all batches."""
-        if self.num_batches_tracked is None or not self.training:
-            return self.momentum or 0.0
-        with no_grad():
-            self.num_batches_tracked.copy_(self.num_batches_tracked + 1)
-        if self.momentum is None:
-            return 1.0 / self.num_batches_tracked.item()
-        return self.momentum
+    def _statistics(self) -> tuple[Tensor | None, Tensor | None]:
+        """The running statistics; none in training where they are not tracked, now or ever."""
+        if self.training and not self.track_running_stats:
+            return None, None
+        return self.running_mean, self.running_var
 
     def extra_repr(self) -> str:
         """The arguments."""
@@ -89,10 +85,19 @@ class _BatchNorm(_ByChannel):
     def forward(self, x: Tensor) -> Tensor:
         """x normalised by the statistics of the batch in training, else by the running ones."""
         self._check(x)
-        mean, var = self.running_mean, self.running_var
+        mean, var = self._statistics()
         training = self.training or mean is None
         momentum = self._momentum()
         return F.batch_norm(x, mean, var, self.weight, self.bias, training, momentum, self.eps)
+
+    def _momentum(self) -> float:
+        """Count this batch, and say how much it counts: None takes the mean of all batches."""
+        count = self.num_batches_tracked
+        if count is None or not (self.training and self.track_running_stats):
+            return self.momentum or 0.0
+        with no_grad():
+            count.copy_(count + 1)
+        return 1.0 / count.item() if self.momentum is None else self.momentum
 
 
 class BatchNorm1d(_BatchNorm):
@@ -141,9 +146,9 @@ class _InstanceNorm(_ByChannel):
         """x normalised by its own statistics, or in evaluation by tracked ones."""
         self._check(x)
         one = x.unsqueeze(0) if x.ndim == self.dims[0] else x
-        mean, var = self.running_mean, self.running_var
+        mean, var = self._statistics() if self.track_running_stats else (None, None)
         own = self.training or mean is None
-        momentum = self._momentum()
+        momentum = 0.0 if self.momentum is None else self.momentum  # which leaves them alone
         y = F.instance_norm(one, mean, var, self.weight, self.bias, own, momentum, self.eps)
         return y.squeeze(0) if one is not x else y
 
@@ -157,6 +162,8 @@ class InstanceNorm1d(_InstanceNorm):
 class InstanceNorm2d(_InstanceNorm):
     """:func:`minigrad.nn.functional.instance_norm` as a module, for inputs of shape (N, C, H, W) or
     (C, H, W); weight, bias and running statistics only where they are asked for.
+
+    As in PyTorch, batches are not counted, and ``momentum=None`` leaves the statistics alone.
     """
 
     dims = (3, 4)

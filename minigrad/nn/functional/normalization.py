@@ -364,8 +364,9 @@ def group_norm(
     """Each of ``num_groups`` equal groups of the channels of each sample normalised by its mean and
     variance, then each channel ``* weight + bias`` (Wu and He 2018).
 
-    ``input`` has shape (N, C, ...), the others (C,). Raises ValueError where shapes do not fit or
-    the groups do not divide the channels, TypeError for other than floats.
+    ``input`` has shape (N, C, ...), the others (C,). Raises ValueError where shapes do not fit, the
+    groups do not divide the channels, or one sample has groups of one value; TypeError for other
+    than floats.
     """
     op = "group_norm"
     x = _input(op, input, 2)
@@ -373,6 +374,8 @@ def group_norm(
     batch, channels, *space = x.shape
     if channels % groups:
         raise ValueError(f"[{op}] num_groups={groups} does not divide the {channels} channels")
+    if batch * channels // groups * math.prod(space) == 1:
+        raise ValueError(f"[{op}] the input {x.shape} has one value a group: several are needed")
     sizes = (channels,)
     w, b = _of_shape(op, "weight", weight, sizes), _of_shape(op, "bias", bias, sizes)
     made = _fused(CHANNEL_NORM, x, w, b, sizes, batch * groups, groups, None, eps)
