@@ -7,11 +7,11 @@ import functools
 import itertools
 
 import numpy as np
+import oracle
 import pytest
 
 import minigrad as mg
 from minigrad.nn import functional as F
-from tests import oracle
 
 SMALL = [(3, 2, 128), (2, 23, 9), (2, 5, 3, 17), (4, 7), (3, 130, 20), (1, 3, 2, 3, 5)]
 LARGE = [(2, 700, 40), (2, 2500, 34), (5, 2049)]
