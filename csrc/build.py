@@ -147,7 +147,7 @@ def isas() -> list[str]:
 
 
 def declarations() -> str:
-    """What cffi reads: its parts of ``minigrad.h`` and ``kernels.def``."""
+    """The declarations for cffi: its parts of ``minigrad.h`` and ``kernels.def``."""
     header = (HERE / "minigrad.h").read_text(encoding="utf-8")
     found = re.search(r"/\* cffi: begin \*/(.*)/\* cffi: end \*/", header, re.DOTALL)
     if found is None:

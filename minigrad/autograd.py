@@ -429,7 +429,7 @@ class _Unpack:
 
 
 class _Unknown(NamedTuple):
-    """What a Function keeps of its forward that the tape knows no way to from the inputs."""
+    """The values that a Function keeps of its forward and the tape cannot trace to the inputs."""
 
     tensors: list[Any] = []  # noqa: RUF012 - nobody adds to it
     numbers: bool = False  # NumPy's arrays, or numbers
@@ -459,7 +459,7 @@ class _Watch:
             self.left = self.left or x._edge is not None or self._made(x)
 
     def found_in(self, kept: dict[str, Any]) -> _Unknown:
-        """What of the attributes of a Function was made meanwhile, arguments apart."""
+        """The attributes of a Function that forward made, without its arguments."""
         known = {id(x) for x in (*self.args, None)}
         values = [x for value in kept.values() for x in _inner(value) if id(x) not in known]
         tensors = [x for x in values if isinstance(x, TensorBase) and self._made(x)]
@@ -481,7 +481,7 @@ def _inner(value: Any) -> Iterator[Any]:
 
 
 def _hidden(x: Any) -> Iterator[Any]:
-    """What an object of the user's holds, or a function has from around it."""
+    """The values in a user's object, or in the closure of a function."""
     if isinstance(x, (TensorBase, type)):
         return
     for cell in getattr(x, "__closure__", None) or ():

@@ -229,7 +229,7 @@ def added(held: Gradient, g: Gradient) -> Gradient:
 
 
 def hooked(edge: Any, g: Gradient, alone: bool) -> Gradient:
-    """What the hooks of a node, or of a leaf, make of its gradient.
+    """The gradient of a node, or of a leaf, as its hooks return it.
 
     A hook may write over what it is given: that changes this edge's gradient and no other. It gets
     a copy unless the gradient is ``alone``, which means that nobody else has its memory.

@@ -372,7 +372,7 @@ class _Overwrite:
 
 
 class _Unknown:
-    """What a view that was made under no_grad shows after a write on the tape."""
+    """The place on the tape of a no_grad view whose base was written on the tape."""
 
     name = "unknown"
 

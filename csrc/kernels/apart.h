@@ -39,7 +39,7 @@ MG_INLINE apart apart_times(apart a, apart b) {
     return apart_settled((apart){a.part * b.part, a.power + b.power});
 }
 
-/* What is 2^512 times smaller, or more, does not count. */
+/* The sum. A term that is at least 2^512 times smaller than the other does not count. */
 MG_INLINE apart apart_plus(apart a, apart b) {
     if (a.part == 0) return b;
     if (b.part == 0) return a;

@@ -22,7 +22,7 @@ static void R(distance_run)(void *to, int64_t out_row, const void *from, const v
         }
 }
 
-/* What of sums of k squares may be wrong: those that lost terms or overflowed, and those of 0. */
+/* Marks the sums of k squares that may be wrong: sums that lost terms or overflowed, and sums of 0. */
 static int R(distance_far)(const void *squares, int64_t n, int64_t k) {
     const real *s = squares, low = REAL_C(2 * (double)k * (sizeof(real) == 4 ? FLT_MIN : DBL_MIN));
     const real most = REAL_C(sizeof(real) == 4 ? FLT_MAX : DBL_MAX);

@@ -156,7 +156,7 @@ MG_INLINE void R(gemm_dots_of)(vec *restrict dots, const real *restrict x, const
     else if (c < cols) R(gemm_dots)(1, 2, dots + c, x, b + c * b_col, b_col, k);
 }
 
-/* Of columns that are copied first. */
+/* The same product for columns that are copied first. */
 static MG_NOINLINE void R(gemm_dots_of_copies)(vec *restrict dots, const real *restrict x,
                                                const real *restrict b, int64_t b_row,
                                                int64_t b_col, int cols, int64_t k, bool lone) {

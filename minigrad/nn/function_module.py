@@ -31,8 +31,8 @@ class _OfDataclass:
         self.of, self.name = of, name
 
     def __get__(self, module: Any, cls: type) -> Any:
-        # Of a copy of the class: other threads find this one as it was, or as it will be. One that
-        # makes it too adds names meanwhile, so the loop goes over a copy of its names.
+        # The class is copied: other threads find this one as it was, or as it will be. Another
+        # maker adds names meanwhile, so the loop goes over a copy of the names.
         own = {
             name: value
             for name, value in vars(self.of).copy().items()
