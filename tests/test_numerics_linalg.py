@@ -355,3 +355,25 @@ def test_nan_on_the_right_hand_side_stays_in_its_column():
     x = la.solve(mg.tensor([[2.0, 1.0], [1.0, 3.0]]), b).numpy()
     assert np.isfinite(x[:, 0]).all()
     assert np.isnan(x[:, 1]).all()
+
+
+@by_dtype
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5)])
+def test_what_equal_singular_values_tell(shape, dtype, rng):
+    """U f(S) V^T with f linear at values that are equal: its gradient does not ask for f'."""
+    m, n = shape
+    k = min(m, n)
+    g = rng.normal(size=shape)
+    u, vt = (np.linalg.qr(rng.normal(size=(side, k)))[0] for side in (m, n))
+    for values in (np.full(k, 2.0), np.array([3.0, 1, 1, 0.5])[:k]):
+        x = mg.tensor(u * values @ vt.T, dtype, requires_grad=True)
+
+        def through(f, x=x):
+            u, s, vh = la.svd(x, full_matrices=False)
+            return mg.grad((u * f(s) @ vh * mg.tensor(g, dtype)).sum(), [x])[0].numpy()
+
+        tolerance = 1e-4 if dtype is mg.float32 else 1e-12
+        np.testing.assert_allclose(through(lambda s: s), g, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(through(lambda s: 3 * s), 3 * g, tolerance, 3 * tolerance)
+        assert np.isnan(through(mg.square)).all()
+        assert np.isnan(through(lambda s: s - 1)).all()

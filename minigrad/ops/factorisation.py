@@ -133,21 +133,25 @@ def _svd(a: Array) -> Array:
     return np.concatenate([u, row, vt.swapaxes(-1, -2), np.zeros_like(row)], -2)
 
 
-def _low_rank(values: T, s: T, of_u: T, of_v: T, gs: T) -> tuple[T, T, T]:
-    """Pairs of values that are 0 but for rounding and tell their gradient; that, and 1 / s there.
+def _linear(values: T, s: T, equal: T, of_u: T, of_v: T, gs: T) -> tuple[T, T, T]:
+    """The pairs of equal values at which f is linear; their gradient; 1 / s of those that are 0.
 
-    With f(0) = 0 and G the gradient of A, U f(S) V^T has gU = G V S and gV = G^T U S there. Then
-    U^T gU S^-1 and its like of V are both U^T G V, whose diagonal is gS. Where these differ the
-    function depends on the choice of vectors. A value that is exactly 0 tells nothing.
+    U f(S) V^T with f(s) = c s at such a value, and 0 at one that is 0 but for rounding, has
+    gU = G V c S and gV = G^T U c S with G the gradient of the product. Then U^T gU S^-1 and its
+    like of V are both c U^T G V, whose diagonal is gS. Where these differ the gradient is not
+    known. A value that is exactly 0 tells nothing.
     """
-    small = _equal(values, s) & (s != 0.0)
+    near = _equal(values, s)
+    small = (near | equal.any(-2).unsqueeze(-2)) & (s != 0.0)
     inverse = s.masked_fill(~small, inf).reciprocal()
     block, other = of_u * inverse, (of_v * inverse).mT
     size = gs.abs().amax(-1, True).maximum(block.abs().amax((-2, -1), True))
-    every, rest = small & small.mT, ~np.eye(s.shape[-1], dtype=bool)
+    rest = ~np.eye(s.shape[-1], dtype=bool)
+    every = small & small.mT & (equal | ~rest)
     off = (block - other).abs().maximum((block - gs).abs().masked_fill(rest, 0.0))
     wrong = every & ~(off <= _EPSILON[s.dtype.name] ** 0.5 * size)
-    return every & ~wrong.any((-2, -1)).unsqueeze(-1).unsqueeze(-1), 0.5 * (block + other), inverse
+    told = every & ~wrong.any((-2, -1)).unsqueeze(-1).unsqueeze(-1)
+    return told, 0.5 * (block + other), inverse.masked_fill(~near, 0.0)
 
 
 def _once(x: T) -> T:
@@ -188,7 +192,7 @@ def _svd_vjp(g: T, y: T, m: int) -> T:
     if u.shape[-2] != v.shape[-2]:  # a value of 0 equals those that are left out
         equal = equal | (_equal(values, s) & ~rest)
     if equal.any():
-        told, block, inverse = _low_rank(values, s, of_u, of_v, gs)
+        told, block, inverse = _linear(values, s, equal, of_u, of_v, gs)
         if told.any():
             block = (block - 0.5 * inner).masked_fill(~(told & rest), 0.0)
             inverse = inverse.masked_fill(~told.any(-2).unsqueeze(-2), 0.0)
