@@ -280,3 +280,21 @@ def test_errors_show_the_values_and_the_rule(number):
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is checked below
         f()
     assert text in str(caught.value)
+
+
+def test_embeddings_of_a_largest_norm():
+    """Rows that are named are shortened in place; others stay, and so do those that are short."""
+    values = [[3.0, 4.0], [0.1, 0.1], [30.0, 40.0], [0.0, 2.0]]
+    layer = nn.Embedding(4, 2, max_norm=1.0)
+    layer.weight.data = mg.tensor(values)
+    y = layer(mg.tensor([[0, 1], [0, 3]]))
+    want = np.array([[0.6, 0.8], [0.1, 0.1], [30.0, 40.0], [0.0, 1.0]], np.float32)
+    np.testing.assert_allclose(layer.weight.detach().numpy(), want, rtol=1e-6)
+    np.testing.assert_allclose(y.detach().numpy(), want[[[0, 1], [0, 3]]], rtol=1e-6)
+    y.sum().backward()
+    assert layer.weight.grad.tolist() == [[2, 2], [1, 1], [0, 0], [1, 1]]
+    one = mg.tensor(values)
+    nn.functional.embedding(mg.tensor([0]), one, max_norm=3.5, norm_type=1.0)
+    np.testing.assert_allclose(one[0].numpy(), [1.5, 2.0], rtol=1e-6)
+    with pytest.raises(ValueError, match="max_norm is 0, but must be positive"):
+        nn.functional.embedding(mg.tensor([0]), one, max_norm=0)

@@ -20,7 +20,8 @@ class Embedding(Module):
     """A table of vectors, one for each class: int64 of shape (...) to (..., embedding_dim).
 
     The weight, (num_embeddings, embedding_dim), starts from the standard normal distribution; the
-    row ``padding_idx`` starts with zeros and gets no gradient.
+    row ``padding_idx`` starts with zeros and gets no gradient. With ``max_norm`` each forward first
+    scales the rows that it names down to that norm, of order ``norm_type``, in place.
 
     >>> import minigrad as mg
     >>> mg.nn.Embedding(10, 3)(mg.tensor([[1, 2]])).shape
@@ -32,6 +33,8 @@ class Embedding(Module):
         num_embeddings: int,
         embedding_dim: int,
         padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
         dtype: Any = float32,
     ) -> None:
         self.num_embeddings = integer("Embedding", "num_embeddings", num_embeddings, 0)
@@ -45,13 +48,15 @@ class Embedding(Module):
                 )
             self.padding_idx = padding_idx % num_embeddings
             values[self.padding_idx] = 0.0
+        self.max_norm, self.norm_type = max_norm, norm_type
         self.weight = Parameter(values)
 
     def forward(self, x: Tensor) -> Tensor:
         """The rows of the weight that x names."""
-        return F.embedding(x, self.weight, self.padding_idx)
+        return F.embedding(x, self.weight, self.padding_idx, self.max_norm, self.norm_type)
 
     def extra_repr(self) -> str:
         """The sizes."""
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+        longest = "" if self.max_norm is None else f", max_norm={self.max_norm}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}{longest}"

@@ -10,6 +10,7 @@ from minigrad.arguments import integer, tensor_operand
 from minigrad.dispatch import wrap
 from minigrad.padding import pad
 from minigrad.selection import gather_rows, index_operand
+from minigrad.tape import no_grad
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -49,10 +50,16 @@ def embedding(
     input: Tensor,  # noqa: A002 - PyTorch's name
     weight: Tensor,
     padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
 ) -> Tensor:
     """The rows of ``weight`` (classes, features) that ``input`` names: shape (..., features).
 
-    The row ``padding_idx`` gets no gradient. Raises IndexError for a class outside 0..classes - 1.
+    The row ``padding_idx`` gets no gradient. With ``max_norm`` rows that are named and whose norm
+    of order ``norm_type`` is larger are first scaled down to it, in place and off the tape.
+
+    Raises IndexError for a class outside 0..classes - 1, ValueError for a ``max_norm`` that is no
+    positive number.
 
     >>> import minigrad as mg
     >>> embedding(mg.tensor([1, 0, 1]), mg.tensor([[1.0, 2.0], [3.0, 4.0]]))
@@ -70,6 +77,8 @@ def embedding(
         run(lib.mg_index_within, classes._h, count)
     except IndexError:
         raise IndexError(f"[embedding] {_not_within(classes, count)}") from None
+    if max_norm is not None:
+        _shorten(table, classes, max_norm, norm_type)
     rows = gather_rows(table, (classes,), "embedding")
     if padding_idx is None:
         return rows
@@ -78,3 +87,16 @@ def embedding(
         raise IndexError(f"[embedding] padding_idx {padding} is out of range for {count} classes")
     is_padding = f.unsqueeze(f.eq(classes, padding % count), -1)
     return f.where(is_padding, rows.detach(), rows)  # type: ignore[no-any-return]
+
+
+def _shorten(table: Tensor, classes: Tensor, longest: float, order: float) -> None:
+    """Scale the rows that are named, and longer than that, down to this norm."""
+    if not longest > 0:
+        raise ValueError(f"[embedding] max_norm is {longest}, but must be positive")
+    with no_grad():
+        named = f.unique(classes)
+        rows = table[named]
+        norms = f.norm(rows, order, 1, True)
+        far = norms > longest
+        if far.any():
+            table[named] = f.where(far, rows * (longest / norms), rows)
