@@ -1,41 +1,9 @@
 """Tests that an interrupt in an in-place write leaves value and gradient agreeing."""
 
-import sys
-
 import pytest
+from interrupts import interrupted
 
 import minigrad as mg
-
-
-class Interrupt(BaseException):
-    """Raised where a signal's handler might."""
-
-
-def interrupted_at(n, run):
-    """Run, but raise at the n-th bytecode inside the package; whether it came to that."""
-    left = n
-
-    def trace(frame, event, arg):
-        nonlocal left
-        if not frame.f_globals.get("__name__", "").startswith("minigrad"):
-            return None
-        frame.f_trace_opcodes = True
-        if event == "opcode":
-            left -= 1
-            if left < 0:
-                sys.settrace(None)
-                raise Interrupt
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        run()
-    except Interrupt:
-        return True
-    finally:
-        sys.settrace(before)
-    return False
 
 
 def assign(y, index, value):
@@ -73,7 +41,7 @@ def test_value_and_gradient_agree(write, count):
         y = x * 1
         views = [y[i % 4 :] for i in range(count)]
         views[0].retain_grad()
-        if not interrupted_at(n, lambda y=y, b=b: WRITES[write](y, b)):
+        if not interrupted(lambda y=y, b=b: WRITES[write](y, b), n + 1):
             break
         y.mul_(2.0)
         for part in (y, views[0], views[-1]):
@@ -93,7 +61,7 @@ def test_other_memory_comes_whole_or_not_at_all():
         base = x * 1
         view, other = base[:3], base[2:]
         below = view[1:]
-        done = not interrupted_at(n, lambda view=view: setattr(view, "data", mg.zeros(3)))
+        done = not interrupted(lambda view=view: setattr(view, "data", mg.zeros(3)), n + 1)
         base.mul_(2.0)
         for part, first in ((base, 0), (other, 2), (below, 1)):
             (g,) = mg.grad(part.sum(), x, retain_graph=True)

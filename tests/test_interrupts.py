@@ -1,48 +1,16 @@
 """Ctrl-C at every step of bytecode: a step or a backward is done as a whole or not at all.
 
-A tracer raises KeyboardInterrupt before the n-th instruction of ours, until none is left.
+KeyboardInterrupt is raised before the n-th instruction of the package, until none is left.
 """
 
 from __future__ import annotations
 
 import copy
-import sys
-from pathlib import Path
 
 import pytest
+from interrupts import interrupted
 
 import minigrad as mg
-from minigrad import tape
-
-OURS = str(Path(mg.__file__).parent)
-
-
-def interrupted(action, n):
-    """Whether the action comes to its n-th instruction, before which it is interrupted."""
-    done = 0
-
-    def tracer(frame, what, _):
-        nonlocal done
-        if not frame.f_code.co_filename.startswith(OURS):
-            return None
-        frame.f_trace_opcodes = True
-        done += what == "opcode"
-        if done == n and what == "opcode":
-            raise KeyboardInterrupt
-        return tracer
-
-    before = sys.gettrace()
-    sys.settrace(tracer)
-    try:
-        action()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.settrace(before)
-        # Where the tracer comes before a scope is entered or left, Python itself sees no interrupt.
-        tape._scope.set(None)
-        tape.pauses.clear()
-    return False
 
 
 def bits(tensors):
