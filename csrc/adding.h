@@ -11,20 +11,20 @@ static bool back_sole(PyObject *x) {
     return handle && Py_TYPE(handle) == handle_array_class && mg_sole_owner(handle_array(handle));
 }
 
-/* Has nobody but the caller, who has one reference, its values? No hook that kept it, no other edge that
- * it goes to. */
+/* True if the caller's reference is the only one to the gradient and to its memory: no hook has kept
+ * it, and no other edge gets it. */
 static bool back_alone(PyObject *g) {
     return Py_REFCNT(g) == 1 && tensor_is(g) && !((tensor *)g)->weak && back_sole(g) &&
            Py_REFCNT(((tensor *)g)->fields[TENSOR_HANDLE]) == 1;
 }
 
-/* And may its values be lost, as nobody watches? */
+/* True if, moreover, no tracer watches, so that the buffer can be reused for the result. */
 static bool back_unseen(PyObject *g) {
     return (PyObject *)Py_TYPE(g) == tensor_uses[RESULTS] &&
            ((tensor *)g)->fields[TENSOR_EDGE] == Py_None && back_alone(g) && !back_watched();
 }
 
-/* If a user writes over this gradient, is that seen nowhere else? It is so where writes are refused. */
+/* True if a user's write over this gradient is seen nowhere else, or is refused. */
 static bool back_writable_alone(PyObject *g) {
     PyObject *handle = tensor_is(g) ? tensor_handle(g) : NULL;
     if (!handle) PyErr_Clear();

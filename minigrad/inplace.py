@@ -197,7 +197,7 @@ def _outdate_views(changes: list[Change], x: Any, edge: Any) -> list[tuple[Any, 
             if view._edge is LEAF or (marked and edge is None):  # a leaf of its own stays one
                 current.append(reference)
             elif marked:
-                made = view._edge or record(_UNKNOWN, None, (), None, edge)
+                made = view._edge or record(_OUTDATED, None, (), None, edge)
                 changes.append((view, "_edge", made))
                 stack.append((view, made))
             elif (many or edge is _BEHIND) and _may_lag(view):
@@ -371,10 +371,10 @@ class _Overwrite:
     graph_vjp = vjp
 
 
-class _Unknown:
+class _Outdated:
     """The place on the tape of a no_grad view whose base was written on the tape."""
 
-    name = "unknown"
+    name = "outdated view"
 
     @staticmethod
     def vjp(node: Node, g: Tensor) -> tuple[Any, ...]:
@@ -387,4 +387,4 @@ class _Unknown:
     graph_vjp = vjp
 
 
-_WRITE_VIEW, _OVERWRITE, _UNKNOWN = _WriteView(), _Overwrite(), _Unknown()
+_WRITE_VIEW, _OVERWRITE, _OUTDATED = _WriteView(), _Overwrite(), _Outdated()

@@ -151,7 +151,7 @@ def default_generator() -> Generator:
 
 
 def _begin_child() -> None:
-    """What a forked child changes in its generators.
+    """Free the generators' locks in a forked child, and start unseeded generators over.
 
     A thread that was drawing then is not here to let go of NumPy's lock, which even reading a state
     takes; Python's own locks are freed in the same way.

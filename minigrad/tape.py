@@ -215,7 +215,7 @@ def _resumed(enabled: bool, generator: Any) -> Generator[Any, Any, Any]:
 
 
 class _Awaited:
-    """What is awaited of a coroutine that runs in steps."""
+    """Awaitable that runs a coroutine in steps."""
 
     def __init__(self, steps: Generator[Any, Any, Any]) -> None:
         self.steps = steps

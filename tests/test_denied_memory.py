@@ -48,7 +48,7 @@ def bits(results):
 
 
 def attempt(action, first, last):
-    """What the action gives without these blocks, and "", or None and what its MemoryError says."""
+    """The result of the action without these blocks and "", or None and the MemoryError's text."""
     with without(first, last):
         try:
             return action(), ""

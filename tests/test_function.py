@@ -422,7 +422,7 @@ def test_only_a_derivative_that_runs_through_what_was_kept_is_refused():
 
 
 class ByConstants(mg.Function):
-    """What is kept was there before, is of whole numbers, or is detached in backward."""
+    """Function that keeps only constants: older values, whole numbers, detached values."""
 
     scale = mg.tensor([2.0], mg.float64)
 

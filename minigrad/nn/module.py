@@ -477,7 +477,7 @@ class Module:
     # ---- its state ----
 
     def get_extra_state(self) -> Any:
-        """What else this module's state holds; a class that has something defines this.
+        """Return further state of this module; a class that has such state defines this method.
 
         It is saved as "_extra_state" under the module's name, and given to
         :meth:`set_extra_state` where the state is loaded.

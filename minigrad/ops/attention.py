@@ -37,7 +37,7 @@ def attention_weights(q: T, k: T, mask: T | None, causal: bool, scale: float) ->
 
 
 class Kept:
-    """What the backward takes beside the inputs: the mask, the result and statistics.
+    """The mask, the result and the statistics of a forward, saved for its backward.
 
     ``tensor`` makes a tensor of a saved mask, with the place on the tape that the mask had.
     """

@@ -35,8 +35,8 @@ def _inverse_gaps(values: T, gaps: T) -> T:
     return gaps.masked_fill(_equal(values, gaps), inf).reciprocal() if values.size else gaps
 
 
-# What a factorisation gives is marked: the gradient of a last row, which nothing reads, is 1 where
-# its values were used, 2 where its vectors were and 3 where both.
+# A packed factorisation has a last row, which nothing reads. The gradient of that row is a mark: 1
+# where the values were used, 2 where the vectors were, 3 where both were.
 OF_VALUES, OF_VECTORS = 1.0, 2.0
 
 

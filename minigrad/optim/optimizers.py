@@ -337,7 +337,7 @@ def _size(value: Any) -> Any:
 
 
 def _nothing() -> None:
-    """What a step without a memory notes."""
+    """Note nothing: a step that remembers nothing of its parameters."""
 
 
 _MOST_STEPS = 2**53  # up to here every number is one in double precision
@@ -443,7 +443,7 @@ def _with_gradients(group: Group) -> list[Any]:
 
 
 def _grown(state: dict[str, Any] | None, p: Any, names: Iterable[str]) -> dict[str, Any]:
-    """What is remembered of p: the dict itself, or a new one with zeros for what is missing."""
+    """The state of p: the dict itself, or a new one with zeros for missing arrays."""
     found = {"step": 0} if state is None else state
     for name in names:
         if name not in found:

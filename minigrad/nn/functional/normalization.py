@@ -115,8 +115,10 @@ def _fused(
 def _mended(
     made: tuple[Tensor, Tensor], eps: float, sets: Sizes, careful: Callable[[], Tensor]
 ) -> Tensor:
-    """What was made, and where squares left the range what is made with care; ``sets`` has the
-    shape of the sets of values beside it."""
+    """The fused result, with sets of values whose squares left the range made again with care.
+
+    ``sets`` is the shape in which the statistics are broadcast against the result.
+    """
     y, stats = made
     var, most = stats[_VAR], 2.0**100 if y.dtype is float32 else 2.0**960
     fine = (var <= most) & ((var > 1.0 / most) | (eps > 1.0 / most))
