@@ -9,6 +9,7 @@ from minigrad._c import NULL, call, lib
 from minigrad.arguments import integer, real, tensor_operand
 from minigrad.dispatch import (
     TensorBase,
+    apply_to_one,
     as_operand,
     binary,
     composed,
@@ -328,6 +329,9 @@ def _bound(op: str, given: Any, sign: float, others: tuple[Any, ...]) -> Tensor:
     return found  # type: ignore[no-any-return]
 
 
+_NUMBERS = {float, int, type(None)}
+
+
 def clamp(x: Any, min: Any = None, max: Any = None) -> Tensor:  # noqa: A002
     """x raised to ``min`` and lowered to ``max``, numbers or tensors; of crossed bounds, ``max``.
 
@@ -343,6 +347,11 @@ def clamp(x: Any, min: Any = None, max: Any = None) -> Tensor:  # noqa: A002
     if min is None and max is None:
         raise ValueError("[clamp] neither min nor max is given: give at least one")
     x = tensor_operand("clamp", x)
+    if type(min) in _NUMBERS and type(max) in _NUMBERS and x.dtype.is_floating_point:
+        low, high = (-math.inf if min is None else min), (math.inf if max is None else max)
+        if type(low) is not float or type(high) is not float:
+            low, high = real("clamp", "min", low), real("clamp", "max", high)
+        return apply_to_one(_p.CLIP, x, (low, high))
     given = (x, as_operand(min), as_operand(max))
     low, high = _bound("clamp", min, -1.0, given), _bound("clamp", max, 1.0, given)
     return operation(_p.CLAMP)(x, low, high)  # type: ignore[no-any-return]

@@ -565,6 +565,7 @@ mg_array *mg_mixed(int kind, int count, mg_array **given, int numbers, const dou
 #define MIXED(kind, name) [kind] = {name##_f32, name##_f64}
         MIXED(MG_LEVEL, level),         MIXED(MG_LEVEL_VJP, level_vjp),
         MIXED(MG_BAND, clamp),          MIXED(MG_BAND_VJP, band_vjp),
+        MIXED(MG_CLIP, clamp),          MIXED(MG_CLIP_VJP, clip_vjp),
         MIXED(MG_BEND, bend),           MIXED(MG_BEND_VJP, bend_vjp),
         MIXED(MG_HUBER, huber),         MIXED(MG_HUBER_VJP, huber_vjp),
         MIXED(MG_ENTROPY, entropy),     MIXED(MG_ENTROPY_VJP, entropy_vjp),

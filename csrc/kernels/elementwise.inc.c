@@ -674,6 +674,17 @@ static void R(band_vjp)(MIXED_ARGUMENTS) {
         o[i] = R(is_beyond)(x[i], low[i], high[i]) ? 0 : passed;
     }
 }
+/* g, x, low, high: of the clamp, whole on the bounds, and 0 at NaN. */
+static void R(clip_vjp)(MIXED_ARGUMENTS) {
+    real *restrict o = out;
+    const real *restrict g = in[0], *restrict x = in[1], *restrict low = in[2], *restrict high = in[3];
+    nditer_whole(n, sizeof(real));
+    MG_APART
+    for (int64_t i = 0; i < n; i++) {
+        real passed = g[i];
+        o[i] = R(is_level)(x[i], low[i], high[i]) ? passed : 0;
+    }
+}
 
 /* x, height, width, slope: height (e^(x / width) - 1) below 0, and above a line. */
 static void R(bend)(MIXED_ARGUMENTS) {

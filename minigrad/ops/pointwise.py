@@ -10,7 +10,7 @@ from typing import Any
 
 from minigrad._c import call, lib
 from minigrad.ops.composed import with_slopes
-from minigrad.ops.table import custom, pointwise, zero
+from minigrad.ops.table import custom, pointwise, with_numbers, zero
 
 T = Any  # a Tensor; this layer stands below it
 
@@ -392,4 +392,10 @@ CLAMP = custom(
     lambda g, x, b, y: g.where(_clamp_lowered(x, b, y), 0.0),
     choice=lib.MG_CLAMP,
     doc="x between the bounds b (low) and high",
+)
+CLIP = with_numbers(
+    "clip",
+    lib.MG_CLIP,
+    lambda g, x, low, high: g.where((x >= low) * (x <= high), 0.0),
+    doc="x between two numbers; on them its derivative is 1",
 )
