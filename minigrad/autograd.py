@@ -67,7 +67,8 @@ def backward(
     (3.0, None)
     """
     retain = create_graph if retain_graph is None else retain_graph
-    if not create_graph and inputs is None and not isinstance(output, (list, tuple)):
+    single = type(output) is not list and type(output) is not tuple
+    if single and not create_graph and inputs is None:
         into_grads(output, gradient, retain)
         return
     if create_graph:
