@@ -48,6 +48,7 @@ _HOMES = {
     "checking": "gradcheck gradgradcheck numerical_gradient_check",
     "config": "get_num_threads set_num_threads show_config",
     "draw": "draw_graph",
+    "interop": "as_torch",
     "random": "Generator bernoulli default_generator get_rng_state initial_seed manual_seed "
     "multinomial normal rand rand_like randint randint_like randn randn_like randperm seed "
     "set_rng_state",

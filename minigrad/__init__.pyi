@@ -28,6 +28,7 @@ from minigrad.dtypes import float64 as float64
 from minigrad.dtypes import int64 as int64
 from minigrad.dtypes import int64 as long
 from minigrad.elementwise import *
+from minigrad.interop.torch_names import as_torch as as_torch
 from minigrad.padding import *
 from minigrad.products import *
 from minigrad.quantiles import *

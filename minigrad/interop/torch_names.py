@@ -1,0 +1,144 @@
+"""Import hook that answers ``import torch`` with minigrad."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType, TracebackType
+from typing import Any
+
+__all__ = ["TorchNames", "as_torch"]
+
+_LEVEL = "2.13.0+minigrad"  # the release of PyTorch whose names minigrad follows
+
+
+class _Named(ModuleType):
+    """A module under PyTorch's name whose attributes are those of a module of minigrad's.
+
+    It is a module of its own because importing writes into a module: minigrad's stay as they are.
+    """
+
+    def __init__(self, name: str, names: TorchNames) -> None:
+        super().__init__(name, f"minigrad under the name {name}.")
+        self.__dict__["_names"] = names
+        self.__dict__["_own"] = import_module(_of_minigrad(name))
+        self.__path__: list[str] = []
+        if name == "torch":
+            self.__version__ = _LEVEL
+
+    def __getattr__(self, name: str) -> Any:
+        full = f"{self.__name__}.{name}"
+        if name.startswith("__"):  # the interpreter's own questions
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        try:
+            found = getattr(self._own, name)
+        except AttributeError:
+            self._names.missing.setdefault(full)
+            raise AttributeError(f"minigrad has no {full}", name=name, obj=self) from None
+        return self._names.named(full, found) if isinstance(found, ModuleType) else found
+
+    def __dir__(self) -> list[str]:
+        return dir(self._own)
+
+
+class TorchNames(MetaPathFinder, Loader):
+    """What :func:`as_torch` returns: the hook, and what was asked of it in vain.
+
+    ``missing`` has the names, as "torch.fft.rfft", in the order in which they were asked for first.
+    ``remove()`` takes the hook and its modules away; so does the end of a ``with``.
+    """
+
+    def __init__(self) -> None:
+        self.missing: dict[str, None] = {}
+
+    def named(self, name: str, own: ModuleType) -> ModuleType:
+        """The module of this name, or ``own`` where minigrad has it in another place."""
+        return import_module(name) if _is_there(name) else own
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of a module that minigrad has; None for all other names."""
+        if fullname != "torch" and not fullname.startswith("torch."):
+            return None
+        if not _is_there(fullname):
+            self.missing.setdefault(fullname)
+            return None
+        return ModuleSpec(fullname, self, origin="minigrad", is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module under PyTorch's name."""
+        return _Named(spec.name, self)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing is left to run."""
+
+    def remove(self) -> None:
+        """Take the hook away, and the modules that it made."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        for name, module in list(sys.modules.items()):
+            if isinstance(module, _Named) and module._names is self:
+                del sys.modules[name]
+
+    def __enter__(self) -> TorchNames:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.remove()
+
+
+def _of_minigrad(name: str) -> str:
+    return "minigrad" + name.removeprefix("torch")
+
+
+def _is_there(name: str) -> bool:
+    """True if minigrad has a module in the place of this one of PyTorch's."""
+    try:
+        return find_spec(_of_minigrad(name)) is not None
+    except ModuleNotFoundError:  # what it would lie in is no package
+        return False
+
+
+def as_torch() -> TorchNames:
+    """Answer ``import torch`` and ``import torch.nn`` and the like with minigrad from now on.
+
+    Nothing else in the process changes: minigrad's modules stay as they are, and ``remove()`` of
+    the result, or the end of a ``with``, undoes it. A name of PyTorch's that minigrad does not have
+    is an AttributeError that says so, and is noted in ``missing`` of the result.
+    ``python -m minigrad program.py`` runs a whole program in this way.
+
+    Raises RuntimeError if PyTorch itself was imported before.
+
+    ::
+
+        with mg.as_torch() as names:
+            import torch
+
+            torch.ones(2) + 1  # tensor([2., 2.])
+            hasattr(torch, "spam")  # False
+        list(names.missing)  # ["torch.spam"]
+    """
+    there = sys.modules.get("torch")
+    if isinstance(there, _Named):
+        found: TorchNames = there._names
+        return found
+    if there is not None:
+        raise RuntimeError(
+            "[as_torch] PyTorch itself has been imported: call as_torch() before `import torch`"
+        )
+    for finder in sys.meta_path:
+        if isinstance(finder, TorchNames):
+            return finder
+    names = TorchNames()
+    sys.meta_path.insert(0, names)
+    return names
