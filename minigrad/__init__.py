@@ -54,7 +54,7 @@ _HOMES = {
     "set_rng_state",
     "variable": "Variable",
     "version": "__version__",
-    "": "autograd linalg nn optim random scalar special",
+    "": "autograd func linalg nn optim random scalar special",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 _LATER |= dict.fromkeys(functions.__all__, "functions")

@@ -1,6 +1,7 @@
 # Written by docs/stubs.py from the modules themselves: change those.
 from typing import Any
 from minigrad import autograd as autograd
+from minigrad import func as func
 from minigrad import linalg as linalg
 from minigrad import nn as nn
 from minigrad import optim as optim

@@ -7,6 +7,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minigrad._c import call, lib, save, saved_handle
@@ -689,6 +690,8 @@ class _FunctionOp:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "functional":  # loaded when it is first asked for
+        return import_module("minigrad.autograd.functional")
     if name not in ("gradcheck", "gradgradcheck"):  # PyTorch has them here too
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from minigrad import checking

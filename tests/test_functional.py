@@ -1,0 +1,277 @@
+"""Tests of Jacobians, Hessians, products with them, and of functions of functions."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import nn
+from minigrad.autograd.functional import hessian, hvp, jacobian, jvp, vhp, vjp
+
+pytestmark = pytest.mark.usefixtures("restore_random")  # layers draw their weights
+
+A = np.array([[1.0, -2.0, 0.5], [0.3, 4.0, -1.0]])
+
+
+def double(values, **options):
+    return mg.tensor(values, dtype=mg.float64, **options)
+
+
+def same(found, wanted):
+    np.testing.assert_allclose(found.detach().numpy(), wanted, rtol=1e-12, atol=1e-12)
+
+
+# ---- autograd.functional -------------------------------------------------------------------------
+
+
+def test_jacobian_of_one_input():
+    x = double([0.5, -1.0, 2.0])
+    found = jacobian(lambda t: double(A) @ t.exp(), x)
+    same(found, A * np.exp(x.numpy()))
+    assert not found.requires_grad
+    assert x.grad is None
+
+
+def test_jacobian_of_several_inputs_and_outputs():
+    x, y = double([1.0, 2.0]), double([[3.0], [4.0]])
+    found = jacobian(lambda a, b: (a * b.sum(), b[:, 0] * a[0], a.sum()), (x, y))
+    assert [[j.shape for j in row] for row in found] == [
+        [(2, 2), (2, 2, 1)],
+        [(2, 2), (2, 2, 1)],
+        [(2,), (2, 1)],
+    ]
+    same(found[0][0], 7 * np.eye(2))
+    same(found[0][1], [[[1], [1]], [[2], [2]]])
+    same(found[1][0], [[3, 0], [4, 0]])
+    same(found[1][1], np.eye(2)[:, :, None])
+    same(found[2][1], [[0], [0]])
+
+
+def test_jacobian_of_nothing():
+    assert jacobian(lambda t: t[:0], double([1.0, 2.0])).shape == (0, 2)
+    assert jacobian(lambda t: t.sum(), double(np.zeros((0, 3)))).shape == (0, 3)
+
+
+def test_jacobian_is_differentiated_again():
+    x = double([0.5, 2.0], requires_grad=True)
+    jacobian(lambda t: t**3, x, create_graph=True).sum().backward()
+    same(x.grad, 6 * x.detach().numpy())
+
+
+def test_hessian():
+    x, y = double([1.0, 2.0]), double(3.0)
+    same(hessian(lambda t: (t**3).sum(), x), np.diag([6.0, 12.0]))
+    (xx, xy), (yx, yy) = hessian(lambda a, b: (a**2).sum() * b**2, (x, y))
+    same(xx, 18 * np.eye(2))
+    same(xy, [12, 24])
+    same(yx, [12, 24])
+    same(yy, 10.0)
+    z = double([1.0, 2.0], requires_grad=True)
+    hessian(lambda t: (t**4).sum(), z, create_graph=True).sum().backward()
+    same(z.grad, 24 * z.detach().numpy())
+
+
+def test_products_with_the_jacobian():
+    x, v, w = double([0.5, -1.0, 2.0]), double([1.0, 0.0, -2.0]), double([3.0, 1.0])
+    full = A * np.exp(x.numpy())
+
+    def f(t):
+        return double(A) @ t.exp()
+
+    for product, wanted in ((vjp(f, x, w), w.numpy() @ full), (jvp(f, x, v), full @ v.numpy())):
+        same(product[0], A @ np.exp(x.numpy()))
+        same(product[1], wanted)
+        assert not product[0].requires_grad
+        assert not product[1].requires_grad
+    _, (by_a, by_b) = vjp(lambda a, b: a * b, (x, v), v)
+    same(by_a, v.numpy() ** 2)
+    same(by_b, v.numpy() * x.numpy())
+
+
+@pytest.mark.parametrize("product", [vhp, hvp])
+def test_products_with_the_hessian(product):
+    x, v = double([1.0, 2.0]), double([3.0, -1.0])
+    value, found = product(lambda t: t[0] ** 2 * t[1] ** 3, x, v)
+    same(value, 8.0)
+    same(found, np.array([[16.0, 24.0], [24.0, 12.0]]) @ [3, -1])
+
+
+def test_what_does_not_depend_is_zero_or_an_error():
+    x, y = double([1.0, 2.0]), double([3.0])
+    same(jacobian(lambda a, b: a * 2, (x, y))[1], np.zeros((2, 1)))
+    same(jacobian(lambda a: double([1.0]), x), np.zeros((1, 2)))
+    same(hessian(lambda a: a.sum(), x), np.zeros((2, 2)))
+    for f, given in ((lambda a, b: a * 2, (x, y)), (lambda a: double([1.0]), x)):
+        with pytest.raises(RuntimeError, match=r"^\[jacobian\] .* does not depend on"):
+            jacobian(f, given, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda x: jacobian(mg.exp, [1.0]), TypeError, r"\[jacobian\] inputs: number 0 is float"),
+        (lambda x: jacobian(lambda t: 3, x), TypeError, r"\[jacobian\] the outputs of func must"),
+        (
+            lambda x: hessian(mg.exp, x),
+            RuntimeError,
+            r"\[hessian\] the output of func has",
+        ),
+        (lambda x: vjp(mg.exp, x), RuntimeError, r"\[vjp\] v may be left out only if the output"),
+        (lambda x: jvp(mg.exp, x, x[:1]), RuntimeError, r"\[jvp\] v has the shapes \[\(1,\)\]"),
+    ],
+)
+def test_refusals(call, error, text):
+    with pytest.raises(error, match=text):
+        call(double([1.0, 2.0]))
+
+
+# ---- func ----------------------------------------------------------------------------------------
+
+
+def test_grad_to_any_order():
+    f = mg.sin
+    for wanted in (np.sin, np.cos, lambda x: -np.sin(x), lambda x: -np.cos(x)):
+        found = f(double(0.7))
+        same(found, wanted(0.7))
+        assert not found.requires_grad
+        f = mg.func.grad(f)
+
+
+def test_argnums_and_aux():
+    x, y = double([1.0, 2.0]), double([3.0, 4.0])
+
+    def f(a, b, *, scale=1.0):
+        return (a**2 * b).sum() * scale, {"product": a * b}
+
+    by_y, aux = mg.func.grad(f, argnums=1, has_aux=True)(x, y, scale=2.0)
+    same(by_y, [2, 8])
+    same(aux["product"], [3, 8])
+    assert not aux["product"].requires_grad
+    (value, _), (first, last) = mg.func.value_and_grad(f, (0, -1), has_aux=True)(x, y)
+    same(value, 19.0)
+    same(first, [6, 16])
+    same(last, [1, 4])
+
+
+def test_trees():
+    pair = namedtuple("pair", "left right")
+    tree = {"a": [double([1.0]), (double([2.0]),)], "b": pair(double([3.0]), double([4.0]))}
+
+    def f(t):
+        return (t["a"][0] * t["a"][1][0] * t["b"].left + t["b"].right * 0).sum()
+
+    found = mg.func.grad(f)(tree)
+    assert isinstance(found["b"], pair)
+    same(found["a"][0], [6])
+    same(found["a"][1][0], [3])
+    same(found["b"].left, [2])
+    same(found["b"].right, [0])
+
+
+def test_what_the_function_holds_gets_gradients_too():
+    w, x = double(3.0, requires_grad=True), double(2.0)
+    slope = mg.func.grad(lambda t: w * t**2)(x)
+    same(slope, 12.0)
+    slope.backward()
+    same(w.grad, 4.0)
+    with mg.no_grad():
+        assert not mg.func.grad(lambda t: w * t**2)(x).requires_grad
+    z = double(2.0, requires_grad=True)
+    mg.func.grad(lambda t: t**3)(z).backward()
+    same(z.grad, 12.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda g, x: g(mg.sin, 1)(x), ValueError, "argnums is 1, but there are 1 positional"),
+        (lambda g, x: g(mg.sin, 0.5)(x), TypeError, "argnums must be integers, not float"),
+        (lambda g, x: g(mg.sin)(2.0), TypeError, "an argument to differentiate by holds float"),
+        (
+            lambda g, x: g(mg.sin)(x.reshape(1).expand(2)),
+            RuntimeError,
+            r"returned the shape",
+        ),
+        (lambda g, x: g(lambda t: 3)(x), TypeError, "must return a tensor, not int"),
+        (lambda g, x: g(mg.sin, has_aux=True)(x), TypeError, "with has_aux the function must"),
+    ],
+)
+def test_refusals_of_grad(call, error, text):
+    with pytest.raises(error, match=rf"^\[grad\] .*{text}"):
+        call(mg.func.grad, double(1.0))
+
+
+def test_functional_call():
+    net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3)).eval()
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    x = mg.ones(4, 2)
+    weight = mg.zeros(3, 2, requires_grad=True)
+    given = {"0.weight": weight, "0.bias": mg.ones(3), "1.running_mean": mg.ones(3)}
+    same(mg.func.functional_call(net, given, (x,)), np.zeros((4, 3)))
+    mg.func.functional_call(net, [given, {"1.weight": mg.full((3,), 2.0)}], x).sum().backward()
+    np.testing.assert_allclose(weight.grad.numpy(), np.full((3, 2), 8 / np.sqrt(1 + 1e-5)), 1e-6)
+    after = net.state_dict()
+    assert list(after) == list(before)
+    assert all((after[name] == before[name]).all() for name in before)
+    with pytest.raises(KeyError, match=r"no parameter or buffer '0\.spam'"):
+        mg.func.functional_call(net, {"0.spam": weight}, x)
+    with pytest.raises(RuntimeError, match=r"strict: '0\.bias' is not given"):
+        mg.func.functional_call(net, {"0.weight": weight}, x, strict=True)
+    with pytest.raises(ValueError, match="linear"):
+        mg.func.functional_call(net, {"0.weight": mg.ones(5, 5)}, x)
+    assert (net[0].weight == before["0.weight"]).all()
+
+
+def test_functional_call_of_tied_weights():
+    net = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False))
+    net[1].weight = net[0].weight
+    x, w = mg.ones(1, 2), {"0.weight": mg.eye(2) * 2}
+    same(mg.func.functional_call(net, w, x), [[4, 4]])
+    same(mg.func.functional_call(net, w, x, tie_weights=False), (x * 2) @ net[0].weight.detach().T)
+
+
+def test_gradients_of_a_module_by_its_state():
+    net = nn.Linear(2, 1)
+    x, t = mg.randn(5, 2), mg.randn(5, 1)
+
+    def loss(params):
+        return nn.functional.mse_loss(mg.func.functional_call(net, params, x), t)
+
+    found = mg.func.grad(loss)(dict(net.named_parameters()))
+    nn.functional.mse_loss(net(x), t).backward()
+    for name, p in net.named_parameters():
+        np.testing.assert_allclose(found[name].detach().numpy(), p.grad.numpy(), rtol=1e-6)
+
+
+# ---- beside PyTorch ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["jacobian", "hessian", "vjp", "jvp", "vhp", "hvp"])
+def test_as_pytorch(name, rng):
+    torch = pytest.importorskip("torch")
+    theirs = getattr(torch.autograd.functional, name)
+    ours = getattr(mg.autograd.functional, name)
+    a, b = rng.standard_normal((2, 3)), rng.standard_normal(3)
+
+    def f(x, y):
+        z = (x.sin() * y).sum(1) * y[0]
+        return z if name in ("jacobian", "vjp", "jvp") else (z**2).sum()
+
+    v = (rng.standard_normal((2, 3)), rng.standard_normal(3))
+    vectors = {"vjp": rng.standard_normal(2), "jvp": v, "vhp": v, "hvp": v}
+    given = [vectors[name]] if name in vectors else []
+
+    def on(kind):
+        more = [tuple(map(kind, x)) if isinstance(x, tuple) else kind(x) for x in given]
+        return (kind(a), kind(b)), *more
+
+    def flat(x):
+        return [y for z in x for y in flat(z)] if isinstance(x, tuple) else [x.numpy()]
+
+    found, wanted = ours(f, *on(double)), theirs(f, *on(torch.tensor))
+    for x, y in zip(flat(found), flat(wanted), strict=True):
+        assert x.shape == y.shape
+        np.testing.assert_allclose(x, y, rtol=1e-10, atol=1e-12)
