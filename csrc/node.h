@@ -10,10 +10,12 @@
 
 #include <structmember.h>
 
-/* In the stable ABI of Python 3.10, the oldest that we run on; cffi asks for an older one. */
+/* These are in the stable ABI of Python 3.10, the oldest supported; cffi asks for an older one. */
 #ifndef METH_FASTCALL
 #define METH_FASTCALL 0x0080
 #endif
+PyAPI_FUNC(PyObject *) PyObject_GenericGetDict(PyObject *, void *);
+PyAPI_FUNC(int) PyObject_GenericSetDict(PyObject *, PyObject *, void *);
 /* A row of a table of methods, whose functions differ in type by how they are called. */
 #define METHOD(name, function, called) {name, (PyCFunction)(void (*)(void))(function), called, NULL}
 

@@ -35,7 +35,7 @@ class Parameter(Tensor):
     in PyTorch.
     """
 
-    __slots__ = ("__dict__",)
+    __slots__ = ()
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         """A parameter on the memory of ``data``; other data than a tensor is copied."""
