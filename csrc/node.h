@@ -10,10 +10,12 @@
 
 #include <structmember.h>
 
-/* In the stable ABI of Python 3.10, the oldest that we run on; cffi asks for an older one. */
+/* These are in the stable ABI of Python 3.10, the oldest supported; cffi asks for an older one. */
 #ifndef METH_FASTCALL
 #define METH_FASTCALL 0x0080
 #endif
+PyAPI_FUNC(PyObject *) PyObject_GenericGetDict(PyObject *, void *);
+PyAPI_FUNC(int) PyObject_GenericSetDict(PyObject *, PyObject *, void *);
 /* A row of a table of methods, whose functions differ in type by how they are called. */
 #define METHOD(name, function, called) {name, (PyCFunction)(void (*)(void))(function), called, NULL}
 
@@ -119,9 +121,10 @@ static void node_free(PyObject *self) {
 
 /* ---- what Python sees ---- */
 
-static PyObject *node_parents(PyObject *object, void *even_freed) {
+static PyObject *node_parents(PyObject *object, void *unused) {
+    (void)unused;
     node *self = (node *)object;
-    if (!Py_SIZE(self) && !even_freed) Py_RETURN_NONE;
+    if (!Py_SIZE(self)) Py_RETURN_NONE;
     PyObject *made = PyTuple_New(Py_SIZE(self));
     for (Py_ssize_t i = 0; made && i < Py_SIZE(self); i++) {
         Py_INCREF(self->parents[i]);
@@ -160,7 +163,7 @@ static PyObject *node_release(PyObject *object, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-static PyObject *node_name(PyObject *self, void *unused) {
+static PyObject *node_name(PyObject *self, PyObject *unused) {
     (void)unused;
     PyObject *op = ((node *)self)->fields[NODE_OP]; /* gone where a cycle is being broken */
     return PyObject_GetAttrString(op ? op : Py_None, "name");
@@ -189,9 +192,7 @@ static PyMemberDef node_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 static PyGetSetDef node_getters[] = {
-    {"name", node_name, NULL, NULL, NULL},
     {"parents", node_parents, NULL, NULL, NULL},
-    {"next_functions", node_parents, NULL, NULL, (void *)1},
     {"wanted", node_wanted, NULL, NULL, NULL},
     {"serial", node_serial, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
@@ -199,6 +200,7 @@ static PyGetSetDef node_getters[] = {
 static PyMethodDef node_methods[] = {
     METHOD("record", node_record, METH_FASTCALL | METH_CLASS),
     METHOD("release", node_release, METH_NOARGS),
+    METHOD("name", node_name, METH_NOARGS),
     {NULL, NULL, 0, NULL},
 };
 static char node_doc[] = "One recorded operation.";

@@ -113,11 +113,13 @@ static PyMemberDef tensor_members[] = {
     TENSOR_FIELD("_views", TENSOR_VIEWS),
     TENSOR_FIELD("_hooks", TENSOR_HOOKS),
     {"__weaklistoffset__", T_PYSSIZET, offsetof(tensor, weak), READONLY, NULL},
+    {"__dictoffset__", T_PYSSIZET, offsetof(tensor, fields[TENSOR_DICT]), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 static PyGetSetDef tensor_getters[] = {
     {"shape", tensor_shape, NULL, "The size of each dimension.", NULL},
     {"grad", tensor_grad, tensor_set_grad, "The gradient that backward calls added up, or None.", NULL},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, "Attributes of one's own.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyType_Slot tensor_slots[] = {{Py_tp_dealloc, (void *)tensor_free},

@@ -13,6 +13,7 @@ enum {
     TENSOR_ALIAS,
     TENSOR_VIEWS,
     TENSOR_HOOKS, /* of a leaf; a result's are its node's */
+    TENSOR_DICT,  /* attributes that users set: a dict once there is one */
     TENSOR_FIELDS,
 };
 

@@ -149,8 +149,8 @@ def kept(name: str) -> str:
     seen: dict[str, set[str]] = defaultdict(set)
     for results in samples:
         for node in recorded(results):
-            if node.name in TABLE:
-                seen[node.name].update(saved(node, TABLE[node.name]))
+            if node.op.name in TABLE:
+                seen[node.op.name].update(saved(node, TABLE[node.op.name]))
     own = name.rpartition(".")[2]
     parts = [", ".join(sorted(seen.pop(own)))] if seen.get(own) else []
     parts += [f"{op}: {', '.join(sorted(names))}" for op, names in sorted(seen.items()) if names]

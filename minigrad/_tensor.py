@@ -146,6 +146,8 @@ class Tensor(TensorBase):
     >>> (x * x).sum().backward()
     >>> x.grad
     tensor([2., 4.])
+
+    It takes attributes of one's own, which copies, deep copies and pickles keep.
     """
 
     __slots__ = ()
@@ -154,10 +156,9 @@ class Tensor(TensorBase):
     def __new__(
         cls, data: Any = None, dtype: Any = None, requires_grad: builtins.bool = False
     ) -> Tensor:
-        """As :func:`minigrad.tensor`."""
-        from minigrad.creation import tensor
-
-        return tensor(() if data is None else data, dtype, requires_grad)
+        """As :func:`minigrad.tensor`; an instance of a subclass where that is called."""
+        made = creation.tensor(() if data is None else data, dtype, requires_grad)
+        return made if cls is Tensor else _of_class(cls, made)
 
     # ---- what it is ----
 
@@ -441,19 +442,29 @@ class Tensor(TensorBase):
         indexing.put(self, index, value)
 
     def __copy__(self) -> Tensor:
-        """A leaf on the same memory."""
-        return require_grad(self.detach(), self._edge is LEAF)
+        """A leaf on the same memory, with the same attributes."""
+        copy = _of_class(_class_of(self), require_grad(self.detach(), self._edge is LEAF))
+        copy.__dict__.update(self.__dict__)
+        return copy
 
     def __deepcopy__(self, memo: dict[builtins.int, Any]) -> Tensor:
-        """A leaf with memory and ``grad`` of its own; a result's copy does not require grad."""
-        copy = require_grad(wrap(call(lib.mg_copy, self._h)), self._edge is LEAF)
-        memo[id(self)] = copy
+        """A leaf with memory, ``grad`` and attributes of its own.
+
+        A result's copy does not require grad.
+        """
+        values = require_grad(wrap(call(lib.mg_copy, self._h)), self._edge is LEAF)
+        copy = memo[id(self)] = _of_class(_class_of(self), values)
         if self.grad is not None and self._edge is LEAF:
             copy.grad = self.grad.__deepcopy__(memo)
+        if self.__dict__:
+            from copy import deepcopy
+
+            copy.__dict__.update(deepcopy(self.__dict__, memo))
         return copy
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.detach().numpy().copy(), self._edge is LEAF)
+        values = self.detach().numpy().copy()
+        return _rebuild, (values, self._edge is LEAF, _class_of(self)), self.__dict__ or None
 
     # ---- dtypes ----
 
@@ -680,7 +691,19 @@ use(
 )
 
 
-def _rebuild(values: Any, requires_grad: builtins.bool) -> Tensor:
-    from minigrad.creation import tensor
+def _class_of(x: Tensor) -> type[Tensor]:
+    """Its class, as the user sees it."""
+    return Tensor if type(x) is _LaggingView else type(x)
 
-    return tensor(values, requires_grad=requires_grad)
+
+def _of_class(cls: type[Tensor], x: Tensor) -> Tensor:
+    """A new leaf as an instance of a subclass."""
+    if cls is Tensor:
+        return x
+    made: Tensor = object.__new__(cls)
+    made._h, made._edge, made._shape, made._grad = x._h, x._edge, None, None
+    return made
+
+
+def _rebuild(values: Any, requires_grad: builtins.bool, cls: type[Tensor] = Tensor) -> Tensor:
+    return _of_class(cls, creation.tensor(values, requires_grad=requires_grad))

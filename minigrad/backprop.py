@@ -179,7 +179,7 @@ def pause() -> None:
 def freed_error(node: Node) -> RuntimeError:
     """The graph was used up by an earlier backward."""
     return RuntimeError(
-        f"[backward] the graph was freed at {node.name!r} by an earlier backward; "
+        f"[backward] the graph was freed at {node.op.name!r} by an earlier backward; "
         "call that one with retain_graph=True, or compute the forward again"
     )
 
@@ -235,7 +235,7 @@ def hooked(edge: Any, g: Gradient, alone: bool) -> Gradient:
     a copy unless the gradient is ``alone``, which means that nobody else has its memory.
     """
     node = type(edge) is Node
-    name, hooks = (edge.name, edge.hooks) if node else ("backward", edge._hooks)
+    name, hooks = (edge.op.name, edge.hooks) if node else ("backward", edge._hooks)
     for hook in tuple(hooks or ()):
         if not (alone or hasattr(hook, "only_reads")):
             g = g.clone()

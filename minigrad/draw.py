@@ -58,7 +58,7 @@ def draw_graph(y: Any, names: Mapping[str, Any] | None = None) -> graphviz.Digra
     ids: dict[Any, str] = {}
     for node in _nodes(result._edge):
         name = ids[node] = f"op{len(ids)}"
-        graph.node(name, node.name, **_OPERATION)
+        graph.node(name, node.op.name, **_OPERATION)
         for place, parent in enumerate(node.parents or ()):
             if parent is None:
                 source = f"{name}_{place}"

@@ -326,8 +326,24 @@ if TYPE_CHECKING:
         parents: tuple[Parent, ...] | None  # made when asked for; None once the graph was freed
         wanted: int  # a bit for each of the first 16 parents: is it not None?
 
-        name: str  # of the operation
-        next_functions: tuple[Parent, ...]  # where each input came from
+        # What follows is in nodes.py, but for `name`.
+
+        @property
+        def next_functions(self) -> tuple[tuple[Any, int], ...]:
+            """Where each input came from."""
+
+        @property
+        def metadata(self) -> dict[Any, Any]:
+            """A dict for what programs note of a node."""
+
+        def name(self) -> str:
+            """The name of the operation."""
+
+        def register_hook(self, hook: Callable[[Any, Any], Any], /) -> Removable:
+            """Call ``hook(grad_inputs, grad_outputs)`` after the node's rule."""
+
+        def register_prehook(self, hook: Callable[[Any], Any], /) -> Removable:
+            """Call ``hook(grad_outputs)`` before the node's rule."""
 
         @staticmethod
         def record(
@@ -340,6 +356,24 @@ if TYPE_CHECKING:
 
 else:
     Node = node_class
+
+    def _in_nodes(name: str, *more: Any) -> Callable[..., Any]:
+        """A function of nodes.py, which is loaded when it is first called."""
+
+        def method(node: Node, *args: Any) -> Any:
+            from minigrad import nodes
+
+            return getattr(nodes, name)(node, *args, *more)
+
+        method.__name__ = name
+        return method
+
+    for _name in ("register_hook", "register_prehook"):
+        setattr(Node, _name, _in_nodes(_name))
+    for _name in ("next_functions", "metadata"):
+        setattr(Node, _name, property(_in_nodes(_name)))
+    for _name in ("_saved_self", "_saved_other", "_saved_result"):
+        setattr(Node, _name, property(_in_nodes("saved_value", _name)))
 
 record = Node.record
 

@@ -76,15 +76,6 @@ class Variable(Tensor):
     def __repr__(self) -> str:
         return "Variable" + super().__repr__().removeprefix("tensor")
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
-        plain = super().__deepcopy__(memo)
-        copy = memo[id(self)] = _lifted(plain)
-        copy.grad = plain.grad
-        return copy
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Variable, (self.data.numpy().copy(), None, self.is_leaf and self.requires_grad)
-
 
 def _lifted(x: Tensor, cls: type[Variable] = Variable) -> Variable:
     """The same array at the same place on the tape, as a Variable."""

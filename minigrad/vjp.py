@@ -24,7 +24,7 @@ from minigrad.tape import Node, no_grad
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["rules"]
+__all__ = ["rules", "unpack"]
 
 Rule = Callable[[Node, Any], Sequence[Any]]
 
@@ -85,7 +85,7 @@ def _together(row: Row) -> Rule:
     places = row.places[0]
 
     def vjp(node: Node, g: Any) -> Sequence[Any]:
-        handles = [saved_handle(node.saved, place, node.name) for place in places]
+        handles = [saved_handle(node.saved, place, node.op.name) for place in places]
         return [wrap(handle) for handle in kernel(g._h, *handles, *node.args)]
 
     return vjp
@@ -99,7 +99,7 @@ def _jointly(row: Row, each: Rule) -> Rule:
     def vjp(node: Node, g: Any) -> Sequence[Any]:
         if any(p is None for p in node.parents or ()):
             return each(node, g)
-        return joint(g, *[_unpack(row, node, name) for name in names], *node.args)  # type: ignore[no-any-return]
+        return joint(g, *[unpack(row, node, name) for name in names], *node.args)  # type: ignore[no-any-return]
 
     return vjp
 
@@ -134,7 +134,7 @@ def _pointwise_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     # In the gradient's dtype: an int64 or float32 operand must not make the partial a float32.
     # Those with a default are only for the kernel.
     names = row.needs[i][: len(row.needs[i]) - len(partial.__defaults__ or ())]
-    saved = [_unpack(row, node, name).to(g.dtype) for name in names]
+    saved = [unpack(row, node, name).to(g.dtype) for name in names]
     return g.scale(partial(*saved))
 
 
@@ -145,7 +145,7 @@ def _scale_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     """
     if i == 0:
         return _pointwise_formula(row, i, node, g)
-    a = _unpack(row, node, "a").to(g.dtype)
+    a = unpack(row, node, "a").to(g.dtype)
     return product(g, a)  # type: ignore[no-any-return]
 
 
@@ -154,7 +154,7 @@ def _variadic_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
 
 
 def _formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
-    saved = [_unpack(row, node, name) for name in row.needs[i] if name in PLACES]
+    saved = [unpack(row, node, name) for name in row.needs[i] if name in PLACES]
     return row.derivatives[i](g, *saved, *_arguments(row, i, node))  # type: ignore[no-any-return, misc, operator]
 
 
@@ -162,7 +162,7 @@ def _fused(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     fused = row.fused[i]
     if fused is None:
         return _formula(row, i, node, g)
-    handles = [saved_handle(node.saved, place, node.name) for place in row.places[i]]
+    handles = [saved_handle(node.saved, place, node.op.name) for place in row.places[i]]
     return wrap(fused(g._h, *handles, *_arguments(row, i, node)))
 
 
@@ -172,18 +172,18 @@ def _arguments(row: Row, i: int, node: Node) -> tuple[Any, ...]:
     return node.args[1:] if skips else node.args  # type: ignore[no-any-return]
 
 
-def _unpack(row: Row, node: Node, name: str) -> Tensor:
+def unpack(row: Row, node: Node, name: str) -> Tensor:
     """A saved array as a tensor with the place on the tape that it had."""
     if name == "y":
         pointwise = row.family == "pointwise"
         place = 1 if pointwise and row.arity == 1 else 2
         try:
-            return wrap(saved_handle(node.saved, place, node.name), node)
+            return wrap(saved_handle(node.saved, place, node.op.name), node)
         except RuntimeError:  # overwritten: it is made again of the operands if they were saved too
             operands = "x" if row.arity == 1 else "ab"
             kept = [lib.mg_saved_buffer(node.saved, PLACES[n]) for n in operands]
             if not (pointwise and all(kept)):
                 raise
-            return operation(row)(*[_unpack(row, node, n) for n in operands])  # type: ignore[no-any-return]
+            return operation(row)(*[unpack(row, node, n) for n in operands])  # type: ignore[no-any-return]
     place = PLACES[name]
-    return wrap(saved_handle(node.saved, place, node.name), (node.parents or ())[place])
+    return wrap(saved_handle(node.saved, place, node.op.name), (node.parents or ())[place])

@@ -356,7 +356,7 @@ def test_what_requires_grad():
     y = x * 2
     assert not y.is_leaf
     assert y.requires_grad
-    assert y.grad_fn.name == "mul"
+    assert y.grad_fn.name() == "mul"
     assert not y.detach().requires_grad
     assert np.shares_memory(y.detach().numpy(), y.detach().numpy())
     assert not x.argmax().requires_grad

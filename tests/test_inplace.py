@@ -412,9 +412,9 @@ def test_an_augmented_index_is_written_once():
         y[index] *= 2
         names = []
         node = y.grad_fn
-        while node is not None and node.name == "write":
-            names.append(node.name)
-            node = node.next_functions[0]
+        while node is not None and node.name() == "write":
+            names.append(node.name())
+            node = node.parents[0]
     assert names == ["write"] * 3
     assert y.tolist() == [4, 16, 6]
     y[:2] = y.detach()[:2]  # the same numbers, but constants

@@ -119,8 +119,8 @@ def test_nodes_point_backwards_only(no_gc):
     y = x.exp()
     z = y * y
     assert isinstance(z.grad_fn, Node)
-    assert z.grad_fn.next_functions == (y.grad_fn, y.grad_fn)
-    assert y.grad_fn.next_functions == (x,)
+    assert z.grad_fn.parents == (y.grad_fn, y.grad_fn)
+    assert y.grad_fn.parents == (x,)
     gone = weakref.ref(z.grad_fn)
     del z
     assert gone() is None
@@ -152,7 +152,7 @@ def test_a_node_lets_go_of_what_only_its_backward_needed(no_gc):
     y = x * c
     node = y.grad_fn
     assert (node.parents, node.wanted, node.args) == ((x, None), 1, ())
-    assert (node.name, repr(node)) == ("mul", "<mul>")
+    assert (node.name(), repr(node)) == ("mul", "<mul>")
     assert (y + x).grad_fn.serial > node.serial
     y.backward(c)
     assert (node.parents, node.wanted, node.args) == (None, 0, None)

@@ -128,7 +128,6 @@ def test_names_in_use_are_refused():
     module = Two()
     for call in (
         lambda: module.register_parameter("c", nn.Parameter(mg.ones(1))),
-        lambda: module.register_parameter("a", nn.Parameter(mg.ones(1))),
         lambda: module.register_parameter("forward", None),
         lambda: module.register_buffer("a", mg.ones(1)),
         lambda: module.add_module("a", nn.ReLU()),
@@ -136,9 +135,7 @@ def test_names_in_use_are_refused():
         lambda: module.add_module("forward", nn.ReLU()),
         lambda: module.add_module("x.y", nn.ReLU()),
     ):
-        with pytest.raises(
-            ValueError, match=r"^\[(register_parameter|register_buffer|add_module)\]"
-        ):
+        with pytest.raises(KeyError, match=r"\[(register_parameter|register_buffer|add_module)\]"):
             call()
     module.add_module("layer", nn.ReLU())
     module.add_module("layer", nn.Tanh())

@@ -147,12 +147,54 @@ def test_registering_checks_names_and_types():
     with pytest.raises(TypeError, match="Tensor"):
         net.register_buffer("b", [1.0])
     for name in ("", "a.b"):
-        with pytest.raises(ValueError, match="name"):
+        with pytest.raises(KeyError, match="is no name: it is empty or holds a dot"):
             net.register_parameter(name, None)
-    with pytest.raises(ValueError, match="already"):
+    with pytest.raises(KeyError, match="already"):
         net.register_buffer("forward", mg.zeros(1))
     with pytest.raises(NotImplementedError, match="forward"):
         net(1)
+
+
+REGISTERED = {
+    "register_parameter": lambda lib: lib.nn.Parameter(lib.ones(1)),
+    "add_module": lambda lib: lib.nn.ReLU(),
+    "register_module": lambda lib: lib.nn.ReLU(),
+    "register_buffer": lambda lib: lib.zeros(1),
+}
+
+
+@pytest.mark.parametrize("again", REGISTERED)
+@pytest.mark.parametrize("first", REGISTERED)
+def test_a_name_in_use_is_free_for_what_is_of_its_kind(first, again):
+    net = nn.Module()
+    getattr(net, first)("name", REGISTERED[first](mg))
+    modules = {"add_module", "register_module"}
+    if first == again or {first, again} == modules:
+        value = REGISTERED[again](mg)
+        getattr(net, again)("name", value)
+        assert net.name is value
+        return
+    op = again.replace("register_module", "add_module")
+    with pytest.raises(KeyError) as caught:
+        getattr(net, again)("name", REGISTERED[again](mg))
+    assert caught.value.args == (f"[{op}] Module has an attribute 'name' already",)
+
+
+@pytest.mark.parametrize("lib", ["minigrad", "torch"])
+def test_names_are_refused_as_in_pytorch(lib):
+    lib = pytest.importorskip(lib)
+    for register, make in REGISTERED.items():
+        net = lib.nn.Module()
+        net.number = 1
+        for name in ("number", "forward", "", "a.b"):
+            with pytest.raises(KeyError):
+                getattr(net, register)(name, make(lib))
+            with pytest.raises(KeyError):
+                getattr(net, register)(name, None)
+        getattr(net, register)("none", None)
+        getattr(net, register)("none", make(lib))
+    with pytest.raises(KeyError):
+        lib.nn.ModuleDict({"items": lib.nn.ReLU()})
 
 
 def test_to_changes_dtype_in_place():
@@ -334,7 +376,7 @@ def test_sequential_takes_names():
     assert list(net.state_dict()) == ["first.weight", "first.bias"]
     assert net[0] is net.first
     assert net(mg.ones(4, 2)).shape == (4, 3)
-    with pytest.raises(ValueError, match="'forward' already"):
+    with pytest.raises(KeyError, match="'forward' already"):
         nn.Sequential({"forward": nn.ReLU()})
     with pytest.raises(TypeError, match="a name must be a string, not int"):
         nn.Sequential({0: nn.ReLU()})
@@ -407,7 +449,7 @@ def test_a_module_dict_is_a_dict_that_is_found():
     for name in ("c", "training"):
         with pytest.raises(KeyError):
             net.heads[name]
-    with pytest.raises(ValueError, match="'items' already"):
+    with pytest.raises(KeyError, match="'items' already"):
         net.heads["items"] = tanh
     with pytest.raises(TypeError, match="ModuleDict"):
         net.heads["d"] = 1

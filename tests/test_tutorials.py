@@ -299,9 +299,9 @@ def test_results_are_variables_with_a_creator():
     values, indices = x.max(dim=1)
     assert isinstance(values, Variable)
     assert isinstance(indices, Variable)
-    assert (x * x).creator.name == "mul"
+    assert (x * x).creator.name() == "mul"
     assert x.detach().creator is None
-    assert mg.exp(x).grad_fn.name == "exp"  # a plain tensor in the same graph
+    assert mg.exp(x).grad_fn.name() == "exp"  # a plain tensor in the same graph
 
 
 def test_a_variables_data_is_its_memory_outside_the_graph():
@@ -326,7 +326,7 @@ def test_a_variable_keeps_its_kind_when_copied():
     assert first is second
     assert first.grad.tolist() == [2.0, 4.0]
     x += 1.0
-    assert x.creator.name == "add"
+    assert x.creator.name() == "add"
     leaf = Variable([1.0])
     for other in (copy.deepcopy(leaf), pickle.loads(pickle.dumps(leaf))):
         assert isinstance(other, Variable)

@@ -412,7 +412,7 @@ class _Unpack:
     def __init__(
         self, x: Any, node: Node, op: _OutputOp | None, is_output: bool, unknown: bool
     ) -> None:
-        self.pin, self.name = save(x._h), node.name
+        self.pin, self.name = save(x._h), node.op.name
         self.edge = None if is_output else parent_of(x)
         self.node = weakref.ref(node) if is_output or unknown else None
         self.op = op  # of this output, where there are several
@@ -550,7 +550,7 @@ _BESIDE_UNKNOWN = _BesideUnknown()
 
 def _unknown_edge(node: Node) -> Node:
     """A place on the tape that leads to the inputs of a Function, by ways that are not known."""
-    return record(_UnknownOp(node.name), None, (), None, *(node.parents or ()))
+    return record(_UnknownOp(node.op.name), None, (), None, *(node.parents or ()))
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

@@ -35,7 +35,7 @@ class Parameter(Tensor):
     in PyTorch.
     """
 
-    __slots__ = ("__dict__",)
+    __slots__ = ()
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         """A parameter on the memory of ``data``; other data than a tensor is copied."""
@@ -298,19 +298,22 @@ class Module:
             self._buffers = {k: kept for k, kept in self._buffers.items() if k != name}
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Set a parameter as the attribute ``name``; None says that there is none."""
+        """Set a parameter as the attribute ``name``; None says that there is none.
+
+        Raises KeyError for a name that is empty, has a dot or is in use, unless by a parameter.
+        """
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
                 f"[register_parameter] {name!r} is a {type(param).__name__}, not a Parameter: "
                 "wrap it in mg.nn.Parameter"
             )
-        self._check_name("register_parameter", name)
-        if name in self._buffers:
-            raise ValueError(f"[register_parameter] {name!r} is the name of a buffer")
+        self._check_name("register_parameter", name, Parameter)
         setattr(self, name, param)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Set a module as the attribute ``name``; None says that there is none.
+
+        Raises KeyError for a name that is empty, has a dot or is in use, unless by a module.
 
         >>> import minigrad as mg
         >>> net = mg.nn.Module()
@@ -320,16 +323,18 @@ class Module:
         """
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"[add_module] {name!r} is a {type(module).__name__}, not a Module")
-        if name in self._buffers or not isinstance(self.__dict__.get(name), Module):
-            self._check_name("add_module", name)
-            if name in self._buffers:
-                raise ValueError(f"[add_module] {name!r} is the name of a buffer")
+        self._check_name("add_module", name, Module)
         setattr(self, name, module)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """As :meth:`add_module`."""
+        self.add_module(name, module)
 
     def register_buffer(self, name: str, value: Tensor | None, persistent: bool = True) -> None:
         """Set a tensor that is no parameter as the attribute ``name``.
 
-        It moves with :meth:`to` and, if persistent, is part of the state.
+        It moves with :meth:`to` and, if persistent, is part of the state. Raises KeyError for a
+        name that is empty, has a dot or is in use, unless by a buffer.
         """
         if value is not None and not isinstance(value, TensorBase):
             raise TypeError(f"[register_buffer] {name!r} is a {type(value).__name__}, not a Tensor")
@@ -337,13 +342,24 @@ class Module:
         self._buffers = {**self._buffers, name: persistent}
         setattr(self, name, value)
 
-    def _check_name(self, op: str, name: str) -> None:
+    def _check_name(self, op: str, name: str, kind: type | None = None) -> None:
+        """KeyError, as in PyTorch, for a name in use by what is not of this kind.
+
+        The kind is a class, or None for buffers. An attribute that is None is of no kind yet.
+        """
         if not isinstance(name, str):
             raise TypeError(f"[{op}] a name must be a string, not {type(name).__name__}")
         if not name or "." in name:
-            raise ValueError(f"[{op}] {name!r} is no name: it is empty or holds a dot")
-        if name not in self._buffers and hasattr(self, name):
-            raise ValueError(f"[{op}] {type(self).__name__} has an attribute {name!r} already")
+            raise KeyError(f"[{op}] {name!r} is no name: it is empty or holds a dot")
+        if name in self._buffers:
+            free = kind is None
+        elif kind is None:
+            free = not hasattr(self, name)
+        else:
+            held = self.__dict__.get(name, ...)
+            free = held is None or isinstance(held, kind) or not hasattr(self, name)
+        if not free:
+            raise KeyError(f"[{op}] {type(self).__name__} has an attribute {name!r} already")
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The submodules of this module itself, each once."""
