@@ -324,3 +324,526 @@ def test_gradients(name, rng):
     got = mg.grad(total, leaves)
     for g, want in zip(got, slopes(call, arrays, cotangents), strict=True):
         np.testing.assert_allclose(g.numpy(), want, rtol=1e-6, atol=1e-7)
+
+
+# ---- random axes, shapes and keywords ------------------------------------------------------------
+
+
+class Draw:
+    """Random arguments for functions of arrays."""
+
+    def __init__(self, rng):
+        self.rng = rng
+
+    def number(self, low, high):
+        return int(self.rng.integers(low, high + 1))
+
+    def flag(self):
+        return bool(self.rng.integers(2))
+
+    def one(self, *choices):
+        return choices[self.number(0, len(choices) - 1)]
+
+    def shape(self, least=1, most=3, size=5):
+        return tuple(self.number(1, size) for _ in range(self.number(least, most)))
+
+    def array(self, shape):
+        """Values that all differ by far more than a step of finite differences."""
+        n = int(np.prod(shape))
+        spread = self.rng.permutation(n).reshape(shape) / max(n, 1)
+        return spread + self.rng.uniform(0.2, 0.21, shape)
+
+    def axis(self, a):
+        return self.number(-a.ndim, a.ndim - 1)
+
+    def axes(self, a):
+        """None, one axis or several."""
+        several = self.rng.permutation(a.ndim)[: self.number(1, a.ndim)]
+        signs = [int(d) - a.ndim * self.flag() for d in several]
+        return self.one(None, self.axis(a), tuple(signs))
+
+    def kept(self):
+        return {"keepdims": True} if self.flag() else {}
+
+    def mask(self, a):
+        """A mask that broadcasts to a's shape."""
+        shape = tuple(self.one(n, 1) for n in a.shape[self.number(0, a.ndim - 1) :])
+        return self.rng.random(shape) < 0.7
+
+
+def reduction(name, where=False, initial=False, several=True, **fixed):
+    def draw(d):
+        a = d.array(d.shape())
+        options = {**d.kept(), **fixed}
+        options["axis"] = d.axes(a) if several else d.one(None, d.axis(a))
+        if where and d.flag():
+            options["where"] = d.mask(a)
+        if initial and (d.flag() or "where" in options):
+            options["initial"] = 0.45
+        return lambda a: getattr(np, name)(a, **options), [a]
+
+    return draw
+
+
+def with_nan(name, **fixed):
+    def draw(d):
+        a = d.array(d.shape(size=6))
+        missing = d.rng.random(a.shape) < 0.3
+        options = {"axis": d.one(None, d.axis(a)), **fixed}
+        return lambda a: getattr(np, name)(np.where(missing, np.nan, a), **options), [a]
+
+    return draw
+
+
+def along(call):
+    """A function of an array and an axis, or none."""
+
+    def draw(d):
+        a = d.array(d.shape())
+        axis = d.axis(a)
+        return lambda a: call(a, axis), [a]
+
+    return draw
+
+
+def drawn_pad(d):
+    a = d.array(d.shape())
+    mode = d.one("constant", "edge", "reflect", "symmetric", "wrap")
+    widths = [(d.number(0, 7), d.number(0, 7)) for _ in a.shape]
+    widths = d.one(widths, widths[0], widths[0][0])
+    return lambda a: np.pad(a, widths, mode), [a]
+
+
+def drawn_pad_constants(d):
+    a = d.array(d.shape())
+    return (
+        lambda a, v: np.pad(a, ((2, 1),) * a.ndim, constant_values=v),
+        [a, d.array((a.ndim, 2))],
+    )
+
+
+def drawn_delete(d):
+    a = d.array(d.shape())
+    axis = d.one(None, d.axis(a))
+    n = a.size if axis is None else a.shape[axis]
+    what = d.one(
+        d.number(-n, n - 1), [d.number(-n, n - 1) for _ in range(3)], slice(d.number(0, n), None, 2)
+    )
+    return lambda a: np.delete(a, what, axis), [a]
+
+
+def drawn_insert(d):
+    a = d.array(d.shape())
+    axis = d.one(None, d.axis(a))
+    n = a.size if axis is None else a.shape[axis]
+    where = d.one(d.number(-n, n), [d.number(-n, n) for _ in range(3)])
+    shape = (
+        a.shape if axis is None else np.delete(np.moveaxis(a, axis, 0), slice(1, None), 0)[0].shape
+    )
+    one = axis is not None and isinstance(where, int)
+    return lambda a, v: np.insert(a, where, v, axis), [a, d.array(shape if one else ())]
+
+
+def drawn_slide(name):
+    def draw(d):
+        mode = d.one("full", "same", "valid")
+        a, b = d.array((d.number(1, 9),)), d.array((d.number(1, 9),))
+        return lambda a, b: getattr(np, name)(a, b, mode), [a, b]
+
+    return draw
+
+
+def drawn_average(d):
+    a = d.array(d.shape())
+    axis = d.axis(a)
+    w = d.array(d.one(a.shape, (a.shape[axis],)))
+    options = d.kept()
+    return lambda a, w: np.average(a, axis, w, **options), [a, w]
+
+
+def drawn_gradient(d):
+    a = d.array(tuple(d.number(3, 5) for _ in range(d.number(1, 3))))
+    axis = d.axis(a)
+    points = np.cumsum(d.rng.uniform(0.5, 1, a.shape[axis]))
+    step = d.one(0.7, points)
+    order = d.number(1, 2)
+    return lambda a: np.gradient(a, step, axis=axis, edge_order=order), [a]
+
+
+def drawn_trapezoid(d):
+    a = d.array(d.shape())
+    axis = d.axis(a)
+    x = d.array(d.one(a.shape, (a.shape[axis],)))
+    call = np.trapezoid if NUMPY2 else np.trapz
+    return lambda a, x: call(a, x, axis=axis), [a, x]
+
+
+def drawn_interp(d):
+    n = d.number(1, 6)
+    points = np.cumsum(d.rng.uniform(0.2, 0.6, n)) - 0.5
+    options = d.one({}, {"left": -2.0}, {"right": 3.0}, {"period": d.rng.uniform(0.3, 2)})
+    return lambda x, f: np.interp(x, points, f, **options), [d.array(d.shape()), d.array((n,))]
+
+
+def drawn_cov(d):
+    a = d.array((d.number(2, 4), d.number(2, 5)))
+    rows = d.flag()
+    n = a.shape[1] if rows else a.shape[0]
+    options = {"ddof": d.number(0, 1)} | d.one({}, {"fweights": d.rng.integers(1, 4, n)})
+    return lambda a, w: np.cov(a, rowvar=rows, aweights=w, **options), [a, d.array((n,))]
+
+
+def drawn_choose(d):
+    shape = d.shape()
+    index = d.rng.integers(0, 3, shape)
+    return (
+        lambda a, b, c: np.choose(index, (a, b, c)),
+        [d.array(shape), d.array(shape[-1:]), d.array(())],
+    )
+
+
+def drawn_select(d):
+    shape = d.shape()
+    masks = [d.rng.random(shape) < 0.4, d.rng.random(shape[-1:]) < 0.5]
+    return lambda a, b: np.select(masks, [a, b], -3.0), [d.array(shape), d.array(shape[-1:])]
+
+
+def drawn_reshape(d):
+    a = d.array(d.shape(3, 3))
+    order = d.one("C", "F", "A")
+    shape = d.one((-1,), (a.shape[0], -1), (1, -1, a.shape[2]))
+    return lambda a: np.reshape(a, shape, order=order), [a]
+
+
+def drawn_cross(d):
+    axis = d.number(0, 1)
+    shape = (3, 2) if axis == 0 else (2, 3)
+    return lambda a, b: np.cross(a, b, axis=axis), [d.array(shape), d.array(shape)]
+
+
+def drawn_percentile(d):
+    a = d.array(d.shape())
+    q = d.one(37.0, np.array([11.0, 83.0]))
+    method = d.one("linear", "lower", "higher", "midpoint", "nearest")
+    options = {"axis": d.axes(a), "method": method, **d.kept()}
+    return lambda a: np.percentile(a, q, **options), [a]
+
+
+SWEEP = {
+    "sum": reduction("sum", where=True, initial=True),
+    "prod": reduction("prod", where=True, initial=True),
+    "max": reduction("max", where=True, initial=True),
+    "min": reduction("min", where=True, initial=True),
+    "mean": reduction("mean", where=True),
+    "var": reduction("var", where=True),
+    "std": reduction("std", where=True),
+    "median": reduction("median"),
+    "ptp": reduction("ptp"),
+    "any": reduction("any", where=True),
+    "all": reduction("all", where=True),
+    "argmax": reduction("argmax", several=False),
+    "count_nonzero": reduction("count_nonzero"),
+    "average": drawn_average,
+    "percentile": drawn_percentile,
+    "nansum": with_nan("nansum"),
+    "nanprod": with_nan("nanprod"),
+    "nanmax": with_nan("nanmax"),
+    "nanmin": with_nan("nanmin", keepdims=True),
+    "nanmean": with_nan("nanmean"),
+    "nanvar": with_nan("nanvar"),
+    "nanstd": with_nan("nanstd", keepdims=True),
+    "nanmedian": with_nan("nanmedian"),
+    "nancumsum": with_nan("nancumsum"),
+    "nancumprod": with_nan("nancumprod"),
+    "cumsum": along(lambda a, axis: np.cumsum(a, axis)),
+    "cumprod": along(lambda a, axis: np.cumprod(a, axis)),
+    "sort": along(lambda a, axis: np.sort(a, axis)),
+    "argsort": along(lambda a, axis: np.argsort(a, axis)),
+    "flip": along(lambda a, axis: np.flip(a, axis)),
+    "diff": along(lambda a, axis: np.diff(a, axis=axis)),
+    "repeat": along(lambda a, axis: np.repeat(a, 3, axis)),
+    "append": along(lambda a, axis: np.append(a, a * 2, axis)),
+    "unique": along(lambda a, axis: np.unique(a, axis=axis)),
+    "apply_along_axis": along(lambda a, axis: np.apply_along_axis(lambda t: t * t[0], axis, a)),
+    "rollaxis": along(lambda a, axis: np.rollaxis(a, axis)),
+    "pad": drawn_pad,
+    "pad constants": drawn_pad_constants,
+    "delete": drawn_delete,
+    "insert": drawn_insert,
+    "convolve": drawn_slide("convolve"),
+    "correlate": drawn_slide("correlate"),
+    "gradient": drawn_gradient,
+    "trapezoid": drawn_trapezoid,
+    "interp": drawn_interp,
+    "cov": drawn_cov,
+    "choose": drawn_choose,
+    "select": drawn_select,
+    "reshape": drawn_reshape,
+    "cross": drawn_cross,
+}
+
+
+def assert_directional(call, arrays, leaves, got, rng):
+    """Derivatives along random directions are those of NumPy's function by differences."""
+    outs = [x for x in listed(got) if isinstance(x, mg.Tensor) and x.requires_grad]
+    if not outs:
+        return
+    cotangents = [rng.normal(size=x.shape) for x in listed(got)]
+    total = sum((x * c).sum() for x, c in zip(listed(got), cotangents, strict=True))
+    directions = [rng.normal(size=a.shape) for a in arrays]
+    sides = []
+    for step in (1e-6, -1e-6):
+        moved = [a + step * v for a, v in zip(arrays, directions, strict=True)]
+        ends = listed(call(*moved))
+        sides.append([np.sum(c * x) for c, x in zip(cotangents, ends, strict=True)])
+    want = sum(x - y for x, y in zip(*sides, strict=True)) / 2e-6
+    grads = mg.grad(total, leaves)
+    slope = sum(float((g.numpy() * v).sum()) for g, v in zip(grads, directions, strict=True))
+    np.testing.assert_allclose(slope, want, rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", SWEEP)
+def test_random_axes_shapes_and_keywords(name):
+    rng = np.random.default_rng(sum(map(ord, name)))
+    for _ in range(25):
+        call, arrays = SWEEP[name](Draw(rng))
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            want = call(*arrays)
+        leaves = [mg.tensor(a, requires_grad=True) for a in arrays]
+        got = call(*leaves)
+        agree(got, want, 1e-11)
+        finite = all(np.isfinite(np.asarray(x, float)).all() for x in listed(want))
+        if finite:
+            assert_directional(call, arrays, leaves, got, rng)
+
+
+# ---- out=, where=, dtype= and at -----------------------------------------------------------------
+
+
+def test_out_is_written_on_the_tape(rng):
+    a = rng.uniform(1, 2, (3, 4))
+    x = mg.tensor(a, requires_grad=True)
+    for call in (
+        lambda x, out: np.exp(x, out=out),
+        lambda x, out: np.multiply(x, x, out=out),
+        lambda x, out: np.add(x, 1.5, out=(out,)),
+        lambda x, out: np.exp(x, out=out, where=MASK),
+        lambda x, out: np.cumsum(x, axis=1, out=out),
+        lambda x, out: np.clip(x, 1.2, 1.7, out),
+        lambda x, out: np.multiply.accumulate(x, out=out),
+    ):
+        want, got = np.full((3, 4), 7.0), mg.full((3, 4), 7.0, dtype=mg.float64)
+        call(a, want)
+        assert call(x, got) is got
+        np.testing.assert_allclose(got.detach().numpy(), want, rtol=1e-14)
+        g = mg.grad((got * mg.tensor(a)).sum(), x)[0].numpy()
+        slopes = np.zeros_like(a)
+        for at in np.ndindex(a.shape):
+            sides = []
+            for step in (1e-6, -1e-6):
+                moved, end = a.copy(), np.full((3, 4), 7.0)
+                moved[at] += step
+                call(moved, end)
+                sides.append(np.sum(end * a))
+            slopes[at] = (sides[0] - sides[1]) / 2e-6
+        np.testing.assert_allclose(g, slopes, rtol=1e-6, atol=1e-7)
+
+
+def test_out_may_be_an_operand():
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1
+    assert np.multiply(y, y, out=y) is y
+    np.subtract(y, 1.0, out=y, where=np.array([True, False]))
+    (g,) = mg.grad(y.sum(), x)
+    assert y.tolist() == [0, 4]
+    assert g.tolist() == [2, 4]
+
+
+def test_out_of_reductions_and_of_two_results():
+    x = mg.tensor([[1.5, -2.25], [3.0, 4.0]])
+    total = mg.zeros(2)
+    assert np.sum(x, axis=0, out=total) is total
+    assert total.tolist() == [4.5, 1.75]
+    np.add.reduce(x, axis=1, out=total)
+    assert total.tolist() == [-0.75, 7]
+    np.sum(np.ones((2, 2), np.float32), 0, None, total)
+    assert total.tolist() == [2, 2]
+    part, whole = mg.zeros(2, 2), mg.zeros(2, 2)
+    found = np.modf(x, out=(part, whole))
+    assert found[0] is part
+    assert found[1] is whole
+    assert part.tolist() == [[0.5, -0.25], [0, 0]]
+    assert whole.tolist() == [[1, -2], [3, 4]]
+
+
+def test_out_that_does_not_fit():
+    x = mg.tensor([1.5, 2.5])
+    leaf = mg.ones(2, requires_grad=True)
+    for call, kind, message in (
+        (lambda: np.exp(x, out=mg.zeros(2, dtype=mg.int64)), TypeError, "float32 is not cast to"),
+        (lambda: np.exp(x, out=mg.zeros(3)), ValueError, r"\(2,\)"),
+        (lambda: np.exp(x, out=leaf), RuntimeError, "tensor that requires grad"),
+        (lambda: np.sum(x, out=np.zeros(())), TypeError, r"\[numpy.sum\].*out="),
+    ):
+        with pytest.raises(kind, match=message):
+            call()
+
+
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "maximum", "minimum", "divide"])
+@pytest.mark.parametrize("kind", ["list", "tuple", "mask", "slice", "tensor"])
+def test_at_counts_repeated_positions(name, kind, rng):
+    ufunc = getattr(np, name)
+    a = rng.uniform(1, 2, (4, 3))
+    index = {
+        "list": [0, 2, 0, 0],
+        "tuple": ([0, 1, 0, 0], [2, 2, 2, 0]),
+        "mask": a > 1.5,
+        "slice": (slice(1, None), 0),
+        "tensor": np.array([[3, 3], [1, 3]]),
+    }[kind]
+    v = rng.uniform(0.5, 2.5, a[index].shape)
+    given = mg.tensor(index) if kind == "tensor" else index
+
+    def call(a, v):
+        end = a.copy()
+        ufunc.at(end, index, v)
+        return end
+
+    x, w = mg.tensor(a, requires_grad=True), mg.tensor(v, requires_grad=True)
+    y = x * 1
+    assert ufunc.at(y, given, w) is None
+    np.testing.assert_allclose(y.detach().numpy(), call(a, v), rtol=1e-12)
+    assert_directional(call, [a, v], [x, w], y, rng)
+
+
+def test_at_of_one_operand_and_of_numbers():
+    x = mg.tensor([1.0, 2.0, 3.0])
+    np.negative.at(x, [0, 0, 1])
+    assert x.tolist() == [1, -2, 3]
+    np.power.at(x, [1, 2, 2], 2)
+    assert x.tolist() == [1, 4, 81]
+    n = mg.tensor([1, 2, 3])
+    np.add.at(n, [0, 0], 5)
+    assert n.tolist() == [11, 2, 3]
+    with pytest.raises(TypeError, match=r"\[numpy.add.at\] float32 is not cast to int64"):
+        np.add.at(n, [0], 1.5)
+    array = np.zeros(3)
+    np.add.at(array, mg.tensor([1, 1]), mg.tensor([1.0, 2.0]))
+    assert array.tolist() == [0, 3, 0]
+    with pytest.raises(TypeError, match="requires grad cannot be written into an array"):
+        np.add.at(array, [0], mg.ones(1, requires_grad=True))
+    with pytest.raises(RuntimeError, match=r"\[numpy.add.at\] .*tensor that requires grad"):
+        np.add.at(mg.ones(2, requires_grad=True), [0], 1.0)
+
+
+def test_dtypes_of_universal_functions():
+    x = mg.tensor([1.0, 2.0])
+    assert np.exp(x, dtype=np.float64).dtype is mg.float64
+    assert np.add(mg.tensor([1, 2]), 1, dtype=np.float64).tolist() == [2, 3]
+    assert np.equal(x, 1.0, dtype=bool).tolist() == [True, False]
+    with pytest.raises(TypeError, match="float32 is not cast to int64 by casting='same_kind'"):
+        np.add(x, 1, dtype=np.int64)
+    assert np.add(x, 1, dtype=np.int64, casting="unsafe").tolist() == [2, 3]
+    with pytest.raises(TypeError, match="the result is of bools, not of float64"):
+        np.equal(x, 1.0, dtype=float)
+
+
+WRITES = {
+    "copyto": lambda a, v: np.copyto(a, v[:4]),
+    "copyto where": lambda a, v: np.copyto(a, v[:4], where=MASK),
+    "put": lambda a, v: np.put(a, [0, 5, 0, -1], v),
+    "put clip": lambda a, v: np.put(a, [0, 99], v, mode="clip"),
+    "put_along_axis": lambda a, v: np.put_along_axis(a, np.array([[1], [0], [3]]), v[:3, None], 1),
+    "putmask": lambda a, v: np.putmask(a, MASK, v),
+    "place": lambda a, v: np.place(a, MASK, v[:3]),
+    "fill_diagonal": lambda a, v: np.fill_diagonal(a, v[:3]),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_functions_that_write_are_on_the_tape(name, rng):
+    a, v = rng.uniform(1, 2, (3, 4)), rng.uniform(3, 4, 5)
+
+    def call(a, v):
+        end = a.copy()
+        WRITES[name](end, v)
+        return end
+
+    x, w = mg.tensor(a, requires_grad=True), mg.tensor(v, requires_grad=True)
+    y = x * 1
+    assert WRITES[name](y, w) is None
+    np.testing.assert_array_equal(y.detach().numpy(), call(a, v))
+    assert_directional(call, [a, v], [x, w], y, rng)
+    plain = mg.tensor(a)
+    WRITES[name](plain, mg.tensor(v))
+    np.testing.assert_array_equal(plain.numpy(), call(a, v))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_numpys_own_errors():
+    x = mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    line = x[0]
+    for call, kind, message in (
+        (lambda x: np.delete(x, 9, axis=1), IndexError, "out of bounds"),
+        (lambda x: np.insert(x, 9, 0.0, axis=1), IndexError, "out of bounds"),
+        (lambda x: np.pad(x, -1), ValueError, "negative"),
+        (lambda x: np.pad(x, 1, "nonsense"), ValueError, "not supported"),
+        (lambda x: np.choose(np.array([7]), [x, x]), ValueError, "invalid entry"),
+        (lambda x: np.select([x > 1], [x, x]), ValueError, "same length"),
+        (lambda x: np.max(x, where=x > 1), ValueError, "initial"),
+        (lambda x: np.average(x, weights=x[0]), TypeError, "(?i)axis"),
+        (lambda x: np.average(x, weights=x * 0), ZeroDivisionError, "to (0|zero)"),
+        (lambda x: np.vdot(x, x[0]), ValueError, ""),
+        (lambda x: np.gradient(x, 1.0, 2.0, 3.0), TypeError, ""),
+        (lambda x: np.gradient(x[:, :1]), ValueError, ""),
+        (lambda x: np.interp(x, [1.0, 2.0], [1.0]), ValueError, ""),
+        (lambda x: np.interp(x, [1.0, 2.0], [1.0, 2.0], period=0), ValueError, "period"),
+        (lambda x: np.convolve(x[0], x[0][:0]), ValueError, ""),
+        (lambda x: np.convolve(x[0], x[0], "odd"), ValueError, ""),
+        (lambda x: np.cov(x, fweights=[1.5, 1.0, 1.0]), TypeError, "integer"),
+        (lambda x: np.cov(x, aweights=[-1.0, 1.0, 1.0]), ValueError, "negative"),
+        (lambda x: np.nanargmax(x * np.nan), ValueError, "NaN"),
+        (lambda x: np.reshape(x, -1, order="Q"), ValueError, "order"),
+        (lambda x: np.meshgrid(x, x, indexing="yx"), ValueError, "indexing"),
+        (lambda x: np.piecewise(x, [x > 1], [1, 2, 3]), ValueError, "func"),
+        (lambda x: np.polyval(x[0, 0], x), TypeError, ""),
+        (lambda x: np.ediff1d(np.argsort(x), to_end=0.5), TypeError, ""),
+    ):
+        for given in (x, x.numpy()):
+            with pytest.raises(kind, match=message):
+                call(given)
+    for call, message in (
+        (lambda: np.pad(x, 1, "mean"), r"\[numpy.pad\] mode 'mean' is not offered for tensors"),
+        (lambda: np.pad(x, 1, "reflect", reflect_type="odd"), "reflect_type='odd' is not offered"),
+        (lambda: np.quantile(x, 0.5, method="hazen"), r"\[numpy.quantile\] method 'hazen' is not"),
+        (lambda: np.nanmax(x, initial=3.0), r"\[numpy.nanmax\] initial= and where= are not"),
+        (lambda: np.trim_zeros(x), r"\[numpy.trim_zeros\] a tensor of 2 dimensions is not"),
+        (lambda: np.polyfit(line, line, 1), r"\[numpy.polyfit\] not offered for tensors"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            call()
+
+
+def test_bools_and_integers_of_a_list_stay_exact():
+    x = mg.tensor([1, 0, 1, 1])
+    assert np.convolve(x, [1, 2]).tolist() == [1, 2, 1, 3, 2]
+    assert np.bincount(x > 0).tolist() == [1, 3]
+    assert np.cov(mg.tensor([0.0, 1.0]), [1.1, 2.3]).dtype is mg.float64
+    near = np.interp(mg.tensor([0.1]), [0.1, 0.2], [0.3, 0.4]).item()
+    assert near == np.interp(np.float32(0.1), [0.1, 0.2], [0.3, 0.4])
+    big = mg.tensor([2**53 + 1, 3])
+    assert np.append(big, 1).tolist() == [2**53 + 1, 3, 1]
+    assert np.pad(big, 1, "edge").tolist() == [2**53 + 1, 2**53 + 1, 3, 3]
+    assert np.insert(mg.zeros(2, dtype=mg.float64), 1, 0.1).tolist() == [0, 0.1, 0]
+
+
+def test_nothing_but_nan():
+    x = mg.tensor([[np.nan, np.nan], [1.0, np.nan]], requires_grad=True)
+    y = np.nanmax(x, axis=1)
+    np.testing.assert_array_equal(y.detach().numpy(), [np.nan, 1])
+    (g,) = mg.grad(y[1], x)
+    assert g.tolist() == [[0, 0], [1, 0]]
+    assert np.nansum(x).item() == 1
+    assert np.unique(x).shape == (2,)
+    assert np.unique(x, equal_nan=False).shape == (4,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +12,15 @@ from minigrad import creation, special
 from minigrad import functions as f
 from minigrad.arguments import common_shape, one_dim
 from minigrad.dispatch import TensorBase, strong_operand, tensor_operands
-from minigrad.dtypes import as_dtype, float64
-from minigrad.numpy_functions.reading import as_line, as_tensors, beside, exactly, values_of
+from minigrad.dtypes import as_dtype, bool_, float64, int64
+from minigrad.numpy_functions.reading import (
+    as_line,
+    as_tensors,
+    beside,
+    check_cast,
+    exactly,
+    values_of,
+)
 from minigrad.reductions import as_float
 
 __all__ = ["TABLE", "divmod", "gcd", "lcm", "matvec", "modf", "vecmat"]
@@ -106,7 +114,7 @@ def _windows(x: Any, y: Any, mode: str) -> Any:
         dtype = max(x.dtype, y.dtype, key=lambda d: d.code)
         lines = [f.reshape(f.to(t, dtype), (1, 1, -1)) for t in (padded, y)]
         return f.reshape(conv1d(lines[0], lines[1]), (-1,))
-    return f.sum(f.unfold(padded, 0, m, 1) * y, 1)
+    return f.to(f.sum(f.unfold(padded, 0, m, 1) * y, 1), (x[:1] * y[:1]).dtype)
 
 
 # ---- differences, integrals and interpolation ----------------------------------------------------
@@ -130,12 +138,15 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     a = f.ravel(strong_operand("numpy.ediff1d", ary))
-    ends = [
-        None if x is None else f.to(f.ravel(beside("ediff1d", a, x)), a.dtype)
-        for x in (to_begin, to_end)
-    ]
-    parts = (ends[0], f.diff(a) if a.size else a, ends[1])
-    return f.cat([x for x in parts if x is not None], 0)
+
+    def end(x: Any) -> Any:
+        if x is None:
+            return a[:0]
+        given = f.ravel(beside("ediff1d", a, x))
+        check_cast("ediff1d", given.dtype, a.dtype)
+        return f.to(given, a.dtype)
+
+    return f.cat([end(to_begin), f.diff(a) if a.size else a, end(to_end)], 0)
 
 
 def _gradient(y: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
@@ -168,17 +179,25 @@ def _slopes(y: Any, d: int, step: Any, order: int) -> Any:
     if step.ndim > 1 or (step.ndim and step.size != n):
         raise ValueError(f"[numpy.gradient] coordinates of shape {step.shape} for {n} elements")
     y = f.moveaxis(y, d, -1)
-    h = f.to(step, y.dtype) if not step.dtype.is_floating_point else step
+    h = step if step.dtype.is_floating_point else f.to(step, y.dtype)
     h = f.diff(h) if h.ndim else f.expand(h, (n - 1,))
-    a, b = h[:-1], h[1:]
-    inner = (
-        -b / (a * (a + b)) * y[..., :-2]
-        + (b - a) / (a * b) * y[..., 1:-1]
-        + a / (b * (a + b)) * y[..., 2:]
-    )
+    if _even(h, step):
+        inner = (y[..., 2:] - y[..., :-2]) / (2 * h[0])
+    else:
+        a, b = h[:-1], h[1:]
+        inner = (
+            -b / (a * (a + b)) * y[..., :-2]
+            + (b - a) / (a * b) * y[..., 1:-1]
+            + a / (b * (a + b)) * y[..., 2:]
+        )
     first = _end_slope(y, h, order)
     last = -_end_slope(f.flip(y, -1), f.flip(h, 0), order)
     return f.moveaxis(f.cat([first, inner, last], -1), -1, d)
+
+
+def _even(h: Any, step: Any) -> bool:
+    """Whether points stand at one distance; those that move each by itself never do."""
+    return not step.ndim or (step._edge is None and bool((h == h[0]).all()))
 
 
 def _end_slope(y: Any, h: Any, order: int) -> Any:
@@ -223,17 +242,17 @@ def _interp(
     result = f.where(f.lt(x, xp[0]), fp[0] if left is None else left, result)
     result = f.where(f.eq(x, xp[-1]), fp[-1], result)
     result = f.where(f.gt(x, xp[-1]), fp[-1] if right is None else right, result)
-    return f.where(f.isnan(x), x, result)
+    return f.where(f.isnan(x), x, result) if last else result  # as NumPy has it
 
 
 def _polyval(p: Any, x: Any) -> Any:
     if isinstance(p, np.poly1d):
         p = p.coeffs
     p, x = tensor_operands("numpy.polyval", p, x)
-    if p.ndim != 1:
-        raise ValueError(f"[numpy.polyval] coefficients of shape {p.shape}: a vector is needed")
+    if not p.ndim:
+        raise TypeError("[numpy.polyval] a number is no row of coefficients: give [p]")
     y = creation.zeros_like(x)
-    for k in range(p.size):  # Horner's scheme
+    for k in range(p.shape[0]):  # Horner's scheme
         y = y * x + p[k]
     return y
 
@@ -305,6 +324,9 @@ def _infinite(value: float) -> Callable[..., Any]:
 
 
 def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
+    x = exactly(x)
+    if x.dtype is bool_:
+        x = f.to(x, int64)
     if weights is not None:
         weights = f.to(exactly(weights), float64)
     return f.bincount(x, weights, minlength)
@@ -365,7 +387,7 @@ def _apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **options: A
     outer = a.shape[:d] + a.shape[d + 1 :]
     if 0 in outer:
         raise ValueError("[numpy.apply_along_axis] there is no line to apply the function to")
-    lines = f.reshape(f.moveaxis(a, d, -1), (-1, a.shape[d]))
+    lines = f.reshape(f.moveaxis(a, d, -1), (math.prod(outer), a.shape[d]))
     found = [beside("apply_along_axis", a, func1d(line, *args, **options)) for line in lines]
     made = f.stack(found, 0)
     made = f.reshape(made, outer + made.shape[1:])
@@ -387,8 +409,9 @@ def _apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
 
 def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **options: Any) -> Any:
     x = strong_operand("numpy.piecewise", x)
-    given = np.asarray(values_of(condlist), bool)
-    masks = [given] if given.ndim == x.ndim else list(given)
+    given = values_of(condlist)
+    one = np.isscalar(given) or (np.ndim(given[0]) == 0 and x.ndim)
+    masks = [np.asarray(mask, bool) for mask in ([given] if one else given)]
     if len(funclist) == len(masks) + 1:
         masks.append(~np.any(masks, axis=0))
     elif len(funclist) != len(masks):

@@ -39,18 +39,6 @@ def picked(tensors: Sequence[Any], rearrange: Callable[..., Any]) -> Any:
     return flat[creation.tensor(places.astype(np.int64))]
 
 
-def _moved(name: str) -> Callable[..., Any]:
-    """A function of NumPy's that picks elements of its first argument."""
-    theirs = getattr(np, name)
-
-    def moved(a: Any, *args: Any, **options: Any) -> Any:
-        a = strong_operand(f"numpy.{name}", a)
-        others, named = values_of(args), {k: values_of(v) for k, v in options.items()}
-        return picked([a], lambda positions: theirs(positions, *others, **named))
-
-    return moved
-
-
 # ---- joining and cutting -------------------------------------------------------------------------
 
 
@@ -63,6 +51,11 @@ def _append(arr: Any, values: Any, axis: Any = None) -> Any:
     return f.cat([a, b], one_dim("numpy.append", axis, a.ndim))
 
 
+def _delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+    places = values_of(obj)
+    return picked([strong_operand("numpy.delete", arr)], lambda p: np.delete(p, places, axis))
+
+
 def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     a, v = tensor_operands("numpy.insert", arr, values)
     v = f.to(v, a.dtype)
@@ -71,11 +64,12 @@ def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
 
 
 _MODES = "constant", "edge", "reflect", "symmetric", "wrap"
+_NO_MODES = "empty", "linear_ramp", "maximum", "mean", "median", "minimum"  # which NumPy has
 
 
 def _pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
     a = strong_operand("numpy.pad", array)
-    if mode not in _MODES:
+    if mode in _NO_MODES or callable(mode):
         raise refused("pad", f"mode {mode!r} is not offered for tensors, but {', '.join(_MODES)}")
     if options.get("reflect_type", "even") != "even":
         raise refused("pad", "reflect_type='odd' is not offered for tensors")
@@ -271,6 +265,13 @@ def _ravel(a: Any, order: str = "C") -> Any:
     return _reshaped(a, -1 if a.size else a.size, _fortran(a, order, "CFAK"))
 
 
+def _resize(a: Any, new_shape: Any) -> Any:
+    a = strong_operand("numpy.resize", a)
+    if not a.size:
+        return creation.zeros(*np.resize(0, new_shape).shape, dtype=a.dtype)
+    return picked([a], lambda positions: np.resize(positions, new_shape))
+
+
 def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """By all shifts in order where there is no axis; shifts and axes are broadcast."""
     if axis is None:
@@ -425,7 +426,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "compress": _compress,
     "concatenate": _concatenate,
     "copyto": _copyto,
-    "delete": _moved("delete"),
+    "delete": _delete,
     "diag": lambda v, k=0: f.diag(v, k),
     "dstack": _rows(f.dstack),
     "expand_dims": _expand_dims,
@@ -446,7 +447,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "ravel": _ravel,
     "repeat": lambda a, repeats, axis=None: f.repeat_interleave(as_line(a), repeats, axis),
     "reshape": _reshape,
-    "resize": _moved("resize"),
+    "resize": _resize,
     "roll": _roll,
     "rollaxis": _rollaxis,
     "select": _select,
