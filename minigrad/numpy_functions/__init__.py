@@ -1,0 +1,1 @@
+"""NumPy's functions on tensors, made of operations of ours; ``table`` says which there are."""
