@@ -146,7 +146,8 @@ def searchsorted(
     With ``right``, or ``side="right"``, after the elements equal to v: s[i-1] <= v < s[i]. The
     result is int64, or int32 with ``out_int32``. The sequence is one line for all values, or has a
     line for each of theirs: the same dimensions but the last. ``sorter`` holds the indices that
-    sort it. NaN is the largest; values and lines of different dtypes are compared in float64, or int64 where neither has floats.
+    sort it. NaN is the largest; values and lines of different dtypes are compared in float64, or
+    int64 where neither has floats.
 
     Raises ValueError for shapes that do not fit and for ``right`` with ``side="left"``.
 
