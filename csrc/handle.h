@@ -16,9 +16,12 @@ typedef struct {
 
 typedef struct _cffi_ctypedescr handle_ctype;
 
-/* Python's class of a handle, made when first needed, and cffi's type of the same pointer. */
+/* Python's classes of handles, made when first needed. */
 static PyTypeObject *handle_array_class, *handle_saved_class;
-static handle_ctype *handle_array_ctype, *handle_saved_ctype;
+
+/* cffi's types of what functions take, in the order in which `know` is given them. */
+enum { HANDLE_ARRAY, HANDLE_ARRAYS, HANDLE_STORED, HANDLE_STORED_ARRAYS, HANDLE_SAVED, HANDLE_TYPES };
+static handle_ctype *handle_types[HANDLE_TYPES];
 
 /* ---- fields ---- */
 
@@ -50,7 +53,7 @@ static PyObject *handle_each_axis(PyObject *self, void *offset) {
 /* As a pointer of cffi's; it does not keep the array. */
 static PyObject *handle_pointer(PyObject *self, void *unused) {
     (void)unused;
-    return _cffi_from_c_pointer(((handle *)self)->held, handle_array_ctype);
+    return _cffi_from_c_pointer(((handle *)self)->held, handle_types[HANDLE_ARRAY]);
 }
 
 static PyGetSetDef handle_array_fields[] = {
@@ -121,7 +124,7 @@ static PyObject *handle_around_saved(mg_saved *saved) {
 /* ---- where cffi's wrappers come by ---- */
 
 static MG_NOINLINE PyObject *handle_of_array(char *array, handle_ctype *ctype) {
-    handle_array_ctype = ctype;
+    (void)ctype;
     return handle_around((mg_array *)array);
 }
 
@@ -140,7 +143,7 @@ static MG_NOINLINE PyObject *handle_of_arrays(char *address, handle_ctype *ctype
 }
 
 static MG_NOINLINE PyObject *handle_of_saved(char *saved, handle_ctype *ctype) {
-    handle_saved_ctype = ctype;
+    (void)ctype;
     return handle_around_saved((mg_saved *)saved);
 }
 
@@ -168,35 +171,48 @@ static PyObject *handle_first(PyObject *given) {
     return NULL;
 }
 
-/* cffi's type of a pointer to several, once cffi has said that it is one. */
-static handle_ctype *handle_several_ctype;
+/* know(types): cffi's. */
+static PyObject *handle_know(PyObject *unused, PyObject *const *given, Py_ssize_t count) {
+    (void)unused;
+    if (count != HANDLE_TYPES) return PyErr_Format(PyExc_TypeError, "know(types)");
+    for (int i = 0; i < HANDLE_TYPES; i++) {
+        Py_INCREF(given[i]);
+        handle_types[i] = (handle_ctype *)given[i];
+    }
+    Py_RETURN_NONE;
+}
+
+/* Does a function take the handle as an argument of this type? A storage dtype only where it says so. */
+MG_INLINE bool handle_fits(handle_ctype *ctype, PyObject *given) {
+    if (Py_TYPE(given) == handle_saved_class) return ctype == handle_types[HANDLE_SAVED];
+    if (Py_TYPE(given) != handle_array_class) return false;
+    return ctype == handle_types[HANDLE_ARRAY] ? handle_array(given)->dtype >= MG_BOOL
+                                               : ctype == handle_types[HANDLE_STORED];
+}
 
 /* A handle as an argument is what it holds, if that is what the function takes; several of them are an
  * array, in room that the wrapper frees after the call. Whether it failed. */
 static MG_NOINLINE bool handle_argument(handle_ctype *ctype, PyObject *given, char **to,
                                         struct _cffi_freeme_s **room) {
-    PyTypeObject *class = Py_TYPE(given);
-    if (class == handle_array_class ? ctype == handle_array_ctype
-                                    : class == handle_saved_class && ctype == handle_saved_ctype) {
+    if (handle_fits(ctype, given)) {
         *to = ((handle *)given)->held;
         return false;
     }
-    PyObject *first = handle_first(given), *checked = given;
-    Py_ssize_t size = first ? handle_count(given) * (Py_ssize_t)sizeof(mg_array *)
-                            : _cffi_prepare_pointer_call_argument(ctype, given, to);
+    bool any = ctype == handle_types[HANDLE_STORED_ARRAYS];
+    bool several = (any || ctype == handle_types[HANDLE_ARRAYS]) && handle_first(given);
+    Py_ssize_t size = several ? handle_count(given) * (Py_ssize_t)sizeof(mg_array *)
+                              : _cffi_prepare_pointer_call_argument(ctype, given, to);
     if (size == 0) return false;
-    *to = NULL; /* cffi makes room, and checks by one of the handles what the function takes */
-    if (first) checked = ctype == handle_several_ctype
-                             ? PyTuple_New(0)
-                             : Py_BuildValue("(N)", handle_pointer(first, NULL));
-    bool failed = !checked || _cffi_convert_array_argument(ctype, checked, to, size, room) < 0;
+    *to = NULL; /* cffi makes room, and fills it with what is none of ours */
+    PyObject *filled = several ? PyTuple_New(0) : given;
+    bool failed = size < 0 || !filled || _cffi_convert_array_argument(ctype, filled, to, size, room) < 0;
     if (failed && !PyErr_Occurred()) PyErr_NoMemory(); /* which cffi does not say */
-    if (first && !failed) handle_several_ctype = ctype;
-    if (first) Py_XDECREF(checked);
-    Py_ssize_t count = first ? size / (Py_ssize_t)sizeof(mg_array *) : 0;
+    if (several) Py_XDECREF(filled);
+    Py_ssize_t count = several ? size / (Py_ssize_t)sizeof(mg_array *) : 0;
+    handle_ctype *each = handle_types[any ? HANDLE_STORED : HANDLE_ARRAY];
     for (Py_ssize_t i = 0; !failed && i < count; i++) {
         PyObject *one = PySequence_GetItem(given, i);
-        failed = !one || (one != Py_None && Py_TYPE(one) != handle_array_class);
+        failed = !one || (one != Py_None && !handle_fits(each, one));
         if (!failed) ((mg_array **)*to)[i] = one == Py_None ? NULL : handle_array(one);
         else if (one) PyErr_SetString(PyExc_TypeError, "handles of arrays only");
         Py_XDECREF(one);

@@ -120,8 +120,10 @@ MG_INLINE PyObject *lists_of_number(int dtype, const char *at) {
     case MG_BOOL: return PyBool_FromLong(*at);
     case MG_INT64: return PyLong_FromLongLong(*(const int64_t *)at);
     case MG_FLOAT32: return PyFloat_FromDouble(*(const float *)at);
-    default: return PyFloat_FromDouble(*(const double *)at);
+    case MG_FLOAT64: return PyFloat_FromDouble(*(const double *)at);
     }
+    return mg_is_float(mg_wide(dtype)) ? PyFloat_FromDouble(mg_real_at(dtype, at))
+                                       : PyLong_FromLongLong(mg_whole_at(dtype, at));
 }
 
 static PyObject *lists_of(const mg_array *x, const char *at, int depth) {

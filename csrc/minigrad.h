@@ -10,11 +10,25 @@
 #define MINIGRAD_H
 #include <stdint.h>
 #include <stddef.h>
+#define mg_stored mg_array
 /* cffi: begin */
 
 enum { MG_MAX_NDIM = 16 };
 
-enum mg_dtype { MG_BOOL, MG_INT64, MG_FLOAT32, MG_FLOAT64 }; /* in order of promotion */
+/* Below zero the storage dtypes: moved and converted, but not computed in. Then the others, in order of
+ * promotion. */
+enum mg_dtype {
+    MG_UINT8 = -6,
+    MG_INT8,
+    MG_INT16,
+    MG_INT32,
+    MG_FLOAT16,
+    MG_BFLOAT16,
+    MG_BOOL,
+    MG_INT64,
+    MG_FLOAT32,
+    MG_FLOAT64
+};
 
 enum mg_error_code {
     MG_OK,
@@ -52,6 +66,10 @@ typedef struct mg_array {
     int64_t strides[16];
 } mg_array;
 
+/* An array of any dtype. To C it is an mg_array; to cffi a type of its own, so that a storage dtype is
+ * refused wherever a function takes an mg_array (handle.h). */
+typedef struct mg_stored mg_stored;
+
 /* Several arrays that a function makes at once, for the caller to release; some may be NULL. */
 typedef struct {
     int32_t count;
@@ -61,7 +79,7 @@ typedef struct {
 int mg_error(void);
 int64_t mg_error_detail(int i);
 
-void mg_release(mg_array *a);
+void mg_release(mg_stored *a);
 mg_array *mg_empty(int dtype, int ndim, const int64_t *shape);
 mg_array *mg_weak_float(double value);
 mg_array *mg_weak_int(int64_t value);
@@ -70,8 +88,8 @@ mg_array *mg_weak_bool(int value);
 mg_array *mg_borrow(void *data, int dtype, int ndim, const int64_t *shape, const int64_t *strides,
                     int writable);
 /* First and last element as floats or integers: what a Python number is made from. */
-double mg_item_float(const mg_array *a);
-int64_t mg_item_int(const mg_array *a);
+double mg_item_float(const mg_stored *a);
+int64_t mg_item_int(const mg_stored *a);
 
 /* ---- views ------------------------------------------------------------------------------------- */
 
@@ -88,30 +106,32 @@ enum mg_view {
     MG_VIEW_SLICE_RESHAPE
 };
 
-mg_array *mg_view_reshape(mg_array *a, int ndim, const int64_t *shape); /* one -1 allowed; ESHAPE if it
+mg_array *mg_view_reshape(mg_stored *a, int ndim, const int64_t *shape); /* one -1 allowed; ESHAPE if it
                                                                            cannot be a view */
-mg_array *mg_reshape(mg_array *a, int ndim, const int64_t *shape);      /* view, else a copy */
-mg_array *mg_view_permute(mg_array *a, int ndim, const int32_t *axes);
-mg_array *mg_view_expand(mg_array *a, int ndim, const int64_t *shape);
+mg_array *mg_reshape(mg_stored *a, int ndim, const int64_t *shape);      /* view, else a copy */
+mg_array *mg_view_permute(mg_stored *a, int ndim, const int32_t *axes);
+mg_array *mg_view_expand(mg_stored *a, int ndim, const int64_t *shape);
 /* A reduction's result seen at every element that was reduced: `a` has or lacks the reduced axes of
  * `shape`, and they repeat without a copy. */
-mg_array *mg_view_spread(mg_array *a, int ndim, const int64_t *shape, int naxes,
+mg_array *mg_view_spread(mg_stored *a, int ndim, const int64_t *shape, int naxes,
                          const int32_t *axes);
 /* a[start : : step] on every axis, `count` elements each. */
-mg_array *mg_view_slice(mg_array *a, const int64_t *start, const int64_t *step,
+mg_array *mg_view_slice(mg_stored *a, const int64_t *start, const int64_t *step,
                         const int64_t *count);
 /* The array of this shape in whose memory `a` and `b` lie, if they are two slices of it that begin
  * at these places of an axis and else cut nothing off. NULL, without an error, if that leaves the
  * memory. */
-mg_array *mg_view_around(mg_array *a, mg_array *b, int axis, int64_t a_start, int64_t b_start,
+mg_array *mg_view_around(mg_stored *a, mg_stored *b, int axis, int64_t a_start, int64_t b_start,
                          const int64_t *shape);
 /* The diagonal of the last two axes as the last one; offset counts to the right of the main one. */
-mg_array *mg_view_diagonal(mg_array *a, int64_t offset);
-mg_array *mg_view_alias(mg_array *a);
-int mg_contiguous_now(const mg_array *a);
-int mg_alike(const mg_array *a, const mg_array *b); /* in shape and dtype? */
+mg_array *mg_view_diagonal(mg_stored *a, int64_t offset);
+mg_array *mg_view_alias(mg_stored *a);
+/* Its bits as those of another dtype of the same size. */
+mg_array *mg_view_as(mg_stored *a, int dtype);
+int mg_contiguous_now(const mg_stored *a);
+int mg_alike(const mg_stored *a, const mg_stored *b); /* in shape and dtype? */
 /* Any two elements in the same place? */
-int mg_overlaps_itself(const mg_array *a);
+int mg_overlaps_itself(const mg_stored *a);
 
 /* ---- what the tape saves ----------------------------------------------------------------------- */
 
@@ -122,7 +142,7 @@ typedef struct mg_saved {
     int64_t time;
 } mg_saved;
 
-mg_saved *mg_save(mg_array *a, mg_array *b, mg_array *c); /* NULL for a place not needed */
+mg_saved *mg_save(mg_stored *a, mg_stored *b, mg_stored *c); /* NULL for a place not needed */
 void mg_unsave(mg_saved *saved);
 mg_array *mg_saved_array(mg_saved *saved, int i); /* ESTALE if overwritten since */
 uint64_t mg_saved_buffer(const mg_saved *saved, int i); /* 0 where there is none */
@@ -133,15 +153,15 @@ mg_object *mg_node_class(void);
 mg_object *mg_tensor_parts(void);
 mg_object *mg_back_parts(void);
 
-int64_t mg_version(const mg_array *a); /* the write clock when the buffer was made or last written */
+int64_t mg_version(const mg_stored *a); /* the write clock when the buffer was made or last written */
 int64_t mg_clock_tick(void);           /* a new time, later than all that was made or written */
-int64_t mg_pins(const mg_array *a);
-int mg_writable(const mg_array *a);
-uint64_t mg_buffer_id(const mg_array *a);
+int64_t mg_pins(const mg_stored *a);
+int mg_writable(const mg_stored *a);
+uint64_t mg_buffer_id(const mg_stored *a);
 /* Contiguous, writable memory that no other array, saved array or NumPy view can see? */
-int mg_sole_owner(const mg_array *a);
-void mg_seal(mg_array *a); /* never writable again */
-void mg_share(mg_array *a, int count); /* count +1 / -1: NumPy holds / dropped a writable view */
+int mg_sole_owner(const mg_stored *a);
+void mg_seal(mg_stored *a); /* never writable again */
+void mg_share(mg_stored *a, int count); /* count +1 / -1: NumPy holds / dropped a writable view */
 
 /* ---- what kernels take -------------------------------------------------------------------------- */
 
@@ -211,7 +231,7 @@ mg_array *mg_histc(mg_array *x, int64_t bins, double low, double high);
 mg_arrays *mg_distinct(mg_array *x, int arrange, int inverse);
 /* Up to four parts of an axis side by side, each a start, a step and a count; and its transpose, zeros of
  * that size along the axis with what lies side by side added to them. `add` is the operation's number. */
-mg_array *mg_spans(mg_array *x, int axis, int count, const int64_t *spans);
+mg_array *mg_spans(mg_stored *x, int axis, int count, const int64_t *spans);
 mg_array *mg_spans_added(int add, mg_array *g, int axis, int64_t size, int count,
                          const int64_t *spans);
 /* a + part * (b - a) for a `part` of a's shape or one for all lines; where that is not finite, parts of

@@ -6,6 +6,7 @@
 #ifndef MG_OPERATION_H
 #define MG_OPERATION_H
 
+#include "memory/array.h"
 #include "tensor.h"
 
 enum { OPERANDS = 3 };
@@ -181,10 +182,44 @@ static MG_NOINLINE PyObject *operation_beside_number(PyObject *capsule, PyObject
     return made;
 }
 
+/* Is it `where`, of two operands of one dtype? */
+static bool operation_moves(const operation_call *call) {
+    mg_array *const *x = call->arrays;
+    return call->op->arity == 3 && call->op->pointwise && call->op->number == MG_WHERE &&
+           !mg_is_storage(x[0]->dtype) && x[1]->dtype == x[2]->dtype;
+}
+
+/* The result of operands some of which have a storage dtype: of those in the dtypes that they are computed
+ * in. `where` alone moves them as they are; of two dtypes Python says in which. */
+static MG_NOINLINE PyObject *operation_widened(PyObject *capsule, PyObject *const *inputs,
+                                               const operation_call *call) {
+    PyObject *wide[OPERANDS] = {NULL}, *made = NULL;
+    int arity = call->op->arity, done = 0;
+    if (arity == 3 && call->op->pointwise && call->op->number == MG_WHERE) Py_RETURN_NOTIMPLEMENTED;
+    for (; done < arity; done++) {
+        PyObject *handle = call->handles[done];
+        mg_array *x = call->arrays[done], *cast;
+        if (!mg_is_storage(x->dtype)) {
+            Py_INCREF(wide[done] = inputs[done]);
+            continue;
+        }
+        Py_INCREF(handle);
+        Py_BEGIN_ALLOW_THREADS
+        cast = mg_cast(x, mg_wide(x->dtype));
+        Py_END_ALLOW_THREADS
+        Py_DECREF(handle);
+        if (!cast && !operation_settle(call, Py_None)) break;
+        if (!(wide[done] = tensor_of(cast))) break;
+    }
+    if (done == arity) made = operation_run(capsule, wide, arity);
+    for (int i = 0; i < arity; i++) Py_XDECREF(wide[i]);
+    return made;
+}
+
 /* The result; NotImplemented where the kernel does not take such operands. */
 static PyObject *operation_run(PyObject *capsule, PyObject *const *inputs, Py_ssize_t count) {
     operation_call call = {.op = PyCapsule_GetPointer(capsule, NULL), .inputs = inputs};
-    bool fits = count == call.op->arity;
+    bool fits = count == call.op->arity, stored = false;
     for (int i = 0; fits && i < count; i++) {
         fits = tensor_is(inputs[i]);
         if (!fits) break;
@@ -192,7 +227,9 @@ static PyObject *operation_run(PyObject *capsule, PyObject *const *inputs, Py_ss
         if (!call.handles[i]) return NULL;
         call.shapes[i] = ((tensor *)inputs[i])->fields[TENSOR_SHAPE];
         call.arrays[i] = handle_array(call.handles[i]);
+        stored |= mg_is_storage(call.arrays[i]->dtype);
     }
+    if (fits && stored && !operation_moves(&call)) return operation_widened(capsule, inputs, &call);
     if (!fits && count == 2 && call.op->pointwise && call.op->arity == 2)
         return operation_beside_number(capsule, inputs);
     if (!fits || !operation_fits(call.op, call.arrays)) Py_RETURN_NOTIMPLEMENTED;

@@ -151,6 +151,7 @@ static PyMethodDef tensor_functions[] = {
     METHOD("to_lists", tensor_to_lists, METH_O),
     METHOD("use", tensor_use, METH_FASTCALL),
     METHOD("commit", tensor_commit, METH_FASTCALL),
+    METHOD("know", handle_know, METH_FASTCALL),
 };
 
 mg_object *mg_tensor_parts(void) {

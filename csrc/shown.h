@@ -38,7 +38,8 @@ static PyObject *shown_struct(PyObject *self, void *unused) {
     if (!made) return PyErr_NoMemory();
     int itemsize = (int)mg_itemsize(x->dtype);
     *made = (shown_layout){.two = 2, .ndim = x->ndim, .itemsize = itemsize, .data = x->data};
-    made->kind = x->dtype == MG_BOOL ? 'b' : x->dtype == MG_INT64 ? 'i' : 'f';
+    int wide = mg_wide(x->dtype);
+    made->kind = x->dtype == MG_UINT8 ? 'u' : wide == MG_BOOL ? 'b' : wide == MG_INT64 ? 'i' : 'f';
     made->flags = SHOWN_ALIGNED | SHOWN_NATIVE | (((shown *)self)->lent ? SHOWN_WRITABLE : 0) |
                   (mg_contiguous_now(x) ? SHOWN_IN_ORDER : 0);
     made->shape = made->sizes[0];
@@ -75,6 +76,10 @@ static PyObject *tensor_shown(PyObject *unused, PyObject *const *given, Py_ssize
     (void)unused;
     if (count != 1 || Py_TYPE(given[0]) != handle_array_class)
         return PyErr_Format(PyExc_TypeError, "shown(array)");
+    if (handle_array(given[0])->dtype == MG_BFLOAT16)
+        return PyErr_Format(PyExc_TypeError,
+                            "[numpy] NumPy has no bfloat16: use x.float().numpy(), or "
+                            "x.view(mg.int16).numpy() for the bits");
     if (!class) class = (PyTypeObject *)PyType_FromSpec(&shown_spec);
     shown *made = class ? PyObject_New(shown, class) : NULL;
     if (!made) return NULL;

@@ -31,7 +31,18 @@ from minigrad.creation import (
     zeros_like,
 )
 from minigrad.dtypes import DType as dtype  # noqa: N813 - PyTorch's name
-from minigrad.dtypes import bool_, float32, float64, int64
+from minigrad.dtypes import (
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
 from minigrad.tape import (
     enable_grad,
     inference_mode,
@@ -41,6 +52,7 @@ from minigrad.tape import (
 )
 
 bool, long, double = bool_, int64, float64  # noqa: A001 - PyTorch's names for the dtypes
+int, short, half = int32, int16, float16  # noqa: A001
 
 # What is found, or loaded, when it is first asked for, and in which module; or a module itself.
 _HOMES = {
@@ -49,6 +61,7 @@ _HOMES = {
     "config": "get_num_threads set_num_threads show_config",
     "draw": "draw_graph",
     "interop": "as_torch",
+    "promotion": "can_cast finfo iinfo is_floating_point promote_types result_type",
     "random": "Generator bernoulli default_generator get_rng_state initial_seed manual_seed "
     "multinomial normal rand rand_like randint randint_like randn randn_like randperm seed "
     "set_rng_state",
@@ -64,6 +77,7 @@ __all__ = [
     "arange",
     "as_tensor",
     "asarray",
+    "bfloat16",
     "bool",
     "double",
     "dtype",
@@ -71,12 +85,18 @@ __all__ = [
     "empty_like",
     "enable_grad",
     "eye",
+    "float16",
     "float32",
     "float64",
     "from_numpy",
     "full",
     "full_like",
+    "half",
     "inference_mode",
+    "int",
+    "int8",
+    "int16",
+    "int32",
     "int64",
     "is_grad_enabled",
     "linspace",
@@ -85,7 +105,9 @@ __all__ = [
     "ones",
     "ones_like",
     "set_grad_enabled",
+    "short",
     "tensor",
+    "uint8",
     "zeros",
     "zeros_like",
 ]

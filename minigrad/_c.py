@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import itertools
+import operator
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -99,14 +100,38 @@ tracers: list[Tracer] = []  # those that watch, the last of which is told
 
 
 def call(kernel: Any, *args: Any) -> Handle:
-    """Call a kernel that makes an array, or a tuple of them; its failure becomes a Python error."""
+    """Call a kernel that makes an array, or a tuple of them; its failure becomes a Python error.
+
+    This is also where operands of storage dtypes are widened, for a kernel that refused them.
+    """
     try:
         made = kernel(*args)
     except OverflowError:
         raise ValueError(f"[{op_name(kernel, args)}] a size or index is beyond int64") from None
-    if made is None or tracers:
-        settle(made, kernel, args)
-    return made
+    except TypeError:
+        again = widened(args)
+        if again is args:
+            raise
+    else:
+        if made is None or tracers:
+            settle(made, kernel, args)
+        return made
+    return call(kernel, *again)
+
+
+def widened(value: Any) -> Any:
+    """A handle, or a list of them, in the dtypes that are computed in; anything else as it is."""
+    if isinstance(value, (list, tuple)):
+        found = [widened(one) for one in value]
+        return value if all(map(operator.is_, found, value)) else found
+    if type(value).__name__ == "Array" and value.dtype < lib.MG_BOOL:
+        return call(lib.mg_cast, value, _wide[value.dtype])
+    return value
+
+
+_wide = dict.fromkeys((lib.MG_FLOAT16, lib.MG_BFLOAT16), lib.MG_FLOAT32) | dict.fromkeys(
+    (lib.MG_UINT8, lib.MG_INT8, lib.MG_INT16, lib.MG_INT32), lib.MG_INT64
+)
 
 
 def settle(made: Handle | None, kernel: Any, args: tuple[Any, ...], op: str = "") -> None:
@@ -118,7 +143,17 @@ def settle(made: Handle | None, kernel: Any, args: tuple[Any, ...], op: str = ""
 
 def run(kernel: Any, *args: Any) -> None:
     """Call a kernel that writes into arrays it is given; its failure becomes a Python error."""
-    code = kernel(*args)
+    try:
+        code = kernel(*args)
+    except TypeError:
+        again = widened(args)
+        if again is args:
+            raise
+        dtype = _DTYPE_NAMES[min([a.dtype for a in _arrays(args)])]
+        raise TypeError(
+            f"[{op_name(kernel, args)}] {dtype} is stored, but not computed in: convert it first, "
+            "with .float() or .long()"
+        ) from None
     if code or tracers:
         settle_run(code, kernel, args)
 
@@ -167,6 +202,12 @@ def saved_handle(saved: Any, i: int, op: str = "") -> Handle:
 # ---- failures ------------------------------------------------------------------------------------
 
 _DTYPE_NAMES = {
+    lib.MG_UINT8: "uint8",
+    lib.MG_INT8: "int8",
+    lib.MG_INT16: "int16",
+    lib.MG_INT32: "int32",
+    lib.MG_FLOAT16: "float16",
+    lib.MG_BFLOAT16: "bfloat16",
     lib.MG_BOOL: "bool",
     lib.MG_INT64: "int64",
     lib.MG_FLOAT32: "float32",

@@ -29,7 +29,18 @@ from minigrad.dispatch import (
     value_for,
     wrap,
 )
-from minigrad.dtypes import bool_, float32, float64, int64
+from minigrad.dtypes import (
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
 from minigrad.elementwise import scale
 from minigrad.inplace import (
     KeepGrad,
@@ -135,7 +146,7 @@ def _of_autograd(name: str) -> Callable[..., Any]:
 
 @results_are
 class Tensor(TensorBase):
-    """An n-dimensional array of float32, float64, int64 or bool, differentiable if it holds floats.
+    """An n-dimensional array, differentiable if it holds float32 or float64.
 
     Make one with :func:`minigrad.tensor`, :func:`minigrad.from_numpy` and the other creation
     functions; operations return new ones. Shapes and meaning of the methods are PyTorch's; NumPy's
@@ -244,9 +255,10 @@ class Tensor(TensorBase):
     @data.setter
     def data(self, values: Any) -> None:
         source = value_for("data", self, values).detach()
-        if self._edge is LEAF and not source.dtype.is_floating_point:
+        if self._edge is LEAF and (source.dtype.is_storage or not source.dtype.is_floating_point):
             raise TypeError(
-                f"[data] a tensor that requires grad holds floats, not {source.dtype.name}"
+                "[data] a tensor that requires grad holds float32 or float64, not "
+                f"{source.dtype.name}"
             )
         if type(self._edge) is Node:  # which hands on gradients of this dtype
             source = f.to(source, self.dtype)
@@ -304,7 +316,7 @@ class Tensor(TensorBase):
             )
         if forwards:
             note_leaving(self)
-        if h.dtype >= lib.MG_FLOAT32:
+        if self.dtype.is_floating_point:
             return float(lib.mg_item_float(h))
         value = int(lib.mg_item_int(h))
         return bool(value) if h.dtype == lib.MG_BOOL else value
@@ -463,8 +475,10 @@ class Tensor(TensorBase):
         return copy
 
     def __reduce__(self) -> tuple[Any, ...]:
-        values = self.detach().numpy().copy()
-        return _rebuild, (values, self._edge is LEAF, _class_of(self)), self.__dict__ or None
+        dtype = bfloat16 if self.dtype is bfloat16 else None  # of which NumPy knows the bits alone
+        values = (self.detach() if dtype is None else self.view(int16)).numpy().copy()
+        given = (values, self._edge is LEAF, _class_of(self), dtype)
+        return _rebuild, given, self.__dict__ or None
 
     # ---- dtypes ----
 
@@ -489,8 +503,28 @@ class Tensor(TensorBase):
         return f.to(self, int64)
 
     def int(self) -> Tensor:
-        """As int64, the one integer type."""
-        return f.to(self, int64)
+        """As int32, a storage dtype."""
+        return f.to(self, int32)
+
+    def short(self) -> Tensor:
+        """As int16, a storage dtype."""
+        return f.to(self, int16)
+
+    def char(self) -> Tensor:
+        """As int8, a storage dtype."""
+        return f.to(self, int8)
+
+    def byte(self) -> Tensor:
+        """As uint8, a storage dtype."""
+        return f.to(self, uint8)
+
+    def half(self) -> Tensor:
+        """As float16, a storage dtype; TypeError for a tensor that requires grad."""
+        return f.to(self, float16)
+
+    def bfloat16(self) -> Tensor:
+        """As bfloat16, a storage dtype; TypeError for a tensor that requires grad."""
+        return f.to(self, bfloat16)
 
     def bool(self) -> Tensor:
         """As bool: is it different from 0?"""
@@ -705,5 +739,8 @@ def _of_class(cls: type[Tensor], x: Tensor) -> Tensor:
     return made
 
 
-def _rebuild(values: Any, requires_grad: builtins.bool, cls: type[Tensor] = Tensor) -> Tensor:
-    return _of_class(cls, creation.tensor(values, requires_grad=requires_grad))
+def _rebuild(
+    values: Any, requires_grad: builtins.bool, cls: type[Tensor] = Tensor, dtype: Any = None
+) -> Tensor:
+    made = creation.tensor(values, requires_grad=requires_grad)
+    return _of_class(cls, made if dtype is None else made.view(dtype))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from minigrad._c import lib
 from minigrad.dispatch import TensorBase, apply, strong_operand
 from minigrad.dispatch import tensor_operands as tensor_operands
-from minigrad.dtypes import by_code
+from minigrad.dtypes import by_code, promoted_dtype
 from minigrad.ops import shape as _s
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def promoted(op: str, tensors: Sequence[Any]) -> list[Tensor]:
     codes = [x._h.dtype for x in found]
     if codes.count(codes[0]) == len(codes):
         return found
-    dtype = by_code[max(codes)]
+    dtype = functools.reduce(promoted_dtype, map(by_code.__getitem__, codes))
     return [x if x.dtype is dtype else apply(_s.CAST, (x,), (dtype, x.dtype)) for x in found]
 
 

@@ -12,7 +12,7 @@ from minigrad.dtypes import float64, int64
 from minigrad.ops import indexing as _i
 from minigrad.reductions import amax, amin, as_float
 from minigrad.selection import gather_rows, handles
-from minigrad.shaping import permute, reshape, to
+from minigrad.shaping import permute, reshape, to, widen
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -37,7 +37,7 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Te
     >>> mg.bincount(mg.tensor([0, 2, 2]))
     tensor([1, 0, 2])
     """
-    x = tensor_operand("bincount", x)
+    x = widen(tensor_operand("bincount", x))
     if x.dtype is not int64:
         raise TypeError(f"[bincount] counts int64, not {x.dtype.name}")
     if x._h.ndim != 1:
@@ -45,7 +45,7 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Te
     size = integer("bincount", "minlength", minlength, 0)
     if weights is None:
         return wrap(call(lib.mg_bincount, x._h, size))
-    given = tensor_operand("bincount", weights)
+    given = widen(tensor_operand("bincount", weights))
     if given.shape != x.shape:
         raise ValueError(f"[bincount] weights of shape {given.shape} for x of shape {x.shape}")
     if not given.dtype.is_floating_point:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import Handle, call, ffi, lib, run
+from minigrad._c import Handle, call, ffi, lib, run, widened
 from minigrad._numpy import is_numpys, np
 from minigrad.arguments import integer, real, renamed, size_of, tensor_operand
-from minigrad.dispatch import TensorBase, from_lists, keep, shown, wrap
-from minigrad.dtypes import DType, as_dtype, bool_, by_name, float32, float64, int64
+from minigrad.dispatch import TensorBase, check_range, from_lists, keep, shown, wrap
+from minigrad.dtypes import (
+    DType,
+    as_dtype,
+    bfloat16,
+    bool_,
+    by_name,
+    float32,
+    float64,
+    int64,
+    promoted_dtype,
+)
 from minigrad.tape import LEAF
 
 if TYPE_CHECKING:
@@ -48,10 +59,11 @@ def numpy_dtype(dtype: DType) -> np.dtype[Any]:
 
 def require_grad(x: Tensor, wanted: bool = True) -> Tensor:
     """``x`` as a leaf that requires a gradient; TypeError unless it holds floats."""
-    if wanted and not x.dtype.is_floating_point:
+    if wanted and (x.dtype.is_storage or not x.dtype.is_floating_point):
+        why = "minigrad trains in float32 and float64" if x.dtype.is_floating_point else ""
         raise TypeError(
-            f"[requires_grad] only float tensors can have gradients, this one is {x.dtype.name}; "
-            "convert it with .to(mg.float32)"
+            f"[requires_grad] only float tensors can have gradients, this one is {x.dtype.name}"
+            f"{': ' if why else ''}{why}; convert it with .to(mg.float32)"
         )
     x._edge = LEAF if wanted else None
     return x
@@ -78,10 +90,8 @@ def _kept_dtype(array: np.ndarray[Any, Any]) -> DType:
         return by_name[name]
     if kind in "iu":
         return int64
-    if name == "float16":
-        return float32
     raise TypeError(
-        f"[tensor] cannot hold NumPy's {name}: use float32, float64, int64 or bool"
+        f"[tensor] cannot hold NumPy's {name}: use a dtype that minigrad has too"
         + (" (rows of different lengths?)" if kind == "O" else "")
     )
 
@@ -89,6 +99,11 @@ def _kept_dtype(array: np.ndarray[Any, Any]) -> DType:
 def _plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The array as NumPy itself sees it: a subclass may say anything of its shape."""
     return array if type(array) is np.ndarray else np.asarray(array)
+
+
+def _exported(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array, or its bits, as something whose memory Python's buffers can tell of."""
+    return array.view(np.int16) if array.dtype.name == "bfloat16" else array
 
 
 def _shared_dtype(array: np.ndarray[Any, Any]) -> DType | None:
@@ -103,6 +118,7 @@ def _shared_dtype(array: np.ndarray[Any, Any]) -> DType | None:
 
 def _borrowed(array: np.ndarray[Any, Any], dtype: DType) -> Handle:
     """A handle on the array's own memory, which has this dtype."""
+    array = _exported(array)
     size = array.itemsize
     if array.flags.c_contiguous:  # NumPy takes three times as long to say where it lies
         address = int(ffi.cast("uintptr_t", ffi.from_buffer(array)))
@@ -132,7 +148,7 @@ def _from_array(array: np.ndarray[Any, Any], dtype: DType | None) -> Handle:
     if not few or not array.flags.c_contiguous:
         return call(lib.mg_cast, _borrowed(array, kept), code)
     made = call(lib.mg_empty, kept.code, array.ndim, array.shape)
-    ffi.memmove(ffi.cast("void *", made.data), array, array.nbytes)
+    ffi.memmove(ffi.cast("void *", made.data), _exported(array), array.nbytes)
     return made if code == kept.code else call(lib.mg_cast, made, code)
 
 
@@ -154,7 +170,7 @@ def _detensored(data: Any) -> Any:
     if isinstance(data, (list, tuple)):
         return [_detensored(item) for item in data]
     if isinstance(data, TensorBase):
-        return np.asarray(data)
+        return np.asarray(data if data.dtype is not bfloat16 else data.to(float32))  # type: ignore[attr-defined]
     return data
 
 
@@ -191,7 +207,7 @@ def _together(data: Any) -> DType | None:
             found.append(_kept_dtype(np.asarray(item)))
         elif np.asarray(item).dtype.kind == "f":
             found.append(float32)
-    widest = max(found, key=lambda kind: kind.code, default=float32)
+    widest = functools.reduce(promoted_dtype, found) if found else float32
     return widest if widest.is_floating_point else None
 
 
@@ -224,8 +240,11 @@ def from_sequence(data: Sequence[Any]) -> Tensor:
     made = from_lists(data, float64.code, True)
     if made is None:
         array, kept, from_python = _from_sequences(data)
-        made = wrap(_from_array(array, None if from_python else kept))
-        made._h.pointer.weak = from_python
+        handle = _from_array(array, None if from_python else kept)
+        if from_python:  # a weak array has one of the dtypes that Python's numbers have
+            (handle,) = widened((handle,))
+            handle.pointer.weak = True
+        made = wrap(handle)
     return made
 
 
@@ -233,12 +252,12 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """A new tensor that holds a copy of the data.
 
     ``data`` is a number, nested sequences, a Tensor, a NumPy array or what NumPy reads as one.
-    Python floats become float32 (integers int64, booleans bool); an array keeps its dtype where it
-    is float32, float64, int64 or bool, other integers become int64 and float16 becomes float32.
-    Sequences of several kinds have the widest of these.
+    Python floats become float32 (integers int64, booleans bool); an array keeps its dtype, and
+    unsigned integers of 16 bits and more become int64. Sequences of several kinds have the widest
+    of these.
 
     Raises TypeError for data of other types or ragged sequences, ValueError for too many
-    dimensions.
+    dimensions, OverflowError for integers that the dtype has not.
 
     >>> import minigrad as mg
     >>> mg.tensor([[1.0, 2.0], [3.0, 4.0]]).shape
@@ -250,6 +269,7 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     if made is None:
         made = wrap(_copied(data, wanted))
     elif wanted is not None and made._h.dtype != wanted.code:
+        check_range("tensor", made._h, wanted.code)
         made = wrap(call(lib.mg_cast, made._h, wanted.code))
     return require_grad(made) if requires_grad else made
 
@@ -268,8 +288,8 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor on the array's own memory: writes to either are seen in both.
 
     When the tape saves such a tensor it copies it, so that later writes through NumPy cannot change
-    a gradient unnoticed. Raises TypeError for other objects and for dtypes that are not float32,
-    float64, int64 or bool, ValueError for memory whose strides are not whole elements.
+    a gradient unnoticed. Raises TypeError for other objects and for dtypes that minigrad does not
+    have, ValueError for memory in another byte order or whose strides are not whole elements.
     """
     if not is_numpys("ndarray", array):
         raise TypeError(f"[from_numpy] expected a numpy.ndarray, not {type(array).__name__}")
@@ -280,7 +300,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     if array.dtype.name not in by_name:
         raise TypeError(
             f"[from_numpy] cannot share memory of dtype {array.dtype.name}: "
-            "use float32, float64, int64 or bool, or copy with mg.tensor"
+            "use a dtype that minigrad has too, or copy with mg.tensor"
         )
     raise ValueError(
         "[from_numpy] the array is misaligned, byte-swapped or strided by part elements; "
@@ -329,13 +349,15 @@ def _filled(op: str, size: Sequence[Any], value: Any, dtype: Any, requires_grad:
     kind = as_dtype(dtype)
     shape = size_of(op, size)
     try:
-        number = int(value) if kind in (int64, bool_) else 0
+        number = int(value) if kind.kind < 2 else 0
     except (ValueError, OverflowError):
         raise ValueError(f"[{op}] {value} has no value in {kind.name}") from None
     if kind is bool_:
         number = bool(value)
     if not -(2**63) <= number < 2**63:
         raise OverflowError(f"[{op}] {value} does not fit in int64")
+    if kind.is_storage:
+        check_range(op, call(lib.mg_weak_int, number), kind.code)
     handle = _sized(op, lib.mg_full, kind.code, len(shape), shape, float(value), number)
     return require_grad(wrap(handle), requires_grad)
 
@@ -434,7 +456,7 @@ def arange(
         count = max(0, -((int(start) - int(end)) // int(step)))
     else:
         count = max(0, math.ceil((end - start) / step))
-    exact = (int(start), int(step)) if whole or kind is int64 else (0, 0)
+    exact = (int(start), int(step)) if whole or kind.wide is int64 else (0, 0)
     handle = call(lib.mg_arange, kind.code, float(start), float(step), *exact, count)
     return require_grad(wrap(handle), requires_grad)
 

@@ -16,6 +16,7 @@ from minigrad._c import (
     NULL,
     Handle,
     call,
+    ffi,
     lib,
     overwritten_at,
     save,
@@ -153,7 +154,15 @@ if TYPE_CHECKING:
 
 else:
     Fields, wrap, _operation, _single, *_others = lib.mg_tensor_parts()
-    parent_of, link, cut, spans, join, shown, keep, from_lists, to_lists, use, commit = _others
+    parent_of, link, cut, spans, join, shown, keep, from_lists, to_lists, use, commit, _know = (
+        _others
+    )
+    _know(
+        *[
+            ffi.typeof(f"mg_{kind} *")
+            for kind in ("array", "array *", "stored", "stored *", "saved")
+        ]
+    )
 
 
 class TensorBase(Fields):
@@ -187,9 +196,6 @@ def results_are(cls: _T) -> _T:
 def result_type() -> Any:
     """The class that operations return instances of."""
     return _result_type
-
-
-save(lib.mg_weak_bool(False))  # from the first of each kind handle.h knows cffi's types of them
 
 
 def copied(x: TensorBase) -> Tensor:
@@ -296,7 +302,33 @@ def value_for(op: str, x: TensorBase, value: Any) -> Any:
     found = as_operand(value)
     if found is None:
         raise operand_error(op, value)
-    return wrap(call(lib.mg_cast, found._h, x._h.dtype)) if found._h.weak else found
+    if not found._h.weak:
+        return found
+    check_range(op, found._h, x._h.dtype)
+    return wrap(call(lib.mg_cast, found._h, x._h.dtype))
+
+
+def check_range(op: str, numbers: Handle, code: int) -> None:
+    """OverflowError for Python's integers that a storage dtype has not; negative ones wrap around
+    in uint8, as in PyTorch.
+    """
+    kind = by_code[code]
+    if code >= 0 or kind.kind != 1 or numbers.dtype != lib.MG_INT64 or not numbers.size:
+        return
+    most = 2 ** (8 * kind.itemsize - kind.is_signed) - 1
+    for which in (lib.MG_MIN, lib.MG_MAX):
+        found = lib.mg_item_int(call(lib.mg_reduce, which, numbers, -1, NULL, 0))
+        if not -most - kind.is_signed <= found <= most:
+            raise OverflowError(f"[{op}] {found} does not fit in {kind.name}")
+
+
+def check_keeps_grad(op: str, kind: DType) -> None:
+    """Refuse a half as the result of what is recorded: its gradient would be lost unnoticed."""
+    if kind.is_storage and kind.is_floating_point:
+        raise TypeError(
+            f"[{op}] a {kind.name} tensor cannot require grad: minigrad trains in float32 and "
+            "float64, and halves are for storage; detach() first"
+        )
 
 
 def operand_error(name: str, value: object) -> TypeError:
@@ -318,8 +350,11 @@ def apply(row: Row, inputs: tuple[TensorBase, ...], args: tuple[Any, ...] = ()) 
     out = wrap(handle)
     for x in inputs:
         if x._edge is not None:
-            if not (pauses and not mode.enabled) and handle.dtype >= _FIRST_FLOAT:
-                out._edge = _node(row, inputs, (*handles, handle, NULL), args)
+            if not (pauses and not mode.enabled):
+                if handle.dtype >= _FIRST_FLOAT:
+                    out._edge = _node(row, inputs, (*handles, handle, NULL), args)
+                else:
+                    check_keeps_grad(row.name, out.dtype)
             break
     return out
 

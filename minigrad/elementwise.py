@@ -23,7 +23,7 @@ from minigrad.ops import composed as _m
 from minigrad.ops import elementary as _e
 from minigrad.ops import pointwise as _p
 from minigrad.ops import special as _s
-from minigrad.shaping import to
+from minigrad.shaping import to, widen
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -302,6 +302,7 @@ def round(x: Any, *, decimals: int = 0) -> Tensor:  # noqa: A001
         return _round(x)
     if not x.dtype.is_floating_point:
         raise TypeError(f"[round] decimals={decimals} is for floats: convert {x.dtype.name} first")
+    x = widen(x)
     places = decimals if decimals > 0 else -decimals
     unit = 10.0**places if places <= 308 else math.inf
     if decimals > 0:
@@ -380,7 +381,7 @@ def nan_to_num(
     given: Tensor = tensor_operand("nan_to_num", x)
     if not given.dtype.is_floating_point:
         return given
-    x = given
+    x = given = widen(given)
     largest = 3.4028234663852886e38 if x.dtype is float32 else 1.7976931348623157e308
     number = real("nan_to_num", "nan", nan)
     high = largest if posinf is None else real("nan_to_num", "posinf", posinf)

@@ -17,7 +17,7 @@ from minigrad._numpy import is_numpys
 from minigrad.arguments import common_shape
 from minigrad.creation import asarray
 from minigrad.dispatch import TensorBase, apply, apply_to_one, cut, value_for, wrap, write
-from minigrad.dtypes import bool_, int64
+from minigrad.dtypes import bool_, int64, uint8
 from minigrad.inplace import check_writable, overwrite, overwrite_part, shows_tracked, update
 from minigrad.ops import shape as shape_ops
 from minigrad.ops.table import Row
@@ -57,7 +57,9 @@ def _as_index_array(item: Any) -> Tensor:
         raise IndexError(
             "[index] indices must be integers, booleans, slices, None or ...: got floats"
         )
-    return array
+    if array.dtype is uint8:  # an old mask, as PyTorch has it
+        return f.ne(array, 0)
+    return f.to(array, int64) if array.dtype.is_storage else array
 
 
 def _is_array(item: Any) -> bool:

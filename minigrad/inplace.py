@@ -129,7 +129,7 @@ def update(op: str, x: Tensor, result: Tensor) -> Tensor:
             f"[{op}] in place, the result of shape {result.shape} does not fit {x.shape}"
         )
     if result.dtype is not x.dtype:
-        if not x.dtype.is_floating_point and result.dtype.code > x.dtype.code:
+        if result.dtype.kind > x.dtype.kind:
             raise TypeError(
                 f"[{op}] in place, a {result.dtype.name} result does not fit into {x.dtype.name}"
             )

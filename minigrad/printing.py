@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minigrad.creation import to_numpy
-from minigrad.dtypes import float32
+from minigrad.dtypes import bfloat16, bool_, float32, int64
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -15,13 +15,17 @@ if TYPE_CHECKING:
 __all__ = ["html", "text"]
 
 
+def _values(x: Tensor) -> np.ndarray[Any, Any]:
+    return to_numpy(x._h if x.dtype is not bfloat16 else x.float()._h)
+
+
 def text(x: Tensor) -> str:
     """The repr: values, shape if empty or shortened, dtype unless it shows, place on the tape."""
-    values = np.array2string(to_numpy(x._h), separator=", ", prefix="tensor(")
+    values = np.array2string(_values(x), separator=", ", prefix="tensor(")
     notes = []
     if not x.size or x.size > np.get_printoptions()["threshold"]:
         notes.append(f"shape={x.shape}")
-    shows_dtype = x.dtype is float32 or not x.dtype.is_floating_point
+    shows_dtype = x.dtype in (float32, int64, bool_)
     if not shows_dtype or not x.size:
         notes.append(f"dtype={x.dtype!r}")
     if x.grad_fn is not None:
@@ -40,7 +44,7 @@ def html(x: Tensor) -> str:
         rows.append(("grad_fn", repr(x.grad_fn)))
     elif x.requires_grad:
         rows.append(("requires_grad", "True"))
-    values = to_numpy(x._h)
+    values = _values(x)
     known = values[~np.isnan(values)] if x.dtype.is_floating_point else values
     if known.size:
         with np.errstate(all="ignore"):  # a mean of infinities

@@ -20,7 +20,7 @@ from minigrad.reductions import Found, as_float, found_at, mean
 from minigrad.reductions import sum as total
 from minigrad.scans import along
 from minigrad.selection import picked, where
-from minigrad.shaping import narrow, permute, reshape, select, to
+from minigrad.shaping import narrow, permute, reshape, select, to, widen
 from minigrad.sorting import order_of
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def nanmedian(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -
 
 
 def _median(op: str, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any], skip_nan: bool) -> Any:
-    x = tensor_operand(op, x)
+    x = widen(tensor_operand(op, x))
     dim, keepdim = spelled(op, dim, keepdim, numpy)
     if dim is None:
         return _median_of_all(x, keepdim, skip_nan)
@@ -187,7 +187,7 @@ def _shares(op: str, q: Any) -> Tensor:
         given, q = q, np.asarray(q)
         if q.dtype.kind not in "biuf":
             raise operand_error(op, given)
-    shares = asarray(q)
+    shares = widen(asarray(q))
     if not shares.dtype.is_floating_point:
         shares = to(shares, float64)
     if shares._h.ndim > 1:

@@ -21,7 +21,7 @@ from minigrad.ops import reduction as _r
 from minigrad.ops.indexing import PICK
 from minigrad.ops.shape import DIAGONAL
 from minigrad.selection import along, handles, picked, where
-from minigrad.shaping import reshape, to
+from minigrad.shaping import reshape, to, widen
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -89,7 +89,7 @@ def _cast(op: str, x: Any, dtype: Any) -> Tensor:
 
 def as_float(op: str, x: Any, dtype: Any = None) -> Tensor:
     """x as a tensor of floats: integers and booleans become float32 unless a dtype is given."""
-    x = _cast(op, x, dtype)
+    x = widen(_cast(op, x, dtype))
     return x if x.dtype.is_floating_point else to(x, float32)
 
 

@@ -37,7 +37,7 @@ from minigrad.selection import (
     replacing,
     row_handles,
 )
-from minigrad.shaping import expand, narrow, ravel, reshape
+from minigrad.shaping import expand, narrow, ravel, reshape, widen
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -103,7 +103,7 @@ def index_put(x: Tensor, indices: Sequence[Any], values: Any, accumulate: bool =
     tensor([2., 3., 0.])
     """
     op = "index_put"
-    x = tensor_operand(op, x)
+    x = widen(tensor_operand(op, x)) if accumulate else tensor_operand(op, x)
     arrays: list[Tensor] = []
     for item in listed_tensors(op, indices):
         is_mask = isinstance(item, TensorBase) and item.dtype is bool_
@@ -200,6 +200,7 @@ def scatter(
     rows = {None: _i.INDEX_PUT, "add": _i.INDEX_ADD, "multiply": _i.SCATTER_PROD}
     if reduce not in rows:
         raise ValueError(f"[scatter] reduce is 'add', 'multiply' or None, not {reduce!r}")
+    x = x if reduce is None else widen(x)
     row = rows[reduce]
     line, values, places = _elements("scatter", x, dim, index, source, row)
     return _shaped_as(x, _at("scatter", row, line, values, places))
@@ -207,7 +208,7 @@ def scatter(
 
 def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """x with ``x[index[i, j], j] += src[i, j]`` for dim 0, in any dimensions."""
-    x = tensor_operand("scatter_add", x)
+    x = widen(tensor_operand("scatter_add", x))
     line, values, places = _elements("scatter_add", x, dim, index, src)
     return _shaped_as(x, _at("scatter_add", _i.INDEX_ADD, line, values, places))
 
@@ -226,7 +227,7 @@ def scatter_reduce(
     >>> mg.scatter_reduce(mg.zeros(3), 0, index, src, "amax")
     tensor([2., 3., 0.])
     """
-    x = tensor_operand("scatter_reduce", x)
+    x = widen(tensor_operand("scatter_reduce", x))
     line, values, places = _elements("scatter_reduce", x, dim, index, src)
     return _shaped_as(x, _reduced("scatter_reduce", line, values, places, reduce, include_self))
 
@@ -275,7 +276,7 @@ def _entries(
 
 def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """x with ``alpha * source``, entry by entry along ``dim``, added where the index says."""
-    x = tensor_operand("index_add", x)
+    x = widen(tensor_operand("index_add", x))
     line, values, places = _entries("index_add", x, dim, index, source)
     scaled = values if alpha == 1 else fitting("index_add", x, values * alpha)
     return _shaped_as(x, _at("index_add", _i.INDEX_ADD, line, scaled, places))
@@ -307,7 +308,7 @@ def index_reduce(
     x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
     """As scatter_reduce, for whole entries along ``dim``: "prod", "mean", "amax" or "amin"."""
-    x = tensor_operand("index_reduce", x)
+    x = widen(tensor_operand("index_reduce", x))
     line, values, places = _entries("index_reduce", x, dim, index, source)
     return _shaped_as(x, _reduced("index_reduce", line, values, places, reduce, include_self))
 

@@ -22,11 +22,12 @@ from minigrad.dispatch import (
     TensorBase,
     apply_to_one,
     as_operand,
+    check_range,
     operand_error,
     operation,
     wrap,
 )
-from minigrad.dtypes import bool_, int64
+from minigrad.dtypes import bool_, float32, int64, promoted_dtype, uint8
 from minigrad.elementwise import ne
 from minigrad.ops import indexing as _i
 from minigrad.ops import pointwise as _p
@@ -55,14 +56,16 @@ Places = tuple[Handle | None, ...]  # their handles
 
 
 def index_operand(op: str, index: Any) -> Tensor:
-    """``index`` as an int64 tensor; TypeError for other dtypes."""
+    """``index`` as an int64 tensor; TypeError for what holds no integers."""
     if not isinstance(index, TensorBase):
         index = tensor_operand(op, index)
         if not index.size:  # an empty list holds floats
             index = to(index, int64)
-    if index.dtype is not int64:
-        raise TypeError(f"[{op}] indices must be int64, not {index.dtype.name}")
-    return index  # type: ignore[no-any-return]
+    if index.dtype is int64:
+        return index  # type: ignore[no-any-return]
+    if not (index.dtype.is_storage and index.dtype.kind == 1):
+        raise TypeError(f"[{op}] indices must be integers, not {index.dtype.name}")
+    return to(index, int64)
 
 
 def mask_operand(op: str, mask: Any) -> Tensor:
@@ -80,11 +83,13 @@ def fitting(op: str, x: Tensor, value: Any) -> Tensor:
         raise operand_error(op, value)
     if found._h.dtype == x._h.dtype and not found._h.weak:
         return found  # type: ignore[no-any-return]
-    if not x.dtype.is_floating_point and found.dtype.code > x.dtype.code:
+    if found.dtype.kind > x.dtype.kind:
         raise TypeError(
             f"[{op}] a value of dtype {found.dtype.name} does not fit into {x.dtype.name}: convert "
             "one of them with .to()"
         )
+    if found._h.weak:
+        check_range(op, found._h, x._h.dtype)
     return to(found, x.dtype)
 
 
@@ -290,13 +295,31 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa:
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
     c = tensor_operand("where", condition)
+    if c.dtype is uint8:  # an old mask of PyTorch's
+        c = ne(c, 0)
     if c.dtype is not bool_:
         raise TypeError(f"[where] the condition must be bool, not {c.dtype.name}: compare it first")
     x, y = as_operand(input), as_operand(other)
     for given, found in ((input, x), (other, y)):
         if found is None:
             raise operand_error("where", given)
-    return operation(_p.WHERE)(c, x, y)
+    made = operation(_p.WHERE)(c, x, y)
+    if made is NotImplemented:
+        made = operation(_p.WHERE)(c, *_of_one_dtype(x, y))
+    return made
+
+
+def _of_one_dtype(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Two operands, one of a storage dtype, in the one that holds both; a number only raises the
+    kind.
+    """
+    kind = promoted_dtype(x.dtype, y.dtype)
+    for number, strong in ((x, y), (y, x)):
+        if number._h.weak:
+            raises = number.dtype.kind > strong.dtype.kind
+            kind = strong.dtype if not raises else float32 if number.dtype.kind == 2 else int64
+            check_range("where", number._h, kind.code)
+    return to(x, kind), to(y, kind)
 
 
 def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:

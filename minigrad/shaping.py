@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import lib
+from minigrad._c import call, lib
 from minigrad.arguments import (
     common_shape,
     integer,
@@ -20,9 +20,18 @@ from minigrad.arguments import (
     some_dims,
     tensor_operand,
 )
-from minigrad.dispatch import TensorBase, apply, join, operation, spans
-from minigrad.dtypes import as_dtype
+from minigrad.dispatch import (
+    TensorBase,
+    apply,
+    check_keeps_grad,
+    join,
+    operation,
+    spans,
+    wrap,
+)
+from minigrad.dtypes import DType, as_dtype, bool_
 from minigrad.ops import shape as _s
+from minigrad.tape import is_grad_enabled
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -91,9 +100,34 @@ def reshape_as(x: Tensor, other: Tensor) -> Tensor:
 
 
 def view(x: Tensor, *shape: Any) -> Tensor:
-    """As reshape, but ValueError where it would need a copy."""
+    """As reshape, but ValueError where it would need a copy.
+
+    Or, for a dtype of the same size in place of a shape, the same bits read as that dtype, without
+    a history. RuntimeError for a tensor that requires grad.
+
+    >>> import minigrad as mg
+    >>> mg.tensor([1.0]).view(mg.int32)
+    tensor([1065353216], dtype=minigrad.int32)
+    """
     x = tensor_operand("view", x)
+    if len(shape) == 1 and isinstance(shape[0], (DType, str)):
+        return _seen_as(x, as_dtype(shape[0]))
     return _view(x, (size_of("view", shape),))
+
+
+def _seen_as(x: Tensor, kind: DType) -> Tensor:
+    if x.dtype.itemsize != kind.itemsize:
+        raise ValueError(
+            f"[view] elements of {x.dtype.name} have {x.dtype.itemsize} bytes, those of "
+            f"{kind.name} {kind.itemsize}: a view needs the same size, to(dtype) converts"
+        )
+    if kind is bool_ and x.dtype is not bool_:
+        raise ValueError("[view] the bits of a bool are 0 or 1 alone: use x != 0")
+    if x._edge is not None:
+        raise RuntimeError(
+            "[view] bits have no gradient: detach() before the view as another dtype"
+        )
+    return wrap(call(lib.mg_view_as, x._h, kind.code))
 
 
 def view_as(x: Tensor, other: Tensor) -> Tensor:
@@ -445,7 +479,14 @@ def to(x: Tensor, dtype: Any) -> Tensor:
     wanted, was = as_dtype(dtype), x.dtype
     if wanted is was and not x._h.weak:
         return x
+    if x._edge is not None and wanted.is_storage and is_grad_enabled():
+        check_keeps_grad("to", wanted)
     return apply(_s.CAST, (x,), (wanted, was))
+
+
+def widen(x: Tensor) -> Tensor:
+    """x in the dtype that it is computed in: itself, unless it has a storage dtype."""
+    return to(x, x.dtype.wide) if x.dtype.is_storage else x
 
 
 def type_as(x: Tensor, other: Tensor) -> Tensor:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import integer, spelled, tensor_operand
 from minigrad.dispatch import apply, as_operand, tensor_operands
-from minigrad.dtypes import float64, int64
+from minigrad.dtypes import float64, int32, int64
 from minigrad.ops import scan as _s
 from minigrad.reductions import Found, found_at
 from minigrad.scans import along
 from minigrad.selection import along as on_axis
 from minigrad.selection import gather_rows, index_operand, picked
-from minigrad.shaping import to
+from minigrad.shaping import to, widen
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -144,9 +144,10 @@ def searchsorted(
     """Where values go in sorted lines s, so that these stay sorted: i with s[i-1] < v <= s[i].
 
     With ``right``, or ``side="right"``, after the elements equal to v: s[i-1] <= v < s[i]. The
-    result is int64. The sequence is one line for all values, or has a line for each of theirs: the
-    same dimensions but the last. ``sorter`` holds the indices that sort it. NaN is the largest;
-    values and lines of different dtypes are compared in float64, or int64 where neither has floats.
+    result is int64, or int32 with ``out_int32``. The sequence is one line for all values, or has a
+    line for each of theirs: the same dimensions but the last. ``sorter`` holds the indices that
+    sort it. NaN is the largest; values and lines of different dtypes are compared in float64, or
+    int64 where neither has floats.
 
     Raises ValueError for shapes that do not fit and for ``right`` with ``side="left"``.
 
@@ -164,7 +165,7 @@ def bucketize(
     out_int32: bool = False,
     right: bool = False,
 ) -> Tensor:
-    """In which bucket each value is, as int64: i with boundaries[i-1] < v <= boundaries[i].
+    """In which bucket each value is, an integer: i with boundaries[i-1] < v <= boundaries[i].
 
     With ``right`` it is boundaries[i-1] <= v < boundaries[i]. The boundaries are one sorted line.
     """
@@ -179,11 +180,9 @@ def bucketize(
 def _searched(
     op: str, line: Any, values: Any, out_int32: bool, right: bool, side: Any, sorter: Any
 ) -> Tensor:
-    if out_int32:
-        raise TypeError(f"[{op}] there is no int32 here: leave out_int32 out, and get int64")
     if side not in (None, "left", "right") or (side == "left" and right):
         raise ValueError(f"[{op}] side is {side!r} with right={right}: give one, left or right")
-    line, found = tensor_operands(op, line, values)[0], as_operand(values)
+    line, found = widen(tensor_operands(op, line, values)[0]), widen(as_operand(values))
     if sorter is not None and line._h.ndim:
         order = index_operand(op, sorter)
         if order.shape != line.shape:
@@ -201,4 +200,5 @@ def _searched(
         floats = line.dtype.is_floating_point or found.dtype.is_floating_point
         common = float64 if floats else int64
         line, found = to(line, common), to(found, common)
-    return apply(_s.SEARCHSORTED, (line, found), (bool(right) or side == "right",))
+    places = apply(_s.SEARCHSORTED, (line, found), (bool(right) or side == "right",))
+    return to(places, int32) if out_int32 else places

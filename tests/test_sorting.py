@@ -433,8 +433,6 @@ def test_errors_of_searching():
         mg.searchsorted(line, 1.0, right=True, side="left")
     with pytest.raises(ValueError, match="side is 'middle'"):
         mg.searchsorted(line, 1.0, side="middle")
-    with pytest.raises(TypeError, match="no int32"):
-        mg.searchsorted(line, 1.0, out_int32=True)
     with pytest.raises(ValueError, match=r"\[bucketize\] boundaries have 2"):
         mg.bucketize(1.0, mg.ones(2, 2))
     for wrong in ([0], [[0, 1]], [0, 1, 1]):

@@ -22,6 +22,7 @@ typedef struct copy_plan {
 MG_INLINE void copy_element(char *to, const char *from, int itemsize) {
     if (itemsize == 4) memcpy(to, from, 4);
     else if (itemsize == 8) memcpy(to, from, 8);
+    else if (itemsize == 2) memcpy(to, from, 2);
     else *to = *from;
 }
 
@@ -36,6 +37,7 @@ static void copy_run(char *to, const char *from, int64_t n, int64_t to_stride, i
     if (to_stride == 1) mg_copy_run(to, from, n, from_stride, itemsize);
     else if (itemsize == 4) copy_row(to, from, n, to_stride, from_stride, 4);
     else if (itemsize == 8) copy_row(to, from, n, to_stride, from_stride, 8);
+    else if (itemsize == 2) copy_row(to, from, n, to_stride, from_stride, 2);
     else copy_row(to, from, n, to_stride, from_stride, 1);
 }
 
@@ -62,7 +64,12 @@ MG_INLINE void copy_each(const int size, int itemsize, char *restrict to, int64_
         if (itemsize == 8) memcpy(&word, from, 8);
         else {
             uint32_t half = (uint8_t)*from * 0x01010101u;
+            uint16_t quarter;
             if (itemsize == 4) memcpy(&half, from, 4);
+            if (itemsize == 2) {
+                memcpy(&quarter, from, 2);
+                half = quarter * 0x10001u;
+            }
             word = half | (uint64_t)half << 32;
         }
         for (int k = 0; k < 4; k++) again[k] = word;
@@ -299,6 +306,14 @@ MG_INLINE int64_t cast_to_int(double x) {
     return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
 }
 
+/* As cast_to_int, in an int32; narrower integers keep its lowest bits. */
+#define CAST_TO_NARROW(name, FLOAT)                                                                 \
+    MG_INLINE int32_t name(FLOAT x) {                                                               \
+        return x >= -2147483648.0f && x < 2147483648.0f ? (int32_t)x : INT32_MIN;                   \
+    }
+CAST_TO_NARROW(cast_to_narrow_f32, float)
+CAST_TO_NARROW(cast_to_narrow_f64, double)
+
 CAST_LOOP(f32_f64, double, float, (double)x)
 CAST_LOOP(f64_f32, float, double, (float)x)
 CAST_LOOP(i64_f32, float, int64_t, (float)x)
@@ -312,22 +327,65 @@ CAST_LOOP(f32_b8, uint8_t, float, x != 0)
 CAST_LOOP(f64_b8, uint8_t, double, x != 0)
 CAST_LOOP(i64_b8, uint8_t, int64_t, x != 0)
 
-static const mg_kernel cast_kernels[4][4] = { /* [from][to] in the order of mg_dtype */
+#define CAST_INTEGER(name, TYPE)                                                                    \
+    CAST_LOOP(name##_i64, int64_t, TYPE, x)                                                         \
+    CAST_LOOP(name##_f32, float, TYPE, (float)x)                                                    \
+    CAST_LOOP(i64_##name, TYPE, int64_t, (TYPE)x)                                                   \
+    CAST_LOOP(f32_##name, TYPE, float, (TYPE)cast_to_narrow_f32(x))                                 \
+    CAST_LOOP(f64_##name, TYPE, double, (TYPE)cast_to_narrow_f64(x))
+CAST_INTEGER(u8, uint8_t)
+CAST_INTEGER(i8, int8_t)
+CAST_INTEGER(i16, int16_t)
+CAST_INTEGER(i32, int32_t)
+CAST_LOOP(f16_f32, float, uint16_t, mg_from_f16(x))
+CAST_LOOP(bf16_f32, float, uint16_t, mg_from_bf16(x))
+CAST_LOOP(f32_f16, uint16_t, float, mg_to_f16(x))
+CAST_LOOP(f32_bf16, uint16_t, float, mg_to_bf16(x))
+CAST_LOOP(f64_f16, uint16_t, double, mg_to_f16(mg_to_odd(x)))
+CAST_LOOP(f64_bf16, uint16_t, double, mg_to_bf16(mg_to_odd(x)))
+
+/* In the order of mg_dtype: between wide dtypes, from storage dtypes to wide ones, and back. */
+static const mg_kernel cast_kernels[4][4] = {
     {NULL, cast_b8_i64, cast_b8_f32, cast_b8_f64},
     {cast_i64_b8, NULL, cast_i64_f32, cast_i64_f64},
     {cast_f32_b8, cast_f32_i64, NULL, cast_f32_f64},
     {cast_f64_b8, cast_f64_i64, cast_f64_f32, NULL},
 };
+static const mg_kernel cast_widening[6][4] = {
+    {NULL, cast_u8_i64, cast_u8_f32},   {NULL, cast_i8_i64, cast_i8_f32},
+    {NULL, cast_i16_i64, cast_i16_f32}, {NULL, cast_i32_i64, cast_i32_f32},
+    {NULL, NULL, cast_f16_f32},         {NULL, NULL, cast_bf16_f32},
+};
+static const mg_kernel cast_narrowing[4][6] = {
+    {NULL},
+    {cast_i64_u8, cast_i64_i8, cast_i64_i16, cast_i64_i32, NULL, NULL},
+    {cast_f32_u8, cast_f32_i8, cast_f32_i16, cast_f32_i32, cast_f32_f16, cast_f32_bf16},
+    {cast_f64_u8, cast_f64_i8, cast_f64_i16, cast_f64_i32, cast_f64_f16, cast_f64_bf16},
+};
+
+/* NULL where there is none. */
+static mg_kernel cast_kernel(int from, int to) {
+    if (mg_is_storage(from)) return mg_is_storage(to) ? NULL : cast_widening[from - MG_UINT8][to];
+    return mg_is_storage(to) ? cast_narrowing[from][to - MG_UINT8] : cast_kernels[from][to];
+}
 
 mg_array *mg_cast(mg_array *a, int dtype) {
-    if (dtype < MG_BOOL || dtype > MG_FLOAT64) return mg_fail(MG_EDTYPE, dtype, 0);
+    if (dtype < MG_UINT8 || dtype > MG_FLOAT64) return mg_fail(MG_EDTYPE, dtype, 0);
     if (dtype == a->dtype) {
         mg_array *same = mg_copy(a);
         if (same) same->weak = 0;
         return same;
     }
+    mg_kernel kernel = cast_kernel(a->dtype, dtype);
+    if (!kernel) { /* in two steps: integers as integers, halves as floats */
+        bool halves = mg_wide(a->dtype) == MG_FLOAT32 || mg_wide(dtype) == MG_FLOAT32;
+        mg_array *wide = mg_cast(a, halves ? MG_FLOAT32 : MG_INT64);
+        mg_array *made = wide ? mg_cast(wide, dtype) : NULL;
+        mg_release(wide);
+        return made;
+    }
     mg_array *out = mg_new(dtype, a->ndim, a->shape);
-    if (out) mg_nditer_run(out, 1, &a, cast_kernels[a->dtype][dtype]);
+    if (out) mg_nditer_run(out, 1, &a, kernel);
     return out;
 }
 

@@ -602,23 +602,25 @@ MG_PLANNING_END
         nditer_whole(n, sizeof *c);                                                                 \
         MG_APART for (int64_t i = 0; i < n; i++) ((TYPE *)out)[i] = c[i] ? a[i] : b[i];             \
     }
-WHERE_LOOP(b8, uint8_t)
-WHERE_LOOP(i64, int64_t)
-WHERE_LOOP(f32, float)
-WHERE_LOOP(f64, double)
+WHERE_LOOP(1, uint8_t)
+WHERE_LOOP(2, uint16_t)
+WHERE_LOOP(4, uint32_t)
+WHERE_LOOP(8, uint64_t)
 
 mg_array *mg_where(mg_array *condition, mg_array *a, mg_array *b) {
-    static const mg_kernel kernels[4] = {where_b8, where_i64, where_f32, where_f64};
     if (condition->dtype != MG_BOOL) return mg_fail(MG_EDTYPE, condition->dtype, 0);
-    int dtype = mg_promote(2, (mg_array *[]){a, b}), ndim;
+    bool storage = mg_is_storage(a->dtype) || mg_is_storage(b->dtype);
+    if (storage && a->dtype != b->dtype) return mg_fail(MG_EDTYPE, a->dtype, b->dtype);
+    int dtype = storage ? a->dtype : mg_promote(2, (mg_array *[]){a, b}), ndim;
     if (a->weak && b->weak && mg_is_float(dtype)) dtype = MG_FLOAT32;
-    int64_t shape[MG_MAX_NDIM];
+    int64_t shape[MG_MAX_NDIM], size = mg_itemsize(dtype);
     if (mg_broadcast_shape(3, (mg_array *[]){condition, a, b}, &ndim, shape)) return NULL;
     mg_array *operands[3] = {condition, mg_as(a, dtype), mg_as(b, dtype)};
     mg_array *out = operands[1] && operands[2] ? mg_new(dtype, ndim, shape) : NULL;
     if (out) {
         out->adapted = 1; /* condition and numbers seldom have the result's shape and dtype */
-        mg_nditer_run(out, 3, operands, kernels[dtype]);
+        mg_nditer_run(out, 3, operands,
+                      size == 1 ? where_1 : size == 2 ? where_2 : size == 4 ? where_4 : where_8);
     }
     mg_release(operands[1]);
     mg_release(operands[2]);

@@ -203,6 +203,9 @@ static void index_gather_rows(const index_gather *job, char *to, const char *fro
     else if (row == 1 && job->itemsize == 4)
         for (int64_t i = begin; i < end; i++)
             ((uint32_t *)to)[i - begin] = ((const uint32_t *)from)[offsets[i]];
+    else if (row == 1 && job->itemsize == 2)
+        for (int64_t i = begin; i < end; i++)
+            ((uint16_t *)to)[i - begin] = ((const uint16_t *)from)[offsets[i]];
     else if (row == 1 && job->itemsize == 8)
         for (int64_t i = begin; i < end; i++)
             ((uint64_t *)to)[i - begin] = ((const uint64_t *)from)[offsets[i]];

@@ -52,7 +52,8 @@ int mg_collapse(int ndim, int64_t *shape, int count, int64_t (*strides)[MG_MAX_N
 
 /* ---- staging: n elements of one operand, wherever they lie, into contiguous memory ---- */
 
-typedef uint32_t __attribute__((may_alias)) nditer_4; /* an element of so many bytes */
+typedef uint16_t __attribute__((may_alias)) nditer_2; /* an element of so many bytes */
+typedef uint32_t __attribute__((may_alias)) nditer_4;
 typedef uint64_t __attribute__((may_alias)) nditer_8;
 
 /* Does memcpy, which takes string instructions for so much, crawl on a Zen? Where the result lies less
@@ -72,14 +73,18 @@ static MG_NOINLINE void nditer_move(char *restrict to, const char *restrict from
 
 MG_NOINLINE void mg_copy_run(char *restrict to, const char *restrict from, int64_t n,
                              int64_t stride, int itemsize) {
+    nditer_2 *restrict to_2 = (nditer_2 *)to;
     nditer_4 *restrict to_4 = (nditer_4 *)to;
     nditer_8 *restrict to_8 = (nditer_8 *)to;
+    const nditer_2 *from_2 = (const nditer_2 *)from;
     const nditer_4 *from_4 = (const nditer_4 *)from;
     const nditer_8 *from_8 = (const nditer_8 *)from;
     if (stride == 1 && nditer_crawls(to, from, n * itemsize)) nditer_move(to, from, n * itemsize);
     else if (stride == 1) memcpy(to, from, (size_t)(n * itemsize));
     else if (itemsize == 1)
         for (int64_t i = 0; i < n; i++) to[i] = from[i * stride];
+    else if (itemsize == 2)
+        for (int64_t i = 0; i < n; i++) to_2[i] = from_2[i * stride];
     else if (itemsize == 4 && stride == 0)
         for (int64_t i = 0; i < n; i++) to_4[i] = *from_4;
     else if (itemsize == 4)
@@ -171,7 +176,8 @@ MG_INLINE void nditer_pad(char *restrict to, const char *restrict from, int64_t 
                      : itemsize == 8 ? (vec_f32)v_set1_f64(*(const double *)from)
                                      : v_set1_f32(0);
     if (itemsize == 1) memset(to, *from, (size_t)unit);
-    for (int64_t at = 0; itemsize > 1 && at < unit * itemsize; at += MG_VECTOR_BYTES)
+    if (itemsize == 2) mg_copy_run(to, from, unit, 0, 2);
+    for (int64_t at = 0; itemsize > 2 && at < unit * itemsize; at += MG_VECTOR_BYTES)
         v_store_f32((float *)(to + at), spread);
     if (n > 1) memcpy(to, from, (size_t)(n * itemsize));
 }

@@ -27,7 +27,7 @@ enum {
 typedef void (*mg_kernel)(void *out, const void *const *in, int64_t n);
 
 MG_INLINE int64_t nditer_unit(size_t narrowest) {
-    return narrowest == 1 ? NDITER_UNIT_MAX : 4 * MG_VECTOR_BYTES / (int64_t)narrowest;
+    return narrowest < 4 ? NDITER_UNIT_MAX : 4 * MG_VECTOR_BYTES / (int64_t)narrowest;
 }
 MG_INLINE void nditer_whole(int64_t n, size_t narrowest) {
     if (n & (nditer_unit(narrowest) - 1)) __builtin_unreachable();

@@ -96,7 +96,7 @@ MG_INLINE mg_array *array_over(mg_buffer *buffer, char *data, int dtype, int ndi
 
 mg_array *mg_new(int dtype, int ndim, const int64_t *shape) {
     int64_t count = 0;
-    if (dtype < MG_BOOL || dtype > MG_FLOAT64) return mg_fail(MG_EDTYPE, dtype, 0);
+    if (dtype < MG_UINT8 || dtype > MG_FLOAT64) return mg_fail(MG_EDTYPE, dtype, 0);
     if (mg_count(ndim, shape, (int)mg_itemsize(dtype), &count)) return NULL;
     if (count > ARRAY_LONG) mg_gil_give_up(); /* filling it will take a while */
     mg_buffer *buffer = mg_buffer_new((size_t)(count * mg_itemsize(dtype)));
@@ -152,7 +152,7 @@ mg_array *mg_weak_bool(int value) { return array_weak(MG_BOOL, 0, value); }
 mg_array *mg_borrow(void *data, int dtype, int ndim, const int64_t *shape, const int64_t *strides,
                     int writable) {
     int64_t count = 0;
-    if (dtype < MG_BOOL || dtype > MG_FLOAT64) return mg_fail(MG_EDTYPE, dtype, 0);
+    if (dtype < MG_UINT8 || dtype > MG_FLOAT64) return mg_fail(MG_EDTYPE, dtype, 0);
     if (mg_count(ndim, shape, (int)mg_itemsize(dtype), &count)) return NULL;
     mg_buffer *buffer = mg_buffer_borrow(data, (size_t)(count * mg_itemsize(dtype)), writable != 0);
     if (!buffer) return mg_fail(MG_ENOMEM, sizeof(mg_buffer), 0);
@@ -161,30 +161,44 @@ mg_array *mg_borrow(void *data, int dtype, int ndim, const int64_t *shape, const
     return a;
 }
 
-double mg_item_float(const mg_array *a) {
-    if (a->size == 0) return 0;
-    switch (a->dtype) {
-    case MG_BOOL: return a->data[0] != 0;
-    case MG_INT64: return (double)*(const int64_t *)a->data;
-    case MG_FLOAT32: return *(const float *)a->data;
-    default: return *(const double *)a->data;
+double mg_real_at(int dtype, const char *at) {
+    switch (dtype) {
+    case MG_FLOAT16: return mg_from_f16(*(const uint16_t *)at);
+    case MG_BFLOAT16: return mg_from_bf16(*(const uint16_t *)at);
+    case MG_FLOAT32: return *(const float *)at;
+    case MG_FLOAT64: return *(const double *)at;
+    default: return (double)mg_whole_at(dtype, at);
     }
 }
 
-int64_t mg_item_int(const mg_array *a) {
-    if (a->size == 0) return 0;
-    switch (a->dtype) {
-    case MG_BOOL: return a->data[0] != 0;
-    case MG_INT64: return *(const int64_t *)a->data;
-    default: return (int64_t)mg_item_float(a);
+int64_t mg_whole_at(int dtype, const char *at) {
+    switch (dtype) {
+    case MG_UINT8: return *(const uint8_t *)at;
+    case MG_INT8: return *(const int8_t *)at;
+    case MG_INT16: return *(const int16_t *)at;
+    case MG_INT32: return *(const int32_t *)at;
+    case MG_BOOL: return *at != 0;
+    case MG_INT64: return *(const int64_t *)at;
+    default: return (int64_t)mg_real_at(dtype, at);
     }
 }
+
+double mg_item_float(const mg_array *a) { return a->size ? mg_real_at(a->dtype, a->data) : 0; }
+int64_t mg_item_int(const mg_array *a) { return a->size ? mg_whole_at(a->dtype, a->data) : 0; }
 
 MG_PLANNING
 
 /* ---- views ---- */
 
 mg_array *mg_view_alias(mg_array *a) { return mg_alias(a, a->data, a->ndim, a->shape, a->strides); }
+
+mg_array *mg_view_as(mg_array *a, int dtype) {
+    if (dtype < MG_UINT8 || dtype > MG_FLOAT64 || mg_itemsize(dtype) != mg_itemsize(a->dtype))
+        return mg_fail(MG_EDTYPE, dtype, 0);
+    mg_array *view = mg_view_alias(a);
+    if (view) view->dtype = dtype;
+    return view;
+}
 
 /* Copies `shape` with its one -1 resolved against a's size; 0 or an error code. */
 static int view_resolve(const mg_array *a, int ndim, const int64_t *shape, int64_t *resolved) {

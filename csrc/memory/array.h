@@ -3,13 +3,18 @@
 #define MG_ARRAY_H
 
 #include "buffer.h"
+#include "half.h"
 
 #include <string.h>
 
-MG_INLINE int64_t mg_itemsize(int dtype) {
-    return dtype == MG_BOOL ? 1 : dtype == MG_FLOAT32 ? 4 : 8;
-}
+/* A digit for each dtype, from the first on. */
+MG_INLINE int64_t mg_itemsize(int dtype) { return 0x8481224211 >> 4 * (dtype - MG_UINT8) & 15; }
 MG_INLINE bool mg_is_float(int dtype) { return dtype >= MG_FLOAT32; }
+MG_INLINE bool mg_is_storage(int dtype) { return dtype < MG_BOOL; }
+/* The dtype that a storage dtype is computed in, which has all its values. */
+MG_INLINE int mg_wide(int dtype) {
+    return !mg_is_storage(dtype) ? dtype : dtype <= MG_INT32 ? MG_INT64 : MG_FLOAT32;
+}
 
 /* New contiguous array of uninitialised memory; checks ndim, sizes and their product. */
 mg_array *mg_new(int dtype, int ndim, const int64_t *shape);
@@ -48,6 +53,10 @@ MG_INLINE mg_array mg_turned(const mg_array *x) {
     }
     return y;
 }
+
+/* The element at an address. */
+double mg_real_at(int dtype, const char *at);
+int64_t mg_whole_at(int dtype, const char *at);
 
 /* Several arrays as one result, which this thread's next call overwrites. */
 mg_arrays *mg_arrays_of(int count, mg_array *const *made);

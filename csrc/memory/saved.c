@@ -5,10 +5,13 @@
  * copied when it is saved, and what is saved is shown to NumPy read-only. */
 #include "array.h"
 
+/* What is kept of a storage dtype is as rules compute in it. */
 static mg_array *saved_keep(mg_array *a) {
     mg_buffer *buffer = a->buffer;
     bool exposed = atomic_load_explicit(&buffer->shared, memory_order_relaxed) > 0;
-    mg_array *kept = exposed ? mg_copy(a) : mg_retain(a);
+    mg_array *kept = mg_is_storage(a->dtype) ? mg_cast(a, mg_wide(a->dtype))
+                     : exposed               ? mg_copy(a)
+                                             : mg_retain(a);
     if (kept) atomic_fetch_add_explicit(&kept->buffer->pins, 1, memory_order_relaxed);
     return kept;
 }

@@ -474,6 +474,11 @@ class Module:
         kind = as_dtype(dtype)
         if not kind.is_floating_point:
             raise TypeError(f"[Module.to] parameters are floats, not {kind.name}")
+        if kind.is_storage:
+            raise TypeError(
+                f"[Module.to] {kind.name} is for storage: minigrad computes and trains in float32 "
+                "and float64; to store parameters in halves, convert those of state_dict()"
+            )
         for values in (self.parameters(), self.buffers()):
             for value in values:
                 if value.dtype.is_floating_point and value.dtype is not kind:
@@ -489,6 +494,17 @@ class Module:
     def double(self: _M) -> _M:
         """As ``to(mg.float64)``."""
         return self.to("float64")
+
+    def half(self: _M) -> _M:
+        """TypeError: halves are for storage, as ``{k: v.half() for k, v in state_dict().items()}``.
+
+        :meth:`load_state_dict` takes those.
+        """
+        return self.to("float16")
+
+    def bfloat16(self: _M) -> _M:
+        """As :meth:`half`."""
+        return self.to("bfloat16")
 
     # ---- its state ----
 

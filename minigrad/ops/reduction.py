@@ -85,7 +85,10 @@ def _reduction(op: int) -> Callable[[Handle, Axes, bool], Handle]:
     kernel = lib.mg_reduce
 
     def reduction(x: Handle, axes: Axes, keep: bool) -> Handle:
-        made = kernel(op, x, len(axes), c_axes[axes], keep)  # as `call` does it
+        try:
+            made = kernel(op, x, len(axes), c_axes[axes], keep)  # as `call` does it
+        except TypeError:
+            return call(kernel, op, x, len(axes), c_axes[axes], keep)
         if made is None or tracers:
             settle(made, kernel, (op, x, len(axes), c_axes[axes], keep))
         return made

@@ -21,6 +21,7 @@ from minigrad.nn.functional.operands import (
 )
 from minigrad.ops.loss import CROSS_ENTROPY, ENTROPY, MULTI_MARGIN, NLL, SCORES, WEIGHTED_SCORES
 from minigrad.reductions import as_float
+from minigrad.shaping import widen
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -97,7 +98,7 @@ def cross_entropy(
         class_dim = 0 if x.ndim == 1 else 1
         log_p = f.log_softmax(x, class_dim)
         return _soft(log_p, t, weight, reduction, label_smoothing, class_dim)
-    if not x.dtype.is_floating_point:
+    if x.dtype.is_storage or not x.dtype.is_floating_point:
         x = as_float(op, x)
     return _of_classes(op, x, t, weight, ignore_index, label_smoothing, reduction)
 
@@ -279,9 +280,10 @@ def _lined_up(op: str, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
     target in one dimension, after a check of their shapes and dtype.
     """
     shape = x.shape
+    t = widen(t)
     if t.dtype is not int64:
         raise TypeError(
-            f"[{op}] target classes must be int64, not {t.dtype.name}: "
+            f"[{op}] target classes must be integers, not {t.dtype.name}: "
             "convert them with .to(mg.int64)"
         )
     if not shape:

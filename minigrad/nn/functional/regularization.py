@@ -11,6 +11,7 @@ from minigrad.dispatch import apply
 from minigrad.nn.functional.spatial import Sizes, require_floats
 from minigrad.ops.random import DROP
 from minigrad.random import keep
+from minigrad.shaping import widen
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -22,7 +23,8 @@ _SATURATION = -1.7580993408473766  # SELU at minus infinity: -scale * alpha
 
 
 def _input(op: str, input: Any, p: float) -> Tensor:  # noqa: A002
-    x = require_floats(op, tensor_operand(op, input))
+    x = tensor_operand(op, input)
+    require_floats(op, x)
     if not 0.0 <= real(op, "p", p) <= 1.0:
         raise ValueError(f"[{op}] p is {p}, but a probability is between 0 and 1")
     return x
@@ -129,5 +131,5 @@ def alpha_dropout(
     if not training or p == 0.0:
         return x
     scale = 1.0 / math.sqrt((1.0 - p) * (1.0 + p * _SATURATION**2)) if p < 1.0 else 0.0
-    y = f.where(keep(x.shape, p), x, _SATURATION) * scale - scale * _SATURATION * p
+    y = f.where(keep(x.shape, p), widen(x), _SATURATION) * scale - scale * _SATURATION * p
     return x.copy_(y) if inplace else y

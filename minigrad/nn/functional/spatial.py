@@ -12,6 +12,7 @@ from minigrad.dispatch import apply
 from minigrad.dtypes import bool_
 from minigrad.ops.shape import EMBED, SLICE
 from minigrad.ops.window import Windows
+from minigrad.shaping import widen
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -53,12 +54,12 @@ def spatial_input(op: str, input: Any, axes: int) -> Tensor:  # noqa: A002
 
 
 def require_floats(op: str, x: Tensor) -> Tensor:
-    """``x`` itself; TypeError unless it holds floats."""
+    """``x`` in the dtype that it is computed in; TypeError unless it holds floats."""
     if not x.dtype.is_floating_point:
         raise TypeError(
             f"[{op}] offered for floats, not {x.dtype.name}: convert it with .to(mg.float32)"
         )
-    return x
+    return widen(x)
 
 
 def padded(x: Tensor, before: Sizes, after: Sizes) -> Tensor:

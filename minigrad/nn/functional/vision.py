@@ -323,7 +323,7 @@ def interpolate(
     if taps_of is None:
         return _AREA[axes](x, sizes)
     if taps_of in (_linear, _cubic):
-        require_floats(op, x)
+        x = require_floats(op, x)
     order = list(enumerate(zip(sizes, steps, strict=True)))
     if math.prod(sizes) > math.prod(x.shape[2:]):  # the last axis, element by element, while small
         order.reverse()
