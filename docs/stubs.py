@@ -33,8 +33,11 @@ FACADES = ("minigrad", "minigrad.functions", "minigrad.nn.functional")
 EXPORTED_AS = {
     "bool": "bool_",
     "double": "float64",
+    "half": "float16",
+    "int": "int32",
     "dtype": "DType",
     "long": "int64",
+    "short": "int16",
 }  # what a facade names otherwise
 SIMPLE = (type(None), bool, int, float, str)  # defaults that are written out
 
