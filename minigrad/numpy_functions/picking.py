@@ -13,7 +13,7 @@ import numpy as np
 
 from minigrad import creation
 from minigrad import functions as f
-from minigrad.arguments import one_dim, some_dims
+from minigrad.arguments import one_dim, size_of, some_dims
 from minigrad.dispatch import TensorBase, strong_operand, tensor_operands
 from minigrad.inplace import overwrite
 from minigrad.numpy_functions.reading import (
@@ -24,6 +24,7 @@ from minigrad.numpy_functions.reading import (
     refused,
     values_of,
 )
+from minigrad.shaping import in_order
 
 __all__ = ["TABLE", "picked", "place"]
 
@@ -231,38 +232,12 @@ def _intersect1d(
 # ---- orders of elements --------------------------------------------------------------------------
 
 
-def _fortran(a: Any, order: str, kinds: str) -> bool:
-    """Whether elements are read with the first index running fastest."""
-    if order not in tuple(kinds):
-        raise ValueError(
-            f"[numpy.reshape] order is {order!r}, but must be one of {', '.join(kinds)}"
-        )
-    if order in ("C", "F"):
-        return order == "F"
-    flags = values_of(a).flags
-    if not (flags.c_contiguous or flags.f_contiguous or order == "A"):
-        raise refused("ravel", "order='K' of strided memory is not offered for tensors")
-    return bool(flags.f_contiguous and not flags.c_contiguous)
-
-
 def _reshape(a: Any, shape: Any = None, order: str = "C", copy: Any = None, **named: Any) -> Any:
     a = strong_operand("numpy.reshape", a)
-    shape = named.pop("newshape", shape)
-    if copy:
-        a = f.clone(a)
-    return _reshaped(a, shape, _fortran(a, order, "CFA"))
-
-
-def _reshaped(a: Any, shape: Any, fortran: bool) -> Any:
-    if not fortran:
-        return f.reshape(a, shape)
-    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    return f.transpose(f.reshape(f.transpose(a), sizes[::-1]))
-
-
-def _ravel(a: Any, order: str = "C") -> Any:
-    a = strong_operand("numpy.ravel", a)
-    return _reshaped(a, -1 if a.size else a.size, _fortran(a, order, "CFAK"))
+    size = size_of("numpy.reshape", (named.pop("newshape", shape),))
+    if copy is False:
+        raise refused("reshape", "copy=False is not offered: x.view() never copies")
+    return in_order("numpy.reshape", f.clone(a) if copy else a, size, order)
 
 
 def _resize(a: Any, new_shape: Any) -> Any:
@@ -444,7 +419,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "put": _put,
     "put_along_axis": _put_along_axis,
     "putmask": _putmask,
-    "ravel": _ravel,
+    "ravel": lambda a, order="C": f.ravel(a, order),
     "repeat": lambda a, repeats, axis=None: f.repeat_interleave(as_line(a), repeats, axis),
     "reshape": _reshape,
     "resize": _resize,
