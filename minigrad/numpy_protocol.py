@@ -57,12 +57,12 @@ _UFUNC_NAMES = {
     "right_shift": "bitwise_right_shift",
     "vecdot": "linalg.vecdot",
     "conjugate": "functions.clone",
-    "divmod": "numpy_functions.numeric.divmod",
-    "gcd": "numpy_functions.numeric.gcd",
-    "lcm": "numpy_functions.numeric.lcm",
-    "matvec": "numpy_functions.numeric.matvec",
-    "modf": "numpy_functions.numeric.modf",
-    "vecmat": "numpy_functions.numeric.vecmat",
+    "divmod": "numpy_functions.values.divmod",
+    "gcd": "numpy_functions.values.gcd",
+    "lcm": "numpy_functions.values.lcm",
+    "matvec": "numpy_functions.products.matvec",
+    "modf": "numpy_functions.values.modf",
+    "vecmat": "numpy_functions.products.vecmat",
 }
 
 

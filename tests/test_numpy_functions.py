@@ -77,6 +77,7 @@ SMOOTH = {
     "gradient points": spell(lambda a, x: np.gradient(a, np.cumsum(x), edge_order=2), V, V),
     "histogram weights": spell(lambda w: np.histogram(INDEX, 3, weights=w)[0], W),
     "histogram edges": spell(lambda a: np.histogram(a, 4)[1], V),
+    "histogram limits": spell(lambda a: np.histogram(a, 3, range=(a[0] - 1, a[1] + 1))[1], V),
     "histogram density": spell(lambda a: np.histogram(a, 3, density=True), V),
     "i0": spell(lambda a: np.i0(a), M),
     "insert": spell(lambda a, v: np.insert(a, 1, v, axis=0), M, W),
@@ -101,6 +102,7 @@ SMOOTH = {
     "meshgrid": spell(lambda a, b: np.meshgrid(a, b), V, W),
     "meshgrid ij": spell(lambda a, b: np.meshgrid(a, b, indexing="ij"), V, W),
     "meshgrid three": spell(lambda a, b: np.meshgrid(a, b, [1.0, 2.0], sparse=True), (2,), (3,)),
+    "max initial tensor": spell(lambda a, b: np.max(a, axis=1, initial=b[0] * 2, where=MASK), M, V),
     "min initial": spell(lambda a: np.min(a, initial=1.5, keepdims=True), M),
     "modf": spell(lambda a: np.modf(a)[0], M),
     "nancumsum": spell(lambda a: np.nancumsum(a, axis=1), M),
@@ -784,6 +786,7 @@ def test_functions_that_write_are_on_the_tape(name, rng):
 def test_numpys_own_errors():
     x = mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     line = x[0]
+    tracked = mg.ones(3, requires_grad=True)
     for call, kind, message in (
         (lambda x: np.delete(x, 9, axis=1), IndexError, "out of bounds"),
         (lambda x: np.insert(x, 9, 0.0, axis=1), IndexError, "out of bounds"),
@@ -819,6 +822,7 @@ def test_numpys_own_errors():
         (lambda: np.quantile(x, 0.5, method="hazen"), r"\[numpy.quantile\] method 'hazen' is not"),
         (lambda: np.nanmax(x, initial=3.0), r"\[numpy.nanmax\] initial= and where= are not"),
         (lambda: np.trim_zeros(x), r"\[numpy.trim_zeros\] a tensor of 2 dimensions is not"),
+        (lambda: np.histogram2d(tracked, tracked), "results that are floats would get no gradient"),
         (lambda: np.polyfit(line, line, 1), r"\[numpy.polyfit\] not offered for tensors"),
     ):
         with pytest.raises(TypeError, match=message):
