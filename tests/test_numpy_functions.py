@@ -660,6 +660,12 @@ def test_out_may_be_an_operand():
     (g,) = mg.grad(y.sum(), x)
     assert y.tolist() == [0, 4]
     assert g.tolist() == [2, 4]
+    z = x * 1
+    assert np.cumprod(z, out=z) is z
+    (g,) = mg.grad(z.sum(), x)
+    assert g.tolist() == [3, 1]
+    n = mg.tensor([1, 2])
+    assert np.multiply(n, 1.75, out=n, casting="unsafe").tolist() == [1, 3]
 
 
 def test_out_of_reductions_and_of_two_results():
@@ -679,6 +685,19 @@ def test_out_of_reductions_and_of_two_results():
     assert whole.tolist() == [[1, -2], [3, 4]]
 
 
+def test_arrays_take_results_that_need_no_graph():
+    x = mg.tensor([1.0, 2.0], dtype=mg.float64)
+    a = np.array([10.0, 20.0])
+    a += x
+    assert type(a) is np.ndarray
+    assert a.tolist() == [11, 22]
+    assert np.exp(x * 0, out=a, where=np.array([True, False])) is a
+    assert a.tolist() == [1, 22]
+    with mg.no_grad():
+        np.multiply(x.requires_grad_(), 2.0, out=a)
+    assert a.tolist() == [2, 4]
+
+
 def test_out_that_does_not_fit():
     x = mg.tensor([1.5, 2.5])
     leaf = mg.ones(2, requires_grad=True)
@@ -686,7 +705,8 @@ def test_out_that_does_not_fit():
         (lambda: np.exp(x, out=mg.zeros(2, dtype=mg.int64)), TypeError, "float32 is not cast to"),
         (lambda: np.exp(x, out=mg.zeros(3)), ValueError, r"\(2,\)"),
         (lambda: np.exp(x, out=leaf), RuntimeError, "tensor that requires grad"),
-        (lambda: np.sum(x, out=np.zeros(())), TypeError, r"\[numpy.sum\].*out="),
+        (lambda: np.sum(leaf, out=np.zeros(())), TypeError, r"\[numpy.sum\].*out="),
+        (lambda: np.sum(x, out=np.zeros((), int)), TypeError, "float32 is not cast to int64"),
     ):
         with pytest.raises(kind, match=message):
             call()
