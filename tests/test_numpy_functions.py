@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad import numpy_protocol as protocol
+from minigrad.numpy_functions import table
 
 NUMPY2 = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
 
@@ -871,3 +875,30 @@ def test_nothing_but_nan():
     assert np.nansum(x).item() == 1
     assert np.unique(x).shape == (2,)
     assert np.unique(x, equal_nan=False).shape == (4,)
+
+
+# ---- what is not offered -------------------------------------------------------------------------
+
+
+def offered():
+    """For each function of NumPy's that asks its arguments: is it offered for tensors?"""
+    found = {}
+    for module, prefix in ((np, ""), (np.linalg, "linalg.")):
+        for name in dir(module):
+            function = getattr(module, name)
+            if isinstance(function, np.ufunc):
+                found[prefix + function.__name__] = protocol._found(function.__name__) is not None
+            elif hasattr(function, "_implementation"):
+                found[prefix + name] = table.implementation(function) is not None
+    return found
+
+
+def test_the_document_lists_what_is_not_offered():
+    text = (Path(__file__).parent.parent / "docs" / "numerics.md").read_text()
+    section = text.partition("## NumPy's functions on tensors")[2].partition("\n## ")[0]
+    listed = section.partition("These raise TypeError")[2].partition("- `reduceat`")[0]
+    missing = {name for name, is_offered in offered().items() if not is_offered}
+    named = set(re.findall(r"`([a-z_0-9.]+)`", listed))
+    assert missing <= named
+    assert not {name for name in named if offered().get(name)} - {"polyval"}
+    assert sum(offered().values()) > 240
