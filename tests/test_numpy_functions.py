@@ -298,8 +298,9 @@ def test_values_shapes_and_dtypes(name, dtype):
         warnings.simplefilter("ignore")
         want = call(*arrays)
     rtol = 1e-12 if dtype == np.float64 else 2e-5
-    agree(call(*[mg.tensor(a) for a in arrays]), want, rtol, name in WITH_LISTS)
-    agree(call(*[mg.tensor(a, requires_grad=True) for a in arrays]), want, rtol, name in WITH_LISTS)
+    any_float = name in WITH_LISTS or not NUMPY2  # where a NumPy float is no weak operand
+    agree(call(*[mg.tensor(a) for a in arrays]), want, rtol, any_float)
+    agree(call(*[mg.tensor(a, requires_grad=True) for a in arrays]), want, rtol, any_float)
 
 
 def slopes(call, arrays, cotangents):
@@ -893,6 +894,7 @@ def offered():
     return found
 
 
+@pytest.mark.skipif(not NUMPY2, reason="NumPy 1 has functions that have gone since")
 def test_the_document_lists_what_is_not_offered():
     text = (Path(__file__).parent.parent / "docs" / "numerics.md").read_text()
     section = text.partition("## NumPy's functions on tensors")[2].partition("\n## ")[0]
