@@ -57,12 +57,12 @@ _UFUNC_NAMES = {
     "right_shift": "bitwise_right_shift",
     "vecdot": "linalg.vecdot",
     "conjugate": "functions.clone",
-    "divmod": "numpy_functions.numeric.divmod",
-    "gcd": "numpy_functions.numeric.gcd",
-    "lcm": "numpy_functions.numeric.lcm",
-    "matvec": "numpy_functions.numeric.matvec",
-    "modf": "numpy_functions.numeric.modf",
-    "vecmat": "numpy_functions.numeric.vecmat",
+    "divmod": "numpy_functions.values.divmod",
+    "gcd": "numpy_functions.values.gcd",
+    "lcm": "numpy_functions.values.lcm",
+    "matvec": "numpy_functions.products.matvec",
+    "modf": "numpy_functions.values.modf",
+    "vecmat": "numpy_functions.products.vecmat",
 }
 
 
@@ -85,43 +85,54 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[
         return _called(ufunc, name, inputs, options)
     if method == "at":
         return _at(ufunc, *inputs)
-    out = _targets(name, options.pop("out", None))
+    out = _targets(options.pop("out", None))
     if out:  # whose values before the write the tape may keep
-        inputs = tuple([f.clone(x) if any(x is y for y in out) else x for x in inputs])
+        inputs = tuple([_apart(x, out) for x in inputs])
     options = {key: value for key, value in options.items() if key not in _WITHOUT_MEANING}
     where = options.pop("where", True) if method == "__call__" else True
     if where is not True and not out:
         raise refused(name, "where= is offered with out=, whose values stay elsewhere, only")
+    casting = options.get("casting", "same_kind")
     result = _METHODS[method](ufunc, name, inputs, options)
-    return _written(name, out, result, where)
+    return _written(name, out, result, where, casting)
 
 
-# The memory order of results is always C's; only tensors come back, and casts are checked below.
+# The memory order of results is always C's, and only tensors come back.
 _WITHOUT_MEANING = frozenset(("subok", "order"))
 
 
-def _targets(name: str, out: Any) -> tuple[Any, ...]:
-    """The tensors to write into."""
+def _apart(x: Any, out: tuple[Any, ...]) -> Any:
+    """An operand, copied where it is a tensor that the result goes into."""
+    return f.clone(x) if isinstance(x, TensorBase) and any(x is y for y in out) else x  # type: ignore[arg-type]
+
+
+def _targets(out: Any) -> tuple[Any, ...]:
+    """The tensors and arrays to write into; None where a result is to be new."""
     if out is None:
         return ()
     out = out if isinstance(out, tuple) else (out,)
-    if not all(x is None or isinstance(x, TensorBase) for x in out):
-        raise refused(name, "a result that may need a graph cannot be written into an array (out=)")
     return out if any(x is not None for x in out) else ()
 
 
-def _written(name: str, out: tuple[Any, ...], result: Any, where: Any = True) -> Any:
-    """The result, over the tensors of ``out=`` where there are some."""
+def _written(
+    name: str, out: tuple[Any, ...], result: Any, where: Any = True, casting: str = "same_kind"
+) -> Any:
+    """The result, over what ``out=`` names."""
     if not out:
         return result
     results = result if isinstance(result, tuple) else (result,)
     both = zip(out, results, strict=True)
-    found = [y if x is None else _over(name, x, y, where) for x, y in both]
+    found = [y if x is None else _over(name, x, y, where, casting) for x, y in both]
     return tuple(found) if isinstance(result, tuple) else found[0]
 
 
-def _over(name: str, target: Any, result: Any, where: Any) -> Any:
-    check_cast(name, result.dtype, target.dtype)
+def _over(name: str, target: Any, result: Any, where: Any, casting: str) -> Any:
+    check_cast(name, result.dtype, target.dtype, casting)
+    if isinstance(target, np.ndarray):
+        if result._edge is not None:
+            raise refused(name, "a result that needs a graph cannot go into an array (out=)")
+        np.copyto(target, values_of(result), "unsafe", values_of(where))
+        return target
     if where is not True:
         result = f.where(strong_operand(f"numpy.{name}", where), result, f.clone(target))
     return overwrite(f"numpy.{name}", target, result)
@@ -295,7 +306,7 @@ def array_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]
     for place, (parameter, value) in enumerate(bound.arguments.items()):
         declared = signature.parameters[parameter]
         if parameter == "out":
-            out = _targets(name, value)
+            out = _targets(value)
         elif declared.kind is declared.VAR_POSITIONAL:
             positional += value
         elif declared.kind is declared.VAR_KEYWORD:
@@ -305,7 +316,7 @@ def array_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]
         elif value is not declared.default:
             named[parameter] = value
     _check_parameters(name, ours, positional, named)
-    return _written(name, out, ours(*[_operand(x) for x in positional], **named))
+    return _written(name, out, ours(*[_operand(_apart(x, out)) for x in positional], **named))
 
 
 def _operand(x: Any) -> Any:

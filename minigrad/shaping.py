@@ -87,11 +87,39 @@ _slice_view: _View = operation(_s.SLICE_VIEW)
 def reshape(x: Tensor, *shape: Any, **named: Any) -> Tensor:
     """The same elements in another shape, one size of which may be -1; a view where possible.
 
-    Raises ValueError where the numbers of elements differ.
+    With NumPy's ``order="F"`` the first index runs fastest, in x and in the result. Raises
+    ValueError where the numbers of elements differ.
+
+    >>> import minigrad as mg
+    >>> mg.reshape(mg.tensor([[1, 2], [3, 4]]), -1, order="F")
+    tensor([1, 3, 2, 4])
     """
     x = tensor_operand("reshape", x)
-    to = size_of("reshape", listed("reshape", shape, named, "shape") if named else shape)
-    return _reshape(x, (to,))
+    if not named:
+        return _reshape(x, (size_of("reshape", shape),))
+    order = named.pop("order", "C")
+    to = size_of("reshape", listed("reshape", shape, named, "shape"))
+    return in_order("reshape", x, to, order)
+
+
+def in_order(op: str, x: Tensor, size: tuple[int, ...], order: Any, orders: str = "CFA") -> Tensor:
+    """x in another shape, its elements read and placed in one of NumPy's orders.
+
+    C's has the last index running fastest, F's (Fortran's) the first; A and K take that in which
+    they lie in memory, if it is one of both.
+    """
+    if not isinstance(order, str) or order not in tuple(orders):
+        raise ValueError(f"[{op}] order is {order!r}, but must be one of {', '.join(orders)}")
+    turned = x if order == "C" else transpose(x)
+    if order in ("A", "K") and (x.is_contiguous() or not turned.is_contiguous()):
+        if order == "K" and not x.is_contiguous():
+            raise ValueError(
+                f"[{op}] order='K' is of memory in the order of C or F: use one of both"
+            )
+        order = "C"
+    if order == "C":
+        return _reshape(x, (size,))
+    return transpose(_reshape(turned, (size[::-1],)))
 
 
 def reshape_as(x: Tensor, other: Tensor) -> Tensor:
@@ -135,15 +163,26 @@ def view_as(x: Tensor, other: Tensor) -> Tensor:
     return view(x, tensor_operand("view_as", other).shape)
 
 
-def ravel(x: Tensor) -> Tensor:
-    """All elements as one dimension; a view where possible."""
+def ravel(x: Tensor, order: str = "C") -> Tensor:
+    """All elements as one dimension, in NumPy's order C, F, A or K; a view where possible."""
     x = tensor_operand("ravel", x)
-    return reshape(x, (x.size,))
+    return in_order("ravel", x, (x.size,), order, "CFAK")
 
 
-def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The dimensions from start_dim to end_dim as one; a view where possible."""
+def flatten(x: Tensor, start_dim: int | str = 0, end_dim: int = -1, *, order: str = "C") -> Tensor:
+    """The dimensions from start_dim to end_dim as one; a view where possible.
+
+    All of them may be read in another of NumPy's orders: ``flatten("F")`` or with ``order``.
+    """
     x = tensor_operand("flatten", x)
+    if isinstance(start_dim, str):
+        order, start_dim = start_dim, 0
+    if order != "C":
+        if (start_dim, end_dim) != (0, -1):
+            raise ValueError(
+                f"[flatten] order={order!r} is of all dimensions, not from some to some"
+            )
+        return in_order("flatten", x, (x.size,), order, "CFAK")
     shape = x.shape
     if not shape:
         return reshape(x, (1,))

@@ -543,3 +543,38 @@ def test_a_size_that_could_be_any_is_refused():
         mg.unflatten(mg.zeros(2, 0), 1, (0, -1))
     with pytest.raises(TypeError):
         mg.zeros(3).reshape(True, 3)
+
+
+@pytest.mark.parametrize("order", ["C", "F", "A", "K"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_numpys_orders_of_elements(order, turned, rng):
+    a = rng.normal(size=(2, 3, 4))
+    x = mg.tensor(a, requires_grad=True)
+    a, y = (a.T, x.T) if turned else (a, x)
+    found = [
+        (y.ravel(order), a.ravel(order)),
+        (y.ravel(order=order), a.ravel(order)),
+        (y.flatten(order), a.flatten(order)),
+        (y.flatten(order=order), a.flatten(order)),
+    ]
+    if order != "K":
+        found += [
+            (y.reshape(6, -1, order=order), a.reshape(6, -1, order=order)),
+            (mg.reshape(y, (4, 6), order=order), a.reshape((4, 6), order=order)),
+        ]
+    for got, want in found:
+        np.testing.assert_array_equal(got.detach().numpy(), want)
+        (g,) = mg.grad(got, x, mg.tensor(np.ascontiguousarray(want)), retain_graph=True)
+        np.testing.assert_array_equal(g.numpy(), x.detach().numpy())
+
+
+def test_orders_that_there_are_not():
+    x = mg.ones(2, 3, 4)
+    for call, message in (
+        (lambda: x.reshape(-1, order="K"), r"\[reshape\] order is 'K', but must be one of C, F, A"),
+        (lambda: x.ravel("Q"), r"\[ravel\] order is 'Q', but must be one of C, F, A, K"),
+        (lambda: x.flatten(1, order="F"), r"\[flatten\] order='F' is of all dimensions"),
+        (lambda: x.transpose(0, 1).ravel("K"), r"\[ravel\] order='K' is of memory in the order of"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()

@@ -13,19 +13,16 @@ import numpy as np
 
 from minigrad import creation
 from minigrad import functions as f
-from minigrad.arguments import one_dim, some_dims
-from minigrad.dispatch import TensorBase, strong_operand, tensor_operands
-from minigrad.inplace import overwrite
+from minigrad.arguments import one_dim
+from minigrad.dispatch import strong_operand, tensor_operands
 from minigrad.numpy_functions.reading import (
-    as_line,
     as_tensors,
     beside,
-    check_cast,
     refused,
     values_of,
 )
 
-__all__ = ["TABLE", "picked", "place"]
+__all__ = ["TABLE", "picked"]
 
 
 def picked(tensors: Sequence[Any], rearrange: Callable[..., Any]) -> Any:
@@ -95,27 +92,6 @@ def _block(arrays: Any) -> Any:
     shape = noted(arrays)
     operands = tensor_operands("numpy.block", *found)
     return picked(operands, lambda *positions: np.block(filled(shape, positions)))
-
-
-def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
-    if indexing not in ("xy", "ij"):
-        raise ValueError(f"[numpy.meshgrid] indexing is {indexing!r}, but must be 'xy' or 'ij'")
-    lines = tensor_operands("numpy.meshgrid", *xi)
-    axes = list(range(len(lines)))
-    if indexing == "xy":
-        axes[:2] = axes[:2][::-1]
-    grids = [
-        f.reshape(x, (1,) * d + (x.size,) + (1,) * (len(lines) - 1 - d))
-        for x, d in zip(lines, axes, strict=True)
-    ]
-    if not sparse and grids:
-        grids = list(f.broadcast_tensors(*grids))
-    return tuple([f.clone(x) for x in grids] if copy else grids)
-
-
-def _rows(ours: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of a list of tensors, or of the rows of one."""
-    return lambda tup: ours(list(tup))
 
 
 # ---- choices -------------------------------------------------------------------------------------
@@ -228,245 +204,24 @@ def _intersect1d(
     return (values, as_tensors(at), as_tensors(other)) if return_indices else values
 
 
-# ---- orders of elements --------------------------------------------------------------------------
-
-
-def _fortran(a: Any, order: str, kinds: str) -> bool:
-    """Whether elements are read with the first index running fastest."""
-    if order not in tuple(kinds):
-        raise ValueError(
-            f"[numpy.reshape] order is {order!r}, but must be one of {', '.join(kinds)}"
-        )
-    if order in ("C", "F"):
-        return order == "F"
-    flags = values_of(a).flags
-    if not (flags.c_contiguous or flags.f_contiguous or order == "A"):
-        raise refused("ravel", "order='K' of strided memory is not offered for tensors")
-    return bool(flags.f_contiguous and not flags.c_contiguous)
-
-
-def _reshape(a: Any, shape: Any = None, order: str = "C", copy: Any = None, **named: Any) -> Any:
-    a = strong_operand("numpy.reshape", a)
-    shape = named.pop("newshape", shape)
-    if copy:
-        a = f.clone(a)
-    return _reshaped(a, shape, _fortran(a, order, "CFA"))
-
-
-def _reshaped(a: Any, shape: Any, fortran: bool) -> Any:
-    if not fortran:
-        return f.reshape(a, shape)
-    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    return f.transpose(f.reshape(f.transpose(a), sizes[::-1]))
-
-
-def _ravel(a: Any, order: str = "C") -> Any:
-    a = strong_operand("numpy.ravel", a)
-    return _reshaped(a, -1 if a.size else a.size, _fortran(a, order, "CFAK"))
-
-
-def _resize(a: Any, new_shape: Any) -> Any:
-    a = strong_operand("numpy.resize", a)
-    if not a.size:
-        return creation.zeros(*np.resize(0, new_shape).shape, dtype=a.dtype)
-    return picked([a], lambda positions: np.resize(positions, new_shape))
-
-
-def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    """By all shifts in order where there is no axis; shifts and axes are broadcast."""
-    if axis is None:
-        return f.roll(a, int(np.sum(np.asarray(shift))))
-    shifts, axes = np.broadcast_arrays(np.asarray(shift, int), np.asarray(axis, int))
-    if shifts.ndim > 1:
-        raise ValueError("[numpy.roll] shift and axis are numbers or flat sequences of them")
-    if not shifts.size:
-        return f.clone(a)
-    total: dict[int, int] = {}
-    for n, d in zip(shifts.flat, axes.flat, strict=True):
-        place = one_dim("numpy.roll", int(d), a.ndim)
-        total[place] = total.get(place, 0) + int(n)
-    return f.roll(a, tuple(total.values()), tuple(total))
-
-
-def _rollaxis(a: Any, axis: int, start: int = 0) -> Any:
-    axis = one_dim("numpy.rollaxis", axis, a.ndim)
-    if not -a.ndim <= start <= a.ndim:
-        raise IndexError(f"[numpy.rollaxis] start {start} is out of range for {a.ndim} dimensions")
-    start = start + a.ndim if start < 0 else start
-    return f.moveaxis(a, axis, start - 1 if axis < start else start)
-
-
-def _transpose(a: Any, axes: Any = None) -> Any:
-    if axes is None:
-        return a.T
-    return f.permute(a, *(axes if isinstance(axes, (tuple, list)) else (axes,)))
-
-
-def _sort(a: Any, axis: Any = -1, **_kind: Any) -> Any:
-    if axis is None:
-        return f.sort(f.ravel(a), 0).values
-    if not a.ndim:
-        raise ValueError("[numpy.sort] a 0-d tensor has no axis to sort along: ravel() it")
-    return f.sort(a, axis).values
-
-
-def _argsort(a: Any, axis: Any = -1, **_kind: Any) -> Any:
-    return f.argsort(f.ravel(a), 0) if axis is None else f.argsort(as_line(a), axis)
-
-
-def _concatenate(arrays: Any, axis: Any = 0, dtype: Any = None) -> Any:
-    arrays = list(arrays)
-    if dtype is not None:
-        arrays = [f.to(strong_operand("numpy.concatenate", a), dtype) for a in arrays]
-    return f.cat([f.ravel(a) for a in arrays], 0) if axis is None else f.cat(arrays, axis)
-
-
-def _broadcast_arrays(*args: Any) -> Any:
-    if not any(x is None for x in args):
-        return f.broadcast_tensors(*args)
-    # Plotting libraries broadcast None along, which only an array can hold.
-    return np.broadcast_arrays(*[np.asarray(x) for x in args])
-
-
-def _expand_dims(a: Any, axis: Any) -> Any:
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    ndim = a.ndim + len(axes)
-    for d in some_dims("numpy.expand_dims", tuple(axes), ndim):
-        a = f.unsqueeze(a, d)
-    return a
-
-
-def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
-    if x is None and y is None:
-        return f.nonzero(condition, as_tuple=True)
-    return f.where(condition, x, y)
-
-
-def _take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
-    n = a.size if axis is None else a.shape[one_dim("numpy.take", axis, a.ndim)]
-    if mode != "raise":
-        indices = np.take(np.arange(n), values_of(indices), mode=mode)  # type: ignore[call-overload]
-        indices = creation.tensor(indices)
-    if axis is None:
-        return f.reshape(a, (-1,))[indices]
-    return a[(slice(None),) * one_dim("numpy.take", axis, a.ndim) + (indices,)]
-
-
-def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    if isinstance(indices_or_sections, int) and ary.shape[axis] % indices_or_sections:
-        raise ValueError("[numpy.split] the array does not divide into equal parts")
-    return f.tensor_split(ary, indices_or_sections, axis)
-
-
-# ---- writes --------------------------------------------------------------------------------------
-
-
-def place(op: str, target: Any, values: Any, write: Callable[[Any, Any], Any]) -> None:
-    """Write values into a tensor where ``write``, NumPy's function of two arrays, puts them.
-
-    The write is on the tape. An array takes the values of tensors that need no gradient.
-    """
-    if not isinstance(target, TensorBase):
-        if isinstance(values, TensorBase) and values._edge is not None:
-            raise refused(op, "a tensor that requires grad cannot be written into an array")
-        write(target, values_of(values))
-        return
-    new = f.ravel(f.to(beside(op, target, values), target.dtype))
-    shape = np.shape(values_of(values))
-    source = np.full(target.shape, -1)
-    write(source, np.arange(new.size).reshape(shape))
-    if (source >= 0).any():
-        chosen = new[creation.tensor(np.maximum(source, 0))]
-        mask = creation.tensor(source >= 0)
-        overwrite(f"numpy.{op}", target, f.where(mask, chosen, f.clone(target)))  # type: ignore[arg-type]
-
-
-def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    given = getattr(values_of(src), "dtype", None)
-    if given is not None and isinstance(dst, TensorBase):
-        check_cast("copyto", given, dst.dtype, casting)
-    mask = values_of(where)
-    place("copyto", dst, src, lambda a, v: np.copyto(a, v, where=mask))
-
-
-def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    at = values_of(ind)
-    place("put", a, v, lambda a, v: np.put(a, at, v, mode=mode))  # type: ignore[arg-type]
-
-
-def _put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
-    at = values_of(indices)
-    place("put_along_axis", arr, values, lambda a, v: np.put_along_axis(a, at, v, axis))
-
-
-def _putmask(a: Any, mask: Any, values: Any) -> None:
-    chosen = values_of(mask)
-    place("putmask", a, values, lambda a, v: np.putmask(a, chosen, v))
-
-
-def _place(arr: Any, mask: Any, vals: Any) -> None:
-    chosen = values_of(mask)
-    place("place", arr, vals, lambda a, v: np.place(a, chosen, v))
-
-
-def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    place("fill_diagonal", a, val, lambda a, v: np.fill_diagonal(a, v, wrap))
-
-
 TABLE: dict[str, Callable[..., Any]] = {
     "append": _append,
-    "argsort": _argsort,
-    "array_split": lambda ary, indices_or_sections, axis=0: f.tensor_split(
-        ary, indices_or_sections, axis
-    ),
     "block": _block,
-    "broadcast_arrays": _broadcast_arrays,
     "choose": _choose,
-    "column_stack": _rows(f.column_stack),
     "compress": _compress,
-    "concatenate": _concatenate,
-    "copyto": _copyto,
     "delete": _delete,
-    "diag": lambda v, k=0: f.diag(v, k),
-    "dstack": _rows(f.dstack),
-    "expand_dims": _expand_dims,
     "extract": _extract,
-    "fill_diagonal": _fill_diagonal,
-    "hstack": _rows(f.hstack),
     "insert": _insert,
     "intersect1d": _intersect1d,
-    "matrix_transpose": lambda x: x.mT,
-    "meshgrid": _meshgrid,
-    "nonzero": lambda a: f.nonzero(a, as_tuple=True),
     "pad": _pad,
     "partition": _partition,
-    "place": _place,
-    "put": _put,
-    "put_along_axis": _put_along_axis,
-    "putmask": _putmask,
-    "ravel": _ravel,
-    "repeat": lambda a, repeats, axis=None: f.repeat_interleave(as_line(a), repeats, axis),
-    "reshape": _reshape,
-    "resize": _resize,
-    "roll": _roll,
-    "rollaxis": _rollaxis,
     "select": _select,
     "setdiff1d": _setdiff1d,
-    "sort": _sort,
-    "split": _split,
-    "take": _take,
-    "take_along_axis": lambda arr, indices, axis=-1: f.take_along_dim(arr, indices, axis),
-    "transpose": _transpose,
-    "tril": lambda m, k=0: f.tril(m, k),
     "trim_zeros": _trim_zeros,
-    "triu": lambda m, k=0: f.triu(m, k),
     "union1d": _union1d,
     "unique": _unique,
     "unique_all": _unique_of("unique_all"),
     "unique_counts": _unique_of("unique_counts"),
     "unique_inverse": _unique_of("unique_inverse"),
     "unique_values": _unique_of("unique_values"),
-    "unstack": lambda x, axis=0: f.unbind(x, axis),
-    "vstack": _rows(f.vstack),
-    "where": _where,
 }

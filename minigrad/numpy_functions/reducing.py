@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,10 +9,10 @@ import numpy as np
 
 from minigrad import creation
 from minigrad import functions as f
-from minigrad.arguments import integer, one_dim, some_dims
-from minigrad.dispatch import strong_operand, tensor_operands
+from minigrad.arguments import one_dim, some_dims
+from minigrad.dispatch import strong_operand
 from minigrad.dtypes import as_dtype, bool_
-from minigrad.numpy_functions.reading import as_line, beside, exactly, refused, values_of
+from minigrad.numpy_functions.reading import as_line, beside, refused
 from minigrad.reductions import as_float
 
 __all__ = ["ACCUMULATE", "REDUCE", "TABLE"]
@@ -88,7 +87,7 @@ def _extremum(op: str, ours: Callable[..., Any], both: Callable[..., Any]) -> Ca
             return f.clone(a) if axis == () else ours(a, axis, keepdims=keepdims)
         first = f.to(beside(op, a, initial), a.dtype)
         if _masks(where):
-            a = f.where(_mask(op, where, a), a, first.detach())
+            a = f.where(_mask(op, where, a), a, first)
         if axis == ():
             return both(a, first)
         if any(not a.shape[d] for d in some_dims(f"numpy.{op}", axis, a.ndim)):
@@ -169,90 +168,6 @@ def _spread(op: str, ours: Callable[..., Any]) -> Callable[..., Any]:
         return f.vector_norm(apart, 2, axis, keepdims) / f.sqrt(n)  # its gradient at 0 is 0
 
     return spread
-
-
-def _average(
-    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False
-) -> Any:
-    a, w = tensor_operands("numpy.average", a, 1.0 if weights is None else weights)
-    axes = some_dims("numpy.average", axis, a.ndim)
-    if weights is None:
-        result = f.mean(a, axis, keepdims=keepdims)
-        count = float(np.prod([a.shape[d] for d in axes]))
-        return (result, creation.full_like(result, count)) if returned else result
-    w = as_float("numpy.average", _weights(w, a, axis))
-    total = f.sum(w, axis, keepdims=keepdims)
-    if bool((total == 0).any()):
-        raise ZeroDivisionError("[numpy.average] the weights add up to 0, which divides nothing")
-    result = f.sum(a * w, axis, keepdims=keepdims) / total
-    return (result, f.broadcast_to(total, result.shape)) if returned else result
-
-
-def _weights(w: Any, a: Any, axis: Any) -> Any:
-    """Weights of the averaged axes only, as weights of all of a."""
-    if w.shape == a.shape:
-        return w
-    if axis is None:
-        raise TypeError("[numpy.average] weights of another shape than a's need an axis")
-    given = axis if isinstance(axis, tuple) else (axis,)
-    order = [one_dim("numpy.average", d, a.ndim) for d in given]
-    if w.shape != tuple([a.shape[d] for d in order]):
-        raise ValueError(
-            f"[numpy.average] weights of shape {w.shape} do not fit axis {axis} of shape {a.shape}"
-        )
-    w = f.permute(w, *np.argsort(order).tolist())
-    w = f.reshape(w, tuple([n if d in order else 1 for d, n in enumerate(a.shape)]))
-    return f.broadcast_to(w, a.shape)
-
-
-def _over_axes(
-    function: Callable[..., Any], a: Any, axis: Any, keepdims: bool, before: int = 0
-) -> Any:
-    """A function along one axis, or all of a, over several; it puts axes before the others."""
-    if not isinstance(axis, (tuple, list)):
-        return function(a, axis, keepdims)
-    axes = some_dims("numpy.quantile", axis, a.ndim)
-    others = [d for d in range(a.ndim) if d not in axes]
-    shape = [a.shape[d] for d in others]
-    line = f.reshape(f.permute(a, *others, *axes), (*shape, a.size // max(math.prod(shape), 1)))
-    found = function(line, -1, False)
-    if not keepdims:
-        return found
-    kept = [1 if d in axes else n for d, n in enumerate(a.shape)]
-    return f.reshape(found, (*found.shape[:before], *kept))
-
-
-def _quantile(op: str, share: float) -> Callable[..., Any]:
-    """quantile or percentile, and those without NaN; q counts in parts of ``share``."""
-    ours = f.nanquantile if op.startswith("nan") else f.quantile
-
-    def quantile(
-        a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
-    ) -> Any:
-        if method not in ("linear", "lower", "higher", "midpoint", "nearest"):
-            raise TypeError(
-                f"[numpy.{op}] method {method!r} is not offered for tensors: use 'linear', "
-                "'lower', 'higher', 'midpoint' or 'nearest'"
-            )
-        a = as_float(f"numpy.{op}", a)
-        q = f.to(beside(op, a, q), a.dtype) / share
-        return _over_axes(
-            lambda x, d, keep: ours(x, q, d, keep, interpolation=method), a, axis, keepdims, q.ndim
-        )
-
-    return quantile
-
-
-def _median(op: str) -> Callable[..., Any]:
-    ours = getattr(f, op)
-    several = getattr(f, op.replace("median", "quantile"))
-
-    def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        if isinstance(axis, int):
-            return ours(a, axis, keepdims=keepdims).values
-        return _over_axes(lambda x, d, keep: several(x, 0.5, d, keep), a, axis, keepdims)
-
-    return median
 
 
 # ---- without NaN ---------------------------------------------------------------------------------
@@ -359,77 +274,6 @@ def _cumulative(op: str, ours: Callable[..., Any], neutral: int) -> Callable[...
     return cumulative
 
 
-# ---- covariances ---------------------------------------------------------------------------------
-
-
-def _cov(
-    m: Any,
-    y: Any = None,
-    rowvar: bool = True,
-    bias: bool = False,
-    ddof: Any = None,
-    fweights: Any = None,
-    aweights: Any = None,
-    dtype: Any = None,
-) -> Any:
-    less = (0 if bias else 1) if ddof is None else integer("numpy.cov", "ddof", ddof)
-    x = _observations(m, rowvar, dtype)
-    if y is not None:
-        x = f.cat([x, _observations(y, rowvar, dtype)], 0)
-    w = _repeats(fweights, x)
-    mean: Any = f.mean(x, 1, keepdims=True)
-    total: Any = x.shape[1]
-    squares: Any = 1.0
-    if aweights is not None:
-        a = _repeats(aweights, x, whole=False)
-        w = a if w is None else w * a
-    if w is not None:
-        total = f.sum(w)
-        mean = f.sum(x * w, 1, keepdims=True) / total
-        squares = 1.0 if aweights is None else f.sum(w * a) / total
-    apart = x - mean
-    n = total - less * squares
-    weighed = apart if w is None else apart * w
-    return f.squeeze(
-        f.matmul(apart, weighed.T) / (f.clamp(n, min=0) if w is not None else max(n, 0))
-    )
-
-
-def _repeats(weights: Any, x: Any, whole: bool = True) -> Any:
-    """How often, or by how much, each observation counts."""
-    if weights is None:
-        return None
-    w = f.to(exactly(weights), x.dtype)
-    kind = "fweights" if whole else "aweights"
-    values = values_of(w)
-    if whole and not np.array_equal(values, np.around(values)):
-        raise TypeError("[numpy.cov] fweights must be integers")
-    if w.ndim != 1:
-        raise RuntimeError(f"[numpy.cov] {kind} of {w.ndim} dimensions: a vector is needed")
-    if w.shape[0] != x.shape[1]:
-        raise RuntimeError(f"[numpy.cov] {w.shape[0]} {kind} for {x.shape[1]} observations")
-    if (values < 0).any():
-        raise ValueError(f"[numpy.cov] {kind} cannot be negative")
-    return w
-
-
-def _observations(m: Any, rowvar: bool, dtype: Any) -> Any:
-    """The variables as rows, in float64 unless another dtype is given, as NumPy has it."""
-    m = exactly(m)
-    if m.ndim > 2:
-        raise ValueError(f"[numpy.cov] a tensor of {m.ndim} dimensions: at most 2 are possible")
-    x = f.atleast_2d(f.to(m, as_dtype("float64" if dtype is None else dtype)))
-    return x if rowvar or m.ndim < 2 else x.T
-
-
-def _corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
-    c = _cov(x, y, rowvar, dtype=dtype)
-    if not c.ndim:
-        return c / c
-    deviations = f.sqrt(f.diagonal(c))
-    return f.clamp(c / f.unsqueeze(deviations, 1) / f.unsqueeze(deviations, 0), -1, 1)
-
-
 _sum, _prod = _total("sum", f.sum, f.add, 0), _total("prod", f.prod, f.mul, 1)
 _max, _min = _extremum("max", f.amax, f.maximum), _extremum("min", f.amin, f.minimum)
 _var, _std = _spread("var", f.var), _spread("std", f.std)
@@ -447,10 +291,6 @@ TABLE: dict[str, Callable[..., Any]] = {
     "mean": _mean,
     "var": _var,
     "std": _std,
-    "average": _average,
-    "median": _median("median"),
-    "quantile": _quantile("quantile", 1),
-    "percentile": _quantile("percentile", 100),
     "ptp": lambda a, axis=None, keepdims=False: (
         _max(a, axis, keepdims=keepdims) - _min(a, axis, keepdims=keepdims)
     ),
@@ -465,15 +305,10 @@ TABLE: dict[str, Callable[..., Any]] = {
     "nanmean": _among(_mean),
     "nanvar": _among(_var),
     "nanstd": _among(_std),
-    "nanmedian": _median("nanmedian"),
-    "nanquantile": _quantile("nanquantile", 1),
-    "nanpercentile": _quantile("nanpercentile", 100),
     "cumsum": _cumsum,
     "cumprod": _cumprod,
     "cumulative_sum": _cumulative("cumulative_sum", f.cumsum, 0),
     "cumulative_prod": _cumulative("cumulative_prod", f.cumprod, 1),
-    "cov": _cov,
-    "corrcoef": _corrcoef,
 }
 
 # ufunc.reduce and ufunc.accumulate, by the name of the ufunc.

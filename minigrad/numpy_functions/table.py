@@ -17,7 +17,16 @@ from minigrad import creation, linalg
 from minigrad import functions as f
 from minigrad.dispatch import strong_operand
 from minigrad.dtypes import as_dtype
-from minigrad.numpy_functions import numeric, picking, reducing
+from minigrad.numpy_functions import (
+    arranging,
+    calculus,
+    picking,
+    products,
+    reducing,
+    statistics,
+    values,
+    writing,
+)
 
 __all__ = ["implementation", "implementations"]
 
@@ -52,9 +61,14 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
     "array_equal": lambda a1, a2: f.equal(
         strong_operand("array_equal", a1), strong_operand("array_equal", a2)
     ),
-    **reducing.TABLE,
+    **arranging.TABLE,
+    **calculus.TABLE,
     **picking.TABLE,
-    **numeric.TABLE,
+    **products.TABLE,
+    **reducing.TABLE,
+    **statistics.TABLE,
+    **values.TABLE,
+    **writing.TABLE,
 }
 
 
