@@ -68,6 +68,23 @@ def test_a_walk_over_the_graph_as_drawing_programs_do_it():
     assert {id(x) for x in found} == {id(w), id(b)}
 
 
+@pytest.mark.parametrize("lib", ["minigrad", "torch"])
+def test_the_graph_of_an_introduction(lib):
+    lib = pytest.importorskip(lib)
+    a = lib.linspace(0.0, 6.28, 5, requires_grad=True)
+    c = 2 * lib.sin(a)
+    fn, names = (1 + c).grad_fn, []
+    while fn.next_functions:
+        names.append(fn.name().removesuffix("Backward0").lower())
+        fn = fn.next_functions[0][0]
+    assert names == ["add", "mul", "sin"]
+    assert fn.variable is a
+    seen = []
+    c.grad_fn.register_hook(lambda ins, outs: seen.append([g if g is None else 1 for g in ins]))
+    c.sum().backward()
+    assert seen == [[1, None]]
+
+
 @pytest.mark.usefixtures("no_gc")
 def test_the_end_at_a_leaf_holds_it_and_goes():
     x = leaf(1.0)
@@ -101,6 +118,8 @@ def test_saved_values():
     x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
     assert (x * w).grad_fn._saved_self.tolist() == [1, 2]
     assert (x * w).grad_fn._saved_other.tolist() == [3, 4]
+    assert (2 * x).grad_fn._saved_other.item() == 2
+    assert not hasattr((2 * x).grad_fn, "_saved_self")
     y = x.exp()
     assert mg.equal(y.grad_fn._saved_result, y)
     assert y.grad_fn._saved_result.grad_fn is y.grad_fn
