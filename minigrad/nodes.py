@@ -187,7 +187,7 @@ class _HookedOp:
     def _run(self, node: Node, g: Any, rule: Callable[[Node, Any], Any]) -> list[Any]:
         for before in tuple(self.before):
             shown = self._outputs(g)
-            g = _as_given(g, _replaced(self.name, before(_copies(shown)), shown))
+            g = self._as_given(g, _replaced(self.name, before(_copies(shown)), shown))
         outputs = _copies(self._outputs(g)) if self.after else ()
         made = [_fitting(node, i, gi) for i, gi in enumerate(rule(node, g))]
         for after in tuple(self.after):
@@ -201,6 +201,14 @@ class _HookedOp:
         if type(g) is not Bundle:
             return [g]
         return [g.parts.get(k) for k in range(len(self.op.outputs))]
+
+    def _as_given(self, g: Any, changed: Sequence[Any]) -> Any:
+        """The gradients of the outputs in the form of ``g``."""
+        if type(g) is Bundle:
+            return Bundle({k: gk for k, gk in enumerate(changed) if gk is not None})
+        if changed[0] is None:
+            raise TypeError(f"[{self.name}] a hook returned None as gradient 0, not a Tensor")
+        return changed[0]
 
 
 def _plain(op: Any) -> Any:
@@ -219,12 +227,6 @@ def _hooked(node: Node) -> _HookedOp:
     if type(node.op) is not _HookedOp:
         node.op = _HookedOp(op)
     return node.op
-
-
-def _as_given(g: Any, changed: Sequence[Any]) -> Any:
-    if type(g) is not Bundle:
-        return changed[0]
-    return Bundle({k: gk for k, gk in enumerate(changed) if gk is not None})
 
 
 def _fitting(node: Node, i: int, g: Any) -> Any:

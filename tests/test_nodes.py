@@ -253,6 +253,18 @@ def test_what_a_hook_may_not_return(returned, error, message):
     assert str(caught.value) == message
 
 
+def test_a_hook_can_stop_the_gradient_of_an_input_but_not_of_the_output():
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    y = x * w
+    y.grad_fn.register_hook(lambda ins, outs: (None, ins[1]))
+    y.sum().backward(retain_graph=True)
+    assert x.grad is None
+    assert w.grad.tolist() == [1, 2]
+    y.grad_fn.register_prehook(lambda gs: (None,))
+    with pytest.raises(TypeError, match=r"\[mul\] a hook returned None as gradient 0"):
+        y.sum().backward()
+
+
 def test_what_is_no_hook_and_no_graph():
     y = leaf(1.0) * 2
     for register in (y.grad_fn.register_hook, y.grad_fn.register_prehook):
