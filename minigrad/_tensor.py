@@ -396,7 +396,9 @@ class Tensor(TensorBase):
 
     def __contains__(self, value: Any) -> builtins.bool:
         found: Any = self == value
-        return isinstance(found, Tensor) and bool(f.any(found))
+        if not isinstance(found, Tensor):
+            raise TypeError(f"[in] a tensor holds numbers, not {type(value).__name__}")
+        return bool(f.any(found))
 
     def __format__(self, spec: str) -> str:
         """A number for 0 dimensions, else the repr."""

@@ -119,6 +119,20 @@ def real(op: str, name: str, value: Any) -> float:
     raise TypeError(f"[{op}] {name} must be a number, not {type(value).__name__}")
 
 
+def older_form(op: str, name: str, keyword: Any, given: Sequence[Any], operands: int) -> Any:
+    """A factor and the operands after it, of PyTorch's older ``addcmul(x, value, a, b)``."""
+    if len(given) != 1 + operands:
+        raise TypeError(
+            f"[{op}] takes {1 + operands} operands, and {name} before the last "
+            + ("one" if operands == 1 else str(operands))
+            + f", but {1 + len(given)} arguments were given"
+        )
+    if keyword != 1:
+        raise TypeError(f"[{op}] {name} is given twice")
+    real(op, name, given[0])
+    return given
+
+
 def yes_or_no(op: str, name: str, value: Any) -> bool:
     """A bool of Python's or NumPy's; TypeError for anything else, as a number that is meant to be
     another dim.

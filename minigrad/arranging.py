@@ -16,6 +16,7 @@ from minigrad.arguments import (
     one_dim,
     piece_count,
     renamed,
+    row_of_numbers,
     several,
     size_of,
     some_dims,
@@ -279,9 +280,13 @@ def flip(x: Tensor, *dims: Any, **named: Any) -> Tensor:
     """
     x = tensor_operand("flip", x)
     given = listed("flip", dims, named, "dims", "axis") if named else dims
+    if len(given) == 1 and (isinstance(given[0], (tuple, list)) or row_of_numbers(given[0])):
+        given = tuple(given[0])
+    elif not given:
+        given = tuple(range(x._h.ndim))
     shape = x.shape
     start, step = [0] * len(shape), [1] * len(shape)
-    for d in some_dims("flip", size_of("flip", given) if given else None, len(shape)):
+    for d in some_dims("flip", given, len(shape)):
         start[d], step[d] = max(shape[d] - 1, 0), -1
     return apply_to_one(_s.SLICE, x, (tuple(start), tuple(step), shape))
 

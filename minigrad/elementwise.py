@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from minigrad._c import NULL, call, lib
-from minigrad.arguments import integer, real, tensor_operand
+from minigrad.arguments import integer, older_form, real, tensor_operand
 from minigrad.dispatch import (
     TensorBase,
     apply_to_one,
@@ -247,13 +247,20 @@ bitwise_left_shift = binary(_p.BITWISE_LEFT_SHIFT)
 bitwise_right_shift = binary(_p.BITWISE_RIGHT_SHIFT)
 
 
-def add(a: Any, b: Any, *, alpha: float = 1) -> Tensor:
-    """a + alpha * b, broadcast together; of bools, `or`."""
+def add(a: Any, b: Any, *older: Any, alpha: float = 1) -> Tensor:
+    """a + alpha * b, broadcast together; of bools, `or`.
+
+    PyTorch's older ``add(a, alpha, b)`` is accepted, as by all functions with such a factor.
+    """
+    if older:
+        alpha, b = older_form("add", "alpha", alpha, (b, *older), 1)
     return _add(a, b if alpha == 1 else mul(b, alpha))
 
 
-def sub(a: Any, b: Any, *, alpha: float = 1) -> Tensor:
+def sub(a: Any, b: Any, *older: Any, alpha: float = 1) -> Tensor:
     """a - alpha * b, broadcast together. TypeError for bools: use logical_xor."""
+    if older:
+        alpha, b = older_form("sub", "alpha", alpha, (b, *older), 1)
     return _sub(a, b if alpha == 1 else mul(b, alpha))
 
 
@@ -407,14 +414,20 @@ def lerp(a: Any, b: Any, weight: Any) -> Tensor:
     return _where(lt(abs(w), 0.5), add(a, mul(step, w)), sub(b, mul(step, sub(1.0, w))))
 
 
-def addcmul(x: Any, tensor1: Any, tensor2: Any, *, value: float = 1) -> Tensor:
+def addcmul(x: Any, tensor1: Any, tensor2: Any, *older: Any, value: float = 1) -> Tensor:
     """x + value * tensor1 * tensor2, broadcast together."""
+    if older:
+        given = (tensor1, tensor2, *older)
+        value, tensor1, tensor2 = older_form("addcmul", "value", value, given, 2)
     product = mul(tensor1, tensor2)
     return _add(x, product if value == 1 else mul(product, value))
 
 
-def addcdiv(x: Any, tensor1: Any, tensor2: Any, *, value: float = 1) -> Tensor:
-    """x + value * tensor1 / tensor2, broadcast together."""
+def addcdiv(x: Any, tensor1: Any, tensor2: Any, *older: Any, value: float = 1) -> Tensor:
+    """x + value * tensor1 / tensor2, broadcast together; of integers too, which become floats."""
+    if older:
+        given = (tensor1, tensor2, *older)
+        value, tensor1, tensor2 = older_form("addcdiv", "value", value, given, 2)
     quotient = true_divide(tensor1, tensor2)
     return _add(x, quotient if value == 1 else mul(quotient, value))
 

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from minigrad.backprop import Bundle, freed_error, off_tape, unadapted
 from minigrad.dispatch import TensorBase
+from minigrad.ops.pointwise import ADD, MUL
 from minigrad.ops.table import Row
 from minigrad.parts import Part
 from minigrad.shaping import clone
@@ -75,9 +76,22 @@ def next_functions(node: Node) -> tuple[tuple[Node | AccumulateGrad | None, int]
     """Where each input came from: pairs of a node and 0, the place among its outputs.
 
     A leaf that requires grad is an :class:`AccumulateGrad` with the leaf as ``variable``. None
-    stands for what needs no gradient. Empty once the graph was freed.
+    stands for what needs no gradient; it comes second in sums and products of two, as in PyTorch
+    where ``2 * x`` is x times 2. Empty once the graph was freed.
     """
-    return tuple([(_end(p) if isinstance(p, TensorBase) else p, 0) for p in node.parents or ()])
+    parents = _ordered(node, node.parents or ())
+    return tuple([(_end(p) if isinstance(p, TensorBase) else p, 0) for p in parents])
+
+
+def _swapped(node: Node) -> bool:
+    """Does the second operand come first?"""
+    parents = node.parents or ()
+    return _plain(node.op) in (ADD, MUL) and parents[0] is None
+
+
+def _ordered(node: Node, each: Sequence[Any]) -> Sequence[Any]:
+    """What there is of each input, in the order shown; and back."""
+    return each[::-1] if each and _swapped(node) else each
 
 
 # ---- metadata and saved values -------------------------------------------------------------------
@@ -102,9 +116,10 @@ def saved_value(node: Node, attribute: str) -> Any:
     row, parents = _plain(node.op), node.parents
     if parents is None:
         raise freed_error(node)
-    names = {"_saved_self": ("x", "a"), "_saved_other": ("b",), "_saved_result": ("y",)}[attribute]
     saves = row.saves([p is not None for p in parents]) if type(row) is Row else ()
-    for name in names:
+    operands = "ba" if _swapped(node) else "ab"
+    names = {"_saved_self": "x" + operands[0], "_saved_other": operands[1], "_saved_result": "y"}
+    for name in names[attribute]:
         if name in saves:
             return unpack(row, node, name)
     raise AttributeError(f"the node of {row.name!r} has no attribute {attribute!r}")
@@ -172,11 +187,13 @@ class _HookedOp:
     def _run(self, node: Node, g: Any, rule: Callable[[Node, Any], Any]) -> list[Any]:
         for before in tuple(self.before):
             shown = self._outputs(g)
-            g = _as_given(g, _replaced(self.name, before(_copies(shown)), shown))
+            g = self._as_given(g, _replaced(self.name, before(_copies(shown)), shown))
         outputs = _copies(self._outputs(g)) if self.after else ()
         made = [_fitting(node, i, gi) for i, gi in enumerate(rule(node, g))]
         for after in tuple(self.after):
-            made = _replaced(self.name, after(_copies(made), outputs), made)
+            inputs = _ordered(node, made)
+            returned = _replaced(self.name, after(_copies(inputs), outputs), inputs)
+            made = list(_ordered(node, returned))
         return made
 
     def _outputs(self, g: Any) -> list[Any]:
@@ -184,6 +201,14 @@ class _HookedOp:
         if type(g) is not Bundle:
             return [g]
         return [g.parts.get(k) for k in range(len(self.op.outputs))]
+
+    def _as_given(self, g: Any, changed: Sequence[Any]) -> Any:
+        """The gradients of the outputs in the form of ``g``."""
+        if type(g) is Bundle:
+            return Bundle({k: gk for k, gk in enumerate(changed) if gk is not None})
+        if changed[0] is None:
+            raise TypeError(f"[{self.name}] a hook returned None as gradient 0, not a Tensor")
+        return changed[0]
 
 
 def _plain(op: Any) -> Any:
@@ -202,12 +227,6 @@ def _hooked(node: Node) -> _HookedOp:
     if type(node.op) is not _HookedOp:
         node.op = _HookedOp(op)
     return node.op
-
-
-def _as_given(g: Any, changed: Sequence[Any]) -> Any:
-    if type(g) is not Bundle:
-        return changed[0]
-    return Bundle({k: gk for k, gk in enumerate(changed) if gk is not None})
 
 
 def _fitting(node: Node, i: int, g: Any) -> Any:

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from minigrad._numpy import np
-from minigrad.arguments import listed_tensors, named_dim, one_dim, tensor_operands
-from minigrad.dispatch import apply, binary
+from minigrad.arguments import listed_tensors, named_dim, older_form, one_dim, tensor_operands
+from minigrad.dispatch import TensorBase, apply, binary
 from minigrad.dtypes import float64
 from minigrad.elementwise import add, mul, scale, sub
 from minigrad.ops import contraction as _c
@@ -177,32 +177,94 @@ def scaled(x: Tensor, factor: float) -> Tensor:
     return scale(factor, x) if x.dtype.is_floating_point else mul(x, factor)
 
 
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:  # noqa: A002
+def _older_form(op: str, given: Sequence[Any], beta: float, alpha: float) -> tuple[Any, ...]:
+    """The operands, beta and alpha of PyTorch's older (beta, input, alpha, a, b)."""
+    x, factor, *rest = given
+    if not isinstance(x, TensorBase):  # a method's begins with the tensor
+        x, factor = factor, x
+    if len(rest) == 3:
+        alpha, *rest = older_form(op, "alpha", alpha, rest, 2)
+    beta, *rest = older_form(op, "beta", beta, (factor, *rest), 2)
+    return x, *rest, beta, alpha
+
+
+def addmm(
+    input: Any,  # noqa: A002
+    mat1: Any,
+    mat2: Any,
+    *older: Any,
+    beta: float = 1,
+    alpha: float = 1,
+) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2) for matrices; the input is broadcast.
 
-    With ``beta=0`` the input does not count, whatever it holds.
+    With ``beta=0`` the input does not count, whatever it holds. PyTorch's older forms are accepted,
+    ``addmm(beta, input, alpha, mat1, mat2)`` with or without alpha, and those as a method.
     """
+    if older:
+        given = (input, mat1, mat2, *older)
+        input, mat1, mat2, beta, alpha = _older_form("addmm", given, beta, alpha)  # noqa: A001
     return _added("addmm", input, _product("addmm", mat1, 2, mat2, 2), beta, alpha)
 
 
-def addmv(input: Any, mat: Any, vec: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:  # noqa: A002
+def addmv(
+    input: Any,  # noqa: A002
+    mat: Any,
+    vec: Any,
+    *older: Any,
+    beta: float = 1,
+    alpha: float = 1,
+) -> Tensor:
     """beta * input + alpha * (mat @ vec) for a matrix and a vector; otherwise as addmm."""
+    if older:
+        given = (input, mat, vec, *older)
+        input, mat, vec, beta, alpha = _older_form("addmv", given, beta, alpha)  # noqa: A001
     return _added("addmv", input, _product("addmv", mat, 2, vec, 1), beta, alpha)
 
 
-def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:  # noqa: A002
+def addr(
+    input: Any,  # noqa: A002
+    vec1: Any,
+    vec2: Any,
+    *older: Any,
+    beta: float = 1,
+    alpha: float = 1,
+) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2); otherwise as addmm."""
+    if older:
+        given = (input, vec1, vec2, *older)
+        input, vec1, vec2, beta, alpha = _older_form("addr", given, beta, alpha)  # noqa: A001
     x, y = _pair("addr", vec1, 1, vec2, 1)
     return _added("addr", input, mul(unsqueeze(x, 1), y), beta, alpha)
 
 
-def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:  # noqa: A002
+def baddbmm(
+    input: Any,  # noqa: A002
+    batch1: Any,
+    batch2: Any,
+    *older: Any,
+    beta: float = 1,
+    alpha: float = 1,
+) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2) for stacks of matrices; otherwise as addmm."""
+    if older:
+        given = (input, batch1, batch2, *older)
+        input, batch1, batch2, beta, alpha = _older_form("baddbmm", given, beta, alpha)  # noqa: A001
     return _added("baddbmm", input, _product("baddbmm", batch1, 3, batch2, 3), beta, alpha)
 
 
-def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:  # noqa: A002
+def addbmm(
+    input: Any,  # noqa: A002
+    batch1: Any,
+    batch2: Any,
+    *older: Any,
+    beta: float = 1,
+    alpha: float = 1,
+) -> Tensor:
     """beta * input + alpha * (the sum over the stack of batch1 @ batch2); otherwise as addmm."""
+    if older:
+        given = (input, batch1, batch2, *older)
+        input, batch1, batch2, beta, alpha = _older_form("addbmm", given, beta, alpha)  # noqa: A001
     return _added("addbmm", input, total(_product("addbmm", batch1, 3, batch2, 3), 0), beta, alpha)
 
 

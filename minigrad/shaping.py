@@ -203,7 +203,9 @@ def unflatten(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     shape = x.shape
     axis, wanted = one_dim("unflatten", dim, len(shape)), list(size_of("unflatten", (sizes,)))
     size = shape[axis]
-    if wanted.count(-1) == 1:  # also in a tensor of no elements, where reshape cannot tell
+    if wanted.count(-1) > 1:
+        raise ValueError(f"[unflatten] only one of {sizes} can be -1")
+    if -1 in wanted:  # also in a tensor of no elements, where reshape cannot tell
         known = math.prod([n for n in wanted if n != -1])
         if not known:
             raise ValueError(f"[unflatten] any size could stand for -1 in {sizes}")

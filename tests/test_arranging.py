@@ -338,6 +338,14 @@ def test_eight_dimensions_and_more(rng):
             beyond()
 
 
+@pytest.mark.parametrize(
+    "dims", [(0, 2), ((0, 2),), ([0, 2],), (range(0, 3, 2),), (np.array([0, 2]),), (-3, -1)]
+)
+def test_flip_takes_dims_in_any_form(dims):
+    x = mg.arange(24).reshape(2, 3, 4)
+    assert x.flip(*dims).tolist() == np.flip(x.numpy(), (0, 2)).tolist()
+
+
 # ---- errors --------------------------------------------------------------------------------------
 
 T = mg.ones(2, 3, 4)
@@ -355,6 +363,16 @@ ERRORS = [
     (lambda: T.select(1, 3), IndexError, "[select] index 3 is out of range for dim 1 of size 3"),
     (lambda: T.unfold(2, 5, 1), ValueError, "[unfold] windows of 5 elements, 1 apart, in 4"),
     (lambda: T.unfold(2, 2, 0), ValueError, "[unfold] windows of 2 elements, 0 apart"),
+    (
+        lambda: mg.ones(0).unflatten(0, (-1, 0)),
+        ValueError,
+        "[unflatten] any size could stand for -1 in (-1, 0)",
+    ),
+    (lambda: T.unflatten(2, (-1, -1)), ValueError, "[unflatten] only one of (-1, -1) can be -1"),
+    (lambda: T.flip(1.0), TypeError, "[flip] dim must be an integer, not float"),
+    (lambda: T.flip("a"), TypeError, "[flip] dim must be an integer, not str"),
+    (lambda: T.flip((0, True)), TypeError, "[flip] dim must be an integer, not bool"),
+    (lambda: T.flip(None), TypeError, "[flip] dim must be an integer, not NoneType"),
     (lambda: T.flip(0, 0), ValueError, "[flip] dim 0 is given twice"),
     (lambda: T.squeeze(axs=0), TypeError, "[squeeze] unexpected argument 'axs'"),
     (lambda: T[0, 0].fliplr(), ValueError, "[fliplr] expected at least 2"),

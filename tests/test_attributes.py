@@ -133,6 +133,36 @@ def test_a_subclass_is_made_by_calling_it():
     assert type(mg.Tensor([1.0])) is mg.Tensor
 
 
+class Gain(mg.nn.Parameter):
+    """A parameter with a constructor of its own."""
+
+    def __new__(cls, size, start):
+        return super().__new__(cls, mg.full((size,), start))
+
+    def __init__(self, size, start):
+        self.start = start
+
+
+def test_a_subclass_of_parameter_keeps_its_class():
+    p = Gain(2, 0.5)
+    assert (type(p), p.start, p.tolist(), p.requires_grad) == (Gain, 0.5, [0.5, 0.5], True)
+    for other in (copy.copy(p), copy.deepcopy(p), pickle.loads(pickle.dumps(p))):
+        assert type(other) is Gain
+        assert other.tolist() == [0.5, 0.5]
+        assert other.requires_grad
+
+
+def test_a_long_chain_of_attributes_is_freed():
+    x = mg.ones(1)
+    for _ in range(100_000):
+        y = mg.ones(1)
+        y.before = x
+        x = y
+    gone = weakref.ref(x)
+    del x, y
+    assert gone() is None
+
+
 @pytest.mark.parametrize("kind", ["plain", "parameter"])
 def test_copies_are_as_in_pytorch(kind):
     torch = pytest.importorskip("torch")

@@ -549,6 +549,33 @@ def test_backward_of_several_tensors(graph):
         mg.autograd.backward([x.sum(), 3])
 
 
+@pytest.mark.parametrize("lib", ["minigrad", "torch"])
+def test_backward_takes_pytorchs_names_and_lists(lib):
+    lib = pytest.importorskip(lib)
+    x = lib.tensor([1.0, 2.0], requires_grad=True)
+    backward, g = lib.autograd.backward, lib.tensor([1.0, 10.0])
+    for call in (
+        lambda y: backward(tensors=[y], grad_tensors=[g]),
+        lambda y: backward(tensors=y, grad_tensors=g),
+        lambda y: backward(y, [g]),
+        lambda y: backward(y, grad_tensors=(g,)),
+        lambda y: backward((y, y.sum() * 0), (g, None)),
+        lambda y: backward([y, y], [g * 0.5, g * 0.5], inputs=[x]),
+        lambda y: backward((y * g).sum(), [None]),
+    ):
+        call(x * x)
+        assert x.grad.tolist() == [2, 40]
+        x.grad = None
+
+
+def test_a_list_of_numbers_is_a_gradient():
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    (x * x).backward([1.0, 10.0])
+    assert x.grad.tolist() == [2, 40]
+    with pytest.raises(TypeError, match=r"\[backward\] gradient and grad_tensors are two names"):
+        mg.autograd.backward(x * x, x, grad_tensors=x)
+
+
 def test_grad_wants_inputs():
     x = mg.tensor(2.0, requires_grad=True)
     with pytest.raises(ValueError, match="no inputs are given"):

@@ -68,6 +68,23 @@ def test_a_walk_over_the_graph_as_drawing_programs_do_it():
     assert {id(x) for x in found} == {id(w), id(b)}
 
 
+@pytest.mark.parametrize("lib", ["minigrad", "torch"])
+def test_the_graph_of_an_introduction(lib):
+    lib = pytest.importorskip(lib)
+    a = lib.linspace(0.0, 6.28, 5, requires_grad=True)
+    c = 2 * lib.sin(a)
+    fn, names = (1 + c).grad_fn, []
+    while fn.next_functions:
+        names.append(fn.name().removesuffix("Backward0").lower())
+        fn = fn.next_functions[0][0]
+    assert names == ["add", "mul", "sin"]
+    assert fn.variable is a
+    seen = []
+    c.grad_fn.register_hook(lambda ins, outs: seen.append([g if g is None else 1 for g in ins]))
+    c.sum().backward()
+    assert seen == [[1, None]]
+
+
 @pytest.mark.usefixtures("no_gc")
 def test_the_end_at_a_leaf_holds_it_and_goes():
     x = leaf(1.0)
@@ -101,6 +118,8 @@ def test_saved_values():
     x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
     assert (x * w).grad_fn._saved_self.tolist() == [1, 2]
     assert (x * w).grad_fn._saved_other.tolist() == [3, 4]
+    assert (2 * x).grad_fn._saved_other.item() == 2
+    assert not hasattr((2 * x).grad_fn, "_saved_self")
     y = x.exp()
     assert mg.equal(y.grad_fn._saved_result, y)
     assert y.grad_fn._saved_result.grad_fn is y.grad_fn
@@ -232,6 +251,18 @@ def test_what_a_hook_may_not_return(returned, error, message):
     with pytest.raises(error) as caught:
         y.sum().backward()
     assert str(caught.value) == message
+
+
+def test_a_hook_can_stop_the_gradient_of_an_input_but_not_of_the_output():
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    y = x * w
+    y.grad_fn.register_hook(lambda ins, outs: (None, ins[1]))
+    y.sum().backward(retain_graph=True)
+    assert x.grad is None
+    assert w.grad.tolist() == [1, 2]
+    y.grad_fn.register_prehook(lambda gs: (None,))
+    with pytest.raises(TypeError, match=r"\[mul\] a hook returned None as gradient 0"):
+        y.sum().backward()
 
 
 def test_what_is_no_hook_and_no_graph():

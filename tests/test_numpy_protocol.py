@@ -420,8 +420,10 @@ def test_comparisons_with_other_things():
     x = leaf([1.0, 2.0])
     assert (x == None) is False  # noqa: E711
     assert (x != "a") is True
-    assert None not in x
-    assert "a" not in x
+    for value, name in ((None, "NoneType"), ("a", "str"), ({}, "dict")):
+        with pytest.raises(TypeError) as caught:
+            value in x  # noqa: B015
+        assert str(caught.value) == f"[in] a tensor holds numbers, not {name}"
     with pytest.raises(TypeError, match="not supported between"):
         x < "a"  # noqa: B015
 

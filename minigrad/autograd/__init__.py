@@ -45,16 +45,19 @@ __all__ = [
 
 
 def backward(
-    output: Tensor | Sequence[Tensor],
+    tensors: Tensor | Sequence[Tensor],
     gradient: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     inputs: Tensor | Sequence[Tensor] | None = None,
+    grad_tensors: Any = None,
 ) -> None:
     """Add the gradient of this tensor with respect to every leaf to the leaf's ``grad``.
 
     ``gradient`` is the upstream gradient, of this tensor's shape; it may be left out for a
     tensor with one element. The graph is freed unless ``retain_graph`` (default: create_graph).
+    ``autograd.backward`` takes several tensors, too, and a gradient, or None, for each; their name
+    in PyTorch is ``grad_tensors``.
     With ``inputs`` only these get a gradient, and only what leads to them is run through; those
     that are no leaves retain theirs from then on, as after ``retain_grad``.
 
@@ -68,9 +71,15 @@ def backward(
     (3.0, None)
     """
     retain = create_graph if retain_graph is None else retain_graph
-    single = type(output) is not list and type(output) is not tuple
+    if grad_tensors is not None:
+        if gradient is not None:
+            raise TypeError("[backward] gradient and grad_tensors are two names of one argument")
+        gradient = grad_tensors
+    if gradient is not None and isinstance(tensors, TensorBase) and _is_list_of_tensors(gradient):
+        tensors = [tensors]
+    single = type(tensors) is not list and type(tensors) is not tuple
     if single and not create_graph and inputs is None:
-        into_grads(output, gradient, retain)
+        into_grads(tensors, gradient, retain)
         return
     if create_graph:
         warnings.warn(
@@ -79,8 +88,8 @@ def backward(
             "None after use",
             stacklevel=2,
         )
-    outputs = _tensors("backward", "output", output)
-    given = [gradient] if isinstance(output, TensorBase) else _given(gradient, len(outputs))
+    outputs = _tensors("backward", "output", tensors)
+    given = [gradient] if isinstance(tensors, TensorBase) else _given(gradient, len(outputs))
     roots = [start(y, g, "backward", create_graph) for y, g in zip(outputs, given, strict=True)]
     wanted = None if inputs is None else _to_be_filled(inputs)
     edges, upstream = [edge for edge, _ in roots], [g for _, g in roots]
@@ -88,6 +97,12 @@ def backward(
     for leaf, made in (found or {}).items():
         if type(leaf) is not Node and leaf._edge is LEAF:
             leaf._grad = made.clone() if leaf._grad is None else leaf._grad + made
+
+
+def _is_list_of_tensors(gradient: Any) -> bool:
+    """A list for one tensor, as PyTorch takes it; one of numbers is a gradient itself."""
+    listed = isinstance(gradient, (list, tuple)) and len(gradient) == 1
+    return listed and (gradient[0] is None or isinstance(gradient[0], TensorBase))
 
 
 def _given(gradient: Any, count: int) -> list[Any]:

@@ -53,22 +53,23 @@ class Parameter(Tensor):
 
     def __copy__(self) -> Parameter:
         """A parameter on the same memory."""
-        copy = Parameter(self.detach(), self.requires_grad)
+        copy = Parameter.__new__(type(self), self.detach(), self.requires_grad)
         copy.__dict__.update(self.__dict__)
         return copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         """A parameter with memory of its own and, as in PyTorch, no ``grad``."""
-        copy = Parameter(self.detach().clone(), self.requires_grad)
+        copy = Parameter.__new__(type(self), self.detach().clone(), self.requires_grad)
         memo[id(self)] = copy
         return copy
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.detach().numpy().copy(), self.requires_grad), self.__dict__ or None
+        values = self.detach().numpy().copy()
+        return _rebuild, (values, self.requires_grad, type(self)), self.__dict__ or None
 
 
-def _rebuild(values: Any, requires_grad: bool) -> Parameter:
-    return Parameter(tensor(values), requires_grad)
+def _rebuild(values: Any, requires_grad: bool, cls: type[Parameter] = Parameter) -> Parameter:
+    return Parameter.__new__(cls, tensor(values), requires_grad)
 
 
 class _Hook(NamedTuple):
