@@ -143,17 +143,7 @@ def settle(made: Handle | None, kernel: Any, args: tuple[Any, ...], op: str = ""
 
 def run(kernel: Any, *args: Any) -> None:
     """Call a kernel that writes into arrays it is given; its failure becomes a Python error."""
-    try:
-        code = kernel(*args)
-    except TypeError:
-        again = widened(args)
-        if again is args:
-            raise
-        dtype = _DTYPE_NAMES[min([a.dtype for a in _arrays(args)])]
-        raise TypeError(
-            f"[{op_name(kernel, args)}] {dtype} is stored, but not computed in: convert it first, "
-            "with .float() or .long()"
-        ) from None
+    code = kernel(*args)
     if code or tracers:
         settle_run(code, kernel, args)
 
