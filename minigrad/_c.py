@@ -30,6 +30,7 @@ __all__ = [
     "node_class",
     "run",
     "save",
+    "save_as_is",
     "saved_handle",
     "settle",
     "settle_run",
@@ -176,6 +177,14 @@ def trace(tracer: Tracer) -> Iterator[None]:
 def save(a: Handle, b: Handle = NULL, c: Handle = NULL) -> Any:
     """Pin up to three arrays for a backward; they are unpinned when the result is dropped."""
     made = _save(a, b, c)
+    if made is None:
+        raise failure(_save, ())
+    return made
+
+
+def save_as_is(x: Handle) -> Any:
+    """The same of one array that no rule computes with: it keeps a storage dtype."""
+    made = lib.mg_save_as_is(x)
     if made is None:
         raise failure(_save, ())
     return made
