@@ -135,7 +135,7 @@ int mg_overlaps_itself(const mg_stored *a);
 
 /* ---- what the tape saves ----------------------------------------------------------------------- */
 
-/* Up to three arrays and the time they were saved. While it lives their buffers are pinned: NumPy
+/* Up to three arrays, as rules compute in them, and the time they were saved. While it lives their buffers are pinned: NumPy
  * gets read-only views of them. Memory that NumPy can already write is copied instead. */
 typedef struct mg_saved {
     mg_array *arrays[3];
@@ -143,6 +143,7 @@ typedef struct mg_saved {
 } mg_saved;
 
 mg_saved *mg_save(mg_stored *a, mg_stored *b, mg_stored *c); /* NULL for a place not needed */
+mg_saved *mg_save_as_is(mg_stored *a); /* one, in its own dtype, which no rule computes with */
 void mg_unsave(mg_saved *saved);
 mg_array *mg_saved_array(mg_saved *saved, int i); /* ESTALE if overwritten since */
 uint64_t mg_saved_buffer(const mg_saved *saved, int i); /* 0 where there is none */

@@ -30,6 +30,7 @@ __all__ = [
     "node_class",
     "run",
     "save",
+    "save_as_is",
     "saved_handle",
     "settle",
     "settle_run",
@@ -143,17 +144,7 @@ def settle(made: Handle | None, kernel: Any, args: tuple[Any, ...], op: str = ""
 
 def run(kernel: Any, *args: Any) -> None:
     """Call a kernel that writes into arrays it is given; its failure becomes a Python error."""
-    try:
-        code = kernel(*args)
-    except TypeError:
-        again = widened(args)
-        if again is args:
-            raise
-        dtype = _DTYPE_NAMES[min([a.dtype for a in _arrays(args)])]
-        raise TypeError(
-            f"[{op_name(kernel, args)}] {dtype} is stored, but not computed in: convert it first, "
-            "with .float() or .long()"
-        ) from None
+    code = kernel(*args)
     if code or tracers:
         settle_run(code, kernel, args)
 
@@ -186,6 +177,14 @@ def trace(tracer: Tracer) -> Iterator[None]:
 def save(a: Handle, b: Handle = NULL, c: Handle = NULL) -> Any:
     """Pin up to three arrays for a backward; they are unpinned when the result is dropped."""
     made = _save(a, b, c)
+    if made is None:
+        raise failure(_save, ())
+    return made
+
+
+def save_as_is(x: Handle) -> Any:
+    """The same of one array that no rule computes with: it keeps a storage dtype."""
+    made = lib.mg_save_as_is(x)
     if made is None:
         raise failure(_save, ())
     return made

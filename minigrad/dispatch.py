@@ -304,8 +304,10 @@ def value_for(op: str, x: TensorBase, value: Any) -> Any:
         raise operand_error(op, value)
     if not found._h.weak:
         return found
-    check_range(op, found._h, x._h.dtype)
-    return wrap(call(lib.mg_cast, found._h, x._h.dtype))
+    code = x._h.dtype
+    if code < 0:
+        check_range(op, found._h, code)
+    return wrap(call(lib.mg_cast, found._h, code))
 
 
 def check_range(op: str, numbers: Handle, code: int) -> None:

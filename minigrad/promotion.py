@@ -128,17 +128,14 @@ def result_type(*operands: Any) -> DType:
 
 
 def can_cast(from_: Any, to: Any) -> bool:
-    """Whether a conversion keeps the kind, as in PyTorch: not from floats to integers, from those
-    to bool, or from signed to unsigned.
+    """Whether a conversion keeps the kind, or raises it: not from floats to integers, or from those
+    to bool. As in PyTorch, it may be to fewer bits.
 
     >>> import minigrad as mg
     >>> mg.can_cast(mg.float64, mg.float16), mg.can_cast(mg.float32, mg.int64)
     (True, False)
     """
-    source, target = as_dtype(from_), as_dtype(to)
-    if source.kind > target.kind:
-        return False
-    return source.kind != 1 or target.kind != 1 or source.is_signed <= target.is_signed
+    return as_dtype(from_).kind <= as_dtype(to).kind
 
 
 def is_floating_point(input: Any) -> bool:  # noqa: A002 - PyTorch's name

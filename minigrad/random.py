@@ -16,8 +16,8 @@ from minigrad._c import NULL, call, ffi, lib
 from minigrad._numpy import np
 from minigrad.arguments import common_shape, integer, real, size_of, tensor_operand
 from minigrad.creation import asarray, check_room, numpy_dtype, require_grad, tensor
-from minigrad.dispatch import tensor_operands, wrap
-from minigrad.dtypes import DType, as_dtype, float32, float64, int64
+from minigrad.dispatch import check_range, tensor_operands, wrap
+from minigrad.dtypes import DType, as_dtype, float16, float32, float64, int64
 from minigrad.inplace import check_writable, overwrite, shows_tracked
 from minigrad.tape import mode
 
@@ -270,7 +270,9 @@ def rand(
 ) -> Tensor:
     """Uniform values in [0, 1)."""
     shape, kind = _floats("rand", size, dtype)
-    made = _uniform(shape, kind, drawing(generator))
+    made = _uniform(shape, kind.wide, drawing(generator))
+    if kind.is_storage:  # below 1 also when it is rounded
+        made = f.clamp(made, max=1.0 - 2.0 ** (-11 if kind is float16 else -8)).to(kind)
     return require_grad(made) if requires_grad else made
 
 
@@ -282,8 +284,8 @@ def randn(
 ) -> Tensor:
     """Values from the standard normal distribution."""
     shape, kind = _floats("randn", size, dtype)
-    values = drawing(generator).standard_normal(shape, numpy_dtype(kind).type)
-    return _made(values, None, requires_grad)
+    values = drawing(generator).standard_normal(shape, numpy_dtype(kind.wide).type)
+    return _made(values, kind, requires_grad)
 
 
 def randint(
@@ -307,8 +309,10 @@ def randint(
         raise ValueError(f"[randint] the range [{low}, {high}) is empty")
     if low < -(2**63) or high > 2**63:
         raise ValueError(f"[randint] the range [{low}, {high}) is beyond int64")
-    shape = _shape("randint", (size,))
-    return _made(drawing(generator).integers(low, high, shape), dtype or int64, requires_grad)
+    shape, kind = _shape("randint", (size,)), as_dtype(dtype or int64)
+    if kind.is_storage and kind.kind == 1:
+        check_range("randint", tensor([low, high - 1])._h, kind.code)
+    return _made(drawing(generator).integers(low, high, shape), kind, requires_grad)
 
 
 def randperm(
@@ -453,7 +457,7 @@ def filled(op: str, x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> T
     shape, kind = _floats(op, (x.shape,), x.dtype)
     if mode.enabled and (x.requires_grad or shows_tracked(x)):
         check_writable(op, x)
-    return overwrite(op, x, asarray(np.asarray(draw(shape, numpy_dtype(kind).type))))
+    return overwrite(op, x, asarray(np.asarray(draw(shape, numpy_dtype(kind.wide).type))))
 
 
 def uniform_(

@@ -295,10 +295,12 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa:
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
     c = tensor_operand("where", condition)
-    if c.dtype is uint8:  # an old mask of PyTorch's
-        c = ne(c, 0)
     if c.dtype is not bool_:
-        raise TypeError(f"[where] the condition must be bool, not {c.dtype.name}: compare it first")
+        if c.dtype is not uint8:  # an old mask of PyTorch's
+            raise TypeError(
+                f"[where] the condition must be bool, not {c.dtype.name}: compare it first"
+            )
+        c = ne(c, 0)
     x, y = as_operand(input), as_operand(other)
     for given, found in ((input, x), (other, y)):
         if found is None:

@@ -5,32 +5,37 @@
  * copied when it is saved, and what is saved is shown to NumPy read-only. */
 #include "array.h"
 
-/* What is kept of a storage dtype is as rules compute in it. */
-static mg_array *saved_keep(mg_array *a) {
+static mg_array *saved_keep(mg_array *a, bool as_is) {
     mg_buffer *buffer = a->buffer;
     bool exposed = atomic_load_explicit(&buffer->shared, memory_order_relaxed) > 0;
-    mg_array *kept = mg_is_storage(a->dtype) ? mg_cast(a, mg_wide(a->dtype))
-                     : exposed               ? mg_copy(a)
-                                             : mg_retain(a);
+    bool widened = !as_is && mg_is_storage(a->dtype);
+    mg_array *kept = widened   ? mg_cast(a, mg_wide(a->dtype))
+                     : exposed ? mg_copy(a)
+                               : mg_retain(a);
     if (kept) atomic_fetch_add_explicit(&kept->buffer->pins, 1, memory_order_relaxed);
     return kept;
 }
 
-mg_saved *mg_save(mg_array *a, mg_array *b, mg_array *c) {
+static mg_saved *saved_make(int count, mg_array *const *given, bool as_is) {
     size_t capacity;
     mg_saved *saved = mg_block_take(sizeof(mg_saved), &capacity);
     if (!saved) return mg_fail(MG_ENOMEM, sizeof(mg_saved), 0);
-    mg_array *given[3] = {a, b, c};
     for (int i = 0; i < 3; i++) saved->arrays[i] = NULL;
     saved->time = mg_clock_now();
-    for (int i = 0; i < 3; i++) {
-        if (given[i] && !(saved->arrays[i] = saved_keep(given[i]))) {
+    for (int i = 0; i < count; i++) {
+        if (given[i] && !(saved->arrays[i] = saved_keep(given[i], as_is))) {
             mg_unsave(saved);
             return NULL;
         }
     }
     return saved;
 }
+
+mg_saved *mg_save(mg_array *a, mg_array *b, mg_array *c) {
+    return saved_make(3, (mg_array *[]){a, b, c}, false);
+}
+
+mg_saved *mg_save_as_is(mg_array *a) { return saved_make(1, &a, true); }
 
 void mg_unsave(mg_saved *saved) {
     if (!saved) return;

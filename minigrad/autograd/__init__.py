@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from minigrad._c import call, lib, save, saved_handle
+from minigrad._c import call, lib, save_as_is, saved_handle
 from minigrad._numpy import is_numpys
 from minigrad.arguments import listed_tensors
 from minigrad.backprop import Bundle, gradients, into_grads, off_tape, start
 from minigrad.creation import zeros, zeros_like
-from minigrad.dispatch import TensorBase, copied, parent_of, wrap
+from minigrad.dispatch import TensorBase, check_keeps_grad, copied, parent_of, wrap
 from minigrad.inplace import check_writable, update
 from minigrad.tape import (
     LEAF,
@@ -333,6 +333,9 @@ class Function:
         differentiable = [
             y.dtype.is_floating_point and not any(y is z for z in fixed) for y in outputs
         ]
+        for y, wanted in zip(outputs, differentiable, strict=True):
+            if wanted:
+                check_keeps_grad(type(self).__name__, y.dtype)
         parents = [parent_of(x) if isinstance(x, TensorBase) else None for x in args]
         whole = _FunctionOp(self, _metas(args), _metas(outputs))
         node = record(whole, None, (), None, *parents)
@@ -427,7 +430,7 @@ class _Unpack:
     def __init__(
         self, x: Any, node: Node, op: _OutputOp | None, is_output: bool, unknown: bool
     ) -> None:
-        self.pin, self.name = save(x._h), node.op.name
+        self.pin, self.name = save_as_is(x._h), node.op.name
         self.edge = None if is_output else parent_of(x)
         self.node = weakref.ref(node) if is_output or unknown else None
         self.op = op  # of this output, where there are several

@@ -126,7 +126,7 @@ class Optimizer:
         name = f"[{self._name}] parameter {place}"
         if not isinstance(p, TensorBase):
             raise TypeError(f"{name} is a {type(p).__name__}, not a Tensor")
-        if not p.dtype.is_floating_point:
+        if p.dtype.is_storage or not p.dtype.is_floating_point:
             raise TypeError(f"{name} is {p.dtype.name}: only float tensors can be optimized")
         if not p.is_leaf:  # type: ignore[attr-defined]
             raise ValueError(
