@@ -61,6 +61,7 @@ _HOMES = {
     "config": "get_num_threads set_num_threads show_config",
     "draw": "draw_graph",
     "interop": "as_torch",
+    "io": "load save",
     "promotion": "can_cast finfo iinfo is_floating_point promote_types result_type",
     "random": "Generator bernoulli default_generator get_rng_state initial_seed manual_seed "
     "multinomial normal rand rand_like randint randint_like randn randn_like randperm seed "

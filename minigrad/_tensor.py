@@ -542,6 +542,19 @@ class Tensor(TensorBase):
         return self.dtype.itemsize
 
     @property
+    def ctypes(self) -> Any:
+        """The address of the values, as the attribute of NumPy's arrays: ``x.ctypes.data``.
+
+        Raises ValueError for a tensor that is not contiguous, whose values lie apart.
+        """
+        if not self.is_contiguous():
+            raise ValueError(
+                "[ctypes] a tensor that is not contiguous has no one block of values: use "
+                "x.contiguous()"
+            )
+        return self.numpy().ctypes
+
+    @property
     def nbytes(self) -> builtins.int:
         """The size of all elements in bytes."""
         return self.dtype.itemsize * self.size

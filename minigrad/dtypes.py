@@ -60,6 +60,11 @@ class DType:
         return self if self.code >= 0 else int64 if self.kind == 1 else float32
 
     @property
+    def byteorder(self) -> str:
+        """NumPy's sign for the order of this machine; for what has one byte, that of no order."""
+        return "|" if self.itemsize == 1 else "="
+
+    @property
     def is_signed(self) -> bool:
         """Whether it has negative numbers."""
         return self.name not in ("bool", "uint8")

@@ -20,6 +20,7 @@ from minigrad.dtypes import as_dtype
 from minigrad.numpy_functions import (
     arranging,
     calculus,
+    files,
     picking,
     products,
     reducing,
@@ -63,6 +64,7 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
     ),
     **arranging.TABLE,
     **calculus.TABLE,
+    **files.TABLE,
     **picking.TABLE,
     **products.TABLE,
     **reducing.TABLE,

@@ -1,0 +1,167 @@
+"""``save`` and ``load``: which format a file has, and writing it whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+from minigrad.io import archive, safetensors, torch_archive
+
+__all__ = ["load", "save"]
+
+_SUFFIX = ".safetensors"
+# The errors of the standard library, of NumPy and of ours that a damaged file leads to.
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, TypeError),
+    *(LookupError, AttributeError, ArithmeticError, RuntimeError),
+)
+_ZIP = b"PK\x03\x04"
+_PICKLE = b"\x80"
+
+
+def save(
+    obj: Any,
+    f: str | os.PathLike[str] | IO[bytes],
+    pickle_module: Any = None,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+) -> None:
+    """Write an object to a file: tensors, arrays, numbers, strings and nested containers of them.
+
+    State dicts of modules, optimizers and schedules are such, and so is a dict of several and of
+    ``get_rng_state()``: training goes on from it bit by bit. The file is a zip of NPY arrays and
+    their structure as JSON; a name that ends in ".safetensors" makes that format, for a flat dict
+    of tensors. A tensor that is held twice is one again after loading; views of one tensor are not.
+
+    The file is written beside its name and then renamed: after an error or a crash the old one is
+    still there. ``f`` may be an open binary file instead. The last three arguments are PyTorch's
+    and change nothing.
+
+    Raises TypeError for objects of other classes, such as a module: save its ``state_dict()``.
+    ValueError for containers that hold themselves.
+
+    >>> import io
+    >>> import minigrad as mg
+    >>> file = io.BytesIO()
+    >>> mg.save({"step": 3, "weights": [mg.ones(2), mg.zeros(1)]}, file)
+    >>> mg.load(io.BytesIO(file.getvalue()))
+    {'step': 3, 'weights': [tensor([1., 1.]), tensor([0.])]}
+    """
+    if not isinstance(f, (str, os.PathLike)):
+        archive.write(obj, f)
+        return
+    path = Path(f)
+    if path.suffix == _SUFFIX:
+        content = safetensors.content(obj)
+        _write_whole(path, lambda file: file.write(content))
+    else:
+        _write_whole(path, lambda file: archive.write(obj, file))
+
+
+def load(
+    f: str | os.PathLike[str] | IO[bytes],
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
+    """Read what :func:`save` wrote, a ".safetensors" file, or a ``.pt`` file of PyTorch's.
+
+    No code that a file names is run, whatever ``weights_only`` says: of PyTorch's files tensors,
+    parameters, numbers, strings and containers are read, and any other class is an error. The
+    other arguments are PyTorch's: ``map_location`` may name the CPU or be a function or a dict, and
+    the rest changes nothing.
+
+    Raises FileNotFoundError, ValueError for files that are damaged, cut or of other formats, and
+    for classes that are not allowed, RuntimeError for another device than the CPU.
+    """
+    _check_location(map_location)
+    if not isinstance(f, (str, os.PathLike)):
+        return _read(f if _seeks(f) else io.BytesIO(f.read()), "the file")
+    with Path(f).open("rb") as file:
+        return _read(file, str(f))
+
+
+def _seeks(f: Any) -> bool:
+    return bool(getattr(f, "seekable", lambda: False)())
+
+
+def _check_location(given: Any) -> None:
+    if given is None or callable(given) or isinstance(given, dict):
+        return
+    if str(getattr(given, "type", given)).split(":")[0] != "cpu":
+        raise RuntimeError(f"[load] map_location is {given}, but minigrad computes on the CPU")
+
+
+def _read(file: IO[bytes], name: str) -> Any:
+    """The content of an open file, by what its first bytes say."""
+    begin = file.tell()
+    head = file.read(16)
+    file.seek(begin)
+    try:
+        if head.startswith(_ZIP):
+            with zipfile.ZipFile(file) as zipped:
+                return _read_zip(zipped)
+        if head[8:9] == b"{":
+            return safetensors.read(file.read())
+    except archive.FormatError as error:
+        raise ValueError(f"[load] {name}: {error}") from None
+    except _DAMAGE as error:
+        raise ValueError(f"[load] {name} is damaged: {error}") from None
+    if head.startswith(_PICKLE):
+        raise ValueError(
+            f"[load] {name} is a pickle, which may run any code: with PyTorch 1.6 or later, load "
+            "and save it again"
+        )
+    raise ValueError(f"[load] {name} is empty, or neither a file of minigrad's nor of PyTorch's")
+
+
+def _read_zip(zipped: zipfile.ZipFile) -> Any:
+    names = zipped.namelist()
+    if archive.STRUCTURE in names:
+        return archive.read(zipped)
+    pickled = [name for name in names if name.split("/")[-1] == torch_archive.PICKLE]
+    if len(pickled) == 1:
+        return torch_archive.read(zipped, pickled[0])
+    raise archive.FormatError("a zip, but neither minigrad's nor PyTorch's")
+
+
+# ---- whole or not at all -------------------------------------------------------------------------
+
+
+def _write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
+    """Write a new file beside the path, and put it in its place when it is complete."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():  # a pipe or a device
+        with target.open("wb") as file:
+            write(file)
+        return
+    number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(number, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(_mode(target))
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _mode(target: Path) -> int:
+    """The permissions of the file that is replaced, or those of a new one."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
