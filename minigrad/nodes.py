@@ -67,7 +67,7 @@ _ends: WeakValueDictionary[int, AccumulateGrad] = WeakValueDictionary()
 
 def _end(leaf: TensorBase) -> AccumulateGrad:
     end = _ends.get(id(leaf))
-    if end is None:
+    if end is None or end.variable is not leaf:
         end = _ends[id(leaf)] = AccumulateGrad(leaf)
     return end
 
