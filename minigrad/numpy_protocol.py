@@ -19,8 +19,7 @@ from minigrad import creation
 from minigrad import functions as f
 from minigrad.dispatch import TensorBase, strong_operand, tensor_operands
 from minigrad.dtypes import as_dtype, bool_
-from minigrad.inplace import overwrite
-from minigrad.numpy_functions.reading import check_cast, refused, values_of
+from minigrad.numpy_functions.reading import check_cast, refused, values_of, write_over
 
 __all__ = ["array_function", "array_ufunc"]
 
@@ -94,6 +93,8 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[
         raise refused(name, "where= is offered with out=, whose values stay elsewhere, only")
     casting = options.get("casting", "same_kind")
     result = _METHODS[method](ufunc, name, inputs, options)
+    if method != "__call__":
+        _check_shapes(name, out, result)
     return _written(name, out, result, where, casting)
 
 
@@ -126,6 +127,15 @@ def _written(
     return tuple(found) if isinstance(result, tuple) else found[0]
 
 
+def _check_shapes(name: str, out: tuple[Any, ...], result: Any) -> None:
+    """Only what elementwise functions give is broadcast to ``out``."""
+    if out and result.shape != out[0].shape:
+        raise ValueError(
+            f"[numpy.{name}] the result of shape {result.shape} does not fit out= of shape "
+            f"{out[0].shape}"
+        )
+
+
 def _over(name: str, target: Any, result: Any, where: Any, casting: str) -> Any:
     check_cast(name, result.dtype, target.dtype, casting)
     if isinstance(target, np.ndarray):
@@ -135,7 +145,7 @@ def _over(name: str, target: Any, result: Any, where: Any, casting: str) -> Any:
         return target
     if where is not True:
         result = f.where(strong_operand(f"numpy.{name}", where), result, f.clone(target))
-    return overwrite(f"numpy.{name}", target, result)
+    return write_over(name, target, result)
 
 
 def _called(ufunc: Any, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -235,7 +245,7 @@ def _at_tensor(ufunc: Any, name: str, target: Any, index: Any, values: tuple[Any
     given = [f.ravel(f.broadcast_to(f.to(v, target.dtype), places.shape)) for v in given]
     line = f.ravel(f.clone(target))  # values that the tape may keep
     line = _at_places(ufunc, name, line, places.ravel(), given)
-    overwrite(f"numpy.{name}", target, f.reshape(line, target.shape))
+    write_over(name, target, f.reshape(line, target.shape))
 
 
 def _at_places(ufunc: Any, name: str, line: Any, places: Any, given: list[Any]) -> Any:
@@ -274,10 +284,13 @@ def _signature(function: Any, ours: Callable[..., Any]) -> inspect.Signature:
         return inspect.signature(ours)
 
 
+_own_signature = lru_cache(maxsize=512)(inspect.signature)
+
+
 def _check_parameters(name: str, ours: Any, positional: Any, named: dict[str, Any]) -> None:
     """TypeError, naming the function of NumPy's, for arguments that ours does not have."""
     try:
-        inspect.signature(ours).bind(*positional, **named)
+        _own_signature(ours).bind(*positional, **named)
     except TypeError as error:
         raise refused(
             name, f"{error} (its arguments are offered as far as ours have them)"
@@ -316,7 +329,9 @@ def array_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]
         elif value is not declared.default:
             named[parameter] = value
     _check_parameters(name, ours, positional, named)
-    return _written(name, out, ours(*[_operand(_apart(x, out)) for x in positional], **named))
+    result = ours(*[_operand(_apart(x, out)) for x in positional], **named)
+    _check_shapes(name, out, result)
+    return _written(name, out, result)
 
 
 def _operand(x: Any) -> Any:

@@ -817,6 +817,13 @@ def test_numpys_own_errors():
         (lambda x: np.insert(x, 9, 0.0, axis=1), IndexError, "out of bounds"),
         (lambda x: np.pad(x, -1), ValueError, "negative"),
         (lambda x: np.pad(x, 1, "nonsense"), ValueError, "not supported"),
+        (lambda x: np.pad(x, 1.5), TypeError, "integ"),
+        (lambda x: np.pad(x, ((1, 1),) * 3), ValueError, "broadcast"),
+        (lambda x: np.pad(x[:0], 1, "edge"), ValueError, "empty axis"),
+        (lambda x: np.pad(x, 1, "edge", constant_values=3), ValueError, "unsupported keyword"),
+        (lambda x: np.pad(x, 1, "constant", stat_length=3), ValueError, "unsupported keyword"),
+        (lambda x: np.sum(x, axis=0, out=x), ValueError, "dimension|shape"),
+        (lambda x: np.sum(x, axis=1, out=x[0]), ValueError, "shape|dimension"),
         (lambda x: np.choose(np.array([7]), [x, x]), ValueError, "invalid entry"),
         (lambda x: np.select([x > 1], [x, x]), ValueError, "same length"),
         (lambda x: np.max(x, where=x > 1), ValueError, "initial"),
@@ -865,6 +872,45 @@ def test_bools_and_integers_of_a_list_stay_exact():
     assert np.append(big, 1).tolist() == [2**53 + 1, 3, 1]
     assert np.pad(big, 1, "edge").tolist() == [2**53 + 1, 2**53 + 1, 3, 3]
     assert np.insert(mg.zeros(2, dtype=mg.float64), 1, 0.1).tolist() == [0, 0.1, 0]
+
+
+def test_signs_and_infinities_of_modf():
+    values = [-0.0, 0.0, np.inf, -np.inf, np.nan, -2.0, 2.0, -2.5, 3.25]
+    x = mg.tensor(values, mg.float64, requires_grad=True)
+    for got, want in zip(np.modf(x), np.modf(np.array(values)), strict=True):
+        np.testing.assert_array_equal(got.detach().numpy(), want)
+        np.testing.assert_array_equal(np.signbit(got.detach().numpy()), np.signbit(want))
+    (g,) = mg.grad(np.modf(x)[0].nan_to_num().sum(), x)
+    assert g[-4:].tolist() == [1, 1, 1, 1]
+
+
+def test_results_share_no_memory_where_numpys_do_not():
+    for shape in ((), (3,), (2, 3)):
+        for call in (
+            lambda x: np.pad(x, 0),
+            lambda x: np.pad(x, 0, "edge"),
+            lambda x: np.sum(x, axis=()),
+            lambda x: np.max(x, axis=()),
+            lambda x: np.conj(x),
+            lambda x: np.copy(x),
+            lambda x: np.fix(x),
+            lambda x: np.append(np.ravel(x), []),
+            lambda x: np.delete(x, []),
+            lambda x: np.meshgrid(x)[0],
+            lambda x: np.clip(x, None, 9),
+            lambda x: np.resize(x, x.shape),
+            lambda x: np.unique(x),
+            lambda x: np.concatenate([np.ravel(x)]),
+        ):
+            a = np.ones(shape)
+            x = mg.tensor(a)
+            assert not np.shares_memory(call(a), a)
+            assert not np.shares_memory(call(x), x)
+
+
+def test_means_in_integers():
+    a = np.array([1, 2, 4])
+    assert np.mean(mg.tensor(a), dtype=np.int64).tolist() == np.mean(a, dtype=np.int64)
 
 
 def test_nothing_but_nan():

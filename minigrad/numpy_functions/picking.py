@@ -49,8 +49,9 @@ def _append(arr: Any, values: Any, axis: Any = None) -> Any:
 
 
 def _delete(arr: Any, obj: Any, axis: Any = None) -> Any:
-    places = values_of(obj)
-    return picked([strong_operand("numpy.delete", arr)], lambda p: np.delete(p, places, axis))
+    a = strong_operand("numpy.delete", arr)
+    n = a.size if axis is None else a.shape[one_dim("numpy.delete", axis, a.ndim)]
+    return _at(a, np.delete(np.arange(n), values_of(obj)), axis)
 
 
 def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
@@ -66,15 +67,47 @@ _NO_MODES = "empty", "linear_ramp", "maximum", "mean", "median", "minimum"  # wh
 
 def _pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
     a = strong_operand("numpy.pad", array)
+    if mode not in (*_MODES, *_NO_MODES) and not callable(mode):
+        raise ValueError(f"[numpy.pad] mode {mode!r} is not supported by NumPy")
     if mode in _NO_MODES or callable(mode):
         raise refused("pad", f"mode {mode!r} is not offered for tensors, but {', '.join(_MODES)}")
     if options.get("reflect_type", "even") != "even":
         raise refused("pad", "reflect_type='odd' is not offered for tensors")
-    widths = values_of(pad_width)
-    if mode != "constant":
-        return picked([a], lambda p: np.pad(p, widths, mode, **options))
-    values = f.to(beside("pad", a, options.pop("constant_values", 0)), a.dtype)
-    return picked([a, values], lambda p, v: np.pad(p, widths, mode, constant_values=v, **options))
+    pairs = _widths(values_of(pad_width), a.ndim)
+    if mode == "constant" and options.keys() <= {"constant_values"}:
+        return _with_constants(a, pairs, options.get("constant_values", 0))
+    for d, pair in enumerate(pairs):
+        if any(pair) or options:  # unknown ones NumPy refuses
+            at: Any = np.pad(np.arange(a.shape[d]), pair, mode, **options)
+            a = _at(a, at, d)
+    return a if any(map(any, pairs)) else f.clone(a)
+
+
+def _with_constants(a: Any, pairs: list[tuple[int, int]], values: Any) -> Any:
+    """Constants before and after each axis, one axis after another."""
+    values = f.broadcast_to(f.to(beside("pad", a, values), a.dtype), (a.ndim, 2))
+    a = a if any(map(any, pairs)) else f.clone(a)
+    for d, pair in enumerate(pairs):
+        if any(pair):
+            shapes = [(*a.shape[:d], n, *a.shape[d + 1 :]) for n in pair]
+            before, after = (f.expand(values[d, i], shapes[i]) for i in (0, 1))
+            a = f.cat([before, a, after], d)
+    return a
+
+
+def _widths(widths: Any, ndim: int) -> list[tuple[int, int]]:
+    """How many elements to put before and after each axis, from all that NumPy takes for that."""
+    if isinstance(widths, dict):
+        given: Any = np.zeros((ndim, 2), int)
+        for axis, width in widths.items():
+            given[axis] = width
+    else:
+        given = np.asarray(widths)
+    if given.dtype.kind not in "iu":
+        raise TypeError("[numpy.pad] pad_width must be of integers")
+    if (given < 0).any():
+        raise ValueError("[numpy.pad] pad_width cannot hold negative numbers")
+    return [tuple(pair) for pair in np.broadcast_to(given, (ndim, 2)).tolist()]
 
 
 def _block(arrays: Any) -> Any:

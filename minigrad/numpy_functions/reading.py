@@ -8,10 +8,21 @@ import numpy as np
 
 from minigrad import creation
 from minigrad import functions as f
+from minigrad.arguments import renamed
 from minigrad.dispatch import TensorBase, tensor_operands
 from minigrad.dtypes import by_name
+from minigrad.inplace import overwrite
 
-__all__ = ["as_line", "as_tensors", "beside", "check_cast", "exactly", "refused", "values_of"]
+__all__ = [
+    "as_line",
+    "as_tensors",
+    "beside",
+    "check_cast",
+    "exactly",
+    "refused",
+    "values_of",
+    "write_over",
+]
 
 
 def refused(name: str, why: str) -> TypeError:
@@ -64,3 +75,11 @@ def check_cast(name: str, given: Any, wanted: Any, casting: str = "same_kind") -
             f"[numpy.{name}] {given.name} is not cast to {wanted.name} by casting={casting!r}: "
             f"use x.to({wanted!r}) first"
         )
+
+
+def write_over(name: str, target: Any, result: Any) -> Any:
+    """Write a result, broadcast and cast, over a tensor, on the tape; returns the tensor."""
+    try:
+        return overwrite(f"numpy.{name}", target, result)
+    except ValueError as error:
+        raise renamed(f"numpy.{name}", error) from None

@@ -62,7 +62,7 @@ def _total(
     ) -> Any:
         a = _chosen(op, _typed(op, a, dtype), where, neutral)
         if axis == ():  # NumPy reduces nothing, but still adds in the dtype of a sum
-            result = f.to(a, ours(f.reshape(a, (-1,))[:0]).dtype)
+            result = f.clone(f.to(a, ours(f.reshape(a, (-1,))[:0]).dtype))
         else:
             result = ours(a, axis, keepdims=keepdims)
         return result if initial is _MISSING else both(result, initial)
@@ -119,9 +119,13 @@ def _mean(
     a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = _MISSING
 ) -> Any:
     a = as_float("numpy.mean", a, dtype)
+    result = _mean_of_floats(a, axis, keepdims, where)
+    return result if dtype is None else f.to(result, as_dtype(dtype))
+
+
+def _mean_of_floats(a: Any, axis: Any, keepdims: bool, where: Any) -> Any:
     if axis == ():
-        axis, a, where = -1, f.unsqueeze(a, -1), _unsqueezed(where)
-        keepdims = False
+        axis, a, where, keepdims = -1, f.unsqueeze(a, -1), _unsqueezed(where), False
     if not _masks(where):
         return f.mean(a, axis, keepdims=keepdims)
     mask = _mask("mean", where, a)

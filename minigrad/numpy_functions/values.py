@@ -26,13 +26,12 @@ __all__ = ["TABLE", "divmod", "gcd", "lcm", "modf"]
 
 
 def modf(x: Any) -> tuple[Any, Any]:
-    """The fractional and the whole part, both of the number's sign."""
+    """The fractional and the whole part, both with the sign of the number."""
     x = as_float("numpy.modf", x)
-    whole = f.trunc(x)
-    apart = f.where(f.isinf(x), 0.0, x - whole)
-    # The sign of a part that is 0 is that of x, and the part else as it is.
-    signed = f.copysign(creation.zeros_like(apart), x.detach()) + apart
-    return f.where(f.eq(apart, 0), signed, apart), whole
+    below = f.signbit(x)
+    size = f.where(below, -x, x)  # so that a fraction of 0 gets the sign too
+    apart = f.where(f.isinf(size), 0.0, size - f.trunc(size))
+    return f.where(below, -apart, apart), f.trunc(x)
 
 
 def divmod(a: Any, b: Any) -> tuple[Any, Any]:  # noqa: A001 - NumPy's name

@@ -10,12 +10,12 @@ import numpy as np
 from minigrad import creation
 from minigrad import functions as f
 from minigrad.dispatch import TensorBase
-from minigrad.inplace import overwrite
 from minigrad.numpy_functions.reading import (
     beside,
     check_cast,
     refused,
     values_of,
+    write_over,
 )
 
 __all__ = ["TABLE", "place"]
@@ -38,13 +38,12 @@ def place(op: str, target: Any, values: Any, write: Callable[[Any, Any], Any]) -
     if (source >= 0).any():
         chosen = new[creation.tensor(np.maximum(source, 0))]
         mask = creation.tensor(source >= 0)
-        overwrite(f"numpy.{op}", target, f.where(mask, chosen, f.clone(target)))  # type: ignore[arg-type]
+        write_over(op, target, f.where(mask, chosen, f.clone(target)))  # type: ignore[arg-type]
 
 
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    given = getattr(values_of(src), "dtype", None)
-    if given is not None and isinstance(dst, TensorBase):
-        check_cast("copyto", given, dst.dtype, casting)
+    if isinstance(dst, TensorBase):
+        check_cast("copyto", beside("copyto", dst, src).dtype, dst.dtype, casting)
     mask = values_of(where)
     place("copyto", dst, src, lambda a, v: np.copyto(a, v, where=mask))
 
