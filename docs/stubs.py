@@ -33,6 +33,9 @@ FACADES = ("minigrad", "minigrad.functions", "minigrad.nn.functional")
 EXPORTED_AS = {
     "bool": "bool_",
     "double": "float64",
+    "half": "float16",
+    "int": "int32",
+    "short": "int16",
     "dtype": "DType",
     "long": "int64",
 }  # what a facade names otherwise

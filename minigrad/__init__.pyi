@@ -1,14 +1,11 @@
 # Written by docs/stubs.py from the modules themselves: change those.
 from typing import Any
 from minigrad import autograd as autograd
-from minigrad import half as half
-from minigrad import int as int
 from minigrad import linalg as linalg
 from minigrad import nn as nn
 from minigrad import optim as optim
 from minigrad import random as random
 from minigrad import scalar as scalar
-from minigrad import short as short
 from minigrad import special as special
 from minigrad._tensor import *
 from minigrad.arranging import *
@@ -30,11 +27,14 @@ from minigrad.dtypes import DType as dtype
 from minigrad.dtypes import float16 as float16
 from minigrad.dtypes import float32 as float32
 from minigrad.dtypes import float64 as float64
+from minigrad.dtypes import float16 as half
+from minigrad.dtypes import int32 as int
 from minigrad.dtypes import int16 as int16
 from minigrad.dtypes import int32 as int32
 from minigrad.dtypes import int64 as int64
 from minigrad.dtypes import int8 as int8
 from minigrad.dtypes import int64 as long
+from minigrad.dtypes import int16 as short
 from minigrad.dtypes import uint8 as uint8
 from minigrad.elementwise import *
 from minigrad.padding import *
