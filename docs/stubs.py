@@ -35,9 +35,9 @@ EXPORTED_AS = {
     "double": "float64",
     "half": "float16",
     "int": "int32",
+    "short": "int16",
     "dtype": "DType",
     "long": "int64",
-    "short": "int16",
 }  # what a facade names otherwise
 SIMPLE = (type(None), bool, int, float, str)  # defaults that are written out
 

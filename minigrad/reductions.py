@@ -21,7 +21,7 @@ from minigrad.ops import reduction as _r
 from minigrad.ops.indexing import PICK
 from minigrad.ops.shape import DIAGONAL
 from minigrad.selection import along, handles, picked, where
-from minigrad.shaping import reshape, to, widen
+from minigrad.shaping import reshape, stored_as, to, widen
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -70,7 +70,8 @@ def _reduced(
         x = to(x, dtype)
     if numpy or type(keepdim) is not bool:
         dim, keepdim = spelled(row.name, dim, keepdim, numpy)
-    return apply_to_one(row, x, (some_dims(row.name, dim, x._h.ndim), keepdim))
+    y = apply_to_one(row, x, (some_dims(row.name, dim, x._h.ndim), keepdim))
+    return y if dtype is None else stored_as(y, dtype)
 
 
 def _over(
@@ -139,7 +140,7 @@ def nansum(
     x = _cast("nansum", x, dtype)
     if x.dtype.is_floating_point:
         x = where(e.eq(x, x), x, 0.0)
-    return sum(x, *_over("nansum", x, dim, keepdim, numpy))
+    return stored_as(sum(x, *_over("nansum", x, dim, keepdim, numpy)), dtype)
 
 
 def nanmean(
@@ -149,7 +150,7 @@ def nanmean(
     x = as_float("nanmean", x, dtype)
     dim, keepdim = _over("nanmean", x, dim, keepdim, numpy)
     counted = to(e.eq(x, x), x.dtype)
-    return e.div(nansum(x, dim, keepdim), sum(counted, dim, keepdim))
+    return stored_as(e.div(nansum(x, dim, keepdim), sum(counted, dim, keepdim)), dtype)
 
 
 def logsumexp(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
@@ -385,7 +386,7 @@ def vector_norm(
 
     ValueError for the largest or smallest of nothing; all other norms of nothing are 0.
     """
-    return _norm("vector_norm", x, ord, dim, keepdim, dtype, numpy)
+    return stored_as(_norm("vector_norm", x, ord, dim, keepdim, dtype, numpy), dtype)
 
 
 def norm(
@@ -406,8 +407,9 @@ def norm(
     (5.0, 7.0)
     """
     if isinstance(p, str) and p == "nuc":
-        return _nuclear(x, dim, keepdim, dtype, numpy)
-    return _norm("norm", x, 2.0 if p is None or p == "fro" else p, dim, keepdim, dtype, numpy)
+        return stored_as(_nuclear(x, dim, keepdim, dtype, numpy), dtype)
+    order = 2.0 if p is None or p == "fro" else p
+    return stored_as(_norm("norm", x, order, dim, keepdim, dtype, numpy), dtype)
 
 
 def _nuclear(x: Any, dim: Any, keepdim: Any, dtype: Any, numpy: dict[str, Any]) -> Tensor:

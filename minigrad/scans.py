@@ -14,7 +14,7 @@ from minigrad.dtypes import bool_
 from minigrad.ops import reduction as _r
 from minigrad.ops import scan as _s
 from minigrad.reductions import Found, as_float
-from minigrad.shaping import cat, clone, narrow, reshape, to
+from minigrad.shaping import cat, clone, narrow, reshape, stored_as, to
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -87,7 +87,8 @@ def _scanned(row: Any, x: Any, dim: Any, dtype: Any, numpy: dict[str, Any]) -> T
     x = tensor_operand(row.name, x)
     if dtype is not None:
         x = to(x, dtype)
-    return along(row.name, x, dim, numpy, lambda t, axis: apply(row, (t,), (axis,)))  # type: ignore[no-any-return]
+    y = along(row.name, x, dim, numpy, lambda t, axis: apply(row, (t,), (axis,)))
+    return stored_as(y, dtype)
 
 
 def cummax(x: Tensor, dim: Any = None, **numpy: Any) -> Found:
@@ -192,4 +193,4 @@ def _normalised(
         x = selection.where(where, x, -inf)
     y = along(row.name, x, dim, numpy, lambda t, axis: apply(row, (t,), (axis,)))
     # A row that is left out as a whole is NaN up to here, and its gradient is dropped by both.
-    return y if where is None else selection.where(where, y, left_out)  # type: ignore[no-any-return]
+    return stored_as(y if where is None else selection.where(where, y, left_out), dtype)

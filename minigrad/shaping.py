@@ -127,19 +127,21 @@ def reshape_as(x: Tensor, other: Tensor) -> Tensor:
     return reshape(x, tensor_operand("reshape_as", other).shape)
 
 
-def view(x: Tensor, *shape: Any) -> Tensor:
+def view(x: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
     """As reshape, but ValueError where it would need a copy.
 
     Or, for a dtype of the same size in place of a shape, the same bits read as that dtype, without
-    a history. RuntimeError for a tensor that requires grad.
+    a history. RuntimeError for a tensor that requires grad, ValueError for dtypes of other sizes.
 
     >>> import minigrad as mg
     >>> mg.tensor([1.0]).view(mg.int32)
     tensor([1065353216], dtype=minigrad.int32)
     """
     x = tensor_operand("view", x)
-    if len(shape) == 1 and isinstance(shape[0], (DType, str)):
+    if len(shape) == 1 and isinstance(shape[0], (DType, str, type)):
         return _seen_as(x, as_dtype(shape[0]))
+    if dtype is not None:
+        return _seen_as(x, as_dtype(dtype))
     return _view(x, (size_of("view", shape),))
 
 
@@ -528,6 +530,13 @@ def to(x: Tensor, dtype: Any) -> Tensor:
 def widen(x: Tensor) -> Tensor:
     """x in the dtype that it is computed in: itself, unless it has a storage dtype."""
     return to(x, x.dtype.wide) if x.dtype.is_storage else x
+
+
+def stored_as(y: Tensor, dtype: Any) -> Tensor:
+    """A result in the dtype that was asked for, where that is none to compute in."""
+    if dtype is None or not as_dtype(dtype).is_storage:
+        return y
+    return to(y, dtype)
 
 
 def type_as(x: Tensor, other: Tensor) -> Tensor:

@@ -464,6 +464,7 @@ def test_views_as_other_dtypes(dtype):
         x.view(other)
     bits = mg.tensor([1.0, -2.0]).view(mg.int32)
     assert bits.tolist() == [0x3F800000, -(2**30)]
+    assert bits.view(dtype=np.float32).tolist() == bits.view(np.float32).tolist() == [1, -2]
     bits[0] = 0x40000000
     with pytest.raises(RuntimeError, match=r"\[view\] bits have no gradient"):
         mg.ones(2, requires_grad=True).view(mg.int32)
@@ -506,6 +507,19 @@ def test_arithmetic_is_wide(dtype):
         assert got.tolist() == want.tolist()
     assert (x + x).dtype is dtype.wide
     assert (x / 255).dtype is mg.float32
+
+
+def test_a_storage_dtype_that_is_asked_for():
+    x = mg.tensor([1.0, 2.0, 4.0])
+    for act in (mg.sum, mg.mean, mg.prod, mg.nansum, mg.nanmean, mg.norm, mg.linalg.vector_norm):
+        assert act(x, dtype=mg.half).dtype is mg.half
+        assert act(x, dtype=mg.half).item() == act(x).half().item()
+    for act in (mg.cumsum, mg.cumprod, mg.softmax, mg.log_softmax):
+        assert act(x, 0, dtype=mg.bfloat16).tolist() == act(x, 0).bfloat16().tolist()
+    assert mg.sum(mg.tensor([200, 100]), dtype=mg.int32).dtype is mg.int32
+    for found in (mg.searchsorted(x, x, out_int32=True), mg.bucketize(x, x, out_int32=True)):
+        assert (found.dtype, found.tolist()) == (mg.int32, [0, 1, 2])
+    assert mg.searchsorted(x.byte(), 300).item() == 3
 
 
 SKIPPED = {  # which make constants of the inputs' dtype, or of their NumPy arrays

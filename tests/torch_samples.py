@@ -73,9 +73,6 @@ OURS = {
             *xs, distance_function=mg.nn.functional.pairwise_distance, **options
         )
     ),
-    # There is no int32: the same numbers as int64.
-    "bucketize": lambda *xs, out_int32=False, **options: mg.bucketize(*xs, **options),
-    "searchsorted": lambda *xs, out_int32=False, **options: mg.searchsorted(*xs, **options),
 }
 
 
