@@ -1,6 +1,7 @@
 # Written by docs/stubs.py from the modules themselves: change those.
 from typing import Any
 from minigrad import autograd as autograd
+from minigrad import func as func
 from minigrad import linalg as linalg
 from minigrad import nn as nn
 from minigrad import optim as optim
@@ -37,6 +38,8 @@ from minigrad.dtypes import int64 as long
 from minigrad.dtypes import int16 as short
 from minigrad.dtypes import uint8 as uint8
 from minigrad.elementwise import *
+from minigrad.interop.torch_names import as_torch as as_torch
+from minigrad.io.files import *
 from minigrad.padding import *
 from minigrad.products import *
 from minigrad.promotion import *
