@@ -1,8 +1,9 @@
 """NumPy's functions on tensors: ``np.exp(t)``, ``np.sum(t, axis=0)``, ``array * t`` record too.
 
-NumPy hands such calls over (NEP 13 and NEP 18); here they are bound to NumPy's own signature and
-passed on to the function of ours that means the same. What has none raises TypeError and names the
-function. This module is loaded at the first such call.
+NumPy hands such calls over (NEP 13 and NEP 18). Universal functions, with ``out=``, ``where=``,
+``dtype=`` and ``at``, are found by name here. Arguments of all others are bound to NumPy's own
+signature and passed on to the function in :mod:`minigrad.numpy_functions.table`. A function that
+has no counterpart raises TypeError and names itself. This module is loaded at the first such call.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def _found(name: str) -> Callable[..., Any] | None:
 
 
 def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """What ``Tensor.__array_ufunc__`` does."""
+    """The body of ``Tensor.__array_ufunc__``."""
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
     if not options and method == "__call__":
         return _called(ufunc, name, inputs, options)
@@ -298,7 +299,7 @@ def _check_parameters(name: str, ours: Any, positional: Any, named: dict[str, An
 
 
 def array_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """What ``Tensor.__array_function__`` does."""
+    """The body of ``Tensor.__array_function__``."""
     module = (getattr(function, "__module__", None) or "").removeprefix("numpy").lstrip(".")
     name = f"{module}.{function.__name__}" if module else function.__name__
     from minigrad.numpy_functions.table import implementation

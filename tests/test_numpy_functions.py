@@ -908,6 +908,20 @@ def test_results_share_no_memory_where_numpys_do_not():
             assert not np.shares_memory(call(x), x)
 
 
+def test_interp_at_its_points_and_of_infinite_values():
+    at = np.array([0.0, 1.0, 2.0, -1.0, 3.0])
+    x = mg.tensor(at, requires_grad=True)
+    y = mg.tensor([0.0, 1.0, 5.0], mg.float64, requires_grad=True)
+    gx, gy = mg.grad(np.interp(x, [0.0, 1.0, 2.0], y).sum(), [x, y])
+    assert gx.tolist() == [1, 4, 0, 0, 0]
+    assert gy.tolist() == [2, 1, 2]
+    points = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+    values = np.array([np.inf, np.inf, 1.0, -np.inf, np.inf, np.nan])
+    at = np.concatenate([points, points + 0.5, [np.nan, np.inf, -np.inf]])
+    got = np.interp(mg.tensor(at), points, values).numpy()
+    np.testing.assert_array_equal(got, np.interp(at, points, values))
+
+
 def test_means_in_integers():
     a = np.array([1, 2, 4])
     assert np.mean(mg.tensor(a), dtype=np.int64).tolist() == np.mean(a, dtype=np.int64)

@@ -139,6 +139,10 @@ def _interp(
         # Between two equal coordinates nothing is asked for.
         slope = (fp[at + 1] - fp[at]) / f.where(f.eq(run, 0), 1.0, run)
         result = slope * (x - xp[at]) + fp[at]
+        # Where values are infinite, the line from the right or the value itself may be known.
+        result = f.where(f.isnan(result), slope * (x - xp[at + 1]) + fp[at + 1], result)
+        given = f.logical_or(f.eq(x, xp[at]), f.eq(fp[at], fp[at + 1]))
+        result = f.where(f.logical_and(f.isnan(result), given), fp[at], result)
     else:
         result = f.expand(fp[0], x.shape)
     result = f.where(f.lt(x, xp[0]), fp[0] if left is None else left, result)

@@ -1,7 +1,7 @@
 """NumPy's functions that rearrange and pick elements of tensors.
 
 NumPy says which element goes where: its own function is called on the positions of the elements,
-and the elements are gathered from there. So shapes, broadcasting and errors are NumPy's.
+and the elements are gathered from there. Shapes, broadcasting and errors are NumPy's by that.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def _unsqueezed(where: Any) -> Any:
 
 
 def _deviations(op: str, a: Any, axis: Any, where: Any, mean: Any) -> tuple[Any, Any]:
-    """What a mask leaves of a less its mean, with 0 elsewhere, and the mask."""
+    """The masked elements less their mean, with 0 for the others, and the mask."""
     mask = _mask(op, True if not _masks(where) else where, a)
     if mean is _MISSING:
         mean = f.sum(_chosen(op, a, mask, 0), axis, keepdims=True)

@@ -86,5 +86,5 @@ def implementations() -> dict[Any, Callable[..., Any]]:
 
 
 def implementation(function: Any) -> Callable[..., Any] | None:
-    """What a function of NumPy's is for tensors; None where it is not offered."""
+    """Our implementation of a function of NumPy's; None where it is not offered."""
     return implementations().get(function)
