@@ -159,14 +159,17 @@ mg_object *mg_tensor_parts(void) {
     const char *names[] = {"refs", "current", "limit"};
     for (int i = 0; i < 3; i++)
         if (!(single_names[i] = PyUnicode_InternFromString(names[i]))) return NULL;
+    if (!size_make_class()) return NULL;
     tensor_class = (PyTypeObject *)PyType_FromSpec(&tensor_spec);
-    PyObject *made = tensor_class ? PyTuple_New(1 + FUNCTIONS) : NULL;
+    PyObject *made = tensor_class ? PyTuple_New(2 + FUNCTIONS) : NULL;
     if (!made) return NULL;
     Py_INCREF(tensor_class); /* Python's, beside ours */
     PyTuple_SetItem(made, 0, (PyObject *)tensor_class);
+    Py_INCREF(size_class);
+    PyTuple_SetItem(made, 1, (PyObject *)size_class);
     for (int i = 0; made && i < FUNCTIONS; i++) {
         PyObject *function = PyCFunction_NewEx(&tensor_functions[i], NULL, NULL);
-        if (!function || PyTuple_SetItem(made, 1 + i, function)) Py_CLEAR(made);
+        if (!function || PyTuple_SetItem(made, 2 + i, function)) Py_CLEAR(made);
     }
     return (mg_object *)made;
 }

@@ -4,6 +4,7 @@
 
 #include "handle.h"
 #include "node.h"
+#include "size.h"
 
 enum {
     TENSOR_HANDLE,
@@ -118,7 +119,7 @@ static PyObject *tensor_shape(PyObject *self, void *unused) {
         PyObject *handle = tensor_handle(self);
         if (!handle) return NULL;
         Py_INCREF(handle); /* a tuple may be what garbage is collected for, and others run then */
-        PyObject *made = handle_each_axis(handle, (void *)offsetof(mg_array, shape));
+        PyObject *made = size_of_array(handle_array(handle));
         Py_DECREF(handle);
         if (!made) return NULL;
         shape = fields[TENSOR_SHAPE];

@@ -30,6 +30,7 @@ from minigrad.creation import (
     zeros,
     zeros_like,
 )
+from minigrad.dispatch import Size
 from minigrad.dtypes import DType as dtype  # noqa: N813 - PyTorch's name
 from minigrad.dtypes import (
     bfloat16,
@@ -74,6 +75,7 @@ _LATER = {name: home for home, names in _HOMES.items() for name in names.split()
 _LATER |= dict.fromkeys(functions.__all__, "functions")
 
 __all__ = [
+    "Size",
     "Tensor",
     "arange",
     "as_tensor",

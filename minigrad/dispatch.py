@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
 from minigrad._c import (
     NULL,
@@ -38,6 +38,7 @@ Change = tuple[Any, str, Any]  # an object, an attribute, and its new value; Ell
 
 __all__ = [
     "Fields",
+    "Size",
     "TensorBase",
     "Views",
     "apply",
@@ -73,6 +74,17 @@ __all__ = [
 
 if TYPE_CHECKING:
 
+    class Size(tuple[int, ...]):
+        """A shape: a tuple of the size of each dimension, with ``numel()``."""
+
+        @overload
+        def __getitem__(self, index: SupportsIndex, /) -> int: ...
+        @overload
+        def __getitem__(self, index: slice, /) -> Size: ...
+        def __getitem__(self, index: Any, /) -> Any: ...
+        def numel(self) -> int:
+            """The number of elements of such a shape."""
+
     class Fields:
         """What a tensor holds, and its operators of arithmetic. It is C: ``csrc/parts.h``."""
 
@@ -90,7 +102,7 @@ if TYPE_CHECKING:
         _hooks: list[Callable[[Any], Any]]
 
         @property
-        def shape(self) -> tuple[int, ...]:
+        def shape(self) -> Size:
             """The size of each dimension."""
 
         def __add__(self, other: Any, /) -> Tensor: ...
@@ -153,7 +165,7 @@ if TYPE_CHECKING:
         """
 
 else:
-    Fields, wrap, _operation, _single, *_others = lib.mg_tensor_parts()
+    Fields, Size, wrap, _operation, _single, *_others = lib.mg_tensor_parts()
     parent_of, link, cut, spans, join, shown, keep, from_lists, to_lists, use, commit, _know = (
         _others
     )

@@ -126,7 +126,7 @@ def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     op = "masked_scatter"
     x, mask = tensor_operand(op, x), mask_operand(op, mask)
     found = fitting(op, x, source)
-    shape = x.shape
+    shape: tuple[int, ...] = x.shape
     if mask.shape != shape:
         shape = common_shape(op, x, mask)
         x, mask = expand(x, shape), expand(mask, shape)

@@ -341,7 +341,7 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     The two are broadcast together.
     """
     x, mask = tensor_operand("masked_select", x), mask_operand("masked_select", mask)
-    shape = x.shape
+    shape: tuple[int, ...] = x.shape
     if shape and mask.shape == shape:
         return masked_rows(x, mask)
     shape = common_shape("masked_select", x, mask)

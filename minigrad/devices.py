@@ -1,0 +1,61 @@
+"""The CPU as a device: programs that choose a device run here without a change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["CPU", "device", "on_cpu"]
+
+
+class device:  # noqa: N801 - PyTorch's name
+    """The CPU: ``device("cpu")``; any other raises RuntimeError.
+
+    A number may follow, as in "cpu:0" or ``device("cpu", 0)``. A device may stand in a ``with``.
+
+    >>> import minigrad as mg
+    >>> where = mg.device("cpu")
+    >>> mg.zeros(2, device=where).to(where).device == where
+    True
+    """
+
+    __slots__ = ("index", "type")
+
+    def __init__(self, type: Any = "cpu", index: int | None = None) -> None:  # noqa: A002
+        if isinstance(type, device):
+            type, index = type.type, type.index  # noqa: A001
+        name, _, number = str(type).partition(":")
+        if name != "cpu" or not (number == "" or number.isdecimal()):
+            raise RuntimeError(f"[device] {type!r} is not there: minigrad computes on the CPU")
+        self.type = name
+        self.index = int(number) if number else index
+
+    def __repr__(self) -> str:
+        index = "" if self.index is None else f", index={self.index}"
+        return f"device(type={self.type!r}{index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return device, (self.type, self.index)
+
+    def __enter__(self) -> device:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+CPU = device("cpu")
+
+
+def on_cpu(where: Any) -> None:
+    """RuntimeError unless this names the CPU, or nothing."""
+    if where is not None and where is not CPU:
+        device(where)
