@@ -180,7 +180,8 @@ def run_schedule(seed):
                 s = make(m, o)
                 o.load_state_dict(states[0])
                 s.load_state_dict(states[1])
-            o.step()
+            if min(group["lr"] for group in o.param_groups) >= 0:  # chained ones may cross 0
+                o.step()
             s.step()
             seen.append([float(group["lr"]) for group in o.param_groups])
         found.append(seen)
