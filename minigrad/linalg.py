@@ -189,8 +189,9 @@ def eigh(A: Any, UPLO: str = "L") -> Eigh:
     Eigenvectors are found up to their sign, so only functions that no sign changes have a gradient
     that means something. Where two eigenvalues are equal, functions of the vectors alone have one
     if they depend on the space alone that the two span, and functions of the values alone if they
-    treat equal ones alike. Others get NaN, and so do those of both, as V f(w) V^T, unless equal
-    ones have no gradient of their own: what an equal pair adds cannot be found there. NaN for a
+    treat equal ones alike. V f(w) V^T has one where it shows in the gradients of w and V: f is not
+    0 there, nor is its slope, and the cotangent G has V^T G V with a diagonal of different values
+    there; its own derivative is not finite. Others get NaN. NaN for a
     matrix with a NaN or an infinity. Raises ValueError for shapes that are not square.
     """
     both = apply(_f.EIGH, (matrices("eigh", A, square=True),), (_triangle("eigh", UPLO),))

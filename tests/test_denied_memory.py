@@ -283,6 +283,36 @@ def test_a_step_is_taken_as_a_whole_or_not_at_all(kind):
         assert bits(ps) == twice
 
 
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "RMSprop"])
+@pytest.mark.parametrize("way", ["own", "strided", "pinned"])
+def test_a_step_of_several_groups_is_whole_too(kind, way):
+    more = {"momentum": 0.9} if kind in ("SGD", "RMSprop") else {}
+    graphs = []
+
+    def trained():
+        ps = [mg.nn.Parameter(mg.tensor(drawn(n, dtype=np.float32))) for n in (5, 30, 7, 8)]
+        pairs = [{"params": ps[:2]}, {"params": ps[2:], "lr": 0.2}]
+        optimizer = getattr(mg.optim, kind)(pairs, lr=0.1, **more)
+        for p in ps:
+            wide = mg.tensor(drawn(2 * len(p), dtype=np.float32))
+            p.grad = wide[::2] if way == "strided" else wide[: len(p)].clone()
+        optimizer.step()
+        graphs[:] = [p.exp() * p for p in ps if way == "pinned"]
+        return ps, optimizer
+
+    ps, optimizer = trained()
+    before = bits(ps)
+    optimizer.step()
+    after = bits(ps)
+    for first, last in each_block(lambda: trained()[1].step()):
+        ps, optimizer = trained()
+        _, told = attempt(optimizer.step, first, last)
+        if told:
+            assert bits(ps) == before, told
+            optimizer.step()
+        assert bits(ps) == after, told
+
+
 def test_backward_gives_all_leaves_their_gradients_or_none():
     leaves = [mg.tensor(drawn(n), requires_grad=True) for n in (3, 1, 3)]
 

@@ -150,3 +150,23 @@ def test_training_is_true_or_false(mode):
     with pytest.raises(TypeError, match=r"\[train\] mode must be True or False"):
         module.train(mode)
     assert not module.train(np.bool_(False))[0].training
+
+
+def test_an_extra_state_that_is_refused_leaves_tensors_as_they_were():
+    class Refusing(nn.Module):
+        def __init__(self):
+            self.scale = nn.Parameter(mg.ones(2))
+            self.register_buffer("seen", mg.zeros(1))
+
+        def get_extra_state(self):
+            return 1
+
+        def set_extra_state(self, state):
+            assert self.scale.tolist() == [3.0, 3.0]  # tensors are there already
+            raise RuntimeError("refused")
+
+    module = Refusing()
+    state = {"scale": mg.full((2,), 3.0), "seen": mg.ones(1), "_extra_state": 2}
+    with pytest.raises(RuntimeError, match="refused"):
+        module.load_state_dict(state)
+    assert (module.scale.tolist(), module.seen.tolist()) == ([1.0, 1.0], [0.0])

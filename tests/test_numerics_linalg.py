@@ -197,6 +197,49 @@ def test_what_equal_eigenvalues_do_not_tell_is_nan(dtype, rng):
 
 
 @by_dtype
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    "values", [[1, 1], [1, 1, 2], [2, 2, 2, 2], [0.5, 0.5, 3, 3, 3, 5]], ids=str
+)
+def test_functions_of_a_matrix_of_repeated_eigenvalues(values, turned, dtype, rng):
+    """V f(w) V^T by Daleckii and Krein; f(w) summed beside V G V^T is no such function."""
+    n, g = len(values), rng.normal(size=(len(values),) * 2)
+    q = np.linalg.qr(rng.normal(size=(n, n)))[0] if turned else np.eye(n)
+    a = q * values @ q.T
+    equal = np.equal.outer(values, values)
+    gaps = np.where(equal, 1.0, np.subtract.outer(values, values))
+    tolerance = 1e-4 if dtype is mg.float32 else 1e-11
+    for f, by_numpy, slope in (
+        (mg.exp, np.exp, np.exp),
+        (lambda w: w, np.asarray, np.ones_like),
+        (mg.square, np.square, lambda w: 2 * w),
+        (lambda w: w**-0.5, lambda w: w**-0.5, lambda w: -0.5 * w**-1.5),
+    ):
+        x = mg.tensor((a + a.T) / 2, dtype, requires_grad=True)
+        w, v = la.eigh(x)
+        (got,) = mg.grad((v * f(w) @ v.mT * mg.tensor(g, dtype)).sum(), [x], create_graph=True)
+        made = by_numpy(np.array(values, float))
+        inner = np.where(
+            equal, slope(np.array(values, float)), np.subtract.outer(made, made) / gaps
+        )
+        want = q @ (inner * (q.T @ (g + g.T) @ q / 2)) @ q.T
+        np.testing.assert_allclose(got.detach().numpy(), want, rtol=tolerance, atol=tolerance)
+        assert not np.isfinite(mg.grad(got.square().sum(), [x])[0].numpy()).any()
+        w, v = la.eigh(x)
+        apart = f(w).sum() + (v @ v.mT * mg.tensor(g, dtype)).sum()
+        assert np.isnan(mg.grad(apart, [x])[0].numpy()).all()
+
+
+def test_pinv_of_a_tiny_matrix(rng):
+    a, g = rng.normal(size=(3, 3)), rng.normal(size=(3, 3))
+    got = []
+    for scale in (1.0, 2.0**-60):
+        x = mg.tensor(a * scale, mg.float32, requires_grad=True)
+        got.append(mg.grad(la.pinv(x), [x], mg.tensor(g, mg.float32))[0].numpy() * scale**2)
+    np.testing.assert_allclose(got[1], got[0], rtol=1e-3, atol=1e-3)
+
+
+@by_dtype
 def test_what_equal_singular_values_do_not_tell_is_nan(dtype):
     def of_both(t):
         u, s, vh = la.svd(t, full_matrices=False)

@@ -576,3 +576,23 @@ def test_what_is_no_state_is_refused(kind):
             optimizer.load_state_dict({**good, "param_groups": groups})
     optimizer.load_state_dict(good)
     optimizer.step()
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "RMSprop"])
+@pytest.mark.parametrize("foreign", [False, True])
+def test_parameters_that_share_elements_move_one_after_the_other(kind, foreign):
+    def moved(make, groups):
+        memory = np.zeros(100_000, np.float32)
+        whole = mg.from_numpy(memory)
+        part = mg.from_numpy(memory[50:99_000]) if foreign else whole[50:99_000]
+        ps = [mg.nn.Parameter(whole), mg.nn.Parameter(part)]
+        for p, g in zip(ps, (0.5, 2.0), strict=True):
+            p.grad = mg.full_like(p, g)
+        optimizers = [getattr(mg.optim, kind)(group, lr=0.1) for group in make(ps)]
+        for _ in range(groups):
+            for optimizer in optimizers:
+                optimizer.step()
+        return ps[0].detach().numpy()
+
+    together = moved(lambda ps: [ps], 3)
+    np.testing.assert_array_equal(together, moved(lambda ps: [[p] for p in ps], 3))

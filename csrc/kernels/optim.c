@@ -96,11 +96,27 @@ static int optim_check(mg_array *p, mg_array *g, mg_array *const *state) {
     return MG_OK;
 }
 
-/* All checks come before the first write. state[i] holds one array for each parameter, or is NULL. */
+/* Whether no two parameters of a call share elements: those that do are moved one by one. */
+static bool optim_apart(const optim_item *items, mg_array *const *p, int count) {
+    for (int i = 1; i < count; i++) {
+        const mg_buffer *own = p[i]->buffer;
+        if (!own->borrowed && atomic_load_explicit(&own->refs, memory_order_relaxed) == 1) continue;
+        const char *from = p[i]->data, *to = from + p[i]->size * mg_itemsize(p[i]->dtype);
+        for (int j = 0; j < i; j++) {
+            const char *first = items[j].parts[0];
+            if (first < to && from < first + items[j].size * mg_itemsize(items[j].dtype)) return false;
+        }
+    }
+    return true;
+}
+
+/* All checks come before the first write. state[i] holds one array for each parameter, or is NULL.
+ * One parameter with a contiguous gradient of its own memory takes no block. */
 static int optim_run(int method, const void *options, int count, mg_array **p, mg_array **g,
                      mg_array **const *state) {
-    size_t capacity;
-    optim_item *items = mg_block_take((size_t)count * sizeof *items, &capacity);
+    size_t capacity = 0;
+    optim_item one, *items = &one;
+    if (count > 1) items = mg_block_take((size_t)count * sizeof *items, &capacity);
     if (!items) return mg_fail_code(MG_ENOMEM, count * (int64_t)sizeof *items, 0);
     int code = MG_OK, ready = 0;
     int64_t blocks = 0, elements = 0;
@@ -121,7 +137,15 @@ static int optim_run(int method, const void *options, int count, mg_array **p, m
     }
     if (!code) {
         optim_job job = {method, count, options, items};
-        mg_parallel_if(elements > OPTIM_BLOCK, blocks, optim_block, &job);
+        if (count < 2 || optim_apart(items, p, count))
+            mg_parallel_if(elements > OPTIM_BLOCK, blocks, optim_block, &job);
+        else
+            for (int k = 0; k < count; k++) {
+                optim_job alone = {method, 1, options, &items[k]};
+                items[k].first = 0;
+                mg_parallel_if(items[k].size > OPTIM_BLOCK, mg_ceil_div(items[k].size, OPTIM_BLOCK),
+                               optim_block, &alone);
+            }
     }
     for (int k = 0; k < ready; k++) {
         mg_release(items[k].gradient);
@@ -130,7 +154,7 @@ static int optim_run(int method, const void *options, int count, mg_array **p, m
         for (int i = 0; i < OPTIM_MAX_STATE; i++)
             if (state[i]) mg_buffer_touch(state[i][k]->buffer);
     }
-    mg_block_give(items, capacity);
+    if (count > 1) mg_block_give(items, capacity);
     return code;
 }
 

@@ -172,6 +172,13 @@ class LoadResult(NamedTuple):
     unexpected_keys: list[str]
 
 
+def _copy_all(values: Mapping[str, Any], into: Mapping[str, Any]) -> None:
+    """Copy values into the tensors of the same names."""
+    with no_grad():
+        for name, value in values.items():
+            into[name].copy_(value)
+
+
 _M = TypeVar("_M", bound="Module")
 
 
@@ -574,8 +581,9 @@ class Module:
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> LoadResult:
         """Copy values (tensors or arrays, PyTorch's too) into parameters and buffers by name.
 
-        Nothing is copied unless everything fits. Extra states are handed over after that. Returns
-        the missing and the unexpected names.
+        Nothing is copied unless everything fits. Extra states are handed over after that; where
+        ``set_extra_state`` raises, parameters and buffers are as before, but modules that took
+        their extra state keep it. Returns the missing and the unexpected names.
 
         Raises ValueError for shapes that differ, for memory that cannot be written and, if strict,
         for names that are missing or unexpected; TypeError for values that are no arrays.
@@ -615,12 +623,15 @@ class Module:
             name: value.clone() if value._h.pointer.buffer in memory else value
             for name, value in given.items()
         }
-        with no_grad():
-            for name, value in given.items():
-                own[name].copy_(value)
-        for name, module in extra.items():
-            if name in state_dict:
-                module.set_extra_state(state_dict[name])
+        handed = [name for name in extra if name in state_dict]
+        before = {name: own[name].detach().clone() for name in given} if handed else {}
+        try:
+            _copy_all(given, own)
+            for name in handed:
+                extra[name].set_extra_state(state_dict[name])
+        except BaseException:
+            _copy_all(before, own)
+            raise
         return LoadResult(missing, unexpected)
 
     # ---- how it is shown ----

@@ -22,7 +22,8 @@ _EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52}
 def _equal(values: T, gaps: T) -> T:
     """Whether pairs are equal up to rounding, which includes each with itself."""
     scale = values.detach().abs().amax(-1, True)
-    rounding = values.shape[-1] * _EPSILON[values.dtype.name] * scale
+    # those of 2 I, turned, are up to three such units apart
+    rounding = 4 * values.shape[-1] * _EPSILON[values.dtype.name] * scale
     return gaps.detach().abs() <= rounding.unsqueeze(-1)
 
 
@@ -90,6 +91,29 @@ def _eigh(a: Array, uplo: Any) -> Array:
     return np.concatenate([w[..., None, :], v, np.zeros_like(w[..., None, :])], -2)
 
 
+def _told(equal: T, inner: T, gw: T) -> tuple[T, T]:
+    """The clusters of equal values whose share of the gradient is known, and f' / f there.
+
+    V f(w) V^T has gw_i = r inner_ii with one r = f' / (2 f) in a cluster, and a pair adds
+    r inner_ij (Daleckii and Krein, 1965). Functions of w and of V V^T apart have equal gw_i there:
+    only where the inner_ii differ is it known that the function is none such.
+    """
+    cluster = equal | np.eye(inner.shape[-1], dtype=bool)
+    tolerance = _EPSILON[inner.dtype.name] ** 0.5
+    diagonal = inner.diagonal(0, -2, -1).unsqueeze(-2)
+    size = diagonal.abs().amax(-1, True)
+    mine = (diagonal / size.masked_fill(size == 0.0, 1.0)).masked_fill(~cluster, 0.0)
+    ratio = (mine * gw).sum(-1, True) / mine.square().sum(-1, True)
+    off = (gw - ratio * mine).abs().masked_fill(~cluster, 0.0).amax(-1, True)
+    largest = gw.abs().masked_fill(~cluster, 0.0).amax(-1, True)
+    # a slope of 0 may be one of values that were found elsewhere
+    close = (off <= tolerance * largest) & (largest > 0.0)
+    least = mine.masked_fill(~cluster, inf).amin(-1, True)
+    apart = mine.masked_fill(~cluster, -inf).amax(-1, True) - least > tolerance
+    still = (inner - inner.mT).abs() <= tolerance * inner.abs().amax((-2, -1), True)
+    return equal & close.mT & apart.mT & close & apart & still, ratio / size
+
+
 def _eigh_vjp(g: T, y: T) -> T:
     """V (diag(gw) + F * (V^T gV)) V^T with F_ij = 1 / (w_j - w_i), symmetric."""
     w, v = y[..., 0, :], y[..., 1:-1, :]
@@ -98,6 +122,12 @@ def _eigh_vjp(g: T, y: T) -> T:
     whole = (v * gw + v @ (_inverse_gaps(w, gaps) * inner)) @ v.mT
     whole = 0.5 * (whole + whole.mT)
     if w.size and (equal := _pairs(w, gaps)).any():
+        told, ratio = _told(equal, inner.detach(), gw.detach())
+        if told.any():
+            block = (ratio * inner).masked_fill(~told, 0.0)
+            block = v @ (0.5 * (block + block.mT)) @ v.mT
+            whole = whole + _once(block)
+            equal = equal & ~told
         gw, gv, inner = gw.detach(), gv.detach(), inner.detach()
         whole = whole.masked_fill(_unknown(equal, inner - inner.mT, g.detach(), gw, gv), nan)
     return whole

@@ -158,9 +158,11 @@ def _pinv_vjp(g: T, x: T, y: T) -> T:
     For constant rank: Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear
     least squares problems whose variables separate" (1973).
     """
-    left = (g.mT @ y) @ y.mT
-    right = y.mT @ (y @ g.mT)
-    return -(y.mT @ g @ y.mT) + (left - x @ (y @ left)) + (right - (right @ y) @ x)
+    # A residual comes first: P^T P times P may leave the range where P^T P does not.
+    gt = g.mT
+    left = ((gt - x @ (y @ gt)) @ y) @ y.mT
+    right = y.mT @ (y @ (gt - (gt @ y) @ x))
+    return left + right - y.mT @ g @ y.mT
 
 
 PINV = custom(

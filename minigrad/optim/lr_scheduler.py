@@ -45,7 +45,9 @@ class LRScheduler:
     from ``base_lrs``. ``last_epoch`` is -1 at the start. A run that goes on without a saved state
     of the schedule gives the last step that is done, and groups with their "initial_lr", as an
     optimizer's state has them. Rates that are neither the base rates nor the schedule's own of that
-    step are kept then: another schedule or the user had a hand in them.
+    step are kept then: another schedule or the user had a hand in them. The first of several
+    schedules side by side would hide the others' share so: load the optimizer's state before, or
+    resume each by its own state.
 
     Raises TypeError for what is no optimizer, ValueError for groups without an initial rate where
     one is needed and for arguments out of range.

@@ -13,7 +13,7 @@ from math import inf
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from minigrad._c import NULL, Handle, failure, lib, run
+from minigrad._c import NULL, Handle, call, failure, lib, run
 from minigrad.creation import foreign_values, tensor, zeros_like
 from minigrad.dispatch import TensorBase, write
 from minigrad.dtypes import by_code
@@ -397,21 +397,38 @@ class _Fused(Optimizer):
 def _carry_out(moves: list[_Move]) -> None:
     """Move parameters; where one call cannot be made none is. C checks a call before it writes."""
     if len(moves) > 1:
-        for kernel, params, kept, options, _ in moves:
-            gradients, states = _handles("grad", [p.grad for p in params]), [*kept, NULL, NULL][:3]
-            if lib.mg_step_check(len(params), _handles("", params), gradients, *states):
-                error = failure(kernel, (len(params), None, gradients, *kept, *options))
-                raise _misfit(error, params, kept)
-    for kernel, params, kept, options, note in moves:
+        ready = [_ready_gradients(move) for move in moves]
+    else:
+        ready = [[p.grad._h for p in move.params] for move in moves]
+    for place, (kernel, params, kept, options, note) in enumerate(moves):
         handles = [p._h for p in params]
         pinned = [p for p, h in zip(params, handles, strict=True) if lib.mg_pins(h)]
         try:
-            run(kernel, len(params), handles, [p.grad._h for p in params], *kept, *options)
+            run(kernel, len(params), handles, ready[place], *kept, *options)
+        except MemoryError:
+            if not place:
+                raise
+            for k in range(len(params)):  # one alone takes no memory
+                own = [[some[k]] if isinstance(some, list) else some for some in kept]
+                run(kernel, 1, [handles[k]], [ready[place][k]], *own, *options)
         except (TypeError, ValueError) as error:
             raise _misfit(error, params, kept) from None
         for p in pinned:  # a graph saved it: note where it was written
             write(lambda: 0, p)
         note()
+
+
+def _ready_gradients(move: _Move) -> list[Handle]:
+    """Gradients that a call need not copy; an error if it could not be made."""
+    kernel, params, kept, options, _ = move
+    gradients, states = _handles("grad", [p.grad for p in params]), [*kept, NULL, NULL][:3]
+    if lib.mg_step_check(len(params), _handles("", params), gradients, *states):
+        error = failure(kernel, (len(params), None, gradients, *kept, *options))
+        raise _misfit(error, params, kept)
+    for k, (p, g) in enumerate(zip(params, gradients, strict=True)):
+        if not lib.mg_contiguous_now(g) or g.pointer.buffer == p._h.pointer.buffer:
+            gradients[k] = call(lib.mg_copy, g)
+    return gradients
 
 
 def _misfit(error: Exception, params: list[Any], kept: list[Any]) -> Exception:
