@@ -30,6 +30,7 @@ from minigrad.creation import (
     zeros,
     zeros_like,
 )
+from minigrad.devices import device
 from minigrad.dispatch import Size
 from minigrad.dtypes import DType as dtype  # noqa: N813 - PyTorch's name
 from minigrad.dtypes import (
@@ -52,7 +53,7 @@ from minigrad.tape import (
     set_grad_enabled,
 )
 
-bool, long, double = bool_, int64, float64  # noqa: A001 - PyTorch's names for the dtypes
+bool, long, double, float = bool_, int64, float64, float32  # noqa: A001 - PyTorch's names for the dtypes
 int, short, half = int32, int16, float16  # noqa: A001
 
 # What is found, or loaded, when it is first asked for, and in which module; or a module itself.
@@ -60,7 +61,9 @@ _HOMES = {
     "autograd": "Function grad",
     "checking": "gradcheck gradgradcheck numerical_gradient_check",
     "config": "get_num_threads set_num_threads show_config",
+    "amp": "autocast",
     "draw": "draw_graph",
+    "dtypes": "get_default_dtype set_default_dtype",
     "interop": "as_torch",
     "io": "load save",
     "promotion": "can_cast finfo iinfo is_floating_point promote_types result_type",
@@ -69,7 +72,7 @@ _HOMES = {
     "set_rng_state",
     "variable": "Variable",
     "version": "__version__",
-    "": "autograd func linalg nn optim random scalar special",
+    "": "accelerator amp autograd backends cuda func linalg mps nn optim random scalar special xpu",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 _LATER |= dict.fromkeys(functions.__all__, "functions")
@@ -82,12 +85,14 @@ __all__ = [
     "asarray",
     "bfloat16",
     "bool",
+    "device",
     "double",
     "dtype",
     "empty",
     "empty_like",
     "enable_grad",
     "eye",
+    "float",
     "float16",
     "float32",
     "float64",

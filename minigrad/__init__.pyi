@@ -1,14 +1,21 @@
 # Written by docs/stubs.py from the modules themselves: change those.
 from typing import Any
+from minigrad import accelerator as accelerator
+from minigrad import amp as amp
 from minigrad import autograd as autograd
+from minigrad import backends as backends
+from minigrad import cuda as cuda
 from minigrad import func as func
 from minigrad import linalg as linalg
+from minigrad import mps as mps
 from minigrad import nn as nn
 from minigrad import optim as optim
 from minigrad import random as random
 from minigrad import scalar as scalar
 from minigrad import special as special
+from minigrad import xpu as xpu
 from minigrad._tensor import *
+from minigrad.amp import autocast as autocast
 from minigrad.arranging import *
 from minigrad.autograd import Function as Function
 from minigrad.autograd import grad as grad
@@ -19,15 +26,19 @@ from minigrad.config import *
 from minigrad.contraction import *
 from minigrad.counting import *
 from minigrad.creation import *
+from minigrad.devices import device as device
 from minigrad.diagonals import *
+from minigrad.dispatch import Size as Size
 from minigrad.draw import *
 from minigrad.dtypes import bfloat16 as bfloat16
 from minigrad.dtypes import bool_ as bool
 from minigrad.dtypes import float64 as double
 from minigrad.dtypes import DType as dtype
+from minigrad.dtypes import float32 as float
 from minigrad.dtypes import float16 as float16
 from minigrad.dtypes import float32 as float32
 from minigrad.dtypes import float64 as float64
+from minigrad.dtypes import get_default_dtype as get_default_dtype
 from minigrad.dtypes import float16 as half
 from minigrad.dtypes import int32 as int
 from minigrad.dtypes import int16 as int16
@@ -35,6 +46,7 @@ from minigrad.dtypes import int32 as int32
 from minigrad.dtypes import int64 as int64
 from minigrad.dtypes import int8 as int8
 from minigrad.dtypes import int64 as long
+from minigrad.dtypes import set_default_dtype as set_default_dtype
 from minigrad.dtypes import int16 as short
 from minigrad.dtypes import uint8 as uint8
 from minigrad.elementwise import *

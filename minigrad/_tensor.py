@@ -11,7 +11,9 @@ from minigrad import functions as f
 from minigrad._c import call, lib, settle, settle_run, tracers
 from minigrad._numpy import np
 from minigrad.arguments import renamed
+from minigrad.count import Count
 from minigrad.creation import require_grad, to_numpy
+from minigrad.devices import CPU, destination, device, on_cpu
 from minigrad.dispatch import (
     Fields,
     TensorBase,
@@ -32,6 +34,7 @@ from minigrad.dispatch import (
 from minigrad.dtypes import (
     bfloat16,
     bool_,
+    default_dtype,
     float16,
     float32,
     float64,
@@ -165,10 +168,31 @@ class Tensor(TensorBase):
     __hash__ = object.__hash__
 
     def __new__(
-        cls, data: Any = None, dtype: Any = None, requires_grad: builtins.bool = False
+        cls,
+        *data: Any,
+        dtype: Any = None,
+        requires_grad: builtins.bool = False,
+        device: Any = None,
     ) -> Tensor:
-        """As :func:`minigrad.tensor`; an instance of a subclass where that is called."""
-        made = creation.tensor(() if data is None else data, dtype, requires_grad)
+        """A tensor of sizes or of data, in the default float dtype unless another is given.
+
+        As in PyTorch integers are sizes: ``Tensor(2, 3)`` holds whatever was in memory. Any other
+        argument is data, as of :func:`minigrad.tensor`. Calling a subclass makes that subclass.
+
+        >>> import minigrad as mg
+        >>> mg.Tensor([1, 2]), mg.Tensor(2, 3).shape
+        (tensor([1., 2.]), (2, 3))
+        """
+        kind = dtype or default_dtype()
+        if not data or type(data[0]) is builtins.int:
+            made = creation.empty(data or (0,), dtype=kind, device=device)
+        else:
+            if len(data) > 1:
+                raise TypeError(
+                    "[Tensor] takes sizes or one argument of data: use mg.tensor(data, dtype)"
+                )
+            made = creation.tensor(data[0], kind, device=device)
+        made = require_grad(made, requires_grad)
         return made if cls is Tensor else _of_class(cls, made)
 
     # ---- what it is ----
@@ -179,9 +203,17 @@ class Tensor(TensorBase):
         return int(self._h.ndim)
 
     @property
-    def size(self) -> builtins.int:
-        """The number of elements."""
-        return int(self._h.size)
+    def size(self) -> Count:
+        """The number of elements; called, the shape, or the size of one dimension.
+
+        >>> import minigrad as mg
+        >>> x = mg.zeros(2, 3)
+        >>> x.size, x.size(), x.size(-1)
+        (6, (2, 3), 3)
+        """
+        made = Count(self._h.size)
+        made.shape = self.shape
+        return made
 
     def numel(self) -> builtins.int:
         """The number of elements."""
@@ -484,9 +516,29 @@ class Tensor(TensorBase):
 
     # ---- dtypes ----
 
-    def to(self, dtype: Any) -> Tensor:
-        """The same values in another dtype, or a tensor's; itself where nothing changes."""
-        return f.to(self, dtype.dtype if isinstance(dtype, TensorBase) else dtype)
+    def to(
+        self,
+        *args: Any,
+        dtype: Any = None,
+        device: Any = None,
+        non_blocking: builtins.bool = False,
+        copy: builtins.bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        """The same values in another dtype, or a tensor's; itself where nothing changes.
+
+        A device may be named before the dtype, or instead of one: the CPU. With ``copy`` it is
+        always a new tensor. The other switches are PyTorch's and change nothing.
+
+        Raises TypeError for an unknown dtype, RuntimeError for another device.
+
+        >>> import minigrad as mg
+        >>> mg.ones(2).to("cpu", mg.float64)
+        tensor([1., 1.], dtype=minigrad.float64)
+        """
+        wanted = destination("to", args, device, dtype)
+        made: Tensor = self if wanted is None else f.to(self, wanted)
+        return f.clone(made) if copy and made is self else made
 
     def astype(self, dtype: Any) -> Tensor:
         """As :meth:`to`; NumPy's name."""
@@ -559,29 +611,96 @@ class Tensor(TensorBase):
         """The size of all elements in bytes."""
         return self.dtype.itemsize * self.size
 
-    def cpu(self) -> Tensor:
+    # ---- the device ----
+
+    @property
+    def device(self) -> device:
+        """The CPU."""
+        return CPU
+
+    def get_device(self) -> builtins.int:
+        """-1: the CPU has no number."""
+        return -1
+
+    def cpu(self, memory_format: Any = None) -> Tensor:
         """Itself: there is no other device."""
         return self
+
+    def cuda(
+        self, device: Any = None, non_blocking: builtins.bool = False, memory_format: Any = None
+    ) -> Tensor:
+        """RuntimeError: minigrad computes on the CPU."""
+        on_cpu("cuda" if device is None else f"cuda:{device}")
+        return self
+
+    def pin_memory(self, device: Any = None) -> Tensor:
+        """Itself: all memory is the CPU's."""
+        return self
+
+    def is_pinned(self, device: Any = None) -> builtins.bool:
+        """False."""
+        return False
+
+    is_cpu = property(lambda self: True, doc="True.")
+    is_cuda = property(lambda self: False, doc="False.")
+    is_mps = property(lambda self: False, doc="False.")
+    is_xpu = property(lambda self: False, doc="False.")
+    is_meta = property(lambda self: False, doc="False.")
+    is_sparse = property(lambda self: False, doc="False: all tensors are dense.")
+    is_quantized = property(lambda self: False, doc="False.")
 
     # ---- others of its dtype ----
 
     def new_zeros(
-        self, *size: Any, dtype: Any = None, requires_grad: builtins.bool = False
+        self,
+        *sizes: Any,
+        size: Any = None,
+        dtype: Any = None,
+        requires_grad: builtins.bool = False,
+        device: Any = None,
     ) -> Tensor:
         """Zeros of another size, in this tensor's dtype unless another is given."""
-        return creation.zeros(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+        return creation.zeros(
+            *sizes,
+            size=size,
+            dtype=dtype or self.dtype,
+            requires_grad=requires_grad,
+            device=device,
+        )
 
     def new_ones(
-        self, *size: Any, dtype: Any = None, requires_grad: builtins.bool = False
+        self,
+        *sizes: Any,
+        size: Any = None,
+        dtype: Any = None,
+        requires_grad: builtins.bool = False,
+        device: Any = None,
     ) -> Tensor:
         """Ones of another size, in this tensor's dtype unless another is given."""
-        return creation.ones(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+        return creation.ones(
+            *sizes,
+            size=size,
+            dtype=dtype or self.dtype,
+            requires_grad=requires_grad,
+            device=device,
+        )
 
     def new_empty(
-        self, *size: Any, dtype: Any = None, requires_grad: builtins.bool = False
+        self,
+        *sizes: Any,
+        size: Any = None,
+        dtype: Any = None,
+        requires_grad: builtins.bool = False,
+        device: Any = None,
     ) -> Tensor:
         """Whatever was in memory, in this tensor's dtype unless another is given."""
-        return creation.empty(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+        return creation.empty(
+            *sizes,
+            size=size,
+            dtype=dtype or self.dtype,
+            requires_grad=requires_grad,
+            device=device,
+        )
 
     def new_full(
         self,
@@ -590,15 +709,23 @@ class Tensor(TensorBase):
         *,
         dtype: Any = None,
         requires_grad: builtins.bool = False,
+        device: Any = None,
     ) -> Tensor:
         """One value in another size, in this tensor's dtype unless another is given."""
+        on_cpu(device)
         kind = dtype or self.dtype
         return creation.full(size, fill_value, dtype=kind, requires_grad=requires_grad)
 
     def new_tensor(
-        self, data: Any, *, dtype: Any = None, requires_grad: builtins.bool = False
+        self,
+        data: Any,
+        *,
+        dtype: Any = None,
+        requires_grad: builtins.bool = False,
+        device: Any = None,
     ) -> Tensor:
         """A copy of the data in this tensor's dtype unless another is given."""
+        on_cpu(device)
         return creation.tensor(data, dtype or self.dtype, requires_grad)
 
     # ---- operations: the functions of minigrad.functions become methods below ----

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from minigrad._c import Handle, call, ffi, lib, run, widened
 from minigrad._numpy import is_numpys, np
 from minigrad.arguments import integer, real, renamed, size_of, tensor_operand
+from minigrad.devices import on_cpu
 from minigrad.dispatch import TensorBase, check_range, from_lists, keep, shown, wrap
 from minigrad.dtypes import (
     DType,
@@ -18,6 +19,7 @@ from minigrad.dtypes import (
     bfloat16,
     bool_,
     by_name,
+    default_dtype,
     float32,
     float64,
     int64,
@@ -206,8 +208,8 @@ def _together(data: Any) -> DType | None:
         elif _is_numpys(item):
             found.append(_kept_dtype(np.asarray(item)))
         elif np.asarray(item).dtype.kind == "f":
-            found.append(float32)
-    widest = functools.reduce(promoted_dtype, found) if found else float32
+            found.append(default_dtype())
+    widest = functools.reduce(promoted_dtype, found) if found else default_dtype()
     return widest if widest.is_floating_point else None
 
 
@@ -229,7 +231,7 @@ def _from_sequences(data: Any) -> tuple[np.ndarray[Any, Any], DType | None, bool
     first, kept = _first(data), None
     from_python = not (isinstance(first, TensorBase) or _is_numpys(first))
     if from_python and array.size == 0:
-        kept = float32
+        kept = default_dtype()
     elif array.dtype.kind == "f":
         kept = _together(data)
     return array, kept, from_python
@@ -248,13 +250,20 @@ def from_sequence(data: Sequence[Any]) -> Tensor:
     return made
 
 
-def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def tensor(
+    data: Any,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    *,
+    device: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """A new tensor that holds a copy of the data.
 
     ``data`` is a number, nested sequences, a Tensor, a NumPy array or what NumPy reads as one.
-    Python floats become float32 (integers int64, booleans bool); an array keeps its dtype, and
-    unsigned integers of 16 bits and more become int64. Sequences of several kinds have the widest
-    of these.
+    Python floats become float32 or the default dtype that was set (integers int64, booleans bool);
+    an array keeps its dtype, and unsigned integers of 16 bits and more become int64. Sequences of
+    several kinds have the widest of these.
 
     Raises TypeError for data of other types or ragged sequences, ValueError for too many
     dimensions, OverflowError for integers that the dtype has not.
@@ -263,8 +272,10 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     >>> mg.tensor([[1.0, 2.0], [3.0, 4.0]]).shape
     (2, 2)
     """
+    if device is not None:
+        on_cpu(device)
     wanted = None if dtype is None else as_dtype(dtype)
-    single = wanted is None or wanted is float32
+    single = (default_dtype() if wanted is None else wanted) is float32
     made = from_lists(data, (float32 if single else float64).code, False)
     if made is None:
         made = wrap(_copied(data, wanted))
@@ -308,8 +319,10 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     )
 
 
-def asarray(data: Any, dtype: Any = None) -> Tensor:
+def asarray(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """The data as a tensor, without a copy where possible (tensors and NumPy arrays)."""
+    if device is not None:
+        on_cpu(device)
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(data, TensorBase):
         same = wanted is None or data.dtype is wanted
@@ -369,20 +382,51 @@ def _whole(op: str, size: Sequence[Any], value: int, dtype: Any, requires_grad: 
     return require_grad(made) if requires_grad else made
 
 
-def zeros(*size: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
-    """A tensor of zeros: ``zeros(2, 3)`` or ``zeros((2, 3))``."""
-    return _whole("zeros", size, 0, dtype, requires_grad)
+def zeros(
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of zeros: ``zeros(2, 3)``, ``zeros((2, 3))`` or ``zeros(size=(2, 3))``."""
+    if device is not None:
+        on_cpu(device)
+    return _whole("zeros", sizes if size is None else (size,), 0, dtype, requires_grad)
 
 
-def ones(*size: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
-    """A tensor of ones: ``ones(2, 3)`` or ``ones((2, 3))``."""
-    return _whole("ones", size, 1, dtype, requires_grad)
+def ones(
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of ones: ``ones(2, 3)``, ``ones((2, 3))`` or ``ones(size=(2, 3))``."""
+    if device is not None:
+        on_cpu(device)
+    return _whole("ones", sizes if size is None else (size,), 1, dtype, requires_grad)
 
 
-def full(size: Any, fill_value: float, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def full(
+    size: Any,
+    fill_value: float,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """A tensor of one value; the dtype is that of the value unless it is given."""
+    if device is not None:
+        on_cpu(device)
     kind, value = _kind_of(fill_value), fill_value
-    if kind is float32:
+    if kind.is_floating_point:
         value = real("full", "fill_value", fill_value)
     return _filled("full", (size,), value, kind if dtype is None else dtype, requires_grad)
 
@@ -390,42 +434,96 @@ def full(size: Any, fill_value: float, *, dtype: Any = None, requires_grad: bool
 def _kind_of(value: Any) -> DType:
     """The dtype of a Python or NumPy number, by default; for all else float32."""
     if isinstance(value, float):
-        return float32
+        return default_dtype()
     if isinstance(value, bool) or is_numpys("bool_", value):
         return bool_
-    return int64 if isinstance(value, int) or is_numpys("integer", value) else float32
+    return int64 if isinstance(value, int) or is_numpys("integer", value) else default_dtype()
 
 
-def empty(*size: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
+def empty(
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """A tensor of whatever was in memory."""
-    shape = size_of("empty", size)
+    if device is not None:
+        on_cpu(device)
+    shape = size_of("empty", sizes if size is None else (size,))
     handle = call(lib.mg_empty, as_dtype(dtype).code, len(shape), shape)
     return require_grad(wrap(handle), requires_grad)
 
 
-def zeros_like(x: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """Zeros of x's shape and dtype."""
-    x = tensor_operand("zeros_like", x)
+def zeros_like(
+    input: Tensor,  # noqa: A002
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Zeros of the input's shape and dtype."""
+    if device is not None:
+        on_cpu(device)
+    x = tensor_operand("zeros_like", input)
     return zeros(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
 
 
-def ones_like(x: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones of x's shape and dtype."""
-    x = tensor_operand("ones_like", x)
+def ones_like(
+    input: Tensor,  # noqa: A002
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Ones of the input's shape and dtype."""
+    if device is not None:
+        on_cpu(device)
+    x = tensor_operand("ones_like", input)
     return ones(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
 
 
 def full_like(
-    x: Tensor, fill_value: float, *, dtype: Any = None, requires_grad: bool = False
+    input: Tensor,  # noqa: A002
+    fill_value: float,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
-    """One value in x's shape and dtype."""
-    x = tensor_operand("full_like", x)
+    """One value in the input's shape and dtype."""
+    if device is not None:
+        on_cpu(device)
+    x = tensor_operand("full_like", input)
     return full(x.shape, fill_value, dtype=dtype or x.dtype, requires_grad=requires_grad)
 
 
-def empty_like(x: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """Uninitialised memory of x's shape and dtype."""
-    x = tensor_operand("empty_like", x)
+def empty_like(
+    input: Tensor,  # noqa: A002
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Uninitialised memory of the input's shape and dtype."""
+    if device is not None:
+        on_cpu(device)
+    x = tensor_operand("empty_like", input)
     return empty(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
 
 
@@ -436,18 +534,23 @@ def arange(
     *,
     dtype: Any = None,
     requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """start, start + step, ... up to but without end; ``arange(n)`` counts from 0.
 
     int64 where all arguments are integers, else float32. Raises ValueError for a zero step and for
     bounds that are not finite.
     """
+    if device is not None:
+        on_cpu(device)
     if end is None:
         start, end = 0, start
     whole = type(start) is type(end) is type(step) is int or all(
         isinstance(v, int) or is_numpys("integer", v) for v in (start, end, step)
     )
-    kind = as_dtype(dtype) if dtype is not None else int64 if whole else float32
+    kind = as_dtype(dtype) if dtype is not None else int64 if whole else default_dtype()
     if not whole:
         start, end, step = (real("arange", "a bound or the step", v) for v in (start, end, step))
     if step == 0 or not all(map(math.isfinite, (start, end, step))):
@@ -462,9 +565,19 @@ def arange(
 
 
 def linspace(
-    start: float, end: float, steps: int, *, dtype: Any = float32, requires_grad: bool = False
+    start: float,
+    end: float,
+    steps: int,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """``steps`` evenly spaced values from start to end, both included."""
+    if device is not None:
+        on_cpu(device)
     kind, count = as_dtype(dtype), integer("linspace", "steps", steps, 0)
     first, last = real("linspace", "start", start), real("linspace", "end", end)
     step = (last - first) / max(count - 1, 1)
@@ -476,9 +589,18 @@ def linspace(
 
 
 def eye(
-    n: int, m: int | None = None, *, dtype: Any = float32, requires_grad: bool = False
+    n: int,
+    m: int | None = None,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """The n x m matrix with ones on the diagonal; square unless m is given."""
+    if device is not None:
+        on_cpu(device)
     rows = integer("eye", "n", n, 0)
     columns = rows if m is None else integer("eye", "m", m, 0)
     out = _sized("eye", lib.mg_full, as_dtype(dtype).code, 2, (rows, columns), 0.0, 0)

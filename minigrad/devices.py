@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["CPU", "device", "on_cpu"]
+__all__ = ["CPU", "destination", "device", "on_cpu"]
 
 
 class device:  # noqa: N801 - PyTorch's name
@@ -21,13 +21,11 @@ class device:  # noqa: N801 - PyTorch's name
     __slots__ = ("index", "type")
 
     def __init__(self, type: Any = "cpu", index: int | None = None) -> None:  # noqa: A002
-        if isinstance(type, device):
-            type, index = type.type, type.index  # noqa: A001
         name, _, number = str(type).partition(":")
         if name != "cpu" or not (number == "" or number.isdecimal()):
-            raise RuntimeError(f"[device] {type!r} is not there: minigrad computes on the CPU")
-        self.type = name
-        self.index = int(number) if number else index
+            raise RuntimeError(f"[device] {str(type)!r} is not there: minigrad computes on the CPU")
+        self.type: str = name
+        self.index: int | None = int(number) if number else index
 
     def __repr__(self) -> str:
         index = "" if self.index is None else f", index={self.index}"
@@ -59,3 +57,25 @@ def on_cpu(where: Any) -> None:
     """RuntimeError unless this names the CPU, or nothing."""
     if where is not None and where is not CPU:
         device(where)
+
+
+_OTHERS = {"cuda", "mps", "xpu", "xla", "hip", "hpu", "mtia", "meta", "ipu", "vulkan", "cpu"}
+
+
+def destination(op: str, given: tuple[Any, ...], where: Any, dtype: Any) -> Any:
+    """The dtype, or None, that the arguments of a ``to`` name, after the device was checked.
+
+    PyTorch takes a dtype, a device, a device and a dtype, or a tensor, then two switches.
+    """
+    for x in given:
+        if isinstance(x, (device, int)) or (isinstance(x, str) and x.split(":")[0] in _OTHERS):
+            if not isinstance(x, bool):
+                on_cpu(f"cuda:{x}" if isinstance(x, int) else x)
+        elif hasattr(x, "_h"):
+            dtype = x.dtype
+        elif x is not None:
+            dtype = x
+    on_cpu(where)
+    if where is None and dtype is None and not any(x is not None for x in given):
+        raise TypeError(f"[{op}] a dtype is needed: x.to(mg.float32)")
+    return dtype

@@ -14,14 +14,17 @@ __all__ = [
     "bool_",
     "by_code",
     "by_name",
+    "default_dtype",
     "float16",
     "float32",
     "float64",
+    "get_default_dtype",
     "int8",
     "int16",
     "int32",
     "int64",
     "promoted_dtype",
+    "set_default_dtype",
     "uint8",
 ]
 
@@ -109,16 +112,47 @@ by_name = {d.name: d for d in _ALL}
 _by_type: dict[object, DType] = {bool: bool_, int: int64, float: float64}
 
 
+_default = [float32]
+
+
+def default_dtype() -> DType:
+    """The dtype of new floats: float32, unless ``set_default_dtype`` was called."""
+    return _default[0]
+
+
+def set_default_dtype(dtype: Any) -> None:
+    """Make float32 or float64 the dtype of floats that are made of Python's numbers or of none.
+
+    The dtype of arithmetic between tensors stays what it is: integers divided give float32. Raises
+    TypeError for other dtypes.
+
+    >>> import minigrad as mg
+    >>> mg.set_default_dtype(mg.float64)
+    >>> mg.tensor([0.5]).dtype
+    minigrad.float64
+    >>> mg.set_default_dtype(mg.float32)
+    """
+    wanted = as_dtype(dtype)
+    if wanted not in (float32, float64):
+        raise TypeError(f"[set_default_dtype] {wanted.name} is not float32 or float64")
+    _default[0] = wanted
+
+
+def get_default_dtype() -> DType:
+    """The dtype of new floats."""
+    return _default[0]
+
+
 def as_dtype(dtype: object) -> DType:
     """The DType for a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float.
 
-    Python's ``float`` is float64, as for NumPy and PyTorch; None is the default, float32. Raises
+    Python's ``float`` is float64, as for NumPy and PyTorch; None is the default dtype. Raises
     TypeError for anything else.
     """
     if isinstance(dtype, DType):
         return dtype
     if dtype is None:
-        return float32
+        return _default[0]
     if isinstance(dtype, type) and dtype in _by_type:
         return _by_type[dtype]
     name = dtype if isinstance(dtype, str) else None

@@ -16,8 +16,9 @@ from minigrad._c import NULL, call, ffi, lib
 from minigrad._numpy import np
 from minigrad.arguments import common_shape, integer, real, size_of, tensor_operand
 from minigrad.creation import asarray, check_room, numpy_dtype, require_grad, tensor
+from minigrad.devices import on_cpu
 from minigrad.dispatch import check_range, tensor_operands, wrap
-from minigrad.dtypes import DType, as_dtype, float16, float32, float64, int64
+from minigrad.dtypes import DType, as_dtype, default_dtype, float16, float64, int64
 from minigrad.inplace import check_writable, overwrite, shows_tracked
 from minigrad.tape import mode
 
@@ -263,13 +264,19 @@ def _shape(op: str, size: Sequence[Any], kind: DType = int64) -> tuple[int, ...]
 
 
 def rand(
-    *size: Any,
+    *sizes: Any,
+    size: Any = None,
     generator: Generator | None = None,
-    dtype: Any = float32,
+    dtype: Any = None,
     requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Uniform values in [0, 1)."""
-    shape, kind = _floats("rand", size, dtype)
+    if device is not None:
+        on_cpu(device)
+    shape, kind = _floats("rand", sizes if size is None else (size,), dtype)
     made = _uniform(shape, kind.wide, drawing(generator))
     if kind.is_storage:  # below 1 also when it is rounded
         made = f.clamp(made, max=1.0 - 2.0 ** (-11 if kind is float16 else -8)).to(kind)
@@ -277,13 +284,19 @@ def rand(
 
 
 def randn(
-    *size: Any,
+    *sizes: Any,
+    size: Any = None,
     generator: Generator | None = None,
-    dtype: Any = float32,
+    dtype: Any = None,
     requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Values from the standard normal distribution."""
-    shape, kind = _floats("randn", size, dtype)
+    if device is not None:
+        on_cpu(device)
+    shape, kind = _floats("randn", sizes if size is None else (size,), dtype)
     values = drawing(generator).standard_normal(shape, numpy_dtype(kind.wide).type)
     return _made(values, kind, requires_grad)
 
@@ -296,8 +309,13 @@ def randint(
     generator: Generator | None = None,
     dtype: Any = int64,
     requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Integers in [low, high): ``randint(high, size)`` or ``randint(low, high, size)``."""
+    if device is not None:
+        on_cpu(device)
     if size is None:
         low, high, size = 0, low, high
     if size is None:
@@ -321,48 +339,88 @@ def randperm(
     generator: Generator | None = None,
     dtype: Any = int64,
     requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """The integers from 0 to n - 1 in random order."""
+    if device is not None:
+        on_cpu(device)
     (n,) = _shape("randperm", (integer("randperm", "n", n, 0),))
     return _made(drawing(generator).permutation(n), dtype or int64, requires_grad)
 
 
 def rand_like(
-    x: Tensor, *, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False
+    input: Tensor,  # noqa: A002
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
-    """Uniform values in [0, 1) in x's shape and dtype."""
-    x = tensor_operand("rand_like", x)
+    """Uniform values in [0, 1) in the input's shape and dtype."""
+    if device is not None:
+        on_cpu(device)
+    x = tensor_operand("rand_like", input)
     kind = dtype or x.dtype
     return rand(x.shape, generator=generator, dtype=kind, requires_grad=requires_grad)
 
 
 def randn_like(
-    x: Tensor, *, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False
+    input: Tensor,  # noqa: A002
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
-    """Standard normal values in x's shape and dtype."""
-    x = tensor_operand("randn_like", x)
+    """Standard normal values in the input's shape and dtype."""
+    if device is not None:
+        on_cpu(device)
+    x = tensor_operand("randn_like", input)
     kind = dtype or x.dtype
     return randn(x.shape, generator=generator, dtype=kind, requires_grad=requires_grad)
 
 
 def randint_like(
-    x: Tensor,
+    input: Tensor,  # noqa: A002
     low: int,
     high: int | None = None,
     *,
     generator: Generator | None = None,
     dtype: Any = None,
     requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
-    """Integers in [low, high), or in [0, low), in x's shape and dtype."""
-    x = tensor_operand("randint_like", x)
+    """Integers in [low, high), or in [0, low), in the input's shape and dtype."""
+    if device is not None:
+        on_cpu(device)
+    x = tensor_operand("randint_like", input)
     low, high = (0, low) if high is None else (low, high)
     kind = dtype or x.dtype
     return randint(low, high, x.shape, generator=generator, dtype=kind, requires_grad=requires_grad)
 
 
 def normal(
-    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None
+    mean: Any,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Normally distributed values with a mean and a standard deviation for each.
 
@@ -370,6 +428,8 @@ def normal(
     The result is not differentiable; ``mean + std * randn(...)`` is.
     Raises ValueError for a negative standard deviation.
     """
+    if device is not None:
+        on_cpu(device)
     m, s = (v.detach() for v in tensor_operands("normal", mean, std))
     if size is not None:
         shape = _shape("normal", (size,))
@@ -379,10 +439,11 @@ def normal(
         shape = common_shape("normal", m, s)
     if bool((s < 0).any()):
         raise ValueError("[normal] a standard deviation is negative")
-    kind = (m + s).dtype
-    kind = kind if kind.is_floating_point else float32
-    values: Tensor = m + s * randn(shape, generator=generator, dtype=kind)
-    return values
+    numbers = not hasattr(mean, "shape") and not hasattr(std, "shape")
+    kind = as_dtype(dtype) if dtype is not None or numbers else (m + s).dtype
+    kind = kind if kind.is_floating_point else default_dtype()
+    values = m + s * randn(shape, generator=generator, dtype=kind)
+    return require_grad(values, requires_grad)
 
 
 def bernoulli(

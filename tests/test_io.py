@@ -354,9 +354,7 @@ def test_a_tensor_of_pytorchs():
     x = mg.load(torch_file((2, 2), (1, 2), offset=1, content=content))
     assert x.dtype is mg.float32
     assert x.tolist() == [[1, 3], [2, 4]]
-    assert mg.load(torch_file((2**31 - 1,), (0,))).shape == (
-        2**31 - 1,
-    )  # in 4 bytes
+    assert mg.load(torch_file((2**31 - 1,), (0,))).shape == (2**31 - 1,)  # in 4 bytes
     assert mg.load(torch_file((0, 3), (3, 1))).shape == (0, 3)
 
 

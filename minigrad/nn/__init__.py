@@ -223,7 +223,25 @@ __all__ = [
 ]
 
 
+# What is loaded when it is first asked for, by the module that has it; or a module itself.
+_HOMES = {
+    "parallel": "DataParallel DistributedDataParallel",
+    "": "init parallel",
+}
+_LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
+__all__ += [name for name in _LATER if name not in __all__]
+
+
 def __getattr__(name: str) -> Any:
-    if name != "init":  # loaded when it is first asked for
+    home = _LATER.get(name)
+    if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module("minigrad.nn.init")
+    found = import_module(f"{__name__}.{home or name}")
+    if home:
+        found = getattr(found, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import integer
 from minigrad.creation import full
-from minigrad.dtypes import float32
+from minigrad.devices import on_cpu
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.function_module import FunctionModule
 from minigrad.nn.module import Module, Parameter
@@ -109,7 +109,10 @@ class PReLU(Module):
     [-1.0, 4.0]
     """
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype: Any = float32) -> None:
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
+    ) -> None:
+        on_cpu(device)
         count = self.num_parameters = integer("PReLU", "num_parameters", num_parameters, 0)
         self.weight = Parameter(full((count,), init, dtype=dtype))
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import integer
 from minigrad.creation import zeros
-from minigrad.dtypes import DType, as_dtype, bool_, float32
+from minigrad.devices import on_cpu
+from minigrad.dtypes import DType, as_dtype, bool_
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.layers import Linear, uniform_parameter
 from minigrad.nn.module import Module, Parameter
@@ -50,8 +51,10 @@ class MultiheadAttention(Module):
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
-        dtype: Any = float32,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
+        on_cpu(device)
         width = self.embed_dim = integer(_OP, "embed_dim", embed_dim, 1)
         self.num_heads = integer(_OP, "num_heads", num_heads, 1)
         if embed_dim % num_heads:
@@ -69,7 +72,7 @@ class MultiheadAttention(Module):
             self.k_proj_weight = _glorot(width, self.kdim, kind)
             self.v_proj_weight = _glorot(width, self.vdim, kind)
         self.in_proj_bias = Parameter(zeros(3 * width, dtype=kind)) if bias else None
-        self.out_proj = Linear(width, width, bias, kind)
+        self.out_proj = Linear(width, width, bias, dtype=kind)
         if bias:
             self.out_proj.bias = Parameter(zeros(width, dtype=kind))
 

@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import integer
-from minigrad.dtypes import as_dtype, float32
+from minigrad.devices import on_cpu
+from minigrad.dtypes import as_dtype
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.functional.spatial import Sizes, per_axis
 from minigrad.nn.layers import uniform_parameter
@@ -99,8 +100,10 @@ class _Conv(_Convolution):
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
-        dtype: Any = float32,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
+        on_cpu(device)
         op = type(self).__name__
         self._set(in_channels, out_channels, kernel_size, stride, dilation, groups, bias, dtype)
         named = isinstance(padding, str)
@@ -182,8 +185,10 @@ class _ConvTranspose(_Convolution):
         bias: bool = True,
         dilation: Any = 1,
         padding_mode: str = "zeros",
-        dtype: Any = float32,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
+        on_cpu(device)
         op = type(self).__name__
         self._set(in_channels, out_channels, kernel_size, stride, dilation, groups, bias, dtype)
         if padding_mode != "zeros":

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from minigrad.arguments import integer
 from minigrad.creation import check_room, tensor
-from minigrad.dtypes import as_dtype, float32
+from minigrad.devices import on_cpu
+from minigrad.dtypes import as_dtype
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.function_module import FunctionModule
 from minigrad.nn.module import Module, Parameter
@@ -49,8 +50,14 @@ class Linear(Module):
     """
 
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, dtype: Any = float32
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
+        on_cpu(device)
         inputs = self.in_features = integer("Linear", "in_features", in_features, 0)
         outputs = self.out_features = integer("Linear", "out_features", out_features, 0)
         kind = as_dtype(dtype)

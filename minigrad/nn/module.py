@@ -10,6 +10,7 @@ from minigrad._c import call, lib, run
 from minigrad._numpy import is_numpys
 from minigrad._tensor import Tensor
 from minigrad.creation import foreign_values, require_grad, tensor
+from minigrad.devices import destination, on_cpu
 from minigrad.dispatch import TensorBase
 from minigrad.dtypes import as_dtype
 from minigrad.inplace import replace
@@ -474,12 +475,26 @@ class Module:
             if p.grad is not None:
                 p.grad = None if set_to_none else p.grad.detach().zero_()
 
-    def to(self: _M, dtype: Any) -> _M:
+    def to(
+        self: _M,
+        *args: Any,
+        device: Any = None,
+        dtype: Any = None,
+        non_blocking: bool = False,
+        memory_format: Any = None,
+    ) -> _M:
         """Turn all float parameters, their gradients and float buffers into another float dtype.
 
-        Parameters stay the same objects, so that an optimizer that holds them keeps working.
+        Parameters stay the same objects, so that an optimizer that holds them keeps working. A
+        device may be named before the dtype, or instead of one: the CPU. The other switches are
+        PyTorch's and change nothing.
+
+        Raises TypeError for other dtypes, RuntimeError for another device.
         """
-        kind = as_dtype(dtype)
+        wanted = destination("Module.to", args, device, dtype)
+        if wanted is None:
+            return self
+        kind = as_dtype(wanted)
         if not kind.is_floating_point:
             raise TypeError(f"[Module.to] parameters are floats, not {kind.name}")
         if kind.is_storage:
@@ -493,6 +508,19 @@ class Module:
                     replace(value, call(lib.mg_cast, value._h, kind.code))
                     if value.grad is not None:
                         value.grad = value.grad.detach().to(kind)
+        return self
+
+    def cpu(self: _M) -> _M:
+        """Itself: there is no other device."""
+        return self
+
+    def cuda(self: _M, device: Any = None) -> _M:
+        """RuntimeError: minigrad computes on the CPU."""
+        on_cpu("cuda" if device is None else f"cuda:{device}")
+        return self
+
+    def share_memory(self: _M) -> _M:
+        """Itself: threads share all memory, and processes none."""
         return self
 
     def float(self: _M) -> _M:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import integer
 from minigrad.creation import ones, tensor, zeros
-from minigrad.dtypes import as_dtype, float32, int64
+from minigrad.devices import on_cpu
+from minigrad.dtypes import as_dtype, int64
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.functional.spatial import Sizes
 from minigrad.nn.module import Module, Parameter
@@ -43,10 +44,12 @@ class _ByChannel(Module):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        dtype: Any = float32,
+        device: Any = None,
+        dtype: Any = None,
         *,
         bias: bool = True,
     ) -> None:
+        on_cpu(device)
         self.num_features = integer(type(self).__name__, "num_features", num_features, 0)
         self.eps = eps
         self.momentum = momentum
@@ -136,10 +139,12 @@ class _InstanceNorm(_ByChannel):
         momentum: float | None = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
-        dtype: Any = float32,
+        device: Any = None,
+        dtype: Any = None,
         *,
         bias: bool = True,
     ) -> None:
+        on_cpu(device)
         super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -196,8 +201,10 @@ class LayerNorm(Module):
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
-        dtype: Any = float32,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
+        on_cpu(device)
         self.normalized_shape = _shape("LayerNorm", normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
@@ -224,8 +231,10 @@ class RMSNorm(Module):
         normalized_shape: Any,
         eps: float | None = None,
         elementwise_affine: bool = True,
-        dtype: Any = float32,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
+        on_cpu(device)
         self.normalized_shape = _shape("RMSNorm", normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
@@ -254,10 +263,12 @@ class GroupNorm(Module):
         num_channels: int,
         eps: float = 1e-5,
         affine: bool = True,
-        dtype: Any = float32,
+        device: Any = None,
+        dtype: Any = None,
         *,
         bias: bool = True,
     ) -> None:
+        on_cpu(device)
         self.num_groups = integer("GroupNorm", "num_groups", num_groups, 1)
         self.num_channels = integer("GroupNorm", "num_channels", num_channels, 0)
         if num_channels % num_groups:

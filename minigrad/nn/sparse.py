@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import integer
-from minigrad.dtypes import as_dtype, float32
+from minigrad.devices import on_cpu
+from minigrad.dtypes import as_dtype
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.module import Module, Parameter
 from minigrad.random import randn
@@ -35,8 +36,10 @@ class Embedding(Module):
         padding_idx: int | None = None,
         max_norm: float | None = None,
         norm_type: float = 2.0,
-        dtype: Any = float32,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
+        on_cpu(device)
         self.num_embeddings = integer("Embedding", "num_embeddings", num_embeddings, 0)
         self.embedding_dim = integer("Embedding", "embedding_dim", embedding_dim, 0)
         values = randn(num_embeddings, embedding_dim, dtype=as_dtype(dtype))

@@ -59,7 +59,7 @@ def scaled_dot_product_attention(
     if scale is None:
         scale = 1.0 / math.sqrt(q.shape[-1]) if q.shape[-1] else 1.0
     mask = None if attn_mask is None else _mask(attn_mask, q, k)
-    if dropout_p or not (q.size and k.size and v.size):
+    if dropout_p or not (q._h.size and k._h.size and v._h.size):
         return dropout(attention_weights(q, k, mask, is_causal, scale), dropout_p) @ v
     edge = None if mask is None else parent_of(mask)
     args = (Kept(mask, lambda handle: wrap(handle, edge)), bool(is_causal), float(scale))

@@ -64,7 +64,7 @@ def _standardised(x: Tensor, mean: Tensor, var: Tensor, eps: float) -> Tensor:
 
 def _with_care(x: Tensor, axes: Sizes, centred: bool, eps: float) -> Tensor:
     """x normalised over the dimensions, in units of a power of two for each set of values."""
-    if not x.size:
+    if not x._h.size:
         return x * 1.0
     unit = apply(UNITS, (f.amax(f.abs(x.detach()), axes, True),), (True,))
     near = x * unit
@@ -210,7 +210,7 @@ def _by_given(
     plain = mean._edge is None and var._edge is None
     if plain and mean.dtype is x.dtype and var.dtype is x.dtype:
         given = (mean._h, var._h)
-        made = _fused(CHANNEL_NORM, x, w, b, mean.shape, mean.size, 0, given, eps)
+        made = _fused(CHANNEL_NORM, x, w, b, mean.shape, mean._h.size, 0, given, eps)
         if made is not None:
             return made[0]
     over = mean.shape + (1,) * (x.ndim - 2)
@@ -261,7 +261,7 @@ def instance_norm(
         own_mean, own_var = x.mean(axes, True), x.var(axes, correction=0, keepdim=True)
         sets = x.shape[:2] + (1,) * len(axes)
         y = careful() if made is None else _mended(made, eps, sets, careful)
-    if x.size:
+    if x._h.size:
         _update(mean, own_mean.detach().mean(0), momentum)
         _update(var, own_var.detach().mean(0) * (count / (count - 1)), momentum)
     return y
@@ -423,7 +423,7 @@ def local_response_norm(
         return sums * (alpha / count) + least
 
     divisor = base(x, k)
-    if not x.size or not (lib.mg_far(divisor._h) or lib.mg_lost(divisor._h, count)):
+    if not x._h.size or not (lib.mg_far(divisor._h) or lib.mg_lost(divisor._h, count)):
         return x / divisor**beta
     unit = apply(UNITS, (f.amax(f.abs(x.detach())),), (True,))  # squares may leave the range
     near = x * unit

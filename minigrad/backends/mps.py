@@ -1,0 +1,13 @@
+"""Apple's GPUs as programs ask for them: there are none."""
+
+__all__ = ["is_available", "is_built"]
+
+
+def is_available() -> bool:
+    """False: minigrad computes on the CPU."""
+    return False
+
+
+def is_built() -> bool:
+    """False."""
+    return False

@@ -1,0 +1,78 @@
+"""CUDA as PyTorch's programs ask for it: there is none, so that they choose the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.devices import on_cpu
+from minigrad.random import manual_seed
+
+__all__ = [
+    "current_device",
+    "device_count",
+    "empty_cache",
+    "get_device_name",
+    "is_available",
+    "is_initialized",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "memory_allocated",
+    "reset_peak_memory_stats",
+    "set_device",
+    "synchronize",
+]
+
+manual_seed_all = manual_seed  # there is one generator
+
+
+def is_available() -> bool:
+    """False: minigrad computes on the CPU."""
+    return False
+
+
+def is_initialized() -> bool:
+    """False."""
+    return False
+
+
+def device_count() -> int:
+    """0."""
+    return 0
+
+
+def current_device() -> int:
+    """RuntimeError: there is no device of this kind."""
+    on_cpu("cuda")
+    return -1
+
+
+def set_device(device: Any) -> None:
+    """RuntimeError for any device."""
+    on_cpu(f"cuda:{device}" if isinstance(device, int) else device)
+
+
+def get_device_name(device: Any = None) -> str:
+    """RuntimeError: there is no device of this kind."""
+    on_cpu("cuda")
+    return ""
+
+
+def empty_cache() -> None:
+    """Nothing: no memory of a device is held."""
+
+
+def synchronize(device: Any = None) -> None:
+    """Nothing: an operation is done when it returns."""
+
+
+def memory_allocated(device: Any = None) -> int:
+    """0: no memory of a device is in use."""
+    return 0
+
+
+max_memory_allocated = memory_allocated
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Nothing: there is no peak."""
