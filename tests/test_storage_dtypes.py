@@ -753,9 +753,22 @@ def test_numbers_that_do_not_fit():
         lambda: x.__setitem__(0, 300),
         lambda: x.masked_fill(mask, 300),
         lambda: mg.where(mask, x, 300),
+        lambda: mg.nn.functional.pad(x, (1, 1), value=300),
+        lambda: x.index_fill(0, mg.tensor([0]), 300),
+        lambda: x.scatter(0, mg.tensor([0]), 300),
     ):
         with pytest.raises(OverflowError, match=r"\[.*\] 300 does not fit in uint8"):
             action()
+    for action in (
+        lambda: mg.tensor([0.5, -300.5], dtype=mg.int8),
+        lambda: mg.zeros(2, dtype=mg.int8).__setitem__(0, [-300.5]),
+        lambda: mg.zeros(2, dtype=mg.int8).fill_(-300.5),
+    ):
+        with pytest.raises(OverflowError, match=r"\[.*\] -300.5 does not fit in int8"):
+            action()
+    with pytest.raises(OverflowError, match=r"\[fill_\] nan does not fit in int8|copy_"):
+        mg.zeros(2, dtype=mg.int8).fill_(float("nan"))
+    assert mg.tensor([1.9, -1.9], dtype=mg.int8).tolist() == [1, -1]
     assert mg.tensor([-1], dtype=mg.uint8).item() == 255  # as PyTorch has it
     assert mg.tensor([-(2**31)], dtype=mg.int32).item() == -(2**31)
     with pytest.raises(OverflowError, match="2147483648 does not fit in int32"):
