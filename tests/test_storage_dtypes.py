@@ -663,6 +663,8 @@ def test_bytes_as_masks():
     assert mg.where(mask, x, -1.0).tolist() == [0, -1, 2, -1]
     x[mask] = 9.0
     assert x.tolist() == [9, 1, 9, 3]
+    assert mg.index_put(x, [mask], mg.tensor(5.0)).tolist() == [5, 1, 5, 3]
+    assert x[[np.uint8(1), np.uint8(2)]].tolist() == [1, 9]  # a list is one of positions
     assert mask.bool().tolist() == [True, False, True, False]
     assert mask.nonzero().tolist() == [[0], [2]]
     with pytest.raises(TypeError, match="the mask must be bool, not uint8"):
