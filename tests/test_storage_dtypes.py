@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import itertools
 import pickle
 import warnings
@@ -804,3 +805,72 @@ def test_running_statistics_in_halves():
     mg.nn.functional.batch_norm(given, *wide, training=True)
     assert same(mean, wide[0].half().double().numpy())
     assert same(var, wide[1].half().double().numpy())
+
+
+@pytest.mark.parametrize("dtype", [mg.float16, mg.int16], ids=lambda d: d.name)
+def test_gradients_beside_them(dtype):
+    """Of each input of each operation, the others being stored: as beside the wide dtype."""
+    failed = []
+
+    def gradient(sample, place, wide):
+        given = [mg.tensor(x, mg.float32).to(dtype) for x in sample.inputs()]
+        given = [x.to(dtype.wide) if wide else x for x in given]
+        leaf = given[place] = mg.tensor(sample.inputs()[place], mg.float32, requires_grad=True)
+        try:
+            results = [
+                y for y in sample.called(*sample.prepared(*given)) if isinstance(y, mg.Tensor)
+            ]
+            results = [y for y in results if y.requires_grad]
+            ones = [mg.ones_like(y) for y in results]
+            return mg.grad(results, [leaf], ones)[0].numpy() if results else None
+        except Exception as error:
+            return error
+
+    for name, samples in CATALOGUE.items():
+        for k, sample in enumerate(samples):
+            for place in range(len(sample.inputs())):
+                if len(sample.inputs()) < 2 or (name, k) in SKIPPED:
+                    continue
+                got, want = (gradient(sample, place, wide) for wide in (False, True))
+                if isinstance(got, TypeError) and "cannot require grad: minigrad trains" in str(
+                    got
+                ):
+                    continue  # it would be written into a half
+                same_kind = type(got) is type(want)
+                if not same_kind or (
+                    isinstance(want, np.ndarray) and not np.allclose(got, want, 1e-4, 1e-5, True)
+                ):
+                    failed.append((name, k, place, got, want))
+    assert not failed
+
+
+def test_denied_memory():
+    """On the way to the wide dtype, or through it, nothing is lost."""
+    x, h = mg.arange(1000).byte(), mg.ones(1000).half()
+    mask = x > 3
+    for action in (
+        lambda: x + h,
+        lambda: x.half(),
+        lambda: h.short(),
+        lambda: h.view(mg.int16),
+        lambda: mg.where(mask, x, 0.5),
+        lambda: x.sum(0),
+        lambda: mg.cat([x, h]),
+        lambda: mg.arange(1000, dtype=mg.uint8),
+    ):
+        action()
+        gc.collect()
+        before = lib.mg_live_bytes()
+        refused = 0
+        for k in range(1, 20):
+            lib.mg_deny_blocks(k, k)
+            try:
+                action()
+            except MemoryError as error:
+                refused += 1
+                assert str(error).startswith("[")
+            finally:
+                lib.mg_deny_blocks(1, 0)
+        assert refused
+        gc.collect()
+        assert lib.mg_live_bytes() <= before
