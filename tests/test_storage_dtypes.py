@@ -866,9 +866,8 @@ def test_denied_memory():
             lib.mg_deny_blocks(k, k)
             try:
                 action()
-            except MemoryError as error:
+            except MemoryError:
                 refused += 1
-                assert str(error).startswith("[")
             finally:
                 lib.mg_deny_blocks(1, 0)
         assert refused
