@@ -33,6 +33,7 @@ FACADES = ("minigrad", "minigrad.functions", "minigrad.nn.functional")
 EXPORTED_AS = {
     "bool": "bool_",
     "double": "float64",
+    "float": "float32",
     "half": "float16",
     "int": "int32",
     "short": "int16",

@@ -52,7 +52,7 @@ from minigrad.tape import (
 )
 
 bool, long, double = bool_, int64, float64  # noqa: A001 - PyTorch's names for the dtypes
-int, short, half = int32, int16, float16  # noqa: A001
+int, short, float, half = int32, int16, float32, float16  # noqa: A001
 
 # What is found, or loaded, when it is first asked for, and in which module; or a module itself.
 _HOMES = {
@@ -84,6 +84,7 @@ __all__ = [
     "empty_like",
     "enable_grad",
     "eye",
+    "float",
     "float16",
     "float32",
     "float64",

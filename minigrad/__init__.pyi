@@ -24,6 +24,7 @@ from minigrad.dtypes import bfloat16 as bfloat16
 from minigrad.dtypes import bool_ as bool
 from minigrad.dtypes import float64 as double
 from minigrad.dtypes import DType as dtype
+from minigrad.dtypes import float32 as float
 from minigrad.dtypes import float16 as float16
 from minigrad.dtypes import float32 as float32
 from minigrad.dtypes import float64 as float64

@@ -273,6 +273,7 @@ def test_what_makes_them():
     assert mg.tensor(np.uint8(3)).dtype is mg.uint8
     assert mg.tensor([np.int16(3), np.int16(4)]).dtype is mg.int16
     assert (mg.half, mg.short, mg.int) == (mg.float16, mg.int16, mg.int32)
+    assert (mg.float, mg.double, mg.long) == (mg.float32, mg.float64, mg.int64)
 
 
 @every_dtype
