@@ -53,8 +53,8 @@ from minigrad.tape import (
     set_grad_enabled,
 )
 
-bool, long, double, float = bool_, int64, float64, float32  # noqa: A001 - PyTorch's names for the dtypes
-int, short, half = int32, int16, float16  # noqa: A001
+bool, long, double = bool_, int64, float64  # noqa: A001 - PyTorch's names for the dtypes
+int, short, float, half = int32, int16, float32, float16  # noqa: A001
 
 # What is found, or loaded, when it is first asked for, and in which module; or a module itself.
 _HOMES = {

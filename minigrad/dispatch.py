@@ -323,15 +323,16 @@ def value_for(op: str, x: TensorBase, value: Any) -> Any:
 
 
 def check_range(op: str, numbers: Handle, code: int) -> None:
-    """OverflowError for Python's integers that a storage dtype has not; negative ones wrap around
-    in uint8, as in PyTorch.
+    """OverflowError for Python's numbers that an integer dtype of storage has not; negative ones
+    wrap around in uint8, as in PyTorch.
     """
     kind = by_code[code]
-    if code >= 0 or kind.kind != 1 or numbers.dtype != lib.MG_INT64 or not numbers.size:
+    if code >= 0 or kind.kind != 1 or numbers.dtype == lib.MG_BOOL or not numbers.size:
         return
     most = 2 ** (8 * kind.itemsize - kind.is_signed) - 1
+    item = lib.mg_item_float if numbers.dtype >= _FIRST_FLOAT else lib.mg_item_int
     for which in (lib.MG_MIN, lib.MG_MAX):
-        found = lib.mg_item_int(call(lib.mg_reduce, which, numbers, -1, NULL, 0))
+        found = item(call(lib.mg_reduce, which, numbers, -1, NULL, 0))
         if not -most - kind.is_signed <= found <= most:
             raise OverflowError(f"[{op}] {found} does not fit in {kind.name}")
 

@@ -57,8 +57,8 @@ def _as_index_array(item: Any) -> Tensor:
         raise IndexError(
             "[index] indices must be integers, booleans, slices, None or ...: got floats"
         )
-    if array.dtype is uint8:  # an old mask, as PyTorch has it
-        return f.ne(array, 0)
+    if array.dtype is uint8 and not isinstance(item, (list, tuple)):
+        return f.ne(array, 0)  # an old mask, as PyTorch has it
     return f.to(array, int64) if array.dtype.is_storage else array
 
 

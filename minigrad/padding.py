@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import integer, row_of_numbers, tensor_operand
-from minigrad.dispatch import apply, apply_to_one
+from minigrad.dispatch import apply, apply_to_one, check_range
 from minigrad.ops import shape as _s
 from minigrad.shaping import cat, expand, narrow
 
@@ -75,6 +75,8 @@ def _constant(x: Tensor, pairs: Sequence[tuple[int, int, int]], value: Any) -> T
     fill = 0 if value is None else value
     if isinstance(fill, float) and not x.dtype.is_floating_point:
         raise TypeError(f"[pad] the value {fill} does not fit into {x.dtype.name}")
+    if x.dtype.is_storage:
+        check_range("pad", tensor_operand("pad", fill)._h, x._h.dtype)
     for pair in pairs:
         x = _cut(x, *pair)
     shape, start = list(x.shape), [0] * x._h.ndim

@@ -20,7 +20,7 @@ from minigrad.arguments import (
 )
 from minigrad.creation import ones_like
 from minigrad.dispatch import TensorBase, apply
-from minigrad.dtypes import bool_
+from minigrad.dtypes import bool_, uint8
 from minigrad.elementwise import div
 from minigrad.ops import indexing as _i
 from minigrad.ops import shape as _s
@@ -106,7 +106,7 @@ def index_put(x: Tensor, indices: Sequence[Any], values: Any, accumulate: bool =
     x = widen(tensor_operand(op, x)) if accumulate else tensor_operand(op, x)
     arrays: list[Tensor] = []
     for item in listed_tensors(op, indices):
-        is_mask = isinstance(item, TensorBase) and item.dtype is bool_
+        is_mask = isinstance(item, TensorBase) and item.dtype in (bool_, uint8)  # as x[item] has it
         arrays += nonzero(item, as_tuple=True) if is_mask else [index_operand(op, item)]
     if not 0 < len(arrays) <= x._h.ndim:
         raise IndexError(f"[{op}] {len(arrays)} indices for {x._h.ndim} dimensions")

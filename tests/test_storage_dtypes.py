@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import itertools
 import pickle
 import warnings
@@ -272,6 +273,7 @@ def test_what_makes_them():
     assert mg.tensor(np.uint8(3)).dtype is mg.uint8
     assert mg.tensor([np.int16(3), np.int16(4)]).dtype is mg.int16
     assert (mg.half, mg.short, mg.int) == (mg.float16, mg.int16, mg.int32)
+    assert (mg.float, mg.double, mg.long) == (mg.float32, mg.float64, mg.int64)
 
 
 @every_dtype
@@ -663,6 +665,8 @@ def test_bytes_as_masks():
     assert mg.where(mask, x, -1.0).tolist() == [0, -1, 2, -1]
     x[mask] = 9.0
     assert x.tolist() == [9, 1, 9, 3]
+    assert mg.index_put(x, [mask], mg.tensor(5.0)).tolist() == [5, 1, 5, 3]
+    assert x[[np.uint8(1), np.uint8(2)]].tolist() == [1, 9]  # a list is one of positions
     assert mask.bool().tolist() == [True, False, True, False]
     assert mask.nonzero().tolist() == [[0], [2]]
     with pytest.raises(TypeError, match="the mask must be bool, not uint8"):
@@ -753,9 +757,22 @@ def test_numbers_that_do_not_fit():
         lambda: x.__setitem__(0, 300),
         lambda: x.masked_fill(mask, 300),
         lambda: mg.where(mask, x, 300),
+        lambda: mg.nn.functional.pad(x, (1, 1), value=300),
+        lambda: x.index_fill(0, mg.tensor([0]), 300),
+        lambda: x.scatter(0, mg.tensor([0]), 300),
     ):
         with pytest.raises(OverflowError, match=r"\[.*\] 300 does not fit in uint8"):
             action()
+    for action in (
+        lambda: mg.tensor([0.5, -300.5], dtype=mg.int8),
+        lambda: mg.zeros(2, dtype=mg.int8).__setitem__(0, [-300.5]),
+        lambda: mg.zeros(2, dtype=mg.int8).fill_(-300.5),
+    ):
+        with pytest.raises(OverflowError, match=r"\[.*\] -300.5 does not fit in int8"):
+            action()
+    with pytest.raises(OverflowError, match=r"\[fill_\] nan does not fit in int8|copy_"):
+        mg.zeros(2, dtype=mg.int8).fill_(float("nan"))
+    assert mg.tensor([1.9, -1.9], dtype=mg.int8).tolist() == [1, -1]
     assert mg.tensor([-1], dtype=mg.uint8).item() == 255  # as PyTorch has it
     assert mg.tensor([-(2**31)], dtype=mg.int32).item() == -(2**31)
     with pytest.raises(OverflowError, match="2147483648 does not fit in int32"):
@@ -789,3 +806,71 @@ def test_running_statistics_in_halves():
     mg.nn.functional.batch_norm(given, *wide, training=True)
     assert same(mean, wide[0].half().double().numpy())
     assert same(var, wide[1].half().double().numpy())
+
+
+@pytest.mark.parametrize("dtype", [mg.float16, mg.int16], ids=lambda d: d.name)
+def test_gradients_beside_them(dtype):
+    """Of each input of each operation, the others being stored: as beside the wide dtype."""
+    failed = []
+
+    def gradient(sample, place, wide):
+        given = [mg.tensor(x, mg.float32).to(dtype) for x in sample.inputs()]
+        given = [x.to(dtype.wide) if wide else x for x in given]
+        leaf = given[place] = mg.tensor(sample.inputs()[place], mg.float32, requires_grad=True)
+        try:
+            results = [
+                y for y in sample.called(*sample.prepared(*given)) if isinstance(y, mg.Tensor)
+            ]
+            results = [y for y in results if y.requires_grad]
+            ones = [mg.ones_like(y) for y in results]
+            return mg.grad(results, [leaf], ones)[0].numpy() if results else None
+        except Exception as error:
+            return error
+
+    for name, samples in CATALOGUE.items():
+        for k, sample in enumerate(samples):
+            for place in range(len(sample.inputs())):
+                if len(sample.inputs()) < 2 or (name, k) in SKIPPED:
+                    continue
+                got, want = (gradient(sample, place, wide) for wide in (False, True))
+                if isinstance(got, TypeError) and "cannot require grad: minigrad trains" in str(
+                    got
+                ):
+                    continue  # it would be written into a half
+                same_kind = type(got) is type(want)
+                if not same_kind or (
+                    isinstance(want, np.ndarray) and not np.allclose(got, want, 1e-4, 1e-5, True)
+                ):
+                    failed.append((name, k, place, got, want))
+    assert not failed
+
+
+def test_denied_memory():
+    """On the way to the wide dtype, or through it, nothing is lost."""
+    x, h = mg.arange(1000).byte(), mg.ones(1000).half()
+    mask = x > 3
+    for action in (
+        lambda: x + h,
+        lambda: x.half(),
+        lambda: h.short(),
+        lambda: h.view(mg.int16),
+        lambda: mg.where(mask, x, 0.5),
+        lambda: x.sum(0),
+        lambda: mg.cat([x, h]),
+        lambda: mg.arange(1000, dtype=mg.uint8),
+    ):
+        action()
+        gc.collect()
+        before = lib.mg_live_bytes()
+        refused = 0
+        for k in range(1, 20):
+            lib.mg_deny_blocks(k, k)
+            try:
+                action()
+            except MemoryError:
+                refused += 1
+            finally:
+                lib.mg_deny_blocks(1, 0)
+        assert refused
+        gc.collect()
+        assert lib.mg_live_bytes() <= before
