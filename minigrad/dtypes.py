@@ -43,7 +43,7 @@ class DType:
     (1, minigrad.int64, minigrad.float32)
     """
 
-    __slots__ = ("code", "is_floating_point", "itemsize", "kind", "name")
+    __slots__ = ("code", "is_floating_point", "is_storage", "itemsize", "kind", "name")
 
     def __init__(self, name: str, code: int, itemsize: int, kind: int) -> None:
         self.name = name
@@ -51,11 +51,7 @@ class DType:
         self.itemsize = itemsize
         self.kind = kind  # 0 for bool, 1 for integers, 2 for floats: in order of promotion
         self.is_floating_point = kind == 2
-
-    @property
-    def is_storage(self) -> bool:
-        """Whether it is only stored, not computed in."""
-        return self.code < 0
+        self.is_storage = code < 0  # not computed in
 
     @property
     def wide(self) -> DType:

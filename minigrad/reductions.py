@@ -409,7 +409,8 @@ def norm(
     if isinstance(p, str) and p == "nuc":
         return stored_as(_nuclear(x, dim, keepdim, dtype, numpy), dtype)
     order = 2.0 if p is None or p == "fro" else p
-    return stored_as(_norm("norm", x, order, dim, keepdim, dtype, numpy), dtype)
+    made = _norm("norm", x, order, dim, keepdim, dtype, numpy)
+    return made if dtype is None else stored_as(made, dtype)
 
 
 def _nuclear(x: Any, dim: Any, keepdim: Any, dtype: Any, numpy: dict[str, Any]) -> Tensor:

@@ -529,7 +529,7 @@ def to(x: Tensor, dtype: Any) -> Tensor:
 
 def widen(x: Tensor) -> Tensor:
     """x in the dtype that it is computed in: itself, unless it has a storage dtype."""
-    return to(x, x.dtype.wide) if x.dtype.is_storage else x
+    return to(x, x.dtype.wide) if x._h.dtype < 0 else x
 
 
 def stored_as(y: Tensor, dtype: Any) -> Tensor:

@@ -163,7 +163,9 @@ static MG_NOINLINE void R(entropy_sums)(const real *x, int64_t rows, int64_t n, 
         R(entropy_repeat)(centre, m, some, n);
         R(mg_reduce_exp)(false, e, x, centre, some * n);
         for (int64_t r = 0; r < some; r++) {
-            s[r] = R(reduce_row_block)(REDUCE_SUM, e + r * n, n, NULL);
+            s[r] = n <= LANES /* the same bits without a block */
+                       ? R(reduce_across)(REDUCE_SUM, v_load_n(e + r * n, (int)n))
+                       : R(reduce_row_block)(REDUCE_SUM, e + r * n, n, NULL);
             if (m[r] - m[r] != 0 || s[r] != s[r]) m[r] = s[r] = REAL_C(NAN);
         }
     }

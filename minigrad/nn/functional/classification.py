@@ -131,7 +131,7 @@ def _of_classes(
     if x._edge is not None or (w is not None and w._edge is not None):
         t = wrap(call(lib.mg_copy, t._h))
     scores = kind == lib.MG_OF_SCORES
-    stats = call(lib.mg_empty, x._h.dtype, 2, (2, t.size)) if scores else NULL
+    stats = call(lib.mg_empty, x._h.dtype, 2, (2, t._h.size)) if scores else NULL
     options = (t, stats, ignore_index, smoothing, _REDUCTIONS[reduction], kind + square)
     try:
         if w is None:
@@ -169,7 +169,7 @@ def multi_margin_loss(
     if not x.ndim:
         x = x.reshape(1)  # as in PyTorch, a number is the score of one class
     margin, shape = real(op, "margin", margin), t.shape
-    if x.ndim == t.ndim == t.size == 1:
+    if x.ndim == t.ndim == t._h.size == 1:
         t = t.reshape(())
     losses = _of_classes(op, x, t, weight, _NONE, margin, reduction, p == 2)
     return losses.reshape(shape) if t.shape != shape and reduction == "none" else losses
@@ -301,9 +301,9 @@ def _lined_up(op: str, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
         pixels = math.prod(shape[2:])
         last = x.permute(0, *range(2, len(shape)), 1)
         if pixels >= _FEW and not last.is_contiguous():
-            return x.reshape((shape[0], classes, pixels)), t.reshape((t.size,))
+            return x.reshape((shape[0], classes, pixels)), t.reshape((t._h.size,))
         x = last
-    return x.reshape((t.size, classes)), t.reshape((t.size,))
+    return x.reshape((t._h.size, classes)), t.reshape((t._h.size,))
 
 
 def _class_weight(op: str, weight: Any, classes: int, like: Tensor) -> Tensor:
