@@ -6,12 +6,13 @@ All groups are checked before the first parameter moves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import chain
 from math import inf
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import is_
+from typing import TYPE_CHECKING, Any
 
 from minigrad._c import NULL, Handle, call, failure, lib, run
 from minigrad.creation import foreign_values, tensor, zeros_like
@@ -56,6 +57,7 @@ class Optimizer:
         self.param_groups: list[Group] = []
         self.state: dict[Any, dict[str, Any]] = {}
         self._name = type(self).__name__
+        self._sound: dict[int, tuple[Any, ...]] = {}  # by the id of a group its checked values
         if isinstance(params, TensorBase) or not isinstance(params, Iterable):
             raise TypeError(
                 f"[{self._name}] params is a {type(params).__name__}, but must be a list of "
@@ -156,7 +158,9 @@ class Optimizer:
             with enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            self._check(group)
+            known = self._sound.get(id(group), ())
+            if len(known) != len(group) or not all(map(is_, group.values(), known)):
+                self._check_again(group)
         scope = begin(False)
         try:
             self._update_all()
@@ -164,6 +168,13 @@ class Optimizer:
             scope.open = False
             end(scope)
         return loss
+
+    def _check_again(self, group: Group) -> None:
+        """Check options that are not the objects of the last step; a list may change unseen."""
+        self._check(group)
+        lists = [key for key, value in group.items() if isinstance(value, list)]
+        constant = set(lists) <= {"params", "param_names"}
+        self._sound[id(group)] = tuple(group.values()) if constant else ()
 
     def _update_all(self) -> None:
         for group in self.param_groups:
@@ -336,10 +347,6 @@ def _size(value: Any) -> Any:
     return abs(value) if isinstance(value, Real) and not isinstance(value, bool) else value
 
 
-def _nothing() -> None:
-    """Note nothing: a step that remembers nothing of its parameters."""
-
-
 _MOST_STEPS = 2**53  # up to here every number is one in double precision
 
 
@@ -361,20 +368,15 @@ def _count(name: str, value: Any) -> int:
 # ---- steps in C ----------------------------------------------------------------------------------
 
 
-class _Move(NamedTuple):
-    """A call of C that moves parameters, and what there is to note when it is done."""
-
-    kernel: Any
-    params: list[Any]
-    kept: list[Any]  # of each array of state those of all parameters, or NULL for none
-    options: tuple[Any, ...]
-    note: Callable[[], Any]
+# A call of C that moves parameters: the kernel, the parameters, of each array of state those of all
+# parameters (or NULL for none), the options, and what there is to note when it is done.
+_Move = tuple[Any, list[Any], list[Any], tuple[Any, ...], Callable[[], Any] | None]
 
 
 class _Fused(Optimizer):
     """A method whose step of a group is C; ``_moves(group)`` says which calls."""
 
-    def _moves(self, group: Group) -> Iterator[_Move]:
+    def _moves(self, group: Group) -> list[_Move]:
         """The calls that move the parameters of a group; making them changes nothing."""
         raise NotImplementedError
 
@@ -385,7 +387,7 @@ class _Fused(Optimizer):
         self.state.update(states)
 
     def _update(self, group: Group) -> None:
-        _carry_out(list(self._moves(group)))
+        _carry_out(self._moves(group))
 
     def _update_all(self) -> None:
         if type(self)._update is not _Fused._update:  # a class made of this one steps by itself
@@ -399,7 +401,7 @@ def _carry_out(moves: list[_Move]) -> None:
     if len(moves) > 1:
         ready = [_ready_gradients(move) for move in moves]
     else:
-        ready = [[p.grad._h for p in move.params] for move in moves]
+        ready = [[p.grad._h for p in params] for _, params, *_ in moves]
     for place, (kernel, params, kept, options, note) in enumerate(moves):
         handles = [p._h for p in params]
         pinned = [p for p, h in zip(params, handles, strict=True) if lib.mg_pins(h)]
@@ -415,7 +417,8 @@ def _carry_out(moves: list[_Move]) -> None:
             raise _misfit(error, params, kept) from None
         for p in pinned:  # a graph saved it: note where it was written
             write(lambda: 0, p)
-        note()
+        if note is not None:
+            note()
 
 
 def _ready_gradients(move: _Move) -> list[Handle]:
@@ -529,24 +532,25 @@ class SGD(_Fused):
         if options["nesterov"] and (options["momentum"] <= 0 or dampening != 0):
             raise ValueError(f"[{self._name}] nesterov needs a momentum > 0 and a dampening of 0")
 
-    def _moves(self, group: Group) -> Iterator[_Move]:
+    def _moves(self, group: Group) -> list[_Move]:
         params, momentum, lr = _with_gradients(group), group["momentum"], group["lr"]
         decay, maximize = group["weight_decay"], group["maximize"]
         if not momentum:
             options = (lr, 0.0, 0.0, decay, False, maximize)
-            yield _Move(lib.mg_sgd_step, params, [NULL], options, _nothing)
-            return
+            return [(lib.mg_sgd_step, params, [NULL], options, None)]
         # The first gradient enters undampened.
         new = {p: {"momentum_buffer": zeros_like(p)} for p in params if p not in self.state}
         old = [p for p in params if p not in new] if new else params
         known = {**self.state, **new} if new else self.state
+        moves: list[_Move] = []
         for some, dampening in ((list(new), 0.0), (old, group["dampening"])):
             if some:
                 name = "momentum_buffer"
                 buffers = _handles(name, [known[p][name] for p in some])
                 options = (lr, momentum, dampening, decay, group["nesterov"], maximize)
-                note = partial(self.state.update, new) if some is not old else _nothing
-                yield _Move(lib.mg_sgd_step, some, [buffers], options, note)
+                note = partial(self.state.update, new) if some is not old else None
+                moves.append((lib.mg_sgd_step, some, [buffers], options, note))
+        return moves
 
 
 class Adam(_Fused):
@@ -592,19 +596,21 @@ class Adam(_Fused):
         for option in ("amsgrad", "maximize"):
             _check_switch(self._name, option, options[option])
 
-    def _moves(self, group: Group) -> Iterator[_Move]:
+    def _moves(self, group: Group) -> list[_Move]:
         names = ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * bool(group["amsgrad"])
         by_step: dict[int, dict[Any, dict[str, Any]]] = {}
         for p in _with_gradients(group):
             state = _grown(self.state.get(p), p, names)
             by_step.setdefault(_next_step(self._name, state), {})[p] = state
         options = (group["lr"], *group["betas"], group["eps"], group["weight_decay"])
+        moves: list[_Move] = []
         for step, states in by_step.items():
             kept = [_handles(name, [state[name] for state in states.values()]) for name in names]
             kept += [NULL] * (3 - len(kept))
             last = (self._decoupled, step, group["maximize"])
             note = partial(self._remember, states, [step] * len(states))
-            yield _Move(lib.mg_adam_step, list(states), kept, (*options, *last), note)
+            moves.append((lib.mg_adam_step, list(states), kept, (*options, *last), note))
+        return moves
 
 
 class AdamW(Adam):
@@ -683,7 +689,7 @@ class RMSprop(_Fused):
         for option in ("centered", "maximize"):
             _check_switch(self._name, option, options[option])
 
-    def _moves(self, group: Group) -> Iterator[_Move]:
+    def _moves(self, group: Group) -> list[_Move]:
         wanted = {
             "square_avg": True,
             "momentum_buffer": group["momentum"] > 0,
@@ -699,4 +705,4 @@ class RMSprop(_Fused):
         names = ["lr", "alpha", "eps", "weight_decay", "momentum", "maximize"]
         options = tuple([group[name] for name in names])
         note = partial(self._remember, states, steps)
-        yield _Move(lib.mg_rmsprop_step, list(states), kept, options, note)
+        return [(lib.mg_rmsprop_step, list(states), kept, options, note)]
