@@ -112,7 +112,12 @@ MESSAGES = [
         "[sum] dim 1 is out of range for 1 dimensions: use -1..0",
     ),
     (lambda: X.sum((0, -2)), ValueError, "[sum] dim 0 is given twice in (0, -2)"),
-    (lambda: X.softmax(), TypeError, "[softmax] a dim is needed: softmax(x, dim=-1)"),
+    (
+        lambda: mg.nn.CrossEntropyLoss(X, X),
+        TypeError,
+        "[CrossEntropyLoss] a loss is made first and called with the tensors then: "
+        "nn.CrossEntropyLoss()(input, target)",
+    ),
     (lambda: X[2], IndexError, "[index] index 2 is out of range for dim 0 of size 2"),
     (lambda: X[[0, 5]], IndexError, "[index] index 5 is out of range for size 2"),
     # sizes

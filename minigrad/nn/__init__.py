@@ -226,7 +226,7 @@ __all__ = [
 # What is loaded when it is first asked for, by the module that has it; or a module itself.
 _HOMES = {
     "parallel": "DataParallel DistributedDataParallel",
-    "": "init parallel",
+    "": "init modules parallel parameter",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 __all__ += [name for name in _LATER if name not in __all__]

@@ -12,6 +12,6 @@ __all__ = ["SGD", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
 
 
 def __getattr__(name: str) -> Any:
-    if name != "lr_scheduler":  # loaded when it is first asked for
+    if name not in ("lr_scheduler", "optimizer"):  # loaded when it is first asked for
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module("minigrad.optim.lr_scheduler")
+    return import_module(f"minigrad.optim.{name}")
