@@ -2,7 +2,7 @@
 
 from typing import Any
 
-__all__ = ["Variable"]
+__all__ = ["Variable"]  # noqa: F822 - found below
 
 
 def __getattr__(name: str) -> Any:

@@ -235,7 +235,8 @@ __all__ += [name for name in _LATER if name not in __all__]
 def __getattr__(name: str) -> Any:
     home = _LATER.get(name)
     if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        # Without an object Python adds no guess, as "divide" for "device".
+        raise AttributeError(f"module {__name__!r} has no {name}", name=name, obj=None)
     found = import_module(f"{__name__}.{home or name}")
     if home:
         found = getattr(found, name)

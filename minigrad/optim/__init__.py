@@ -12,6 +12,7 @@ __all__ = ["SGD", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ("lr_scheduler", "optimizer"):  # loaded when it is first asked for
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in ("lr_scheduler", "optimizer"):  # loaded when first asked for
+        # Without an object Python adds no guess, as "divide" for "device".
+        raise AttributeError(f"module {__name__!r} has no {name}", name=name, obj=None)
     return import_module(f"minigrad.optim.{name}")

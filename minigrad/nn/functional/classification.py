@@ -61,7 +61,9 @@ def nll_loss(
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     op = "nll_loss"
-    x, t = as_float(op, input), tensor_operand(op, target)
+    x, t = tensor_operand(op, input), tensor_operand(op, target)
+    _check_order(op, x, t)
+    x = as_float(op, x)
     check_reduction(op, reduction)
     ignore_index = integer(op, "ignore_index", ignore_index)
     return _of_classes(op, x, t, weight, ignore_index, 0.0, reduction)
@@ -98,6 +100,7 @@ def cross_entropy(
         reduction = legacy_reduction(size_average, reduce)
     op = "cross_entropy"
     x, t = tensor_operand(op, input), tensor_operand(op, target)
+    _check_order(op, x, t)
     check_reduction(op, reduction)
     ignore_index = integer(op, "ignore_index", ignore_index)
     label_smoothing = real(op, "label_smoothing", label_smoothing)
@@ -112,6 +115,15 @@ def cross_entropy(
     if x.dtype.is_storage or not x.dtype.is_floating_point:
         x = as_float(op, x)
     return _of_classes(op, x, t, weight, ignore_index, label_smoothing, reduction)
+
+
+def _check_order(op: str, x: Tensor, t: Tensor) -> None:
+    """TypeError where classes stand first and scores second, unless both may be scores."""
+    if t.dtype.is_floating_point and x.dtype is int64:
+        raise TypeError(
+            f"[{op}] the input holds int64, the target {t.dtype.name}: are they swapped? "
+            f"It is {op}(scores, classes)"
+        )
 
 
 # Of each loss the rows without and with weights, and its kind.
