@@ -111,6 +111,14 @@ from minigrad.nn.pooling import (
     MaxPool2d,
     MaxPool3d,
 )
+from minigrad.nn.recurrent import (
+    GRU,
+    LSTM,
+    RNN,
+    GRUCell,
+    LSTMCell,
+    RNNCell,
+)
 from minigrad.nn.regularization import (
     AlphaDropout,
     Dropout,
@@ -130,6 +138,9 @@ __all__ = [
     "ELU",
     "GELU",
     "GLU",
+    "GRU",
+    "LSTM",
+    "RNN",
     "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
@@ -161,6 +172,7 @@ __all__ = [
     "Dropout3d",
     "Embedding",
     "Flatten",
+    "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
     "Hardshrink",
@@ -175,6 +187,7 @@ __all__ = [
     "InstanceNorm3d",
     "KLDivLoss",
     "L1Loss",
+    "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
@@ -198,6 +211,7 @@ __all__ = [
     "Parameter",
     "PoissonNLLLoss",
     "RMSNorm",
+    "RNNCell",
     "RReLU",
     "ReLU",
     "ReLU6",
