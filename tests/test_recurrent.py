@@ -211,6 +211,19 @@ WRONG = [
 ]
 
 
+WRONG += [
+    (
+        lambda: nn.functional.lstm_steps(X, mg.ones(2, 2, 1), mg.ones(4, 1)),
+        r"\[lstm_steps\] projected \(5, 2, 3\), state \(2, 2, 1\) and weight \(4, 1\) do not fit",
+    ),
+    (lambda: nn.functional.rnn_steps(X[:0], mg.ones(1, 2, 3), mg.ones(3, 3)), "T at least 1"),
+    (
+        lambda: nn.functional.rnn_steps(X, mg.ones(1, 2, 3), mg.ones(3, 3), "elu"),
+        '"tanh" or "relu"',
+    ),
+]
+
+
 @pytest.mark.parametrize(("call", "message"), WRONG)
 def test_what_does_not_fit_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
@@ -251,3 +264,32 @@ def test_packed_sequences_come_back(rng):
     with pytest.raises(ValueError, match="total_length 3 is less than the longest, 4"):
         rnn.pad_packed_sequence(packed, total_length=3)
     assert packed.float().data.dtype == mg.float32
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_number_of_threads_changes_no_bit(rng, kind):
+    layer = getattr(nn, kind)(96, 96)
+    x = mg.tensor(rng.standard_normal((6, 50, 96)), dtype=mg.float32, requires_grad=True)
+    found = []
+    before = mg.get_num_threads()
+    for threads in (1, 3):
+        mg.set_num_threads(threads)
+        y, _ = layer(x)
+        found.append([y, *mg.grad(y.square().sum(), (x, *layer.parameters()))])
+    mg.set_num_threads(before)
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
+
+
+def test_an_overwritten_result_is_found():
+    y, _ = nn.LSTM(3, 4)(X)
+    y.mul_(2.0)
+    with pytest.raises(RuntimeError, match=r"\[lstm_steps\] a tensor saved for backward was over"):
+        y.sum().backward()
+
+
+def test_forget_gates_are_named():
+    layer = nn.LSTM(3, 4, num_layers=2)
+    assert isinstance(layer, nn.RNNBase)
+    assert isinstance(nn.GRUCell(3, 4), nn.RNNCellBase)
+    assert layer._all_weights[1] == ["weight_ih_l1", "weight_hh_l1", "bias_ih_l1", "bias_hh_l1"]

@@ -117,7 +117,9 @@ from minigrad.nn.recurrent import (
     RNN,
     GRUCell,
     LSTMCell,
+    RNNBase,
     RNNCell,
+    RNNCellBase,
 )
 from minigrad.nn.regularization import (
     AlphaDropout,
@@ -211,7 +213,9 @@ __all__ = [
     "Parameter",
     "PoissonNLLLoss",
     "RMSNorm",
+    "RNNBase",
     "RNNCell",
+    "RNNCellBase",
     "RReLU",
     "ReLU",
     "ReLU6",

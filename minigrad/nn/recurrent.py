@@ -21,7 +21,7 @@ from minigrad.tape import no_grad
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"]
+__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 
 State = tuple[Any, ...]  # h, or h and c, of shape (batch, size) each
 Weights = tuple[Any, Any, Any, Any, Any]  # weight_ih, weight_hh, bias_ih, bias_hh, weight_hr
@@ -238,11 +238,11 @@ class RNNBase(_Recurrent):
             raise ValueError(f"[{op}] proj_size={proj_size} must be less than {hidden_size=}")
         kind = as_dtype(float32 if dtype is None else dtype)
         size = self.proj_size or self.hidden_size
-        self._names = []
+        self._all_weights = []
         for suffix in self._suffixes():
             first = suffix in ("_l0", "_l0_reverse")
             inputs = self.input_size if first else size * self._directions
-            self._names.append(self._add_weights(mode, inputs, size, suffix, bias, kind))
+            self._all_weights.append(self._add_weights(mode, inputs, size, suffix, bias, kind))
 
     @property
     def _directions(self) -> int:
@@ -255,7 +255,7 @@ class RNNBase(_Recurrent):
     @property
     def all_weights(self) -> list[list[Any]]:
         """The parameters, a list for each direction of each layer."""
-        return [[getattr(self, name) for name in names] for names in self._names]
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
         """Do nothing: the weights lie as the kernels read them."""
@@ -476,7 +476,7 @@ def _pair(op: str, hx: Any) -> State | None:
 # ---- cells ---------------------------------------------------------------------------------------
 
 
-class _Cell(_Recurrent):
+class RNNCellBase(_Recurrent):
     """One step of a layer: (B, input_size) or (input_size) and a state to the next state."""
 
     def __init__(
@@ -512,7 +512,7 @@ class _Cell(_Recurrent):
         return tuple([s.squeeze(0) for s in found])
 
 
-class _OneStateCell(_Cell):
+class _OneStateCell(RNNCellBase):
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:  # noqa: A002
         """The next h."""
         states = None if hx is None else (tensor_operand(self._op, hx),)
@@ -565,7 +565,7 @@ class GRUCell(_OneStateCell):
         super().__init__("GRU", input_size, hidden_size, bias, dtype)
 
 
-class LSTMCell(_Cell):
+class LSTMCell(RNNCellBase):
     """One step of `LSTM`: its state and its result are a pair (h, c).
 
     >>> import minigrad as mg
