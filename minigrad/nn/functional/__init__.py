@@ -12,6 +12,7 @@ from minigrad.nn.functional import (
     loss,
     normalization,
     pooling,
+    recurrent,
     regularization,
     sparse,
     vision,
@@ -25,6 +26,7 @@ from minigrad.nn.functional.distance import *  # noqa: F403
 from minigrad.nn.functional.loss import *  # noqa: F403
 from minigrad.nn.functional.normalization import *  # noqa: F403
 from minigrad.nn.functional.pooling import *  # noqa: F403
+from minigrad.nn.functional.recurrent import *  # noqa: F403
 from minigrad.nn.functional.regularization import *  # noqa: F403
 from minigrad.nn.functional.sparse import *  # noqa: F403
 from minigrad.nn.functional.vision import *  # noqa: F403
@@ -39,6 +41,7 @@ TOPICS = (
     loss,
     normalization,
     pooling,
+    recurrent,
     regularization,
     sparse,
     vision,
@@ -55,6 +58,7 @@ __all__ += distance.__all__
 __all__ += loss.__all__
 __all__ += normalization.__all__
 __all__ += pooling.__all__
+__all__ += recurrent.__all__
 __all__ += regularization.__all__
 __all__ += sparse.__all__
 __all__ += vision.__all__
