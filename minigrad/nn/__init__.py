@@ -58,6 +58,7 @@ from minigrad.nn.layers import (
     ModuleDict,
     ModuleList,
     Sequential,
+    Unflatten,
 )
 from minigrad.nn.losses import (
     BCELoss,
@@ -217,6 +218,7 @@ __all__ = [
     "Threshold",
     "TripletMarginLoss",
     "TripletMarginWithDistanceLoss",
+    "Unflatten",
     "functional",
     "init",
     "utils",
@@ -225,6 +227,11 @@ __all__ = [
 
 # What is loaded when it is first asked for, by the module that has it; or a module itself.
 _HOMES = {
+    "padding": "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d "
+    "ConstantPad3d ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d "
+    "ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d",
+    "vision": "ChannelShuffle Fold PixelShuffle PixelUnshuffle Unfold Upsample "
+    "UpsamplingBilinear2d UpsamplingNearest2d",
     "parallel": "DataParallel DistributedDataParallel",
     "": "init parallel",
 }

@@ -251,6 +251,7 @@ LAYERS = {
         S(lambda x: F.interpolate(x, (4, 3), mode="bilinear"), (1, 1, 3, 4)),
         S(lambda x: F.interpolate(x, (4, 3), mode="bilinear", align_corners=True), (1, 1, 3, 2)),
     ),
+    "nn.functional.channel_shuffle": (S(lambda x: F.channel_shuffle(x, 2), (2, 4, 2)),),
     "nn.functional.pixel_shuffle": (S(lambda x: F.pixel_shuffle(x, 2), (1, 4, 2, 3)),),
     "nn.functional.pixel_unshuffle": (S(lambda x: F.pixel_unshuffle(x, 2), (1, 4, 2)),),
 }
