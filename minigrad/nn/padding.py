@@ -41,9 +41,7 @@ class _Pad(Module):
         many = isinstance(padding, (tuple, list))
         amounts = tuple([integer(op, "padding", n) for n in (padding if many else (padding,))])
         if many and len(amounts) != count:
-            raise ValueError(
-                f"[{op}] padding is {padding}, but must be a number or {count} of them"
-            )
+            raise ValueError(f"[{op}] padding is {padding}: give a number or {count} of them")
         self.padding = amounts if many else amounts * count
 
     def forward(self, x: Tensor) -> Tensor:
