@@ -108,6 +108,9 @@ from minigrad.nn.pooling import (
     AvgPool1d,
     AvgPool2d,
     AvgPool3d,
+    LPPool1d,
+    LPPool2d,
+    LPPool3d,
     MaxPool1d,
     MaxPool2d,
     MaxPool3d,
@@ -118,9 +121,11 @@ from minigrad.nn.regularization import (
     Dropout1d,
     Dropout2d,
     Dropout3d,
+    FeatureAlphaDropout,
 )
 from minigrad.nn.sparse import (
     Embedding,
+    EmbeddingBag,
 )
 
 if TYPE_CHECKING:
@@ -161,6 +166,8 @@ __all__ = [
     "Dropout2d",
     "Dropout3d",
     "Embedding",
+    "EmbeddingBag",
+    "FeatureAlphaDropout",
     "Flatten",
     "GaussianNLLLoss",
     "GroupNorm",
@@ -176,6 +183,9 @@ __all__ = [
     "InstanceNorm3d",
     "KLDivLoss",
     "L1Loss",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
@@ -227,6 +237,10 @@ __all__ = [
 
 # What is loaded when it is first asked for, by the module that has it; or a module itself.
 _HOMES = {
+    "bilinear": "Bilinear",
+    "local_norm": "LocalResponseNorm",
+    "parameters": "ParameterDict ParameterList",
+    "unpooling": "MaxUnpool1d MaxUnpool2d MaxUnpool3d",
     "padding": "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d "
     "ConstantPad3d ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d "
     "ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d",
