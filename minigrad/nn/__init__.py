@@ -58,6 +58,7 @@ from minigrad.nn.layers import (
     ModuleDict,
     ModuleList,
     Sequential,
+    Unflatten,
 )
 from minigrad.nn.losses import (
     BCELoss,
@@ -107,6 +108,9 @@ from minigrad.nn.pooling import (
     AvgPool1d,
     AvgPool2d,
     AvgPool3d,
+    LPPool1d,
+    LPPool2d,
+    LPPool3d,
     MaxPool1d,
     MaxPool2d,
     MaxPool3d,
@@ -127,9 +131,11 @@ from minigrad.nn.regularization import (
     Dropout1d,
     Dropout2d,
     Dropout3d,
+    FeatureAlphaDropout,
 )
 from minigrad.nn.sparse import (
     Embedding,
+    EmbeddingBag,
 )
 
 if TYPE_CHECKING:
@@ -173,6 +179,8 @@ __all__ = [
     "Dropout2d",
     "Dropout3d",
     "Embedding",
+    "EmbeddingBag",
+    "FeatureAlphaDropout",
     "Flatten",
     "GRUCell",
     "GaussianNLLLoss",
@@ -190,6 +198,9 @@ __all__ = [
     "KLDivLoss",
     "L1Loss",
     "LSTMCell",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
@@ -235,6 +246,7 @@ __all__ = [
     "Threshold",
     "TripletMarginLoss",
     "TripletMarginWithDistanceLoss",
+    "Unflatten",
     "functional",
     "init",
     "utils",
@@ -243,6 +255,15 @@ __all__ = [
 
 # What is loaded when it is first asked for, by the module that has it; or a module itself.
 _HOMES = {
+    "bilinear": "Bilinear",
+    "local_norm": "LocalResponseNorm",
+    "parameters": "ParameterDict ParameterList",
+    "unpooling": "MaxUnpool1d MaxUnpool2d MaxUnpool3d",
+    "padding": "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d "
+    "ConstantPad3d ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d "
+    "ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d",
+    "vision": "ChannelShuffle Fold PixelShuffle PixelUnshuffle Unfold Upsample "
+    "UpsamplingBilinear2d UpsamplingNearest2d",
     "parallel": "DataParallel DistributedDataParallel",
     "": "init modules parallel parameter",
 }

@@ -28,6 +28,7 @@ __all__ = [
     "hinge_embedding_loss",
     "margin_ranking_loss",
     "pairwise_distance",
+    "pdist",
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
 ]
@@ -80,6 +81,22 @@ def pairwise_distance(
     op = "pairwise_distance"
     a, b = floats(op, x1, x2)
     return f.norm(a - b + eps, p, one_dim(op, -1, max(a.ndim, b.ndim)), keepdim)
+
+
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:  # noqa: A002
+    """The distances ``norm(x[i] - x[j], p)`` of all pairs i < j of the rows of (N, M), in order.
+
+    Raises ValueError for other shapes.
+
+    >>> import minigrad as mg
+    >>> pdist(mg.tensor([[0.0], [1.0], [3.0]])).tolist()
+    [1.0, 3.0, 2.0]
+    """
+    (x,) = floats("pdist", input)
+    if x.ndim != 2:
+        raise ValueError(f"[pdist] the input has shape {x.shape}, but must be (N, M)")
+    first, second = f.triu_indices(x.shape[0], x.shape[0], 1)
+    return f.norm(x[first] - x[second], p, 1)
 
 
 # ---- losses --------------------------------------------------------------------------------------
