@@ -29,9 +29,11 @@ Group = dict[str, Any]
 Closure = Callable[[], Any]
 
 _BESIDE_OPTIONS = frozenset(["params", "param_names", "initial_lr"])  # the last is for schedules
-# How PyTorch runs a step, which is saved with the options and means nothing here.
-_PYTORCHS_SWITCHES = frozenset(
-    ["capturable", "decoupled_weight_decay", "differentiable", "foreach", "fused"]
+# How PyTorch runs a step, which means nothing here: a step has one way of being made.
+_SWITCHES = frozenset(["capturable", "differentiable", "foreach", "fused"])
+# What PyTorch saves with the options besides.
+_PYTORCHS_OWN = _SWITCHES | frozenset(
+    ["decoupled_weight_decay", "max_lr", "min_lr", "max_momentum", "base_momentum", "swa_lr"]
 )
 
 
@@ -44,6 +46,10 @@ class Optimizer:
     ``state`` maps a parameter to a dict. A method of one's own defines ``_update(group)``, which is
     called with recording off, and ``_check(options)``, which is called for each group first.
 
+    Every method takes PyTorch's ``foreach``, ``fused`` and ``capturable``, for all parameters or in
+    a group. They choose among implementations; here is one, so they are checked and forgotten.
+    ``differentiable`` can only be False, since no step is recorded.
+
     Raises TypeError for what are no float tensors, ValueError for no parameters, for one that is
     given twice, not a leaf or not contiguous, for names that only some have or that are given
     twice, and for options out of range.
@@ -52,11 +58,12 @@ class Optimizer:
     _remembered: frozenset[str] = frozenset()  # names in the state of a parameter; empty: any
     _needed: frozenset[str] = frozenset()  # those that a state has if it holds anything
 
-    def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
+    def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any], **switches: Any) -> None:
         self.defaults = dict(defaults)
         self.param_groups: list[Group] = []
         self.state: dict[Any, dict[str, Any]] = {}
         self._name = type(self).__name__
+        _check_switches(self._name, switches)
         self._sound: dict[int, tuple[Any, ...]] = {}  # by the id of a group its checked values
         if isinstance(params, TensorBase) or not isinstance(params, Iterable):
             raise TypeError(
@@ -80,7 +87,7 @@ class Optimizer:
         """Optimize more parameters: a dict with "params" and options that are not the defaults."""
         if not isinstance(param_group, Mapping) or "params" not in param_group:
             raise TypeError(f"[{self._name}] a parameter group is a dict with 'params'")
-        known = {*self.defaults, *_BESIDE_OPTIONS}
+        known = {*self.defaults, *_BESIDE_OPTIONS, *_SWITCHES}
         unknown = [key for key in param_group if key not in known]
         if unknown:
             raise ValueError(
@@ -96,7 +103,10 @@ class Optimizer:
             if id(p) in seen:
                 raise ValueError(f"[{self._name}] parameter {place} is given twice")
             seen.add(id(p))
-        group = {**self.defaults, **param_group, "params": params}
+        switches = {k: v for k, v in param_group.items() if k in _SWITCHES - self.defaults.keys()}
+        _check_switches(self._name, switches)
+        own = {k: v for k, v in param_group.items() if k not in switches}
+        group = {**self.defaults, **own, "params": params}
         if names is not None:
             group["param_names"] = list(names)
         self._check(group)
@@ -258,7 +268,7 @@ class Optimizer:
             for group in groups
         ):
             raise TypeError(f"[{self._name}] 'param_groups' is a list of dicts with 'params'")
-        own = type(self).__module__ == __name__
+        own = type(self).__module__.startswith("minigrad.optim.")
         for place, state in states.items():
             held = {key for key, value in state.items() if value is not None}
             if own and self._remembered and not self._remembered.issuperset(state):
@@ -287,7 +297,8 @@ class Optimizer:
 
     def _merged(self, number: int, own: Group, saved: Mapping[str, Any]) -> Group:
         """The options of a saved group, checked, with the parameters and names of this one."""
-        options = {k: v for k, v in saved.items() if k not in _PYTORCHS_SWITCHES}
+        foreign = _PYTORCHS_OWN - self.defaults.keys()
+        options = {k: v for k, v in saved.items() if k not in foreign}
         unknown = [key for key in options if key not in {*self.defaults, *own, *_BESIDE_OPTIONS}]
         missing = [key for key in self.defaults if key not in options]
         if unknown or missing:
@@ -350,6 +361,22 @@ def _check_switch(name: str, option: str, value: Any) -> None:
     """Whether it is True or False, or 1 or 0."""
     if value is not True and value is not False and value not in (0, 1):
         raise TypeError(f"[{name}] {option} must be True or False, not {value!r}")
+
+
+def _check_switches(name: str, switches: Mapping[str, Any]) -> None:
+    """Whether these are PyTorch's switches, set to what can be: True, False or None."""
+    for switch, value in switches.items():
+        if switch not in _SWITCHES:
+            raise TypeError(f"[{name}] got an unexpected keyword argument {switch!r}")
+        if value is not None:
+            _check_switch(name, switch, value)
+    if switches.get("differentiable"):
+        raise NotImplementedError(
+            f"[{name}] differentiable=True is not offered: a step is not recorded. Write the step "
+            "as operations on tensors to differentiate it"
+        )
+    if switches.get("foreach") and switches.get("fused"):
+        raise ValueError(f"[{name}] foreach and fused cannot both be True")
 
 
 def _size(value: Any) -> Any:
@@ -520,6 +547,7 @@ class SGD(_Fused):
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        **switches: Any,
     ) -> None:
         defaults = {
             "lr": lr,
@@ -529,7 +557,7 @@ class SGD(_Fused):
             "nesterov": nesterov,
             "maximize": maximize,
         }
-        super().__init__(params, defaults)
+        super().__init__(params, defaults, **switches)
 
     def _check(self, options: Group) -> None:
         for option in ("lr", "momentum", "weight_decay"):
@@ -567,7 +595,7 @@ class Adam(_Fused):
     """Adam (Kingma & Ba 2015, algorithm 1); with ``amsgrad`` as in Reddi et al. 2018.
 
     ``weight_decay`` times the parameter is added to the gradient; :class:`AdamW` shrinks the
-    parameter instead. ``maximize`` goes uphill.
+    parameter instead, as does ``decoupled_weight_decay``. ``maximize`` goes uphill.
     """
 
     _decoupled = False
@@ -584,6 +612,8 @@ class Adam(_Fused):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        decoupled_weight_decay: bool = False,
+        **switches: Any,
     ) -> None:
         defaults = {
             "lr": lr,
@@ -593,7 +623,9 @@ class Adam(_Fused):
             "amsgrad": amsgrad,
             "maximize": maximize,
         }
-        super().__init__(params, defaults)
+        super().__init__(params, defaults, **switches)
+        _check_switch(self._name, "decoupled_weight_decay", decoupled_weight_decay)
+        self._decoupled = self._decoupled or bool(decoupled_weight_decay)
 
     def _check(self, options: Group) -> None:
         for option in ("lr", "eps", "weight_decay"):
@@ -647,8 +679,11 @@ class AdamW(Adam):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        **switches: Any,
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, **switches
+        )
 
 
 class RMSprop(_Fused):
@@ -681,6 +716,7 @@ class RMSprop(_Fused):
         centered: bool = False,
         *,
         maximize: bool = False,
+        **switches: Any,
     ) -> None:
         defaults = {
             "lr": lr,
@@ -691,7 +727,7 @@ class RMSprop(_Fused):
             "weight_decay": weight_decay,
             "maximize": maximize,
         }
-        super().__init__(params, defaults)
+        super().__init__(params, defaults, **switches)
 
     def _check(self, options: Group) -> None:
         for option in ("lr", "eps", "weight_decay", "momentum", "alpha"):
