@@ -240,6 +240,8 @@ _HOMES = {
     "bilinear": "Bilinear",
     "local_norm": "LocalResponseNorm",
     "parameters": "ParameterDict ParameterList",
+    "transformer": "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder "
+    "TransformerEncoderLayer",
     "unpooling": "MaxUnpool1d MaxUnpool2d MaxUnpool3d",
     "padding": "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d "
     "ConstantPad3d ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d "

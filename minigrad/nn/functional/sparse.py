@@ -101,7 +101,7 @@ def _shares(classes: Tensor, count: int) -> Tensor:
     """One over the number of times that each class is named, with a dimension for the features."""
     line = classes.reshape(-1)
     named = f.index_add(zeros(count, dtype="int64"), 0, line, ones_like(line))
-    return 1.0 / named[classes].unsqueeze(-1)  # type: ignore[no-any-return]
+    return 1.0 / named[classes].unsqueeze(-1)
 
 
 def _shorten(table: Tensor, classes: Tensor, longest: float, order: float) -> None:

@@ -69,7 +69,7 @@ def _max_unpool(
     empty = zeros((*lead, count), dtype=x.dtype)
     line = (*lead, math.prod(x.shape[-axes:]))
     filled = f.scatter(empty, -1, places.reshape(line), x.reshape(line))
-    return filled.reshape((*lead, *sizes))  # type: ignore[no-any-return]
+    return filled.reshape((*lead, *sizes))
 
 
 def max_unpool1d(
