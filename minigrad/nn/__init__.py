@@ -238,6 +238,9 @@ __all__ = [
 # What is loaded when it is first asked for, by the module that has it; or a module itself.
 _HOMES = {
     "bilinear": "Bilinear",
+    "lazy": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d "
+    "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d "
+    "LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear UninitializedBuffer UninitializedParameter",
     "local_norm": "LocalResponseNorm",
     "parameters": "ParameterDict ParameterList",
     "transformer": "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder "

@@ -145,7 +145,8 @@ class _InstanceNorm(_ByChannel):
         bias: bool = True,
     ) -> None:
         on_cpu(device)
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype, bias=bias)
+        rest = (eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(num_features, *rest, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
         """x normalised by its own statistics, or in evaluation by tracked ones."""
