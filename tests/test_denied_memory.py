@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import gc
 
 import numpy as np
 import pytest
@@ -63,6 +64,12 @@ def each_block(action):
     for n in range(1, count + 1):
         yield n, n
         yield n, LAST
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_garbage_of_others():
+    """What tests before these left is collected now: a collection later would change the count."""
+    gc.collect()
 
 
 def forgetful(action):

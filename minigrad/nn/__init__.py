@@ -117,6 +117,16 @@ from minigrad.nn.pooling import (
     MaxPool2d,
     MaxPool3d,
 )
+from minigrad.nn.recurrent import (
+    GRU,
+    LSTM,
+    RNN,
+    GRUCell,
+    LSTMCell,
+    RNNBase,
+    RNNCell,
+    RNNCellBase,
+)
 from minigrad.nn.regularization import (
     AlphaDropout,
     Dropout,
@@ -138,6 +148,9 @@ __all__ = [
     "ELU",
     "GELU",
     "GLU",
+    "GRU",
+    "LSTM",
+    "RNN",
     "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
@@ -172,6 +185,7 @@ __all__ = [
     "EmbeddingBag",
     "FeatureAlphaDropout",
     "Flatten",
+    "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
     "Hardshrink",
@@ -189,6 +203,7 @@ __all__ = [
     "LPPool1d",
     "LPPool2d",
     "LPPool3d",
+    "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
@@ -213,6 +228,9 @@ __all__ = [
     "Parameter",
     "PoissonNLLLoss",
     "RMSNorm",
+    "RNNBase",
+    "RNNCell",
+    "RNNCellBase",
     "RReLU",
     "ReLU",
     "ReLU6",
@@ -257,7 +275,7 @@ _HOMES = {
     "vision": "ChannelShuffle Fold PixelShuffle PixelUnshuffle Unfold Upsample "
     "UpsamplingBilinear2d UpsamplingNearest2d",
     "parallel": "DataParallel DistributedDataParallel",
-    "": "init parallel",
+    "": "init modules parallel parameter",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 __all__ += [name for name in _LATER if name not in __all__]
@@ -266,7 +284,8 @@ __all__ += [name for name in _LATER if name not in __all__]
 def __getattr__(name: str) -> Any:
     home = _LATER.get(name)
     if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        # Without an object Python adds no guess, as "divide" for "device".
+        raise AttributeError(f"module {__name__!r} has no {name}", name=name, obj=None)
     found = import_module(f"{__name__}.{home or name}")
     if home:
         found = getattr(found, name)

@@ -206,9 +206,14 @@ _R = TypeVar("_R", bound=_Row)
 
 def _checked(container: Module, module: Any) -> Module:
     if not isinstance(module, Module):
-        raise TypeError(
-            f"[{type(container).__name__}] expected a Module, not {type(module).__name__}"
-        )
+        op = type(container).__name__
+        if isinstance(module, type) and issubclass(module, Module):
+            hint = f": {module.__name__} is the class, {module.__name__}() a module of it"
+        elif isinstance(module, (list, tuple)) and isinstance(container, Sequential):
+            hint = f": give the modules one by one, {op}(*modules)"
+        else:
+            hint = ""
+        raise TypeError(f"[{op}] expected a Module, not {type(module).__name__}{hint}")
     return module
 
 

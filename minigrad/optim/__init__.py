@@ -7,11 +7,50 @@ from minigrad.optim.optimizers import SGD, Adam, AdamW, Optimizer, RMSprop
 
 if TYPE_CHECKING:
     from minigrad.optim import lr_scheduler
+    from minigrad.optim.adaptive import Adadelta, Adafactor, Adagrad, Rprop
+    from minigrad.optim.asgd import ASGD
+    from minigrad.optim.moments import Adamax, Lion, NAdam, RAdam, SparseAdam
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
+# What is loaded when it is first asked for, and from which module; or a module itself.
+_HOMES = {
+    "adaptive": "Adadelta Adafactor Adagrad Rprop",
+    "asgd": "ASGD",
+    "moments": "Adamax Lion NAdam RAdam SparseAdam",
+    "": "lr_scheduler optimizer",
+}
+_LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = [
+    "ASGD",
+    "SGD",
+    "Adadelta",
+    "Adafactor",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Lion",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "SparseAdam",
+    "lr_scheduler",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name != "lr_scheduler":  # loaded when it is first asked for
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module("minigrad.optim.lr_scheduler")
+    home = _LATER.get(name)
+    if home is None:
+        # Without an object Python adds no guess, as "divide" for "device".
+        raise AttributeError(f"module {__name__!r} has no {name}", name=name, obj=None)
+    found = import_module(f"{__name__}.{home or name}")
+    if home:
+        found = getattr(found, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -6,12 +6,13 @@ All groups are checked before the first parameter moves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import chain
 from math import inf
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import is_
+from typing import TYPE_CHECKING, Any
 
 from minigrad._c import NULL, Handle, call, failure, lib, run
 from minigrad.creation import foreign_values, tensor, zeros_like
@@ -28,9 +29,11 @@ Group = dict[str, Any]
 Closure = Callable[[], Any]
 
 _BESIDE_OPTIONS = frozenset(["params", "param_names", "initial_lr"])  # the last is for schedules
-# How PyTorch runs a step, which is saved with the options and means nothing here.
-_PYTORCHS_SWITCHES = frozenset(
-    ["capturable", "decoupled_weight_decay", "differentiable", "foreach", "fused"]
+# How PyTorch runs a step, which means nothing here: a step has one way of being made.
+_SWITCHES = frozenset(["capturable", "differentiable", "foreach", "fused"])
+# What PyTorch saves with the options besides.
+_PYTORCHS_OWN = _SWITCHES | frozenset(
+    ["decoupled_weight_decay", "max_lr", "min_lr", "max_momentum", "base_momentum", "swa_lr"]
 )
 
 
@@ -43,6 +46,10 @@ class Optimizer:
     ``state`` maps a parameter to a dict. A method of one's own defines ``_update(group)``, which is
     called with recording off, and ``_check(options)``, which is called for each group first.
 
+    Every method takes PyTorch's ``foreach``, ``fused`` and ``capturable``, for all parameters or in
+    a group. They choose among implementations; here is one, so they are checked and forgotten.
+    ``differentiable`` can only be False, since no step is recorded.
+
     Raises TypeError for what are no float tensors, ValueError for no parameters, for one that is
     given twice, not a leaf or not contiguous, for names that only some have or that are given
     twice, and for options out of range.
@@ -51,11 +58,13 @@ class Optimizer:
     _remembered: frozenset[str] = frozenset()  # names in the state of a parameter; empty: any
     _needed: frozenset[str] = frozenset()  # those that a state has if it holds anything
 
-    def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
+    def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any], **switches: Any) -> None:
         self.defaults = dict(defaults)
         self.param_groups: list[Group] = []
         self.state: dict[Any, dict[str, Any]] = {}
         self._name = type(self).__name__
+        _check_switches(self._name, switches)
+        self._sound: dict[int, tuple[Any, ...]] = {}  # by the id of a group its checked values
         if isinstance(params, TensorBase) or not isinstance(params, Iterable):
             raise TypeError(
                 f"[{self._name}] params is a {type(params).__name__}, but must be a list of "
@@ -63,7 +72,11 @@ class Optimizer:
             )
         given = list(params)
         if not given:
-            raise ValueError(f"[{self._name}] there are no parameters to optimize")
+            raise ValueError(
+                f"[{self._name}] there are no parameters to optimize: a module finds no layers in "
+                "a Python list or dict, but in mg.nn.ModuleList or ModuleDict; and "
+                "model.parameters() can be gone through once, so call it anew for each use"
+            )
         if isinstance(given[0], dict):
             for group in given:
                 self.add_param_group(group)
@@ -74,7 +87,7 @@ class Optimizer:
         """Optimize more parameters: a dict with "params" and options that are not the defaults."""
         if not isinstance(param_group, Mapping) or "params" not in param_group:
             raise TypeError(f"[{self._name}] a parameter group is a dict with 'params'")
-        known = {*self.defaults, *_BESIDE_OPTIONS}
+        known = {*self.defaults, *_BESIDE_OPTIONS, *_SWITCHES}
         unknown = [key for key in param_group if key not in known]
         if unknown:
             raise ValueError(
@@ -90,7 +103,10 @@ class Optimizer:
             if id(p) in seen:
                 raise ValueError(f"[{self._name}] parameter {place} is given twice")
             seen.add(id(p))
-        group = {**self.defaults, **param_group, "params": params}
+        switches = {k: v for k, v in param_group.items() if k in _SWITCHES - self.defaults.keys()}
+        _check_switches(self._name, switches)
+        own = {k: v for k, v in param_group.items() if k not in switches}
+        group = {**self.defaults, **own, "params": params}
         if names is not None:
             group["param_names"] = list(names)
         self._check(group)
@@ -153,10 +169,18 @@ class Optimizer:
         """
         loss = None
         if closure is not None:
+            if not callable(closure):
+                raise TypeError(
+                    f"[{self._name}.step] a closure is a function that returns the loss, not "
+                    f"{type(closure).__name__}; the learning rate is an option, "
+                    f"mg.optim.{self._name}(params, lr=0.1)"
+                )
             with enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            self._check(group)
+            known = self._sound.get(id(group), ())
+            if len(known) != len(group) or not all(map(is_, group.values(), known)):
+                self._check_again(group)
         scope = begin(False)
         try:
             self._update_all()
@@ -164,6 +188,13 @@ class Optimizer:
             scope.open = False
             end(scope)
         return loss
+
+    def _check_again(self, group: Group) -> None:
+        """Check options that are not the objects of the last step; a list may change unseen."""
+        self._check(group)
+        lists = [key for key, value in group.items() if isinstance(value, list)]
+        constant = set(lists) <= {"params", "param_names"}
+        self._sound[id(group)] = tuple(group.values()) if constant else ()
 
     def _update_all(self) -> None:
         for group in self.param_groups:
@@ -237,7 +268,7 @@ class Optimizer:
             for group in groups
         ):
             raise TypeError(f"[{self._name}] 'param_groups' is a list of dicts with 'params'")
-        own = type(self).__module__ == __name__
+        own = type(self).__module__.startswith("minigrad.optim.")
         for place, state in states.items():
             held = {key for key, value in state.items() if value is not None}
             if own and self._remembered and not self._remembered.issuperset(state):
@@ -266,7 +297,8 @@ class Optimizer:
 
     def _merged(self, number: int, own: Group, saved: Mapping[str, Any]) -> Group:
         """The options of a saved group, checked, with the parameters and names of this one."""
-        options = {k: v for k, v in saved.items() if k not in _PYTORCHS_SWITCHES}
+        foreign = _PYTORCHS_OWN - self.defaults.keys()
+        options = {k: v for k, v in saved.items() if k not in foreign}
         unknown = [key for key in options if key not in {*self.defaults, *own, *_BESIDE_OPTIONS}]
         missing = [key for key in self.defaults if key not in options]
         if unknown or missing:
@@ -331,13 +363,25 @@ def _check_switch(name: str, option: str, value: Any) -> None:
         raise TypeError(f"[{name}] {option} must be True or False, not {value!r}")
 
 
+def _check_switches(name: str, switches: Mapping[str, Any]) -> None:
+    """Whether these are PyTorch's switches, set to what can be: True, False or None."""
+    for switch, value in switches.items():
+        if switch not in _SWITCHES:
+            raise TypeError(f"[{name}] got an unexpected keyword argument {switch!r}")
+        if value is not None:
+            _check_switch(name, switch, value)
+    if switches.get("differentiable"):
+        raise NotImplementedError(
+            f"[{name}] differentiable=True is not offered: a step is not recorded. Write the step "
+            "as operations on tensors to differentiate it"
+        )
+    if switches.get("foreach") and switches.get("fused"):
+        raise ValueError(f"[{name}] foreach and fused cannot both be True")
+
+
 def _size(value: Any) -> Any:
     """How large a number is, whatever its sign; anything else as it is."""
     return abs(value) if isinstance(value, Real) and not isinstance(value, bool) else value
-
-
-def _nothing() -> None:
-    """Note nothing: a step that remembers nothing of its parameters."""
 
 
 _MOST_STEPS = 2**53  # up to here every number is one in double precision
@@ -361,20 +405,15 @@ def _count(name: str, value: Any) -> int:
 # ---- steps in C ----------------------------------------------------------------------------------
 
 
-class _Move(NamedTuple):
-    """A call of C that moves parameters, and what there is to note when it is done."""
-
-    kernel: Any
-    params: list[Any]
-    kept: list[Any]  # of each array of state those of all parameters, or NULL for none
-    options: tuple[Any, ...]
-    note: Callable[[], Any]
+# A call of C that moves parameters: the kernel, the parameters, of each array of state those of all
+# parameters (or NULL for none), the options, and what there is to note when it is done.
+_Move = tuple[Any, list[Any], list[Any], tuple[Any, ...], Callable[[], Any] | None]
 
 
 class _Fused(Optimizer):
     """A method whose step of a group is C; ``_moves(group)`` says which calls."""
 
-    def _moves(self, group: Group) -> Iterator[_Move]:
+    def _moves(self, group: Group) -> list[_Move]:
         """The calls that move the parameters of a group; making them changes nothing."""
         raise NotImplementedError
 
@@ -385,7 +424,7 @@ class _Fused(Optimizer):
         self.state.update(states)
 
     def _update(self, group: Group) -> None:
-        _carry_out(list(self._moves(group)))
+        _carry_out(self._moves(group))
 
     def _update_all(self) -> None:
         if type(self)._update is not _Fused._update:  # a class made of this one steps by itself
@@ -399,7 +438,7 @@ def _carry_out(moves: list[_Move]) -> None:
     if len(moves) > 1:
         ready = [_ready_gradients(move) for move in moves]
     else:
-        ready = [[p.grad._h for p in move.params] for move in moves]
+        ready = [[p.grad._h for p in params] for _, params, *_ in moves]
     for place, (kernel, params, kept, options, note) in enumerate(moves):
         handles = [p._h for p in params]
         pinned = [p for p, h in zip(params, handles, strict=True) if lib.mg_pins(h)]
@@ -415,7 +454,8 @@ def _carry_out(moves: list[_Move]) -> None:
             raise _misfit(error, params, kept) from None
         for p in pinned:  # a graph saved it: note where it was written
             write(lambda: 0, p)
-        note()
+        if note is not None:
+            note()
 
 
 def _ready_gradients(move: _Move) -> list[Handle]:
@@ -507,6 +547,7 @@ class SGD(_Fused):
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        **switches: Any,
     ) -> None:
         defaults = {
             "lr": lr,
@@ -516,7 +557,7 @@ class SGD(_Fused):
             "nesterov": nesterov,
             "maximize": maximize,
         }
-        super().__init__(params, defaults)
+        super().__init__(params, defaults, **switches)
 
     def _check(self, options: Group) -> None:
         for option in ("lr", "momentum", "weight_decay"):
@@ -529,31 +570,32 @@ class SGD(_Fused):
         if options["nesterov"] and (options["momentum"] <= 0 or dampening != 0):
             raise ValueError(f"[{self._name}] nesterov needs a momentum > 0 and a dampening of 0")
 
-    def _moves(self, group: Group) -> Iterator[_Move]:
+    def _moves(self, group: Group) -> list[_Move]:
         params, momentum, lr = _with_gradients(group), group["momentum"], group["lr"]
         decay, maximize = group["weight_decay"], group["maximize"]
         if not momentum:
             options = (lr, 0.0, 0.0, decay, False, maximize)
-            yield _Move(lib.mg_sgd_step, params, [NULL], options, _nothing)
-            return
+            return [(lib.mg_sgd_step, params, [NULL], options, None)]
         # The first gradient enters undampened.
         new = {p: {"momentum_buffer": zeros_like(p)} for p in params if p not in self.state}
         old = [p for p in params if p not in new] if new else params
         known = {**self.state, **new} if new else self.state
+        moves: list[_Move] = []
         for some, dampening in ((list(new), 0.0), (old, group["dampening"])):
             if some:
                 name = "momentum_buffer"
                 buffers = _handles(name, [known[p][name] for p in some])
                 options = (lr, momentum, dampening, decay, group["nesterov"], maximize)
-                note = partial(self.state.update, new) if some is not old else _nothing
-                yield _Move(lib.mg_sgd_step, some, [buffers], options, note)
+                note = partial(self.state.update, new) if some is not old else None
+                moves.append((lib.mg_sgd_step, some, [buffers], options, note))
+        return moves
 
 
 class Adam(_Fused):
     """Adam (Kingma & Ba 2015, algorithm 1); with ``amsgrad`` as in Reddi et al. 2018.
 
     ``weight_decay`` times the parameter is added to the gradient; :class:`AdamW` shrinks the
-    parameter instead. ``maximize`` goes uphill.
+    parameter instead, as does ``decoupled_weight_decay``. ``maximize`` goes uphill.
     """
 
     _decoupled = False
@@ -570,6 +612,8 @@ class Adam(_Fused):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        decoupled_weight_decay: bool = False,
+        **switches: Any,
     ) -> None:
         defaults = {
             "lr": lr,
@@ -579,7 +623,9 @@ class Adam(_Fused):
             "amsgrad": amsgrad,
             "maximize": maximize,
         }
-        super().__init__(params, defaults)
+        super().__init__(params, defaults, **switches)
+        _check_switch(self._name, "decoupled_weight_decay", decoupled_weight_decay)
+        self._decoupled = self._decoupled or bool(decoupled_weight_decay)
 
     def _check(self, options: Group) -> None:
         for option in ("lr", "eps", "weight_decay"):
@@ -592,19 +638,21 @@ class Adam(_Fused):
         for option in ("amsgrad", "maximize"):
             _check_switch(self._name, option, options[option])
 
-    def _moves(self, group: Group) -> Iterator[_Move]:
+    def _moves(self, group: Group) -> list[_Move]:
         names = ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * bool(group["amsgrad"])
         by_step: dict[int, dict[Any, dict[str, Any]]] = {}
         for p in _with_gradients(group):
             state = _grown(self.state.get(p), p, names)
             by_step.setdefault(_next_step(self._name, state), {})[p] = state
         options = (group["lr"], *group["betas"], group["eps"], group["weight_decay"])
+        moves: list[_Move] = []
         for step, states in by_step.items():
             kept = [_handles(name, [state[name] for state in states.values()]) for name in names]
             kept += [NULL] * (3 - len(kept))
             last = (self._decoupled, step, group["maximize"])
             note = partial(self._remember, states, [step] * len(states))
-            yield _Move(lib.mg_adam_step, list(states), kept, (*options, *last), note)
+            moves.append((lib.mg_adam_step, list(states), kept, (*options, *last), note))
+        return moves
 
 
 class AdamW(Adam):
@@ -631,8 +679,11 @@ class AdamW(Adam):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        **switches: Any,
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, **switches
+        )
 
 
 class RMSprop(_Fused):
@@ -665,6 +716,7 @@ class RMSprop(_Fused):
         centered: bool = False,
         *,
         maximize: bool = False,
+        **switches: Any,
     ) -> None:
         defaults = {
             "lr": lr,
@@ -675,7 +727,7 @@ class RMSprop(_Fused):
             "weight_decay": weight_decay,
             "maximize": maximize,
         }
-        super().__init__(params, defaults)
+        super().__init__(params, defaults, **switches)
 
     def _check(self, options: Group) -> None:
         for option in ("lr", "eps", "weight_decay", "momentum", "alpha"):
@@ -683,7 +735,7 @@ class RMSprop(_Fused):
         for option in ("centered", "maximize"):
             _check_switch(self._name, option, options[option])
 
-    def _moves(self, group: Group) -> Iterator[_Move]:
+    def _moves(self, group: Group) -> list[_Move]:
         wanted = {
             "square_avg": True,
             "momentum_buffer": group["momentum"] > 0,
@@ -699,4 +751,4 @@ class RMSprop(_Fused):
         names = ["lr", "alpha", "eps", "weight_decay", "momentum", "maximize"]
         options = tuple([group[name] for name in names])
         note = partial(self._remember, states, steps)
-        yield _Move(lib.mg_rmsprop_step, list(states), kept, options, note)
+        return [(lib.mg_rmsprop_step, list(states), kept, options, note)]

@@ -230,6 +230,20 @@ LAYERS = {
         for mode in ("sum", "mean", "max")
     ),
     "nn.functional.one_hot": (Z(lambda: F.one_hot(ints(2, 0, 1), 4)),),
+    "nn.functional.lstm_steps": (
+        S(F.lstm_steps, (2, 2, 8), (2, 2, 2), (8, 2)),
+        S(F.lstm_steps, (1, 3, 4), (2, 3, 1), (4, 1)),
+    ),
+    "nn.functional.rnn_steps": (
+        S(F.rnn_steps, (3, 2, 2), (1, 2, 2), (2, 2)),
+        S(
+            lambda x, h, w: F.rnn_steps(x, h, w, "relu"),
+            (3, 2, 2),
+            (1, 2, 2),
+            (2, 2),
+            over=POSITIVE,
+        ),
+    ),
     "nn.functional.scaled_dot_product_attention": (
         S(F.scaled_dot_product_attention, (2, 2, 3), (2, 4, 3), (2, 4, 2)),
         S(

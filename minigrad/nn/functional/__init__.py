@@ -14,6 +14,7 @@ from minigrad.nn.functional import (
     loss,
     normalization,
     pooling,
+    recurrent,
     regularization,
     sparse,
     unpooling,
@@ -30,6 +31,7 @@ from minigrad.nn.functional.distance import *  # noqa: F403
 from minigrad.nn.functional.loss import *  # noqa: F403
 from minigrad.nn.functional.normalization import *  # noqa: F403
 from minigrad.nn.functional.pooling import *  # noqa: F403
+from minigrad.nn.functional.recurrent import *  # noqa: F403
 from minigrad.nn.functional.regularization import *  # noqa: F403
 from minigrad.nn.functional.sparse import *  # noqa: F403
 from minigrad.nn.functional.unpooling import *  # noqa: F403
@@ -47,6 +49,7 @@ TOPICS = (
     loss,
     normalization,
     pooling,
+    recurrent,
     regularization,
     sparse,
     unpooling,
@@ -66,6 +69,7 @@ __all__ += distance.__all__
 __all__ += loss.__all__
 __all__ += normalization.__all__
 __all__ += pooling.__all__
+__all__ += recurrent.__all__
 __all__ += regularization.__all__
 __all__ += sparse.__all__
 __all__ += unpooling.__all__

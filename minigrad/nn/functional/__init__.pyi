@@ -1,4 +1,5 @@
 # Written by docs/stubs.py from the modules themselves: change those.
+import builtins
 from typing import Any
 from minigrad.elementwise import sigmoid as sigmoid
 from minigrad.elementwise import tanh as tanh
@@ -35,6 +36,7 @@ from minigrad.nn.functional.distance import *
 from minigrad.nn.functional.loss import *
 from minigrad.nn.functional.normalization import *
 from minigrad.nn.functional.pooling import *
+from minigrad.nn.functional.recurrent import *
 from minigrad.nn.functional.regularization import *
 from minigrad.nn.functional.sparse import embedding as embedding
 from minigrad.nn.functional.sparse import one_hot as one_hot

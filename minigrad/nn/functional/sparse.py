@@ -42,9 +42,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise ValueError(f"[one_hot] {_not_within(classes, count)}") from None
 
 
-def _not_within(classes: Tensor, count: int) -> str:
+def _not_within(classes: Tensor, count: int, what: str = "classes") -> str:
     low, high = (extreme(classes).item() for extreme in (f.amin, f.amax))
-    return f"classes from {low} to {high} are not in 0..{(high + 1 if count < 0 else count) - 1}"
+    return f"{what} from {low} to {high} are not in 0..{(high + 1 if count < 0 else count) - 1}"
 
 
 def embedding(
@@ -81,7 +81,7 @@ def embedding(
     try:
         run(lib.mg_index_within, classes._h, count)
     except IndexError:
-        raise IndexError(f"[embedding] {_not_within(classes, count)}") from None
+        raise IndexError(f"[embedding] {_not_within(classes, count, 'indices')}") from None
     if max_norm is not None:
         _shorten(table, classes, max_norm, norm_type)
     rows = gather_rows(table, (classes,), "embedding")
