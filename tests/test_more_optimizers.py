@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad import optim
 
 SHAPES = [(3,), (2, 3), (), (4, 1, 3), (0,), (5, 2)]
 STEPS = 100
@@ -130,3 +131,107 @@ def test_hundred_steps_are_pytorchs(torch_in, name, options, dtype):
             gradients,
         )
     _close(ours, theirs, 1e-5 if dtype == "float32" else 1e-12)
+
+
+# ---- Muon and SparseAdam -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("adjust_lr_fn", [None, "original", "match_rms_adamw"])
+@pytest.mark.parametrize("nesterov", EITHER)
+def test_muon_is_pytorchs_but_for_bfloat16(torch_in, monkeypatch, nesterov, adjust_lr_fn):
+    torch = torch_in("float64")
+    monkeypatch.setattr(torch.Tensor, "bfloat16", torch.Tensor.clone)
+    shapes = [(3, 4), (5, 2), (1, 1), (6, 6)]
+    start = [_values(shape, k) for k, shape in enumerate(shapes)]
+    gradients = [[_values(s, 9 * step + k) for k, s in enumerate(shapes)] for step in range(STEPS)]
+    theirs, ours = _tensors(torch, start), _tensors(mg, start)
+    for module, params in ((torch, theirs), (mg, ours)):
+        _run(
+            lambda p, m=module: m.optim.Muon(p, 0.05, nesterov=nesterov, adjust_lr_fn=adjust_lr_fn),
+            module.tensor,
+            params,
+            gradients,
+        )
+    _close(ours, theirs, 1e-9)
+
+
+def test_sparse_adam_is_pytorchs_with_sparse_gradients(torch_in):
+    torch = torch_in("float64")
+    (theirs,), (ours,) = _tensors(torch, [_values((6, 3), 0)]), _tensors(mg, [_values((6, 3), 0)])
+    their_optimizer = torch.optim.SparseAdam([theirs], lr=0.1)
+    our_optimizer = optim.SparseAdam([ours], lr=0.1)
+    for step in range(STEPS):
+        g = _values((6, 3), step + 1)
+        g[[step % 6, (step * step) % 6]] = 0
+        theirs.grad = torch.tensor(g).to_sparse(1)
+        ours.grad = mg.tensor(g)
+        their_optimizer.step()
+        our_optimizer.step()
+    _close([ours], [theirs], 1e-12)
+
+
+# ---- LBFGS ---------------------------------------------------------------------------------------
+
+
+def _rosenbrock(x, y):
+    return ((1 - x[:-1]) ** 2 + 100 * (x[1:] - x[:-1] ** 2) ** 2).sum() + (y[0] - x[0]) ** 2
+
+
+def _minimize(module, steps, function=_rosenbrock, dtype="float64", **options):
+    """The values after each step, the number of calls and the optimizer."""
+    params = _tensors(module, [np.array([-1.2, 1.0, 0.5], dtype), np.array([[0.3]], dtype)])
+    optimizer = module.optim.LBFGS(params, **options)
+    trace, calls = [], []
+
+    def closure():
+        calls.append(1)
+        optimizer.zero_grad()
+        loss = function(params[0], params[1][0])
+        loss.backward()
+        return loss
+
+    for _ in range(steps):
+        loss = optimizer.step(closure)
+        trace.append([*params[0].tolist(), *params[1][0].tolist(), loss.item()])
+    return np.array(trace), len(calls), optimizer
+
+
+LBFGS_OPTIONS = [
+    {"line_search_fn": "strong_wolfe"},
+    {"line_search_fn": "strong_wolfe", "max_eval": 4},
+    {"line_search_fn": "strong_wolfe", "max_iter": 4, "history_size": 2},
+    {"line_search_fn": "strong_wolfe", "max_iter": 1},
+    {"line_search_fn": "strong_wolfe", "lr": 0.3, "max_iter": 100},
+    {"lr": 0.01, "max_iter": 5, "history_size": 3},
+    {"lr": 0.1},
+]
+
+
+@pytest.mark.parametrize("options", LBFGS_OPTIONS)
+def test_lbfgs_goes_the_way_of_pytorchs(torch_in, options):
+    theirs, their_calls, _ = _minimize(torch_in("float64"), 15, **options)
+    ours, our_calls, _ = _minimize(mg, 15, **options)
+    assert our_calls == their_calls
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_lbfgs_finds_the_minimum_of_rosenbrocks_function():
+    trace, _, _ = _minimize(
+        mg,
+        1,
+        max_iter=200,
+        tolerance_grad=1e-12,
+        tolerance_change=1e-16,
+        line_search_fn="strong_wolfe",
+    )
+    np.testing.assert_allclose(trace[-1][:4], 1.0, rtol=0, atol=1e-8)
+
+
+def test_lbfgs_without_a_line_search_solves_a_quadratic():
+    def quadratic(x, y):
+        return ((x - mg.tensor([1.0, 2.0, 3.0])) ** 2 * mg.tensor([1.0, 3.0, 0.5])).sum() + y[
+            0
+        ] ** 2
+
+    trace, _, _ = _minimize(mg, 3, quadratic, max_iter=30)
+    np.testing.assert_allclose(trace[-1][:4], [1, 2, 3, 0], rtol=0, atol=1e-5)

@@ -9,19 +9,24 @@ if TYPE_CHECKING:
     from minigrad.optim import lr_scheduler
     from minigrad.optim.adaptive import Adadelta, Adafactor, Adagrad, Rprop
     from minigrad.optim.asgd import ASGD
+    from minigrad.optim.lbfgs import LBFGS
     from minigrad.optim.moments import Adamax, Lion, NAdam, RAdam, SparseAdam
+    from minigrad.optim.muon import Muon
 
 # What is loaded when it is first asked for, and from which module; or a module itself.
 _HOMES = {
     "adaptive": "Adadelta Adafactor Adagrad Rprop",
     "asgd": "ASGD",
+    "lbfgs": "LBFGS",
     "moments": "Adamax Lion NAdam RAdam SparseAdam",
+    "muon": "Muon",
     "": "lr_scheduler",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "ASGD",
+    "LBFGS",
     "SGD",
     "Adadelta",
     "Adafactor",
@@ -30,6 +35,7 @@ __all__ = [
     "AdamW",
     "Adamax",
     "Lion",
+    "Muon",
     "NAdam",
     "Optimizer",
     "RAdam",
