@@ -1,4 +1,6 @@
-"""Optimizers, and schedules of their learning rates in :mod:`minigrad.optim.lr_scheduler`."""
+"""Optimizers, schedules of their learning rates in :mod:`minigrad.optim.lr_scheduler`, and averages
+of weights in :mod:`minigrad.optim.swa_utils`.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -6,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from minigrad.optim.optimizers import SGD, Adam, AdamW, Optimizer, RMSprop
 
 if TYPE_CHECKING:
-    from minigrad.optim import lr_scheduler
+    from minigrad.optim import lr_scheduler, swa_utils
     from minigrad.optim.adaptive import Adadelta, Adafactor, Adagrad, Rprop
     from minigrad.optim.asgd import ASGD
     from minigrad.optim.lbfgs import LBFGS
@@ -20,7 +22,7 @@ _HOMES = {
     "lbfgs": "LBFGS",
     "moments": "Adamax Lion NAdam RAdam SparseAdam",
     "muon": "Muon",
-    "": "lr_scheduler",
+    "": "lr_scheduler swa_utils",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 
@@ -43,6 +45,7 @@ __all__ = [
     "Rprop",
     "SparseAdam",
     "lr_scheduler",
+    "swa_utils",
 ]
 
 
