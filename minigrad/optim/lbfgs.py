@@ -48,6 +48,7 @@ class LBFGS(Optimizer):
     [1.0, 1.0]
     """
 
+    _beyond_pytorch = frozenset(["maximize"])
     _needed = frozenset(["func_evals", "n_iter"])
     _vectors = frozenset(["d", "prev_flat_grad"])
     _histories = frozenset(["old_dirs", "old_stps", "ro"])

@@ -40,6 +40,7 @@ class Muon(ByParameter):
             [ 0. ,  0. ,  0.1]])
     """
 
+    _beyond_pytorch = frozenset(["maximize"])
     _remembered = _needed = frozenset(["momentum_buffer"])
     _counted = False
 
