@@ -76,6 +76,16 @@ class _ByChannel(Module):
             return None, None
         return self.running_mean, self.running_var
 
+    def reset_running_stats(self) -> None:
+        """Set tracked statistics to what they were at first: means 0, variances 1, no batches."""
+        if self.running_mean is None or self.running_var is None:
+            return
+        with no_grad():
+            self.running_mean.zero_()
+            self.running_var.fill_(1.0)
+            if self.num_batches_tracked is not None:
+                self.num_batches_tracked.zero_()
+
     def extra_repr(self) -> str:
         """The arguments."""
         return (

@@ -1,4 +1,6 @@
-"""Optimizers, and schedules of their learning rates in :mod:`minigrad.optim.lr_scheduler`."""
+"""Optimizers, schedules of their learning rates in :mod:`minigrad.optim.lr_scheduler`, and averages
+of weights in :mod:`minigrad.optim.swa_utils`.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -6,22 +8,27 @@ from typing import TYPE_CHECKING, Any
 from minigrad.optim.optimizers import SGD, Adam, AdamW, Optimizer, RMSprop
 
 if TYPE_CHECKING:
-    from minigrad.optim import lr_scheduler
+    from minigrad.optim import lr_scheduler, swa_utils
     from minigrad.optim.adaptive import Adadelta, Adafactor, Adagrad, Rprop
     from minigrad.optim.asgd import ASGD
+    from minigrad.optim.lbfgs import LBFGS
     from minigrad.optim.moments import Adamax, Lion, NAdam, RAdam, SparseAdam
+    from minigrad.optim.muon import Muon
 
 # What is loaded when it is first asked for, and from which module; or a module itself.
 _HOMES = {
     "adaptive": "Adadelta Adafactor Adagrad Rprop",
     "asgd": "ASGD",
+    "lbfgs": "LBFGS",
     "moments": "Adamax Lion NAdam RAdam SparseAdam",
-    "": "lr_scheduler optimizer",
+    "muon": "Muon",
+    "": "lr_scheduler optimizer swa_utils",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "ASGD",
+    "LBFGS",
     "SGD",
     "Adadelta",
     "Adafactor",
@@ -30,6 +37,7 @@ __all__ = [
     "AdamW",
     "Adamax",
     "Lion",
+    "Muon",
     "NAdam",
     "Optimizer",
     "RAdam",
@@ -37,6 +45,7 @@ __all__ = [
     "Rprop",
     "SparseAdam",
     "lr_scheduler",
+    "swa_utils",
 ]
 
 

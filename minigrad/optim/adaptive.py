@@ -19,7 +19,7 @@ from minigrad.optim.by_parameter import (
     decayed,
     shrunk,
 )
-from minigrad.optim.optimizers import Group, _check_range
+from minigrad.optim.optimizers import Group, _check_range, _size
 from minigrad.promotion import finfo
 
 __all__ = ["Adadelta", "Adafactor", "Adagrad", "Rprop"]
@@ -246,7 +246,7 @@ class Adafactor(ByParameter):
         if options["d"] < 1:
             raise ValueError(f"[{name}] d is {options['d']}, but must be at least 1")
         decay = options["beta2_decay"]
-        _check_range(name, "the size of beta2_decay", abs(decay) if decay == decay else decay)
+        _check_range(name, "the size of beta2_decay", _size(decay))
         if decay > 0:
             raise ValueError(f"[{name}] beta2_decay is {decay}, but must not be above 0")
         check_switches(name, options, "maximize")

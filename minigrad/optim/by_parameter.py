@@ -67,15 +67,9 @@ class ByParameter(Optimizer):
 
     def _check_step(self, params: list[Any], states: list[dict[str, Any]]) -> None:
         """Whether gradients and states fit the parameters, and these can be written."""
-        if not params:
-            return
-        handles, gradients = _handles("", params), _handles("grad", [p.grad for p in params])
-        names = [n for n in states[0] if n in self._like_parameter()]
+        names = sorted(self._like_parameter()) if params else []
         kept = [_handles(name, [state[name] for state in states]) for name in names]
-        three = (*kept, NULL, NULL, NULL)[:3]
-        if lib.mg_step_check(len(params), handles, gradients, *three):
-            call = (len(params), None, gradients, *kept)
-            raise _misfit(failure(lib.mg_step_check, call, self._name), params, kept)
+        check_fit(self._name, params, kept)
 
     def _like_parameter(self) -> frozenset[str]:
         """Names in a state that are tensors of the parameter's shape."""
@@ -108,6 +102,15 @@ class ByParameter(Optimizer):
 
 
 # ---- what methods share --------------------------------------------------------------------------
+
+
+def check_fit(name: str, params: list[Any], kept: list[list[Any]]) -> None:
+    """Whether gradients and state fit the parameters, and these can be written."""
+    gradients = _handles("grad", [p.grad for p in params])
+    three = (*kept, NULL, NULL, NULL)[:3]
+    if lib.mg_step_check(len(params), _handles("", params), gradients, *three):
+        call = (len(params), None, gradients, *kept)
+        raise _misfit(failure(lib.mg_step_check, call, name), params, kept)
 
 
 def decayed(group: Group, p: Any, g: Any) -> Any:

@@ -24,6 +24,7 @@ __all__ = [
     "ConstantLR",
     "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
+    "CyclicLR",
     "ExponentialLR",
     "LRScheduler",
     "LambdaLR",
@@ -159,7 +160,7 @@ class LRScheduler:
             )
         most = len(self.optimizer.param_groups)
         for key, value in state.items():
-            checked = type(self).__module__ == __name__ or key in _CHECKED
+            checked = type(self).__module__.startswith("minigrad.optim.") or key in _CHECKED
             if checked and not _alike(self.__dict__[key], value, key):
                 raise ValueError(
                     f"[{name}] {key!r} of the state is {value!r}, which cannot take the place of "
@@ -243,6 +244,7 @@ _CHECKED = ("last_epoch", "base_lrs", "_last_lr")  # of classes made of these el
 _RANGES = {
     **dict.fromkeys(["step_size", "T_max", "T_0", "T_i", "T_mult", "total_steps"], (1, math.inf)),
     **dict.fromkeys(["factor", "end_factor"], (0.0, 1.0)),
+    **{"step_size_up": (5e-324, math.inf), "step_size_down": (0.0, math.inf)},
     "start_factor": (5e-324, 1.0),
     "T_cur": (0.0, 2.0**53),
 }
@@ -250,14 +252,17 @@ _CHOICES = {
     "mode": ("min", "max"),
     "threshold_mode": ("rel", "abs"),
     "anneal_strategy": ("cos", "linear"),
+    "scale_mode": ("cycle", "iterations"),
     "": ("start", "max", "end", "base"),  # between which values a phase of OneCycleLR goes
 }
+_CYCLES = ("triangular", "triangular2", "exp_range")  # modes of CyclicLR
 
 
 def _alike(own: Any, value: Any, key: str = "") -> bool:
     """Whether a value of a state can take the place of one that a schedule has under this key."""
     if isinstance(own, str):
-        return isinstance(value, str) and value in _CHOICES[key]
+        choices = _CYCLES if own in _CYCLES else _CHOICES[key]
+        return isinstance(value, str) and value in choices
     if isinstance(own, Counter):
         return isinstance(value, Mapping) and all(
             type(n) is int and n >= 0 for pair in value.items() for n in pair
@@ -611,7 +616,132 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.step(0)
 
 
-class OneCycleLR(LRScheduler):
+class _WithMomentum(LRScheduler):
+    """A schedule whose ``get_lr`` also sets each group's momentum, or the first of its betas."""
+
+    _momenta: dict[str, list[float]] | None
+
+    def _cycled(self, wanted: bool, base: Any, most: Any) -> dict[str, list[float]] | None:
+        """The momenta "base" and "max" of the groups; None if they are not wanted."""
+        name = type(self).__name__
+        if not wanted:
+            return None
+        if not {"momentum", "betas"} & set(self.optimizer.defaults):
+            raise ValueError(
+                f"[{name}] {type(self.optimizer).__name__} has no momentum: use "
+                "cycle_momentum=False"
+            )
+        return {
+            which: [
+                self._number(f"{which}_momentum", m, 0.0, 1.0)
+                for m in self._for_each_group(f"{which}_momentum", value)
+            ]
+            for which, value in (("base", base), ("max", most))
+        }
+
+    def _set_momenta(self, momenta: Iterable[float]) -> None:
+        for group, m in zip(self.optimizer.param_groups, momenta, strict=False):
+            if "betas" in group:
+                group["betas"] = (m, *group["betas"][1:])
+            else:
+                group["momentum"] = m
+
+    def _restore(self) -> None:
+        self.get_lr()  # for the momenta
+        super()._restore()
+
+
+class CyclicLR(_WithMomentum):
+    """From ``base_lr`` up to ``max_lr`` and back, again and again (Smith 2017).
+
+    It goes up for ``step_size_up`` steps and down for ``step_size_down`` (by default as many). The
+    height is the same in all cycles if ``mode`` is "triangular", halves with each cycle if it is
+    "triangular2", and is multiplied by ``gamma`` with each step if it is "exp_range". A function
+    ``scale_fn`` of one's own says the height instead, of the cycle's number from 1 or, if
+    ``scale_mode`` is "iterations", of t. With ``cycle_momentum`` the momentum, or the first of the
+    betas, goes the other way, from ``max_momentum`` to ``base_momentum`` and back. Rates and
+    momenta may be lists of one for each group. A saved state has no function.
+
+    >>> import minigrad as mg
+    >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.0, momentum=0.9)
+    >>> scheduler = CyclicLR(optimizer, base_lr=0.5, max_lr=1.0, step_size_up=2)
+    >>> for _ in range(3):
+    ...     scheduler.step()
+    ...     scheduler.get_last_lr()
+    [0.75]
+    [1.0]
+    [0.75]
+    """
+
+    _no_state = ("optimizer", "scale_fn")
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        base_lr: Any,
+        max_lr: Any,
+        step_size_up: float = 2000,
+        step_size_down: float | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: Any = 0.8,
+        max_momentum: Any = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
+        groups = self._groups_of(optimizer)
+        if mode not in _CYCLES:
+            choices = ", ".join(map(repr, _CYCLES))
+            raise ValueError(f"[CyclicLR] mode is {mode!r}, but must be one of {choices}")
+        if scale_mode not in _CHOICES["scale_mode"]:
+            raise ValueError(
+                f"[CyclicLR] scale_mode is {scale_mode!r}, but must be 'cycle' or 'iterations'"
+            )
+        if scale_fn is not None and not callable(scale_fn):
+            raise TypeError(
+                f"[CyclicLR] scale_fn must be a function, not {type(scale_fn).__name__}"
+            )
+        self.mode, self.scale_mode, self.scale_fn = mode, scale_mode, scale_fn
+        self.gamma = self._number("gamma", gamma)
+        up = self.step_size_up = self._number("step_size_up", step_size_up, 0.0)
+        down = up if step_size_down is None else step_size_down
+        self.step_size_down = self._number("step_size_down", down, 0.0)
+        if not up > 0.0:
+            raise ValueError(f"[CyclicLR] step_size_up is {step_size_up}, but must be above 0")
+        self._rates = {
+            name: [self._number(f"{name}_lr", r) for r in self._for_each_group(f"{name}_lr", value)]
+            for name, value in (("base", base_lr), ("max", max_lr))
+        }
+        self._momenta = self._cycled(cycle_momentum, base_momentum, max_momentum)
+        if last_epoch == -1:
+            for group, rate in zip(groups, self._rates["base"], strict=True):
+                group["initial_lr"] = rate
+        super().__init__(optimizer, last_epoch)
+
+    def _scale(self, cycle: int) -> float:
+        """The height of this step's cycle, where 1 is the whole."""
+        if self.scale_fn is not None:
+            return self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.mode == "exp_range":
+            return float(self.gamma**self.last_epoch)
+        return 0.5 ** (cycle - 1) if self.mode == "triangular2" else 1.0
+
+    def get_lr(self) -> list[float]:
+        """The rates of this step; sets its momenta too."""
+        total = self.step_size_up + self.step_size_down
+        cycle = math.floor(1 + self.last_epoch / total)
+        part, top = 1 + self.last_epoch / total - cycle, self.step_size_up / total
+        height = (part / top if part <= top else (part - 1) / (top - 1)) * self._scale(cycle)
+        if self._momenta is not None:
+            both = zip(self._momenta["max"], self._momenta["base"], strict=True)
+            self._set_momenta([most - (most - base) * height for most, base in both])
+        both = zip(self._rates["base"], self._rates["max"], strict=True)
+        return [base + (most - base) * height for base, most in both]
+
+
+class OneCycleLR(_WithMomentum):
     """Up to ``max_lr`` and down to almost nothing within a run (Smith & Topin 2019).
 
     From ``max_lr / div_factor`` up during the first ``pct_start`` of ``total_steps`` (or of
@@ -679,21 +809,7 @@ class OneCycleLR(LRScheduler):
                 (n - 1, "start", "end", "max", "max"),
             ]
         self._rates = rates
-        self._momenta: dict[str, list[float]] | None = None
-        if cycle_momentum:
-            if not {"momentum", "betas"} & set(optimizer.defaults):
-                raise ValueError(
-                    f"[OneCycleLR] {type(optimizer).__name__} has no momentum: use "
-                    "cycle_momentum=False"
-                )
-            given = {"base": base_momentum, "max": max_momentum}
-            self._momenta = {
-                name: [
-                    self._number(f"{name}_momentum", m, 0.0, 1.0)
-                    for m in self._for_each_group(f"{name}_momentum", value)
-                ]
-                for name, value in given.items()
-            }
+        self._momenta = self._cycled(cycle_momentum, base_momentum, max_momentum)
         for group, rate in zip(groups, rates["start"], strict=True):
             group["initial_lr"] = rate
         super().__init__(optimizer, last_epoch)
@@ -703,10 +819,6 @@ class OneCycleLR(LRScheduler):
         t, n = state["last_epoch"], state["total_steps"]
         if t > n:
             raise ValueError(f"[OneCycleLR] the state is of step {t} of a run of {n} steps")
-
-    def _restore(self) -> None:
-        self.get_lr()  # for the momenta
-        super()._restore()
 
     def get_lr(self) -> list[float]:
         """The rates of this step; sets its momenta too."""
@@ -726,12 +838,7 @@ class OneCycleLR(LRScheduler):
             return [b + (a - b) * (1.0 - part) for a, b in both]
 
         if self._momenta is not None:
-            momenta = between(self._momenta, *ways[2:])
-            for group, m in zip(self.optimizer.param_groups, momenta, strict=False):
-                if "betas" in group:
-                    group["betas"] = (m, *group["betas"][1:])
-                else:
-                    group["momentum"] = m
+            self._set_momenta(between(self._momenta, *ways[2:]))
         return between(self._rates, *ways[:2])
 
 

@@ -57,6 +57,7 @@ class Optimizer:
 
     _remembered: frozenset[str] = frozenset()  # names in the state of a parameter; empty: any
     _needed: frozenset[str] = frozenset()  # those that a state has if it holds anything
+    _beyond_pytorch: frozenset[str] = frozenset()  # options that a state of PyTorch's lacks
 
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any], **switches: Any) -> None:
         self.defaults = dict(defaults)
@@ -300,7 +301,7 @@ class Optimizer:
         foreign = _PYTORCHS_OWN - self.defaults.keys()
         options = {k: v for k, v in saved.items() if k not in foreign}
         unknown = [key for key in options if key not in {*self.defaults, *own, *_BESIDE_OPTIONS}]
-        missing = [key for key in self.defaults if key not in options]
+        missing = [key for key in self.defaults if key not in {*options, *self._beyond_pytorch}]
         if unknown or missing:
             raise ValueError(
                 f"[{self._name}] saved group {number} "

@@ -1,0 +1,125 @@
+"""Muon, an optimizer of matrices; PyTorch's arguments and state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from minigrad.arguments import integer, real
+from minigrad.creation import zeros_like
+from minigrad.optim.by_parameter import ByParameter, check_ranges, check_switches, shrunk
+from minigrad.optim.optimizers import Group
+
+__all__ = ["Muon"]
+
+
+class Muon(ByParameter):
+    """Muon (Jordan et al. 2024): momentum, made nearly orthogonal by a Newton-Schulz iteration.
+
+    With m the running mean of gradients and u the mean m, or with ``nesterov`` what m would be
+    after the same gradient again, a step goes along ``U @ V.T`` of the singular value decomposition
+    of u. The iteration ``x = a x + b (x x') x + c (x x')**2 x``, with ``ns_coefficients`` a, b, c
+    and ``ns_steps`` rounds, brings the singular values near 1. It runs in the parameter's dtype:
+    PyTorch's runs in bfloat16, so that two runs agree to about two digits only.
+
+    ``adjust_lr_fn`` says how the rate depends on the shape: "original" (also for None) multiplies
+    it by ``sqrt(max(1, rows / columns))``, "match_rms_adamw" by ``0.2 * sqrt(max(rows, columns))``
+    (Liu et al. 2025). ``weight_decay`` shrinks the parameter as in :class:`AdamW`. ``maximize``
+    goes uphill.
+
+    Raises ValueError for parameters that are no matrices: give others to another optimizer.
+
+    >>> import minigrad as mg
+    >>> w = mg.zeros(2, 3, requires_grad=True)
+    >>> optimizer = mg.optim.Muon([w], lr=0.1, ns_coefficients=(1.5, -0.5, 0.0), ns_steps=20)
+    >>> w.grad = mg.tensor([[2.0, 0.0, 0.0], [0.0, 0.0, -5.0]])
+    >>> optimizer.step()
+    >>> w.detach().round(decimals=4)
+    tensor([[-0.1,  0. ,  0. ],
+            [ 0. ,  0. ,  0.1]])
+    """
+
+    _beyond_pytorch = frozenset(["maximize"])
+    _remembered = _needed = frozenset(["momentum_buffer"])
+    _counted = False
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.7750, 2.0315),
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+        *,
+        maximize: bool = False,
+        **switches: Any,
+    ) -> None:
+        defaults = {
+            "lr": lr,
+            "weight_decay": weight_decay,
+            "momentum": momentum,
+            "nesterov": nesterov,
+            "ns_coefficients": ns_coefficients,
+            "eps": eps,
+            "ns_steps": ns_steps,
+            "adjust_lr_fn": adjust_lr_fn,
+            "maximize": maximize,
+        }
+        super().__init__(params, defaults, **switches)
+
+    def _check_parameter(self, place: int, p: Any) -> None:
+        super()._check_parameter(place, p)
+        if p.ndim != 2:
+            raise ValueError(
+                f"[{self._name}] parameter {place} has shape {tuple(p.shape)}, but must be a "
+                "matrix: give others to another optimizer, such as AdamW"
+            )
+
+    def _check(self, options: Group) -> None:
+        name, abc = self._name, options["ns_coefficients"]
+        check_ranges(name, options, ("lr", "weight_decay", "momentum", "eps"))
+        check_switches(name, options, "nesterov", "maximize")
+        if not isinstance(abc, (tuple, list)) or len(abc) != 3:
+            raise ValueError(f"[{name}] ns_coefficients must be three numbers, not {abc!r}")
+        for place, number in enumerate(abc):
+            real(name, f"ns_coefficients[{place}]", number)
+        if integer(name, "ns_steps", options["ns_steps"], 0) >= 100:
+            raise ValueError(f"[{name}] ns_steps is {options['ns_steps']}, but must be below 100")
+        if options["adjust_lr_fn"] not in (None, "original", "match_rms_adamw"):
+            raise ValueError(
+                f"[{name}] adjust_lr_fn is {options['adjust_lr_fn']!r}, but must be None, "
+                "'original' or 'match_rms_adamw'"
+            )
+
+    def _begun(self, group: Group, p: Any) -> dict[str, Any]:
+        return {"momentum_buffer": zeros_like(p)}
+
+    def _moved(self, group: Group, p: Any, g: Any, state: dict[str, Any]) -> Any:
+        momentum, (rows, columns) = group["momentum"], p.shape
+        mean = state["momentum_buffer"] = state["momentum_buffer"].lerp(g, 1 - momentum)
+        if not p.numel():
+            return p.detach()
+        update = g.lerp(mean, momentum) if group["nesterov"] else mean
+        update = _orthogonal(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
+        if group["adjust_lr_fn"] == "match_rms_adamw":
+            factor = 0.2 * math.sqrt(max(rows, columns))
+        else:
+            factor = math.sqrt(max(1, rows / columns))
+        return shrunk(group, p).add(update, alpha=-group["lr"] * factor)
+
+
+def _orthogonal(x: Any, abc: tuple[float, float, float], steps: int, eps: float) -> Any:
+    """A matrix with the singular vectors of x, and singular values near 1."""
+    a, b, c = abc
+    tall = x.shape[0] > x.shape[1]
+    x = x.T if tall else x
+    x = x / x.norm().clamp(min=eps)  # no singular value is above 1 then
+    for _ in range(steps):
+        gram = x @ x.T
+        x = x * a + (gram * b + (gram @ gram) * c) @ x
+    return x.T if tall else x
