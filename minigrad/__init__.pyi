@@ -7,6 +7,7 @@ from minigrad import autograd as autograd
 from minigrad import backends as backends
 from minigrad import cuda as cuda
 from minigrad import data as data
+from minigrad import distributions as distributions
 from minigrad import func as func
 from minigrad import linalg as linalg
 from minigrad import mps as mps

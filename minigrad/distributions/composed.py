@@ -1,0 +1,247 @@
+"""Distributions made of others: independent parts, transformed values, mixtures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad import functions as f
+from minigrad.distributions import constraints
+from minigrad.distributions.discrete import Categorical
+from minigrad.distributions.distribution import Distribution
+from minigrad.distributions.transforms import ComposeTransform, Transform
+from minigrad.tape import no_grad
+
+__all__ = ["Independent", "MixtureSameFamily", "TransformedDistribution"]
+
+
+def _last_added(x: Any, dims: int) -> Any:
+    return f.sum(x, tuple(range(-dims, 0))) if dims else x
+
+
+class Independent(Distribution):
+    """A distribution whose last batch dimensions are parts of one value.
+
+    >>> import minigrad as mg
+    >>> d = mg.distributions.Independent(mg.distributions.Normal(mg.zeros(4, 3), 1.0), 1)
+    >>> d.batch_shape, d.event_shape, d.log_prob(mg.zeros(4, 3)).shape
+    ((4,), (3,), (4,))
+    """
+
+    def __init__(
+        self,
+        base_distribution: Distribution,
+        reinterpreted_batch_ndims: int,
+        validate_args: bool | None = None,
+    ) -> None:
+        batch, n = base_distribution.batch_shape, reinterpreted_batch_ndims
+        if n > len(batch):
+            raise ValueError(
+                f"[Independent] {n} dimensions are to be parts, but the batch has {len(batch)}"
+            )
+        self.base_dist, self.reinterpreted_batch_ndims = base_distribution, n
+        event = (*batch[len(batch) - n :], *base_distribution.event_shape)
+        super().__init__(batch[: len(batch) - n], event, validate_args)
+
+    @property
+    def has_rsample(self) -> bool:  # type: ignore[override]
+        """As of the base."""
+        return self.base_dist.has_rsample
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """As of the base."""
+        return self.base_dist.support
+
+    def _check_sample(self, value: Any) -> Any:
+        return value
+
+    def expand(self, batch_shape: Sequence[int]) -> Any:
+        """The same with parameters of a larger batch shape."""
+        n = self.reinterpreted_batch_ndims
+        base = self.base_dist.expand((*batch_shape, *self.event_shape[:n]))
+        return Independent(base, n, validate_args=False)
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """Values of the base."""
+        return self.base_dist.sample(sample_shape)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """Values of the base with their gradients."""
+        return self.base_dist.rsample(sample_shape)
+
+    def log_prob(self, value: Any) -> Any:
+        """The sum over the parts."""
+        return _last_added(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+
+    def entropy(self) -> Any:
+        """The sum over the parts."""
+        return _last_added(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+
+    @property
+    def mean(self) -> Any:
+        """As of the base."""
+        return self.base_dist.mean
+
+    @property
+    def mode(self) -> Any:
+        """As of the base."""
+        return self.base_dist.mode
+
+    @property
+    def variance(self) -> Any:
+        """As of the base."""
+        return self.base_dist.variance
+
+    def __repr__(self) -> str:
+        return f"Independent({self.base_dist}, {self.reinterpreted_batch_ndims})"
+
+
+class TransformedDistribution(Distribution):
+    """The values of a distribution after transforms.
+
+    >>> import minigrad as mg
+    >>> from minigrad.distributions import Normal, TransformedDistribution, transforms
+    >>> d = TransformedDistribution(Normal(0.0, 1.0), transforms.ExpTransform())
+    >>> bool(d.sample() > 0)
+    True
+    """
+
+    def __init__(
+        self,
+        base_distribution: Distribution,
+        transforms: Transform | Sequence[Transform],
+        validate_args: bool | None = None,
+    ) -> None:
+        parts = [transforms] if isinstance(transforms, Transform) else list(transforms)
+        self.base_dist, self.transforms = base_distribution, parts
+        self._whole = ComposeTransform(parts)
+        shape = (*base_distribution.batch_shape, *base_distribution.event_shape)
+        event = max(len(base_distribution.event_shape), self._whole.event_dim)
+        at = len(shape) - event
+        super().__init__(shape[:at], shape[at:], validate_args)
+
+    @property
+    def has_rsample(self) -> bool:  # type: ignore[override]
+        """As of the base."""
+        return self.base_dist.has_rsample
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """What the last transform gives."""
+        return self.transforms[-1].codomain if self.transforms else self.base_dist.support
+
+    def expand(self, batch_shape: Sequence[int]) -> Any:
+        """The same with parameters of a larger batch shape."""
+        extra = len(self.event_shape) - len(self.base_dist.event_shape)
+        base = self.base_dist.expand((*batch_shape, *self.event_shape[:extra]))
+        return TransformedDistribution(base, self.transforms, validate_args=False)
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """Values without a gradient."""
+        with no_grad():
+            return self._whole(self.base_dist.sample(sample_shape))
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """Values with gradients by the parameters of the base and of the transforms."""
+        return self._whole(self.base_dist.rsample(sample_shape))
+
+    def log_prob(self, value: Any) -> Any:
+        """The base's at the inverse, less how the transforms stretch."""
+        event = len(self.event_shape)
+        y, total = self._check_sample(value), 0.0
+        for part in reversed(self.transforms):
+            x = part.inv(y)
+            total = total - _last_added(part.log_abs_det_jacobian(x, y), event - part.event_dim)
+            y = x
+        base = self.base_dist.log_prob(y)
+        return total + _last_added(base, event - len(self.base_dist.event_shape))
+
+    def cdf(self, value: Any) -> Any:
+        """The base's at the inverse; for increasing transforms."""
+        return self.base_dist.cdf(self._whole.inv(self._check_sample(value)))
+
+    def icdf(self, value: Any) -> Any:
+        """The quantile; for increasing transforms."""
+        return self._whole(self.base_dist.icdf(value))
+
+
+class MixtureSameFamily(Distribution):
+    """A mixture: components along the last batch dimension, with categorical weights.
+
+    >>> import minigrad as mg
+    >>> from minigrad.distributions import Categorical, MixtureSameFamily, Normal
+    >>> weights = Categorical(mg.tensor([0.5, 0.5]))
+    >>> d = MixtureSameFamily(weights, Normal(mg.tensor([-1.0, 1.0]), 0.5))
+    >>> d.batch_shape, d.mean
+    ((), tensor(0.))
+    """
+
+    def __init__(
+        self,
+        mixture_distribution: Categorical,
+        component_distribution: Distribution,
+        validate_args: bool | None = None,
+    ) -> None:
+        if not isinstance(mixture_distribution, Categorical):
+            raise ValueError("[MixtureSameFamily] the weights must be a Categorical")  # noqa: TRY004
+        parts = component_distribution.batch_shape
+        count = mixture_distribution.param_shape[-1]
+        if not parts or parts[-1] != count:
+            raise ValueError(
+                f"[MixtureSameFamily] {count} weights for components of the batch shape {parts}"
+            )
+        self.mixture_distribution = mixture_distribution
+        self.component_distribution = component_distribution
+        super().__init__(parts[:-1], component_distribution.event_shape, validate_args)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """As of the components."""
+        return self.component_distribution.support
+
+    def _check_sample(self, value: Any) -> Any:
+        return value
+
+    def _weighted(self, x: Any) -> Any:
+        """The mean of the components' values."""
+        n = len(self.event_shape)
+        p = self.mixture_distribution.probs
+        p = f.reshape(p, (*p.shape, *(1,) * n))
+        return f.sum(p * x, -1 - n)
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """Values of components that are drawn first."""
+        n = len(self.event_shape)
+        picked = self.mixture_distribution.expand(self.batch_shape).sample(sample_shape)
+        values = self.component_distribution.sample(sample_shape)
+        index = f.reshape(picked, (*picked.shape, *(1,) * (n + 1)))
+        index = index.expand((*picked.shape, 1, *self.event_shape))
+        return f.squeeze(f.gather(values, len(picked.shape), index), len(picked.shape))
+
+    def log_prob(self, value: Any) -> Any:
+        """log of the sum of weights times densities."""
+        n = len(self.event_shape)
+        x = f.unsqueeze(value, -1 - n)
+        log = self.component_distribution.log_prob(x)
+        return f.logsumexp(log + self.mixture_distribution.logits, -1)
+
+    def cdf(self, value: Any) -> Any:
+        """The mean of the components'."""
+        found = self.component_distribution.cdf(f.unsqueeze(value, -1))
+        return f.sum(found * self.mixture_distribution.probs, -1)
+
+    @property
+    def mean(self) -> Any:
+        """The mean of the components' means."""
+        return self._weighted(self.component_distribution.mean)
+
+    @property
+    def variance(self) -> Any:
+        """The mean of the variances plus the variance of the means."""
+        own = self.component_distribution
+        away = own.mean - f.unsqueeze(self.mean, -1 - len(self.event_shape))
+        return self._weighted(own.variance) + self._weighted(away**2)
+
+    def __repr__(self) -> str:
+        return f"MixtureSameFamily({self.mixture_distribution}, {self.component_distribution})"

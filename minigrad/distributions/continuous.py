@@ -1,0 +1,571 @@
+"""Continuous distributions of one number whose samples are functions of simple noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad import functions as f
+from minigrad import special
+from minigrad.distributions import constraints
+from minigrad.distributions.distribution import Distribution, floats
+from minigrad.random import rand, randn
+
+__all__ = [
+    "Cauchy",
+    "Exponential",
+    "Gumbel",
+    "HalfCauchy",
+    "HalfNormal",
+    "Laplace",
+    "LogNormal",
+    "Normal",
+    "Pareto",
+    "Uniform",
+    "Weibull",
+]
+
+_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+_EULER = 0.5772156649015329
+
+
+def _uniform(shape: Any, dtype: Any) -> Any:
+    """Uniform numbers in (0, 1)."""
+    tiny = 2.0**-126 if dtype.itemsize == 4 else 2.0**-1022
+    return f.clamp(rand(shape, dtype=dtype), min=tiny)
+
+
+class _LocationScale(Distribution):
+    """``loc + scale * noise``."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = floats(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    def _noise(self, shape: Any) -> Any:
+        raise NotImplementedError
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """Values with gradients by the location and the scale."""
+        return self.loc + self.scale * self._noise(self._extended(sample_shape))
+
+    def _standard(self, value: Any) -> Any:
+        return (self._check_sample(value) - self.loc) / self.scale
+
+    @property
+    def mean(self) -> Any:
+        """The location."""
+        return self.loc
+
+    @property
+    def mode(self) -> Any:
+        """The location."""
+        return self.loc
+
+
+class Normal(_LocationScale):
+    """The normal distribution of mean ``loc`` and standard deviation ``scale``.
+
+    >>> import minigrad as mg
+    >>> d = mg.distributions.Normal(mg.tensor([0.0, 1.0]), 2.0)
+    >>> d.batch_shape, d.rsample((3,)).shape, d.variance
+    ((2,), (3, 2), tensor([4., 4.]))
+    """
+
+    def _noise(self, shape: Any) -> Any:
+        return randn(shape, dtype=self.loc.dtype)
+
+    def log_prob(self, value: Any) -> Any:
+        """-(x - loc)^2 / (2 scale^2) - log(scale) - log(2 pi) / 2."""
+        return -0.5 * self._standard(value) ** 2 - f.log(self.scale) - _HALF_LOG_2PI
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of what is not above a value."""
+        return special.ndtr(self._standard(value))
+
+    def icdf(self, value: Any) -> Any:
+        """The quantile."""
+        return self.loc + self.scale * f.erfinv(2 * value - 1) * math.sqrt(2)
+
+    def entropy(self) -> Any:
+        """log(scale) + (1 + log(2 pi)) / 2."""
+        return f.log(self.scale) + (0.5 + _HALF_LOG_2PI)
+
+    @property
+    def stddev(self) -> Any:
+        """The scale."""
+        return self.scale
+
+    @property
+    def variance(self) -> Any:
+        """The scale squared."""
+        return self.scale**2
+
+
+class Laplace(_LocationScale):
+    """The Laplace distribution: exp(-|x - loc| / scale) / (2 scale)."""
+
+    def _noise(self, shape: Any) -> Any:
+        u = rand(shape, dtype=self.loc.dtype) - 0.5
+        least = 2.0**-24 if u.dtype.itemsize == 4 else 2.0**-53
+        return -f.sign(u) * f.log1p(f.clamp(-2 * f.abs(u), min=-1 + least))
+
+    def log_prob(self, value: Any) -> Any:
+        """-|x - loc| / scale - log(2 scale)."""
+        return -f.abs(self._standard(value)) - f.log(2 * self.scale)
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of what is not above a value."""
+        z = self._standard(value)
+        return 0.5 - 0.5 * f.sign(z) * f.expm1(-f.abs(z))
+
+    def icdf(self, value: Any) -> Any:
+        """The quantile."""
+        term = value - 0.5
+        return self.loc - self.scale * f.sign(term) * f.log1p(-2 * f.abs(term))
+
+    def entropy(self) -> Any:
+        """1 + log(2 scale)."""
+        return 1 + f.log(2 * self.scale)
+
+    @property
+    def variance(self) -> Any:
+        """2 scale^2."""
+        return 2 * self.scale**2
+
+
+class Cauchy(_LocationScale):
+    """The Cauchy distribution; its mean and variance do not exist (NaN, infinity)."""
+
+    def _noise(self, shape: Any) -> Any:
+        return f.tan(math.pi * (_uniform(shape, self.loc.dtype) - 0.5))
+
+    def log_prob(self, value: Any) -> Any:
+        """-log(pi scale (1 + ((x - loc) / scale)^2))."""
+        return -math.log(math.pi) - f.log(self.scale) - f.log1p(self._standard(value) ** 2)
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of what is not above a value."""
+        return f.atan(self._standard(value)) / math.pi + 0.5
+
+    def icdf(self, value: Any) -> Any:
+        """The quantile."""
+        return self.loc + self.scale * f.tan(math.pi * (value - 0.5))
+
+    def entropy(self) -> Any:
+        """log(4 pi scale)."""
+        return math.log(4 * math.pi) + f.log(self.scale)
+
+    @property
+    def mean(self) -> Any:
+        """NaN."""
+        return self.loc * math.nan
+
+    @property
+    def variance(self) -> Any:
+        """Infinity."""
+        return self.loc * 0 + math.inf
+
+
+class Gumbel(_LocationScale):
+    """The Gumbel distribution of largest values."""
+
+    def _noise(self, shape: Any) -> Any:
+        return -f.log(-f.log(_uniform(shape, self.loc.dtype)))
+
+    def log_prob(self, value: Any) -> Any:
+        """-(z + exp(-z)) - log(scale), with z = (x - loc) / scale."""
+        z = self._standard(value)
+        return -z - f.exp(-z) - f.log(self.scale)
+
+    def cdf(self, value: Any) -> Any:
+        """exp(-exp(-z))."""
+        return f.exp(-f.exp(-self._standard(value)))
+
+    def icdf(self, value: Any) -> Any:
+        """The quantile."""
+        return self.loc - self.scale * f.log(-f.log(value))
+
+    def entropy(self) -> Any:
+        """log(scale) + 1 + Euler's constant."""
+        return f.log(self.scale) + (1 + _EULER)
+
+    @property
+    def mean(self) -> Any:
+        """loc + Euler's constant * scale."""
+        return self.loc + _EULER * self.scale
+
+    @property
+    def variance(self) -> Any:
+        """pi^2 / 6 scale^2."""
+        return (math.pi**2 / 6) * self.scale**2
+
+
+class Uniform(Distribution):
+    """Numbers from ``low`` to below ``high``; values outside have the log-density -infinity.
+
+    Raises ValueError where low is not below high.
+    """
+
+    arg_constraints = {"low": constraints.real, "high": constraints.real}  # noqa: RUF012
+    has_rsample = True
+
+    def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
+        self.low, self.high = floats(low, high)
+        super().__init__(self.low.shape, validate_args=validate_args)
+        if self._validates and not bool((self.low < self.high).all()):
+            raise ValueError("[Uniform] low must be below high")
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """From low to high."""
+        return constraints.interval(self.low.detach(), self.high.detach())
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """Values with gradients by the bounds."""
+        u = rand(self._extended(sample_shape), dtype=self.low.dtype)
+        return self.low + u * (self.high - self.low)
+
+    def log_prob(self, value: Any) -> Any:
+        """-log(high - low) inside."""
+        x = self._check_sample(value)
+        inside = (x >= self.low) & (x < self.high)
+        return f.where(inside, -f.log(self.high - self.low), -math.inf)
+
+    def cdf(self, value: Any) -> Any:
+        """(x - low) / (high - low), from 0 to 1."""
+        return f.clamp((self._check_sample(value) - self.low) / (self.high - self.low), 0.0, 1.0)
+
+    def icdf(self, value: Any) -> Any:
+        """The quantile."""
+        return self.low + value * (self.high - self.low)
+
+    def entropy(self) -> Any:
+        """log(high - low)."""
+        return f.log(self.high - self.low)
+
+    @property
+    def mean(self) -> Any:
+        """The middle."""
+        return (self.low + self.high) / 2
+
+    @property
+    def mode(self) -> Any:
+        """NaN: all are as likely."""
+        return self.high * math.nan
+
+    @property
+    def variance(self) -> Any:
+        """(high - low)^2 / 12."""
+        return (self.high - self.low) ** 2 / 12
+
+
+class Exponential(Distribution):
+    """Waiting times at a ``rate``."""
+
+    arg_constraints = {"rate": constraints.positive}  # noqa: RUF012
+    has_rsample = True
+
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+        (self.rate,) = floats(rate)
+        super().__init__(self.rate.shape, validate_args=validate_args)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """From 0 on."""
+        return constraints.nonnegative
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """Values with a gradient by the rate."""
+        return -f.log(_uniform(self._extended(sample_shape), self.rate.dtype)) / self.rate
+
+    def log_prob(self, value: Any) -> Any:
+        """log(rate) - rate x."""
+        return f.log(self.rate) - self.rate * self._check_sample(value)
+
+    def cdf(self, value: Any) -> Any:
+        """1 - exp(-rate x)."""
+        return -f.expm1(-self.rate * self._check_sample(value))
+
+    def icdf(self, value: Any) -> Any:
+        """The quantile."""
+        return -f.log1p(-value) / self.rate
+
+    def entropy(self) -> Any:
+        """1 - log(rate)."""
+        return 1 - f.log(self.rate)
+
+    @property
+    def mean(self) -> Any:
+        """1 / rate."""
+        return 1 / self.rate
+
+    @property
+    def mode(self) -> Any:
+        """0."""
+        return self.rate * 0
+
+    @property
+    def variance(self) -> Any:
+        """1 / rate^2."""
+        return self.rate**-2
+
+
+class LogNormal(Distribution):
+    """exp of the normal distribution of ``loc`` and ``scale``."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = floats(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def base_dist(self) -> Normal:
+        """The normal distribution of the logarithms."""
+        return Normal(self.loc, self.scale, validate_args=False)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """Positive numbers."""
+        return constraints.positive
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """Values with gradients by the parameters."""
+        return f.exp(self.base_dist.rsample(sample_shape))
+
+    def log_prob(self, value: Any) -> Any:
+        """The normal's at log(x), less log(x)."""
+        log = f.log(self._check_sample(value))
+        return self.base_dist.log_prob(log) - log
+
+    def cdf(self, value: Any) -> Any:
+        """The normal's at log(x)."""
+        return self.base_dist.cdf(f.log(self._check_sample(value)))
+
+    def icdf(self, value: Any) -> Any:
+        """The quantile."""
+        return f.exp(self.base_dist.icdf(value))
+
+    def entropy(self) -> Any:
+        """The normal's plus loc."""
+        return self.base_dist.entropy() + self.loc
+
+    @property
+    def mean(self) -> Any:
+        """exp(loc + scale^2 / 2)."""
+        return f.exp(self.loc + self.scale**2 / 2)
+
+    @property
+    def mode(self) -> Any:
+        """exp(loc - scale^2)."""
+        return f.exp(self.loc - self.scale**2)
+
+    @property
+    def variance(self) -> Any:
+        """(exp(scale^2) - 1) exp(2 loc + scale^2)."""
+        return f.expm1(self.scale**2) * f.exp(2 * self.loc + self.scale**2)
+
+
+class _Half(Distribution):
+    """The absolute values of a distribution around 0."""
+
+    arg_constraints = {"scale": constraints.positive}  # noqa: RUF012
+    has_rsample = True
+    _whole: Any = Normal
+
+    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+        (self.scale,) = floats(scale)
+        super().__init__(self.scale.shape, validate_args=validate_args)
+
+    @property
+    def base_dist(self) -> Any:
+        """The distribution whose absolute values these are."""
+        return self._whole(self.scale * 0, self.scale, validate_args=False)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """From 0 on."""
+        return constraints.nonnegative
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """Values with a gradient by the scale."""
+        return f.abs(self.base_dist.rsample(sample_shape))
+
+    def log_prob(self, value: Any) -> Any:
+        """Twice the density of the whole distribution, and none below 0."""
+        x = self._check_sample(value)
+        return f.where(x >= 0, self.base_dist.log_prob(x) + math.log(2), -math.inf)
+
+    def cdf(self, value: Any) -> Any:
+        """2 F(x) - 1."""
+        return 2 * self.base_dist.cdf(self._check_sample(value)) - 1
+
+    def icdf(self, value: Any) -> Any:
+        """The quantile."""
+        return self.base_dist.icdf((value + 1) / 2)
+
+    def entropy(self) -> Any:
+        """That of the whole less log(2)."""
+        return self.base_dist.entropy() - math.log(2)
+
+    @property
+    def mode(self) -> Any:
+        """0."""
+        return self.scale * 0
+
+
+class HalfNormal(_Half):
+    """The absolute values of a normal distribution around 0."""
+
+    @property
+    def mean(self) -> Any:
+        """scale sqrt(2 / pi)."""
+        return self.scale * math.sqrt(2 / math.pi)
+
+    @property
+    def variance(self) -> Any:
+        """scale^2 (1 - 2 / pi)."""
+        return self.scale**2 * (1 - 2 / math.pi)
+
+
+class HalfCauchy(_Half):
+    """The absolute values of a Cauchy distribution around 0."""
+
+    _whole = Cauchy
+
+    @property
+    def mean(self) -> Any:
+        """Infinity."""
+        return self.scale * 0 + math.inf
+
+    @property
+    def variance(self) -> Any:
+        """Infinity."""
+        return self.scale * 0 + math.inf
+
+
+class Pareto(Distribution):
+    """The Pareto distribution: above ``scale``, with tails of the power ``alpha``."""
+
+    arg_constraints = {  # noqa: RUF012
+        "scale": constraints.positive,
+        "alpha": constraints.positive,
+    }
+    has_rsample = True
+
+    def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
+        self.scale, self.alpha = floats(scale, alpha)
+        super().__init__(self.scale.shape, validate_args=validate_args)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """From scale on."""
+        low = self.scale.detach()
+        return constraints.Constraint(f"GreaterThanEq({low})", lambda x: x >= low)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """Values with gradients by the parameters."""
+        u = _uniform(self._extended(sample_shape), self.scale.dtype)
+        return self.scale * f.exp(-f.log(u) / self.alpha)
+
+    def log_prob(self, value: Any) -> Any:
+        """log(alpha) + alpha log(scale) - (alpha + 1) log(x)."""
+        x = self._check_sample(value)
+        return f.log(self.alpha) + self.alpha * f.log(self.scale) - (self.alpha + 1) * f.log(x)
+
+    def cdf(self, value: Any) -> Any:
+        """1 - (scale / x)^alpha."""
+        return 1 - (self.scale / self._check_sample(value)) ** self.alpha
+
+    def icdf(self, value: Any) -> Any:
+        """The quantile."""
+        return self.scale * (1 - value) ** (-1 / self.alpha)
+
+    def entropy(self) -> Any:
+        """log(scale / alpha) + 1 + 1 / alpha."""
+        return f.log(self.scale / self.alpha) + 1 + 1 / self.alpha
+
+    @property
+    def mean(self) -> Any:
+        """alpha scale / (alpha - 1); infinite for alpha up to 1."""
+        a = self.alpha
+        return f.where(a > 1, a * self.scale / f.where(a > 1, a - 1, 1.0), math.inf)
+
+    @property
+    def mode(self) -> Any:
+        """The scale."""
+        return self.scale
+
+    @property
+    def variance(self) -> Any:
+        """Infinite for alpha up to 2."""
+        a = f.where(self.alpha > 2, self.alpha, 3.0)
+        found = self.scale**2 * a / ((a - 1) ** 2 * (a - 2))
+        return f.where(self.alpha > 2, found, math.inf)
+
+
+class Weibull(Distribution):
+    """The Weibull distribution of a ``scale`` and a shape, ``concentration``."""
+
+    arg_constraints = {  # noqa: RUF012
+        "scale": constraints.positive,
+        "concentration": constraints.positive,
+    }
+    has_rsample = True
+
+    def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+        self.scale, self.concentration = floats(scale, concentration)
+        super().__init__(self.scale.shape, validate_args=validate_args)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """Positive numbers."""
+        return constraints.positive
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """Values with gradients by the parameters."""
+        waits = -f.log(_uniform(self._extended(sample_shape), self.scale.dtype))
+        return self.scale * waits ** (1 / self.concentration)
+
+    def log_prob(self, value: Any) -> Any:
+        """log(k / s) + (k - 1) log(x / s) - (x / s)^k."""
+        z = self._check_sample(value) / self.scale
+        k = self.concentration
+        return f.log(k / self.scale) + (k - 1) * f.log(z) - z**k
+
+    def cdf(self, value: Any) -> Any:
+        """1 - exp(-(x / s)^k)."""
+        return -f.expm1(-((self._check_sample(value) / self.scale) ** self.concentration))
+
+    def icdf(self, value: Any) -> Any:
+        """The quantile."""
+        return self.scale * (-f.log1p(-value)) ** (1 / self.concentration)
+
+    def entropy(self) -> Any:
+        """Euler's constant (1 - 1 / k) + log(s / k) + 1."""
+        k = self.concentration
+        return _EULER * (1 - 1 / k) + f.log(self.scale / k) + 1
+
+    @property
+    def mean(self) -> Any:
+        """s gamma(1 + 1 / k)."""
+        return self.scale * f.exp(f.lgamma(1 + 1 / self.concentration))
+
+    @property
+    def mode(self) -> Any:
+        """s ((k - 1) / k)^(1 / k), or 0."""
+        k = self.concentration
+        return self.scale * f.clamp((k - 1) / k, min=0.0) ** (1 / k)
+
+    @property
+    def variance(self) -> Any:
+        """s^2 (gamma(1 + 2 / k) - gamma(1 + 1 / k)^2)."""
+        k = self.concentration
+        second, first = f.exp(f.lgamma(1 + 2 / k)), f.exp(2 * f.lgamma(1 + 1 / k))
+        return self.scale**2 * (second - first)

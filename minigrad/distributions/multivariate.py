@@ -1,0 +1,144 @@
+"""The multivariate normal distribution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad import functions as f
+from minigrad import linalg
+from minigrad.dispatch import Size
+from minigrad.distributions import constraints
+from minigrad.distributions.distribution import Distribution
+from minigrad.random import randn
+
+__all__ = ["MultivariateNormal"]
+
+
+class MultivariateNormal(Distribution):
+    """Normally distributed vectors of mean ``loc``.
+
+    Give one of ``covariance_matrix``, ``precision_matrix`` (its inverse) and ``scale_tril``, the
+    lower triangle L of which the covariance is L L^T. The last dimension of ``loc`` is the vector.
+
+    >>> import minigrad as mg
+    >>> d = mg.distributions.MultivariateNormal(mg.zeros(2), mg.eye(2))
+    >>> d.sample((5,)).shape, d.event_shape
+    ((5, 2), (2,))
+    """
+
+    arg_constraints = {  # noqa: RUF012
+        "loc": constraints.real_vector,
+        "_scale": constraints.lower_cholesky,
+    }
+    has_rsample = True
+
+    def __init__(
+        self,
+        loc: Any,
+        covariance_matrix: Any = None,
+        precision_matrix: Any = None,
+        scale_tril: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        given = [covariance_matrix, precision_matrix, scale_tril]
+        if sum(m is not None for m in given) != 1:
+            raise ValueError(
+                "[MultivariateNormal] give one of covariance_matrix, precision_matrix, scale_tril"
+            )
+        if loc.ndim < 1:
+            raise ValueError("[MultivariateNormal] loc needs a dimension, of the vector")
+        checks = self._checks if validate_args is None else validate_args
+        if checks and scale_tril is None:
+            matrix = covariance_matrix if covariance_matrix is not None else precision_matrix
+            self._check("the matrix", constraints.positive_definite, matrix)
+        if scale_tril is not None:
+            scale = scale_tril
+        elif covariance_matrix is not None:
+            scale = linalg.cholesky(covariance_matrix)
+        else:
+            # With P = L L^T turned around, the inverse of its factor is the factor of P's inverse.
+            turned = linalg.cholesky(f.flip(precision_matrix, (-2, -1)))
+            upper = f.flip(turned, (-2, -1)).mT
+            eye = f.broadcast_to(_eye(upper), upper.shape)
+            scale = linalg.solve_triangular(upper, eye, upper=False)
+        n = loc.shape[-1]
+        batch = f.broadcast_tensors(loc[..., 0], scale[..., 0, 0])[0].shape
+        self.loc = loc.expand((*batch, n))
+        self._scale = scale.expand((*batch, n, n))
+        super().__init__(batch, (n,), validate_args)
+
+    def expand(self, batch_shape: Sequence[int]) -> Any:
+        """The same with parameters of a larger batch shape."""
+        n = self.event_shape[0]
+        return MultivariateNormal(
+            self.loc.expand((*batch_shape, n)),
+            scale_tril=self._scale.expand((*batch_shape, n, n)),
+            validate_args=False,
+        )
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """All vectors."""
+        return constraints.real_vector
+
+    @property
+    def scale_tril(self) -> Any:
+        """The lower triangle L."""
+        return self._scale
+
+    @property
+    def covariance_matrix(self) -> Any:
+        """L L^T."""
+        return self._scale @ self._scale.mT
+
+    @property
+    def precision_matrix(self) -> Any:
+        """The inverse of the covariance."""
+        return f.cholesky_inverse(self._scale)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """loc + L noise, with gradients by both."""
+        noise = randn(Size(self._extended(sample_shape)), dtype=self.loc.dtype)
+        return self.loc + f.squeeze(self._scale @ f.unsqueeze(noise, -1), -1)
+
+    def _half_log_det(self) -> Any:
+        return f.sum(f.log(f.diagonal(self._scale, 0, -2, -1)), -1)
+
+    def log_prob(self, value: Any) -> Any:
+        """-|L^-1 (x - loc)|^2 / 2 - log|L| - n log(2 pi) / 2."""
+        away = self._check_sample(value) - self.loc
+        scale = self._scale.expand((*away.shape, away.shape[-1]))
+        z = linalg.solve_triangular(scale, f.unsqueeze(away, -1), upper=False)
+        square = f.sum(f.squeeze(z, -1) ** 2, -1)
+        n = self.event_shape[0]
+        return -0.5 * (n * math.log(2 * math.pi) + square) - self._half_log_det()
+
+    def entropy(self) -> Any:
+        """n (1 + log(2 pi)) / 2 + log|L|."""
+        return 0.5 * self.event_shape[0] * (1 + math.log(2 * math.pi)) + self._half_log_det()
+
+    @property
+    def mean(self) -> Any:
+        """The mean."""
+        return self.loc
+
+    @property
+    def mode(self) -> Any:
+        """The mean."""
+        return self.loc
+
+    @property
+    def variance(self) -> Any:
+        """The variances of the vector's parts."""
+        return f.sum(self._scale**2, -1)
+
+    def __repr__(self) -> str:
+        return f"MultivariateNormal(loc: {self.loc.shape}, covariance_matrix: {self._scale.shape})"
+
+
+def _eye(like: Any) -> Any:
+    from minigrad.creation import eye
+
+    return eye(like.shape[-1], dtype=like.dtype)
