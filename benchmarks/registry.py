@@ -142,6 +142,7 @@ _MODULES = (
     "nn_dense",
     "nn_window",
     "nn_attention",
+    "nn_recurrent",
     "optimisers",
     "training",
 )

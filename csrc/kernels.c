@@ -22,6 +22,7 @@
 #include "kernels/rows.c"
 #include "kernels/distance.c"
 #include "kernels/attention.c"
+#include "kernels/recurrent.c"
 #include "kernels/index.c"
 #include "kernels/window.c"
 #include "kernels/tap.c"

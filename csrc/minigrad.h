@@ -48,6 +48,8 @@ enum mg_error_code {
     MG_EARG       /* any other bad argument */
 };
 
+enum mg_recurrence { MG_RNN_TANH, MG_RNN_RELU, MG_LSTM };
+
 /* ---- arrays ------------------------------------------------------------------------------------ */
 
 typedef struct mg_buffer mg_buffer;

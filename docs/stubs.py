@@ -10,7 +10,7 @@ import re
 import sys
 import typing
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType, ModuleType, NoneType
 
 import minigrad as mg
 from minigrad import dispatch, elementwise, functions
@@ -194,10 +194,17 @@ def home_of(name: str, value: object, facade: ModuleType) -> str:
     return (exporting or homes or [facade.__name__])[0]
 
 
+def kind(value: object) -> str:
+    """The class of a plain value, whose name a facade may use otherwise."""
+    return "None" if value is None else f"builtins.{type(value).__name__}"
+
+
 def facade_stub(module: ModuleType) -> str:
     """The stub of a module that gathers others': what it hands on, and from where."""
     found: dict[str, list[str]] = {}
-    for name in sorted(set(module.__all__)):
+    values = {name: getattr(module, name) for name in module.__all__}
+    own = {n: v for n, v in values.items() if isinstance(v, (float, str, NoneType))}
+    for name in sorted(set(module.__all__) - set(own)):
         value = getattr(module, name)
         of_package = isinstance(value, ModuleType)
         home = value.__name__.rpartition(".")[0] if of_package else home_of(name, value, module)
@@ -209,7 +216,15 @@ def facade_stub(module: ModuleType) -> str:
         else:
             lines += [f"from {home} import {EXPORTED_AS.get(n, n)} as {n}" for n in names]
     constants = [n for n in vars(module) if n.isupper() and not n.startswith("_")]
-    lines = ["from typing import Any", *lines, "", *(f"{n}: Any" for n in constants)]
+    plain = [f"{n}: {kind(own[n])}" for n in sorted(own)]
+    lines = [
+        "import builtins",
+        "from typing import Any",
+        *lines,
+        "",
+        *(f"{n}: Any" for n in constants),
+        *plain,
+    ]
     lines.append("__all__: list[str]")
     return HEADER + "\n".join(lines) + "\n"
 

@@ -1,6 +1,6 @@
 """Handwritten digits: train a small network on scikit-learn's 8x8 images in a few seconds.
 
-    pip install minigrad[examples]
+    python -m pip install '.[examples]'
     python examples/digits.py
 
 Four fifths of the 1797 images are trained on, in shuffled minibatches; the rest says how good the

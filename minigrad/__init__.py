@@ -9,6 +9,7 @@ tensor([5., 7., 9.])
 """
 
 from importlib import import_module
+from math import e, inf, nan, pi
 from typing import Any
 
 from minigrad import functions
@@ -55,6 +56,9 @@ from minigrad.tape import (
 
 bool, long, double = bool_, int64, float64  # noqa: A001 - PyTorch's names for the dtypes
 int, short, float, half = int32, int16, float32, float16  # noqa: A001
+newaxis = None
+contiguous_format, preserve_format = "contiguous_format", "preserve_format"
+channels_last, channels_last_3d, strided = "channels_last", "channels_last_3d", "strided"
 
 # What is found, or loaded, when it is first asked for, and in which module; or a module itself.
 _HOMES = {
@@ -67,6 +71,20 @@ _HOMES = {
     "interop": "as_torch",
     "io": "load save",
     "promotion": "can_cast finfo iinfo is_floating_point promote_types result_type",
+    "legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor "
+    "IntTensor LongTensor ShortTensor range svd",
+    "nn.functional": "alpha_dropout avg_pool1d batch_norm bilinear "
+    "binary_cross_entropy_with_logits celu conv1d conv2d conv3d "
+    "conv_transpose1d conv_transpose2d conv_transpose3d cosine_embedding_loss "
+    "cosine_similarity dropout embedding group_norm hardshrink "
+    "hinge_embedding_loss instance_norm kl_div layer_norm margin_ranking_loss "
+    "max_pool1d max_pool2d max_pool3d pairwise_distance poisson_nll_loss "
+    "prelu rms_norm rrelu selu threshold triplet_margin_loss",
+    "questions": "broadcast_shapes get_device is_complex is_conj is_nonzero is_same_size "
+    "is_storage is_tensor numel typename",
+    "settings": "are_deterministic_algorithms_enabled get_default_device get_num_interop_threads "
+    "set_default_device set_float32_matmul_precision set_num_interop_threads set_printoptions "
+    "use_deterministic_algorithms",
     "random": "Generator bernoulli default_generator get_rng_state initial_seed manual_seed "
     "multinomial normal rand rand_like randint randint_like randn randn_like randperm seed "
     "set_rng_state",
@@ -85,9 +103,13 @@ __all__ = [
     "asarray",
     "bfloat16",
     "bool",
+    "channels_last",
+    "channels_last_3d",
+    "contiguous_format",
     "device",
     "double",
     "dtype",
+    "e",
     "empty",
     "empty_like",
     "enable_grad",
@@ -100,6 +122,7 @@ __all__ = [
     "full",
     "full_like",
     "half",
+    "inf",
     "inference_mode",
     "int",
     "int8",
@@ -109,11 +132,16 @@ __all__ = [
     "is_grad_enabled",
     "linspace",
     "long",
+    "nan",
+    "newaxis",
     "no_grad",
     "ones",
     "ones_like",
+    "pi",
+    "preserve_format",
     "set_grad_enabled",
     "short",
+    "strided",
     "tensor",
     "uint8",
     "zeros",
@@ -125,7 +153,8 @@ __all__ += _LATER
 def __getattr__(name: str) -> Any:
     home = _LATER.get(name)
     if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        # Without an object Python adds no guess, as "divide" for "device".
+        raise AttributeError(f"module {__name__!r} has no {name}", name=name, obj=None)
     found = import_module(f"{__name__}.{home or name}")
     if home:
         found = getattr(found, name)

@@ -1,4 +1,5 @@
 # Written by docs/stubs.py from the modules themselves: change those.
+import builtins
 from typing import Any
 from minigrad import accelerator as accelerator
 from minigrad import amp as amp
@@ -52,15 +53,58 @@ from minigrad.dtypes import uint8 as uint8
 from minigrad.elementwise import *
 from minigrad.interop.torch_names import as_torch as as_torch
 from minigrad.io.files import *
+from minigrad.legacy import BFloat16Tensor as BFloat16Tensor
+from minigrad.legacy import BoolTensor as BoolTensor
+from minigrad.legacy import ByteTensor as ByteTensor
+from minigrad.legacy import CharTensor as CharTensor
+from minigrad.legacy import DoubleTensor as DoubleTensor
+from minigrad.legacy import FloatTensor as FloatTensor
+from minigrad.legacy import HalfTensor as HalfTensor
+from minigrad.legacy import IntTensor as IntTensor
+from minigrad.legacy import LongTensor as LongTensor
+from minigrad.legacy import ShortTensor as ShortTensor
+from minigrad.legacy import range as range
+from minigrad.legacy import svd as svd
+from minigrad.nn.functional.activation import celu as celu
+from minigrad.nn.functional.activation import hardshrink as hardshrink
+from minigrad.nn.functional.activation import prelu as prelu
+from minigrad.nn.functional.activation import rrelu as rrelu
+from minigrad.nn.functional.activation import selu as selu
+from minigrad.nn.functional.activation import threshold as threshold
+from minigrad.nn.functional.classification import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
+from minigrad.nn.functional.convolution import *
+from minigrad.nn.functional.dense import bilinear as bilinear
+from minigrad.nn.functional.distance import cosine_embedding_loss as cosine_embedding_loss
+from minigrad.nn.functional.distance import cosine_similarity as cosine_similarity
+from minigrad.nn.functional.distance import hinge_embedding_loss as hinge_embedding_loss
+from minigrad.nn.functional.distance import margin_ranking_loss as margin_ranking_loss
+from minigrad.nn.functional.distance import pairwise_distance as pairwise_distance
+from minigrad.nn.functional.distance import triplet_margin_loss as triplet_margin_loss
+from minigrad.nn.functional.loss import kl_div as kl_div
+from minigrad.nn.functional.loss import poisson_nll_loss as poisson_nll_loss
+from minigrad.nn.functional.normalization import batch_norm as batch_norm
+from minigrad.nn.functional.normalization import group_norm as group_norm
+from minigrad.nn.functional.normalization import instance_norm as instance_norm
+from minigrad.nn.functional.normalization import layer_norm as layer_norm
+from minigrad.nn.functional.normalization import rms_norm as rms_norm
+from minigrad.nn.functional.pooling import avg_pool1d as avg_pool1d
+from minigrad.nn.functional.pooling import max_pool1d as max_pool1d
+from minigrad.nn.functional.pooling import max_pool2d as max_pool2d
+from minigrad.nn.functional.pooling import max_pool3d as max_pool3d
+from minigrad.nn.functional.regularization import alpha_dropout as alpha_dropout
+from minigrad.nn.functional.regularization import dropout as dropout
+from minigrad.nn.functional.sparse import embedding as embedding
 from minigrad.padding import *
 from minigrad.products import *
 from minigrad.promotion import *
 from minigrad.quantiles import *
+from minigrad.questions import *
 from minigrad.random import *
 from minigrad.reductions import *
 from minigrad.scans import *
 from minigrad.scattering import *
 from minigrad.selection import *
+from minigrad.settings import *
 from minigrad.shaping import *
 from minigrad.solving import *
 from minigrad.sorting import *
@@ -70,6 +114,16 @@ from minigrad.tape import is_grad_enabled as is_grad_enabled
 from minigrad.tape import no_grad as no_grad
 from minigrad.tape import set_grad_enabled as set_grad_enabled
 from minigrad.variable import *
-from minigrad.version import *
 
+__version__: builtins.str
+channels_last: builtins.str
+channels_last_3d: builtins.str
+contiguous_format: builtins.str
+e: builtins.float
+inf: builtins.float
+nan: builtins.float
+newaxis: None
+pi: builtins.float
+preserve_format: builtins.str
+strided: builtins.str
 __all__: list[str]

@@ -8,9 +8,9 @@ from typing import Any
 
 from minigrad import creation, indexing
 from minigrad import functions as f
-from minigrad._c import call, lib, settle, settle_run, tracers
+from minigrad._c import call, ffi, lib, settle, settle_run, tracers
 from minigrad._numpy import np
-from minigrad.arguments import renamed
+from minigrad.arguments import one_dim, renamed
 from minigrad.count import Count
 from minigrad.creation import require_grad, to_numpy
 from minigrad.devices import CPU, destination, device, on_cpu
@@ -47,6 +47,7 @@ from minigrad.dtypes import (
 from minigrad.elementwise import scale
 from minigrad.inplace import (
     KeepGrad,
+    become,
     catch_up,
     check_writable,
     kept_by,
@@ -219,9 +220,91 @@ class Tensor(TensorBase):
         """The number of elements."""
         return int(self._h.size)
 
+    nelement = numel
+
     def dim(self) -> builtins.int:
         """The number of dimensions."""
         return int(self._h.ndim)
+
+    ndimension = dim
+
+    def stride(self, dim: builtins.int | None = None) -> Any:
+        """The steps between neighbours, in elements; of one dimension if that is given."""
+        steps = self.strides
+        return steps if dim is None else steps[one_dim("stride", dim, len(steps))]
+
+    def storage_offset(self) -> builtins.int:
+        """Where the first element lies in the memory that views share, in elements."""
+        first = ffi.cast("char **", self._h.buffer)[0]  # the first field of what is shared
+        return (self.data_ptr() - int(ffi.cast("uintptr_t", first))) // self.itemsize
+
+    def data_ptr(self) -> builtins.int:
+        """The address of the first element."""
+        return int(ffi.cast("uintptr_t", self._h.data))
+
+    def resize_(self, *sizes: Any, memory_format: Any = None) -> Tensor:
+        """Give it another size: the first elements are kept, further ones are whatever is there.
+
+        Raises RuntimeError for a tensor that requires grad.
+        """
+        if self._edge is not None:
+            raise RuntimeError("[resize_] a tensor that requires grad is not resized: use reshape")
+        made = creation.empty(*sizes, dtype=self.dtype)
+        kept = builtins.min(made._h.size, self._h.size)
+        f.reshape(made, (-1,))[:kept] = f.reshape(self, (-1,))[:kept]
+        replace(self, made._h)
+        return self
+
+    def resize_as_(self, other: Tensor, memory_format: Any = None) -> Tensor:
+        """As :meth:`resize_`, to the shape of another tensor."""
+        return self.resize_(other.shape)
+
+    def detach_(self) -> Tensor:
+        """Take it out of its graph, as a leaf that requires no grad; RuntimeError for a view."""
+        if getattr(self, "_alias", None) is not None:
+            raise RuntimeError("[detach_] this tensor is a view: use detach()")
+        self._edge = None
+        return self
+
+    def share_memory_(self) -> Tensor:
+        """Itself: threads share all memory."""
+        return self
+
+    def is_shared(self) -> builtins.bool:
+        """False: processes share no memory."""
+        return False
+
+    @property
+    def retains_grad(self) -> builtins.bool:
+        """Whether it is no leaf and keeps its gradient in ``grad``."""
+        return type(self._edge) is Node and kept_by(self._edge, self)
+
+    @property
+    def output_nr(self) -> builtins.int:
+        """0: the number among the results of its operation."""
+        return 0
+
+    def element_size(self) -> builtins.int:
+        """The size of an element in bytes."""
+        return self.dtype.itemsize
+
+    def is_complex(self) -> builtins.bool:
+        """False: there are no complex numbers."""
+        return False
+
+    def is_signed(self) -> builtins.bool:
+        """Whether the dtype has negative numbers."""
+        return self.dtype.is_signed
+
+    def is_nonzero(self) -> builtins.bool:
+        """True unless the one element is 0; RuntimeError for more or fewer elements."""
+        from minigrad.questions import is_nonzero
+
+        return is_nonzero(self)
+
+    def is_same_size(self, other: Tensor) -> builtins.bool:
+        """True for tensors of one shape."""
+        return self.shape == other.shape
 
     @property
     def strides(self) -> tuple[builtins.int, ...]:
@@ -544,6 +627,25 @@ class Tensor(TensorBase):
         """As :meth:`to`; NumPy's name."""
         return f.to(self, dtype)
 
+    def type(self, dtype: Any = None, non_blocking: builtins.bool = False, **kwargs: Any) -> Any:
+        """The values in another dtype, or, without one, the name of the class of this dtype.
+
+        A dtype may be named as in old programs, by a class or its name: "torch.FloatTensor".
+
+        >>> import minigrad as mg
+        >>> mg.ones(1).type(), mg.ones(1).type(mg.LongTensor)
+        ('minigrad.FloatTensor', tensor([1]))
+        """
+        from minigrad.legacy import dtype_of_class, name_of_class
+
+        return name_of_class(self.dtype) if dtype is None else f.to(self, dtype_of_class(dtype))
+
+    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> Any:
+        """As :func:`minigrad.svd`."""
+        from minigrad.legacy import svd
+
+        return svd(self, some, compute_uv)
+
     def float(self) -> Tensor:
         """As float32."""
         return f.to(self, float32)
@@ -751,6 +853,16 @@ class Tensor(TensorBase):
         return f.transpose(self)
 
     @property
+    def H(self) -> Tensor:  # noqa: N802
+        """A matrix transposed; a view."""
+        return f.transpose(self, -2, -1)
+
+    @property
+    def mH(self) -> Tensor:  # noqa: N802
+        """The last two dimensions swapped; a view."""
+        return f.transpose(self, -2, -1)
+
+    @property
     def mT(self) -> Tensor:  # noqa: N802
         """The last two dimensions swapped; a view."""
         return f.transpose(self, -2, -1)
@@ -809,9 +921,13 @@ copysign lerp addcmul addcdiv addmm addmv addbmm baddbmm addr clamp clamp_min cl
 le gt ge logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor
 bitwise_not masked_fill masked_scatter index_add index_copy index_fill index_put scatter
 scatter_add scatter_reduce cumsum cumprod tril triu
+absolute negative arccos arccosh arcsin arcsinh arctan arctanh arctan2 clip deg2rad
+rad2deg divide true_divide multiply subtract fix greater greater_equal less less_equal
+not_equal heaviside i0 sgn sinc xlogy bitwise_left_shift bitwise_right_shift
 """
 
-_FILLED_RANDOMLY = "uniform_ normal_ bernoulli_ exponential_"
+_FILLED_RANDOMLY = "uniform_ normal_ bernoulli_ exponential_ random_ geometric_ log_normal_ cauchy_"
+_RESHAPED = "squeeze_ unsqueeze_ t_ transpose_ swapaxes_ swapdims_"
 
 
 def _loaded(name: str) -> Callable[..., Any]:
@@ -819,7 +935,9 @@ def _loaded(name: str) -> Callable[..., Any]:
 
 
 def _written_over(name: str) -> Callable[..., Any]:
-    return _in_place(getattr(f, name.removesuffix("_")))
+    function = getattr(f, name.removesuffix("_"))
+    own = f"{function.__name__}_"  # of a function with several names there is one method
+    return _in_place(function) if own == name else getattr(Tensor, own)
 
 
 def _filled_randomly(name: str) -> Callable[..., Any]:
@@ -828,6 +946,20 @@ def _filled_randomly(name: str) -> Callable[..., Any]:
     return getattr(random, name)  # type: ignore[no-any-return]
 
 
+def _reshaped(name: str) -> Callable[..., Any]:
+    function = getattr(f, name[:-1])
+
+    def reshaped(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        made: Tensor = become(name, self, lambda x: function(x, *args, **kwargs))
+        return made
+
+    reshaped.__name__, reshaped.__qualname__ = name, f"Tensor.{name}"
+    reshaped.__doc__ = f"As :func:`minigrad.{name[:-1]}`, of this tensor itself; returns it."
+    return reshaped
+
+
+for _name in _RESHAPED.split():
+    setattr(Tensor, _name, _Later(_name, _reshaped))
 for _name in _IN_PLACE.split():
     setattr(Tensor, f"{_name}_", _Later(f"{_name}_", _written_over))
 for _name in _FILLED_RANDOMLY.split():

@@ -348,9 +348,17 @@ def check_keeps_grad(op: str, kind: DType) -> None:
 
 def operand_error(name: str, value: object) -> TypeError:
     """Not something to compute with."""
-    return TypeError(
-        f"[{name}] expected a Tensor, a number or an array, not {type(value).__name__}"
-    )
+    kind = type(value).__name__
+    if is_foreign_tensor(value):
+        library = type(value).__module__.partition(".")[0]
+        kind = f"a {kind} of {library}'s: take its values with mg.tensor(x.detach().numpy())"
+    return TypeError(f"[{name}] expected a Tensor, a number or an array, not {kind}")
+
+
+def is_foreign_tensor(value: object) -> bool:
+    """Whether it is a tensor of another library that has a tape of its own, such as PyTorch's."""
+    kind = type(value)
+    return hasattr(kind, "detach") and hasattr(kind, "numpy") and not isinstance(value, TensorBase)
 
 
 # ---- recording -----------------------------------------------------------------------------------
@@ -527,11 +535,14 @@ def operator(row: Row) -> tuple[Callable[..., Any], Callable[..., Any]]:
     run = operation(row)
 
     def otherwise(a: Any, b: Any) -> Any:
-        if not isinstance(a, TensorBase):
-            a = as_operand(a)
-        if not isinstance(b, TensorBase):
-            b = as_operand(b)
-        return NotImplemented if a is None or b is None else run(a, b)
+        left = a if isinstance(a, TensorBase) else as_operand(a)
+        right = b if isinstance(b, TensorBase) else as_operand(b)
+        if left is None or right is None:
+            for given in (a, b):
+                if is_foreign_tensor(given):
+                    raise operand_error(row.name, given)
+            return NotImplemented
+        return run(left, right)
 
     return run, otherwise
 
@@ -566,7 +577,7 @@ def _operands(name: str, a: Any, b: Any, operator: bool) -> tuple[Any, Any] | No
             raise operand_error(name, given)
     if not isinstance(b, TensorBase):
         given, b = b, as_operand(b)
-        if b is None and not operator:
+        if b is None and (not operator or is_foreign_tensor(given)):
             raise operand_error(name, given)
     return None if b is None else (a, b)
 

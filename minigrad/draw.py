@@ -41,7 +41,7 @@ def draw_graph(y: Any, names: Mapping[str, Any] | None = None) -> graphviz.Digra
         import graphviz
     except ImportError:
         raise ImportError(
-            "[draw_graph] drawing needs the Python package graphviz: pip install minigrad[draw]; "
+            "[draw_graph] drawing needs the Python package graphviz: pip install graphviz; "
             "to render, it needs Graphviz's program dot as well (apt install graphviz)"
         ) from None
     result = _tensor_of(y)

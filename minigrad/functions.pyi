@@ -1,4 +1,5 @@
 # Written by docs/stubs.py from the modules themselves: change those.
+import builtins
 from typing import Any
 from minigrad.arranging import *
 from minigrad.contraction import *

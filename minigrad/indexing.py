@@ -86,7 +86,8 @@ def _items(index: Any, ndim: int) -> list[Any]:
         else:
             consumed += 1
     if consumed > ndim:
-        raise IndexError(f"[index] {consumed} indices for {ndim} dimensions")
+        hint = "" if ndim else ": the number that a 0-d tensor holds is x.item()"
+        raise IndexError(f"[index] {consumed} indices for {ndim} dimensions{hint}")
     fill: list[Any] = [slice(None)] * (ndim - consumed)
     if ellipsis < 0:
         return items + fill

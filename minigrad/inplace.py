@@ -11,6 +11,7 @@ of that.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from minigrad import shaping as s
@@ -296,6 +297,29 @@ def replace(x: TensorBase, handle: Any) -> None:
                 mark(old, alias)
             changes += [(view, "_alias", (old, *view._alias[1:])) for view in living]
     commit(None, (), changes)
+
+
+def become(op: str, x: Any, change: Callable[[Any], Any]) -> Any:
+    """Make ``x`` what a view operation makes of it: the same memory in another shape.
+
+    Raises RuntimeError for a leaf that requires grad, unless recording is off, and for a view or a
+    tensor with views, whose places in its memory would no longer be known.
+    """
+    catch_up(x)
+    views = getattr(x, "_views", None)
+    living = views is not None and any(
+        _is_view(view, x) for view in [reference() for reference in views.refs]
+    )
+    if living or getattr(x, "_alias", None) is not None:
+        raise RuntimeError(
+            f"[{op}] this tensor is a view or has views: use x = x.{op[:-1]}(...) in its place"
+        )
+    if x._edge is LEAF and mode.enabled:
+        raise RuntimeError(f"[{op}] a leaf that requires grad is not changed while recording is on")
+    made = change(wrap(x._h, x._edge))
+    edge = x._edge if x._edge is LEAF else made._edge
+    commit(None, (), [(x, "_h", made._h), (x, "_shape", None), (x, "_edge", edge)])
+    return x
 
 
 class KeepGrad:

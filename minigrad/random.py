@@ -580,3 +580,73 @@ def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -
         check_writable("bernoulli_", x)
     chance = tensor_operand("bernoulli_", p).expand(x.shape)
     return overwrite("bernoulli_", x, bernoulli(chance, generator=generator))
+
+
+def random_(
+    x: Tensor, from_: int = 0, to: int | None = None, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with integers in [from, to); returns the tensor.
+
+    ``random_(to)`` begins at 0. Without bounds they are all that the dtype holds from 0 on: for
+    floats up to 2**24 or 2**53. Raises ValueError for an empty range.
+    """
+    if to is None and from_:
+        from_, to = 0, from_
+    if to is None:
+        digits = {"float32": 24, "float64": 53, "float16": 11, "bfloat16": 8, "bool": 1}
+        bits = 8 * x.dtype.itemsize - x.dtype.is_signed
+        to = 2 ** digits.get(x.dtype.name, bits)
+    low, high = integer("random_", "from", from_), integer("random_", "to", to)
+    if low >= high:
+        raise ValueError(f"[random_] the range [{low}, {high}) is empty")
+    if mode.enabled and (x.requires_grad or shows_tracked(x)):
+        check_writable("random_", x)
+    return overwrite("random_", x, randint(low, high, x.shape, generator=generator))
+
+
+def geometric_(x: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Fill with the number of trials up to the first success, of probability p; returns it.
+
+    Raises ValueError unless 0 < p < 1.
+    """
+    if not 0 < real("geometric_", "p", p) < 1:
+        raise ValueError(f"[geometric_] p is {p}, but must be between 0 and 1")
+    if mode.enabled and (x.requires_grad or shows_tracked(x)):
+        check_writable("geometric_", x)
+    drawn = drawing(generator).geometric(p, x.shape)
+    return overwrite("geometric_", x, asarray(np.asarray(drawn)))
+
+
+def log_normal_(
+    x: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with numbers whose logarithm is normally distributed; returns the tensor."""
+    if real("log_normal_", "std", std) < 0:
+        raise ValueError(f"[log_normal_] the standard deviation {std} is negative")
+    middle = real("log_normal_", "mean", mean)
+    return filled(
+        "log_normal_",
+        x,
+        lambda shape, kind: np.exp(
+            drawing(generator).standard_normal(shape, kind) * kind(std) + kind(middle)
+        ),
+    )
+
+
+def cauchy_(
+    x: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with numbers of the Cauchy distribution; returns the tensor.
+
+    Raises ValueError for a width that is not positive.
+    """
+    if not real("cauchy_", "sigma", sigma) > 0:
+        raise ValueError(f"[cauchy_] the width {sigma} is not positive")
+    middle = real("cauchy_", "median", median)
+    return filled(
+        "cauchy_",
+        x,
+        lambda shape, kind: (
+            drawing(generator).standard_cauchy(shape).astype(kind) * kind(sigma) + kind(middle)
+        ),
+    )

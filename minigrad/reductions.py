@@ -35,6 +35,7 @@ __all__ = [
     "argmax",
     "argmin",
     "count_nonzero",
+    "dist",
     "logsumexp",
     "max",
     "mean",
@@ -411,6 +412,16 @@ def norm(
     order = 2.0 if p is None or p == "fro" else p
     made = _norm("norm", x, order, dim, keepdim, dtype, numpy)
     return made if dtype is None else stored_as(made, dtype)
+
+
+def dist(x: Tensor, other: Any, p: float = 2.0) -> Tensor:
+    """The p-norm of ``x - other``, broadcast together, as one number.
+
+    >>> import minigrad as mg
+    >>> mg.dist(mg.tensor([3.0, 0.0]), mg.tensor([0.0, 4.0])).item()
+    5.0
+    """
+    return norm(e.sub(x, other), p)
 
 
 def _nuclear(x: Any, dim: Any, keepdim: Any, dtype: Any, numpy: dict[str, Any]) -> Tensor:

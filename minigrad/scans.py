@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -156,6 +157,7 @@ def softmax(
 ) -> Tensor:
     """exp(x) / sum(exp(x)) along a dimension, without overflow; a row of only -inf gives NaN.
 
+    Without ``dim`` it is guessed as in PyTorch, with a warning: 0 of 0, 1 and 3 dimensions, else 1.
     With ``dtype``, x is cast first. ``where``, a bool mask that is broadcast to x, leaves elements
     out: where it is false the result and the gradient are 0, in a row without any other too.
 
@@ -191,6 +193,12 @@ def _normalised(
     if where is not None:
         where = tensor_operand(row.name, where)
         x = selection.where(where, x, -inf)
+    if dim is None and not numpy:
+        dim = 0 if x._h.ndim in (0, 1, 3) else 1  # as PyTorch guesses
+        warnings.warn(
+            f"[{row.name}] without dim the dimension is guessed, {dim} here: say dim={dim}",
+            stacklevel=3,
+        )
     y = along(row.name, x, dim, numpy, lambda t, axis: apply(row, (t,), (axis,)))
     # A row that is left out as a whole is NaN up to here, and its gradient is dropped by both.
     return stored_as(y if where is None else selection.where(where, y, left_out), dtype)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     _View = Callable[[TensorBase, tuple[Any, ...]], Tensor]
 
 __all__ = [
+    "adjoint",
     "broadcast_tensors",
     "broadcast_to",
     "cat",
@@ -537,6 +538,14 @@ def stored_as(y: Tensor, dtype: Any) -> Tensor:
     if dtype is None or not as_dtype(dtype).is_storage:
         return y
     return to(y, dtype)
+
+
+def adjoint(x: Tensor) -> Tensor:
+    """The last two dimensions swapped, as ``x.mT``: a view. ValueError for fewer."""
+    x = tensor_operand("adjoint", x)
+    if x._h.ndim < 2:
+        raise ValueError(f"[adjoint] the tensor has {x._h.ndim} dimensions, but needs 2 or more")
+    return transpose(x, -2, -1)
 
 
 def type_as(x: Tensor, other: Tensor) -> Tensor:

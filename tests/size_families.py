@@ -530,6 +530,42 @@ def attentions(heads, queries, keys, depth, width, rng):
         yield Op(f"attention, causal {causal}", call, value, [q, k, v], slack=4)
 
 
+def recurrences(steps, batch, size, rng):
+    x = rng.standard_normal((steps, batch, 4 * size))
+    state, w = rng.standard_normal((2, batch, size)), rng.standard_normal((4 * size, size)) / size
+
+    def lstm(x, state, w):
+        (h, c), every = state, []
+        for own in x:
+            i, f, g, o = np.split(own + h @ w.T, 4, -1)
+            i, f, o = (1 / (1 + np.exp(-gate)) for gate in (i, f, o))
+            c = f * c + i * np.tanh(g)
+            h = o * np.tanh(c)
+            every.append((h, c))
+        return np.stack(every, 1)
+
+    def elman(x, state, w):
+        h, every = state[0], []
+        for own in x:
+            h = np.tanh(own + h @ w.T)
+            every.append(h)
+        return np.stack(every)[None]
+
+    yield Op("lstm_steps", F.lstm_steps, lstm, [x, state, w], slack=8)
+    inputs = [x[..., :size].copy(), state[:1].copy(), w[:size].copy()]
+    yield Op("rnn_steps", F.rnn_steps, elman, inputs, slack=8)
+
+
+@family
+def recurrent_batch(n, rng):
+    yield from recurrences(3, n, 5, rng)
+
+
+@family
+def recurrent_size(n, rng):
+    yield from recurrences(2, 2, n, rng)
+
+
 @family
 def attention_queries(n, rng):
     yield from attentions(2, n, 11, 8, 5, rng)

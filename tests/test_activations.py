@@ -399,8 +399,11 @@ def test_softmax_and_its_kin(rng, name):
         np.testing.assert_allclose(y.numpy(), reference, rtol=1e-14)
     assert getattr(F, name)(mg.tensor([1, 2]), 0, dtype=mg.float64).dtype is mg.float64
     oracle.check_gradients(lambda t: getattr(F, name)(t, 1), [x], rng)
-    with pytest.raises(TypeError, match="a dim is needed"):
-        getattr(F, name)(mg.tensor(x))
+    for shape, guess in (((4,), 0), ((3, 4), 1), ((2, 3, 2), 0), ((1, 2, 3, 2), 1)):
+        t = mg.tensor(x.ravel()[: np.prod(shape)].reshape(shape))
+        with pytest.warns(UserWarning, match=rf"without dim .* {guess} here: say dim={guess}$"):
+            y = getattr(F, name)(t)
+        oracle.assert_same(y.numpy(), getattr(F, name)(t, guess).numpy())
 
 
 def test_gumbel_softmax_with_given_noise(rng):
@@ -467,8 +470,6 @@ def test_bounded_integers_stay_integers():
         (lambda x: F.celu(x, 0.0), ValueError, r"\[celu\] alpha must not be 0"),
         (lambda x: F.rrelu(x, 0.5, 0.25), ValueError, r"\[rrelu\] lower 0.5 is above upper"),
         (lambda x: F.elu("x"), TypeError, r"\[elu\]"),
-        (lambda x: nn.Softmax(), TypeError, "dim"),
-        (lambda x: nn.Softmax2d()(x), ValueError, r"\[Softmax2d\].*\(2,\)"),
     ],
 )
 def test_errors(call, error, text):
@@ -552,7 +553,7 @@ def test_arguments_of_modules_are_those_of_the_function(cls):
 
 
 def test_prelu_learns():
-    layer = nn.PReLU(2, 0.1, mg.float64)
+    layer = nn.PReLU(2, 0.1, dtype=mg.float64)
     assert layer.state_dict()["weight"].tolist() == [0.1, 0.1]
     layer(mg.tensor([[-1.0, 3.0], [-2.0, -5.0]], mg.float64)).sum().backward()
     assert layer.weight.grad.tolist() == [-3, -5]

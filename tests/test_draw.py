@@ -118,7 +118,7 @@ def test_the_package_graphviz_is_asked_for(monkeypatch):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without_graphviz)
-    with pytest.raises(ImportError, match=r"pip install minigrad\[draw\].*dot"):
+    with pytest.raises(ImportError, match=r"pip install graphviz.*dot"):
         draw_graph(mg.ones(1))
 
 

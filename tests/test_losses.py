@@ -756,9 +756,30 @@ def test_arguments_of_modules_are_those_of_the_function(name):
     assert {n: p.default for n, p in own.items()} == {n: theirs[n].default for n in own}
     left = set(theirs) - set(own)
     needed = {n for n, p in theirs.items() if p.default is p.empty}
-    assert left - needed <= {"weight"}  # of differences: to be given with each call
+    old = {"size_average", "reduce"}
+    assert left - needed - old <= {"weight"}  # of differences: to be given with each call
     assert set(cls._buffers) == {n for n in own if n.endswith("weight")}
     assert repr(cls()) == repr(pickle.loads(pickle.dumps(cls()))) == f"{name}()"
+
+
+@pytest.mark.parametrize(
+    ("old", "reduction"),
+    [
+        ({"size_average": False}, "sum"),
+        ({"size_average": True}, "mean"),
+        ({"reduce": False}, "none"),
+        ({"reduce": True}, "mean"),
+        ({"size_average": False, "reduce": True}, "sum"),
+        ({"size_average": False, "reduce": False}, "none"),
+    ],
+)
+def test_older_names_of_reductions(old, reduction):
+    x, t = mg.tensor([1.0, 4.0]), mg.zeros(2)
+    wanted = F.l1_loss(x, t, reduction=reduction).tolist()
+    with pytest.warns(UserWarning, match=f"are deprecated: use reduction='{reduction}'"):
+        assert F.l1_loss(x, t, **old).tolist() == wanted
+    with pytest.warns(UserWarning, match="are deprecated"):
+        assert nn.L1Loss(**old)(x, t).tolist() == wanted
 
 
 @every

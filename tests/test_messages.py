@@ -23,6 +23,58 @@ def frozen():
 
 
 MESSAGES = [
+    # usual slips in programs written for PyTorch
+    (
+        lambda: F.cross_entropy(mg.tensor([0, 1]), X),
+        TypeError,
+        "[cross_entropy] the input holds int64, the target float32: are they swapped? "
+        "It is cross_entropy(scores, classes)",
+    ),
+    (
+        lambda: F.nll_loss(mg.tensor([0, 1]), X),
+        TypeError,
+        "[nll_loss] the input holds int64, the target float32: are they swapped?",
+    ),
+    (
+        lambda: mg.nn.Sequential([mg.nn.ReLU()]),
+        TypeError,
+        "[Sequential] expected a Module, not list: give the modules one by one, "
+        "Sequential(*modules)",
+    ),
+    (
+        lambda: mg.nn.Sequential(mg.nn.Tanh(), mg.nn.ReLU),
+        TypeError,
+        "[Sequential] expected a Module, not type: ReLU is the class, ReLU() a module of it",
+    ),
+    (
+        lambda: mg.optim.SGD([TRACKED], lr=0.1).step(0.5),
+        TypeError,
+        "[SGD.step] a closure is a function that returns the loss, not float; the learning rate "
+        "is an option, mg.optim.SGD(params, lr=0.1)",
+    ),
+    (
+        lambda: mg.nn.CrossEntropyLoss(X, mg.tensor([0, 1])),
+        TypeError,
+        "[CrossEntropyLoss] a loss is made first and called with the tensors then: "
+        "nn.CrossEntropyLoss()(input, target)",
+    ),
+    (
+        lambda: X.sum().data[0],
+        IndexError,
+        "[index] 1 indices for 0 dimensions: the number that a 0-d tensor holds is x.item()",
+    ),
+    (
+        lambda: mg.optim.Adam([]),
+        ValueError,
+        "[Adam] there are no parameters to optimize: a module finds no layers in a Python list or "
+        "dict, but in mg.nn.ModuleList or ModuleDict; and model.parameters() can be gone through "
+        "once",
+    ),
+    (
+        lambda: F.embedding(mg.tensor([5]), mg.ones(5, 2)),
+        IndexError,
+        "[embedding] indices from 5 to 5 are not in 0..4",
+    ),
     # shapes
     (lambda: X + mg.ones(4), ValueError, "[add] shapes (2, 3) and (4,) do not fit: 3 != 4"),
     (
@@ -112,7 +164,6 @@ MESSAGES = [
         "[sum] dim 1 is out of range for 1 dimensions: use -1..0",
     ),
     (lambda: X.sum((0, -2)), ValueError, "[sum] dim 0 is given twice in (0, -2)"),
-    (lambda: X.softmax(), TypeError, "[softmax] a dim is needed: softmax(x, dim=-1)"),
     (lambda: X[2], IndexError, "[index] index 2 is out of range for dim 0 of size 2"),
     (lambda: X[[0, 5]], IndexError, "[index] index 5 is out of range for size 2"),
     # sizes
@@ -463,3 +514,38 @@ def test_a_number_that_requires_grad_is_refused(name, call):
     call(half)
     with pytest.raises(TypeError, match=rf"\[{name}\] .* requires grad, but gets none"):
         call(half.requires_grad_())
+
+
+def test_a_name_that_is_not_there_brings_no_guess(fresh):
+    """Python would add "Did you mean: 'divide'?" to what is no misspelling."""
+    code = """
+import sys, traceback
+import minigrad as mg
+for module, name in ((mg, "divice"), (mg.nn, "Linea"), (mg.optim, "SGDD")):
+    try:
+        getattr(module, name)
+    except AttributeError as error:
+        print("".join(traceback.format_exception(error)))
+"""
+    shown = fresh(code)
+    assert "module 'minigrad' has no divice" in shown
+    assert "module 'minigrad.nn' has no Linea" in shown
+    assert "Did you mean" not in shown
+
+
+@pytest.mark.parametrize(
+    "mix",
+    [
+        lambda x, t: x + t,
+        lambda x, t: x * t,
+        lambda x, t: x @ t,
+        lambda x, t: x < t,
+        lambda x, t: mg.exp(t),
+        lambda x, t: F.linear(t, x),
+    ],
+)
+def test_pytorchs_tensors_are_named(mix):
+    torch = pytest.importorskip("torch")
+    text = r"a Tensor of torch's: take its values with mg.tensor\(x.detach\(\).numpy\(\)\)"
+    with pytest.raises(TypeError, match=text):
+        mix(mg.ones(2, 2), torch.ones(2, 2))

@@ -494,7 +494,7 @@ def test_embedding(rng):
         assert g.tolist() == [[1] * 3, [0] * 3, [0] * 3, [0] * 3, [1] * 3]
     assert F.embedding(mg.zeros(0, 2, dtype=mg.int64), w).shape == (0, 2, 3)
     for wrong in (-1, 5):
-        with pytest.raises(IndexError, match=r"\[embedding\] classes from .* are not in 0..4"):
+        with pytest.raises(IndexError, match=r"\[embedding\] indices from .* are not in 0..4"):
             F.embedding([0, wrong], w)
     with pytest.raises(IndexError, match=r"\[embedding\] padding_idx 5 is out of range"):
         F.embedding([0], w, 5)

@@ -708,8 +708,10 @@ class _FunctionOp:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "functional":  # loaded when it is first asked for
-        return import_module("minigrad.autograd.functional")
+    if name in ("function", "functional", "variable"):  # loaded when it is first asked for
+        return import_module(f"minigrad.autograd.{name}")
+    if name == "Variable":
+        return import_module("minigrad.legacy").Variable
     if name not in ("gradcheck", "gradgradcheck"):  # PyTorch has them here too
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from minigrad import checking

@@ -58,6 +58,7 @@ from minigrad.nn.layers import (
     ModuleDict,
     ModuleList,
     Sequential,
+    Unflatten,
 )
 from minigrad.nn.losses import (
     BCELoss,
@@ -107,9 +108,22 @@ from minigrad.nn.pooling import (
     AvgPool1d,
     AvgPool2d,
     AvgPool3d,
+    LPPool1d,
+    LPPool2d,
+    LPPool3d,
     MaxPool1d,
     MaxPool2d,
     MaxPool3d,
+)
+from minigrad.nn.recurrent import (
+    GRU,
+    LSTM,
+    RNN,
+    GRUCell,
+    LSTMCell,
+    RNNBase,
+    RNNCell,
+    RNNCellBase,
 )
 from minigrad.nn.regularization import (
     AlphaDropout,
@@ -117,9 +131,11 @@ from minigrad.nn.regularization import (
     Dropout1d,
     Dropout2d,
     Dropout3d,
+    FeatureAlphaDropout,
 )
 from minigrad.nn.sparse import (
     Embedding,
+    EmbeddingBag,
 )
 
 if TYPE_CHECKING:
@@ -130,6 +146,9 @@ __all__ = [
     "ELU",
     "GELU",
     "GLU",
+    "GRU",
+    "LSTM",
+    "RNN",
     "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
@@ -160,7 +179,10 @@ __all__ = [
     "Dropout2d",
     "Dropout3d",
     "Embedding",
+    "EmbeddingBag",
+    "FeatureAlphaDropout",
     "Flatten",
+    "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
     "Hardshrink",
@@ -175,6 +197,10 @@ __all__ = [
     "InstanceNorm3d",
     "KLDivLoss",
     "L1Loss",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
+    "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
@@ -198,6 +224,9 @@ __all__ = [
     "Parameter",
     "PoissonNLLLoss",
     "RMSNorm",
+    "RNNBase",
+    "RNNCell",
+    "RNNCellBase",
     "RReLU",
     "ReLU",
     "ReLU6",
@@ -217,6 +246,7 @@ __all__ = [
     "Threshold",
     "TripletMarginLoss",
     "TripletMarginWithDistanceLoss",
+    "Unflatten",
     "functional",
     "init",
     "utils",
@@ -225,8 +255,17 @@ __all__ = [
 
 # What is loaded when it is first asked for, by the module that has it; or a module itself.
 _HOMES = {
+    "bilinear": "Bilinear",
+    "local_norm": "LocalResponseNorm",
+    "parameters": "ParameterDict ParameterList",
+    "unpooling": "MaxUnpool1d MaxUnpool2d MaxUnpool3d",
+    "padding": "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d "
+    "ConstantPad3d ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d "
+    "ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d",
+    "vision": "ChannelShuffle Fold PixelShuffle PixelUnshuffle Unfold Upsample "
+    "UpsamplingBilinear2d UpsamplingNearest2d",
     "parallel": "DataParallel DistributedDataParallel",
-    "": "init parallel",
+    "": "init modules parallel parameter",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 __all__ += [name for name in _LATER if name not in __all__]
@@ -235,7 +274,8 @@ __all__ += [name for name in _LATER if name not in __all__]
 def __getattr__(name: str) -> Any:
     home = _LATER.get(name)
     if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        # Without an object Python adds no guess, as "divide" for "device".
+        raise AttributeError(f"module {__name__!r} has no {name}", name=name, obj=None)
     found = import_module(f"{__name__}.{home or name}")
     if home:
         found = getattr(found, name)

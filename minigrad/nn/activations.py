@@ -262,19 +262,19 @@ class GLU(_Activation, function=F.glu):
 class Softmax(_Activation, function=F.softmax):
     """``exp(x) / sum(exp(x))`` along a dimension; see :func:`minigrad.softmax`."""
 
-    dim: int
+    dim: int | None = None
 
 
 class LogSoftmax(_Activation, function=F.log_softmax):
     """``x - log(sum(exp(x)))`` along a dimension; see :func:`minigrad.log_softmax`."""
 
-    dim: int
+    dim: int | None = None
 
 
 class Softmin(_Activation, function=F.softmin):
     """``exp(-x) / sum(exp(-x))`` along a dimension; see :func:`minigrad.softmin`."""
 
-    dim: int
+    dim: int | None = None
 
 
 class Softmax2d(_Activation, function=F.softmax):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from minigrad.arguments import tensor_operand
+from minigrad.dispatch import TensorBase
+from minigrad.nn.functional.operands import legacy_reduction
 from minigrad.nn.module import Module
 
 if TYPE_CHECKING:
@@ -42,11 +45,36 @@ class _OfDataclass:
             type(self.of.__name__, self.of.__bases__, own)
         )
         made._arguments = tuple([field.name for field in dataclasses.fields(made)])
+        if "reduction" in made._arguments:
+            made.__init__ = _of_a_loss(made.__init__)
         for name, value in vars(made).items():
             if own.get(name) is not value and name not in ("__dict__", "__weakref__"):
                 setattr(self.of, name, value)
         found = getattr(self.of, self.name)
         return found.__get__(module, cls) if hasattr(found, "__get__") else found
+
+
+def _of_a_loss(init: Callable[..., None]) -> Callable[..., None]:
+    """The ``__init__`` of a loss, with PyTorch's older arguments too.
+
+    A loss that is given the tensors that it is to compare is a common mistake: TypeError.
+    """
+
+    @functools.wraps(init)
+    def __init__(  # noqa: N807 - it becomes that method
+        self: Any, *args: Any, size_average: Any = None, reduce: Any = None, **kwargs: Any
+    ) -> None:
+        if len(args) > 1 and all(isinstance(x, TensorBase) for x in args[:2]):
+            name = type(self).__name__
+            raise TypeError(
+                f"[{name}] a loss is made first and called with the tensors then: "
+                f"nn.{name}()(input, target)"
+            )
+        if size_average is not None or reduce is not None:
+            kwargs["reduction"] = legacy_reduction(size_average, reduce)
+        init(self, *args, **kwargs)
+
+    return __init__
 
 
 @dataclass_transform(eq_default=False)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from minigrad.arguments import integer
+from minigrad.arguments import integer, size_of
 from minigrad.creation import check_room, tensor
 from minigrad.devices import on_cpu
 from minigrad.dtypes import as_dtype
@@ -14,7 +14,7 @@ from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.function_module import FunctionModule
 from minigrad.nn.module import Module, Parameter
 from minigrad.random import drawing
-from minigrad.shaping import flatten
+from minigrad.shaping import flatten, unflatten
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -26,6 +26,7 @@ __all__ = [
     "ModuleDict",
     "ModuleList",
     "Sequential",
+    "Unflatten",
 ]
 
 
@@ -103,6 +104,27 @@ class Flatten(FunctionModule, function=flatten):
 
     start_dim: int = 1
     end_dim: int = -1
+
+
+class Unflatten(Module):
+    """:func:`minigrad.unflatten` as a module: one dimension as several.
+
+    >>> import minigrad as mg
+    >>> mg.nn.Unflatten(1, (2, 3))(mg.ones(4, 6)).shape
+    (4, 2, 3)
+    """
+
+    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
+        self.dim = integer("Unflatten", "dim", dim)
+        self.unflattened_size = size_of("Unflatten", tuple(unflattened_size))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x with that dimension as several."""
+        return unflatten(x, self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
 # ---- containers ----------------------------------------------------------------------------------
@@ -183,9 +205,14 @@ _R = TypeVar("_R", bound=_Row)
 
 def _checked(container: Module, module: Any) -> Module:
     if not isinstance(module, Module):
-        raise TypeError(
-            f"[{type(container).__name__}] expected a Module, not {type(module).__name__}"
-        )
+        op = type(container).__name__
+        if isinstance(module, type) and issubclass(module, Module):
+            hint = f": {module.__name__} is the class, {module.__name__}() a module of it"
+        elif isinstance(module, (list, tuple)) and isinstance(container, Sequential):
+            hint = f": give the modules one by one, {op}(*modules)"
+        else:
+            hint = ""
+        raise TypeError(f"[{op}] expected a Module, not {type(module).__name__}{hint}")
     return module
 
 

@@ -671,9 +671,9 @@ class Module:
     def __repr__(self) -> str:
         extra = self.extra_repr()
         lines = [f"({name}): {child!r}".replace("\n", "\n  ") for name, child in self._shown()]
-        if not lines:
+        if not lines and "\n" not in extra:
             return f"{type(self).__name__}({extra})"
-        body = [extra, *lines] if extra else lines
+        body = [*extra.split("\n"), *lines] if extra else lines
         return f"{type(self).__name__}(\n  " + "\n  ".join(body) + "\n)"
 
     def _shown(self) -> list[tuple[str, Module]]:

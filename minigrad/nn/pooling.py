@@ -20,6 +20,9 @@ __all__ = [
     "AvgPool1d",
     "AvgPool2d",
     "AvgPool3d",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
     "MaxPool1d",
     "MaxPool2d",
     "MaxPool3d",
@@ -215,5 +218,50 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPool):
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     """:func:`minigrad.nn.functional.adaptive_max_pool3d` as a module."""
+
+    axes = 3
+
+
+class _LPPool(Module):
+    axes: int
+
+    def __init__(
+        self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    ) -> None:
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The norms of the windows."""
+        pool = getattr(F, f"lp_pool{self.axes}d")
+        norms: Tensor = pool(
+            x, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
+        )
+        return norms
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class LPPool1d(_LPPool):
+    """:func:`minigrad.nn.functional.lp_pool1d` as a module."""
+
+    axes = 1
+
+
+class LPPool2d(_LPPool):
+    """:func:`minigrad.nn.functional.lp_pool2d` as a module."""
+
+    axes = 2
+
+
+class LPPool3d(_LPPool):
+    """:func:`minigrad.nn.functional.lp_pool3d` as a module."""
 
     axes = 3

@@ -11,7 +11,7 @@ from minigrad.nn.module import Module
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"]
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
 
 
 class Dropout(Module):
@@ -64,3 +64,9 @@ class AlphaDropout(Dropout):
     """:func:`minigrad.nn.functional.alpha_dropout` in training, nothing in evaluation."""
 
     _function = staticmethod(F.alpha_dropout)
+
+
+class FeatureAlphaDropout(Dropout):
+    """:func:`minigrad.nn.functional.feature_alpha_dropout` in training, nothing in evaluation."""
+
+    _function = staticmethod(F.feature_alpha_dropout)

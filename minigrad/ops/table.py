@@ -46,6 +46,7 @@ TABLE: dict[str, Row] = {}
 
 # The names of saved arrays, and their places; a pointwise row with one input keeps y in place 1.
 PLACES = {"x": 0, "a": 0, "c": 0, "b": 1, "y": 2, "queries": 0, "keys": 1, "values": 2}
+PLACES |= {"projected": 0, "state": 1, "weight": 2}
 
 
 Rule = Callable[..., Any]  # (node, g) -> a gradient per input

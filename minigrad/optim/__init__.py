@@ -22,7 +22,7 @@ _HOMES = {
     "lbfgs": "LBFGS",
     "moments": "Adamax Lion NAdam RAdam SparseAdam",
     "muon": "Muon",
-    "": "lr_scheduler swa_utils",
+    "": "lr_scheduler optimizer swa_utils",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 
@@ -52,7 +52,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     home = _LATER.get(name)
     if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        # Without an object Python adds no guess, as "divide" for "device".
+        raise AttributeError(f"module {__name__!r} has no {name}", name=name, obj=None)
     found = import_module(f"{__name__}.{home or name}")
     if home:
         found = getattr(found, name)

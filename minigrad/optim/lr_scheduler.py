@@ -218,6 +218,9 @@ class LRScheduler:
         return list(value)
 
 
+_LRScheduler = LRScheduler  # PyTorch's older name
+
+
 class _FromRates(LRScheduler):
     """Each step starts from the rates that are there; a formula says what they would be alone."""
 

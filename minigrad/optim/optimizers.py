@@ -73,7 +73,11 @@ class Optimizer:
             )
         given = list(params)
         if not given:
-            raise ValueError(f"[{self._name}] there are no parameters to optimize")
+            raise ValueError(
+                f"[{self._name}] there are no parameters to optimize: a module finds no layers in "
+                "a Python list or dict, but in mg.nn.ModuleList or ModuleDict; and "
+                "model.parameters() can be gone through once, so call it anew for each use"
+            )
         if isinstance(given[0], dict):
             for group in given:
                 self.add_param_group(group)
@@ -166,6 +170,12 @@ class Optimizer:
         """
         loss = None
         if closure is not None:
+            if not callable(closure):
+                raise TypeError(
+                    f"[{self._name}.step] a closure is a function that returns the loss, not "
+                    f"{type(closure).__name__}; the learning rate is an option, "
+                    f"mg.optim.{self._name}(params, lr=0.1)"
+                )
             with enable_grad():
                 loss = closure()
         for group in self.param_groups:

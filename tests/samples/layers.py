@@ -156,6 +156,14 @@ LAYERS = {
         "nn.functional.max_pool3d nn.functional.avg_pool3d",
         lambda f: (S(lambda x: f(x, (1, 2, 2), stride=1, padding=(0, 1, 0)), (1, 1, 2, 3, 3)),),
     ),
+    "nn.functional.lp_pool1d": (S(lambda x: F.lp_pool1d(x, 3, 2), (2, 1, 5), over=POSITIVE),),
+    "nn.functional.lp_pool2d": (S(lambda x: F.lp_pool2d(x, 2, 2, 1), (1, 3, 3), over=POSITIVE),),
+    "nn.functional.lp_pool3d": (S(lambda x: F.lp_pool3d(x, 2, 2), (1, 2, 2, 3), over=POSITIVE),),
+    "nn.functional.max_unpool1d": (S(lambda x: F.max_unpool1d(x, ints([1, 2]), 2), (1, 2)),),
+    "nn.functional.max_unpool2d": (S(lambda x: F.max_unpool2d(x, ints([[1, 6]]), 2), (1, 1, 2)),),
+    "nn.functional.max_unpool3d": (
+        S(lambda x: F.max_unpool3d(x, ints([[[1, 12]]]), 2), (1, 1, 1, 2)),
+    ),
     **each(
         "nn.functional.adaptive_avg_pool1d nn.functional.adaptive_max_pool1d",
         lambda f: (S(lambda x: f(x, 3), (2, 1, 5)),),
@@ -207,6 +215,9 @@ LAYERS = {
             S(lambda x: f(x, training=False), (3,)),
         ),
     ),
+    "nn.functional.feature_alpha_dropout": (
+        S(lambda x: F.feature_alpha_dropout(x, 0.3, training=True), (2, 3, 2), random=True),
+    ),
     "nn.functional.dropout1d": (S(lambda x: F.dropout1d(x, 0.3), (2, 3, 2), random=True),),
     "nn.functional.dropout2d": (S(lambda x: F.dropout2d(x, 0.3), (2, 3, 2, 1), random=True),),
     "nn.functional.dropout3d": (S(lambda x: F.dropout3d(x, 0.3), (2, 3, 1, 2, 1), random=True),),
@@ -214,7 +225,25 @@ LAYERS = {
         S(lambda w: F.embedding(ints([2, 0], [2, 1]), w), (3, 2)),
         S(lambda w: F.embedding(ints(2, 0, 1), w), (3, 2)),
     ),
+    "nn.functional.embedding_bag": tuple(
+        S(lambda w, m=mode: F.embedding_bag(ints(2, 0, 1, 2), w, ints(0, 1, 1), mode=m), (3, 2))
+        for mode in ("sum", "mean", "max")
+    ),
     "nn.functional.one_hot": (Z(lambda: F.one_hot(ints(2, 0, 1), 4)),),
+    "nn.functional.lstm_steps": (
+        S(F.lstm_steps, (2, 2, 8), (2, 2, 2), (8, 2)),
+        S(F.lstm_steps, (1, 3, 4), (2, 3, 1), (4, 1)),
+    ),
+    "nn.functional.rnn_steps": (
+        S(F.rnn_steps, (3, 2, 2), (1, 2, 2), (2, 2)),
+        S(
+            lambda x, h, w: F.rnn_steps(x, h, w, "relu"),
+            (3, 2, 2),
+            (1, 2, 2),
+            (2, 2),
+            over=POSITIVE,
+        ),
+    ),
     "nn.functional.scaled_dot_product_attention": (
         S(F.scaled_dot_product_attention, (2, 2, 3), (2, 4, 3), (2, 4, 2)),
         S(
@@ -251,6 +280,7 @@ LAYERS = {
         S(lambda x: F.interpolate(x, (4, 3), mode="bilinear"), (1, 1, 3, 4)),
         S(lambda x: F.interpolate(x, (4, 3), mode="bilinear", align_corners=True), (1, 1, 3, 2)),
     ),
+    "nn.functional.channel_shuffle": (S(lambda x: F.channel_shuffle(x, 2), (2, 4, 2)),),
     "nn.functional.pixel_shuffle": (S(lambda x: F.pixel_shuffle(x, 2), (1, 4, 2, 3)),),
     "nn.functional.pixel_unshuffle": (S(lambda x: F.pixel_unshuffle(x, 2), (1, 4, 2)),),
 }
@@ -348,6 +378,7 @@ LOSSES = {
         S(F.cosine_similarity, (2, 3), (2, 3)),
         S(lambda a, b: F.cosine_similarity(a, b, dim=0), (3, 2), (3, 1)),
     ),
+    "nn.functional.pdist": (S(F.pdist, (4, 2)), S(lambda x: F.pdist(x, 3.0), (3, 2))),
     "nn.functional.pairwise_distance": (
         S(F.pairwise_distance, (2, 3), (2, 3)),
         S(lambda a, b: F.pairwise_distance(a, b, p=3, keepdim=True), (2, 3), (3,)),

@@ -53,6 +53,10 @@ REDUCTIONS = {
             S(lambda x: f(x, 3, dim=-1), (2, 3), over=NEGATIVE),
         ),
     ),
+    "dist": (
+        S(mg.dist, (2, 3), (2, 3)),
+        S(lambda a, b: mg.dist(a, b, 3), (2, 3), (3,)),
+    ),
     **each("all any", lambda f: (*reduction(f, smooth=False), Z(lambda x: f(x > 0, 1), (3, 4)))),
     "count_nonzero": reduction(lambda x, **k: mg.count_nonzero(x > 0, **k), smooth=False),
     **each("argmax argmin", lambda f: indexed(f, smooth=False)),

@@ -1,4 +1,5 @@
 # Written by docs/stubs.py from the modules themselves: change those.
+import builtins
 from typing import Any
 from minigrad.elementwise import sigmoid as sigmoid
 from minigrad.elementwise import tanh as tanh
@@ -26,6 +27,7 @@ from minigrad.nn.functional.activation import softsign as softsign
 from minigrad.nn.functional.activation import tanhshrink as tanhshrink
 from minigrad.nn.functional.activation import threshold as threshold
 from minigrad.nn.functional.attention import *
+from minigrad.nn.functional.bags import *
 from minigrad.nn.functional.classification import *
 from minigrad.nn.functional.convolution import *
 from minigrad.nn.functional.dense import *
@@ -33,9 +35,11 @@ from minigrad.nn.functional.distance import *
 from minigrad.nn.functional.loss import *
 from minigrad.nn.functional.normalization import *
 from minigrad.nn.functional.pooling import *
+from minigrad.nn.functional.recurrent import *
 from minigrad.nn.functional.regularization import *
 from minigrad.nn.functional.sparse import embedding as embedding
 from minigrad.nn.functional.sparse import one_hot as one_hot
+from minigrad.nn.functional.unpooling import *
 from minigrad.nn.functional.vision import *
 from minigrad.padding import *
 from minigrad.scans import log_softmax as log_softmax

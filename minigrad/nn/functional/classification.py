@@ -14,6 +14,7 @@ from minigrad.nn.functional.activation import softplus
 from minigrad.nn.functional.operands import (
     check_reduction,
     floats,
+    legacy_reduction,
     one_shape,
     real,
     reduced,
@@ -44,6 +45,9 @@ def nll_loss(
     weight: Tensor | None = None,
     ignore_index: int = -100,
     reduction: str = "mean",
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
 ) -> Tensor:
     """The negative log-likelihood of classes: ``-weight[t] * input[t]`` for each target t.
 
@@ -54,8 +58,12 @@ def nll_loss(
     Raises ValueError where shapes do not fit, IndexError for a target that is no class, TypeError
     for targets that are not int64.
     """
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
     op = "nll_loss"
-    x, t = as_float(op, input), tensor_operand(op, target)
+    x, t = tensor_operand(op, input), tensor_operand(op, target)
+    _check_order(op, x, t)
+    x = as_float(op, x)
     check_reduction(op, reduction)
     ignore_index = integer(op, "ignore_index", ignore_index)
     return _of_classes(op, x, t, weight, ignore_index, 0.0, reduction)
@@ -68,6 +76,9 @@ def cross_entropy(
     ignore_index: int = -100,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
 ) -> Tensor:
     """The cross entropy of unnormalised scores with classes or with class probabilities.
 
@@ -85,8 +96,11 @@ def cross_entropy(
     >>> round(cross_entropy(scores, mg.tensor([0, 1])).item(), 4)
     0.6931
     """
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
     op = "cross_entropy"
     x, t = tensor_operand(op, input), tensor_operand(op, target)
+    _check_order(op, x, t)
     check_reduction(op, reduction)
     ignore_index = integer(op, "ignore_index", ignore_index)
     label_smoothing = real(op, "label_smoothing", label_smoothing)
@@ -101,6 +115,15 @@ def cross_entropy(
     if x.dtype.is_storage or not x.dtype.is_floating_point:
         x = as_float(op, x)
     return _of_classes(op, x, t, weight, ignore_index, label_smoothing, reduction)
+
+
+def _check_order(op: str, x: Tensor, t: Tensor) -> None:
+    """TypeError where classes stand first and scores second, unless both may be scores."""
+    if t.dtype.is_floating_point and x.dtype is int64:
+        raise TypeError(
+            f"[{op}] the input holds int64, the target {t.dtype.name}: are they swapped? "
+            f"It is {op}(scores, classes)"
+        )
 
 
 # Of each loss the rows without and with weights, and its kind.
@@ -150,6 +173,9 @@ def multi_margin_loss(
     margin: float = 1.0,
     weight: Tensor | None = None,
     reduction: str = "mean",
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
 ) -> Tensor:
     """How far classes come within a margin of the right one:
     ``sum over i != t of weight[t] * max(0, margin - input[t] + input[i])**p / C``.
@@ -159,6 +185,8 @@ def multi_margin_loss(
     ``p`` is 1 or 2. The gradient where a score just reaches the margin is 0. The mean divides by
     the number of targets. Raises as :func:`nll_loss`, and ValueError for another p.
     """
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
     op = "multi_margin_loss"
     x, t = floats(op, input)[0], tensor_operand(op, target)
     check_reduction(op, reduction)
@@ -183,6 +211,9 @@ def binary_cross_entropy(
     target: Tensor,
     weight: Tensor | None = None,
     reduction: str = "mean",
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
 ) -> Tensor:
     """``-weight * (t * log(x) + (1 - t) * log(1 - x))`` of probabilities x and targets t.
 
@@ -196,6 +227,8 @@ def binary_cross_entropy(
     >>> binary_cross_entropy(mg.tensor([0.0, 1.0]), mg.tensor([1.0, 1.0])).item()
     50.0
     """
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
     op = "binary_cross_entropy"
     x, t = one_shape(op, input, target, reduction)
     losses = apply(ENTROPY, (x, t))
@@ -218,6 +251,9 @@ def binary_cross_entropy_with_logits(
     weight: Tensor | None = None,
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
 ) -> Tensor:
     """``weight * ((1 - t) * softplus(x) + pos_weight * t * softplus(-x))`` of scores x, targets t:
     the cross entropy of the probability ``sigmoid(x)``, without overflow.
@@ -231,6 +267,8 @@ def binary_cross_entropy_with_logits(
     >>> binary_cross_entropy_with_logits(mg.tensor([-1000.0]), mg.tensor([1.0])).item()
     1000.0
     """
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
     op = "binary_cross_entropy_with_logits"
     x, t = one_shape(op, input, target, reduction)
     if pos_weight is None:
@@ -241,11 +279,20 @@ def binary_cross_entropy_with_logits(
     return reduced(weighted(op, "weight", weight, losses), reduction)
 
 
-def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:  # noqa: A002
+def soft_margin_loss(
+    input: Tensor,  # noqa: A002
+    target: Tensor,
+    reduction: str = "mean",
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+) -> Tensor:
     """``log(1 + exp(-t * x))``, without overflow, of scores x and targets t of 1 and -1.
 
     Raises ValueError where the shapes differ.
     """
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
     x, t = one_shape("soft_margin_loss", input, target, reduction)
     return reduced(softplus(-t * x), reduction)
 
@@ -255,11 +302,16 @@ def multilabel_soft_margin_loss(
     target: Tensor,
     weight: Tensor | None = None,
     reduction: str = "mean",
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
 ) -> Tensor:
     """:func:`binary_cross_entropy_with_logits`, averaged over the classes, the last dimension.
 
     ``weight`` is broadcast to the input. Raises ValueError where shapes do not fit.
     """
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
     op = "multilabel_soft_margin_loss"
     x, t = one_shape(op, input, target, reduction)
     if not x.ndim:

@@ -9,7 +9,14 @@ from minigrad import functions as f
 from minigrad._c import lib
 from minigrad.arguments import one_dim, tensor_operand
 from minigrad.dispatch import apply
-from minigrad.nn.functional.operands import check_reduction, floats, one_shape, real, reduced
+from minigrad.nn.functional.operands import (
+    check_reduction,
+    floats,
+    legacy_reduction,
+    one_shape,
+    real,
+    reduced,
+)
 from minigrad.ops.reduction import UNITS
 
 if TYPE_CHECKING:
@@ -21,6 +28,7 @@ __all__ = [
     "hinge_embedding_loss",
     "margin_ranking_loss",
     "pairwise_distance",
+    "pdist",
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
 ]
@@ -75,6 +83,22 @@ def pairwise_distance(
     return f.norm(a - b + eps, p, one_dim(op, -1, max(a.ndim, b.ndim)), keepdim)
 
 
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:  # noqa: A002
+    """The distances ``norm(x[i] - x[j], p)`` of all pairs i < j of the rows of (N, M), in order.
+
+    Raises ValueError for other shapes.
+
+    >>> import minigrad as mg
+    >>> pdist(mg.tensor([[0.0], [1.0], [3.0]])).tolist()
+    [1.0, 3.0, 2.0]
+    """
+    (x,) = floats("pdist", input)
+    if x.ndim != 2:
+        raise ValueError(f"[pdist] the input has shape {x.shape}, but must be (N, M)")
+    first, second = f.triu_indices(x.shape[0], x.shape[0], 1)
+    return f.norm(x[first] - x[second], p, 1)
+
+
 # ---- losses --------------------------------------------------------------------------------------
 
 
@@ -83,11 +107,16 @@ def hinge_embedding_loss(
     target: Tensor,
     margin: float = 1.0,
     reduction: str = "mean",
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
 ) -> Tensor:
     """``x`` where the target is 1, ``max(0, margin - x)`` where it is -1, of distances x.
 
     The gradient at the margin is 0. Raises ValueError where the shapes differ.
     """
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
     x, t = one_shape("hinge_embedding_loss", input, target, reduction)
     margin = real("hinge_embedding_loss", "margin", margin)
     near, far = f.where(t != -1.0, x, 0.0), f.where(t != 1.0, f.relu(margin - x), 0.0)
@@ -100,12 +129,17 @@ def margin_ranking_loss(
     target: Tensor,
     margin: float = 0.0,
     reduction: str = "mean",
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
 ) -> Tensor:
     """``max(0, margin - t * (input1 - input2))``: targets t of 1 want input1 larger, -1 smaller.
 
     The three are broadcast together, as in PyTorch, but must have as many dimensions. The gradient
     where the difference just reaches the margin is 0. Raises ValueError where shapes do not fit.
     """
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
     op = "margin_ranking_loss"
     check_reduction(op, reduction)
     a, b, t = floats(op, input1, input2, target)
@@ -124,6 +158,9 @@ def cosine_embedding_loss(
     target: Tensor,
     margin: float = 0.0,
     reduction: str = "mean",
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
 ) -> Tensor:
     """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1, with the
     :func:`cosine_similarity` of vectors.
@@ -131,6 +168,8 @@ def cosine_embedding_loss(
     The inputs have shape (N, D) and the target (N,), or (D,) and (). The gradient at the margin is
     0. Raises ValueError for other shapes.
     """
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
     op = "cosine_embedding_loss"
     check_reduction(op, reduction)
     a, b = floats(op, input1, input2)
@@ -154,6 +193,9 @@ def triplet_margin_loss(
     eps: float = 1e-6,
     swap: bool = False,
     reduction: str = "mean",
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
 ) -> Tensor:
     """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` with the
     :func:`pairwise_distance` d of vectors along the last dimension (Balntas et al. 2016).
@@ -162,6 +204,8 @@ def triplet_margin_loss(
     margin is 0. Raises ValueError where the numbers of dimensions differ and for a margin that is
     not positive.
     """
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
 
     def distance(a: Tensor, b: Tensor) -> Tensor:
         return pairwise_distance(a, b, p, eps)
@@ -179,8 +223,12 @@ def triplet_margin_with_distance_loss(
     margin: float = 1.0,
     swap: bool = False,
     reduction: str = "mean",
+    size_average: bool | None = None,
+    reduce: bool | None = None,
 ) -> Tensor:
     """As :func:`triplet_margin_loss`, with any distance, by default :func:`pairwise_distance`."""
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
     distance = pairwise_distance if distance_function is None else distance_function
     given = (anchor, positive, negative)
     return _triplets("triplet_margin_with_distance_loss", given, distance, margin, swap, reduction)

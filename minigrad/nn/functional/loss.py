@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 from minigrad import functions as f
 from minigrad.arguments import common_shape
 from minigrad.dispatch import apply
-from minigrad.nn.functional.operands import check_reduction, floats, one_shape, real, reduced
+from minigrad.nn.functional.operands import (
+    check_reduction,
+    floats,
+    legacy_reduction,
+    one_shape,
+    real,
+    reduced,
+)
 from minigrad.ops.loss import HUBER
 
 if TYPE_CHECKING:
@@ -53,6 +60,9 @@ def mse_loss(
     target: Tensor,
     reduction: str = "mean",
     weight: Tensor | None = None,
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
 ) -> Tensor:
     """The squared differences of two tensors of one shape, ``weight * (x - t)**2``: their mean,
     sum, or all of them.
@@ -64,6 +74,8 @@ def mse_loss(
     >>> mse_loss(mg.tensor([1.0, 2.0]), mg.tensor([1.0, 4.0])).item()
     2.0
     """
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
     losses = f.square(_difference("mse_loss", input, target, reduction))
     return _averaged("mse_loss", losses, weight, reduction)
 
@@ -73,11 +85,16 @@ def l1_loss(
     target: Tensor,
     reduction: str = "mean",
     weight: Tensor | None = None,
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
 ) -> Tensor:
     """The absolute differences, ``weight * |x - t|``; the gradient where they are 0 is 0.
 
     Arguments as for :func:`mse_loss`.
     """
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
     losses = f.abs(_difference("l1_loss", input, target, reduction))
     return _averaged("l1_loss", losses, weight, reduction)
 
@@ -88,6 +105,9 @@ def huber_loss(
     reduction: str = "mean",
     delta: float = 1.0,
     weight: Tensor | None = None,
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
 ) -> Tensor:
     """With d = |x - t|: ``d**2 / 2`` below ``delta``, ``delta * (d - delta / 2)`` from there on
     (Huber 1964).
@@ -100,6 +120,8 @@ def huber_loss(
     >>> huber_loss(mg.tensor([1.0, 3.0]), mg.zeros(2), "none", delta=2.0).tolist()
     [0.5, 4.0]
     """
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
     op = "huber_loss"
     delta = real(op, "delta", delta)
     if not delta > 0.0:
@@ -115,12 +137,17 @@ def smooth_l1_loss(
     target: Tensor,
     reduction: str = "mean",
     beta: float = 1.0,
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
 ) -> Tensor:
     """With d = |x - t|: ``d**2 / (2 * beta)`` below ``beta``, ``d - beta / 2`` from there on.
 
     It is ``huber_loss / beta``, and for a beta of 0 :func:`l1_loss`. The second derivative at beta
     is 0. Raises ValueError where the shapes differ and for a negative beta.
     """
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
     op = "smooth_l1_loss"
     beta = real(op, "beta", beta)
     if not beta >= 0.0:
@@ -139,6 +166,9 @@ def kl_div(
     target: Tensor,
     reduction: str = "mean",
     log_target: bool = False,
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
 ) -> Tensor:
     """The terms ``t * (log(t) - x)`` of the Kullback-Leibler divergence of log-probabilities x from
     probabilities t; with ``log_target``, of ``exp(t)`` for targets that are logarithms too.
@@ -153,6 +183,8 @@ def kl_div(
     >>> round(kl_div(x, mg.tensor([[1.0, 0.0]]), reduction="batchmean").item(), 4)
     0.6931
     """
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
     op = "kl_div"
     if reduction != "batchmean":
         check_reduction(op, reduction)
@@ -178,6 +210,9 @@ def gaussian_nll_loss(
     full: bool = False,
     eps: float = 1e-6,
     reduction: str = "mean",
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
 ) -> Tensor:
     """``(log(var) + (x - t)**2 / var) / 2``, the negative log-likelihood of targets t of normal
     distributions with means x and variances ``var``.
@@ -188,6 +223,8 @@ def gaussian_nll_loss(
 
     Raises ValueError for shapes that do not fit and for negative variances.
     """
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
     op = "gaussian_nll_loss"
     check_reduction(op, reduction)
     x, t, v = floats(op, input, target, var)
@@ -216,6 +253,9 @@ def poisson_nll_loss(
     full: bool = False,
     eps: float = 1e-8,
     reduction: str = "mean",
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
 ) -> Tensor:
     """``exp(x) - t * x``, the negative log-likelihood of counts t of Poisson distributions whose
     expectations have the logarithm x; or, without ``log_input``, ``x - t * log(x + eps)``.
@@ -224,6 +264,8 @@ def poisson_nll_loss(
     where t is above 1. A count of 0 hides an infinite logarithm. The two are broadcast together, as
     in PyTorch; ValueError where they cannot be.
     """
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
     op = "poisson_nll_loss"
     check_reduction(op, reduction)
     x, t = floats(op, input, target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
@@ -55,6 +56,13 @@ def weighted(op: str, name: str, weight: Any, losses: Tensor) -> Tensor:
     if common_shape(op, w, losses) != losses.shape:
         raise ValueError(f"[{op}] {name} has shape {w.shape}, but must broadcast to {losses.shape}")
     return w.scale(losses)
+
+
+def legacy_reduction(size_average: Any, reduce: Any) -> str:
+    """The reduction that PyTorch's older arguments name, with its warning."""
+    found = "none" if reduce is False else "sum" if size_average is False else "mean"
+    warnings.warn(f"size_average and reduce are deprecated: use reduction={found!r}", stacklevel=3)
+    return found
 
 
 def check_reduction(op: str, reduction: str) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from minigrad.arguments import integer
+from minigrad import functions as f
+from minigrad.arguments import integer, real
 from minigrad.dispatch import apply
 from minigrad.dtypes import bool_
 from minigrad.nn.functional.spatial import (
@@ -35,6 +36,9 @@ __all__ = [
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",
@@ -226,6 +230,26 @@ def _adaptive_max_pool(
     return _maxima(x, _adaptive(op, x, axes, output_size, False), return_indices)
 
 
+def _lp_pool(
+    axes: int,
+    input: Any,  # noqa: A002
+    norm_type: float,
+    kernel_size: Any,
+    stride: Any,
+    ceil_mode: bool,
+) -> Tensor:
+    op = f"lp_pool{axes}d"
+    order = real(op, "norm_type", norm_type)
+    if order == 0.0:
+        raise ValueError(f"[{op}] norm_type is 0: there is no such norm")
+    x = require_floats(op, spatial_input(op, input, axes))
+    boxes = _read(op, x, axes, kernel_size, stride, 0, 1, ceil_mode, 1)
+    total = apply(BOX_SUM, (f.pow(x, order),), (boxes,))
+    none = f.eq(total, 0.0)  # where the root has no slope
+    root = f.pow(f.where(none, 1.0, total), 1.0 / order)
+    return f.where(none, 0.0, root)  # type: ignore[no-any-return]
+
+
 def _ordered(op: str, x: Tensor) -> Tensor:
     if x.dtype is bool_:
         raise TypeError(f"[{op}] offered for numbers, not bool")
@@ -357,6 +381,50 @@ def avg_pool3d(
     return _avg_pool(
         3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
+
+
+def lp_pool1d(
+    input: Tensor,  # noqa: A002
+    norm_type: float,
+    kernel_size: Any,
+    stride: Any = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """As :func:`lp_pool2d`, over one spatial dimension.
+
+    >>> import minigrad as mg
+    >>> lp_pool1d(mg.tensor([[3.0, 4.0]]), 2, 2).tolist()
+    [[5.0]]
+    """
+    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(
+    input: Tensor,  # noqa: A002
+    norm_type: float,
+    kernel_size: Any,
+    stride: Any = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """``sum(x**p)**(1/p)`` of each window, p being ``norm_type``; 0 and without a gradient where
+    the sum is 0.
+
+    As in PyTorch it is x itself that is raised, so that odd p count negative elements as such.
+    Other arguments are those of :func:`avg_pool2d`. Raises ValueError for p = 0 and where no window
+    fits.
+    """
+    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool3d(
+    input: Tensor,  # noqa: A002
+    norm_type: float,
+    kernel_size: Any,
+    stride: Any = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """As :func:`lp_pool2d`, over three spatial dimensions."""
+    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:  # noqa: A002

@@ -16,7 +16,14 @@ from minigrad.shaping import widen
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d"]
+__all__ = [
+    "alpha_dropout",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "feature_alpha_dropout",
+]
 
 
 _SATURATION = -1.7580993408473766  # SELU at minus infinity: -scale * alpha
@@ -128,8 +135,28 @@ def alpha_dropout(
     Arguments as for :func:`dropout`.
     """
     x = _input("alpha_dropout", input, p)
+    return _saturated(x, x.shape, p, training, inplace)
+
+
+def _saturated(x: Tensor, shape: Sizes, p: float, training: bool, inplace: bool) -> Tensor:
+    """One draw for each element of ``shape``, which is broadcast to that of x."""
     if not training or p == 0.0:
         return x
     scale = 1.0 / math.sqrt((1.0 - p) * (1.0 + p * _SATURATION**2)) if p < 1.0 else 0.0
-    y = f.where(keep(x.shape, p), widen(x), _SATURATION) * scale - scale * _SATURATION * p
+    y = f.where(keep(shape, p), widen(x), _SATURATION) * scale - scale * _SATURATION * p
     return x.copy_(y) if inplace else y
+
+
+def feature_alpha_dropout(
+    input: Tensor,  # noqa: A002
+    p: float = 0.5,
+    training: bool = False,
+    inplace: bool = False,
+) -> Tensor:
+    """As :func:`alpha_dropout`, for whole channels: one draw for each row of (N, C, ...)."""
+    x = _input("feature_alpha_dropout", input, p)
+    if x.ndim < 2:
+        raise ValueError(
+            f"[feature_alpha_dropout] the input has shape {x.shape}, but must be (N, C, ...)"
+        )
+    return _saturated(x, x.shape[:2] + (1,) * (x.ndim - 2), p, training, inplace)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from minigrad import functions as f
 from minigrad._c import call, lib, run
 from minigrad.arguments import integer, tensor_operand
+from minigrad.creation import ones_like, zeros
 from minigrad.dispatch import wrap
 from minigrad.padding import pad
 from minigrad.selection import gather_rows, index_operand
@@ -41,9 +42,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise ValueError(f"[one_hot] {_not_within(classes, count)}") from None
 
 
-def _not_within(classes: Tensor, count: int) -> str:
+def _not_within(classes: Tensor, count: int, what: str = "classes") -> str:
     low, high = (extreme(classes).item() for extreme in (f.amin, f.amax))
-    return f"classes from {low} to {high} are not in 0..{(high + 1 if count < 0 else count) - 1}"
+    return f"{what} from {low} to {high} are not in 0..{(high + 1 if count < 0 else count) - 1}"
 
 
 def embedding(
@@ -52,11 +53,15 @@ def embedding(
     padding_idx: int | None = None,
     max_norm: float | None = None,
     norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
 ) -> Tensor:
     """The rows of ``weight`` (classes, features) that ``input`` names: shape (..., features).
 
     The row ``padding_idx`` gets no gradient. With ``max_norm`` rows that are named and whose norm
     of order ``norm_type`` is larger are first scaled down to it, in place and off the tape.
+    With ``scale_grad_by_freq`` the gradient of a row is divided by the number of times that it is
+    named. ``sparse`` changes nothing: gradients are dense.
 
     Raises IndexError for a class outside 0..classes - 1, ValueError for a ``max_norm`` that is no
     positive number.
@@ -76,10 +81,13 @@ def embedding(
     try:
         run(lib.mg_index_within, classes._h, count)
     except IndexError:
-        raise IndexError(f"[embedding] {_not_within(classes, count)}") from None
+        raise IndexError(f"[embedding] {_not_within(classes, count, 'indices')}") from None
     if max_norm is not None:
         _shorten(table, classes, max_norm, norm_type)
     rows = gather_rows(table, (classes,), "embedding")
+    if scale_grad_by_freq and rows.requires_grad:
+        shares = _shares(classes, count).to(rows.dtype)
+        rows.register_hook(lambda g: g * shares)
     if padding_idx is None:
         return rows
     padding = integer("embedding", "padding_idx", padding_idx)
@@ -87,6 +95,13 @@ def embedding(
         raise IndexError(f"[embedding] padding_idx {padding} is out of range for {count} classes")
     is_padding = f.unsqueeze(f.eq(classes, padding % count), -1)
     return f.where(is_padding, rows.detach(), rows)  # type: ignore[no-any-return]
+
+
+def _shares(classes: Tensor, count: int) -> Tensor:
+    """One over the number of times that each class is named, with a dimension for the features."""
+    line = classes.reshape(-1)
+    named = f.index_add(zeros(count, dtype="int64"), 0, line, ones_like(line))
+    return 1.0 / named[classes].unsqueeze(-1)
 
 
 def _shorten(table: Tensor, classes: Tensor, longest: float, order: float) -> None:

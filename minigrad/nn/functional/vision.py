@@ -30,7 +30,14 @@ from minigrad.ops.window import FOLD_WINDOWS, WINDOWS
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["fold", "interpolate", "pixel_shuffle", "pixel_unshuffle", "unfold"]
+__all__ = [
+    "channel_shuffle",
+    "fold",
+    "interpolate",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "unfold",
+]
 
 # ---- windows as columns --------------------------------------------------------------------------
 
@@ -157,6 +164,26 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:  # noqa: A0
     order = (*range(len(lead) + 1), -3, -1, -4, -2)
     shape = (*lead, channels * r * r, height // r, width // r)
     return parts.permute(order).clone().reshape(shape)
+
+
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:  # noqa: A002
+    """The channels of (N, C, ...) as (groups, C / groups), transposed (Zhang et al. 2018).
+
+    Raises ValueError where the groups do not divide the channels.
+
+    >>> import minigrad as mg
+    >>> channel_shuffle(mg.arange(6).reshape(1, 6, 1), 2).flatten().tolist()
+    [0, 3, 1, 4, 2, 5]
+    """
+    op = "channel_shuffle"
+    x, count = tensor_operand(op, input), integer(op, "groups", groups, 1)
+    if x.ndim < 3 or x.shape[1] % count:
+        raise ValueError(
+            f"[{op}] the input has shape {x.shape}, but must be (N, C, ...), C divisible by {count}"
+        )
+    batch, channels, *space = x.shape
+    parts = x.reshape(batch, count, channels // count, *space)
+    return parts.transpose(1, 2).clone().reshape(x.shape)
 
 
 # ---- other sizes ---------------------------------------------------------------------------------

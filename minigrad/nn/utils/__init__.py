@@ -14,7 +14,7 @@ from minigrad.tape import no_grad
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_"]
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_"]
 
 
 def _gradients(op: str, parameters: Any) -> list[Any]:
@@ -74,3 +74,9 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
     bound = real("clip_grad_value_", "clip_value", clip_value)
     for g in _gradients("clip_grad_value_", parameters):
         g.clamp_(-bound, bound)
+
+
+def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
+    """As :func:`clip_grad_norm_`: PyTorch's older name."""
+    norm: Tensor = clip_grad_norm_(*args, **kwargs)
+    return norm

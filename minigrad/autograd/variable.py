@@ -1,0 +1,13 @@
+"""PyTorch's older wrapper where its programs import it from."""
+
+from typing import Any
+
+__all__ = ["Variable"]  # noqa: F822 - found below
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Variable":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from minigrad.legacy import Variable
+
+    return Variable
