@@ -563,6 +563,18 @@ def test_adam_with_decoupled_weight_decay_is_adamw():
         _step(a, one, seed)
         _step(b, other, seed)
     assert one[0].tolist() == other[0].tolist()
+    taken = optim.Adam(other)  # as PyTorch's it goes by what the state says
+    taken.load_state_dict(b.state_dict())
+    _step(a, one, 9)
+    _step(taken, other, 9)
+    assert one[0].tolist() == other[0].tolist()
+    state = a.state_dict()
+    state["param_groups"] *= 2
+    state["param_groups"][1] = {**state["param_groups"][0], "decoupled_weight_decay": False}
+    with pytest.raises(
+        ValueError, match=r"^\[Adam\] decoupled_weight_decay differs between the"
+    ):
+        a.load_state_dict(state)
 
 
 @pytest.mark.parametrize("name", [n for n in BY_HAND if n != "Muon"])
