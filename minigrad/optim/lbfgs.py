@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from minigrad.arguments import integer
 from minigrad.creation import foreign_values, tensor
+from minigrad.dispatch import TensorBase
 from minigrad.optim.by_parameter import check_fit, check_ranges, check_switches
 from minigrad.optim.optimizers import Closure, Group, Optimizer, _count, _with_gradients
 from minigrad.shaping import cat
@@ -213,6 +214,10 @@ class _Objective:
         """Value and gradient where the parameters are."""
         with enable_grad():
             loss = self.closure()
+        if not isinstance(loss, (TensorBase, Real)):
+            raise TypeError(
+                f"[{self.name}] the closure returned {type(loss).__name__}, but must return the loss"
+            )
         self.loss = loss if not self.calls else self.loss
         self.calls += 1
         check_fit(self.name, _with_gradients(self.group), [])
@@ -387,7 +392,7 @@ def _cubic_minimum(a: _Point, b: _Point, bounds: tuple[float, float]) -> float:
     if b.t < a.t:
         a, b = b, a
     low, high = bounds
-    d1 = a.slope + b.slope - 3 * _ratio(a.f - b.f, a.t - b.t)
+    d1 = a.slope + b.slope - _ratio(3 * (a.f - b.f), a.t - b.t)
     square = d1 * d1 - a.slope * b.slope
     if not square >= 0:
         return (low + high) / 2
