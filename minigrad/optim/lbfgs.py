@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from minigrad.arguments import integer
 from minigrad.creation import foreign_values, tensor
-from minigrad.dispatch import TensorBase
 from minigrad.optim.by_parameter import check_fit, check_ranges, check_switches
 from minigrad.optim.optimizers import Closure, Group, Optimizer, _count, _with_gradients
 from minigrad.shaping import cat
@@ -214,14 +213,13 @@ class _Objective:
         """Value and gradient where the parameters are."""
         with enable_grad():
             loss = self.closure()
-        if not isinstance(loss, (TensorBase, Real)):
-            raise TypeError(
-                f"[{self.name}] the closure returned {type(loss).__name__}, but must return the loss"
-            )
+        if not hasattr(loss, "__float__"):
+            kind = type(loss).__name__
+            raise TypeError(f"[{self.name}] the closure returned {kind}, but must return the loss")
         self.loss = loss if not self.calls else self.loss
         self.calls += 1
         check_fit(self.name, _with_gradients(self.group), [])
-        grads = [p.detach() * 0 if p.grad is None else p.grad for p in self.params]
+        grads = [zeros_like(p) if p.grad is None else p.grad for p in self.params]
         f, g = float(loss), _flat(grads)
         return (-f, -g) if self.group["maximize"] else (f, g)
 
