@@ -90,7 +90,8 @@ _HOMES = {
     "set_rng_state",
     "variable": "Variable",
     "version": "__version__",
-    "": "accelerator amp autograd backends cuda func linalg mps nn optim random scalar special xpu",
+    "": "accelerator amp autograd backends cuda data func linalg mps nn optim random scalar "
+    "special utils xpu",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 _LATER |= dict.fromkeys(functions.__all__, "functions")

@@ -6,6 +6,7 @@ from minigrad import amp as amp
 from minigrad import autograd as autograd
 from minigrad import backends as backends
 from minigrad import cuda as cuda
+from minigrad import data as data
 from minigrad import func as func
 from minigrad import linalg as linalg
 from minigrad import mps as mps
@@ -14,6 +15,7 @@ from minigrad import optim as optim
 from minigrad import random as random
 from minigrad import scalar as scalar
 from minigrad import special as special
+from minigrad import utils as utils
 from minigrad import xpu as xpu
 from minigrad._tensor import *
 from minigrad.amp import autocast as autocast

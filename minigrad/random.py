@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
@@ -143,9 +145,25 @@ _default: Generator | None = None
 _generators: weakref.WeakSet[Generator] = weakref.WeakSet()
 
 
+_own = threading.local()
+
+
+@contextmanager
+def own_generator(seed: int) -> Iterator[None]:
+    """While this lasts, this thread draws from a generator of its own, started at the seed."""
+    before = getattr(_own, "generator", None)
+    _own.generator = Generator().manual_seed(seed)
+    try:
+        yield
+    finally:
+        _own.generator = before
+
+
 def default_generator() -> Generator:
-    """The generator that all random functions share."""
+    """The generator that all random functions share, or that of :func:`own_generator`."""
     global _default
+    if (own := getattr(_own, "generator", None)) is not None:
+        return own  # type: ignore[no-any-return]
     if _default is None:
         _default = Generator()
     return _default

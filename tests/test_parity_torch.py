@@ -19,6 +19,7 @@ torch = pytest.importorskip("torch")
 # In the catalogue for integers only, under another name, or not at all; compared below or by value
 # in other files.
 ELSEWHERE = {
+    "adjoint",
     "bitwise_and",
     "bitwise_left_shift",
     "bitwise_not",

@@ -68,6 +68,9 @@ OURS = {
     "nn.functional.embedding": lambda weight, index, **options: mg.nn.functional.embedding(
         index, weight, **options
     ),
+    "nn.functional.embedding_bag": lambda weight, index, *args, **options: (
+        mg.nn.functional.embedding_bag(index, weight, *args, **options)
+    ),
     "nn.functional.triplet_margin_with_distance_loss": lambda *xs, distance_function, **options: (
         mg.nn.functional.triplet_margin_with_distance_loss(
             *xs, distance_function=mg.nn.functional.pairwise_distance, **options
@@ -133,6 +136,21 @@ def even(sample: Any, _dtype: Any) -> bool:
     return n > 0 and n % 2 == 0
 
 
+def twice(sample: Any, _dtype: Any) -> bool:
+    """Whether two values go to one position of a plane."""
+    index = sample.args[0].flatten(-(sample.input.ndim - 2) or -1)
+    rows = index.reshape(-1, index.shape[-1])
+    return any(len(set(row.tolist())) < row.numel() for row in rows)
+
+
+OVERWRITTEN = Explained(
+    "a value that another overwrites has the gradient 0; in PyTorch both have that of the position",
+    twice,
+    "gradient",
+    always=False,
+)
+
+
 def at_zero(sample: Any, dtype: Any) -> bool:
     """The norms of zeros whose derivatives are NaN, or those of one singular vector, in PyTorch."""
     order = sample.args[0]
@@ -172,6 +190,7 @@ EXPLAINED = {
         r"gradient Mismatched elements: \d / 125",
         always=False,
     ),
+    **{f"nn.functional.max_unpool{d}d": OVERWRITTEN for d in (1, 2, 3)},
     "nn.functional.batch_norm": Explained(
         "the channels are dimension 1, and there must be one; PyTorch asks that of no empty input",
         lambda sample, _: sample.input.ndim < 2,

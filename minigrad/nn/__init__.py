@@ -66,6 +66,7 @@ from minigrad.nn.losses import (
     CosineEmbeddingLoss,
     CosineSimilarity,
     CrossEntropyLoss,
+    CTCLoss,
     GaussianNLLLoss,
     HingeEmbeddingLoss,
     HuberLoss,
@@ -73,6 +74,7 @@ from minigrad.nn.losses import (
     L1Loss,
     MarginRankingLoss,
     MSELoss,
+    MultiLabelMarginLoss,
     MultiLabelSoftMarginLoss,
     MultiMarginLoss,
     NLLLoss,
@@ -165,6 +167,7 @@ __all__ = [
     "BatchNorm1d",
     "BatchNorm2d",
     "BatchNorm3d",
+    "CTCLoss",
     "Conv1d",
     "Conv2d",
     "Conv3d",
@@ -215,6 +218,7 @@ __all__ = [
     "Module",
     "ModuleDict",
     "ModuleList",
+    "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
     "MultiheadAttention",
@@ -255,9 +259,15 @@ __all__ = [
 
 # What is loaded when it is first asked for, by the module that has it; or a module itself.
 _HOMES = {
+    "adaptive": "AdaptiveLogSoftmaxWithLoss",
     "bilinear": "Bilinear",
+    "lazy": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d "
+    "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d "
+    "LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear UninitializedBuffer UninitializedParameter",
     "local_norm": "LocalResponseNorm",
     "parameters": "ParameterDict ParameterList",
+    "transformer": "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder "
+    "TransformerEncoderLayer",
     "unpooling": "MaxUnpool1d MaxUnpool2d MaxUnpool3d",
     "padding": "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d "
     "ConstantPad3d ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d "

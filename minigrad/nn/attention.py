@@ -13,6 +13,8 @@ from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.layers import Linear, uniform_parameter
 from minigrad.nn.module import Module, Parameter
 from minigrad.ops.attention import attention_weights
+from minigrad.random import randn
+from minigrad.shaping import cat
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["MultiheadAttention"]
 
 _OP = "MultiheadAttention"
+
+
+class NonDynamicallyQuantizableLinear(Linear):
+    """A linear layer, under the name that PyTorch shows for the last layer of attention."""
 
 
 class MultiheadAttention(Module):
@@ -30,6 +36,7 @@ class MultiheadAttention(Module):
     where ``batch_first``, or without it. ``kdim`` and ``vdim`` are embed_dim unless given. The
     projections are rows of one ``in_proj_weight`` (3 * E, E), or three of their own where the sizes
     differ; they start by Glorot and Bengio 2010 (uniform), biases with zeros, as in PyTorch.
+    ``add_bias_kv`` adds a learned key and value to each sequence, ``add_zero_attn`` one of zeros.
 
     Raises ValueError where the heads do not divide embed_dim.
 
@@ -47,7 +54,8 @@ class MultiheadAttention(Module):
         num_heads: int,
         dropout: float = 0.0,
         bias: bool = True,
-        *,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
@@ -72,9 +80,15 @@ class MultiheadAttention(Module):
             self.k_proj_weight = _glorot(width, self.kdim, kind)
             self.v_proj_weight = _glorot(width, self.vdim, kind)
         self.in_proj_bias = Parameter(zeros(3 * width, dtype=kind)) if bias else None
-        self.out_proj = Linear(width, width, bias, dtype=kind)
+        self.out_proj = NonDynamicallyQuantizableLinear(width, width, bias, dtype=kind)
         if bias:
             self.out_proj.bias = Parameter(zeros(width, dtype=kind))
+        self.bias_k = self.bias_v = None
+        if add_bias_kv:  # Glorot normal, with fans of (1, 1, width)
+            deviation = math.sqrt(2.0 / (2 * width))
+            self.bias_k = Parameter(randn(1, 1, width, dtype=kind) * deviation)
+            self.bias_v = Parameter(randn(1, 1, width, dtype=kind) * deviation)
+        self.add_zero_attn = add_zero_attn
 
     def forward(
         self,
@@ -104,7 +118,18 @@ class MultiheadAttention(Module):
             q, k, v = (x.transpose(0, 1) for x in (query, key, value))
         if key_padding_mask is not None and not batched:
             key_padding_mask = key_padding_mask.unsqueeze(0)
-        q, k, v = (self._heads(x) for x in self._projected(q, k, v))
+        q, k, v = self._projected(q, k, v)
+        if self.bias_k is not None:
+            k, v = _longer(k, self.bias_k), _longer(v, self.bias_v)
+        if self.add_zero_attn:
+            none = zeros(1, 1, self.embed_dim, dtype=k.dtype)
+            k, v = _longer(k, none), _longer(v, none)
+        q, k, v = self._heads(q), self._heads(k), self._heads(v)
+        added = int(self.bias_k is not None) + int(self.add_zero_attn)  # which are always seen
+        if added and attn_mask is not None:
+            attn_mask = F.pad(attn_mask, (0, added))
+        if added and key_padding_mask is not None:
+            key_padding_mask = F.pad(key_padding_mask, (0, added))
         mask = self._mask(attn_mask, key_padding_mask, q, k)
         weights = None
         if need_weights:
@@ -149,9 +174,10 @@ class MultiheadAttention(Module):
             total = own if total is None else total + own
         return total
 
-    def extra_repr(self) -> str:
-        """The sizes."""
-        return f"{self.embed_dim}, num_heads={self.num_heads}, dropout={self.dropout}"
+
+def _longer(x: Tensor, row: Any) -> Tensor:
+    """(N, S, E) with one more row, (1, 1, E), at the end of each sequence."""
+    return cat((x, row.expand(x.shape[0], 1, x.shape[2])), 1)
 
 
 def _glorot(rows: int, columns: int, dtype: Any) -> Parameter:

@@ -68,13 +68,7 @@ class _Convolution(Module):
     def extra_repr(self) -> str:
         """The sizes, and the arguments that are not as usual."""
         one, none = (1,) * self.axes, (0,) * self.axes
-        usual = {
-            "padding": none,
-            "output_padding": none,
-            "dilation": one,
-            "groups": 1,
-            "padding_mode": "zeros",
-        }
+        usual = {"padding": none, "dilation": one, "output_padding": none, "groups": 1}
         shown = [
             f"{self.in_channels}, {self.out_channels}",
             f"kernel_size={self.kernel_size}, stride={self.stride}",
@@ -82,8 +76,11 @@ class _Convolution(Module):
         for name, value in usual.items():
             own = getattr(self, name, value)
             if own != value:
-                shown.append(f"{name}={own!r}")
-        return ", ".join([*shown, *(["bias=False"] if self.bias is None else [])])
+                shown.append(f"{name}={own}")
+        if self.bias is None:
+            shown.append("bias=False")
+        mode = getattr(self, "padding_mode", "zeros")
+        return ", ".join(shown if mode == "zeros" else [*shown, f"padding_mode={mode}"])
 
 
 class _Conv(_Convolution):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -262,6 +263,18 @@ class ModuleList(_Row):
 
     def _part(self, modules: dict[str, Module]) -> Module:
         return ModuleList(modules.values())
+
+    def __repr__(self) -> str:
+        """Neighbours that look alike are shown once, with their number."""
+        lines, start = [], 0
+        for text, alike in itertools.groupby(map(repr, self)):
+            count = len(list(alike))
+            end = start + count - 1
+            shown = f"({start}): {text}" if count == 1 else f"({start}-{end}): {count} x {text}"
+            lines.append(shown.replace("\n", "\n  "))
+            start += count
+        inside = "\n  ".join(lines)
+        return f"{type(self).__name__}(\n  {inside}\n)" if lines else f"{type(self).__name__}()"
 
 
 class ModuleDict(Module):

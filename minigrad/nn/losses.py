@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BCELoss",
     "BCEWithLogitsLoss",
+    "CTCLoss",
     "CosineEmbeddingLoss",
     "CosineSimilarity",
     "CrossEntropyLoss",
@@ -28,6 +29,7 @@ __all__ = [
     "L1Loss",
     "MSELoss",
     "MarginRankingLoss",
+    "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
     "NLLLoss",
@@ -122,6 +124,14 @@ class MultiMarginLoss(FunctionModule, function=F.multi_margin_loss, buffers=("we
     reduction: str = "mean"
 
 
+class CTCLoss(FunctionModule, function=F.ctc_loss):
+    """:func:`minigrad.nn.functional.ctc_loss` as a module."""
+
+    blank: int = 0
+    reduction: str = "mean"
+    zero_infinity: bool = False
+
+
 class BCELoss(FunctionModule, function=F.binary_cross_entropy, buffers=("weight",)):
     """:func:`minigrad.nn.functional.binary_cross_entropy` as a module; the weight is a buffer."""
 
@@ -143,6 +153,12 @@ class BCEWithLogitsLoss(
 
 class SoftMarginLoss(FunctionModule, function=F.soft_margin_loss):
     """:func:`minigrad.nn.functional.soft_margin_loss` as a module."""
+
+    reduction: str = "mean"
+
+
+class MultiLabelMarginLoss(FunctionModule, function=F.multilabel_margin_loss):
+    """:func:`minigrad.nn.functional.multilabel_margin_loss` as a module."""
 
     reduction: str = "mean"
 

@@ -73,6 +73,12 @@ def _rebuild(values: Any, requires_grad: bool, cls: type[Parameter] = Parameter)
     return Parameter.__new__(cls, tensor(values), requires_grad)
 
 
+class Uninitialized:
+    """What marks parameters and buffers that have no shape before their module is first called."""
+
+    __slots__ = ()
+
+
 class _Hook(NamedTuple):
     """A function that is called before or after a forward."""
 
@@ -602,7 +608,10 @@ class Module:
 
         Extra states of modules that have one come last.
         """
-        tensors = {name: value.detach() for name, value in self._state()}
+        tensors = {
+            name: value if isinstance(value, Uninitialized) else value.detach()
+            for name, value in self._state()
+        }
         extra = self._extra_states("get_extra_state")
         return {**tensors, **{name: module.get_extra_state() for name, module in extra.items()}}
 
@@ -627,12 +636,13 @@ class Module:
         given = {
             name: foreign_values(f"load_state_dict: {name}", value)
             for name, value in state_dict.items()
-            if name in own
+            if name in own and not isinstance(value, Uninitialized)
         }
+        unset = {name for name in given if isinstance(own[name], Uninitialized)}
         wrong = [
             f"{name} has shape {value.shape}, the module's {own[name].shape}"
             for name, value in given.items()
-            if value.shape != own[name].shape
+            if name not in unset and value.shape != own[name].shape
         ]
         if strict and missing:
             wrong.append(f"missing: {', '.join(missing)}")
@@ -643,6 +653,8 @@ class Module:
                 f"[load_state_dict] the state does not fit {type(self).__name__}: "
                 + "; ".join(wrong)
             )
+        for name in unset:
+            own[name].materialize(given[name].shape)
         for name in given:
             run(lib.mg_check_writable, own[name]._h)
         # Values that lie in this module's own memory are copied before any of it is written.

@@ -90,7 +90,7 @@ class _ByChannel(Module):
         """The arguments."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"track_running_stats={self.track_running_stats}"
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
 
@@ -155,7 +155,8 @@ class _InstanceNorm(_ByChannel):
         bias: bool = True,
     ) -> None:
         on_cpu(device)
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype, bias=bias)
+        rest = (eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(num_features, *rest, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
         """x normalised by its own statistics, or in evaluation by tracked ones."""
@@ -229,7 +230,8 @@ class LayerNorm(Module):
     def extra_repr(self) -> str:
         """The arguments."""
         return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+            f"{self.normalized_shape}, eps={self.eps}, "
+            f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
         )
 
 
@@ -257,7 +259,11 @@ class RMSNorm(Module):
         """x normalised over its last dimensions."""
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
-    extra_repr = LayerNorm.extra_repr
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        )
 
 
 class GroupNorm(Module):
@@ -297,4 +303,7 @@ class GroupNorm(Module):
 
     def extra_repr(self) -> str:
         """The arguments."""
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
+        )

@@ -12,7 +12,7 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 from minigrad.arguments import integer
-from minigrad.creation import foreign_values, tensor
+from minigrad.creation import foreign_values, tensor, zeros_like
 from minigrad.optim.by_parameter import check_fit, check_ranges, check_switches
 from minigrad.optim.optimizers import Closure, Group, Optimizer, _count, _with_gradients
 from minigrad.shaping import cat

@@ -367,6 +367,19 @@ LOSSES = {
         *reduced(lambda x, **k: F.multi_margin_loss(x, CLASSES, **k), (3, 4)),
         S(lambda x, w: F.multi_margin_loss(x, CLASSES, 2, 0.5, w), (3, 3), (3,), over=POSITIVE),
     ),
+    "nn.functional.multilabel_margin_loss": reduced(
+        lambda x, reduction: F.multilabel_margin_loss(
+            x, ints([2, 0, -1], [1, -1, 0]), reduction=reduction
+        ),
+        (2, 3),
+        over=UNIT,
+    ),
+    "nn.functional.ctc_loss": reduced(
+        lambda x, reduction: F.ctc_loss(
+            x, ints([1, 1], [2, 1]), [4, 3], [2, 1], reduction=reduction
+        ),
+        (4, 2, 3),
+    ),
     "nn.functional.multilabel_soft_margin_loss": (
         *reduced(lambda x, **k: F.multilabel_soft_margin_loss(x, TARGETS, **k), (2, 3)),
         S(lambda x, w: F.multilabel_soft_margin_loss(x, TARGETS, w), (2, 3), (3,)),

@@ -8,6 +8,7 @@ from minigrad.nn.functional import (
     bags,
     classification,
     convolution,
+    ctc,
     dense,
     distance,
     loss,
@@ -24,6 +25,7 @@ from minigrad.nn.functional.attention import *  # noqa: F403
 from minigrad.nn.functional.bags import *  # noqa: F403
 from minigrad.nn.functional.classification import *  # noqa: F403
 from minigrad.nn.functional.convolution import *  # noqa: F403
+from minigrad.nn.functional.ctc import *  # noqa: F403
 from minigrad.nn.functional.dense import *  # noqa: F403
 from minigrad.nn.functional.distance import *  # noqa: F403
 from minigrad.nn.functional.loss import *  # noqa: F403
@@ -41,6 +43,7 @@ TOPICS = (
     bags,
     classification,
     convolution,
+    ctc,
     dense,
     distance,
     loss,
@@ -60,6 +63,7 @@ __all__ += attention.__all__
 __all__ += bags.__all__
 __all__ += classification.__all__
 __all__ += convolution.__all__
+__all__ += ctc.__all__
 __all__ += dense.__all__
 __all__ += distance.__all__
 __all__ += loss.__all__

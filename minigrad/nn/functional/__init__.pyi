@@ -30,6 +30,7 @@ from minigrad.nn.functional.attention import *
 from minigrad.nn.functional.bags import *
 from minigrad.nn.functional.classification import *
 from minigrad.nn.functional.convolution import *
+from minigrad.nn.functional.ctc import *
 from minigrad.nn.functional.dense import *
 from minigrad.nn.functional.distance import *
 from minigrad.nn.functional.loss import *

@@ -22,6 +22,7 @@ from minigrad.nn.functional.operands import (
 )
 from minigrad.ops.loss import CROSS_ENTROPY, ENTROPY, MULTI_MARGIN, NLL, SCORES, WEIGHTED_SCORES
 from minigrad.reductions import as_float
+from minigrad.selection import index_operand
 from minigrad.shaping import widen
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ __all__ = [
     "binary_cross_entropy_with_logits",
     "cross_entropy",
     "multi_margin_loss",
+    "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
     "nll_loss",
     "soft_margin_loss",
@@ -295,6 +297,41 @@ def soft_margin_loss(
         reduction = legacy_reduction(size_average, reduce)
     x, t = one_shape("soft_margin_loss", input, target, reduction)
     return reduced(softplus(-t * x), reduction)
+
+
+def multilabel_margin_loss(
+    input: Tensor,  # noqa: A002
+    target: Tensor,
+    reduction: str = "mean",
+) -> Tensor:
+    """``sum(max(0, 1 - (x[j] - x[i]))) / C`` over all targets j and all other classes i.
+
+    ``input`` has shape (N, C) or (C,), ``target`` int64 of the same shape: the classes of a row
+    stand before its first negative number. Raises ValueError where the shapes differ, IndexError
+    for a target that is no class.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([0.1, 0.2, 0.4, 0.8])
+    >>> round(multilabel_margin_loss(x, mg.tensor([3, 0, -1, 1])).item(), 6)
+    0.85
+    """
+    op = "multilabel_margin_loss"
+    x, t = as_float(op, input), index_operand(op, target)
+    check_reduction(op, reduction)
+    if x.ndim not in (1, 2) or x.shape != t.shape:
+        raise ValueError(
+            f"[{op}] input has shape {x.shape}, target {t.shape}: both must be (N, C) or (C,)"
+        )
+    classes = x.shape[-1]
+    counts = f.cumprod((t >= 0).to(int64), -1) > 0
+    places = f.where(counts, t, 0)
+    if t.size and f.amax(places).item() >= classes:
+        raise IndexError(f"[{op}] a target is not in 0..{classes - 1}")
+    named = f.scatter_add(f.mul(places, 0), -1, places, counts.to(int64)) > 0
+    margins = 1.0 - x.gather(-1, places).unsqueeze(-1) + x.unsqueeze(-2)
+    paired = counts.unsqueeze(-1) & ~named.unsqueeze(-2)
+    losses = f.where(paired, f.clamp(margins, 0.0), 0.0).sum((-1, -2)) / max(classes, 1)
+    return reduced(losses, reduction)
 
 
 def multilabel_soft_margin_loss(

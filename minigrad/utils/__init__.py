@@ -1,0 +1,15 @@
+"""Namespace of what surrounds training, under PyTorch's names; parts load when asked for."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from minigrad.utils import data
+
+__all__ = ["data"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.{name}")
