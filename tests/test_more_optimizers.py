@@ -241,6 +241,8 @@ def test_lbfgs_needs_a_closure_and_one_group():
     x, y = _tensors(mg, [[1.0], [2.0]])
     with pytest.raises(TypeError, match=r"^\[LBFGS\] step needs a function that computes the loss"):
         optim.LBFGS([x]).step()
+    with pytest.raises(TypeError, match=r"^\[LBFGS\] the closure returned NoneType, but must retu"):
+        optim.LBFGS([x]).step(lambda: None)
     with pytest.raises(ValueError, match=r"^\[LBFGS\] there can be one group of parameters only"):
         optim.LBFGS([{"params": [x]}, {"params": [y]}])
 
@@ -563,6 +565,16 @@ def test_adam_with_decoupled_weight_decay_is_adamw():
         _step(a, one, seed)
         _step(b, other, seed)
     assert one[0].tolist() == other[0].tolist()
+    taken = optim.Adam(other)  # as PyTorch's it goes by what the state says
+    taken.load_state_dict(b.state_dict())
+    _step(a, one, 9)
+    _step(taken, other, 9)
+    assert one[0].tolist() == other[0].tolist()
+    state = a.state_dict()
+    state["param_groups"] *= 2
+    state["param_groups"][1] = {**state["param_groups"][0], "decoupled_weight_decay": False}
+    with pytest.raises(ValueError, match=r"^\[Adam\] decoupled_weight_decay differs between the"):
+        a.load_state_dict(state)
 
 
 @pytest.mark.parametrize("name", [n for n in BY_HAND if n != "Muon"])
@@ -613,3 +625,38 @@ def test_options_out_of_range_are_refused(name, options, message):
 def test_muon_refuses_what_is_no_matrix():
     with pytest.raises(ValueError, match=r"^\[Muon\] parameter 1 has shape \(3,\), but must be a"):
         optim.Muon([*_matrices(1), mg.zeros(3, requires_grad=True)])
+
+
+def test_lbfgs_of_two_dtypes_goes_uphill():
+    a = mg.ones(2, requires_grad=True)
+    b = mg.ones(2, 2, dtype=mg.float64, requires_grad=True)
+    optimizer = optim.LBFGS([a, b], line_search_fn="strong_wolfe", maximize=True)
+
+    def closure():
+        optimizer.zero_grad()
+        height = -((a - 2) ** 2).sum() - ((b - 3) ** 2).sum()
+        height.backward()
+        return height
+
+    assert optimizer.step(closure).item() == -18.0
+    np.testing.assert_allclose(a.tolist(), 2.0, rtol=1e-6)
+    np.testing.assert_allclose(b.tolist(), 3.0, rtol=1e-12)
+    assert (a.dtype, b.dtype) == (mg.float32, mg.float64)
+
+
+@pytest.mark.parametrize("name", [n for n in BY_HAND if n != "Muon"])
+def test_a_gradient_that_is_the_parameter_and_memory_that_cannot_be_written(name):
+    one, other = (mg.ones(2, 2, requires_grad=True) for _ in range(2))
+    for p, g in ((one, one.detach()), (other, mg.ones(2, 2))):
+        p.grad = g
+        getattr(optim, name)([p], lr=0.1).step()
+    assert one.tolist() == other.tolist()
+    values = np.ones((2, 2), np.float32)
+    values.flags.writeable = False
+    fixed = mg.from_numpy(values)
+    fixed.requires_grad = True
+    fixed.grad = one.grad = mg.ones(2, 2)
+    before = one.tolist()
+    with pytest.raises(ValueError, match=rf"^\[{name}\] the memory is read-only"):
+        getattr(optim, name)([one, fixed]).step()
+    assert one.tolist() == before

@@ -12,7 +12,7 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 from minigrad.arguments import integer
-from minigrad.creation import foreign_values, tensor
+from minigrad.creation import foreign_values, tensor, zeros_like
 from minigrad.optim.by_parameter import check_fit, check_ranges, check_switches
 from minigrad.optim.optimizers import Closure, Group, Optimizer, _count, _with_gradients
 from minigrad.shaping import cat
@@ -213,10 +213,13 @@ class _Objective:
         """Value and gradient where the parameters are."""
         with enable_grad():
             loss = self.closure()
+        if not hasattr(loss, "__float__"):
+            kind = type(loss).__name__
+            raise TypeError(f"[{self.name}] the closure returned {kind}, but must return the loss")
         self.loss = loss if not self.calls else self.loss
         self.calls += 1
         check_fit(self.name, _with_gradients(self.group), [])
-        grads = [p.detach() * 0 if p.grad is None else p.grad for p in self.params]
+        grads = [zeros_like(p) if p.grad is None else p.grad for p in self.params]
         f, g = float(loss), _flat(grads)
         return (-f, -g) if self.group["maximize"] else (f, g)
 
@@ -387,7 +390,7 @@ def _cubic_minimum(a: _Point, b: _Point, bounds: tuple[float, float]) -> float:
     if b.t < a.t:
         a, b = b, a
     low, high = bounds
-    d1 = a.slope + b.slope - 3 * _ratio(a.f - b.f, a.t - b.t)
+    d1 = a.slope + b.slope - _ratio(3 * (a.f - b.f), a.t - b.t)
     square = d1 * d1 - a.slope * b.slope
     if not square >= 0:
         return (low + high) / 2

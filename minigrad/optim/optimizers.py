@@ -624,9 +624,9 @@ class Adam(_Fused):
             "amsgrad": amsgrad,
             "maximize": maximize,
         }
-        super().__init__(params, defaults, **switches)
-        _check_switch(self._name, "decoupled_weight_decay", decoupled_weight_decay)
+        _check_switch(type(self).__name__, "decoupled_weight_decay", decoupled_weight_decay)
         self._decoupled = self._decoupled or bool(decoupled_weight_decay)
+        super().__init__(params, defaults, **switches)
 
     def _check(self, options: Group) -> None:
         for option in ("lr", "eps", "weight_decay"):
@@ -638,6 +638,30 @@ class Adam(_Fused):
             _check_range(self._name, f"betas[{place}]", beta, 1.0)
         for option in ("amsgrad", "maximize"):
             _check_switch(self._name, option, options[option])
+
+    def state_dict(self) -> dict[str, Any]:
+        """As of every optimizer; the groups say, as PyTorch's do, where weight decay goes."""
+        state = super().state_dict()
+        for group in state["param_groups"]:
+            group["decoupled_weight_decay"] = self._decoupled
+        return state
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """As of every optimizer; weight decay goes where it went there, but for AdamW."""
+        super().load_state_dict(state_dict)
+        if not type(self)._decoupled:
+            self._decoupled = self._decoupled_in(state_dict["param_groups"]).pop()
+
+    def _decoupled_in(self, groups: Any) -> set[bool]:
+        return {bool(g.get("decoupled_weight_decay", self._decoupled)) for g in groups}
+
+    def _check_state(self, groups: Any, states: Any) -> None:
+        super()._check_state(groups, states)
+        if len(self._decoupled_in(groups)) > 1:
+            raise ValueError(
+                f"[{self._name}] decoupled_weight_decay differs between the saved groups, but is "
+                "one for an optimizer"
+            )
 
     def _moves(self, group: Group) -> list[_Move]:
         names = ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * bool(group["amsgrad"])
