@@ -141,13 +141,12 @@ def test_nothing_is_numpys_while_numpy_is_half_loaded_or_refused(printed, numpy)
     assert printed(code) == ["[4]", "[1.5]"]
 
 
-LAYERS_THAT_WAIT = {f"nn.{home}" for home in mg.nn._LATER.values() if home}
-
-
 def test_what_waits_is_what_its_module_offers():
     tables = [(functions.LATER, set(functions.LATER.values()))]
     tables.append((mg._LATER, {"config", "draw", "random"}))
-    tables.append(({n: f"nn.{home}" for n, home in mg.nn._LATER.items() if home}, LAYERS_THAT_WAIT))
+    for room, package in (("nn", mg.nn), ("nn.utils", mg.nn.utils)):
+        waiting = {name: f"{room}.{home}" for name, home in package._LATER.items() if home}
+        tables.append((waiting, set(waiting.values())))
     for table, homes in tables:
         for home in homes:
             names = {name for name, place in table.items() if place == home}

@@ -14,7 +14,7 @@ from minigrad.devices import destination, on_cpu
 from minigrad.dispatch import TensorBase
 from minigrad.dtypes import as_dtype
 from minigrad.inplace import replace
-from minigrad.tape import Removable, no_grad
+from minigrad.tape import Removable, mode, no_grad
 
 __all__ = ["Module", "Parameter"]
 
@@ -99,23 +99,38 @@ class _Hooked:
         self.forward = forward  # where it was an attribute of the module's own
         self.before: list[_Hook] = []
         self.after: list[_Hook] = []
+        self.backward_before: list[_Hook] = []
+        self.backward: list[_Hook] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         called: set[int] = set()  # the places of hooks after forward
         try:
             args, kwargs = self._prepared(args, kwargs)
+            watched = self._watched()
+            if watched is not None:
+                args = watched.inputs(args)
             forward = self.forward or type(self.module).forward.__get__(self.module)
             output = forward(*args, **kwargs)
             for place, hook in enumerate(tuple(self.after)):
                 called.add(place)
                 changed = self._shown(hook, args, kwargs, output)
                 output = output if changed is None else changed
+            if watched is not None:
+                output = watched.outputs(output)
         except BaseException:
             for place, hook in enumerate(tuple(self.after)):
                 if hook.always and place not in called:
                     self._shown(hook, args, kwargs, None)
             raise
         return output
+
+    def _watched(self) -> Any:
+        """What calls the backward hooks of this call; None where there are none to call."""
+        if not (self.backward_before or self.backward) or not mode.enabled:
+            return None
+        from minigrad.nn.backward_hooks import Watched
+
+        return Watched(self.module, self.backward_before, self.backward)
 
     def _prepared(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         """The arguments as hooks before forward make them."""
@@ -145,7 +160,8 @@ class _Hooked:
     def release(self) -> None:
         """Leave the module as it was, if there are no hooks any more."""
         held = self.module.__dict__
-        if self.before or self.after or held.get("forward") is not self:
+        some = self.before or self.after or self.backward_before or self.backward
+        if some or held.get("forward") is not self:
             return
         if self.forward is None:
             del held["forward"]
@@ -288,6 +304,35 @@ class Module:
         """
         return self._hooked(hook, "before", prepend, with_kwargs)
 
+    def register_full_backward_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> Removable:
+        """Call ``hook(module, grad_output)`` in backward when the gradients of the outputs are
+        there; what it returns replaces them, unless that is None.
+
+        ``grad_output`` is a tuple, with None for outputs without a gradient.
+        """
+        return self._hooked(hook, "backward_before", prepend, False)
+
+    def register_full_backward_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> Removable:
+        """Call ``hook(module, grad_input, grad_output)`` in backward when the gradients of the
+        positional arguments are there; what it returns replaces them, unless that is None.
+
+        Both are tuples, with None for what has no gradient. Where no argument requires grad, it is
+        called with the gradients of the outputs.
+
+        >>> import minigrad as mg
+        >>> layer = mg.nn.Linear(2, 1)
+        >>> handle = layer.register_full_backward_hook(lambda module, g, out: print(out[0].shape))
+        >>> layer(mg.ones(3, 2)).sum().backward()
+        (3, 1)
+        """
+        return self._hooked(hook, "backward", prepend, False)
+
+    register_backward_hook = register_full_backward_hook
+
     def _hooked(
         self, function: Any, when: str, prepend: bool, with_kwargs: bool, always: bool = False
     ) -> Removable:
@@ -388,62 +433,130 @@ class Module:
         """The submodules of this module itself."""
         return (child for _, child in self.named_children())
 
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """This module and all below it, each once, with dotted names."""
-        yield from self._walk(prefix, set())
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all below it with dotted names, each once unless duplicates are kept.
 
-    def _walk(self, prefix: str, seen: set[int]) -> Iterator[tuple[str, Module]]:
-        if id(self) in seen:
+        Those in ``memo`` are left out; it takes up those that come.
+        """
+        if not remove_duplicate:
+            for above, module in self._below(prefix and f"{prefix}.", ()):
+                yield above[:-1], module
             return
-        seen.add(id(self))
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        memo.add(self)
         yield prefix, self
         for name, child in self.named_children():
-            yield from child._walk(f"{prefix}.{name}" if prefix else name, seen)
+            yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name)
 
     def modules(self) -> Iterator[Module]:
         """This module and all below it."""
         return (module for _, module in self.named_modules())
 
     def _named_tensors(
-        self, wanted: Callable[[Module, str, Any], bool], prefix: str, recurse: bool
+        self,
+        wanted: Callable[[Module, str, Any], bool],
+        prefix: str,
+        recurse: bool,
+        remove_duplicate: bool,
     ) -> Iterator[Any]:
         seen: set[int] = set()
-        modules = self.named_modules(prefix) if recurse else ((prefix, self),)
+        below = self.named_modules(None, prefix, remove_duplicate)
+        modules = below if recurse else ((prefix, self),)
         for above, module in modules:
             for name, value in module.__dict__.items():
                 if wanted(module, name, value) and id(value) not in seen:
-                    seen.add(id(value))
+                    if remove_duplicate:
+                        seen.add(id(value))
                     yield (f"{above}.{name}" if above else name), value
 
     def named_parameters(
-        self, prefix: str = "", recurse: bool = True
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """The parameters of this module and, if ``recurse``, all below it, with dotted names.
 
-        Each comes once.
+        Each comes once, unless duplicates are kept: then under every name that it has.
         """
         wanted = lambda _, __, value: isinstance(value, Parameter)  # noqa: E731
-        return self._named_tensors(wanted, prefix, recurse)
+        return self._named_tensors(wanted, prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters of this module and, if ``recurse``, all below it, each once."""
         return (p for _, p in self.named_parameters("", recurse))
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
         """The buffers of this module and, if ``recurse``, all below it, with dotted names.
 
-        Each comes once.
+        Each comes once, unless duplicates are kept.
         """
 
         def wanted(module: Module, name: str, value: Any) -> bool:
             held = isinstance(value, TensorBase) and not isinstance(value, Parameter)
             return held and name in module._buffers
 
-        return self._named_tensors(wanted, prefix, recurse)
+        return self._named_tensors(wanted, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers of this module and, if ``recurse``, all below it, each once."""
         return (b for _, b in self.named_buffers("", recurse))
+
+    def get_submodule(self, target: str) -> Module:
+        """The module below this one with this dotted name, or this one for "".
+
+        Raises AttributeError where there is none.
+        """
+        module: Any = self
+        for name in target.split(".") if target else ():
+            module = module._named("get_submodule", name, Module, target)
+        return module  # type: ignore[no-any-return]
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter with this dotted name; AttributeError where there is none."""
+        above, _, name = target.rpartition(".")
+        found: Parameter = self.get_submodule(above)._named(
+            "get_parameter", name, Parameter, target
+        )
+        return found
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer with this dotted name; AttributeError where there is none."""
+        above, _, name = target.rpartition(".")
+        owner = self.get_submodule(above)
+        found: Tensor = owner._named("get_buffer", name, TensorBase, target)
+        if name not in owner._buffers:
+            raise AttributeError(f"[get_buffer] {target!r} is no buffer of {type(self).__name__}")
+        return found
+
+    def _named(self, op: str, name: str, kind: type, target: str) -> Any:
+        found = self.__dict__.get(name)
+        if isinstance(found, kind):
+            return found
+        raise AttributeError(
+            f"[{op}] there is no {op.removeprefix('get_')} {target!r}: {type(self).__name__} has "
+            f"none that is named {name!r}"
+        )
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put a module in the place of this dotted name.
+
+        Raises AttributeError where no module is to hold it, or, if strict, where there was none.
+        """
+        if not isinstance(module, Module):
+            raise TypeError(
+                f"[set_submodule] {target!r} is a {type(module).__name__}, not a Module"
+            )
+        above, _, name = target.rpartition(".")
+        if not name:
+            raise ValueError("[set_submodule] the name is empty: a module cannot replace itself")
+        owner = self.get_submodule(above)
+        if strict:
+            owner._named("get_submodule", name, Module, target)
+        setattr(owner, name, module)
 
     # ---- what is done to all of it ----
 
@@ -576,16 +689,20 @@ class Module:
         """Take over what :meth:`get_extra_state` gave; called after all tensors are loaded."""
         raise NotImplementedError(f"[{type(self).__name__}] has no set_extra_state method")
 
-    def _state(self) -> Iterator[tuple[str, Any]]:
-        """Parameters and persistent buffers, under every name they have."""
-        for prefix, module in self._below("", ()):
+    def _owners(self, prefix: str = "") -> Iterator[tuple[str, Module, str]]:
+        """Parameters and persistent buffers, under every name they have: of whom, and how there."""
+        for above, module in self._below(prefix, ()):
             for name, value in module.__dict__.items():
                 if isinstance(value, Parameter) or (
                     value is not None
                     and module._buffers.get(name)
                     and not isinstance(value, Module)
                 ):
-                    yield prefix + name, value
+                    yield above + name, module, name
+
+    def _state(self) -> Iterator[tuple[str, Any]]:
+        """Parameters and persistent buffers, under every name they have."""
+        return ((name, module.__dict__[own]) for name, module, own in self._owners())
 
     def _below(self, prefix: str, above: tuple[Module, ...]) -> Iterator[tuple[str, Module]]:
         """This module and all below it under every name they have, with a dot behind it."""
@@ -594,33 +711,96 @@ class Module:
             if isinstance(child, Module) and child is not self and child not in above:
                 yield from child._below(f"{prefix}{name}.", (*above, self))
 
-    def _extra_states(self, method: str) -> dict[str, Module]:
+    def _extra_states(self, method: str, prefix: str = "") -> dict[str, Module]:
         """By the names of their extra states, the modules that define this method."""
         base = getattr(Module, method)
         return {
-            f"{prefix}_extra_state": module
-            for prefix, module in self._below("", ())
+            f"{above}_extra_state": module
+            for above, module in self._below(prefix, ())
             if getattr(type(module), method) is not base
         }
 
-    def state_dict(self) -> dict[str, Any]:
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Removable:
+        """Call ``hook(module, prefix, keep_vars)`` before the state of this module is read."""
+        return self._state_hooked("state_before", hook)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> Removable:
+        """Call ``hook(module, state_dict, prefix, local_metadata)`` when the state of this module
+        and those below it is in the dict, which the hook may change.
+        """
+        return self._state_hooked("state_after", hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Removable:
+        """Call ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
+        unexpected_keys, error_msgs)`` before a state is loaded.
+
+        It may change the dict, which is a copy, and add to the lists.
+        """
+        return self._state_hooked("load_before", hook)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> Removable:
+        """Call ``hook(module, incompatible_keys)`` when a state is loaded.
+
+        It may change the lists in there, ``missing_keys`` and ``unexpected_keys``: what it takes
+        out is no error. With such a hook values are copied also where names are missing.
+        """
+        return self._state_hooked("load_after", hook)
+
+    def _state_hooked(self, when: str, hook: Any) -> Removable:
+        if not callable(hook):
+            raise TypeError(
+                f"[{type(self).__name__}] a hook is a function, not {type(hook).__name__}"
+            )
+        hooks = self.__dict__.setdefault("_state_hooks", {}).setdefault(when, [])
+        hooks.append(hook)
+        return Removable(hooks, hook)
+
+    def _call_state_hooks(
+        self, when: str, prefix: str, arguments: Callable[[str], tuple[Any, ...]]
+    ) -> bool:
+        """Call these hooks of all modules, those "before" from the top. Were there any?"""
+        found = [
+            (above, module, hook)
+            for above, module in self._below(prefix, ())
+            for hook in module.__dict__.get("_state_hooks", {}).get(when, ())
+        ]
+        for above, module, hook in found if when.endswith("before") else reversed(found):
+            hook(module, *arguments(above))
+        return bool(found)
+
+    def state_dict(
+        self,
+        *,
+        destination: dict[str, Any] | None = None,
+        prefix: str = "",
+        keep_vars: bool = False,
+    ) -> dict[str, Any]:
         """Parameters and persistent buffers by their dotted names, detached, on the same memory.
 
-        Extra states of modules that have one come last.
+        Extra states of modules that have one come last. They are put into ``destination``, under
+        names with the ``prefix`` before them. With ``keep_vars`` they are not detached.
         """
-        tensors = {
-            name: value if isinstance(value, Uninitialized) else value.detach()
-            for name, value in self._state()
-        }
-        extra = self._extra_states("get_extra_state")
-        return {**tensors, **{name: module.get_extra_state() for name, module in extra.items()}}
+        self._call_state_hooks("state_before", prefix, lambda above: (above, keep_vars))
+        state = {} if destination is None else destination
+        for name, module, own in self._owners(prefix):
+            value = module.__dict__[own]
+            kept = keep_vars or isinstance(value, Uninitialized)
+            state[name] = value if kept else value.detach()
+        for name, module in self._extra_states("get_extra_state", prefix).items():
+            state[name] = module.get_extra_state()
+        self._call_state_hooks("state_after", prefix, lambda above: (state, above, {}))
+        return state
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> LoadResult:
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> LoadResult:
         """Copy values (tensors or arrays, PyTorch's too) into parameters and buffers by name.
 
         Nothing is copied unless everything fits. Extra states are handed over after that; where
         ``set_extra_state`` raises, parameters and buffers are as before, but modules that took
-        their extra state keep it. Returns the missing and the unexpected names.
+        their extra state keep it. With ``assign`` nothing is copied: the values themselves become
+        parameters, that require grad as those before, and buffers. Returns the missing and the
+        unexpected names.
 
         Raises ValueError for shapes that differ, for memory that cannot be written and, if strict,
         for names that are missing or unexpected; TypeError for values that are no arrays.
@@ -629,33 +809,81 @@ class Module:
             raise TypeError(
                 f"[load_state_dict] expected a dict of tensors, not {type(state_dict).__name__}"
             )
+        state, result, wrong = dict(state_dict), LoadResult([], []), list[str]()
         own = dict(self._state())
+        self._call_state_hooks(
+            "load_before", "", lambda above: (state, above, {}, strict, *result, wrong)
+        )
         extra = self._extra_states("set_extra_state")
-        missing = [name for name in (*own, *extra) if name not in state_dict]
-        unexpected = [name for name in state_dict if name not in own and name not in extra]
+        result.missing_keys.extend(name for name in (*own, *extra) if name not in state)
+        result.unexpected_keys.extend(
+            name for name in state if name not in own and name not in extra
+        )
         given = {
             name: foreign_values(f"load_state_dict: {name}", value)
-            for name, value in state_dict.items()
+            for name, value in state.items()
             if name in own and not isinstance(value, Uninitialized)
         }
-        unset = {name for name in given if isinstance(own[name], Uninitialized)}
-        wrong = [
+        wrong += [
             f"{name} has shape {value.shape}, the module's {own[name].shape}"
             for name, value in given.items()
-            if name not in unset and value.shape != own[name].shape
+            if not isinstance(own[name], Uninitialized) and value.shape != own[name].shape
         ]
-        if strict and missing:
-            wrong.append(f"missing: {', '.join(missing)}")
-        if strict and unexpected:
-            wrong.append(f"unexpected: {', '.join(map(str, unexpected))}")
+        relaxed = any(
+            "load_after" in module.__dict__.get("_state_hooks", ()) for module in self.modules()
+        )
+        if wrong or not relaxed:
+            self._check_state(wrong, result, strict)
+        if assign:
+            self._assign({name: state[name] for name in given}, given)
+            for name in extra.keys() & state.keys():
+                extra[name].set_extra_state(state[name])
+        else:
+            self._copy_state(given, own, {n: m for n, m in extra.items() if n in state}, state)
+        if relaxed:
+            self._call_state_hooks("load_after", "", lambda _: (result,))
+            self._check_state([], result, strict)
+        return result
+
+    def _check_state(self, wrong: list[str], result: LoadResult, strict: bool) -> None:
+        """ValueError for all that does not fit."""
+        if strict and result.missing_keys:
+            wrong.append(f"missing: {', '.join(result.missing_keys)}")
+        if strict and result.unexpected_keys:
+            wrong.append(f"unexpected: {', '.join(map(str, result.unexpected_keys))}")
         if wrong:
             raise ValueError(
                 f"[load_state_dict] the state does not fit {type(self).__name__}: "
                 + "; ".join(wrong)
             )
-        for name in unset:
-            own[name].materialize(given[name].shape)
-        for name in given:
+
+    def _assign(self, values: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+        """Let values become the parameters and buffers of these names."""
+        for name, module, own in list(self._owners()):
+            if name not in given:
+                continue
+            held: Any = module.__dict__[own]
+            value: Any = values[name]
+            value = value if isinstance(value, TensorBase) else given[name]
+            if isinstance(held, Parameter):
+                wanted = held.requires_grad
+                value = value if isinstance(value, Parameter) else Parameter(value.detach(), wanted)
+                value.requires_grad_(wanted)
+            else:
+                value = value.detach()
+            setattr(module, own, value)
+
+    def _copy_state(
+        self,
+        given: dict[str, Any],
+        own: Mapping[str, Any],
+        extra: Mapping[str, Module],
+        state: Mapping[str, Any],
+    ) -> None:
+        """Copy values into parameters and buffers, and hand over extra states."""
+        for name, value in given.items():
+            if isinstance(own[name], Uninitialized):
+                own[name].materialize(value.shape)
             run(lib.mg_check_writable, own[name]._h)
         # Values that lie in this module's own memory are copied before any of it is written.
         memory = {x._h.pointer.buffer for x in own.values()}
@@ -663,16 +891,14 @@ class Module:
             name: value.clone() if value._h.pointer.buffer in memory else value
             for name, value in given.items()
         }
-        handed = [name for name in extra if name in state_dict]
-        before = {name: own[name].detach().clone() for name in given} if handed else {}
+        before = {name: own[name].detach().clone() for name in given} if extra else {}
         try:
             _copy_all(given, own)
-            for name in handed:
-                extra[name].set_extra_state(state_dict[name])
+            for name, module in extra.items():
+                module.set_extra_state(state[name])
         except BaseException:
             _copy_all(before, own)
             raise
-        return LoadResult(missing, unexpected)
 
     # ---- how it is shown ----
 

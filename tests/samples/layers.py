@@ -280,6 +280,15 @@ LAYERS = {
         S(lambda x: F.interpolate(x, (4, 3), mode="bilinear"), (1, 1, 3, 4)),
         S(lambda x: F.interpolate(x, (4, 3), mode="bilinear", align_corners=True), (1, 1, 3, 2)),
     ),
+    "nn.functional.affine_grid": (S(lambda t: F.affine_grid(t, (1, 2, 2, 3)), (1, 2, 3)),),
+    "nn.functional.grid_sample": (
+        S(
+            lambda x, g: F.grid_sample(x, g, align_corners=True),
+            (1, 2, 2, 2),
+            (1, 2, 1, 2),
+            over=[UNIT, UNIT],
+        ),
+    ),
     "nn.functional.channel_shuffle": (S(lambda x: F.channel_shuffle(x, 2), (2, 4, 2)),),
     "nn.functional.pixel_shuffle": (S(lambda x: F.pixel_shuffle(x, 2), (1, 4, 2, 3)),),
     "nn.functional.pixel_unshuffle": (S(lambda x: F.pixel_unshuffle(x, 2), (1, 4, 2)),),

@@ -16,6 +16,7 @@ from minigrad.nn.functional import (
     pooling,
     recurrent,
     regularization,
+    sampling,
     sparse,
     unpooling,
     vision,
@@ -33,6 +34,7 @@ from minigrad.nn.functional.normalization import *  # noqa: F403
 from minigrad.nn.functional.pooling import *  # noqa: F403
 from minigrad.nn.functional.recurrent import *  # noqa: F403
 from minigrad.nn.functional.regularization import *  # noqa: F403
+from minigrad.nn.functional.sampling import *  # noqa: F403
 from minigrad.nn.functional.sparse import *  # noqa: F403
 from minigrad.nn.functional.unpooling import *  # noqa: F403
 from minigrad.nn.functional.vision import *  # noqa: F403
@@ -51,6 +53,7 @@ TOPICS = (
     pooling,
     recurrent,
     regularization,
+    sampling,
     sparse,
     unpooling,
     vision,
@@ -71,6 +74,7 @@ __all__ += normalization.__all__
 __all__ += pooling.__all__
 __all__ += recurrent.__all__
 __all__ += regularization.__all__
+__all__ += sampling.__all__
 __all__ += sparse.__all__
 __all__ += unpooling.__all__
 __all__ += vision.__all__

@@ -38,6 +38,7 @@ from minigrad.nn.functional.normalization import *
 from minigrad.nn.functional.pooling import *
 from minigrad.nn.functional.recurrent import *
 from minigrad.nn.functional.regularization import *
+from minigrad.nn.functional.sampling import *
 from minigrad.nn.functional.sparse import embedding as embedding
 from minigrad.nn.functional.sparse import one_hot as one_hot
 from minigrad.nn.functional.unpooling import *

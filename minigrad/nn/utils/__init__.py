@@ -1,9 +1,10 @@
-"""Gradients kept within bounds before an optimizer takes its step."""
+"""Gradients kept within bounds; and, in modules of their own, what else is done to parameters."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
@@ -14,7 +15,42 @@ from minigrad.tape import no_grad
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_"]
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "skip_init"]
+
+# What is loaded when it is first asked for, by the module that has it; or a module itself.
+_HOMES = {
+    "convert_parameters": "parameters_to_vector vector_to_parameters",
+    "fusion": "fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights",
+    "weights": "remove_spectral_norm remove_weight_norm spectral_norm weight_norm",
+    "": "parametrizations parametrize rnn",
+}
+_LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
+__all__ += list(_LATER)
+
+
+def __getattr__(name: str) -> Any:
+    home = _LATER.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no {name}", name=name, obj=None)
+    found = import_module(f"{__name__}.{home or name}")
+    if home:
+        found = getattr(found, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """A module of this class; its starting values, which PyTorch leaves out, are drawn as always.
+
+    >>> import minigrad as mg
+    >>> mg.nn.utils.skip_init(mg.nn.Linear, 2, 3)
+    Linear(in_features=2, out_features=3, bias=True)
+    """
+    return module_cls(*args, **kwargs)
 
 
 def _gradients(op: str, parameters: Any) -> list[Any]:

@@ -1,0 +1,106 @@
+"""Hooks that see the gradients of a module's outputs and inputs.
+
+What enters and leaves the module passes through an identity, whose backward calls the hooks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.autograd import Function
+from minigrad.dispatch import TensorBase
+
+__all__ = ["Watched"]
+
+
+class _Passing(Function):
+    """The identity of several tensors; ``see`` gets their gradients, and may change them."""
+
+    @staticmethod
+    def forward(ctx: Any, see: Callable[[tuple[Any, ...]], tuple[Any, ...]], *xs: Any) -> Any:
+        ctx.see = see
+        ctx.set_materialize_grads(False)
+        return xs
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return (None, *ctx.see(gradients))
+
+
+def _wanted(values: tuple[Any, ...]) -> list[int]:
+    tracked = [isinstance(x, TensorBase) and x._edge is not None for x in values]
+    return [k for k, found in enumerate(tracked) if found]
+
+
+class Watched:
+    """One call of a module with hooks: the gradient of its outputs, until that of inputs is there.
+
+    ``before`` are called with the gradients of the outputs, ``after`` with those of the inputs too.
+    """
+
+    def __init__(self, module: Any, before: list[Any], after: list[Any]) -> None:
+        self.module, self.before, self.after = module, before, after
+        self.outgoing: tuple[Any, ...] = ()
+
+    def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments, on a way that calls the hooks."""
+        self.places, self.count = _wanted(args), len(args)
+        if not (self.places and self.after):
+            self.places = []
+            return args
+        return self._passed(args, self.places, self._see_inputs)
+
+    def outputs(self, output: Any) -> Any:
+        """The output, on a way that calls the hooks."""
+        several = isinstance(output, (tuple, list))
+        values = tuple(output) if several else (output,)
+        self.out_places, self.out_count = _wanted(values), len(values)
+        if not self.out_places:
+            return output
+        passed = self._passed(values, self.out_places, self._see_outputs)
+        if hasattr(output, "_fields"):
+            return type(output)(*passed)
+        return type(output)(passed) if several else passed[0]
+
+    def _passed(self, values: tuple[Any, ...], places: list[int], see: Any) -> tuple[Any, ...]:
+        """The values, those at these places through the identity."""
+        changed = list(values)
+        for k, x in zip(places, _Passing.apply(see, *[values[k] for k in places]), strict=True):
+            changed[k] = x
+        return tuple(changed)
+
+    def _see_outputs(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+        full = _spread(gradients, self.out_places, self.out_count)
+        for hook in tuple(self.before):
+            full = self._changed(hook.function(self.module, full), full, "output")
+        self.outgoing = full
+        if not self.places:  # no input gets a gradient: there will be no later time
+            for hook in tuple(self.after):
+                hook.function(self.module, (None,) * self.count, full)
+        return tuple([full[k] for k in self.out_places])
+
+    def _see_inputs(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+        full = _spread(gradients, self.places, self.count)
+        for hook in tuple(self.after):
+            full = self._changed(hook.function(self.module, full, self.outgoing), full, "input")
+        return tuple([full[k] for k in self.places])
+
+    def _changed(self, given: Any, full: tuple[Any, ...], what: str) -> tuple[Any, ...]:
+        if given is None:
+            return full
+        found = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+        if len(found) != len(full):
+            raise RuntimeError(
+                f"[{type(self.module).__name__}] a backward hook returned {len(found)} gradients "
+                f"for {len(full)} {what}s: return None or one for each"
+            )
+        return found
+
+
+def _spread(gradients: tuple[Any, ...], places: list[int], count: int) -> tuple[Any, ...]:
+    """The gradients at their places among ``count``, None elsewhere."""
+    full = [None] * count
+    for k, g in zip(places, gradients, strict=True):
+        full[k] = g
+    return tuple(full)
