@@ -105,14 +105,14 @@ static void R(recurrent_product)(real *c, const real *a, const char *packed, int
 static void R(recurrent_forward)(const recurrent_plan *t, int64_t first, int64_t rows) {
     int64_t size = t->size, wide = t->gates * size, step = t->batch * size;
     bool lstm = t->kind == MG_LSTM;
-    const real *h = (const real *)t->state + first * size, *c = h + step;
+    const real *h = (const real *)t->state + first * size, *c = lstm ? h + step : h;
     real *y = (real *)t->y + first * size;
     for (int64_t s = 0; s < t->steps; s++, y += step) {
         int64_t at = (s * t->batch + first) * wide;
         real *sums = lstm ? (real *)t->kept + at : y;
         memcpy(sums, (const real *)t->projected + at, (size_t)(rows * wide) * sizeof(real));
         R(recurrent_product)(sums, h, t->weight, rows, wide, size, true);
-        real *cells = y + t->steps * step;
+        real *cells = lstm ? y + t->steps * step : y;
         for (int64_t i = 0; i < rows; i++)
             if (lstm)
                 R(lstm_step)(y + i * size, cells + i * size, sums + i * wide, c + i * size, size);
@@ -123,18 +123,20 @@ static void R(recurrent_forward)(const recurrent_plan *t, int64_t first, int64_t
 
 static void R(recurrent_backward)(const recurrent_plan *t, int64_t first, int64_t rows) {
     int64_t size = t->size, wide = t->gates * size, step = t->batch * size;
-    real *dh = (real *)t->dstate + first * size, *dc = dh + step;
+    bool lstm = t->kind == MG_LSTM;
+    real *dh = (real *)t->dstate + first * size, *dc = lstm ? dh + step : dh;
     memset(dh, 0, (size_t)(rows * size) * sizeof(real));
-    if (t->kind == MG_LSTM) memset(dc, 0, (size_t)(rows * size) * sizeof(real));
+    memset(dc, 0, (size_t)(rows * size) * sizeof(real));
     for (int64_t s = t->steps - 1; s >= 0; s--) {
         int64_t at = s * step + first * size, cell = t->steps * step + at;
         real *dsums = (real *)t->dprojected + at * t->gates;
         const real *y = (const real *)t->y, *g = (const real *)t->g;
-        const real *kept = (const real *)t->kept + (t->kind == MG_LSTM ? at * t->gates : 0);
-        const real *before = s ? y + cell - step : (const real *)t->state + step + first * size;
+        const real *kept = (const real *)t->kept + (lstm ? at * t->gates : 0);
+        const real *start = (const real *)t->state + (lstm ? step : 0) + first * size;
+        const real *before = s && lstm ? y + cell - step : start;
         for (int64_t i = 0; i < rows; i++) {
             int64_t k = i * size;
-            if (t->kind == MG_LSTM)
+            if (lstm)
                 R(lstm_step_back)(dsums + i * wide, dc + k, dh + k, g + at + k, g + cell + k,
                                   kept + i * wide, y + cell + k, before + k, size);
             else
