@@ -776,3 +776,25 @@ class Dirty(mg.Function):
     @staticmethod
     def backward(ctx, g):
         return 3.0 * g
+
+
+class Same(mg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x, x * 2.0
+
+    @staticmethod
+    def backward(ctx, g, h):
+        return g + 2.0 * h
+
+
+def test_an_input_returned_under_no_grad_has_no_history():
+    x = leaf([3.0])
+    with mg.no_grad():
+        y, z = Same.apply(x)
+        w = Dirty.apply(x)
+    assert not (y.requires_grad or z.requires_grad or w.requires_grad)
+    assert x.requires_grad
+    assert w.tolist() == x.tolist() == [9.0]
+    (w * x).sum().backward()
+    assert x.grad.tolist() == [9.0]

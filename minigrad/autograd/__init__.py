@@ -56,7 +56,7 @@ def backward(
     """Add the gradient of this tensor with respect to every leaf to the leaf's ``grad``.
 
     ``gradient`` is the upstream gradient, of this tensor's shape; it may be left out for a
-    tensor with one element. The graph is freed unless ``retain_graph`` (default: create_graph).
+    tensor with one element. It must not be written while backward runs, as by a hook. The graph is freed unless ``retain_graph`` (default: create_graph).
     ``autograd.backward`` takes several tensors, too, and a gradient, or None, for each; their name
     in PyTorch is ``grad_tensors``.
     With ``inputs`` only these get a gradient, and only what leads to them is run through; those
@@ -329,7 +329,9 @@ class Function:
             for x in self.__dict__.get("_dirty", ()) if mode.enabled else ():
                 if shows_tracked(x):
                     check_writable(type(self).__name__, x)
-            return result
+            # An input that forward returned must not carry its history out of no_grad.
+            plain = tuple([off_tape(y) for y in outputs])
+            return plain if isinstance(result, tuple) else plain[0]
         if watch is not None:
             self._unknown = watch.found_in(self.__dict__)
         fixed = self.__dict__.get("_undifferentiable", ())
