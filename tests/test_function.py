@@ -793,7 +793,7 @@ def test_an_input_returned_under_no_grad_has_no_history():
     with mg.no_grad():
         y, z = Same.apply(x)
         w = Dirty.apply(x)
-    assert not (y.requires_grad or z.requires_grad or w.requires_grad)
+    assert [r.requires_grad for r in (y, z, w)] == [False] * 3
     assert x.requires_grad
     assert w.tolist() == x.tolist() == [9.0]
     (w * x).sum().backward()

@@ -56,7 +56,8 @@ def backward(
     """Add the gradient of this tensor with respect to every leaf to the leaf's ``grad``.
 
     ``gradient`` is the upstream gradient, of this tensor's shape; it may be left out for a
-    tensor with one element. It must not be written while backward runs, as by a hook. The graph is freed unless ``retain_graph`` (default: create_graph).
+    tensor with one element. No hook may write into it while backward runs. The graph is freed
+    unless ``retain_graph`` (default: create_graph).
     ``autograd.backward`` takes several tensors, too, and a gradient, or None, for each; their name
     in PyTorch is ``grad_tensors``.
     With ``inputs`` only these get a gradient, and only what leads to them is run through; those
