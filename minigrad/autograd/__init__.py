@@ -182,7 +182,24 @@ def grad(
             _constant(g, edge) if g is not None and g._edge is None else g
             for g, edge in zip(results, edges, strict=True)
         ]
-    return tuple(results)
+    return tuple(_unshared(results, given))
+
+
+def _unshared(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    """The gradients, copied where one has the memory of another or of a gradient that was given.
+
+    A sum hands the same gradient to all its inputs, and clipping writes into each result.
+    """
+    taken = {lib.mg_buffer_id(g._h) for g in given if isinstance(g, TensorBase)}
+    made = []
+    for g in results:
+        if g is not None:
+            place = lib.mg_buffer_id(g._h)
+            if place in taken:
+                g = wrap(copied(g)._h, g._edge)
+            taken.add(place)
+        made.append(g)
+    return made
 
 
 def _tensors(op: str, kind: str, given: Any) -> list[Any]:
