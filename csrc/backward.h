@@ -157,17 +157,35 @@ static bool walk_reach(walk *w, node *at) {
     return true;
 }
 
-/* The gradient becomes a copy of itself where the user's code, which may write over what it is given, gets
- * it and others have it too. */
-static bool walk_lend(walk *w, PyObject *op) {
-    bool lends = op && (PyObject *)Py_TYPE(op) != tensor_uses[ROW] && PyObject_HasAttrString(op, "lends");
-    if (!lends || back_writable_alone(w->g)) return true;
-    PyObject *copy =
-        w->graph ? PyObject_CallMethod(w->g, "clone", NULL) : back_copied(w->g, NULL);
+/* Makes the gradient a copy of itself unless nobody else has its memory. */
+static bool walk_own(const walk *w, PyObject **g) {
+    if (back_writable_alone(*g)) return true;
+    PyObject *copy = w->graph ? PyObject_CallMethod(*g, "clone", NULL) : back_copied(*g, NULL);
     if (!copy) return false;
-    Py_DECREF(w->g);
-    w->g = copy;
+    Py_DECREF(*g);
+    *g = copy;
     return true;
+}
+
+/* True if the rule of this operation is the user's code. It may write over the gradient it is given, and
+ * keep what it returns. */
+static bool walk_lends(PyObject *op) {
+    return op && (PyObject *)Py_TYPE(op) != tensor_uses[ROW] && PyObject_HasAttrString(op, "lends");
+}
+
+/* Runs a rule of the user's on a gradient of its own. A later write to what the user keeps changes none of
+ * the gradients that the rule returned. */
+static bool walk_lend(walk *w, node *at, PyObject *rule) {
+    PyObject *given = walk_own(w, &w->g) ? PyObject_CallFunctionObjArgs(rule, at, w->g, NULL) : NULL;
+    bool done = flow_take(&w->made, given, false);
+    Py_XDECREF(given);
+    Py_DECREF(w->g); /* it has not come as it is, and may be what the rule returned */
+    Py_INCREF(w->g = Py_None);
+    for (Py_ssize_t i = 0; done && i < w->made.count; i++) {
+        PyObject **g = &w->made.edges[i].g;
+        done = !*g || !tensor_is(*g) || walk_own(w, g);
+    }
+    return done;
 }
 
 /* Puts to the edges what the rule of a node makes of its gradient. */
@@ -188,9 +206,10 @@ static bool walk_rule(walk *w, node *at) {
             Py_DECREF(w->g);
             Py_INCREF(w->g = Py_None);
         }
+    } else if (walk_lends(op)) {
+        done = walk_lend(w, at, found);
     } else {
-        bool lent = walk_lend(w, op);
-        PyObject *given = lent ? PyObject_CallFunctionObjArgs(found, at, w->g, NULL) : NULL;
+        PyObject *given = PyObject_CallFunctionObjArgs(found, at, w->g, NULL);
         done = flow_take(&w->made, given, false);
         Py_XDECREF(given);
     }
@@ -198,13 +217,24 @@ static bool walk_rule(walk *w, node *at) {
     return done;
 }
 
-/* A gradient as what hooks make of it: of a node, or of a leaf. Takes it over. */
+/* True if one of the hooks may keep, or write over, the gradient that it is given. */
+static bool walk_meddles(PyObject *hooks) {
+    bool meddles = !PyList_Check(hooks);
+    for (Py_ssize_t i = 0; !meddles && i < PyList_Size(hooks); i++)
+        meddles = !PyObject_HasAttrString(PyList_GetItem(hooks, i), "only_reads");
+    return meddles;
+}
+
+/* A gradient as what hooks make of it: of a node, or of a leaf. Takes it over. A later write to what a hook
+ * keeps does not change it. */
 static PyObject *walk_hooked(const walk *w, PyObject *edge, PyObject *hooks, PyObject *g) {
     g = walk_whole(g);
     if (!g || !hooks || hooks == Py_None) return g;
     PyObject *alone = back_writable_alone(g) ? Py_True : Py_False;
+    bool meddles = walk_meddles(hooks);
     PyObject *made = back_ask_of(w->graph ? "hooked" : "hooked_off_tape", edge, g, alone);
     Py_DECREF(g);
+    if (made && meddles && !walk_own(w, &made)) Py_CLEAR(made);
     return made;
 }
 

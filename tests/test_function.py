@@ -635,3 +635,166 @@ def test_a_second_derivative_through_values_that_left_in_backward_is_refused(kin
     (g,) = mg.grad(kind.apply(x, read).sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match="second derivative is not known"):
         mg.grad(g.sum(), x)
+
+
+# ---- what is kept and written later --------------------------------------------------------------
+
+elsewhere = {}
+
+
+class KeptInGlobal(mg.Function):
+    """x^3, with an intermediate in a global variable or the class."""
+
+    square = None
+
+    @staticmethod
+    def forward(ctx, x, how):
+        square = x * x
+        ctx.how = how
+        ctx.save_for_backward(x)
+        elsewhere.clear()
+        KeptInGlobal.square = None
+        if how in ("global", "helper"):
+            elsewhere["square"] = square
+        elif how == "class":
+            KeptInGlobal.square = square
+        return square * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        if ctx.how == "saved":
+            return 3.0 * x * x * g, None
+        if ctx.how == "class":
+            return 3.0 * KeptInGlobal.square * g, None
+        return 3.0 * kept_square() * g, None
+
+
+def kept_square():
+    return elsewhere["square"]
+
+
+@pytest.mark.parametrize("how", ["global", "class", "helper"])
+def test_a_second_derivative_through_what_forward_left_outside_is_refused(how):
+    x = leaf([3.0])
+    (g,) = mg.grad(KeptInGlobal.apply(x, how).sum(), x, create_graph=True)
+    assert g.tolist() == [27.0]
+    with pytest.raises(RuntimeError, match="second derivative is not known"):
+        mg.grad(g.sum(), x)
+
+
+def test_global_constants_are_no_obstacle_to_a_second_derivative():
+    x = leaf([3.0])
+    (g,) = mg.grad(KeptInGlobal.apply(x, "saved").sum(), x, create_graph=True)
+    assert mg.grad(g.sum(), x)[0].tolist() == [18.0]
+
+
+class KeepsGradient(mg.Function):
+    """x + y, with a backward that keeps the gradient it is given, or what it returns."""
+
+    @staticmethod
+    def forward(ctx, x, y, box, made):
+        ctx.box, ctx.made = box, made
+        return x + y
+
+    @staticmethod
+    def backward(ctx, g):
+        g = g * 1.0 if ctx.made else g
+        ctx.box.append(g)
+        return g, g, None, None
+
+
+def keep_by_hook(c, box):
+    c.register_hook(box.append)
+
+
+def keep_returned_by_hook(c, box):
+    def hook(g):
+        box.append(g * 1.0)
+        return box[-1]
+
+    c.register_hook(hook)
+
+
+def keep_by_node(c, box):
+    def hook(inputs, outputs):
+        box.extend(inputs + outputs)
+        return inputs
+
+    c.grad_fn.register_hook(hook)
+
+
+def keep_before_node(c, box):
+    def hook(outputs):
+        box.extend(outputs)
+        return outputs
+
+    c.grad_fn.register_prehook(hook)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize(
+    "keep",
+    [keep_by_hook, keep_returned_by_hook, keep_by_node, keep_before_node, False, True],
+)
+def test_a_kept_gradient_that_is_written_later_changes_no_other(keep, create_graph):
+    x, y, box = leaf([3.0, 1.0]), leaf([1.0, 1.0]), []
+    b = x * 2.0
+    if isinstance(keep, bool):
+        c = KeepsGradient.apply(b, y, box, keep)
+    else:
+        c = b + y
+        keep(c, box)
+
+    def write(g):
+        for kept in box:
+            kept.mul_(100.0)
+
+    b.register_hook(write)
+    dx, dy, dc = mg.grad((c * c).sum(), [x, y, c], create_graph=create_graph)
+    assert dx.tolist() == [28.0, 12.0]
+    assert dy.tolist() == [14.0, 6.0]
+    assert dc.tolist() == [14.0, 6.0]
+    assert box
+
+
+def test_mark_dirty_of_a_view_made_under_no_grad_is_refused():
+    base = leaf([1.0, 2.0]) * 1.0
+    with mg.no_grad():
+        part = base[:1]
+        assert Dirty.apply(part) is part
+    with pytest.raises(RuntimeError, match="made under no_grad"):
+        Dirty.apply(part)
+
+
+class Dirty(mg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(3.0)
+
+    @staticmethod
+    def backward(ctx, g):
+        return 3.0 * g
+
+
+class Same(mg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x, x * 2.0
+
+    @staticmethod
+    def backward(ctx, g, h):
+        return g + 2.0 * h
+
+
+def test_an_input_returned_under_no_grad_has_no_history():
+    x = leaf([3.0])
+    with mg.no_grad():
+        y, z = Same.apply(x)
+        w = Dirty.apply(x)
+    assert [r.requires_grad for r in (y, z, w)] == [False] * 3
+    assert x.requires_grad
+    assert w.tolist() == x.tolist() == [9.0]
+    (w * x).sum().backward()
+    assert x.grad.tolist() == [9.0]

@@ -580,3 +580,32 @@ def test_grad_wants_inputs():
     x = mg.tensor(2.0, requires_grad=True)
     with pytest.raises(ValueError, match="no inputs are given"):
         mg.grad(x * x, [])
+
+
+# ---- results share no memory ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_the_gradients_of_grad_share_no_memory(create_graph):
+    a, b = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    y = (a + b) * 3.0
+    first, second, same = mg.grad(y.sum(), [a, b, a], create_graph=create_graph)
+    first.mul_(5.0)
+    assert first.tolist() == [15.0, 15.0]
+    assert second.tolist() == same.tolist() == [3.0, 3.0]
+
+
+def test_a_copied_gradient_keeps_its_history():
+    a, b = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    y = (a + b) ** 3
+    first, second = mg.grad(y.sum(), [a, b], create_graph=True)
+    first.mul_(5.0)
+    assert mg.grad(second.sum(), a, retain_graph=True)[0].tolist() == [24.0, 36.0]
+    assert mg.grad(first.sum(), a)[0].tolist() == [120.0, 180.0]
+
+
+def test_the_gradients_of_grad_share_no_memory_with_the_one_given():
+    a, given = leaf([1.0, 2.0]), mg.ones(2, dtype=mg.float64)
+    (g,) = mg.grad(a + 0.0, a, given)
+    g.mul_(5.0)
+    assert given.tolist() == [1.0, 1.0]

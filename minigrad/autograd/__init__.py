@@ -8,6 +8,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
+from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minigrad._c import call, lib, save_as_is, saved_handle
@@ -16,7 +17,7 @@ from minigrad.arguments import listed_tensors
 from minigrad.backprop import Bundle, gradients, into_grads, off_tape, start
 from minigrad.creation import zeros, zeros_like
 from minigrad.dispatch import TensorBase, check_keeps_grad, copied, parent_of, wrap
-from minigrad.inplace import check_writable, update
+from minigrad.inplace import check_writable, shows_tracked, update
 from minigrad.tape import (
     LEAF,
     Node,
@@ -55,7 +56,8 @@ def backward(
     """Add the gradient of this tensor with respect to every leaf to the leaf's ``grad``.
 
     ``gradient`` is the upstream gradient, of this tensor's shape; it may be left out for a
-    tensor with one element. The graph is freed unless ``retain_graph`` (default: create_graph).
+    tensor with one element. No hook may write into it while backward runs. The graph is freed
+    unless ``retain_graph`` (default: create_graph).
     ``autograd.backward`` takes several tensors, too, and a gradient, or None, for each; their name
     in PyTorch is ``grad_tensors``.
     With ``inputs`` only these get a gradient, and only what leads to them is run through; those
@@ -180,7 +182,24 @@ def grad(
             _constant(g, edge) if g is not None and g._edge is None else g
             for g, edge in zip(results, edges, strict=True)
         ]
-    return tuple(results)
+    return tuple(_unshared(results, given))
+
+
+def _unshared(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    """The gradients, copied where one has the memory of another or of a gradient that was given.
+
+    A sum hands the same gradient to all its inputs, and clipping writes into each result.
+    """
+    taken = {lib.mg_buffer_id(g._h) for g in given if isinstance(g, TensorBase)}
+    made = []
+    for g in results:
+        if g is not None:
+            place = lib.mg_buffer_id(g._h)
+            if place in taken:
+                g = wrap(copied(g)._h, g._edge)
+            taken.add(place)
+        made.append(g)
+    return made
 
 
 def _tensors(op: str, kind: str, given: Any) -> list[Any]:
@@ -267,8 +286,9 @@ class Function:
     intermediate tensors, NumPy's arrays and numbers made of them. A second derivative that runs
     through such a value is a RuntimeError, as is one through ``item()`` or ``numpy()`` in backward.
     A backward that computes with the inputs and outputs that were saved has one; ``detach()`` in
-    backward says that a kept tensor is a constant. What forward keeps elsewhere than on the
-    context, as in a global variable, counts as a constant.
+    backward says that a kept tensor is a constant. The same holds for tensors that forward leaves
+    in a global variable or the class, if backward names it. Numbers and arrays left there count as
+    constants, as do values that no variable named in the class's file leads to.
     """
 
     needs_input_grad: tuple[bool, ...]
@@ -324,7 +344,12 @@ class Function:
                     "not a Tensor"
                 )
         if not recorded:
-            return result
+            for x in self.__dict__.get("_dirty", ()) if mode.enabled else ():
+                if shows_tracked(x):
+                    check_writable(type(self).__name__, x)
+            # An input that forward returned must not carry its history out of no_grad.
+            plain = tuple([off_tape(y) for y in outputs])
+            return plain if isinstance(result, tuple) else plain[0]
         if watch is not None:
             self._unknown = watch.found_in(self.__dict__)
         fixed = self.__dict__.get("_undifferentiable", ())
@@ -453,6 +478,17 @@ class _Unknown(NamedTuple):
 
     tensors: list[Any] = []  # noqa: RUF012 - nobody adds to it
     numbers: bool = False  # NumPy's arrays, or numbers
+    watch: Any = None  # the _Watch of the forward
+    end: int = 0  # when forward was over
+
+    def outside(self, cls: type) -> bool:
+        """True if backward reaches a tensor that forward left in a global or the class."""
+        return any(
+            isinstance(x, TensorBase)
+            and int(lib.mg_version(x._h)) <= self.end
+            and self.watch._made(x)
+            for x in _outside(cls)
+        )
 
 
 class _Watch:
@@ -486,7 +522,7 @@ class _Watch:
         hidden = [y for x in values for y in _hidden(x) if id(y) not in known]
         numbers = self.left and any(_holds_floats(x) for x in (*values, *hidden))
         beside = any(isinstance(y, TensorBase) and self._made(y) for y in hidden)
-        return _Unknown(tensors, numbers or beside)
+        return _Unknown(tensors, numbers or beside, self, int(lib.mg_clock_tick()))
 
 
 def _inner(value: Any) -> Iterator[Any]:
@@ -510,6 +546,40 @@ def _hidden(x: Any) -> Iterator[Any]:
         except ValueError:  # it is empty yet
             continue
     yield from _inner(getattr(x, "__dict__", {}))
+
+
+def _outside(cls: type) -> Iterator[Any]:
+    """The values that the backward of a Function reaches without its context.
+
+    Global variables that it names, cells of its closure and attributes of its class; also through
+    functions and classes of the same file.
+    """
+    passed = ("forward", "setup_context")
+    own = [base for base in cls.__mro__ if issubclass(base, Function) and base is not Function]
+    todo = [x for base in own for name, x in vars(base).items() if name not in passed]
+    seen: set[int] = {id(base) for base in own}
+    while todo:
+        x = todo.pop()
+        x = getattr(x, "__func__", x)  # of a staticmethod
+        if id(x) in seen or isinstance(x, ModuleType):
+            continue
+        seen.add(id(x))
+        if isinstance(x, FunctionType):
+            if x.__module__ == cls.__module__:
+                known = x.__globals__
+                todo += [known[name] for name in _names(x.__code__) if name in known]
+                todo += _hidden(x)
+        elif isinstance(x, type):
+            todo += vars(x).values() if x.__module__ == cls.__module__ else ()
+        else:
+            yield from _inner(x)
+            yield from _hidden(x)
+
+
+def _names(code: CodeType) -> set[str]:
+    """The names of globals, and of attributes, in the code of a function and of those within."""
+    inner = [_names(x) for x in code.co_consts if isinstance(x, CodeType)]
+    return set(code.co_names).union(*inner)
 
 
 def _holds_floats(x: Any) -> bool:
@@ -676,7 +746,7 @@ class _FunctionOp:
             self._checked(i, gi, meta)
             for i, (gi, meta) in enumerate(zip(gradients, self.metas, strict=True))
         ]
-        left = watch is not None and watch.left
+        left = watch is not None and (watch.left or unknown.outside(type(self.function)))
         if mode.enabled and (unknown.numbers or left or context._once):
             by_g = left or context._once  # which may be among what left
             sources = [g._edge for g in upstream if by_g and isinstance(g, TensorBase)]
