@@ -790,3 +790,23 @@ def test_slopes_of_error_functions_far_out(name, dtype, rng):
         want = (2 if name == "erf" else -2) / np.sqrt(pi) * np.exp(-wide * wide)
     unit = np.finfo(dtype).eps
     np.testing.assert_allclose(got.numpy(), want, rtol=3 * unit, atol=np.finfo(dtype).tiny * unit)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("relu", ()),
+        ("leaky_relu", (0.2,)),
+        ("rrelu", (0.1, 0.3)),
+        ("threshold", (0.5, -1.0)),
+        ("hardtanh", (-0.5, 0.7)),
+        ("elu", (0.7,)),
+        ("celu", (0.7,)),
+        ("selu", ()),
+    ],
+)
+def test_those_written_over_their_input(name, arguments, rng):
+    values = rng.standard_normal(20)
+    x = mg.tensor(values)
+    assert getattr(F, f"{name}_")(x, *arguments) is x
+    assert x.tolist() == getattr(F, name)(mg.tensor(values), *arguments).tolist()

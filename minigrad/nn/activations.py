@@ -11,6 +11,7 @@ from minigrad.devices import on_cpu
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.function_module import FunctionModule
 from minigrad.nn.module import Module, Parameter
+from minigrad.tape import no_grad
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -114,7 +115,13 @@ class PReLU(Module):
     ) -> None:
         on_cpu(device)
         count = self.num_parameters = integer("PReLU", "num_parameters", num_parameters, 0)
+        self.init = init
         self.weight = Parameter(full((count,), init, dtype=dtype))
+
+    def reset_parameters(self) -> None:
+        """Set the starting value anew."""
+        with no_grad():
+            self.weight.fill_(self.init)
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002
         """The function of the input."""

@@ -80,6 +80,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             Linear(width, size, False, dtype=dtype),
         )
 
+    def reset_parameters(self) -> None:
+        """Draw starting values anew."""
+        for module in self.modules():
+            if isinstance(module, Linear):
+                module.reset_parameters()
+
     def forward(self, x: Tensor, target: Tensor) -> _Output:
         """The targets' log-probabilities, and the mean of their negatives."""
         if target.ndim > 1 or x.shape != (*target.shape, self.in_features):

@@ -9,7 +9,7 @@ from minigrad.arguments import integer
 from minigrad.devices import on_cpu
 from minigrad.dtypes import as_dtype
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
-from minigrad.nn.layers import uniform_parameter
+from minigrad.nn.layers import redraw, uniform_parameter
 from minigrad.nn.module import Module
 
 if TYPE_CHECKING:
@@ -48,6 +48,10 @@ class Bilinear(Module):
         shape = (self.out_features, self.in1_features, self.in2_features)
         self.weight = uniform_parameter(op, shape, bound, kind)
         self.bias = uniform_parameter(op, shape[:1], bound, kind) if bias else None
+
+    def reset_parameters(self) -> None:
+        """Draw starting values anew."""
+        redraw(self, 1.0 / math.sqrt(self.in1_features))
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         """The bilinear form of both."""

@@ -10,7 +10,7 @@ from minigrad.devices import on_cpu
 from minigrad.dtypes import as_dtype
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.functional.spatial import Sizes, per_axis
-from minigrad.nn.layers import uniform_parameter
+from minigrad.nn.layers import redraw, uniform_parameter
 from minigrad.nn.module import Module
 
 if TYPE_CHECKING:
@@ -64,6 +64,11 @@ class _Convolution(Module):
         kind = as_dtype(dtype)
         self.weight = uniform_parameter(op, shape, bound, kind)
         self.bias = uniform_parameter(op, (out_channels,), bound, kind) if bias else None
+
+    def reset_parameters(self) -> None:
+        """Draw starting values anew."""
+        inputs = math.prod(self.weight.shape[1:])
+        redraw(self, 1.0 / math.sqrt(inputs) if inputs else 0.0)
 
     def extra_repr(self) -> str:
         """The sizes, and the arguments that are not as usual."""

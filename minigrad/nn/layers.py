@@ -16,6 +16,7 @@ from minigrad.nn.function_module import FunctionModule
 from minigrad.nn.module import Module, Parameter
 from minigrad.random import drawing
 from minigrad.shaping import flatten, unflatten
+from minigrad.tape import no_grad
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -35,6 +36,14 @@ def uniform_parameter(op: str, shape: tuple[int, ...], bound: float, dtype: Any)
     """A parameter of values drawn from U(-bound, bound)."""
     check_room(op, shape)
     return Parameter(tensor(drawing().uniform(-bound, bound, shape), dtype))
+
+
+def redraw(module: Any, bound: float) -> None:
+    """Draw weight and bias from U(-bound, bound) anew, in place."""
+    with no_grad():
+        for p in (module.weight, module.bias):
+            if p is not None:
+                p.uniform_(-bound, bound)
 
 
 class Linear(Module):
@@ -66,6 +75,10 @@ class Linear(Module):
         bound = 1.0 / math.sqrt(inputs) if inputs else 0.0
         self.weight = uniform_parameter("Linear", (outputs, inputs), bound, kind)
         self.bias = uniform_parameter("Linear", (outputs,), bound, kind) if bias else None
+
+    def reset_parameters(self) -> None:
+        """Draw starting values anew."""
+        redraw(self, 1.0 / math.sqrt(self.in_features) if self.in_features else 0.0)
 
     def forward(self, x: Tensor) -> Tensor:
         """``x @ weight.T + bias``."""

@@ -143,6 +143,11 @@ class _Lazy(Module):
         """Whether there is a parameter or buffer without a shape."""
         return any(isinstance(value, Uninitialized) for value in self.__dict__.values())
 
+    def reset_parameters(self) -> None:
+        """Set starting values anew, where there are shapes."""
+        if not self.has_uninitialized_params():
+            self.cls_to_become.reset_parameters(self)
+
     def initialize_parameters(self, x: Tensor) -> None:
         """Give parameters and buffers the shapes that fit this input, and their starting values."""
         size = self._size_of(x)

@@ -29,7 +29,22 @@ __all__ = [
 ]
 
 
-class _ByChannel(Module):
+class _Affine(Module):
+    """Normalisation with a weight that starts with ones and a bias that starts with zeros."""
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def reset_parameters(self) -> None:
+        """Set starting values anew."""
+        for name, value in (("weight", 1.0), ("bias", 0.0)):
+            p = getattr(self, name, None)
+            if p is not None:
+                with no_grad():
+                    p.fill_(value)
+
+
+class _ByChannel(_Affine):
     """Normalisation of channels, with statistics that may be tracked from batch to batch."""
 
     dims: tuple[int, ...]  # the numbers of dimensions of the input
@@ -61,6 +76,18 @@ class _ByChannel(Module):
         self.register_buffer("running_mean", zeros(num_features, dtype=kind) if tracks else None)
         self.register_buffer("running_var", ones(num_features, dtype=kind) if tracks else None)
         self.register_buffer("num_batches_tracked", tensor(0, int64) if tracks else None)
+
+    def reset_running_stats(self) -> None:
+        """Forget the batches that there were."""
+        for name, value in (("running_mean", 0), ("running_var", 1), ("num_batches_tracked", 0)):
+            tracked = getattr(self, name)
+            if tracked is not None:
+                tracked.fill_(value)
+
+    def reset_parameters(self) -> None:
+        """Set starting values anew, and forget the batches that there were."""
+        self.reset_running_stats()
+        super().reset_parameters()
 
     def _check(self, x: Tensor) -> None:
         if x.ndim not in self.dims:
@@ -196,7 +223,7 @@ def _shape(op: str, normalized_shape: Any) -> Sizes:
     return tuple([integer(op, "normalized_shape", n, 0) for n in given])
 
 
-class LayerNorm(Module):
+class LayerNorm(_Affine):
     """:func:`minigrad.nn.functional.layer_norm` with weight and bias of its own.
 
     The weight starts with ones, the bias with zeros.
@@ -235,7 +262,7 @@ class LayerNorm(Module):
         )
 
 
-class RMSNorm(Module):
+class RMSNorm(_Affine):
     """:func:`minigrad.nn.functional.rms_norm` with a weight of its own, which starts with ones."""
 
     def __init__(
@@ -266,7 +293,7 @@ class RMSNorm(Module):
         )
 
 
-class GroupNorm(Module):
+class GroupNorm(_Affine):
     """:func:`minigrad.nn.functional.group_norm` with weight and bias of its own.
 
     The weight starts with ones, the bias with zeros. Raises ValueError where the groups do not

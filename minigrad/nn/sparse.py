@@ -10,6 +10,7 @@ from minigrad.dtypes import as_dtype
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.module import Module, Parameter
 from minigrad.random import randn
+from minigrad.tape import no_grad
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -42,6 +43,13 @@ class _Table(Module):
             if values.shape != shape:
                 raise ValueError(f"[{op}] the weight has shape {values.shape}, not {shape}")
         self.weight = values if isinstance(values, Parameter) else Parameter(values)
+
+    def reset_parameters(self) -> None:
+        """Draw starting values anew."""
+        with no_grad():
+            self.weight.normal_()
+            if self.padding_idx is not None:
+                self.weight[self.padding_idx] = 0.0
 
     def _place(self, padding_idx: Any) -> int | None:
         """The row of the padding, counted from the front."""

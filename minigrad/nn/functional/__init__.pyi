@@ -4,7 +4,9 @@ from typing import Any
 from minigrad.elementwise import sigmoid as sigmoid
 from minigrad.elementwise import tanh as tanh
 from minigrad.nn.functional.activation import celu as celu
+from minigrad.nn.functional.activation import celu_ as celu_
 from minigrad.nn.functional.activation import elu as elu
+from minigrad.nn.functional.activation import elu_ as elu_
 from minigrad.nn.functional.activation import gelu as gelu
 from minigrad.nn.functional.activation import glu as glu
 from minigrad.nn.functional.activation import gumbel_softmax as gumbel_softmax
@@ -12,20 +14,26 @@ from minigrad.nn.functional.activation import hardshrink as hardshrink
 from minigrad.nn.functional.activation import hardsigmoid as hardsigmoid
 from minigrad.nn.functional.activation import hardswish as hardswish
 from minigrad.nn.functional.activation import hardtanh as hardtanh
+from minigrad.nn.functional.activation import hardtanh_ as hardtanh_
 from minigrad.nn.functional.activation import leaky_relu as leaky_relu
+from minigrad.nn.functional.activation import leaky_relu_ as leaky_relu_
 from minigrad.nn.functional.activation import logsigmoid as logsigmoid
 from minigrad.nn.functional.activation import mish as mish
 from minigrad.nn.functional.activation import prelu as prelu
 from minigrad.nn.functional.activation import relu as relu
 from minigrad.nn.functional.activation import relu6 as relu6
+from minigrad.nn.functional.activation import relu_ as relu_
 from minigrad.nn.functional.activation import rrelu as rrelu
+from minigrad.nn.functional.activation import rrelu_ as rrelu_
 from minigrad.nn.functional.activation import selu as selu
+from minigrad.nn.functional.activation import selu_ as selu_
 from minigrad.nn.functional.activation import silu as silu
 from minigrad.nn.functional.activation import softplus as softplus
 from minigrad.nn.functional.activation import softshrink as softshrink
 from minigrad.nn.functional.activation import softsign as softsign
 from minigrad.nn.functional.activation import tanhshrink as tanhshrink
 from minigrad.nn.functional.activation import threshold as threshold
+from minigrad.nn.functional.activation import threshold_ as threshold_
 from minigrad.nn.functional.attention import *
 from minigrad.nn.functional.bags import *
 from minigrad.nn.functional.classification import *

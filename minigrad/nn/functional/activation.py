@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "celu",
+    "celu_",
     "elu",
+    "elu_",
     "gelu",
     "glu",
     "gumbel_softmax",
@@ -35,15 +37,20 @@ __all__ = [
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "hardtanh_",
     "leaky_relu",
+    "leaky_relu_",
     "log_softmax",
     "logsigmoid",
     "mish",
     "prelu",
     "relu",
     "relu6",
+    "relu_",
     "rrelu",
+    "rrelu_",
     "selu",
+    "selu_",
     "sigmoid",
     "silu",
     "softmax",
@@ -54,6 +61,7 @@ __all__ = [
     "tanh",
     "tanhshrink",
     "threshold",
+    "threshold_",
 ]
 
 
@@ -418,3 +426,60 @@ def gumbel_softmax(
     at = f.argmax(y, dim if y.ndim else None, True)
     chosen = f.scatter(zeros(y.shape, dtype=y.dtype), dim, at, 1.0)
     return chosen + (y - y.detach())  # the one plus an exact 0
+
+
+# ---- written over the input ----------------------------------------------------------------------
+
+
+def relu_(input: Tensor) -> Tensor:  # noqa: A002
+    """As :func:`relu` with ``inplace=True``: written over the input, which it returns.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([-1.0, 2.0])
+    >>> relu_(x) is x, x.tolist()
+    (True, [0.0, 2.0])
+    """
+    return relu(input, True)
+
+
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:  # noqa: A002
+    """As :func:`leaky_relu` with ``inplace=True``."""
+    return leaky_relu(input, negative_slope, True)
+
+
+def rrelu_(
+    input: Tensor,  # noqa: A002
+    lower: float = 1.0 / 8.0,
+    upper: float = 1.0 / 3.0,
+    training: bool = False,
+) -> Tensor:
+    """As :func:`rrelu` with ``inplace=True``."""
+    return rrelu(input, lower, upper, training, True)
+
+
+def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:  # noqa: A002
+    """As the function without the underscore with ``inplace=True``."""
+    return _threshold(input, threshold, value, True)
+
+
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:  # noqa: A002
+    """As :func:`hardtanh` with ``inplace=True``."""
+    return hardtanh(input, min_val, max_val, True)
+
+
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:  # noqa: A002
+    """As :func:`elu` with ``inplace=True``."""
+    return elu(input, alpha, True)
+
+
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:  # noqa: A002
+    """As :func:`celu` with ``inplace=True``."""
+    return celu(input, alpha, True)
+
+
+def selu_(input: Tensor) -> Tensor:  # noqa: A002
+    """As :func:`selu` with ``inplace=True``."""
+    return selu(input, True)
+
+
+_threshold = threshold

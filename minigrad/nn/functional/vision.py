@@ -37,6 +37,7 @@ __all__ = [
     "pixel_shuffle",
     "pixel_unshuffle",
     "unfold",
+    "upsample",
 ]
 
 # ---- windows as columns --------------------------------------------------------------------------
@@ -359,3 +360,14 @@ def interpolate(
         taps = find(taps_of, x.shape[2 + k], m, step, bool(align_corners), x.dtype)
         x = apply(TAP, (x,), (2 + k, taps))
     return x.contiguous()
+
+
+def upsample(
+    input: Tensor,  # noqa: A002
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """As :func:`interpolate`: PyTorch's older name."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
