@@ -60,6 +60,15 @@ def test_lengths_and_forms_of_targets(rng):
             assert nn.CTCLoss(reduction="sum")(*given).item() == pytest.approx(sum(expected))
 
 
+def test_nothing_to_say():
+    none = mg.zeros(0, 2).long()
+    assert F.ctc_loss(mg.ones(3, 0, 4), none, [], [], reduction="none").shape == (0,)
+    alone = mg.zeros(1, 0).long()
+    assert F.ctc_loss(mg.ones(0, 1, 4), alone, [0], [0], reduction="none").tolist() == [0.0]
+    late = F.ctc_loss(mg.ones(2, 1, 4), mg.tensor([[1]]), [0], [1], reduction="none")
+    assert late.tolist() == [inf]
+
+
 def test_gradients_of_sequences(rng):
     x = mg.tensor(rng.standard_normal((4, 3, 3)), requires_grad=True)
     targets = mg.tensor([[1, 1], [2, 1], [1, 2]])

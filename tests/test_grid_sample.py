@@ -38,6 +38,11 @@ def test_the_same_image(rng):
             np.testing.assert_allclose(found.numpy(), x.numpy(), atol=1e-12)
 
 
+def test_nothing_to_read():
+    assert F.grid_sample(mg.ones(0, 1, 2, 2), mg.ones(0, 1, 3, 2)).shape == (0, 1, 1, 3)
+    assert F.grid_sample(mg.ones(1, 1, 2, 2), mg.ones(1, 0, 1, 2)).shape == (1, 1, 0, 1)
+
+
 @pytest.mark.parametrize("padding", PADDING)
 @pytest.mark.parametrize("mode", MODES)
 def test_gradients(mode, padding, rng):

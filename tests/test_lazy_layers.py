@@ -133,6 +133,8 @@ def test_hooks_and_dtypes():
             "[UninitializedParameter] has no shape yet: call its module once with an input",
         ),
         (lambda: nn.init.zeros_(nn.LazyLinear(2).weight).shape, "has no shape yet"),
+        (lambda: nn.LazyLinear(2).bias.numel(), "has no shape yet"),
+        (lambda: nn.LazyLinear(2).bias.size(), "has no shape yet"),
         (lambda: nn.LazyLinear(-1), "[LazyLinear] out_features is -1, but must be at least 0"),
         (
             lambda: nn.LazyConv2d(2, 1)(mg.ones(3)),

@@ -74,6 +74,11 @@ def test_as_pytorch(make, shape):
             ValueError,
             "[PixelShuffle] upscale_factor is 0, but must be at least 1",
         ),
+        (
+            lambda: nn.Unflatten(1, 3),
+            TypeError,
+            "[Unflatten] unflattened_size is a tuple of sizes, not int",
+        ),
         (lambda: nn.Upsample()(mg.ones(1, 1, 2)), ValueError, "give one of size and scale_factor"),
     ],
 )

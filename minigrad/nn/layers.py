@@ -130,6 +130,9 @@ class Unflatten(Module):
 
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         self.dim = integer("Unflatten", "dim", dim)
+        if not isinstance(unflattened_size, (tuple, list)):
+            kind = type(unflattened_size).__name__
+            raise TypeError(f"[Unflatten] unflattened_size is a tuple of sizes, not {kind}")
         self.unflattened_size = size_of("Unflatten", tuple(unflattened_size))
 
     def forward(self, x: Tensor) -> Tensor:

@@ -77,6 +77,15 @@ class _Unset(Uninitialized):
             f"[{type(self).__name__}] has no shape yet: call its module once with an input"
         )
 
+    def numel(self) -> int:
+        """ValueError: there is no shape yet."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> Any:
+        """ValueError: there is no shape yet."""
+        return self.shape
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 

@@ -119,7 +119,7 @@ def _losses(
     lengths = _lengths("target_lengths", target_lengths, count, None)
     labels = _rows(targets, lengths, classes)
     places = 2 * labels.shape[1] + 1
-    row = f.stack((full_like(labels, blank), labels), 2).reshape(count, -1)
+    row = f.stack((full_like(labels, blank), labels), 2).reshape(count, places - 1)
     row = f.cat((row, zeros(count, 1, dtype="int64") + blank), 1)  # blank, label, blank, ...
     emitted = f.gather(x, 2, row.expand(times, count, places))
     # A label may follow another one without a blank between them unless both are the same.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -103,8 +104,9 @@ def grid_sample(
             "'reflection'"
         )
     align, shape = bool(align_corners), points.shape[1:-1]
+    lines = points.reshape(x.shape[0], math.prod(shape), axes)
     along = [
-        _Axis(points[..., axes - 1 - k].reshape(x.shape[0], -1), n, mode, padding_mode, align)
+        _Axis(lines[..., axes - 1 - k], n, mode, padding_mode, align)
         for k, n in enumerate(x.shape[2:])
     ]
     plane = x.flatten(2)
