@@ -78,11 +78,14 @@ class _ByChannel(_Affine):
         self.register_buffer("num_batches_tracked", tensor(0, int64) if tracks else None)
 
     def reset_running_stats(self) -> None:
-        """Forget the batches that there were."""
-        for name, value in (("running_mean", 0), ("running_var", 1), ("num_batches_tracked", 0)):
-            tracked = getattr(self, name)
-            if tracked is not None:
-                tracked.fill_(value)
+        """Set tracked statistics to what they were at first: means 0, variances 1, no batches."""
+        if self.running_mean is None or self.running_var is None:
+            return
+        with no_grad():
+            self.running_mean.zero_()
+            self.running_var.fill_(1.0)
+            if self.num_batches_tracked is not None:
+                self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
         """Set starting values anew, and forget the batches that there were."""
@@ -102,16 +105,6 @@ class _ByChannel(_Affine):
         if self.training and not self.track_running_stats:
             return None, None
         return self.running_mean, self.running_var
-
-    def reset_running_stats(self) -> None:
-        """Set tracked statistics to what they were at first: means 0, variances 1, no batches."""
-        if self.running_mean is None or self.running_var is None:
-            return
-        with no_grad():
-            self.running_mean.zero_()
-            self.running_var.fill_(1.0)
-            if self.num_batches_tracked is not None:
-                self.num_batches_tracked.zero_()
 
     def extra_repr(self) -> str:
         """The arguments."""
