@@ -55,6 +55,7 @@ def test_words_and_pieces():
     assert minilm.pieces("token!", vocabulary) == ["[UNK]"]
 
 
+@pytest.mark.usefixtures("restore_random")  # layers draw their weights
 def test_embeddings():
     folder = minilm.folder_of_the_package()
     if folder is None:
