@@ -609,3 +609,9 @@ def test_the_gradients_of_grad_share_no_memory_with_the_one_given():
     (g,) = mg.grad(a + 0.0, a, given)
     g.mul_(5.0)
     assert given.tolist() == [1.0, 1.0]
+
+
+def test_a_given_leaf_that_is_the_gradient_keeps_its_place():
+    a, given = leaf([1.0, 2.0]), leaf([1.0, 1.0])
+    (g,) = mg.grad(a + 0.0, a, given, create_graph=True)
+    assert mg.grad((g * g).sum(), given)[0].tolist() == [2.0, 2.0]

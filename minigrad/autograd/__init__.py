@@ -196,7 +196,8 @@ def _unshared(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
         if g is not None:
             place = lib.mg_buffer_id(g._h)
             if place in taken:
-                g = wrap(copied(g)._h, g._edge)
+                with enable_grad():  # its history goes on, also that of a leaf
+                    g = g.clone()
             taken.add(place)
         made.append(g)
     return made
