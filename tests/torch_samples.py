@@ -89,6 +89,10 @@ def triangle(x: Any, upper: bool) -> Any:
 PREPARED = {
     "cholesky_inverse": lambda f: lambda x, upper=False: f(triangle(x, upper), upper=upper),
     "cholesky_solve": lambda f: lambda b, x, upper=False: f(b, triangle(x, upper), upper=upper),
+    # PyTorch's gradient holds for normalised log-probabilities alone.
+    "nn.functional.ctc_loss": lambda f: lambda x, *args, **options: (
+        f(x.log_softmax(-1), *args, **options)
+    ),
     "linalg.pinv.hermitian": lambda f: lambda x, **options: f(x + x.mT, **options),
 }
 # PyTorch leaves results empty that the driver it was asked for does not compute; we give them all.

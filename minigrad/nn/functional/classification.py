@@ -318,6 +318,8 @@ def multilabel_margin_loss(
     op = "multilabel_margin_loss"
     x, t = as_float(op, input), index_operand(op, target)
     check_reduction(op, reduction)
+    if not x.ndim and not t.ndim:  # as in PyTorch, a number is one class
+        x, t = x.reshape((1,)), t.reshape((1,))
     if x.ndim not in (1, 2) or x.shape != t.shape:
         raise ValueError(
             f"[{op}] input has shape {x.shape}, target {t.shape}: both must be (N, C) or (C,)"
