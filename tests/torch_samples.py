@@ -90,8 +90,8 @@ PREPARED = {
     "cholesky_inverse": lambda f: lambda x, upper=False: f(triangle(x, upper), upper=upper),
     "cholesky_solve": lambda f: lambda b, x, upper=False: f(b, triangle(x, upper), upper=upper),
     # PyTorch's gradient holds for normalised log-probabilities alone.
-    "nn.functional.ctc_loss": lambda f: lambda x, *args, **options: (
-        f(x.log_softmax(-1), *args, **options)
+    "nn.functional.ctc_loss": lambda f: (
+        lambda x, *args, **options: f(x.log_softmax(-1), *args, **options)
     ),
     "linalg.pinv.hermitian": lambda f: lambda x, **options: f(x + x.mT, **options),
 }
