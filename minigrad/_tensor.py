@@ -277,7 +277,7 @@ class Tensor(TensorBase):
     @property
     def retains_grad(self) -> builtins.bool:
         """Whether it is no leaf and keeps its gradient in ``grad``."""
-        return type(self._edge) is Node and kept_by(self._edge, self)
+        return type(self._edge) is Node and bool(kept_by(self._edge, self))
 
     @property
     def output_nr(self) -> builtins.int:
@@ -593,7 +593,7 @@ class Tensor(TensorBase):
 
     def __reduce__(self) -> tuple[Any, ...]:
         dtype = bfloat16 if self.dtype is bfloat16 else None  # of which NumPy knows the bits alone
-        values = (self.detach() if dtype is None else self.view(int16)).numpy().copy()
+        values = (self.detach() if dtype is None else f.view(self, int16)).numpy().copy()
         given = (values, self._edge is LEAF, _class_of(self), dtype)
         return _rebuild, given, self.__dict__ or None
 
@@ -1017,4 +1017,4 @@ def _rebuild(
     values: Any, requires_grad: builtins.bool, cls: type[Tensor] = Tensor, dtype: Any = None
 ) -> Tensor:
     made = creation.tensor(values, requires_grad=requires_grad)
-    return _of_class(cls, made if dtype is None else made.view(dtype))
+    return _of_class(cls, made if dtype is None else f.view(made, dtype))

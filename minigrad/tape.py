@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from minigrad._c import node_class
 
@@ -129,13 +129,21 @@ def is_grad_enabled() -> bool:
     return mode.enabled
 
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+_S = TypeVar("_S", bound="_SetMode")
+
+
 class _SetMode:
     """A context manager, and a decorator, that sets the grad mode of this thread."""
 
     enabled: bool
     _scopes: list[Scope]
 
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+    @overload
+    def __new__(cls: type[_S], function: None = None) -> _S: ...
+    @overload
+    def __new__(cls, function: _F) -> _F: ...  # type: ignore[misc]
+    def __new__(cls, function: Any = None) -> Any:
         """As ``@no_grad()``, or on a function without parentheses."""
         made = super().__new__(cls)
         made._scopes = []
@@ -154,7 +162,7 @@ class _SetMode:
         scopes[-1].open = False
         end(scopes.pop())
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: _F) -> _F:
         import functools
         import inspect
 
@@ -174,14 +182,14 @@ class _SetMode:
             async def awaited(*args: Any, **kwargs: Any) -> Any:
                 return await _Awaited(_resumed(self.enabled, function(*args, **kwargs)))
 
-            return awaited
+            return awaited  # type: ignore[return-value]
         if flags & inspect.CO_GENERATOR:
 
             @functools.wraps(function)
             def generated(*args: Any, **kwargs: Any) -> Any:
                 return _resumed(self.enabled, function(*args, **kwargs))
 
-            return generated
+            return generated  # type: ignore[return-value]
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -192,7 +200,7 @@ class _SetMode:
                 scope.open = False
                 end(scope)
 
-        return wrapped
+        return wrapped  # type: ignore[return-value]
 
 
 def _resumed(enabled: bool, generator: Any) -> Generator[Any, Any, Any]:
@@ -272,7 +280,7 @@ class set_grad_enabled(_SetMode):  # noqa: N801 - PyTorch's name
         _switch(self._before)  # it was meant for the block only
         super().__enter__()
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: _F) -> _F:
         """The function with this mode, as a decorator."""
         _switch(self._before)
         return super().__call__(function)

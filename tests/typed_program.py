@@ -58,3 +58,17 @@ if __name__ == "__main__":
     data = mg.randn(8, 4)
     print(train(Model(4, 8, 3), data, mg.randint(3, (8,)), 3))
     print(methods(mg.rand(2, 3, requires_grad=True)))
+
+
+@mg.no_grad()
+def named(count: int) -> str:
+    """A decorator keeps the type of what it decorates."""
+    return str(count)
+
+
+def misspelt() -> str:
+    """Names that are not there are errors: each of these is one that is ignored."""
+    mg.nn.Liner(1, 2)  # type: ignore[attr-defined]
+    mg.optim.Adma([])  # type: ignore[attr-defined]
+    mg.nn.ZeroPad2d(1)
+    return named("one")  # type: ignore[arg-type]

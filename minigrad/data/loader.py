@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
@@ -23,6 +24,10 @@ T_co = TypeVar("T_co", covariant=True)
 _OP = "DataLoader"
 
 
+class _SlowWorkerError(RuntimeError):
+    """A worker took longer than the timeout: nobody waits for it."""
+
+
 class DataLoader(Generic[T_co]):
     """Batches of a dataset, one epoch for each time it is iterated over.
 
@@ -35,7 +40,8 @@ class DataLoader(Generic[T_co]):
     ``multiprocessing_context`` is named ("fork", "spawn", "forkserver"). The order of batches is
     the same for any number of workers, unless ``in_order`` is False. In a worker random functions
     draw from a generator of the batch, so that their numbers are the same for any number of
-    workers too; NumPy's and Python's own generators are shared between threads. An error in a
+    workers too; without workers they draw from the shared one. NumPy's and Python's own
+    generators are shared between threads. An error in a
     worker is raised here again and names the sample. ``worker_init_fn`` is called with the number
     of each worker first, ``timeout`` is in seconds. With ``persistent_workers`` they stay for the
     next epoch. Memory is the CPU's: ``pin_memory`` changes nothing.
@@ -156,17 +162,18 @@ class DataLoader(Generic[T_co]):
         rows = self._rows()
         if rows is not None:
             return rows
-        seed = int(randint(2**62, (), generator=self.generator))
         source = Source(self.dataset, self.collate_fn, self._batched)
+        indices = None if self._streams else iter(self._indices())  # draws the order
         if not self.num_workers:
-            if self._streams:
+            if indices is None:
                 return source.stream(self.batch_size, self.drop_last)
-            return map(source.fetch, iter(self._indices()))
+            return map(source.fetch, indices)
+        seed = int(randint(2**62, (), generator=self.generator))
         workers = self._kept or self._workers(source, seed)
         self._kept = workers if self.persistent_workers else []
-        if self._streams:
+        if indices is None:
             return self._of_streams(workers, seed)
-        return self._of_workers(workers, iter(self._indices()), seed)
+        return self._of_workers(workers, indices, seed)
 
     def _indices(self) -> Any:
         return self.batch_sampler if self._batched else self.sampler
@@ -267,7 +274,7 @@ class DataLoader(Generic[T_co]):
         except FutureTimeoutError:
             if future.done():
                 raise  # the user's own
-            raise RuntimeError(
+            raise _SlowWorkerError(
                 f"[{_OP}] a worker took longer than the timeout of {self.timeout:g} seconds"
             ) from None
         except BrokenExecutor as error:
@@ -279,8 +286,9 @@ class DataLoader(Generic[T_co]):
         if self.persistent_workers and self._kept is workers:
             wait([future for future in asked if not future.cancelled()])
             return
+        hangs = isinstance(sys.exc_info()[1], (KeyboardInterrupt, _SlowWorkerError))
         for worker in workers:
-            worker.close()
+            worker.close(waits=not hangs)
 
 
 def _taken(tensors: tuple[Any, ...], places: Any, batches: Iterator[Any]) -> Iterator[list[Any]]:

@@ -8,6 +8,8 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+from operator import getitem
 from typing import Any, NamedTuple
 
 from minigrad._numpy import np
@@ -54,10 +56,12 @@ class Source:
     def fetch(self, index: Any) -> Any:
         """The batch at these indices, or the sample at this one; an error names the sample."""
         if not self.batched:
-            return self.collate(_sample(self.dataset, index))
+            return _named(index, lambda: self.collate(self.dataset[index]))
         if hasattr(self.dataset, "__getitems__"):
-            return self.collate(self.dataset.__getitems__(index))
-        return self.collate([_sample(self.dataset, i) for i in index])
+            samples = _named(index, lambda: self.dataset.__getitems__(index))
+        else:
+            samples = [_named(i, partial(getitem, self.dataset, i)) for i in index]
+        return _named(index, lambda: self.collate(samples))
 
     def stream(self, batch_size: int | None, drop_last: bool) -> Iterator[Any]:
         """The batches of an iterable-style dataset."""
@@ -71,15 +75,17 @@ class Source:
             yield self.collate(batch)
 
 
-def _sample(dataset: Any, index: Any) -> Any:
+def _named(index: Any, take: Callable[[], Any]) -> Any:
+    """What a function takes at this index, or these; an error in a worker says which."""
+    where = f"[DataLoader] sample{'s' if isinstance(index, list) else ''} {index}"
     try:
-        return dataset[index]
+        return take()
     except StopIteration as error:  # which would end the loop without a word
-        raise RuntimeError(f"[DataLoader] sample {index} raised StopIteration") from error
+        raise RuntimeError(f"{where} raised StopIteration") from error
     except Exception as error:
         if get_worker_info() is None:
             raise  # the traceback says where
-        raise _with(error, f"[DataLoader] sample {index}") from error
+        raise _with(error, where) from error
 
 
 def _with(error: Exception, where: str) -> Exception:
@@ -150,6 +156,6 @@ class Worker:
         """The next batch of the stream, to come, or END."""
         return self._run.submit(_next, seed)
 
-    def close(self) -> None:
-        """Wait for the batch that is being fetched, and end; those that wait are given up."""
-        self._run.shutdown(wait=True, cancel_futures=True)
+    def close(self, waits: bool = True) -> None:
+        """End after the batch that is being fetched, for which it waits; others are given up."""
+        self._run.shutdown(wait=waits, cancel_futures=True)

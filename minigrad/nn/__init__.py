@@ -140,9 +140,6 @@ from minigrad.nn.sparse import (
     EmbeddingBag,
 )
 
-if TYPE_CHECKING:
-    from minigrad.nn import init
-
 __all__ = [
     "CELU",
     "ELU",
@@ -281,16 +278,76 @@ _LATER = {name: home for home, names in _HOMES.items() for name in names.split()
 __all__ += [name for name in _LATER if name not in __all__]
 
 
-def __getattr__(name: str) -> Any:
-    home = _LATER.get(name)
-    if home is None:
-        # Without an object Python adds no guess, as "divide" for "device".
-        raise AttributeError(f"module {__name__!r} has no {name}", name=name, obj=None)
-    found = import_module(f"{__name__}.{home or name}")
-    if home:
-        found = getattr(found, name)
-    globals()[name] = found
-    return found
+if TYPE_CHECKING:  # a checker sees what is there, and no other name
+    from minigrad.nn import init as init
+    from minigrad.nn import modules as modules
+    from minigrad.nn import parallel as parallel
+    from minigrad.nn import parameter as parameter
+    from minigrad.nn.adaptive import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
+    from minigrad.nn.bilinear import Bilinear as Bilinear
+    from minigrad.nn.lazy import LazyBatchNorm1d as LazyBatchNorm1d
+    from minigrad.nn.lazy import LazyBatchNorm2d as LazyBatchNorm2d
+    from minigrad.nn.lazy import LazyBatchNorm3d as LazyBatchNorm3d
+    from minigrad.nn.lazy import LazyConv1d as LazyConv1d
+    from minigrad.nn.lazy import LazyConv2d as LazyConv2d
+    from minigrad.nn.lazy import LazyConv3d as LazyConv3d
+    from minigrad.nn.lazy import LazyConvTranspose1d as LazyConvTranspose1d
+    from minigrad.nn.lazy import LazyConvTranspose2d as LazyConvTranspose2d
+    from minigrad.nn.lazy import LazyConvTranspose3d as LazyConvTranspose3d
+    from minigrad.nn.lazy import LazyInstanceNorm1d as LazyInstanceNorm1d
+    from minigrad.nn.lazy import LazyInstanceNorm2d as LazyInstanceNorm2d
+    from minigrad.nn.lazy import LazyInstanceNorm3d as LazyInstanceNorm3d
+    from minigrad.nn.lazy import LazyLinear as LazyLinear
+    from minigrad.nn.lazy import UninitializedBuffer as UninitializedBuffer
+    from minigrad.nn.lazy import UninitializedParameter as UninitializedParameter
+    from minigrad.nn.local_norm import LocalResponseNorm as LocalResponseNorm
+    from minigrad.nn.padding import CircularPad1d as CircularPad1d
+    from minigrad.nn.padding import CircularPad2d as CircularPad2d
+    from minigrad.nn.padding import CircularPad3d as CircularPad3d
+    from minigrad.nn.padding import ConstantPad1d as ConstantPad1d
+    from minigrad.nn.padding import ConstantPad2d as ConstantPad2d
+    from minigrad.nn.padding import ConstantPad3d as ConstantPad3d
+    from minigrad.nn.padding import ReflectionPad1d as ReflectionPad1d
+    from minigrad.nn.padding import ReflectionPad2d as ReflectionPad2d
+    from minigrad.nn.padding import ReflectionPad3d as ReflectionPad3d
+    from minigrad.nn.padding import ReplicationPad1d as ReplicationPad1d
+    from minigrad.nn.padding import ReplicationPad2d as ReplicationPad2d
+    from minigrad.nn.padding import ReplicationPad3d as ReplicationPad3d
+    from minigrad.nn.padding import ZeroPad1d as ZeroPad1d
+    from minigrad.nn.padding import ZeroPad2d as ZeroPad2d
+    from minigrad.nn.padding import ZeroPad3d as ZeroPad3d
+    from minigrad.nn.parallel import DataParallel as DataParallel
+    from minigrad.nn.parallel import DistributedDataParallel as DistributedDataParallel
+    from minigrad.nn.parameters import ParameterDict as ParameterDict
+    from minigrad.nn.parameters import ParameterList as ParameterList
+    from minigrad.nn.transformer import Transformer as Transformer
+    from minigrad.nn.transformer import TransformerDecoder as TransformerDecoder
+    from minigrad.nn.transformer import TransformerDecoderLayer as TransformerDecoderLayer
+    from minigrad.nn.transformer import TransformerEncoder as TransformerEncoder
+    from minigrad.nn.transformer import TransformerEncoderLayer as TransformerEncoderLayer
+    from minigrad.nn.unpooling import MaxUnpool1d as MaxUnpool1d
+    from minigrad.nn.unpooling import MaxUnpool2d as MaxUnpool2d
+    from minigrad.nn.unpooling import MaxUnpool3d as MaxUnpool3d
+    from minigrad.nn.vision import ChannelShuffle as ChannelShuffle
+    from minigrad.nn.vision import Fold as Fold
+    from minigrad.nn.vision import PixelShuffle as PixelShuffle
+    from minigrad.nn.vision import PixelUnshuffle as PixelUnshuffle
+    from minigrad.nn.vision import Unfold as Unfold
+    from minigrad.nn.vision import Upsample as Upsample
+    from minigrad.nn.vision import UpsamplingBilinear2d as UpsamplingBilinear2d
+    from minigrad.nn.vision import UpsamplingNearest2d as UpsamplingNearest2d
+else:
+
+    def __getattr__(name: str) -> Any:
+        home = _LATER.get(name)
+        if home is None:
+            # Without an object Python adds no guess, as "divide" for "device".
+            raise AttributeError(f"module {__name__!r} has no {name}", name=name, obj=None)
+        found = import_module(f"{__name__}.{home or name}")
+        if home:
+            found = getattr(found, name)
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

@@ -7,14 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.optim.optimizers import SGD, Adam, AdamW, Optimizer, RMSprop
 
-if TYPE_CHECKING:
-    from minigrad.optim import lr_scheduler, swa_utils
-    from minigrad.optim.adaptive import Adadelta, Adafactor, Adagrad, Rprop
-    from minigrad.optim.asgd import ASGD
-    from minigrad.optim.lbfgs import LBFGS
-    from minigrad.optim.moments import Adamax, Lion, NAdam, RAdam, SparseAdam
-    from minigrad.optim.muon import Muon
-
 # What is loaded when it is first asked for, and from which module; or a module itself.
 _HOMES = {
     "adaptive": "Adadelta Adafactor Adagrad Rprop",
@@ -49,16 +41,34 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    home = _LATER.get(name)
-    if home is None:
-        # Without an object Python adds no guess, as "divide" for "device".
-        raise AttributeError(f"module {__name__!r} has no {name}", name=name, obj=None)
-    found = import_module(f"{__name__}.{home or name}")
-    if home:
-        found = getattr(found, name)
-    globals()[name] = found
-    return found
+if TYPE_CHECKING:  # a checker sees what is there, and no other name
+    from minigrad.optim import lr_scheduler as lr_scheduler
+    from minigrad.optim import optimizer as optimizer
+    from minigrad.optim import swa_utils as swa_utils
+    from minigrad.optim.adaptive import Adadelta as Adadelta
+    from minigrad.optim.adaptive import Adafactor as Adafactor
+    from minigrad.optim.adaptive import Adagrad as Adagrad
+    from minigrad.optim.adaptive import Rprop as Rprop
+    from minigrad.optim.asgd import ASGD as ASGD
+    from minigrad.optim.lbfgs import LBFGS as LBFGS
+    from minigrad.optim.moments import Adamax as Adamax
+    from minigrad.optim.moments import Lion as Lion
+    from minigrad.optim.moments import NAdam as NAdam
+    from minigrad.optim.moments import RAdam as RAdam
+    from minigrad.optim.moments import SparseAdam as SparseAdam
+    from minigrad.optim.muon import Muon as Muon
+else:
+
+    def __getattr__(name: str) -> Any:
+        home = _LATER.get(name)
+        if home is None:
+            # Without an object Python adds no guess, as "divide" for "device".
+            raise AttributeError(f"module {__name__!r} has no {name}", name=name, obj=None)
+        found = import_module(f"{__name__}.{home or name}")
+        if home:
+            found = getattr(found, name)
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:
