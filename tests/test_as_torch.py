@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+HERE = Path(__file__).parent
 PROGRAM = """
 import sys
 import torch
@@ -27,7 +28,8 @@ print(sys.argv[1:], __name__, isinstance(model[0].weight, torch.Tensor), hasattr
 
 def run(*arguments: str, code: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, *arguments] + (["-c", code] if code else [])
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+    # not in the checkout, whose package may lie there without its extension
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=HERE)
 
 
 @pytest.fixture

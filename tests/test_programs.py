@@ -17,7 +17,9 @@ each = pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 
 
 def run(*command: str) -> None:
-    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=600)
+    here = Path(__file__).parent  # not the checkout, whose package may lack its extension
+    whole = [sys.executable, *command]
+    done = subprocess.run(whole, capture_output=True, text=True, timeout=600, cwd=here)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
