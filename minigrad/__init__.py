@@ -60,7 +60,7 @@ newaxis = None
 contiguous_format, preserve_format = "contiguous_format", "preserve_format"
 channels_last, channels_last_3d, strided = "channels_last", "channels_last_3d", "strided"
 
-# What is found, or loaded, when it is first asked for, and in which module; or a module itself.
+# Names found, or loaded, when first asked for, and in which module; or a module itself.
 _HOMES = {
     "autograd": "Function grad",
     "checking": "gradcheck gradgradcheck numerical_gradient_check",

@@ -43,7 +43,7 @@ class AccumulateGrad:
         self.metadata: dict[Any, Any] = {}
 
     def name(self) -> str:
-        """What kind of node it is."""
+        """The kind of the node."""
         return "AccumulateGrad"
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ def _swapped(node: Node) -> bool:
 
 
 def _ordered(node: Node, each: Sequence[Any]) -> Sequence[Any]:
-    """What there is of each input, in the order shown; and back."""
+    """One item for each input, in the order shown; a second call restores the order."""
     return each[::-1] if each and _swapped(node) else each
 
 
@@ -216,7 +216,7 @@ def _plain(op: Any) -> Any:
 
 
 def _hooked(node: Node) -> _HookedOp:
-    """What holds the hooks of a node, or of the Function that the node is one output of."""
+    """The holder of the hooks of a node, or of the Function that the node is one output of."""
     op, parents = _plain(node.op), node.parents
     if parents is None:
         raise RuntimeError(
@@ -243,7 +243,7 @@ def _copies(given: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _replaced(name: str, returned: Any, before: Sequence[Any]) -> list[Any]:
-    """What a hook returned, or what there was; TypeError or ValueError for what does not fit."""
+    """A hook's result, or the gradient before it; TypeError or ValueError for what does not fit."""
     if returned is None:
         return list(before)
     if isinstance(returned, TensorBase):

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-# Of the floats: bits of the significand that are stored, and the exponent of the least normal one.
+# Stored bits of each float's significand, and the exponent of its least normal number.
 _FLOATS = {
     "float16": (10, -14),
     "bfloat16": (7, -126),

@@ -118,7 +118,7 @@ def _columns(batch: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 def _like(model: Any, made: Any) -> Any:
-    """What was made, in the class of the model where that takes it."""
+    """The new container, in the class of the model where that takes it."""
     if type(model) in (dict, list):
         return made
     try:

@@ -19,7 +19,7 @@ __all__ = ["END", "Source", "Worker", "WorkerInfo", "get_worker_info"]
 
 
 class WorkerInfo(NamedTuple):
-    """What :func:`get_worker_info` returns in a worker."""
+    """The description of a worker that :func:`get_worker_info` returns there."""
 
     id: int  # from 0 on
     num_workers: int
@@ -76,7 +76,7 @@ class Source:
 
 
 def _named(index: Any, take: Callable[[], Any]) -> Any:
-    """What a function takes at this index, or these; an error in a worker says which."""
+    """The words for this index, or these, with which an error in a worker says where it is."""
     where = f"[DataLoader] sample{'s' if isinstance(index, list) else ''} {index}"
     try:
         return take()
@@ -101,7 +101,7 @@ def _with(error: Exception, where: str) -> Exception:
 
 
 def _begin(source: Source, number: int, count: int, seed: int, init: Any, process: bool) -> None:
-    """What a worker does first: it takes a copy of the dataset, and calls the user's function."""
+    """Start a worker: take a copy of the dataset, and call the user's function."""
     own = Source(copy.copy(source.dataset), source.collate, source.batched)
     _at.source, _at.stream = own, None
     _at.info = WorkerInfo(number, count, seed, own.dataset)

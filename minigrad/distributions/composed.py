@@ -128,7 +128,7 @@ class TransformedDistribution(Distribution):
 
     @property
     def support(self) -> constraints.Constraint:
-        """What the last transform gives."""
+        """The set of values that the last transform gives."""
         return self.transforms[-1].codomain if self.transforms else self.base_dist.support
 
     def expand(self, batch_shape: Sequence[int]) -> Any:

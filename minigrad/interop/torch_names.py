@@ -46,7 +46,7 @@ class _Named(ModuleType):
 
 
 class TorchNames(MetaPathFinder, Loader):
-    """What :func:`as_torch` returns: the hook, and what was asked of it in vain.
+    """The hook that :func:`as_torch` returns, and the names that it did not find.
 
     ``missing`` has the names, as "torch.fft.rfft", in the order in which they were asked for first.
     ``remove()`` takes the hook and its modules away; so does the end of a ``with``.

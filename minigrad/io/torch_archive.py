@@ -194,7 +194,7 @@ _CLASSES = {"numpy.ndarray", "torch.storage.UntypedStorage"} | {f"torch.{n}" for
 
 
 def _named(module: str, name: str) -> Any:
-    """What a pickle means by a name: a dtype, a class of storages, or what it may call."""
+    """The object that a pickle names: a dtype, a class of storages, or a function it may call."""
     if module == "torch" and name in by_name:
         return by_name[name]
     old = {"__builtin__": "builtins", "numpy._core.multiarray": "numpy.core.multiarray"}
@@ -268,7 +268,7 @@ class _Machine:
             step(argument)
 
     def _since_mark(self) -> list[Any]:
-        """What was pushed since the last mark, taken off with it."""
+        """Pop the values that were pushed since the last mark, and the mark."""
         place = max(k for k, x in enumerate(self._stack) if x is _MARK)
         found = self._stack[place + 1 :]
         del self._stack[place:]

@@ -254,7 +254,7 @@ __all__ = [
 ]
 
 
-# What is loaded when it is first asked for, by the module that has it; or a module itself.
+# Names that are loaded when first asked for, by the module that has it; or a module itself.
 _HOMES = {
     "adaptive": "AdaptiveLogSoftmaxWithLoss",
     "bilinear": "Bilinear",

@@ -168,13 +168,13 @@ class _Lazy(Module):
                     value._take(getattr(made, name))
 
     def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Any:
-        """What the ordinary layer makes of x, after this has become one."""
+        """Become the ordinary layer, and return its output for x."""
         self.initialize_parameters(x)
         self.__class__ = self.cls_to_become
         return type(self).forward(self, x, *args, **kwargs)  # the hooks are being called
 
     def _size_of(self, x: Tensor) -> int:
-        """What the input says of the size."""
+        """The sizes that the input determines."""
         raise NotImplementedError
 
     def _made(self, size: int) -> Any:

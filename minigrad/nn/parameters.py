@@ -28,7 +28,7 @@ def _shown(name: str, value: Any) -> str:
 
 
 class _Parameters(Module):
-    """What is held lies among the module's attributes, under names from ``_names``."""
+    """The entries lie among the module's attributes, under names from ``_names``."""
 
     def __init__(self) -> None:
         self._held: dict[str, None] = {}
@@ -61,7 +61,7 @@ class _Parameters(Module):
         raise RuntimeError(f"[{type(self).__name__}] is not called: it only holds parameters")
 
     def extra_repr(self) -> str:
-        """What is held, a line each."""
+        """The repr: a line for each entry."""
         return "\n".join(_shown(name, self.__dict__[name]) for name in self._held)
 
 

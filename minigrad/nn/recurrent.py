@@ -158,7 +158,7 @@ def _joined(parts: list[Tensor]) -> Tensor:
 
 
 class _Recurrent(Module):
-    """What cells and layers share: sizes, and weights that start in U(-b, b), b = 1/sqrt(size)."""
+    """The base of cells and layers: sizes, and weights that start in U(-b, b), b = 1/sqrt(size)."""
 
     input_size: int
     hidden_size: int
@@ -204,7 +204,7 @@ class _Recurrent(Module):
 
 
 class RNNBase(_Recurrent):
-    """What RNN, GRU and LSTM share: arguments, weights, layers and directions."""
+    """The base of RNN, GRU and LSTM: arguments, weights, layers and directions."""
 
     def __init__(
         self,

@@ -153,7 +153,7 @@ class TransformerEncoderLayer(_Layer):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        """What the layer makes of ``src``, in its shape.
+        """The output of the layer for ``src``, in its shape.
 
         The masks are those of :class:`MultiheadAttention`. ``is_causal`` says that ``src_mask``,
         which is then needed, is the causal one.
@@ -217,7 +217,7 @@ class TransformerDecoderLayer(_Layer):
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """What the layer makes of ``tgt``, in its shape; ``memory`` is the encoder's output."""
+        """The output of the layer for ``tgt``, in its shape; ``memory`` is the encoder's output."""
         own, other = self.self_attn, self.multihead_attn
         x = self._residual(
             1,
@@ -276,7 +276,7 @@ class TransformerEncoder(_Stack):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
-        """What the layers make of ``src``; the masks are those of a layer."""
+        """The output of the layers for ``src``; the masks are those of a layer."""
         for layer in self.layers:
             src = layer(
                 src,
@@ -304,7 +304,7 @@ class TransformerDecoder(_Stack):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """What the layers make of ``tgt`` and the encoder's output; the masks are a layer's."""
+        """The layers' output for ``tgt`` and the encoder's; the masks are a layer's."""
         for layer in self.layers:
             tgt = layer(
                 tgt,

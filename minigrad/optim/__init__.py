@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.optim.optimizers import SGD, Adam, AdamW, Optimizer, RMSprop
 
-# What is loaded when it is first asked for, and from which module; or a module itself.
+# Names that are loaded when first asked for, and from which module; or a module itself.
 _HOMES = {
     "adaptive": "Adadelta Adafactor Adagrad Rprop",
     "asgd": "ASGD",

@@ -57,7 +57,7 @@ class ByParameter(Optimizer):
         return moves
 
     def _state_of(self, group: Group, p: Any) -> dict[str, Any]:
-        """What is remembered of p, as a new dict that counts the step to be made."""
+        """The state of p, as a new dict that counts the step to be made."""
         state = dict(self.state.get(p, ()))
         if not state.keys() >= self._needed:
             state = {**self._begun(group, p), **state}

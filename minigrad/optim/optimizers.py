@@ -31,7 +31,7 @@ Closure = Callable[[], Any]
 _BESIDE_OPTIONS = frozenset(["params", "param_names", "initial_lr"])  # the last is for schedules
 # How PyTorch runs a step, which means nothing here: a step has one way of being made.
 _SWITCHES = frozenset(["capturable", "differentiable", "foreach", "fused"])
-# What PyTorch saves with the options besides.
+# Other options that PyTorch saves.
 _PYTORCHS_OWN = _SWITCHES | frozenset(
     ["decoupled_weight_decay", "max_lr", "min_lr", "max_momentum", "base_momentum", "swa_lr"]
 )

@@ -156,7 +156,7 @@ class AveragedModel(Module):
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the averaged model makes of its arguments."""
+        """The output of the averaged model for these arguments."""
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
@@ -175,7 +175,7 @@ class AveragedModel(Module):
             self.n_averaged += 1
 
     def _pairs(self, model: Module) -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]]]:
-        """What is to be averaged and what to be taken over: pairs of own and the model's."""
+        """Pairs of an own tensor and the model's: those to average, and those to copy."""
         both = []
         for kind in ("parameters", "buffers"):
             own, other = (list(getattr(m, kind)()) for m in (self.module, model))

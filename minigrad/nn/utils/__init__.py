@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "skip_init"]
 
-# What is loaded when it is first asked for, by the module that has it; or a module itself.
+# Names that are loaded when first asked for, by the module that has it; or a module itself.
 _HOMES = {
     "convert_parameters": "parameters_to_vector vector_to_parameters",
     "fusion": "fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights",
