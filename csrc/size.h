@@ -29,7 +29,7 @@ static PyObject *size_of_array(const mg_array *array) {
     return made;
 }
 
-/* What Python's own class makes of the items and an operand, as a shape. */
+/* Apply the method of tuple to the items and an operand; the result is a shape. */
 static PyObject *size_as_tuple(PyObject *self, binaryfunc run, PyObject *operand) {
     PyObject *items = PyTuple_GetSlice(self, 0, PyTuple_Size(self));
     PyObject *made = items ? run(items, operand) : NULL;

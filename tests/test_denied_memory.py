@@ -68,7 +68,7 @@ def each_block(action):
 
 @pytest.fixture(autouse=True, scope="module")
 def no_garbage_of_others():
-    """What tests before these left is collected now: a collection later would change the count."""
+    """Collect what earlier tests left now: a collection later would change the count."""
     gc.collect()
 
 

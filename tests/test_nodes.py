@@ -1,4 +1,4 @@
-"""What programs see of the graph: neighbours, names, metadata, saved tensors and hooks of nodes."""
+"""The graph as programs see it: neighbours, names, metadata, saved tensors, hooks of nodes."""
 
 import gc
 import weakref

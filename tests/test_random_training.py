@@ -64,7 +64,7 @@ class Side:
 
 
 def change(side, what, groups, value):
-    """What happens between steps."""
+    """A random change between two steps."""
     if what == "rate":
         side.optimizer.param_groups[-1]["lr"] = value
     elif what == "reload":

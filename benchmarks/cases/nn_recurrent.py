@@ -35,7 +35,7 @@ def _lstm(steps: int, batch: int, size: int, quick: bool) -> None:
         ]
 
     def eager(lib: Any) -> Callable[..., Any]:
-        """What nn.LSTM of each library calls, so that the weights may be inputs."""
+        """The function behind nn.LSTM of each library, which takes the weights as inputs."""
         if lib.name == "minigrad":
             f, state = lib.functional, lib.xp.zeros(2, batch, size)
             return lambda x, w, u, b: f.lstm_steps(f.linear(x, w, b), state, u).select(0, 0)
