@@ -350,6 +350,8 @@ static PyObject *walk_found(walk *w, bool into_grads) {
  * or more of the thread's stack, which Python's own limit, once it is raised, guards no more. */
 enum { WALK_DEPTH = 1000 };
 static _Thread_local int walk_depth;
+static _Thread_local int64_t walk_runs; /* of this thread so far */
+static _Thread_local int64_t walk_current; /* the number of the run that is innermost; 0 for none */
 
 /* From what is made: the roots and their gradients, if that was `done`. */
 static PyObject *walk_run(walk *w, bool done, bool into_grads) {
@@ -358,6 +360,8 @@ static PyObject *walk_run(walk *w, bool done, bool into_grads) {
         done = false;
     }
     walk_depth++;
+    int64_t outer = walk_current;
+    walk_current = ++walk_runs;
     w->reached.slots = w->reached.few;
     w->reached.room = sizeof w->reached.few / sizeof *w->reached.few;
     unsigned steps = 0;
@@ -367,6 +371,7 @@ static PyObject *walk_run(walk *w, bool done, bool into_grads) {
     }
     PyObject *found = done && !PyErr_Occurred() ? walk_found(w, into_grads) : NULL;
     walk_depth--;
+    walk_current = outer;
     while (w->waiting) Py_DECREF(w->queue[--w->waiting]);
     PyMem_Free(w->queue);
     arrivals_free(&w->reached);
@@ -468,5 +473,8 @@ mg_object *mg_back_parts(void) {
     for (int i = 0; i < 4; i++) made[i] = PyCFunction_NewEx(&back_functions[i], NULL, NULL);
     return (mg_object *)Py_BuildValue("NNNN", made[0], made[1], made[2], made[3]);
 }
+
+int mg_back_depth(void) { return walk_depth; }
+int64_t mg_back_number(void) { return walk_current; }
 
 #endif

@@ -155,6 +155,10 @@ typedef struct mg_object mg_object;
 mg_object *mg_node_class(void);
 mg_object *mg_tensor_parts(void);
 mg_object *mg_back_parts(void);
+/* The backward of this thread that calls a rule now: how deep it is inside others, 0 for none, and its
+ * number, which no other backward of the thread has. */
+int mg_back_depth(void);
+int64_t mg_back_number(void);
 
 int64_t mg_version(const mg_stored *a); /* the write clock when the buffer was made or last written */
 int64_t mg_clock_tick(void);           /* a new time, later than all that was made or written */

@@ -202,7 +202,7 @@ def test_what_equal_eigenvalues_do_not_tell_is_nan(dtype, rng):
     "values", [[1, 1], [1, 1, 2], [2, 2, 2, 2], [0.5, 0.5, 3, 3, 3, 5]], ids=str
 )
 def test_functions_of_a_matrix_of_repeated_eigenvalues(values, turned, dtype, rng):
-    """V f(w) V^T by Daleckii and Krein; f(w) summed beside V G V^T is no such function."""
+    """V f(w) V^T by Daleckii and Krein; f(w) summed beside V V^T, which is 1, by f alone."""
     n, g = len(values), rng.normal(size=(len(values),) * 2)
     q = np.linalg.qr(rng.normal(size=(n, n)))[0] if turned else np.eye(n)
     a = q * values @ q.T
@@ -227,7 +227,95 @@ def test_functions_of_a_matrix_of_repeated_eigenvalues(values, turned, dtype, rn
         assert not np.isfinite(mg.grad(got.square().sum(), [x])[0].numpy()).any()
         w, v = la.eigh(x)
         apart = f(w).sum() + (v @ v.mT * mg.tensor(g, dtype)).sum()
-        assert np.isnan(mg.grad(apart, [x])[0].numpy()).all()
+        (got,) = mg.grad(apart, [x])
+        want = q * slope(np.array(values, float)) @ q.T
+        np.testing.assert_allclose(got.numpy(), want, rtol=tolerance, atol=10 * tolerance)
+
+
+def by_two_calls(f, vectors_first, prepare=lambda t: t):
+    """V f(w) V^T G with w and V from two factorisations."""
+
+    def function(t, g):
+        if vectors_first:
+            v, w = la.eigh(prepare(t)).eigenvectors, la.eigvalsh(prepare(t))
+        else:
+            w, v = la.eigvalsh(prepare(t)), la.eigh(prepare(t)).eigenvectors
+        return ((v * f(w).unsqueeze(-2)) @ v.mT * g).sum()
+
+    return function
+
+
+@by_dtype
+@pytest.mark.parametrize("vectors_first", [False, True])
+@pytest.mark.parametrize(
+    "prepare", [lambda t: t, mg.clone, lambda t: (t + t.mT) / 2], ids=["same", "clone", "symmetric"]
+)
+def test_values_and_vectors_from_two_calls(prepare, vectors_first, dtype, rng):
+    """NaN beside equal values, where neither call's gradient sees what the other's does."""
+    function = by_two_calls(mg.exp, vectors_first, prepare)
+    q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    values = np.array([[2.0, 2, 2], [1, 1, 3], [1, 2, 3]])
+    a, g = (q * values[:, None, :]) @ q.T, mg.tensor(rng.normal(size=(3, 3)), dtype)
+    x = mg.tensor((a + a.swapaxes(-1, -2)) / 2, dtype, requires_grad=True)
+    got = mg.grad(function(x, g), [x])[0].numpy()
+    assert np.isnan(got[:2]).all()
+    for result in (got[2], mg.grad(function(x[2], g), [x])[0].numpy()[2]):  # those are apart
+        made = np.exp(values[2])
+        gaps = np.subtract.outer(values[2], values[2]) + np.eye(3)
+        inner = np.subtract.outer(made, made) / gaps + np.diag(made)
+        want = q @ (inner * (q.T @ (g.numpy() + g.numpy().T) @ q / 2)) @ q.T
+        tolerance = 1e-4 if dtype is mg.float32 else 1e-11
+        np.testing.assert_allclose(result, want, rtol=tolerance, atol=tolerance)
+
+
+def test_two_decompositions_share_what_they_know(rng):
+    g = mg.tensor(rng.normal(size=(3, 3)))
+    x = mg.tensor(2 * np.eye(3), requires_grad=True)
+    other = mg.tensor(np.diag([3.0, 3, 4]), requires_grad=True)
+
+    def projected(t):
+        v = la.eigh(t).eigenvectors[:, :2]
+        return (v @ v.mT * g).sum()
+
+    v = la.eigh(x).eigenvectors
+    w = la.eigh(x).eigenvalues
+    assert np.isnan(mg.grad(((v * w) @ v.mT * g).sum(), [x])[0].numpy()).all()
+    u, _, vh = la.svd(x)
+    s = la.svdvals(x)
+    for loss in ((u * s) @ vh * g, (u * s) @ u.mT * g):
+        got = mg.grad(loss.sum(), [x], retain_graph=True)[0].numpy()
+        assert np.isnan(got).all()
+    # other matrices, and losses that are run apart, share nothing
+    got = mg.grad(projected(other) + la.eigvalsh(x).sum(), [x, other])
+    np.testing.assert_array_equal(got[0].numpy(), np.eye(3))
+    assert np.isfinite(got[1].numpy()).all()
+    la.eigvalsh(other).sum().backward()
+    projected(other).backward()
+    np.testing.assert_allclose(other.grad.numpy(), np.eye(3) + got[1].numpy(), atol=1e-15)
+
+
+def test_a_backward_inside_another_shares_nothing_with_it(rng):
+    x = mg.tensor(2 * np.eye(3), requires_grad=True)
+
+    class Inner(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx, t):
+            return t * 1.0
+
+        @staticmethod
+        def backward(ctx, g):
+            one = mg.tensor(2 * np.eye(3), requires_grad=True)
+            with mg.enable_grad():
+                la.eigvalsh(one).square().sum().backward()
+            return g * one.grad
+
+    v = la.eigh(Inner.apply(x)).eigenvectors
+    (got,) = mg.grad((v @ v.mT * mg.tensor(rng.normal(size=(3, 3)))).sum(), [x])
+    np.testing.assert_allclose(got.numpy(), np.zeros((3, 3)), atol=1e-14)
+    # that of the values ran inside; those of the outer one are still known after it
+    w, v = la.eigvalsh(x), la.eigh(Inner.apply(x)).eigenvectors
+    (got,) = mg.grad(((v * w) @ v.mT * mg.tensor(rng.normal(size=(3, 3)))).sum(), [x])
+    assert np.isnan(got.numpy()).all()
 
 
 def test_pinv_of_a_tiny_matrix(rng):
@@ -252,6 +340,11 @@ def test_what_equal_singular_values_do_not_tell_is_nan(dtype):
             assert np.isnan(got).all()
         else:
             np.testing.assert_array_equal(got, a)
+    # functions of U, of S and of V apart whose gradients agree with those of one of U S V^T
+    x = mg.tensor(2 * np.eye(3), dtype, requires_grad=True)
+    u, s, vh = la.svd(x)
+    apart = s.sum() + (u @ u.mT).sum() + (vh.mT @ vh).sum()
+    assert np.isnan(mg.grad(apart, [x])[0].numpy()).all()
     x = mg.tensor(np.eye(2), dtype, requires_grad=True)
     u = la.svd(x).U
     assert np.isnan(mg.grad(u[0, 0] * u[1, 0], [x])[0].numpy()).all()

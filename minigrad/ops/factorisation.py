@@ -6,9 +6,10 @@ several results of one factorisation make a row.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from math import inf, nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,6 +80,109 @@ def _pairs(values: T, gaps: T) -> T:
     return _equal(values, gaps) & ~np.eye(values.shape[-1], dtype=bool)
 
 
+def _spread(row: T, cluster: T) -> T:
+    """How far apart the entries of a row are within the cluster of each."""
+    return row.masked_fill(~cluster, -inf).amax(-1, True) - row.masked_fill(~cluster, inf).amin(
+        -1, True
+    )
+
+
+def _same(equal: T, gs: T) -> T:
+    """The pairs of equal values whose clusters have values that are treated alike."""
+    cluster = equal | np.eye(equal.shape[-1], dtype=bool)
+    tolerance = _EPSILON[gs.dtype.name] ** 0.5
+    size = gs.abs().masked_fill(~cluster, 0.0).amax(-1, True)
+    same = _spread(gs, cluster) <= tolerance * size
+    return equal & same & same.mT
+
+
+def _separate(equal: T, inner: T, gs: T) -> T:
+    """The pairs of equal values that add nothing: the function is a sum of one of the values alone,
+    which treats equal ones alike, and one of the space of their vectors alone.
+
+    For a function of both in one, such as V f(w) V^T, the gradient of the values is in proportion
+    to the diagonal of ``inner``. Here it is the same for equal values, and that diagonal is not.
+    """
+    cluster = equal | np.eye(inner.shape[-1], dtype=bool)
+    tolerance = _EPSILON[inner.dtype.name] ** 0.5
+
+    diagonal = inner.diagonal(0, -2, -1).unsqueeze(-2)
+    apart = _spread(diagonal, cluster) > tolerance * diagonal.abs().amax(-1, True)
+    still = (inner - inner.mT).abs() <= tolerance * inner.abs().amax((-2, -1), True)
+    return _same(equal, gs) & apart & apart.mT & still
+
+
+class _Share(NamedTuple):
+    """What a node gives a gradient for beside equal values, of matrices that others may have too.
+
+    ``matrices`` were factorised by the operation ``name``. ``gs`` is the gradient of the values,
+    and ``inner``, a tuple, what those of the vectors come to among themselves. Both are 0 where
+    the node itself knows what the pair adds.
+    """
+
+    name: str
+    matrices: T
+    equal: T
+    gs: T
+    inner: tuple[T, ...]
+
+    def conflicts(self, other: _Share) -> T | None:
+        """For each matrix, whether my values and the other's vectors may be those of one f."""
+        mine, yours = self.matrices, other.matrices
+        if self.name != other.name or mine.shape != yours.shape or mine.dtype is not yours.dtype:
+            return None
+        scale = mine.abs().amax((-2, -1), True)
+        rounding = 16 * max(mine.shape[-2:]) * _EPSILON[mine.dtype.name]
+        same = ((mine - yours).abs() <= rounding * scale).all((-2, -1))
+        gs = self.gs
+        found = same & False
+        for inner in other.inner:
+            both = self.equal & other.equal & ((gs != 0.0) | (gs.mT != 0.0))
+            known = _separate(self.equal, inner, gs)
+            found = found | (both & (inner != 0.0) & ~known).any((-2, -1))
+        return same & found
+
+
+class _Shares(threading.local):
+    """The shares of the backward that runs, and of those that it runs inside, by depth.
+
+    They are kept until the next one that has any.
+    """
+
+    def __init__(self) -> None:
+        self.by_depth: dict[int, tuple[int, list[_Share]]] = {}
+
+    def of_run(self) -> list[_Share]:
+        """The shares of the innermost backward."""
+        depth, number = lib.mg_back_depth(), lib.mg_back_number()
+        for ended in [d for d, (n, _) in self.by_depth.items() if d > depth]:
+            del self.by_depth[ended]
+        found, shares = self.by_depth.get(depth, (0, []))
+        if found != number:
+            shares = []
+            self.by_depth[depth] = (number, shares)
+        return shares
+
+
+_shares = _Shares()
+
+
+def _met(whole: T, mine: _Share) -> T:
+    """``whole``, NaN for matrices whose values one node used and whose vectors another one did.
+
+    V f(w) V^T with V and w from two calls and f(w) summed beside V V^T have the same gradients of
+    w and V, but not of the matrix, and neither node sees both. The second of the two says NaN.
+    """
+    shares = _shares.of_run()
+    for other in shares:
+        for a, b in ((mine, other), (other, mine)):
+            found = a.conflicts(b)
+            if found is not None and found.any():
+                whole = whole.masked_fill(found.unsqueeze(-1).unsqueeze(-1), nan)
+    shares.append(mine)
+    return whole
+
+
 def _forward(name: str, function: Callable[..., Array]) -> Callable[..., Handle]:
     return lambda a, *args: through_numpy(name, where_finite(lambda a: function(a, *args)), a)
 
@@ -129,7 +233,10 @@ def _eigh_vjp(g: T, y: T) -> T:
             whole = whole + _once(block)
             equal = equal & ~told
         gw, gv, inner = gw.detach(), gv.detach(), inner.detach()
-        whole = whole.masked_fill(_unknown(equal, inner - inner.mT, g.detach(), gw, gv), nan)
+        twist, alone = inner - inner.mT, equal & ~_separate(equal, inner, gw)
+        whole = whole.masked_fill(_unknown(alone, twist, g.detach(), gw, gv), nan)
+        matrices = ((v * w.unsqueeze(-2)) @ v.mT).detach()
+        whole = _met(whole, _Share("eigh", matrices, equal, gw, (inner,)))
     return whole
 
 
@@ -142,9 +249,15 @@ EIGH = custom(
 
 
 def _eigenvalues_vjp(g: T, x: T, uplo: Any) -> T:
-    v = x.apply_row(EIGH, uplo).apply_row(MARKED, _of_slope(g))[..., 1:-1, :]
+    y = x.apply_row(EIGH, uplo).apply_row(MARKED, _of_slope(g))
+    w, v = y.detach()[..., 0, :], y[..., 1:-1, :]
     whole = (v * g.unsqueeze(-2)) @ v.mT
-    return 0.5 * (whole + whole.mT)
+    whole = 0.5 * (whole + whole.mT)
+    if w.size and (equal := _pairs(w, w.unsqueeze(-2) - w.unsqueeze(-1))).any():
+        v, gw = v.detach(), g.detach().unsqueeze(-2)
+        matrices = (v * w.unsqueeze(-2)) @ v.mT
+        whole = _met(whole, _Share("eigh", matrices, equal, gw, ()))
+    return whole
 
 
 EIGENVALUES = custom(
@@ -169,7 +282,8 @@ def _linear(values: T, s: T, equal: T, of_u: T, of_v: T, gs: T) -> tuple[T, T, T
     U f(S) V^T with f(s) = c s at such a value, and 0 at one that is 0 but for rounding, has
     gU = G V c S and gV = G^T U c S with G the gradient of the product. Then U^T gU S^-1 and its
     like of V are both c U^T G V, whose diagonal is gS. Where these differ the gradient is not
-    known. A value that is exactly 0 tells nothing.
+    known, nor where gS is the same for equal values and that matrix symmetric: a sum of functions
+    of U U^T, of S and of V V^T may have the same. A value that is exactly 0 tells nothing.
     """
     near = _equal(values, s)
     small = (near | equal.any(-2).unsqueeze(-2)) & (s != 0.0)
@@ -181,12 +295,23 @@ def _linear(values: T, s: T, equal: T, of_u: T, of_v: T, gs: T) -> tuple[T, T, T
     off = (block - other).abs().maximum((block - gs).abs().masked_fill(rest, 0.0))
     wrong = every & ~(off <= _EPSILON[s.dtype.name] ** 0.5 * size)
     told = every & ~wrong.any((-2, -1)).unsqueeze(-1).unsqueeze(-1)
+    # functions of U, of S and of V apart may agree with those of such a product
+    turned = (block - block.mT).abs() > _EPSILON[s.dtype.name] ** 0.5 * size
+    told = told & ~(_same(equal & rest & ~(near | near.mT), gs) & ~turned)
     return told, 0.5 * (block + other), inverse.masked_fill(~near, 0.0)
 
 
 def _once(x: T) -> T:
     """x, whose own gradient is infinite."""
     return x.detach() + (x - x.detach()).sqrt() if x.requires_grad else x
+
+
+def _equal_singular(values: T, square: bool) -> T:
+    """The equal pairs of singular values; of no square matrix, those of 0 with themselves too."""
+    s, rest = values.unsqueeze(-2), ~np.eye(values.shape[-1], dtype=bool)
+    equal = _equal(values, s - values.unsqueeze(-1)) & rest
+    # a value of 0 equals those that are left out
+    return equal if square else equal | (_equal(values, s) & ~rest)
 
 
 def _svd_vjp(g: T, y: T, m: int) -> T:
@@ -218,10 +343,7 @@ def _svd_vjp(g: T, y: T, m: int) -> T:
     if not values.size:
         return whole
     rest = ~np.eye(k, dtype=bool)
-    equal = _equal(values, s - column) & rest
-    if u.shape[-2] != v.shape[-2]:  # a value of 0 equals those that are left out
-        equal = equal | (_equal(values, s) & ~rest)
-    if equal.any():
+    if (equal := _equal_singular(values, u.shape[-2] == v.shape[-2])).any():
         told, block, inverse = _linear(values, s, equal, of_u, of_v, gs)
         if told.any():
             block = (block - 0.5 * inner).masked_fill(~(told & rest), 0.0)
@@ -232,6 +354,8 @@ def _svd_vjp(g: T, y: T, m: int) -> T:
         twist = (a + b).detach().masked_fill(~lone, 0.0)
         vectors = gu.detach().cat_with(gv.detach(), -2)
         whole = whole.masked_fill(_unknown(equal, twist, g.detach(), gs.detach(), vectors), nan)
+        inner = (of_u.detach(), of_v.detach())
+        whole = _met(whole, _Share("svd", ((u * s) @ v.mT).detach(), equal, gs.detach(), inner))
     return whole
 
 
@@ -245,8 +369,12 @@ SVD = custom(
 
 
 def _singular_values_vjp(g: T, x: T) -> T:
-    y, m = x.apply_row(SVD).apply_row(MARKED, _of_slope(g)), x.shape[-2]
-    return (y[..., :m, :] * g.unsqueeze(-2)) @ y[..., m + 1 : -1, :].mT
+    y, (m, n) = x.apply_row(SVD).apply_row(MARKED, _of_slope(g)), x.shape[-2:]
+    whole = (y[..., :m, :] * g.unsqueeze(-2)) @ y[..., m + 1 : -1, :].mT
+    values = y.detach()[..., m, :]
+    if values.size and (equal := _equal_singular(values, m == n)).any():
+        whole = _met(whole, _Share("svd", x.detach(), equal, g.detach().unsqueeze(-2), ()))
+    return whole
 
 
 SINGULAR_VALUES = custom(
