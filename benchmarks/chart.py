@@ -30,7 +30,7 @@ def draw(rows: Sequence[Row], machine: Mapping[str, Any], folder: Path) -> str:
         mpl.use("Agg")
         import matplotlib.pyplot as plt
     except ImportError:
-        return "no charts: matplotlib is not installed (python -m pip install 'minigrad[bench]')"
+        return "no charts: matplotlib is not installed (pip install matplotlib)"
     written = []
     for group in GROUPS:
         shown = [r for r in rows if r.group == group and r.subject in r.times and len(r.times) > 1]

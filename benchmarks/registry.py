@@ -39,6 +39,7 @@ GROUPS = (
     "reductions",
     "matmul",
     "nn",
+    "data",
     "training",
     "memory",
     "startup",
@@ -143,6 +144,7 @@ _MODULES = (
     "nn_window",
     "nn_attention",
     "nn_recurrent",
+    "data",
     "optimisers",
     "training",
 )
