@@ -40,9 +40,11 @@ a number or an array does too. `x.name` is a method of tensors, `x.name_` one th
 Edge cases follow [numerics.md](numerics.md); a derivative that is infinite counts as such, but as 0
 against an upstream gradient of exactly 0.
 
-*Keeps* says which values a recorded call holds for its gradient: `x` is the input, or `a`, `b` and
-`c` are the inputs in order, and `y` is the result; an operation made of others lists what each of
-those keeps. Not listed are plain numbers, shapes, and the positions of elements that were picked.
+In formulas `x` is the input, or `a`, `b` and `c` are the inputs in order, and `y` is the result.
+
+*Keeps* says which of these values a recorded call holds for its gradient; an operation
+made of others lists what each of those keeps. Not listed are plain numbers, shapes, and the
+positions of elements that were picked.
 
 *Accuracy* is the largest error in units of the last place (ULP), on instruction sets with fused
 multiply-add; the tests assert it. *Exactly* lists arguments and the results that they must have.

@@ -169,9 +169,11 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 # ---- cutting -------------------------------------------------------------------------------------
 
 
-def split(x: Tensor, split_size_or_sections: Any, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
+def split(
+    tensor: Tensor, split_size_or_sections: Any, dim: int = 0, **numpy: Any
+) -> tuple[Tensor, ...]:
     """Views of pieces of one size (the last may be shorter), or of the sizes in a list."""
-    x = tensor_operand("split", x)
+    x = tensor_operand("split", tensor)
     axis = one_dim("split", named_dim("split", dim, numpy) if numpy else dim, x._h.ndim)
     total = x.shape[axis]
     if isinstance(split_size_or_sections, (tuple, list)):
@@ -195,12 +197,12 @@ def split_with_sizes(x: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tup
     return split(x, split_sizes, dim)
 
 
-def chunk(x: Tensor, chunks: int, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
+def chunk(input: Tensor, chunks: int, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
     """Views of at most ``chunks`` pieces of one size, the last of which may be shorter.
 
     There may be fewer: 5 elements in 4 chunks are 2, 2 and 1. See tensor_split.
     """
-    x = tensor_operand("chunk", x)
+    x = tensor_operand("chunk", input)
     axis = one_dim("chunk", named_dim("chunk", dim, numpy) if numpy else dim, x._h.ndim)
     count = integer("chunk", "chunks", chunks, 1)
     total = x.shape[axis]
@@ -210,7 +212,7 @@ def chunk(x: Tensor, chunks: int, dim: int = 0, **numpy: Any) -> tuple[Tensor, .
 
 
 def tensor_split(
-    x: Tensor, indices_or_sections: Any, dim: int = 0, **numpy: Any
+    input: Tensor, indices_or_sections: Any, dim: int = 0, **numpy: Any
 ) -> tuple[Tensor, ...]:
     """Views of exactly so many pieces, the first ones larger by one, or cut before each index.
 
@@ -220,7 +222,7 @@ def tensor_split(
     >>> [p.tolist() for p in mg.tensor_split(mg.arange(5), 3)]
     [[0, 1], [2, 3], [4]]
     """
-    x = tensor_operand("tensor_split", x)
+    x = tensor_operand("tensor_split", input)
     axis = one_dim("tensor_split", named_dim("tensor_split", dim, numpy), x._h.ndim)
     return _tensor_split("tensor_split", x, indices_or_sections, axis)
 
@@ -254,31 +256,31 @@ def _split_at(op: str, x: Any, wanted: Any, axis: int, least: int) -> tuple[Tens
     return _tensor_split(op, x, wanted, axis)
 
 
-def hsplit(x: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """As tensor_split along the second dimension, of a vector the first; into equal pieces only."""
-    axis = 0 if tensor_operand("hsplit", x)._h.ndim == 1 else 1
-    return _split_at("hsplit", x, indices_or_sections, axis, 1)
+    axis = 0 if tensor_operand("hsplit", input)._h.ndim == 1 else 1
+    return _split_at("hsplit", input, indices_or_sections, axis, 1)
 
 
-def vsplit(x: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """As tensor_split along the first of at least two dimensions; into equal pieces only."""
-    return _split_at("vsplit", x, indices_or_sections, 0, 2)
+    return _split_at("vsplit", input, indices_or_sections, 0, 2)
 
 
-def dsplit(x: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """As tensor_split along the third dimension; into equal pieces only."""
-    return _split_at("dsplit", x, indices_or_sections, 2, 3)
+    return _split_at("dsplit", input, indices_or_sections, 2, 3)
 
 
 # ---- turning -------------------------------------------------------------------------------------
 
 
-def flip(x: Tensor, *dims: Any, **named: Any) -> Tensor:
+def flip(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     """The elements in reverse order along the dimensions named; a view.
 
     As in NumPy, along all of them if none is named.
     """
-    x = tensor_operand("flip", x)
+    x = tensor_operand("flip", input)
     given = listed("flip", dims, named, "dims", "axis") if named else dims
     if len(given) == 1 and (isinstance(given[0], (tuple, list)) or row_of_numbers(given[0])):
         given = tuple(given[0])
@@ -291,25 +293,25 @@ def flip(x: Tensor, *dims: Any, **named: Any) -> Tensor:
     return apply_to_one(_s.SLICE, x, (tuple(start), tuple(step), shape))
 
 
-def fliplr(x: Tensor) -> Tensor:
+def fliplr(input: Tensor) -> Tensor:
     """The columns, the second dimension, in reverse order; a view."""
-    x = tensor_operand("fliplr", x)
+    x = tensor_operand("fliplr", input)
     if x._h.ndim < 2:
         raise ValueError(f"[fliplr] expected at least 2 dimensions, not {x._h.ndim}")
     return flip(x, 1)
 
 
-def flipud(x: Tensor) -> Tensor:
+def flipud(input: Tensor) -> Tensor:
     """The rows, the first dimension, in reverse order; a view."""
-    x = tensor_operand("flipud", x)
+    x = tensor_operand("flipud", input)
     if x._h.ndim < 1:
         raise ValueError("[flipud] expected at least 1 dimension, not 0")
     return flip(x, 0)
 
 
-def rot90(x: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """Turned by k quarters in the plane of two dimensions, from the first to the second; a view."""
-    x = tensor_operand("rot90", x)
+    x = tensor_operand("rot90", input)
     if not isinstance(dims, (tuple, list)) or len(dims) != 2:
         raise ValueError(f"[rot90] dims are two dimensions, not {dims}")
     a, b = (one_dim("rot90", d, x._h.ndim) for d in dims)
@@ -323,7 +325,7 @@ def rot90(x: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     return flip(turned, b) if quarters == 3 else turned
 
 
-def roll(x: Tensor, shifts: Any, dims: Any = None, **numpy: Any) -> Tensor:
+def roll(input: Tensor, shifts: Any, dims: Any = None, **numpy: Any) -> Tensor:
     """The elements moved on by ``shifts``, those pushed out coming in again at the start.
 
     Along the dimensions named, one shift for each, or through all elements in order.
@@ -332,7 +334,7 @@ def roll(x: Tensor, shifts: Any, dims: Any = None, **numpy: Any) -> Tensor:
     >>> mg.roll(mg.arange(5), 2)
     tensor([3, 4, 0, 1, 2])
     """
-    x = tensor_operand("roll", x)
+    x = tensor_operand("roll", input)
     dims = named_dim("roll", dims, numpy)
     steps = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
     if dims is None or (isinstance(dims, (tuple, list)) and not dims):
@@ -397,9 +399,9 @@ def _spread(op: str, x: Tensor, apart: Shape, spread: Shape, to: Shape) -> Tenso
         raise renamed(op, error) from None
 
 
-def tile(x: Tensor, *dims: Any, **named: Any) -> Tensor:
+def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     """As repeat; dimensions that are not named, from the front, are not repeated. NumPy's tile."""
-    x = tensor_operand("tile", x)
+    x = tensor_operand("tile", input)
     times = size_of("tile", listed("tile", dims, named, "dims"))
     if min(times, default=0) < 0:
         raise ValueError(f"[tile] {times}: a number of repeats cannot be negative")
@@ -407,7 +409,7 @@ def tile(x: Tensor, *dims: Any, **named: Any) -> Tensor:
 
 
 def repeat_interleave(
-    x: Tensor,
+    input: Tensor,
     repeats: Any = None,
     dim: int | None = None,
     *,
@@ -416,16 +418,16 @@ def repeat_interleave(
 ) -> Tensor:
     """Each entry along a dimension repeated, next to itself; NumPy's repeat.
 
-    ``repeats`` is one number for all, or a tensor with one for each. Without a dimension x is
-    flattened. ``repeat_interleave(repeats)`` repeats 0, 1, 2 and so on. ``output_size``, if given,
-    must be the size that comes out.
+    ``repeats`` is one number for all, or a tensor with one for each. Without a dimension the input
+    is flattened. ``repeat_interleave(repeats)`` repeats 0, 1, 2 and so on. ``output_size``, if
+    given, must be the size that comes out.
 
     >>> import minigrad as mg
     >>> mg.repeat_interleave(mg.tensor([1, 2]), mg.tensor([1, 3]))
     tensor([1, 2, 2, 2])
     """
     op = "repeat_interleave"
-    x, dim = tensor_operand(op, x), named_dim(op, dim, numpy)
+    x, dim = tensor_operand(op, input), named_dim(op, dim, numpy)
     if repeats is None:
         x, repeats = arange(x._h.size), x
     axis = 0 if dim is None else one_dim(op, dim, x._h.ndim)

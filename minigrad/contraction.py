@@ -405,13 +405,13 @@ def _pairs(dims: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[int]]:
     return of_x, of_y
 
 
-def inner(a: Any, b: Any) -> Tensor:
+def inner(input: Any, other: Any) -> Tensor:
     """The sum of products over the last dimensions; the product where one operand is 0-d.
 
     Shapes (..., n) and (..., n) give the other dimensions of a and then those of b. Raises
     ValueError where the last sizes differ.
     """
-    x, y = tensor_operands("inner", a, b)
+    x, y = tensor_operands("inner", input, other)
     if not (x._h.ndim and y._h.ndim):
         return mul(x, y)
     if x.shape[-1] != y.shape[-1]:

@@ -27,17 +27,18 @@ __all__ = [
 # ---- counts --------------------------------------------------------------------------------------
 
 
-def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each of 0, 1, 2, ... is in x, as int64; or the sum of the weights that stand by it.
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each of 0, 1, 2, ... occurs, as int64; or the sum of the weights that stand by it.
 
-    x holds non-negative integers in one dimension. The result has minlength elements, or more if x
-    has larger values. Gradients go to the weights; those of integers are summed in float64.
+    The input holds non-negative integers in one dimension. The result has minlength elements, or
+    more if input has larger values. Gradients go to the weights; those of integers are summed in
+    float64.
 
     >>> import minigrad as mg
     >>> mg.bincount(mg.tensor([0, 2, 2]))
     tensor([1, 0, 2])
     """
-    x = widen(tensor_operand("bincount", x))
+    x = widen(tensor_operand("bincount", input))
     if x.dtype is not int64:
         raise TypeError(f"[bincount] counts int64, not {x.dtype.name}")
     if x._h.ndim != 1:
@@ -60,14 +61,14 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Te
     return apply(_i.SCATTER_ADD, (given,), ((size,), handles((x,), given)))
 
 
-def histc(x: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:  # noqa: A002
-    """How many elements are in each of ``bins`` equal parts of [min, max], in x's dtype.
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:  # noqa: A002
+    """How many elements are in each of ``bins`` equal parts of [min, max], in the input's dtype.
 
     The last part includes max. Elements outside, and NaN, are not counted. With min = max = 0 the
-    range is that of x, and if it is a single value, from 1 below it to 1 above. Integers give
-    float32. Raises ValueError for no bins, min > max, or a range that is not finite.
+    range is that of the input, and if it is a single value, from 1 below it to 1 above. Integers
+    give float32. Raises ValueError for no bins, min > max, or a range that is not finite.
     """
-    x = as_float("histc", x).detach()
+    x = as_float("histc", input).detach()
     bins = integer("histc", "bins", bins, 1)
     low, high = real("histc", "min", min), real("histc", "max", max)
     if low == high == 0 and x._h.size:
@@ -83,15 +84,15 @@ def histc(x: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
 
 
 def unique(
-    x: Tensor,
+    input: Tensor,
     sorted: bool = True,  # noqa: A002 - PyTorch's name
     return_inverse: bool = False,
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The different elements of x in sorted order, or its different slices along a dimension.
+    """The different elements in sorted order, or the different slices along a dimension.
 
-    With ``return_inverse`` also where in them each element of x is, with ``return_counts`` also how
+    With ``return_inverse`` also where in them each element is, with ``return_counts`` also how
     often each occurs, as a tuple. They come out sorted whatever ``sorted`` says; slices are in
     lexicographic order. NaN differs from NaN, as in PyTorch. A value's gradient goes to the first
     element that has it.
@@ -100,17 +101,17 @@ def unique(
     >>> mg.unique(mg.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
-    return _distinct("unique", x, dim, return_inverse, return_counts, arrange=True)
+    return _distinct("unique", input, dim, return_inverse, return_counts, arrange=True)
 
 
 def unique_consecutive(
-    x: Tensor,
+    input: Tensor,
     return_inverse: bool = False,
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """x without the elements that equal the one before them; arguments as for unique."""
-    return _distinct("unique_consecutive", x, dim, return_inverse, return_counts, arrange=False)
+    """The input without the elements that equal the one before them; arguments as for unique."""
+    return _distinct("unique_consecutive", input, dim, return_inverse, return_counts, arrange=False)
 
 
 def _distinct(

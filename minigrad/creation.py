@@ -459,7 +459,7 @@ def empty(
 
 
 def zeros_like(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     *,
     dtype: Any = None,
     requires_grad: bool = False,
@@ -476,7 +476,7 @@ def zeros_like(
 
 
 def ones_like(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     *,
     dtype: Any = None,
     requires_grad: bool = False,
@@ -493,7 +493,7 @@ def ones_like(
 
 
 def full_like(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     fill_value: float,
     *,
     dtype: Any = None,
@@ -511,7 +511,7 @@ def full_like(
 
 
 def empty_like(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     *,
     dtype: Any = None,
     requires_grad: bool = False,

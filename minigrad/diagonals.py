@@ -40,25 +40,25 @@ def _planes(op: str, x: Tensor, dim1: int, dim2: int) -> tuple[int, int]:
     return axes
 
 
-def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """``x[i, i + offset]`` for all i, in the plane of two dimensions, as the last one; a view.
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """``input[i, i + offset]`` for all i, in the plane of two dimensions, as the last one; a view.
 
     A positive offset is above the main diagonal, a negative one below; one that misses the plane
     gives size 0.
     """
-    x = tensor_operand("diagonal", x)
+    x = tensor_operand("diagonal", input)
     axes = _planes("diagonal", x, dim1, dim2)
     if axes != (x._h.ndim - 2, x._h.ndim - 1):
         x = movedim(x, axes, (-2, -1))
     return apply_to_one(_s.DIAGONAL, x, (integer("diagonal", "offset", offset),))
 
 
-def diag_embed(x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Square planes of zeros, with the last dimension of x on a diagonal of each.
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Square planes of zeros, with the last dimension of the input on a diagonal of each.
 
     The planes have dimensions dim1 and dim2 of the result: the inverse of diagonal.
     """
-    x = tensor_operand("diag_embed", x)
+    x = tensor_operand("diag_embed", input)
     if not x._h.ndim:
         raise ValueError("[diag_embed] expected at least 1 dimension, not 0")
     shape, shift = x.shape, integer("diag_embed", "offset", offset)
@@ -69,7 +69,7 @@ def diag_embed(x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Te
     return planes if axes == last else movedim(planes, last, axes)
 
 
-def diag(x: Tensor, diagonal: int = 0) -> Tensor:  # the argument's name is PyTorch's
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:  # the argument's name is PyTorch's
     """A vector as a diagonal matrix; of a matrix, a copy of its diagonal.
 
     >>> import minigrad as mg
@@ -77,7 +77,7 @@ def diag(x: Tensor, diagonal: int = 0) -> Tensor:  # the argument's name is PyTo
     tensor([[1., 0.],
             [0., 2.]])
     """
-    x = tensor_operand("diag", x)
+    x = tensor_operand("diag", input)
     if x._h.ndim not in (1, 2):
         raise ValueError(f"[diag] expected a vector or a matrix, not {x._h.ndim} dimensions")
     if x._h.ndim == 1:
@@ -85,13 +85,13 @@ def diag(x: Tensor, diagonal: int = 0) -> Tensor:  # the argument's name is PyTo
     return clone(apply(_s.DIAGONAL, (x,), (integer("diag", "diagonal", diagonal),)))
 
 
-def diagflat(x: Tensor, offset: int = 0) -> Tensor:
-    """A matrix with all elements of x, flattened, on a diagonal."""
-    return diag_embed(ravel(x), offset)
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """A matrix with all elements of the input, flattened, on a diagonal."""
+    return diag_embed(ravel(input), offset)
 
 
 def diagonal_scatter(
-    input: Tensor,  # noqa: A002 - PyTorch's name
+    input: Tensor,
     src: Tensor,
     offset: int = 0,
     dim1: int = 0,
@@ -122,18 +122,18 @@ def _keep(op: str, x: Any, diagonal: int, lower: bool) -> Tensor:
     return apply_to_one(_s.TRIANGLE, x, (offset, lower))
 
 
-def tril(x: Tensor, diagonal: int = 0) -> Tensor:
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """The lower triangle of the last two dimensions, 0 above: up to ``diagonal`` right of the main
     one.
     """
-    return _keep("tril", x, diagonal, True)
+    return _keep("tril", input, diagonal, True)
 
 
-def triu(x: Tensor, diagonal: int = 0) -> Tensor:
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """The upper triangle of the last two dimensions, 0 below: from ``diagonal`` right of the main
     one on.
     """
-    return _keep("triu", x, diagonal, False)
+    return _keep("triu", input, diagonal, False)
 
 
 def _indices(op: str, row: Any, col: Any, offset: int, dtype: Any, lower: bool) -> Tensor:

@@ -503,10 +503,10 @@ def unary(row: Row) -> Callable[[Any], Tensor]:
     """The public function of a pointwise row with one input."""
     run, name = operation(row), row.name
 
-    def function(x: Any) -> Tensor:
-        out = run(x)
+    def function(input: Any) -> Tensor:
+        out = run(input)
         if out is NotImplemented:
-            out = run(strong_operand(name, x))
+            out = run(strong_operand(name, input))
         return out  # type: ignore[no-any-return]
 
     return _named(function, row)
@@ -519,10 +519,10 @@ def binary(row: Row, operator: bool = False) -> Callable[[Any, Any], Tensor]:
     """
     run, name = operation(row), row.name
 
-    def function(a: Any, b: Any) -> Tensor:
-        out = run(a, b)
+    def function(input: Any, other: Any) -> Tensor:
+        out = run(input, other)
         if out is NotImplemented:
-            pair = _operands(name, a, b, operator)
+            pair = _operands(name, input, other, operator)
             if pair is not None:
                 out = run(*pair)
         return out  # type: ignore[no-any-return]
@@ -551,10 +551,12 @@ def composed(row: Row) -> Callable[..., Tensor]:
     """The public function of a composition row: tensors, numbers and arrays go into its formula."""
     name, formula = row.name, row.formula
 
-    def unary_function(x: Any) -> Tensor:
-        return formula(x if isinstance(x, TensorBase) else strong_operand(name, x))  # type: ignore[misc,no-any-return]
+    def unary_function(input: Any) -> Tensor:
+        x = input if isinstance(input, TensorBase) else strong_operand(name, input)
+        return formula(x)  # type: ignore[misc,no-any-return]
 
-    def binary_function(a: Any, b: Any) -> Tensor:
+    def binary_function(input: Any, other: Any) -> Tensor:
+        a, b = input, other
         if not isinstance(a, TensorBase):
             a = as_operand(a) if isinstance(b, TensorBase) else strong_operand(name, a)
         if not isinstance(b, TensorBase):

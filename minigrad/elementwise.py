@@ -213,7 +213,7 @@ _add, _sub = binary(_p.ADD), binary(_p.SUB)
 true_divide = binary(_p.DIV)
 true_divide.__qualname__ = "true_divide"  # the row is div's
 mul = multiply = binary(_p.MUL)
-pow = binary(_p.POW)  # noqa: A001
+_pow = binary(_p.POW)
 floor_divide = binary(_p.FLOOR_DIVIDE)
 remainder = binary(_p.REMAINDER)
 fmod = binary(_p.FMOD)
@@ -225,7 +225,7 @@ atan2 = arctan2 = binary(_p.ATAN2)
 hypot = binary(_p.HYPOT)
 copysign = binary(_p.COPYSIGN)
 nextafter = binary(_p.NEXTAFTER)
-heaviside = composed(_m.HEAVISIDE)
+_heaviside = composed(_m.HEAVISIDE)
 logaddexp = binary(_e.LOGADDEXP)
 logaddexp2 = binary(_e.LOGADDEXP2)
 xlogy = binary(_s.XLOGY)
@@ -247,54 +247,67 @@ bitwise_left_shift = binary(_p.BITWISE_LEFT_SHIFT)
 bitwise_right_shift = binary(_p.BITWISE_RIGHT_SHIFT)
 
 
-def add(a: Any, b: Any, *older: Any, alpha: float = 1) -> Tensor:
-    """a + alpha * b, broadcast together; of bools, `or`.
+def add(input: Any, other: Any, *older: Any, alpha: float = 1) -> Tensor:
+    """input + alpha * other, broadcast together; of bools, `or`.
 
-    PyTorch's older ``add(a, alpha, b)`` is accepted, as by all functions with such a factor.
+    PyTorch's older ``add(input, alpha, other)`` is accepted, and so with all such factors.
     """
     if older:
-        alpha, b = older_form("add", "alpha", alpha, (b, *older), 1)
-    return _add(a, b if alpha == 1 else mul(b, alpha))
+        alpha, other = older_form("add", "alpha", alpha, (other, *older), 1)
+    return _add(input, other if alpha == 1 else mul(other, alpha))
 
 
-def sub(a: Any, b: Any, *older: Any, alpha: float = 1) -> Tensor:
-    """a - alpha * b, broadcast together. TypeError for bools: use logical_xor."""
+def sub(input: Any, other: Any, *older: Any, alpha: float = 1) -> Tensor:
+    """input - alpha * other, broadcast together. TypeError for bools: use logical_xor."""
     if older:
-        alpha, b = older_form("sub", "alpha", alpha, (b, *older), 1)
-    return _sub(a, b if alpha == 1 else mul(b, alpha))
+        alpha, other = older_form("sub", "alpha", alpha, (other, *older), 1)
+    return _sub(input, other if alpha == 1 else mul(other, alpha))
 
 
-def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """a / b, of integers in the default float dtype; or rounded, when integers stay integers.
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """input / other, of integers in the default float dtype, or rounded, when they stay integers.
 
     ``rounding_mode`` is None, ``"trunc"`` (towards 0) or ``"floor"`` (as :func:`floor_divide`). A
     rounded quotient has a zero gradient. Raises ValueError for another mode, and
     ZeroDivisionError for integers rounded with a 0 among the divisors.
     """
     if rounding_mode is None:
-        return true_divide(a, b)
+        return true_divide(input, other)
     if rounding_mode == "floor":
-        return floor_divide(a, b)
+        return floor_divide(input, other)
     if rounding_mode != "trunc":
         raise ValueError(f"[div] rounding_mode is {rounding_mode!r}: use None, 'trunc' or 'floor'")
-    rest = fmod(a, b)
+    rest = fmod(input, other)
     if rest.dtype.is_floating_point:
-        return trunc(true_divide(a, b))
-    return floor_divide(_sub(a, rest), b)
+        return trunc(true_divide(input, other))
+    return floor_divide(_sub(input, rest), other)
 
 
 subtract, divide = sub, div
 
 
-def positive(x: Any) -> Tensor:
-    """x itself. Raises TypeError for bool."""
-    given: Tensor = tensor_operand("positive", x)
+def pow(input: Any, exponent: Any) -> Tensor:  # noqa: A001
+    """The input to the power ``exponent``; of int64, that is >= 0."""
+    return _pow(input, exponent)
+
+
+def heaviside(input: Any, values: Any) -> Tensor:
+    """0 for negative input, ``values`` for input = 0, 1 for positive input.
+
+    There is no gradient with respect to the input.
+    """
+    return _heaviside(input, values)
+
+
+def positive(input: Any) -> Tensor:
+    """The input itself. Raises TypeError for bool."""
+    given: Tensor = tensor_operand("positive", input)
     if given.dtype is bool_:
         raise TypeError("[positive] not offered for bool")
     return given
 
 
-def round(x: Any, *, decimals: int = 0) -> Tensor:  # noqa: A001
+def round(input: Any, *, decimals: int = 0) -> Tensor:  # noqa: A001
     """The nearest multiple of 10^-decimals, halves to the even one; its derivative is 0 everywhere.
 
     Integers stay as they are; TypeError for them with negative decimals.
@@ -303,7 +316,7 @@ def round(x: Any, *, decimals: int = 0) -> Tensor:  # noqa: A001
     >>> mg.round(mg.tensor([2.5, -0.127]), decimals=2)
     tensor([ 2.5 , -0.13])
     """
-    x = tensor_operand("round", x)
+    x = tensor_operand("round", input)
     decimals = integer("round", "decimals", decimals)
     if decimals == 0 or (decimals > 0 and not x.dtype.is_floating_point):
         return _round(x)
@@ -340,13 +353,15 @@ def _bound(op: str, given: Any, sign: float, others: tuple[Any, ...]) -> Tensor:
 _NUMBERS = {float, int, type(None)}
 
 
-def clamp(x: Any, min: Any = None, max: Any = None) -> Tensor:  # noqa: A002
-    """x raised to ``min`` and lowered to ``max``, numbers or tensors; of crossed bounds, ``max``.
+def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:  # noqa: A002
+    """The input raised to ``min`` and lowered to ``max``; ``max`` where the bounds are crossed.
 
-    All are broadcast together; one bound may be left out. NaN in x or in a bound gives NaN. The
-    gradient goes to x where x is what comes out, on a bound too (the bounds are inclusive), else to
-    the bound that does, and nowhere at NaN. Second derivatives are zeros. Raises ValueError where
-    both bounds are left out, TypeError for bool.
+    Bounds are numbers or tensors.
+
+    All are broadcast together; one bound may be left out. NaN in input or in a bound gives NaN. The
+    gradient goes to the input where it is what comes out, on a bound too (the bounds are
+    inclusive), else to the bound that does, and nowhere at NaN. Second derivatives are zeros.
+    Raises ValueError where both bounds are left out, TypeError for bool.
 
     >>> import minigrad as mg
     >>> mg.clamp(mg.tensor([-2.0, 0.5, 3.0]), min=0, max=1)
@@ -354,7 +369,7 @@ def clamp(x: Any, min: Any = None, max: Any = None) -> Tensor:  # noqa: A002
     """
     if min is None and max is None:
         raise ValueError("[clamp] neither min nor max is given: give at least one")
-    x = tensor_operand("clamp", x)
+    x = tensor_operand("clamp", input)
     if type(min) in _NUMBERS and type(max) in _NUMBERS and x.dtype.is_floating_point:
         low, high = (-math.inf if min is None else min), (math.inf if max is None else max)
         if type(low) is not float or type(high) is not float:
@@ -365,27 +380,27 @@ def clamp(x: Any, min: Any = None, max: Any = None) -> Tensor:  # noqa: A002
     return operation(_p.CLAMP)(x, low, high)  # type: ignore[no-any-return]
 
 
-def clamp_min(x: Any, min: Any) -> Tensor:  # noqa: A002
-    """x raised to ``min``; as :func:`clamp`."""
-    return clamp(x, min)
+def clamp_min(input: Any, min: Any) -> Tensor:  # noqa: A002
+    """The input raised to ``min``; as :func:`clamp`."""
+    return clamp(input, min)
 
 
-def clamp_max(x: Any, max: Any) -> Tensor:  # noqa: A002
-    """x lowered to ``max``; as :func:`clamp`."""
-    return clamp(x, None, max)
+def clamp_max(input: Any, max: Any) -> Tensor:  # noqa: A002
+    """The input lowered to ``max``; as :func:`clamp`."""
+    return clamp(input, None, max)
 
 
 clip = clamp
 
 
 def nan_to_num(
-    x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+    input: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """x with numbers in place of NaN, inf and -inf: 0, and the largest and lowest of the dtype.
+    """The input with 0 for NaN, and the dtype's largest and lowest number for inf and -inf.
 
     The gradient is 0 where a value was replaced. Integers stay as they are.
     """
-    given: Tensor = tensor_operand("nan_to_num", x)
+    given: Tensor = tensor_operand("nan_to_num", input)
     if not given.dtype.is_floating_point:
         return given
     x = given = widen(given)
@@ -403,9 +418,9 @@ def nan_to_num(
 # ---- several inputs ------------------------------------------------------------------------------
 
 
-def lerp(a: Any, b: Any, weight: Any) -> Tensor:
-    """a + weight * (b - a): exactly a at weight 0 and b at weight 1, a number or a tensor."""
-    a, b = tensor_operands("lerp", a, b)
+def lerp(input: Any, end: Any, weight: Any) -> Tensor:
+    """input + weight * (end - input): exact at 0 and 1, a number or a tensor."""
+    a, b = tensor_operands("lerp", input, end)
     step = sub(b, a)
     if isinstance(weight, (int, float)):
         near = -0.5 < weight < 0.5
@@ -414,41 +429,44 @@ def lerp(a: Any, b: Any, weight: Any) -> Tensor:
     return _where(lt(abs(w), 0.5), add(a, mul(step, w)), sub(b, mul(step, sub(1.0, w))))
 
 
-def addcmul(x: Any, tensor1: Any, tensor2: Any, *older: Any, value: float = 1) -> Tensor:
-    """x + value * tensor1 * tensor2, broadcast together."""
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *older: Any, value: float = 1) -> Tensor:
+    """input + value * tensor1 * tensor2, broadcast together."""
     if older:
         given = (tensor1, tensor2, *older)
         value, tensor1, tensor2 = older_form("addcmul", "value", value, given, 2)
     product = mul(tensor1, tensor2)
-    return _add(x, product if value == 1 else mul(product, value))
+    return _add(input, product if value == 1 else mul(product, value))
 
 
-def addcdiv(x: Any, tensor1: Any, tensor2: Any, *older: Any, value: float = 1) -> Tensor:
-    """x + value * tensor1 / tensor2, broadcast together; of integers too, which become floats."""
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *older: Any, value: float = 1) -> Tensor:
+    """input + value * tensor1 / tensor2, broadcast together; integers become floats."""
     if older:
         given = (tensor1, tensor2, *older)
         value, tensor1, tensor2 = older_form("addcdiv", "value", value, given, 2)
     quotient = true_divide(tensor1, tensor2)
-    return _add(x, quotient if value == 1 else mul(quotient, value))
+    return _add(input, quotient if value == 1 else mul(quotient, value))
 
 
-def logit(x: Any, eps: float | None = None) -> Tensor:
-    """log(x / (1 - x)), the inverse of the sigmoid; with ``eps``, of x clamped to [eps, 1 - eps].
+def logit(input: Any, eps: float | None = None) -> Tensor:
+    """log(input / (1 - input)), the inverse of the sigmoid.
+
+    With ``eps``, of the input clamped to [eps, 1 - eps].
 
     NaN outside [0, 1] without eps, -inf at 0 and inf at 1.
     """
     if eps is None:
-        return _logit(x)
+        return _logit(input)
     eps = real("logit", "eps", eps)
-    return _logit(clamp(x, eps, 1.0 - eps))
+    return _logit(clamp(input, eps, 1.0 - eps))
 
 
-def polygamma(n: Any, x: Any) -> Tensor:
-    """The n-th derivative of the digamma function, n = 0, 1, 2, ...; or ``x.polygamma(n)``.
+def polygamma(n: Any, input: Any) -> Tensor:
+    """The n-th derivative of the digamma function, n = 0, 1, 2, ...; or ``input.polygamma(n)``.
 
     Raises ValueError for n that is negative, or above 170, whose factorial is beyond float64;
     TypeError for one that is no integer.
     """
+    x = input
     if isinstance(n, TensorBase) and not isinstance(x, TensorBase):
         n, x = x, n  # called as a method
     n = integer("polygamma", "n", n, 0)
@@ -463,14 +481,14 @@ def polygamma(n: Any, x: Any) -> Tensor:
 # ---- questions -----------------------------------------------------------------------------------
 
 
-def isposinf(x: Any) -> Tensor:
-    """Whether x is inf."""
-    return eq(x, math.inf)
+def isposinf(input: Any) -> Tensor:
+    """Whether the input is inf."""
+    return eq(input, math.inf)
 
 
-def isneginf(x: Any) -> Tensor:
-    """Whether x is -inf."""
-    return eq(x, -math.inf)
+def isneginf(input: Any) -> Tensor:
+    """Whether the input is -inf."""
+    return eq(input, -math.inf)
 
 
 def _countable(op: str, x: Any) -> Tensor:
@@ -482,15 +500,15 @@ def _countable(op: str, x: Any) -> Tensor:
 
 
 def isclose(
-    a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+    input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Tensor:
-    """Whether |a - b| <= atol + rtol * |b|, as bool; infinities are close to themselves only.
+    """Whether |input - other| <= atol + rtol |other|, as bool; infinities are close to themselves.
 
     NaN is close to nothing, or with ``equal_nan`` to NaN. ValueError for negative tolerances.
     """
     if not (real("isclose", "rtol", rtol) >= 0 and real("isclose", "atol", atol) >= 0):
         raise ValueError(f"[isclose] rtol={rtol} and atol={atol} must not be negative")
-    a, b = _countable("isclose", a), _countable("isclose", b)
+    a, b = _countable("isclose", input), _countable("isclose", other)
     distance = abs(_sub(a, b))
     near = le(distance, _add(mul(abs(b), rtol), atol))
     near = logical_or(eq(a, b), logical_and(near, isfinite(distance)))
@@ -502,13 +520,13 @@ def _every(x: Tensor) -> bool:
 
 
 def allclose(
-    a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+    input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:
     """Whether all elements are close, as a Python bool; see :func:`isclose`."""
-    return _every(isclose(a, b, rtol, atol, equal_nan))
+    return _every(isclose(input, other, rtol, atol, equal_nan))
 
 
-def equal(a: Any, b: Any) -> bool:
+def equal(input: Any, other: Any) -> bool:
     """Whether shapes and elements are equal, as a Python bool; NaN never is."""
-    a, b = tensor_operands("equal", a, b)
+    a, b = tensor_operands("equal", input, other)
     return a.shape == b.shape and _every(eq(a, b))

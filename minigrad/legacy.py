@@ -186,7 +186,7 @@ def range(  # noqa: A001 - PyTorch's name
     return require_grad(made, requires_grad)
 
 
-def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVD:  # noqa: A002
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVD:
     """The singular values S of a matrix, and U and V: ``U @ diag(S) @ V.mT`` is the matrix.
 
     With ``some`` False U and V are square. ``linalg.svd`` gives V transposed.

@@ -398,7 +398,7 @@ def cond(A: Any, p: Any = None) -> Tensor:
 # ---- along dimensions ----------------------------------------------------------------------------
 
 
-def cross(input: Any, other: Any, *, dim: int = -1, **numpy: Any) -> Tensor:  # noqa: A002
+def cross(input: Any, other: Any, *, dim: int = -1, **numpy: Any) -> Tensor:
     """The cross product of vectors of 3 along a dimension; the others are broadcast."""
     x, y = tensor_operands("cross", input, other)
     return cross_along("cross", x, y, named_dim("cross", dim, numpy))

@@ -17,7 +17,7 @@ __all__ = ["pad"]
 
 
 def pad(
-    input: Tensor,  # noqa: A002 - PyTorch's name
+    input: Tensor,
     pad: Sequence[int],
     mode: str = "constant",
     value: float | None = None,

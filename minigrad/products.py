@@ -102,43 +102,43 @@ def _product(op: str, a: Any, a_ndim: int, b: Any, b_ndim: int) -> Tensor:
     return matmul(x, y)
 
 
-def mm(a: Any, b: Any) -> Tensor:
+def mm(input: Any, mat2: Any) -> Tensor:
     """The product of two matrices: shapes (n, k) and (k, m) give (n, m); ValueError for others."""
-    return _product("mm", a, 2, b, 2)
+    return _product("mm", input, 2, mat2, 2)
 
 
-def bmm(a: Any, b: Any) -> Tensor:
+def bmm(input: Any, mat2: Any) -> Tensor:
     """Products of matrices in two stacks: shapes (s, n, k) and (s, k, m) give (s, n, m)."""
-    return _product("bmm", a, 3, b, 3)
+    return _product("bmm", input, 3, mat2, 3)
 
 
-def mv(a: Any, vec: Any) -> Tensor:
+def mv(input: Any, vec: Any) -> Tensor:
     """A matrix times a vector: shapes (n, k) and (k,) give (n,)."""
-    return _product("mv", a, 2, vec, 1)
+    return _product("mv", input, 2, vec, 1)
 
 
-def dot(a: Any, b: Any) -> Tensor:
-    """The sum of a * b for two vectors of one length; ValueError for other shapes."""
-    return _product("dot", a, 1, b, 1)
+def dot(input: Any, tensor: Any) -> Tensor:
+    """The sum of the input * tensor for two vectors of one length; ValueError for other shapes."""
+    return _product("dot", input, 1, tensor, 1)
 
 
-def vdot(a: Any, b: Any) -> Tensor:
+def vdot(input: Any, other: Any) -> Tensor:
     """As dot: for real numbers there is nothing to conjugate."""
-    return _product("vdot", a, 1, b, 1)
+    return _product("vdot", input, 1, other, 1)
 
 
-def outer(a: Any, vec2: Any) -> Tensor:
+def outer(input: Any, vec2: Any) -> Tensor:
     """a[i] * b[j]: vectors of lengths n and m give (n, m)."""
-    x, y = _pair("outer", a, 1, vec2, 1)
+    x, y = _pair("outer", input, 1, vec2, 1)
     return mul(unsqueeze(x, 1), y)
 
 
-def ger(a: Any, vec2: Any) -> Tensor:
+def ger(input: Any, vec2: Any) -> Tensor:
     """As outer; BLAS's name."""
-    return outer(a, vec2)
+    return outer(input, vec2)
 
 
-def kron(a: Any, b: Any) -> Tensor:
+def kron(input: Any, other: Any) -> Tensor:
     """The Kronecker product: every element of a times the whole of b, laid out as a is.
 
     Dimensions are matched from the last; sizes multiply.
@@ -147,7 +147,7 @@ def kron(a: Any, b: Any) -> Tensor:
     >>> mg.kron(mg.tensor([1.0, 2.0]), mg.tensor([1.0, 1.0, 0.0])).tolist()
     [1.0, 1.0, 0.0, 2.0, 2.0, 0.0]
     """
-    x, y = tensor_operands("kron", a, b)
+    x, y = tensor_operands("kron", input, other)
     ndim = max(x._h.ndim, y._h.ndim)
     of_x = (1,) * (ndim - x._h.ndim) + x.shape
     of_y = (1,) * (ndim - y._h.ndim) + y.shape
@@ -160,7 +160,7 @@ def kron(a: Any, b: Any) -> Tensor:
 # ---- a product added to something ----------------------------------------------------------------
 
 
-def _added(op: str, input: Any, product: Tensor, beta: float, alpha: float) -> Tensor:  # noqa: A002
+def _added(op: str, input: Any, product: Tensor, beta: float, alpha: float) -> Tensor:
     """beta * input + alpha * product, in the product's shape."""
     _, x = tensor_operands(op, product, input)
     try:
@@ -189,7 +189,7 @@ def _older_form(op: str, given: Sequence[Any], beta: float, alpha: float) -> tup
 
 
 def addmm(
-    input: Any,  # noqa: A002
+    input: Any,
     mat1: Any,
     mat2: Any,
     *older: Any,
@@ -203,12 +203,12 @@ def addmm(
     """
     if older:
         given = (input, mat1, mat2, *older)
-        input, mat1, mat2, beta, alpha = _older_form("addmm", given, beta, alpha)  # noqa: A001
+        input, mat1, mat2, beta, alpha = _older_form("addmm", given, beta, alpha)
     return _added("addmm", input, _product("addmm", mat1, 2, mat2, 2), beta, alpha)
 
 
 def addmv(
-    input: Any,  # noqa: A002
+    input: Any,
     mat: Any,
     vec: Any,
     *older: Any,
@@ -218,12 +218,12 @@ def addmv(
     """beta * input + alpha * (mat @ vec) for a matrix and a vector; otherwise as addmm."""
     if older:
         given = (input, mat, vec, *older)
-        input, mat, vec, beta, alpha = _older_form("addmv", given, beta, alpha)  # noqa: A001
+        input, mat, vec, beta, alpha = _older_form("addmv", given, beta, alpha)
     return _added("addmv", input, _product("addmv", mat, 2, vec, 1), beta, alpha)
 
 
 def addr(
-    input: Any,  # noqa: A002
+    input: Any,
     vec1: Any,
     vec2: Any,
     *older: Any,
@@ -233,13 +233,13 @@ def addr(
     """beta * input + alpha * outer(vec1, vec2); otherwise as addmm."""
     if older:
         given = (input, vec1, vec2, *older)
-        input, vec1, vec2, beta, alpha = _older_form("addr", given, beta, alpha)  # noqa: A001
+        input, vec1, vec2, beta, alpha = _older_form("addr", given, beta, alpha)
     x, y = _pair("addr", vec1, 1, vec2, 1)
     return _added("addr", input, mul(unsqueeze(x, 1), y), beta, alpha)
 
 
 def baddbmm(
-    input: Any,  # noqa: A002
+    input: Any,
     batch1: Any,
     batch2: Any,
     *older: Any,
@@ -249,12 +249,12 @@ def baddbmm(
     """beta * input + alpha * (batch1 @ batch2) for stacks of matrices; otherwise as addmm."""
     if older:
         given = (input, batch1, batch2, *older)
-        input, batch1, batch2, beta, alpha = _older_form("baddbmm", given, beta, alpha)  # noqa: A001
+        input, batch1, batch2, beta, alpha = _older_form("baddbmm", given, beta, alpha)
     return _added("baddbmm", input, _product("baddbmm", batch1, 3, batch2, 3), beta, alpha)
 
 
 def addbmm(
-    input: Any,  # noqa: A002
+    input: Any,
     batch1: Any,
     batch2: Any,
     *older: Any,
@@ -264,7 +264,7 @@ def addbmm(
     """beta * input + alpha * (the sum over the stack of batch1 @ batch2); otherwise as addmm."""
     if older:
         given = (input, batch1, batch2, *older)
-        input, batch1, batch2, beta, alpha = _older_form("addbmm", given, beta, alpha)  # noqa: A001
+        input, batch1, batch2, beta, alpha = _older_form("addbmm", given, beta, alpha)
     return _added("addbmm", input, total(_product("addbmm", batch1, 3, batch2, 3), 0), beta, alpha)
 
 
@@ -349,7 +349,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, **numpy: Any) -> Tensor:
     return total(product, dim)
 
 
-def cross(input: Any, other: Any, dim: int | None = None, **numpy: Any) -> Tensor:  # noqa: A002
+def cross(input: Any, other: Any, dim: int | None = None, **numpy: Any) -> Tensor:
     """The cross product of vectors of 3 along ``dim``; the other dimensions are broadcast.
 
     Without ``dim`` it is the first dimension of size 3. Raises ValueError where a size is not 3.

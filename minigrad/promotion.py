@@ -138,7 +138,7 @@ def can_cast(from_: Any, to: Any) -> bool:
     return as_dtype(from_).kind <= as_dtype(to).kind
 
 
-def is_floating_point(input: Any) -> bool:  # noqa: A002 - PyTorch's name
+def is_floating_point(input: Any) -> bool:
     """Whether a tensor holds floats; TypeError for what is no tensor."""
     if not isinstance(input, TensorBase):
         raise TypeError(f"[is_floating_point] expected a Tensor, not {type(input).__name__}")

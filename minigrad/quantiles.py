@@ -34,11 +34,11 @@ __all__ = [
 ]
 
 
-def median(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
+def median(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
     """The middle value in sorted order; of an even number of them the mean of the middle two.
 
-    ``median(x)``: the median of all, which all elements that equal a middle value share the
-    gradient of evenly. ``median(x, dim)``: values, and indices as int64; of an even number the
+    ``median(input)``: the median of all, which all elements that equal a middle value share the
+    gradient of evenly. ``median(input, dim)``: values, and indices as int64; of an even number the
     index is that of the lower middle element, while the gradient goes to both, a half each. This is
     NumPy's median; PyTorch's is the lower of the middle two. NaN wherever there is a NaN, and of
     nothing. Integers give float32.
@@ -47,12 +47,12 @@ def median(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> A
     >>> mg.median(mg.tensor([4.0, 1.0, 3.0, 2.0]))
     tensor(2.5)
     """
-    return _median("median", x, dim, keepdim, numpy, skip_nan=False)
+    return _median("median", input, dim, keepdim, numpy, skip_nan=False)
 
 
-def nanmedian(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
+def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
     """The median of all elements but NaN; NaN where there is no other. As median else."""
-    return _median("nanmedian", x, dim, keepdim, numpy, skip_nan=True)
+    return _median("nanmedian", input, dim, keepdim, numpy, skip_nan=True)
 
 
 def _median(op: str, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any], skip_nan: bool) -> Any:
@@ -104,7 +104,7 @@ _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def quantile(
-    x: Tensor,
+    input: Tensor,
     q: Any,
     dim: Any = None,
     keepdim: bool = False,
@@ -127,11 +127,11 @@ def quantile(
     >>> mg.quantile(mg.tensor([0.0, 1.0, 4.0]), mg.tensor([0.25, 0.5]))
     tensor([0.5, 1. ])
     """
-    return _quantile("quantile", x, q, dim, keepdim, interpolation, numpy, skip_nan=False)
+    return _quantile("quantile", input, q, dim, keepdim, interpolation, numpy, skip_nan=False)
 
 
 def nanquantile(
-    x: Tensor,
+    input: Tensor,
     q: Any,
     dim: Any = None,
     keepdim: bool = False,
@@ -140,7 +140,7 @@ def nanquantile(
     **numpy: Any,
 ) -> Tensor:
     """The quantile of all elements but NaN; NaN where there is no other. As quantile else."""
-    return _quantile("nanquantile", x, q, dim, keepdim, interpolation, numpy, skip_nan=True)
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, numpy, skip_nan=True)
 
 
 def _quantile(

@@ -37,12 +37,12 @@ def is_storage(obj: Any) -> bool:
     return False
 
 
-def numel(input: Tensor) -> int:  # noqa: A002
+def numel(input: Tensor) -> int:
     """The number of elements."""
     return int(tensor_operand("numel", input)._h.size)
 
 
-def is_nonzero(input: Tensor) -> bool:  # noqa: A002
+def is_nonzero(input: Tensor) -> bool:
     """True unless the one element is 0; RuntimeError for more or fewer elements."""
     x = tensor_operand("is_nonzero", input)
     if x._h.size != 1:
@@ -50,23 +50,23 @@ def is_nonzero(input: Tensor) -> bool:  # noqa: A002
     return bool(x.item())
 
 
-def is_same_size(input: Tensor, other: Tensor) -> bool:  # noqa: A002
+def is_same_size(input: Tensor, other: Tensor) -> bool:
     """True for tensors of one shape."""
     x, y = tensor_operand("is_same_size", input), tensor_operand("is_same_size", other)
     return x.shape == y.shape
 
 
-def is_complex(input: Tensor) -> bool:  # noqa: A002
+def is_complex(input: Tensor) -> bool:
     """False: there are no complex numbers."""
     return False
 
 
-def is_conj(input: Tensor) -> bool:  # noqa: A002
+def is_conj(input: Tensor) -> bool:
     """False: there are no complex numbers."""
     return False
 
 
-def get_device(input: Tensor) -> int:  # noqa: A002
+def get_device(input: Tensor) -> int:
     """-1: the CPU has no number."""
     return -1
 

@@ -369,7 +369,7 @@ def randperm(
 
 
 def rand_like(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     *,
     generator: Generator | None = None,
     dtype: Any = None,
@@ -388,7 +388,7 @@ def rand_like(
 
 
 def randn_like(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     *,
     generator: Generator | None = None,
     dtype: Any = None,
@@ -407,7 +407,7 @@ def randn_like(
 
 
 def randint_like(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     low: int,
     high: int | None = None,
     *,
@@ -465,7 +465,7 @@ def normal(
 
 
 def bernoulli(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     p: float | None = None,
     *,
     generator: Generator | None = None,
@@ -483,7 +483,7 @@ def bernoulli(
 
 
 def multinomial(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     num_samples: int,
     replacement: bool = False,
     *,

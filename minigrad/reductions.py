@@ -99,73 +99,75 @@ def as_float(op: str, x: Any, dtype: Any = None) -> Tensor:
 
 
 def sum(  # noqa: A001
-    x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
 ) -> Tensor:
     """The sum, x1 + x2 + ... + xn; 0 of nothing.
 
-    bool and int64 give int64, which wraps around; with ``dtype``, x is cast to that first. In
-    float32 the sum of n terms of one sign is within 11 + log2(n / 128) units of the last place.
+    bool and int64 give int64, which wraps around; with ``dtype``, the input is cast to that first.
+    In float32 the sum of n terms of one sign is within 11 + log2(n / 128) units of the last place.
 
     >>> import minigrad as mg
     >>> mg.sum(mg.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0)
     tensor([4., 6.])
     """
-    return _reduced(_r.SUM, x, dim, keepdim, numpy, dtype)
+    return _reduced(_r.SUM, input, dim, keepdim, numpy, dtype)
 
 
 def mean(
-    x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
 ) -> Tensor:
     """The mean, (x1 + ... + xn) / n; NaN of nothing.
 
-    The mean of bool and int64 is float32, made from an exact sum; with ``dtype``, x is cast first.
+    The mean of bool and int64 is float32, made from an exact sum; with ``dtype``, the input is cast
+    first.
     """
-    return _reduced(_r.MEAN, x, dim, keepdim, numpy, dtype)
+    return _reduced(_r.MEAN, input, dim, keepdim, numpy, dtype)
 
 
 def prod(
-    x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
 ) -> Tensor:
     """The product, x1 * x2 * ... * xn; 1 of nothing.
 
-    bool and int64 give int64, which wraps around; with ``dtype``, x is cast first. The gradient is
-    the product of the others, which never divides and so is right with any number of zeros.
+    bool and int64 give int64, which wraps around; with ``dtype``, the input is cast first. The
+    gradient is the product of the others, which never divides and so is right with any number of
+    zeros.
     """
-    return _reduced(_r.PROD, x, dim, keepdim, numpy, dtype)
+    return _reduced(_r.PROD, input, dim, keepdim, numpy, dtype)
 
 
 def nansum(
-    x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
 ) -> Tensor:
     """The sum of all elements but NaN; these get a gradient of 0."""
-    x = _cast("nansum", x, dtype)
+    x = _cast("nansum", input, dtype)
     if x.dtype.is_floating_point:
         x = where(e.eq(x, x), x, 0.0)
     return stored_as(sum(x, *_over("nansum", x, dim, keepdim, numpy)), dtype)
 
 
 def nanmean(
-    x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
 ) -> Tensor:
     """The mean of all elements but NaN, which get a gradient of 0; NaN where there is no other."""
-    x = as_float("nanmean", x, dtype)
+    x = as_float("nanmean", input, dtype)
     dim, keepdim = _over("nanmean", x, dim, keepdim, numpy)
     counted = to(e.eq(x, x), x.dtype)
     return stored_as(e.div(nansum(x, dim, keepdim), sum(counted, dim, keepdim)), dtype)
 
 
-def logsumexp(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
+def logsumexp(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
     """log(exp(x1) + ... + exp(xn)), without overflow; -inf of nothing.
 
-    The gradient is exp(x - y): of only -inf the result is -inf and the gradient 0, and entries of
-    +inf get 1 each and all others 0. Integers become float32.
+    The gradient is exp(input - y): of only -inf the result is -inf and the gradient 0, and entries
+    of +inf get 1 each and all others 0. Integers become float32.
     """
-    return _reduced(_r.LOGSUMEXP, as_float("logsumexp", x), dim, keepdim, numpy)
+    return _reduced(_r.LOGSUMEXP, as_float("logsumexp", input), dim, keepdim, numpy)
 
 
-def trace(x: Tensor) -> Tensor:
+def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix; ValueError unless there are two dimensions."""
-    x = operand("trace", x)
+    x = operand("trace", input)
     if x._h.ndim != 2:
         raise ValueError(f"[trace] of a matrix, not of shape {x.shape}")
     return sum(apply(DIAGONAL, (x,), (0,)))
@@ -174,20 +176,20 @@ def trace(x: Tensor) -> Tensor:
 # ---- extrema -------------------------------------------------------------------------------------
 
 
-def amax(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
+def amax(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
     """The maximum; ties share the gradient evenly. NaN is above all numbers.
 
     ValueError, naming the dimension, where one of size 0 is reduced.
     """
-    return _reduced(_r.AMAX, x, dim, keepdim, numpy)
+    return _reduced(_r.AMAX, input, dim, keepdim, numpy)
 
 
-def amin(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
+def amin(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
     """The minimum; ties share the gradient evenly. NaN is below all numbers.
 
     ValueError, naming the dimension, where one of size 0 is reduced.
     """
-    return _reduced(_r.AMIN, x, dim, keepdim, numpy)
+    return _reduced(_r.AMIN, input, dim, keepdim, numpy)
 
 
 # Not typing's NamedTuple, which would take 0.2 ms of every import.
@@ -197,9 +199,9 @@ class Extrema(namedtuple("Extrema", "min max")):
     __slots__ = ()
 
 
-def aminmax(x: Tensor, *, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Extrema:
+def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Extrema:
     """The minimum and the maximum, as a pair (min, max); ties share the gradient evenly."""
-    x = operand("aminmax", x)
+    x = operand("aminmax", input)
     dim, keepdim = _over("aminmax", x, dim, keepdim, numpy)
     return Extrema(amin(x, dim, keepdim), amax(x, dim, keepdim))
 
@@ -240,9 +242,10 @@ def found_at(x: Tensor, indices: Tensor, axis: int, keepdim: bool) -> Found:
     return Found(apply_to_one(PICK, x, (index, kept)), wrap(flat))
 
 
-def max(x: Any, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  # noqa: A001
-    """``max(x)``: the maximum of all, ties sharing the gradient evenly. ``max(x, dim)``: values and
-    indices, whose gradient goes to that one index. ``max(a, b)``: the elementwise maximum.
+def max(input: Any, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  # noqa: A001
+    """``max(input)``: the maximum of all, ties sharing the gradient evenly. ``max(input, dim)``:
+    values and indices, whose gradient goes to that one index. ``max(a, b)``: the elementwise
+    maximum.
 
     Of ties the first has the index, and of NaN too. A tuple of dims gives values only, as amax.
 
@@ -250,12 +253,12 @@ def max(x: Any, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  #
     >>> mg.max(mg.tensor([[1.0, 3.0], [5.0, 2.0]]), dim=1)
     Found(values=tensor([3., 5.]), indices=tensor([1, 0]))
     """
-    return _extremum("max", x, dim, keepdim, numpy)
+    return _extremum("max", input, dim, keepdim, numpy)
 
 
-def min(x: Any, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  # noqa: A001
+def min(input: Any, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  # noqa: A001
     """The minimum: of all, along a dimension with its indices, or of two tensors; as max."""
-    return _extremum("min", x, dim, keepdim, numpy)
+    return _extremum("min", input, dim, keepdim, numpy)
 
 
 def _arg(row: Any, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Tensor:
@@ -266,35 +269,35 @@ def _arg(row: Any, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Te
     return apply(row, (x,), (axis if x._h.ndim else None, keepdim))
 
 
-def argmax(x: Tensor, dim: int | None = None, keepdim: bool = False, **numpy: Any) -> Tensor:
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, **numpy: Any) -> Tensor:
     """Where the maximum is, as int64: the first of ties, NaN before all.
 
     Of all elements, flattened, unless a dimension is given. The result never requires a gradient.
     """
-    return _arg(_r.ARGMAX, x, dim, keepdim, numpy)
+    return _arg(_r.ARGMAX, input, dim, keepdim, numpy)
 
 
-def argmin(x: Tensor, dim: int | None = None, keepdim: bool = False, **numpy: Any) -> Tensor:
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False, **numpy: Any) -> Tensor:
     """Where the minimum is, as int64: the first of ties, NaN before all; as argmax."""
-    return _arg(_r.ARGMIN, x, dim, keepdim, numpy)
+    return _arg(_r.ARGMIN, input, dim, keepdim, numpy)
 
 
 # ---- truth ---------------------------------------------------------------------------------------
 
 
-def all(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:  # noqa: A001
+def all(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:  # noqa: A001
     """Are all elements true (not 0)? NaN is true; of nothing the answer is yes."""
-    return _reduced(_r.ALL, x, dim, keepdim, numpy)
+    return _reduced(_r.ALL, input, dim, keepdim, numpy)
 
 
-def any(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:  # noqa: A001
+def any(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:  # noqa: A001
     """Is any element true (not 0)? NaN is true; of nothing the answer is no."""
-    return _reduced(_r.ANY, x, dim, keepdim, numpy)
+    return _reduced(_r.ANY, input, dim, keepdim, numpy)
 
 
-def count_nonzero(x: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
+def count_nonzero(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
     """How many elements are not 0, as int64; NaN is not 0."""
-    x = operand("count_nonzero", x)
+    x = operand("count_nonzero", input)
     if dim is None and keepdim is False and not numpy:
         return sum(e.ne(x, 0))
     return sum(e.ne(x, 0), *_over("count_nonzero", x, dim, keepdim, numpy))
@@ -322,48 +325,64 @@ def _variance(
 
 
 def var(
-    x: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, **given: Any
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    **given: Any,
 ) -> Tensor:
-    """The variance, sum((x - mean)^2) / (n - correction), with ``correction=1`` by default.
+    """The variance, sum((input - mean)^2) / (n - correction); ``correction=1`` by default.
 
     The default is PyTorch's; NumPy's ``ddof`` is accepted for ``correction``, and ``unbiased`` for
-    corrections of 1 and 0, also in place of dim: ``var(x, False)``. Deviations are from the mean of
-    a block, so that a large mean costs no digits. NaN where n is 1 and the correction too; inf, as
-    in NumPy, where the correction is larger than n. Floats only.
+    corrections of 1 and 0, also in place of dim: ``var(input, False)``. Deviations are from the
+    mean of a block, so that a large mean costs no digits. NaN where n is 1 and the correction too;
+    inf, as in NumPy, where the correction is larger than n. Floats only.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 2.0, 3.0, 4.0])
     >>> x.var(correction=0).item(), x.var(ddof=0).item(), x.var(False).item()
     (1.25, 1.25, 1.25)
     """
-    return _variance(_r.VAR, "var", x, dim, unbiased, keepdim, given)[0]
+    return _variance(_r.VAR, "var", input, dim, unbiased, keepdim, given)[0]
 
 
 def std(
-    x: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, **given: Any
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    **given: Any,
 ) -> Tensor:
     """The standard deviation, the root of the variance with ``correction=1`` by default.
 
-    sqrt(sum((x - mean)^2) / (n - correction)); arguments and edges as for var. Where all elements
-    are equal it is 0, and so are its derivatives.
+    sqrt(sum((input - mean)^2) / (n - correction)); arguments and edges as for var. Where all
+    elements are equal it is 0, and so are its derivatives.
     """
-    return _variance(_r.STD, "std", x, dim, unbiased, keepdim, given)[0]
+    return _variance(_r.STD, "std", input, dim, unbiased, keepdim, given)[0]
 
 
 def var_mean(
-    x: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, **given: Any
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    **given: Any,
 ) -> tuple[Tensor, Tensor]:
     """The variance, with ``correction=1`` by default, and the mean; arguments as for var."""
-    spread, axes, keep = _variance(_r.VAR, "var_mean", x, dim, unbiased, keepdim, given)
-    return spread, mean(x, axes, keep)
+    spread, axes, keep = _variance(_r.VAR, "var_mean", input, dim, unbiased, keepdim, given)
+    return spread, mean(input, axes, keep)
 
 
 def std_mean(
-    x: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, **given: Any
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    **given: Any,
 ) -> tuple[Tensor, Tensor]:
-    """The standard deviation, with ``correction=1`` by default, and the mean; as std and mean."""
-    spread, axes, keep = _variance(_r.STD, "std_mean", x, dim, unbiased, keepdim, given)
-    return spread, mean(x, axes, keep)
+    """The standard deviation, with ``correction=1`` by default, and the mean."""
+    spread, axes, keep = _variance(_r.STD, "std_mean", input, dim, unbiased, keepdim, given)
+    return spread, mean(input, axes, keep)
 
 
 # ---- norms ---------------------------------------------------------------------------------------
@@ -391,7 +410,7 @@ def vector_norm(
 
 
 def norm(
-    x: Tensor,
+    input: Tensor,
     p: float | str | None = "fro",
     dim: Any = None,
     keepdim: bool = False,
@@ -408,20 +427,20 @@ def norm(
     (5.0, 7.0)
     """
     if isinstance(p, str) and p == "nuc":
-        return stored_as(_nuclear(x, dim, keepdim, dtype, numpy), dtype)
+        return stored_as(_nuclear(input, dim, keepdim, dtype, numpy), dtype)
     order = 2.0 if p is None or p == "fro" else p
-    made = _norm("norm", x, order, dim, keepdim, dtype, numpy)
+    made = _norm("norm", input, order, dim, keepdim, dtype, numpy)
     return made if dtype is None else stored_as(made, dtype)
 
 
-def dist(x: Tensor, other: Any, p: float = 2.0) -> Tensor:
-    """The p-norm of ``x - other``, broadcast together, as one number.
+def dist(input: Tensor, other: Any, p: float = 2.0) -> Tensor:
+    """The p-norm of ``input - other``, broadcast together, as one number.
 
     >>> import minigrad as mg
     >>> mg.dist(mg.tensor([3.0, 0.0]), mg.tensor([0.0, 4.0])).item()
     5.0
     """
-    return norm(e.sub(x, other), p)
+    return norm(e.sub(input, other), p)
 
 
 def _nuclear(x: Any, dim: Any, keepdim: Any, dtype: Any, numpy: dict[str, Any]) -> Tensor:

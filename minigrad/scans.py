@@ -52,36 +52,36 @@ def along(
 # ---- running -------------------------------------------------------------------------------------
 
 
-def cumsum(x: Tensor, dim: Any = None, *, dtype: Any = None, **numpy: Any) -> Tensor:
-    """y[i] = x[0] + x[1] + ... + x[i] along a dimension.
+def cumsum(input: Tensor, dim: Any = None, *, dtype: Any = None, **numpy: Any) -> Tensor:
+    """y[i] = input[0] + input[1] + ... + input[i] along a dimension.
 
-    bool and int64 give int64, which wraps around; with ``dtype``, x is cast first. Sums carry their
-    rounding error along, so that of terms of one sign each is within 1 ULP, however long the line;
-    the bits depend on neither the memory layout nor the number of threads.
+    bool and int64 give int64, which wraps around; with ``dtype``, the input is cast first. Sums
+    carry their rounding error along, so that of terms of one sign each is within 1 ULP, however
+    long the line; the bits depend on neither the memory layout nor the number of threads.
 
     >>> import minigrad as mg
     >>> mg.cumsum(mg.tensor([1.0, 2.0, 3.0]), dim=0)
     tensor([1., 3., 6.])
     """
-    return _scanned(_s.CUMSUM, x, dim, dtype, numpy)
+    return _scanned(_s.CUMSUM, input, dim, dtype, numpy)
 
 
-def cumprod(x: Tensor, dim: Any = None, *, dtype: Any = None, **numpy: Any) -> Tensor:
-    """y[i] = x[0] * x[1] * ... * x[i] along a dimension.
+def cumprod(input: Tensor, dim: Any = None, *, dtype: Any = None, **numpy: Any) -> Tensor:
+    """y[i] = input[0] * input[1] * ... * input[i] along a dimension.
 
-    bool and int64 give int64, which wraps around; with ``dtype``, x is cast first. The gradient is
-    a linear recurrence that never divides, and so is right with any number of zeros.
+    bool and int64 give int64, which wraps around; with ``dtype``, the input is cast first. The
+    gradient is a linear recurrence that never divides, and so is right with any number of zeros.
     """
-    return _scanned(_s.CUMPROD, x, dim, dtype, numpy)
+    return _scanned(_s.CUMPROD, input, dim, dtype, numpy)
 
 
-def logcumsumexp(x: Tensor, dim: Any = None, **numpy: Any) -> Tensor:
-    """y[i] = log(exp(x[0]) + ... + exp(x[i])) along a dimension, without overflow.
+def logcumsumexp(input: Tensor, dim: Any = None, **numpy: Any) -> Tensor:
+    """y[i] = log(exp(input[0]) + ... + exp(input[i])) along a dimension, without overflow.
 
     -inf as long as there is nothing else; infinities share the gradient as in logsumexp. Integers
     become float32.
     """
-    return _scanned(_s.LOGCUMSUMEXP, as_float("logcumsumexp", x), dim, None, numpy)
+    return _scanned(_s.LOGCUMSUMEXP, as_float("logcumsumexp", input), dim, None, numpy)
 
 
 def _scanned(row: Any, x: Any, dim: Any, dtype: Any, numpy: dict[str, Any]) -> Tensor:
@@ -92,18 +92,18 @@ def _scanned(row: Any, x: Any, dim: Any, dtype: Any, numpy: dict[str, Any]) -> T
     return stored_as(y, dtype)
 
 
-def cummax(x: Tensor, dim: Any = None, **numpy: Any) -> Found:
-    """y[i] = max(x[0], ..., x[i]) along a dimension: values, and indices as int64.
+def cummax(input: Tensor, dim: Any = None, **numpy: Any) -> Found:
+    """y[i] = max(input[0], ..., input[i]) along a dimension: values, and indices as int64.
 
     The index is that of the first of ties; the first NaN is above all numbers and stays. The
     gradient goes to the index.
     """
-    return _running(_s.CUMMAX, x, dim, numpy)
+    return _running(_s.CUMMAX, input, dim, numpy)
 
 
-def cummin(x: Tensor, dim: Any = None, **numpy: Any) -> Found:
-    """y[i] = min(x[0], ..., x[i]) along a dimension: values, and indices as int64; as cummax."""
-    return _running(_s.CUMMIN, x, dim, numpy)
+def cummin(input: Tensor, dim: Any = None, **numpy: Any) -> Found:
+    """y[i] = min(input[0], ..., input[i]) along a dimension: values and indices; as cummax."""
+    return _running(_s.CUMMIN, input, dim, numpy)
 
 
 def _running(row: Any, x: Any, dim: Any, numpy: dict[str, Any]) -> Found:
@@ -115,21 +115,21 @@ def _running(row: Any, x: Any, dim: Any, numpy: dict[str, Any]) -> Found:
 
 
 def diff(
-    x: Tensor,
+    input: Tensor,
     n: int = 1,
     dim: Any = -1,
     prepend: Tensor | None = None,
     append: Tensor | None = None,
     **numpy: Any,
 ) -> Tensor:
-    """y[i] = x[i + 1] - x[i] along a dimension, n times over; of booleans, whether they differ.
+    """y[i] = input[i + 1] - input[i] along a dimension, n times over; of bools, if they differ.
 
-    ``prepend`` and ``append`` are laid beside x first, unless n is 0, which gives x as it is.
-    ValueError for a negative n or a number x.
+    ``prepend`` and ``append`` are laid beside the input first, unless n is 0, which gives the input
+    as it is. ValueError for a negative n or a number input.
     """
     if numpy:
         dim, _ = spelled("diff", None, False, numpy)
-    x = tensor_operand("diff", x)
+    x = tensor_operand("diff", input)
     if not x._h.ndim:
         raise ValueError("[diff] a number has no neighbours: x must have a dimension")
     n = integer("diff", "n", n, 0)
@@ -153,35 +153,36 @@ def diff(
 
 
 def softmax(
-    x: Tensor, dim: Any = None, *, dtype: Any = None, where: Any = None, **numpy: Any
+    input: Tensor, dim: Any = None, *, dtype: Any = None, where: Any = None, **numpy: Any
 ) -> Tensor:
-    """exp(x) / sum(exp(x)) along a dimension, without overflow; a row of only -inf gives NaN.
+    """exp(input) / sum(exp(input)) along a dimension, without overflow; NaN for a row of -inf.
 
     Without ``dim`` it is guessed as in PyTorch, with a warning: 0 of 0, 1 and 3 dimensions, else 1.
-    With ``dtype``, x is cast first. ``where``, a bool mask that is broadcast to x, leaves elements
-    out: where it is false the result and the gradient are 0, in a row without any other too.
+    With ``dtype``, the input is cast first. ``where``, a bool mask that is broadcast to input,
+    leaves elements out: where it is false the result and the gradient are 0, in a row without any
+    other too.
 
     >>> import minigrad as mg
     >>> mg.softmax(mg.tensor([0.0, 1.0, 0.0]), dim=0, where=mg.tensor([True, False, True]))
     tensor([0.5, 0. , 0.5])
     """
-    return _normalised(_r.SOFTMAX, x, dim, dtype, where, 0.0, numpy)
+    return _normalised(_r.SOFTMAX, input, dim, dtype, where, 0.0, numpy)
 
 
 def log_softmax(
-    x: Tensor, dim: Any = None, *, dtype: Any = None, where: Any = None, **numpy: Any
+    input: Tensor, dim: Any = None, *, dtype: Any = None, where: Any = None, **numpy: Any
 ) -> Tensor:
-    """x - log(sum(exp(x))) along a dimension, the log of softmax without losing precision.
+    """input - log(sum(exp(input))) along a dimension, the log of softmax without losing precision.
 
-    With ``dtype``, x is cast first. ``where``, a bool mask that is broadcast to x, leaves elements
-    out: where it is false the result is -inf and the gradient 0.
+    With ``dtype``, the input is cast first. ``where``, a bool mask that is broadcast to input,
+    leaves elements out: where it is false the result is -inf and the gradient 0.
     """
-    return _normalised(_r.LOG_SOFTMAX, x, dim, dtype, where, -inf, numpy)
+    return _normalised(_r.LOG_SOFTMAX, input, dim, dtype, where, -inf, numpy)
 
 
-def softmin(x: Tensor, dim: Any = None, *, dtype: Any = None, **numpy: Any) -> Tensor:
-    """exp(-x) / sum(exp(-x)) along a dimension: the softmax of -x."""
-    return softmax(e.neg(x), dim, dtype=dtype, **numpy)
+def softmin(input: Tensor, dim: Any = None, *, dtype: Any = None, **numpy: Any) -> Tensor:
+    """exp(-input) / sum(exp(-input)) along a dimension: the softmax of -input."""
+    return softmax(e.neg(input), dim, dtype=dtype, **numpy)
 
 
 def _normalised(

@@ -91,19 +91,21 @@ def _fitted(op: str, x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
 # ---- by index arrays -----------------------------------------------------------------------------
 
 
-def index_put(x: Tensor, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Tensor:
-    """x with ``x[indices] = values``, or ``+=`` where they accumulate.
+def index_put(
+    input: Tensor, indices: Sequence[Any], values: Any, accumulate: bool = False
+) -> Tensor:
+    """The input with ``input[indices] = values``, or ``+=`` where they accumulate.
 
-    ``indices`` are int64 tensors, broadcast together, on the first dimensions of x; a bool tensor
+    ``indices`` are int64 tensors, broadcast together, on the first dimensions; a bool tensor
     stands for the positions where it is true. ``values`` are broadcast to the places, and cast to
-    x's dtype.
+    the input's dtype.
 
     >>> import minigrad as mg
     >>> mg.index_put(mg.zeros(3), [mg.tensor([0, 0, 1])], mg.tensor([1.0, 2.0, 3.0]))
     tensor([2., 3., 0.])
     """
     op = "index_put"
-    x = widen(tensor_operand(op, x)) if accumulate else tensor_operand(op, x)
+    x = widen(tensor_operand(op, input)) if accumulate else tensor_operand(op, input)
     arrays: list[Tensor] = []
     for item in listed_tensors(op, indices):
         is_mask = isinstance(item, TensorBase) and item.dtype in (bool_, uint8)  # as x[item] has it
@@ -118,13 +120,14 @@ def index_put(x: Tensor, indices: Sequence[Any], values: Any, accumulate: bool =
     )
 
 
-def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """x with the elements of ``source``, in order, where the mask is true.
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """The input with the elements of ``source``, in order, where the mask is true.
 
-    x and the mask are broadcast together. Raises ValueError if the source has too few elements.
+    The input and the mask are broadcast together. Raises ValueError if the source has too few
+    elements.
     """
     op = "masked_scatter"
-    x, mask = tensor_operand(op, x), mask_operand(op, mask)
+    x, mask = tensor_operand(op, input), mask_operand(op, mask)
     found = fitting(op, x, source)
     shape: tuple[int, ...] = x.shape
     if mask.shape != shape:
@@ -175,7 +178,7 @@ def _elements(
 
 
 def scatter(
-    x: Tensor,
+    input: Tensor,
     dim: int,
     index: Tensor,
     src: Any = None,
@@ -183,7 +186,9 @@ def scatter(
     *,
     value: Any = None,
 ) -> Tensor:
-    """x with ``x[index[i, j], j] = src[i, j]`` for dim 0, in any dimensions: the inverse of gather.
+    """The input with ``input[index[i, j], j] = src[i, j]`` for dim 0: the inverse of gather.
+
+    It works in any dimensions.
 
     ``src`` is a tensor at least as large as the index, or one number (or ``value=``). ``reduce``
     adds ("add") or multiplies ("multiply") instead.
@@ -193,7 +198,7 @@ def scatter(
     tensor([[0., 5.],
             [5., 0.]])
     """
-    x = tensor_operand("scatter", x)
+    x = tensor_operand("scatter", input)
     source = src if value is None else value
     if source is None:
         raise TypeError("[scatter] needs src, a tensor, or value, a number")
@@ -206,17 +211,17 @@ def scatter(
     return _shaped_as(x, _at("scatter", row, line, values, places))
 
 
-def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """x with ``x[index[i, j], j] += src[i, j]`` for dim 0, in any dimensions."""
-    x = widen(tensor_operand("scatter_add", x))
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """The input with ``input[index[i, j], j] += src[i, j]`` for dim 0, in any dimensions."""
+    x = widen(tensor_operand("scatter_add", input))
     line, values, places = _elements("scatter_add", x, dim, index, src)
     return _shaped_as(x, _at("scatter_add", _i.INDEX_ADD, line, values, places))
 
 
 def scatter_reduce(
-    x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """x with the values of ``src`` that the index sends to one place combined there.
+    """The input with the values of ``src`` that the index sends to one place combined there.
 
     ``reduce`` is "sum", "prod", "mean", "amax" or "amin"; what stood at the place takes part if
     ``include_self``. Ties of an extremum share its gradient evenly, a product's gradient never
@@ -227,7 +232,7 @@ def scatter_reduce(
     >>> mg.scatter_reduce(mg.zeros(3), 0, index, src, "amax")
     tensor([2., 3., 0.])
     """
-    x = widen(tensor_operand("scatter_reduce", x))
+    x = widen(tensor_operand("scatter_reduce", input))
     line, values, places = _elements("scatter_reduce", x, dim, index, src)
     return _shaped_as(x, _reduced("scatter_reduce", line, values, places, reduce, include_self))
 
@@ -274,24 +279,24 @@ def _entries(
     return line, value if value.shape == shape else expand(value, shape), places
 
 
-def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """x with ``alpha * source``, entry by entry along ``dim``, added where the index says."""
-    x = widen(tensor_operand("index_add", x))
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """The input with ``alpha * source`` added where the index says, by entries along ``dim``."""
+    x = widen(tensor_operand("index_add", input))
     line, values, places = _entries("index_add", x, dim, index, source)
     scaled = values if alpha == 1 else fitting("index_add", x, values * alpha)
     return _shaped_as(x, _at("index_add", _i.INDEX_ADD, line, scaled, places))
 
 
-def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """x with the entries of ``source`` along ``dim`` in place of those that the index names."""
-    x = tensor_operand("index_copy", x)
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """The input with entries of ``source`` along ``dim`` in place of those that the index names."""
+    x = tensor_operand("index_copy", input)
     line, values, places = _entries("index_copy", x, dim, index, source)
     return _shaped_as(x, _at("index_copy", _i.INDEX_PUT, line, values, places))
 
 
-def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """x with one value, a number or a 0-d tensor, at all entries along ``dim`` of the index."""
-    x = tensor_operand("index_fill", x)
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """The input with ``value``, a number or a 0-d tensor, at the index's entries along ``dim``."""
+    x = tensor_operand("index_fill", input)
     if isinstance(value, TensorBase) and value._h.ndim:
         raise ValueError(f"[index_fill] the value has shape {value.shape}, but must be one number")
     if isinstance(value, TensorBase) and value._edge is not None:
@@ -305,10 +310,16 @@ def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 
 def index_reduce(
-    x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    source: Tensor,
+    reduce: str,
+    *,
+    include_self: bool = True,
 ) -> Tensor:
     """As scatter_reduce, for whole entries along ``dim``: "prod", "mean", "amax" or "amin"."""
-    x = widen(tensor_operand("index_reduce", x))
+    x = widen(tensor_operand("index_reduce", input))
     line, values, places = _entries("index_reduce", x, dim, index, source)
     return _shaped_as(x, _reduced("index_reduce", line, values, places, reduce, include_self))
 
@@ -317,7 +328,7 @@ def index_reduce(
 
 
 def slice_scatter(
-    input: Tensor,  # noqa: A002 - PyTorch's name
+    input: Tensor,
     src: Tensor,
     dim: int = 0,
     start: int | None = None,
@@ -339,7 +350,7 @@ def slice_scatter(
     return apply(_s.SLICE_PUT, (x, value), (begin, steps, to_write))
 
 
-def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:  # noqa: A002
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """``input`` with ``src`` in place of entry ``index`` along a dimension."""
     op = "select_scatter"
     x = tensor_operand(op, input)

@@ -146,18 +146,18 @@ def gathered(x: Tensor, places: Places, op: str) -> Tensor:
 # ---- by position ---------------------------------------------------------------------------------
 
 
-def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """Elements along a dimension: ``y[i, j] = x[index[i, j], j]`` for dim 0, in any dimensions.
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """Elements along a dimension: ``y[i, j] = input[index[i, j], j]`` for dim 0, in any dimensions.
 
-    The result has the index's shape, which may be smaller than x's outside ``dim``. Negative
-    indices count from the end. Gradients are dense: ``sparse_grad`` changes nothing.
+    The result has the index's shape, which may be smaller than the input's outside ``dim``.
+    Negative indices count from the end. Gradients are dense: ``sparse_grad`` changes nothing.
 
     >>> import minigrad as mg
     >>> mg.gather(mg.tensor([[1.0, 2.0], [3.0, 4.0]]), 1, mg.tensor([[1], [0]]))
     tensor([[2.],
             [3.]])
     """
-    x, index = tensor_operand("gather", x), index_operand("gather", index)
+    x, index = tensor_operand("gather", input), index_operand("gather", index)
     axis = checked_index("gather", x, dim, index)
     if not x._h.ndim or not index.size:
         return gather_rows(ravel(x), [index], "gather")
@@ -182,14 +182,14 @@ def checked_index(op: str, x: Tensor, dim: int, index: Tensor) -> int:
     return axis
 
 
-def take(x: Tensor, index: Tensor) -> Tensor:
-    """The elements of x, flattened, at the indices, in the index's shape."""
-    x, index = tensor_operand("take", x), index_operand("take", index)
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """The elements of the input, flattened, at the indices, in the index's shape."""
+    x, index = tensor_operand("take", input), index_operand("take", index)
     return gather_rows(ravel(x), [index], "take")
 
 
-def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None, **numpy: Any) -> Tensor:
-    """x[..., indices[..., k, ...], ...] along a dimension; other sizes agree or are broadcast.
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, **numpy: Any) -> Tensor:
+    """input[..., indices[..., k, ...], ...] along a dimension; other sizes agree or are broadcast.
 
     Without a dimension both are flattened. It takes what argsort and argmax give.
 
@@ -200,7 +200,7 @@ def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None, **numpy: 
             [5.]])
     """
     op = "take_along_dim"
-    x, indices = tensor_operand(op, x), index_operand(op, indices)
+    x, indices = tensor_operand(op, input), index_operand(op, indices)
     if numpy:
         dim = named_dim(op, dim, numpy)
     if dim is None:
@@ -220,9 +220,9 @@ def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None, **numpy: 
     return gather_rows(x, along(indices, axis), op)
 
 
-def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The entries of x along a dimension that a one-dimensional index names, in its order."""
-    x, index = tensor_operand("index_select", x), index_operand("index_select", index)
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The entries along a dimension that a one-dimensional index names, in its order."""
+    x, index = tensor_operand("index_select", input), index_operand("index_select", index)
     axis = one_dim("index_select", dim, max(x._h.ndim, 1))
     if not x._h.ndim:
         if index.size != 1:
@@ -256,18 +256,18 @@ def masked_rows(x: Tensor, mask: Tensor) -> Tensor:
     return apply_to_one(_i.MASKED, x, (mask._h.ndim, places))
 
 
-def nonzero(x: Tensor, *, as_tuple: bool = False) -> Any:
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not 0, in row-major order, as int64.
 
     As an (n, ndim) tensor, or with ``as_tuple`` as one tensor of size n for each dimension, which
-    is what ``x[...]`` takes. A number is then one element.
+    is what ``input[...]`` takes. A number is then one element.
 
     >>> import minigrad as mg
     >>> mg.nonzero(mg.tensor([[0.0, 2.0], [3.0, 0.0]]))
     tensor([[0, 1],
             [1, 0]])
     """
-    given = tensor_operand("nonzero", x)
+    given = tensor_operand("nonzero", input)
     if as_tuple and not given._h.ndim:
         given = reshape(given, (1,))
     mask = given if given.dtype is bool_ else ne(given, 0)
@@ -276,12 +276,12 @@ def nonzero(x: Tensor, *, as_tuple: bool = False) -> Any:
     return permute(wrap(call(lib.mg_nonzero, mask._h)), 1, 0)
 
 
-def argwhere(x: Tensor) -> Tensor:
-    """As ``nonzero(x)``: the positions of the elements that are not 0, as rows."""
-    return nonzero(tensor_operand("argwhere", x))  # type: ignore[no-any-return]
+def argwhere(input: Tensor) -> Tensor:
+    """As ``nonzero(input)``: the positions of the elements that are not 0, as rows."""
+    return nonzero(tensor_operand("argwhere", input))  # type: ignore[no-any-return]
 
 
-def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa: A002 - as in PyTorch
+def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """``input`` where the condition holds, else ``other``; the three are broadcast together.
 
     The gradient of what was not chosen is exactly 0, also where it is infinite or NaN. With the
@@ -324,23 +324,24 @@ def _of_one_dtype(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return to(x, kind), to(y, kind)
 
 
-def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """x with ``value``, a number or a 0-d tensor that may require grad, where the mask is true.
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """The input with ``value``, a number or a 0-d tensor, where the mask is true.
 
-    The result has x's dtype. Raises TypeError for a value that x cannot hold.
+    The result has the input's dtype. The value may require grad. Raises TypeError
+    for one that the dtype cannot hold.
     """
-    x, mask = tensor_operand("masked_fill", x), mask_operand("masked_fill", mask)
+    x, mask = tensor_operand("masked_fill", input), mask_operand("masked_fill", mask)
     if isinstance(value, TensorBase) and value._h.ndim:
         raise ValueError(f"[masked_fill] the value has shape {value.shape}, but must be one number")
     return where(mask, fitting("masked_fill", x, value), x)  # type: ignore[no-any-return]
 
 
-def masked_select(x: Tensor, mask: Tensor) -> Tensor:
-    """The elements of x where the mask is true, in row-major order, as one dimension.
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements of the input where the mask is true, in row-major order, as one dimension.
 
     The two are broadcast together.
     """
-    x, mask = tensor_operand("masked_select", x), mask_operand("masked_select", mask)
+    x, mask = tensor_operand("masked_select", input), mask_operand("masked_select", mask)
     shape: tuple[int, ...] = x.shape
     if shape and mask.shape == shape:
         return masked_rows(x, mask)

@@ -85,17 +85,17 @@ _slice_view: _View = operation(_s.SLICE_VIEW)
 # ---- shapes --------------------------------------------------------------------------------------
 
 
-def reshape(x: Tensor, *shape: Any, **named: Any) -> Tensor:
+def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
     """The same elements in another shape, one size of which may be -1; a view where possible.
 
-    With NumPy's ``order="F"`` the first index runs fastest, in x and in the result. Raises
+    With NumPy's ``order="F"`` the first index runs fastest, in input and in the result. Raises
     ValueError where the numbers of elements differ.
 
     >>> import minigrad as mg
     >>> mg.reshape(mg.tensor([[1, 2], [3, 4]]), -1, order="F")
     tensor([1, 3, 2, 4])
     """
-    x = tensor_operand("reshape", x)
+    x = tensor_operand("reshape", input)
     if not named:
         return _reshape(x, (size_of("reshape", shape),))
     order = named.pop("order", "C")
@@ -166,18 +166,20 @@ def view_as(x: Tensor, other: Tensor) -> Tensor:
     return view(x, tensor_operand("view_as", other).shape)
 
 
-def ravel(x: Tensor, order: str = "C") -> Tensor:
+def ravel(input: Tensor, order: str = "C") -> Tensor:
     """All elements as one dimension, in NumPy's order C, F, A or K; a view where possible."""
-    x = tensor_operand("ravel", x)
+    x = tensor_operand("ravel", input)
     return in_order("ravel", x, (x.size,), order, "CFAK")
 
 
-def flatten(x: Tensor, start_dim: int | str = 0, end_dim: int = -1, *, order: str = "C") -> Tensor:
+def flatten(
+    input: Tensor, start_dim: int | str = 0, end_dim: int = -1, *, order: str = "C"
+) -> Tensor:
     """The dimensions from start_dim to end_dim as one; a view where possible.
 
     All of them may be read in another of NumPy's orders: ``flatten("F")`` or with ``order``.
     """
-    x = tensor_operand("flatten", x)
+    x = tensor_operand("flatten", input)
     if isinstance(start_dim, str):
         order, start_dim = start_dim, 0
     if order != "C":
@@ -195,14 +197,14 @@ def flatten(x: Tensor, start_dim: int | str = 0, end_dim: int = -1, *, order: st
     return reshape(x, (*shape[:a], math.prod(shape[a : b + 1]), *shape[b + 1 :]))
 
 
-def unflatten(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """One dimension as several of the sizes given, one of which may be -1; a view.
 
     >>> import minigrad as mg
     >>> mg.unflatten(mg.zeros(2, 12), 1, (3, -1)).shape
     (2, 3, 4)
     """
-    x = tensor_operand("unflatten", x)
+    x = tensor_operand("unflatten", input)
     shape = x.shape
     axis, wanted = one_dim("unflatten", dim, len(shape)), list(size_of("unflatten", (sizes,)))
     size = shape[axis]
@@ -218,9 +220,9 @@ def unflatten(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     return _view(x, ((*shape[:axis], *wanted, *shape[axis + 1 :]),))
 
 
-def squeeze(x: Tensor, dim: Any = None, **numpy: Any) -> Tensor:
+def squeeze(input: Tensor, dim: Any = None, **numpy: Any) -> Tensor:
     """Without the dimensions of size 1: all, or those named that have size 1; a view."""
-    x = tensor_operand("squeeze", x)
+    x = tensor_operand("squeeze", input)
     if numpy:
         dim = named_dim("squeeze", dim, numpy)
     shape = x.shape
@@ -230,9 +232,9 @@ def squeeze(x: Tensor, dim: Any = None, **numpy: Any) -> Tensor:
     return _view(x, (tuple([n for d, n in enumerate(shape) if d not in axes or n != 1]),))
 
 
-def unsqueeze(x: Tensor, dim: int) -> Tensor:
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """With a new dimension of size 1 at ``dim``; a view."""
-    x = tensor_operand("unsqueeze", x)
+    x = tensor_operand("unsqueeze", input)
     shape = list(x.shape)
     shape.insert(one_dim("unsqueeze", dim, len(shape) + 1), 1)
     return _view(x, (tuple(shape),))
@@ -241,9 +243,9 @@ def unsqueeze(x: Tensor, dim: int) -> Tensor:
 # ---- the order of dimensions ---------------------------------------------------------------------
 
 
-def permute(x: Tensor, *dims: Any, **named: Any) -> Tensor:
+def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     """The dimensions in another order; a view."""
-    x = tensor_operand("permute", x)
+    x = tensor_operand("permute", input)
     order = size_of("permute", listed("permute", dims, named, "dims") if named else dims)
     if len(order) != x._h.ndim:
         raise ValueError(f"[permute] {len(order)} dims given for {x._h.ndim} dimensions")
@@ -251,9 +253,9 @@ def permute(x: Tensor, *dims: Any, **named: Any) -> Tensor:
     return _permute(x, (axes,))
 
 
-def transpose(x: Tensor, dim0: int | None = None, dim1: int | None = None) -> Tensor:
+def transpose(input: Tensor, dim0: int | None = None, dim1: int | None = None) -> Tensor:
     """Two dimensions swapped; all of them reversed where none is named, as NumPy does; a view."""
-    x = tensor_operand("transpose", x)
+    x = tensor_operand("transpose", input)
     ndim = x._h.ndim
     order = list(range(ndim))
     if dim0 is None or dim1 is None:
@@ -264,32 +266,32 @@ def transpose(x: Tensor, dim0: int | None = None, dim1: int | None = None) -> Te
     return _permute(x, (tuple(order),))
 
 
-def swapaxes(x: Tensor, axis0: int, axis1: int) -> Tensor:
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """Two dimensions swapped; a view."""
-    return transpose(x, axis0, axis1)
+    return transpose(input, axis0, axis1)
 
 
-def swapdims(x: Tensor, dim0: int, dim1: int) -> Tensor:
+def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two dimensions swapped; a view."""
-    return transpose(x, dim0, dim1)
+    return transpose(input, dim0, dim1)
 
 
-def t(x: Tensor) -> Tensor:
+def t(input: Tensor) -> Tensor:
     """A matrix transposed, a vector or a number as it is; a view."""
-    x = tensor_operand("t", x)
+    x = tensor_operand("t", input)
     if x._h.ndim > 2:
         raise ValueError(f"[t] expected at most 2 dimensions, not {x._h.ndim}: use mT or transpose")
     return transpose(x)
 
 
-def movedim(x: Tensor, source: Any, destination: Any) -> Tensor:
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """The dimensions named by ``source`` moved to ``destination``, the others in order; a view.
 
     >>> import minigrad as mg
     >>> mg.movedim(mg.zeros(2, 3, 4), 0, -1).shape
     (3, 4, 2)
     """
-    x = tensor_operand("movedim", x)
+    x = tensor_operand("movedim", input)
     ndim = x._h.ndim
     if isinstance(source, int) and isinstance(destination, int):
         return _moved(x, one_dim("movedim", source, ndim), one_dim("movedim", destination, ndim))
@@ -314,9 +316,9 @@ def _moved(x: Tensor, source: int, destination: int) -> Tensor:
     return _permute(x, (tuple(order),))
 
 
-def moveaxis(x: Tensor, source: Any, destination: Any) -> Tensor:
+def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor:
     """As movedim."""
-    return movedim(x, source, destination)
+    return movedim(input, source, destination)
 
 
 # ---- repeated without a copy ---------------------------------------------------------------------
@@ -342,9 +344,9 @@ def expand_as(x: Tensor, other: Tensor) -> Tensor:
     return expand(x, tensor_operand("expand_as", other).shape)
 
 
-def broadcast_to(x: Tensor, size: Any) -> Tensor:
+def broadcast_to(input: Tensor, shape: Any) -> Tensor:
     """As expand."""
-    return expand(x, size)
+    return expand(input, shape)
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
@@ -368,9 +370,9 @@ def sum_to_size(x: Tensor, *size: Any) -> Tensor:
 # ---- parts ---------------------------------------------------------------------------------------
 
 
-def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """``length`` elements from ``start`` on along a dimension; a view."""
-    x = tensor_operand("narrow", x)
+    x = tensor_operand("narrow", input)
     axis = one_dim("narrow", dim, x._h.ndim)
     shape = x.shape
     at, count = integer("narrow", "start", start), integer("narrow", "length", length)
@@ -387,9 +389,9 @@ def pieces(x: Tensor, axis: int, bounds: tuple[int, ...]) -> tuple[Tensor, ...]:
     return spans(_slice, x, axis, bounds, False)
 
 
-def select(x: Tensor, dim: int, index: int) -> Tensor:
+def select(input: Tensor, dim: int, index: int) -> Tensor:
     """Entry ``index`` along a dimension, without that dimension; a view."""
-    x = tensor_operand("select", x)
+    x = tensor_operand("select", input)
     axis, at = one_dim("select", dim, x._h.ndim), integer("select", "index", index)
     size = x.shape[axis]
     if not -size <= at < size:
@@ -397,9 +399,9 @@ def select(x: Tensor, dim: int, index: int) -> Tensor:
     return spans(_slice_view, x, axis, (at % size, at % size + 1), True)[0]
 
 
-def unbind(x: Tensor, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
+def unbind(input: Tensor, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
     """All entries along a dimension, without that dimension; views."""
-    x = tensor_operand("unbind", x)
+    x = tensor_operand("unbind", input)
     axis = one_dim("unbind", named_dim("unbind", dim, numpy), x._h.ndim)
     count = piece_count("unbind", x.shape[axis])
     return spans(_slice_view, x, axis, tuple(range(count + 1)), True)
@@ -503,9 +505,9 @@ def stack(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
 # ---- memory and dtype ----------------------------------------------------------------------------
 
 
-def clone(x: Tensor) -> Tensor:
+def clone(input: Tensor) -> Tensor:
     """A contiguous copy with a gradient."""
-    x = tensor_operand("clone", x)
+    x = tensor_operand("clone", input)
     return apply(_s.COPY, (x,))
 
 
@@ -540,9 +542,9 @@ def stored_as(y: Tensor, dtype: Any) -> Tensor:
     return to(y, dtype)
 
 
-def adjoint(x: Tensor) -> Tensor:
-    """The last two dimensions swapped, as ``x.mT``: a view. ValueError for fewer."""
-    x = tensor_operand("adjoint", x)
+def adjoint(input: Tensor) -> Tensor:
+    """The last two dimensions swapped, as ``input.mT``: a view. ValueError for fewer."""
+    x = tensor_operand("adjoint", input)
     if x._h.ndim < 2:
         raise ValueError(f"[adjoint] the tensor has {x._h.ndim} dimensions, but needs 2 or more")
     return transpose(x, -2, -1)

@@ -74,7 +74,7 @@ def inv(A: Any) -> Tensor:
     return apply(_l.INV, (matrices("inv", A, square=True),))
 
 
-def inverse(input: Any) -> Tensor:  # noqa: A002
+def inverse(input: Any) -> Tensor:
     """As linalg.inv."""
     return inv(input)
 
@@ -100,7 +100,7 @@ def pinv(
     return apply(_l.PINV, (x,), tolerances("pinv", x, atol, rtol))
 
 
-def pinverse(input: Any, rcond: float = 1e-15) -> Tensor:  # noqa: A002
+def pinverse(input: Any, rcond: float = 1e-15) -> Tensor:
     """As linalg.pinv with ``rtol=rcond``."""
     return pinv(input, rtol=rcond)
 
@@ -139,7 +139,7 @@ def symmetric(op: str, x: Tensor) -> Tensor:
 # ---- determinants --------------------------------------------------------------------------------
 
 
-def det(A: Any) -> Tensor:
+def det(input: Any) -> Tensor:
     """The determinant of every matrix; 1 for size 0, and NaN for a matrix that holds a NaN.
 
     The gradient is the matrix of cofactors, found without dividing by the determinant, so that it
@@ -150,7 +150,7 @@ def det(A: Any) -> Tensor:
     >>> mg.det(mg.tensor([[1.0, 2.0], [3.0, 5.0]])).item()
     -1.0
     """
-    return apply(_l.DET, (matrices("det", A, square=True),))
+    return apply(_l.DET, (matrices("det", input, square=True),))
 
 
 class Slogdet(NamedTuple):
@@ -160,18 +160,18 @@ class Slogdet(NamedTuple):
     logabsdet: Any
 
 
-def slogdet(A: Any) -> Slogdet:
-    """sign and log|det(A)|, where the determinant itself might overflow: sign * exp(logabsdet).
+def slogdet(input: Any) -> Slogdet:
+    """sign and log|det(input)|, where the determinant itself might overflow: sign * exp(logabsdet).
 
     A singular matrix has sign 0 and -inf; what its gradient divides by 0 is infinite, or NaN where
     the cofactor is 0 too, but 0 against a zero upstream gradient. Raises ValueError for shapes that
     are not square.
     """
-    both = apply(_l.SLOGDET, (matrices("slogdet", A, square=True),))
+    both = apply(_l.SLOGDET, (matrices("slogdet", input, square=True),))
     return Slogdet(both[..., 0].detach(), both[..., 1])
 
 
-def logdet(input: Any) -> Tensor:  # noqa: A002
+def logdet(input: Any) -> Tensor:
     """log(det(A)): -inf for a singular matrix, NaN for a negative determinant."""
     sign, logabsdet = slogdet(matrices("logdet", input, square=True))
     return add(logabsdet, log(sign))
@@ -241,7 +241,7 @@ def _solve_matrix(op: str, row: Any, a: Tensor, b: Tensor, *args: Any) -> Tensor
     return apply(row, alike(op, a, b), args)
 
 
-def cholesky(input: Any, upper: bool = False) -> Tensor:  # noqa: A002
+def cholesky(input: Any, upper: bool = False) -> Tensor:
     """Lower triangular L with L @ L^T = A, or upper triangular U with U^T @ U = A.
 
     A is symmetric and positive definite; only the triangle of the result's kind is read, and the
@@ -278,13 +278,13 @@ def cholesky_inverse(L: Any, upper: bool = False) -> Tensor:
 # ---- powers --------------------------------------------------------------------------------------
 
 
-def matrix_power(A: Any, n: int) -> Tensor:
-    """A @ A @ ... @ A, n times; the identity for n = 0, and powers of the inverse for n < 0.
+def matrix_power(input: Any, n: int) -> Tensor:
+    """input @ input @ ... @ input, n times; the identity for n = 0, and of the inverse below.
 
     By repeated squaring, in at most 2 log2(n) products. Integers stay integers for n >= 0. Raises
     ValueError for shapes that are not square.
     """
-    x = tensor_operand("matrix_power", A)
+    x = tensor_operand("matrix_power", input)
     checked = matrices("matrix_power", x, square=True)
     power = integer("matrix_power", "n", n)
     if power == 0:
@@ -301,15 +301,15 @@ def matrix_power(A: Any, n: int) -> Tensor:
         square = matmul(square, square)
 
 
-def matrix_exp(A: Any) -> Tensor:
-    """exp(A) = I + A + A @ A / 2! + A @ A @ A / 3! + ...
+def matrix_exp(input: Any) -> Tensor:
+    """exp(A) = I + A + A @ A / 2! + A @ A @ A / 3! + ... of the input A.
 
     By scaling and squaring with a Pade approximation (Higham, 2005). NaN for a matrix with a NaN or
     an infinity. Raises ValueError for shapes that are not square.
     """
     from minigrad.ops.factorisation import MATRIX_EXP
 
-    return apply(MATRIX_EXP, (matrices("matrix_exp", A, square=True),))
+    return apply(MATRIX_EXP, (matrices("matrix_exp", input, square=True),))
 
 
 def tensorinv(A: Any, ind: int = 2) -> Tensor:

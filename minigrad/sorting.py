@@ -34,25 +34,25 @@ __all__ = [
 
 
 def argsort(
-    x: Tensor, dim: int = -1, descending: bool = False, stable: bool = True, **numpy: Any
+    input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True, **numpy: Any
 ) -> Tensor:
-    """The indices that sort x along a dimension, as int64; ties in their own order.
+    """The indices that sort input along a dimension, as int64; ties in their own order.
 
     NaN comes last, and first where ``descending``. Sorting is always stable: ``stable`` is accepted
     as in PyTorch. Long lines take a radix sort, in time proportional to the number of elements
     (Knuth, "The art of computer programming", volume 3, section 5.2.5), short ones a count of
     smaller elements (5.2).
     """
-    x = tensor_operand("argsort", x)
+    x = tensor_operand("argsort", input)
     return along(  # type: ignore[no-any-return]
         "argsort", x, _last(dim, numpy), numpy, lambda t, axis: order_of(t, axis, descending)
     )
 
 
 def sort(
-    x: Tensor, dim: int = -1, descending: bool = False, stable: bool = True, **numpy: Any
+    input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True, **numpy: Any
 ) -> Found:
-    """x sorted along a dimension: values, and indices as int64; ties in their own order.
+    """The input sorted along a dimension: values, and indices as int64; ties in their own order.
 
     NaN comes last, and first where ``descending``; always stable, as argsort.
 
@@ -60,7 +60,7 @@ def sort(
     >>> mg.sort(mg.tensor([3.0, 1.0, 2.0]))
     Found(values=tensor([1., 2., 3.]), indices=tensor([1, 2, 0]))
     """
-    x = tensor_operand("sort", x)
+    x = tensor_operand("sort", input)
     return along("sort", x, _last(dim, numpy), numpy, lambda t, axis: _sorted(t, axis, descending))  # type: ignore[no-any-return]
 
 
@@ -80,7 +80,7 @@ def _sorted(x: Tensor, axis: int, descending: bool) -> Found:
 
 
 def topk(
-    x: Tensor,
+    input: Tensor,
     k: int,
     dim: int = -1,
     largest: bool = True,
@@ -89,8 +89,8 @@ def topk(
 ) -> Found:
     """The k largest elements along a dimension, or the smallest: values, and indices as int64.
 
-    From the first of them on; of ties the one that stands first in x. NaN is the largest. They come
-    out sorted whatever ``sorted`` says. ValueError unless 0 <= k <= the size of the dimension.
+    From the first of them on; of ties the one that stands first in input. NaN is the largest. They
+    come out sorted whatever ``sorted`` says. ValueError unless 0 <= k <= the size of the dimension.
 
     >>> import minigrad as mg
     >>> mg.topk(mg.tensor([3.0, 1.0, 2.0]), 2)
@@ -103,13 +103,13 @@ def topk(
         indices = apply(_s.TOPK, (t,), (k, axis, bool(largest)))
         return Found(picked(t, indices, axis), indices)
 
-    x = tensor_operand("topk", x)
+    x = tensor_operand("topk", input)
     if not x._h.ndim:
         _check_rank("topk", k, 1, 1)
     return along("topk", x, _last(dim, numpy), numpy, found)  # type: ignore[no-any-return]
 
 
-def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False, **numpy: Any) -> Found:
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, **numpy: Any) -> Found:
     """The k-th smallest element along a dimension, counted from 1: values, and indices as int64.
 
     NaN is the largest. ValueError unless 1 <= k <= the size of the dimension.
@@ -121,7 +121,7 @@ def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False, **numpy: A
         _check_rank("kthvalue", k, 1, t.shape[axis])
         return found_at(t, apply(_s.RANKS, (t,), ((k - 1,), False, axis)), axis, keepdim)
 
-    return along("kthvalue", tensor_operand("kthvalue", x), dim, {}, found)  # type: ignore[no-any-return]
+    return along("kthvalue", tensor_operand("kthvalue", input), dim, {}, found)  # type: ignore[no-any-return]
 
 
 def _check_rank(op: str, k: int, least: int, size: int) -> None:
@@ -134,7 +134,7 @@ def _check_rank(op: str, k: int, least: int, size: int) -> None:
 
 def searchsorted(
     sorted_sequence: Tensor,
-    input: Any,  # noqa: A002 - PyTorch's name
+    input: Any,
     *,
     out_int32: bool = False,
     right: bool = False,
@@ -159,7 +159,7 @@ def searchsorted(
 
 
 def bucketize(
-    input: Any,  # noqa: A002 - PyTorch's name
+    input: Any,
     boundaries: Tensor,
     *,
     out_int32: bool = False,

@@ -49,7 +49,7 @@ __all__ = [
 
 
 class _Activation(FunctionModule):
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002
+    def forward(self, input: Tensor) -> Tensor:
         """The function of the input."""
         kept = [getattr(self, name) for name in self._arguments]
         return self._function(input, *kept)  # type: ignore[no-any-return]
@@ -68,7 +68,7 @@ class ReLU(_Activation, function=F.relu):
 
     inplace: bool = False
 
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002
+    def forward(self, input: Tensor) -> Tensor:
         """As every activation's, without a look at its arguments' names: a third of the time."""
         return F.relu(input, self.inplace)
 
@@ -95,7 +95,7 @@ class RReLU(_Activation, function=F.rrelu):
     upper: float = 1.0 / 3
     inplace: bool = False
 
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002
+    def forward(self, input: Tensor) -> Tensor:
         """The function of the input, with slopes drawn in training."""
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
@@ -123,7 +123,7 @@ class PReLU(Module):
         with no_grad():
             self.weight.fill_(self.init)
 
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002
+    def forward(self, input: Tensor) -> Tensor:
         """The function of the input."""
         return F.prelu(input, self.weight)
 
@@ -287,7 +287,7 @@ class Softmin(_Activation, function=F.softmin):
 class Softmax2d(_Activation, function=F.softmax):
     """The softmax over the channels of (N, C, H, W) or (C, H, W); ValueError for other shapes."""
 
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002
+    def forward(self, input: Tensor) -> Tensor:
         """The softmax of the input over its channels."""
         if input.ndim not in (3, 4):
             raise ValueError(

@@ -352,7 +352,7 @@ class RNNBase(_Recurrent):
 
 
 class _OneState(RNNBase):
-    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:  # noqa: A002
+    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
         """The h of all steps, and the last one."""
         states = None if hx is None else (tensor_operand(self._op, hx),)
         y, (h,) = self._call(input, states)
@@ -458,7 +458,7 @@ class LSTM(RNNBase):
 
     def forward(
         self,
-        input: Any,  # noqa: A002
+        input: Any,
         hx: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Any, tuple[Tensor, Tensor]]:
         """The h of all steps, and the last h and c."""
@@ -513,7 +513,7 @@ class RNNCellBase(_Recurrent):
 
 
 class _OneStateCell(RNNCellBase):
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:  # noqa: A002
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """The next h."""
         states = None if hx is None else (tensor_operand(self._op, hx),)
         return self._step(input, states)[0]  # type: ignore[no-any-return]
@@ -586,7 +586,7 @@ class LSTMCell(RNNCellBase):
 
     def forward(
         self,
-        input: Tensor,  # noqa: A002
+        input: Tensor,
         hx: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, Tensor]:
         """The next h and c."""

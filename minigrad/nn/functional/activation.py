@@ -67,7 +67,7 @@ __all__ = [
 
 def _activated(
     op: str,
-    input: Any,  # noqa: A002
+    input: Any,
     inplace: bool,
     formula: Callable[[Tensor], Tensor],
 ) -> Tensor:
@@ -90,7 +90,7 @@ def _activated(
 _leaky = binary(_s.LEAKY)
 
 
-def relu(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """``max(x, 0)``; its derivative at 0 is 0, and NaN passes with derivative 1.
 
     Integers stay integers.
@@ -99,7 +99,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
 
 
 def leaky_relu(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     negative_slope: float = 0.01,
     inplace: bool = False,
 ) -> Tensor:
@@ -113,7 +113,7 @@ def leaky_relu(
     return _activated("leaky_relu", input, inplace, lambda x: _leaky(x, slope))
 
 
-def prelu(input: Tensor, weight: Tensor) -> Tensor:  # noqa: A002
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``x`` above 0, ``weight * x`` below (He et al. 2015); by x its derivative at 0 is the weight.
 
     ``weight`` is one number, or one for each channel, which is dimension 1 of the input. Raises
@@ -135,7 +135,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:  # noqa: A002
 
 
 def rrelu(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     lower: float = 1.0 / 8,
     upper: float = 1.0 / 3,
     training: bool = False,
@@ -163,7 +163,7 @@ def rrelu(
 
 
 def threshold(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     threshold: float,
     value: float,
     inplace: bool = False,
@@ -197,7 +197,7 @@ _relu6, _hardsigmoid, _hardswish = unary(_s.RELU6), unary(_s.HARDSIGMOID), unary
 
 
 def hardtanh(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     min_val: float = -1.0,
     max_val: float = 1.0,
     inplace: bool = False,
@@ -215,7 +215,7 @@ def hardtanh(
     return _activated("hardtanh", input, inplace, lambda x: apply_to_one(_s.BAND, x, (low, high)))
 
 
-def relu6(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """``min(max(x, 0), 6)``; its derivative at 0 and 6 is 0, and NaN passes.
 
     Integers stay integers.
@@ -223,12 +223,12 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
     return _activated("relu6", input, True, _relu6) if inplace else _relu6(input)
 
 
-def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """``min(max(x + 3, 0), 6) / 6``; its derivative at -3 and 3 is 0."""
     return _activated("hardsigmoid", input, True, _hardsigmoid) if inplace else _hardsigmoid(input)
 
 
-def hardswish(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """``x * hardsigmoid(x)`` (Howard et al. 2019); at minus infinity 0, the limit.
 
     Its derivative is 0 at -3 and 1 at 3.
@@ -236,7 +236,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
     return _activated("hardswish", input, True, _hardswish) if inplace else _hardswish(input)
 
 
-def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """``x - lambd * sign(x)``, and 0, with derivative 0, where ``|x| <= lambd``.
 
     Raises ValueError for a negative ``lambd``.
@@ -247,7 +247,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002
     return _level(as_float("softshrink", input), -lambd, lambd, 0.0, lambd)
 
 
-def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """``x``, and 0, with derivative 0, where ``|x| <= lambd``."""
     x, lambd = as_float("hardshrink", input), real("hardshrink", "lambd", lambd)
     return _level(x, -lambd, lambd)
@@ -261,7 +261,7 @@ def _exponential(x: Tensor, height: float, width: float, slope: float) -> Tensor
     return apply_to_one(_s.BEND, x, (height, width, slope))
 
 
-def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:  # noqa: A002
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``x`` above 0, ``alpha * (exp(x) - 1)`` below (Clevert et al. 2016).
 
     Its derivative at 0 is ``alpha``, the second 0.
@@ -270,7 +270,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:  # 
     return _activated("elu", input, inplace, lambda x: _exponential(x, height, 1.0, 1.0))
 
 
-def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:  # noqa: A002
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``x`` above 0, ``alpha * (exp(x / alpha) - 1)`` below (Barron 2017).
 
     Its derivative at 0 is 1, the second 0. Raises ValueError for an alpha of 0.
@@ -284,7 +284,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:  #
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805  # Klambauer et al., appendix 1
 
 
-def selu(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """``scale * elu(x, alpha)`` with the two constants that keep mean 0 and variance 1 from layer
     to layer, 1.0507 and 1.6733 (Klambauer et al. 2017).
     """
@@ -303,7 +303,7 @@ _softsign = unary(_s.SOFTSIGN)
 _gelu = {"none": unary(_s.GELU), "tanh": unary(_s.GELU_TANH)}
 
 
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:  # noqa: A002
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """``x * ndtr(x)``, x times the normal distribution (Hendrycks and Gimpel 2016).
 
     ``approximate="tanh"`` gives ``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))``. At
@@ -314,7 +314,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:  # noqa: A002
     return _gelu[approximate](input)
 
 
-def silu(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """``x * sigmoid(x)``; at minus infinity it is 0, the limit, with derivative 0."""
     return _activated("silu", input, True, _silu) if inplace else _silu(input)
 
@@ -324,13 +324,13 @@ def _mish(x: Tensor) -> Tensor:
     return f.tanh(_softplus(f.clamp(x, -800.0, 800.0))).scale(x)
 
 
-def mish(input: Tensor, inplace: bool = False) -> Tensor:  # noqa: A002
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """``x * tanh(softplus(x))`` (Misra 2019); at minus infinity it is 0, with derivative 0."""
     return _activated("mish", input, inplace, _mish)
 
 
 def softplus(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     beta: float = 1.0,
     threshold: float = math.inf,
 ) -> Tensor:
@@ -351,17 +351,17 @@ def softplus(
     return y if threshold == math.inf else f.where(x * beta > threshold, x, y)
 
 
-def logsigmoid(input: Tensor) -> Tensor:  # noqa: A002
+def logsigmoid(input: Tensor) -> Tensor:
     """``log(sigmoid(x)) = -softplus(-x)``, without overflow."""
     return _logsigmoid(input)
 
 
-def softsign(input: Tensor) -> Tensor:  # noqa: A002
+def softsign(input: Tensor) -> Tensor:
     """``x / (1 + |x|)``; at infinity it is 1 or -1, the limit, with derivative 0."""
     return _softsign(input)
 
 
-def tanhshrink(input: Tensor) -> Tensor:  # noqa: A002
+def tanhshrink(input: Tensor) -> Tensor:
     """``x - tanh(x)``."""
     x = as_float("tanhshrink", input)
     return x - f.tanh(x)
@@ -370,7 +370,7 @@ def tanhshrink(input: Tensor) -> Tensor:  # noqa: A002
 # ---- along a dimension ---------------------------------------------------------------------------
 
 
-def glu(input: Tensor, dim: int = -1) -> Tensor:  # noqa: A002
+def glu(input: Tensor, dim: int = -1) -> Tensor:
     """``a * sigmoid(b)`` of the two halves a and b along a dimension (Dauphin et al. 2017).
 
     Raises ValueError where the size is odd, IndexError for a dimension that is not there.
@@ -431,7 +431,7 @@ def gumbel_softmax(
 # ---- written over the input ----------------------------------------------------------------------
 
 
-def relu_(input: Tensor) -> Tensor:  # noqa: A002
+def relu_(input: Tensor) -> Tensor:
     """As :func:`relu` with ``inplace=True``: written over the input, which it returns.
 
     >>> import minigrad as mg
@@ -442,13 +442,13 @@ def relu_(input: Tensor) -> Tensor:  # noqa: A002
     return relu(input, True)
 
 
-def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:  # noqa: A002
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """As :func:`leaky_relu` with ``inplace=True``."""
     return leaky_relu(input, negative_slope, True)
 
 
 def rrelu_(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     lower: float = 1.0 / 8.0,
     upper: float = 1.0 / 3.0,
     training: bool = False,
@@ -457,27 +457,27 @@ def rrelu_(
     return rrelu(input, lower, upper, training, True)
 
 
-def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:  # noqa: A002
+def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     """As the function without the underscore with ``inplace=True``."""
     return _threshold(input, threshold, value, True)
 
 
-def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:  # noqa: A002
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """As :func:`hardtanh` with ``inplace=True``."""
     return hardtanh(input, min_val, max_val, True)
 
 
-def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:  # noqa: A002
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """As :func:`elu` with ``inplace=True``."""
     return elu(input, alpha, True)
 
 
-def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:  # noqa: A002
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """As :func:`celu` with ``inplace=True``."""
     return celu(input, alpha, True)
 
 
-def selu_(input: Tensor) -> Tensor:  # noqa: A002
+def selu_(input: Tensor) -> Tensor:
     """As :func:`selu` with ``inplace=True``."""
     return selu(input, True)
 

@@ -66,7 +66,7 @@ def _maxima(rows: Tensor, counted: Tensor, starts: Tensor, sizes: Tensor) -> Ten
 
 
 def embedding_bag(
-    input: Tensor,  # noqa: A002 - PyTorch's name
+    input: Tensor,
     weight: Tensor,
     offsets: Tensor | None = None,
     max_norm: float | None = None,

@@ -42,7 +42,7 @@ __all__ = [
 
 
 def nll_loss(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
     ignore_index: int = -100,
@@ -72,7 +72,7 @@ def nll_loss(
 
 
 def cross_entropy(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
     ignore_index: int = -100,
@@ -169,7 +169,7 @@ def _of_classes(
 
 
 def multi_margin_loss(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     p: int = 1,
     margin: float = 1.0,
@@ -209,7 +209,7 @@ def multi_margin_loss(
 
 
 def binary_cross_entropy(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
     reduction: str = "mean",
@@ -248,7 +248,7 @@ def binary_cross_entropy(
 
 
 def binary_cross_entropy_with_logits(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
     reduction: str = "mean",
@@ -282,7 +282,7 @@ def binary_cross_entropy_with_logits(
 
 
 def soft_margin_loss(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     reduction: str = "mean",
     *,
@@ -300,7 +300,7 @@ def soft_margin_loss(
 
 
 def multilabel_margin_loss(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     reduction: str = "mean",
 ) -> Tensor:
@@ -337,7 +337,7 @@ def multilabel_margin_loss(
 
 
 def multilabel_soft_margin_loss(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
     reduction: str = "mean",

@@ -31,7 +31,7 @@ __all__ = [
 # ---- arguments -----------------------------------------------------------------------------------
 
 
-def _batched(op: str, input: Any, axes: int) -> tuple[Tensor, bool]:  # noqa: A002
+def _batched(op: str, input: Any, axes: int) -> tuple[Tensor, bool]:
     """The input with a batch dimension, and whether it had one."""
     x = spatial_input(op, input, axes)
     return (x, True) if x.ndim == axes + 2 else (x.unsqueeze(0), False)
@@ -106,7 +106,7 @@ def _geometry(
 
 def _convolution(
     axes: int,
-    input: Any,  # noqa: A002
+    input: Any,
     weight: Any,
     bias: Any,
     stride: Any,
@@ -151,7 +151,7 @@ def _of_integers(x: Tensor, weight: Tensor, at: Geometry) -> Tensor:
 
 def _transposed(
     axes: int,
-    input: Any,  # noqa: A002
+    input: Any,
     weight: Any,
     bias: Any,
     stride: Any,
@@ -198,7 +198,7 @@ def _transposed(
 
 
 def conv1d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
     stride: Any = 1,
@@ -216,7 +216,7 @@ def conv1d(
 
 
 def conv2d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
     stride: Any = 1,
@@ -244,7 +244,7 @@ def conv2d(
 
 
 def conv3d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
     stride: Any = 1,
@@ -257,7 +257,7 @@ def conv3d(
 
 
 def conv_transpose1d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
     stride: Any = 1,
@@ -276,7 +276,7 @@ def conv_transpose1d(
 
 
 def conv_transpose2d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
     stride: Any = 1,
@@ -299,7 +299,7 @@ def conv_transpose2d(
 
 
 def conv_transpose3d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
     stride: Any = 1,

@@ -17,7 +17,7 @@ __all__ = ["bilinear", "linear"]
 Shape = tuple[int, ...]
 
 
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:  # noqa: A002
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``: shapes (..., in), (out, in) and (out,) give (..., out).
 
     Raises ValueError where the shapes do not fit.

@@ -83,7 +83,7 @@ def pairwise_distance(
     return f.norm(a - b + eps, p, one_dim(op, -1, max(a.ndim, b.ndim)), keepdim)
 
 
-def pdist(input: Tensor, p: float = 2.0) -> Tensor:  # noqa: A002
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The distances ``norm(x[i] - x[j], p)`` of all pairs i < j of the rows of (N, M), in order.
 
     Raises ValueError for other shapes.
@@ -103,7 +103,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:  # noqa: A002
 
 
 def hinge_embedding_loss(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     margin: float = 1.0,
     reduction: str = "mean",

@@ -34,7 +34,7 @@ __all__ = [
 # ---- differences ---------------------------------------------------------------------------------
 
 
-def _difference(op: str, input: Any, target: Any, reduction: str) -> Tensor:  # noqa: A002
+def _difference(op: str, input: Any, target: Any, reduction: str) -> Tensor:
     x, t = one_shape(op, input, target, reduction)
     return x - t
 
@@ -56,7 +56,7 @@ def _averaged(op: str, losses: Tensor, weight: Any, reduction: str) -> Tensor:
 
 
 def mse_loss(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     reduction: str = "mean",
     weight: Tensor | None = None,
@@ -81,7 +81,7 @@ def mse_loss(
 
 
 def l1_loss(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     reduction: str = "mean",
     weight: Tensor | None = None,
@@ -100,7 +100,7 @@ def l1_loss(
 
 
 def huber_loss(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     reduction: str = "mean",
     delta: float = 1.0,
@@ -133,7 +133,7 @@ def huber_loss(
 
 
 def smooth_l1_loss(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     reduction: str = "mean",
     beta: float = 1.0,
@@ -162,7 +162,7 @@ def smooth_l1_loss(
 
 
 def kl_div(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     reduction: str = "mean",
     log_target: bool = False,
@@ -204,7 +204,7 @@ _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 def gaussian_nll_loss(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     var: Any,
     full: bool = False,
@@ -247,7 +247,7 @@ def gaussian_nll_loss(
 
 
 def poisson_nll_loss(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     log_input: bool = True,
     full: bool = False,

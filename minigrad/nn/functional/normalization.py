@@ -148,7 +148,7 @@ def _update(running: Tensor | None, now: Tensor, momentum: float) -> None:
 
 
 def batch_norm(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     running_mean: Tensor | None,
     running_var: Tensor | None,
     weight: Tensor | None = None,
@@ -219,7 +219,7 @@ def _by_given(
 
 
 def instance_norm(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     running_mean: Tensor | None = None,
     running_var: Tensor | None = None,
     weight: Tensor | None = None,
@@ -268,7 +268,7 @@ def instance_norm(
 
 
 def layer_norm(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     normalized_shape: Any,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
@@ -298,7 +298,7 @@ def layer_norm(
 
 
 def rms_norm(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     normalized_shape: Any,
     weight: Tensor | None = None,
     eps: float | None = None,
@@ -329,7 +329,7 @@ def rms_norm(
     return careful() if made is None else _mended(made, eps, _row_sets(x, shape), careful)
 
 
-def _last_dims(op: str, input: Any, normalized_shape: Any) -> tuple[Tensor, Sizes]:  # noqa: A002
+def _last_dims(op: str, input: Any, normalized_shape: Any) -> tuple[Tensor, Sizes]:
     """The input, and the sizes of its last dimensions."""
     x = _input(op, input, 0)
     given = normalized_shape if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
@@ -357,7 +357,7 @@ def _row_sets(x: Tensor, shape: Sizes) -> Sizes:
 
 
 def group_norm(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     num_groups: int,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
@@ -396,7 +396,7 @@ def group_norm(
 
 
 def local_response_norm(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     size: int,
     alpha: float = 1e-4,
     beta: float = 0.75,
@@ -430,7 +430,7 @@ def local_response_norm(
     return near / base(near, unit * k * unit) ** beta * unit ** (2.0 * beta - 1.0)
 
 
-def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:  # noqa: A002
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
     """``x / max(norm(x), eps)``: vectors along ``dim``, one or several, brought to length 1 in the
     p-norm.
 

@@ -33,7 +33,7 @@ def floats(op: str, *given: Any) -> list[Tensor]:
 
 def one_shape(
     op: str,
-    input: Any,  # noqa: A002
+    input: Any,
     target: Any,
     reduction: str,
 ) -> tuple[Tensor, Tensor]:

@@ -178,7 +178,7 @@ def _maxima(x: Tensor, boxes: Boxes, return_indices: bool) -> Any:
 
 def _max_pool(
     axes: int,
-    input: Any,  # noqa: A002
+    input: Any,
     kernel_size: Any,
     stride: Any,
     padding: Any,
@@ -194,7 +194,7 @@ def _max_pool(
 
 def _avg_pool(
     axes: int,
-    input: Any,  # noqa: A002
+    input: Any,
     kernel_size: Any,
     stride: Any,
     padding: Any,
@@ -213,7 +213,7 @@ def _avg_pool(
     return apply(BOX_SUM, (x,), (boxes,))
 
 
-def _adaptive_avg_pool(axes: int, input: Any, output_size: Any) -> Tensor:  # noqa: A002
+def _adaptive_avg_pool(axes: int, input: Any, output_size: Any) -> Tensor:
     op = f"adaptive_avg_pool{axes}d"
     x = require_floats(op, spatial_input(op, input, axes))
     return apply(BOX_SUM, (x,), (_adaptive(op, x, axes, output_size, True),))
@@ -221,7 +221,7 @@ def _adaptive_avg_pool(axes: int, input: Any, output_size: Any) -> Tensor:  # no
 
 def _adaptive_max_pool(
     axes: int,
-    input: Any,  # noqa: A002
+    input: Any,
     output_size: Any,
     return_indices: bool,
 ) -> Any:
@@ -232,7 +232,7 @@ def _adaptive_max_pool(
 
 def _lp_pool(
     axes: int,
-    input: Any,  # noqa: A002
+    input: Any,
     norm_type: float,
     kernel_size: Any,
     stride: Any,
@@ -260,7 +260,7 @@ def _ordered(op: str, x: Tensor) -> Tensor:
 
 
 def max_pool1d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     kernel_size: Any,
     stride: Any = None,
     padding: Any = 0,
@@ -278,7 +278,7 @@ def max_pool1d(
 
 
 def max_pool2d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     kernel_size: Any,
     stride: Any = None,
     padding: Any = 0,
@@ -309,7 +309,7 @@ def max_pool2d(
 
 
 def max_pool3d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     kernel_size: Any,
     stride: Any = None,
     padding: Any = 0,
@@ -322,7 +322,7 @@ def max_pool3d(
 
 
 def avg_pool1d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     kernel_size: Any,
     stride: Any = None,
     padding: Any = 0,
@@ -339,7 +339,7 @@ def avg_pool1d(
 
 
 def avg_pool2d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     kernel_size: Any,
     stride: Any = None,
     padding: Any = 0,
@@ -369,7 +369,7 @@ def avg_pool2d(
 
 
 def avg_pool3d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     kernel_size: Any,
     stride: Any = None,
     padding: Any = 0,
@@ -384,7 +384,7 @@ def avg_pool3d(
 
 
 def lp_pool1d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     norm_type: float,
     kernel_size: Any,
     stride: Any = None,
@@ -400,7 +400,7 @@ def lp_pool1d(
 
 
 def lp_pool2d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     norm_type: float,
     kernel_size: Any,
     stride: Any = None,
@@ -417,7 +417,7 @@ def lp_pool2d(
 
 
 def lp_pool3d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     norm_type: float,
     kernel_size: Any,
     stride: Any = None,
@@ -427,7 +427,7 @@ def lp_pool3d(
     return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:  # noqa: A002
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """As :func:`adaptive_avg_pool2d`, over one spatial dimension.
 
     >>> import minigrad as mg
@@ -437,7 +437,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:  # noqa: A00
     return _adaptive_avg_pool(1, input, output_size)
 
 
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:  # noqa: A002
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """The mean of each of ``output_size`` parts: part i of m of H rows takes those from
     ``floor(i * H / m)`` to ``ceil((i + 1) * H / m)``, likewise columns.
 
@@ -448,13 +448,13 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:  # noqa: A00
     return _adaptive_avg_pool(2, input, output_size)
 
 
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:  # noqa: A002
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """As :func:`adaptive_avg_pool2d`, over three spatial dimensions."""
     return _adaptive_avg_pool(3, input, output_size)
 
 
 def adaptive_max_pool1d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     output_size: Any,
     return_indices: bool = False,
 ) -> Any:
@@ -463,7 +463,7 @@ def adaptive_max_pool1d(
 
 
 def adaptive_max_pool2d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     output_size: Any,
     return_indices: bool = False,
 ) -> Any:
@@ -474,7 +474,7 @@ def adaptive_max_pool2d(
 
 
 def adaptive_max_pool3d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     output_size: Any,
     return_indices: bool = False,
 ) -> Any:

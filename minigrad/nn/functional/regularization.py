@@ -29,7 +29,7 @@ __all__ = [
 _SATURATION = -1.7580993408473766  # SELU at minus infinity: -scale * alpha
 
 
-def _input(op: str, input: Any, p: float) -> Tensor:  # noqa: A002
+def _input(op: str, input: Any, p: float) -> Tensor:
     x = tensor_operand(op, input)
     require_floats(op, x)
     if not 0.0 <= real(op, "p", p) <= 1.0:
@@ -47,7 +47,7 @@ def _dropped(x: Tensor, shape: Sizes, p: float, training: bool, inplace: bool) -
 
 def _channels_dropped(
     op: str,
-    input: Any,  # noqa: A002
+    input: Any,
     p: float,
     training: bool,
     inplace: bool,
@@ -67,7 +67,7 @@ def _channels_dropped(
 
 
 def dropout(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     p: float = 0.5,
     training: bool = True,
     inplace: bool = False,
@@ -92,7 +92,7 @@ def dropout(
 
 
 def dropout1d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     p: float = 0.5,
     training: bool = True,
     inplace: bool = False,
@@ -104,7 +104,7 @@ def dropout1d(
 
 
 def dropout2d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     p: float = 0.5,
     training: bool = True,
     inplace: bool = False,
@@ -114,7 +114,7 @@ def dropout2d(
 
 
 def dropout3d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     p: float = 0.5,
     training: bool = True,
     inplace: bool = False,
@@ -124,7 +124,7 @@ def dropout3d(
 
 
 def alpha_dropout(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     p: float = 0.5,
     training: bool = False,
     inplace: bool = False,
@@ -148,7 +148,7 @@ def _saturated(x: Tensor, shape: Sizes, p: float, training: bool, inplace: bool)
 
 
 def feature_alpha_dropout(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     p: float = 0.5,
     training: bool = False,
     inplace: bool = False,

@@ -58,7 +58,7 @@ def _line(n: int, align: bool) -> Tensor:
 
 
 def grid_sample(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     grid: Tensor,
     mode: str = "bilinear",
     padding_mode: str = "zeros",

@@ -48,7 +48,7 @@ def _not_within(classes: Tensor, count: int, what: str = "classes") -> str:
 
 
 def embedding(
-    input: Tensor,  # noqa: A002 - PyTorch's name
+    input: Tensor,
     weight: Tensor,
     padding_idx: int | None = None,
     max_norm: float | None = None,

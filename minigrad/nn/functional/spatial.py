@@ -42,7 +42,7 @@ def check_places(op: str, sizes: Sizes) -> None:
     check_room(op, (100, sum(sizes)), bool_)
 
 
-def spatial_input(op: str, input: Any, axes: int) -> Tensor:  # noqa: A002
+def spatial_input(op: str, input: Any, axes: int) -> Tensor:
     """The input as a tensor of shape (N, C, ...) or, without a batch, (C, ...)."""
     x = tensor_operand(op, input)
     if x.ndim not in (axes + 1, axes + 2):

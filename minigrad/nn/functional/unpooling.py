@@ -40,7 +40,7 @@ def _output_size(
 
 def _max_unpool(
     axes: int,
-    input: Any,  # noqa: A002
+    input: Any,
     indices: Any,
     kernel_size: Any,
     stride: Any,
@@ -73,7 +73,7 @@ def _max_unpool(
 
 
 def max_unpool1d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     indices: Tensor,
     kernel_size: Any,
     stride: Any = None,
@@ -85,7 +85,7 @@ def max_unpool1d(
 
 
 def max_unpool2d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     indices: Tensor,
     kernel_size: Any,
     stride: Any = None,
@@ -108,7 +108,7 @@ def max_unpool2d(
 
 
 def max_unpool3d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     indices: Tensor,
     kernel_size: Any,
     stride: Any = None,

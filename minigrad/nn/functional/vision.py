@@ -44,7 +44,7 @@ __all__ = [
 
 
 def unfold(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     kernel_size: Any,
     dilation: Any = 1,
     padding: Any = 0,
@@ -79,7 +79,7 @@ def unfold(
 
 
 def fold(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     output_size: Any,
     kernel_size: Any,
     dilation: Any = 1,
@@ -126,7 +126,7 @@ def fold(
 # ---- pixels and channels -------------------------------------------------------------------------
 
 
-def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:  # noqa: A002
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels as finer pixels: (..., C * r * r, H, W) gives (..., C, H * r, W * r) with
     ``y[..., c, h * r + i, w * r + j] = x[..., (c * r + i) * r + j, h, w]`` (Shi et al. 2016).
 
@@ -149,7 +149,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:  # noqa: A002
     return parts.permute(order).clone().reshape(shape)
 
 
-def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:  # noqa: A002
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """The inverse of :func:`pixel_shuffle`: (..., C, H * r, W * r) gives (..., C * r * r, H, W).
 
     Raises ValueError where r does not divide height and width.
@@ -167,7 +167,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:  # noqa: A0
     return parts.permute(order).clone().reshape(shape)
 
 
-def channel_shuffle(input: Tensor, groups: int) -> Tensor:  # noqa: A002
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """The channels of (N, C, ...) as (groups, C / groups), transposed (Zhang et al. 2018).
 
     Raises ValueError where the groups do not divide the channels.
@@ -294,7 +294,7 @@ def _target(
 
 
 def interpolate(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     size: Any = None,
     scale_factor: Any = None,
     mode: str = "nearest",
@@ -363,7 +363,7 @@ def interpolate(
 
 
 def upsample(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     size: Any = None,
     scale_factor: Any = None,
     mode: str = "nearest",

@@ -111,7 +111,7 @@ def _present(lengths: Sequence[int], steps: int) -> Tensor:
 
 
 def pack_padded_sequence(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     lengths: Any,
     batch_first: bool = False,
     enforce_sorted: bool = True,
