@@ -23,6 +23,7 @@ from minigrad.amp import autocast as autocast
 from minigrad.arranging import *
 from minigrad.autograd import Function as Function
 from minigrad.autograd import grad as grad
+from minigrad.calculus import *
 from minigrad.checking import gradcheck as gradcheck
 from minigrad.checking import gradgradcheck as gradgradcheck
 from minigrad.checking import numerical_gradient_check as numerical_gradient_check
@@ -82,6 +83,7 @@ from minigrad.nn.functional.distance import cosine_similarity as cosine_similari
 from minigrad.nn.functional.distance import hinge_embedding_loss as hinge_embedding_loss
 from minigrad.nn.functional.distance import margin_ranking_loss as margin_ranking_loss
 from minigrad.nn.functional.distance import pairwise_distance as pairwise_distance
+from minigrad.nn.functional.distance import pdist as pdist
 from minigrad.nn.functional.distance import triplet_margin_loss as triplet_margin_loss
 from minigrad.nn.functional.loss import kl_div as kl_div
 from minigrad.nn.functional.loss import poisson_nll_loss as poisson_nll_loss
@@ -111,12 +113,14 @@ from minigrad.settings import *
 from minigrad.shaping import *
 from minigrad.solving import *
 from minigrad.sorting import *
+from minigrad.statistics import *
 from minigrad.tape import enable_grad as enable_grad
 from minigrad.tape import inference_mode as inference_mode
 from minigrad.tape import is_grad_enabled as is_grad_enabled
 from minigrad.tape import no_grad as no_grad
 from minigrad.tape import set_grad_enabled as set_grad_enabled
 from minigrad.variable import *
+from minigrad.windows import *
 
 __version__: builtins.str
 channels_last: builtins.str

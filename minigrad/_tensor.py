@@ -919,7 +919,7 @@ atan sinh cosh tanh asinh acosh atanh sigmoid sign floor ceil round trunc frac e
 lgamma digamma relu nan_to_num logit add sub mul div floor_divide remainder fmod pow atan2 hypot
 copysign lerp addcmul addcdiv addmm addmv addbmm baddbmm addr clamp clamp_min clamp_max eq ne lt
 le gt ge logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor
-bitwise_not masked_fill masked_scatter index_add index_copy index_fill index_put scatter
+bitwise_not masked_fill masked_scatter put renorm index_add index_copy index_fill index_put scatter
 scatter_add scatter_reduce cumsum cumprod tril triu
 absolute negative arccos arccosh arcsin arcsinh arctan arctanh arctan2 clip deg2rad
 rad2deg divide true_divide multiply subtract fix greater greater_equal less less_equal

@@ -23,11 +23,23 @@ from minigrad.arguments import (
     tensor_operand,
     tensor_operands,
 )
-from minigrad.creation import arange
+from minigrad.creation import arange, tensor, zeros
 from minigrad.dispatch import TensorBase, apply_to_one, wrap
+from minigrad.dtypes import int64
 from minigrad.ops import shape as _s
-from minigrad.selection import index_operand, index_select
-from minigrad.shaping import cat, clone, expand, pieces, ravel, reshape, stack, transpose, unsqueeze
+from minigrad.selection import gather_rows, index_operand, index_select
+from minigrad.shaping import (
+    cat,
+    clone,
+    expand,
+    narrow,
+    pieces,
+    ravel,
+    reshape,
+    stack,
+    transpose,
+    unsqueeze,
+)
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -41,6 +53,7 @@ __all__ = [
     "cartesian_prod",
     "chunk",
     "column_stack",
+    "combinations",
     "dsplit",
     "dstack",
     "flip",
@@ -164,6 +177,33 @@ def cartesian_prod(*tensors: Any) -> Tensor:
         spread = math.prod(sizes[:d]), sizes[d], math.prod(sizes[d + 1 :])
         columns.append(_spread("cartesian_prod", x, (1, sizes[d], 1), spread, (math.prod(sizes),)))
     return stack(columns, 1)
+
+
+def combinations(
+    input: Tensor,  # noqa: A002 - PyTorch's name
+    r: int = 2,
+    with_replacement: bool = False,
+) -> Tensor:
+    """All ways to pick r elements of a vector in their order, as rows; each once, or repeatedly
+    with replacement.
+
+    Raises ValueError for what is no vector and for a negative r.
+
+    >>> import minigrad as mg
+    >>> mg.combinations(mg.tensor([1, 2, 3]))
+    tensor([[1, 2],
+            [1, 3],
+            [2, 3]])
+    """
+    x, count = tensor_operand("combinations", input), integer("combinations", "r", r, 0)
+    if x._h.ndim != 1:
+        raise ValueError(f"[combinations] expected a vector, but the shape is {x.shape}")
+    if not count:
+        return narrow(x, 0, 0, 0)
+    of = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = list(of(range(x._h.size), count))
+    picked = tensor(rows, int64) if rows else zeros(0, count, dtype=int64)
+    return gather_rows(x, (picked,))
 
 
 # ---- cutting -------------------------------------------------------------------------------------

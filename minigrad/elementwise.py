@@ -132,6 +132,7 @@ __all__ = [
     "remainder",
     "round",
     "rsqrt",
+    "rsub",
     "sgn",
     "sigmoid",
     "sign",
@@ -284,6 +285,11 @@ def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Tensor:
 
 
 subtract, divide = sub, div
+
+
+def rsub(a: Any, b: Any, *, alpha: float = 1) -> Tensor:
+    """b - alpha * a, broadcast together: :func:`minigrad.sub` with the operands exchanged."""
+    return _sub(b, a if alpha == 1 else mul(a, alpha))
 
 
 def positive(x: Any) -> Tensor:

@@ -49,6 +49,7 @@ __all__ = [
     "index_put",
     "index_reduce",
     "masked_scatter",
+    "put",
     "scatter",
     "scatter_add",
     "scatter_reduce",
@@ -116,6 +117,29 @@ def index_put(x: Tensor, indices: Sequence[Any], values: Any, accumulate: bool =
     return _at(
         op, _i.INDEX_ADD if accumulate else _i.INDEX_PUT, x, source, handles(arrays, x, source)
     )
+
+
+def put(x: Tensor, index: Tensor, source: Any, accumulate: bool = False) -> Tensor:
+    """x with the elements of ``source`` at the places ``index`` of x, flattened; or added to them.
+
+    The source has as many elements as the index, in x's dtype: the inverse of
+    :func:`minigrad.take`.
+
+    Raises ValueError where the numbers of elements differ.
+
+    >>> import minigrad as mg
+    >>> mg.put(mg.zeros(2, 2), mg.tensor([1, 2]), mg.tensor([5.0, 7.0]))
+    tensor([[0., 5.],
+            [7., 0.]])
+    """
+    x, index = tensor_operand("put", x), index_operand("put", index)
+    values = fitting("put", x, source)
+    if values._h.size != index._h.size:
+        raise ValueError(
+            f"[put] the source has {values._h.size} elements for {index._h.size} places"
+        )
+    made = index_put(ravel(x), (ravel(index),), ravel(values), accumulate)
+    return reshape(made, x.shape)
 
 
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ gradient adds up repeated positions in their order.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from minigrad.arguments import (
     named_dim,
     one_dim,
     renamed,
+    size_of,
     tensor_operand,
 )
 from minigrad.dispatch import (
@@ -28,7 +30,7 @@ from minigrad.dispatch import (
     wrap,
 )
 from minigrad.dtypes import bool_, float32, int64, promoted_dtype, uint8
-from minigrad.elementwise import ne
+from minigrad.elementwise import floor_divide, ge, logical_or, lt, ne, remainder
 from minigrad.ops import indexing as _i
 from minigrad.ops import pointwise as _p
 from minigrad.shaping import expand, permute, ravel, reshape, to
@@ -45,6 +47,7 @@ __all__ = [
     "nonzero",
     "take",
     "take_along_dim",
+    "unravel_index",
     "where",
 ]
 
@@ -218,6 +221,30 @@ def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None, **numpy: 
             for t, size in zip((x, indices), sizes, strict=True)
         )
     return gather_rows(x, along(indices, axis), op)
+
+
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """Positions in a flattened tensor of a shape, as an index for each of its dimensions.
+
+    Raises ValueError for positions that the shape does not have.
+
+    >>> import minigrad as mg
+    >>> mg.unravel_index(mg.tensor([4, 5]), (2, 3))
+    (tensor([1, 1]), tensor([1, 2]))
+    """
+    op = "unravel_index"
+    place = index_operand(op, indices)
+    sizes = size_of(op, (shape,))
+    count = math.prod(sizes)
+    outside = masked_select(place, logical_or(lt(place, 0), ge(place, count)))
+    if outside._h.size:
+        wrong = outside[0].item()
+        raise ValueError(f"[{op}] {wrong} is not a position in the shape {sizes}")
+    found: list[Tensor] = []
+    for size in reversed(sizes):
+        found.append(remainder(place, size))
+        place = floor_divide(place, size)
+    return tuple(reversed(found))
 
 
 def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:

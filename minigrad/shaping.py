@@ -53,6 +53,7 @@ __all__ = [
     "moveaxis",
     "movedim",
     "narrow",
+    "narrow_copy",
     "permute",
     "ravel",
     "reshape",
@@ -380,6 +381,11 @@ def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
             f"[narrow] start {at} and length {count} leave size {shape[axis]} of dim {dim}"
         )
     return pieces(x, axis, (first, first + count))[0]
+
+
+def narrow_copy(x: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """As :func:`minigrad.narrow`, but with memory of its own."""
+    return clone(narrow(x, dim, start, length))
 
 
 def pieces(x: Tensor, axis: int, bounds: tuple[int, ...]) -> tuple[Tensor, ...]:

@@ -31,6 +31,8 @@ ELSEWHERE = {
     "slogdet",  # linalg.slogdet
     "tril_indices",
     "triu_indices",
+    "unravel_index",
+    "vander",
 }
 
 
