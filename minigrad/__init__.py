@@ -66,6 +66,7 @@ _HOMES = {
     "checking": "gradcheck gradgradcheck numerical_gradient_check",
     "config": "get_num_threads set_num_threads show_config",
     "amp": "autocast",
+    "dlpack": "from_dlpack",
     "draw": "draw_graph",
     "dtypes": "get_default_dtype set_default_dtype",
     "interop": "as_torch",
@@ -92,8 +93,8 @@ _HOMES = {
     "version": "__version__",
     "windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window logspace "
     "scalar_tensor",
-    "": "accelerator amp autograd backends cuda data distributions func linalg mps nn optim "
-    "random scalar special utils xpu",
+    "": "accelerator amp array_api autograd backends cuda data distributions func linalg mps nn "
+    "optim random scalar special utils xpu",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 _LATER |= dict.fromkeys(functions.__all__, "functions")

@@ -3,6 +3,7 @@ import builtins
 from typing import Any
 from minigrad import accelerator as accelerator
 from minigrad import amp as amp
+from minigrad import array_api as array_api
 from minigrad import autograd as autograd
 from minigrad import backends as backends
 from minigrad import cuda as cuda
@@ -34,6 +35,7 @@ from minigrad.creation import *
 from minigrad.devices import device as device
 from minigrad.diagonals import *
 from minigrad.dispatch import Size as Size
+from minigrad.dlpack import from_dlpack as from_dlpack
 from minigrad.draw import *
 from minigrad.dtypes import bfloat16 as bfloat16
 from minigrad.dtypes import bool_ as bool

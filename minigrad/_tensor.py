@@ -480,6 +480,44 @@ class Tensor(TensorBase):
 
         return array_function(function, args, options) if is_ours(types) else NotImplemented
 
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: Any = None,
+        dl_device: Any = None,
+        copy: builtins.bool | None = None,
+    ) -> Any:
+        """A DLPack capsule on the same memory, from which other libraries make an array.
+
+        BufferError for a tensor that requires grad, for bfloat16, and for memory that a graph needs
+        where the other library does not know read-only memory.
+        """
+        from minigrad.dlpack import capsule
+
+        return capsule(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[builtins.int, builtins.int]:
+        """The CPU, as DLPack has it."""
+        return 1, 0
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The functions of the array API standard, :mod:`minigrad.array_api`.
+
+        ValueError for a version of the standard that is not offered.
+        """
+        from minigrad import array_api
+
+        if api_version not in (None, "2022.12", "2023.12", array_api.__array_api_version__):
+            raise ValueError(
+                f"[array_namespace] version {api_version!r} of the array API is not offered: use "
+                f"{array_api.__array_api_version__!r}"
+            )
+        return array_api
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
     def __float__(self) -> builtins.float:
         return float(self.item())
 
@@ -720,6 +758,11 @@ class Tensor(TensorBase):
         """The CPU."""
         return CPU
 
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
+        """Itself, on the CPU; RuntimeError for another device."""
+        on_cpu(device)
+        return self
+
     def get_device(self) -> builtins.int:
         """-1: the CPU has no number."""
         return -1
@@ -846,6 +889,16 @@ class Tensor(TensorBase):
     def copy(self) -> Tensor:
         """As clone; NumPy's name."""
         return f.clone(self)
+
+    @property
+    def real(self) -> Tensor:
+        """Itself, which is real."""
+        return self
+
+    @property
+    def imag(self) -> Tensor:
+        """Zeros, the imaginary parts of real numbers."""
+        return f.imag(self)
 
     @property
     def T(self) -> Tensor:  # noqa: N802 - the field's name

@@ -20,6 +20,7 @@ from minigrad.arguments import (
     some_dims,
     tensor_operand,
 )
+from minigrad.creation import zeros_like
 from minigrad.dispatch import (
     TensorBase,
     apply,
@@ -46,16 +47,19 @@ __all__ = [
     "clone",
     "concat",
     "concatenate",
+    "conj",
     "contiguous",
     "expand",
     "expand_as",
     "flatten",
+    "imag",
     "moveaxis",
     "movedim",
     "narrow",
     "narrow_copy",
     "permute",
     "ravel",
+    "real",
     "reshape",
     "reshape_as",
     "select",
@@ -557,3 +561,18 @@ def adjoint(x: Tensor) -> Tensor:
 def type_as(x: Tensor, other: Tensor) -> Tensor:
     """``to(x, other.dtype)``."""
     return to(x, tensor_operand("type_as", other).dtype)
+
+
+def conj(x: Tensor) -> Tensor:
+    """x itself: there are no complex numbers, and a real number is its own conjugate."""
+    return tensor_operand("conj", x)
+
+
+def real(x: Tensor) -> Tensor:
+    """x itself, which is real."""
+    return tensor_operand("real", x)
+
+
+def imag(x: Tensor) -> Tensor:
+    """Zeros, the imaginary parts of real numbers, as in NumPy; PyTorch refuses them."""
+    return zeros_like(tensor_operand("imag", x))

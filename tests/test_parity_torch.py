@@ -27,6 +27,7 @@ ELSEWHERE = {
     "bitwise_right_shift",
     "bitwise_xor",
     "bincount",
+    "imag",
     "relu",  # nn.functional.relu
     "slogdet",  # linalg.slogdet
     "tril_indices",

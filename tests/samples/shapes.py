@@ -55,6 +55,8 @@ SHAPES = {
     "moveaxis": (S(lambda x: mg.moveaxis(x, 0, -1), (2, 3, 2)),),
     "permute": (S(lambda x: mg.permute(x, 2, 0, 1), (2, 3, 2)),),
     "adjoint": (S(mg.adjoint, (2, 3, 2)),),
+    **each("conj real", lambda f: (S(f, (2, 3)),)),
+    "imag": (Z(mg.imag, (2, 3)),),
     **each("transpose swapaxes swapdims", lambda f: (S(lambda x: f(x, 0, -1), (2, 3, 2)),)),
     "t": (S(mg.t, (2, 3)), S(mg.t, (3,))),
     "to": (S(lambda x: mg.to(x, x.dtype), (2, 3)), Z(lambda x: mg.to(x, mg.int64), (2, 3))),
