@@ -62,6 +62,7 @@ from minigrad.ops.table import Row
 from minigrad.parts import Part
 from minigrad.tape import (
     LEAF,
+    LeafHooks,
     Node,
     Removable,
     forwards,
@@ -117,11 +118,14 @@ def _augmented(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return augmented
 
 
-def _hook_of_leaf(leaf: TensorBase, hook: Callable[[Tensor], Tensor | None]) -> Removable:
+def _hook_of_leaf(
+    leaf: TensorBase, hook: Callable[[Tensor], Any], after: builtins.bool = False
+) -> Removable:
     if not hasattr(leaf, "_hooks"):
-        leaf._hooks = []
-    leaf._hooks.append(hook)
-    return Removable(leaf._hooks, hook)
+        leaf._hooks = LeafHooks()
+    hooks = leaf._hooks.after if after else leaf._hooks
+    hooks.append(hook)
+    return Removable(hooks, hook)
 
 
 class _Later:
@@ -281,8 +285,9 @@ class Tensor(TensorBase):
 
     @property
     def output_nr(self) -> builtins.int:
-        """0: the number among the results of its operation."""
-        return 0
+        """Its number among the results of a Function; 0 where the operation has one result."""
+        op = getattr(self._edge, "op", None)
+        return int(getattr(getattr(op, "op", op), "place", 0))
 
     def element_size(self) -> builtins.int:
         """The size of an element in bytes."""
@@ -408,6 +413,28 @@ class Tensor(TensorBase):
         kept = sum([type(other) is KeepGrad for other in hooks])  # come last: they keep the result
         hooks.insert(len(hooks) - (kept if type(hook) is not KeepGrad else 0), hook)
         return Removable(hooks, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Removable:
+        """Call ``hook(tensor)`` after each backward that added to this leaf's ``grad``.
+
+        It is called when all leaves have their gradients, and records nothing unless the backward
+        creates a graph: an optimizer may step in it, and ``grad`` may be set to None. Returns what
+        removes the hook, ``handle.remove()``. RuntimeError for a tensor that is no leaf or does not
+        require grad.
+
+        >>> import minigrad as mg
+        >>> x = mg.tensor(3.0, requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: leaf.sub_(leaf.grad))
+        >>> (x * 2).backward()
+        >>> x.item()
+        1.0
+        """
+        op = "register_post_accumulate_grad_hook"
+        if self._edge is not LEAF:
+            raise RuntimeError(f"[{op}] only a leaf that requires grad has a grad to wait for")
+        if not callable(hook):
+            raise TypeError(f"[{op}] a hook is a function, not {type(hook).__name__}")
+        return _hook_of_leaf(parent_of(self), hook, after=True)
 
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf, as it is when backward comes, in ``grad`` too.

@@ -33,6 +33,7 @@ from minigrad.tape import Node, Parent, mode, pauses, record
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
+    from minigrad.tape import LeafHooks
 
 Change = tuple[Any, str, Any]  # an object, an attribute, and its new value; Ellipsis deletes it
 
@@ -99,7 +100,7 @@ if TYPE_CHECKING:
         # tape knows nothing of it, a weak reference to its topmost base alone.
         _alias: tuple[Any, ...]
         _views: Views
-        _hooks: list[Callable[[Any], Any]]
+        _hooks: LeafHooks
 
         @property
         def shape(self) -> Size:
