@@ -94,7 +94,7 @@ _HOMES = {
     "windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window logspace "
     "scalar_tensor",
     "": "accelerator amp array_api autograd backends cuda data distributions func linalg mps nn "
-    "optim random scalar special utils xpu",
+    "optim quasirandom random scalar special utils xpu",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 _LATER |= dict.fromkeys(functions.__all__, "functions")

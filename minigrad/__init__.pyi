@@ -14,6 +14,7 @@ from minigrad import linalg as linalg
 from minigrad import mps as mps
 from minigrad import nn as nn
 from minigrad import optim as optim
+from minigrad import quasirandom as quasirandom
 from minigrad import random as random
 from minigrad import scalar as scalar
 from minigrad import special as special
