@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from minigrad._c import call, lib
 from minigrad.arguments import integer, one_dim, promoted, real, tensor_operand
@@ -86,6 +86,22 @@ def histc(x: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
 # ---- without repetition --------------------------------------------------------------------------
 
 
+@overload
+def unique(
+    x: Tensor,
+    sorted: bool = True,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    dim: int | None = None,
+) -> Tensor: ...
+@overload
+def unique(
+    x: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any: ...
 def unique(
     x: Tensor,
     sorted: bool = True,  # noqa: A002 - PyTorch's name

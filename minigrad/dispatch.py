@@ -94,7 +94,7 @@ if TYPE_CHECKING:
         _h: Handle
         _edge: Any
         _shape: tuple[int, ...] | None
-        grad: Any
+        grad: Tensor | None
         _grad: Any
         # A view's `_alias` is its base, row and arguments; or, if it was made under no_grad and the
         # tape knows nothing of it, a weak reference to its topmost base alone.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from minigrad._c import Handle, call, lib
 from minigrad.arguments import (
@@ -283,6 +283,10 @@ def masked_rows(x: Tensor, mask: Tensor) -> Tensor:
     return apply_to_one(_i.MASKED, x, (mask._h.ndim, places))
 
 
+@overload
+def nonzero(x: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
+@overload
+def nonzero(x: Tensor, *, as_tuple: Literal[False] = False) -> Tensor: ...
 def nonzero(x: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not 0, in row-major order, as int64.
 
@@ -305,9 +309,13 @@ def nonzero(x: Tensor, *, as_tuple: bool = False) -> Any:
 
 def argwhere(x: Tensor) -> Tensor:
     """As ``nonzero(x)``: the positions of the elements that are not 0, as rows."""
-    return nonzero(tensor_operand("argwhere", x))  # type: ignore[no-any-return]
+    return nonzero(tensor_operand("argwhere", x))
 
 
+@overload
+def where(condition: Any) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: Any, input: Any, other: Any) -> Tensor: ...
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa: A002 - as in PyTorch
     """``input`` where the condition holds, else ``other``; the three are broadcast together.
 
@@ -359,7 +367,7 @@ def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
     x, mask = tensor_operand("masked_fill", x), mask_operand("masked_fill", mask)
     if isinstance(value, TensorBase) and value._h.ndim:
         raise ValueError(f"[masked_fill] the value has shape {value.shape}, but must be one number")
-    return where(mask, fitting("masked_fill", x, value), x)  # type: ignore[no-any-return]
+    return where(mask, fitting("masked_fill", x, value), x)
 
 
 def masked_select(x: Tensor, mask: Tensor) -> Tensor:

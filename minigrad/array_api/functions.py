@@ -298,12 +298,12 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     """The positions of what is not 0, as an index for each dimension."""
     if not x.ndim:
         raise ValueError("[nonzero] a tensor without dimensions has no positions")
-    return f.nonzero(x, as_tuple=True)  # type: ignore[no-any-return]
+    return f.nonzero(x, as_tuple=True)
 
 
 def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The elements in order along an axis."""
-    return f.sort(x, axis, descending, stable).values  # type: ignore[no-any-return]
+    return f.sort(x, axis, descending, stable).values
 
 
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
@@ -366,7 +366,7 @@ def unique_inverse(x: Tensor, /) -> UniqueInverse:
 
 def unique_values(x: Tensor, /) -> Tensor:
     """The distinct values in order; NaN differs from NaN."""
-    return f.unique(x)  # type: ignore[no-any-return]
+    return f.unique(x)
 
 
 # ---- products ------------------------------------------------------------------------------------
