@@ -278,7 +278,7 @@ static bool walk_unwanted(const walk *w, PyObject *edge) {
 static bool walk_hook_leaves(walk *w) {
     for (arrival *one = w->reached.slots; one < w->reached.slots + w->reached.used; one++) {
         PyObject *hooks = tensor_is(one->edge) ? ((tensor *)one->edge)->fields[TENSOR_HOOKS] : NULL;
-        if (!hooks || walk_unwanted(w, one->edge)) continue;
+        if (!hooks || !PyList_Size(hooks) || walk_unwanted(w, one->edge)) continue;
         if (!(one->g = walk_hooked(w, one->edge, hooks, one->g))) return false;
         one->shared = true;
     }
@@ -329,6 +329,19 @@ static bool walk_ready(walk *w, bool into_grads) {
     return done;
 }
 
+/* Calls the hooks that wait until the gradients of leaves are there. */
+static bool walk_tell_leaves(const walk *w) {
+    bool done = true;
+    for (Py_ssize_t i = 0; done && i < w->reached.used; i++) {
+        PyObject *leaf = w->reached.slots[i].edge;
+        if (walk_seen(w, leaf, true) || !((tensor *)leaf)->fields[TENSOR_HOOKS]) continue;
+        PyObject *told = back_ask("accumulated_off_tape", leaf, NULL);
+        done = told;
+        Py_XDECREF(told);
+    }
+    return done;
+}
+
 /* What a run comes to for each edge that is wanted: a dict, or None where it is added to the leaves'
  * `grad`. */
 static PyObject *walk_found(walk *w, bool into_grads) {
@@ -343,6 +356,7 @@ static PyObject *walk_found(walk *w, bool into_grads) {
                          : PyDict_SetItem(found, one->edge, one->g) == 0))
             Py_CLEAR(found);
     }
+    if (found && into_grads && !walk_tell_leaves(w)) Py_CLEAR(found);
     return found;
 }
 

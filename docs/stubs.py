@@ -4,11 +4,14 @@
 """
 
 from __future__ import annotations
+import __future__
 
+import ast
 import inspect
 import re
 import sys
 import typing
+from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType, NoneType
 
@@ -102,13 +105,27 @@ class Stub:
         return f"({', '.join(parts)}) -> {result}"
 
     def function(self, name: str, function: FunctionType, indent: str = "") -> None:
-        """A function or a method."""
+        """A function or a method, in each of its overloads."""
         if indent and name in ("__eq__", "__ne__"):
             self.lines.append(
                 f"{indent}def {name}(self, other: Any) -> Tensor: ...  # type: ignore[override]"
             )
             return
-        self.lines.append(f"{indent}def {name}{self.signature(function, bool(indent))}: ...")
+        found = overloads(function)
+        for form in found or [function]:
+            if found:
+                self.imported("typing", "overload")
+                self.lines.append(f"{indent}@overload")
+            head = f"{indent}def {name}{self.signature(form, bool(indent))}:"
+            self.lines.append(head + self.body(function, indent))
+
+    def body(self, documented: object, indent: str) -> str:
+        """The first paragraph of a docstring as a body, or three dots."""
+        text = first_paragraph(documented)
+        if not text:
+            return " ..."
+        inside = text.replace("\n", f"\n{indent}    ")
+        return f'\n{indent}    """{inside}"""'
 
     def text(self) -> str:
         """The whole stub."""
@@ -123,19 +140,50 @@ class Stub:
         return "".join(head) + "\n" + "\n".join(self.lines) + "\n"
 
 
+def first_paragraph(documented: object) -> str:
+    """What a docstring says first, up to an empty line."""
+    text = inspect.getdoc(documented) or ""
+    return text.split("\n\n")[0].replace("\\", "\\\\")
+
+
+@cache
+def overloaded(module: str) -> dict[str, list[FunctionType]]:
+    """The forms that a module's source gives of its functions for type checkers."""
+    home = sys.modules[module]
+    found: dict[str, list[FunctionType]] = {}
+    for item in ast.parse(inspect.getsource(home)).body:
+        if isinstance(item, ast.FunctionDef) and any(
+            isinstance(d, ast.Name) and d.id == "overload" for d in item.decorator_list
+        ):
+            item.decorator_list = []
+            space = dict(vars(home))
+            flags = __future__.annotations.compiler_flag
+            code = compile(ast.Module([item], []), module, "exec", flags, True)
+            exec(code, space)
+            found.setdefault(item.name, []).append(space[item.name])
+    return found
+
+
+def overloads(function: FunctionType) -> list[FunctionType]:
+    """The forms of a function for type checkers; none where it has one."""
+    module = function.__module__
+    return overloaded(module).get(function.__name__, []) if module in sys.modules else []
+
+
 def tensor_stub() -> str:
     """``_tensor.pyi``: the class with all its methods."""
     stub = Stub("minigrad._tensor")
     stub.imported("minigrad.dispatch", "TensorBase")
     stub.imported("typing", "Any")
-    stub.lines += ['__all__ = ["Tensor"]', "", "class Tensor(TensorBase):"]
+    stub.lines += ['__all__ = ["Tensor"]', "", f"class Tensor(TensorBase):{stub.body(Tensor, '')}"]
     for name in vars(Tensor):
         getattr(Tensor, name)  # methods that wait are made
     for name, member in vars(Tensor).items():
         if isinstance(member, property):
             assert isinstance(member.fget, FunctionType)
             result = stub.annotation(member.fget.__annotations__.get("return", "Any"), member.fget)
-            stub.lines += ["    @property", f"    def {name}(self) -> {result}: ..."]
+            body = stub.body(member, "    ")
+            stub.lines += ["    @property", f"    def {name}(self) -> {result}:{body}"]
             if member.fset is not None:
                 stub.lines += [
                     f"    @{name}.setter",
@@ -150,11 +198,16 @@ def tensor_stub() -> str:
             stub.function(name, member.__func__, "    ")
         elif isinstance(member, FunctionType):
             stub.function(name, member, "    ")
-    body = "\n".join(stub.lines)
-    for name in HIDDEN & set(vars(Tensor)):
-        body = re.sub(rf"(?<=[:>\[|] ){name}\b|(?<=[\[]){name}\b", f"builtins.{name}", body)
-    stub.lines = [body]
+    lines = "\n".join(stub.lines).split("\n")
+    stub.lines = [unhidden(line) if line.startswith("    def ") else line for line in lines]
     return stub.text()
+
+
+def unhidden(line: str) -> str:
+    """The line of a method with the builtin types that other methods hide."""
+    for name in HIDDEN & set(vars(Tensor)):
+        line = re.sub(rf"(?<=[:>\[|] ){name}\b|(?<=[\[]){name}\b", f"builtins.{name}", line)
+    return line
 
 
 def module_stub(module: ModuleType) -> str:

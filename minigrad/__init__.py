@@ -66,6 +66,7 @@ _HOMES = {
     "checking": "gradcheck gradgradcheck numerical_gradient_check",
     "config": "get_num_threads set_num_threads show_config",
     "amp": "autocast",
+    "dlpack": "from_dlpack",
     "draw": "draw_graph",
     "dtypes": "get_default_dtype set_default_dtype",
     "interop": "as_torch",
@@ -78,7 +79,7 @@ _HOMES = {
     "conv_transpose1d conv_transpose2d conv_transpose3d cosine_embedding_loss "
     "cosine_similarity dropout embedding group_norm hardshrink "
     "hinge_embedding_loss instance_norm kl_div layer_norm margin_ranking_loss "
-    "max_pool1d max_pool2d max_pool3d pairwise_distance poisson_nll_loss "
+    "max_pool1d max_pool2d max_pool3d pairwise_distance pdist poisson_nll_loss "
     "prelu rms_norm rrelu selu threshold triplet_margin_loss",
     "questions": "broadcast_shapes get_device is_complex is_conj is_nonzero is_same_size "
     "is_storage is_tensor numel typename",
@@ -90,8 +91,10 @@ _HOMES = {
     "set_rng_state",
     "variable": "Variable",
     "version": "__version__",
-    "": "accelerator amp autograd backends cuda data distributions func linalg mps nn optim "
-    "random scalar special utils xpu",
+    "windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window logspace "
+    "scalar_tensor",
+    "": "accelerator amp array_api autograd backends cuda data distributions func linalg mps nn "
+    "optim quasirandom random scalar special utils xpu",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 _LATER |= dict.fromkeys(functions.__all__, "functions")

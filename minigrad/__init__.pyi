@@ -3,6 +3,7 @@ import builtins
 from typing import Any
 from minigrad import accelerator as accelerator
 from minigrad import amp as amp
+from minigrad import array_api as array_api
 from minigrad import autograd as autograd
 from minigrad import backends as backends
 from minigrad import cuda as cuda
@@ -13,6 +14,7 @@ from minigrad import linalg as linalg
 from minigrad import mps as mps
 from minigrad import nn as nn
 from minigrad import optim as optim
+from minigrad import quasirandom as quasirandom
 from minigrad import random as random
 from minigrad import scalar as scalar
 from minigrad import special as special
@@ -23,6 +25,7 @@ from minigrad.amp import autocast as autocast
 from minigrad.arranging import *
 from minigrad.autograd import Function as Function
 from minigrad.autograd import grad as grad
+from minigrad.calculus import *
 from minigrad.checking import gradcheck as gradcheck
 from minigrad.checking import gradgradcheck as gradgradcheck
 from minigrad.checking import numerical_gradient_check as numerical_gradient_check
@@ -33,6 +36,7 @@ from minigrad.creation import *
 from minigrad.devices import device as device
 from minigrad.diagonals import *
 from minigrad.dispatch import Size as Size
+from minigrad.dlpack import from_dlpack as from_dlpack
 from minigrad.draw import *
 from minigrad.dtypes import bfloat16 as bfloat16
 from minigrad.dtypes import bool_ as bool
@@ -82,6 +86,7 @@ from minigrad.nn.functional.distance import cosine_similarity as cosine_similari
 from minigrad.nn.functional.distance import hinge_embedding_loss as hinge_embedding_loss
 from minigrad.nn.functional.distance import margin_ranking_loss as margin_ranking_loss
 from minigrad.nn.functional.distance import pairwise_distance as pairwise_distance
+from minigrad.nn.functional.distance import pdist as pdist
 from minigrad.nn.functional.distance import triplet_margin_loss as triplet_margin_loss
 from minigrad.nn.functional.loss import kl_div as kl_div
 from minigrad.nn.functional.loss import poisson_nll_loss as poisson_nll_loss
@@ -111,12 +116,14 @@ from minigrad.settings import *
 from minigrad.shaping import *
 from minigrad.solving import *
 from minigrad.sorting import *
+from minigrad.statistics import *
 from minigrad.tape import enable_grad as enable_grad
 from minigrad.tape import inference_mode as inference_mode
 from minigrad.tape import is_grad_enabled as is_grad_enabled
 from minigrad.tape import no_grad as no_grad
 from minigrad.tape import set_grad_enabled as set_grad_enabled
 from minigrad.variable import *
+from minigrad.windows import *
 
 __version__: builtins.str
 channels_last: builtins.str

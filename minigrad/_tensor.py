@@ -62,6 +62,7 @@ from minigrad.ops.table import Row
 from minigrad.parts import Part
 from minigrad.tape import (
     LEAF,
+    LeafHooks,
     Node,
     Removable,
     forwards,
@@ -117,11 +118,14 @@ def _augmented(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return augmented
 
 
-def _hook_of_leaf(leaf: TensorBase, hook: Callable[[Tensor], Tensor | None]) -> Removable:
+def _hook_of_leaf(
+    leaf: TensorBase, hook: Callable[[Tensor], Any], after: builtins.bool = False
+) -> Removable:
     if not hasattr(leaf, "_hooks"):
-        leaf._hooks = []
-    leaf._hooks.append(hook)
-    return Removable(leaf._hooks, hook)
+        leaf._hooks = LeafHooks()
+    hooks = leaf._hooks.after if after else leaf._hooks
+    hooks.append(hook)
+    return Removable(hooks, hook)
 
 
 class _Later:
@@ -281,8 +285,9 @@ class Tensor(TensorBase):
 
     @property
     def output_nr(self) -> builtins.int:
-        """0: the number among the results of its operation."""
-        return 0
+        """Its number among the results of a Function; 0 where the operation has one result."""
+        op = getattr(self._edge, "op", None)
+        return int(getattr(getattr(op, "op", op), "place", 0))
 
     def element_size(self) -> builtins.int:
         """The size of an element in bytes."""
@@ -409,6 +414,28 @@ class Tensor(TensorBase):
         hooks.insert(len(hooks) - (kept if type(hook) is not KeepGrad else 0), hook)
         return Removable(hooks, hook)
 
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Removable:
+        """Call ``hook(tensor)`` after each backward that added to this leaf's ``grad``.
+
+        It is called when all leaves have their gradients, and records nothing unless the backward
+        creates a graph: an optimizer may step in it, and ``grad`` may be set to None. Returns what
+        removes the hook, ``handle.remove()``. RuntimeError for a tensor that is no leaf or does not
+        require grad.
+
+        >>> import minigrad as mg
+        >>> x = mg.tensor(3.0, requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: leaf.sub_(leaf.grad))
+        >>> (x * 2).backward()
+        >>> x.item()
+        1.0
+        """
+        op = "register_post_accumulate_grad_hook"
+        if self._edge is not LEAF:
+            raise RuntimeError(f"[{op}] only a leaf that requires grad has a grad to wait for")
+        if not callable(hook):
+            raise TypeError(f"[{op}] a hook is a function, not {type(hook).__name__}")
+        return _hook_of_leaf(parent_of(self), hook, after=True)
+
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf, as it is when backward comes, in ``grad`` too.
 
@@ -479,6 +506,44 @@ class Tensor(TensorBase):
         from minigrad.numpy_protocol import array_function, is_ours
 
         return array_function(function, args, options) if is_ours(types) else NotImplemented
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: Any = None,
+        dl_device: Any = None,
+        copy: builtins.bool | None = None,
+    ) -> Any:
+        """A DLPack capsule on the same memory, from which other libraries make an array.
+
+        BufferError for a tensor that requires grad, for bfloat16, and for memory that a graph needs
+        where the other library does not know read-only memory.
+        """
+        from minigrad.dlpack import capsule
+
+        return capsule(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[builtins.int, builtins.int]:
+        """The CPU, as DLPack has it."""
+        return 1, 0
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The functions of the array API standard, :mod:`minigrad.array_api`.
+
+        ValueError for a version of the standard that is not offered.
+        """
+        from minigrad import array_api
+
+        if api_version not in (None, "2022.12", "2023.12", array_api.__array_api_version__):
+            raise ValueError(
+                f"[array_namespace] version {api_version!r} of the array API is not offered: use "
+                f"{array_api.__array_api_version__!r}"
+            )
+        return array_api
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
 
     def __float__(self) -> builtins.float:
         return float(self.item())
@@ -720,6 +785,11 @@ class Tensor(TensorBase):
         """The CPU."""
         return CPU
 
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
+        """Itself, on the CPU; RuntimeError for another device."""
+        on_cpu(device)
+        return self
+
     def get_device(self) -> builtins.int:
         """-1: the CPU has no number."""
         return -1
@@ -848,6 +918,16 @@ class Tensor(TensorBase):
         return f.clone(self)
 
     @property
+    def real(self) -> Tensor:
+        """Itself, which is real."""
+        return self
+
+    @property
+    def imag(self) -> Tensor:
+        """Zeros, the imaginary parts of real numbers."""
+        return f.imag(self)
+
+    @property
     def T(self) -> Tensor:  # noqa: N802 - the field's name
         """The dimensions in reverse order; a view."""
         return f.transpose(self)
@@ -919,7 +999,7 @@ atan sinh cosh tanh asinh acosh atanh sigmoid sign floor ceil round trunc frac e
 lgamma digamma relu nan_to_num logit add sub mul div floor_divide remainder fmod pow atan2 hypot
 copysign lerp addcmul addcdiv addmm addmv addbmm baddbmm addr clamp clamp_min clamp_max eq ne lt
 le gt ge logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor
-bitwise_not masked_fill masked_scatter index_add index_copy index_fill index_put scatter
+bitwise_not masked_fill masked_scatter put renorm index_add index_copy index_fill index_put scatter
 scatter_add scatter_reduce cumsum cumprod tril triu
 absolute negative arccos arccosh arcsin arcsinh arctan arctanh arctan2 clip deg2rad
 rad2deg divide true_divide multiply subtract fix greater greater_equal less less_equal

@@ -23,11 +23,23 @@ from minigrad.arguments import (
     tensor_operand,
     tensor_operands,
 )
-from minigrad.creation import arange
+from minigrad.creation import arange, tensor, zeros
 from minigrad.dispatch import TensorBase, apply_to_one, wrap
+from minigrad.dtypes import int64
 from minigrad.ops import shape as _s
-from minigrad.selection import index_operand, index_select
-from minigrad.shaping import cat, clone, expand, pieces, ravel, reshape, stack, transpose, unsqueeze
+from minigrad.selection import gather_rows, index_operand, index_select
+from minigrad.shaping import (
+    cat,
+    clone,
+    expand,
+    narrow,
+    pieces,
+    ravel,
+    reshape,
+    stack,
+    transpose,
+    unsqueeze,
+)
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -41,6 +53,7 @@ __all__ = [
     "cartesian_prod",
     "chunk",
     "column_stack",
+    "combinations",
     "dsplit",
     "dstack",
     "flip",
@@ -166,6 +179,33 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     return stack(columns, 1)
 
 
+def combinations(
+    input: Tensor,
+    r: int = 2,
+    with_replacement: bool = False,
+) -> Tensor:
+    """All ways to pick r elements of a vector in their order, as rows; each once, or repeatedly
+    with replacement.
+
+    Raises ValueError for what is no vector and for a negative r.
+
+    >>> import minigrad as mg
+    >>> mg.combinations(mg.tensor([1, 2, 3]))
+    tensor([[1, 2],
+            [1, 3],
+            [2, 3]])
+    """
+    x, count = tensor_operand("combinations", input), integer("combinations", "r", r, 0)
+    if x._h.ndim != 1:
+        raise ValueError(f"[combinations] expected a vector, but the shape is {x.shape}")
+    if not count:
+        return narrow(x, 0, 0, 0)
+    of = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = list(of(range(x._h.size), count))
+    picked = tensor(rows, int64) if rows else zeros(0, count, dtype=int64)
+    return gather_rows(x, (picked,))
+
+
 # ---- cutting -------------------------------------------------------------------------------------
 
 
@@ -188,13 +228,13 @@ def split(
     return pieces(x, axis, (*range(0, total or 1, step or 1), total))
 
 
-def split_with_sizes(x: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of pieces of the sizes given."""
     if not isinstance(split_sizes, (tuple, list)):
         raise TypeError(
             f"[split_with_sizes] split_sizes is a list of sizes, not {type(split_sizes).__name__}"
         )
-    return split(x, split_sizes, dim)
+    return split(input, split_sizes, dim)
 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:

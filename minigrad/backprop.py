@@ -262,6 +262,18 @@ def hooked_off_tape(edge: Any, g: Gradient, alone: bool) -> Gradient:
     return off_tape(hooked(edge, g, alone))
 
 
+def accumulated(leaf: Any) -> None:
+    """Call the hooks that wait until the gradient of a leaf is there."""
+    for hook in tuple(leaf._hooks.after):
+        hook(leaf)
+
+
+@no_grad
+def accumulated_off_tape(leaf: Any) -> None:
+    """The same, where no graph is made of the gradient."""
+    accumulated(leaf)
+
+
 def off_tape(g: Gradient) -> Gradient:
     """What the user gave as a gradient, without its history."""
     return g if getattr(g, "_edge", None) is None else g.detach()

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from minigrad._c import call, lib
-from minigrad.arguments import integer, one_dim, real, tensor_operand
+from minigrad.arguments import integer, one_dim, promoted, real, tensor_operand
 from minigrad.creation import zeros
-from minigrad.dispatch import apply, wrap
-from minigrad.dtypes import float64, int64
+from minigrad.dispatch import TensorBase, apply, wrap
+from minigrad.dtypes import bool_, float64, int64
+from minigrad.elementwise import clamp, eq, logical_not
 from minigrad.ops import indexing as _i
 from minigrad.reductions import amax, amin, as_float
 from minigrad.selection import gather_rows, handles
-from minigrad.shaping import permute, reshape, to, widen
+from minigrad.shaping import permute, ravel, reshape, to, widen
+from minigrad.sorting import searchsorted
+from minigrad.sorting import sort as order
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "bincount",
     "histc",
+    "isin",
     "unique",
     "unique_consecutive",
 ]
@@ -83,6 +87,22 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
 # ---- without repetition --------------------------------------------------------------------------
 
 
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    dim: int | None = None,
+) -> Tensor: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any: ...
 def unique(
     input: Tensor,
     sorted: bool = True,  # noqa: A002 - PyTorch's name
@@ -112,6 +132,44 @@ def unique_consecutive(
 ) -> Any:
     """The input without the elements that equal the one before them; arguments as for unique."""
     return _distinct("unique_consecutive", input, dim, return_inverse, return_counts, arrange=False)
+
+
+# ---- membership ----------------------------------------------------------------------------------
+
+
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
+) -> Tensor:
+    """Whether each element is among the test elements, as bool; the opposite with ``invert``.
+
+    Either may be a number. NaN is among none. The test elements are sorted and searched, whether
+    or not ``assume_unique`` says that they differ.
+
+    Raises TypeError where both are numbers.
+
+    >>> import minigrad as mg
+    >>> mg.isin(mg.tensor([1, 2, 3]), mg.tensor([3, 1]))
+    tensor([ True, False,  True])
+    """
+    if not isinstance(elements, TensorBase) and not isinstance(test_elements, TensorBase):
+        raise TypeError("[isin] one of both must be a tensor")
+    given = promoted("isin", [_comparable(elements), _comparable(test_elements)])
+    x, among = given[0].detach(), order(ravel(given[1].detach()), 0).values
+    if not among._h.size:
+        found = zeros(x.shape, dtype=bool_)
+    else:
+        place = clamp(searchsorted(among, x), max=among._h.size - 1)
+        found = eq(gather_rows(among, (place,)), x)
+    return logical_not(found) if invert else found
+
+
+def _comparable(x: Any) -> Tensor:
+    """A number, list or tensor as a tensor whose values are sorted; booleans as int64."""
+    x = widen(tensor_operand("isin", x))
+    return to(x, int64) if x.dtype is bool_ else x
+
+
+# ---- the distinct values -------------------------------------------------------------------------
 
 
 def _distinct(

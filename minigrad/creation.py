@@ -291,6 +291,8 @@ def _copied(data: Any, wanted: DType | None) -> Handle:
         return call(lib.mg_cast, data._h, (wanted or data.dtype).code)
     if _is_numpys(data) or _shows_an_array(data):
         return _from_array(np.asarray(data), wanted)
+    if hasattr(type(data), "__dlpack__"):
+        return _from_array(np.from_dlpack(data), wanted)
     array, kept, _ = _from_sequences(data)
     return _from_array(array, wanted or kept)
 
@@ -319,8 +321,20 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     )
 
 
-def asarray(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """The data as a tensor, without a copy where possible (tensors and NumPy arrays)."""
+def asarray(
+    data: Any,
+    dtype: Any = None,
+    device: Any = None,
+    *,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The data as a tensor, without a copy where possible (tensors and NumPy arrays).
+
+    With ``copy`` there is always one; ``copy=False`` raises ValueError where one is needed.
+    """
+    if copy is not None or requires_grad:
+        return _asarray(data, dtype, device, copy, requires_grad)
     if device is not None:
         on_cpu(device)
     wanted = None if dtype is None else as_dtype(dtype)
@@ -337,6 +351,27 @@ def asarray(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 as_tensor = asarray  # PyTorch's name
+
+
+def _asarray(data: Any, dtype: Any, device: Any, copy: bool | None, wanted: bool) -> Tensor:
+    """As asarray, with a copy or without one, and as a leaf that requires grad if wanted."""
+    shares = _has_memory(data, None if dtype is None else as_dtype(dtype))
+    if copy is False and not shares:
+        raise ValueError(
+            f"[asarray] {type(data).__name__} data needs a copy here: leave out copy=False"
+        )
+    made: Any = asarray(data, dtype, device)
+    if copy and shares:
+        made = made.clone()
+    return require_grad(made.detach()) if wanted else made
+
+
+def _has_memory(data: Any, wanted: DType | None) -> bool:
+    """Whether a tensor of this dtype can lie on the memory of the data."""
+    if isinstance(data, TensorBase):
+        return wanted is None or data.dtype is wanted
+    kept = _shared_dtype(_plain(data)) if is_numpys("ndarray", data) else None
+    return kept is not None and (wanted is None or kept is wanted)
 
 
 # ---- filled --------------------------------------------------------------------------------------

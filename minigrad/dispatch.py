@@ -33,6 +33,7 @@ from minigrad.tape import Node, Parent, mode, pauses, record
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
+    from minigrad.tape import LeafHooks
 
 Change = tuple[Any, str, Any]  # an object, an attribute, and its new value; Ellipsis deletes it
 
@@ -93,13 +94,13 @@ if TYPE_CHECKING:
         _h: Handle
         _edge: Any
         _shape: tuple[int, ...] | None
-        grad: Any
+        grad: Tensor | None
         _grad: Any
         # A view's `_alias` is its base, row and arguments; or, if it was made under no_grad and the
         # tape knows nothing of it, a weak reference to its topmost base alone.
         _alias: tuple[Any, ...]
         _views: Views
-        _hooks: list[Callable[[Any], Any]]
+        _hooks: LeafHooks
 
         @property
         def shape(self) -> Size:

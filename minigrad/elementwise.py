@@ -132,6 +132,7 @@ __all__ = [
     "remainder",
     "round",
     "rsqrt",
+    "rsub",
     "sgn",
     "sigmoid",
     "sign",
@@ -297,6 +298,11 @@ def heaviside(input: Any, values: Any) -> Tensor:
     There is no gradient with respect to the input.
     """
     return _heaviside(input, values)
+
+
+def rsub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
+    """other - alpha * input, broadcast together: sub with the operands exchanged."""
+    return _sub(other, input if alpha == 1 else mul(input, alpha))
 
 
 def positive(input: Any) -> Tensor:

@@ -20,18 +20,20 @@ from minigrad.shaping import *  # noqa: F403
 _LATER = {
     "sorting": "argsort bucketize kthvalue searchsorted sort topk",
     "quantiles": "median nanmedian nanquantile quantile",
-    "counting": "bincount histc unique unique_consecutive",
+    "counting": "bincount histc isin unique unique_consecutive",
     "contraction": "einsum inner tensordot",
     "solving": "cholesky cholesky_inverse cholesky_solve det inverse logdet matrix_exp "
     "matrix_power pinverse slogdet",
-    "arranging": "atleast_1d atleast_2d atleast_3d cartesian_prod chunk column_stack dsplit dstack "
-    "flip fliplr flipud hsplit hstack meshgrid repeat repeat_interleave roll rot90 row_stack split "
-    "split_with_sizes tensor_split tile vsplit vstack",
+    "arranging": "atleast_1d atleast_2d atleast_3d cartesian_prod chunk column_stack combinations "
+    "dsplit dstack flip fliplr flipud hsplit hstack meshgrid repeat repeat_interleave roll rot90 "
+    "row_stack split split_with_sizes tensor_split tile vsplit vstack",
     "diagonals": "block_diag diag diag_embed diagflat diagonal diagonal_scatter tril tril_indices "
     "triu triu_indices",
-    "padding": "pad",
-    "scattering": "index_add index_copy index_fill index_put index_reduce masked_scatter scatter "
-    "scatter_add scatter_reduce select_scatter slice_scatter",
+    "padding": "constant_pad_nd pad",
+    "calculus": "cumulative_trapezoid gradient trapezoid trapz vander",
+    "statistics": "corrcoef cov histogram mode",
+    "scattering": "index_add index_copy index_fill index_put index_reduce masked_scatter put "
+    "scatter scatter_add scatter_reduce select_scatter slice_scatter",
 }
 LATER = {name: topic for topic, names in _LATER.items() for name in names.split()}
 
@@ -52,6 +54,8 @@ TOPICS = (
     "diagonals",
     "padding",
     "scattering",
+    "calculus",
+    "statistics",
 )
 
 # What does not start with a tensor, or means something else as a method.
@@ -67,17 +71,29 @@ NOT_METHODS = frozenset(
         "cat",
         "cdist",
         "column_stack",
+        "constant_pad_nd",
+        "cumulative_trapezoid",
+        "gradient",
+        "imag",
+        "combinations",
         "concat",
         "concatenate",
         "dstack",
         "einsum",
         "hstack",
+        "isin",
         "meshgrid",
         "pad",
+        "real",
         "row_stack",
+        "rsub",
         "searchsorted",
         "softmin",
         "stack",
+        "trapezoid",
+        "trapz",
+        "unravel_index",
+        "vander",
         "std_mean",
         "tensordot",
         "tril_indices",

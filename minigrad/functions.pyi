@@ -2,6 +2,7 @@
 import builtins
 from typing import Any
 from minigrad.arranging import *
+from minigrad.calculus import *
 from minigrad.contraction import *
 from minigrad.counting import *
 from minigrad.diagonals import *
@@ -16,6 +17,7 @@ from minigrad.selection import *
 from minigrad.shaping import *
 from minigrad.solving import *
 from minigrad.sorting import *
+from minigrad.statistics import *
 
 LATER: Any
 TOPICS: Any

@@ -13,7 +13,7 @@ from minigrad.shaping import cat, expand, narrow
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["pad"]
+__all__ = ["constant_pad_nd", "pad"]
 
 
 def pad(
@@ -62,6 +62,14 @@ def pad(
     for axis, left, right in pairs:
         x = _BORDERS[mode](x, axis, left, right)
     return x
+
+
+def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
+    """As :func:`minigrad.pad` in the mode "constant"."""
+    return _pad(input, pad, "constant", value)
+
+
+_pad = pad
 
 
 def _cut(x: Tensor, axis: int, left: int, right: int) -> Tensor:

@@ -5,7 +5,7 @@ NaN is the largest of all. The gradient goes to the elements that the result was
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from minigrad import elementwise as e
 from minigrad._c import call, lib
@@ -34,6 +34,19 @@ __all__ = [
 ]
 
 
+@overload
+def median(input: Any, dim: int, keepdim: bool = False, *, keepdims: bool = False) -> Found: ...
+@overload
+def median(input: Any, *, axis: int, keepdims: bool = False) -> Found: ...
+@overload
+def median(
+    input: Any,
+    dim: None = None,
+    keepdim: bool = False,
+    *,
+    axis: None = None,
+    keepdims: bool = False,
+) -> Tensor: ...
 def median(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
     """The middle value in sorted order; of an even number of them the mean of the middle two.
 
@@ -50,6 +63,19 @@ def median(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) 
     return _median("median", input, dim, keepdim, numpy, skip_nan=False)
 
 
+@overload
+def nanmedian(input: Any, dim: int, keepdim: bool = False, *, keepdims: bool = False) -> Found: ...
+@overload
+def nanmedian(input: Any, *, axis: int, keepdims: bool = False) -> Found: ...
+@overload
+def nanmedian(
+    input: Any,
+    dim: None = None,
+    keepdim: bool = False,
+    *,
+    axis: None = None,
+    keepdims: bool = False,
+) -> Tensor: ...
 def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
     """The median of all elements but NaN; NaN where there is no other. As median else."""
     return _median("nanmedian", input, dim, keepdim, numpy, skip_nan=True)
@@ -257,4 +283,4 @@ def _between(lower: Tensor, upper: Tensor, part: Tensor) -> Tensor:
         return apply(_s.BETWEEN, (lower, upper), (part._h,))
     gap = e.sub(upper, lower)
     mixed = e.add(e.scale(e.sub(1.0, part), lower), e.scale(part, upper))
-    return where(e.eq(e.sub(gap, gap), 0.0), e.add(lower, e.mul(part, gap)), mixed)  # type: ignore[no-any-return]
+    return where(e.eq(e.sub(gap, gap), 0.0), e.add(lower, e.mul(part, gap)), mixed)

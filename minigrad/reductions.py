@@ -8,8 +8,9 @@ any memory layout and number of threads.
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Sequence
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from minigrad import elementwise as e
 from minigrad._c import call, lib
@@ -98,7 +99,7 @@ def as_float(op: str, x: Any, dtype: Any = None) -> Tensor:
 # ---- sums and products ---------------------------------------------------------------------------
 
 
-def sum(  # noqa: A001
+def sum(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
 ) -> Tensor:
     """The sum, x1 + x2 + ... + xn; 0 of nothing.
@@ -192,11 +193,32 @@ def amin(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) ->
     return _reduced(_r.AMIN, input, dim, keepdim, numpy)
 
 
-# Not typing's NamedTuple, which would take 0.2 ms of every import.
-class Extrema(namedtuple("Extrema", "min max")):
-    """A minimum and a maximum."""
+if TYPE_CHECKING:
 
-    __slots__ = ()
+    class Extrema(NamedTuple):
+        """A minimum and a maximum."""
+
+        min: Tensor
+        max: Tensor
+
+    class Found(NamedTuple):
+        """Values along a dimension, and the places in it where they were found."""
+
+        values: Tensor
+        indices: Tensor
+
+else:
+    # Not typing's NamedTuple, which would take 0.2 ms of every import.
+
+    class Extrema(namedtuple("Extrema", "min max")):
+        """A minimum and a maximum."""
+
+        __slots__ = ()
+
+    class Found(namedtuple("Found", "values indices")):
+        """Values along a dimension, and the places in it where they were found."""
+
+        __slots__ = ()
 
 
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Extrema:
@@ -204,12 +226,6 @@ def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False, **numpy: A
     x = operand("aminmax", input)
     dim, keepdim = _over("aminmax", x, dim, keepdim, numpy)
     return Extrema(amin(x, dim, keepdim), amax(x, dim, keepdim))
-
-
-class Found(namedtuple("Found", "values indices")):
-    """Values along a dimension, and the places in it where they were found."""
-
-    __slots__ = ()
 
 
 def _extremum(op: str, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Any:
@@ -242,7 +258,21 @@ def found_at(x: Tensor, indices: Tensor, axis: int, keepdim: bool) -> Found:
     return Found(apply_to_one(PICK, x, (index, kept)), wrap(flat))
 
 
-def max(input: Any, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  # noqa: A001
+@overload
+def max(input: Any, dim: int, keepdim: bool = False, *, keepdims: bool = False) -> Found: ...
+@overload
+def max(input: Any, *, axis: int, keepdims: bool = False) -> Found: ...
+@overload
+def max(
+    input: Any,
+    dim: Tensor | Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    axis: Sequence[int] | None = None,
+    keepdims: bool = False,
+    other: Tensor | None = None,
+) -> Tensor: ...
+def max(input: Any, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
     """``max(input)``: the maximum of all, ties sharing the gradient evenly. ``max(input, dim)``:
     values and indices, whose gradient goes to that one index. ``max(a, b)``: the elementwise
     maximum.
@@ -256,7 +286,21 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any
     return _extremum("max", input, dim, keepdim, numpy)
 
 
-def min(input: Any, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  # noqa: A001
+@overload
+def min(input: Any, dim: int, keepdim: bool = False, *, keepdims: bool = False) -> Found: ...
+@overload
+def min(input: Any, *, axis: int, keepdims: bool = False) -> Found: ...
+@overload
+def min(
+    input: Any,
+    dim: Tensor | Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    axis: Sequence[int] | None = None,
+    keepdims: bool = False,
+    other: Tensor | None = None,
+) -> Tensor: ...
+def min(input: Any, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
     """The minimum: of all, along a dimension with its indices, or of two tensors; as max."""
     return _extremum("min", input, dim, keepdim, numpy)
 
@@ -285,12 +329,12 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False, **numpy
 # ---- truth ---------------------------------------------------------------------------------------
 
 
-def all(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:  # noqa: A001
+def all(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
     """Are all elements true (not 0)? NaN is true; of nothing the answer is yes."""
     return _reduced(_r.ALL, input, dim, keepdim, numpy)
 
 
-def any(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:  # noqa: A001
+def any(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
     """Is any element true (not 0)? NaN is true; of nothing the answer is no."""
     return _reduced(_r.ANY, input, dim, keepdim, numpy)
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import elementwise as e
 from minigrad import selection
-from minigrad.arguments import integer, one_dim, spelled, tensor_operand
+from minigrad.arguments import integer, one_dim, real, spelled, tensor_operand
 from minigrad.dispatch import apply
 from minigrad.dtypes import bool_
 from minigrad.ops import reduction as _r
 from minigrad.ops import scan as _s
-from minigrad.reductions import Found, as_float
+from minigrad.reductions import Found, as_float, vector_norm
 from minigrad.shaping import cat, clone, narrow, reshape, stored_as, to
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ __all__ = [
     "diff",
     "log_softmax",
     "logcumsumexp",
+    "renorm",
     "softmax",
     "softmin",
 ]
@@ -203,3 +204,31 @@ def _normalised(
     y = along(row.name, x, dim, numpy, lambda t, axis: apply(row, (t,), (axis,)))
     # A row that is left out as a whole is NaN up to here, and its gradient is dropped by both.
     return stored_as(y if where is None else selection.where(where, y, left_out), dtype)
+
+
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """Each entry along a dimension, scaled down where its p-norm is above ``maxnorm`` to just that.
+
+    The norm is over all other dimensions. An entry whose norm is not above stays as it is.
+
+    Raises ValueError unless p > 0 and maxnorm >= 0, and for fewer than 2 dimensions; TypeError for
+    what holds no floats.
+
+    >>> import minigrad as mg
+    >>> mg.renorm(mg.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1.0)
+    tensor([[0.6, 0.8],
+            [0.3, 0.4]])
+    """
+    x, order = tensor_operand("renorm", input), real("renorm", "p", p)
+    bound = real("renorm", "maxnorm", maxnorm)
+    if not x.dtype.is_floating_point:
+        raise TypeError(f"[renorm] not offered for {x.dtype.name}: use to(float32)")
+    if x._h.ndim < 2:
+        raise ValueError(f"[renorm] input has {x._h.ndim} dimensions, but must have at least 2")
+    if not order > 0 or bound < 0:
+        raise ValueError(f"[renorm] p is {order} and maxnorm {bound}: p > 0 and maxnorm >= 0")
+    axis = one_dim("renorm", dim, x._h.ndim)
+    others = tuple([d for d in range(x._h.ndim) if d != axis])
+    norms = vector_norm(x, order, others, keepdim=True)
+    # PyTorch's: the sum keeps the result below the bound in spite of rounding.
+    return e.mul(x, selection.where(e.gt(norms, bound), e.div(bound, e.add(norms, 1e-7)), 1.0))

@@ -49,6 +49,7 @@ __all__ = [
     "index_put",
     "index_reduce",
     "masked_scatter",
+    "put",
     "scatter",
     "scatter_add",
     "scatter_reduce",
@@ -118,6 +119,29 @@ def index_put(
     return _at(
         op, _i.INDEX_ADD if accumulate else _i.INDEX_PUT, x, source, handles(arrays, x, source)
     )
+
+
+def put(input: Tensor, index: Tensor, source: Any, accumulate: bool = False) -> Tensor:
+    """The input with elements of ``source``, or with them added, at ``index`` of it flattened.
+
+    The source has as many elements as the index, in the input's dtype: the inverse of
+    :func:`minigrad.take`.
+
+    Raises ValueError where the numbers of elements differ.
+
+    >>> import minigrad as mg
+    >>> mg.put(mg.zeros(2, 2), mg.tensor([1, 2]), mg.tensor([5.0, 7.0]))
+    tensor([[0., 5.],
+            [7., 0.]])
+    """
+    x, index = tensor_operand("put", input), index_operand("put", index)
+    values = fitting("put", x, source)
+    if values._h.size != index._h.size:
+        raise ValueError(
+            f"[put] the source has {values._h.size} elements for {index._h.size} places"
+        )
+    made = index_put(ravel(x), (ravel(index),), ravel(values), accumulate)
+    return reshape(made, x.shape)
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:

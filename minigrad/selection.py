@@ -6,8 +6,9 @@ gradient adds up repeated positions in their order.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from minigrad._c import Handle, call, lib
 from minigrad.arguments import (
@@ -16,6 +17,7 @@ from minigrad.arguments import (
     named_dim,
     one_dim,
     renamed,
+    size_of,
     tensor_operand,
 )
 from minigrad.dispatch import (
@@ -28,7 +30,7 @@ from minigrad.dispatch import (
     wrap,
 )
 from minigrad.dtypes import bool_, float32, int64, promoted_dtype, uint8
-from minigrad.elementwise import ne
+from minigrad.elementwise import floor_divide, ge, logical_or, lt, ne, remainder
 from minigrad.ops import indexing as _i
 from minigrad.ops import pointwise as _p
 from minigrad.shaping import expand, permute, ravel, reshape, to
@@ -45,6 +47,7 @@ __all__ = [
     "nonzero",
     "take",
     "take_along_dim",
+    "unravel_index",
     "where",
 ]
 
@@ -220,6 +223,30 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, **num
     return gather_rows(x, along(indices, axis), op)
 
 
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """Positions in a flattened tensor of a shape, as an index for each of its dimensions.
+
+    Raises ValueError for positions that the shape does not have.
+
+    >>> import minigrad as mg
+    >>> mg.unravel_index(mg.tensor([4, 5]), (2, 3))
+    (tensor([1, 1]), tensor([1, 2]))
+    """
+    op = "unravel_index"
+    place = index_operand(op, indices)
+    sizes = size_of(op, (shape,))
+    count = math.prod(sizes)
+    outside = masked_select(place, logical_or(lt(place, 0), ge(place, count)))
+    if outside._h.size:
+        wrong = outside[0].item()
+        raise ValueError(f"[{op}] {wrong} is not a position in the shape {sizes}")
+    found: list[Tensor] = []
+    for size in reversed(sizes):
+        found.append(remainder(place, size))
+        place = floor_divide(place, size)
+    return tuple(reversed(found))
+
+
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The entries along a dimension that a one-dimensional index names, in its order."""
     x, index = tensor_operand("index_select", input), index_operand("index_select", index)
@@ -256,6 +283,10 @@ def masked_rows(x: Tensor, mask: Tensor) -> Tensor:
     return apply_to_one(_i.MASKED, x, (mask._h.ndim, places))
 
 
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor: ...
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not 0, in row-major order, as int64.
 
@@ -278,9 +309,13 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 def argwhere(input: Tensor) -> Tensor:
     """As ``nonzero(input)``: the positions of the elements that are not 0, as rows."""
-    return nonzero(tensor_operand("argwhere", input))  # type: ignore[no-any-return]
+    return nonzero(tensor_operand("argwhere", input))
 
 
+@overload
+def where(condition: Any) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: Any, input: Any, other: Any) -> Tensor: ...
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """``input`` where the condition holds, else ``other``; the three are broadcast together.
 
@@ -333,7 +368,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     x, mask = tensor_operand("masked_fill", input), mask_operand("masked_fill", mask)
     if isinstance(value, TensorBase) and value._h.ndim:
         raise ValueError(f"[masked_fill] the value has shape {value.shape}, but must be one number")
-    return where(mask, fitting("masked_fill", x, value), x)  # type: ignore[no-any-return]
+    return where(mask, fitting("masked_fill", x, value), x)
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:

@@ -20,6 +20,7 @@ from minigrad.arguments import (
     some_dims,
     tensor_operand,
 )
+from minigrad.creation import zeros_like
 from minigrad.dispatch import (
     TensorBase,
     apply,
@@ -46,15 +47,19 @@ __all__ = [
     "clone",
     "concat",
     "concatenate",
+    "conj",
     "contiguous",
     "expand",
     "expand_as",
     "flatten",
+    "imag",
     "moveaxis",
     "movedim",
     "narrow",
+    "narrow_copy",
     "permute",
     "ravel",
+    "real",
     "reshape",
     "reshape_as",
     "select",
@@ -384,6 +389,11 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     return pieces(x, axis, (first, first + count))[0]
 
 
+def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """As :func:`minigrad.narrow`, but with memory of its own."""
+    return clone(narrow(input, dim, start, length))
+
+
 def pieces(x: Tensor, axis: int, bounds: tuple[int, ...]) -> tuple[Tensor, ...]:
     """What lies from each bound, in range, to the next along an axis; views."""
     return spans(_slice, x, axis, bounds, False)
@@ -553,3 +563,18 @@ def adjoint(input: Tensor) -> Tensor:
 def type_as(x: Tensor, other: Tensor) -> Tensor:
     """``to(x, other.dtype)``."""
     return to(x, tensor_operand("type_as", other).dtype)
+
+
+def conj(input: Tensor) -> Tensor:
+    """The input itself: there are no complex numbers, and a real number is its own conjugate."""
+    return tensor_operand("conj", input)
+
+
+def real(input: Tensor) -> Tensor:
+    """The input itself, which is real."""
+    return tensor_operand("real", input)
+
+
+def imag(input: Tensor) -> Tensor:
+    """Zeros, the imaginary parts of real numbers, as in NumPy; PyTorch refuses them."""
+    return zeros_like(tensor_operand("imag", input))

@@ -386,6 +386,16 @@ else:
 record = Node.record
 
 
+class LeafHooks(list[Callable[..., Any]]):
+    """Hooks that the gradient of a leaf passes through; ``after`` wait until it is in ``grad``."""
+
+    __slots__ = ("after",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.after: list[Callable[[Any], Any]] = []
+
+
 class Removable:
     """Removes a hook when ``remove`` is called, or it itself: once, whatever else is registered."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import oracle
 import pytest
@@ -471,3 +473,31 @@ def test_lists_of_tensors_are_no_tensors():
     for function in (mg.hstack, mg.vstack, mg.dstack, mg.column_stack):
         with pytest.raises(TypeError, match="expected a list of tensors"):
             function(mg.ones(2, 2))
+
+
+# ---- combinations --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_combinations_are_those_of_itertools(replaced):
+    of = itertools.combinations_with_replacement if replaced else itertools.combinations
+    for n in (0, 1, 4):
+        for r in (1, 2, 3):
+            got = mg.combinations(mg.arange(n) * 2, r, replaced)
+            want = np.array([[2 * k for k in row] for row in of(range(n), r)], np.int64)
+            oracle.assert_same(got.numpy(), want.reshape(-1, r))
+    assert mg.combinations(mg.ones(3), 0).shape == (0,)
+
+
+def test_errors_of_combinations():
+    with pytest.raises(ValueError, match=r"\[combinations\] expected a vector"):
+        mg.combinations(mg.ones(2, 2))
+    with pytest.raises(ValueError, match=r"\[combinations\] r is -1"):
+        mg.combinations(mg.ones(2), -1)
+
+
+def test_narrow_copy_has_memory_of_its_own():
+    x = mg.arange(5)
+    part = x.narrow_copy(0, 1, 2)
+    part += 10
+    assert (part.tolist(), x.tolist()) == ([11, 12], [0, 1, 2, 3, 4])

@@ -224,3 +224,80 @@ def test_duplicates():
     memo = {shared}
     assert [name for name, _ in net.named_modules(memo, "net")] == ["net"]
     assert memo == {shared, net}
+
+
+# ---- hooks of all modules ------------------------------------------------------------------------
+
+everywhere = nn.modules.module
+
+
+def test_hooks_around_every_forward_come_before_its_own():
+    layers, seen = nn.Sequential(nn.Linear(2, 3), nn.ReLU()), []
+    layers[1].register_forward_hook(lambda m, args, out: seen.append("own"))
+    handles = [
+        everywhere.register_module_forward_pre_hook(lambda m, args: seen.append(("before", m))),
+        everywhere.register_module_forward_hook(lambda m, args, out: seen.append(("after", m))),
+    ]
+    layers(mg.ones(1, 2))
+    first, second = layers
+    assert seen == [
+        *[("before", layers), ("before", first), ("after", first)],
+        *[("before", second), ("after", second), "own", ("after", layers)],
+    ]
+    for handle in handles:
+        handle.remove()
+        handle.remove()
+    seen.clear()
+    layers(mg.ones(1, 2))
+    assert seen == ["own"]
+    assert nn.Module.__call__ is everywhere.register_module_forward_hook.__globals__["_plain"]
+
+
+def test_hooks_of_all_modules_change_arguments_and_outputs():
+    before = everywhere.register_module_forward_pre_hook(lambda m, args: -args[0])
+    after = everywhere.register_module_forward_hook(
+        lambda m, args, kwargs, out: out + kwargs.get("more", 1.0), with_kwargs=True
+    )
+    try:
+        assert nn.ReLU()(mg.tensor(-2.0)).item() == 3.0
+    finally:
+        before.remove()
+        after.remove()
+    assert nn.ReLU()(mg.tensor(-2.0)).item() == 0.0
+
+
+def test_hooks_of_all_modules_in_backward():
+    layers, seen = nn.Sequential(nn.Linear(2, 2), nn.Tanh()), []
+    handles = [
+        everywhere.register_module_full_backward_pre_hook(lambda m, out: seen.append(("out", m))),
+        everywhere.register_module_full_backward_hook(lambda m, g, out: seen.append(("in", m))),
+    ]
+    try:
+        layers(mg.ones(1, 2, requires_grad=True)).sum().backward()
+    finally:
+        for handle in handles:
+            handle.remove()
+    first, second = layers
+    assert seen == [
+        *[("out", layers), ("out", second), ("in", second)],
+        *[("out", first), ("in", first), ("in", layers)],
+    ]
+
+
+def test_a_hook_of_all_modules_that_is_always_called():
+    class Failing(nn.Module):
+        def forward(self, x):
+            raise ZeroDivisionError
+
+    seen = []
+    handle = everywhere.register_module_forward_hook(
+        lambda m, args, out: seen.append(out), always_call=True
+    )
+    try:
+        with pytest.raises(ZeroDivisionError):
+            Failing()(1)
+    finally:
+        handle.remove()
+    assert seen == [None]
+    with pytest.raises(TypeError, match=r"\[register_module_forward_hook\] a hook is a function"):
+        everywhere.register_module_forward_hook(3)

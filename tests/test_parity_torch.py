@@ -27,10 +27,13 @@ ELSEWHERE = {
     "bitwise_right_shift",
     "bitwise_xor",
     "bincount",
+    "imag",
     "relu",  # nn.functional.relu
     "slogdet",  # linalg.slogdet
     "tril_indices",
     "triu_indices",
+    "unravel_index",
+    "vander",
 }
 
 

@@ -363,3 +363,30 @@ def test_softmax_dtype_and_softmin(rng):
     assert mg.softmax(mg.tensor([1, 1]), 0, dtype=mg.float32).tolist() == [0.5, 0.5]
     oracle.assert_same(mg.softmin(mg.tensor(x), 1).numpy(), mg.softmax(mg.tensor(-x), 1).numpy())
     oracle.check_gradients(lambda t: mg.softmin(t, 1), [x.astype(float)], rng)
+
+
+# ---- bounded norms -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("p", [1, 2, 3.0, float("inf")])
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_renorm_scales_down_to_the_bound(p, dim, rng):
+    x = rng.normal(size=(3, 4, 2))
+    got = mg.renorm(mg.tensor(x), p, dim, 1.5).numpy()
+    lines, made = np.moveaxis(x, dim, 0), np.moveaxis(got, dim, 0)
+    for line, out in zip(lines, made, strict=True):
+        norm = np.linalg.norm(line.ravel(), p)
+        if norm > 1.5:
+            np.testing.assert_allclose(out, line * 1.5 / norm, rtol=1e-6)
+            assert np.linalg.norm(out.ravel(), p) <= 1.5
+        else:
+            np.testing.assert_array_equal(out, line)
+
+
+def test_errors_of_renorm():
+    with pytest.raises(ValueError, match=r"\[renorm\] input has 1 dimensions"):
+        mg.renorm(mg.ones(3), 2, 0, 1.0)
+    with pytest.raises(ValueError, match=r"\[renorm\] p is 0.0 and maxnorm 1.0"):
+        mg.renorm(mg.ones(3, 3), 0, 0, 1.0)
+    with pytest.raises(TypeError, match=r"\[renorm\] not offered for int64"):
+        mg.renorm(mg.ones(3, 3, dtype=mg.int64), 2, 0, 1.0)

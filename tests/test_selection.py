@@ -605,3 +605,46 @@ def test_errors(action, error, text):
         action()
     assert str(caught.value).startswith(text)
     assert caught.value.__cause__ is None
+
+
+# ---- places in what is flattened -----------------------------------------------------------------
+
+
+def test_unravel_index_is_numpys():
+    for shape in ((2, 3), (4,), (2, 1, 5), 6):
+        places = np.arange(np.prod(shape))[::-1].reshape(2, -1)
+        ours = mg.unravel_index(mg.tensor(places), shape)
+        for got, want in zip(ours, np.unravel_index(places, shape), strict=True):
+            oracle.assert_same(got.numpy(), want)
+    assert mg.unravel_index(mg.tensor(0), ()) == ()
+    assert mg.unravel_index(mg.zeros(0, dtype=mg.int64), (2, 2))[1].shape == (0,)
+
+
+@pytest.mark.parametrize("index", [-1, 6])
+def test_unravel_index_outside_of_the_shape(index):
+    with pytest.raises(ValueError, match=rf"\[unravel_index\] {index} is not a position in"):
+        mg.unravel_index(mg.tensor([0, index]), (2, 3))
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_put_is_the_inverse_of_take(accumulate):
+    for dtype in (mg.float32, mg.float64, mg.int64):
+        x, index = mg.arange(6, dtype=dtype).reshape(2, 3), mg.tensor([[0, -1], [4, 0]])
+        source = mg.tensor([10, 20, 30, 40], dtype=dtype)
+        want = x.numpy().copy()
+        if accumulate:
+            np.add.at(want.reshape(-1), index.numpy(), source.numpy().reshape(2, 2))
+        else:
+            np.put(want, index.numpy(), source.numpy())
+        oracle.assert_same(x.put(index, source, accumulate).numpy(), want)
+        x.put_(index, source.reshape(2, 2), accumulate=accumulate)
+        oracle.assert_same(x.numpy(), want)
+
+
+def test_errors_of_put():
+    with pytest.raises(ValueError, match=r"\[put\] the source has 1 elements for 2 places"):
+        mg.put(mg.zeros(3), mg.tensor([0, 1]), mg.ones(1))
+    with pytest.raises(IndexError, match="3"):
+        mg.put(mg.zeros(3), mg.tensor([3]), mg.ones(1))
+    with pytest.raises(TypeError, match="put"):
+        mg.put(mg.zeros(3, dtype=mg.int64), mg.tensor([0]), mg.ones(1))

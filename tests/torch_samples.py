@@ -177,6 +177,12 @@ EXPLAINED = {
         at_zero,
         "gradient|second derivative nan location",
     ),
+    "cov": Explained(
+        "weights are brought to float64 first; PyTorch multiplies and sums them in float32",
+        lambda sample, dtype: dtype is torch.float64 and sample.kwargs.get("aweights") is not None,
+        r"(value|gradient) Mismatched elements",
+        always=False,
+    ),
     "nn.functional.hardsigmoid": Explained(
         "1/6 in float64; PyTorch rounds it to float32 first",
         lambda sample, dtype: dtype is torch.float64 and sample.input.numel() == 20,
@@ -274,6 +280,8 @@ class Twin:
     def tensor(self, x: Any) -> Any:
         """A tensor of ours with the same values, strides and need of a gradient."""
         if id(x) not in self.pairs:
+            if x.is_meta:
+                raise NotOfferedError(x.device)
             if x.dtype not in DTYPES and x.dtype not in (torch.int32, torch.uint8, torch.int16):
                 raise NotOfferedError(x.dtype)
             array = x.detach().numpy()

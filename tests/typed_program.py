@@ -53,11 +53,31 @@ def methods(x: Tensor) -> Tensor:
     return found
 
 
+def results(x: Tensor) -> tuple[float, Tensor]:
+    """What methods give by their arguments: pairs, tensors, numbers and parts of models."""
+    largest, place = x.max(dim=0)
+    both: Tensor = largest + place + x.min(1, keepdim=True).values + mg.median(x, axis=0).indices
+    alone: Tensor = x.max() + mg.min(x, 1).values.sum() + x.max(both).sum() + mg.max(x, (0, 1))
+    rows: tuple[Tensor, ...] = x.nonzero(as_tuple=True) + mg.where(x > 0)
+    chosen: Tensor = mg.where(x > 0, x, 0.0) + x.nonzero().sum() + mg.unique(x).sum()
+    model = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+    first: nn.Module = model[0]
+    weight: Tensor = model[0].weight
+    front: nn.Sequential = model[:1]
+    names: list[str] = [type(layer).__name__ for layer in front if layer is first]
+    (alone + chosen.sum() + front(x).sum() + weight.sum()).backward()
+    gradient = weight.grad
+    assert gradient is not None
+    total: float = gradient.sum().item() + len(rows) + len(names)
+    return total, gradient
+
+
 if __name__ == "__main__":
     mg.manual_seed(0)
     data = mg.randn(8, 4)
     print(train(Model(4, 8, 3), data, mg.randint(3, (8,)), 3))
     print(methods(mg.rand(2, 3, requires_grad=True)))
+    print(results(mg.rand(2, 3, requires_grad=True)))
 
 
 @mg.no_grad()
@@ -71,4 +91,6 @@ def misspelt() -> str:
     mg.nn.Liner(1, 2)  # type: ignore[attr-defined]
     mg.optim.Adma([])  # type: ignore[attr-defined]
     mg.nn.ZeroPad2d(1)
+    mg.ones(2).grad.sum()  # type: ignore[union-attr]
+    print(mg.ones(2).max(0).value)  # type: ignore[attr-defined]
     return named("one")  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from minigrad._c import call, lib, save_as_is, saved_handle
 from minigrad._numpy import is_numpys
 from minigrad.arguments import listed_tensors
-from minigrad.backprop import Bundle, gradients, into_grads, off_tape, start
+from minigrad.backprop import Bundle, accumulated, gradients, into_grads, off_tape, start
 from minigrad.creation import zeros, zeros_like
 from minigrad.dispatch import TensorBase, check_keeps_grad, copied, parent_of, wrap
 from minigrad.inplace import check_writable, shows_tracked, update
@@ -99,6 +99,9 @@ def backward(
     for leaf, made in (found or {}).items():
         if type(leaf) is not Node and leaf._edge is LEAF:
             leaf._grad = made.clone() if leaf._grad is None else leaf._grad + made
+    for leaf in found or ():
+        if type(leaf) is not Node and hasattr(leaf, "_hooks"):
+            accumulated(leaf)
 
 
 def _is_list_of_tensors(gradient: Any) -> bool:

@@ -127,4 +127,4 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def predict(self, x: Tensor) -> Tensor:
         """The class that the head prefers, or the most probable one where that is a cluster."""
         first = self.head(x).argmax(1)
-        return f.where(first < self.shortlist_size, first, self.log_prob(x).argmax(1))  # type: ignore[no-any-return]
+        return f.where(first < self.shortlist_size, first, self.log_prob(x).argmax(1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from minigrad.arguments import integer, size_of
 from minigrad.creation import check_room, tensor
@@ -147,6 +147,14 @@ class Unflatten(Module):
 # ---- containers ----------------------------------------------------------------------------------
 
 
+if TYPE_CHECKING:
+
+    class AnyModule(Module):
+        """A module of which a type checker does not know the class: it may have any attribute."""
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
 class _Row(Module):
     """Modules in order, named "0", "1", ... unless they have names of their own."""
 
@@ -189,9 +197,13 @@ class _Row(Module):
     def __len__(self) -> int:
         return len(self._modules())
 
-    def __iter__(self) -> Iterator[Module]:
-        return iter(self._modules())
+    def __iter__(self) -> Iterator[AnyModule]:
+        return iter(self._modules())  # type: ignore[arg-type]
 
+    @overload
+    def __getitem__(self: _R, index: slice) -> _R: ...
+    @overload
+    def __getitem__(self, index: int) -> AnyModule: ...
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self._part({name: self.__dict__[name] for name in self._names()[index]})
@@ -342,10 +354,10 @@ class ModuleDict(Module):
     def __contains__(self, name: object) -> bool:
         return isinstance(self.__dict__.get(name), Module)  # type: ignore[call-overload]
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> AnyModule:
         if name not in self:
             raise KeyError(name)
-        return self.__dict__[name]
+        return self.__dict__[name]  # type: ignore[no-any-return]
 
     def __setitem__(self, name: str, module: Module) -> None:
         if name not in self:

@@ -124,6 +124,13 @@ class _Hooked:
             raise
         return output
 
+    def with_those(self, of: _Hooked) -> _Hooked:
+        """The same forward with another's hooks around it, which come first."""
+        both = _Hooked(self.module, self.forward)
+        for when in ("before", "after", "backward_before", "backward"):
+            setattr(both, when, getattr(of, when) + getattr(self, when))
+        return both
+
     def _watched(self) -> Any:
         """What calls the backward hooks of this call; None where there are none to call."""
         if not (self.backward_before or self.backward) or not mode.enabled:

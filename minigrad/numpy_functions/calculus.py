@@ -10,6 +10,7 @@ import numpy as np
 from minigrad import creation
 from minigrad import functions as f
 from minigrad.arguments import one_dim
+from minigrad.calculus import slopes
 from minigrad.dispatch import strong_operand, tensor_operands
 from minigrad.dtypes import as_dtype, float64
 from minigrad.numpy_functions.reading import (
@@ -64,54 +65,13 @@ def _gradient(y: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
         steps = steps * len(axes)
     if len(steps) != len(axes):
         raise TypeError(f"[numpy.gradient] {len(steps)} distances for {len(axes)} axes")
-    found = [_slopes(y, d, step, edge_order) for d, step in zip(axes, steps, strict=True)]
+    found = [
+        slopes("numpy.gradient", y, d, step, edge_order)
+        for d, step in zip(axes, steps, strict=True)
+    ]
     if len(found) == 1:
         return found[0]
     return found if np.lib.NumpyVersion(np.__version__) < "2.0.0" else tuple(found)
-
-
-def _slopes(y: Any, d: int, step: Any, order: int) -> Any:
-    """Differences of second order along an axis, and at its ends of this order.
-
-    Fornberg, Generation of Finite Difference Formulas on Arbitrarily Spaced Grids (1988).
-    """
-    n = y.shape[d]
-    if n < order + 1:
-        raise ValueError(f"[numpy.gradient] {n} elements along axis {d}: {order + 1} are needed")
-    if step.ndim > 1 or (step.ndim and step.size != n):
-        raise ValueError(f"[numpy.gradient] coordinates of shape {step.shape} for {n} elements")
-    y = f.moveaxis(y, d, -1)
-    h = step if step.dtype.is_floating_point else f.to(step, y.dtype)
-    h = f.diff(h) if h.ndim else f.expand(h, (n - 1,))
-    if _even(h, step):
-        inner = (y[..., 2:] - y[..., :-2]) / (2 * h[0])
-    else:
-        a, b = h[:-1], h[1:]
-        inner = (
-            -b / (a * (a + b)) * y[..., :-2]
-            + (b - a) / (a * b) * y[..., 1:-1]
-            + a / (b * (a + b)) * y[..., 2:]
-        )
-    first = _end_slope(y, h, order)
-    last = -_end_slope(f.flip(y, -1), f.flip(h, 0), order)
-    return f.moveaxis(f.cat([first, inner, last], -1), -1, d)
-
-
-def _even(h: Any, step: Any) -> bool:
-    """Whether points stand at one distance; those that move each by itself never do."""
-    return not step.ndim or (step._edge is None and bool((h == h[0]).all()))
-
-
-def _end_slope(y: Any, h: Any, order: int) -> Any:
-    """The derivative at the first of a line of points."""
-    if order == 1:
-        return (y[..., 1:2] - y[..., :1]) / h[0]
-    a, b = h[0], h[1]
-    return (
-        -(2 * a + b) / (a * (a + b)) * y[..., :1]
-        + (a + b) / (a * b) * y[..., 1:2]
-        - a / (b * (a + b)) * y[..., 2:3]
-    )
 
 
 def _interp(

@@ -21,6 +21,7 @@ from minigrad.numpy_functions.reading import (
     values_of,
 )
 from minigrad.reductions import as_float
+from minigrad.statistics import correlations, covariance
 
 __all__ = ["TABLE"]
 
@@ -128,23 +129,8 @@ def _cov(
     x = _observations(m, rowvar, dtype)
     if y is not None:
         x = f.cat([x, _observations(y, rowvar, dtype)], 0)
-    w = _repeats(fweights, x)
-    mean: Any = f.mean(x, 1, keepdims=True)
-    total: Any = x.shape[1]
-    squares: Any = 1.0
-    if aweights is not None:
-        a = _repeats(aweights, x, whole=False)
-        w = a if w is None else w * a
-    if w is not None:
-        total = f.sum(w)
-        mean = f.sum(x * w, 1, keepdims=True) / total
-        squares = 1.0 if aweights is None else f.sum(w * a) / total
-    apart = x - mean
-    n = total - less * squares
-    weighed = apart if w is None else apart * w
-    return f.squeeze(
-        f.matmul(apart, weighed.T) / (f.clamp(n, min=0) if w is not None else max(n, 0))
-    )
+    whole, weights = _repeats(fweights, x), _repeats(aweights, x, whole=False)
+    return covariance(x, less, whole, weights)
 
 
 def _repeats(weights: Any, x: Any, whole: bool = True) -> Any:
@@ -175,11 +161,7 @@ def _observations(m: Any, rowvar: bool, dtype: Any) -> Any:
 
 
 def _corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
-    c = _cov(x, y, rowvar, dtype=dtype)
-    if not c.ndim:
-        return c / c
-    deviations = f.sqrt(f.diagonal(c))
-    return f.clamp(c / f.unsqueeze(deviations, 1) / f.unsqueeze(deviations, 0), -1, 1)
+    return correlations(_cov(x, y, rowvar, dtype=dtype))
 
 
 # ---- counts --------------------------------------------------------------------------------------

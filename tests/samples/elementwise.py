@@ -39,6 +39,7 @@ ELEMENTWISE = {
     "abs": (S(mg.abs, (2, 3), over=NEGATIVE),),
     "add": (S(lambda a, b: mg.add(a, b, alpha=0.5), (2, 3), (3,)), S(lambda x: 2.5 + x, (3,))),
     "sub": (S(lambda a, b: mg.sub(a, b, alpha=3), (3,), (2, 3)), S(lambda x: 2.5 - x, (3,))),
+    "rsub": (S(lambda a, b: mg.rsub(a, b, alpha=3), (3,), (2, 3)),),
     "mul": (S(lambda x: mg.mul(x, -1.5), (3,)),),
     "div": (
         S(lambda x: mg.div(2.5, x), (3,), over=POSITIVE),

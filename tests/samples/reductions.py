@@ -106,6 +106,33 @@ REDUCTIONS = {
             S(lambda x: f(x, 0.5, dim=0, interpolation="midpoint"), (4, 2)),
         ),
     ),
+    "mode": (
+        S(mg.mode, (2, 5)),
+        S(lambda x: mg.mode(x, 0, keepdim=True), (3, 2)),
+    ),
+    "gradient": (
+        S(mg.gradient, (3, 4)),
+        S(lambda x: mg.gradient(x, spacing=0.5, dim=1, edge_order=2), (2, 4)),
+        S(lambda x, c: mg.gradient(x, spacing=[c], dim=0, edge_order=2), (5, 2), (5,)),
+    ),
+    **each(
+        "trapezoid trapz cumulative_trapezoid",
+        lambda f: (
+            S(f, (2, 4)),
+            S(lambda x: f(x, dx=0.5, dim=0), (3, 2)),
+            S(lambda x, c: f(x, c, dim=0), (3, 2), (3,)),
+        ),
+    ),
+    "vander": (S(mg.vander, (3,)), S(lambda x: mg.vander(x, 4, increasing=True), (2,))),
+    "cov": (
+        S(mg.cov, (3, 4)),
+        S(lambda x: mg.cov(x, correction=0, fweights=ints(1, 2, 1)), (2, 3)),
+        S(lambda x, w: mg.cov(x, aweights=w), (2, 3), (3,), over=((-2, 2), POSITIVE)),
+    ),
+    "corrcoef": (S(mg.corrcoef, (2, 5)),),
+    "renorm": (S(lambda x: mg.renorm(x, 2, 0, 1.0), (3, 2, 2)),),
+    "histogram": (Z(lambda x: mg.histogram(x, 4, range=(-1, 1)), (3, 4)),),
+    "isin": (Z(lambda x: mg.isin(x, x[0]), (2, 3)),),
     "bincount": (S(lambda w: mg.bincount(ints(0, 2, 2, 1, 0), w, minlength=5), (5,)),),
     "histc": (Z(lambda x: mg.histc(x, 4, -1, 1), (3, 4)),),
     **each(

@@ -55,11 +55,14 @@ SHAPES = {
     "moveaxis": (S(lambda x: mg.moveaxis(x, 0, -1), (2, 3, 2)),),
     "permute": (S(lambda x: mg.permute(x, 2, 0, 1), (2, 3, 2)),),
     "adjoint": (S(mg.adjoint, (2, 3, 2)),),
+    **each("conj real", lambda f: (S(f, (2, 3)),)),
+    "imag": (Z(mg.imag, (2, 3)),),
     **each("transpose swapaxes swapdims", lambda f: (S(lambda x: f(x, 0, -1), (2, 3, 2)),)),
     "t": (S(mg.t, (2, 3)), S(mg.t, (3,))),
     "to": (S(lambda x: mg.to(x, x.dtype), (2, 3)), Z(lambda x: mg.to(x, mg.int64), (2, 3))),
     "type_as": (S(lambda x: mg.type_as(x, x), (2, 3)),),
     "narrow": (S(lambda x: mg.narrow(x, 1, 1, 2), (2, 4)),),
+    "narrow_copy": (S(lambda x: mg.narrow_copy(x, 1, 1, 2), (2, 4)),),
     "select": (S(lambda x: mg.select(x, 1, -2), (2, 3)),),
     "unbind": (S(lambda x: mg.unbind(x, 1), (2, 3)),),
     "unfold": (
@@ -76,6 +79,10 @@ SHAPES = {
         S(lambda a, b: mg.meshgrid(a, b, indexing="xy"), (2,), (3,)),
     ),
     "chunk": (S(lambda x: mg.chunk(x, 3, dim=1), (2, 5)),),
+    "combinations": (
+        S(mg.combinations, (4,)),
+        S(lambda x: mg.combinations(x, 3, with_replacement=True), (3,)),
+    ),
     "split": (S(lambda x: mg.split(x, 2), (5, 2)), S(lambda x: mg.split(x, [1, 3], dim=1), (2, 4))),
     "split_with_sizes": (S(lambda x: mg.split_with_sizes(x, [1, 3], 1), (2, 4)),),
     "tensor_split": (
@@ -115,6 +122,7 @@ SHAPES = {
         S(lambda x: mg.pad(x, (2, 1), "replicate"), (1, 2, 3)),
         S(lambda x: mg.pad(x, (2, 1), "circular"), (1, 2, 3)),
     ),
+    "constant_pad_nd": (S(lambda x: mg.constant_pad_nd(x, (1, -1, 0, 2), 0.5), (2, 3)),),
 }
 
 MASK = (1, 0, 1), (0, 0, 1)
@@ -175,6 +183,11 @@ SELECTION = {
         S(lambda x, v, r=r: mg.index_reduce(x, 1, ints(2, 0, 2), v, r), (2, 3), (2, 3))
         for r in ("prod", "mean", "amax", "amin")
     ),
+    "put": (
+        S(lambda x, v: mg.put(x, ints([5, 0], [1, -2]), v), (2, 3), (2, 2)),
+        S(lambda x, v: mg.put(x, ints(1, 1, 4), v, accumulate=True), (2, 3), (3,)),
+    ),
+    "unravel_index": (Z(lambda: mg.unravel_index(ints([4, 5], [0, 3]), (2, 3))),),
     "masked_scatter": (S(lambda x, v: mg.masked_scatter(x, bools(*MASK), v), (2, 3), (4,)),),
     "select_scatter": (S(lambda x, v: mg.select_scatter(x, v, 1, -1), (2, 3), (2,)),),
     "slice_scatter": (S(lambda x, v: mg.slice_scatter(x, v, 1, 0, 4, 2), (2, 4), (2, 2)),),

@@ -51,7 +51,7 @@ from minigrad.nn.functional.sparse import embedding as embedding
 from minigrad.nn.functional.sparse import one_hot as one_hot
 from minigrad.nn.functional.unpooling import *
 from minigrad.nn.functional.vision import *
-from minigrad.padding import *
+from minigrad.padding import pad as pad
 from minigrad.scans import log_softmax as log_softmax
 from minigrad.scans import softmax as softmax
 from minigrad.scans import softmin as softmin

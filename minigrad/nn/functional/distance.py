@@ -64,7 +64,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         a, b, least_a, least_b = a * unit_a, b * unit_b, least_a * unit_a, least_b * unit_b
     of_a, of_b = f.squeeze(of_a, axis), f.squeeze(of_b, axis)
     cosine = f.sum(a * b, axis) / f.squeeze(least_a * least_b, axis)
-    return f.where((of_a == 0.0) | (of_b == 0.0), 0.0, cosine)  # type: ignore[no-any-return]
+    return f.where((of_a == 0.0) | (of_b == 0.0), 0.0, cosine)
 
 
 def pairwise_distance(

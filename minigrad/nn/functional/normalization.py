@@ -122,7 +122,7 @@ def _mended(
     y, stats = made
     var, most = stats[_VAR], 2.0**100 if y.dtype is float32 else 2.0**960
     fine = (var <= most) & ((var > 1.0 / most) | (eps > 1.0 / most))
-    return f.where(fine.reshape(sets), y, careful())  # type: ignore[no-any-return]
+    return f.where(fine.reshape(sets), y, careful())
 
 
 def _track(

@@ -247,7 +247,7 @@ def _lp_pool(
     total = apply(BOX_SUM, (f.pow(x, order),), (boxes,))
     none = f.eq(total, 0.0)  # where the root has no slope
     root = f.pow(f.where(none, 1.0, total), 1.0 / order)
-    return f.where(none, 0.0, root)  # type: ignore[no-any-return]
+    return f.where(none, 0.0, root)
 
 
 def _ordered(op: str, x: Tensor) -> Tensor:

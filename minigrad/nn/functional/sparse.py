@@ -94,7 +94,7 @@ def embedding(
     if not -count <= padding < count:
         raise IndexError(f"[embedding] padding_idx {padding} is out of range for {count} classes")
     is_padding = f.unsqueeze(f.eq(classes, padding % count), -1)
-    return f.where(is_padding, rows.detach(), rows)  # type: ignore[no-any-return]
+    return f.where(is_padding, rows.detach(), rows)
 
 
 def _shares(classes: Tensor, count: int) -> Tensor:

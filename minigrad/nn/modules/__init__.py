@@ -1,4 +1,13 @@
 """The modules where PyTorch's programs import them from."""
 
+from importlib import import_module
+from typing import Any
+
 from minigrad.nn import *  # noqa: F403
 from minigrad.nn import __all__ as __all__
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("loss", "module"):  # loaded when first asked for
+        raise AttributeError(f"module {__name__!r} has no {name}", name=name, obj=None)
+    return import_module(f"{__name__}.{name}")
