@@ -48,7 +48,7 @@ enum mg_error_code {
     MG_EARG       /* any other bad argument */
 };
 
-enum mg_recurrence { MG_RNN_TANH, MG_RNN_RELU, MG_LSTM };
+enum mg_recurrence { MG_RNN_TANH, MG_RNN_RELU, MG_GRU, MG_LSTM };
 
 /* ---- arrays ------------------------------------------------------------------------------------ */
 

@@ -15,6 +15,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 import minigrad as mg
 from minigrad.nn import functional as F
+from minigrad.nn.functional.recurrent import layer_steps
 
 # ---- what a family makes -------------------------------------------------------------------------
 
@@ -534,15 +535,16 @@ def recurrences(steps, batch, size, rng):
     x = rng.standard_normal((steps, batch, 4 * size))
     state, w = rng.standard_normal((2, batch, size)), rng.standard_normal((4 * size, size)) / size
 
-    def lstm(x, state, w):
+    def lstm(x, state, w, p=None):
         (h, c), every = state, []
         for own in x:
             i, f, g, o = np.split(own + h @ w.T, 4, -1)
             i, f, o = (1 / (1 + np.exp(-gate)) for gate in (i, f, o))
             c = f * c + i * np.tanh(g)
             h = o * np.tanh(c)
+            h = h if p is None else h @ p.T
             every.append((h, c))
-        return np.stack(every, 1)
+        return every
 
     def elman(x, state, w):
         h, every = state[0], []
@@ -551,7 +553,34 @@ def recurrences(steps, batch, size, rng):
             every.append(h)
         return np.stack(every)[None]
 
-    yield Op("lstm_steps", F.lstm_steps, lstm, [x, state, w], slack=8)
+    def gru(x, state, w, b):
+        h, every = state[0], []
+        for own in x:
+            own, inner = np.split(own, 3, -1), np.split(h @ w.T + b, 3, -1)
+            r, z = (1 / (1 + np.exp(-own[k] - inner[k])) for k in (0, 1))
+            n = np.tanh(own[2] + r * inner[2])
+            h = (1 - z) * n + z * h
+            every.append(h)
+        return np.stack(every)[None]
+
+    def states(x, state, w):
+        return np.stack(lstm(x, state, w), 1)
+
+    def projected(x, h, c, w, p):
+        every = lstm(x, (h, c), w, p)
+        return np.concatenate([*[h for h, _ in every], every[-1][1]], -1)
+
+    def call(x, h, c, w, p):
+        every, (_, c) = layer_steps("LSTM", x, (h, c), w, p)
+        return mg.cat([*every.unbind(0), c], -1)
+
+    yield Op("lstm_steps", F.lstm_steps, states, [x, state, w], slack=8)
+    half = (size + 1) // 2
+    p = rng.standard_normal((half, size)) / size
+    inputs = [x, state[0, :, :half].copy(), state[1], w[:, :half].copy(), p]
+    yield Op("projected lstm_steps", call, projected, inputs, slack=8)
+    inputs = [x[..., size:].copy(), state[1:].copy(), w[size:].copy(), x[0, 0, size:].copy()]
+    yield Op("gru_steps", F.gru_steps, gru, inputs, slack=8)
     inputs = [x[..., :size].copy(), state[:1].copy(), w[:size].copy()]
     yield Op("rnn_steps", F.rnn_steps, elman, inputs, slack=8)
 

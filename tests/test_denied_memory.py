@@ -19,6 +19,7 @@ from samples.base import CONSTANTS
 import minigrad as mg
 import minigrad.nn.functional as F
 from minigrad._c import lib
+from minigrad.nn.functional.recurrent import layer_steps
 
 ALL = {f"{name}-{k}": s for name, samples in CATALOGUE.items() for k, s in enumerate(samples)}
 LAST = 1 << 60
@@ -148,6 +149,8 @@ SOME = (
         "nn.functional.linear-0",
     ),
     "nn.functional.scaled_dot_product_attention-0",
+    "nn.functional.gru_steps-0",
+    "nn.functional.lstm_steps-0",
 )
 
 
@@ -194,6 +197,10 @@ ROOMY = {
     "attention": (
         lambda q, k, v: [F.scaled_dot_product_attention(q, k, v, is_causal=True)],
         *[(2, 3, 70, 8)] * 3,
+    ),
+    "projected lstm": (
+        lambda x, h, c, w, p: [(made := layer_steps("LSTM", x, (h, c), w, p))[0], *made[1]],
+        *((2, 3, 8), (3, 1), (3, 2), (8, 1), (1, 2)),
     ),
     "rows by index": (
         lambda x: [x[mg.arange(3000) % 7], x[:, mg.tensor([0, 0, 2])], x[mg.arange(7) % 2 == 0]],

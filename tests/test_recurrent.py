@@ -131,9 +131,16 @@ def test_cells_are_torchs(rng, kind, shape, bias):
             compare(a, b)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_slopes_to_second_order(rng, kind):
-    layer = getattr(nn, kind)(2, 3, dtype=mg.float64, bidirectional=True)
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        *[(kind, {"bidirectional": True}) for kind in KINDS],
+        ("GRU", {"bias": False}),
+        ("LSTM", {"proj_size": 2}),
+    ],
+)
+def test_slopes_to_second_order(rng, kind, options):
+    layer = getattr(nn, kind)(2, 3, dtype=mg.float64, **options)
     x = mg.tensor(rng.standard_normal((3, 2, 2)), requires_grad=True)
 
     def loss(x, *weights):
@@ -281,11 +288,37 @@ def test_the_number_of_threads_changes_no_bit(rng, kind):
         np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
 
 
-def test_an_overwritten_result_is_found():
-    y, _ = nn.LSTM(3, 4)(X)
-    y.mul_(2.0)
-    with pytest.raises(RuntimeError, match=r"\[lstm_steps\] a tensor saved for backward was over"):
-        y.sum().backward()
+WRITES = {
+    "relu": (lambda y: nn.ReLU(inplace=True)(y), lambda y: y.relu()),
+    "a step": (lambda y: y[-1].mul_(3.0), lambda y: mg.cat([y[:-1], 3.0 * y[-1:]])),
+    "zeros": (lambda y: y.zero_(), lambda y: 0.0 * y),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize(("kind", "options"), CASES)
+def test_results_may_be_overwritten(rng, kind, options, write):
+    """As in PyTorch: backward reads none of them, and their values and states are apart."""
+    layer = getattr(nn, kind)(3, 4, dtype=mg.float64, **options)
+    x = mg.tensor(rng.standard_normal((5, 2, 3)), requires_grad=True)
+    inputs = (x, *layer.parameters())
+    in_place, apart = WRITES[write]
+
+    def gradients(write):
+        y, h = layer(x)
+        states = states_of(kind, h)
+        y = write(y)
+        total = y.cos().sum() + sum((s * (s.detach() + 2.0)).sum() for s in states)
+        for s in states:
+            s.detach().zero_()
+        return mg.grad(total, inputs)
+
+    def written(y):
+        in_place(y)
+        return y
+
+    for a, b in zip(gradients(written), gradients(apart), strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-12, 1e-14)
 
 
 def test_forget_gates_are_named():

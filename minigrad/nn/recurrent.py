@@ -13,6 +13,7 @@ from minigrad.arguments import integer, real, tensor_operand
 from minigrad.creation import zeros
 from minigrad.dtypes import as_dtype, float32
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
+from minigrad.nn.functional.recurrent import layer_steps
 from minigrad.nn.layers import uniform_parameter
 from minigrad.nn.module import Module
 from minigrad.nn.utils.rnn import PackedSequence
@@ -63,12 +64,6 @@ _STEPS: dict[str, Callable[..., State]] = {
     "GRU": _gru,
     "LSTM": _lstm,
 }
-# Kernels for all steps; here both biases are in the projected input.
-_FUSED: dict[str, Callable[..., Tensor]] = {
-    "RNN_TANH": F.rnn_steps,
-    "RNN_RELU": lambda projected, h, w: F.rnn_steps(projected, h, w, "relu"),
-    "LSTM": F.lstm_steps,
-}
 _GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}
 
 
@@ -81,26 +76,18 @@ def _mode(op: str, nonlinearity: str) -> str:
 # ---- all steps -----------------------------------------------------------------------------------
 
 
-def _projected(mode: str, rows: Tensor, weights: Weights) -> tuple[Tensor, Weights]:
-    """rows @ weight_ih.T + bias_ih, with bias_hh, which is then done with, where it may be."""
-    w_ih, w_hh, b_ih, b_hh, w_hr = weights
-    if mode == "GRU" or b_hh is None:
-        return F.linear(rows, w_ih, b_ih), weights
-    return F.linear(rows, w_ih, b_ih + b_hh), (w_ih, w_hh, None, None, w_hr)
+def _projected(mode: str, rows: Tensor, weights: Weights) -> Tensor:
+    """rows @ weight_ih.T + bias_ih, with bias_hh where that is only added."""
+    w_ih, _, b_ih, b_hh, _ = weights
+    return F.linear(rows, w_ih, b_ih if mode == "GRU" or b_hh is None else b_ih + b_hh)
 
 
 def _run(mode: str, projected: Tensor, state: State, weights: Weights) -> tuple[Tensor, State]:
     """All steps of (T, B, gates): the h of each, (T, B, size), and the last state."""
-    step, (_, w_hh, _, b_hh, w_hr) = _STEPS[mode], weights
-    if mode in _FUSED and w_hr is None:
-        every = _FUSED[mode](projected, f.stack(list(state)), w_hh)
-        last = every.select(1, every.shape[1] - 1)
-        return every.select(0, 0), last.unbind(0)
-    out = []
-    for x in projected.unbind(0):
-        state = step(x, state, w_hh, b_hh, w_hr)
-        out.append(state[0])
-    return f.stack(out), state
+    _, w_hh, _, b_hh, operand = weights
+    if mode == "GRU":
+        operand = zeros(w_hh.shape[:1], dtype=w_hh.dtype) if b_hh is None else b_hh
+    return layer_steps(mode, projected, state, w_hh, operand)
 
 
 def _segments(counts: list[int]) -> list[tuple[int, int, int]]:
@@ -328,7 +315,7 @@ class RNNBase(_Recurrent):
             out = []
             for k, suffix in [next(suffixes) for _ in range(self._directions)]:
                 weights = self._weights(suffix)
-                projected, weights = _projected(self.mode, rows, weights)
+                projected = _projected(self.mode, rows, weights)
                 go = _backwards if suffix.endswith("_reverse") else _forwards
                 y, end = go(self.mode, projected, counts, tuple([s[k] for s in states]), weights)
                 out.append(y)

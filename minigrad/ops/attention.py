@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any
 
-from minigrad._c import NULL, Handle, call, lib, save, saved_handle, shape_of
+from minigrad._c import Handle, call, lib, shape_of
+from minigrad.ops.kept import Kept
 from minigrad.ops.pointwise import GE
 from minigrad.ops.table import custom, zero
 
@@ -36,52 +37,23 @@ def attention_weights(q: T, k: T, mask: T | None, causal: bool, scale: float) ->
     return scores.where(seen, 0.0).softmax(-1).where(seen, 0.0)
 
 
-class Kept:
-    """The mask, the result and the statistics of a forward, saved for its backward.
-
-    ``tensor`` makes a tensor of a saved mask, with the place on the tape that the mask had.
-    """
-
-    __slots__ = ("saved", "tensor", "unsaved")
-
-    saved: Any
-
-    def __init__(self, mask: T | None, tensor: Callable[[Handle], T]) -> None:
-        self.unsaved = NULL if mask is None else mask._h  # until the forward has saved it
-        self.tensor = tensor
-
-    def handles(self) -> tuple[Handle, Handle, Handle]:
-        """The mask, the result and the statistics; RuntimeError if one was overwritten."""
-        result, statistics = (saved_handle(self.saved, i, ATTENTION.name) for i in (1, 2))
-        return self._mask(), result, statistics
-
-    def _mask(self) -> Handle:
-        masked = lib.mg_saved_buffer(self.saved, 0)
-        return saved_handle(self.saved, 0, ATTENTION.name) if masked else NULL
-
-    def mask(self) -> T | None:
-        """The mask for a formula; RuntimeError if it was overwritten."""
-        handle = self._mask()
-        return None if handle is NULL else self.tensor(handle)
-
-
 def _forward(q: Handle, k: Handle, v: Handle, kept: Kept, causal: bool, scale: float) -> Handle:
-    mask, kept.unsaved = kept.unsaved, NULL
+    mask = kept.take()
     y, statistics = call(lib.mg_attention, q, k, v, mask, scale, causal)
-    kept.saved = save(mask, y, statistics)
+    kept.save(mask, y, statistics)
     return y
 
 
 def _vjp(by_mask: bool) -> Callable[..., Sequence[Handle]]:
     kernel = lib.mg_attention_vjp
     return lambda g, q, k, v, kept, causal, scale: call(
-        kernel, g, q, k, v, *kept.handles(), scale, causal, by_mask
+        kernel, g, q, k, v, *kept.handles(ATTENTION.name), scale, causal, by_mask
     )
 
 
 def _by_scores(g: T, queries: T, keys: T, values: T, kept: Kept, causal: bool, scale: float) -> T:
     """As softmax's, with the gradient g v^T of the weights; it is that of an added mask."""
-    w = attention_weights(queries, keys, kept.mask(), causal, scale)
+    w = attention_weights(queries, keys, kept.operand(ATTENTION.name), causal, scale)
     by_weights = g @ values.mT
     return (by_weights - by_weights.scale(w).sum((-1,), True)).scale(w)
 
@@ -95,7 +67,7 @@ def _by_key(g: T, queries: T, keys: T, values: T, kept: Kept, causal: bool, scal
 
 
 def _by_value(g: T, queries: T, keys: T, values: T, kept: Kept, causal: bool, scale: float) -> T:
-    return attention_weights(queries, keys, kept.mask(), causal, scale).mT @ g
+    return attention_weights(queries, keys, kept.operand(ATTENTION.name), causal, scale).mT @ g
 
 
 ATTENTION = custom(

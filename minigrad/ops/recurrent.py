@@ -1,28 +1,23 @@
-"""All steps of a recurrent layer at once: h = tanh or relu of x + h W^T, and LSTM's gates."""
+"""All steps of a recurrent layer at once: Elman's, gated recurrent units and LSTM.
+
+The rows have the projected inputs (T, B, gates * H), the first state, a weight (gates * H, P), for
+some an operand more, and then `Kept` and how many of LSTM's last c are wanted. A state is h (B, P)
+and c (B, H) in one row of numbers; the result is so the h of all steps, and then these c.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad._c import NULL, Handle, call, lib, save, saved_handle
-from minigrad.ops.shape import STACK
+from minigrad._c import Handle, call, lib
+from minigrad.ops.kept import Kept
+from minigrad.ops.shape import CAT, STACK
 from minigrad.ops.table import Row, custom
 
 T = Any  # a Tensor; this layer stands below it
-
-
-class Kept:
-    """The result of a forward, and LSTM's gates, saved for its backward."""
-
-    __slots__ = ("saved",)
-
-    saved: Any
-
-    def handles(self, op: str) -> tuple[Handle, Handle]:
-        """The two; RuntimeError if one was overwritten."""
-        gates = lib.mg_saved_buffer(self.saved, 1)
-        return saved_handle(self.saved, 0, op), saved_handle(self.saved, 1, op) if gates else NULL
+Shape = tuple[int, ...]
 
 
 def _parts(x: T) -> list[T]:
@@ -33,10 +28,35 @@ def _stacked(parts: list[T]) -> T:
     return parts[0].apply_row(STACK, 0, len(parts), beside=tuple(parts[1:]))
 
 
-def _lstm_back(g: T, projected: T, state: T, weight: T) -> tuple[T, T, T]:
+def _beside(parts: list[T]) -> T:
+    """Matrices side by side."""
+    bounds = [0]
+    for x in parts:
+        bounds.append(bounds[-1] + x.shape[-1])
+    return parts[0].apply_row(CAT, len(parts[0].shape) - 1, bounds, beside=tuple(parts[1:]))
+
+
+def _in_one_row(parts: list[T]) -> T:
+    return _beside([x.reshape((math.prod(x.shape),)) for x in parts])
+
+
+def _apart(x: T, *shapes: Shape) -> list[T]:
+    """Tensors of these shapes that lie in one row of numbers."""
+    found, at = [], 0
+    for shape in shapes:
+        size = math.prod(shape)
+        found.append(x.narrow(0, at, size).reshape(shape))
+        at += size
+    return found
+
+
+def _lstm_back(
+    g: T, projected: T, state: T, weight: T, projection: T | None, cells: int
+) -> tuple[T, ...]:
     """Back through c = f c' + i g and h = o tanh(c), with the gates made again."""
-    h, c = _parts(state)
-    size = h.shape[-1]
+    (steps, batch, wide), out = projected.shape, weight.shape[-1]
+    size = wide // 4
+    h, c = _apart(state, (batch, out), (batch, size))
     passed = []
     for x in _parts(projected):
         gates = x + h @ weight.mT
@@ -45,87 +65,124 @@ def _lstm_back(g: T, projected: T, state: T, weight: T) -> tuple[T, T, T]:
         new = f * c + i * n
         passed.append((h, c, i, f, n, o, new.tanh()))
         c, h = new, o * passed[-1][-1]
-    by_h, by_c = [_parts(one) for one in _parts(g)]
+        h = h if projection is None else h @ projection.mT
+    by_h, by_c = map(_parts, _apart(g, (steps, batch, out), (cells, batch, size)))
     dh: T = 0.0
     dc: T = 0.0
     dw: T = 0.0
+    by_projection: T = 0.0
     sums: list[T] = []
     for t, (h, c, i, f, n, o, bent) in reversed(list(enumerate(passed))):
         dh = by_h[t] + dh
-        dc = by_c[t] + dc + dh * o * (1.0 - bent * bent)
+        if projection is not None:
+            by_projection = dh.mT @ (o * bent) + by_projection
+            dh = dh @ projection
+        if t >= steps - cells:
+            dc = by_c[t - (steps - cells)] + dc
+        dc = dc + dh * o * (1.0 - bent * bent)
         slopes = (dc * n * i * (1.0 - i), dc * c * f * (1.0 - f), dc * i * (1.0 - n * n))
-        each = [*slopes, dh * bent * o * (1.0 - o)]
-        # Side by side along the last axis: stacked before it, and the two axes joined.
-        d = _stacked(each).permute((1, 0, 2)).reshape((h.shape[0], 4 * size))
+        d = _beside([*slopes, dh * bent * o * (1.0 - o)])
         sums.append(d)
         dh, dc, dw = d @ weight, dc * f, d.mT @ h + dw
-    return _stacked(sums[::-1]), _stacked([dh, dc]), dw
+    return _stacked(sums[::-1]), _in_one_row([dh, dc]), dw, by_projection
 
 
-def _elman_back(tanh: bool) -> Callable[..., tuple[T, T, T]]:
-    def back(g: T, projected: T, state: T, weight: T) -> tuple[T, T, T]:
+def _gru_back(g: T, projected: T, state: T, weight: T, bias: T, cells: int) -> tuple[T, ...]:
+    """Back through h = n + z (h' - n), with the gates made again."""
+    (steps, batch, _), size = projected.shape, weight.shape[-1]
+    (h,) = _apart(state, (batch, size))
+    passed = []
+    for x in _parts(projected):
+        own = [x.narrow(-1, k * size, size) for k in range(3)]
+        sums = h @ weight.mT + bias
+        r, z, m = [sums.narrow(-1, k * size, size) for k in range(3)]
+        r, z = (own[0] + r).sigmoid(), (own[1] + z).sigmoid()
+        n = (own[2] + r * m).tanh()
+        passed.append((h, r, z, m, n))
+        h = n + z * (h - n)
+    (by_h,) = map(_parts, _apart(g, (steps, batch, size)))
+    dh: T = 0.0
+    dw: T = 0.0
+    db: T = 0.0
+    found: list[T] = []
+    for t, (h, r, z, m, n) in reversed(list(enumerate(passed))):
+        dh = by_h[t] + dh
+        by_n = dh * (1.0 - z) * (1.0 - n * n)
+        first = (by_n * m * r * (1.0 - r), dh * (h - n) * z * (1.0 - z))
+        found.append(_beside([*first, by_n]))
+        d = _beside([*first, by_n * r])
+        dh, dw, db = dh * z + d @ weight, d.mT @ h + dw, d.sum((0,)) + db
+    return _stacked(found[::-1]), _in_one_row([dh]), dw, db.reshape(bias.shape)
+
+
+def _elman_back(tanh: bool) -> Callable[..., tuple[T, ...]]:
+    def back(g: T, projected: T, state: T, weight: T, _: None, cells: int) -> tuple[T, ...]:
         """Back through h = f(x + h' W^T), with the h made again."""
-        h = state.select(0, 0)
+        steps, batch, size = projected.shape
+        (h,) = _apart(state, (batch, size))
         passed = [h]
         for x in _parts(projected):
             sums = x + h @ weight.mT
             h = sums.tanh() if tanh else sums.relu()
             passed.append(h)
+        (by_h,) = map(_parts, _apart(g, (steps, batch, size)))
         dh: T = 0.0
         dw: T = 0.0
         found: list[T] = []
-        for t, by_h in reversed(list(enumerate(_parts(g.select(0, 0))))):
-            h, d = passed[t + 1], by_h + dh
+        for t in range(steps - 1, -1, -1):
+            h, d = passed[t + 1], by_h[t] + dh
             d = d * (1.0 - h * h) if tanh else d.where(h > 0.0, 0.0)
             found.append(d)
             dh, dw = d @ weight, d.mT @ passed[t] + dw
-        return _stacked(found[::-1]), dh.unsqueeze(0), dw
+        return _stacked(found[::-1]), _in_one_row([dh]), dw
 
     return back
 
 
-def _recurrence(name: str, kind: int, back: Callable[..., tuple[T, T, T]], doc: str) -> Row:
-    def forward(projected: Handle, state: Handle, weight: Handle, kept: Kept) -> Handle:
-        y, gates = call(lib.mg_recurrent, kind, projected, state, weight)
-        kept.saved = save(y, NULL if gates is None else gates)
+def _recurrence(
+    name: str, kind: int, back: Callable[..., tuple[T, ...]], doc: str, operands: int = 3
+) -> Row:
+    """A row for a kind of layer: `back` is the formula for the gradients of all operands."""
+
+    def forward(projected: Handle, state: Handle, weight: Handle, *rest: Any) -> Handle:
+        kept, cells = rest[-2:]
+        operand = kept.take()
+        y, made = call(lib.mg_recurrent, kind, projected, state, weight, operand, cells)
+        kept.save(operand, made)
         return y
 
-    def vjp(g: Handle, x: Handle, state: Handle, weight: Handle, kept: Kept) -> Sequence[Handle]:
-        return call(lib.mg_recurrent_vjp, kind, g, x, state, weight, *kept.handles(name))  # type: ignore[no-any-return]
+    def vjp(
+        g: Handle, projected: Handle, state: Handle, weight: Handle, kept: Kept, cells: int
+    ) -> Sequence[Handle]:
+        operand, made = kept.handles(name)
+        arrays = (g, projected, state, weight, operand, made)
+        return call(lib.mg_recurrent_vjp, kind, *arrays, cells)  # type: ignore[no-any-return]
 
-    def by_projected(g: T, projected: T, state: T, weight: T, kept: Kept) -> T:
-        return back(g, projected, state, weight)[0]
+    def joint(g: T, projected: T, state: T, weight: T, kept: Kept, cells: int) -> tuple[T, ...]:
+        return back(g, projected, state, weight, kept.operand(name), cells)[:operands]
 
-    def by_state(g: T, projected: T, state: T, weight: T, kept: Kept) -> T:
-        return back(g, projected, state, weight)[1]
+    def by(i: int) -> Callable[..., T]:
+        return lambda g, projected, state, weight, kept, cells: joint(
+            g, projected, state, weight, kept, cells
+        )[i]
 
-    def by_weight(g: T, projected: T, state: T, weight: T, kept: Kept) -> T:
-        return back(g, projected, state, weight)[2]
-
-    return custom(
-        name,
-        forward,
-        by_projected,
-        by_state,
-        by_weight,
-        together=vjp,
-        joint=lambda g, projected, state, weight, kept: back(g, projected, state, weight),
-        doc=doc,
-    )
+    return custom(name, forward, *map(by, range(operands)), together=vjp, joint=joint, doc=doc)
 
 
-LSTM = _recurrence(
-    "lstm_steps", lib.MG_LSTM, _lstm_back, "the h and c of all steps of an LSTM, (2, T, B, H)"
-)
 RNN_TANH = _recurrence(
-    "rnn_tanh_steps",
-    lib.MG_RNN_TANH,
-    _elman_back(True),
-    "the h of all steps of tanh(x + h W^T), (1, T, B, H)",
+    "rnn_tanh_steps", lib.MG_RNN_TANH, _elman_back(True), "the h of all steps of tanh(x + h W^T)"
 )
 RNN_RELU = _recurrence(
-    "rnn_relu_steps",
-    lib.MG_RNN_RELU,
-    _elman_back(False),
-    "the h of all steps of relu(x + h W^T), (1, T, B, H)",
+    "rnn_relu_steps", lib.MG_RNN_RELU, _elman_back(False), "the h of all steps of relu(x + h W^T)"
+)
+GRU = _recurrence("gru_steps", lib.MG_GRU, _gru_back, "the h of all steps of a GRU", operands=4)
+LSTM = _recurrence(
+    "lstm_steps", lib.MG_LSTM, _lstm_back, "the h of all steps of an LSTM, and its last c"
+)
+LSTM_PROJECTED = _recurrence(
+    "lstm_projected_steps",
+    lib.MG_LSTM,
+    _lstm_back,
+    "the same where h is projected",
+    operands=4,
 )

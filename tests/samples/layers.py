@@ -238,6 +238,10 @@ LAYERS = {
         for mode in ("sum", "mean", "max")
     ),
     "nn.functional.one_hot": (Z(lambda: F.one_hot(ints(2, 0, 1), 4)),),
+    "nn.functional.gru_steps": (
+        S(F.gru_steps, (2, 2, 6), (1, 2, 2), (6, 2), (6,)),
+        S(F.gru_steps, (1, 3, 3), (1, 3, 1), (3, 1), (3,)),
+    ),
     "nn.functional.lstm_steps": (
         S(F.lstm_steps, (2, 2, 8), (2, 2, 2), (8, 2)),
         S(F.lstm_steps, (1, 3, 4), (2, 3, 1), (4, 1)),

@@ -10,7 +10,8 @@ from minigrad.dispatch import apply, parent_of, wrap
 from minigrad.dtypes import bool_
 from minigrad.nn.functional.regularization import dropout
 from minigrad.nn.functional.spatial import require_floats
-from minigrad.ops.attention import ATTENTION, ATTENTION_BY_MASK, Kept, attention_weights
+from minigrad.ops.attention import ATTENTION, ATTENTION_BY_MASK, attention_weights
+from minigrad.ops.kept import Kept
 from minigrad.tape import mode
 
 if TYPE_CHECKING:

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import promoted
-from minigrad.dispatch import apply
+from minigrad.dispatch import apply, parent_of, wrap
+from minigrad.functions import cat
 from minigrad.nn.functional.spatial import require_floats
-from minigrad.ops.recurrent import LSTM, RNN_RELU, RNN_TANH, Kept
+from minigrad.ops.kept import Kept
+from minigrad.ops.recurrent import GRU, LSTM, LSTM_PROJECTED, RNN_RELU, RNN_TANH
 from minigrad.ops.table import Row
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["lstm_steps", "rnn_steps"]
+__all__ = ["gru_steps", "lstm_steps", "rnn_steps"]
+
+
+def gru_steps(projected: Tensor, state: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """All states of gated recurrent units (Cho et al. 2014), (1, T, B, H).
+
+    With r', z' and n' the thirds of ``projected[t]``, and a, b and m those of
+    ``h @ weight.T + bias``, the next h is ``n + z * (h - n)``, where ``r = sigmoid(r' + a)``,
+    ``z = sigmoid(z' + b)`` and ``n = tanh(n' + r * m)``. ``projected`` has the shape (T, B, 3 * H),
+    ``state``, the first h, (1, B, H), ``weight`` (3 * H, H) and ``bias`` (3 * H). `nn.GRU` is made
+    of it; PyTorch has no function for it.
+
+    Raises ValueError where the shapes do not fit or T is 0, TypeError for other than floats.
+
+    >>> import minigrad as mg
+    >>> x, state, weight = mg.zeros(3, 1, 3), mg.ones(1, 1, 1), mg.zeros(3, 1)
+    >>> gru_steps(x, state, weight, mg.zeros(3)).flatten().tolist()
+    [0.5, 0.25, 0.125]
+    """
+    return _steps("gru_steps", GRU, 1, 3, projected, state, weight, bias)
 
 
 def lstm_steps(projected: Tensor, state: Tensor, weight: Tensor) -> Tensor:
@@ -58,7 +80,8 @@ def rnn_steps(
 
 
 def _steps(op: str, row: Row, states: int, gates: int, *given: Any) -> Tensor:
-    projected, state, weight = [require_floats(op, x) for x in promoted(op, given)]
+    given = _floats(op, *given)
+    projected, state, weight, *bias = given
     steps, batch = projected.shape[:2] if projected.ndim == 3 else (0, 0)
     size = weight.shape[-1] if weight.ndim else 0
     shapes = ((steps, batch, gates * size), (states, batch, size), (gates * size, size))
@@ -68,4 +91,47 @@ def _steps(op: str, row: Row, states: int, gates: int, *given: Any) -> Tensor:
             f"not fit: they must be (T, B, {gates} * H), ({states}, B, H) and ({gates} * H, H), "
             "with T at least 1"
         )
-    return apply(row, (projected, state, weight), (Kept(),))
+    if bias and bias[0].shape != shapes[2][:1]:
+        raise ValueError(f"[{op}] bias {bias[0].shape} must have the shape {shapes[2][:1]}")
+    y = _apply(row, projected, state.flatten(), weight, *bias, cells=(states - 1) * steps)
+    return y.reshape(states, steps, batch, size)
+
+
+def _floats(op: str, *given: Any) -> Any:
+    return tuple([require_floats(op, x) for x in promoted(op, given)])
+
+
+def _apply(
+    row: Row, projected: Tensor, state: Tensor, weight: Tensor, *operand: Tensor, cells: int
+) -> Tensor:
+    """A row of `minigrad.ops.recurrent`, with the operand that it may have more than three."""
+    given = operand[0] if operand else None
+    edge = None if given is None else parent_of(given)
+    kept = Kept(given, lambda handle: wrap(handle, edge))
+    return apply(row, (projected, state, weight, *operand), (kept, cells))
+
+
+_ROWS = {"RNN_TANH": RNN_TANH, "RNN_RELU": RNN_RELU, "GRU": GRU, "LSTM": LSTM}
+
+
+def layer_steps(
+    mode: str, projected: Tensor, states: Sequence[Tensor], weight: Tensor, operand: Tensor | None
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """The h of all steps of a layer (T, B, P), and its last states, for its first states: h (B, P)
+    and LSTM's c (B, H). ``operand`` is the bias of a GRU, or the projection of an LSTM's h.
+
+    Raises TypeError for other than floats.
+    """
+    row = LSTM_PROJECTED if mode == "LSTM" and operand is not None else _ROWS[mode]
+    state = cat([s.flatten() for s in states])
+    beside = () if operand is None else (operand,)
+    given = _floats(row.name, projected, state, weight, *beside)
+    y = _apply(row, *given, cells=len(states) - 1)
+    steps, batch = projected.shape[:2]
+    shape = (steps, batch, weight.shape[-1])
+    if mode != "LSTM":
+        every = y.reshape(shape)
+        return every, (every.select(0, steps - 1),)
+    count = steps * batch * weight.shape[-1]
+    every, c = y.narrow(0, 0, count).reshape(shape), y.narrow(0, count, y.shape[0] - count)
+    return every, (every.select(0, steps - 1), c.reshape(states[1].shape))

@@ -1,0 +1,50 @@
+"""What a forward keeps for its backward beside the three arrays that a node saves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad._c import NULL, Handle, lib, save, saved_handle
+
+__all__ = ["Kept"]
+
+T = Any  # a Tensor; this layer stands below it
+
+
+class Kept:
+    """An operand of a row, or none, and what its kernel made: an argument of the row.
+
+    ``tensor`` makes a tensor of the saved operand, with the place on the tape that it had.
+    """
+
+    __slots__ = ("_made", "_saved", "_tensor", "_unsaved")
+
+    _saved: Any
+
+    def __init__(self, operand: T | None, tensor: Callable[[Handle], T]) -> None:
+        self._unsaved = NULL if operand is None else operand._h  # until the forward has saved it
+        self._tensor = tensor
+
+    def take(self) -> Handle:
+        """The operand for the forward, or NULL."""
+        operand, self._unsaved = self._unsaved, NULL
+        return operand
+
+    def save(self, operand: Handle, *made: Handle) -> None:
+        """Save both, by the forward."""
+        self._saved, self._made = save(operand, *made), len(made)
+
+    def handles(self, op: str) -> tuple[Handle, ...]:
+        """The operand or NULL, and what was made; RuntimeError if one was overwritten."""
+        made = [saved_handle(self._saved, i, op) for i in range(1, self._made + 1)]
+        return self._operand(op), *made
+
+    def operand(self, op: str) -> T | None:
+        """The operand for a formula; RuntimeError if it was overwritten."""
+        handle = self._operand(op)
+        return None if handle is NULL else self._tensor(handle)
+
+    def _operand(self, op: str) -> Handle:
+        given = lib.mg_saved_buffer(self._saved, 0)
+        return saved_handle(self._saved, 0, op) if given else NULL
