@@ -14,6 +14,7 @@ from minigrad.distributions.composed import (
     MixtureSameFamily,
     TransformedDistribution,
 )
+from minigrad.distributions.constraint_registry import biject_to, transform_to
 from minigrad.distributions.continuous import (
     Cauchy,
     Exponential,
@@ -74,8 +75,10 @@ __all__ = [
     "TransformedDistribution",
     "Uniform",
     "Weibull",
+    "biject_to",
     "constraints",
     "kl_divergence",
     "register_kl",
+    "transform_to",
     "transforms",
 ]

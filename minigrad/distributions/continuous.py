@@ -466,8 +466,7 @@ class Pareto(Distribution):
     @property
     def support(self) -> constraints.Constraint:
         """From scale on."""
-        low = self.scale.detach()
-        return constraints.Constraint(f"GreaterThanEq({low})", lambda x: x >= low)
+        return constraints.greater_than_eq(self.scale.detach())
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         """Values with gradients by the parameters."""

@@ -519,13 +519,7 @@ class Multinomial(Distribution):
     @property
     def support(self) -> constraints.Constraint:
         """Counts that add up."""
-        n = self.total_count
-        return constraints.Constraint(
-            f"Multinomial(upper_bound={n})",
-            lambda x: ((x >= 0) & (x % 1 == 0)).all(-1) & (x.sum(-1) == n),
-            1,
-            True,
-        )
+        return constraints.multinomial(self.total_count)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         """Counts, as floats."""

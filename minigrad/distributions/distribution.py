@@ -49,7 +49,7 @@ class Distribution:
         if self._validates:
             for name, rule in self.arg_constraints.items():
                 value = self.__dict__.get(name)
-                if value is not None:
+                if value is not None and not constraints.is_dependent(rule):
                     self._check(f"the parameter {name}", rule, value)
 
     @staticmethod

@@ -134,7 +134,7 @@ class Dirichlet(Distribution):
     """Vectors of numbers that add up to 1, of shapes ``concentration`` along the last dimension."""
 
     arg_constraints = {  # noqa: RUF012
-        "concentration": constraints.Constraint("Positive()", lambda x: (x > 0).all(-1), 1)
+        "concentration": constraints.independent(constraints.positive, 1)
     }
     has_rsample = True
 
