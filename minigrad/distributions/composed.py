@@ -37,24 +37,31 @@ class Independent(Distribution):
             raise ValueError(
                 f"[Independent] {n} dimensions are to be parts, but the batch has {len(batch)}"
             )
-        self.base_dist, self.reinterpreted_batch_ndims = base_distribution, n
+        self.base_dist: Any = base_distribution
+        self.reinterpreted_batch_ndims = n
         event = (*batch[len(batch) - n :], *base_distribution.event_shape)
         super().__init__(batch[: len(batch) - n], event, validate_args)
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
         """As of the base."""
-        return self.base_dist.has_rsample
+        return bool(self.base_dist.has_rsample)
+
+    @property
+    def has_enumerate_support(self) -> bool:  # type: ignore[override]
+        """As of the base, unless several parts make a value."""
+        return bool(self.base_dist.has_enumerate_support) and not self.reinterpreted_batch_ndims
 
     @property
     def support(self) -> constraints.Constraint:
-        """As of the base."""
-        return self.base_dist.support
+        """As of the base, of values with more dimensions."""
+        n = self.reinterpreted_batch_ndims
+        return constraints.independent(self.base_dist.support, n) if n else self.base_dist.support
 
-    def _check_sample(self, value: Any) -> Any:
+    def _validate_sample(self, value: Any) -> Any:
         return value
 
-    def expand(self, batch_shape: Sequence[int]) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         """The same with parameters of a larger batch shape."""
         n = self.reinterpreted_batch_ndims
         base = self.base_dist.expand((*batch_shape, *self.event_shape[:n]))
@@ -71,6 +78,12 @@ class Independent(Distribution):
     def log_prob(self, value: Any) -> Any:
         """The sum over the parts."""
         return last_added(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """All values of the base; NotImplementedError for those of several parts."""
+        if self.reinterpreted_batch_ndims:
+            raise NotImplementedError("[Independent] the values of several parts are not counted")
+        return self.base_dist.enumerate_support(expand)
 
     def entropy(self) -> Any:
         """The sum over the parts."""
@@ -128,17 +141,18 @@ class TransformedDistribution(Distribution):
             base_distribution = base_distribution.expand(wide[: len(wide) - own])
         if taken > own:
             base_distribution = Independent(base_distribution, taken - own)
-        self.base_dist, self.transforms, self._whole = base_distribution, parts, whole
+        self.base_dist: Any = base_distribution
+        self.transforms, self._whole = parts, whole
         at = len(given) - whole.codomain.event_dim - max(own - taken, 0)
         super().__init__(given[:at], given[at:], validate_args)
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
         """As of the base."""
-        return self.base_dist.has_rsample
+        return bool(self.base_dist.has_rsample)
 
     @property
-    def support(self) -> constraints.Constraint:
+    def support(self) -> Any:
         """The set of values that the last transform gives."""
         if not self.transforms:
             return self.base_dist.support
@@ -166,7 +180,7 @@ class TransformedDistribution(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         """The base's at the inverse, less how the transforms stretch."""
-        y, total = self._check_sample(value), 0.0
+        y, total = self._validate_sample(value), 0.0
         event = len(self.event_shape)
         for part in reversed(self.transforms):
             x = part.inv(y)
@@ -179,7 +193,7 @@ class TransformedDistribution(Distribution):
 
     def cdf(self, value: Any) -> Any:
         """The base's at the inverse; for transforms of one sign."""
-        found = self.base_dist.cdf(self._whole.inv(self._check_sample(value)))
+        found = self.base_dist.cdf(self._whole.inv(self._validate_sample(value)))
         return self._turned(found)
 
     def icdf(self, value: Any) -> Any:
@@ -225,10 +239,19 @@ class MixtureSameFamily(Distribution):
 
     @property
     def support(self) -> constraints.Constraint:
-        """As of the components."""
-        return self.component_distribution.support
+        """As of all components."""
+        return constraints.MixtureSameFamilyConstraint(self.component_distribution.support)
 
-    def _check_sample(self, value: Any) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        """The same with parameters of a larger batch shape."""
+        count = self.mixture_distribution.param_shape[-1]
+        return MixtureSameFamily(
+            self.mixture_distribution.expand(batch_shape),
+            self.component_distribution.expand((*batch_shape, count)),
+            validate_args=False,
+        )
+
+    def _validate_sample(self, value: Any) -> Any:
         return value
 
     def _weighted(self, x: Any) -> Any:
