@@ -28,6 +28,7 @@ from minigrad.distributions.continuous import (
     Uniform,
     Weibull,
 )
+from minigrad.distributions.continuous_bernoulli import ContinuousBernoulli
 from minigrad.distributions.discrete import (
     Bernoulli,
     Binomial,
@@ -50,7 +51,9 @@ from minigrad.distributions.gamma_family import (
     InverseGamma,
     StudentT,
 )
+from minigrad.distributions.generalized_pareto import GeneralizedPareto
 from minigrad.distributions.kl import kl_divergence, register_kl
+from minigrad.distributions.kumaraswamy import Kumaraswamy
 from minigrad.distributions.multivariate import MultivariateNormal
 from minigrad.distributions.transforms import (
     AbsTransform,
@@ -74,6 +77,7 @@ from minigrad.distributions.transforms import (
     Transform,
     identity_transform,
 )
+from minigrad.distributions.von_mises import VonMises
 
 __all__ = [
     "AbsTransform",
@@ -86,6 +90,7 @@ __all__ = [
     "Cauchy",
     "Chi2",
     "ComposeTransform",
+    "ContinuousBernoulli",
     "CorrCholeskyTransform",
     "CumulativeDistributionTransform",
     "Dirichlet",
@@ -95,6 +100,7 @@ __all__ = [
     "ExponentialFamily",
     "FisherSnedecor",
     "Gamma",
+    "GeneralizedPareto",
     "Geometric",
     "Gumbel",
     "HalfCauchy",
@@ -102,6 +108,7 @@ __all__ = [
     "Independent",
     "IndependentTransform",
     "InverseGamma",
+    "Kumaraswamy",
     "Laplace",
     "LogNormal",
     "LowerCholeskyTransform",
@@ -127,6 +134,7 @@ __all__ = [
     "Transform",
     "TransformedDistribution",
     "Uniform",
+    "VonMises",
     "Weibull",
     "biject_to",
     "constraints",
