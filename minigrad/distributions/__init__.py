@@ -54,7 +54,10 @@ from minigrad.distributions.gamma_family import (
 from minigrad.distributions.generalized_pareto import GeneralizedPareto
 from minigrad.distributions.kl import kl_divergence, register_kl
 from minigrad.distributions.kumaraswamy import Kumaraswamy
+from minigrad.distributions.logistic_normal import LogisticNormal
 from minigrad.distributions.multivariate import MultivariateNormal
+from minigrad.distributions.relaxed_bernoulli import RelaxedBernoulli
+from minigrad.distributions.relaxed_categorical import RelaxedOneHotCategorical
 from minigrad.distributions.transforms import (
     AbsTransform,
     AffineTransform,
@@ -111,6 +114,7 @@ __all__ = [
     "Kumaraswamy",
     "Laplace",
     "LogNormal",
+    "LogisticNormal",
     "LowerCholeskyTransform",
     "MixtureSameFamily",
     "Multinomial",
@@ -123,6 +127,8 @@ __all__ = [
     "Poisson",
     "PositiveDefiniteTransform",
     "PowerTransform",
+    "RelaxedBernoulli",
+    "RelaxedOneHotCategorical",
     "ReshapeTransform",
     "SigmoidTransform",
     "SoftmaxTransform",
