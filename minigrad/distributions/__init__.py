@@ -54,7 +54,9 @@ from minigrad.distributions.gamma_family import (
 from minigrad.distributions.generalized_pareto import GeneralizedPareto
 from minigrad.distributions.kl import kl_divergence, register_kl
 from minigrad.distributions.kumaraswamy import Kumaraswamy
+from minigrad.distributions.lkj_cholesky import LKJCholesky
 from minigrad.distributions.logistic_normal import LogisticNormal
+from minigrad.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal
 from minigrad.distributions.multivariate import MultivariateNormal
 from minigrad.distributions.relaxed_bernoulli import RelaxedBernoulli
 from minigrad.distributions.relaxed_categorical import RelaxedOneHotCategorical
@@ -81,6 +83,7 @@ from minigrad.distributions.transforms import (
     identity_transform,
 )
 from minigrad.distributions.von_mises import VonMises
+from minigrad.distributions.wishart import Wishart
 
 __all__ = [
     "AbsTransform",
@@ -112,9 +115,11 @@ __all__ = [
     "IndependentTransform",
     "InverseGamma",
     "Kumaraswamy",
+    "LKJCholesky",
     "Laplace",
     "LogNormal",
     "LogisticNormal",
+    "LowRankMultivariateNormal",
     "LowerCholeskyTransform",
     "MixtureSameFamily",
     "Multinomial",
@@ -142,6 +147,7 @@ __all__ = [
     "Uniform",
     "VonMises",
     "Weibull",
+    "Wishart",
     "biject_to",
     "constraints",
     "identity_transform",
