@@ -393,7 +393,7 @@ def test_samples_of_the_logistic_normal():
 def test_continuous_bernoulli_of_any_logit(t):
     mpmath = pytest.importorskip("mpmath")
     x = 0.37
-    with mpmath.workdps(60):
+    with mpmath.workdps(120):
         m = mpmath.mpf(t) if t else mpmath.mpf(10) ** -30
         normalizer = mpmath.log(mpmath.expm1(m) / m)
         mean = 1 / (1 - mpmath.exp(-m)) - 1 / m

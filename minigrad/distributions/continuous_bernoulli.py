@@ -64,7 +64,7 @@ class ContinuousBernoulli(OfTrials, ExponentialFamily):
     def cdf(self, value: Any) -> Any:
         """(exp(t x) - 1) / (exp(t) - 1)."""
         x, t = self._validate_sample(value), self.logits
-        low = f.minimum(t, -t)
+        low = f.where(t > 0, -t, t)
         found = x * expm1_ratio(low * x) / expm1_ratio(low)
         mirrored = x * f.exp(low * (1 - x)) * expm1_ratio(low * x) / expm1_ratio(low)
         return f.clamp(f.where(t > 0, mirrored, found), 0.0, 1.0)

@@ -10,7 +10,7 @@ from minigrad.distributions.distribution import Distribution
 from minigrad.distributions.transforms.base import last_added
 from minigrad.tape import enable_grad
 
-__all__ = ["ExponentialFamily"]
+__all__ = ["ExponentialFamily", "bregman"]
 
 
 class ExponentialFamily(Distribution):
@@ -50,5 +50,15 @@ class ExponentialFamily(Distribution):
         theta, value, slopes = self._normalizer_and_slopes()
         result = value - self._mean_carrier_measure
         for p, slope in zip(theta, slopes, strict=True):
-            result = result - last_added(p * slope, p.ndim - len(self.batch_shape))
+            result = result - last_added(p * slope, len(self.event_shape))
         return result
+
+
+def bregman(p: ExponentialFamily, q: ExponentialFamily) -> Any:
+    """The divergence of p from q of the same class: F(theta_q) - F(theta_p) - <.., F'(theta_p)>."""
+    theta, value, slopes = p._normalizer_and_slopes()
+    other = q._natural_params
+    result = q._log_normalizer(*other) - value
+    for a, b, slope in zip(theta, other, slopes, strict=True):
+        result = result - last_added((b - a) * slope, len(q.event_shape))
+    return result

@@ -113,21 +113,25 @@ class MultivariateNormal(Distribution):
         noise = randn(Size(self._extended_shape(sample_shape)), dtype=self.loc.dtype)
         return self.loc + f.squeeze(self._scale @ f.unsqueeze(noise, -1), -1)
 
-    def _half_log_det(self) -> Any:
+    def half_log_det(self) -> Any:
+        """Half the logarithm of the determinant of the covariance, log|L|."""
         return f.sum(f.log(f.diagonal(self._scale, 0, -2, -1)), -1)
+
+    def square(self, away: Any) -> Any:
+        """v^T S^-1 v of the covariance S and vectors v: |L^-1 v|^2."""
+        scale = self._scale.expand((*away.shape, away.shape[-1]))
+        z = linalg.solve_triangular(scale, f.unsqueeze(away, -1), upper=False)
+        return f.sum(f.squeeze(z, -1) ** 2, -1)
 
     def log_prob(self, value: Any) -> Any:
         """-|L^-1 (x - loc)|^2 / 2 - log|L| - n log(2 pi) / 2."""
         away = self._validate_sample(value) - self.loc
-        scale = self._scale.expand((*away.shape, away.shape[-1]))
-        z = linalg.solve_triangular(scale, f.unsqueeze(away, -1), upper=False)
-        square = f.sum(f.squeeze(z, -1) ** 2, -1)
-        n = self.event_shape[0]
-        return -0.5 * (n * math.log(2 * math.pi) + square) - self._half_log_det()
+        constant = self.event_shape[0] * math.log(2 * math.pi)
+        return -0.5 * (constant + self.square(away)) - self.half_log_det()
 
     def entropy(self) -> Any:
         """n (1 + log(2 pi)) / 2 + log|L|."""
-        return 0.5 * self.event_shape[0] * (1 + math.log(2 * math.pi)) + self._half_log_det()
+        return 0.5 * self.event_shape[0] * (1 + math.log(2 * math.pi)) + self.half_log_det()
 
     @property
     def mean(self) -> Any:

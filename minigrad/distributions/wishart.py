@@ -96,15 +96,19 @@ class Wishart(Distribution):
         n = self.event_shape[0]
         return n * (n - 1) / 4 * math.log(math.pi) + f.sum(f.lgamma(self._halves()), -1)
 
+    def log_normalizer(self) -> Any:
+        """log(2^(df n / 2) |V|^(df / 2) Gamma_n(df / 2))."""
+        n = self.event_shape[0]
+        return self.df / 2 * (n * math.log(2) + self._log_det()) + self._log_gamma()
+
     def log_prob(self, value: Any) -> Any:
-        """(df - n - 1) / 2 log|X| - tr(V^-1 X) / 2 less log(2^(df n / 2) |V|^(df / 2) Gamma_n)."""
+        """(df - n - 1) / 2 log|X| - tr(V^-1 X) / 2 less the log-normaliser."""
         x, n = self._validate_sample(value), self.event_shape[0]
         root = linalg.cholesky(x)
         log_det = 2 * f.sum(f.log(f.diagonal(root, 0, -2, -1)), -1)
         scale, root = f.broadcast_tensors(self._scale, root)
         trace = f.sum(f.flatten(linalg.solve_triangular(scale, root, upper=False) ** 2, -2), -1)
-        constant = self.df / 2 * (n * math.log(2) + self._log_det()) + self._log_gamma()
-        return (self.df - n - 1) / 2 * log_det - trace / 2 - constant
+        return (self.df - n - 1) / 2 * log_det - trace / 2 - self.log_normalizer()
 
     def mean_log_det(self) -> Any:
         """The mean of log|X|: the sum of digamma((df - i) / 2) + n log(2) + log|V|."""
@@ -114,8 +118,7 @@ class Wishart(Distribution):
     def entropy(self) -> Any:
         """The entropy in nats."""
         n = self.event_shape[0]
-        constant = self.df / 2 * (n * math.log(2) + self._log_det()) + self._log_gamma()
-        return constant - (self.df - n - 1) / 2 * self.mean_log_det() + self.df * n / 2
+        return self.log_normalizer() - (self.df - n - 1) / 2 * self.mean_log_det() + self.df * n / 2
 
     @property
     def mean(self) -> Any:
