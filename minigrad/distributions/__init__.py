@@ -8,7 +8,18 @@ Names, arguments and shapes are PyTorch's. Samples come from minigrad's generato
 True
 """
 
-from minigrad.distributions import constraints, kl_between, transforms
+import sys
+
+from minigrad.distributions import (
+    composed,
+    constraints,
+    continuous,
+    discrete,
+    gamma_family,
+    kl_between,
+    multivariate,
+    transforms,
+)
 from minigrad.distributions.composed import (
     Independent,
     MixtureSameFamily,
@@ -84,6 +95,21 @@ from minigrad.distributions.transforms import (
 )
 from minigrad.distributions.von_mises import VonMises
 from minigrad.distributions.wishart import Wishart
+
+# PyTorch has a module for each family: ``from torch.distributions.normal import Normal``. These
+# are the names of those that share a module here.
+_SHARED = {
+    composed: "independent mixture_same_family transformed_distribution",
+    continuous: "cauchy exponential gumbel half_cauchy half_normal laplace log_normal normal "
+    "pareto uniform weibull",
+    discrete: "bernoulli binomial categorical geometric multinomial negative_binomial "
+    "one_hot_categorical poisson",
+    gamma_family: "beta chi2 dirichlet fishersnedecor gamma inverse_gamma studentT",
+    multivariate: "multivariate_normal",
+}
+for _module, _names in _SHARED.items():
+    for _name in _names.split():
+        sys.modules[f"{__name__}.{_name}"] = globals()[_name] = _module
 
 del kl_between  # which was imported for what it registers
 

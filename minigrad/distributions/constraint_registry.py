@@ -6,7 +6,7 @@ one for optimisation, which may be cheaper and may give the same value for sever
 >>> import minigrad as mg
 >>> from minigrad.distributions import constraints, transform_to
 >>> transform_to(constraints.positive)(mg.tensor([0.0, -1.0])) > 0
-tensor([True, True])
+tensor([ True,  True])
 """
 
 from __future__ import annotations

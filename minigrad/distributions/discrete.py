@@ -26,6 +26,7 @@ __all__ = [
     "OneHotCategorical",
     "OneHotCategoricalStraightThrough",
     "Poisson",
+    "inside",
 ]
 
 
@@ -34,7 +35,7 @@ def _one_of(name: str, probs: Any, logits: Any) -> None:
         raise ValueError(f"[{name}] give either probs or logits, and not both")
 
 
-def _inside(probs: Any) -> Any:
+def inside(probs: Any) -> Any:
     """Probabilities whose logarithms are finite."""
     eps = 2.0**-23 if probs.dtype.itemsize == 4 else 2.0**-52
     return f.clamp(probs, eps, 1 - eps)
@@ -64,7 +65,7 @@ class OfTrials(Distribution):
         """log(p / (1 - p))."""
         if self._logits is not None:
             return self._logits
-        p = _inside(self._probs)
+        p = inside(self._probs)
         return f.log(p) - f.log1p(-p)
 
     @property
@@ -388,7 +389,7 @@ class Categorical(Distribution):
             if checks and not bool(valid.all()):
                 raise ValueError(f"[{name}] probs must not be negative, and not all 0")
             self.probs = given / given.sum(-1, keepdim=True)
-            self.logits = f.log(_inside(self.probs))
+            self.logits = f.log(inside(self.probs))
         else:
             self.logits = given - f.logsumexp(given, -1, keepdim=True)
             self.probs = f.softmax(given, -1)

@@ -22,6 +22,9 @@ __all__ = [
     "SoftmaxTransform",
     "StackTransform",
     "StickBreakingTransform",
+    "lower_matrix",
+    "matrix_size",
+    "places",
 ]
 
 
@@ -157,9 +160,9 @@ class CorrCholeskyTransform(Transform):
         return math.log(2) - size + logsigmoid(2 * size)
 
     def _call(self, x: Any) -> Any:
-        n = _matrix_size("CorrCholeskyTransform", x.shape[-1])
-        rows = _lower(x, n)
-        log = f.cumsum(_lower(self._log_sech(x), n), -1)
+        n = matrix_size("CorrCholeskyTransform", x.shape[-1])
+        rows = lower_matrix(x, n)
+        log = f.cumsum(lower_matrix(self._log_sech(x), n), -1)
         before = f.cat([zeros_like(log[..., :1]), log[..., :-1]], -1)
         return f.tril(f.tanh(rows) * f.exp(before), -1) + f.diag_embed(f.exp(_diagonal(before)))
 
@@ -167,22 +170,22 @@ class CorrCholeskyTransform(Transform):
         squares = f.flip(f.tril(y) ** 2, (-1,))
         after = f.flip(f.cumsum(squares, -1), (-1,))  # of this place and those that follow
         n = y.shape[-1]
-        at = _places(n)
+        at = places(n)
         below = f.reshape(y, (*y.shape[:-2], n * n))[..., at]
         rest = f.reshape(after, (*y.shape[:-2], n * n))[..., at + 1]
         return f.asinh(below / f.sqrt(rest))
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """The sum of (i - j + 1) log(sech(x_ij)) over the rows i and columns j below."""
-        n = _matrix_size("CorrCholeskyTransform", x.shape[-1])
-        at = _places(n)
+        n = matrix_size("CorrCholeskyTransform", x.shape[-1])
+        at = places(n)
         weights = f.to(at // n - at % n + 1, x.dtype)
         return f.sum(weights * self._log_sech(x), -1)
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """A matrix for each vector; ValueError where its size is not n (n - 1) / 2."""
         _needs_vector("CorrCholeskyTransform", shape)
-        n = _matrix_size("CorrCholeskyTransform", shape[-1])
+        n = matrix_size("CorrCholeskyTransform", shape[-1])
         return Size((*shape[:-1], n, n))
 
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
@@ -193,7 +196,7 @@ class CorrCholeskyTransform(Transform):
         return Size((*shape[:-2], n * (n - 1) // 2))
 
 
-def _matrix_size(name: str, count: int) -> int:
+def matrix_size(name: str, count: int) -> int:
     """n of n (n - 1) / 2 numbers below a diagonal."""
     n = (1 + math.isqrt(1 + 8 * count)) // 2
     if n * (n - 1) // 2 != count:
@@ -201,15 +204,15 @@ def _matrix_size(name: str, count: int) -> int:
     return n
 
 
-def _places(n: int) -> Any:
-    """Where the elements below the diagonal lie in a matrix of n by n, row by row."""
-    rows, columns = f.tril_indices(n, n, -1)
+def places(n: int, diag: int = -1) -> Any:
+    """Where the elements up to a diagonal lie in a matrix of n by n, row by row."""
+    rows, columns = f.tril_indices(n, n, diag)
     return rows * n + columns
 
 
-def _lower(x: Any, n: int) -> Any:
-    """Vectors as matrices of n by n that are 0 but below the diagonal."""
-    at = f.expand(_places(n), x.shape)
+def lower_matrix(x: Any, n: int, diag: int = -1) -> Any:
+    """Vectors as matrices of n by n that are 0 but up to a diagonal."""
+    at = f.expand(places(n, diag), x.shape)
     flat = f.scatter(zeros((*x.shape[:-1], n * n), dtype=x.dtype), -1, at, x)
     return f.reshape(flat, (*x.shape[:-1], n, n))
 
