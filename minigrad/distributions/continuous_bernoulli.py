@@ -31,7 +31,7 @@ class ContinuousBernoulli(OfTrials, ExponentialFamily):
     >>> import minigrad as mg
     >>> d = mg.distributions.ContinuousBernoulli(probs=0.5)
     >>> d.mean, d.log_prob(mg.tensor(0.3)).abs() < 1e-6
-    (tensor(0.5000), tensor(True))
+    (tensor(0.5), tensor(True))
     """
 
     has_rsample = True

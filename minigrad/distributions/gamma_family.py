@@ -134,7 +134,7 @@ class InverseGamma(Distribution):
     >>> import minigrad as mg
     >>> d = mg.distributions.InverseGamma(mg.tensor(3.0), 2.0)
     >>> d.mean, d.mode
-    (tensor(1.), tensor(0.5000))
+    (tensor(1.), tensor(0.5))
     """
 
     arg_constraints = {  # noqa: RUF012
@@ -349,7 +349,7 @@ class FisherSnedecor(Distribution):
     >>> import minigrad as mg
     >>> d = mg.distributions.FisherSnedecor(mg.tensor(4.0), 6.0)
     >>> d.mean, d.mode
-    (tensor(1.5000), tensor(0.3750))
+    (tensor(1.5), tensor(0.375))
     """
 
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}  # noqa: RUF012
