@@ -402,8 +402,8 @@ def test_other_divergences():
     )
     parts = [D.Independent(D.Normal(double(v), double(s)), 1) for v, s in ((LOC, A), (X, B))]
     np.testing.assert_allclose(D.kl_divergence(a, b).item(), D.kl_divergence(*parts).item())
-    with pytest.raises(NotImplementedError, match=r"no formula for Normal and Gamma"):
-        D.kl_divergence(D.Normal(0.0, 1.0), D.Gamma(1.0, 1.0))
+    with pytest.raises(NotImplementedError, match=r"no formula for Normal and Poisson"):
+        D.kl_divergence(D.Normal(0.0, 1.0), D.Poisson(1.0))
 
     class Own(D.Normal):
         pass
@@ -488,3 +488,133 @@ def test_as_pytorch(name):
     if name != "Weibull":  # 0 below a shape of 1, where PyTorch has NaN
         np.testing.assert_allclose(d.mode.numpy(), other.mode.numpy(), rtol=1e-9)
     assert d.has_rsample == other.has_rsample
+
+
+# ---- PyTorch's places ----------------------------------------------------------------------------
+
+
+def test_pytorchs_modules(fresh):
+    """Every module of PyTorch's that has a family is there, with the family in it."""
+    places = {
+        "bernoulli": "Bernoulli",
+        "beta": "Beta",
+        "binomial": "Binomial",
+        "categorical": "Categorical",
+        "cauchy": "Cauchy",
+        "chi2": "Chi2",
+        "constraint_registry": "biject_to transform_to",
+        "continuous_bernoulli": "ContinuousBernoulli",
+        "dirichlet": "Dirichlet",
+        "distribution": "Distribution",
+        "exp_family": "ExponentialFamily",
+        "exponential": "Exponential",
+        "fishersnedecor": "FisherSnedecor",
+        "gamma": "Gamma",
+        "generalized_pareto": "GeneralizedPareto",
+        "geometric": "Geometric",
+        "gumbel": "Gumbel",
+        "half_cauchy": "HalfCauchy",
+        "half_normal": "HalfNormal",
+        "independent": "Independent",
+        "inverse_gamma": "InverseGamma",
+        "kl": "kl_divergence register_kl",
+        "kumaraswamy": "Kumaraswamy",
+        "laplace": "Laplace",
+        "lkj_cholesky": "LKJCholesky",
+        "log_normal": "LogNormal",
+        "logistic_normal": "LogisticNormal",
+        "lowrank_multivariate_normal": "LowRankMultivariateNormal",
+        "mixture_same_family": "MixtureSameFamily",
+        "multinomial": "Multinomial",
+        "multivariate_normal": "MultivariateNormal",
+        "negative_binomial": "NegativeBinomial",
+        "normal": "Normal",
+        "one_hot_categorical": "OneHotCategorical OneHotCategoricalStraightThrough",
+        "pareto": "Pareto",
+        "poisson": "Poisson",
+        "relaxed_bernoulli": "LogitRelaxedBernoulli RelaxedBernoulli",
+        "relaxed_categorical": "ExpRelaxedCategorical RelaxedOneHotCategorical",
+        "studentT": "StudentT",
+        "transformed_distribution": "TransformedDistribution",
+        "transforms": "Transform StickBreakingTransform",
+        "uniform": "Uniform",
+        "utils": "broadcast_all lazy_property",
+        "von_mises": "VonMises",
+        "weibull": "Weibull",
+        "wishart": "Wishart",
+    }
+    lines = ["import minigrad", "minigrad.as_torch()"]
+    for module, names in places.items():
+        for name in names.split():
+            lines.append(f"from torch.distributions.{module} import {name}")
+    lines += ["import torch", "print(torch.distributions.normal.Normal(0.0, 1.0).mean)"]
+    assert fresh("\n".join(lines)).strip() == "tensor(0.)"
+
+
+def test_helpers_of_distributions_of_ones_own():
+    from minigrad.distributions import utils
+
+    _, b = utils.broadcast_all(double([1.0, 2.0]), 3)
+    assert (b.tolist(), b.dtype) == ([3, 3], mg.float64)
+    p = double([0.2, 0.8])
+    for binary in (False, True):
+        logits = utils.probs_to_logits(p, is_binary=binary)
+        np.testing.assert_allclose(utils.logits_to_probs(logits, is_binary=binary).numpy(), p)
+    assert bool(utils.clamp_probs(double([0.0, 1.0])).log().isfinite().all())
+    for diag, count in ((0, 6), (-1, 3), (-2, 1)):
+        v = double(np.arange(1.0, 2 * count + 1).reshape(2, count))
+        m = utils.vec_to_tril_matrix(v, diag)
+        assert m.shape == (2, 3, 3)
+        assert (m.tril(diag) == m).all()
+        assert (utils.tril_matrix_to_vec(m, diag) == v).all()
+    with pytest.raises(ValueError, match=r"^\[vec_to_tril_matrix\] 4 numbers are not"):
+        utils.vec_to_tril_matrix(mg.zeros(4))
+    with pytest.raises(ValueError, match=r"^\[vec_to_tril_matrix\] diag is 1, but must be 0 or"):
+        utils.vec_to_tril_matrix(mg.zeros(4), 1)
+    with pytest.raises(ValueError, match=r"^\[tril_matrix_to_vec\] diag is 3, but must"):
+        utils.tril_matrix_to_vec(mg.zeros(3, 3), 3)
+
+    class Squared(D.Distribution):
+        """As PyTorch's own distributions are written."""
+
+        arg_constraints = {"loc": D.constraints.real, "scale": D.constraints.positive}  # noqa: RUF012
+        support = D.constraints.positive
+        asked = 0
+
+        def __init__(self, loc, scale, validate_args=None):
+            self.loc, self.scale = utils.broadcast_all(loc, scale)
+            super().__init__(self.loc.size(), validate_args=validate_args)
+
+        def expand(self, batch_shape, _instance=None):
+            new = self._get_checked_instance(Squared, _instance)
+            new.loc, new.scale = (x.expand(batch_shape) for x in (self.loc, self.scale))
+            super(Squared, new).__init__(batch_shape, validate_args=False)
+            new._validate_args = self._validate_args
+            return new
+
+        def rsample(self, sample_shape=()):
+            shape = self._extended_shape(sample_shape)
+            return (self.loc + self.scale * mg.randn(shape)) ** 2
+
+        def log_prob(self, value):
+            if self._validate_args:
+                self._validate_sample(value)
+            return value * 0
+
+        @utils.lazy_property
+        def width(self):
+            self.asked += 1
+            return self.scale * 2
+
+    class Other(Squared):
+        def __init__(self):
+            super().__init__(0.0, 1.0)
+
+    d = Squared(mg.zeros(3), 1.0)
+    wide = d.expand((2, 3))
+    assert (wide.batch_shape, wide.sample((4,)).shape) == ((2, 3), (4, 2, 3))
+    assert [d.width.tolist(), d.width.tolist(), d.asked] == [[2, 2, 2], [2, 2, 2], 1]
+    with pytest.raises(ValueError, match=r"^\[Squared\] a value must be Positive"):
+        wide.log_prob(-mg.ones(3))
+    with pytest.raises(NotImplementedError, match=r"^\[Other\] has an __init__ of its own"):
+        Other().expand((2,))

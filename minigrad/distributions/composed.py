@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
 from minigrad import functions as f
+from minigrad.dispatch import Size
 from minigrad.distributions import constraints
 from minigrad.distributions.discrete import Categorical
 from minigrad.distributions.distribution import Distribution
-from minigrad.distributions.transforms import ComposeTransform, Transform
+from minigrad.distributions.transforms.base import ComposeTransform, Transform, last_added
 from minigrad.tape import no_grad
 
 __all__ = ["Independent", "MixtureSameFamily", "TransformedDistribution"]
-
-
-def _last_added(x: Any, dims: int) -> Any:
-    return f.sum(x, tuple(range(-dims, 0))) if dims else x
 
 
 class Independent(Distribution):
@@ -39,24 +37,31 @@ class Independent(Distribution):
             raise ValueError(
                 f"[Independent] {n} dimensions are to be parts, but the batch has {len(batch)}"
             )
-        self.base_dist, self.reinterpreted_batch_ndims = base_distribution, n
+        self.base_dist: Any = base_distribution
+        self.reinterpreted_batch_ndims = n
         event = (*batch[len(batch) - n :], *base_distribution.event_shape)
         super().__init__(batch[: len(batch) - n], event, validate_args)
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
         """As of the base."""
-        return self.base_dist.has_rsample
+        return bool(self.base_dist.has_rsample)
+
+    @property
+    def has_enumerate_support(self) -> bool:  # type: ignore[override]
+        """As of the base, unless several parts make a value."""
+        return bool(self.base_dist.has_enumerate_support) and not self.reinterpreted_batch_ndims
 
     @property
     def support(self) -> constraints.Constraint:
-        """As of the base."""
-        return self.base_dist.support
+        """As of the base, of values with more dimensions."""
+        n = self.reinterpreted_batch_ndims
+        return constraints.independent(self.base_dist.support, n) if n else self.base_dist.support
 
-    def _check_sample(self, value: Any) -> Any:
+    def _validate_sample(self, value: Any) -> Any:
         return value
 
-    def expand(self, batch_shape: Sequence[int]) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         """The same with parameters of a larger batch shape."""
         n = self.reinterpreted_batch_ndims
         base = self.base_dist.expand((*batch_shape, *self.event_shape[:n]))
@@ -72,11 +77,17 @@ class Independent(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         """The sum over the parts."""
-        return _last_added(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+        return last_added(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """All values of the base; NotImplementedError for those of several parts."""
+        if self.reinterpreted_batch_ndims:
+            raise NotImplementedError("[Independent] the values of several parts are not counted")
+        return self.base_dist.enumerate_support(expand)
 
     def entropy(self) -> Any:
         """The sum over the parts."""
-        return _last_added(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+        return last_added(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     @property
     def mean(self) -> Any:
@@ -114,28 +125,49 @@ class TransformedDistribution(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         parts = [transforms] if isinstance(transforms, Transform) else list(transforms)
-        self.base_dist, self.transforms = base_distribution, parts
-        self._whole = ComposeTransform(parts)
+        if not all(isinstance(part, Transform) for part in parts):
+            raise ValueError(f"[{type(self).__name__}] transforms must be one or a list of them")
+        whole = ComposeTransform(parts)
         shape = (*base_distribution.batch_shape, *base_distribution.event_shape)
-        event = max(len(base_distribution.event_shape), self._whole.event_dim)
-        at = len(shape) - event
-        super().__init__(shape[:at], shape[at:], validate_args)
+        own, taken = len(base_distribution.event_shape), whole.domain.event_dim
+        if len(shape) < taken:
+            raise ValueError(
+                f"[{type(self).__name__}] the transforms take values of {taken} dimensions, but "
+                f"the base has the shape {shape}"
+            )
+        given = tuple(whole.forward_shape(shape))
+        wide = tuple(whole.inverse_shape(given))
+        if wide != shape:
+            base_distribution = base_distribution.expand(wide[: len(wide) - own])
+        if taken > own:
+            base_distribution = Independent(base_distribution, taken - own)
+        self.base_dist: Any = base_distribution
+        self.transforms, self._whole = parts, whole
+        at = len(given) - whole.codomain.event_dim - max(own - taken, 0)
+        super().__init__(given[:at], given[at:], validate_args)
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
         """As of the base."""
-        return self.base_dist.has_rsample
+        return bool(self.base_dist.has_rsample)
 
     @property
-    def support(self) -> constraints.Constraint:
+    def support(self) -> Any:
         """The set of values that the last transform gives."""
-        return self.transforms[-1].codomain if self.transforms else self.base_dist.support
+        if not self.transforms:
+            return self.base_dist.support
+        found: Any = self.transforms[-1].codomain
+        more = len(self.event_shape) - found.event_dim
+        return constraints.independent(found, more) if more > 0 else found
 
-    def expand(self, batch_shape: Sequence[int]) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         """The same with parameters of a larger batch shape."""
-        extra = len(self.event_shape) - len(self.base_dist.event_shape)
-        base = self.base_dist.expand((*batch_shape, *self.event_shape[:extra]))
-        return TransformedDistribution(base, self.transforms, validate_args=False)
+        made = copy.copy(self)
+        shape = (*batch_shape, *self.event_shape)
+        wide = tuple(self._whole.inverse_shape(shape))
+        made.base_dist = self.base_dist.expand(wide[: len(wide) - len(self.base_dist.event_shape)])
+        made._batch_shape = Size(batch_shape)
+        return made
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         """Values without a gradient."""
@@ -148,22 +180,32 @@ class TransformedDistribution(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         """The base's at the inverse, less how the transforms stretch."""
+        y, total = self._validate_sample(value), 0.0
         event = len(self.event_shape)
-        y, total = self._check_sample(value), 0.0
         for part in reversed(self.transforms):
             x = part.inv(y)
-            total = total - _last_added(part.log_abs_det_jacobian(x, y), event - part.event_dim)
+            event += part.domain.event_dim - part.codomain.event_dim
+            log = part.log_abs_det_jacobian(x, y)
+            total = total - last_added(log, event - part.domain.event_dim)
             y = x
         base = self.base_dist.log_prob(y)
-        return total + _last_added(base, event - len(self.base_dist.event_shape))
+        return total + last_added(base, event - len(self.base_dist.event_shape))
 
     def cdf(self, value: Any) -> Any:
-        """The base's at the inverse; for increasing transforms."""
-        return self.base_dist.cdf(self._whole.inv(self._check_sample(value)))
+        """The base's at the inverse; for transforms of one sign."""
+        found = self.base_dist.cdf(self._whole.inv(self._validate_sample(value)))
+        return self._turned(found)
 
     def icdf(self, value: Any) -> Any:
-        """The quantile; for increasing transforms."""
-        return self._whole(self.base_dist.icdf(value))
+        """The quantile; for transforms of one sign."""
+        return self._whole(self.base_dist.icdf(self._turned(value)))
+
+    def _turned(self, p: Any) -> Any:
+        """Probabilities of what is above, where the transforms decrease."""
+        sign = self._whole.sign
+        if isinstance(sign, (int, float)):
+            return p if sign > 0 else 1 - p
+        return f.where(sign > 0, p, 1 - p)
 
 
 class MixtureSameFamily(Distribution):
@@ -197,10 +239,19 @@ class MixtureSameFamily(Distribution):
 
     @property
     def support(self) -> constraints.Constraint:
-        """As of the components."""
-        return self.component_distribution.support
+        """As of all components."""
+        return constraints.MixtureSameFamilyConstraint(self.component_distribution.support)
 
-    def _check_sample(self, value: Any) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        """The same with parameters of a larger batch shape."""
+        count = self.mixture_distribution.param_shape[-1]
+        return MixtureSameFamily(
+            self.mixture_distribution.expand(batch_shape),
+            self.component_distribution.expand((*batch_shape, count)),
+            validate_args=False,
+        )
+
+    def _validate_sample(self, value: Any) -> Any:
         return value
 
     def _weighted(self, x: Any) -> Any:

@@ -1,96 +1,415 @@
-"""Constraints: which values a parameter or a sample may have."""
+"""Constraints: which values a parameter or a sample may have.
+
+``check(value)`` of a constraint is a tensor of bools, one for each value. Names are PyTorch's.
+
+>>> import minigrad as mg
+>>> from minigrad.distributions import constraints
+>>> constraints.positive.check(mg.tensor([-1.0, 2.0]))
+tensor([False,  True])
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from minigrad import functions as f
+from minigrad.creation import full
 
 __all__ = [
     "Constraint",
+    "MixtureSameFamilyConstraint",
     "boolean",
+    "cat",
+    "corr_cholesky",
+    "dependent",
+    "dependent_property",
     "greater_than",
+    "greater_than_eq",
+    "half_open_interval",
+    "independent",
     "integer_interval",
     "interval",
+    "is_dependent",
+    "less_than",
     "lower_cholesky",
+    "lower_triangular",
+    "multinomial",
     "nonnegative",
     "nonnegative_integer",
     "one_hot",
     "positive",
     "positive_definite",
+    "positive_integer",
+    "positive_semidefinite",
     "real",
     "real_vector",
     "simplex",
+    "square",
+    "stack",
+    "symmetric",
     "unit_interval",
 ]
 
 
 class Constraint:
-    """A named condition; ``check(value)`` is a tensor of bools, one for each value.
+    """A condition on values; a subclass defines ``check``.
 
-    ``event_dim`` counts the last dimensions that make one value together.
+    ``event_dim`` counts the last dimensions that make one value together. ``is_discrete`` says
+    whether the values are whole numbers.
+    """
+
+    is_discrete: Any = False
+    event_dim: Any = 0
+
+    def check(self, value: Any) -> Any:
+        """Whether each value fulfils the condition."""
+        raise NotImplementedError(f"[{type(self).__name__}] check")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__.lstrip('_')}()"
+
+
+# ---- known only with the other parameters --------------------------------------------------------
+
+
+class _Dependent(Constraint):
+    """A condition that depends on other parameters, so that nothing can be checked."""
+
+    def __init__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented):
+        self.is_discrete, self.event_dim = is_discrete, event_dim
+
+    def __call__(self, *, is_discrete: Any = None, event_dim: Any = None) -> _Dependent:
+        return _Dependent(
+            is_discrete=self.is_discrete if is_discrete is None else is_discrete,
+            event_dim=self.event_dim if event_dim is None else event_dim,
+        )
+
+    def check(self, value: Any) -> Any:
+        """ValueError: the condition is not known."""
+        raise ValueError("[Constraint] a dependent constraint needs the other parameters")
+
+
+class dependent_property(property, _Dependent):  # noqa: N801 - PyTorch's name
+    """A property whose value is a constraint, which depends on the parameters.
+
+    As a decorator, with ``is_discrete`` and ``event_dim`` or without.
     """
 
     def __init__(
-        self, name: str, check: Callable[[Any], Any], event_dim: int = 0, is_discrete: bool = False
+        self,
+        fn: Callable[[Any], Any] | None = None,
+        *,
+        is_discrete: Any = NotImplemented,
+        event_dim: Any = NotImplemented,
     ) -> None:
-        self.name, self._check = name, check
-        self.event_dim, self.is_discrete = event_dim, is_discrete
+        property.__init__(self, fn)
+        _Dependent.__init__(self, is_discrete=is_discrete, event_dim=event_dim)
+
+    def __call__(self, fn: Any) -> Any:  # type: ignore[override]
+        """The property of a function, with what this one says of it."""
+        return type(self)(fn, is_discrete=self.is_discrete, event_dim=self.event_dim)
+
+
+def is_dependent(constraint: Any) -> bool:
+    """Whether the condition depends on other parameters."""
+    return isinstance(constraint, _Dependent)
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+
+
+class _Real(Constraint):
+    """All numbers but NaN."""
 
     def check(self, value: Any) -> Any:
-        """Whether each value fulfils it."""
-        return self._check(value)
+        return value == value
+
+
+class _Bounded(Constraint):
+    """Values above ``lower_bound``, below ``upper_bound``, or between both."""
+
+    def __init__(self, *bounds: Any) -> None:
+        self._bounds = bounds
+        self.lower_bound, self.upper_bound = bounds[0], bounds[-1]
 
     def __repr__(self) -> str:
-        return self.name
+        return f"{type(self).__name__.lstrip('_')}({', '.join(map(str, self._bounds))})"
 
 
-def interval(low: Any, high: Any) -> Constraint:
-    """Values from low to high."""
-    return Constraint(f"Interval({low}, {high})", lambda x: (x >= low) & (x <= high))
+class _GreaterThan(_Bounded):
+    def __init__(self, lower_bound: Any) -> None:
+        super().__init__(lower_bound)
+
+    def check(self, value: Any) -> Any:
+        return value > self.lower_bound
 
 
-def greater_than(low: Any) -> Constraint:
-    """Values above low."""
-    return Constraint(f"GreaterThan({low})", lambda x: x > low)
+class _GreaterThanEq(_Bounded):
+    def __init__(self, lower_bound: Any) -> None:
+        super().__init__(lower_bound)
+
+    def check(self, value: Any) -> Any:
+        return value >= self.lower_bound
 
 
-def integer_interval(low: Any, high: Any) -> Constraint:
-    """Whole numbers from low to high."""
-    return Constraint(
-        f"IntegerInterval({low}, {high})",
-        lambda x: (x % 1 == 0) & (x >= low) & (x <= high),
-        is_discrete=True,
-    )
+class _LessThan(_Bounded):
+    def __init__(self, upper_bound: Any) -> None:
+        super().__init__(upper_bound)
+
+    def check(self, value: Any) -> Any:
+        return value < self.upper_bound
 
 
-def _is_simplex(x: Any) -> Any:
-    return (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6)
+class _Interval(_Bounded):
+    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+        super().__init__(lower_bound, upper_bound)
+
+    def check(self, value: Any) -> Any:
+        return (value >= self.lower_bound) & (value <= self.upper_bound)
 
 
-def _is_lower_cholesky(x: Any) -> Any:
-    lower = (x.tril() == x).flatten(-2).all(-1)
-    return lower & (x.diagonal(0, -2, -1) > 0).all(-1)
+class _HalfOpenInterval(_Interval):
+    def check(self, value: Any) -> Any:
+        return (value >= self.lower_bound) & (value < self.upper_bound)
 
 
-def _is_positive_definite(x: Any) -> Any:
-    from minigrad import linalg
+class _Boolean(Constraint):
+    is_discrete = True
 
-    alike = ((x - x.mT).abs() <= 1e-6).flatten(-2).all(-1)
-    return alike & (linalg.eigvalsh(x.detach())[..., 0] > 0)
+    def check(self, value: Any) -> Any:
+        return (value == 0) | (value == 1)
 
 
-real = Constraint("Real()", lambda x: x == x)
-real_vector = Constraint("RealVector()", lambda x: (x == x).all(-1), 1)
-positive = Constraint("Positive()", lambda x: x > 0)
-nonnegative = Constraint("NonNegative()", lambda x: x >= 0)
-nonnegative_integer = Constraint(
-    "NonNegativeInteger()", lambda x: (x % 1 == 0) & (x >= 0), is_discrete=True
-)
-unit_interval = Constraint("UnitInterval()", lambda x: (x >= 0) & (x <= 1))
-boolean = Constraint("Boolean()", lambda x: (x == 0) | (x == 1), is_discrete=True)
-simplex = Constraint("Simplex()", _is_simplex, 1)
-one_hot = Constraint(
-    "OneHot()", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1), 1, True
-)
-lower_cholesky = Constraint("LowerCholesky()", _is_lower_cholesky, 2)
-positive_definite = Constraint("PositiveDefinite()", _is_positive_definite, 2)
+class _IntegerInterval(_Interval):
+    is_discrete = True
+
+    def check(self, value: Any) -> Any:
+        return (value % 1 == 0) & super().check(value)
+
+
+class _IntegerGreaterThanEq(_GreaterThanEq):
+    is_discrete = True
+
+    def check(self, value: Any) -> Any:
+        return (value % 1 == 0) & super().check(value)
+
+
+class _Plain:
+    """A bounded condition whose name says the bounds."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__.lstrip('_')}()"
+
+
+class _Positive(_Plain, _GreaterThan):
+    pass
+
+
+class _NonNegative(_Plain, _GreaterThanEq):
+    pass
+
+
+class _UnitInterval(_Plain, _Interval):
+    pass
+
+
+class _PositiveInteger(_Plain, _IntegerGreaterThanEq):
+    pass
+
+
+class _NonNegativeInteger(_Plain, _IntegerGreaterThanEq):
+    pass
+
+
+# ---- vectors and matrices ------------------------------------------------------------------------
+
+
+class _OneHot(Constraint):
+    is_discrete = True
+    event_dim = 1
+
+    def check(self, value: Any) -> Any:
+        return ((value == 0) | (value == 1)).all(-1) & (value.sum(-1) == 1)
+
+
+class _Simplex(Constraint):
+    event_dim = 1
+
+    def check(self, value: Any) -> Any:
+        return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
+
+
+class _Multinomial(Constraint):
+    is_discrete = True
+    event_dim = 1
+
+    def __init__(self, upper_bound: Any) -> None:
+        self.upper_bound = upper_bound
+
+    def check(self, value: Any) -> Any:
+        whole = ((value >= 0) & (value % 1 == 0)).all(-1)
+        return whole & (value.sum(-1) == self.upper_bound)
+
+    def __repr__(self) -> str:
+        return f"Multinomial(upper_bound={self.upper_bound})"
+
+
+class _Matrix(Constraint):
+    event_dim = 2
+
+
+class _Square(_Matrix):
+    def check(self, value: Any) -> Any:
+        return full(value.shape[:-2], value.shape[-1] == value.shape[-2], dtype="bool")
+
+
+class _LowerTriangular(_Matrix):
+    def check(self, value: Any) -> Any:
+        return (value.tril() == value).flatten(-2).all(-1)
+
+
+class _LowerCholesky(_LowerTriangular):
+    def check(self, value: Any) -> Any:
+        return super().check(value) & (value.diagonal(0, -2, -1) > 0).all(-1)
+
+
+class _CorrCholesky(_LowerCholesky):
+    """Lower triangles with a positive diagonal and rows of length 1."""
+
+    def check(self, value: Any) -> Any:
+        off = (f.sqrt((value**2).sum(-1)) - 1).abs()
+        eps = 2.0**-23 if value.dtype.itemsize == 4 else 2.0**-52
+        return super().check(value) & (off <= 10 * value.shape[-1] * eps).all(-1)
+
+
+class _Symmetric(_Square):
+    def check(self, value: Any) -> Any:
+        if value.shape[-1] != value.shape[-2]:
+            return super().check(value)
+        return f.isclose(value, value.mT, atol=1e-6).flatten(-2).all(-1)
+
+
+class _OfEigenvalues(_Symmetric):
+    def check(self, value: Any) -> Any:
+        from minigrad import linalg
+
+        alike = super().check(value)
+        if not bool(alike.all()):  # the eigenvalues of others are none of the whole matrix
+            return alike
+        return alike & self._allows(linalg.eigvalsh(value.detach())[..., 0])
+
+    def _allows(self, least: Any) -> Any:
+        raise NotImplementedError
+
+
+class _PositiveDefinite(_OfEigenvalues):
+    def _allows(self, least: Any) -> Any:
+        return least > 0
+
+
+class _PositiveSemidefinite(_OfEigenvalues):
+    def _allows(self, least: Any) -> Any:
+        return least >= 0
+
+
+# ---- made of others ------------------------------------------------------------------------------
+
+
+class _Independent(Constraint):
+    """A condition on all parts of a value, which the last dimensions are."""
+
+    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
+        self.base_constraint = base_constraint
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        self.is_discrete = base_constraint.is_discrete
+        self.event_dim = base_constraint.event_dim + reinterpreted_batch_ndims
+
+    def check(self, value: Any) -> Any:
+        found = self.base_constraint.check(value)
+        n = self.reinterpreted_batch_ndims
+        if found.ndim < n:
+            raise ValueError(f"[Independent] a value has {value.ndim} dimensions, not {n} or more")
+        return found.flatten(-n).all(-1) if n else found
+
+    def __repr__(self) -> str:
+        return f"Independent({self.base_constraint}, {self.reinterpreted_batch_ndims})"
+
+
+class _RealVector(_Plain, _Independent):
+    pass
+
+
+class MixtureSameFamilyConstraint(Constraint):
+    """The condition of a mixture's components, each of which a value must fulfil."""
+
+    def __init__(self, base_constraint: Constraint) -> None:
+        self.base_constraint = base_constraint
+        self.is_discrete, self.event_dim = base_constraint.is_discrete, base_constraint.event_dim
+
+    def check(self, value: Any) -> Any:
+        """Whether each value fulfils the condition of all components."""
+        return self.base_constraint.check(value.unsqueeze(-1 - self.event_dim)).all(-1)
+
+    def __repr__(self) -> str:
+        return f"MixtureSameFamilyConstraint({self.base_constraint})"
+
+
+class _Several(Constraint):
+    """Conditions on parts along a dimension."""
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
+        self.cseq, self.dim = list(cseq), dim
+        self.is_discrete = any(c.is_discrete for c in self.cseq)
+
+
+class _Cat(_Several):
+    def __init__(
+        self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None
+    ) -> None:
+        super().__init__(cseq, dim)
+        self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
+        self.event_dim = max(c.event_dim for c in self.cseq)
+
+    def check(self, value: Any) -> Any:
+        parts = f.split(value, self.lengths, self.dim)
+        found = [c.check(v) for c, v in zip(self.cseq, parts, strict=True)]
+        return f.cat(found, self.dim)
+
+
+class _Stack(_Several):
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
+        super().__init__(cseq, dim)
+        most = max(c.event_dim for c in self.cseq)
+        self.event_dim = most + 1 if self.dim + most < 0 else most
+
+    def check(self, value: Any) -> Any:
+        parts = f.unbind(value, self.dim)
+        found = [c.check(v) for c, v in zip(self.cseq, parts, strict=True)]
+        return f.stack(found, self.dim)
+
+
+# ---- names ---------------------------------------------------------------------------------------
+
+dependent = _Dependent()
+greater_than, greater_than_eq, less_than = _GreaterThan, _GreaterThanEq, _LessThan
+interval, half_open_interval, integer_interval = _Interval, _HalfOpenInterval, _IntegerInterval
+independent, cat, stack, multinomial = _Independent, _Cat, _Stack, _Multinomial
+
+real = _Real()
+real_vector = _RealVector(real, 1)
+positive = _Positive(0.0)
+nonnegative = _NonNegative(0.0)
+unit_interval = _UnitInterval(0.0, 1.0)
+boolean = _Boolean()
+positive_integer = _PositiveInteger(1)
+nonnegative_integer = _NonNegativeInteger(0)
+one_hot = _OneHot()
+simplex = _Simplex()
+square = _Square()
+symmetric = _Symmetric()
+lower_triangular = _LowerTriangular()
+lower_cholesky = _LowerCholesky()
+corr_cholesky = _CorrCholesky()
+positive_definite = _PositiveDefinite()
+positive_semidefinite = _PositiveSemidefinite()

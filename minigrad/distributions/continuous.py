@@ -10,9 +10,11 @@ from minigrad import functions as f
 from minigrad import special
 from minigrad.distributions import constraints
 from minigrad.distributions.distribution import Distribution, floats
+from minigrad.distributions.exp_family import ExponentialFamily
 from minigrad.random import rand, randn
 
 __all__ = [
+    "EULER",
     "Cauchy",
     "Exponential",
     "Gumbel",
@@ -24,13 +26,14 @@ __all__ = [
     "Pareto",
     "Uniform",
     "Weibull",
+    "uniform",
 ]
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
-_EULER = 0.5772156649015329
+EULER = 0.5772156649015329
 
 
-def _uniform(shape: Any, dtype: Any) -> Any:
+def uniform(shape: Any, dtype: Any) -> Any:
     """Uniform numbers in (0, 1)."""
     tiny = 2.0**-126 if dtype.itemsize == 4 else 2.0**-1022
     return f.clamp(rand(shape, dtype=dtype), min=tiny)
@@ -51,10 +54,10 @@ class _LocationScale(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         """Values with gradients by the location and the scale."""
-        return self.loc + self.scale * self._noise(self._extended(sample_shape))
+        return self.loc + self.scale * self._noise(self._extended_shape(sample_shape))
 
     def _standard(self, value: Any) -> Any:
-        return (self._check_sample(value) - self.loc) / self.scale
+        return (self._validate_sample(value) - self.loc) / self.scale
 
     @property
     def mean(self) -> Any:
@@ -67,7 +70,7 @@ class _LocationScale(Distribution):
         return self.loc
 
 
-class Normal(_LocationScale):
+class Normal(_LocationScale, ExponentialFamily):
     """The normal distribution of mean ``loc`` and standard deviation ``scale``.
 
     >>> import minigrad as mg
@@ -104,6 +107,18 @@ class Normal(_LocationScale):
     def variance(self) -> Any:
         """The scale squared."""
         return self.scale**2
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return self.loc / self.scale**2, -0.5 / self.scale**2
+
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        x, y = natural_params
+        return -0.25 * x**2 / y + 0.5 * f.log(-math.pi / y)
+
+    @property
+    def _mean_carrier_measure(self) -> Any:
+        return 0.0
 
 
 class Laplace(_LocationScale):
@@ -142,7 +157,7 @@ class Cauchy(_LocationScale):
     """The Cauchy distribution; its mean and variance do not exist (NaN, infinity)."""
 
     def _noise(self, shape: Any) -> Any:
-        return f.tan(math.pi * (_uniform(shape, self.loc.dtype) - 0.5))
+        return f.tan(math.pi * (uniform(shape, self.loc.dtype) - 0.5))
 
     def log_prob(self, value: Any) -> Any:
         """-log(pi scale (1 + ((x - loc) / scale)^2))."""
@@ -175,7 +190,7 @@ class Gumbel(_LocationScale):
     """The Gumbel distribution of largest values."""
 
     def _noise(self, shape: Any) -> Any:
-        return -f.log(-f.log(_uniform(shape, self.loc.dtype)))
+        return -f.log(-f.log(uniform(shape, self.loc.dtype)))
 
     def log_prob(self, value: Any) -> Any:
         """-(z + exp(-z)) - log(scale), with z = (x - loc) / scale."""
@@ -192,12 +207,12 @@ class Gumbel(_LocationScale):
 
     def entropy(self) -> Any:
         """log(scale) + 1 + Euler's constant."""
-        return f.log(self.scale) + (1 + _EULER)
+        return f.log(self.scale) + (1 + EULER)
 
     @property
     def mean(self) -> Any:
         """loc + Euler's constant * scale."""
-        return self.loc + _EULER * self.scale
+        return self.loc + EULER * self.scale
 
     @property
     def variance(self) -> Any:
@@ -217,7 +232,7 @@ class Uniform(Distribution):
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         self.low, self.high = floats(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
-        if self._validates and not bool((self.low < self.high).all()):
+        if self._validate_args and not bool((self.low < self.high).all()):
             raise ValueError("[Uniform] low must be below high")
 
     @property
@@ -227,18 +242,18 @@ class Uniform(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         """Values with gradients by the bounds."""
-        u = rand(self._extended(sample_shape), dtype=self.low.dtype)
+        u = rand(self._extended_shape(sample_shape), dtype=self.low.dtype)
         return self.low + u * (self.high - self.low)
 
     def log_prob(self, value: Any) -> Any:
         """-log(high - low) inside."""
-        x = self._check_sample(value)
+        x = self._validate_sample(value)
         inside = (x >= self.low) & (x < self.high)
         return f.where(inside, -f.log(self.high - self.low), -math.inf)
 
     def cdf(self, value: Any) -> Any:
         """(x - low) / (high - low), from 0 to 1."""
-        return f.clamp((self._check_sample(value) - self.low) / (self.high - self.low), 0.0, 1.0)
+        return f.clamp((self._validate_sample(value) - self.low) / (self.high - self.low), 0.0, 1.0)
 
     def icdf(self, value: Any) -> Any:
         """The quantile."""
@@ -264,7 +279,7 @@ class Uniform(Distribution):
         return (self.high - self.low) ** 2 / 12
 
 
-class Exponential(Distribution):
+class Exponential(ExponentialFamily):
     """Waiting times at a ``rate``."""
 
     arg_constraints = {"rate": constraints.positive}  # noqa: RUF012
@@ -281,15 +296,15 @@ class Exponential(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         """Values with a gradient by the rate."""
-        return -f.log(_uniform(self._extended(sample_shape), self.rate.dtype)) / self.rate
+        return -f.log(uniform(self._extended_shape(sample_shape), self.rate.dtype)) / self.rate
 
     def log_prob(self, value: Any) -> Any:
         """log(rate) - rate x."""
-        return f.log(self.rate) - self.rate * self._check_sample(value)
+        return f.log(self.rate) - self.rate * self._validate_sample(value)
 
     def cdf(self, value: Any) -> Any:
         """1 - exp(-rate x)."""
-        return -f.expm1(-self.rate * self._check_sample(value))
+        return -f.expm1(-self.rate * self._validate_sample(value))
 
     def icdf(self, value: Any) -> Any:
         """The quantile."""
@@ -313,6 +328,17 @@ class Exponential(Distribution):
     def variance(self) -> Any:
         """1 / rate^2."""
         return self.rate**-2
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (-self.rate,)
+
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        return -f.log(-natural_params[0])
+
+    @property
+    def _mean_carrier_measure(self) -> Any:
+        return 0.0
 
 
 class LogNormal(Distribution):
@@ -341,12 +367,12 @@ class LogNormal(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         """The normal's at log(x), less log(x)."""
-        log = f.log(self._check_sample(value))
+        log = f.log(self._validate_sample(value))
         return self.base_dist.log_prob(log) - log
 
     def cdf(self, value: Any) -> Any:
         """The normal's at log(x)."""
-        return self.base_dist.cdf(f.log(self._check_sample(value)))
+        return self.base_dist.cdf(f.log(self._validate_sample(value)))
 
     def icdf(self, value: Any) -> Any:
         """The quantile."""
@@ -399,12 +425,12 @@ class _Half(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         """Twice the density of the whole distribution, and none below 0."""
-        x = self._check_sample(value)
+        x = self._validate_sample(value)
         return f.where(x >= 0, self.base_dist.log_prob(x) + math.log(2), -math.inf)
 
     def cdf(self, value: Any) -> Any:
         """2 F(x) - 1."""
-        return 2 * self.base_dist.cdf(self._check_sample(value)) - 1
+        return 2 * self.base_dist.cdf(self._validate_sample(value)) - 1
 
     def icdf(self, value: Any) -> Any:
         """The quantile."""
@@ -466,22 +492,21 @@ class Pareto(Distribution):
     @property
     def support(self) -> constraints.Constraint:
         """From scale on."""
-        low = self.scale.detach()
-        return constraints.Constraint(f"GreaterThanEq({low})", lambda x: x >= low)
+        return constraints.greater_than_eq(self.scale.detach())
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         """Values with gradients by the parameters."""
-        u = _uniform(self._extended(sample_shape), self.scale.dtype)
+        u = uniform(self._extended_shape(sample_shape), self.scale.dtype)
         return self.scale * f.exp(-f.log(u) / self.alpha)
 
     def log_prob(self, value: Any) -> Any:
         """log(alpha) + alpha log(scale) - (alpha + 1) log(x)."""
-        x = self._check_sample(value)
+        x = self._validate_sample(value)
         return f.log(self.alpha) + self.alpha * f.log(self.scale) - (self.alpha + 1) * f.log(x)
 
     def cdf(self, value: Any) -> Any:
         """1 - (scale / x)^alpha."""
-        return 1 - (self.scale / self._check_sample(value)) ** self.alpha
+        return 1 - (self.scale / self._validate_sample(value)) ** self.alpha
 
     def icdf(self, value: Any) -> Any:
         """The quantile."""
@@ -530,18 +555,18 @@ class Weibull(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         """Values with gradients by the parameters."""
-        waits = -f.log(_uniform(self._extended(sample_shape), self.scale.dtype))
+        waits = -f.log(uniform(self._extended_shape(sample_shape), self.scale.dtype))
         return self.scale * waits ** (1 / self.concentration)
 
     def log_prob(self, value: Any) -> Any:
         """log(k / s) + (k - 1) log(x / s) - (x / s)^k."""
-        z = self._check_sample(value) / self.scale
+        z = self._validate_sample(value) / self.scale
         k = self.concentration
         return f.log(k / self.scale) + (k - 1) * f.log(z) - z**k
 
     def cdf(self, value: Any) -> Any:
         """1 - exp(-(x / s)^k)."""
-        return -f.expm1(-((self._check_sample(value) / self.scale) ** self.concentration))
+        return -f.expm1(-((self._validate_sample(value) / self.scale) ** self.concentration))
 
     def icdf(self, value: Any) -> Any:
         """The quantile."""
@@ -550,7 +575,7 @@ class Weibull(Distribution):
     def entropy(self) -> Any:
         """Euler's constant (1 - 1 / k) + log(s / k) + 1."""
         k = self.concentration
-        return _EULER * (1 - 1 / k) + f.log(self.scale / k) + 1
+        return EULER * (1 - 1 / k) + f.log(self.scale / k) + 1
 
     @property
     def mean(self) -> Any:

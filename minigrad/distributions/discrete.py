@@ -11,6 +11,7 @@ from minigrad._numpy import np
 from minigrad.creation import arange, tensor, zeros
 from minigrad.distributions import constraints
 from minigrad.distributions.distribution import Distribution, floats
+from minigrad.distributions.exp_family import ExponentialFamily
 from minigrad.nn.functional import binary_cross_entropy_with_logits, logsigmoid, one_hot
 from minigrad.random import bernoulli, drawing, multinomial
 
@@ -21,9 +22,11 @@ __all__ = [
     "Geometric",
     "Multinomial",
     "NegativeBinomial",
+    "OfTrials",
     "OneHotCategorical",
     "OneHotCategoricalStraightThrough",
     "Poisson",
+    "inside",
 ]
 
 
@@ -32,13 +35,13 @@ def _one_of(name: str, probs: Any, logits: Any) -> None:
         raise ValueError(f"[{name}] give either probs or logits, and not both")
 
 
-def _inside(probs: Any) -> Any:
+def inside(probs: Any) -> Any:
     """Probabilities whose logarithms are finite."""
     eps = 2.0**-23 if probs.dtype.itemsize == 4 else 2.0**-52
     return f.clamp(probs, eps, 1 - eps)
 
 
-class _OfTrials(Distribution):
+class OfTrials(Distribution):
     """Trials of a probability, which is given itself or as its logit."""
 
     arg_constraints = {  # noqa: RUF012
@@ -62,7 +65,7 @@ class _OfTrials(Distribution):
         """log(p / (1 - p))."""
         if self._logits is not None:
             return self._logits
-        p = _inside(self._probs)
+        p = inside(self._probs)
         return f.log(p) - f.log1p(-p)
 
     @property
@@ -75,7 +78,7 @@ class _OfTrials(Distribution):
         return super().__repr__().replace("_probs: ", "probs: ").replace("_logits: ", "logits: ")
 
 
-class Bernoulli(_OfTrials):
+class Bernoulli(OfTrials, ExponentialFamily):
     """1 with the probability ``probs``, else 0.
 
     >>> import minigrad as mg
@@ -98,11 +101,11 @@ class Bernoulli(_OfTrials):
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         """Zeros and ones."""
-        return bernoulli(self.probs.detach().expand(self._extended(sample_shape)))
+        return bernoulli(self.probs.detach().expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
         """x log(p) + (1 - x) log(1 - p)."""
-        logits, x = f.broadcast_tensors(self.logits, self._check_sample(value))
+        logits, x = f.broadcast_tensors(self.logits, self._validate_sample(value))
         return -binary_cross_entropy_with_logits(logits, f.to(x, logits.dtype), reduction="none")
 
     def entropy(self) -> Any:
@@ -130,8 +133,19 @@ class Bernoulli(_OfTrials):
         """p (1 - p)."""
         return self.probs * (1 - self.probs)
 
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (self.logits,)
 
-class Geometric(_OfTrials):
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        return -logsigmoid(-natural_params[0])
+
+    @property
+    def _mean_carrier_measure(self) -> Any:
+        return 0.0
+
+
+class Geometric(OfTrials):
     """The number of failures before the first success of probability ``probs``."""
 
     def __init__(
@@ -147,14 +161,14 @@ class Geometric(_OfTrials):
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         """Counts, as floats."""
-        p = self.probs.detach().expand(self._extended(sample_shape))
+        p = self.probs.detach().expand(self._extended_shape(sample_shape))
         drawn = drawing().geometric(np.maximum(p.numpy().astype(np.float64), 1e-300)) - 1
         return tensor(np.asarray(drawn), p.dtype)
 
     def log_prob(self, value: Any) -> Any:
         """x log(1 - p) + log(p)."""
         p = self.probs
-        return f.xlogy(self._check_sample(value), 1 - p) + f.log(p)
+        return f.xlogy(self._validate_sample(value), 1 - p) + f.log(p)
 
     def entropy(self) -> Any:
         """The entropy of a trial over p."""
@@ -177,7 +191,7 @@ class Geometric(_OfTrials):
         return (1 / self.probs - 1) / self.probs
 
 
-class _OfCounts(_OfTrials):
+class _OfCounts(OfTrials):
     """Trials of a number, ``total_count``."""
 
     def __init__(
@@ -195,7 +209,7 @@ class _OfCounts(_OfTrials):
             self._probs = given
         super().__init__(given.shape, validate_args=validate_args)
 
-    def expand(self, batch_shape: Sequence[int]) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         """The same with parameters of a larger batch shape."""
         made: Any = super().expand(batch_shape)
         made.total_count = self.total_count.expand(batch_shape)
@@ -214,7 +228,7 @@ class Binomial(_OfCounts):
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         """Counts, as floats."""
-        shape = self._extended(sample_shape)
+        shape = self._extended_shape(sample_shape)
         n = self.total_count.expand(shape).detach().numpy().astype(np.int64)
         p = self.probs.detach().expand(shape)
         drawn = drawing().binomial(n, p.numpy().astype(np.float64).clip(0, 1))
@@ -222,7 +236,7 @@ class Binomial(_OfCounts):
 
     def log_prob(self, value: Any) -> Any:
         """log(n over x) + x log(p) + (n - x) log(1 - p)."""
-        x, n, t = self._check_sample(value), self.total_count, self.logits
+        x, n, t = self._validate_sample(value), self.total_count, self.logits
         ways = f.lgamma(n + 1) - f.lgamma(x + 1) - f.lgamma(n - x + 1)
         return ways + x * t + n * logsigmoid(-t)  # the last is n log(1 - p)
 
@@ -268,7 +282,7 @@ class NegativeBinomial(_OfCounts):
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         """Counts, as floats: of Poisson distributions with rates of a gamma distribution."""
-        shape = self._extended(sample_shape)
+        shape = self._extended_shape(sample_shape)
         n = self.total_count.expand(shape).detach().numpy().astype(np.float64)
         odds = f.exp(self.logits.detach().expand(shape))
         rates = drawing().standard_gamma(n) * odds.numpy().astype(np.float64)
@@ -276,7 +290,7 @@ class NegativeBinomial(_OfCounts):
 
     def log_prob(self, value: Any) -> Any:
         """log of (n + x - 1 over x) (1 - p)^n p^x."""
-        x, n, t = self._check_sample(value), self.total_count, self.logits
+        x, n, t = self._validate_sample(value), self.total_count, self.logits
         ways = f.lgamma(n + x) - f.lgamma(x + 1) - f.lgamma(n)
         return ways + n * logsigmoid(-t) + x * logsigmoid(t)
 
@@ -296,7 +310,7 @@ class NegativeBinomial(_OfCounts):
         return self.mean / f.sigmoid(-self.logits)
 
 
-class Poisson(Distribution):
+class Poisson(ExponentialFamily):
     """Counts of events at a ``rate``."""
 
     arg_constraints = {"rate": constraints.nonnegative}  # noqa: RUF012
@@ -312,13 +326,13 @@ class Poisson(Distribution):
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         """Counts, as floats."""
-        rate = self.rate.detach().expand(self._extended(sample_shape))
+        rate = self.rate.detach().expand(self._extended_shape(sample_shape))
         drawn = drawing().poisson(rate.numpy().astype(np.float64))
         return tensor(np.asarray(drawn), rate.dtype)
 
     def log_prob(self, value: Any) -> Any:
         """x log(rate) - rate - log(x!)."""
-        x = self._check_sample(value)
+        x = self._validate_sample(value)
         return f.xlogy(x, self.rate) - self.rate - f.lgamma(x + 1)
 
     @property
@@ -335,6 +349,13 @@ class Poisson(Distribution):
     def variance(self) -> Any:
         """The rate."""
         return self.rate
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (f.log(self.rate),)
+
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        return f.exp(natural_params[0])
 
 
 # ---- categories ----------------------------------------------------------------------------------
@@ -364,10 +385,11 @@ class Categorical(Distribution):
             raise ValueError(f"[{name}] probs or logits need a dimension, of the categories")
         if probs is not None:
             valid = (given.detach() >= 0).all(-1) & (given.detach().sum(-1) > 0)
-            if (self._checks if validate_args is None else validate_args) and not bool(valid.all()):
+            checks = self._validate_args if validate_args is None else validate_args
+            if checks and not bool(valid.all()):
                 raise ValueError(f"[{name}] probs must not be negative, and not all 0")
             self.probs = given / given.sum(-1, keepdim=True)
-            self.logits = f.log(_inside(self.probs))
+            self.logits = f.log(inside(self.probs))
         else:
             self.logits = given - f.logsumexp(given, -1, keepdim=True)
             self.probs = f.softmax(given, -1)
@@ -378,7 +400,7 @@ class Categorical(Distribution):
     def _event(self) -> tuple[int, ...]:
         return ()
 
-    def expand(self, batch_shape: Sequence[int]) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         """The same with parameters of a larger batch shape."""
         shape = (*batch_shape, self._num_events)
         made: Any = type(self)(logits=self.logits.expand(shape), validate_args=False)
@@ -407,7 +429,7 @@ class Categorical(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the category's probability."""
-        x = f.to(self._check_sample(value), "int64")
+        x = f.to(self._validate_sample(value), "int64")
         x, _ = f.broadcast_tensors(f.unsqueeze(x, -1), self.logits[..., :1])
         logits = self.logits.expand((*x.shape[:-1], self._num_events))
         return f.squeeze(f.gather(logits, -1, x), -1)
@@ -458,7 +480,7 @@ class OneHotCategorical(Categorical):
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the category's probability."""
-        return f.sum(f.to(self._check_sample(value), self.logits.dtype) * self.logits, -1)
+        return f.sum(f.to(self._validate_sample(value), self.logits.dtype) * self.logits, -1)
 
     def enumerate_support(self, expand: bool = True) -> Any:
         """All vectors."""
@@ -511,7 +533,7 @@ class Multinomial(Distribution):
         n = self._one._num_events
         super().__init__(self._one.batch_shape, (n,), validate_args)
 
-    def expand(self, batch_shape: Sequence[int]) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         """The same with parameters of a larger batch shape."""
         shape = (*batch_shape, *self.event_shape)
         return Multinomial(self.total_count, logits=self.logits.expand(shape), validate_args=False)
@@ -519,26 +541,28 @@ class Multinomial(Distribution):
     @property
     def support(self) -> constraints.Constraint:
         """Counts that add up."""
-        n = self.total_count
-        return constraints.Constraint(
-            f"Multinomial(upper_bound={n})",
-            lambda x: ((x >= 0) & (x % 1 == 0)).all(-1) & (x.sum(-1) == n),
-            1,
-            True,
-        )
+        return constraints.multinomial(self.total_count)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         """Counts, as floats."""
-        shape = self._extended(sample_shape)
+        shape = self._extended_shape(sample_shape)
         p = self.probs.detach().expand(shape).numpy().astype(np.float64)
         drawn = drawing().multinomial(self.total_count, p / p.sum(-1, keepdims=True))
         return tensor(np.asarray(drawn), self.probs.dtype)
 
     def log_prob(self, value: Any) -> Any:
         """log(n! / (x1! ... xk!)) + sum of x log(p)."""
-        x = f.to(self._check_sample(value), self.logits.dtype)
+        x = f.to(self._validate_sample(value), self.logits.dtype)
         ways = f.lgamma(f.sum(x, -1) + 1) - f.sum(f.lgamma(x + 1), -1)
         return ways + f.sum(f.where(x == 0, 0.0, x * self.logits), -1)
+
+    def entropy(self) -> Any:
+        """n H - log(n!) + the sum over the categories of the mean of log(x!), with x binomial."""
+        n, p = self.total_count, self.probs
+        counts = f.reshape(arange(n + 1, dtype=p.dtype), (-1,) + (1,) * p.ndim)
+        each = Binomial(n, p, validate_args=False)
+        terms = f.exp(each.log_prob(counts)) * f.lgamma(counts + 1)
+        return n * self._one.entropy() - math.lgamma(n + 1) + f.sum(f.sum(terms, 0), -1)
 
     @property
     def mean(self) -> Any:

@@ -36,7 +36,7 @@ class Distribution:
     arg_constraints: ClassVar[Mapping[str, constraints.Constraint]] = {}
     has_rsample = False
     has_enumerate_support = False
-    _checks: ClassVar[bool] = True
+    _validate_args: bool = True
 
     def __init__(
         self,
@@ -45,17 +45,18 @@ class Distribution:
         validate_args: bool | None = None,
     ) -> None:
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
-        self._validates = self._checks if validate_args is None else bool(validate_args)
-        if self._validates:
+        if validate_args is not None:
+            self._validate_args = bool(validate_args)
+        if self._validate_args:
             for name, rule in self.arg_constraints.items():
                 value = self.__dict__.get(name)
-                if value is not None:
+                if value is not None and not constraints.is_dependent(rule):
                     self._check(f"the parameter {name}", rule, value)
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
         """Whether distributions check what they are given, unless told otherwise."""
-        Distribution._checks = bool(value)
+        Distribution._validate_args = bool(value)
 
     def _check(self, what: str, rule: constraints.Constraint, value: Any) -> None:
         if not bool(rule.check(value.detach()).all()):
@@ -63,10 +64,10 @@ class Distribution:
                 f"[{type(self).__name__}] {what} must be {rule}, but has values that are not"
             )
 
-    def _check_sample(self, value: Any) -> Any:
+    def _validate_sample(self, value: Any) -> Any:
         """A value of a sample as a tensor, checked."""
         x: Any = value if isinstance(value, TensorBase) else tensor(value)
-        if not self._validates:
+        if not self._validate_args:
             return x
         shape, event = x.shape, self.event_shape
         if len(event) and (len(shape) < len(event) or shape[len(shape) - len(event) :] != event):
@@ -91,10 +92,21 @@ class Distribution:
         """The shape of one value."""
         return self._event_shape
 
-    def _extended(self, sample_shape: Sequence[int] = ()) -> Size:
+    def _extended_shape(self, sample_shape: Sequence[int] = ()) -> Size:
         return Size((*_sizes(sample_shape), *self.batch_shape, *self.event_shape))
 
-    def expand(self, batch_shape: Sequence[int]) -> Distribution:
+    def _get_checked_instance(self, kind: type, _instance: Any = None) -> Any:
+        """An empty instance for ``expand`` of the class ``kind`` to fill, as in PyTorch.
+
+        Raises NotImplementedError for a subclass that is made in another way.
+        """
+        if _instance is None and type(self).__init__ != kind.__init__:  # type: ignore[misc]
+            raise NotImplementedError(
+                f"[{type(self).__name__}] has an __init__ of its own and needs an expand as well"
+            )
+        return object.__new__(type(self)) if _instance is None else _instance
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         """The same with parameters of a larger batch shape."""
         made = copy.copy(self)
         made._batch_shape = Size(batch_shape)

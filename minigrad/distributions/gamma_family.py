@@ -1,4 +1,4 @@
-"""The gamma distribution and what is made of it: beta, Dirichlet, chi-squared, Student's t."""
+"""The gamma distribution and what is made of it: inverse gamma, beta, F, Student's t, ..."""
 
 from __future__ import annotations
 
@@ -7,34 +7,27 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad import functions as f
+from minigrad import special
 from minigrad._numpy import np
 from minigrad.autograd import Function, once_differentiable
 from minigrad.creation import tensor
 from minigrad.distributions import constraints
 from minigrad.distributions.distribution import Distribution, floats
+from minigrad.distributions.exp_family import ExponentialFamily
+from minigrad.distributions.incomplete_gamma import incomplete_gamma, sample_slope
+from minigrad.distributions.stable import log_beta, log_gamma_gap
 from minigrad.random import drawing, randn
 
-__all__ = ["Beta", "Chi2", "Dirichlet", "Gamma", "StudentT"]
-
-
-def _slope(a: Any, x: Any) -> Any:
-    """dx / da of samples x of the gamma distribution of shape a, their probability held fixed.
-
-    By implicit differentiation (Figurnov et al. 2018) it is -(dP / da) / (dP / dx). With the series
-    P = x^a e^-x / Gamma(a) * S, S = sum of x^n / (a (a + 1) ... (a + n)), this is
-    -x (S (log(x) - digamma(a)) + dS / da).
-    """
-    term = 1.0 / a
-    inverse = 1.0 / a  # the sum of 1 / (a + k)
-    s, ds = term.copy(), -term * inverse
-    for n in range(1, 200_000):
-        inverse = inverse + 1.0 / (a + n)
-        term = term * (x / (a + n))
-        s += term
-        ds -= term * inverse
-        if n % 16 == 0 and bool((term * inverse <= 1e-17 * np.abs(ds)).all()):
-            break
-    return -x * (s * (np.log(x) - f.digamma(tensor(a)).numpy()) + ds)
+__all__ = [
+    "Beta",
+    "Chi2",
+    "Dirichlet",
+    "FisherSnedecor",
+    "Gamma",
+    "InverseGamma",
+    "StudentT",
+    "standard_gamma",
+]
 
 
 class _StandardGamma(Function):
@@ -55,7 +48,8 @@ class _StandardGamma(Function):
         a, x = (v.numpy() for v in ctx.saved_tensors)
         if not a.size:
             return g
-        return g * tensor(_slope(np.atleast_1d(a), np.atleast_1d(x)).reshape(a.shape), ctx.dtype)
+        slope = sample_slope(np.atleast_1d(a), np.atleast_1d(x))
+        return g * tensor(slope.reshape(a.shape), ctx.dtype)
 
 
 def standard_gamma(a: Any) -> Any:
@@ -63,7 +57,7 @@ def standard_gamma(a: Any) -> Any:
     return _StandardGamma.apply(a)
 
 
-class Gamma(Distribution):
+class Gamma(ExponentialFamily):
     """The gamma distribution of a shape, ``concentration``, and a ``rate``.
 
     >>> import minigrad as mg
@@ -89,12 +83,17 @@ class Gamma(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         """Values with gradients by both parameters."""
-        return standard_gamma(self.concentration.expand(self._extended(sample_shape))) / self.rate
+        shape = self._extended_shape(sample_shape)
+        return standard_gamma(self.concentration.expand(shape)) / self.rate
 
     def log_prob(self, value: Any) -> Any:
         """a log(r) + (a - 1) log(x) - r x - log(Gamma(a))."""
-        x, a, r = self._check_sample(value), self.concentration, self.rate
+        x, a, r = self._validate_sample(value), self.concentration, self.rate
         return f.xlogy(a, r) + f.xlogy(a - 1, x) - r * x - f.lgamma(a)
+
+    def cdf(self, value: Any) -> Any:
+        """The regularised incomplete gamma function P(a, r x), with all gradients."""
+        return incomplete_gamma(self.concentration, self.rate * self._validate_sample(value))
 
     def entropy(self) -> Any:
         """a - log(r) + log(Gamma(a)) + (1 - a) digamma(a)."""
@@ -116,6 +115,85 @@ class Gamma(Distribution):
         """a / r^2."""
         return self.concentration / self.rate**2
 
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return self.concentration - 1, -self.rate
+
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        a, r = natural_params[0] + 1, -natural_params[1]
+        return f.lgamma(a) - a * f.log(r)
+
+    @property
+    def _mean_carrier_measure(self) -> Any:
+        return 0.0
+
+
+class InverseGamma(Distribution):
+    """1 / x of the gamma distribution of a shape, ``concentration``, and a ``rate``.
+
+    >>> import minigrad as mg
+    >>> d = mg.distributions.InverseGamma(mg.tensor(3.0), 2.0)
+    >>> d.mean, d.mode
+    (tensor(1.), tensor(0.5))
+    """
+
+    arg_constraints = {  # noqa: RUF012
+        "concentration": constraints.positive,
+        "rate": constraints.positive,
+    }
+    has_rsample = True
+
+    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+        self.concentration, self.rate = floats(concentration, rate)
+        super().__init__(self.concentration.shape, validate_args=validate_args)
+
+    @property
+    def base_dist(self) -> Gamma:
+        """The gamma distribution of the reciprocals."""
+        return Gamma(self.concentration, self.rate, validate_args=False)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """Positive numbers."""
+        return constraints.positive
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """Values with gradients by both parameters."""
+        return 1 / self.base_dist.rsample(sample_shape)
+
+    def log_prob(self, value: Any) -> Any:
+        """a log(r) - (a + 1) log(x) - r / x - log(Gamma(a))."""
+        x, a, r = self._validate_sample(value), self.concentration, self.rate
+        return a * f.log(r) - (a + 1) * f.log(x) - r / x - f.lgamma(a)
+
+    def cdf(self, value: Any) -> Any:
+        """The upper incomplete gamma function Q(a, r / x), with all gradients."""
+        x = self.rate / self._validate_sample(value)
+        return incomplete_gamma(self.concentration, x, upper=True)
+
+    def entropy(self) -> Any:
+        """a + log(r) + log(Gamma(a)) - (1 + a) digamma(a)."""
+        a = self.concentration
+        return a + f.log(self.rate) + f.lgamma(a) - (1 + a) * f.digamma(a)
+
+    @property
+    def mean(self) -> Any:
+        """r / (a - 1); infinite for a up to 1."""
+        a = f.where(self.concentration > 1, self.concentration, 2.0)
+        return f.where(self.concentration > 1, self.rate / (a - 1), math.inf)
+
+    @property
+    def mode(self) -> Any:
+        """r / (a + 1)."""
+        return self.rate / (self.concentration + 1)
+
+    @property
+    def variance(self) -> Any:
+        """r^2 / ((a - 1)^2 (a - 2)); infinite for a up to 2."""
+        a = f.where(self.concentration > 2, self.concentration, 3.0)
+        found = (self.rate / (a - 1)) ** 2 / (a - 2)
+        return f.where(self.concentration > 2, found, math.inf)
+
 
 class Chi2(Gamma):
     """The chi-squared distribution of ``df`` degrees of freedom."""
@@ -130,11 +208,11 @@ class Chi2(Gamma):
         return self.concentration * 2
 
 
-class Dirichlet(Distribution):
+class Dirichlet(ExponentialFamily):
     """Vectors of numbers that add up to 1, of shapes ``concentration`` along the last dimension."""
 
     arg_constraints = {  # noqa: RUF012
-        "concentration": constraints.Constraint("Positive()", lambda x: (x > 0).all(-1), 1)
+        "concentration": constraints.independent(constraints.positive, 1)
     }
     has_rsample = True
 
@@ -152,12 +230,12 @@ class Dirichlet(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         """Values with a gradient by the concentration."""
-        x = standard_gamma(self.concentration.expand(self._extended(sample_shape)))
+        x = standard_gamma(self.concentration.expand(self._extended_shape(sample_shape)))
         return x / f.sum(x, -1, keepdim=True)
 
     def log_prob(self, value: Any) -> Any:
         """sum of (a - 1) log(x), + log(Gamma(sum of a)) - sum of log(Gamma(a))."""
-        x, a = self._check_sample(value), self.concentration
+        x, a = self._validate_sample(value), self.concentration
         return f.sum(f.xlogy(a - 1, x), -1) + f.lgamma(f.sum(a, -1)) - f.sum(f.lgamma(a), -1)
 
     def entropy(self) -> Any:
@@ -187,8 +265,20 @@ class Dirichlet(Distribution):
         m = self.mean
         return m * (1 - m) / (f.sum(self.concentration, -1, keepdim=True) + 1)
 
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (self.concentration - 1,)
 
-class Beta(Distribution):
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        a = natural_params[0] + 1
+        return f.sum(f.lgamma(a), -1) - f.lgamma(f.sum(a, -1))
+
+    @property
+    def _mean_carrier_measure(self) -> Any:
+        return 0.0
+
+
+class Beta(ExponentialFamily):
     """Numbers from 0 to 1: the first part of a Dirichlet distribution of two."""
 
     arg_constraints = {  # noqa: RUF012
@@ -218,9 +308,8 @@ class Beta(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         """(a - 1) log(x) + (b - 1) log(1 - x) - log(B(a, b))."""
-        x, a, b = self._check_sample(value), self.concentration1, self.concentration0
-        log = f.lgamma(a) + f.lgamma(b) - f.lgamma(a + b)
-        return f.xlogy(a - 1, x) + _xlog1py(b - 1, -x) - log
+        x, a, b = self._validate_sample(value), self.concentration1, self.concentration0
+        return f.xlogy(a - 1, x) + special.xlog1py(b - 1, -x) - log_beta(a, b)
 
     def entropy(self) -> Any:
         """The entropy in nats."""
@@ -242,11 +331,72 @@ class Beta(Distribution):
         total = self.concentration1 + self.concentration0
         return self.concentration1 * self.concentration0 / (total**2 * (total + 1))
 
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return self.concentration1 - 1, self.concentration0 - 1
 
-def _xlog1py(x: Any, y: Any) -> Any:
-    from minigrad import special
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        return log_beta(natural_params[0] + 1, natural_params[1] + 1)
 
-    return special.xlog1py(x, y)
+    @property
+    def _mean_carrier_measure(self) -> Any:
+        return 0.0
+
+
+class FisherSnedecor(Distribution):
+    """The F distribution of ``df1`` and ``df2`` degrees of freedom, a ratio of mean squares.
+
+    >>> import minigrad as mg
+    >>> d = mg.distributions.FisherSnedecor(mg.tensor(4.0), 6.0)
+    >>> d.mean, d.mode
+    (tensor(1.5), tensor(0.375))
+    """
+
+    arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}  # noqa: RUF012
+    has_rsample = True
+
+    def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
+        self.df1, self.df2 = floats(df1, df2)
+        super().__init__(self.df1.shape, validate_args=validate_args)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """Positive numbers."""
+        return constraints.positive
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """Values with gradients by both parameters."""
+        shape = self._extended_shape(sample_shape)
+        above = standard_gamma((self.df1 / 2).expand(shape)) / self.df1
+        return above * self.df2 / standard_gamma((self.df2 / 2).expand(shape))
+
+    def log_prob(self, value: Any) -> Any:
+        """a log(r) + (a - 1) log(x) - (a + b) log(1 + r x) - log(B(a, b)).
+
+        a and b are half the degrees of freedom, and r is a / b.
+        """
+        x, a, b = self._validate_sample(value), self.df1 / 2, self.df2 / 2
+        r = a / b
+        return a * f.log(r) + (a - 1) * f.log(x) - (a + b) * f.log1p(r * x) - log_beta(a, b)
+
+    @property
+    def mean(self) -> Any:
+        """df2 / (df2 - 2); NaN for df2 up to 2."""
+        n = f.where(self.df2 > 2, self.df2, 3.0)
+        return f.where(self.df2 > 2, n / (n - 2), math.nan)
+
+    @property
+    def mode(self) -> Any:
+        """(df1 - 2) / df1 * df2 / (df2 + 2); NaN for df1 up to 2."""
+        found = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
+        return f.where(self.df1 > 2, found, math.nan)
+
+    @property
+    def variance(self) -> Any:
+        """2 df2^2 (df1 + df2 - 2) / (df1 (df2 - 2)^2 (df2 - 4)); NaN for df2 up to 4."""
+        n = f.where(self.df2 > 4, self.df2, 5.0)
+        found = 2 * n**2 * (self.df1 + n - 2) / (self.df1 * (n - 2) ** 2 * (n - 4))
+        return f.where(self.df2 > 4, found, math.nan)
 
 
 class StudentT(Distribution):
@@ -267,21 +417,21 @@ class StudentT(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         """Values with gradients by all parameters."""
-        shape = self._extended(sample_shape)
+        shape = self._extended_shape(sample_shape)
         z = 2 * standard_gamma((self.df / 2).expand(shape))
         return self.loc + self.scale * randn(shape, dtype=self.df.dtype) * f.rsqrt(z / self.df)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density."""
-        z, n = (self._check_sample(value) - self.loc) / self.scale, self.df
+        z, n = (self._validate_sample(value) - self.loc) / self.scale, self.df
         log = f.log(self.scale) + 0.5 * f.log(n) + 0.5 * math.log(math.pi)
-        log = log + f.lgamma(n / 2) - f.lgamma((n + 1) / 2)
+        log = log - log_gamma_gap(n / 2, 0.5)
         return -0.5 * (n + 1) * f.log1p(z**2 / n) - log
 
     def entropy(self) -> Any:
         """The entropy in nats."""
         n = self.df
-        log = f.lgamma(n / 2) + math.lgamma(0.5) - f.lgamma((n + 1) / 2)
+        log = math.lgamma(0.5) - log_gamma_gap(n / 2, 0.5)
         change = f.digamma((n + 1) / 2) - f.digamma(n / 2)
         return f.log(self.scale) + (n + 1) / 2 * change + 0.5 * f.log(n) + log
 

@@ -1,4 +1,4 @@
-"""Kullback-Leibler divergences between distributions, in closed form."""
+"""Kullback-Leibler divergences between distributions of one kind, in closed form."""
 
 from __future__ import annotations
 
@@ -8,20 +8,28 @@ from typing import Any
 
 from minigrad import functions as f
 from minigrad import linalg
-from minigrad.distributions.composed import Independent
+from minigrad.distributions.composed import Independent, TransformedDistribution
 from minigrad.distributions.continuous import (
+    EULER,
+    Cauchy,
     Exponential,
     Gumbel,
+    HalfCauchy,
     HalfNormal,
     Laplace,
     LogNormal,
     Normal,
+    Pareto,
     Uniform,
 )
+from minigrad.distributions.continuous_bernoulli import ContinuousBernoulli
 from minigrad.distributions.discrete import Bernoulli, Binomial, Categorical, Geometric, Poisson
 from minigrad.distributions.distribution import Distribution
-from minigrad.distributions.gamma_family import Beta, Dirichlet, Gamma
+from minigrad.distributions.exp_family import ExponentialFamily, bregman
+from minigrad.distributions.gamma_family import Beta, Dirichlet, Gamma, InverseGamma
+from minigrad.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal
 from minigrad.distributions.multivariate import MultivariateNormal
+from minigrad.distributions.wishart import Wishart
 from minigrad.nn.functional import logsigmoid
 
 __all__ = ["kl_divergence", "register_kl"]
@@ -57,7 +65,11 @@ def kl_divergence(p: Distribution, q: Distribution) -> Any:
         for b in type(q).__mro__:
             if (a, b) in _FORMULAS:
                 return _FORMULAS[a, b](p, q)
-    raise NotImplementedError(
+    raise _no_formula(p, q)
+
+
+def _no_formula(p: Distribution, q: Distribution) -> NotImplementedError:
+    return NotImplementedError(
         f"[kl_divergence] there is no formula for {type(p).__name__} and {type(q).__name__}"
     )
 
@@ -88,10 +100,9 @@ def _laplace(p: Any, q: Any) -> Any:
 
 @register_kl(Gumbel, Gumbel)
 def _gumbel(p: Any, q: Any) -> Any:
-    euler = 0.5772156649015329
     ratio, away = p.scale / q.scale, (q.loc - p.loc) / q.scale
     third = f.exp(away + f.lgamma(1 + ratio))
-    return -f.log(ratio) - away + ratio * euler + third - (1 + euler)
+    return -f.log(ratio) - away + ratio * EULER + third - (1 + EULER)
 
 
 @register_kl(Exponential, Exponential)
@@ -104,14 +115,6 @@ def _exponential(p: Any, q: Any) -> Any:
 def _uniform(p: Any, q: Any) -> Any:
     inside = (q.low <= p.low) & (q.high >= p.high)
     return f.where(inside, f.log((q.high - q.low) / (p.high - p.low)), math.inf)
-
-
-@register_kl(Uniform, Normal)
-def _uniform_normal(p: Any, q: Any) -> Any:
-    width = p.high - p.low
-    away = (p.high + p.low - 2 * q.loc) / 2
-    square = (width**2 / 12 + away**2) / (2 * q.scale**2)
-    return f.log(q.scale / width) + 0.5 * math.log(2 * math.pi) + square
 
 
 @register_kl(Gamma, Gamma)
@@ -170,16 +173,78 @@ def _categorical(p: Any, q: Any) -> Any:
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
 def _multivariate(p: Any, q: Any) -> Any:
     if p.event_shape != q.event_shape:
         raise ValueError(f"[kl_divergence] vectors of {p.event_shape} and {q.event_shape}")
+    if isinstance(p, LowRankMultivariateNormal):
+        columns = f.cat([p.cov_factor, f.diag_embed(f.sqrt(p.cov_diag))], -1)
+    else:
+        columns = p.scale_tril
+    # With the covariance C C^T of p, the trace of S^-1 C C^T adds up over the columns of C.
+    columns = f.movedim(columns, -1, 0)
+    columns, _ = f.broadcast_tensors(columns, q.loc)
+    trace = f.sum(q.square(columns), 0)
+    distance = q.square(q.loc - p.loc)
     n = p.event_shape[0]
-    away = q.loc - p.loc
-    shape = (*away.shape, n)
-    scale, own = q.scale_tril.expand(shape), p.scale_tril.expand(shape)
-    trace = f.sum(f.flatten(linalg.solve_triangular(scale, own, upper=False) ** 2, -2), -1)
-    z = f.squeeze(linalg.solve_triangular(scale, f.unsqueeze(away, -1), upper=False), -1)
-    return q._half_log_det() - p._half_log_det() + 0.5 * (trace + f.sum(z**2, -1) - n)
+    return q.half_log_det() - p.half_log_det() + 0.5 * (trace + distance - n)
+
+
+@register_kl(Wishart, Wishart)
+def _wishart(p: Any, q: Any) -> Any:
+    if p.event_shape != q.event_shape:
+        raise ValueError(f"[kl_divergence] matrices of {p.event_shape} and {q.event_shape}")
+    scale, own = f.broadcast_tensors(q.scale_tril, p.scale_tril)
+    ratio = linalg.solve_triangular(scale, own, upper=False)
+    trace = f.sum(f.flatten(ratio**2, -2), -1)
+    n = p.event_shape[0]
+    change = (p.df - q.df) / 2 * p.mean_log_det() + p.df / 2 * (trace - n)
+    return q.log_normalizer() - p.log_normalizer() + change
+
+
+@register_kl(ContinuousBernoulli, ContinuousBernoulli)
+def _continuous_bernoulli(p: Any, q: Any) -> Any:
+    change = q._log_normalizer(q.logits) - p._log_normalizer(p.logits)
+    return change - (q.logits - p.logits) * p.mean
+
+
+@register_kl(Pareto, Pareto)
+def _pareto(p: Any, q: Any) -> Any:
+    ratio = q.alpha / p.alpha
+    found = q.alpha * f.log(p.scale / q.scale) - f.log(ratio) + ratio - 1
+    return f.where(p.scale < q.scale, math.inf, found)
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchy(p: Any, q: Any) -> Any:
+    away = (p.loc - q.loc) ** 2 + (p.scale - q.scale) ** 2
+    return f.log1p(away / (4 * p.scale * q.scale))
+
+
+@register_kl(HalfCauchy, HalfCauchy)
+def _half_cauchy(p: Any, q: Any) -> Any:
+    return _cauchy(p.base_dist, q.base_dist)
+
+
+@register_kl(InverseGamma, InverseGamma)
+def _inverse_gamma(p: Any, q: Any) -> Any:
+    return _gamma(p, q)
+
+
+@register_kl(ExponentialFamily, ExponentialFamily)
+def _exponential_family(p: Any, q: Any) -> Any:
+    if type(p) is not type(q):
+        raise _no_formula(p, q)
+    return bregman(p, q)
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _transformed(p: Any, q: Any) -> Any:
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotImplementedError("[kl_divergence] the transforms of the two are different")
+    return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(Independent, Independent)

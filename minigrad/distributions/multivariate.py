@@ -13,7 +13,34 @@ from minigrad.distributions import constraints
 from minigrad.distributions.distribution import Distribution
 from minigrad.random import randn
 
-__all__ = ["MultivariateNormal"]
+__all__ = ["MultivariateNormal", "scale_from"]
+
+
+def scale_from(
+    of: Distribution, covariance: Any, precision: Any, scale_tril: Any, checks: bool | None
+) -> Any:
+    """The lower triangle of a covariance, which is given in one of three ways.
+
+    Raises ValueError if none or more than one is given, for what is no matrix, and for a matrix
+    that is not positive definite if ``checks``.
+    """
+    name = type(of).__name__
+    given = [m for m in (covariance, precision, scale_tril) if m is not None]
+    if len(given) != 1:
+        raise ValueError(f"[{name}] give one of covariance_matrix, precision_matrix, scale_tril")
+    (matrix,) = given
+    if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
+        raise ValueError(f"[{name}] the matrix has the shape {matrix.shape}, which is not square")
+    if scale_tril is not None:
+        return scale_tril
+    if checks:
+        of._check("the matrix", constraints.positive_definite, matrix)
+    if covariance is not None:
+        return linalg.cholesky(covariance)
+    # With P = L L^T turned around, the inverse of its factor is the factor of P's inverse.
+    turned = linalg.cholesky(f.flip(precision, (-2, -1)))
+    upper = f.flip(turned, (-2, -1)).mT
+    return linalg.solve_triangular(upper, f.broadcast_to(_eye(upper), upper.shape), upper=False)
 
 
 class MultivariateNormal(Distribution):
@@ -42,34 +69,17 @@ class MultivariateNormal(Distribution):
         scale_tril: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = [covariance_matrix, precision_matrix, scale_tril]
-        if sum(m is not None for m in given) != 1:
-            raise ValueError(
-                "[MultivariateNormal] give one of covariance_matrix, precision_matrix, scale_tril"
-            )
         if loc.ndim < 1:
             raise ValueError("[MultivariateNormal] loc needs a dimension, of the vector")
-        checks = self._checks if validate_args is None else validate_args
-        if checks and scale_tril is None:
-            matrix = covariance_matrix if covariance_matrix is not None else precision_matrix
-            self._check("the matrix", constraints.positive_definite, matrix)
-        if scale_tril is not None:
-            scale = scale_tril
-        elif covariance_matrix is not None:
-            scale = linalg.cholesky(covariance_matrix)
-        else:
-            # With P = L L^T turned around, the inverse of its factor is the factor of P's inverse.
-            turned = linalg.cholesky(f.flip(precision_matrix, (-2, -1)))
-            upper = f.flip(turned, (-2, -1)).mT
-            eye = f.broadcast_to(_eye(upper), upper.shape)
-            scale = linalg.solve_triangular(upper, eye, upper=False)
+        checks = self._validate_args if validate_args is None else validate_args
+        scale = scale_from(self, covariance_matrix, precision_matrix, scale_tril, checks)
         n = loc.shape[-1]
         batch = f.broadcast_tensors(loc[..., 0], scale[..., 0, 0])[0].shape
         self.loc = loc.expand((*batch, n))
         self._scale = scale.expand((*batch, n, n))
         super().__init__(batch, (n,), validate_args)
 
-    def expand(self, batch_shape: Sequence[int]) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         """The same with parameters of a larger batch shape."""
         n = self.event_shape[0]
         return MultivariateNormal(
@@ -100,24 +110,28 @@ class MultivariateNormal(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         """loc + L noise, with gradients by both."""
-        noise = randn(Size(self._extended(sample_shape)), dtype=self.loc.dtype)
+        noise = randn(Size(self._extended_shape(sample_shape)), dtype=self.loc.dtype)
         return self.loc + f.squeeze(self._scale @ f.unsqueeze(noise, -1), -1)
 
-    def _half_log_det(self) -> Any:
+    def half_log_det(self) -> Any:
+        """Half the logarithm of the determinant of the covariance, log|L|."""
         return f.sum(f.log(f.diagonal(self._scale, 0, -2, -1)), -1)
+
+    def square(self, away: Any) -> Any:
+        """v^T S^-1 v of the covariance S and vectors v: |L^-1 v|^2."""
+        scale = self._scale.expand((*away.shape, away.shape[-1]))
+        z = linalg.solve_triangular(scale, f.unsqueeze(away, -1), upper=False)
+        return f.sum(f.squeeze(z, -1) ** 2, -1)
 
     def log_prob(self, value: Any) -> Any:
         """-|L^-1 (x - loc)|^2 / 2 - log|L| - n log(2 pi) / 2."""
-        away = self._check_sample(value) - self.loc
-        scale = self._scale.expand((*away.shape, away.shape[-1]))
-        z = linalg.solve_triangular(scale, f.unsqueeze(away, -1), upper=False)
-        square = f.sum(f.squeeze(z, -1) ** 2, -1)
-        n = self.event_shape[0]
-        return -0.5 * (n * math.log(2 * math.pi) + square) - self._half_log_det()
+        away = self._validate_sample(value) - self.loc
+        constant = self.event_shape[0] * math.log(2 * math.pi)
+        return -0.5 * (constant + self.square(away)) - self.half_log_det()
 
     def entropy(self) -> Any:
         """n (1 + log(2 pi)) / 2 + log|L|."""
-        return 0.5 * self.event_shape[0] * (1 + math.log(2 * math.pi)) + self._half_log_det()
+        return 0.5 * self.event_shape[0] * (1 + math.log(2 * math.pi)) + self.half_log_det()
 
     @property
     def mean(self) -> Any:

@@ -1,0 +1,64 @@
+"""Base class of exponential families: entropies and divergences from the log-normaliser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad import functions as f
+from minigrad.autograd import grad
+from minigrad.distributions.distribution import Distribution
+from minigrad.distributions.transforms.base import last_added
+from minigrad.tape import enable_grad
+
+__all__ = ["ExponentialFamily", "bregman"]
+
+
+class ExponentialFamily(Distribution):
+    """A distribution whose density is exp(<t(x), theta> - F(theta) + k(x)).
+
+    A subclass may define ``_natural_params``, the tuple theta, ``_log_normalizer(*theta)``, which
+    is F, and ``_mean_carrier_measure``, the mean of k(x). The entropy, and the divergence from
+    another of the class, follow by the derivative of F (Nielsen and Nock 2010).
+    """
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        raise NotImplementedError(f"[{type(self).__name__}] _natural_params")
+
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        raise NotImplementedError(f"[{type(self).__name__}] _log_normalizer")
+
+    @property
+    def _mean_carrier_measure(self) -> Any:
+        raise NotImplementedError(f"[{type(self).__name__}] _mean_carrier_measure")
+
+    def _normalizer_and_slopes(self) -> tuple[tuple[Any, ...], Any, tuple[Any, ...]]:
+        """theta, F(theta), and the derivatives of F by theta: the means of t(x)."""
+        with enable_grad():
+            theta = tuple(
+                p if p.requires_grad else p.detach().requires_grad_() for p in self._natural_params
+            )
+            value = self._log_normalizer(*theta)
+            slopes = grad(f.sum(value), theta, create_graph=True)
+        tracked = any(p.requires_grad for p in self._natural_params)
+        if not tracked:
+            return self._natural_params, value.detach(), tuple(s.detach() for s in slopes)
+        return theta, value, tuple(slopes)
+
+    def entropy(self) -> Any:
+        """F(theta) - <theta, F'(theta)> - the mean of k(x)."""
+        theta, value, slopes = self._normalizer_and_slopes()
+        result = value - self._mean_carrier_measure
+        for p, slope in zip(theta, slopes, strict=True):
+            result = result - last_added(p * slope, len(self.event_shape))
+        return result
+
+
+def bregman(p: ExponentialFamily, q: ExponentialFamily) -> Any:
+    """The divergence of p from q of the same class: F(theta_q) - F(theta_p) - <.., F'(theta_p)>."""
+    theta, value, slopes = p._normalizer_and_slopes()
+    other = q._natural_params
+    result = q._log_normalizer(*other) - value
+    for a, b, slope in zip(theta, other, slopes, strict=True):
+        result = result - last_added((b - a) * slope, len(q.event_shape))
+    return result

@@ -1,0 +1,142 @@
+"""Functions that densities need, each without cancellation over its whole range.
+
+Values and derivatives near a removable singularity come from the series there, so that gradients
+are as right as values. All are made of tensor operations, elementwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from minigrad import functions as f
+
+__all__ = [
+    "expm1_ratio",
+    "langevin",
+    "langevin_slope",
+    "log1p_ratio",
+    "log_beta",
+    "log_gamma_gap",
+    "log_sinh_ratio",
+    "polynomial",
+    "split",
+]
+
+
+def polynomial(coefficients: Sequence[float], t: Any) -> Any:
+    """The sum of c_n t^n, by Horner's rule."""
+    total: Any = coefficients[-1]
+    for c in reversed(coefficients[:-1]):
+        total = total * t + c
+    return total
+
+
+def split(t: Any, bound: float, near: Callable[[Any], Any], far: Callable[[Any], Any]) -> Any:
+    """``near(t)`` where abs(t) is below a bound, else ``far(t)``; each sees only its own t."""
+    inside = f.abs(t) < bound
+    return f.where(inside, near(f.where(inside, t, 0.0)), far(f.where(inside, bound, t)))
+
+
+# ---- 0 / 0 at 0 ----------------------------------------------------------------------------------
+
+_EXPM1 = [1 / math.factorial(n + 1) for n in range(15)]
+_ATANH = [1 / (2 * n + 1) for n in range(17)]
+
+
+def expm1_ratio(t: Any) -> Any:
+    """(exp(t) - 1) / t, which is 1 at 0."""
+    return split(t, 0.5, lambda t: polynomial(_EXPM1, t), lambda t: f.expm1(t) / t)
+
+
+def log1p_ratio(t: Any) -> Any:
+    """log(1 + t) / t, which is 1 at 0."""
+
+    def near(t: Any) -> Any:  # log(1 + t) = 2 atanh(t / (2 + t))
+        return 2 / (2 + t) * polynomial(_ATANH, (t / (2 + t)) ** 2)
+
+    return split(t, 0.5, near, lambda t: f.log1p(t) / t)
+
+
+def _coth_coefficients(count: int) -> list[float]:
+    """c_n of x coth(x) = sum of c_n x^(2 n): cosh(x) over sinh(x) / x, exactly."""
+    found: list[Fraction] = []
+    for n in range(count):
+        c = Fraction(1, math.factorial(2 * n))
+        for k, earlier in enumerate(found):
+            c -= earlier / math.factorial(2 * (n - k) + 1)
+        found.append(c)
+    return [float(c) for c in found]
+
+
+_COTH = _coth_coefficients(20)[1:]
+_COTH_SLOPE = [(2 * n + 1) * c for n, c in enumerate(_COTH)]
+_LOG_SINH = [c / (2 * n + 2) for n, c in enumerate(_COTH)]
+
+
+def log_sinh_ratio(x: Any) -> Any:
+    """log(sinh(x) / x), which is 0 at 0."""
+
+    def far(x: Any) -> Any:
+        size = f.abs(x)
+        return size - f.log(2 * size) + f.log1p(-f.exp(-2 * size))
+
+    return split(x, 1.0, lambda x: x**2 * polynomial(_LOG_SINH, x**2), far)
+
+
+def langevin(x: Any) -> Any:
+    """Langevin's function coth(x) - 1 / x, the derivative of log(sinh(x) / x)."""
+    return split(x, 1.0, lambda x: x * polynomial(_COTH, x**2), lambda x: 1 / f.tanh(x) - 1 / x)
+
+
+def langevin_slope(x: Any) -> Any:
+    """1 / x^2 - 1 / sinh(x)^2, the derivative of Langevin's function."""
+
+    def far(x: Any) -> Any:
+        e = f.exp(-2 * f.abs(x))
+        return x**-2 - 4 * e / (1 - e) ** 2
+
+    return split(x, 1.0, lambda x: polynomial(_COTH_SLOPE, x**2), far)
+
+
+# ---- differences of log(Gamma) -------------------------------------------------------------------
+
+# of Stirling's series: B_2n / (2 n (2 n - 1)) for n = 1, 2, ...
+_STIRLING = [
+    1 / 12,
+    -1 / 360,
+    1 / 1260,
+    -1 / 1680,
+    1 / 1188,
+    -691 / 360360,
+    1 / 156,
+    -3617 / 122400,
+]
+_LARGE = 10.0
+
+
+def _stirling_rest(x: Any) -> Any:
+    """log(Gamma(x)) less Stirling's formula, for x from 10 on."""
+    return polynomial(_STIRLING, x**-2) / x
+
+
+def log_gamma_gap(x: Any, a: Any) -> Any:
+    """log(Gamma(x + a)) - log(Gamma(x)) for a from 0 on, where x may be large.
+
+    From x = 10 on the leading terms of Stirling's formula are subtracted by hand, as in the
+    function algdiv of DiDonato and Morris 1992 (algorithm 708).
+    """
+    large = x >= _LARGE
+    z = f.where(large, x, _LARGE)
+    stirling = (z - 0.5) * f.log1p(a / z) + a * (f.log(z + a) - 1)
+    stirling = stirling + (_stirling_rest(z + a) - _stirling_rest(z))
+    z = f.where(large, 1.0, x)
+    return f.where(large, stirling, f.lgamma(z + a) - f.lgamma(z))
+
+
+def log_beta(a: Any, b: Any) -> Any:
+    """log(B(a, b)), where one or both may be large."""
+    less, more = f.minimum(a, b), f.maximum(a, b)
+    return f.lgamma(less) - log_gamma_gap(more, less)

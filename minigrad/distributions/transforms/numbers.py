@@ -1,0 +1,206 @@
+"""Transforms of numbers, each by itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad import functions as f
+from minigrad.creation import zeros_like
+from minigrad.distributions import constraints
+from minigrad.distributions.transforms.base import Transform, broadcast, last_added
+from minigrad.nn.functional import logsigmoid
+
+__all__ = [
+    "AbsTransform",
+    "AffineTransform",
+    "CumulativeDistributionTransform",
+    "ExpTransform",
+    "PowerTransform",
+    "SigmoidTransform",
+    "SoftplusTransform",
+    "TanhTransform",
+]
+
+
+class ExpTransform(Transform):
+    """exp(x)."""
+
+    codomain = constraints.positive
+
+    def _call(self, x: Any) -> Any:
+        return f.exp(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return f.log(y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """x."""
+        return x
+
+
+class AffineTransform(Transform):
+    """``loc + scale * x``, of vectors or arrays with ``event_dim`` dimensions."""
+
+    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.loc, self.scale, self._event_dim = loc, scale, event_dim
+
+    @property
+    def event_dim(self) -> int:
+        """How many dimensions a value has."""
+        return self._event_dim
+
+    @property
+    def domain(self) -> Any:
+        """All numbers."""
+        n = self._event_dim
+        return constraints.independent(constraints.real, n) if n else constraints.real
+
+    codomain = domain
+
+    @property
+    def sign(self) -> Any:
+        """The sign of scale."""
+        if isinstance(self.scale, (int, float)):
+            return (self.scale > 0) - (self.scale < 0)
+        return f.sign(self.scale)
+
+    def _call(self, x: Any) -> Any:
+        return self.loc + self.scale * x
+
+    def _inverse(self, y: Any) -> Any:
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """log|scale|, for each value."""
+        one = abs(self.scale)
+        log = math.log(one) if isinstance(one, (int, float)) else f.log(one)
+        return last_added(zeros_like(x) + log, self._event_dim)
+
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        """The shape together with those of loc and scale."""
+        return broadcast(shape, self.loc, self.scale)
+
+    inverse_shape = forward_shape
+
+
+class SigmoidTransform(Transform):
+    """1 / (1 + exp(-x))."""
+
+    codomain = constraints.unit_interval
+
+    def _call(self, x: Any) -> Any:
+        return f.sigmoid(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return f.log(y) - f.log1p(-y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """-softplus(x) - softplus(-x)."""
+        return logsigmoid(x) + logsigmoid(-x)
+
+
+class TanhTransform(Transform):
+    """tanh(x)."""
+
+    codomain = constraints.interval(-1.0, 1.0)
+
+    def _call(self, x: Any) -> Any:
+        return f.tanh(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return f.atanh(y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """2 (log(2) - x - softplus(-2 x)), which does not cancel."""
+        return 2 * (math.log(2) - x + logsigmoid(2 * x))
+
+
+class SoftplusTransform(Transform):
+    """log(1 + exp(x))."""
+
+    codomain = constraints.positive
+
+    def _call(self, x: Any) -> Any:
+        return -logsigmoid(-x)
+
+    def _inverse(self, y: Any) -> Any:
+        return y + f.log(-f.expm1(-y))
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """log(sigmoid(x))."""
+        return logsigmoid(x)
+
+
+class PowerTransform(Transform):
+    """x to the power of ``exponent``, for positive x."""
+
+    domain = constraints.positive
+    codomain = constraints.positive
+
+    def __init__(self, exponent: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.exponent = exponent
+
+    @property
+    def sign(self) -> Any:
+        """The sign of the exponent."""
+        if isinstance(self.exponent, (int, float)):
+            return (self.exponent > 0) - (self.exponent < 0)
+        return f.sign(self.exponent)
+
+    def _call(self, x: Any) -> Any:
+        return x**self.exponent
+
+    def _inverse(self, y: Any) -> Any:
+        return y ** (1 / self.exponent)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """log|exponent y / x|."""
+        return f.log(f.abs(self.exponent * y / x))
+
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        """The shape together with that of the exponent."""
+        return broadcast(shape, self.exponent)
+
+    inverse_shape = forward_shape
+
+
+class AbsTransform(Transform):
+    """|x|, which is not invertible: the inverse is the positive value."""
+
+    bijective = False
+    codomain = constraints.nonnegative
+
+    def _call(self, x: Any) -> Any:
+        return f.abs(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return y
+
+
+class CumulativeDistributionTransform(Transform):
+    """The distribution function of a distribution of numbers; its inverse is the quantile."""
+
+    codomain = constraints.unit_interval
+
+    def __init__(self, distribution: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.distribution = distribution
+
+    @property
+    def domain(self) -> Any:
+        """The values of the distribution."""
+        return self.distribution.support
+
+    def _call(self, x: Any) -> Any:
+        return self.distribution.cdf(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return self.distribution.icdf(y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """The logarithm of the density."""
+        return self.distribution.log_prob(x)

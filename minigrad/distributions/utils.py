@@ -1,0 +1,95 @@
+"""Helpers that programs with distributions of their own import, by PyTorch's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad import functions as f
+from minigrad.distributions.continuous import EULER
+from minigrad.distributions.discrete import inside
+from minigrad.distributions.distribution import floats
+from minigrad.distributions.transforms.matrices import lower_matrix, matrix_size, places
+from minigrad.tape import enable_grad
+
+__all__ = [
+    "broadcast_all",
+    "clamp_probs",
+    "euler_constant",
+    "lazy_property",
+    "logits_to_probs",
+    "probs_to_logits",
+    "tril_matrix_to_vec",
+    "vec_to_tril_matrix",
+]
+
+euler_constant = EULER
+
+
+def broadcast_all(*values: Any) -> tuple[Any, ...]:
+    """Parameters as tensors of floats, broadcast together; numbers take on the others' dtype.
+
+    >>> import minigrad as mg
+    >>> broadcast_all(mg.zeros(2), 1)
+    (tensor([0., 0.]), tensor([1., 1.]))
+    """
+    return floats(*values)
+
+
+def clamp_probs(probs: Any) -> Any:
+    """Probabilities whose logarithms, and those of their complements, are finite."""
+    return inside(probs)
+
+
+def logits_to_probs(logits: Any, is_binary: bool = False) -> Any:
+    """sigmoid of logits, or softmax along the last dimension."""
+    return f.sigmoid(logits) if is_binary else f.softmax(logits, -1)
+
+
+def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
+    """log(p / (1 - p)), or log(p) of probabilities along the last dimension."""
+    p = inside(probs)
+    return f.log(p) - f.log1p(-p) if is_binary else f.log(p)
+
+
+class lazy_property:  # noqa: N801 - PyTorch's name
+    """A property that is computed when first asked for, and kept in the instance."""
+
+    def __init__(self, wrapped: Callable[[Any], Any]) -> None:
+        self.wrapped = wrapped
+        self.__doc__ = wrapped.__doc__
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        with enable_grad():
+            value = self.wrapped(instance)
+        setattr(instance, self.wrapped.__name__, value)
+        return value
+
+
+def vec_to_tril_matrix(vec: Any, diag: int = 0) -> Any:
+    """Vectors as lower triangles, row by row: with the diagonal, or below it for ``diag=-1``.
+
+    >>> import minigrad as mg
+    >>> vec_to_tril_matrix(mg.tensor([1.0, 2.0, 3.0]))
+    tensor([[1., 0.],
+            [2., 3.]])
+
+    Raises ValueError for a ``diag`` above 0, and for vectors that fill no triangle.
+    """
+    if diag > 0:
+        raise ValueError(f"[vec_to_tril_matrix] diag is {diag}, but must be 0 or less")
+    n = matrix_size("vec_to_tril_matrix", vec.shape[-1]) - 1 - diag
+    return lower_matrix(vec, n, diag)
+
+
+def tril_matrix_to_vec(mat: Any, diag: int = 0) -> Any:
+    """The lower triangles of square matrices as vectors, row by row: the inverse of the former.
+
+    Raises ValueError for a ``diag`` outside the matrix.
+    """
+    n = mat.shape[-1]
+    if not -n <= diag < n:
+        raise ValueError(f"[tril_matrix_to_vec] diag is {diag}, but must be from {-n} to {n - 1}")
+    return f.reshape(mat, (*mat.shape[:-2], n * n))[..., places(n, diag)]
