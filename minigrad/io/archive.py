@@ -38,7 +38,7 @@ class OtherClassError(TypeError):
 
 
 def write(obj: Any, file: Any) -> None:
-    """Write an object to an open binary file, or raise OtherClassError before anything is written."""
+    """Write an object to an open binary file; an OtherClassError comes before all writing."""
     writer = _Writer()
     try:
         structure = json.dumps([_VERSION, writer.coded(obj, "the object")], allow_nan=False)
