@@ -283,3 +283,18 @@ def test_compile_gives_back_what_it_gets():
         TypeError, match=r"^\[compile\] Tensor cannot be called: give a module or a"
     ):
         mg.compile(X)
+
+
+@pytest.mark.parametrize("make", [mg.Tensor, mg.FloatTensor, mg.LongTensor, X.new])
+def test_a_shape_is_sizes_and_other_sequences_are_data(make):
+    assert make(X.size()).shape == make(X.shape).shape == make(2, 3).shape == (2, 3)
+    assert make((2, 3)).tolist() == make([2, 3]).tolist() == [2, 3]
+    assert make().shape == (0,)
+    assert make([1]).dtype is (mg.int64 if make is mg.LongTensor else mg.float32)
+    with pytest.raises(TypeError, match=r"^\[\w+\] takes sizes or one argument of data"):
+        make([1], [2])
+
+
+def test_randint_like_names_its_bound():
+    drawn = mg.randint_like(mg.ones(100), high=2)
+    assert sorted(set(drawn.tolist())) == [0.0, 1.0]
