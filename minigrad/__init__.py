@@ -64,11 +64,18 @@ channels_last, channels_last_3d, strided = "channels_last", "channels_last_3d", 
 _HOMES = {
     "autograd": "Function grad",
     "checking": "gradcheck gradgradcheck numerical_gradient_check",
+    "compiler": "compile",
     "config": "get_num_threads set_num_threads show_config",
     "amp": "autocast",
     "dlpack": "from_dlpack",
     "draw": "draw_graph",
     "dtypes": "get_default_dtype set_default_dtype",
+    "in_place": "abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ "
+    "asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ cos_ cosh_ "
+    "deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ i0_ "
+    "index_put_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ "
+    "reciprocal_ relu_ resize_as_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ "
+    "square_ tan_ tanh_ trunc_ xlogy_ zero_",
     "interop": "as_torch",
     "io": "load save",
     "promotion": "can_cast finfo iinfo is_floating_point promote_types result_type",
@@ -93,8 +100,8 @@ _HOMES = {
     "version": "__version__",
     "windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window logspace "
     "scalar_tensor",
-    "": "accelerator amp array_api autograd backends cuda data distributions func linalg mps nn "
-    "optim quasirandom random scalar special utils xpu",
+    "": "accelerator amp array_api autograd backends compiler cuda data distributions func linalg "
+    "mps nn optim quasirandom random scalar special utils xpu",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 _LATER |= dict.fromkeys(functions.__all__, "functions")

@@ -6,6 +6,7 @@ from minigrad import amp as amp
 from minigrad import array_api as array_api
 from minigrad import autograd as autograd
 from minigrad import backends as backends
+from minigrad import compiler as compiler
 from minigrad import cuda as cuda
 from minigrad import data as data
 from minigrad import distributions as distributions
@@ -29,6 +30,7 @@ from minigrad.calculus import *
 from minigrad.checking import gradcheck as gradcheck
 from minigrad.checking import gradgradcheck as gradgradcheck
 from minigrad.checking import numerical_gradient_check as numerical_gradient_check
+from minigrad.compiler import compile as compile
 from minigrad.config import *
 from minigrad.contraction import *
 from minigrad.counting import *
@@ -58,6 +60,7 @@ from minigrad.dtypes import set_default_dtype as set_default_dtype
 from minigrad.dtypes import int16 as short
 from minigrad.dtypes import uint8 as uint8
 from minigrad.elementwise import *
+from minigrad.in_place import *
 from minigrad.interop.torch_names import as_torch as as_torch
 from minigrad.io.files import *
 from minigrad.legacy import BFloat16Tensor as BFloat16Tensor

@@ -181,23 +181,16 @@ class Tensor(TensorBase):
     ) -> Tensor:
         """A tensor of sizes or of data, in the default float dtype unless another is given.
 
-        As in PyTorch integers are sizes: ``Tensor(2, 3)`` holds whatever was in memory. Any other
-        argument is data, as of :func:`minigrad.tensor`. Calling a subclass makes that subclass.
+        As in PyTorch integers are sizes, and so is the shape of a tensor: ``Tensor(2, 3)`` and
+        ``Tensor(x.shape)`` hold whatever was in memory. Any other argument is data, as of
+        :func:`minigrad.tensor`. Calling a subclass makes that subclass.
 
         >>> import minigrad as mg
         >>> mg.Tensor([1, 2]), mg.Tensor(2, 3).shape
         (tensor([1., 2.]), (2, 3))
         """
         kind = dtype or default_dtype()
-        if not data or type(data[0]) is builtins.int:
-            made = creation.empty(data or (0,), dtype=kind, device=device)
-        else:
-            if len(data) > 1:
-                raise TypeError(
-                    "[Tensor] takes sizes or one argument of data: use mg.tensor(data, dtype)"
-                )
-            made = creation.tensor(data[0], kind, device=device)
-        made = require_grad(made, requires_grad)
+        made = require_grad(creation.of_sizes_or_data("Tensor", data, kind, device), requires_grad)
         return made if cls is Tensor else _of_class(cls, made)
 
     # ---- what it is ----
@@ -899,6 +892,10 @@ class Tensor(TensorBase):
         """A copy of the data in this tensor's dtype unless another is given."""
         on_cpu(device)
         return creation.tensor(data, dtype or self.dtype, requires_grad)
+
+    def new(self, *args: Any, device: Any = None) -> Tensor:
+        """PyTorch's older form: a tensor of this dtype, of these sizes or with these data."""
+        return creation.of_sizes_or_data("new", args, self.dtype, device)
 
     # ---- operations: the functions of minigrad.functions become methods below ----
 

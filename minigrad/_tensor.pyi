@@ -236,6 +236,8 @@ class Tensor(TensorBase):
         """One value in another size, in this tensor's dtype unless another is given."""
     def new_tensor(self, data: Any, *, dtype: Any = None, requires_grad: builtins.bool = False, device: Any = None) -> Tensor:
         """A copy of the data in this tensor's dtype unless another is given."""
+    def new(self, *args: Any, device: Any = None) -> Tensor:
+        """PyTorch's older form: a tensor of this dtype, of these sizes or with these data."""
     def scale(self, other: Any) -> Tensor:
         """a * b, and 0 where a is 0 whatever b is: how a gradient meets a partial derivative."""
     def where(self, condition: Tensor, other: Any) -> Tensor:

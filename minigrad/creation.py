@@ -12,7 +12,7 @@ from minigrad._c import Handle, call, ffi, lib, run, widened
 from minigrad._numpy import is_numpys, np
 from minigrad.arguments import integer, real, renamed, size_of, tensor_operand
 from minigrad.devices import on_cpu
-from minigrad.dispatch import TensorBase, check_range, from_lists, keep, shown, wrap
+from minigrad.dispatch import Size, TensorBase, check_range, from_lists, keep, shown, wrap
 from minigrad.dtypes import (
     DType,
     as_dtype,
@@ -543,6 +543,18 @@ def full_like(
         on_cpu(device)
     x = tensor_operand("full_like", input)
     return full(x.shape, fill_value, dtype=dtype or x.dtype, requires_grad=requires_grad)
+
+
+def of_sizes_or_data(name: str, given: tuple[Any, ...], dtype: Any, device: Any = None) -> Tensor:
+    """A tensor as PyTorch's classes make it: of sizes or a shape, its values whatever was in
+    memory; or of data.
+    """
+    if not given or type(given[0]) is int:
+        return empty(given or (0,), dtype=dtype, device=device)
+    if len(given) > 1:
+        raise TypeError(f"[{name}] takes sizes or one argument of data: use mg.tensor(data, dtype)")
+    made_of = empty if type(given[0]) is Size else tensor
+    return made_of(given[0], dtype=dtype, device=device)
 
 
 def empty_like(

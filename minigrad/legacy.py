@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from minigrad import linalg
 from minigrad._tensor import Tensor
-from minigrad.creation import arange, asarray, empty, require_grad, tensor
+from minigrad.creation import arange, asarray, of_sizes_or_data, require_grad
 from minigrad.dispatch import TensorBase
 from minigrad.dtypes import (
     DType,
@@ -53,11 +53,7 @@ class _OfDType(type):
 
     def __call__(cls, *data: Any, device: Any = None) -> Tensor:
         """A tensor of sizes or of data in this dtype."""
-        if not data or type(data[0]) is int:
-            return empty(data or (0,), dtype=cls.dtype, device=device)
-        if len(data) > 1:
-            raise TypeError(f"[{cls.__name__}] takes sizes or one argument of data")
-        return tensor(data[0], cls.dtype, device=device)
+        return of_sizes_or_data(cls.__name__, data, cls.dtype, device)
 
 
 class FloatTensor(metaclass=_OfDType):

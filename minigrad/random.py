@@ -408,7 +408,7 @@ def randn_like(
 
 def randint_like(
     input: Tensor,
-    low: int,
+    low: int = 0,
     high: int | None = None,
     *,
     generator: Generator | None = None,
@@ -419,7 +419,10 @@ def randint_like(
     pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Integers in [low, high), or in [0, low), in the input's shape and dtype."""
+    """Integers in [low, high), or in [0, low), in the input's shape and dtype.
+
+    Raises ValueError for an empty range.
+    """
     if device is not None:
         on_cpu(device)
     x = tensor_operand("randint_like", input)

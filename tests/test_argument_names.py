@@ -14,7 +14,8 @@ from minigrad import functions
 OTHERS = """
 broadcast_tensors cat concat concatenate stack cartesian_prod column_stack dstack hstack vstack
 row_stack atleast_1d atleast_2d atleast_3d block_diag meshgrid einsum tensordot cdist searchsorted
-isin unravel_index vander split polygamma where tril_indices triu_indices cholesky_inverse
+isin unravel_index vander trapezoid trapz cumulative_trapezoid polygamma where tril_indices
+triu_indices split cholesky_inverse
 cholesky_solve vector_norm contiguous expand expand_as reshape_as sum_to_size to type_as unfold
 view view_as repeat
 """

@@ -107,6 +107,34 @@ for name, held in before.items():
     assert done.returncode == 0, done.stderr
 
 
+def test_modules_that_lie_elsewhere():
+    done = run(
+        code="""
+import minigrad as mg, minigrad.nn.normalization
+from minigrad.interop.torch_places import PLACES
+
+with mg.as_torch() as names:
+    import torch
+    from torch.distributions.normal import Normal
+    from torch.optim.adam import Adam
+    from torch.utils.data.dataloader import DataLoader, default_collate
+    from torch.utils.data.sampler import SubsetRandomSampler
+    assert Normal is mg.distributions.Normal and Adam is mg.optim.Adam
+    assert (DataLoader, SubsetRandomSampler) == (mg.data.DataLoader, mg.data.SubsetRandomSampler)
+    assert torch.functional.norm is mg.norm and torch.nn.modules.conv.Conv2d is mg.nn.Conv2d
+    assert torch.nn.modules.batchnorm._BatchNorm is mg.nn.normalization._BatchNorm
+    for name in PLACES:
+        __import__(name)
+    try:
+        from torch.optim.adam import Spam
+    except ImportError:
+        pass
+assert list(names.missing) == ["torch.optim.adam.Spam"], names.missing
+"""
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_pytorch_itself_was_imported():
     code = "import sys, types; sys.modules['torch'] = types.ModuleType('torch')\n"
     done = run(code=code + "import minigrad as mg; mg.as_torch()")

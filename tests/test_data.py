@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import OrderedDict, namedtuple
 
@@ -140,6 +141,25 @@ def test_random_split():
         random_split(range(10), [1, 2])
     with pytest.warns(UserWarning, match="subset 1 is empty"):
         random_split(range(10), [10, 0])
+
+
+@pytest.mark.parametrize("replacement", [True, False])
+def test_an_endless_sampler_draws_while_it_is_taken(replacement):
+    sampler = RandomSampler(range(5), replacement, num_samples=10**12)
+    assert len(sampler) == 10**12
+    mg.manual_seed(0)
+    drawn = list(itertools.islice(sampler, 10_000))
+    assert set(drawn) == set(range(5))
+    assert (sorted(drawn[:5]) == sorted(drawn[5:10]) == [0, 1, 2, 3, 4]) is not replacement
+    data = TensorDataset(10 * mg.arange(5))
+    for dataset in (data, list(data)):
+        mg.manual_seed(0)
+        batches = iter(DataLoader(dataset, batch_size=3, sampler=sampler))
+        assert [x for _ in range(4) for x in next(batches)[0].tolist()] == [
+            10 * i for i in drawn[:12]
+        ]
+    with pytest.raises(ValueError, match=r"^\[RandomSampler\] 2000000 samples of a dataset that"):
+        iter(RandomSampler([], num_samples=2_000_000))
 
 
 def test_samplers():

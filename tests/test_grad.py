@@ -191,6 +191,18 @@ def test_unused_inputs_are_zeros_or_none():
     assert mg.grad((x * x).sum(), [unused], allow_unused=True) == (None,)
 
 
+def test_grad_takes_what_pytorchs_takes():
+    x, unused = mg.tensor([2.0, 3.0], requires_grad=True), mg.ones(2, requires_grad=True)
+    y = (x * x).sum()
+    (dx,) = mg.grad(y, x, None, True, True, True, False)  # the sixth is only_inputs
+    assert dx.tolist() == [4.0, 6.0]
+    assert mg.grad(dx.sum(), x, only_inputs=True)[0].tolist() == [2.0, 2.0]
+    found = mg.grad(y, [x, unused], allow_unused=True, materialize_grads=True)
+    assert [g.tolist() for g in found] == [[4.0, 6.0], [0.0, 0.0]]
+    with pytest.raises(ValueError, match=r"^\[grad\] only_inputs is False, and grad writes"):
+        mg.grad((x * x).sum(), x, only_inputs=False)
+
+
 def test_grad_refuses():
     x = leaf([1.0, 2.0])
     with pytest.raises(RuntimeError, match="input 1 does not require grad"):

@@ -248,3 +248,53 @@ def test_functions_of_layers_at_the_top():
     p = nn.Parameter(mg.ones(4))
     p.grad = mg.full((4,), 2.0)
     assert nn.utils.clip_grad_norm([p], 1.0).item() == 4
+
+
+def test_in_place_methods_are_functions():
+    from minigrad import in_place
+
+    for name in in_place.__all__:
+        assert getattr(mg, name) is getattr(mg.Tensor, name)
+    x = mg.tensor([0.25, 4.0])
+    assert mg.sqrt_(x) is x
+    assert x.tolist() == [0.5, 2.0]
+    assert mg.clamp_(x, min=1.0).tolist() == [1.0, 2.0]
+
+
+def test_compile_gives_back_what_it_gets():
+    model = nn.Linear(2, 1)
+    assert mg.compile(model, mode="reduce-overhead", fullgraph=True) is model
+    assert model.compile(backend="inductor") is None
+
+    @mg.compile
+    def double(x):
+        return 2 * x
+
+    @mg.compile(dynamic=True)
+    def triple(x):
+        return 3 * x
+
+    @mg.compiler.disable
+    def same(x):
+        return x
+
+    assert (double(2), triple(2), same(2), mg.compiler.is_compiling()) == (4, 6, 2, False)
+    with pytest.raises(
+        TypeError, match=r"^\[compile\] Tensor cannot be called: give a module or a"
+    ):
+        mg.compile(X)
+
+
+@pytest.mark.parametrize("make", [mg.Tensor, mg.FloatTensor, mg.LongTensor, X.new])
+def test_a_shape_is_sizes_and_other_sequences_are_data(make):
+    assert make(X.size()).shape == make(X.shape).shape == make(2, 3).shape == (2, 3)
+    assert make((2, 3)).tolist() == make([2, 3]).tolist() == [2, 3]
+    assert make().shape == (0,)
+    assert make([1]).dtype is (mg.int64 if make is mg.LongTensor else mg.float32)
+    with pytest.raises(TypeError, match=r"^\[\w+\] takes sizes or one argument of data"):
+        make([1], [2])
+
+
+def test_randint_like_names_its_bound():
+    drawn = mg.randint_like(mg.ones(100), high=2)
+    assert sorted(set(drawn.tolist())) == [0.0, 1.0]

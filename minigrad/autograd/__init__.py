@@ -137,16 +137,20 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool = False,
+    *,
+    materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
     """The gradients of the outputs with respect to the inputs, as a tuple; no ``grad`` is touched.
 
     ``grad_outputs`` holds an upstream gradient per output, which may be None for a single element.
     With ``create_graph`` the gradients can be differentiated again, also where they are constant:
-    that gives zeros. An input that the outputs do
-    not depend on gets zeros, or None with ``allow_unused``.
+    that gives zeros. An input that the outputs do not depend on gets zeros, or None with
+    ``allow_unused``, unless ``materialize_grads`` asks for zeros. ``only_inputs`` is PyTorch's.
 
-    Raises RuntimeError where there is no graph or it was freed.
+    Raises RuntimeError where there is no graph or it was freed, ValueError if ``only_inputs`` is
+    False.
 
     >>> import minigrad as mg
     >>> x = mg.tensor(3.0, requires_grad=True)
@@ -154,6 +158,8 @@ def grad(
     >>> mg.grad(dx, x)[0].item()
     18.0
     """
+    if not only_inputs:
+        raise ValueError("[grad] only_inputs is False, and grad writes no grad: use backward()")
     output_list: list[Any] = _tensors("grad", "output", outputs)
     input_list: list[Any] = _tensors("grad", "input", inputs)
     if not input_list:
@@ -176,8 +182,9 @@ def grad(
         create_graph,
         set(edges),
     )
+    absent = allow_unused and not materialize_grads
     results = [
-        found[edge] if edge in found else None if allow_unused else zeros_like(x)
+        found[edge] if edge in found else None if absent else zeros_like(x)
         for x, edge in zip(input_list, edges, strict=True)
     ]
     if create_graph:

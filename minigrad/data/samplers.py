@@ -26,6 +26,9 @@ __all__ = [
     "WeightedRandomSampler",
 ]
 
+_WHOLE = 2**20  # up to as many indices are drawn at once
+_PIECE = 2**12
+
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -80,7 +83,8 @@ class RandomSampler(_IndexSampler):
 
     ``num_samples`` is by default the size of the dataset. Without replacement, a larger number
     takes one permutation after the other. Numbers come from ``generator``, by default the shared
-    one, which ``mg.manual_seed`` starts over.
+    one, which ``mg.manual_seed`` starts over. An epoch of more than a million indices that is
+    longer than the dataset is drawn in pieces while it is taken, so it may be endless.
 
     >>> import minigrad as mg
     >>> sampler = mg.data.RandomSampler(range(4), generator=mg.Generator().manual_seed(0))
@@ -113,13 +117,39 @@ class RandomSampler(_IndexSampler):
     def order(self) -> Tensor:
         """The indices of an epoch, freshly drawn."""
         size, wanted = len(self.data_source), self.num_samples
-        if size == 0 and wanted:
-            raise ValueError(f"[RandomSampler] {wanted} samples of a dataset that has none")
+        if wanted:
+            self._check_size()
         if self.replacement and wanted:
             return randint(size, (wanted,), generator=self.generator)
         rounds = math.ceil(wanted / size) if size else 1
         parts = [randperm(size, generator=self.generator) for _ in range(rounds)]
         return (f.cat(parts) if len(parts) > 1 else parts[0])[:wanted] if parts else arange(0)
+
+    @property
+    def in_pieces(self) -> bool:
+        """Whether an epoch is too long to be drawn at once."""
+        return self.num_samples > max(len(self.data_source), _WHOLE)
+
+    def __iter__(self) -> Iterator[int]:
+        if not self.in_pieces:
+            return super().__iter__()
+        first = self._piece()  # drawn now, as a whole epoch is
+        pieces = itertools.chain([first], iter(self._piece, None))
+        return itertools.islice(itertools.chain.from_iterable(pieces), self.num_samples)
+
+    def _check_size(self) -> None:
+        if not len(self.data_source):
+            raise ValueError(f"[RandomSampler] {len(self)} samples of a dataset that has none")
+
+    def _piece(self) -> list[int]:
+        self._check_size()
+        size = len(self.data_source)
+        if self.replacement:
+            drawn = randint(size, (_PIECE,), generator=self.generator)
+        else:
+            drawn = randperm(size, generator=self.generator)
+        indices: list[int] = drawn.tolist()
+        return indices
 
     def __len__(self) -> int:
         return self.num_samples
@@ -273,7 +303,7 @@ def cuts(batch_sampler: Any) -> Iterator[Any] | None:
         return None
     sampler: Any = batch_sampler.sampler
     size = batch_sampler.batch_size
-    if type(sampler) not in _PLAIN:
+    if type(sampler) not in _PLAIN or (type(sampler) is RandomSampler and sampler.in_pieces):
         return None
     ends = (slice(at, at + size) for at in range(0, len(batch_sampler) * size, size))
     if type(sampler) is SequentialSampler:

@@ -11,6 +11,8 @@ from importlib.util import find_spec
 from types import ModuleType, TracebackType
 from typing import Any
 
+from minigrad.interop.torch_places import PLACES
+
 __all__ = ["TorchNames", "as_torch"]
 
 _LEVEL = "2.13.0+minigrad"  # the release of PyTorch whose names minigrad follows
@@ -37,6 +39,8 @@ class _Named(ModuleType):
         try:
             found = getattr(self._own, name)
         except AttributeError:
+            if full in PLACES:
+                return import_module(full)
             self._names.missing.setdefault(full)
             raise AttributeError(f"minigrad has no {full}", name=name, obj=self) from None
         return self._names.named(full, found) if isinstance(found, ModuleType) else found
@@ -98,13 +102,19 @@ class TorchNames(MetaPathFinder, Loader):
 
 
 def _of_minigrad(name: str) -> str:
-    return "minigrad" + name.removeprefix("torch")
+    """The module of minigrad's with the names of this one of PyTorch's: of its name, or another."""
+    same = "minigrad" + name.removeprefix("torch")
+    return same if _found(same) else PLACES.get(name, same)
 
 
 def _is_there(name: str) -> bool:
     """True if minigrad has a module in the place of this one of PyTorch's."""
+    return name in PLACES or _found(_of_minigrad(name))
+
+
+def _found(module: str) -> bool:
     try:
-        return find_spec(_of_minigrad(name)) is not None
+        return find_spec(module) is not None
     except ModuleNotFoundError:  # what it would lie in is no package
         return False
 

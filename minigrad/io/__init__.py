@@ -1,4 +1,4 @@
-"""Files: tensors, states and checkpoints saved and loaded, without code in them."""
+"""Files: tensors, states and checkpoints saved and loaded, without running code that is in them."""
 
 from minigrad.io.files import load, save
 

@@ -18,7 +18,7 @@ from minigrad.creation import tensor
 from minigrad.dispatch import TensorBase
 from minigrad.dtypes import DType, as_dtype, bfloat16, int16
 
-__all__ = ["STRUCTURE", "FormatError", "read", "write"]
+__all__ = ["STRUCTURE", "FormatError", "OtherClassError", "read", "write"]
 
 STRUCTURE = "minigrad/structure.json"
 _ARRAYS = "minigrad/arrays/{}.npy"
@@ -30,11 +30,15 @@ class FormatError(ValueError):
     """A file that is damaged or not allowed; says why."""
 
 
+class OtherClassError(TypeError):
+    """An object of a class that the format does not hold; says which."""
+
+
 # ---- writing -------------------------------------------------------------------------------------
 
 
 def write(obj: Any, file: Any) -> None:
-    """Write an object to an open binary file."""
+    """Write an object to an open binary file; an OtherClassError comes before all writing."""
     writer = _Writer()
     try:
         structure = json.dumps([_VERSION, writer.coded(obj, "the object")], allow_nan=False)
@@ -71,7 +75,7 @@ class _Writer:
         for kind, (cls, code, _) in _ATOMS.items():
             if type(x) is cls:
                 return [kind, code(x)]
-        raise TypeError(f"[save] {name} is {_what(x)}")
+        raise OtherClassError(f"[save] {name} is {_what(x)}")
 
     def _tensor(self, x: Any) -> list[Any]:
         from minigrad.nn import Parameter
@@ -82,7 +86,9 @@ class _Writer:
 
     def _array(self, x: Any, name: str) -> list[Any]:
         if x.dtype.hasobject:
-            raise TypeError(f"[save] {name} is an array of Python objects: save a list of them")
+            raise OtherClassError(
+                f"[save] {name} is an array of Python objects: save a list of them"
+            )
         kind = "array" if isinstance(x, np.ndarray) else "scalar"
         return [kind, self._placed(x, np.asarray(x))]
 
@@ -110,12 +116,9 @@ class _Writer:
 
 
 def _what(x: Any) -> str:
-    kind = type(x).__name__
-    if hasattr(x, "state_dict"):
-        return f"of the class {kind}, code and data: save its state_dict()"
     return (
-        f"of the class {kind}, which files do not hold: make it of numbers, strings, tensors, "
-        "arrays, lists, tuples, sets and dicts"
+        f"of the class {type(x).__name__}, which files do not hold: make it of numbers, strings, "
+        "tensors, arrays, lists, tuples, sets and dicts"
     )
 
 

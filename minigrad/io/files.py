@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import pickle
 import struct
 import tempfile
 import zipfile
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from minigrad.io import archive, safetensors, torch_archive
+from minigrad.io import archive, pickled, safetensors, torch_archive
 
 __all__ = ["load", "save"]
 
@@ -40,12 +41,15 @@ def save(
     their structure as JSON; a name that ends in ".safetensors" makes that format, for a flat dict
     of tensors. A tensor that is held twice is one again after loading; views of one tensor are not.
 
+    What holds objects of other classes, such as a module, is pickled. It needs its code to be
+    loaded, and ``weights_only=False``: better save the ``state_dict()``.
+
     The file is written beside its name and then renamed: after an error or a crash the old one is
     still there. ``f`` may be an open binary file instead. The last three arguments are PyTorch's
     and change nothing.
 
-    Raises TypeError for objects of other classes, such as a module: save its ``state_dict()``.
-    ValueError for containers that hold themselves.
+    Raises TypeError for objects that cannot be pickled either, and ValueError for containers that
+    hold themselves.
 
     >>> import io
     >>> import minigrad as mg
@@ -55,14 +59,21 @@ def save(
     {'step': 3, 'weights': [tensor([1., 1.]), tensor([0.])]}
     """
     if not isinstance(f, (str, os.PathLike)):
-        archive.write(obj, f)
+        _write(obj, f)
         return
     path = Path(f)
     if path.suffix == _SUFFIX:
         content = safetensors.content(obj)
         _write_whole(path, lambda file: file.write(content))
     else:
-        _write_whole(path, lambda file: archive.write(obj, file))
+        _write_whole(path, lambda file: _write(obj, file))
+
+
+def _write(obj: Any, file: Any) -> None:
+    try:
+        archive.write(obj, file)
+    except archive.OtherClassError as error:
+        pickled.write(obj, file, str(error))
 
 
 def load(
@@ -76,19 +87,28 @@ def load(
 ) -> Any:
     """Read what :func:`save` wrote, a ".safetensors" file, or a ``.pt`` file of PyTorch's.
 
-    No code that a file names is run, whatever ``weights_only`` says: of PyTorch's files tensors,
+    No code that a file names is run, except with ``weights_only=False`` in a file that :func:`save`
+    made of a module or another such object: trust it first. Of PyTorch's files tensors,
     parameters, numbers, strings and containers are read, and any other class is an error. The
     other arguments are PyTorch's: ``map_location`` may name the CPU or be a function or a dict, and
     the rest changes nothing.
 
     Raises FileNotFoundError, ValueError for files that are damaged, cut or of other formats, and
     for classes that are not allowed, RuntimeError for another device than the CPU.
+
+    >>> import io
+    >>> import minigrad as mg
+    >>> file = io.BytesIO()
+    >>> mg.save(mg.nn.Linear(2, 1), file)
+    >>> mg.load(io.BytesIO(file.getvalue()), weights_only=False)
+    Linear(in_features=2, out_features=1, bias=True)
     """
+    trusted = weights_only is False
     _check_location(map_location)
     if not isinstance(f, (str, os.PathLike)):
-        return _read(f if _seeks(f) else io.BytesIO(f.read()), "the file")
+        return _read(f if _seeks(f) else io.BytesIO(f.read()), "the file", trusted)
     with Path(f).open("rb") as file:
-        return _read(file, str(f))
+        return _read(file, str(f), trusted)
 
 
 def _seeks(f: Any) -> bool:
@@ -102,21 +122,26 @@ def _check_location(given: Any) -> None:
         raise RuntimeError(f"[load] map_location is {given}, but minigrad computes on the CPU")
 
 
-def _read(file: IO[bytes], name: str) -> Any:
+def _read(file: IO[bytes], name: str, trusted: bool) -> Any:
     """The content of an open file, by what its first bytes say."""
     begin = file.tell()
     head = file.read(16)
     file.seek(begin)
+    code = None
     try:
         if head.startswith(_ZIP):
             with zipfile.ZipFile(file) as zipped:
-                return _read_zip(zipped)
-        if head[8:9] == b"{":
+                if pickled.PICKLE not in zipped.namelist():
+                    return _read_zip(zipped)
+                code = pickled.content(zipped, trusted)
+        elif head[8:9] == b"{":
             return safetensors.read(file.read())
     except archive.FormatError as error:
         raise ValueError(f"[load] {name}: {error}") from None
     except _DAMAGE as error:
         raise ValueError(f"[load] {name} is damaged: {error}") from None
+    if code is not None:
+        return pickle.loads(code)  # the caller trusts it, and its errors are its own
     if head.startswith(_PICKLE):
         raise ValueError(
             f"[load] {name} is a pickle, which may run any code: with PyTorch 1.6 or later, load "

@@ -645,6 +645,9 @@ class Module:
         on_cpu("cuda" if device is None else f"cuda:{device}")
         return self
 
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing: minigrad runs each operation as it is called."""
+
     def share_memory(self: _M) -> _M:
         """Itself: threads share all memory, and processes none."""
         return self

@@ -6,6 +6,7 @@ All groups are checked before the first parameter moves.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import chain
@@ -43,8 +44,9 @@ class Optimizer:
     ``params`` holds tensors, or pairs of a name and a tensor as ``model.named_parameters()`` gives
     them, or dicts with "params" and options that differ from ``defaults``. The options stand in
     ``param_groups`` and may be changed between steps; a group's names are its "param_names".
-    ``state`` maps a parameter to a dict. A method of one's own defines ``_update(group)``, which is
-    called with recording off, and ``_check(options)``, which is called for each group first.
+    ``state`` maps a parameter to a dict, an empty one at first. A method of one's own defines
+    ``step``, as in PyTorch; or ``_update(group)``, which is called with recording off, and
+    ``_check(options)``, which is called for each group first.
 
     Every method takes PyTorch's ``foreach``, ``fused`` and ``capturable``, for all parameters or in
     a group. They choose among implementations; here is one, so they are checked and forgotten.
@@ -62,7 +64,7 @@ class Optimizer:
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any], **switches: Any) -> None:
         self.defaults = dict(defaults)
         self.param_groups: list[Group] = []
-        self.state: dict[Any, dict[str, Any]] = {}
+        self.state: dict[Any, dict[str, Any]] = defaultdict(dict)
         self._name = type(self).__name__
         _check_switches(self._name, switches)
         self._sound: dict[int, tuple[Any, ...]] = {}  # by the id of a group its checked values
@@ -246,7 +248,7 @@ class Optimizer:
             )
         places = list(chain.from_iterable(group["params"] for group in groups))
         self._check_places(places, states)
-        loaded = {}
+        loaded: dict[Any, dict[str, Any]] = defaultdict(dict)
         for place, p in zip(places, self._parameters(), strict=True):
             held = {k: v for k, v in states.get(place, {}).items() if v is not None}
             if held:
@@ -255,6 +257,9 @@ class Optimizer:
         merged = [self._merged(number, own, group) for number, (own, group) in enumerate(both)]
         self.state = loaded
         self.param_groups = merged
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
 
     def _check_state(self, groups: Any, states: Any) -> None:
         """Whether these are dicts, and hold what this method remembers: a class that was made of it
@@ -269,7 +274,7 @@ class Optimizer:
             for group in groups
         ):
             raise TypeError(f"[{self._name}] 'param_groups' is a list of dicts with 'params'")
-        own = type(self).__module__.startswith("minigrad.optim.")
+        own = self._is_ours()
         for place, state in states.items():
             held = {key for key, value in state.items() if value is not None}
             if own and self._remembered and not self._remembered.issuperset(state):
@@ -326,15 +331,21 @@ class Optimizer:
             if key in self._remembered:
                 raise TypeError(f"{name} is a {type(value).__name__}, but must be a tensor")
             return value
-        if tuple(value.shape) != p.shape:
+        if tuple(value.shape) != p.shape and (self._is_ours() or key in self._remembered):
             raise ValueError(f"{name} has shape {tuple(value.shape)}, the parameter {p.shape}")
         try:
             found = foreign_values(f"{self._name}: the state {key!r}", value)
         except TypeError as error:
             raise TypeError(f"{name} cannot be read: {error}") from None
         if not found.dtype.is_floating_point:
+            if not self._is_ours() and key not in self._remembered:
+                return tensor(found)
             raise TypeError(f"{name} is {found.dtype.name}, the parameter {p.dtype.name}")
         return tensor(found, p.dtype)
+
+    def _is_ours(self) -> bool:
+        """False for a class that a program made, which may remember anything."""
+        return type(self).__module__.startswith("minigrad.optim.")
 
     def _parameters(self) -> list[Tensor]:
         return [p for group in self.param_groups for p in group["params"]]
