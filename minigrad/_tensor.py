@@ -309,9 +309,16 @@ class Tensor(TensorBase):
         """The step between neighbours along each dimension, in elements."""
         return self._h.strides  # type: ignore[no-any-return]
 
-    def is_contiguous(self) -> builtins.bool:
-        """Whether the elements lie in row-major order without gaps."""
-        return bool(lib.mg_contiguous_now(self._h))
+    def is_contiguous(self, memory_format: Any = None) -> builtins.bool:
+        """Whether the elements lie in row-major order without gaps.
+
+        With ``memory_format=mg.channels_last``, of images, whether they would with the channels
+        as last dimension; so of volumes with ``mg.channels_last_3d``.
+        """
+        ndim = {"channels_last": 4, "channels_last_3d": 5}.get(str(memory_format))
+        if ndim is None:
+            return builtins.bool(lib.mg_contiguous_now(self._h))
+        return self.ndim == ndim and f.movedim(self.detach(), 1, -1).is_contiguous()
 
     @property
     def _version(self) -> builtins.int:
@@ -462,11 +469,14 @@ class Tensor(TensorBase):
             note_leaving(self)
         return to_lists(self._h)
 
-    def numpy(self) -> np.ndarray[Any, Any]:
+    def numpy(self, *, force: builtins.bool = False) -> np.ndarray[Any, Any]:
         """A NumPy array on the same memory; read-only while a graph needs that memory.
 
-        RuntimeError for a tensor that requires grad: use ``detach().numpy()``.
+        RuntimeError for a tensor that requires grad: use ``detach().numpy()``, which is what
+        ``force=True`` does.
         """
+        if force:
+            return self.detach().numpy()
         if self._edge is not None:
             raise RuntimeError(
                 "[numpy] this tensor requires grad, which NumPy cannot follow; "
@@ -590,9 +600,9 @@ class Tensor(TensorBase):
 
     # ---- into it ----
 
-    def copy_(self, source: Any) -> Tensor:
-        """Write ``source``, broadcast and cast, into this tensor; returns it."""
-        return overwrite("copy_", self, value_for("copy_", self, source))
+    def copy_(self, other: Any, non_blocking: builtins.bool = False) -> Tensor:
+        """Write ``other``, broadcast and cast, into this tensor; returns it."""
+        return overwrite("copy_", self, value_for("copy_", self, other))
 
     def fill_(self, value: builtins.float) -> Tensor:
         """Write one value everywhere; returns the tensor."""
@@ -704,43 +714,43 @@ class Tensor(TensorBase):
 
         return svd(self, some, compute_uv)
 
-    def float(self) -> Tensor:
+    def float(self, memory_format: Any = None) -> Tensor:
         """As float32."""
         return f.to(self, float32)
 
-    def double(self) -> Tensor:
+    def double(self, memory_format: Any = None) -> Tensor:
         """As float64."""
         return f.to(self, float64)
 
-    def long(self) -> Tensor:
+    def long(self, memory_format: Any = None) -> Tensor:
         """As int64."""
         return f.to(self, int64)
 
-    def int(self) -> Tensor:
+    def int(self, memory_format: Any = None) -> Tensor:
         """As int32, a storage dtype."""
         return f.to(self, int32)
 
-    def short(self) -> Tensor:
+    def short(self, memory_format: Any = None) -> Tensor:
         """As int16, a storage dtype."""
         return f.to(self, int16)
 
-    def char(self) -> Tensor:
+    def char(self, memory_format: Any = None) -> Tensor:
         """As int8, a storage dtype."""
         return f.to(self, int8)
 
-    def byte(self) -> Tensor:
+    def byte(self, memory_format: Any = None) -> Tensor:
         """As uint8, a storage dtype."""
         return f.to(self, uint8)
 
-    def half(self) -> Tensor:
+    def half(self, memory_format: Any = None) -> Tensor:
         """As float16, a storage dtype; TypeError for a tensor that requires grad."""
         return f.to(self, float16)
 
-    def bfloat16(self) -> Tensor:
+    def bfloat16(self, memory_format: Any = None) -> Tensor:
         """As bfloat16, a storage dtype; TypeError for a tensor that requires grad."""
         return f.to(self, bfloat16)
 
-    def bool(self) -> Tensor:
+    def bool(self, memory_format: Any = None) -> Tensor:
         """As bool: is it different from 0?"""
         return f.to(self, bool_)
 
@@ -823,6 +833,7 @@ class Tensor(TensorBase):
         dtype: Any = None,
         requires_grad: builtins.bool = False,
         device: Any = None,
+        pin_memory: builtins.bool = False,
     ) -> Tensor:
         """Zeros of another size, in this tensor's dtype unless another is given."""
         return creation.zeros(
@@ -840,6 +851,7 @@ class Tensor(TensorBase):
         dtype: Any = None,
         requires_grad: builtins.bool = False,
         device: Any = None,
+        pin_memory: builtins.bool = False,
     ) -> Tensor:
         """Ones of another size, in this tensor's dtype unless another is given."""
         return creation.ones(
@@ -857,6 +869,7 @@ class Tensor(TensorBase):
         dtype: Any = None,
         requires_grad: builtins.bool = False,
         device: Any = None,
+        pin_memory: builtins.bool = False,
     ) -> Tensor:
         """Whatever was in memory, in this tensor's dtype unless another is given."""
         return creation.empty(
@@ -875,6 +888,7 @@ class Tensor(TensorBase):
         dtype: Any = None,
         requires_grad: builtins.bool = False,
         device: Any = None,
+        pin_memory: builtins.bool = False,
     ) -> Tensor:
         """One value in another size, in this tensor's dtype unless another is given."""
         on_cpu(device)
@@ -888,6 +902,7 @@ class Tensor(TensorBase):
         dtype: Any = None,
         requires_grad: builtins.bool = False,
         device: Any = None,
+        pin_memory: builtins.bool = False,
     ) -> Tensor:
         """A copy of the data in this tensor's dtype unless another is given."""
         on_cpu(device)

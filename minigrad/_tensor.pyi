@@ -68,7 +68,7 @@ class Tensor(TensorBase):
     @property
     def strides(self) -> tuple[builtins.int, ...]:
         """The step between neighbours along each dimension, in elements."""
-    def is_contiguous(self) -> builtins.bool:
+    def is_contiguous(self, memory_format: Any = None) -> builtins.bool:
         """Whether the elements lie in row-major order without gaps."""
     @property
     def _version(self) -> builtins.int:
@@ -105,7 +105,7 @@ class Tensor(TensorBase):
         """The one element as a Python number; ValueError unless there is exactly one."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; a number for 0 dimensions."""
-    def numpy(self) -> np.ndarray[Any, Any]:
+    def numpy(self, *, force: builtins.bool = False) -> np.ndarray[Any, Any]:
         """A NumPy array on the same memory; read-only while a graph needs that memory."""
     def __array__(self, dtype: Any = None, copy: builtins.bool | None = None) -> np.ndarray[Any, Any]:
         """NumPy's conversion protocol; RuntimeError for a tensor that requires grad."""
@@ -133,8 +133,8 @@ class Tensor(TensorBase):
         """Return repr(self)."""
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-    def copy_(self, source: Any) -> Tensor:
-        """Write ``source``, broadcast and cast, into this tensor; returns it."""
+    def copy_(self, other: Any, non_blocking: builtins.bool = False) -> Tensor:
+        """Write ``other``, broadcast and cast, into this tensor; returns it."""
     def fill_(self, value: builtins.float) -> Tensor:
         """Write one value everywhere; returns the tensor."""
     def zero_(self) -> Tensor:
@@ -159,25 +159,25 @@ class Tensor(TensorBase):
         """The values in another dtype, or, without one, the name of the class of this dtype."""
     def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> Any:
         """As :func:`minigrad.svd`."""
-    def float(self) -> Tensor:
+    def float(self, memory_format: Any = None) -> Tensor:
         """As float32."""
-    def double(self) -> Tensor:
+    def double(self, memory_format: Any = None) -> Tensor:
         """As float64."""
-    def long(self) -> Tensor:
+    def long(self, memory_format: Any = None) -> Tensor:
         """As int64."""
-    def int(self) -> Tensor:
+    def int(self, memory_format: Any = None) -> Tensor:
         """As int32, a storage dtype."""
-    def short(self) -> Tensor:
+    def short(self, memory_format: Any = None) -> Tensor:
         """As int16, a storage dtype."""
-    def char(self) -> Tensor:
+    def char(self, memory_format: Any = None) -> Tensor:
         """As int8, a storage dtype."""
-    def byte(self) -> Tensor:
+    def byte(self, memory_format: Any = None) -> Tensor:
         """As uint8, a storage dtype."""
-    def half(self) -> Tensor:
+    def half(self, memory_format: Any = None) -> Tensor:
         """As float16, a storage dtype; TypeError for a tensor that requires grad."""
-    def bfloat16(self) -> Tensor:
+    def bfloat16(self, memory_format: Any = None) -> Tensor:
         """As bfloat16, a storage dtype; TypeError for a tensor that requires grad."""
-    def bool(self) -> Tensor:
+    def bool(self, memory_format: Any = None) -> Tensor:
         """As bool: is it different from 0?"""
     def is_floating_point(self) -> builtins.bool:
         """Whether it holds floats."""
@@ -226,15 +226,15 @@ class Tensor(TensorBase):
     @property
     def is_quantized(self) -> Any:
         """False."""
-    def new_zeros(self, *sizes: Any, size: Any = None, dtype: Any = None, requires_grad: builtins.bool = False, device: Any = None) -> Tensor:
+    def new_zeros(self, *sizes: Any, size: Any = None, dtype: Any = None, requires_grad: builtins.bool = False, device: Any = None, pin_memory: builtins.bool = False) -> Tensor:
         """Zeros of another size, in this tensor's dtype unless another is given."""
-    def new_ones(self, *sizes: Any, size: Any = None, dtype: Any = None, requires_grad: builtins.bool = False, device: Any = None) -> Tensor:
+    def new_ones(self, *sizes: Any, size: Any = None, dtype: Any = None, requires_grad: builtins.bool = False, device: Any = None, pin_memory: builtins.bool = False) -> Tensor:
         """Ones of another size, in this tensor's dtype unless another is given."""
-    def new_empty(self, *sizes: Any, size: Any = None, dtype: Any = None, requires_grad: builtins.bool = False, device: Any = None) -> Tensor:
+    def new_empty(self, *sizes: Any, size: Any = None, dtype: Any = None, requires_grad: builtins.bool = False, device: Any = None, pin_memory: builtins.bool = False) -> Tensor:
         """Whatever was in memory, in this tensor's dtype unless another is given."""
-    def new_full(self, size: Any, fill_value: builtins.float, *, dtype: Any = None, requires_grad: builtins.bool = False, device: Any = None) -> Tensor:
+    def new_full(self, size: Any, fill_value: builtins.float, *, dtype: Any = None, requires_grad: builtins.bool = False, device: Any = None, pin_memory: builtins.bool = False) -> Tensor:
         """One value in another size, in this tensor's dtype unless another is given."""
-    def new_tensor(self, data: Any, *, dtype: Any = None, requires_grad: builtins.bool = False, device: Any = None) -> Tensor:
+    def new_tensor(self, data: Any, *, dtype: Any = None, requires_grad: builtins.bool = False, device: Any = None, pin_memory: builtins.bool = False) -> Tensor:
         """A copy of the data in this tensor's dtype unless another is given."""
     def new(self, *args: Any, device: Any = None) -> Tensor:
         """PyTorch's older form: a tensor of this dtype, of these sizes or with these data."""
@@ -912,12 +912,12 @@ class Tensor(TensorBase):
         """The last two dimensions swapped, as ``input.mT``: a view. ValueError for fewer."""
     def broadcast_to(self, shape: Any) -> Tensor:
         """As expand."""
-    def clone(self) -> Tensor:
-        """A contiguous copy with a gradient."""
+    def clone(self, *, memory_format: Any = None) -> Tensor:
+        """A contiguous copy with a gradient; ``memory_format`` is taken, and changes nothing."""
     def conj(self) -> Tensor:
         """The input itself: there are no complex numbers, and a real number is its own conjugate."""
-    def contiguous(self) -> Tensor:
-        """x itself where its elements lie in order without gaps, else a copy."""
+    def contiguous(self, memory_format: Any = None) -> Tensor:
+        """x itself where its elements lie in order without gaps, else a copy that does."""
     def expand(self, *size: Any, **named: Any) -> Tensor:
         """Size-1 dimensions repeated, and new ones in front, without a copy; -1 keeps a size."""
     def expand_as(self, other: Tensor) -> Tensor:

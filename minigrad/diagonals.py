@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from minigrad._c import call, lib
 from minigrad.arguments import integer, one_dim, promoted, renamed, tensor_operand
 from minigrad.creation import zeros
+from minigrad.devices import on_cpu
 from minigrad.dispatch import apply, apply_to_one, wrap
 from minigrad.dtypes import int64
 from minigrad.ops import shape as _s
@@ -136,7 +137,10 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     return _keep("triu", input, diagonal, False)
 
 
-def _indices(op: str, row: Any, col: Any, offset: int, dtype: Any, lower: bool) -> Tensor:
+def _indices(
+    op: str, row: Any, col: Any, offset: int, dtype: Any, device: Any, lower: bool
+) -> Tensor:
+    on_cpu(device)
     rows, columns = integer(op, "row", row, 0), integer(op, "col", col, 0)
     shift = min(max(integer(op, "offset", offset), -rows), columns)  # further off is the same
     try:
@@ -146,14 +150,18 @@ def _indices(op: str, row: Any, col: Any, offset: int, dtype: Any, lower: bool) 
     return to(wrap(found), dtype)
 
 
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64) -> Tensor:
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = int64, device: Any = None
+) -> Tensor:
     """The positions of the lower triangle of a (row, col) matrix: rows, then columns, as (2, n)."""
-    return _indices("tril_indices", row, col, offset, dtype, True)
+    return _indices("tril_indices", row, col, offset, dtype, device, True)
 
 
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64) -> Tensor:
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = int64, device: Any = None
+) -> Tensor:
     """The positions of the upper triangle of a (row, col) matrix: rows, then columns, as (2, n)."""
-    return _indices("triu_indices", row, col, offset, dtype, False)
+    return _indices("triu_indices", row, col, offset, dtype, device, False)
 
 
 # ---- blocks --------------------------------------------------------------------------------------

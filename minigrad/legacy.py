@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from minigrad import linalg
 from minigrad._tensor import Tensor
 from minigrad.creation import arange, asarray, of_sizes_or_data, require_grad
+from minigrad.devices import on_cpu
 from minigrad.dispatch import TensorBase
 from minigrad.dtypes import (
     DType,
@@ -165,7 +166,13 @@ class Variable(metaclass=_OfTensors):
 
 
 def range(  # noqa: A001 - PyTorch's name
-    start: float, end: float, step: float = 1, *, dtype: Any = None, requires_grad: bool = False
+    start: float,
+    end: float,
+    step: float = 1,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
 ) -> Tensor:
     """start, start + step, ... up to and with end, as floats; ``arange`` leaves the end out.
 
@@ -173,6 +180,7 @@ def range(  # noqa: A001 - PyTorch's name
     >>> mg.range(1, 3)
     tensor([1., 2., 3.])
     """
+    on_cpu(device)
     first, last, by = float(start), float(end), float(step)
     if not by or not all(map(math.isfinite, (first, last, by))) or (last - first) / by < 0:
         raise ValueError(f"[range] cannot count from {start} to {end} by {step}")

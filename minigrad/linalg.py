@@ -143,7 +143,7 @@ class SVD(NamedTuple):
     Vh: Any
 
 
-def svd(A: Any, full_matrices: bool = True) -> SVD:
+def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> SVD:
     """The singular value decomposition: A = U @ diag(S) @ Vh, with S descending.
 
     Of an m x n matrix, with k = min(m, n), U is (m, m), S (k,) and Vh (n, n), or U (m, k) and
@@ -155,6 +155,7 @@ def svd(A: Any, full_matrices: bool = True) -> SVD:
     values are 0, what would be divided by 0 is left out of functions of the vectors alone. Where
     values are 0 but for rounding, as those of a product of low rank, U f(S) Vh with f(0) = 0 has
     a gradient, whose own derivative is not finite. NaN for a matrix with a NaN or an infinity.
+    ``driver`` is for GPUs, and changes nothing.
     """
     x = matrices("svd", A)
     m, n = x.shape[-2:]
@@ -170,7 +171,7 @@ def svd(A: Any, full_matrices: bool = True) -> SVD:
     return SVD(u, squeeze(s, -2), v.mT)
 
 
-def svdvals(A: Any) -> Tensor:
+def svdvals(A: Any, *, driver: str | None = None) -> Tensor:
     """The singular values, descending; as ``svd(A).S``."""
     return apply(_f.SINGULAR_VALUES, (matrices("svdvals", A),))
 

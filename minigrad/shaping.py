@@ -515,14 +515,17 @@ def stack(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
 # ---- memory and dtype ----------------------------------------------------------------------------
 
 
-def clone(input: Tensor) -> Tensor:
-    """A contiguous copy with a gradient."""
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A contiguous copy with a gradient; ``memory_format`` is taken, and changes nothing."""
     x = tensor_operand("clone", input)
     return apply(_s.COPY, (x,))
 
 
-def contiguous(x: Tensor) -> Tensor:
-    """x itself where its elements lie in order without gaps, else a copy."""
+def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
+    """x itself where its elements lie in order without gaps, else a copy that does.
+
+    ``memory_format`` is taken, and changes nothing: channels do not come last.
+    """
     x = tensor_operand("contiguous", x)
     return x if lib.mg_contiguous_now(x._h) else clone(x)
 

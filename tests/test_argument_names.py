@@ -94,3 +94,54 @@ def test_the_names_are_pytorchs():
                 wrong[name] = lacking
     assert not wrong
     assert compared > 150
+
+
+def test_arguments_that_mean_nothing_on_a_cpu():
+    """They are taken, and change nothing."""
+    x = mg.tensor([[1.0, -2.0]], requires_grad=True)
+    for format_ in (None, mg.preserve_format, mg.contiguous_format, mg.channels_last):
+        assert mg.equal(x.clone(memory_format=format_), x)
+        assert x.contiguous(memory_format=format_) is x
+        assert x.double(memory_format=format_).dtype is mg.float64
+    assert mg.equal(mg.zeros(1, 2).copy_(x.detach(), True), x)
+    assert mg.equal(mg.zeros(1, 2).copy_(other=x.detach(), non_blocking=True), x)
+    for made in (x.new_zeros(2, pin_memory=True), x.new_full((2,), 0.0, pin_memory=True)):
+        assert made.tolist() == [0, 0]
+    assert mg.tril_indices(2, 2, device="cpu").tolist() == [[0, 1, 1], [0, 0, 1]]
+    assert mg.range(0, 2, device="cpu").tolist() == [0, 1, 2]
+    with pytest.raises(RuntimeError, match="minigrad computes on the CPU"):
+        mg.triu_indices(2, 2, device="cuda")
+    x.grad = mg.tensor([[3.0, 4.0]])
+    assert mg.nn.utils.clip_grad_norm_([x], 1.0, foreach=True).item() == 5
+    np.testing.assert_allclose(x.grad.numpy(), [[0.6, 0.8]], rtol=1e-6)
+    mg.nn.utils.clip_grad_value_([x], 0.5, foreach=False)
+    assert x.grad.tolist() == [[0.5, 0.5]]
+    assert mg.linalg.svdvals(mg.eye(2), driver="gesvd").tolist() == [1, 1]
+
+
+def test_numpy_by_force():
+    x = mg.tensor([1.0], requires_grad=True)
+    with pytest.raises(RuntimeError, match="detach"):
+        x.numpy()
+    assert x.numpy(force=True).tolist() == [1]
+
+
+def test_is_contiguous_by_format():
+    images = mg.zeros(2, 4, 5, 3).permute(0, 3, 1, 2)
+    assert not images.is_contiguous()
+    assert images.is_contiguous(memory_format=mg.channels_last)
+    assert not images.contiguous().is_contiguous(memory_format=mg.channels_last)
+    assert images.contiguous().is_contiguous(memory_format=mg.contiguous_format)
+    assert not mg.zeros(2).is_contiguous(memory_format=mg.channels_last)
+
+
+def test_modules_by_name():
+    shared = mg.nn.Identity()
+    model = mg.nn.Sequential(shared, shared)
+    assert len(list(model.modules())) == 2
+    assert len(list(model.modules(remove_duplicate=False))) == 3
+    seen = []
+    model.apply(fn=seen.append)
+    assert seen[-1] is model
+    model.register_buffer("scale", tensor=mg.ones(1))
+    assert model.state_dict()["scale"].tolist() == [1]

@@ -397,17 +397,18 @@ class Module:
         """As :meth:`add_module`."""
         self.add_module(name, module)
 
-    def register_buffer(self, name: str, value: Tensor | None, persistent: bool = True) -> None:
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Set a tensor that is no parameter as the attribute ``name``.
 
         It moves with :meth:`to` and, if persistent, is part of the state. Raises KeyError for a
         name that is empty, has a dot or is in use, unless by a buffer.
         """
-        if value is not None and not isinstance(value, TensorBase):
-            raise TypeError(f"[register_buffer] {name!r} is a {type(value).__name__}, not a Tensor")
+        if tensor is not None and not isinstance(tensor, TensorBase):
+            kind = type(tensor).__name__
+            raise TypeError(f"[register_buffer] {name!r} is a {kind}, not a Tensor")
         self._check_name("register_buffer", name)
         self._buffers = {**self._buffers, name: persistent}
-        setattr(self, name, value)
+        setattr(self, name, tensor)
 
     def _check_name(self, op: str, name: str, kind: type | None = None) -> None:
         """KeyError, as in PyTorch, for a name in use by what is not of this kind.
@@ -459,9 +460,10 @@ class Module:
         for name, child in self.named_children():
             yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name)
 
-    def modules(self) -> Iterator[Module]:
-        """This module and all below it."""
-        return (module for _, module in self.named_modules())
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """This module and all below it, each once unless duplicates are kept."""
+        every = self.named_modules(remove_duplicate=remove_duplicate)
+        return (module for _, module in every)
 
     def _named_tensors(
         self,
@@ -567,11 +569,11 @@ class Module:
 
     # ---- what is done to all of it ----
 
-    def apply(self: _M, function: Callable[[Module], Any]) -> _M:
-        """Call ``function`` with every module below this one and then with this one."""
+    def apply(self: _M, fn: Callable[[Module], Any]) -> _M:
+        """Call ``fn`` with every module below this one and then with this one."""
         for child in self.children():
-            child.apply(function)
-        function(self)
+            child.apply(fn)
+        fn(self)
         return self
 
     def train(self: _M, mode: bool = True) -> _M:

@@ -67,12 +67,14 @@ def clip_grad_norm_(
     max_norm: float,
     norm_type: float | str = 2.0,
     error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
 ) -> Tensor:
     """Scale all gradients so that the norm of them together is at most ``max_norm``.
 
     Returns the norm that they had. ``norm_type`` is its order, inf for the largest element.
     Raises RuntimeError where it is not finite, if asked to; else infinite gradients become NaN, and
-    finite ones are scaled as they should be though their norm overflows.
+    finite ones are scaled as they should be though their norm overflows. ``foreach`` is taken, and
+    changes nothing.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([3.0, 4.0], requires_grad=True)
@@ -105,8 +107,13 @@ def _whole_norm(gradients: list[Any], order: float) -> Tensor:
 
 
 @no_grad
-def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
-    """Bring every element of the gradients into [-clip_value, clip_value]."""
+def clip_grad_value_(
+    parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
+) -> None:
+    """Bring every element of the gradients into [-clip_value, clip_value].
+
+    ``foreach`` is taken, and changes nothing.
+    """
     bound = real("clip_grad_value_", "clip_value", clip_value)
     for g in _gradients("clip_grad_value_", parameters):
         g.clamp_(-bound, bound)
