@@ -261,7 +261,7 @@ _HOMES = {
     "lazy": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d "
     "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d "
     "LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear UninitializedBuffer UninitializedParameter",
-    "linear_loss": "LinearCrossEntropyLoss",
+    "linear_loss": "LinearCrossEntropyLoss LinearCrossEntropyOptions",
     "local_norm": "CrossMapLRN2d LocalResponseNorm",
     "fractional": "FractionalMaxPool2d FractionalMaxPool3d",
     "parameters": "ParameterDict ParameterList",
@@ -305,6 +305,7 @@ if TYPE_CHECKING:  # a checker sees what is there, and no other name
     from minigrad.nn.lazy import UninitializedBuffer as UninitializedBuffer
     from minigrad.nn.lazy import UninitializedParameter as UninitializedParameter
     from minigrad.nn.linear_loss import LinearCrossEntropyLoss as LinearCrossEntropyLoss
+    from minigrad.nn.linear_loss import LinearCrossEntropyOptions as LinearCrossEntropyOptions
     from minigrad.nn.local_norm import CrossMapLRN2d as CrossMapLRN2d
     from minigrad.nn.local_norm import LocalResponseNorm as LocalResponseNorm
     from minigrad.nn.padding import CircularPad1d as CircularPad1d

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import integer
@@ -15,7 +16,18 @@ from minigrad.shaping import reshape
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["LinearCrossEntropyLoss"]
+__all__ = ["LinearCrossEntropyLoss", "LinearCrossEntropyOptions"]
+
+
+@dataclass
+class LinearCrossEntropyOptions:
+    """PyTorch's choice of how to cut a batch to save memory: it is kept and changes nothing."""
+
+    allow_retain_graph: bool = False
+    batch_chunk_size: int | None = None
+    chunking_method: str | None = "auto"
+    acc_policy: str = "auto"
+    acc_dtype: Any = None
 
 
 class LinearCrossEntropyLoss(Module):
@@ -45,11 +57,9 @@ class LinearCrossEntropyLoss(Module):
         weight: Tensor | None = None,
         ignore_index: int | None = None,
         label_smoothing: float = 0.0,
-        options: None = None,
+        options: LinearCrossEntropyOptions | None = None,
     ) -> None:
         op = "LinearCrossEntropyLoss"
-        if options is not None:
-            raise TypeError(f"[{op}] options are not offered: leave them out")
         self.num_classes = integer(op, "num_classes", num_classes, 1)
         self.out_features = tuple([integer(op, "a size", n, 1) for n in out_features])
         count = self.num_classes * math.prod(self.out_features)
@@ -58,6 +68,7 @@ class LinearCrossEntropyLoss(Module):
         self.reduction = reduction
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
+        self.options = options
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:  # noqa: A002
         """The loss."""
@@ -80,5 +91,5 @@ class LinearCrossEntropyLoss(Module):
             f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
             f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
             f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
-            f"label_smoothing={self.label_smoothing}, options=None"
+            f"label_smoothing={self.label_smoothing}, options={self.options}"
         )

@@ -131,16 +131,16 @@ def linear_cross_entropy(
     reduction: str = "mean",
     ignore_index: int | None = None,
     label_smoothing: float = 0.0,
-    options: None = None,
+    options: Any = None,
 ) -> Tensor:
     """The cross entropy of a linear layer's outputs: ``cross_entropy(linear(input, ...), target)``.
 
     ``input`` has shape (in,) or (N, in), ``linear_weight`` (C, in) or, for several targets per row,
     (C, d1, ..., in), and ``linear_bias`` that without in. All other arguments are those of
-    cross_entropy; ``ignore_index`` is -100 unless it is given. PyTorch's ``options``, which say how
-    to save memory, are not offered.
+    cross_entropy; ``ignore_index`` is -100 unless it is given. ``options``, which say how
+    PyTorch cuts the batch to save memory, change nothing: all scores are computed at once.
 
-    Raises ValueError where shapes do not fit, TypeError for options; else as cross_entropy.
+    Raises ValueError where shapes do not fit; else as cross_entropy.
 
     >>> import minigrad as mg
     >>> x, w = mg.tensor([[1.0, 2.0]]), mg.tensor([[1.0, 0.0], [0.0, 0.5]])
@@ -148,8 +148,6 @@ def linear_cross_entropy(
     0.6931
     """
     op = "linear_cross_entropy"
-    if options is not None:
-        raise TypeError(f"[{op}] options are not offered: leave them out")
     x, w = tensor_operand(op, input), tensor_operand(op, linear_weight)
     if x.ndim not in (1, 2) or w.ndim < 2 or w.shape[-1] != x.shape[-1]:
         raise ValueError(
