@@ -18,6 +18,7 @@ typedef struct {
     PyObject *g;               /* NULL at the roots */
     flow made;                 /* of it, by the last rule */
     bool retain, graph;
+    bool ends; /* what is wanted is where the run ends, and its hooks are another run's */
 } walk;
 
 static bool walk_push(walk *w, node *one) {
@@ -244,6 +245,10 @@ static bool walk_step(walk *w, node *at) {
     bool wanted = w->wanted != Py_None && walk_noted(w->wanted, self);
     bool useful = w->useful == Py_None || walk_noted(w->useful, self);
     if (!wanted && !useful) return true;
+    if (wanted && w->ends) {
+        w->g = walk_whole(w->g);
+        return w->g && arrivals_add(&w->reached, self, w->g);
+    }
     if (w->g) w->g = walk_hooked(w, self, at->fields[NODE_HOOKS], w->g);
     if (!w->g) return false;
     if (wanted && !arrivals_add(&w->reached, self, w->g)) return false;
@@ -276,6 +281,7 @@ static bool walk_unwanted(const walk *w, PyObject *edge) {
 /* Has the hooks of leaves change their gradients, all of them before a leaf gets its own: if one fails,
  * none does. They may hold what they return. */
 static bool walk_hook_leaves(walk *w) {
+    if (w->ends) return true;
     for (arrival *one = w->reached.slots; one < w->reached.slots + w->reached.used; one++) {
         PyObject *hooks = tensor_is(one->edge) ? ((tensor *)one->edge)->fields[TENSOR_HOOKS] : NULL;
         if (!hooks || !PyList_Size(hooks) || walk_unwanted(w, one->edge)) continue;
@@ -457,18 +463,19 @@ static PyObject *walk_one_of(PyObject *unused, PyObject *dtype) {
     return NULL;
 }
 
-/* gradients(roots, upstream, retain_graph, create_graph, wanted, useful, into_grads): by edge, or None
- * and added to the leaves' `grad`. */
+/* gradients(roots, upstream, retain_graph, create_graph, wanted, useful, into_grads, ends): by edge, or
+ * None and added to the leaves' `grad`. */
 static PyObject *walk_gradients(PyObject *unused, PyObject *args) {
     (void)unused;
     walk w = {NULL};
     PyObject *roots, *upstream;
-    int retain, graph, into_grads;
-    if (!PyArg_ParseTuple(args, "OOppOOp", &roots, &upstream, &retain, &graph, &w.wanted, &w.useful,
-                          &into_grads))
+    int retain, graph, into_grads, ends;
+    if (!PyArg_ParseTuple(args, "OOppOOpp", &roots, &upstream, &retain, &graph, &w.wanted, &w.useful,
+                          &into_grads, &ends))
         return NULL;
     w.retain = retain;
     w.graph = graph;
+    w.ends = ends;
     bool done = flow_take(&w.made, roots, true) && flow_take(&w.made, upstream, false);
     return walk_run(&w, done, into_grads);
 }

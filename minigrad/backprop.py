@@ -153,17 +153,19 @@ def gradients(
     create_graph: bool,
     wanted: set[Any] | None = None,
     add: bool = False,
+    ends: bool = False,
 ) -> Any:
     """As :func:`into_grads` from several roots: the gradients of the leaves, a dict by edge.
 
     Of other edges too, where those are ``wanted``, and then nothing else is run through. The
     gradients can be differentiated again where a graph is created. With ``add`` they are not
-    returned but added to the ``grad`` of the leaves.
+    returned but added to the ``grad`` of the leaves. Where the ``wanted`` edges are the ``ends`` of
+    a part of the tape, that part is all that is run through, and hooks of the edges are not called.
     """
-    useful = None if wanted is None else _leading_to(wanted, roots)
+    useful = None if wanted is None or ends else _leading_to(wanted, roots)
     scope = begin(True) if create_graph else None
     try:
-        return _gradients(roots, upstream, retain_graph, create_graph, wanted, useful, add)
+        return _gradients(roots, upstream, retain_graph, create_graph, wanted, useful, add, ends)
     finally:
         if scope is not None:
             end(scope)

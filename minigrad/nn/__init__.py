@@ -261,7 +261,9 @@ _HOMES = {
     "lazy": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d "
     "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d "
     "LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear UninitializedBuffer UninitializedParameter",
-    "local_norm": "LocalResponseNorm",
+    "linear_loss": "LinearCrossEntropyLoss LinearCrossEntropyOptions",
+    "local_norm": "CrossMapLRN2d LocalResponseNorm",
+    "fractional": "FractionalMaxPool2d FractionalMaxPool3d",
     "parameters": "ParameterDict ParameterList",
     "transformer": "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder "
     "TransformerEncoderLayer",
@@ -285,6 +287,8 @@ if TYPE_CHECKING:  # a checker sees what is there, and no other name
     from minigrad.nn import parameter as parameter
     from minigrad.nn.adaptive import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
     from minigrad.nn.bilinear import Bilinear as Bilinear
+    from minigrad.nn.fractional import FractionalMaxPool2d as FractionalMaxPool2d
+    from minigrad.nn.fractional import FractionalMaxPool3d as FractionalMaxPool3d
     from minigrad.nn.lazy import LazyBatchNorm1d as LazyBatchNorm1d
     from minigrad.nn.lazy import LazyBatchNorm2d as LazyBatchNorm2d
     from minigrad.nn.lazy import LazyBatchNorm3d as LazyBatchNorm3d
@@ -300,6 +304,9 @@ if TYPE_CHECKING:  # a checker sees what is there, and no other name
     from minigrad.nn.lazy import LazyLinear as LazyLinear
     from minigrad.nn.lazy import UninitializedBuffer as UninitializedBuffer
     from minigrad.nn.lazy import UninitializedParameter as UninitializedParameter
+    from minigrad.nn.linear_loss import LinearCrossEntropyLoss as LinearCrossEntropyLoss
+    from minigrad.nn.linear_loss import LinearCrossEntropyOptions as LinearCrossEntropyOptions
+    from minigrad.nn.local_norm import CrossMapLRN2d as CrossMapLRN2d
     from minigrad.nn.local_norm import LocalResponseNorm as LocalResponseNorm
     from minigrad.nn.padding import CircularPad1d as CircularPad1d
     from minigrad.nn.padding import CircularPad2d as CircularPad2d

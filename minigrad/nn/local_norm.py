@@ -11,7 +11,7 @@ from minigrad.nn.module import Module
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["LocalResponseNorm"]
+__all__ = ["CrossMapLRN2d", "LocalResponseNorm"]
 
 
 class LocalResponseNorm(Module):
@@ -35,3 +35,23 @@ class LocalResponseNorm(Module):
     def extra_repr(self) -> str:
         """The arguments."""
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class CrossMapLRN2d(LocalResponseNorm):
+    """:class:`LocalResponseNorm` over the channels on both sides alike, as in old programs.
+
+    They are ``2 * ((size + 1) // 2) - 1`` channels; alpha is divided by ``size`` also where that is
+    even. PyTorch's sums keep a channel one step too long, and these do not.
+
+    >>> import minigrad as mg
+    >>> mg.nn.CrossMapLRN2d(3)
+    CrossMapLRN2d(3, alpha=0.0001, beta=0.75, k=1)
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
+        super().__init__(size, alpha, beta, k)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x divided by what is around it in other channels."""
+        count = 2 * ((self.size + 1) // 2) - 1
+        return F.local_response_norm(x, count, self.alpha * count / self.size, self.beta, self.k)

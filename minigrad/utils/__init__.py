@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from minigrad.utils import data, tensorboard
+    from minigrad.utils import checkpoint, data, tensorboard
 
-__all__ = ["data", "tensorboard"]
+__all__ = ["checkpoint", "data", "tensorboard"]
 
 
 def __getattr__(name: str) -> Any:

@@ -209,6 +209,13 @@ LAYERS = {
     "nn.functional.group_norm": (
         S(lambda x, w, b: F.group_norm(x, 2, w, b), (2, 4, 2), (4,), (4,)),
     ),
+    "nn.functional.fractional_max_pool2d": (
+        S(lambda x: F.fractional_max_pool2d(x, 2, 3), (1, 2, 5, 6), random=True),
+        S(lambda x: F.fractional_max_pool2d(x, (2, 1), None, 0.6), (2, 5, 4), random=True),
+    ),
+    "nn.functional.fractional_max_pool3d": (
+        S(lambda x: F.fractional_max_pool3d(x, 2, 2), (1, 4, 3, 4), random=True),
+    ),
     "nn.functional.local_response_norm": (
         S(lambda x: F.local_response_norm(x, 3, alpha=0.5), (2, 4, 2)),
     ),
@@ -325,6 +332,13 @@ LOSSES = {
     "nn.functional.mse_loss": (
         *reduced(F.mse_loss, (2, 3), (2, 3)),
         S(lambda a, b, w: F.mse_loss(a, b, weight=w), (2, 3), (2, 3), (2, 3), over=POSITIVE),
+    ),
+    "nn.functional.linear_cross_entropy": (
+        S(lambda x, w: F.linear_cross_entropy(x, w, CLASSES), (3, 2), (4, 2)),
+        S(
+            lambda x, w, b: F.linear_cross_entropy(x, w, ints([0, 2], [1, 1]), linear_bias=b),
+            *((2, 3), (3, 2, 3), (3, 2)),
+        ),
     ),
     "nn.functional.cross_entropy": (
         *reduced(lambda x, **k: F.cross_entropy(x, CLASSES, **k), (3, 4)),

@@ -11,6 +11,7 @@ from minigrad.nn.functional import (
     ctc,
     dense,
     distance,
+    fractional,
     loss,
     normalization,
     pooling,
@@ -29,6 +30,7 @@ from minigrad.nn.functional.convolution import *  # noqa: F403
 from minigrad.nn.functional.ctc import *  # noqa: F403
 from minigrad.nn.functional.dense import *  # noqa: F403
 from minigrad.nn.functional.distance import *  # noqa: F403
+from minigrad.nn.functional.fractional import *  # noqa: F403
 from minigrad.nn.functional.loss import *  # noqa: F403
 from minigrad.nn.functional.normalization import *  # noqa: F403
 from minigrad.nn.functional.pooling import *  # noqa: F403
@@ -48,6 +50,7 @@ TOPICS = (
     ctc,
     dense,
     distance,
+    fractional,
     loss,
     normalization,
     pooling,
@@ -69,6 +72,7 @@ __all__ += convolution.__all__
 __all__ += ctc.__all__
 __all__ += dense.__all__
 __all__ += distance.__all__
+__all__ += fractional.__all__
 __all__ += loss.__all__
 __all__ += normalization.__all__
 __all__ += pooling.__all__

@@ -41,6 +41,7 @@ from minigrad.nn.functional.convolution import *
 from minigrad.nn.functional.ctc import *
 from minigrad.nn.functional.dense import *
 from minigrad.nn.functional.distance import *
+from minigrad.nn.functional.fractional import *
 from minigrad.nn.functional.loss import *
 from minigrad.nn.functional.normalization import *
 from minigrad.nn.functional.pooling import *

@@ -11,6 +11,7 @@ from minigrad.arguments import integer, tensor_operand
 from minigrad.dispatch import apply, wrap
 from minigrad.dtypes import int64
 from minigrad.nn.functional.activation import softplus
+from minigrad.nn.functional.dense import linear
 from minigrad.nn.functional.operands import (
     check_reduction,
     floats,
@@ -32,6 +33,7 @@ __all__ = [
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "cross_entropy",
+    "linear_cross_entropy",
     "multi_margin_loss",
     "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
@@ -117,6 +119,51 @@ def cross_entropy(
     if x.dtype.is_storage or not x.dtype.is_floating_point:
         x = as_float(op, x)
     return _of_classes(op, x, t, weight, ignore_index, label_smoothing, reduction)
+
+
+def linear_cross_entropy(
+    input: Tensor,  # noqa: A002
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: Any = None,
+) -> Tensor:
+    """The cross entropy of a linear layer's outputs: ``cross_entropy(linear(input, ...), target)``.
+
+    ``input`` has shape (in,) or (N, in), ``linear_weight`` (C, in) or, for several targets per row,
+    (C, d1, ..., in), and ``linear_bias`` that without in. All other arguments are those of
+    cross_entropy; ``ignore_index`` is -100 unless it is given. ``options``, which say how
+    PyTorch cuts the batch to save memory, change nothing: all scores are computed at once.
+
+    Raises ValueError where shapes do not fit; else as cross_entropy.
+
+    >>> import minigrad as mg
+    >>> x, w = mg.tensor([[1.0, 2.0]]), mg.tensor([[1.0, 0.0], [0.0, 0.5]])
+    >>> round(linear_cross_entropy(x, w, mg.tensor([1])).item(), 4)
+    0.6931
+    """
+    op = "linear_cross_entropy"
+    x, w = tensor_operand(op, input), tensor_operand(op, linear_weight)
+    if x.ndim not in (1, 2) or w.ndim < 2 or w.shape[-1] != x.shape[-1]:
+        raise ValueError(
+            f"[{op}] input of shape {x.shape} and linear_weight {w.shape}: (in,) or (N, in) and "
+            "(C, ..., in) are needed"
+        )
+    bias = None if linear_bias is None else f.ravel(tensor_operand(op, linear_bias))
+    scores = linear(x, f.reshape(w, (-1, w.shape[-1])), bias)
+    return cross_entropy(
+        f.reshape(scores, (*x.shape[:-1], *w.shape[:-1])),
+        target,
+        weight,
+        -100 if ignore_index is None else ignore_index,
+        reduction,
+        label_smoothing,
+    )
 
 
 def _check_order(op: str, x: Tensor, t: Tensor) -> None:

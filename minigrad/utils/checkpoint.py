@@ -1,0 +1,301 @@
+"""Checkpoints: parts of a computation that are computed again in backward instead of kept.
+
+Source: T. Chen, B. Xu, C. Zhang and C. Guestrin, Training Deep Nets with Sublinear Memory Cost
+(2016). The part is recorded as always. When it is done, its nodes are let go, and one node stands
+for them whose parents are the tensors that the part was computed from, given or not. Backward runs
+the function again, and the gradients through what that records, down to the same tensors.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from minigrad import random
+from minigrad._c import call, lib, save_as_is, saved_handle
+from minigrad.backprop import Bundle, gradients, off_tape
+from minigrad.creation import zeros
+from minigrad.dispatch import TensorBase, copied, parent_of, wrap
+from minigrad.shaping import contiguous
+from minigrad.tape import LEAF, Node, enable_grad, mode, no_grad, record
+
+__all__ = ["checkpoint", "checkpoint_sequential"]
+
+
+def _no_contexts() -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
+    return nullcontext(), nullcontext()
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
+    context_fn: Callable[[], tuple[Any, Any]] = _no_contexts,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """``function(*args, **kwargs)``, of which only the results are kept until backward.
+
+    What backward needs of the steps between is computed again, by another call of the function.
+    Parameters and other tensors that it uses without being given them get their gradients too.
+    The state of the common random generator is put back for that call unless
+    ``preserve_rng_state=False``. ``context_fn`` gives a context for each of both calls. The results
+    may be tensors in tuples, lists and dicts. The other arguments are PyTorch's and change nothing.
+
+    The second call must compute what the first one did. RuntimeError in backward where an argument
+    was overwritten, or where results or the tensors that they were computed from differ; with
+    ``determinism_check="none"`` values of results are not compared.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = mg.utils.checkpoint.checkpoint(lambda t: t.exp().sin(), x)
+    >>> y.sum().backward()
+    >>> bool(mg.allclose(x.grad, x.exp().cos() * x.exp()))
+    True
+    """
+    if not callable(function):
+        raise TypeError(
+            f"[checkpoint] expected a function or a module, not {type(function).__name__}"
+        )
+    if determinism_check not in ("default", "none"):
+        raise ValueError(
+            f"[checkpoint] determinism_check is {determinism_check!r}: use 'default' or 'none'"
+        )
+    first, second = context_fn()
+    if not mode.enabled:
+        with first:
+            return function(*args, **kwargs)
+    part = _Part(function, args, kwargs, second, preserve_rng_state, determinism_check == "default")
+    begin = _next_serial()
+    with first:
+        result = function(*args, **kwargs)
+    made = part.tracked(result, begin)
+    return _exchanged(result, part.stand_in(made, begin)) if made else result
+
+
+def checkpoint_sequential(
+    functions: Any,
+    segments: int,
+    input: Any,  # noqa: A002 - PyTorch's name
+    use_reentrant: bool | None = None,
+    **kwargs: Any,
+) -> Any:
+    """The input through modules in order, in ``segments`` parts of which all but the last are
+    checkpoints.
+
+    ``functions`` is a Sequential or a list of modules or functions. Raises ValueError unless there
+    are at least as many as parts.
+
+    >>> import minigrad as mg
+    >>> model = mg.nn.Sequential(mg.nn.Linear(2, 2), mg.nn.Tanh(), mg.nn.Linear(2, 1))
+    >>> mg.utils.checkpoint.checkpoint_sequential(model, 2, mg.ones(3, 2)).shape
+    (3, 1)
+    """
+    steps = list(functions)
+    if not 1 <= segments <= max(len(steps), 1):
+        raise ValueError(
+            f"[checkpoint_sequential] {len(steps)} functions cannot be in {segments} segments"
+        )
+
+    def through(first: int, last: int) -> Callable[[Any], Any]:
+        def run(x: Any) -> Any:
+            for step in steps[first:last]:
+                x = step(x)
+            return x
+
+        return run
+
+    size = len(steps) // segments
+    for first in range(0, size * (segments - 1), size):
+        input = checkpoint(through(first, first + size), input, **kwargs)  # noqa: A001
+    return through(size * (segments - 1), len(steps))(input)
+
+
+# ---- a part of the tape --------------------------------------------------------------------------
+
+
+def _next_serial() -> int:
+    """The number of a node that is made now: nodes that come are younger."""
+    return record(None, None, (), None, None).serial
+
+
+def _flat(result: Any) -> Iterator[Any]:
+    """What is in tuples, lists and dicts."""
+    if isinstance(result, (tuple, list)):
+        for item in result:
+            yield from _flat(item)
+    elif isinstance(result, dict):
+        yield from _flat(list(result.values()))
+    else:
+        yield result
+
+
+def _exchanged(result: Any, by: dict[int, Any]) -> Any:
+    """The result with other objects in place of those with these ids."""
+    if isinstance(result, dict):
+        return type(result)({key: _exchanged(value, by) for key, value in result.items()})
+    if isinstance(result, (tuple, list)):
+        items = [_exchanged(item, by) for item in result]
+        return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
+    return by.get(id(result), result)
+
+
+def _ends(roots: Sequence[Any], begin: int) -> list[Any]:
+    """The leaves, and the nodes from before, that the nodes since ``begin`` were computed from."""
+    found: dict[Any, None] = {}
+    seen, stack = set(roots), list(roots)
+    while stack:
+        for parent in stack.pop().parents or ():
+            if parent is None or parent in seen:
+                continue
+            if type(parent) is Node and parent.serial > begin:
+                seen.add(parent)
+                stack.append(parent)
+            else:
+                found[parent] = None
+    return list(found)
+
+
+def _digest(x: Any) -> int:
+    """A number that is another one for other values in x, but once in four billion."""
+    return zlib.crc32(contiguous(x.detach()).numpy().data)
+
+
+class _Part:
+    """A call whose nodes were let go, and what it takes to make them again."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        context: Any,
+        preserve_rng_state: bool,
+        compared: bool,
+    ) -> None:
+        self.function, self.context, self.compared = function, context, compared
+        # Edges as they are now; a leaf is its own.
+        self.args = [_kept(x) for x in args]
+        self.kwargs = {name: _kept(x) for name, x in kwargs.items()}
+        given = (*args, *kwargs.values())
+        self.pins = [save_as_is(x._h) for x in given if isinstance(x, TensorBase)]
+        self.random = random.get_rng_state() if preserve_rng_state else None
+        self.ends: list[Any] = []
+        self.digests: list[int] = []
+        self.count = 0  # of results
+
+    def tracked(self, result: Any, begin: int) -> list[Any]:
+        """The tensors of a result that the call recorded, each once."""
+        found = {
+            id(y): y
+            for y in _flat(result)
+            if isinstance(y, TensorBase) and type(y._edge) is Node and y._edge.serial > begin
+        }
+        return list(found.values())
+
+    @no_grad
+    def stand_in(self, made: list[Any], begin: int) -> dict[int, Any]:
+        """Results on the tape by one node for the whole call, by the ids of those that are made."""
+        self.ends, self.count = _ends([y._edge for y in made], begin), len(made)
+        self.digests = [_digest(y) for y in made] if self.compared else []
+        node = record(_Checkpoint([(y.shape, y.dtype) for y in made]), self, (), None, *self.ends)
+        found = {}
+        for place, y in enumerate(made):
+            # Writes into a view would have to reach what it is a view of.
+            other = copied(y) if hasattr(y, "_alias") else wrap(call(lib.mg_view_alias, y._h))
+            several = len(made) > 1
+            other._edge = record(_Output(place), None, (), None, node) if several else node
+            found[id(y)] = other
+        return found
+
+    def again(self) -> list[Any]:
+        """The results of another call, as the first one gave them; RuntimeError if they differ."""
+        for pin in self.pins:
+            saved_handle(pin, 0, "checkpoint")
+        begin = _next_serial()
+        with self._replayed(), enable_grad(), self.context:
+            result = self.function(*self.args, **self.kwargs)
+            made = self.tracked(result, begin)
+            self._compare(made, begin)
+        return made
+
+    def _compare(self, made: list[Any], begin: int) -> None:
+        what = None
+        if len(made) != self.count:
+            what = f"{len(made)} results in place of {self.count}"
+        elif set(_ends([y._edge for y in made], begin)) != set(self.ends):
+            what = "results of other tensors"
+        elif self.compared and [_digest(y) for y in made] != self.digests:
+            what = "results of other values"
+        if what is not None:
+            raise RuntimeError(
+                f"[checkpoint] the function gave {what} when it was called again: it must compute "
+                "the same from tensors that are not overwritten before backward"
+            )
+
+    @contextmanager
+    def _replayed(self) -> Iterator[None]:
+        """Random numbers as at the first call, which change none that come after."""
+        if self.random is None:
+            yield
+            return
+        before = random.get_rng_state()
+        random.set_rng_state(self.random)
+        try:
+            yield
+        finally:
+            random.set_rng_state(before)
+
+
+def _kept(x: Any) -> Any:
+    """An argument; a result of an operation with the place on the tape that it has now."""
+    if not isinstance(x, TensorBase) or x._edge is None or x._edge is LEAF:
+        return x
+    return wrap(call(lib.mg_view_alias, x._h), parent_of(x))
+
+
+class _Output:
+    """One of several results on the tape."""
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+        self.name = f"checkpoint[{place}]"
+
+    def vjp(self, node: Node, g: Any) -> list[Any]:
+        return [Bundle({self.place: g})]
+
+    graph_vjp = vjp
+
+
+class _Checkpoint:
+    """A checkpoint on the tape; ``outputs`` are the shapes and dtypes of its results."""
+
+    name = "checkpoint"
+    lends = True  # the function's hooks and Functions may write over the gradient
+
+    def __init__(self, outputs: list[Any]) -> None:
+        self.outputs = outputs
+
+    @no_grad
+    def vjp(self, node: Node, g: Any) -> list[Any]:
+        return [None if gi is None else off_tape(gi) for gi in self._run(node, g, False)]
+
+    def graph_vjp(self, node: Node, g: Any) -> list[Any]:
+        return self._run(node, g, True)
+
+    def _run(self, node: Node, g: Any, graph: bool) -> list[Any]:
+        part = node.saved
+        upstream = [g]
+        if type(g) is Bundle:
+            upstream = [
+                zeros(shape, dtype=dtype) if (gk := g.parts.get(k)) is None else gk
+                for k, (shape, dtype) in enumerate(self.outputs)
+            ]
+        edges = [y._edge for y in part.again()]
+        found = gradients(edges, upstream, graph, graph, set(part.ends), ends=True)
+        return [found.get(end) for end in part.ends]
