@@ -53,6 +53,25 @@ def test_a_step(kind, options, first):
     check(made, lambda both: both[1].step(), lambda both: both[0], 7 if first else 1)
 
 
+@pytest.mark.usefixtures("restore_random")  # layers draw their weights
+@pytest.mark.parametrize("kind", ["GRU", "LSTM"])
+def test_a_recurrent_layer_and_its_backward(kind):
+    """Whose result is overwritten."""
+    layer = getattr(mg.nn, kind)(2, 2)
+    x = mg.tensor([[[1.0, 2.0]], [[3.0, -1.0]]])
+
+    def action(ps):
+        for p in ps:
+            p.grad = None
+        layer(x)[0].relu_().sum().backward()
+
+    def made():
+        layer.zero_grad()
+        return list(layer.parameters())
+
+    check(made, action, lambda ps: [p.grad for p in ps], 29)
+
+
 def test_backward():
     def made():
         a, b = (mg.tensor([x, 2.0], requires_grad=True) for x in (1.0, 3.0))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -225,6 +227,10 @@ WRONG += [
     ),
     (lambda: nn.functional.rnn_steps(X[:0], mg.ones(1, 2, 3), mg.ones(3, 3)), "T at least 1"),
     (
+        lambda: nn.functional.gru_steps(X, mg.ones(1, 2, 1), mg.ones(3, 1), mg.ones(2)),
+        r"\[gru_steps\] bias \(2,\) must have the shape \(3,\)",
+    ),
+    (
         lambda: nn.functional.rnn_steps(X, mg.ones(1, 2, 3), mg.ones(3, 3), "elu"),
         '"tanh" or "relu"',
     ),
@@ -273,14 +279,144 @@ def test_packed_sequences_come_back(rng):
     assert packed.float().data.dtype == mg.float32
 
 
+def leaf(rng, *shape, dtype=mg.float64):
+    return mg.tensor(rng.standard_normal(shape), dtype=dtype, requires_grad=True)
+
+
+def initial(rng, kind, batch, size):
+    """The first states of a layer, of one direction."""
+    return [leaf(rng, 1, batch, size) for _ in range(2 if kind == "LSTM" else 1)]
+
+
+def given_as(kind, states):
+    return tuple(states) if kind == "LSTM" else states[0]
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_number_of_threads_changes_no_bit(rng, kind):
-    layer = getattr(nn, kind)(96, 96)
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(("steps", "batch", "size"), [(3, 17, 1), (1, 1, 17), (4, 33, 5)])
+def test_a_layer_is_its_cell_step_by_step(rng, kind, bias, steps, batch, size):
+    layer = getattr(nn, kind)(3, size, bias=bias, dtype=mg.float64)
+    cell = getattr(nn, kind + "Cell")(3, size, bias=bias, dtype=mg.float64)
+    cell.load_state_dict({k.removesuffix("_l0"): v for k, v in layer.state_dict().items()})
+    x, states = leaf(rng, steps, batch, 3), initial(rng, kind, batch, size)
+    y, last = layer(x, given_as(kind, states))
+    found = [y, *states_of(kind, last)]
+    state, every = given_as(kind, [s[0] for s in states]), []
+    for own in x:
+        state = cell(own, state)
+        every.append(states_of(kind, state)[0])
+    expected = [mg.stack(every), *[s.unsqueeze(0) for s in states_of(kind, state)]]
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), 1e-12, 1e-14)
+    upstream = [mg.tensor(rng.standard_normal(y.shape)) for y in found]
+    got = mg.grad(found, (x, *states, *layer.parameters()), upstream)
+    want = mg.grad(expected, (x, *states, *cell.parameters()), upstream)
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-11, 1e-13)
+
+
+@pytest.mark.filterwarnings("ignore:LSTM with projections")
+@pytest.mark.parametrize(
+    ("kind", "options"), [*[(kind, {}) for kind in KINDS], ("LSTM", {"proj_size": 9})]
+)
+@pytest.mark.parametrize(("batch", "size"), [(1, 64), (15, 257), (17, 31)])
+def test_float32_is_torchs(rng, kind, options, batch, size):
+    torch = pytest.importorskip("torch")
+    theirs = getattr(torch.nn, kind)(10, size, **options)
+    ours = getattr(nn, kind)(10, size, **options)
+    ours.load_state_dict({k: mg.tensor(v.numpy()) for k, v in theirs.state_dict().items()})
+    x = rng.standard_normal((7, batch, 10)).astype(np.float32)
+    t, m = torch.tensor(x, requires_grad=True), mg.tensor(x, requires_grad=True)
+    y, our_y = theirs(t)[0], ours(m)[0]
+    np.testing.assert_allclose(our_y.detach().numpy(), y.detach().numpy(), 1e-5, 1e-6)
+    g = rng.standard_normal(y.shape).astype(np.float32)
+    y.backward(torch.tensor(g))
+    our_y.backward(mg.tensor(g))
+    pairs = zip((m, *ours.parameters()), (t, *theirs.parameters()), strict=True)
+    for a, b in pairs:
+        want = b.grad.numpy()
+        np.testing.assert_allclose(a.grad.numpy(), want, 1e-4, 1e-5 * np.abs(want).max())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_of_what_is_not_contiguous(rng, kind):
+    """States, weights and the gradient itself, which a sum expands."""
+    layer = getattr(nn, kind)(3, 4, dtype=mg.float64)
+    for p in layer.parameters():
+        p.data = p.detach().mT.clone().mT if p.ndim == 2 else p.detach()
+    x, states = leaf(rng, 3, 2, 5), [leaf(rng, 4, 2, 1) for _ in states_of(kind, (0, 0))]
+
+    def result(x, *states):
+        y, last = layer(x.permute(2, 1, 0), given_as(kind, [s.permute(2, 1, 0) for s in states]))
+        return y.sum() + sum(s.sin().sum() for s in states_of(kind, last))
+
+    assert not layer.weight_hh_l0.is_contiguous()
+    assert mg.autograd.gradcheck(result, (x, *states))
+    total = result(x, *states)
+    expected = mg.grad(total, list(layer.parameters()))
+    for p in layer.parameters():
+        p.data = p.detach().clone()
+    for a, b in zip(mg.grad(result(x, *states), list(layer.parameters())), expected, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-12, 1e-14)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_batch_has_gradients_of_zeros(kind):
+    layer = getattr(nn, kind)(3, 4, bidirectional=True, num_layers=2)
+    x = mg.zeros(5, 0, 3, requires_grad=True)
+    y, _ = layer(x)
+    assert y.shape == (5, 0, 8)
+    for create_graph in (False, True):
+        inputs = (x, *layer.parameters())
+        found = mg.grad(layer(x)[0].sum(), inputs, create_graph=create_graph)
+        for g, p in zip(found, inputs, strict=True):
+            assert g.shape == p.shape
+            assert not g.detach().numpy().any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_graph_is_run_back_twice(rng, kind):
+    layer = getattr(nn, kind)(3, 4)
+    y, _ = layer(leaf(rng, 5, 2, 3, dtype=mg.float32))
+    first, second = (
+        mg.grad(y.sum(), list(layer.parameters()), retain_graph=True) for _ in range(2)
+    )
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_long_runs_of_one_block_let_other_threads_run(kind):
+    layer = getattr(nn, kind)(2, 64)
+    x, gate, came = mg.zeros(900, 1, 2), threading.Lock(), []
+    gate.acquire()
+    other = threading.Thread(target=lambda: (gate.acquire(), came.append(True)))
+    other.start()
+    before = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(3600.0)  # so that it comes where a call lets it, and only there
+        gate.release()
+        for _ in range(10_000):
+            if came:
+                break
+            layer(x)
+        assert came
+    finally:
+        sys.setswitchinterval(before)
+        other.join()
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"), [*[(kind, {}) for kind in KINDS], ("LSTM", {"proj_size": 40})]
+)
+def test_the_number_of_countchanges_no_bit(rng, kind, options):
+    layer = getattr(nn, kind)(96, 96, **options)
     x = mg.tensor(rng.standard_normal((6, 50, 96)), dtype=mg.float32, requires_grad=True)
     found = []
     before = mg.get_num_threads()
-    for threads in (1, 3):
-        mg.set_num_threads(threads)
+    for count in (1, 3):
+        mg.set_num_threads(count)
         y, _ = layer(x)
         found.append([y, *mg.grad(y.square().sum(), (x, *layer.parameters()))])
     mg.set_num_threads(before)
