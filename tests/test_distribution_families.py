@@ -853,3 +853,29 @@ def test_distribution_functions_keep_their_digits_below(name):
     np.testing.assert_allclose(d.cdf(double(x)).item(), wanted, rtol=1e-12)
     if name not in ("Gamma", "Normal", "LogNormal"):
         np.testing.assert_allclose(d.icdf(double(wanted)).item(), x, rtol=1e-12)
+
+
+@pytest.mark.parametrize("k", [0.7, 9.9, 10.1, 1e4, 1e9])
+def test_weibull_variance_of_any_shape(k):
+    mpmath = pytest.importorskip("mpmath")
+    shape = double(k).requires_grad_()
+    with mpmath.workdps(80):
+
+        def variance(k):
+            return mpmath.gamma(1 + 2 / k) - mpmath.gamma(1 + 1 / k) ** 2
+
+        m = mpmath.mpf(k)
+        wanted = float(variance(m)), float(mpmath.diff(variance, m, h=m * mpmath.mpf(10) ** -25))
+    found = D.Weibull(double(1.0), shape).variance
+    np.testing.assert_allclose(found.item(), wanted[0], rtol=1e-12)
+    np.testing.assert_allclose(mg.grad(found, shape)[0].item(), wanted[1], rtol=1e-11)
+
+
+def test_numbers_of_trials_are_checked():
+    for n in (-1.0, math.nan, 1.5):
+        with pytest.raises(ValueError, match=r"^\[Binomial\] the parameter total_count must"):
+            D.Binomial(double(n), double(0.5))
+    with pytest.raises(ValueError, match=r"^\[NegativeBinomial\] the parameter total_count must"):
+        D.NegativeBinomial(double(-0.5), double(0.5))
+    D.NegativeBinomial(double(1.5), double(0.5))
+    assert D.Binomial(double(np.zeros(0)), double(0.5)).entropy().shape == (0,)

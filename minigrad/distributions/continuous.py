@@ -11,6 +11,7 @@ from minigrad import special
 from minigrad.distributions import constraints
 from minigrad.distributions.distribution import Distribution, floats
 from minigrad.distributions.exp_family import ExponentialFamily
+from minigrad.distributions.stable import log_gamma_curvature
 from minigrad.random import rand, randn
 
 __all__ = [
@@ -604,6 +605,5 @@ class Weibull(Distribution):
     @property
     def variance(self) -> Any:
         """s^2 (gamma(1 + 2 / k) - gamma(1 + 1 / k)^2)."""
-        k = self.concentration
-        second, first = f.exp(f.lgamma(1 + 2 / k)), f.exp(2 * f.lgamma(1 + 1 / k))
-        return self.scale**2 * (second - first)
+        t = 1 / self.concentration
+        return (self.scale * f.exp(f.lgamma(1 + t))) ** 2 * f.expm1(log_gamma_curvature(t))

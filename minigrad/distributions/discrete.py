@@ -196,6 +196,8 @@ class Geometric(OfTrials):
 class _OfCounts(OfTrials):
     """Trials of a number, ``total_count``."""
 
+    _counts: constraints.Constraint = constraints.nonnegative
+
     def __init__(
         self,
         total_count: Any = 1,
@@ -210,6 +212,8 @@ class _OfCounts(OfTrials):
         else:
             self._probs = given
         super().__init__(given.shape, validate_args=validate_args)
+        if self._validate_args:
+            self._check("the parameter total_count", self._counts, self.total_count)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         """The same with parameters of a larger batch shape."""
@@ -222,6 +226,7 @@ class Binomial(_OfCounts):
     """The number of successes in ``total_count`` trials."""
 
     has_enumerate_support = True
+    _counts = constraints.nonnegative_integer
 
     @property
     def support(self) -> constraints.Constraint:
@@ -250,8 +255,8 @@ class Binomial(_OfCounts):
 
     def enumerate_support(self, expand: bool = True) -> Any:
         """0 to n; NotImplementedError where n differs."""
-        n = int(self.total_count.max())
-        if int(self.total_count.min()) != n:
+        n = int(self.total_count.max()) if self.total_count.numel() else 0
+        if bool((self.total_count != n).any()):
             raise NotImplementedError("[Binomial] the numbers of trials differ")
         values = f.reshape(
             arange(n + 1, dtype=self.total_count.dtype), (-1,) + (1,) * len(self.batch_shape)

@@ -22,6 +22,7 @@ __all__ = [
     "log1m_exp",
     "log1p_ratio",
     "log_beta",
+    "log_gamma_curvature",
     "log_gamma_gap",
     "log_poisson",
     "log_sinh_ratio",
@@ -201,3 +202,24 @@ def gamma_entropy(a: Any) -> Any:
     found = 0.5 * f.log(2 * math.pi * z) + rest
     z = f.where(large, 1.0, a)
     return f.where(large, found, z + f.lgamma(z) + (1 - z) * f.digamma(z))
+
+
+def _zeta(n: int) -> float:
+    """Riemann's zeta function of a whole number from 2 on (Euler and Maclaurin)."""
+    m = 100.0
+    rest = m ** (1 - n) / (n - 1) + m**-n / 2 + n * m ** (-n - 1) / 12
+    rest -= n * (n + 1) * (n + 2) * m ** (-n - 3) / 720
+    return math.fsum(float(k) ** -n for k in range(1, 100)) + rest
+
+
+_CURVATURE = [(-1) ** n * _zeta(n) * (2**n - 2) / n for n in range(2, 27)]
+
+
+def log_gamma_curvature(t: Any) -> Any:
+    """log(Gamma(1 + 2 t)) - 2 log(Gamma(1 + t)), which is near pi^2 / 6 t^2 at 0."""
+    return split(
+        t,
+        0.1,
+        lambda t: t**2 * polynomial(_CURVATURE, t),
+        lambda t: f.lgamma(1 + 2 * t) - 2 * f.lgamma(1 + t),
+    )
