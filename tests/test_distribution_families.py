@@ -879,3 +879,22 @@ def test_numbers_of_trials_are_checked():
         D.NegativeBinomial(double(-0.5), double(0.5))
     D.NegativeBinomial(double(1.5), double(0.5))
     assert D.Binomial(double(np.zeros(0)), double(0.5)).entropy().shape == (0,)
+
+
+def test_relaxed_samples_that_are_rounded_have_their_density():
+    mg.manual_seed(6)
+    logits = mg.tensor([3.0, -4.0, 0.5])
+    for d in (
+        D.RelaxedBernoulli(mg.tensor(0.02), logits=logits),
+        D.RelaxedOneHotCategorical(mg.tensor(0.004), logits=logits),
+    ):
+        x = d.sample((50,))
+        assert bool(((x == 0) | (x == 1)).any())
+        exact = type(d)(d.temperature.to(mg.float64), logits=logits.to(mg.float64))
+        inner = d.transforms[0].inv(x)
+        wanted = exact.base_dist.log_prob(inner.to(mg.float64))
+        log = exact.transforms[0].log_abs_det_jacobian(inner.to(mg.float64), x.to(mg.float64))
+        wanted = wanted - (log.sum(-1) if d.event_shape else log)
+        np.testing.assert_allclose(d.log_prob(x).numpy(), wanted.numpy(), rtol=1e-4)
+    ends = D.RelaxedBernoulli(mg.tensor(0.5), logits=logits).log_prob(mg.tensor([0.0, 1.0, 1.0]))
+    assert bool(ends.isfinite().all())
