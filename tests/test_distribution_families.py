@@ -730,3 +730,171 @@ def test_as_pytorch(name):
         found = getattr(d, which)
         found = found() if callable(found) else found
         np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=tolerance, atol=1e-12)
+
+
+# ---- far values and parameters of the common distributions, beside mpmath ------------------------
+
+
+@pytest.mark.parametrize("a", [0.5, 29.0, 31.0, 1e4, 1e10])
+def test_gamma_and_poisson_of_any_size(a):
+    mpmath = pytest.importorskip("mpmath")
+    for away in (0.0, 1.5, -3.0):
+        x = a + away * math.sqrt(a) if a > 20 else a * (1 + away / 10)
+        count = float(round(x)) if a > 1 else 1.0
+        shape, value = double(a).requires_grad_(), double(x).requires_grad_()
+        with mpmath.workdps(60):
+            m, z, k = mpmath.mpf(a), mpmath.mpf(x), mpmath.mpf(count)
+            wanted = {
+                "Gamma": (m - 1) * mpmath.log(z) - z - mpmath.loggamma(m),
+                "InverseGamma": -(m + 1) * mpmath.log(1 / z) - z - mpmath.loggamma(m),
+                "Poisson": k * mpmath.log(m) - m - mpmath.loggamma(k + 1),
+                "entropy": m + mpmath.loggamma(m) + (1 - m) * mpmath.digamma(m),
+            }
+            by_shape = float(mpmath.log(z) - mpmath.digamma(m))
+            by_value = float((m - 1) / z - 1)
+            wanted = {n: float(v) for n, v in wanted.items()}
+        gamma = D.Gamma(shape, double(1.0))
+        log = gamma.log_prob(value)
+        # x itself has half an ULP, by which the density changes
+        size = 1e-13 + 4e-16 * math.sqrt(a)
+        np.testing.assert_allclose(log.item(), wanted["Gamma"], rtol=size)
+        found = [g.item() for g in mg.grad(log, [shape, value])]
+        np.testing.assert_allclose(found, [by_shape, by_value], rtol=1e-6, atol=1e-14)
+        inverse = D.InverseGamma(double(a), double(1.0)).log_prob(1 / double(x)).item()
+        np.testing.assert_allclose(inverse, wanted["InverseGamma"], rtol=size)
+        poisson = D.Poisson(double(a)).log_prob(double(count)).item()
+        np.testing.assert_allclose(poisson, wanted["Poisson"], rtol=size)
+        np.testing.assert_allclose(gamma.entropy().item(), wanted["entropy"], rtol=1e-13)
+
+
+def test_gamma_at_the_end_of_its_values():
+    for a, wanted in ((0.5, math.inf), (1.0, math.log(2.0)), (2.0, -math.inf), (50.0, -math.inf)):
+        found = D.Gamma(double(a), double(2.0)).log_prob(double(0.0)).item()
+        np.testing.assert_allclose(found, wanted)
+    both = D.Gamma(double([2.0, 500.0]), double(1.0))
+    oracle.check_gradients(
+        lambda a, x: D.Gamma(a, double(1.0)).log_prob(x),
+        [np.array([2.0, 500.0]), np.array([1.5, 480.0])],
+        np.random.default_rng(0),
+        rtol=1e-7,
+    )
+    np.testing.assert_allclose(
+        both.log_prob(double([1.5, 480.0])).numpy(),
+        [stats.gamma(2.0).logpdf(1.5), stats.gamma(500.0).logpdf(480.0)],
+        rtol=1e-12,
+    )
+    assert D.Poisson(double(0.0)).log_prob(double([0.0, 2.0])).tolist() == [0, -math.inf]
+
+
+@pytest.mark.parametrize("n", [5.0, 1e5, 1e12])
+def test_counts_of_many_trials(n):
+    mpmath = pytest.importorskip("mpmath")
+    p = 3.0 / n
+    x, far = 4.0, math.floor(0.3 * n)
+    with mpmath.workdps(60):
+
+        def binomial(x, p):
+            ways = mpmath.loggamma(n + 1) - mpmath.loggamma(x + 1) - mpmath.loggamma(n - x + 1)
+            return float(ways + x * mpmath.log(p) + (n - x) * mpmath.log1p(-mpmath.mpf(p)))
+
+        def negative(x, p):
+            ways = mpmath.loggamma(n + x) - mpmath.loggamma(x + 1) - mpmath.loggamma(n)
+            return float(ways + n * mpmath.log1p(-mpmath.mpf(p)) + x * mpmath.log(p))
+
+        geometric = float(x * mpmath.log1p(-mpmath.mpf(1 / n)) + mpmath.log(1 / mpmath.mpf(n)))
+        pairs = [
+            (D.Binomial(double(n), double(p)).log_prob(double(x)), binomial(x, p)),
+            (D.NegativeBinomial(double(n), double(p)).log_prob(double(x)), negative(x, p)),
+            (D.Geometric(double(1 / n)).log_prob(double(x)), geometric),
+            (D.Binomial(double(n), double(0.5)).log_prob(double(far)), binomial(far, 0.5)),
+        ]
+    for found, wanted in pairs:
+        np.testing.assert_allclose(found.item(), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [0.3, 19.0, 21.0, 1e6, 1e14])
+def test_student_entropy_of_many_degrees_of_freedom(n):
+    mpmath = pytest.importorskip("mpmath")
+    df = double(n).requires_grad_()
+    with mpmath.workdps(60):
+
+        def entropy(m):
+            gap = mpmath.digamma((m + 1) / 2) - mpmath.digamma(m / 2)
+            beta = mpmath.loggamma(m / 2) + mpmath.loggamma(0.5) - mpmath.loggamma((m + 1) / 2)
+            return (m + 1) / 2 * gap + mpmath.log(m) / 2 + beta
+
+        m = mpmath.mpf(n)
+        wanted, slope = (
+            float(entropy(m)),
+            float(mpmath.diff(entropy, m, h=m * mpmath.mpf(10) ** -20)),
+        )
+    found = D.StudentT(df).entropy()
+    np.testing.assert_allclose(found.item(), wanted, rtol=1e-13)
+    np.testing.assert_allclose(mg.grad(found, df)[0].item(), slope, rtol=1e-6, atol=1e-14 / n)
+
+
+TAILS = {  # the distribution function far below, its argument, and mpmath's value
+    "Laplace": (D.Laplace(double(0.0), double(1.0)), -200.0, math.exp(-200) / 2),
+    "Cauchy": (D.Cauchy(double(0.0), double(1.0)), -1e20, 1e-20 / math.pi),
+    "HalfNormal": (D.HalfNormal(double(1.0)), 1e-20, 1e-20 * math.sqrt(2 / math.pi)),
+    "HalfCauchy": (D.HalfCauchy(double(1.0)), 1e-20, 2e-20 / math.pi),
+    "Exponential": (D.Exponential(double(1.0)), 1e-20, 1e-20),
+    "Weibull": (D.Weibull(double(1.0), double(2.0)), 1e-20, 1e-40),
+    "Kumaraswamy": (D.Kumaraswamy(double(2.0), double(3.0)), 1e-20, 3e-40),
+    "Gamma": (D.Gamma(double(2.0), double(1.0)), 1e-20, 0.5e-40),
+    "LogNormal": (D.LogNormal(double(0.0), double(1.0)), math.exp(-20), 2.7536241186062337e-89),
+    "Normal": (D.Normal(double(0.0), double(1.0)), -20.0, 2.7536241186062337e-89),
+}
+
+
+@pytest.mark.parametrize("name", TAILS)
+def test_distribution_functions_keep_their_digits_below(name):
+    d, x, wanted = TAILS[name]
+    np.testing.assert_allclose(d.cdf(double(x)).item(), wanted, rtol=1e-12)
+    if name not in ("Gamma", "Normal", "LogNormal"):
+        np.testing.assert_allclose(d.icdf(double(wanted)).item(), x, rtol=1e-12)
+
+
+@pytest.mark.parametrize("k", [0.7, 9.9, 10.1, 1e4, 1e9])
+def test_weibull_variance_of_any_shape(k):
+    mpmath = pytest.importorskip("mpmath")
+    shape = double(k).requires_grad_()
+    with mpmath.workdps(80):
+
+        def variance(k):
+            return mpmath.gamma(1 + 2 / k) - mpmath.gamma(1 + 1 / k) ** 2
+
+        m = mpmath.mpf(k)
+        wanted = float(variance(m)), float(mpmath.diff(variance, m, h=m * mpmath.mpf(10) ** -25))
+    found = D.Weibull(double(1.0), shape).variance
+    np.testing.assert_allclose(found.item(), wanted[0], rtol=1e-12)
+    np.testing.assert_allclose(mg.grad(found, shape)[0].item(), wanted[1], rtol=1e-11)
+
+
+def test_numbers_of_trials_are_checked():
+    for n in (-1.0, math.nan, 1.5):
+        with pytest.raises(ValueError, match=r"^\[Binomial\] the parameter total_count must"):
+            D.Binomial(double(n), double(0.5))
+    with pytest.raises(ValueError, match=r"^\[NegativeBinomial\] the parameter total_count must"):
+        D.NegativeBinomial(double(-0.5), double(0.5))
+    D.NegativeBinomial(double(1.5), double(0.5))
+    assert D.Binomial(double(np.zeros(0)), double(0.5)).entropy().shape == (0,)
+
+
+def test_relaxed_samples_that_are_rounded_have_their_density():
+    mg.manual_seed(6)
+    logits = mg.tensor([3.0, -4.0, 0.5])
+    for d in (
+        D.RelaxedBernoulli(mg.tensor(0.02), logits=logits),
+        D.RelaxedOneHotCategorical(mg.tensor(0.004), logits=logits),
+    ):
+        x = d.sample((50,))
+        assert bool(((x == 0) | (x == 1)).any())
+        exact = type(d)(d.temperature.to(mg.float64), logits=logits.to(mg.float64))
+        inner = d.transforms[0].inv(x)
+        wanted = exact.base_dist.log_prob(inner.to(mg.float64))
+        log = exact.transforms[0].log_abs_det_jacobian(inner.to(mg.float64), x.to(mg.float64))
+        wanted = wanted - (log.sum(-1) if d.event_shape else log)
+        np.testing.assert_allclose(d.log_prob(x).numpy(), wanted.numpy(), rtol=1e-4)
+    ends = D.RelaxedBernoulli(mg.tensor(0.5), logits=logits).log_prob(mg.tensor([0.0, 1.0, 1.0]))
+    assert bool(ends.isfinite().all())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -421,3 +423,12 @@ def test_supports_are_reached():
     ):
         x = biject_to(d.support)(mg.randn(2))
         assert bool(d.support.check(x).all())
+
+
+def test_transforms_with_a_cache_can_be_copied():
+    t = T.SigmoidTransform(cache_size=1)
+    x = mg.tensor([0.5, 2.0], requires_grad=True) * 2
+    y = t(x)
+    for made in (copy.deepcopy(t), pickle.loads(pickle.dumps(t))):
+        assert made == t
+        np.testing.assert_allclose(made.inv(y).detach().numpy(), [1, 4], rtol=1e-5)

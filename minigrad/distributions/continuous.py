@@ -11,6 +11,7 @@ from minigrad import special
 from minigrad.distributions import constraints
 from minigrad.distributions.distribution import Distribution, floats
 from minigrad.distributions.exp_family import ExponentialFamily
+from minigrad.distributions.stable import log_gamma_curvature
 from minigrad.random import rand, randn
 
 __all__ = [
@@ -136,12 +137,14 @@ class Laplace(_LocationScale):
     def cdf(self, value: Any) -> Any:
         """The probability of what is not above a value."""
         z = self._standard(value)
-        return 0.5 - 0.5 * f.sign(z) * f.expm1(-f.abs(z))
+        tail = 0.5 * f.exp(-f.abs(z))
+        return f.where(z < 0, tail, 1 - tail)
 
     def icdf(self, value: Any) -> Any:
         """The quantile."""
-        term = value - 0.5
-        return self.loc - self.scale * f.sign(term) * f.log1p(-2 * f.abs(term))
+        p = f.broadcast_tensors(value, self.loc)[0]
+        low = p < 0.5
+        return self.loc + self.scale * f.where(low, f.log(2 * p), -f.log(2 * (1 - p)))
 
     def entropy(self) -> Any:
         """1 + log(2 scale)."""
@@ -165,11 +168,14 @@ class Cauchy(_LocationScale):
 
     def cdf(self, value: Any) -> Any:
         """The probability of what is not above a value."""
-        return f.atan(self._standard(value)) / math.pi + 0.5
+        z = self._standard(value)
+        return f.atan2(f.to(z == z, z.dtype), -z) / math.pi
 
     def icdf(self, value: Any) -> Any:
         """The quantile."""
-        return self.loc + self.scale * f.tan(math.pi * (value - 0.5))
+        low = value < 0.25  # where the distance from a half has lost digits
+        tail = -1 / f.tan(math.pi * f.where(low, value, 0.25))
+        return self.loc + self.scale * f.where(low, tail, f.tan(math.pi * (value - 0.5)))
 
     def entropy(self) -> Any:
         """log(4 pi scale)."""
@@ -428,14 +434,6 @@ class _Half(Distribution):
         x = self._validate_sample(value)
         return f.where(x >= 0, self.base_dist.log_prob(x) + math.log(2), -math.inf)
 
-    def cdf(self, value: Any) -> Any:
-        """2 F(x) - 1."""
-        return 2 * self.base_dist.cdf(self._validate_sample(value)) - 1
-
-    def icdf(self, value: Any) -> Any:
-        """The quantile."""
-        return self.base_dist.icdf((value + 1) / 2)
-
     def entropy(self) -> Any:
         """That of the whole less log(2)."""
         return self.base_dist.entropy() - math.log(2)
@@ -448,6 +446,14 @@ class _Half(Distribution):
 
 class HalfNormal(_Half):
     """The absolute values of a normal distribution around 0."""
+
+    def cdf(self, value: Any) -> Any:
+        """erf(x / (sqrt(2) scale))."""
+        return f.erf(self._validate_sample(value) / (math.sqrt(2) * self.scale))
+
+    def icdf(self, value: Any) -> Any:
+        """The quantile."""
+        return math.sqrt(2) * self.scale * f.erfinv(value)
 
     @property
     def mean(self) -> Any:
@@ -464,6 +470,14 @@ class HalfCauchy(_Half):
     """The absolute values of a Cauchy distribution around 0."""
 
     _whole = Cauchy
+
+    def cdf(self, value: Any) -> Any:
+        """2 atan(x / scale) / pi."""
+        return f.atan(self._validate_sample(value) / self.scale) * (2 / math.pi)
+
+    def icdf(self, value: Any) -> Any:
+        """The quantile."""
+        return self.scale * f.tan(value * (math.pi / 2))
 
     @property
     def mean(self) -> Any:
@@ -506,11 +520,11 @@ class Pareto(Distribution):
 
     def cdf(self, value: Any) -> Any:
         """1 - (scale / x)^alpha."""
-        return 1 - (self.scale / self._validate_sample(value)) ** self.alpha
+        return -f.expm1(self.alpha * f.log(self.scale / self._validate_sample(value)))
 
     def icdf(self, value: Any) -> Any:
         """The quantile."""
-        return self.scale * (1 - value) ** (-1 / self.alpha)
+        return self.scale * f.exp(-f.log1p(-value) / self.alpha)
 
     def entropy(self) -> Any:
         """log(scale / alpha) + 1 + 1 / alpha."""
@@ -591,6 +605,5 @@ class Weibull(Distribution):
     @property
     def variance(self) -> Any:
         """s^2 (gamma(1 + 2 / k) - gamma(1 + 1 / k)^2)."""
-        k = self.concentration
-        second, first = f.exp(f.lgamma(1 + 2 / k)), f.exp(2 * f.lgamma(1 + 1 / k))
-        return self.scale**2 * (second - first)
+        t = 1 / self.concentration
+        return (self.scale * f.exp(f.lgamma(1 + t))) ** 2 * f.expm1(log_gamma_curvature(t))

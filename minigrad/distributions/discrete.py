@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad import functions as f
+from minigrad import special
 from minigrad._numpy import np
 from minigrad.creation import arange, tensor, zeros
 from minigrad.distributions import constraints
 from minigrad.distributions.distribution import Distribution, floats
 from minigrad.distributions.exp_family import ExponentialFamily
+from minigrad.distributions.stable import log_beta, log_poisson
 from minigrad.nn.functional import binary_cross_entropy_with_logits, logsigmoid, one_hot
 from minigrad.random import bernoulli, drawing, multinomial
 
@@ -168,7 +170,7 @@ class Geometric(OfTrials):
     def log_prob(self, value: Any) -> Any:
         """x log(1 - p) + log(p)."""
         p = self.probs
-        return f.xlogy(self._validate_sample(value), 1 - p) + f.log(p)
+        return special.xlog1py(self._validate_sample(value), -p) + f.log(p)
 
     def entropy(self) -> Any:
         """The entropy of a trial over p."""
@@ -177,8 +179,8 @@ class Geometric(OfTrials):
 
     @property
     def mean(self) -> Any:
-        """1 / p - 1."""
-        return 1 / self.probs - 1
+        """(1 - p) / p."""
+        return (1 - self.probs) / self.probs
 
     @property
     def mode(self) -> Any:
@@ -187,12 +189,14 @@ class Geometric(OfTrials):
 
     @property
     def variance(self) -> Any:
-        """(1 / p - 1) / p."""
-        return (1 / self.probs - 1) / self.probs
+        """(1 - p) / p^2."""
+        return (1 - self.probs) / self.probs**2
 
 
 class _OfCounts(OfTrials):
     """Trials of a number, ``total_count``."""
+
+    _counts: constraints.Constraint = constraints.nonnegative
 
     def __init__(
         self,
@@ -208,6 +212,8 @@ class _OfCounts(OfTrials):
         else:
             self._probs = given
         super().__init__(given.shape, validate_args=validate_args)
+        if self._validate_args:
+            self._check("the parameter total_count", self._counts, self.total_count)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         """The same with parameters of a larger batch shape."""
@@ -220,6 +226,7 @@ class Binomial(_OfCounts):
     """The number of successes in ``total_count`` trials."""
 
     has_enumerate_support = True
+    _counts = constraints.nonnegative_integer
 
     @property
     def support(self) -> constraints.Constraint:
@@ -237,7 +244,7 @@ class Binomial(_OfCounts):
     def log_prob(self, value: Any) -> Any:
         """log(n over x) + x log(p) + (n - x) log(1 - p)."""
         x, n, t = self._validate_sample(value), self.total_count, self.logits
-        ways = f.lgamma(n + 1) - f.lgamma(x + 1) - f.lgamma(n - x + 1)
+        ways = -log_beta(x + 1, n - x + 1) - f.log(n + 1)
         return ways + x * t + n * logsigmoid(-t)  # the last is n log(1 - p)
 
     def entropy(self) -> Any:
@@ -248,8 +255,8 @@ class Binomial(_OfCounts):
 
     def enumerate_support(self, expand: bool = True) -> Any:
         """0 to n; NotImplementedError where n differs."""
-        n = int(self.total_count.max())
-        if int(self.total_count.min()) != n:
+        n = int(self.total_count.max()) if self.total_count.numel() else 0
+        if bool((self.total_count != n).any()):
             raise NotImplementedError("[Binomial] the numbers of trials differ")
         values = f.reshape(
             arange(n + 1, dtype=self.total_count.dtype), (-1,) + (1,) * len(self.batch_shape)
@@ -291,7 +298,7 @@ class NegativeBinomial(_OfCounts):
     def log_prob(self, value: Any) -> Any:
         """log of (n + x - 1 over x) (1 - p)^n p^x."""
         x, n, t = self._validate_sample(value), self.total_count, self.logits
-        ways = f.lgamma(n + x) - f.lgamma(x + 1) - f.lgamma(n)
+        ways = -log_beta(n, x + 1) - f.log(n + x)
         return ways + n * logsigmoid(-t) + x * logsigmoid(t)
 
     @property
@@ -333,7 +340,7 @@ class Poisson(ExponentialFamily):
     def log_prob(self, value: Any) -> Any:
         """x log(rate) - rate - log(x!)."""
         x = self._validate_sample(value)
-        return f.xlogy(x, self.rate) - self.rate - f.lgamma(x + 1)
+        return log_poisson(f.to(x, self.rate.dtype), self.rate)
 
     @property
     def mean(self) -> Any:

@@ -15,7 +15,13 @@ from minigrad.distributions import constraints
 from minigrad.distributions.distribution import Distribution, floats
 from minigrad.distributions.exp_family import ExponentialFamily
 from minigrad.distributions.incomplete_gamma import incomplete_gamma, sample_slope
-from minigrad.distributions.stable import log_beta, log_gamma_gap
+from minigrad.distributions.stable import (
+    digamma_gap,
+    gamma_entropy,
+    log_beta,
+    log_gamma_gap,
+    log_poisson,
+)
 from minigrad.random import drawing, randn
 
 __all__ = [
@@ -89,7 +95,7 @@ class Gamma(ExponentialFamily):
     def log_prob(self, value: Any) -> Any:
         """a log(r) + (a - 1) log(x) - r x - log(Gamma(a))."""
         x, a, r = self._validate_sample(value), self.concentration, self.rate
-        return f.xlogy(a, r) + f.xlogy(a - 1, x) - r * x - f.lgamma(a)
+        return log_poisson(a - 1, r * x) + f.log(r)
 
     def cdf(self, value: Any) -> Any:
         """The regularised incomplete gamma function P(a, r x), with all gradients."""
@@ -97,8 +103,7 @@ class Gamma(ExponentialFamily):
 
     def entropy(self) -> Any:
         """a - log(r) + log(Gamma(a)) + (1 - a) digamma(a)."""
-        a = self.concentration
-        return a - f.log(self.rate) + f.lgamma(a) + (1 - a) * f.digamma(a)
+        return gamma_entropy(self.concentration) - f.log(self.rate)
 
     @property
     def mean(self) -> Any:
@@ -164,7 +169,7 @@ class InverseGamma(Distribution):
     def log_prob(self, value: Any) -> Any:
         """a log(r) - (a + 1) log(x) - r / x - log(Gamma(a))."""
         x, a, r = self._validate_sample(value), self.concentration, self.rate
-        return a * f.log(r) - (a + 1) * f.log(x) - r / x - f.lgamma(a)
+        return log_poisson(a - 1, r / x) + f.log(r) - 2 * f.log(x)
 
     def cdf(self, value: Any) -> Any:
         """The upper incomplete gamma function Q(a, r / x), with all gradients."""
@@ -174,7 +179,7 @@ class InverseGamma(Distribution):
     def entropy(self) -> Any:
         """a + log(r) + log(Gamma(a)) - (1 + a) digamma(a)."""
         a = self.concentration
-        return a + f.log(self.rate) + f.lgamma(a) - (1 + a) * f.digamma(a)
+        return gamma_entropy(a) + f.log(self.rate) - 2 * f.digamma(a)
 
     @property
     def mean(self) -> Any:
@@ -432,7 +437,7 @@ class StudentT(Distribution):
         """The entropy in nats."""
         n = self.df
         log = math.lgamma(0.5) - log_gamma_gap(n / 2, 0.5)
-        change = f.digamma((n + 1) / 2) - f.digamma(n / 2)
+        change = digamma_gap(n / 2, 0.5)
         return f.log(self.scale) + (n + 1) / 2 * change + 0.5 * f.log(n) + log
 
     @property

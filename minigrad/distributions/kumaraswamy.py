@@ -10,7 +10,7 @@ from minigrad import functions as f
 from minigrad.distributions import constraints
 from minigrad.distributions.continuous import EULER, uniform
 from minigrad.distributions.distribution import Distribution, floats
-from minigrad.distributions.stable import log_beta
+from minigrad.distributions.stable import log1m_exp, log_beta
 
 __all__ = ["Kumaraswamy"]
 
@@ -45,8 +45,7 @@ class Kumaraswamy(Distribution):
 
     def _quantile(self, log_above: Any) -> Any:
         """The value above which lies a probability, given as a logarithm."""
-        power = -f.expm1(log_above / self.concentration0)
-        return f.exp(f.log(power) / self.concentration1)
+        return f.exp(log1m_exp(log_above / self.concentration0) / self.concentration1)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         """Values with gradients by both parameters."""
@@ -55,7 +54,7 @@ class Kumaraswamy(Distribution):
 
     def _log_power_above(self, x: Any) -> Any:
         """log(1 - x^a)."""
-        return f.log(-f.expm1(self.concentration1 * f.log(x)))
+        return log1m_exp(self.concentration1 * f.log(x))
 
     def log_prob(self, value: Any) -> Any:
         """log(a b) + (a - 1) log(x) + (b - 1) log(1 - x^a)."""

@@ -69,7 +69,8 @@ class RelaxedBernoulli(TransformedDistribution):
         validate_args: bool | None = None,
     ) -> None:
         base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
-        super().__init__(base, SigmoidTransform(), validate_args)
+        # With the last logits kept, the density of a sample that was rounded to 1 is right.
+        super().__init__(base, SigmoidTransform(cache_size=1), validate_args)
 
     @property
     def temperature(self) -> Any:

@@ -83,7 +83,8 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         validate_args: bool | None = None,
     ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
-        super().__init__(base, ExpTransform(), validate_args)
+        # With the last logarithms kept, the density of a sample that was rounded to 0 is right.
+        super().__init__(base, ExpTransform(cache_size=1), validate_args)
 
     @property
     def support(self) -> constraints.Constraint:

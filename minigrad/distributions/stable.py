@@ -14,12 +14,17 @@ from typing import Any
 from minigrad import functions as f
 
 __all__ = [
+    "digamma_gap",
     "expm1_ratio",
+    "gamma_entropy",
     "langevin",
     "langevin_slope",
+    "log1m_exp",
     "log1p_ratio",
     "log_beta",
+    "log_gamma_curvature",
     "log_gamma_gap",
+    "log_poisson",
     "log_sinh_ratio",
     "polynomial",
     "split",
@@ -58,6 +63,13 @@ def log1p_ratio(t: Any) -> Any:
         return 2 / (2 + t) * polynomial(_ATANH, (t / (2 + t)) ** 2)
 
     return split(t, 0.5, near, lambda t: f.log1p(t) / t)
+
+
+def log1m_exp(t: Any) -> Any:
+    """log(1 - exp(t)) for t from minus infinity to 0 (Maechler 2012)."""
+    low = t < -math.log(2)
+    far = f.log1p(-f.exp(f.where(low, t, -1.0)))
+    return f.where(low, far, f.log(-f.expm1(f.where(low, -0.5, t))))
 
 
 def _coth_coefficients(count: int) -> list[float]:
@@ -101,6 +113,16 @@ def langevin_slope(x: Any) -> Any:
     return split(x, 1.0, lambda x: polynomial(_COTH_SLOPE, x**2), far)
 
 
+def _log1p_less(t: Any) -> Any:
+    """log(1 + t) - t."""
+
+    def near(t: Any) -> Any:  # with s = t / (2 + t) it is 2 atanh(s) - t
+        s = t / (2 + t)
+        return s * (2 * s**2 * polynomial(_ATANH[1:], s**2) - t)
+
+    return split(t, 0.5, near, lambda t: f.log1p(t) - t)
+
+
 # ---- differences of log(Gamma) -------------------------------------------------------------------
 
 # of Stirling's series: B_2n / (2 n (2 n - 1)) for n = 1, 2, ...
@@ -140,3 +162,64 @@ def log_beta(a: Any, b: Any) -> Any:
     """log(B(a, b)), where one or both may be large."""
     less, more = f.minimum(a, b), f.maximum(a, b)
     return f.lgamma(less) - log_gamma_gap(more, less)
+
+
+def digamma_gap(x: Any, a: Any) -> Any:
+    """digamma(x + a) - digamma(x) for a from 0 on, where x may be large."""
+    large = x >= _LARGE
+    z = f.where(large, x, _LARGE)
+    series = f.log1p(a / z) + a / (2 * z * (z + a)) + (_digamma_rest(z) - _digamma_rest(z + a))
+    z = f.where(large, 1.0, x)
+    return f.where(large, series, f.digamma(z + a) - f.digamma(z))
+
+
+def _digamma_rest(x: Any) -> Any:
+    """log(x) - 1 / (2 x) - digamma(x), for x from 10 on."""
+    slopes = [(2 * n + 1) * c for n, c in enumerate(_STIRLING)]
+    return polynomial(slopes, x**-2) * x**-2
+
+
+def log_poisson(x: Any, rate: Any) -> Any:
+    """x log(rate) - rate - log(Gamma(x + 1)), where both may be large.
+
+    From x = 30 on it is -x (u - log(1 + u)) - log(2 pi x) / 2 with u = rate / x - 1, less what
+    Stirling's formula leaves (Loader 2000).
+    """
+    large = x.detach() >= 30
+    if not bool(large.any()):
+        return f.xlogy(x, rate) - rate - f.lgamma(x + 1)
+    z = f.where(large, x, 30.0)
+    found = z * _log1p_less((rate - z) / z) - 0.5 * f.log(2 * math.pi * z) - _stirling_rest(z)
+    z = f.where(large, 0.0, x)
+    return f.where(large, found, f.xlogy(z, rate) - rate - f.lgamma(z + 1))
+
+
+def gamma_entropy(a: Any) -> Any:
+    """a + log(Gamma(a)) + (1 - a) digamma(a), the entropy of a gamma distribution of rate 1."""
+    large = a >= _LARGE
+    z = f.where(large, a, _LARGE)
+    rest = _stirling_rest(z) + (z - 1) * (0.5 / z + _digamma_rest(z))
+    found = 0.5 * f.log(2 * math.pi * z) + rest
+    z = f.where(large, 1.0, a)
+    return f.where(large, found, z + f.lgamma(z) + (1 - z) * f.digamma(z))
+
+
+def _zeta(n: int) -> float:
+    """Riemann's zeta function of a whole number from 2 on (Euler and Maclaurin)."""
+    m = 100.0
+    rest = m ** (1 - n) / (n - 1) + m**-n / 2 + n * m ** (-n - 1) / 12
+    rest -= n * (n + 1) * (n + 2) * m ** (-n - 3) / 720
+    return math.fsum(float(k) ** -n for k in range(1, 100)) + rest
+
+
+_CURVATURE = [(-1) ** n * _zeta(n) * (2**n - 2) / n for n in range(2, 27)]
+
+
+def log_gamma_curvature(t: Any) -> Any:
+    """log(Gamma(1 + 2 t)) - 2 log(Gamma(1 + t)), which is near pi^2 / 6 t^2 at 0."""
+    return split(
+        t,
+        0.1,
+        lambda t: t**2 * polynomial(_CURVATURE, t),
+        lambda t: f.lgamma(1 + 2 * t) - 2 * f.lgamma(1 + t),
+    )

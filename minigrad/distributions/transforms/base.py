@@ -92,16 +92,22 @@ class Transform:
         """The function of x."""
         if not self._cache_size:
             return self._call(x)
-        if self._last[0] is not x:
-            self._last = x, self._call(x)
-        return self._last[1]
+        last = self._last
+        if last[0] is not x:
+            self._last = last = x, self._call(x)
+        return last[1]
 
     def _inv_call(self, y: Any) -> Any:
         if not self._cache_size:
             return self._inverse(y)
-        if self._last[1] is not y:
-            self._last = self._inverse(y), y
-        return self._last[0]
+        last = self._last
+        if last[1] is not y:
+            self._last = last = self._inverse(y), y
+        return last[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The attributes without the last pair of values, which may have a history."""
+        return {k: v for k, v in self.__dict__.items() if k != "_last"}
 
     def _call(self, x: Any) -> Any:
         raise NotImplementedError(f"[{type(self).__name__}] _call")

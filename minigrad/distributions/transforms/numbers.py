@@ -87,7 +87,7 @@ class AffineTransform(Transform):
 
 
 class SigmoidTransform(Transform):
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)). The inverse takes 0 and 1 for their next numbers inside, as in PyTorch."""
 
     codomain = constraints.unit_interval
 
@@ -95,6 +95,8 @@ class SigmoidTransform(Transform):
         return f.sigmoid(x)
 
     def _inverse(self, y: Any) -> Any:
+        single = y.dtype.itemsize == 4
+        y = f.clamp(y, 2.0**-126 if single else 2.0**-1022, 1 - 2.0 ** (-24 if single else -53))
         return f.log(y) - f.log1p(-y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
