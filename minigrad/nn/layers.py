@@ -166,14 +166,14 @@ class _Row(Module):
 
     def insert(self, index: int, module: Module) -> None:
         """Put a module before another, as in a list; all are numbered anew."""
-        modules = self._modules()
+        modules = self._held()
         modules.insert(integer(type(self).__name__, "an index", index), _checked(self, module))
         self._renumber(modules)
 
     def _names(self) -> list[str]:
         return [name for name, value in self.__dict__.items() if isinstance(value, Module)]
 
-    def _modules(self) -> list[Module]:
+    def _held(self) -> list[Module]:
         return [value for value in self.__dict__.values() if isinstance(value, Module)]
 
     def _renumber(self, modules: list[Module]) -> None:
@@ -187,10 +187,10 @@ class _Row(Module):
         raise NotImplementedError
 
     def __len__(self) -> int:
-        return len(self._modules())
+        return len(self._held())
 
     def __iter__(self) -> Iterator[Module]:
-        return iter(self._modules())
+        return iter(self._held())
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
