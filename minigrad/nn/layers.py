@@ -170,6 +170,19 @@ class _Row(Module):
         modules.insert(integer(type(self).__name__, "an index", index), _checked(self, module))
         self._renumber(modules)
 
+    def pop(self, index: int) -> Module:
+        """Take a module out and return it; those after it are numbered anew."""
+        module: Module = self[index]
+        del self[index]
+        return module
+
+    def __iadd__(self: _R, modules: Iterable[Module]) -> _R:
+        return self.extend(modules)
+
+    def __add__(self: _R, modules: Iterable[Module]) -> _R:
+        joined: Any = self[:]
+        return joined.extend(modules)  # type: ignore[no-any-return]
+
     def _names(self) -> list[str]:
         return [name for name, value in self.__dict__.items() if isinstance(value, Module)]
 
