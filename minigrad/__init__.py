@@ -70,6 +70,7 @@ _HOMES = {
     "dlpack": "from_dlpack",
     "draw": "draw_graph",
     "dtypes": "get_default_dtype set_default_dtype",
+    "func": "vmap",
     "in_place": "abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ "
     "asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ cos_ cosh_ "
     "deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ i0_ "

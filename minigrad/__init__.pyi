@@ -60,6 +60,7 @@ from minigrad.dtypes import set_default_dtype as set_default_dtype
 from minigrad.dtypes import int16 as short
 from minigrad.dtypes import uint8 as uint8
 from minigrad.elementwise import *
+from minigrad.func.batching import *
 from minigrad.in_place import *
 from minigrad.interop.torch_names import as_torch as as_torch
 from minigrad.io.files import *

@@ -275,3 +275,70 @@ def test_as_pytorch(name, rng):
     for x, y in zip(flat(found), flat(wanted), strict=True):
         assert x.shape == y.shape
         np.testing.assert_allclose(x, y, rtol=1e-10, atol=1e-12)
+
+
+# ---- vmap ----------------------------------------------------------------------------------------
+
+
+def test_vmap_cuts_and_stacks():
+    x, y = double(A), double(A + 1)
+    same(mg.vmap(mg.dot)(x, y), (A * (A + 1)).sum(1))
+    same(mg.vmap(mg.dot, in_dims=-1)(x, y), (A * (A + 1)).sum(0))
+    same(mg.func.vmap(lambda a, b: a * b, (None, 0), 1)(y[0], x), ((A[0] + 1) * A).T)
+    same(mg.vmap(mg.vmap(lambda a: a * a))(x), A * A)
+    low, (high, both) = mg.vmap(lambda a: (a.min(), [a.max(), a]), out_dims=(0, [0, 1]))(x)
+    same(low, A.min(1))
+    same(high, A.max(1))
+    same(both, A.T)
+    same(mg.vmap(lambda d, k=None: d["a"] + d["b"] * k)({"a": x, "b": y}, k=x), A + (A + 1) * A)
+    given = {"a": x, "n": 3}
+    same(mg.vmap(lambda d: d["a"] * d["n"], in_dims=({"a": 1, "n": None},))(given), 3 * A.T)
+
+
+def test_vmap_of_gradients_is_a_gradient_for_each_sample():
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).double()
+    params = {k: p.detach() for k, p in model.named_parameters()}
+    x, y = double(A), double([[0.5], [-1.0]])
+
+    def loss(params, x, y):
+        return ((mg.func.functional_call(model, params, (x,)) - y) ** 2).sum()
+
+    found = mg.vmap(mg.func.grad(loss), in_dims=(None, 0, 0))(params, x, y)
+    for place in range(2):
+        wanted = mg.grad(
+            loss(dict(model.named_parameters()), x[place], y[place]), model.parameters()
+        )
+        for g, w in zip(found.values(), wanted, strict=True):
+            same(g[place], w.numpy())
+
+
+def test_gradients_go_through_vmap():
+    x = double(A, requires_grad=True)
+    mg.vmap(lambda a: (a**3).sum())(x).sum().backward()
+    same(x.grad, 3 * A**2)
+
+
+def test_vmap_and_random_numbers():
+    x = mg.zeros(3, 2)
+    alike = mg.vmap(lambda a: a + mg.rand(2), randomness="same")(x)
+    assert (alike == alike[0]).all()
+    apart = mg.vmap(lambda a: a + mg.rand(2), randomness="different")(x)
+    assert len(set(apart[:, 0].tolist())) == 3
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda x: mg.vmap(mg.add)(x, x[0]), ValueError, "the sizes to cut must be one .*: 2, 3"),
+        (lambda x: mg.vmap(mg.sin)(x[:0]), ValueError, "the sizes to cut must be one .*: 0"),
+        (lambda x: mg.vmap(mg.sin, None)(x), ValueError, "the sizes to cut must be .*: none"),
+        (lambda x: mg.vmap(mg.sin, 2)(x), ValueError, "there is no dimension 2 in the shape"),
+        (lambda x: mg.vmap(mg.add)(x, 2), TypeError, "int cannot be cut: its in_dims must be None"),
+        (lambda x: mg.vmap(mg.add, (0,))(x, x), ValueError, "in_dims is not as nested .*: 1 dim"),
+        (lambda x: mg.vmap(lambda a: 3)(x), TypeError, "the function returned int, not a tensor"),
+        (lambda x: mg.vmap(mg.sin, randomness="x")(x), ValueError, "randomness is 'x': give"),
+    ],
+)
+def test_what_vmap_refuses(call, error, text):
+    with pytest.raises(error, match=rf"^\[vmap\] {text}"):
+        call(double(A))

@@ -170,3 +170,30 @@ def test_an_extra_state_that_is_refused_leaves_tensors_as_they_were():
     with pytest.raises(RuntimeError, match="refused"):
         module.load_state_dict(state)
     assert (module.scale.tolist(), module.seen.tolist()) == ([1.0, 1.0], [0.0])
+
+
+# ---- PyTorch's dicts of what a module holds ------------------------------------------------------
+
+
+@pytest.mark.usefixtures("restore_random")
+def test_modules_and_parameters_as_dicts():
+    model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1, bias=False))
+    assert list(model._modules) == ["0", "1", "2"]
+    assert model._modules["1"] is model[1]
+    assert [type(m).__name__ for m in model._modules.values()] == ["Linear", "ReLU", "Linear"]
+    assert list(model[0]._parameters) == ["weight", "bias"]
+    assert model[0]._parameters["bias"] is model[0].bias
+    assert "bias" not in model[2]._parameters
+    assert len(model._parameters) == 0
+    assert repr(nn.Linear(1, 1)._modules) == "{}"
+    model._modules["1"] = nn.Tanh()
+    del model._modules["2"]
+    assert repr(model) == repr(nn.Sequential(nn.Linear(2, 3), nn.Tanh()))
+    model[0]._parameters["weight"] = new = nn.Parameter(mg.ones(3, 2))
+    assert next(model.parameters()) is new
+    with pytest.raises(KeyError, match="training"):
+        model._modules["training"]
+    with pytest.raises(TypeError, match=r"^\[Linear\] 'weight' cannot be Tensor among"):
+        model[0]._parameters["weight"] = mg.ones(3, 2)  # would not be found again
+    with pytest.raises(AttributeError):
+        model._parameters = {}

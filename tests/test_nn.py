@@ -1091,3 +1091,38 @@ def test_a_buffer_that_was_taken_out_or_made_something_else_is_none():
     net.factor = nn.Linear(2, 1, bias=False)
     assert list(net.buffers()) == []
     assert list(net.double().state_dict()) == ["factor.weight"]
+
+
+@pytest.mark.parametrize("kind", [nn.ModuleList, lambda layers: nn.Sequential(*layers)])
+def test_rows_of_modules_are_added_as_lists_are(kind):
+    a, b, c = nn.ReLU(), nn.Tanh(), nn.Sigmoid()
+    row = kind([a])
+    same = row
+    row += [b]
+    assert row is same
+    longer = row + kind([c])
+    assert (type(longer), list(longer), list(row)) == (type(row), [a, b, c], [a, b])
+    assert longer.pop(1) is b
+    assert (list(longer), longer.pop(-1)) == ([a, c], c)
+    assert [name for name, _ in longer.named_children()] == ["0"]
+    with pytest.raises(TypeError, match="expected a Module, not int"):
+        row += [3]
+    with pytest.raises(IndexError, match="index 2 is out of range for 2 modules"):
+        row.pop(2)
+
+
+def test_a_program_derives_its_losses_of_pytorchs_base():
+    from minigrad.nn.modules.loss import _Loss, _WeightedLoss
+
+    class Weighted(_WeightedLoss):
+        def forward(self, x, y):
+            return nn.functional.cross_entropy(x, y, self.weight, reduction=self.reduction)
+
+    x, y, weight = mg.tensor([[1.0, 2.0], [0.5, 0.0]]), mg.tensor([0, 1]), mg.tensor([1.0, 3.0])
+    loss = Weighted(weight, reduction="sum")
+    wanted = nn.CrossEntropyLoss(weight, reduction="sum")(x, y)
+    assert loss(x, y).item() == wanted.item()
+    assert list(loss.state_dict()) == ["weight"]
+    with pytest.warns(UserWarning, match="use reduction='sum'"):
+        assert _Loss(size_average=False).reduction == "sum"
+    assert Weighted().weight is None

@@ -1,6 +1,7 @@
-"""Functions of functions: gradients of functions of tensors, and modules called as functions."""
+"""Functions of functions: gradients as functions, batches, and modules called as functions."""
 
+from minigrad.func.batching import vmap
 from minigrad.func.gradients import grad, value_and_grad
 from minigrad.func.modules import functional_call
 
-__all__ = ["functional_call", "grad", "value_and_grad"]
+__all__ = ["functional_call", "grad", "value_and_grad", "vmap"]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from minigrad import autograd
 from minigrad.dispatch import TensorBase
+from minigrad.func.trees import leaves, mapped
 from minigrad.tape import Node, enable_grad, is_grad_enabled
 
 __all__ = ["grad", "value_and_grad"]
-
-Tree = Any  # a tensor, or a dict, list or tuple of trees
 
 
 def grad(
@@ -54,16 +53,16 @@ def value_and_grad(
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         places = _places(argnums, len(args))
-        fresh = {k: _mapped(_fresh, args[k]) for k in places}
+        fresh = {k: mapped(_fresh, args[k]) for k in places}
         given = [fresh.get(k, x) for k, x in enumerate(args)]
         with enable_grad():
             output = func(*given, **kwargs)
         value, aux = _parted(output, has_aux)
-        inputs = [x for k in places for x in _leaves(fresh[k])]
+        inputs = [x for k in places for x in leaves(fresh[k])]
         recorded = is_grad_enabled() and _has_others(value, inputs)
         found = iter(_gradients(value, inputs, recorded))
-        trees = tuple(_mapped(lambda _: next(found), fresh[k]) for k in places)
-        value, aux = (value, aux) if recorded else (_off(value), _mapped(_off, aux))
+        trees = tuple(mapped(lambda _: next(found), fresh[k]) for k in places)
+        value, aux = (value, aux) if recorded else (_off(value), mapped(_off, aux))
         return (value, aux) if has_aux else value, trees if isinstance(argnums, tuple) else trees[0]
 
     return value_and_gradient
@@ -126,28 +125,3 @@ def _has_others(value: Any, inputs: list[Any]) -> bool:
         elif at is not None and id(at) not in own:
             return True
     return value.grad_fn is None and value.requires_grad
-
-
-# ---- trees of tensors ----------------------------------------------------------------------------
-
-
-def _mapped(function: Callable[[Any], Any], tree: Tree) -> Tree:
-    """A tree like this one with ``function`` of each of its leaves."""
-    if isinstance(tree, dict):
-        return type(tree)((key, _mapped(function, x)) for key, x in tree.items())
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(_mapped(function, x) for x in tree))
-    if isinstance(tree, (list, tuple)):
-        return type(tree)(_mapped(function, x) for x in tree)
-    return function(tree)
-
-
-def _leaves(tree: Tree) -> Iterator[Any]:
-    if isinstance(tree, dict):
-        for x in tree.values():
-            yield from _leaves(x)
-    elif isinstance(tree, (list, tuple)):
-        for x in tree:
-            yield from _leaves(x)
-    else:
-        yield tree

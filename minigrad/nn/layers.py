@@ -174,14 +174,27 @@ class _Row(Module):
 
     def insert(self, index: int, module: Module) -> None:
         """Put a module before another, as in a list; all are numbered anew."""
-        modules = self._modules()
+        modules = self._held()
         modules.insert(integer(type(self).__name__, "an index", index), _checked(self, module))
         self._renumber(modules)
+
+    def pop(self, index: int) -> Module:
+        """Take a module out and return it; those after it are numbered anew."""
+        module: Module = self[index]
+        del self[index]
+        return module
+
+    def __iadd__(self: _R, modules: Iterable[Module]) -> _R:
+        return self.extend(modules)
+
+    def __add__(self: _R, modules: Iterable[Module]) -> _R:
+        joined: Any = self[:]
+        return joined.extend(modules)  # type: ignore[no-any-return]
 
     def _names(self) -> list[str]:
         return [name for name, value in self.__dict__.items() if isinstance(value, Module)]
 
-    def _modules(self) -> list[Module]:
+    def _held(self) -> list[Module]:
         return [value for value in self.__dict__.values() if isinstance(value, Module)]
 
     def _renumber(self, modules: list[Module]) -> None:
@@ -195,10 +208,10 @@ class _Row(Module):
         raise NotImplementedError
 
     def __len__(self) -> int:
-        return len(self._modules())
+        return len(self._held())
 
     def __iter__(self) -> Iterator[AnyModule]:
-        return iter(self._modules())  # type: ignore[arg-type]
+        return iter(self._held())  # type: ignore[arg-type]
 
     @overload
     def __getitem__(self: _R, index: slice) -> _R: ...

@@ -70,7 +70,7 @@ class LinearCrossEntropyLoss(Module):
         self.label_smoothing = label_smoothing
         self.options = options
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:  # noqa: A002
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss."""
         shape = self.num_classes, *self.out_features
         weight, bias = self.linear.weight, self.linear.bias

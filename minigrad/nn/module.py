@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any, NamedTuple, TypeVar
 
 from minigrad import functions as f
@@ -259,6 +259,20 @@ class Module:
                 f"{name!r} (Tensor or None expected)"
             )
         super().__setattr__(name, value)
+
+    @property
+    def _modules(self) -> MutableMapping[str, Any]:
+        """PyTorch's dict of submodules, which writes through."""
+        from minigrad.nn.held import Held
+
+        return Held(self, Module)
+
+    @property
+    def _parameters(self) -> MutableMapping[str, Any]:
+        """PyTorch's dict of a module's own parameters, which writes through."""
+        from minigrad.nn.held import Held
+
+        return Held(self, Parameter)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; every subclass has its own."""

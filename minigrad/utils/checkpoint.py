@@ -81,7 +81,7 @@ def checkpoint(
 def checkpoint_sequential(
     functions: Any,
     segments: int,
-    input: Any,  # noqa: A002 - PyTorch's name
+    input: Any,
     use_reentrant: bool | None = None,
     **kwargs: Any,
 ) -> Any:
@@ -112,7 +112,7 @@ def checkpoint_sequential(
 
     size = len(steps) // segments
     for first in range(0, size * (segments - 1), size):
-        input = checkpoint(through(first, first + size), input, **kwargs)  # noqa: A001
+        input = checkpoint(through(first, first + size), input, **kwargs)
     return through(size * (segments - 1), len(steps))(input)
 
 

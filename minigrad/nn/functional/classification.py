@@ -122,7 +122,7 @@ def cross_entropy(
 
 
 def linear_cross_entropy(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     linear_weight: Tensor,
     target: Tensor,
     *,

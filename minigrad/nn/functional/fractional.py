@@ -22,7 +22,7 @@ __all__ = ["fractional_max_pool2d", "fractional_max_pool3d"]
 
 
 def fractional_max_pool2d(
-    input: Tensor,  # noqa: A002 - PyTorch's name
+    input: Tensor,
     kernel_size: Any,
     output_size: Any = None,
     output_ratio: Any = None,
@@ -49,7 +49,7 @@ def fractional_max_pool2d(
 
 
 def fractional_max_pool3d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     kernel_size: Any,
     output_size: Any = None,
     output_ratio: Any = None,

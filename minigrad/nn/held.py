@@ -1,0 +1,47 @@
+"""What a module holds, as the dicts that PyTorch's modules keep: ``_modules``, ``_parameters``.
+
+minigrad's modules keep both as attributes; these mappings read and write them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+
+__all__ = ["Held"]
+
+
+class Held(MutableMapping[str, Any]):
+    """The attributes of a module that are of one class, by name, in the order of setting them."""
+
+    def __init__(self, module: Any, kind: type) -> None:
+        self._module, self._kind = module, kind
+
+    def __getitem__(self, name: str) -> Any:
+        held = self._module.__dict__[name]
+        if not isinstance(held, self._kind):
+            raise KeyError(name)
+        return held
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """Set the attribute; TypeError for what is of another class."""
+        if not isinstance(value, self._kind):
+            raise TypeError(
+                f"[{type(self._module).__name__}] {name!r} cannot be {type(value).__name__} among "
+                f"those of the class {self._kind.__name__}: "
+                "mg.func.functional_call(module, values, args) computes with other values"
+            )
+        setattr(self._module, name, value)
+
+    def __delitem__(self, name: str) -> None:
+        self[name]
+        delattr(self._module, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([k for k, v in self._module.__dict__.items() if isinstance(v, self._kind)])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
