@@ -898,3 +898,52 @@ def test_relaxed_samples_that_are_rounded_have_their_density():
         np.testing.assert_allclose(d.log_prob(x).numpy(), wanted.numpy(), rtol=1e-4)
     ends = D.RelaxedBernoulli(mg.tensor(0.5), logits=logits).log_prob(mg.tensor([0.0, 1.0, 1.0]))
     assert bool(ends.isfinite().all())
+
+
+@pytest.mark.parametrize("a", [2e7, 1e10, 1e15])
+def test_gamma_of_a_huge_shape(a):
+    mpmath = pytest.importorskip("mpmath")
+    z = np.array([-30.0, -5.0, -0.3, 0.0, 1.2, 6.0, 30.0])
+    x = a + z * math.sqrt(a)
+    shape = double(np.full(7, a)).requires_grad_()
+    low, high = (incomplete_gamma(shape, double(x), upper=u) for u in (False, True))
+    with mpmath.workdps(40):
+        m = mpmath.mpf(a)
+        root, log = mpmath.sqrt(m), mpmath.loggamma(m)
+
+        def scaled(s):
+            t = m + root * s
+            return root * mpmath.exp((m - 1) * mpmath.log(t) - t - log)
+
+        for n, value in enumerate(x.tolist()):
+            at = (mpmath.mpf(value) - m) / root
+            down = z[n] < 0  # the smaller tail is integrated
+            ends = [at + (-k if down else k) for k in (0, 1, 3, 7, 15)]
+            size = scaled(at)  # the errors of quad are absolute
+            tail = size * mpmath.quad(lambda s, size=size: scaled(s) / size, ends)
+            tail = -tail if down else tail
+            wanted = (tail, 1 - tail) if down else (1 - tail, tail)
+            found = low[n].item(), high[n].item()
+            np.testing.assert_allclose(found, [float(v) for v in wanted], rtol=1e-9)
+    density = mg.distributions.Gamma(shape.detach(), double(1.0)).log_prob(double(x)).exp()
+    (by_shape,) = mg.grad(low.sum(), shape)
+    wanted = -density.numpy() * (1 + z / (2 * math.sqrt(a)))
+    np.testing.assert_allclose(by_shape.numpy(), wanted, rtol=1e-4)
+    mg.manual_seed(1)
+    sample = D.Gamma(shape, double(1.0)).rsample()
+    (slope,) = mg.grad(sample.sum(), shape)
+    np.testing.assert_allclose(slope.numpy(), 1, atol=5 / math.sqrt(a))
+
+
+def test_gradients_of_gamma_samples_agree_where_the_method_changes():
+    from minigrad.distributions import incomplete_gamma as module
+
+    a = np.full(3, 1.0001e7)
+    x = a + np.array([-4.0, 0.5, 3.0]) * np.sqrt(a)
+    np.testing.assert_allclose(module.sample_slope(a, x), module._slope_by_series(a, x), rtol=1e-9)
+    plain = np.exp(module._log_density(a, x))
+    low = module._regularised(a, x, False)
+    np.testing.assert_allclose(low, plain * module._lower_series(a, x), rtol=1e-9)
+    high = module._regularised(a[1:], x[1:], True)
+    fraction = module._upper_fraction(a[1:], x[1:])
+    np.testing.assert_allclose(high, plain[1:] * fraction, rtol=1e-9)

@@ -12,7 +12,7 @@ from minigrad.creation import tensor
 __all__ = ["incomplete_gamma", "sample_slope"]
 
 
-def sample_slope(a: Any, x: Any) -> Any:
+def _slope_by_series(a: Any, x: Any) -> Any:
     """dx / da of samples x of the gamma distribution of shape a, their probability held fixed.
 
     By implicit differentiation (Figurnov et al. 2018) it is -(dP / da) / (dP / dx). With the series
@@ -32,6 +32,49 @@ def sample_slope(a: Any, x: Any) -> Any:
     return -x * (s * (np.log(x) - f.digamma(tensor(a)).numpy()) + ds)
 
 
+_LARGE = 1e7  # shapes from here on take expansions, whose next term is below 1e-10
+
+
+def sample_slope(a: Any, x: Any) -> Any:
+    """dx / da of samples x of the gamma distribution of shape a, their probability held fixed.
+
+    For large a it is 1 + z / (2 a^(1/2)) by the expansion of Cornish and Fisher 1938,
+    x = a + z a^(1/2) + (z^2 - 1) / 3 + ..., with z the normal quantile of the same probability.
+    """
+    large = a > _LARGE
+    series = _slope_by_series(np.where(large, 1.0, a), np.where(large, 1.0, x))
+    size = np.where(large, a, 1.0)
+    away = np.where(large, x - a, 0.0)
+    away = away - (away**2 / size - 1) / 3
+    return np.where(large, 1 + away / (2 * size), series)
+
+
+def _less_log(d: Any) -> Any:
+    """d - log(1 + d)."""
+    small = np.abs(d) < 0.3
+    s = np.where(small, d / (2 + d), 0.0)
+    odd = sum(s ** (2 * n) / (2 * n + 3) for n in range(14))
+    return np.where(small, s * d - 2 * s**3 * odd, d - np.log1p(d))
+
+
+_TEMME = (  # c_0(e) and c_1(e) of Temme 1979
+    (-1 / 3, 1 / 12, -2 / 135, 1 / 864, 1 / 2835, -139 / 777600, 1 / 25515),
+    (-1 / 540, -1 / 288, 1 / 378),
+)
+
+
+def _uniform(a: Any, x: Any, upper: bool) -> Any:
+    """P(a, x) or Q(a, x) for a large a, by the error function (Temme 1979)."""
+    d = (x - a) / a
+    e = np.sign(d) * np.sqrt(2 * _less_log(d))
+    z = e * np.sqrt(a / 2)
+    tail = f.erfc(tensor(z if upper else -z)).numpy() / 2
+    near = np.clip(e, -0.1, 0.1)  # beyond, the exponential is 0
+    c0, c1 = (np.polyval(c[::-1], near) for c in _TEMME)
+    rest = np.exp(-(z**2)) / np.sqrt(2 * np.pi * a) * (c0 + c1 / a)
+    return tail + rest if upper else tail - rest
+
+
 def _log_density(a: Any, x: Any) -> Any:
     """log(x^a e^-x / Gamma(a)), where the large terms are subtracted by hand for a large a.
 
@@ -41,12 +84,8 @@ def _log_density(a: Any, x: Any) -> Any:
     large = a > 30
     z = np.where(large, a, 30.0)
     d = (x - z) / z
-    small = np.abs(d) < 0.3
-    s = np.where(small, d / (2 + d), 0.0)
-    odd = sum(s ** (2 * n) / (2 * n + 3) for n in range(14))
-    away = np.where(small, s * d - 2 * s**3 * odd, d - np.log1p(d))
     rest = (1 / 12 - (1 / 360 - (1 / 1260 - 1 / (1680 * z**2)) / z**2) / z**2) / z
-    stirling = -z * away + 0.5 * np.log(z / (2 * np.pi)) - rest
+    stirling = -z * _less_log(d) + 0.5 * np.log(z / (2 * np.pi)) - rest
     z = np.where(large, 1.0, a)
     plain = z * np.log(x) - x - f.lgamma(tensor(z)).numpy()
     return np.where(large, stirling, plain)
@@ -85,12 +124,16 @@ def _regularised(a: Any, x: Any, upper: bool) -> Any:
     with np.errstate(all="ignore"):
         inside = (x > 0) & (x < np.inf)
         density = np.exp(_log_density(a, np.where(inside, x, 1.0)))
+        large = inside & (a > _LARGE)
+        uniform = _uniform(np.where(large, a, 1e9), np.where(large, x, 1e9), upper)
+        a, given, x = np.where(large, 1.0, a), a, np.where(large, 1.0, x)
         by_series = inside & (x < a + 1)
         low = density * _lower_series(a, np.where(by_series, x, 0.0))
         high = density * _upper_fraction(a, np.where(by_series | ~inside, a + 1, x))
         found = np.where(by_series, 1 - low, high) if upper else np.where(by_series, low, 1 - high)
+        found = np.where(large, uniform, found)
         edge = np.where(x > 0, float(not upper), float(upper))
-        return np.where(inside, found, np.where(np.isnan(x) | np.isnan(a), np.nan, edge))
+        return np.where(inside, found, np.where(np.isnan(x) | np.isnan(given), np.nan, edge))
 
 
 class _IncompleteGamma(Function):
