@@ -71,4 +71,10 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         where = ext_tensor.__dlpack_device__()
         if int(where[0]) != CPU_DEVICE[0]:
             raise BufferError(f"[from_dlpack] the array is on device {where}: move it to the CPU")
-    return asarray(np.from_dlpack(ext_tensor), copy=copy)
+    try:
+        array = np.from_dlpack(ext_tensor)
+    except RuntimeError as error:  # bfloat16, which NumPy has not
+        raise TypeError(
+            f"[from_dlpack] NumPy, which reads the memory, cannot: {error} Convert the array first"
+        ) from None
+    return asarray(array, copy=copy)

@@ -121,6 +121,12 @@ def test_errors_of_dlpack():
         mg.from_dlpack(_Foreign(np.ones(2), (2, 0)))
 
 
+def test_a_dtype_that_numpy_has_not():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match=r"\[from_dlpack\] NumPy, which reads the memory, cannot"):
+        mg.from_dlpack(torch.ones(2, dtype=torch.bfloat16))
+
+
 def test_asarray_with_and_without_a_copy():
     x, a = mg.arange(3.0), np.arange(3.0)
     assert mg.asarray(x, copy=False) is x
