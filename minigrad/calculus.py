@@ -29,7 +29,7 @@ def gradient(
     spacing: Any = 1,
     dim: Any = None,
     edge_order: int = 1,
-) -> list[Tensor]:
+) -> tuple[Tensor, ...]:
     """Derivatives of a sampled function along dimensions, all by default: a tensor for each.
 
     Differences are of second order within (Fornberg, Generation of Finite Difference Formulas on
@@ -41,7 +41,7 @@ def gradient(
 
     >>> import minigrad as mg
     >>> mg.gradient(mg.tensor([0.0, 1.0, 4.0, 9.0]))
-    [tensor([1., 2., 4., 5.])]
+    (tensor([1., 2., 4., 5.]),)
     """
     y = as_float("gradient", input)
     axes = some_dims("gradient", dim, y._h.ndim)
@@ -54,10 +54,12 @@ def gradient(
     steps = list(spacing) if each else [real("gradient", "spacing", distance)] * len(axes)
     if len(steps) != len(axes):
         raise ValueError(f"[gradient] {len(steps)} spacings for {len(axes)} dimensions: one each")
-    return [
-        slopes("gradient", y, d, tensor_operands("gradient", y, step)[1], edge_order)
-        for d, step in zip(axes, steps, strict=True)
-    ]
+    return tuple(
+        [
+            slopes("gradient", y, d, tensor_operands("gradient", y, step)[1], edge_order)
+            for d, step in zip(axes, steps, strict=True)
+        ]
+    )
 
 
 def slopes(op: str, y: Any, axis: int, step: Any, order: int) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minigrad._numpy import np
+from minigrad._numpy import is_numpys, np
 from minigrad.arguments import tensor_operand
 from minigrad.creation import asarray
 from minigrad.devices import on_cpu
@@ -48,8 +48,9 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     JAX's; writes to either are seen in both.
 
     A copy is made with ``copy``, and where the dtype is none of ours. Memory that is read-only
-    stays so. Raises TypeError for other objects, BufferError for memory that is not the CPU's,
-    ValueError where ``copy=False`` is impossible.
+    stays so; before NumPy 2.1 that is all but NumPy's own. Raises TypeError for other objects and
+    for dtypes that NumPy has not, BufferError for memory that is not the CPU's, ValueError where
+    ``copy=False`` is impossible.
 
     >>> import minigrad as mg
     >>> import numpy as np
@@ -63,6 +64,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     if isinstance(ext_tensor, TensorBase):
         x = tensor_operand("from_dlpack", ext_tensor).detach()
         return x.clone() if copy else x
+    if is_numpys("ndarray", ext_tensor):
+        return asarray(ext_tensor, copy=copy)
     if not hasattr(ext_tensor, "__dlpack__"):
         raise TypeError(
             f"[from_dlpack] a {type(ext_tensor).__name__} has no __dlpack__: use mg.tensor"
@@ -71,4 +74,10 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         where = ext_tensor.__dlpack_device__()
         if int(where[0]) != CPU_DEVICE[0]:
             raise BufferError(f"[from_dlpack] the array is on device {where}: move it to the CPU")
-    return asarray(np.from_dlpack(ext_tensor), copy=copy)
+    try:
+        array = np.from_dlpack(ext_tensor)
+    except RuntimeError as error:  # bfloat16, which NumPy has not
+        raise TypeError(
+            f"[from_dlpack] NumPy, which reads the memory, cannot: {error} Convert the array first"
+        ) from None
+    return asarray(array, copy=copy)
