@@ -123,6 +123,9 @@ with mg.as_torch() as names:
     assert (DataLoader, SubsetRandomSampler) == (mg.data.DataLoader, mg.data.SubsetRandomSampler)
     assert torch.functional.norm is mg.norm and torch.nn.modules.conv.Conv2d is mg.nn.Conv2d
     assert torch.nn.modules.batchnorm._BatchNorm is mg.nn.normalization._BatchNorm
+    from torch.nn.modules.activation import MultiheadAttention
+    assert MultiheadAttention is mg.nn.MultiheadAttention
+    assert issubclass(mg.nn.ConvTranspose1d, torch.nn.modules.conv._ConvNd)
     for name in PLACES:
         __import__(name)
     try:

@@ -131,6 +131,16 @@ def test_arguments_have_pytorchs_names():
     [
         (TypeError, lambda: init.zeros_([1.0]), r"\[zeros_\] expected a Tensor, not list"),
         (TypeError, lambda: init.constant_(mg.empty(2), "x"), r"\[constant_\] val must be a num"),
+        (
+            ValueError,
+            lambda: init.dirac_(mg.empty(2, 2)),
+            r"\[dirac_\] the weight has 3 to 5 dim",
+        ),
+        (
+            ValueError,
+            lambda: init.dirac_(mg.empty(3, 1, 1), 2),
+            "2 groups do not divide 3 outp",
+        ),
         (ValueError, lambda: init.eye_(mg.empty(2)), r"\[eye_\] a matrix has 2 dimensions"),
         (
             ValueError,
@@ -155,3 +165,25 @@ def test_arguments_have_pytorchs_names():
 def test_errors(error, call, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("shape", "groups"),
+    [((3, 2, 5), 1), ((4, 3, 2, 3), 2), ((6, 4, 1, 3, 2), 3), ((2, 5, 4), 1), ((0, 2, 3), 1)],
+)
+def test_dirac_is_pytorchs(shape, groups):
+    torch = pytest.importorskip("torch")
+    found = init.dirac_(mg.empty(*shape, dtype=mg.float64), groups)
+    if not shape[0]:
+        assert found.shape == shape
+        return
+    wanted = torch.nn.init.dirac_(torch.empty(*shape, dtype=torch.float64), groups)
+    assert found.tolist() == wanted.tolist()
+
+
+@pytest.mark.usefixtures("restore_random")
+def test_a_convolution_with_dirac_hands_on_its_input():
+    layer = mg.nn.Conv2d(3, 3, 3, padding=1, bias=False)
+    init.dirac_(layer.weight)
+    x = mg.arange(48.0).reshape(1, 3, 4, 4)
+    assert layer(x).tolist() == x.tolist()

@@ -285,6 +285,27 @@ class Broken:
         return (int, ("x",))
 
 
+def test_objects_nested_too_deeply_and_a_damaged_pickle():
+    outer = Box(None)
+    for _ in range(20_000):
+        outer = Box(outer)
+    with pytest.raises(ValueError, match=r"^\[save\] the objects are nested too deeply$"):
+        saved(outer)
+    while outer is not None:  # one by one, as freeing it at once is as deep
+        inner, outer.inner = outer.inner, None
+        outer = inner
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as zipped:
+        zipped.writestr("minigrad/object.pickle", b"\x80\x05junk")
+    with pytest.raises(ValueError, match=r"^\[load\] the file is damaged: "):
+        mg.load(io.BytesIO(file.getvalue()), weights_only=False)
+
+
+class Box:
+    def __init__(self, inner):
+        self.inner = inner
+
+
 def test_an_error_of_trusted_code_is_its_own():
     with pytest.raises(ValueError, match=r"^invalid literal for int"):
         mg.load(io.BytesIO(saved(Broken())), weights_only=False)

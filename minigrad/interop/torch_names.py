@@ -28,6 +28,9 @@ class _Named(ModuleType):
         super().__init__(name, f"minigrad under the name {name}.")
         self.__dict__["_names"] = names
         self.__dict__["_own"] = import_module(_of_minigrad(name))
+        # What PyTorch has in one module may be in several here: its package has all of it.
+        package = name.rpartition(".")[0] if name in PLACES else name
+        self.__dict__["_all"] = import_module(_of_minigrad(package))
         self.__path__: list[str] = []
         if name == "torch":
             self.__version__ = _LEVEL
@@ -37,7 +40,7 @@ class _Named(ModuleType):
         if name.startswith("__"):  # the interpreter's own questions
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         try:
-            found = getattr(self._own, name)
+            found = getattr(self._own if hasattr(self._own, name) else self._all, name)
         except AttributeError:
             if full in PLACES:
                 return import_module(full)

@@ -12,11 +12,11 @@ _SAME_NAMES = {
     "dirichlet exponential gamma geometric gumbel half_cauchy half_normal independent laplace "
     "log_normal mixture_same_family multinomial multivariate_normal negative_binomial normal "
     "one_hot_categorical pareto poisson studentT transformed_distribution uniform weibull",
-    ("torch.nn.modules", "nn"): "adaptive container distance dropout flatten fold instancenorm "
+    ("torch.nn.modules", "nn"): "adaptive container distance dropout flatten fold "
     "lazy linear pixelshuffle rnn upsampling",
     ("torch.nn.modules", "nn.activations"): "activation",
     ("torch.nn.modules", "nn.convolution"): "conv",
-    ("torch.nn.modules", "nn.normalization"): "batchnorm normalization",
+    ("torch.nn.modules", "nn.normalization"): "batchnorm instancenorm normalization",
     ("torch.nn.modules", "nn.padding"): "padding",
     ("torch.nn.modules", "nn.pooling"): "pooling",
     ("torch.nn.modules", "nn.sparse"): "sparse",

@@ -103,7 +103,7 @@ def load(
     >>> mg.load(io.BytesIO(file.getvalue()), weights_only=False)
     Linear(in_features=2, out_features=1, bias=True)
     """
-    trusted = weights_only is False
+    trusted = weights_only is not None and not weights_only
     _check_location(map_location)
     if not isinstance(f, (str, os.PathLike)):
         return _read(f if _seeks(f) else io.BytesIO(f.read()), "the file", trusted)
@@ -141,7 +141,10 @@ def _read(file: IO[bytes], name: str, trusted: bool) -> Any:
     except _DAMAGE as error:
         raise ValueError(f"[load] {name} is damaged: {error}") from None
     if code is not None:
-        return pickle.loads(code)  # the caller trusts it, and its errors are its own
+        try:
+            return pickle.loads(code)  # the caller trusts it, and its errors are its own
+        except pickle.UnpicklingError as error:
+            raise ValueError(f"[load] {name} is damaged: {error}") from None
     if head.startswith(_PICKLE):
         raise ValueError(
             f"[load] {name} is a pickle, which may run any code: with PyTorch 1.6 or later, load "

@@ -23,6 +23,8 @@ def write(obj: Any, file: Any, why: str) -> None:
         code = pickle.dumps(obj, protocol=pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise TypeError(f"{why}; nor can it be pickled: {error}") from None
+    except RecursionError:
+        raise ValueError("[save] the objects are nested too deeply") from None
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as zipped:
         zipped.writestr(PICKLE, code)
 

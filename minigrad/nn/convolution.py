@@ -259,3 +259,6 @@ class ConvTranspose3d(_ConvTranspose):
     """As :class:`ConvTranspose2d`, over three spatial dimensions."""
 
     axes = 3
+
+
+_ConvNd, _ConvTransposeNd = _Convolution, _ConvTranspose  # PyTorch's names of the bases

@@ -11,8 +11,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from minigrad._numpy import np
-from minigrad.arguments import real
-from minigrad.creation import asarray, eye
+from minigrad.arguments import integer, real
+from minigrad.creation import asarray, eye, zeros
 from minigrad.dispatch import TensorBase
 from minigrad.random import drawing, filled
 from minigrad.tape import no_grad
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "calculate_gain",
     "constant_",
+    "dirac_",
     "eye_",
     "kaiming_normal_",
     "kaiming_uniform_",
@@ -75,6 +76,33 @@ def eye_(tensor: Tensor) -> Tensor:
     if _checked("eye_", tensor).ndim != 2:
         raise ValueError(f"[eye_] a matrix has 2 dimensions, this tensor {tensor.ndim}")
     return _write(tensor, eye(*tensor.shape, dtype=tensor.dtype))
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """The weight of a convolution that hands on its input's channels, as far as there are any.
+
+    The weight (out, in, ...) has 1 at the centre of each filter from a channel to the same one, in
+    each of ``groups`` parts of the outputs, and 0 elsewhere. Raises ValueError for other than 3 to
+    5 dimensions, or where the groups do not divide the outputs.
+
+    >>> import minigrad as mg
+    >>> mg.nn.init.dirac_(mg.empty(1, 1, 3)).tolist()
+    [[[0.0, 1.0, 0.0]]]
+    """
+    shape = _checked("dirac_", tensor).shape
+    if not 3 <= len(shape) <= 5:
+        raise ValueError(f"[dirac_] the weight has 3 to 5 dimensions, not {len(shape)}")
+    groups = integer("dirac_", "groups", groups, 1)
+    if shape[0] % groups:
+        raise ValueError(f"[dirac_] {groups} groups do not divide {shape[0]} outputs")
+    values = zeros(shape, dtype=tensor.dtype)
+    size = shape[0] // groups
+    centre = tuple(n // 2 for n in shape[2:])
+    for first in range(0, shape[0], max(size, 1)):
+        for channel in range(min(size, shape[1])):
+            place = (first + channel, channel, *centre)
+            values[place] = 1
+    return _write(tensor, values)
 
 
 def uniform_(
