@@ -81,7 +81,7 @@ _HOMES = {
     "io": "load save",
     "promotion": "can_cast finfo iinfo is_floating_point promote_types result_type",
     "legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor "
-    "IntTensor LongTensor ShortTensor range svd",
+    "IntTensor LongTensor ShortTensor range set_default_tensor_type svd",
     "nn.functional": "alpha_dropout avg_pool1d batch_norm bilinear "
     "binary_cross_entropy_with_logits celu conv1d conv2d conv3d "
     "conv_transpose1d conv_transpose2d conv_transpose3d cosine_embedding_loss "
@@ -94,9 +94,9 @@ _HOMES = {
     "settings": "are_deterministic_algorithms_enabled get_default_device get_num_interop_threads "
     "set_default_device set_float32_matmul_precision set_num_interop_threads set_printoptions "
     "use_deterministic_algorithms",
-    "random": "Generator bernoulli default_generator get_rng_state initial_seed manual_seed "
-    "multinomial normal rand rand_like randint randint_like randn randn_like randperm seed "
-    "set_rng_state",
+    "random": "Generator bernoulli default_generator fork_rng get_rng_state initial_seed "
+    "manual_seed multinomial normal rand rand_like randint randint_like randn randn_like randperm "
+    "seed set_rng_state",
     "variable": "Variable",
     "version": "__version__",
     "windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window logspace "

@@ -75,6 +75,7 @@ from minigrad.legacy import IntTensor as IntTensor
 from minigrad.legacy import LongTensor as LongTensor
 from minigrad.legacy import ShortTensor as ShortTensor
 from minigrad.legacy import range as range
+from minigrad.legacy import set_default_tensor_type as set_default_tensor_type
 from minigrad.legacy import svd as svd
 from minigrad.nn.functional.activation import celu as celu
 from minigrad.nn.functional.activation import hardshrink as hardshrink

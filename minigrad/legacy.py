@@ -22,6 +22,7 @@ from minigrad.dtypes import (
     int16,
     int32,
     int64,
+    set_default_dtype,
     uint8,
 )
 
@@ -40,6 +41,7 @@ __all__ = [
     "dtype_of_class",
     "name_of_class",
     "range",
+    "set_default_tensor_type",
     "svd",
 ]
 
@@ -140,6 +142,8 @@ def dtype_of_class(given: Any) -> Any:
     if isinstance(given, _OfDType):
         return given.dtype
     if isinstance(given, str):
+        if ".cuda." in given:
+            on_cpu("cuda")
         return _BY_NAME.get(given.rpartition(".")[2], given)
     return given
 
@@ -163,6 +167,14 @@ class Variable(metaclass=_OfTensors):
     >>> mg.autograd.Variable(mg.tensor([1, 2])).requires_grad
     False
     """
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """Make the dtype of a class, ``FloatTensor`` or ``DoubleTensor``, the default of new floats.
+
+    The class may be named: "torch.DoubleTensor". See :func:`minigrad.set_default_dtype`.
+    """
+    set_default_dtype(dtype_of_class(t))
 
 
 def range(  # noqa: A001 - PyTorch's name

@@ -31,6 +31,7 @@ __all__ = [
     "Generator",
     "bernoulli",
     "default_generator",
+    "fork_rng",
     "get_rng_state",
     "initial_seed",
     "manual_seed",
@@ -193,6 +194,26 @@ def manual_seed(seed: int) -> Generator:
 def seed() -> int:
     """Start the shared generator over from a seed of the operating system's; returns that."""
     return default_generator().seed()
+
+
+@contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True, device_type: Any = None) -> Iterator[None]:
+    """Put the shared generator back at the end of the block where it was at its beginning.
+
+    Not if ``enabled`` is False. The other arguments choose devices, of which there is one.
+
+    >>> import minigrad as mg
+    >>> with mg.random.fork_rng():
+    ...     first = mg.rand(2)
+    >>> mg.equal(mg.rand(2), first)
+    True
+    """
+    state = get_rng_state() if enabled else None
+    try:
+        yield
+    finally:
+        if state is not None:
+            set_rng_state(state)
 
 
 def initial_seed() -> int:

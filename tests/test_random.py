@@ -452,3 +452,25 @@ def test_negative_seeds_count_from_the_end():
 def test_randint_below_a_number():
     draws = mg.randint(high=3, size=(200,), generator=mg.Generator().manual_seed(1)).numpy()
     assert set(draws) == {0, 1, 2}
+
+
+def test_fork_rng_puts_the_generator_back():
+    with mg.random.fork_rng():
+        mg.manual_seed(3)
+        inside = mg.rand(2)
+    with mg.random.fork_rng(devices=[], enabled=True):
+        mg.manual_seed(3)
+        assert mg.equal(mg.rand(2), inside)
+    state = mg.get_rng_state()
+    try:
+        with pytest.raises(KeyError), mg.random.fork_rng():
+            {}[mg.rand(5).dtype]
+        again = mg.get_rng_state()
+        mg.rand(2)
+        with mg.random.fork_rng(enabled=False):
+            mg.set_rng_state(again)
+            first = mg.rand(3)
+        mg.set_rng_state(state)
+        assert mg.equal(mg.rand(3), first)
+    finally:
+        mg.set_rng_state(state)

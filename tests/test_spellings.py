@@ -298,3 +298,16 @@ def test_a_shape_is_sizes_and_other_sequences_are_data(make):
 def test_randint_like_names_its_bound():
     drawn = mg.randint_like(mg.ones(100), high=2)
     assert sorted(set(drawn.tolist())) == [0.0, 1.0]
+
+
+def test_the_default_as_a_class():
+    try:
+        for given in (mg.DoubleTensor, "torch.DoubleTensor"):
+            mg.set_default_tensor_type(given)
+            assert mg.zeros(1).dtype is mg.float64
+            mg.set_default_tensor_type("torch.FloatTensor")
+            assert mg.zeros(1).dtype is mg.float32
+        with pytest.raises(RuntimeError, match="minigrad computes on the CPU"):
+            mg.set_default_tensor_type("torch.cuda.FloatTensor")
+    finally:
+        mg.set_default_dtype(mg.float32)

@@ -155,11 +155,11 @@ class LBFGS(Optimizer):
 
     # ---- its state ----
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over a copy of the options and state of an LBFGS of parameters like these."""
-        super().load_state_dict(state_dict)
+    def _take_state(self, state_dict: Mapping[str, Any]) -> None:
+        """As of every optimizer, without PyTorch's room for a step."""
+        super()._take_state(state_dict)
         for state in self.state.values():
-            state.pop("al", None)  # PyTorch's room for a step
+            state.pop("al", None)
 
     def _check_state(self, groups: Any, states: Any) -> None:
         super()._check_state(groups, states)

@@ -19,6 +19,7 @@ from minigrad._c import NULL, Handle, call, failure, lib, run
 from minigrad.creation import foreign_values, tensor, zeros_like
 from minigrad.dispatch import TensorBase, write
 from minigrad.dtypes import by_code
+from minigrad.optim.hooks import Hooked
 from minigrad.tape import begin, enable_grad, end
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _PYTORCHS_OWN = _SWITCHES | frozenset(
 )
 
 
-class Optimizer:
+class Optimizer(Hooked):
     """Parameters in groups with options of their own, and what a method remembers of each.
 
     ``params`` holds tensors, or pairs of a name and a tensor as ``model.named_parameters()`` gives
@@ -214,6 +215,12 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """Options, and state by the parameters' positions, as dicts; tensors are not copied."""
+        self._call("state_before")
+        made: dict[str, Any] = self._changed("state_after", self._state_by_place())
+        return made
+
+    def _state_by_place(self) -> dict[str, Any]:
+        """The state without what hooks make of it."""
         places = {p: place for place, p in enumerate(self._parameters())}
         groups = [
             {**group, "params": [places[p] for p in group["params"]]} for group in self.param_groups
@@ -233,6 +240,13 @@ class Optimizer:
         numbers out of range, and for the state of another method; TypeError for what is no state.
         Nothing is changed then.
         """
+        if self._hooks and isinstance(state_dict, Mapping):
+            state_dict = self._changed("load_before", dict(state_dict))
+        self._take_state(state_dict)
+        self._call("load_after")
+
+    def _take_state(self, state_dict: Mapping[str, Any]) -> None:
+        """Load a state as hooks left it."""
         if not isinstance(state_dict, Mapping) or not {"state", "param_groups"} <= set(state_dict):
             raise TypeError(
                 f"[{self._name}] a state is what state_dict gives: a dict with 'state' and "
@@ -650,16 +664,16 @@ class Adam(_Fused):
         for option in ("amsgrad", "maximize"):
             _check_switch(self._name, option, options[option])
 
-    def state_dict(self) -> dict[str, Any]:
+    def _state_by_place(self) -> dict[str, Any]:
         """As of every optimizer; the groups say, as PyTorch's do, where weight decay goes."""
-        state = super().state_dict()
+        state = super()._state_by_place()
         for group in state["param_groups"]:
             group["decoupled_weight_decay"] = self._decoupled
         return state
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+    def _take_state(self, state_dict: Mapping[str, Any]) -> None:
         """As of every optimizer; weight decay goes where it went there, but for AdamW."""
-        super().load_state_dict(state_dict)
+        super()._take_state(state_dict)
         if not type(self)._decoupled:
             self._decoupled = self._decoupled_in(state_dict["param_groups"]).pop()
 

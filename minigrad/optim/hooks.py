@@ -1,0 +1,108 @@
+"""Hooks of optimizers: functions called around a step, and around reading and loading a state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from minigrad.tape import Removable
+
+__all__ = ["Hooked"]
+
+Hook = Callable[..., Any]
+
+
+class Hooked:
+    """An optimizer that takes hooks. Copies and pickles of it have none, as in PyTorch."""
+
+    _name: str
+    _hooks: dict[str, list[Hook]] | None = None  # by when they are called
+
+    def register_step_pre_hook(self, hook: Hook) -> Removable:
+        """Call ``hook(optimizer, args, kwargs)`` before each step.
+
+        It may return other arguments for the step, as a pair. Returns what removes the hook.
+
+        >>> import minigrad as mg
+        >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=0.1)
+        >>> handle = optimizer.register_step_pre_hook(lambda *given: print("step"))
+        >>> optimizer.step()
+        step
+        >>> handle.remove()
+        """
+        return self._hooked_step("step_before", hook)
+
+    def register_step_post_hook(self, hook: Hook) -> Removable:
+        """Call ``hook(optimizer, args, kwargs)`` after each step. Returns what removes the hook."""
+        return self._hooked_step("step_after", hook)
+
+    def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> Removable:
+        """Call ``hook(optimizer)`` before its state is read. Returns what removes the hook."""
+        return self._hook("state_before", hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> Removable:
+        """Call ``hook(optimizer, state_dict)`` with the state that was read.
+
+        It may change the dict or return another one. Returns what removes the hook.
+        """
+        return self._hook("state_after", hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> Removable:
+        """Call ``hook(optimizer, state_dict)`` before a state is loaded.
+
+        It may change the dict, which is a copy but for what it holds, or return another one.
+        Returns what removes the hook.
+        """
+        return self._hook("load_before", hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> Removable:
+        """Call ``hook(optimizer)`` when a state was loaded. Returns what removes the hook."""
+        return self._hook("load_after", hook, prepend)
+
+    def _hook(self, when: str, hook: Hook, prepend: bool = False) -> Removable:
+        if not callable(hook):
+            raise TypeError(f"[{self._name}] a hook is a function, not {type(hook).__name__}")
+        if self._hooks is None:
+            self._hooks = {}
+        hooks = self._hooks.setdefault(when, [])
+        hooks.insert(0 if prepend else len(hooks), hook)
+        return Removable(hooks, hook)
+
+    def _hooked_step(self, when: str, hook: Hook) -> Removable:
+        handle = self._hook(when, hook)
+        self.__dict__["step"] = partial(_step, self)  # an optimizer without hooks pays nothing
+        return handle
+
+    def _call(self, when: str) -> None:
+        for hook in tuple((self._hooks or {}).get(when, ())):
+            hook(self)
+
+    def _changed(self, when: str, state: Any) -> Any:
+        """The state as these hooks leave or return it."""
+        for hook in tuple((self._hooks or {}).get(when, ())):
+            returned = hook(self, state)
+            state = state if returned is None else returned
+        return state
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k not in ("step", "_hooks")}
+
+
+def _step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+    """A step with the hooks around it."""
+    hooks = optimizer._hooks
+    for hook in tuple(hooks.get("step_before", ())):
+        found = hook(optimizer, args, kwargs)
+        if found is None:
+            continue
+        if not (isinstance(found, tuple) and len(found) == 2):
+            raise RuntimeError(
+                f"[{optimizer._name}.step] a hook returned {type(found).__name__}: return None or "
+                "a pair, the arguments and the named arguments of the step"
+            )
+        args, kwargs = found
+    result = type(optimizer).step(optimizer, *args, **kwargs)
+    for hook in tuple(hooks.get("step_after", ())):
+        hook(optimizer, args, kwargs)
+    return result
