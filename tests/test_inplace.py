@@ -450,7 +450,7 @@ def test_writing_what_is_there_is_refused_where_other_writes_are():
 def test_a_tensor_may_be_its_own_operand_by_name():
     x = leaf([1.0, 2.0])
     y = x * 1
-    y.mul_(b=y)
+    y.mul_(other=y)
     assert gradients(y.sum(), x) == [[2, 4]]
 
 

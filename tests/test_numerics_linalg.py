@@ -232,6 +232,31 @@ def test_functions_of_a_matrix_of_repeated_eigenvalues(values, turned, dtype, rn
         np.testing.assert_allclose(got.numpy(), want, rtol=tolerance, atol=10 * tolerance)
 
 
+@by_dtype
+@pytest.mark.parametrize("values", [[1.0, 1, 2, 3], [2.0, 2, 2, 2]], ids=str)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_cotangent_that_commutes_tells_enough(values, turned, dtype, rng):
+    """The norm of f(A) has a cotangent without entries between the vectors of equal values."""
+    q = np.linalg.qr(rng.normal(size=(4, 4)))[0] if turned else np.eye(4)
+    other = np.linalg.qr(rng.normal(size=(4, 4)))[0] if turned else np.eye(4)
+    tolerance = 1e-4 if dtype is mg.float32 else 1e-11
+    w = np.array(values)
+    for f, made, slope in (
+        (lambda w: w, w, w**0),
+        (mg.square, w**2, 2 * w),
+        (mg.exp, *[np.exp(w)] * 2),
+    ):
+        x = mg.tensor(q * w @ q.T, dtype, requires_grad=True)
+        found, v = la.eigh((x + x.mT) / 2)
+        (got,) = mg.grad(la.norm((v * f(found)) @ v.mT), [x])
+        inner = made / np.linalg.norm(made) * slope
+        np.testing.assert_allclose(got.numpy(), q * inner @ q.T, rtol=tolerance, atol=tolerance)
+        x = mg.tensor(q * w @ other.T, dtype, requires_grad=True)
+        u, s, vh = la.svd(x, full_matrices=False)
+        (got,) = mg.grad(la.norm((u * f(s)) @ vh), [x])
+        np.testing.assert_allclose(got.numpy(), q * inner @ other.T, rtol=tolerance, atol=tolerance)
+
+
 def by_two_calls(f, vectors_first, prepare=lambda t: t):
     """V f(w) V^T G with w and V from two factorisations."""
 
@@ -270,6 +295,9 @@ def test_values_and_vectors_from_two_calls(prepare, vectors_first, dtype, rng):
 
 def test_two_decompositions_share_what_they_know(rng):
     g = mg.tensor(rng.normal(size=(3, 3)))
+    one = mg.tensor(np.eye(3), requires_grad=True)
+    for first in (False, True):  # a logarithm that is 0 leaves no trace at the vectors
+        assert np.isnan(mg.grad(by_two_calls(mg.log, first)(one, g), [one])[0].numpy()).all()
     x = mg.tensor(2 * np.eye(3), requires_grad=True)
     other = mg.tensor(np.diag([3.0, 3, 4]), requires_grad=True)
 

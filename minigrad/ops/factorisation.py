@@ -96,20 +96,38 @@ def _same(equal: T, gs: T) -> T:
     return equal & same & same.mT
 
 
-def _separate(equal: T, inner: T, gs: T) -> T:
+def _plain(equal: T, *inners: T) -> T:
+    """The pairs of equal values that add nothing whatever the function is of.
+
+    A pair of a product such as V f(w) V^T adds G_ij f', and a function of the space of the vectors
+    adds nothing. Where f(w) is not 0, which the diagonal of ``inner`` tells, G_ij is 0 where
+    ``inner`` is. A diagonal of 0 may be that of one vector alone.
+    """
+    off: Any = 0.0
+    size: Any = 0.0
+    for inner in inners:
+        off = abs(inner).maximum(abs(inner.mT)).maximum(off)
+        diagonal = abs(inner.diagonal(0, -2, -1))
+        size = diagonal.unsqueeze(-1).minimum(diagonal.unsqueeze(-2)).maximum(size)
+    return equal & (size > 0.0) & (off <= _EPSILON[size.dtype.name] ** 0.5 * size)
+
+
+def _separate(equal: T, gs: T, *inners: T) -> T:
     """The pairs of equal values that add nothing: the function is a sum of one of the values alone,
     which treats equal ones alike, and one of the space of their vectors alone.
 
     For a function of both in one, such as V f(w) V^T, the gradient of the values is in proportion
     to the diagonal of ``inner``. Here it is the same for equal values, and that diagonal is not.
     """
-    cluster = equal | np.eye(inner.shape[-1], dtype=bool)
-    tolerance = _EPSILON[inner.dtype.name] ** 0.5
-
-    diagonal = inner.diagonal(0, -2, -1).unsqueeze(-2)
-    apart = _spread(diagonal, cluster) > tolerance * diagonal.abs().amax(-1, True)
-    still = (inner - inner.mT).abs() <= tolerance * inner.abs().amax((-2, -1), True)
-    return _same(equal, gs) & apart & apart.mT & still
+    cluster = equal | np.eye(equal.shape[-1], dtype=bool)
+    tolerance = _EPSILON[gs.dtype.name] ** 0.5
+    apart, still = equal & False, equal
+    for inner in inners:
+        diagonal = inner.diagonal(0, -2, -1).unsqueeze(-2)
+        differ = _spread(diagonal, cluster) > tolerance * diagonal.abs().amax(-1, True)
+        apart = apart | (differ & differ.mT)
+        still = still & (abs(inner - inner.mT) <= tolerance * abs(inner).amax((-2, -1), True))
+    return _same(equal, gs) & apart & still
 
 
 class _Share(NamedTuple):
@@ -129,18 +147,19 @@ class _Share(NamedTuple):
     def conflicts(self, other: _Share) -> T | None:
         """For each matrix, whether my values and the other's vectors may be those of one f."""
         mine, yours = self.matrices, other.matrices
-        if self.name != other.name or mine.shape != yours.shape or mine.dtype is not yours.dtype:
+        if (
+            not other.inner
+            or self.name != other.name
+            or mine.shape != yours.shape
+            or mine.dtype is not yours.dtype
+        ):
             return None
         scale = mine.abs().amax((-2, -1), True)
         rounding = 16 * max(mine.shape[-2:]) * _EPSILON[mine.dtype.name]
         same = ((mine - yours).abs() <= rounding * scale).all((-2, -1))
-        gs = self.gs
-        found = same & False
-        for inner in other.inner:
-            both = self.equal & other.equal & ((gs != 0.0) | (gs.mT != 0.0))
-            known = _separate(self.equal, inner, gs)
-            found = found | (both & (inner != 0.0) & ~known).any((-2, -1))
-        return same & found
+        both = self.equal & other.equal & ((self.gs != 0.0) | (self.gs.mT != 0.0))
+        known = _plain(both, *other.inner) | _separate(both, self.gs, *other.inner)
+        return same & (both & ~known).any((-2, -1))
 
 
 class _Shares(threading.local):
@@ -233,8 +252,9 @@ def _eigh_vjp(g: T, y: T) -> T:
             whole = whole + _once(block)
             equal = equal & ~told
         gw, gv, inner = gw.detach(), gv.detach(), inner.detach()
-        twist, alone = inner - inner.mT, equal & ~_separate(equal, inner, gw)
-        whole = whole.masked_fill(_unknown(alone, twist, g.detach(), gw, gv), nan)
+        known = _separate(equal, gw, inner) | _plain(equal, inner)
+        unknown = _unknown(equal & ~known, inner - inner.mT, g.detach(), gw, gv)
+        whole = whole.masked_fill(unknown, nan)
         matrices = ((v * w.unsqueeze(-2)) @ v.mT).detach()
         whole = _met(whole, _Share("eigh", matrices, equal, gw, (inner,)))
     return whole
@@ -282,8 +302,9 @@ def _linear(values: T, s: T, equal: T, of_u: T, of_v: T, gs: T) -> tuple[T, T, T
     U f(S) V^T with f(s) = c s at such a value, and 0 at one that is 0 but for rounding, has
     gU = G V c S and gV = G^T U c S with G the gradient of the product. Then U^T gU S^-1 and its
     like of V are both c U^T G V, whose diagonal is gS. Where these differ the gradient is not
-    known, nor where gS is the same for equal values and that matrix symmetric: a sum of functions
-    of U U^T, of S and of V V^T may have the same. A value that is exactly 0 tells nothing.
+    known, nor where gS is the same for equal values and that matrix symmetric and not 0 between
+    them: a sum of functions of U U^T, of S and of V V^T may have the same. A value that is exactly
+    0 tells nothing.
     """
     near = _equal(values, s)
     small = (near | equal.any(-2).unsqueeze(-2)) & (s != 0.0)
@@ -296,8 +317,9 @@ def _linear(values: T, s: T, equal: T, of_u: T, of_v: T, gs: T) -> tuple[T, T, T
     wrong = every & ~(off <= _EPSILON[s.dtype.name] ** 0.5 * size)
     told = every & ~wrong.any((-2, -1)).unsqueeze(-1).unsqueeze(-1)
     # functions of U, of S and of V apart may agree with those of such a product
-    turned = (block - block.mT).abs() > _EPSILON[s.dtype.name] ** 0.5 * size
-    told = told & ~(_same(equal & rest & ~(near | near.mT), gs) & ~turned)
+    tolerance = _EPSILON[s.dtype.name] ** 0.5 * size
+    alike = ((block - block.mT).abs() <= tolerance) & (block.abs() > tolerance)
+    told = told & ~(_same(equal & rest & ~(near | near.mT), gs) & alike)
     return told, 0.5 * (block + other), inverse.masked_fill(~near, 0.0)
 
 
@@ -353,8 +375,9 @@ def _svd_vjp(g: T, y: T, m: int) -> T:
         lone = (s.detach() * column.detach()) != 0.0  # at 0 the least of several is taken
         twist = (a + b).detach().masked_fill(~lone, 0.0)
         vectors = gu.detach().cat_with(gv.detach(), -2)
-        whole = whole.masked_fill(_unknown(equal, twist, g.detach(), gs.detach(), vectors), nan)
         inner = (of_u.detach(), of_v.detach())
+        unknown = equal & ~_plain(equal & rest, *inner)
+        whole = whole.masked_fill(_unknown(unknown, twist, g.detach(), gs.detach(), vectors), nan)
         whole = _met(whole, _Share("svd", ((u * s) @ v.mT).detach(), equal, gs.detach(), inner))
     return whole
 
