@@ -192,8 +192,8 @@ def eigh(A: Any, UPLO: str = "L") -> Eigh:
     if they depend on the space alone that the two span, and functions of the values alone if they
     treat equal ones alike. Functions of both have one where their cotangent G tells what they are,
     V^T G V having a diagonal of different values there, or no entries beside it: V f(w) V^T, whose
-    own derivative is not finite, and sums of f(w) and of functions of the space. Others get NaN, and so do those of
-    vectors and values from two calls, as eigvalsh(A) beside eigh(A). NaN for a
+    own derivative is not finite, and sums of f(w) and of functions of the space. Others get NaN,
+    and so do those of vectors and values from two calls, as eigvalsh(A) beside eigh(A). NaN for a
     matrix with a NaN or an infinity. Raises ValueError for shapes that are not square.
     """
     both = apply(_f.EIGH, (matrices("eigh", A, square=True),), (_triangle("eigh", UPLO),))
