@@ -62,6 +62,7 @@ OURS = {
     "item": lambda x: x.item(),
     "rsub": lambda x, other, alpha=1: mg.sub(mg.asarray(other), x, alpha=alpha),
     "where": lambda x, condition, other: mg.where(condition, x, other),
+    "zero_": lambda x: mg.zero_(x.clone()),  # as the entry does
     "einsum": lambda tensors, equation: mg.einsum(equation, tensors),
     "linalg.pinv.singular": lambda a, b: mg.linalg.pinv(a @ b.mT),
     "linalg.lstsq.grad_oriented": lambda a, b, driver=None: mg.linalg.lstsq(a, b)[:2],
