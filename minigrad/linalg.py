@@ -26,6 +26,7 @@ from minigrad.dispatch import apply
 from minigrad.elementwise import abs as magnitude
 from minigrad.elementwise import div, gt, maximum, mul, square, sub
 from minigrad.ops import factorisation as _f
+from minigrad.ops.equal_values import OF_VALUES, OF_VECTORS
 from minigrad.products import alike, cross_along, matmul, multi_dot, vecdot
 from minigrad.reductions import amax, amin, as_float, vector_norm
 from minigrad.reductions import sum as total
@@ -162,8 +163,8 @@ def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> SVD
     k = min(m, n)
     every = apply(_f.SVD, (x,))
     axis, ends = every._h.ndim - 2, (0, m, m + 1, m + 1 + n)
-    u, _, v = pieces(apply(_f.MARKED, (every,), (_f.OF_VECTORS,)), axis, ends)
-    s = narrow(apply(_f.MARKED, (every,), (_f.OF_VALUES,)), axis, m, 1)
+    u, _, v = pieces(apply(_f.MARKED, (every,), (OF_VECTORS,)), axis, ends)
+    s = narrow(apply(_f.MARKED, (every,), (OF_VALUES,)), axis, m, 1)
     if full_matrices and m > k:
         u = cat([u, _complement(u)], -1)
     if full_matrices and n > k:
@@ -197,8 +198,8 @@ def eigh(A: Any, UPLO: str = "L") -> Eigh:
     matrix with a NaN or an infinity. Raises ValueError for shapes that are not square.
     """
     both = apply(_f.EIGH, (matrices("eigh", A, square=True),), (_triangle("eigh", UPLO),))
-    values = apply(_f.MARKED, (both,), (_f.OF_VALUES,))
-    return Eigh(values[..., 0, :], apply(_f.MARKED, (both,), (_f.OF_VECTORS,))[..., 1:-1, :])
+    values = apply(_f.MARKED, (both,), (OF_VALUES,))
+    return Eigh(values[..., 0, :], apply(_f.MARKED, (both,), (OF_VECTORS,))[..., 1:-1, :])
 
 
 def eigvalsh(A: Any, UPLO: str = "L") -> Tensor:
