@@ -324,6 +324,11 @@ def test_vmap_and_random_numbers():
     assert (alike == alike[0]).all()
     apart = mg.vmap(lambda a: a + mg.rand(2), randomness="different")(x)
     assert len(set(apart[:, 0].tolist())) == 3
+    for values in (x, x[:1]):  # which numbers are drawn has to be said
+        place = repr(mg.get_rng_state())
+        with pytest.raises(RuntimeError, match=r"\[vmap\] the function draws random numbers: give"):
+            mg.vmap(lambda a: a + mg.rand(2))(values)
+        assert repr(mg.get_rng_state()) == place
 
 
 @pytest.mark.parametrize(

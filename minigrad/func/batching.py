@@ -29,11 +29,12 @@ def vmap(
     one number for all of them, or as nested as they are. ``out_dims`` says likewise where the
     results have the new dimension. ``func`` is called once for each slice, so it may do anything
     that it does alone, and takes as long as that; gradients go through. With ``randomness`` "same"
-    each call draws the same numbers, else each draws its own. ``chunk_size`` is PyTorch's and
+    each call draws the same numbers, with "different" each its own. ``chunk_size`` is PyTorch's and
     changes nothing.
 
-    Raises ValueError for no slices, for sizes that differ and for dimensions that are not there,
-    TypeError for results that are no tensors.
+    Raises RuntimeError where ``func`` draws and ``randomness`` does not say which. Raises
+    ValueError for no slices, for sizes that differ and for dimensions that are not there, TypeError
+    for results that are no tensors.
 
     >>> import minigrad as mg
     >>> mg.vmap(mg.dot)(mg.ones(2, 3), mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
@@ -50,13 +51,19 @@ def vmap(
         along_first = mapped(lambda x: 0 if isinstance(x, TensorBase) else None, kwargs)
         whole, cut = (args, kwargs), (dims, along_first)
         size = _size(whole, cut)
-        state = get_rng_state() if randomness == "same" else None
+        state = get_rng_state()
         results = []
         for place in range(size):
-            if state is not None:
+            if randomness == "same":
                 set_rng_state(state)
             given, named = mapped(partial(_slice, place), whole, cut)
             results.append(func(*given, **named))
+        if randomness == "error" and repr(get_rng_state()) != repr(state):
+            set_rng_state(state)
+            raise RuntimeError(
+                '[vmap] the function draws random numbers: give randomness="different" for numbers '
+                'of its own at each slice, or "same"'
+            )
         return mapped(_stacked, _spread("out_dims", out_dims, results[0]), *results)
 
     return of_batch
