@@ -141,7 +141,7 @@ class Stub:
 
 
 def first_paragraph(documented: object) -> str:
-    """What a docstring says first, up to an empty line."""
+    """The first paragraph of a docstring."""
     text = inspect.getdoc(documented) or ""
     return text.split("\n\n")[0].replace("\\", "\\\\")
 

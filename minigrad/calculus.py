@@ -139,7 +139,7 @@ def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int =
 
 
 def _areas(op: str, y: Any, x: Any, dx: Any, dim: Any) -> tuple[Any, int]:
-    """What lies under each pair of neighbours, and along which dimension of it they are."""
+    """The area under each pair of neighbours, and along which of its dimensions they are."""
     y = as_float(op, y)
     axis = one_dim(op, dim, y._h.ndim) - y._h.ndim
     n = y.shape[axis]

@@ -23,7 +23,7 @@ CPU_DEVICE = 1, 0  # kDLCPU, and the number among several
 
 
 def capsule(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
-    """What another library makes an array of, on the memory of x unless ``copy``."""
+    """A capsule that another library makes an array of, on the memory of x unless ``copy``."""
     if stream is not None:
         raise ValueError(f"[__dlpack__] stream is {stream!r}, but the CPU has none: give None")
     if dl_device is not None and tuple(dl_device) != CPU_DEVICE:

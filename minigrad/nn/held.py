@@ -1,4 +1,4 @@
-"""What a module holds, as the dicts that PyTorch's modules keep: ``_modules``, ``_parameters``.
+"""Dicts of the parts of a module under PyTorch's names: ``_modules``, ``_parameters``.
 
 minigrad's modules keep both as attributes; these mappings read and write them.
 """

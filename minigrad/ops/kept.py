@@ -1,4 +1,4 @@
-"""What a forward keeps for its backward beside the three arrays that a node saves."""
+"""Values that a forward keeps for its backward beside the three arrays that a node saves."""
 
 from __future__ import annotations
 

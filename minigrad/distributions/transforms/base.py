@@ -345,14 +345,14 @@ class ComposeTransform(Transform):
 
     @property
     def domain(self) -> Any:
-        """What the first part takes, of as many dimensions as later parts need."""
+        """The values that the first part takes, of as many dimensions as later parts need."""
         if not self.parts:
             return constraints.real
         return _raised(self.parts[0].domain, self._dims("domain", "codomain", self.parts))
 
     @property
     def codomain(self) -> Any:
-        """What the last part gives, of as many dimensions as earlier parts make."""
+        """The values that the last part gives, of as many dimensions as earlier parts make."""
         if not self.parts:
             return constraints.real
         return _raised(self.parts[-1].codomain, self._dims("codomain", "domain", self.parts[::-1]))

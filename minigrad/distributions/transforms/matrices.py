@@ -288,12 +288,12 @@ class CatTransform(_Several):
 
     @property
     def domain(self) -> Any:
-        """What the parts take."""
+        """The values that the parts take."""
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @property
     def codomain(self) -> Any:
-        """What the parts give."""
+        """The values that the parts give."""
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
     def _rebuilt(self, cache_size: int) -> Transform:
@@ -323,12 +323,12 @@ class StackTransform(_Several):
 
     @property
     def domain(self) -> Any:
-        """What the slices' take."""
+        """The values that the transforms of the slices take."""
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @property
     def codomain(self) -> Any:
-        """What the slices' give."""
+        """The values that the transforms of the slices give."""
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
 
     def _rebuilt(self, cache_size: int) -> Transform:
