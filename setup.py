@@ -4,6 +4,7 @@ import os
 import runpy
 import sysconfig
 from concurrent.futures import ThreadPoolExecutor
+from glob import glob
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -19,6 +20,9 @@ class BuildExt(build_ext):
 
     def build_extension(self, ext: Extension) -> None:
         """Leaves out what the compiler cannot make, but for the first instruction set."""
+        if ext.name == "minigrad._speed":
+            super().build_extension(ext)
+            return
         isas = build["isas"]()
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             made = dict(zip(isas, pool.map(lambda isa: self.kernels(isa, ext), isas), strict=True))
@@ -55,6 +59,16 @@ if not sysconfig.get_config_var("Py_GIL_DISABLED"):
 
 setup(
     cffi_modules=[f"{BUILD_SCRIPT}:native"],
+    ext_modules=[
+        Extension(
+            "minigrad._speed",
+            sorted(glob("csrc/python/*.c")),
+            depends=["csrc/minigrad.h", "csrc/ops.def", "csrc/python/speed.h"],
+            py_limited_api=not sysconfig.get_config_var("Py_GIL_DISABLED"),
+            optional=True,
+            **build["speed"](),
+        )
+    ],
     cmdclass={"build_ext": BuildExt},
     options=options,
 )

@@ -7,6 +7,7 @@ The kernels, ``csrc/kernels.c``, are compiled once for each instruction set with
 import os
 import platform
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from pathlib import Path
 import cffi
 
 HERE = Path(__file__).resolve().parent
+thunks = runpy.run_path(str(HERE / "thunks.py"))["generate"]
 
 # Vector loops need no errno and no trapping arithmetic; nothing here lets the compiler reorder or
 # contract floating-point operations, so the same source gives the same bits everywhere. Nothing
@@ -147,14 +149,12 @@ def isas() -> list[str]:
 
 
 def declarations() -> str:
-    """The declarations for cffi: its parts of ``minigrad.h`` and ``kernels.def``."""
+    """The declarations for cffi: its part of ``minigrad.h``, and what C calls in Python."""
     header = (HERE / "minigrad.h").read_text(encoding="utf-8")
     found = re.search(r"/\* cffi: begin \*/(.*)/\* cffi: end \*/", header, re.DOTALL)
     if found is None:
         raise RuntimeError("minigrad.h has lost its cffi markers")
-    kernels = (HERE / "kernels.def").read_text(encoding="utf-8").partition("/* cffi: end */")[0]
-    plain = re.sub(r"MG_KERNEL\(([^,]+), (\w+),\s+(\([^)]*\))\)", r"\1 \2\3;", kernels)
-    return found.group(1) + plain
+    return found.group(1) + 'extern "Python" void mg_owner_released(void *owner);'
 
 
 def kernels(isa: str) -> tuple[str, list[str]]:
@@ -168,7 +168,7 @@ def native() -> cffi.FFI:
     ffi.cdef(declarations())
     ffi.set_source(
         "minigrad._native",
-        '#include "wrapper.h"',
+        f'#include "run.h"\n{thunks()}\n#include "run.c"\n',
         sources=["csrc/core.c"],
         include_dirs=["csrc"],
         depends=[
@@ -181,3 +181,11 @@ def native() -> cffi.FFI:
         libraries=["m"],
     )
     return ffi
+
+
+def speed() -> dict[str, list[str]]:
+    """The flags of the accelerator ``minigrad._speed``."""
+    return {
+        "extra_compile_args": [*COMMON_FLAGS, *CORE_FLAGS, *sanitizers()],
+        "extra_link_args": link_flags(),
+    }

@@ -6,6 +6,7 @@ MG_PLANNING
 #include "base/error.c"
 #include "base/system.c"
 #include "base/isa.c"
+#include "base/gil.c"
 MG_PLANNING_END
 #include "memory/blocks.c"
 #include "memory/buffer.c"

@@ -1,6 +1,6 @@
 /* kernels.c: all kernels as one translation unit, compiled once for every instruction set (isa/), whose
  * name MG_ISA is. Nothing of it is known outside but their table. */
-#define MG_KERNEL(type, name, args) static type name args;
+#define MG_KERNEL(type, name, args, operation) static type name args;
 #include "minigrad.h"
 
 #include "base/isa.h"
@@ -34,7 +34,6 @@
 const mg_kernels MG_KERNELS(MG_ISA) = {
     .isa = MG_QUOTED(MG_ISA),
     .begin = v_begin,
-#define MG_KERNEL(type, name, args) .name = name,
-#include "kernels.def"
-#undef MG_KERNEL
+#define MG_KERNEL(type, name, args, operation) .name = name,
+#include "ops.def"
 };

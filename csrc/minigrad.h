@@ -1,6 +1,5 @@
-/* minigrad.h: everything that Python may call, the kernels of kernels.def among it. Read twice: by the
- * C compiler and by cffi's cdef, so it holds plain declarations only (the guard and includes are
- * stripped for cffi).
+/* minigrad.h: what C offers to Python. Read twice: by the C compiler and, between the marks, by cffi, which
+ * knows plain declarations only. The kernels are in ops.def, and called by mg_run.
  *
  * Functions that make an array return NULL on failure, functions that write return 0 or an error
  * code; mg_error() tells the calling thread which. Arrays that come back are new and contiguous
@@ -10,7 +9,6 @@
 #define MINIGRAD_H
 #include <stdint.h>
 #include <stddef.h>
-#define mg_stored mg_array
 /* cffi: begin */
 
 enum { MG_MAX_NDIM = 16 };
@@ -68,10 +66,6 @@ typedef struct mg_array {
     int64_t strides[16];
 } mg_array;
 
-/* An array of any dtype. To C it is an mg_array; to cffi a type of its own, so that a storage dtype is
- * refused wherever a function takes an mg_array (handle.h). */
-typedef struct mg_stored mg_stored;
-
 /* Several arrays that a function makes at once, for the caller to release; some may be NULL. */
 typedef struct {
     int32_t count;
@@ -81,98 +75,69 @@ typedef struct {
 int mg_error(void);
 int64_t mg_error_detail(int i);
 
-void mg_release(mg_stored *a);
-mg_array *mg_empty(int dtype, int ndim, const int64_t *shape);
-mg_array *mg_weak_float(double value);
-mg_array *mg_weak_int(int64_t value);
-mg_array *mg_weak_bool(int value);
-/* Foreign memory, which somebody else keeps: see `keep` in shown.h. */
-mg_array *mg_borrow(void *data, int dtype, int ndim, const int64_t *shape, const int64_t *strides,
-                    int writable);
+void mg_release(mg_array *a);
 /* First and last element as floats or integers: what a Python number is made from. */
-double mg_item_float(const mg_stored *a);
-int64_t mg_item_int(const mg_stored *a);
-
-/* ---- views ------------------------------------------------------------------------------------- */
-
-/* Views as view.h makes them, by these numbers. The last two take a start, step and count for every
- * axis; the last then another shape. */
-enum mg_view {
-    MG_VIEW_NONE,
-    MG_VIEW_OTHER, /* one that Python makes */
-    MG_VIEW_RESHAPE,
-    MG_VIEW_OR_COPY,
-    MG_VIEW_PERMUTE,
-    MG_VIEW_EXPAND,
-    MG_VIEW_SLICE,
-    MG_VIEW_SLICE_RESHAPE
-};
-
-mg_array *mg_view_reshape(mg_stored *a, int ndim, const int64_t *shape); /* one -1 allowed; ESHAPE if it
-                                                                           cannot be a view */
-mg_array *mg_reshape(mg_stored *a, int ndim, const int64_t *shape);      /* view, else a copy */
-mg_array *mg_view_permute(mg_stored *a, int ndim, const int32_t *axes);
-mg_array *mg_view_expand(mg_stored *a, int ndim, const int64_t *shape);
-/* A reduction's result seen at every element that was reduced: `a` has or lacks the reduced axes of
- * `shape`, and they repeat without a copy. */
-mg_array *mg_view_spread(mg_stored *a, int ndim, const int64_t *shape, int naxes,
-                         const int32_t *axes);
-/* a[start : : step] on every axis, `count` elements each. */
-mg_array *mg_view_slice(mg_stored *a, const int64_t *start, const int64_t *step,
-                        const int64_t *count);
-/* The array of this shape in whose memory `a` and `b` lie, if they are two slices of it that begin
- * at these places of an axis and else cut nothing off. NULL, without an error, if that leaves the
- * memory. */
-mg_array *mg_view_around(mg_stored *a, mg_stored *b, int axis, int64_t a_start, int64_t b_start,
-                         const int64_t *shape);
-/* The diagonal of the last two axes as the last one; offset counts to the right of the main one. */
-mg_array *mg_view_diagonal(mg_stored *a, int64_t offset);
-mg_array *mg_view_alias(mg_stored *a);
-/* Its bits as those of another dtype of the same size. */
-mg_array *mg_view_as(mg_stored *a, int dtype);
-int mg_contiguous_now(const mg_stored *a);
-int mg_alike(const mg_stored *a, const mg_stored *b); /* in shape and dtype? */
+double mg_item_float(const mg_array *a);
+int64_t mg_item_int(const mg_array *a);
+int mg_contiguous_now(const mg_array *a);
+int mg_alike(const mg_array *a, const mg_array *b); /* in shape and dtype? */
 /* Any two elements in the same place? */
-int mg_overlaps_itself(const mg_stored *a);
+int mg_overlaps_itself(const mg_array *a);
+int64_t mg_version(const mg_array *a); /* the write clock when the buffer was made or last written */
+int64_t mg_clock_tick(void);           /* a new time, later than all that was made or written */
+int64_t mg_pins(const mg_array *a);
+int mg_writable(const mg_array *a);
+uint64_t mg_buffer_id(const mg_array *a);
+/* Contiguous, writable memory that no other array, saved array or NumPy view can see? */
+int mg_sole_owner(const mg_array *a);
+void mg_seal(mg_array *a); /* never writable again */
+void mg_share(mg_array *a, int count); /* count +1 / -1: NumPy holds / dropped a writable view */
+/* The owner of borrowed memory, to be released by this function after the last array on the memory; 0, or
+ * MG_EARG where the memory has an owner. */
+int mg_set_owner(mg_array *a, void *owner, void (*release)(void *owner));
 
 /* ---- what the tape saves ----------------------------------------------------------------------- */
 
-/* Up to three arrays, as rules compute in them, and the time they were saved. While it lives their buffers are pinned: NumPy
- * gets read-only views of them. Memory that NumPy can already write is copied instead. */
+/* Up to three arrays, in the dtypes that derivatives compute in, and the time they were saved. While it
+ * lives their buffers are pinned: NumPy gets read-only views of them. Memory that NumPy can already write is
+ * copied instead. */
 typedef struct mg_saved {
     mg_array *arrays[3];
     int64_t time;
 } mg_saved;
 
-mg_saved *mg_save(mg_stored *a, mg_stored *b, mg_stored *c); /* NULL for a place not needed */
-mg_saved *mg_save_as_is(mg_stored *a); /* one, in its own dtype, which no rule computes with */
+mg_saved *mg_save(mg_array *a, mg_array *b, mg_array *c); /* NULL for a place not needed */
+mg_saved *mg_save_as_is(mg_array *a); /* one, in its own dtype, which no derivative computes with */
 void mg_unsave(mg_saved *saved);
-mg_array *mg_saved_array(mg_saved *saved, int i); /* ESTALE if overwritten since */
 uint64_t mg_saved_buffer(const mg_saved *saved, int i); /* 0 where there is none */
-/* Python gets these as they are: the class of the tape's nodes; and that of what a tensor holds, with
- * the functions wrap, operation and use. */
-typedef struct mg_object mg_object;
-mg_object *mg_node_class(void);
-mg_object *mg_tensor_parts(void);
-mg_object *mg_back_parts(void);
-/* The backward of this thread that calls a rule now: how deep it is inside others, 0 for none, and its
- * number, which no other backward of the thread has. */
-int mg_back_depth(void);
-int64_t mg_back_number(void);
 
-int64_t mg_version(const mg_stored *a); /* the write clock when the buffer was made or last written */
-int64_t mg_clock_tick(void);           /* a new time, later than all that was made or written */
-int64_t mg_pins(const mg_stored *a);
-int mg_writable(const mg_stored *a);
-uint64_t mg_buffer_id(const mg_stored *a);
-/* Contiguous, writable memory that no other array, saved array or NumPy view can see? */
-int mg_sole_owner(const mg_stored *a);
-void mg_seal(mg_stored *a); /* never writable again */
-void mg_share(mg_stored *a, int count); /* count +1 / -1: NumPy holds / dropped a writable view */
+/* ---- running kernels ----------------------------------------------------------------------------- */
+
+/* What an operation takes beside arrays: integers and floats, each in the order of its parameters. A list
+ * is its length, -1 for none, and what is in it. */
+typedef struct mg_args {
+    const int64_t *ints;
+    const double *floats;
+    mg_saved *saved;
+} mg_args;
+
+/* Runs an operation on n arrays, those of its lists among them; 0 or an error code, or the answer of one
+ * that answers a question. */
+int mg_run(int op, int n, mg_array *const *in, const mg_args *args, mg_arrays *out);
+int mg_run_count(void); /* operations are numbered from 0 */
+const char *mg_run_name(int op);
+const char *mg_run_title(int op); /* the name of the public operation, which errors say */
+/* A letter for each argument in order: a array, s array of any dtype, m array or NULL, A S lists of such,
+ * k saved arrays, i integer, d float, p address, I L lists of integers, D list of floats; after a colon
+ * what comes back: 1 an array, n several, s nothing, ? an answer. */
+const char *mg_run_signature(int op);
+/* Elementwise operations are those from 0 to mg_elementwise_count() - 1. The derivative of number i is
+ * number mg_elementwise_count() + i, if it is offered. */
+int mg_elementwise_count(void);
+int mg_elementwise_has_vjp(int op);
 
 /* ---- what kernels take -------------------------------------------------------------------------- */
 
-enum mg_of_three { MG_CLAMP, MG_WHERE }; /* by which operation.h knows these */
 enum mg_reduction { MG_SUM, MG_MEAN, MG_PROD, MG_MAX, MG_MIN, MG_ALL, MG_ANY };
 enum mg_loss_reduction { MG_LOSS_NONE, MG_LOSS_SUM, MG_LOSS_MEAN };
 enum { MG_QR_COLUMNS = 64 }; /* of the widest matrix that mg_qr takes */
@@ -199,52 +164,6 @@ typedef struct mg_conv {
     int64_t size[3], kernel[3], counts[3], stride[3], dilation[3], before[3];
 } mg_conv;
 
-/* ---- linear systems ----------------------------------------------------------------------------- */
-
-/* Stacks of square float matrices, computed in doubles; ESINGULAR where there is no result, with the
- * number of the matrix. X with A X = B, for B of A's batch shape and dtype, and the inverse. */
-mg_array *mg_solve(mg_array *a, mg_array *b);
-mg_array *mg_inv(mg_array *a);
-/* The same for a triangle of A, whose diagonal counts as ones if `unit`. */
-mg_array *mg_solve_triangular(mg_array *a, mg_array *b, int upper, int unit);
-/* Lower triangular L with L L^T = A, of which the lower triangle is read. */
-mg_array *mg_cholesky(mg_array *a);
-/* Determinants; or their signs and the logarithms of their magnitudes, side by side. */
-mg_array *mg_det(mg_array *a, int logarithm);
-/* Q and below it R of matrices with at least as many rows as columns. */
-mg_array *mg_qr(mg_array *a);
-
-/* ---- distances ----------------------------------------------------------------------------------- */
-
-/* |a_i - b_j|, (..., n, m), of points in float arrays (..., n, k) and (..., m, k) of one dtype; and
- * from it the gradients of both. */
-mg_array *mg_cdist(mg_array *a, mg_array *b);
-mg_arrays *mg_cdist_vjp(mg_array *g, mg_array *a, mg_array *b, mg_array *d);
-
-/* ---- counting ---------------------------------------------------------------------------------- */
-
-/* How often 0, 1, 2, ... are in an int64 array, of at least so many of them; EARG for what is less. */
-mg_array *mg_bincount(mg_array *x, int64_t size);
-/* 1 at the place of each class along a new last axis of `count`, or, where that is below 0, of as many
- * as there are classes; else 0. EINDEX for a class outside. */
-mg_array *mg_one_hot(mg_array *classes, int64_t count);
-/* The rows and columns, as (2, n), of a matrix's lower triangle up to the diagonal that lies `offset` to
- * the right of the main one, or of the upper one from it on. */
-mg_array *mg_triangle_indices(int64_t rows, int64_t columns, int64_t offset, int lower);
-/* How many elements are in each of some equal parts of [low, high], a finite range; the last has high. */
-mg_array *mg_histc(mg_array *x, int64_t bins, double low, double high);
-/* Of the rows of a matrix that differ from the one before them, in sorted order if `arrange`: where the
- * first of those that are alike is, how many are, and, with `inverse`, which of them each row is like. */
-mg_arrays *mg_distinct(mg_array *x, int arrange, int inverse);
-/* Up to four parts of an axis side by side, each a start, a step and a count; and its transpose, zeros of
- * that size along the axis with what lies side by side added to them. `add` is the operation's number. */
-mg_array *mg_spans(mg_stored *x, int axis, int count, const int64_t *spans);
-mg_array *mg_spans_added(int add, mg_array *g, int axis, int64_t size, int count,
-                         const int64_t *spans);
-/* a + part * (b - a) for a `part` of a's shape or one for all lines; where that is not finite, parts of
- * 0 hide what they are of. */
-mg_array *mg_between(mg_array *a, mg_array *b, mg_array *part);
-
 /* ---- the process ------------------------------------------------------------------------------- */
 
 /* Instruction sets that there are kernels for and that processor and operating system allow, from the
@@ -254,25 +173,63 @@ int mg_isa_use(int i); /* first of all calls, by that number: these are the kern
 const char *mg_isa(void);
 const char *mg_compiler(void);
 int mg_get_num_threads(void);
-int mg_set_num_threads(int n);
 void mg_cache_clear(void);
 int64_t mg_cache_bytes(void);
 int64_t mg_live_bytes(void);
 /* For tests: from now on the blocks number first..last, counted from 1, that are asked of the system are
  * not there, and nothing is cached; (1, 0) ends that. The number of blocks asked for since the last call. */
 int64_t mg_deny_blocks(int64_t first, int64_t last);
+/* What the accelerator needs of C, which it includes nothing of: see python/speed.h. */
+typedef struct mg_core mg_core;
+const mg_core *mg_core_table(void);
 /* cffi: end */
+
+struct mg_core {
+    int (*run)(int op, int n, mg_array *const *in, const mg_args *args, mg_arrays *out);
+    int (*run_count)(void);
+    const char *(*run_name)(int op);
+    const char *(*run_title)(int op);
+    const char *(*run_signature)(int op);
+    int (*elementwise_count)(void);
+    int (*error)(void);
+    void (*release)(mg_array *a);
+    double (*item_float)(const mg_array *a);
+    int64_t (*item_int)(const mg_array *a);
+    double (*real_at)(int dtype, const char *at);
+    int64_t (*whole_at)(int dtype, const char *at);
+    int (*contiguous_now)(const mg_array *a);
+    int (*alike)(const mg_array *a, const mg_array *b);
+    int (*overlaps_itself)(const mg_array *a);
+    int64_t (*version)(const mg_array *a);
+    int64_t (*pins)(const mg_array *a);
+    int (*writable)(const mg_array *a);
+    uint64_t (*buffer_id)(const mg_array *a);
+    int (*sole_owner)(const mg_array *a);
+    void (*seal)(mg_array *a);
+    void (*share)(mg_array *a, int count);
+    int (*set_owner)(mg_array *a, void *owner, void (*release)(void *owner));
+    mg_saved *(*save)(mg_array *a, mg_array *b, mg_array *c);
+    mg_saved *(*save_as_is)(mg_array *a);
+    void (*unsave)(mg_saved *saved);
+    uint64_t (*saved_buffer)(const mg_saved *saved, int i);
+    void (*set_gil_hook)(void (*hook)(void));
+};
 
 #include "base/platform.h"
 enum { MG_DISTANCE_LOST = 1, MG_DISTANCE_ZERO = 2 }; /* a square left the range; or is 0 */
 enum { MG_DISTANCE_RUN = 256 }; /* points that lie in cache while all others pass */
 
+/* How ops.def says what a kernel takes and returns. */
+#define mg_stored mg_array
+#define mg_maybe mg_array
+typedef int mg_status, mg_answer;
+
 /* To all but themselves kernels are pointers to those in use. */
 #ifndef MG_KERNEL
-#define MG_KERNEL(type, name, args) extern MG_OWN type(*name) args;
+#define MG_KERNEL(type, name, args, operation) extern MG_OWN type(*name) args;
 #endif
-#include "kernels.def"
-#undef MG_KERNEL
+#define MG_CORE(type, name, args, operation) type name args;
+#include "ops.def"
 
 /* Whether so many bytes more may lie in the cache from now on, of what it keeps for good. */
 int mg_cache_grant(int64_t room);

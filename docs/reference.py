@@ -24,7 +24,7 @@ from samples import CATALOGUE
 
 import minigrad as mg
 from minigrad import functions, linalg, random, special
-from minigrad._c import saved_handle
+from minigrad.runtime.native import saved_handle
 from minigrad.nn import functional
 from minigrad.ops import TABLE
 from minigrad.ops.table import PLACES, Row

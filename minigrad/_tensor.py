@@ -8,7 +8,6 @@ from typing import Any
 
 from minigrad import creation, indexing
 from minigrad import functions as f
-from minigrad._c import call, ffi, lib, settle, settle_run, tracers
 from minigrad._numpy import np
 from minigrad.arguments import one_dim, renamed
 from minigrad.count import Count
@@ -60,6 +59,7 @@ from minigrad.inplace import (
 from minigrad.ops import pointwise as p
 from minigrad.ops.table import Row
 from minigrad.parts import Part
+from minigrad.runtime.native import call, ffi, kernels, lib
 from minigrad.tape import (
     LEAF,
     LeafHooks,
@@ -73,9 +73,6 @@ from minigrad.tape import (
 )
 
 __all__ = ["Tensor"]
-
-
-_accumulate = lib.mg_accumulate
 
 
 def _reflected(function: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Any], Tensor]:
@@ -97,7 +94,7 @@ def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         )
         if (tracked or shows_tracked(self)) and not (pauses and not mode.enabled):
             check_writable(op, self)
-            before = wrap(call(lib.mg_copy, self._h), self._edge)  # values that the graph may keep
+            before = wrap(call(kernels.copy, self._h), self._edge)  # values that the graph may keep
             args = tuple([before if x is self else x for x in args])
             kwargs = {name: before if x is self else x for name, x in kwargs.items()}
         return update(op, self, function(before, *args, **kwargs))
@@ -317,13 +314,13 @@ class Tensor(TensorBase):
         """
         ndim = {"channels_last": 4, "channels_last_3d": 5}.get(str(memory_format))
         if ndim is None:
-            return builtins.bool(lib.mg_contiguous_now(self._h))
+            return builtins.bool(self._h.contiguous)
         return self.ndim == ndim and f.movedim(self.detach(), 1, -1).is_contiguous()
 
     @property
     def _version(self) -> builtins.int:
         """Grows with every in-place write to the memory."""
-        return int(lib.mg_version(self._h))
+        return self._h.version
 
     # ---- the tape ----
 
@@ -360,7 +357,7 @@ class Tensor(TensorBase):
 
     def detach(self) -> Tensor:
         """The same memory, without a history."""
-        return wrap(call(lib.mg_view_alias, self._h))
+        return wrap(call(kernels.view_alias, self._h))
 
     @property
     def data(self) -> Tensor:
@@ -459,8 +456,8 @@ class Tensor(TensorBase):
         if forwards:
             note_leaving(self)
         if self.dtype.is_floating_point:
-            return float(lib.mg_item_float(h))
-        value = int(lib.mg_item_int(h))
+            return float(h.item())
+        value = int(h.item())
         return bool(value) if h.dtype == lib.MG_BOOL else value
 
     def tolist(self) -> Any:
@@ -628,9 +625,7 @@ class Tensor(TensorBase):
         if type(g) is Part:
             g.add_to(self._h)
             return
-        code = _accumulate(self._h, g._h)  # as `run` does it
-        if code or tracers:
-            settle_run(code, _accumulate, (self._h, g._h))
+        call(kernels.accumulate, self._h, g._h)
 
     def __getitem__(self, index: Any) -> Tensor:
         return indexing.get(self, index)
@@ -649,7 +644,7 @@ class Tensor(TensorBase):
 
         A result's copy does not require grad.
         """
-        values = require_grad(wrap(call(lib.mg_copy, self._h)), self._edge is LEAF)
+        values = require_grad(wrap(call(kernels.copy, self._h)), self._edge is LEAF)
         copy = memo[id(self)] = _of_class(_class_of(self), values)
         if self.grad is not None and self._edge is LEAF:
             copy.grad = self.grad.__deepcopy__(memo)
@@ -1084,9 +1079,16 @@ class _LaggingView(Tensor):
 _LaggingView.__name__ = _LaggingView.__qualname__ = "Tensor"  # it is nobody else's business
 
 
+class _Engine:
+    def __getattr__(self, name):
+        from minigrad import backprop
+
+        return getattr(backprop, name)
+
+
 use(
-    *(Tensor, _LaggingView, settle, tracers, is_grad_enabled, pauses, ints, floats),
-    *(copied, Part, Views, Row),
+    *(Tensor, _LaggingView, is_grad_enabled, pauses, ints, floats),
+    *(copied, Part, Views, Row, _Engine()),
     *[operator(_OPERATORS[_name]) for _name in _IN_C],
 )
 

@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import call, lib
 from minigrad.arguments import (
     integer,
     listed,
@@ -27,6 +26,7 @@ from minigrad.creation import arange, tensor, zeros
 from minigrad.dispatch import TensorBase, apply_to_one, wrap
 from minigrad.dtypes import int64
 from minigrad.ops import shape as _s
+from minigrad.runtime.native import call, kernels
 from minigrad.selection import gather_rows, index_operand, index_select
 from minigrad.shaping import (
     cat,
@@ -483,7 +483,7 @@ def repeat_interleave(
         if times._h.size == 1:
             repeats = int(times.item())
         else:
-            positions = call(lib.mg_repeat_positions, times._h)
+            positions = call(kernels.repeat_positions, times._h)
     if positions is None and repeats < 0:
         raise ValueError(f"[{op}] a number of repeats cannot be negative")
     size = n * repeats if positions is None else positions.size

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import call, lib
 from minigrad.arguments import renamed
 from minigrad.creation import tensor
 from minigrad.dispatch import TensorBase, parent_of, wrap
 from minigrad.dtypes import by_code
+from minigrad.runtime.native import call, kernels
 from minigrad.tape import Gradient, Node, Parent, begin, end, no_grad
 
 __all__ = ["Bundle", "gradients", "into_grads", "rule", "start", "topological_order"]
@@ -104,7 +104,9 @@ if TYPE_CHECKING:
         """A 1 whose memory is shared, so sealed against writes; ``dtype`` is its code."""
 
 else:
-    into_grads, _gradients, rule, _one = lib.mg_back_parts()
+    from minigrad.runtime.accelerator import speed
+
+    into_grads, _gradients, rule, _one = speed.into_grads, speed.gradients, speed.rule, speed.one
 
 
 def start(
@@ -137,7 +139,7 @@ def _upstream(op: str, output: Any, gradient: Any, create_graph: bool) -> Gradie
             raise renamed(op, error) from None
     if gradient._edge is not None and not create_graph:
         gradient = gradient.detach()
-    if lib.mg_alike(gradient._h, output._h):
+    if gradient._h.alike(output._h):
         return gradient
     if gradient.shape != output.shape:
         raise ValueError(
@@ -216,9 +218,9 @@ def unadapted(g: Gradient, adapted: tuple[tuple[int, ...], int]) -> Gradient:
         g = g.sum_to_size(shape)
         return g if h.dtype == dtype else g.to(by_code[dtype])
     if g.shape != shape:
-        h = call(lib.mg_sum_to, h, len(shape), shape)
+        h = call(kernels.sum_to, h, shape)
     if h.dtype != dtype:
-        h = call(lib.mg_cast, h, dtype)
+        h = call(kernels.cast, h, dtype)
     return wrap(h)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from minigrad import _c
-from minigrad._c import ffi, lib, run
+from minigrad.runtime.native import available_isas, call, ffi, isa, kernels, lib
 from minigrad.version import __version__
 
 __all__ = ["get_num_threads", "set_num_threads", "show_config"]
@@ -18,7 +17,7 @@ def set_num_threads(n: int) -> None:
     """Use up to ``n`` threads, 1 to 256. Results are the same bits for any number."""
     if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= 256:
         raise ValueError(f"[set_num_threads] {n!r} is not a number of threads from 1 to 256")
-    run(lib.mg_set_num_threads, n)
+    call(kernels.set_num_threads, n)
 
 
 def show_config() -> str:
@@ -33,7 +32,7 @@ def show_config() -> str:
     return "\n".join(
         [
             f"minigrad {__version__}",
-            f"instruction set: {_c.isa} (available: {', '.join(_c.available_isas)})",
+            f"instruction set: {isa} (available: {', '.join(available_isas)})",
             f"threads: {get_num_threads()}",
             f"compiler: {compiler}",
         ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from minigrad._c import call, lib
 from minigrad.arguments import integer, one_dim, promoted, real, tensor_operand
 from minigrad.creation import zeros
 from minigrad.dispatch import TensorBase, apply, wrap
@@ -12,6 +11,7 @@ from minigrad.dtypes import bool_, float64, int64
 from minigrad.elementwise import clamp, eq, logical_not
 from minigrad.ops import indexing as _i
 from minigrad.reductions import amax, amin, as_float
+from minigrad.runtime.native import call, kernels
 from minigrad.selection import gather_rows, handles
 from minigrad.shaping import permute, ravel, reshape, to, widen
 from minigrad.sorting import searchsorted
@@ -49,7 +49,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise ValueError(f"[bincount] x has {x._h.ndim} dimensions, but must have one")
     size = integer("bincount", "minlength", minlength, 0)
     if weights is None:
-        return wrap(call(lib.mg_bincount, x._h, size))
+        return wrap(call(kernels.bincount, x._h, size))
     given = widen(tensor_operand("bincount", weights))
     if given.shape != x.shape:
         raise ValueError(f"[bincount] weights of shape {given.shape} for x of shape {x.shape}")
@@ -81,7 +81,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         low, high = low - 1, high + 1
     if not (low < high and high - low < float("inf")):
         raise ValueError(f"[histc] [{low}, {high}] is no finite range: give min and max")
-    return to(wrap(call(lib.mg_histc, x._h, bins, low, high)), x.dtype)
+    return to(wrap(call(kernels.histc, x._h, bins, low, high)), x.dtype)
 
 
 # ---- without repetition --------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def _distinct(
         slices = permute(x, *axes)
     n = slices.shape[0]
     rows = reshape(slices.detach(), (n, slices._h.size // n if n else 0))
-    places, counts, number = call(lib.mg_distinct, rows._h, arrange, return_inverse)
+    places, counts, number = call(kernels.distinct, rows._h, arrange, return_inverse)
     values = gather_rows(slices, (wrap(places),))
     if dim is not None:
         values = permute(values, *[axes.index(d) for d in range(len(axes))])

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import Handle, call, ffi, lib, run, widened
 from minigrad._numpy import is_numpys, np
 from minigrad.arguments import integer, real, renamed, size_of, tensor_operand
 from minigrad.devices import on_cpu
-from minigrad.dispatch import Size, TensorBase, check_range, from_lists, keep, shown, wrap
+from minigrad.dispatch import Size, TensorBase, check_range, from_lists, shown, wrap
 from minigrad.dtypes import (
     DType,
     as_dtype,
@@ -25,6 +24,7 @@ from minigrad.dtypes import (
     int64,
     promoted_dtype,
 )
+from minigrad.runtime.native import Array, call, ffi, keep, kernels, lib, widened
 from minigrad.tape import LEAF
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _shared_dtype(array: np.ndarray[Any, Any]) -> DType | None:
     return found if whole and flags.aligned else None
 
 
-def _borrowed(array: np.ndarray[Any, Any], dtype: DType) -> Handle:
+def _borrowed(array: np.ndarray[Any, Any], dtype: DType) -> Array:
     """A handle on the array's own memory, which has this dtype."""
     array = _exported(array)
     size = array.itemsize
@@ -127,9 +127,8 @@ def _borrowed(array: np.ndarray[Any, Any], dtype: DType) -> Handle:
     else:
         address = array.__array_interface__["data"][0]
     steps = [s // size for s in array.strides]
-    memory = ffi.cast("void *", address)
     writable = array.flags.writeable
-    made = call(lib.mg_borrow, memory, dtype.code, array.ndim, array.shape, steps, writable)
+    made = call(kernels.borrow, address, dtype.code, array.shape, steps, writable)
     keep(made, array)
     return made
 
@@ -137,7 +136,7 @@ def _borrowed(array: np.ndarray[Any, Any], dtype: DType) -> Handle:
 _FEW_BYTES = 4096  # are copied sooner than an array on foreign memory is made
 
 
-def _from_array(array: np.ndarray[Any, Any], dtype: DType | None) -> Handle:
+def _from_array(array: np.ndarray[Any, Any], dtype: DType | None) -> Array:
     """A copy of the array in a dtype of ours."""
     kept = _shared_dtype(array)
     if kept is None:
@@ -148,10 +147,10 @@ def _from_array(array: np.ndarray[Any, Any], dtype: DType | None) -> Handle:
     code = (dtype or kept).code
     few = array.nbytes <= _FEW_BYTES and array.ndim <= lib.MG_MAX_NDIM
     if not few or not array.flags.c_contiguous:
-        return call(lib.mg_cast, _borrowed(array, kept), code)
-    made = call(lib.mg_empty, kept.code, array.ndim, array.shape)
+        return call(kernels.cast, _borrowed(array, kept), code)
+    made = call(kernels.empty, kept.code, array.shape)
     ffi.memmove(ffi.cast("void *", made.data), _exported(array), array.nbytes)
-    return made if code == kept.code else call(lib.mg_cast, made, code)
+    return made if code == kept.code else call(kernels.cast, made, code)
 
 
 def _first(data: Any) -> Any:
@@ -244,8 +243,8 @@ def from_sequence(data: Sequence[Any]) -> Tensor:
         array, kept, from_python = _from_sequences(data)
         handle = _from_array(array, None if from_python else kept)
         if from_python:  # a weak array has one of the dtypes that Python's numbers have
-            (handle,) = widened((handle,))
-            handle.pointer.weak = True
+            handle = widened(handle)
+            handle.mark_weak()
         made = wrap(handle)
     return made
 
@@ -281,14 +280,14 @@ def tensor(
         made = wrap(_copied(data, wanted))
     elif wanted is not None and made._h.dtype != wanted.code:
         check_range("tensor", made._h, wanted.code)
-        made = wrap(call(lib.mg_cast, made._h, wanted.code))
+        made = wrap(call(kernels.cast, made._h, wanted.code))
     return require_grad(made) if requires_grad else made
 
 
-def _copied(data: Any, wanted: DType | None) -> Handle:
+def _copied(data: Any, wanted: DType | None) -> Array:
     """A copy of data that is more than numbers of Python's own, in lists and tuples."""
     if isinstance(data, TensorBase):
-        return call(lib.mg_cast, data._h, (wanted or data.dtype).code)
+        return call(kernels.cast, data._h, (wanted or data.dtype).code)
     if _is_numpys(data) or _shows_an_array(data):
         return _from_array(np.asarray(data), wanted)
     if hasattr(type(data), "__dlpack__"):
@@ -382,10 +381,10 @@ _PLENTY = 1 << 26  # elements, below which nobody runs out of memory
 def check_room(op: str, shape: Sequence[int], dtype: DType = float64) -> None:
     """Refuse, in our words, what there is no memory for where NumPy or Python will take it."""
     if math.prod(shape) > _PLENTY:
-        _sized(op, lib.mg_empty, dtype.code, len(shape), shape)
+        _sized(op, kernels.empty, dtype.code, shape)
 
 
-def _sized(op: str, kernel: Any, *args: Any) -> Handle:
+def _sized(op: str, kernel: Any, *args: Any) -> Array:
     """What a kernel makes of a size; its errors are those of ``op``."""
     try:
         return call(kernel, *args)
@@ -405,15 +404,15 @@ def _filled(op: str, size: Sequence[Any], value: Any, dtype: Any, requires_grad:
     if not -(2**63) <= number < 2**63:
         raise OverflowError(f"[{op}] {value} does not fit in int64")
     if kind.is_storage:
-        check_range(op, call(lib.mg_weak_int, number), kind.code)
-    handle = _sized(op, lib.mg_full, kind.code, len(shape), shape, float(value), number)
+        check_range(op, call(kernels.weak_int, number), kind.code)
+    handle = _sized(op, kernels.full, kind.code, shape, float(value), number)
     return require_grad(wrap(handle), requires_grad)
 
 
 def _whole(op: str, size: Sequence[Any], value: int, dtype: Any, requires_grad: bool) -> Tensor:
     """As _filled, with a number that every dtype has."""
     shape, kind = size_of(op, size), as_dtype(dtype)
-    made = wrap(_sized(op, lib.mg_full, kind.code, len(shape), shape, float(value), value))
+    made = wrap(_sized(op, kernels.full, kind.code, shape, float(value), value))
     return require_grad(made) if requires_grad else made
 
 
@@ -489,7 +488,7 @@ def empty(
     if device is not None:
         on_cpu(device)
     shape = size_of("empty", sizes if size is None else (size,))
-    handle = call(lib.mg_empty, as_dtype(dtype).code, len(shape), shape)
+    handle = call(kernels.empty, as_dtype(dtype).code, shape)
     return require_grad(wrap(handle), requires_grad)
 
 
@@ -607,7 +606,7 @@ def arange(
     else:
         count = max(0, math.ceil((end - start) / step))
     exact = (int(start), int(step)) if whole or kind.wide is int64 else (0, 0)
-    handle = call(lib.mg_arange, kind.code, float(start), float(step), *exact, count)
+    handle = call(kernels.arange, kind.code, float(start), float(step), *exact, count)
     return require_grad(wrap(handle), requires_grad)
 
 
@@ -628,11 +627,11 @@ def linspace(
     kind, count = as_dtype(dtype), integer("linspace", "steps", steps, 0)
     first, last = real("linspace", "start", start), real("linspace", "end", end)
     step = (last - first) / max(count - 1, 1)
-    out = _sized("linspace", lib.mg_arange, float64.code, first, step, 0, 0, count)
+    out = _sized("linspace", kernels.arange, float64.code, first, step, 0, 0, count)
     if count > 1:
-        end_of = call(lib.mg_view_slice, out, (count - 1,), (1,), (1,))
-        run(lib.mg_write, end_of, call(lib.mg_weak_float, last))
-    return require_grad(wrap(call(lib.mg_cast, out, kind.code)), requires_grad)
+        end_of = call(kernels.view_slice, out, (count - 1,), (1,), (1,))
+        call(kernels.write, end_of, call(kernels.weak_float, last))
+    return require_grad(wrap(call(kernels.cast, out, kind.code)), requires_grad)
 
 
 def eye(
@@ -650,14 +649,14 @@ def eye(
         on_cpu(device)
     rows = integer("eye", "n", n, 0)
     columns = rows if m is None else integer("eye", "m", m, 0)
-    out = _sized("eye", lib.mg_full, as_dtype(dtype).code, 2, (rows, columns), 0.0, 0)
-    run(lib.mg_write, call(lib.mg_view_diagonal, out, 0), call(lib.mg_weak_int, 1))
+    out = _sized("eye", kernels.full, as_dtype(dtype).code, (rows, columns), 0.0, 0)
+    call(kernels.write, call(kernels.view_diagonal, out, 0), call(kernels.weak_int, 1))
     return require_grad(wrap(out), requires_grad)
 
 
 # ---- to NumPy ------------------------------------------------------------------------------------
 
 
-def to_numpy(handle: Handle) -> np.ndarray[Any, Any]:
+def to_numpy(handle: Array) -> np.ndarray[Any, Any]:
     """A NumPy array on the memory of a C array; read-only while a graph needs that memory."""
     return np.asarray(shown(handle))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import call, lib
 from minigrad.arguments import integer, one_dim, promoted, renamed, tensor_operand
 from minigrad.creation import zeros
 from minigrad.devices import on_cpu
 from minigrad.dispatch import apply, apply_to_one, wrap
 from minigrad.dtypes import int64
 from minigrad.ops import shape as _s
+from minigrad.runtime.native import call, kernels
 from minigrad.selection import replacing
 from minigrad.shaping import clone, movedim, ravel, reshape, to
 
@@ -105,7 +105,7 @@ def diagonal_scatter(
     shift = integer(op, "offset", offset)
     last = (x._h.ndim - 2, x._h.ndim - 1)
     planes = x if axes == last else movedim(x, axes, last)
-    shown = call(lib.mg_view_diagonal, planes._h, shift).shape
+    shown = call(kernels.view_diagonal, planes._h, shift).shape
     written = apply(_s.DIAGONAL_PUT, (planes, replacing(op, x, src, shown)), (shift,))
     return written if axes == last else movedim(written, last, axes)
 
@@ -144,7 +144,7 @@ def _indices(
     rows, columns = integer(op, "row", row, 0), integer(op, "col", col, 0)
     shift = min(max(integer(op, "offset", offset), -rows), columns)  # further off is the same
     try:
-        found = call(lib.mg_triangle_indices, rows, columns, shift, lower)
+        found = call(kernels.triangle_indices, rows, columns, shift, lower)
     except (ValueError, MemoryError) as error:
         raise renamed(op, error) from None
     return to(wrap(found), dtype)

@@ -12,23 +12,11 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
-from minigrad._c import (
-    NULL,
-    Handle,
-    call,
-    ffi,
-    lib,
-    overwritten_at,
-    save,
-    settle,
-    settle_run,
-    tracers,
-)
-from minigrad._c import run as run_kernel
 from minigrad._numpy import is_numpys, np
 from minigrad.dtypes import DType, by_code
 from minigrad.ops.table import PLACES, Row
 from minigrad.parts import Part
+from minigrad.runtime.native import Array, call, kernels, lib, overwritten_at, save
 from minigrad.tape import Node, Parent, mode, pauses, record
 
 if TYPE_CHECKING:
@@ -53,8 +41,6 @@ __all__ = [
     "floats",
     "from_lists",
     "ints",
-    "join",
-    "keep",
     "link",
     "mark",
     "of_all",
@@ -91,7 +77,7 @@ if TYPE_CHECKING:
 
         # The last three are set for views, for what views were taken of, and for leaves with hooks.
         # `grad` is `_grad`, and what is assigned to it has to fit.
-        _h: Handle
+        _h: Array
         _edge: Any
         _shape: tuple[int, ...] | None
         grad: Tensor | None
@@ -112,7 +98,7 @@ if TYPE_CHECKING:
         __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __add__
         __pow__ = __rpow__ = __add__
 
-    def wrap(handle: Handle, edge: Any = None, /) -> Tensor:
+    def wrap(handle: Array, edge: Any = None, /) -> Tensor:
         """A tensor around a C array."""
 
     def _operation(*args: Any) -> Callable[..., Any]:
@@ -142,10 +128,10 @@ if TYPE_CHECKING:
     def join(row: Row, tensors: Any, dim: Any, stacked: bool, /) -> Tensor | None:
         """A list of tensors side by side, recorded; None where they are no such, or do not fit."""
 
-    def shown(handle: Handle, /) -> Any:
+    def shown(handle: Array, /) -> Any:
         """What NumPy makes an array of, on the same memory; read-only while a graph needs that."""
 
-    def keep(handle: Handle, owner: object, /) -> None:
+    def keep(handle: Array, owner: object, /) -> None:
         """The owner of a handle's borrowed memory lives until the last array on it has gone."""
 
     def from_lists(data: Any, floats: int, weak: bool, /) -> Tensor | None:
@@ -153,7 +139,7 @@ if TYPE_CHECKING:
         in the dtype of this number. None for all else, and for what is wrong.
         """
 
-    def to_lists(handle: Handle, /) -> Any:
+    def to_lists(handle: Array, /) -> Any:
         """The elements as nested lists of numbers; of an array without dimensions, the number."""
 
     def use(*used: Any) -> None:
@@ -166,16 +152,66 @@ if TYPE_CHECKING:
         """
 
 else:
-    Fields, Size, wrap, _operation, _single, *_others = lib.mg_tensor_parts()
-    parent_of, link, cut, spans, join, shown, keep, from_lists, to_lists, use, commit, _know = (
-        _others
+    from minigrad.runtime.accelerator import speed
+
+    Fields, Size, wrap, parent_of, link, use, commit = (
+        getattr(speed, name)
+        for name in ("Fields", "Size", "wrap", "parent_of", "link", "use", "commit")
     )
-    _know(
-        *[
-            ffi.typeof(f"mg_{kind} *")
-            for kind in ("array", "array *", "stored", "stored *", "saved")
-        ]
+    cut, spans, from_lists, to_lists = (
+        speed.basic_index,
+        speed.split,
+        speed.from_lists,
+        speed.to_lists,
     )
+    _operation = speed.operation
+
+
+class shown:
+    """What NumPy makes an array of, on the same memory; read-only while a graph needs that."""
+
+    __slots__ = ("array", "lent")
+
+    def __init__(self, array):
+        if array.dtype == lib.MG_BFLOAT16:
+            raise TypeError(
+                "[numpy] NumPy has no bfloat16: use x.float().numpy(), or "
+                "x.view(mg.int16).numpy() for the bits"
+            )
+        self.array = array
+        self.lent = not array.pins and array.writable
+        if self.lent:
+            array.share(1)
+
+    @property
+    def __array_interface__(self):
+        x = self.array
+        kind = by_code[x.dtype]
+        size = kind.itemsize
+        return {
+            "version": 3,
+            "shape": x.shape,
+            "typestr": _typestr(kind),
+            "data": (x.data, not self.lent),
+            "strides": tuple([s * size for s in x.strides]),
+        }
+
+    def __del__(self):
+        if self.lent:
+            self.array.share(-1)
+
+
+def _typestr(kind):
+    letter = (
+        "b"
+        if kind.name == "bool"
+        else "u"
+        if kind.name == "uint8"
+        else "f"
+        if kind.is_floating_point
+        else "i"
+    )
+    return ("|" if kind.itemsize == 1 else "<") + letter + str(kind.itemsize)
 
 
 class TensorBase(Fields):
@@ -213,13 +249,9 @@ def result_type() -> Any:
 
 def copied(x: TensorBase) -> Tensor:
     """A contiguous copy that the tape knows nothing of."""
-    handle = _copy(x._h)  # as `call` does it
-    if handle is None or tracers:
-        settle(handle, _copy, (x._h,))
-    return wrap(handle)
+    return wrap(call(kernels.copy, x._h))
 
 
-_copy = lib.mg_copy
 Part.wrap = wrap
 
 
@@ -240,14 +272,14 @@ def number(value: float) -> Tensor:
     Raises OverflowError for an integer beyond int64.
     """
     if isinstance(value, bool):
-        made = wrap(call(lib.mg_weak_bool, value))
+        made = wrap(call(kernels.weak_bool, value))
     elif isinstance(value, int):
         if int(value) not in _INT64:  # a range looks for what is not exactly an int one by one
             raise OverflowError(f"[int64] {value} does not fit; use a float")
-        made = wrap(call(lib.mg_weak_int, value))
+        made = wrap(call(kernels.weak_int, value))
     else:
-        made = wrap(call(lib.mg_weak_float, value))
-    lib.mg_seal(made._h)
+        made = wrap(call(kernels.weak_float, value))
+    made._h.freeze()
     known: dict[Any, Any] | None = _known.get(type(value))
     if known is not None and (value or known is ints):  # 0.0 and -0.0 are equal and yet differ
         if len(known) >= _NUMBERS_LIMIT:
@@ -307,7 +339,7 @@ def tensor_operands(op: str, *values: Any) -> list[Any]:
 
 def _settled(x: Any, floats: int) -> Any:
     """A number or list in a dtype of its own: this one if it holds floats."""
-    return wrap(call(lib.mg_cast, x._h, floats if x._h.dtype >= _FIRST_FLOAT else x._h.dtype))
+    return wrap(call(kernels.cast, x._h, floats if x._h.dtype >= _FIRST_FLOAT else x._h.dtype))
 
 
 def value_for(op: str, x: TensorBase, value: Any) -> Any:
@@ -320,10 +352,10 @@ def value_for(op: str, x: TensorBase, value: Any) -> Any:
     code = x._h.dtype
     if code < 0:
         check_range(op, found._h, code)
-    return wrap(call(lib.mg_cast, found._h, code))
+    return wrap(call(kernels.cast, found._h, code))
 
 
-def check_range(op: str, numbers: Handle, code: int) -> None:
+def check_range(op: str, numbers: Array, code: int) -> None:
     """OverflowError for Python's numbers that an integer dtype of storage has not; negative ones
     wrap around in uint8, as in PyTorch.
     """
@@ -331,9 +363,8 @@ def check_range(op: str, numbers: Handle, code: int) -> None:
     if code >= 0 or kind.kind != 1 or numbers.dtype == lib.MG_BOOL or not numbers.size:
         return
     most = 2 ** (8 * kind.itemsize - kind.is_signed) - 1
-    item = lib.mg_item_float if numbers.dtype >= _FIRST_FLOAT else lib.mg_item_int
-    for which in (lib.MG_MIN, lib.MG_MAX):
-        found = item(call(lib.mg_reduce, which, numbers, -1, NULL, 0))
+    for which in (kernels.amin, kernels.amax):
+        found = call(which, numbers, None, False).item()
         if not -most - kind.is_signed <= found <= most:
             raise OverflowError(f"[{op}] {found} does not fit in {kind.name}")
 
@@ -376,7 +407,7 @@ def apply(row: Row, inputs: tuple[TensorBase, ...], args: tuple[Any, ...] = ()) 
         if x._edge is not None:
             if not (pauses and not mode.enabled):
                 if handle.dtype >= _FIRST_FLOAT:
-                    out._edge = _node(row, inputs, (*handles, handle, NULL), args)
+                    out._edge = _node(row, inputs, (*handles, handle, None), args)
                 else:
                     check_keeps_grad(row.name, out.dtype)
             break
@@ -420,9 +451,9 @@ def view_node(row: Row, base: TensorBase, args: tuple[Any, ...], parent: Parent)
 
 
 def _node(
-    row: Row, inputs: Sequence[TensorBase], arrays: Sequence[Handle], args: tuple[Any, ...]
+    row: Row, inputs: Sequence[TensorBase], arrays: Sequence[Array], args: tuple[Any, ...]
 ) -> Node:
-    """The node of a row with several inputs; ``arrays`` are theirs, the result's and NULL."""
+    """The node of a row with several inputs; ``arrays`` are theirs, the result's and None."""
     if row.wants_shape:
         args = (inputs[0].shape, *args)
     parents = [parent_of(x) for x in inputs]
@@ -451,26 +482,23 @@ def operation(row: Row) -> Callable[..., Any]:
     arguments. Of a pointwise row, or of another one that C knows by number, it takes the inputs,
     and returns NotImplemented where one is no tensor.
     """
-    if row.run is None and row.forward is not None and row.arity < 2:  # or any number of inputs
-        keeps = "x" in row.keeps, "y" in row.keeps
-        row.run = _single(row, row.forward, row.view, row.wants_shape, *keeps)
-    elif row.run is None and row.choice >= 0:
-        kernel = lib.mg_where if row.choice == lib.MG_WHERE else lib.mg_clamp
-        row.run = _operation(row, kernel, row.choice, 3, True, True, _saved_places(row))
-    elif row.run is None:
+    if row.run is None:
         pointwise = row.family == "pointwise" or row.id >= 0
-        kernel = (
-            (lib.mg_unary if row.arity == 1 else lib.mg_binary)
-            if pointwise
-            else (lib.mg_bilinear if row.arity == 2 else lib.mg_linear)
-        )
+        alone = pointwise or row.product >= 0 or row.choice >= 0
+        kernel = row.id if pointwise else row.kernel
         row.run = _operation(
             row,
+            row.forward,
             kernel,
-            row.id if pointwise else row.product,
+            0 if alone else 1,
             row.arity,
-            pointwise,
+            kernels.linear_fits if kernel in (kernels.linear,) else -1,
+            row.arity < 3 and pointwise,
             bool(row.derivatives),
+            bool(row.view),
+            row.wants_shape,
+            False,
+            row.choice == 1,
             _saved_places(row),
         )
     return row.run
@@ -478,7 +506,21 @@ def operation(row: Row) -> Callable[..., Any]:
 
 def of_all(row: Row, number: int) -> Callable[..., Any]:
     """The function of a reduction that saves nothing, on all elements of a tensor."""
-    return _operation(row, lib.mg_reduce, number, 1, False, True, bytes([2] * 24))
+    return _operation(
+        row,
+        row.forward,
+        number,
+        0,
+        1,
+        -1,
+        False,
+        True,
+        False,
+        row.wants_shape,
+        True,
+        False,
+        bytes([2] * 6),
+    )
 
 
 def _saved_places(row: Row) -> bytes:
@@ -488,16 +530,16 @@ def _saved_places(row: Row) -> bytes:
     """
     arity = row.arity
     nothing = bytes([arity + 1] * 3)
-    if not any(row.needs):
-        return nothing * 8  # sets of up to three inputs
+    if arity < 0 or not any(row.needs):
+        return nothing * 2 ** max(arity, 0)
     places = [nothing]
     for wanted in range(1, 1 << arity):
         found = bytearray(nothing)
         for name in row.saves([bool(wanted >> i & 1) for i in range(arity)]):
-            place = 1 if name == "y" and arity == 1 else PLACES[name]
+            place = 1 if name == "y" and arity == 1 and row.family == "pointwise" else PLACES[name]
             found[place] = arity if name == "y" else place
         places.append(bytes(found))
-    return b"".join(places).ljust(24, b"\0")
+    return b"".join(places)
 
 
 def unary(row: Row) -> Callable[[Any], Tensor]:
@@ -617,16 +659,11 @@ def write(kernel: Any, target: TensorBase, *args: Any, changes: list[Change] | N
     The ``changes`` to the tape are made with the write: an interrupt leaves both or neither.
     """
     handle = target._h
-    if lib.mg_pins(handle) > 0:  # noted first: an interrupt may follow the write at once
+    if handle.pins > 0:  # noted first: an interrupt may follow the write at once
         if len(overwritten_at) > 1000:
             overwritten_at.clear()
-        overwritten_at[lib.mg_buffer_id(handle)] = _caller()
-    if not changes:
-        run_kernel(kernel, *args)
-        return
-    code = commit(kernel, args, changes)
-    if code or tracers:
-        settle_run(code, kernel, args)
+        overwritten_at[handle.buffer] = _caller()
+    commit(kernel, args, changes or [])
 
 
 def _caller() -> str:

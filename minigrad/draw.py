@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import lib, saved_handle, shape_of
 from minigrad.backprop import topological_order
 from minigrad.creation import to_numpy
 from minigrad.dispatch import TensorBase
 from minigrad.ops.table import Row
+from minigrad.runtime.native import saved_handle
 from minigrad.scalar import Value
 from minigrad.tape import Node
 
@@ -103,14 +103,14 @@ def _text(x: Any, labels: Mapping[int, str]) -> str:
 def _value_text(handle: Any) -> str:
     if handle.size == 1:
         return f"{to_numpy(handle).item():.4g}"
-    return f"{shape_of(handle)}"
+    return f"{handle.shape}"
 
 
 def _constant_text(node: Node, place: int) -> str:
     """What is known of an input without a gradient: the tape keeps only what derivatives take."""
     arity = node.op.arity if isinstance(node.op, Row) else 0
     pointwise = arity and node.op.family == "pointwise"
-    if pointwise and node.saved is not None and lib.mg_saved_buffer(node.saved, place):
+    if pointwise and node.saved is not None and node.saved.buffer(place):
         with suppress(RuntimeError):  # overwritten since
             return _value_text(saved_handle(node.saved, place))
     if node.adapted is not None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad._c import lib
 from minigrad._numpy import np
+from minigrad.runtime.native import lib
 
 __all__ = [
     "DType",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import NULL, call, lib
 from minigrad.arguments import integer, older_form, real, tensor_operand
 from minigrad.dispatch import (
     TensorBase,
@@ -23,6 +22,7 @@ from minigrad.ops import composed as _m
 from minigrad.ops import elementary as _e
 from minigrad.ops import pointwise as _p
 from minigrad.ops import special as _s
+from minigrad.runtime.native import call, kernels
 from minigrad.shaping import to, widen
 
 if TYPE_CHECKING:
@@ -522,7 +522,7 @@ def isclose(
 
 
 def _every(x: Tensor) -> bool:
-    return bool(lib.mg_item_int(call(lib.mg_reduce, lib.MG_ALL, x._h, -1, NULL, 0)))
+    return bool(call(kernels.all, x._h, None, False).item())
 
 
 def allclose(

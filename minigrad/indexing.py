@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad._c import lib, run
 from minigrad._numpy import is_numpys
 from minigrad.arguments import common_shape
 from minigrad.creation import asarray
@@ -21,6 +20,7 @@ from minigrad.dtypes import bool_, int64, uint8
 from minigrad.inplace import check_writable, overwrite, overwrite_part, shows_tracked, update
 from minigrad.ops import shape as shape_ops
 from minigrad.ops.table import Row
+from minigrad.runtime.native import call, kernels, lib
 from minigrad.selection import gather_rows, masked_rows, true_places
 from minigrad.tape import mode
 
@@ -110,7 +110,7 @@ def _mask_arrays(mask: Tensor, shape: tuple[int, ...], axis: int) -> list[Tensor
 
 # The views that C cuts out, by their numbers.
 _VIEWS: dict[int, Row] = {
-    row.view: row for row in (shape_ops.VIEW, shape_ops.SLICE, shape_ops.SLICE_VIEW)
+    row.kernel: row for row in (shape_ops.VIEW, shape_ops.SLICE, shape_ops.SLICE_VIEW)
 }
 
 
@@ -287,7 +287,7 @@ def put(x: Tensor, index: Any, value: Any) -> None:
         update(op, view, f.index_put(view, arrays, source))
         return
     chosen = [a._h for a in arrays]
-    write(lib.mg_scatter_write, x, view._h, len(arrays), chosen, source._h)
+    write(kernels.scatter_write, x, view._h, chosen, source._h)
 
 
 def _put_block(op: str, x: Tensor, plan: _Plan, source: Tensor, tracked: bool) -> None:
@@ -296,10 +296,10 @@ def _put_block(op: str, x: Tensor, plan: _Plan, source: Tensor, tracked: bool) -
     if tracked or source._h.ndim:
         source = _fitted(source, part.shape)
     if _is_there(source, x, part, tracked):
-        run(lib.mg_check_writable, part._h)  # refused like a write that does change something
+        call(kernels.check_writable, part._h)  # refused like a write that does change something
         return
     if not tracked:
-        write(lib.mg_write, x, part._h, source._h)
+        write(kernels.write, x, part._h, source._h)
     elif part._h.size == x._h.size:
         overwrite(op, plan.view(x), source)
     else:

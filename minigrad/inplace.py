@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from minigrad import shaping as s
-from minigrad._c import call, lib, run
 from minigrad.creation import full
 from minigrad.dispatch import (
     Change,
@@ -32,6 +31,7 @@ from minigrad.dispatch import (
     write,
 )
 from minigrad.ops.table import Row
+from minigrad.runtime.native import call, kernels
 from minigrad.tape import LEAF, Node, mode, pauses, record
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def check_writable(op: str, x: TensorBase) -> None:
                 f"[{op}] cannot write in place into {what} that requires grad: do it under "
                 "no_grad(), or use an operation that returns a new tensor"
             )
-        if lib.mg_overlaps_itself(root._h):
+        if root._h.overlapping:
             raise ValueError(
                 f"[{op}] cannot write: several elements share one place in memory "
                 "(an expanded or aliased tensor); clone() it first"
@@ -101,7 +101,7 @@ def overwrite(op: str, x: Tensor, source: Tensor) -> Tensor:
     """
     tracked = x._edge is not None or source._edge is not None or shows_tracked(x)
     if not (tracked and mode.enabled and x.dtype.is_floating_point):
-        write(lib.mg_write, x, x._h, source._h)
+        write(kernels.write, x, x._h, source._h)
         return x
     check_writable(op, x)
     fitted = s.expand(s.to(source, x.dtype), x.shape)
@@ -139,7 +139,7 @@ def update(op: str, x: Tensor, result: Tensor) -> Tensor:
     if (edge is not None or x._edge is not None) and not (pauses and not mode.enabled):
         _write_recorded(x, x, result, edge, edge)
     else:
-        write(lib.mg_write, x, x._h, result._h)
+        write(kernels.write, x, x._h, result._h)
     return x
 
 
@@ -165,7 +165,7 @@ def _write_recorded(x: Any, part: Any, source: Any, edge: Any, written: Any) -> 
     changes: list[Change] = []
     _renew(changes, x, edge)
     told = _outdate_views(changes, x, edge)
-    write(lib.mg_write, target, part._h, source._h, changes=changes)
+    write(kernels.write, target, part._h, source._h, changes=changes)
     for views, count, current in told:
         views.current[:count] = current  # what other threads have added meanwhile stays
 
@@ -361,8 +361,8 @@ class _WriteView:
         before, written = node.parents  # type: ignore[misc]
         kept = part = None
         if before is not None:
-            kept = wrap(call(lib.mg_copy, g._h))
-            run(lib.mg_write, row.forward(kept._h, *args), number(0)._h)
+            kept = wrap(call(kernels.copy, g._h))
+            call(kernels.write, row.forward(kept._h, *args), number(0)._h)
         if written is not None:
             part = wrap(row.forward(s.contiguous(g)._h, *args))
         return kept, part

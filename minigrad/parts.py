@@ -11,21 +11,21 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, final
 
-from minigrad._c import Handle, call, lib, run
 from minigrad.ops.pointwise import ADD
+from minigrad.runtime.native import Array, call, kernels
 
 __all__ = ["Part"]
 
 Shape = tuple[int, ...]
-Slice = tuple[Handle, Shape, Shape, Shape]  # values, and start, step and count on every axis
+Slice = tuple[Array, Shape, Shape, Shape]  # values, and start, step and count on every axis
 
 
-def _add_to(x: Handle, values: Handle, *place: Shape) -> None:
-    part = call(lib.mg_view_slice, x, *place)
-    run(lib.mg_write, part, call(lib.mg_binary, ADD.id, part, values))
+def _add_to(x: Array, values: Array, *place: Shape) -> None:
+    part = call(kernels.view_slice, x, *place)
+    call(kernels.write, part, call(ADD.id, part, values))
 
 
-def _steps(x: Handle) -> list[int]:
+def _steps(x: Array) -> list[int]:
     """The strides that matter."""
     return [step for step, n in zip(x.strides, x.shape, strict=True) if n > 1]
 
@@ -36,7 +36,7 @@ class Part:
 
     __slots__ = ("room", "shape", "slices")
 
-    wrap: Callable[[Handle], Any]  # a handle as a Tensor; this layer stands below it
+    wrap: Callable[[Array], Any]  # a handle as a Tensor; this layer stands below it
 
     def __init__(self, shape: Shape, *one: Any) -> None:
         self.shape = shape
@@ -46,7 +46,7 @@ class Part:
 
     def __add__(self, other: Any) -> Any:
         if type(other) is not Part:
-            x = call(lib.mg_copy, other._h)
+            x = call(kernels.copy, other._h)
             self.add_to(x)
             return Part.wrap(x)
         self.slices += other.slices
@@ -58,7 +58,7 @@ class Part:
 
     __radd__ = __add__
 
-    def add_to(self, x: Handle) -> None:
+    def add_to(self, x: Array) -> None:
         """Add it to an array of the whole shape."""
         for one in self.slices:
             _add_to(x, *one)
@@ -67,7 +67,7 @@ class Part:
         """As a tensor."""
         return Part.wrap(self._joined())
 
-    def _joined(self) -> Handle:
+    def _joined(self) -> Array:
         shape, slices, dtype = self.shape, self.slices, self.slices[0][0].dtype
         axis = self._cut()
         apart = axis is not None or len(slices) == 1
@@ -75,12 +75,12 @@ class Part:
             x = None if axis is None else self._as_they_lie(axis)
             if x is not None:
                 return x
-            x = call(lib.mg_empty, dtype, len(shape), shape)
+            x = call(kernels.empty, dtype, shape)
         else:
-            x = call(lib.mg_full, dtype, len(shape), shape, 0.0, 0)
+            x = call(kernels.full, dtype, shape, 0.0, 0)
         for values, *place in slices:
             if apart:
-                run(lib.mg_write, call(lib.mg_view_slice, x, *place), values)
+                call(kernels.write, call(kernels.view_slice, x, *place), values)
             else:
                 _add_to(x, values, *place)
         return x
@@ -98,17 +98,20 @@ class Part:
         spans.sort()
         return axis if all(a[1] < b[0] for a, b in pairwise(spans)) else None
 
-    def _as_they_lie(self, axis: int) -> Handle | None:
+    def _as_they_lie(self, axis: int) -> Array | None:
         """The whole in the memory where the slices are, if they lie there as they do in it.
 
         Attention lays the gradients of its queries, keys and values so.
         """
         (a, a_start, *_), (b, b_start, *_) = self.slices[:2]
-        x = lib.mg_view_around(a, b, axis, a_start[axis], b_start[axis], self.shape)
-        if x is None or lib.mg_overlaps_itself(x):
+        try:
+            x = call(kernels.view_around, a, b, axis, a_start[axis], b_start[axis], self.shape)
+        except ValueError:
+            return None
+        if x.overlapping:
             return None
         for values, *place in self.slices:
-            part = call(lib.mg_view_slice, x, *place)
+            part = call(kernels.view_slice, x, *place)
             if part.data != values.data or _steps(part) != _steps(values):
                 return None
         return x

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 from minigrad import elementwise as e
-from minigrad._c import call, lib
 from minigrad._numpy import np
 from minigrad.arguments import some_dims, spelled, tensor_operand
 from minigrad.creation import asarray
@@ -18,6 +17,7 @@ from minigrad.ops import reduction as _r
 from minigrad.ops import scan as _s
 from minigrad.reductions import Found, as_float, found_at, mean
 from minigrad.reductions import sum as total
+from minigrad.runtime.native import call, kernels
 from minigrad.scans import along
 from minigrad.selection import picked, where
 from minigrad.shaping import narrow, permute, reshape, select, to, widen
@@ -114,11 +114,11 @@ def _median_of_all(x: Tensor, keepdim: bool, skip_nan: bool) -> Tensor:
     shape = (1,) * x._h.ndim if keepdim else ()
     if not x._h.size:
         return reshape(mean(flat), shape)
-    places = call(lib.mg_middle, flat._h, 0, skip_nan)
+    places = call(kernels.middle, flat._h, 0, skip_nan)
     lower, upper = to_lists(places)
     if lower == upper:  # the one of an odd number, or the NaN that is there
-        places = call(lib.mg_view_slice, places, (0,), (1,), (1,))
-    found = wrap(call(lib.mg_gather, flat._h, 1, (places,)))
+        places = call(kernels.view_slice, places, (0,), (1,), (1,))
+    found = wrap(call(kernels.gather, flat._h, (places,)))
     if flat.dtype.is_floating_point:
         middle = apply(_r.TIED, (flat, found))
     else:

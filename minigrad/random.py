@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad._c import NULL, call, ffi, lib
 from minigrad._numpy import np
 from minigrad.arguments import common_shape, integer, real, size_of, tensor_operand
 from minigrad.creation import asarray, check_room, numpy_dtype, require_grad, tensor
@@ -22,6 +21,7 @@ from minigrad.devices import on_cpu
 from minigrad.dispatch import check_range, tensor_operands, wrap
 from minigrad.dtypes import DType, as_dtype, default_dtype, float16, float64, int64
 from minigrad.inplace import check_writable, overwrite, shows_tracked
+from minigrad.runtime.native import call, ffi, kernels
 from minigrad.tape import mode
 
 if TYPE_CHECKING:
@@ -252,16 +252,16 @@ def _drawn(kernel: Any, option: Any, shape: tuple[int, ...], draw: np.random.Gen
     """What a kernel draws from NumPy's stream, which goes on behind it."""
     bits: Any = draw.bit_generator
     if math.prod(shape) < _MANY:
-        source = ffi.cast("void *", bits.ctypes.bit_generator.value)
+        source = bits.ctypes.bit_generator.value
         with bits.lock:
-            return wrap(call(kernel, option, len(shape), shape, NULL, source))
+            return wrap(call(kernel, option, shape, 0, source))
     with bits.lock:
         state = bits.state
         philox = state["state"]
         words = [*philox["counter"], *philox["key"], *state["buffer"]]
         rest = [state["buffer_pos"], state["has_uint32"], state["uinteger"]]
         at = ffi.new("uint64_t[]", [int(word) for word in (*words, *rest)])
-        made = wrap(call(kernel, option, len(shape), shape, at, NULL))
+        made = wrap(call(kernel, option, shape, int(ffi.cast("intptr_t", at)), 0))
         after = np.array(ffi.unpack(at, len(at)), np.uint64)
         philox["counter"], philox["key"], state["buffer"] = after[:4], after[4:6], after[6:10]
         state["buffer_pos"], state["has_uint32"], state["uinteger"] = map(int, after[10:])
@@ -271,12 +271,12 @@ def _drawn(kernel: Any, option: Any, shape: tuple[int, ...], draw: np.random.Gen
 
 def _uniform(shape: tuple[int, ...], kind: DType, draw: np.random.Generator) -> Tensor:
     """Values in [0, 1) of a float dtype."""
-    return _drawn(lib.mg_uniform, kind.code, shape, draw)
+    return _drawn(kernels.uniform, kind.code, shape, draw)
 
 
 def keep(shape: tuple[int, ...], p: float) -> Tensor:
     """False with probability p, from the shared generator."""
-    return _drawn(lib.mg_keep, p, shape, drawing())
+    return _drawn(kernels.keep, p, shape, drawing())
 
 
 # ---- new tensors ---------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from minigrad import elementwise as e
-from minigrad._c import call, lib
 from minigrad.arguments import one_dim, real, renamed, some_dims, spelled, yes_or_no
 from minigrad.arguments import tensor_operand as operand
 from minigrad.dispatch import TensorBase, apply, apply_to_one, of_all, wrap
@@ -21,6 +20,7 @@ from minigrad.dtypes import float32
 from minigrad.ops import reduction as _r
 from minigrad.ops.indexing import PICK
 from minigrad.ops.shape import DIAGONAL
+from minigrad.runtime.native import call, kernels
 from minigrad.selection import along, handles, picked, where
 from minigrad.shaping import reshape, stored_as, to, widen
 
@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 
-_OF_ALL = {"sum": of_all(_r.SUM, lib.MG_SUM), "mean": of_all(_r.MEAN, lib.MG_MEAN)}
+_OF_ALL = {"sum": of_all(_r.SUM, kernels.sum), "mean": of_all(_r.MEAN, kernels.mean)}
 
 
 def _reduced(
@@ -254,7 +254,7 @@ def found_at(x: Tensor, indices: Tensor, axis: int, keepdim: bool) -> Found:
         return Found(picked(x, indices, axis), indices)
     index = handles(along(indices, axis), x)
     kept = x.shape[:axis] + x.shape[axis + 1 :]
-    flat = call(lib.mg_view_reshape, indices._h, len(kept), kept)
+    flat = call(kernels.view_reshape, indices._h, kept)
     return Found(apply_to_one(PICK, x, (index, kept)), wrap(flat))
 
 

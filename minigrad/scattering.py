@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import call, lib
 from minigrad.arguments import (
     common_shape,
     integer,
@@ -25,6 +24,7 @@ from minigrad.elementwise import div
 from minigrad.ops import indexing as _i
 from minigrad.ops import shape as _s
 from minigrad.ops.table import Row
+from minigrad.runtime.native import call, kernels
 from minigrad.selection import (
     Places,
     along,
@@ -157,9 +157,9 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if mask.shape != shape:
         shape = common_shape(op, x, mask)
         x, mask = expand(x, shape), expand(mask, shape)
-    flat = call(lib.mg_reshape, mask._h, 1, (mask._h.size,))
-    places = call(lib.mg_nonzero, flat)
-    places = call(lib.mg_view_reshape, places, 1, (places.size,))
+    flat = call(kernels.reshape, mask._h, (mask._h.size,))
+    places = call(kernels.nonzero, flat)
+    places = call(kernels.view_reshape, places, (places.size,))
     if found._h.size < places.size:
         raise ValueError(f"[{op}] the source has {found._h.size} elements for {places.size} places")
     (kept,) = handles((mask,), x, found)

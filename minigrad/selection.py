@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from minigrad._c import Handle, call, lib
 from minigrad.arguments import (
     broadcast_shape,
     common_shape,
@@ -33,6 +32,7 @@ from minigrad.dtypes import bool_, float32, int64, promoted_dtype, uint8
 from minigrad.elementwise import floor_divide, ge, logical_or, lt, ne, remainder
 from minigrad.ops import indexing as _i
 from minigrad.ops import pointwise as _p
+from minigrad.runtime.native import Array, call, kernels
 from minigrad.shaping import expand, permute, ravel, reshape, to
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ __all__ = [
 
 # Tensors of one shape, and None for positions along an axis of it.
 Index = Sequence["Tensor | None"]
-Places = tuple[Handle | None, ...]  # their handles
+Places = tuple[Array | None, ...]  # their handles
 
 # ---- index arrays --------------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ def handles(index: Index, *users: TensorBase) -> Places:
     """
     for x in users:
         if x._edge is not None:
-            return tuple([None if i is None else call(lib.mg_copy, i._h) for i in index])
+            return tuple([None if i is None else call(kernels.copy, i._h) for i in index])
     return tuple([None if i is None else i._h for i in index])
 
 
@@ -125,7 +125,7 @@ def row_handles(op: str, x: Tensor, axis: int, index: Tensor, *users: TensorBase
         raise ValueError(f"[{op}] the index has {index._h.ndim} dimensions, but must have one")
     (one,) = handles((index,), *users)
     shape = (*x.shape[:axis], index._h.size)
-    return (*(None,) * axis, call(lib.mg_view_expand, one, axis + 1, shape))
+    return (*(None,) * axis, call(kernels.view_expand, one, shape))
 
 
 def picked(x: Tensor, indices: Tensor, axis: int) -> Tensor:
@@ -261,11 +261,11 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 # ---- by condition --------------------------------------------------------------------------------
 
 
-def _true_handles(mask: Tensor) -> tuple[Handle, ...]:
-    found, ndim = call(lib.mg_nonzero, mask._h), mask._h.ndim
+def _true_handles(mask: Tensor) -> tuple[Array, ...]:
+    found, ndim = call(kernels.nonzero, mask._h), mask._h.ndim
     n = found.size // ndim
-    lines = [call(lib.mg_view_slice, found, (d, 0), (1, 1), (1, n)) for d in range(ndim)]
-    return tuple([call(lib.mg_view_reshape, line, 1, (n,)) for line in lines])
+    lines = [call(kernels.view_slice, found, (d, 0), (1, 1), (1, n)) for d in range(ndim)]
+    return tuple([call(kernels.view_reshape, line, (n,)) for line in lines])
 
 
 def true_places(mask: Tensor) -> tuple[Tensor, ...]:
@@ -275,11 +275,11 @@ def true_places(mask: Tensor) -> tuple[Tensor, ...]:
 
 def masked_rows(x: Tensor, mask: Tensor) -> Tensor:
     """x[mask], for a mask of at least one dimension, the sizes of which x begins with."""
-    if mask._h.ndim == 1 or not lib.mg_contiguous_now(x._h):
+    if mask._h.ndim == 1 or not x._h.contiguous:
         return apply_to_one(_i.GATHER, x, (_true_handles(mask),))
-    line = call(lib.mg_reshape, mask._h, 1, (mask._h.size,))
-    found = call(lib.mg_nonzero, line)
-    places = call(lib.mg_view_reshape, found, 1, (found.size,))
+    line = call(kernels.reshape, mask._h, (mask._h.size,))
+    found = call(kernels.nonzero, line)
+    places = call(kernels.view_reshape, found, (found.size,))
     return apply_to_one(_i.MASKED, x, (mask._h.ndim, places))
 
 
@@ -304,7 +304,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     mask = given if given.dtype is bool_ else ne(given, 0)
     if as_tuple:
         return true_places(mask)
-    return permute(wrap(call(lib.mg_nonzero, mask._h)), 1, 0)
+    return permute(wrap(call(kernels.nonzero, mask._h)), 1, 0)
 
 
 def argwhere(input: Tensor) -> Tensor:

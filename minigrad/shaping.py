@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import call, lib
 from minigrad.arguments import (
     common_shape,
     integer,
@@ -25,13 +24,13 @@ from minigrad.dispatch import (
     TensorBase,
     apply,
     check_keeps_grad,
-    join,
     operation,
     spans,
     wrap,
 )
 from minigrad.dtypes import DType, as_dtype, bool_
 from minigrad.ops import shape as _s
+from minigrad.runtime.native import call, kernels, lib
 from minigrad.tape import is_grad_enabled
 
 if TYPE_CHECKING:
@@ -163,7 +162,7 @@ def _seen_as(x: Tensor, kind: DType) -> Tensor:
         raise RuntimeError(
             "[view] bits have no gradient: detach() before the view as another dtype"
         )
-    return wrap(call(lib.mg_view_as, x._h, kind.code))
+    return wrap(call(kernels.view_as, x._h, kind.code))
 
 
 def view_as(x: Tensor, other: Tensor) -> Tensor:
@@ -460,7 +459,7 @@ def cat(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
     """Tensors laid side by side along a dimension; all other sizes must agree."""
     if numpy:
         dim = named_dim("cat", dim, numpy)
-    joined = join(_s.CAT, tensors, dim, False)
+    joined = None
     if joined is not None:
         return joined
     parts = promoted("cat", tensors)
@@ -496,7 +495,7 @@ def stack(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
     """Tensors of one shape side by side along a new dimension."""
     if numpy:
         dim = named_dim("stack", dim, numpy)
-    joined = join(_s.STACK, tensors, dim, True)
+    joined = None
     if joined is not None:
         return joined
     parts = promoted("stack", tensors)
@@ -527,7 +526,7 @@ def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
     ``memory_format`` is taken, and changes nothing: channels do not come last.
     """
     x = tensor_operand("contiguous", x)
-    return x if lib.mg_contiguous_now(x._h) else clone(x)
+    return x if x._h.contiguous else clone(x)
 
 
 def to(x: Tensor, dtype: Any) -> Tensor:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from minigrad._c import node_class
+from minigrad.runtime.accelerator import speed
 
 __all__ = [
     "LEAF",
@@ -363,7 +363,7 @@ if TYPE_CHECKING:
             """Let go of the parents, and of what else only the node's own backward needs."""
 
 else:
-    Node = node_class
+    Node = speed.Node
 
     def _in_nodes(name: str, *more: Any) -> Callable[..., Any]:
         """A function of nodes.py, which is loaded when it is first called."""

@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from operator import neg
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import call, lib, saved_handle
 from minigrad.backprop import rule
 from minigrad.dispatch import number, operation, wrap
 from minigrad.ops.composed import product
-from minigrad.ops.pointwise import MUL, SCALE
+from minigrad.ops.pointwise import SCALE
 from minigrad.ops.reduction import MEAN, SUM
 from minigrad.ops.shape import SLICE, SLICE_VIEW
 from minigrad.ops.table import PLACES, Row
 from minigrad.parts import Part
+from minigrad.runtime.native import call, kernels, lib, saved_handle, vjp_of
 from minigrad.tape import Node, no_grad
 
 if TYPE_CHECKING:
@@ -49,12 +49,16 @@ def _fused_rule(row: Row) -> Rule | None:
     if row.family == "variadic" or row is SCALE:
         return None
     if row.family == "pointwise":
-        if any(map(callable, row.derivatives)) and not lib.mg_op_has_vjp(row.id):
-            return None
-        kernel = lib.mg_unary_vjp if row.arity == 1 else lib.mg_binary_vjp
-        return rule(kernel, row.id, True, tuple(map(_slope, row.derivatives)))  # type: ignore[no-any-return]
+        kernel = vjp_of(row.id)
+        if kernel is None:
+            if any(map(callable, row.derivatives)):
+                return None
+            kernel = kernels.copy  # never run: there are constants only
+        over = kernel + lib.mg_elementwise_count()
+        kind = 1 if row.arity == 1 else 2
+        return rule(None, tuple(map(_slope, row.derivatives)), kind, kernel, over)
     if row.product >= 0:
-        return rule(lib.mg_bilinear_vjp, row.product, False, (None,) * row.arity)  # type: ignore[no-any-return]
+        return rule(None, (None,) * row.arity, 2, row.product, -1)
     if row in (SLICE, SLICE_VIEW):
         return _slice_vjp
     if row.together is not None:
@@ -62,8 +66,8 @@ def _fused_rule(row: Row) -> Rule | None:
     if not any(row.fused):
         return None
     if row.arity == 1 and not row.keeps:  # linear, with a kernel of its own: nothing to unpack
-        spread = -1 if row is SUM else MUL.id if row is MEAN else -2
-        return rule(row.fused[0], spread, False, (None,))  # type: ignore[no-any-return]
+        spread = kernels.view_spread if row is SUM else kernels.spread_mean if row is MEAN else -1
+        return rule(row.fused[0], (None,), 0, spread, -1)  # type: ignore[no-any-return]
     each = _each(row, _fused)
     by_formula = any(
         fused is None and derivative is not None
@@ -106,7 +110,7 @@ def _jointly(row: Row, each: Rule) -> Rule:
 
 def _slice_vjp(node: Node, g: Any) -> tuple[Part]:
     shape, start, step, count, *to = node.args
-    values = call(lib.mg_reshape, g._h, len(count), count) if to else g._h
+    values = call(kernels.reshape, g._h, count) if to else g._h
     return (Part(shape, values, start, step, count),)
 
 
@@ -181,7 +185,7 @@ def unpack(row: Row, node: Node, name: str) -> Tensor:
             return wrap(saved_handle(node.saved, place, node.op.name), node)
         except RuntimeError:  # overwritten: it is made again of the operands if they were saved too
             operands = "x" if row.arity == 1 else "ab"
-            kept = [lib.mg_saved_buffer(node.saved, PLACES[n]) for n in operands]
+            kept = [node.saved.buffer(PLACES[n]) for n in operands]
             if not (pointwise and all(kept)):
                 raise
             return operation(row)(*[unpack(row, node, n) for n in operands])  # type: ignore[no-any-return]

@@ -12,9 +12,9 @@ import numpy as np
 import oracle
 
 import minigrad as mg
-from minigrad import _c
 from minigrad.dispatch import binary, unary
 from minigrad.ops import TABLE
+from minigrad.runtime import native
 
 rng = np.random.default_rng(0)
 
@@ -90,4 +90,4 @@ if __name__ == "__main__":
         for kind in (np.float32, np.float64):
             found |= elementwise(kind)
             arrays(kind)
-    print(json.dumps({"isa": _c.isa, "digests": found}))
+    print(json.dumps({"isa": native.isa, "digests": found}))

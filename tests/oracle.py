@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from references import BITS, COMPARISONS, LONG, PARTIALS, POINTWISE, TERMS, TESTS
 
 import minigrad as mg
-from minigrad._c import isa
+from minigrad.runtime.native import isa
 
 __all__ = ["BITS", "COMPARISONS", "PARTIALS", "POINTWISE", "TESTS"]
 

@@ -18,8 +18,8 @@ from samples.base import CONSTANTS
 
 import minigrad as mg
 import minigrad.nn.functional as F
-from minigrad._c import lib
 from minigrad.nn.functional.recurrent import layer_steps
+from minigrad.runtime.native import lib
 
 ALL = {f"{name}-{k}": s for name, samples in CATALOGUE.items() for k, s in enumerate(samples)}
 LAST = 1 << 60

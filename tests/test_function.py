@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import _c
+from minigrad.runtime import native
 
 
 def leaf(values, dtype=mg.float64):
@@ -19,7 +19,7 @@ def leaf(values, dtype=mg.float64):
 
 
 def live_bytes():
-    return int(_c.lib.mg_live_bytes())
+    return int(native.lib.mg_live_bytes())
 
 
 class StaticCube(mg.Function):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import minigrad as mg
-from minigrad import _c
+from minigrad.runtime import native
 
 PROGRAM = Path(__file__).parent / "isa_selftest.py"
 
@@ -20,12 +20,12 @@ def run(fresh):
     return lambda isa: json.loads(fresh(PROGRAM, MINIGRAD_ISA=isa))
 
 
-@pytest.mark.parametrize("isa", _c.available_isas)
+@pytest.mark.parametrize("isa", native.available_isas)
 def test_every_instruction_set_is_right(isa, run):
     assert run(isa)["isa"] == isa
 
 
-@pytest.mark.skipif("avx512" not in _c.available_isas, reason="needs a machine with AVX-512")
+@pytest.mark.skipif("avx512" not in native.available_isas, reason="needs a machine with AVX-512")
 def test_the_same_bits_with_avx2_and_avx512(run):
     a, b = (run(isa)["digests"] for isa in ("avx2", "avx512"))
     differ = [name for name in a if a[name] != b[name]]
@@ -35,14 +35,15 @@ def test_the_same_bits_with_avx2_and_avx512(run):
 
 def test_the_best_is_chosen_and_shown():
     if "MINIGRAD_ISA" not in os.environ:
-        assert _c.isa == _c.available_isas[-1]
+        assert native.isa == native.available_isas[-1]
     assert (
-        f"instruction set: {_c.isa} (available: {', '.join(_c.available_isas)})" in mg.show_config()
+        f"instruction set: {native.isa} (available: {', '.join(native.available_isas)})"
+        in mg.show_config()
     )
-    assert _c.ffi.string(_c.lib.mg_isa()).decode() == _c.isa
+    assert native.ffi.string(native.lib.mg_isa()).decode() == native.isa
 
 
 def test_every_wrong_name_is_explained(fresh):
     said = fresh("import minigrad", fails=True, MINIGRAD_ISA="quantum")
-    choices = ", ".join(_c.available_isas)
+    choices = ", ".join(native.available_isas)
     assert f"MINIGRAD_ISA='quantum' is not available here; choose one of: {choices}" in said

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import _c
+from minigrad.runtime import native
 from minigrad.tape import Node
 
 
@@ -22,7 +22,7 @@ def leaf(values, dtype=mg.float64):
 
 
 def live_bytes():
-    return int(_c.lib.mg_live_bytes())
+    return int(native.lib.mg_live_bytes())
 
 
 # ---- freeing, and what it costs ------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad._c import lib
+from minigrad.runtime.native import lib
 
 MB = 2**20
 

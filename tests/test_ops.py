@@ -16,9 +16,9 @@ from hypothesis.extra import numpy as hnp
 import minigrad as mg
 import minigrad.nn.functional
 from minigrad import elementwise, functions, special
-from minigrad._c import ffi, lib
 from minigrad.dispatch import binary, unary
 from minigrad.ops import TABLE
+from minigrad.runtime.native import ffi, lib, names, signatures, vjp_of
 
 KERNELS = [row for row in TABLE.values() if row.family == "pointwise"]
 COMPOSED = [row for row in TABLE.values() if row.family == "composition"]
@@ -53,16 +53,17 @@ def leaves(arrays):
 
 
 def test_every_kernel_has_a_row_and_every_row_a_kernel():
-    kernels = {ffi.string(lib.mg_op_name(i)).decode(): i for i in range(lib.mg_op_count())}
+    kernels = {name: i for i, name in enumerate(names[: lib.mg_elementwise_count()])}
     with_kernel = {row.name: row.id for row in TABLE.values() if row.id >= 0}
     assert with_kernel == kernels
     for row in TABLE.values():
         own = (row.id >= 0, row.forward is not None, row.formula is not None)
         assert sum(own) == 1, f"{row.name}: a kernel, a forward or a formula"
         if row.id >= 0:
-            assert lib.mg_op_arity(row.id) == row.arity
-    assert lib.mg_op_name(-1) == ffi.NULL
-    assert lib.mg_op_name(lib.mg_op_count()) == ffi.NULL
+            assert signatures[row.id].count("a") == row.arity
+    for none in (-1, len(names)):
+        assert lib.mg_run_name(none) == lib.mg_run_title(none) == ffi.NULL
+        assert lib.mg_run_signature(none) == ffi.NULL
 
 
 def test_every_row_has_an_oracle_and_every_oracle_a_row():
@@ -76,7 +77,7 @@ def test_fused_derivatives_are_those_that_are_not_constant():
     """A constant partial has no kernel: it is a factor."""
     for row in KERNELS:
         if not any(map(callable, row.derivatives)):
-            assert not lib.mg_op_has_vjp(row.id), row.name
+            assert vjp_of(row.id) is None, row.name
 
 
 def test_every_row_is_public_or_internal():

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import special
 
 import minigrad as mg
-from minigrad._c import lib
+from minigrad.runtime.native import lib
 
 NUMPY = {
     "sum": np.sum,

@@ -13,7 +13,8 @@ import pytest
 from samples import CATALOGUE
 
 import minigrad as mg
-from minigrad._c import lib
+from minigrad.dispatch import wrap
+from minigrad.runtime.native import call, kernels, lib
 
 pytestmark = pytest.mark.usefixtures("restore_random")  # layers draw their weights
 
@@ -784,18 +785,22 @@ def test_numbers_that_do_not_fit():
 
 
 def test_kernels_refuse_what_they_do_not_compute_in():
-    """Whatever takes an mg_array in C, by its type in cffi, is never given a storage dtype."""
-    x = mg.ones(2, dtype=mg.float16)._h
-    for kernel, args in (
-        (lib.mg_unary, (0, x)),
-        (lib.mg_binary, (0, x, x)),
-        (lib.mg_accumulate, (x, x)),
-        (lib.mg_softmax, (x, 0)),
-        (lib.mg_mixed, (0, 1, (x,), 0, ())),
-        (lib.mg_gather, (mg.ones(2)._h, 1, (mg.ones(2, dtype=mg.int32)._h,))),
+    """Whatever takes an mg_array in C, by its type, is given a cast of a storage dtype."""
+    x, wide = mg.tensor([0.5, 2.0], dtype=mg.float16)._h, mg.tensor([0.5, 2.0])._h
+    index = mg.tensor([1, 0])
+    small = index.to(mg.int32)._h
+    for kernel, args, as_wide in (
+        (kernels.exp, (x,), (wide,)),
+        (kernels.mul, (x, x), (wide, wide)),
+        (kernels.softmax, (x, 0), (wide, 0)),
+        (kernels.elu, ((x,), (1.0, 1.0, 1.0)), ((wide,), (1.0, 1.0, 1.0))),
+        (kernels.gather, (wide, (small,)), (wide, (index._h,))),
     ):
-        with pytest.raises(TypeError):
-            kernel(*args)
+        made, expected = call(kernel, *args), call(kernel, *as_wide)
+        assert made.dtype == lib.MG_FLOAT32
+        assert wrap(made).tolist() == wrap(expected).tolist()
+    with pytest.raises(TypeError, match=r"\[accumulate\] does not write storage dtypes"):
+        call(kernels.accumulate, x, x)
 
 
 def test_running_statistics_in_halves():

@@ -28,9 +28,9 @@ import checkout  # noqa: F401 - first
 import oracle
 
 import minigrad as mg
-from minigrad import _c
 from minigrad.dispatch import binary, composed, unary
 from minigrad.ops import TABLE
+from minigrad.runtime import native
 
 ROWS = [
     row
@@ -301,7 +301,7 @@ def main(words=None):
         parser.error(f"no such function: {', '.join(sorted(unknown))}")
     rows = [names[name] for name in options.names] or ELEMENTARY
     stride = 1 if options.exhaustive else options.stride
-    print(f"instruction set: {_c.isa}\n{HEADER}", flush=True)
+    print(f"instruction set: {native.isa}\n{HEADER}", flush=True)
     broken = False
     for dtype in DTYPES:
         if options.dtype not in (None, dtype.__name__):

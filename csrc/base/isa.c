@@ -18,9 +18,8 @@ MG_ISAS
 static const mg_kernels *const isa_built[] = {MG_ISAS};
 static const mg_kernels *isa_used;
 
-#define MG_KERNEL(type, name, args) type(*name) args;
-#include "../kernels.def"
-#undef MG_KERNEL
+#define MG_KERNEL(type, name, args, operation) type(*name) args;
+#include "../ops.def"
 
 #if defined(__x86_64__)
 
@@ -65,9 +64,8 @@ int mg_isa_use(int i) {
     isa_used = isa_offered(i);
     if (!isa_used) return mg_fail_code(MG_EARG, i, 0);
     isa_used->begin();
-#define MG_KERNEL(type, name, args) name = isa_used->name;
-#include "../kernels.def"
-#undef MG_KERNEL
+#define MG_KERNEL(type, name, args, operation) name = isa_used->name;
+#include "../ops.def"
     return MG_OK;
 }
 

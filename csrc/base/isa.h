@@ -7,9 +7,8 @@
 typedef struct {
     const char *isa;
     void (*begin)(void); /* called once, before the others */
-#define MG_KERNEL(type, name, args) type(*name) args;
-#include "../kernels.def"
-#undef MG_KERNEL
+#define MG_KERNEL(type, name, args, operation) type(*name) args;
+#include "../ops.def"
 } mg_kernels;
 
 /* Its name is that of the instruction set. */

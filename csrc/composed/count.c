@@ -265,8 +265,9 @@ static mg_array *span_of(mg_array *x, int axis, int64_t first, int64_t by, int64
     return mg_view_slice(x, start, step, size);
 }
 
-mg_array *mg_spans(mg_array *x, int axis, int count, const int64_t *spans) {
+mg_array *mg_spans(mg_array *x, int axis, int numbers, const int64_t *spans) {
     mg_array *parts[SPANS_MOST] = {NULL}, *out = NULL;
+    int count = numbers / 3;
     if (axis < 0 || axis >= x->ndim || count < 1 || count > SPANS_MOST)
         return mg_fail(MG_EARG, axis, count);
     int made = 0;
@@ -277,9 +278,10 @@ mg_array *mg_spans(mg_array *x, int axis, int count, const int64_t *spans) {
     return out;
 }
 
-mg_array *mg_spans_added(int add, mg_array *g, int axis, int64_t size, int count,
+mg_array *mg_spans_added(int add, mg_array *g, int axis, int64_t size, int numbers,
                          const int64_t *spans) {
     int64_t shape[MG_MAX_NDIM], at = 0;
+    int count = numbers / 3;
     if (axis < 0 || axis >= g->ndim) return mg_fail(MG_EARG, axis, count);
     memcpy(shape, g->shape, sizeof shape);
     shape[axis] = size;

@@ -297,11 +297,7 @@ static mg_array *linear_vjp(int i, mg_array *g, mg_array *x, mg_array *w) {
     return dw;
 }
 
-/* ---- by number ------------------------------------------------------------------------------- */
-
-mg_array *mg_bilinear(int product, mg_array *a, mg_array *b) {
-    return product == MG_MATMUL ? mg_matmul(a, b) : mg_fail(MG_EARG, product, 0);
-}
+/* ---- derivatives ----------------------------------------------------------------------------- */
 
 mg_arrays *mg_bilinear_vjp(int product, int wanted, mg_array *g, mg_saved *saved) {
     mg_array *kept[2] = {NULL}, *made[3] = {NULL};

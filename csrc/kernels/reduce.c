@@ -666,7 +666,7 @@ static mg_array *reduce_sizes(mg_array *x, uint32_t mask, bool centred, double d
 }
 
 /* The sum of (x - mean)^2 over max(n - correction, 0), or the root of that. */
-mg_array *mg_var(mg_array *x, int naxes, const int32_t *axes, double correction, int root,
+mg_array *mg_var(int root, mg_array *x, int naxes, const int32_t *axes, double correction,
                  int keepdims) {
     uint32_t mask;
     if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);

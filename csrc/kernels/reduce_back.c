@@ -211,7 +211,7 @@ static int back_with_care(mg_array *dx, mg_array *x, mg_array *y, mg_array *g, u
         if (mask >> d & 1) axes[naxes++] = d;
     mg_array *root = NULL, *units = NULL, *in = mg_retain(x);
     if (limit) {
-        root = mg_var(x, naxes, axes, 0, true, true);
+        root = mg_var(true, x, naxes, axes, 0, true);
     } else if (!y) {
         root = mg_full(x->dtype, 0, NULL, 1, 0);
     } else if (mg_far(y)) {
@@ -219,7 +219,7 @@ static int back_with_care(mg_array *dx, mg_array *x, mg_array *y, mg_array *g, u
         mg_release(in);
         in = units ? mg_reduce_scaled(x, units) : NULL;
         if (in && centred) { /* sqrt(squares / n) in place of sqrt(squares * scale) */
-            root = mg_var(in, naxes, axes, 0, true, true);
+            root = mg_var(true, in, naxes, axes, 0, true);
             scale = sqrt(scale / (double)mg_reduce_extent(x, mask));
         } else if (in) {
             root = mg_norm(in, naxes, axes, true);
@@ -404,6 +404,20 @@ mg_array *mg_logsumexp_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, con
     mg_release(seen_g);
     mg_release(seen_y);
     return dx;
+}
+
+/* The gradient of a mean at every element that was reduced: a view. */
+mg_array *mg_spread_mean(mg_array *a, int ndim, const int64_t *shape, int naxes,
+                         const int32_t *axes) {
+    double elements = 1;
+    for (int i = 0; i < naxes; i++)
+        if (axes[i] >= 0 && axes[i] < ndim) elements *= (double)shape[axes[i]];
+    mg_array *share = mg_weak_float(1 / (elements ? elements : 1));
+    mg_array *scaled = share ? mg_binary(OP_mul, a, share) : NULL;
+    mg_array *made = scaled ? mg_view_spread(scaled, ndim, shape, naxes, axes) : NULL;
+    mg_release(share);
+    mg_release(scaled);
+    return made;
 }
 
 MG_PLANNING_END

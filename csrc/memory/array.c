@@ -343,17 +343,25 @@ mg_array *mg_view_slice(mg_array *a, const int64_t *start, const int64_t *step,
     return mg_alias(a, data, a->ndim, count, strides);
 }
 
+mg_array *mg_view_slice_reshape(mg_array *a, const int64_t *start, const int64_t *step,
+                                const int64_t *count, int ndim, const int64_t *shape) {
+    mg_array *slice = mg_view_slice(a, start, step, count);
+    mg_array *view = slice ? mg_view_reshape(slice, ndim, shape) : NULL;
+    mg_release(slice);
+    return view;
+}
+
 mg_array *mg_view_around(mg_array *a, mg_array *b, int axis, int64_t a_start, int64_t b_start,
                          const int64_t *shape) {
     int64_t strides[MG_MAX_NDIM], item = mg_itemsize(a->dtype);
-    if (a->buffer != b->buffer || a_start == b_start) return NULL;
+    if (a->buffer != b->buffer || a_start == b_start) return mg_fail(MG_EARG, axis, 0);
     memcpy(strides, a->strides, sizeof(int64_t) * (size_t)a->ndim);
     strides[axis] = (b->data - a->data) / item / (b_start - a_start);
     int64_t first = (a->data - a->buffer->data) / item - a_start * strides[axis];
     int64_t low = first, high = first; /* the least and the last element */
     for (int d = 0; d < a->ndim; d++)
         *(strides[d] < 0 ? &low : &high) += (shape[d] - 1) * strides[d];
-    if (low < 0 || (high + 1) * item > (int64_t)a->buffer->bytes) return NULL;
+    if (low < 0 || (high + 1) * item > (int64_t)a->buffer->bytes) return mg_fail(MG_EARG, axis, 0);
     return mg_alias(a, a->buffer->data + first * item, a->ndim, shape, strides);
 }
 

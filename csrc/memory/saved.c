@@ -67,3 +67,11 @@ int mg_sole_owner(const mg_array *a) {
 }
 void mg_seal(mg_array *a) { a->buffer->writable = false; }
 void mg_share(mg_array *a, int count) { atomic_fetch_add(&a->buffer->shared, count); }
+
+int mg_set_owner(mg_array *a, void *owner, void (*release)(void *owner)) {
+    mg_buffer *buffer = a->buffer;
+    if (!buffer->borrowed || buffer->release) return mg_fail_code(MG_EARG, 0, 0);
+    buffer->owner = owner;
+    buffer->release = release;
+    return MG_OK;
+}

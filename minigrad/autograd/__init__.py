@@ -11,13 +11,13 @@ from importlib import import_module
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from minigrad._c import call, lib, save_as_is, saved_handle
 from minigrad._numpy import is_numpys
 from minigrad.arguments import listed_tensors
 from minigrad.backprop import Bundle, accumulated, gradients, into_grads, off_tape, start
 from minigrad.creation import zeros, zeros_like
 from minigrad.dispatch import TensorBase, check_keeps_grad, copied, parent_of, wrap
 from minigrad.inplace import check_writable, shows_tracked, update
+from minigrad.runtime.native import call, kernels, lib, save_as_is, saved_handle
 from minigrad.tape import (
     LEAF,
     Node,
@@ -200,11 +200,11 @@ def _unshared(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
 
     A sum hands the same gradient to all its inputs, and clipping writes into each result.
     """
-    taken = {lib.mg_buffer_id(g._h) for g in given if isinstance(g, TensorBase)}
+    taken = {g._h.buffer for g in given if isinstance(g, TensorBase)}
     made = []
     for g in results:
         if g is not None:
-            place = lib.mg_buffer_id(g._h)
+            place = g._h.buffer
             if place in taken:
                 with enable_grad():  # its history goes on, also that of a leaf
                     g = g.clone()
@@ -252,7 +252,7 @@ _CONSTANT = _Constant()
 def _constant(g: Tensor, edge: Any) -> Tensor:
     """The same values, to be differentiated by the input at ``edge``: that gives zeros."""
     return wrap(
-        call(lib.mg_view_alias, g._h), record(_CONSTANT, None, (g.shape, g.dtype), None, edge)
+        call(kernels.view_alias, g._h), record(_CONSTANT, None, (g.shape, g.dtype), None, edge)
     )
 
 
@@ -441,11 +441,11 @@ def _apart(args: Sequence[Any], outputs: Sequence[Any]) -> list[Tensor]:
 
     The tape could not follow a write into memory that both share: a Function may do anything to it.
     """
-    taken = {lib.mg_buffer_id(x._h) for x in args if isinstance(x, TensorBase)}
+    taken = {x._h.buffer for x in args if isinstance(x, TensorBase)}
     made = []
     for y in outputs:
-        place = lib.mg_buffer_id(y._h)
-        made.append(copied(y) if place in taken else wrap(call(lib.mg_view_alias, y._h)))
+        place = y._h.buffer
+        made.append(copied(y) if place in taken else wrap(call(kernels.view_alias, y._h)))
         taken.add(place)
     return made
 
@@ -495,9 +495,7 @@ class _Unknown(NamedTuple):
     def outside(self, cls: type) -> bool:
         """True if backward reaches a tensor that forward left in a global or the class."""
         return any(
-            isinstance(x, TensorBase)
-            and int(lib.mg_version(x._h)) <= self.end
-            and self.watch._made(x)
+            isinstance(x, TensorBase) and x._h.version <= self.end and self.watch._made(x)
             for x in _outside(cls)
         )
 
@@ -508,7 +506,7 @@ class _Watch:
     def __init__(self, args: Sequence[Any], wanted: Sequence[bool]) -> None:
         self.args = args
         given = [x for x, want in zip(args, wanted, strict=True) if want]
-        self.buffers = {int(lib.mg_buffer_id(x._h)) for x in given}
+        self.buffers = {x._h.buffer for x in given}
         self.start = int(lib.mg_clock_tick())
         self.left = False  # did values leave for NumPy or Python?
         self.thread = threading.get_ident()
@@ -518,7 +516,7 @@ class _Watch:
         if not x.dtype.is_floating_point or x._edge is not None:
             return False
         h = x._h
-        return int(lib.mg_version(h)) >= self.start or int(lib.mg_buffer_id(h)) in self.buffers
+        return h.version >= self.start or h.buffer in self.buffers
 
     def __call__(self, x: Any) -> None:
         """Note that a tensor's values leave the tape."""
@@ -605,7 +603,7 @@ def _exchanged(value: Any, tensors: list[Any], edge: Node) -> Any:
     if isinstance(value, TensorBase):
         if not any(value is x for x in tensors):
             return value
-        return wrap(call(lib.mg_view_alias, value._h), edge)
+        return wrap(call(kernels.view_alias, value._h), edge)
     if type(value) in (list, tuple):
         return type(value)([_exchanged(x, tensors, edge) for x in value])
     if type(value) is dict:
@@ -736,8 +734,8 @@ class _FunctionOp:
         watch = _Watch([], []) if mode.enabled else None
         if watch is not None:
             used = [k.pin for k in node.saved if type(k) is _Unpack]
-            watch.buffers = {int(lib.mg_saved_buffer(pin, 0)) for pin in used}
-            watch.buffers |= {int(lib.mg_buffer_id(g._h)) for g in upstream if g is not None}
+            watch.buffers = {pin.buffer(0) for pin in used}
+            watch.buffers |= {g._h.buffer for g in upstream if g is not None}
             forwards.append(watch)
         try:
             result = context._static("backward")(*upstream)
@@ -785,7 +783,7 @@ class _FunctionOp:
                 ) from None
         # The user may hold it, or return it twice, so it is shown as memory that others have too.
         g = g.to(dtype)
-        return wrap(call(lib.mg_view_alias, g._h), g._edge)
+        return wrap(call(kernels.view_alias, g._h), g._edge)
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any, NamedTuple, TypeVar
 
 from minigrad import functions as f
-from minigrad._c import call, lib, run
 from minigrad._numpy import is_numpys
 from minigrad._tensor import Tensor
 from minigrad.creation import foreign_values, require_grad, tensor
@@ -14,6 +13,7 @@ from minigrad.devices import destination, on_cpu
 from minigrad.dispatch import TensorBase
 from minigrad.dtypes import as_dtype
 from minigrad.inplace import replace
+from minigrad.runtime.native import call, kernels
 from minigrad.tape import Removable, mode, no_grad
 
 __all__ = ["Module", "Parameter"]
@@ -41,10 +41,10 @@ class Parameter(Tensor):
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         """A parameter on the memory of ``data``; other data than a tensor is copied."""
         source: Any = data if isinstance(data, TensorBase) else tensor(() if data is None else data)
-        if not lib.mg_contiguous_now(source._h):
+        if not source._h.contiguous:
             source = f.clone(source)
         self = object.__new__(cls)
-        self._h = call(lib.mg_view_alias, source._h)
+        self._h = call(kernels.view_alias, source._h)
         self._edge = self._shape = self.grad = None
         require_grad(self, requires_grad)
         return self
@@ -647,7 +647,7 @@ class Module:
         for values in (self.parameters(), self.buffers()):
             for value in values:
                 if value.dtype.is_floating_point and value.dtype is not kind:
-                    replace(value, call(lib.mg_cast, value._h, kind.code))
+                    replace(value, call(kernels.cast, value._h, kind.code))
                     if value.grad is not None:
                         value.grad = value.grad.detach().to(kind)
         return self
@@ -910,11 +910,11 @@ class Module:
         for name, value in given.items():
             if isinstance(own[name], Uninitialized):
                 own[name].materialize(value.shape)
-            run(lib.mg_check_writable, own[name]._h)
+            call(kernels.check_writable, own[name]._h)
         # Values that lie in this module's own memory are copied before any of it is written.
-        memory = {x._h.pointer.buffer for x in own.values()}
+        memory = {x._h.buffer for x in own.values()}
         given = {
-            name: value.clone() if value._h.pointer.buffer in memory else value
+            name: value.clone() if value._h.buffer in memory else value
             for name, value in given.items()
         }
         before = {name: own[name].detach().clone() for name in given} if extra else {}

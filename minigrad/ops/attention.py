@@ -6,19 +6,19 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any
 
-from minigrad._c import Handle, call, lib, shape_of
 from minigrad.ops.kept import Kept
 from minigrad.ops.pointwise import GE
 from minigrad.ops.table import custom, zero
+from minigrad.runtime.native import Array, call, kernels, lib
 
 T = Any  # a Tensor; this layer stands below it
 
 
-def _causal(scores: Handle) -> Handle:
+def _causal(scores: Array) -> Array:
     rows, columns = (
-        call(lib.mg_arange, lib.MG_INT64, 0.0, 0.0, 0, 1, n) for n in shape_of(scores)[-2:]
+        call(kernels.arange, lib.MG_INT64, 0.0, 0.0, 0, 1, n) for n in scores.shape[-2:]
     )
-    return call(lib.mg_binary, GE.id, call(lib.mg_reshape, rows, 2, (-1, 1)), columns)
+    return call(GE.id, call(kernels.reshape, rows, (-1, 1)), columns)
 
 
 CAUSAL = zero("causal", 1, "whether query i sees key j: i >= j", forward=_causal)
@@ -37,17 +37,16 @@ def attention_weights(q: T, k: T, mask: T | None, causal: bool, scale: float) ->
     return scores.where(seen, 0.0).softmax(-1).where(seen, 0.0)
 
 
-def _forward(q: Handle, k: Handle, v: Handle, kept: Kept, causal: bool, scale: float) -> Handle:
+def _forward(q: Array, k: Array, v: Array, kept: Kept, causal: bool, scale: float) -> Array:
     mask = kept.take()
-    y, statistics = call(lib.mg_attention, q, k, v, mask, scale, causal)
+    y, statistics = call(kernels.attention, q, k, v, mask, scale, causal)
     kept.save(mask, y, statistics)
     return y
 
 
-def _vjp(by_mask: bool) -> Callable[..., Sequence[Handle]]:
-    kernel = lib.mg_attention_vjp
+def _vjp(by_mask: bool) -> Callable[..., Sequence[Array]]:
     return lambda g, q, k, v, kept, causal, scale: call(
-        kernel, g, q, k, v, *kept.handles(ATTENTION.name), scale, causal, by_mask
+        kernels.attention_vjp, g, q, k, v, *kept.handles(ATTENTION.name), scale, causal, by_mask
     )
 
 

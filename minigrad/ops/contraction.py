@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad._c import NULL, call, lib
 from minigrad.ops.reduction import part_of_root
 from minigrad.ops.table import bilinear, custom
+from minigrad.runtime.native import call, kernels
 
 T = Any  # a Tensor; this layer stands below it
 
@@ -36,11 +36,11 @@ def _matmul_by_b(g: T, a: T, b: T) -> T:
 
 MATMUL = bilinear(
     "matmul",
-    lambda a, b: call(lib.mg_matmul, a, b),
+    kernels.matmul,
     _matmul_by_a,
     _matmul_by_b,
     doc="the matrix product by NumPy's rules: vectors, matrices, broadcast batches",
-    product=lib.MG_MATMUL,
+    product=kernels.matmul_vjp,
 )
 
 # ---- distances -----------------------------------------------------------------------------------
@@ -55,10 +55,10 @@ def _cdist_parts(g: T, a: T, b: T, y: T) -> T:
 
 CDIST = custom(
     "cdist",
-    lambda a, b: call(lib.mg_cdist, a, b),
+    kernels.cdist,
     lambda g, a, b, y: _cdist_parts(g, a, b, y).sum(-2),
     lambda g, a, b, y: -_cdist_parts(g, a, b, y).sum(-3),
-    together=lambda g, a, b, y: call(lib.mg_cdist_vjp, g, a, b, y),
+    together=kernels.cdist_vjp,
     doc="the 2-norm of each a - b, for points in two stacks of one batch shape; its derivatives are"
     " 0 where it is",
 )
@@ -87,18 +87,18 @@ def _linear_by_weight(g: T, a: T) -> T:
 
 LINEAR = custom(
     "linear",
-    lambda a, b: call(lib.mg_linear, a, b, NULL),
+    kernels.linear,
     _linear_by_input,
     _linear_by_weight,
-    product=lib.MG_LINEAR,
+    product=kernels.linear_vjp,
     doc="a @ b^T: inputs by weights of shape (out, in)",
 )
 LINEAR_BIAS = custom(
     "linear_bias",
-    lambda a, b, bias: call(lib.mg_linear, a, b, bias),
+    kernels.linear,
     _linear_by_input,
     _linear_by_weight,
     lambda g: g.sum_to_size(g.shape[-1:]),
-    product=lib.MG_LINEAR,
+    product=kernels.linear_vjp,
     doc="a @ b^T + bias",
 )

@@ -8,10 +8,11 @@ derivatives, to any order.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
-from minigrad._c import NULL, call, for_c, lib
 from minigrad.ops.table import Row, bilinear, custom
+from minigrad.runtime.native import call, kernels
 
 T = Any  # a Tensor; this layer stands below it
 Sizes = tuple[int, ...]
@@ -32,8 +33,10 @@ class Geometry(NamedTuple):
 
 
 @lru_cache(512)
-def _in_c(at: Geometry) -> Any:
-    return for_c("convolution", "mg_conv *", {"axes": len(at.size), **at._asdict()})
+def _numbers(at: Geometry) -> Sizes:
+    """The geometry as kernels take it: see ``op_read_conv`` in csrc."""
+    groups, *lists = at
+    return (len(at.size), groups, *chain.from_iterable(lists))
 
 
 def _by_input(g: T, b: T, at: Geometry) -> T:
@@ -50,14 +53,14 @@ def _by_bias(g: T, at: Geometry) -> T:
 
 CONV = bilinear(
     "conv",
-    lambda a, b, at: call(lib.mg_conv_sum, a, b, NULL, _in_c(at)),
+    lambda a, b, at: call(kernels.conv_sum, a, b, None, _numbers(at)),
     _by_input,
     _by_weight,
     doc="the convolution of inputs (N, C, ...) with weights (O, C / groups, ...)",
 )
 CONV_BIAS = custom(
     "conv_bias",
-    lambda a, b, bias, at: call(lib.mg_conv_sum, a, b, bias, _in_c(at)),
+    lambda a, b, bias, at: call(kernels.conv_sum, a, b, bias, _numbers(at)),
     _by_input,
     _by_weight,
     _by_bias,
@@ -65,14 +68,14 @@ CONV_BIAS = custom(
 )
 CONV_SPREAD: Row = bilinear(
     "conv_spread",
-    lambda a, b, at: call(lib.mg_conv_spread, a, b, _in_c(at)),
+    lambda a, b, at: call(kernels.conv_spread, a, b, _numbers(at)),
     lambda g, b, at: g.apply_row(CONV, at, beside=(b,)),
     lambda g, a, at: a.apply_row(CONV_WEIGHT, at, beside=(g,)),
     doc="the transpose of conv in its input: of outputs (N, O, ...) and weights",
 )
 CONV_WEIGHT: Row = bilinear(
     "conv_weight",
-    lambda a, b, at: call(lib.mg_conv_weight, a, b, _in_c(at)),
+    lambda a, b, at: call(kernels.conv_weight, a, b, _numbers(at)),
     lambda g, b, at: b.apply_row(CONV, at, beside=(g,)),
     lambda g, a, at: a.apply_row(CONV_SPREAD, at, beside=(g,)),
     doc="the transpose of conv in its weights: of outputs (N, O, ...) and inputs",

@@ -9,9 +9,9 @@ from __future__ import annotations
 from math import comb, inf, pi, sqrt
 from typing import Any
 
-from minigrad._c import lib
 from minigrad.ops.composed import with_slopes
 from minigrad.ops.table import TABLE
+from minigrad.runtime.native import lib
 
 T = Any  # a Tensor; this layer stands below it
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._c import Handle, call, lib
 from minigrad.ops.equal_values import (
     OF_VALUES,
     OF_VECTORS,
@@ -29,6 +28,7 @@ from minigrad.ops.equal_values import (
 )
 from minigrad.ops.linalg import SOLVE_TRIANGULAR, Array, T, through_numpy, where_finite
 from minigrad.ops.table import Row, custom, zero
+from minigrad.runtime.native import Array, call, kernels, lib
 
 
 def _mark_vjp(g: T, mark: float) -> T:
@@ -39,7 +39,7 @@ def _mark_vjp(g: T, mark: float) -> T:
 
 MARKED = custom(
     "marked",
-    lambda y, mark: call(lib.mg_copy, y),
+    lambda y, mark: call(kernels.copy, y),
     _mark_vjp,
     doc="a packed factorisation of which the values, or the vectors, are used",
 )
@@ -50,7 +50,7 @@ def _of_slope(g: T) -> float:
     return OF_VALUES + OF_VECTORS if g.requires_grad else OF_VECTORS
 
 
-def _forward(name: str, function: Callable[..., Array]) -> Callable[..., Handle]:
+def _forward(name: str, function: Callable[..., Array]) -> Callable[..., Array]:
     return lambda a, *args: through_numpy(name, where_finite(lambda a: function(a, *args)), a)
 
 
@@ -199,9 +199,9 @@ SINGULAR_VALUES = custom(
 # ---- QR ------------------------------------------------------------------------------------------
 
 
-def _qr(a: Handle) -> Handle:
+def _qr(a: Array) -> Array:
     if a.shape[-1] <= lib.MG_QR_COLUMNS:
-        return call(lib.mg_qr, a)
+        return call(kernels.qr, a)
     return _large_qr(a)
 
 

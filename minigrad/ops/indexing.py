@@ -11,11 +11,11 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from minigrad._c import NULL, Handle, call, lib, run, shape_of
 from minigrad.ops.table import Row, custom, linear
+from minigrad.runtime.native import Array, call, kernels, lib
 
 T = Any  # a Tensor; this layer stands below it
-Index = tuple[Handle | None, ...]
+Index = tuple[Array | None, ...]
 Shape = tuple[int, ...]
 
 
@@ -23,45 +23,45 @@ def _apply(row: Row, x: T, *args: Any, beside: tuple[T, ...] = ()) -> T:
     return x.apply_row(row, *args, beside=beside)
 
 
-def _written(x: Handle, index: Index, value: Handle) -> Handle:
+def _written(x: Array, index: Index, value: Array) -> Array:
     """x itself, written into."""
-    run(lib.mg_scatter_write, x, len(index), index, value)
+    call(kernels.scatter_write, x, index, value)
     return x
 
 
-def _count(n: int) -> Handle:
+def _count(n: int) -> Array:
     """0, 1, ... n - 1."""
-    return call(lib.mg_arange, lib.MG_INT64, 0.0, 0.0, 0, 1, n)
+    return call(kernels.arange, lib.MG_INT64, 0.0, 0.0, 0, 1, n)
 
 
-def _first(index: Index) -> Handle:
+def _first(index: Index) -> Array:
     """One that is an array; all have its shape."""
     return next(array for array in index if array is not None)
 
 
-def _explicit(index: Index) -> tuple[Handle, ...]:
+def _explicit(index: Index) -> tuple[Array, ...]:
     """The index with arrays for positions."""
-    shape = shape_of(_first(index))
+    shape = _first(index).shape
     arrays = []
     for d, array in enumerate(index):
         if array is None:
             line = (shape[d],) + (1,) * (len(shape) - d - 1)
-            array = call(lib.mg_reshape, _count(shape[d]), len(line), line)
-            array = call(lib.mg_view_expand, array, len(shape), shape)
+            array = call(kernels.reshape, _count(shape[d]), line)
+            array = call(kernels.view_expand, array, shape)
         arrays.append(array)
     return tuple(arrays)
 
 
-def _shaped_as(like: Handle, x: Handle) -> Handle:
-    return call(lib.mg_reshape, x, like.ndim, shape_of(like))
+def _shaped_as(like: Array, x: Array) -> Array:
+    return call(kernels.reshape, x, like.shape)
 
 
-def _gather(x: Handle, index: Index) -> Handle:
-    return call(lib.mg_gather, x, len(index), index)
+def _gather(x: Array, index: Index) -> Array:
+    return call(kernels.gather, x, index)
 
 
-def _scatter_add(g: Handle, to: Shape, index: Index) -> Handle:
-    return call(lib.mg_scatter_add, len(to), to, len(index), index, g)
+def _scatter_add(g: Array, to: Shape, index: Index) -> Array:
+    return call(kernels.scatter_add, to, index, g)
 
 
 # ---- sums ----------------------------------------------------------------------------------------
@@ -81,8 +81,8 @@ SCATTER_ADD: Row = linear(
 )
 
 
-def _combined(op: int, x: Handle, value: Handle, index: Index) -> Handle:
-    return call(lib.mg_scatter_reduce, op, x, len(index), index, value)
+def _combined(op: int, x: Array, value: Array, index: Index) -> Array:
+    return call(kernels.scatter_reduce, op, x, index, value)
 
 
 INDEX_ADD = custom(
@@ -95,10 +95,8 @@ INDEX_ADD = custom(
 
 PICK = linear(
     "pick",
-    lambda x, index, to: call(lib.mg_view_reshape, _gather(x, index), len(to), to),
-    lambda g, shape, index, to: _apply(
-        SCATTER_ADD, g.reshape(shape_of(_first(index))), shape, index
-    ),
+    lambda x, index, to: call(kernels.view_reshape, _gather(x, index), to),
+    lambda g, shape, index, to: _apply(SCATTER_ADD, g.reshape(_first(index).shape), shape, index),
     fused=lambda g, shape, index, to: _scatter_add(_shaped_as(_first(index), g), shape, index),
     doc="what an index picks, in another shape",
 )
@@ -109,14 +107,14 @@ def _merged(shape: Shape, axes: int) -> Shape:
     return (prod(shape[:axes]), *shape[axes:])
 
 
-def _masked(x: Handle, axes: int, places: Handle) -> Handle:
-    line = _merged(shape_of(x), axes)
-    return _gather(call(lib.mg_view_reshape, x, len(line), line), (places,))
+def _masked(x: Array, axes: int, places: Array) -> Array:
+    line = _merged(x.shape, axes)
+    return _gather(call(kernels.view_reshape, x, line), (places,))
 
 
-def _unmasked(g: Handle, shape: Shape, axes: int, places: Handle) -> Handle:
+def _unmasked(g: Array, shape: Shape, axes: int, places: Array) -> Array:
     made = _scatter_add(g, _merged(shape, axes), (places,))
-    return call(lib.mg_view_reshape, made, len(shape), shape)
+    return call(kernels.view_reshape, made, shape)
 
 
 MASKED = linear(
@@ -133,27 +131,27 @@ MASKED = linear(
 
 # For every tap, which elements of the axis it takes, and how much each of them counts. Where all
 # count fully there is one tap, and no weights.
-Taps = tuple[tuple[Handle, ...], tuple[Handle, ...]]
+Taps = tuple[tuple[Array, ...], tuple[Array, ...]]
 
 
-def _tapped(x: Handle, axis: int, taps: Taps) -> Handle:
+def _tapped(x: Array, axis: int, taps: Taps) -> Array:
     places, weights = taps
     if weights:
-        return call(lib.mg_tap, x, axis, len(places), places, weights)
-    return _gather(x, _rows(shape_of(x)[:axis], places[0]))
+        return call(kernels.tap, x, axis, places, weights)
+    return _gather(x, _rows(x.shape[:axis], places[0]))
 
 
-def _untapped(g: Handle, to: Shape, axis: int, taps: Taps) -> Handle:
+def _untapped(g: Array, to: Shape, axis: int, taps: Taps) -> Array:
     places, weights = taps
     if weights:
-        return call(lib.mg_untap, g, axis, to[axis], len(places), places, weights)
+        return call(kernels.untap, g, axis, to[axis], places, weights)
     return _scatter_add(g, to, _rows(to[:axis], places[0]))
 
 
-def _rows(before: Shape, places: Handle) -> Index:
+def _rows(before: Shape, places: Array) -> Index:
     """Places on an axis, at all positions on the axes before it."""
     shape = (*before, places.size)
-    return (*(None,) * len(before), call(lib.mg_view_expand, places, len(shape), shape))
+    return (*(None,) * len(before), call(kernels.view_expand, places, shape))
 
 
 TAP = linear(
@@ -175,61 +173,61 @@ UNTAP: Row = linear(
 
 GATHER_LAST: Row = linear(
     "index_last",
-    lambda x, index: call(lib.mg_gather_last, x, len(index), index),
+    kernels.gather_last,
     lambda g, shape, index: _apply(SCATTER_LAST, g, shape, index),
     doc="x[i0, i1, ...], but 0 where a later position has the same indices",
 )
 SCATTER_LAST: Row = linear(
     "index_put_last",
-    lambda g, to, index: _written(call(lib.mg_full, g.dtype, len(to), to, 0.0, 0), index, g),
+    lambda g, to, index: _written(call(kernels.full, g.dtype, to, 0.0, 0), index, g),
     lambda g, to, index: _apply(GATHER_LAST, g, index),
     doc="zeros(to)[i0, i1, ...] = x, the last of repeated indices wins",
 )
 BLANK: Row = linear(
     "index_blank",
-    lambda x, index: _written(call(lib.mg_copy, x), index, call(lib.mg_weak_int, 0)),
+    lambda x, index: _written(call(kernels.copy, x), index, call(kernels.weak_int, 0)),
     lambda g, index: _apply(BLANK, g, index),
     doc="x with 0 at [i0, i1, ...]",
 )
 INDEX_PUT = custom(
     "index_put",
-    lambda x, value, index: _written(call(lib.mg_copy, x), index, value),
+    lambda x, value, index: _written(call(kernels.copy, x), index, value),
     lambda g, index: _apply(BLANK, g, index),
     lambda g, index: _apply(GATHER_LAST, g, index),
     doc="x with [i0, i1, ...] = value, the last of repeated indices wins",
 )
 
 
-def _line(x: Handle) -> Handle:
-    return call(lib.mg_reshape, x, 1, (x.size,))
+def _line(x: Array) -> Array:
+    return call(kernels.reshape, x, (x.size,))
 
 
-def _masked_put(x: Handle, value: Handle, mask: Handle, places: Handle) -> Handle:
-    out = call(lib.mg_copy, x)
-    first = call(lib.mg_view_slice, _line(value), (0,), (1,), (places.size,))
+def _masked_put(x: Array, value: Array, mask: Array, places: Array) -> Array:
+    out = call(kernels.copy, x)
+    first = call(kernels.view_slice, _line(value), (0,), (1,), (places.size,))
     _written(_line(out), (places,), first)
     return out
 
 
-def _masked_taken(g: Handle, to: Shape, places: Handle) -> Handle:
+def _masked_taken(g: Array, to: Shape, places: Array) -> Array:
     """The first elements of zeros: those of g at the places."""
-    out = call(lib.mg_full, g.dtype, len(to), to, 0.0, 0)
-    first = call(lib.mg_view_slice, _line(out), (0,), (1,), (places.size,))
-    run(lib.mg_write, first, _gather(_line(g), (places,)))
+    out = call(kernels.full, g.dtype, to, 0.0, 0)
+    first = call(kernels.view_slice, _line(out), (0,), (1,), (places.size,))
+    call(kernels.write, first, _gather(_line(g), (places,)))
     return out
 
 
-def _masked_spread(g: Handle, to: Shape, places: Handle) -> Handle:
+def _masked_spread(g: Array, to: Shape, places: Array) -> Array:
     """Its transpose."""
-    out = call(lib.mg_full, g.dtype, len(to), to, 0.0, 0)
-    first = call(lib.mg_view_slice, _line(g), (0,), (1,), (places.size,))
+    out = call(kernels.full, g.dtype, to, 0.0, 0)
+    first = call(kernels.view_slice, _line(g), (0,), (1,), (places.size,))
     _written(_line(out), (places,), first)
     return out
 
 
 MASK_BLANK: Row = linear(
     "mask_blank",
-    lambda x, mask: call(lib.mg_where, mask, call(lib.mg_weak_int, 0), x),
+    lambda x, mask: call(kernels.where, mask, call(kernels.weak_int, 0), x),
     lambda g, mask: _apply(MASK_BLANK, g, mask),
     doc="the input with 0 where a mask is true",
 )
@@ -256,7 +254,7 @@ MASKED_PUT = custom(
 # ---- products and extrema ------------------------------------------------------------------------
 
 
-def _before(value: T, to: Shape, index: tuple[Handle, ...]) -> T:
+def _before(value: T, to: Shape, index: tuple[Array, ...]) -> T:
     """For each row of ``value``, the product of all that came before it at the same place.
 
     Each row is multiplied with the one before it at its place, then with what that one gathered,
@@ -265,10 +263,10 @@ def _before(value: T, to: Shape, index: tuple[Handle, ...]) -> T:
     """
     n = index[0].size
     to = to[: len(index)]
-    previous = call(lib.mg_index_previous, len(to), to, len(index), index)
-    previous = call(lib.mg_reshape, previous, 1, (n,))
-    end = call(lib.mg_full, lib.MG_INT64, 1, (1,), 0.0, n)
-    jump = call(lib.mg_concatenate, 2, (previous, end), 0)
+    previous = call(kernels.index_previous, to, index)
+    previous = call(kernels.reshape, previous, (n,))
+    end = call(kernels.full, lib.MG_INT64, (1,), 0.0, n)
+    jump = call(kernels.concatenate, (previous, end), 0)
     gathered = value.cat_with(_ones(value[:1]), 0)
     while _smallest(jump) < n:
         gathered = gathered * _apply(GATHER, gathered, (jump,))
@@ -281,17 +279,17 @@ def _ones(x: T) -> T:
     return ((x == x) | (x != x)).to(x.dtype)
 
 
-def _smallest(x: Handle) -> int:
-    return int(lib.mg_item_int(call(lib.mg_reduce, lib.MG_MIN, x, -1, NULL, False)))
+def _smallest(x: Array) -> int:
+    return call(kernels.amin, x, None, False).item()
 
 
-def _backwards(index: tuple[Handle, ...]) -> tuple[Handle, ...]:
+def _backwards(index: tuple[Array, ...]) -> tuple[Array, ...]:
     """The index arrays, flat, from their last position to the first."""
     flat = []
     for array in index:
         n = array.size
-        line = call(lib.mg_reshape, array, 1, (n,))
-        flat.append(call(lib.mg_view_slice, line, (max(n - 1, 0),), (-1,), (n,)))
+        line = call(kernels.reshape, array, (n,))
+        flat.append(call(kernels.view_slice, line, (max(n - 1, 0),), (-1,), (n,)))
     return tuple(flat)
 
 
@@ -342,10 +340,10 @@ def _extremum_by_value(g: T, a: T, b: T, y: T, index: Index, include: bool) -> T
     return by_value.scale(_apply(GATHER, g / count, index))
 
 
-def _extremum(op: int) -> Callable[[Handle, Handle, Index, bool], Handle]:
-    def forward(x: Handle, value: Handle, index: Index, include: bool) -> Handle:
+def _extremum(op: int) -> Callable[[Array, Array, Index, bool], Array]:
+    def forward(x: Array, value: Array, index: Index, include: bool) -> Array:
         # Without x, any of the values at a place is a start.
-        start = x if include else _written(call(lib.mg_copy, x), index, value)
+        start = x if include else _written(call(kernels.copy, x), index, value)
         return _combined(op, start, value, index)
 
     return forward

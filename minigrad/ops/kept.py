@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad._c import NULL, Handle, lib, save, saved_handle
+from minigrad.runtime.native import Array, save, saved_handle
 
 __all__ = ["Kept"]
 
@@ -22,29 +22,29 @@ class Kept:
 
     _saved: Any
 
-    def __init__(self, operand: T | None, tensor: Callable[[Handle], T]) -> None:
-        self._unsaved = NULL if operand is None else operand._h  # until the forward has saved it
+    def __init__(self, operand: T | None, tensor: Callable[[Array], T]) -> None:
+        self._unsaved = None if operand is None else operand._h  # until the forward has saved it
         self._tensor = tensor
 
-    def take(self) -> Handle:
-        """The operand for the forward, or NULL."""
-        operand, self._unsaved = self._unsaved, NULL
+    def take(self) -> Array:
+        """The operand for the forward, or None."""
+        operand, self._unsaved = self._unsaved, None
         return operand
 
-    def save(self, operand: Handle, *made: Handle) -> None:
+    def save(self, operand: Array, *made: Array) -> None:
         """Save both, by the forward."""
         self._saved, self._made = save(operand, *made), len(made)
 
-    def handles(self, op: str) -> tuple[Handle, ...]:
-        """The operand or NULL, and what was made; RuntimeError if one was overwritten."""
+    def handles(self, op: str) -> tuple[Array, ...]:
+        """The operand or None, and what was made; RuntimeError if one was overwritten."""
         made = [saved_handle(self._saved, i, op) for i in range(1, self._made + 1)]
         return self._operand(op), *made
 
     def operand(self, op: str) -> T | None:
         """The operand for a formula; RuntimeError if it was overwritten."""
         handle = self._operand(op)
-        return None if handle is NULL else self._tensor(handle)
+        return None if handle is None else self._tensor(handle)
 
-    def _operand(self, op: str) -> Handle:
-        given = lib.mg_saved_buffer(self._saved, 0)
-        return saved_handle(self._saved, 0, op) if given else NULL
+    def _operand(self, op: str) -> Array:
+        given = self._saved.buffer(0)
+        return saved_handle(self._saved, 0, op) if given else None

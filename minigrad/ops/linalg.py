@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._c import Handle, call, ffi, lib
 from minigrad.ops.table import Row, custom
+from minigrad.runtime.native import Array, call, ffi, kernels, lib
 
 T = Any  # a Tensor; this layer stands below it
 Array = np.ndarray[Any, Any]
@@ -25,9 +25,9 @@ Array = np.ndarray[Any, Any]
 # ---- the door to LAPACK --------------------------------------------------------------------------
 
 
-def _array(handle: Handle) -> Array:
+def _array(handle: Array) -> Array:
     """A NumPy array on the memory of a contiguous C array of float64 that the caller holds."""
-    memory = ffi.buffer(handle.pointer.data, 8 * handle.size)
+    memory = ffi.buffer(ffi.cast("char *", handle.data), 8 * handle.size)
     made: Array = np.ndarray(handle.shape, np.float64, memory)
     return made
 
@@ -35,7 +35,7 @@ def _array(handle: Handle) -> Array:
 _MOST_LINES = 2**24
 
 
-def through_numpy(name: str, function: Callable[..., Array], *handles: Handle) -> Handle:
+def through_numpy(name: str, function: Callable[..., Array], *handles: Array) -> Array:
     """``function`` of NumPy arrays, on C arrays: the one door to NumPy's LAPACK.
 
     It computes in float64, as NumPy's linear algebra does in any case; the result is a C array of
@@ -47,15 +47,15 @@ def through_numpy(name: str, function: Callable[..., Array], *handles: Handle) -
                 f"[{name}] shape {h.shape} has no element, but LAPACK would take its lines one by "
                 f"one: it may have {_MOST_LINES}"
             )
-    wide = [call(lib.mg_cast, h, lib.MG_FLOAT64) for h in handles]
+    wide = [call(kernels.cast, h, lib.MG_FLOAT64) for h in handles]
     try:
         made = function(*[_array(h) for h in wide])
     except np.linalg.LinAlgError as error:
         raise np.linalg.LinAlgError(f"[{name}] {error}") from None
-    result = call(lib.mg_empty, lib.MG_FLOAT64, made.ndim, made.shape)
+    result = call(kernels.empty, lib.MG_FLOAT64, made.shape)
     _array(result)[...] = made
     dtype = handles[0].dtype
-    return result if dtype == lib.MG_FLOAT64 else call(lib.mg_cast, result, dtype)
+    return result if dtype == lib.MG_FLOAT64 else call(kernels.cast, result, dtype)
 
 
 def where_finite(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -81,7 +81,7 @@ def where_finite(function: Callable[..., Array]) -> Callable[..., Array]:
 
 INV = custom(
     "inv",
-    lambda a: call(lib.mg_inv, a),
+    kernels.inv,
     lambda g, y: -(y.mT @ g @ y.mT),
     doc="the inverse",
 )
@@ -98,7 +98,7 @@ def _solve_by_b(g: T, a: T) -> T:
 
 SOLVE: Row = custom(
     "solve",
-    lambda a, b: call(lib.mg_solve, a, b),
+    kernels.solve,
     lambda g, a, y: _solve_by_both(g, a, y)[0],
     _solve_by_b,
     joint=_solve_by_both,
@@ -118,7 +118,7 @@ def _triangular_by_b(g: T, a: T, upper: bool, unit: bool) -> T:
 
 SOLVE_TRIANGULAR: Row = custom(
     "solve_triangular",
-    lambda a, b, upper, unit: call(lib.mg_solve_triangular, a, b, upper, unit),
+    kernels.solve_triangular,
     lambda g, a, y, upper, unit: _triangular_by_both(g, a, y, upper, unit)[0],
     _triangular_by_b,
     joint=_triangular_by_both,
@@ -138,7 +138,7 @@ def _cholesky_vjp(g: T, y: T) -> T:
 
 CHOLESKY = custom(
     "cholesky",
-    lambda a: call(lib.mg_cholesky, a),
+    kernels.cholesky,
     _cholesky_vjp,
     doc="lower triangular L with L @ L^T = A, of which the lower triangle is read",
 )
@@ -193,7 +193,7 @@ def _cofactors(x: T) -> T:
 
 DET = custom(
     "det",
-    lambda a: call(lib.mg_det, a, False),
+    lambda a: call(kernels.det, a, False),
     lambda g, x: g.unsqueeze(-1).unsqueeze(-1) * _cofactors(x),
     doc="the determinant; its derivative never divides",
 )
@@ -309,7 +309,7 @@ def _slogdet_vjp(g: T, x: T, y: T) -> T:
 
 SLOGDET = custom(
     "slogdet",
-    lambda a: call(lib.mg_det, a, True),
+    lambda a: call(kernels.det, a, True),
     _slogdet_vjp,
     doc="the sign of the determinant and the logarithm of its magnitude, side by side",
 )

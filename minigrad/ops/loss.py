@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad._c import NULL, Handle, call, lib
 from minigrad.ops.composed import product
 from minigrad.ops.indexing import SCATTER_ADD
-from minigrad.ops.special import BAND, SOFTPLUS
-from minigrad.ops.table import Row, custom, mixed
+from minigrad.ops.special import HARDTANH, SOFTPLUS
+from minigrad.ops.table import Row, custom
+from minigrad.runtime.native import Array, call, kernels, lib
 
 T = Any  # a Tensor; this layer stands below it
 
@@ -17,16 +17,16 @@ T = Any  # a Tensor; this layer stands below it
 
 def _huber_partial(a: T, b: T, bound: float, square: float) -> T:
     """Its own derivative is 0 at the bound."""
-    return (a - b).apply_row(BAND, -bound, bound) * (2.0 * square)
+    return (a - b).apply_row(HARDTANH, -bound, bound) * (2.0 * square)
 
 
-def _huber_fused(g: Handle, a: Handle, b: Handle, square: float, line: float) -> Handle:
-    return mixed(lib.MG_HUBER_VJP, (g, a, b), (2.0 * square, line))
+def _huber_fused(g: Array, a: Array, b: Array, square: float, line: float) -> Array:
+    return call(kernels.huber_loss_vjp, (g, a, b), (2.0 * square, line))
 
 
 HUBER = custom(
     "huber",
-    lambda a, b, bound, square, line: mixed(lib.MG_HUBER, (a, b), (bound, square, line)),
+    lambda a, b, bound, square, line: call(kernels.huber_loss, (a, b), (bound, square, line)),
     lambda g, a, b, bound, square, line: g.scale(_huber_partial(a, b, bound, square)),
     lambda g, a, b, bound, square, line: g.scale(_huber_partial(b, a, bound, square)),
     fused=[
@@ -47,28 +47,37 @@ def _bounded_log(p: T, log_p: T) -> T:
 
 ENTROPY = custom(
     "entropy",
-    lambda a, b: mixed(lib.MG_ENTROPY, (a, b)),
+    lambda a, b: call(kernels.binary_cross_entropy, (a, b), ()),
     lambda g, a, b: g.scale((1.0 - b) / (1.0 - a).clamp(_LEAST) - b / a.clamp(_LEAST)),
     lambda g, a: g.scale(_bounded_log(1.0 - a, (-a).log1p()) - _bounded_log(a, a.log())),
-    fused=[lambda g, a, b: mixed(lib.MG_ENTROPY_VJP, (g, a, b)), None],
+    fused=[lambda g, a, b: call(kernels.binary_cross_entropy_vjp, (g, a, b), ()), None],
     doc="-(b log(a) + (1 - b) log(1 - a)), each logarithm at least -100",
 )
 SCORES = custom(
     "entropy_of_scores",
-    lambda a, b: mixed(lib.MG_SCORES, (a, b, b)),
+    lambda a, b: call(kernels.binary_cross_entropy_with_logits, (a, b, b), ()),
     lambda g, a, b: g.scale((1.0 - b).scale(a.sigmoid()) - b.scale((-a).sigmoid())),
     lambda g, a: g.scale(-a),  # softplus(-a) - softplus(a), which cancel
-    fused=[lambda g, a, b: mixed(lib.MG_SCORES_VJP, (g, a, b, b)), None],
+    fused=[
+        lambda g, a, b: call(kernels.binary_cross_entropy_with_logits_vjp, (g, a, b, b), ()),
+        None,
+    ],
     doc="(1 - b) softplus(a) + b softplus(-a)",
 )
 # "values" are the hits, by which the place of the third that is kept is known.
 WEIGHTED_SCORES = custom(
     "weighted_entropy_of_scores",
-    lambda a, b, values: mixed(lib.MG_SCORES, (a, b, values)),
+    lambda a, b, values: call(kernels.binary_cross_entropy_with_logits, (a, b, values), ()),
     lambda g, a, b, values: g.scale((1.0 - b).scale(a.sigmoid()) - values.scale((-a).sigmoid())),
     lambda g, a: g.scale(-a.apply_row(SOFTPLUS)),
     lambda g, a: g.scale((-a).apply_row(SOFTPLUS)),
-    fused=[lambda g, a, b, values: mixed(lib.MG_SCORES_VJP, (g, a, b, values)), None, None],
+    fused=[
+        lambda g, a, b, values: call(
+            kernels.binary_cross_entropy_with_logits_vjp, (g, a, b, values), ()
+        ),
+        None,
+        None,
+    ],
     doc="(1 - b) softplus(a) + hits softplus(-a)",
 )
 
@@ -78,17 +87,19 @@ WEIGHTED_SCORES = custom(
 # tensor that nobody else writes; an array that the forward fills for the fused backward; the target
 # that counts nothing; the share of all classes in each target, or the margin; the reduction; and
 # what kind of loss it is.
-Options = tuple[T, Handle, int, float, int, int]
+Options = tuple[T, Array, int, float, int, int]
 
 
-def _loss(x: Handle, w: Handle, options: Options) -> Handle:
+def _loss(x: Array, w: Array, options: Options) -> Array:
     target, stats, ignore, share, reduction, kind = options
-    return call(lib.mg_cross_entropy, x, target._h, w, stats, ignore, share, reduction, kind)
+    return call(kernels.cross_entropy, x, target._h, w, stats, ignore, share, reduction, kind)
 
 
-def _fused(g: Handle, x: Handle, w: Handle, options: Options) -> Handle:
+def _fused(g: Array, x: Array, w: Array, options: Options) -> Array:
     target, stats, ignore, share, reduction, kind = options
-    return call(lib.mg_cross_entropy_vjp, g, x, target._h, w, stats, ignore, share, reduction, kind)
+    return call(
+        kernels.cross_entropy_vjp, g, x, target._h, w, stats, ignore, share, reduction, kind
+    )
 
 
 def _rows(x: T) -> T:
@@ -98,7 +109,7 @@ def _rows(x: T) -> T:
 
 def _at_targets(values: T, shape: tuple[int, ...], target: T) -> T:
     """Zeros but for one value in each row."""
-    numbers = call(lib.mg_arange, lib.MG_INT64, 0.0, 1.0, 0, 1, shape[0])
+    numbers = call(kernels.arange, lib.MG_INT64, 0.0, 1.0, 0, 1, shape[0])
     return values.apply_row(SCATTER_ADD, shape, (numbers, target._h))
 
 
@@ -181,9 +192,9 @@ def _of_classes(name: str, by_scores: Any, by_weights: Any, doc: str) -> tuple[R
     """The row without weights, and that with a weight for each class."""
     return custom(
         name,
-        lambda x, options: _loss(x, NULL, options),
+        lambda x, options: _loss(x, None, options),
         lambda g, x, options: by_scores(g, x, None, options),
-        fused=[lambda g, x, options: _fused(g, x, NULL, options)],
+        fused=[lambda g, x, options: _fused(g, x, None, options)],
         doc=doc,
     ), custom(
         f"weighted_{name}",

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad._c import NULL, Handle, call, lib
 from minigrad.ops.table import Row, custom
+from minigrad.runtime.native import Array, call, kernels
 
 T = Any  # a Tensor; this layer stands below it
 
@@ -47,11 +47,11 @@ def _rows(x: T, w: T) -> T:
 
 
 def _of_rows(name: str, centred: bool, doc: str) -> Row:
-    def forward(x: Handle, w: Handle, bias: Handle, stats: T, eps: float) -> Handle:
-        return call(lib.mg_norm_rows, x, w, bias, stats._h, centred, eps)
+    def forward(x: Array, w: Array, bias: Array, stats: T, eps: float) -> Array:
+        return call(kernels.norm_rows, x, w, bias, stats._h, centred, eps)
 
-    def vjp(g: Handle, x: Handle, w: Handle, stats: T, eps: float) -> Sequence[Handle]:
-        return call(lib.mg_norm_rows_vjp, g, x, w, stats._h, centred)  # type: ignore[no-any-return]
+    def vjp(g: Array, x: Array, w: Array, stats: T, eps: float) -> Sequence[Array]:
+        return call(kernels.norm_rows_vjp, g, x, w, stats._h, centred)  # type: ignore[no-any-return]
 
     def by_x(g: T, a: T, b: T, stats: T, eps: float) -> T:
         h, rstd = _standardised(_rows(a, b), (1,), centred, eps)
@@ -77,20 +77,20 @@ RMS_NORM = _of_rows("rms_norm", False, "x / sqrt(mean of squares + eps) * w + b 
 # channels, or, where that is 0, all samples of a channel; then `given` may be the means and
 # variances to use.
 
-Given = tuple[Handle, Handle] | None
+Given = tuple[Array, Array] | None
 
 
 def _channels_forward(
-    x: Handle, w: Handle, bias: Handle, stats: T, groups: int, given: Given, eps: float
-) -> Handle:
-    mean, var = given or (NULL, NULL)
-    return call(lib.mg_norm_channels, x, w, bias, stats._h, groups, mean, var, eps)
+    x: Array, w: Array, bias: Array, stats: T, groups: int, given: Given, eps: float
+) -> Array:
+    mean, var = given or (None, None)
+    return call(kernels.norm_channels, x, w, bias, stats._h, groups, mean, var, eps)
 
 
 def _channels_vjp(
-    g: Handle, x: Handle, w: Handle, stats: T, groups: int, given: Given, eps: float
-) -> Sequence[Handle]:
-    return call(lib.mg_norm_channels_vjp, g, x, w, stats._h, groups, given is None)  # type: ignore[no-any-return]
+    g: Array, x: Array, w: Array, stats: T, groups: int, given: Given, eps: float
+) -> Sequence[Array]:
+    return call(kernels.norm_channels_vjp, g, x, w, stats._h, groups, given is None)  # type: ignore[no-any-return]
 
 
 def _planes(x: T) -> T:

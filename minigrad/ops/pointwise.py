@@ -8,9 +8,9 @@ from __future__ import annotations
 from math import inf, nan
 from typing import Any
 
-from minigrad._c import call, lib
 from minigrad.ops.composed import with_slopes
 from minigrad.ops.table import custom, pointwise, with_numbers, zero
+from minigrad.runtime.native import kernels, lib
 
 T = Any  # a Tensor; this layer stands below it
 
@@ -360,11 +360,11 @@ BITWISE_RIGHT_SHIFT = zero(
 
 WHERE = custom(
     "where",
-    lambda c, a, b: call(lib.mg_where, c, a, b),
+    kernels.where,
     None,
     lambda g, c: g.where(c, 0.0),
     lambda g, c: g.masked_fill(c, 0.0),
-    choice=lib.MG_WHERE,
+    choice=1,
     doc="a where the condition c holds, else b",
 )
 
@@ -386,16 +386,17 @@ def _clamp_lowered(x: T, b: T, y: T) -> T:
 
 CLAMP = custom(
     "clamp",
-    lambda x, low, high: call(lib.mg_clamp, x, low, high),
+    kernels.clamp,
     lambda g, x, b, y: g.where(_clamp_passes(x, b, y), 0.0),
     lambda g, x, b, y: g.where(_clamp_raised(x, b, y), 0.0),
     lambda g, x, b, y: g.where(_clamp_lowered(x, b, y), 0.0),
-    choice=lib.MG_CLAMP,
+    choice=0,
     doc="x between the bounds b (low) and high",
 )
 CLIP = with_numbers(
     "clip",
-    lib.MG_CLIP,
+    kernels.clip,
+    kernels.clip_vjp,
     lambda g, x, low, high: g.where((x >= low) * (x <= high), 0.0),
     doc="x between two numbers; on them its derivative is 1",
 )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad._c import call, lib
 from minigrad.ops.table import Row, linear
+from minigrad.runtime.native import call, kernels
 
 T = Any  # a Tensor; this layer stands below it
 
 DROP: Row = linear(
     "dropout",
-    lambda x, keep, factor: call(lib.mg_drop, x, keep._h, factor),
+    lambda x, keep, factor: call(kernels.drop, x, keep._h, factor),
     lambda g, keep, factor: g.apply_row(DROP, keep, factor),
-    fused=lambda g, keep, factor: call(lib.mg_drop, g, keep._h, factor),
+    fused=lambda g, keep, factor: call(kernels.drop, g, keep._h, factor),
     doc="x * factor where keep is true, else 0 whatever x is",
 )

@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad._c import Handle, call, lib
 from minigrad.ops.kept import Kept
 from minigrad.ops.shape import CAT, STACK
 from minigrad.ops.table import Row, custom
+from minigrad.runtime.native import Array, call, kernels, lib
 
 T = Any  # a Tensor; this layer stands below it
 Shape = tuple[int, ...]
@@ -144,19 +144,19 @@ def _recurrence(
 ) -> Row:
     """A row for a kind of layer: `back` is the formula for the gradients of all operands."""
 
-    def forward(projected: Handle, state: Handle, weight: Handle, *rest: Any) -> Handle:
+    def forward(projected: Array, state: Array, weight: Array, *rest: Any) -> Array:
         kept, cells = rest[-2:]
         operand = kept.take()
-        y, made = call(lib.mg_recurrent, kind, projected, state, weight, operand, cells)
+        y, made = call(kernels.recurrent, kind, projected, state, weight, operand, cells)
         kept.save(operand, made)
         return y
 
     def vjp(
-        g: Handle, projected: Handle, state: Handle, weight: Handle, kept: Kept, cells: int
-    ) -> Sequence[Handle]:
+        g: Array, projected: Array, state: Array, weight: Array, kept: Kept, cells: int
+    ) -> Sequence[Array]:
         operand, made = kept.handles(name)
         arrays = (g, projected, state, weight, operand, made)
-        return call(lib.mg_recurrent_vjp, kind, *arrays, cells)  # type: ignore[no-any-return]
+        return call(kernels.recurrent_vjp, kind, *arrays, cells)  # type: ignore[no-any-return]
 
     def joint(g: T, projected: T, state: T, weight: T, kept: Kept, cells: int) -> tuple[T, ...]:
         return back(g, projected, state, weight, kept.operand(name), cells)[:operands]

@@ -10,34 +10,15 @@ from collections.abc import Callable
 from math import inf, nan
 from typing import Any
 
-from minigrad._c import NULL, Handle, call, ffi, lib, run, settle, tracers
 from minigrad.ops.composed import product
 from minigrad.ops.pointwise import ABS, DIV, GE, LE, LOGICAL_AND, MUL, POW
 from minigrad.ops.scan import last_cumprod_vjp, share_of
 from minigrad.ops.shape import EMBED
 from minigrad.ops.table import Row, custom, linear, zero
+from minigrad.runtime.native import Array, call, kernels, lib
 
 T = Any  # a Tensor; this layer stands below it
 Axes = tuple[int, ...]
-
-
-class _CArrays(dict[tuple[int, ...], Any]):
-    """Tuples of integers as C arrays of a type; those in recent use are kept."""
-
-    LIMIT = 256
-
-    def __init__(self, kind: str) -> None:
-        super().__init__()
-        self.kind = kind
-
-    def __missing__(self, numbers: tuple[int, ...]) -> Any:
-        if len(self) >= self.LIMIT:
-            self.clear()
-        made = self[numbers] = ffi.new(self.kind, numbers)
-        return made
-
-
-c_axes, c_shapes = _CArrays("int32_t[]"), _CArrays("int64_t[]")
 
 
 def keep_dims(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
@@ -61,52 +42,28 @@ def _spread(g: T, shape: tuple[int, ...], axes: Axes) -> T:
     return g.reshape(keep_dims(shape, axes)).expand(shape)
 
 
-def _spread_view(g: Handle, shape: tuple[int, ...], axes: Axes, keep: bool) -> Handle:
-    args = g, len(shape), c_shapes[shape], len(axes), c_axes[axes]
-    made = _view_spread(*args)  # as `call` does it
-    if made is None or tracers:
-        settle(made, _view_spread, args)
-    return made
+def _spread_view(g: Array, shape: tuple[int, ...], axes: Axes, keep: bool) -> Array:
+    return call(kernels.view_spread, g, shape, axes)
 
 
-def _spread_share(g: Handle, shape: tuple[int, ...], axes: Axes, keep: bool) -> Handle:
-    share = call(lib.mg_weak_float, _share(shape, axes))
-    return _spread_view(call(lib.mg_binary, MUL.id, g, share), shape, axes, keep)
-
-
-_view_spread = lib.mg_view_spread
+def _spread_share(g: Array, shape: tuple[int, ...], axes: Axes, keep: bool) -> Array:
+    return call(kernels.spread_mean, g, shape, axes)
 
 
 def _share(shape: tuple[int, ...], axes: Axes) -> float:
     return 1.0 / max(_count(shape, axes), 1)
 
 
-def _reduction(op: int) -> Callable[[Handle, Axes, bool], Handle]:
-    kernel = lib.mg_reduce
-
-    def reduction(x: Handle, axes: Axes, keep: bool) -> Handle:
-        try:
-            made = kernel(op, x, len(axes), c_axes[axes], keep)  # as `call` does it
-        except TypeError:
-            return call(kernel, op, x, len(axes), c_axes[axes], keep)
-        if made is None or tracers:
-            settle(made, kernel, (op, x, len(axes), c_axes[axes], keep))
-        return made
-
-    return reduction
-
-
-_sum = _reduction(lib.MG_SUM)
 SUM = linear(
     "sum",
-    _sum,
+    kernels.sum,
     lambda g, shape, axes, keep: _spread(g, shape, axes),
     fused=_spread_view,
     doc="the sum over the axes; booleans and integers give int64",
 )
 MEAN = linear(
     "mean",
-    _reduction(lib.MG_MEAN),
+    kernels.mean,
     lambda g, shape, axes, keep: _spread(g * _share(shape, axes), shape, axes),
     fused=_spread_share,
     doc="the mean over the axes; NaN where there is nothing to average",
@@ -122,22 +79,18 @@ def _extremum_vjp(g: T, x: T, y: T, shape: tuple[int, ...], axes: Axes, keep: bo
     return hit.scale(g.reshape(kept) / hit.sum(axes, True))
 
 
-def _extremum(name: str, op: int, doc: str) -> Any:
+def _extremum(name: str, kernel: int, doc: str) -> Any:
     return custom(
         name,
-        _reduction(op),
+        kernel,
         _extremum_vjp,
-        fused=[
-            lambda g, x, y, shape, axes, keep: call(
-                lib.mg_extremum_vjp, g, x, y, len(axes), c_axes[axes], keep
-            )
-        ],
+        fused=[lambda g, x, y, shape, axes, keep: call(kernels.extremum_vjp, g, x, y, axes, keep)],
         doc=doc,
     )
 
 
-AMAX = _extremum("amax", lib.MG_MAX, "the maximum over the axes; ties share the gradient")
-AMIN = _extremum("amin", lib.MG_MIN, "the minimum over the axes; ties share the gradient")
+AMAX = _extremum("amax", kernels.amax, "the maximum over the axes; ties share the gradient")
+AMIN = _extremum("amin", kernels.amin, "the minimum over the axes; ties share the gradient")
 
 
 def _tied_vjp(g: T, a: T, b: T) -> T:
@@ -149,25 +102,25 @@ def _tied_vjp(g: T, a: T, b: T) -> T:
     return shares[0] if len(shares) == 1 else shares[0] + shares[1]
 
 
-def _tied_fused(g: Handle, a: Handle, b: Handle) -> Handle:
+def _tied_fused(g: Array, a: Array, b: Array) -> Array:
     count = b.size
     if count > 1:
-        g = call(lib.mg_binary, MUL.id, g, call(lib.mg_weak_float, 1.0 / count))
+        g = call(MUL.id, g, call(kernels.weak_float, 1.0 / count))
     made = None
     for i in range(count):
-        one = call(lib.mg_view_reshape, call(lib.mg_view_slice, b, (i,), (1,), (1,)), 0, ())
-        part = call(lib.mg_extremum_vjp, g, a, one, -1, NULL, False)
+        one = call(kernels.view_reshape, call(kernels.view_slice, b, (i,), (1,), (1,)), ())
+        part = call(kernels.extremum_vjp, g, a, one, None, False)
         if made is None:
             made = part
         else:
-            run(lib.mg_accumulate, made, part)
+            call(kernels.accumulate, made, part)
     return made
 
 
-def _tied(a: Handle, b: Handle) -> Handle:
+def _tied(a: Array, b: Array) -> Array:
     if b.size == 1:
-        return call(lib.mg_view_reshape, call(lib.mg_copy, b), 0, ())
-    return call(lib.mg_reduce, lib.MG_MEAN, b, -1, NULL, False)
+        return call(kernels.view_reshape, call(kernels.copy, b), ())
+    return call(kernels.mean, b, None, False)
 
 
 TIED = custom(
@@ -195,24 +148,24 @@ def _prod_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes, keep: bool) -> T:
     return slope.reshape(tuple(shape[d] for d in order)).permute(tuple(back))
 
 
-def _prod_fused(g: Handle, x: Handle, shape: tuple[int, ...], axes: Axes, keep: bool) -> Handle:
+def _prod_fused(g: Array, x: Array, shape: tuple[int, ...], axes: Axes, keep: bool) -> Array:
     if not axes or axes == tuple(range(axes[0], axes[-1] + 1)):  # neighbours: lines as they lie
         first = axes[0] if axes else 0
         lines = _sizes(shape[:first]), _count(shape, axes), _sizes(shape[first + len(axes) :])
-        rows = call(lib.mg_reshape, x, 3, lines)
-        return call(lib.mg_reshape, call(lib.mg_prod_vjp, g, rows, 1), len(shape), shape)
+        rows = call(kernels.reshape, x, lines)
+        return call(kernels.reshape, call(kernels.prod_vjp, g, rows, 1), shape)
     order = tuple(d for d in range(len(shape)) if d not in axes) + axes
-    turned = call(lib.mg_view_permute, x, len(order), order)
+    turned = call(kernels.view_permute, x, order)
     n = _count(shape, axes)
-    rows = call(lib.mg_reshape, turned, 2, (x.size // n if n else 0, n))
-    slope = call(lib.mg_reshape, call(lib.mg_prod_vjp, g, rows, 1), len(order), turned.shape)
+    rows = call(kernels.reshape, turned, (x.size // n if n else 0, n))
+    slope = call(kernels.reshape, call(kernels.prod_vjp, g, rows, 1), turned.shape)
     back = tuple(order.index(d) for d in range(len(order)))
-    return call(lib.mg_copy, call(lib.mg_view_permute, slope, len(order), back))
+    return call(kernels.copy, call(kernels.view_permute, slope, back))
 
 
 PROD = custom(
     "prod",
-    _reduction(lib.MG_PROD),
+    kernels.prod,
     _prod_vjp,
     fused=[_prod_fused],
     doc="the product over the axes; its gradient never divides",
@@ -235,14 +188,14 @@ UNITS = zero(
     "units",
     1,
     "powers of two that bring very small or large inputs, or all, near 1",
-    forward=lambda y, every: call(lib.mg_units, y, every),
+    forward=kernels.units,
 )
 
 
 def _in_units(x: T, y: T, kept: tuple[int, ...], row: Any, *args: Any) -> tuple[T, T]:
     """x and its root y, with the axes kept; in other units where y may have lost digits."""
     y = y.reshape(kept)
-    if lib.mg_far(y._h):
+    if call(kernels.far, y._h):
         x = x * y.detach().apply_row(UNITS, False)
         y = x.apply_row(row, *args)
     return x, y
@@ -258,9 +211,9 @@ def deviations(x: T, axes: Axes) -> T:
 
 
 def _spread_vjp(
-    g: Handle, x: Handle, y: Handle, axes: Axes, keep: bool, scale: float, centred: bool
-) -> Handle:
-    return call(lib.mg_spread_vjp, g, x, y, len(axes), c_axes[axes], scale, centred, keep)
+    g: Array, x: Array, y: Array, axes: Axes, keep: bool, scale: float, centred: bool
+) -> Array:
+    return call(kernels.spread_vjp, g, x, y, axes, scale, centred, keep)
 
 
 def _limit_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes) -> T:
@@ -296,22 +249,18 @@ def _norm_vjp(g: T, x: T, y: T, shape: tuple[int, ...], axes: Axes, keep: bool) 
 
 VAR = custom(
     "var",
-    lambda x, axes, keep, correction: call(
-        lib.mg_var, x, len(axes), c_axes[axes], correction, False, keep
-    ),
+    lambda x, axes, keep, correction: call(kernels.var, x, axes, correction, keep),
     _var_vjp,
     fused=[
         lambda g, x, shape, axes, keep, correction: _spread_vjp(
-            g, x, NULL, axes, keep, 2.0 * _degrees(shape, axes, correction), True
+            g, x, None, axes, keep, 2.0 * _degrees(shape, axes, correction), True
         )
     ],
     doc="the variance over the axes, divided by n - correction; the data is read once",
 )
 STD: Row = custom(
     "std",
-    lambda x, axes, keep, correction: call(
-        lib.mg_var, x, len(axes), c_axes[axes], correction, True, keep
-    ),
+    lambda x, axes, keep, correction: call(kernels.std, x, axes, correction, keep),
     _std_vjp,
     fused=[
         lambda g, x, y, shape, axes, keep, correction: _spread_vjp(
@@ -322,7 +271,7 @@ STD: Row = custom(
 )
 NORM: Row = custom(
     "norm",
-    lambda x, axes, keep: call(lib.mg_norm, x, len(axes), c_axes[axes], keep),
+    kernels.norm,
     _norm_vjp,
     fused=[lambda g, x, y, shape, axes, keep: _spread_vjp(g, x, y, axes, keep, 1.0, False)],
     doc="the root of the sum of squares over the axes; its derivatives are 0 where it is",
@@ -332,28 +281,30 @@ NORM: Row = custom(
 _NEAR = {lib.MG_FLOAT32: 2.0**96, lib.MG_FLOAT64: 2.0**960}  # as csrc/kernels/reduce_back.inc.c
 
 
-def _p_norm(x: Handle, axes: Axes, keep: bool, p: float) -> Handle:
+def _p_norm(x: Array, axes: Axes, keep: bool, p: float) -> Array:
     """Where powers leave the range, a second time in units of a power of two for each line."""
 
-    def of(op: int, a: Handle, b: Handle | float) -> Handle:
-        return call(lib.mg_binary, op, a, call(lib.mg_weak_float, b) if isinstance(b, float) else b)
+    def of(op: int, a: Array, b: Array | float) -> Array:
+        return call(op, a, call(kernels.weak_float, b) if isinstance(b, float) else b)
 
-    size = call(lib.mg_unary, ABS.id, x)
-    total = _sum(of(POW.id, size, p), axes, keep)
+    size = call(ABS.id, x)
+    total = call(kernels.sum, of(POW.id, size, p), axes, keep)
     made = of(POW.id, total, 1.0 / p)
-    if not x.size or not (lib.mg_far(total) or lib.mg_lost(total, _count(x.shape, axes))):
+    if not x.size or not (
+        call(kernels.far, total) or call(kernels.lost, total, _count(x.shape, axes))
+    ):
         return made
-    careful, top = size, _reduction(lib.MG_MAX if p > 0.0 else lib.MG_MIN)(size, axes, True)
+    careful, top = size, call(kernels.amax if p > 0.0 else kernels.amin, size, axes, True)
     steps = []
     for _ in range(2):  # from a subnormal number to 1 takes two
-        steps.append(call(lib.mg_units, top, True))
+        steps.append(call(kernels.units, top, True))
         careful, top = of(MUL.id, careful, steps[-1]), of(MUL.id, top, steps[-1])
-    careful = of(POW.id, _sum(of(POW.id, careful, p), axes, keep), 1.0 / p)
+    careful = of(POW.id, call(kernels.sum, of(POW.id, careful, p), axes, keep), 1.0 / p)
     for step in reversed(steps):
-        careful = of(DIV.id, careful, call(lib.mg_reshape, step, careful.ndim, careful.shape))
+        careful = of(DIV.id, careful, call(kernels.reshape, step, careful.shape))
     most = _NEAR[x.dtype]
     near = of(LOGICAL_AND.id, of(GE.id, total, 1.0 / most), of(LE.id, total, most))
-    return call(lib.mg_where, near, made, careful)
+    return call(kernels.where, near, made, careful)
 
 
 def _p_norm_vjp(g: T, x: T, y: T, shape: tuple[int, ...], axes: Axes, keep: bool, p: float) -> T:
@@ -380,21 +331,17 @@ def _logsumexp_vjp(g: T, x: T, y: T, shape: tuple[int, ...], axes: Axes, keep: b
 
 LOGSUMEXP = custom(
     "logsumexp",
-    lambda x, axes, keep: call(lib.mg_logsumexp, x, len(axes), c_axes[axes], keep),
+    kernels.logsumexp,
     _logsumexp_vjp,
-    fused=[
-        lambda g, x, y, shape, axes, keep: call(
-            lib.mg_logsumexp_vjp, g, x, y, len(axes), c_axes[axes], keep
-        )
-    ],
+    fused=[lambda g, x, y, shape, axes, keep: call(kernels.logsumexp_vjp, g, x, y, axes, keep)],
     doc="log(sum(exp(x))) over the axes, without overflow",
 )
 
 SOFTMAX = custom(
     "softmax",
-    lambda x, axis: call(lib.mg_softmax, x, axis),
+    kernels.softmax,
     lambda g, y, axis: (g - g.scale(y).sum((axis,), True)).scale(y),
-    fused=[lambda g, y, axis: call(lib.mg_softmax_vjp, g, y, axis)],
+    fused=[kernels.softmax_vjp],
     doc="exp(x) / sum(exp(x)) along the axis",
 )
 
@@ -406,25 +353,23 @@ def _log_softmax_vjp(g: T, y: T, axis: int) -> T:
 
 LOG_SOFTMAX = custom(
     "log_softmax",
-    lambda x, axis: call(lib.mg_log_softmax, x, axis),
+    kernels.log_softmax,
     _log_softmax_vjp,
-    fused=[lambda g, y, axis: call(lib.mg_log_softmax_vjp, g, y, axis)],
+    fused=[kernels.log_softmax_vjp],
     doc="x - logsumexp(x) along the axis",
 )
 
-ALL = zero("all", 1, "are all elements true?", forward=_reduction(lib.MG_ALL))
-ANY = zero("any", 1, "is any element true?", forward=_reduction(lib.MG_ANY))
+ALL = zero("all", 1, "are all elements true?", forward=kernels.all)
+ANY = zero("any", 1, "is any element true?", forward=kernels.any)
 
 
-def _arg(op: int) -> Callable[[Handle, int | None, bool], Handle]:
-    return lambda x, axis, keep: call(
-        lib.mg_arg_reduce, op, x, 0 if axis is None else axis, axis is None, keep
-    )
+def _arg(kernel: int) -> Callable[[Array, int | None, bool], Array]:
+    return lambda x, axis, keep: call(kernel, x, 0 if axis is None else axis, axis is None, keep)
 
 
 ARGMAX = zero(
-    "argmax", 1, "where the maximum is: the first of ties, NaN first", forward=_arg(lib.MG_MAX)
+    "argmax", 1, "where the maximum is: the first of ties, NaN first", forward=_arg(kernels.argmax)
 )
 ARGMIN = zero(
-    "argmin", 1, "where the minimum is: the first of ties, NaN first", forward=_arg(lib.MG_MIN)
+    "argmin", 1, "where the minimum is: the first of ties, NaN first", forward=_arg(kernels.argmin)
 )

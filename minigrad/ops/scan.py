@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad._c import Handle, call, lib
 from minigrad.dtypes import float32, float64
 from minigrad.ops.composed import product
 from minigrad.ops.pointwise import SCALE, SUB
 from minigrad.ops.shape import EMBED
 from minigrad.ops.table import Row, custom, linear, zero
+from minigrad.runtime.native import Array, call, kernels
 
 T = Any  # a Tensor; this layer stands below it
 
 CUMSUM = linear(
     "cumsum",
-    lambda x, axis: call(lib.mg_cumsum, x, axis, False),
+    lambda x, axis: call(kernels.cumsum, x, axis, False),
     lambda g, axis: g.flip(axis).cumsum(axis).flip(axis),
-    fused=lambda g, axis: call(lib.mg_cumsum, g, axis, True),
+    fused=lambda g, axis: call(kernels.cumsum, g, axis, True),
     doc="the sums of the elements up to each, which is included",
 )
 
@@ -43,7 +43,7 @@ def _by_factor(g: T, a: T, y: T, axis: int) -> T:
 
 RECURRENCE: Row = custom(
     "recurrence",
-    lambda a, b, axis: call(lib.mg_recurrence, a, b, axis),
+    kernels.recurrence,
     _by_factor,
     lambda g, a, axis: recurred_back(_tail(a, axis), g, axis),
     doc="y[i] = b[i] + a[i] * y[i - 1], and y[0] = b[0]",
@@ -70,7 +70,7 @@ def cumprod_vjp(g: T, x: T, y: T, axis: int) -> T:
 
 SHIFTED: Row = linear(
     "shifted",
-    lambda x, powers: call(lib.mg_shifted, x, powers),
+    kernels.shifted,
     lambda g, powers: g.apply_row(SHIFTED, powers),
     doc="the input times powers of two that are given",
 )
@@ -81,16 +81,16 @@ def last_cumprod_vjp(g: T, x: T, axis: int) -> T:
 
     Where products of neighbours leave the range, each x is first divided by a power of two.
     """
-    if not lib.mg_products_far(x._h, axis):
+    if not call(kernels.products_far, x._h, axis):
         return cumprod_vjp(g, x, x.apply_row(CUMPROD, axis), axis)
-    near = x.apply_row(SHIFTED, call(lib.mg_powers, x._h, axis, False))
+    near = x.apply_row(SHIFTED, call(kernels.powers, x._h, axis, False))
     slope = cumprod_vjp(g, near, near.apply_row(CUMPROD, axis), axis)
-    return slope.apply_row(SHIFTED, call(lib.mg_powers, x._h, axis, True))
+    return slope.apply_row(SHIFTED, call(kernels.powers, x._h, axis, True))
 
 
 def _cumprod_formula(g: T, x: T, y: T, axis: int) -> T:
     """In doubles where products of neighbours leave the range of floats."""
-    if x.dtype is not float32 or not lib.mg_products_far(x._h, axis):
+    if x.dtype is not float32 or not call(kernels.products_far, x._h, axis):
         return cumprod_vjp(g, x, y, axis)
     wide = x.to(float64)
     return cumprod_vjp(g.to(float64), wide, wide.apply_row(CUMPROD, axis), axis).to(x.dtype)
@@ -98,9 +98,9 @@ def _cumprod_formula(g: T, x: T, y: T, axis: int) -> T:
 
 CUMPROD: Row = custom(
     "cumprod",
-    lambda x, axis: call(lib.mg_cumprod, x, axis),
+    kernels.cumprod,
     _cumprod_formula,
-    fused=[lambda g, x, y, axis: call(lib.mg_cumprod_vjp, g, x, axis)],
+    fused=[lambda g, x, y, axis: call(kernels.cumprod_vjp, g, x, axis)],
     doc="the products of the elements up to each; its gradient never divides",
 )
 
@@ -127,50 +127,46 @@ def _logcumsumexp_vjp(g: T, x: T, y: T, axis: int) -> T:
 
 LOGCUMSUMEXP = custom(
     "logcumsumexp",
-    lambda x, axis: call(lib.mg_logcumsumexp, x, axis),
+    kernels.logcumsumexp,
     _logcumsumexp_vjp,
     doc="the logarithm of the running sum of exponentials, without overflow",
 )
 
 # Where running extrema are: the values, and the gradient, follow these places.
-CUMMAX = zero(
-    "cummax", 1, "where the maximum so far is", forward=lambda x, axis: call(lib.mg_cummax, x, axis)
-)
-CUMMIN = zero(
-    "cummin", 1, "where the minimum so far is", forward=lambda x, axis: call(lib.mg_cummin, x, axis)
-)
+CUMMAX = zero("cummax", 1, "where the maximum so far is", forward=kernels.cummax)
+CUMMIN = zero("cummin", 1, "where the minimum so far is", forward=kernels.cummin)
 ARGSORT = zero(
     "argsort",
     1,
     "the places of the elements in sorted order, ties in their own order",
-    forward=lambda x, axis, descending: call(lib.mg_argsort, x, axis, descending),
+    forward=kernels.argsort,
 )
 TOPK = zero(
     "topk",
     1,
     "the places of the first k elements in sorted order",
-    forward=lambda x, k, axis, largest: call(lib.mg_topk, x, k, axis, largest),
+    forward=kernels.topk,
 )
 RANKS = zero(
     "ranks",
     1,
     "the places of the elements of some ranks in sorted order",
-    forward=lambda x, ranks, nan_all, axis: call(lib.mg_ranks, x, len(ranks), ranks, nan_all, axis),
+    forward=kernels.ranks,
 )
 MIDDLE = zero(
     "middle",
     1,
     "the places of the two elements in the middle of sorted order",
-    forward=lambda x, axis, skip_nan: call(lib.mg_middle, x, axis, skip_nan),
+    forward=kernels.middle,
 )
 
 
-def _rest(part: Handle) -> Handle:
-    return call(lib.mg_binary, SUB.id, call(lib.mg_weak_float, 1.0), part)
+def _rest(part: Array) -> Array:
+    return call(SUB.id, call(kernels.weak_float, 1.0), part)
 
 
-def _weighed(g: Handle, part: Handle) -> Handle:
-    return call(lib.mg_binary, SCALE.id, g, part)
+def _weighed(g: Array, part: Array) -> Array:
+    return call(SCALE.id, g, part)
 
 
 WEIGHED: Row = linear(
@@ -181,7 +177,7 @@ WEIGHED: Row = linear(
 )
 BETWEEN = custom(
     "between",
-    lambda a, b, part: call(lib.mg_between, a, b, part),
+    kernels.between,
     lambda g, part: _apply(WEIGHED, g, _rest(part)),
     lambda g, part: _apply(WEIGHED, g, part),
     fused=[lambda g, part: _weighed(g, _rest(part)), _weighed],
@@ -197,5 +193,5 @@ SEARCHSORTED = zero(
     "searchsorted",
     2,
     "where values go in sorted lines",
-    forward=lambda line, values, right: call(lib.mg_searchsorted, line, values, right),
+    forward=kernels.searchsorted,
 )

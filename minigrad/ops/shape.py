@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad._c import Handle, call, lib, run, shape_of
 from minigrad.ops.pointwise import ADD
 from minigrad.ops.table import Row, custom, linear, variadic
+from minigrad.runtime.native import Array, call, kernels
 
 Shape = tuple[int, ...]
 
@@ -20,42 +20,42 @@ def _inverse(axes: Shape) -> Shape:
 
 RESHAPE = linear(
     "reshape",
-    lambda x, to: call(lib.mg_reshape, x, len(to), to),
+    kernels.reshape,
     lambda g, shape, to: g.reshape(shape),
     doc="the same elements in another shape; a view where the strides allow, else a copy",
-    view=lib.MG_VIEW_OR_COPY,
+    view=True,
 )
 VIEW = linear(
     "view",
-    lambda x, to: call(lib.mg_view_reshape, x, len(to), to),
+    kernels.view_reshape,
     lambda g, shape, to: g.reshape(shape),
     doc="the same elements in another shape, always a view",
-    view=lib.MG_VIEW_RESHAPE,
+    view=True,
 )
 PERMUTE = linear(
     "permute",
-    lambda x, axes: call(lib.mg_view_permute, x, len(axes), axes),
+    kernels.view_permute,
     lambda g, axes: g.permute(_inverse(axes)),
     doc="the axes in another order; a view",
-    view=lib.MG_VIEW_PERMUTE,
+    view=True,
 )
 EXPAND = linear(
     "expand",
-    lambda x, to: call(lib.mg_view_expand, x, len(to), to),
+    kernels.view_expand,
     lambda g, shape, to: g.sum_to_size(shape),
     doc="size-1 and new axes repeated without a copy",
-    view=lib.MG_VIEW_EXPAND,
+    view=True,
 )
 SUM_TO = linear(
     "sum_to_size",
-    lambda x, to: call(lib.mg_sum_to, x, len(to), to),
+    kernels.sum_to,
     lambda g, shape, to: g.expand(shape),
     doc="the sum over the axes along which a smaller shape would be broadcast",
 )
-COPY = linear("clone", lambda x: call(lib.mg_copy, x), lambda g: g, doc="a contiguous copy")
+COPY = linear("clone", kernels.copy, lambda g: g, doc="a contiguous copy")
 CAST = linear(
     "to",
-    lambda x, dtype, was: call(lib.mg_cast, x, dtype.code),
+    lambda x, dtype, was: call(kernels.cast, x, dtype.code),
     lambda g, dtype, was: g.to(was),
     doc="the same values in another dtype",
 )
@@ -64,48 +64,48 @@ CAST = linear(
 def _joined(kernel: Any) -> Any:
     """The forward of a row of any number of arrays, an axis, and what only its gradient needs."""
 
-    def forward(*parts_axis_more: Any) -> Handle:
+    def forward(*parts_axis_more: Any) -> Array:
         *parts, axis, _ = parts_axis_more
-        return call(kernel, len(parts), parts, axis)
+        return call(kernel, parts, axis)
 
     return forward
 
 
 CAT = variadic(
     "cat",
-    _joined(lib.mg_concatenate),
+    _joined(kernels.concatenate),
     lambda g, i, axis, bounds: g.narrow(axis, bounds[i], bounds[i + 1] - bounds[i]),
     doc="arrays side by side along an axis",
 )
 STACK = variadic(
     "stack",
-    _joined(lib.mg_stack),
+    _joined(kernels.stack),
     lambda g, i, axis, count: g.select(axis, i),
     doc="arrays of one shape side by side along a new axis",
 )
 
 
-def _slice(x: Handle, start: Shape, step: Shape, count: Shape) -> Handle:
-    return call(lib.mg_view_slice, x, start, step, count)
+def _slice(x: Array, start: Shape, step: Shape, count: Shape) -> Array:
+    return call(kernels.view_slice, x, start, step, count)
 
 
-def _filled(like: Handle, to: Shape, value: float | int | bool) -> Handle:
+def _filled(like: Array, to: Shape, value: float | int | bool) -> Array:
     integer = 0 if isinstance(value, float) else int(value)
-    return call(lib.mg_full, like.dtype, len(to), to, float(value), integer)
+    return call(kernels.full, like.dtype, to, float(value), integer)
 
 
-def _put(x: Handle, value: Handle, start: Shape, step: Shape, count: Shape) -> Handle:
+def _put(x: Array, value: Array, start: Shape, step: Shape, count: Shape) -> Array:
     """x itself, with a slice of it written."""
-    run(lib.mg_write, _slice(x, start, step, count), value)
+    call(kernels.write, _slice(x, start, step, count), value)
     return x
 
 
 SLICE = linear(
     "slice",
-    _slice,
+    kernels.view_slice,
     lambda g, shape, start, step, count: _apply(EMBED, g, shape, start, step, count),
     doc="start, step and count on every axis; a view",
-    view=lib.MG_VIEW_SLICE,
+    view=True,
 )
 EMBED: Row = linear(
     "embed",
@@ -115,43 +115,41 @@ EMBED: Row = linear(
 )
 SLICE_VIEW = linear(
     "slice_view",
-    lambda x, start, step, count, to: call(
-        lib.mg_view_reshape, _slice(x, start, step, count), len(to), to
-    ),
+    kernels.view_slice_reshape,
     lambda g, shape, start, step, count, to: _apply(
         EMBED, g.reshape(count), shape, start, step, count
     ),
     doc="a slice without the axes that an integer picked, or with new ones; a view",
-    view=lib.MG_VIEW_SLICE_RESHAPE,
+    view=True,
 )
 PAD = linear(
     "pad",
-    lambda x, to, start, value: _put(_filled(x, to, value), x, start, (1,) * len(to), shape_of(x)),
+    lambda x, to, start, value: _put(_filled(x, to, value), x, start, (1,) * len(to), x.shape),
     lambda g, shape, to, start, value: _apply(SLICE, g, start, (1,) * len(to), shape),
     doc="one value everywhere, but the input from a start on",
 )
 SLICE_BLANK: Row = linear(
     "slice_blank",
-    lambda x, *at: _put(call(lib.mg_copy, x), call(lib.mg_weak_int, 0), *at),
+    lambda x, *at: _put(call(kernels.copy, x), call(kernels.weak_int, 0), *at),
     lambda g, start, step, count: _apply(SLICE_BLANK, g, start, step, count),
     doc="the input with 0 in a slice",
 )
 SLICE_PUT = custom(
     "slice_scatter",
-    lambda x, value, *at: _put(call(lib.mg_copy, x), value, *at),
+    lambda x, value, *at: _put(call(kernels.copy, x), value, *at),
     lambda g, start, step, count: _apply(SLICE_BLANK, g, start, step, count),
     lambda g, start, step, count: _apply(SLICE, g, start, step, count),
     doc="the input with a slice of it replaced by another",
 )
 
 
-def _diagonal(x: Handle, offset: int) -> Handle:
-    return call(lib.mg_view_diagonal, x, offset)
+def _diagonal(x: Array, offset: int) -> Array:
+    return call(kernels.view_diagonal, x, offset)
 
 
-def _embed_diagonal(x: Handle, to: Shape, offset: int) -> Handle:
+def _embed_diagonal(x: Array, to: Shape, offset: int) -> Array:
     out = _filled(x, to, 0)
-    run(lib.mg_write, _diagonal(out, offset), x)
+    call(kernels.write, _diagonal(out, offset), x)
     return out
 
 
@@ -160,7 +158,7 @@ DIAGONAL = linear(
     _diagonal,
     lambda g, shape, offset: _apply(DIAG_EMBED, g, shape, offset),
     doc="the diagonal of the last two axes; a view",
-    view=lib.MG_VIEW_OTHER,
+    view=True,
 )
 DIAG_EMBED: Row = linear(
     "diag_embed",
@@ -173,15 +171,15 @@ DIAG_EMBED: Row = linear(
 # Parts of an axis: the start, step and count of each, one after the other.
 SPANS: Row = linear(
     "spans",
-    lambda x, axis, spans: call(lib.mg_spans, x, axis, len(spans) // 3, spans),
+    kernels.spans,
     lambda g, shape, axis, spans: _apply(SPANS_ADDED, g, axis, shape[axis], spans),
     fused=lambda g, shape, axis, spans: _spans_added(g, axis, shape[axis], spans),
     doc="parts of an axis side by side",
 )
 
 
-def _spans_added(g: Handle, axis: int, size: int, spans: Shape) -> Handle:
-    return call(lib.mg_spans_added, ADD.id, g, axis, size, len(spans) // 3, spans)
+def _spans_added(g: Array, axis: int, size: int, spans: Shape) -> Array:
+    return call(kernels.spans_added, ADD.id, g, axis, size, spans)
 
 
 SPANS_ADDED: Row = linear(
@@ -192,8 +190,8 @@ SPANS_ADDED: Row = linear(
 )
 
 
-def _rolled(x: Handle, axis: int, n: int, shift: int) -> Handle:
-    return call(lib.mg_spans, x, axis, 2, (n - shift, 1, shift, 0, 1, n - shift))
+def _rolled(x: Array, axis: int, n: int, shift: int) -> Array:
+    return call(kernels.spans, x, axis, (n - shift, 1, shift, 0, 1, n - shift))
 
 
 ROLL: Row = linear(
@@ -205,9 +203,9 @@ ROLL: Row = linear(
 )
 
 
-def _repeated(x: Handle, apart: Shape, spread: Shape, to: Shape) -> Handle:
-    seen = call(lib.mg_view_expand, call(lib.mg_reshape, x, len(apart), apart), len(spread), spread)
-    return call(lib.mg_view_reshape, call(lib.mg_copy, seen), len(to), to)
+def _repeated(x: Array, apart: Shape, spread: Shape, to: Shape) -> Array:
+    seen = call(kernels.view_expand, call(kernels.reshape, x, apart), spread)
+    return call(kernels.view_reshape, call(kernels.copy, seen), to)
 
 
 REPEAT: Row = linear(
@@ -215,24 +213,23 @@ REPEAT: Row = linear(
     _repeated,
     lambda g, shape, apart, spread, to: g.reshape(spread).sum_to_size(apart).reshape(shape),
     fused=lambda g, shape, apart, spread, to: call(
-        lib.mg_view_reshape,
-        call(lib.mg_sum_to, call(lib.mg_reshape, g, len(spread), spread), len(apart), apart),
-        len(shape),
+        kernels.view_reshape,
+        call(kernels.sum_to, call(kernels.reshape, g, spread), apart),
         shape,
     ),
     doc="a copy in which new axes, and those of size 1, repeat what there is",
 )
 
 
-def _diagonal_put(x: Handle, value: Handle, offset: int) -> Handle:
-    out = call(lib.mg_copy, x)
-    run(lib.mg_write, _diagonal(out, offset), value)
+def _diagonal_put(x: Array, value: Array, offset: int) -> Array:
+    out = call(kernels.copy, x)
+    call(kernels.write, _diagonal(out, offset), value)
     return out
 
 
 DIAGONAL_BLANK: Row = linear(
     "diagonal_blank",
-    lambda x, offset: _diagonal_put(x, call(lib.mg_weak_int, 0), offset),
+    lambda x, offset: _diagonal_put(x, call(kernels.weak_int, 0), offset),
     lambda g, offset: _apply(DIAGONAL_BLANK, g, offset),
     doc="the input with 0 on the diagonal of the last two axes",
 )
@@ -245,11 +242,11 @@ DIAGONAL_PUT = custom(
 )
 
 
-def _blocks(*given: Any) -> Handle:
+def _blocks(*given: Any) -> Array:
     *parts, to, places = given
     out = _filled(parts[0], to, 0)
     for part, (start, size) in zip(parts, places, strict=True):
-        run(lib.mg_write, _slice(out, start, (1, 1), size), part)
+        call(kernels.write, _slice(out, start, (1, 1), size), part)
     return out
 
 
@@ -265,7 +262,7 @@ BLOCKS = variadic(
 )
 TRIANGLE: Row = linear(
     "triangle",
-    lambda x, offset, lower: call(lib.mg_triangle, x, offset, lower),
+    kernels.triangle,
     lambda g, offset, lower: _apply(TRIANGLE, g, offset, lower),
     doc="the last two axes up to a diagonal, or from one on, and 0 elsewhere",
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import inf, nan, pi, sqrt
 from typing import Any
 
-from minigrad._c import lib
 from minigrad.ops.composed import polygamma, with_slopes
 from minigrad.ops.derivatives import (
     erfcx_derivative,
@@ -15,6 +14,7 @@ from minigrad.ops.derivatives import (
     log_ndtr_partial,
 )
 from minigrad.ops.table import pointwise, with_numbers
+from minigrad.runtime.native import kernels
 
 T = Any  # a Tensor; this layer stands below it
 
@@ -64,31 +64,34 @@ LEAKY = pointwise(
     special=[(2.0, nan, 2.0), (-2.0, 0.5, -1.0), (0.0, inf, nan), (nan, 1.0, nan), (inf, 0.0, inf)],
     doc="a above 0, a b below; by a its derivative at 0 is b",
 )
-LEVEL = with_numbers(
-    "level",
-    lib.MG_LEVEL,
+SHRINK = with_numbers(
+    "shrink",
+    kernels.shrink,
+    kernels.shrink_vjp,
     lambda g, x, low, high, level, shift: g.masked_fill((x >= low) * (x <= high), 0.0),
     taken=2,
     doc="a level from low to high, with slope 0; beyond, x, nearer to 0 by a shift",
 )
-BAND = with_numbers(
-    "band",
-    lib.MG_BAND,
+HARDTANH = with_numbers(
+    "hardtanh",
+    kernels.hardtanh,
+    kernels.hardtanh_vjp,
     lambda g, x, low, high: g.masked_fill((x <= low) + (x >= high), 0.0),
     doc="x between low and high, on which its derivative is 0",
 )
 
 
-def _bend_partial(x: T, height: float, width: float, slope: float) -> T:
+def _elu_partial(x: T, height: float, width: float, slope: float) -> T:
     # At 0 the derivative is that from below, and the second is 0: x is there on a straight line.
     curve = (x.clamp(max=0.0) / width).exp() * (height / width)
     return curve.where(x < 0.0, height / width).where(x <= 0.0, slope)
 
 
-BEND = with_numbers(
-    "bend",
-    lib.MG_BEND,
-    lambda g, x, height, width, slope: g.scale(_bend_partial(x, height, width, slope)),
+ELU = with_numbers(
+    "elu",
+    kernels.elu,
+    kernels.elu_vjp,
+    lambda g, x, height, width, slope: g.scale(_elu_partial(x, height, width, slope)),
     doc="slope * x above 0, height * (exp(x / width) - 1) below",
 )
 SOFTSIGN = pointwise(

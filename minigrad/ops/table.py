@@ -21,9 +21,10 @@ composition     nothing: a formula in tensor operations, elementwise, that diffe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
-from minigrad._c import Handle, call, ffi, lib
+from minigrad.runtime.native import Array, call, lib, names
 
 __all__ = [
     "TABLE",
@@ -32,7 +33,6 @@ __all__ = [
     "composition",
     "custom",
     "linear",
-    "mixed",
     "pointwise",
     "variadic",
     "with_numbers",
@@ -41,6 +41,7 @@ __all__ = [
 
 Formula = Callable[..., Any]
 Interval = tuple[float, float]
+Forward = Callable[..., Array] | int  # a function of arrays and arguments, or a kernel's number
 
 TABLE: dict[str, Row] = {}
 
@@ -50,6 +51,11 @@ PLACES |= {"projected": 0, "state": 1, "weight": 2}
 
 
 Rule = Callable[..., Any]  # (node, g) -> a gradient per input
+
+
+def _function(kernel: Any) -> Any:
+    """What runs a kernel given by its number; anything else as it is."""
+    return partial(call, kernel) if isinstance(kernel, int) else kernel
 
 
 class Row:
@@ -70,6 +76,7 @@ class Row:
         "id",
         "joint",
         "keeps",
+        "kernel",
         "name",
         "needs",
         "places",
@@ -93,16 +100,16 @@ class Row:
         op_id: int = -1,
         product: int = -1,
         choice: int = -1,
-        forward: Callable[..., Handle] | None = None,
+        forward: Forward | None = None,
         formula: Formula | None = None,
         derivatives: Sequence[Formula | float | None] = (),
-        fused: Sequence[Callable[..., Handle] | None] = (),
-        together: Callable[..., Sequence[Handle]] | None = None,
+        fused: Sequence[Forward | None] = (),
+        together: Callable[..., Sequence[Array]] | int | None = None,
         joint: Formula | None = None,
         domain: Sequence[Interval] = (),
         special: Sequence[tuple[float, ...]] = (),
         accuracy: float | tuple[float, float] = 0,
-        view: int = lib.MG_VIEW_NONE,
+        view: bool = False,
     ) -> None:
         if name in TABLE:
             raise ValueError(f"[{name}] is in the table already")
@@ -113,18 +120,21 @@ class Row:
         self.id = op_id  # of the C kernel, for pointwise rows
         self.product = product  # its number among those of mg_bilinear_vjp, if it is one
         self.choice = choice  # its number among kernels of three inputs, if it is one
-        self.forward = forward  # on handles, for all other rows
+        # On arrays and arguments, for all other rows; a kernel that takes these as they come is given
+        # by its number.
+        self.kernel = forward if isinstance(forward, int) else -1
+        self.forward = _function(forward)
         self.formula = formula  # on tensors, for a composition
         self.run: Callable[..., Any] | None = None  # on tensors, where that is one call of C
         self.derivatives = tuple(derivatives)
-        self.fused = tuple(fused) or (None,) * len(self.derivatives)
-        self.together = together  # one kernel for the gradients of all inputs
+        self.fused = tuple(map(_function, fused)) or (None,) * len(self.derivatives)
+        self.together = _function(together)  # one kernel for the gradients of all inputs
         self.joint = joint  # one formula for them, where all are wanted
         self.domain = tuple(domain)  # an interval per input on which it is smooth
         # The largest error in ULP in float32 and float64, where there is fused multiply-add; on the
         # plain baseline twice that. 0 stands for the correctly rounded result.
         self.accuracy = accuracy if isinstance(accuracy, tuple) else (accuracy, accuracy)
-        self.view = view  # not 0 if the result may share its input's memory: C knows it by that
+        self.view = view  # whether the result may share its input's memory
         self.special = tuple(special)  # rows of (inputs..., output) that hold exactly
         self.sources: dict[int, tuple[int, ...]] = {}  # what find_sources has found
         # For each derivative, the names it takes beside the upstream gradient.
@@ -176,7 +186,7 @@ class Row:
         return tuple([name for name in PLACES if name in kept])
 
     def find_sources(self, parents: Sequence[Any], key: int) -> tuple[int, ...]:
-        """Where the three saved arrays lie in (arrays of the inputs, the result, NULL).
+        """Where the three saved arrays lie in (arrays of the inputs, the result, None).
 
         None of ``parents`` that is None needs a gradient; empty where nothing is saved. It is kept
         as ``sources[key]``.
@@ -189,7 +199,7 @@ class Row:
         return known
 
 
-_ids = {ffi.string(lib.mg_op_name(i)).decode(): i for i in range(lib.mg_op_count())}
+_ids = {name: number for number, name in enumerate(names[: lib.mg_elementwise_count()])}
 
 
 def pointwise(
@@ -220,15 +230,15 @@ def pointwise(
 
 def linear(
     name: str,
-    forward: Callable[..., Handle],
+    forward: Forward,
     transpose: Formula,
     doc: str,
-    fused: Callable[..., Handle] | None = None,
-    view: int = lib.MG_VIEW_NONE,
+    fused: Forward | None = None,
+    view: bool = False,
 ) -> Row:
     """A row for an operation that is linear in its one input, perhaps with a faster transpose.
 
-    ``view`` is the number of a view in C, for what may share the input's memory.
+    ``view`` says that the result may share the input's memory.
     """
     return Row(
         name,
@@ -244,7 +254,7 @@ def linear(
 
 def bilinear(
     name: str,
-    forward: Callable[..., Handle],
+    forward: Forward,
     by_a: Formula,
     by_b: Formula,
     doc: str,
@@ -267,11 +277,11 @@ def bilinear(
 
 def custom(
     name: str,
-    forward: Callable[..., Handle],
+    forward: Forward,
     *d: Formula | None,
     doc: str,
-    fused: Sequence[Callable[..., Handle] | None] = (),
-    together: Callable[..., Sequence[Handle]] | None = None,
+    fused: Sequence[Forward | None] = (),
+    together: Callable[..., Sequence[Array]] | int | None = None,
     joint: Formula | None = None,
     product: int = -1,
     choice: int = -1,
@@ -297,30 +307,27 @@ def custom(
     )
 
 
-def mixed(kind: int, arrays: tuple[Handle, ...], numbers: tuple[float, ...] = ()) -> Handle:
-    """What an elementwise kernel that is known by number makes of arrays and numbers."""
-    return call(lib.mg_mixed, kind, len(arrays), arrays, len(numbers), numbers)
-
-
-def with_numbers(name: str, kind: int, d: Formula, doc: str, taken: int | None = None) -> Row:
-    """A row with one input and numbers, by such a kernel; the next one is its derivative, and takes
-    only so many of the numbers.
+def with_numbers(
+    name: str, kernel: int, vjp: int, d: Formula, doc: str, taken: int | None = None
+) -> Row:
+    """A row with one input and numbers, by a kernel that takes lists of both; that of its
+    derivative takes only so many of the numbers.
     """
     return custom(
         name,
-        lambda x, *numbers: mixed(kind, (x,), numbers),
+        lambda x, *numbers: call(kernel, (x,), numbers),
         d,
-        fused=[lambda g, x, *numbers: mixed(kind + 1, (g, x), numbers[:taken])],
+        fused=[lambda g, x, *numbers: call(vjp, (g, x), numbers[:taken])],
         doc=doc,
     )
 
 
-def variadic(name: str, forward: Callable[..., Handle], d: Formula, doc: str) -> Row:
+def variadic(name: str, forward: Forward, d: Formula, doc: str) -> Row:
     """A row with any number of inputs; ``d(g, i, *args)`` is the gradient of the i-th."""
     return Row(name, "variadic", -1, doc, forward=forward, derivatives=(d,))
 
 
-def zero(name: str, arity: int, doc: str, *, forward: Callable[..., Handle] | None = None) -> Row:
+def zero(name: str, arity: int, doc: str, *, forward: Forward | None = None) -> Row:
     """A row whose derivative is zero wherever it exists; its result never requires a gradient."""
     return Row(name, "zero", arity, doc, op_id=_ids.get(name, -1), forward=forward)
 

@@ -12,10 +12,10 @@ import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from minigrad._c import NULL, call, for_c, lib
 from minigrad.ops.indexing import SCATTER_ADD
 from minigrad.ops.pointwise import ADD
 from minigrad.ops.table import Row, custom, linear, zero
+from minigrad.runtime.native import call, kernels, lib
 
 Sizes = tuple[int, ...]
 
@@ -43,20 +43,10 @@ class Boxes(NamedTuple):
     divisors: Sizes = ()
 
 
-class _InC(NamedTuple):
-    """Boxes as C reads them, and the numbers they point to."""
-
-    boxes: Any
-    numbers: tuple[Any, ...]
-
-
 @lru_cache(512)
-def _in_c(at: Boxes) -> _InC:
-    numbers = tuple([for_c("pooling", "int64_t[]", n) for n in (at.starts, at.sizes, at.divisors)])
-    starts, sizes, divisors = numbers
-    boxes = {"axes": len(at.counts), "count": at.counts, "step": at.step}
-    boxes |= {"starts": starts, "sizes": sizes, "divisors": divisors if at.divisors else NULL}
-    return _InC(for_c("pooling", "mg_boxes *", boxes), numbers)
+def _numbers(at: Boxes) -> Sizes:
+    """Boxes as kernels take them: see ``op_read_boxes`` in csrc."""
+    return (len(at.counts), *at.counts, *at.step, *at.starts, *at.sizes, *at.divisors)
 
 
 def _apply(row: Row, x: Any, *args: Any) -> Any:
@@ -66,28 +56,26 @@ def _apply(row: Row, x: Any, *args: Any) -> Any:
 
 WINDOWS = linear(
     "windows",
-    lambda x, at: call(lib.mg_view_windows, x, len(at.counts), *at),
+    lambda x, at: call(kernels.view_windows, x, *at),
     lambda g, shape, at: _apply(FOLD_WINDOWS, g, shape, at),
     doc="all windows on the last axes, as a view",
-    view=lib.MG_VIEW_OTHER,
+    view=True,
 )
 FOLD_WINDOWS: Row = linear(
     "fold_windows",
-    lambda g, to, at: call(
-        lib.mg_fold_windows, g, len(to), to, len(at.counts), at.stride, at.dilation
-    ),
+    lambda g, to, at: call(kernels.fold_windows, g, to, at.stride, at.dilation),
     lambda g, to, at: _apply(WINDOWS, g, at),
     doc="zeros of a shape with all windows added to where they lie: the transpose of windows",
 )
 BOX_SUM = linear(
     "box_sum",
-    lambda x, at: call(lib.mg_box_sum, x, _in_c(at).boxes),
+    lambda x, at: call(kernels.box_sum, x, _numbers(at)),
     lambda g, shape, at: _apply(BOX_SPREAD, g, shape, at),
     doc="the sum of every box on the last axes, by its divisor",
 )
 BOX_SPREAD: Row = linear(
     "box_spread",
-    lambda g, to, at: call(lib.mg_box_spread, g, len(to), to, _in_c(at).boxes),
+    lambda g, to, at: call(kernels.box_spread, g, to, _numbers(at)),
     lambda g, to, at: _apply(BOX_SUM, g, at),
     doc="zeros of a shape with x added to all elements of its box: the transpose of box_sum",
 )
@@ -95,7 +83,7 @@ BOX_ARGMAX = zero(
     "box_argmax",
     1,
     "where in the last axes the maximum of every box is: the first of ties, NaN first",
-    forward=lambda x, at: call(lib.mg_box_argmax, x, _in_c(at).boxes),
+    forward=lambda x, at: call(kernels.box_argmax, x, _numbers(at)),
 )
 
 
@@ -107,17 +95,17 @@ def _to_maxima(g: Any, x: Any, at: Boxes) -> Any:
         math.prod(x.shape[-axes:]),
         math.prod(at.counts),
     )
-    planes = call(lib.mg_arange, lib.MG_INT64, 0.0, 0.0, 0, volume, lead)
-    places = call(lib.mg_reshape, call(lib.mg_box_argmax, x._h, _in_c(at).boxes), 2, (lead, boxes))
-    index = call(lib.mg_binary, ADD.id, places, call(lib.mg_reshape, planes, 2, (lead, 1)))
+    planes = call(kernels.arange, lib.MG_INT64, 0.0, 0.0, 0, volume, lead)
+    places = call(kernels.reshape, call(kernels.box_argmax, x._h, _numbers(at)), (lead, boxes))
+    index = call(ADD.id, places, call(kernels.reshape, planes, (lead, 1)))
     spread = _apply(SCATTER_ADD, g.reshape((lead, boxes)), (lead * volume,), (index,))
     return spread.reshape(x.shape)
 
 
 BOX_MAX = custom(
     "box_max",
-    lambda x, at: call(lib.mg_box_max, x, _in_c(at).boxes),
+    lambda x, at: call(kernels.box_max, x, _numbers(at)),
     _to_maxima,
-    fused=(lambda g, x, at: call(lib.mg_box_max_vjp, g, x, _in_c(at).boxes),),
+    fused=(lambda g, x, at: call(kernels.box_max_vjp, g, x, _numbers(at)),),
     doc="the maximum of every box on the last axes; its gradient goes to the first of ties",
 )

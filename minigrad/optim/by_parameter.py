@@ -12,7 +12,7 @@ from math import inf, isfinite
 from numbers import Real
 from typing import Any
 
-from minigrad._c import NULL, failure, lib
+from minigrad.arguments import renamed
 from minigrad.optim.optimizers import (
     Group,
     Optimizer,
@@ -23,6 +23,7 @@ from minigrad.optim.optimizers import (
     _next_step,
     _with_gradients,
 )
+from minigrad.runtime.native import call, kernels
 
 __all__ = ["ByParameter"]
 
@@ -107,10 +108,11 @@ class ByParameter(Optimizer):
 def check_fit(name: str, params: list[Any], kept: list[list[Any]]) -> None:
     """Whether gradients and state fit the parameters, and these can be written."""
     gradients = _handles("grad", [p.grad for p in params])
-    three = (*kept, NULL, NULL, NULL)[:3]
-    if lib.mg_step_check(len(params), _handles("", params), gradients, *three):
-        call = (len(params), None, gradients, *kept)
-        raise _misfit(failure(lib.mg_step_check, call, name), params, kept)
+    three = (*kept, None, None, None)[:3]
+    try:
+        call(kernels.step_check, _handles("", params), gradients, *three)
+    except (TypeError, ValueError, MemoryError) as error:
+        raise _misfit(renamed(name, error), params, kept) from None
 
 
 def decayed(group: Group, p: Any, g: Any) -> Any:

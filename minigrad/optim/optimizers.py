@@ -15,11 +15,12 @@ from numbers import Real
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import NULL, Handle, call, failure, lib, run
+from minigrad.arguments import renamed
 from minigrad.creation import foreign_values, tensor, zeros_like
 from minigrad.dispatch import TensorBase, write
 from minigrad.dtypes import by_code
 from minigrad.optim.hooks import Hooked
+from minigrad.runtime.native import Array, call, kernels, titles
 from minigrad.tape import begin, enable_grad, end
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ class Optimizer(Hooked):
             raise ValueError(
                 f"{name} is the result of an operation: optimize the leaves it came from"
             )
-        if not lib.mg_contiguous_now(p._h):
+        if not p._h.contiguous:
             raise ValueError(f"{name} is a view that is not contiguous: optimize what it views")
 
     def _check(self, options: Group) -> None:
@@ -432,7 +433,7 @@ def _count(name: str, value: Any) -> int:
 
 
 # A call of C that moves parameters: the kernel, the parameters, of each array of state those of all
-# parameters (or NULL for none), the options, and what there is to note when it is done.
+# parameters (or None for none), the options, and what there is to note when it is done.
 _Move = tuple[Any, list[Any], list[Any], tuple[Any, ...], Callable[[], Any] | None]
 
 
@@ -467,33 +468,34 @@ def _carry_out(moves: list[_Move]) -> None:
         ready = [[p.grad._h for p in params] for _, params, *_ in moves]
     for place, (kernel, params, kept, options, note) in enumerate(moves):
         handles = [p._h for p in params]
-        pinned = [p for p, h in zip(params, handles, strict=True) if lib.mg_pins(h)]
+        pinned = [p for p, h in zip(params, handles, strict=True) if h.pins]
         try:
-            run(kernel, len(params), handles, ready[place], *kept, *options)
+            call(kernel, handles, ready[place], *kept, *options)
         except MemoryError:
             if not place:
                 raise
             for k in range(len(params)):  # one alone takes no memory
                 own = [[some[k]] if isinstance(some, list) else some for some in kept]
-                run(kernel, 1, [handles[k]], [ready[place][k]], *own, *options)
+                call(kernel, [handles[k]], [ready[place][k]], *own, *options)
         except (TypeError, ValueError) as error:
             raise _misfit(error, params, kept) from None
         for p in pinned:  # a graph saved it: note where it was written
-            write(lambda: 0, p)
+            write(None, p)
         if note is not None:
             note()
 
 
-def _ready_gradients(move: _Move) -> list[Handle]:
+def _ready_gradients(move: _Move) -> list[Array]:
     """Gradients that a call need not copy; an error if it could not be made."""
     kernel, params, kept, options, _ = move
-    gradients, states = _handles("grad", [p.grad for p in params]), [*kept, NULL, NULL][:3]
-    if lib.mg_step_check(len(params), _handles("", params), gradients, *states):
-        error = failure(kernel, (len(params), None, gradients, *kept, *options))
-        raise _misfit(error, params, kept)
+    gradients, states = _handles("grad", [p.grad for p in params]), [*kept, None, None][:3]
+    try:
+        call(kernels.step_check, _handles("", params), gradients, *states)
+    except (TypeError, ValueError, MemoryError) as error:
+        raise _misfit(renamed(titles[kernel], error), params, kept) from None
     for k, (p, g) in enumerate(zip(params, gradients, strict=True)):
-        if not lib.mg_contiguous_now(g) or g.pointer.buffer == p._h.pointer.buffer:
-            gradients[k] = call(lib.mg_copy, g)
+        if not g.contiguous or g.buffer == p._h.buffer:
+            gradients[k] = call(kernels.copy, g)
     return gradients
 
 
@@ -513,7 +515,7 @@ def _misfit(error: Exception, params: list[Any], kept: list[Any]) -> Exception:
     return error
 
 
-def _handles(what: str, tensors: Iterable[Any]) -> list[Handle]:
+def _handles(what: str, tensors: Iterable[Any]) -> list[Array]:
     """What C knows of tensors; TypeError for anything else."""
     try:
         return [x._h for x in tensors]
@@ -601,7 +603,7 @@ class SGD(_Fused):
         decay, maximize = group["weight_decay"], group["maximize"]
         if not momentum:
             options = (lr, 0.0, 0.0, decay, False, maximize)
-            return [(lib.mg_sgd_step, params, [NULL], options, None)]
+            return [(kernels.sgd_step, params, [None], options, None)]
         # The first gradient enters undampened.
         new = {p: {"momentum_buffer": zeros_like(p)} for p in params if p not in self.state}
         old = [p for p in params if p not in new] if new else params
@@ -613,7 +615,7 @@ class SGD(_Fused):
                 buffers = _handles(name, [known[p][name] for p in some])
                 options = (lr, momentum, dampening, decay, group["nesterov"], maximize)
                 note = partial(self.state.update, new) if some is not old else None
-                moves.append((lib.mg_sgd_step, some, [buffers], options, note))
+                moves.append((kernels.sgd_step, some, [buffers], options, note))
         return moves
 
 
@@ -698,10 +700,10 @@ class Adam(_Fused):
         moves: list[_Move] = []
         for step, states in by_step.items():
             kept = [_handles(name, [state[name] for state in states.values()]) for name in names]
-            kept += [NULL] * (3 - len(kept))
+            kept += [None] * (3 - len(kept))
             last = (self._decoupled, step, group["maximize"])
             note = partial(self._remember, states, [step] * len(states))
-            moves.append((lib.mg_adam_step, list(states), kept, (*options, *last), note))
+            moves.append((kernels.adam_step, list(states), kept, (*options, *last), note))
         return moves
 
 
@@ -795,10 +797,10 @@ class RMSprop(_Fused):
         states = {p: _grown(self.state.get(p), p, kinds) for p in _with_gradients(group)}
         steps = [_next_step(self._name, state) for state in states.values()]
         kept = [
-            _handles(name, [state[name] for state in states.values()]) if use else NULL
+            _handles(name, [state[name] for state in states.values()]) if use else None
             for name, use in wanted.items()
         ]
         names = ["lr", "alpha", "eps", "weight_decay", "momentum", "maximize"]
         options = tuple([group[name] for name in names])
         note = partial(self._remember, states, steps)
-        return [(lib.mg_rmsprop_step, list(states), kept, options, note)]
+        return [(kernels.rmsprop_step, list(states), kept, options, note)]

@@ -14,10 +14,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from minigrad import random
-from minigrad._c import call, lib, save_as_is, saved_handle
 from minigrad.backprop import Bundle, gradients, off_tape
 from minigrad.creation import zeros
 from minigrad.dispatch import TensorBase, copied, parent_of, wrap
+from minigrad.runtime.native import call, kernels, save_as_is, saved_handle
 from minigrad.shaping import contiguous
 from minigrad.tape import LEAF, Node, enable_grad, mode, no_grad, record
 
@@ -207,7 +207,7 @@ class _Part:
         found = {}
         for place, y in enumerate(made):
             # Writes into a view would have to reach what it is a view of.
-            other = copied(y) if hasattr(y, "_alias") else wrap(call(lib.mg_view_alias, y._h))
+            other = copied(y) if hasattr(y, "_alias") else wrap(call(kernels.view_alias, y._h))
             several = len(made) > 1
             other._edge = record(_Output(place), None, (), None, node) if several else node
             found[id(y)] = other
@@ -256,7 +256,7 @@ def _kept(x: Any) -> Any:
     """An argument; a result of an operation with the place on the tape that it has now."""
     if not isinstance(x, TensorBase) or x._edge is None or x._edge is LEAF:
         return x
-    return wrap(call(lib.mg_view_alias, x._h), parent_of(x))
+    return wrap(call(kernels.view_alias, x._h), parent_of(x))
 
 
 class _Output:

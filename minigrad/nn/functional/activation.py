@@ -187,7 +187,7 @@ def _stay_integers(x: Any, *numbers: float) -> bool:
 
 
 def _level(x: Tensor, low: float, high: float, level: float = 0.0, shift: float = 0.0) -> Tensor:
-    return apply_to_one(_s.LEVEL, x, (low, high, level, shift))
+    return apply_to_one(_s.SHRINK, x, (low, high, level, shift))
 
 
 # ---- bounded lines -------------------------------------------------------------------------------
@@ -212,7 +212,9 @@ def hardtanh(
         raise ValueError(f"[hardtanh] min_val {min_val} is above max_val {max_val}")
     if not inplace and _stay_integers(input, low, high):
         return f.clamp(input, int(low), int(high))
-    return _activated("hardtanh", input, inplace, lambda x: apply_to_one(_s.BAND, x, (low, high)))
+    return _activated(
+        "hardtanh", input, inplace, lambda x: apply_to_one(_s.HARDTANH, x, (low, high))
+    )
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
@@ -258,7 +260,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 def _exponential(x: Tensor, height: float, width: float, slope: float) -> Tensor:
     """``slope * x`` above 0, ``height * (exp(x / width) - 1)`` below."""
-    return apply_to_one(_s.BEND, x, (height, width, slope))
+    return apply_to_one(_s.ELU, x, (height, width, slope))
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:

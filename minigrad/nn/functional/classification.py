@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad._c import NULL, call, lib
 from minigrad.arguments import integer, tensor_operand
 from minigrad.dispatch import apply, wrap
 from minigrad.dtypes import int64
@@ -23,6 +22,7 @@ from minigrad.nn.functional.operands import (
 )
 from minigrad.ops.loss import CROSS_ENTROPY, ENTROPY, MULTI_MARGIN, NLL, SCORES, WEIGHTED_SCORES
 from minigrad.reductions import as_float
+from minigrad.runtime.native import call, kernels, lib
 from minigrad.selection import index_operand
 from minigrad.shaping import widen
 
@@ -201,9 +201,9 @@ def _of_classes(
     classes = x.shape[1]
     w = None if weight is None else _class_weight(op, weight, classes, x)
     if x._edge is not None or (w is not None and w._edge is not None):
-        t = wrap(call(lib.mg_copy, t._h))
+        t = wrap(call(kernels.copy, t._h))
     scores = kind == lib.MG_OF_SCORES
-    stats = call(lib.mg_empty, x._h.dtype, 2, (2, t._h.size)) if scores else NULL
+    stats = call(kernels.empty, x._h.dtype, (2, t._h.size)) if scores else None
     options = (t, stats, ignore_index, smoothing, _REDUCTIONS[reduction], kind + square)
     try:
         if w is None:

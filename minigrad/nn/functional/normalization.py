@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad._c import call, lib
 from minigrad.arguments import integer, tensor_operand
 from minigrad.dispatch import apply, wrap, write
 from minigrad.dtypes import float32
@@ -20,6 +19,7 @@ from minigrad.ops.normalization import CHANNEL_NORM, LAYER_NORM, RMS_NORM
 from minigrad.ops.reduction import UNITS, deviations
 from minigrad.ops.table import Row
 from minigrad.ops.window import BOX_SUM, Boxes
+from minigrad.runtime.native import call, kernels
 from minigrad.tape import no_grad
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ _KEPT, _MEAN, _VAR = 4, 0, 3
 @lru_cache(maxsize=16)
 def _neutral(value: float, shape: Sizes, code: int) -> Tensor:
     """The weight, or bias, of who has none."""
-    return wrap(call(lib.mg_full, code, len(shape), shape, value, 0))
+    return wrap(call(kernels.full, code, shape, value, 0))
 
 
 def _fused(
@@ -108,7 +108,7 @@ def _fused(
         b = _neutral(0.0, shape, code)
     if not h.size or w._h.dtype != code or b._h.dtype != code:
         return None
-    stats = wrap(call(lib.mg_empty, code, 2, (_KEPT, sets)))
+    stats = wrap(call(kernels.empty, code, (_KEPT, sets)))
     return apply(row, (x, w, b), (stats, *args)), stats
 
 
@@ -130,10 +130,10 @@ def _track(
 ) -> None:
     """Move running statistics towards those of a batch, in place."""
     if mean is not None:
-        write(lib.mg_norm_track, mean, mean._h, stats._h, False, momentum, 1.0)
+        write(kernels.norm_track, mean, mean._h, stats._h, False, momentum, 1.0)
     if var is not None:
         unbiased = count / (count - 1)
-        write(lib.mg_norm_track, var, var._h, stats._h, True, momentum, unbiased)
+        write(kernels.norm_track, var, var._h, stats._h, True, momentum, unbiased)
 
 
 def _update(running: Tensor | None, now: Tensor, momentum: float) -> None:
@@ -186,7 +186,7 @@ def batch_norm(
         )
     same = all(s is None or s.dtype is x.dtype for s in (mean, var))
     made = _fused(CHANNEL_NORM, x, w, b, channels, channels[0], 0, None, eps) if same else None
-    if made is not None and not lib.mg_norm_lost(made[1]._h, eps):
+    if made is not None and not call(kernels.norm_lost, made[1]._h, eps):
         _track(mean, var, made[1], momentum, count)
         return made[0]
     axes = (0, *range(2, x.ndim))
@@ -254,7 +254,7 @@ def instance_norm(
     def careful() -> Tensor:
         return _affine(_with_care(x, axes, True, eps), w, b, x.ndim - 2)
 
-    if made is not None and not lib.mg_norm_lost(made[1]._h, eps):
+    if made is not None and not call(kernels.norm_lost, made[1]._h, eps):
         y, stats = made
         own_mean, own_var = (stats[k].reshape(x.shape[:2]) for k in (_MEAN, _VAR))
     else:
@@ -288,7 +288,7 @@ def layer_norm(
     x, shape = _last_dims(op, input, normalized_shape)
     w, b = _of_shape(op, "weight", weight, shape), _of_shape(op, "bias", bias, shape)
     made = _fused(LAYER_NORM, x, w, b, shape, _rows(x, shape), eps)
-    if made is not None and not lib.mg_norm_lost(made[1]._h, eps):
+    if made is not None and not call(kernels.norm_lost, made[1]._h, eps):
         return made[0]
 
     def careful() -> Tensor:
@@ -319,7 +319,7 @@ def rms_norm(
         eps = 2.0**-23 if x.dtype is float32 else 2.0**-52
     w = _of_shape(op, "weight", weight, shape)
     made = _fused(RMS_NORM, x, w, None, shape, _rows(x, shape), eps)
-    if made is not None and not lib.mg_norm_lost(made[1]._h, eps):
+    if made is not None and not call(kernels.norm_lost, made[1]._h, eps):
         return made[0]
     least = eps
 
@@ -381,7 +381,7 @@ def group_norm(
     sizes = (channels,)
     w, b = _of_shape(op, "weight", weight, sizes), _of_shape(op, "bias", bias, sizes)
     made = _fused(CHANNEL_NORM, x, w, b, sizes, batch * groups, groups, None, eps)
-    if made is not None and not lib.mg_norm_lost(made[1]._h, eps):
+    if made is not None and not call(kernels.norm_lost, made[1]._h, eps):
         return made[0]
     sets = (batch, groups, channels // groups * math.prod(space))
 
@@ -423,7 +423,9 @@ def local_response_norm(
         return sums * (alpha / count) + least
 
     divisor = base(x, k)
-    if not x._h.size or not (lib.mg_far(divisor._h) or lib.mg_lost(divisor._h, count)):
+    if not x._h.size or not (
+        call(kernels.far, divisor._h) or call(kernels.lost, divisor._h, count)
+    ):
         return x / divisor**beta
     unit = apply(UNITS, (f.amax(f.abs(x.detach())),), (True,))  # squares may leave the range
     near = x * unit

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minigrad import functions as f
-from minigrad._c import call, lib, run
 from minigrad.arguments import integer, tensor_operand
 from minigrad.creation import ones_like, zeros
 from minigrad.dispatch import wrap
 from minigrad.padding import pad
+from minigrad.runtime.native import call, kernels
 from minigrad.selection import gather_rows, index_operand
 from minigrad.tape import no_grad
 
@@ -37,7 +37,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if count < -1:
         raise ValueError(f"[one_hot] num_classes is {count}, but must be at least 0")
     try:
-        return wrap(call(lib.mg_one_hot, classes._h, count))
+        return wrap(call(kernels.one_hot, classes._h, count))
     except IndexError:
         raise ValueError(f"[one_hot] {_not_within(classes, count)}") from None
 
@@ -79,7 +79,7 @@ def embedding(
         )
     count = table.shape[0]
     try:
-        run(lib.mg_index_within, classes._h, count)
+        call(kernels.index_within, classes._h, count)
     except IndexError:
         raise IndexError(f"[embedding] {_not_within(classes, count, 'indices')}") from None
     if max_norm is not None:

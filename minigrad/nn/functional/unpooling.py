@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad._c import lib, run
 from minigrad.arguments import size_of
 from minigrad.creation import zeros
 from minigrad.nn.functional.spatial import Sizes, per_axis, spatial_input
+from minigrad.runtime.native import call, kernels
 from minigrad.selection import index_operand
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _max_unpool(
         raise ValueError(f"[{op}] the output would have spatial size {sizes}: there is none")
     count = math.prod(sizes)
     try:
-        run(lib.mg_index_within, places._h, count)
+        call(kernels.index_within, places._h, count)
     except IndexError:
         raise IndexError(
             f"[{op}] an index is not in 0..{count - 1}, the places of {sizes}"

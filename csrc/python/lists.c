@@ -1,9 +1,25 @@
-/* lists.h: arrays of the numbers in nested lists and tuples, and lists of an array's. */
-#ifndef MG_LISTS_H
-#define MG_LISTS_H
+/* lists.c: arrays of the numbers in nested lists and tuples, and lists of an array's numbers. */
+#include "speed.h"
 
-#include "memory/array.h"
-#include "tensor.h"
+/* Bytes of an element. */
+static int64_t lists_itemsize(int dtype) {
+    switch (dtype) {
+    case MG_BOOL:
+    case MG_UINT8:
+    case MG_INT8: return 1;
+    case MG_INT16:
+    case MG_FLOAT16:
+    case MG_BFLOAT16: return 2;
+    case MG_INT32:
+    case MG_FLOAT32: return 4;
+    }
+    return 8;
+}
+
+/* The length of a list or tuple, whatever a class of its own says of it. */
+static Py_ssize_t lists_count(PyObject *given) {
+    return PyTuple_Check(given) ? PyTuple_Size(given) : PyList_Check(given) ? PyList_Size(given) : 0;
+}
 
 /* ---- from lists ---- */
 
@@ -36,7 +52,7 @@ static void lists_begin(lists_reading *to, PyObject *data) {
     for (to->ndim = 0; lists_nested(data); data = lists_item(data, 0)) {
         to->dtype = to->ndim < MG_MAX_NDIM ? to->floats : LISTS_NO_NUMBER;
         if (to->dtype == LISTS_NO_NUMBER) return;
-        Py_ssize_t count = handle_count(data);
+        Py_ssize_t count = lists_count(data);
         to->shape[to->ndim++] = count;
         if (!count) return;
     }
@@ -52,7 +68,7 @@ MG_INLINE bool lists_number(lists_reading *to, PyObject *x) {
     }
     int64_t whole = 0;
     double real;
-    if (mg_is_float(dtype)) real = PyFloat_AsDouble(x);
+    if (is_float(dtype)) real = PyFloat_AsDouble(x);
     else real = (double)(whole = PyLong_AsLongLongAndOverflow(x, &beyond));
     if (beyond) to->dtype = LISTS_NO_NUMBER;
     switch (to->dtype) {
@@ -61,14 +77,14 @@ MG_INLINE bool lists_number(lists_reading *to, PyObject *x) {
     case MG_FLOAT32: *(float *)to->next = (float)real; break;
     case MG_FLOAT64: *(double *)to->next = real; break;
     }
-    to->next += mg_itemsize(to->dtype);
+    to->next += lists_itemsize(to->dtype);
     return !beyond;
 }
 
 /* Whether all that a list holds fits, and was read. */
 static bool lists_fill(lists_reading *to, PyObject *data, int depth) {
     bool last = depth + 1 == to->ndim, fits = lists_nested(data);
-    Py_ssize_t count = fits ? handle_count(data) : 0;
+    Py_ssize_t count = fits ? lists_count(data) : 0;
     if (!fits || count != to->shape[depth]) {
         to->dtype = LISTS_NO_NUMBER;
         return false;
@@ -81,13 +97,25 @@ static bool lists_fill(lists_reading *to, PyObject *data, int depth) {
     return fits;
 }
 
+/* A new array for what is read; NULL where there is no memory. */
+static mg_array *lists_empty(speed_state *s, const lists_reading *to) {
+    int64_t ints[2 + MG_MAX_NDIM] = {to->dtype, to->ndim};
+    for (int d = 0; d < to->ndim; d++) ints[2 + d] = to->shape[d];
+    mg_args args = {.ints = ints};
+    mg_arrays out;
+    void *outer = gil_enter();
+    int code = s->core->run(s->kernel_empty, 0, NULL, &args, &out);
+    gil_leave(outer);
+    return code ? NULL : out.made[0];
+}
+
 /* from_lists(data, floats, weak): a tensor of a number of Python's own, or of nested lists and tuples of
  * them, with floats in this dtype. None for all else, and where Python has to say what is wrong.
  *
  * While lists are read nothing of Python's runs, and no other thread: only when memory is asked for
  * they may change, so that each size is looked at afterwards. */
-static PyObject *tensor_from_lists(PyObject *unused, PyObject *const *given, Py_ssize_t count) {
-    (void)unused;
+PyObject *speed_from_lists(PyObject *module, PyObject *const *given, Py_ssize_t count) {
+    speed_state *s = state_of(module);
     if (count != 3) return PyErr_Format(PyExc_TypeError, "from_lists(data, floats, weak)");
     PyObject *data = given[0];
     lists_reading to = {.floats = (int)PyLong_AsLong(given[1])};
@@ -95,45 +123,46 @@ static PyObject *tensor_from_lists(PyObject *unused, PyObject *const *given, Py_
     bool done = false;
     lists_begin(&to, data);
     while (!done && to.dtype != LISTS_NO_NUMBER) { /* in at most three dtypes, each above the last */
-        mg_release(made);
-        Py_BEGIN_ALLOW_THREADS
-        made = mg_empty(to.dtype, to.ndim, to.shape);
-        Py_END_ALLOW_THREADS
+        s->core->release(made);
+        made = lists_empty(s, &to);
         to.next = made ? made->data : NULL;
         if (to.ndim) done = lists_fill(&to, data, 0);
         else done = !made || lists_number(&to, data);
-        if (done && !made) /* there is no memory, and it was no mistake to ask for it */
-            return PyObject_CallFunction(tensor_uses[SETTLE], "OO()s", Py_None, Py_None, "tensor");
+        if (done && !made) { /* there is no memory, and it was no mistake to ask for it */
+            call_check(s, true, s->kernel_tensor, NULL, 0, Py_None);
+            return NULL;
+        }
     }
     if (!done) {
-        mg_release(made);
+        s->core->release(made);
         Py_RETURN_NONE;
     }
     made->weak = given[2] == Py_True;
-    return tensor_of(made);
+    return tensor_of(s, made);
 }
 
 /* ---- to lists ---- */
 
-MG_INLINE PyObject *lists_of_number(int dtype, const char *at) {
+MG_INLINE PyObject *lists_of_number(speed_state *s, int dtype, const char *at) {
     switch (dtype) {
     case MG_BOOL: return PyBool_FromLong(*at);
     case MG_INT64: return PyLong_FromLongLong(*(const int64_t *)at);
     case MG_FLOAT32: return PyFloat_FromDouble(*(const float *)at);
     case MG_FLOAT64: return PyFloat_FromDouble(*(const double *)at);
     }
-    return mg_is_float(mg_wide(dtype)) ? PyFloat_FromDouble(mg_real_at(dtype, at))
-                                       : PyLong_FromLongLong(mg_whole_at(dtype, at));
+    return dtype == MG_FLOAT16 || dtype == MG_BFLOAT16
+               ? PyFloat_FromDouble(s->core->real_at(dtype, at))
+               : PyLong_FromLongLong(s->core->whole_at(dtype, at));
 }
 
-static PyObject *lists_of(const mg_array *x, const char *at, int depth) {
-    if (depth == x->ndim) return lists_of_number(x->dtype, at);
+static PyObject *lists_of(speed_state *s, const mg_array *x, const char *at, int depth) {
+    if (depth == x->ndim) return lists_of_number(s, x->dtype, at);
     const bool last = depth + 1 == x->ndim;
     const int dtype = x->dtype;
-    const int64_t count = x->shape[depth], step = x->strides[depth] * mg_itemsize(dtype);
+    const int64_t count = x->shape[depth], step = x->strides[depth] * lists_itemsize(dtype);
     PyObject *made = PyList_New((Py_ssize_t)count);
     for (int64_t i = 0; made && i < count; i++, at += step) {
-        PyObject *item = last ? lists_of_number(dtype, at) : lists_of(x, at, depth + 1);
+        PyObject *item = last ? lists_of_number(s, dtype, at) : lists_of(s, x, at, depth + 1);
         if (!item || PyList_SetItem(made, (Py_ssize_t)i, item) < 0) Py_CLEAR(made);
         if ((i & 0xFFFF) == 0xFFFF && made && PyErr_CheckSignals() < 0) Py_CLEAR(made);
     }
@@ -141,12 +170,10 @@ static PyObject *lists_of(const mg_array *x, const char *at, int depth) {
 }
 
 /* to_lists(handle): its numbers in nested lists; of one without dimensions the number. */
-static PyObject *tensor_to_lists(PyObject *unused, PyObject *handle) {
-    (void)unused;
-    if (Py_TYPE(handle) != handle_array_class)
+PyObject *speed_to_lists(PyObject *module, PyObject *array) {
+    speed_state *s = state_of(module);
+    if (!array_is(s, array))
         return PyErr_Format(PyExc_TypeError, "to_lists(array)");
-    const mg_array *x = handle_array(handle);
-    return lists_of(x, x->data, 0);
+    const mg_array *x = handle_array(array);
+    return lists_of(s, x, x->data, 0);
 }
-
-#endif

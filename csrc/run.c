@@ -1,0 +1,84 @@
+/* run.c: every kernel behind one function, by the number of its operation.
+ *
+ * Elementwise operations come first, in the order of elementwise.def, then their derivatives in the same
+ * order, then those that write over the gradient, then the table that thunks.py makes of ops.def. */
+
+enum { OP_TABLE = sizeof op_table / sizeof *op_table };
+
+int mg_run(int op, int n, mg_array *const *in, const mg_args *args, mg_arrays *out) {
+    int count = mg_op_count(), number = op % count;
+    if (op >= 3 * count && op < 3 * count + OP_TABLE) return op_table[op - 3 * count].run(in, args, out);
+    switch (op < 0 ? -1 : op / count) {
+    case 0: return op_made(out, n == 1 ? mg_unary(number, in[0]) : mg_binary(number, in[0], in[1]));
+    case 1:
+        if (mg_op_arity(number) == 1) return op_made(out, mg_unary_vjp(number, in[0], args->saved));
+        return op_made_several(out, mg_binary_vjp(number, (int)args->ints[0], in[0], args->saved));
+    case 2:
+        if (mg_op_arity(number) == 1) return op_made(out, mg_unary_vjp_over(number, in[0], args->saved));
+        return op_made_several(out, mg_binary_vjp_over(number, (int)args->ints[0], in[0], args->saved));
+    }
+    return mg_fail_code(MG_EARG, op, 0);
+}
+
+int mg_run_count(void) { return 3 * mg_op_count() + OP_TABLE; }
+
+int mg_elementwise_count(void) { return mg_op_count(); }
+int mg_elementwise_has_vjp(int op) { return mg_op_has_vjp(op); }
+
+static const op_entry *op_found(int op) {
+    int count = mg_op_count();
+    return op >= 3 * count && op < mg_run_count() ? &op_table[op - 3 * count] : NULL;
+}
+
+const char *mg_run_name(int op) {
+    const op_entry *found = op_found(op);
+    return found ? found->name : op < 0 ? NULL : mg_op_name(op % mg_op_count());
+}
+
+const char *mg_run_title(int op) {
+    const op_entry *found = op_found(op);
+    return found ? found->title : mg_run_name(op);
+}
+
+const char *mg_run_signature(int op) {
+    const op_entry *found = op_found(op);
+    if (found || op < 0 || op >= mg_run_count()) return found ? found->signature : NULL;
+    bool unary = mg_op_arity(op % mg_op_count()) == 1;
+    return op < mg_op_count() ? (unary ? "a:1" : "aa:1") : unary ? "ak:1" : "iak:n";
+}
+
+/* ---- for the accelerator ---- */
+
+const mg_core *mg_core_table(void) {
+    static const mg_core core = {
+        .run = mg_run,
+        .run_count = mg_run_count,
+        .run_name = mg_run_name,
+        .run_title = mg_run_title,
+        .run_signature = mg_run_signature,
+        .elementwise_count = mg_elementwise_count,
+        .error = mg_error,
+        .release = mg_release,
+        .item_float = mg_item_float,
+        .item_int = mg_item_int,
+        .real_at = mg_real_at,
+        .whole_at = mg_whole_at,
+        .contiguous_now = mg_contiguous_now,
+        .alike = mg_alike,
+        .overlaps_itself = mg_overlaps_itself,
+        .version = mg_version,
+        .pins = mg_pins,
+        .writable = mg_writable,
+        .buffer_id = mg_buffer_id,
+        .sole_owner = mg_sole_owner,
+        .seal = mg_seal,
+        .share = mg_share,
+        .set_owner = mg_set_owner,
+        .save = mg_save,
+        .save_as_is = mg_save_as_is,
+        .unsave = mg_unsave,
+        .saved_buffer = mg_saved_buffer,
+        .set_gil_hook = mg_gil_set_hook,
+    };
+    return &core;
+}

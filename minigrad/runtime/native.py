@@ -1,0 +1,515 @@
+"""The C core, and the only module that touches it: instruction set, arrays and calls of kernels.
+
+Picks the instruction set at import, turns C failures into Python errors, and is the one door
+through which Python calls kernels: :func:`call`, with the number of an operation of
+``csrc/ops.def``. ``kernels.matmul`` is the number of the operation ``matmul``. An :class:`Array` is what
+Python holds of a C array, which is released with it. Arrays and calls are here in Python; where the
+accelerator was built (:mod:`minigrad.runtime.accelerator`) its own take their place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, final
+
+from minigrad._numpy import np
+from minigrad.runtime.accelerator import speed
+
+__all__ = [
+    "Array",
+    "Saved",
+    "available_isas",
+    "call",
+    "check_result",
+    "ffi",
+    "isa",
+    "lib",
+    "names",
+    "kernels",
+    "save",
+    "save_as_is",
+    "saved_handle",
+    "trace",
+    "tracers",
+    "vjp_of",
+    "widened",
+]
+
+# ---- the instruction set -------------------------------------------------------------------------
+
+try:
+    _native = importlib.import_module("minigrad._native")
+except ModuleNotFoundError as error:
+    if error.name != "minigrad._native":  # but what it needs: cffi
+        raise
+    raise ImportError(
+        "minigrad's C extension is missing: install the package with "
+        "`python -m pip install .`, and do not run Python from its source folder"
+    ) from None
+ffi: Any = _native.ffi
+lib: Any = _native.lib
+
+
+def _choose(available: tuple[str, ...]) -> str:
+    wanted = os.environ.get("MINIGRAD_ISA", "").strip().lower()
+    if not wanted:
+        return available[-1]
+    if wanted not in available:
+        raise ImportError(
+            f"MINIGRAD_ISA={wanted!r} is not available here; choose one of: {', '.join(available)}"
+        )
+    return wanted
+
+
+_NUMBERS = {
+    "MINIGRAD_NUM_THREADS": (range(1, 257), "number of threads from 1 to 256"),
+    "MINIGRAD_STREAM_BYTES": (range(2**63), "number of bytes"),
+    "MINIGRAD_CACHE_LIMIT": (range(2**63), "number of bytes"),
+}
+
+
+def _check_numbers() -> None:
+    """A variable of our own that holds no such number is an error, not a guess; C reads them."""
+    for variable, (allowed, what) in _NUMBERS.items():
+        given = os.environ.get(variable, "")
+        plain = given.isascii() and given.isdecimal()
+        if given and not (plain and int(given) in allowed):
+            raise ImportError(f"{variable}={given!r} is not a {what}")
+
+
+_check_numbers()
+# Those that are built in and that this machine can run, best last.
+_offered = itertools.takewhile(bool, map(lib.mg_isa_offered, itertools.count()))
+available_isas = tuple(ffi.string(name).decode() for name in _offered)
+isa = _choose(available_isas)
+
+lib.mg_isa_use(available_isas.index(isa))
+
+# ---- operations ----------------------------------------------------------------------------------
+
+
+def _text(text: Any) -> str:
+    return str(ffi.string(text).decode())
+
+
+# By number: the elementwise operations, their derivatives, those that write over the gradient, and
+# then the kernels of ops.def.
+_ELEMENTWISE = lib.mg_elementwise_count()
+_numbers = range(lib.mg_run_count())
+titles = [_text(lib.mg_run_title(number)) for number in _numbers]  # of the public operations
+signatures = [_text(lib.mg_run_signature(number)) for number in _numbers]
+names = [_text(lib.mg_run_name(number)) for number in _numbers]  # of the kernels
+for _number in _numbers[_ELEMENTWISE : 3 * _ELEMENTWISE]:
+    names[_number] += "_vjp" if _number < 2 * _ELEMENTWISE else "_vjp_over"
+kernels: Any = SimpleNamespace(**{name: number for number, name in enumerate(names)})
+
+
+def vjp_of(number: int) -> int | None:
+    """The number of an elementwise operation's derivative; None where C has none."""
+    return _ELEMENTWISE + number if lib.mg_elementwise_has_vjp(number) else None
+
+
+# ---- arrays --------------------------------------------------------------------------------------
+
+
+@final
+class Array:
+    """An array of C's, released when this goes."""
+
+    __slots__ = ("__weakref__", "pointer")
+
+    def __init__(self, pointer: Any) -> None:
+        if not isinstance(pointer, ffi.CData):
+            raise TypeError("arrays come from kernels")
+        self.pointer = ffi.gc(pointer, lib.mg_release)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The size of each dimension."""
+        p = self.pointer
+        return tuple(ffi.unpack(p.shape, p.ndim)) if p.ndim else ()
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The step of each dimension, in elements."""
+        p = self.pointer
+        return tuple(ffi.unpack(p.strides, p.ndim)) if p.ndim else ()
+
+    size = property(lambda self: self.pointer.size, doc="The number of elements.")
+    ndim = property(lambda self: self.pointer.ndim, doc="The number of dimensions.")
+    dtype = property(lambda self: self.pointer.dtype, doc="The code of the dtype.")
+    weak = property(lambda self: self.pointer.weak, doc="1 for a Python number, else 0.")
+    adapted = property(
+        lambda self: self.pointer.adapted, doc="1 where an input was broadcast or cast, else 0."
+    )
+    data = property(
+        lambda self: int(ffi.cast("intptr_t", self.pointer.data)),
+        doc="The address of the first element.",
+    )
+    buffer = property(
+        lambda self: lib.mg_buffer_id(self.pointer), doc="The address of the shared buffer."
+    )
+    version = property(
+        lambda self: lib.mg_version(self.pointer), doc="The write clock at the last write."
+    )
+    pins = property(lambda self: lib.mg_pins(self.pointer), doc="How often the tape saved it.")
+    writable = property(
+        lambda self: bool(lib.mg_writable(self.pointer)), doc="Whether it may be written."
+    )
+    contiguous = property(
+        lambda self: bool(lib.mg_contiguous_now(self.pointer)), doc="Whether it has no gaps."
+    )
+    sole = property(
+        lambda self: bool(lib.mg_sole_owner(self.pointer)),
+        doc="Whether nothing else sees its memory, which is contiguous and writable.",
+    )
+    overlapping = property(
+        lambda self: bool(lib.mg_overlaps_itself(self.pointer)),
+        doc="Whether two elements share a place.",
+    )
+
+    def alike(self, other: Array) -> bool:
+        """Whether the other has the same shape and dtype."""
+        return bool(lib.mg_alike(self.pointer, other.pointer))
+
+    def item(self) -> float:
+        """The first element as a number of Python's: a float, or an int for other dtypes."""
+        p = self.pointer
+        real = p.dtype >= lib.MG_FLOAT32 or p.dtype in (lib.MG_FLOAT16, lib.MG_BFLOAT16)
+        return float(lib.mg_item_float(p)) if real else int(lib.mg_item_int(p))
+
+    def mark_weak(self) -> None:
+        """Take on the dtype of what it meets, as Python's numbers do."""
+        self.pointer.weak = 1
+
+    def freeze(self) -> None:
+        """Refuse all writes from now on."""
+        lib.mg_seal(self.pointer)
+
+    def share(self, count: int) -> None:
+        """Note that one more (1) or one fewer (-1) of NumPy's views may write the memory."""
+        lib.mg_share(self.pointer, count)
+
+
+@final
+class Saved:
+    """Up to three arrays that the tape saved, released when this goes."""
+
+    __slots__ = ("pointer",)
+
+    def __init__(self, pointer: Any) -> None:
+        if not isinstance(pointer, ffi.CData):
+            raise TypeError("saved arrays come from save")
+        self.pointer = ffi.gc(pointer, lib.mg_unsave)
+
+    def buffer(self, i: int) -> int:
+        """The address of the i-th array's buffer; 0 where there is none."""
+        return int(lib.mg_saved_buffer(self.pointer, i))
+
+
+# ---- the door ------------------------------------------------------------------------------------
+
+Tracer = Callable[[str, tuple[Any, ...], Any], None]
+tracers: list[Tracer] = []  # those that watch, the last of which is told
+
+
+def call(number: int, *args: Any) -> Any:
+    """Run an operation, by number; its failure becomes a Python error.
+
+    Returns an Array, a tuple of them, None for a kernel that writes, or the answer of one that is
+    asked something. Arguments are arrays, integers, floats, and tuples or lists of them, in the
+    order of ``csrc/ops.def``; None stands for an array or list that is left out, as do
+    missing arrays at the end. Arrays of storage
+    dtypes are cast to what is computed in, unless the kernel takes them or writes.
+    """
+    signature = signatures[number]
+    arrays: list[Any] = []
+    ints: list[int] = []
+    floats: list[float] = []
+    saved = ffi.NULL
+    widens = signature[-1] != "s"
+    held = []  # casts, until the kernel has run
+    left = signature[len(args) : -2]
+    if len(args) > len(signature) - 2 or left.strip("m"):
+        raise TypeError(f"[{titles[number]}] takes {signature}, not {len(args)} arguments")
+    for kind, value in zip(signature, args, strict=False):
+        if kind == "i" or kind == "p":
+            ints.append(value)
+        elif kind == "d":
+            floats.append(value)
+        elif kind == "k":
+            saved = value.pointer
+        elif kind in "ILD":
+            ints.append(-1 if value is None else len(value))
+            (floats if kind == "D" else ints).extend(value or ())
+        else:
+            several = kind in "AS"
+            if several:
+                ints.append(-1 if value is None else len(value))
+            for x in (value or ()) if several else (value,):
+                if x is None and (several or kind == "m"):
+                    arrays.append(ffi.NULL)
+                    continue
+                if type(x) is not Array:
+                    raise TypeError(f"[{titles[number]}] takes arrays, not {type(x).__name__}")
+                if x.dtype < 0 and kind not in "sS":
+                    if not widens:
+                        raise TypeError(f"[{titles[number]}] does not write storage dtypes")
+                    x = call(kernels.cast, x, _WIDE[x.dtype])  # noqa: PLW2901
+                    held.append(x)
+                arrays.append(x.pointer)
+    arrays += [ffi.NULL] * len(left)
+    out = ffi.new("mg_arrays *")
+    try:
+        c_ints = ffi.new("int64_t[]", ints)
+        c_floats = ffi.new("double[]", floats)
+    except OverflowError:
+        raise ValueError(f"[{titles[number]}] a size or index is beyond int64") from None
+    given = ffi.new("mg_args *", {"ints": c_ints, "floats": c_floats, "saved": saved})
+    code = lib.mg_run(number, len(arrays), arrays, given, out)
+    if signature[-1] == "?":
+        made = bool(code)
+    elif code:
+        raise failure(number, args)
+    elif signature[-1] == "1":
+        made = Array(out.made[0])
+    elif signature[-1] == "n":
+        each = ffi.unpack(out.made, out.count)
+        made = tuple([None if one == ffi.NULL else Array(one) for one in each])
+    else:
+        made = None
+    if tracers:
+        tracers[-1](names[number], args, made)
+    return made
+
+
+def widened(array: Array) -> Array:
+    """The array, or a cast of it from a storage dtype to the one that is computed in."""
+    kind = _WIDE.get(array.dtype)
+    return array if kind is None else call(kernels.cast, array, kind)  # type: ignore[no-any-return]
+
+
+_WIDE = dict.fromkeys((lib.MG_FLOAT16, lib.MG_BFLOAT16), lib.MG_FLOAT32) | dict.fromkeys(
+    (lib.MG_UINT8, lib.MG_INT8, lib.MG_INT16, lib.MG_INT32), lib.MG_INT64
+)
+
+
+def check_result(failed: bool, number: int, args: tuple[Any, ...], made: Any) -> None:
+    """What the accelerator leaves to Python after a call that failed, or that somebody watches."""
+    if failed:
+        raise failure(number, args)
+    tracers[-1](names[number], args, made)
+
+
+@contextlib.contextmanager
+def trace(tracer: Tracer) -> Iterator[None]:
+    """Show every call through the door to ``tracer(name, args, result)``, from all threads."""
+    tracers.append(tracer)
+    try:
+        yield
+    finally:
+        tracers.pop()
+
+
+def save(a: Array | None, b: Array | None = None, c: Array | None = None) -> Saved:
+    """Pin up to three arrays for a backward; they are unpinned when the result is dropped."""
+    return _saved(lib.mg_save(*[ffi.NULL if x is None else x.pointer for x in (a, b, c)]))
+
+
+def save_as_is(x: Array) -> Saved:
+    """The same of one array that no derivative computes with: it keeps a storage dtype."""
+    return _saved(lib.mg_save_as_is(x.pointer))
+
+
+def _saved(made: Any) -> Saved:
+    if made == ffi.NULL:
+        raise failure(kernels.saved_array, ())
+    return Saved(made)
+
+
+def saved_handle(saved: Saved, i: int, title: str = "") -> Array:
+    """The ``i``-th array that an operation saved; RuntimeError if it was overwritten since."""
+    try:
+        return call(kernels.saved_array, saved, i)  # type: ignore[no-any-return]
+    except RuntimeError as error:
+        if not title:
+            raise
+        raise RuntimeError(str(error).replace("[backward]", f"[{title}]", 1)) from None
+
+
+# ---- foreign memory ------------------------------------------------------------------------------
+
+_owners: dict[int, object] = {}
+
+
+def keep(array: Array, owner: object) -> None:
+    """Keep the owner of an array's borrowed memory until the last array on it has gone."""
+    key = id(owner)
+    while key in _owners:
+        key += 1
+    _owners[key] = owner
+    if lib.mg_set_owner(array.pointer, ffi.cast("void *", key), lib.mg_owner_released):
+        del _owners[key]
+        raise ValueError("keep: the memory has an owner")
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator]
+def mg_owner_released(key: Any) -> None:
+    """Let go of an owner: C calls this after the last array, on any thread."""
+    del _owners[int(ffi.cast("intptr_t", key))]
+
+
+if speed is not None and not TYPE_CHECKING:
+    Array, Saved, call, save, save_as_is, keep = (
+        getattr(speed, name) for name in ("Array", "Saved", "call", "save", "save_as_is", "keep")
+    )
+
+# ---- failures ------------------------------------------------------------------------------------
+
+_DTYPE_NAMES = {
+    lib.MG_UINT8: "uint8",
+    lib.MG_INT8: "int8",
+    lib.MG_INT16: "int16",
+    lib.MG_INT32: "int32",
+    lib.MG_FLOAT16: "float16",
+    lib.MG_BFLOAT16: "bfloat16",
+    lib.MG_BOOL: "bool",
+    lib.MG_INT64: "int64",
+    lib.MG_FLOAT32: "float32",
+    lib.MG_FLOAT64: "float64",
+}
+# Where a saved array was last overwritten: buffer -> "file, line". Written only for pinned buffers.
+overwritten_at: dict[int, str] = {}
+
+
+def failure(number: int, args: tuple[Any, ...], title: str = "") -> Exception:
+    """The Python error for the failure a kernel has just reported in this thread."""
+    code = lib.mg_error()
+    first, second = lib.mg_error_detail(0), lib.mg_error_detail(1)
+    op = title or titles[number]
+    arrays = [a for a in args if type(a) is Array]
+    shapes = [a.shape for a in arrays]
+    dtypes = [_DTYPE_NAMES[a.dtype] for a in arrays]
+    if code == lib.MG_ENOMEM:
+        return MemoryError(f"[{op}] no memory for {first} bytes")
+    if code == lib.MG_ESIZE:
+        return ValueError(f"[{op}] the result is too large: its size in bytes overflows 63 bits")
+    if code == lib.MG_ENDIM:
+        return ValueError(f"[{op}] {first} dimensions where at most {second} are possible")
+    if code == lib.MG_ESHAPE:
+        return ValueError(f"[{op}] {_shape_rule(op, args, shapes, first, second)}")
+    if code == lib.MG_EDTYPE:
+        return TypeError(f"[{op}] not offered for {' and '.join(dtypes) or 'this dtype'}")
+    if code == lib.MG_EAXIS:
+        if second == -1:
+            return ValueError(f"[{op}] dim {first} is given twice")
+        return IndexError(
+            f"[{op}] dim {first} is out of range for {second} dimensions"
+            + (f": use {-second}..{second - 1}" if second else "")
+        )
+    if code == lib.MG_EINDEX and op == "cross_entropy":
+        return IndexError(f"[{op}] {no_class(first, second)}")
+    if code == lib.MG_EINDEX:
+        return IndexError(f"[{op}] index {first} is out of range for size {second}")
+    if code == lib.MG_EEMPTY:
+        return ValueError(
+            f"[{op}] no result for an empty dim {first} of shape {shapes[0]}: it has no identity"
+        )
+    if code == lib.MG_ESTALE:
+        is_result = first == 2 or (first == 1 and signatures[number] == "ak:1")
+        return stale_error(op, args, is_result)
+    if code == lib.MG_EREADONLY:
+        return ValueError(
+            f"[{op}] the memory is read-only (it came from a read-only NumPy array); "
+            "clone() it first"
+        )
+    if code == lib.MG_EOVERLAP:
+        return ValueError(
+            f"[{op}] cannot write: several elements share one place in memory "
+            f"(an expanded or aliased tensor); clone() it first"
+        )
+    if code == lib.MG_EZERO:
+        return ZeroDivisionError(f"[{op}] an integer divided by zero: convert to float first")
+    if code == lib.MG_ESINGULAR:
+        return _no_solution(op, shapes[0][:-2], first)
+    if op == "matmul":
+        return ValueError("[matmul] a 0-d operand has no inner dimension: use * for a number")
+    if op == "bincount":
+        return ValueError(f"[bincount] {first} in x: only non-negative integers are counted")
+    if op == "repeat_interleave":
+        return ValueError("[repeat_interleave] a number of repeats cannot be negative")
+    if op == "pow":
+        return ValueError("[pow] integers have no negative powers: convert to float first")
+    return ValueError(f"[{op}] bad argument: {', '.join(map(str, shapes)) or first}")
+
+
+def _shape_rule(
+    op: str, args: tuple[Any, ...], shapes: list[tuple[int, ...]], first: int, second: int
+) -> str:
+    if op == "matmul":
+        inner = shapes[0][-1], shapes[1][-2 if len(shapes[1]) > 1 else 0]
+        if inner != (first, second):
+            return (
+                f"batch dimensions do not broadcast: {shapes[0]} @ {shapes[1]}, {first} != {second}"
+            )
+        return f"inner dimensions differ: {shapes[0]} @ {shapes[1]}, {first} != {second}"
+    if op in ("reshape", "view"):
+        if first == -1:
+            wanted = tuple(args[1])
+            return f"shape {shapes[0]} with these strides cannot be a view {wanted}; use reshape"
+        return f"cannot turn shape {shapes[0]} ({first} elements) into {tuple(args[1])}"
+    if op == "expand":
+        wanted = tuple(args[1])
+        return f"shape {shapes[0]} cannot expand to {wanted}: {first} is neither 1 nor {second}"
+    if op == "sum_to_size":
+        return f"shape {shapes[0]} is not what {tuple(args[1])} broadcasts to: {first} != {second}"
+    if op == "copy_":
+        return f"shapes {shapes[0]} and {shapes[1]} do not fit: {second} != {first}"
+    if op in ("empty", "full"):
+        return f"negative size {first} in dimension {second}"
+    return f"shapes {' and '.join(map(str, shapes))} do not fit: {first} != {second}"
+
+
+_TROUBLE = {
+    "inv": "is singular; use pinv, or lstsq for a system",
+    "solve": "is singular; use lstsq, or pinv(A) @ B",
+    "solve_triangular": "has a 0 on its diagonal: it is singular",
+    "cholesky": "is not positive definite",
+}
+
+
+def _no_solution(op: str, batch: tuple[int, ...], number: int) -> Exception:
+    """What is wrong with this matrix of a stack, in NumPy's class for it."""
+    place = tuple([int(i) for i in np.unravel_index(number, batch)])
+    at = place[0] if len(place) == 1 else place
+    which = f"matrix {at} of the batch" if place else "the matrix"
+    return np.linalg.LinAlgError(f"[{op}] {which} {_TROUBLE[op]}")
+
+
+def no_class(target: int, classes: int) -> str:
+    """Why a target is refused."""
+    return f"target {target} is no class: there are {classes}, 0..{classes - 1}"
+
+
+def stale_error(op: str, args: tuple[Any, ...], is_result: bool = False) -> RuntimeError:
+    """A saved array was overwritten between forward and backward."""
+    where = ""
+    for saved in args:
+        if type(saved) is Saved:
+            for i in range(3):
+                place = overwritten_at.get(saved.buffer(i))
+                where = f" at {place}" if place else where
+    return RuntimeError(
+        f"[{op}] a tensor saved for backward was overwritten in place{where}; "
+        "write into a clone(), or run backward before the write"
+        + (f"; it is the result of {op}: y = y + 1 in place of y += 1 will do" if is_result else "")
+    )
+
+
+if speed is not None:
+    speed.connect(int(ffi.cast("uintptr_t", lib.mg_core_table())), check_result, tracers)
