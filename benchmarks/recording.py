@@ -98,7 +98,7 @@ def _line(row: Row, threads: int) -> dict[str, Any]:
         line["low"] = _number(row.times[row.subject].low * factor)
         line["high"] = _number(row.times[row.subject].high * factor)
     for name, found in row.ratios.items():
-        line[f"/{name}"] = f"{found.median:.3g}"
+        line[f"/{name}"] = _number(found.median)
     if row.limit is not None:
         line["limit"] = _number(row.limit.median * factor)
     return line
