@@ -20,7 +20,7 @@ from benchmarks.timing import Spread, spread
 __all__ = ["startup_rows"]
 
 IMPORT_MARGIN = 0.020  # seconds beyond `import numpy`
-LARGEST_WHEEL = 1.5  # MB
+LARGEST_WHEEL, LARGEST_INSTALLED = 3, 8  # MB
 _PACKAGES = {
     "minigrad": ("minigrad",),
     "numpy": ("numpy", "numpy.libs"),
@@ -138,7 +138,7 @@ def _wheel_row() -> Row:
     return _row(
         "wheel size",
         {SUBJECT: found},
-        [judged(f"<= {LARGEST_WHEEL:g} MB, {modules} native modules", LARGEST_WHEEL, found)],
+        [judged(f"<= {LARGEST_WHEEL} MB, {modules} native modules", LARGEST_WHEEL, found)],
         unit="MB",
         note="the package as it is installed here, compressed as a wheel is",
     )
@@ -147,7 +147,9 @@ def _wheel_row() -> Row:
 def _size_row(names: list[str]) -> Row:
     sizes = {name: sum(path.stat().st_size for path in _files(name)) / 1e6 for name in names}
     times = {name: Spread(mb, mb, mb) for name, mb in sizes.items()}
-    return _row("installed size", times, [], unit="MB", note="without dependencies and bytecode")
+    verdict = judged(f"<= {LARGEST_INSTALLED} MB", LARGEST_INSTALLED, times[SUBJECT])
+    note = "without dependencies and bytecode"
+    return _row("installed size", times, [verdict], unit="MB", note=note)
 
 
 def startup_rows(names: list[str], quick: bool) -> list[Row]:
