@@ -127,15 +127,28 @@ def _draw(folder: Path, record: Path | None) -> int:
     from benchmarks.chart import draw
     from benchmarks.recording import FOLDER, read_all
 
-    for path in [record] if record else sorted(FOLDER.glob("*.csv")):
-        for recording in read_all(path):
-            try:
-                written = draw(recording, path.stem, folder)
-            except ImportError as error:
-                print(error, file=sys.stderr)
-                return 2
-            print("\n".join(map(str, written)))
+    try:
+        for path in [record] if record else sorted(FOLDER.glob("*.csv")):
+            for recording in read_all(path):
+                print("\n".join(map(str, draw(recording, path.stem, folder))))
+    except (ImportError, OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
     return 0
+
+
+def _read_before(given: argparse.Namespace) -> Any:
+    """The recording to compare with. A wrong path, or figures that would be lost, stop the run."""
+    from benchmarks.recording import read, read_all
+
+    if given.record and given.record.exists():
+        held = [r.threads for r in read_all(given.record)]
+        if given.threads in held and (given.quick or given.only):
+            raise ValueError(
+                f"[benchmarks] {given.record} holds a recording of {given.threads} threads, which "
+                "some rows alone would replace: name another file, or measure all rows"
+            )
+    return read(given.compare, given.threads) if given.compare else None
 
 
 def _measured(given: argparse.Namespace, machine: Mapping[str, Any], settings: Any) -> Any:
@@ -168,20 +181,19 @@ def main() -> int:
         return _draw(given.draw, given.record)
     try:
         settings = environment.prepare(given.threads)
-    except RuntimeError as error:
+        old = _read_before(given)
+    except (RuntimeError, OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
 
     from benchmarks.compare import changes
-    from benchmarks.recording import read, write
+    from benchmarks.recording import write
     from benchmarks.registry import selected
     from benchmarks.report import summary, table
 
     if given.list:
         print("\n".join(case.key for case in selected(given.quick, given.only)))
         return 0
-    # Read before the run: a wrong path should not cost it, and --record may replace the rows.
-    old = read(given.compare, given.threads) if given.compare else None
     machine = environment.machine_facts()
     found = _measured(given, machine, settings)
     if not found.rows:

@@ -117,7 +117,7 @@ def read(path: Path, threads: int) -> Recording:
 
 
 def read_all(path: Path) -> list[Recording]:
-    """All recordings of a file; ValueError if it is not such a file."""
+    """All recordings of a file; ValueError if it holds something else."""
     found: dict[int, Recording] = {}
     columns: list[str] = []
     with path.open(encoding="utf-8", newline="") as file:

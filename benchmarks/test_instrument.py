@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from argparse import Namespace
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 
 from benchmarks import environment
-from benchmarks.__main__ import _facts
+from benchmarks.__main__ import _facts, _read_before
 from benchmarks.chart import draw
 from benchmarks.compare import changes
 from benchmarks.libraries import Library
@@ -327,6 +328,18 @@ def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
     path.write_text("")
     with pytest.raises(ValueError, match="no line of column names"):
         read(path, 1)
+
+
+@pytest.mark.parametrize("partial", [{"quick": True}, {"only": "matmul"}])
+def test_some_rows_do_not_replace_a_recording(tmp_path: Path, partial: dict[str, Any]) -> None:
+    path = tmp_path / "machine.csv"
+    write(path, _recording(2, 2e-6))
+    given = {"record": path, "compare": path, "threads": 2, "quick": False, "only": ""}
+    assert _read_before(Namespace(**given)).threads == 2
+    with pytest.raises(ValueError, match="name another file"):
+        _read_before(Namespace(**given | partial))
+    given.update(compare=None, threads=1)
+    assert _read_before(Namespace(**given | partial)) is None
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.csv")), ids=lambda path: path.stem)
