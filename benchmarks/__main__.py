@@ -34,6 +34,7 @@ def _arguments() -> argparse.Namespace:
         metavar="FOLDER",
         help="measure nothing; draw charts of --record, or of every file of benchmarks/results",
     )
+    parser.add_argument("--show", type=Path, metavar="CSV", help="measure nothing; print a file")
     parser.add_argument("--list", action="store_true", help="print the keys of the rows and stop")
     given = parser.parse_args()
     try:
@@ -122,19 +123,23 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _draw(folder: Path, record: Path | None) -> int:
+def _show(path: Path) -> None:
+    """Print the table and the summary of each recording of a file."""
+    from benchmarks.recording import read_all
+    from benchmarks.report import summary, table
+
+    for recording in read_all(path):
+        print(table(recording), summary(recording.rows, {}), sep="\n\n", end="\n\n")
+
+
+def _draw(folder: Path, record: Path | None) -> None:
     """Draw the charts of a file of recordings, or of all that are kept."""
     from benchmarks.chart import draw
     from benchmarks.recording import FOLDER, read_all
 
-    try:
-        for path in [record] if record else sorted(FOLDER.glob("*.csv")):
-            for recording in read_all(path):
-                print("\n".join(map(str, draw(recording, path.stem, folder))))
-    except (ImportError, OSError, ValueError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+    for path in [record] if record else sorted(FOLDER.glob("*.csv")):
+        for recording in read_all(path):
+            print("\n".join(map(str, draw(recording, path.stem, folder))))
 
 
 def _read_before(given: argparse.Namespace) -> Any:
@@ -177,12 +182,16 @@ def _measured(given: argparse.Namespace, machine: Mapping[str, Any], settings: A
 def main() -> int:
     """Run what was asked for; 1 if a case of ours failed or gave a wrong result."""
     given, begin = _arguments(), time.perf_counter()
-    if given.draw:
-        return _draw(given.draw, given.record)
     try:
+        if given.show:
+            _show(given.show)
+        if given.draw:
+            _draw(given.draw, given.record)
+        if given.show or given.draw:
+            return 0
         settings = environment.prepare(given.threads)
         old = _read_before(given)
-    except (RuntimeError, OSError, ValueError) as error:
+    except (ImportError, RuntimeError, OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
 

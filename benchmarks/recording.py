@@ -9,7 +9,7 @@ Below the line of column names each line is a row of the table, measured with ``
 * ``numpy``, ``torch``, ``jax`` and others: the median of each library it is compared with.
 * ``/numpy`` and so on: the time divided by that library's in the same round, the median of these.
 * ``limit``, ``limit of``: the least time the machine needs, and what limits it.
-* ``targets``, ``short of``: how many targets the row has, and those that it did not meet.
+* ``targets``, ``short of``: how many targets the row has; which it did not meet, and at what.
 * ``note``: the way a library computed the row, where it had a choice.
 
 Writing the recording of a number of threads replaces that recording and keeps the others.
@@ -80,7 +80,6 @@ def _number(value: float) -> str:
 
 def _line(row: Row, threads: int) -> dict[str, Any]:
     unit, factor = _UNITS.get(row.unit, (row.unit, 1.0))
-    short = [f"{v.result}: {v.target}" for v in row.verdicts if v.result != MET]
     line = {
         "threads": threads,
         "group": row.group,
@@ -89,7 +88,7 @@ def _line(row: Row, threads: int) -> dict[str, Any]:
         "unit": unit,
         "limit of": row.limit_of,
         "targets": len(row.verdicts),
-        "short of": "; ".join(short),
+        "short of": "; ".join(_shortfall(v) for v in row.verdicts if v.result != MET),
         "note": row.note,
     }
     for name, found in row.times.items():
@@ -102,6 +101,12 @@ def _line(row: Row, threads: int) -> dict[str, Any]:
     if row.limit is not None:
         line["limit"] = _number(row.limit.median * factor)
     return line
+
+
+def _shortfall(verdict: Verdict) -> str:
+    """A target that was not met: ``missed at 0.72: >= 0.85 of the limit``."""
+    found = "" if verdict.found is None else f" at {verdict.found:.3g}"
+    return f"{verdict.result}{found}: {verdict.target}"
 
 
 # ---- reading -------------------------------------------------------------------------------------
@@ -141,7 +146,7 @@ def read_all(path: Path) -> list[Recording]:
 
 
 def _row(line: Mapping[str, str]) -> Row:
-    """A row with what was written of it: peers have no quartiles, targets no figures."""
+    """A row with what was written of it: peers have no quartiles, met targets no names."""
     unit, factor = next(
         ((ours, f) for ours, (written, f) in _UNITS.items() if written == line["unit"]),
         (line["unit"], 1.0),
@@ -190,8 +195,9 @@ def _verdicts(count: int, short: str) -> list[Verdict]:
     """Those named, and as many that were met as are left, which have no names."""
     named = []
     for text in filter(None, short.split("; ")):
-        result, _, target = text.partition(": ")
+        head, _, target = text.partition(": ")
+        result, _, found = head.partition(" at ")
         if result not in (NEAR, MISSED, UNKNOWN):
             raise ValueError(f"[benchmarks] no result of a target: {text}")
-        named.append(Verdict(target, None, result))
+        named.append(Verdict(target, float(found) if found else None, result))
     return [*named, *[Verdict("", None, MET)] * (count - len(named))]

@@ -102,10 +102,9 @@ def _noise(rows: Sequence[Row]) -> str:
         return ""
     worst = max(abs(r.median - 1) for r in ratios)
     widest = max(r.high - r.low for r in ratios)
-    return (
-        f"control (NumPy against itself): medians stray up to {worst:.1%} from 1, "
-        f"quartiles lie up to {widest:.1%} apart"
-    )
+    text = f"control (NumPy against itself): medians stray up to {worst:.1%} from 1"
+    # A recording has no quartiles of ratios.
+    return text + (f", quartiles lie up to {widest:.1%} apart" if widest else "")
 
 
 def summary(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:

@@ -298,6 +298,7 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert row.share is not None
     assert row.share.median == pytest.approx(5e-7 / 1.235e-6)
     assert [v.result for v in row.verdicts] == [MISSED, MISSED, UNKNOWN]
+    assert [v.found for v in row.verdicts] == [1.23, 0.823, None]
     assert row.note == "NumPy has none; torch: fused"
     assert (size.times["minigrad"].median, size.unit) == (1.25, "MB")
     assert set(failed.times) == {"torch"}
