@@ -1,4 +1,4 @@
-"""What changed between two runs, row by row, beside what the machine itself did."""
+"""Comparison of two runs, row by row, beside what the other libraries' times did."""
 
 from __future__ import annotations
 
