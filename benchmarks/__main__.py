@@ -1,10 +1,9 @@
-"""``python -m benchmarks``: measure, print the table, write JSON and charts."""
+"""``python -m benchmarks``: measure, print the table and record it; or draw recordings."""
 
 from __future__ import annotations
 
 import argparse
 import gc
-import json
 import re
 import sys
 import time
@@ -15,8 +14,6 @@ from typing import Any
 
 from benchmarks import environment
 
-SCHEMA = 2  # of the JSON file
-
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
@@ -24,13 +21,20 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", metavar="REGEX", help="rows whose key matches")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="for every library")
     parser.add_argument(
-        "--out",
+        "--record",
         type=Path,
-        default=Path(__file__).parent / "out",
-        metavar="DIR",
-        help="where benchmarks.json and the charts go (default: benchmarks/out)",
+        metavar="CSV",
+        help="the machine's file; this run replaces its rows of as many threads "
+        "(default: benchmarks/out/benchmarks.csv)",
     )
-    parser.add_argument("--compare", type=Path, metavar="OLD.json", help="print what changed since")
+    parser.add_argument("--compare", type=Path, metavar="CSV", help="print what changed since")
+    parser.add_argument(
+        "--draw",
+        type=Path,
+        metavar="FOLDER",
+        help="measure nothing; draw charts of --record, or of every file of benchmarks/results",
+    )
+    parser.add_argument("--show", type=Path, metavar="CSV", help="measure nothing; print a file")
     parser.add_argument("--list", action="store_true", help="print the keys of the rows and stop")
     given = parser.parse_args()
     try:
@@ -69,10 +73,10 @@ def _timed_rows(given: argparse.Namespace, libraries: Any, loops: Any, isa: str)
             calls[LIMIT] = [limit.call]
         if way := getattr(calls.get("torch", [None])[0], "way", ""):
             case = replace(case, note=f"{case.note}; torch: {way}")
-        samples, counts = timing.measure(calls, budget, given.threads, case.patience)
-        row = row_of(case, samples, counts, absent, limit, isa, given.threads)
+        samples, _ = timing.measure(calls, budget, given.threads, case.patience)
+        row = row_of(case, samples, absent, limit, isa, given.threads)
         if any(row.key == other.key for other in rows):
-            row.key, row.name = row.key + " again", row.name + ", at the end"
+            row.name += ", at the end"
         rows.append(row)
     return rows
 
@@ -93,65 +97,126 @@ def _fresh_rows(given: argparse.Namespace, names: list[str]) -> list[Any]:
     return rows
 
 
-def _write(facts: Mapping[str, Any], path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+def _facts(
+    machine: Mapping[str, Any], settings: Mapping[str, str], limits: Mapping[str, float] | str
+) -> dict[str, str]:
+    """What a recording says of machine and software, as text."""
+    from benchmarks.report import si
+
+    rates: Mapping[str, str] | str = (
+        limits
+        if isinstance(limits, str)
+        else {
+            name: si(value, "FLOP/s" if name.startswith("FMA") else "B/s")
+            for name, value in limits.items()
+        }
+    )
+    facts = {**machine, "settings": settings, "limits": rates}
+    return {name: _text(value) for name, value in facts.items() if value not in (None, {}, [])}
 
 
-def main() -> int:
-    """Run what was asked for; 1 if a case of ours failed or gave a wrong result."""
-    given, begin = _arguments(), time.perf_counter()
-    try:
-        settings = environment.prepare(given.threads)
-    except RuntimeError as error:
-        print(error, file=sys.stderr)
-        return 2
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {v}" for name, v in value.items() if v is not None)
+    if isinstance(value, (list, tuple)):
+        return ", ".join(f"{v:.2f}" if isinstance(v, float) else str(v) for v in value)
+    return str(value)
 
-    from benchmarks.chart import draw
-    from benchmarks.compare import changes
-    from benchmarks.libraries import PEERS, installed
-    from benchmarks.limits import load_loops
-    from benchmarks.registry import GROUPS, selected
+
+def _show(path: Path) -> None:
+    """Print the table and the summary of each recording of a file."""
+    from benchmarks.recording import read_all
     from benchmarks.report import summary, table
 
-    if given.list:
-        print("\n".join(case.key for case in selected(given.quick, given.only)))
-        return 0
-    # Read before the run: a wrong path should not cost it, and --out may replace the file.
-    old = json.loads(given.compare.read_text()) if given.compare else None
-    machine = environment.machine_facts()
+    for recording in read_all(path):
+        print(table(recording), summary(recording.rows, {}), sep="\n\n", end="\n\n")
+
+
+def _draw(folder: Path, record: Path | None) -> None:
+    """Draw the charts of a file of recordings, or of all that are kept."""
+    from benchmarks.chart import draw
+    from benchmarks.recording import FOLDER, read_all
+
+    for path in [record] if record else sorted(FOLDER.glob("*.csv")):
+        for recording in read_all(path):
+            print("\n".join(map(str, draw(recording, path.stem, folder))))
+
+
+def _read_before(given: argparse.Namespace) -> Any:
+    """The recording to compare with. A wrong path, or figures that would be lost, stop the run."""
+    from benchmarks.recording import read, read_all
+
+    if given.record and given.record.exists():
+        held = [r.threads for r in read_all(given.record)]
+        if given.threads in held and (given.quick or given.only):
+            raise ValueError(
+                f"[benchmarks] {given.record} holds a recording of {given.threads} threads, which "
+                "some rows alone would replace: name another file, or measure all rows"
+            )
+    return read(given.compare, given.threads) if given.compare else None
+
+
+def _measured(given: argparse.Namespace, machine: Mapping[str, Any], settings: Any) -> Any:
+    """The recording of what was asked for."""
+    from benchmarks.libraries import PEERS, installed
+    from benchmarks.limits import load_loops
+    from benchmarks.recording import Recording
+    from benchmarks.registry import GROUPS
+
     libraries = installed(given.threads)
     loops = load_loops(given.threads)
     brief = given.quick or bool(given.only)
     limits = loops if isinstance(loops, str) else loops.measure(brief)
     # First what can fail for reasons of the system: that should not cost the long part.
     rows = _fresh_rows(given, [name for name in PEERS if name in libraries])
-    rows += _timed_rows(given, libraries, loops, machine["minigrad ISA"])
+    rows += _timed_rows(given, libraries, loops, machine["instruction set"])
     if not isinstance(loops, str) and not brief:
         limits = {name: max(limits[name], again) for name, again in loops.measure(False).items()}
     _progress("")
-    if not rows:
+    rows.sort(key=lambda row: GROUPS.index(row.group))
+    # What libraries say of their threads is asked now, when all are loaded.
+    facts = _facts({**machine, "threads in use": environment.thread_facts()}, settings, limits)
+    return Recording(given.threads, facts, rows)
+
+
+def main() -> int:
+    """Run what was asked for; 1 if a case of ours failed or gave a wrong result."""
+    given, begin = _arguments(), time.perf_counter()
+    try:
+        if given.show:
+            _show(given.show)
+        if given.draw:
+            _draw(given.draw, given.record)
+        if given.show or given.draw:
+            return 0
+        settings = environment.prepare(given.threads)
+        old = _read_before(given)
+    except (ImportError, RuntimeError, OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+
+    from benchmarks.compare import changes
+    from benchmarks.recording import write
+    from benchmarks.registry import selected
+    from benchmarks.report import summary, table
+
+    if given.list:
+        print("\n".join(case.key for case in selected(given.quick, given.only)))
+        return 0
+    machine = environment.machine_facts()
+    found = _measured(given, machine, settings)
+    if not found.rows:
         print(f"no row matches {given.only!r}; --list shows the keys", file=sys.stderr)
         return 2
-    rows.sort(key=lambda row: GROUPS.index(row.group))
-    facts = {
-        "schema": SCHEMA,
-        "command": sys.argv[1:],
-        "machine": machine,
-        "settings": settings,
-        "threads in use": environment.thread_facts(),
-        "limits": limits,
-        "seconds": round(time.perf_counter() - begin),
-        "rows": [row.as_json() for row in rows],
-    }
-    _write(facts, given.out / "benchmarks.json")
-    print(table(rows, facts), end="\n\n")
+    found.facts["seconds"] = str(round(time.perf_counter() - begin))
+    path = given.record or Path(__file__).parent / "out" / "benchmarks.csv"
+    write(path, found)
+    print(table(found), end="\n\n")
     if old is not None:
-        print(changes(old, facts), end="\n\n")
-    print(f"{facts['seconds']} s; figures: {given.out / 'benchmarks.json'}")
-    print(draw(rows, machine, given.out), end="\n\n")
-    print(summary(rows, machine))
-    return int(any(row.subject not in row.times for row in rows))
+        print(changes(old, found), end="\n\n")
+    print(f"{found.facts['seconds']} s; figures: {path}")
+    print(summary(found.rows, machine))
+    return int(any(row.subject not in row.times for row in found.rows))
 
 
 if __name__ == "__main__":

@@ -1,18 +1,16 @@
-"""A few rows of a run in one thread, measured on every core as well, in a process of their own."""
+"""Rows of a run on one thread that are measured on every core as well, in another process."""
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from benchmarks import environment
-from benchmarks.rows import Row, Verdict
-from benchmarks.timing import Spread
+from benchmarks.recording import read
+from benchmarks.rows import Row
 
 __all__ = ["all_threads_rows"]
 
@@ -29,7 +27,8 @@ def all_threads_rows(only: str) -> list[Row]:
         return []
     pattern = "|".join(f"^{re.escape(key)}$" for key in wanted)
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "benchmarks", "--only", pattern, "--out", folder]
+        path = Path(folder) / "all_threads.csv"
+        command = [sys.executable, "-m", "benchmarks", "--only", pattern, "--record", str(path)]
         command += ["--threads", str(threads)]
         subprocess.run(
             command,
@@ -38,22 +37,12 @@ def all_threads_rows(only: str) -> list[Row]:
             preexec_fn=environment.release,
             check=False,
         )
-        figures = json.loads((Path(folder) / "benchmarks.json").read_text(encoding="utf-8"))
-    return [_row(found, threads) for found in figures["rows"]]
+        rows = read(path, threads).rows
+    for row in rows:
+        row.name = f"{row.name}, {threads} threads"
+    return rows
 
 
-def _renamed(name: str, threads: int) -> str:
-    title, slash, dtype = name.rpartition("/")
-    return f"{title or dtype}, {threads} threads" + (slash and f"/{dtype}")
-
-
-def _row(found: dict[str, Any], threads: int) -> Row:
-    """A row from its JSON."""
-    for field in ("times", "ratios"):
-        found[field] = {name: Spread(**spread) for name, spread in found[field].items()}
-    for field in ("limit", "share"):
-        found[field] = found[field] and Spread(**found[field])
-    found["verdicts"] = [Verdict(**verdict) for verdict in found["verdicts"]]
-    found["key"] = _renamed(found["key"], threads)
-    found["name"] = f"{found['name']}, {threads} threads"
-    return Row(**found)
+def _renamed(key: str, threads: int) -> str:
+    title, _, dtype = key.rpartition("/")
+    return f"{title}, {threads} threads/{dtype}"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.libraries import PEERS
+from benchmarks.recording import Recording
 from benchmarks.registry import BACKWARD, GROUPS
 from benchmarks.rows import Row
 
@@ -22,27 +23,38 @@ _INCHES_A_ROW, _INCHES_A_PANEL = 0.17, 3.6
 _Panel = tuple[str, str]  # the dtype, and whether backward is in it
 
 
-def draw(rows: Sequence[Row], machine: Mapping[str, Any], folder: Path) -> str:
-    """Write the charts; returns what to say about them, also when matplotlib is missing."""
+def draw(recording: Recording, name: str, folder: Path) -> list[Path]:
+    """Write the charts of a recording; ImportError says what to install without matplotlib."""
     try:
         import matplotlib as mpl
-
-        mpl.use("Agg")
-        import matplotlib.pyplot as plt
     except ImportError:
-        return "no charts: matplotlib is not installed (pip install matplotlib)"
-    written = []
+        raise ImportError(
+            "[benchmarks] charts need matplotlib, which is not installed: "
+            "python -m pip install 'matplotlib>=3.7'"
+        ) from None
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    folder.mkdir(parents=True, exist_ok=True)
+    facts, threads, written = recording.facts, recording.threads, []
     for group in GROUPS:
-        shown = [r for r in rows if r.group == group and r.subject in r.times and len(r.times) > 1]
+        shown = _drawable(recording.rows, group)
         if not shown or group == "control":
             continue
-        path = folder / f"benchmarks-{group}.png"
+        path = folder / f"{name}-t{threads}-{group}.png"
         figure = _figure(plt, shown)
-        figure.suptitle(f"{group}: {machine['cpu']}, {machine['date']}", fontsize=8)
+        many = "s" if threads > 1 else ""
+        title = f"{group}: {facts['cpu']}, {threads} thread{many}, {facts['date']}"
+        figure.suptitle(title, fontsize=8)
         figure.savefig(path, dpi=110)
         plt.close(figure)
-        written.append(str(path))
-    return "charts: " + (", ".join(written) or "none, no row has two libraries")
+        written.append(path)
+    return written
+
+
+def _drawable(rows: Iterable[Row], group: str) -> list[Row]:
+    """Rows of a group in which the subject has a library beside it."""
+    return [r for r in rows if r.group == group and r.subject in r.times and len(r.times) > 1]
 
 
 def _figure(plt: Any, rows: Sequence[Row]) -> Any:

@@ -1,62 +1,58 @@
-"""What changed between two runs, row by row, beside what the machine itself did."""
+"""Comparison of two runs, row by row, beside what the other libraries' times did."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from statistics import median
-from typing import Any
 
 from benchmarks.libraries import PEERS
+from benchmarks.recording import Recording
 from benchmarks.report import si
-from benchmarks.timing import Spread
+from benchmarks.rows import MET, Row
 
 __all__ = ["changes"]
 
 _NOTICEABLE = 0.05  # a smaller change is not marked
 _NAME = 64
 
-_Record = Mapping[str, Any]  # a row as the JSON has it
 
-
-def _drift(old: _Record, new: _Record) -> float:
+def _drift(old: Row, new: Row) -> float:
     """How much faster the libraries beside the subject were: no code of theirs has changed."""
     found = [
-        old["times"][name]["median"] / new["times"][name]["median"]
-        for name in old["times"]
-        if name in PEERS and name != old["subject"] and name in new["times"]
+        old.times[name].median / new.times[name].median
+        for name in old.times
+        if name in PEERS and name != old.subject and name in new.times
     ]
     return median(found) if found else 1.0
 
 
-def _line(key: str, old: _Record, new: _Record) -> str | None:
+def _line(key: str, old: Row, new: Row) -> str | None:
     """Old and new time, their ratio, the peers' ratio, and what is left of the change."""
-    subject = old["subject"]
-    if subject not in old["times"] or subject not in new["times"]:
-        return None if old["times"].keys() == new["times"].keys() else f"  {key}: in one run only"
-    a, b = Spread(**old["times"][subject]), Spread(**new["times"][subject])
+    subject = old.subject
+    if subject not in old.times or subject not in new.times:
+        return None if old.times.keys() == new.times.keys() else f"  {key}: in one run only"
+    a, b = old.times[subject], new.times[subject]
     if not (a.median and b.median):
         return None
     factor, drift = a.median / b.median, _drift(old, new)
     left = factor / drift
     apart = b.low * drift > a.high or b.high * drift < a.low
     mark = ""
-    if apart and abs(left - 1) > _NOTICEABLE and old["group"] != "control":
+    if apart and abs(left - 1) > _NOTICEABLE and old.group != "control":
         mark = "faster" if left > 1 else "SLOWER"
-    times = [
-        si(t.median, "s") if old["unit"] == "s" else f"{t.median:.4g} {old['unit']}" for t in (a, b)
-    ]
+    times = [si(t.median, "s") if old.unit == "s" else f"{t.median:.4g} {old.unit}" for t in (a, b)]
     return (
         f"  {key:<{_NAME}}{times[0]:>11}{times[1]:>11}{factor:>9.2f}{drift:>9.2f}{left:>9.2f}"
         f"  {mark}"
     ).rstrip()
 
 
-def _control(old: Mapping[str, _Record], new: Mapping[str, _Record]) -> str:
+def _control(old: Mapping[str, Row], new: Mapping[str, Row]) -> str:
     """How the machine's speed differs, by the rows without our code."""
     found = [
-        old[key]["times"]["numpy"]["median"] / new[key]["times"]["numpy"]["median"]
+        old[key].times["numpy"].median / row.times["numpy"].median
         for key, row in new.items()
-        if row["group"] == "control" and key in old and "numpy" in old[key]["times"]
+        if row.group == "control" and key in old and "numpy" in old[key].times
     ]
     if not found:
         return "  no control rows in both"
@@ -66,20 +62,27 @@ def _control(old: Mapping[str, _Record], new: Mapping[str, _Record]) -> str:
     )
 
 
-def _results(row: _Record) -> dict[str, str]:
-    return {v["target"].partition(" (")[0]: v["result"] for v in row["verdicts"]}
+def _targets(old: Row, new: Row) -> list[str]:
+    """Targets with another result than before. A recording does not name those that were met."""
+    if len(old.verdicts) != len(new.verdicts):
+        return []  # others are declared now
+    before, after = (
+        {v.target.partition(" (")[0]: v.result for v in row.verdicts if v.target}
+        for row in (old, new)
+    )
+    found = ((t, before.get(t, MET), after.get(t, MET)) for t in {**before, **after})
+    return [f"  target {a} -> {b}: {new.key}: {target}" for target, a, b in found if a != b]
 
 
-def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+def changes(old: Recording, new: Recording) -> str:
     """A line for each row that both runs have, then targets that changed their result."""
-    lines = ["COMPARED with " + str(old["machine"]["date"])]
-    for fact in ("cpu", "minigrad ISA", "versions"):
-        if old["machine"][fact] != new["machine"][fact]:
-            lines.append(f"  other {fact}: {old['machine'][fact]} -> {new['machine'][fact]}")
-    if old["settings"] != new["settings"]:
-        lines.append(f"  other settings: {old['settings']} -> {new['settings']}")
-    before = {row["key"]: row for row in old["rows"]}
-    after = {row["key"]: row for row in new["rows"]}
+    lines = ["COMPARED with " + old.facts["date"]]
+    for fact in ("cpu", "instruction set", "versions", "settings"):
+        a, b = old.facts.get(fact, "unknown"), new.facts.get(fact, "unknown")
+        if a != b:
+            lines.append(f"  other {fact}: {a} -> {b}")
+    before = {row.key: row for row in old.rows}
+    after = {row.key: row for row in new.rows}
     common = [key for key in after if key in before]
     lines.append(_control(before, after))
     lines.append(
@@ -87,13 +90,9 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
         "(left: old/new beyond what the peers changed by; marked where quartiles are apart)"
     )
     lines += filter(None, (_line(key, before[key], after[key]) for key in common))
-    for key in common:
-        results = _results(before[key])
-        lines += [
-            f"  target {results[target]} -> {result}: {key}: {target}"
-            for target, result in _results(after[key]).items()
-            if results.get(target, result) != result
-        ]
+    if old.facts.get("instruction set") == new.facts.get("instruction set"):
+        for key in common:  # else they have other targets
+            lines += _targets(before[key], after[key])
     fresh, gone = len(after.keys() - before.keys()), len(before.keys() - after.keys())
     if fresh or gone:
         lines.append(f"  {fresh} rows are new, {gone} rows of the older run were not measured")

@@ -157,7 +157,7 @@ def machine_facts() -> dict[str, Any]:
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "cpu": _cpu_model(),
         "vector extensions": _vector_extensions(),
-        "minigrad ISA": minigrad.runtime.native.isa,
+        "instruction set": minigrad.runtime.native.isa,
         "held to": {name: os.environ[name] for name in _HOLDING if os.environ.get(name)},
         "cores": os.cpu_count(),
         "caches": caches(),

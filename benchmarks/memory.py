@@ -31,13 +31,13 @@ def memory_rows(names: list[str], quick: bool, threads: int, only: str) -> list[
     """A row for each training step whose key matches."""
     keys = {name: f"memory/{name}/float32" for name in PROBLEMS}
     return [
-        _row(keys[name], problem, names[:3] if quick else names, threads, 1 if quick else 2)
+        _row(problem, names[:3] if quick else names, threads, 1 if quick else 2)
         for name, problem in PROBLEMS.items()
         if re.search(only, keys[name]) and (not quick or name.startswith(_QUICK))
     ]
 
 
-def _row(key: str, problem: Problem, names: list[str], threads: int, rounds: int) -> Row:
+def _row(problem: Problem, names: list[str], threads: int, rounds: int) -> Row:
     able = problem.builders()
     samples: dict[str, list[float]] = {}
     absent: dict[str, str] = {}
@@ -58,7 +58,6 @@ def _row(key: str, problem: Problem, names: list[str], threads: int, rounds: int
     times = {name: spread(found) for name, found in samples.items()}
     ours = samples.get(SUBJECT, [])
     row = Row(
-        key=key,
         group="memory",
         name=problem.name,
         dtype="float32",
@@ -72,7 +71,6 @@ def _row(key: str, problem: Problem, names: list[str], threads: int, rounds: int
         best=best_peer(times, SUBJECT),
         absent=absent,
         unit="MB",
-        rounds=rounds,
         note=_NOTE,
     )
     if "torch" in row.ratios:

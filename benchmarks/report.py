@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.libraries import PEERS
-from benchmarks.limits import Limits
+from benchmarks.recording import Recording
 from benchmarks.rows import MET, MISSED, NEAR, UNKNOWN, Row
 
 __all__ = ["si", "summary", "table"]
@@ -30,7 +30,8 @@ def _time(row: Row, name: str) -> str:
         return "-" if why in ("", "not installed") else why.partition(":")[0]
     if row.unit != "s":
         return f"{found.median:.3g} {row.unit}".rstrip()
-    return f"{si(found.median, 's')} ±{(found.high - found.low) / 2 / found.median:.0%}"
+    half = (found.high - found.low) / 2 / found.median
+    return si(found.median, "s") + (f" ±{half:.0%}" if half else "")
 
 
 def _share(row: Row) -> str:
@@ -53,7 +54,9 @@ def _line(row: Row) -> str:
     ]
     cells.append(f"{si(row.rate, row.rate_unit) if row.rate else '':>14}")
     cells.append(f"{_share(row):>22}")
-    cells.append("  " + "; ".join(f"{_MARKS[v.result]} {v.target}" for v in row.verdicts))
+    cells.append(
+        "  " + "; ".join(f"{_MARKS[v.result]} {v.target}" for v in row.verdicts if v.target)
+    )
     return "".join(cells).rstrip()
 
 
@@ -64,25 +67,10 @@ def _header(row: Row) -> str:
     return "".join(cells) + f"{'rate':>14}{'share of the limit':>22}  targets"
 
 
-def _limits_text(limits: Limits | str) -> str:
-    if isinstance(limits, str):
-        return f"limits: not measured, {limits}"
-    return "limits: " + ", ".join(
-        f"{name} {si(v, 'FLOP/s' if name.startswith('FMA') else 'B/s')}"
-        for name, v in limits.items()
-    )
-
-
-def table(rows: Iterable[Row], facts: Mapping[str, Any]) -> str:
-    """All rows by group, under the conditions of the run."""
-    machine, settings = facts["machine"], facts["settings"]
+def table(recording: Recording) -> str:
+    """All rows by group, under the facts of the run."""
     lines = [
-        f"{machine['cpu']}, {machine['cores']} cores, minigrad on {machine['minigrad ISA']}, "
-        f"Python {machine['python']}, {machine['date']}",
-        ", ".join(f"{name} {v}" for name, v in machine["versions"].items() if v),
-        "set: " + ", ".join(f"{name}={v}" for name, v in settings.items()),
-        "in use: " + ", ".join(f"{name} {v}" for name, v in facts["threads in use"].items()),
-        _limits_text(facts["limits"]),
+        *[f"{name}: {value}" for name, value in recording.facts.items()],
         "time: median of the rounds ± half the distance of the quartiles; ratio: minigrad's time / "
         "the other's in the same round, below 1 minigrad is faster;",
         "share: of a loop of multiply-adds, or of one that only reads and writes as many bytes "
@@ -91,7 +79,7 @@ def table(rows: Iterable[Row], facts: Mapping[str, Any]) -> str:
         "jax is jitted and waited for, its compilation is not timed",
     ]
     group = None
-    for row in rows:
+    for row in recording.rows:
         if row.group != group:
             group = row.group
             lines += ["", group.upper(), _header(row)]
@@ -114,10 +102,9 @@ def _noise(rows: Sequence[Row]) -> str:
         return ""
     worst = max(abs(r.median - 1) for r in ratios)
     widest = max(r.high - r.low for r in ratios)
-    return (
-        f"control (NumPy against itself): medians stray up to {worst:.1%} from 1, "
-        f"quartiles lie up to {widest:.1%} apart"
-    )
+    text = f"control (NumPy against itself): medians stray up to {worst:.1%} from 1"
+    # A recording has no quartiles of ratios.
+    return text + (f", quartiles lie up to {widest:.1%} apart" if widest else "")
 
 
 def summary(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from benchmarks.libraries import PEERS
 from benchmarks.limits import Limit
@@ -31,7 +30,6 @@ class Verdict:
 class Row:
     """One line of the table; times in seconds, sizes in MB."""
 
-    key: str
     group: str
     name: str
     dtype: str
@@ -41,8 +39,6 @@ class Row:
     best: str = ""  # the fastest of the peers
     absent: dict[str, str] = field(default_factory=dict)
     unit: str = "s"
-    calls: dict[str, int] = field(default_factory=dict)  # in a block
-    rounds: int = 0
     rate: float | None = None  # of the subject, in rate_unit
     rate_unit: str = ""
     limit: Spread | None = None  # the time the machine would need
@@ -50,17 +46,17 @@ class Row:
     share: Spread | None = None  # of the limit, by round
     ordinary: float = 1.0  # time of the limit's loop with ordinary stores / with those it uses
     verdicts: list[Verdict] = field(default_factory=list)
-    tolerance: float | None = None
     note: str = ""
+
+    @property
+    def key(self) -> str:
+        """Unique within a recording."""
+        return f"{self.group}/{self.name}/{self.dtype}"
 
     def worst(self) -> str:
         """The worst result among the targets; met where there are none."""
         results = [v.result for v in self.verdicts]
         return next((r for r in (MISSED, NEAR, UNKNOWN) if r in results), MET)
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain dictionaries and lists."""
-        return asdict(self)
 
 
 def judged(target: str, bound: float, found: Spread, at_least: bool = False) -> Verdict:
@@ -109,7 +105,6 @@ def best_peer(times: Mapping[str, Spread], subject: str) -> str:
 def row_of(
     case: Case,
     samples: Mapping[str, Sequence[float]],
-    calls: dict[str, int],
     absent: dict[str, str],
     limit: Limit | None,
     isa: str,
@@ -119,7 +114,6 @@ def row_of(
     subject = samples.get(case.subject, ())
     libraries = {name: found for name, found in samples.items() if name != LIMIT}
     row = Row(
-        key=case.key,
         group=case.group,
         name=case.name,
         dtype=case.dtype,
@@ -131,9 +125,6 @@ def row_of(
             if subject and name != case.subject
         },
         absent=absent,
-        calls={name: count for name, count in calls.items() if name != LIMIT},
-        rounds=max(map(len, samples.values()), default=0),
-        tolerance=case.tolerance,
         note=case.note,
     )
     row.best = best_peer(row.times, case.subject)

@@ -20,7 +20,7 @@ from benchmarks.timing import Spread, spread
 __all__ = ["startup_rows"]
 
 IMPORT_MARGIN = 0.020  # seconds beyond `import numpy`
-LARGEST_WHEEL = 1.5  # MB
+LARGEST_WHEEL, LARGEST_INSTALLED = 3, 8  # MB
 _PACKAGES = {
     "minigrad": ("minigrad",),
     "numpy": ("numpy", "numpy.libs"),
@@ -41,7 +41,6 @@ def _row(name: str, times: dict[str, Spread], verdicts: list[Verdict], **more: A
         if other != SUBJECT and found.median
     }
     row: dict[str, Any] = {
-        "key": f"startup/{name}/",
         "group": "startup",
         "name": name,
         "dtype": "",
@@ -100,13 +99,12 @@ def _import_rows(names: list[str], rounds: int) -> list[Row]:
                 name: spread([a / b for a, b in zip(ours, samples[name], strict=True)])
                 for name in others
             },
-            rounds=rounds,
         )
     ]
     if threads:
         target = "no thread beside NumPy's"
         verdict = judged(target, threads["numpy"].median, threads[SUBJECT])
-        rows.append(_row("threads after import", threads, [verdict], unit="", rounds=1))
+        rows.append(_row("threads after import", threads, [verdict], unit=""))
     return rows
 
 
@@ -140,9 +138,8 @@ def _wheel_row() -> Row:
     return _row(
         "wheel size",
         {SUBJECT: found},
-        [judged(f"<= {LARGEST_WHEEL:g} MB, {modules} native modules", LARGEST_WHEEL, found)],
+        [judged(f"<= {LARGEST_WHEEL} MB, {modules} native modules", LARGEST_WHEEL, found)],
         unit="MB",
-        rounds=1,
         note="the package as it is installed here, compressed as a wheel is",
     )
 
@@ -150,9 +147,9 @@ def _wheel_row() -> Row:
 def _size_row(names: list[str]) -> Row:
     sizes = {name: sum(path.stat().st_size for path in _files(name)) / 1e6 for name in names}
     times = {name: Spread(mb, mb, mb) for name, mb in sizes.items()}
-    return _row(
-        "installed size", times, [], unit="MB", rounds=1, note="without dependencies and bytecode"
-    )
+    verdict = judged(f"<= {LARGEST_INSTALLED} MB", LARGEST_INSTALLED, times[SUBJECT])
+    note = "without dependencies and bytecode"
+    return _row("installed size", times, [verdict], unit="MB", note=note)
 
 
 def startup_rows(names: list[str], quick: bool) -> list[Row]:

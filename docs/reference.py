@@ -1,9 +1,8 @@
-"""Writes docs/ops.md, the reference of all operations, from the operations themselves.
+"""Builds ops.md, the reference of all operations, from the operations themselves.
 
-``python docs/reference.py`` writes it; a test fails when it is not what this would write. What is
-said of an operation is its docstring; its signature is inspected; what it keeps for backward is
-observed by running the sample calls of tests/samples; accuracy and exact values come from the op
-table.
+``python docs/reference.py [FOLDER]`` writes it into a folder, build/docs by default. The page is
+not kept in the tree. Its text is docstrings, inspected signatures, and accuracy and exact values of
+the op table. Which values an operation saves for backward is observed by running tests/samples.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ from minigrad.ops import TABLE
 from minigrad.ops.table import PLACES, Row
 from minigrad.tape import Node
 
-PAGE = Path(__file__).parent / "ops.md"
+FOLDER = Path(__file__).parent.parent / "build" / "docs"
 HEAD = """# The operations
 
 Written by `docs/reference.py` from the operations themselves. Names, argument order and meaning are
 PyTorch's; `import minigrad as mg`, and what has no prefix here is `mg.name`. Where a dimension is
 taken, NumPy's `axis` and `keepdims` are accepted for `dim` and `keepdim`. Where a tensor is taken,
 a number or an array does too. `x.name` is a method of tensors, `x.name_` one that writes into `x`.
-Edge cases follow [numerics.md](numerics.md); a derivative that is infinite counts as such, but as 0
+Edge cases follow `docs/numerics.md`; a derivative that is infinite counts as such, but as 0
 against an upstream gradient of exactly 0.
 
 In formulas `x` is the input, or `a`, `b` and `c` are the inputs in order, and `y` is the result.
@@ -202,5 +201,13 @@ def page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def write(folder: Path) -> Path:
+    """Build the reference into a folder; returns the file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "ops.md"
+    path.write_text(page())
+    return path
+
+
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    print(write(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER))

@@ -39,6 +39,20 @@ def test_readme_code_runs_from_top_to_bottom(capsys):
     assert names["loss"].item() == pytest.approx(math.tanh(1.5) ** 2 + math.tanh(2.5) ** 2)
 
 
+PAGES = [
+    path
+    for pattern in ("*.md", "docs/**/*.md", "benchmarks/**/*.md")
+    for path in sorted(ROOT.glob(pattern))
+]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_to_files_of_the_tree(path):
+    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text())
+    missing = [t for t in targets if "://" not in t and not (path.parent / t).exists()]
+    assert not missing
+
+
 def test_some_docstring_has_an_example():
     modules = [importlib.import_module(name) for name in MODULES]
     examples = sum(len(t.examples) for m in modules for t in doctest.DocTestFinder().find(m))
