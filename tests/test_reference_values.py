@@ -1,17 +1,89 @@
-"""Every public function gives the values of a reference that is independent of the engine."""
+"""Every public operation gives the values of a reference that is independent of the engine.
+
+References lie in tests/expected. Finite differences find a wrong gradient, and not a wrong value: an
+operation that is three times too large, in value and in gradient alike, fails here.
+"""
 
 from __future__ import annotations
 
+from types import CodeType
+
 import numpy as np
 import pytest
-from expected import FUNCTIONS, Given
-from expected.recording import calls_of, flat
+from expected import CASES, FUNCTIONS, OPERATORS, Given, Sampled
+from expected.recording import as_arrays, as_tensors, calls_of, flat
+from expected.without import WITHOUT_NAMES
 from samples import CATALOGUE, function
+
+import minigrad as mg
+from minigrad import functions, linalg, special
+from minigrad.nn import functional
+
+NAMES = {function(name): name for name in reversed(CATALOGUE)}  # of each function one
 
 
 def reference(name):
     """By the name of the catalogue, or by the last part of it: ``special.erf`` is that of erf."""
     return FUNCTIONS.get(name) or FUNCTIONS.get(name.rpartition(".")[2])
+
+
+# ---- the world is closed -------------------------------------------------------------------------
+
+
+def public():
+    """Every public name of a value, with what it stands for."""
+    spaces = {"": mg, "special.": special, "linalg.": linalg, "nn.functional.": functional}
+    for prefix, space in spaces.items():
+        listed = space.__all__ if prefix else dir(mg)
+        yield from ((prefix + n, getattr(space, n)) for n in listed if not n.startswith("_"))
+    own = set(dir(mg.Tensor)) - set(dir(object)) - {"__dict__", "__module__", "__slots__"}
+    own |= {n for n in OPERATORS if hasattr(mg.Tensor, n)}
+    yield from (
+        (f"Tensor.{n}", getattr(mg.Tensor, n))
+        for n in own
+        if n.startswith("__") or not n.startswith("_")
+    )
+
+
+def has_value_test(name, value):
+    """Whether a test below compares the name, or another name of the same function."""
+    known = name in CASES or name.removeprefix("Tensor.") in OPERATORS
+    return known or (callable(value) and value in COMPARED)
+
+
+def test_every_public_name_has_a_reference():
+    missing = sorted(
+        name
+        for name, value in public()
+        if not has_value_test(name, value)
+        and name not in WITHOUT_NAMES
+        and not (isinstance(value, type) and issubclass(value, Exception))
+    )
+    assert not missing, f"without a reference value in tests/expected: {missing}"
+
+
+def test_nothing_is_listed_in_vain():
+    names = dict(public())
+    for table in (CASES, WITHOUT_NAMES, [f"Tensor.{n}" for n in OPERATORS]):
+        assert set(table) <= set(names), sorted(set(table) - set(names))
+    both = [n for n in WITHOUT_NAMES if has_value_test(n, names[n])]
+    assert not both, f"listed as without a value, and compared: {both}"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_case_calls_what_it_is_named_after(name):
+    for call, _ in CASES[name]:
+        held = [*(call.__defaults__ or ()), *(c.cell_contents for c in call.__closure__ or ())]
+        assert name.rpartition(".")[2] in {*names_in(call.__code__), *held}
+
+
+def names_in(code):
+    """All names that a function refers to, within inner functions too."""
+    inner = [names_in(c) for c in code.co_consts if isinstance(c, CodeType)]
+    return set(code.co_names).union(*inner)
+
+
+# ---- functions -----------------------------------------------------------------------------------
 
 
 def assert_expected(got, want, what):
@@ -42,3 +114,69 @@ def test_functions(name):
     assert calls, f"no sample calls {name} itself"
     for k, call in enumerate(calls):
         check(call, expected, f"{name}, call {k}")
+
+
+# ---- what has no sample --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_cases(name):
+    for k, (call, expected) in enumerate(CASES[name]):
+        got = call()
+        if isinstance(expected, Sampled):
+            expected.check(got)
+            continue
+        pairs = zip(flat(as_arrays(got)), flat(expected), strict=True)
+        for a, b in pairs:
+            assert_expected(a, b, f"{name}, case {k}")
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators(name):
+    first, *rest = OPERATORS[name]
+    array = first.copy()  # in-place operators write into it
+    expected = getattr(array, name)(*rest)
+    operands = [mg.tensor(x) if isinstance(x, np.ndarray) else x for x in rest]
+    got = getattr(mg.tensor(first), name)(*operands)
+    results = list(got) if name == "__iter__" else [got]
+    wanted = list(expected) if name == "__iter__" else [expected]
+    for a, b in zip(flat(as_arrays(results)), flat(wanted), strict=True):
+        if isinstance(b, complex):
+            assert a == b
+        else:
+            assert_expected(a, b, name)
+
+
+# Their results have another shape, which the tensor takes on.
+RESHAPED = {"squeeze_", "unsqueeze_", "t_", "transpose_", "swapaxes_", "swapdims_"}
+
+
+def in_place():
+    """The methods that write the result of a function over its first operand."""
+    names = [n for n in dir(mg.Tensor) if n.endswith("_") and not n.startswith("_")]
+    return [n for n in names if f"Tensor.{n}" not in CASES and n[:-1] in functions.__all__]
+
+
+@pytest.mark.parametrize("name", in_place())
+def test_in_place(name):
+    base = NAMES[getattr(functions, name[:-1])]
+    target, expected = function(base), reference(base)
+    calls = [c for sample in CATALOGUE[base] for c in calls_of(target, sample)]
+    written = 0
+    for k, call in enumerate(calls):
+        x = call.args[0] if call.args else None
+        fits = isinstance(x, np.ndarray) and len(call.results) == 1
+        if not fits or (call.results[0].shape != x.shape and name not in RESHAPED):
+            continue
+        tensor, *rest = as_tensors(call.args)
+        got = getattr(tensor, name)(*rest, **as_tensors(call.kwargs))
+        assert got is tensor
+        with np.errstate(all="ignore"):
+            want = np.asarray(expected(*call.args, **call.kwargs)).astype(x.dtype)
+        assert_expected(tensor.numpy(), want, f"{name}, call {k}")
+        written += 1
+    assert written, f"no sample of {base} can be written over its first operand"
+
+
+COMPARED = {*NAMES, *(getattr(mg.Tensor, name) for name in in_place())}
+COMPARED |= {getattr(mg.Tensor, n.removeprefix("Tensor.")) for n in CASES if n.endswith("_")}

@@ -11,14 +11,16 @@ from typing import Any
 
 from expected.activations import ACTIVATIONS
 from expected.base import Given
+from expected.cases import CASES, Sampled
 from expected.elementwise import ELEMENTWISE
 from expected.layers import LAYERS
 from expected.linear_algebra import LINALG, PRODUCTS
 from expected.losses import LOSSES
+from expected.operators import OPERATORS
 from expected.reductions import REDUCTIONS
 from expected.shapes import SELECTION, SHAPES
 
-__all__ = ["FUNCTIONS", "Given"]
+__all__ = ["CASES", "FUNCTIONS", "OPERATORS", "Given", "Sampled"]
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **ELEMENTWISE,

@@ -35,6 +35,17 @@ def as_arrays(value: Any) -> Any:
     return value
 
 
+def as_tensors(value: Any) -> Any:
+    """Tensors of arrays, also in lists, tuples and dicts."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return mg.tensor(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)([as_tensors(v) for v in value])
+    if isinstance(value, dict):
+        return {key: as_tensors(v) for key, v in value.items()}
+    return value
+
+
 def flat(result: Any) -> list[Any]:
     """The arrays and numbers in a result, in order."""
     if isinstance(result, dict):

@@ -62,6 +62,7 @@ PRODUCTS = {
     "addmv": (S(lambda c, a, b: mg.addmv(c, a, b, beta=0.5, alpha=-2), (2,), (2, 3), (3,)),),
     "addr": (S(lambda c, a, b: mg.addr(c, a, b, beta=0.5, alpha=-2), (2, 3), (2,), (3,)),),
     "baddbmm": (
+        S(mg.baddbmm, (2, 2, 2), (2, 2, 3), (2, 3, 2)),
         S(lambda c, a, b: mg.baddbmm(c, a, b, beta=0.5, alpha=-2), (1, 2), (2, 2, 3), (2, 3, 2)),
     ),
     "addbmm": (
