@@ -1,22 +1,24 @@
 """Every public operation gives the values of a reference that is independent of the engine.
 
-References lie in tests/expected. Finite differences find a wrong gradient, and not a wrong value: an
-operation that is three times too large, in value and in gradient alike, fails here.
+References lie in tests/expected. Finite differences find a wrong gradient, and not a wrong value:
+an operation that is three times too large, in value and in gradient alike, fails here.
 """
 
 from __future__ import annotations
 
+import pkgutil
+from importlib import import_module
 from types import CodeType
 
 import numpy as np
 import pytest
-from expected import CASES, FUNCTIONS, OPERATORS, Given, Sampled
+from expected import CASES, FUNCTIONS, OPERATORS, ROWS, Given, Sampled
 from expected.recording import as_arrays, as_tensors, calls_of, flat
 from expected.without import WITHOUT_NAMES
 from samples import CATALOGUE, function
 
 import minigrad as mg
-from minigrad import functions, linalg, special
+from minigrad import functions, linalg, ops, special
 from minigrad.nn import functional
 
 NAMES = {function(name): name for name in reversed(CATALOGUE)}  # of each function one
@@ -176,6 +178,59 @@ def test_in_place(name):
         assert_expected(tensor.numpy(), want, f"{name}, call {k}")
         written += 1
     assert written, f"no sample of {base} can be written over its first operand"
+
+
+# ---- rows of the op table ------------------------------------------------------------------------
+
+
+def recorded(results):
+    """The names of the rows that tensors were made by, as their graph says."""
+    stack, nodes = [y.grad_fn for y in results if differentiable(y)], set()
+    while stack:
+        node = stack.pop()
+        if node is not None and node not in nodes:
+            nodes.add(node)
+            stack += [parent for parent, _ in node.next_functions]
+    return {node.name() for node in nodes}
+
+
+def differentiable(y):
+    return isinstance(y, mg.Tensor) and y.requires_grad
+
+
+def rows_in(sample):
+    """The rows that the sample's values are made by, and those that its derivatives are made by.
+
+    test_samples.py compares the derivatives with finite differences of the values, to second order
+    and by the cotangents too.
+    """
+    leaves = [mg.tensor(x).requires_grad_() for x in sample.inputs()]
+    results = [y for y in sample(*leaves) if differentiable(y)]
+    values, derivatives = recorded(results), set()
+    for _ in range(2 if sample.smooth else 0):
+        cotangents = [mg.ones_like(y).requires_grad_() for y in results]
+        leaves += cotangents
+        found = mg.grad(results, leaves, cotangents, create_graph=True) if results else []
+        results = [g for g in found if g.requires_grad]
+        derivatives |= recorded(results)
+    return values | derivatives
+
+
+def test_every_row_takes_part_in_a_compared_value():
+    for module in pkgutil.iter_modules(ops.__path__, "minigrad.ops."):
+        import_module(module.name)
+    seen = set().union(*(rows_in(s) for samples in CATALOGUE.values() for s in samples))
+    named = {name.rpartition(".")[2] for name in CATALOGUE}  # compared above by that name
+    missing = sorted(set(ops.TABLE) - seen - named - set(ROWS))
+    assert not missing, f"rows without a value in tests/expected/rows.py: {missing}"
+    assert not set(ROWS) - set(ops.TABLE)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows(name, restore_random):
+    call, expected = ROWS[name]
+    for a, b in zip(flat(as_arrays(call())), flat(expected), strict=True):
+        assert_expected(a, b, name)
 
 
 COMPARED = {*NAMES, *(getattr(mg.Tensor, name) for name in in_place())}

@@ -18,9 +18,10 @@ from expected.linear_algebra import LINALG, PRODUCTS
 from expected.losses import LOSSES
 from expected.operators import OPERATORS
 from expected.reductions import REDUCTIONS
+from expected.rows import ROWS
 from expected.shapes import SELECTION, SHAPES
 
-__all__ = ["CASES", "FUNCTIONS", "OPERATORS", "Given", "Sampled"]
+__all__ = ["CASES", "FUNCTIONS", "OPERATORS", "ROWS", "Given", "Sampled"]
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **ELEMENTWISE,
