@@ -55,8 +55,17 @@ def flat(result: Any) -> list[Any]:
     return [result]
 
 
-def calls_of(target: Any, sample: Any) -> list[Call]:
-    """The calls of the function ``target`` that the sample makes."""
+def calls_of(target: Any, sample: Any, recorded_too: bool = True) -> list[Call]:
+    """The calls of the function ``target`` that the sample makes.
+
+    It makes them of tensors that need no gradient, and then of leaves, whose operations are
+    recorded: they may run other rows.
+    """
+    found = _calls(target, sample, False)
+    return found + _calls(target, sample, True) if recorded_too else found
+
+
+def _calls(target: Any, sample: Any, requires_grad: bool) -> list[Call]:
     found: list[Call] = []
 
     def recorded(*args: Any, **kwargs: Any) -> Any:
@@ -66,7 +75,7 @@ def calls_of(target: Any, sample: Any) -> list[Call]:
         return result
 
     rerouted = _Rerouting(target, recorded)
-    tensors = [mg.tensor(x) for x in sample.inputs()]
+    tensors = [mg.tensor(x).requires_grad_(requires_grad) for x in sample.inputs()]
     given = sample.prepared(*tensors)
     state = mg.get_rng_state()
     try:

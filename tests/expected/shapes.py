@@ -234,13 +234,11 @@ def _by_slices(x, dim, index, value, put):
     return y
 
 
-def _index_reduce(x, dim, index, value, reduce):
-    counts = np.ones(x.shape[dim])
-    np.add.at(counts, index, 1)
-    y = _by_slices(x, dim, index, value, REDUCE[reduce])
+def _index_reduce(x, dim, index, value, reduce, include_self=True):
     shape = [1] * x.ndim
     shape[dim] = -1
-    return y / counts.reshape(shape) if reduce == "mean" else y
+    index = np.broadcast_to(index.reshape(shape), value.shape)
+    return _scatter(x, dim, index, value, reduce, include_self)
 
 
 def _index_put(x, indices, value, accumulate=False):
