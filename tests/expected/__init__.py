@@ -11,7 +11,7 @@ from typing import Any
 
 from expected.activations import ACTIVATIONS
 from expected.base import Given
-from expected.cases import CASES, Sampled
+from expected.cases import CASES
 from expected.elementwise import ELEMENTWISE
 from expected.layers import LAYERS
 from expected.linear_algebra import LINALG, PRODUCTS
@@ -19,6 +19,7 @@ from expected.losses import LOSSES
 from expected.operators import OPERATORS
 from expected.reductions import REDUCTIONS
 from expected.rows import ROWS
+from expected.sampled import Sampled
 from expected.shapes import SELECTION, SHAPES
 
 __all__ = ["CASES", "FUNCTIONS", "OPERATORS", "ROWS", "Given", "Sampled"]

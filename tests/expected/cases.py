@@ -12,26 +12,10 @@ from scipy import stats
 from scipy.signal import windows
 
 import minigrad as mg
+from expected.sampled import Sampled
+from expected.training import TRAINING
 
 Case = tuple[Callable[[], Any], Any]
-
-
-class Sampled:
-    """Values drawn from a distribution of SciPy's: none lies elsewhere, and shares are right."""
-
-    def __init__(self, distribution: Any) -> None:
-        self.distribution = distribution
-
-    def check(self, drawn: Any) -> None:
-        """AssertionError for values that this distribution hardly gives."""
-        x, d = np.asarray(drawn, np.float64).ravel(), self.distribution
-        if hasattr(d.dist, "pmf"):
-            values, counts = np.unique(x, return_counts=True)
-            p = d.pmf(values)
-            assert (p > 0).all(), f"{values[p == 0]} cannot be drawn"
-            assert (abs(counts - len(x) * p) < 5 * np.sqrt(len(x) * p)).all()
-        else:
-            assert stats.kstest(x, d.cdf).pvalue > 1e-4
 
 
 def _x() -> Any:
@@ -161,6 +145,7 @@ def _leaf_after_backward() -> Any:
 
 
 DERIVATIVES: dict[str, list[Case]] = {
+    "svd": [(lambda: mg.svd(_x())[1], np.linalg.svd(X, compute_uv=False))],
     "grad": [(lambda: mg.grad(_cube(y := _x().requires_grad_()), y), 3 * X**2)],
     "vmap": [(lambda: mg.vmap(_cube)(_x()), (X**3).sum(1))],
     "gradcheck": [(lambda: mg.gradcheck(_cube, _x().requires_grad_()), True)],
@@ -354,5 +339,11 @@ METHODS: dict[str, list[Case]] = {
     "Tensor.get_device": [(lambda: _x().get_device(), -1)],
 }
 
-CASES: dict[str, list[Case]] = {**CREATION, **QUESTIONS, **DERIVATIVES, **RANDOM, **METHODS}
-CASES["svd"] = [(lambda: mg.svd(_x())[1], np.linalg.svd(X, compute_uv=False))]
+CASES: dict[str, list[Case]] = {
+    **CREATION,
+    **QUESTIONS,
+    **DERIVATIVES,
+    **RANDOM,
+    **METHODS,
+    **TRAINING,
+}

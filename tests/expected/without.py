@@ -38,6 +38,11 @@ WITHOUT: dict[str, str] = {
         Tensor.is_mps Tensor.is_pinned Tensor.is_quantized Tensor.is_shared Tensor.is_sparse
         Tensor.is_xpu
     """,
+    "what other tests call through": """
+        autograd.Function autograd.backward autograd.once_differentiable nn.utils.parametrizations
+        nn.utils.parametrize nn.utils.rnn nn.utils.rnn.PackedSequence
+        nn.utils.parametrize.ParametrizationList nn.utils.parametrize.cached
+    """,
     "protocols that other tests call through": """
         Tensor.__array_function__ Tensor.__array_namespace__ Tensor.__array_ufunc__
         Tensor.__dlpack__ Tensor.__dlpack_device__
