@@ -6,6 +6,7 @@ an operation that is three times too large, in value and in gradient alike, fail
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
 import re
 from importlib import import_module
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from expected import CASES, FUNCTIONS, OPERATORS, ROWS, Given, Sampled
 from expected.recording import as_arrays, as_tensors, calls_of, flat
+from expected.variants import NO_VALUE_NAMES, VARIANTS
 from expected.without import WITHOUT_NAMES
 from samples import CATALOGUE, function
 
@@ -122,10 +124,36 @@ def check(call, expected, what):
 def test_functions(name):
     target, expected = function(name), reference(name)
     assert expected, f"{name} has no reference in tests/expected"
-    calls = [c for sample in CATALOGUE[name] for c in calls_of(target, sample)]
+    samples = (*CATALOGUE[name], *VARIANTS.get(name, ()))
+    calls = [c for sample in samples for c in calls_of(target, sample)]
     assert calls, f"no sample calls {name} itself"
     for k, call in enumerate(calls):
         check(call, expected, f"{name}, call {k}")
+
+
+def options_varied(name):
+    """The parameters of a function, and those that compared calls give another value."""
+    target = function(name)
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    signature = inspect.signature(target)
+    given = {p.name: p.default for p in signature.parameters.values() if p.kind not in kinds}
+    varied = set()
+    for sample in (*CATALOGUE[name], *VARIANTS.get(name, ())):
+        for call in calls_of(target, sample, False):
+            bound = signature.bind(*call.args, **call.kwargs).arguments
+            varied |= {k for k, v in bound.items() if repr(v) != repr(given.get(k))}
+    return set(given), varied
+
+
+def test_every_option_is_compared():
+    missing, in_vain = set(), {option for option in NO_VALUE_NAMES if "." in option}
+    for name in CATALOGUE:
+        options, varied = options_varied(name)
+        left = {f"{name}.{k}" for k in options - varied - NO_VALUE_NAMES}
+        missing |= left - NO_VALUE_NAMES
+        in_vain -= left
+    assert not missing, f"without a call in tests/expected/variants.py: {sorted(missing)}"
+    assert not in_vain, f"listed as without a value, and varied or not there: {sorted(in_vain)}"
 
 
 # ---- what has no sample --------------------------------------------------------------------------

@@ -57,10 +57,11 @@ def sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
-def log_softmax(x: Any, dim: Any = None, dtype: Any = None) -> Any:
+def log_softmax(x: Any, dim: Any = None, dtype: Any = None, where: Any = True) -> Any:
+    x = np.where(where, x, -np.inf)
     z = x - x.max(dim, keepdims=True)
     return z - np.log(np.exp(z).sum(dim, keepdims=True))
 
 
-def softmax(x: Any, dim: Any = None, dtype: Any = None) -> Any:
-    return np.exp(log_softmax(x, dim))
+def softmax(x: Any, dim: Any = None, dtype: Any = None, where: Any = True) -> Any:
+    return np.exp(log_softmax(x, dim, dtype, where))

@@ -88,57 +88,83 @@ def _conv_transpose(axes):
     return conv
 
 
-def _windows(x, axes, kernel, stride, padding, ceil_mode):
-    """For each output position the window as slices of x, clipped, and its full padded size."""
-    kernel = _per_axis(kernel, axes)
+def _windows(x, axes, kernel, stride, padding, ceil_mode, dilation):
+    """For each axis and output position: the elements of the window that are no padding, and how
+    many elements of the padded input it has.
+    """
+    kernel, dilation = _per_axis(kernel, axes), _per_axis(dilation, axes)
     stride = kernel if stride is None else _per_axis(stride, axes)
     padding = _per_axis(padding, axes)
     along = []
-    for n, k, s, p in zip(x.shape[-axes:], kernel, stride, padding, strict=True):
-        count = (math.ceil if ceil_mode else math.floor)((n + 2 * p - k) / s) + 1
+    for n, k, s, p, d in zip(x.shape[-axes:], kernel, stride, padding, dilation, strict=True):
+        count = (math.ceil if ceil_mode else math.floor)((n + 2 * p - d * (k - 1) - 1) / s) + 1
         if ceil_mode and (count - 1) * s >= n + p:  # a window starts within the input
             count -= 1
-        along.append(
-            [
-                (slice(max(a * s - p, 0), min(a * s - p + k, n)), min(a * s + k, n + 2 * p) - a * s)
-                for a in range(count)
-            ]
-        )
+        places = [[a * s + t * d - p for t in range(k)] for a in range(count)]
+        along.append([([i for i in w if 0 <= i < n], sum(i < n + p for i in w)) for w in places])
     return along
 
 
 def _pooled(axes, of_window):
-    def pool(x, kernel, stride=None, padding=0, ceil_mode=False):
-        along = _windows(x, axes, kernel, stride, padding, ceil_mode)
+    def pool(x, kernel, stride=None, padding=0, ceil_mode=False, dilation=1):
+        along = _windows(x, axes, kernel, stride, padding, ceil_mode, dilation)
         y = np.zeros((*x.shape[:-axes], *map(len, along)))
         for at in np.ndindex(*map(len, along)):
             found = [along[k][a] for k, a in enumerate(at)]
-            window = x[(..., *[f[0] for f in found])]
-            y[(..., *at)] = of_window(
-                window, tuple(range(-axes, 0)), math.prod(f[1] for f in found)
-            )
+            window = x[(..., *np.ix_(*[f[0] for f in found]))]
+            size = math.prod(f[1] for f in found)
+            y[(..., *at)] = of_window(window, tuple(range(-axes, 0)), size)
         return y
 
     return pool
 
 
+def _place_of(x, window_values, axes):
+    """Where in each plane, as one line, a value is that it has once."""
+    planes = x.reshape(*x.shape[:-axes], -1)
+    values = window_values.reshape(*x.shape[:-axes], -1)
+    return (planes[..., None, :] == values[..., None]).argmax(-1).reshape(window_values.shape)
+
+
 def _max_pool(axes):
-    return _pooled(axes, lambda w, over, _: w.max(over))
+    plain = _pooled(axes, lambda w, over, _: w.max(over))
+
+    def pool(x, kernel, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+        y = plain(x, kernel, stride, padding, ceil_mode, dilation)
+        return (y, _place_of(x, y, axes)) if return_indices else y
+
+    return pool
 
 
 def _avg_pool(axes):
-    return _pooled(axes, lambda w, over, size: w.sum(over) / size)
+    def pool(
+        x,
+        kernel,
+        stride=None,
+        padding=0,
+        ceil_mode=False,
+        count_include_pad=True,
+        divisor_override=None,
+    ):
+        def mean(w, over, size):
+            inside = math.prod(w.shape[k] for k in over)
+            return w.sum(over) / (divisor_override or (size if count_include_pad else inside))
+
+        return _pooled(axes, mean)(x, kernel, stride, padding, ceil_mode)
+
+    return pool
 
 
 def _lp_pool(axes):
-    def pool(x, p, kernel, stride=None):
-        return _pooled(axes, lambda w, over, _: (w**p).sum(over) ** (1 / p))(x, kernel, stride)
+    def pool(x, p, kernel, stride=None, ceil_mode=False):
+        norm = _pooled(axes, lambda w, over, _: (w**p).sum(over) ** (1 / p))
+        return norm(x, kernel, stride, 0, ceil_mode)
 
     return pool
 
 
 def _adaptive(axes, of_window):
-    def pool(x, output_size):
+    def pool(x, output_size, return_indices=False):
         wanted = _per_axis(output_size, axes)
         sizes = [n if w is None else w for n, w in zip(x.shape[-axes:], wanted, strict=True)]
         y = np.zeros((*x.shape[:-axes], *sizes))
@@ -148,15 +174,17 @@ def _adaptive(axes, of_window):
                 for a, n, m in zip(at, x.shape[-axes:], sizes, strict=True)
             ]
             y[(..., *at)] = of_window(x[(..., *cut)], tuple(range(-axes, 0)))
-        return y
+        return (y, _place_of(x, y, axes)) if return_indices else y
 
     return pool
 
 
 def _max_unpool(axes):
-    def unpool(x, indices, kernel):
+    def unpool(x, indices, kernel, stride=None, padding=0, output_size=None):
         planes = x.reshape(-1, math.prod(x.shape[-axes:]))
-        sizes = [n * k for n, k in zip(x.shape[-axes:], _per_axis(kernel, axes), strict=True)]
+        sizes = output_size or [
+            n * k for n, k in zip(x.shape[-axes:], _per_axis(kernel, axes), strict=True)
+        ]
         y = np.zeros((len(planes), math.prod(sizes)))
         for plane, values, where in zip(y, planes, indices.reshape(planes.shape), strict=True):
             plane[where] = values
@@ -166,9 +194,9 @@ def _max_unpool(axes):
 
 
 def _fractional(axes):
-    def pool(results, x, kernel, output_size=None, output_ratio=None):
+    def pool(results, x, kernel, output_size=None, output_ratio=None, return_indices=False):
         """The maxima of windows that start in order, the last one at the end."""
-        (y,) = results
+        y = results[0]
         kernel, sizes = _per_axis(kernel, axes), x.shape[-axes:]
         if output_size is None:
             output_size = [
@@ -185,7 +213,7 @@ def _fractional(axes):
             candidates = itertools.product(*starts)
             near = (_maxima(x[plane], c, kernel) for c in candidates)
             expected[plane] = next((e for e in near if np.array_equal(e, y[plane])), np.nan)
-        return expected
+        return (expected, _place_of(x, expected, axes)) if return_indices else expected
 
     return pool
 
@@ -322,7 +350,9 @@ def _alpha_dropout(results, x, p=0.5, training=False):
 # ---- attention and recurrence --------------------------------------------------------------------
 
 
-def _attention(q, k, v, mask=None, is_causal=False, scale=None):
+def _attention(q, k, v, mask=None, is_causal=False, scale=None, enable_gqa=False):
+    if enable_gqa:  # each head of keys serves several of queries
+        k, v = (np.repeat(t, q.shape[-3] // t.shape[-3], -3) for t in (k, v))
     scale = 1 / np.sqrt(q.shape[-1]) if scale is None else scale
     scores = scale * (q @ np.swapaxes(k, -1, -2))
     if is_causal:
@@ -365,11 +395,41 @@ def _lstm_steps(projected, state, weight):
 # ---- tables of vectors ---------------------------------------------------------------------------
 
 
-def _embedding_bag(index, weight, offsets, mode="mean"):
-    ends = [*offsets[1:], len(index)]
+def _shortened(index, weight, max_norm, norm_type):
+    """The weight, whose named rows are brought to a norm where theirs is larger."""
+    if max_norm is None:
+        return weight
+    norms = (np.abs(weight) ** norm_type).sum(1, keepdims=True) ** (1 / norm_type)
+    named = np.isin(np.arange(len(weight)), index)[:, None]
+    return np.where(named & (norms > max_norm), weight * max_norm / norms, weight)
+
+
+def _embedding(index, weight, max_norm=None, norm_type=2.0):
+    return _shortened(index, weight, max_norm, norm_type)[index]
+
+
+def _embedding_bag(
+    index,
+    weight,
+    offsets=None,
+    max_norm=None,
+    norm_type=2.0,
+    mode="mean",
+    per_sample_weights=None,
+    include_last_offset=False,
+    padding_idx=None,
+):
+    weight = _shortened(index, weight, max_norm, norm_type)
+    if offsets is None:
+        offsets, index = np.arange(0, index.size, index.shape[1]), index.ravel()
+    factors = np.ones(index.size) if per_sample_weights is None else per_sample_weights.ravel()
+    ends = [*offsets[1:], *[len(index)] * (not include_last_offset)]
     of = {"sum": np.sum, "mean": np.mean, "max": np.max}[mode]
-    bags = [weight[index[a:b]] for a, b in zip(offsets, ends, strict=True)]
-    return np.array([of(b, 0) if len(b) else np.zeros(weight.shape[1]) for b in bags])
+    found = []
+    for a, b in zip(offsets, ends, strict=False):
+        rows = [factors[k] * weight[index[k]] for k in range(a, b) if index[k] != padding_idx]
+        found.append(of(rows, 0) if rows else np.zeros(weight.shape[1]))
+    return np.array(found)
 
 
 def _one_hot(x, n):
@@ -385,29 +445,52 @@ def _source(i, n, m, align_corners):
     return (i + 0.5) * n / m - 0.5
 
 
+def _cubic(t, a=-0.75):
+    """Keys 1981, with PyTorch's a."""
+    t = abs(t)
+    if t <= 1:
+        return (a + 2) * t**3 - (a + 3) * t**2 + 1
+    return a * (t**3 - 5 * t**2 + 8 * t - 4) if t < 2 else 0.0
+
+
 def _line_matrix(n, m, mode, align_corners):
     """How each of m positions weighs the n samples of a line."""
     y = np.zeros((m, n))
     for i in range(m):
         if mode == "nearest":
             y[i, i * n // m] = 1
-            continue
-        at = np.clip(_source(i, n, m, align_corners), 0, n - 1)
-        low = int(at)
-        y[i, low] += 1 - (at - low)
-        y[i, min(low + 1, n - 1)] += at - low
+        elif mode == "nearest-exact":
+            y[i, int((i + 0.5) * n / m)] = 1
+        elif mode == "area":
+            y[i, i * n // m : -(-(i + 1) * n // m)] = 1
+        elif mode == "bicubic":
+            at = _source(i, n, m, align_corners)
+            for k in range(math.floor(at) - 1, math.floor(at) + 3):
+                y[i, min(max(k, 0), n - 1)] += _cubic(at - k)
+        else:
+            at = np.clip(_source(i, n, m, align_corners), 0, n - 1)
+            low = int(at)
+            y[i, low] += 1 - (at - low)
+            y[i, min(low + 1, n - 1)] += at - low
+        y[i] /= y[i].sum()
     return y
 
 
-def _interpolate(x, size=None, scale_factor=None, mode="nearest", align_corners=None):
+def _interpolate(
+    x,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=None,
+    recompute_scale_factor=None,
+):
     axes = x.ndim - 2
     sizes = _per_axis(size, axes) if size is not None else None
     for k in range(axes):
         n = x.shape[2 + k]
         m = sizes[k] if sizes else int(n * scale_factor)
-        x = np.moveaxis(
-            np.moveaxis(x, 2 + k, -1) @ _line_matrix(n, m, mode, align_corners).T, -1, 2 + k
-        )
+        lines = _line_matrix(n, m, mode, align_corners)
+        x = np.moveaxis(np.moveaxis(x, 2 + k, -1) @ lines.T, -1, 2 + k)
     return x
 
 
@@ -422,21 +505,52 @@ def _affine_grid(theta, size, align_corners=False):
     return np.stack([points @ t.T for t in theta[:n]])
 
 
-def _grid_sample(x, grid, align_corners=False):
-    """Bilinear, where all points lie within the plane."""
-    h, w = x.shape[2:]
-    y = np.empty((*x.shape[:2], *grid.shape[1:3]))
-    for n, i, j in np.ndindex(grid.shape[:3]):
-        px, py = (grid[n, i, j] + 1) / 2 * (np.array([w, h]) - 1)
-        a, b = int(py), int(px)
-        dy, dx = py - a, px - b
-        plane = np.pad(x[n], [(0, 0), (0, 1), (0, 1)])
-        y[n, :, i, j] = (
-            (1 - dy) * (1 - dx) * plane[:, a, b]
-            + (1 - dy) * dx * plane[:, a, b + 1]
-            + dy * (1 - dx) * plane[:, a + 1, b]
-            + dy * dx * plane[:, a + 1, b + 1]
+def _within(at, n, padding_mode, align_corners):
+    """A coordinate as the padding mode brings it into the plane."""
+    if padding_mode == "reflection":
+        low, high = (0, n - 1) if align_corners else (-0.5, n - 0.5)
+        span = high - low
+        offset = abs(at - low) % (2 * span) if span else 0.0
+        at = low + min(offset, 2 * span - offset)
+    return at if padding_mode == "zeros" else min(max(at, 0), n - 1)
+
+
+def _weights(at, n, mode, padding_mode, align_corners):
+    """The samples of a line that count at a coordinate, and by how much."""
+    whole = math.floor(at)
+    if mode == "bicubic":  # each sample is brought into the plane by itself
+        taps = [(k, _cubic(at - k)) for k in range(whole - 1, whole + 3)]
+        taps = [(round(_within(k, n, padding_mode, align_corners)), w) for k, w in taps]
+    else:
+        at = _within(at, n, padding_mode, align_corners)
+        whole = math.floor(at)
+        taps = (
+            [(round(at), 1.0)]
+            if mode == "nearest"
+            else [
+                (whole, 1 - (at - whole)),
+                (whole + 1, at - whole),
+            ]
         )
+    return [(k, w) for k, w in taps if 0 <= k < n]
+
+
+def _grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=False):
+    sizes = x.shape[2:]
+    y = np.zeros((*x.shape[:2], *grid.shape[1:3]))
+    for n, i, j in np.ndindex(grid.shape[:3]):
+        rows, columns = (
+            _weights(
+                (g + 1) / 2 * (m - 1) if align_corners else ((g + 1) * m - 1) / 2,
+                m,
+                mode,
+                padding_mode,
+                align_corners,
+            )
+            for g, m in zip(grid[n, i, j, ::-1], sizes, strict=True)
+        )
+        for (a, v), (b, w) in itertools.product(rows, columns):
+            y[n, :, i, j] += v * w * x[n, :, a, b]
     return y
 
 
@@ -494,7 +608,7 @@ LAYERS = prefixed(
         "dropout": Given(_dropout),
         **each("dropout1d dropout2d dropout3d", Given(_channel_dropout)),
         **each("alpha_dropout feature_alpha_dropout", Given(_alpha_dropout)),
-        "embedding": lambda index, weight: weight[index],
+        "embedding": _embedding,
         "embedding_bag": _embedding_bag,
         "one_hot": _one_hot,
         "gru_steps": _gru_steps,

@@ -74,7 +74,12 @@ def _power(x, n):
     return functools.reduce(np.matmul, [x] * abs(n), np.broadcast_to(np.eye(x.shape[-1]), x.shape))
 
 
-def _matrix_norm(x, p="fro"):
+def _matrix_norm(x, p="fro", dim=(-2, -1), keepdim=False):
+    y = _norm_of_last(np.moveaxis(x, dim, (-2, -1)), p)
+    return np.expand_dims(y, dim) if keepdim else y
+
+
+def _norm_of_last(x, p):
     values = np.linalg.svd(x, compute_uv=False)
     of = {
         "fro": lambda: np.sqrt((values**2).sum(-1)),
@@ -124,6 +129,22 @@ def _slogdet(x):
     return np.sign(d), np.log(abs(d))
 
 
+def _pinv(x, rcond=None, atol=0.0, rtol=None, hermitian=False):
+    """By singular values, of which those within a bound count as 0."""
+    u, s, vt = np.linalg.svd(x, full_matrices=False)
+    share = rcond if rtol is None else rtol
+    share = 1e-14 if share is None and not atol else share or 0.0
+    kept = s > np.maximum(atol, share * s[..., :1])
+    inverse = np.where(kept, 1 / np.where(kept, s, 1), 0)
+    return np.swapaxes(vt, -1, -2) * inverse[..., None, :] @ np.swapaxes(u, -1, -2)
+
+
+def _matrix_rank(x, atol=0.0, rtol=None, hermitian=False):
+    s = np.linalg.svd(x, compute_uv=False)
+    share = 1e-14 if rtol is None and not atol else rtol or 0.0
+    return (s > np.maximum(atol, share * s[..., :1])).sum(-1)
+
+
 def _lstsq(a, b):
     x, residuals, rank, values = np.linalg.lstsq(a, b, rcond=None)
     return x, residuals, np.array(rank), values
@@ -150,7 +171,7 @@ PRODUCTS = {
 
 LINALG = {
     **each("inverse linalg.inv", np.linalg.inv),
-    **each("pinverse linalg.pinv", lambda x, hermitian=False: np.linalg.pinv(x)),
+    **each("pinverse linalg.pinv", _pinv),
     "linalg.cond": np.linalg.cond,
     "det": np.linalg.det,
     "logdet": lambda x: np.log(np.linalg.det(x)),
@@ -170,7 +191,7 @@ LINALG = {
     "linalg.lstsq": _lstsq,
     "linalg.matrix_norm": _matrix_norm,
     "linalg.norm": _norm,
-    "linalg.matrix_rank": lambda x: np.linalg.matrix_rank(x),
-    "linalg.tensorinv": np.linalg.tensorinv,
-    "linalg.tensorsolve": np.linalg.tensorsolve,
+    "linalg.matrix_rank": _matrix_rank,
+    "linalg.tensorinv": lambda x, ind=2: np.linalg.tensorinv(x, ind),
+    "linalg.tensorsolve": lambda a, b, dims=None: np.linalg.tensorsolve(a, b, dims),
 }

@@ -66,16 +66,17 @@ def _cross_entropy(
         return plain
     # each class has label_smoothing / classes; the mean is over the weights of the targets
     w = np.ones(classes) if weight is None else weight
-    even = -(logs * w).sum(1).sum() / w[target].sum() / classes
+    even = -(logs * w).sum(1) / classes
+    even = even.sum() / w[target].sum() if reduction == "mean" else _reduced(even, reduction)
     return (1 - label_smoothing) * plain + label_smoothing * even
 
 
-def _linear_cross_entropy(x, weight, target, linear_bias=None):
+def _linear_cross_entropy(x, linear_weight, target, linear_bias=None, **options):
     """The scores of classes are a product; further dimensions of the weights follow the classes."""
-    flat = weight.reshape(-1, weight.shape[-1])
+    lines = linear_weight.reshape(-1, linear_weight.shape[-1])
     bias = 0 if linear_bias is None else linear_bias.ravel()
-    scores = (x @ flat.T + bias).reshape(*x.shape[:-1], *weight.shape[:-1])
-    return _cross_entropy(scores, target)
+    scores = (x @ lines.T + bias).reshape(*x.shape[:-1], *linear_weight.shape[:-1])
+    return _cross_entropy(scores, target, **options)
 
 
 def _bce(x, t, weight=None, reduction="mean"):
@@ -95,7 +96,8 @@ def _kl_div(x, t, reduction="mean", log_target=False):
     return losses.sum() / len(x) if reduction == "batchmean" else _reduced(losses, reduction)
 
 
-def _gaussian_nll(x, t, var, full=False, reduction="mean"):
+def _gaussian_nll(x, t, var, full=False, eps=1e-6, reduction="mean"):
+    var = np.maximum(var, eps)
     losses = (np.log(var) + (x - t) ** 2 / var + full * np.log(2 * np.pi)) / 2
     return _reduced(losses, reduction)
 
@@ -144,7 +146,7 @@ def _multilabel_soft_margin(x, t, weight=None, reduction="mean"):
     return _reduced(losses.mean(-1), reduction)
 
 
-def _ctc(x, targets, input_lengths, target_lengths, blank=0, reduction="mean"):
+def _ctc(x, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
     """All alignments of each sample, one by one (Graves et al. 2006, section 3)."""
     losses = []
     for n, (steps, length) in enumerate(zip(input_lengths, target_lengths, strict=True)):
@@ -154,7 +156,7 @@ def _ctc(x, targets, input_lengths, target_lengths, blank=0, reduction="mean"):
             merged = [k for k, _ in itertools.groupby(path)]
             if [k for k in merged if k != blank] == labels:
                 total += np.exp(sum(x[t, n, k] for t, k in enumerate(path)))
-        losses.append(-np.log(total))
+        losses.append(0.0 if zero_infinity and not total else -np.log(total))
     losses = np.array(losses)
     if reduction == "mean":
         return (losses / np.array(target_lengths)).mean()
@@ -163,7 +165,8 @@ def _ctc(x, targets, input_lengths, target_lengths, blank=0, reduction="mean"):
 
 def _cosine(a, b, dim=1, eps=1e-8):
     a, b = np.broadcast_arrays(a, b)
-    return (a * b).sum(dim) / np.sqrt((a * a).sum(dim) * (b * b).sum(dim))
+    norms = [np.maximum(np.sqrt((v * v).sum(dim)), eps) for v in (a, b)]
+    return (a * b).sum(dim) / norms[0] / norms[1]
 
 
 def _cosine_embedding(a, b, t, margin=0.0, reduction="mean"):
@@ -181,8 +184,8 @@ def _pdist(x, p=2.0):
     )
 
 
-def _triplet(a, p, n, margin=1.0, order=2.0, swap=False, reduction="mean", distance=None):
-    distance = distance or (lambda u, v: _distance(u, v, order))
+def _triplet(a, p, n, margin=1.0, order=2.0, swap=False, reduction="mean", distance=None, eps=1e-6):
+    distance = distance or (lambda u, v: _distance(u, v, order, eps))
     near, far = distance(a, p), distance(a, n)
     far = np.minimum(far, distance(p, n)) if swap else far
     return _reduced(np.maximum(near - far + margin, 0), reduction)
@@ -197,7 +200,9 @@ def _triplet_with(a, p, n, distance_function=None, margin=1.0, swap=False, reduc
 LOSSES = prefixed(
     "nn.functional.",
     {
-        "l1_loss": lambda a, b, reduction="mean": _reduced(np.abs(a - b), reduction),
+        "l1_loss": lambda a, b, weight=None, reduction="mean": _weighted(
+            np.abs(a - b), weight, reduction
+        ),
         "mse_loss": lambda a, b, weight=None, reduction="mean": _weighted(
             (a - b) ** 2, weight, reduction
         ),

@@ -17,8 +17,20 @@ def _logsumexp(x, axis, keepdims):
     return np.log(np.exp(x).sum(axis=axis, keepdims=keepdims))
 
 
-def _var(x, dim=None, keepdim=False, correction=1):
-    return np.var(x, axis=axes(dim), keepdims=keepdim, ddof=correction)
+def _var(x, dim=None, keepdim=False, unbiased=True):
+    return np.var(x, axis=axes(dim), keepdims=keepdim, ddof=int(unbiased))
+
+
+def _with_mean(spread):
+    def reference(x, dim=None, keepdim=False, unbiased=True):
+        mean = np.mean(x, axis=axes(dim), keepdims=keepdim)
+        return spread(x, dim, keepdim, unbiased), mean
+
+    return reference
+
+
+def _std(*args, **kwargs):
+    return np.sqrt(_var(*args, **kwargs))
 
 
 def _norm(x, p=2, dim=None, keepdim=False):
@@ -71,8 +83,11 @@ def _kthvalue(x, k, dim=-1, keepdim=False):
     )
 
 
-def _searchsorted(rows, values):
-    return np.array([np.searchsorted(r, v) for r, v in zip(rows, values, strict=True)])
+def _searchsorted(rows, values, right=False, side="left", sorter=None):
+    side = "right" if right else side
+    if rows.ndim == 1:
+        return np.searchsorted(rows, values, side, sorter)
+    return np.array([np.searchsorted(r, v, side) for r, v in zip(rows, values, strict=True)])
 
 
 def _quantile(x, q, dim=None, keepdim=False, interpolation="linear"):
@@ -126,8 +141,8 @@ def _unique_consecutive(x, return_inverse=False, return_counts=False, dim=None):
     return [kept, *more[0], *more[1]]
 
 
-def _histogram(x, bins, ends):
-    counts, edges = np.histogram(x, bins, ends)
+def _histogram(x, bins, ends, weight=None, density=False):
+    counts, edges = np.histogram(x, bins, ends, weights=weight, density=density)
     return counts.astype(x.dtype), edges
 
 
@@ -146,15 +161,9 @@ REDUCTIONS = {
     "nanmean": _over(np.nanmean),
     "logsumexp": _over(_logsumexp),
     "var": _var,
-    "std": lambda *a, **k: np.sqrt(_var(*a, **k)),
-    "var_mean": lambda x, dim=None, keepdim=False: [
-        _var(x, dim, keepdim),
-        np.mean(x, axis=axes(dim), keepdims=keepdim),
-    ],
-    "std_mean": lambda x, dim=None, keepdim=False: [
-        np.sqrt(_var(x, dim, keepdim)),
-        np.mean(x, axis=axes(dim), keepdims=keepdim),
-    ],
+    "std": _std,
+    "var_mean": _with_mean(_var),
+    "std_mean": _with_mean(_std),
     "all": _over(np.all),
     "any": _over(np.any),
     "count_nonzero": _over(np.count_nonzero),
@@ -196,7 +205,7 @@ REDUCTIONS = {
     "cov": _cov,
     "corrcoef": np.corrcoef,
     "renorm": _renorm,
-    "histogram": lambda x, bins, **ends: _histogram(x, bins, ends["range"]),
+    "histogram": lambda x, bins, **rest: _histogram(x, bins, rest.pop("range"), **rest),
     "histc": lambda x, bins, low, high: _histogram(x, bins, (low, high))[0],
     "isin": np.isin,
     "bincount": lambda x, w=None, minlength=0: np.bincount(x, w, minlength),

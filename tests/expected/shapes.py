@@ -26,7 +26,9 @@ def _sum_to_size(x, *sizes):
     return y.sum(tuple(k for k, n in enumerate(sizes) if n == 1), keepdims=True)
 
 
-def _flatten(x, start_dim=0, end_dim=-1):
+def _flatten(x, start_dim=0, end_dim=-1, order="C"):
+    if order != "C":
+        return x.ravel(order)
     start, end = start_dim % max(x.ndim, 1), end_dim % max(x.ndim, 1)
     return x.reshape(*x.shape[:start], -1, *x.shape[end + 1 :])
 
@@ -93,10 +95,11 @@ def _diag_embed(x, offset=0, dim1=-2, dim2=-1):
     return np.moveaxis(y, (-2, -1), (dim1, dim2))
 
 
-def _diagonal_scatter(x, v, offset=0):
+def _diagonal_scatter(x, v, offset=0, dim1=0, dim2=1):
     y = x.copy()
+    planes = np.moveaxis(y, (dim1, dim2), (0, 1))
     for k in range(len(v)):
-        y[k + max(-offset, 0), k + max(offset, 0)] = v[k]
+        planes[k + max(-offset, 0), k + max(offset, 0)] = v[k]
     return y
 
 
@@ -180,7 +183,7 @@ SHAPES = {
     "diag_embed": _diag_embed,
     "diagflat": np.diagflat,
     "diagonal": lambda x, offset=0, dim1=0, dim2=1: np.diagonal(x, offset, dim1, dim2),
-    "linalg.diagonal": lambda x, offset=0: np.diagonal(x, offset, -2, -1),
+    "linalg.diagonal": lambda x, offset=0, dim1=-2, dim2=-1: np.diagonal(x, offset, dim1, dim2),
     "diagonal_scatter": _diagonal_scatter,
     "block_diag": _block_diag,
     "tril": np.tril,
@@ -210,7 +213,8 @@ REDUCE = {
 }
 
 
-def _scatter(x, dim, index, value, reduce=None, include_self=True):
+def _scatter(x, dim, index, src=None, reduce=None, include_self=True, *, value=None):
+    value = src if value is None else value
     y, count = x.copy(), np.ones(x.shape) * include_self
     value = np.broadcast_to(value, index.shape) if np.ndim(value) == 0 else value
     for at in np.ndindex(index.shape):
@@ -284,7 +288,8 @@ def _take_along_dim(x, index, dim=None):
 
 
 SELECTION = {
-    **each("argwhere nonzero", np.argwhere),
+    "argwhere": np.argwhere,
+    "nonzero": lambda x, as_tuple=False: list(x.nonzero()) if as_tuple else np.argwhere(x),
     "gather": _gather,
     "index_select": lambda x, dim, index: x.take(index, dim),
     "masked_fill": lambda x, mask, value: np.where(mask, value, x),
