@@ -9,8 +9,9 @@ from __future__ import annotations
 import inspect
 import pkgutil
 import re
+from dataclasses import replace
 from importlib import import_module
-from types import CodeType
+from types import CodeType, ModuleType
 
 import numpy as np
 import pytest
@@ -129,6 +130,35 @@ def test_functions(name):
     assert calls, f"no sample calls {name} itself"
     for k, call in enumerate(calls):
         check(call, expected, f"{name}, call {k}")
+
+
+def three_times(x):
+    """Another value: three times as large, and 1 for 0; the opposite of a bool."""
+    x = np.asarray(x)
+    return ~x if x.dtype.kind == "b" else 3 * x + (x == 0)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_three_times_the_value_is_noticed(name):
+    """Also by references that are handed the results."""
+    calls = [c for sample in CATALOGUE[name] for c in calls_of(function(name), sample, False)]
+    call = next(c for c in calls if any(np.size(x) for x in c.results))
+    wrong = replace(call, results=[three_times(x) for x in call.results])
+    with pytest.raises(AssertionError):
+        check(wrong, reference(name), name)
+
+
+def test_references_use_nothing_of_the_engine():
+    plain = [f.reference if isinstance(f, Given) else f for f in FUNCTIONS.values()]
+    for module in {getattr(f, "__module__", None) for f in plain} - {None}:
+        for held in vars(import_module(module)).values():
+            home = held.__name__ if isinstance(held, ModuleType) else home_of(held)
+            assert not home.startswith(("minigrad", "torch")), f"{module} holds {held!r}"
+
+
+def home_of(value):
+    """The module that a function or a class was made in."""
+    return getattr(value, "__module__", None) or ""
 
 
 def options_varied(name):
