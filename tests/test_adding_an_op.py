@@ -58,7 +58,8 @@ def apply_steps(tree, title):
         lines = (tree / path).read_text().splitlines(keepends=True)
         at = [k for k, line in enumerate(lines) if line.strip().startswith(anchor)]
         assert at, f"{path} has no line that begins with {anchor}"
-        lines.insert(at[0] + (side == "below"), block)
+        apart = "\n\n" if side == "above" and not block.startswith(" ") else ""
+        lines.insert(at[0] + (side == "below"), block + apart)
         (tree / path).write_text("".join(lines))
 
 
