@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from expected.optimizers import adam, adamw, rmsprop, sgd
 
 import minigrad as mg
 from minigrad import nn, optim
@@ -55,42 +56,11 @@ OPTIONS = {
 }
 
 
-def _sgd(p, gradients, lr, momentum, dampening, weight_decay, nesterov, maximize):
-    buffer = None
-    for g in gradients:
-        d = (-g if maximize else g) + weight_decay * p
-        if momentum:
-            buffer = d if buffer is None else momentum * buffer + (1 - dampening) * d
-            d = d + momentum * buffer if nesterov else buffer
-        p = p - lr * d
-    return p
-
-
-def _adam(p, gradients, lr, betas, eps, weight_decay, amsgrad, maximize, decoupled):
-    m = v = largest = np.zeros_like(p)
-    for step, g in enumerate(gradients, 1):
-        d = -g if maximize else g
-        if decoupled:
-            p = p * (1 - lr * weight_decay)
-        else:
-            d = d + weight_decay * p
-        m = betas[0] * m + (1 - betas[0]) * d
-        v = betas[1] * v + (1 - betas[1]) * d * d
-        largest = np.maximum(largest, v)
-        second = (largest if amsgrad else v) / (1 - betas[1] ** step)
-        p = p - lr * m / (1 - betas[0] ** step) / (np.sqrt(second) + eps)
-    return p
-
-
-def _rmsprop(p, gradients, lr, alpha, eps, weight_decay, momentum, centered, maximize):
-    square = mean = buffer = np.zeros_like(p)
-    for g in gradients:
-        d = (-g if maximize else g) + weight_decay * p
-        square = alpha * square + (1 - alpha) * d * d
-        mean = alpha * mean + (1 - alpha) * d
-        move = d / (np.sqrt(square - mean**2 if centered else square) + eps)
-        buffer = momentum * buffer + move
-        p = p - lr * buffer
+def _expected(formula, p, gradients, maximize=False, **options):
+    """The parameters after a step for each gradient, by the reference."""
+    state = {}
+    for t, g in enumerate(gradients, 1):
+        p = formula(p, -g if maximize else g, state, t, **options)
     return p
 
 
@@ -119,7 +89,7 @@ def test_sgd_follows_its_formula(rng, options):
     start, gradients = _problem(rng)
     moved = _moved(lambda p: optim.SGD(p, lr=0.1, **options), start, gradients)
     np.testing.assert_allclose(
-        moved, _sgd(start, gradients, 0.1, **options), rtol=1e-12, atol=1e-13
+        moved, _expected(sgd, start, gradients, lr=0.1, **options), rtol=1e-12, atol=1e-13
     )
 
 
@@ -128,7 +98,8 @@ def test_sgd_follows_its_formula(rng, options):
 def test_adam_follows_its_formula(rng, options, method):
     start, gradients = _problem(rng)
     moved = _moved(lambda p: method(p, lr=0.01, **options), start, gradients)
-    expected = _adam(start, gradients, 0.01, **options, decoupled=method is optim.AdamW)
+    formula = adamw if method is optim.AdamW else adam
+    expected = _expected(formula, start, gradients, lr=0.01, **options)
     np.testing.assert_allclose(moved, expected, rtol=1e-11, atol=1e-12)
 
 
@@ -136,7 +107,7 @@ def test_adam_follows_its_formula(rng, options, method):
 def test_rmsprop_follows_its_formula(rng, options):
     start, gradients = _problem(rng)
     moved = _moved(lambda p: optim.RMSprop(p, lr=0.01, **options), start, gradients)
-    expected = _rmsprop(start, gradients, 0.01, **options)
+    expected = _expected(rmsprop, start, gradients, lr=0.01, **options)
     np.testing.assert_allclose(moved, expected, rtol=1e-10, atol=1e-11)
 
 

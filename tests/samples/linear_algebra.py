@@ -62,6 +62,7 @@ PRODUCTS = {
     "addmv": (S(lambda c, a, b: mg.addmv(c, a, b, beta=0.5, alpha=-2), (2,), (2, 3), (3,)),),
     "addr": (S(lambda c, a, b: mg.addr(c, a, b, beta=0.5, alpha=-2), (2, 3), (2,), (3,)),),
     "baddbmm": (
+        S(mg.baddbmm, (2, 2, 2), (2, 2, 3), (2, 3, 2)),
         S(lambda c, a, b: mg.baddbmm(c, a, b, beta=0.5, alpha=-2), (1, 2), (2, 2, 3), (2, 3, 2)),
     ),
     "addbmm": (
@@ -93,7 +94,12 @@ PRODUCTS = {
 
 LINALG = {
     **each("logdet slogdet inverse linalg.inv pinverse linalg.cond", square),
-    "det": (*square(mg.det), S(mg.det, (1, 1)), S(mg.det, (2, 3), before=lambda x: x.mT @ x)),
+    "det": (
+        *square(mg.det),
+        S(mg.det, (4, 4)),
+        S(mg.det, (1, 1)),
+        S(mg.det, (2, 3), before=lambda x: x.mT @ x),
+    ),
     "matrix_exp": (S(mg.matrix_exp, (3, 3)), S(mg.matrix_exp, (2, 2, 2), over=(-0.02, 0.02))),
     "matrix_power": tuple(
         S(lambda x, n=n: mg.matrix_power(x, n), (3, 3), matrix=near_identity) for n in (0, 1, 3, -2)

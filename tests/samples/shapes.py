@@ -160,11 +160,14 @@ SELECTION = {
             S(lambda x, v, r=r: mg.scatter_reduce(x, 1, ints([0, 0], [1, 0]), v, r), (2, 3), (2, 2))
             for r in ("sum", "prod", "mean", "amax", "amin")
         ],
-        S(
-            lambda x, v: mg.scatter_reduce(x, 0, ints([0, 1]), v, "mean", include_self=False),
-            (3, 2),
-            (1, 2),
-        ),
+        *[
+            S(
+                lambda x, v, r=r: mg.scatter_reduce(x, 0, ints([0, 1]), v, r, include_self=False),
+                (3, 2),
+                (1, 2),
+            )
+            for r in ("sum", "prod", "mean", "amax")
+        ],
     ),
     "index_add": (
         S(lambda x, v: mg.index_add(x, 0, ints(1, 1), v), (2, 3), (2, 3)),
@@ -180,8 +183,13 @@ SELECTION = {
         S(lambda x, v: mg.index_put(x, (ints(1, 1),), v, accumulate=True), (2, 3), (3,)),
     ),
     "index_reduce": tuple(
-        S(lambda x, v, r=r: mg.index_reduce(x, 1, ints(2, 0, 2), v, r), (2, 3), (2, 3))
+        S(
+            lambda x, v, r=r, own=own: mg.index_reduce(x, 1, ints(2, 0, 2), v, r, include_self=own),
+            (2, 3),
+            (2, 3),
+        )
         for r in ("prod", "mean", "amax", "amin")
+        for own in (True, False)
     ),
     "put": (
         S(lambda x, v: mg.put(x, ints([5, 0], [1, -2]), v), (2, 3), (2, 2)),
