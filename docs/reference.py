@@ -2,7 +2,7 @@
 
 ``python docs/reference.py [FOLDER]`` writes it into a folder, build/docs by default. The page is
 not kept in the tree. Its text is docstrings, inspected signatures, and accuracy and exact values of
-the op table. Which values an operation saves for backward is observed by running tests/samples.
+the op table. Which values an operation saves for backward is observed by running tests/helpers/samples.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from samples import CATALOGUE
 
 import minigrad as mg
 from minigrad import functions, linalg, random, special
-from minigrad.runtime.native import saved_handle
 from minigrad.nn import functional
 from minigrad.ops import TABLE
 from minigrad.ops.table import PLACES, Row
+from minigrad.runtime.native import saved_handle
 from minigrad.tape import Node
 
 FOLDER = Path(__file__).parent.parent / "build" / "docs"

@@ -16,8 +16,9 @@ from pathlib import Path
 from types import FunctionType, ModuleType, NoneType
 
 import minigrad as mg
-from minigrad import dispatch, elementwise, functions
+from minigrad import dispatch, functions
 from minigrad._tensor import Tensor
+from minigrad.functions import elementwise
 from minigrad.nn import functional
 
 ROOT = Path(mg.__file__).parent

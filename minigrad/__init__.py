@@ -14,7 +14,8 @@ from typing import Any
 
 from minigrad import functions
 from minigrad._tensor import Tensor
-from minigrad.creation import (
+from minigrad.dispatch import Size
+from minigrad.functions.creation import (
     arange,
     as_tensor,
     asarray,
@@ -31,10 +32,9 @@ from minigrad.creation import (
     zeros,
     zeros_like,
 )
-from minigrad.devices import device
-from minigrad.dispatch import Size
-from minigrad.dtypes import DType as dtype  # noqa: N813 - PyTorch's name
-from minigrad.dtypes import (
+from minigrad.runtime.devices import device
+from minigrad.runtime.dtypes import DType as dtype  # noqa: N813 - PyTorch's name
+from minigrad.runtime.dtypes import (
     bfloat16,
     bool_,
     float16,

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from minigrad.arguments import renamed
-from minigrad.creation import tensor
 from minigrad.dispatch import TensorBase, parent_of, wrap
-from minigrad.dtypes import by_code
+from minigrad.functions.arguments import renamed
+from minigrad.functions.creation import tensor
+from minigrad.runtime.dtypes import by_code
 from minigrad.runtime.native import call, kernels
 from minigrad.tape import Gradient, Node, Parent, begin, end, no_grad
 

@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from minigrad._c import isa
 
 import minigrad as mg
-from minigrad._c import isa
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "adding-an-op.md"
@@ -116,7 +116,7 @@ def test_a_row_with_a_forward_of_its_own(tree):
         ("np.trace(np.linalg.inv(a)", "3 * np.trace(np.linalg.inv(a)"),
         ("return -g.unsqueeze(-1)", "return -3.0 * g.unsqueeze(-1)"),
     )
-    generated = "pytest tests/test_samples.py tests/test_reference_values.py"
+    generated = "pytest tests/ops/test_samples.py tests/test_reference_values.py"
     said = run_tests(tree, generated, "inv_trace", succeeds=False)
     failed = re.findall(r"^FAILED (\S+)", said, re.MULTILINE)
     assert failed == ["tests/test_reference_values.py::test_functions[linalg.inv_trace]"]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any
 
-from minigrad.ops.kept import Kept
 from minigrad.ops.pointwise import GE
+from minigrad.ops.saved_values import Kept
 from minigrad.ops.table import custom, zero
 from minigrad.runtime.native import Array, call, kernels, lib
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.ops.kept import Kept
+from minigrad.ops.saved_values import Kept
 from minigrad.ops.shape import CAT, STACK
 from minigrad.ops.table import Row, custom
 from minigrad.runtime.native import Array, call, kernels, lib

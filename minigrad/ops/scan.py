@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.dtypes import float32, float64
 from minigrad.ops.composed import product
 from minigrad.ops.pointwise import SCALE, SUB
 from minigrad.ops.shape import EMBED
 from minigrad.ops.table import Row, custom, linear, zero
+from minigrad.runtime.dtypes import float32, float64
 from minigrad.runtime.native import Array, call, kernels
 
 T = Any  # a Tensor; this layer stands below it

@@ -12,7 +12,7 @@ from math import inf, isfinite
 from numbers import Real
 from typing import Any
 
-from minigrad.arguments import renamed
+from minigrad.functions.arguments import renamed
 from minigrad.optim.optimizers import (
     Group,
     Optimizer,

@@ -15,11 +15,11 @@ from numbers import Real
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
-from minigrad.arguments import renamed
-from minigrad.creation import foreign_values, tensor, zeros_like
 from minigrad.dispatch import TensorBase, write
-from minigrad.dtypes import by_code
+from minigrad.functions.arguments import renamed
+from minigrad.functions.creation import foreign_values, tensor, zeros_like
 from minigrad.optim.hooks import Hooked
+from minigrad.runtime.dtypes import by_code
 from minigrad.runtime.native import Array, call, kernels, titles
 from minigrad.tape import begin, enable_grad, end
 

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, final
 
-from minigrad._numpy import np
 from minigrad.runtime.accelerator import speed
+from minigrad.runtime.lazy_numpy import np
 
 __all__ = [
     "Array",

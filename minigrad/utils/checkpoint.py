@@ -15,10 +15,10 @@ from typing import Any
 
 from minigrad import random
 from minigrad.backprop import Bundle, gradients, off_tape
-from minigrad.creation import zeros
 from minigrad.dispatch import TensorBase, copied, parent_of, wrap
+from minigrad.functions.creation import zeros
+from minigrad.functions.shaping import contiguous
 from minigrad.runtime.native import call, kernels, save_as_is, saved_handle
-from minigrad.shaping import contiguous
 from minigrad.tape import LEAF, Node, enable_grad, mode, no_grad, record
 
 __all__ = ["checkpoint", "checkpoint_sequential"]

@@ -1,4 +1,4 @@
-"""Elementwise functions with options; those of a row alone have theirs in tests/references.py."""
+"""Elementwise functions with options; those of a row alone have theirs in tests/helpers/references.py."""
 
 from __future__ import annotations
 

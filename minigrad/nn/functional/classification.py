@@ -6,9 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.arguments import integer, tensor_operand
 from minigrad.dispatch import apply, wrap
-from minigrad.dtypes import int64
+from minigrad.functions.arguments import integer, tensor_operand
+from minigrad.functions.reductions import as_float
+from minigrad.functions.selection import index_operand
+from minigrad.functions.shaping import widen
 from minigrad.nn.functional.activation import softplus
 from minigrad.nn.functional.dense import linear
 from minigrad.nn.functional.operands import (
@@ -21,10 +23,8 @@ from minigrad.nn.functional.operands import (
     weighted,
 )
 from minigrad.ops.loss import CROSS_ENTROPY, ENTROPY, MULTI_MARGIN, NLL, SCORES, WEIGHTED_SCORES
-from minigrad.reductions import as_float
+from minigrad.runtime.dtypes import int64
 from minigrad.runtime.native import call, kernels, lib
-from minigrad.selection import index_operand
-from minigrad.shaping import widen
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -1,0 +1,1 @@
+"""Tutorial classes: micrograd's ``Value``, ``Variable``, and drawings of a graph."""
