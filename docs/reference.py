@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests/helpers"))
 
 from samples import CATALOGUE
 
@@ -55,7 +55,7 @@ multiply-add; the tests assert it. *Exactly* lists arguments and the results tha
 def namespaces() -> Iterator[tuple[str, ModuleType]]:
     """Each topic's module, with the prefix of its public names."""
     for topic in functions.TOPICS:
-        yield "", import_module(f"minigrad.{topic}")
+        yield "", import_module(f"minigrad.functions.{topic}")
     yield "special.", special
     yield "linalg.", linalg
     for topic in functional.TOPICS:

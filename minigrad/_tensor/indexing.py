@@ -1,9 +1,8 @@
-"""``x[index]`` in every NumPy form, brought to views and one gather.
+"""Indexing: ``x[index]`` in every NumPy form, as a view and one gather.
 
-An index is taken apart in two steps: slices, integers and new axes make a view; integer and boolean
-arrays then pick along the axes that are left to them, which a permutation brings to the front.
-Where the picked axes go in the result follows NumPy: in place if they stood side by side, else
-first.
+An index is applied in two steps. Slices, integers and new axes make a view. Integer and boolean
+arrays then gather along the axes that are left to them, which a permutation brings to the front.
+The picked axes stand in the result as in NumPy: in place if they stood side by side, else first.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class _Plan:
         self.front = front
 
     def view(self, x: Tensor) -> Tensor:
-        """What is left of ``x`` by slices, integers and new axes."""
+        """The view of ``x`` that slices, integers and new axes make."""
         return x if self.row is None else apply(self.row, (x,), self.args)
 
 
@@ -172,8 +171,8 @@ def _wrong(items: Sequence[Any]) -> Exception:
             return ValueError("[index] the step of a slice must not be 0")
         except TypeError:
             return TypeError(f"[index] the bounds of a slice are integers: {item}")
-    shown = sum([type(item) is not int for item in items])
-    return ValueError(f"[index] {shown} dimensions where at most {lib.MG_MAX_NDIM} are possible")
+    count = sum([type(item) is not int for item in items])
+    return ValueError(f"[index] {count} dimensions where at most {lib.MG_MAX_NDIM} are possible")
 
 
 def _picked(item: Any, shape: tuple[int, ...], axis: int, has_array: bool) -> int | list[Tensor]:
@@ -205,18 +204,18 @@ def _broadcast(arrays: list[Tensor]) -> list[Tensor]:
     return [f.expand(a, shape) for a in arrays]
 
 
-def _fronted(plan: _Plan, shown: Tensor) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
+def _fronted(plan: _Plan, x: Tensor) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
     """The view with the picked axes first, the arrays in one shape, and the order of the result.
 
     The order says for each axis of the result which axis of (index shape, other axes) it is.
     """
-    ndim = shown._h.ndim
+    ndim = x._h.ndim
     others = [d for d in range(ndim) if d not in plan.axes]
-    view = f.permute(shown, *plan.axes, *others)
+    view = f.permute(x, *plan.axes, *others)
     arrays = _broadcast(plan.arrays)
     if not arrays[0].size:  # nothing is picked, but an index out of range is still one
         for array, d in zip(plan.arrays, plan.axes, strict=True):
-            gather_rows(f.expand(asarray(0.0), shown.shape[d : d + 1]), [array])
+            gather_rows(f.expand(asarray(0.0), x.shape[d : d + 1]), [array])
     block = arrays[0]._h.ndim
     before = 0 if plan.front else sum(1 for d in others if d < plan.axes[0])
     order = (

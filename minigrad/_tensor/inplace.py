@@ -1,11 +1,10 @@
-"""Writing into tensors, and how the tape follows it.
+"""In-place writes into tensors, and the histories that the tape gives to them and their views.
 
-Outside the tape a write is a write: the memory changes, and its write clock tells later backward
-runs. On the tape, a tensor that was written into has a new history, and so has everything that
-shares its memory: dispatch links a view to the tensor it was taken from (``_alias``), which knows
-its living views (``_views``). After a write the tensors above get nodes that hand the written part
-of a gradient to the value written and the rest to what was there before, and all views are views
-of that.
+Outside the tape a write changes the memory, and its write clock tells later backward passes. On the
+tape, the tensor gets a new history, and so does everything that shares its memory. A view knows the
+tensor it was taken from (``_alias``), which knows its living views (``_views``). After a write each
+tensor above gets a node. The node hands the written part of a gradient to the value and the rest to
+the former history. All views become views of the new history.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ __all__ = [
     "catch_up",
     "check_writable",
     "kept_by",
-    "lagging_are",
     "overwrite",
     "overwrite_part",
     "replace",
     "shows_tracked",
+    "stale_views_are",
     "update",
 ]
 
@@ -97,7 +96,7 @@ def shows_tracked(x: TensorBase) -> bool:
 def overwrite(op: str, x: Tensor, source: Tensor) -> Tensor:
     """Write ``source``, broadcast and cast, over all of ``x``; returns x.
 
-    What x was computed from gets a gradient of 0 from here on.
+    The operands of x get a gradient of 0 from here on.
     """
     tracked = x._edge is not None or source._edge is not None or shows_tracked(x)
     if not (tracked and mode.enabled and x.dtype.is_floating_point):
@@ -201,8 +200,8 @@ def _outdate_views(changes: list[Change], x: Any, edge: Any) -> list[tuple[Any, 
                 made = view._edge or record(_OUTDATED, None, (), None, edge)
                 changes.append((view, "_edge", made))
                 stack.append((view, made))
-            elif (many or edge is _BEHIND) and _may_lag(view):
-                changes.append((view, "__class__", _lagging))
+            elif (many or edge is _BEHIND) and _may_be_stale(view):
+                changes.append((view, "__class__", _stale_class))
                 stack.append((view, _BEHIND))
             else:
                 _, row, args = view._alias
@@ -219,32 +218,32 @@ def _is_view(view: Any, base: Any) -> bool:
     return view is not None and getattr(view, "_alias", (None,))[0] is base
 
 
-def _may_lag(view: Any) -> bool:
+def _may_be_stale(view: Any) -> bool:
     """Whether neither this view nor a view of it needs its new place on the tape at once."""
     if type(view) is not result_type() or _is_kept(view):
         return False
     views = getattr(view, "_views", None)
     for reference in () if views is None else views.current[:]:
         below = reference()
-        if below is not None and below._edge is not LEAF and not _may_lag(below):
+        if below is not None and below._edge is not LEAF and not _may_be_stale(below):
             return False
     return True
 
 
-_lagging: Any = None
+_stale_class: Any = None
 
 
-def lagging_are(cls: type) -> type:
-    """Class decorator: a tensor is of this class while it lags behind what it is a view of."""
-    global _lagging
-    _lagging = cls
+def stale_views_are(cls: type) -> type:
+    """Class decorator: a view is of this class while its base has a newer history."""
+    global _stale_class
+    _stale_class = cls
     return cls
 
 
 def catch_up(view: Any) -> None:
-    """Give a lagging view, and those it was taken from, the history of their base."""
+    """Give a stale view, and those it was taken from, the history of their base."""
     behind = []
-    while type(view) is _lagging:
+    while type(view) is _stale_class:
         behind.append(view)
         view = view._alias[0]
     for view in reversed(behind):

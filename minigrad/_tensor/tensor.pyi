@@ -2,13 +2,13 @@
 import builtins
 from collections.abc import Callable, Iterator, Sequence
 from minigrad._tensor.count import Count
-from minigrad.runtime.devices import device
 from minigrad.dispatch import TensorBase
-from minigrad.parts import Part
-from minigrad.random import Generator
 from minigrad.functions.reductions import Extrema, Found
 from minigrad.functions.solving import Slogdet
 from minigrad.functions.statistics import Histogram
+from minigrad.parts import Part
+from minigrad.random import Generator
+from minigrad.runtime.devices import device
 from minigrad.tape import Node, Removable
 import numpy as np
 from typing import Any, Literal, overload
@@ -86,8 +86,6 @@ class Tensor(TensorBase):
     @property
     def is_leaf(self) -> builtins.bool:
         """Whether it was made by the user, not by a recorded operation."""
-    def backward(self, gradient: Any = None, retain_graph: builtins.bool | None = None, create_graph: builtins.bool = False, inputs: Tensor | Sequence[Tensor] | None = None, grad_tensors: Any = None) -> None:
-        """Add the gradient of this tensor with respect to every leaf to the leaf's ``grad``."""
     def detach(self) -> Tensor:
         """The same memory, without a history."""
     @property
@@ -132,7 +130,7 @@ class Tensor(TensorBase):
     def __repr__(self) -> str:
         """Return repr(self)."""
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """HTML that a notebook shows."""
     def copy_(self, other: Any, non_blocking: builtins.bool = False) -> Tensor:
         """Write ``other``, broadcast and cast, into this tensor; returns it."""
     def fill_(self, value: builtins.float) -> Tensor:
@@ -322,6 +320,8 @@ class Tensor(TensorBase):
         """a / 2^b rounded down in int64; for b not in 0..63 as by 63."""
     def __rrshift__(self, other: Any) -> Tensor: ...
     def __irshift__(self, other: Any) -> Tensor: ...
+    def backward(self, gradient: Any = None, retain_graph: builtins.bool | None = None, create_graph: builtins.bool = False, inputs: Tensor | Sequence[Tensor] | None = None, grad_tensors: Any = None) -> None:
+        """Add the gradient of this tensor with respect to every leaf to the leaf's ``grad``."""
     def squeeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """As :func:`minigrad.squeeze`, of this tensor itself; returns it."""
     def unsqueeze_(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -1047,7 +1047,7 @@ class Tensor(TensorBase):
     def nanquantile(self, q: Any, dim: Any = None, keepdim: builtins.bool = False, *, interpolation: str = 'linear', **numpy: Any) -> Tensor:
         """The quantile of all elements but NaN; NaN where there is no other. As quantile else."""
     def quantile(self, q: Any, dim: Any = None, keepdim: builtins.bool = False, *, interpolation: str = 'linear', **numpy: Any) -> Tensor:
-        """What a share q of the elements does not exceed: the value at rank q (n - 1) in sorted order."""
+        """The q-quantile: the value at rank q (n - 1) in sorted order."""
     def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
         """How often each of 0, 1, 2, ... occurs, as int64; or the sum of the weights that stand by it."""
     def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Tensor:

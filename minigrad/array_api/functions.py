@@ -1,4 +1,4 @@
-"""Functions whose arguments or results are others in the array API standard than in PyTorch."""
+"""Functions of the array API standard whose arguments or results differ from PyTorch's."""
 
 from __future__ import annotations
 
@@ -121,8 +121,8 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -
 
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether every value of a dtype, or of a tensor's, has its like in the other dtype's range."""
-    given, wanted = as_dtype(getattr(from_, "dtype", from_)), as_dtype(to)
-    return promoted_dtype(given, wanted) is wanted
+    given, target = as_dtype(getattr(from_, "dtype", from_)), as_dtype(to)
+    return promoted_dtype(given, target) is target
 
 
 def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
@@ -141,7 +141,7 @@ def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
 
 
 class Info:
-    """What ``__array_namespace_info__()`` gives: the dtypes, devices and capabilities."""
+    """Result of ``__array_namespace_info__()``: the dtypes, devices and capabilities."""
 
     def capabilities(self) -> dict[str, Any]:
         """Whether there are boolean indices, shapes that depend on data, and the most dims."""

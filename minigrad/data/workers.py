@@ -1,4 +1,4 @@
-"""Workers of a loader: each is a thread, or a process, that fetches one batch after the other."""
+"""Workers of a loader: threads or processes that fetch one batch after the other."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _next(seed: int) -> Any:
 
 
 class Worker:
-    """One thread or one process, and what it has been asked for."""
+    """One thread or one process, and the batches that were requested of it."""
 
     def __init__(
         self, source: Source, number: int, count: int, seed: int, init: Any, context: Any

@@ -1,4 +1,4 @@
-"""The operations as functions, gathered: Tensor's methods and operators are these functions.
+"""Facade of all operations as functions, which are also Tensor's methods and operators.
 
 Topics that few programs need are loaded with the first of their functions that is asked for.
 """
@@ -58,7 +58,7 @@ TOPICS = (
     "statistics",
 )
 
-# What does not start with a tensor, or means something else as a method.
+# Functions that do not take a tensor first, or mean something else as a method.
 NOT_METHODS = frozenset(
     (
         "atleast_1d",
@@ -119,7 +119,7 @@ def __getattr__(name: str) -> Any:
     topic = LATER.get(name)
     if topic is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"minigrad.{topic}"), name)
+    found = globals()[name] = getattr(import_module(f"minigrad.functions.{topic}"), name)
     return found
 
 

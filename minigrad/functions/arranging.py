@@ -1,4 +1,4 @@
-"""Joining, cutting, turning and repeating: functions made of views and cat."""
+"""Joining, splitting, flipping and tiling, as functions made of views and ``cat``."""
 
 from __future__ import annotations
 
@@ -94,17 +94,17 @@ def _at_least(op: str, ndim: int, tensors: Sequence[Any]) -> Any:
 
 
 def atleast_1d(*tensors: Any) -> Any:
-    """A number as a vector of one; others as they are. Of several tensors, a tuple."""
+    """A number as a vector of one; others as they are. A tuple for several tensors."""
     return _at_least("atleast_1d", 1, tensors)
 
 
 def atleast_2d(*tensors: Any) -> Any:
-    """A number or a vector (n,) as a matrix (1, n); others as they are. Of several, a tuple."""
+    """A number or a vector (n,) as a matrix (1, n); others as they are. A tuple for several."""
     return _at_least("atleast_2d", 2, tensors)
 
 
 def atleast_3d(*tensors: Any) -> Any:
-    """With at least 3 dimensions: (n,) as (1, n, 1), (m, n) as (m, n, 1). Of several, a tuple."""
+    """With at least 3 dimensions: (n,) as (1, n, 1), (m, n) as (m, n, 1). A tuple for several."""
     return _at_least("atleast_3d", 3, tensors)
 
 
@@ -267,33 +267,33 @@ def tensor_split(
     return _tensor_split("tensor_split", x, indices_or_sections, axis)
 
 
-def _tensor_split(op: str, x: Tensor, wanted: Any, axis: int) -> tuple[Tensor, ...]:
+def _tensor_split(op: str, x: Tensor, sections: Any, axis: int) -> tuple[Tensor, ...]:
     total = x.shape[axis]
-    if isinstance(wanted, TensorBase):
-        wanted = wanted.tolist()  # type: ignore[attr-defined]
-    if not isinstance(wanted, (tuple, list)):
-        count = piece_count(op, integer(op, "the number of pieces", wanted, 1))
+    if isinstance(sections, TensorBase):
+        sections = sections.tolist()  # type: ignore[attr-defined]
+    if not isinstance(sections, (tuple, list)):
+        count = piece_count(op, integer(op, "the number of pieces", sections, 1))
         size, larger = divmod(total, count)
         return pieces(x, axis, tuple([i * size + min(i, larger) for i in range(count + 1)]))
     bounds = [
         0,
-        *[slice(integer(op, "an index", n), None).indices(total)[0] for n in wanted],
+        *[slice(integer(op, "an index", n), None).indices(total)[0] for n in sections],
         total,
     ]
     return pieces(x, axis, tuple(bounds))
 
 
-def _split_at(op: str, x: Any, wanted: Any, axis: int, least: int) -> tuple[Tensor, ...]:
+def _split_at(op: str, x: Any, sections: Any, axis: int, least: int) -> tuple[Tensor, ...]:
     x = tensor_operand(op, x)
     if x._h.ndim < least:
         raise ValueError(f"[{op}] expected at least {least} dimensions, not {x._h.ndim}")
-    if not isinstance(wanted, (tuple, list, TensorBase)):
-        count = integer(op, "the number of pieces", wanted)
+    if not isinstance(sections, (tuple, list, TensorBase)):
+        count = integer(op, "the number of pieces", sections)
         if count < 1 or x.shape[axis] % count:
             raise ValueError(
                 f"[{op}] size {x.shape[axis]} does not split into {count} equal pieces"
             )
-    return _tensor_split(op, x, wanted, axis)
+    return _tensor_split(op, x, sections, axis)
 
 
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:

@@ -1,8 +1,8 @@
-"""Einstein's summation: any product of tensors with any of their dimensions summed.
+"""Einstein summation, as functions: products of tensors, summed over any of their dimensions.
 
 Every operand carries a label for each of its dimensions. Operands are multiplied two at a time, as
-one matrix product whenever a label is summed, and a label is summed as soon as nothing else needs
-it; so everything is made of diagonal, sum, permute, reshape, mul and matmul.
+one matrix product whenever a label is summed. A label is summed as soon as nothing else needs it.
+The building blocks are diagonal, sum, permute, reshape, mul and matmul.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def _planned(equation: str | Terms, shapes: tuple[tuple[int, ...], ...]) -> _Pla
 
 
 class _Operand:
-    """What will be a tensor: its place in a plan, its shape, and the labels of its dimensions."""
+    """A future tensor: its place in a plan, its shape, and the labels of its dimensions."""
 
     __slots__ = ("names", "place", "plan", "shape")
 
@@ -303,7 +303,7 @@ def _plan_product(operands: list[_Operand], output: Labels) -> None:
     sizes = _agreeing(operands)
     alone = len(operands) == 1  # is given back as a view
     while True:
-        # What only one operand has, and the output not, is summed at once.
+        # Labels of one operand alone that the output lacks are summed at once.
         for k, operand in enumerate(operands):
             needed = set(output).union(*[o.names for o in operands if o is not operand])
             operands[k] = operand.without(set(operand.names) - needed)

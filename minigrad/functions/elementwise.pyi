@@ -1,5 +1,5 @@
 # Written by docs/stubs.py from the modules themselves: change those.
-from minigrad._tensor import Tensor
+from minigrad._tensor.tensor import Tensor
 from typing import Any
 
 __all__ = [

@@ -1,12 +1,14 @@
-"""Questions about objects, tensors and shapes, under PyTorch's names."""
+"""Predicates on objects, tensors and shapes under PyTorch's names, as ``is_tensor``."""
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-from minigrad._tensor import Tensor
 from minigrad.dispatch import Size, TensorBase
 from minigrad.functions.arguments import broadcast_shape, tensor_operand
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
 
 __all__ = [
     "broadcast_shapes",

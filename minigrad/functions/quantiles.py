@@ -138,7 +138,7 @@ def quantile(
     interpolation: str = "linear",
     **numpy: Any,
 ) -> Tensor:
-    """What a share q of the elements does not exceed: the value at rank q (n - 1) in sorted order.
+    """The q-quantile: the value at rank q (n - 1) in sorted order.
 
     ``q`` is a number in [0, 1], or several, which then are the first dimension of the result.
     Between two ranks ``interpolation`` takes the line between their values (``linear``), either
@@ -189,14 +189,14 @@ def _quantile(
     if isinstance(dim, (tuple, list)):
         raise TypeError(f"[{op}] dim must be one dimension or None, not {dim}")
     axes = some_dims(op, dim, x._h.ndim)
-    kept = [d for d in range(x._h.ndim) if d not in axes]
-    outer = [x.shape[d] for d in kept]
+    others = [d for d in range(x._h.ndim) if d not in axes]
+    outer = [x.shape[d] for d in others]
     n = 1
     for d in axes:
         n *= x.shape[d]
     if not n:
         raise ValueError(f"[{op}] no quantile of nothing: shape {x.shape}, dim {dim}")
-    lines = reshape(permute(x, *kept, *axes), (*outer, n))
+    lines = reshape(permute(x, *others, *axes), (*outer, n))
     line_of = _nan_skipped if skip_nan else _at_share
     values = line_of(lines, reshape(shares, (shares._h.size,)), interpolation)
     values = permute(values, len(outer), *range(len(outer)))  # the shares come first

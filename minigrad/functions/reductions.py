@@ -17,7 +17,7 @@ from minigrad.functions import elementwise as e
 from minigrad.functions.arguments import one_dim, real, renamed, some_dims, spelled, yes_or_no
 from minigrad.functions.arguments import tensor_operand as operand
 from minigrad.functions.selection import along, handles, picked, where
-from minigrad.functions.shaping import reshape, stored_as, to, widen
+from minigrad.functions.shaping import movedim, reshape, stored_as, to, widen
 from minigrad.ops import reduction as _r
 from minigrad.ops.indexing import PICK
 from minigrad.ops.shape import DIAGONAL
@@ -249,7 +249,7 @@ def _extremum(op: str, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any]) -
 
 
 def found_at(x: Tensor, indices: Tensor, axis: int, keepdim: bool) -> Found:
-    """What one index along an axis finds in each line of x; without that axis unless it is kept."""
+    """The element at one index of each line of x; without the lines' axis unless it is kept."""
     if keepdim:
         return Found(picked(x, indices, axis), indices)
     index = handles(along(indices, axis), x)
@@ -488,7 +488,7 @@ def dist(input: Tensor, other: Any, p: float = 2.0) -> Tensor:
 
 
 def _nuclear(x: Any, dim: Any, keepdim: Any, dtype: Any, numpy: dict[str, Any]) -> Tensor:
-    from minigrad.linalg import matrix_norm  # it stands above this module
+    from minigrad.ops.factorisation import SINGULAR_VALUES  # rare: loaded when it is used
 
     x = as_float("norm", x, dtype)
     dims, keepdim = _over("norm", x, dim, keepdim, numpy)
@@ -497,7 +497,12 @@ def _nuclear(x: Any, dim: Any, keepdim: Any, dtype: Any, numpy: dict[str, Any]) 
             f"[norm] 'nuc' is a norm of matrices, not over the {len(dims)} dims {dims} of shape "
             f"{x.shape}: name two dims"
         )
-    return matrix_norm(x, "nuc", dims, keepdim)
+    values = apply(SINGULAR_VALUES, (movedim(x, dims, (-2, -1)),))
+    made = vector_norm(values, 1, -1)
+    if keepdim:
+        kept = [1 if d in dims else n for d, n in enumerate(x.shape)]
+        made = reshape(made, kept)
+    return made
 
 
 def _norm(

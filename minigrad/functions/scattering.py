@@ -1,7 +1,7 @@
-"""Writing, adding and combining at indexed places, as functions that return new tensors.
+"""Scatter operations, as functions that return new tensors: write, add or combine at indices.
 
-The inverses of what selection picks. Of repeated places, the last value written wins, and gets all
-of the gradient; what is added or combined is so in the order of the index.
+They are the inverses of the gathers in ``selection``. At repeated indices the last value written
+wins and gets all of the gradient. Values are added or combined in the order of the index.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _at(op: str, row: Row, x: Tensor, value: Tensor, places: Places, *args: Any)
 
 
 def _shaped_as(x: Tensor, line: Tensor) -> Tensor:
-    """What was made of x: of a number, as a line of one."""
+    """The result for x, where a number is a line of one."""
     return line if x._h.ndim else reshape(line, ())
 
 
@@ -181,14 +181,14 @@ def _elements(
     if not index._h.size:  # nothing to do, whatever the shapes
         x, index = (x if x._h.ndim else ravel(x)), reshape(index, (0,) * max(x._h.ndim, 1))
         return x, reshape(narrow(ravel(value), 0, 0, 0), index.shape), handles(along(index, axis))
-    wanted = index.shape
-    if value._h.ndim and value.shape != wanted:
+    index_shape = index.shape
+    if value._h.ndim and value.shape != index_shape:
         if value._h.ndim != index._h.ndim:
             raise ValueError(f"[{op}] {value._h.ndim} dimensions of src for {index._h.ndim} of x")
-        for d, n in enumerate(wanted):
+        for d, n in enumerate(index_shape):
             if n > value.shape[d]:
                 raise ValueError(
-                    f"[{op}] the index of shape {wanted} is larger than src, of shape "
+                    f"[{op}] the index of shape {index_shape} is larger than src, of shape "
                     f"{value.shape}, in dim {d}"
                 )
             if n < value.shape[d]:

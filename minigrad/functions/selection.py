@@ -1,7 +1,7 @@
-"""Picking elements by index or condition, as functions.
+"""Gather and selection by index or condition, as functions.
 
-Every index form comes down to int64 arrays of one shape on the first dimensions: one gather, whose
-gradient adds up repeated positions in their order.
+Every index form becomes int64 arrays of one shape on the first dimensions. They are one gather,
+whose gradient adds up repeated positions in their order.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def gather_rows(x: Tensor, index: Index, op: str = "index") -> Tensor:
 
 
 def gathered(x: Tensor, places: Places, op: str) -> Tensor:
-    """What handles of such pick, in the name of an operation where one is out of range."""
+    """Gather by index handles; an index out of range is an error of the named operation."""
     try:
         return apply_to_one(_i.GATHER, x, (places,))
     except IndexError as error:
@@ -174,13 +174,13 @@ def checked_index(op: str, x: Tensor, dim: int, index: Tensor) -> int:
         return axis  # of no positions, any shape will do; a number is a vector of one
     if index._h.ndim != x._h.ndim:
         raise ValueError(f"[{op}] {index._h.ndim} dimensions of indices for {x._h.ndim} of x")
-    shape, wanted = x.shape, index.shape
-    if wanted != shape:
-        for d, (n, m) in enumerate(zip(shape, wanted, strict=True)):
+    shape, index_shape = x.shape, index.shape
+    if index_shape != shape:
+        for d, (n, m) in enumerate(zip(shape, index_shape, strict=True)):
             if m > n and d != axis:
                 raise ValueError(
-                    f"[{op}] the index of shape {wanted} is larger than x, of shape {shape}, in "
-                    f"dim {d}: only dim {axis} may be"
+                    f"[{op}] the index of shape {index_shape} is larger than x, of shape {shape}, "
+                    f"in dim {d}: only dim {axis} may be"
                 )
     return axis
 

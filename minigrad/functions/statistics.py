@@ -1,4 +1,4 @@
-"""Statistics of samples, as functions: covariances, histograms and most frequent values."""
+"""Statistics of samples, as functions: covariances, histograms and modes."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def _weights(name: str, given: Any, x: Any) -> Any:
     """One weight for each observation, in x's dtype."""
     w = tensor_operand("cov", given)
     if w.dtype.is_floating_point == (name == "fweights"):
-        wanted = "integers" if name == "fweights" else "floats"
-        raise TypeError(f"[cov] {name} holds {w.dtype.name}, but must hold {wanted}")
+        kind = "integers" if name == "fweights" else "floats"
+        raise TypeError(f"[cov] {name} holds {w.dtype.name}, but must hold {kind}")
     if w.shape != x.shape[1:]:
         raise ValueError(f"[cov] {name} of shape {w.shape} for {x.shape[1]} observations")
     if w._h.size and float(amin(w).item()) < 0:
@@ -96,7 +96,7 @@ def covariance(x: Any, less: int, repeats: Any, weights: Any) -> Any:
 def corrcoef(input: Tensor) -> Tensor:
     """The correlations of the variables, which are rows: covariances over both deviations.
 
-    They are kept in [-1, 1]. Of a single variable it is 1, and NaN where that is constant.
+    They are clipped to [-1, 1]. A single variable has 1, and NaN where it is constant.
 
     >>> import minigrad as mg
     >>> mg.corrcoef(mg.tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))

@@ -1,19 +1,20 @@
-"""Windows of signal processing, and other tensors of the values of a function."""
+"""Window functions of signal processing, ``logspace`` and ``scalar_tensor``."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
+from minigrad.dispatch import unary
 from minigrad.functions.arguments import integer, real
 from minigrad.functions.creation import arange, linspace, ones, require_grad, tensor
 from minigrad.functions.elementwise import abs as size
 from minigrad.functions.elementwise import add, clamp, cos, div, exp, mul, sqrt, sub
 from minigrad.functions.elementwise import pow as power
 from minigrad.functions.shaping import to
+from minigrad.ops.special import I0E
 from minigrad.runtime.devices import on_cpu
 from minigrad.runtime.dtypes import DType, as_dtype, default_dtype, float64
-from minigrad.special import i0e
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -27,6 +28,8 @@ __all__ = [
     "logspace",
     "scalar_tensor",
 ]
+
+_i0e = unary(I0E)
 
 
 def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
@@ -81,7 +84,7 @@ def kaiser_window(
     def values(u: Tensor) -> Tensor:
         apart = sub(u, 1.0)
         at = mul(sqrt(clamp(sub(1.0, mul(apart, apart)), min=0.0)), width)
-        return mul(div(i0e(at), i0e(tensor(width, float64))), exp(sub(at, width)))
+        return mul(div(_i0e(at), _i0e(tensor(width, float64))), exp(sub(at, width)))
 
     return _window("kaiser_window", window_length, periodic, options, values)
 
@@ -102,14 +105,14 @@ def _cosines(
 
 def _window(op: str, length: Any, periodic: Any, options: dict[str, Any], values: Any) -> Tensor:
     """A function of 2 n / N, in the dtype of the options."""
-    kind, wanted = _options(op, **options)
+    kind, requires_grad = _options(op, **options)
     count = integer(op, "window_length", length, 0)
     if count < 2:
         made = ones(count, dtype=float64)
     else:
         u = arange(count, dtype=float64)
         made = values(div(mul(u, 2.0), float(count if periodic else count - 1)))
-    return require_grad(to(made, kind), wanted)
+    return require_grad(to(made, kind), requires_grad)
 
 
 def _options(

@@ -1,9 +1,10 @@
-"""NumPy's functions on tensors: ``np.exp(t)``, ``np.sum(t, axis=0)``, ``array * t`` record too.
+"""NumPy's dispatch protocols: ``np.exp(t)``, ``np.sum(t, axis=0)`` and ``array * t`` on tensors.
 
-NumPy hands such calls over (NEP 13 and NEP 18). Universal functions, with ``out=``, ``where=``,
-``dtype=`` and ``at``, are found by name here. Arguments of all others are bound to NumPy's own
-signature and passed on to the function in :mod:`minigrad.interop.numpy_functions.table`. A function that
-has no counterpart raises TypeError and names itself. This module is loaded at the first such call.
+NumPy hands such calls over (NEP 13 and NEP 18), and they are recorded. Universal functions are
+found by name here, with ``out=``, ``where=``, ``dtype=`` and ``at``. For other functions the
+arguments are bound to NumPy's own signature and passed on to the function in
+:mod:`minigrad.interop.numpy_functions.table`. A function without a counterpart raises TypeError
+and names itself. This module is loaded at the first such call.
 """
 
 from __future__ import annotations
@@ -57,12 +58,12 @@ _UFUNC_NAMES = {
     "right_shift": "bitwise_right_shift",
     "vecdot": "linalg.vecdot",
     "conjugate": "functions.clone",
-    "divmod": "numpy_functions.values.divmod",
-    "gcd": "numpy_functions.values.gcd",
-    "lcm": "numpy_functions.values.lcm",
-    "matvec": "numpy_functions.products.matvec",
-    "modf": "numpy_functions.values.modf",
-    "vecmat": "numpy_functions.products.vecmat",
+    "divmod": "interop.numpy_functions.values.divmod",
+    "gcd": "interop.numpy_functions.values.gcd",
+    "lcm": "interop.numpy_functions.values.lcm",
+    "matvec": "interop.numpy_functions.products.matvec",
+    "modf": "interop.numpy_functions.values.modf",
+    "vecmat": "interop.numpy_functions.products.vecmat",
 }
 
 

@@ -1,8 +1,8 @@
-"""PyTorch's ``.pt`` files: a zip of storages, and a pickle that a small machine reads.
+"""Reader of PyTorch's ``.pt`` files: a zip of storages, and a pickle run by a restricted machine.
 
-The machine knows the opcodes that containers, numbers and strings need. A name that the pickle
-gives, such as ``torch._utils._rebuild_tensor_v2``, is looked up in a table of functions of this
-module, and nothing is imported: a file cannot run code.
+The machine knows the opcodes that containers, numbers and strings need. A name in the pickle, such
+as ``torch._utils._rebuild_tensor_v2``, is looked up in a table of functions of this module. Nothing
+is imported, so a file cannot run code.
 """
 
 from __future__ import annotations
@@ -95,11 +95,11 @@ def _tensor(
     if math.prod(size) and last >= values.size:
         raise FormatError(f"damaged: a tensor of the shape {tuple(size)} is outside its storage")
     if not math.prod(size):
-        shown = np.empty(size, values.dtype)
+        view = np.empty(size, values.dtype)
     else:
         steps = [step * values.itemsize for step in stride]
-        shown = np.lib.stride_tricks.as_strided(values[offset:], size, steps)
-    made: Any = from_numpy(shown)
+        view = np.lib.stride_tricks.as_strided(values[offset:], size, steps)
+    made: Any = from_numpy(view)
     if dtype is bfloat16:
         return made.view(bfloat16)
     return made.requires_grad_() if requires_grad and dtype.itemsize > 2 else made

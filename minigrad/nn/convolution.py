@@ -74,18 +74,18 @@ class _Convolution(Module):
         """The sizes, and the arguments that are not as usual."""
         one, none = (1,) * self.axes, (0,) * self.axes
         usual = {"padding": none, "dilation": one, "output_padding": none, "groups": 1}
-        shown = [
+        parts = [
             f"{self.in_channels}, {self.out_channels}",
             f"kernel_size={self.kernel_size}, stride={self.stride}",
         ]
         for name, value in usual.items():
             own = getattr(self, name, value)
             if own != value:
-                shown.append(f"{name}={own}")
+                parts.append(f"{name}={own}")
         if self.bias is None:
-            shown.append("bias=False")
+            parts.append("bias=False")
         mode = getattr(self, "padding_mode", "zeros")
-        return ", ".join(shown if mode == "zeros" else [*shown, f"padding_mode={mode}"])
+        return ", ".join(parts if mode == "zeros" else [*parts, f"padding_mode={mode}"])
 
 
 class _Conv(_Convolution):
@@ -130,7 +130,7 @@ class _Conv(_Convolution):
         )
 
     def _around(self) -> Sizes:
-        """What to put before and after each dimension, the last one first."""
+        """Padding before and after each dimension, the last one first."""
         around: list[int] = []
         for axis in reversed(range(self.axes)):
             if self.padding == "same":
@@ -152,8 +152,8 @@ class Conv2d(_Conv):
     shape (N, in_channels, H, W) or (in_channels, H, W).
 
     The weight has shape (out_channels, in_channels / groups, *kernel_size). Both start in U(-b, b)
-    with b = 1 / sqrt(in_channels / groups * the kernel's size), as in PyTorch. What is put around
-    the input is ``padding_mode``: "zeros", "reflect", "replicate" or "circular".
+    with b = 1 / sqrt(in_channels / groups * the kernel's size), as in PyTorch. The values
+    around the input follow ``padding_mode``: "zeros", "reflect", "replicate" or "circular".
 
     >>> import minigrad as mg
     >>> layer = mg.nn.Conv2d(3, 8, 3, padding="same")

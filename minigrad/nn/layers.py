@@ -1,4 +1,4 @@
-"""Modules: the linear layer, what changes shapes or nothing, and containers."""
+"""Linear, Identity, Flatten and Unflatten layers, and containers of modules."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Linear(Module):
 
 
 class Identity(Module):
-    """What it is given: it stands where a layer may be left out, and takes any arguments.
+    """The identity: it stands where a layer may be left out, and takes any arguments.
 
     >>> import minigrad as mg
     >>> mg.nn.Identity(16, affine=True)(mg.ones(2)).tolist()
@@ -311,8 +311,8 @@ class ModuleList(_Row):
         for text, alike in itertools.groupby(map(repr, self)):
             count = len(list(alike))
             end = start + count - 1
-            shown = f"({start}): {text}" if count == 1 else f"({start}-{end}): {count} x {text}"
-            lines.append(shown.replace("\n", "\n  "))
+            line = f"({start}): {text}" if count == 1 else f"({start}-{end}): {count} x {text}"
+            lines.append(line.replace("\n", "\n  "))
             start += count
         inside = "\n  ".join(lines)
         return f"{type(self).__name__}(\n  {inside}\n)" if lines else f"{type(self).__name__}()"

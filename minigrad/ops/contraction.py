@@ -1,4 +1,4 @@
-"""Matrix products, and the layer that networks are made of."""
+"""Matrix products and the linear layer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from minigrad.ops.reduction import part_of_root
 from minigrad.ops.table import bilinear, custom
-from minigrad.runtime.native import call, kernels
+from minigrad.runtime.native import kernels
 
 T = Any  # a Tensor; this layer stands below it
 

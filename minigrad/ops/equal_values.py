@@ -1,4 +1,4 @@
-"""Gradients beside equal eigenvalues or singular values: which of them can be found, and which not.
+"""Gradients of decompositions with equal eigenvalues or singular values.
 
 Vectors of equal values may turn among themselves. The form of the gradients of values and vectors
 may tell what such a pair adds to the gradient of the matrix. Where it does not, that is NaN.
@@ -84,7 +84,7 @@ def _same(equal: T, gs: T) -> T:
     return equal & same & same.mT
 
 
-def slopes_of_product(equal: T, inner: T, gw: T) -> tuple[T, T]:
+def partials_of_product(equal: T, inner: T, gw: T) -> tuple[T, T]:
     """The clusters of equal values whose share of the gradient is known, and f' / f there.
 
     V f(w) V^T has gw_i = r inner_ii with one r = f' / (2 f) in a cluster, and a pair adds

@@ -1,8 +1,8 @@
-"""Elements picked by integer arrays, and what is written, added or combined at such places.
+"""Gather by integer arrays, and scatter: writing, adding and combining at indices.
 
-``index`` is a tuple of int64 handles of one shape, on the first axes; the Tensor layer brings every
-NumPy index form to this one by views. None in place of a handle, but not of all, stands for the
-position on that axis of the others. What an index picks is a *row*: the axes that are left.
+``index`` is a tuple of int64 handles of one shape, on the first axes. The Tensor layer brings every
+NumPy index form to this one by views. None in place of one of the handles stands for the position
+on that axis of the others. An index picks a *row*: the axes that are left.
 """
 
 from __future__ import annotations
@@ -129,20 +129,20 @@ MASKED = linear(
 
 # ---- weighted sums along an axis ----------------------------------------------------------------
 
-# For every tap, which elements of the axis it takes, and how much each of them counts. Where all
-# count fully there is one tap, and no weights.
-Taps = tuple[tuple[Array, ...], tuple[Array, ...]]
+# Positions on the axis and their weights, one array of each for every term of the sums. Without
+# weights there is one term.
+Terms = tuple[tuple[Array, ...], tuple[Array, ...]]
 
 
-def _tapped(x: Array, axis: int, taps: Taps) -> Array:
-    places, weights = taps
+def _resampled(x: Array, axis: int, terms: Terms) -> Array:
+    places, weights = terms
     if weights:
         return call(kernels.tap, x, axis, places, weights)
     return _gather(x, _rows(x.shape[:axis], places[0]))
 
 
-def _untapped(g: Array, to: Shape, axis: int, taps: Taps) -> Array:
-    places, weights = taps
+def _resampled_back(g: Array, to: Shape, axis: int, terms: Terms) -> Array:
+    places, weights = terms
     if weights:
         return call(kernels.untap, g, axis, to[axis], places, weights)
     return _scatter_add(g, to, _rows(to[:axis], places[0]))
@@ -154,18 +154,18 @@ def _rows(before: Shape, places: Array) -> Index:
     return (*(None,) * len(before), call(kernels.view_expand, places, shape))
 
 
-TAP = linear(
-    "tap",
-    _tapped,
-    lambda g, shape, axis, taps: _apply(UNTAP, g, shape, axis, taps),
-    fused=_untapped,
-    doc="the sum of what weighted taps take of an axis, element by element",
+RESAMPLE = linear(
+    "resample",
+    _resampled,
+    lambda g, shape, axis, terms: _apply(RESAMPLE_TRANSPOSE, g, shape, axis, terms),
+    fused=_resampled_back,
+    doc="weighted sums of elements of an axis, at positions given for each result",
 )
-UNTAP: Row = linear(
-    "untap",
-    _untapped,
-    lambda g, to, axis, taps: _apply(TAP, g, axis, taps),
-    doc="zeros of a shape with x added to what the taps take: the transpose of tap",
+RESAMPLE_TRANSPOSE: Row = linear(
+    "resample_transpose",
+    _resampled_back,
+    lambda g, to, axis, terms: _apply(RESAMPLE, g, axis, terms),
+    doc="zeros of a shape with x added at the positions of resample: its transpose",
 )
 
 # ---- writes: of repeated indices the last one wins -----------------------------------------------

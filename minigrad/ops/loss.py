@@ -114,7 +114,7 @@ def _at_targets(values: T, shape: tuple[int, ...], target: T) -> T:
 
 
 def _shares(g: T, x: T, w: T, options: Options) -> tuple[T, T, T, T]:
-    """Of each row: does it count, its target, that class's weight, and its upstream gradient."""
+    """For each row: whether it counts, its target, that class's weight, its upstream gradient."""
     target, _, ignore, _, reduction, _ = options
     counted = target != ignore
     safe, counts = target.where(counted, 0), counted.to(x.dtype)
@@ -173,8 +173,8 @@ def _margin_by_scores(g: T, x: T, w: T, options: Options) -> T:
     if w is not None:
         share = share * w[target]
     excess = _excess(x, options)
-    slope = excess.relu() * 2.0 if kind == lib.MG_OF_SQUARES else 1.0 - (excess <= 0.0)
-    dx = share.unsqueeze(1).scale(slope.to(x.dtype))
+    partial = excess.relu() * 2.0 if kind == lib.MG_OF_SQUARES else 1.0 - (excess <= 0.0)
+    dx = share.unsqueeze(1).scale(partial.to(x.dtype))
     return dx - _at_targets(dx.sum((1,)), x.shape, target)
 
 

@@ -1,4 +1,4 @@
-"""Reductions over any set of axes, and what normalises with them.
+"""Reductions over any set of axes, and log-softmax.
 
 ``axes`` is a tuple of non-negative axes; ``keep`` says whether they stay with size 1. A gradient
 that arrives without the reduced axes gets them back through ``keep_dims`` before it is broadcast.
@@ -144,8 +144,8 @@ def _prod_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes, keep: bool) -> T:
     back = [0] * len(order)
     for place, axis in enumerate(order):
         back[axis] = place
-    slope = last_cumprod_vjp(last, rows, 1)
-    return slope.reshape(tuple(shape[d] for d in order)).permute(tuple(back))
+    made = last_cumprod_vjp(last, rows, 1)
+    return made.reshape(tuple(shape[d] for d in order)).permute(tuple(back))
 
 
 def _prod_fused(g: Array, x: Array, shape: tuple[int, ...], axes: Axes, keep: bool) -> Array:
@@ -158,9 +158,9 @@ def _prod_fused(g: Array, x: Array, shape: tuple[int, ...], axes: Axes, keep: bo
     turned = call(kernels.view_permute, x, order)
     n = _count(shape, axes)
     rows = call(kernels.reshape, turned, (x.size // n if n else 0, n))
-    slope = call(kernels.reshape, call(kernels.prod_vjp, g, rows, 1), turned.shape)
+    made = call(kernels.reshape, call(kernels.prod_vjp, g, rows, 1), turned.shape)
     back = tuple(order.index(d) for d in range(len(order)))
-    return call(kernels.copy, call(kernels.view_permute, slope, back))
+    return call(kernels.copy, call(kernels.view_permute, made, back))
 
 
 PROD = custom(
@@ -173,7 +173,7 @@ PROD = custom(
 
 
 def _degrees(shape: tuple[int, ...], axes: Axes, correction: float) -> float:
-    """What the variance's sum of squares is divided by, as the factor 1 / n; inf for nothing."""
+    """Factor 1 / n of the variance's sum of squares; inf for nothing."""
     degrees = _count(shape, axes) - correction
     return 1.0 / degrees if degrees > 0 else inf
 

@@ -1,10 +1,10 @@
 """The op table: one row per operation, grouped into families that each state only what differs.
 
-A derivative is a plain function, and its parameter names say what it needs: ``x`` (or ``a``, ``b``)
-is an input and ``y`` the output, which the tape then saves; ``shape`` is the first input's shape;
-all others are the operation's own arguments, in order. So the memory an operation costs is visible
-in its formula. One with a default is for the kernel alone, which can do without it. Formulas are
-written in tensor operations and are therefore differentiable themselves.
+A derivative is a plain function, and its parameter names say what it needs. ``x`` (or ``a``, ``b``)
+is an input and ``y`` the output, which the tape then saves. ``shape`` is the first input's shape;
+all other names are the operation's own arguments, in order. The memory an operation costs is
+therefore visible in its formula. A parameter with a default is for the kernel alone, which can do
+without it. Formulas are written in tensor operations and are therefore differentiable themselves.
 
 ==============  ===========================================================================
 pointwise       one partial derivative per input; the upstream gradient is multiplied on by
@@ -176,14 +176,13 @@ class Row:
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
-    def saves(self, wanted: Sequence[bool]) -> tuple[str, ...]:
-        """The names of the arrays to keep when the inputs marked in ``wanted`` need gradients."""
+    def saves(self, needs_grad: Sequence[bool]) -> tuple[str, ...]:
+        """The names of the arrays to save for gradients of the inputs marked in ``needs_grad``."""
         if self.family == "variadic" or not any(self.needs):
             return ()
-        kept = {
-            name for names, want in zip(self.needs, wanted, strict=True) if want for name in names
-        }
-        return tuple([name for name in PLACES if name in kept])
+        pairs = zip(self.needs, needs_grad, strict=True)
+        saved = {name for names, needed in pairs if needed for name in names}
+        return tuple([name for name in PLACES if name in saved])
 
     def find_sources(self, parents: Sequence[Any], key: int) -> tuple[int, ...]:
         """Where the three saved arrays lie in (arrays of the inputs, the result, None).

@@ -1,9 +1,9 @@
-"""Windows that slide over the last axes, and boxes of any size on them: what pooling and
-convolution are made of. All linear but one, and each other's transposes.
+"""Sliding windows and pooling windows on the last axes, for pooling and convolution.
 
-``Windows`` says where windows of one size lie; a row shows them all at once as a view, with the
-windows on the axes they slide along and what is inside them on new ones at the end. ``Boxes`` says
-where boxes of any size lie, axis by axis; what is in them is summed, or its maximum found.
+The rows are linear but for one, and each other's transposes. ``Windows`` says where windows of one
+size lie. A row shows them all at once as a view, with the windows on the axes they slide along and
+their elements on new axes at the end. ``PoolingWindows`` says, axis by axis, where windows of any
+size lie, whose sum or maximum is taken.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Windows(NamedTuple):
     dilation: Sizes
 
 
-class Boxes(NamedTuple):
-    """Box i of an axis takes the elements start + j * step, j < size.
+class PoolingWindows(NamedTuple):
+    """Pooling window i of an axis takes the elements start + j * step, j < size.
 
-    ``starts`` and ``sizes`` hold those of the first axis, then of the next. So do ``divisors``:
-    the sum of a box is divided by the product of its divisors along the axes.
+    ``starts`` and ``sizes`` hold those of the first axis, then of the next, as do ``divisors``:
+    the sum of a window is divided by the product of its divisors along the axes.
     """
 
     counts: Sizes
@@ -44,8 +44,8 @@ class Boxes(NamedTuple):
 
 
 @lru_cache(512)
-def _numbers(at: Boxes) -> Sizes:
-    """Boxes as kernels take them: see ``op_read_boxes`` in csrc."""
+def _numbers(at: PoolingWindows) -> Sizes:
+    """Pooling windows as kernels take them: see ``op_read_boxes`` in csrc."""
     return (len(at.counts), *at.counts, *at.step, *at.starts, *at.sizes, *at.divisors)
 
 
@@ -67,27 +67,27 @@ FOLD_WINDOWS: Row = linear(
     lambda g, to, at: _apply(WINDOWS, g, at),
     doc="zeros of a shape with all windows added to where they lie: the transpose of windows",
 )
-BOX_SUM = linear(
-    "box_sum",
+POOL_SUM = linear(
+    "pool_sum",
     lambda x, at: call(kernels.box_sum, x, _numbers(at)),
-    lambda g, shape, at: _apply(BOX_SPREAD, g, shape, at),
-    doc="the sum of every box on the last axes, by its divisor",
+    lambda g, shape, at: _apply(POOL_SUM_TRANSPOSE, g, shape, at),
+    doc="the sum of every pooling window on the last axes, by its divisor",
 )
-BOX_SPREAD: Row = linear(
-    "box_spread",
+POOL_SUM_TRANSPOSE: Row = linear(
+    "pool_sum_transpose",
     lambda g, to, at: call(kernels.box_spread, g, to, _numbers(at)),
-    lambda g, to, at: _apply(BOX_SUM, g, at),
-    doc="zeros of a shape with x added to all elements of its box: the transpose of box_sum",
+    lambda g, to, at: _apply(POOL_SUM, g, at),
+    doc="zeros of a shape with x added to all elements of its window: pool_sum transposed",
 )
-BOX_ARGMAX = zero(
-    "box_argmax",
+POOL_ARGMAX = zero(
+    "pool_argmax",
     1,
-    "where in the last axes the maximum of every box is: the first of ties, NaN first",
+    "where the maximum of every window is in the last axes: the first of ties, NaN first",
     forward=lambda x, at: call(kernels.box_argmax, x, _numbers(at)),
 )
 
 
-def _to_maxima(g: Any, x: Any, at: Boxes) -> Any:
+def _to_maxima(g: Any, x: Any, at: PoolingWindows) -> Any:
     """g added to the maxima: in x as one line, where plane i starts at i * volume."""
     axes = len(at.counts)
     lead, volume, boxes = (
@@ -102,10 +102,10 @@ def _to_maxima(g: Any, x: Any, at: Boxes) -> Any:
     return spread.reshape(x.shape)
 
 
-BOX_MAX = custom(
-    "box_max",
+POOL_MAX = custom(
+    "pool_max",
     lambda x, at: call(kernels.box_max, x, _numbers(at)),
     _to_maxima,
     fused=(lambda g, x, at: call(kernels.box_max_vjp, g, x, _numbers(at)),),
-    doc="the maximum of every box on the last axes; its gradient goes to the first of ties",
+    doc="the maximum of every window on the last axes; its gradient goes to the first of ties",
 )

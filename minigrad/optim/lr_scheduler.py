@@ -1,9 +1,9 @@
 """Schedules of learning rates, by PyTorch's names and with its values.
 
-A schedule is made for an optimizer, sets its rates at once, and sets them anew with each
-``step()``, which is called after the optimizer's, once an epoch or once a batch. Those that only
-multiply the rate that is there can be used side by side. Below, t counts steps from 0, and *base*
-is the rate that a group had when its first schedule was made.
+A schedule is made for an optimizer and sets its rates at once. Each ``step()`` sets them anew; it
+is called after the optimizer's, once an epoch or once a batch. Schedules that only multiply the
+present rate can be used side by side. Below, t counts steps from 0, and *base* is the rate that a
+group had when its first schedule was made.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 
 
 class LRScheduler:
-    """What schedules have in common; one of one's own defines ``get_lr()``.
+    """Base class of schedules; a program's own defines ``get_lr()``.
 
     That returns the rates of the groups for step ``last_epoch``, from those that they have now or
     from ``base_lrs``. ``last_epoch`` is -1 at the start. A run that goes on without a saved state
@@ -621,10 +621,10 @@ class _WithMomentum(LRScheduler):
 
     _momenta: dict[str, list[float]] | None
 
-    def _cycled(self, wanted: bool, base: Any, most: Any) -> dict[str, list[float]] | None:
-        """The momenta "base" and "max" of the groups; None if they are not wanted."""
+    def _cycled(self, cycle: bool, base: Any, most: Any) -> dict[str, list[float]] | None:
+        """The momenta "base" and "max" of the groups; None if they do not cycle."""
         name = type(self).__name__
-        if not wanted:
+        if not cycle:
             return None
         if not {"momentum", "betas"} & set(self.optimizer.defaults):
             raise ValueError(

@@ -516,7 +516,7 @@ def _misfit(error: Exception, params: list[Any], kept: list[Any]) -> Exception:
 
 
 def _handles(what: str, tensors: Iterable[Any]) -> list[Array]:
-    """What C knows of tensors; TypeError for anything else."""
+    """The handles of tensors; TypeError for anything else."""
     try:
         return [x._h for x in tensors]
     except AttributeError:
@@ -788,17 +788,17 @@ class RMSprop(_Fused):
             _check_switch(self._name, option, options[option])
 
     def _moves(self, group: Group) -> list[_Move]:
-        wanted = {
+        chosen = {
             "square_avg": True,
             "momentum_buffer": group["momentum"] > 0,
             "grad_avg": group["centered"],
         }
-        kinds = [name for name, use in wanted.items() if use]
+        kinds = [name for name, use in chosen.items() if use]
         states = {p: _grown(self.state.get(p), p, kinds) for p in _with_gradients(group)}
         steps = [_next_step(self._name, state) for state in states.values()]
         kept = [
             _handles(name, [state[name] for state in states.values()]) if use else None
-            for name, use in wanted.items()
+            for name, use in chosen.items()
         ]
         names = ["lr", "alpha", "eps", "weight_decay", "momentum", "maximize"]
         options = tuple([group[name] for name in names])

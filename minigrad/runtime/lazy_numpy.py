@@ -1,7 +1,7 @@
-"""NumPy, loaded when something of it is first used: programs of lists and numbers never do.
+"""Lazy import of NumPy, which is loaded when something of it is first used.
 
-``from minigrad.runtime.lazy_numpy import np`` in place of ``import numpy as np``. Modules that are of no use
-without NumPy import it as any other does.
+``from minigrad.runtime.lazy_numpy import np`` stands in place of ``import numpy as np``. Programs
+of lists and numbers never load NumPy. Modules that are of no use without NumPy import it directly.
 """
 
 from __future__ import annotations

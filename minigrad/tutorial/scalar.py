@@ -1,4 +1,4 @@
-"""Scalars with gradients in the spelling of micrograd: ``Value``, and neurons made of them.
+"""micrograd's API: ``Value``, a scalar with a gradient, and ``Neuron``, ``Layer`` and ``MLP``.
 
 A :class:`Value` is a thin face over a 0-d float64 tensor: the numbers, the graph and the backward
 are those of the one engine. The spelling is that of Andrej Karpathy's micrograd and its lecture.
@@ -156,7 +156,7 @@ def _combine(function: Callable[[Any, Any], Tensor], a: Number, b: Number) -> An
 
 
 class _Parts:
-    """What has parameters."""
+    """Base class of objects with parameters."""
 
     def parameters(self) -> list[Value]:
         """All Values that training changes."""
@@ -208,7 +208,7 @@ class Layer(_Parts):
         return outputs[0] if len(outputs) == 1 else outputs
 
     def parameters(self) -> list[Value]:
-        """Those of the neurons."""
+        """The parameters of the neurons."""
         return [p for neuron in self.neurons for p in neuron.parameters()]
 
     def __repr__(self) -> str:
@@ -230,7 +230,7 @@ class MLP(_Parts):
         return x
 
     def parameters(self) -> list[Value]:
-        """Those of the layers."""
+        """The parameters of the layers."""
         return [p for layer in self.layers for p in layer.parameters()]
 
     def __repr__(self) -> str:

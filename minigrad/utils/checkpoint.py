@@ -1,9 +1,10 @@
-"""Checkpoints: parts of a computation that are computed again in backward instead of kept.
+"""Checkpointing: parts of a computation that backward computes again instead of saving them.
 
 Source: T. Chen, B. Xu, C. Zhang and C. Guestrin, Training Deep Nets with Sublinear Memory Cost
-(2016). The part is recorded as always. When it is done, its nodes are let go, and one node stands
-for them whose parents are the tensors that the part was computed from, given or not. Backward runs
-the function again, and the gradients through what that records, down to the same tensors.
+(2016). The part is recorded as always. When it is done, its nodes are released, and one node stands
+for them. The parents of that node are the tensors that the part was computed from, given or not.
+Backward runs the function again, and the gradients through the new recording, down to the same
+tensors.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def checkpoint(
 ) -> Any:
     """``function(*args, **kwargs)``, of which only the results are kept until backward.
 
-    What backward needs of the steps between is computed again, by another call of the function.
+    Backward computes the values between again, by another call of the function.
     Parameters and other tensors that it uses without being given them get their gradients too.
     The state of the common random generator is put back for that call unless
     ``preserve_rng_state=False``. ``context_fn`` gives a context for each of both calls. The results
@@ -125,7 +126,7 @@ def _next_serial() -> int:
 
 
 def _flat(result: Any) -> Iterator[Any]:
-    """What is in tuples, lists and dicts."""
+    """The elements of tuples, lists and dicts."""
     if isinstance(result, (tuple, list)):
         for item in result:
             yield from _flat(item)

@@ -22,7 +22,7 @@ view view_as repeat
 
 
 def public(topic):
-    module = import_module(f"minigrad.{topic}")
+    module = import_module(f"minigrad.functions.{topic}")
     return [
         (n, getattr(module, n)) for n in module.__all__ if inspect.isfunction(getattr(module, n))
     ]

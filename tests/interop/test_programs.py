@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
+PROGRAMS = sorted((Path(__file__).parent.parent / "programs").glob("*.py"))
 each = pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 
 

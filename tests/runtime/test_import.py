@@ -1,4 +1,4 @@
-"""What an import loads, and what waits until it is asked for."""
+"""Modules that an import loads, and modules that wait until they are asked for."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def test_what_is_built_on_top_waits(printed):
     loaded = printed(code)
     assert "minigrad.functions" in loaded
     later = (
-        "nn optim linalg special checking draw scalar variable numpy_protocol random config "
+        "nn optim linalg special checking tutorial interop random runtime.config runtime.settings "
         "autograd backprop vjp"
     )
-    later = [*later.split(), *set(functions.LATER.values())]
+    later = [*later.split(), *(f"functions.{topic}" for topic in functions.LATER.values())]
     assert not [m for m in later if f"minigrad.{m}" in loaded]
 
 
 def test_random_numbers_load_no_topic_of_operations(printed):
     code = "import sys, minigrad as mg; mg.randn(3); mg.randint(0, 3, (3,)); print(*sys.modules)"
-    assert not {f"minigrad.{m}" for m in functions.LATER.values()} & set(printed(code))
+    assert not {f"minigrad.functions.{m}" for m in functions.LATER.values()} & set(printed(code))
 
 
 THREADS = """
@@ -142,8 +142,9 @@ def test_nothing_is_numpys_while_numpy_is_half_loaded_or_refused(printed, numpy)
 
 
 def test_what_waits_is_what_its_module_offers():
-    tables = [(functions.LATER, set(functions.LATER.values()))]
-    tables.append((mg._LATER, {"config", "draw", "random"}))
+    topics = {name: f"functions.{topic}" for name, topic in functions.LATER.items()}
+    tables = [(topics, set(topics.values()))]
+    tables.append((mg._LATER, {"runtime.config", "tutorial.draw", "random"}))
     for room, package in (("nn", mg.nn), ("nn.utils", mg.nn.utils)):
         waiting = {name: f"{room}.{home}" for name, home in package._LATER.items() if home}
         tables.append((waiting, set(waiting.values())))
@@ -156,8 +157,9 @@ def test_what_waits_is_what_its_module_offers():
 
 def test_a_method_that_waited(printed):
     code = (
-        "import sys, minigrad as mg; x = mg.tensor([1, 2]); assert 'minigrad.functions.arranging' not in "
-        "sys.modules; print(x.flip(0).item.__name__, mg.Tensor.flip.__name__, x.exp_.__name__, "
+        "import sys, minigrad as mg; x = mg.tensor([1, 2]); "
+        "assert 'minigrad.functions.arranging' not in sys.modules; "
+        "print(x.flip(0).item.__name__, mg.Tensor.flip.__name__, x.exp_.__name__, "
         "mg.Tensor.flip is mg.flip is vars(mg.Tensor)['flip'])"
     )
     assert printed(code) == ["item", "flip", "exp_", "True"]

@@ -11,12 +11,12 @@ import pytest
 import minigrad as mg
 from minigrad.runtime import native
 
-PROGRAM = Path(__file__).parent / "isa_selftest.py"
+PROGRAM = Path(__file__).parent.parent / "helpers/isa_selftest.py"
 
 
 @pytest.fixture
 def run(fresh):
-    """What the program of all operations says that it has come to with an instruction set."""
+    """Output of the program of all operations with an instruction set."""
     return lambda isa: json.loads(fresh(PROGRAM, MINIGRAD_ISA=isa))
 
 

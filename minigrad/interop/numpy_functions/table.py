@@ -1,8 +1,8 @@
-"""The table from NumPy's functions to their implementations on tensors.
+"""Table from NumPy's functions to their implementations on tensors.
 
-:mod:`minigrad.interop.numpy_protocol` looks a function up here when NumPy hands over a call with a tensor
-among the arguments. An implementation takes NumPy's arguments, those that tensors have, without
-``out``. It is loaded with the first such call.
+:mod:`minigrad.interop.numpy_protocol` looks a function up here when NumPy hands over a call with a
+tensor among the arguments. An implementation takes the arguments of NumPy's that tensors have,
+without ``out``. This module is loaded with the first such call.
 """
 
 from __future__ import annotations

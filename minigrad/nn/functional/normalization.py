@@ -17,7 +17,7 @@ from minigrad.nn.functional.spatial import Sizes, check_places, require_floats
 from minigrad.ops.normalization import CHANNEL_NORM, LAYER_NORM, RMS_NORM
 from minigrad.ops.reduction import UNITS, deviations
 from minigrad.ops.table import Row
-from minigrad.ops.window import BOX_SUM, Boxes
+from minigrad.ops.window import POOL_SUM, PoolingWindows
 from minigrad.runtime.dtypes import float32
 from minigrad.runtime.native import call, kernels
 from minigrad.tape import no_grad
@@ -83,7 +83,7 @@ def _affine(y: Tensor, w: Tensor | None, b: Tensor | None, after: int) -> Tensor
     return y if b is None else y + b.reshape(b.shape + (1,) * after)
 
 
-# What the kernels keep of each set of values (minigrad.h), where the mean and the variance lie.
+# Statistics that kernels save of each set of values (minigrad.h); places of mean and variance.
 _KEPT, _MEAN, _VAR = 4, 0, 3
 
 
@@ -416,10 +416,10 @@ def local_response_norm(
     starts = [max(c - count // 2, 0) for c in range(channels)]
     ends = [min(c + (count - 1) // 2, channels - 1) for c in range(channels)]
     sizes = [end - start + 1 for start, end in zip(starts, ends, strict=True)]
-    boxes = Boxes((channels,), tuple(starts), tuple(sizes), (1,))
+    boxes = PoolingWindows((channels,), tuple(starts), tuple(sizes), (1,))
 
     def base(t: Tensor, least: float | Tensor) -> Tensor:
-        sums = apply(BOX_SUM, (t.square().transpose(1, -1),), (boxes,)).transpose(1, -1)
+        sums = apply(POOL_SUM, (t.square().transpose(1, -1),), (boxes,)).transpose(1, -1)
         return sums * (alpha / count) + least
 
     divisor = base(x, k)

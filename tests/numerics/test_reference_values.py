@@ -1,6 +1,6 @@
 """Every public operation gives the values of a reference that is independent of the engine.
 
-References lie in tests/expected. Finite differences find a wrong gradient, and not a wrong value:
+References lie in tests/helpers/expected. Finite differences find a wrong gradient, and not a wrong value:
 an operation that is three times too large, in value and in gradient alike, fails here.
 """
 
@@ -74,7 +74,7 @@ def test_every_public_name_has_a_reference():
         and id(value) not in known
         and not (isinstance(value, type) and issubclass(value, Exception))
     )
-    assert not missing, f"without a reference value in tests/expected: {missing}"
+    assert not missing, f"without a reference value in tests/helpers/expected: {missing}"
 
 
 def test_nothing_is_listed_in_vain():
@@ -124,7 +124,7 @@ def check(call, expected, what):
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_functions(name):
     target, expected = function(name), reference(name)
-    assert expected, f"{name} has no reference in tests/expected"
+    assert expected, f"{name} has no reference in tests/helpers/expected"
     samples = (*CATALOGUE[name], *VARIANTS.get(name, ()))
     calls = [c for sample in samples for c in calls_of(target, sample)]
     assert calls, f"no sample calls {name} itself"
@@ -182,7 +182,7 @@ def test_every_option_is_compared():
         left = {f"{name}.{k}" for k in options - varied - NO_VALUE_NAMES}
         missing |= left - NO_VALUE_NAMES
         in_vain -= left
-    assert not missing, f"without a call in tests/expected/variants.py: {sorted(missing)}"
+    assert not missing, f"without a call in tests/helpers/expected/variants.py: {sorted(missing)}"
     assert not in_vain, f"listed as without a value, and varied or not there: {sorted(in_vain)}"
 
 
@@ -290,7 +290,7 @@ def test_every_row_takes_part_in_a_compared_value():
     seen = set().union(*(rows_in(s) for samples in CATALOGUE.values() for s in samples))
     named = {name.rpartition(".")[2] for name in CATALOGUE}  # compared above by that name
     missing = sorted(set(ops.TABLE) - seen - named - set(ROWS))
-    assert not missing, f"rows without a value in tests/expected/rows.py: {missing}"
+    assert not missing, f"rows without a value in tests/helpers/expected/rows.py: {missing}"
     assert not set(ROWS) - set(ops.TABLE)
 
 

@@ -127,8 +127,8 @@ def test_a_row_with_a_forward_of_its_own(tree):
         at = tree / "tests" / file / "linear_algebra.py"
         at.write_text(re.sub(r'    "linalg.inv_trace": .*\n', "", at.read_text()))
     said = run_tests(tree, "pytest tests/test_reference_values.py", COMPLETE, succeeds=False)
-    assert "without a reference value in tests/expected: ['linalg.inv_trace']" in said
-    assert "rows without a value in tests/expected/rows.py: ['inv_trace']" in said
+    assert "without a reference value in tests/helpers/expected: ['linalg.inv_trace']" in said
+    assert "rows without a value in tests/helpers/expected/rows.py: ['inv_trace']" in said
 
 
 @pytest.mark.exhaustive
