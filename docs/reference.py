@@ -2,8 +2,8 @@
 
 ``python docs/reference.py`` writes it; a test fails when it is not what this would write. What is
 said of an operation is its docstring; its signature is inspected; what it keeps for backward is
-observed by running the sample calls of tests/samples; accuracy and exact values come from the op
-table.
+observed by running the sample calls of tests/helpers/samples; accuracy and exact values come from
+the op table.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests/helpers"))
 
 from samples import CATALOGUE
 
@@ -56,7 +56,7 @@ multiply-add; the tests assert it. *Exactly* lists arguments and the results tha
 def namespaces() -> Iterator[tuple[str, ModuleType]]:
     """Each topic's module, with the prefix of its public names."""
     for topic in functions.TOPICS:
-        yield "", import_module(f"minigrad.{topic}")
+        yield "", import_module(f"minigrad.functions.{topic}")
     yield "special.", special
     yield "linalg.", linalg
     for topic in functional.TOPICS:

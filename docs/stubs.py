@@ -16,15 +16,16 @@ from pathlib import Path
 from types import FunctionType, ModuleType, NoneType
 
 import minigrad as mg
-from minigrad import dispatch, elementwise, functions
+from minigrad import dispatch, functions
 from minigrad._tensor import Tensor
+from minigrad.functions import elementwise
 from minigrad.nn import functional
 
 ROOT = Path(mg.__file__).parent
 HEADER = "# Written by docs/stubs.py from the modules themselves: change those.\n"
 # Where names come from that a module imports for type checkers only.
 FOR_CHECKERS = {
-    "Tensor": "minigrad._tensor",
+    "Tensor": "minigrad._tensor.tensor",
     "Callable": "collections.abc",
     "Iterator": "collections.abc",
     "Iterable": "collections.abc",
@@ -130,7 +131,7 @@ class Stub:
     def text(self) -> str:
         """The whole stub."""
         head = [HEADER]
-        if self.home == "minigrad._tensor":
+        if self.home == "minigrad._tensor.tensor":
             head.append("import builtins\n")
         for module in sorted(self.imports):
             names = ", ".join(sorted(self.imports[module]))
@@ -172,7 +173,7 @@ def overloads(function: FunctionType) -> list[FunctionType]:
 
 def tensor_stub() -> str:
     """``_tensor.pyi``: the class with all its methods."""
-    stub = Stub("minigrad._tensor")
+    stub = Stub("minigrad._tensor.tensor")
     stub.imported("minigrad.dispatch", "TensorBase")
     stub.imported("typing", "Any")
     stub.lines += ['__all__ = ["Tensor"]', "", f"class Tensor(TensorBase):{stub.body(Tensor, '')}"]
@@ -241,7 +242,7 @@ def home_of(name: str, value: object, facade: ModuleType) -> str:
         return str(own)
     real = EXPORTED_AS.get(name, name)
     exporting = [h for h in homes if real in getattr(sys.modules[h], "__all__", ("__version__",))]
-    topics = [f"minigrad.{topic}" for topic in functions.TOPICS]
+    topics = [f"minigrad.functions.{topic}" for topic in functions.TOPICS]
     topics += [topic.__name__ for topic in functional.TOPICS]
     exporting.sort(key=lambda home: (home not in topics, home))
     return (exporting or homes or [facade.__name__])[0]
@@ -285,9 +286,9 @@ def facade_stub(module: ModuleType) -> str:
 def stubs() -> dict[Path, str]:
     """Every stub: where it goes, and its text."""
     return {
-        ROOT / "_tensor.pyi": tensor_stub(),
-        ROOT / "elementwise.pyi": module_stub(elementwise),
-        ROOT / "functions.pyi": facade_stub(functions),
+        ROOT / "_tensor" / "tensor.pyi": tensor_stub(),
+        ROOT / "functions" / "elementwise.pyi": module_stub(elementwise),
+        ROOT / "functions" / "__init__.pyi": facade_stub(functions),
         ROOT / "nn" / "functional" / "__init__.pyi": facade_stub(functional),
         ROOT / "__init__.pyi": facade_stub(mg),
     }

@@ -14,7 +14,8 @@ from typing import Any
 
 from minigrad import functions
 from minigrad._tensor import Tensor
-from minigrad.creation import (
+from minigrad.dispatch import Size
+from minigrad.functions.creation import (
     arange,
     as_tensor,
     asarray,
@@ -31,10 +32,9 @@ from minigrad.creation import (
     zeros,
     zeros_like,
 )
-from minigrad.devices import device
-from minigrad.dispatch import Size
-from minigrad.dtypes import DType as dtype  # noqa: N813 - PyTorch's name
-from minigrad.dtypes import (
+from minigrad.runtime.devices import device
+from minigrad.runtime.dtypes import DType as dtype  # noqa: N813 - PyTorch's name
+from minigrad.runtime.dtypes import (
     bfloat16,
     bool_,
     float16,
@@ -62,47 +62,47 @@ channels_last, channels_last_3d, strided = "channels_last", "channels_last_3d", 
 
 # Names found, or loaded, when first asked for, and in which module; or a module itself.
 _HOMES = {
+    "_tensor.inplace_functions": "abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ "
+    "arctan_ arctanh_ asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ cos_ "
+    "cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ i0_ index_put_ "
+    "log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ "
+    "resize_as_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ "
+    "zero_",
+    "_tensor.typed_classes": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor "
+    "FloatTensor HalfTensor IntTensor LongTensor ShortTensor",
+    "amp": "autocast",
     "autograd": "Function grad",
     "checking": "gradcheck gradgradcheck numerical_gradient_check",
     "compiler": "compile",
-    "config": "get_num_threads set_num_threads show_config",
-    "amp": "autocast",
-    "dlpack": "from_dlpack",
-    "draw": "draw_graph",
-    "dtypes": "get_default_dtype set_default_dtype",
     "func": "vmap",
-    "in_place": "abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ "
-    "asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ cos_ cosh_ "
-    "deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ i0_ "
-    "index_put_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ "
-    "reciprocal_ relu_ resize_as_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ "
-    "square_ tan_ tanh_ trunc_ xlogy_ zero_",
-    "interop": "as_torch",
+    "functions.predicates": "broadcast_shapes get_device is_complex is_conj is_nonzero "
+    "is_same_size is_storage is_tensor numel typename",
+    "functions.promotion": "can_cast finfo iinfo is_floating_point promote_types result_type",
+    "functions.windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window "
+    "logspace scalar_tensor",
+    "interop.dlpack": "from_dlpack",
+    "interop.legacy": "range set_default_tensor_type svd",
+    "interop.torch_names": "as_torch",
     "io": "load save",
-    "promotion": "can_cast finfo iinfo is_floating_point promote_types result_type",
-    "legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor "
-    "IntTensor LongTensor ShortTensor range set_default_tensor_type svd",
     "nn.functional": "alpha_dropout avg_pool1d batch_norm bilinear "
-    "binary_cross_entropy_with_logits celu conv1d conv2d conv3d "
-    "conv_transpose1d conv_transpose2d conv_transpose3d cosine_embedding_loss "
-    "cosine_similarity dropout embedding group_norm hardshrink "
-    "hinge_embedding_loss instance_norm kl_div layer_norm margin_ranking_loss "
-    "max_pool1d max_pool2d max_pool3d pairwise_distance pdist poisson_nll_loss "
-    "prelu rms_norm rrelu selu threshold triplet_margin_loss",
-    "questions": "broadcast_shapes get_device is_complex is_conj is_nonzero is_same_size "
-    "is_storage is_tensor numel typename",
-    "settings": "are_deterministic_algorithms_enabled get_default_device get_num_interop_threads "
-    "set_default_device set_float32_matmul_precision set_num_interop_threads set_printoptions "
-    "use_deterministic_algorithms",
+    "binary_cross_entropy_with_logits celu conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
+    "conv_transpose3d cosine_embedding_loss cosine_similarity dropout embedding group_norm "
+    "hardshrink hinge_embedding_loss instance_norm kl_div layer_norm margin_ranking_loss "
+    "max_pool1d max_pool2d max_pool3d pairwise_distance pdist poisson_nll_loss prelu rms_norm "
+    "rrelu selu threshold triplet_margin_loss",
     "random": "Generator bernoulli default_generator fork_rng get_rng_state initial_seed "
     "manual_seed multinomial normal rand rand_like randint randint_like randn randn_like randperm "
     "seed set_rng_state",
-    "variable": "Variable",
+    "runtime.config": "get_num_threads set_num_threads show_config",
+    "runtime.dtypes": "get_default_dtype set_default_dtype",
+    "runtime.settings": "are_deterministic_algorithms_enabled get_default_device "
+    "get_num_interop_threads set_default_device set_float32_matmul_precision "
+    "set_num_interop_threads set_printoptions use_deterministic_algorithms",
+    "tutorial.draw": "draw_graph",
+    "tutorial.variable": "Variable",
     "version": "__version__",
-    "windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window logspace "
-    "scalar_tensor",
     "": "accelerator amp array_api autograd backends compiler cuda data distributions func linalg "
-    "mps nn optim quasirandom random scalar special utils xpu",
+    "mps nn optim quasirandom random special tutorial utils xpu",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 _LATER |= dict.fromkeys(functions.__all__, "functions")

@@ -17,66 +17,56 @@ from minigrad import nn as nn
 from minigrad import optim as optim
 from minigrad import quasirandom as quasirandom
 from minigrad import random as random
-from minigrad import scalar as scalar
 from minigrad import special as special
+from minigrad import tutorial as tutorial
 from minigrad import utils as utils
 from minigrad import xpu as xpu
-from minigrad._tensor import *
+from minigrad._tensor.inplace_functions import *
+from minigrad._tensor.tensor import *
+from minigrad._tensor.typed_classes import BFloat16Tensor as BFloat16Tensor
+from minigrad._tensor.typed_classes import BoolTensor as BoolTensor
+from minigrad._tensor.typed_classes import ByteTensor as ByteTensor
+from minigrad._tensor.typed_classes import CharTensor as CharTensor
+from minigrad._tensor.typed_classes import DoubleTensor as DoubleTensor
+from minigrad._tensor.typed_classes import FloatTensor as FloatTensor
+from minigrad._tensor.typed_classes import HalfTensor as HalfTensor
+from minigrad._tensor.typed_classes import IntTensor as IntTensor
+from minigrad._tensor.typed_classes import LongTensor as LongTensor
+from minigrad._tensor.typed_classes import ShortTensor as ShortTensor
 from minigrad.amp import autocast as autocast
-from minigrad.arranging import *
 from minigrad.autograd import Function as Function
 from minigrad.autograd import grad as grad
-from minigrad.calculus import *
 from minigrad.checking import gradcheck as gradcheck
 from minigrad.checking import gradgradcheck as gradgradcheck
 from minigrad.checking import numerical_gradient_check as numerical_gradient_check
 from minigrad.compiler import compile as compile
-from minigrad.config import *
-from minigrad.contraction import *
-from minigrad.counting import *
-from minigrad.creation import *
-from minigrad.devices import device as device
-from minigrad.diagonals import *
 from minigrad.dispatch import Size as Size
-from minigrad.dlpack import from_dlpack as from_dlpack
-from minigrad.draw import *
-from minigrad.dtypes import bfloat16 as bfloat16
-from minigrad.dtypes import bool_ as bool
-from minigrad.dtypes import float64 as double
-from minigrad.dtypes import DType as dtype
-from minigrad.dtypes import float32 as float
-from minigrad.dtypes import float16 as float16
-from minigrad.dtypes import float32 as float32
-from minigrad.dtypes import float64 as float64
-from minigrad.dtypes import get_default_dtype as get_default_dtype
-from minigrad.dtypes import float16 as half
-from minigrad.dtypes import int32 as int
-from minigrad.dtypes import int16 as int16
-from minigrad.dtypes import int32 as int32
-from minigrad.dtypes import int64 as int64
-from minigrad.dtypes import int8 as int8
-from minigrad.dtypes import int64 as long
-from minigrad.dtypes import set_default_dtype as set_default_dtype
-from minigrad.dtypes import int16 as short
-from minigrad.dtypes import uint8 as uint8
-from minigrad.elementwise import *
 from minigrad.func.batching import *
-from minigrad.in_place import *
+from minigrad.functions.arranging import *
+from minigrad.functions.calculus import *
+from minigrad.functions.contraction import *
+from minigrad.functions.counting import *
+from minigrad.functions.creation import *
+from minigrad.functions.diagonals import *
+from minigrad.functions.elementwise import *
+from minigrad.functions.padding import *
+from minigrad.functions.predicates import *
+from minigrad.functions.products import *
+from minigrad.functions.promotion import *
+from minigrad.functions.quantiles import *
+from minigrad.functions.reductions import *
+from minigrad.functions.scans import *
+from minigrad.functions.scattering import *
+from minigrad.functions.selection import *
+from minigrad.functions.shaping import *
+from minigrad.functions.solving import *
+from minigrad.functions.sorting import *
+from minigrad.functions.statistics import *
+from minigrad.functions.windows import *
+from minigrad.interop.dlpack import from_dlpack as from_dlpack
+from minigrad.interop.legacy import *
 from minigrad.interop.torch_names import as_torch as as_torch
 from minigrad.io.files import *
-from minigrad.legacy import BFloat16Tensor as BFloat16Tensor
-from minigrad.legacy import BoolTensor as BoolTensor
-from minigrad.legacy import ByteTensor as ByteTensor
-from minigrad.legacy import CharTensor as CharTensor
-from minigrad.legacy import DoubleTensor as DoubleTensor
-from minigrad.legacy import FloatTensor as FloatTensor
-from minigrad.legacy import HalfTensor as HalfTensor
-from minigrad.legacy import IntTensor as IntTensor
-from minigrad.legacy import LongTensor as LongTensor
-from minigrad.legacy import ShortTensor as ShortTensor
-from minigrad.legacy import range as range
-from minigrad.legacy import set_default_tensor_type as set_default_tensor_type
-from minigrad.legacy import svd as svd
 from minigrad.nn.functional.activation import celu as celu
 from minigrad.nn.functional.activation import hardshrink as hardshrink
 from minigrad.nn.functional.activation import prelu as prelu
@@ -107,28 +97,36 @@ from minigrad.nn.functional.pooling import max_pool3d as max_pool3d
 from minigrad.nn.functional.regularization import alpha_dropout as alpha_dropout
 from minigrad.nn.functional.regularization import dropout as dropout
 from minigrad.nn.functional.sparse import embedding as embedding
-from minigrad.padding import *
-from minigrad.products import *
-from minigrad.promotion import *
-from minigrad.quantiles import *
-from minigrad.questions import *
 from minigrad.random import *
-from minigrad.reductions import *
-from minigrad.scans import *
-from minigrad.scattering import *
-from minigrad.selection import *
-from minigrad.settings import *
-from minigrad.shaping import *
-from minigrad.solving import *
-from minigrad.sorting import *
-from minigrad.statistics import *
+from minigrad.runtime.config import *
+from minigrad.runtime.devices import device as device
+from minigrad.runtime.dtypes import bfloat16 as bfloat16
+from minigrad.runtime.dtypes import bool_ as bool
+from minigrad.runtime.dtypes import float64 as double
+from minigrad.runtime.dtypes import DType as dtype
+from minigrad.runtime.dtypes import float32 as float
+from minigrad.runtime.dtypes import float16 as float16
+from minigrad.runtime.dtypes import float32 as float32
+from minigrad.runtime.dtypes import float64 as float64
+from minigrad.runtime.dtypes import get_default_dtype as get_default_dtype
+from minigrad.runtime.dtypes import float16 as half
+from minigrad.runtime.dtypes import int32 as int
+from minigrad.runtime.dtypes import int16 as int16
+from minigrad.runtime.dtypes import int32 as int32
+from minigrad.runtime.dtypes import int64 as int64
+from minigrad.runtime.dtypes import int8 as int8
+from minigrad.runtime.dtypes import int64 as long
+from minigrad.runtime.dtypes import set_default_dtype as set_default_dtype
+from minigrad.runtime.dtypes import int16 as short
+from minigrad.runtime.dtypes import uint8 as uint8
+from minigrad.runtime.settings import *
 from minigrad.tape import enable_grad as enable_grad
 from minigrad.tape import inference_mode as inference_mode
 from minigrad.tape import is_grad_enabled as is_grad_enabled
 from minigrad.tape import no_grad as no_grad
 from minigrad.tape import set_grad_enabled as set_grad_enabled
-from minigrad.variable import *
-from minigrad.windows import *
+from minigrad.tutorial.draw import *
+from minigrad.tutorial.variable import *
 
 __version__: builtins.str
 channels_last: builtins.str

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import minigrad
-from minigrad.interop import as_torch
+from minigrad.interop.torch_names import as_torch
 
 
 def _note(missing: dict[str, None], error: AttributeError) -> None:

@@ -16,7 +16,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from minigrad._numpy import np
+from minigrad.runtime.lazy_numpy import np
 
 __all__ = [
     "NULL",

@@ -7,10 +7,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from minigrad._c import call, lib
-from minigrad.arguments import renamed
-from minigrad.creation import tensor
 from minigrad.dispatch import TensorBase, parent_of, wrap
-from minigrad.dtypes import by_code
+from minigrad.functions.arguments import renamed
+from minigrad.functions.creation import tensor
+from minigrad.runtime.dtypes import by_code
 from minigrad.tape import Gradient, Node, Parent, begin, end, no_grad
 
 __all__ = ["Bundle", "gradients", "into_grads", "rule", "start", "topological_order"]

@@ -25,10 +25,10 @@ from minigrad._c import (
     tracers,
 )
 from minigrad._c import run as run_kernel
-from minigrad._numpy import is_numpys, np
-from minigrad.dtypes import DType, by_code
 from minigrad.ops.table import PLACES, Row
 from minigrad.parts import Part
+from minigrad.runtime.dtypes import DType, by_code
+from minigrad.runtime.lazy_numpy import is_numpys, np
 from minigrad.tape import Node, Parent, mode, pauses, record
 
 if TYPE_CHECKING:
@@ -270,13 +270,13 @@ def as_operand(value: Any) -> Any:
     if isinstance(value, (bool, int, float)):
         return number(value)
     if isinstance(value, (list, tuple, range)):
-        from minigrad.creation import from_sequence
+        from minigrad.functions.creation import from_sequence
 
         return from_sequence(value)
     if is_numpys("generic", value):  # a longdouble is its own item
         return as_operand(float(value) if isinstance(value, np.longdouble) else value.item())
     if is_numpys("ndarray", value):
-        from minigrad.creation import asarray
+        from minigrad.functions.creation import asarray
 
         return asarray(value)
     return None

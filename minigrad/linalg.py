@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy.linalg import LinAlgError
 
-from minigrad.arguments import (
+from minigrad.dispatch import apply
+from minigrad.functions.arguments import (
     named_dim,
     one_dim,
     renamed,
@@ -21,17 +22,14 @@ from minigrad.arguments import (
     tensor_operand,
     tensor_operands,
 )
-from minigrad.creation import empty, eye, zeros
-from minigrad.dispatch import apply
-from minigrad.elementwise import abs as magnitude
-from minigrad.elementwise import div, gt, maximum, mul, square, sub
-from minigrad.ops import factorisation as _f
-from minigrad.ops.equal_values import OF_VALUES, OF_VECTORS
-from minigrad.products import alike, cross_along, matmul, multi_dot, vecdot
-from minigrad.reductions import amax, amin, as_float, vector_norm
-from minigrad.reductions import sum as total
-from minigrad.selection import masked_fill, where
-from minigrad.shaping import (
+from minigrad.functions.creation import empty, eye, zeros
+from minigrad.functions.elementwise import abs as magnitude
+from minigrad.functions.elementwise import div, gt, maximum, mul, square, sub
+from minigrad.functions.products import alike, cross_along, matmul, multi_dot, vecdot
+from minigrad.functions.reductions import amax, amin, as_float, vector_norm
+from minigrad.functions.reductions import sum as total
+from minigrad.functions.selection import masked_fill, where
+from minigrad.functions.shaping import (
     cat,
     narrow,
     permute,
@@ -39,7 +37,7 @@ from minigrad.shaping import (
     squeeze,
     unsqueeze,
 )
-from minigrad.solving import (
+from minigrad.functions.solving import (
     cholesky,
     cholesky_inverse,
     cholesky_solve,
@@ -57,6 +55,8 @@ from minigrad.solving import (
     tensorsolve,
     tolerances,
 )
+from minigrad.ops import factorisation as _f
+from minigrad.ops.equal_values import OF_VALUES, OF_VECTORS
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

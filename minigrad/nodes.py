@@ -12,10 +12,10 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from minigrad.backprop import Bundle, freed_error, off_tape, unadapted
 from minigrad.dispatch import TensorBase
+from minigrad.functions.shaping import clone
 from minigrad.ops.pointwise import ADD, MUL
 from minigrad.ops.table import Row
 from minigrad.parts import Part
-from minigrad.shaping import clone
 from minigrad.tape import Gradient, Node, Removable, no_grad
 from minigrad.vjp import unpack
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minigrad.arguments import integer
-from minigrad.creation import numpy_dtype, tensor
-from minigrad.dtypes import as_dtype
+from minigrad.functions.arguments import integer
+from minigrad.functions.creation import numpy_dtype, tensor
 from minigrad.random import Generator, drawing
+from minigrad.runtime.dtypes import as_dtype
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad._c import NULL, call, ffi, lib
-from minigrad._numpy import np
-from minigrad.arguments import common_shape, integer, real, size_of, tensor_operand
-from minigrad.creation import asarray, check_room, numpy_dtype, require_grad, tensor
-from minigrad.devices import on_cpu
+from minigrad._tensor.inplace import check_writable, overwrite, shows_tracked
 from minigrad.dispatch import check_range, tensor_operands, wrap
-from minigrad.dtypes import DType, as_dtype, default_dtype, float16, float64, int64
-from minigrad.inplace import check_writable, overwrite, shows_tracked
+from minigrad.functions.arguments import common_shape, integer, real, size_of, tensor_operand
+from minigrad.functions.creation import asarray, check_room, numpy_dtype, require_grad, tensor
+from minigrad.runtime.devices import on_cpu
+from minigrad.runtime.dtypes import DType, as_dtype, default_dtype, float16, float64, int64
+from minigrad.runtime.lazy_numpy import np
 from minigrad.tape import mode
 
 if TYPE_CHECKING:

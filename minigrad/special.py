@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from minigrad.dispatch import binary, unary
-from minigrad.elementwise import (
+from minigrad.functions.elementwise import (
     digamma,
     erf,
     erfc,
@@ -20,9 +20,9 @@ from minigrad.elementwise import (
     sinc,
     xlogy,
 )
+from minigrad.functions.reductions import logsumexp
+from minigrad.functions.scans import log_softmax, softmax
 from minigrad.ops import special as _s
-from minigrad.reductions import logsumexp
-from minigrad.scans import log_softmax, softmax
 
 __all__ = [
     "digamma",

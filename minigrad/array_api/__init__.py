@@ -61,16 +61,6 @@ from minigrad.array_api.functions import (
     zeros,
 )
 from minigrad.array_api.functions import namespace_info as __array_namespace_info__
-from minigrad.creation import (
-    asarray,
-    empty_like,
-    full_like,
-    ones_like,
-    zeros_like,
-)
-from minigrad.dlpack import from_dlpack
-from minigrad.dtypes import bool_ as bool  # noqa: A004
-from minigrad.dtypes import float32, float64, int8, int16, int32, int64, uint8
 from minigrad.functions import (
     abs,  # noqa: A004
     acos,
@@ -159,8 +149,18 @@ from minigrad.functions import (
 from minigrad.functions import bitwise_not as bitwise_invert
 from minigrad.functions import div as divide
 from minigrad.functions import eq as equal
-from minigrad.promotion import finfo, iinfo, result_type
-from minigrad.questions import broadcast_shapes
+from minigrad.functions.creation import (
+    asarray,
+    empty_like,
+    full_like,
+    ones_like,
+    zeros_like,
+)
+from minigrad.functions.predicates import broadcast_shapes
+from minigrad.functions.promotion import finfo, iinfo, result_type
+from minigrad.interop.dlpack import from_dlpack
+from minigrad.runtime.dtypes import bool_ as bool  # noqa: A004
+from minigrad.runtime.dtypes import float32, float64, int8, int16, int32, int64, uint8
 
 __array_api_version__ = "2024.12"
 newaxis = None

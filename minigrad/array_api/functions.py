@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from minigrad import creation
 from minigrad import functions as f
-from minigrad.arguments import one_dim, tensor_operand
-from minigrad.devices import CPU, on_cpu
-from minigrad.dtypes import DType, as_dtype, by_name, default_dtype, int64, promoted_dtype
+from minigrad.functions import creation
+from minigrad.functions.arguments import one_dim, tensor_operand
+from minigrad.runtime.devices import CPU, on_cpu
+from minigrad.runtime.dtypes import DType, as_dtype, by_name, default_dtype, int64, promoted_dtype
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -381,6 +381,6 @@ def tensordot(
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """Sums of products along an axis, counted from the end; the others are broadcast."""
-    from minigrad.products import vecdot as product
+    from minigrad.functions.products import vecdot as product
 
     return product(x1, x2, dim=axis)

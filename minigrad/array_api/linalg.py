@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from minigrad import functions as f
 from minigrad import linalg
 from minigrad.array_api.functions import matrix_transpose, tensordot, vecdot
+from minigrad.functions.products import matmul
 from minigrad.linalg import det, eigh, eigvalsh, inv, matrix_power, qr, slogdet, solve, svdvals
-from minigrad.products import matmul
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -12,12 +12,12 @@ from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minigrad._c import call, lib, save_as_is, saved_handle
-from minigrad._numpy import is_numpys
-from minigrad.arguments import listed_tensors
+from minigrad._tensor.inplace import check_writable, shows_tracked, update
 from minigrad.backprop import Bundle, accumulated, gradients, into_grads, off_tape, start
-from minigrad.creation import zeros, zeros_like
 from minigrad.dispatch import TensorBase, check_keeps_grad, copied, parent_of, wrap
-from minigrad.inplace import check_writable, shows_tracked, update
+from minigrad.functions.arguments import listed_tensors
+from minigrad.functions.creation import zeros, zeros_like
+from minigrad.runtime.lazy_numpy import is_numpys
 from minigrad.tape import (
     LEAF,
     Node,
@@ -792,7 +792,7 @@ def __getattr__(name: str) -> Any:
     if name in ("function", "functional", "variable"):  # loaded when it is first asked for
         return import_module(f"minigrad.autograd.{name}")
     if name == "Variable":
-        return import_module("minigrad.legacy").Variable
+        return import_module("minigrad._tensor.typed_classes").Variable
     if name not in ("gradcheck", "gradgradcheck"):  # PyTorch has them here too
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from minigrad import checking

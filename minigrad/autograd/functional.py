@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.autograd import grad
-from minigrad.creation import zeros, zeros_like
 from minigrad.dispatch import TensorBase
+from minigrad.functions.creation import zeros, zeros_like
 from minigrad.tape import enable_grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.devices import on_cpu
 from minigrad.random import manual_seed
+from minigrad.runtime.devices import on_cpu
 
 __all__ = [
     "current_device",

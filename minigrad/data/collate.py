@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minigrad import functions as f
-from minigrad._numpy import np
-from minigrad.creation import asarray, tensor
 from minigrad.dispatch import TensorBase
-from minigrad.dtypes import float64
+from minigrad.functions.creation import asarray, tensor
+from minigrad.runtime.dtypes import float64
+from minigrad.runtime.lazy_numpy import np
 
 __all__ = ["default_collate", "default_convert"]
 

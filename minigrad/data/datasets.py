@@ -9,8 +9,8 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from minigrad.arguments import integer
 from minigrad.dispatch import TensorBase
+from minigrad.functions.arguments import integer
 from minigrad.random import Generator, randperm
 
 if TYPE_CHECKING:

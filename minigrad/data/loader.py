@@ -10,12 +10,12 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, Generic, TypeVar
 
-from minigrad.arguments import integer, real
-from minigrad.creation import tensor
 from minigrad.data.collate import default_collate, default_convert
 from minigrad.data.datasets import IterableDataset, Subset, TensorDataset
 from minigrad.data.samplers import BatchSampler, RandomSampler, SequentialSampler, cuts
 from minigrad.data.workers import END, Source, Worker
+from minigrad.functions.arguments import integer, real
+from minigrad.functions.creation import tensor
 from minigrad.random import Generator, randint
 
 __all__ = ["DataLoader"]

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from minigrad import functions as f
-from minigrad.arguments import integer
-from minigrad.creation import arange, as_tensor
-from minigrad.dtypes import float64
+from minigrad.functions.arguments import integer
+from minigrad.functions.creation import arange, as_tensor
 from minigrad.random import Generator, multinomial, randint, randperm
+from minigrad.runtime.dtypes import float64
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -12,8 +12,8 @@ from functools import partial
 from operator import getitem
 from typing import Any, NamedTuple
 
-from minigrad._numpy import np
 from minigrad.random import own_generator
+from minigrad.runtime.lazy_numpy import np
 
 __all__ = ["END", "Source", "Worker", "WorkerInfo", "get_worker_info"]
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad import functions as f
-from minigrad.creation import full
+from minigrad.functions.creation import full
 
 __all__ = [
     "Constraint",

@@ -8,14 +8,14 @@ from typing import Any
 
 from minigrad import functions as f
 from minigrad import special
-from minigrad._numpy import np
-from minigrad.creation import arange, tensor, zeros
 from minigrad.distributions import constraints
 from minigrad.distributions.distribution import Distribution, floats
 from minigrad.distributions.exp_family import ExponentialFamily
 from minigrad.distributions.stable import log_beta, log_poisson
+from minigrad.functions.creation import arange, tensor, zeros
 from minigrad.nn.functional import binary_cross_entropy_with_logits, logsigmoid, one_hot
 from minigrad.random import bernoulli, drawing, multinomial
+from minigrad.runtime.lazy_numpy import np
 
 __all__ = [
     "Bernoulli",

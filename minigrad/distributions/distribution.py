@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from minigrad import functions as f
-from minigrad.creation import tensor
 from minigrad.dispatch import Size, TensorBase
 from minigrad.distributions import constraints
-from minigrad.dtypes import default_dtype
+from minigrad.functions.creation import tensor
+from minigrad.runtime.dtypes import default_dtype
 from minigrad.tape import no_grad
 
 __all__ = ["Distribution", "floats"]

@@ -8,9 +8,7 @@ from typing import Any
 
 from minigrad import functions as f
 from minigrad import special
-from minigrad._numpy import np
 from minigrad.autograd import Function, once_differentiable
-from minigrad.creation import tensor
 from minigrad.distributions import constraints
 from minigrad.distributions.distribution import Distribution, floats
 from minigrad.distributions.exp_family import ExponentialFamily
@@ -22,7 +20,9 @@ from minigrad.distributions.stable import (
     log_gamma_gap,
     log_poisson,
 )
+from minigrad.functions.creation import tensor
 from minigrad.random import drawing, randn
+from minigrad.runtime.lazy_numpy import np
 
 __all__ = [
     "Beta",

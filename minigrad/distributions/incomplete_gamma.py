@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad import functions as f
-from minigrad._numpy import np
 from minigrad.autograd import Function, once_differentiable
-from minigrad.creation import tensor
+from minigrad.functions.creation import tensor
+from minigrad.runtime.lazy_numpy import np
 
 __all__ = ["incomplete_gamma", "sample_slope"]
 

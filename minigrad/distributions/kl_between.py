@@ -10,7 +10,6 @@ import math
 from typing import Any
 
 from minigrad import functions as f
-from minigrad.creation import full
 from minigrad.distributions.continuous import (
     EULER,
     Exponential,
@@ -25,7 +24,8 @@ from minigrad.distributions.discrete import Bernoulli, Binomial, Poisson
 from minigrad.distributions.gamma_family import Beta, Gamma
 from minigrad.distributions.kl import register_kl
 from minigrad.distributions.stable import expm1_ratio, log1p_ratio, log_beta
-from minigrad.questions import broadcast_shapes
+from minigrad.functions.creation import full
+from minigrad.functions.predicates import broadcast_shapes
 
 __all__: list[str] = []
 

@@ -153,6 +153,6 @@ class MultivariateNormal(Distribution):
 
 
 def _eye(like: Any) -> Any:
-    from minigrad.creation import eye
+    from minigrad.functions.creation import eye
 
     return eye(like.shape[-1], dtype=like.dtype)

@@ -8,12 +8,12 @@ from typing import Any
 
 from minigrad import functions as f
 from minigrad import special
-from minigrad._numpy import np
-from minigrad.creation import tensor
 from minigrad.distributions import constraints
 from minigrad.distributions.distribution import Distribution, floats
 from minigrad.distributions.stable import polynomial
+from minigrad.functions.creation import tensor
 from minigrad.random import drawing
+from minigrad.runtime.lazy_numpy import np
 
 __all__ = ["VonMises"]
 

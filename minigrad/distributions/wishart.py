@@ -8,11 +8,11 @@ from typing import Any
 
 from minigrad import functions as f
 from minigrad import linalg
-from minigrad.creation import arange
 from minigrad.distributions import constraints
 from minigrad.distributions.distribution import Distribution, floats
 from minigrad.distributions.gamma_family import standard_gamma
 from minigrad.distributions.multivariate import scale_from
+from minigrad.functions.creation import arange
 from minigrad.random import randn
 
 __all__ = ["Wishart"]

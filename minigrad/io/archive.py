@@ -13,10 +13,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
-from minigrad._numpy import np
-from minigrad.creation import tensor
 from minigrad.dispatch import TensorBase
-from minigrad.dtypes import DType, as_dtype, bfloat16, int16
+from minigrad.functions.creation import tensor
+from minigrad.runtime.dtypes import DType, as_dtype, bfloat16, int16
+from minigrad.runtime.lazy_numpy import np
 
 __all__ = ["STRUCTURE", "FormatError", "OtherClassError", "read", "write"]
 

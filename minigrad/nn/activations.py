@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from minigrad.arguments import integer
-from minigrad.creation import full
-from minigrad.devices import on_cpu
+from minigrad.functions.arguments import integer
+from minigrad.functions.creation import full
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.function_module import FunctionModule
 from minigrad.nn.module import Module, Parameter
+from minigrad.runtime.devices import on_cpu
 from minigrad.tape import no_grad
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minigrad import functions as f
-from minigrad.arguments import integer, real
-from minigrad.creation import zeros
-from minigrad.devices import on_cpu
+from minigrad.functions.arguments import integer, real
+from minigrad.functions.creation import zeros
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.layers import Linear, ModuleList, Sequential
 from minigrad.nn.module import Module
+from minigrad.runtime.devices import on_cpu
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from minigrad.arguments import integer
-from minigrad.creation import zeros
-from minigrad.devices import on_cpu
-from minigrad.dtypes import DType, as_dtype, bool_
+from minigrad.functions.arguments import integer
+from minigrad.functions.creation import zeros
+from minigrad.functions.shaping import cat
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.layers import Linear, uniform_parameter
 from minigrad.nn.module import Module, Parameter
 from minigrad.ops.attention import attention_weights
 from minigrad.random import randn
-from minigrad.shaping import cat
+from minigrad.runtime.devices import on_cpu
+from minigrad.runtime.dtypes import DType, as_dtype, bool_
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

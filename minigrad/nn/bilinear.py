@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from minigrad.arguments import integer
-from minigrad.devices import on_cpu
-from minigrad.dtypes import as_dtype
+from minigrad.functions.arguments import integer
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.layers import redraw, uniform_parameter
 from minigrad.nn.module import Module
+from minigrad.runtime.devices import on_cpu
+from minigrad.runtime.dtypes import as_dtype
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -7,8 +7,8 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from minigrad.arguments import tensor_operand
 from minigrad.dispatch import TensorBase
+from minigrad.functions.arguments import tensor_operand
 from minigrad.nn.functional.operands import legacy_reduction
 from minigrad.nn.module import Module
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from minigrad._numpy import np
-from minigrad.arguments import integer, real
-from minigrad.creation import asarray, eye, zeros
 from minigrad.dispatch import TensorBase
+from minigrad.functions.arguments import integer, real
+from minigrad.functions.creation import asarray, eye, zeros
 from minigrad.random import drawing, filled
+from minigrad.runtime.lazy_numpy import np
 from minigrad.tape import no_grad
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def trunc_normal_(
     >>> x.abs().max().item() <= 0.04
     True
     """
-    from minigrad.elementwise import erf, erfinv
+    from minigrad.functions.elementwise import erf, erfinv
 
     op = "trunc_normal_"
     center, scale = real(op, "mean", mean), real(op, "std", std)

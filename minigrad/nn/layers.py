@@ -7,15 +7,15 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from minigrad.arguments import integer, size_of
-from minigrad.creation import check_room, tensor
-from minigrad.devices import on_cpu
-from minigrad.dtypes import as_dtype
+from minigrad.functions.arguments import integer, size_of
+from minigrad.functions.creation import check_room, tensor
+from minigrad.functions.shaping import flatten, unflatten
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.function_module import FunctionModule
 from minigrad.nn.module import Module, Parameter
 from minigrad.random import drawing
-from minigrad.shaping import flatten, unflatten
+from minigrad.runtime.devices import on_cpu
+from minigrad.runtime.dtypes import as_dtype
 from minigrad.tape import no_grad
 
 if TYPE_CHECKING:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from minigrad._tensor import Tensor
-from minigrad.arguments import integer, size_of
-from minigrad.creation import zeros
-from minigrad.devices import on_cpu
-from minigrad.dtypes import as_dtype
-from minigrad.inplace import replace
+from minigrad._tensor.inplace import replace
+from minigrad.functions.arguments import integer, size_of
+from minigrad.functions.creation import zeros
 from minigrad.nn.convolution import (
     Conv1d,
     Conv2d,
@@ -28,6 +26,8 @@ from minigrad.nn.normalization import (
     InstanceNorm2d,
     InstanceNorm3d,
 )
+from minigrad.runtime.devices import on_cpu
+from minigrad.runtime.dtypes import as_dtype
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from minigrad.arguments import integer
+from minigrad.functions.arguments import integer
+from minigrad.functions.shaping import reshape
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.layers import Linear
 from minigrad.nn.module import Module
-from minigrad.shaping import reshape
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from minigrad import functions as f
 from minigrad._c import call, lib, run
-from minigrad._numpy import is_numpys
 from minigrad._tensor import Tensor
-from minigrad.creation import foreign_values, require_grad, tensor
-from minigrad.devices import destination, on_cpu
+from minigrad._tensor.inplace import replace
 from minigrad.dispatch import TensorBase
-from minigrad.dtypes import as_dtype
-from minigrad.inplace import replace
+from minigrad.functions.creation import foreign_values, require_grad, tensor
+from minigrad.runtime.devices import destination, on_cpu
+from minigrad.runtime.dtypes import as_dtype
+from minigrad.runtime.lazy_numpy import is_numpys
 from minigrad.tape import Removable, mode, no_grad
 
 __all__ = ["Module", "Parameter"]
@@ -263,14 +263,14 @@ class Module:
     @property
     def _modules(self) -> MutableMapping[str, Any]:
         """PyTorch's dict of submodules, which writes through."""
-        from minigrad.nn.held import Held
+        from minigrad.nn.part_dicts import Held
 
         return Held(self, Module)
 
     @property
     def _parameters(self) -> MutableMapping[str, Any]:
         """PyTorch's dict of a module's own parameters, which writes through."""
-        from minigrad.nn.held import Held
+        from minigrad.nn.part_dicts import Held
 
         return Held(self, Parameter)
 

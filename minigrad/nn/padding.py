@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from minigrad.arguments import integer
+from minigrad.functions.arguments import integer
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.module import Module
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from minigrad.arguments import integer
 from minigrad.dispatch import TensorBase
+from minigrad.functions.arguments import integer
 from minigrad.nn.module import Module, Parameter
 
 __all__ = ["ParameterDict", "ParameterList"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minigrad.arguments import real
+from minigrad.functions.arguments import real
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.module import Module
 

@@ -7,10 +7,9 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from minigrad.arguments import integer
-from minigrad.creation import full
-from minigrad.devices import on_cpu
-from minigrad.diagonals import triu
+from minigrad.functions.arguments import integer
+from minigrad.functions.creation import full
+from minigrad.functions.diagonals import triu
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.attention import MultiheadAttention
 from minigrad.nn.init import xavier_uniform_
@@ -18,6 +17,7 @@ from minigrad.nn.layers import Linear, ModuleList
 from minigrad.nn.module import Module
 from minigrad.nn.normalization import LayerNorm
 from minigrad.nn.regularization import Dropout
+from minigrad.runtime.devices import on_cpu
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -7,8 +7,8 @@ from math import inf
 from typing import Any
 
 from minigrad._c import Handle, call, lib, shape_of
-from minigrad.ops.kept import Kept
 from minigrad.ops.pointwise import GE
+from minigrad.ops.saved_values import Kept
 from minigrad.ops.table import custom, zero
 
 T = Any  # a Tensor; this layer stands below it

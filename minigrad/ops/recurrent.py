@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad._c import Handle, call, lib
-from minigrad.ops.kept import Kept
+from minigrad.ops.saved_values import Kept
 from minigrad.ops.shape import CAT, STACK
 from minigrad.ops.table import Row, custom
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad._c import Handle, call, lib
-from minigrad.dtypes import float32, float64
 from minigrad.ops.composed import product
 from minigrad.ops.pointwise import SCALE, SUB
 from minigrad.ops.shape import EMBED
 from minigrad.ops.table import Row, custom, linear, zero
+from minigrad.runtime.dtypes import float32, float64
 
 T = Any  # a Tensor; this layer stands below it
 

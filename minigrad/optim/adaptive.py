@@ -9,8 +9,9 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from minigrad.creation import full_like, zeros, zeros_like
 from minigrad.dispatch import TensorBase
+from minigrad.functions.creation import full_like, zeros, zeros_like
+from minigrad.functions.promotion import finfo
 from minigrad.optim.by_parameter import (
     ByParameter,
     check_pair,
@@ -20,7 +21,6 @@ from minigrad.optim.by_parameter import (
     shrunk,
 )
 from minigrad.optim.optimizers import Group, _check_range, _size
-from minigrad.promotion import finfo
 
 __all__ = ["Adadelta", "Adafactor", "Adagrad", "Rprop"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from minigrad.creation import zeros_like
+from minigrad.functions.creation import zeros_like
 from minigrad.optim.by_parameter import ByParameter, check_ranges, check_switches, decayed
 from minigrad.optim.optimizers import Group
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-from minigrad.arguments import integer, real
 from minigrad.dispatch import TensorBase
+from minigrad.functions.arguments import integer, real
 from minigrad.optim.optimizers import Optimizer
 
 __all__ = [

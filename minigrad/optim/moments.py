@@ -9,8 +9,9 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from minigrad.creation import zeros_like
-from minigrad.elementwise import maximum
+from minigrad.functions.creation import zeros_like
+from minigrad.functions.elementwise import maximum
+from minigrad.functions.selection import where
 from minigrad.optim.by_parameter import (
     ByParameter,
     check_pair,
@@ -20,7 +21,6 @@ from minigrad.optim.by_parameter import (
     shrunk,
 )
 from minigrad.optim.optimizers import Group
-from minigrad.selection import where
 
 __all__ = ["Adamax", "Lion", "NAdam", "RAdam", "SparseAdam"]
 

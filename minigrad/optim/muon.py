@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from minigrad.arguments import integer, real
-from minigrad.creation import zeros_like
+from minigrad.functions.arguments import integer, real
+from minigrad.functions.creation import zeros_like
 from minigrad.optim.by_parameter import ByParameter, check_ranges, check_switches, shrunk
 from minigrad.optim.optimizers import Group
 

@@ -16,10 +16,10 @@ from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from minigrad._c import NULL, Handle, call, failure, lib, run
-from minigrad.creation import foreign_values, tensor, zeros_like
 from minigrad.dispatch import TensorBase, write
-from minigrad.dtypes import by_code
+from minigrad.functions.creation import foreign_values, tensor, zeros_like
 from minigrad.optim.hooks import Hooked
+from minigrad.runtime.dtypes import by_code
 from minigrad.tape import begin, enable_grad, end
 
 if TYPE_CHECKING:

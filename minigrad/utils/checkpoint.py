@@ -16,9 +16,9 @@ from typing import Any
 from minigrad import random
 from minigrad._c import call, lib, save_as_is, saved_handle
 from minigrad.backprop import Bundle, gradients, off_tape
-from minigrad.creation import zeros
 from minigrad.dispatch import TensorBase, copied, parent_of, wrap
-from minigrad.shaping import contiguous
+from minigrad.functions.creation import zeros
+from minigrad.functions.shaping import contiguous
 from minigrad.tape import LEAF, Node, enable_grad, mode, no_grad, record
 
 __all__ = ["checkpoint", "checkpoint_sequential"]

@@ -17,8 +17,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from minigrad._numpy import np
 from minigrad.dispatch import TensorBase
+from minigrad.runtime.lazy_numpy import np
 
 __all__ = ["SummaryWriter"]
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad import functions as f
-from minigrad.creation import zeros_like
 from minigrad.dispatch import Size, TensorBase
 from minigrad.distributions import constraints
+from minigrad.functions.creation import zeros_like
 
 __all__ = [
     "ComposeTransform",
@@ -29,7 +29,7 @@ def last_added(x: Any, dims: int) -> Any:
 
 def broadcast(shape: Sequence[int], *others: Any) -> Sequence[int]:
     """The shape together with those of other tensors; of numbers there is none."""
-    from minigrad.questions import broadcast_shapes
+    from minigrad.functions.predicates import broadcast_shapes
 
     return broadcast_shapes(tuple(shape), *(tuple(getattr(x, "shape", ())) for x in others))
 

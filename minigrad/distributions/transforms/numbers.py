@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad import functions as f
-from minigrad.creation import zeros_like
 from minigrad.distributions import constraints
 from minigrad.distributions.transforms.base import Transform, broadcast, last_added
+from minigrad.functions.creation import zeros_like
 from minigrad.nn.functional import logsigmoid
 
 __all__ = [

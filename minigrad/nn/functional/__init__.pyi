@@ -1,8 +1,12 @@
 # Written by docs/stubs.py from the modules themselves: change those.
 import builtins
 from typing import Any
-from minigrad.elementwise import sigmoid as sigmoid
-from minigrad.elementwise import tanh as tanh
+from minigrad.functions.elementwise import sigmoid as sigmoid
+from minigrad.functions.elementwise import tanh as tanh
+from minigrad.functions.padding import pad as pad
+from minigrad.functions.scans import log_softmax as log_softmax
+from minigrad.functions.scans import softmax as softmax
+from minigrad.functions.scans import softmin as softmin
 from minigrad.nn.functional.activation import celu as celu
 from minigrad.nn.functional.activation import celu_ as celu_
 from minigrad.nn.functional.activation import elu as elu
@@ -52,10 +56,6 @@ from minigrad.nn.functional.sparse import embedding as embedding
 from minigrad.nn.functional.sparse import one_hot as one_hot
 from minigrad.nn.functional.unpooling import *
 from minigrad.nn.functional.vision import *
-from minigrad.padding import pad as pad
-from minigrad.scans import log_softmax as log_softmax
-from minigrad.scans import softmax as softmax
-from minigrad.scans import softmin as softmin
 
 TOPICS: Any
 __all__: list[str]

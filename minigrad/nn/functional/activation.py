@@ -10,16 +10,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.arguments import one_dim
-from minigrad.creation import tensor, zeros
+from minigrad._tensor.inplace import check_writable, update
 from minigrad.dispatch import TensorBase, apply_to_one, binary, unary
-from minigrad.dtypes import int64
 from minigrad.functions import log_softmax, sigmoid, softmax, softmin, tanh
-from minigrad.inplace import check_writable, update
+from minigrad.functions.arguments import one_dim
+from minigrad.functions.creation import tensor, zeros
+from minigrad.functions.reductions import as_float
 from minigrad.nn.functional.operands import floats, real
 from minigrad.ops import special as _s
 from minigrad.random import Generator, drawing
-from minigrad.reductions import as_float
+from minigrad.runtime.dtypes import int64
 from minigrad.tape import mode
 
 if TYPE_CHECKING:

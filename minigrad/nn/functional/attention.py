@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from minigrad.arguments import broadcast_shape, tensor_operand
 from minigrad.dispatch import apply, parent_of, wrap
-from minigrad.dtypes import bool_
+from minigrad.functions.arguments import broadcast_shape, tensor_operand
 from minigrad.nn.functional.regularization import dropout
 from minigrad.nn.functional.spatial import require_floats
 from minigrad.ops.attention import ATTENTION, ATTENTION_BY_MASK, attention_weights
-from minigrad.ops.kept import Kept
+from minigrad.ops.saved_values import Kept
+from minigrad.runtime.dtypes import bool_
 from minigrad.tape import mode
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.arguments import integer, tensor_operand
-from minigrad.creation import arange, ones_like, zeros
+from minigrad.functions.arguments import integer, tensor_operand
+from minigrad.functions.creation import arange, ones_like, zeros
+from minigrad.functions.selection import index_operand
 from minigrad.nn.functional.sparse import embedding
-from minigrad.selection import index_operand
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

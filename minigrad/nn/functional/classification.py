@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad._c import NULL, call, lib
-from minigrad.arguments import integer, tensor_operand
 from minigrad.dispatch import apply, wrap
-from minigrad.dtypes import int64
+from minigrad.functions.arguments import integer, tensor_operand
+from minigrad.functions.reductions import as_float
+from minigrad.functions.selection import index_operand
+from minigrad.functions.shaping import widen
 from minigrad.nn.functional.activation import softplus
 from minigrad.nn.functional.dense import linear
 from minigrad.nn.functional.operands import (
@@ -22,9 +24,7 @@ from minigrad.nn.functional.operands import (
     weighted,
 )
 from minigrad.ops.loss import CROSS_ENTROPY, ENTROPY, MULTI_MARGIN, NLL, SCORES, WEIGHTED_SCORES
-from minigrad.reductions import as_float
-from minigrad.selection import index_operand
-from minigrad.shaping import widen
+from minigrad.runtime.dtypes import int64
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

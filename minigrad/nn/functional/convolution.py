@@ -10,8 +10,8 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from minigrad.arguments import integer, tensor_operand
 from minigrad.dispatch import apply
+from minigrad.functions.arguments import integer, tensor_operand
 from minigrad.nn.functional.spatial import Sizes, fit, padded, per_axis, spatial_input
 from minigrad.ops.convolution import CONV, CONV_BIAS, CONV_SPREAD, Geometry
 from minigrad.ops.window import WINDOWS, Windows

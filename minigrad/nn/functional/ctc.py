@@ -10,11 +10,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.arguments import integer, tensor_operand
-from minigrad.creation import arange, full_like, tensor, zeros
+from minigrad.functions.arguments import integer, tensor_operand
+from minigrad.functions.creation import arange, full_like, tensor, zeros
+from minigrad.functions.selection import index_operand
 from minigrad.nn.functional.operands import check_reduction, reduced
 from minigrad.nn.functional.spatial import require_floats
-from minigrad.selection import index_operand
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minigrad.arguments import tensor_operand
-from minigrad.contraction import einsum
 from minigrad.dispatch import operation
+from minigrad.functions.arguments import tensor_operand
+from minigrad.functions.contraction import einsum
 from minigrad.ops.contraction import LINEAR, LINEAR_BIAS
 
 if TYPE_CHECKING:

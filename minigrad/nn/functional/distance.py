@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad._c import lib
-from minigrad.arguments import one_dim, tensor_operand
 from minigrad.dispatch import apply
+from minigrad.functions.arguments import one_dim, tensor_operand
 from minigrad.nn.functional.operands import (
     check_reduction,
     floats,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.arguments import real, tensor_operand
-from minigrad.creation import arange, asarray, full_like
-from minigrad.dtypes import float64, int64
+from minigrad.functions.arguments import real, tensor_operand
+from minigrad.functions.creation import arange, asarray, full_like
 from minigrad.nn.functional.spatial import per_axis
 from minigrad.random import rand
+from minigrad.runtime.dtypes import float64, int64
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

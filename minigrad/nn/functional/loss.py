@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.arguments import common_shape
 from minigrad.dispatch import apply
+from minigrad.functions.arguments import common_shape
 from minigrad.nn.functional.operands import (
     check_reduction,
     floats,

@@ -11,9 +11,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minigrad import functions as f
-from minigrad.arguments import integer, real
 from minigrad.dispatch import apply
-from minigrad.dtypes import bool_
+from minigrad.functions.arguments import integer, real
 from minigrad.nn.functional.spatial import (
     Sizes,
     check_places,
@@ -22,6 +21,7 @@ from minigrad.nn.functional.spatial import (
     spatial_input,
 )
 from minigrad.ops.window import BOX_ARGMAX, BOX_MAX, BOX_SUM, Boxes
+from minigrad.runtime.dtypes import bool_
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

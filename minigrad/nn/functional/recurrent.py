@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad.arguments import promoted
 from minigrad.dispatch import apply, parent_of, wrap
 from minigrad.functions import cat
+from minigrad.functions.arguments import promoted
 from minigrad.nn.functional.spatial import require_floats
-from minigrad.ops.kept import Kept
 from minigrad.ops.recurrent import GRU, LSTM, LSTM_PROJECTED, RNN_RELU, RNN_TANH
+from minigrad.ops.saved_values import Kept
 from minigrad.ops.table import Row
 
 if TYPE_CHECKING:

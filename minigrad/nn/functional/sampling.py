@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.arguments import size_of, tensor_operand
-from minigrad.creation import arange, ones, ones_like
+from minigrad.functions.arguments import size_of, tensor_operand
+from minigrad.functions.creation import arange, ones, ones_like
 from minigrad.nn.functional.operands import floats
 
 if TYPE_CHECKING:

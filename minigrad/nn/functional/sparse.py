@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from minigrad import functions as f
 from minigrad._c import call, lib, run
-from minigrad.arguments import integer, tensor_operand
-from minigrad.creation import ones_like, zeros
 from minigrad.dispatch import wrap
-from minigrad.padding import pad
-from minigrad.selection import gather_rows, index_operand
+from minigrad.functions.arguments import integer, tensor_operand
+from minigrad.functions.creation import ones_like, zeros
+from minigrad.functions.padding import pad
+from minigrad.functions.selection import gather_rows, index_operand
 from minigrad.tape import no_grad
 
 if TYPE_CHECKING:

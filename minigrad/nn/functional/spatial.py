@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minigrad.arguments import integer, tensor_operand
-from minigrad.creation import check_room
 from minigrad.dispatch import apply
-from minigrad.dtypes import bool_
+from minigrad.functions.arguments import integer, tensor_operand
+from minigrad.functions.creation import check_room
+from minigrad.functions.shaping import widen
 from minigrad.ops.shape import EMBED, SLICE
 from minigrad.ops.window import Windows
-from minigrad.shaping import widen
+from minigrad.runtime.dtypes import bool_
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad._c import lib, run
-from minigrad.arguments import size_of
-from minigrad.creation import zeros
+from minigrad.functions.arguments import size_of
+from minigrad.functions.creation import zeros
+from minigrad.functions.selection import index_operand
 from minigrad.nn.functional.spatial import Sizes, per_axis, spatial_input
-from minigrad.selection import index_operand
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from minigrad.arguments import integer, tensor_operand
-from minigrad.creation import tensor
 from minigrad.dispatch import apply
+from minigrad.functions.arguments import integer, tensor_operand
+from minigrad.functions.creation import tensor
 from minigrad.nn.functional.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,

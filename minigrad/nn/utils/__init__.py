@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.arguments import listed_tensors, real
 from minigrad.dispatch import TensorBase
+from minigrad.functions.arguments import listed_tensors, real
 from minigrad.tape import no_grad
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.arguments import listed_tensors, tensor_operand
+from minigrad.functions.arguments import listed_tensors, tensor_operand
 from minigrad.tape import no_grad
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minigrad import functions as f
-from minigrad.arguments import integer, listed_tensors, tensor_operand
-from minigrad.creation import arange, full, tensor
-from minigrad.dtypes import int64
+from minigrad.functions.arguments import integer, listed_tensors, tensor_operand
+from minigrad.functions.creation import arange, full, tensor
+from minigrad.runtime.dtypes import int64
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -1,0 +1,5 @@
+"""The Tensor class, one file for each group of its methods."""
+
+from minigrad._tensor.tensor import Tensor
+
+__all__ = ["Tensor"]

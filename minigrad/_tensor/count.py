@@ -1,0 +1,27 @@
+"""The number of elements of a tensor, which PyTorch's programs call for the shape."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+from minigrad.dispatch import Size
+from minigrad.functions.arguments import one_dim
+
+__all__ = ["Count"]
+
+
+class Count(int):
+    """The number of elements of a tensor, which is its shape when it is called."""
+
+    shape: Size
+
+    @overload
+    def __call__(self, dim: None = None) -> Size: ...
+    @overload
+    def __call__(self, dim: int) -> int: ...
+    def __call__(self, dim: int | None = None) -> Size | int:
+        """The shape, or the size of one dimension; IndexError for one that is not there."""
+        return self.shape if dim is None else self.shape[one_dim("size", dim, len(self.shape))]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, (int(self),)

@@ -1,0 +1,1113 @@
+"""The Tensor: an array that remembers where it came from."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from minigrad import functions as f
+from minigrad._c import call, ffi, lib, settle, settle_run, tracers
+from minigrad._tensor import indexing
+from minigrad._tensor.count import Count
+from minigrad._tensor.inplace import (
+    KeepGrad,
+    become,
+    catch_up,
+    check_writable,
+    kept_by,
+    lagging_are,
+    overwrite,
+    replace,
+    shows_tracked,
+    update,
+)
+from minigrad.dispatch import (
+    Fields,
+    TensorBase,
+    Views,
+    as_operand,
+    binary,
+    copied,
+    floats,
+    ints,
+    operator,
+    parent_of,
+    results_are,
+    to_lists,
+    use,
+    value_for,
+    wrap,
+)
+from minigrad.functions import creation
+from minigrad.functions.arguments import one_dim, renamed
+from minigrad.functions.creation import require_grad, to_numpy
+from minigrad.functions.elementwise import scale
+from minigrad.ops import pointwise as p
+from minigrad.ops.table import Row
+from minigrad.parts import Part
+from minigrad.runtime.devices import CPU, destination, device, on_cpu
+from minigrad.runtime.dtypes import (
+    bfloat16,
+    bool_,
+    default_dtype,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
+from minigrad.runtime.lazy_numpy import np
+from minigrad.tape import (
+    LEAF,
+    LeafHooks,
+    Node,
+    Removable,
+    forwards,
+    is_grad_enabled,
+    mode,
+    note_leaving,
+    pauses,
+)
+
+__all__ = ["Tensor"]
+
+
+_accumulate = lib.mg_accumulate
+
+
+def _reflected(function: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Any], Tensor]:
+    def reflected(self: Tensor, other: Any) -> Tensor:
+        operand = as_operand(other)
+        return NotImplemented if operand is None else function(operand, self)
+
+    return reflected
+
+
+def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The function as a method that writes its result over its tensor, and returns that."""
+    op = function.__name__
+
+    def in_place(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        before = self
+        tracked = self._edge is not None or any(
+            isinstance(x, TensorBase) and x._edge is not None for x in (*args, *kwargs.values())
+        )
+        if (tracked or shows_tracked(self)) and not (pauses and not mode.enabled):
+            check_writable(op, self)
+            before = wrap(call(lib.mg_copy, self._h), self._edge)  # values that the graph may keep
+            args = tuple([before if x is self else x for x in args])
+            kwargs = {name: before if x is self else x for name, x in kwargs.items()}
+        return update(op, self, function(before, *args, **kwargs))
+
+    in_place.__name__, in_place.__qualname__ = f"{op}_", f"Tensor.{op}_"
+    in_place.__doc__ = f":func:`minigrad.{op}`, written over this tensor; returns it."
+    return in_place
+
+
+def _augmented(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """An augmented assignment: in place, and leaving types it does not know to others."""
+    in_place = _in_place(function)
+
+    def augmented(self: Tensor, other: Any) -> Tensor:
+        operand = as_operand(other)
+        return NotImplemented if operand is None else in_place(self, operand)
+
+    return augmented
+
+
+def _hook_of_leaf(
+    leaf: TensorBase, hook: Callable[[Tensor], Any], after: builtins.bool = False
+) -> Removable:
+    if not hasattr(leaf, "_hooks"):
+        leaf._hooks = LeafHooks()
+    hooks = leaf._hooks.after if after else leaf._hooks
+    hooks.append(hook)
+    return Removable(hooks, hook)
+
+
+class _Later:
+    """A method that is made when it is first asked for, and then stands in this one's place.
+
+    What it is made of may not be loaded before.
+    """
+
+    __slots__ = ("make", "name")
+
+    def __init__(self, name: str, make: Callable[[str], Callable[..., Any]]) -> None:
+        self.name = name
+        self.make = make
+
+    def __get__(self, x: Tensor | None, cls: type) -> Any:
+        method: Any = self.make(self.name)
+        setattr(Tensor, self.name, method)
+        return method.__get__(x, cls)
+
+
+def _of_autograd(name: str) -> Callable[..., Any]:
+    from minigrad import autograd
+
+    return getattr(autograd, name)  # type: ignore[no-any-return]
+
+
+@results_are
+class Tensor(TensorBase):
+    """An n-dimensional array, differentiable if it holds float32 or float64.
+
+    Make one with :func:`minigrad.tensor`, :func:`minigrad.from_numpy` and the other creation
+    functions; operations return new ones. Shapes and meaning of the methods are PyTorch's; NumPy's
+    ``axis`` and ``keepdims`` are accepted for ``dim`` and ``keepdim``.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+
+    It takes attributes of one's own, which copies, deep copies and pickles keep.
+    """
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __new__(
+        cls,
+        *data: Any,
+        dtype: Any = None,
+        requires_grad: builtins.bool = False,
+        device: Any = None,
+    ) -> Tensor:
+        """A tensor of sizes or of data, in the default float dtype unless another is given.
+
+        As in PyTorch integers are sizes, and so is the shape of a tensor: ``Tensor(2, 3)`` and
+        ``Tensor(x.shape)`` hold whatever was in memory. Any other argument is data, as of
+        :func:`minigrad.tensor`. Calling a subclass makes that subclass.
+
+        >>> import minigrad as mg
+        >>> mg.Tensor([1, 2]), mg.Tensor(2, 3).shape
+        (tensor([1., 2.]), (2, 3))
+        """
+        kind = dtype or default_dtype()
+        made = require_grad(creation.of_sizes_or_data("Tensor", data, kind, device), requires_grad)
+        return made if cls is Tensor else _of_class(cls, made)
+
+    # ---- what it is ----
+
+    @property
+    def ndim(self) -> builtins.int:
+        """The number of dimensions."""
+        return int(self._h.ndim)
+
+    @property
+    def size(self) -> Count:
+        """The number of elements; called, the shape, or the size of one dimension.
+
+        >>> import minigrad as mg
+        >>> x = mg.zeros(2, 3)
+        >>> x.size, x.size(), x.size(-1)
+        (6, (2, 3), 3)
+        """
+        made = Count(self._h.size)
+        made.shape = self.shape
+        return made
+
+    def numel(self) -> builtins.int:
+        """The number of elements."""
+        return int(self._h.size)
+
+    nelement = numel
+
+    def dim(self) -> builtins.int:
+        """The number of dimensions."""
+        return int(self._h.ndim)
+
+    ndimension = dim
+
+    def stride(self, dim: builtins.int | None = None) -> Any:
+        """The steps between neighbours, in elements; of one dimension if that is given."""
+        steps = self.strides
+        return steps if dim is None else steps[one_dim("stride", dim, len(steps))]
+
+    def storage_offset(self) -> builtins.int:
+        """Where the first element lies in the memory that views share, in elements."""
+        first = ffi.cast("char **", self._h.buffer)[0]  # the first field of what is shared
+        return (self.data_ptr() - int(ffi.cast("uintptr_t", first))) // self.itemsize
+
+    def data_ptr(self) -> builtins.int:
+        """The address of the first element."""
+        return int(ffi.cast("uintptr_t", self._h.data))
+
+    def resize_(self, *sizes: Any, memory_format: Any = None) -> Tensor:
+        """Give it another size: the first elements are kept, further ones are whatever is there.
+
+        Raises RuntimeError for a tensor that requires grad.
+        """
+        if self._edge is not None:
+            raise RuntimeError("[resize_] a tensor that requires grad is not resized: use reshape")
+        made = creation.empty(*sizes, dtype=self.dtype)
+        kept = builtins.min(made._h.size, self._h.size)
+        f.reshape(made, (-1,))[:kept] = f.reshape(self, (-1,))[:kept]
+        replace(self, made._h)
+        return self
+
+    def resize_as_(self, other: Tensor, memory_format: Any = None) -> Tensor:
+        """As :meth:`resize_`, to the shape of another tensor."""
+        return self.resize_(other.shape)
+
+    def detach_(self) -> Tensor:
+        """Take it out of its graph, as a leaf that requires no grad; RuntimeError for a view."""
+        if getattr(self, "_alias", None) is not None:
+            raise RuntimeError("[detach_] this tensor is a view: use detach()")
+        self._edge = None
+        return self
+
+    def share_memory_(self) -> Tensor:
+        """Itself: threads share all memory."""
+        return self
+
+    def is_shared(self) -> builtins.bool:
+        """False: processes share no memory."""
+        return False
+
+    @property
+    def retains_grad(self) -> builtins.bool:
+        """Whether it is no leaf and keeps its gradient in ``grad``."""
+        return type(self._edge) is Node and bool(kept_by(self._edge, self))
+
+    @property
+    def output_nr(self) -> builtins.int:
+        """Its number among the results of a Function; 0 where the operation has one result."""
+        op = getattr(self._edge, "op", None)
+        return int(getattr(getattr(op, "op", op), "place", 0))
+
+    def element_size(self) -> builtins.int:
+        """The size of an element in bytes."""
+        return self.dtype.itemsize
+
+    def is_complex(self) -> builtins.bool:
+        """False: there are no complex numbers."""
+        return False
+
+    def is_signed(self) -> builtins.bool:
+        """Whether the dtype has negative numbers."""
+        return self.dtype.is_signed
+
+    def is_nonzero(self) -> builtins.bool:
+        """True unless the one element is 0; RuntimeError for more or fewer elements."""
+        from minigrad.functions.predicates import is_nonzero
+
+        return is_nonzero(self)
+
+    def is_same_size(self, other: Tensor) -> builtins.bool:
+        """True for tensors of one shape."""
+        return self.shape == other.shape
+
+    @property
+    def strides(self) -> tuple[builtins.int, ...]:
+        """The step between neighbours along each dimension, in elements."""
+        return self._h.strides  # type: ignore[no-any-return]
+
+    def is_contiguous(self, memory_format: Any = None) -> builtins.bool:
+        """Whether the elements lie in row-major order without gaps.
+
+        With ``memory_format=mg.channels_last``, of images, whether they would with the channels
+        as last dimension; so of volumes with ``mg.channels_last_3d``.
+        """
+        ndim = {"channels_last": 4, "channels_last_3d": 5}.get(str(memory_format))
+        if ndim is None:
+            return builtins.bool(lib.mg_contiguous_now(self._h))
+        return self.ndim == ndim and f.movedim(self.detach(), 1, -1).is_contiguous()
+
+    @property
+    def _version(self) -> builtins.int:
+        """Grows with every in-place write to the memory."""
+        return int(lib.mg_version(self._h))
+
+    # ---- the tape ----
+
+    @property
+    def requires_grad(self) -> builtins.bool:
+        """Whether a backward computes a gradient for it, or through it."""
+        return self._edge is not None
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: builtins.bool) -> None:
+        self.requires_grad_(wanted)
+
+    def requires_grad_(self, requires_grad: builtins.bool = True) -> Tensor:
+        """Make it a leaf that requires a gradient, or not; returns it."""
+        if type(self._edge) is Node:
+            if not requires_grad:
+                raise RuntimeError(
+                    "[requires_grad_] only leaves can stop requiring grad; use detach()"
+                )
+            return self
+        return require_grad(self, requires_grad)
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The operation it is the result of, if that was recorded."""
+        return self._edge if type(self._edge) is Node else None
+
+    @property
+    def is_leaf(self) -> builtins.bool:
+        """Whether it was made by the user, not by a recorded operation."""
+        return type(self._edge) is not Node
+
+    backward = _Later("backward", _of_autograd)
+
+    def detach(self) -> Tensor:
+        """The same memory, without a history."""
+        return wrap(call(lib.mg_view_alias, self._h))
+
+    @property
+    def data(self) -> Tensor:
+        """As :meth:`detach`; assigned to, it replaces the values, whatever the tape holds.
+
+        A leaf takes on the dtype of a tensor or an array, which must hold floats (TypeError) where
+        the leaf requires a gradient; all else is brought to this dtype. ``grad`` stays
+        as it is, as in PyTorch: after values of another shape set it to None.
+        """
+        return self.detach()
+
+    @data.setter
+    def data(self, values: Any) -> None:
+        source = value_for("data", self, values).detach()
+        if self._edge is LEAF and (source.dtype.is_storage or not source.dtype.is_floating_point):
+            raise TypeError(
+                "[data] a tensor that requires grad holds float32 or float64, not "
+                f"{source.dtype.name}"
+            )
+        if type(self._edge) is Node:  # which hands on gradients of this dtype
+            source = f.to(source, self.dtype)
+        replace(self, source._h)
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Removable:
+        """Call ``hook(gradient)`` when this tensor's gradient is known; it may return another one.
+
+        A leaf's is all that one backward adds to its ``grad``, and it is known at the end.
+        Returns what removes the hook, ``handle.remove()``. RuntimeError for a tensor that does not
+        require grad.
+
+        >>> import minigrad as mg
+        >>> x = mg.tensor(3.0, requires_grad=True)
+        >>> handle = x.register_hook(lambda g: g.clamp(max=1.0))
+        >>> (x * x).backward()
+        >>> x.grad
+        tensor(1.)
+        """
+        edge = self._edge
+        if edge is None:
+            raise RuntimeError(
+                "[register_hook] this tensor does not require grad: no gradient comes to it"
+            )
+        if not callable(hook):
+            raise TypeError(f"[register_hook] a hook is a function, not {type(hook).__name__}")
+        if type(edge) is not Node:
+            return _hook_of_leaf(parent_of(self), hook)
+        if edge.hooks is None:
+            edge.hooks = []
+        hooks = edge.hooks
+        kept = sum([type(other) is KeepGrad for other in hooks])  # come last: they keep the result
+        hooks.insert(len(hooks) - (kept if type(hook) is not KeepGrad else 0), hook)
+        return Removable(hooks, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Removable:
+        """Call ``hook(tensor)`` after each backward that added to this leaf's ``grad``.
+
+        It is called when all leaves have their gradients, and records nothing unless the backward
+        creates a graph: an optimizer may step in it, and ``grad`` may be set to None. Returns what
+        removes the hook, ``handle.remove()``. RuntimeError for a tensor that is no leaf or does not
+        require grad.
+
+        >>> import minigrad as mg
+        >>> x = mg.tensor(3.0, requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: leaf.sub_(leaf.grad))
+        >>> (x * 2).backward()
+        >>> x.item()
+        1.0
+        """
+        op = "register_post_accumulate_grad_hook"
+        if self._edge is not LEAF:
+            raise RuntimeError(f"[{op}] only a leaf that requires grad has a grad to wait for")
+        if not callable(hook):
+            raise TypeError(f"[{op}] a hook is a function, not {type(hook).__name__}")
+        return _hook_of_leaf(parent_of(self), hook, after=True)
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this non-leaf, as it is when backward comes, in ``grad`` too.
+
+        A leaf's is kept anyway. RuntimeError for a tensor that does not require grad.
+        """
+        node = self._edge
+        if node is None:
+            raise RuntimeError("[retain_grad] this tensor does not require grad: it will have none")
+        if type(node) is Node and not kept_by(node, self):
+            self.register_hook(KeepGrad(self))
+
+    # ---- out of it ----
+
+    def item(self) -> builtins.float | builtins.int | builtins.bool:
+        """The one element as a Python number; ValueError unless there is exactly one."""
+        h = self._h
+        if h.size != 1:
+            raise ValueError(
+                f"[item] a tensor of shape {self.shape} has {h.size} elements, not one"
+            )
+        if forwards:
+            note_leaving(self)
+        if self.dtype.is_floating_point:
+            return float(lib.mg_item_float(h))
+        value = int(lib.mg_item_int(h))
+        return bool(value) if h.dtype == lib.MG_BOOL else value
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers; a number for 0 dimensions."""
+        if forwards:
+            note_leaving(self)
+        return to_lists(self._h)
+
+    def numpy(self, *, force: builtins.bool = False) -> np.ndarray[Any, Any]:
+        """A NumPy array on the same memory; read-only while a graph needs that memory.
+
+        RuntimeError for a tensor that requires grad: use ``detach().numpy()``, which is what
+        ``force=True`` does.
+        """
+        if force:
+            return self.detach().numpy()
+        if self._edge is not None:
+            raise RuntimeError(
+                "[numpy] this tensor requires grad, which NumPy cannot follow; "
+                "use x.detach().numpy()"
+            )
+        if forwards:
+            note_leaving(self)
+        return to_numpy(self._h)
+
+    def __array__(
+        self, dtype: Any = None, copy: builtins.bool | None = None
+    ) -> np.ndarray[Any, Any]:
+        """NumPy's conversion protocol; RuntimeError for a tensor that requires grad."""
+        shown = self.numpy()
+        wanted = shown.dtype if dtype is None else np.dtype(dtype)
+        if wanted != shown.dtype:
+            if copy is False:
+                raise ValueError(f"[numpy] {shown.dtype} to {wanted} needs a copy")
+            return shown.astype(wanted)
+        return shown.copy() if copy else shown
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """NumPy's universal functions, and operators with an array on the left."""
+        from minigrad.interop.numpy_protocol import array_ufunc
+
+        return array_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        """NumPy's other functions."""
+        from minigrad.interop.numpy_protocol import array_function, is_ours
+
+        return array_function(function, args, options) if is_ours(types) else NotImplemented
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: Any = None,
+        dl_device: Any = None,
+        copy: builtins.bool | None = None,
+    ) -> Any:
+        """A DLPack capsule on the same memory, from which other libraries make an array.
+
+        BufferError for a tensor that requires grad, for bfloat16, and for memory that a graph needs
+        where the other library does not know read-only memory.
+        """
+        from minigrad.interop.dlpack import capsule
+
+        return capsule(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[builtins.int, builtins.int]:
+        """The CPU, as DLPack has it."""
+        return 1, 0
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The functions of the array API standard, :mod:`minigrad.array_api`.
+
+        ValueError for a version of the standard that is not offered.
+        """
+        from minigrad import array_api
+
+        if api_version not in (None, "2022.12", "2023.12", array_api.__array_api_version__):
+            raise ValueError(
+                f"[array_namespace] version {api_version!r} of the array API is not offered: use "
+                f"{array_api.__array_api_version__!r}"
+            )
+        return array_api
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __float__(self) -> builtins.float:
+        return float(self.item())
+
+    def __int__(self) -> builtins.int:
+        return int(self.item())
+
+    def __bool__(self) -> builtins.bool:
+        if self._h.size != 1:
+            raise ValueError(
+                f"[bool] the truth of a tensor of shape {self.shape} is not one value: "
+                "use .any() or .all()"
+            )
+        return bool(self.item())
+
+    def __index__(self) -> builtins.int:
+        if self.dtype.is_floating_point:
+            raise TypeError(f"[index] a {self.dtype.name} tensor cannot be an index")
+        return int(self.item())
+
+    def __len__(self) -> builtins.int:
+        if not self._h.ndim:
+            raise TypeError("[len] a 0-d tensor has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self._h.ndim:
+            raise TypeError("[iter] a 0-d tensor cannot be iterated")
+        return (f.select(self, 0, i) for i in range(self.shape[0]))
+
+    def __contains__(self, value: Any) -> builtins.bool:
+        found: Any = self == value
+        if not isinstance(found, Tensor):
+            raise TypeError(f"[in] a tensor holds numbers, not {type(value).__name__}")
+        return bool(f.any(found))
+
+    def __format__(self, spec: str) -> str:
+        """A number for 0 dimensions, else the repr."""
+        return format(repr(self) if self._h.ndim else self.item(), spec)
+
+    def __repr__(self) -> str:
+        from minigrad._tensor import printing
+
+        return printing.text(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from minigrad._tensor import printing
+
+        return printing.html(self)
+
+    # ---- into it ----
+
+    def copy_(self, other: Any, non_blocking: builtins.bool = False) -> Tensor:
+        """Write ``other``, broadcast and cast, into this tensor; returns it."""
+        return overwrite("copy_", self, value_for("copy_", self, other))
+
+    def fill_(self, value: builtins.float) -> Tensor:
+        """Write one value everywhere; returns the tensor."""
+        return self.copy_(value)
+
+    def zero_(self) -> Tensor:
+        """Write 0 everywhere; returns the tensor."""
+        return self.copy_(0)
+
+    def fill_diagonal_(self, fill_value: builtins.float) -> Tensor:
+        """Write one value on the diagonal of a matrix; returns the tensor."""
+        if self.ndim != 2:
+            raise ValueError(f"[fill_diagonal_] a matrix has 2 dimensions, this one {self.ndim}")
+        value = value_for("fill_diagonal_", self, fill_value)
+        try:
+            overwrite("fill_diagonal_", f.diagonal(self), value)
+        except ValueError as error:
+            raise renamed("fill_diagonal_", error) from None
+        return self
+
+    def accumulate_(self, g: Tensor | Part) -> None:
+        """Add a gradient of the same shape and dtype into memory that only the caller holds."""
+        if type(g) is Part:
+            g.add_to(self._h)
+            return
+        code = _accumulate(self._h, g._h)  # as `run` does it
+        if code or tracers:
+            settle_run(code, _accumulate, (self._h, g._h))
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return indexing.get(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        indexing.put(self, index, value)
+
+    def __copy__(self) -> Tensor:
+        """A leaf on the same memory, with the same attributes."""
+        copy = _of_class(_class_of(self), require_grad(self.detach(), self._edge is LEAF))
+        copy.__dict__.update(self.__dict__)
+        return copy
+
+    def __deepcopy__(self, memo: dict[builtins.int, Any]) -> Tensor:
+        """A leaf with memory, ``grad`` and attributes of its own.
+
+        A result's copy does not require grad.
+        """
+        values = require_grad(wrap(call(lib.mg_copy, self._h)), self._edge is LEAF)
+        copy = memo[id(self)] = _of_class(_class_of(self), values)
+        if self.grad is not None and self._edge is LEAF:
+            copy.grad = self.grad.__deepcopy__(memo)
+        if self.__dict__:
+            from copy import deepcopy
+
+            copy.__dict__.update(deepcopy(self.__dict__, memo))
+        return copy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        dtype = bfloat16 if self.dtype is bfloat16 else None  # of which NumPy knows the bits alone
+        values = (self.detach() if dtype is None else f.view(self, int16)).numpy().copy()
+        given = (values, self._edge is LEAF, _class_of(self), dtype)
+        return _rebuild, given, self.__dict__ or None
+
+    # ---- dtypes ----
+
+    def to(
+        self,
+        *args: Any,
+        dtype: Any = None,
+        device: Any = None,
+        non_blocking: builtins.bool = False,
+        copy: builtins.bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        """The same values in another dtype, or a tensor's; itself where nothing changes.
+
+        A device may be named before the dtype, or instead of one: the CPU. With ``copy`` it is
+        always a new tensor. The other switches are PyTorch's and change nothing.
+
+        Raises TypeError for an unknown dtype, RuntimeError for another device.
+
+        >>> import minigrad as mg
+        >>> mg.ones(2).to("cpu", mg.float64)
+        tensor([1., 1.], dtype=minigrad.float64)
+        """
+        wanted = destination("to", args, device, dtype)
+        made: Tensor = self if wanted is None else f.to(self, wanted)
+        return f.clone(made) if copy and made is self else made
+
+    def astype(self, dtype: Any) -> Tensor:
+        """As :meth:`to`; NumPy's name."""
+        return f.to(self, dtype)
+
+    def type(self, dtype: Any = None, non_blocking: builtins.bool = False, **kwargs: Any) -> Any:
+        """The values in another dtype, or, without one, the name of the class of this dtype.
+
+        A dtype may be named as in old programs, by a class or its name: "torch.FloatTensor".
+
+        >>> import minigrad as mg
+        >>> mg.ones(1).type(), mg.ones(1).type(mg.LongTensor)
+        ('minigrad.FloatTensor', tensor([1]))
+        """
+        from minigrad._tensor.typed_classes import dtype_of_class, name_of_class
+
+        return name_of_class(self.dtype) if dtype is None else f.to(self, dtype_of_class(dtype))
+
+    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> Any:
+        """As :func:`minigrad.svd`."""
+        from minigrad.interop.legacy import svd
+
+        return svd(self, some, compute_uv)
+
+    def float(self, memory_format: Any = None) -> Tensor:
+        """As float32."""
+        return f.to(self, float32)
+
+    def double(self, memory_format: Any = None) -> Tensor:
+        """As float64."""
+        return f.to(self, float64)
+
+    def long(self, memory_format: Any = None) -> Tensor:
+        """As int64."""
+        return f.to(self, int64)
+
+    def int(self, memory_format: Any = None) -> Tensor:
+        """As int32, a storage dtype."""
+        return f.to(self, int32)
+
+    def short(self, memory_format: Any = None) -> Tensor:
+        """As int16, a storage dtype."""
+        return f.to(self, int16)
+
+    def char(self, memory_format: Any = None) -> Tensor:
+        """As int8, a storage dtype."""
+        return f.to(self, int8)
+
+    def byte(self, memory_format: Any = None) -> Tensor:
+        """As uint8, a storage dtype."""
+        return f.to(self, uint8)
+
+    def half(self, memory_format: Any = None) -> Tensor:
+        """As float16, a storage dtype; TypeError for a tensor that requires grad."""
+        return f.to(self, float16)
+
+    def bfloat16(self, memory_format: Any = None) -> Tensor:
+        """As bfloat16, a storage dtype; TypeError for a tensor that requires grad."""
+        return f.to(self, bfloat16)
+
+    def bool(self, memory_format: Any = None) -> Tensor:
+        """As bool: is it different from 0?"""
+        return f.to(self, bool_)
+
+    def is_floating_point(self) -> builtins.bool:
+        """Whether it holds floats."""
+        return self.dtype.is_floating_point
+
+    @property
+    def itemsize(self) -> builtins.int:
+        """The size of an element in bytes."""
+        return self.dtype.itemsize
+
+    @property
+    def ctypes(self) -> Any:
+        """The address of the values, as the attribute of NumPy's arrays: ``x.ctypes.data``.
+
+        Raises ValueError for a tensor that is not contiguous, whose values lie apart.
+        """
+        if not self.is_contiguous():
+            raise ValueError(
+                "[ctypes] a tensor that is not contiguous has no one block of values: use "
+                "x.contiguous()"
+            )
+        return self.numpy().ctypes
+
+    @property
+    def nbytes(self) -> builtins.int:
+        """The size of all elements in bytes."""
+        return self.dtype.itemsize * self.size
+
+    # ---- the device ----
+
+    @property
+    def device(self) -> device:
+        """The CPU."""
+        return CPU
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
+        """Itself, on the CPU; RuntimeError for another device."""
+        on_cpu(device)
+        return self
+
+    def get_device(self) -> builtins.int:
+        """-1: the CPU has no number."""
+        return -1
+
+    def cpu(self, memory_format: Any = None) -> Tensor:
+        """Itself: there is no other device."""
+        return self
+
+    def cuda(
+        self, device: Any = None, non_blocking: builtins.bool = False, memory_format: Any = None
+    ) -> Tensor:
+        """RuntimeError: minigrad computes on the CPU."""
+        on_cpu("cuda" if device is None else f"cuda:{device}")
+        return self
+
+    def pin_memory(self, device: Any = None) -> Tensor:
+        """Itself: all memory is the CPU's."""
+        return self
+
+    def is_pinned(self, device: Any = None) -> builtins.bool:
+        """False."""
+        return False
+
+    is_cpu = property(lambda self: True, doc="True.")
+    is_cuda = property(lambda self: False, doc="False.")
+    is_mps = property(lambda self: False, doc="False.")
+    is_xpu = property(lambda self: False, doc="False.")
+    is_meta = property(lambda self: False, doc="False.")
+    is_sparse = property(lambda self: False, doc="False: all tensors are dense.")
+    is_quantized = property(lambda self: False, doc="False.")
+
+    # ---- others of its dtype ----
+
+    def new_zeros(
+        self,
+        *sizes: Any,
+        size: Any = None,
+        dtype: Any = None,
+        requires_grad: builtins.bool = False,
+        device: Any = None,
+        pin_memory: builtins.bool = False,
+    ) -> Tensor:
+        """Zeros of another size, in this tensor's dtype unless another is given."""
+        return creation.zeros(
+            *sizes,
+            size=size,
+            dtype=dtype or self.dtype,
+            requires_grad=requires_grad,
+            device=device,
+        )
+
+    def new_ones(
+        self,
+        *sizes: Any,
+        size: Any = None,
+        dtype: Any = None,
+        requires_grad: builtins.bool = False,
+        device: Any = None,
+        pin_memory: builtins.bool = False,
+    ) -> Tensor:
+        """Ones of another size, in this tensor's dtype unless another is given."""
+        return creation.ones(
+            *sizes,
+            size=size,
+            dtype=dtype or self.dtype,
+            requires_grad=requires_grad,
+            device=device,
+        )
+
+    def new_empty(
+        self,
+        *sizes: Any,
+        size: Any = None,
+        dtype: Any = None,
+        requires_grad: builtins.bool = False,
+        device: Any = None,
+        pin_memory: builtins.bool = False,
+    ) -> Tensor:
+        """Whatever was in memory, in this tensor's dtype unless another is given."""
+        return creation.empty(
+            *sizes,
+            size=size,
+            dtype=dtype or self.dtype,
+            requires_grad=requires_grad,
+            device=device,
+        )
+
+    def new_full(
+        self,
+        size: Any,
+        fill_value: builtins.float,
+        *,
+        dtype: Any = None,
+        requires_grad: builtins.bool = False,
+        device: Any = None,
+        pin_memory: builtins.bool = False,
+    ) -> Tensor:
+        """One value in another size, in this tensor's dtype unless another is given."""
+        on_cpu(device)
+        kind = dtype or self.dtype
+        return creation.full(size, fill_value, dtype=kind, requires_grad=requires_grad)
+
+    def new_tensor(
+        self,
+        data: Any,
+        *,
+        dtype: Any = None,
+        requires_grad: builtins.bool = False,
+        device: Any = None,
+        pin_memory: builtins.bool = False,
+    ) -> Tensor:
+        """A copy of the data in this tensor's dtype unless another is given."""
+        on_cpu(device)
+        return creation.tensor(data, dtype or self.dtype, requires_grad)
+
+    def new(self, *args: Any, device: Any = None) -> Tensor:
+        """PyTorch's older form: a tensor of this dtype, of these sizes or with these data."""
+        return creation.of_sizes_or_data("new", args, self.dtype, device)
+
+    # ---- operations: the functions of minigrad.functions become methods below ----
+
+    scale = scale
+
+    def where(self, condition: Tensor, other: Any) -> Tensor:
+        """This tensor where the condition holds, else the other."""
+        chosen: Tensor = f.where(condition, self, other)
+        return chosen
+
+    def cat_with(self, other: Tensor, dim: builtins.int) -> Tensor:
+        """This tensor and another side by side."""
+        return f.cat((self, other), dim)
+
+    def copy(self) -> Tensor:
+        """As clone; NumPy's name."""
+        return f.clone(self)
+
+    @property
+    def real(self) -> Tensor:
+        """Itself, which is real."""
+        return self
+
+    @property
+    def imag(self) -> Tensor:
+        """Zeros, the imaginary parts of real numbers."""
+        return f.imag(self)
+
+    @property
+    def T(self) -> Tensor:  # noqa: N802 - the field's name
+        """The dimensions in reverse order; a view."""
+        return f.transpose(self)
+
+    @property
+    def H(self) -> Tensor:  # noqa: N802
+        """A matrix transposed; a view."""
+        return f.transpose(self, -2, -1)
+
+    @property
+    def mH(self) -> Tensor:  # noqa: N802
+        """The last two dimensions swapped; a view."""
+        return f.transpose(self, -2, -1)
+
+    @property
+    def mT(self) -> Tensor:  # noqa: N802
+        """The last two dimensions swapped; a view."""
+        return f.transpose(self, -2, -1)
+
+    __neg__, __abs__ = f.neg, f.abs
+    __pos__ = f.positive
+    __matmul__, __rmatmul__ = f.matmul, _reflected(f.matmul)
+    __eq__ = binary(p.EQ, True)  # type: ignore[assignment]
+    __ne__ = binary(p.NE, True)  # type: ignore[assignment]
+    __lt__, __le__, __gt__, __ge__ = (binary(row, True) for row in (p.LT, p.LE, p.GT, p.GE))
+
+    def __divmod__(self, other: Any) -> tuple[Tensor, Tensor]:
+        return f.floor_divide(self, other), f.remainder(self, other)
+
+    def __round__(self, ndigits: builtins.int | None = None) -> Tensor:
+        return f.round(self, decimals=ndigits or 0)
+
+    def __rdivmod__(self, other: Any) -> tuple[Tensor, Tensor]:
+        return f.floor_divide(other, self), f.remainder(other, self)
+
+    __invert__ = f.bitwise_not
+    __imatmul__ = _augmented(f.matmul)
+
+
+# Each operator has a form with the operands exchanged and one in place.
+_OPERATORS = {
+    "add": p.ADD,
+    "sub": p.SUB,
+    "mul": p.MUL,
+    "truediv": p.DIV,
+    "floordiv": p.FLOOR_DIVIDE,
+    "mod": p.REMAINDER,
+    "pow": p.POW,
+    "and": p.BITWISE_AND,
+    "or": p.BITWISE_OR,
+    "xor": p.BITWISE_XOR,
+    "lshift": p.BITWISE_LEFT_SHIFT,
+    "rshift": p.BITWISE_RIGHT_SHIFT,
+}
+
+_IN_C = ("add", "sub", "mul", "truediv", "pow")
+
+for _name, _row in _OPERATORS.items():
+    _function = binary(_row)
+    if _name not in _IN_C:
+        setattr(Tensor, f"__{_name}__", binary(_row, True))
+        setattr(Tensor, f"__r{_name}__", _reflected(_function))
+    setattr(Tensor, f"__i{_name}__", _augmented(_function))
+
+# What can also be written over the tensor it is computed from: exp_() and its like.
+_IN_PLACE = """
+abs neg square sqrt rsqrt reciprocal exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos
+atan sinh cosh tanh asinh acosh atanh sigmoid sign floor ceil round trunc frac erf erfc erfinv
+lgamma digamma relu nan_to_num logit add sub mul div floor_divide remainder fmod pow atan2 hypot
+copysign lerp addcmul addcdiv addmm addmv addbmm baddbmm addr clamp clamp_min clamp_max eq ne lt
+le gt ge logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor
+bitwise_not masked_fill masked_scatter put renorm index_add index_copy index_fill index_put scatter
+scatter_add scatter_reduce cumsum cumprod tril triu
+absolute negative arccos arccosh arcsin arcsinh arctan arctanh arctan2 clip deg2rad
+rad2deg divide true_divide multiply subtract fix greater greater_equal less less_equal
+not_equal heaviside i0 sgn sinc xlogy bitwise_left_shift bitwise_right_shift
+"""
+
+_FILLED_RANDOMLY = "uniform_ normal_ bernoulli_ exponential_ random_ geometric_ log_normal_ cauchy_"
+_RESHAPED = "squeeze_ unsqueeze_ t_ transpose_ swapaxes_ swapdims_"
+
+
+def _loaded(name: str) -> Callable[..., Any]:
+    return getattr(f, name)  # type: ignore[no-any-return]
+
+
+def _written_over(name: str) -> Callable[..., Any]:
+    function = getattr(f, name.removesuffix("_"))
+    own = f"{function.__name__}_"  # of a function with several names there is one method
+    return _in_place(function) if own == name else getattr(Tensor, own)
+
+
+def _filled_randomly(name: str) -> Callable[..., Any]:
+    from minigrad import random
+
+    return getattr(random, name)  # type: ignore[no-any-return]
+
+
+def _reshaped(name: str) -> Callable[..., Any]:
+    function = getattr(f, name[:-1])
+
+    def reshaped(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        made: Tensor = become(name, self, lambda x: function(x, *args, **kwargs))
+        return made
+
+    reshaped.__name__, reshaped.__qualname__ = name, f"Tensor.{name}"
+    reshaped.__doc__ = f"As :func:`minigrad.{name[:-1]}`, of this tensor itself; returns it."
+    return reshaped
+
+
+for _name in _RESHAPED.split():
+    setattr(Tensor, _name, _Later(_name, _reshaped))
+for _name in _IN_PLACE.split():
+    setattr(Tensor, f"{_name}_", _Later(f"{_name}_", _written_over))
+for _name in _FILLED_RANDOMLY.split():
+    setattr(Tensor, _name, _Later(_name, _filled_randomly))
+for _name in f.__all__:
+    if _name not in f.NOT_METHODS and _name not in Tensor.__dict__:
+        setattr(Tensor, _name, _Later(_name, _loaded) if _name in f.LATER else getattr(f, _name))
+
+
+_EDGE: Any = vars(Fields)["_edge"]  # the slot, which the property below covers
+
+
+@lagging_are
+class _LaggingView(Tensor):
+    """A view whose base was written since; a Tensor again once its place on the tape matters."""
+
+    __slots__ = ()
+
+    @property
+    def _edge(self) -> Any:
+        catch_up(self)
+        return _EDGE.__get__(self)
+
+    @_edge.setter
+    def _edge(self, edge: Any) -> None:
+        catch_up(self)
+        _EDGE.__set__(self, edge)
+
+
+_LaggingView.__name__ = _LaggingView.__qualname__ = "Tensor"  # it is nobody else's business
+
+
+use(
+    *(Tensor, _LaggingView, settle, tracers, is_grad_enabled, pauses, ints, floats),
+    *(copied, Part, Views, Row),
+    *[operator(_OPERATORS[_name]) for _name in _IN_C],
+)
+
+
+def _class_of(x: Tensor) -> type[Tensor]:
+    """Its class, as the user sees it."""
+    return Tensor if type(x) is _LaggingView else type(x)
+
+
+def _of_class(cls: type[Tensor], x: Tensor) -> Tensor:
+    """A new leaf as an instance of a subclass."""
+    if cls is Tensor:
+        return x
+    made: Tensor = object.__new__(cls)
+    made._h, made._edge, made._shape, made._grad = x._h, x._edge, None, None
+    return made
+
+
+def _rebuild(
+    values: Any, requires_grad: builtins.bool, cls: type[Tensor] = Tensor, dtype: Any = None
+) -> Tensor:
+    made = creation.tensor(values, requires_grad=requires_grad)
+    return _of_class(cls, made if dtype is None else f.view(made, dtype))

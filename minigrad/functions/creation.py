@@ -1,0 +1,663 @@
+"""Tensors from Python and NumPy data, filled and counted ones."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from minigrad._c import Handle, call, ffi, lib, run, widened
+from minigrad.dispatch import Size, TensorBase, check_range, from_lists, keep, shown, wrap
+from minigrad.functions.arguments import integer, real, renamed, size_of, tensor_operand
+from minigrad.runtime.devices import on_cpu
+from minigrad.runtime.dtypes import (
+    DType,
+    as_dtype,
+    bfloat16,
+    bool_,
+    by_name,
+    default_dtype,
+    float32,
+    float64,
+    int64,
+    promoted_dtype,
+)
+from minigrad.runtime.lazy_numpy import is_numpys, np
+from minigrad.tape import LEAF
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = [
+    "arange",
+    "as_tensor",
+    "asarray",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_numpy",
+    "full",
+    "full_like",
+    "linspace",
+    "ones",
+    "ones_like",
+    "tensor",
+    "zeros",
+    "zeros_like",
+]
+
+
+@cache
+def _named(name: str) -> np.dtype[Any]:
+    return np.dtype(name)
+
+
+def numpy_dtype(dtype: DType) -> np.dtype[Any]:
+    """The NumPy counterpart."""
+    return _named(dtype.name)
+
+
+def require_grad(x: Tensor, wanted: bool = True) -> Tensor:
+    """``x`` as a leaf that requires a gradient; TypeError unless it holds floats."""
+    if wanted and (x.dtype.is_storage or not x.dtype.is_floating_point):
+        why = "minigrad trains in float32 and float64" if x.dtype.is_floating_point else ""
+        raise TypeError(
+            f"[requires_grad] only float tensors can have gradients, this one is {x.dtype.name}"
+            f"{': ' if why else ''}{why}; convert it with .to(mg.float32)"
+        )
+    x._edge = LEAF if wanted else None
+    return x
+
+
+# ---- from data -----------------------------------------------------------------------------------
+
+
+class _Ours(dict[Any, Any]):
+    """By NumPy's dtypes those here with the same memory; None for others."""
+
+    def __missing__(self, dtype: np.dtype[Any]) -> DType | None:
+        found = self[dtype] = by_name.get(dtype.name) if dtype.isnative else None
+        return found
+
+
+_OURS = _Ours()
+
+
+def _kept_dtype(array: np.ndarray[Any, Any]) -> DType:
+    """The dtype in which the values of a NumPy array of any dtype are held here."""
+    kind, name = array.dtype.kind, array.dtype.name
+    if name in by_name:
+        return by_name[name]
+    if kind in "iu":
+        return int64
+    raise TypeError(
+        f"[tensor] cannot hold NumPy's {name}: use a dtype that minigrad has too"
+        + (" (rows of different lengths?)" if kind == "O" else "")
+    )
+
+
+def _plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array as NumPy itself sees it: a subclass may say anything of its shape."""
+    return array if type(array) is np.ndarray else np.asarray(array)
+
+
+def _exported(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array, or its bits, as something whose memory Python's buffers can tell of."""
+    return array.view(np.int16) if array.dtype.name == "bfloat16" else array
+
+
+def _shared_dtype(array: np.ndarray[Any, Any]) -> DType | None:
+    """The dtype in which its memory can be looked at; None where it has to be copied."""
+    found: DType | None = _OURS[array.dtype]
+    if found is None:
+        return None
+    flags, size = array.flags, found.itemsize
+    whole = flags.c_contiguous or all(s % size == 0 for s in array.strides)
+    return found if whole and flags.aligned else None
+
+
+def _borrowed(array: np.ndarray[Any, Any], dtype: DType) -> Handle:
+    """A handle on the array's own memory, which has this dtype."""
+    array = _exported(array)
+    size = array.itemsize
+    if array.flags.c_contiguous:  # NumPy takes three times as long to say where it lies
+        address = int(ffi.cast("uintptr_t", ffi.from_buffer(array)))
+    else:
+        address = array.__array_interface__["data"][0]
+    steps = [s // size for s in array.strides]
+    memory = ffi.cast("void *", address)
+    writable = array.flags.writeable
+    made = call(lib.mg_borrow, memory, dtype.code, array.ndim, array.shape, steps, writable)
+    keep(made, array)
+    return made
+
+
+_FEW_BYTES = 4096  # are copied sooner than an array on foreign memory is made
+
+
+def _from_array(array: np.ndarray[Any, Any], dtype: DType | None) -> Handle:
+    """A copy of the array in a dtype of ours."""
+    kept = _shared_dtype(array)
+    if kept is None:
+        kept = _kept_dtype(array)
+        if array.dtype.kind == "u" and array.size and int(array.max()) > 2**63 - 1:
+            raise OverflowError(f"[tensor] {int(array.max())} does not fit in int64")
+        array = np.ascontiguousarray(array, numpy_dtype(kept)).reshape(array.shape)
+    code = (dtype or kept).code
+    few = array.nbytes <= _FEW_BYTES and array.ndim <= lib.MG_MAX_NDIM
+    if not few or not array.flags.c_contiguous:
+        return call(lib.mg_cast, _borrowed(array, kept), code)
+    made = call(lib.mg_empty, kept.code, array.ndim, array.shape)
+    ffi.memmove(ffi.cast("void *", made.data), _exported(array), array.nbytes)
+    return made if code == kept.code else call(lib.mg_cast, made, code)
+
+
+def _first(data: Any) -> Any:
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return data
+
+
+def _items(data: Any) -> list[Any]:
+    """What nested sequences hold."""
+    if isinstance(data, (list, tuple)):
+        return [item for part in data for item in _items(part)]
+    return [data]
+
+
+def _detensored(data: Any) -> Any:
+    """Nested lists with tensors in them, as nested lists of arrays."""
+    if isinstance(data, (list, tuple)):
+        return [_detensored(item) for item in data]
+    if isinstance(data, TensorBase):
+        return np.asarray(data if data.dtype is not bfloat16 else data.to(float32))  # type: ignore[attr-defined]
+    return data
+
+
+def _is_numpys(data: Any) -> bool:
+    return is_numpys("ndarray", data) or is_numpys("generic", data)
+
+
+def _shows_an_array(data: Any) -> bool:
+    """Is it an object of another library's that NumPy reads as an array of some dtype?"""
+    kind = type(data)
+    return hasattr(kind, "__array__") or hasattr(kind, "__array_interface__")
+
+
+def foreign_values(op: str, value: Any) -> Tensor:
+    """A tensor, number or array, also of another library, as a tensor that is detached."""
+    if isinstance(value, TensorBase) or not _shows_an_array(value):
+        return tensor_operand(op, value).detach()
+    if hasattr(value, "detach"):  # PyTorch's do not show an array while they require grad
+        value = value.detach()
+    return asarray(np.asarray(value))
+
+
+def _together(data: Any) -> DType | None:
+    """The float dtype of what nested sequences hold, promoted as by operations: Python's numbers
+    and integers of any kind do not widen float32, which is that of Python's numbers alone. None
+    where it is no float.
+    """
+    kinds = {getattr(item, "dtype", type(item)): item for item in _items(data)}
+    found = []
+    for item in kinds.values():
+        if isinstance(item, TensorBase):
+            found.append(item.dtype)
+        elif _is_numpys(item):
+            found.append(_kept_dtype(np.asarray(item)))
+        elif np.asarray(item).dtype.kind == "f":
+            found.append(default_dtype())
+    widest = functools.reduce(promoted_dtype, found) if found else default_dtype()
+    return widest if widest.is_floating_point else None
+
+
+def _from_sequences(data: Any) -> tuple[np.ndarray[Any, Any], DType | None, bool]:
+    """Numbers, or nested sequences of them, as an array; the dtype they have, unless it is the
+    array's; and do they begin with one of Python's own?
+
+    Where all those of lists and tuples are, and make an array, C has read them (``from_lists``).
+    """
+    try:
+        array = np.asarray(_detensored(data))
+    except ValueError as error:
+        raise ValueError(f"[tensor] the sequences differ in length: {error}") from None
+    if array.dtype.kind in "OUSM":
+        foreign = [item for item in _items(data) if not isinstance(item, (int, float))]
+        if not foreign:
+            raise OverflowError("[tensor] an integer in the data does not fit in int64; use floats")
+        raise TypeError(f"[tensor] cannot make a tensor from {type(foreign[0]).__name__} data")
+    first, kept = _first(data), None
+    from_python = not (isinstance(first, TensorBase) or _is_numpys(first))
+    if from_python and array.size == 0:
+        kept = default_dtype()
+    elif array.dtype.kind == "f":
+        kept = _together(data)
+    return array, kept, from_python
+
+
+def from_sequence(data: Sequence[Any]) -> Tensor:
+    """A list as an operand: Python numbers in it take on the dtype of what they meet."""
+    made = from_lists(data, float64.code, True)
+    if made is None:
+        array, kept, from_python = _from_sequences(data)
+        handle = _from_array(array, None if from_python else kept)
+        if from_python:  # a weak array has one of the dtypes that Python's numbers have
+            (handle,) = widened((handle,))
+            handle.pointer.weak = True
+        made = wrap(handle)
+    return made
+
+
+def tensor(
+    data: Any,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    *,
+    device: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A new tensor that holds a copy of the data.
+
+    ``data`` is a number, nested sequences, a Tensor, a NumPy array or what NumPy reads as one.
+    Python floats become float32 or the default dtype that was set (integers int64, booleans bool);
+    an array keeps its dtype, and unsigned integers of 16 bits and more become int64. Sequences of
+    several kinds have the widest of these.
+
+    Raises TypeError for data of other types or ragged sequences, ValueError for too many
+    dimensions, OverflowError for integers that the dtype has not.
+
+    >>> import minigrad as mg
+    >>> mg.tensor([[1.0, 2.0], [3.0, 4.0]]).shape
+    (2, 2)
+    """
+    if device is not None:
+        on_cpu(device)
+    wanted = None if dtype is None else as_dtype(dtype)
+    single = (default_dtype() if wanted is None else wanted) is float32
+    made = from_lists(data, (float32 if single else float64).code, False)
+    if made is None:
+        made = wrap(_copied(data, wanted))
+    elif wanted is not None and made._h.dtype != wanted.code:
+        check_range("tensor", made._h, wanted.code)
+        made = wrap(call(lib.mg_cast, made._h, wanted.code))
+    return require_grad(made) if requires_grad else made
+
+
+def _copied(data: Any, wanted: DType | None) -> Handle:
+    """A copy of data that is more than numbers of Python's own, in lists and tuples."""
+    if isinstance(data, TensorBase):
+        return call(lib.mg_cast, data._h, (wanted or data.dtype).code)
+    if _is_numpys(data) or _shows_an_array(data):
+        return _from_array(np.asarray(data), wanted)
+    if hasattr(type(data), "__dlpack__"):
+        return _from_array(np.from_dlpack(data), wanted)
+    array, kept, _ = _from_sequences(data)
+    return _from_array(array, wanted or kept)
+
+
+def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor on the array's own memory: writes to either are seen in both.
+
+    When the tape saves such a tensor it copies it, so that later writes through NumPy cannot change
+    a gradient unnoticed. Raises TypeError for other objects and for dtypes that minigrad does not
+    have, ValueError for memory in another byte order or whose strides are not whole elements.
+    """
+    if not is_numpys("ndarray", array):
+        raise TypeError(f"[from_numpy] expected a numpy.ndarray, not {type(array).__name__}")
+    array = _plain(array)
+    kept = _shared_dtype(array)
+    if kept is not None:
+        return wrap(_borrowed(array, kept))
+    if array.dtype.name not in by_name:
+        raise TypeError(
+            f"[from_numpy] cannot share memory of dtype {array.dtype.name}: "
+            "use a dtype that minigrad has too, or copy with mg.tensor"
+        )
+    raise ValueError(
+        "[from_numpy] the array is misaligned, byte-swapped or strided by part elements; "
+        "copy it with mg.tensor"
+    )
+
+
+def asarray(
+    data: Any,
+    dtype: Any = None,
+    device: Any = None,
+    *,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The data as a tensor, without a copy where possible (tensors and NumPy arrays).
+
+    With ``copy`` there is always one; ``copy=False`` raises ValueError where one is needed.
+    """
+    if copy is not None or requires_grad:
+        return _asarray(data, dtype, device, copy, requires_grad)
+    if device is not None:
+        on_cpu(device)
+    wanted = None if dtype is None else as_dtype(dtype)
+    if isinstance(data, TensorBase):
+        same = wanted is None or data.dtype is wanted
+        return data if same else data.to(wanted)  # type: ignore[return-value, attr-defined]
+    if is_numpys("ndarray", data):
+        data = _plain(data)
+        kept = _shared_dtype(data)
+        if kept is not None:
+            shared = wrap(_borrowed(data, kept))
+            return shared if wanted is None or kept is wanted else shared.to(wanted)
+    return tensor(data, wanted)
+
+
+as_tensor = asarray  # PyTorch's name
+
+
+def _asarray(data: Any, dtype: Any, device: Any, copy: bool | None, wanted: bool) -> Tensor:
+    """As asarray, with a copy or without one, and as a leaf that requires grad if wanted."""
+    shares = _has_memory(data, None if dtype is None else as_dtype(dtype))
+    if copy is False and not shares:
+        raise ValueError(
+            f"[asarray] {type(data).__name__} data needs a copy here: leave out copy=False"
+        )
+    made: Any = asarray(data, dtype, device)
+    if copy and shares:
+        made = made.clone()
+    return require_grad(made.detach()) if wanted else made
+
+
+def _has_memory(data: Any, wanted: DType | None) -> bool:
+    """Whether a tensor of this dtype can lie on the memory of the data."""
+    if isinstance(data, TensorBase):
+        return wanted is None or data.dtype is wanted
+    kept = _shared_dtype(_plain(data)) if is_numpys("ndarray", data) else None
+    return kept is not None and (wanted is None or kept is wanted)
+
+
+# ---- filled --------------------------------------------------------------------------------------
+
+_PLENTY = 1 << 26  # elements, below which nobody runs out of memory
+
+
+def check_room(op: str, shape: Sequence[int], dtype: DType = float64) -> None:
+    """Refuse, in our words, what there is no memory for where NumPy or Python will take it."""
+    if math.prod(shape) > _PLENTY:
+        _sized(op, lib.mg_empty, dtype.code, len(shape), shape)
+
+
+def _sized(op: str, kernel: Any, *args: Any) -> Handle:
+    """What a kernel makes of a size; its errors are those of ``op``."""
+    try:
+        return call(kernel, *args)
+    except (ValueError, MemoryError) as error:
+        raise renamed(op, error) from None
+
+
+def _filled(op: str, size: Sequence[Any], value: Any, dtype: Any, requires_grad: bool) -> Tensor:
+    kind = as_dtype(dtype)
+    shape = size_of(op, size)
+    try:
+        number = int(value) if kind.kind < 2 else 0
+    except (ValueError, OverflowError):
+        raise ValueError(f"[{op}] {value} has no value in {kind.name}") from None
+    if kind is bool_:
+        number = bool(value)
+    if not -(2**63) <= number < 2**63:
+        raise OverflowError(f"[{op}] {value} does not fit in int64")
+    if kind.is_storage:
+        check_range(op, call(lib.mg_weak_int, number), kind.code)
+    handle = _sized(op, lib.mg_full, kind.code, len(shape), shape, float(value), number)
+    return require_grad(wrap(handle), requires_grad)
+
+
+def _whole(op: str, size: Sequence[Any], value: int, dtype: Any, requires_grad: bool) -> Tensor:
+    """As _filled, with a number that every dtype has."""
+    shape, kind = size_of(op, size), as_dtype(dtype)
+    made = wrap(_sized(op, lib.mg_full, kind.code, len(shape), shape, float(value), value))
+    return require_grad(made) if requires_grad else made
+
+
+def zeros(
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of zeros: ``zeros(2, 3)``, ``zeros((2, 3))`` or ``zeros(size=(2, 3))``."""
+    if device is not None:
+        on_cpu(device)
+    return _whole("zeros", sizes if size is None else (size,), 0, dtype, requires_grad)
+
+
+def ones(
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of ones: ``ones(2, 3)``, ``ones((2, 3))`` or ``ones(size=(2, 3))``."""
+    if device is not None:
+        on_cpu(device)
+    return _whole("ones", sizes if size is None else (size,), 1, dtype, requires_grad)
+
+
+def full(
+    size: Any,
+    fill_value: float,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of one value; the dtype is that of the value unless it is given."""
+    if device is not None:
+        on_cpu(device)
+    kind, value = _kind_of(fill_value), fill_value
+    if kind.is_floating_point:
+        value = real("full", "fill_value", fill_value)
+    return _filled("full", (size,), value, kind if dtype is None else dtype, requires_grad)
+
+
+def _kind_of(value: Any) -> DType:
+    """The dtype of a Python or NumPy number, by default; for all else float32."""
+    if isinstance(value, float):
+        return default_dtype()
+    if isinstance(value, bool) or is_numpys("bool_", value):
+        return bool_
+    return int64 if isinstance(value, int) or is_numpys("integer", value) else default_dtype()
+
+
+def empty(
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """A tensor of whatever was in memory."""
+    if device is not None:
+        on_cpu(device)
+    shape = size_of("empty", sizes if size is None else (size,))
+    handle = call(lib.mg_empty, as_dtype(dtype).code, len(shape), shape)
+    return require_grad(wrap(handle), requires_grad)
+
+
+def zeros_like(
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Zeros of the input's shape and dtype."""
+    if device is not None:
+        on_cpu(device)
+    x = tensor_operand("zeros_like", input)
+    return zeros(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
+
+
+def ones_like(
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Ones of the input's shape and dtype."""
+    if device is not None:
+        on_cpu(device)
+    x = tensor_operand("ones_like", input)
+    return ones(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
+
+
+def full_like(
+    input: Tensor,
+    fill_value: float,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """One value in the input's shape and dtype."""
+    if device is not None:
+        on_cpu(device)
+    x = tensor_operand("full_like", input)
+    return full(x.shape, fill_value, dtype=dtype or x.dtype, requires_grad=requires_grad)
+
+
+def of_sizes_or_data(name: str, given: tuple[Any, ...], dtype: Any, device: Any = None) -> Tensor:
+    """A tensor as PyTorch's classes make it: of sizes or a shape, its values whatever was in
+    memory; or of data.
+    """
+    if not given or type(given[0]) is int:
+        return empty(given or (0,), dtype=dtype, device=device)
+    if len(given) > 1:
+        raise TypeError(f"[{name}] takes sizes or one argument of data: use mg.tensor(data, dtype)")
+    made_of = empty if type(given[0]) is Size else tensor
+    return made_of(given[0], dtype=dtype, device=device)
+
+
+def empty_like(
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Uninitialised memory of the input's shape and dtype."""
+    if device is not None:
+        on_cpu(device)
+    x = tensor_operand("empty_like", input)
+    return empty(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
+
+
+def arange(
+    start: float,
+    end: float | None = None,
+    step: float = 1,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """start, start + step, ... up to but without end; ``arange(n)`` counts from 0.
+
+    int64 where all arguments are integers, else float32. Raises ValueError for a zero step and for
+    bounds that are not finite.
+    """
+    if device is not None:
+        on_cpu(device)
+    if end is None:
+        start, end = 0, start
+    whole = type(start) is type(end) is type(step) is int or all(
+        isinstance(v, int) or is_numpys("integer", v) for v in (start, end, step)
+    )
+    kind = as_dtype(dtype) if dtype is not None else int64 if whole else default_dtype()
+    if not whole:
+        start, end, step = (real("arange", "a bound or the step", v) for v in (start, end, step))
+    if step == 0 or not all(map(math.isfinite, (start, end, step))):
+        raise ValueError(f"[arange] cannot count from {start} to {end} by {step}")
+    if whole:
+        count = max(0, -((int(start) - int(end)) // int(step)))
+    else:
+        count = max(0, math.ceil((end - start) / step))
+    exact = (int(start), int(step)) if whole or kind.wide is int64 else (0, 0)
+    handle = call(lib.mg_arange, kind.code, float(start), float(step), *exact, count)
+    return require_grad(wrap(handle), requires_grad)
+
+
+def linspace(
+    start: float,
+    end: float,
+    steps: int,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """``steps`` evenly spaced values from start to end, both included."""
+    if device is not None:
+        on_cpu(device)
+    kind, count = as_dtype(dtype), integer("linspace", "steps", steps, 0)
+    first, last = real("linspace", "start", start), real("linspace", "end", end)
+    step = (last - first) / max(count - 1, 1)
+    out = _sized("linspace", lib.mg_arange, float64.code, first, step, 0, 0, count)
+    if count > 1:
+        end_of = call(lib.mg_view_slice, out, (count - 1,), (1,), (1,))
+        run(lib.mg_write, end_of, call(lib.mg_weak_float, last))
+    return require_grad(wrap(call(lib.mg_cast, out, kind.code)), requires_grad)
+
+
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """The n x m matrix with ones on the diagonal; square unless m is given."""
+    if device is not None:
+        on_cpu(device)
+    rows = integer("eye", "n", n, 0)
+    columns = rows if m is None else integer("eye", "m", m, 0)
+    out = _sized("eye", lib.mg_full, as_dtype(dtype).code, 2, (rows, columns), 0.0, 0)
+    run(lib.mg_write, call(lib.mg_view_diagonal, out, 0), call(lib.mg_weak_int, 1))
+    return require_grad(wrap(out), requires_grad)
+
+
+# ---- to NumPy ------------------------------------------------------------------------------------
+
+
+def to_numpy(handle: Handle) -> np.ndarray[Any, Any]:
+    """A NumPy array on the memory of a C array; read-only while a graph needs that memory."""
+    return np.asarray(shown(handle))

@@ -1,0 +1,286 @@
+"""Order statistics: medians and quantiles, as functions.
+
+NaN is the largest of all. The gradient goes to the elements that the result was made of.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, overload
+
+from minigrad._c import call, lib
+from minigrad.dispatch import TensorBase, apply, operand_error, to_lists, wrap
+from minigrad.functions import elementwise as e
+from minigrad.functions.arguments import some_dims, spelled, tensor_operand
+from minigrad.functions.creation import asarray
+from minigrad.functions.reductions import Found, as_float, found_at, mean
+from minigrad.functions.reductions import sum as total
+from minigrad.functions.scans import along
+from minigrad.functions.selection import picked, where
+from minigrad.functions.shaping import narrow, permute, reshape, select, to, widen
+from minigrad.functions.sorting import order_of
+from minigrad.ops import reduction as _r
+from minigrad.ops import scan as _s
+from minigrad.runtime.dtypes import float64, int64
+from minigrad.runtime.lazy_numpy import np
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = [
+    "median",
+    "nanmedian",
+    "nanquantile",
+    "quantile",
+]
+
+
+@overload
+def median(input: Any, dim: int, keepdim: bool = False, *, keepdims: bool = False) -> Found: ...
+@overload
+def median(input: Any, *, axis: int, keepdims: bool = False) -> Found: ...
+@overload
+def median(
+    input: Any,
+    dim: None = None,
+    keepdim: bool = False,
+    *,
+    axis: None = None,
+    keepdims: bool = False,
+) -> Tensor: ...
+def median(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
+    """The middle value in sorted order; of an even number of them the mean of the middle two.
+
+    ``median(input)``: the median of all, which all elements that equal a middle value share the
+    gradient of evenly. ``median(input, dim)``: values, and indices as int64; of an even number the
+    index is that of the lower middle element, while the gradient goes to both, a half each. This is
+    NumPy's median; PyTorch's is the lower of the middle two. NaN wherever there is a NaN, and of
+    nothing. Integers give float32.
+
+    >>> import minigrad as mg
+    >>> mg.median(mg.tensor([4.0, 1.0, 3.0, 2.0]))
+    tensor(2.5)
+    """
+    return _median("median", input, dim, keepdim, numpy, skip_nan=False)
+
+
+@overload
+def nanmedian(input: Any, dim: int, keepdim: bool = False, *, keepdims: bool = False) -> Found: ...
+@overload
+def nanmedian(input: Any, *, axis: int, keepdims: bool = False) -> Found: ...
+@overload
+def nanmedian(
+    input: Any,
+    dim: None = None,
+    keepdim: bool = False,
+    *,
+    axis: None = None,
+    keepdims: bool = False,
+) -> Tensor: ...
+def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
+    """The median of all elements but NaN; NaN where there is no other. As median else."""
+    return _median("nanmedian", input, dim, keepdim, numpy, skip_nan=True)
+
+
+def _median(op: str, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any], skip_nan: bool) -> Any:
+    x = widen(tensor_operand(op, x))
+    dim, keepdim = spelled(op, dim, keepdim, numpy)
+    if dim is None:
+        return _median_of_all(x, keepdim, skip_nan)
+
+    def found(t: Tensor, axis: int) -> Found:
+        if not t.shape[axis]:
+            raise ValueError(f"[{op}] no index in an empty dim {axis} of shape {t.shape}")
+        places = apply(_s.MIDDLE, (t,), (axis, skip_nan))
+        below = narrow(places, axis, 0, 1)
+        if t.shape[axis] % 2 and not skip_nan:
+            found = found_at(t, below, axis, keepdim)
+            return Found(as_float(op, found.values), found.indices)
+        both = as_float(op, picked(t, places, axis))
+        middle = mean(both, axis, keepdim)
+        if skip_nan:
+            lower, upper = (_end(places, axis, i, keepdim) for i in (0, 1))
+            middle = where(e.eq(lower, upper), _end(both, axis, 0, keepdim), middle)
+        return Found(middle, below if keepdim else select(places, axis, 0))
+
+    return along(op, x, dim, {}, found)
+
+
+def _end(x: Tensor, axis: int, i: int, keepdim: bool) -> Tensor:
+    return narrow(x, axis, i, 1) if keepdim else select(x, axis, i)
+
+
+def _median_of_all(x: Tensor, keepdim: bool, skip_nan: bool) -> Tensor:
+    flat = reshape(x, (x._h.size,))
+    shape = (1,) * x._h.ndim if keepdim else ()
+    if not x._h.size:
+        return reshape(mean(flat), shape)
+    places = call(lib.mg_middle, flat._h, 0, skip_nan)
+    lower, upper = to_lists(places)
+    if lower == upper:  # the one of an odd number, or the NaN that is there
+        places = call(lib.mg_view_slice, places, (0,), (1,), (1,))
+    found = wrap(call(lib.mg_gather, flat._h, 1, (places,)))
+    if flat.dtype.is_floating_point:
+        middle = apply(_r.TIED, (flat, found))
+    else:
+        middle = mean(as_float("median", found))
+    return reshape(middle, shape) if shape else middle
+
+
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def quantile(
+    input: Tensor,
+    q: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    **numpy: Any,
+) -> Tensor:
+    """What a share q of the elements does not exceed: the value at rank q (n - 1) in sorted order.
+
+    ``q`` is a number in [0, 1], or several, which then are the first dimension of the result.
+    Between two ranks ``interpolation`` takes the line between their values (``linear``), either
+    (``lower``, ``higher``), their mean (``midpoint``), or that of the nearest rank, the even one of
+    two (``nearest``). Without a dim, of all elements. NaN where there is a NaN. The gradient goes
+    to the one or two elements in their parts, and for ``linear`` to a tensor q: the slope of that
+    line times n - 1, and 0 at a rank itself. Integers become float32.
+
+    Raises ValueError for q outside [0, 1], for an empty dimension and for other interpolations.
+
+    >>> import minigrad as mg
+    >>> mg.quantile(mg.tensor([0.0, 1.0, 4.0]), mg.tensor([0.25, 0.5]))
+    tensor([0.5, 1. ])
+    """
+    return _quantile("quantile", input, q, dim, keepdim, interpolation, numpy, skip_nan=False)
+
+
+def nanquantile(
+    input: Tensor,
+    q: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    **numpy: Any,
+) -> Tensor:
+    """The quantile of all elements but NaN; NaN where there is no other. As quantile else."""
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, numpy, skip_nan=True)
+
+
+def _quantile(
+    op: str,
+    x: Any,
+    q: Any,
+    dim: Any,
+    keepdim: bool,
+    interpolation: str,
+    numpy: dict[str, Any],
+    skip_nan: bool,
+) -> Tensor:
+    x = as_float(op, x)
+    dim, keepdim = spelled(op, dim, keepdim, numpy)
+    shares = _shares(op, q)
+    if interpolation not in _INTERPOLATIONS:
+        raise ValueError(
+            f"[{op}] interpolation {interpolation!r} is none of {', '.join(_INTERPOLATIONS)}"
+        )
+    if isinstance(dim, (tuple, list)):
+        raise TypeError(f"[{op}] dim must be one dimension or None, not {dim}")
+    axes = some_dims(op, dim, x._h.ndim)
+    kept = [d for d in range(x._h.ndim) if d not in axes]
+    outer = [x.shape[d] for d in kept]
+    n = 1
+    for d in axes:
+        n *= x.shape[d]
+    if not n:
+        raise ValueError(f"[{op}] no quantile of nothing: shape {x.shape}, dim {dim}")
+    lines = reshape(permute(x, *kept, *axes), (*outer, n))
+    line_of = _nan_skipped if skip_nan else _at_share
+    values = line_of(lines, reshape(shares, (shares._h.size,)), interpolation)
+    values = permute(values, len(outer), *range(len(outer)))  # the shares come first
+    if keepdim:
+        outer = [1 if d in axes else size for d, size in enumerate(x.shape)]
+    return reshape(values, (*shares.shape, *outer))
+
+
+def _shares(op: str, q: Any) -> Tensor:
+    """q as a tensor of at most one dimension: a plain number in double precision."""
+    if isinstance(q, (int, float)):
+        q = np.float64(q)
+    if not isinstance(q, TensorBase):
+        given, q = q, np.asarray(q)
+        if q.dtype.kind not in "biuf":
+            raise operand_error(op, given)
+    shares = widen(asarray(q))
+    if not shares.dtype.is_floating_point:
+        shares = to(shares, float64)
+    if shares._h.ndim > 1:
+        raise ValueError(f"[{op}] q has {shares._h.ndim} dimensions, but must have at most one")
+    for share in np.ravel(shares.detach().numpy()):
+        if not 0 <= share <= 1:
+            raise ValueError(f"[{op}] q is {share}, but must be in 0..1")
+    return shares
+
+
+def _at_share(x: Tensor, shares: Tensor, interpolation: str) -> Tensor:
+    """The quantiles of the lines along the last axis, which becomes that of the shares."""
+    axis, count = x._h.ndim - 1, shares._h.size
+    rank = to(e.mul(shares, x.shape[axis] - 1), float64)
+    ranks: list[float] = to_lists(rank._h)
+    below = [int(r) for r in ranks]
+    above = [i + (r > i) for i, r in zip(below, ranks, strict=True)]
+    if interpolation == "nearest":
+        below = above = [round(r) for r in ranks]
+    elif interpolation == "lower":
+        above = below
+    elif interpolation == "higher":
+        below = above
+    places = apply(_s.RANKS, (x,), ((*below, *above) if above != below else (*below,), True, axis))
+    if above == below and rank._edge is None:
+        return picked(x, places, axis)
+    lower = picked(x, narrow(places, axis, 0, count), axis)
+    upper = picked(x, narrow(places, axis, -count, count), axis)
+    if interpolation == "midpoint":
+        part = asarray([0.5 * (r > i) for i, r in zip(below, ranks, strict=True)])
+    else:
+        part = e.sub(rank, asarray(below))
+    return _between(lower, upper, to(part, x.dtype))
+
+
+def _nan_skipped(x: Tensor, shares: Tensor, interpolation: str) -> Tensor:
+    """As _at_share, of the numbers of each line."""
+    axis = x._h.ndim - 1
+    order = order_of(x, axis)
+    count = total(e.eq(x, x), -1, True)
+    rank = to(e.mul(shares, to(e.sub(count, 1), shares.dtype)), float64)
+    rank = where(e.lt(rank, 0.0), 0.0, rank)  # a line without numbers has rank 0
+    below = to(rank, int64)
+    part = e.sub(rank, below)
+    above = e.add(below, to(e.gt(part, 0.0), int64))
+    if interpolation == "nearest":
+        half = to(e.mul(to(below, float64), 0.5), int64)
+        even = e.eq(e.add(half, half), below)
+        upper = where(even, e.gt(part, 0.5), e.ge(part, 0.5))
+        below = above = where(upper, above, below)
+    elif interpolation == "lower":
+        above = below
+    elif interpolation == "higher":
+        below = above
+    elif interpolation == "midpoint":
+        part = where(e.gt(part, 0.0), 0.5, part)
+    lower = picked(x, picked(order, below, axis), axis)
+    if above is below:
+        return lower
+    upper = picked(x, picked(order, above, axis), axis)
+    return _between(lower, upper, to(part, x.dtype))
+
+
+def _between(lower: Tensor, upper: Tensor, part: Tensor) -> Tensor:
+    """lower + part * (upper - lower); where one is infinite, what has a part in it decides."""
+    if part._edge is None:
+        return apply(_s.BETWEEN, (lower, upper), (part._h,))
+    gap = e.sub(upper, lower)
+    mixed = e.add(e.scale(e.sub(1.0, part), lower), e.scale(part, upper))
+    return where(e.eq(e.sub(gap, gap), 0.0), e.add(lower, e.mul(part, gap)), mixed)

@@ -1,0 +1,204 @@
+"""Sorting, and searching in what is sorted, as functions.
+
+Sorting is stable: ties keep their order. NaN is the largest of all, and -0 equals 0. A value that
+was picked gives its gradient to the element it was.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minigrad.dispatch import apply, as_operand, tensor_operands
+from minigrad.functions.arguments import integer, spelled, tensor_operand
+from minigrad.functions.reductions import Found, found_at
+from minigrad.functions.scans import along
+from minigrad.functions.selection import along as on_axis
+from minigrad.functions.selection import gather_rows, index_operand, picked
+from minigrad.functions.shaping import to, widen
+from minigrad.ops import scan as _s
+from minigrad.runtime.dtypes import float64, int32, int64
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = [
+    "argsort",
+    "bucketize",
+    "kthvalue",
+    "searchsorted",
+    "sort",
+    "topk",
+]
+
+# ---- sorting -------------------------------------------------------------------------------------
+
+
+def argsort(
+    input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True, **numpy: Any
+) -> Tensor:
+    """The indices that sort input along a dimension, as int64; ties in their own order.
+
+    NaN comes last, and first where ``descending``. Sorting is always stable: ``stable`` is accepted
+    as in PyTorch. Long lines take a radix sort, in time proportional to the number of elements
+    (Knuth, "The art of computer programming", volume 3, section 5.2.5), short ones a count of
+    smaller elements (5.2).
+    """
+    x = tensor_operand("argsort", input)
+    return along(  # type: ignore[no-any-return]
+        "argsort", x, _last(dim, numpy), numpy, lambda t, axis: order_of(t, axis, descending)
+    )
+
+
+def sort(
+    input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True, **numpy: Any
+) -> Found:
+    """The input sorted along a dimension: values, and indices as int64; ties in their own order.
+
+    NaN comes last, and first where ``descending``; always stable, as argsort.
+
+    >>> import minigrad as mg
+    >>> mg.sort(mg.tensor([3.0, 1.0, 2.0]))
+    Found(values=tensor([1., 2., 3.]), indices=tensor([1, 2, 0]))
+    """
+    x = tensor_operand("sort", input)
+    return along("sort", x, _last(dim, numpy), numpy, lambda t, axis: _sorted(t, axis, descending))  # type: ignore[no-any-return]
+
+
+def _last(dim: Any, numpy: dict[str, Any]) -> Any:
+    """A dim whose default is the last, unless it is given as ``axis``."""
+    return None if "axis" in numpy and dim == -1 else dim
+
+
+def order_of(x: Tensor, axis: int, descending: bool = False) -> Tensor:
+    """The places of x's elements in sorted order along an axis."""
+    return apply(_s.ARGSORT, (x,), (axis, bool(descending)))
+
+
+def _sorted(x: Tensor, axis: int, descending: bool) -> Found:
+    order = order_of(x, axis, descending)
+    return Found(picked(x, order, axis), order)
+
+
+def topk(
+    input: Tensor,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,  # noqa: A002 - PyTorch's name
+    **numpy: Any,
+) -> Found:
+    """The k largest elements along a dimension, or the smallest: values, and indices as int64.
+
+    From the first of them on; of ties the one that stands first in input. NaN is the largest. They
+    come out sorted whatever ``sorted`` says. ValueError unless 0 <= k <= the size of the dimension.
+
+    >>> import minigrad as mg
+    >>> mg.topk(mg.tensor([3.0, 1.0, 2.0]), 2)
+    Found(values=tensor([3., 2.]), indices=tensor([0, 2]))
+    """
+    k = integer("topk", "k", k)
+
+    def found(t: Tensor, axis: int) -> Found:
+        _check_rank("topk", k, 0, t.shape[axis])
+        indices = apply(_s.TOPK, (t,), (k, axis, bool(largest)))
+        return Found(picked(t, indices, axis), indices)
+
+    x = tensor_operand("topk", input)
+    if not x._h.ndim:
+        _check_rank("topk", k, 1, 1)
+    return along("topk", x, _last(dim, numpy), numpy, found)  # type: ignore[no-any-return]
+
+
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, **numpy: Any) -> Found:
+    """The k-th smallest element along a dimension, counted from 1: values, and indices as int64.
+
+    NaN is the largest. ValueError unless 1 <= k <= the size of the dimension.
+    """
+    k = integer("kthvalue", "k", k)
+    dim, keepdim = spelled("kthvalue", _last(dim, numpy), keepdim, numpy)
+
+    def found(t: Tensor, axis: int) -> Found:
+        _check_rank("kthvalue", k, 1, t.shape[axis])
+        return found_at(t, apply(_s.RANKS, (t,), ((k - 1,), False, axis)), axis, keepdim)
+
+    return along("kthvalue", tensor_operand("kthvalue", input), dim, {}, found)  # type: ignore[no-any-return]
+
+
+def _check_rank(op: str, k: int, least: int, size: int) -> None:
+    if not least <= k <= size:
+        raise ValueError(f"[{op}] k is {k}, but must be in {least}..{size} along a size of {size}")
+
+
+# ---- searching -----------------------------------------------------------------------------------
+
+
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    """Where values go in sorted lines s, so that these stay sorted: i with s[i-1] < v <= s[i].
+
+    With ``right``, or ``side="right"``, after the elements equal to v: s[i-1] <= v < s[i]. The
+    result is int64, or int32 with ``out_int32``. The sequence is one line for all values, or has a
+    line for each of theirs: the same dimensions but the last. ``sorter`` holds the indices that
+    sort it. NaN is the largest; values and lines of different dtypes are compared in float64, or
+    int64 where neither has floats.
+
+    Raises ValueError for shapes that do not fit and for ``right`` with ``side="left"``.
+
+    >>> import minigrad as mg
+    >>> mg.searchsorted(mg.tensor([1, 3, 5]), mg.tensor([3, 4]))
+    tensor([1, 2])
+    """
+    return _searched("searchsorted", sorted_sequence, input, out_int32, right, side, sorter)
+
+
+def bucketize(
+    input: Any,
+    boundaries: Tensor,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+) -> Tensor:
+    """In which bucket each value is, an integer: i with boundaries[i-1] < v <= boundaries[i].
+
+    With ``right`` it is boundaries[i-1] <= v < boundaries[i]. The boundaries are one sorted line.
+    """
+    boundaries = tensor_operands("bucketize", boundaries, input)[0]
+    if boundaries._h.ndim != 1:
+        raise ValueError(
+            f"[bucketize] boundaries have {boundaries._h.ndim} dimensions, but must have one"
+        )
+    return _searched("bucketize", boundaries, input, out_int32, right, None, None)
+
+
+def _searched(
+    op: str, line: Any, values: Any, out_int32: bool, right: bool, side: Any, sorter: Any
+) -> Tensor:
+    if side not in (None, "left", "right") or (side == "left" and right):
+        raise ValueError(f"[{op}] side is {side!r} with right={right}: give one, left or right")
+    line, found = widen(tensor_operands(op, line, values)[0]), widen(as_operand(values))
+    if sorter is not None and line._h.ndim:
+        order = index_operand(op, sorter)
+        if order.shape != line.shape:
+            raise ValueError(f"[{op}] a sorter of shape {order.shape} for lines of {line.shape}")
+        line = gather_rows(line, on_axis(order, line._h.ndim - 1), op)
+    lines_fit = line._h.ndim == 1 or line.shape[:-1] == found.shape[:-1]
+    if not line._h.ndim or not lines_fit or (line._h.ndim > 1 and not found._h.ndim):
+        raise ValueError(
+            f"[{op}] a sequence of shape {line.shape} is neither one line nor a line for each of "
+            f"the values of shape {found.shape}"
+        )
+    if found._h.weak and (line.dtype.is_floating_point or not found.dtype.is_floating_point):
+        found = to(found, line.dtype)
+    if line.dtype is not found.dtype:
+        floats = line.dtype.is_floating_point or found.dtype.is_floating_point
+        common = float64 if floats else int64
+        line, found = to(line, common), to(found, common)
+    places = apply(_s.SEARCHSORTED, (line, found), (bool(right) or side == "right",))
+    return to(places, int32) if out_int32 else places

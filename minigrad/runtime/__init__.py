@@ -1,0 +1,1 @@
+"""Runtime: dtypes, devices, settings and the lazily loaded NumPy. No module here knows a tensor."""

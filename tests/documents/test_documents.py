@@ -1,0 +1,45 @@
+"""What the documents show runs: the README's code, and every docstring's example."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import math
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import minigrad as mg
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+pytestmark = pytest.mark.usefixtures("restore_random")
+
+MODULES = sorted(
+    name for _, name, _ in pkgutil.walk_packages(mg.__path__, "minigrad.") if "._native" not in name
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings(name):
+    found = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert found.failed == 0
+
+
+def test_readme_code_runs_from_top_to_bottom(capsys):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(blocks) >= 2
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(block, names)
+    shown = capsys.readouterr().out
+    assert "tensor([[ 6., 12.]" in shown  # 6 x
+    assert names["loss"].item() == pytest.approx(math.tanh(1.5) ** 2 + math.tanh(2.5) ** 2)
+
+
+def test_some_docstring_has_an_example():
+    modules = [importlib.import_module(name) for name in MODULES]
+    examples = sum(len(t.examples) for m in modules for t in doctest.DocTestFinder().find(m))
+    assert examples > 20
