@@ -1,47 +1,40 @@
-"""The Tensor: an array that remembers where it came from."""
+"""The class Tensor: an array with a place on the tape."""
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from minigrad import functions as f
-from minigrad._c import call, ffi, lib, settle, settle_run, tracers
-from minigrad._tensor import indexing
+from minigrad._c import call, ffi, lib, settle, tracers
+from minigrad._tensor import autograd, conversion, indexing, late_methods, new_tensors
 from minigrad._tensor.count import Count
 from minigrad._tensor.inplace import (
-    KeepGrad,
-    become,
     catch_up,
-    check_writable,
     kept_by,
     lagging_are,
     overwrite,
     replace,
-    shows_tracked,
-    update,
 )
+from minigrad._tensor.operators import IN_C, OPERATORS, augmented, reflected
 from minigrad.dispatch import (
     Fields,
     TensorBase,
     Views,
-    as_operand,
     binary,
     copied,
     floats,
     ints,
     operator,
-    parent_of,
     results_are,
-    to_lists,
     use,
     value_for,
     wrap,
 )
 from minigrad.functions import creation
 from minigrad.functions.arguments import one_dim, renamed
-from minigrad.functions.creation import require_grad, to_numpy
+from minigrad.functions.creation import require_grad
 from minigrad.functions.elementwise import scale
 from minigrad.ops import pointwise as p
 from minigrad.ops.table import Row
@@ -63,94 +56,12 @@ from minigrad.runtime.dtypes import (
 from minigrad.runtime.lazy_numpy import np
 from minigrad.tape import (
     LEAF,
-    LeafHooks,
     Node,
-    Removable,
-    forwards,
     is_grad_enabled,
-    mode,
-    note_leaving,
     pauses,
 )
 
 __all__ = ["Tensor"]
-
-
-_accumulate = lib.mg_accumulate
-
-
-def _reflected(function: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Any], Tensor]:
-    def reflected(self: Tensor, other: Any) -> Tensor:
-        operand = as_operand(other)
-        return NotImplemented if operand is None else function(operand, self)
-
-    return reflected
-
-
-def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The function as a method that writes its result over its tensor, and returns that."""
-    op = function.__name__
-
-    def in_place(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        before = self
-        tracked = self._edge is not None or any(
-            isinstance(x, TensorBase) and x._edge is not None for x in (*args, *kwargs.values())
-        )
-        if (tracked or shows_tracked(self)) and not (pauses and not mode.enabled):
-            check_writable(op, self)
-            before = wrap(call(lib.mg_copy, self._h), self._edge)  # values that the graph may keep
-            args = tuple([before if x is self else x for x in args])
-            kwargs = {name: before if x is self else x for name, x in kwargs.items()}
-        return update(op, self, function(before, *args, **kwargs))
-
-    in_place.__name__, in_place.__qualname__ = f"{op}_", f"Tensor.{op}_"
-    in_place.__doc__ = f":func:`minigrad.{op}`, written over this tensor; returns it."
-    return in_place
-
-
-def _augmented(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """An augmented assignment: in place, and leaving types it does not know to others."""
-    in_place = _in_place(function)
-
-    def augmented(self: Tensor, other: Any) -> Tensor:
-        operand = as_operand(other)
-        return NotImplemented if operand is None else in_place(self, operand)
-
-    return augmented
-
-
-def _hook_of_leaf(
-    leaf: TensorBase, hook: Callable[[Tensor], Any], after: builtins.bool = False
-) -> Removable:
-    if not hasattr(leaf, "_hooks"):
-        leaf._hooks = LeafHooks()
-    hooks = leaf._hooks.after if after else leaf._hooks
-    hooks.append(hook)
-    return Removable(hooks, hook)
-
-
-class _Later:
-    """A method that is made when it is first asked for, and then stands in this one's place.
-
-    What it is made of may not be loaded before.
-    """
-
-    __slots__ = ("make", "name")
-
-    def __init__(self, name: str, make: Callable[[str], Callable[..., Any]]) -> None:
-        self.name = name
-        self.make = make
-
-    def __get__(self, x: Tensor | None, cls: type) -> Any:
-        method: Any = self.make(self.name)
-        setattr(Tensor, self.name, method)
-        return method.__get__(x, cls)
-
-
-def _of_autograd(name: str) -> Callable[..., Any]:
-    from minigrad import autograd
-
-    return getattr(autograd, name)  # type: ignore[no-any-return]
 
 
 @results_are
@@ -334,18 +245,10 @@ class Tensor(TensorBase):
         return self._edge is not None
 
     @requires_grad.setter
-    def requires_grad(self, wanted: builtins.bool) -> None:
-        self.requires_grad_(wanted)
+    def requires_grad(self, value: builtins.bool) -> None:
+        self.requires_grad_(value)
 
-    def requires_grad_(self, requires_grad: builtins.bool = True) -> Tensor:
-        """Make it a leaf that requires a gradient, or not; returns it."""
-        if type(self._edge) is Node:
-            if not requires_grad:
-                raise RuntimeError(
-                    "[requires_grad_] only leaves can stop requiring grad; use detach()"
-                )
-            return self
-        return require_grad(self, requires_grad)
+    requires_grad_ = autograd.requires_grad_
 
     @property
     def grad_fn(self) -> Node | None:
@@ -357,11 +260,7 @@ class Tensor(TensorBase):
         """Whether it was made by the user, not by a recorded operation."""
         return type(self._edge) is not Node
 
-    backward = _Later("backward", _of_autograd)
-
-    def detach(self) -> Tensor:
-        """The same memory, without a history."""
-        return wrap(call(lib.mg_view_alias, self._h))
+    detach = autograd.detach
 
     @property
     def data(self) -> Tensor:
@@ -385,119 +284,27 @@ class Tensor(TensorBase):
             source = f.to(source, self.dtype)
         replace(self, source._h)
 
-    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Removable:
-        """Call ``hook(gradient)`` when this tensor's gradient is known; it may return another one.
-
-        A leaf's is all that one backward adds to its ``grad``, and it is known at the end.
-        Returns what removes the hook, ``handle.remove()``. RuntimeError for a tensor that does not
-        require grad.
-
-        >>> import minigrad as mg
-        >>> x = mg.tensor(3.0, requires_grad=True)
-        >>> handle = x.register_hook(lambda g: g.clamp(max=1.0))
-        >>> (x * x).backward()
-        >>> x.grad
-        tensor(1.)
-        """
-        edge = self._edge
-        if edge is None:
-            raise RuntimeError(
-                "[register_hook] this tensor does not require grad: no gradient comes to it"
-            )
-        if not callable(hook):
-            raise TypeError(f"[register_hook] a hook is a function, not {type(hook).__name__}")
-        if type(edge) is not Node:
-            return _hook_of_leaf(parent_of(self), hook)
-        if edge.hooks is None:
-            edge.hooks = []
-        hooks = edge.hooks
-        kept = sum([type(other) is KeepGrad for other in hooks])  # come last: they keep the result
-        hooks.insert(len(hooks) - (kept if type(hook) is not KeepGrad else 0), hook)
-        return Removable(hooks, hook)
-
-    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Removable:
-        """Call ``hook(tensor)`` after each backward that added to this leaf's ``grad``.
-
-        It is called when all leaves have their gradients, and records nothing unless the backward
-        creates a graph: an optimizer may step in it, and ``grad`` may be set to None. Returns what
-        removes the hook, ``handle.remove()``. RuntimeError for a tensor that is no leaf or does not
-        require grad.
-
-        >>> import minigrad as mg
-        >>> x = mg.tensor(3.0, requires_grad=True)
-        >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: leaf.sub_(leaf.grad))
-        >>> (x * 2).backward()
-        >>> x.item()
-        1.0
-        """
-        op = "register_post_accumulate_grad_hook"
-        if self._edge is not LEAF:
-            raise RuntimeError(f"[{op}] only a leaf that requires grad has a grad to wait for")
-        if not callable(hook):
-            raise TypeError(f"[{op}] a hook is a function, not {type(hook).__name__}")
-        return _hook_of_leaf(parent_of(self), hook, after=True)
-
-    def retain_grad(self) -> None:
-        """Keep the gradient of this non-leaf, as it is when backward comes, in ``grad`` too.
-
-        A leaf's is kept anyway. RuntimeError for a tensor that does not require grad.
-        """
-        node = self._edge
-        if node is None:
-            raise RuntimeError("[retain_grad] this tensor does not require grad: it will have none")
-        if type(node) is Node and not kept_by(node, self):
-            self.register_hook(KeepGrad(self))
+    register_hook = autograd.register_hook
+    register_post_accumulate_grad_hook = autograd.register_post_accumulate_grad_hook
+    retain_grad = autograd.retain_grad
 
     # ---- out of it ----
 
-    def item(self) -> builtins.float | builtins.int | builtins.bool:
-        """The one element as a Python number; ValueError unless there is exactly one."""
-        h = self._h
-        if h.size != 1:
-            raise ValueError(
-                f"[item] a tensor of shape {self.shape} has {h.size} elements, not one"
-            )
-        if forwards:
-            note_leaving(self)
-        if self.dtype.is_floating_point:
-            return float(lib.mg_item_float(h))
-        value = int(lib.mg_item_int(h))
-        return bool(value) if h.dtype == lib.MG_BOOL else value
-
-    def tolist(self) -> Any:
-        """The elements as nested lists of Python numbers; a number for 0 dimensions."""
-        if forwards:
-            note_leaving(self)
-        return to_lists(self._h)
-
-    def numpy(self, *, force: builtins.bool = False) -> np.ndarray[Any, Any]:
-        """A NumPy array on the same memory; read-only while a graph needs that memory.
-
-        RuntimeError for a tensor that requires grad: use ``detach().numpy()``, which is what
-        ``force=True`` does.
-        """
-        if force:
-            return self.detach().numpy()
-        if self._edge is not None:
-            raise RuntimeError(
-                "[numpy] this tensor requires grad, which NumPy cannot follow; "
-                "use x.detach().numpy()"
-            )
-        if forwards:
-            note_leaving(self)
-        return to_numpy(self._h)
+    item = conversion.item
+    tolist = conversion.tolist
+    numpy = conversion.numpy
 
     def __array__(
         self, dtype: Any = None, copy: builtins.bool | None = None
     ) -> np.ndarray[Any, Any]:
         """NumPy's conversion protocol; RuntimeError for a tensor that requires grad."""
-        shown = self.numpy()
-        wanted = shown.dtype if dtype is None else np.dtype(dtype)
-        if wanted != shown.dtype:
+        view = self.numpy()
+        kind = view.dtype if dtype is None else np.dtype(dtype)
+        if kind != view.dtype:
             if copy is False:
-                raise ValueError(f"[numpy] {shown.dtype} to {wanted} needs a copy")
-            return shown.astype(wanted)
-        return shown.copy() if copy else shown
+                raise ValueError(f"[numpy] {view.dtype} to {kind} needs a copy")
+            return view.astype(kind)
+        return view.copy() if copy else view
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """NumPy's universal functions, and operators with an array on the left."""
@@ -624,14 +431,7 @@ class Tensor(TensorBase):
             raise renamed("fill_diagonal_", error) from None
         return self
 
-    def accumulate_(self, g: Tensor | Part) -> None:
-        """Add a gradient of the same shape and dtype into memory that only the caller holds."""
-        if type(g) is Part:
-            g.add_to(self._h)
-            return
-        code = _accumulate(self._h, g._h)  # as `run` does it
-        if code or tracers:
-            settle_run(code, _accumulate, (self._h, g._h))
+    accumulate_ = autograd.accumulate_
 
     def __getitem__(self, index: Any) -> Tensor:
         return indexing.get(self, index)
@@ -688,8 +488,8 @@ class Tensor(TensorBase):
         >>> mg.ones(2).to("cpu", mg.float64)
         tensor([1., 1.], dtype=minigrad.float64)
         """
-        wanted = destination("to", args, device, dtype)
-        made: Tensor = self if wanted is None else f.to(self, wanted)
+        kind = destination("to", args, device, dtype)
+        made: Tensor = self if kind is None else f.to(self, kind)
         return f.clone(made) if copy and made is self else made
 
     def astype(self, dtype: Any) -> Tensor:
@@ -827,91 +627,12 @@ class Tensor(TensorBase):
 
     # ---- others of its dtype ----
 
-    def new_zeros(
-        self,
-        *sizes: Any,
-        size: Any = None,
-        dtype: Any = None,
-        requires_grad: builtins.bool = False,
-        device: Any = None,
-        pin_memory: builtins.bool = False,
-    ) -> Tensor:
-        """Zeros of another size, in this tensor's dtype unless another is given."""
-        return creation.zeros(
-            *sizes,
-            size=size,
-            dtype=dtype or self.dtype,
-            requires_grad=requires_grad,
-            device=device,
-        )
-
-    def new_ones(
-        self,
-        *sizes: Any,
-        size: Any = None,
-        dtype: Any = None,
-        requires_grad: builtins.bool = False,
-        device: Any = None,
-        pin_memory: builtins.bool = False,
-    ) -> Tensor:
-        """Ones of another size, in this tensor's dtype unless another is given."""
-        return creation.ones(
-            *sizes,
-            size=size,
-            dtype=dtype or self.dtype,
-            requires_grad=requires_grad,
-            device=device,
-        )
-
-    def new_empty(
-        self,
-        *sizes: Any,
-        size: Any = None,
-        dtype: Any = None,
-        requires_grad: builtins.bool = False,
-        device: Any = None,
-        pin_memory: builtins.bool = False,
-    ) -> Tensor:
-        """Whatever was in memory, in this tensor's dtype unless another is given."""
-        return creation.empty(
-            *sizes,
-            size=size,
-            dtype=dtype or self.dtype,
-            requires_grad=requires_grad,
-            device=device,
-        )
-
-    def new_full(
-        self,
-        size: Any,
-        fill_value: builtins.float,
-        *,
-        dtype: Any = None,
-        requires_grad: builtins.bool = False,
-        device: Any = None,
-        pin_memory: builtins.bool = False,
-    ) -> Tensor:
-        """One value in another size, in this tensor's dtype unless another is given."""
-        on_cpu(device)
-        kind = dtype or self.dtype
-        return creation.full(size, fill_value, dtype=kind, requires_grad=requires_grad)
-
-    def new_tensor(
-        self,
-        data: Any,
-        *,
-        dtype: Any = None,
-        requires_grad: builtins.bool = False,
-        device: Any = None,
-        pin_memory: builtins.bool = False,
-    ) -> Tensor:
-        """A copy of the data in this tensor's dtype unless another is given."""
-        on_cpu(device)
-        return creation.tensor(data, dtype or self.dtype, requires_grad)
-
-    def new(self, *args: Any, device: Any = None) -> Tensor:
-        """PyTorch's older form: a tensor of this dtype, of these sizes or with these data."""
-        return creation.of_sizes_or_data("new", args, self.dtype, device)
+    new_zeros = new_tensors.new_zeros
+    new_ones = new_tensors.new_ones
+    new_empty = new_tensors.new_empty
+    new_full = new_tensors.new_full
+    new_tensor = new_tensors.new_tensor
+    new = new_tensors.new
 
     # ---- operations: the functions of minigrad.functions become methods below ----
 
@@ -962,7 +683,7 @@ class Tensor(TensorBase):
 
     __neg__, __abs__ = f.neg, f.abs
     __pos__ = f.positive
-    __matmul__, __rmatmul__ = f.matmul, _reflected(f.matmul)
+    __matmul__, __rmatmul__ = f.matmul, reflected(f.matmul)
     __eq__ = binary(p.EQ, True)  # type: ignore[assignment]
     __ne__ = binary(p.NE, True)  # type: ignore[assignment]
     __lt__, __le__, __gt__, __ge__ = (binary(row, True) for row in (p.LT, p.LE, p.GT, p.GE))
@@ -977,96 +698,22 @@ class Tensor(TensorBase):
         return f.floor_divide(other, self), f.remainder(other, self)
 
     __invert__ = f.bitwise_not
-    __imatmul__ = _augmented(f.matmul)
+    __imatmul__ = augmented(f.matmul)
 
 
-# Each operator has a form with the operands exchanged and one in place.
-_OPERATORS = {
-    "add": p.ADD,
-    "sub": p.SUB,
-    "mul": p.MUL,
-    "truediv": p.DIV,
-    "floordiv": p.FLOOR_DIVIDE,
-    "mod": p.REMAINDER,
-    "pow": p.POW,
-    "and": p.BITWISE_AND,
-    "or": p.BITWISE_OR,
-    "xor": p.BITWISE_XOR,
-    "lshift": p.BITWISE_LEFT_SHIFT,
-    "rshift": p.BITWISE_RIGHT_SHIFT,
-}
-
-_IN_C = ("add", "sub", "mul", "truediv", "pow")
-
-for _name, _row in _OPERATORS.items():
-    _function = binary(_row)
-    if _name not in _IN_C:
+for _name, _row in OPERATORS.items():
+    if _name not in IN_C:
         setattr(Tensor, f"__{_name}__", binary(_row, True))
-        setattr(Tensor, f"__r{_name}__", _reflected(_function))
-    setattr(Tensor, f"__i{_name}__", _augmented(_function))
-
-# What can also be written over the tensor it is computed from: exp_() and its like.
-_IN_PLACE = """
-abs neg square sqrt rsqrt reciprocal exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos
-atan sinh cosh tanh asinh acosh atanh sigmoid sign floor ceil round trunc frac erf erfc erfinv
-lgamma digamma relu nan_to_num logit add sub mul div floor_divide remainder fmod pow atan2 hypot
-copysign lerp addcmul addcdiv addmm addmv addbmm baddbmm addr clamp clamp_min clamp_max eq ne lt
-le gt ge logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor
-bitwise_not masked_fill masked_scatter put renorm index_add index_copy index_fill index_put scatter
-scatter_add scatter_reduce cumsum cumprod tril triu
-absolute negative arccos arccosh arcsin arcsinh arctan arctanh arctan2 clip deg2rad
-rad2deg divide true_divide multiply subtract fix greater greater_equal less less_equal
-not_equal heaviside i0 sgn sinc xlogy bitwise_left_shift bitwise_right_shift
-"""
-
-_FILLED_RANDOMLY = "uniform_ normal_ bernoulli_ exponential_ random_ geometric_ log_normal_ cauchy_"
-_RESHAPED = "squeeze_ unsqueeze_ t_ transpose_ swapaxes_ swapdims_"
-
-
-def _loaded(name: str) -> Callable[..., Any]:
-    return getattr(f, name)  # type: ignore[no-any-return]
-
-
-def _written_over(name: str) -> Callable[..., Any]:
-    function = getattr(f, name.removesuffix("_"))
-    own = f"{function.__name__}_"  # of a function with several names there is one method
-    return _in_place(function) if own == name else getattr(Tensor, own)
-
-
-def _filled_randomly(name: str) -> Callable[..., Any]:
-    from minigrad import random
-
-    return getattr(random, name)  # type: ignore[no-any-return]
-
-
-def _reshaped(name: str) -> Callable[..., Any]:
-    function = getattr(f, name[:-1])
-
-    def reshaped(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        made: Tensor = become(name, self, lambda x: function(x, *args, **kwargs))
-        return made
-
-    reshaped.__name__, reshaped.__qualname__ = name, f"Tensor.{name}"
-    reshaped.__doc__ = f"As :func:`minigrad.{name[:-1]}`, of this tensor itself; returns it."
-    return reshaped
-
-
-for _name in _RESHAPED.split():
-    setattr(Tensor, _name, _Later(_name, _reshaped))
-for _name in _IN_PLACE.split():
-    setattr(Tensor, f"{_name}_", _Later(f"{_name}_", _written_over))
-for _name in _FILLED_RANDOMLY.split():
-    setattr(Tensor, _name, _Later(_name, _filled_randomly))
-for _name in f.__all__:
-    if _name not in f.NOT_METHODS and _name not in Tensor.__dict__:
-        setattr(Tensor, _name, _Later(_name, _loaded) if _name in f.LATER else getattr(f, _name))
+        setattr(Tensor, f"__r{_name}__", reflected(binary(_row)))
+    setattr(Tensor, f"__i{_name}__", augmented(binary(_row)))
+late_methods.install(Tensor)
 
 
 _EDGE: Any = vars(Fields)["_edge"]  # the slot, which the property below covers
 
 
 @lagging_are
-class _LaggingView(Tensor):
+class _StaleView(Tensor):
     """A view whose base was written since; a Tensor again once its place on the tape matters."""
 
     __slots__ = ()
@@ -1082,19 +729,19 @@ class _LaggingView(Tensor):
         _EDGE.__set__(self, edge)
 
 
-_LaggingView.__name__ = _LaggingView.__qualname__ = "Tensor"  # it is nobody else's business
+_StaleView.__name__ = _StaleView.__qualname__ = "Tensor"  # users see a Tensor
 
 
 use(
-    *(Tensor, _LaggingView, settle, tracers, is_grad_enabled, pauses, ints, floats),
+    *(Tensor, _StaleView, settle, tracers, is_grad_enabled, pauses, ints, floats),
     *(copied, Part, Views, Row),
-    *[operator(_OPERATORS[_name]) for _name in _IN_C],
+    *[operator(OPERATORS[_name]) for _name in IN_C],
 )
 
 
 def _class_of(x: Tensor) -> type[Tensor]:
     """Its class, as the user sees it."""
-    return Tensor if type(x) is _LaggingView else type(x)
+    return Tensor if type(x) is _StaleView else type(x)
 
 
 def _of_class(cls: type[Tensor], x: Tensor) -> Tensor:

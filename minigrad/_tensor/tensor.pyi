@@ -86,8 +86,6 @@ class Tensor(TensorBase):
     @property
     def is_leaf(self) -> builtins.bool:
         """Whether it was made by the user, not by a recorded operation."""
-    def backward(self, gradient: Any = None, retain_graph: builtins.bool | None = None, create_graph: builtins.bool = False, inputs: Tensor | Sequence[Tensor] | None = None, grad_tensors: Any = None) -> None:
-        """Add the gradient of this tensor with respect to every leaf to the leaf's ``grad``."""
     def detach(self) -> Tensor:
         """The same memory, without a history."""
     @property
@@ -322,6 +320,8 @@ class Tensor(TensorBase):
         """a / 2^b rounded down in int64; for b not in 0..63 as by 63."""
     def __rrshift__(self, other: Any) -> Tensor: ...
     def __irshift__(self, other: Any) -> Tensor: ...
+    def backward(self, gradient: Any = None, retain_graph: builtins.bool | None = None, create_graph: builtins.bool = False, inputs: Tensor | Sequence[Tensor] | None = None, grad_tensors: Any = None) -> None:
+        """Add the gradient of this tensor with respect to every leaf to the leaf's ``grad``."""
     def squeeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """As :func:`minigrad.squeeze`, of this tensor itself; returns it."""
     def unsqueeze_(self, *args: Any, **kwargs: Any) -> Tensor:

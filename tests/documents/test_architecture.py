@@ -42,11 +42,11 @@ UPWARD = {
     ("backprop", "functions.creation"): "gradients that are no tensors become tensors",
     ("nodes", "functions.shaping"): "saved tensors are shown to a program as clones",
     ("_tensor.tensor", "array_api"): _METHOD,
-    ("_tensor.tensor", "autograd"): _METHOD,
+    ("_tensor.late_methods", "autograd"): _METHOD,
     ("_tensor.tensor", "interop.dlpack"): _METHOD,
     ("_tensor.tensor", "interop.legacy"): _METHOD,
     ("_tensor.tensor", "interop.numpy_protocol"): _METHOD,
-    ("_tensor.tensor", "random"): _METHOD,
+    ("_tensor.late_methods", "random"): _METHOD,
     ("autograd", "checking"): "PyTorch has gradcheck in autograd too; loaded when first asked for",
 }
 # Attributes of other modules' objects that a module sets when it is loaded. Nothing may be added.

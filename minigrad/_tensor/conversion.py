@@ -1,0 +1,57 @@
+"""Methods of Tensor that hand its values to Python and NumPy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minigrad._c import lib
+from minigrad.dispatch import to_lists
+from minigrad.functions.creation import to_numpy
+from minigrad.runtime.lazy_numpy import np
+from minigrad.tape import forwards, note_leaving
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = [
+    "item",
+    "numpy",
+    "tolist",
+]
+
+
+def item(self: Tensor) -> float | int | bool:
+    """The one element as a Python number; ValueError unless there is exactly one."""
+    h = self._h
+    if h.size != 1:
+        raise ValueError(f"[item] a tensor of shape {self.shape} has {h.size} elements, not one")
+    if forwards:
+        note_leaving(self)
+    if self.dtype.is_floating_point:
+        return float(lib.mg_item_float(h))
+    value = int(lib.mg_item_int(h))
+    return bool(value) if h.dtype == lib.MG_BOOL else value
+
+
+def tolist(self: Tensor) -> Any:
+    """The elements as nested lists of Python numbers; a number for 0 dimensions."""
+    if forwards:
+        note_leaving(self)
+    return to_lists(self._h)
+
+
+def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
+    """A NumPy array on the same memory; read-only while a graph needs that memory.
+
+    RuntimeError for a tensor that requires grad: use ``detach().numpy()``, which is what
+    ``force=True`` does.
+    """
+    if force:
+        return self.detach().numpy()
+    if self._edge is not None:
+        raise RuntimeError(
+            "[numpy] this tensor requires grad, which NumPy cannot follow; use x.detach().numpy()"
+        )
+    if forwards:
+        note_leaving(self)
+    return to_numpy(self._h)

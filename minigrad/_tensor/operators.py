@@ -1,0 +1,74 @@
+"""Operators of Tensor: reflected and augmented forms, and in-place methods made from functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from minigrad._c import call, lib
+from minigrad._tensor.inplace import check_writable, shows_tracked, update
+from minigrad.dispatch import TensorBase, as_operand, wrap
+from minigrad.ops import pointwise as p
+from minigrad.tape import mode, pauses
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = ["IN_C", "OPERATORS", "augmented", "in_place_method", "reflected"]
+
+# Rows of the binary operators. Each has a form with the operands exchanged and one in place.
+OPERATORS = {
+    "add": p.ADD,
+    "sub": p.SUB,
+    "mul": p.MUL,
+    "truediv": p.DIV,
+    "floordiv": p.FLOOR_DIVIDE,
+    "mod": p.REMAINDER,
+    "pow": p.POW,
+    "and": p.BITWISE_AND,
+    "or": p.BITWISE_OR,
+    "xor": p.BITWISE_XOR,
+    "lshift": p.BITWISE_LEFT_SHIFT,
+    "rshift": p.BITWISE_RIGHT_SHIFT,
+}
+IN_C = ("add", "sub", "mul", "truediv", "pow")  # operators that the accelerator installs itself
+
+
+def reflected(function: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Any], Tensor]:
+    def reflected(self: Tensor, other: Any) -> Tensor:
+        operand = as_operand(other)
+        return NotImplemented if operand is None else function(operand, self)
+
+    return reflected
+
+
+def in_place_method(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The function as a method that writes its result over its tensor, and returns that."""
+    op = function.__name__
+
+    def in_place(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        before = self
+        tracked = self._edge is not None or any(
+            isinstance(x, TensorBase) and x._edge is not None for x in (*args, *kwargs.values())
+        )
+        if (tracked or shows_tracked(self)) and not (pauses and not mode.enabled):
+            check_writable(op, self)
+            before = wrap(call(lib.mg_copy, self._h), self._edge)  # values that the graph may keep
+            args = tuple([before if x is self else x for x in args])
+            kwargs = {name: before if x is self else x for name, x in kwargs.items()}
+        return update(op, self, function(before, *args, **kwargs))
+
+    in_place.__name__, in_place.__qualname__ = f"{op}_", f"Tensor.{op}_"
+    in_place.__doc__ = f":func:`minigrad.{op}`, written over this tensor; returns it."
+    return in_place
+
+
+def augmented(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """An augmented assignment: in place, and leaving types it does not know to others."""
+    in_place = in_place_method(function)
+
+    def augmented(self: Tensor, other: Any) -> Tensor:
+        operand = as_operand(other)
+        return NotImplemented if operand is None else in_place(self, operand)
+
+    return augmented
