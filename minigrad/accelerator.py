@@ -1,4 +1,4 @@
-"""Accelerators as PyTorch's programs ask for them: there is none."""
+"""``torch.accelerator`` for PyTorch programs: there is no accelerator."""
 
 from __future__ import annotations
 

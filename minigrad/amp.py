@@ -1,4 +1,4 @@
-"""Mixed precision as PyTorch's programs spell it: minigrad computes in float32 and float64.
+"""``torch.amp`` for PyTorch programs: minigrad computes in float32 and float64 throughout.
 
 Both classes stand in for PyTorch's where these are disabled, as they are without a GPU.
 """

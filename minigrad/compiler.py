@@ -1,4 +1,4 @@
-"""Compilation as PyTorch's programs ask for it: minigrad runs each operation as it is called.
+"""``torch.compile`` for PyTorch programs: each operation runs when it is called.
 
 Results are those of the function or module itself, and it takes as long.
 """

@@ -1,4 +1,4 @@
-"""Apple's GPUs as PyTorch's programs ask for them: there are none, so that they choose the CPU."""
+"""``torch.mps`` for PyTorch programs: there are no Apple GPUs, so programs choose the CPU."""
 
 from minigrad.cuda import device_count, empty_cache, is_available, manual_seed, synchronize
 

@@ -1,4 +1,4 @@
-"""Random numbers: one generator, NumPy's Philox, whose state can be kept and put back.
+"""Random numbers: one generator, NumPy's Philox, whose state can be saved and restored.
 
 A seed gives the numbers that ``numpy.random.Generator(numpy.random.Philox(seed))`` gives.
 """

@@ -1,4 +1,4 @@
-"""Intel's GPUs as PyTorch's programs ask for them: there are none, so that they choose the CPU."""
+"""``torch.xpu`` for PyTorch programs: there are no Intel GPUs, so programs choose the CPU."""
 
 from minigrad.cuda import device_count, empty_cache, is_available, manual_seed, synchronize
 

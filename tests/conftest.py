@@ -1,4 +1,4 @@
-"""What all tests share: fixed randomness, and a check that no test marks the process."""
+"""Fixtures of all tests: fixed randomness, and a check that no test changes global state."""
 
 from __future__ import annotations
 

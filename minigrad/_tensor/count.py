@@ -1,4 +1,4 @@
-"""The number of elements of a tensor, which PyTorch's programs call for the shape."""
+"""Class of ``x.size``: the number of elements, which returns the shape when it is called."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""``x[index]`` in every NumPy form, brought to views and one gather.
+"""Indexing: ``x[index]`` in every NumPy form, as a view and one gather.
 
-An index is taken apart in two steps: slices, integers and new axes make a view; integer and boolean
-arrays then pick along the axes that are left to them, which a permutation brings to the front.
-Where the picked axes go in the result follows NumPy: in place if they stood side by side, else
-first.
+An index is applied in two steps. Slices, integers and new axes make a view. Integer and boolean
+arrays then gather along the axes that are left to them, which a permutation brings to the front.
+The picked axes stand in the result as in NumPy: in place if they stood side by side, else first.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""Writing into tensors, and how the tape follows it.
+"""In-place writes into tensors, and the histories that the tape gives to them and their views.
 
-Outside the tape a write is a write: the memory changes, and its write clock tells later backward
-runs. On the tape, a tensor that was written into has a new history, and so has everything that
-shares its memory: dispatch links a view to the tensor it was taken from (``_alias``), which knows
-its living views (``_views``). After a write the tensors above get nodes that hand the written part
-of a gradient to the value written and the rest to what was there before, and all views are views
-of that.
+Outside the tape a write changes the memory, and its write clock tells later backward passes. On the
+tape, the tensor gets a new history, and so does everything that shares its memory. A view knows the
+tensor it was taken from (``_alias``), which knows its living views (``_views``). After a write each
+tensor above gets a node. The node hands the written part of a gradient to the value and the rest to
+the former history. All views become views of the new history.
 """
 
 from __future__ import annotations

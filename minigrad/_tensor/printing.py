@@ -1,4 +1,4 @@
-"""How a tensor is shown: its values as NumPy prints them, then what sets it apart."""
+"""Repr of a tensor: its values as NumPy prints them, then shape, dtype and place on the tape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions whose arguments or results are others in the array API standard than in PyTorch."""
+"""Functions of the array API standard whose arguments or results differ from PyTorch's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients: ``backward``, ``grad`` and operations with a derivative of one's own."""
+"""Autograd: ``backward``, ``grad`` and ``Function``, an operation with its own derivative."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions with a derivative of one's own, where PyTorch's programs import them from."""
+"""PyTorch's import path of ``autograd.Function``."""
 
 from minigrad.autograd import Function, once_differentiable
 

@@ -1,4 +1,4 @@
-"""PyTorch's older wrapper where its programs import it from."""
+"""PyTorch's import path of the older class ``autograd.Variable``."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Backends as PyTorch's programs ask for them and set them: none of them is here."""
+"""``torch.backends`` for PyTorch programs: none of the backends is here."""
 
 from minigrad.backends import cuda, cudnn, mkl, mkldnn, mps, openmp
 

@@ -1,4 +1,4 @@
-"""Switches of CUDA's matrix products, which programs may set: they change nothing."""
+"""``torch.backends.cuda`` for PyTorch programs: switches of matrix products that change nothing."""
 
 from types import SimpleNamespace
 

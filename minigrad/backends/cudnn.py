@@ -1,4 +1,4 @@
-"""Switches of cuDNN, which programs may set: they change nothing."""
+"""``torch.backends.cudnn`` for PyTorch programs: switches that change nothing."""
 
 __all__ = ["allow_tf32", "benchmark", "deterministic", "enabled", "is_available", "version"]
 

@@ -1,4 +1,4 @@
-"""Intel's mathematics library as programs ask for it: minigrad has its own kernels and threads."""
+"""``torch.backends.mkl`` for PyTorch programs: minigrad has its own kernels and threads."""
 
 __all__ = ["is_available"]
 

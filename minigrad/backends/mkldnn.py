@@ -1,4 +1,4 @@
-"""Intel's library of layers as programs ask for it: minigrad has its own kernels and threads."""
+"""``torch.backends.mkldnn`` for PyTorch programs: minigrad has its own kernels and threads."""
 
 __all__ = ["is_available"]
 

@@ -1,4 +1,4 @@
-"""Apple's GPUs as programs ask for them: there are none."""
+"""``torch.backends.mps`` for PyTorch programs: there are no Apple GPUs."""
 
 __all__ = ["is_available", "is_built"]
 

@@ -1,4 +1,4 @@
-"""OpenMP as programs ask for it: minigrad has its own kernels and threads."""
+"""``torch.backends.openmp`` for PyTorch programs: minigrad has its own kernels and threads."""
 
 __all__ = ["is_available"]
 

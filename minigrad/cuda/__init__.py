@@ -1,4 +1,4 @@
-"""CUDA as PyTorch's programs ask for it: there is none, so that they choose the CPU."""
+"""``torch.cuda`` for PyTorch programs: there are no CUDA GPUs, so programs choose the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mixed precision as PyTorch's older programs import it; see :mod:`minigrad.amp`."""
+"""``torch.cuda.amp``, the older import path of :mod:`minigrad.amp`."""
 
 from minigrad.amp import GradScaler, autocast
 

@@ -1,4 +1,4 @@
-"""Samplers: in which order, and in which batches, a loader takes the indices of a dataset."""
+"""Samplers: the order, and the batches, in which a loader takes the indices of a dataset."""
 
 from __future__ import annotations
 

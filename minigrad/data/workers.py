@@ -1,4 +1,4 @@
-"""Workers of a loader: each is a thread, or a process, that fetches one batch after the other."""
+"""Workers of a loader: threads or processes that fetch one batch after the other."""
 
 from __future__ import annotations
 

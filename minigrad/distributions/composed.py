@@ -1,4 +1,4 @@
-"""Distributions made of others: independent parts, transformed values, mixtures."""
+"""Distributions composed of others: independent dimensions, transformed values, mixtures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gamma distribution and what is made of it: inverse gamma, beta, F, Student's t, ..."""
+"""The gamma distribution and those derived from it: inverse gamma, beta, F, Student's t, ..."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that densities need, each without cancellation over its whole range.
+"""Numerically stable helper functions of densities, without cancellation over their whole range.
 
 Values and derivatives near a removable singularity come from the series there, so that gradients
 are as right as values. All are made of tensor operations, elementwise.

@@ -1,4 +1,4 @@
-"""Functions of functions: gradients as functions, batches, and modules called as functions."""
+"""Function transforms (``torch.func``): ``grad``, ``vmap``, ``functional_call`` and their kin."""
 
 from minigrad.func.batching import vmap
 from minigrad.func.gradients import grad, value_and_grad

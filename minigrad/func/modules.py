@@ -1,4 +1,4 @@
-"""Modules called as functions of their parameters."""
+"""``functional_call``: modules called as functions of their parameters."""
 
 from __future__ import annotations
 

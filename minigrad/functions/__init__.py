@@ -1,4 +1,4 @@
-"""The operations as functions, gathered: Tensor's methods and operators are these functions.
+"""Facade of all operations as functions, which are also Tensor's methods and operators.
 
 Topics that few programs need are loaded with the first of their functions that is asked for.
 """

@@ -1,4 +1,4 @@
-"""How operations read their arguments: tensors, dimensions, sizes and NumPy's spellings."""
+"""Parsing and checking of arguments: tensors, dimensions, sizes and NumPy's spellings."""
 
 from __future__ import annotations
 

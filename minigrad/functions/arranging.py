@@ -1,4 +1,4 @@
-"""Joining, cutting, turning and repeating: functions made of views and cat."""
+"""Joining, splitting, flipping and tiling, as functions made of views and ``cat``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Einstein's summation: any product of tensors with any of their dimensions summed.
+"""Einstein summation, as functions: products of tensors, summed over any of their dimensions.
 
 Every operand carries a label for each of its dimensions. Operands are multiplied two at a time, as
-one matrix product whenever a label is summed, and a label is summed as soon as nothing else needs
-it; so everything is made of diagonal, sum, permute, reshape, mul and matmul.
+one matrix product whenever a label is summed. A label is summed as soon as nothing else needs it.
+The building blocks are diagonal, sum, permute, reshape, mul and matmul.
 """
 
 from __future__ import annotations

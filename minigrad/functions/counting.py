@@ -1,4 +1,4 @@
-"""Counting: how often values occur, and what different ones there are, as functions."""
+"""Counts of values and unique values, as functions."""
 
 from __future__ import annotations
 

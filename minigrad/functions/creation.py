@@ -1,4 +1,4 @@
-"""Tensors from Python and NumPy data, filled and counted ones."""
+"""Creation of tensors: from Python and NumPy data, of constants and of ranges."""
 
 from __future__ import annotations
 

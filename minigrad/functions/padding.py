@@ -1,4 +1,4 @@
-"""Borders around a tensor, as a function."""
+"""Padding, as a function."""
 
 from __future__ import annotations
 

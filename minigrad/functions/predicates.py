@@ -1,4 +1,4 @@
-"""Questions about objects, tensors and shapes, under PyTorch's names."""
+"""Predicates on objects, tensors and shapes under PyTorch's names, as ``is_tensor``."""
 
 from __future__ import annotations
 

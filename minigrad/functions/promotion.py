@@ -1,4 +1,4 @@
-"""Questions about dtypes: their limits, and which of them others become.
+"""Dtype promotion and limits: ``result_type``, ``can_cast``, ``finfo`` and ``iinfo``.
 
 Values that are moved (``cat``, ``where``, an index) keep their dtype, and of two dtypes take the
 one that :func:`promote_types` names, as in PyTorch. Arithmetic first widens storage dtypes,

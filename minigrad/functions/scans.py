@@ -1,4 +1,4 @@
-"""Running sums, products and extrema along a dimension, and what is normalised along one."""
+"""Scans along a dimension, as functions: cumulative sums, products and extrema; and softmax."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Writing, adding and combining at indexed places, as functions that return new tensors.
+"""Scatter operations, as functions that return new tensors: write, add or combine at indices.
 
-The inverses of what selection picks. Of repeated places, the last value written wins, and gets all
-of the gradient; what is added or combined is so in the order of the index.
+They are the inverses of the gathers in ``selection``. At repeated indices the last value written
+wins and gets all of the gradient. Values are added or combined in the order of the index.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Picking elements by index or condition, as functions.
+"""Gather and selection by index or condition, as functions.
 
-Every index form comes down to int64 arrays of one shape on the first dimensions: one gather, whose
-gradient adds up repeated positions in their order.
+Every index form becomes int64 arrays of one shape on the first dimensions. They are one gather,
+whose gradient adds up repeated positions in their order.
 """
 
 from __future__ import annotations

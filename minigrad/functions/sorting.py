@@ -1,4 +1,4 @@
-"""Sorting, and searching in what is sorted, as functions.
+"""Sorting and binary search, as functions.
 
 Sorting is stable: ties keep their order. NaN is the largest of all, and -0 equals 0. A value that
 was picked gives its gradient to the element it was.

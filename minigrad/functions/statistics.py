@@ -1,4 +1,4 @@
-"""Statistics of samples, as functions: covariances, histograms and most frequent values."""
+"""Statistics of samples, as functions: covariances, histograms and modes."""
 
 from __future__ import annotations
 

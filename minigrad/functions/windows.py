@@ -1,4 +1,4 @@
-"""Windows of signal processing, and other tensors of the values of a function."""
+"""Window functions of signal processing, ``logspace`` and ``scalar_tensor``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table of PyTorch's modules whose names minigrad has in another module."""
+"""Table of PyTorch modules whose names lie in another module of minigrad."""
 
 from __future__ import annotations
 

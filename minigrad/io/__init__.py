@@ -1,4 +1,4 @@
-"""Files: tensors, states and checkpoints saved and loaded, without running code that is in them."""
+"""Saving and loading of tensors, states and checkpoints, without running code from a file."""
 
 from minigrad.io.files import load, save
 

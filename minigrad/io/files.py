@@ -1,4 +1,4 @@
-"""``save`` and ``load``: which format a file has, and writing it whole or not at all."""
+"""``save`` and ``load``: choice of the file format, and writing a file whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""File format of objects that data alone does not make: a zip with a pickle of the object.
+"""File format of arbitrary Python objects: a zip with a pickle.
 
-A pickle names classes and functions, and loading calls them. So only a caller who trusts the file
-gets the object, by ``weights_only=False``.
+A pickle names classes and functions, and loading calls them. Only a caller who trusts the file gets
+the object, by ``weights_only=False``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""PyTorch's ``.pt`` files: a zip of storages, and a pickle that a small machine reads.
+"""Reader of PyTorch's ``.pt`` files: a zip of storages, and a pickle run by a restricted machine.
 
-The machine knows the opcodes that containers, numbers and strings need. A name that the pickle
-gives, such as ``torch._utils._rebuild_tensor_v2``, is looked up in a table of functions of this
-module, and nothing is imported: a file cannot run code.
+The machine knows the opcodes that containers, numbers and strings need. A name in the pickle, such
+as ``torch._utils._rebuild_tensor_v2``, is looked up in a table of functions of this module. Nothing
+is imported, so a file cannot run code.
 """
 
 from __future__ import annotations

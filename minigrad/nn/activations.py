@@ -1,4 +1,4 @@
-"""Activations as modules; what each computes is said in full where its function is."""
+"""Activation modules; the formula of each is in the docstring of its function."""
 
 from __future__ import annotations
 

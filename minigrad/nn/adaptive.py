@@ -1,4 +1,4 @@
-"""The adaptive softmax, for many classes of which few are frequent."""
+"""Adaptive softmax, for many classes of which few are frequent."""
 
 from __future__ import annotations
 

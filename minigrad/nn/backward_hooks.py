@@ -1,6 +1,6 @@
 """Hooks that see the gradients of a module's outputs and inputs.
 
-What enters and leaves the module passes through an identity, whose backward calls the hooks.
+Inputs and outputs of the module pass through an identity, whose backward calls the hooks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Layers that pool the maxima of windows at pseudo-random steps."""
+"""Fractional max pooling layers."""
 
 from __future__ import annotations
 

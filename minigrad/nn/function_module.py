@@ -1,4 +1,4 @@
-"""Modules that are a function of minigrad.nn.functional with its arguments."""
+"""Base class of modules that call one function of minigrad.nn.functional."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Starting values of parameters: functions that fill a tensor and return it, unrecorded.
+"""Initialisation of parameters: functions that fill a tensor outside the tape and return it.
 
-The *fans* of a weight of shape (outputs, inputs, *kernel) are the numbers of values that each of
-its results comes from (``fan_in``) and each of its inputs goes into (``fan_out``): inputs and
-outputs, times the size of the kernel.
+The *fans* belong to a weight of shape (outputs, inputs, *kernel). ``fan_in`` counts the values that
+each result comes from, inputs times the size of the kernel. ``fan_out`` counts the results that
+each input goes into, outputs times the size of the kernel.
 """
 
 from __future__ import annotations

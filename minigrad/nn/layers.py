@@ -1,4 +1,4 @@
-"""Modules: the linear layer, what changes shapes or nothing, and containers."""
+"""Linear, Identity, Flatten and Unflatten layers, and containers of modules."""
 
 from __future__ import annotations
 

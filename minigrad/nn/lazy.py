@@ -1,4 +1,4 @@
-"""Layers whose input size is that of the first input, and their parameters until then."""
+"""Lazy layers, which take their input size from the first input, and uninitialised parameters."""
 
 from __future__ import annotations
 

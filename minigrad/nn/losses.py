@@ -1,4 +1,4 @@
-"""Losses and distances as modules; what each computes is said in full where its function is.
+"""Loss and distance modules; the formula of each is in the docstring of its function.
 
 Called with the inputs of the function; weights are buffers.
 """

@@ -1,4 +1,4 @@
-"""Parameters, and modules that own them."""
+"""Module, the base class of layers, and Parameter, a tensor that a module trains."""
 
 from __future__ import annotations
 

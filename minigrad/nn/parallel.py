@@ -1,4 +1,4 @@
-"""Parallel modules of PyTorch's, which pass through: the kernels use all cores by themselves."""
+"""Parallel modules of PyTorch, which pass calls through: the kernels use all cores."""
 
 from __future__ import annotations
 

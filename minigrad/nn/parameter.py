@@ -1,4 +1,4 @@
-"""The class Parameter where PyTorch's programs import it from."""
+"""PyTorch's import path of the class Parameter."""
 
 from minigrad.nn.module import Parameter
 

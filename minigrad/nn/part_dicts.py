@@ -1,4 +1,4 @@
-"""Dicts of the parts of a module under PyTorch's names: ``_modules``, ``_parameters``.
+"""Dicts of a module's parts under PyTorch's names: ``_modules``, ``_parameters``, ``_buffers``.
 
 minigrad's modules keep both as attributes; these mappings read and write them.
 """

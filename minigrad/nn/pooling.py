@@ -1,4 +1,4 @@
-"""Pooling layers: the functions with their arguments."""
+"""Pooling layers."""
 
 from __future__ import annotations
 

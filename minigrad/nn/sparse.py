@@ -1,4 +1,4 @@
-"""Layers on classes given as integers."""
+"""Embedding layers."""
 
 from __future__ import annotations
 

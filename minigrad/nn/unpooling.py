@@ -1,4 +1,4 @@
-"""Layers that put the maxima of pooling back to their places."""
+"""Max unpooling layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers that rearrange images or bring them to other sizes."""
+"""Layers for upsampling, pixel shuffle, fold and unfold."""
 
 from __future__ import annotations
 

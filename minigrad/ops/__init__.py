@@ -1,6 +1,6 @@
-"""The operations: rows of the table, by topic.
+"""Rows of the op table, by topic.
 
-Those that only `minigrad.nn`, linear algebra and random numbers need come with them.
+Rows that only `minigrad.nn`, linear algebra and random numbers need are loaded with them.
 """
 
 from minigrad.ops import (

@@ -1,4 +1,4 @@
-"""Attention: what a query takes of the values, by how well it fits their keys."""
+"""Scaled dot-product attention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elementwise operations that are made of others: a formula each, and no kernel of their own."""
+"""Elementwise operations composed of others: a formula each, and no kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrix products, and the layer that networks are made of."""
+"""Matrix products and the linear layer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Convolutions: products of three shapes, each bilinear in the other two.
+"""Convolution, its transpose and its gradient of weights, each bilinear.
 
 ``sum(y * conv(x, w))`` is linear in x, w and y. Its derivative by y is the convolution, by x its
-transpose, by w the gradient of weights; and each of these three rows has the other two as its
+transpose, and by w the gradient of weights. Each of these three rows has the other two as its
 derivatives, to any order.
 """
 

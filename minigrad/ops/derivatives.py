@@ -1,7 +1,7 @@
-"""Derivatives of every order of erfcx and of the modified Bessel functions, as values with slopes.
+"""Derivatives of every order of erfcx and the modified Bessel functions.
 
-The chain rule on the usual first derivative subtracts what is nearly equal: far out for erfcx and
-the scaled Bessel functions, near 0 for i1. The series and fractions here do not.
+The chain rule on the usual first derivative subtracts nearly equal numbers. For erfcx and the
+scaled Bessel functions it does so far out, for i1 near 0. The series and fractions here do not.
 """
 
 from __future__ import annotations

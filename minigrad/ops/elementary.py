@@ -1,4 +1,4 @@
-"""Exponentials, logarithms, roots, angles and their like. The kernels are in elementwise.def."""
+"""Elementary functions: exponentials, logarithms, roots and trigonometry."""
 
 from __future__ import annotations
 

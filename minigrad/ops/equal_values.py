@@ -1,4 +1,4 @@
-"""Gradients beside equal eigenvalues or singular values: which of them can be found, and which not.
+"""Gradients of decompositions with equal eigenvalues or singular values.
 
 Vectors of equal values may turn among themselves. The form of the gradients of values and vectors
 may tell what such a pair adds to the gradient of the matrix. Where it does not, that is NaN.

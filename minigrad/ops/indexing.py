@@ -1,8 +1,8 @@
-"""Elements picked by integer arrays, and what is written, added or combined at such places.
+"""Gather by integer arrays, and scatter: writing, adding and combining at indices.
 
-``index`` is a tuple of int64 handles of one shape, on the first axes; the Tensor layer brings every
-NumPy index form to this one by views. None in place of a handle, but not of all, stands for the
-position on that axis of the others. What an index picks is a *row*: the axes that are left.
+``index`` is a tuple of int64 handles of one shape, on the first axes. The Tensor layer brings every
+NumPy index form to this one by views. None in place of one of the handles stands for the position
+on that axis of the others. An index picks a *row*: the axes that are left.
 """
 
 from __future__ import annotations

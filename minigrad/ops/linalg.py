@@ -1,11 +1,11 @@
-"""Inverses, determinants and factorisations: values from C or LAPACK, derivatives as formulas here.
+"""Inverses, determinants and factorisations: values from C or LAPACK, derivatives as formulas.
 
-LAPACK is NumPy's, and it is reached through one door, :func:`through_numpy`. All rows take stacks
-of matrices. A factorisation has several results: a row gives them packed into one array, one
-above the other, and its derivative takes them apart again, so that it is an ordinary formula.
+LAPACK is NumPy's, and only :func:`through_numpy` calls it. All rows take stacks of matrices. A
+factorisation has several results, which a row packs into one array, one above the other. Its
+derivative unpacks them, so it is an ordinary formula.
 
-The formulas are those of Giles, "An extended collection of matrix derivative results for forward
-and reverse mode algorithmic differentiation" (2008), unless another source is named.
+Unless another source is named, the formulas are those of Giles, "An extended collection of matrix
+derivative results for forward and reverse mode algorithmic differentiation" (2008).
 """
 
 from __future__ import annotations

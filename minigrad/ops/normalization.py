@@ -1,7 +1,7 @@
 """Normalisation: (x - mean) / sqrt(var + eps) * weight + bias, by statistics of rows or channels.
 
-``stats`` is a tensor that the forward fills for the fused backward, its rows the mean, what the
-mean's rounding lost, 1 / sqrt(var + eps) and the variance. Weights are ones and biases zeros where
+The forward fills the tensor ``stats`` for the fused backward. Its rows are the mean, the rounding
+error of the mean, 1 / sqrt(var + eps) and the variance. Weights are ones and biases zeros where
 there are none.
 """
 

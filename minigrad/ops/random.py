@@ -1,4 +1,4 @@
-"""What is drawn at random: here only what has a gradient."""
+"""Random operations that have a gradient."""
 
 from __future__ import annotations
 

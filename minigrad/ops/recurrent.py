@@ -1,8 +1,9 @@
-"""All steps of a recurrent layer at once: Elman's, gated recurrent units and LSTM.
+"""Recurrent layers over all time steps: Elman, gated recurrent units and LSTM.
 
-The rows have the projected inputs (T, B, gates * H), the first state, a weight (gates * H, P), for
-some an operand more, and then `Kept` and how many of LSTM's last c are wanted. A state is h (B, P)
-and c (B, H) in one row of numbers; the result is so the h of all steps, and then these c.
+The rows take the projected inputs (T, B, gates * H), the first state and a weight (gates * H, P).
+For some one more operand follows, then `Kept` and how many of LSTM's last c are returned. A state
+is h (B, P) and c (B, H) in one row of numbers. The result is the h of all steps, followed by these
+c.
 """
 
 from __future__ import annotations

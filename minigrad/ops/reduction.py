@@ -1,4 +1,4 @@
-"""Reductions over any set of axes, and what normalises with them.
+"""Reductions over any set of axes, and log-softmax.
 
 ``axes`` is a tuple of non-negative axes; ``keep`` says whether they stay with size 1. A gradient
 that arrives without the reduced axes gets them back through ``keep_dims`` before it is broadcast.

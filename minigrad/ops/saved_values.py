@@ -1,4 +1,4 @@
-"""Values that a forward keeps for its backward beside the three arrays that a node saves."""
+"""Values that a forward saves for its backward beside the three arrays of a node."""
 
 from __future__ import annotations
 

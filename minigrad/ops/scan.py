@@ -1,4 +1,4 @@
-"""Scans along an axis, and the order of elements: each result depends on a line of elements."""
+"""Scans along an axis, and sorting."""
 
 from __future__ import annotations
 

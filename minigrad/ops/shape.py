@@ -1,4 +1,4 @@
-"""Changes of shape, layout and dtype: views where they can be, and copies. All of them linear."""
+"""Changes of shape, layout and dtype, all linear: views where possible, else copies."""
 
 from __future__ import annotations
 

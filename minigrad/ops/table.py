@@ -1,10 +1,10 @@
 """The op table: one row per operation, grouped into families that each state only what differs.
 
-A derivative is a plain function, and its parameter names say what it needs: ``x`` (or ``a``, ``b``)
-is an input and ``y`` the output, which the tape then saves; ``shape`` is the first input's shape;
-all others are the operation's own arguments, in order. So the memory an operation costs is visible
-in its formula. One with a default is for the kernel alone, which can do without it. Formulas are
-written in tensor operations and are therefore differentiable themselves.
+A derivative is a plain function, and its parameter names say what it needs. ``x`` (or ``a``, ``b``)
+is an input and ``y`` the output, which the tape then saves. ``shape`` is the first input's shape;
+all other names are the operation's own arguments, in order. The memory an operation costs is
+therefore visible in its formula. A parameter with a default is for the kernel alone, which can do
+without it. Formulas are written in tensor operations and are therefore differentiable themselves.
 
 ==============  ===========================================================================
 pointwise       one partial derivative per input; the upstream gradient is multiplied on by

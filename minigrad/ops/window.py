@@ -1,9 +1,9 @@
-"""Windows that slide over the last axes, and boxes of any size on them: what pooling and
-convolution are made of. All linear but one, and each other's transposes.
+"""Sliding windows and pooling windows on the last axes, for pooling and convolution.
 
-``Windows`` says where windows of one size lie; a row shows them all at once as a view, with the
-windows on the axes they slide along and what is inside them on new ones at the end. ``Boxes`` says
-where boxes of any size lie, axis by axis; what is in them is summed, or its maximum found.
+The rows are linear but for one, and each other's transposes. ``Windows`` says where windows of one
+size lie. A row shows them all at once as a view, with the windows on the axes they slide along and
+their elements on new axes at the end. ``Boxes`` says, axis by axis, where pooling windows of any
+size lie, whose sum or maximum is taken.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Averaged stochastic gradient descent; PyTorch's arguments, order of operations and state."""
+"""Averaged stochastic gradient descent, with PyTorch's arguments, order of operations and state."""
 
 from __future__ import annotations
 

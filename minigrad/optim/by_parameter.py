@@ -1,4 +1,4 @@
-"""The base of optimizers that are written in tensor operations, one parameter at a time.
+"""Base class of optimizers written in tensor operations, one parameter at a time.
 
 A step computes the new values of all parameters before it writes the first, so one that fails
 moves none. A method says what it remembers of a parameter at first, and what a gradient makes of

@@ -1,7 +1,8 @@
 """L-BFGS, a quasi-Newton method with limited memory; PyTorch's arguments and state.
 
-The two-loop recursion is algorithm 7.4 of Nocedal & Wright, Numerical Optimization (2006), the line
-search algorithms 3.5 and 3.6 with the safeguards of Schmidt's minFunc (2005), as in PyTorch.
+The two-loop recursion is algorithm 7.4 of Nocedal & Wright, Numerical Optimization (2006). The line
+search is their algorithms 3.5 and 3.6, with the safeguards of Schmidt's minFunc (2005), as in
+PyTorch.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Schedules of learning rates, by PyTorch's names and with its values.
 
-A schedule is made for an optimizer, sets its rates at once, and sets them anew with each
-``step()``, which is called after the optimizer's, once an epoch or once a batch. Those that only
-multiply the rate that is there can be used side by side. Below, t counts steps from 0, and *base*
-is the rate that a group had when its first schedule was made.
+A schedule is made for an optimizer and sets its rates at once. Each ``step()`` sets them anew; it
+is called after the optimizer's, once an epoch or once a batch. Schedules that only multiply the
+present rate can be used side by side. Below, t counts steps from 0, and *base* is the rate that a
+group had when its first schedule was made.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The base class of optimizers where PyTorch's programs import it from."""
+"""PyTorch's import path of the class Optimizer."""
 
 from minigrad.optim.optimizers import Optimizer
 

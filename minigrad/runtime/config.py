@@ -1,4 +1,4 @@
-"""What is running: version, instruction set, compiler, threads."""
+"""Configuration: version, instruction set, compiler and the number of threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The CPU as a device: programs that choose a device run here without a change."""
+"""Devices: ``device("cpu")``, and the error for any other."""
 
 from __future__ import annotations
 

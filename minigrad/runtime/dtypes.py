@@ -1,4 +1,4 @@
-"""Element types: those that are computed in, and those that are only stored."""
+"""Dtypes: compute dtypes, and storage dtypes that are only kept, moved and converted."""
 
 from __future__ import annotations
 

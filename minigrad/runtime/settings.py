@@ -1,4 +1,4 @@
-"""Settings of PyTorch's programs: printing, and switches that change nothing here."""
+"""Global settings of PyTorch programs: print options, and switches that change nothing here."""
 
 from __future__ import annotations
 

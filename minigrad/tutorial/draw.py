@@ -1,4 +1,4 @@
-"""Pictures of a graph, drawn by Graphviz."""
+"""Drawings of a graph by Graphviz."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scalars with gradients in the spelling of micrograd: ``Value``, and neurons made of them.
+"""micrograd's API: ``Value``, a scalar with a gradient, and ``Neuron``, ``Layer`` and ``MLP``.
 
 A :class:`Value` is a thin face over a 0-d float64 tensor: the numbers, the graph and the backward
 are those of the one engine. The spelling is that of Andrej Karpathy's micrograd and its lecture.

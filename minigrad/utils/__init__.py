@@ -1,4 +1,4 @@
-"""Namespace of what surrounds training, under PyTorch's names; parts load when asked for."""
+"""PyTorch's namespace ``torch.utils``, whose parts are loaded when first asked for."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

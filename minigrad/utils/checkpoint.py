@@ -1,9 +1,10 @@
-"""Checkpoints: parts of a computation that are computed again in backward instead of kept.
+"""Checkpointing: parts of a computation that backward computes again instead of saving them.
 
 Source: T. Chen, B. Xu, C. Zhang and C. Guestrin, Training Deep Nets with Sublinear Memory Cost
-(2016). The part is recorded as always. When it is done, its nodes are let go, and one node stands
-for them whose parents are the tensors that the part was computed from, given or not. Backward runs
-the function again, and the gradients through what that records, down to the same tensors.
+(2016). The part is recorded as always. When it is done, its nodes are released, and one node stands
+for them. The parents of that node are the tensors that the part was computed from, given or not.
+Backward runs the function again, and the gradients through the new recording, down to the same
+tensors.
 """
 
 from __future__ import annotations

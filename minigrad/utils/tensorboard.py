@@ -1,4 +1,4 @@
-"""Writer of logs that TensorBoard shows: scalars, histograms, images, texts.
+"""SummaryWriter: logs of scalars, histograms, images and texts that TensorBoard shows.
 
 It needs the package ``tensorboard``, which has the file format: ``pip install
 "minigrad[tensorboard]"``.

@@ -1,4 +1,4 @@
-"""What the documents show runs: the README's code, and every docstring's example."""
+"""Code in the documents runs: the README's blocks and every docstring's example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are written from the package are what would be written now."""
+"""Generated files equal what their generators write now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors name the operation, show the values, state the rule, offer the way out; nothing aborts."""
+"""Error messages name the operation, show the values, state the rule and offer the way out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joining, cutting and padding: what is not one tensor moved to another, limits and errors."""
+"""Joining, splitting and padding: values, gradients, limits and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operands between pages that cannot be read, and a process of its own for what may crash there."""
+"""Operands between protected pages, and a process of its own for tests that may crash."""
 
 from __future__ import annotations
 

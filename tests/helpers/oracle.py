@@ -1,4 +1,4 @@
-"""What the operations should give: NumPy in a wider type, finite differences, and distances in ULP.
+"""Oracle of the operations: NumPy in a wider type, finite differences, and distances in ULP.
 
 Nothing here reads the op table or uses the engine's own derivatives, so that neither can vouch for
 itself. References take and give arrays of ``wide(dtype)``; they know nothing of float32.

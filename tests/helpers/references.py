@@ -1,4 +1,4 @@
-"""What the elementwise operations should give, and their partial derivatives, by name.
+"""Reference values and partial derivatives of the elementwise operations, by name.
 
 References take and give arrays of a wide type (see oracle.wide): SciPy and NumPy in double for
 float32, long double or mpmath for float64. They know nothing of the engine.

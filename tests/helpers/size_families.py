@@ -1,7 +1,7 @@
 """Families of operations whose size is varied, for the tests of the sizes at which work is cut.
 
-A function makes operations with operands of a size ``n``: an axis of n elements or, for those that
-are named after a total or after work, about n elements or multiply-adds in all.
+A function makes operations with operands of a size ``n``: an axis of n elements. For functions
+named after a total or after work, it is about n elements or multiply-adds in all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every operation we share with PyTorch, on PyTorch's own catalogue of sample inputs.
+"""Comparison of every operation shared with PyTorch, on PyTorch's own catalogue of sample inputs.
 
 Values, gradients and second derivatives of each sample are compared with PyTorch's, in float64, and
 values and gradients in float32. ``python -m tests.helpers.torch_samples``, with the repository's

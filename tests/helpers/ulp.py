@@ -4,12 +4,12 @@
 
 prints a line per function and dtype and exits with 1 where a contract is broken. MINIGRAD_ISA
 chooses the instruction set. A function of one float32 is tried on every ``--stride``-th bit
-pattern, or on all of them; everything is tried around the points where something changes
+pattern, or on all of them. All functions are tried around the points where something changes
 (``CENTRES``), at random bit patterns and over the ranges that matter.
 
 References are oracle.py's: double for float32 and long double for float64. Functions that NumPy
-does not have are screened with SciPy, and where they are worst, or for float64 worst in their
-stretch of the number line, mpmath decides. In double SciPy itself errs by more than what is
+does not have are screened with SciPy. mpmath decides where they are worst, and for float64 where
+they are worst in their stretch of the number line. In double SciPy itself errs by more than what is
 measured here.
 """
 

@@ -1,7 +1,7 @@
-"""Values and gradients at every size at which a kernel cuts its work or takes another way.
+"""Values and gradients at every size at which a kernel splits its work or takes another path.
 
-``csrc/kernels/sizes.def`` is the table of these sizes: C takes its constants from there, and here
-each row is tested at its size, at its double, and at one less and one more than both. A row names
+``csrc/kernels/sizes.def`` is the table of these sizes, from which C takes its constants. Each row
+is tested here at its size, at its double, and at one less and one more than both. A row names
 functions of ``size_families.py``, which make operations of a size. A kernel's constant that stands
 elsewhere fails the last test, unless it is listed there as one that no result depends on.
 

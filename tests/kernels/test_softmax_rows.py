@@ -1,4 +1,4 @@
-"""Softmax of long rows, whose exponentials are made in pieces that have maxima of their own."""
+"""Softmax of long rows, computed in blocks with a maximum each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results written past the caches, or by string instructions, are those of ordinary stores."""
+"""Non-temporal stores and string instructions give the results of ordinary stores."""
 
 import pytest
 

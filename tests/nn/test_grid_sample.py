@@ -1,4 +1,4 @@
-"""Images read at points: by hand, by finite differences and as in PyTorch."""
+"""Grid sampling: by hand, by finite differences and as in PyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pooling against its definition, element by element; where gradients go; and the box kernels."""
+"""Pooling against its definition, element by element, and the kernels of pooling windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers that are brought back to where they started."""
+"""``reset_parameters`` brings layers back to initial values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns, pixels and other sizes, element by element against their definitions."""
+"""Unfold, fold, pixel shuffle and interpolation against their definitions, element by element."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers that rearrange images or bring them to other sizes."""
+"""Layers for pixel shuffle, fold and upsampling."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Second derivatives where a first one jumps are those of the first gradient that was computed.
 
-At a kink a first gradient is a choice. Both paths make the same one, the choice is linear in the
-upstream gradient, the second derivatives of several inputs are symmetric, and by one input the
+At a kink a first gradient is a choice. Both paths make the same one, and the choice is linear in
+the upstream gradient. The second derivatives of several inputs are symmetric. By one input the
 second derivative is that of one of the two sides, or 0.
 """
 

@@ -1,6 +1,6 @@
 """The edge table's rows on shapes and indexing, and what belongs to them.
 
-Movement is exact and its derivatives are; what there is to decide is who gets the gradient of a
+Movement is exact, and so are its derivatives. Decisions are needed for two gradients only: at a
 place that several things were written to, and of ties.
 """
 

@@ -1,7 +1,7 @@
 """Numbers beyond all memory beside a size of 0: an answer at once, and never an endless loop.
 
-The calls run in a process that is ended after a generous time, in which a loop over 2**40 things
-does not come to its end.
+The calls run in a process that is ended after a generous time, too short for a loop over 2**40
+elements.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Gradients stay right, or raise, when what an operation was given or gave is overwritten.
+"""Gradients stay right, or raise, when an input or a result of an operation is overwritten.
 
-For each sample call, every array in reach is overwritten in turn: each input, each tensor that the
-sample made for itself (indices, masks, targets, bounds, statistics), each result, each upstream
-gradient and each first gradient. The write comes between forward and backward, or between the
-first backward and the second; it is made through the tensor, or through NumPy.
+For each sample call, every array in reach is overwritten in turn. These are the inputs, the
+results, the upstream gradients and the first gradients. Tensors that the sample made for itself are
+among them: indices, masks, targets, bounds, statistics. The write comes between forward and
+backward, or between the first backward and the second. It is made through the tensor, or through
+NumPy.
 """
 
 from __future__ import annotations

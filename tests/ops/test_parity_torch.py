@@ -1,7 +1,7 @@
 """Against PyTorch, where its catalogue has no samples: methods, dtypes, programs of writes.
 
-The operations themselves are compared in test_torch_samples. What the two decide differently
-(docs/numerics.md) is not sampled here.
+The operations themselves are compared in test_torch_samples. Decisions that differ between the two
+(docs/numerics.md) are not sampled here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every operation must do, over the catalogue of sample calls.
+"""Requirements on every operation, over the catalogue of sample calls.
 
 Values in both float types, derivatives by finite differences, and the same bits whatever the
 memory layout of inputs and upstream gradients.

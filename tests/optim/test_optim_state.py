@@ -1,4 +1,4 @@
-"""What optimizers refuse: states, options and gradients that do not fit, with nothing changed."""
+"""Refusals of optimizers: states, options and gradients that do not fit, with nothing changed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Every operation where there is no memory for one of its blocks: an error, and nothing else.
 
-``mg_deny_blocks`` takes away the n-th block that C asks for, for every n until none is missing.
-What fails raises MemoryError, holds nothing, has written nothing, and gives the same result when it
-is called again.
+``mg_deny_blocks`` takes away the n-th block that C asks for, for every n until none is missing. A
+call that fails raises MemoryError, holds nothing, has written nothing, and gives the same result
+when it is called again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an import loads, and what waits until it is asked for."""
+"""Modules that an import loads, and modules that wait until they are asked for."""
 
 from __future__ import annotations
 

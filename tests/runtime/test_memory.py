@@ -1,4 +1,4 @@
-"""What memory an operation takes, keeps and gives back."""
+"""Memory that operations allocate, save and release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kernel call passes through one door, where it can be watched."""
+"""Kernel calls pass through one function, where a tracer sees them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run back over the tape: order, what interrupts it, and what it is given by others."""
+"""The backward pass: its order, interrupts, and gradients that others give it."""
 
 from __future__ import annotations
 

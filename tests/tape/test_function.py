@@ -1,4 +1,4 @@
-"""Operations with a derivative of one's own."""
+"""``autograd.Function``: operations with their own derivative."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is recorded where: in scopes, threads, tasks and generators."""
+"""Grad mode: recording in scopes, threads, tasks and generators."""
 
 from __future__ import annotations
 

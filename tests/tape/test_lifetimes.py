@@ -1,4 +1,4 @@
-"""What the tape keeps, when it lets go, and who else uses the memory meanwhile."""
+"""Lifetimes of graphs and saved arrays, and other users of their memory."""
 
 from __future__ import annotations
 

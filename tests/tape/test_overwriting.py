@@ -1,4 +1,4 @@
-"""Rules write over a gradient that nobody else can look at, and over no other."""
+"""VJPs write over an upstream gradient only where nothing else can see it."""
 
 from __future__ import annotations
 

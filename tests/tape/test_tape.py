@@ -1,4 +1,4 @@
-"""The tape, by hand: what it records, what runs back over it, and what it refuses."""
+"""The tape by hand: what it records, differentiates and refuses."""
 
 from __future__ import annotations
 

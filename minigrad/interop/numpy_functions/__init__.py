@@ -1,1 +1,1 @@
-"""NumPy's functions on tensors, made of operations of ours; ``table`` says which there are."""
+"""NumPy's functions on tensors, built from minigrad's operations; ``table`` lists them."""

@@ -1,4 +1,4 @@
-"""NumPy's products of tensors: of vectors and matrices, and of a line with a sliding window."""
+"""NumPy's products of tensors: dot, matmul, outer and their kin, and convolution of lines."""
 
 from __future__ import annotations
 

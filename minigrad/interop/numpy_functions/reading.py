@@ -1,4 +1,4 @@
-"""How NumPy's functions on tensors read their arguments, and the error where they cannot."""
+"""Arguments of NumPy's functions on tensors, and the error for those that are not offered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NumPy's functions of each element, of lines, and of values that have no gradient."""
+"""NumPy's elementwise functions, functions along a line, and functions without a gradient."""
 
 from __future__ import annotations
 

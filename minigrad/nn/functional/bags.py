@@ -1,4 +1,4 @@
-"""Sums, means and maxima of embedded classes."""
+"""Embedding bags: sums, means and maxima of embedded classes."""
 
 from __future__ import annotations
 

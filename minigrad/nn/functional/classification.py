@@ -1,4 +1,4 @@
-"""Losses of classes, one of several or yes and no, as functions."""
+"""Losses of classification, as functions: cross entropy, binary cross entropy, margins."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Connectionist temporal classification: the likelihood of a sequence of labels as a loss.
 
-Graves et al. 2006. The labels are written with a blank before, between and behind them; ``alpha``
-holds, for each place in that row, the log-probability of all paths that have come there.
+Graves et al. 2006. The labels are written with a blank before, between and behind them. For each
+place in that row ``alpha`` holds the log-probability of all paths that end there.
 """
 
 from __future__ import annotations

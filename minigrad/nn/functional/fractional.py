@@ -1,7 +1,7 @@
-"""Maxima over windows at pseudo-random steps, as functions (Graham, Fractional Max-Pooling, 2014).
+"""Fractional max pooling, as functions (Graham, Fractional Max-Pooling, 2014).
 
-A window starts at ``int((i + u) * step) - int(u * step)`` for the i-th output, where u is drawn for
-each sample, channel and dimension, and the last one ends with the input.
+The i-th window starts at ``int((i + u) * step) - int(u * step)``, where u is drawn for each sample,
+channel and dimension. The last window ends with the input.
 """
 
 from __future__ import annotations

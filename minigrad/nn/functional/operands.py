@@ -1,4 +1,4 @@
-"""How activations and losses read their arguments, and how losses are reduced."""
+"""Arguments of activations and losses, and the reduction of losses."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Pooling: maxima and means of windows, of one size or adapted to an output size.
 
-What a window keeps after the padding is cut off is a box; a kernel takes the means or finds the
-maxima of all boxes. Where they lie is worked out once for each size and kept.
+A pooling window is what remains of a window after the padding is cut off. One kernel takes the
+means or the maxima of all pooling windows. Their places are computed once for each size and cached.
 """
 
 from __future__ import annotations

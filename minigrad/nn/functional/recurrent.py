@@ -1,4 +1,4 @@
-"""The steps of recurrent layers whose inputs are projected already."""
+"""Steps of recurrent layers whose inputs are projected already."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images read at points between their pixels: spatial transformers (Jaderberg et al. 2015)."""
+"""Grid sampling: images interpolated at points (spatial transformers, Jaderberg et al. 2015)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classes as vectors: one-hot and embedded; and padding, as PyTorch has it here."""
+"""One-hot encoding and embedding, as functions, and PyTorch's ``pad``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What operations on spatial dimensions, those after the channels, share: how they read their
-arguments, and what they are made of.
-"""
+"""Shared helpers of operations on spatial dimensions, which follow the channels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maxima of pooling put back to their places."""
+"""Max unpooling: maxima put back to the places that pooling took them from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images taken apart, put together, and brought to other sizes."""
+"""Unfold, fold, pixel shuffle and interpolation of images, as functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The modules where PyTorch's programs import them from."""
+"""PyTorch's import path ``nn.modules`` of layers and losses."""
 
 from importlib import import_module
 from typing import Any

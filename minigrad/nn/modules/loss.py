@@ -1,4 +1,4 @@
-"""The losses where PyTorch's programs import them from, and the bases of a program's own."""
+"""PyTorch's import path of losses, and the base classes for losses of a program's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The class Module where PyTorch's programs import it from."""
+"""PyTorch's import path of the class Module."""
 
 from minigrad.nn.global_hooks import *  # noqa: F403
 from minigrad.nn.global_hooks import __all__ as __all__

@@ -1,4 +1,4 @@
-"""Helpers of layers that PyTorch's programs import: sizes as pairs and triples."""
+"""PyTorch's import path of helpers of layers: sizes as pairs and triples."""
 
 from __future__ import annotations
 

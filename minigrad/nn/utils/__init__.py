@@ -1,4 +1,4 @@
-"""Gradients kept within bounds; and, in modules of their own, what else is done to parameters."""
+"""Gradient clipping, and further utilities for parameters."""
 
 from __future__ import annotations
 

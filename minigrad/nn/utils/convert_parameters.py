@@ -1,4 +1,4 @@
-"""All parameters in one vector, and back."""
+"""Flattening of parameters into one vector, and back."""
 
 from __future__ import annotations
 

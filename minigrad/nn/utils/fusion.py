@@ -1,4 +1,4 @@
-"""A layer and the batch normalisation behind it as one layer, for evaluation."""
+"""Fusion of a layer with the batch normalisation behind it, for evaluation."""
 
 from __future__ import annotations
 

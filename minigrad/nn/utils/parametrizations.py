@@ -1,4 +1,4 @@
-"""Parametrizations of weights: by length and direction, by largest singular value, orthogonal."""
+"""Parametrizations of weights: weight norm, spectral norm and orthogonal matrices."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Parameters that are functions of other parameters.
+"""Parametrization: parameters computed from other parameters.
 
-A module with such a parameter has a class of its own, whose attribute computes it. What it is
-computed from lies in ``module.parametrizations``.
+A module with such a parameter has a class of its own, whose attribute computes it. The original
+parameters lie in ``module.parametrizations``.
 """
 
 from __future__ import annotations

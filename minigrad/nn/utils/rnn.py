@@ -1,4 +1,4 @@
-"""Sequences of several lengths, padded to one length or packed step by step, for recurrent layers.
+"""Packed and padded sequences of several lengths, for recurrent layers.
 
 A packed sequence has the rows of all sequences at step 0, then those of all that have a step 1, and
 so on. Its sequences are sorted, the longest first, so the rows of a step are those that go on.

@@ -1,4 +1,4 @@
-"""Weights computed from others before each forward: PyTorch's older form of parametrizations."""
+"""Weight norm and spectral norm by hooks, PyTorch's older form of parametrizations."""
 
 from __future__ import annotations
 

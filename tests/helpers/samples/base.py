@@ -1,4 +1,4 @@
-"""What a sample is."""
+"""The class of a sample call."""
 
 from __future__ import annotations
 
