@@ -232,7 +232,7 @@ def set_rng_state(state: dict[str, Any]) -> None:
 
 
 def drawing(generator: Generator | None = None) -> np.random.Generator:
-    """What draws for a function that was given this generator, or none; TypeError for another."""
+    """The bit generator for a function that was given this generator, or none; else TypeError."""
     if generator is None:
         generator = default_generator()
     elif not isinstance(generator, Generator):
@@ -249,7 +249,7 @@ _MANY = 1 << 12  # from here on handing NumPy's state to C and back pays
 
 
 def _drawn(kernel: Any, option: Any, shape: tuple[int, ...], draw: np.random.Generator) -> Tensor:
-    """What a kernel draws from NumPy's stream, which goes on behind it."""
+    """Numbers that a kernel draws from NumPy's stream, which goes on behind them."""
     bits: Any = draw.bit_generator
     if math.prod(shape) < _MANY:
         source = ffi.cast("void *", bits.ctypes.bit_generator.value)

@@ -50,7 +50,7 @@ class _Plan:
         self.front = front
 
     def view(self, x: Tensor) -> Tensor:
-        """What is left of ``x`` by slices, integers and new axes."""
+        """The view of ``x`` that slices, integers and new axes make."""
         return x if self.row is None else apply(self.row, (x,), self.args)
 
 

@@ -96,7 +96,7 @@ def shows_tracked(x: TensorBase) -> bool:
 def overwrite(op: str, x: Tensor, source: Tensor) -> Tensor:
     """Write ``source``, broadcast and cast, over all of ``x``; returns x.
 
-    What x was computed from gets a gradient of 0 from here on.
+    The operands of x get a gradient of 0 from here on.
     """
     tracked = x._edge is not None or source._edge is not None or shows_tracked(x)
     if not (tracked and mode.enabled and x.dtype.is_floating_point):

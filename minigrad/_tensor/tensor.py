@@ -401,7 +401,7 @@ class Tensor(TensorBase):
         return printing.text(self)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """HTML that a notebook shows."""
         from minigrad._tensor import printing
 
         return printing.html(self)

@@ -130,7 +130,7 @@ class Tensor(TensorBase):
     def __repr__(self) -> str:
         """Return repr(self)."""
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """HTML that a notebook shows."""
     def copy_(self, other: Any, non_blocking: builtins.bool = False) -> Tensor:
         """Write ``other``, broadcast and cast, into this tensor; returns it."""
     def fill_(self, value: builtins.float) -> Tensor:
@@ -1047,7 +1047,7 @@ class Tensor(TensorBase):
     def nanquantile(self, q: Any, dim: Any = None, keepdim: builtins.bool = False, *, interpolation: str = 'linear', **numpy: Any) -> Tensor:
         """The quantile of all elements but NaN; NaN where there is no other. As quantile else."""
     def quantile(self, q: Any, dim: Any = None, keepdim: builtins.bool = False, *, interpolation: str = 'linear', **numpy: Any) -> Tensor:
-        """What a share q of the elements does not exceed: the value at rank q (n - 1) in sorted order."""
+        """The q-quantile: the value at rank q (n - 1) in sorted order."""
     def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
         """How often each of 0, 1, 2, ... occurs, as int64; or the sum of the weights that stand by it."""
     def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Tensor:

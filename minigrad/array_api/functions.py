@@ -141,7 +141,7 @@ def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
 
 
 class Info:
-    """What ``__array_namespace_info__()`` gives: the dtypes, devices and capabilities."""
+    """Result of ``__array_namespace_info__()``: the dtypes, devices and capabilities."""
 
     def capabilities(self) -> dict[str, Any]:
         """Whether there are boolean indices, shapes that depend on data, and the most dims."""

@@ -314,7 +314,7 @@ class Function:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What was saved, with the history it had."""
+        """The saved tensors, with the history they had."""
         kept: tuple[Any, ...] = self.__dict__.get("_kept", self.__dict__.get("_to_save", ()))
         return tuple([k() if type(k) is _Unpack else k for k in kept])
 

@@ -208,7 +208,7 @@ class Check:
                 )
 
     def check_backward(self, all_outputs: Sequence[Any], rng: np.random.Generator) -> None:
-        """What must hold for random upstream gradients, without any differences."""
+        """Check the properties that hold for random upstream gradients, without differences."""
         self.expect_same_values(all_outputs)
         outputs = [y for y in all_outputs if y.requires_grad]
         if not outputs:

@@ -58,7 +58,7 @@ TOPICS = (
     "statistics",
 )
 
-# What does not start with a tensor, or means something else as a method.
+# Functions that do not take a tensor first, or mean something else as a method.
 NOT_METHODS = frozenset(
     (
         "atleast_1d",

@@ -34,7 +34,7 @@ def several(op: str, tensors: Sequence[Any]) -> list[Tensor]:
 
 
 def listed_tensors(op: str, tensors: Any) -> list[Any]:
-    """What a list, or anything else with elements, holds; TypeError for what has none."""
+    """Elements of a list or of another iterable; TypeError for what has none."""
     if isinstance(tensors, TensorBase):
         raise TypeError(f"[{op}] expected a list of tensors, not one: [x], or x.unbind() for rows")
     try:
@@ -151,7 +151,7 @@ _MOST_PIECES = 2**24  # tensors, of some 300 bytes each
 
 
 def piece_count(op: str, count: int) -> int:
-    """Of pieces to cut a tensor into; MemoryError for more than there would be room for."""
+    """Number of pieces of a tensor; MemoryError for more than there would be room for."""
     if count > _MOST_PIECES:
         raise MemoryError(f"[{op}] no memory for {count} tensors")
     return count

@@ -94,17 +94,17 @@ def _at_least(op: str, ndim: int, tensors: Sequence[Any]) -> Any:
 
 
 def atleast_1d(*tensors: Any) -> Any:
-    """A number as a vector of one; others as they are. Of several tensors, a tuple."""
+    """A number as a vector of one; others as they are. A tuple for several tensors."""
     return _at_least("atleast_1d", 1, tensors)
 
 
 def atleast_2d(*tensors: Any) -> Any:
-    """A number or a vector (n,) as a matrix (1, n); others as they are. Of several, a tuple."""
+    """A number or a vector (n,) as a matrix (1, n); others as they are. A tuple for several."""
     return _at_least("atleast_2d", 2, tensors)
 
 
 def atleast_3d(*tensors: Any) -> Any:
-    """With at least 3 dimensions: (n,) as (1, n, 1), (m, n) as (m, n, 1). Of several, a tuple."""
+    """With at least 3 dimensions: (n,) as (1, n, 1), (m, n) as (m, n, 1). A tuple for several."""
     return _at_least("atleast_3d", 3, tensors)
 
 

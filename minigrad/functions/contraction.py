@@ -194,7 +194,7 @@ def _planned(equation: str | Terms, shapes: tuple[tuple[int, ...], ...]) -> _Pla
 
 
 class _Operand:
-    """What will be a tensor: its place in a plan, its shape, and the labels of its dimensions."""
+    """A future tensor: its place in a plan, its shape, and the labels of its dimensions."""
 
     __slots__ = ("names", "place", "plan", "shape")
 
@@ -303,7 +303,7 @@ def _plan_product(operands: list[_Operand], output: Labels) -> None:
     sizes = _agreeing(operands)
     alone = len(operands) == 1  # is given back as a view
     while True:
-        # What only one operand has, and the output not, is summed at once.
+        # Labels of one operand alone that the output lacks are summed at once.
         for k, operand in enumerate(operands):
             needed = set(output).union(*[o.names for o in operands if o is not operand])
             operands[k] = operand.without(set(operand.names) - needed)

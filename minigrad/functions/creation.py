@@ -161,7 +161,7 @@ def _first(data: Any) -> Any:
 
 
 def _items(data: Any) -> list[Any]:
-    """What nested sequences hold."""
+    """The elements of nested sequences."""
     if isinstance(data, (list, tuple)):
         return [item for part in data for item in _items(part)]
     return [data]
@@ -386,7 +386,7 @@ def check_room(op: str, shape: Sequence[int], dtype: DType = float64) -> None:
 
 
 def _sized(op: str, kernel: Any, *args: Any) -> Handle:
-    """What a kernel makes of a size; its errors are those of ``op``."""
+    """Result of a kernel that takes a size; its errors are those of ``op``."""
     try:
         return call(kernel, *args)
     except (ValueError, MemoryError) as error:

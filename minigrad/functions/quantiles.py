@@ -138,7 +138,7 @@ def quantile(
     interpolation: str = "linear",
     **numpy: Any,
 ) -> Tensor:
-    """What a share q of the elements does not exceed: the value at rank q (n - 1) in sorted order.
+    """The q-quantile: the value at rank q (n - 1) in sorted order.
 
     ``q`` is a number in [0, 1], or several, which then are the first dimension of the result.
     Between two ranks ``interpolation`` takes the line between their values (``linear``), either

@@ -249,7 +249,7 @@ def _extremum(op: str, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any]) -
 
 
 def found_at(x: Tensor, indices: Tensor, axis: int, keepdim: bool) -> Found:
-    """What one index along an axis finds in each line of x; without that axis unless it is kept."""
+    """The element at one index of each line of x; without the lines' axis unless it is kept."""
     if keepdim:
         return Found(picked(x, indices, axis), indices)
     index = handles(along(indices, axis), x)

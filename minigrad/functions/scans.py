@@ -1,4 +1,4 @@
-"""Scans along a dimension, as functions: cumulative sums, products and extrema; and softmax."""
+"""Scans along a dimension and softmax, as functions."""
 
 from __future__ import annotations
 

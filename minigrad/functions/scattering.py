@@ -67,7 +67,7 @@ def _at(op: str, row: Row, x: Tensor, value: Tensor, places: Places, *args: Any)
 
 
 def _shaped_as(x: Tensor, line: Tensor) -> Tensor:
-    """What was made of x: of a number, as a line of one."""
+    """The result for x, where a number is a line of one."""
     return line if x._h.ndim else reshape(line, ())
 
 

@@ -139,7 +139,7 @@ def gather_rows(x: Tensor, index: Index, op: str = "index") -> Tensor:
 
 
 def gathered(x: Tensor, places: Places, op: str) -> Tensor:
-    """What handles of such pick, in the name of an operation where one is out of range."""
+    """Gather by index handles; an index out of range is an error of the named operation."""
     try:
         return apply_to_one(_i.GATHER, x, (places,))
     except IndexError as error:

@@ -395,7 +395,7 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 def pieces(x: Tensor, axis: int, bounds: tuple[int, ...]) -> tuple[Tensor, ...]:
-    """What lies from each bound, in range, to the next along an axis; views."""
+    """Views from each bound to the next along an axis, bounds brought into range."""
     return spans(_slice, x, axis, bounds, False)
 
 
@@ -421,8 +421,8 @@ def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """Windows of ``size`` elements along a dimension, ``step`` apart; a view.
 
     Window i takes the elements ``i * step`` to ``i * step + size - 1``. The windows take the
-    dimension's place, and what is in them a new last one. What lies in several windows gets the
-    sum of their gradients, in a fixed order.
+    dimension's place, and their elements a new last dimension. An element of several windows gets
+    the sum of their gradients, in a fixed order.
 
     >>> import minigrad as mg
     >>> mg.unfold(mg.arange(5), 0, 3, 2)

@@ -96,7 +96,7 @@ def covariance(x: Any, less: int, repeats: Any, weights: Any) -> Any:
 def corrcoef(input: Tensor) -> Tensor:
     """The correlations of the variables, which are rows: covariances over both deviations.
 
-    They are kept in [-1, 1]. Of a single variable it is 1, and NaN where that is constant.
+    They are clipped to [-1, 1]. A single variable has 1, and NaN where it is constant.
 
     >>> import minigrad as mg
     >>> mg.corrcoef(mg.tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))

@@ -28,7 +28,7 @@ class _Named(ModuleType):
         super().__init__(name, f"minigrad under the name {name}.")
         self.__dict__["_names"] = names
         self.__dict__["_own"] = import_module(_of_minigrad(name))
-        # What PyTorch has in one module may be in several here: its package has all of it.
+        # Names of one PyTorch module may lie in several here; the package has all of them.
         package = name.rpartition(".")[0] if name in PLACES else name
         self.__dict__["_all"] = import_module(_of_minigrad(package))
         self.__path__: list[str] = []

@@ -41,8 +41,8 @@ def save(
     their structure as JSON; a name that ends in ".safetensors" makes that format, for a flat dict
     of tensors. A tensor that is held twice is one again after loading; views of one tensor are not.
 
-    What holds objects of other classes, such as a module, is pickled. It needs its code to be
-    loaded, and ``weights_only=False``: better save the ``state_dict()``.
+    A file with objects of other classes, such as a module, is pickled. Loading needs their code
+    and ``weights_only=False``: better save the ``state_dict()``.
 
     The file is written beside its name and then renamed: after an error or a crash the old one is
     still there. ``f`` may be an open binary file instead. The last three arguments are PyTorch's
@@ -88,8 +88,9 @@ def load(
     """Read what :func:`save` wrote, a ".safetensors" file, or a ``.pt`` file of PyTorch's.
 
     No code that a file names is run, except with ``weights_only=False`` in a file that :func:`save`
-    made of a module or another such object: trust it first. Of PyTorch's files tensors,
-    parameters, numbers, strings and containers are read, and any other class is an error. The
+    made of a module or another such object: trust it first. Tensors,
+    parameters, numbers, strings and containers of PyTorch's files are read. Any other class in
+    them is an error. The
     other arguments are PyTorch's: ``map_location`` may name the CPU or be a function or a dict, and
     the rest changes nothing.
 

@@ -130,7 +130,7 @@ class _Conv(_Convolution):
         )
 
     def _around(self) -> Sizes:
-        """What to put before and after each dimension, the last one first."""
+        """Padding before and after each dimension, the last one first."""
         around: list[int] = []
         for axis in reversed(range(self.axes)):
             if self.padding == "same":
@@ -152,8 +152,8 @@ class Conv2d(_Conv):
     shape (N, in_channels, H, W) or (in_channels, H, W).
 
     The weight has shape (out_channels, in_channels / groups, *kernel_size). Both start in U(-b, b)
-    with b = 1 / sqrt(in_channels / groups * the kernel's size), as in PyTorch. What is put around
-    the input is ``padding_mode``: "zeros", "reflect", "replicate" or "circular".
+    with b = 1 / sqrt(in_channels / groups * the kernel's size), as in PyTorch. The values
+    around the input follow ``padding_mode``: "zeros", "reflect", "replicate" or "circular".
 
     >>> import minigrad as mg
     >>> layer = mg.nn.Conv2d(3, 8, 3, padding="same")

@@ -82,7 +82,7 @@ class FunctionModule(Module):
     """A module that calls a function; the fields of the class are the arguments it keeps.
 
     They are declared as in a dataclass, which makes ``__init__``, under the names that the function
-    gives them. Those named in ``buffers`` are tensors, or None, and part of the module's state.
+    gives them. Fields named in ``buffers`` are tensors, or None, and part of the module's state.
 
     >>> from minigrad.nn import functional as F
     >>> class Clipped(FunctionModule, function=F.hardtanh):

@@ -93,7 +93,7 @@ class Linear(Module):
 
 
 class Identity(Module):
-    """What it is given: it stands where a layer may be left out, and takes any arguments.
+    """The identity: it stands where a layer may be left out, and takes any arguments.
 
     >>> import minigrad as mg
     >>> mg.nn.Identity(16, affine=True)(mg.ones(2)).tolist()

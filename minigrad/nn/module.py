@@ -74,7 +74,7 @@ def _rebuild(values: Any, requires_grad: bool, cls: type[Parameter] = Parameter)
 
 
 class Uninitialized:
-    """What marks parameters and buffers that have no shape before their module is first called."""
+    """Mark of parameters and buffers that have no shape before their module is first called."""
 
     __slots__ = ()
 
@@ -132,7 +132,7 @@ class _Hooked:
         return both
 
     def _watched(self) -> Any:
-        """What calls the backward hooks of this call; None where there are none to call."""
+        """Caller of the backward hooks of this call; None where there are none to call."""
         if not (self.backward_before or self.backward) or not mode.enabled:
             return None
         from minigrad.nn.backward_hooks import Watched
@@ -275,7 +275,7 @@ class Module:
         return Held(self, Parameter)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes; every subclass has its own."""
+        """Compute the module's output; every subclass has its own."""
         raise NotImplementedError(f"[{type(self).__name__}] has no forward method")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -460,7 +460,7 @@ class Module:
     ) -> Iterator[tuple[str, Module]]:
         """This module and all below it with dotted names, each once unless duplicates are kept.
 
-        Those in ``memo`` are left out; it takes up those that come.
+        Modules in ``memo`` are left out; each one that comes is added to it.
         """
         if not remove_duplicate:
             for above, module in self._below(prefix and f"{prefix}.", ()):
@@ -929,7 +929,7 @@ class Module:
     # ---- how it is shown ----
 
     def extra_repr(self) -> str:
-        """What the repr shows between the parentheses."""
+        """Text between the parentheses of the repr."""
         return ""
 
     def __repr__(self) -> str:

@@ -103,7 +103,7 @@ def _at_targets(values: T, shape: tuple[int, ...], target: T) -> T:
 
 
 def _shares(g: T, x: T, w: T, options: Options) -> tuple[T, T, T, T]:
-    """Of each row: does it count, its target, that class's weight, and its upstream gradient."""
+    """For each row: whether it counts, its target, that class's weight, its upstream gradient."""
     target, _, ignore, _, reduction, _ = options
     counted = target != ignore
     safe, counts = target.where(counted, 0), counted.to(x.dtype)

@@ -220,7 +220,7 @@ PROD = custom(
 
 
 def _degrees(shape: tuple[int, ...], axes: Axes, correction: float) -> float:
-    """What the variance's sum of squares is divided by, as the factor 1 / n; inf for nothing."""
+    """Factor 1 / n of the variance's sum of squares; inf for nothing."""
     degrees = _count(shape, axes) - correction
     return 1.0 / degrees if degrees > 0 else inf
 

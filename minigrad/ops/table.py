@@ -298,7 +298,7 @@ def custom(
 
 
 def mixed(kind: int, arrays: tuple[Handle, ...], numbers: tuple[float, ...] = ()) -> Handle:
-    """What an elementwise kernel that is known by number makes of arrays and numbers."""
+    """Call of an elementwise kernel, known by its number, with arrays and numbers."""
     return call(lib.mg_mixed, kind, len(arrays), arrays, len(numbers), numbers)
 
 

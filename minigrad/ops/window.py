@@ -32,7 +32,7 @@ class Windows(NamedTuple):
 class Boxes(NamedTuple):
     """Box i of an axis takes the elements start + j * step, j < size.
 
-    ``starts`` and ``sizes`` hold those of the first axis, then of the next. So do ``divisors``:
+    ``starts`` and ``sizes`` hold those of the first axis, then of the next, as do ``divisors``:
     the sum of a box is divided by the product of its divisors along the axes.
     """
 

@@ -40,7 +40,7 @@ __all__ = [
 
 
 class LRScheduler:
-    """What schedules have in common; one of one's own defines ``get_lr()``.
+    """Base class of schedules; a program's own defines ``get_lr()``.
 
     That returns the rates of the groups for step ``last_epoch``, from those that they have now or
     from ``base_lrs``. ``last_epoch`` is -1 at the start. A run that goes on without a saved state

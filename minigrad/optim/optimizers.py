@@ -514,7 +514,7 @@ def _misfit(error: Exception, params: list[Any], kept: list[Any]) -> Exception:
 
 
 def _handles(what: str, tensors: Iterable[Any]) -> list[Handle]:
-    """What C knows of tensors; TypeError for anything else."""
+    """The handles of tensors; TypeError for anything else."""
     try:
         return [x._h for x in tensors]
     except AttributeError:

@@ -107,7 +107,7 @@ def _value_text(handle: Any) -> str:
 
 
 def _constant_text(node: Node, place: int) -> str:
-    """What is known of an input without a gradient: the tape keeps only what derivatives take."""
+    """Label of an input without a gradient: the tape saves only what derivatives take."""
     arity = node.op.arity if isinstance(node.op, Row) else 0
     pointwise = arity and node.op.family == "pointwise"
     if pointwise and node.saved is not None and lib.mg_saved_buffer(node.saved, place):

@@ -156,7 +156,7 @@ def _combine(function: Callable[[Any, Any], Tensor], a: Number, b: Number) -> An
 
 
 class _Parts:
-    """What has parameters."""
+    """Base class of objects with parameters."""
 
     def parameters(self) -> list[Value]:
         """All Values that training changes."""
@@ -208,7 +208,7 @@ class Layer(_Parts):
         return outputs[0] if len(outputs) == 1 else outputs
 
     def parameters(self) -> list[Value]:
-        """Those of the neurons."""
+        """The parameters of the neurons."""
         return [p for neuron in self.neurons for p in neuron.parameters()]
 
     def __repr__(self) -> str:
@@ -230,7 +230,7 @@ class MLP(_Parts):
         return x
 
     def parameters(self) -> list[Value]:
-        """Those of the layers."""
+        """The parameters of the layers."""
         return [p for layer in self.layers for p in layer.parameters()]
 
     def __repr__(self) -> str:

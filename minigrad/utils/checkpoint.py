@@ -42,7 +42,7 @@ def checkpoint(
 ) -> Any:
     """``function(*args, **kwargs)``, of which only the results are kept until backward.
 
-    What backward needs of the steps between is computed again, by another call of the function.
+    Backward computes the values between again, by another call of the function.
     Parameters and other tensors that it uses without being given them get their gradients too.
     The state of the common random generator is put back for that call unless
     ``preserve_rng_state=False``. ``context_fn`` gives a context for each of both calls. The results
@@ -126,7 +126,7 @@ def _next_serial() -> int:
 
 
 def _flat(result: Any) -> Iterator[Any]:
-    """What is in tuples, lists and dicts."""
+    """The elements of tuples, lists and dicts."""
     if isinstance(result, (tuple, list)):
         for item in result:
             yield from _flat(item)

@@ -26,8 +26,8 @@ __all__ = ["SummaryWriter"]
 class SummaryWriter:
     """Writes logs to a directory, with the methods of PyTorch's class that programs use.
 
-    ``log_dir`` is by default ``runs/`` and the time, the machine's name and ``comment``. Of the
-    other arguments ``max_queue`` events wait for at most ``flush_secs`` seconds. A step is an
+    ``log_dir`` is by default ``runs/`` and the time, the machine's name and ``comment``. At
+    most ``max_queue`` events wait, for at most ``flush_secs`` seconds. A step is an
     integer; ``walltime`` is in seconds since 1970, and now by default. Values may be tensors of
     any kind, arrays or numbers.
 

@@ -98,7 +98,7 @@ def run_at_import(node):
 
 
 def imported_from(module, node):
-    """What ``from home import names`` imports: the names that are modules, for others the home."""
+    """Modules that ``from home import names`` loads: the names that are modules, else the home."""
     home = node.module or ""
     if node.level:
         package = module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
@@ -123,7 +123,7 @@ def imports(module, nodes):
                 if name.name.partition(".")[0] == "minigrad":
                     yield name.name.partition(".")[2]
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
-            # Of a name that is put together the beginning counts.
+            # The beginning counts of a name that is put together.
             name = node.args[0]
             parts = name.values if isinstance(name, ast.JoinedStr) else [name]
             text = parts[0].value if isinstance(parts[0], ast.Constant) else ""
@@ -166,7 +166,7 @@ def set_on(node):
 
 
 def patched(module):
-    """What a module sets, when it is loaded, on objects that it imported from others."""
+    """Attributes that a module sets, when it is loaded, on objects that it imported."""
     nodes = list(run_at_import(TREES[module]))
     imported = {
         name.asname or name.name.partition(".")[0]

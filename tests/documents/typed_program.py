@@ -54,7 +54,7 @@ def methods(x: Tensor) -> Tensor:
 
 
 def results(x: Tensor) -> tuple[float, Tensor]:
-    """What methods give by their arguments: pairs, tensors, numbers and parts of models."""
+    """Results of methods by their arguments: pairs, tensors, numbers and parts of models."""
     largest, place = x.max(dim=0)
     both: Tensor = largest + place + x.min(1, keepdim=True).values + mg.median(x, axis=0).indices
     alone: Tensor = x.max() + mg.min(x, 1).values.sum() + x.max(both).sum() + mg.max(x, (0, 1))

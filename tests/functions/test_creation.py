@@ -280,7 +280,7 @@ def test_sequences():
 
 
 SINGLE, DOUBLE = mg.tensor(1.0), mg.tensor(1.0, dtype=mg.float64)
-# What sequences hold, and the dtype that makes: PyTorch's, whatever comes first.
+# Elements of sequences and the dtype they give: PyTorch's, whatever comes first.
 MIXED = [
     ([SINGLE, 2], mg.float32),
     ([SINGLE, 2.5], mg.float32),

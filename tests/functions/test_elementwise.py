@@ -387,7 +387,7 @@ def test_every_length(dtype, rng):
     "row", [r for r in TABLE.values() if r.family == "pointwise"], ids=lambda row: row.name
 )
 def test_an_element_does_not_depend_on_its_neighbours(row, dtype, rng):
-    """What is rare has a way of its own, which all of its block then go: it leads to the same bits.
+    """Rare arguments send their whole block through a path of its own, with the same bits.
 
     Else these would depend on the instruction set, whose blocks differ, and on the memory layout.
     """

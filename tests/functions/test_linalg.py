@@ -37,7 +37,7 @@ def upper(a):
 
 
 def squared_vectors(a):
-    """What does not depend on the vectors' signs."""
+    """A function that does not depend on the vectors' signs."""
     u, s, vh = la.svd(a, full_matrices=False)
     parts = [u * u * s.unsqueeze(-2), u @ vh, vh * vh]
     return mg.cat([p.reshape((-1,)) if p.size else p.reshape((0,)) for p in parts])

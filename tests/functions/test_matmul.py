@@ -133,7 +133,7 @@ def operand(values, layout):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_layouts_give_the_same_bits(size, dtype, rng):
-    """Of both operands, and of those of the gradients' products, which are turned."""
+    """Layouts of both operands, and of the transposed ones in the gradients' products."""
     m, k, n = size
     a, b = (rng.standard_normal(s).astype(dtype) for s in ((m, k), (k, n)))
     lone = 1 in (m, n)

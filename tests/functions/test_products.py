@@ -286,7 +286,7 @@ def test_einsum_of_a_view_is_a_view():
 
 
 def test_einsum_does_the_cheapest_pair_first():
-    """Of a column, a row and a column, the last two make a number."""
+    """In a product of column, row and column, the last two make a number."""
     column, row = mg.ones(300, 1), mg.ones(1, 300)
     sizes = []
     with mg._c.trace(lambda kernel, args, made: sizes.append(made.size if made else 0)):
@@ -419,7 +419,7 @@ def test_cdist_of_points_without_coordinates(p):
 
 
 def test_cdist_where_no_gradient_arrives():
-    """What a gradient of exactly 0 meets does not count, be it infinite or NaN."""
+    """Partials that a gradient of exactly 0 meets do not count, be they infinite or NaN."""
     x = mg.tensor([[0.0, 0.0], [NAN, 1.0]], requires_grad=True)
     y = mg.tensor([[3.0, 4.0], [math.inf, 1.0]], requires_grad=True)
     by_x, by_y = mg.grad(mg.cdist(x, y), (x, y), mg.tensor([[10.0, 0.0], [0.0, 0.0]]))

@@ -127,7 +127,7 @@ def test_multinomial_of_weights_of_any_size(size, g):
 
 
 def in_a_child(action):
-    """What a forked child says of itself: the repr of what ``action`` gives there."""
+    """Report of a forked child: the repr of what ``action`` gives there."""
     near, far = os.pipe()
     child = os.fork()
     if not child:

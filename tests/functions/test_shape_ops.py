@@ -185,7 +185,7 @@ def test_copies_do_not(name):
     oracle.assert_same(x.numpy(), X)
 
 
-# What needs the sizes (2, 3, 4), where NumPy's slices take any.
+# Operations that need the sizes (2, 3, 4), where NumPy's slices take any.
 FOR_THIS_SIZE = {
     "narrow",
     "narrow negative",
@@ -199,7 +199,7 @@ by_move = pytest.mark.parametrize("name", MOVES)
 
 
 def transposed(on_array, g, shape):
-    """What moves back to each element: the sum of g over the places that show it."""
+    """The gradient of each element: the sum of g over the places that show it."""
     count = math.prod(shape)
     places = on_array(np.arange(1, count + 1).reshape(shape))  # 0 is what was filled in
     out = np.zeros(count + 1)

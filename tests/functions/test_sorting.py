@@ -170,7 +170,7 @@ def test_topk_and_kthvalue(dtype, rng):
 @pytest.mark.parametrize("n", [1, 2, 20, 64, 65, 128, 129, 130, 1000, 5001])
 @pytest.mark.parametrize("few", [True, False], ids=["ties", "any"])
 def test_ranks_are_those_of_the_stable_order(dtype, n, few, rng):
-    """Of lines with NaN and without, in rows and in columns."""
+    """Lines with NaN and without, in rows and in columns."""
     x = drawn(rng, (4, n), dtype, few)
     if np.dtype(dtype).kind == "f":
         x[0] = np.abs(np.nan_to_num(x[0]))

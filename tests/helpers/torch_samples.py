@@ -85,7 +85,7 @@ def triangle(x: Any, upper: bool) -> Any:
     return x.triu() if upper else x.tril()
 
 
-# What reads a part of its matrix, or takes it as symmetric, is asked by both with such a matrix:
+# Operations that read a part of a matrix, or take it as symmetric, get such a matrix from both:
 # the gradient of what is not read is 0 here, and not always in PyTorch.
 PREPARED = {
     "cholesky_inverse": lambda f: lambda x, upper=False: f(triangle(x, upper), upper=upper),
@@ -361,7 +361,7 @@ def compare(op: Any, function: Any, sample: Any, dtype: Any) -> None:
         np.asarray(rng.uniform(0.5, 1.5, tuple(b.shape)), b.detach().numpy().dtype)
         for _, b in tracked
     ]
-    # What does not depend on its inputs smoothly needs no graph here: theirs must then be zeros.
+    # Results that do not depend smoothly on inputs need no graph here: theirs must be zeros.
     constant = [b for a, b in tracked if not a.requires_grad]
     for got in theirs_of(
         constant, [t for t, _ in pairs], [np.ones(tuple(b.shape)) for b in constant]
@@ -409,7 +409,7 @@ def theirs_of(outputs: list[Any], leaves: list[Any], cotangents: list[Any]) -> l
 
 @dataclass
 class Outcome:
-    """What came of one operation's samples."""
+    """Outcome of one operation's samples."""
 
     samples: int = 0
     outside: int = 0  # of another dtype or device: not compared
@@ -425,7 +425,7 @@ def samples(op: Any, dtype: Any) -> Iterator[Any]:
 
 
 def difference(op: Any, function: Any, sample: Any, dtype: Any) -> str | None:
-    """What differs in a sample; None where nothing does."""
+    """The difference in a sample, or None."""
     try:
         compare(op, function, sample, dtype)
     except NotOfferedError:

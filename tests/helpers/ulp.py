@@ -209,7 +209,7 @@ HEADER = (
 
 
 def function_of(row):
-    """What runs this row on tensors."""
+    """The function that runs this row on tensors."""
     if row.family == "composition":
         return composed(row)
     return unary(row) if row.arity == 1 else binary(row)

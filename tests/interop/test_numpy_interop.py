@@ -313,7 +313,7 @@ def test_asarray():
 
 
 def test_a_writable_view_is_a_write():
-    """What NumPy may write, the tape does not trust: it saves a copy instead."""
+    """The tape does not trust memory that NumPy may write: it saves a copy instead."""
     a = np.ones(4, np.float32)
     w = mg.from_numpy(a).requires_grad_()
     outs = [(w * w).sum() for _ in range(2)]

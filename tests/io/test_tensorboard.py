@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("restore_random")  # layers draw their weig
 
 @pytest.fixture
 def read(tmp_path):
-    """What TensorBoard finds in a directory below tmp_path, by tag."""
+    """Values that TensorBoard finds in a directory below tmp_path, by tag."""
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 

@@ -98,7 +98,7 @@ def few(rng, most):
 
 
 def extent(rng, last):
-    """Of an axis: often 1 or 2, on the last axis sometimes whole vectors and more."""
+    """Extent of an axis: often 1 or 2, on the last axis sometimes full vectors and more."""
     if last and rng.random() < 0.2:
         return int(rng.integers(10, 80))
     return few(rng, 8) + int(rng.random() < 0.3)
@@ -128,7 +128,7 @@ def maybe_none(rng, n):
 
 
 def channels(rng):
-    """Of a group: few, or more than a register tile has, or none."""
+    """Channels of a group: few, or more than a register tile has, or none."""
     if rng.random() < 0.03:
         return 0
     return int(rng.integers(5, 40)) if rng.random() < 0.15 else few(rng, 5)
@@ -245,7 +245,7 @@ def pool_axes(rng):
 
 
 def planes(rng, axes):
-    """Of several planes, or of enough to be lanes, or one."""
+    """Number of planes: several, or enough to be lanes, or one."""
     lead = (maybe_none(rng, few(rng, 2)), few(rng, 20) if rng.random() < 0.3 else few(rng, 3))
     return rng.standard_normal((*lead, *[a.n for a in axes]))
 
@@ -473,7 +473,7 @@ def draw_interpolate(rng):
 
 
 def side(rng):
-    """Of a matrix: often 1, sometimes more than a register tile or a vector has."""
+    """Extent of a matrix: often 1, sometimes more than a register tile or a vector has."""
     return int(rng.integers(9, 70)) if rng.random() < 0.3 else few(rng, 8)
 
 

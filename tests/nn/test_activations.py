@@ -626,7 +626,7 @@ def test_slope_of_a_hyperbolic_sine_up_to_the_largest_number(dtype, rng):
 @by_dtype
 @pytest.mark.parametrize(("name", "slope"), [("expm1", np.exp), ("cosh", np.sinh)])
 def test_slopes_that_are_another_function(name, slope, dtype, rng):
-    """Of several vectors at a time; a gradient of exactly 0 meets no infinity."""
+    """Partials of several vectors at a time; a gradient of exactly 0 meets no infinity."""
     end = np.log(np.finfo(dtype).max)
     x = np.concatenate([rng.uniform(-end / 2, end, 501), rng.uniform(-1, 1, 500), [0, -0.0]])
     g = rng.standard_normal(x.size).astype(dtype)
@@ -684,7 +684,7 @@ def test_slopes_of_powers_at_the_ends_of_the_range(dtype, rng):
     base[::50] = info.smallest_subnormal * rng.integers(1, 1000, base[::50].size)
     a = base.astype(dtype)
     scale = np.log2(a.astype(np.longdouble))
-    # Of the power or of the slope, but for the exponent in front; or anything small.
+    # Relative to the power or the partial, but for the exponent in front; or anything small.
     with np.errstate(divide="ignore"):
         b = rng.choice([-1, 1], n) * info.maxexp * rng.uniform(0.9, 1.1, n) / scale
     b += rng.integers(0, 2, n)

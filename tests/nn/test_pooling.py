@@ -306,7 +306,7 @@ def test_gradients_of_tiles_go_where_the_indices_say(rng, shape, options, dtype,
 @pytest.mark.parametrize("lines", [1, 2])
 @pytest.mark.parametrize("columns", [2, 5, 14, 16, 18, 30, 32, 34, 56, 66, 512, 514])
 def test_maxima_of_pairs_of_columns(columns, lines, rows, dtype, rng):
-    """Of one or two lines, which may leave out some and the last column, or share them."""
+    """Windows of one or two lines, which may skip some and the last column, or overlap."""
     x = rng.integers(0, 4, (3, 7, columns)).astype(dtype)  # with ties
     x[rng.random(x.shape) < 0.1] = math.nan
     t = mg.tensor(x, requires_grad=True)
@@ -391,7 +391,7 @@ def test_a_plane_that_is_one_box(n, dtype, rng):
 @pytest.mark.parametrize("lines", [1, 2])
 @pytest.mark.parametrize("columns", [4, 8, 16, 18, 32, 33, 46, 56, 66, 512, 514])
 def test_means_of_pairs_of_columns(columns, lines, dtype, rng):
-    """Of one or two lines, which may leave out the last ones and the last column."""
+    """Windows of one or two lines, which may leave out the last ones and the last column."""
     for rows in (2 * lines, 5 * lines, 7 * lines + lines - 1):
         x = rng.uniform(-1, 1, (3, rows, columns)).astype(dtype)
         x[1, 1, 2], x[2, -1, -1] = math.inf, math.nan

@@ -226,7 +226,7 @@ def cancels(terms: list) -> float:
 
 @by_dtype
 def test_second_derivatives_of_products(dtype):
-    """Those that are representable, where the first are too."""
+    """Second derivatives that are representable, where the first are too."""
     most = float(np.finfo(dtype.name).max)
     for n in (2, 4, 9):
         for seed in range(4):

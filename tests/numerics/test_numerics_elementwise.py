@@ -338,7 +338,7 @@ def test_rare_numbers_beside_others(dtype):
 @by_dtype
 @pytest.mark.parametrize("name", ["exp", "exp2"])
 def test_an_exponent_beyond_the_range_changes_no_neighbour(name, dtype, rng):
-    """What is far beyond is infinite or 0, whatever reducing it to a remainder makes of it."""
+    """Arguments far out give infinity or 0, whatever their remainder is."""
     f, width = getattr(mg, name), 4 if dtype is mg.float32 else 8
     usual = mg.tensor(rng.normal(size=200), dtype).numpy()
     alone = f(mg.tensor(usual)).numpy()

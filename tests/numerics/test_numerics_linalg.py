@@ -130,7 +130,7 @@ def test_logdet():
 
 @by_dtype
 def test_eigh_of_repeated_eigenvalues(dtype, rng):
-    """What does not depend on the choice of vectors has a finite and right gradient."""
+    """Functions independent of the choice of vectors have a finite and right gradient."""
     rotation = np.linalg.qr(rng.normal(size=(4, 4)))[0]
     a = rotation @ np.diag([1.0, 1, 1, 3]) @ rotation.T
     tolerance = (

@@ -76,7 +76,7 @@ def test_results_do_not_depend_on_their_neighbours(name, dtype, rng):
 @by_dtype
 @pytest.mark.parametrize("name", ["atan2", "pow"])
 def test_results_of_pairs_do_not_depend_on_their_neighbours(name, dtype, rng):
-    """Of two blocks side by side each may be one for which the short way is right, or not."""
+    """Each of two adjacent blocks may be one for which the short path is right, or not."""
     rare = [0.0, -0.0, -1, -2.5, 1e-30, 1e30, np.inf, -np.inf, np.nan]
     x, y = rng.uniform(0.1, 3, (2, 2000)).astype(dtype)
     at = rng.choice(2000, 40, replace=False)
@@ -162,7 +162,7 @@ def test_zeros_keep_their_sign(name, dtype):
 @by_dtype
 @pytest.mark.parametrize("sign", [1, -1], ids=["softplus", "logsigmoid"])
 def test_slopes_that_are_made_of_the_result(sign, dtype):
-    """Those of softplus and its mirror image are sigmoids, nearly as good, to subnormal ones."""
+    """Partials of softplus and its mirror image are sigmoids, nearly as good, to subnormals."""
     lowest = np.log(np.finfo(dtype).smallest_subnormal)
     x = np.concatenate([np.linspace(lowest, -lowest, 5001), np.linspace(-4, 4, 5001)])
     x = (sign * np.append(x, [0, np.inf, -np.inf, np.nan])).astype(dtype)

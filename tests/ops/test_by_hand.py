@@ -132,7 +132,7 @@ def test_a_small_network_against_finite_differences(rng):
 
 
 def test_a_hessian():
-    """Of x'Ax + exp(x0 x1): A + A' + the exponential's, entry by entry."""
+    """Hessian of x'Ax + exp(x0 x1): A + A' + the exponential's, entry by entry."""
     a = np.array([[2.0, -1.0], [3.0, 0.5]])
     x = mg.tensor([0.3, -0.7], mg.float64, requires_grad=True)
     y = x @ mg.tensor(a) @ x + mg.exp(x[0] * x[1])

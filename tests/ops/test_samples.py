@@ -58,7 +58,7 @@ def differentiable(y):
 
 
 def gradients(results, inputs, cotangents, graph=False):
-    """Of all results that have a gradient, for all inputs; none where no result has one."""
+    """Gradients of all results that have one, for all inputs; none where no result has one."""
     pairs = [(y, g) for y, g in zip(results, cotangents, strict=True) if differentiable(y)]
     if not pairs:
         return []

@@ -122,7 +122,7 @@ def test_plateaus_are_pytorchs(rng, mode, options):
         assert [g["lr"] for g in ours.param_groups] == a.get_last_lr()
 
 
-# What the formulas of the docstrings say, by step and base rate.
+# The formulas of the docstrings, by step and base rate.
 def _line(t):
     return 0.1 + 0.7 * min(t, 20) / 20
 
@@ -317,7 +317,7 @@ def _values(state):
 
 @pytest.mark.parametrize("name", RESUMED)
 def test_no_entry_of_a_state_may_be_anything(name):
-    """What is taken, a schedule can go on with; what is refused changes nothing."""
+    """A schedule goes on with a state that is accepted; one that is refused changes nothing."""
     optimizer = _optimizer()
     scheduler = RESUMED[name](lrs, optimizer)
     _all_rates(optimizer, scheduler, 3)

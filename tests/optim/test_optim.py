@@ -479,7 +479,7 @@ def test_a_gradient_of_another_shape_is_refused_and_nothing_moves():
 
 @pytest.mark.parametrize("kind", [mg.optim.SGD, mg.optim.Adam, mg.optim.RMSprop])
 def test_a_step_says_what_does_not_fit(kind):
-    """Of several parameters, what the one is that was given other values, and what it goes by."""
+    """The message names which of several parameters does not fit, and what it goes by."""
     options = {"lr": 0.1} if kind is mg.optim.Adam else {"lr": 0.1, "momentum": 0.9}
     params = [mg.ones(2, requires_grad=True) for _ in range(2)]
     optimizer = kind(params, **options)

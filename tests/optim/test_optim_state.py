@@ -248,7 +248,7 @@ def test_where_the_last_parameter_cannot_move_none_moves(name, spoil):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_where_one_that_starts_later_cannot_move_none_moves(name):
-    """Those that start with this step move in a call of their own."""
+    """Parameters that start with this step move in a call of their own."""
     optimizer, _params = _stepped(name)
     late = [mg.tensor([1.0, 2.0], requires_grad=True) for _ in range(2)]
     optimizer.add_param_group({"params": late})

@@ -16,7 +16,7 @@ PROGRAM = Path(__file__).parent / "isa_selftest.py"
 
 @pytest.fixture
 def run(fresh):
-    """What the program of all operations says that it has come to with an instruction set."""
+    """Output of the program of all operations with an instruction set."""
     return lambda isa: json.loads(fresh(PROGRAM, MINIGRAD_ISA=isa))
 
 

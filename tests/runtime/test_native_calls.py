@@ -102,7 +102,7 @@ def test_handles_in_a_list_are_an_array_of_them():
 @pytest.mark.parametrize("count", [10, 100])
 @pytest.mark.parametrize("wrong", ["list", "number"])
 def test_a_refused_argument_leaves_nothing_behind(count, wrong):
-    """What was made of the lists before it is freed."""
+    """Arrays that were made of lists before the failure are freed."""
     many = [mg.ones(2)._h] * count
     second = [*many[1:], 1] if wrong == "list" else many
     rate = "much" if wrong == "number" else 0.1

@@ -810,7 +810,7 @@ def test_running_statistics_in_halves():
 
 @pytest.mark.parametrize("dtype", [mg.float16, mg.int16], ids=lambda d: d.name)
 def test_gradients_beside_them(dtype):
-    """Of each input of each operation, the others being stored: as beside the wide dtype."""
+    """The gradient of each input beside stored ones is that beside wide ones."""
     failed = []
 
     def gradient(sample, place, wide):

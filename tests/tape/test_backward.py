@@ -356,7 +356,7 @@ def test_what_is_said_of_the_graph_may_fail():
 
 @pytest.mark.parametrize("before", [mg.float32, mg.float64])
 def test_a_gradient_of_the_dtype_the_leaf_had(before):
-    """What arrives is of the leaf's dtype of now, and so is the sum."""
+    """Arriving gradients have the leaf's present dtype, and so has the sum."""
     x = leaf([1.0, 2.0], before)
     (x * 2.0).sum().backward()
     after = mg.float32 if before is mg.float64 else mg.float64
@@ -383,7 +383,7 @@ def test_a_hook_of_a_leaf_may_return_its_gradient():
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="None lives for ever, and is not counted")
 def test_no_reference_to_none_is_left_behind():
-    """Of an input that no gradient is wanted of (PEP 683: not to be seen from Python 3.12 on)."""
+    """References to an input without a gradient (PEP 683: not visible from Python 3.12 on)."""
     x, constant = leaf([1.0, 2.0]), mg.tensor([3.0, 4.0], dtype=mg.float64)
     before = sys.getrefcount(None)
     for _ in range(1000):

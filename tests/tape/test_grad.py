@@ -493,7 +493,7 @@ def test_backward_by_some_inputs():
 
 
 def test_backward_by_inputs_runs_through_nothing_else():
-    """What does not lead to them is neither run nor freed, and its hooks see nothing."""
+    """Nodes that reach no input are neither run nor freed, and their hooks see nothing."""
     x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
     seen = []
     beside = w.exp()

@@ -278,7 +278,7 @@ def test_a_rule_may_return_what_it_holds():
 
 
 def test_a_graph_that_is_retained_gives_the_same_again(rng):
-    """What was saved lies in no gradient's memory."""
+    """Saved arrays share no memory with a gradient."""
     x, w = rng.standard_normal((2, 1003))
     a = leaf(x)
     total = ((a * 2.0).relu().tanh().exp() * mg.tensor(w)).sum()

@@ -30,7 +30,7 @@ class Memory:
 
 
 class History:
-    """What the tape knows of memory: detached tensors have one of their own."""
+    """Memory as the tape knows it: detached tensors have one of their own."""
 
     def __init__(self, memory, slopes):
         self.memory = memory
@@ -58,7 +58,7 @@ class Known:
 
 
 def fresh(x, values, slopes):
-    """What is known of a tensor with memory of its own."""
+    """State of a tensor with memory of its own."""
     memory = Memory(x.detach().contiguous().clone() if not x.is_contiguous() else x.detach())
     memory.values[:] = values.reshape(-1)
     history = History(memory, slopes.reshape(-1, LENGTH).copy())

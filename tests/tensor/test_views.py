@@ -193,7 +193,7 @@ def test_what_a_function_returns_of_its_input_is_apart(show):
 
 F = mg.nn.functional
 
-# What may return the memory that it is given.
+# Operations that may return the memory that they are given.
 UNCHANGED = {
     "contiguous": lambda x: x.contiguous(),
     "to": lambda x: x.to(mg.float32),

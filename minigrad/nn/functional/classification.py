@@ -175,7 +175,7 @@ def _check_order(op: str, x: Tensor, t: Tensor) -> None:
         )
 
 
-# Of each loss the rows without and with weights, and its kind.
+# For each loss the rows without and with weights, and its kind.
 _ROWS = {
     "cross_entropy": (*CROSS_ENTROPY, lib.MG_OF_SCORES),
     "nll_loss": (*NLL, lib.MG_OF_LOGS),

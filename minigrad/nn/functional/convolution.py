@@ -50,7 +50,7 @@ def _weight(op: str, weight: Any, axes: int, channels: str) -> Tensor:
 def _padding(
     op: str, padding: Any, kernel: Sizes, stride: Sizes, dilation: Sizes
 ) -> tuple[Sizes, Sizes]:
-    """What to put before and after; of an odd total, "same" puts more after, as PyTorch does."""
+    """Padding before and after; "same" puts more after for an odd total, as PyTorch does."""
     if not isinstance(padding, str) or padding == "valid":
         both = per_axis(op, "padding", 0 if padding == "valid" else padding, len(kernel), 0)
         return both, both

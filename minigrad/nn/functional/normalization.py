@@ -83,7 +83,7 @@ def _affine(y: Tensor, w: Tensor | None, b: Tensor | None, after: int) -> Tensor
     return y if b is None else y + b.reshape(b.shape + (1,) * after)
 
 
-# What the kernels keep of each set of values (minigrad.h), where the mean and the variance lie.
+# Statistics that kernels save of each set of values (minigrad.h); places of mean and variance.
 _KEPT, _MEAN, _VAR = 4, 0, 3
 
 

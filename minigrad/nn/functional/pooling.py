@@ -48,7 +48,7 @@ __all__ = [
 
 
 class _Axis(NamedTuple):
-    """What the windows along one dimension keep of it, and how many elements they have with the
+    """Pooling windows along one dimension without the padding, and their sizes with the
     padding.
     """
 

@@ -75,8 +75,8 @@ def dropout(
     """Each element 0 with probability ``p``, else ``x / (1 - p)``: x itself unless ``training``
     (Srivastava et al. 2014).
 
-    Drawn from the generator that :func:`minigrad.manual_seed` starts. What is dropped has the value
-    and the gradient 0 also where it is infinite or NaN. ``inplace`` writes into the input, which
+    Drawn from the generator that :func:`minigrad.manual_seed` starts. A dropped element has value
+    and gradient 0 also where it is infinite or NaN. ``inplace`` writes into the input, which
     must not be tracked. Raises ValueError for other than probabilities, TypeError for other than
     floats.
 

@@ -1,4 +1,4 @@
-"""Grid sampling: images interpolated at points (spatial transformers, Jaderberg et al. 2015)."""
+"""Grid sampling, as functions: images interpolated at points (Jaderberg et al. 2015)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def grid_sample(
     (N, C, D, H, W) and (N, Do, Ho, Wo, 3) are accepted too. Points are (x, y) or (x, y, z), in
     which -1 and 1 are the edges of the image, or with ``align_corners`` the centres of its outer
     pixels. ``mode`` is "bilinear", for all axes, "nearest", whose points have no gradient, or
-    "bicubic", for images (Keys 1981, a = -3/4). What lies outside is zero, or with
+    "bicubic", for images (Keys 1981, a = -3/4). Points outside are zero, or with
     ``padding_mode`` "border" the nearest pixel, with "reflection" the image mirrored at its edges.
 
     Raises ValueError for modes that there are not and shapes that do not fit, TypeError for other

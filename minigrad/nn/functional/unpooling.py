@@ -96,9 +96,9 @@ def max_unpool2d(
     zeros elsewhere (Zeiler and Fergus 2014).
 
     The output has ``(H - 1) * stride + kernel_size - 2 * padding`` rows, likewise columns, or
-    ``output_size``, which differs from that by less than the stride. Of several values for one
-    place one is kept. Raises ValueError for sizes that do not fit, IndexError for an index outside
-    the output.
+    ``output_size``, which differs from that by less than the stride. One of several
+    values for one place is kept. Raises ValueError for sizes that do not fit, IndexError for an
+    index outside the output.
 
     >>> import minigrad as mg
     >>> max_unpool2d(mg.tensor([[[5.0]]]), mg.tensor([[[1]]]), 2).tolist()

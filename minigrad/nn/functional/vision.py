@@ -189,7 +189,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
 # ---- other sizes ---------------------------------------------------------------------------------
 
-# What each element of an axis is made of: for every tap, where it lies and how much it counts.
+# Resampling of an axis: for every element the positions and weights of its sources.
 Taps = list[tuple[list[int], list[float]]]
 
 

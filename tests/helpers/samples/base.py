@@ -53,14 +53,14 @@ class Sample:
         return [self.after(y) for y in results] if self.after else results
 
     def prepared(self, *tensors: Any) -> Any:
-        """What the call takes."""
+        """The arguments of the call."""
         if self.before is None:
             return tensors
         made = self.before(*tensors)
         return made if isinstance(made, tuple) else (made,)
 
     def called(self, *tensors: Any) -> list[Any]:
-        """What the call gives, as a flat list; what it draws at random is always the same."""
+        """The results of the call, as a flat list; its random numbers are always the same."""
         if not self.random:
             return list(_flat(self.call(*tensors)))
         state = mg.get_rng_state()

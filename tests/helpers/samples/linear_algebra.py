@@ -38,7 +38,7 @@ def positive(x: Any) -> Any:
 
 
 def square(f: Any, **rest: Any) -> tuple[Sample, ...]:
-    """Of one well conditioned matrix and of several."""
+    """Samples of one well conditioned matrix and of several."""
     return S(f, (3, 3), matrix=near_identity, **rest), S(f, (2, 2, 2), matrix=near_identity, **rest)
 
 

@@ -21,7 +21,7 @@ from samples.base import (
 
 
 def reduction(f: Any, over: Interval = (-2, 2), smooth: bool = True) -> tuple[Sample, ...]:
-    """Of everything, along one dimension and along two."""
+    """Samples over everything, along one dimension and along two."""
     return (
         S(f, (2, 3, 2), over=over, smooth=smooth),
         S(lambda x: f(x, dim=1), (2, 3, 2), over=over, smooth=smooth),
@@ -30,7 +30,7 @@ def reduction(f: Any, over: Interval = (-2, 2), smooth: bool = True) -> tuple[Sa
 
 
 def indexed(f: Any, smooth: bool = True) -> tuple[Sample, ...]:
-    """Of everything and along one dimension: also gives indices."""
+    """Samples over everything and along one dimension, with indices."""
     return (
         S(f, (2, 3), smooth=smooth),
         S(lambda x: f(x, dim=0), (3, 4), smooth=smooth),
