@@ -171,8 +171,8 @@ def _wrong(items: Sequence[Any]) -> Exception:
             return ValueError("[index] the step of a slice must not be 0")
         except TypeError:
             return TypeError(f"[index] the bounds of a slice are integers: {item}")
-    shown = sum([type(item) is not int for item in items])
-    return ValueError(f"[index] {shown} dimensions where at most {lib.MG_MAX_NDIM} are possible")
+    count = sum([type(item) is not int for item in items])
+    return ValueError(f"[index] {count} dimensions where at most {lib.MG_MAX_NDIM} are possible")
 
 
 def _picked(item: Any, shape: tuple[int, ...], axis: int, has_array: bool) -> int | list[Tensor]:
@@ -204,18 +204,18 @@ def _broadcast(arrays: list[Tensor]) -> list[Tensor]:
     return [f.expand(a, shape) for a in arrays]
 
 
-def _fronted(plan: _Plan, shown: Tensor) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
+def _fronted(plan: _Plan, x: Tensor) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
     """The view with the picked axes first, the arrays in one shape, and the order of the result.
 
     The order says for each axis of the result which axis of (index shape, other axes) it is.
     """
-    ndim = shown._h.ndim
+    ndim = x._h.ndim
     others = [d for d in range(ndim) if d not in plan.axes]
-    view = f.permute(shown, *plan.axes, *others)
+    view = f.permute(x, *plan.axes, *others)
     arrays = _broadcast(plan.arrays)
     if not arrays[0].size:  # nothing is picked, but an index out of range is still one
         for array, d in zip(plan.arrays, plan.axes, strict=True):
-            gather_rows(f.expand(asarray(0.0), shown.shape[d : d + 1]), [array])
+            gather_rows(f.expand(asarray(0.0), x.shape[d : d + 1]), [array])
     block = arrays[0]._h.ndim
     before = 0 if plan.front else sum(1 for d in others if d < plan.axes[0])
     order = (

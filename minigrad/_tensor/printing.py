@@ -56,9 +56,9 @@ def html(x: Tensor) -> str:
         ]
     if x.dtype.is_floating_point:
         rows.append(("NaN", str(values.size - known.size)))
-    shown = np.array2string(values, separator=", ", threshold=100, edgeitems=2)
+    text = np.array2string(values, separator=", ", threshold=100, edgeitems=2)
     cells = "".join(
         f"<tr><th>{name}</th><td><pre>{escape(value)}</pre></td></tr>"
-        for name, value in (*rows, ("values", shown))
+        for name, value in (*rows, ("values", text))
     )
     return f'<table class="minigrad-tensor"><tbody>{cells}</tbody></table>'

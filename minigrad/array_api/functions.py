@@ -121,8 +121,8 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -
 
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether every value of a dtype, or of a tensor's, has its like in the other dtype's range."""
-    given, wanted = as_dtype(getattr(from_, "dtype", from_)), as_dtype(to)
-    return promoted_dtype(given, wanted) is wanted
+    given, target = as_dtype(getattr(from_, "dtype", from_)), as_dtype(to)
+    return promoted_dtype(given, target) is target
 
 
 def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:

@@ -93,9 +93,9 @@ def backward(
     outputs = _tensors("backward", "output", tensors)
     given = [gradient] if isinstance(tensors, TensorBase) else _given(gradient, len(outputs))
     roots = [start(y, g, "backward", create_graph) for y, g in zip(outputs, given, strict=True)]
-    wanted = None if inputs is None else _to_be_filled(inputs)
+    to_fill = None if inputs is None else _to_be_filled(inputs)
     edges, upstream = [edge for edge, _ in roots], [g for _, g in roots]
-    found = gradients(edges, upstream, retain, create_graph, wanted, not create_graph)
+    found = gradients(edges, upstream, retain, create_graph, to_fill, not create_graph)
     for leaf, made in (found or {}).items():
         if type(leaf) is not Node and leaf._edge is LEAF:
             leaf._grad = made.clone() if leaf._grad is None else leaf._grad + made
@@ -369,8 +369,8 @@ class Function:
         differentiable = [
             y.dtype.is_floating_point and not any(y is z for z in fixed) for y in outputs
         ]
-        for y, wanted in zip(outputs, differentiable, strict=True):
-            if wanted:
+        for y, has_gradient in zip(outputs, differentiable, strict=True):
+            if has_gradient:
                 check_keeps_grad(type(self).__name__, y.dtype)
         parents = [parent_of(x) if isinstance(x, TensorBase) else None for x in args]
         whole = _FunctionOp(self, _metas(args), _metas(outputs))
@@ -505,9 +505,9 @@ class _Unknown(NamedTuple):
 class _Watch:
     """Watches a forward, or a backward that leaves a graph: what of its values leaves the tape?"""
 
-    def __init__(self, args: Sequence[Any], wanted: Sequence[bool]) -> None:
+    def __init__(self, args: Sequence[Any], needs_grad: Sequence[bool]) -> None:
         self.args = args
-        given = [x for x, want in zip(args, wanted, strict=True) if want]
+        given = [x for x, want in zip(args, needs_grad, strict=True) if want]
         self.buffers = {int(lib.mg_buffer_id(x._h)) for x in given}
         self.start = int(lib.mg_clock_tick())
         self.left = False  # did values leave for NumPy or Python?

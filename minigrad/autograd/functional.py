@@ -71,8 +71,8 @@ def hessian(
     op = "hessian"
     xs, one_input = _inputs(op, inputs, create_graph)
     with enable_grad():
-        slopes = _slopes(op, func, xs, strict)
-        found = tuple(_rows(op, slope, xs, create_graph, strict) for slope in slopes)
+        gradients = _function_gradients(op, func, xs, strict)
+        found = tuple(_rows(op, gradient, xs, create_graph, strict) for gradient in gradients)
     return found[0][0] if one_input else found
 
 
@@ -125,8 +125,8 @@ def jvp(
     with enable_grad():
         ys, one_output = _outputs(op, func(*xs))
         ws = tuple(zeros_like(y).requires_grad_() for y in ys)
-        slopes = _gradients(op, ys, xs, ws, True, strict)
-        found = _gradients(op, slopes, ws, vs, create_graph, False)
+        gradients = _gradients(op, ys, xs, ws, True, strict)
+        found = _gradients(op, gradients, ws, vs, create_graph, False)
     return _given_back(ys, one_output, create_graph), found[0] if one_output else found
 
 
@@ -149,8 +149,8 @@ def vhp(
     vs = _vectors(op, v, xs, "input")
     with enable_grad():
         y = _one_element(op, func(*xs))
-        slopes = _gradients(op, (y,), xs, None, True, strict)
-        found = _gradients(op, slopes, xs, vs, create_graph, strict)
+        gradients = _gradients(op, (y,), xs, None, True, strict)
+        found = _gradients(op, gradients, xs, vs, create_graph, strict)
     return _given_back((y,), True, create_graph), found[0] if one_input else found
 
 
@@ -264,7 +264,7 @@ def _gradients(
     return tuple(zeros_like(x) if g is None else g for g, x in zip(found, xs, strict=True))
 
 
-def _slopes(
+def _function_gradients(
     op: str, func: Callable[..., Any], xs: tuple[Any, ...], strict: bool
 ) -> tuple[Any, ...]:
     """The gradients of the one element that func gives, to be differentiated again."""

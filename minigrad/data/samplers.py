@@ -116,14 +116,14 @@ class RandomSampler(_IndexSampler):
 
     def order(self) -> Tensor:
         """The indices of an epoch, freshly drawn."""
-        size, wanted = len(self.data_source), self.num_samples
-        if wanted:
+        size, count = len(self.data_source), self.num_samples
+        if count:
             self._check_size()
-        if self.replacement and wanted:
-            return randint(size, (wanted,), generator=self.generator)
-        rounds = math.ceil(wanted / size) if size else 1
+        if self.replacement and count:
+            return randint(size, (count,), generator=self.generator)
+        rounds = math.ceil(count / size) if size else 1
         parts = [randperm(size, generator=self.generator) for _ in range(rounds)]
-        return (f.cat(parts) if len(parts) > 1 else parts[0])[:wanted] if parts else arange(0)
+        return (f.cat(parts) if len(parts) > 1 else parts[0])[:count] if parts else arange(0)
 
     @property
     def in_pieces(self) -> bool:

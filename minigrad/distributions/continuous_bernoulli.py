@@ -12,7 +12,7 @@ from minigrad.distributions.exp_family import ExponentialFamily
 from minigrad.distributions.stable import (
     expm1_ratio,
     langevin,
-    langevin_slope,
+    langevin_derivative,
     log1p_ratio,
     log_sinh_ratio,
 )
@@ -93,7 +93,7 @@ class ContinuousBernoulli(OfTrials, ExponentialFamily):
     @property
     def variance(self) -> Any:
         """L'(t / 2) / 4."""
-        return langevin_slope(self.logits / 2) / 4
+        return langevin_derivative(self.logits / 2) / 4
 
     @property
     def _natural_params(self) -> tuple[Any, ...]:

@@ -177,11 +177,11 @@ class Distribution:
         return f.sqrt(self.variance)
 
     def __repr__(self) -> str:
-        shown = []
+        parts = []
         for name in self._parameters():
             value = self.__dict__[name]
-            shown.append(f"{name}: {value if value.numel() == 1 else value.shape}")
-        return f"{type(self).__name__}({', '.join(shown)})"
+            parts.append(f"{name}: {value if value.numel() == 1 else value.shape}")
+        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 def _sizes(given: Any) -> tuple[int, ...]:

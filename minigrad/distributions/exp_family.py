@@ -32,33 +32,33 @@ class ExponentialFamily(Distribution):
     def _mean_carrier_measure(self) -> Any:
         raise NotImplementedError(f"[{type(self).__name__}] _mean_carrier_measure")
 
-    def _normalizer_and_slopes(self) -> tuple[tuple[Any, ...], Any, tuple[Any, ...]]:
+    def _normalizer_and_gradients(self) -> tuple[tuple[Any, ...], Any, tuple[Any, ...]]:
         """theta, F(theta), and the derivatives of F by theta: the means of t(x)."""
         with enable_grad():
             theta = tuple(
                 p if p.requires_grad else p.detach().requires_grad_() for p in self._natural_params
             )
             value = self._log_normalizer(*theta)
-            slopes = grad(f.sum(value), theta, create_graph=True)
+            gradients = grad(f.sum(value), theta, create_graph=True)
         tracked = any(p.requires_grad for p in self._natural_params)
         if not tracked:
-            return self._natural_params, value.detach(), tuple(s.detach() for s in slopes)
-        return theta, value, tuple(slopes)
+            return self._natural_params, value.detach(), tuple(s.detach() for s in gradients)
+        return theta, value, tuple(gradients)
 
     def entropy(self) -> Any:
         """F(theta) - <theta, F'(theta)> - the mean of k(x)."""
-        theta, value, slopes = self._normalizer_and_slopes()
+        theta, value, gradients = self._normalizer_and_gradients()
         result = value - self._mean_carrier_measure
-        for p, slope in zip(theta, slopes, strict=True):
-            result = result - last_added(p * slope, len(self.event_shape))
+        for p, gradient in zip(theta, gradients, strict=True):
+            result = result - last_added(p * gradient, len(self.event_shape))
         return result
 
 
 def bregman(p: ExponentialFamily, q: ExponentialFamily) -> Any:
     """The divergence of p from q of the same class: F(theta_q) - F(theta_p) - <.., F'(theta_p)>."""
-    theta, value, slopes = p._normalizer_and_slopes()
+    theta, value, gradients = p._normalizer_and_gradients()
     other = q._natural_params
     result = q._log_normalizer(*other) - value
-    for a, b, slope in zip(theta, other, slopes, strict=True):
-        result = result - last_added((b - a) * slope, len(q.event_shape))
+    for a, b, gradient in zip(theta, other, gradients, strict=True):
+        result = result - last_added((b - a) * gradient, len(q.event_shape))
     return result

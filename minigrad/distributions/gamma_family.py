@@ -12,7 +12,7 @@ from minigrad.autograd import Function, once_differentiable
 from minigrad.distributions import constraints
 from minigrad.distributions.distribution import Distribution, floats
 from minigrad.distributions.exp_family import ExponentialFamily
-from minigrad.distributions.incomplete_gamma import incomplete_gamma, sample_slope
+from minigrad.distributions.incomplete_gamma import incomplete_gamma, sample_partial
 from minigrad.distributions.stable import (
     digamma_gap,
     gamma_entropy,
@@ -54,7 +54,7 @@ class _StandardGamma(Function):
         a, x = (v.numpy() for v in ctx.saved_tensors)
         if not a.size:
             return g
-        slope = sample_slope(np.atleast_1d(a), np.atleast_1d(x))
+        slope = sample_partial(np.atleast_1d(a), np.atleast_1d(x))
         return g * tensor(slope.reshape(a.shape), ctx.dtype)
 
 

@@ -9,7 +9,7 @@ from minigrad.autograd import Function, once_differentiable
 from minigrad.functions.creation import tensor
 from minigrad.runtime.lazy_numpy import np
 
-__all__ = ["incomplete_gamma", "sample_slope"]
+__all__ = ["incomplete_gamma", "sample_partial"]
 
 
 def _slope_by_series(a: Any, x: Any) -> Any:
@@ -35,7 +35,7 @@ def _slope_by_series(a: Any, x: Any) -> Any:
 _LARGE = 1e7  # shapes from here on take expansions, whose next term is below 1e-10
 
 
-def sample_slope(a: Any, x: Any) -> Any:
+def sample_partial(a: Any, x: Any) -> Any:
     """dx / da of samples x of the gamma distribution of shape a, their probability held fixed.
 
     For large a it is 1 + z / (2 a^(1/2)) by the expansion of Cornish and Fisher 1938,
@@ -156,7 +156,7 @@ class _IncompleteGamma(Function):
             log = _log_density(a, x)
             density = np.where(inside, np.exp(log) / x, 0.0)
             seen = log > -650  # beyond, the derivative underflows before the series overflows
-            slope = sample_slope(np.where(seen, a, 1.0), np.where(seen, x, 1.0))
+            slope = sample_partial(np.where(seen, a, 1.0), np.where(seen, x, 1.0))
             by_shape = np.where(seen, -density * slope, 0.0)
         sign = -1.0 if ctx.upper else 1.0
         found = (tensor((sign * v).reshape(g.shape), ctx.dtype) for v in (by_shape, density))

@@ -18,7 +18,7 @@ __all__ = [
     "expm1_ratio",
     "gamma_entropy",
     "langevin",
-    "langevin_slope",
+    "langevin_derivative",
     "log1m_exp",
     "log1p_ratio",
     "log_beta",
@@ -103,7 +103,7 @@ def langevin(x: Any) -> Any:
     return split(x, 1.0, lambda x: x * polynomial(_COTH, x**2), lambda x: 1 / f.tanh(x) - 1 / x)
 
 
-def langevin_slope(x: Any) -> Any:
+def langevin_derivative(x: Any) -> Any:
     """1 / x^2 - 1 / sinh(x)^2, the derivative of Langevin's function."""
 
     def far(x: Any) -> Any:

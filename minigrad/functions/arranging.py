@@ -267,33 +267,33 @@ def tensor_split(
     return _tensor_split("tensor_split", x, indices_or_sections, axis)
 
 
-def _tensor_split(op: str, x: Tensor, wanted: Any, axis: int) -> tuple[Tensor, ...]:
+def _tensor_split(op: str, x: Tensor, sections: Any, axis: int) -> tuple[Tensor, ...]:
     total = x.shape[axis]
-    if isinstance(wanted, TensorBase):
-        wanted = wanted.tolist()  # type: ignore[attr-defined]
-    if not isinstance(wanted, (tuple, list)):
-        count = piece_count(op, integer(op, "the number of pieces", wanted, 1))
+    if isinstance(sections, TensorBase):
+        sections = sections.tolist()  # type: ignore[attr-defined]
+    if not isinstance(sections, (tuple, list)):
+        count = piece_count(op, integer(op, "the number of pieces", sections, 1))
         size, larger = divmod(total, count)
         return pieces(x, axis, tuple([i * size + min(i, larger) for i in range(count + 1)]))
     bounds = [
         0,
-        *[slice(integer(op, "an index", n), None).indices(total)[0] for n in wanted],
+        *[slice(integer(op, "an index", n), None).indices(total)[0] for n in sections],
         total,
     ]
     return pieces(x, axis, tuple(bounds))
 
 
-def _split_at(op: str, x: Any, wanted: Any, axis: int, least: int) -> tuple[Tensor, ...]:
+def _split_at(op: str, x: Any, sections: Any, axis: int, least: int) -> tuple[Tensor, ...]:
     x = tensor_operand(op, x)
     if x._h.ndim < least:
         raise ValueError(f"[{op}] expected at least {least} dimensions, not {x._h.ndim}")
-    if not isinstance(wanted, (tuple, list, TensorBase)):
-        count = integer(op, "the number of pieces", wanted)
+    if not isinstance(sections, (tuple, list, TensorBase)):
+        count = integer(op, "the number of pieces", sections)
         if count < 1 or x.shape[axis] % count:
             raise ValueError(
                 f"[{op}] size {x.shape[axis]} does not split into {count} equal pieces"
             )
-    return _tensor_split(op, x, wanted, axis)
+    return _tensor_split(op, x, sections, axis)
 
 
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:

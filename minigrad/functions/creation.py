@@ -59,15 +59,15 @@ def numpy_dtype(dtype: DType) -> np.dtype[Any]:
     return _named(dtype.name)
 
 
-def require_grad(x: Tensor, wanted: bool = True) -> Tensor:
+def require_grad(x: Tensor, requires_grad: bool = True) -> Tensor:
     """``x`` as a leaf that requires a gradient; TypeError unless it holds floats."""
-    if wanted and (x.dtype.is_storage or not x.dtype.is_floating_point):
+    if requires_grad and (x.dtype.is_storage or not x.dtype.is_floating_point):
         why = "minigrad trains in float32 and float64" if x.dtype.is_floating_point else ""
         raise TypeError(
             f"[requires_grad] only float tensors can have gradients, this one is {x.dtype.name}"
             f"{': ' if why else ''}{why}; convert it with .to(mg.float32)"
         )
-    x._edge = LEAF if wanted else None
+    x._edge = LEAF if requires_grad else None
     return x
 
 
@@ -274,27 +274,27 @@ def tensor(
     """
     if device is not None:
         on_cpu(device)
-    wanted = None if dtype is None else as_dtype(dtype)
-    single = (default_dtype() if wanted is None else wanted) is float32
+    target = None if dtype is None else as_dtype(dtype)
+    single = (default_dtype() if target is None else target) is float32
     made = from_lists(data, (float32 if single else float64).code, False)
     if made is None:
-        made = wrap(_copied(data, wanted))
-    elif wanted is not None and made._h.dtype != wanted.code:
-        check_range("tensor", made._h, wanted.code)
-        made = wrap(call(lib.mg_cast, made._h, wanted.code))
+        made = wrap(_copied(data, target))
+    elif target is not None and made._h.dtype != target.code:
+        check_range("tensor", made._h, target.code)
+        made = wrap(call(lib.mg_cast, made._h, target.code))
     return require_grad(made) if requires_grad else made
 
 
-def _copied(data: Any, wanted: DType | None) -> Handle:
+def _copied(data: Any, target: DType | None) -> Handle:
     """A copy of data that is more than numbers of Python's own, in lists and tuples."""
     if isinstance(data, TensorBase):
-        return call(lib.mg_cast, data._h, (wanted or data.dtype).code)
+        return call(lib.mg_cast, data._h, (target or data.dtype).code)
     if _is_numpys(data) or _shows_an_array(data):
-        return _from_array(np.asarray(data), wanted)
+        return _from_array(np.asarray(data), target)
     if hasattr(type(data), "__dlpack__"):
-        return _from_array(np.from_dlpack(data), wanted)
+        return _from_array(np.from_dlpack(data), target)
     array, kept, _ = _from_sequences(data)
-    return _from_array(array, wanted or kept)
+    return _from_array(array, target or kept)
 
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
@@ -337,23 +337,23 @@ def asarray(
         return _asarray(data, dtype, device, copy, requires_grad)
     if device is not None:
         on_cpu(device)
-    wanted = None if dtype is None else as_dtype(dtype)
+    target = None if dtype is None else as_dtype(dtype)
     if isinstance(data, TensorBase):
-        same = wanted is None or data.dtype is wanted
-        return data if same else data.to(wanted)  # type: ignore[return-value, attr-defined]
+        same = target is None or data.dtype is target
+        return data if same else data.to(target)  # type: ignore[return-value, attr-defined]
     if is_numpys("ndarray", data):
         data = _plain(data)
         kept = _shared_dtype(data)
         if kept is not None:
             shared = wrap(_borrowed(data, kept))
-            return shared if wanted is None or kept is wanted else shared.to(wanted)
-    return tensor(data, wanted)
+            return shared if target is None or kept is target else shared.to(target)
+    return tensor(data, target)
 
 
 as_tensor = asarray  # PyTorch's name
 
 
-def _asarray(data: Any, dtype: Any, device: Any, copy: bool | None, wanted: bool) -> Tensor:
+def _asarray(data: Any, dtype: Any, device: Any, copy: bool | None, requires_grad: bool) -> Tensor:
     """As asarray, with a copy or without one, and as a leaf that requires grad if wanted."""
     shares = _has_memory(data, None if dtype is None else as_dtype(dtype))
     if copy is False and not shares:
@@ -363,15 +363,15 @@ def _asarray(data: Any, dtype: Any, device: Any, copy: bool | None, wanted: bool
     made: Any = asarray(data, dtype, device)
     if copy and shares:
         made = made.clone()
-    return require_grad(made.detach()) if wanted else made
+    return require_grad(made.detach()) if requires_grad else made
 
 
-def _has_memory(data: Any, wanted: DType | None) -> bool:
+def _has_memory(data: Any, target: DType | None) -> bool:
     """Whether a tensor of this dtype can lie on the memory of the data."""
     if isinstance(data, TensorBase):
-        return wanted is None or data.dtype is wanted
+        return target is None or data.dtype is target
     kept = _shared_dtype(_plain(data)) if is_numpys("ndarray", data) else None
-    return kept is not None and (wanted is None or kept is wanted)
+    return kept is not None and (target is None or kept is target)
 
 
 # ---- filled --------------------------------------------------------------------------------------

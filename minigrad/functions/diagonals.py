@@ -105,8 +105,8 @@ def diagonal_scatter(
     shift = integer(op, "offset", offset)
     last = (x._h.ndim - 2, x._h.ndim - 1)
     planes = x if axes == last else movedim(x, axes, last)
-    shown = call(lib.mg_view_diagonal, planes._h, shift).shape
-    written = apply(_s.DIAGONAL_PUT, (planes, replacing(op, x, src, shown)), (shift,))
+    shape = call(lib.mg_view_diagonal, planes._h, shift).shape
+    written = apply(_s.DIAGONAL_PUT, (planes, replacing(op, x, src, shape)), (shift,))
     return written if axes == last else movedim(written, last, axes)
 
 

@@ -94,9 +94,9 @@ def _constant(x: Tensor, pairs: Sequence[tuple[int, int, int]], value: Any) -> T
     return apply(_s.PAD, (x,), (tuple(shape), tuple(start), fill))
 
 
-def _enough(mode: str, wanted: int, least: int, n: int) -> None:
-    if wanted > least:
-        raise ValueError(f"[pad] {wanted} elements to {mode} where size {n} has {least}: pad less")
+def _enough(mode: str, amount: int, least: int, n: int) -> None:
+    if amount > least:
+        raise ValueError(f"[pad] {amount} elements to {mode} where size {n} has {least}: pad less")
 
 
 def _reflect(x: Tensor, axis: int, left: int, right: int) -> Tensor:

@@ -189,14 +189,14 @@ def _quantile(
     if isinstance(dim, (tuple, list)):
         raise TypeError(f"[{op}] dim must be one dimension or None, not {dim}")
     axes = some_dims(op, dim, x._h.ndim)
-    kept = [d for d in range(x._h.ndim) if d not in axes]
-    outer = [x.shape[d] for d in kept]
+    others = [d for d in range(x._h.ndim) if d not in axes]
+    outer = [x.shape[d] for d in others]
     n = 1
     for d in axes:
         n *= x.shape[d]
     if not n:
         raise ValueError(f"[{op}] no quantile of nothing: shape {x.shape}, dim {dim}")
-    lines = reshape(permute(x, *kept, *axes), (*outer, n))
+    lines = reshape(permute(x, *others, *axes), (*outer, n))
     line_of = _nan_skipped if skip_nan else _at_share
     values = line_of(lines, reshape(shares, (shares._h.size,)), interpolation)
     values = permute(values, len(outer), *range(len(outer)))  # the shares come first

@@ -181,14 +181,14 @@ def _elements(
     if not index._h.size:  # nothing to do, whatever the shapes
         x, index = (x if x._h.ndim else ravel(x)), reshape(index, (0,) * max(x._h.ndim, 1))
         return x, reshape(narrow(ravel(value), 0, 0, 0), index.shape), handles(along(index, axis))
-    wanted = index.shape
-    if value._h.ndim and value.shape != wanted:
+    index_shape = index.shape
+    if value._h.ndim and value.shape != index_shape:
         if value._h.ndim != index._h.ndim:
             raise ValueError(f"[{op}] {value._h.ndim} dimensions of src for {index._h.ndim} of x")
-        for d, n in enumerate(wanted):
+        for d, n in enumerate(index_shape):
             if n > value.shape[d]:
                 raise ValueError(
-                    f"[{op}] the index of shape {wanted} is larger than src, of shape "
+                    f"[{op}] the index of shape {index_shape} is larger than src, of shape "
                     f"{value.shape}, in dim {d}"
                 )
             if n < value.shape[d]:

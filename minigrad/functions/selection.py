@@ -174,13 +174,13 @@ def checked_index(op: str, x: Tensor, dim: int, index: Tensor) -> int:
         return axis  # of no positions, any shape will do; a number is a vector of one
     if index._h.ndim != x._h.ndim:
         raise ValueError(f"[{op}] {index._h.ndim} dimensions of indices for {x._h.ndim} of x")
-    shape, wanted = x.shape, index.shape
-    if wanted != shape:
-        for d, (n, m) in enumerate(zip(shape, wanted, strict=True)):
+    shape, index_shape = x.shape, index.shape
+    if index_shape != shape:
+        for d, (n, m) in enumerate(zip(shape, index_shape, strict=True)):
             if m > n and d != axis:
                 raise ValueError(
-                    f"[{op}] the index of shape {wanted} is larger than x, of shape {shape}, in "
-                    f"dim {d}: only dim {axis} may be"
+                    f"[{op}] the index of shape {index_shape} is larger than x, of shape {shape}, "
+                    f"in dim {d}: only dim {axis} may be"
                 )
     return axis
 

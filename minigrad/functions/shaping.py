@@ -211,18 +211,18 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """
     x = tensor_operand("unflatten", input)
     shape = x.shape
-    axis, wanted = one_dim("unflatten", dim, len(shape)), list(size_of("unflatten", (sizes,)))
+    axis, new = one_dim("unflatten", dim, len(shape)), list(size_of("unflatten", (sizes,)))
     size = shape[axis]
-    if wanted.count(-1) > 1:
+    if new.count(-1) > 1:
         raise ValueError(f"[unflatten] only one of {sizes} can be -1")
-    if -1 in wanted:  # also in a tensor of no elements, where reshape cannot tell
-        known = math.prod([n for n in wanted if n != -1])
+    if -1 in new:  # also in a tensor of no elements, where reshape cannot tell
+        known = math.prod([n for n in new if n != -1])
         if not known:
             raise ValueError(f"[unflatten] any size could stand for -1 in {sizes}")
-        wanted[wanted.index(-1)] = size // known
-    if not wanted or min(wanted) < 0 or math.prod(wanted) != size:
+        new[new.index(-1)] = size // known
+    if not new or min(new) < 0 or math.prod(new) != size:
         raise ValueError(f"[unflatten] size {size} of dim {axis} is not the product of {sizes}")
-    return _view(x, ((*shape[:axis], *wanted, *shape[axis + 1 :]),))
+    return _view(x, ((*shape[:axis], *new, *shape[axis + 1 :]),))
 
 
 def squeeze(input: Tensor, dim: Any = None, **numpy: Any) -> Tensor:
@@ -535,12 +535,12 @@ def to(x: Tensor, dtype: Any) -> Tensor:
     x = tensor_operand("to", x)
     if dtype is None:
         raise TypeError("[to] a dtype is needed: x.to(mg.float32)")
-    wanted, was = as_dtype(dtype), x.dtype
-    if wanted is was and not x._h.weak:
+    target, was = as_dtype(dtype), x.dtype
+    if target is was and not x._h.weak:
         return x
-    if x._edge is not None and wanted.is_storage and is_grad_enabled():
-        check_keeps_grad("to", wanted)
-    return apply(_s.CAST, (x,), (wanted, was))
+    if x._edge is not None and target.is_storage and is_grad_enabled():
+        check_keeps_grad("to", target)
+    return apply(_s.CAST, (x,), (target, was))
 
 
 def widen(x: Tensor) -> Tensor:

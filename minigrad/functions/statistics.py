@@ -64,8 +64,8 @@ def _weights(name: str, given: Any, x: Any) -> Any:
     """One weight for each observation, in x's dtype."""
     w = tensor_operand("cov", given)
     if w.dtype.is_floating_point == (name == "fweights"):
-        wanted = "integers" if name == "fweights" else "floats"
-        raise TypeError(f"[cov] {name} holds {w.dtype.name}, but must hold {wanted}")
+        kind = "integers" if name == "fweights" else "floats"
+        raise TypeError(f"[cov] {name} holds {w.dtype.name}, but must hold {kind}")
     if w.shape != x.shape[1:]:
         raise ValueError(f"[cov] {name} of shape {w.shape} for {x.shape[1]} observations")
     if w._h.size and float(amin(w).item()) < 0:

@@ -105,14 +105,14 @@ def _cosines(
 
 def _window(op: str, length: Any, periodic: Any, options: dict[str, Any], values: Any) -> Tensor:
     """A function of 2 n / N, in the dtype of the options."""
-    kind, wanted = _options(op, **options)
+    kind, requires_grad = _options(op, **options)
     count = integer(op, "window_length", length, 0)
     if count < 2:
         made = ones(count, dtype=float64)
     else:
         u = arange(count, dtype=float64)
         made = values(div(mul(u, 2.0), float(count if periodic else count - 1)))
-    return require_grad(to(made, kind), wanted)
+    return require_grad(to(made, kind), requires_grad)
 
 
 def _options(

@@ -38,9 +38,9 @@ def capsule(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bool
             "[__dlpack__] NumPy makes the capsule, and has no bfloat16: use x.float(), or "
             "x.view(mg.int16) for the bits"
         )
-    shown = x.numpy()
+    view = x.numpy()
     options = {} if max_version is None else {"max_version": max_version}
-    return (shown.copy() if copy else shown).__dlpack__(**options)
+    return (view.copy() if copy else view).__dlpack__(**options)
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:

@@ -57,8 +57,8 @@ def _values(name: str, x: Any) -> tuple[str, Any]:
     if not isinstance(x, (TensorBase, np.ndarray)):
         raise TypeError(f"[save] {name!r} is {type(x).__name__}: .safetensors files hold tensors")
     made: Any = tensor(x) if isinstance(x, np.ndarray) else x
-    shown = (made.view(int16) if made.dtype is bfloat16 else made.detach()).numpy()
-    return made.dtype.name, np.ascontiguousarray(shown).reshape(shown.shape)
+    view = (made.view(int16) if made.dtype is bfloat16 else made.detach()).numpy()
+    return made.dtype.name, np.ascontiguousarray(view).reshape(view.shape)
 
 
 def read(given: bytes) -> dict[str, Any]:

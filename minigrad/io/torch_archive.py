@@ -95,11 +95,11 @@ def _tensor(
     if math.prod(size) and last >= values.size:
         raise FormatError(f"damaged: a tensor of the shape {tuple(size)} is outside its storage")
     if not math.prod(size):
-        shown = np.empty(size, values.dtype)
+        view = np.empty(size, values.dtype)
     else:
         steps = [step * values.itemsize for step in stride]
-        shown = np.lib.stride_tricks.as_strided(values[offset:], size, steps)
-    made: Any = from_numpy(shown)
+        view = np.lib.stride_tricks.as_strided(values[offset:], size, steps)
+    made: Any = from_numpy(view)
     if dtype is bfloat16:
         return made.view(bfloat16)
     return made.requires_grad_() if requires_grad and dtype.itemsize > 2 else made

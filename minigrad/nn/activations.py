@@ -56,8 +56,8 @@ class _Activation(FunctionModule):
 
     def extra_repr(self) -> str:
         """The arguments; ``inplace`` where it is set."""
-        shown = [(name, getattr(self, name)) for name in self._arguments]
-        return ", ".join(f"{n}={v!r}" for n, v in shown if n != "inplace" or v)
+        parts = [(name, getattr(self, name)) for name in self._arguments]
+        return ", ".join(f"{n}={v!r}" for n, v in parts if n != "inplace" or v)
 
 
 # ---- straight lines ------------------------------------------------------------------------------

@@ -74,18 +74,18 @@ class _Convolution(Module):
         """The sizes, and the arguments that are not as usual."""
         one, none = (1,) * self.axes, (0,) * self.axes
         usual = {"padding": none, "dilation": one, "output_padding": none, "groups": 1}
-        shown = [
+        parts = [
             f"{self.in_channels}, {self.out_channels}",
             f"kernel_size={self.kernel_size}, stride={self.stride}",
         ]
         for name, value in usual.items():
             own = getattr(self, name, value)
             if own != value:
-                shown.append(f"{name}={own}")
+                parts.append(f"{name}={own}")
         if self.bias is None:
-            shown.append("bias=False")
+            parts.append("bias=False")
         mode = getattr(self, "padding_mode", "zeros")
-        return ", ".join(shown if mode == "zeros" else [*shown, f"padding_mode={mode}"])
+        return ", ".join(parts if mode == "zeros" else [*parts, f"padding_mode={mode}"])
 
 
 class _Conv(_Convolution):

@@ -311,8 +311,8 @@ class ModuleList(_Row):
         for text, alike in itertools.groupby(map(repr, self)):
             count = len(list(alike))
             end = start + count - 1
-            shown = f"({start}): {text}" if count == 1 else f"({start}-{end}): {count} x {text}"
-            lines.append(shown.replace("\n", "\n  "))
+            line = f"({start}): {text}" if count == 1 else f"({start}-{end}): {count} x {text}"
+            lines.append(line.replace("\n", "\n  "))
             start += count
         inside = "\n  ".join(lines)
         return f"{type(self).__name__}(\n  {inside}\n)" if lines else f"{type(self).__name__}()"

@@ -481,7 +481,7 @@ class Module:
 
     def _named_tensors(
         self,
-        wanted: Callable[[Module, str, Any], bool],
+        chosen: Callable[[Module, str, Any], bool],
         prefix: str,
         recurse: bool,
         remove_duplicate: bool,
@@ -491,7 +491,7 @@ class Module:
         modules = below if recurse else ((prefix, self),)
         for above, module in modules:
             for name, value in module.__dict__.items():
-                if wanted(module, name, value) and id(value) not in seen:
+                if chosen(module, name, value) and id(value) not in seen:
                     if remove_duplicate:
                         seen.add(id(value))
                     yield (f"{above}.{name}" if above else name), value
@@ -503,8 +503,8 @@ class Module:
 
         Each comes once, unless duplicates are kept: then under every name that it has.
         """
-        wanted = lambda _, __, value: isinstance(value, Parameter)  # noqa: E731
-        return self._named_tensors(wanted, prefix, recurse, remove_duplicate)
+        chosen = lambda _, __, value: isinstance(value, Parameter)  # noqa: E731
+        return self._named_tensors(chosen, prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters of this module and, if ``recurse``, all below it, each once."""
@@ -518,11 +518,11 @@ class Module:
         Each comes once, unless duplicates are kept.
         """
 
-        def wanted(module: Module, name: str, value: Any) -> bool:
+        def chosen(module: Module, name: str, value: Any) -> bool:
             held = isinstance(value, TensorBase) and not isinstance(value, Parameter)
             return held and name in module._buffers
 
-        return self._named_tensors(wanted, prefix, recurse, remove_duplicate)
+        return self._named_tensors(chosen, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers of this module and, if ``recurse``, all below it, each once."""
@@ -633,10 +633,10 @@ class Module:
 
         Raises TypeError for other dtypes, RuntimeError for another device.
         """
-        wanted = destination("Module.to", args, device, dtype)
-        if wanted is None:
+        target = destination("Module.to", args, device, dtype)
+        if target is None:
             return self
-        kind = as_dtype(wanted)
+        kind = as_dtype(target)
         if not kind.is_floating_point:
             raise TypeError(f"[Module.to] parameters are floats, not {kind.name}")
         if kind.is_storage:
@@ -892,9 +892,13 @@ class Module:
             value: Any = values[name]
             value = value if isinstance(value, TensorBase) else given[name]
             if isinstance(held, Parameter):
-                wanted = held.requires_grad
-                value = value if isinstance(value, Parameter) else Parameter(value.detach(), wanted)
-                value.requires_grad_(wanted)
+                requires_grad = held.requires_grad
+                value = (
+                    value
+                    if isinstance(value, Parameter)
+                    else Parameter(value.detach(), requires_grad)
+                )
+                value.requires_grad_(requires_grad)
             else:
                 value = value.detach()
             setattr(module, own, value)

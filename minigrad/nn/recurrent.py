@@ -249,13 +249,13 @@ class RNNBase(_Recurrent):
 
     def extra_repr(self) -> str:
         """The arguments that are not the default ones."""
-        shown = f"{self.input_size}, {self.hidden_size}"
+        text = f"{self.input_size}, {self.hidden_size}"
         plain = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False}
         plain |= {"dropout": 0, "bidirectional": False}
         for name, value in plain.items():
             own = getattr(self, name)
-            shown += "" if own == value else f", {name}={own}"
-        return shown
+            text += "" if own == value else f", {name}={own}"
+        return text
 
     # -- forward --
 
@@ -477,8 +477,8 @@ class RNNCellBase(_Recurrent):
 
     def extra_repr(self) -> str:
         """The sizes, and arguments that are not the default ones."""
-        shown = f"{self.input_size}, {self.hidden_size}"
-        return shown if self.bias is True else f"{shown}, bias={self.bias}"
+        text = f"{self.input_size}, {self.hidden_size}"
+        return text if self.bias is True else f"{text}, bias={self.bias}"
 
     def _step(self, given: Any, states: State | None) -> State:
         x = tensor_operand(self._op, given)
@@ -528,9 +528,9 @@ class RNNCell(_OneStateCell):
 
     def extra_repr(self) -> str:
         """The sizes, and arguments that are not the default ones."""
-        shown = super().extra_repr()
+        text = super().extra_repr()
         other = self.nonlinearity
-        return shown if other == "tanh" else f"{shown}, nonlinearity={other}"
+        return text if other == "tanh" else f"{text}, nonlinearity={other}"
 
 
 class GRUCell(_OneStateCell):

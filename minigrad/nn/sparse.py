@@ -156,8 +156,8 @@ class Embedding(_Table):
             "sparse": False,
         }
         own = {name: getattr(self, name) for name in usual}
-        shown = [f"{name}={value}" for name, value in own.items() if value != usual[name]]
-        return ", ".join([str(self.num_embeddings), str(self.embedding_dim), *shown])
+        parts = [f"{name}={value}" for name, value in own.items() if value != usual[name]]
+        return ", ".join([str(self.num_embeddings), str(self.embedding_dim), *parts])
 
 
 class EmbeddingBag(_Table):
@@ -243,8 +243,8 @@ class EmbeddingBag(_Table):
         """The sizes, and the arguments that are not as usual."""
         usual = {"max_norm": None, "norm_type": 2, "scale_grad_by_freq": False}
         own = {name: getattr(self, name) for name in usual}
-        shown = [f"{name}={value}" for name, value in own.items() if value != usual[name]]
-        shown.append(f"mode={self.mode!r}")
+        parts = [f"{name}={value}" for name, value in own.items() if value != usual[name]]
+        parts.append(f"mode={self.mode!r}")
         if self.padding_idx is not None:
-            shown.append(f"padding_idx={self.padding_idx}")
-        return ", ".join([str(self.num_embeddings), str(self.embedding_dim), *shown])
+            parts.append(f"padding_idx={self.padding_idx}")
+        return ", ".join([str(self.num_embeddings), str(self.embedding_dim), *parts])

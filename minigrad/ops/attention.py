@@ -8,7 +8,7 @@ from typing import Any
 
 from minigrad._c import Handle, call, lib, shape_of
 from minigrad.ops.pointwise import GE
-from minigrad.ops.saved_values import Kept
+from minigrad.ops.saved_values import SavedValues
 from minigrad.ops.table import custom, zero
 
 T = Any  # a Tensor; this layer stands below it
@@ -37,37 +37,47 @@ def attention_weights(q: T, k: T, mask: T | None, causal: bool, scale: float) ->
     return scores.where(seen, 0.0).softmax(-1).where(seen, 0.0)
 
 
-def _forward(q: Handle, k: Handle, v: Handle, kept: Kept, causal: bool, scale: float) -> Handle:
-    mask = kept.take()
+def _forward(
+    q: Handle, k: Handle, v: Handle, saved: SavedValues, causal: bool, scale: float
+) -> Handle:
+    mask = saved.take()
     y, statistics = call(lib.mg_attention, q, k, v, mask, scale, causal)
-    kept.save(mask, y, statistics)
+    saved.save(mask, y, statistics)
     return y
 
 
 def _vjp(by_mask: bool) -> Callable[..., Sequence[Handle]]:
     kernel = lib.mg_attention_vjp
-    return lambda g, q, k, v, kept, causal, scale: call(
-        kernel, g, q, k, v, *kept.handles(ATTENTION.name), scale, causal, by_mask
+    return lambda g, q, k, v, saved, causal, scale: call(
+        kernel, g, q, k, v, *saved.handles(ATTENTION.name), scale, causal, by_mask
     )
 
 
-def _by_scores(g: T, queries: T, keys: T, values: T, kept: Kept, causal: bool, scale: float) -> T:
+def _by_scores(
+    g: T, queries: T, keys: T, values: T, saved: SavedValues, causal: bool, scale: float
+) -> T:
     """As softmax's, with the gradient g v^T of the weights; it is that of an added mask."""
-    w = attention_weights(queries, keys, kept.operand(ATTENTION.name), causal, scale)
+    w = attention_weights(queries, keys, saved.operand(ATTENTION.name), causal, scale)
     by_weights = g @ values.mT
     return (by_weights - by_weights.scale(w).sum((-1,), True)).scale(w)
 
 
-def _by_query(g: T, queries: T, keys: T, values: T, kept: Kept, causal: bool, scale: float) -> T:
-    return (_by_scores(g, queries, keys, values, kept, causal, scale) * scale) @ keys
+def _by_query(
+    g: T, queries: T, keys: T, values: T, saved: SavedValues, causal: bool, scale: float
+) -> T:
+    return (_by_scores(g, queries, keys, values, saved, causal, scale) * scale) @ keys
 
 
-def _by_key(g: T, queries: T, keys: T, values: T, kept: Kept, causal: bool, scale: float) -> T:
-    return (_by_scores(g, queries, keys, values, kept, causal, scale) * scale).mT @ queries
+def _by_key(
+    g: T, queries: T, keys: T, values: T, saved: SavedValues, causal: bool, scale: float
+) -> T:
+    return (_by_scores(g, queries, keys, values, saved, causal, scale) * scale).mT @ queries
 
 
-def _by_value(g: T, queries: T, keys: T, values: T, kept: Kept, causal: bool, scale: float) -> T:
-    return attention_weights(queries, keys, kept.operand(ATTENTION.name), causal, scale).mT @ g
+def _by_value(
+    g: T, queries: T, keys: T, values: T, saved: SavedValues, causal: bool, scale: float
+) -> T:
+    return attention_weights(queries, keys, saved.operand(ATTENTION.name), causal, scale).mT @ g
 
 
 ATTENTION = custom(

@@ -68,14 +68,14 @@ def product(a: T, b: T) -> T:
 
 # A formula that follows from another by the chain rule may cancel where one of its own does not.
 
-_WITH_SLOPE = custom(
-    "with_slope",
+_WITH_PARTIAL = custom(
+    "with_partial",
     lambda x, value, by_x: value._h,
     lambda g, x, value, by_x: g.scale(by_x(x)),
     doc="a value that was made of x, whose partial derivative is a function of x",
 )
-_WITH_SLOPES = custom(
-    "with_slopes",
+_WITH_PARTIALS = custom(
+    "with_partials",
     lambda a, b, value, by_a, by_b: value._h,
     lambda g, a, b, value, by_a, by_b: g.scale(by_a(a, b)),
     lambda g, a, b, value, by_a, by_b: g.scale(by_b(a, b)),
@@ -83,11 +83,11 @@ _WITH_SLOPES = custom(
 )
 
 
-def with_slopes(value: T, inputs: tuple[T, ...], *slopes: Any) -> T:
+def with_partials(value: T, inputs: tuple[T, ...], *partials: Any) -> T:
     """``value``, made of one or two inputs off the tape, with those functions as derivatives."""
     first, *beside = [x if x.shape == value.shape else x.expand(value.shape) for x in inputs]
-    row = _WITH_SLOPES if beside else _WITH_SLOPE
-    return first.apply_row(row, value, *slopes, beside=tuple(beside))
+    row = _WITH_PARTIALS if beside else _WITH_PARTIAL
+    return first.apply_row(row, value, *partials, beside=tuple(beside))
 
 
 # ---- polygamma functions -------------------------------------------------------------------------
@@ -120,9 +120,9 @@ def _cotangent_derivative(n: int, x: T) -> T:
     """The n-th derivative of pi cot(pi x), a polynomial in c = cot: c' = -pi (1 + c^2)."""
     poly = [0.0, pi]
     for _ in range(n):
-        slope = [i * p for i, p in enumerate(poly)][1:]
+        derivative = [i * p for i, p in enumerate(poly)][1:]
         poly = [0.0] * (len(poly) + 1)
-        for i, p in enumerate(slope):
+        for i, p in enumerate(derivative):
             poly[i] -= pi * p
             poly[i + 2] -= pi * p
     part = x - x.round()  # at the halves, where the cotangent is 0, that of the complement is exact

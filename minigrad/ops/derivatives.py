@@ -10,7 +10,7 @@ from math import comb, inf, pi, sqrt
 from typing import Any
 
 from minigrad._c import lib
-from minigrad.ops.composed import with_slopes
+from minigrad.ops.composed import with_partials
 from minigrad.ops.table import TABLE
 
 T = Any  # a Tensor; this layer stands below it
@@ -31,7 +31,7 @@ _FRACTION_TERMS = (12, 40)
 def erfcx_derivative(x: T, n: int = 1) -> T:
     """The n-th derivative of exp(x^2) erfc(x)."""
     value = _erfcx_value(x.detach(), n)
-    return with_slopes(value, (x,), lambda x: erfcx_derivative(x, n + 1))
+    return with_partials(value, (x,), lambda x: erfcx_derivative(x, n + 1))
 
 
 def _erfcx_value(x: T, n: int) -> T:
@@ -72,18 +72,18 @@ def _erfcx_ratio(x: T) -> T:
         ratio = 2.0 * near - (2.0 / sqrt(pi)) / near.apply_row(TABLE["erfcx"])
         return (-1.0 / _integral_ratio(x.where(far, 3.0), 1)).where(far, ratio)
 
-    def slope(x: T) -> T:
+    def partial(x: T) -> T:
         r = _erfcx_ratio(x)
         return 2.0 * (x * r + 1.0) - r.square()
 
-    return with_slopes(value(x.detach()), (x,), slope)
+    return with_partials(value(x.detach()), (x,), partial)
 
 
 def log_ndtr_partial(x: T) -> T:
     """sqrt(2 / pi) / erfcx(-x / sqrt(2)), which times -erfcx' / erfcx is its own derivative."""
     scale = -sqrt(0.5)
     value = sqrt(2.0 / pi) / (scale * x.detach()).apply_row(TABLE["erfcx"])
-    return with_slopes(
+    return with_partials(
         value, (x,), lambda x: log_ndtr_partial(x).scale(-scale * _erfcx_ratio(scale * x))
     )
 
@@ -97,7 +97,7 @@ def _bessel(n: int, x: T) -> T:
     """I_n(x)."""
     if n < 2:
         return x.apply_row(TABLE["i1" if n else "i0"])
-    return with_slopes(
+    return with_partials(
         _bessel_value(n, x.detach()),
         (x,),
         lambda x: 0.5 * _bessel(n - 1, x) + 0.5 * _bessel(n + 1, x),
@@ -135,7 +135,7 @@ def i1_partial(x: T, y: T) -> T:
     x_, y_ = x.detach(), y.detach()
     i0 = x_.i0()
     value = (i0 - _over_x(y_, x_)).where(i0 != inf, inf)
-    return with_slopes(value, (x,), lambda x: 0.75 * _bessel(1, x) + 0.25 * _bessel(3, x))
+    return with_partials(value, (x,), lambda x: 0.75 * _bessel(1, x) + 0.25 * _bessel(3, x))
 
 
 def _over_x(y: T, x: T) -> T:
@@ -160,7 +160,7 @@ def i1e_partial(x: T, y: T) -> T:
 
 def _scaled_partial(n: int, x: T, near: T) -> T:
     value = _far_or(n, 1, x.detach(), near)
-    return with_slopes(value, (x,), lambda x: _scaled_derivative(n, 2, x))
+    return with_partials(value, (x,), lambda x: _scaled_derivative(n, 2, x))
 
 
 def _scaled_derivative(n: int, m: int, x: T) -> T:
@@ -175,7 +175,7 @@ def _scaled_derivative(n: int, m: int, x: T) -> T:
     if (n + m) % 2:
         near = near * sign
     value = _far_or(n, m, x_, near)
-    return with_slopes(value, (x,), lambda x: _scaled_derivative(n, m + 1, x))
+    return with_partials(value, (x,), lambda x: _scaled_derivative(n, m + 1, x))
 
 
 _FAR = ((12.0, 14), (24.0, 30))  # from where on, and of how many terms, in float32 and float64

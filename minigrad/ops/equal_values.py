@@ -84,7 +84,7 @@ def _same(equal: T, gs: T) -> T:
     return equal & same & same.mT
 
 
-def slopes_of_product(equal: T, inner: T, gw: T) -> tuple[T, T]:
+def partials_of_product(equal: T, inner: T, gw: T) -> tuple[T, T]:
     """The clusters of equal values whose share of the gradient is known, and f' / f there.
 
     V f(w) V^T has gw_i = r inner_ii with one r = f' / (2 f) in a cluster, and a pair adds

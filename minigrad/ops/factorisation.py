@@ -23,8 +23,8 @@ from minigrad.ops.equal_values import (
     is_unknown,
     linear_pairs,
     meet,
+    partials_of_product,
     separate,
-    slopes_of_product,
     without_cotangent,
 )
 from minigrad.ops.linalg import SOLVE_TRIANGULAR, Array, T, through_numpy, where_finite
@@ -70,7 +70,7 @@ def _eigh_vjp(g: T, y: T) -> T:
     whole = (v * gw + v @ (inverse_gaps(w, gaps) * inner)) @ v.mT
     whole = 0.5 * (whole + whole.mT)
     if w.size and (equal := equal_pairs(w, gaps)).any():
-        told, ratio = slopes_of_product(equal, inner.detach(), gw.detach())
+        told, ratio = partials_of_product(equal, inner.detach(), gw.detach())
         if told.any():
             block = (ratio * inner).masked_fill(~told, 0.0)
             block = v @ (0.5 * (block + block.mT)) @ v.mT

@@ -244,7 +244,7 @@ def _cofactors_by_svd(a: Array) -> Array:
 
 
 @np.errstate(all="ignore")
-def _cofactors_slope(a: Array, h: Array) -> Array:
+def _cofactors_derivative(a: Array, h: Array) -> Array:
     """The derivative of the cofactors in direction h, which is its own transpose.
 
     In the frame of the singular vectors, with K = U^T h V and q_ij the product of all singular
@@ -256,14 +256,14 @@ def _cofactors_slope(a: Array, h: Array) -> Array:
     same = np.eye(s.shape[-1], dtype=bool)
     q = np.where(same, 0, _others(np.where(same, 1, s[..., None, :])))
     trace = np.diagonal(k, axis1=-2, axis2=-1)
-    slope = -q * k.swapaxes(-1, -2)
+    derivative = -q * k.swapaxes(-1, -2)
     diagonal = np.arange(s.shape[-1])
-    slope[..., diagonal, diagonal] = (q @ trace[..., None])[..., 0]
-    return np.asarray(u @ slope @ vt)
+    derivative[..., diagonal, diagonal] = (q @ trace[..., None])[..., 0]
+    return np.asarray(u @ derivative @ vt)
 
 
-def _slope_by_a(g: T, a: T, b: T) -> T:
-    """The sum over all i, j of (-1)^(i + j) b_ij times the slope of minor ij, in its place in A.
+def _derivative_by_a(g: T, a: T, b: T) -> T:
+    """The sum over i, j of (-1)^(i + j) b_ij times the derivative of minor ij, in its place in A.
 
     Every cofactor is the determinant of a minor, so this third derivative of det needs the second
     one of the minors, n^2 matrices of size n - 1. It is right for singular matrices too.
@@ -275,23 +275,23 @@ def _slope_by_a(g: T, a: T, b: T) -> T:
     def minors(x: T) -> T:
         return rows @ x.unsqueeze(-3).unsqueeze(-3) @ columns  # without row i and column j
 
-    slope = minors(a).apply_row(COFACTORS_SLOPE, beside=(minors(g),))
+    derivative = minors(a).apply_row(COFACTORS_DERIVATIVE, beside=(minors(g),))
     signs = np.where(np.indices((n, n)).sum(0) % 2, -1, 1)
-    weighted = (b * signs).unsqueeze(-1).unsqueeze(-1) * slope
+    weighted = (b * signs).unsqueeze(-1).unsqueeze(-1) * derivative
     return (rows.swapaxes(-1, -2) @ weighted @ columns.swapaxes(-1, -2)).sum((-4, -3))
 
 
-COFACTORS_SLOPE: Row = custom(
-    "cofactors_slope",
-    lambda a, b: through_numpy("det", where_finite(_cofactors_slope), a, b),
-    _slope_by_a,
-    lambda g, a: a.apply_row(COFACTORS_SLOPE, beside=(g,)),
+COFACTORS_DERIVATIVE: Row = custom(
+    "cofactors_derivative",
+    lambda a, b: through_numpy("det", where_finite(_cofactors_derivative), a, b),
+    _derivative_by_a,
+    lambda g, a: a.apply_row(COFACTORS_DERIVATIVE, beside=(g,)),
     doc="the derivative of the cofactors of A in direction B",
 )
 COFACTORS = custom(
     "cofactors",
     lambda a: through_numpy("det", where_finite(_cofactors_by_svd), a),
-    lambda g, x: x.apply_row(COFACTORS_SLOPE, beside=(g,)),
+    lambda g, x: x.apply_row(COFACTORS_DERIVATIVE, beside=(g,)),
     doc="the signed minors, which are det(A) inv(A)^T, of singular matrices too",
 )
 

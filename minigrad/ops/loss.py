@@ -162,8 +162,8 @@ def _margin_by_scores(g: T, x: T, w: T, options: Options) -> T:
     if w is not None:
         share = share * w[target]
     excess = _excess(x, options)
-    slope = excess.relu() * 2.0 if kind == lib.MG_OF_SQUARES else 1.0 - (excess <= 0.0)
-    dx = share.unsqueeze(1).scale(slope.to(x.dtype))
+    partial = excess.relu() * 2.0 if kind == lib.MG_OF_SQUARES else 1.0 - (excess <= 0.0)
+    dx = share.unsqueeze(1).scale(partial.to(x.dtype))
     return dx - _at_targets(dx.sum((1,)), x.shape, target)
 
 

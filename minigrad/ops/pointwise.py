@@ -9,7 +9,7 @@ from math import inf, nan
 from typing import Any
 
 from minigrad._c import call, lib
-from minigrad.ops.composed import with_slopes
+from minigrad.ops.composed import with_partials
 from minigrad.ops.table import custom, pointwise, with_numbers, zero
 
 T = Any  # a Tensor; this layer stands below it
@@ -95,8 +95,8 @@ _LEAST = {lib.MG_FLOAT32: 2.0**-126, lib.MG_FLOAT64: 2.0**-1022}  # of the norma
 
 def _pow_by_base(a: T, b: T) -> T:
     """b a^(b - 1)"""
-    return with_slopes(
-        _pow_slope_value(a.detach(), b.detach(), 1),
+    return with_partials(
+        _pow_partial_value(a.detach(), b.detach(), 1),
         (a, b),
         lambda a, b: _pow_by_base_twice(a, b),
         lambda a, b: _power_less(a, b, 1) + _times_log(_pow_by_base(a, b), a, b - 1.0),
@@ -105,8 +105,8 @@ def _pow_by_base(a: T, b: T) -> T:
 
 def _pow_by_base_twice(a: T, b: T) -> T:
     """b (b - 1) a^(b - 2)"""
-    return with_slopes(
-        _pow_slope_value(a.detach(), b.detach(), 2),
+    return with_partials(
+        _pow_partial_value(a.detach(), b.detach(), 2),
         (a, b),
         lambda a, b: b.scale((b - 1.0).scale((b - 2.0).scale(_power_less(a, b, 3)))),
         lambda a, b: (
@@ -118,7 +118,7 @@ def _pow_by_base_twice(a: T, b: T) -> T:
 
 def _power_less(a: T, b: T, n: int) -> T:
     """a^(b - n) for a whole n, with derivatives of this form again."""
-    return with_slopes(
+    return with_partials(
         _power_less_value(a.detach(), b.detach(), n),
         (a, b),
         lambda a, b: (b - float(n)).scale(_power_less(a, b, n + 1)),
@@ -143,7 +143,7 @@ def _power_less_value(a: T, b: T, n: int) -> T:
     return (exact * sign).where(a < 0.0, exact).where(rounds, y)
 
 
-def _pow_slope_value(a: T, b: T, n: int) -> T:
+def _pow_partial_value(a: T, b: T, n: int) -> T:
     """b a^(b - 1) or b (b - 1) a^(b - 2), by halves of the power where that leaves the range."""
     power = _power_less_value(a, b, n)
     y = b.scale(power if n == 1 else (b - 1.0).scale(power))
@@ -158,7 +158,7 @@ def _pow_slope_value(a: T, b: T, n: int) -> T:
 
 def _pow_by_exponent(a: T, b: T, y: T) -> T:
     """a^b log(a); its own derivatives take the power anew, since y may be overwritten by then."""
-    return with_slopes(
+    return with_partials(
         _times_log(y.detach(), a.detach(), b.detach()),
         (a, b),
         lambda a, b: _power_less(a, b, 1) + _times_log(_pow_by_base(a, b), a, b - 1.0),
@@ -183,7 +183,7 @@ def _leg(a: T, b: T) -> T:
     def over(x: T, h: T) -> T:
         return (h != 0.0).scale(x / h)
 
-    return with_slopes(
+    return with_partials(
         over(a.detach(), a.detach().hypot(b.detach())),
         (a, b),
         lambda a, b: _leg(b, a) * over(_leg(b, a), a.hypot(b)),

@@ -1,9 +1,9 @@
 """Recurrent layers over all time steps: Elman, gated recurrent units and LSTM.
 
 The rows take the projected inputs (T, B, gates * H), the first state and a weight (gates * H, P).
-For some one more operand follows, then `Kept` and how many of LSTM's last c are returned. A state
-is h (B, P) and c (B, H) in one row of numbers. The result is the h of all steps, followed by these
-c.
+For some one more operand follows, then `SavedValues` and how many of LSTM's last c are returned. A
+state is h (B, P) and c (B, H) in one row of numbers. The result is the h of all steps, followed by
+these c.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad._c import Handle, call, lib
-from minigrad.ops.saved_values import Kept
+from minigrad.ops.saved_values import SavedValues
 from minigrad.ops.shape import CAT, STACK
 from minigrad.ops.table import Row, custom
 
@@ -81,8 +81,8 @@ def _lstm_back(
         if t >= steps - cells:
             dc = by_c[t - (steps - cells)] + dc
         dc = dc + dh * o * (1.0 - bent * bent)
-        slopes = (dc * n * i * (1.0 - i), dc * c * f * (1.0 - f), dc * i * (1.0 - n * n))
-        d = _beside([*slopes, dh * bent * o * (1.0 - o)])
+        partials = (dc * n * i * (1.0 - i), dc * c * f * (1.0 - f), dc * i * (1.0 - n * n))
+        d = _beside([*partials, dh * bent * o * (1.0 - o)])
         sums.append(d)
         dh, dc, dw = d @ weight, dc * f, d.mT @ h + dw
     return _stacked(sums[::-1]), _in_one_row([dh, dc]), dw, by_projection
@@ -146,25 +146,27 @@ def _recurrence(
     """A row for a kind of layer: `back` is the formula for the gradients of all operands."""
 
     def forward(projected: Handle, state: Handle, weight: Handle, *rest: Any) -> Handle:
-        kept, cells = rest[-2:]
-        operand = kept.take()
+        saved, cells = rest[-2:]
+        operand = saved.take()
         y, made = call(lib.mg_recurrent, kind, projected, state, weight, operand, cells)
-        kept.save(operand, made)
+        saved.save(operand, made)
         return y
 
     def vjp(
-        g: Handle, projected: Handle, state: Handle, weight: Handle, kept: Kept, cells: int
+        g: Handle, projected: Handle, state: Handle, weight: Handle, saved: SavedValues, cells: int
     ) -> Sequence[Handle]:
-        operand, made = kept.handles(name)
+        operand, made = saved.handles(name)
         arrays = (g, projected, state, weight, operand, made)
         return call(lib.mg_recurrent_vjp, kind, *arrays, cells)  # type: ignore[no-any-return]
 
-    def joint(g: T, projected: T, state: T, weight: T, kept: Kept, cells: int) -> tuple[T, ...]:
-        return back(g, projected, state, weight, kept.operand(name), cells)[:operands]
+    def joint(
+        g: T, projected: T, state: T, weight: T, saved: SavedValues, cells: int
+    ) -> tuple[T, ...]:
+        return back(g, projected, state, weight, saved.operand(name), cells)[:operands]
 
     def by(i: int) -> Callable[..., T]:
-        return lambda g, projected, state, weight, kept, cells: joint(
-            g, projected, state, weight, kept, cells
+        return lambda g, projected, state, weight, saved, cells: joint(
+            g, projected, state, weight, saved, cells
         )[i]
 
     return custom(name, forward, *map(by, range(operands)), together=vjp, joint=joint, doc=doc)

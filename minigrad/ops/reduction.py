@@ -191,8 +191,8 @@ def _prod_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes, keep: bool) -> T:
     back = [0] * len(order)
     for place, axis in enumerate(order):
         back[axis] = place
-    slope = last_cumprod_vjp(last, rows, 1)
-    return slope.reshape(tuple(shape[d] for d in order)).permute(tuple(back))
+    made = last_cumprod_vjp(last, rows, 1)
+    return made.reshape(tuple(shape[d] for d in order)).permute(tuple(back))
 
 
 def _prod_fused(g: Handle, x: Handle, shape: tuple[int, ...], axes: Axes, keep: bool) -> Handle:
@@ -205,9 +205,9 @@ def _prod_fused(g: Handle, x: Handle, shape: tuple[int, ...], axes: Axes, keep: 
     turned = call(lib.mg_view_permute, x, len(order), order)
     n = _count(shape, axes)
     rows = call(lib.mg_reshape, turned, 2, (x.size // n if n else 0, n))
-    slope = call(lib.mg_reshape, call(lib.mg_prod_vjp, g, rows, 1), len(order), turned.shape)
+    made = call(lib.mg_reshape, call(lib.mg_prod_vjp, g, rows, 1), len(order), turned.shape)
     back = tuple(order.index(d) for d in range(len(order)))
-    return call(lib.mg_copy, call(lib.mg_view_permute, slope, len(order), back))
+    return call(lib.mg_copy, call(lib.mg_view_permute, made, len(order), back))
 
 
 PROD = custom(

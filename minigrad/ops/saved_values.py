@@ -7,12 +7,12 @@ from typing import Any
 
 from minigrad._c import NULL, Handle, lib, save, saved_handle
 
-__all__ = ["Kept"]
+__all__ = ["SavedValues"]
 
 T = Any  # a Tensor; this layer stands below it
 
 
-class Kept:
+class SavedValues:
     """An operand of a row, or none, and what its kernel made: an argument of the row.
 
     ``tensor`` makes a tensor of the saved operand, with the place on the tape that it had.

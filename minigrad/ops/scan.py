@@ -36,9 +36,9 @@ def _by_factor(g: T, a: T, y: T, axis: int) -> T:
         return g
     n = g.shape[axis]
     weight = recurred_back(a.narrow(axis, 1, n - 1), g, axis)
-    slope = product(weight.narrow(axis, 1, n - 1), y.narrow(axis, 0, n - 1))
+    partial = product(weight.narrow(axis, 1, n - 1), y.narrow(axis, 0, n - 1))
     second = tuple([int(d == axis) for d in range(len(g.shape))])
-    return slope.apply_row(EMBED, g.shape, second, (1,) * len(g.shape), slope.shape)
+    return partial.apply_row(EMBED, g.shape, second, (1,) * len(g.shape), partial.shape)
 
 
 RECURRENCE: Row = custom(
@@ -84,8 +84,8 @@ def last_cumprod_vjp(g: T, x: T, axis: int) -> T:
     if not lib.mg_products_far(x._h, axis):
         return cumprod_vjp(g, x, x.apply_row(CUMPROD, axis), axis)
     near = x.apply_row(SHIFTED, call(lib.mg_powers, x._h, axis, False))
-    slope = cumprod_vjp(g, near, near.apply_row(CUMPROD, axis), axis)
-    return slope.apply_row(SHIFTED, call(lib.mg_powers, x._h, axis, True))
+    partial = cumprod_vjp(g, near, near.apply_row(CUMPROD, axis), axis)
+    return partial.apply_row(SHIFTED, call(lib.mg_powers, x._h, axis, True))
 
 
 def _cumprod_formula(g: T, x: T, y: T, axis: int) -> T:

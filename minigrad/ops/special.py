@@ -6,7 +6,7 @@ from math import inf, nan, pi, sqrt
 from typing import Any
 
 from minigrad._c import lib
-from minigrad.ops.composed import polygamma, with_slopes
+from minigrad.ops.composed import polygamma, with_partials
 from minigrad.ops.derivatives import (
     erfcx_derivative,
     i0e_partial,
@@ -268,7 +268,7 @@ XLOGY = pointwise(
 def _over_one_plus(a: T, b: T) -> T:
     """a / (1 + b), and 0 where a is 0 whatever b is."""
     value = a.detach().scale(1.0 / (1.0 + b.detach()))
-    return with_slopes(
+    return with_partials(
         value,
         (a, b),
         lambda a, b: 1.0 / (1.0 + b),

@@ -166,14 +166,13 @@ class Row:
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
-    def saves(self, wanted: Sequence[bool]) -> tuple[str, ...]:
-        """The names of the arrays to keep when the inputs marked in ``wanted`` need gradients."""
+    def saves(self, needs_grad: Sequence[bool]) -> tuple[str, ...]:
+        """The names of the arrays to save for gradients of the inputs marked in ``needs_grad``."""
         if self.family == "variadic" or not any(self.needs):
             return ()
-        kept = {
-            name for names, want in zip(self.needs, wanted, strict=True) if want for name in names
-        }
-        return tuple([name for name in PLACES if name in kept])
+        pairs = zip(self.needs, needs_grad, strict=True)
+        saved = {name for names, needed in pairs if needed for name in names}
+        return tuple([name for name in PLACES if name in saved])
 
     def find_sources(self, parents: Sequence[Any], key: int) -> tuple[int, ...]:
         """Where the three saved arrays lie in (arrays of the inputs, the result, NULL).

@@ -621,10 +621,10 @@ class _WithMomentum(LRScheduler):
 
     _momenta: dict[str, list[float]] | None
 
-    def _cycled(self, wanted: bool, base: Any, most: Any) -> dict[str, list[float]] | None:
-        """The momenta "base" and "max" of the groups; None if they are not wanted."""
+    def _cycled(self, cycle: bool, base: Any, most: Any) -> dict[str, list[float]] | None:
+        """The momenta "base" and "max" of the groups; None if they do not cycle."""
         name = type(self).__name__
-        if not wanted:
+        if not cycle:
             return None
         if not {"momentum", "betas"} & set(self.optimizer.defaults):
             raise ValueError(

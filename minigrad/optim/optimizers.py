@@ -786,17 +786,17 @@ class RMSprop(_Fused):
             _check_switch(self._name, option, options[option])
 
     def _moves(self, group: Group) -> list[_Move]:
-        wanted = {
+        chosen = {
             "square_avg": True,
             "momentum_buffer": group["momentum"] > 0,
             "grad_avg": group["centered"],
         }
-        kinds = [name for name, use in wanted.items() if use]
+        kinds = [name for name, use in chosen.items() if use]
         states = {p: _grown(self.state.get(p), p, kinds) for p in _with_gradients(group)}
         steps = [_next_step(self._name, state) for state in states.values()]
         kept = [
             _handles(name, [state[name] for state in states.values()]) if use else NULL
-            for name, use in wanted.items()
+            for name, use in chosen.items()
         ]
         names = ["lr", "alpha", "eps", "weight_decay", "momentum", "maximize"]
         options = tuple([group[name] for name in names])

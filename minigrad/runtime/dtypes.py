@@ -128,10 +128,10 @@ def set_default_dtype(dtype: Any) -> None:
     minigrad.float64
     >>> mg.set_default_dtype(mg.float32)
     """
-    wanted = as_dtype(dtype)
-    if wanted not in (float32, float64):
-        raise TypeError(f"[set_default_dtype] {wanted.name} is not float32 or float64")
-    _default[0] = wanted
+    kind = as_dtype(dtype)
+    if kind not in (float32, float64):
+        raise TypeError(f"[set_default_dtype] {kind.name} is not float32 or float64")
+    _default[0] = kind
 
 
 def get_default_dtype() -> DType:

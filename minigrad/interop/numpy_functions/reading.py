@@ -67,13 +67,13 @@ def as_line(x: Any) -> Any:
     return x if x.ndim else f.reshape(x, (1,))
 
 
-def check_cast(name: str, given: Any, wanted: Any, casting: str = "same_kind") -> None:
+def check_cast(name: str, given: Any, target: Any, casting: str = "same_kind") -> None:
     """TypeError where NumPy would not cast the one dtype to the other."""
     can_cast: Any = np.can_cast
-    if not can_cast(given.name, wanted.name, casting):
+    if not can_cast(given.name, target.name, casting):
         raise TypeError(
-            f"[numpy.{name}] {given.name} is not cast to {wanted.name} by casting={casting!r}: "
-            f"use x.to({wanted!r}) first"
+            f"[numpy.{name}] {given.name} is not cast to {target.name} by casting={casting!r}: "
+            f"use x.to({target!r}) first"
         )
 
 

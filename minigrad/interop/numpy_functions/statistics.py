@@ -75,8 +75,8 @@ def _over_axes(
     found = function(line, -1, False)
     if not keepdims:
         return found
-    kept = [1 if d in axes else n for d, n in enumerate(a.shape)]
-    return f.reshape(found, (*found.shape[:before], *kept))
+    sizes = [1 if d in axes else n for d, n in enumerate(a.shape)]
+    return f.reshape(found, (*found.shape[:before], *sizes))
 
 
 def _quantile(op: str, share: float) -> Callable[..., Any]:

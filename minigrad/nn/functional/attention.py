@@ -10,7 +10,7 @@ from minigrad.functions.arguments import broadcast_shape, tensor_operand
 from minigrad.nn.functional.regularization import dropout
 from minigrad.nn.functional.spatial import require_floats
 from minigrad.ops.attention import ATTENTION, ATTENTION_BY_MASK, attention_weights
-from minigrad.ops.saved_values import Kept
+from minigrad.ops.saved_values import SavedValues
 from minigrad.runtime.dtypes import bool_
 from minigrad.tape import mode
 
@@ -63,7 +63,7 @@ def scaled_dot_product_attention(
     if dropout_p or not (q._h.size and k._h.size and v._h.size):
         return dropout(attention_weights(q, k, mask, is_causal, scale), dropout_p) @ v
     edge = None if mask is None else parent_of(mask)
-    args = (Kept(mask, lambda handle: wrap(handle, edge)), bool(is_causal), float(scale))
+    args = (SavedValues(mask, lambda handle: wrap(handle, edge)), bool(is_causal), float(scale))
     if mask is not None and mask.requires_grad and mode.enabled:
         return apply(ATTENTION_BY_MASK, (q, k, v, mask), args)
     return apply(ATTENTION, (q, k, v), args)

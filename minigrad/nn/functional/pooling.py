@@ -146,10 +146,10 @@ def _read(
 
 
 @lru_cache(512)
-def _parts(sizes: Sizes, wanted: Sizes, divide: bool) -> Boxes:
+def _parts(sizes: Sizes, output_sizes: Sizes, divide: bool) -> Boxes:
     """Box i of m takes the elements from floor(i * n / m) to ceil((i + 1) * n / m)."""
     found = []
-    for n, m in zip(sizes, wanted, strict=True):
+    for n, m in zip(sizes, output_sizes, strict=True):
         starts = [i * n // m for i in range(m)]
         counts = [-(-(i + 1) * n // m) - at for i, at in enumerate(starts)]
         found.append(_Axis(starts, counts, counts))
@@ -161,11 +161,11 @@ def _adaptive(op: str, x: Tensor, axes: int, output_size: Any, divide: bool) -> 
     given = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * axes
     if len(given) == axes:
         given = [n if m is None else m for m, n in zip(given, sizes, strict=True)]
-    wanted = per_axis(op, "output_size", given, axes, 0)
+    output_sizes = per_axis(op, "output_size", given, axes, 0)
     if min(sizes) < 1:
         raise ValueError(f"[{op}] the input of shape {x.shape} has an empty spatial dimension")
-    check_places(op, wanted)
-    return _parts(sizes, wanted, divide)
+    check_places(op, output_sizes)
+    return _parts(sizes, output_sizes, divide)
 
 
 # ---- what is done with them ----------------------------------------------------------------------

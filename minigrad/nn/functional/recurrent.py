@@ -10,7 +10,7 @@ from minigrad.functions import cat
 from minigrad.functions.arguments import promoted
 from minigrad.nn.functional.spatial import require_floats
 from minigrad.ops.recurrent import GRU, LSTM, LSTM_PROJECTED, RNN_RELU, RNN_TANH
-from minigrad.ops.saved_values import Kept
+from minigrad.ops.saved_values import SavedValues
 from minigrad.ops.table import Row
 
 if TYPE_CHECKING:
@@ -107,8 +107,8 @@ def _apply(
     """A row of `minigrad.ops.recurrent`, with the operand that it may have more than three."""
     given = operand[0] if operand else None
     edge = None if given is None else parent_of(given)
-    kept = Kept(given, lambda handle: wrap(handle, edge))
-    return apply(row, (projected, state, weight, *operand), (kept, cells))
+    saved = SavedValues(given, lambda handle: wrap(handle, edge))
+    return apply(row, (projected, state, weight, *operand), (saved, cells))
 
 
 _ROWS = {"RNN_TANH": RNN_TANH, "RNN_RELU": RNN_RELU, "GRU": GRU, "LSTM": LSTM}

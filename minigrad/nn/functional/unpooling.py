@@ -19,17 +19,19 @@ __all__ = ["max_unpool1d", "max_unpool2d", "max_unpool3d"]
 
 
 def _output_size(
-    op: str, shape: Sizes, kernel: Sizes, steps: Sizes, pads: Sizes, wanted: Any
+    op: str, shape: Sizes, kernel: Sizes, steps: Sizes, pads: Sizes, output_size: Any
 ) -> Sizes:
-    """The spatial sizes of the output: those wanted, where pooling may have come from them."""
+    """The spatial sizes of the output: ``output_size``, if pooling may have come from them."""
     sizes = zip(shape[-len(kernel) :], kernel, steps, pads, strict=True)
     usual = tuple([(n - 1) * s + k - 2 * p for n, k, s, p in sizes])
-    if wanted is None:
+    if output_size is None:
         return usual
-    given = size_of(op, tuple(wanted))
+    given = size_of(op, tuple(output_size))
     given = given[-len(kernel) :] if len(given) in (len(shape), len(kernel) + 2) else given
     if len(given) != len(kernel):
-        raise ValueError(f"[{op}] output_size is {tuple(wanted)}, but needs {len(kernel)} sizes")
+        raise ValueError(
+            f"[{op}] output_size is {tuple(output_size)}, but needs {len(kernel)} sizes"
+        )
     if any(abs(m - n) >= s for m, n, s in zip(given, usual, steps, strict=True)):
         raise ValueError(
             f"[{op}] output_size {given} is out of reach: it is {usual}, or differs from that by "
