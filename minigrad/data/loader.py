@@ -214,28 +214,28 @@ class DataLoader(Generic[T_co]):
         self, workers: list[Worker], indices: Iterator[Any], seed: int
     ) -> Iterator[Any]:
         """The batches in the order of the indices, some of which are fetched ahead."""
-        asked: deque[Future[Any]] = deque()
+        pending: deque[Future[Any]] = deque()
         most = self.num_workers * (self.prefetch_factor or 2)
         number = 0
         try:
             while True:
-                while len(asked) < most:
+                while len(pending) < most:
                     index = next(indices, END)
                     if index is END:
                         most = 0
                         break
                     worker = workers[number % self.num_workers]
-                    asked.append(worker.fetch(index, seed + number))
+                    pending.append(worker.fetch(index, seed + number))
                     number += 1
-                if not asked:
+                if not pending:
                     return
-                yield self._result(asked)
+                yield self._result(pending)
         finally:
-            self._end(workers, asked)
+            self._end(workers, pending)
 
     def _of_streams(self, workers: list[Worker], seed: int) -> Iterator[Any]:
         """The batches of the workers' streams, by turns, until all have ended."""
-        asked: deque[Future[Any]] = deque()
+        pending: deque[Future[Any]] = deque()
         numbers: deque[int] = deque()
         most = self.prefetch_factor or 2
         try:
@@ -245,28 +245,28 @@ class DataLoader(Generic[T_co]):
             for _ in range(most):
                 for number in range(len(workers)):
                     numbers.append(number)
-                    asked.append(workers[number].next(seed + steps))
+                    pending.append(workers[number].next(seed + steps))
                     steps += 1
-            while asked:
+            while pending:
                 number = numbers.popleft()
-                batch = self._of(asked.popleft())
+                batch = self._of(pending.popleft())
                 if batch is END:
                     continue
                 numbers.append(number)
-                asked.append(workers[number].next(seed + steps))
+                pending.append(workers[number].next(seed + steps))
                 steps += 1
                 yield batch
         finally:
-            self._end(workers, asked)
+            self._end(workers, pending)
 
-    def _result(self, asked: deque[Future[Any]]) -> Any:
+    def _result(self, pending: deque[Future[Any]]) -> Any:
         if not self.in_order:
-            done, _ = wait(asked, self.timeout or None, FIRST_COMPLETED)
+            done, _ = wait(pending, self.timeout or None, FIRST_COMPLETED)
             if done:
-                first = next(future for future in asked if future in done)
-                asked.remove(first)
+                first = next(future for future in pending if future in done)
+                pending.remove(first)
                 return self._of(first)
-        return self._of(asked.popleft())
+        return self._of(pending.popleft())
 
     def _of(self, future: Future[Any]) -> Any:
         try:
@@ -280,11 +280,11 @@ class DataLoader(Generic[T_co]):
         except BrokenExecutor as error:
             raise RuntimeError(f"[{_OP}] a worker process ended by itself: {error}") from error
 
-    def _end(self, workers: list[Worker], asked: deque[Future[Any]]) -> None:
-        for future in asked:
+    def _end(self, workers: list[Worker], pending: deque[Future[Any]]) -> None:
+        for future in pending:
             future.cancel()
         if self.persistent_workers and self._kept is workers:
-            wait([future for future in asked if not future.cancelled()])
+            wait([future for future in pending if not future.cancelled()])
             return
         hangs = isinstance(sys.exc_info()[1], (KeyboardInterrupt, _SlowWorkerError))
         for worker in workers:

@@ -130,7 +130,7 @@ def _next(seed: int) -> Any:
 
 
 class Worker:
-    """One thread or one process, and what it has been asked for."""
+    """One thread or one process, and the batches that were requested of it."""
 
     def __init__(
         self, source: Source, number: int, count: int, seed: int, init: Any, context: Any

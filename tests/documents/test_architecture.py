@@ -132,6 +132,11 @@ def imports(module, nodes):
                 yield found.group(1)
 
 
+def test_every_folder_of_tests_is_in_the_table():
+    folders = {path.parent.name for path in (ROOT / "tests").glob("*/*.py")}
+    assert folders == set(re.findall(r"`tests/(\w+)`", DESIGN))
+
+
 def test_every_module_has_a_layer():
     rooms = {name.partition(".")[0] for name in MODULES} - {"", "__main__"}
     assert rooms == set(LAYERS)
