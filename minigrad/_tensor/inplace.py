@@ -41,11 +41,11 @@ __all__ = [
     "catch_up",
     "check_writable",
     "kept_by",
-    "lagging_are",
     "overwrite",
     "overwrite_part",
     "replace",
     "shows_tracked",
+    "stale_views_are",
     "update",
 ]
 
@@ -201,7 +201,7 @@ def _outdate_views(changes: list[Change], x: Any, edge: Any) -> list[tuple[Any, 
                 changes.append((view, "_edge", made))
                 stack.append((view, made))
             elif (many or edge is _BEHIND) and _may_lag(view):
-                changes.append((view, "__class__", _lagging))
+                changes.append((view, "__class__", _stale_class))
                 stack.append((view, _BEHIND))
             else:
                 _, row, args = view._alias
@@ -230,20 +230,20 @@ def _may_lag(view: Any) -> bool:
     return True
 
 
-_lagging: Any = None
+_stale_class: Any = None
 
 
-def lagging_are(cls: type) -> type:
+def stale_views_are(cls: type) -> type:
     """Class decorator: a tensor is of this class while it lags behind what it is a view of."""
-    global _lagging
-    _lagging = cls
+    global _stale_class
+    _stale_class = cls
     return cls
 
 
 def catch_up(view: Any) -> None:
     """Give a lagging view, and those it was taken from, the history of their base."""
     behind = []
-    while type(view) is _lagging:
+    while type(view) is _stale_class:
         behind.append(view)
         view = view._alias[0]
     for view in reversed(behind):

@@ -13,9 +13,9 @@ from minigrad._tensor.count import Count
 from minigrad._tensor.inplace import (
     catch_up,
     kept_by,
-    lagging_are,
     overwrite,
     replace,
+    stale_views_are,
 )
 from minigrad._tensor.operators import IN_C, OPERATORS, augmented, reflected
 from minigrad.dispatch import (
@@ -712,7 +712,7 @@ late_methods.install(Tensor)
 _EDGE: Any = vars(Fields)["_edge"]  # the slot, which the property below covers
 
 
-@lagging_are
+@stale_views_are
 class _StaleView(Tensor):
     """A view whose base was written since; a Tensor again once its place on the tape matters."""
 

@@ -131,20 +131,20 @@ MASKED = linear(
 
 # ---- weighted sums along an axis ----------------------------------------------------------------
 
-# For every tap, which elements of the axis it takes, and how much each of them counts. Where all
-# count fully there is one tap, and no weights.
-Taps = tuple[tuple[Handle, ...], tuple[Handle, ...]]
+# Positions on the axis and their weights, one array of each for every term of the sums. Without
+# weights there is one term.
+Terms = tuple[tuple[Handle, ...], tuple[Handle, ...]]
 
 
-def _tapped(x: Handle, axis: int, taps: Taps) -> Handle:
-    places, weights = taps
+def _resampled(x: Handle, axis: int, terms: Terms) -> Handle:
+    places, weights = terms
     if weights:
         return call(lib.mg_tap, x, axis, len(places), places, weights)
     return _gather(x, _rows(shape_of(x)[:axis], places[0]))
 
 
-def _untapped(g: Handle, to: Shape, axis: int, taps: Taps) -> Handle:
-    places, weights = taps
+def _resampled_back(g: Handle, to: Shape, axis: int, terms: Terms) -> Handle:
+    places, weights = terms
     if weights:
         return call(lib.mg_untap, g, axis, to[axis], len(places), places, weights)
     return _scatter_add(g, to, _rows(to[:axis], places[0]))
@@ -156,18 +156,18 @@ def _rows(before: Shape, places: Handle) -> Index:
     return (*(None,) * len(before), call(lib.mg_view_expand, places, len(shape), shape))
 
 
-TAP = linear(
-    "tap",
-    _tapped,
-    lambda g, shape, axis, taps: _apply(UNTAP, g, shape, axis, taps),
-    fused=_untapped,
-    doc="the sum of what weighted taps take of an axis, element by element",
+RESAMPLE = linear(
+    "resample",
+    _resampled,
+    lambda g, shape, axis, terms: _apply(RESAMPLE_TRANSPOSE, g, shape, axis, terms),
+    fused=_resampled_back,
+    doc="weighted sums of elements of an axis, at positions given for each result",
 )
-UNTAP: Row = linear(
-    "untap",
-    _untapped,
-    lambda g, to, axis, taps: _apply(TAP, g, axis, taps),
-    doc="zeros of a shape with x added to what the taps take: the transpose of tap",
+RESAMPLE_TRANSPOSE: Row = linear(
+    "resample_transpose",
+    _resampled_back,
+    lambda g, to, axis, terms: _apply(RESAMPLE, g, axis, terms),
+    doc="zeros of a shape with x added at the positions of resample: its transpose",
 )
 
 # ---- writes: of repeated indices the last one wins -----------------------------------------------

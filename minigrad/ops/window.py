@@ -2,7 +2,7 @@
 
 The rows are linear but for one, and each other's transposes. ``Windows`` says where windows of one
 size lie. A row shows them all at once as a view, with the windows on the axes they slide along and
-their elements on new axes at the end. ``Boxes`` says, axis by axis, where pooling windows of any
+their elements on new axes at the end. ``PoolingWindows`` says, axis by axis, where windows of any
 size lie, whose sum or maximum is taken.
 """
 
@@ -29,11 +29,11 @@ class Windows(NamedTuple):
     dilation: Sizes
 
 
-class Boxes(NamedTuple):
-    """Box i of an axis takes the elements start + j * step, j < size.
+class PoolingWindows(NamedTuple):
+    """Pooling window i of an axis takes the elements start + j * step, j < size.
 
     ``starts`` and ``sizes`` hold those of the first axis, then of the next, as do ``divisors``:
-    the sum of a box is divided by the product of its divisors along the axes.
+    the sum of a window is divided by the product of its divisors along the axes.
     """
 
     counts: Sizes
@@ -44,14 +44,14 @@ class Boxes(NamedTuple):
 
 
 class _InC(NamedTuple):
-    """Boxes as C reads them, and the numbers they point to."""
+    """Pooling windows as C reads them, and the numbers they point to."""
 
     boxes: Any
     numbers: tuple[Any, ...]
 
 
 @lru_cache(512)
-def _in_c(at: Boxes) -> _InC:
+def _in_c(at: PoolingWindows) -> _InC:
     numbers = tuple([for_c("pooling", "int64_t[]", n) for n in (at.starts, at.sizes, at.divisors)])
     starts, sizes, divisors = numbers
     boxes = {"axes": len(at.counts), "count": at.counts, "step": at.step}
@@ -79,27 +79,27 @@ FOLD_WINDOWS: Row = linear(
     lambda g, to, at: _apply(WINDOWS, g, at),
     doc="zeros of a shape with all windows added to where they lie: the transpose of windows",
 )
-BOX_SUM = linear(
-    "box_sum",
+POOL_SUM = linear(
+    "pool_sum",
     lambda x, at: call(lib.mg_box_sum, x, _in_c(at).boxes),
-    lambda g, shape, at: _apply(BOX_SPREAD, g, shape, at),
-    doc="the sum of every box on the last axes, by its divisor",
+    lambda g, shape, at: _apply(POOL_SUM_TRANSPOSE, g, shape, at),
+    doc="the sum of every pooling window on the last axes, by its divisor",
 )
-BOX_SPREAD: Row = linear(
-    "box_spread",
+POOL_SUM_TRANSPOSE: Row = linear(
+    "pool_sum_transpose",
     lambda g, to, at: call(lib.mg_box_spread, g, len(to), to, _in_c(at).boxes),
-    lambda g, to, at: _apply(BOX_SUM, g, at),
-    doc="zeros of a shape with x added to all elements of its box: the transpose of box_sum",
+    lambda g, to, at: _apply(POOL_SUM, g, at),
+    doc="zeros of a shape with x added to all elements of its window: pool_sum transposed",
 )
-BOX_ARGMAX = zero(
-    "box_argmax",
+POOL_ARGMAX = zero(
+    "pool_argmax",
     1,
-    "where in the last axes the maximum of every box is: the first of ties, NaN first",
+    "where the maximum of every window is in the last axes: the first of ties, NaN first",
     forward=lambda x, at: call(lib.mg_box_argmax, x, _in_c(at).boxes),
 )
 
 
-def _to_maxima(g: Any, x: Any, at: Boxes) -> Any:
+def _to_maxima(g: Any, x: Any, at: PoolingWindows) -> Any:
     """g added to the maxima: in x as one line, where plane i starts at i * volume."""
     axes = len(at.counts)
     lead, volume, boxes = (
@@ -114,10 +114,10 @@ def _to_maxima(g: Any, x: Any, at: Boxes) -> Any:
     return spread.reshape(x.shape)
 
 
-BOX_MAX = custom(
-    "box_max",
+POOL_MAX = custom(
+    "pool_max",
     lambda x, at: call(lib.mg_box_max, x, _in_c(at).boxes),
     _to_maxima,
     fused=(lambda g, x, at: call(lib.mg_box_max_vjp, g, x, _in_c(at).boxes),),
-    doc="the maximum of every box on the last axes; its gradient goes to the first of ties",
+    doc="the maximum of every window on the last axes; its gradient goes to the first of ties",
 )

@@ -11,7 +11,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.nn import functional as F
-from minigrad.ops.window import BOX_ARGMAX, BOX_SPREAD, BOX_SUM, Boxes
+from minigrad.ops.window import POOL_ARGMAX, POOL_SUM, POOL_SUM_TRANSPOSE, PoolingWindows
 
 MAX = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 AVG = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
@@ -222,13 +222,13 @@ def test_gradients_of_more_adaptive_boxes_than_a_strip_holds(rng, shape, output)
 
 def test_boxes_of_rows_in_any_order(rng):
     x = rng.standard_normal((5, 600))
-    at = Boxes((3, 2), (3, 0, 2, 590, 0), (2, 1, 3, 9, 580), (1, 1))
+    at = PoolingWindows((3, 2), (3, 0, 2, 590, 0), (2, 1, 3, 9, 580), (1, 1))
     t = mg.tensor(x, requires_grad=True)
-    y = t.apply_row(BOX_SUM, at)
+    y = t.apply_row(POOL_SUM, at)
     rows, columns = (slice(3, 5), slice(0, 1), slice(2, 5)), (slice(590, 599), slice(0, 580))
     expected = [[x[r, c].sum() for c in columns] for r in rows]
     np.testing.assert_allclose(y.detach().numpy(), expected, rtol=1e-13)
-    oracle.check_gradients(lambda t: t.apply_row(BOX_SUM, at).square(), [x], rng)
+    oracle.check_gradients(lambda t: t.apply_row(POOL_SUM, at).square(), [x], rng)
 
 
 def test_adaptive_sizes_may_be_kept_or_nothing():
@@ -494,44 +494,48 @@ def test_errors_show_the_values_and_the_rule(number):
 
 # ---- boxes ---------------------------------------------------------------------------------------
 
-AT = Boxes((2, 3), (0, 2, 1, 0, 4), (3, 1, 2, 3, 1), (1, 2))
+AT = PoolingWindows((2, 3), (0, 2, 1, 0, 4), (3, 1, 2, 3, 1), (1, 2))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_boxes_are_summed_and_spread(rng, dtype):
     x = mg.tensor(rng.integers(-9, 9, (2, 3, 5)).astype(dtype))
-    sums = x.apply_row(BOX_SUM, AT)
+    sums = x.apply_row(POOL_SUM, AT)
     for i, (rows, j) in enumerate(itertools.product((slice(0, 3), slice(2, 3)), range(3))):
         columns = ([1, 3], [0, 2, 4], [4])[j]
         expected = x.numpy()[:, rows][..., columns].sum((1, 2))
         assert (sums.numpy().reshape(2, 6)[:, i] == expected).all()
     g = mg.tensor(rng.integers(-9, 9, (2, 2, 3)).astype(dtype))
-    spread = g.apply_row(BOX_SPREAD, (2, 3, 5), AT)
+    spread = g.apply_row(POOL_SUM_TRANSPOSE, (2, 3, 5), AT)
     assert (spread * x).sum().item() == (sums * g).sum().item()
     assert spread.dtype == dtype
 
 
 def test_boxes_have_gradients_of_every_order(rng):
     x, g = rng.standard_normal((2, 3, 5)), rng.standard_normal((2, 2, 3))
-    oracle.check_gradients(lambda t: t.apply_row(BOX_SUM, AT).square(), [x], rng)
-    oracle.check_gradients(lambda t: t.apply_row(BOX_SPREAD, (2, 3, 5), AT).square(), [g], rng)
+    oracle.check_gradients(lambda t: t.apply_row(POOL_SUM, AT).square(), [x], rng)
+    oracle.check_gradients(
+        lambda t: t.apply_row(POOL_SUM_TRANSPOSE, (2, 3, 5), AT).square(), [g], rng
+    )
 
 
 def test_the_kernels_refuse_boxes_beyond_the_array():
     x = mg.ones(2, 5)
     for starts, sizes, step in (((4,), (2,), (1,)), ((5,), (1,), (1,)), ((0,), (3,), (3,))):
-        for row in (BOX_SUM, BOX_ARGMAX):
+        for row in (POOL_SUM, POOL_ARGMAX):
             with pytest.raises(IndexError):
-                x.apply_row(row, Boxes((1,), starts, sizes, step))
+                x.apply_row(row, PoolingWindows((1,), starts, sizes, step))
         with pytest.raises(IndexError):
-            mg.ones(2, 1).apply_row(BOX_SPREAD, (2, 5), Boxes((1,), starts, sizes, step))
+            mg.ones(2, 1).apply_row(
+                POOL_SUM_TRANSPOSE, (2, 5), PoolingWindows((1,), starts, sizes, step)
+            )
     for starts, sizes, step in (((-1,), (2,), (1,)), ((0,), (0,), (1,)), ((0,), (2,), (0,))):
         with pytest.raises(ValueError, match="avg_pool"):
-            x.apply_row(BOX_SUM, Boxes((1,), starts, sizes, step))
+            x.apply_row(POOL_SUM, PoolingWindows((1,), starts, sizes, step))
     with pytest.raises(ValueError, match="avg_pool"):
-        mg.ones(2, 2).apply_row(BOX_SPREAD, (2, 5), Boxes((1,), (0,), (2,), (1,)))
+        mg.ones(2, 2).apply_row(POOL_SUM_TRANSPOSE, (2, 5), PoolingWindows((1,), (0,), (2,), (1,)))
     with pytest.raises(TypeError, match="int64"):
-        x.to(mg.int64).apply_row(BOX_SUM, Boxes((1,), (0,), (2,), (1,)))
+        x.to(mg.int64).apply_row(POOL_SUM, PoolingWindows((1,), (0,), (2,), (1,)))
 
 
 def test_boxes_give_the_same_bits_for_any_number_of_threads(rng):
@@ -562,8 +566,8 @@ def test_outputs_beyond_memory_are_refused_at_once(name, call):
         call()
 
 
-# Small planes are worked on several at a time. Boxes of windows that overlap, lie apart, are tiles,
-# pairs, of every size, all of a plane; lines longer than a vector; three axes.
+# Small planes are worked on several at a time. Windows overlap, lie apart, are tiles, pairs, of every
+# size, all of a plane; lines are longer than a vector; there are three axes.
 SMALL = [
     ((7, 7), lambda x, pool: pool[0](x, 3, 1, 1)),
     ((7, 7), lambda x, pool: pool[0](x, 2, 2)),

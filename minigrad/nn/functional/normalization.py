@@ -18,7 +18,7 @@ from minigrad.nn.functional.spatial import Sizes, check_places, require_floats
 from minigrad.ops.normalization import CHANNEL_NORM, LAYER_NORM, RMS_NORM
 from minigrad.ops.reduction import UNITS, deviations
 from minigrad.ops.table import Row
-from minigrad.ops.window import BOX_SUM, Boxes
+from minigrad.ops.window import POOL_SUM, PoolingWindows
 from minigrad.runtime.dtypes import float32
 from minigrad.tape import no_grad
 
@@ -416,10 +416,10 @@ def local_response_norm(
     starts = [max(c - count // 2, 0) for c in range(channels)]
     ends = [min(c + (count - 1) // 2, channels - 1) for c in range(channels)]
     sizes = [end - start + 1 for start, end in zip(starts, ends, strict=True)]
-    boxes = Boxes((channels,), tuple(starts), tuple(sizes), (1,))
+    boxes = PoolingWindows((channels,), tuple(starts), tuple(sizes), (1,))
 
     def base(t: Tensor, least: float | Tensor) -> Tensor:
-        sums = apply(BOX_SUM, (t.square().transpose(1, -1),), (boxes,)).transpose(1, -1)
+        sums = apply(POOL_SUM, (t.square().transpose(1, -1),), (boxes,)).transpose(1, -1)
         return sums * (alpha / count) + least
 
     divisor = base(x, k)

@@ -20,7 +20,7 @@ from minigrad.nn.functional.spatial import (
     require_floats,
     spatial_input,
 )
-from minigrad.ops.window import BOX_ARGMAX, BOX_MAX, BOX_SUM, Boxes
+from minigrad.ops.window import POOL_ARGMAX, POOL_MAX, POOL_SUM, PoolingWindows
 from minigrad.runtime.dtypes import bool_
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ __all__ = [
     "max_pool3d",
 ]
 
-# ---- where the boxes lie -------------------------------------------------------------------------
+# ---- places of the windows -----------------------------------------------------------------------
 
 
 class _Axis(NamedTuple):
@@ -78,8 +78,10 @@ def _along(
     )
 
 
-def _boxes(axes: Sequence[_Axis], step: Sizes, divisors: Sequence[list[int]] = ()) -> Boxes:
-    return Boxes(
+def _pooling_windows(
+    axes: Sequence[_Axis], step: Sizes, divisors: Sequence[list[int]] = ()
+) -> PoolingWindows:
+    return PoolingWindows(
         tuple([len(axis.starts) for axis in axes]),
         tuple([at for axis in axes for at in axis.starts]),
         tuple([n for axis in axes for n in axis.sizes]),
@@ -98,8 +100,8 @@ def _windows(
     gaps: Sizes,
     ceil_mode: bool,
     divide_by: int | bool | None,
-) -> Boxes:
-    """The boxes that windows keep. Divided by a number, or by the number of their elements, with
+) -> PoolingWindows:
+    """The windows that windows keep. Divided by a number, or by the number of their elements, with
     (True) or without the padding, or (None) not.
     """
     for k, p in zip(kernel, pads, strict=True):
@@ -118,11 +120,15 @@ def _windows(
             f"spatial size {sizes} only: it has no element"
         )
     if divide_by is None:
-        return _boxes(found, gaps)
+        return _pooling_windows(found, gaps)
     if isinstance(divide_by, bool):
-        return _boxes(found, gaps, [axis.wide if divide_by else axis.sizes for axis in found])
+        return _pooling_windows(
+            found, gaps, [axis.wide if divide_by else axis.sizes for axis in found]
+        )
     shares = [divide_by] + [1] * (len(found) - 1)
-    return _boxes(found, gaps, [[n] * len(a.starts) for n, a in zip(shares, found, strict=True)])
+    return _pooling_windows(
+        found, gaps, [[n] * len(a.starts) for n, a in zip(shares, found, strict=True)]
+    )
 
 
 def _read(
@@ -135,8 +141,8 @@ def _read(
     dilation: Any,
     ceil_mode: bool,
     divide_by: int | bool | None = None,
-) -> Boxes:
-    """The boxes of these arguments."""
+) -> PoolingWindows:
+    """The windows of these arguments."""
     kernel = per_axis(op, "kernel_size", kernel_size, axes, 1)
     unset = stride is None or (isinstance(stride, (tuple, list)) and not stride)
     steps = kernel if unset else per_axis(op, "stride", stride, axes, 1)
@@ -146,17 +152,19 @@ def _read(
 
 
 @lru_cache(512)
-def _parts(sizes: Sizes, output_sizes: Sizes, divide: bool) -> Boxes:
+def _parts(sizes: Sizes, output_sizes: Sizes, divide: bool) -> PoolingWindows:
     """Box i of m takes the elements from floor(i * n / m) to ceil((i + 1) * n / m)."""
     found = []
     for n, m in zip(sizes, output_sizes, strict=True):
         starts = [i * n // m for i in range(m)]
         counts = [-(-(i + 1) * n // m) - at for i, at in enumerate(starts)]
         found.append(_Axis(starts, counts, counts))
-    return _boxes(found, (1,) * len(sizes), [axis.sizes for axis in found] if divide else ())
+    return _pooling_windows(
+        found, (1,) * len(sizes), [axis.sizes for axis in found] if divide else ()
+    )
 
 
-def _adaptive(op: str, x: Tensor, axes: int, output_size: Any, divide: bool) -> Boxes:
+def _adaptive(op: str, x: Tensor, axes: int, output_size: Any, divide: bool) -> PoolingWindows:
     sizes = x.shape[-axes:]
     given = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * axes
     if len(given) == axes:
@@ -171,9 +179,9 @@ def _adaptive(op: str, x: Tensor, axes: int, output_size: Any, divide: bool) -> 
 # ---- what is done with them ----------------------------------------------------------------------
 
 
-def _maxima(x: Tensor, boxes: Boxes, return_indices: bool) -> Any:
-    values = apply(BOX_MAX, (x,), (boxes,))
-    return (values, apply(BOX_ARGMAX, (x,), (boxes,))) if return_indices else values
+def _maxima(x: Tensor, windows: PoolingWindows, return_indices: bool) -> Any:
+    values = apply(POOL_MAX, (x,), (windows,))
+    return (values, apply(POOL_ARGMAX, (x,), (windows,))) if return_indices else values
 
 
 def _max_pool(
@@ -188,8 +196,8 @@ def _max_pool(
 ) -> Any:
     op = f"max_pool{axes}d"
     x = _ordered(op, spatial_input(op, input, axes))
-    boxes = _read(op, x, axes, kernel_size, stride, padding, dilation, ceil_mode)
-    return _maxima(x, boxes, return_indices)
+    windows = _read(op, x, axes, kernel_size, stride, padding, dilation, ceil_mode)
+    return _maxima(x, windows, return_indices)
 
 
 def _avg_pool(
@@ -209,14 +217,14 @@ def _avg_pool(
         divide_by = integer(op, "divisor_override", divisor_override, -(2**63))
         if divide_by == 0:
             raise ValueError(f"[{op}] divisor_override is 0")
-    boxes = _read(op, x, axes, kernel_size, stride, padding, 1, ceil_mode, divide_by)
-    return apply(BOX_SUM, (x,), (boxes,))
+    windows = _read(op, x, axes, kernel_size, stride, padding, 1, ceil_mode, divide_by)
+    return apply(POOL_SUM, (x,), (windows,))
 
 
 def _adaptive_avg_pool(axes: int, input: Any, output_size: Any) -> Tensor:
     op = f"adaptive_avg_pool{axes}d"
     x = require_floats(op, spatial_input(op, input, axes))
-    return apply(BOX_SUM, (x,), (_adaptive(op, x, axes, output_size, True),))
+    return apply(POOL_SUM, (x,), (_adaptive(op, x, axes, output_size, True),))
 
 
 def _adaptive_max_pool(
@@ -243,8 +251,8 @@ def _lp_pool(
     if order == 0.0:
         raise ValueError(f"[{op}] norm_type is 0: there is no such norm")
     x = require_floats(op, spatial_input(op, input, axes))
-    boxes = _read(op, x, axes, kernel_size, stride, 0, 1, ceil_mode, 1)
-    total = apply(BOX_SUM, (f.pow(x, order),), (boxes,))
+    windows = _read(op, x, axes, kernel_size, stride, 0, 1, ceil_mode, 1)
+    total = apply(POOL_SUM, (f.pow(x, order),), (windows,))
     none = f.eq(total, 0.0)  # where the root has no slope
     root = f.pow(f.where(none, 1.0, total), 1.0 / order)
     return f.where(none, 0.0, root)

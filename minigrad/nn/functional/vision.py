@@ -24,7 +24,7 @@ from minigrad.nn.functional.spatial import (
     per_axis,
     require_floats,
 )
-from minigrad.ops.indexing import TAP
+from minigrad.ops.indexing import RESAMPLE
 from minigrad.ops.window import FOLD_WINDOWS, WINDOWS
 
 if TYPE_CHECKING:
@@ -190,16 +190,16 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 # ---- other sizes ---------------------------------------------------------------------------------
 
 # Resampling of an axis: for every element the positions and weights of its sources.
-Taps = list[tuple[list[int], list[float]]]
+Terms = list[tuple[list[int], list[float]]]
 
 
-def _nearest(n: int, m: int, step: float | None, _: bool) -> Taps:
+def _nearest(n: int, m: int, step: float | None, _: bool) -> Terms:
     """The element at floor(i * step)."""
     places = [i * n // m if step is None else int(i * step) for i in range(m)]
     return [([min(at, n - 1) for at in places], [])]
 
 
-def _nearest_exact(n: int, m: int, step: float | None, _: bool) -> Taps:
+def _nearest_exact(n: int, m: int, step: float | None, _: bool) -> Terms:
     """The element whose centre is nearest: floor((i + 1/2) * step)."""
     places = [
         (2 * i + 1) * n // (2 * m) if step is None else int((i + 0.5) * step) for i in range(m)
@@ -214,7 +214,7 @@ def _position(i: int, n: int, m: int, step: float | None, align_corners: bool) -
     return (i + 0.5) * (n / m if step is None else step) - 0.5
 
 
-def _linear(n: int, m: int, step: float | None, align_corners: bool) -> Taps:
+def _linear(n: int, m: int, step: float | None, align_corners: bool) -> Terms:
     """The two neighbours, by their nearness; beyond the ends the last one alone."""
     at = [min(max(_position(i, n, m, step, align_corners), 0.0), n - 1.0) for i in range(m)]
     left = [int(a) for a in at]
@@ -223,16 +223,16 @@ def _linear(n: int, m: int, step: float | None, align_corners: bool) -> Taps:
     return [(left, [1.0 - p for p in part]), (right, part)]
 
 
-def _cubic(n: int, m: int, step: float | None, align_corners: bool) -> Taps:
+def _cubic(n: int, m: int, step: float | None, align_corners: bool) -> Terms:
     """Four neighbours, by the cubic convolution of Keys 1981 with a = -3/4; the ends repeat."""
     at = [_position(i, n, m, step, align_corners) for i in range(m)]
     left = [math.floor(a) for a in at]
-    taps = []
+    terms = []
     for offset in (-1, 0, 1, 2):
         distance = [abs(b + offset - a) for a, b in zip(at, left, strict=True)]
         places = [min(max(b + offset, 0), n - 1) for b in left]
-        taps.append((places, [_cubic_weight(d) for d in distance]))
-    return taps
+        terms.append((places, [_cubic_weight(d) for d in distance]))
+    return terms
 
 
 def _cubic_weight(d: float) -> float:
@@ -244,8 +244,8 @@ def _cubic_weight(d: float) -> float:
 
 _AREA = {1: adaptive_avg_pool1d, 2: adaptive_avg_pool2d, 3: adaptive_avg_pool3d}
 
-# mode: (the taps of an axis, the number of spatial dimensions it is for, None for any)
-_MODES: dict[str, tuple[Callable[[int, int, float | None, bool], Taps], int | None]] = {
+# mode: (the terms of an axis, the number of spatial dimensions it is for, None for any)
+_MODES: dict[str, tuple[Callable[[int, int, float | None, bool], Terms], int | None]] = {
     "nearest": (_nearest, None),
     "nearest-exact": (_nearest_exact, None),
     "linear": (_linear, 1),
@@ -255,20 +255,20 @@ _MODES: dict[str, tuple[Callable[[int, int, float | None, bool], Taps], int | No
 }
 
 
-def _in_c(taps: Taps, dtype: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The taps' arrays: all places, and all weights."""
-    places = tuple([tensor(places)._h for places, _ in taps])
-    return places, tuple([tensor(weights, dtype)._h for _, weights in taps if weights])
+def _in_c(terms: Terms, dtype: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The terms' arrays: all places, and all weights."""
+    places = tuple([tensor(places)._h for places, _ in terms])
+    return places, tuple([tensor(weights, dtype)._h for _, weights in terms if weights])
 
 
 @lru_cache(32)
-def _taps(
-    taps_of: Callable[..., Taps], n: int, m: int, step: float | None, align: bool, dtype: Any
+def _terms(
+    terms_of: Callable[..., Terms], n: int, m: int, step: float | None, align: bool, dtype: Any
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    return _in_c(taps_of(n, m, step, align), dtype)
+    return _in_c(terms_of(n, m, step, align), dtype)
 
 
-_MANY_TAPS = 1024  # are not kept
+_MANY_TERMS = 1024  # are not kept
 
 
 def _target(
@@ -336,29 +336,29 @@ def interpolate(
         raise ValueError(f"[{op}] antialias is not offered; mode='area' averages")
     sizes, steps = _target(x, size, scale_factor, recompute_scale_factor)
     if mode == "area":
-        taps_of, fits = None, None
+        terms_of, fits = None, None
     elif mode in _MODES:
-        taps_of, fits = _MODES[mode]
+        terms_of, fits = _MODES[mode]
     else:
         raise ValueError(f"[{op}] mode is {mode!r}, but must be one of {[*_MODES, 'area']}")
     if fits not in (None, axes):
         raise ValueError(f"[{op}] mode {mode!r} is for {fits} dimensions of space, not {axes}")
-    if align_corners is not None and taps_of not in (_linear, _cubic):
+    if align_corners is not None and terms_of not in (_linear, _cubic):
         raise ValueError(f"[{op}] align_corners has no meaning for mode {mode!r}")
     if min(sizes) < 1:
         raise ValueError(f"[{op}] the output would have spatial size {sizes}: it must not be empty")
     check_places(op, sizes)
-    if taps_of is None:
+    if terms_of is None:
         return _AREA[axes](x, sizes)
-    if taps_of in (_linear, _cubic):
+    if terms_of in (_linear, _cubic):
         x = require_floats(op, x)
     order = list(enumerate(zip(sizes, steps, strict=True)))
     if math.prod(sizes) > math.prod(x.shape[2:]):  # the last axis, element by element, while small
         order.reverse()
     for k, (m, step) in order:
-        find = _taps if m <= _MANY_TAPS else _taps.__wrapped__
-        taps = find(taps_of, x.shape[2 + k], m, step, bool(align_corners), x.dtype)
-        x = apply(TAP, (x,), (2 + k, taps))
+        find = _terms if m <= _MANY_TERMS else _terms.__wrapped__
+        terms = find(terms_of, x.shape[2 + k], m, step, bool(align_corners), x.dtype)
+        x = apply(RESAMPLE, (x,), (2 + k, terms))
     return x.contiguous()
 
 
