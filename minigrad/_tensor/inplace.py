@@ -234,14 +234,14 @@ _stale_class: Any = None
 
 
 def stale_views_are(cls: type) -> type:
-    """Class decorator: a tensor is of this class while it lags behind what it is a view of."""
+    """Class decorator: a view is of this class while its base has a newer history."""
     global _stale_class
     _stale_class = cls
     return cls
 
 
 def catch_up(view: Any) -> None:
-    """Give a lagging view, and those it was taken from, the history of their base."""
+    """Give a stale view, and those it was taken from, the history of their base."""
     behind = []
     while type(view) is _stale_class:
         behind.append(view)

@@ -566,8 +566,8 @@ def test_outputs_beyond_memory_are_refused_at_once(name, call):
         call()
 
 
-# Small planes are worked on several at a time. Windows overlap, lie apart, are tiles, pairs, of every
-# size, all of a plane; lines are longer than a vector; there are three axes.
+# Small planes are worked on several at a time. Windows overlap, lie apart, are tiles, pairs, of
+# every size, all of a plane; lines are longer than a vector; there are three axes.
 SMALL = [
     ((7, 7), lambda x, pool: pool[0](x, 3, 1, 1)),
     ((7, 7), lambda x, pool: pool[0](x, 2, 2)),

@@ -101,8 +101,10 @@ def _windows(
     ceil_mode: bool,
     divide_by: int | bool | None,
 ) -> PoolingWindows:
-    """The windows that windows keep. Divided by a number, or by the number of their elements, with
-    (True) or without the padding, or (None) not.
+    """The pooling windows that remain without the padding.
+
+    Their sums are divided by a number, by the number of their elements with (True) or without the
+    padding, or (None) not at all.
     """
     for k, p in zip(kernel, pads, strict=True):
         if p > k // 2:
