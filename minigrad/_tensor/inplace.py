@@ -200,7 +200,7 @@ def _outdate_views(changes: list[Change], x: Any, edge: Any) -> list[tuple[Any, 
                 made = view._edge or record(_OUTDATED, None, (), None, edge)
                 changes.append((view, "_edge", made))
                 stack.append((view, made))
-            elif (many or edge is _BEHIND) and _may_lag(view):
+            elif (many or edge is _BEHIND) and _may_be_stale(view):
                 changes.append((view, "__class__", _stale_class))
                 stack.append((view, _BEHIND))
             else:
@@ -218,14 +218,14 @@ def _is_view(view: Any, base: Any) -> bool:
     return view is not None and getattr(view, "_alias", (None,))[0] is base
 
 
-def _may_lag(view: Any) -> bool:
+def _may_be_stale(view: Any) -> bool:
     """Whether neither this view nor a view of it needs its new place on the tape at once."""
     if type(view) is not result_type() or _is_kept(view):
         return False
     views = getattr(view, "_views", None)
     for reference in () if views is None else views.current[:]:
         below = reference()
-        if below is not None and below._edge is not LEAF and not _may_lag(below):
+        if below is not None and below._edge is not LEAF and not _may_be_stale(below):
             return False
     return True
 
