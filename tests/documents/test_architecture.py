@@ -66,9 +66,7 @@ each = pytest.mark.parametrize("module", MODULES, ids=lambda name: name or "mini
 
 def layer(module):
     """The number of a module's layer; the package itself and its command stand on top."""
-    return {"": TOP, "__main__": TOP, "_native": 0}.get(
-        module, LAYERS.get(module.partition(".")[0])
-    )
+    return {"_native": 0}.get(module, LAYERS.get(module.partition(".")[0], TOP))
 
 
 def for_checkers(node):

@@ -11,7 +11,7 @@ import pytest
 import minigrad as mg
 from minigrad import _c
 
-PROGRAM = Path(__file__).parent / "isa_selftest.py"
+PROGRAM = Path(__file__).parent.parent / "helpers/isa_selftest.py"
 
 
 @pytest.fixture
