@@ -130,6 +130,18 @@ def imports(module, nodes):
                 yield found.group(1)
 
 
+@pytest.mark.parametrize(
+    "page",
+    ["README.md", "CONTRIBUTING.md", "docs/design.md", "docs/numerics.md", "docs/adding-an-op.md"],
+)
+def test_files_that_a_document_names_are_there(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = set(
+        re.findall(r"\b(?:minigrad|tests|csrc|docs|examples)/[\w/-]*\w\.(?:py|md|def|[ch])\b", text)
+    )
+    assert not [name for name in sorted(named) if not (ROOT / name).exists()]
+
+
 def test_every_folder_of_tests_is_in_the_table():
     folders = {path.parent.name for path in (ROOT / "tests").glob("*/*.py")}
     assert folders == set(re.findall(r"`tests/(\w+)`", DESIGN))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import mpmath
 from mpmath import mpf
 
-__all__ = ["SLOPES"]
+__all__ = ["PARTIALS"]
 
 NAN, INF = mpmath.nan, mpmath.inf
 
@@ -180,7 +180,7 @@ def _ln2():
     return mpmath.log(2)
 
 
-SLOPES = {
+PARTIALS = {
     "neg": [lambda x: mpf(-1)],
     "abs": [mpmath.sign],
     "sign": [_nothing],

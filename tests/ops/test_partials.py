@@ -9,7 +9,7 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-from slopes import SLOPES
+from exact_partials import PARTIALS
 from test_ops import POINTWISE, function_of
 
 import minigrad as mg
@@ -101,7 +101,7 @@ def check(row, dtype, rng, count):
     inputs = magnitudes(row, dtype, rng, count)
     rules = [gradients(row, inputs, graph) for graph in (False, True)]
     with mpmath.workdps(700 if row.name in ("pow", "xlog1py") else 60):  # for b - 1 and 1 + b
-        for place, f in enumerate(SLOPES[row.name]):
+        for place, f in enumerate(PARTIALS[row.name]):
             for k in range(inputs[0].size):
                 values = [mpmath.mpf(float(x[k])) for x in inputs]
                 want = evaluated(f, values)
@@ -183,7 +183,7 @@ def check_second(row, dtype, rng, count):
     xs = [mg.tensor(x, requires_grad=True) for x in inputs]
     firsts = mg.grad(function_of(row)(*xs).sum(), xs, create_graph=True)
     with mpmath.workdps(digits(row, dtype)):
-        for place, f in enumerate(SLOPES[row.name]):
+        for place, f in enumerate(PARTIALS[row.name]):
             first = firsts[place]
             if not first.requires_grad:
                 continue
