@@ -35,10 +35,7 @@ LAYERS = _named(r"`minigrad/(\w+)(?:\.py)?`", slice(0, 1))
 _METHOD = "body of a method, loaded when it is first called"
 UPWARD = {
     ("dispatch", "functions.creation"): "operands that are lists or of other types become tensors",
-    (
-        "backprop",
-        "functions.arguments",
-    ): "a failed check of a gradient is raised under another name",
+    ("backprop", "functions.arguments"): "errors of a gradient are raised under another name",
     ("backprop", "functions.creation"): "gradients that are no tensors become tensors",
     ("nodes", "functions.shaping"): "saved tensors are shown to a program as clones",
     ("_tensor.tensor", "array_api"): _METHOD,
