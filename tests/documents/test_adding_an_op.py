@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from minigrad._c import isa
+from minigrad.runtime.native import isa
 
 import minigrad as mg
 
@@ -116,17 +116,17 @@ def test_a_row_with_a_forward_of_its_own(tree):
         ("np.trace(np.linalg.inv(a)", "3 * np.trace(np.linalg.inv(a)"),
         ("return -g.unsqueeze(-1)", "return -3.0 * g.unsqueeze(-1)"),
     )
-    generated = "pytest tests/ops/test_samples.py tests/test_reference_values.py"
+    generated = "pytest tests/ops/test_samples.py tests/numerics/test_reference_values.py"
     said = run_tests(tree, generated, "inv_trace", succeeds=False)
     failed = re.findall(r"^FAILED (\S+)", said, re.MULTILINE)
-    assert failed == ["tests/test_reference_values.py::test_functions[linalg.inv_trace]"]
+    assert failed == ["tests/numerics/test_reference_values.py::test_functions[linalg.inv_trace]"]
     assert passed(said) > 15
 
     # Without a sample and a reference both the row and the name are asked for.
     for file in ("samples", "expected"):
         at = tree / "tests" / file / "linear_algebra.py"
         at.write_text(re.sub(r'    "linalg.inv_trace": .*\n', "", at.read_text()))
-    said = run_tests(tree, "pytest tests/test_reference_values.py", COMPLETE, succeeds=False)
+    said = run_tests(tree, "pytest tests/numerics/test_reference_values.py", COMPLETE, succeeds=False)
     assert "without a reference value in tests/helpers/expected: ['linalg.inv_trace']" in said
     assert "rows without a value in tests/helpers/expected/rows.py: ['inv_trace']" in said
 
