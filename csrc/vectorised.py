@@ -57,7 +57,7 @@ def report(isa: str, file: Path, flags: list[str]) -> dict[Place, list[int]]:
 
 def main(flags: list[str]) -> int:
     """Compile, and name the marked loops that are not vectors."""
-    marked = {file: marks(file) for file in sorted((HERE / "kernels").glob("*.c"))}
+    marked = {file: marks(file) for file in sorted((HERE / "kernels").rglob("*.c"))}
     files = [file for file, places in marked.items() if places and ".inc" not in file.name]
     jobs = list(product([isa for isa in isas() if isa in WIDTH], files))
     failed = 0

@@ -28,7 +28,7 @@ def _named(pattern):
 MODULES = _named(r"`(?:minigrad/)?(\w+)(?:\.py)?`") | {"nn.functional": TOP}
 MODULES |= dict.fromkeys(functions.TOPICS, MODULES["functions"])
 HEADERS = _named(r"`(?:csrc/)?(\w+\.h)`")
-FOLDERS = _named(r"`csrc/(\w+)`")
+FOLDERS = _named(r"`csrc/([\w/]+)`")
 
 
 def _imported(tree):
@@ -50,8 +50,9 @@ def test_modules_import_what_stands_above(file):
 @pytest.mark.parametrize("file", sorted((ROOT / "csrc").rglob("*.[ch]")), ids=lambda f: f.name)
 def test_c_includes_what_stands_above(file):
     def row(path):
-        folder = path.relative_to(ROOT / "csrc").parts[0]
-        return FOLDERS.get(folder, HEADERS.get(path.name, TOP))
+        rooms = [room.as_posix() for room in path.relative_to(ROOT / "csrc").parents]
+        found = [FOLDERS[room] for room in rooms if room in FOLDERS]  # the innermost room first
+        return found[0] if found else HEADERS.get(path.name, TOP)
 
     for name in re.findall(r'#include "(.*\.h)"', file.read_text(encoding="utf-8")):
         beside, at_root = file.parent / name, ROOT / "csrc" / name

@@ -19,7 +19,7 @@ static const mg_kernels *const isa_built[] = {MG_ISAS};
 static const mg_kernels *isa_used;
 
 #define MG_KERNEL(type, name, args) type(*name) args;
-#include "../kernels.def"
+#include "kernels.def"
 #undef MG_KERNEL
 
 #if defined(__x86_64__)
@@ -66,7 +66,7 @@ int mg_isa_use(int i) {
     if (!isa_used) return mg_fail_code(MG_EARG, i, 0);
     isa_used->begin();
 #define MG_KERNEL(type, name, args) name = isa_used->name;
-#include "../kernels.def"
+#include "kernels.def"
 #undef MG_KERNEL
     return MG_OK;
 }

@@ -2,13 +2,13 @@
 #ifndef MG_ISA_H
 #define MG_ISA_H
 
-#include "../minigrad.h"
+#include "minigrad.h"
 
 typedef struct {
     const char *isa;
     void (*begin)(void); /* called once, before the others */
 #define MG_KERNEL(type, name, args) type(*name) args;
-#include "../kernels.def"
+#include "kernels.def"
 #undef MG_KERNEL
 } mg_kernels;
 

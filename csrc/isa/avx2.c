@@ -1,2 +1,2 @@
 #define MG_ISA avx2
-#include "../kernels.c"
+#include "kernels.c"

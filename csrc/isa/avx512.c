@@ -1,2 +1,2 @@
 #define MG_ISA avx512
-#include "../kernels.c"
+#include "kernels.c"

@@ -1,2 +1,2 @@
 #define MG_ISA baseline
-#include "../kernels.c"
+#include "kernels.c"

@@ -1,2 +1,2 @@
 #define MG_ISA neon
-#include "../kernels.c"
+#include "kernels.c"

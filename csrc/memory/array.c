@@ -1,6 +1,6 @@
 /* array.c: making arrays, and the views that share a buffer. */
 #include "array.h"
-#include "../base/gil.h"
+#include "base/gil.h"
 
 #include <string.h>
 
