@@ -4,6 +4,7 @@
 #include "minigrad.h"
 
 #include "base/isa.h"
+#include "vmath/tables.c"
 #include "kernels/iterate/nditer.c"
 #include "kernels/iterate/fill.c"
 #include "kernels/iterate/copy.c"

@@ -2,8 +2,8 @@
  *
  * Quick loops do not look. The processor notes in sticky flags what overflowed, or lost digits below the
  * range: where it did, the product is made again from such numbers. */
-#ifndef MG_APART_H
-#define MG_APART_H
+#ifndef MG_SIMD_EXPONENT_H
+#define MG_SIMD_EXPONENT_H
 
 #include "base/platform.h"
 

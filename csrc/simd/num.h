@@ -9,8 +9,8 @@
  * and for several vectors (wide.h) with `wide_f32`, w_##name##_f32 and w_##name##_f32; both
  * give the same bits. What the operations mean is said in wide.inc.h.
  */
-#ifndef MG_VMATH_NUM_H
-#define MG_VMATH_NUM_H
+#ifndef MG_SIMD_NUM_H
+#define MG_SIMD_NUM_H
 
 #include "wide.h"
 

@@ -17,6 +17,7 @@
 #undef ireal
 #undef REAL_C
 #undef REAL_DTYPE
+#undef BY_WIDTH
 
 #if MG_REAL == 32
 #define real float
@@ -31,6 +32,8 @@
 #define R(name) name##_f64
 #define REAL_DTYPE MG_FLOAT64
 #endif
+/* A constant of the width, given for both. */
+#define BY_WIDTH(f32, f64) REAL_C(sizeof(real) == 4 ? (f32) : (f64))
 #define LANES ((int)(MG_VECTOR_BYTES / sizeof(real)))
 
 #define vec R(vec)

@@ -1,6 +1,6 @@
 /* reciprocal.h: 1 / d and 1 / sqrt(d) of a vector, faster than by division. */
-#ifndef MG_VMATH_OVER_H
-#define MG_VMATH_OVER_H
+#ifndef MG_SIMD_RECIPROCAL_H
+#define MG_SIMD_RECIPROCAL_H
 
 #include "wide.h"
 

@@ -1,7 +1,7 @@
 /* transpose.h: squares of vectors transposed in registers, v_turn_f32 and v_turn_f64, and every second
  * element of a row, v_evens_f32 and v_evens_f64. */
-#ifndef MG_TURN_H
-#define MG_TURN_H
+#ifndef MG_SIMD_TRANSPOSE_H
+#define MG_SIMD_TRANSPOSE_H
 
 #include "vec.h"
 

@@ -4,8 +4,8 @@
  * other operation is an inline function with the type as its suffix; kernels compiled for both widths
  * write `v_load(p)` and get the right one through real.h. Loads and stores never need alignment.
  */
-#ifndef MG_VEC_H
-#define MG_VEC_H
+#ifndef MG_SIMD_VEC_H
+#define MG_SIMD_VEC_H
 
 #include "base/platform.h"
 

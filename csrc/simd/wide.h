@@ -6,12 +6,11 @@
  * fused multiply-add and vectors of 32 bytes or more; elsewhere MG_HAS_WIDE is 0 and a `wide` is
  * one element.
  */
-#ifndef MG_VMATH_WIDE_H
-#define MG_VMATH_WIDE_H
+#ifndef MG_SIMD_WIDE_H
+#define MG_SIMD_WIDE_H
 
 #include "base/system.h"
-#include "vmath/f32.h"
-#include "vmath/f64.h"
+#include "scalar.h"
 
 #if MG_VECTOR_BYTES >= 32
 #define MG_HAS_WIDE 1

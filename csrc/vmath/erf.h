@@ -6,7 +6,7 @@
  * the tables of erf.inc.h have: it carries the factors as unevaluated sums of two
  * (pair.h). The float functions work in double.
  *
- * "Error" is as in f64.h, here against 113-bit arithmetic and a part of it against mpmath:
+ * "Error" is the largest seen in units of the last place, against 113-bit arithmetic and a part of it against mpmath:
  * some 10^5 samples a function, uniform, logarithmic, and in the tails down to the subnormals. The
  * float functions: 0.500. All polynomials are our own least-squares fits at Chebyshev
  * points, their coefficients rounded one by one and the rest refitted.
@@ -14,10 +14,11 @@
 #ifndef MG_VMATH_ERF_H
 #define MG_VMATH_ERF_H
 
-#include "f32.h"
-#include "f64.h"
-#include "explog.h"
-#include "explog_f64.h"
+#include "chunk.h"
+#include "exp.h"
+#include "log.h"
+#include "pair.h"
+#include "piecewise_f32.h"
 
 #define V_SQRT_HALF_LOW_F64 -0x1.bdd3413b26456p-55
 
@@ -170,5 +171,134 @@ static MG_NOINLINE __attribute__((unused)) double v_erfinv_f64(double x) {
 /* Error 0.500, both. */
 MG_INLINE float v_log_ndtr_f32(float x) { return (float)v_log_ndtr_f64((double)x); }
 MG_INLINE float v_erfinv_f32(float x) { return (float)v_erfinv_f64((double)x); }
+
+/* ---- chunks of erf, erfc and ndtr ---- */
+
+#if MG_LANE_BY_LANE
+static inline void v_erf_chunk_f32(float *restrict out, const float *restrict x, int64_t n) {
+    v_odd_chunk_f32(out, x, n, V_ERF_HIGH_F32, &v_erf_bytes);
+}
+static inline void v_erfc_chunk_f32(float *restrict out, const float *restrict x, int64_t n) {
+    v_tail_chunk_f32(out, x, n, V_ERFC_HIGH_F32, 1, -1, 2, &v_erfcx_bytes);
+}
+static inline void v_ndtr_chunk_f32(float *restrict out, const float *restrict x, int64_t n) {
+    v_tail_chunk_f32(out, x, n, V_NORMAL_HIGH_F32, 0.5f, 1, 1, &v_normal_bytes);
+}
+#else
+MG_CHAINS
+V_CHUNKS_OF(erfc, float, f32)
+V_CHUNKS_OF(ndtr, float, f32)
+V_STAGES_OF(erf, erf, float, f32)
+MG_CHAINS_END
+#endif
+#if MG_LANE_BY_LANE
+/* The error function and what is made of it, of doubles: a loop finds the pieces of 256 numbers, one
+ * takes the polynomials of two vectors in step, as what one vector waits for is longer than a
+ * processor looks ahead, and one makes the rest. */
+enum { PIECES_PART = 256 };
+static MG_NOINLINE void w_pieces_f64(double *restrict g, double *restrict low,
+                                     const double *restrict x, int64_t n, double high, double step,
+                                     w_rows_f64 table, uint64_t sign) {
+    _Alignas(32) const char *piece[PIECES_PART];
+    if (n % 8) __builtin_unreachable();
+    for (int64_t i = 0; i < n; i += 8) {
+        wide_f64 a = w_min_f64(w_set_f64(high), w_abs_f64(w_load_f64(x + i)));
+        wide_f64 offset = w_piece_offset_f64(w_line_f64(a, step, 1));
+        w_store_f64((double *)piece + i, w_add_bits_f64(offset, (uintptr_t)table));
+    }
+    for (int64_t i = 0; i < n; i += 8) {
+        wide_f64 b = w_load_f64(x + i), a = w_min_f64(w_set_f64(high), w_abs_f64(b));
+        w_piece_f64 p;
+        v_pieces_at(a, piece + i, &p.start, &p.q, &p.d);
+        p.start = w_choose_less_f64(w_set_f64(0), p.start, p.start, a);
+        w_two_f64 y = w_piece_sum_f64(p);
+        w_store_f64(low + i, y.low);
+        for (int k = 0; k < WIDE_VECTORS; k++)
+            y.high.v[k] = (vec_f64)((wide_bits_vec_f64)y.high.v[k] |
+                                    ((wide_bits_vec_f64)b.v[k] & sign));
+        w_store_f64(g + i, y.high);
+    }
+}
+static MG_NOINLINE void w_tail_powers_f64(double (*restrict e)[PIECES_PART],
+                                          const double *restrict x, int64_t n, double high,
+                                          double k) {
+    if (n % 8) __builtin_unreachable();
+    for (int64_t i = 0; i < n; i += 8) {
+        wide_f64 a = w_min_f64(w_set_f64(high), w_abs_f64(w_load_f64(x + i)));
+        w_tail_terms_f64 p = w_tail_power_f64(a, k);
+        w_store_f64(e[0] + i, p.e.high);
+        w_store_f64(e[1] + i, p.e.low);
+        w_store_f64(e[2] + i, p.n);
+    }
+}
+MG_INLINE void w_map_tail(double *restrict out, const double *restrict x, int64_t n, double high,
+                          double step, double k, w_rows_f64 table,
+                          wide_f64 (*f)(wide_f64, w_tail_terms_f64)) {
+    _Alignas(32) double g[PIECES_PART], low[PIECES_PART], e[3][PIECES_PART];
+    if (n % 8) __builtin_unreachable();
+    for (int64_t at = 0; at < n; at += PIECES_PART) {
+        int64_t m = n - at < PIECES_PART ? n - at : PIECES_PART;
+        w_pieces_f64(g, low, x + at, m, high, step, table, 0);
+        w_tail_powers_f64(e, x + at, m, high, k);
+        for (int64_t i = 0; i < m; i += 8) {
+            w_tail_terms_f64 p = {{w_load_f64(e[0] + i), w_load_f64(e[1] + i)},
+                                  {w_load_f64(g + i), w_load_f64(low + i)},
+                                  w_load_f64(e[2] + i)};
+            w_store_f64(out + at + i, f(w_load_f64(x + at + i), p));
+        }
+    }
+}
+static inline void v_erf_chunk_f64(double *restrict out, const double *restrict x, int64_t n) {
+    double low[PIECES_PART];
+    for (int64_t at = 0; at < n; at += PIECES_PART) {
+        int64_t m = n - at < PIECES_PART ? n - at : PIECES_PART;
+        w_pieces_f64(out + at, low, x + at, m, V_ERF_HIGH_F64, 1, w_erf_table_f64, V_SIGN_F64);
+    }
+}
+#define TAIL(name, of, k, table)                                                                    \
+    static inline void v_##name##_chunk_f64(double *restrict out, const double *restrict x,         \
+                                            int64_t n) {                                            \
+        w_map_tail(out, x, n, V_##of##_HIGH_F64, V_##of##_STEP_F64, k, table, w_##name##_from_f64); \
+    }
+TAIL(erfc, ERFC, 1, w_erfcx_table_f64)
+TAIL(ndtr, NORMAL, 0.5, w_normal_table_f64)
+#else
+V_CHUNKS_OF(erf, double, f64)
+V_CHUNKS_OF(erfc, double, f64)
+V_CHUNKS_OF(ndtr, double, f64)
+#endif
+
+/* ---- partials ---- */
+
+#if MG_LANE_BY_LANE
+/* Bells are one loop. */
+static MG_NOINLINE void w_bell_block(double *out, const double *g, const double *x, double k,
+                                     double peak) {
+    wide_f64 slope = w_bell_f64(w_load_f64(x), k, peak);
+    w_store_f64(out, w_times_slope_f64(w_load_f64(g), slope));
+}
+static MG_NOINLINE void w_bell_chunk(double *out, const double *g, const double *restrict x, int64_t n,
+                                     double k, double peak) {
+    if (n % 8) __builtin_unreachable();
+    for (int64_t i = 0; i < n; i += 8) {
+        bool right;
+        wide_f64 slope = w_bell_near_f64(w_load_f64(x + i), k, peak, &right);
+        if (MG_LIKELY(right)) w_store_f64(out + i, w_times_slope_f64(w_load_f64(g + i), slope));
+        else w_bell_block(out + i, g + i, x + i, k, peak);
+    }
+}
+#define V_BELL_SLOPES(name, k, peak)                                                                 \
+    V_SLOPE_OF(name, float, f32)                                                                     \
+    static inline void v_##name##_slope_chunk_f64(                                                 \
+        double *out, const double *g, const double *restrict x, const double *restrict y,          \
+        int64_t n) {                                                                               \
+        (void)y, w_bell_chunk(out, g, x, n, k, peak);                                              \
+    }
+#else
+#define V_BELL_SLOPES(name, k, peak) V_SLOPES(name)
+#endif
+V_BELL_SLOPES(erf, 1, V_TWO_OVER_ROOT_PI_F64)
+V_BELL_SLOPES(erfc, 1, -V_TWO_OVER_ROOT_PI_F64)
+V_BELL_SLOPES(ndtr, 0.5, V_SQRT_HALF_OVER_PI_F64)
 
 #endif

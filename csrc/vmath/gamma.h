@@ -9,6 +9,7 @@
 #define MG_VMATH_GAMMA_H
 
 #include "erf.h"
+#include "trig.h"
 
 #define V_PI_F64 0x1.921fb54442d18p+1
 #define V_PI_LOW_F64 0x1.1a62633145c07p-53

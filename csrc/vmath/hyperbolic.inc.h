@@ -1,43 +1,4 @@
-/* hyperbolic.inc.h: e^x by a table of powers of two, and expm1, sinh and cosh made of it, for one
- * float width (see simd/num.h for how to read it); after log.inc.h. Gates and pow of floats
- * use it too.
- *
- * e^x = T e^r with T = 2^n c, x = n ln 2 + log c + r and |r| <= ln 2 / 32, where four bits choose c
- * near 2^(i/16) (P. T. P. Tang, "Table-driven implementation of the exponential function in IEEE
- * floating-point arithmetic", ACM TOMS 15, 1989). A c is a number, so that T is exact, and so, to one
- * bit or more beyond its last, in double nine, is its inverse (Gal's method, as for the logarithms).
- */
-
-/* x log2 e to 1/16: n in the bits from the fourth on, i below them */
-typedef struct {
-    num bits, r_high, r_low; /* r_high is exact */
-} F(power_terms);
-
-MG_INLINE F(power_terms) F(power_of)(num x, num bits, num n) {
-    num r_high = n_fma_exact(n, n_set(-C(LN2)), x);
-    num r_low = n_fma(n, n_set(-C(LN2_LOW)), n_look_up_held(T(power_table)[2], bits));
-    return (F(power_terms)){bits, r_high, r_low};
-}
-/* Of 2^k e^x, where the magic number is POWER_MAGIC + k; that power is a normal number. */
-MG_INLINE F(power_terms) F(power_within)(num x, C(TYPE) magic) {
-    num bits = n_line(x, C(LOG2E), magic);
-    return F(power_of)(x, bits, n_sub(bits, n_set(magic)));
-}
-/* The same, none above `last` */
-MG_INLINE F(power_terms) F(power_reduce)(num x, C(TYPE) magic, C(TYPE) last) {
-    num bits = n_min(n_set(magic + last), n_line(x, C(LOG2E), magic));
-    return F(power_of)(x, bits, n_sub(bits, n_set(magic)));
-}
-/* e^r - 1, good relative to e^r */
-MG_INLINE num F(power_rest)(F(power_terms) p) {
-    num r = n_add(p.r_high, p.r_low);
-    return n_fma(n_mul(r, r), POLYNOMIAL(r, short_exp), r);
-}
-
-/* T */
-MG_INLINE num F(power_up)(num bits) {
-    return n_plus_bits(n_look_up_held(T(power_table)[0], bits), n_shift_left(bits, C(INDEX)));
-}
+/* hyperbolic.inc.h: expm1, sinh and cosh, by F(power_terms) of exp.inc.h; a template (simd/num.h). */
 
 /* (T - 1) + T (e^r - 1), both with low parts. The constants end two bits early, so that T - 1 is T
  * from ONE_LOST on, but for that power itself, and then lacks 1: few are so large. */

@@ -1,6 +1,6 @@
-/* logistic.inc.h: the logistic function and what is made of it, for one float width (see
- * simd/num.h for how to read it); after hyperbolic.inc.h. Those called _any are right everywhere,
- * but floats have a shorter way for most numbers (logistic_f32.inc.h). */
+/* logistic.inc.h: the logistic function and its logarithm, softplus and logsigmoid; a template
+ * (simd/num.h). Those called _any are right everywhere, but floats have a shorter way for most numbers
+ * (logistic_f32.inc.h). */
 
 /* e^r as an unevaluated sum of two */
 typedef struct {
@@ -84,16 +84,4 @@ MG_INLINE num F(softplus_of)(num x, num u, num u_low) {
 MG_INLINE num F(logsigmoid_power)(num x, num *lower) { return F(softplus_power)(n_neg(x), lower); }
 MG_INLINE num F(logsigmoid_of)(num x, num u, num u_low) {
     return n_neg(F(softplus_of)(n_neg(x), u, u_low));
-}
-
-/* 2u = a (first + third a^2), u = sqrt(2 / pi) (a + 0.044715 a^3), with every product's low part.
- * What the sum loses is exact, as its first term ends early. */
-MG_INLINE F(two) F(gelu_twice)(num a) {
-    num z = n_mul(a, a), z_low = n_fma_exact(a, a, n_neg(z));
-    num first = n_set(C(GELU_FIRST)), third = n_set(C(GELU_THIRD));
-    num h = n_fma_exact(third, z, first), lost = n_fma_exact(third, z, n_sub(first, h));
-    num h_low = n_fma(n_set(C(GELU_THIRD_LOW)), z, n_set(C(GELU_FIRST_LOW)));
-    h_low = n_add(n_fma(third, z_low, h_low), lost);
-    num t = n_mul(a, h);
-    return (F(two)){t, n_fma(a, h_low, n_fma_exact(a, h, n_neg(t)))};
 }

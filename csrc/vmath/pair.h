@@ -6,7 +6,7 @@
 #ifndef MG_VMATH_PAIR_H
 #define MG_VMATH_PAIR_H
 
-#include "f64.h"
+#include "simd/scalar.h"
 
 typedef struct {
     double high, low;

@@ -5,8 +5,8 @@
  * two multiply-adds. But a shuffle looks up 32 bytes among 16, so that there floats are looked up by
  * their bytes. Doubles, and floats of 32 pieces, are kept by piece, in the order in which numbers
  * are asked for, and the pieces of all lanes are read whole and turned, a few rows at a time. */
-#ifndef MG_VMATH_TABLE_H
-#define MG_VMATH_TABLE_H
+#ifndef MG_VMATH_PIECEWISE_H
+#define MG_VMATH_PIECEWISE_H
 
 #include "simd/wide.h"
 
@@ -180,11 +180,6 @@ MG_INLINE vec_f32 v_short_piece_f32(vec_f32 a, const float (*table)[8], const ui
 typedef struct {
     _Alignas(16) uint8_t of[8][4][16];
 } v_bytes_f32;
-static void v_bytes_make(v_bytes_f32 *bytes, v_rows_f32 table) {
-    for (int i = 0; i < 8 * 4 * 16; i++)
-        bytes->of[i >> 6][i >> 4 & 3][i & 15] =
-            (uint8_t)(v_bits_f32(table[i >> 6][i & 15]) >> 8 * (i >> 4 & 3));
-}
 /* Pieces of four vectors, a byte for each lane, as v_look_up_bytes asks for them, from 1 + a */
 MG_INLINE __m256i v_pieces_of(const vec_f32 b[4]) {
     __m256i i[4], mask = _mm256_set1_epi16(15);

@@ -1,5 +1,4 @@
-/* pow.inc.h: x^y = e^(y log |x|), with the sign and the special cases of C99 Annex F, for one
- * float width (see simd/num.h for how to read it); after hyperbolic.inc.h and logistic.inc.h.
+/* pow.inc.h: x^y = e^(y log |x|), with the sign and the special cases of C99 Annex F; a template (simd/num.h); after hyperbolic.inc.h and logistic.inc.h.
  *
  * The exponent may reach 745 and its error becomes the result's relative error, so the logarithm
  * needs ten bits more than the result has and is carried as an unevaluated sum of two.

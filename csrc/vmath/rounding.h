@@ -1,11 +1,9 @@
 /* rounding.h: rounding to integers, division with remainder and other exact functions, for both
  * float widths. */
-#ifndef MG_VMATH_ROUND_H
-#define MG_VMATH_ROUND_H
+#ifndef MG_VMATH_ROUNDING_H
+#define MG_VMATH_ROUNDING_H
 
-#include "f32.h"
-#include "f64.h"
-#include "roots.h"
+#include "simd/scalar.h"
 
 /* Whether an instruction rounds to an integer (and then nothing calls the C library). */
 #if defined(__SSE4_1__) || defined(__aarch64__)

@@ -1,4 +1,4 @@
-/* rsqrt.inc.h: 1 / sqrt(x), for one float width (see simd/num.h for how to read it).
+/* rsqrt.inc.h: 1 / sqrt(x); a template (simd/num.h).
  *
  * From the bits to 3.5 % (as C. Lomont, "Fast inverse square root", 2003, has it), or, in place of
  * that and the first step, from an instruction's 11 or 14 bits (ROUGH_ROOTS), by steps of third

@@ -2,7 +2,7 @@
 #ifndef MG_VMATH_SINC_H
 #define MG_VMATH_SINC_H
 
-#include "roots.h"
+#include "simd/scalar.h"
 
 /* sin(pi r) / (pi r) = 1 + z (c0 + u(z)) for z = r^2, |r| <= 1/2 */
 #define V_SINC_FIRST_F32 -0x1.a51a66p+0f

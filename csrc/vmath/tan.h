@@ -2,7 +2,7 @@
 #ifndef MG_VMATH_TAN_H
 #define MG_VMATH_TAN_H
 
-#include "explog.h"
+#include "instantiate.h"
 #include "trig.h"
 
 /* Right for every x. */

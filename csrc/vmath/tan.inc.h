@@ -1,4 +1,4 @@
-/* tan.inc.h: the tangent, for one float width (see simd/num.h for how to read it). */
+/* tan.inc.h: the tangent; a template (simd/num.h). */
 
 /* x = turns pi/16 + r + r_low, |r| <= pi/32; the number of turns is in the low bits. */
 typedef struct {

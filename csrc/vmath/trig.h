@@ -5,13 +5,119 @@
  * Large arguments follow M. H. Payne and R. N. Hanek, "Radian reduction for trigonometric
  * functions", SIGNUM Newsletter 18 (1983): only those bits of 2/pi are multiplied that can reach
  * the quadrant and the fraction.
+ *
+ * Rounding to an integer adds 1.5 * 2^23, in double 2^52, after which the integer stands in the low bits.
+ * Sums a + b whose rounding error matters carry it beside them as b - ((a + b) - a), right for
+ * |a| >= |b|. "Error" is the largest seen in units of the last place, and where: of floats against double
+ * precision, all from 2^-30 to 2^15 and every 61st beyond, compiled with fma, and every 97th without; of
+ * doubles against quadruple precision, uniform over the range that matters, dense around 0 and 1, all bit
+ * patterns at random, and the special values. Polynomials are minimax fits (Remez), their coefficients
+ * rounded one by one and the rest refitted.
  */
 #ifndef MG_VMATH_TRIG_H
 #define MG_VMATH_TRIG_H
 
-#include "f32.h"
-#include "f64.h"
 #include "simd/wide.h"
+
+/* Beyond this the three-part pi/2 is too short; see v_sin_chunk_f32. */
+#define V_TRIG_MAX_F32 6000.0f
+
+/* |x| = n pi/2 + r + r_low. The first product is exact; so is n times the second part, which has
+ * 12 bits. */
+typedef struct {
+    float r, r_low;
+    uint32_t quadrant; /* n in the low bits */
+} v_trig_parts_f32;
+
+MG_INLINE v_trig_parts_f32 v_trig_reduce_f32(float a) {
+    const float magic = 0x1.8p23f;
+    float t = fma_f32(a, 0x1.45f306p-1f, magic);
+    float n = t - magic;
+#if MG_HAS_FMA
+    float r = fma_f32(n, -0x1.921fb6p+0f, a);
+#else
+    float r = (a - n * 0x1.922p+0f) - n * -0x1.28p-18f;
+#endif
+    float s = fma_f32(n, 0x1.778p-25f, r);
+    float low = fma_f32(n, 0x1.778p-25f, r - s);
+    low = fma_f32(n, -0x1.68c234p-39f, low);
+    return (v_trig_parts_f32){s, low, v_bits_f32(t)};
+}
+MG_INLINE float v_trig_eval_f32(v_trig_parts_f32 p, uint32_t quadrant, uint32_t sign) {
+    float r = p.r, z = r * r;
+    float s = -0x1.9953dcp-13f;
+    s = fma_f32(s, z, 0x1.110778p-7f);
+    s = fma_f32(s, z, -0x1.555546p-3f);
+    s = r + fma_f32(r, z * s, p.r_low);
+    float c = 0x1.99e0f2p-16f;
+    c = fma_f32(c, z, -0x1.6c0c1ap-10f);
+    c = fma_f32(c, z, 0x1.55554ap-5f);
+    float h = fma_f32(z, -0.5f, 1.0f);
+    c = h + fma_f32(z * z, c, fma_f32(-r, p.r_low, fma_f32(z, -0.5f, 1.0f - h)));
+    float y = (quadrant & 1u) ? c : s;
+    return v_from_bits_f32(v_bits_f32(y) ^ ((quadrant << 30) & 0x80000000u) ^ sign);
+}
+
+/* Right for |x| <= V_TRIG_MAX_F32. Error 0.919 at 0x1.4501eep+12; without fma 0.87. */
+MG_INLINE float v_sin_f32(float x) {
+    v_trig_parts_f32 p = v_trig_reduce_f32(v_abs_f32(x));
+    return v_trig_eval_f32(p, p.quadrant, v_bits_f32(x) & 0x80000000u);
+}
+/* Right for |x| <= V_TRIG_MAX_F32. Error 0.897 at 0x1.6cac4p+12; without fma 0.83. */
+MG_INLINE float v_cos_f32(float x) {
+    v_trig_parts_f32 p = v_trig_reduce_f32(v_abs_f32(x));
+    return v_trig_eval_f32(p, p.quadrant + 1u, 0);
+}
+
+#define V_TRIG_MAX_F64 1.0e6
+
+typedef struct {
+    double r, r_low;
+    uint64_t quadrant;
+} v_trig_parts_f64;
+
+MG_INLINE v_trig_parts_f64 v_trig_reduce_f64(double a) {
+    const double magic = 0x1.8p52;
+    double t = fma_f64(a, 0x1.45f306dc9c883p-1, magic);
+    double n = t - magic;
+#if MG_HAS_FMA
+    double r = fma_f64(n, -0x1.921fb54442d18p+0, a);
+#else
+    double r = (a - n * 0x1.921fb544p+0) - n * 0x1.0b46p-34;
+#endif
+    double s = fma_f64(n, -0x1.1a626331p-54, r);
+    double low = fma_f64(n, -0x1.1a626331p-54, r - s);
+    low = fma_f64(n, -0x1.1701b839a252p-88, low);
+    return (v_trig_parts_f64){s, low, v_bits_f64(t)};
+}
+MG_INLINE double v_trig_eval_f64(v_trig_parts_f64 p, uint64_t quadrant, uint64_t sign) {
+    double r = p.r, z = r * r;
+    double zz = z * z;
+    double s0 = fma_f64(z, 0x1.111111110f73p-7, -0x1.5555555555548p-3);
+    double s2 = fma_f64(z, 0x1.71de35552963fp-19, -0x1.a01a019be9204p-13);
+    double s4 = fma_f64(z, 0x1.5d8b54c7675e2p-33, -0x1.ae5e4b81ce0e9p-26);
+    double s = fma_f64(zz, fma_f64(zz, s4, s2), s0);
+    s = r + fma_f64(r, z * s, p.r_low);
+    double c0 = fma_f64(z, -0x1.6c16c16c15219p-10, 0x1.555555555554cp-5);
+    double c2 = fma_f64(z, -0x1.27e4f811bb1c7p-22, 0x1.a01a019cbe5f9p-16);
+    double c4 = fma_f64(z, -0x1.8fb0b3cfa74f9p-37, 0x1.1ee9f08229f68p-29);
+    double c = fma_f64(zz, fma_f64(zz, c4, c2), c0);
+    double h = fma_f64(z, -0.5, 1.0);
+    c = h + fma_f64(zz, c, fma_f64(-r, p.r_low, fma_f64(z, -0.5, 1.0 - h)));
+    double y = v_from_bits_f64((quadrant & 1u) << 52) > 0.0 ? c : s; /* 2^-1022 or 0 */
+    return v_from_bits_f64(v_bits_f64(y) ^ ((quadrant << 62) & V_SIGN_F64) ^ sign);
+}
+
+/* Right for |x| <= V_TRIG_MAX_F64. Error 0.825 at -0x1.4f79a8fc040cp+14. */
+MG_INLINE double v_sin_f64(double x) {
+    v_trig_parts_f64 p = v_trig_reduce_f64(v_abs_f64(x));
+    return v_trig_eval_f64(p, p.quadrant, v_bits_f64(x) & V_SIGN_F64);
+}
+/* Right for |x| <= V_TRIG_MAX_F64. Error 0.818 at 0x1.9ab5ff1ca86bcp-1. */
+MG_INLINE double v_cos_f64(double x) {
+    v_trig_parts_f64 p = v_trig_reduce_f64(v_abs_f64(x));
+    return v_trig_eval_f64(p, p.quadrant + 1u, 0);
+}
 
 /* 64 zeros, then the fraction of 2/pi: bit i of the row has the weight 2^(63 - i). */
 static const uint64_t trig_two_over_pi[20] = {

@@ -6,8 +6,8 @@
  * (S. Gal, "Computing elementary functions: a new approach for achieving high accuracy and good
  * performance", LNCS 235, 1986); the others are the coefficients of (f(c + d) - f(c)) / d. The
  * largest error, weighed against f, is 2^-27 in float and 2^-55 in double. */
-#ifndef MG_VMATH_NORMAL_FITS_H
-#define MG_VMATH_NORMAL_FITS_H
+#ifndef MG_VMATH_COEFFICIENTS_ERF_H
+#define MG_VMATH_COEFFICIENTS_ERF_H
 
 #include "vmath/piecewise.h"
 

@@ -1,9 +1,9 @@
-/* f32.h: what vmath/log.inc.h and vmath/logistic.inc.h need to know of float: the ends
+/* coefficients/f32.h: constants of the templates for float: the ends
  * of ranges, minimax polynomials (our own, by Remez's and Lawson's methods, the coefficients
  * rounded one by one and the rest refitted) with their errors, relative unless it is said
  * otherwise, and tables. */
-#ifndef MG_VMATH_FITS_F32_H
-#define MG_VMATH_FITS_F32_H
+#ifndef MG_VMATH_COEFFICIENTS_F32_H
+#define MG_VMATH_COEFFICIENTS_F32_H
 
 #define V_TYPE_F32 float
 #define V_SIGN_F32 0x80000000u

@@ -1,9 +1,9 @@
-/* f64.h: what vmath/log.inc.h and those after it need to know of double: the ends
+/* coefficients/f64.h: constants of the templates for double: the ends
  * of ranges, minimax polynomials (our own, by Remez's and Lawson's methods, the coefficients
  * rounded one by one and the rest refitted) with their errors, relative unless it is said
  * otherwise, and tables. */
-#ifndef MG_VMATH_FITS_F64_H
-#define MG_VMATH_FITS_F64_H
+#ifndef MG_VMATH_COEFFICIENTS_F64_H
+#define MG_VMATH_COEFFICIENTS_F64_H
 
 #include "vmath/piecewise.h"
 

@@ -1,7 +1,7 @@
 /* inverse_trig.h: what vmath/inverse_trig.inc.h and vmath/tan.inc.h need to know of both float widths, as
  * f32.h. */
-#ifndef MG_VMATH_ARC_FITS_H
-#define MG_VMATH_ARC_FITS_H
+#ifndef MG_VMATH_COEFFICIENTS_INVERSE_TRIG_H
+#define MG_VMATH_COEFFICIENTS_INVERSE_TRIG_H
 
 /* pi is PI + PI_LOW; halves and quarters of both are exact. */
 #define V_PI_F32 0x1.921fb6p+1f

@@ -4,8 +4,8 @@
  * bits decide the one, the others are the first of the other. The last 8 bits of row 5, of tables that
  * are no step less u, are the first of what of a is added to max(x, 0), -1/2 or 0. The largest error,
  * weighed against u where it is not near its zero, is 2^-25. */
-#ifndef MG_VMATH_PIECES_FITS_F32_H
-#define MG_VMATH_PIECES_FITS_F32_H
+#ifndef MG_VMATH_COEFFICIENTS_GELU_F32_H
+#define MG_VMATH_COEFFICIENTS_GELU_F32_H
 
 #include "vmath/piecewise.h"
 
