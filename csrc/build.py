@@ -1,7 +1,12 @@
-"""The cffi builder of the extension module ``minigrad._native``, and all flags of the compiler.
+"""The cffi builder of the extension module ``minigrad._native``: its sources, and all flags.
 
-The kernels, ``csrc/kernels.c``, are compiled once for each instruction set with flags of its own
-(by ``setup.py``), and all else once.
+Every ``.c`` file is a translation unit (``*.inc.c`` files are included by others). The files of
+``csrc/kernels`` are compiled once for each instruction set, with flags of its own, and all others
+once. ``setup.py`` compiles them, several at a time, and again only those whose text, headers or
+flags have changed.
+
+``MINIGRAD_DEV=avx2``, the name of one or more instruction sets, builds no others: an edit of one
+kernel file then takes seconds.
 """
 
 import os
@@ -142,8 +147,15 @@ def link_flags() -> list[str]:
 
 
 def isas() -> list[str]:
-    """The instruction sets to build here, the one every machine of this kind has first."""
-    return ISAS_BY_MACHINE.get(platform.machine().lower(), ["baseline"])
+    """The instruction sets to build: all of this kind of machine, the one that each has first."""
+    here = ISAS_BY_MACHINE.get(platform.machine().lower(), ["baseline"])
+    chosen = os.environ.get("MINIGRAD_DEV", "").replace(",", " ").split()
+    unknown = [isa for isa in chosen if isa not in here]
+    if unknown:
+        raise SystemExit(
+            f"MINIGRAD_DEV={unknown[0]!r} is not built here; choose of {', '.join(here)}"
+        )
+    return [isa for isa in here if isa in chosen] if chosen else here
 
 
 def declarations() -> str:
@@ -157,9 +169,22 @@ def declarations() -> str:
     return found.group(1) + plain
 
 
-def kernels(isa: str) -> tuple[str, list[str]]:
-    """The source of an instruction set's kernels, and the compiler's flags for it."""
-    return f"csrc/isa/{isa}.c", [*COMMON_FLAGS, *ISA_FLAGS[isa], *sanitizers()]
+def sources(*rooms: str) -> list[str]:
+    """The translation units of some rooms, the largest first: they take the longest."""
+    found = [file for room in rooms for file in (HERE / room).rglob("*.c")]
+    units = [file for file in found if not file.name.endswith(".inc.c")]
+    units.sort(key=lambda file: (-file.stat().st_size, file))
+    return [file.relative_to(HERE.parent).as_posix() for file in units]
+
+
+KERNELS = [*sources("kernels", "vmath"), "csrc/isa/table.c"]
+CORE = sources("base", "memory", "threads", "lapack", "sets", "distance")
+DISPATCH = "csrc/isa/isa.c"  # which is told what instruction sets there are
+
+
+def kernel_flags(isa: str) -> list[str]:
+    """The compiler's flags for the kernels of an instruction set."""
+    return [f"-DMG_ISA={isa}", *COMMON_FLAGS, *ISA_FLAGS[isa], *sanitizers()]
 
 
 def native() -> cffi.FFI:
@@ -169,13 +194,8 @@ def native() -> cffi.FFI:
     ffi.set_source(
         "minigrad._native",
         '#include "wrapper.h"',
-        sources=["csrc/core.c"],
+        sources=CORE,
         include_dirs=["csrc"],
-        depends=[
-            p.relative_to(HERE.parent).as_posix()
-            for pattern in ("**/*.c", "**/*.h", "**/*.def", "**/*.ld", "build.py")
-            for p in sorted(HERE.glob(pattern))
-        ],
         extra_compile_args=[*COMMON_FLAGS, *CORE_FLAGS, *sanitizers()],
         extra_link_args=link_flags(),
         libraries=["m"],

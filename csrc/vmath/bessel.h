@@ -64,7 +64,7 @@ MG_INLINE double v_bessel_scale_f64(double a, double y) {
 }
 
 /* Error 2.51 at 0x1.01cca1fb75b14p+4; without fma 2.84. */
-static MG_NOINLINE __attribute__((unused)) double v_i0_f64(double x) {
+static MG_NOINLINE double v_i0_f64(double x) {
     double a = v_abs_f64(x);
     if (a >= 8.0) {
         return v_bessel_scale_f64(a, v_bessel_large_f64(v_i0_large, a));
@@ -72,7 +72,7 @@ static MG_NOINLINE __attribute__((unused)) double v_i0_f64(double x) {
     return v_bessel_small_f64(v_i0_small, a);
 }
 /* Error 2.12 at 0x1.dc3eedf90bad5p+1; without fma 2.84. */
-static MG_NOINLINE __attribute__((unused)) double v_i0e_f64(double x) {
+static MG_NOINLINE double v_i0e_f64(double x) {
     double a = v_abs_f64(x);
     if (a >= 8.0) {
         return v_bessel_large_f64(v_i0_large, a);
@@ -80,7 +80,7 @@ static MG_NOINLINE __attribute__((unused)) double v_i0e_f64(double x) {
     return v_bessel_scale_f64(-a, v_bessel_small_f64(v_i0_small, a));
 }
 /* Error 2.64 at 0x1.e1932dff3e531p+2; without fma 2.85. */
-static MG_NOINLINE __attribute__((unused)) double v_i1_f64(double x) {
+static MG_NOINLINE double v_i1_f64(double x) {
     double a = v_abs_f64(x);
     if (a >= 8.0) {
         return v_copysign_f64(v_bessel_scale_f64(a, v_bessel_large_f64(v_i1_large, a)), x);
@@ -88,7 +88,7 @@ static MG_NOINLINE __attribute__((unused)) double v_i1_f64(double x) {
     return 0.5 * x * v_bessel_small_f64(v_i1_small, a);
 }
 /* Error 2.22 at 0x1.49e93a246a762p+1; without fma 2.56. */
-static MG_NOINLINE __attribute__((unused)) double v_i1e_f64(double x) {
+static MG_NOINLINE double v_i1e_f64(double x) {
     double a = v_abs_f64(x);
     if (a >= 8.0) {
         return v_copysign_f64(v_bessel_large_f64(v_i1_large, a), x);

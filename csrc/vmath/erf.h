@@ -108,7 +108,7 @@ MG_INLINE v_pair_f64 v_log_of_pair_f64(v_pair_f64 y) {
  * log(g / 2) - x^2 / 2 with g = e^(x^2 / 2) erfc(-x / sqrt 2), beyond its range by the asymptotic
  * series (M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions", 1964, 7.1.23).
  * Error 0.984 at 0x1.ec104a30b579p-2. */
-static MG_NOINLINE __attribute__((unused)) double v_log_ndtr_f64(double x) {
+static MG_NOINLINE double v_log_ndtr_f64(double x) {
     if (!(x > -0x1p500)) {
         return -0.5 * x * x;
     }
@@ -145,7 +145,7 @@ static const double v_erfinv_tail[] = { /* erfinv(x) at sqrt(w) - 4 */
 /* A start good to 20 bits in w = -log(1 - x^2) (M. Giles, "Approximating the erfinv function", GPU
  * Computing Gems 2, 2010), then one step of Halley's method with the error function as a pair. NaN
  * beyond +-1. Error 0.908 at 0x1.ffffffffff79fp-1. */
-static MG_NOINLINE __attribute__((unused)) double v_erfinv_f64(double x) {
+static MG_NOINLINE double v_erfinv_f64(double x) {
     double a = v_abs_f64(x);
     if (!(a < 1.0)) {
         return a == 1.0 ? v_copysign_f64(V_INF_F64, x) : V_NAN_F64;

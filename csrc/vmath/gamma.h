@@ -87,7 +87,7 @@ MG_INLINE v_pair_f64 v_lgamma_large_f64(double x) {
  * Error 1.84 at 0x1.7be495961604ap+0 for x > 0, 1.00 for x < -18, and between 0.65 away from the
  * zeros; within 0.01 of those of negative x the absolute error is below 2e-17. Infinity at the
  * poles. */
-static MG_NOINLINE __attribute__((unused)) double v_lgamma_f64(double x) {
+static MG_NOINLINE double v_lgamma_f64(double x) {
     double a = v_abs_f64(x);
     if (!(a < V_INF_F64)) {
         return x == x ? V_INF_F64 : x;
@@ -148,7 +148,7 @@ MG_INLINE double v_digamma_large_of_f64(double x) { /* x >= 8 */
  * 0.01 of them the absolute error is below 2e-17; below -8 the absolute error of the finite part is
  * below three units in the last place of log |x|. Infinite at 0, of the sign of -x; NaN at the
  * negative integers. */
-static MG_NOINLINE __attribute__((unused)) double v_digamma_f64(double x) {
+static MG_NOINLINE double v_digamma_f64(double x) {
     if (v_abs_f64(x) < 0x1p-60) {
         return -1.0 / x;
     }
@@ -178,7 +178,7 @@ MG_INLINE double v_trigamma_large_of_f64(double x) { /* x >= 8 */
 }
 /* The recurrence between -8 and 8, below it reflection. Error 1.83 at 0x1.6f4b6477bdfc7p-486 for
  * x > -8, 3.96 at -0x1.16d334426f6adp+3 below. Infinite at the poles. */
-static MG_NOINLINE __attribute__((unused)) double v_trigamma_f64(double x) {
+static MG_NOINLINE double v_trigamma_f64(double x) {
     if (v_abs_f64(x) < 0x1p-60) {
         return 1.0 / x * (1.0 / x);
     }

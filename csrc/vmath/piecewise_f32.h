@@ -8,7 +8,10 @@
 #if MG_LANE_BY_LANE
 /* By pieces, four vectors at a time (v_look_up_bytes), while those of the next four are found. */
 /* Filled by v_begin (tables.c). */
-MG_SHARED v_bytes_f32 v_tanh_bytes, v_erf_bytes, v_erfcx_bytes, v_normal_bytes;
+MG_SHARED_TABLE(v_bytes_f32, v_tanh_bytes);
+MG_SHARED_TABLE(v_bytes_f32, v_erf_bytes);
+MG_SHARED_TABLE(v_bytes_f32, v_erfcx_bytes);
+MG_SHARED_TABLE(v_bytes_f32, v_normal_bytes);
 #define EACH for (int k = 0; k < 4; k++)
 MG_INLINE vec_f32 v_limit_f32(const float *x, float high) {
     return v_min_f32(v_set1_f32(high), _mm256_andnot_ps(v_set1_f32(-0.0f), v_load_f32(x)));

@@ -22,7 +22,7 @@ MG_INLINE double v_round_f64(double x) { return __builtin_rint(x); }
 #endif
 
 /* fmod for |x| >= |y| by long division of the significands, eleven quotient bits at a time. */
-static MG_NOINLINE __attribute__((unused)) double v_fmod_long(double x, double y) {
+static MG_NOINLINE double v_fmod_long(double x, double y) {
     uint64_t ux = v_bits_f64(x) & ~V_SIGN_F64, uy = v_bits_f64(y) & ~V_SIGN_F64;
     int ex = (int)(ux >> 52), ey = (int)(uy >> 52);
     if (ex == 2047 || ey == 2047 || uy == 0) return V_NAN_F64;

@@ -3,7 +3,7 @@
 #include "piecewise_f32.h"
 
 #if MG_LANE_BY_LANE
-MG_SHARED v_bytes_f32 v_tanh_bytes, v_erf_bytes, v_erfcx_bytes, v_normal_bytes;
+v_bytes_f32 v_tanh_bytes, v_erf_bytes, v_erfcx_bytes, v_normal_bytes;
 
 /* The numbers of a table of 16 pieces, the lowest byte first. */
 static void bytes_of(v_bytes_f32 *bytes, v_rows_f32 table) {

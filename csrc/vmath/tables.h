@@ -4,6 +4,6 @@
 
 #include "base/platform.h"
 
-MG_SHARED void v_begin(void);
+MG_SHARED(void, v_begin, (void));
 
 #endif

@@ -6,7 +6,7 @@
 #include "trig.h"
 
 /* Right for every x. */
-static MG_NOINLINE __attribute__((unused)) double v_tan_any_f64(double x) {
+static MG_NOINLINE double v_tan_any_f64(double x) {
     if (!(v_abs_f64(x) > V_TRIG_MAX_F64 && v_abs_f64(x) < V_INF_F64)) {
         return v_tan_f64(x);
     }

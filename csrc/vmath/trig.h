@@ -169,14 +169,14 @@ static v_trig_parts_f64 trig_reduce_large(double x) {
     return (v_trig_parts_f64){r, r_low, quadrant};
 }
 
-static MG_NOINLINE __attribute__((unused)) double v_sin_large_f64(double x) {
+static MG_NOINLINE double v_sin_large_f64(double x) {
     if (!(v_abs_f64(x) > V_TRIG_MAX_F64 && v_abs_f64(x) < V_INF_F64)) {
         return v_sin_f64(x);
     }
     v_trig_parts_f64 p = trig_reduce_large(x);
     return v_trig_eval_f64(p, p.quadrant, v_bits_f64(x) & V_SIGN_F64);
 }
-static MG_NOINLINE __attribute__((unused)) double v_cos_large_f64(double x) {
+static MG_NOINLINE double v_cos_large_f64(double x) {
     if (!(v_abs_f64(x) > V_TRIG_MAX_F64 && v_abs_f64(x) < V_INF_F64)) {
         return v_cos_f64(x);
     }

@@ -5,6 +5,7 @@
 #include "simd/transpose.h"
 #include "simd/vec.h"
 #include <stdatomic.h>
+#include <string.h>
 
 /* The register tile is GEMM_MR rows by GEMM_NV vectors: as many accumulators as the register file
  * holds beside GEMM_NV vectors of B and a broadcast element of A.
@@ -22,11 +23,11 @@
  * GEMM_READS  rows of a packed A whose elements the multiply-adds broadcast from memory themselves,
  *          each vector anew: a load more and an instruction less */
 #if MG_VECTOR_BYTES == 64
-enum { GEMM_NV = 2, GEMM_MASKS = 1, GEMM_PACKS = 0, GEMM_READS = 4 };
+enum { GEMM_MASKS = 1, GEMM_PACKS = 0, GEMM_READS = 4 };
 #elif defined(__aarch64__)
-enum { GEMM_NV = 2, GEMM_MASKS = 0, GEMM_PACKS = 0, GEMM_READS = 0 };
+enum { GEMM_MASKS = 0, GEMM_PACKS = 0, GEMM_READS = 0 };
 #else /* 16 registers */
-enum { GEMM_NV = 2, GEMM_MASKS = 0, GEMM_PACKS = 1, GEMM_READS = 0 };
+enum { GEMM_MASKS = 0, GEMM_PACKS = 1, GEMM_READS = 0 };
 #endif
 /* Runs of full tiles have a kernel of their own, in whose instructions these name the width. */
 #define GEMM_RUNS (MG_VECTOR_BYTES == 32)

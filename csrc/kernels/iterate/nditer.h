@@ -70,45 +70,45 @@ MG_INLINE void nditer_fetch(const char *chunk, int64_t bytes, int64_t ahead) {
 }
 
 /* to[...] = from[...], equal shapes and item sizes, no overlap. */
-MG_SHARED void mg_copy_strided(const mg_array *to, const mg_array *from);
+MG_SHARED(void, mg_copy_strided, (const mg_array *to, const mg_array *from));
 /* n elements into contiguous memory; stride 0 repeats one. */
-MG_SHARED void mg_copy_run(char *restrict to, const char *restrict from, int64_t n, int64_t stride,
-                           int itemsize);
+MG_SHARED(void, mg_copy_run, (char *restrict to, const char *restrict from, int64_t n, int64_t stride,
+                           int itemsize));
 /* Rows of `bytes`, NDITER_SHORT at most, that lie in order but for steps of so many bytes between them. */
-MG_SHARED void mg_copy_short(char *restrict to, int64_t to_step, const char *restrict from,
-                             int64_t from_step, int64_t rows, int64_t bytes);
+MG_SHARED(void, mg_copy_short, (char *restrict to, int64_t to_step, const char *restrict from,
+                             int64_t from_step, int64_t rows, int64_t bytes));
 
 /* Whether `written` bytes of results go past the caches, which with what they are made of are
  * `held`. Twice the limit of mg_system_streams, what just fills the third cache, is left there for
  * several cores; one stores faster past it, if a kernel has `few` operands to wait for. */
-MG_SHARED bool mg_nditer_streams(int64_t written, int64_t held, bool few);
+MG_SHARED(bool, mg_nditer_streams, (int64_t written, int64_t held, bool few));
 
 /* Bytes past the caches; other threads may not see them before v_stream_end. */
-MG_SHARED void mg_stream(char *restrict to, const char *restrict from, int64_t bytes);
+MG_SHARED(void, mg_stream, (char *restrict to, const char *restrict from, int64_t bytes));
 
 /* Shape to which all operands broadcast: 0, or an error code with the two sizes that differ. */
-MG_SHARED int mg_broadcast_shape(int count, mg_array *const *arrays, int *ndim, int64_t *shape);
+MG_SHARED(int, mg_broadcast_shape, (int count, mg_array *const *arrays, int *ndim, int64_t *shape));
 /* Strides of `a` seen in a broadcast shape. */
-MG_SHARED void mg_broadcast_strides(const mg_array *a, int ndim, const int64_t *shape,
-                                    int64_t *strides);
+MG_SHARED(void, mg_broadcast_strides, (const mg_array *a, int ndim, const int64_t *shape,
+                                    int64_t *strides));
 /* Drops size-1 axes and merges neighbours that are contiguous together in all `count` stride rows;
  * returns the new ndim. */
-MG_SHARED int mg_collapse(int ndim, int64_t *shape, int count, int64_t (*strides)[MG_MAX_NDIM]);
+MG_SHARED(int, mg_collapse, (int ndim, int64_t *shape, int count, int64_t (*strides)[MG_MAX_NDIM]));
 
-MG_SHARED int mg_promote(int count, mg_array *const *arrays); /* the dtype that operands meet in */
+MG_SHARED(int, mg_promote, (int count, mg_array *const *arrays)); /* the dtype that operands meet in */
 /* `a` in a dtype: itself retained, or a copy. */
-MG_SHARED mg_array *mg_as(mg_array *a, int dtype);
+MG_SHARED(mg_array *, mg_as, (mg_array *a, int dtype));
 
 /* Runs the kernel on operands that broadcast to out's shape, threaded when large. */
-MG_SHARED void mg_nditer_run(mg_array *out, int operands, mg_array *const *inputs,
-                             mg_kernel kernel);
+MG_SHARED(void, mg_nditer_run, (mg_array *out, int operands, mg_array *const *inputs,
+                             mg_kernel kernel));
 /* The same for derivatives: for several results of one shape and dtype, in one pass over the operands,
  * and the last block first; the first result may be one of the operands. A cache still holds the end of
  * what went forward, and then the beginning of what goes forward next. */
-MG_SHARED void mg_nditer_run_back(int results, mg_array *const *outs, int operands,
-                                  mg_array *const *inputs, const mg_kernel *kernels);
+MG_SHARED(void, mg_nditer_run_back, (int results, mg_array *const *outs, int operands,
+                                  mg_array *const *inputs, const mg_kernel *kernels));
 /* The like of a kernel that itself writes past the caches, where there is one (elementwise.c has some):
  * its `out` starts at a line of them. */
-MG_SHARED mg_kernel mg_kernel_past(mg_kernel kernel);
+MG_SHARED(mg_kernel, mg_kernel_past, (mg_kernel kernel));
 
 #endif

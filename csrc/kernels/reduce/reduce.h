@@ -82,8 +82,8 @@ typedef struct {
  * contiguous result; `c` (or NULL) has x's shape or size 1 on each axis. False if memory has the
  * reduced index at no single stride, or neither it nor a kept axis at stride 1; never when x is
  * contiguous. */
-MG_SHARED bool mg_reduce_layout(reduce_plan *p, const mg_array *x, uint32_t group,
-                                const mg_array *c);
+MG_SHARED(bool, mg_reduce_layout, (reduce_plan *p, const mg_array *x, uint32_t group,
+                                const mg_array *c));
 
 /* Offsets in x, the result and c of element `first` of run i % count; returns i / count. */
 MG_INLINE int64_t reduce_seek(const reduce_plan *p, int64_t i, int64_t first, int64_t *x,
@@ -102,35 +102,35 @@ MG_INLINE int64_t reduce_seek(const reduce_plan *p, int64_t i, int64_t first, in
 }
 
 /* y = x reduced by the plan, and y2 for a pair, else NULL; 0 or an error code. Sizes are not 0. */
-MG_SHARED int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_array *y2,
-                            const mg_array *x, const mg_array *c);
+MG_SHARED(int, mg_reduce_run, (int kind, const reduce_plan *p, mg_array *y, mg_array *y2,
+                            const mg_array *x, const mg_array *c));
 
 /* The same for `run` neighbouring lines of n elements, here and now: rows, or columns within
  * REDUCE_WIDE; for pairs n <= REDUCE_CHUNK, for columns n <= REDUCE_ROWS. Of the plan only
  * `columns` and the strides of the reduced index and of the run count. */
-MG_SHARED void mg_reduce_piece(int kind, int dtype, const reduce_plan *p, void *y, void *y2,
-                               const void *x, int64_t run, int64_t n, const void *c);
+MG_SHARED(void, mg_reduce_piece, (int kind, int dtype, const reduce_plan *p, void *y, void *y2,
+                               const void *x, int64_t run, int64_t n, const void *c));
 
 /* x with size 1 on the axes in `mask` along which its elements share memory, so that what has no order
  * need not go through them; `*folded` gets how many are one. Never given away. */
-MG_SHARED mg_array mg_reduce_fold(const mg_array *x, uint32_t mask, int64_t *folded);
+MG_SHARED(mg_array, mg_reduce_fold, (const mg_array *x, uint32_t mask, int64_t *folded));
 
 /* Product of the sizes of the axes in `mask`. */
-MG_SHARED int64_t mg_reduce_extent(const mg_array *x, uint32_t mask);
+MG_SHARED(int64_t, mg_reduce_extent, (const mg_array *x, uint32_t mask));
 
 /* x reduced over `mask`, whose axes stay with size 1: group by group, the last one first; c as for
  * mg_reduce_layout, or NULL. */
-MG_SHARED mg_array *mg_reduce_groups(int kind, mg_array *x, uint32_t mask, const mg_array *c);
+MG_SHARED(mg_array *, mg_reduce_groups, (int kind, mg_array *x, uint32_t mask, const mg_array *c));
 
 /* x times powers of two, which are broadcast. */
-MG_SHARED mg_array *mg_reduce_scaled(mg_array *x, mg_array *factor);
+MG_SHARED(mg_array *, mg_reduce_scaled, (mg_array *x, mg_array *factor));
 
 /* 0, or MG_EEMPTY: maxima of nothing do not exist, though a result without elements needs none. */
-MG_SHARED int mg_reduce_check_empty(const mg_array *x, uint32_t mask);
+MG_SHARED(int, mg_reduce_check_empty, (const mg_array *x, uint32_t mask));
 
 /* y = x reduced over `group` for integers and truth values; all and any: for truth values only.
  * Both are contiguous, and y has the group's axes with size 1. */
-MG_SHARED void mg_reduce_plain(int op, mg_array *y, const mg_array *x, uint32_t group);
+MG_SHARED(void, mg_reduce_plain, (int op, mg_array *y, const mg_array *x, uint32_t group));
 
 /* As `bytes` are read at x, asks for as many ahead: the processor's own prefetching, where it does
  * not do better alone, starts anew at every page. */

@@ -97,8 +97,8 @@ MG_INLINE real R(reduce_across)(int kind, vec v) {
 
 /* out[i] = exp(x[i] - c[i]), or what is added to out[i], of elements that are at most c, or hardly
  * more; of infinite ones anything may come out. */
-MG_SHARED void R(mg_reduce_exp)(bool adds, real *restrict out, const real *restrict x,
-                                const real *restrict c, int64_t n);
+MG_SHARED(void, R(mg_reduce_exp), (bool adds, real *restrict out, const real *restrict x,
+                                const real *restrict c, int64_t n));
 
 /* The same of n > 0 neighbouring elements with one c. `ahead`: meanwhile as many that come after
  * them are fetched, and the place for their results. */
@@ -124,7 +124,7 @@ MG_INLINE void R(reduce_exp)(bool ahead, real *restrict out, const real *restric
 }
 
 /* v, or the first NaN of n elements. */
-MG_SHARED real R(mg_reduce_or_nan)(real v, const real *x, int64_t n);
+MG_SHARED(real, R(mg_reduce_or_nan), (real v, const real *x, int64_t n));
 
 /* The extrema in the lanes of n >= side * LANES neighbouring elements, that many at a time: the
  * order of an extremum is free, and elements may be seen twice, so that the last step goes back

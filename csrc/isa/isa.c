@@ -2,9 +2,9 @@
  *
  * The build says for which instruction sets there are any: MG_ISAS is a list of MG_EACH_ISA(name), the one
  * that all machines of a kind have first. */
-#include "error.h"
+#include "base/error.h"
 #include "isa.h"
-#include "platform.h"
+#include "base/platform.h"
 
 #include <string.h>
 #if defined(__x86_64__)

@@ -15,7 +15,5 @@ typedef struct {
 /* Its name is that of the instruction set. */
 #define MG_KERNELS(isa) MG_KERNELS_OF(isa)
 #define MG_KERNELS_OF(isa) mg_kernels_##isa
-#define MG_QUOTED(isa) MG_QUOTED_TEXT(isa)
-#define MG_QUOTED_TEXT(isa) #isa
 
 #endif
