@@ -28,15 +28,8 @@
 #define MG_SHARED_TABLE(type, name) extern MG_OWN type name MG_LINKED_AS(name)
 #define MG_KERNEL(type, name, args) MG_SHARED(type, name, args);
 #endif
-/* Between these: checks and plans, made once for each call and not for each element, so that their
- * code is kept small. */
-#if defined(__clang__)
-#define MG_PLANNING
+#define MG_PLANNING /* two words that join.h, shown.h and view.h still say */
 #define MG_PLANNING_END
-#else
-#define MG_PLANNING _Pragma("GCC push_options") _Pragma("GCC optimize(\"Os\")")
-#define MG_PLANNING_END _Pragma("GCC pop_options")
-#endif
 /* Between these: loops over several vectors, each one long chain of operations. gcc puts instructions in
  * order before it shares out registers too, with an eye on how many there are, so that where 32 vectors
  * fit chains stand further apart. Left alone it only does so afterwards, when registers used twice hold
