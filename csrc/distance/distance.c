@@ -3,13 +3,12 @@
  * Runs of points of the second set lie in cache, turned so that they are vectors, while the points of
  * the first pass; what these runs add to the gradient of the first is then summed. So the bits do not
  * depend on the number of threads. */
+#include "kernels/iterate/contiguous.h"
 #include "memory/array.h"
 #include "threads/pool.h"
 
 #include <float.h>
 #include <math.h>
-
-MG_PLANNING
 
 /* Stacks of n points x and m points y of k coordinates; y and dy lie turned, in rows of `row`. */
 typedef struct {
@@ -173,4 +172,3 @@ mg_arrays *mg_cdist_vjp(mg_array *g, mg_array *a, mg_array *b, mg_array *d) {
     return NULL;
 }
 
-MG_PLANNING_END

@@ -18,8 +18,6 @@ static MG_NOINLINE bool system_bounded(const double *x, int64_t n, double most) 
     return !beyond;
 }
 
-MG_PLANNING
-
 /* ---- one matrix ---------------------------------------------------------------------------------- */
 
 /* X, n rows of `width` elements, becomes L^-1 X for the lower triangle L of A, whose diagonal counts as
@@ -391,4 +389,3 @@ mg_array *mg_qr(mg_array *a) {
     return system_result(made, a->dtype);
 }
 
-MG_PLANNING_END

@@ -3,12 +3,11 @@
  *
  * Loops of one element after the other, the same for every instruction set. What others write into an
  * array meanwhile changes what is counted, never where. */
+#include "kernels/iterate/contiguous.h"
 #include "memory/array.h"
 #include "kernels/sort/order.h"
 
 enum { SPANS_MOST = 4 };
-
-MG_PLANNING
 
 /* ---- integers ---- */
 
@@ -329,4 +328,3 @@ mg_array *mg_between(mg_array *a, mg_array *b, mg_array *part) {
     return out;
 }
 
-MG_PLANNING_END

@@ -183,8 +183,6 @@ static void attention_backward_block(void *context, int64_t block) {
     mg_block_give(scratch, capacity);
 }
 
-MG_PLANNING
-
 /* ---- arrays ---- */
 
 /* Where the last two axes of `a` lie for each head; what it lacks or has once is repeated. */
@@ -435,4 +433,3 @@ mg_arrays *mg_attention_vjp(mg_array *g, mg_array *q, mg_array *k, mg_array *v, 
     return code ? NULL : mg_arrays_of(count, out);
 }
 
-MG_PLANNING_END

@@ -1,4 +1,5 @@
 /* conv.c: convolutions of arrays, their transposes and the gradients of their weights. */
+#include "kernels/iterate/contiguous.h"
 #include "plan.h"
 #include "base/spin.h"
 #include "threads/pool.h"
@@ -96,8 +97,6 @@ static MG_NOINLINE void conv_ask(conv_ahead *to) {
 #endif
 #define MG_REAL 64
 #include "conv.inc.c"
-
-MG_PLANNING
 
 /* ---- scratch --------------------------------------------------------------------------------- */
 
@@ -296,4 +295,3 @@ mg_array *mg_conv_weight(mg_array *g, mg_array *x, const mg_conv *given) {
     return w;
 }
 
-MG_PLANNING_END

@@ -3,8 +3,6 @@
 
 /* ---- outputs --------------------------------------------------------------------------------- */
 
-MG_PLANNING
-
 /* The weights of one tile of outputs in the order of the terms. */
 static MG_NOINLINE void R(conv_pack_tile)(const conv_sum *s, int64_t block, real *to) {
     const conv_plan *p = &s->plan;
@@ -34,8 +32,6 @@ static void R(conv_pack_weights)(void *context, int64_t block) {
     const conv_sum *s = context;
     R(conv_pack_tile)(s, block, (real *)s->packed + block * s->height * s->plan.terms);
 }
-
-MG_PLANNING_END
 
 /* Where the inputs of a chunk begin. */
 MG_INLINE const real *R(conv_inputs)(const real *x, const conv_plan *p, const conv_chunk *t,

@@ -10,8 +10,6 @@ enum {
     CONV_FETCH = 18            /* bytes of what comes next that a term's sums ask for */
 };
 
-MG_PLANNING
-
 /* ---- plans ----------------------------------------------------------------------------------- */
 
 /* The convolution on three axes, those that it lacks in front. */
@@ -175,8 +173,6 @@ static int conv_lay_out(conv_plan *p, int64_t rows, int64_t cols, int64_t unit, 
     p->image = p->copied ? p->copy_size : p->groups * p->channels * p->in_plane;
     return MG_OK;
 }
-
-MG_PLANNING_END
 
 /* Where the input of a term lies, from the first input of an output on. */
 MG_INLINE int64_t conv_input_at(const conv_plan *p, int64_t c, int64_t k0, int64_t k1, int64_t k2) {

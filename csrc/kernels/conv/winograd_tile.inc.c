@@ -23,8 +23,6 @@
  * by term. */
 #include "simd/real.h"
 
-MG_PLANNING
-
 /* ---- sums along one axis --------------------------------------------------------------------- */
 
 /* The sums of one place. */
@@ -328,4 +326,3 @@ static MG_NOINLINE bool R(winograd_gather)(const conv_grad *s, int64_t item) {
     return finite;
 }
 
-MG_PLANNING_END

@@ -12,179 +12,8 @@
 #define ELEMENTWISE_WIDTH 64
 #include "elementwise.inc.c"
 
-/* ---- floats past the caches ---- */
-
-/* Functions that take about as long as memory does, where a vector is a line of it: each as its kernel
- * but that results are written past the caches as they are made. A block of several vectors that has
- * numbers the loop is not made for is left to that kernel. */
-#define HAS_PAST (MG_HAS_WIDE && MG_VECTOR_BYTES == 64)
-#if HAS_PAST
-enum { PAST_LINE = MG_VECTOR_BYTES / 4, PAST_BLOCK = WIDE_VECTORS * PAST_LINE };
-MG_INLINE void past_put(float *to, wide_f32 y) {
-    for (int k = 0; k < WIDE_VECTORS; k++) v_stream(to + k * PAST_LINE, y.v[k]);
-}
-
-MG_INLINE void past_map(float *restrict to, const float *restrict x, int64_t n,
-                        wide_f32 (*f)(wide_f32)) {
-    nditer_whole(n, sizeof(float));
-    for (int64_t i = 0; i < n; i += PAST_BLOCK) past_put(to + i, f(w_load_f32(x + i)));
-}
-static void tanh_past(void *out, const void *const *in, int64_t n) {
-    past_map(out, in[0], n, w_tanh_f32);
-}
-static void exp_past(void *out, const void *const *in, int64_t n) {
-    past_map(out, in[0], n, w_exp_f32);
-}
-
-/* `near` says whether it is made for all of a block. */
-MG_INLINE void past_near(float *restrict to, const float *restrict x, int64_t n,
-                         wide_f32 (*near)(wide_f32, bool *), mg_kernel any) {
-    nditer_whole(n, sizeof(float));
-    for (int64_t i = 0; i < n; i += PAST_BLOCK) {
-        bool right;
-        wide_f32 y = near(w_load_f32(x + i), &right);
-        if (MG_LIKELY(right)) past_put(to + i, y);
-        else any(to + i, (const void *[]){x + i}, PAST_BLOCK);
-    }
-}
-static void log_past(void *out, const void *const *in, int64_t n) {
-    past_near(out, in[0], n, w_log_near_f32, log_kernel_f32);
-}
-MG_INLINE wide_f32 sqrt_near(wide_f32 x, bool *right) {
-    *right = w_within_bits_f32(x, v_bits_f32(0x1p-60f), v_bits_f32(V_INF_F32));
-    return w_root_by_f32(x, 0);
-}
-static void sqrt_past(void *out, const void *const *in, int64_t n) {
-    past_near(out, in[0], n, sqrt_near, sqrt_kernel_f32);
-}
-static void sigmoid_past(void *out, const void *const *in, int64_t n) {
-    past_near(out, in[0], n, w_sigmoid_near_f32, sigmoid_kernel_f32);
-}
-static void silu_past(void *out, const void *const *in, int64_t n) {
-    past_near(out, in[0], n, w_silu_near_f32, silu_kernel_f32);
-}
-MG_INLINE wide_f32 gelu_near(wide_f32 x, bool *right) {
-    *right = w_within_bits_f32(x, 0, v_bits_f32(v_gelu_pieces.low));
-    return w_by_pieces_f32(x, &v_gelu_pieces, false);
-}
-static void gelu_past(void *out, const void *const *in, int64_t n) {
-    past_near(out, in[0], n, gelu_near, gelu_kernel_f32);
-}
-
-/* sin(|x| + shift pi/2) with the sign of x under the mask `odd`, turned by `turn`; times g where there
- * is one, and 0 where that is 0. */
-static MG_NOINLINE void past_trig(float *restrict to, const float *restrict g,
-                                  const float *restrict x, int64_t n, uint32_t shift, uint32_t odd,
-                                  uint32_t turn, mg_kernel any) {
-    nditer_whole(n, sizeof(float));
-    for (int64_t i = 0; i < n; i += PAST_BLOCK) {
-        wide_f32 a = w_load_f32(x + i);
-        if (MG_UNLIKELY(!w_below_f32(w_abs_f32(a), V_TRIG_MAX_F32))) {
-            any(to + i, g ? (const void *[]){g + i, x + i} : (const void *[]){x + i}, PAST_BLOCK);
-            continue;
-        }
-        wide_f32 sign = w_xor_f32(w_and_f32(a, odd), w_set_f32(v_from_bits_f32(turn)));
-        wide_f32 y = w_trig_f32(a, shift, sign);
-        if (g) {
-            wide_f32 by = w_load_f32(g + i);
-            y = w_choose_zero_f32(by, ~V_SIGN_F32, w_set_f32(0), w_mul_f32(by, y));
-        }
-        past_put(to + i, y);
-    }
-}
-#define PAST_TRIG(name, g, x, shift, odd, turn, any)                                                \
-    static void name(void *out, const void *const *in, int64_t n) {                                 \
-        past_trig(out, g, x, n, shift, odd, turn, any);                                             \
-    }
-PAST_TRIG(sin_past, NULL, in[0], 0, V_SIGN_F32, 0, sin_kernel_f32)
-PAST_TRIG(cos_past, NULL, in[0], 1, 0, 0, cos_kernel_f32)
-PAST_TRIG(sin_vjp_past, in[0], in[1], 1, 0, 0, sin_vjp_f32)
-PAST_TRIG(cos_vjp_past, in[0], in[1], 0, V_SIGN_F32, V_SIGN_F32, cos_vjp_f32)
-#undef PAST_TRIG
-#endif
-
-/* The last three are shorter than memory takes, but for a Zen 4, whose vectors of 64 bytes are halves. */
-mg_kernel mg_kernel_past(mg_kernel kernel) {
-#if HAS_PAST
-    static const mg_kernel both[][2] = {
-        {sin_kernel_f32, sin_past},         {cos_kernel_f32, cos_past},   {sin_vjp_f32, sin_vjp_past},
-        {cos_vjp_f32, cos_vjp_past},        {tanh_kernel_f32, tanh_past}, {silu_kernel_f32, silu_past},
-        {sigmoid_kernel_f32, sigmoid_past}, {gelu_kernel_f32, gelu_past}, {exp_kernel_f32, exp_past},
-        {log_kernel_f32, log_past},         {sqrt_kernel_f32, sqrt_past},
-    };
-    size_t count = sizeof both / sizeof *both - (mg_system_zen() == 4 ? 0 : 3);
-    for (size_t i = 0; i < count; i++)
-        if (both[i][0] == kernel) return both[i][1];
-#endif
-    (void)kernel;
-    return NULL;
-}
-
-/* ---- int64 and bool ---- */
-
-MG_INLINE uint64_t u(int64_t x) { return (uint64_t)x; }
-
-/* Divisors of 0 and negative exponents have been refused, but another thread may write them meanwhile:
- * nothing below may then stop the process, or never end. */
-
-/* Wraps around. */
-static uint64_t i_pow(int64_t base, uint64_t exponent) {
-    uint64_t power = 1, square = u(base);
-    for (; exponent; exponent >>= 1, square *= square)
-        if (exponent & 1) power *= square;
-    return power;
-}
-/* Neither 0 nor -1, by which the least number has no quotient? */
-MG_INLINE bool i_divides(int64_t b) { return u(b) + 1 > 1; }
-/* Rounded down, as Python's; dividing by -1 wraps around. */
-MG_INLINE int64_t i_floor_divide(int64_t a, int64_t b) {
-    if (!i_divides(b)) return (int64_t)(u(a) * u(b));
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-MG_INLINE int64_t i_fmod(int64_t a, int64_t b) { return i_divides(b) ? a % b : 0; }
-MG_INLINE int64_t i_remainder(int64_t a, int64_t b) {
-    int64_t r = i_fmod(a, b);
-    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-
-/* What the tests of floats ask, of integers. */
-#define r_isinf(x) ((void)(x), false)
-#define r_signbit(x) ((x) < 0)
-#define UNARY_INTEGER(name, TYPE, TO, expression)                                                   \
-    static void name(void *out, const void *const *in, int64_t n) {                                 \
-        const TYPE *restrict vx = in[0];                                                            \
-        nditer_whole(n, sizeof(TO));                                                                \
-        MG_APART for (int64_t i = 0; i < n; i++) {                                                  \
-            TYPE x = vx[i];                                                                         \
-            ((TO *restrict)out)[i] = (TO)(expression);                                              \
-        }                                                                                           \
-    }
-#define BINARY_INTEGER(name, TYPE, TO, expression)                                                  \
-    static void name(void *out, const void *const *in, int64_t n) {                                 \
-        const TYPE *restrict va = in[0], *restrict vb = in[1];                                      \
-        nditer_whole(n, sizeof(TO));                                                                \
-        MG_APART for (int64_t i = 0; i < n; i++) {                                                  \
-            TYPE a = va[i], b = vb[i];                                                              \
-            ((TO *restrict)out)[i] = (TO)(expression);                                              \
-        }                                                                                           \
-    }
-#define TEST(name, expression)                                                                      \
-    UNARY_INTEGER(name##_kernel_i64, int64_t, uint8_t, expression)                                  \
-    UNARY_INTEGER(name##_kernel_b8, int8_t, uint8_t, expression)
-#define COMPARE(name, expression)                                                                   \
-    BINARY_INTEGER(name##_kernel_i64, int64_t, uint8_t, expression)                                 \
-    BINARY_INTEGER(name##_kernel_b8, uint8_t, uint8_t, expression)
-#define INT_UNARY(name, expression)                                                                 \
-    UNARY_INTEGER(name##_kernel_i64, int64_t, int64_t, expression)
-#define INT_BINARY(name, expression)                                                                \
-    BINARY_INTEGER(name##_kernel_i64, int64_t, int64_t, expression)
-#define BOOL_UNARY(name, expression) UNARY_INTEGER(name##_kernel_b8, uint8_t, uint8_t, expression)
-#define BOOL_BINARY(name, expression) BINARY_INTEGER(name##_kernel_b8, uint8_t, uint8_t, expression)
-#include "elementwise.def"
-#undef r_isinf
-#undef r_signbit
-#undef UNARY_INTEGER
-#undef BINARY_INTEGER
+#include "non_temporal.inc.c"
+#include "integers.inc.c"
 
 /* ---- the table ---- */
 
@@ -339,7 +168,8 @@ mg_array *mg_unary(int op, mg_array *x) {
     if (out) {
         out->weak = x->weak && !float_rows[op].tells;
         out->adapted = dtype != x->dtype;
-        mg_nditer_run(out, 1, &from, kernel);
+        mg_kernel non_temporal = non_temporal_of(kernel, out->size);
+        mg_nditer_run_streaming(out, 1, &from, kernel, non_temporal);
     }
     elementwise_drop(from, x);
     return out;
@@ -461,7 +291,8 @@ static int elementwise_vjp(mg_array **out, int results, const mg_kernel *kernels
         if (!out[done]) break;
     }
     bool whole = done == results;
-    if (whole) mg_nditer_run_back(results, out, count + 1, operands, kernels);
+    mg_kernel non_temporal = results == 1 ? non_temporal_of(kernels[0], g->size) : NULL;
+    if (whole) mg_nditer_run_back(results, out, count + 1, operands, kernels, non_temporal);
     for (int r = over; !whole && r < done; r++) mg_release(out[r]);
     for (int i = 1; i < made; i++)
         elementwise_drop(operands[i], saved->arrays[i - 1] ? saved->arrays[i - 1] : g);
@@ -559,7 +390,6 @@ mg_array *mg_clamp(mg_array *x, mg_array *low, mg_array *high) {
 }
 
 /* Arrays of one dtype and shape, and numbers. */
-MG_PLANNING
 mg_array *mg_mixed(int kind, int count, mg_array **given, int numbers, const double *values) {
     static const mg_kernel kernels[][2] = {
 #define MIXED(kind, name) [kind] = {name##_f32, name##_f64}
@@ -593,7 +423,6 @@ mg_array *mg_mixed(int kind, int count, mg_array **given, int numbers, const dou
     if (out) mg_nditer_run(out, count + numbers, operands, kernels[kind][x->dtype - MG_FLOAT32]);
     return out;
 }
-MG_PLANNING_END
 
 #define WHERE_LOOP(name, TYPE)                                                                      \
     static void where_##name(void *out, const void *const *in, int64_t n) {                         \

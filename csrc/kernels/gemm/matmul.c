@@ -1,4 +1,5 @@
 /* matmul.c: matrix products of arrays, by the rules of NumPy's matmul. */
+#include "kernels/iterate/contiguous.h"
 #include "memory/array.h"
 #include "threads/pool.h"
 #include "gemm.h"
@@ -223,8 +224,6 @@ mg_array *mg_matmul(mg_array *a, mg_array *b) {
     return c;
 }
 
-MG_PLANNING
-
 /* x with an axis of size 1 put in before axis `at`, likewise. */
 static mg_array matmul_with_axis(const mg_array *x, int at) {
     mg_array y = mg_header(x);
@@ -279,7 +278,7 @@ static mg_array *linear_rows(mg_array *x) {
     int last = x->ndim - 1;
     int64_t shape[2] = {1, x->shape[last]};
     for (int d = 0; d < last; d++) shape[0] *= x->shape[d];
-    return mg_reshape(x, 2, shape);
+    return mg_view_or_copy(x, 2, shape);
 }
 
 /* Of y = x @ w^T + bias: the gradient of x, g @ w, of w, g^T @ x, and of bias, g; the last two are
@@ -320,4 +319,3 @@ mg_arrays *mg_bilinear_vjp(int product, int wanted, mg_array *g, mg_saved *saved
     return mg_arrays_of(count, made);
 }
 
-MG_PLANNING_END

@@ -5,6 +5,7 @@
  * of the others, so that to pick along one axis takes one array. Scatters that combine sort the
  * indices by ranges of the result, so that a range stays in cache and is one thread's, while
  * repeated indices add in their order. */
+#include "kernels/iterate/contiguous.h"
 #include "threads/pool.h"
 #include "kernels/iterate/nditer.h"
 

@@ -1,4 +1,5 @@
 /* copy.c: copies, casts and writes between arrays of any strides. */
+#include "contiguous.h"
 #include "base/system.h"
 #include "threads/pool.h"
 #include "nditer.h"
@@ -515,22 +516,5 @@ mg_array *mg_triangle(mg_array *a, int64_t offset, int lower) {
         mg_release(out);
         return NULL;
     }
-    return out;
-}
-
-mg_array *mg_sum_to(mg_array *a, int ndim, const int64_t *shape) {
-    int32_t axes[MG_MAX_NDIM];
-    int naxes = 0, added = a->ndim - ndim;
-    if (added < 0) return mg_fail(MG_ENDIM, a->ndim, ndim);
-    for (int d = 0; d < a->ndim; d++) {
-        int64_t wanted = d < added ? 1 : shape[d - added];
-        if (d < added || (wanted == 1 && a->shape[d] != 1)) axes[naxes++] = d;
-        else if (wanted != a->shape[d]) return mg_fail(MG_ESHAPE, a->shape[d], wanted);
-    }
-    if (naxes == 0) return mg_view_alias(a);
-    mg_array *sum = mg_reduce(MG_SUM, a, naxes, axes, 1);
-    if (!sum) return NULL;
-    mg_array *out = mg_view_reshape(sum, ndim, shape);
-    mg_release(sum);
     return out;
 }

@@ -222,8 +222,8 @@ static MG_NOINLINE void nditer_call_streaming(const nditer *it, int64_t begin,
     int64_t size = it->out_itemsize, rest = n & (it->unit - 1);
     for (int r = 0; r < it->results && n > rest; r++) {
         char *to = it->result[r].out + begin * size;
-        if (it->past) {
-            it->past(to, in, n - rest);
+        if (it->non_temporal) {
+            it->non_temporal(to, in, n - rest);
             continue;
         }
         it->result[r].kernel(stage, in, n - rest);
@@ -238,7 +238,7 @@ static int64_t nditer_chunk(const nditer *it) {
         if (it->fetches) return NDITER_AHEAD / 16;
         return it->results > 1 ? NDITER_SHARED / it->out_itemsize : NDITER_BLOCK;
     }
-    if (it->past && !it->fetches) return NDITER_BLOCK; /* nothing is staged or asked for */
+    if (it->non_temporal && !it->fetches) return NDITER_BLOCK; /* nothing is staged or asked for */
     int64_t asked = 0;
     for (int i = 0; i < it->operands; i++)
         if (it->operand[i].contiguous && !it->operand[i].again) asked += it->operand[i].itemsize;
@@ -384,7 +384,8 @@ static void nditer_lay_out(nditer *it, const mg_array *out, mg_array *const *inp
 }
 
 static MG_NOINLINE void nditer_run(bool from_end, int results, mg_array *const *outs, int operands,
-                                   mg_array *const *inputs, const mg_kernel *kernels) {
+                                   mg_array *const *inputs, const mg_kernel *kernels,
+                                   mg_kernel non_temporal) {
     const mg_array *out = outs[0];
     nditer it; /* large: set only what is read */
     it.size = out->size;
@@ -415,7 +416,7 @@ static MG_NOINLINE void nditer_run(bool from_end, int results, mg_array *const *
     it.streams = !it.in_place && mg_nditer_streams(it.size * it.out_itemsize * results,
                                                    it.size * whole, operands < 3);
     bool lines = direct && results == 1 && ((uintptr_t)out->data & 63) == 0;
-    it.past = it.streams && lines ? mg_kernel_past(kernels[0]) : NULL;
+    it.non_temporal = it.streams && lines ? non_temporal : NULL;
     it.threads = mg_get_num_threads();
     for (int i = 0; i < operands; i++) {
         bool same_size = inputs[i]->size == out->size;
@@ -436,10 +437,15 @@ static MG_NOINLINE void nditer_run(bool from_end, int results, mg_array *const *
 }
 
 void mg_nditer_run(mg_array *out, int operands, mg_array *const *inputs, mg_kernel kernel) {
-    nditer_run(false, 1, &out, operands, inputs, &kernel);
+    nditer_run(false, 1, &out, operands, inputs, &kernel, NULL);
+}
+
+void mg_nditer_run_streaming(mg_array *out, int operands, mg_array *const *inputs, mg_kernel kernel,
+                             mg_kernel non_temporal) {
+    nditer_run(false, 1, &out, operands, inputs, &kernel, non_temporal);
 }
 
 void mg_nditer_run_back(int results, mg_array *const *outs, int operands, mg_array *const *inputs,
-                        const mg_kernel *kernels) {
-    nditer_run(true, results, outs, operands, inputs, kernels);
+                        const mg_kernel *kernels, mg_kernel non_temporal) {
+    nditer_run(true, results, outs, operands, inputs, kernels, non_temporal);
 }

@@ -49,7 +49,7 @@ typedef struct nditer {
     bool whole;    /* every operand is contiguous or constant: no position to keep */
     bool fetches;  /* memory is asked for ahead */
     bool streams;  /* the results are written past the caches */
-    mg_kernel past; /* NULL, or a kernel that does so itself */
+    mg_kernel non_temporal; /* NULL, or a version of the kernel that does so itself */
     int64_t size;
     int64_t shape[MG_MAX_NDIM];
     struct nditer_operand {
@@ -100,15 +100,18 @@ MG_SHARED(int, mg_promote, (int count, mg_array *const *arrays)); /* the dtype t
 MG_SHARED(mg_array *, mg_as, (mg_array *a, int dtype));
 
 /* Runs the kernel on operands that broadcast to out's shape, threaded when large. */
-MG_SHARED(void, mg_nditer_run, (mg_array *out, int operands, mg_array *const *inputs,
-                             mg_kernel kernel));
+MG_SHARED(void, mg_nditer_run,
+          (mg_array *out, int operands, mg_array *const *inputs, mg_kernel kernel));
+/* The same; for results that are written past the caches there is a version of the kernel that does so
+ * itself, whose `out` starts at a cache line, or NULL. */
+MG_SHARED(void, mg_nditer_run_streaming,
+          (mg_array *out, int operands, mg_array *const *inputs, mg_kernel kernel,
+           mg_kernel non_temporal));
 /* The same for derivatives: for several results of one shape and dtype, in one pass over the operands,
  * and the last block first; the first result may be one of the operands. A cache still holds the end of
  * what went forward, and then the beginning of what goes forward next. */
-MG_SHARED(void, mg_nditer_run_back, (int results, mg_array *const *outs, int operands,
-                                  mg_array *const *inputs, const mg_kernel *kernels));
-/* The like of a kernel that itself writes past the caches, where there is one (elementwise.c has some):
- * its `out` starts at a line of them. */
-MG_SHARED(mg_kernel, mg_kernel_past, (mg_kernel kernel));
+MG_SHARED(void, mg_nditer_run_back,
+          (int results, mg_array *const *outs, int operands, mg_array *const *inputs,
+           const mg_kernel *kernels, mg_kernel non_temporal));
 
 #endif

@@ -7,6 +7,7 @@
  *
  * Lines of logarithms of probabilities have neither, and are only picked from; so it is where scores are
  * to stay a margin below the right one. */
+#include "kernels/iterate/contiguous.h"
 #include "memory/array.h"
 #include "threads/pool.h"
 #include "kernels/reduce/reduce.h"
@@ -52,8 +53,6 @@ static MG_NOINLINE bool entropy_is_wrong(entropy_job *job, bool all) {
 #include "cross_entropy.inc.c"
 #define MG_REAL 64
 #include "cross_entropy.inc.c"
-
-MG_PLANNING
 
 static void entropy_block(void *context, int64_t block) {
     const entropy_job *job = context;
@@ -174,4 +173,3 @@ mg_array *mg_cross_entropy_vjp(mg_array *g, mg_array *x, mg_array *target, mg_ar
     return dx;
 }
 
-MG_PLANNING_END

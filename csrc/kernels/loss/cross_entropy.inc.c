@@ -182,7 +182,6 @@ static MG_NOINLINE void R(entropy_exps_by)(real *restrict dx, const real *restri
         dx[i] = (dx[i] == 0) | (many[i] == 0) ? 0 : dx[i] * many[i];
 }
 
-MG_PLANNING
 /* What entropy_sum finds, of at most REDUCE_STRIP neighbouring columns of n elements. */
 static void R(entropy_columns)(const real *x, int64_t stride, int64_t n, int64_t width, real *m,
                                real *s) {
@@ -220,7 +219,6 @@ static void R(entropy_columns)(const real *x, int64_t stride, int64_t n, int64_t
     }
     for (int64_t j = 0; j < width; j++) R(entropy_found)(m[j], sum[j], &m[j], &s[j]);
 }
-MG_PLANNING_END
 
 /* dx = e^(x - m) factor, 0 where one of them is, of a row of `width` columns. */
 static MG_NOINLINE void R(entropy_row_by)(real *restrict dx, const real *restrict x,
@@ -309,7 +307,6 @@ static MG_NOINLINE double R(entropy_excess)(real *dx, const real *x, int64_t n, 
     return all;
 }
 
-MG_PLANNING
 /* The same of a strip of columns. */
 static void R(entropy_rests)(real *rest, const real *x, const real *w, int64_t stride, int64_t n,
                              int64_t width, const real *m, const real *log_s) {
@@ -459,4 +456,3 @@ static double R(entropy_weights)(const entropy_job *job) {
     for (int64_t i = 0; i < job->n && job->w; i++) sum += (double)((const real *)job->w)[i];
     return sum;
 }
-MG_PLANNING_END

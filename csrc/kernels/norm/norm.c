@@ -5,6 +5,7 @@
  * double (Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983, on shifted
  * data, and equation 2.1). Which elements make a block, and in what order blocks are joined, follows
  * from the shape alone: the bits do not depend on the number of threads. */
+#include "kernels/iterate/contiguous.h"
 #include "base/system.h"
 #include "memory/array.h"
 #include "threads/pool.h"
@@ -65,8 +66,6 @@ typedef struct {
 #include "channels.inc.c"
 #define MG_REAL 64
 #include "channels.inc.c"
-
-MG_PLANNING
 
 /* ---- what all of them do ---- */
 
@@ -355,4 +354,3 @@ int mg_norm_track(mg_array *running, mg_array *stats, int variance, double momen
     return MG_OK;
 }
 
-MG_PLANNING_END

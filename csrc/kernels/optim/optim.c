@@ -1,5 +1,6 @@
 /* optim.c: one pass over parameters, their gradients and their state, in blocks shared by the threads:
  * all parameters of a group in one loop. */
+#include "kernels/iterate/contiguous.h"
 #include "threads/pool.h"
 #include "kernels/iterate/nditer.h"
 
@@ -72,8 +73,6 @@ static void optim_block(void *context, int64_t block) {
     for (int i = 0; i < OPTIM_PARTS - 1; i++)
         if (parts[i]) memcpy((char *)parts[i] + (n - rest) * size, stage[i], (size_t)(rest * size));
 }
-
-MG_PLANNING
 
 /* Whether a parameter, its state and its gradient fit together: p and the state must be contiguous
  * and each own its memory. */
@@ -198,4 +197,3 @@ int mg_rmsprop_step(int count, mg_array **p, mg_array **g, mg_array **square,
                      (mg_array **[]){square, momentum_buffer, mean});
 }
 
-MG_PLANNING_END

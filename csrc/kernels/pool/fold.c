@@ -88,8 +88,6 @@ typedef struct {
 #define MG_REAL 64
 #include "fold.inc.c"
 
-MG_PLANNING
-
 static void window_fold_block(void *context, int64_t block) {
     const window_fold_job *job = context;
     const mg_array *g = job->g;
@@ -140,4 +138,3 @@ mg_array *mg_fold_windows(mg_array *g, int ndim, const int64_t *shape, int axes,
     return out;
 }
 
-MG_PLANNING_END

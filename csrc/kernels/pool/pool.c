@@ -1,5 +1,6 @@
 /* pool.c: boxes on the last one to three axes. They have a start and a size of their own on every
  * axis: pooling with the padding cut off, and adaptive pooling, take their sums and maxima. */
+#include "kernels/iterate/contiguous.h"
 #include "plan.h"
 #include "base/system.h"
 #include "threads/pool.h"
@@ -149,8 +150,6 @@ static void box_block(void *context, int64_t block) {
     }
 }
 
-MG_PLANNING
-
 /* Which planes are worked on together: small ones as lanes, and means of all of a plane as many at a time
  * as are doubles. Maxima of a line of pairs that fills a third of a vector have a shorter way. */
 static void box_put_together(box_job *job, box_set *b) {
@@ -267,4 +266,3 @@ mg_array *mg_box_max_vjp(mg_array *g, mg_array *x, const mg_boxes *boxes) {
     return out ? box_filled(box_run(BOX_MAX_VJP, out, x, g, x->size, &b), out) : NULL;
 }
 
-MG_PLANNING_END

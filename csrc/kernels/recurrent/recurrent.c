@@ -7,6 +7,7 @@
  *
  * A block of sequences is carried through all steps by one thread. The blocks depend on shapes alone,
  * and a number's sum on neither. Backward reads nothing of the result, which may be overwritten. */
+#include "kernels/iterate/contiguous.h"
 #include "base/gil.h"
 #include "memory/array.h"
 #include "threads/pool.h"
@@ -39,8 +40,6 @@ typedef struct {
 #include "recurrent.inc.c"
 #define MG_REAL 64
 #include "recurrent.inc.c"
-
-MG_PLANNING
 
 static void recurrent_block(void *context, int64_t block) {
     const recurrent_plan *t = context;
@@ -232,4 +231,3 @@ mg_arrays *mg_recurrent_vjp(int kind, mg_array *g, mg_array *projected, mg_array
     return ready ? mg_arrays_of(extra ? 4 : 3, out) : NULL;
 }
 
-MG_PLANNING_END

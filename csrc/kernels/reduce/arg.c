@@ -11,8 +11,6 @@
 #define MG_REAL 64
 #include "arg.inc.c"
 
-MG_PLANNING
-
 typedef struct {
     const reduce_plan *plan;
     int sign, dtype; /* 1 for maxima, -1 for minima, which are maxima of -x */
@@ -146,4 +144,3 @@ mg_array *mg_arg_reduce(int op, mg_array *x, int axis, int all, int keepdims) {
     return y;
 }
 
-MG_PLANNING_END

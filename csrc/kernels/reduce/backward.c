@@ -2,6 +2,7 @@
  *
  * They need something of each line first: how many elements share an extremum, or the mean. Lines of
  * neighbouring elements that fit into cache are read once for both. */
+#include "kernels/iterate/contiguous.h"
 #include "threads/pool.h"
 #include "kernels/iterate/nditer.h"
 #include "reduce.h"
@@ -13,8 +14,6 @@
 #include "backward.inc.c"
 #define MG_REAL 64
 #include "backward.inc.c"
-
-MG_PLANNING
 
 /* `a` with the size-1 axes that reducing x over `mask` took away; MG_ESHAPE if it does not fit. */
 static mg_array *back_unsqueeze(const mg_array *a, const mg_array *x, uint32_t mask, int keepdims) {
@@ -406,4 +405,3 @@ mg_array *mg_logsumexp_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, con
     return dx;
 }
 
-MG_PLANNING_END

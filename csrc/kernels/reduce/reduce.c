@@ -4,6 +4,7 @@
  * row-major index; the last group goes first. Within a group terms are joined in the order given in
  * reduce.h. Shape and axes alone decide all of this, so that a result has the same bits for every
  * memory layout and thread count. */
+#include "kernels/iterate/contiguous.h"
 #include "reduce.h"
 #include "threads/pool.h"
 #include "simd/exponent.h"
@@ -26,8 +27,6 @@
 #include "results.inc.c"
 #define MG_REAL 64
 #include "results.inc.c"
-
-MG_PLANNING
 
 /* ---- planning ---- */
 
@@ -705,4 +704,19 @@ mg_array *mg_logsumexp(mg_array *x, int naxes, const int32_t *axes, int keepdims
     return reduce_squeeze(y, mask, keepdims);
 }
 
-MG_PLANNING_END
+mg_array *mg_sum_to(mg_array *a, int ndim, const int64_t *shape) {
+    int32_t axes[MG_MAX_NDIM];
+    int naxes = 0, added = a->ndim - ndim;
+    if (added < 0) return mg_fail(MG_ENDIM, a->ndim, ndim);
+    for (int d = 0; d < a->ndim; d++) {
+        int64_t wanted = d < added ? 1 : shape[d - added];
+        if (d < added || (wanted == 1 && a->shape[d] != 1)) axes[naxes++] = d;
+        else if (wanted != a->shape[d]) return mg_fail(MG_ESHAPE, a->shape[d], wanted);
+    }
+    if (naxes == 0) return mg_view_alias(a);
+    mg_array *sum = mg_reduce(MG_SUM, a, naxes, axes, 1);
+    if (!sum) return NULL;
+    mg_array *out = mg_view_reshape(sum, ndim, shape);
+    mg_release(sum);
+    return out;
+}

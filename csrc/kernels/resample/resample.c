@@ -1,5 +1,6 @@
 /* resample.c: elements of an axis as weighted sums of some others, of two or four, whose places and weights
  * are given; and the transpose. */
+#include "kernels/iterate/contiguous.h"
 #include "memory/array.h"
 #include "threads/pool.h"
 #include "kernels/reduce/reduce.h"
@@ -26,8 +27,6 @@ typedef struct {
 #include "resample.inc.c"
 #define MG_REAL 64
 #include "resample.inc.c"
-
-MG_PLANNING
 
 static void tap_block(void *context, int64_t block) {
     const tap_job *job = context;
@@ -94,4 +93,3 @@ mg_array *mg_untap(mg_array *x, int axis, int64_t n, int count, mg_array **place
     return tap_run(x, true, axis, n, count, places, weights);
 }
 
-MG_PLANNING_END

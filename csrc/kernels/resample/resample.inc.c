@@ -13,7 +13,6 @@ static MG_NOINLINE void R(tap_add)(bool adds, real *restrict to, const real *res
     }
 }
 
-MG_PLANNING
 /* Neighbours along the axes after this one. */
 static void R(tap_part)(const tap_job *job, int64_t outer, int64_t part) {
     int64_t n = job->n, m = job->m, inner = job->inner, at = part * TAP_WIDTH;
@@ -58,7 +57,6 @@ MG_INLINE void R(tap_rows_of)(const tap_job *job, int count, bool back, int64_t 
 static void R(tap_rows_any)(const tap_job *job, int64_t first, int64_t rows) {
     R(tap_rows_of)(job, job->count, job->back, first, rows);
 }
-MG_PLANNING_END
 
 static void R(tap_rows)(const tap_job *job, int64_t first, int64_t rows) {
     if (rows < TAP_ROWS || job->count != 2) R(tap_rows_any)(job, first, rows);

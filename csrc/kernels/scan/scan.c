@@ -6,6 +6,7 @@
  * layout nor the number of threads. What long sums cost in accuracy is won back by sums in double,
  * which carry their rounding error if x is double too: of terms of one sign cumsum is within 0.51
  * ULP in float32 up to 10^7 terms, and within 1 ULP in float64. */
+#include "kernels/iterate/contiguous.h"
 #include "threads/pool.h"
 #include "simd/exponent.h"
 #include "kernels/iterate/lines.h"
@@ -261,8 +262,6 @@ static void scan_long(const scan_job *job) {
     }
 }
 
-MG_PLANNING
-
 /* A new array of the scans of x along `axis`; b (or NULL) has x's shape and dtype. */
 static mg_array *scan_run(int kind, bool back, mg_array *x, mg_array *b, int axis) {
     scan_job job = {.kind = kind, .back = back, .dtype = x->dtype};
@@ -429,4 +428,3 @@ mg_array *mg_cummax(mg_array *x, int axis) { return scan_numbers(SCAN_FIRST_MAX,
 
 mg_array *mg_cummin(mg_array *x, int axis) { return scan_numbers(SCAN_FIRST_MIN, false, x, axis); }
 
-MG_PLANNING_END

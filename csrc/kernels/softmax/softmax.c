@@ -7,6 +7,7 @@
  * of softmax exponentials are kept, and scaled in a second pass. Of others the sums are made first,
  * for all lines, and a second pass reads the elements again and, along columns, makes their
  * exponentials anew: less work than writing them and reading them back. */
+#include "kernels/iterate/contiguous.h"
 #include "threads/pool.h"
 #include "kernels/iterate/lines.h"
 #include "kernels/iterate/nditer.h"
@@ -25,8 +26,6 @@ enum softmax_op {
 #include "softmax.inc.c"
 #define MG_REAL 64
 #include "softmax.inc.c"
-
-MG_PLANNING
 
 typedef struct {
     int op, dtype;
@@ -219,4 +218,3 @@ mg_array *mg_log_softmax_vjp(mg_array *g, mg_array *y, int axis) {
     return softmax_run(LOG_SOFTMAX_BACKWARD, g, y, axis);
 }
 
-MG_PLANNING_END

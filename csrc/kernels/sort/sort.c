@@ -1,4 +1,5 @@
 /* sort.c: stable sorting along one axis, and binary search. */
+#include "kernels/iterate/contiguous.h"
 #include "threads/pool.h"
 #include "kernels/iterate/lines.h"
 #include "order.h"

@@ -3,7 +3,7 @@
  * Writes advance a process-wide clock and stamp it on the buffer, so one number says for all saved
  * arrays whether anything happened to them since. Memory that NumPy can write leaves no stamp: it is
  * copied when it is saved, and what is saved is shown to NumPy read-only. */
-#include "array.h"
+#include "memory/array.h"
 
 static mg_array *saved_keep(mg_array *a, bool as_is) {
     mg_buffer *buffer = a->buffer;
@@ -56,14 +56,3 @@ mg_array *mg_saved_array(mg_saved *saved, int i) {
 uint64_t mg_saved_buffer(const mg_saved *saved, int i) {
     return i < 0 || i > 2 || !saved->arrays[i] ? 0 : mg_buffer_id(saved->arrays[i]);
 }
-
-int64_t mg_version(const mg_array *a) { return a->buffer->written; }
-int64_t mg_pins(const mg_array *a) { return a->buffer->pins; }
-int mg_writable(const mg_array *a) { return a->buffer->writable; }
-uint64_t mg_buffer_id(const mg_array *a) { return (uint64_t)(uintptr_t)a->buffer; }
-int mg_sole_owner(const mg_array *a) {
-    return a->refs == 1 && a->buffer->refs == 1 && a->buffer->pins == 0 && a->buffer->shared == 0 &&
-           a->buffer->writable && mg_is_contiguous(a);
-}
-void mg_seal(mg_array *a) { a->buffer->writable = false; }
-void mg_share(mg_array *a, int count) { atomic_fetch_add(&a->buffer->shared, count); }
