@@ -1,7 +1,12 @@
-"""The cffi builder of the extension module ``minigrad._native``, and all flags of the compiler.
+"""The cffi builder of the extension module ``minigrad._native``: its sources, and all flags.
 
-The kernels, ``csrc/kernels.c``, are compiled once for each instruction set with flags of its own
-(by ``setup.py``), and all else once.
+Every ``.c`` file is a translation unit (``*.inc.c`` files are included by others). The files of
+``csrc/kernels`` are compiled once for each instruction set, with flags of its own, and all others
+once. ``setup.py`` compiles them, several at a time, and again only those whose text, headers or
+flags have changed.
+
+``MINIGRAD_DEV=avx2``, the name of one or more instruction sets, builds no others: an edit of one
+kernel file then takes seconds.
 """
 
 import os
@@ -10,9 +15,7 @@ import re
 import runpy
 import shlex
 import subprocess
-import sys
 import sysconfig
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,13 +25,7 @@ HERE = Path(__file__).resolve().parent
 thunks = runpy.run_path(str(HERE / "thunks.py"))["generate"]
 
 # Vector loops need no errno and no trapping arithmetic; nothing here lets the compiler reorder or
-# contract floating-point operations, so the same source gives the same bits everywhere. Nothing
-# throws through these functions, so they carry no tables for unwinding the stack. Left alone, the
-# compiler writes out the up to 15 elements left over by a loop of vectors, and gives loops over
-# strides a twin for a stride of 1: much code, and no faster. Loops over registers that must be
-# written out say so (MG_UNROLL), and those that meet both strides ask. A function becomes part of
-# those that call it if it says so (MG_INLINE), is very short, or has one caller; of others there is
-# one copy.
+# contract floating-point operations, so the same source gives the same bits everywhere.
 COMMON_FLAGS = [
     "-std=gnu11",
     "-D_GNU_SOURCE",  # where threads run is asked and told by extensions of Linux
@@ -38,8 +35,8 @@ COMMON_FLAGS = [
     "-fno-trapping-math",
     "-ffp-contract=off",
     "-fvisibility=hidden",
-    "-fno-asynchronous-unwind-tables",
     "-pthread",
+    "-Wno-pass-failed",  # clang, of loops whose length it learns too late to write them out
 ]
 
 TO_OBJECT = ("-xc", "-c", os.devnull, "-o", os.devnull)
@@ -58,27 +55,12 @@ def compiles(flags: list[str], what: Sequence[str] = TO_OBJECT) -> bool:
         ) from None
 
 
-# Only gcc has these habits. Clang refuses to be asked for the first, and would take the last to
-# mean that nothing is inlined that does not say so, however short.
-GCC_FLAGS = [
-    *("-fno-version-loops-for-strides", "-fno-ipa-cp-clone", "-fno-inline-functions"),
-    *("--param", "max-completely-peel-times=8"),
-]
-# Clang warns of functions that C calls inline and others call too, though all is one file, and of
-# loops whose length it learns too late to write them out.
-CLANG_FLAGS = ["-Wno-static-in-inline", "-Wno-pass-failed"]
-COMMON_FLAGS += GCC_FLAGS if compiles(GCC_FLAGS) else CLANG_FLAGS
-
 # On Intel's processors of 2015 to 2020 a branch that crosses or ends at a multiple of 32 bytes
 # keeps its line out of the cache of decoded instructions (Intel, "Mitigations for Jump Conditional
 # Code Erratum", 2019): a loop of vectors took a third longer where it happened to have one. The
-# assembler, gcc's or clang's, keeps branches clear of that with a few bytes of nothing. To start
-# loops and labels at multiples of 16 as well would take 6 KB of a wheel for each instruction set.
+# assembler, gcc's or clang's, keeps branches clear of that with a few bytes of nothing.
 APART = (
-    [
-        "-Wa,-malign-branch-boundary=32,-malign-branch=jcc+fused,-malign-branch-prefix-size=0",
-        *("-fno-align-loops", "-fno-align-jumps", "-fno-align-labels"),
-    ],
+    ["-Wa,-malign-branch-boundary=32,-malign-branch=jcc+fused,-malign-branch-prefix-size=0"],
     ["-malign-branch-boundary=32", "-malign-branch=jcc,fused"],
 )
 BRANCHES_APART = next(filter(compiles, APART), [])
@@ -86,20 +68,6 @@ BRANCHES_APART = next(filter(compiles, APART), [])
 # some 30 cycles before they begin: the C library's functions are faster from 64 bytes on.
 STRINGS = ["-mmemcpy-strategy=libcall:-1:noalign", "-mmemset-strategy=libcall:-1:noalign"]
 NO_STRINGS = STRINGS if compiles(STRINGS) else []
-# Twins of two float widths stand side by side where the linker is GNU's; others refuse.
-TWINS = ["-Xlinker", "-T", "-Xlinker", str(HERE / "twins.ld")]
-
-
-def links(flags: list[str]) -> bool:
-    """Whether the linker of extension modules knows the flags."""
-    with tempfile.TemporaryDirectory() as folder:
-        made = str(Path(folder) / "made.so")
-        return compiles(["-shared", "-fPIC", *flags], ["-xc", os.devnull, "-o", made])
-
-
-SIDE_BY_SIDE = TWINS if sys.platform == "linux" and links(TWINS) else []
-if SIDE_BY_SIDE:
-    COMMON_FLAGS += ["-ffunction-sections"]
 
 # Functions begin at multiples of 32 bytes: at 16, what a small call takes depends on what stands
 # before the function, by up to 4 %. At 64 a module is 37 KB larger and no faster.
@@ -108,8 +76,7 @@ ALIGNED = ["-falign-functions=32"]
 # What is the same for all instruction sets, and runs on every machine.
 CORE_FLAGS = [*ALIGNED, *BRANCHES_APART, *NO_STRINGS]
 ISA_FLAGS = {
-    # For the few machines without AVX2 code is kept small: three fifths of what -O3 makes of it.
-    "baseline": ["-Os", "-ftree-vectorize"],
+    "baseline": CORE_FLAGS,
     "neon": [],
     "avx2": ["-mavx2", "-mfma", "-mbmi2", *CORE_FLAGS],
     "avx512": [
@@ -131,21 +98,20 @@ def sanitizers() -> list[str]:
     kinds = os.environ.get("MINIGRAD_SANITIZE")
     if not kinds:
         return []
-    readable = ["-g1", "-O1", "-fasynchronous-unwind-tables"]
+    readable = ["-g1", "-O1"]
     return [f"-fsanitize={kinds}", "-fno-sanitize-recover=all", *readable]
 
 
-def link_flags() -> list[str]:
-    """Linker flags. Symbols, a thirtieth of a wheel, stay if MINIGRAD_SYMBOLS is set."""
-    kept = os.environ.get("MINIGRAD_SYMBOLS") or os.environ.get("MINIGRAD_SANITIZE")
-    small = ["-Wl,-z,noseparate-code"] if sys.platform == "linux" else []  # no pages half filled
-    strip = ["-Wl,--strip-all"] if sys.platform == "linux" and not kept else []
-    return ["-pthread", *small, *strip, *SIDE_BY_SIDE, *sanitizers()]
-
-
 def isas() -> list[str]:
-    """The instruction sets to build here, the one every machine of this kind has first."""
-    return ISAS_BY_MACHINE.get(platform.machine().lower(), ["baseline"])
+    """The instruction sets to build: all of this kind of machine, the one that each has first."""
+    here = ISAS_BY_MACHINE.get(platform.machine().lower(), ["baseline"])
+    chosen = os.environ.get("MINIGRAD_DEV", "").replace(",", " ").split()
+    unknown = [isa for isa in chosen if isa not in here]
+    if unknown:
+        raise SystemExit(
+            f"MINIGRAD_DEV={unknown[0]!r} is not built here; choose of {', '.join(here)}"
+        )
+    return [isa for isa in here if isa in chosen] if chosen else here
 
 
 def declarations() -> str:
@@ -157,9 +123,22 @@ def declarations() -> str:
     return found.group(1) + 'extern "Python" void mg_owner_released(void *owner);'
 
 
-def kernels(isa: str) -> tuple[str, list[str]]:
-    """The source of an instruction set's kernels, and the compiler's flags for it."""
-    return f"csrc/isa/{isa}.c", [*COMMON_FLAGS, *ISA_FLAGS[isa], *sanitizers()]
+def sources(*rooms: str) -> list[str]:
+    """The translation units of some rooms, the largest first: they take the longest."""
+    found = [file for room in rooms for file in (HERE / room).rglob("*.c")]
+    units = [file for file in found if not file.name.endswith(".inc.c")]
+    units.sort(key=lambda file: (-file.stat().st_size, file))
+    return [file.relative_to(HERE.parent).as_posix() for file in units]
+
+
+KERNELS = [*sources("kernels", "vmath"), "csrc/isa/table.c"]
+CORE = sources("base", "memory", "threads", "arrays", "lapack", "sets", "distance")
+DISPATCH = "csrc/isa/isa.c"  # which is told what instruction sets there are
+
+
+def kernel_flags(isa: str) -> list[str]:
+    """The compiler's flags for the kernels of an instruction set."""
+    return [f"-DMG_ISA={isa}", *COMMON_FLAGS, *ISA_FLAGS[isa], *sanitizers()]
 
 
 def native() -> cffi.FFI:
@@ -168,16 +147,11 @@ def native() -> cffi.FFI:
     ffi.cdef(declarations())
     ffi.set_source(
         "minigrad._native",
-        f'#include "run.h"\n{thunks()}\n#include "run.c"\n',
-        sources=["csrc/core.c"],
+        f'#include "program/run.h"\n{thunks()}\n#include "program/run.c"\n',
+        sources=CORE,
         include_dirs=["csrc"],
-        depends=[
-            p.relative_to(HERE.parent).as_posix()
-            for pattern in ("**/*.c", "**/*.h", "**/*.def", "**/*.ld", "build.py")
-            for p in sorted(HERE.glob(pattern))
-        ],
         extra_compile_args=[*COMMON_FLAGS, *CORE_FLAGS, *sanitizers()],
-        extra_link_args=link_flags(),
+        extra_link_args=["-pthread", *sanitizers()],
         libraries=["m"],
     )
     return ffi
@@ -187,5 +161,5 @@ def speed() -> dict[str, list[str]]:
     """The flags of the accelerator ``minigrad._speed``."""
     return {
         "extra_compile_args": [*COMMON_FLAGS, *CORE_FLAGS, *sanitizers()],
-        "extra_link_args": link_flags(),
+        "extra_link_args": ["-pthread", *sanitizers()],
     }

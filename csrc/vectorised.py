@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 
-from build import COMMON_FLAGS, ISA_FLAGS, isas
+from build import isas, kernel_flags
 
 HERE = Path(__file__).resolve().parent
 WIDTH = {"avx2": 32, "avx512": 64}  # bytes; the baseline is compiled to be small instead
@@ -44,9 +44,7 @@ def marks(file: Path) -> set[Place]:
 
 def report(isa: str, file: Path, flags: list[str]) -> dict[Place, list[int]]:
     """What became of each loop, by its place: the bytes of its vectors, or 0, for every copy."""
-    command = [os.environ.get("CC", "gcc"), *COMMON_FLAGS, *ISA_FLAGS[isa], *flags]
-    command += ["-DMG_KERNEL(type, name, args)=type name args;", "-DMG_SHARED=extern"]
-    command += ["-DNDEBUG", f"-I{HERE}", "-include", str(HERE / "minigrad.h")]
+    command = [os.environ.get("CC", "gcc"), *kernel_flags(isa), *flags, "-DNDEBUG", f"-I{HERE}"]
     command += ["-fopt-info-vec-optimized-missed", "-S", str(file), "-o", os.devnull]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     copies: dict[Place, list[int]] = {}
@@ -57,7 +55,7 @@ def report(isa: str, file: Path, flags: list[str]) -> dict[Place, list[int]]:
 
 def main(flags: list[str]) -> int:
     """Compile, and name the marked loops that are not vectors."""
-    marked = {file: marks(file) for file in sorted((HERE / "kernels").glob("*.c"))}
+    marked = {file: marks(file) for file in sorted((HERE / "kernels").rglob("*.c"))}
     files = [file for file, places in marked.items() if places and ".inc" not in file.name]
     jobs = list(product([isa for isa in isas() if isa in WIDTH], files))
     failed = 0

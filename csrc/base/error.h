@@ -3,7 +3,7 @@
 #ifndef MG_ERROR_H
 #define MG_ERROR_H
 
-#include "../minigrad.h"
+#include "minigrad.h"
 #include "platform.h"
 
 void *mg_fail(int code, int64_t detail0, int64_t detail1);

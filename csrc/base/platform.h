@@ -7,27 +7,26 @@
 #include <stdint.h>
 
 #define MG_INLINE static inline __attribute__((always_inline, unused))
-/* One compiled copy for all callers: gcc would make another for those that pass a constant. */
+/* One compiled copy for all callers: gcc would make another for those that pass a constant. Headers hold
+ * some that not every file calls. */
 #if defined(__clang__)
-#define MG_NOINLINE __attribute__((noinline))
+#define MG_NOINLINE __attribute__((noinline, unused))
 #else
-#define MG_NOINLINE __attribute__((noinline, noclone))
-#endif
-/* What the files of kernels share. They are one translation unit; csrc/vectorised.py, to which each is
- * one, has another word for it. */
-#ifndef MG_SHARED
-#define MG_SHARED static
+#define MG_NOINLINE __attribute__((noinline, noclone, unused))
 #endif
 /* A variable of another translation unit of this library: its address is known, and not looked up. */
 #define MG_OWN __attribute__((visibility("hidden")))
-/* Between these: checks and plans, made once for each call and not for each element, so that their
- * code is kept small. */
-#if defined(__clang__)
-#define MG_PLANNING
-#define MG_PLANNING_END
-#else
-#define MG_PLANNING _Pragma("GCC push_options") _Pragma("GCC optimize(\"Os\")")
-#define MG_PLANNING_END _Pragma("GCC pop_options")
+#define MG_QUOTED(text) MG_QUOTED_TEXT(text)
+#define MG_QUOTED_TEXT(text) #text
+/* The files of kernels/ and vmath/ are compiled once for each instruction set, MG_ISA, and linked into one
+ * library. What one of them defines for others, and each kernel of ops.def, is declared by these: C
+ * calls it `name`, the linker name_avx2 and so on. */
+#ifdef MG_ISA
+#define MG_LINKED_AS(name)                                                                          \
+    __asm__(MG_QUOTED(__USER_LABEL_PREFIX__) MG_QUOTED(name) "_" MG_QUOTED(MG_ISA))
+#define MG_SHARED(type, name, args) extern MG_OWN type name args MG_LINKED_AS(name)
+#define MG_SHARED_TABLE(type, name) extern MG_OWN type name MG_LINKED_AS(name)
+#define MG_KERNEL(type, name, args, operation) MG_SHARED(type, name, args);
 #endif
 /* Between these: loops over several vectors, each one long chain of operations. gcc puts instructions in
  * order before it shares out registers too, with an eye on how many there are, so that where 32 vectors

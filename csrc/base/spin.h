@@ -23,7 +23,7 @@ typedef struct {
 } mg_spin;
 
 /* The holder needs some nanoseconds more unless it was preempted: spin, then yield, then sleep. */
-static MG_NOINLINE __attribute__((unused)) void mg_spin_wait(mg_spin *lock) {
+static MG_NOINLINE void mg_spin_wait(mg_spin *lock) {
     for (int tries = 0;; tries++) {
         if (!atomic_load_explicit(&lock->held, memory_order_relaxed) &&
             !atomic_exchange_explicit(&lock->held, true, memory_order_acquire))

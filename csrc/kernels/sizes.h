@@ -2,7 +2,7 @@
 #ifndef MG_SIZES_H
 #define MG_SIZES_H
 
-#include "vec.h"
+#include "simd/vec.h"
 
 #if defined(__aarch64__)
 #define MG_SIZE_BY_VECTORS(name, by64, by32, by16, neon, unit, families) name = neon,

@@ -1,6 +1,6 @@
 /* array.c: making arrays, and the views that share a buffer. */
 #include "array.h"
-#include "../base/gil.h"
+#include "base/gil.h"
 
 #include <string.h>
 
@@ -32,8 +32,6 @@ int mg_contiguous_now(const mg_array *a) { return mg_is_contiguous(a); }
 int mg_alike(const mg_array *a, const mg_array *b) {
     return a->dtype == b->dtype && mg_same_shape(a, b);
 }
-
-mg_array *mg_contiguous(mg_array *a) { return mg_is_contiguous(a) ? mg_retain(a) : mg_copy(a); }
 
 inline int mg_count(int ndim, const int64_t *shape, int itemsize, int64_t *count) {
     if (ndim < 0 || ndim > MG_MAX_NDIM) return mg_fail_code(MG_ENDIM, ndim, MG_MAX_NDIM);
@@ -139,15 +137,28 @@ mg_arrays *mg_arrays_of(int count, mg_array *const *made) {
 
 mg_array *mg_empty(int dtype, int ndim, const int64_t *shape) { return mg_new(dtype, ndim, shape); }
 
-static mg_array *array_weak(int dtype, double value, int64_t integer) {
-    mg_array *a = mg_full(dtype, 0, NULL, value, integer);
+/* A number of Python's: no axes, and it takes the dtype of the operands that it meets. */
+static mg_array *array_number(int dtype) {
+    mg_array *a = mg_new(dtype, 0, NULL);
     if (a) a->weak = 1;
     return a;
 }
 
-mg_array *mg_weak_float(double value) { return array_weak(MG_FLOAT64, value, 0); }
-mg_array *mg_weak_int(int64_t value) { return array_weak(MG_INT64, 0, value); }
-mg_array *mg_weak_bool(int value) { return array_weak(MG_BOOL, 0, value); }
+mg_array *mg_weak_float(double value) {
+    mg_array *a = array_number(MG_FLOAT64);
+    if (a) *(double *)a->data = value;
+    return a;
+}
+mg_array *mg_weak_int(int64_t value) {
+    mg_array *a = array_number(MG_INT64);
+    if (a) *(int64_t *)a->data = value;
+    return a;
+}
+mg_array *mg_weak_bool(int value) {
+    mg_array *a = array_number(MG_BOOL);
+    if (a) *(uint8_t *)a->data = value != 0;
+    return a;
+}
 
 mg_array *mg_borrow(void *data, int dtype, int ndim, const int64_t *shape, const int64_t *strides,
                     int writable) {
@@ -185,8 +196,6 @@ int64_t mg_whole_at(int dtype, const char *at) {
 
 double mg_item_float(const mg_array *a) { return a->size ? mg_real_at(a->dtype, a->data) : 0; }
 int64_t mg_item_int(const mg_array *a) { return a->size ? mg_whole_at(a->dtype, a->data) : 0; }
-
-MG_PLANNING
 
 /* ---- views ---- */
 
@@ -259,21 +268,6 @@ mg_array *mg_view_reshape(mg_array *a, int ndim, const int64_t *shape) {
     if (view_resolve(a, ndim, shape, resolved)) return NULL;
     if (mg_is_contiguous(a)) mg_row_major(ndim, resolved, strides);
     else if (!view_strides(a, ndim, resolved, strides)) return mg_fail(MG_ESHAPE, -1, -1);
-    return mg_alias(a, a->data, ndim, resolved, strides);
-}
-
-mg_array *mg_reshape(mg_array *a, int ndim, const int64_t *shape) {
-    int64_t resolved[MG_MAX_NDIM], strides[MG_MAX_NDIM];
-    if (view_resolve(a, ndim, shape, resolved)) return NULL;
-    if (mg_is_contiguous(a)) mg_row_major(ndim, resolved, strides);
-    else if (!view_strides(a, ndim, resolved, strides)) {
-        mg_array *copy = mg_copy(a);
-        if (!copy) return NULL;
-        mg_row_major(ndim, resolved, strides);
-        mg_array *view = mg_alias(copy, copy->data, ndim, resolved, strides);
-        mg_release(copy);
-        return view;
-    }
     return mg_alias(a, a->data, ndim, resolved, strides);
 }
 
@@ -408,4 +402,15 @@ int mg_overlaps_itself(const mg_array *a) {
     return 0;
 }
 
-MG_PLANNING_END
+/* ---- whom a buffer belongs to ---- */
+
+int64_t mg_version(const mg_array *a) { return a->buffer->written; }
+int64_t mg_pins(const mg_array *a) { return a->buffer->pins; }
+int mg_writable(const mg_array *a) { return a->buffer->writable; }
+uint64_t mg_buffer_id(const mg_array *a) { return (uint64_t)(uintptr_t)a->buffer; }
+int mg_sole_owner(const mg_array *a) {
+    return a->refs == 1 && a->buffer->refs == 1 && a->buffer->pins == 0 && a->buffer->shared == 0 &&
+           a->buffer->writable && mg_is_contiguous(a);
+}
+void mg_seal(mg_array *a) { a->buffer->writable = false; }
+void mg_share(mg_array *a, int count) { atomic_fetch_add(&a->buffer->shared, count); }

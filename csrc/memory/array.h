@@ -63,8 +63,6 @@ mg_arrays *mg_arrays_of(int count, mg_array *const *made);
 
 /* Row-major without gaps (size-1 axes may have any stride; empty arrays are contiguous). */
 bool mg_is_contiguous(const mg_array *a);
-/* `a` itself, retained, when contiguous; else a contiguous copy. Release either way. */
-mg_array *mg_contiguous(mg_array *a);
 /* Row-major strides of a shape. */
 void mg_row_major(int ndim, const int64_t *shape, int64_t *strides);
 

@@ -12,8 +12,8 @@
  *
  * Tests deny blocks that are asked of the system, to see what follows. While they do nothing is cached,
  * so that every block is asked for; a block from the cache costs nothing for it. */
-#include "../base/spin.h"
-#include "../base/system.h"
+#include "base/spin.h"
+#include "base/system.h"
 #include "buffer.h"
 
 #include <stdlib.h>

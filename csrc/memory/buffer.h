@@ -2,7 +2,7 @@
 #ifndef MG_BUFFER_H
 #define MG_BUFFER_H
 
-#include "../base/error.h"
+#include "base/error.h"
 #include <stdatomic.h>
 
 /* A buffer owns its bytes (taken from the block cache) or borrows foreign memory. */

@@ -6,7 +6,7 @@
 #ifndef MG_HALF_H
 #define MG_HALF_H
 
-#include "../base/platform.h"
+#include "base/platform.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -14,7 +14,7 @@
  * and are woken once that pays. They keep off the processor that their caller runs on.
  * A forked child starts without any. */
 #include "pool.h"
-#include "../base/gil.h"
+#include "base/gil.h"
 
 enum { POOL_MAX_THREADS = 256 };
 
@@ -31,8 +31,8 @@ int mg_set_num_threads(int n) {
 
 #else
 
-#include "../base/spin.h"
-#include "../base/system.h"
+#include "base/spin.h"
+#include "base/system.h"
 
 #include <pthread.h>
 #include <signal.h>

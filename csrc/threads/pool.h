@@ -5,7 +5,7 @@
 #ifndef MG_POOL_H
 #define MG_POOL_H
 
-#include "../base/error.h"
+#include "base/error.h"
 
 typedef void (*mg_block_fn)(void *context, int64_t block);
 

@@ -278,7 +278,7 @@ NORM: Row = custom(
 )
 
 
-_NEAR = {lib.MG_FLOAT32: 2.0**96, lib.MG_FLOAT64: 2.0**960}  # as csrc/kernels/reduce_back.inc.c
+_NEAR = {lib.MG_FLOAT32: 2.0**96, lib.MG_FLOAT64: 2.0**960}  # as csrc/kernels/reduce/backward.inc.c
 
 
 def _p_norm(x: Array, axes: Axes, keep: bool, p: float) -> Array:

@@ -1,2 +1,0 @@
-#define MG_ISA avx2
-#include "../kernels.c"

@@ -1,2 +1,0 @@
-#define MG_ISA avx512
-#include "../kernels.c"

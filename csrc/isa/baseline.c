@@ -1,2 +1,0 @@
-#define MG_ISA baseline
-#include "../kernels.c"

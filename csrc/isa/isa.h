@@ -1,0 +1,18 @@
+/* isa.h: the kernels of one instruction set, as a table. */
+#ifndef MG_ISA_H
+#define MG_ISA_H
+
+#include "minigrad.h"
+
+typedef struct {
+    const char *isa;
+    void (*begin)(void); /* called once, before the others */
+#define MG_KERNEL(type, name, args, operation) type(*name) args;
+#include "ops.def"
+} mg_kernels;
+
+/* Its name is that of the instruction set. */
+#define MG_KERNELS(isa) MG_KERNELS_OF(isa)
+#define MG_KERNELS_OF(isa) mg_kernels_##isa
+
+#endif

@@ -1,2 +1,0 @@
-#define MG_ISA neon
-#include "../kernels.c"

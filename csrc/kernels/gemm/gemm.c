@@ -1,0 +1,72 @@
+/* gemm.c: block sizes, and the matrix kernels compiled for both float widths. */
+#include "gemm.h"
+#include "base/system.h"
+#include "threads/pool.h"
+#include "simd/transpose.h"
+#include "simd/vec.h"
+#include <stdatomic.h>
+#include <string.h>
+
+/* The register tile is GEMM_MR rows by GEMM_NV vectors: as many accumulators as the register file
+ * holds beside GEMM_NV vectors of B and a broadcast element of A.
+ *
+ * In sizes.def:
+ * GEMM_KC  depth of a block: the deeper, the less often C is read and written
+ * GEMM_MC  rows of a block for each MB of L2: the packed block of A (MC x KC) takes a quarter to a
+ *          third of it
+ * GEMM_NS  columns of B packed at a time: a share of L3
+ *
+ * Here:
+ * GEMM_MASKS  a load of the first n lanes costs what a load costs
+ * GEMM_PACKS  packs, for more than one tile of rows, a B whose rows fall onto one set of L1: a tile
+ *             reads but a line of each row, too seldom used again
+ * GEMM_READS  rows of a packed A whose elements the multiply-adds broadcast from memory themselves,
+ *          each vector anew: a load more and an instruction less */
+#if MG_VECTOR_BYTES == 64
+enum { GEMM_MASKS = 1, GEMM_PACKS = 0, GEMM_READS = 4 };
+#elif defined(__aarch64__)
+enum { GEMM_MASKS = 0, GEMM_PACKS = 0, GEMM_READS = 0 };
+#else /* 16 registers */
+enum { GEMM_MASKS = 0, GEMM_PACKS = 1, GEMM_READS = 0 };
+#endif
+/* Runs of full tiles have a kernel of their own, in whose instructions these name the width. */
+#define GEMM_RUNS (MG_VECTOR_BYTES == 32)
+#define GEMM_ONE_f32 "ss"
+#define GEMM_ALL_f32 "ps"
+#define GEMM_ONE_f64 "sd"
+#define GEMM_ALL_f64 "pd"
+enum { GEMM_LINE = 64 / MG_VECTOR_BYTES }; /* vectors in a cache line */
+_Static_assert(GEMM_MR <= 14, "gemm_tile_rows has a case for each height");
+enum { GEMM_GROUP = 4 };           /* slivers of B that one thread packs and uses, at most */
+
+MG_INLINE int64_t gemm_round_up(int64_t n, int64_t unit) { return mg_ceil_div(n, unit) * unit; }
+
+/* `rows` for each MB of L2, in whole tiles. Only this size follows the machine: the depths of
+ * blocks decide how sums are rounded, and the bits must not depend on a cache. */
+static int64_t gemm_most_rows(int64_t rows) {
+    static _Atomic int64_t cache; /* the same whoever asks first */
+    int64_t bytes = atomic_load_explicit(&cache, memory_order_relaxed);
+    if (bytes == 0) {
+        bytes = mg_system_cache();
+        atomic_store_explicit(&cache, bytes, memory_order_relaxed);
+    }
+    return mg_max((rows * bytes >> 20) / GEMM_MR, 2) * GEMM_MR;
+}
+
+#define MG_REAL 32
+#include "micro_kernel.inc.c"
+#define MG_REAL 32
+#include "pack.inc.c"
+#define MG_REAL 32
+#include "vector.inc.c"
+#define MG_REAL 32
+#include "gemm.inc.c"
+
+#define MG_REAL 64
+#include "micro_kernel.inc.c"
+#define MG_REAL 64
+#include "pack.inc.c"
+#define MG_REAL 64
+#include "vector.inc.c"
+#define MG_REAL 64
+#include "gemm.inc.c"

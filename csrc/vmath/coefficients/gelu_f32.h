@@ -1,0 +1,170 @@
+/* logistic_f32.h: the tables of vmath/logistic_f32.inc.h, our own fits as those of
+ * erf.h. Rows are the point c where a piece is expanded, the number very near to u(c),
+ * and the coefficients of (u(c + d) - u(c)) / d, the last two of which share a number: its first 16
+ * bits decide the one, the others are the first of the other. The last 8 bits of row 5, of tables that
+ * are no step less u, are the first of what of a is added to max(x, 0), -1/2 or 0. The largest error,
+ * weighed against u where it is not near its zero, is 2^-25. */
+#ifndef MG_VMATH_COEFFICIENTS_GELU_F32_H
+#define MG_VMATH_COEFFICIENTS_GELU_F32_H
+
+#include "vmath/piecewise.h"
+
+typedef struct {
+    float low;  /* below this there is another way */
+    float high; /* in the last piece, where u is nothing beside s */
+    float k1, k2;
+#if MG_LANE_BY_LANE
+    _Alignas(32) float by_piece[32][8];
+#else
+    _Alignas(MG_VECTOR_BYTES) float table[7][32]; /* a load that crosses lines takes twice as long */
+#endif
+} v_pieces;
+
+static const __attribute__((unused)) v_pieces v_gelu_pieces = {
+    -5.5f, 5.625f, 0x1.cea59p+1f, 0x1.5b10c6p-2f, V_TABLE_7(
+    (0, 0x1.e159c4p-3f, 0x1.0dffe4p-1f, 0x1.8997bep-1f, 0x1.0102f4p+0f, 0x1.3e0d3cp+0f,
+     0x1.75fddep+0f, 0x1.add62p+0f, 0x1.e0c90ap+0f, 0x1.0b32e6p+1f, 0x1.236f5p+1f, 0x1.3b8984p+1f,
+     0x1.544a02p+1f, 0x1.6b38a4p+1f, 0x1.8224a8p+1f, 0x1.994f42p+1f),
+    (0x1.ae713ap+1f, 0x1.c3ef04p+1f, 0x1.d9c152p+1f, 0x1.ed6c12p+1f, 0x1.00fp+2f, 0x1.0b2a22p+2f,
+     0x1.15303ep+2f, 0x1.1ef67ep+2f, 0x1.282a5p+2f, 0x1.317212p+2f, 0x1.3b37d6p+2f, 0x1.43eb6ep+2f,
+     0x1.4d4b76p+2f, 0x1.5639d2p+2f, 0x1.5eda76p+2f, 0x1.67864ep+2f),
+    (0, -0x1.65c648p-6f, 0x1.42e53cp-3f, 0x1.5bf9b8p-3f, 0x1.443f76p-3f, 0x1.105ed6p-3f,
+     0x1.aef67p-4f, 0x1.4049e2p-4f, 0x1.d06a36p-5f, 0x1.3b071cp-5f, 0x1.a9306cp-6f, 0x1.14961p-6f,
+     0x1.55de1p-7f, 0x1.a690e2p-8f, 0x1.f92604p-9f, 0x1.22470ap-9f),
+    (0x1.540bdep-10f, 0x1.7f902ap-11f, 0x1.a0608cp-12f, 0x1.d40f22p-13f, 0x1.f53d7ep-14f,
+     0x1.05815ap-14f, 0x1.0d8e92p-15f, 0x1.13cddep-16f, 0x1.1f3a7ap-17f, 0x1.23418cp-18f,
+     0x1.166ee6p-19f, 0x1.1af39ap-20f, 0x1.0b3c5ap-21f, 0x1.0052aep-22f, 0x1.eedbe6p-24f, 0),
+    (-0x1.17e2c4p-30f, -0x1.7913cep-3f, 0x1.dac256p-4f, -0x1.d7d8b2p-8f, -0x1.592736p-4f,
+     -0x1.f3dd56p-4f, -0x1.07197ep-3f, -0x1.df5c84p-4f, -0x1.9276c6p-4f, -0x1.36997cp-4f,
+     -0x1.cfbe36p-5f, -0x1.49e09ep-5f, -0x1.bafa6ep-6f, -0x1.25b59p-6f, -0x1.76b786p-7f,
+     -0x1.c9e04ep-8f),
+    (-0x1.1aa776p-8f, -0x1.4f585ap-9f, -0x1.7e2c9ep-10f, -0x1.bfef66p-11f, -0x1.f40c4ap-12f,
+     -0x1.0f7bbp-12f, -0x1.22884ep-13f, -0x1.33ea84p-14f, -0x1.4b199cp-15f, -0x1.5a65acp-16f,
+     -0x1.55dcb4p-17f, -0x1.65191ap-18f, -0x1.5b1d9ap-19f, -0x1.55efecp-20f, -0x1.52752ap-21f, 0),
+    (-0x1.988452p-2f, -0x1.826968p-2f, -0x1.320edap-2f, -0x1.ac5c9ep-3f, -0x1.e9b08cp-4f,
+     -0x1.58c0acp-5f, 0x1.2dd74ap-7f, 0x1.46f2e4p-5f, 0x1.abcc9p-5f, 0x1.b40326p-5f,
+     0x1.858aa2p-5f, 0x1.3f2b0ep-5f, 0x1.e37c52p-6f, 0x1.60ec06p-6f, 0x1.ea446p-7f, 0x1.43a298p-7f),
+    (0x1.aa31eep-8f, 0x1.0ca3fcp-8f, 0x1.443912p-9f, 0x1.8ee5fap-10f, 0x1.d30a98p-11f,
+     0x1.09462ap-11f, 0x1.2816fp-12f, 0x1.465832p-13f, 0x1.6b8c7ap-14f, 0x1.899e0cp-15f,
+     0x1.92345ep-16f, 0x1.b0dda2p-17f, 0x1.b21092p-18f, 0x1.b808fap-19f, 0x1.bf6dd4p-20f, 0),
+    (-0x1.69ff7ep-23f, 0x1.eb41acp-5f, 0x1.d1249ap-4f, 0x1.09912cp-3f, 0x1.ee3e6p-4f,
+     0x1.802978p-4f, 0x1.feb7bcp-5f, 0x1.07c22cp-5f, 0x1.4bb412p-7f, -0x1.70299ep-8f,
+     -0x1.b7be48p-7f, -0x1.0b364ap-6f, -0x1.035bc8p-6f, -0x1.bf0696p-7f, -0x1.6224dcp-7f,
+     -0x1.0516a2p-7f),
+    (-0x1.7718dp-8f, -0x1.ff7f0ap-9f, -0x1.4b9f28p-9f, -0x1.b0d9cp-10f, -0x1.0c3afap-10f,
+     -0x1.4146d8p-11f, -0x1.786f76p-12f, -0x1.b1dcaap-13f, -0x1.f703cap-14f, -0x1.1af4dp-14f,
+     -0x1.2c7ee8p-15f, -0x1.4e36dep-16f, -0x1.5ac02ap-17f, -0x1.6aa9b4p-18f, -0x1.7baac4p-19f, 0),
+    (0x1.105b7ep-4f, 0x1.df017ep-5f, 0x1.f8fcp-6f, 0x1.585ap-9f, -0x1.4f88p-6f, -0x1.1644p-5f,
+     -0x1.2b18p-5f, -0x1.02fap-5f, -0x1.810ep-6f, -0x1.cf4p-7f, -0x1.b99cp-8f, -0x1.5074p-10f,
+     0x1.1ceap-9f, 0x1.e4e8p-9f, 0x1.09fep-8f, 0x1.e506p-9f),
+    (0x1.923ep-9f, 0x1.349cp-9f, 0x1.ba66p-10f, 0x1.383ap-10f, 0x1.a02ap-11f, 0x1.0a14p-11f,
+     0x1.4a9ep-12f, 0x1.91bcp-13f, 0x1.e7fp-14f, 0x1.1edcp-14f, 0x1.3e32p-15f, 0x1.6f5ep-16f,
+     0x1.8bc4p-17f, 0x1.ac6ap-18f, 0x1.cf2p-19f, 0),
+    (-0x1.117842p-15f, -0x1.b177fcp-7f, -0x1.757646p-6f, -0x1.70767ap-6f, -0x1.06778ep-6f,
+     -0x1.aa77ap-8f, 0x1.8e775ep-10f, 0x1.c2767cp-8f, 0x1.247322p-7f, 0x1.19750ap-7f,
+     0x1.c375e2p-8f, 0x1.3375f2p-8f, 0x1.4b75c2p-9f, 0x1.fd753cp-11f, -0x1.2d7468p-14f,
+     -0x1.517364p-11f),
+    (-0x1.b76f6cp-11f, -0x1.b6714ep-11f, -0x1.787212p-11f, -0x1.2c7264p-11f, -0x1.bc722ap-12f,
+     -0x1.3471fp-12f, -0x1.a4717ep-13f, -0x1.10711p-13f, -0x1.5c706ep-14f, -0x1.b06fdep-15f,
+     -0x1.f86f3ap-16f, -0x1.306e68p-16f, -0x1.566dc6p-17f, -0x1.826d12p-18f, -0x1.ae6c34p-19f, 0))};
+
+static const __attribute__((unused)) v_pieces v_gelu_tanh_pieces = {
+    -5.125f, 5.1875f, 0x1.c895a6p+1f, 0x1.d44f02p-2f, V_TABLE_7(
+    (0, 0x1.ef9b7cp-3f, 0x1.0bdae6p-1f, 0x1.83e2c4p-1f, 0x1.fb4c08p-1f, 0x1.363aep+0f,
+     0x1.6ae29cp+0f, 0x1.9e265p+0f, 0x1.d2a99cp+0f, 0x1.00a476p+1f, 0x1.18753ap+1f, 0x1.2ea4bp+1f,
+     0x1.4574cp+1f, 0x1.5a3516p+1f, 0x1.6f2224p+1f, 0x1.8374b8p+1f),
+    (0x1.97738ep+1f, 0x1.aae718p+1f, 0x1.be46cep+1f, 0x1.d0f252p+1f, 0x1.e3e69ep+1f,
+     0x1.f5e296p+1f, 0x1.03ba24p+2f, 0x1.0c65a6p+2f, 0x1.15067ap+2f, 0x1.1d51f8p+2f,
+     0x1.25d64ep+2f, 0x1.2da45cp+2f, 0x1.35deeap+2f, 0x1.3dd8ccp+2f, 0x1.45d178p+2f,
+     0x1.4d73fap+2f),
+    (0, -0x1.7b0e3cp-6f, 0x1.41ee96p-3f, 0x1.5c3b5ep-3f, 0x1.46c746p-3f, 0x1.185d18p-3f,
+     0x1.c6c9e2p-4f, 0x1.5ef748p-4f, 0x1.fe819p-5f, 0x1.706826p-5f, 0x1.fa58p-6f, 0x1.579958p-6f,
+     0x1.bb802p-7f, 0x1.1f6ap-7f, 0x1.665052p-8f, 0x1.b540dap-9f),
+    (0x1.03b458p-9f, 0x1.2e52bcp-10f, 0x1.549426p-11f, 0x1.7a977cp-12f, 0x1.92894ap-13f,
+     0x1.ab2ef2p-14f, 0x1.bcfa7ap-15f, 0x1.c433cp-16f, 0x1.bdbdfcp-17f, 0x1.b50a7ep-18f,
+     0x1.96414cp-19f, 0x1.863832p-20f, 0x1.5c684ep-21f, 0x1.34688ap-22f, 0x1.081a28p-23f, 0),
+    (0x1.f3d318p-31f, -0x1.83c87ap-3f, 0x1.e59c4ep-4f, -0x1.1ff43p-9f, -0x1.4a95d8p-4f,
+     -0x1.e75c5ap-4f, -0x1.082d6ap-3f, -0x1.f3aa8ep-4f, -0x1.acbc74p-4f, -0x1.5e71d4p-4f,
+     -0x1.0da28ap-4f, -0x1.92d452p-5f, -0x1.1d01f6p-5f, -0x1.8fc43p-6f, -0x1.0ce4f6p-6f,
+     -0x1.604e64p-7f),
+    (-0x1.bfc702p-8f, -0x1.15cfbp-8f, -0x1.4cf17p-9f, -0x1.8843b2p-10f, -0x1.b9d382p-11f,
+     -0x1.eea3eep-12f, -0x1.0f2576p-12f, -0x1.2186b2p-13f, -0x1.2b8228p-14f, -0x1.3358d6p-15f,
+     -0x1.2b1e4ep-16f, -0x1.2b6f38p-17f, -0x1.170c68p-18f, -0x1.014ca2p-19f, -0x1.cab378p-21f, 0),
+    (-0x1.988454p-2f, -0x1.810156p-2f, -0x1.333162p-2f, -0x1.b4a89ep-3f, -0x1.fd89dp-4f,
+     -0x1.a54a9cp-5f, -0x1.a6f5dcp-13f, 0x1.093a34p-5f, 0x1.960e2ap-5f, 0x1.b9f3d6p-5f,
+     0x1.a2c88ap-5f, 0x1.6cd56cp-5f, 0x1.271a3ap-5f, 0x1.ccf59p-6f, 0x1.5647d4p-6f, 0x1.ea3e6ap-7f),
+    (0x1.525216p-7f, 0x1.c5071cp-8f, 0x1.23e3d6p-8f, 0x1.6fcc34p-9f, 0x1.ba71fap-10f,
+     0x1.0716dap-10f, 0x1.316f7cp-11f, 0x1.5890b4p-12f, 0x1.77f0bcp-13f, 0x1.958682p-14f,
+     0x1.9ee9f8p-15f, 0x1.b262ccp-16f, 0x1.a7f60ep-17f, 0x1.986ff2p-18f, 0x1.7c0952p-19f, 0),
+    (-0x1.41c58ap-24f, 0x1.faa48ep-5f, 0x1.cfa418p-4f, 0x1.08b29ep-3f, 0x1.efb61ap-4f,
+     0x1.8e0582p-4f, 0x1.182a72p-4f, 0x1.4bb2dcp-5f, 0x1.0c6f5ep-6f, 0x1.38796p-11f,
+     -0x1.411b22p-7f, -0x1.e71992p-7f, -0x1.0dae88p-6f, -0x1.015336p-6f, -0x1.c069acp-7f,
+     -0x1.6e0c8cp-7f),
+    (-0x1.1aebcap-7f, -0x1.a28fcap-8f, -0x1.27876cp-8f, -0x1.945c16p-9f, -0x1.072bdap-9f,
+     -0x1.500718p-10f, -0x1.a0df64p-11f, -0x1.f4ce0cp-12f, -0x1.2227bcp-12f, -0x1.4afc7ep-13f,
+     -0x1.660048p-14f, -0x1.89ca0ep-15f, -0x1.944c86p-16f, -0x1.988774p-17f, -0x1.8e34b4p-18f, 0),
+    (0x1.11b37ep-4f, 0x1.dc557ep-5f, 0x1.fb6cp-6f, 0x1.b86p-9f, -0x1.42a2p-6f, -0x1.0b38p-5f,
+     -0x1.26eap-5f, -0x1.0cbap-5f, -0x1.a1f2p-6f, -0x1.23cep-6f, -0x1.519ap-7f, -0x1.2a64p-8f,
+     -0x1.b674p-13f, 0x1.3018p-9f, 0x1.e2ep-9f, 0x1.0d54p-8f),
+    (0x1.01bp-8f, 0x1.c0acp-9f, 0x1.6acp-9f, 0x1.1612p-9f, 0x1.9176p-10f, 0x1.185ep-10f,
+     0x1.7968p-11f, 0x1.e8ep-12f, 0x1.3016p-12f, 0x1.7212p-13f, 0x1.aa8cp-14f, 0x1.f02ep-15f,
+     0x1.0d78p-15f, 0x1.1f1ep-16f, 0x1.269ap-17f, 0),
+    (-0x1.bb784ap-16f, -0x1.c578p-7f, -0x1.797642p-6f, -0x1.727686p-6f, -0x1.067796p-6f,
+     -0x1.da779ap-8f, 0x1.7c773cp-12f, 0x1.6c7692p-8f, 0x1.0c752p-7f, 0x1.167494p-7f,
+     0x1.e775bap-8f, 0x1.7b74ep-8f, 0x1.0175c4p-8f, 0x1.33756ep-9f, 0x1.0f755cp-10f,
+     0x1.a574aep-14f),
+    (-0x1.03739p-11f, -0x1.a572f4p-11f, -0x1.d7710ap-11f, -0x1.c07152p-11f, -0x1.7e7244p-11f,
+     -0x1.30728cp-11f, -0x1.cc725cp-12f, -0x1.467228p-12f, -0x1.c071ccp-13f, -0x1.28715ep-13f,
+     -0x1.7070d6p-14f, -0x1.c8703p-15f, -0x1.086f98p-15f, -0x1.2c6efp-16f, -0x1.466e14p-17f, 0))};
+
+static const __attribute__((unused)) v_pieces v_gelu_slope_pieces = {
+    -5.375f, 6.3125f, 0x1.bc9b12p+1f, 0x1.dd9ab6p-3f, V_TABLE_7(
+    (0, 0x1.24f406p-2f, 0x1.1e4e7p-1f, 0x1.a33e0ap-1f, 0x1.1259bep+0f, 0x1.519974p+0f,
+     0x1.8fa68p+0f, 0x1.cd0868p+0f, 0x1.02daaap+1f, 0x1.1f6cbep+1f, 0x1.3bcb2cp+1f, 0x1.5703b2p+1f,
+     0x1.7181dp+1f, 0x1.8c187ep+1f, 0x1.a670fcp+1f, 0x1.bf40c8p+1f),
+    (0x1.d860cap+1f, 0x1.f044fp+1f, 0x1.04b05ep+2f, 0x1.108514p+2f, 0x1.1bb532p+2f, 0x1.2755f2p+2f,
+     0x1.32df3ap+2f, 0x1.3da812p+2f, 0x1.491994p+2f, 0x1.53d83ap+2f, 0x1.5e3cdep+2f,
+     0x1.6915b2p+2f, 0x1.735c52p+2f, 0x1.7dbd5ap+2f, 0x1.8776f6p+2f, 0x1.91d01cp+2f),
+    (0x1p-1f, 0x1.1c84a8p-2f, 0x1.8e356cp-4f, -0x1.bd4f1cp-6f, -0x1.94cbcep-4f, -0x1.03dc5cp-3f,
+     -0x1.ff89a8p-4f, -0x1.b28c5ap-4f, -0x1.534018p-4f, -0x1.e87794p-5f, -0x1.48999ap-5f,
+     -0x1.a6bdb6p-6f, -0x1.04a272p-6f, -0x1.30a686p-7f, -0x1.54883ep-8f, -0x1.78c088p-9f),
+    (-0x1.8c5bfap-10f, -0x1.9db3a8p-11f, -0x1.90f526p-12f, -0x1.8608f8p-13f, -0x1.7d7bcep-14f,
+     -0x1.5e76fcp-15f, -0x1.38f178p-16f, -0x1.1d876cp-17f, -0x1.e0b5dp-19f, -0x1.9dd1aep-20f,
+     -0x1.6419cap-21f, -0x1.1ed734p-22f, -0x1.d7a092p-24f, -0x1.760436p-25f, -0x1.32c15ep-26f, 0),
+    (-0x1.988454p-1f, -0x1.7816dap-1f, -0x1.26c338p-1f, -0x1.846d0ap-2f, -0x1.87c4c2p-3f,
+     -0x1.6563a8p-5f, 0x1.a6611cp-5f, 0x1.91646cp-4f, 0x1.b9dcc2p-4f, 0x1.8f87fep-4f,
+     0x1.3e5d62p-4f, 0x1.d30514p-5f, 0x1.40e326p-5f, 0x1.9c75b8p-6f, 0x1.f56204p-7f,
+     0x1.29f626p-7f),
+    (0x1.4f14bap-8f, 0x1.72eccp-9f, 0x1.7cd9b2p-10f, 0x1.85e0e2p-11f, 0x1.8f2694p-12f,
+     0x1.7f9bb8p-13f, 0x1.65712cp-14f, 0x1.52c8ecp-15f, 0x1.2871d8p-16f, 0x1.08437p-17f,
+     0x1.d5dccp-19f, 0x1.8718c8p-20f, 0x1.4b5438p-21f, 0x1.0e97cp-22f, 0x1.c7e28p-24f, 0),
+    (0x1.45f39ep-22f, 0x1.b78f2p-3f, 0x1.683454p-2f, 0x1.8e4156p-2f, 0x1.5f7fecp-2f,
+     0x1.fe859ep-3f, 0x1.26ae4ep-3f, 0x1.b7fa88p-5f, -0x1.32d0fp-8f, -0x1.335d02p-5f,
+     -0x1.91101cp-5f, -0x1.80377p-5f, -0x1.3ce7bap-5f, -0x1.d5b3e4p-6f, -0x1.40a312p-6f,
+     -0x1.a29568p-7f),
+    (-0x1.ffe016p-8f, -0x1.305a06p-8f, -0x1.4eab1p-9f, -0x1.6b94c2p-10f, -0x1.883adap-11f,
+     -0x1.8cadd4p-12f, -0x1.83a5d6p-13f, -0x1.7f3c58p-14f, -0x1.5de8fcp-15f, -0x1.440814p-16f,
+     -0x1.2a6996p-17f, -0x1.0153acp-18f, -0x1.c2481p-20f, -0x1.7b774ep-21f, -0x1.48dff4p-22f, 0),
+    (0x1.1055f6p-2f, 0x1.c0d51ep-3f, 0x1.bca262p-4f, -0x1.7bf30ap-7f, -0x1.a137c6p-4f,
+     -0x1.25e43cp-3f, -0x1.1ea936p-3f, -0x1.b85fbp-4f, -0x1.167d14p-4f, -0x1.0103fep-5f,
+     -0x1.43c5c6p-8f, 0x1.3e9d44p-7f, 0x1.fe744cp-7f, 0x1.041f08p-6f, 0x1.b3fc76p-7f,
+     0x1.48d2fep-7f),
+    (0x1.c487e2p-8f, 0x1.27dc68p-8f, 0x1.62d548p-9f, 0x1.9e8fcep-10f, 0x1.dc0504p-11f,
+     0x1.fef5d4p-12f, 0x1.07af04p-12f, 0x1.116d1p-13f, 0x1.05d0e4p-14f, 0x1.f9c99ep-16f,
+     0x1.e4353ap-17f, 0x1.b1f634p-18f, 0x1.892b9p-19f, 0x1.56b93cp-20f, 0x1.323be6p-21f, 0),
+    (0x1.0166fap-13f, -0x1.3fd806p-4f, -0x1.dd4c5ap-4f, -0x1.b986d8p-4f, -0x1.12b62ap-4f,
+     -0x1.1d9ad2p-6f, 0x1.689912p-6f, 0x1.5acc1p-5f, 0x1.6d90d4p-5f, 0x1.277aa6p-5f,
+     0x1.7d4b12p-6f, 0x1.7be74ap-7f, 0x1.9be3ecp-9f, -0x1.e926bap-10f, -0x1.04e844p-8f,
+     -0x1.16889ep-8f),
+    (-0x1.dc070ap-9f, -0x1.69996ep-9f, -0x1.eab1b6p-10f, -0x1.3bd67ep-10f, -0x1.889edp-11f,
+     -0x1.c56292p-12f, -0x1.f385b6p-13f, -0x1.11e122p-13f, -0x1.14f366p-14f, -0x1.189866p-15f,
+     -0x1.1881aap-16f, -0x1.06616ep-17f, -0x1.ee02a6p-19f, -0x1.becb34p-20f, -0x1.9cae36p-21f, 0),
+    (-0x1.f27732p-5f, -0x1.6a7912p-5f, -0x1.4e7974p-7f, 0x1.687916p-6f, 0x1.407756p-5f,
+     0x1.39773p-5f, 0x1.9d786ep-6f, 0x1.1d786ap-7f, -0x1.df77cp-9f, -0x1.59733p-7f,
+     -0x1.8474c4p-7f, -0x1.40759ep-7f, -0x1.a8765cp-8f, -0x1.b0760ep-9f, -0x1.04757ep-10f,
+     0x1.3074b6p-12f),
+    (0x1.c272f6p-11f, 0x1.f470aep-11f, 0x1.af726p-11f, 0x1.437288p-11f, 0x1.c37256p-12f,
+     0x1.1f7204p-12f, 0x1.59716p-13f, 0x1.9570b8p-14f, 0x1.b57008p-15f, 0x1.d56f2ep-16f,
+     0x1.ed6e54p-17f, 0x1.e36d6p-18f, 0x1.db6c6ap-19f, 0x1.c16b66p-20f, 0x1.ad6a5cp-21f, 0))};
+
+#endif
