@@ -27,7 +27,7 @@ from minigrad.nn import functional
 from minigrad.ops import TABLE
 from minigrad.ops.table import PLACES, Row
 from minigrad.runtime.native import saved_handle
-from minigrad.tape import Node
+from minigrad.tape.node import Node
 
 FOLDER = Path(__file__).parent.parent / "build" / "docs"
 HEAD = """# The operations

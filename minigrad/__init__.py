@@ -14,7 +14,7 @@ from typing import Any
 
 from minigrad import functions
 from minigrad._tensor import Tensor
-from minigrad.dispatch import Size
+from minigrad.autograd.grad_modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from minigrad.functions.creation import (
     arange,
     as_tensor,
@@ -46,13 +46,8 @@ from minigrad.runtime.dtypes import (
     int64,
     uint8,
 )
-from minigrad.tape import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    no_grad,
-    set_grad_enabled,
-)
+from minigrad.tape.grad_mode import is_grad_enabled
+from minigrad.tape.tensor_base import Size
 
 bool, long, double = bool_, int64, float64  # noqa: A001 - PyTorch's names for the dtypes
 int, short, float, half = int32, int16, float32, float16  # noqa: A001

@@ -36,11 +36,11 @@ from minigrad._tensor.typed_classes import ShortTensor as ShortTensor
 from minigrad.amp import autocast as autocast
 from minigrad.autograd import Function as Function
 from minigrad.autograd import grad as grad
+from minigrad.autograd.grad_modes import *
 from minigrad.checking import gradcheck as gradcheck
 from minigrad.checking import gradgradcheck as gradgradcheck
 from minigrad.checking import numerical_gradient_check as numerical_gradient_check
 from minigrad.compiler import compile as compile
-from minigrad.dispatch import Size as Size
 from minigrad.func.batching import *
 from minigrad.functions.arranging import *
 from minigrad.functions.calculus import *
@@ -120,11 +120,8 @@ from minigrad.runtime.dtypes import set_default_dtype as set_default_dtype
 from minigrad.runtime.dtypes import int16 as short
 from minigrad.runtime.dtypes import uint8 as uint8
 from minigrad.runtime.settings import *
-from minigrad.tape import enable_grad as enable_grad
-from minigrad.tape import inference_mode as inference_mode
-from minigrad.tape import is_grad_enabled as is_grad_enabled
-from minigrad.tape import no_grad as no_grad
-from minigrad.tape import set_grad_enabled as set_grad_enabled
+from minigrad.tape.grad_mode import is_grad_enabled as is_grad_enabled
+from minigrad.tape.tensor_base import Size as Size
 from minigrad.tutorial.draw import *
 from minigrad.tutorial.variable import *
 

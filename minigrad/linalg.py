@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy.linalg import LinAlgError
 
-from minigrad.dispatch import apply
 from minigrad.functions.arguments import (
     named_dim,
     one_dim,
@@ -57,6 +56,7 @@ from minigrad.functions.solving import (
 )
 from minigrad.ops import factorisation as _f
 from minigrad.ops.equal_values import OF_VALUES, OF_VECTORS
+from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

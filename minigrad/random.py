@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad._tensor.inplace import check_writable, overwrite, shows_tracked
-from minigrad.dispatch import check_range, tensor_operands, wrap
 from minigrad.functions.arguments import common_shape, integer, real, size_of, tensor_operand
 from minigrad.functions.creation import asarray, check_room, numpy_dtype, require_grad, tensor
+from minigrad.functions.operands import check_range, tensor_operands
 from minigrad.runtime.devices import on_cpu
 from minigrad.runtime.dtypes import DType, as_dtype, default_dtype, float16, float64, int64
 from minigrad.runtime.lazy_numpy import np
 from minigrad.runtime.native import call, ffi, kernels
-from minigrad.tape import mode
+from minigrad.tape.grad_mode import mode
+from minigrad.tape.tensor_base import wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from minigrad.dispatch import binary, unary
 from minigrad.functions.elementwise import (
     digamma,
     erf,
@@ -21,6 +20,7 @@ from minigrad.functions.elementwise import (
     xlogy,
 )
 from minigrad.functions.reductions import logsumexp
+from minigrad.functions.row_functions import binary, unary
 from minigrad.functions.scans import log_softmax, softmax
 from minigrad.ops import special as _s
 

@@ -40,7 +40,7 @@ typedef struct {
     int style;    /* an apply_style */
     int arity;    /* -1 for any number of inputs, of which nothing is saved */
     int fits;     /* the number of a question that is asked first; -1 for none */
-    int elementwise, differentiable, view, wants_shape;
+    int elementwise, differentiable, wants_shape;
     int reduces;  /* all axes, where it is called with inputs alone */
     int moves;    /* storage dtypes as they are, from the second input on */
     /* For each set of inputs that need gradients, the three that are saved: places among the inputs,
@@ -255,7 +255,8 @@ static bool apply_record(const application *a, PyObject *made) {
         if (i < 31) needs_grad |= 1 << i;
     }
     tracked = done && tracked && is_float(result->dtype);
-    bool shares = done && a->op->view && result->buffer == handle_array(a->arrays[0])->buffer;
+    bool shares = done && a->op->style == TAKES_ONE_AND_ARGS &&
+                  result->buffer == handle_array(a->arrays[0])->buffer;
     if (tracked || shares) {
         paused = apply_paused(a->s);
         done = !PyErr_Occurred(); /* asking runs bytecode, which an interrupt may end */
@@ -389,14 +390,14 @@ PyObject *apply_run(PyObject *function, PyObject *const *given, Py_ssize_t count
 
 static PyMethodDef apply_method = METHOD("run", apply_run, METH_FASTCALL);
 
-/* operation(row, forward, kernel, style, arity, fits, elementwise, differentiable, view, wants_shape, reduces,
+/* operation(row, forward, kernel, style, arity, fits, elementwise, differentiable, wants_shape, reduces,
  * moves, saved): the function that applies a row. */
 PyObject *apply_operation(PyObject *module, PyObject *args) {
     operation from, *made;
     PyObject *saved;
-    if (!PyArg_ParseTuple(args, "OOiiiiiiiiiiS", &from.held.first, &from.held.second, &from.kernel,
+    if (!PyArg_ParseTuple(args, "OOiiiiiiiiiS", &from.held.first, &from.held.second, &from.kernel,
                           &from.style, &from.arity, &from.fits, &from.elementwise, &from.differentiable,
-                          &from.view, &from.wants_shape, &from.reduces, &from.moves, &saved))
+                          &from.wants_shape, &from.reduces, &from.moves, &saved))
         return NULL;
     Py_ssize_t bytes = PyBytes_Size(saved);
     if (from.style == TAKES_INPUTS && from.arity > OPERANDS)

@@ -301,7 +301,7 @@ static bool pass_unbroadcast(pass *p, PyObject *inputs) {
         PyObject **place = &p->made.edges[i].g, *g = *place;
         PyObject *input = g ? PyTuple_GetItem(inputs, i) : NULL;
         if (!g || (input && pass_fits(p, g, input))) continue;
-        *place = input ? engine_callback(p->s, "unadapted", g, input, NULL) : NULL;
+        *place = input ? engine_callback(p->s, "unbroadcast", g, input, NULL) : NULL;
         Py_DECREF(g);
         if (!*place) return false;
     }
@@ -348,10 +348,25 @@ static bool pass_lend(pass *p, node *at, PyObject *rule) {
     return done;
 }
 
+/* The rule of an operation: a row has a pair of them once it has run backward. */
+static PyObject *pass_rule_of(const pass *p, PyObject *op) {
+    if ((PyObject *)Py_TYPE(op) != p->s->uses[USE_ROW])
+        return PyObject_GetAttr(op, p->s->names[p->graph ? NAME_GRAPH_VJP : NAME_VJP]);
+    PyObject *both = PyObject_GetAttr(op, p->s->names[NAME_RULES]);
+    if (both == Py_None) {
+        Py_DECREF(both);
+        both = engine_callback(p->s, "rules", op, NULL, NULL);
+    }
+    PyObject *found = both ? PyTuple_GetItem(both, p->graph) : NULL;
+    Py_XINCREF(found);
+    Py_XDECREF(both);
+    return found;
+}
+
 /* Puts to the edges what the rule of a node makes of its gradient. */
 static bool pass_rule(pass *p, node *at) {
     PyObject *op = at->fields[NODE_OP], *each[OPERANDS];
-    PyObject *found = PyObject_GetAttr(op ? op : Py_None, p->s->names[p->graph ? NAME_GRAPH_VJP : NAME_VJP]);
+    PyObject *found = pass_rule_of(p, op ? op : Py_None);
     if (!found) return false;
     const void *rule = tensor_is(p->s, p->g) ? vjp_found(found) : NULL;
     bool done;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const char *const name_texts[NAMES] = {"refs", "current", "limit", "vjp", "graph_vjp", "lends"};
+static const char *const name_texts[NAMES] = {"refs", "current", "limit", "vjp", "graph_vjp", "rules"};
 
 /* The number of an operation; -1, with an error, if there is none. */
 static int operation_number(const mg_core *core, const char *name) {
@@ -105,11 +105,11 @@ static PyMethodDef speed_functions[] = {
     METHOD("to_lists", speed_to_lists, METH_O),
     METHOD("commit", speed_commit, METH_FASTCALL),
     METHOD("into_grads", engine_into_grads, METH_FASTCALL),
-    METHOD("gradients", engine_gradients, METH_VARARGS),
+    METHOD("run_pass", engine_gradients, METH_VARARGS),
     METHOD("rule", vjp_rule, METH_VARARGS),
     METHOD("one", engine_one, METH_O),
-    METHOD("backward_depth", engine_depth, METH_NOARGS),
-    METHOD("backward_number", engine_number, METH_NOARGS),
+    METHOD("pass_depth", engine_depth, METH_NOARGS),
+    METHOD("pass_number", engine_number, METH_NOARGS),
     {NULL, NULL, 0, NULL},
 };
 

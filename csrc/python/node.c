@@ -131,14 +131,14 @@ static PyMemberDef node_members[] = {
     NODE_FIELD("op", NODE_OP),
     NODE_FIELD("saved", NODE_SAVED),
     NODE_FIELD("args", NODE_ARGS),
-    NODE_FIELD("adapted", NODE_INPUTS),
+    NODE_FIELD("input_meta", NODE_INPUTS),
     NODE_FIELD("hooks", NODE_HOOKS),
     {"__weaklistoffset__", T_PYSSIZET, offsetof(node, weak), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 static PyGetSetDef node_getters[] = {
     {"parents", node_get_parents, NULL, NULL, NULL},
-    {"wanted", node_get_needs_grad, NULL, NULL, NULL},
+    {"needs_grad", node_get_needs_grad, NULL, NULL, NULL},
     {"serial", node_get_serial, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

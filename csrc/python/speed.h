@@ -36,7 +36,7 @@ typedef enum {
     USE_SLICE_GRAD,   /* the class of gradients of slices */
     USE_VIEWS,        /* the class of what knows a tensor's views */
     USE_ROW,          /* the class of rows of the op table */
-    USE_ENGINE,       /* the module whose functions a backward pass calls */
+    USE_ENGINE,       /* an object with the functions that a backward pass calls */
     USE_ADD,          /* a pair: the operation, and a function for operands that are no tensors; so .. */
     USE_SUB,          /* .. for each operator */
     USE_MUL,
@@ -45,7 +45,7 @@ typedef enum {
     USES,
 } speed_use;
 
-typedef enum { NAME_REFS, NAME_CURRENT, NAME_LIMIT, NAME_VJP, NAME_GRAPH_VJP, NAME_LENDS, NAMES } speed_name;
+typedef enum { NAME_REFS, NAME_CURRENT, NAME_LIMIT, NAME_VJP, NAME_GRAPH_VJP, NAME_RULES, NAMES } speed_name;
 
 enum { DTYPES = MG_FLOAT64 + 1 };
 

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from minigrad._tensor.inplace import KeepGrad, kept_by
-from minigrad.dispatch import TensorBase, parent_of, wrap
 from minigrad.functions.creation import require_grad
-from minigrad.parts import Part
 from minigrad.runtime.native import call, kernels
-from minigrad.tape import LEAF, LeafHooks, Node, Removable
+from minigrad.tape.hooks import LeafHooks, Removable
+from minigrad.tape.node import LEAF, Node
+from minigrad.tape.slice_grad import SliceGrad
+from minigrad.tape.tensor_base import TensorBase, parent_of, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -115,9 +116,9 @@ def retain_grad(self: Tensor) -> None:
         self.register_hook(KeepGrad(self))
 
 
-def accumulate_(self: Tensor, g: Tensor | Part) -> None:
+def accumulate_(self: Tensor, g: Tensor | SliceGrad) -> None:
     """Add a gradient of the same shape and dtype into memory that only the caller holds."""
-    if type(g) is Part:
+    if type(g) is SliceGrad:
         g.add_to(self._h)
         return
     call(kernels.accumulate, self._h, g._h)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minigrad.dispatch import to_lists
 from minigrad.functions.creation import to_numpy
+from minigrad.functions.lists import to_lists
 from minigrad.runtime.lazy_numpy import np
 from minigrad.runtime.native import lib
-from minigrad.tape import forwards, note_leaving
+from minigrad.tape.hooks import forwards, note_leaving
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-from minigrad.dispatch import Size
 from minigrad.functions.arguments import one_dim
+from minigrad.tape.tensor_base import Size
 
 __all__ = ["Count"]
 

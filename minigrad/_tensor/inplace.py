@@ -13,25 +13,16 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from minigrad.dispatch import (
-    Change,
-    TensorBase,
-    apply,
-    commit,
-    link,
-    mark,
-    number,
-    parent_of,
-    result_type,
-    view_node,
-    wrap,
-    write,
-)
 from minigrad.functions import shaping as s
 from minigrad.functions.creation import full
+from minigrad.functions.operands import number
 from minigrad.ops.table import Row
 from minigrad.runtime.native import call, kernels
-from minigrad.tape import LEAF, Node, mode, pauses, record
+from minigrad.tape.apply import apply, view_node
+from minigrad.tape.grad_mode import mode, no_grad_scopes
+from minigrad.tape.node import LEAF, Node, record
+from minigrad.tape.tensor_base import TensorBase, link, mark, parent_of, result_type, wrap
+from minigrad.tape.writing import Change, commit, write
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -135,7 +126,7 @@ def update(op: str, x: Tensor, result: Tensor) -> Tensor:
             )
         result = s.to(result, x.dtype)
     edge = parent_of(result)
-    if (edge is not None or x._edge is not None) and not (pauses and not mode.enabled):
+    if (edge is not None or x._edge is not None) and not (no_grad_scopes and not mode.enabled):
         _write_recorded(x, x, result, edge, edge)
     else:
         write(kernels.write, x, x._h, result._h)

@@ -6,15 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from minigrad._tensor.inplace import check_writable, shows_tracked, update
-from minigrad.dispatch import TensorBase, as_operand, wrap
+from minigrad.functions.operands import as_operand
 from minigrad.ops import pointwise as p
 from minigrad.runtime.native import call, kernels
-from minigrad.tape import mode, pauses
+from minigrad.tape.grad_mode import mode, no_grad_scopes
+from minigrad.tape.tensor_base import TensorBase, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["IN_C", "OPERATORS", "augmented", "in_place_method", "reflected"]
+__all__ = ["IN_C", "OPERATORS", "augmented", "both_orders", "in_place_method", "reflected"]
 
 # Rows of the binary operators. Each has a form with the operands exchanged and one in place.
 OPERATORS = {
@@ -42,6 +43,19 @@ def reflected(function: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Any],
     return reflected
 
 
+def both_orders(run: Any, otherwise: Any) -> tuple[Any, Any]:
+    """The methods of an operator: on tensors by ``run``, and on other operands."""
+
+    def operate(self: Tensor, other: Any, modulo: Any = None) -> Any:
+        made = run(self, other) if modulo is None else NotImplemented
+        return otherwise(self, other) if made is NotImplemented and modulo is None else made
+
+    def reflected(self: Tensor, other: Any, modulo: Any = None) -> Any:
+        return otherwise(other, self) if modulo is None else NotImplemented
+
+    return operate, reflected
+
+
 def in_place_method(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The function as a method that writes its result over its tensor, and returns that."""
     op = function.__name__
@@ -51,7 +65,7 @@ def in_place_method(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         tracked = self._edge is not None or any(
             isinstance(x, TensorBase) and x._edge is not None for x in (*args, *kwargs.values())
         )
-        if (tracked or shows_tracked(self)) and not (pauses and not mode.enabled):
+        if (tracked or shows_tracked(self)) and not (no_grad_scopes and not mode.enabled):
             check_writable(op, self)
             before = wrap(call(kernels.copy, self._h), self._edge)  # values that the graph may keep
             args = tuple([before if x is self else x for x in args])

@@ -16,28 +16,15 @@ from minigrad._tensor.inplace import (
     replace,
     stale_views_are,
 )
-from minigrad._tensor.operators import IN_C, OPERATORS, augmented, reflected
-from minigrad.dispatch import (
-    Fields,
-    TensorBase,
-    Views,
-    binary,
-    copied,
-    floats,
-    ints,
-    operator,
-    results_are,
-    use,
-    value_for,
-    wrap,
-)
+from minigrad._tensor.operators import IN_C, OPERATORS, augmented, both_orders, reflected
 from minigrad.functions import creation
 from minigrad.functions.arguments import one_dim, renamed
 from minigrad.functions.creation import require_grad
 from minigrad.functions.elementwise import scale
+from minigrad.functions.operands import floats, ints, value_for
+from minigrad.functions.row_functions import binary, operator
 from minigrad.ops import pointwise as p
 from minigrad.ops.table import Row
-from minigrad.parts import Part
 from minigrad.runtime.devices import CPU, destination, device, on_cpu
 from minigrad.runtime.dtypes import (
     bfloat16,
@@ -54,11 +41,18 @@ from minigrad.runtime.dtypes import (
 )
 from minigrad.runtime.lazy_numpy import np
 from minigrad.runtime.native import call, ffi, kernels
-from minigrad.tape import (
-    LEAF,
-    Node,
-    is_grad_enabled,
-    pauses,
+from minigrad.tape.apply import apply
+from minigrad.tape.grad_mode import is_grad_enabled, no_grad_scopes
+from minigrad.tape.node import LEAF, Node
+from minigrad.tape.slice_grad import SliceGrad
+from minigrad.tape.speed import accelerator
+from minigrad.tape.tensor_base import (
+    Fields,
+    TensorBase,
+    Views,
+    copied,
+    results_are,
+    wrap,
 )
 
 __all__ = ["Tensor"]
@@ -433,6 +427,10 @@ class Tensor(TensorBase):
 
     accumulate_ = autograd.accumulate_
 
+    def apply_row(self, row: Row, *args: Any, beside: tuple[TensorBase, ...] = ()) -> Any:
+        """A row of the table on this tensor, and those beside it: for rows with no public name."""
+        return apply(row, (self, *beside), args)
+
     def __getitem__(self, index: Any) -> Tensor:
         return indexing.get(self, index)
 
@@ -702,7 +700,10 @@ class Tensor(TensorBase):
 
 
 for _name, _row in OPERATORS.items():
-    if _name not in IN_C:
+    if _name in IN_C and not accelerator:
+        for _form, _method in zip(("", "r"), both_orders(*operator(_row)), strict=True):
+            setattr(Tensor, f"__{_form}{_name}__", _method)
+    elif _name not in IN_C:
         setattr(Tensor, f"__{_name}__", binary(_row, True))
         setattr(Tensor, f"__r{_name}__", reflected(binary(_row)))
     setattr(Tensor, f"__i{_name}__", augmented(binary(_row)))
@@ -732,18 +733,12 @@ class _StaleView(Tensor):
 _StaleView.__name__ = _StaleView.__qualname__ = "Tensor"  # users see a Tensor
 
 
-class _Engine:
-    def __getattr__(self, name):
-        from minigrad import backprop
-
-        return getattr(backprop, name)
-
-
-use(
-    *(Tensor, _StaleView, is_grad_enabled, pauses, ints, floats),
-    *(copied, Part, Views, Row, _Engine()),
-    *[operator(OPERATORS[_name]) for _name in IN_C],
-)
+if accelerator:
+    accelerator.use(
+        *(Tensor, _StaleView, is_grad_enabled, no_grad_scopes, ints, floats),
+        *(copied, SliceGrad, Views, Row, accelerator.callbacks),
+        *[operator(OPERATORS[_name]) for _name in IN_C],
+    )
 
 
 def _class_of(x: Tensor) -> type[Tensor]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minigrad.dispatch import TensorBase
 from minigrad.functions.creation import asarray, of_sizes_or_data
 from minigrad.runtime.devices import on_cpu
 from minigrad.runtime.dtypes import (
@@ -20,6 +19,7 @@ from minigrad.runtime.dtypes import (
     int64,
     uint8,
 )
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -12,22 +12,18 @@ from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minigrad._tensor.inplace import check_writable, shows_tracked, update
-from minigrad.backprop import Bundle, accumulated, gradients, into_grads, off_tape, start
-from minigrad.dispatch import TensorBase, check_keeps_grad, copied, parent_of, wrap
+from minigrad.autograd.grad_modes import enable_grad, no_grad
+from minigrad.autograd.upstream import into_grads, start
 from minigrad.functions.arguments import listed_tensors
 from minigrad.functions.creation import zeros, zeros_like
 from minigrad.runtime.lazy_numpy import is_numpys
 from minigrad.runtime.native import call, kernels, lib, save_as_is, saved_handle
-from minigrad.tape import (
-    LEAF,
-    Node,
-    enable_grad,
-    forwards,
-    is_grad_enabled,
-    mode,
-    no_grad,
-    record,
-)
+from minigrad.tape.apply import check_keeps_grad
+from minigrad.tape.engine import Bundle, accumulated, gradients, off_tape
+from minigrad.tape.grad_mode import is_grad_enabled, mode
+from minigrad.tape.hooks import forwards
+from minigrad.tape.node import LEAF, Node, record
+from minigrad.tape.tensor_base import TensorBase, copied, parent_of, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.autograd import grad
-from minigrad.dispatch import TensorBase
+from minigrad.autograd.grad_modes import enable_grad
 from minigrad.functions.creation import zeros, zeros_like
-from minigrad.tape import enable_grad
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 

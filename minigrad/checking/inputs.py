@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.dispatch import TensorBase
 from minigrad.functions.arguments import listed_tensors
 from minigrad.functions.creation import from_numpy, numpy_dtype, tensor
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = [
     "Array",

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minigrad import functions as f
-from minigrad.dispatch import TensorBase
 from minigrad.functions.creation import asarray, tensor
 from minigrad.runtime.dtypes import float64
 from minigrad.runtime.lazy_numpy import np
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["default_collate", "default_convert"]
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from minigrad import functions as f
-from minigrad.dispatch import Size, TensorBase
+from minigrad.autograd.grad_modes import no_grad
 from minigrad.distributions import constraints
 from minigrad.functions.creation import tensor
 from minigrad.runtime.dtypes import default_dtype
-from minigrad.tape import no_grad
+from minigrad.tape.tensor_base import Size, TensorBase
 
 __all__ = ["Distribution", "floats"]
 

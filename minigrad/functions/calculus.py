@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minigrad.dispatch import TensorBase, tensor_operands
 from minigrad.functions.arguments import integer, one_dim, real, some_dims, tensor_operand
 from minigrad.functions.creation import empty, ones_like
 from minigrad.functions.elementwise import add, div, eq, mul, neg, sub
+from minigrad.functions.operands import tensor_operands
 from minigrad.functions.reductions import all as every
 from minigrad.functions.reductions import as_float
 from minigrad.functions.reductions import sum as total
 from minigrad.functions.scans import cumprod, cumsum, diff
 from minigrad.functions.shaping import cat, expand, moveaxis, narrow, reshape, to, unsqueeze
 from minigrad.runtime.dtypes import bool_, int64
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

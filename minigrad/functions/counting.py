@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from minigrad.dispatch import TensorBase, apply, wrap
 from minigrad.functions.arguments import integer, one_dim, promoted, real, tensor_operand
 from minigrad.functions.creation import zeros
 from minigrad.functions.elementwise import clamp, eq, logical_not
@@ -16,6 +15,8 @@ from minigrad.functions.sorting import sort as order
 from minigrad.ops import indexing as _i
 from minigrad.runtime.dtypes import bool_, float64, int64
 from minigrad.runtime.native import call, kernels
+from minigrad.tape.apply import apply
+from minigrad.tape.tensor_base import TensorBase, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

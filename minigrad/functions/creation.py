@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from minigrad.dispatch import Size, TensorBase, check_range, from_lists, shown, wrap
 from minigrad.functions.arguments import integer, real, renamed, size_of, tensor_operand
+from minigrad.functions.lists import from_lists
+from minigrad.functions.operands import check_range
 from minigrad.runtime.devices import on_cpu
 from minigrad.runtime.dtypes import (
     DType,
@@ -25,7 +26,9 @@ from minigrad.runtime.dtypes import (
 )
 from minigrad.runtime.lazy_numpy import is_numpys, np
 from minigrad.runtime.native import Array, call, ffi, keep, kernels, lib, widened
-from minigrad.tape import LEAF
+from minigrad.runtime.numpy_view import numpy_view
+from minigrad.tape.node import LEAF
+from minigrad.tape.tensor_base import Size, TensorBase, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -659,4 +662,4 @@ def eye(
 
 def to_numpy(handle: Array) -> np.ndarray[Any, Any]:
     """A NumPy array on the memory of a C array; read-only while a graph needs that memory."""
-    return np.asarray(shown(handle))
+    return np.asarray(numpy_view(handle))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from minigrad.dispatch import Size, TensorBase
 from minigrad.functions.arguments import broadcast_shape, tensor_operand
+from minigrad.tape.tensor_base import Size, TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from minigrad.dispatch import TensorBase, apply, binary
 from minigrad.functions.arguments import (
     listed_tensors,
     named_dim,
@@ -18,6 +17,7 @@ from minigrad.functions.arguments import (
 from minigrad.functions.elementwise import add, mul, scale, sub
 from minigrad.functions.reductions import as_float, vector_norm
 from minigrad.functions.reductions import sum as total
+from minigrad.functions.row_functions import binary
 from minigrad.functions.shaping import (
     cat,
     expand,
@@ -29,6 +29,8 @@ from minigrad.functions.shaping import (
 from minigrad.ops import contraction as _c
 from minigrad.runtime.dtypes import float64
 from minigrad.runtime.lazy_numpy import np
+from minigrad.tape.apply import apply
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

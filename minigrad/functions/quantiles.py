@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from minigrad.dispatch import TensorBase, apply, operand_error, to_lists, wrap
 from minigrad.functions import elementwise as e
 from minigrad.functions.arguments import some_dims, spelled, tensor_operand
 from minigrad.functions.creation import asarray
+from minigrad.functions.lists import to_lists
+from minigrad.functions.operands import operand_error
 from minigrad.functions.reductions import Found, as_float, found_at, mean
 from minigrad.functions.reductions import sum as total
 from minigrad.functions.scans import along
@@ -22,6 +23,8 @@ from minigrad.ops import scan as _s
 from minigrad.runtime.dtypes import float64, int64
 from minigrad.runtime.lazy_numpy import np
 from minigrad.runtime.native import call, kernels
+from minigrad.tape.apply import apply
+from minigrad.tape.tensor_base import TensorBase, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from minigrad.dispatch import apply
 from minigrad.functions import elementwise as e
 from minigrad.functions import selection
 from minigrad.functions.arguments import integer, one_dim, real, spelled, tensor_operand
@@ -16,6 +15,7 @@ from minigrad.functions.shaping import cat, clone, narrow, reshape, stored_as, t
 from minigrad.ops import reduction as _r
 from minigrad.ops import scan as _s
 from minigrad.runtime.dtypes import bool_
+from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad.dispatch import TensorBase, apply
 from minigrad.functions.arguments import (
     common_shape,
     integer,
@@ -38,6 +37,8 @@ from minigrad.ops import shape as _s
 from minigrad.ops.table import Row
 from minigrad.runtime.dtypes import bool_, uint8
 from minigrad.runtime.native import call, kernels
+from minigrad.tape.apply import apply
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

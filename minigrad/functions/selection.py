@@ -10,15 +10,6 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from minigrad.dispatch import (
-    TensorBase,
-    apply_to_one,
-    as_operand,
-    check_range,
-    operand_error,
-    operation,
-    wrap,
-)
 from minigrad.functions.arguments import (
     broadcast_shape,
     common_shape,
@@ -29,11 +20,14 @@ from minigrad.functions.arguments import (
     tensor_operand,
 )
 from minigrad.functions.elementwise import floor_divide, ge, logical_or, lt, ne, remainder
+from minigrad.functions.operands import as_operand, check_range, operand_error
 from minigrad.functions.shaping import expand, permute, ravel, reshape, to
 from minigrad.ops import indexing as _i
 from minigrad.ops import pointwise as _p
 from minigrad.runtime.dtypes import bool_, float32, int64, promoted_dtype, uint8
 from minigrad.runtime.native import Array, call, kernels
+from minigrad.tape.apply import apply, operation
+from minigrad.tape.tensor_base import TensorBase, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -130,7 +124,7 @@ def row_handles(op: str, x: Tensor, axis: int, index: Tensor, *users: TensorBase
 
 def picked(x: Tensor, indices: Tensor, axis: int) -> Tensor:
     """The elements of x that ``indices``, of x's shape outside ``axis``, pick along it."""
-    return apply_to_one(_i.GATHER, x, (handles(along(indices, axis), x),))
+    return apply(_i.GATHER, (x,), (handles(along(indices, axis), x),))
 
 
 def gather_rows(x: Tensor, index: Index, op: str = "index") -> Tensor:
@@ -141,7 +135,7 @@ def gather_rows(x: Tensor, index: Index, op: str = "index") -> Tensor:
 def gathered(x: Tensor, places: Places, op: str) -> Tensor:
     """Gather by index handles; an index out of range is an error of the named operation."""
     try:
-        return apply_to_one(_i.GATHER, x, (places,))
+        return apply(_i.GATHER, (x,), (places,))
     except IndexError as error:
         raise renamed(op, error) from None
 
@@ -276,11 +270,11 @@ def true_places(mask: Tensor) -> tuple[Tensor, ...]:
 def masked_rows(x: Tensor, mask: Tensor) -> Tensor:
     """x[mask], for a mask of at least one dimension, the sizes of which x begins with."""
     if mask._h.ndim == 1 or not x._h.contiguous:
-        return apply_to_one(_i.GATHER, x, (_true_handles(mask),))
+        return apply(_i.GATHER, (x,), (_true_handles(mask),))
     line = call(kernels.reshape, mask._h, (mask._h.size,))
     found = call(kernels.nonzero, line)
     places = call(kernels.view_reshape, found, (found.size,))
-    return apply_to_one(_i.MASKED, x, (mask._h.ndim, places))
+    return apply(_i.MASKED, (x,), (mask._h.ndim, places))
 
 
 @overload

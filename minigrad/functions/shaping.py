@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad.dispatch import (
-    TensorBase,
-    apply,
-    check_keeps_grad,
-    operation,
-    spans,
-    wrap,
-)
 from minigrad.functions.arguments import (
     common_shape,
     integer,
@@ -31,7 +24,10 @@ from minigrad.functions.creation import zeros_like
 from minigrad.ops import shape as _s
 from minigrad.runtime.dtypes import DType, as_dtype, bool_
 from minigrad.runtime.native import call, kernels, lib
-from minigrad.tape import is_grad_enabled
+from minigrad.tape.apply import apply, check_keeps_grad, operation
+from minigrad.tape.grad_mode import is_grad_enabled
+from minigrad.tape.speed import accelerator
+from minigrad.tape.tensor_base import TensorBase, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -393,9 +389,30 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     return clone(narrow(input, dim, start, length))
 
 
+def _split(
+    run: Any, x: Tensor, axis: int, bounds: tuple[int, ...], drop: bool, /
+) -> tuple[Tensor, ...]:
+    """What lies from each bound to the next along an axis, by the :func:`operation` of a slice;
+    where ``drop`` is true single entries, without the axis, by that of a slice_view.
+    """
+    shape = x._h.shape
+    before, after = shape[:axis], shape[axis + 1 :]
+    step, dropped = (1,) * len(shape), (before + after,) if drop else ()
+    found = []
+    for first, last in itertools.pairwise(bounds):
+        count = max(last - first, 0)
+        start = (*(0,) * axis, first if count else 0, *(0,) * len(after))
+        found.append(run(x, (start, step, (*before, count, *after), *dropped)))
+    return tuple(found)
+
+
+if accelerator:
+    _split = accelerator.split
+
+
 def pieces(x: Tensor, axis: int, bounds: tuple[int, ...]) -> tuple[Tensor, ...]:
-    """Views from each bound to the next along an axis, bounds brought into range."""
-    return spans(_slice, x, axis, bounds, False)
+    """What lies from each bound, in range, to the next along an axis; views."""
+    return _split(_slice, x, axis, bounds, False)
 
 
 def select(input: Tensor, dim: int, index: int) -> Tensor:
@@ -405,7 +422,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     size = x.shape[axis]
     if not -size <= at < size:
         raise IndexError(f"[select] index {at} is out of range for dim {axis} of size {size}")
-    return spans(_slice_view, x, axis, (at % size, at % size + 1), True)[0]
+    return _split(_slice_view, x, axis, (at % size, at % size + 1), True)[0]
 
 
 def unbind(input: Tensor, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
@@ -413,7 +430,7 @@ def unbind(input: Tensor, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
     x = tensor_operand("unbind", input)
     axis = one_dim("unbind", named_dim("unbind", dim, numpy), x._h.ndim)
     count = piece_count("unbind", x.shape[axis])
-    return spans(_slice_view, x, axis, tuple(range(count + 1)), True)
+    return _split(_slice_view, x, axis, tuple(range(count + 1)), True)
 
 
 def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
@@ -459,9 +476,6 @@ def cat(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
     """Tensors laid side by side along a dimension; all other sizes must agree."""
     if numpy:
         dim = named_dim("cat", dim, numpy)
-    joined = None
-    if joined is not None:
-        return joined
     parts = promoted("cat", tensors)
     shapes = [p.shape for p in parts]
     if (0,) in shapes:  # as PyTorch, of whatever the others are
@@ -495,9 +509,6 @@ def stack(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
     """Tensors of one shape side by side along a new dimension."""
     if numpy:
         dim = named_dim("stack", dim, numpy)
-    joined = None
-    if joined is not None:
-        return joined
     parts = promoted("stack", tensors)
     for part in parts:
         if part.shape != parts[0].shape:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from minigrad.dispatch import TensorBase, apply
 from minigrad.functions.arguments import integer, one_dim, real, tensor_operand, tensor_operands
 from minigrad.functions.creation import eye
 from minigrad.functions.elementwise import add, log, mul
@@ -22,6 +21,8 @@ from minigrad.functions.shaping import (
 )
 from minigrad.ops import linalg as _l
 from minigrad.runtime.dtypes import float32
+from minigrad.tape.apply import apply
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minigrad.dispatch import apply, as_operand, tensor_operands
 from minigrad.functions.arguments import integer, spelled, tensor_operand
+from minigrad.functions.operands import as_operand, tensor_operands
 from minigrad.functions.reductions import Found, found_at
 from minigrad.functions.scans import along
 from minigrad.functions.selection import along as on_axis
@@ -17,6 +17,7 @@ from minigrad.functions.selection import gather_rows, index_operand, picked
 from minigrad.functions.shaping import to, widen
 from minigrad.ops import scan as _s
 from minigrad.runtime.dtypes import float64, int32, int64
+from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

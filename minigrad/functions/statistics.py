@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from minigrad.dispatch import TensorBase
 from minigrad.functions.arguments import integer, real, spelled, tensor_operand
 from minigrad.functions.counting import bincount
 from minigrad.functions.creation import arange, linspace, zeros
@@ -18,6 +17,7 @@ from minigrad.functions.selection import masked_select, where
 from minigrad.functions.shaping import cat, narrow, ravel, reshape, squeeze, t, to, unsqueeze
 from minigrad.functions.sorting import order_of, searchsorted
 from minigrad.runtime.dtypes import int64
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

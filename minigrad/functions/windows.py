@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from minigrad.dispatch import unary
 from minigrad.functions.arguments import integer, real
 from minigrad.functions.creation import arange, linspace, ones, require_grad, tensor
 from minigrad.functions.elementwise import abs as size
 from minigrad.functions.elementwise import add, clamp, cos, div, exp, mul, sqrt, sub
 from minigrad.functions.elementwise import pow as power
+from minigrad.functions.row_functions import unary
 from minigrad.functions.shaping import to
 from minigrad.ops.special import I0E
 from minigrad.runtime.devices import on_cpu

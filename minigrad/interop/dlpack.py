@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minigrad.dispatch import TensorBase
 from minigrad.functions.arguments import tensor_operand
 from minigrad.functions.creation import asarray
 from minigrad.runtime.devices import on_cpu
 from minigrad.runtime.dtypes import bfloat16
 from minigrad.runtime.lazy_numpy import is_numpys, np
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from minigrad import functions as f
-from minigrad.dispatch import TensorBase, strong_operand, tensor_operands
 from minigrad.functions import creation
+from minigrad.functions.operands import strong_operand, tensor_operands
 from minigrad.interop.numpy_functions.reading import check_cast, refused, values_of, write_over
 from minigrad.runtime.dtypes import as_dtype, bool_
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["array_function", "array_ufunc"]
 

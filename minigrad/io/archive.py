@@ -13,10 +13,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
-from minigrad.dispatch import TensorBase
 from minigrad.functions.creation import tensor
 from minigrad.runtime.dtypes import DType, as_dtype, bfloat16, int16
 from minigrad.runtime.lazy_numpy import np
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["STRUCTURE", "FormatError", "OtherClassError", "read", "write"]
 

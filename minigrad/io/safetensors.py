@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from minigrad.dispatch import TensorBase
 from minigrad.functions.creation import tensor
 from minigrad.io.archive import FormatError
 from minigrad.runtime.dtypes import bfloat16, by_name, int16
 from minigrad.runtime.lazy_numpy import np
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["content", "read"]
 

@@ -15,11 +15,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from minigrad.dispatch import TensorBase
 from minigrad.functions.creation import from_numpy
 from minigrad.io.archive import FormatError, entry, numbers
 from minigrad.runtime.dtypes import DType, bfloat16, by_name
 from minigrad.runtime.lazy_numpy import np
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["PICKLE", "read"]
 

@@ -7,10 +7,10 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from minigrad.dispatch import TensorBase
 from minigrad.functions.arguments import tensor_operand
 from minigrad.nn.functional.operands import legacy_reduction
 from minigrad.nn.module import Module
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform

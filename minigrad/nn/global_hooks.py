@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.nn.module import Module, _Hook, _Hooked
-from minigrad.tape import Removable
+from minigrad.tape.hooks import Removable
 
 __all__ = [
     "register_module_backward_hook",

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.arguments import integer, size_of
 from minigrad.functions.creation import check_room, tensor
 from minigrad.functions.shaping import flatten, unflatten
@@ -16,7 +17,6 @@ from minigrad.nn.module import Module, Parameter
 from minigrad.random import drawing
 from minigrad.runtime.devices import on_cpu
 from minigrad.runtime.dtypes import as_dtype
-from minigrad.tape import no_grad
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

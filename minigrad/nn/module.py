@@ -8,13 +8,15 @@ from typing import Any, NamedTuple, TypeVar
 from minigrad import functions as f
 from minigrad._tensor import Tensor
 from minigrad._tensor.inplace import replace
-from minigrad.dispatch import TensorBase
+from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.creation import foreign_values, require_grad, tensor
 from minigrad.runtime.devices import destination, on_cpu
 from minigrad.runtime.dtypes import as_dtype
 from minigrad.runtime.lazy_numpy import is_numpys
 from minigrad.runtime.native import call, kernels
-from minigrad.tape import Removable, mode, no_grad
+from minigrad.tape.grad_mode import mode
+from minigrad.tape.hooks import Removable
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["Module", "Parameter"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.arguments import integer
 from minigrad.functions.creation import ones, tensor, zeros
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
@@ -11,7 +12,6 @@ from minigrad.nn.functional.spatial import Sizes
 from minigrad.nn.module import Module, Parameter
 from minigrad.runtime.devices import on_cpu
 from minigrad.runtime.dtypes import as_dtype, int64
-from minigrad.tape import no_grad
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

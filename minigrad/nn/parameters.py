@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from minigrad.dispatch import TensorBase
 from minigrad.functions.arguments import integer
 from minigrad.nn.module import Module, Parameter
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["ParameterDict", "ParameterList"]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
+from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.arguments import integer, real, tensor_operand
 from minigrad.functions.creation import zeros
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
@@ -17,7 +18,6 @@ from minigrad.nn.layers import uniform_parameter
 from minigrad.nn.module import Module
 from minigrad.nn.utils.rnn import PackedSequence
 from minigrad.runtime.dtypes import as_dtype, float32
-from minigrad.tape import no_grad
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

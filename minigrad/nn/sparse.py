@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.arguments import integer, tensor_operand
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.module import Module, Parameter
 from minigrad.random import randn
 from minigrad.runtime.devices import on_cpu
 from minigrad.runtime.dtypes import as_dtype
-from minigrad.tape import no_grad
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

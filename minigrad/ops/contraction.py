@@ -40,7 +40,7 @@ MATMUL = bilinear(
     _matmul_by_a,
     _matmul_by_b,
     doc="the matrix product by NumPy's rules: vectors, matrices, broadcast batches",
-    product=kernels.matmul_vjp,
+    vjp_kernel=kernels.matmul_vjp,
 )
 
 # ---- distances -----------------------------------------------------------------------------------
@@ -90,7 +90,8 @@ LINEAR = custom(
     kernels.linear,
     _linear_by_input,
     _linear_by_weight,
-    product=kernels.linear_vjp,
+    vjp_kernel=kernels.linear_vjp,
+    fits=kernels.linear_fits,
     doc="a @ b^T: inputs by weights of shape (out, in)",
 )
 LINEAR_BIAS = custom(
@@ -99,6 +100,7 @@ LINEAR_BIAS = custom(
     _linear_by_input,
     _linear_by_weight,
     lambda g: g.sum_to_size(g.shape[-1:]),
-    product=kernels.linear_vjp,
+    vjp_kernel=kernels.linear_vjp,
+    fits=kernels.linear_fits,
     doc="a @ b^T + bias",
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 from minigrad.ops.composed import with_partials
 from minigrad.ops.table import custom, pointwise, with_numbers, zero
-from minigrad.runtime.native import kernels, lib
+from minigrad.runtime.native import Array, kernels, lib
 
 T = Any  # a Tensor; this layer stands below it
 
@@ -358,13 +358,20 @@ BITWISE_RIGHT_SHIFT = zero(
 
 # ---- three inputs --------------------------------------------------------------------------------
 
+
+def _where_takes(condition: Array, a: Array, b: Array) -> bool:
+    """Whether values are moved as they are: two storage dtypes have none that holds both."""
+    storage = min(condition.dtype, a.dtype, b.dtype) < lib.MG_BOOL
+    return not storage or (condition.dtype >= lib.MG_BOOL and a.dtype == b.dtype)
+
+
 WHERE = custom(
     "where",
     kernels.where,
     None,
     lambda g, c: g.where(c, 0.0),
     lambda g, c: g.masked_fill(c, 0.0),
-    choice=1,
+    takes=_where_takes,
     doc="a where the condition c holds, else b",
 )
 
@@ -390,7 +397,6 @@ CLAMP = custom(
     lambda g, x, b, y: g.where(_clamp_passes(x, b, y), 0.0),
     lambda g, x, b, y: g.where(_clamp_raised(x, b, y), 0.0),
     lambda g, x, b, y: g.where(_clamp_lowered(x, b, y), 0.0),
-    choice=0,
     doc="x between the bounds b (low) and high",
 )
 CLIP = with_numbers(

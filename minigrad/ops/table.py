@@ -22,9 +22,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
-from minigrad.runtime.native import Array, call, lib, names
+from minigrad.runtime.native import Array, call, lib, names, signatures
 
 __all__ = [
     "TABLE",
@@ -63,16 +63,16 @@ class Row:
 
     __slots__ = (
         "accuracy",
+        "alone",
         "arity",
-        "choice",
         "derivatives",
         "doc",
         "domain",
         "family",
+        "fits",
         "formula",
         "forward",
         "fused",
-        "graph_vjp",
         "id",
         "joint",
         "keeps",
@@ -80,13 +80,14 @@ class Row:
         "name",
         "needs",
         "places",
-        "product",
+        "rules",
         "run",
         "sources",
         "special",
+        "takes",
         "together",
         "view",
-        "vjp",
+        "vjp_kernel",
         "wants_shape",
     )
 
@@ -98,8 +99,7 @@ class Row:
         doc: str,
         *,
         op_id: int = -1,
-        product: int = -1,
-        choice: int = -1,
+        vjp_kernel: int = -1,
         forward: Forward | None = None,
         formula: Formula | None = None,
         derivatives: Sequence[Formula | float | None] = (),
@@ -110,6 +110,8 @@ class Row:
         special: Sequence[tuple[float, ...]] = (),
         accuracy: float | tuple[float, float] = 0,
         view: bool = False,
+        takes: Callable[..., bool] | None = None,
+        fits: int = -1,
     ) -> None:
         if name in TABLE:
             raise ValueError(f"[{name}] is in the table already")
@@ -118,14 +120,16 @@ class Row:
         self.arity = arity
         self.doc = doc
         self.id = op_id  # of the C kernel, for pointwise rows
-        self.product = product  # its number among those of mg_bilinear_vjp, if it is one
-        self.choice = choice  # its number among kernels of three inputs, if it is one
-        # On arrays and arguments, for all other rows; a kernel that takes these as they come is given
-        # by its number.
-        self.kernel = forward if isinstance(forward, int) else -1
-        self.forward = _function(forward)
+        # The number of the kernel that the row is one call of, and that of the kernel for the
+        # gradients of its inputs; -1 for none.
+        self.kernel = forward if isinstance(forward, int) else op_id
+        self.vjp_kernel = vjp_kernel
+        # Whether the kernel takes the arrays of the inputs, and nothing else.
+        self.alone = self.kernel >= 0 and not set(signatures[self.kernel][:-2]) - {"a", "m"}
+        self.fits = fits  # the number of a question, whether the kernel takes some arrays
+        self.forward = _function(self.kernel if forward is None and op_id >= 0 else forward)
         self.formula = formula  # on tensors, for a composition
-        self.run: Callable[..., Any] | None = None  # on tensors, where that is one call of C
+        self.run: Callable[..., Any] | None = None  # on tensors, for the tape to find it again
         self.derivatives = tuple(derivatives)
         self.fused = tuple(map(_function, fused)) or (None,) * len(self.derivatives)
         self.together = _function(together)  # one kernel for the gradients of all inputs
@@ -136,35 +140,19 @@ class Row:
         self.accuracy = accuracy if isinstance(accuracy, tuple) else (accuracy, accuracy)
         self.view = view  # whether the result may share its input's memory
         self.special = tuple(special)  # rows of (inputs..., output) that hold exactly
-        self.sources: dict[int, tuple[int, ...]] = {}  # what find_sources has found
+        self.takes = takes  # whether its kernel takes these arrays; None: any
+        self.rules = None
+        self.sources: dict[tuple[bool, ...], tuple[int, ...]] = {}  # what find_sources has found
         # For each derivative, the names it takes beside the upstream gradient.
         self.needs = tuple([self._parameters(d) for d in self.derivatives])
         self.wants_shape = any("shape" in names for names in self.needs)
         self.keeps = self.saves([True] * len(self.derivatives))
-        # (node, g) -> a gradient per input, the second with a graph.
-        self.vjp: Rule = self._first_vjp
-        self.graph_vjp: Rule = self._first_graph_vjp
         TABLE[name] = self
 
-    # The two rules: a function of dispatch, which runs rows, and the module vjp.
-    rules: ClassVar[Callable[[Row], tuple[Rule, Rule]]]
-    # Where the arrays that each derivative needs lie among the saved ones.
+    # What the first backward finds, see tape.vjp: two rules (node, g) -> a gradient per input, the
+    # second with a graph; and where the arrays that each derivative needs lie among the saved ones.
+    rules: tuple[Rule, Rule] | None
     places: tuple[tuple[int, ...], ...]
-
-    def _find_rules(self) -> None:
-        self.places = tuple(
-            [tuple([PLACES[n] for n in names if n in PLACES]) for names in self.needs]
-        )
-        self.vjp, self.graph_vjp = self.rules()
-
-    def _first_vjp(self, node: Any, g: Any) -> Any:
-        """The rule for the first backward, which puts the real one in its place."""
-        self._find_rules()
-        return self.vjp(node, g)
-
-    def _first_graph_vjp(self, node: Any, g: Any) -> Any:
-        self._find_rules()
-        return self.graph_vjp(node, g)
 
     def _parameters(self, derivative: Formula | float | None) -> tuple[str, ...]:
         if not callable(derivative):
@@ -184,17 +172,22 @@ class Row:
         saved = {name for names, needed in pairs if needed for name in names}
         return tuple([name for name in PLACES if name in saved])
 
-    def find_sources(self, parents: Sequence[Any], key: int) -> tuple[int, ...]:
+    def place_of(self, name: str) -> int:
+        """The place of a saved array, by its name."""
+        result_of_unary = name == "y" and self.family == "pointwise" and self.arity == 1
+        return 1 if result_of_unary else PLACES[name]
+
+    def find_sources(self, needs_grad: tuple[bool, ...]) -> tuple[int, ...]:
         """Where the three saved arrays lie in (arrays of the inputs, the result, None).
 
-        None of ``parents`` that is None needs a gradient; empty where nothing is saved. It is kept
-        as ``sources[key]``.
+        ``needs_grad`` says which inputs need a gradient. The result is empty where nothing is
+        saved; it is kept as ``sources[needs_grad]``.
         """
-        names = self.saves([p is not None for p in parents])
+        names = self.saves(needs_grad)
         found = [-1, -1, -1] if names else []
         for name in names:
-            found[PLACES[name]] = -2 if name == "y" else PLACES[name]
-        self.sources[key] = known = tuple(found)
+            found[self.place_of(name)] = -2 if name == "y" else PLACES[name]
+        self.sources[needs_grad] = known = tuple(found)
         return known
 
 
@@ -257,11 +250,11 @@ def bilinear(
     by_a: Formula,
     by_b: Formula,
     doc: str,
-    product: int = -1,
+    vjp_kernel: int = -1,
 ) -> Row:
     """A row for an operation that is linear in each of its two inputs.
 
-    ``product`` is its number among those whose gradients ``mg_bilinear_vjp`` computes.
+    ``vjp_kernel`` is the number of a kernel for the gradients of both.
     """
     return Row(
         name,
@@ -270,7 +263,7 @@ def bilinear(
         doc,
         forward=forward,
         derivatives=(by_a, by_b),
-        product=product,
+        vjp_kernel=vjp_kernel,
     )
 
 
@@ -282,14 +275,16 @@ def custom(
     fused: Sequence[Forward | None] = (),
     together: Callable[..., Sequence[Array]] | int | None = None,
     joint: Formula | None = None,
-    product: int = -1,
-    choice: int = -1,
+    vjp_kernel: int = -1,
+    fits: int = -1,
+    takes: Callable[..., bool] | None = None,
 ) -> Row:
     """A row with a vector-Jacobian product per input, and perhaps a faster kernel for it.
 
     ``together`` is one for all inputs, whose derivatives then save the same arrays; ``joint`` is a
-    formula for all, of what the first one takes, where all are wanted; ``product`` is as in
-    :func:`bilinear`, ``choice`` the number of an elementwise kernel of three inputs.
+    formula for all, of what the first one takes, where all are wanted; ``vjp_kernel`` is as in
+    :func:`bilinear`, ``fits`` the number of a question, whether the kernel takes some arrays. ``takes`` says
+    of arrays whether its kernel takes them.
     """
     return Row(
         name,
@@ -301,8 +296,9 @@ def custom(
         fused=fused,
         together=together,
         joint=joint,
-        product=product,
-        choice=choice,
+        vjp_kernel=vjp_kernel,
+        fits=fits,
+        takes=takes,
     )
 
 

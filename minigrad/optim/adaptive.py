@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from minigrad.dispatch import TensorBase
 from minigrad.functions.creation import full_like, zeros, zeros_like
 from minigrad.functions.promotion import finfo
 from minigrad.optim.by_parameter import (
@@ -21,6 +20,7 @@ from minigrad.optim.by_parameter import (
     shrunk,
 )
 from minigrad.optim.optimizers import Group, _check_range, _size
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["Adadelta", "Adafactor", "Adagrad", "Rprop"]
 

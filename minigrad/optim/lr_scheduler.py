@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-from minigrad.dispatch import TensorBase
 from minigrad.functions.arguments import integer, real
 from minigrad.optim.optimizers import Optimizer
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = [
     "ChainedScheduler",

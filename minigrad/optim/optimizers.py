@@ -15,13 +15,15 @@ from numbers import Real
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
-from minigrad.dispatch import TensorBase, write
+from minigrad.autograd.grad_modes import enable_grad
 from minigrad.functions.arguments import renamed
 from minigrad.functions.creation import foreign_values, tensor, zeros_like
 from minigrad.optim.hooks import Hooked
 from minigrad.runtime.dtypes import by_code
 from minigrad.runtime.native import Array, call, kernels, titles
-from minigrad.tape import begin, enable_grad, end
+from minigrad.tape.grad_mode import begin, end
+from minigrad.tape.tensor_base import TensorBase
+from minigrad.tape.writing import write
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -14,6 +14,7 @@ import importlib
 import itertools
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, final
 
@@ -26,6 +27,7 @@ __all__ = [
     "available_isas",
     "call",
     "check_result",
+    "check_step",
     "ffi",
     "isa",
     "lib",
@@ -34,6 +36,7 @@ __all__ = [
     "save",
     "save_as_is",
     "saved_handle",
+    "step",
     "trace",
     "tracers",
     "vjp_of",
@@ -223,27 +226,49 @@ def call(number: int, *args: Any) -> Any:
 
     Returns an Array, a tuple of them, None for a kernel that writes, or the answer of one that is
     asked something. Arguments are arrays, integers, floats, and tuples or lists of them, in the
-    order of ``csrc/ops.def``; None stands for an array or list that is left out, as do
-    missing arrays at the end. Arrays of storage
-    dtypes are cast to what is computed in, unless the kernel takes them or writes.
+    order of ``csrc/ops.def``. None stands for an array or list that is left out, as do missing
+    arrays at the end. Arrays of storage dtypes are cast to what is computed in, unless the kernel
+    takes them or writes.
     """
+    request = _request(number, args)
+    code = lib.mg_run(*request[:5])
+    out, kind = request[4], signatures[number][-1]
+    made: Any = None
+    if kind == "?":
+        made = bool(code)
+    elif code:
+        raise failure(number, args)
+    elif kind == "1":
+        made = Array(out.made[0])
+    elif kind == "n":
+        each = ffi.unpack(out.made, out.count)
+        made = tuple([None if one == ffi.NULL else Array(one) for one in each])
+    if tracers:
+        tracers[-1](names[number], args, made)
+    return made
+
+
+def _request(number: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of ``mg_run``, and behind them what must live as long as they do."""
     signature = signatures[number]
     arrays: list[Any] = []
     ints: list[int] = []
     floats: list[float] = []
     saved = ffi.NULL
-    widens = signature[-1] != "s"
-    held = []  # casts, until the kernel has run
     left = signature[len(args) : -2]
     if len(args) > len(signature) - 2 or left.strip("m"):
         raise TypeError(f"[{titles[number]}] takes {signature}, not {len(args)} arguments")
+    held: list[Any] = [args]
     for kind, value in zip(signature, args, strict=False):
-        if kind == "i" or kind == "p":
+        if kind in "as" and type(value) is Array and (kind == "s" or value.dtype >= 0):
+            arrays.append(value.pointer)
+        elif kind in "ip":
             ints.append(value)
         elif kind == "d":
             floats.append(value)
         elif kind == "k":
-            saved = value.pointer
+            if value is not None:
+                saved = value.pointer
         elif kind in "ILD":
             ints.append(-1 if value is None else len(value))
             (floats if kind == "D" else ints).extend(value or ())
@@ -252,40 +277,45 @@ def call(number: int, *args: Any) -> Any:
             if several:
                 ints.append(-1 if value is None else len(value))
             for x in (value or ()) if several else (value,):
-                if x is None and (several or kind == "m"):
-                    arrays.append(ffi.NULL)
-                    continue
-                if type(x) is not Array:
-                    raise TypeError(f"[{titles[number]}] takes arrays, not {type(x).__name__}")
-                if x.dtype < 0 and kind not in "sS":
-                    if not widens:
-                        raise TypeError(f"[{titles[number]}] does not write storage dtypes")
-                    x = call(kernels.cast, x, _WIDE[x.dtype])  # noqa: PLW2901
-                    held.append(x)
-                arrays.append(x.pointer)
+                arrays.append(_pointer(number, kind, x, held))
     arrays += [ffi.NULL] * len(left)
-    out = ffi.new("mg_arrays *")
     try:
         c_ints = ffi.new("int64_t[]", ints)
         c_floats = ffi.new("double[]", floats)
     except OverflowError:
         raise ValueError(f"[{titles[number]}] a size or index is beyond int64") from None
     given = ffi.new("mg_args *", {"ints": c_ints, "floats": c_floats, "saved": saved})
-    code = lib.mg_run(number, len(arrays), arrays, given, out)
-    if signature[-1] == "?":
-        made = bool(code)
-    elif code:
+    return number, len(arrays), arrays, given, ffi.new("mg_arrays *"), c_ints, c_floats, held
+
+
+def _pointer(number: int, kind: str, x: Any, held: list[Any]) -> Any:
+    """An array as C takes it: NULL for None, a cast for a storage dtype, which is held."""
+    if x is None and kind in "mAS":
+        return ffi.NULL
+    if type(x) is not Array:
+        raise TypeError(f"[{titles[number]}] takes arrays, not {type(x)!r}")
+    if x.dtype < 0 and kind not in "sS":
+        if signatures[number][-1] == "s":
+            raise TypeError(f"[{titles[number]}] does not write storage dtypes")
+        x = widened(x)
+        held.append(x)
+    return x.pointer
+
+
+def step(number: int, args: tuple[Any, ...]) -> partial[int]:
+    """A kernel that writes, as a function without arguments in which no bytecode runs."""
+    request = _request(number, args)
+    run: partial[int] = partial(lib.mg_run, *request[:5])
+    run.held = request  # type: ignore[attr-defined]
+    return run
+
+
+def check_step(code: int, number: int, args: tuple[Any, ...]) -> None:
+    """Raise the failure of a step that has run, or tell who watches of it."""
+    if code:
         raise failure(number, args)
-    elif signature[-1] == "1":
-        made = Array(out.made[0])
-    elif signature[-1] == "n":
-        each = ffi.unpack(out.made, out.count)
-        made = tuple([None if one == ffi.NULL else Array(one) for one in each])
-    else:
-        made = None
     if tracers:
-        tracers[-1](names[number], args, made)
-    return made
+        tracers[-1](names[number], args, None)
 
 
 def widened(array: Array) -> Array:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from minigrad.backprop import topological_order
-from minigrad.dispatch import TensorBase
 from minigrad.functions.creation import to_numpy
 from minigrad.ops.table import Row
 from minigrad.runtime.native import saved_handle
-from minigrad.tape import Node
+from minigrad.tape.engine import topological_order
+from minigrad.tape.node import Node
+from minigrad.tape.tensor_base import TensorBase
 from minigrad.tutorial.scalar import Value
 
 if TYPE_CHECKING:
@@ -113,6 +113,6 @@ def _constant_text(node: Node, place: int) -> str:
     if pointwise and node.saved is not None and node.saved.buffer(place):
         with suppress(RuntimeError):  # overwritten since
             return _value_text(saved_handle(node.saved, place))
-    if node.adapted is not None:
-        return f"constant {node.adapted[place][0]}"
+    if node.input_meta is not None:
+        return f"constant {node.input_meta[place][0]}"
     return "constant"

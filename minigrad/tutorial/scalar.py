@@ -18,12 +18,12 @@ from typing import Any
 
 from minigrad import functions as f
 from minigrad._tensor import Tensor
-from minigrad.dispatch import TensorBase
+from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.arguments import integer, piece_count
 from minigrad.functions.creation import tensor
 from minigrad.random import drawing
 from minigrad.runtime.dtypes import float64
-from minigrad.tape import no_grad
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["MLP", "Layer", "Neuron", "Value"]
 

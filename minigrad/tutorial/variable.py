@@ -9,10 +9,11 @@ from typing import Any
 from minigrad import functions
 from minigrad._tensor import Tensor
 from minigrad._tensor.inplace import replace
-from minigrad.dispatch import Fields, TensorBase, link, mark
 from minigrad.functions.creation import require_grad, tensor
 from minigrad.runtime.dtypes import float32
-from minigrad.tape import Node, mode
+from minigrad.tape.grad_mode import mode
+from minigrad.tape.node import Node
+from minigrad.tape.tensor_base import Fields, TensorBase, link, mark
 
 __all__ = ["Variable"]
 

@@ -15,12 +15,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from minigrad import random
-from minigrad.backprop import Bundle, gradients, off_tape
-from minigrad.dispatch import TensorBase, copied, parent_of, wrap
+from minigrad.autograd.grad_modes import enable_grad, no_grad
 from minigrad.functions.creation import zeros
 from minigrad.functions.shaping import contiguous
 from minigrad.runtime.native import call, kernels, save_as_is, saved_handle
-from minigrad.tape import LEAF, Node, enable_grad, mode, no_grad, record
+from minigrad.tape.engine import Bundle, gradients, off_tape
+from minigrad.tape.grad_mode import mode
+from minigrad.tape.node import LEAF, Node, record
+from minigrad.tape.tensor_base import TensorBase, copied, parent_of, wrap
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
 

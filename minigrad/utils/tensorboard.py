@@ -17,8 +17,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from minigrad.dispatch import TensorBase
 from minigrad.runtime.lazy_numpy import np
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["SummaryWriter"]
 

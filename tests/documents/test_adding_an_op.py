@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from minigrad.runtime.native import isa
 
 import minigrad as mg
+from minigrad.runtime.native import isa
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "adding-an-op.md"
@@ -126,7 +126,9 @@ def test_a_row_with_a_forward_of_its_own(tree):
     for file in ("samples", "expected"):
         at = tree / "tests" / file / "linear_algebra.py"
         at.write_text(re.sub(r'    "linalg.inv_trace": .*\n', "", at.read_text()))
-    said = run_tests(tree, "pytest tests/numerics/test_reference_values.py", COMPLETE, succeeds=False)
+    said = run_tests(
+        tree, "pytest tests/numerics/test_reference_values.py", COMPLETE, succeeds=False
+    )
     assert "without a reference value in tests/helpers/expected: ['linalg.inv_trace']" in said
     assert "rows without a value in tests/helpers/expected/rows.py: ['inv_trace']" in said
 

@@ -12,8 +12,8 @@ from scipy import special as scipy_special
 
 import minigrad as mg
 from minigrad import special
-from minigrad.dispatch import binary, unary
 from minigrad.functions import elementwise
+from minigrad.functions.row_functions import binary, unary
 from minigrad.ops import TABLE
 
 INF, NAN = math.inf, math.nan

@@ -12,7 +12,7 @@ import numpy as np
 import oracle
 
 import minigrad as mg
-from minigrad.dispatch import binary, unary
+from minigrad.functions.row_functions import binary, unary
 from minigrad.ops import TABLE
 from minigrad.runtime import native
 

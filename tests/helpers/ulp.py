@@ -28,7 +28,7 @@ import checkout  # noqa: F401 - first
 import oracle
 
 import minigrad as mg
-from minigrad.dispatch import binary, composed, unary
+from minigrad.functions.row_functions import binary, composed, unary
 from minigrad.ops import TABLE
 from minigrad.runtime import native
 

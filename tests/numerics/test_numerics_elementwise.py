@@ -11,7 +11,7 @@ from oracle import assert_row, derivatives
 
 import minigrad as mg
 from minigrad import special
-from minigrad.dispatch import unary
+from minigrad.functions.row_functions import unary
 from minigrad.ops import TABLE
 
 INF, NAN = math.inf, math.nan

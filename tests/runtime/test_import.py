@@ -26,7 +26,7 @@ def test_what_is_built_on_top_waits(printed):
     assert "minigrad.functions" in loaded
     later = (
         "nn optim linalg special checking tutorial interop random runtime.config runtime.settings "
-        "autograd backprop vjp"
+        "autograd tape.engine tape.vjp"
     )
     later = [*later.split(), *(f"functions.{topic}" for topic in functions.LATER.values())]
     assert not [m for m in later if f"minigrad.{m}" in loaded]

@@ -13,8 +13,8 @@ import pytest
 from samples import CATALOGUE
 
 import minigrad as mg
-from minigrad.dispatch import wrap
 from minigrad.runtime.native import call, kernels, lib
+from minigrad.tape.tensor_base import wrap
 
 pytestmark = pytest.mark.usefixtures("restore_random")  # layers draw their weights
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad import functions as f
-from minigrad.dispatch import Size, TensorBase
 from minigrad.distributions import constraints
 from minigrad.functions.creation import zeros_like
+from minigrad.tape.tensor_base import Size, TensorBase
 
 __all__ = [
     "ComposeTransform",

@@ -8,11 +8,11 @@ from typing import Any
 
 from minigrad import functions as f
 from minigrad import linalg
-from minigrad.dispatch import Size
 from minigrad.distributions import constraints
 from minigrad.distributions.transforms.base import Transform, last_added
 from minigrad.functions.creation import arange, zeros, zeros_like
 from minigrad.nn.functional import logsigmoid
+from minigrad.tape.tensor_base import Size
 
 __all__ = [
     "CatTransform",

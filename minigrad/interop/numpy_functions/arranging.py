@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from minigrad import functions as f
-from minigrad.dispatch import strong_operand, tensor_operands
 from minigrad.functions import creation
 from minigrad.functions.arguments import one_dim, size_of, some_dims
+from minigrad.functions.operands import strong_operand, tensor_operands
 from minigrad.functions.shaping import in_order
 from minigrad.interop.numpy_functions.picking import picked
 from minigrad.interop.numpy_functions.reading import (

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from minigrad import functions as f
-from minigrad.dispatch import strong_operand, tensor_operands
 from minigrad.functions import creation
 from minigrad.functions.arguments import one_dim
+from minigrad.functions.operands import strong_operand, tensor_operands
 from minigrad.interop.numpy_functions.reading import (
     as_tensors,
     beside,

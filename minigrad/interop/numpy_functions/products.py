@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad import functions as f
-from minigrad.dispatch import tensor_operands
 from minigrad.functions.arguments import common_shape
+from minigrad.functions.operands import tensor_operands
 from minigrad.interop.numpy_functions.reading import (
     as_line,
 )

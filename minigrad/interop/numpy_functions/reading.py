@@ -8,10 +8,11 @@ import numpy as np
 
 from minigrad import functions as f
 from minigrad._tensor.inplace import overwrite
-from minigrad.dispatch import TensorBase, tensor_operands
 from minigrad.functions import creation
 from minigrad.functions.arguments import renamed
+from minigrad.functions.operands import tensor_operands
 from minigrad.runtime.dtypes import by_name
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = [
     "as_line",

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from minigrad import functions as f
-from minigrad.dispatch import strong_operand
 from minigrad.functions import creation
 from minigrad.functions.arguments import one_dim, some_dims
+from minigrad.functions.operands import strong_operand
 from minigrad.functions.reductions import as_float
 from minigrad.interop.numpy_functions.reading import as_line, beside, refused
 from minigrad.runtime.dtypes import as_dtype, bool_

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from minigrad import functions as f
-from minigrad.dispatch import TensorBase, tensor_operands
 from minigrad.functions import creation
 from minigrad.functions.arguments import integer, one_dim, some_dims
+from minigrad.functions.operands import tensor_operands
 from minigrad.functions.reductions import as_float
 from minigrad.functions.statistics import correlations, covariance
 from minigrad.interop.numpy_functions.calculus import linspace
@@ -22,6 +22,7 @@ from minigrad.interop.numpy_functions.reading import (
     values_of,
 )
 from minigrad.runtime.dtypes import as_dtype, bool_, float64, int64
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["TABLE"]
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from minigrad import functions as f
 from minigrad import linalg
-from minigrad.dispatch import strong_operand
 from minigrad.functions import creation
+from minigrad.functions.operands import strong_operand
 from minigrad.interop.numpy_functions import (
     arranging,
     calculus,

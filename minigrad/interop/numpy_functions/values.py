@@ -10,9 +10,9 @@ import numpy as np
 
 from minigrad import functions as f
 from minigrad import special
-from minigrad.dispatch import TensorBase, strong_operand
 from minigrad.functions import creation
 from minigrad.functions.arguments import one_dim
+from minigrad.functions.operands import strong_operand
 from minigrad.functions.reductions import as_float
 from minigrad.interop.numpy_functions.reading import (
     as_tensors,
@@ -20,6 +20,7 @@ from minigrad.interop.numpy_functions.reading import (
     refused,
     values_of,
 )
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["TABLE", "divmod", "gcd", "lcm", "modf"]
 

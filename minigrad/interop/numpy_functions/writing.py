@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from minigrad import functions as f
-from minigrad.dispatch import TensorBase
 from minigrad.functions import creation
 from minigrad.interop.numpy_functions.reading import (
     beside,
@@ -17,6 +16,7 @@ from minigrad.interop.numpy_functions.reading import (
     values_of,
     write_over,
 )
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["TABLE", "place"]
 

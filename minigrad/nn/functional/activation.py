@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad._tensor.inplace import check_writable, update
-from minigrad.dispatch import TensorBase, apply_to_one, binary, unary
 from minigrad.functions import log_softmax, sigmoid, softmax, softmin, tanh
 from minigrad.functions.arguments import one_dim
 from minigrad.functions.creation import tensor, zeros
 from minigrad.functions.reductions import as_float
+from minigrad.functions.row_functions import binary, unary
 from minigrad.nn.functional.operands import floats, real
 from minigrad.ops import special as _s
 from minigrad.random import Generator, drawing
 from minigrad.runtime.dtypes import int64
-from minigrad.tape import mode
+from minigrad.tape.apply import apply
+from minigrad.tape.grad_mode import mode
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -187,7 +189,7 @@ def _stay_integers(x: Any, *numbers: float) -> bool:
 
 
 def _level(x: Tensor, low: float, high: float, level: float = 0.0, shift: float = 0.0) -> Tensor:
-    return apply_to_one(_s.SHRINK, x, (low, high, level, shift))
+    return apply(_s.SHRINK, (x,), (low, high, level, shift))
 
 
 # ---- bounded lines -------------------------------------------------------------------------------
@@ -212,9 +214,7 @@ def hardtanh(
         raise ValueError(f"[hardtanh] min_val {min_val} is above max_val {max_val}")
     if not inplace and _stay_integers(input, low, high):
         return f.clamp(input, int(low), int(high))
-    return _activated(
-        "hardtanh", input, inplace, lambda x: apply_to_one(_s.HARDTANH, x, (low, high))
-    )
+    return _activated("hardtanh", input, inplace, lambda x: apply(_s.HARDTANH, (x,), (low, high)))
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
@@ -260,7 +260,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 def _exponential(x: Tensor, height: float, width: float, slope: float) -> Tensor:
     """``slope * x`` above 0, ``height * (exp(x / width) - 1)`` below."""
-    return apply_to_one(_s.ELU, x, (height, width, slope))
+    return apply(_s.ELU, (x,), (height, width, slope))
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:

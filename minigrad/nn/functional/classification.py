@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.dispatch import apply, wrap
 from minigrad.functions.arguments import integer, tensor_operand
 from minigrad.functions.reductions import as_float
 from minigrad.functions.selection import index_operand
@@ -25,6 +24,8 @@ from minigrad.nn.functional.operands import (
 from minigrad.ops.loss import CROSS_ENTROPY, ENTROPY, MULTI_MARGIN, NLL, SCORES, WEIGHTED_SCORES
 from minigrad.runtime.dtypes import int64
 from minigrad.runtime.native import call, kernels, lib
+from minigrad.tape.apply import apply
+from minigrad.tape.tensor_base import wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minigrad.dispatch import operation
 from minigrad.functions.arguments import tensor_operand
 from minigrad.functions.contraction import einsum
 from minigrad.ops.contraction import LINEAR, LINEAR_BIAS
+from minigrad.tape.apply import operation
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.dispatch import apply
 from minigrad.functions.arguments import one_dim, tensor_operand
 from minigrad.nn.functional.operands import (
     check_reduction,
@@ -18,6 +17,7 @@ from minigrad.nn.functional.operands import (
 )
 from minigrad.ops.reduction import UNITS
 from minigrad.runtime.native import call, kernels
+from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

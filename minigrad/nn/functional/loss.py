@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.dispatch import apply
 from minigrad.functions.arguments import common_shape
 from minigrad.nn.functional.operands import (
     check_reduction,
@@ -17,6 +16,7 @@ from minigrad.nn.functional.operands import (
     reduced,
 )
 from minigrad.ops.loss import HUBER
+from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

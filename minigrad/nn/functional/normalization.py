@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.dispatch import apply, wrap, write
+from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.arguments import integer, tensor_operand
 from minigrad.nn.functional.spatial import Sizes, check_places, require_floats
 from minigrad.ops.normalization import CHANNEL_NORM, LAYER_NORM, RMS_NORM
@@ -20,7 +20,9 @@ from minigrad.ops.table import Row
 from minigrad.ops.window import POOL_SUM, PoolingWindows
 from minigrad.runtime.dtypes import float32
 from minigrad.runtime.native import call, kernels
-from minigrad.tape import no_grad
+from minigrad.tape.apply import apply
+from minigrad.tape.tensor_base import wrap
+from minigrad.tape.writing import write
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -6,11 +6,11 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.dispatch import TensorBase
 from minigrad.functions.arguments import common_shape, tensor_operand
 from minigrad.functions.arguments import real as real
 from minigrad.functions.creation import tensor
 from minigrad.runtime.dtypes import float32, float64
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

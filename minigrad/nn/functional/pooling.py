@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minigrad import functions as f
-from minigrad.dispatch import apply
 from minigrad.functions.arguments import integer, real
 from minigrad.nn.functional.spatial import (
     Sizes,
@@ -22,6 +21,7 @@ from minigrad.nn.functional.spatial import (
 )
 from minigrad.ops.window import POOL_ARGMAX, POOL_MAX, POOL_SUM, PoolingWindows
 from minigrad.runtime.dtypes import bool_
+from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

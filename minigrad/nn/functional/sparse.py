@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minigrad import functions as f
-from minigrad.dispatch import wrap
+from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.arguments import integer, tensor_operand
 from minigrad.functions.creation import ones_like, zeros
 from minigrad.functions.padding import pad
 from minigrad.functions.selection import gather_rows, index_operand
 from minigrad.runtime.native import call, kernels
-from minigrad.tape import no_grad
+from minigrad.tape.tensor_base import wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

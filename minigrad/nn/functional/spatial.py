@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minigrad.dispatch import apply
 from minigrad.functions.arguments import integer, tensor_operand
 from minigrad.functions.creation import check_room
 from minigrad.functions.shaping import widen
 from minigrad.ops.shape import EMBED, SLICE
 from minigrad.ops.window import Windows
 from minigrad.runtime.dtypes import bool_
+from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

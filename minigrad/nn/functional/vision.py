@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from minigrad.dispatch import apply
 from minigrad.functions.arguments import integer, tensor_operand
 from minigrad.functions.creation import tensor
 from minigrad.nn.functional.pooling import (
@@ -26,6 +25,7 @@ from minigrad.nn.functional.spatial import (
 )
 from minigrad.ops.indexing import RESAMPLE
 from minigrad.ops.window import FOLD_WINDOWS, WINDOWS
+from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

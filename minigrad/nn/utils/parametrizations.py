@@ -6,13 +6,13 @@ from typing import Any
 
 from minigrad import functions as f
 from minigrad import linalg
+from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.arguments import integer
 from minigrad.functions.creation import eye, zeros, zeros_like
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.module import Module
 from minigrad.nn.utils.parametrize import register_parametrization
 from minigrad.random import randn
-from minigrad.tape import no_grad
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 

@@ -1,4 +1,4 @@
-"""Gradients of slices, put together when all of them are there.
+"""Slice gradients: the gradient of one slice of a tensor or of several, put together when all came.
 
 The gradient of a slice is 0 elsewhere in the tensor. With each embedded in zeros and added to the
 others, a loop over the rows of a table would cost as much as the whole table for each row.
@@ -7,14 +7,14 @@ others, a loop over the rows of a table would cost as much as the whole table fo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, final
 
 from minigrad.ops.pointwise import ADD
 from minigrad.runtime.native import Array, call, kernels
+from minigrad.tape.tensor_base import wrap
 
-__all__ = ["Part"]
+__all__ = ["SliceGrad"]
 
 Shape = tuple[int, ...]
 Slice = tuple[Array, Shape, Shape, Shape]  # values, and start, step and count on every axis
@@ -22,7 +22,7 @@ Slice = tuple[Array, Shape, Shape, Shape]  # values, and start, step and count o
 
 def _add_to(x: Array, values: Array, *place: Shape) -> None:
     part = call(kernels.view_slice, x, *place)
-    call(kernels.write, part, call(ADD.id, part, values))
+    call(kernels.write, part, call(ADD.id, part, values))  # type: ignore[misc]
 
 
 def _steps(x: Array) -> list[int]:
@@ -31,12 +31,10 @@ def _steps(x: Array) -> list[int]:
 
 
 @final
-class Part:
+class SliceGrad:
     """The gradient of one slice of a tensor or of several, instead of a tensor of its shape."""
 
     __slots__ = ("room", "shape", "slices")
-
-    wrap: Callable[[Array], Any]  # a handle as a Tensor; this layer stands below it
 
     def __init__(self, shape: Shape, *one: Any) -> None:
         self.shape = shape
@@ -45,15 +43,15 @@ class Part:
         self.room = 2 * math.prod(shape) - one[0].size
 
     def __add__(self, other: Any) -> Any:
-        if type(other) is not Part:
+        if type(other) is not SliceGrad:
             x = call(kernels.copy, other._h)
             self.add_to(x)
-            return Part.wrap(x)
+            return wrap(x)
         self.slices += other.slices
         self.room -= sum([values.size for values, *_ in other.slices])
         if self.room < 0:
             axes = len(self.shape)
-            return Part(self.shape, self._joined(), (0,) * axes, (1,) * axes, self.shape)
+            return SliceGrad(self.shape, self._joined(), (0,) * axes, (1,) * axes, self.shape)
         return self
 
     __radd__ = __add__
@@ -65,7 +63,7 @@ class Part:
 
     def whole(self) -> Any:
         """As a tensor."""
-        return Part.wrap(self._joined())
+        return wrap(self._joined())
 
     def _joined(self) -> Array:
         shape, slices, dtype = self.shape, self.slices, self.slices[0][0].dtype

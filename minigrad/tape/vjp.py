@@ -7,19 +7,20 @@ can be differentiated again. Loaded with the first backward.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import neg
 from typing import TYPE_CHECKING, Any
 
-from minigrad.backprop import rule
-from minigrad.dispatch import number, operation, wrap
 from minigrad.ops.composed import product
 from minigrad.ops.pointwise import SCALE
-from minigrad.ops.reduction import MEAN, SUM
 from minigrad.ops.shape import SLICE, SLICE_VIEW
 from minigrad.ops.table import PLACES, Row
-from minigrad.parts import Part
-from minigrad.runtime.native import call, kernels, lib, saved_handle, vjp_of
-from minigrad.tape import Node, no_grad
+from minigrad.runtime.errors import freed_error
+from minigrad.runtime.native import call, kernels, saved_handle, vjp_of
+from minigrad.tape.apply import operation
+from minigrad.tape.grad_mode import without_recording
+from minigrad.tape.node import Node
+from minigrad.tape.slice_grad import SliceGrad
+from minigrad.tape.speed import accelerator
+from minigrad.tape.tensor_base import wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -29,55 +30,97 @@ __all__ = ["rules", "unpack"]
 Rule = Callable[[Node, Any], Sequence[Any]]
 
 
-def rules(row: Row) -> tuple[Rule, Rule]:
-    """How a row runs backward: recording nothing, and through formulas that leave a graph."""
+def rules(op: Any) -> tuple[Rule, Rule]:
+    """How an operation runs backward: recording nothing, and by formulas that leave a graph."""
+    if type(op) is not Row:
+        return op.vjp, op.graph_vjp
+    if op.rules is None:
+        op.places = tuple([tuple([PLACES[n] for n in names if n in PLACES]) for names in op.needs])
+        graph = _each(op, _formula_of(op))
+        if op.joint is not None:
+            graph = _jointly(op, graph)
+        op.rules = _fused_rule(op) or without_recording(graph), graph
+    return op.rules
+
+
+def _formula_of(row: Row) -> Callable[[Row, int, Node, Any], Any]:
     if row.family == "variadic":
-        graph = _each(row, _variadic_formula)
-    elif row is SCALE:
-        graph = _each(row, _scale_formula)
-    elif row.family == "pointwise":
-        graph = _each(row, _pointwise_formula)
-    else:
-        graph = _each(row, _formula)
-    if row.joint is not None:
-        graph = _jointly(row, graph)
-    return _fused_rule(row) or no_grad(graph), graph
+        derivative: Any = row.derivatives[0]
+        return lambda row, i, node, g: derivative(g, i, *node.args)
+    if row is SCALE:
+        return _scale_formula
+    return _pointwise_formula if row.family == "pointwise" else _formula
 
 
 def _fused_rule(row: Row) -> Rule | None:
-    """The rule that runs on C arrays, and so records nothing, if there is one."""
+    """The rule that runs on arrays, and so records nothing, if there is one."""
     if row.family == "variadic" or row is SCALE:
         return None
     if row.family == "pointwise":
-        kernel = vjp_of(row.id)
-        if kernel is None:
-            if any(map(callable, row.derivatives)):
-                return None
-            kernel = kernels.copy  # never run: there are constants only
-        over = kernel + lib.mg_elementwise_count()
-        kind = 1 if row.arity == 1 else 2
-        return rule(None, tuple(map(_slope, row.derivatives)), kind, kernel, over)
-    if row.product >= 0:
-        return rule(None, (None,) * row.arity, 2, row.product, -1)
+        if any(map(callable, row.derivatives)) and vjp_of(row.id) is None:
+            return None
+        return kernel_rule(row, tuple(map(_partial, row.derivatives)))
+    if row.vjp_kernel >= 0:
+        return kernel_rule(row, (None,) * row.arity)
     if row in (SLICE, SLICE_VIEW):
         return _slice_vjp
     if row.together is not None:
         return _together(row)
     if not any(row.fused):
         return None
-    if row.arity == 1 and not row.keeps:  # linear, with a kernel of its own: nothing to unpack
-        spread = kernels.view_spread if row is SUM else kernels.spread_mean if row is MEAN else -1
-        return rule(row.fused[0], (None,), 0, spread, -1)  # type: ignore[no-any-return]
+    if row.arity == 1 and not row.keeps:
+        return linear_rule(row)
     each = _each(row, _fused)
     by_formula = any(
         fused is None and derivative is not None
         for fused, derivative in zip(row.fused, row.derivatives, strict=True)
     )
-    return no_grad(each) if by_formula else each
+    return without_recording(each) if by_formula else each
+
+
+def kernel_rule(row: Row, partials: tuple[Any, ...]) -> Rule:
+    """The rule of a row whose gradients are one call of a kernel.
+
+    ``partials`` has for each input None where the kernel computes its gradient, True where that is
+    the upstream gradient itself, else a function of that.
+    """
+    kernel, arity = vjp_of(row.id) if row.id >= 0 else row.vjp_kernel, row.arity
+    needs_saved = row.family == "pointwise"
+    by_kernel = sum([1 << i for i, partial in enumerate(partials) if partial is None])
+
+    def vjp(node: Node, g: Any) -> Sequence[Any]:
+        parents, saved = node._parents, node.saved
+        wanted = node.needs_grad & by_kernel
+        if len(parents) != arity or (wanted and saved is None and needs_saved):
+            raise freed_error(node)  # by another thread, meanwhile
+        made: Any = ()
+        if wanted:
+            which = () if arity == 1 else (wanted,)
+            made = call(kernel, *which, g._h, saved)
+            made = (made,) if arity == 1 else made
+        gradients = []
+        for i, (parent, partial) in enumerate(zip(parents, partials, strict=True)):
+            gi = None
+            if parent is not None:
+                gi = wrap(made[i]) if partial is None else g if partial is True else partial(g)
+            gradients.append(gi)
+        return gradients
+
+    return vjp
+
+
+def linear_rule(row: Row) -> Rule:
+    """The rule of a linear operation whose transpose is a function on arrays."""
+    transpose: Any = row.fused[0]
+    return lambda node, g: (wrap(transpose(g._h, *node.args)),)
+
+
+if accelerator:
+    kernel_rule, linear_rule = accelerator.kernel_rule, accelerator.linear_rule
 
 
 def _each(row: Row, one: Callable[[Row, int, Node, Any], Any]) -> Rule:
-    """A rule for one input, for all that want a gradient."""
+    """A rule for one input, for all that need a gradient."""
     return lambda node, g: [
         None if p is None else one(row, i, node, g) for i, p in enumerate(node.parents or ())
     ]
@@ -108,26 +151,24 @@ def _jointly(row: Row, each: Rule) -> Rule:
     return vjp
 
 
-def _slice_vjp(node: Node, g: Any) -> tuple[Part]:
+def _slice_vjp(node: Node, g: Any) -> tuple[SliceGrad]:
     shape, start, step, count, *to = node.args
     values = call(kernels.reshape, g._h, count) if to else g._h
-    return (Part(shape, values, start, step, count),)
+    return (SliceGrad(shape, values, start, step, count),)
 
 
-def _slope(derivative: Any) -> Any:
+def _partial(derivative: Any) -> Any:
     """None for what the kernel computes, True for g itself, else a function of g."""
     if callable(derivative):
         return None
-    if derivative == 1.0:
-        return True
-    return neg if derivative == -1.0 else lambda g: _constant(derivative, g)
+    return True if derivative == 1.0 else lambda g: _constant(derivative, g)
 
 
 def _constant(derivative: Any, g: Tensor) -> Tensor:
     if derivative == 1.0:
         return g
     if derivative == 0.0:
-        return number(0.0).scale(g)  # 0 also against an infinite gradient
+        return wrap(call(kernels.weak_float, 0.0)).scale(g)  # 0 also against an infinite gradient
     return -g if derivative == -1.0 else g * derivative
 
 
@@ -153,10 +194,6 @@ def _scale_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     return product(g, a)  # type: ignore[no-any-return]
 
 
-def _variadic_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
-    return row.derivatives[0](g, i, *node.args)  # type: ignore[no-any-return, misc, operator]
-
-
 def _formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     saved = [unpack(row, node, name) for name in row.needs[i] if name in PLACES]
     return row.derivatives[i](g, *saved, *_arguments(row, i, node))  # type: ignore[no-any-return, misc, operator]
@@ -179,14 +216,12 @@ def _arguments(row: Row, i: int, node: Node) -> tuple[Any, ...]:
 def unpack(row: Row, node: Node, name: str) -> Tensor:
     """A saved array as a tensor with the place on the tape that it had."""
     if name == "y":
-        pointwise = row.family == "pointwise"
-        place = 1 if pointwise and row.arity == 1 else 2
         try:
-            return wrap(saved_handle(node.saved, place, node.op.name), node)
+            return wrap(saved_handle(node.saved, row.place_of("y"), node.op.name), node)
         except RuntimeError:  # overwritten: it is made again of the operands if they were saved too
             operands = "x" if row.arity == 1 else "ab"
-            kept = [node.saved.buffer(PLACES[n]) for n in operands]
-            if not (pointwise and all(kept)):
+            saved = [node.saved.buffer(PLACES[n]) for n in operands]
+            if not (row.family == "pointwise" and all(saved)):
                 raise
             return operation(row)(*[unpack(row, node, n) for n in operands])  # type: ignore[no-any-return]
     place = PLACES[name]

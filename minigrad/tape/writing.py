@@ -1,0 +1,58 @@
+"""Kernels that write into the memory of a tensor, and the changes to the tape beside the write."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import Any
+
+from minigrad.runtime.native import check_step, overwritten_at, step
+from minigrad.tape.speed import accelerator
+from minigrad.tape.tensor_base import TensorBase
+
+__all__ = ["Change", "commit", "write"]
+
+Change = tuple[Any, str, Any]  # an object, an attribute, and its new value; Ellipsis deletes it
+
+
+def commit(kernel: int | None, args: tuple[Any, ...], changes: list[Change], /) -> None:
+    """Call a kernel that writes, unless it is None, and make the changes if it succeeds.
+
+    An interrupt comes before all of this or after it: the last line runs no bytecode, but where a
+    change does.
+    """
+    steps: list[Any] = [] if kernel is None else [step(kernel, args)]
+    for x, name, value in changes:
+        change = partial(delattr, x, name) if value is ... else partial(setattr, x, name, value)
+        steps.append(change)
+    failed = next(filter(None, map(_run, steps)), 0)
+    if kernel is not None:
+        check_step(failed, kernel, args)
+
+
+_run = partial.__call__
+
+
+if accelerator:
+    commit = accelerator.commit
+
+
+def write(kernel: Any, target: TensorBase, *args: Any, changes: list[Change] | None = None) -> None:
+    """Run a kernel that writes into ``target``'s memory; the tape is the caller's business.
+
+    The ``changes`` to the tape are made with the write: an interrupt leaves both or neither.
+    """
+    handle = target._h
+    if handle.pins > 0:  # noted first: an interrupt may follow the write at once
+        if len(overwritten_at) > 1000:
+            overwritten_at.clear()
+        overwritten_at[handle.buffer] = _caller()
+    commit(kernel, args, changes or [])
+
+
+def _caller() -> str:
+    """The nearest line outside this package, as ``file:line``."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("minigrad"):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
