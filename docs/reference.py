@@ -28,7 +28,7 @@ from minigrad._c import saved_handle
 from minigrad.nn import functional
 from minigrad.ops import TABLE
 from minigrad.ops.table import PLACES, Row
-from minigrad.tape import Node
+from minigrad.tape.node import Node
 
 PAGE = Path(__file__).parent / "ops.md"
 HEAD = """# The operations

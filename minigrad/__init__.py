@@ -32,7 +32,6 @@ from minigrad.creation import (
     zeros_like,
 )
 from minigrad.devices import device
-from minigrad.dispatch import Size
 from minigrad.dtypes import DType as dtype  # noqa: N813 - PyTorch's name
 from minigrad.dtypes import (
     bfloat16,
@@ -46,13 +45,14 @@ from minigrad.dtypes import (
     int64,
     uint8,
 )
-from minigrad.tape import (
+from minigrad.tape.grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
     no_grad,
     set_grad_enabled,
 )
+from minigrad.tape.tensor_base import Size
 
 bool, long, double = bool_, int64, float64  # noqa: A001 - PyTorch's names for the dtypes
 int, short, float, half = int32, int16, float32, float16  # noqa: A001

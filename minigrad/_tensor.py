@@ -14,23 +14,6 @@ from minigrad.arguments import one_dim, renamed
 from minigrad.count import Count
 from minigrad.creation import require_grad, to_numpy
 from minigrad.devices import CPU, destination, device, on_cpu
-from minigrad.dispatch import (
-    Fields,
-    TensorBase,
-    Views,
-    as_operand,
-    binary,
-    copied,
-    floats,
-    ints,
-    operator,
-    parent_of,
-    results_are,
-    to_lists,
-    use,
-    value_for,
-    wrap,
-)
 from minigrad.dtypes import (
     bfloat16,
     bool_,
@@ -45,31 +28,37 @@ from minigrad.dtypes import (
     uint8,
 )
 from minigrad.elementwise import scale
+from minigrad.hooks import LeafHooks, Removable, forwards, note_leaving
 from minigrad.inplace import (
     KeepGrad,
     become,
     catch_up,
     check_writable,
     kept_by,
-    lagging_are,
     overwrite,
     replace,
     shows_tracked,
+    stale_views_are,
     update,
 )
+from minigrad.lists import to_lists
+from minigrad.operands import as_operand, floats, ints, value_for
 from minigrad.ops import pointwise as p
 from minigrad.ops.table import Row
-from minigrad.parts import Part
-from minigrad.tape import (
-    LEAF,
-    LeafHooks,
-    Node,
-    Removable,
-    forwards,
-    is_grad_enabled,
-    mode,
-    note_leaving,
-    pauses,
+from minigrad.row_functions import binary, operator
+from minigrad.tape.apply import apply
+from minigrad.tape.grad_mode import is_grad_enabled, mode, no_grad_scopes
+from minigrad.tape.node import LEAF, Node
+from minigrad.tape.slice_grad import SliceGrad
+from minigrad.tape.speed import accelerator
+from minigrad.tape.tensor_base import (
+    Fields,
+    TensorBase,
+    Views,
+    copied,
+    parent_of,
+    results_are,
+    wrap,
 )
 
 __all__ = ["Tensor"]
@@ -86,6 +75,19 @@ def _reflected(function: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Any]
     return reflected
 
 
+def _both_orders(run: Any, otherwise: Any) -> tuple[Any, Any]:
+    """The methods of an operator: on tensors by ``run``, and on other operands."""
+
+    def operate(self: Tensor, other: Any, modulo: Any = None) -> Any:
+        made = run(self, other) if modulo is None else NotImplemented
+        return otherwise(self, other) if made is NotImplemented and modulo is None else made
+
+    def reflected(self: Tensor, other: Any, modulo: Any = None) -> Any:
+        return otherwise(other, self) if modulo is None else NotImplemented
+
+    return operate, reflected
+
+
 def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The function as a method that writes its result over its tensor, and returns that."""
     op = function.__name__
@@ -95,7 +97,7 @@ def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         tracked = self._edge is not None or any(
             isinstance(x, TensorBase) and x._edge is not None for x in (*args, *kwargs.values())
         )
-        if (tracked or shows_tracked(self)) and not (pauses and not mode.enabled):
+        if (tracked or shows_tracked(self)) and not (no_grad_scopes and not mode.enabled):
             check_writable(op, self)
             before = wrap(call(lib.mg_copy, self._h), self._edge)  # values that the graph may keep
             args = tuple([before if x is self else x for x in args])
@@ -623,14 +625,18 @@ class Tensor(TensorBase):
             raise renamed("fill_diagonal_", error) from None
         return self
 
-    def accumulate_(self, g: Tensor | Part) -> None:
+    def accumulate_(self, g: Tensor | SliceGrad) -> None:
         """Add a gradient of the same shape and dtype into memory that only the caller holds."""
-        if type(g) is Part:
+        if type(g) is SliceGrad:
             g.add_to(self._h)
             return
         code = _accumulate(self._h, g._h)  # as `run` does it
         if code or tracers:
             settle_run(code, _accumulate, (self._h, g._h))
+
+    def apply_row(self, row: Row, *args: Any, beside: tuple[TensorBase, ...] = ()) -> Any:
+        """A row of the table on this tensor, and those beside it: for rows with no public name."""
+        return apply(row, (self, *beside), args)
 
     def __getitem__(self, index: Any) -> Tensor:
         return indexing.get(self, index)
@@ -995,11 +1001,16 @@ _OPERATORS = {
     "rshift": p.BITWISE_RIGHT_SHIFT,
 }
 
-_IN_C = ("add", "sub", "mul", "truediv", "pow")
+_OPERATORS_IN_C = {
+    name: operator(_OPERATORS[name]) for name in ("add", "sub", "mul", "truediv", "pow")
+}
 
 for _name, _row in _OPERATORS.items():
     _function = binary(_row)
-    if _name not in _IN_C:
+    if _name in _OPERATORS_IN_C and not accelerator:
+        for _form, _method in zip(("", "r"), _both_orders(*_OPERATORS_IN_C[_name]), strict=True):
+            setattr(Tensor, f"__{_form}{_name}__", _method)
+    elif _name not in _OPERATORS_IN_C:
         setattr(Tensor, f"__{_name}__", binary(_row, True))
         setattr(Tensor, f"__r{_name}__", _reflected(_function))
     setattr(Tensor, f"__i{_name}__", _augmented(_function))
@@ -1064,8 +1075,8 @@ for _name in f.__all__:
 _EDGE: Any = vars(Fields)["_edge"]  # the slot, which the property below covers
 
 
-@lagging_are
-class _LaggingView(Tensor):
+@stale_views_are
+class _StaleView(Tensor):
     """A view whose base was written since; a Tensor again once its place on the tape matters."""
 
     __slots__ = ()
@@ -1081,19 +1092,20 @@ class _LaggingView(Tensor):
         _EDGE.__set__(self, edge)
 
 
-_LaggingView.__name__ = _LaggingView.__qualname__ = "Tensor"  # it is nobody else's business
+_StaleView.__name__ = _StaleView.__qualname__ = "Tensor"  # it is nobody else's business
 
 
-use(
-    *(Tensor, _LaggingView, settle, tracers, is_grad_enabled, pauses, ints, floats),
-    *(copied, Part, Views, Row),
-    *[operator(_OPERATORS[_name]) for _name in _IN_C],
-)
+if accelerator:
+    accelerator.use(
+        *(Tensor, _StaleView, settle, tracers, is_grad_enabled, no_grad_scopes, ints, floats),
+        *(copied, SliceGrad, Views, Row),
+        *_OPERATORS_IN_C.values(),
+    )
 
 
 def _class_of(x: Tensor) -> type[Tensor]:
     """Its class, as the user sees it."""
-    return Tensor if type(x) is _LaggingView else type(x)
+    return Tensor if type(x) is _StaleView else type(x)
 
 
 def _of_class(cls: type[Tensor], x: Tensor) -> Tensor:

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad._c import lib
-from minigrad.dispatch import TensorBase, apply, strong_operand
-from minigrad.dispatch import tensor_operands as tensor_operands
 from minigrad.dtypes import by_code, promoted_dtype
+from minigrad.operands import strong_operand
+from minigrad.operands import tensor_operands as tensor_operands
 from minigrad.ops import shape as _s
+from minigrad.tape.apply import apply
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -24,7 +24,6 @@ from minigrad.arguments import (
     tensor_operands,
 )
 from minigrad.creation import arange, tensor, zeros
-from minigrad.dispatch import TensorBase, apply_to_one, wrap
 from minigrad.dtypes import int64
 from minigrad.ops import shape as _s
 from minigrad.selection import gather_rows, index_operand, index_select
@@ -40,6 +39,8 @@ from minigrad.shaping import (
     transpose,
     unsqueeze,
 )
+from minigrad.tape.apply import apply
+from minigrad.tape.tensor_base import TensorBase, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -330,7 +331,7 @@ def flip(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     start, step = [0] * len(shape), [1] * len(shape)
     for d in some_dims("flip", given, len(shape)):
         start[d], step[d] = max(shape[d] - 1, 0), -1
-    return apply_to_one(_s.SLICE, x, (tuple(start), tuple(step), shape))
+    return apply(_s.SLICE, (x,), (tuple(start), tuple(step), shape))
 
 
 def fliplr(input: Tensor) -> Tensor:
@@ -392,7 +393,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None, **numpy: Any) -> Tensor:
 def _rolled(x: Tensor, axis: int, shift: int) -> Tensor:
     n = x.shape[axis]
     on = shift % n if n else 0
-    return apply_to_one(_s.ROLL, x, (axis, n, on)) if on else clone(x)
+    return apply(_s.ROLL, (x,), (axis, n, on)) if on else clone(x)
 
 
 # ---- repeating -----------------------------------------------------------------------------------
@@ -434,7 +435,7 @@ def _repeated(op: str, x: Tensor, times: Sequence[int]) -> Tensor:
 def _spread(op: str, x: Tensor, apart: Shape, spread: Shape, to: Shape) -> Tensor:
     """x in the shape ``apart``, expanded to ``spread``, as a copy of another shape."""
     try:
-        return apply_to_one(_s.REPEAT, x, (apart, spread, to))
+        return apply(_s.REPEAT, (x,), (apart, spread, to))
     except (ValueError, MemoryError) as error:
         raise renamed(op, error) from None
 

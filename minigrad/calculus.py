@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import integer, one_dim, real, some_dims, tensor_operand
 from minigrad.creation import empty, ones_like
-from minigrad.dispatch import TensorBase, tensor_operands
 from minigrad.dtypes import bool_, int64
 from minigrad.elementwise import add, div, eq, mul, neg, sub
+from minigrad.operands import tensor_operands
 from minigrad.reductions import all as every
 from minigrad.reductions import as_float
 from minigrad.reductions import sum as total
 from minigrad.scans import cumprod, cumsum, diff
 from minigrad.shaping import cat, expand, moveaxis, narrow, reshape, to, unsqueeze
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

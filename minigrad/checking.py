@@ -24,8 +24,8 @@ import numpy as np
 from minigrad.arguments import listed_tensors
 from minigrad.autograd import enable_grad, grad
 from minigrad.creation import from_numpy, numpy_dtype, tensor
-from minigrad.dispatch import TensorBase
 from minigrad.dtypes import float32, float64
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

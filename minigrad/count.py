@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, overload
 
 from minigrad.arguments import one_dim
-from minigrad.dispatch import Size
+from minigrad.tape.tensor_base import Size
 
 __all__ = ["Count"]
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from minigrad._c import call, lib
 from minigrad.arguments import integer, one_dim, promoted, real, tensor_operand
 from minigrad.creation import zeros
-from minigrad.dispatch import TensorBase, apply, wrap
 from minigrad.dtypes import bool_, float64, int64
 from minigrad.elementwise import clamp, eq, logical_not
 from minigrad.ops import indexing as _i
@@ -16,6 +15,8 @@ from minigrad.selection import gather_rows, handles
 from minigrad.shaping import permute, ravel, reshape, to, widen
 from minigrad.sorting import searchsorted
 from minigrad.sorting import sort as order
+from minigrad.tape.apply import apply
+from minigrad.tape.tensor_base import TensorBase, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -12,7 +12,6 @@ from minigrad._c import Handle, call, ffi, lib, run, widened
 from minigrad._numpy import is_numpys, np
 from minigrad.arguments import integer, real, renamed, size_of, tensor_operand
 from minigrad.devices import on_cpu
-from minigrad.dispatch import Size, TensorBase, check_range, from_lists, keep, shown, wrap
 from minigrad.dtypes import (
     DType,
     as_dtype,
@@ -25,7 +24,11 @@ from minigrad.dtypes import (
     int64,
     promoted_dtype,
 )
-from minigrad.tape import LEAF
+from minigrad.lists import from_lists
+from minigrad.numpy_view import keep, numpy_view
+from minigrad.operands import check_range
+from minigrad.tape.node import LEAF
+from minigrad.tape.tensor_base import Size, TensorBase, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -660,4 +663,4 @@ def eye(
 
 def to_numpy(handle: Handle) -> np.ndarray[Any, Any]:
     """A NumPy array on the memory of a C array; read-only while a graph needs that memory."""
-    return np.asarray(shown(handle))
+    return np.asarray(numpy_view(handle))

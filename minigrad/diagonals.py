@@ -8,11 +8,12 @@ from minigrad._c import call, lib
 from minigrad.arguments import integer, one_dim, promoted, renamed, tensor_operand
 from minigrad.creation import zeros
 from minigrad.devices import on_cpu
-from minigrad.dispatch import apply, apply_to_one, wrap
 from minigrad.dtypes import int64
 from minigrad.ops import shape as _s
 from minigrad.selection import replacing
 from minigrad.shaping import clone, movedim, ravel, reshape, to
+from minigrad.tape.apply import apply
+from minigrad.tape.tensor_base import wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -51,7 +52,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     axes = _planes("diagonal", x, dim1, dim2)
     if axes != (x._h.ndim - 2, x._h.ndim - 1):
         x = movedim(x, axes, (-2, -1))
-    return apply_to_one(_s.DIAGONAL, x, (integer("diagonal", "offset", offset),))
+    return apply(_s.DIAGONAL, (x,), (integer("diagonal", "offset", offset),))
 
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
@@ -64,7 +65,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
         raise ValueError("[diag_embed] expected at least 1 dimension, not 0")
     shape, shift = x.shape, integer("diag_embed", "offset", offset)
     n = shape[-1] + abs(shift)
-    planes = apply_to_one(_s.DIAG_EMBED, x, ((*shape[:-1], n, n), shift))
+    planes = apply(_s.DIAG_EMBED, (x,), ((*shape[:-1], n, n), shift))
     axes = _planes("diag_embed", planes, dim1, dim2)
     last = (planes._h.ndim - 2, planes._h.ndim - 1)
     return planes if axes == last else movedim(planes, last, axes)
@@ -120,7 +121,7 @@ def _keep(op: str, x: Any, diagonal: int, lower: bool) -> Tensor:
     offset = integer(op, "diagonal", diagonal)
     rows, columns = x.shape[-2:]
     offset = min(max(offset, -rows), columns)  # further off is the same
-    return apply_to_one(_s.TRIANGLE, x, (offset, lower))
+    return apply(_s.TRIANGLE, (x,), (offset, lower))
 
 
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:

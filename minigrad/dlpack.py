@@ -11,8 +11,8 @@ from minigrad._numpy import is_numpys, np
 from minigrad.arguments import tensor_operand
 from minigrad.creation import asarray
 from minigrad.devices import on_cpu
-from minigrad.dispatch import TensorBase
 from minigrad.dtypes import bfloat16
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

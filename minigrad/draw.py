@@ -7,12 +7,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from minigrad._c import lib, saved_handle, shape_of
-from minigrad.backprop import topological_order
 from minigrad.creation import to_numpy
-from minigrad.dispatch import TensorBase
 from minigrad.ops.table import Row
 from minigrad.scalar import Value
-from minigrad.tape import Node
+from minigrad.tape.engine import topological_order
+from minigrad.tape.node import Node
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     import graphviz

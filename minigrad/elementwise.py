@@ -7,23 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad._c import NULL, call, lib
 from minigrad.arguments import integer, older_form, real, tensor_operand
-from minigrad.dispatch import (
-    TensorBase,
-    apply_to_one,
-    as_operand,
-    binary,
-    composed,
-    operand_error,
-    operation,
-    tensor_operands,
-    unary,
-)
 from minigrad.dtypes import bool_, float32, int64
+from minigrad.operands import as_operand, operand_error, tensor_operands
 from minigrad.ops import composed as _m
 from minigrad.ops import elementary as _e
 from minigrad.ops import pointwise as _p
 from minigrad.ops import special as _s
+from minigrad.row_functions import binary, composed, unary
 from minigrad.shaping import to, widen
+from minigrad.tape.apply import apply, operation
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -380,7 +373,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:  # noqa: A002
         low, high = (-math.inf if min is None else min), (math.inf if max is None else max)
         if type(low) is not float or type(high) is not float:
             low, high = real("clamp", "min", low), real("clamp", "max", high)
-        return apply_to_one(_p.CLIP, x, (low, high))
+        return apply(_p.CLIP, (x,), (low, high))
     given = (x, as_operand(min), as_operand(max))
     low, high = _bound("clamp", min, -1.0, given), _bound("clamp", max, 1.0, given)
     return operation(_p.CLAMP)(x, low, high)  # type: ignore[no-any-return]

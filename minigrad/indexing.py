@@ -16,13 +16,17 @@ from minigrad._c import lib, run
 from minigrad._numpy import is_numpys
 from minigrad.arguments import common_shape
 from minigrad.creation import asarray
-from minigrad.dispatch import TensorBase, apply, apply_to_one, cut, value_for, wrap, write
 from minigrad.dtypes import bool_, int64, uint8
 from minigrad.inplace import check_writable, overwrite, overwrite_part, shows_tracked, update
+from minigrad.operands import value_for
 from minigrad.ops import shape as shape_ops
 from minigrad.ops.table import Row
 from minigrad.selection import gather_rows, masked_rows, true_places
-from minigrad.tape import mode
+from minigrad.tape.apply import apply
+from minigrad.tape.grad_mode import mode
+from minigrad.tape.speed import accelerator
+from minigrad.tape.tensor_base import TensorBase, wrap
+from minigrad.writing import write
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -108,14 +112,74 @@ def _mask_arrays(mask: Tensor, shape: tuple[int, ...], axis: int) -> list[Tensor
     return list(true_places(mask))
 
 
-# The views that C cuts out, by their numbers.
+_MOST_ITEMS = 64
+
+
+def basic_index(x: TensorBase, index: Any, /) -> tuple[int, tuple[Any, ...]] | None:
+    """The number of the view that integers, slices, None and ... make of x, or 0 for x as it is,
+    and its arguments; None for all other indices, and for wrong ones.
+    """
+    shape = x._h.shape
+    items = index if isinstance(index, tuple) else (index,)
+    taken = sum([type(item) is int or isinstance(item, slice) for item in items])
+    others = [item for item in items if type(item) is not int and not isinstance(item, slice)]
+    dots = sum([item is ... for item in others])
+    if taken > len(shape) or dots > 1 or len(items) > _MOST_ITEMS:
+        return None
+    if any(item is not None and item is not ... for item in others):
+        return None
+    start: list[int] = []
+    step: list[int] = []
+    count: list[int] = []
+    kept: list[int] = []  # the sizes of the result
+    for item in items if dots else (*items, ...):
+        axis = len(start)
+        if item is None:
+            kept.append(1)
+        elif item is ...:
+            sizes = shape[axis : axis + len(shape) - taken] if dots else shape[axis:]
+            start += [0] * len(sizes)
+            step += [1] * len(sizes)
+            count += sizes
+            kept += sizes
+        elif isinstance(item, slice):
+            try:
+                span = range(*item.indices(shape[axis]))
+            except (TypeError, ValueError, OverflowError):
+                return None
+            n = len(span)
+            start.append(span.start if n else 0)
+            step.append(span.step if n > 1 else 1)
+            count.append(n)
+            kept.append(n)
+        else:
+            if not -shape[axis] <= item < shape[axis]:
+                return None
+            start.append(item % shape[axis])
+            step.append(1)
+            count.append(1)
+    whole = tuple(count) == shape and step == [1] * len(shape)
+    same = len(others) == dots and len(kept) == len(shape)
+    if whole:
+        return (0, ()) if same else (shape_ops.VIEW.view, (tuple(kept),))
+    slices = tuple(start), tuple(step), tuple(count)
+    if same:
+        return shape_ops.SLICE.view, slices
+    return shape_ops.SLICE_VIEW.view, (*slices, tuple(kept))
+
+
+if accelerator:
+    basic_index = accelerator.basic_index
+
+
+# The views that basic indices make, by their numbers.
 _VIEWS: dict[int, Row] = {
     row.view: row for row in (shape_ops.VIEW, shape_ops.SLICE, shape_ops.SLICE_VIEW)
 }
 
 
 def _plan(x: Tensor, index: Any) -> _Plan:
-    found = cut(x, index)
+    found = basic_index(x, index)
     if found is not None:
         return _Plan(_VIEWS.get(found[0]), found[1], [], [], False)
     shape = x.shape
@@ -151,7 +215,7 @@ def _plan(x: Tensor, index: Any) -> _Plan:
         axes += range(kept, kept + len(picked))
         kept += len(picked)
         arrays += picked
-    found = cut(x, tuple(plain))
+    found = basic_index(x, tuple(plain))
     if found is None:
         raise _wrong(plain)
     return _Plan(_VIEWS.get(found[0]), found[1], arrays, axes, len(groups) > 1)
@@ -223,10 +287,10 @@ def _fronted(plan: _Plan, shown: Tensor) -> tuple[Tensor, list[Tensor], tuple[in
 
 def get(x: Tensor, index: Any) -> Tensor:
     """``x[index]``: a view for slices, integers, None and ..., a copy where arrays pick."""
-    found = cut(x, index)
+    found = basic_index(x, index)
     if found is not None:
         row = _VIEWS.get(found[0])
-        return f.permute(x, *range(x._h.ndim)) if row is None else apply_to_one(row, x, found[1])
+        return f.permute(x, *range(x._h.ndim)) if row is None else apply(row, (x,), found[1])
     if isinstance(index, TensorBase) and index._h.ndim and x._h.ndim:
         if index.dtype is int64:
             return gather_rows(x, (index,))  # type: ignore[arg-type]

@@ -17,22 +17,13 @@ from typing import TYPE_CHECKING, Any
 from minigrad import shaping as s
 from minigrad._c import call, lib, run
 from minigrad.creation import full
-from minigrad.dispatch import (
-    Change,
-    TensorBase,
-    apply,
-    commit,
-    link,
-    mark,
-    number,
-    parent_of,
-    result_type,
-    view_node,
-    wrap,
-    write,
-)
+from minigrad.operands import number
 from minigrad.ops.table import Row
-from minigrad.tape import LEAF, Node, mode, pauses, record
+from minigrad.tape.apply import apply, view_node
+from minigrad.tape.grad_mode import mode, no_grad_scopes
+from minigrad.tape.node import LEAF, Node, record
+from minigrad.tape.tensor_base import TensorBase, link, mark, parent_of, result_type, wrap
+from minigrad.writing import Change, commit, write
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -42,11 +33,11 @@ __all__ = [
     "catch_up",
     "check_writable",
     "kept_by",
-    "lagging_are",
     "overwrite",
     "overwrite_part",
     "replace",
     "shows_tracked",
+    "stale_views_are",
     "update",
 ]
 
@@ -136,7 +127,7 @@ def update(op: str, x: Tensor, result: Tensor) -> Tensor:
             )
         result = s.to(result, x.dtype)
     edge = parent_of(result)
-    if (edge is not None or x._edge is not None) and not (pauses and not mode.enabled):
+    if (edge is not None or x._edge is not None) and not (no_grad_scopes and not mode.enabled):
         _write_recorded(x, x, result, edge, edge)
     else:
         write(lib.mg_write, x, x._h, result._h)
@@ -201,8 +192,8 @@ def _outdate_views(changes: list[Change], x: Any, edge: Any) -> list[tuple[Any, 
                 made = view._edge or record(_OUTDATED, None, (), None, edge)
                 changes.append((view, "_edge", made))
                 stack.append((view, made))
-            elif (many or edge is _BEHIND) and _may_lag(view):
-                changes.append((view, "__class__", _lagging))
+            elif (many or edge is _BEHIND) and _may_be_stale(view):
+                changes.append((view, "__class__", _stale_class))
                 stack.append((view, _BEHIND))
             else:
                 _, row, args = view._alias
@@ -219,32 +210,32 @@ def _is_view(view: Any, base: Any) -> bool:
     return view is not None and getattr(view, "_alias", (None,))[0] is base
 
 
-def _may_lag(view: Any) -> bool:
+def _may_be_stale(view: Any) -> bool:
     """Whether neither this view nor a view of it needs its new place on the tape at once."""
     if type(view) is not result_type() or _is_kept(view):
         return False
     views = getattr(view, "_views", None)
     for reference in () if views is None else views.current[:]:
         below = reference()
-        if below is not None and below._edge is not LEAF and not _may_lag(below):
+        if below is not None and below._edge is not LEAF and not _may_be_stale(below):
             return False
     return True
 
 
-_lagging: Any = None
+_stale_class: Any = None
 
 
-def lagging_are(cls: type) -> type:
+def stale_views_are(cls: type) -> type:
     """Class decorator: a tensor is of this class while it lags behind what it is a view of."""
-    global _lagging
-    _lagging = cls
+    global _stale_class
+    _stale_class = cls
     return cls
 
 
 def catch_up(view: Any) -> None:
-    """Give a lagging view, and those it was taken from, the history of their base."""
+    """Give a stale view, and those it was taken from, the history of their base."""
     behind = []
-    while type(view) is _lagging:
+    while type(view) is _stale_class:
         behind.append(view)
         view = view._alias[0]
     for view in reversed(behind):

@@ -9,7 +9,6 @@ from minigrad import linalg
 from minigrad._tensor import Tensor
 from minigrad.creation import arange, asarray, of_sizes_or_data, require_grad
 from minigrad.devices import on_cpu
-from minigrad.dispatch import TensorBase
 from minigrad.dtypes import (
     DType,
     bfloat16,
@@ -25,6 +24,7 @@ from minigrad.dtypes import (
     set_default_dtype,
     uint8,
 )
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = [
     "BFloat16Tensor",

@@ -22,7 +22,6 @@ from minigrad.arguments import (
     tensor_operands,
 )
 from minigrad.creation import empty, eye, zeros
-from minigrad.dispatch import apply
 from minigrad.elementwise import abs as magnitude
 from minigrad.elementwise import div, gt, maximum, mul, square, sub
 from minigrad.ops import factorisation as _f
@@ -57,6 +56,7 @@ from minigrad.solving import (
     tensorsolve,
     tolerances,
 )
+from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

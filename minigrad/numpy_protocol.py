@@ -18,9 +18,10 @@ import numpy as np
 
 from minigrad import creation
 from minigrad import functions as f
-from minigrad.dispatch import TensorBase, strong_operand, tensor_operands
 from minigrad.dtypes import as_dtype, bool_
 from minigrad.numpy_functions.reading import check_cast, refused, values_of, write_over
+from minigrad.operands import strong_operand, tensor_operands
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["array_function", "array_ufunc"]
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import integer, row_of_numbers, tensor_operand
-from minigrad.dispatch import apply, apply_to_one, check_range
+from minigrad.operands import check_range
 from minigrad.ops import shape as _s
 from minigrad.shaping import cat, expand, narrow
+from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -103,7 +104,7 @@ def _reflect(x: Tensor, axis: int, left: int, right: int) -> Tensor:
     x, left, right = _cut(x, axis, left, right), max(left, 0), max(right, 0)
     n = x.shape[axis]
     _enough("reflect", max(left, right), max(n - 1, 0), n)
-    return apply_to_one(_s.SPANS, x, (axis, (left, -1, left, 0, 1, n, n - 2, -1, right)))
+    return apply(_s.SPANS, (x,), (axis, (left, -1, left, 0, 1, n, n - 2, -1, right)))
 
 
 def _replicate(x: Tensor, axis: int, left: int, right: int) -> Tensor:
@@ -124,7 +125,7 @@ def _circular(x: Tensor, axis: int, left: int, right: int) -> Tensor:
     x, left, right = _cut(x, axis, left, right), max(left, 0), max(right, 0)
     n = x.shape[axis]
     _enough("wrap around", max(left, right), n, n)
-    return apply_to_one(_s.SPANS, x, (axis, (n - left, 1, left, 0, 1, n, 0, 1, right)))
+    return apply(_s.SPANS, (x,), (axis, (n - left, 1, left, 0, 1, n, 0, 1, right)))
 
 
 _BORDERS = {"reflect": _reflect, "replicate": _replicate, "circular": _circular}

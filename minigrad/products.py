@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad._numpy import np
 from minigrad.arguments import listed_tensors, named_dim, older_form, one_dim, tensor_operands
-from minigrad.dispatch import TensorBase, apply, binary
 from minigrad.dtypes import float64
 from minigrad.elementwise import add, mul, scale, sub
 from minigrad.ops import contraction as _c
 from minigrad.reductions import as_float, vector_norm
 from minigrad.reductions import sum as total
+from minigrad.row_functions import binary
 from minigrad.shaping import (
     cat,
     expand,
@@ -23,6 +23,8 @@ from minigrad.shaping import (
     to,
     unsqueeze,
 )
+from minigrad.tape.apply import apply
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -10,8 +10,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from minigrad.dispatch import TensorBase, as_operand, operand_error
 from minigrad.dtypes import DType, as_dtype, float32, promoted_dtype
+from minigrad.operands import as_operand, operand_error
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = [
     "can_cast",

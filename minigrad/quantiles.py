@@ -12,8 +12,9 @@ from minigrad._c import call, lib
 from minigrad._numpy import np
 from minigrad.arguments import some_dims, spelled, tensor_operand
 from minigrad.creation import asarray
-from minigrad.dispatch import TensorBase, apply, operand_error, to_lists, wrap
 from minigrad.dtypes import float64, int64
+from minigrad.lists import to_lists
+from minigrad.operands import operand_error
 from minigrad.ops import reduction as _r
 from minigrad.ops import scan as _s
 from minigrad.reductions import Found, as_float, found_at, mean
@@ -22,6 +23,8 @@ from minigrad.scans import along
 from minigrad.selection import picked, where
 from minigrad.shaping import narrow, permute, reshape, select, to, widen
 from minigrad.sorting import order_of
+from minigrad.tape.apply import apply
+from minigrad.tape.tensor_base import TensorBase, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -6,7 +6,7 @@ from typing import Any, TypeGuard
 
 from minigrad._tensor import Tensor
 from minigrad.arguments import broadcast_shape, tensor_operand
-from minigrad.dispatch import Size, TensorBase
+from minigrad.tape.tensor_base import Size, TensorBase
 
 __all__ = [
     "broadcast_shapes",

@@ -19,10 +19,11 @@ from minigrad._numpy import np
 from minigrad.arguments import common_shape, integer, real, size_of, tensor_operand
 from minigrad.creation import asarray, check_room, numpy_dtype, require_grad, tensor
 from minigrad.devices import on_cpu
-from minigrad.dispatch import check_range, tensor_operands, wrap
 from minigrad.dtypes import DType, as_dtype, default_dtype, float16, float64, int64
 from minigrad.inplace import check_writable, overwrite, shows_tracked
-from minigrad.tape import mode
+from minigrad.operands import check_range, tensor_operands
+from minigrad.tape.grad_mode import mode
+from minigrad.tape.tensor_base import wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -16,13 +16,14 @@ from minigrad import elementwise as e
 from minigrad._c import call, lib
 from minigrad.arguments import one_dim, real, renamed, some_dims, spelled, yes_or_no
 from minigrad.arguments import tensor_operand as operand
-from minigrad.dispatch import TensorBase, apply, apply_to_one, of_all, wrap
 from minigrad.dtypes import float32
 from minigrad.ops import reduction as _r
 from minigrad.ops.indexing import PICK
 from minigrad.ops.shape import DIAGONAL
 from minigrad.selection import along, handles, picked, where
 from minigrad.shaping import reshape, stored_as, to, widen
+from minigrad.tape.apply import apply, of_all
+from minigrad.tape.tensor_base import TensorBase, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -72,7 +73,7 @@ def _reduced(
         x = to(x, dtype)
     if numpy or type(keepdim) is not bool:
         dim, keepdim = spelled(row.name, dim, keepdim, numpy)
-    y = apply_to_one(row, x, (some_dims(row.name, dim, x._h.ndim), keepdim))
+    y = apply(row, (x,), (some_dims(row.name, dim, x._h.ndim), keepdim))
     return y if dtype is None else stored_as(y, dtype)
 
 
@@ -255,7 +256,7 @@ def found_at(x: Tensor, indices: Tensor, axis: int, keepdim: bool) -> Found:
     index = handles(along(indices, axis), x)
     kept = x.shape[:axis] + x.shape[axis + 1 :]
     flat = call(lib.mg_view_reshape, indices._h, len(kept), kept)
-    return Found(apply_to_one(PICK, x, (index, kept)), wrap(flat))
+    return Found(apply(PICK, (x,), (index, kept)), wrap(flat))
 
 
 @overload

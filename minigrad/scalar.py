@@ -20,10 +20,10 @@ from minigrad import functions as f
 from minigrad._tensor import Tensor
 from minigrad.arguments import integer, piece_count
 from minigrad.creation import tensor
-from minigrad.dispatch import TensorBase
 from minigrad.dtypes import float64
 from minigrad.random import drawing
-from minigrad.tape import no_grad
+from minigrad.tape.grad_mode import no_grad
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["MLP", "Layer", "Neuron", "Value"]
 

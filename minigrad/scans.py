@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from minigrad import elementwise as e
 from minigrad import selection
 from minigrad.arguments import integer, one_dim, real, spelled, tensor_operand
-from minigrad.dispatch import apply
 from minigrad.dtypes import bool_
 from minigrad.ops import reduction as _r
 from minigrad.ops import scan as _s
 from minigrad.reductions import Found, as_float, vector_norm
 from minigrad.shaping import cat, clone, narrow, reshape, stored_as, to
+from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -19,7 +19,6 @@ from minigrad.arguments import (
     tensor_operand,
 )
 from minigrad.creation import ones_like
-from minigrad.dispatch import TensorBase, apply
 from minigrad.dtypes import bool_, uint8
 from minigrad.elementwise import div
 from minigrad.ops import indexing as _i
@@ -38,6 +37,8 @@ from minigrad.selection import (
     row_handles,
 )
 from minigrad.shaping import expand, narrow, ravel, reshape, widen
+from minigrad.tape.apply import apply
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

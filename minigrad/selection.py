@@ -20,20 +20,14 @@ from minigrad.arguments import (
     size_of,
     tensor_operand,
 )
-from minigrad.dispatch import (
-    TensorBase,
-    apply_to_one,
-    as_operand,
-    check_range,
-    operand_error,
-    operation,
-    wrap,
-)
 from minigrad.dtypes import bool_, float32, int64, promoted_dtype, uint8
 from minigrad.elementwise import floor_divide, ge, logical_or, lt, ne, remainder
+from minigrad.operands import as_operand, check_range, operand_error
 from minigrad.ops import indexing as _i
 from minigrad.ops import pointwise as _p
 from minigrad.shaping import expand, permute, ravel, reshape, to
+from minigrad.tape.apply import apply, operation
+from minigrad.tape.tensor_base import TensorBase, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -130,7 +124,7 @@ def row_handles(op: str, x: Tensor, axis: int, index: Tensor, *users: TensorBase
 
 def picked(x: Tensor, indices: Tensor, axis: int) -> Tensor:
     """The elements of x that ``indices``, of x's shape outside ``axis``, pick along it."""
-    return apply_to_one(_i.GATHER, x, (handles(along(indices, axis), x),))
+    return apply(_i.GATHER, (x,), (handles(along(indices, axis), x),))
 
 
 def gather_rows(x: Tensor, index: Index, op: str = "index") -> Tensor:
@@ -141,7 +135,7 @@ def gather_rows(x: Tensor, index: Index, op: str = "index") -> Tensor:
 def gathered(x: Tensor, places: Places, op: str) -> Tensor:
     """What handles of such pick, in the name of an operation where one is out of range."""
     try:
-        return apply_to_one(_i.GATHER, x, (places,))
+        return apply(_i.GATHER, (x,), (places,))
     except IndexError as error:
         raise renamed(op, error) from None
 
@@ -276,11 +270,11 @@ def true_places(mask: Tensor) -> tuple[Tensor, ...]:
 def masked_rows(x: Tensor, mask: Tensor) -> Tensor:
     """x[mask], for a mask of at least one dimension, the sizes of which x begins with."""
     if mask._h.ndim == 1 or not lib.mg_contiguous_now(x._h):
-        return apply_to_one(_i.GATHER, x, (_true_handles(mask),))
+        return apply(_i.GATHER, (x,), (_true_handles(mask),))
     line = call(lib.mg_reshape, mask._h, 1, (mask._h.size,))
     found = call(lib.mg_nonzero, line)
     places = call(lib.mg_view_reshape, found, 1, (found.size,))
-    return apply_to_one(_i.MASKED, x, (mask._h.ndim, places))
+    return apply(_i.MASKED, (x,), (mask._h.ndim, places))
 
 
 @overload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,18 +22,12 @@ from minigrad.arguments import (
     tensor_operand,
 )
 from minigrad.creation import zeros_like
-from minigrad.dispatch import (
-    TensorBase,
-    apply,
-    check_keeps_grad,
-    join,
-    operation,
-    spans,
-    wrap,
-)
 from minigrad.dtypes import DType, as_dtype, bool_
 from minigrad.ops import shape as _s
-from minigrad.tape import is_grad_enabled
+from minigrad.tape.apply import apply, check_keeps_grad, operation
+from minigrad.tape.grad_mode import is_grad_enabled
+from minigrad.tape.speed import accelerator
+from minigrad.tape.tensor_base import TensorBase, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -394,9 +389,35 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     return clone(narrow(input, dim, start, length))
 
 
+def _split(
+    run: Any, x: Tensor, axis: int, bounds: tuple[int, ...], drop: bool, /
+) -> tuple[Tensor, ...]:
+    """What lies from each bound to the next along an axis, by the :func:`operation` of a slice;
+    where ``drop`` is true single entries, without the axis, by that of a slice_view.
+    """
+    shape = x._h.shape
+    before, after = shape[:axis], shape[axis + 1 :]
+    step, dropped = (1,) * len(shape), (before + after,) if drop else ()
+    found = []
+    for first, last in itertools.pairwise(bounds):
+        count = max(last - first, 0)
+        start = (*(0,) * axis, first if count else 0, *(0,) * len(after))
+        found.append(run(x, (start, step, (*before, count, *after), *dropped)))
+    return tuple(found)
+
+
+def _joined(row: Any, tensors: Any, dim: Any, stacked: bool, /) -> Tensor | None:
+    """A list of tensors side by side by the accelerator; None for :func:`apply` to do it."""
+    return None
+
+
+if accelerator:
+    _split, _joined = accelerator.split, accelerator.concat
+
+
 def pieces(x: Tensor, axis: int, bounds: tuple[int, ...]) -> tuple[Tensor, ...]:
     """What lies from each bound, in range, to the next along an axis; views."""
-    return spans(_slice, x, axis, bounds, False)
+    return _split(_slice, x, axis, bounds, False)
 
 
 def select(input: Tensor, dim: int, index: int) -> Tensor:
@@ -406,7 +427,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     size = x.shape[axis]
     if not -size <= at < size:
         raise IndexError(f"[select] index {at} is out of range for dim {axis} of size {size}")
-    return spans(_slice_view, x, axis, (at % size, at % size + 1), True)[0]
+    return _split(_slice_view, x, axis, (at % size, at % size + 1), True)[0]
 
 
 def unbind(input: Tensor, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
@@ -414,7 +435,7 @@ def unbind(input: Tensor, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
     x = tensor_operand("unbind", input)
     axis = one_dim("unbind", named_dim("unbind", dim, numpy), x._h.ndim)
     count = piece_count("unbind", x.shape[axis])
-    return spans(_slice_view, x, axis, tuple(range(count + 1)), True)
+    return _split(_slice_view, x, axis, tuple(range(count + 1)), True)
 
 
 def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
@@ -460,7 +481,7 @@ def cat(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
     """Tensors laid side by side along a dimension; all other sizes must agree."""
     if numpy:
         dim = named_dim("cat", dim, numpy)
-    joined = join(_s.CAT, tensors, dim, False)
+    joined = _joined(_s.CAT, tensors, dim, False)
     if joined is not None:
         return joined
     parts = promoted("cat", tensors)
@@ -496,7 +517,7 @@ def stack(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
     """Tensors of one shape side by side along a new dimension."""
     if numpy:
         dim = named_dim("stack", dim, numpy)
-    joined = join(_s.STACK, tensors, dim, True)
+    joined = _joined(_s.STACK, tensors, dim, True)
     if joined is not None:
         return joined
     parts = promoted("stack", tensors)

@@ -9,7 +9,6 @@ import numpy as np
 
 from minigrad.arguments import integer, one_dim, real, tensor_operand, tensor_operands
 from minigrad.creation import eye
-from minigrad.dispatch import TensorBase, apply
 from minigrad.dtypes import float32
 from minigrad.elementwise import add, log, mul
 from minigrad.ops import linalg as _l
@@ -22,6 +21,8 @@ from minigrad.shaping import (
     transpose,
     unsqueeze,
 )
+from minigrad.tape.apply import apply
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -9,14 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import integer, spelled, tensor_operand
-from minigrad.dispatch import apply, as_operand, tensor_operands
 from minigrad.dtypes import float64, int32, int64
+from minigrad.operands import as_operand, tensor_operands
 from minigrad.ops import scan as _s
 from minigrad.reductions import Found, found_at
 from minigrad.scans import along
 from minigrad.selection import along as on_axis
 from minigrad.selection import gather_rows, index_operand, picked
 from minigrad.shaping import to, widen
+from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from minigrad.dispatch import binary, unary
 from minigrad.elementwise import (
     digamma,
     erf,
@@ -22,6 +21,7 @@ from minigrad.elementwise import (
 )
 from minigrad.ops import special as _s
 from minigrad.reductions import logsumexp
+from minigrad.row_functions import binary, unary
 from minigrad.scans import log_softmax, softmax
 
 __all__ = [

@@ -8,7 +8,6 @@ from minigrad.arguments import integer, real, spelled, tensor_operand
 from minigrad.counting import bincount
 from minigrad.creation import arange, linspace, zeros
 from minigrad.diagonals import diagonal
-from minigrad.dispatch import TensorBase
 from minigrad.dtypes import int64
 from minigrad.elementwise import clamp, div, ge, le, logical_and, mul, ne, sqrt, sub
 from minigrad.products import matmul
@@ -18,6 +17,7 @@ from minigrad.scans import along, cummax, diff
 from minigrad.selection import masked_select, where
 from minigrad.shaping import cat, narrow, ravel, reshape, squeeze, t, to, unsqueeze
 from minigrad.sorting import order_of, searchsorted
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -9,10 +9,11 @@ from typing import Any
 from minigrad import functions
 from minigrad._tensor import Tensor
 from minigrad.creation import require_grad, tensor
-from minigrad.dispatch import Fields, TensorBase, link, mark
 from minigrad.dtypes import float32
 from minigrad.inplace import replace
-from minigrad.tape import Node, mode
+from minigrad.tape.grad_mode import mode
+from minigrad.tape.node import Node
+from minigrad.tape.tensor_base import Fields, TensorBase, link, mark
 
 __all__ = ["Variable"]
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import minigrad as mg
-from minigrad import tape
+from minigrad.tape import grad_mode
 
 settings.register_profile(
     "default",
@@ -41,7 +41,7 @@ def _no_leaks():
     after = (mg.is_grad_enabled(), mg.get_num_threads(), np.geterr())
     same_random = _place(mg.get_rng_state()) == place
     mg.set_rng_state(state)  # put things right for the tests that follow
-    tape._scope.set(None)
+    grad_mode._scope.set(None)
     mg.set_num_threads(before[1])
     np.seterr(**before[2])
     assert after == before, f"the test left (grad mode, threads, float errors) at {after}"

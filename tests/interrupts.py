@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import minigrad as mg
-from minigrad import tape
+from minigrad.tape import grad_mode
 
 OURS = str(Path(mg.__file__).parent)
 
@@ -34,6 +34,6 @@ def interrupted(action, n):
     finally:
         sys.settrace(before)
         # Where the tracer comes before a scope is entered or left, Python itself sees no interrupt.
-        tape._scope.set(None)
-        tape.pauses.clear()
+        grad_mode._scope.set(None)
+        grad_mode.no_grad_scopes.clear()
     return False

@@ -13,8 +13,8 @@ import oracle
 
 import minigrad as mg
 from minigrad import _c
-from minigrad.dispatch import binary, unary
 from minigrad.ops import TABLE
+from minigrad.row_functions import binary, unary
 
 rng = np.random.default_rng(0)
 

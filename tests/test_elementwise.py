@@ -12,8 +12,8 @@ from scipy import special as scipy_special
 
 import minigrad as mg
 from minigrad import elementwise, special
-from minigrad.dispatch import binary, unary
 from minigrad.ops import TABLE
+from minigrad.row_functions import binary, unary
 
 INF, NAN = math.inf, math.nan
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import tape
+from minigrad.tape import grad_mode
+from minigrad.tape.node import record
 
 
 def leaf(values, dtype=mg.float64):
@@ -19,7 +20,7 @@ def leaf(values, dtype=mg.float64):
 
 def nodes_made():
     """How many nodes there have been; this makes another."""
-    return tape.record(None, None, (), None, None).serial
+    return record(None, None, (), None, None).serial
 
 
 def test_no_grad_and_enable_grad_nest():
@@ -84,17 +85,17 @@ def test_a_mode_that_is_interrupted_is_over(manager, method):
 
 
 def test_a_mode_is_over_that_is_interrupted_when_it_is_set(monkeypatch):
-    count = len(tape.pauses)
-    monkeypatch.setattr(tape, "_scope", Interrupted(tape._scope, "set"))
+    count = len(grad_mode.no_grad_scopes)
+    monkeypatch.setattr(grad_mode, "_scope", Interrupted(grad_mode._scope, "set"))
     with pytest.raises(KeyboardInterrupt), mg.no_grad():
         pytest.fail("it was not entered")
     assert mg.is_grad_enabled()
-    assert len(tape.pauses) == count
+    assert len(grad_mode.no_grad_scopes) == count
 
 
 def test_a_mode_is_over_that_is_interrupted_when_it_is_counted(monkeypatch):
-    kept = list(tape.pauses)
-    monkeypatch.setattr(tape, "pauses", Interrupted(kept, "append"))
+    kept = list(grad_mode.no_grad_scopes)
+    monkeypatch.setattr(grad_mode, "pauses", Interrupted(kept, "append"))
     with pytest.raises(KeyboardInterrupt), mg.no_grad():
         pytest.fail("it was not entered")
     assert mg.is_grad_enabled()
@@ -107,13 +108,13 @@ def test_a_decorated_function_leaves_no_mode_behind_when_its_end_is_interrupted(
 
     off = mg.no_grad(lambda: mg.is_grad_enabled())
     with monkeypatch.context() as patch:
-        patch.setattr(tape, "end", interrupted)
+        patch.setattr(grad_mode, "end", interrupted)
         with pytest.raises(KeyboardInterrupt):
             off()
     assert mg.is_grad_enabled()
     with mg.no_grad():
-        assert len(tape.pauses) == 1  # what the interrupt left is forgotten
-    assert not tape.pauses
+        assert len(grad_mode.no_grad_scopes) == 1  # what the interrupt left is forgotten
+    assert not grad_mode.no_grad_scopes
 
 
 def test_grad_modes_as_decorators():
@@ -231,7 +232,7 @@ def test_a_generator_may_leave_its_scope_anywhere():
         next(following)
         running.close()
         running = following
-    scope, depth = tape._scope.get(), 0
+    scope, depth = grad_mode._scope.get(), 0
     while scope is not None:
         scope, depth = scope.outer, depth + 1
     assert depth <= 2
@@ -376,7 +377,7 @@ def test_set_grad_enabled_in_a_block():
             assert mg.is_grad_enabled()
         assert not mg.is_grad_enabled()
     assert mg.is_grad_enabled()
-    assert not tape.pauses
+    assert not grad_mode.no_grad_scopes
 
 
 def test_set_grad_enabled_from_here_on():
@@ -387,10 +388,10 @@ def test_set_grad_enabled_from_here_on():
         with mg.enable_grad():
             assert mg.is_grad_enabled()
         mg.set_grad_enabled(False)
-        assert len(tape.pauses) == 1
+        assert len(grad_mode.no_grad_scopes) == 1
         mg.set_grad_enabled(True)
         assert (mg.tensor(1.0, requires_grad=True) * 2).requires_grad
-        assert not tape.pauses
+        assert not grad_mode.no_grad_scopes
 
 
 def test_set_grad_enabled_ends_with_the_block_it_is_called_in():
@@ -398,12 +399,12 @@ def test_set_grad_enabled_ends_with_the_block_it_is_called_in():
         mg.set_grad_enabled(True)
         assert mg.is_grad_enabled()
     assert mg.is_grad_enabled()
-    assert not tape.pauses
+    assert not grad_mode.no_grad_scopes
     with mg.enable_grad():
         mg.set_grad_enabled(False)
         assert not mg.is_grad_enabled()
     assert mg.is_grad_enabled()
-    assert not tape.pauses
+    assert not grad_mode.no_grad_scopes
 
 
 def test_set_grad_enabled_as_a_decorator():

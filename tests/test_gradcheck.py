@@ -12,7 +12,7 @@ from minigrad.checking import (
     gradgradcheck,
     numerical_gradient_check,
 )
-from minigrad.tape import record
+from minigrad.tape.node import record
 
 MODES = [
     pytest.param({}, id="slow"),

@@ -14,7 +14,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import _c
-from minigrad.tape import Node
+from minigrad.tape.node import Node
 
 
 def leaf(values, dtype=mg.float64):
@@ -151,11 +151,11 @@ def test_a_node_lets_go_of_what_only_its_backward_needed(no_gc):
     x, c = leaf([1.0, 2.0]), mg.tensor([3.0, 4.0], dtype=mg.float64)
     y = x * c
     node = y.grad_fn
-    assert (node.parents, node.wanted, node.args) == ((x, None), 1, ())
+    assert (node.parents, node.needs_grad, node.args) == ((x, None), 1, ())
     assert (node.name(), repr(node)) == ("mul", "<mul>")
     assert (y + x).grad_fn.serial > node.serial
     y.backward(c)
-    assert (node.parents, node.wanted, node.args) == (None, 0, None)
+    assert (node.parents, node.needs_grad, node.args) == (None, 0, None)
     assert (node.saved, node.next_functions) == (None, ())
     assert c.numpy().flags.writeable
 
@@ -198,7 +198,7 @@ def test_no_gradient_is_lost_where_a_rule_frees_the_graph(retain):
 
 def test_a_node_without_its_fields_can_be_released():
     node = (leaf(1.0) * 2).grad_fn
-    del node.op, node.saved, node.args, node.adapted, node.hooks
+    del node.op, node.saved, node.args, node.input_meta, node.hooks
     for _ in range(2):
         node.release()
         assert (node.parents, node.saved, node.args) == (None, None, None)

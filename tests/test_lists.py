@@ -15,7 +15,7 @@ import pytest
 import minigrad as mg
 from minigrad import creation
 from minigrad._c import lib
-from minigrad.dispatch import from_lists
+from minigrad.lists import from_lists
 
 DTYPES = [mg.bool, mg.int64, mg.float32, mg.float64]
 BOOLS = [True, False]

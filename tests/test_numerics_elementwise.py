@@ -11,8 +11,8 @@ from oracle import assert_row, derivatives
 
 import minigrad as mg
 from minigrad import special
-from minigrad.dispatch import unary
 from minigrad.ops import TABLE
+from minigrad.row_functions import unary
 
 INF, NAN = math.inf, math.nan
 by_dtype = pytest.mark.parametrize("dtype", [mg.float32, mg.float64], ids=["float32", "float64"])

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import _c, tape
-from minigrad.dispatch import operation, wrap
+from minigrad import _c
 from minigrad.ops import TABLE
+from minigrad.tape.apply import operation
+from minigrad.tape.node import record
+from minigrad.tape.tensor_base import wrap
 
 FUSED = [
     row
@@ -271,7 +273,7 @@ def test_a_rule_may_return_what_it_holds():
     x = leaf([0.1, 0.2])
     y = x.exp()
     z = y + 0
-    z._edge = tape.record(Constant, None, (), None, y._edge)
+    z._edge = record(Constant, None, (), None, y._edge)
     z.sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), [2 * np.exp(0.1), 3 * np.exp(0.2)])
     assert Constant.held.tolist() == [2.0, 3.0]

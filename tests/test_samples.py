@@ -14,8 +14,9 @@ import pytest
 from samples import CATALOGUE, function
 
 import minigrad as mg
-from minigrad import functions, linalg, special, tape
+from minigrad import functions, linalg, special
 from minigrad.nn import functional
+from minigrad.tape.node import record
 
 ALL = {f"{name}-{k}": s for name, samples in CATALOGUE.items() for k, s in enumerate(samples)}
 SMOOTH = {title: sample for title, sample in ALL.items() if sample.smooth}
@@ -37,7 +38,7 @@ def leaves(arrays, wanted=None):
 
 def nodes_made():
     """How many nodes there have been; this makes another."""
-    return tape.record(None, None, (), None, None).serial
+    return record(None, None, (), None, None).serial
 
 
 def arrays_of(results):

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 import minigrad as mg
 import minigrad.nn.functional as F
 from minigrad import _c
-from minigrad.dispatch import wrap
+from minigrad.tape.tensor_base import wrap
 
 X = np.arange(24.0).reshape(2, 3, 4)
 ALONG = np.array([[[2, 0, 1, 1]], [[0, -1, 2, 0]]])  # positions in dim 1, for every other

@@ -29,8 +29,8 @@ import oracle
 
 import minigrad as mg
 from minigrad import _c
-from minigrad.dispatch import binary, composed, unary
 from minigrad.ops import TABLE
+from minigrad.row_functions import binary, composed, unary
 
 ROWS = [
     row

@@ -14,20 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from minigrad._c import call, lib, save_as_is, saved_handle
 from minigrad._numpy import is_numpys
 from minigrad.arguments import listed_tensors
-from minigrad.backprop import Bundle, accumulated, gradients, into_grads, off_tape, start
+from minigrad.autograd.upstream import into_grads, start
 from minigrad.creation import zeros, zeros_like
-from minigrad.dispatch import TensorBase, check_keeps_grad, copied, parent_of, wrap
+from minigrad.hooks import forwards
 from minigrad.inplace import check_writable, shows_tracked, update
-from minigrad.tape import (
-    LEAF,
-    Node,
-    enable_grad,
-    forwards,
-    is_grad_enabled,
-    mode,
-    no_grad,
-    record,
-)
+from minigrad.tape.apply import check_keeps_grad
+from minigrad.tape.engine import Bundle, accumulated, gradients, off_tape
+from minigrad.tape.grad_mode import enable_grad, is_grad_enabled, mode, no_grad
+from minigrad.tape.node import LEAF, Node, record
+from minigrad.tape.tensor_base import TensorBase, copied, parent_of, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

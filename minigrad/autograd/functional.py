@@ -11,8 +11,8 @@ from typing import Any
 
 from minigrad.autograd import grad
 from minigrad.creation import zeros, zeros_like
-from minigrad.dispatch import TensorBase
-from minigrad.tape import enable_grad
+from minigrad.tape.grad_mode import enable_grad
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 

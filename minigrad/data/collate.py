@@ -8,8 +8,8 @@ from typing import Any
 from minigrad import functions as f
 from minigrad._numpy import np
 from minigrad.creation import asarray, tensor
-from minigrad.dispatch import TensorBase
 from minigrad.dtypes import float64
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["default_collate", "default_convert"]
 

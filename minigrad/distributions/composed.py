@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad import functions as f
-from minigrad.dispatch import Size
 from minigrad.distributions import constraints
 from minigrad.distributions.discrete import Categorical
 from minigrad.distributions.distribution import Distribution
 from minigrad.distributions.transforms.base import ComposeTransform, Transform, last_added
-from minigrad.tape import no_grad
+from minigrad.tape.grad_mode import no_grad
+from minigrad.tape.tensor_base import Size
 
 __all__ = ["Independent", "MixtureSameFamily", "TransformedDistribution"]
 

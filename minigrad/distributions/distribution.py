@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 from minigrad import functions as f
 from minigrad.creation import tensor
-from minigrad.dispatch import Size, TensorBase
 from minigrad.distributions import constraints
 from minigrad.dtypes import default_dtype
-from minigrad.tape import no_grad
+from minigrad.tape.grad_mode import no_grad
+from minigrad.tape.tensor_base import Size, TensorBase
 
 __all__ = ["Distribution", "floats"]
 

@@ -13,7 +13,7 @@ from minigrad.distributions.distribution import Distribution, floats
 from minigrad.distributions.gamma_family import Beta
 from minigrad.distributions.stable import log_gamma_gap
 from minigrad.random import randn
-from minigrad.tape import no_grad
+from minigrad.tape.grad_mode import no_grad
 
 __all__ = ["LKJCholesky"]
 

@@ -9,10 +9,10 @@ from typing import Any
 from minigrad import functions as f
 from minigrad import linalg
 from minigrad.creation import eye
-from minigrad.dispatch import Size
 from minigrad.distributions import constraints
 from minigrad.distributions.distribution import Distribution
 from minigrad.random import randn
+from minigrad.tape.tensor_base import Size
 
 __all__ = ["LowRankMultivariateNormal"]
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from minigrad.dispatch import TensorBase
 from minigrad.func.trees import Tree, mapped
 from minigrad.functions import stack
 from minigrad.random import get_rng_state, set_rng_state
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["vmap"]
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad import autograd
-from minigrad.dispatch import TensorBase
 from minigrad.func.trees import leaves, mapped
-from minigrad.tape import Node, enable_grad, is_grad_enabled
+from minigrad.tape.grad_mode import enable_grad, is_grad_enabled
+from minigrad.tape.node import Node
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["grad", "value_and_grad"]
 

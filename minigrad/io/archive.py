@@ -15,8 +15,8 @@ from typing import IO, Any
 
 from minigrad._numpy import np
 from minigrad.creation import tensor
-from minigrad.dispatch import TensorBase
 from minigrad.dtypes import DType, as_dtype, bfloat16, int16
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["STRUCTURE", "FormatError", "OtherClassError", "read", "write"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from minigrad._numpy import np
 from minigrad.creation import tensor
-from minigrad.dispatch import TensorBase
 from minigrad.dtypes import bfloat16, by_name, int16
 from minigrad.io.archive import FormatError
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["content", "read"]
 

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 from minigrad._numpy import np
 from minigrad.creation import from_numpy
-from minigrad.dispatch import TensorBase
 from minigrad.dtypes import DType, bfloat16, by_name
 from minigrad.io.archive import FormatError, entry, numbers
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["PICKLE", "read"]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.autograd import Function
-from minigrad.dispatch import TensorBase
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["Watched"]
 

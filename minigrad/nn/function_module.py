@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from minigrad.arguments import tensor_operand
-from minigrad.dispatch import TensorBase
 from minigrad.nn.functional.operands import legacy_reduction
 from minigrad.nn.module import Module
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform

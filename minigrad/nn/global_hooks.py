@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from minigrad.hooks import Removable
 from minigrad.nn.module import Module, _Hook, _Hooked
-from minigrad.tape import Removable
 
 __all__ = [
     "register_module_backward_hook",

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from minigrad._numpy import np
 from minigrad.arguments import integer, real
 from minigrad.creation import asarray, eye, zeros
-from minigrad.dispatch import TensorBase
 from minigrad.random import drawing, filled
-from minigrad.tape import no_grad
+from minigrad.tape.grad_mode import no_grad
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

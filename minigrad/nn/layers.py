@@ -16,7 +16,7 @@ from minigrad.nn.function_module import FunctionModule
 from minigrad.nn.module import Module, Parameter
 from minigrad.random import drawing
 from minigrad.shaping import flatten, unflatten
-from minigrad.tape import no_grad
+from minigrad.tape.grad_mode import no_grad
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

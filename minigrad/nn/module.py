@@ -11,10 +11,11 @@ from minigrad._numpy import is_numpys
 from minigrad._tensor import Tensor
 from minigrad.creation import foreign_values, require_grad, tensor
 from minigrad.devices import destination, on_cpu
-from minigrad.dispatch import TensorBase
 from minigrad.dtypes import as_dtype
+from minigrad.hooks import Removable
 from minigrad.inplace import replace
-from minigrad.tape import Removable, mode, no_grad
+from minigrad.tape.grad_mode import mode, no_grad
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["Module", "Parameter"]
 

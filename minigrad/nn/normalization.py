@@ -11,7 +11,7 @@ from minigrad.dtypes import as_dtype, int64
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.functional.spatial import Sizes
 from minigrad.nn.module import Module, Parameter
-from minigrad.tape import no_grad
+from minigrad.tape.grad_mode import no_grad
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

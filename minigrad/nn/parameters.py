@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from minigrad.arguments import integer
-from minigrad.dispatch import TensorBase
 from minigrad.nn.module import Module, Parameter
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["ParameterDict", "ParameterList"]
 

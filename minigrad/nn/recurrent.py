@@ -17,7 +17,7 @@ from minigrad.nn.functional.recurrent import layer_steps
 from minigrad.nn.layers import uniform_parameter
 from minigrad.nn.module import Module
 from minigrad.nn.utils.rnn import PackedSequence
-from minigrad.tape import no_grad
+from minigrad.tape.grad_mode import no_grad
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

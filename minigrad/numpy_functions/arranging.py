@@ -10,13 +10,13 @@ import numpy as np
 from minigrad import creation
 from minigrad import functions as f
 from minigrad.arguments import one_dim, size_of, some_dims
-from minigrad.dispatch import strong_operand, tensor_operands
 from minigrad.numpy_functions.picking import picked
 from minigrad.numpy_functions.reading import (
     as_line,
     refused,
     values_of,
 )
+from minigrad.operands import strong_operand, tensor_operands
 from minigrad.shaping import in_order
 
 __all__ = ["TABLE"]

@@ -11,13 +11,13 @@ from minigrad import creation
 from minigrad import functions as f
 from minigrad.arguments import one_dim
 from minigrad.calculus import slopes
-from minigrad.dispatch import strong_operand, tensor_operands
 from minigrad.dtypes import as_dtype, float64
 from minigrad.numpy_functions.reading import (
     beside,
     check_cast,
     exactly,
 )
+from minigrad.operands import strong_operand, tensor_operands
 from minigrad.reductions import as_float
 
 __all__ = ["TABLE", "linspace"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.dispatch import TensorBase
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["TABLE"]
 

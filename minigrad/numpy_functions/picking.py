@@ -14,13 +14,13 @@ import numpy as np
 from minigrad import creation
 from minigrad import functions as f
 from minigrad.arguments import one_dim
-from minigrad.dispatch import strong_operand, tensor_operands
 from minigrad.numpy_functions.reading import (
     as_tensors,
     beside,
     refused,
     values_of,
 )
+from minigrad.operands import strong_operand, tensor_operands
 
 __all__ = ["TABLE", "picked"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from minigrad import functions as f
 from minigrad.arguments import common_shape
-from minigrad.dispatch import tensor_operands
 from minigrad.numpy_functions.reading import (
     as_line,
 )
+from minigrad.operands import tensor_operands
 
 __all__ = ["TABLE", "matvec", "vecmat"]
 

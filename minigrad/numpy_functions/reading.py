@@ -9,9 +9,10 @@ import numpy as np
 from minigrad import creation
 from minigrad import functions as f
 from minigrad.arguments import renamed
-from minigrad.dispatch import TensorBase, tensor_operands
 from minigrad.dtypes import by_name
 from minigrad.inplace import overwrite
+from minigrad.operands import tensor_operands
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = [
     "as_line",

@@ -10,9 +10,9 @@ import numpy as np
 from minigrad import creation
 from minigrad import functions as f
 from minigrad.arguments import one_dim, some_dims
-from minigrad.dispatch import strong_operand
 from minigrad.dtypes import as_dtype, bool_
 from minigrad.numpy_functions.reading import as_line, beside, refused
+from minigrad.operands import strong_operand
 from minigrad.reductions import as_float
 
 __all__ = ["ACCUMULATE", "REDUCE", "TABLE"]

@@ -11,7 +11,6 @@ import numpy as np
 from minigrad import creation
 from minigrad import functions as f
 from minigrad.arguments import integer, one_dim, some_dims
-from minigrad.dispatch import TensorBase, tensor_operands
 from minigrad.dtypes import as_dtype, bool_, float64, int64
 from minigrad.numpy_functions.calculus import linspace
 from minigrad.numpy_functions.reading import (
@@ -20,8 +19,10 @@ from minigrad.numpy_functions.reading import (
     exactly,
     values_of,
 )
+from minigrad.operands import tensor_operands
 from minigrad.reductions import as_float
 from minigrad.statistics import correlations, covariance
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["TABLE"]
 

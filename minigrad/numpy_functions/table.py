@@ -15,7 +15,6 @@ import numpy as np
 
 from minigrad import creation, linalg
 from minigrad import functions as f
-from minigrad.dispatch import strong_operand
 from minigrad.dtypes import as_dtype
 from minigrad.numpy_functions import (
     arranging,
@@ -28,6 +27,7 @@ from minigrad.numpy_functions import (
     values,
     writing,
 )
+from minigrad.operands import strong_operand
 
 __all__ = ["implementation", "implementations"]
 

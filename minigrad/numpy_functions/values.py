@@ -11,14 +11,15 @@ import numpy as np
 from minigrad import creation, special
 from minigrad import functions as f
 from minigrad.arguments import one_dim
-from minigrad.dispatch import TensorBase, strong_operand
 from minigrad.numpy_functions.reading import (
     as_tensors,
     beside,
     refused,
     values_of,
 )
+from minigrad.operands import strong_operand
 from minigrad.reductions import as_float
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["TABLE", "divmod", "gcd", "lcm", "modf"]
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from minigrad import creation
 from minigrad import functions as f
-from minigrad.dispatch import TensorBase
 from minigrad.numpy_functions.reading import (
     beside,
     check_cast,
@@ -17,6 +16,7 @@ from minigrad.numpy_functions.reading import (
     values_of,
     write_over,
 )
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["TABLE", "place"]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad._c import NULL, call, lib
+from minigrad._c import NULL, Handle, call, lib
+from minigrad.dtypes import by_code
 from minigrad.ops.reduction import part_of_root
 from minigrad.ops.table import bilinear, custom
 
@@ -85,12 +86,22 @@ def _linear_by_weight(g: T, a: T) -> T:
     return g.reshape((rows, g.shape[-1])).mT @ a.reshape((rows, a.shape[-1]))
 
 
+def _linear_takes(x: Handle, weight: Handle, bias: Handle | None = None) -> bool:
+    """Whether one kernel computes a linear layer of these arrays."""
+    dtype = by_code[weight.dtype].wide
+    alike = dtype.is_floating_point and by_code[x.dtype].wide is dtype
+    if not alike or x.ndim < 2 or weight.ndim != 2 or x.shape[-1] != weight.shape[1]:
+        return False
+    return bias is None or (by_code[bias.dtype].wide is dtype and bias.shape == weight.shape[:1])
+
+
 LINEAR = custom(
     "linear",
     lambda a, b: call(lib.mg_linear, a, b, NULL),
     _linear_by_input,
     _linear_by_weight,
     product=lib.MG_LINEAR,
+    takes=_linear_takes,
     doc="a @ b^T: inputs by weights of shape (out, in)",
 )
 LINEAR_BIAS = custom(
@@ -100,5 +111,6 @@ LINEAR_BIAS = custom(
     _linear_by_weight,
     lambda g: g.sum_to_size(g.shape[-1:]),
     product=lib.MG_LINEAR,
+    takes=_linear_takes,
     doc="a @ b^T + bias",
 )

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad._c import lib
 from minigrad.ops.linalg import T
+from minigrad.passes import pass_depth, pass_number
 
 EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52}
 
@@ -213,7 +213,7 @@ class _Shares(threading.local):
 
     def of_run(self) -> list[Share]:
         """The shares of the innermost backward."""
-        depth, number = lib.mg_back_depth(), lib.mg_back_number()
+        depth, number = pass_depth(), pass_number()
         for ended in [d for d, (n, _) in self.by_depth.items() if d > depth]:
             del self.by_depth[ended]
         found, shares = self.by_depth.get(depth, (0, []))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import inf, nan
 from typing import Any
 
-from minigrad._c import call, lib
+from minigrad._c import Handle, call, lib
 from minigrad.ops.composed import with_slopes
 from minigrad.ops.table import custom, pointwise, with_numbers, zero
 
@@ -358,6 +358,13 @@ BITWISE_RIGHT_SHIFT = zero(
 
 # ---- three inputs --------------------------------------------------------------------------------
 
+
+def _where_takes(condition: Handle, a: Handle, b: Handle) -> bool:
+    """Whether values are moved as they are: two storage dtypes have none that holds both."""
+    storage = min(condition.dtype, a.dtype, b.dtype) < lib.MG_BOOL
+    return not storage or (condition.dtype >= lib.MG_BOOL and a.dtype == b.dtype)
+
+
 WHERE = custom(
     "where",
     lambda c, a, b: call(lib.mg_where, c, a, b),
@@ -365,6 +372,7 @@ WHERE = custom(
     lambda g, c: g.where(c, 0.0),
     lambda g, c: g.masked_fill(c, 0.0),
     choice=lib.MG_WHERE,
+    takes=_where_takes,
     doc="a where the condition c holds, else b",
 )
 

@@ -20,8 +20,9 @@ composition     nothing: a formula in tensor operations, elementwise, that diffe
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from minigrad._c import Handle, call, ffi, lib
 
@@ -58,7 +59,6 @@ class Row:
     __slots__ = (
         "accuracy",
         "arity",
-        "choice",
         "derivatives",
         "doc",
         "domain",
@@ -66,20 +66,22 @@ class Row:
         "formula",
         "forward",
         "fused",
-        "graph_vjp",
         "id",
         "joint",
         "keeps",
+        "kernel",
         "name",
         "needs",
+        "number",
         "places",
-        "product",
+        "rules",
         "run",
         "sources",
         "special",
+        "takes",
         "together",
         "view",
-        "vjp",
+        "vjp_kernel",
         "wants_shape",
     )
 
@@ -103,6 +105,7 @@ class Row:
         special: Sequence[tuple[float, ...]] = (),
         accuracy: float | tuple[float, float] = 0,
         view: int = lib.MG_VIEW_NONE,
+        takes: Callable[..., bool] | None = None,
     ) -> None:
         if name in TABLE:
             raise ValueError(f"[{name}] is in the table already")
@@ -111,11 +114,14 @@ class Row:
         self.arity = arity
         self.doc = doc
         self.id = op_id  # of the C kernel, for pointwise rows
-        self.product = product  # its number among those of mg_bilinear_vjp, if it is one
-        self.choice = choice  # its number among kernels of three inputs, if it is one
-        self.forward = forward  # on handles, for all other rows
+        # Of a row that is one call of a kernel: that, the number by which kernels know the row, and
+        # the kernel for the gradients of its inputs.
+        self.kernel, self.number, self.vjp_kernel = _kernels(arity, op_id, product, choice)
+        if forward is None and op_id >= 0:
+            forward = functools.partial(call, self.kernel, op_id)
+        self.forward = forward  # on handles
         self.formula = formula  # on tensors, for a composition
-        self.run: Callable[..., Any] | None = None  # on tensors, where that is one call of C
+        self.run: Callable[..., Any] | None = None  # on tensors, for the tape to find it again
         self.derivatives = tuple(derivatives)
         self.fused = tuple(fused) or (None,) * len(self.derivatives)
         self.together = together  # one kernel for the gradients of all inputs
@@ -126,35 +132,19 @@ class Row:
         self.accuracy = accuracy if isinstance(accuracy, tuple) else (accuracy, accuracy)
         self.view = view  # not 0 if the result may share its input's memory: C knows it by that
         self.special = tuple(special)  # rows of (inputs..., output) that hold exactly
+        self.takes = takes  # whether its kernel takes these arrays; None: any
+        self.rules = None
         self.sources: dict[int, tuple[int, ...]] = {}  # what find_sources has found
         # For each derivative, the names it takes beside the upstream gradient.
         self.needs = tuple([self._parameters(d) for d in self.derivatives])
         self.wants_shape = any("shape" in names for names in self.needs)
         self.keeps = self.saves([True] * len(self.derivatives))
-        # (node, g) -> a gradient per input, the second with a graph.
-        self.vjp: Rule = self._first_vjp
-        self.graph_vjp: Rule = self._first_graph_vjp
         TABLE[name] = self
 
-    # The two rules: a function of dispatch, which runs rows, and the module vjp.
-    rules: ClassVar[Callable[[Row], tuple[Rule, Rule]]]
-    # Where the arrays that each derivative needs lie among the saved ones.
+    # What the first backward finds, see tape.vjp: two rules (node, g) -> a gradient per input, the
+    # second with a graph; and where the arrays that each derivative needs lie among the saved ones.
+    rules: tuple[Rule, Rule] | None
     places: tuple[tuple[int, ...], ...]
-
-    def _find_rules(self) -> None:
-        self.places = tuple(
-            [tuple([PLACES[n] for n in names if n in PLACES]) for names in self.needs]
-        )
-        self.vjp, self.graph_vjp = self.rules()
-
-    def _first_vjp(self, node: Any, g: Any) -> Any:
-        """The rule for the first backward, which puts the real one in its place."""
-        self._find_rules()
-        return self.vjp(node, g)
-
-    def _first_graph_vjp(self, node: Any, g: Any) -> Any:
-        self._find_rules()
-        return self.graph_vjp(node, g)
 
     def _parameters(self, derivative: Formula | float | None) -> tuple[str, ...]:
         if not callable(derivative):
@@ -175,18 +165,35 @@ class Row:
         }
         return tuple([name for name in PLACES if name in kept])
 
+    def place(self, name: str) -> int:
+        """The place of a saved array, by its name."""
+        result_of_unary = name == "y" and self.family == "pointwise" and self.arity == 1
+        return 1 if result_of_unary else PLACES[name]
+
     def find_sources(self, parents: Sequence[Any], key: int) -> tuple[int, ...]:
         """Where the three saved arrays lie in (arrays of the inputs, the result, NULL).
 
         None of ``parents`` that is None needs a gradient; empty where nothing is saved. It is kept
         as ``sources[key]``.
         """
-        names = self.saves([p is not None for p in parents])
+        names = self.saves([p is not None for p in parents]) if self.arity > 0 else ()
         found = [-1, -1, -1] if names else []
         for name in names:
-            found[PLACES[name]] = -2 if name == "y" else PLACES[name]
+            found[self.place(name)] = -2 if name == "y" else PLACES[name]
         self.sources[key] = known = tuple(found)
         return known
+
+
+def _kernels(arity: int, op_id: int, product: int, choice: int) -> tuple[Any, int, Any]:
+    if product >= 0:
+        return (lib.mg_bilinear if arity == 2 else lib.mg_linear), product, lib.mg_bilinear_vjp
+    if choice >= 0:
+        return (lib.mg_where if choice == lib.MG_WHERE else lib.mg_clamp), choice, None
+    if op_id < 0:
+        return None, -1, None
+    if arity == 1:
+        return lib.mg_unary, op_id, lib.mg_unary_vjp
+    return lib.mg_binary, op_id, lib.mg_binary_vjp
 
 
 _ids = {ffi.string(lib.mg_op_name(i)).decode(): i for i in range(lib.mg_op_count())}
@@ -275,12 +282,14 @@ def custom(
     joint: Formula | None = None,
     product: int = -1,
     choice: int = -1,
+    takes: Callable[..., bool] | None = None,
 ) -> Row:
     """A row with a vector-Jacobian product per input, and perhaps a faster kernel for it.
 
     ``together`` is one for all inputs, whose derivatives then save the same arrays; ``joint`` is a
     formula for all, of what the first one takes, where all are wanted; ``product`` is as in
-    :func:`bilinear`, ``choice`` the number of an elementwise kernel of three inputs.
+    :func:`bilinear`, ``choice`` the number of an elementwise kernel of three inputs. ``takes`` says
+    of arrays whether its kernel takes them.
     """
     return Row(
         name,
@@ -294,6 +303,7 @@ def custom(
         joint=joint,
         product=product,
         choice=choice,
+        takes=takes,
     )
 
 

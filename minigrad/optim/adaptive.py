@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.creation import full_like, zeros, zeros_like
-from minigrad.dispatch import TensorBase
 from minigrad.optim.by_parameter import (
     ByParameter,
     check_pair,
@@ -21,6 +20,7 @@ from minigrad.optim.by_parameter import (
 )
 from minigrad.optim.optimizers import Group, _check_range, _size
 from minigrad.promotion import finfo
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["Adadelta", "Adafactor", "Adagrad", "Rprop"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from minigrad.tape import Removable
+from minigrad.hooks import Removable
 
 __all__ = ["Hooked"]
 

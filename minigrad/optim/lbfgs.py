@@ -16,7 +16,7 @@ from minigrad.creation import foreign_values, tensor, zeros_like
 from minigrad.optim.by_parameter import check_fit, check_ranges, check_switches
 from minigrad.optim.optimizers import Closure, Group, Optimizer, _count, _with_gradients
 from minigrad.shaping import cat
-from minigrad.tape import enable_grad, no_grad
+from minigrad.tape.grad_mode import enable_grad, no_grad
 
 __all__ = ["LBFGS"]
 

@@ -16,8 +16,8 @@ from copy import deepcopy
 from typing import Any
 
 from minigrad.arguments import integer, real
-from minigrad.dispatch import TensorBase
 from minigrad.optim.optimizers import Optimizer
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = [
     "ChainedScheduler",

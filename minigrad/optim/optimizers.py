@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad._c import NULL, Handle, call, failure, lib, run
 from minigrad.creation import foreign_values, tensor, zeros_like
-from minigrad.dispatch import TensorBase, write
 from minigrad.dtypes import by_code
 from minigrad.optim.hooks import Hooked
-from minigrad.tape import begin, enable_grad, end
+from minigrad.tape.grad_mode import begin, enable_grad, end
+from minigrad.tape.tensor_base import TensorBase
+from minigrad.writing import write
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

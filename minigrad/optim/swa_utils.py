@@ -18,7 +18,7 @@ from minigrad.nn.module import Module
 from minigrad.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from minigrad.optim.lr_scheduler import LRScheduler
 from minigrad.optim.optimizers import Optimizer
-from minigrad.tape import no_grad
+from minigrad.tape.grad_mode import no_grad
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

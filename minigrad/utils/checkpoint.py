@@ -15,11 +15,12 @@ from typing import Any
 
 from minigrad import random
 from minigrad._c import call, lib, save_as_is, saved_handle
-from minigrad.backprop import Bundle, gradients, off_tape
 from minigrad.creation import zeros
-from minigrad.dispatch import TensorBase, copied, parent_of, wrap
 from minigrad.shaping import contiguous
-from minigrad.tape import LEAF, Node, enable_grad, mode, no_grad, record
+from minigrad.tape.engine import Bundle, gradients, off_tape
+from minigrad.tape.grad_mode import enable_grad, mode, no_grad
+from minigrad.tape.node import LEAF, Node, record
+from minigrad.tape.tensor_base import TensorBase, copied, parent_of, wrap
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad._numpy import np
-from minigrad.dispatch import TensorBase
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["SummaryWriter"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from minigrad import functions as f
 from minigrad.creation import zeros_like
-from minigrad.dispatch import Size, TensorBase
 from minigrad.distributions import constraints
+from minigrad.tape.tensor_base import Size, TensorBase
 
 __all__ = [
     "ComposeTransform",

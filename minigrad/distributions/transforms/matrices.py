@@ -9,10 +9,10 @@ from typing import Any
 from minigrad import functions as f
 from minigrad import linalg
 from minigrad.creation import arange, zeros, zeros_like
-from minigrad.dispatch import Size
 from minigrad.distributions import constraints
 from minigrad.distributions.transforms.base import Transform, last_added
 from minigrad.nn.functional import logsigmoid
+from minigrad.tape.tensor_base import Size
 
 __all__ = [
     "CatTransform",

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from minigrad import functions as f
 from minigrad.arguments import one_dim
 from minigrad.creation import tensor, zeros
-from minigrad.dispatch import TensorBase, apply_to_one, binary, unary
 from minigrad.dtypes import int64
 from minigrad.functions import log_softmax, sigmoid, softmax, softmin, tanh
 from minigrad.inplace import check_writable, update
@@ -20,7 +19,10 @@ from minigrad.nn.functional.operands import floats, real
 from minigrad.ops import special as _s
 from minigrad.random import Generator, drawing
 from minigrad.reductions import as_float
-from minigrad.tape import mode
+from minigrad.row_functions import binary, unary
+from minigrad.tape.apply import apply
+from minigrad.tape.grad_mode import mode
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -187,7 +189,7 @@ def _stay_integers(x: Any, *numbers: float) -> bool:
 
 
 def _level(x: Tensor, low: float, high: float, level: float = 0.0, shift: float = 0.0) -> Tensor:
-    return apply_to_one(_s.LEVEL, x, (low, high, level, shift))
+    return apply(_s.LEVEL, (x,), (low, high, level, shift))
 
 
 # ---- bounded lines -------------------------------------------------------------------------------
@@ -212,7 +214,7 @@ def hardtanh(
         raise ValueError(f"[hardtanh] min_val {min_val} is above max_val {max_val}")
     if not inplace and _stay_integers(input, low, high):
         return f.clamp(input, int(low), int(high))
-    return _activated("hardtanh", input, inplace, lambda x: apply_to_one(_s.BAND, x, (low, high)))
+    return _activated("hardtanh", input, inplace, lambda x: apply(_s.BAND, (x,), (low, high)))
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
@@ -258,7 +260,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 def _exponential(x: Tensor, height: float, width: float, slope: float) -> Tensor:
     """``slope * x`` above 0, ``height * (exp(x / width) - 1)`` below."""
-    return apply_to_one(_s.BEND, x, (height, width, slope))
+    return apply(_s.BEND, (x,), (height, width, slope))
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:

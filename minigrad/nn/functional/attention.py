@@ -6,13 +6,14 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import broadcast_shape, tensor_operand
-from minigrad.dispatch import apply, parent_of, wrap
 from minigrad.dtypes import bool_
 from minigrad.nn.functional.regularization import dropout
 from minigrad.nn.functional.spatial import require_floats
 from minigrad.ops.attention import ATTENTION, ATTENTION_BY_MASK, attention_weights
 from minigrad.ops.kept import Kept
-from minigrad.tape import mode
+from minigrad.tape.apply import apply
+from minigrad.tape.grad_mode import mode
+from minigrad.tape.tensor_base import parent_of, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

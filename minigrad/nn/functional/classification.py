@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from minigrad import functions as f
 from minigrad._c import NULL, call, lib
 from minigrad.arguments import integer, tensor_operand
-from minigrad.dispatch import apply, wrap
 from minigrad.dtypes import int64
 from minigrad.nn.functional.activation import softplus
 from minigrad.nn.functional.dense import linear
@@ -25,6 +24,8 @@ from minigrad.ops.loss import CROSS_ENTROPY, ENTROPY, MULTI_MARGIN, NLL, SCORES,
 from minigrad.reductions import as_float
 from minigrad.selection import index_operand
 from minigrad.shaping import widen
+from minigrad.tape.apply import apply
+from minigrad.tape.tensor_base import wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -11,10 +11,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import integer, tensor_operand
-from minigrad.dispatch import apply
 from minigrad.nn.functional.spatial import Sizes, fit, padded, per_axis, spatial_input
 from minigrad.ops.convolution import CONV, CONV_BIAS, CONV_SPREAD, Geometry
 from minigrad.ops.window import WINDOWS, Windows
+from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from minigrad.arguments import tensor_operand
 from minigrad.contraction import einsum
-from minigrad.dispatch import operation
 from minigrad.ops.contraction import LINEAR, LINEAR_BIAS
+from minigrad.tape.apply import operation
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

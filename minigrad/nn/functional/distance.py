@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from minigrad import functions as f
 from minigrad._c import lib
 from minigrad.arguments import one_dim, tensor_operand
-from minigrad.dispatch import apply
 from minigrad.nn.functional.operands import (
     check_reduction,
     floats,
@@ -18,6 +17,7 @@ from minigrad.nn.functional.operands import (
     reduced,
 )
 from minigrad.ops.reduction import UNITS
+from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad.arguments import common_shape
-from minigrad.dispatch import apply
 from minigrad.nn.functional.operands import (
     check_reduction,
     floats,
@@ -17,6 +16,7 @@ from minigrad.nn.functional.operands import (
     reduced,
 )
 from minigrad.ops.loss import HUBER
+from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -9,8 +9,8 @@ from minigrad import functions as f
 from minigrad.arguments import common_shape, tensor_operand
 from minigrad.arguments import real as real
 from minigrad.creation import tensor
-from minigrad.dispatch import TensorBase
 from minigrad.dtypes import float32, float64
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

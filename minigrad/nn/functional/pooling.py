@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minigrad import functions as f
 from minigrad.arguments import integer, real
-from minigrad.dispatch import apply
 from minigrad.dtypes import bool_
 from minigrad.nn.functional.spatial import (
     Sizes,
@@ -22,6 +21,7 @@ from minigrad.nn.functional.spatial import (
     spatial_input,
 )
 from minigrad.ops.window import BOX_ARGMAX, BOX_MAX, BOX_SUM, Boxes
+from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

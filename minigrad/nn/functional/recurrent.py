@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import promoted
-from minigrad.dispatch import apply, parent_of, wrap
 from minigrad.functions import cat
 from minigrad.nn.functional.spatial import require_floats
 from minigrad.ops.kept import Kept
 from minigrad.ops.recurrent import GRU, LSTM, LSTM_PROJECTED, RNN_RELU, RNN_TANH
 from minigrad.ops.table import Row
+from minigrad.tape.apply import apply
+from minigrad.tape.tensor_base import parent_of, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad.arguments import real, tensor_operand
-from minigrad.dispatch import apply
 from minigrad.nn.functional.spatial import Sizes, require_floats
 from minigrad.ops.random import DROP
 from minigrad.random import keep
 from minigrad.shaping import widen
+from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -8,10 +8,10 @@ from minigrad import functions as f
 from minigrad._c import call, lib, run
 from minigrad.arguments import integer, tensor_operand
 from minigrad.creation import ones_like, zeros
-from minigrad.dispatch import wrap
 from minigrad.padding import pad
 from minigrad.selection import gather_rows, index_operand
-from minigrad.tape import no_grad
+from minigrad.tape.grad_mode import no_grad
+from minigrad.tape.tensor_base import wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import integer, tensor_operand
 from minigrad.creation import check_room
-from minigrad.dispatch import apply
 from minigrad.dtypes import bool_
 from minigrad.ops.shape import EMBED, SLICE
 from minigrad.ops.window import Windows
 from minigrad.shaping import widen
+from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

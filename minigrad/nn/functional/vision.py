@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.arguments import integer, tensor_operand
 from minigrad.creation import tensor
-from minigrad.dispatch import apply
 from minigrad.nn.functional.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -26,6 +25,7 @@ from minigrad.nn.functional.spatial import (
 )
 from minigrad.ops.indexing import TAP
 from minigrad.ops.window import FOLD_WINDOWS, WINDOWS
+from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad.arguments import listed_tensors, real
-from minigrad.dispatch import TensorBase
-from minigrad.tape import no_grad
+from minigrad.tape.grad_mode import no_grad
+from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

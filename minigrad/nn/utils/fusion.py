@@ -7,7 +7,7 @@ from typing import Any
 
 from minigrad import functions as f
 from minigrad.nn.module import Module, Parameter
-from minigrad.tape import no_grad
+from minigrad.tape.grad_mode import no_grad
 
 __all__ = [
     "fuse_conv_bn_eval",

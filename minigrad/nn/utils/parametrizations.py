@@ -12,7 +12,7 @@ from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.module import Module
 from minigrad.nn.utils.parametrize import register_parametrization
 from minigrad.random import randn
-from minigrad.tape import no_grad
+from minigrad.tape.grad_mode import no_grad
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 

@@ -11,10 +11,10 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
-from minigrad.dispatch import TensorBase
 from minigrad.nn.layers import ModuleDict, ModuleList
 from minigrad.nn.module import Module, Parameter
-from minigrad.tape import no_grad
+from minigrad.tape.grad_mode import no_grad
+from minigrad.tape.tensor_base import TensorBase
 
 __all__ = [
     "ParametrizationList",

@@ -9,7 +9,7 @@ from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.module import Module, Parameter
 from minigrad.nn.utils.parametrizations import as_rows, iterated, norm_except_dim, outputs_dim
 from minigrad.random import randn
-from minigrad.tape import no_grad
+from minigrad.tape.grad_mode import no_grad
 
 __all__ = ["remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"]
 

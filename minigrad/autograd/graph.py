@@ -10,14 +10,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from minigrad.backprop import Bundle, freed_error, off_tape, unadapted
-from minigrad.dispatch import TensorBase
+from minigrad.hooks import Removable
 from minigrad.ops.pointwise import ADD, MUL
 from minigrad.ops.table import Row
-from minigrad.parts import Part
 from minigrad.shaping import clone
-from minigrad.tape import Gradient, Node, Removable, no_grad
-from minigrad.vjp import unpack
+from minigrad.tape.engine import Bundle, off_tape, unbroadcast
+from minigrad.tape.errors import freed_error
+from minigrad.tape.grad_mode import no_grad
+from minigrad.tape.node import Gradient, Node
+from minigrad.tape.slice_grad import SliceGrad
+from minigrad.tape.tensor_base import TensorBase
+from minigrad.tape.vjp import unpack
 
 __all__ = [
     "AccumulateGrad",
@@ -231,11 +234,11 @@ def _hooked(node: Node) -> _HookedOp:
 
 def _fitting(node: Node, i: int, g: Any) -> Any:
     """The gradient of an input, in its shape and dtype, as one tensor."""
-    if type(g) is Part:
+    if type(g) is SliceGrad:
         g = g.whole()
-    if g is None or node.adapted is None or type(g) is Bundle:
+    if g is None or node.input_meta is None or type(g) is Bundle:
         return g
-    return unadapted(g, node.adapted[i])
+    return unbroadcast(g, node.input_meta[i])
 
 
 def _copies(given: Sequence[Any]) -> tuple[Any, ...]:

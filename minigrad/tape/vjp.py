@@ -10,16 +10,19 @@ from collections.abc import Callable, Sequence
 from operator import neg
 from typing import TYPE_CHECKING, Any
 
-from minigrad._c import call, lib, saved_handle
-from minigrad.backprop import rule
-from minigrad.dispatch import number, operation, wrap
+from minigrad._arrays import buffer_of_saved, has_partials, reshape, scalar_zero
+from minigrad._c import NULL, call, saved_handle
 from minigrad.ops.composed import product
-from minigrad.ops.pointwise import MUL, SCALE
-from minigrad.ops.reduction import MEAN, SUM
+from minigrad.ops.pointwise import SCALE
 from minigrad.ops.shape import SLICE, SLICE_VIEW
 from minigrad.ops.table import PLACES, Row
-from minigrad.parts import Part
-from minigrad.tape import Node, no_grad
+from minigrad.tape.apply import operation
+from minigrad.tape.errors import freed_error
+from minigrad.tape.grad_mode import no_grad
+from minigrad.tape.node import Node
+from minigrad.tape.slice_grad import SliceGrad
+from minigrad.tape.speed import accelerator
+from minigrad.tape.tensor_base import wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -29,41 +32,45 @@ __all__ = ["rules", "unpack"]
 Rule = Callable[[Node, Any], Sequence[Any]]
 
 
-def rules(row: Row) -> tuple[Rule, Rule]:
-    """How a row runs backward: recording nothing, and through formulas that leave a graph."""
+def rules(op: Any) -> tuple[Rule, Rule]:
+    """How an operation runs backward: recording nothing, and by formulas that leave a graph."""
+    if type(op) is not Row:
+        return op.vjp, op.graph_vjp
+    if op.rules is None:
+        op.places = tuple([tuple([PLACES[n] for n in names if n in PLACES]) for names in op.needs])
+        graph = _each(op, _formula_of(op))
+        if op.joint is not None:
+            graph = _jointly(op, graph)
+        op.rules = _fused_rule(op) or no_grad(graph), graph
+    return op.rules
+
+
+def _formula_of(row: Row) -> Callable[[Row, int, Node, Any], Any]:
     if row.family == "variadic":
-        graph = _each(row, _variadic_formula)
-    elif row is SCALE:
-        graph = _each(row, _scale_formula)
-    elif row.family == "pointwise":
-        graph = _each(row, _pointwise_formula)
-    else:
-        graph = _each(row, _formula)
-    if row.joint is not None:
-        graph = _jointly(row, graph)
-    return _fused_rule(row) or no_grad(graph), graph
+        return _variadic_formula
+    if row is SCALE:
+        return _scale_formula
+    return _pointwise_formula if row.family == "pointwise" else _formula
 
 
 def _fused_rule(row: Row) -> Rule | None:
-    """The rule that runs on C arrays, and so records nothing, if there is one."""
+    """The rule that runs on arrays, and so records nothing, if there is one."""
     if row.family == "variadic" or row is SCALE:
         return None
     if row.family == "pointwise":
-        if any(map(callable, row.derivatives)) and not lib.mg_op_has_vjp(row.id):
+        if any(map(callable, row.derivatives)) and not has_partials(row.id):
             return None
-        kernel = lib.mg_unary_vjp if row.arity == 1 else lib.mg_binary_vjp
-        return rule(kernel, row.id, True, tuple(map(_slope, row.derivatives)))  # type: ignore[no-any-return]
-    if row.product >= 0:
-        return rule(lib.mg_bilinear_vjp, row.product, False, (None,) * row.arity)  # type: ignore[no-any-return]
+        return kernel_rule(row, tuple(map(_partial, row.derivatives)))
+    if row.vjp_kernel is not None:
+        return kernel_rule(row, (None,) * row.arity)
     if row in (SLICE, SLICE_VIEW):
         return _slice_vjp
     if row.together is not None:
         return _together(row)
     if not any(row.fused):
         return None
-    if row.arity == 1 and not row.keeps:  # linear, with a kernel of its own: nothing to unpack
-        spread = -1 if row is SUM else MUL.id if row is MEAN else -2
-        return rule(row.fused[0], spread, False, (None,))  # type: ignore[no-any-return]
+    if row.arity == 1 and not row.keeps:
+        return linear_rule(row)
     each = _each(row, _fused)
     by_formula = any(
         fused is None and derivative is not None
@@ -72,8 +79,53 @@ def _fused_rule(row: Row) -> Rule | None:
     return no_grad(each) if by_formula else each
 
 
+def kernel_rule(row: Row, partials: tuple[Any, ...]) -> Rule:
+    """The rule of a row whose gradients are one call of a kernel.
+
+    ``partials`` has for each input None where the kernel computes its gradient, True where that is
+    the upstream gradient itself, else a function of that.
+    """
+    kernel, number, unary = row.vjp_kernel, row.number, row.arity == 1
+    needs_saved = row.family == "pointwise"
+    computed = sum([1 << i for i, partial in enumerate(partials) if partial is None])
+
+    def vjp(node: Node, g: Any) -> Sequence[Any]:
+        parents, saved = node._parents, node.saved
+        needed = node.needs_grad
+        made: Any = ()
+        if len(parents) != len(partials) or (needed & computed and needs_saved and saved is None):
+            raise freed_error(node)  # by another thread, meanwhile
+        if needed & computed:
+            if unary:
+                made = (call(kernel, number, g._h, saved),)
+            else:
+                saved = NULL if saved is None else saved
+                made = call(kernel, number, needed & computed, g._h, saved)
+        gradients: list[Any] = []
+        for i, partial in enumerate(partials):
+            if parents[i] is None:
+                gradients.append(None)
+            elif partial is None:
+                gradients.append(wrap(made[i]))
+            else:
+                gradients.append(g if partial is True else partial(g))
+        return gradients
+
+    return vjp
+
+
+def linear_rule(row: Row) -> Rule:
+    """The rule of a linear operation whose transpose is a function on arrays."""
+    transpose: Any = row.fused[0]
+    return lambda node, g: (wrap(transpose(g._h, *node.args)),)
+
+
+if accelerator:
+    kernel_rule, linear_rule = accelerator.kernel_rule, accelerator.linear_rule
+
+
 def _each(row: Row, one: Callable[[Row, int, Node, Any], Any]) -> Rule:
-    """A rule for one input, for all that want a gradient."""
+    """A rule for one input, for all that need a gradient."""
     return lambda node, g: [
         None if p is None else one(row, i, node, g) for i, p in enumerate(node.parents or ())
     ]
@@ -104,13 +156,13 @@ def _jointly(row: Row, each: Rule) -> Rule:
     return vjp
 
 
-def _slice_vjp(node: Node, g: Any) -> tuple[Part]:
+def _slice_vjp(node: Node, g: Any) -> tuple[SliceGrad]:
     shape, start, step, count, *to = node.args
-    values = call(lib.mg_reshape, g._h, len(count), count) if to else g._h
-    return (Part(shape, values, start, step, count),)
+    values = reshape(g._h, count) if to else g._h
+    return (SliceGrad(shape, values, start, step, count),)
 
 
-def _slope(derivative: Any) -> Any:
+def _partial(derivative: Any) -> Any:
     """None for what the kernel computes, True for g itself, else a function of g."""
     if callable(derivative):
         return None
@@ -123,7 +175,7 @@ def _constant(derivative: Any, g: Tensor) -> Tensor:
     if derivative == 1.0:
         return g
     if derivative == 0.0:
-        return number(0.0).scale(g)  # 0 also against an infinite gradient
+        return wrap(scalar_zero()).scale(g)  # 0 also against an infinite gradient
     return -g if derivative == -1.0 else g * derivative
 
 
@@ -175,14 +227,12 @@ def _arguments(row: Row, i: int, node: Node) -> tuple[Any, ...]:
 def unpack(row: Row, node: Node, name: str) -> Tensor:
     """A saved array as a tensor with the place on the tape that it had."""
     if name == "y":
-        pointwise = row.family == "pointwise"
-        place = 1 if pointwise and row.arity == 1 else 2
         try:
-            return wrap(saved_handle(node.saved, place, node.op.name), node)
+            return wrap(saved_handle(node.saved, row.place("y"), node.op.name), node)
         except RuntimeError:  # overwritten: it is made again of the operands if they were saved too
             operands = "x" if row.arity == 1 else "ab"
-            kept = [lib.mg_saved_buffer(node.saved, PLACES[n]) for n in operands]
-            if not (pointwise and all(kept)):
+            saved = [buffer_of_saved(node.saved, PLACES[n]) for n in operands]
+            if not (row.family == "pointwise" and all(saved)):
                 raise
             return operation(row)(*[unpack(row, node, n) for n in operands])  # type: ignore[no-any-return]
     place = PLACES[name]

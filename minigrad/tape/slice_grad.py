@@ -1,4 +1,4 @@
-"""Gradients of slices, put together when all of them are there.
+"""Slice gradients: the gradient of one slice of a tensor or of several, put together when all came.
 
 The gradient of a slice is 0 elsewhere in the tensor. With each embedded in zeros and added to the
 others, a loop over the rows of a table would cost as much as the whole table for each row.
@@ -7,22 +7,23 @@ others, a loop over the rows of a table would cost as much as the whole table fo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, final
 
-from minigrad._c import Handle, call, lib, run
+from minigrad._arrays import around, copy, empty, overlaps_itself, slice_of, write, zeros
+from minigrad._c import Handle
 from minigrad.ops.pointwise import ADD
+from minigrad.tape.tensor_base import wrap
 
-__all__ = ["Part"]
+__all__ = ["SliceGrad"]
 
 Shape = tuple[int, ...]
 Slice = tuple[Handle, Shape, Shape, Shape]  # values, and start, step and count on every axis
 
 
 def _add_to(x: Handle, values: Handle, *place: Shape) -> None:
-    part = call(lib.mg_view_slice, x, *place)
-    run(lib.mg_write, part, call(lib.mg_binary, ADD.id, part, values))
+    part = slice_of(x, *place)
+    write(part, ADD.forward(part, values))  # type: ignore[misc]
 
 
 def _steps(x: Handle) -> list[int]:
@@ -31,12 +32,10 @@ def _steps(x: Handle) -> list[int]:
 
 
 @final
-class Part:
+class SliceGrad:
     """The gradient of one slice of a tensor or of several, instead of a tensor of its shape."""
 
     __slots__ = ("room", "shape", "slices")
-
-    wrap: Callable[[Handle], Any]  # a handle as a Tensor; this layer stands below it
 
     def __init__(self, shape: Shape, *one: Any) -> None:
         self.shape = shape
@@ -45,15 +44,15 @@ class Part:
         self.room = 2 * math.prod(shape) - one[0].size
 
     def __add__(self, other: Any) -> Any:
-        if type(other) is not Part:
-            x = call(lib.mg_copy, other._h)
+        if type(other) is not SliceGrad:
+            x = copy(other._h)
             self.add_to(x)
-            return Part.wrap(x)
+            return wrap(x)
         self.slices += other.slices
         self.room -= sum([values.size for values, *_ in other.slices])
         if self.room < 0:
             axes = len(self.shape)
-            return Part(self.shape, self._joined(), (0,) * axes, (1,) * axes, self.shape)
+            return SliceGrad(self.shape, self._joined(), (0,) * axes, (1,) * axes, self.shape)
         return self
 
     __radd__ = __add__
@@ -65,7 +64,7 @@ class Part:
 
     def whole(self) -> Any:
         """As a tensor."""
-        return Part.wrap(self._joined())
+        return wrap(self._joined())
 
     def _joined(self) -> Handle:
         shape, slices, dtype = self.shape, self.slices, self.slices[0][0].dtype
@@ -75,12 +74,12 @@ class Part:
             x = None if axis is None else self._as_they_lie(axis)
             if x is not None:
                 return x
-            x = call(lib.mg_empty, dtype, len(shape), shape)
+            x = empty(dtype, shape)
         else:
-            x = call(lib.mg_full, dtype, len(shape), shape, 0.0, 0)
+            x = zeros(dtype, shape)
         for values, *place in slices:
             if apart:
-                run(lib.mg_write, call(lib.mg_view_slice, x, *place), values)
+                write(slice_of(x, *place), values)
             else:
                 _add_to(x, values, *place)
         return x
@@ -104,11 +103,11 @@ class Part:
         Attention lays the gradients of its queries, keys and values so.
         """
         (a, a_start, *_), (b, b_start, *_) = self.slices[:2]
-        x = lib.mg_view_around(a, b, axis, a_start[axis], b_start[axis], self.shape)
-        if x is None or lib.mg_overlaps_itself(x):
+        x = around(a, b, axis, a_start[axis], b_start[axis], self.shape)
+        if x is None or overlaps_itself(x):
             return None
         for values, *place in self.slices:
-            part = call(lib.mg_view_slice, x, *place)
+            part = slice_of(x, *place)
             if part.data != values.data or _steps(part) != _steps(values):
                 return None
         return x

@@ -1,0 +1,78 @@
+"""Arrays of the numbers in nested lists and tuples, and nested lists of an array's numbers."""
+
+from __future__ import annotations
+
+import math
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from minigrad._arrays import allocate, contiguous
+from minigrad._c import Handle, ffi, lib, widened
+from minigrad.dtypes import bool_, by_code, float32, int64
+from minigrad.tape.speed import accelerator
+from minigrad.tape.tensor_base import wrap
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+
+__all__ = ["from_lists", "to_lists"]
+
+_C_TYPES = {"bool": "_Bool *", "int64": "int64_t *", "float32": "float *", "float64": "double *"}
+_LISTS = (list, tuple)
+_INT64 = range(-(2**63), 2**63)
+
+
+def from_lists(data: Any, floats: int, weak: bool, /) -> Tensor | None:
+    """A tensor of a number of Python's own, or of nested lists and tuples of such.
+
+    Floats get the dtype of the code ``floats``. None for all else, and for what is wrong.
+    """
+    flat = _flat(data)
+    if flat is None:
+        return None
+    numbers, shape = flat
+    kinds = set(map(type, numbers))
+    if not kinds <= {bool, int, float}:
+        return None
+    if int in kinds and any(type(n) is int and n not in _INT64 for n in numbers):
+        return None
+    code = floats if float in kinds or not kinds else int64.code if int in kinds else bool_.code
+    made = allocate("tensor", code, shape)
+    if numbers:
+        values = [float(n) for n in numbers] if code >= float32.code else numbers
+        _memory(made, code)[0 : len(values)] = values
+    made.pointer.weak = weak
+    return wrap(made)
+
+
+def _flat(data: Any) -> tuple[list[Any], tuple[int, ...]] | None:
+    """What the lists hold, in order, and their shape; None where their sizes differ."""
+    numbers, shape = [data], []
+    while numbers and type(numbers[0]) in _LISTS:
+        size = len(numbers[0])
+        if len(shape) == lib.MG_MAX_NDIM:
+            return None
+        if any(type(each) not in _LISTS or len(each) != size for each in numbers):
+            return None
+        shape.append(size)
+        numbers = list(chain.from_iterable(numbers))
+    return numbers, tuple(shape)
+
+
+def to_lists(handle: Handle, /) -> Any:
+    """The elements as nested lists of numbers; of an array without dimensions, the number."""
+    x = contiguous(widened(handle))
+    shape = x.shape
+    values = ffi.unpack(_memory(x, x.dtype), x.size) if x.size else []
+    for axis in range(len(shape) - 1, -1, -1):
+        size, rows = shape[axis], math.prod(shape[:axis])
+        values = [values[i * size : (i + 1) * size] for i in range(rows)]
+    return values[0]
+
+
+def _memory(x: Handle, code: int) -> Any:
+    return ffi.cast(_C_TYPES[by_code[code].name], x.data)
+
+
+if accelerator:
+    from_lists, to_lists = accelerator.from_lists, accelerator.to_lists

@@ -1,0 +1,243 @@
+"""What every Tensor holds: an array, its edge on the tape, its grad, its base and its views.
+
+The *edge* is None for what needs no gradient, ``LEAF`` for a leaf that does, the node of a result,
+or, for a saved copy of a leaf, that leaf.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from _thread import RLock
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
+
+from minigrad._arrays import alike, copy
+from minigrad._c import Handle
+from minigrad.dtypes import DType, by_code
+from minigrad.tape.errors import misfit_error
+from minigrad.tape.node import LEAF, Parent
+from minigrad.tape.speed import accelerator
+
+if TYPE_CHECKING:
+    from minigrad._tensor import Tensor
+    from minigrad.hooks import LeafHooks
+    from minigrad.ops.table import Row
+
+__all__ = [
+    "Fields",
+    "Size",
+    "TensorBase",
+    "Views",
+    "copied",
+    "link",
+    "mark",
+    "parent_of",
+    "result_type",
+    "results_are",
+    "wrap",
+]
+
+
+class Size(tuple[int, ...]):
+    """A shape: a tuple of the size of each dimension, with numel().
+
+    >>> import minigrad as mg
+    >>> mg.zeros(2, 3, 4).shape[1:].numel()
+    12
+    """
+
+    __slots__ = ()
+
+    @overload
+    def __getitem__(self, index: SupportsIndex, /) -> int: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> Size: ...
+    def __getitem__(self, index: Any, /) -> Any:
+        found = tuple.__getitem__(self, index)
+        return Size(found) if isinstance(index, slice) else found
+
+    def __add__(self, other: Any, /) -> Any:
+        return Size(tuple.__add__(self, other))
+
+    def numel(self) -> int:
+        """The number of elements of such a shape."""
+        return math.prod(self)
+
+
+Size.__module__ = "minigrad"
+
+
+class Fields:
+    """What a tensor holds."""
+
+    # The last three are set for views, for what views were taken of, and for leaves with hooks.
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_alias",
+        "_edge",
+        "_grad",
+        "_h",
+        "_hooks",
+        "_shape",
+        "_views",
+    )
+
+    _h: Handle
+    _edge: Any
+    _shape: Size | None
+    _grad: Any
+    # A view's base, row and arguments; or, if it was made under no_grad and the tape knows nothing
+    # of it, a weak reference to its topmost base alone.
+    _alias: tuple[Any, ...]
+    _views: Views
+    _hooks: LeafHooks
+
+    @property
+    def shape(self) -> Size:
+        """The size of each dimension."""
+        shape = self._shape
+        if shape is None:
+            shape = self._shape = Size(self._h.shape)
+        return shape
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward calls added up, or None."""
+        return self._grad  # type: ignore[no-any-return]
+
+    @grad.setter
+    def grad(self, g: Any) -> None:
+        if g is not None and (g is self or not isinstance(g, Fields) or not alike(self._h, g._h)):
+            raise misfit_error(self, g)
+        self._grad = g
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+
+_new = object.__new__
+
+
+def wrap(handle: Handle, edge: Any = None, /) -> Tensor:
+    """A tensor around an array."""
+    out = _new(_result_type)
+    out._h = handle
+    out._edge = edge
+    out._shape = out._grad = None
+    return out  # type: ignore[no-any-return]
+
+
+def parent_of(x: TensorBase, /) -> Parent:
+    """What a node has for an input: the node that it came from, the leaf itself, or None."""
+    edge = x._edge
+    return x if edge is LEAF else edge
+
+
+# ---- views ---------------------------------------------------------------------------------------
+
+
+class Views:
+    """The living views of a tensor, as weak references; ``current`` are those that know all writes
+    into it, which the next one must tell. From ``limit`` of them on the dead are taken from both.
+    """
+
+    __slots__ = ("current", "limit", "refs")
+
+    def __init__(self) -> None:
+        self.refs: list[weakref.ref[TensorBase]] = []
+        self.current: list[weakref.ref[TensorBase]] = []
+        self.limit = 16
+
+    def add(self, view: TensorBase) -> None:
+        """Remember a view as long as it lives."""
+        ref = weakref.ref(view)
+        self.refs.append(ref)
+        if not len(self.refs) % 16 and len(self.refs) >= self.limit:
+            with _changing_views:  # others may append meanwhile, but not sort out
+                for refs in (self.refs, self.current):
+                    count = len(refs)
+                    refs[:count] = [ref for ref in refs[:count] if ref() is not None]
+                self.limit = max(16, 2 * len(self.refs))
+        self.current.append(ref)
+
+
+_changing_views = RLock()  # again in this thread: a finalizer may take views
+
+
+def _views_of(base: TensorBase) -> Views:
+    views = getattr(base, "_views", None)
+    if views is None:
+        with _changing_views:
+            views = getattr(base, "_views", None)
+            if views is None:
+                views = base._views = Views()
+    return views
+
+
+def link(view: TensorBase, base: TensorBase, row: Row, args: tuple[Any, ...], /) -> None:
+    """Note that ``view`` shows ``base``'s memory through a row of the table."""
+    view._alias = (base, row, args)
+    _views_of(base).add(view)
+
+
+def mark(view: TensorBase, alias: tuple[Any, ...]) -> None:
+    """Note that the tape knows nothing of ``view``, which has this ``_alias``."""
+    view._alias = alias
+    top = alias[0]()
+    if top is not None:
+        _views_of(top).add(view)
+
+
+def mark_under_no_grad(view: TensorBase, base: Any) -> None:
+    """Mark a view that was made of ``base`` under no_grad.
+
+    Its topmost base will tell it of a write on the tape. The view of a marked one has the same
+    mark, and has been told the same.
+    """
+    alias = getattr(base, "_alias", None)
+    while alias is not None and len(alias) == 3:
+        base = alias[0]
+        alias = getattr(base, "_alias", None)
+    if alias is not None and base._edge is not LEAF:
+        view._edge = base._edge
+    mark(view, (weakref.ref(base),) if alias is None else alias)
+
+
+if accelerator:
+    Fields = accelerator.Fields  # type: ignore[misc]
+    Size = accelerator.Size  # type: ignore[misc]
+    wrap, parent_of, link = accelerator.wrap, accelerator.parent_of, accelerator.link
+
+
+class TensorBase(Fields):
+    """An array and its edge on the tape."""
+
+    __slots__ = ()
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return by_code[self._h.dtype]
+
+
+_result_type: Any = TensorBase
+_T = TypeVar("_T", bound=type)
+
+
+def results_are(cls: _T) -> _T:
+    """Class decorator: operations return instances of this subclass of TensorBase."""
+    global _result_type
+    _result_type = cls
+    return cls
+
+
+def result_type() -> Any:
+    """The class that operations return instances of."""
+    return _result_type
+
+
+def copied(x: TensorBase) -> Tensor:
+    """A contiguous copy that the tape knows nothing of."""
+    return wrap(copy(x._h))

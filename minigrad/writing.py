@@ -1,0 +1,60 @@
+"""Kernels that write into the memory of a tensor, and the changes to the tape beside the write."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from minigrad._c import lib, overwritten_at, settle_run, tracers
+from minigrad._c import run as run_kernel
+from minigrad.tape.speed import accelerator
+from minigrad.tape.tensor_base import TensorBase
+
+__all__ = ["Change", "commit", "write"]
+
+Change = tuple[Any, str, Any]  # an object, an attribute, and its new value; Ellipsis deletes it
+
+
+def commit(kernel: Any, args: tuple[Any, ...], changes: list[Change], /) -> int:
+    """Call a kernel, unless it is None, and make the changes if it succeeds; its code.
+
+    An interrupt comes before all of this or after it in C; here it may come in between.
+    """
+    code: int = 0 if kernel is None else kernel(*args)
+    if not code:
+        for x, name, value in changes:
+            if value is ...:
+                delattr(x, name)
+            else:
+                setattr(x, name, value)
+    return code
+
+
+if accelerator:
+    commit = accelerator.commit
+
+
+def write(kernel: Any, target: TensorBase, *args: Any, changes: list[Change] | None = None) -> None:
+    """Run a kernel that writes into ``target``'s memory; the tape is the caller's business.
+
+    The ``changes`` to the tape are made with the write: an interrupt leaves both or neither.
+    """
+    handle = target._h
+    if lib.mg_pins(handle) > 0:  # noted first: an interrupt may follow the write at once
+        if len(overwritten_at) > 1000:
+            overwritten_at.clear()
+        overwritten_at[lib.mg_buffer_id(handle)] = _caller()
+    if not changes:
+        run_kernel(kernel, *args)
+        return
+    code = commit(kernel, args, changes)
+    if code or tracers:
+        settle_run(code, kernel, args)
+
+
+def _caller() -> str:
+    """The nearest line outside this package, as ``file:line``."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("minigrad"):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
