@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from minigrad import _c
 from minigrad._c import ffi, lib, run
+from minigrad.tape.speed import tape_name
 from minigrad.version import __version__
 
 __all__ = ["get_num_threads", "set_num_threads", "show_config"]
@@ -34,6 +35,7 @@ def show_config() -> str:
         [
             f"minigrad {__version__}",
             f"instruction set: {_c.isa} (available: {', '.join(_c.available_isas)})",
+            f"tape: {tape_name}",
             f"threads: {get_num_threads()}",
             f"compiler: {compiler}",
         ]

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["from_lists", "to_lists"]
 
-_C_TYPES = {"bool": "_Bool *", "int64": "int64_t *", "float32": "float *", "float64": "double *"}
+_C_TYPES = {
+    "bool": "unsigned char *",
+    "int64": "int64_t *",
+    "float32": "float *",
+    "float64": "double *",
+}
 _LISTS = (list, tuple)
 _INT64 = range(-(2**63), 2**63)
 
@@ -64,6 +69,8 @@ def to_lists(handle: Handle, /) -> Any:
     x = contiguous(widened(handle))
     shape = x.shape
     values = ffi.unpack(_memory(x, x.dtype), x.size) if x.size else []
+    if x.dtype == bool_.code:
+        values = [byte != 0 for byte in values]
     for axis in range(len(shape) - 1, -1, -1):
         size, rows = shape[axis], math.prod(shape[:axis])
         values = [values[i * size : (i + 1) * size] for i in range(rows)]

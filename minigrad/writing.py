@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Any
 
 from minigrad._c import lib, overwritten_at, settle_run, tracers
@@ -18,16 +19,17 @@ Change = tuple[Any, str, Any]  # an object, an attribute, and its new value; Ell
 def commit(kernel: Any, args: tuple[Any, ...], changes: list[Change], /) -> int:
     """Call a kernel, unless it is None, and make the changes if it succeeds; its code.
 
-    An interrupt comes before all of this or after it in C; here it may come in between.
+    An interrupt comes before all of this or after it: the last line runs no bytecode, but where a
+    change does.
     """
-    code: int = 0 if kernel is None else kernel(*args)
-    if not code:
-        for x, name, value in changes:
-            if value is ...:
-                delattr(x, name)
-            else:
-                setattr(x, name, value)
-    return code
+    steps: list[partial[Any]] = [] if kernel is None else [partial(kernel, *args)]
+    for x, name, value in changes:
+        change = partial(delattr, x, name) if value is ... else partial(setattr, x, name, value)
+        steps.append(change)
+    return next(filter(None, map(_run, steps)), 0)
+
+
+_run = partial.__call__  # type: ignore[type-arg]
 
 
 if accelerator:

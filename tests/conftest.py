@@ -11,8 +11,28 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-import minigrad as mg
-from minigrad.tape import grad_mode
+
+def pytest_addoption(parser):
+    """``--tape python`` runs the tests on the tape in Python, as MINIGRAD_TAPE=python does."""
+    parser.addoption("--tape", choices=["c", "python"], help="the tape that the tests run on")
+
+
+def pytest_configure(config):
+    """Choose the tape, before minigrad is imported."""
+    if config.getoption("--tape"):
+        os.environ["MINIGRAD_TAPE"] = config.getoption("--tape")
+
+
+def pytest_collection_modifyitems(items):
+    """Skip tests marked as being of the other tape: ``only_tape(name, reason)``."""
+    from minigrad.tape.speed import tape_name
+
+    for item in items:
+        for mark in item.iter_markers("only_tape"):
+            name, reason = mark.args
+            if name != tape_name:
+                item.add_marker(pytest.mark.skip(reason=f"of the tape in {name}: {reason}"))
+
 
 settings.register_profile(
     "default",
@@ -34,6 +54,9 @@ def _place(state):
 @pytest.fixture(autouse=True)
 def _no_leaks():
     """Fail a test that leaves grad mode, thread count, random generator or error mode changed."""
+    import minigrad as mg
+    from minigrad.tape import grad_mode
+
     before = (mg.is_grad_enabled(), mg.get_num_threads(), np.geterr())
     state = mg.get_rng_state()
     place = _place(state)
@@ -57,6 +80,8 @@ def rng(request):
 @pytest.fixture
 def restore_random():
     """For tests of the global random generator: puts it back as it was."""
+    import minigrad as mg
+
     state = mg.get_rng_state()
     yield
     mg.set_rng_state(state)

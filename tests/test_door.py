@@ -189,12 +189,21 @@ def linear(x):
 )
 def test_a_tensor_made_of_nothing_is_refused(f):
     x = object.__new__(mg.Tensor)
-    for handle in (None, 5, mg.ones(2, 2)._h):
-        with pytest.raises(AttributeError):
-            f(x)
-        x._h, x._shape = handle, None
+    with pytest.raises(AttributeError):
+        f(x)
+    x._h, x._shape = mg.ones(2, 2)._h, None
     with pytest.raises(AttributeError, match="_edge"):
         f(x)
     x._edge = None
     del x._shape
     assert f(x).tolist() == f(mg.ones(2, 2)).tolist()
+
+
+@pytest.mark.only_tape("C", "kernels called from Python refuse what is no array with a TypeError")
+@pytest.mark.parametrize("handle", [None, 5])
+def test_a_tensor_that_holds_no_array_is_refused(handle):
+    x = mg.ones(2, 2)
+    x._h = handle
+    for f in (mg.exp, lambda x: x + x, lambda x: mg.add(x, 1), lambda x: x @ x, linear):
+        with pytest.raises(AttributeError):
+            f(x)

@@ -95,7 +95,7 @@ def test_a_mode_is_over_that_is_interrupted_when_it_is_set(monkeypatch):
 
 def test_a_mode_is_over_that_is_interrupted_when_it_is_counted(monkeypatch):
     kept = list(grad_mode.no_grad_scopes)
-    monkeypatch.setattr(grad_mode, "pauses", Interrupted(kept, "append"))
+    monkeypatch.setattr(grad_mode, "no_grad_scopes", Interrupted(kept, "append"))
     with pytest.raises(KeyboardInterrupt), mg.no_grad():
         pytest.fail("it was not entered")
     assert mg.is_grad_enabled()

@@ -126,6 +126,7 @@ def test_nodes_point_backwards_only(no_gc):
     assert gone() is None
 
 
+@pytest.mark.only_tape("C", "it keeps freed nodes for those that are made next")
 def test_a_graph_takes_the_nodes_of_those_before_it(no_gc):
     x = leaf([1.0])
 

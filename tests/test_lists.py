@@ -288,6 +288,7 @@ for data in ([[0.0] * many] * many, [[0.0] * many] + [[]] * many):
 """
 
 
+@pytest.mark.only_tape("C", "Python lists all numbers before it makes an array")
 def test_sizes_beyond_memory(fresh):
     """The first row says how much is asked for: where others differ, that is what is wrong."""
     assert fresh(BEYOND_MEMORY).splitlines() == [

@@ -12,6 +12,7 @@ import pytest
 import minigrad as mg
 from minigrad import _c, autograd
 from minigrad.tape.node import record
+from minigrad.tape.vjp import rules
 
 
 def leaf(values, dtype=mg.float64):
@@ -148,11 +149,18 @@ def test_a_rule_without_what_it_saved_says_so(make):
     node = make(x).grad_fn
     node.release()
     with pytest.raises(RuntimeError, match="freed"):
-        node.op.vjp(node, mg.ones(2, dtype=mg.float64))
+        rules(node.op)[0](node, mg.ones(2, dtype=mg.float64))
+
+
+@pytest.mark.only_tape("C", "C looks at the types of what it is given")
+@pytest.mark.parametrize("make", [lambda x: x.exp(), lambda x: x * x, lambda x: x @ x])
+def test_a_rule_takes_a_node_and_its_gradient(make):
+    x = leaf([1.0, 2.0])
+    node = make(x).grad_fn
     with pytest.raises(TypeError, match="a node and its gradient"):
-        node.op.vjp(node, 1.0)
+        rules(node.op)[0](node, 1.0)
     with pytest.raises(TypeError, match="a node and its gradient"):
-        node.op.vjp(x, x)
+        rules(node.op)[0](x, x)
 
 
 def test_nodes_that_lost_fields_fail_and_no_more():

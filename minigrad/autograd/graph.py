@@ -20,7 +20,7 @@ from minigrad.tape.grad_mode import no_grad
 from minigrad.tape.node import Gradient, Node
 from minigrad.tape.slice_grad import SliceGrad
 from minigrad.tape.tensor_base import TensorBase
-from minigrad.tape.vjp import unpack
+from minigrad.tape.vjp import rules, unpack
 
 __all__ = [
     "AccumulateGrad",
@@ -182,10 +182,10 @@ class _HookedOp:
 
     @no_grad
     def vjp(self, node: Node, g: Any) -> list[Any]:
-        return [off_tape(gi) for gi in self._run(node, off_tape(g), self.op.vjp)]
+        return [off_tape(gi) for gi in self._run(node, off_tape(g), rules(self.op)[0])]
 
     def graph_vjp(self, node: Node, g: Any) -> list[Any]:
-        return self._run(node, g, self.op.graph_vjp)
+        return self._run(node, g, rules(self.op)[1])
 
     def _run(self, node: Node, g: Any, rule: Callable[[Node, Any], Any]) -> list[Any]:
         for before in tuple(self.before):

@@ -165,7 +165,7 @@ class Row:
         }
         return tuple([name for name in PLACES if name in kept])
 
-    def place(self, name: str) -> int:
+    def place_of(self, name: str) -> int:
         """The place of a saved array, by its name."""
         result_of_unary = name == "y" and self.family == "pointwise" and self.arity == 1
         return 1 if result_of_unary else PLACES[name]
@@ -179,7 +179,7 @@ class Row:
         names = self.saves([p is not None for p in parents]) if self.arity > 0 else ()
         found = [-1, -1, -1] if names else []
         for name in names:
-            found[self.place(name)] = -2 if name == "y" else PLACES[name]
+            found[self.place_of(name)] = -2 if name == "y" else PLACES[name]
         self.sources[key] = known = tuple(found)
         return known
 

@@ -27,7 +27,7 @@ def apply(row: Row, inputs: Sequence[TensorBase], args: tuple[Any, ...] = ()) ->
     handle = row.forward(*handles, *args)  # type: ignore[misc]
     out = wrap(handle)
     recording = not no_grad_scopes or mode.enabled
-    if row.view and handle.buffer == handles[0].buffer:
+    if row.kernel is None and len(handles) == 1 and handle.buffer == handles[0].buffer:
         if recording:
             link(out, inputs[0], row, args)
         else:
@@ -37,7 +37,7 @@ def apply(row: Row, inputs: Sequence[TensorBase], args: tuple[Any, ...] = ()) ->
             if x._edge is not None:
                 if handle.dtype >= _FIRST_FLOAT:
                     out._edge = _node(row, inputs, handles, handle, args)
-                elif not row.view:
+                elif len(handles) > 1:
                     check_keeps_grad(row.name, out.dtype)
                 break
     return out

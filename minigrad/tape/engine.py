@@ -270,7 +270,9 @@ def _add_to_leaf(leaf: Any, g: Gradient, shared: bool) -> None:
         held = leaf._grad
         if held is None:
             leaf._grad = copied(g) if shared or not _is_sole(g) else g
-        elif held._edge is None and _is_sole(held) and held.dtype is g.dtype:
+        elif (
+            held._edge is None and held._h is not g._h and held.dtype is g.dtype and _is_sole(held)
+        ):
             held.accumulate_(g)
         else:  # the leaf may have taken on another dtype since: the sum is of what arrives
             leaf._grad = added(held, g)

@@ -24,7 +24,7 @@ def _saved_places(row: Any) -> bytes:
     for needed in range(1, 1 << arity):
         found = bytearray(places[0])
         for name in row.saves([bool(needed >> i & 1) for i in range(arity)]):
-            found[row.place(name)] = arity if name == "y" else row.place(name)
+            found[row.place_of(name)] = arity if name == "y" else row.place_of(name)
         places.append(bytes(found))
     return b"".join(places).ljust(24, b"\0")
 

@@ -228,7 +228,7 @@ def unpack(row: Row, node: Node, name: str) -> Tensor:
     """A saved array as a tensor with the place on the tape that it had."""
     if name == "y":
         try:
-            return wrap(saved_handle(node.saved, row.place("y"), node.op.name), node)
+            return wrap(saved_handle(node.saved, row.place_of("y"), node.op.name), node)
         except RuntimeError:  # overwritten: it is made again of the operands if they were saved too
             operands = "x" if row.arity == 1 else "ab"
             saved = [buffer_of_saved(node.saved, PLACES[n]) for n in operands]
