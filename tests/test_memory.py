@@ -267,6 +267,7 @@ def _with_a_closure(action, name):
     return pytest.param(action, id=name, marks=mark)
 
 
+@pytest.mark.only_tape("C", "without memory Python itself leaks the arguments of f(*args)")
 @pytest.mark.parametrize(
     "action",
     [

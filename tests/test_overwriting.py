@@ -14,6 +14,7 @@ from minigrad import _c
 from minigrad.ops import TABLE
 from minigrad.tape.apply import operation
 from minigrad.tape.node import record
+from minigrad.tape.speed import tape_name
 from minigrad.tape.tensor_base import wrap
 from minigrad.tape.vjp import rules
 
@@ -49,7 +50,7 @@ def expected(x, w):
 @by_dtype
 @pytest.mark.parametrize("row", FUSED, ids=lambda row: row.name)
 def test_what_is_written_over_a_gradient_has_the_same_bits(rng, row, dtype, n):
-    """As the rule gives them apart from it; and the memory is the gradient's."""
+    """As the rule gives them apart from it; and in C the memory is the gradient's."""
     arrays = [rng.uniform(low, high, n).astype(dtype) for low, high in row.domain]
     w = mg.tensor(rng.standard_normal(n).astype(dtype) * (rng.random(n) < 0.8))
     for wanted in range(1, 1 << row.arity):
@@ -61,7 +62,7 @@ def test_what_is_written_over_a_gradient_has_the_same_bits(rng, row, dtype, n):
         for x, g in zip(inputs, apart, strict=True):
             assert (x.grad is None) is (g is None)
             assert g is None or x.grad.numpy().tobytes() == g.numpy().tobytes()
-        if all(map(callable, row.derivatives)):
+        if all(map(callable, row.derivatives)) and tape_name == "C":
             first = next(x for x in inputs if x.grad is not None)
             assert first.grad._h.data == places[0]
 

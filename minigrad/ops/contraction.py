@@ -37,7 +37,7 @@ def _matmul_by_b(g: T, a: T, b: T) -> T:
 
 MATMUL = bilinear(
     "matmul",
-    lambda a, b: call(lib.mg_matmul, a, b),
+    lambda a, b: call(lib.mg_bilinear, lib.MG_MATMUL, a, b),
     _matmul_by_a,
     _matmul_by_b,
     doc="the matrix product by NumPy's rules: vectors, matrices, broadcast batches",
