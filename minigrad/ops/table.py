@@ -134,7 +134,7 @@ class Row:
         self.special = tuple(special)  # rows of (inputs..., output) that hold exactly
         self.takes = takes  # whether its kernel takes these arrays; None: any
         self.rules = None
-        self.sources: dict[int, tuple[int, ...]] = {}  # what find_sources has found
+        self.sources: dict[tuple[bool, ...], tuple[int, ...]] = {}  # what find_sources has found
         # For each derivative, the names it takes beside the upstream gradient.
         self.needs = tuple([self._parameters(d) for d in self.derivatives])
         self.wants_shape = any("shape" in names for names in self.needs)
@@ -170,17 +170,17 @@ class Row:
         result_of_unary = name == "y" and self.family == "pointwise" and self.arity == 1
         return 1 if result_of_unary else PLACES[name]
 
-    def find_sources(self, parents: Sequence[Any], key: int) -> tuple[int, ...]:
+    def find_sources(self, needs_grad: tuple[bool, ...]) -> tuple[int, ...]:
         """Where the three saved arrays lie in (arrays of the inputs, the result, NULL).
 
-        None of ``parents`` that is None needs a gradient; empty where nothing is saved. It is kept
-        as ``sources[key]``.
+        ``needs_grad`` says which inputs need a gradient. The result is empty where nothing is
+        saved; it is kept as ``sources[needs_grad]``.
         """
-        names = self.saves([p is not None for p in parents]) if self.arity > 0 else ()
+        names = self.saves(needs_grad)
         found = [-1, -1, -1] if names else []
         for name in names:
             found[self.place_of(name)] = -2 if name == "y" else PLACES[name]
-        self.sources[key] = known = tuple(found)
+        self.sources[needs_grad] = known = tuple(found)
         return known
 
 

@@ -9,7 +9,7 @@ from minigrad._c import NULL, Handle, save
 from minigrad.dtypes import DType, float32
 from minigrad.ops.table import Row
 from minigrad.tape.grad_mode import mode, no_grad_scopes
-from minigrad.tape.node import LEAF, Node, Parent, record
+from minigrad.tape.node import LEAF, Node, Parent, new_node, record
 from minigrad.tape.speed import accelerator
 from minigrad.tape.tensor_base import Fields, TensorBase, link, mark_under_no_grad, wrap
 
@@ -23,8 +23,18 @@ _FIRST_FLOAT = float32.code
 
 def apply(row: Row, inputs: Sequence[TensorBase], args: tuple[Any, ...] = ()) -> Tensor:
     """Compute a row of its inputs and other arguments; record it if an input needs a gradient."""
-    handles = [x._h for x in inputs]
-    handle = row.forward(*handles, *args)  # type: ignore[misc]
+    handles: list[Handle] = []
+    parents: list[Parent] = []
+    needs_grad = False
+    for x in inputs:
+        edge = x._edge
+        if edge is not None:
+            needs_grad = True
+            if edge is LEAF:
+                edge = x
+        handles.append(x._h)
+        parents.append(edge)
+    handle = row.forward(*handles, *args) if args else row.forward(*handles)  # type: ignore[misc]
     out = wrap(handle)
     recording = not no_grad_scopes or mode.enabled
     if row.kernel is None and len(handles) == 1 and handle.buffer == handles[0].buffer:
@@ -32,44 +42,30 @@ def apply(row: Row, inputs: Sequence[TensorBase], args: tuple[Any, ...] = ()) ->
             link(out, inputs[0], row, args)
         else:
             mark_under_no_grad(out, inputs[0])
-    if recording and row.derivatives:
-        for x in inputs:
-            if x._edge is not None:
-                if handle.dtype >= _FIRST_FLOAT:
-                    out._edge = _node(row, inputs, handles, handle, args)
-                elif len(handles) > 1:
-                    check_keeps_grad(row.name, out.dtype)
-                break
+    if needs_grad and recording and row.derivatives:
+        if handle.dtype >= _FIRST_FLOAT:
+            saved = _save(row, parents, (*handles, handle, NULL)) if row.keeps else None
+            input_meta = None
+            if len(handles) > 1 and handle.adapted:
+                input_meta = tuple([(h.shape, h.dtype) for h in handles])
+            if row.wants_shape:
+                args = (inputs[0].shape, *args)
+            out._edge = new_node(row, saved, args, input_meta, tuple(parents))
+        elif len(handles) > 1:
+            check_keeps_grad(row.name, out.dtype)
     return out
 
 
-def _node(
-    row: Row,
-    inputs: Sequence[TensorBase],
-    handles: list[Handle],
-    result: Handle,
-    args: tuple[Any, ...],
-) -> Node:
-    """The node of a row that was just computed."""
-    parents = []
-    needs_grad = 1
-    for x in inputs:
-        edge = x._edge
-        parents.append(x if edge is LEAF else edge)
-        needs_grad += needs_grad + (edge is not None)
+def _save(row: Row, parents: list[Parent], arrays: tuple[Handle, ...]) -> Any:
+    """Pin what the derivatives need among the arrays of the inputs, the result and NULL."""
+    needs_grad = tuple([parent is not None for parent in parents])
     sources = row.sources.get(needs_grad)
     if sources is None:
-        sources = row.find_sources(parents, needs_grad)
-    saved = input_meta = None
-    if sources:
-        a, b, c = sources
-        arrays = (*handles, result, NULL)
-        saved = save(arrays[a], arrays[b], arrays[c])
-    if len(handles) > 1 and result.adapted:
-        input_meta = tuple([(h.shape, h.dtype) for h in handles])
-    if row.wants_shape:
-        args = (inputs[0].shape, *args)
-    return record(row, saved, args, input_meta, *parents)
+        sources = row.find_sources(needs_grad)
+    if not sources:
+        return None
+    a, b, c = sources
+    return save(arrays[a], arrays[b], arrays[c])
 
 
 def view_node(row: Row, base: TensorBase, args: tuple[Any, ...], parent: Parent) -> Node | None:
@@ -110,17 +106,25 @@ def _on_one(row: Row) -> Callable[..., Any]:
 
 
 def _on_inputs(row: Row) -> Callable[..., Any]:
-    arity, takes = row.arity, row.takes
+    takes = row.takes
 
-    def run(*inputs: Any) -> Any:
-        for x in inputs:
-            if not isinstance(x, Fields):
-                return NotImplemented
-        if len(inputs) != arity or (takes is not None and not takes(*[x._h for x in inputs])):
+    def on_one(x: Any) -> Any:
+        return apply(row, (x,)) if isinstance(x, Fields) else NotImplemented
+
+    def on_two(a: Any, b: Any = None) -> Any:
+        if isinstance(a, Fields) and isinstance(b, Fields):
+            return apply(row, (a, b))
+        return NotImplemented
+
+    def on_all(*inputs: Any) -> Any:
+        fits = len(inputs) == row.arity and all(isinstance(x, Fields) for x in inputs)
+        if not fits or (takes is not None and not takes(*[x._h for x in inputs])):
             return NotImplemented
         return apply(row, inputs)
 
-    return run
+    if takes is not None or row.arity > 2:
+        return on_all
+    return on_one if row.arity == 1 else on_two
 
 
 def of_all(row: Row, number: int) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from minigrad.tape.speed import accelerator
 
-__all__ = ["LEAF", "Node", "record"]
+__all__ = ["LEAF", "Node", "new_node", "record"]
 
 LEAF = True  # the edge of a leaf that requires a gradient: it ends at the tensor itself
 Gradient = Any  # a Tensor; this layer stands below it
@@ -40,10 +40,6 @@ class Node:
     serial: int  # a node is always younger than its parents
     _parents: tuple[Parent, ...]  # empty once the graph was freed
 
-    def __new__(cls, *_: Any, **__: Any) -> Node:
-        """Refuse: a node belongs to an operation."""
-        raise TypeError("nodes come from operations")
-
     @staticmethod
     def record(
         op: Any, saved: Any, args: Any, input_meta: tuple[Any, ...] | None, /, *parents: Parent
@@ -51,15 +47,7 @@ class Node:
         """The node of an operation that was just executed."""
         if not parents:
             raise TypeError("record(op, saved, args, input_meta, *parents)")
-        node = _new(Node)
-        node.op = op
-        node.saved = saved
-        node.args = args
-        node.input_meta = input_meta
-        node.hooks = None
-        node._parents = parents
-        node.serial = next(_serials)
-        return node
+        return new_node(op, saved, args, input_meta, parents)
 
     @property
     def parents(self) -> tuple[Parent, ...] | None:
@@ -83,10 +71,23 @@ class Node:
         return f"<{self.op.name}>"
 
 
-_new = object.__new__
+def new_node(
+    op: Any, saved: Any, args: Any, input_meta: tuple[Any, ...] | None, parents: tuple[Parent, ...]
+) -> Node:
+    """As :meth:`Node.record`. Every operation with a gradient comes here, so it is no __init__."""
+    node = Node()
+    node.op = op
+    node.saved = saved
+    node.args = args
+    node.input_meta = input_meta
+    node.hooks = None
+    node._parents = parents
+    node.serial = next(_serials)
+    return node
+
 
 if accelerator:
-    Node = accelerator.Node  # type: ignore[misc]
+    Node, new_node = accelerator.Node, accelerator.new_node  # type: ignore[misc]
 record = Node.record
 
 

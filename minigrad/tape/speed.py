@@ -84,6 +84,9 @@ def _accelerator() -> Any:
     from_lists, to_lists, use, commit = _tensor_parts[12:16]
     return SimpleNamespace(
         Node=node_class,
+        new_node=lambda op, saved, args, meta, parents: node_class.record(
+            op, saved, args, meta, *parents
+        ),
         Fields=fields,
         Size=size,
         wrap=wrap,
