@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType, NoneType
 
 import minigrad as mg
-from minigrad import dispatch, elementwise, functions
+from minigrad import elementwise, functions
 from minigrad._tensor import Tensor
 from minigrad.nn import functional
 
@@ -173,7 +173,7 @@ def overloads(function: FunctionType) -> list[FunctionType]:
 def tensor_stub() -> str:
     """``_tensor.pyi``: the class with all its methods."""
     stub = Stub("minigrad._tensor")
-    stub.imported("minigrad.dispatch", "TensorBase")
+    stub.imported("minigrad.tape.tensor_base", "TensorBase")
     stub.imported("typing", "Any")
     stub.lines += ['__all__ = ["Tensor"]', "", f"class Tensor(TensorBase):{stub.body(Tensor, '')}"]
     for name in vars(Tensor):
@@ -216,9 +216,7 @@ def module_stub(module: ModuleType) -> str:
     own = [
         name
         for name, value in sorted(vars(module).items())
-        if isinstance(value, FunctionType)
-        and value.__module__ == module.__name__
-        and not hasattr(dispatch, name)
+        if isinstance(value, FunctionType) and value.__module__ == module.__name__
     ]
     stub.lines += ["__all__ = [", *(f'    "{n}",' for n in module.__all__), "]", ""]
     for name in own:

@@ -45,13 +45,8 @@ from minigrad.dtypes import (
     int64,
     uint8,
 )
-from minigrad.tape.grad_mode import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    no_grad,
-    set_grad_enabled,
-)
+from minigrad.grad_modes import enable_grad, inference_mode, no_grad, set_grad_enabled
+from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.tensor_base import Size
 
 bool, long, double = bool_, int64, float64  # noqa: A001 - PyTorch's names for the dtypes

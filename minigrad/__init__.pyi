@@ -37,7 +37,6 @@ from minigrad.counting import *
 from minigrad.creation import *
 from minigrad.devices import device as device
 from minigrad.diagonals import *
-from minigrad.dispatch import Size as Size
 from minigrad.dlpack import from_dlpack as from_dlpack
 from minigrad.draw import *
 from minigrad.dtypes import bfloat16 as bfloat16
@@ -61,6 +60,7 @@ from minigrad.dtypes import int16 as short
 from minigrad.dtypes import uint8 as uint8
 from minigrad.elementwise import *
 from minigrad.func.batching import *
+from minigrad.grad_modes import *
 from minigrad.in_place import *
 from minigrad.interop.torch_names import as_torch as as_torch
 from minigrad.io.files import *
@@ -122,11 +122,8 @@ from minigrad.shaping import *
 from minigrad.solving import *
 from minigrad.sorting import *
 from minigrad.statistics import *
-from minigrad.tape import enable_grad as enable_grad
-from minigrad.tape import inference_mode as inference_mode
-from minigrad.tape import is_grad_enabled as is_grad_enabled
-from minigrad.tape import no_grad as no_grad
-from minigrad.tape import set_grad_enabled as set_grad_enabled
+from minigrad.tape.grad_mode import is_grad_enabled as is_grad_enabled
+from minigrad.tape.tensor_base import Size as Size
 from minigrad.variable import *
 from minigrad.windows import *
 

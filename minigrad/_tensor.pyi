@@ -3,13 +3,15 @@ import builtins
 from collections.abc import Callable, Iterator, Sequence
 from minigrad.count import Count
 from minigrad.devices import device
-from minigrad.dispatch import TensorBase
-from minigrad.parts import Part
+from minigrad.hooks import Removable
+from minigrad.ops.table import Row
 from minigrad.random import Generator
 from minigrad.reductions import Extrema, Found
 from minigrad.solving import Slogdet
 from minigrad.statistics import Histogram
-from minigrad.tape import Node, Removable
+from minigrad.tape.node import Node
+from minigrad.tape.slice_grad import SliceGrad
+from minigrad.tape.tensor_base import TensorBase
 import numpy as np
 from typing import Any, Literal, overload
 
@@ -141,8 +143,10 @@ class Tensor(TensorBase):
         """Write 0 everywhere; returns the tensor."""
     def fill_diagonal_(self, fill_value: builtins.float) -> Tensor:
         """Write one value on the diagonal of a matrix; returns the tensor."""
-    def accumulate_(self, g: Tensor | Part) -> None:
+    def accumulate_(self, g: Tensor | SliceGrad) -> None:
         """Add a gradient of the same shape and dtype into memory that only the caller holds."""
+    def apply_row(self, row: Row, *args: Any, beside: tuple[TensorBase, ...] = ...) -> Any:
+        """A row of the table on this tensor, and those beside it: for rows with no public name."""
     def __getitem__(self, index: Any) -> Tensor: ...
     def __setitem__(self, index: Any, value: Any) -> None: ...
     def __copy__(self) -> Tensor:

@@ -113,6 +113,6 @@ def _constant_text(node: Node, place: int) -> str:
     if pointwise and node.saved is not None and lib.mg_saved_buffer(node.saved, place):
         with suppress(RuntimeError):  # overwritten since
             return _value_text(saved_handle(node.saved, place))
-    if node.adapted is not None:
-        return f"constant {node.adapted[place][0]}"
+    if node.input_meta is not None:
+        return f"constant {node.input_meta[place][0]}"
     return "constant"

@@ -52,7 +52,7 @@ def from_lists(data: Any, floats: int, weak: bool, /) -> Tensor | None:
 
 def _flat(data: Any) -> tuple[list[Any], tuple[int, ...]] | None:
     """What the lists hold, in order, and their shape; None where their sizes differ."""
-    numbers, shape = [data], []
+    numbers, shape = [data], list[int]()
     while numbers and type(numbers[0]) in _LISTS:
         size = len(numbers[0])
         if len(shape) == lib.MG_MAX_NDIM:

@@ -21,8 +21,8 @@ from minigrad._tensor import Tensor
 from minigrad.arguments import integer, piece_count
 from minigrad.creation import tensor
 from minigrad.dtypes import float64
+from minigrad.grad_modes import no_grad
 from minigrad.random import drawing
-from minigrad.tape.grad_mode import no_grad
 from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["MLP", "Layer", "Neuron", "Value"]

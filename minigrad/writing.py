@@ -29,7 +29,7 @@ def commit(kernel: Any, args: tuple[Any, ...], changes: list[Change], /) -> int:
     return next(filter(None, map(_run, steps)), 0)
 
 
-_run = partial.__call__  # type: ignore[type-arg]
+_run = partial.__call__
 
 
 if accelerator:

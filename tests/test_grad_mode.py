@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad import grad_modes
 from minigrad.tape import grad_mode
 from minigrad.tape.node import record
 
@@ -108,7 +109,7 @@ def test_a_decorated_function_leaves_no_mode_behind_when_its_end_is_interrupted(
 
     off = mg.no_grad(lambda: mg.is_grad_enabled())
     with monkeypatch.context() as patch:
-        patch.setattr(grad_mode, "end", interrupted)
+        patch.setattr(grad_modes, "end", interrupted)
         with pytest.raises(KeyboardInterrupt):
             off()
     assert mg.is_grad_enabled()

@@ -11,7 +11,7 @@ from typing import Any
 
 from minigrad.autograd import grad
 from minigrad.creation import zeros, zeros_like
-from minigrad.tape.grad_mode import enable_grad
+from minigrad.grad_modes import enable_grad
 from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

@@ -10,7 +10,7 @@ from minigrad import functions as f
 from minigrad.creation import tensor
 from minigrad.distributions import constraints
 from minigrad.dtypes import default_dtype
-from minigrad.tape.grad_mode import no_grad
+from minigrad.grad_modes import no_grad
 from minigrad.tape.tensor_base import Size, TensorBase
 
 __all__ = ["Distribution", "floats"]

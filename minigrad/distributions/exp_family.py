@@ -8,7 +8,7 @@ from minigrad import functions as f
 from minigrad.autograd import grad
 from minigrad.distributions.distribution import Distribution
 from minigrad.distributions.transforms.base import last_added
-from minigrad.tape.grad_mode import enable_grad
+from minigrad.grad_modes import enable_grad
 
 __all__ = ["ExponentialFamily", "bregman"]
 

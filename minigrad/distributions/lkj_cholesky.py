@@ -12,8 +12,8 @@ from minigrad.distributions import constraints
 from minigrad.distributions.distribution import Distribution, floats
 from minigrad.distributions.gamma_family import Beta
 from minigrad.distributions.stable import log_gamma_gap
+from minigrad.grad_modes import no_grad
 from minigrad.random import randn
-from minigrad.tape.grad_mode import no_grad
 
 __all__ = ["LKJCholesky"]
 

@@ -10,7 +10,7 @@ from minigrad.distributions.continuous import EULER
 from minigrad.distributions.discrete import inside
 from minigrad.distributions.distribution import floats
 from minigrad.distributions.transforms.matrices import lower_matrix, matrix_size, places
-from minigrad.tape.grad_mode import enable_grad
+from minigrad.grad_modes import enable_grad
 
 __all__ = [
     "broadcast_all",

@@ -7,7 +7,8 @@ from typing import Any
 
 from minigrad import autograd
 from minigrad.func.trees import leaves, mapped
-from minigrad.tape.grad_mode import enable_grad, is_grad_enabled
+from minigrad.grad_modes import enable_grad
+from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.node import Node
 from minigrad.tape.tensor_base import TensorBase
 

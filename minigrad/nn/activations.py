@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from minigrad.arguments import integer
 from minigrad.creation import full
 from minigrad.devices import on_cpu
+from minigrad.grad_modes import no_grad
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.function_module import FunctionModule
 from minigrad.nn.module import Module, Parameter
-from minigrad.tape.grad_mode import no_grad
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from minigrad._numpy import np
 from minigrad.arguments import integer, real
 from minigrad.creation import asarray, eye, zeros
+from minigrad.grad_modes import no_grad
 from minigrad.random import drawing, filled
-from minigrad.tape.grad_mode import no_grad
 from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from minigrad.arguments import integer, size_of
 from minigrad.creation import check_room, tensor
 from minigrad.devices import on_cpu
 from minigrad.dtypes import as_dtype
+from minigrad.grad_modes import no_grad
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.function_module import FunctionModule
 from minigrad.nn.module import Module, Parameter
 from minigrad.random import drawing
 from minigrad.shaping import flatten, unflatten
-from minigrad.tape.grad_mode import no_grad
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

@@ -12,9 +12,10 @@ from minigrad._tensor import Tensor
 from minigrad.creation import foreign_values, require_grad, tensor
 from minigrad.devices import destination, on_cpu
 from minigrad.dtypes import as_dtype
+from minigrad.grad_modes import no_grad
 from minigrad.hooks import Removable
 from minigrad.inplace import replace
-from minigrad.tape.grad_mode import mode, no_grad
+from minigrad.tape.grad_mode import mode
 from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["Module", "Parameter"]

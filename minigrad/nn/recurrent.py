@@ -12,12 +12,12 @@ from minigrad import functions as f
 from minigrad.arguments import integer, real, tensor_operand
 from minigrad.creation import zeros
 from minigrad.dtypes import as_dtype, float32
+from minigrad.grad_modes import no_grad
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.functional.recurrent import layer_steps
 from minigrad.nn.layers import uniform_parameter
 from minigrad.nn.module import Module
 from minigrad.nn.utils.rnn import PackedSequence
-from minigrad.tape.grad_mode import no_grad
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

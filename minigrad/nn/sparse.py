@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from minigrad.arguments import integer, tensor_operand
 from minigrad.devices import on_cpu
 from minigrad.dtypes import as_dtype
+from minigrad.grad_modes import no_grad
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.module import Module, Parameter
 from minigrad.random import randn
-from minigrad.tape.grad_mode import no_grad
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

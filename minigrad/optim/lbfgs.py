@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from minigrad.arguments import integer
 from minigrad.creation import foreign_values, tensor, zeros_like
+from minigrad.grad_modes import enable_grad, no_grad
 from minigrad.optim.by_parameter import check_fit, check_ranges, check_switches
 from minigrad.optim.optimizers import Closure, Group, Optimizer, _count, _with_gradients
 from minigrad.shaping import cat
-from minigrad.tape.grad_mode import enable_grad, no_grad
 
 __all__ = ["LBFGS"]
 

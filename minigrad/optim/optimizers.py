@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 from minigrad._c import NULL, Handle, call, failure, lib, run
 from minigrad.creation import foreign_values, tensor, zeros_like
 from minigrad.dtypes import by_code
+from minigrad.grad_modes import enable_grad
 from minigrad.optim.hooks import Hooked
-from minigrad.tape.grad_mode import begin, enable_grad, end
+from minigrad.tape.grad_mode import begin, end
 from minigrad.tape.tensor_base import TensorBase
 from minigrad.writing import write
 

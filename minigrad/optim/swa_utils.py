@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.creation import tensor
 from minigrad.dtypes import int64
+from minigrad.grad_modes import no_grad
 from minigrad.nn.module import Module
 from minigrad.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from minigrad.optim.lr_scheduler import LRScheduler
 from minigrad.optim.optimizers import Optimizer
-from minigrad.tape.grad_mode import no_grad
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

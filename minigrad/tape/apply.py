@@ -11,7 +11,7 @@ from minigrad.ops.table import Row
 from minigrad.tape.grad_mode import mode, no_grad_scopes
 from minigrad.tape.node import LEAF, Node, Parent, new_node, record
 from minigrad.tape.speed import accelerator
-from minigrad.tape.tensor_base import Fields, TensorBase, link, mark_under_no_grad, wrap
+from minigrad.tape.tensor_base import TensorBase, link, mark_under_no_grad, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -109,15 +109,15 @@ def _on_inputs(row: Row) -> Callable[..., Any]:
     takes = row.takes
 
     def on_one(x: Any) -> Any:
-        return apply(row, (x,)) if isinstance(x, Fields) else NotImplemented
+        return apply(row, (x,)) if isinstance(x, TensorBase) else NotImplemented
 
     def on_two(a: Any, b: Any = None) -> Any:
-        if isinstance(a, Fields) and isinstance(b, Fields):
+        if isinstance(a, TensorBase) and isinstance(b, TensorBase):
             return apply(row, (a, b))
         return NotImplemented
 
     def on_all(*inputs: Any) -> Any:
-        fits = len(inputs) == row.arity and all(isinstance(x, Fields) for x in inputs)
+        fits = len(inputs) == row.arity and all(isinstance(x, TensorBase) for x in inputs)
         if not fits or (takes is not None and not takes(*[x._h for x in inputs])):
             return NotImplemented
         return apply(row, inputs)

@@ -20,7 +20,7 @@ from minigrad.dtypes import by_code, float64
 from minigrad.ops.table import Row
 from minigrad.passes import passes
 from minigrad.tape.errors import freed_error, hook_error, nested_error
-from minigrad.tape.grad_mode import begin, end, no_grad
+from minigrad.tape.grad_mode import begin, end, without_recording
 from minigrad.tape.node import LEAF, Gradient, Node, Parent
 from minigrad.tape.slice_grad import SliceGrad
 from minigrad.tape.speed import accelerator
@@ -119,7 +119,7 @@ class _Pass:
             for edge, back in zip(edges, backs):  # noqa: B905 - operations give one each
                 if edge is not None and back is not None:
                     self.accumulate(edge, back, g is None or back is g)
-            edges = backs = back = None
+            edges, backs, back = (), (), None
             if not queue:
                 return
             node = heappop(queue)[1]
@@ -396,7 +396,7 @@ def hooked(edge: Any, g: Gradient, alone: bool) -> Gradient:
     return g
 
 
-@no_grad
+@without_recording
 def hooked_off_tape(edge: Any, g: Gradient, alone: bool) -> Gradient:
     """The same, where no graph is made of it."""
     return off_tape(hooked(edge, g, alone))
@@ -408,7 +408,7 @@ def accumulated(leaf: Any) -> None:
         hook(leaf)
 
 
-@no_grad
+@without_recording
 def accumulated_off_tape(leaf: Any) -> None:
     """The same, where no graph is made of the gradient."""
     accumulated(leaf)

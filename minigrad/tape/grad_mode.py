@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, TypeVar, overload
+from typing import Any
 
 __all__ = [
     "Scope",
     "begin",
-    "enable_grad",
     "end",
-    "inference_mode",
     "is_grad_enabled",
     "mode",
-    "no_grad",
     "no_grad_scopes",
-    "set_grad_enabled",
+    "switch",
+    "without_recording",
 ]
 
 
@@ -110,121 +108,7 @@ def is_grad_enabled() -> bool:
     return mode.enabled
 
 
-# The flags of the code of a generator, of a coroutine and of an asynchronous generator.
-_RUNS_IN_STEPS = 0x20 | 0x80 | 0x200
-_F = TypeVar("_F", bound=Callable[..., Any])
-_S = TypeVar("_S", bound="_SetMode")
-
-
-class _SetMode:
-    """A context manager, and a decorator, that sets the grad mode of this thread."""
-
-    enabled: bool
-    _scopes: list[Scope]
-
-    @overload
-    def __new__(cls: type[_S], function: None = None) -> _S: ...
-    @overload
-    def __new__(cls, function: _F) -> _F: ...  # type: ignore[misc]
-    def __new__(cls, function: Any = None) -> Any:
-        """As ``@no_grad()``, or on a function without parentheses."""
-        made = super().__new__(cls)
-        made._scopes = []
-        return made if function is None else made(function)
-
-    def __enter__(self) -> None:
-        scope = begin(self.enabled)
-        try:
-            self._scopes.append(scope)
-        except BaseException:  # interrupted: there will be no exit
-            end(scope)
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        scopes = self._scopes
-        scopes[-1].open = False
-        end(scopes.pop())
-
-    def __call__(self, function: _F) -> _F:
-        import functools
-
-        if not callable(function):
-            raise TypeError(
-                f"[{type(self).__name__}] decorates functions, not {type(function).__name__}"
-            )
-        code = getattr(function, "__code__", None)
-        if getattr(code, "co_flags", 0) & _RUNS_IN_STEPS:
-            from minigrad.autograd.coroutines import in_steps
-
-            return in_steps(type(self).__name__, self.enabled, function)  # type: ignore[no-any-return]
-
-        @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            scope = begin(self.enabled)
-            try:
-                return function(*args, **kwargs)
-            finally:
-                scope.open = False
-                end(scope)
-
-        return wrapped  # type: ignore[return-value]
-
-
-class no_grad(_SetMode):  # noqa: N801 - PyTorch's name
-    """Inside it nothing is recorded: ``with no_grad():``, or ``@no_grad()`` on a function.
-
-    >>> import minigrad as mg
-    >>> x = mg.tensor(2.0, requires_grad=True)
-    >>> with mg.no_grad():
-    ...     (x * x).requires_grad
-    False
-    """
-
-    enabled = False
-
-
-class inference_mode(no_grad):  # noqa: N801
-    """As :class:`no_grad`, under PyTorch's other name: there is nothing more to save here."""
-
-
-class enable_grad(_SetMode):  # noqa: N801 - PyTorch's name
-    """Inside it operations are recorded again, also within :class:`no_grad`."""
-
-    enabled = True
-
-
-class set_grad_enabled(_SetMode):  # noqa: N801 - PyTorch's name
-    """Record, or do not, from here on or in a block: ``with set_grad_enabled(training):``.
-
-    Without ``with`` it holds to the end of the block of :class:`no_grad` or its like that it is
-    called in, if any.
-
-    >>> import minigrad as mg
-    >>> with mg.set_grad_enabled(False):
-    ...     mg.is_grad_enabled()
-    False
-    """
-
-    _before: bool
-
-    def __new__(cls, mode: bool) -> Any:
-        """Set the mode at once."""
-        made = super().__new__(cls)
-        made.enabled, made._before = bool(mode), is_grad_enabled()
-        _switch(made.enabled)
-        return made
-
-    def __enter__(self) -> None:
-        _switch(self._before)  # it was meant for the block only
-        super().__enter__()
-
-    def __call__(self, function: _F) -> _F:
-        """The function with this mode, as a decorator."""
-        _switch(self._before)
-        return super().__call__(function)
-
-
-def _switch(enabled: bool) -> None:
+def switch(enabled: bool) -> None:
     """Change the mode of the scope that this thread or task is in."""
     scope = _innermost()
     if scope is None:
@@ -236,3 +120,17 @@ def _switch(enabled: bool) -> None:
         scope.enabled = enabled
         if enabled:
             _forget(scope)
+
+
+def without_recording(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with recording off while it runs."""
+
+    def paused(*args: Any) -> Any:
+        scope = begin(False)
+        try:
+            return function(*args)
+        finally:
+            scope.open = False
+            end(scope)
+
+    return paused

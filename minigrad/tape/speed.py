@@ -31,7 +31,7 @@ def _saved_places(row: Any) -> bytes:
 
 def _accelerator() -> Any:
     """What C has under the names that the modules of the tape have in Python."""
-    from minigrad.ops.table import Row
+    from minigrad.ops.table import TABLE, Row
 
     operation, single = _tensor_parts[3:5]
     into_grads, run_pass, rule, one = lib.mg_back_parts()
@@ -59,25 +59,31 @@ def _accelerator() -> Any:
                 return operation_of(row)(inputs[0], args)
             return apply_in_python(row, inputs, args)
 
+        for function, name in ((apply, "apply"), (operation_of, "operation"), (of_all, "of_all")):
+            function.__module__ = "minigrad.tape.apply"
+            function.__name__ = function.__qualname__ = name
         return apply, operation_of, of_all
 
     def kernel_rule(row: Any, partials: tuple[Any, ...]) -> Any:
         return rule(row.vjp_kernel, row.number, row.family == "pointwise", partials)
 
     def linear_rule(row: Any) -> Any:
-        number = {"sum": -1, "mean": _MUL.id}.get(row.name, -2)
+        number = {"sum": -1, "mean": TABLE["mul"].id}.get(row.name, -2)
         return rule(row.fused[0], number, False, (None,))
 
-    def rules(row: Any) -> tuple[Any, Any]:
-        from minigrad.ops.pointwise import MUL
-        from minigrad.tape import vjp
+    found: list[Any] = []  # the function vjp.rules, which the first backward loads
 
-        global _MUL
-        _MUL = MUL
-        return vjp.rules(row)
+    def rules(row: Any) -> tuple[Any, Any]:
+        if not found:
+            from minigrad.tape import vjp
+
+            found.append(vjp.rules)
+        return found[0](row)  # type: ignore[no-any-return]
 
     Row.vjp = property(lambda row: rules(row)[0])  # type: ignore[attr-defined]
     Row.graph_vjp = property(lambda row: rules(row)[1])  # type: ignore[attr-defined]
+    node_class.__module__ = "minigrad.tape.node"
+    _tensor_parts[0].__module__ = "minigrad.tape.tensor_base"
     node_class.input_meta = vars(node_class)["adapted"]
     node_class.needs_grad = vars(node_class)["wanted"]
     fields, size, wrap, _, _, parent_of, link, cut, spans, join, shown = _tensor_parts[:11]
@@ -110,8 +116,6 @@ def _accelerator() -> Any:
         pass_number=lib.mg_back_number,
     )
 
-
-_MUL: Any = None
 
 # ---- the choice ----------------------------------------------------------------------------------
 

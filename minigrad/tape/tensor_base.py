@@ -56,7 +56,7 @@ class Size(tuple[int, ...]):
         found = tuple.__getitem__(self, index)
         return Size(found) if isinstance(index, slice) else found
 
-    def __add__(self, other: Any, /) -> Any:
+    def __add__(self, other: Any, /) -> Size:
         return Size(tuple.__add__(self, other))
 
     def numel(self) -> int:
@@ -215,6 +215,13 @@ class TensorBase(Fields):
     """An array and its edge on the tape."""
 
     __slots__ = ()
+
+    if TYPE_CHECKING:  # the operators of Tensor
+
+        def __add__(self, other: Any, /) -> Tensor: ...
+
+        __sub__ = __mul__ = __truediv__ = __pow__ = __add__
+        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rpow__ = __add__
 
     @property
     def dtype(self) -> DType:

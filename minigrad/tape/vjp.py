@@ -18,7 +18,7 @@ from minigrad.ops.shape import SLICE, SLICE_VIEW
 from minigrad.ops.table import PLACES, Row
 from minigrad.tape.apply import operation
 from minigrad.tape.errors import freed_error
-from minigrad.tape.grad_mode import no_grad
+from minigrad.tape.grad_mode import without_recording
 from minigrad.tape.node import Node
 from minigrad.tape.slice_grad import SliceGrad
 from minigrad.tape.speed import accelerator
@@ -41,7 +41,7 @@ def rules(op: Any) -> tuple[Rule, Rule]:
         graph = _each(op, _formula_of(op))
         if op.joint is not None:
             graph = _jointly(op, graph)
-        op.rules = _fused_rule(op) or no_grad(graph), graph
+        op.rules = _fused_rule(op) or without_recording(graph), graph
     return op.rules
 
 
@@ -76,7 +76,7 @@ def _fused_rule(row: Row) -> Rule | None:
         fused is None and derivative is not None
         for fused, derivative in zip(row.fused, row.derivatives, strict=True)
     )
-    return no_grad(each) if by_formula else each
+    return without_recording(each) if by_formula else each
 
 
 def kernel_rule(row: Row, partials: tuple[Any, ...]) -> Rule:

@@ -14,13 +14,13 @@ from minigrad import functions as f
 from minigrad._c import call, lib
 from minigrad.arguments import integer, tensor_operand
 from minigrad.dtypes import float32
+from minigrad.grad_modes import no_grad
 from minigrad.nn.functional.spatial import Sizes, check_places, require_floats
 from minigrad.ops.normalization import CHANNEL_NORM, LAYER_NORM, RMS_NORM
 from minigrad.ops.reduction import UNITS, deviations
 from minigrad.ops.table import Row
 from minigrad.ops.window import BOX_SUM, Boxes
 from minigrad.tape.apply import apply
-from minigrad.tape.grad_mode import no_grad
 from minigrad.tape.tensor_base import wrap
 from minigrad.writing import write
 

@@ -8,9 +8,9 @@ from minigrad import functions as f
 from minigrad._c import call, lib, run
 from minigrad.arguments import integer, tensor_operand
 from minigrad.creation import ones_like, zeros
+from minigrad.grad_modes import no_grad
 from minigrad.padding import pad
 from minigrad.selection import gather_rows, index_operand
-from minigrad.tape.grad_mode import no_grad
 from minigrad.tape.tensor_base import wrap
 
 if TYPE_CHECKING:

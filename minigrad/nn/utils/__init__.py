@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad.arguments import listed_tensors, real
-from minigrad.tape.grad_mode import no_grad
+from minigrad.grad_modes import no_grad
 from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
 from minigrad.arguments import listed_tensors, tensor_operand
-from minigrad.tape.grad_mode import no_grad
+from minigrad.grad_modes import no_grad
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

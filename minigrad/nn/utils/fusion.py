@@ -6,8 +6,8 @@ import copy
 from typing import Any
 
 from minigrad import functions as f
+from minigrad.grad_modes import no_grad
 from minigrad.nn.module import Module, Parameter
-from minigrad.tape.grad_mode import no_grad
 
 __all__ = [
     "fuse_conv_bn_eval",

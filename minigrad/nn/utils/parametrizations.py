@@ -8,11 +8,11 @@ from minigrad import functions as f
 from minigrad import linalg
 from minigrad.arguments import integer
 from minigrad.creation import eye, zeros, zeros_like
+from minigrad.grad_modes import no_grad
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.module import Module
 from minigrad.nn.utils.parametrize import register_parametrization
 from minigrad.random import randn
-from minigrad.tape.grad_mode import no_grad
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 

@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
+from minigrad.grad_modes import no_grad
 from minigrad.nn.layers import ModuleDict, ModuleList
 from minigrad.nn.module import Module, Parameter
-from minigrad.tape.grad_mode import no_grad
 from minigrad.tape.tensor_base import TensorBase
 
 __all__ = [

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad import functions as f
+from minigrad.grad_modes import no_grad
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.module import Module, Parameter
 from minigrad.nn.utils.parametrizations import as_rows, iterated, norm_except_dim, outputs_dim
 from minigrad.random import randn
-from minigrad.tape.grad_mode import no_grad
 
 __all__ = ["remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"]
 
