@@ -1,6 +1,7 @@
 """What the backward pass in C asks of Python, by name (csrc/asked.h)."""
 
 from minigrad.autograd.upstream import start
+from minigrad.errors import freed_error, misfit_error, nested_error
 from minigrad.tape.engine import (
     accumulated_off_tape,
     added,
@@ -8,7 +9,6 @@ from minigrad.tape.engine import (
     hooked_off_tape,
 )
 from minigrad.tape.engine import unbroadcast as unadapted
-from minigrad.tape.errors import freed_error, misfit_error, nested_error
 
 __all__ = [
     "accumulated_off_tape",

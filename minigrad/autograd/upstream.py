@@ -7,8 +7,8 @@ from typing import Any
 from minigrad._arrays import alike
 from minigrad.arguments import renamed
 from minigrad.creation import tensor
+from minigrad.errors import no_graph_error
 from minigrad.tape.engine import gradients, one
-from minigrad.tape.errors import no_graph_error
 from minigrad.tape.node import Gradient, Parent
 from minigrad.tape.speed import accelerator
 from minigrad.tape.tensor_base import TensorBase, parent_of

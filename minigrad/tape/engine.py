@@ -8,18 +8,11 @@ from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Any
 
-from minigrad._arrays import (
-    cast,
-    freeze,
-    is_sole_owner,
-    is_writable,
-    scalar_one,
-    sum_to,
-)
+from minigrad import _arrays as arrays
 from minigrad.dtypes import by_code, float64
+from minigrad.errors import freed_error, hook_error, nested_error
 from minigrad.ops.table import Row
 from minigrad.passes import passes
-from minigrad.tape.errors import freed_error, hook_error, nested_error
 from minigrad.tape.grad_mode import begin, end, without_recording
 from minigrad.tape.node import LEAF, Gradient, Node, Parent
 from minigrad.tape.slice_grad import SliceGrad
@@ -192,13 +185,13 @@ class _Pass:
 
     def own(self, g: Gradient) -> Gradient:
         """A copy of the gradient, unless nobody may write over it."""
-        if not isinstance(g, TensorBase) or not is_writable(g._h):
+        if not isinstance(g, TensorBase) or not arrays.is_writable(g._h):
             return g
         return g.clone() if self.create_graph else copied(g)  # type: ignore[attr-defined]
 
     def hooked(self, edge: Any, hooks: Any, g: Gradient) -> Gradient:
         """The gradient as hooks make it; what they keep of it is not what goes on."""
-        alone = isinstance(g, TensorBase) and not is_writable(g._h)
+        alone = isinstance(g, TensorBase) and not arrays.is_writable(g._h)
         g = (hooked if self.create_graph else hooked_off_tape)(edge, g, alone)
         only_read = all(hasattr(hook, "only_reads") for hook in hooks)
         return g if only_read else self.own(g)
@@ -258,7 +251,7 @@ def _whole(g: Gradient) -> Gradient:
 
 def _is_sole(g: Gradient) -> bool:
     """Whether it can be added to where it lies."""
-    return isinstance(g, TensorBase) and is_sole_owner(g._h)
+    return isinstance(g, TensorBase) and arrays.is_sole_owner(g._h)
 
 
 _delivering = RLock()  # again in this thread: a finalizer may run a backward
@@ -349,8 +342,8 @@ def one(dtype: int, /) -> Gradient:
     if found is None:
         if not 0 <= dtype <= float64.code:
             raise ValueError("one(dtype): no such dtype")
-        found = _ones[dtype] = scalar_one(dtype)
-        freeze(found)
+        found = _ones[dtype] = arrays.scalar_one(dtype)
+        arrays.freeze(found)
     return wrap(found)
 
 
@@ -364,8 +357,8 @@ def unbroadcast(g: Gradient, meta: tuple[tuple[int, ...], int]) -> Gradient:
         g = g.sum_to_size(shape)
         return g if h.dtype == dtype else g.to(by_code[dtype])
     if g.shape != shape:
-        h = sum_to(h, shape)
-    return wrap(h if h.dtype == dtype else cast(h, dtype))
+        h = arrays.sum_to(h, shape)
+    return wrap(h if h.dtype == dtype else arrays.cast(h, dtype))
 
 
 # ---- hooks ---------------------------------------------------------------------------------------

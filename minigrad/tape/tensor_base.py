@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 from minigrad._arrays import alike, copy
 from minigrad._c import Handle
 from minigrad.dtypes import DType, by_code
-from minigrad.tape.errors import misfit_error
+from minigrad.errors import misfit_error
 from minigrad.tape.node import LEAF, Parent
 from minigrad.tape.speed import accelerator
 

@@ -7,17 +7,16 @@ can be differentiated again. Loaded with the first backward.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import neg
 from typing import TYPE_CHECKING, Any
 
 from minigrad._arrays import buffer_of_saved, has_partials, reshape, scalar_zero
 from minigrad._c import NULL, call, saved_handle
+from minigrad.errors import freed_error
 from minigrad.ops.composed import product
 from minigrad.ops.pointwise import SCALE
 from minigrad.ops.shape import SLICE, SLICE_VIEW
 from minigrad.ops.table import PLACES, Row
 from minigrad.tape.apply import operation
-from minigrad.tape.errors import freed_error
 from minigrad.tape.grad_mode import without_recording
 from minigrad.tape.node import Node
 from minigrad.tape.slice_grad import SliceGrad
@@ -47,7 +46,8 @@ def rules(op: Any) -> tuple[Rule, Rule]:
 
 def _formula_of(row: Row) -> Callable[[Row, int, Node, Any], Any]:
     if row.family == "variadic":
-        return _variadic_formula
+        derivative: Any = row.derivatives[0]
+        return lambda row, i, node, g: derivative(g, i, *node.args)
     if row is SCALE:
         return _scale_formula
     return _pointwise_formula if row.family == "pointwise" else _formula
@@ -85,30 +85,27 @@ def kernel_rule(row: Row, partials: tuple[Any, ...]) -> Rule:
     ``partials`` has for each input None where the kernel computes its gradient, True where that is
     the upstream gradient itself, else a function of that.
     """
-    kernel, number, unary = row.vjp_kernel, row.number, row.arity == 1
+    kernel, number, arity = row.vjp_kernel, row.number, row.arity
     needs_saved = row.family == "pointwise"
-    computed = sum([1 << i for i, partial in enumerate(partials) if partial is None])
+    by_kernel = sum([1 << i for i, partial in enumerate(partials) if partial is None])
 
     def vjp(node: Node, g: Any) -> Sequence[Any]:
         parents, saved = node._parents, node.saved
-        needed = node.needs_grad
-        made: Any = ()
-        if len(parents) != len(partials) or (needed & computed and needs_saved and saved is None):
+        wanted = node.needs_grad & by_kernel
+        if len(parents) != arity or (wanted and saved is None and needs_saved):
             raise freed_error(node)  # by another thread, meanwhile
-        if needed & computed:
-            if unary:
-                made = (call(kernel, number, g._h, saved),)
-            else:
-                saved = NULL if saved is None else saved
-                made = call(kernel, number, needed & computed, g._h, saved)
-        gradients: list[Any] = []
-        for i, partial in enumerate(partials):
-            if parents[i] is None:
-                gradients.append(None)
-            elif partial is None:
-                gradients.append(wrap(made[i]))
-            else:
-                gradients.append(g if partial is True else partial(g))
+        made: Any = ()
+        if wanted:
+            saved = NULL if saved is None else saved
+            which = () if arity == 1 else (wanted,)
+            made = call(kernel, number, *which, g._h, saved)
+            made = (made,) if arity == 1 else made
+        gradients = []
+        for i, (parent, partial) in enumerate(zip(parents, partials, strict=True)):
+            gi = None
+            if parent is not None:
+                gi = wrap(made[i]) if partial is None else g if partial is True else partial(g)
+            gradients.append(gi)
         return gradients
 
     return vjp
@@ -166,9 +163,7 @@ def _partial(derivative: Any) -> Any:
     """None for what the kernel computes, True for g itself, else a function of g."""
     if callable(derivative):
         return None
-    if derivative == 1.0:
-        return True
-    return neg if derivative == -1.0 else lambda g: _constant(derivative, g)
+    return True if derivative == 1.0 else lambda g: _constant(derivative, g)
 
 
 def _constant(derivative: Any, g: Tensor) -> Tensor:
@@ -199,10 +194,6 @@ def _scale_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
         return _pointwise_formula(row, i, node, g)
     a = unpack(row, node, "a").to(g.dtype)
     return product(g, a)  # type: ignore[no-any-return]
-
-
-def _variadic_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
-    return row.derivatives[0](g, i, *node.args)  # type: ignore[no-any-return, misc, operator]
 
 
 def _formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
