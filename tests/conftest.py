@@ -6,6 +6,7 @@ import gc
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -73,8 +74,9 @@ def _no_leaks():
 
 @pytest.fixture
 def rng(request):
-    """A generator seeded by the test's own name."""
-    return np.random.default_rng(list(request.node.nodeid.encode()))
+    """A generator seeded by the test's file and name, whatever folder the file lies in."""
+    file, _, name = request.node.nodeid.partition("::")
+    return np.random.default_rng(list(f"tests/{Path(file).name}::{name}".encode()))
 
 
 @pytest.fixture

@@ -84,8 +84,8 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> Removable:
     """Call ``hook(tensor)`` after each backward that added to this leaf's ``grad``.
 
-    It is called when all leaves have their gradients, and records nothing unless the backward
-    creates a graph: an optimizer may step in it, and ``grad`` may be set to None. Returns what
+    It is called when all leaves have their gradients. It records nothing unless the backward
+    creates a graph. An optimizer may step in it, and ``grad`` may be set to None. Returns what
     removes the hook, ``handle.remove()``. RuntimeError for a tensor that is no leaf or does not
     require grad.
 

@@ -44,8 +44,8 @@ __all__ = [
 def check_writable(op: str, x: TensorBase) -> None:
     """Refuse what the tape could not follow.
 
-    RuntimeError if a gradient with respect to this memory as it is now will be wanted, ValueError
-    if x is a view of something expanded, whose other elements would change unnoticed.
+    RuntimeError if a later backward needs the gradient by the present values. ValueError if x is a
+    view of an expanded tensor, whose other elements would change unnoticed.
     """
     root: Any = x
     while True:
@@ -136,9 +136,9 @@ def update(op: str, x: Tensor, result: Tensor) -> Tensor:
 def _write_recorded(x: Any, part: Any, source: Any, edge: Any, written: Any) -> None:
     """Write ``source`` over ``part`` of ``x``, whose history is then ``edge``, and tell all views.
 
-    ``written`` is the edge of what is new in it. That is all that the tensors above x need: where
-    a view shows the whole of its base, nothing of what was there before is left to pass on. The
-    topmost gets the new history, and x is a view of that again, like the others.
+    ``written`` is the edge of what is new in it. The tensors above x need no more. Where a view
+    covers its whole base, no former value has a gradient left to pass on. The topmost gets the new
+    history, and x is a view of that again, like the others.
 
     Histories are made first. Memory and tensors are changed in one step, for which see ``commit``.
     """
@@ -167,9 +167,9 @@ _BEHIND = False  # the edge of a view that will lag
 def _outdate_views(changes: list[Change], x: Any, edge: Any) -> list[tuple[Any, int, list[Any]]]:
     """Add what makes living views of ``x`` views of its new history, ``edge``.
 
-    Many of them lag behind until somebody asks: so each write costs as much as the views that were
-    used since the last one, however many there are. Returns the lists of views that know all
-    writes, the lengths that were looked at, and what is to stand there.
+    Many of them stay stale until they are used. A write costs as much as the views that were used
+    since the last one, however many there are. Returns the lists of views that know all writes, the
+    lengths that were looked at, and what is to stand there.
     """
     found = []
     stack = [(x, edge)]
@@ -292,8 +292,8 @@ def replace(x: TensorBase, handle: Any) -> None:
 def become(op: str, x: Any, change: Callable[[Any], Any]) -> Any:
     """Make ``x`` what a view operation makes of it: the same memory in another shape.
 
-    Raises RuntimeError for a leaf that requires grad, unless recording is off, and for a view or a
-    tensor with views, whose places in its memory would no longer be known.
+    Raises RuntimeError for a leaf that requires grad, unless recording is off. A view, or a tensor
+    with views, is a RuntimeError too: their places in its memory would no longer be known.
     """
     catch_up(x)
     views = getattr(x, "_views", None)

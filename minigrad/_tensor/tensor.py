@@ -260,9 +260,9 @@ class Tensor(TensorBase):
     def data(self) -> Tensor:
         """As :meth:`detach`; assigned to, it replaces the values, whatever the tape holds.
 
-        A leaf takes on the dtype of a tensor or an array, which must hold floats (TypeError) where
-        the leaf requires a gradient; all else is brought to this dtype. ``grad`` stays
-        as it is, as in PyTorch: after values of another shape set it to None.
+        A leaf takes on the dtype of a tensor or an array. If the leaf requires a gradient, they
+        must hold floats (TypeError). All else is brought to this dtype. ``grad`` stays as it is, as
+        in PyTorch: after values of another shape set it to None.
         """
         return self.detach()
 

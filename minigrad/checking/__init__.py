@@ -51,20 +51,20 @@ def gradcheck(
 
     Checked are the inputs that require grad; they are float64, of any shape and strides. They are
     perturbed in place and put back, so ``func`` may also reach them as a module does its
-    parameters. ``func`` returns a tensor or several; a float output that does not require grad must
-    not vary with the inputs, and at least one must require grad unless ``allow_no_grad``.
+    parameters. ``func`` returns a tensor or several. A float output that does not require grad must
+    not vary with the inputs. At least one must require grad unless ``allow_no_grad``.
 
     Agreement is ``|analytic - numeric| <= atol + rtol * |numeric|``. The step is ``eps``, rounded
-    to a power of two, which makes x + h exact; ``stencil=4`` takes the difference of fourth order
-    with the square root of ``eps``, for values that are too large or noisy for the other. ``fast``
-    is the number of random projections to use in place of the whole Jacobian, 4 for instance.
-    ``nondet_tol`` is how far two runs of one backward may differ. With ``check_float32`` float32
-    inputs are accepted: the function is checked in float64, and its gradient in float32 compared
-    with that in float64.
+    to a power of two, which makes x + h exact. ``stencil=4`` takes the difference of fourth order
+    with the square root of ``eps``. It is for values that are too large or noisy for the other.
+    ``fast`` is the number of random projections to use in place of the whole Jacobian, 4 for
+    instance. ``nondet_tol`` is how far two runs of one backward may differ. With ``check_float32``
+    float32 inputs are accepted: the function is checked in float64, and its gradient in float32
+    compared with that in float64.
 
-    Raises GradcheckError for a wrong derivative, or returns False if not ``raise_exception``; in
-    any case ValueError for inputs that cannot be checked (none requires grad, elements that share
-    memory, read-only memory) and TypeError for float32 inputs.
+    Raises GradcheckError for a wrong derivative, or returns False if not ``raise_exception``. In
+    any case it raises ValueError for inputs that cannot be checked: none requires grad, elements
+    share memory, memory is read-only. Float32 inputs are a TypeError.
 
     >>> import minigrad as mg
     >>> from minigrad import gradcheck
@@ -113,9 +113,10 @@ def gradgradcheck(
     """Whether the second derivatives of ``func`` are right: gradcheck of its gradient.
 
     The function checked takes the inputs and an upstream gradient for each output that requires
-    grad, random unless ``grad_outputs`` are given, and returns the gradients of the inputs. With
-    ``strided_grad_outputs`` it is checked twice more: with non-contiguous upstream gradients, and
-    with single numbers broadcast (stride 0). Other options are those of :func:`gradcheck`.
+    grad. It returns the gradients of the inputs. Upstream gradients are random unless
+    ``grad_outputs`` are given. With ``strided_grad_outputs`` it is checked twice more: with
+    non-contiguous upstream gradients, and with single numbers broadcast (stride 0). Other options
+    are those of :func:`gradcheck`.
 
     >>> import minigrad as mg
     >>> from minigrad import gradgradcheck

@@ -33,10 +33,10 @@ def gradient(
 ) -> tuple[Tensor, ...]:
     """Derivatives of a sampled function along dimensions, all by default: a tensor for each.
 
-    Differences are of second order within (Fornberg, Generation of Finite Difference Formulas on
-    Arbitrarily Spaced Grids, 1988), and of ``edge_order``, 1 or 2, at the ends. ``spacing`` is the
-    distance between neighbours, a list with a number for each dimension, or a list with a vector of
-    coordinates for each. Coordinates get gradients too. Integers give float32.
+    Differences within are of second order (Fornberg, Generation of Finite Difference Formulas on
+    Arbitrarily Spaced Grids, 1988). They are of ``edge_order``, 1 or 2, at the ends. ``spacing`` is
+    the distance between neighbours, a list with a number for each dimension, or a list with a
+    vector of coordinates for each. Coordinates get gradients too. Integers give float32.
 
     Raises ValueError for too few elements along a dimension, and for a list of the wrong length.
 

@@ -198,8 +198,8 @@ def foreign_values(op: str, value: Any) -> Tensor:
 
 
 def _together(data: Any) -> DType | None:
-    """The float dtype of what nested sequences hold, promoted as by operations: Python's numbers
-    and integers of any kind do not widen float32, which is that of Python's numbers alone. None
+    """The float dtype of the elements of nested sequences, promoted as by operations. Python's
+    numbers and integers of any kind do not widen float32, the dtype of Python's numbers alone. None
     where it is no float.
     """
     kinds = {getattr(item, "dtype", type(item)): item for item in _items(data)}
@@ -304,7 +304,8 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
 
     When the tape saves such a tensor it copies it, so that later writes through NumPy cannot change
     a gradient unnoticed. Raises TypeError for other objects and for dtypes that minigrad does not
-    have, ValueError for memory in another byte order or whose strides are not whole elements.
+    have. Raises ValueError for memory in another byte order or whose strides are not whole
+    elements.
     """
     if not is_numpys("ndarray", array):
         raise TypeError(f"[from_numpy] expected a numpy.ndarray, not {type(array).__name__}")

@@ -358,8 +358,8 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:  # noqa: A002
     Bounds are numbers or tensors.
 
     All are broadcast together; one bound may be left out. NaN in input or in a bound gives NaN. The
-    gradient goes to the input where it is what comes out, on a bound too (the bounds are
-    inclusive), else to the bound that does, and nowhere at NaN. Second derivatives are zeros.
+    gradient goes to the input where the result is the input, on a bound too, as bounds are
+    inclusive. Elsewhere it goes to the bound, and nowhere at NaN. Second derivatives are zeros.
     Raises ValueError where both bounds are left out, TypeError for bool.
 
     >>> import minigrad as mg

@@ -446,8 +446,8 @@ def vector_norm(
 
     Any number is a p: inf gives the largest |x|, -inf the smallest, 0 the number of elements that
     are not 0. The elements that tie for an extremum share the gradient evenly. An element of 0 gets
-    a gradient of 0, the subgradient of least norm, and so does a whole vector of zeros; second
-    derivatives there are 0 too, but for p = 2 only in the vector of zeros. Integers become float32.
+    a gradient of 0, the subgradient of least norm, and so does a whole vector of zeros. Second
+    derivatives there are 0 too; for p = 2 only in the vector of zeros. Integers become float32.
 
     ValueError for the largest or smallest of nothing; all other norms of nothing are 0.
     """

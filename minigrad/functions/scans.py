@@ -57,8 +57,8 @@ def cumsum(input: Tensor, dim: Any = None, *, dtype: Any = None, **numpy: Any) -
     """y[i] = input[0] + input[1] + ... + input[i] along a dimension.
 
     bool and int64 give int64, which wraps around; with ``dtype``, the input is cast first. Sums
-    carry their rounding error along, so that of terms of one sign each is within 1 ULP, however
-    long the line; the bits depend on neither the memory layout nor the number of threads.
+    carry their rounding error along. Sums of terms of one sign are within 1 ULP, however long the
+    line. The bits depend on neither the memory layout nor the number of threads.
 
     >>> import minigrad as mg
     >>> mg.cumsum(mg.tensor([1.0, 2.0, 3.0]), dim=0)

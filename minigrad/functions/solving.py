@@ -64,9 +64,8 @@ def inv(A: Any) -> Tensor:
 
     Stacks of square matrices of any batch shape; integers give float32. A matrix that holds a NaN
     or an infinity gives NaN. Raises ValueError for shapes that are not square, and LinAlgError,
-    which is a ValueError, for a singular matrix; a matrix that is only nearly singular gives
-    large numbers of which few digits are right. To solve a system, ``solve`` is faster and more
-    accurate.
+    which is a ValueError, for a singular matrix. A nearly singular matrix gives large numbers of
+    which few digits are right. To solve a system, ``solve`` is faster and more accurate.
 
     >>> import minigrad as mg
     >>> mg.linalg.inv(mg.tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
@@ -143,9 +142,9 @@ def symmetric(op: str, x: Tensor) -> Tensor:
 def det(input: Any) -> Tensor:
     """The determinant of every matrix; 1 for size 0, and NaN for a matrix that holds a NaN.
 
-    The gradient is the matrix of cofactors, found without dividing by the determinant, so that it
-    and the second derivative are right for singular matrices too. Raises ValueError for shapes
-    that are not square.
+    The gradient is the matrix of cofactors, found without dividing by the determinant. It and the
+    second derivative are right for singular matrices too. Raises ValueError for shapes that are not
+    square.
 
     >>> import minigrad as mg
     >>> mg.det(mg.tensor([[1.0, 2.0], [3.0, 5.0]])).item()

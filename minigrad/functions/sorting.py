@@ -40,9 +40,9 @@ def argsort(
     """The indices that sort input along a dimension, as int64; ties in their own order.
 
     NaN comes last, and first where ``descending``. Sorting is always stable: ``stable`` is accepted
-    as in PyTorch. Long lines take a radix sort, in time proportional to the number of elements
-    (Knuth, "The art of computer programming", volume 3, section 5.2.5), short ones a count of
-    smaller elements (5.2).
+    as in PyTorch. Long lines take a radix sort, in time proportional to the number of elements.
+    Short lines take a count of smaller elements. (Knuth, "The art of computer programming", volume
+    3, sections 5.2.5 and 5.2.)
     """
     x = tensor_operand("argsort", input)
     return along(  # type: ignore[no-any-return]

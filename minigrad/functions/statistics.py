@@ -41,7 +41,7 @@ def cov(
     in integers, ``aweights`` by how much. Integers give float32.
 
     Raises ValueError for more than 2 dimensions and for weights that are negative, all 0, or not
-    one for each observation; TypeError for ``fweights`` that are no integers.
+    one for each observation. Raises TypeError for ``fweights`` that are no integers.
 
     >>> import minigrad as mg
     >>> mg.cov(mg.tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
