@@ -12,6 +12,7 @@ from scipy import stats
 from scipy.signal import windows
 
 import minigrad as mg
+from expected.distributions import DISTRIBUTIONS
 from expected.sampled import Sampled
 from expected.training import TRAINING
 
@@ -346,4 +347,5 @@ CASES: dict[str, list[Case]] = {
     **RANDOM,
     **METHODS,
     **TRAINING,
+    **DISTRIBUTIONS,
 }
