@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 
 import minigrad.nn as nn
+from expected import planes
 from expected.activations import ACTIVATIONS
 from expected.base import Given, log_softmax, softmax
 from expected.layers import LAYERS
 from expected.losses import LOSSES
 from expected.shapes import SHAPES
+from expected.windows import WINDOWS
 
-FUNCTIONS = {**ACTIVATIONS, **LAYERS, **LOSSES}
+FUNCTIONS = {**ACTIVATIONS, **WINDOWS, **LAYERS, **planes.PLANES, **LOSSES}
 State = dict[str, np.ndarray]
 
 
