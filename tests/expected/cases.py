@@ -14,6 +14,7 @@ from scipy.signal import windows
 import minigrad as mg
 from expected.distributions import DISTRIBUTIONS
 from expected.sampled import Sampled
+from expected.starting import STARTING
 from expected.training import TRAINING
 
 Case = tuple[Callable[[], Any], Any]
@@ -346,6 +347,7 @@ CASES: dict[str, list[Case]] = {
     **DERIVATIVES,
     **RANDOM,
     **METHODS,
+    **STARTING,
     **TRAINING,
     **DISTRIBUTIONS,
 }

@@ -207,8 +207,6 @@ def _transform(
     return {name: cases}
 
 
-LOWER = np.tril(SPREAD)
-DIAGONAL = np.diag(np.diag(SPREAD))
 EXPONENTIATED = np.tril(SPREAD, -1) + np.diag(np.exp(np.diag(SPREAD)))
 
 
