@@ -17,10 +17,12 @@ from expected.layers import LAYERS
 from expected.linear_algebra import LINALG, PRODUCTS
 from expected.losses import LOSSES
 from expected.operators import OPERATORS
+from expected.planes import PLANES
 from expected.reductions import REDUCTIONS
 from expected.rows import ROWS
 from expected.sampled import Sampled
 from expected.shapes import SELECTION, SHAPES
+from expected.windows import WINDOWS
 
 __all__ = ["CASES", "FUNCTIONS", "OPERATORS", "ROWS", "Given", "Sampled"]
 
@@ -32,6 +34,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **PRODUCTS,
     **LINALG,
     **ACTIVATIONS,
+    **WINDOWS,
     **LAYERS,
+    **PLANES,
     **LOSSES,
 }

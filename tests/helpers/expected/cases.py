@@ -12,7 +12,9 @@ from scipy import stats
 from scipy.signal import windows
 
 import minigrad as mg
+from expected.distributions import DISTRIBUTIONS
 from expected.sampled import Sampled
+from expected.starting import STARTING
 from expected.training import TRAINING
 
 Case = tuple[Callable[[], Any], Any]
@@ -345,5 +347,7 @@ CASES: dict[str, list[Case]] = {
     **DERIVATIVES,
     **RANDOM,
     **METHODS,
+    **STARTING,
     **TRAINING,
+    **DISTRIBUTIONS,
 }

@@ -42,6 +42,8 @@ WITHOUT: dict[str, str] = {
         autograd.Function autograd.backward autograd.once_differentiable nn.utils.parametrizations
         nn.utils.parametrize nn.utils.rnn nn.utils.rnn.PackedSequence
         nn.utils.parametrize.ParametrizationList nn.utils.parametrize.cached
+        distributions.Distribution distributions.ExponentialFamily distributions.Transform
+        distributions.constraints distributions.register_kl distributions.transforms
     """,
     "protocols that other tests call through": """
         Tensor.__array_function__ Tensor.__array_namespace__ Tensor.__array_ufunc__
