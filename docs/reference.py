@@ -90,7 +90,7 @@ def lookup(name: str) -> Callable[..., Any]:
     """An operation by its name with its prefix."""
     place, _, last = name.rpartition(".")
     spaces = {"": mg, "special": special, "linalg": linalg, "nn.functional": functional}
-    return getattr(spaces[place], last)  # type: ignore[no-any-return]
+    return getattr(spaces[place], last)
 
 
 # ---- what is said of one -------------------------------------------------------------------------

@@ -165,7 +165,7 @@ def default_generator() -> Generator:
     """The generator that all random functions share, or that of :func:`own_generator`."""
     global _default
     if (own := getattr(_own, "generator", None)) is not None:
-        return own  # type: ignore[no-any-return]
+        return own
     if _default is None:
         _default = Generator()
     return _default

@@ -26,7 +26,7 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     """Skip tests marked as being of the other tape: ``only_tape(name, reason)``."""
-    from minigrad.tape.speed import tape_name
+    from minigrad.runtime.accelerator import tape_name
 
     for item in items:
         for mark in item.iter_markers("only_tape"):

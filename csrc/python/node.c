@@ -159,7 +159,7 @@ static PyType_Slot node_slots[] = {{Py_tp_doc, node_doc},
                                    {Py_tp_getset, node_getters},
                                    {Py_tp_methods, node_methods},
                                    {0, NULL}};
-static PyType_Spec node_spec = {"minigrad.tape.Node", sizeof(node), sizeof(PyObject *),
+static PyType_Spec node_spec = {"minigrad.tape.node.Node", sizeof(node), sizeof(PyObject *),
                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, node_slots};
 
 bool node_make_type(speed_state *s, PyObject *module) {

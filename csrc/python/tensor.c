@@ -273,7 +273,7 @@ static PyType_Slot tensor_slots[] = {{Py_tp_dealloc, (void *)tensor_free},
                                      {Py_nb_true_divide, (void *)tensor_div},
                                      {Py_nb_power, (void *)tensor_pow},
                                      {0, NULL}};
-static PyType_Spec tensor_spec = {"minigrad.tape.Fields", sizeof(tensor), 0,
+static PyType_Spec tensor_spec = {"minigrad.tape.tensor_base.Fields", sizeof(tensor), 0,
                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
                                   tensor_slots};
 

@@ -62,7 +62,7 @@ def _backward(owner: type, name: str) -> Callable[..., Any]:
 
 
 def _loaded(owner: type, name: str) -> Callable[..., Any]:
-    return getattr(f, name)  # type: ignore[no-any-return]
+    return getattr(f, name)
 
 
 def _written_over(owner: type, name: str) -> Callable[..., Any]:
@@ -74,7 +74,7 @@ def _written_over(owner: type, name: str) -> Callable[..., Any]:
 def _filled_randomly(owner: type, name: str) -> Callable[..., Any]:
     from minigrad import random
 
-    return getattr(random, name)  # type: ignore[no-any-return]
+    return getattr(random, name)
 
 
 def _reshaped(owner: type, name: str) -> Callable[..., Any]:

@@ -213,7 +213,7 @@ class Tensor(TensorBase):
     @property
     def strides(self) -> tuple[builtins.int, ...]:
         """The step between neighbours along each dimension, in elements."""
-        return self._h.strides  # type: ignore[no-any-return]
+        return self._h.strides
 
     def is_contiguous(self, memory_format: Any = None) -> builtins.bool:
         """Whether the elements lie in row-major order without gaps.

@@ -8,8 +8,8 @@ from minigrad.functions.statistics import Histogram
 from minigrad.ops.table import Row
 from minigrad.random import Generator
 from minigrad.runtime.devices import device
-from minigrad.tape import Node
 from minigrad.tape.hooks import Removable
+from minigrad.tape.node import Node
 from minigrad.tape.slice_grad import SliceGrad
 from minigrad.tape.tensor_base import TensorBase
 import numpy as np

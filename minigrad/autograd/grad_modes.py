@@ -54,7 +54,7 @@ class _SetMode:
         if getattr(code, "co_flags", 0) & _RUNS_IN_STEPS:
             from minigrad.autograd.coroutines import in_steps
 
-            return in_steps(type(self).__name__, self.enabled, function)  # type: ignore[no-any-return]
+            return in_steps(type(self).__name__, self.enabled, function)
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:

@@ -61,7 +61,7 @@ class AccumulateGrad:
             changed = _replaced("AccumulateGrad", hook((g,)), (g,))
             return changed[0]
 
-        return leaf.register_hook(of_leaf)  # type: ignore[no-any-return]
+        return leaf.register_hook(of_leaf)
 
 
 # One for each leaf, as long as somebody holds it.

@@ -181,7 +181,7 @@ class ConcatDataset(Dataset[T_co]):
         index %= size
         at = bisect.bisect_right(self.cumulative_sizes, index)
         before = self.cumulative_sizes[at - 1] if at else 0
-        return self.datasets[at][index - before]  # type: ignore[no-any-return]
+        return self.datasets[at][index - before]
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
@@ -228,8 +228,8 @@ class Subset(Dataset[T_co]):
 
     def __getitem__(self, index: Any) -> T_co:
         if isinstance(index, list):
-            return self.dataset[[self.indices[i] for i in index]]  # type: ignore[no-any-return]
-        return self.dataset[self.indices[index]]  # type: ignore[no-any-return]
+            return self.dataset[[self.indices[i] for i in index]]
+        return self.dataset[self.indices[index]]
 
     def __getitems__(self, indices: Sequence[int]) -> list[T_co]:
         return _samples(self.dataset, [self.indices[i] for i in indices])

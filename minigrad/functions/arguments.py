@@ -25,7 +25,7 @@ def tensor_operand(op: str, x: Any) -> Tensor:
     """``x`` as a tensor; TypeError naming the operation for anything else."""
     if isinstance(x, TensorBase):
         return x  # type: ignore[return-value]
-    return strong_operand(op, x)  # type: ignore[no-any-return]
+    return strong_operand(op, x)
 
 
 def several(op: str, tensors: Sequence[Any]) -> list[Tensor]:

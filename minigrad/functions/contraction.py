@@ -171,7 +171,7 @@ class _Plan:
         for function, places, args in self.steps:
             held[place] = function(*[held.pop(i) for i in places], *args)
             place += 1
-        return held.popitem()[1]  # type: ignore[no-any-return]
+        return held.popitem()[1]
 
 
 @lru_cache(256)

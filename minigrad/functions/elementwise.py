@@ -335,18 +335,18 @@ def round(input: Any, *, decimals: int = 0) -> Tensor:  # noqa: A001
 
 
 def _where(condition: Tensor, a: Any, b: Any) -> Tensor:
-    return operation(_p.WHERE)(condition, as_operand(a), as_operand(b))  # type: ignore[no-any-return]
+    return operation(_p.WHERE)(condition, as_operand(a), as_operand(b))
 
 
 def _bound(op: str, given: Any, sign: float, others: tuple[Any, ...]) -> Tensor:
     """A bound as an operand; one that is not given lets everything pass."""
     if given is None:
         floats = any(t is not None and t.dtype.is_floating_point for t in others)
-        return as_operand(sign * math.inf if floats else (2**63 - 1 if sign > 0 else -(2**63)))  # type: ignore[no-any-return]
+        return as_operand(sign * math.inf if floats else (2**63 - 1 if sign > 0 else -(2**63)))
     found = as_operand(given)
     if found is None:
         raise operand_error(op, given)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 _NUMBERS = {float, int, type(None)}
@@ -376,7 +376,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:  # noqa: A002
         return apply(_p.CLIP, (x,), (low, high))
     given = (x, as_operand(min), as_operand(max))
     low, high = _bound("clamp", min, -1.0, given), _bound("clamp", max, 1.0, given)
-    return operation(_p.CLAMP)(x, low, high)  # type: ignore[no-any-return]
+    return operation(_p.CLAMP)(x, low, high)
 
 
 def clamp_min(input: Any, min: Any) -> Tensor:  # noqa: A002
@@ -474,7 +474,7 @@ def polygamma(n: Any, input: Any) -> Tensor:
     if n < 2:
         return digamma(x) if n == 0 else _trigamma(x)
     x = tensor_operand("polygamma", x)
-    return _m.polygamma(n, x if x.dtype.is_floating_point else to(x, float32))  # type: ignore[no-any-return]
+    return _m.polygamma(n, x if x.dtype.is_floating_point else to(x, float32))
 
 
 # ---- questions -----------------------------------------------------------------------------------

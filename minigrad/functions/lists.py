@@ -53,7 +53,7 @@ def from_lists(data: Any, floats: int, weak: bool, /) -> Tensor | None:
 def _allocated(code: int, shape: tuple[int, ...]) -> Array:
     """An array whose values are anything; MemoryError in the name of ``tensor``."""
     try:
-        return call(kernels.empty, code, shape)  # type: ignore[no-any-return]
+        return call(kernels.empty, code, shape)
     except MemoryError as error:
         raise MemoryError(str(error).replace("[empty]", "[tensor]", 1)) from None
 

@@ -66,7 +66,7 @@ def _reduced(
     if dim is dtype is None and row.name in _OF_ALL and keepdim is False and not numpy:
         out = _OF_ALL[row.name](x)
         if out is not NotImplemented:
-            return out  # type: ignore[no-any-return]
+            return out
     if not isinstance(x, TensorBase):
         x = operand(row.name, x)
     if dtype is not None:

@@ -25,7 +25,7 @@ def unary(row: Row) -> Callable[[Any], Tensor]:
         out = run(input)
         if out is NotImplemented:
             out = run(strong_operand(name, input))
-        return out  # type: ignore[no-any-return]
+        return out
 
     return _named(function, row)
 
@@ -43,7 +43,7 @@ def binary(row: Row, operator: bool = False) -> Callable[[Any, Any], Tensor]:
             pair = _operands(name, input, other, operator)
             if pair is not None:
                 out = run(*pair)
-        return out  # type: ignore[no-any-return]
+        return out
 
     return _named(function, row)
 
@@ -71,7 +71,7 @@ def composed(row: Row) -> Callable[..., Tensor]:
 
     def unary_function(input: Any) -> Tensor:
         x = input if isinstance(input, TensorBase) else strong_operand(name, input)
-        return formula(x)  # type: ignore[misc,no-any-return]
+        return formula(x)  # type: ignore[misc]
 
     def binary_function(input: Any, other: Any) -> Tensor:
         a, b = input, other
@@ -81,7 +81,7 @@ def composed(row: Row) -> Callable[..., Tensor]:
             b = as_operand(b)
         if a is None or b is None:
             raise TypeError(f"[{name}] expected Tensors, numbers or arrays")
-        return formula(a, b)  # type: ignore[misc,no-any-return]
+        return formula(a, b)  # type: ignore[misc]
 
     return _named(unary_function if row.arity == 1 else binary_function, row)
 

@@ -112,7 +112,7 @@ def _running(row: Any, x: Any, dim: Any, numpy: dict[str, Any]) -> Found:
         indices = apply(row, (t,), (axis,))
         return Found(selection.picked(t, indices, axis), indices)
 
-    return along(row.name, tensor_operand(row.name, x), dim, numpy, found)  # type: ignore[no-any-return]
+    return along(row.name, tensor_operand(row.name, x), dim, numpy, found)
 
 
 def diff(

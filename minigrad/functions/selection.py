@@ -59,7 +59,7 @@ def index_operand(op: str, index: Any) -> Tensor:
         if not index.size:  # an empty list holds floats
             index = to(index, int64)
     if index.dtype is int64:
-        return index  # type: ignore[no-any-return]
+        return index
     if not (index.dtype.is_storage and index.dtype.kind == 1):
         raise TypeError(f"[{op}] indices must be integers, not {index.dtype.name}")
     return to(index, int64)
@@ -79,7 +79,7 @@ def fitting(op: str, x: Tensor, value: Any) -> Tensor:
     if found is None:
         raise operand_error(op, value)
     if found._h.dtype == x._h.dtype and not found._h.weak:
-        return found  # type: ignore[no-any-return]
+        return found
     if found.dtype.kind > x.dtype.kind:
         raise TypeError(
             f"[{op}] a value of dtype {found.dtype.name} does not fit into {x.dtype.name}: convert "

@@ -45,7 +45,7 @@ def argsort(
     3, sections 5.2.5 and 5.2.)
     """
     x = tensor_operand("argsort", input)
-    return along(  # type: ignore[no-any-return]
+    return along(
         "argsort", x, _last(dim, numpy), numpy, lambda t, axis: order_of(t, axis, descending)
     )
 
@@ -62,7 +62,7 @@ def sort(
     Found(values=tensor([1., 2., 3.]), indices=tensor([1, 2, 0]))
     """
     x = tensor_operand("sort", input)
-    return along("sort", x, _last(dim, numpy), numpy, lambda t, axis: _sorted(t, axis, descending))  # type: ignore[no-any-return]
+    return along("sort", x, _last(dim, numpy), numpy, lambda t, axis: _sorted(t, axis, descending))
 
 
 def _last(dim: Any, numpy: dict[str, Any]) -> Any:
@@ -107,7 +107,7 @@ def topk(
     x = tensor_operand("topk", input)
     if not x._h.ndim:
         _check_rank("topk", k, 1, 1)
-    return along("topk", x, _last(dim, numpy), numpy, found)  # type: ignore[no-any-return]
+    return along("topk", x, _last(dim, numpy), numpy, found)
 
 
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, **numpy: Any) -> Found:
@@ -122,7 +122,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, **nump
         _check_rank("kthvalue", k, 1, t.shape[axis])
         return found_at(t, apply(_s.RANKS, (t,), ((k - 1,), False, axis)), axis, keepdim)
 
-    return along("kthvalue", tensor_operand("kthvalue", input), dim, {}, found)  # type: ignore[no-any-return]
+    return along("kthvalue", tensor_operand("kthvalue", input), dim, {}, found)
 
 
 def _check_rank(op: str, k: int, least: int, size: int) -> None:

@@ -55,7 +55,7 @@ def cov(
         x = reshape(x, (1, -1))
     less = integer("cov", "correction", correction)
     repeats = None if fweights is None else _weights("fweights", fweights, x)
-    return covariance(  # type: ignore[no-any-return]
+    return covariance(
         x, less, repeats, None if aweights is None else _weights("aweights", aweights, x)
     )
 
@@ -106,7 +106,7 @@ def corrcoef(input: Tensor) -> Tensor:
     x = as_float("corrcoef", input)
     if x._h.ndim > 2:
         raise ValueError(f"[corrcoef] input has {x._h.ndim} dimensions, but at most 2 are possible")
-    return correlations(cov(x))  # type: ignore[no-any-return]
+    return correlations(cov(x))
 
 
 def correlations(c: Any) -> Any:
@@ -207,7 +207,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False, **numpy: Any) -> F
             raise ValueError(f"[mode] dim {dim} of shape {line.shape} has no elements")
         return found_at(line, _most_frequent(line.detach(), axis), axis, keepdim)
 
-    return along("mode", tensor_operand("mode", input), dim, {}, found)  # type: ignore[no-any-return]
+    return along("mode", tensor_operand("mode", input), dim, {}, found)
 
 
 def _most_frequent(x: Tensor, axis: int) -> Tensor:

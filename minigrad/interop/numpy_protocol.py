@@ -73,7 +73,7 @@ def _found(name: str) -> Callable[..., Any] | None:
     """The function that a universal function of NumPy's is for tensors."""
     module, _, ours = _UFUNC_NAMES.get(name, name).rpartition(".")
     if module:
-        return getattr(import_module(f"minigrad.{module}"), ours)  # type: ignore[no-any-return]
+        return getattr(import_module(f"minigrad.{module}"), ours)
     return getattr(f, ours, None) if ours in f.__all__ else None
 
 

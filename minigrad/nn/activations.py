@@ -52,7 +52,7 @@ class _Activation(FunctionModule):
     def forward(self, input: Tensor) -> Tensor:
         """The function of the input."""
         kept = [getattr(self, name) for name in self._arguments]
-        return self._function(input, *kept)  # type: ignore[no-any-return]
+        return self._function(input, *kept)
 
     def extra_repr(self) -> str:
         """The arguments; ``inplace`` where it is set."""

@@ -125,7 +125,7 @@ class _Conv(_Convolution):
         padding = self.padding
         if self.padding_mode != "zeros":
             x, padding = F.pad(x, self._around(), self.padding_mode), 0
-        return convolution(  # type: ignore[no-any-return]
+        return convolution(
             x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups
         )
 
@@ -202,7 +202,7 @@ class _ConvTranspose(_Convolution):
         """The transposed convolution of x; ``output_size`` chooses among the possible sizes."""
         convolution = getattr(F, f"conv_transpose{self.axes}d")
         extra = self.output_padding if output_size is None else self._extra(x, output_size)
-        return convolution(  # type: ignore[no-any-return]
+        return convolution(
             x, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
         )
 

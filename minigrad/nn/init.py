@@ -50,7 +50,7 @@ def _checked(op: str, x: Any, ndim: int = 0) -> Any:
 
 def _write(x: Any, values: Any) -> Tensor:
     with no_grad():
-        return x.copy_(values)  # type: ignore[no-any-return]
+        return x.copy_(values)
 
 
 # ---- of values that do not depend on the shape ---------------------------------------------------

@@ -189,7 +189,7 @@ class _Row(Module):
 
     def __add__(self: _R, modules: Iterable[Module]) -> _R:
         joined: Any = self[:]
-        return joined.extend(modules)  # type: ignore[no-any-return]
+        return joined.extend(modules)
 
     def _names(self) -> list[str]:
         return [name for name, value in self.__dict__.items() if isinstance(value, Module)]
@@ -370,7 +370,7 @@ class ModuleDict(Module):
     def __getitem__(self, name: str) -> AnyModule:
         if name not in self:
             raise KeyError(name)
-        return self.__dict__[name]  # type: ignore[no-any-return]
+        return self.__dict__[name]
 
     def __setitem__(self, name: str, module: Module) -> None:
         if name not in self:

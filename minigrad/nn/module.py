@@ -538,7 +538,7 @@ class Module:
         module: Any = self
         for name in target.split(".") if target else ():
             module = module._named("get_submodule", name, Module, target)
-        return module  # type: ignore[no-any-return]
+        return module
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter with this dotted name; AttributeError where there is none."""

@@ -121,7 +121,7 @@ class _AvgPool(Module):
         ]
         if self.divisor_override is not None:
             arguments.append(self.divisor_override)
-        return getattr(F, f"avg_pool{self.axes}d")(x, *arguments)  # type: ignore[no-any-return]
+        return getattr(F, f"avg_pool{self.axes}d")(x, *arguments)
 
     def extra_repr(self) -> str:
         """The arguments."""
@@ -164,7 +164,7 @@ class _AdaptiveAvgPool(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The means."""
-        return getattr(F, f"adaptive_avg_pool{self.axes}d")(x, self.output_size)  # type: ignore[no-any-return]
+        return getattr(F, f"adaptive_avg_pool{self.axes}d")(x, self.output_size)
 
     def extra_repr(self) -> str:
         """The argument."""

@@ -503,7 +503,7 @@ class _OneStateCell(RNNCellBase):
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """The next h."""
         states = None if hx is None else (tensor_operand(self._op, hx),)
-        return self._step(input, states)[0]  # type: ignore[no-any-return]
+        return self._step(input, states)[0]
 
 
 class RNNCell(_OneStateCell):

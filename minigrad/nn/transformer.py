@@ -35,7 +35,7 @@ _ACTIVATIONS: dict[Any, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F
 
 def _activation(op: str, given: Any) -> Callable[[Tensor], Tensor]:
     if callable(given):
-        return given  # type: ignore[no-any-return]
+        return given
     if given not in _ACTIVATIONS:
         raise ValueError(f"[{op}] activation is {given!r}: give 'relu', 'gelu' or a function")
     return _ACTIVATIONS[given]
@@ -76,8 +76,8 @@ class _Layer(Module):
         """x and what block number k makes of it, normalised before the block or after the sum."""
         norm, dropout = getattr(self, f"norm{k}"), getattr(self, f"dropout{k}")
         if self.norm_first:
-            return x + dropout(block(norm(x)))  # type: ignore[no-any-return]
-        return norm(x + dropout(block(x)))  # type: ignore[no-any-return]
+            return x + dropout(block(norm(x)))
+        return norm(x + dropout(block(x)))
 
     def _fed(self, x: Tensor) -> Tensor:
         """The feed-forward network."""
@@ -408,7 +408,7 @@ class Transformer(Module):
             src_key_padding_mask=src_key_padding_mask,
             is_causal=src_is_causal,
         )
-        return self.decoder(  # type: ignore[no-any-return]
+        return self.decoder(
             tgt,
             memory,
             tgt_mask=tgt_mask,

@@ -26,7 +26,7 @@ from minigrad.ops.equal_values import (
     separate,
     without_cotangent,
 )
-from minigrad.ops.linalg import SOLVE_TRIANGULAR, Array, T, through_numpy, where_finite
+from minigrad.ops.linalg import SOLVE_TRIANGULAR, NumpyArray, T, through_numpy, where_finite
 from minigrad.ops.table import Row, custom, zero
 from minigrad.runtime.native import Array, call, kernels, lib
 
@@ -50,14 +50,14 @@ def _of_slope(g: T) -> float:
     return OF_VALUES + OF_VECTORS if g.requires_grad else OF_VECTORS
 
 
-def _forward(name: str, function: Callable[..., Array]) -> Callable[..., Array]:
+def _forward(name: str, function: Callable[..., NumpyArray]) -> Callable[..., Array]:
     return lambda a, *args: through_numpy(name, where_finite(lambda a: function(a, *args)), a)
 
 
 # ---- eigenvalues ---------------------------------------------------------------------------------
 
 
-def _eigh(a: Array, uplo: Any) -> Array:
+def _eigh(a: NumpyArray, uplo: Any) -> NumpyArray:
     w, v = np.linalg.eigh(a, uplo)
     return np.concatenate([w[..., None, :], v, np.zeros_like(w[..., None, :])], -2)
 
@@ -115,7 +115,7 @@ EIGENVALUES = custom(
 # ---- singular values -----------------------------------------------------------------------------
 
 
-def _svd(a: Array) -> Array:
+def _svd(a: NumpyArray) -> NumpyArray:
     u, s, vt = np.linalg.svd(a, full_matrices=False)
     row = s[..., None, :]
     return np.concatenate([u, row, vt.swapaxes(-1, -2), np.zeros_like(row)], -2)
@@ -245,7 +245,7 @@ _LARGEST_NORM = 5.371920351148152  # for which that approximation is exact in fl
 
 
 @np.errstate(all="ignore")
-def _matrix_exp(a: Array) -> Array:
+def _matrix_exp(a: NumpyArray) -> NumpyArray:
     """Higham, "The scaling and squaring method for the matrix exponential revisited" (2005)."""
     norm = np.minimum(np.abs(a).sum(-2).max(-1, initial=0), np.finfo(np.float64).max)
     halvings = np.ceil(np.log2(np.maximum(norm / _LARGEST_NORM, 1))).astype(int)[..., None, None]

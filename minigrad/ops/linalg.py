@@ -20,22 +20,22 @@ from minigrad.ops.table import Row, custom
 from minigrad.runtime.native import Array, call, ffi, kernels, lib
 
 T = Any  # a Tensor; this layer stands below it
-Array = np.ndarray[Any, Any]
+NumpyArray = np.ndarray[Any, Any]
 
 # ---- the door to LAPACK --------------------------------------------------------------------------
 
 
-def _array(handle: Array) -> Array:
+def _array(handle: Array) -> NumpyArray:
     """A NumPy array on the memory of a contiguous C array of float64 that the caller holds."""
     memory = ffi.buffer(ffi.cast("char *", handle.data), 8 * handle.size)
-    made: Array = np.ndarray(handle.shape, np.float64, memory)
+    made: NumpyArray = np.ndarray(handle.shape, np.float64, memory)
     return made
 
 
 _MOST_LINES = 2**24
 
 
-def through_numpy(name: str, function: Callable[..., Array], *handles: Array) -> Array:
+def through_numpy(name: str, function: Callable[..., NumpyArray], *handles: Array) -> Array:
     """``function`` of NumPy arrays, on C arrays: the one door to NumPy's LAPACK.
 
     It computes in float64, as NumPy's linear algebra does in any case; the result is a C array of
@@ -58,13 +58,13 @@ def through_numpy(name: str, function: Callable[..., Array], *handles: Array) ->
     return result if dtype == lib.MG_FLOAT64 else call(kernels.cast, result, dtype)
 
 
-def where_finite(function: Callable[..., Array]) -> Callable[..., Array]:
+def where_finite(function: Callable[..., NumpyArray]) -> Callable[..., NumpyArray]:
     """The function of a stack of matrices, with NaN for those that hold a NaN or an infinity.
 
     LAPACK may fail to converge on them; it sees an identity instead.
     """
 
-    def guarded(a: Array, *others: Array) -> Array:
+    def guarded(a: NumpyArray, *others: NumpyArray) -> NumpyArray:
         # the sum of squares is quickly found, and may overflow
         if isfinite(np.vdot(a, a)) or np.isfinite(a).all():
             return function(a, *others)
@@ -145,7 +145,7 @@ CHOLESKY = custom(
 
 
 @np.errstate(all="ignore")
-def _pinv(a: Array, rtol: Any, atol: Any) -> Array:
+def _pinv(a: NumpyArray, rtol: Any, atol: Any) -> NumpyArray:
     u, s, vt = np.linalg.svd(a, full_matrices=False)
     cutoff = np.maximum(atol, rtol * s.max(-1, keepdims=True, initial=0))
     inverse = np.divide(1, s, where=s > cutoff, out=np.zeros_like(s))
@@ -199,7 +199,7 @@ DET = custom(
 )
 
 
-def _frame(a: Array) -> tuple[Array, Array, Array]:
+def _frame(a: NumpyArray) -> tuple[NumpyArray, NumpyArray, NumpyArray]:
     """U, s, V^T with U diag(s) V^T = A and det U det V = 1: the last of s may be negative."""
     u, s, vt = np.linalg.svd(a)
     sign = np.asarray(np.sign(np.linalg.det(u) * np.linalg.det(vt)))
@@ -208,7 +208,7 @@ def _frame(a: Array) -> tuple[Array, Array, Array]:
     return u, s, vt
 
 
-def _others(s: Array) -> Array:
+def _others(s: NumpyArray) -> NumpyArray:
     """For each element along the last axis, the product of all others."""
     size = np.abs(s[s != 0])
     if size.size and s.shape[-1] * np.abs(np.log2(size)).max() > 1000:  # parts may leave the range
@@ -219,11 +219,11 @@ def _others(s: Array) -> Array:
     return np.asarray(before * after[..., ::-1])
 
 
-def _others_apart(s: Array) -> Array:
+def _others_apart(s: NumpyArray) -> NumpyArray:
     """The same from parts near 1, with their exponents apart."""
     parts, powers = np.frexp(s)
 
-    def before(part: Array, power: Array) -> tuple[Array, Array]:
+    def before(part: NumpyArray, power: NumpyArray) -> tuple[NumpyArray, NumpyArray]:
         made, ends = np.ones_like(part), np.zeros(part.shape, np.int64)
         for i in range(1, part.shape[-1]):
             made[..., i], more = np.frexp(made[..., i - 1] * part[..., i - 1])
@@ -237,14 +237,14 @@ def _others_apart(s: Array) -> Array:
 
 
 @np.errstate(all="ignore")
-def _cofactors_by_svd(a: Array) -> Array:
+def _cofactors_by_svd(a: NumpyArray) -> NumpyArray:
     """In the frame of the singular vectors the matrix is diagonal, and so are its cofactors."""
     u, s, vt = _frame(a)
     return np.asarray((u * _others(s)[..., None, :]) @ vt)
 
 
 @np.errstate(all="ignore")
-def _cofactors_derivative(a: Array, h: Array) -> Array:
+def _cofactors_derivative(a: NumpyArray, h: NumpyArray) -> NumpyArray:
     """The derivative of the cofactors in direction h, which is its own transpose.
 
     In the frame of the singular vectors, with K = U^T h V and q_ij the product of all singular

@@ -90,12 +90,12 @@ WEIGHTED_SCORES = custom(
 Options = tuple[T, Array, int, float, int, int]
 
 
-def _loss(x: Array, w: Array, options: Options) -> Array:
+def _loss(x: Array, w: Array | None, options: Options) -> Array:
     target, stats, ignore, share, reduction, kind = options
     return call(kernels.cross_entropy, x, target._h, w, stats, ignore, share, reduction, kind)
 
 
-def _fused(g: Array, x: Array, w: Array, options: Options) -> Array:
+def _fused(g: Array, x: Array, w: Array | None, options: Options) -> Array:
     target, stats, ignore, share, reduction, kind = options
     return call(
         kernels.cross_entropy_vjp, g, x, target._h, w, stats, ignore, share, reduction, kind

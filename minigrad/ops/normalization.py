@@ -51,7 +51,7 @@ def _of_rows(name: str, centred: bool, doc: str) -> Row:
         return call(kernels.norm_rows, x, w, bias, stats._h, centred, eps)
 
     def vjp(g: Array, x: Array, w: Array, stats: T, eps: float) -> Sequence[Array]:
-        return call(kernels.norm_rows_vjp, g, x, w, stats._h, centred)  # type: ignore[no-any-return]
+        return call(kernels.norm_rows_vjp, g, x, w, stats._h, centred)
 
     def by_x(g: T, a: T, b: T, stats: T, eps: float) -> T:
         h, rstd = _standardised(_rows(a, b), (1,), centred, eps)
@@ -90,7 +90,7 @@ def _channels_forward(
 def _channels_vjp(
     g: Array, x: Array, w: Array, stats: T, groups: int, given: Given, eps: float
 ) -> Sequence[Array]:
-    return call(kernels.norm_channels_vjp, g, x, w, stats._h, groups, given is None)  # type: ignore[no-any-return]
+    return call(kernels.norm_channels_vjp, g, x, w, stats._h, groups, given is None)
 
 
 def _planes(x: T) -> T:

@@ -157,7 +157,7 @@ def _recurrence(
     ) -> Sequence[Array]:
         operand, made = saved.handles(name)
         arrays = (g, projected, state, weight, operand, made)
-        return call(kernels.recurrent_vjp, kind, *arrays, cells)  # type: ignore[no-any-return]
+        return call(kernels.recurrent_vjp, kind, *arrays, cells)
 
     def joint(
         g: T, projected: T, state: T, weight: T, saved: SavedValues, cells: int

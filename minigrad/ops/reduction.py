@@ -102,7 +102,7 @@ def _tied_vjp(g: T, a: T, b: T) -> T:
     return shares[0] if len(shares) == 1 else shares[0] + shares[1]
 
 
-def _tied_fused(g: Array, a: Array, b: Array) -> Array:
+def _tied_fused(g: Array, a: Array, b: Array) -> Any:
     count = b.size
     if count > 1:
         g = call(MUL.id, g, call(kernels.weak_float, 1.0 / count))
@@ -211,7 +211,7 @@ def deviations(x: T, axes: Axes) -> T:
 
 
 def _spread_vjp(
-    g: Array, x: Array, y: Array, axes: Axes, keep: bool, scale: float, centred: bool
+    g: Array, x: Array, y: Array | None, axes: Axes, keep: bool, scale: float, centred: bool
 ) -> Array:
     return call(kernels.spread_vjp, g, x, y, axes, scale, centred, keep)
 

@@ -26,16 +26,16 @@ class SavedValues:
         self._unsaved = None if operand is None else operand._h  # until the forward has saved it
         self._tensor = tensor
 
-    def take(self) -> Array:
+    def take(self) -> Array | None:
         """The operand for the forward, or None."""
         operand, self._unsaved = self._unsaved, None
         return operand
 
-    def save(self, operand: Array, *made: Array) -> None:
+    def save(self, operand: Array | None, *made: Array) -> None:
         """Save both, by the forward."""
         self._saved, self._made = save(operand, *made), len(made)
 
-    def handles(self, op: str) -> tuple[Array, ...]:
+    def handles(self, op: str) -> tuple[Array | None, ...]:
         """The operand or None, and what was made; RuntimeError if one was overwritten."""
         made = [saved_handle(self._saved, i, op) for i in range(1, self._made + 1)]
         return self._operand(op), *made
@@ -45,6 +45,6 @@ class SavedValues:
         handle = self._operand(op)
         return None if handle is None else self._tensor(handle)
 
-    def _operand(self, op: str) -> Array:
+    def _operand(self, op: str) -> Array | None:
         given = self._saved.buffer(0)
         return saved_handle(self._saved, 0, op) if given else None

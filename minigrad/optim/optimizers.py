@@ -701,7 +701,9 @@ class Adam(_Fused):
         options = (group["lr"], *group["betas"], group["eps"], group["weight_decay"])
         moves: list[_Move] = []
         for step, states in by_step.items():
-            kept = [_handles(name, [state[name] for state in states.values()]) for name in names]
+            kept: list[Any] = []
+            for name in names:
+                kept.append(_handles(name, [state[name] for state in states.values()]))
             kept += [None] * (3 - len(kept))
             last = (self._decoupled, step, group["maximize"])
             note = partial(self._remember, states, [step] * len(states))

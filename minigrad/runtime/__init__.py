@@ -1,0 +1,1 @@
+"""Runtime: the C core, dtypes, devices, settings and the lazily loaded NumPy. No module here knows a tensor."""

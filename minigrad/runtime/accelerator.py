@@ -6,7 +6,7 @@ import importlib
 import os
 from typing import Any
 
-__all__ = ["speed"]
+__all__ = ["speed", "tape_name"]
 
 
 def _found() -> Any:
@@ -24,3 +24,4 @@ def _found() -> Any:
 
 
 speed: Any = _found()  # the module, or None
+tape_name = "Python" if speed is None else "C"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minigrad.runtime.accelerator import speed
+from minigrad.runtime.accelerator import tape_name
 from minigrad.runtime.native import available_isas, call, ffi, isa, kernels, lib
 from minigrad.version import __version__
 
@@ -34,7 +34,7 @@ def show_config() -> str:
         [
             f"minigrad {__version__}",
             f"instruction set: {isa} (available: {', '.join(available_isas)})",
-            f"tape: {'Python' if speed is None else 'C'}",
+            f"tape: {tape_name}",
             f"threads: {get_num_threads()}",
             f"compiler: {compiler}",
         ]

@@ -30,9 +30,9 @@ __all__ = [
     "check_step",
     "ffi",
     "isa",
+    "kernels",
     "lib",
     "names",
-    "kernels",
     "save",
     "save_as_is",
     "saved_handle",
@@ -321,7 +321,7 @@ def check_step(code: int, number: int, args: tuple[Any, ...]) -> None:
 def widened(array: Array) -> Array:
     """The array, or a cast of it from a storage dtype to the one that is computed in."""
     kind = _WIDE.get(array.dtype)
-    return array if kind is None else call(kernels.cast, array, kind)  # type: ignore[no-any-return]
+    return array if kind is None else call(kernels.cast, array, kind)
 
 
 _WIDE = dict.fromkeys((lib.MG_FLOAT16, lib.MG_BFLOAT16), lib.MG_FLOAT32) | dict.fromkeys(
@@ -365,7 +365,7 @@ def _saved(made: Any) -> Saved:
 def saved_handle(saved: Saved, i: int, title: str = "") -> Array:
     """The ``i``-th array that an operation saved; RuntimeError if it was overwritten since."""
     try:
-        return call(kernels.saved_array, saved, i)  # type: ignore[no-any-return]
+        return call(kernels.saved_array, saved, i)
     except RuntimeError as error:
         if not title:
             raise

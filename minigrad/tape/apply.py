@@ -34,7 +34,7 @@ def apply(row: Row, inputs: Sequence[TensorBase], args: tuple[Any, ...] = ()) ->
                 edge = x
         handles.append(x._h)
         parents.append(edge)
-    handle = row.forward(*handles, *args) if args else row.forward(*handles)  # type: ignore[misc]
+    handle = row.forward(*handles, *args) if args else row.forward(*handles)
     out = wrap(handle)
     recording = not no_grad_scopes or mode.enabled
     if not row.alone and len(handles) == 1 and handle.buffer == handles[0].buffer:
@@ -56,7 +56,7 @@ def apply(row: Row, inputs: Sequence[TensorBase], args: tuple[Any, ...] = ()) ->
     return out
 
 
-def _save(row: Row, parents: list[Parent], arrays: tuple[Array, ...]) -> Any:
+def _save(row: Row, parents: list[Parent], arrays: tuple[Array | None, ...]) -> Any:
     """Pin what the derivatives need among the arrays of the inputs, the result and None."""
     needs_grad = tuple([parent is not None for parent in parents])
     sources = row.sources.get(needs_grad)

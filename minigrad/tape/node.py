@@ -65,7 +65,7 @@ class Node:
 
     def name(self) -> str:
         """The name of the operation."""
-        return self.op.name  # type: ignore[no-any-return]
+        return self.op.name
 
     def __repr__(self) -> str:
         return f"<{self.op.name}>"

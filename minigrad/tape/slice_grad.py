@@ -22,7 +22,7 @@ Slice = tuple[Array, Shape, Shape, Shape]  # values, and start, step and count o
 
 def _add_to(x: Array, values: Array, *place: Shape) -> None:
     part = call(kernels.view_slice, x, *place)
-    call(kernels.write, part, call(ADD.id, part, values))  # type: ignore[misc]
+    call(kernels.write, part, call(ADD.id, part, values))
 
 
 def _steps(x: Array) -> list[int]:

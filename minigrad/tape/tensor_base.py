@@ -103,7 +103,7 @@ class Fields:
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward calls added up, or None."""
-        return self._grad  # type: ignore[no-any-return]
+        return self._grad
 
     @grad.setter
     def grad(self, g: Any) -> None:
@@ -125,7 +125,7 @@ def wrap(handle: Array, edge: Any = None, /) -> Tensor:
     out._h = handle
     out._edge = edge
     out._shape = out._grad = None
-    return out  # type: ignore[no-any-return]
+    return out
 
 
 def parent_of(x: TensorBase, /) -> Parent:

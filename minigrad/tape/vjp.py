@@ -84,6 +84,7 @@ def kernel_rule(row: Row, partials: tuple[Any, ...]) -> Rule:
     ``partials`` has for each input None where the kernel computes its gradient, True where that is
     the upstream gradient itself, else a function of that.
     """
+    kernel: Any = None
     kernel, arity = vjp_of(row.id) if row.id >= 0 else row.vjp_kernel, row.arity
     needs_saved = row.family == "pointwise"
     by_kernel = sum([1 << i for i, partial in enumerate(partials) if partial is None])
@@ -146,7 +147,7 @@ def _jointly(row: Row, each: Rule) -> Rule:
     def vjp(node: Node, g: Any) -> Sequence[Any]:
         if any(p is None for p in node.parents or ()):
             return each(node, g)
-        return joint(g, *[unpack(row, node, name) for name in names], *node.args)  # type: ignore[no-any-return]
+        return joint(g, *[unpack(row, node, name) for name in names], *node.args)
 
     return vjp
 
@@ -191,12 +192,12 @@ def _scale_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     if i == 0:
         return _pointwise_formula(row, i, node, g)
     a = unpack(row, node, "a").to(g.dtype)
-    return product(g, a)  # type: ignore[no-any-return]
+    return product(g, a)
 
 
 def _formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     saved = [unpack(row, node, name) for name in row.needs[i] if name in PLACES]
-    return row.derivatives[i](g, *saved, *_arguments(row, i, node))  # type: ignore[no-any-return, misc, operator]
+    return row.derivatives[i](g, *saved, *_arguments(row, i, node))  # type: ignore[misc, operator]
 
 
 def _fused(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
@@ -210,7 +211,7 @@ def _fused(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
 def _arguments(row: Row, i: int, node: Node) -> tuple[Any, ...]:
     """The node's arguments that this derivative takes: ``shape`` comes first when it is kept."""
     skips = row.wants_shape and "shape" not in row.needs[i]
-    return node.args[1:] if skips else node.args  # type: ignore[no-any-return]
+    return node.args[1:] if skips else node.args
 
 
 def unpack(row: Row, node: Node, name: str) -> Tensor:
@@ -223,6 +224,6 @@ def unpack(row: Row, node: Node, name: str) -> Tensor:
             saved = [node.saved.buffer(PLACES[n]) for n in operands]
             if not (row.family == "pointwise" and all(saved)):
                 raise
-            return operation(row)(*[unpack(row, node, n) for n in operands])  # type: ignore[no-any-return]
+            return operation(row)(*[unpack(row, node, n) for n in operands])
     place = PLACES[name]
     return wrap(saved_handle(node.saved, place, node.op.name), (node.parents or ())[place])

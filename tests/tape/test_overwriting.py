@@ -12,9 +12,9 @@ import pytest
 import minigrad as mg
 from minigrad.ops import TABLE
 from minigrad.runtime import native
+from minigrad.runtime.accelerator import tape_name
 from minigrad.tape.apply import operation
 from minigrad.tape.node import record
-from minigrad.tape.speed import tape_name
 from minigrad.tape.tensor_base import wrap
 from minigrad.tape.vjp import rules
 

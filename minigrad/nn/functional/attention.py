@@ -74,7 +74,7 @@ def _operand(name: str, x: Any) -> Tensor:
     x = require_floats(_OP, tensor_operand(_OP, x))
     if x.ndim < 2:
         raise ValueError(f"[{_OP}] {name} has shape {x.shape}, but needs two dimensions or more")
-    return x  # type: ignore[no-any-return]
+    return x
 
 
 def _repeated(q: Tensor, x: Tensor, name: str) -> Tensor:

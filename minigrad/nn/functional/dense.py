@@ -36,7 +36,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             _check_linear(*[x.shape for x in operands])
             out = operands[0] @ operands[1].mT
             return out if bias is None else out + operands[2]
-    return out  # type: ignore[no-any-return]
+    return out
 
 
 _product, _sum = operation(LINEAR), operation(LINEAR_BIAS)

@@ -47,7 +47,7 @@ def _input(op: str, x: Any, least: int) -> Tensor:
             f"[{op}] the input has shape {x.shape}, but must have at least {least} dimensions: "
             "(batch, channels, ...)"
         )
-    return x  # type: ignore[no-any-return]
+    return x
 
 
 def _of_shape(op: str, name: str, value: Any, shape: Sizes) -> Tensor | None:

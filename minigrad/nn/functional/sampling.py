@@ -122,7 +122,7 @@ def grid_sample(
         part = plane.gather(2, index) * weight.unsqueeze(1)
         part = f.where(inside.unsqueeze(1), part, 0.0)
         total = part if total is None else total + part
-    return total.reshape(*x.shape[:2], *shape)  # type: ignore[no-any-return]
+    return total.reshape(*x.shape[:2], *shape)
 
 
 class _Axis:
