@@ -5,7 +5,6 @@ import re
 import runpy
 import sysconfig
 from concurrent.futures import Future, ThreadPoolExecutor
-from glob import glob
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -94,7 +93,7 @@ setup(
     ext_modules=[
         Extension(
             "minigrad._speed",
-            sorted(glob("csrc/python/*.c")),
+            sorted(map(str, Path("csrc/python").glob("*.c"))),
             depends=["csrc/minigrad.h", "csrc/ops.def", "csrc/python/speed.h"],
             py_limited_api=not sysconfig.get_config_var("Py_GIL_DISABLED"),
             optional=True,

@@ -2,7 +2,7 @@
 
 ``python docs/reference.py [FOLDER]`` writes it into a folder, build/docs by default. The page is
 not kept in the tree. Its text is docstrings, inspected signatures, and accuracy and exact values of
-the op table. Which values an operation saves for backward is observed by running tests/helpers/samples.
+the op table. The samples of tests/helpers/samples show what an operation saves for backward.
 """
 
 from __future__ import annotations

@@ -283,8 +283,8 @@ def custom(
 
     ``together`` is one for all inputs, whose derivatives then save the same arrays; ``joint`` is a
     formula for all, of what the first one takes, where all are wanted; ``vjp_kernel`` is as in
-    :func:`bilinear`, ``fits`` the number of a question, whether the kernel takes some arrays. ``takes`` says
-    of arrays whether its kernel takes them.
+    :func:`bilinear`. Whether the kernel takes some arrays is said by the function ``takes``, or by a
+    kernel with the number ``fits``.
     """
     return Row(
         name,

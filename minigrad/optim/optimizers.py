@@ -489,7 +489,7 @@ def _carry_out(moves: list[_Move]) -> None:
 
 def _ready_gradients(move: _Move) -> list[Array]:
     """Gradients that a call need not copy; an error if it could not be made."""
-    kernel, params, kept, options, _ = move
+    kernel, params, kept, *_ = move
     gradients, states = _handles("grad", [p.grad for p in params]), [*kept, None, None][:3]
     try:
         call(kernels.step_check, _handles("", params), gradients, *states)

@@ -1,10 +1,10 @@
 """The C core, and the only module that touches it: instruction set, arrays and calls of kernels.
 
-Picks the instruction set at import, turns C failures into Python errors, and is the one door
-through which Python calls kernels: :func:`call`, with the number of an operation of
-``csrc/ops.def``. ``kernels.matmul`` is the number of the operation ``matmul``. An :class:`Array` is what
-Python holds of a C array, which is released with it. Arrays and calls are here in Python; where the
-accelerator was built (:mod:`minigrad.runtime.accelerator`) its own take their place.
+The instruction set is chosen at import. :func:`call` runs a kernel, by the number that it has in
+``csrc/ops.def``: ``kernels.matmul`` is the number of ``matmul``. A failure in C becomes a Python
+error. An :class:`Array` is what Python holds of a C array, which is released with it. Arrays and
+calls are defined here in Python. Where the accelerator was built, its own take their place: see
+:mod:`minigrad.runtime.accelerator`.
 """
 
 from __future__ import annotations

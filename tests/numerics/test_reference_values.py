@@ -1,7 +1,7 @@
 """Every public operation gives the values of a reference that is independent of the engine.
 
-References lie in tests/helpers/expected. Finite differences find a wrong gradient, and not a wrong value:
-an operation that is three times too large, in value and in gradient alike, fails here.
+References lie in tests/helpers/expected. Finite differences find a wrong gradient, and not a wrong
+value: an operation that is three times too large, in value and in gradient alike, fails here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Elementwise functions with options; those of a row alone have theirs in tests/helpers/references.py."""
+"""Elementwise functions with options. References of rows alone are in references.py beside this."""
 
 from __future__ import annotations
 
