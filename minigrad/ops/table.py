@@ -125,7 +125,8 @@ class Row:
         self.kernel = forward if isinstance(forward, int) else op_id
         self.vjp_kernel = vjp_kernel
         # Whether the kernel takes the arrays of the inputs, and nothing else.
-        self.alone = self.kernel >= 0 and not set(signatures[self.kernel][:-2]) - {"a", "m"}
+        letters = signatures[self.kernel][:-2] if self.kernel >= 0 else "?"
+        self.alone = set(letters) <= {"a", "m"} and not letters[arity:].strip("m")
         self.fits = fits  # the number of a question, whether the kernel takes some arrays
         self.forward = _function(self.kernel if forward is None and op_id >= 0 else forward)
         self.formula = formula  # on tensors, for a composition
@@ -283,8 +284,8 @@ def custom(
 
     ``together`` is one for all inputs, whose derivatives then save the same arrays; ``joint`` is a
     formula for all, of what the first one takes, where all are wanted; ``vjp_kernel`` is as in
-    :func:`bilinear`. Whether the kernel takes some arrays is said by the function ``takes``, or by a
-    kernel with the number ``fits``.
+    :func:`bilinear`. Whether the kernel takes some arrays is said by ``takes``, or by a kernel
+    with the number ``fits``.
     """
     return Row(
         name,

@@ -7,7 +7,6 @@ import multiprocessing
 import threading
 import tracemalloc
 import weakref
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -124,28 +123,6 @@ def test_nodes_point_backwards_only(no_gc):
     gone = weakref.ref(z.grad_fn)
     del z
     assert gone() is None
-
-
-@pytest.mark.only_tape("C", "it keeps freed nodes for those that are made next")
-def test_a_graph_takes_the_nodes_of_those_before_it(no_gc):
-    x = leaf([1.0])
-
-    def places():
-        results = [x + x]
-        for k in range(2000):
-            results.append(results[-1] + x if k % 3 else results[-1].exp())
-        nodes = [y.grad_fn for y in results]
-        assert all(node.hooks is None and not weakref.getweakrefcount(node) for node in nodes)
-        assert all(node.parents[0] is before for before, node in pairwise(nodes))
-        nodes[5].hooks = [lambda g: g]
-        gone = weakref.ref(nodes[6])
-        results[-1].backward()
-        mg.cat([x, x, x + x]).sum().backward()
-        return {id(node) for node in nodes}, gone
-
-    first, gone = places()
-    assert gone() is None
-    assert len(first & places()[0]) > 1900
 
 
 def test_a_node_lets_go_of_what_only_its_backward_needed(no_gc):
