@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from minigrad._c import NULL, Handle, call, lib, run, settle
+from functools import partial
+from typing import Any
+
+from minigrad._c import NULL, Handle, call, lib, run, settle, settle_run, tracers
 
 __all__ = [
-    "add_into",
+    "adding",
     "alike",
     "allocate",
     "around",
@@ -20,6 +23,8 @@ __all__ = [
     "is_writable",
     "overlaps_itself",
     "reshape",
+    "run_and_settle",
+    "run_steps",
     "scalar_one",
     "scalar_zero",
     "slice_of",
@@ -43,9 +48,28 @@ def is_writable(x: Handle) -> bool:
     return not lib.mg_check_writable(x)
 
 
-def add_into(to: Handle, g: Handle) -> None:
-    """Add one array to another where that lies; they have the same shape and dtype."""
-    run(lib.mg_accumulate, to, g)
+def adding(to: Handle, g: Handle) -> partial[int]:
+    """The step that adds one array to another of the same shape and dtype where that lies."""
+    return partial(lib.mg_accumulate, to, g)
+
+
+def run_steps(steps: list[partial[Any]]) -> int:
+    """Run C functions until one returns a code of failure; that, or 0.
+
+    No bytecode runs in between, unless a step does: an interrupt comes before all or after all.
+    """
+    return next(filter(None, map(_run_step, steps)), 0)
+
+
+_run_step = partial.__call__
+
+
+def run_and_settle(steps: list[partial[Any]]) -> None:
+    """The same, where a failure becomes an error and who watches is told."""
+    code = run_steps(steps)
+    for step in steps if code or tracers else ():
+        if step.func is lib.mg_accumulate:
+            settle_run(code, step.func, step.args)
 
 
 def copy(x: Handle) -> Handle:

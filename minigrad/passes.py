@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from _thread import _local
 
-from minigrad.tape.speed import accelerator
+from minigrad._c import lib
 
 __all__ = ["Passes", "pass_depth", "pass_number", "passes"]
 
@@ -23,13 +23,9 @@ passes = Passes()
 
 def pass_depth() -> int:
     """How deep the backward pass that calls a rule now is inside others; 0 for none."""
-    return passes.depth
+    return passes.depth or int(lib.mg_back_depth())  # in Python, or in C
 
 
 def pass_number() -> int:
     """Its number, which no other backward pass of the thread has."""
-    return passes.number
-
-
-if accelerator:
-    pass_depth, pass_number = accelerator.pass_depth, accelerator.pass_number
+    return passes.number or int(lib.mg_back_number())

@@ -6,6 +6,7 @@ import sys
 from functools import partial
 from typing import Any
 
+from minigrad._arrays import run_steps
 from minigrad._c import lib, overwritten_at, settle_run, tracers
 from minigrad._c import run as run_kernel
 from minigrad.tape.speed import accelerator
@@ -19,17 +20,13 @@ Change = tuple[Any, str, Any]  # an object, an attribute, and its new value; Ell
 def commit(kernel: Any, args: tuple[Any, ...], changes: list[Change], /) -> int:
     """Call a kernel, unless it is None, and make the changes if it succeeds; its code.
 
-    An interrupt comes before all of this or after it: the last line runs no bytecode, but where a
-    change does.
+    An interrupt comes before all of this or after it: see :func:`run_steps`.
     """
     steps: list[partial[Any]] = [] if kernel is None else [partial(kernel, *args)]
     for x, name, value in changes:
         change = partial(delattr, x, name) if value is ... else partial(setattr, x, name, value)
         steps.append(change)
-    return next(filter(None, map(_run, steps)), 0)
-
-
-_run = partial.__call__
+    return run_steps(steps)
 
 
 if accelerator:

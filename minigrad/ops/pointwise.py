@@ -365,9 +365,15 @@ def _where_takes(condition: Handle, a: Handle, b: Handle) -> bool:
     return not storage or (condition.dtype >= lib.MG_BOOL and a.dtype == b.dtype)
 
 
+def _where(condition: Handle, a: Handle, b: Handle) -> Handle:
+    """Values of a storage dtype are chosen in a wide one, which holds them all."""
+    made = call(lib.mg_where, condition, a, b)
+    return call(lib.mg_cast, made, a.dtype) if a.dtype < lib.MG_BOOL else made
+
+
 WHERE = custom(
     "where",
-    lambda c, a, b: call(lib.mg_where, c, a, b),
+    _where,
     None,
     lambda g, c: g.where(c, 0.0),
     lambda g, c: g.masked_fill(c, 0.0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from _thread import RLock
 from collections.abc import Iterable, Sequence
+from functools import partial
 from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Any
@@ -117,6 +118,7 @@ class _Pass:
                 return
             node = heappop(queue)[1]
             g = None  # what is held here is held too long
+            self.owned.discard(node)
             edges, backs, g = self.step(node, grads.pop(node))
             del node
 
@@ -223,8 +225,8 @@ class _Pass:
                 g = copied(g)
                 self.shared.discard(leaf)
             ready.append((leaf, g))
-        for leaf, g in ready:
-            _add_to_leaf(leaf, g, leaf in self.shared)
+        with _delivering:
+            arrays.run_and_settle([_delivery(leaf, g, leaf in self.shared) for leaf, g in ready])
         for leaf, _ in ready:
             if hasattr(leaf, "_hooks"):
                 accumulated_off_tape(leaf)
@@ -257,18 +259,16 @@ def _is_sole(g: Gradient) -> bool:
 _delivering = RLock()  # again in this thread: a finalizer may run a backward
 
 
-def _add_to_leaf(leaf: Any, g: Gradient, shared: bool) -> None:
-    """Add a gradient to a leaf's ``grad``, which never shares memory with anything else."""
-    with _delivering:
-        held = leaf._grad
-        if held is None:
-            leaf._grad = copied(g) if shared or not _is_sole(g) else g
-        elif (
-            held._edge is None and held._h is not g._h and held.dtype is g.dtype and _is_sole(held)
-        ):
-            held.accumulate_(g)
-        else:  # the leaf may have taken on another dtype since: the sum is of what arrives
-            leaf._grad = added(held, g)
+def _delivery(leaf: Any, g: Gradient, shared: bool) -> partial[Any]:
+    """The step that adds a gradient to a leaf's ``grad``, which shares its memory with nothing."""
+    held = leaf._grad
+    if held is None:
+        made = copied(g) if shared or not _is_sole(g) else g
+    elif held._edge is None and held._h is not g._h and held.dtype is g.dtype and _is_sole(held):
+        return arrays.adding(held._h, g._h)
+    else:  # the leaf may have taken on another dtype since: the sum is of what arrives
+        made = added(held, g)
+    return partial(setattr, leaf, "_grad", made)
 
 
 def added(held: Any, g: Gradient) -> Gradient:

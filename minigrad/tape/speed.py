@@ -112,8 +112,6 @@ def _accelerator() -> Any:
         kernel_rule=kernel_rule,
         linear_rule=linear_rule,
         one=one,
-        pass_depth=lib.mg_back_depth,
-        pass_number=lib.mg_back_number,
     )
 
 
