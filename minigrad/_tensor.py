@@ -75,12 +75,16 @@ def _reflected(function: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Any]
     return reflected
 
 
-def _both_orders(run: Any, otherwise: Any) -> tuple[Any, Any]:
-    """The methods of an operator: on tensors by ``run``, and on other operands."""
+def _both_orders(row: Row) -> tuple[Any, Any]:
+    """The methods of an operator, and of the same with the operands exchanged."""
+    _, otherwise = operator(row)
 
     def operate(self: Tensor, other: Any, modulo: Any = None) -> Any:
-        made = run(self, other) if modulo is None else NotImplemented
-        return otherwise(self, other) if made is NotImplemented and modulo is None else made
+        if modulo is not None:
+            return NotImplemented
+        if isinstance(other, TensorBase):
+            return apply(row, (self, other))
+        return otherwise(self, other)
 
     def reflected(self: Tensor, other: Any, modulo: Any = None) -> Any:
         return otherwise(other, self) if modulo is None else NotImplemented
@@ -1001,18 +1005,16 @@ _OPERATORS = {
     "rshift": p.BITWISE_RIGHT_SHIFT,
 }
 
-_OPERATORS_IN_C = {
-    name: operator(_OPERATORS[name]) for name in ("add", "sub", "mul", "truediv", "pow")
-}
+_ACCELERATED = ("add", "sub", "mul", "truediv", "pow")
 
 for _name, _row in _OPERATORS.items():
     _function = binary(_row)
-    if _name in _OPERATORS_IN_C and not accelerator:
-        for _form, _method in zip(("", "r"), _both_orders(*_OPERATORS_IN_C[_name]), strict=True):
-            setattr(Tensor, f"__{_form}{_name}__", _method)
-    elif _name not in _OPERATORS_IN_C:
+    if _name not in _ACCELERATED:
         setattr(Tensor, f"__{_name}__", binary(_row, True))
         setattr(Tensor, f"__r{_name}__", _reflected(_function))
+    elif not accelerator:
+        for _form, _method in zip(("", "r"), _both_orders(_row), strict=True):
+            setattr(Tensor, f"__{_form}{_name}__", _method)
     setattr(Tensor, f"__i{_name}__", _augmented(_function))
 
 # What can also be written over the tensor it is computed from: exp_() and its like.
@@ -1099,7 +1101,7 @@ if accelerator:
     accelerator.use(
         *(Tensor, _StaleView, settle, tracers, is_grad_enabled, no_grad_scopes, ints, floats),
         *(copied, SliceGrad, Views, Row),
-        *_OPERATORS_IN_C.values(),
+        *[operator(_OPERATORS[_name]) for _name in _ACCELERATED],
     )
 
 
