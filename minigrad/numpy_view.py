@@ -7,7 +7,8 @@ from typing import Any
 
 from minigrad._c import Handle, lib
 from minigrad.dtypes import bfloat16, by_code
-from minigrad.tape.speed import accelerator, keep
+from minigrad.tape.speed import accelerator
+from minigrad.tape_in_c import keep
 
 __all__ = ["keep", "numpy_view"]
 

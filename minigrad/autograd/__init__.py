@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from minigrad._c import call, lib, save_as_is, saved_handle
 from minigrad._numpy import is_numpys
 from minigrad.arguments import listed_tensors
+from minigrad.autograd.bundle import Bundle
 from minigrad.autograd.upstream import into_grads, start
 from minigrad.creation import zeros, zeros_like
 from minigrad.grad_modes import enable_grad, no_grad
 from minigrad.hooks import forwards
 from minigrad.inplace import check_writable, shows_tracked, update
 from minigrad.tape.apply import check_keeps_grad
-from minigrad.tape.engine import Bundle, accumulated, gradients, off_tape
+from minigrad.tape.engine import accumulated, gradients, off_tape
 from minigrad.tape.grad_mode import is_grad_enabled, mode
 from minigrad.tape.node import LEAF, Node, record
 from minigrad.tape.tensor_base import TensorBase, copied, parent_of, wrap

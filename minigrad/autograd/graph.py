@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from minigrad.autograd.bundle import Bundle
 from minigrad.errors import freed_error
 from minigrad.grad_modes import no_grad
 from minigrad.hooks import Removable
 from minigrad.ops.pointwise import ADD, MUL
 from minigrad.ops.table import Row
 from minigrad.shaping import clone
-from minigrad.tape.engine import Bundle, off_tape, unbroadcast
+from minigrad.tape.engine import off_tape, unbroadcast
 from minigrad.tape.node import Gradient, Node
 from minigrad.tape.slice_grad import SliceGrad
 from minigrad.tape.tensor_base import TensorBase

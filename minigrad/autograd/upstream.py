@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad._arrays import alike
+from minigrad._arrays import alike, freeze, scalar_one
 from minigrad.arguments import renamed
 from minigrad.creation import tensor
+from minigrad.dtypes import float64
 from minigrad.errors import no_graph_error
-from minigrad.tape.engine import gradients, one
+from minigrad.tape.engine import gradients
 from minigrad.tape.node import Gradient, Parent
 from minigrad.tape.speed import accelerator
-from minigrad.tape.tensor_base import TensorBase, parent_of
+from minigrad.tape.tensor_base import TensorBase, parent_of, wrap
 
 __all__ = ["into_grads", "start"]
 
@@ -52,6 +53,20 @@ def _upstream(op: str, output: Any, gradient: Any, create_graph: bool) -> Gradie
     return gradient.to(output.dtype)
 
 
+_ones: dict[int, Any] = {}
+
+
+def one(dtype: int, /) -> Gradient:
+    """A 1 whose memory is shared, so frozen; ``dtype`` is its code."""
+    found = _ones.get(dtype)
+    if found is None:
+        if not 0 <= dtype <= float64.code:
+            raise ValueError("one(dtype): no such dtype")
+        found = _ones[dtype] = scalar_one(dtype)
+        freeze(found)
+    return wrap(found)
+
+
 def into_grads(output: Any, gradient: Any, retain_graph: bool, /) -> None:
     """Run a gradient from an output back to the leaves, and add what arrives to their ``grad``."""
     if not isinstance(output, TensorBase):
@@ -61,4 +76,4 @@ def into_grads(output: Any, gradient: Any, retain_graph: bool, /) -> None:
 
 
 if accelerator:
-    into_grads = accelerator.into_grads
+    into_grads, one = accelerator.into_grads, accelerator.one

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from minigrad import _arrays as arrays
-from minigrad.dtypes import by_code, float64
+from minigrad.dtypes import by_code
 from minigrad.errors import freed_error, hook_error, nested_error
 from minigrad.ops.table import Row
 from minigrad.passes import passes
@@ -21,22 +21,7 @@ from minigrad.tape.speed import accelerator
 from minigrad.tape.tensor_base import TensorBase, copied, wrap
 from minigrad.tape.vjp import rules
 
-__all__ = ["Bundle", "gradients", "off_tape", "one", "topological_order", "unbroadcast"]
-
-
-class Bundle:
-    """The gradients of a node with several outputs, by output position; they add up as one."""
-
-    __slots__ = ("parts",)
-
-    def __init__(self, parts: dict[int, Gradient]) -> None:
-        self.parts = parts
-
-    def __add__(self, other: Bundle) -> Bundle:
-        parts = dict(self.parts)
-        for k, g in other.parts.items():
-            parts[k] = parts[k] + g if k in parts else g
-        return Bundle(parts)
+__all__ = ["gradients", "off_tape", "topological_order", "unbroadcast"]
 
 
 # ---- the order -----------------------------------------------------------------------------------
@@ -333,20 +318,6 @@ def run_pass(
         passes.number = outer
 
 
-_ones: dict[int, Any] = {}
-
-
-def one(dtype: int, /) -> Gradient:
-    """A 1 whose memory is shared, so frozen; ``dtype`` is its code."""
-    found = _ones.get(dtype)
-    if found is None:
-        if not 0 <= dtype <= float64.code:
-            raise ValueError("one(dtype): no such dtype")
-        found = _ones[dtype] = arrays.scalar_one(dtype)
-        arrays.freeze(found)
-    return wrap(found)
-
-
 def unbroadcast(g: Gradient, meta: tuple[tuple[int, ...], int]) -> Gradient:
     """The gradient in the shape and dtype of an input that was broadcast or cast."""
     shape, dtype = meta
@@ -413,4 +384,4 @@ def off_tape(g: Gradient) -> Gradient:
 
 
 if accelerator:
-    run_pass, one = accelerator.run_pass, accelerator.one
+    run_pass = accelerator.run_pass

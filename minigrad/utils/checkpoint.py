@@ -15,10 +15,11 @@ from typing import Any
 
 from minigrad import random
 from minigrad._c import call, lib, save_as_is, saved_handle
+from minigrad.autograd.bundle import Bundle
 from minigrad.creation import zeros
 from minigrad.grad_modes import enable_grad, no_grad
 from minigrad.shaping import contiguous
-from minigrad.tape.engine import Bundle, gradients, off_tape
+from minigrad.tape.engine import gradients, off_tape
 from minigrad.tape.grad_mode import mode
 from minigrad.tape.node import LEAF, Node, record
 from minigrad.tape.tensor_base import TensorBase, copied, parent_of, wrap
