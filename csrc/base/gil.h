@@ -1,4 +1,4 @@
-/* gil.h: when a call from Python gives up the interpreter's lock.
+/* gil.h: gives up the interpreter's lock in a call that turns out to be long.
  *
  * Most calls are over sooner than the lock could be given up and taken back, so a call keeps it until
  * it opens a loop over several blocks or makes a large array. It takes the lock back once, when it
