@@ -320,7 +320,6 @@ static bool request_list(speed_state *s, request *r, int number, char kind, PyOb
 }
 
 bool request_read(speed_state *s, request *r, int number, PyObject *const *args, Py_ssize_t count) {
-    const char *signature = s->core->run_signature(number);
     r->in = r->few;
     r->objects = r->few_objects;
     r->ints = r->few_ints;
@@ -329,19 +328,19 @@ bool request_read(speed_state *s, request *r, int number, PyObject *const *args,
     r->room_ints = sizeof r->few_ints / sizeof *r->few_ints;
     r->saved = NULL;
     r->saved_by = NULL;
-    if (!signature) {
+    if (number < 0 || number >= s->operations) {
         PyErr_Format(PyExc_ValueError, "no operation has the number %i", number);
         return false;
     }
-    const char *end = strchr(signature, ':');
-    Py_ssize_t needed = end - signature;
+    const char *signature = s->signatures[number].letters;
+    Py_ssize_t needed = s->signatures[number].count;
     while (needed > count && signature[needed - 1] == 'm') needed--; /* arrays that are left out */
     if (needed != count) {
         PyErr_Format(PyExc_TypeError, "[%s] takes %s, not %zd arguments", s->core->run_title(number),
                      signature, count);
         return false;
     }
-    bool widens = end[1] != 's';
+    bool widens = s->signatures[number].result != 's';
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *x = args[i];
         bool done;
@@ -363,8 +362,8 @@ bool request_read(speed_state *s, request *r, int number, PyObject *const *args,
         }
         if (!done) return false;
     }
-    for (const char *left = signature + count; left < end; left++)
-        if (!request_array(s, r, number, *left, Py_None, false)) return false;
+    for (Py_ssize_t i = count; i < s->signatures[number].count; i++)
+        if (!request_array(s, r, number, signature[i], Py_None, false)) return false;
     return true;
 }
 
@@ -421,7 +420,7 @@ PyObject *speed_call(PyObject *module, PyObject *const *args, Py_ssize_t count) 
     mg_arrays out;
     PyObject *made = NULL;
     if (request_read(s, &r, (int)number, args + 1, count - 1)) {
-        char kind = strchr(s->core->run_signature((int)number), ':')[1];
+        char kind = s->signatures[number].result;
         int code = request_run(s, &r, (int)number, &out);
         if (code && kind != '?') call_check(s, true, (int)number, args + 1, count - 1, Py_None);
         else made = call_result(s, kind, code, &out);

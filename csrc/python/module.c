@@ -13,6 +13,20 @@ static int operation_number(const mg_core *core, const char *name) {
     return -1;
 }
 
+static bool read_signatures(speed_state *s) {
+    int count = s->core->run_count();
+    PyMem_Free(s->signatures);
+    s->operations = 0;
+    s->signatures = PyMem_Calloc((size_t)count, sizeof *s->signatures);
+    if (!s->signatures) return PyErr_NoMemory();
+    for (int i = 0; i < count; i++) {
+        const char *letters = s->core->run_signature(i), *end = strchr(letters, ':');
+        s->signatures[i] = (speed_signature){letters, (int)(end - letters), end[1]};
+    }
+    s->operations = count;
+    return true;
+}
+
 /* connect(core, check_result, tracers): the address of the core's table, and what calls need of Python. */
 static PyObject *speed_connect(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     speed_state *s = state_of(module);
@@ -35,6 +49,7 @@ static PyObject *speed_connect(PyObject *module, PyObject *const *args, Py_ssize
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         if ((*wanted[i].number = operation_number(s->core, wanted[i].name)) < 0) return NULL;
+    if (!read_signatures(s)) return NULL;
     s->core->set_gil_hook(gil_give_up);
     Py_RETURN_NONE;
 }
@@ -158,7 +173,10 @@ static int speed_clear(PyObject *module) {
     return 0;
 }
 
-static void speed_free(void *module) { speed_clear(module); }
+static void speed_free(void *module) {
+    speed_clear(module);
+    PyMem_Free(state_of(module)->signatures);
+}
 
 static PyModuleDef_Slot speed_slots[] = {{Py_mod_exec, (void *)speed_exec}, {0, NULL}};
 static PyModuleDef speed_module = {

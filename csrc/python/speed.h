@@ -49,8 +49,17 @@ typedef enum { NAME_REFS, NAME_CURRENT, NAME_LIMIT, NAME_VJP, NAME_GRAPH_VJP, NA
 
 enum { DTYPES = MG_FLOAT64 + 1 };
 
+/* An operation's signature: see mg_run_signature. */
+typedef struct {
+    const char *letters; /* of the arguments, and then a colon */
+    int count;           /* of the arguments */
+    char result;
+} speed_signature;
+
 typedef struct {
     const mg_core *core;
+    speed_signature *signatures; /* by number */
+    int operations;
     PyTypeObject *array_type, *saved_type, *size_type, *node_type, *tensor_type;
     PyObject *uses[USES];
     PyObject *names[NAMES]; /* interned */

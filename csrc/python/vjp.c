@@ -30,9 +30,7 @@ static PyObject *rule_transposed(const rule *rule, PyObject *g, PyObject *args) 
         return made;
     }
     /* The kernel takes of the arguments as many as its signature says. */
-    const char *signature = s->core->run_signature(rule->kernel);
-    Py_ssize_t taken = 0;
-    while (signature[taken] && signature[taken] != ':') taken++;
+    Py_ssize_t taken = s->signatures[rule->kernel].count;
     if (taken < count) count = taken;
     Py_INCREF(g); /* others may replace them meanwhile */
     Py_INCREF(args);
