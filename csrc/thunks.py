@@ -90,10 +90,13 @@ def _call(op: Operation) -> tuple[str, list[str], list[str]]:
             signature += LISTS[kind]
             number = name if new else f"{listed}_count"
             before.append(f"int64_t {number} = *ints++;")
+            arrays = kind in ("mg_array **", "mg_stored **")
             if not new:
-                before.append(
-                    f"if ({number} != {counts or 'first[0]->ndim'} && {number} >= 0) goto misfit;"
-                )
+                left_out = f" && {number} >= 0" * arrays  # such as the state of an optimizer
+                length = counts or "first[0]->ndim"
+                before.append(f"if ({number} != {length}{left_out}) goto misfit;")
+            elif arrays:
+                before.append(f"if ({number} < 0) goto misfit;")
             passed.append(listed)
             length = f"({number} > 0 ? {number} : 0)"
             if kind in ("mg_array **", "mg_stored **"):

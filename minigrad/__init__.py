@@ -14,7 +14,6 @@ from typing import Any
 
 from minigrad import functions
 from minigrad._tensor import Tensor
-from minigrad.autograd.grad_modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from minigrad.functions.creation import (
     arange,
     as_tensor,
@@ -32,6 +31,7 @@ from minigrad.functions.creation import (
     zeros,
     zeros_like,
 )
+from minigrad.functions.grad_modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from minigrad.runtime.devices import device
 from minigrad.runtime.dtypes import DType as dtype  # noqa: N813 - PyTorch's name
 from minigrad.runtime.dtypes import (

@@ -36,7 +36,6 @@ from minigrad._tensor.typed_classes import ShortTensor as ShortTensor
 from minigrad.amp import autocast as autocast
 from minigrad.autograd import Function as Function
 from minigrad.autograd import grad as grad
-from minigrad.autograd.grad_modes import *
 from minigrad.checking import gradcheck as gradcheck
 from minigrad.checking import gradgradcheck as gradgradcheck
 from minigrad.checking import numerical_gradient_check as numerical_gradient_check
@@ -49,6 +48,7 @@ from minigrad.functions.counting import *
 from minigrad.functions.creation import *
 from minigrad.functions.diagonals import *
 from minigrad.functions.elementwise import *
+from minigrad.functions.grad_modes import *
 from minigrad.functions.padding import *
 from minigrad.functions.predicates import *
 from minigrad.functions.products import *

@@ -32,7 +32,8 @@ static const op_entry *op_found(int op) {
 
 const char *mg_run_name(int op) {
     const op_entry *found = op_found(op);
-    return found ? found->name : op < 0 ? NULL : mg_op_name(op % mg_op_count());
+    if (op < 0 || op >= mg_run_count()) return NULL;
+    return found ? found->name : mg_op_name(op % mg_op_count());
 }
 
 const char *mg_run_title(int op) {

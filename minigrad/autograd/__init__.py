@@ -12,10 +12,10 @@ from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minigrad._tensor.inplace import check_writable, shows_tracked, update
-from minigrad.autograd.grad_modes import enable_grad, no_grad
 from minigrad.autograd.upstream import into_grads, start
 from minigrad.functions.arguments import listed_tensors
 from minigrad.functions.creation import zeros, zeros_like
+from minigrad.functions.grad_modes import enable_grad, no_grad
 from minigrad.runtime.lazy_numpy import is_numpys
 from minigrad.runtime.native import call, kernels, lib, save_as_is, saved_handle
 from minigrad.tape.apply import check_keeps_grad

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.autograd import grad
-from minigrad.autograd.grad_modes import enable_grad
 from minigrad.functions.creation import zeros, zeros_like
+from minigrad.functions.grad_modes import enable_grad
 from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from minigrad.autograd.grad_modes import no_grad
+from minigrad.functions.grad_modes import no_grad
 from minigrad.functions.shaping import clone
 from minigrad.ops.pointwise import ADD, MUL
 from minigrad.ops.table import Row

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad import functions as f
-from minigrad.autograd.grad_modes import no_grad
 from minigrad.distributions import constraints
 from minigrad.distributions.discrete import Categorical
 from minigrad.distributions.distribution import Distribution
 from minigrad.distributions.transforms.base import ComposeTransform, Transform, last_added
+from minigrad.functions.grad_modes import no_grad
 from minigrad.tape.tensor_base import Size
 
 __all__ = ["Independent", "MixtureSameFamily", "TransformedDistribution"]

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from minigrad import functions as f
-from minigrad.autograd.grad_modes import no_grad
 from minigrad.distributions import constraints
 from minigrad.functions.creation import tensor
+from minigrad.functions.grad_modes import no_grad
 from minigrad.runtime.dtypes import default_dtype
 from minigrad.tape.tensor_base import Size, TensorBase
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from minigrad import functions as f
 from minigrad.autograd import grad
-from minigrad.autograd.grad_modes import enable_grad
 from minigrad.distributions.distribution import Distribution
 from minigrad.distributions.transforms.base import last_added
+from minigrad.functions.grad_modes import enable_grad
 
 __all__ = ["ExponentialFamily", "bregman"]
 

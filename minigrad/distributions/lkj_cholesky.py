@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad import functions as f
-from minigrad.autograd.grad_modes import no_grad
 from minigrad.distributions import constraints
 from minigrad.distributions.distribution import Distribution, floats
 from minigrad.distributions.gamma_family import Beta
 from minigrad.distributions.stable import log_gamma_gap
 from minigrad.functions.creation import arange
+from minigrad.functions.grad_modes import no_grad
 from minigrad.random import randn
 
 __all__ = ["LKJCholesky"]

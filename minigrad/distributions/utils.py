@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad import functions as f
-from minigrad.autograd.grad_modes import enable_grad
 from minigrad.distributions.continuous import EULER
 from minigrad.distributions.discrete import inside
 from minigrad.distributions.distribution import floats
 from minigrad.distributions.transforms.matrices import lower_matrix, matrix_size, places
+from minigrad.functions.grad_modes import enable_grad
 
 __all__ = [
     "broadcast_all",

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad import autograd
-from minigrad.autograd.grad_modes import enable_grad
 from minigrad.func.trees import leaves, mapped
+from minigrad.functions.grad_modes import enable_grad
 from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.node import Node
 from minigrad.tape.tensor_base import TensorBase

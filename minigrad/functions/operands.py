@@ -131,9 +131,8 @@ def check_range(op: str, numbers: Array, code: int) -> None:
     if code >= 0 or kind.kind != 1 or numbers.dtype == lib.MG_BOOL or not numbers.size:
         return
     most = 2 ** (8 * kind.itemsize - kind.is_signed) - 1
-    item = lib.mg_item_float if numbers.dtype >= _FIRST_FLOAT else lib.mg_item_int
-    for which in (lib.MG_MIN, lib.MG_MAX):
-        found = item(call(kernels.reduce, which, numbers, -1, None, 0))
+    for which in (kernels.amin, kernels.amax):
+        found = call(which, numbers, None, False).item()
         if not -most - kind.is_signed <= found <= most:
             raise OverflowError(f"[{op}] {found} does not fit in {kind.name}")
 

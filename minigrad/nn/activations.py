@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.arguments import integer
 from minigrad.functions.creation import full
+from minigrad.functions.grad_modes import no_grad
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.function_module import FunctionModule
 from minigrad.nn.module import Module, Parameter

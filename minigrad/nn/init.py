@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.arguments import integer, real
 from minigrad.functions.creation import asarray, eye, zeros
+from minigrad.functions.grad_modes import no_grad
 from minigrad.random import drawing, filled
 from minigrad.runtime.lazy_numpy import np
 from minigrad.tape.tensor_base import TensorBase

@@ -7,9 +7,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.arguments import integer, size_of
 from minigrad.functions.creation import check_room, tensor
+from minigrad.functions.grad_modes import no_grad
 from minigrad.functions.shaping import flatten, unflatten
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.function_module import FunctionModule

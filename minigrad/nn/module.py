@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 from minigrad import functions as f
 from minigrad._tensor import Tensor
 from minigrad._tensor.inplace import replace
-from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.creation import foreign_values, require_grad, tensor
+from minigrad.functions.grad_modes import no_grad
 from minigrad.runtime.devices import destination, on_cpu
 from minigrad.runtime.dtypes import as_dtype
 from minigrad.runtime.lazy_numpy import is_numpys

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.arguments import integer
 from minigrad.functions.creation import ones, tensor, zeros
+from minigrad.functions.grad_modes import no_grad
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.functional.spatial import Sizes
 from minigrad.nn.module import Module, Parameter

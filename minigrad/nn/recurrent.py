@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.arguments import integer, real, tensor_operand
 from minigrad.functions.creation import zeros
+from minigrad.functions.grad_modes import no_grad
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.functional.recurrent import layer_steps
 from minigrad.nn.layers import uniform_parameter

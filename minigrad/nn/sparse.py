@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.arguments import integer, tensor_operand
+from minigrad.functions.grad_modes import no_grad
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.module import Module, Parameter
 from minigrad.random import randn

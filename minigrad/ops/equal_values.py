@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.ops.linalg import T
-from minigrad.tape.passes import pass_depth, pass_number
+from minigrad.runtime.passes import pass_depth, pass_number
 
 EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52}
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
 from typing import Any, NamedTuple
 
-from minigrad.autograd.grad_modes import enable_grad, no_grad
 from minigrad.functions.arguments import integer
 from minigrad.functions.creation import foreign_values, tensor, zeros_like
+from minigrad.functions.grad_modes import enable_grad, no_grad
 from minigrad.functions.shaping import cat
 from minigrad.optim.by_parameter import check_fit, check_ranges, check_switches
 from minigrad.optim.optimizers import Closure, Group, Optimizer, _count, _with_gradients

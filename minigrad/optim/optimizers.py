@@ -15,9 +15,9 @@ from numbers import Real
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
-from minigrad.autograd.grad_modes import enable_grad
 from minigrad.functions.arguments import renamed
 from minigrad.functions.creation import foreign_values, tensor, zeros_like
+from minigrad.functions.grad_modes import enable_grad
 from minigrad.optim.hooks import Hooked
 from minigrad.runtime.dtypes import by_code
 from minigrad.runtime.native import Array, call, kernels, titles

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.creation import tensor
+from minigrad.functions.grad_modes import no_grad
 from minigrad.nn.module import Module
 from minigrad.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from minigrad.optim.lr_scheduler import LRScheduler

@@ -12,9 +12,9 @@ from minigrad.ops.table import Row
 from minigrad.runtime.dtypes import by_code, float64
 from minigrad.runtime.errors import freed_error, hook_error, nested_error
 from minigrad.runtime.native import Array, call, kernels
+from minigrad.runtime.passes import passes
 from minigrad.tape.grad_mode import begin, end, without_recording
 from minigrad.tape.node import LEAF, Gradient, Node, Parent
-from minigrad.tape.passes import passes
 from minigrad.tape.slice_grad import SliceGrad
 from minigrad.tape.speed import accelerator
 from minigrad.tape.tensor_base import TensorBase, copied, wrap

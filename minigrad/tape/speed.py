@@ -126,7 +126,7 @@ def _new_node(op: Any, saved: Any, args: Any, meta: Any, parents: tuple[Any, ...
 def _accelerator() -> Any:
     names = (
         "Node Fields Size wrap parent_of link basic_index split from_lists to_lists use commit "
-        "into_grads run_pass one pass_depth pass_number"
+        "into_grads run_pass one"
     )
     return SimpleNamespace(
         **{name: getattr(speed, name) for name in names.split()},

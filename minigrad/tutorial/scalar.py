@@ -18,9 +18,9 @@ from typing import Any
 
 from minigrad import functions as f
 from minigrad._tensor import Tensor
-from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.arguments import integer, piece_count
 from minigrad.functions.creation import tensor
+from minigrad.functions.grad_modes import no_grad
 from minigrad.random import drawing
 from minigrad.runtime.dtypes import float64
 from minigrad.tape.tensor_base import TensorBase

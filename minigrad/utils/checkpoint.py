@@ -15,8 +15,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from minigrad import random
-from minigrad.autograd.grad_modes import enable_grad, no_grad
 from minigrad.functions.creation import zeros
+from minigrad.functions.grad_modes import enable_grad, no_grad
 from minigrad.functions.shaping import contiguous
 from minigrad.runtime.native import call, kernels, save_as_is, saved_handle
 from minigrad.tape.engine import Bundle, gradients, off_tape

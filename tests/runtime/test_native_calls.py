@@ -208,3 +208,97 @@ def test_a_tensor_that_holds_no_array_is_refused(handle):
     for f in (mg.exp, lambda x: x + x, lambda x: mg.add(x, 1), lambda x: x @ x, linear):
         with pytest.raises(AttributeError):
             f(x)
+
+
+# ---- one calling convention ----------------------------------------------------------------------
+
+
+def array(*values, dtype=mg.float64):
+    return mg.tensor(list(values), dtype=dtype)._h
+
+
+def listed(x):
+    return wrap(x).tolist()
+
+
+def test_every_operation_has_a_name_a_title_and_a_signature():
+    assert len(native.names) == len(native.titles) == len(native.signatures)
+    assert len(set(native.names)) == len(native.names)
+    assert all(kernels.__dict__[name] == number for number, name in enumerate(native.names))
+    for signature in native.signatures:
+        letters, _, result = signature.partition(":")
+        assert set(letters) <= set("asmASkidpILD")
+        assert result in ("1", "n", "s", "?")
+
+
+def test_arguments_are_read_by_the_signature():
+    x = array(1.0, 2.0, 3.0, 4.0)
+    assert listed(call(kernels.reshape, x, (2, 2))) == [[1.0, 2.0], [3.0, 4.0]]  # a list
+    assert listed(call(kernels.sum, x, None, True)) == [10.0]  # no list: all axes
+    assert listed(call(kernels.gather, x, [array(3, 0, dtype=mg.int64)])) == [4.0, 1.0]
+    assert listed(call(kernels.elu, (x,), (2.0, 1.0, 1.0))) == [1.0, 2.0, 3.0, 4.0]  # floats
+    assert call(kernels.far, x) is False  # an answer
+    made = call(
+        kernels.distinct, call(kernels.reshape, array(2, 1, 2, dtype=mg.int64), (3, 1)), 1, 1
+    )
+    assert [listed(one) for one in made] == [[1, 0], [1, 2], [1, 0, 1]]  # several arrays
+    y = call(kernels.copy, x)
+    assert call(kernels.accumulate, y, x) is None  # a write
+    assert listed(y) == [2.0, 4.0, 6.0, 8.0]
+
+
+def test_arrays_at_the_end_may_be_left_out():
+    x, w = mg.ones(2, 3)._h, mg.ones(4, 3)._h
+    assert listed(call(kernels.linear, x, w)) == listed(call(kernels.linear, x, w, None))
+    with pytest.raises(TypeError, match=r"\[linear\] takes"):
+        call(kernels.linear, x)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ((), "takes"),
+        ((None,), r"\[exp\] takes arrays, not <class 'NoneType'>"),
+        (([1.0],), r"\[exp\] takes arrays, not <class 'list'>"),
+        ((1, 2), "takes"),
+    ],
+)
+def test_wrong_arguments_are_named(args, said):
+    with pytest.raises(TypeError, match=said):
+        call(kernels.exp, *args)
+
+
+def test_lists_of_other_lengths_are_refused():
+    x = mg.ones(2, 3)._h
+    for start in ((0,), (0, 0, 0), None):
+        with pytest.raises(ValueError, match=r"\[index\]"):
+            call(kernels.view_slice, x, start, (1, 1), (1, 1))
+    with pytest.raises(ValueError, match=r"\[index\]|negative"):
+        call(kernels.view_slice, x, (0, 0), (1, 1), (-1, 1))
+
+
+def test_integers_beyond_int64_and_axes_beyond_int32_are_refused():
+    x = mg.ones(2, 3)._h
+    with pytest.raises(ValueError, match=r"\[reshape\] a size or index is beyond int64"):
+        call(kernels.reshape, x, (2**63,))
+    for axis in (2**40, -(2**40), 2**31, 17):
+        with pytest.raises(IndexError, match="out of range for 2 dimensions"):
+            call(kernels.sum, x, (axis,), False)
+    with pytest.raises((IndexError, ValueError), match="dim"):
+        call(kernels.sum, x, tuple(range(1000)), False)
+
+
+@pytest.mark.parametrize("wrong", [(), (0,), (4, 1), (1, 2, 1, 0, 1), (2, 1, 1, 1, 1, 0, 1)])
+def test_wrong_pooling_windows_and_geometries_are_refused(wrong):
+    x = mg.ones(1, 1, 4)._h
+    for kernel in (kernels.box_sum, kernels.box_max, kernels.box_argmax):
+        with pytest.raises(ValueError, match="pool"):
+            call(kernel, x, wrong)
+    with pytest.raises(ValueError, match="convolution"):
+        call(kernels.conv_sum, x, mg.ones(1, 1, 2)._h, None, wrong)
+
+
+def test_numbers_that_no_operation_has_are_refused():
+    for number in (-1, len(native.names), 10**6):
+        with pytest.raises((ValueError, IndexError)):
+            call(number, mg.ones(2)._h)

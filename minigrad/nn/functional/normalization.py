@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.arguments import integer, tensor_operand
+from minigrad.functions.grad_modes import no_grad
 from minigrad.nn.functional.spatial import Sizes, check_places, require_floats
 from minigrad.ops.normalization import CHANNEL_NORM, LAYER_NORM, RMS_NORM
 from minigrad.ops.reduction import UNITS, deviations

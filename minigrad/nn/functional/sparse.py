@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minigrad import functions as f
-from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.arguments import integer, tensor_operand
 from minigrad.functions.creation import ones_like, zeros
+from minigrad.functions.grad_modes import no_grad
 from minigrad.functions.padding import pad
 from minigrad.functions.selection import gather_rows, index_operand
 from minigrad.runtime.native import call, kernels

@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.arguments import listed_tensors, real
+from minigrad.functions.grad_modes import no_grad
 from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:

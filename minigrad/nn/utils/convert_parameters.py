@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
-from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.arguments import listed_tensors, tensor_operand
+from minigrad.functions.grad_modes import no_grad
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor

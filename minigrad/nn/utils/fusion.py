@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from minigrad import functions as f
-from minigrad.autograd.grad_modes import no_grad
+from minigrad.functions.grad_modes import no_grad
 from minigrad.nn.module import Module, Parameter
 
 __all__ = [

@@ -6,9 +6,9 @@ from typing import Any
 
 from minigrad import functions as f
 from minigrad import linalg
-from minigrad.autograd.grad_modes import no_grad
 from minigrad.functions.arguments import integer
 from minigrad.functions.creation import eye, zeros, zeros_like
+from minigrad.functions.grad_modes import no_grad
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.module import Module
 from minigrad.nn.utils.parametrize import register_parametrization

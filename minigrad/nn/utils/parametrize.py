@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
-from minigrad.autograd.grad_modes import no_grad
+from minigrad.functions.grad_modes import no_grad
 from minigrad.nn.layers import ModuleDict, ModuleList
 from minigrad.nn.module import Module, Parameter
 from minigrad.tape.tensor_base import TensorBase

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad import functions as f
-from minigrad.autograd.grad_modes import no_grad
+from minigrad.functions.grad_modes import no_grad
 from minigrad.nn import functional as F  # noqa: N812 - its usual name
 from minigrad.nn.module import Module, Parameter
 from minigrad.nn.utils.parametrizations import as_rows, iterated, norm_except_dim, outputs_dim

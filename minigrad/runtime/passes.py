@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from _thread import _local
 
-from minigrad.tape.speed import accelerator
+from minigrad.runtime.accelerator import speed
 
 __all__ = ["Passes", "pass_depth", "pass_number", "passes"]
 
@@ -31,5 +31,5 @@ def pass_number() -> int:
     return passes.number
 
 
-if accelerator:
-    pass_depth, pass_number = accelerator.pass_depth, accelerator.pass_number
+if speed is not None:
+    pass_depth, pass_number = speed.pass_depth, speed.pass_number

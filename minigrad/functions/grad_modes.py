@@ -52,7 +52,7 @@ class _SetMode:
             )
         code = getattr(function, "__code__", None)
         if getattr(code, "co_flags", 0) & _RUNS_IN_STEPS:
-            from minigrad.autograd.coroutines import in_steps
+            from minigrad.functions.coroutines import in_steps
 
             return in_steps(type(self).__name__, self.enabled, function)
 
