@@ -1,4 +1,4 @@
-/* saved.c: what the tape keeps for a backward, and how a later write to it is noticed.
+/* saved.c: arrays that the tape saves for a backward pass, and how later writes to them are noticed.
  *
  * Writes advance a process-wide clock and stamp it on the buffer, so one number says for all saved
  * arrays whether anything happened to them since. Memory that NumPy can write leaves no stamp: it is

@@ -1,3 +1,4 @@
+/* error.c: the last error of each thread: a code and two numbers. */
 #include "error.h"
 
 static _Thread_local int last_code;

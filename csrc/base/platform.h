@@ -1,4 +1,4 @@
-/* platform.h: what every C file may rely on. */
+/* platform.h: attributes, pragmas and small helpers that every C file may use. */
 #ifndef MG_PLATFORM_H
 #define MG_PLATFORM_H
 
@@ -22,7 +22,7 @@
  * library. What one of them defines for others, and each kernel of ops.def, is declared by these: C
  * calls it `name`, the linker name_avx2 and so on. */
 #ifdef MG_ISA
-#define MG_LINKED_AS(name)                                                                          \
+#define MG_LINKED_AS(name)                                                                         \
     __asm__(MG_QUOTED(__USER_LABEL_PREFIX__) MG_QUOTED(name) "_" MG_QUOTED(MG_ISA))
 #define MG_SHARED(type, name, args) extern MG_OWN type name args MG_LINKED_AS(name)
 #define MG_SHARED_TABLE(type, name) extern MG_OWN type name MG_LINKED_AS(name)
@@ -33,7 +33,7 @@
  * fit chains stand further apart. Left alone it only does so afterwards, when registers used twice hold
  * instructions back; without a chain, as for roots, that is the better way. */
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__AVX512F__)
-#define MG_CHAINS                                                                                   \
+#define MG_CHAINS                                                                                  \
     _Pragma("GCC push_options") _Pragma("GCC optimize(\"schedule-insns\", \"sched-pressure\")")
 #define MG_CHAINS_END _Pragma("GCC pop_options")
 #else

@@ -1,6 +1,6 @@
-/* distance.c: Euclidean distances between all points of two sets, always by differences.
+/* distance.c: Euclidean distances between all pairs of two sets of points, by differences.
  *
- * Runs of points of the second set lie in cache, turned so that they are vectors, while the points of
+ * Runs of points of the second set lie in cache, transposed so that they are vectors, while the points of
  * the first pass; what these runs add to the gradient of the first is then summed. So the bits do not
  * depend on the number of threads. */
 #include "kernels/iterate/contiguous.h"
@@ -10,7 +10,7 @@
 #include <float.h>
 #include <math.h>
 
-/* Stacks of n points x and m points y of k coordinates; y and dy lie turned, in rows of `row`. */
+/* Stacks of n points x and m points y of k coordinates; y and dy lie transposed, in rows of `row`. */
 typedef struct {
     int dtype;
     int64_t items, n, m, k, row, runs, rows; /* rows: points x in a block */
@@ -53,12 +53,12 @@ static int distance_lay_out(distance_plan *t, const mg_array *a, const mg_array 
     return MG_OK;
 }
 
-/* Zeros for points that lie turned, and where in them those of `b` belong. */
-static mg_array *distance_turned(const distance_plan *t, const mg_array *b, mg_array *inside) {
+/* Zeros for points that lie transposed, and where in them those of `b` belong. */
+static mg_array *distance_transposed(const distance_plan *t, const mg_array *b, mg_array *inside) {
     mg_array *made = mg_new(t->dtype, 3, (int64_t[]){t->items, t->k, t->row});
     if (!made) return NULL;
     memset(made->data, 0, (size_t)(made->size * mg_itemsize(t->dtype)));
-    mg_array shape = mg_turned(b), whole = mg_header(made);
+    mg_array shape = mg_transposed(b), whole = mg_header(made);
     whole.ndim = b->ndim;
     whole.size = b->size;
     memcpy(whole.shape, shape.shape, sizeof shape.shape);
@@ -130,9 +130,9 @@ mg_array *mg_cdist(mg_array *a, mg_array *b) {
     int64_t shape[MG_MAX_NDIM];
     memcpy(shape, a->shape, sizeof shape);
     shape[a->ndim - 1] = t.m;
-    mg_array inside, turned = mg_turned(b), *out = NULL;
-    mg_array *x = mg_contiguous(a), *y = distance_turned(&t, b, &inside);
-    if (x && y && mg_write(&inside, &turned) == MG_OK) out = mg_new(a->dtype, a->ndim, shape);
+    mg_array inside, transposed = mg_transposed(b), *out = NULL;
+    mg_array *x = mg_contiguous(a), *y = distance_transposed(&t, b, &inside);
+    if (x && y && mg_write(&inside, &transposed) == MG_OK) out = mg_new(a->dtype, a->ndim, shape);
     if (out && out->size) {
         t.x = x->data, t.y = y->data, t.out = out->data;
         t.rows = 64;
@@ -152,18 +152,18 @@ mg_arrays *mg_cdist_vjp(mg_array *g, mg_array *a, mg_array *b, mg_array *d) {
     if (distance_lay_out(&t, a, b) != MG_OK) return NULL;
     int64_t shape[MG_MAX_NDIM + 1] = {mg_max(t.runs, 1)};
     memcpy(shape + 1, a->shape, sizeof a->shape);
-    mg_array inside, to, turned = mg_turned(b), *made[2] = {NULL};
-    mg_array *x = mg_contiguous(a), *y = distance_turned(&t, b, &inside);
-    mg_array *dy = distance_turned(&t, b, &to), *upstream = mg_contiguous(g), *root = mg_contiguous(d);
+    mg_array inside, to, transposed = mg_transposed(b), *made[2] = {NULL};
+    mg_array *x = mg_contiguous(a), *y = distance_transposed(&t, b, &inside);
+    mg_array *dy = distance_transposed(&t, b, &to), *upstream = mg_contiguous(g), *root = mg_contiguous(d);
     mg_array *parts = mg_new(a->dtype, a->ndim + 1, shape);
-    if (x && y && dy && upstream && root && parts && mg_write(&inside, &turned) == MG_OK) {
+    if (x && y && dy && upstream && root && parts && mg_write(&inside, &transposed) == MG_OK) {
         t.x = x->data, t.y = y->data, t.g = upstream->data, t.d = root->data;
         t.dx = parts->data, t.dy = dy->data;
         t.rows = mg_max(t.n, 1);
         if (t.runs == 0) memset(t.dx, 0, (size_t)(parts->size * mg_itemsize(a->dtype)));
         distance_run_all(&t);
         made[0] = mg_reduce(MG_SUM, parts, 1, (int32_t[]){0}, 0);
-        to = mg_turned(&to);
+        to = mg_transposed(&to);
         made[1] = made[0] ? mg_copy(&to) : NULL;
     }
     for (int i = 0; i < 6; i++) mg_release((mg_array *[]){x, y, dy, upstream, root, parts}[i]);

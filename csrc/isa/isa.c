@@ -1,4 +1,4 @@
-/* isa.c: the kernels that were built, which of them this machine can run, and those in use.
+/* isa.c: finds the instruction sets that were built and that this machine runs, and binds the kernels of one.
  *
  * The build says for which instruction sets there are any: MG_ISAS is a list of MG_EACH_ISA(name), the one
  * that all machines of a kind have first. */

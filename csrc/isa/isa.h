@@ -1,4 +1,4 @@
-/* isa.h: the kernels of one instruction set, as a table. */
+/* isa.h: the type of the table of all kernels of one instruction set. */
 #ifndef MG_ISA_H
 #define MG_ISA_H
 

@@ -1,4 +1,4 @@
-/* sizes.h: the constants of sizes.def. */
+/* sizes.h: the constants of sizes.def as enumerators. */
 #ifndef MG_SIZES_H
 #define MG_SIZES_H
 

@@ -236,7 +236,7 @@ static void system_item(const system_plan *t, double *a, double *x) {
     case SYSTEM_LOWER:
         system_substitute(a, row, 1, t->unit, x, width, n, width);
         break;
-    case SYSTEM_CHOLESKY: /* the lower factor is the upper one of the other triangle, turned */
+    case SYSTEM_CHOLESKY: /* the lower factor is the upper one of the other triangle, transposed */
         for (int64_t i = 1; i < n; i++)
             for (int64_t j = 0; j < i; j++) a[j * n + i] = a[i * n + j];
         system_cholesky(a, n, n);

@@ -45,7 +45,7 @@ MG_INLINE mg_array mg_header(const mg_array *x) {
 }
 
 /* The transposition of x's last two axes, likewise. */
-MG_INLINE mg_array mg_turned(const mg_array *x) {
+MG_INLINE mg_array mg_transposed(const mg_array *x) {
     mg_array y = mg_header(x);
     for (int d = 0, last = x->ndim - 1; d < 2; d++) {
         y.shape[last - d] = x->shape[last - 1 + d];

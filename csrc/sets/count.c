@@ -1,5 +1,5 @@
-/* count.c: how often values occur, what different ones there are, classes as vectors of 0 and 1, places
- * in triangles, parts of an axis side by side, and what lies between two values of a rank.
+/* count.c: counts and distinct values: bincount, histograms, unique rows, one-hot vectors, triangle indices,
+ * parts of an axis, interpolation between order statistics.
  *
  * Loops of one element after the other, the same for every instruction set. What others write into an
  * array meanwhile changes what is counted, never where. */

@@ -1,4 +1,4 @@
-/* exponent.h: numbers with their exponents apart, for products whose parts leave the range.
+/* exponent.h: numbers with separate exponents, for products that overflow or underflow on the way.
  *
  * Quick loops do not look. The processor notes in sticky flags what overflowed, or lost digits below the
  * range: where it did, the product is made again from such numbers. */

@@ -379,7 +379,7 @@ MG_INLINE bool w_within_bits_f64(wide_f64 x, uint64_t low, uint64_t high) {
 /* sqrt a for a = 0 and a from 2^-900 on; NaN below 0 */
 MG_INLINE wide_f64 w_near_root_f64(wide_f64 a) {
 #if defined(__AVX512F__)
-    if (mg_system_roots()) return w_sqrt_f64(a); /* in the loop: a twin of each would be long */
+    if (mg_system_roots()) return w_sqrt_f64(a); /* in the loop: a second version of each would be long */
     wide_f64 y;
     for (int k = 0; k < WIDE_VECTORS; k++) y.v[k] = v_rough_root_inverse_or_zero(a.v[k]);
     return w_root_steps_f64(a, y);
@@ -461,11 +461,11 @@ MG_INLINE void w_map_2_f64(double *restrict out, const double *restrict x,
                            const double *restrict y, int64_t n, double (*f)(double, double)) {
     for (int64_t i = 0; i < n; i++) out[i] = f(x[i], y[i]);
 }
-MG_INLINE void w_map_slope_f32(float *out, const float *g, const float *restrict x,
+MG_INLINE void w_map_partial_f32(float *out, const float *g, const float *restrict x,
                              const float *restrict y, int64_t n, float (*f)(float, float)) {
     for (int64_t i = 0; i < n; i++) out[i] = g[i] == 0 ? 0 : g[i] * f(x[i], y[i]);
 }
-MG_INLINE void w_map_slope_f64(double *out, const double *g, const double *restrict x,
+MG_INLINE void w_map_partial_f64(double *out, const double *g, const double *restrict x,
                              const double *restrict y, int64_t n, double (*f)(double, double)) {
     for (int64_t i = 0; i < n; i++) out[i] = g[i] == 0 ? 0 : g[i] * f(x[i], y[i]);
 }

@@ -199,7 +199,7 @@ MG_INLINE wide w_with_sign(wide a, wide b) {
     EACH a.v[k] = OR_SIGN(a.v[k], b.v[k]);
     return a;
 }
-/* a, its sign turned where b has one. */
+/* a, its sign flipped where b has one. */
 MG_INLINE wide R(w_flip_sign)(wide a, wide b) {
     EACH a.v[k] = XOR_SIGN(a.v[k], b.v[k]);
     return a;
@@ -252,36 +252,36 @@ MG_INLINE void R(w_map_2)(real *restrict out, const real *restrict x, const real
     for (int64_t i = 0; i < n; i += WIDE_LANES)
         w_store(out + i, f(w_load(x + i), w_load(y + i)));
 }
-/* g slope, and 0 where g is 0 */
-MG_INLINE wide R(w_times_slope)(wide g, wide slope) {
+/* g partial, and 0 where g is 0 */
+MG_INLINE wide R(w_times_partial)(wide g, wide partial) {
 #if defined(__AVX512F__)
-    return w_choose_zero(g, ~REAL_SIGN, w_set(0), w_mul(g, slope));
+    return w_choose_zero(g, ~REAL_SIGN, w_set(0), w_mul(g, partial));
 #else
-    EACH slope.v[k] = (vec)((uvec)(g.v[k] * slope.v[k]) & (uvec)(g.v[k] != 0));
-    return slope;
+    EACH partial.v[k] = (vec)((uvec)(g.v[k] * partial.v[k]) & (uvec)(g.v[k] != 0));
+    return partial;
 #endif
 }
 /* out[i] = g[i] f(x[i], y[i]), and 0 where g is 0; out may be g */
-MG_INLINE void R(w_map_slope)(real *out, const real *g, const real *restrict x,
+MG_INLINE void R(w_map_partial)(real *out, const real *g, const real *restrict x,
                               const real *restrict y, int64_t n, wide (*f)(wide, wide)) {
     if (n % WIDE_LANES) __builtin_unreachable();
     for (int64_t i = 0; i < n; i += WIDE_LANES) {
-        wide slope = f(w_load(x + i), w_load(y + i));
-        w_store(out + i, R(w_times_slope)(w_load(g + i), slope));
+        wide partial = f(w_load(x + i), w_load(y + i));
+        w_store(out + i, R(w_times_partial)(w_load(g + i), partial));
     }
 }
 #if !defined(__AVX512F__)
 /* The same, where f says by the way whether it is right for a whole block, as for nearly all, and
  * otherwise it is by `any`, of one block. With few registers it pays to limit nothing. */
-MG_INLINE void R(w_map_slope_near)(real *out, const real *g, const real *restrict x,
+MG_INLINE void R(w_map_partial_near)(real *out, const real *g, const real *restrict x,
                                    const real *restrict y, int64_t n,
                                    wide (*f)(wide, wide, bool *),
                                    void (*any)(real *, const real *, const real *, const real *)) {
     if (n % WIDE_LANES) __builtin_unreachable();
     for (int64_t i = 0; i < n; i += WIDE_LANES) {
         bool right;
-        wide slope = f(w_load(x + i), w_load(y + i), &right);
-        if (MG_LIKELY(right)) w_store(out + i, R(w_times_slope)(w_load(g + i), slope));
+        wide partial = f(w_load(x + i), w_load(y + i), &right);
+        if (MG_LIKELY(right)) w_store(out + i, R(w_times_partial)(w_load(g + i), partial));
         else any(out + i, g + i, x + i, y + i);
     }
 }

@@ -1,4 +1,4 @@
-/* pool.h: one parallel loop.
+/* pool.h: the parallel loop, which all threads go through.
  *
  * The range 0..blocks is worked through by the calling thread and the pool's workers. Boundaries of
  * blocks are the caller's. Those that a result depends on never depend on the number of threads. */

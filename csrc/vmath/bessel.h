@@ -43,13 +43,13 @@ static const double v_i1_large[] = { /* e^-x I1(x) sqrt(x) in 16 / x - 1, x >= 8
  * multiplied by the derivative, which Horner's rule gives on the way. */
 MG_INLINE double v_bessel_small_f64(const double *c, double a) {
     v_pair_f64 y = v_product_f64(0.5 * a, 0.5 * a);
-    double p = c[V_BESSEL_TERMS_SMALL - 1], slope = 0.0;
+    double p = c[V_BESSEL_TERMS_SMALL - 1], partial = 0.0;
     for (int i = V_BESSEL_TERMS_SMALL - 2; i >= 0; i--) {
-        slope = fma_f64(slope, y.high, p);
+        partial = fma_f64(partial, y.high, p);
         p = fma_f64(p, y.high, c[i]);
     }
-    slope = fma_f64(slope, y.high, p);
-    return 1.0 + fma_f64(y.high, p, y.low * slope);
+    partial = fma_f64(partial, y.high, p);
+    return 1.0 + fma_f64(y.high, p, y.low * partial);
 }
 /* a >= 8: e^-a I(a) */
 MG_INLINE double v_bessel_large_f64(const double *c, double a) {

@@ -255,9 +255,9 @@ static inline void v_erf_chunk_f64(double *restrict out, const double *restrict 
         w_pieces_f64(out + at, low, x + at, m, V_ERF_HIGH_F64, 1, w_erf_table_f64, V_SIGN_F64);
     }
 }
-#define TAIL(name, of, k, table)                                                                    \
-    static inline void v_##name##_chunk_f64(double *restrict out, const double *restrict x,         \
-                                            int64_t n) {                                            \
+#define TAIL(name, of, k, table)                                                                   \
+    static inline void v_##name##_chunk_f64(double *restrict out, const double *restrict x,        \
+                                            int64_t n) {                                           \
         w_map_tail(out, x, n, V_##of##_HIGH_F64, V_##of##_STEP_F64, k, table, w_##name##_from_f64); \
     }
 TAIL(erfc, ERFC, 1, w_erfcx_table_f64)
@@ -274,31 +274,31 @@ V_CHUNKS_OF(ndtr, double, f64)
 /* Bells are one loop. */
 static MG_NOINLINE void w_bell_block(double *out, const double *g, const double *x, double k,
                                      double peak) {
-    wide_f64 slope = w_bell_f64(w_load_f64(x), k, peak);
-    w_store_f64(out, w_times_slope_f64(w_load_f64(g), slope));
+    wide_f64 partial = w_bell_f64(w_load_f64(x), k, peak);
+    w_store_f64(out, w_times_partial_f64(w_load_f64(g), partial));
 }
 static MG_NOINLINE void w_bell_chunk(double *out, const double *g, const double *restrict x, int64_t n,
                                      double k, double peak) {
     if (n % 8) __builtin_unreachable();
     for (int64_t i = 0; i < n; i += 8) {
         bool right;
-        wide_f64 slope = w_bell_near_f64(w_load_f64(x + i), k, peak, &right);
-        if (MG_LIKELY(right)) w_store_f64(out + i, w_times_slope_f64(w_load_f64(g + i), slope));
+        wide_f64 partial = w_bell_near_f64(w_load_f64(x + i), k, peak, &right);
+        if (MG_LIKELY(right)) w_store_f64(out + i, w_times_partial_f64(w_load_f64(g + i), partial));
         else w_bell_block(out + i, g + i, x + i, k, peak);
     }
 }
-#define V_BELL_SLOPES(name, k, peak)                                                                 \
-    V_SLOPE_OF(name, float, f32)                                                                     \
-    static inline void v_##name##_slope_chunk_f64(                                                 \
+#define V_BELL_PARTIALS(name, k, peak)                                                             \
+    V_PARTIAL_OF(name, float, f32)                                                                 \
+    static inline void v_##name##_vjp_chunk_f64(                                                   \
         double *out, const double *g, const double *restrict x, const double *restrict y,          \
         int64_t n) {                                                                               \
         (void)y, w_bell_chunk(out, g, x, n, k, peak);                                              \
     }
 #else
-#define V_BELL_SLOPES(name, k, peak) V_SLOPES(name)
+#define V_BELL_PARTIALS(name, k, peak) V_PARTIALS(name)
 #endif
-V_BELL_SLOPES(erf, 1, V_TWO_OVER_ROOT_PI_F64)
-V_BELL_SLOPES(erfc, 1, -V_TWO_OVER_ROOT_PI_F64)
-V_BELL_SLOPES(ndtr, 0.5, V_SQRT_HALF_OVER_PI_F64)
+V_BELL_PARTIALS(erf, 1, V_TWO_OVER_ROOT_PI_F64)
+V_BELL_PARTIALS(erfc, 1, -V_TWO_OVER_ROOT_PI_F64)
+V_BELL_PARTIALS(ndtr, 0.5, V_SQRT_HALF_OVER_PI_F64)
 
 #endif

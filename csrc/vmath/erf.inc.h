@@ -1,4 +1,5 @@
-/* erf.inc.h: the error function, the normal distribution and odd functions by pieces; a template (simd/num.h), by the tables of vmath/coefficients/erf.h. */
+/* erf.inc.h: the error function, the normal distribution and other functions by pieces, whose tables are
+ * coefficients/erf.h; a template (simd/num.h). */
 
 /* f(c + d) = start + q d */
 typedef struct {

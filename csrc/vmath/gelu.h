@@ -53,23 +53,23 @@ static MG_NOINLINE void pieces_chunk(float *restrict out, const float *restrict 
 
 /* v_name_chunk_f32: out[i] = f(x[i]), whole blocks; out and x do not overlap. */
 #if MG_HAS_WIDE
-#define PIECES(name, kind)                                                                          \
-    static MG_NOINLINE void name##_tail_block(float *restrict out, const float *restrict x) {       \
-        kind##_pieces_tail(out, x, &v_##name##_pieces, kind##_##name##_tail_f32);                   \
-    }                                                                                               \
-    static inline void v_##name##_chunk_f32(float *restrict out, const float *restrict x,           \
-                                            int64_t n) {                                            \
-        pieces_chunk(out, x, n, &v_##name##_pieces, name##_tail_block);                             \
+#define PIECES(name, kind)                                                                         \
+    static MG_NOINLINE void name##_tail_block(float *restrict out, const float *restrict x) {      \
+        kind##_pieces_tail(out, x, &v_##name##_pieces, kind##_##name##_tail_f32);                  \
+    }                                                                                              \
+    static inline void v_##name##_chunk_f32(float *restrict out, const float *restrict x,          \
+                                            int64_t n) {                                           \
+        pieces_chunk(out, x, n, &v_##name##_pieces, name##_tail_block);                            \
     }
 #else
-#define PIECES(name, kind)                                                                          \
-    MG_INLINE float v_##name##_f32(float x) {                                                       \
-        float y = v_by_pieces_f32(x, &v_##name##_pieces, false);                                    \
-        return v_with_tail_f32(x, y, &v_##name##_pieces, v_##name##_tail_f32);                      \
-    }                                                                                               \
-    static inline void v_##name##_chunk_f32(float *restrict out, const float *restrict x,           \
-                                            int64_t n) {                                            \
-        w_map_f32(out, x, n, v_##name##_f32);                                                       \
+#define PIECES(name, kind)                                                                         \
+    MG_INLINE float v_##name##_f32(float x) {                                                      \
+        float y = v_by_pieces_f32(x, &v_##name##_pieces, false);                                   \
+        return v_with_tail_f32(x, y, &v_##name##_pieces, v_##name##_tail_f32);                     \
+    }                                                                                              \
+    static inline void v_##name##_chunk_f32(float *restrict out, const float *restrict x,          \
+                                            int64_t n) {                                           \
+        w_map_f32(out, x, n, v_##name##_f32);                                                      \
     }
 #endif
 PIECES(gelu, w)
@@ -84,8 +84,8 @@ V_CHUNKS_OF(gelu, double, f64)
 #endif
 MG_CHAINS
 V_HALVES_OF(gelu_tanh, double, f64)
-V_NEAR_SLOPES(gelu)
+V_NEAR_PARTIALS(gelu)
 MG_CHAINS_END
-V_SLOPES(gelu_tanh)
+V_PARTIALS(gelu_tanh)
 
 #endif

@@ -1,6 +1,6 @@
 /* gelu_f32.inc.h: GELU, by ndtr and by tanh, and its partial, of floats; a template (simd/num.h).
  *
- * GELU is max(x, 0) - u(a), where a = |x|, and its slope, from the step from 0 to 1, too; u falls as
+ * GELU is max(x, 0) - u(a), where a = |x|, and its partial, from the step from 0 to 1, too; u falls as
  * e^-a or faster and is computed by pieces, as tanh is (vmath/coefficients/erf.h). Far below 0 there is
  * nothing but u, which must not lose its digits there: in blocks that reach so far, it is made of
  * an exponential. */
@@ -66,10 +66,10 @@ MG_INLINE num F(with_tail)(num x, num y, const v_pieces *p, num (*f)(num)) {
     return n_choose_less(x, n_set(p->low), f(x), y);
 }
 #if BY_PIECES
-MG_INLINE num F(gelu_slope)(num x, num y) {
-    const v_pieces *p = &v_gelu_slope_pieces;
-    num slope = F(by_pieces)(x, p, true);
-    if (MG_LIKELY(n_within_bits(x, 0, v_bits_f32(p->low)))) return slope;
-    return n_choose_less(x, n_set(p->low), F(gelu_slope_any)(x, y), slope);
+MG_INLINE num F(gelu_partial)(num x, num y) {
+    const v_pieces *p = &v_gelu_partial_pieces;
+    num partial = F(by_pieces)(x, p, true);
+    if (MG_LIKELY(n_within_bits(x, 0, v_bits_f32(p->low)))) return partial;
+    return n_choose_less(x, n_set(p->low), F(gelu_partial_any)(x, y), partial);
 }
 #endif

@@ -1,7 +1,7 @@
 /* gelu_f64.inc.h: GELU, by ndtr and by tanh, and partials near 0, of doubles; a template
  * (simd/num.h). */
 
-MG_INLINE num F(gelu_slope)(num x, num y) { return F(gelu_slope_any)(x, y); }
+MG_INLINE num F(gelu_partial)(num x, num y) { return F(gelu_partial_any)(x, y); }
 
 /* x (1 + tanh u) / 2 = x / (1 + e^-2u) (D. Hendrycks and K. Gimpel, "Gaussian error linear units",
  * 2016) */
@@ -32,16 +32,16 @@ MG_INLINE num F(gelu)(num x) {
     return F(gelu_of)(x, a, F(normal)(a));
 }
 
-/* Slopes near 0, with the same bits, and whether all are */
+/* Partials near 0, with the same bits, and whether all are */
 MG_INLINE num F(bell_near)(num x, C(TYPE) k, C(TYPE) peak, bool *right) {
     num m = n_mul(x, n_set(-k)), t = n_mul(m, x), y = n_mul(n_set(peak), F(exp_near)(t, right));
     return n_fma(y, n_fma_exact(m, x, n_neg(t)), y);
 }
-MG_INLINE num F(gelu_slope_near)(num x, num y, bool *right) {
+MG_INLINE num F(gelu_partial_near)(num x, num y, bool *right) {
     num bell = F(bell_near)(x, 0.5f, C(SQRT_HALF_OVER_PI), right), quotient = n_div(y, x);
     num q = n_choose_less(n_abs(x), n_set(0x1p-60f), n_set(0.5f), quotient);
     return n_fma(x, bell, q);
 }
-MG_INLINE num F(expm1_slope_near)(num x, num y, bool *right) {
+MG_INLINE num F(expm1_partial_near)(num x, num y, bool *right) {
     return (void)y, F(exp_near)(x, right);
 }

@@ -1,4 +1,5 @@
-/* growth_f64.inc.h: what gates and pow of doubles ask of e^x = T (1 + w); a template (simd/num.h); after exp.inc.h. */
+/* growth_f64.inc.h: e^x = T (1 + w) of doubles, as the logistic function and pow take it; a template
+ * (simd/num.h). */
 
 typedef F(eighths) F(growth);
 MG_INLINE F(growth) F(growth_of)(num x, num bits, num n) { return F(eighths_of)(x, bits, n); }

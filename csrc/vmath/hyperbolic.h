@@ -49,8 +49,8 @@ V_STAGES_OF(tanh, tanh, double, f64)
 #endif
 
 MG_CHAINS
-V_NEAR_SLOPES(expm1)
+V_NEAR_PARTIALS(expm1)
 MG_CHAINS_END
-V_SLOPES(cosh)
+V_PARTIALS(cosh)
 
 #endif

@@ -14,14 +14,14 @@ MG_CHAINS_END
 
 /* out[i] = g[i] sign b[i] / (a[i]^2 + b[i]^2), and 0 where g is 0; the sign is 1 or -1; out may be g */
 #if MG_HAS_WIDE
-#define ANGLE_SLOPE_OF(type, width)                                                                \
-    static MG_NOINLINE void w_angle_slope_block_##width(type *out, const type *g, const type *a,   \
+#define ANGLE_PARTIAL_OF(type, width)                                                              \
+    static MG_NOINLINE void w_angle_partial_block_##width(type *out, const type *g, const type *a, \
                                                         const type *b, type sign) {                \
-        wide_##width slope = w_angle_slope_##width(w_load_##width(a), w_load_##width(b));          \
+        wide_##width partial = w_angle_partial_##width(w_load_##width(a), w_load_##width(b));      \
         wide_##width by = w_flip_sign_##width(w_load_##width(g), w_set_##width(sign));             \
-        w_store_##width(out, w_times_slope_##width(by, slope));                                    \
+        w_store_##width(out, w_times_partial_##width(by, partial));                                \
     }                                                                                              \
-    static MG_NOINLINE void v_angle_slope_chunk_##width(type *out, const type *g,                  \
+    static MG_NOINLINE void v_angle_vjp_chunk_##width(type *out, const type *g,                    \
                                                         const type *restrict a,                    \
                                                         const type *restrict b, int64_t n,         \
                                                         type sign) {                               \
@@ -29,27 +29,27 @@ MG_CHAINS_END
         if (n % lanes) __builtin_unreachable();                                                    \
         for (int64_t i = 0; i < n; i += lanes) {                                                   \
             bool right;                                                                            \
-            wide_##width slope =                                                                   \
-                w_angle_slope_near_##width(w_load_##width(a + i), w_load_##width(b + i), &right);  \
+            wide_##width partial =                                                                 \
+                w_angle_partial_near_##width(w_load_##width(a + i), w_load_##width(b + i), &right); \
             wide_##width by = w_flip_sign_##width(w_load_##width(g + i), w_set_##width(sign));     \
-            if (MG_LIKELY(right)) w_store_##width(out + i, w_times_slope_##width(by, slope));      \
-            else w_angle_slope_block_##width(out + i, g + i, a + i, b + i, sign);                  \
+            if (MG_LIKELY(right)) w_store_##width(out + i, w_times_partial_##width(by, partial));  \
+            else w_angle_partial_block_##width(out + i, g + i, a + i, b + i, sign);                \
         }                                                                                          \
     }
 #else
-#define ANGLE_SLOPE_OF(type, width)                                                                \
-    static MG_NOINLINE void v_angle_slope_chunk_##width(type *out, const type *g,                  \
+#define ANGLE_PARTIAL_OF(type, width)                                                              \
+    static MG_NOINLINE void v_angle_vjp_chunk_##width(type *out, const type *g,                    \
                                                         const type *restrict a,                    \
                                                         const type *restrict b, int64_t n,         \
                                                         type sign) {                               \
         for (int64_t i = 0; i < n; i++) {                                                          \
-            type slope = sign * v_angle_slope_##width(a[i], b[i]);                                 \
-            out[i] = g[i] == 0 ? 0 : g[i] * slope;                                                 \
+            type partial = sign * v_angle_partial_##width(a[i], b[i]);                             \
+            out[i] = g[i] == 0 ? 0 : g[i] * partial;                                               \
         }                                                                                          \
     }
 #endif
-ANGLE_SLOPE_OF(float, f32)
-ANGLE_SLOPE_OF(double, f64)
-#undef ANGLE_SLOPE_OF
+ANGLE_PARTIAL_OF(float, f32)
+ANGLE_PARTIAL_OF(double, f64)
+#undef ANGLE_PARTIAL_OF
 
 #endif

@@ -1,5 +1,4 @@
-/* inverse_trig.inc.h: the inverse trigonometric functions, for one float width (see simd/num.h for
- * how to read it). */
+/* inverse_trig.inc.h: asin, acos, atan and atan2; a template (simd/num.h). */
 
 /* asin s = s + v for s = |x| up to 1/2. Beyond, asin |x| = pi/2 - 2 asin s, s = sqrt((1 - |x|) /
  * 2), in which 1 - |x| is exact (W. J. Cody and W. Waite, "Software manual for the elementary
@@ -111,15 +110,15 @@ MG_INLINE num F(atan2)(num y, num x) {
     return n_with_sign(angle, y);
 }
 
-/* b / (a^2 + b^2), the slope of atan2(a, b) by a; by b it is that of (b, a), its sign turned. It is 0
+/* b / (a^2 + b^2), the partial of atan2(a, b) by a; by b it is that of (b, a), its sign turned. It is 0
  * where both are 0 and where one is infinite. Where the larger is not in the middle of the range both
  * are scaled, so that it is from 1 to 4 unless it is very small. Less than 3 units off, by three
  * roundings; 2.4 in samples. */
-MG_INLINE num F(angle_slope_near)(num a, num b, bool *right) {
+MG_INLINE num F(angle_partial_near)(num a, num b, bool *right) {
     *right = n_within_bits(n_farther(a, b), C(ATAN2_LOW), C(ATAN2_HIGH));
     return n_div(b, n_fma(a, a, n_mul(b, b)));
 }
-MG_INLINE num F(angle_slope)(num a, num b) {
+MG_INLINE num F(angle_partial)(num a, num b) {
     num largest = n_from_bits(C(INF_BITS) - 1), one = n_set(1), zero = n_set(0);
     num p = n_abs(a), q = n_abs(b), most = n_max(n_max(p, q), n_set(C(ATAN2_TINY)));
     num scale = n_and(n_min(largest, most), C(EXPONENT));
@@ -129,6 +128,6 @@ MG_INLINE num F(angle_slope)(num a, num b) {
     a = n_mul(a, scale);
     b = n_mul(b, scale);
     num d = n_max(n_set(C(ATAN2_NOTHING)), n_fma(a, a, n_mul(b, b)));
-    num slope = n_mul(n_div(b, d), scale);
-    return n_choose_less(largest, p, zero, n_choose_less(largest, q, zero, slope));
+    num partial = n_mul(n_div(b, d), scale);
+    return n_choose_less(largest, p, zero, n_choose_less(largest, q, zero, partial));
 }

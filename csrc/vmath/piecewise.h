@@ -1,4 +1,4 @@
-/* piecewise.h: tables of pieces, and how to find a piece's numbers for each lane.
+/* piecewise.h: tables of piecewise polynomials, and how a vector looks up the piece of each lane.
  *
  * A table has a row for each coefficient. With AVX-512 one instruction looks a row up, so it is
  * kept by row. AVX2 has no such thing for 16 numbers, and a permutation of eight takes the units of

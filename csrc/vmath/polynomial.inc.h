@@ -16,10 +16,10 @@ MG_INLINE num F(horner)(num x, const C(TYPE) *c, int count) {
 #undef POLYNOMIAL
 #undef HORNER
 #undef SHORT
-#define POLYNOMIAL(x, name)                                                                         \
+#define POLYNOMIAL(x, name)                                                                        \
     F(polynomial)(x, T(name##_fit), (int)(sizeof T(name##_fit) / sizeof(C(TYPE))))
 
-#define HORNER(x, name)                                                                             \
+#define HORNER(x, name)                                                                            \
     F(horner)(x, T(name##_fit), (int)(sizeof T(name##_fit) / sizeof(C(TYPE))))
 
 /* A short polynomial in float, whose chain is not what takes the time, and a long one in double. */

@@ -1,4 +1,5 @@
-/* pow.inc.h: x^y = e^(y log |x|), with the sign and the special cases of C99 Annex F; a template (simd/num.h); after hyperbolic.inc.h and logistic.inc.h.
+/* pow.inc.h: x^y = e^(y log |x|), with the sign and the special cases of C99 Annex F; a template
+ * (simd/num.h).
  *
  * The exponent may reach 745 and its error becomes the result's relative error, so the logarithm
  * needs ten bits more than the result has and is carried as an unevaluated sum of two.
@@ -85,8 +86,8 @@ MG_INLINE num F(pow_near)(num x, num y, bool *right) {
 /* Of any, with the same bits */
 MG_INLINE num F(pow)(num x, num y) { return F(pow_edges)(x, y, F(pow_wherever)(n_abs(x), y)); }
 
-/* The slope of y = a^b by a, b y / a, and whether all y are normal numbers and all b y finite */
-MG_INLINE num F(pow_base_slope)(num a, num b, num y, bool *right) {
+/* The partial of y = a^b by a, b y / a, and whether all y are normal numbers and all b y finite */
+MG_INLINE num F(pow_base_partial)(num a, num b, num y, bool *right) {
     num more = n_mul(b, y);
     *right = n_within_bits(n_abs(y), C(SMALLEST_BITS), C(INF_BITS)) &&
              n_within_bits(n_abs(more), 0, C(INF_BITS));

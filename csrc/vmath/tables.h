@@ -1,4 +1,4 @@
-/* tables.h: what must be made before the first call of a function. */
+/* tables.h: fills the tables of vmath that are made when the instruction set is chosen. */
 #ifndef MG_VMATH_TABLES_H
 #define MG_VMATH_TABLES_H
 

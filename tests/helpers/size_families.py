@@ -849,7 +849,7 @@ def stretched(n, m):
 
 
 @family
-def tap_width(n, rng):
+def resample_width(n, rng):
     table = stretched(4, 7)
     call = lambda x: F.interpolate(x, (7, n), mode="bilinear")  # noqa: E731
     value = lambda x: np.einsum("ij,ncjx->ncix", table, x)  # noqa: E731
@@ -857,7 +857,7 @@ def tap_width(n, rng):
 
 
 @family
-def tap_total(n, rng):
+def resample_total(n, rng):
     for shape in ((n // 8, 1, 8), (3, 1, max(n // 8, 1))):
         table = stretched(shape[-1], 16)
         call = lambda x: F.interpolate(x, 16, mode="linear")  # noqa: E731

@@ -180,10 +180,10 @@ def test_each_size_has_families_that_exist():
 # Constants on which no result depends, or which are no sizes; all others belong into the table.
 ELSEWHERE = {
     # what is asked for ahead of its use
-    *("ATTENTION_AHEAD", "BOX_AHEAD", "CONV_FAR", "CONV_FETCH", "CONV_SHARE", "INDEX_FETCH"),
-    *("NDITER_AHEAD", "NDITER_FOLLOWS", "NDITER_STREAM_AHEAD", "NDITER_WAITS", "BOX_IN_CACHE"),
+    *("ATTENTION_AHEAD", "POOL_AHEAD", "CONV_FAR", "CONV_FETCH", "CONV_SHARE", "INDEX_FETCH"),
+    *("NDITER_AHEAD", "NDITER_FOLLOWS", "NDITER_STREAM_AHEAD", "NDITER_WAITS", "POOL_IN_CACHE"),
     # what something costs, in multiply-adds
-    *("CONV_TURN", "SQUARE", "SUMS", "WEIGHTS"),
+    *("CONV_TRANSPOSE", "SQUARE", "SUMS", "WEIGHTS"),
     # limits that nothing reaches, rounds of a cipher, widths of types
     *("REDUCE_ALL_LEVELS", "RANDOM_ROUNDS", "MG_REAL", "ELEMENTWISE_WIDTH", "MG_VECTOR_BYTES"),
     # the width of a line of cache, and lanes of the random numbers' generator

@@ -1,8 +1,8 @@
-/* backward_weights.inc.c: gradients of weights: the runs of chunks that are added up, their tiles, and the same by
- * Winograd's method. */
+/* backward_weights.inc.c: gradients of weights: runs of chunks that are added up, their tiles, and the same
+ * by Winograd's method; a part of conv.c. */
 
 static void conv_copy_block(void *context, int64_t item) {
-    const conv_grad *s = context;
+    const conv_weight_gradient *s = context;
     const conv_plan *p = &s->plan;
     conv_chunk t = conv_chunk_at(p, 0, item / p->batch);
     char *to = (char *)s->copies + item * p->copy_size * mg_itemsize(s->dtype);
@@ -11,7 +11,7 @@ static void conv_copy_block(void *context, int64_t item) {
 }
 
 static void conv_gather_block(void *context, int64_t item) {
-    const conv_grad *s = context;
+    const conv_weight_gradient *s = context;
     bool finite = true;
     if (CONV_SQUARES && s->lost) finite = winograd_gather_f32(s, item);
     else if (s->dtype == MG_FLOAT32) conv_gather_f32(s, item);
@@ -21,8 +21,8 @@ static void conv_gather_block(void *context, int64_t item) {
 
 /* Item: a run of chunks, a group and some tiles of its outputs. If it is the only run, their
  * gradients are done. */
-static void conv_grad_block(void *context, int64_t item) {
-    const conv_grad *s = context;
+static void conv_backward_weights_block(void *context, int64_t item) {
+    const conv_weight_gradient *s = context;
     const conv_plan *p = &s->plan;
     int64_t shares = mg_ceil_div(s->tiles, s->together), tile = item % shares * s->together;
     int64_t group = item / shares % p->groups, run = item / shares / p->groups;
@@ -38,7 +38,7 @@ static void conv_grad_block(void *context, int64_t item) {
 
 /* Are outputs without an input for a tap left out of its sum, each tap with a list of the others?
  * The lists are made for each call, and take some of the cache. */
-static bool conv_gives(const conv_grad *s, int64_t lanes) {
+static bool conv_gives(const conv_weight_gradient *s, int64_t lanes) {
     const conv_plan *p = &s->plan;
     return !s->by_dots && !s->by_taps && p->cols == p->axis[2].outputs && p->taps <= CONV_LISTS &&
            p->outs > lanes && p->channels * p->outs >= CONV_WORTH &&
@@ -47,7 +47,7 @@ static bool conv_gives(const conv_grad *s, int64_t lanes) {
 
 /* The runs of chunks of so many outputs; and how many tiles share copied inputs: two, or as many as
  * leave work for all threads. What is summed does not depend on it. */
-static void conv_grad_share(conv_grad *s, int64_t places, bool shared) {
+static void conv_backward_weights_share(conv_weight_gradient *s, int64_t places, bool shared) {
     const conv_plan *p = &s->plan;
     int64_t units = conv_units(p), tiles = p->groups * s->tiles;
     double work = (double)units * (double)places * (double)(p->terms * p->outs * p->groups);
@@ -60,16 +60,16 @@ static void conv_grad_share(conv_grad *s, int64_t places, bool shared) {
 
 /* By Winograd's method: 0 or an error code. *lost: some gradient is not finite, and all are to be
  * computed otherwise. */
-static int winograd_grad_run(const conv_grad *given, _Atomic bool *lost) {
+static int winograd_backward_weights_run(const conv_weight_gradient *given, _Atomic bool *lost) {
     enum { SIZE = sizeof(float), LINE = WINOGRAD_LANES, WIDTH = CONV_NV * LINE };
-    conv_grad grad = *given, *s = &grad;
+    conv_weight_gradient grad = *given, *s = &grad;
     conv_plan *p = &s->plan;
     conv_planes *planes = &s->planes;
     int code = winograd_lay_out(p, planes, CONV_PLACES, p->batch);
     if (code) return code;
     s->lost = lost;
     s->tiles = mg_ceil_div(p->outs, WIDTH);
-    conv_grad_share(s, 4 * planes->squares, true);
+    conv_backward_weights_share(s, 4 * planes->squares, true);
     int64_t squares = planes->squares, tiles = p->groups * s->tiles;
     planes->others = squares * WIDTH + LINE;
     planes->products = p->channels * WIDTH + LINE;
@@ -87,14 +87,14 @@ static int winograd_grad_run(const conv_grad *given, _Atomic bool *lost) {
     s->parts = scratch + table;
     conv_slots_place(&s->slots, (char *)s->parts + parts * SIZE);
     for (int64_t i = 0; i < squares; i++) s->place[i] = (conv_term){i, i * WIDTH};
-    mg_parallel_for(s->runs * p->groups * mg_ceil_div(s->tiles, s->together), conv_grad_block, s);
+    mg_parallel_for(s->runs * p->groups * mg_ceil_div(s->tiles, s->together), conv_backward_weights_block, s);
     if (s->runs > 1) mg_parallel_for(tiles, conv_gather_block, s);
     mg_block_give(scratch, capacity);
     return MG_OK;
 }
 
 /* 0 or an error code. There are weights and outputs. */
-static int conv_grad_run(conv_grad *s) {
+static int conv_backward_weights_run(conv_weight_gradient *s) {
     conv_plan *p = &s->plan;
     int64_t itemsize = mg_itemsize(s->dtype), lanes = MG_VECTOR_BYTES / itemsize;
     int64_t width = CONV_NV * lanes;
@@ -102,7 +102,7 @@ static int conv_grad_run(conv_grad *s) {
     const conv_axis *a = p->axis;
     if (CONV_SQUARES && winograd_suits(p, s->dtype)) {
         _Atomic bool lost = false;
-        int code = winograd_grad_run(s, &lost);
+        int code = winograd_backward_weights_run(s, &lost);
         if (code || !lost) return code;
     }
 #if CONV_BY_PLANES
@@ -125,7 +125,7 @@ static int conv_grad_run(conv_grad *s) {
     bool first = many && p->copied && p->chunks_all == 1 && copies <= CONV_COPIES;
     if (!first) copies = 0;
     int64_t tiles = p->groups * s->tiles, places = p->images * p->rows * p->cols;
-    conv_grad_share(s, places, p->copied && !first);
+    conv_backward_weights_share(s, places, p->copied && !first);
 
     size_t terms = conv_round((size_t)p->terms * sizeof(conv_term));
     if (s->by_dots) places = 0; /* neither packed nor looked up */
@@ -150,7 +150,7 @@ static int conv_grad_run(conv_grad *s) {
         conv_fill_places(p, s->place, (conv_range){0, p->rows}, (conv_range){0, p->cols}, width);
     int64_t items = s->runs * p->groups * mg_ceil_div(s->tiles, s->together);
     if (first) mg_parallel_for(p->batch * p->groups, conv_copy_block, s);
-    mg_parallel_for(items, conv_grad_block, s);
+    mg_parallel_for(items, conv_backward_weights_block, s);
     if (s->runs > 1) mg_parallel_for(tiles, conv_gather_block, s);
     mg_block_give(scratch, capacity);
     return MG_OK;

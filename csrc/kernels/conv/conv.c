@@ -1,4 +1,4 @@
-/* conv.c: convolutions of arrays, their transposes and the gradients of their weights. */
+/* conv.c: convolutions: forward, backward_data and backward_weights. */
 #include "kernels/iterate/contiguous.h"
 #include "plan.h"
 #include "base/spin.h"
@@ -46,7 +46,7 @@ typedef struct {
 } conv_ahead;
 
 /* Those of a chunk, unless they are near or `calls`, which ask for them, too few. */
-static MG_NOINLINE conv_ahead conv_ahead_of(const conv_sum *s, const conv_chunk *t, int64_t calls) {
+static MG_NOINLINE conv_ahead conv_ahead_of(const conv_correlation *s, const conv_chunk *t, int64_t calls) {
     const conv_plan *p = &s->plan;
     const conv_axis *a = &p->axis[1];
     int64_t y = p->low[1] + t->i1 * a->step, first = mg_max(y, 0), size = mg_itemsize(s->dtype);
@@ -132,7 +132,7 @@ static void conv_give(const conv_slots *s, int slot) {
 
 #include "winograd.inc.c"
 #include "depthwise.inc.c"
-#include "forward.inc.c"
+#include "correlate.inc.c"
 #include "backward_weights.inc.c"
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
@@ -191,13 +191,13 @@ mg_array *mg_conv_sum(mg_array *x, mg_array *w, mg_array *bias, const mg_conv *g
         y = conv_result(used[0]->dtype, x->shape[0], w->shape[0], &conv, conv.counts);
     if (y) {
         y->adapted = cast;
-        conv_sum s = {.plan = conv_forward(&conv, x->shape[0], channels, outs),
+        conv_correlation s = {.plan = conv_plan_forward(&conv, x->shape[0], channels, outs),
                       .dtype = y->dtype,
                       .x = used[0]->data,
                       .w = used[1]->data,
                       .bias = bias ? used[2]->data : NULL,
                       .y = y->data};
-        if (conv_sum_run(&s)) {
+        if (conv_correlate_run(&s)) {
             mg_release(y);
             y = NULL;
         }
@@ -209,7 +209,7 @@ mg_array *mg_conv_sum(mg_array *x, mg_array *w, mg_array *bias, const mg_conv *g
 /* Of two sums whose outputs alternate on a line of so many, the first one's lie side by side at
  * its end, from where the second one fetches them: a vector at a time, it writes no further than
  * it has read. */
-static void conv_weave(conv_axis *a, int64_t size) {
+static void conv_interleave(conv_axis *a, int64_t size) {
     if (a->first == 0) {
         a->first = size - a->outputs;
         a->apart = 1;
@@ -233,18 +233,18 @@ mg_array *mg_conv_spread(mg_array *g, mg_array *w, const mg_conv *given) {
         x = conv_result(used[0]->dtype, g->shape[0], channels * conv.groups, &conv, conv.size);
     int64_t phase[CONV_AXES], phases[CONV_AXES];
     for (int d = 0; d < CONV_AXES; d++) phases[d] = mg_min(conv.stride[d], conv.size[d]);
-    bool woven = conv.stride[2] == 2 && phases[2] == 2 && conv.size[2] <= 2 * CONV_PLACES;
+    bool interleaved = conv.stride[2] == 2 && phases[2] == 2 && conv.size[2] <= 2 * CONV_PLACES;
     int code = MG_OK;
     for (phase[0] = 0; x && phase[0] < phases[0]; phase[0]++)
         for (phase[1] = 0; phase[1] < phases[1]; phase[1]++)
             for (phase[2] = 0; phase[2] < phases[2] && !code; phase[2]++) {
-                conv_sum s = {.plan = conv_backward(&conv, g->shape[0], channels, outs, phase),
+                conv_correlation s = {.plan = conv_plan_backward_data(&conv, g->shape[0], channels, outs, phase),
                               .dtype = x->dtype,
                               .x = used[0]->data,
                               .w = used[1]->data,
                               .y = x->data};
-                if (woven) conv_weave(&s.plan.axis[CONV_AXES - 1], conv.size[CONV_AXES - 1]);
-                code = conv_sum_run(&s);
+                if (interleaved) conv_interleave(&s.plan.axis[CONV_AXES - 1], conv.size[CONV_AXES - 1]);
+                code = conv_correlate_run(&s);
             }
     if (x) x->adapted = cast;
     if (code) {
@@ -274,18 +274,18 @@ mg_array *mg_conv_weight(mg_array *g, mg_array *x, const mg_conv *given) {
         if (g->size == 0) {
             memset(w->data, 0, (size_t)(w->size * mg_itemsize(w->dtype)));
         } else {
-            conv_grad s = {.plan = conv_forward(&conv, x->shape[0], channels, outs),
+            conv_weight_gradient s = {.plan = conv_plan_forward(&conv, x->shape[0], channels, outs),
                            .dtype = w->dtype,
                            .x = used[1]->data,
                            .g = used[0]->data,
                            .out = w->data};
             s.swapped = conv_is_product(&s.plan) && channels < outs;
             if (s.swapped) { /* what is packed is the smaller one */
-                s.plan = conv_forward(&conv, x->shape[0], outs, channels);
+                s.plan = conv_plan_forward(&conv, x->shape[0], outs, channels);
                 s.x = used[0]->data;
                 s.g = used[1]->data;
             }
-            if (conv_grad_run(&s)) {
+            if (conv_backward_weights_run(&s)) {
                 mg_release(w);
                 w = NULL;
             }

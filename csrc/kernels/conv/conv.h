@@ -1,4 +1,4 @@
-/* conv.h: convolutions as correlations along three axes, and where their inputs lie.
+/* conv.h: descriptions of convolutions as correlations along three axes.
  *
  * A convolution, its transpose and its weights' gradient are all made of one thing: sums of inputs
  * at evenly spaced places times weights. Nothing is unfolded: a table says for each term of a sum
@@ -25,10 +25,10 @@ typedef struct {
 
 /* What becomes of what lies between the outputs of a line: it stays; is lost, as it will be
  * written later and need not be waited for; or comes from `other`, and is written with them. */
-typedef enum { CONV_STAYS, CONV_LOST, CONV_WOVEN } conv_between;
+typedef enum { CONV_STAYS, CONV_LOST, CONV_INTERLEAVED } conv_between;
 
 MG_INLINE conv_between conv_between_of(const conv_axis *a) {
-    return a->other ? CONV_WOVEN : a->first == 0 ? CONV_LOST : CONV_STAYS;
+    return a->other ? CONV_INTERLEAVED : a->first == 0 ? CONV_LOST : CONV_STAYS;
 }
 
 /* A correlation of all images; a group has `channels` inputs and `outs` outputs. Strides count
@@ -204,7 +204,7 @@ typedef struct {
     conv_planes planes; /* by Winograd's method, `packed` being planes of weights or inputs, */
     _Atomic bool *lost; /* and whether an output is not finite */
     conv_slots slots;
-} conv_sum;
+} conv_correlation;
 
 /* Gradients of weights: sums over all images of inputs times upstream gradients. Each of `runs`
  * parts adds up `run` chunks. */
@@ -221,6 +221,6 @@ typedef struct {
     conv_planes planes; /* by Winograd's method, */
     _Atomic bool *lost; /* and whether a gradient is not finite; else NULL */
     conv_slots slots;
-} conv_grad;
+} conv_weight_gradient;
 
 #endif

@@ -1,10 +1,11 @@
-/* conv.inc.c: sums of chunks, for one float width; read twice by conv.c. */
+/* conv.inc.c: the loops of correlations and of weight gradients over chunks; a template, read once for
+ * each float width. */
 #include "simd/real.h"
 
 /* ---- outputs --------------------------------------------------------------------------------- */
 
 /* The weights of one tile of outputs in the order of the terms. */
-static MG_NOINLINE void R(conv_pack_tile)(const conv_sum *s, int64_t block, real *to) {
+static MG_NOINLINE void R(conv_pack_tile)(const conv_correlation *s, int64_t block, real *to) {
     const conv_plan *p = &s->plan;
     const conv_axis *a = p->axis;
     int64_t out = block % s->tiles * s->height, count = mg_min(s->height, p->outs - out);
@@ -29,7 +30,7 @@ static MG_NOINLINE void R(conv_pack_tile)(const conv_sum *s, int64_t block, real
 }
 
 static void R(conv_pack_weights)(void *context, int64_t block) {
-    const conv_sum *s = context;
+    const conv_correlation *s = context;
     R(conv_pack_tile)(s, block, (real *)s->packed + block * s->height * s->plan.terms);
 }
 
@@ -52,7 +53,7 @@ MG_INLINE const real *R(conv_inputs)(const real *x, const conv_plan *p, const co
  * the second line's sums lie `skip` behind the first one's; else some channels by vectors of the
  * line, of which two lines have one each. `y` is where they will be written, NULL if they are in
  * cache, `ahead` what is needed later. Returns where the sums of the next line go. */
-MG_INLINE real *R(conv_sum_line)(const conv_sum *s, real *c, const real *y, const real *row,
+MG_INLINE real *R(conv_correlate_line)(const conv_correlation *s, real *c, const real *y, const real *row,
                                  const real *w, int64_t outs, int64_t cols, bool pair,
                                  int64_t apart, int64_t skip, const real *ahead,
                                  const conv_term *term, int64_t k, bool add) {
@@ -95,7 +96,7 @@ MG_INLINE real *R(conv_sum_line)(const conv_sum *s, real *c, const real *y, cons
 
 /* Sums of k terms of n outputs, with their channels as lanes and wherever lines end: those of a
  * chunk from `place` on, whose first one's inputs begin at x and which will be written at y. */
-static void R(conv_sum_places)(const conv_sum *s, real *c, const real *y, const real *x,
+static void R(conv_correlate_places)(const conv_correlation *s, real *c, const real *y, const real *x,
                                const real *w, int64_t outs, const conv_term *place, int64_t n,
                                conv_ahead *inputs, const conv_term *term, int64_t k, bool add) {
     R(conv_factors) f = {.a = x, .b = w, .gap = LANES, .plus_row = R(CONV_NR), .place = place};
@@ -114,7 +115,7 @@ static void R(conv_sum_places)(const conv_sum *s, real *c, const real *y, const 
 
 /* The sums of all outputs of a chunk without the terms that are left out: some channels at a time,
  * part by part, of the lines one after the other that take the same run of terms. */
-static MG_NOINLINE void R(conv_sum_inside)(const conv_sum *s, const conv_chunk *t, real *c,
+static MG_NOINLINE void R(conv_correlate_inside)(const conv_correlation *s, const conv_chunk *t, real *c,
                                            real *y, const real *x, const real *w, int64_t outs,
                                            bool pairs, conv_ahead *inputs) {
     enum { NR = R(CONV_NR) };
@@ -142,7 +143,7 @@ static MG_NOINLINE void R(conv_sum_inside)(const conv_sum *s, const conv_chunk *
                 const conv_term *run = term + k1.from * each;
                 int64_t k = (k1.end - k1.from) * each, lines = (end - i) * t->images;
                 for (int64_t q = i; CONV_PLACED && q < all; q += t->rows)
-                    R(conv_sum_places)(s, c + q * n * NR, to, x, w, outs, s->place + q * n,
+                    R(conv_correlate_places)(s, c + q * n * NR, to, x, w, outs, s->place + q * n,
                                        (end - i) * n, inputs, run, k, add);
                 for (int64_t l = 0, both; !CONV_PLACED && l < lines; l += both) {
                     int64_t q = l % t->images * t->rows + i + l / t->images;
@@ -150,7 +151,7 @@ static MG_NOINLINE void R(conv_sum_inside)(const conv_sum *s, const conv_chunk *
                     int64_t from = R(conv_from)(p, t, q), apart = R(conv_from)(p, t, e) - from;
                     conv_ask(inputs);
                     both = 1 + (pairs && l + 1 < lines);
-                    R(conv_sum_line)(s, c + (q * t->cols + cols.from) * NR,
+                    R(conv_correlate_line)(s, c + (q * t->cols + cols.from) * NR,
                                      to ? R(conv_to)(p, t, y, 0, q) : NULL, row + from, w, outs, n,
                                      both > 1, apart, ((e - q) * t->cols - n) * NR,
                                      ahead + (i * t->images + l) * (round * s->height / all), run,
@@ -164,7 +165,7 @@ static MG_NOINLINE void R(conv_sum_inside)(const conv_sum *s, const conv_chunk *
 /* Sums of k terms of a line of outputs, some channels by vectors of the line, where they belong.
  * They are added to `bias`, the same for all places, or to what other terms made, if that is NULL
  * and `add`. */
-static MG_NOINLINE void R(conv_sum_there)(const conv_sum *s, real *y, const real *row,
+static MG_NOINLINE void R(conv_correlate_there)(const conv_correlation *s, real *y, const real *row,
                                           const real *w, const real *bias, int64_t outs,
                                           int64_t cols, const conv_term *term, int64_t k,
                                           bool add) {
@@ -181,15 +182,15 @@ static MG_NOINLINE void R(conv_sum_there)(const conv_sum *s, real *y, const real
     }
 }
 
-/* Writes what conv_sum_line has summed. */
-static const real *R(conv_write_line)(const conv_sum *s, real *y, const real *c, const real *bias,
+/* Writes what conv_correlate_line has summed. */
+static const real *R(conv_write_line)(const conv_correlation *s, real *y, const real *c, const real *bias,
                                       int64_t outs, int64_t cols, bool pair) {
     const conv_plan *p = &s->plan;
     int64_t apart = p->axis[2].apart, next = p->axis[1].apart * p->out_stride[1];
     conv_between between = conv_between_of(&p->axis[2]);
     const real *other = R(conv_other)(p, y);
     if (s->lanes_are_outs) {
-        R(conv_write_turned)(y, p->out_plane, apart, between, other, c, R(CONV_NR), bias, outs,
+        R(conv_write_transposed)(y, p->out_plane, apart, between, other, c, R(CONV_NR), bias, outs,
                              cols);
         return c + cols * R(CONV_NR);
     }
@@ -203,14 +204,14 @@ static const real *R(conv_write_line)(const conv_sum *s, real *y, const real *c,
 }
 
 /* How many lines from line q on are summed together, 1 or 2; as vectors those of one image. */
-MG_INLINE int64_t R(conv_together)(const conv_sum *s, const conv_chunk *t, bool pairs, int64_t q,
+MG_INLINE int64_t R(conv_together)(const conv_correlation *s, const conv_chunk *t, bool pairs, int64_t q,
                                    int64_t end) {
     return 1 + (pairs && q + 1 < end && (s->lanes_are_outs || q % t->rows + 1 < t->rows));
 }
 
 /* The outputs of a chunk, while the inputs of a later one are asked for. Where the terms are many, some
  * of them for all lines, so that their weights stay in the first cache. */
-static MG_NOINLINE void R(conv_outputs)(const conv_sum *s, const conv_chunk *t,
+static MG_NOINLINE void R(conv_outputs)(const conv_correlation *s, const conv_chunk *t,
                                         const conv_chunk *later, real *scratch) {
     const conv_plan *p = &s->plan;
     const conv_axis *a = p->axis;
@@ -246,26 +247,26 @@ static MG_NOINLINE void R(conv_outputs)(const conv_sum *s, const conv_chunk *t,
             }
         for (int64_t k = 0; there && (k == 0 || k < p->terms); k += depth)
             for (int64_t q = 0; q < lines; q++)
-                R(conv_sum_there)(s, R(conv_to)(p, t, y, o, q), x + R(conv_from)(p, t, q),
+                R(conv_correlate_there)(s, R(conv_to)(p, t, y, o, q), x + R(conv_from)(p, t, q),
                                   w, bias && k == 0 ? sums : NULL, outs, t->cols,
                                   s->term + k, mg_min(depth, p->terms - k), k > 0);
         for (int64_t q = 0, end; s->height > 1 && !there && q < lines; q = end) {
             end = mg_min(q + band, lines);
             if (s->some)
-                R(conv_sum_inside)(s, t, sums, y + o * p->out_plane, x, w, outs, pairs, &inputs);
+                R(conv_correlate_inside)(s, t, sums, y + o * p->out_plane, x, w, outs, pairs, &inputs);
             for (int64_t k = 0; !s->some && (k == 0 || k < p->terms); k += depth) {
                 real *c = sums, *first = k == 0 ? R(conv_to)(p, t, y, o, 0) : NULL;
                 const real *ahead = w + (k + depth) * s->height; /* weights of the next round */
                 int64_t share = depth * s->height / (end - q);
                 if (placed)
-                    R(conv_sum_places)(s, c, first, x, w, outs,
+                    R(conv_correlate_places)(s, c, first, x, w, outs,
                                        s->place + q * t->cols, (end - q) * t->cols, &inputs,
                                        s->term + k, mg_min(depth, p->terms - k), k > 0);
                 for (int64_t r = placed ? end : q, n; r < end; r += n) {
                     int64_t from = R(conv_from)(p, t, r);
                     conv_ask(&inputs);
                     n = R(conv_together)(s, t, pairs, r, end);
-                    c = R(conv_sum_line)(s, c, first ? R(conv_to)(p, t, y, o, r) : NULL,
+                    c = R(conv_correlate_line)(s, c, first ? R(conv_to)(p, t, y, o, r) : NULL,
                                          x + from, w, outs, t->cols, n > 1,
                                          R(conv_from)(p, t, r + 1) - from, 0,
                                          ahead + (r - q) * share, s->term + k,
@@ -288,14 +289,14 @@ static MG_NOINLINE void R(conv_outputs)(const conv_sum *s, const conv_chunk *t,
 
 /* ---- weights' gradients ---------------------------------------------------------------------- */
 
-/* The elements of a part of a tile; those that are turned with the last ones included. */
+/* The elements of a part of a tile; those that are transposed with the last ones included. */
 MG_INLINE int64_t R(conv_part)(const conv_plan *p) { return (p->terms + LANES) * R(CONV_NR); }
 
 /* What a chunk, whose inputs begin at x, adds to the gradients of a tile of outputs:
  * part[channel][tap][out]. The inputs of neighbouring channels or of neighbouring taps make a tile
  * with the upstream gradients, which are packed at g, or those of both where there is one vector of
  * outputs; some places at a time, so that all taps find both in the first cache. */
-static MG_NOINLINE void R(conv_weights_tile)(const conv_grad *s, const conv_chunk *t, int64_t tile,
+static MG_NOINLINE void R(conv_weights_tile)(const conv_weight_gradient *s, const conv_chunk *t, int64_t tile,
                                              real *part, const real *x, real *g, bool add) {
     const conv_plan *p = &s->plan;
     const conv_axis *a = p->axis;
@@ -362,7 +363,7 @@ static MG_NOINLINE void R(conv_weights_tile)(const conv_grad *s, const conv_chun
 }
 
 /* What a run of chunks adds to the gradients of some tiles, which share the copied inputs. */
-static void R(conv_weights)(const conv_grad *s, int64_t run, int64_t group, int64_t first,
+static void R(conv_weights)(const conv_weight_gradient *s, int64_t run, int64_t group, int64_t first,
                             real *scratch) {
     const conv_plan *p = &s->plan;
     int64_t packed = s->by_dots ? 0 : p->images * p->rows * p->cols * R(CONV_NR);
@@ -381,7 +382,7 @@ static void R(conv_weights)(const conv_grad *s, int64_t run, int64_t group, int6
 }
 
 /* The sum of the parts of a tile, in order, as lines of the weights' gradient. */
-static void R(conv_gather)(const conv_grad *s, int64_t item) {
+static void R(conv_gather)(const conv_weight_gradient *s, int64_t item) {
     const conv_plan *p = &s->plan;
     int64_t o = item % s->tiles * R(CONV_NR), group = item / s->tiles;
     int64_t size = R(conv_part)(p), all = p->groups * s->tiles * size;
@@ -394,6 +395,6 @@ static void R(conv_gather)(const conv_grad *s, int64_t item) {
     if (s->swapped)
         R(conv_write)(out + o, p->outs, 1, CONV_STAYS, out, part, R(CONV_NR), NULL, p->terms, outs);
     else
-        R(conv_write_turned)(out + o * p->terms, p->terms, 1, CONV_STAYS, out, part, R(CONV_NR), NULL,
+        R(conv_write_transposed)(out + o * p->terms, p->terms, 1, CONV_STAYS, out, part, R(CONV_NR), NULL,
                              outs, p->terms);
 }

@@ -1,4 +1,4 @@
-/* copy.inc.c: copies of inputs and weights in, and of sums out, for one float width. */
+/* copy.inc.c: copies of inputs and weights into scratch memory, and of sums out of it; a template. */
 #include "simd/real.h"
 
 /* ---- copies ---------------------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ MG_INLINE void R(conv_copy_lines)(real *restrict to, int64_t pitch, int64_t line
 MG_INLINE vec R(conv_evens)(const real *from, int64_t n) {
     if (n >= LANES) return R(v_evens)(from);
     int reach = 2 * (int)n - 1, low = mg_min(reach, LANES - 1);
-    return TURN_SHUFFLE(v_load_n(from, low), v_load_n(from + low, reach - low), R(TURN_EVENS));
+    return TRANSPOSE_SHUFFLE(v_load_n(from, low), v_load_n(from + low, reach - low), R(TRANSPOSE_EVENS));
 }
 
 /* A folded line: part f holds elements f, f + fold, and so on of a line that has those from `begin`
@@ -126,13 +126,13 @@ static MG_NOINLINE void R(conv_pack)(real *restrict packed, int64_t width,
                 __builtin_prefetch(packed + next * width + i, 1);
             }
             if (!order && LANES - depth <= more && i + LANES <= count) {
-                R(v_turn_square)(to, width, at, apart, NULL);
+                R(v_transpose_square)(to, width, at, apart, NULL);
                 continue;
             }
             MG_ROLLED
             for (int l = 0; l < LANES; l++)
                 lines[l] = i + l < count ? v_load_n(at + l * apart, depth) : v_set1(0);
-            R(v_turn_square)((real *)lines, LANES, (real *)lines, LANES, NULL);
+            R(v_transpose_square)((real *)lines, LANES, (real *)lines, LANES, NULL);
             MG_ROLLED
             for (int l = 0; l < depth; l++)
                 v_store(order ? packed + order[j + l] * width + i : to + l * width, lines[l]);
@@ -163,17 +163,17 @@ MG_INLINE void R(conv_blend)(real *to, vec v, int n, bool fresh) {
  * each, all of which are read first. */
 static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, conv_between between,
                                         const real *other, vec v, int n) {
-    if (between == CONV_WOVEN) {
+    if (between == CONV_INTERLEAVED) {
         vec u = v_load_n(other, n);
         int low = mg_min(2 * n, LANES);
-        v_store_n(to - 1, TURN_SHUFFLE(u, v, R(TURN_LO)), low);
-        v_store_n(to - 1 + LANES, TURN_SHUFFLE(u, v, R(TURN_HI)), 2 * n - low);
+        v_store_n(to - 1, TRANSPOSE_SHUFFLE(u, v, R(TRANSPOSE_LO)), low);
+        v_store_n(to - 1 + LANES, TRANSPOSE_SHUFFLE(u, v, R(TRANSPOSE_HI)), 2 * n - low);
         return;
     }
     if (apart == 2 && n > 1) {
         int reach = 2 * n - 1, low = reach < LANES ? reach : LANES;
-        R(conv_blend)(to, TURN_SHUFFLE(v, v, R(TURN_LO)), low, between == CONV_LOST);
-        R(conv_blend)(to + LANES, TURN_SHUFFLE(v, v, R(TURN_HI)), reach - low,
+        R(conv_blend)(to, TRANSPOSE_SHUFFLE(v, v, R(TRANSPOSE_LO)), low, between == CONV_LOST);
+        R(conv_blend)(to + LANES, TRANSPOSE_SHUFFLE(v, v, R(TRANSPOSE_HI)), reach - low,
                       between == CONV_LOST);
         return;
     }
@@ -187,7 +187,7 @@ static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, conv_between be
 
 /* y[i * y_row + j * apart] = c[j * c_row + i] + bias[i] for m x n elements; what lies between as
  * above, `other` for the first element. Reads, and does not use, c up to the next whole square. */
-static MG_NOINLINE void R(conv_write_turned)(real *y, int64_t y_row, int64_t apart,
+static MG_NOINLINE void R(conv_write_transposed)(real *y, int64_t y_row, int64_t apart,
                                              conv_between between, const real *other,
                                              const real *restrict c, int64_t c_row,
                                              const real *restrict bias, int64_t m, int64_t n) {
@@ -198,7 +198,7 @@ static MG_NOINLINE void R(conv_write_turned)(real *y, int64_t y_row, int64_t apa
             if (apart == 1 && n > LANES) j = mg_min(j, n - LANES); /* some are written twice */
             int cols = (int)mg_min(LANES, n - j);
             bool whole = apart == 1 && cols == LANES && rows == LANES;
-            R(v_turn_square)(whole ? y + j : (real *)lines, whole ? y_row : LANES, c + j * c_row, c_row,
+            R(v_transpose_square)(whole ? y + j : (real *)lines, whole ? y_row : LANES, c + j * c_row, c_row,
                          bias ? &plus : NULL);
             MG_ROLLED
             for (int l = 0; !whole && l < rows; l++) {

@@ -1,9 +1,9 @@
-/* depthwise.inc.c: planes that are a group of their own, summed where they lie by depthwise_plane.inc.c. */
+/* depthwise.inc.c: depthwise convolutions of planes that are summed where they lie; a part of conv.c. */
 
 #if CONV_BY_PLANES
 
 /* Is a plane a group of its own, and summed by squares of taps at each of its places? Its lines are
- * written from their start on, so no outputs that wait to be woven at the end of theirs. */
+ * written from their start on, so no outputs that wait to be interleaved at the end of theirs. */
 static bool plane_suits(const conv_plan *p) {
     const conv_axis *a = p->axis;
     for (int d = 1; d < CONV_AXES; d++) {
@@ -23,7 +23,7 @@ static void plane_lay_out(conv_plan *p, int64_t itemsize) {
 }
 
 static void plane_sum_block(void *context, int64_t block) {
-    const conv_sum *s = context;
+    const conv_correlation *s = context;
     const conv_plan *p = &s->plan;
     int64_t end = mg_min((block + 1) * s->per_block, p->batch * p->groups * p->chunks_all);
     for (int64_t item = block * s->per_block; item < end; item++)
@@ -31,7 +31,7 @@ static void plane_sum_block(void *context, int64_t block) {
         else plane_sum_f64(s, item);
 }
 
-static void plane_sum_run(conv_sum *s) {
+static void plane_sum_run(conv_correlation *s) {
     conv_plan *p = &s->plan;
     plane_lay_out(p, mg_itemsize(s->dtype));
     int64_t work = p->rows * p->axis[2].outputs * p->taps * p->outs;
@@ -41,13 +41,13 @@ static void plane_sum_run(conv_sum *s) {
 }
 
 static void plane_dots_block(void *context, int64_t item) {
-    const conv_grad *s = context;
+    const conv_weight_gradient *s = context;
     if (s->dtype == MG_FLOAT32) plane_dots_f32(s, item);
     else plane_dots_f64(s, item);
 }
 
 /* 0 or an error code. */
-static int plane_dots_run(conv_grad *s) {
+static int plane_dots_run(conv_weight_gradient *s) {
     conv_plan *p = &s->plan;
     int64_t itemsize = mg_itemsize(s->dtype), outs = p->groups * p->outs;
     plane_lay_out(p, itemsize);

@@ -1,4 +1,4 @@
-/* depthwise_plane.inc.c: squares of taps on planes that are a group of their own, for one float width.
+/* depthwise_plane.inc.c: a plane of a depthwise convolution, three by three or five by five; a template.
  *
  * Lanes are neighbours on a line, and a vector of columns is walked from the plane's first line to
  * its last: what is read of a line is read once for all the lines of outputs, or of upstream
@@ -83,7 +83,7 @@ MG_INLINE void R(plane_sum_taps)(const int taps, const conv_plan *p, real *y, co
 }
 
 /* Item: some lines of a plane of inputs, of all its outputs. */
-static void R(plane_sum)(const conv_sum *s, int64_t item) {
+static void R(plane_sum)(const conv_correlation *s, int64_t item) {
     const conv_plan *p = &s->plan;
     int64_t plane = item / p->chunks_all, i = item % p->chunks_all * p->rows;
     int64_t group = plane % p->groups, rows = mg_min(p->rows, p->axis[1].outputs - i);
@@ -106,7 +106,7 @@ typedef struct {
     int64_t i, rows;
 } R(plane_part);
 
-MG_INLINE R(plane_part) R(plane_part_at)(const conv_grad *s, int64_t out, int64_t unit) {
+MG_INLINE R(plane_part) R(plane_part_at)(const conv_weight_gradient *s, int64_t out, int64_t unit) {
     const conv_plan *p = &s->plan;
     int64_t image = unit / p->chunks_all, i = unit % p->chunks_all * p->rows;
     int64_t group = image * p->groups + out / p->outs, plane = image * p->groups * p->outs + out;
@@ -168,7 +168,7 @@ MG_INLINE void R(plane_dots_taps)(const int high, const int taps, const conv_pla
 }
 
 /* Item: a run of parts of planes, of all images, and an output. */
-static void R(plane_dots)(const conv_grad *s, int64_t item) {
+static void R(plane_dots)(const conv_weight_gradient *s, int64_t item) {
     const conv_plan *p = &s->plan;
     int64_t outs = p->groups * p->outs, out = item % outs, run = item / outs;
     int64_t end = mg_min((run + 1) * s->run, p->batch * p->chunks_all);
@@ -189,7 +189,7 @@ static void R(plane_dots)(const conv_grad *s, int64_t item) {
 }
 
 /* The sum of the parts of all runs, in order. */
-static void R(plane_gather)(const conv_grad *s) {
+static void R(plane_gather)(const conv_weight_gradient *s) {
     const real *part = s->parts;
     real *out = s->out;
     int64_t n = s->plan.groups * s->plan.outs * s->plan.taps;

@@ -1,5 +1,5 @@
-/* line.inc.c: sums along lines, for one float width: the outputs of a channel that is alone in
- * its group, and the weights' gradients of few outputs. */
+/* line.inc.c: correlations along lines, of a channel that is alone in its group, and weight gradients of few
+ * outputs; a template, read once for each float width. */
 #include "simd/real.h"
 
 /* Where line q of output o of a chunk goes, and where its inputs begin. */
@@ -12,7 +12,7 @@ MG_INLINE int64_t R(conv_from)(const conv_plan *p, const conv_chunk *t, int64_t 
     return q / t->rows * p->image + q % t->rows * p->axis[1].step * p->line;
 }
 
-/* What is woven with the outputs of a line that begins at y. */
+/* What is interleaved with the outputs of a line that begins at y. */
 MG_INLINE const real *R(conv_other)(const conv_plan *p, const real *y) {
     return y + p->axis[2].other - p->axis[2].first;
 }
@@ -70,7 +70,7 @@ static MG_NOINLINE void R(conv_line)(real *y, int64_t apart, conv_between betwee
 
 /* Few columns of four lines of outputs likewise: in a line alone they would be few sums, which wait
  * for their own last additions. */
-static MG_NOINLINE void R(conv_four_lines)(const conv_sum *s, real *y, const real *x,
+static MG_NOINLINE void R(conv_four_lines)(const conv_correlation *s, real *y, const real *x,
                                            const real *w, real bias, int64_t n) {
     const conv_plan *p = &s->plan;
     const conv_axis *a = p->axis;
@@ -138,9 +138,9 @@ static MG_NOINLINE void R(conv_nine)(real *y, int64_t to_next, const real *x, in
     }
 }
 
-/* The outputs of a chunk of the only channel of its group. What is woven is written once, all else
+/* The outputs of a chunk of the only channel of its group. What is interleaved is written once, all else
  * perhaps twice. */
-static MG_NOINLINE void R(conv_lines)(const conv_sum *s, const conv_chunk *t, real *y,
+static MG_NOINLINE void R(conv_lines)(const conv_correlation *s, const conv_chunk *t, real *y,
                                       const real *x, const real *w, real bias) {
     const conv_plan *p = &s->plan;
     const conv_axis *a = &p->axis[2];
@@ -280,7 +280,7 @@ static MG_NOINLINE void R(conv_dot_nine)(real *restrict part, const conv_plan *p
 }
 
 /* The gradients that few outputs have from a chunk: dot products along the lines. */
-static MG_NOINLINE void R(conv_dots)(const conv_grad *s, const conv_chunk *t, real *part,
+static MG_NOINLINE void R(conv_dots)(const conv_weight_gradient *s, const conv_chunk *t, real *part,
                                      const real *x, const real *g, int64_t outs, bool add) {
     const conv_plan *p = &s->plan;
     if (CONV_BY_LINES && outs == 1 && conv_is_nine(p) && t->rows > 1) {

@@ -1,4 +1,4 @@
-/* plan.h: what a convolution and its transpose sum, and in which chunks. */
+/* plan.h: plans of a convolution and its transpose: which inputs an output sums, in which chunks. */
 #ifndef MG_CONV_PLAN_H
 #define MG_CONV_PLAN_H
 
@@ -67,7 +67,7 @@ static int64_t conv_row_major(const int64_t *sizes, int64_t *strides) {
 }
 
 /* What a convolution sums: y[o] = sum of x[c] w[o][c]. */
-static conv_plan conv_forward(const mg_conv *conv, int64_t batch, int64_t channels, int64_t outs) {
+static conv_plan conv_plan_forward(const mg_conv *conv, int64_t batch, int64_t channels, int64_t outs) {
     conv_plan p = {.batch = batch, .groups = conv->groups, .channels = channels, .outs = outs};
     p.in_plane = conv_row_major(conv->size, p.in_stride);
     p.out_plane = conv_row_major(conv->counts, p.out_stride);
@@ -88,7 +88,7 @@ static conv_plan conv_forward(const mg_conv *conv, int64_t batch, int64_t channe
 
 /* What its transpose sums, x[c] = sum of y[o] w[o][c], at every stride-th place from `phase` on:
  * x at i takes y at j with tap k where i + before = j * stride + k * dilation. */
-static conv_plan conv_backward(const mg_conv *conv, int64_t batch, int64_t channels, int64_t outs,
+static conv_plan conv_plan_backward_data(const mg_conv *conv, int64_t batch, int64_t channels, int64_t outs,
                                const int64_t *phase) {
     conv_plan p = {.batch = batch, .groups = conv->groups, .channels = outs, .outs = channels};
     p.in_plane = conv_row_major(conv->counts, p.in_stride);

@@ -1,4 +1,4 @@
-/* tile.inc.c: the tile of sums in registers, for one float width. */
+/* tile.inc.c: the micro-kernel of convolutions: a tile of sums in registers; a template. */
 #include "simd/real.h"
 
 enum { R(CONV_NR) = CONV_NV * LANES };

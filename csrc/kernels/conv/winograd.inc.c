@@ -1,10 +1,10 @@
-/* winograd.inc.c: when three taps by three are summed by Winograd's method, and in which chunks; the
- * sums are in winograd_tile.inc.c. */
+/* winograd.inc.c: when Winograd's method serves a convolution of three by three, and in which chunks; a part
+ * of conv.c. */
 
 enum { WINOGRAD_LANES = MG_VECTOR_BYTES / sizeof(float) };
 
 /* Are its terms three taps by three, the outputs neighbours, from the start of their lines on (those
- * that wait to be woven lie at the end), and is it faster so? In multiply-adds for each image,
+ * that wait to be interleaved lie at the end), and is it faster so? In multiply-adds for each image,
  * channel and output, a square costs a little more for the sums of each channel's inputs and of each
  * output, and every call the sums of weights. */
 static bool winograd_suits(const conv_plan *p, int dtype) {
@@ -53,18 +53,18 @@ static int winograd_lay_out(conv_plan *p, conv_planes *planes, int64_t places, i
 }
 
 /* The sums of weights of a tile. */
-static void winograd_pack(const conv_sum *s, int64_t item, float *to, float *scratch) {
+static void winograd_pack(const conv_correlation *s, int64_t item, float *to, float *scratch) {
     conv_pack_tile_f32(s, item, scratch);
     winograd_weights_f32(s, to, scratch);
 }
 
 /* The sums of inputs of a chunk, whose copies take the first part of the scratch memory. */
-static void winograd_read(const conv_sum *s, const conv_chunk *t, float *to, float *scratch) {
+static void winograd_read(const conv_correlation *s, const conv_chunk *t, float *to, float *scratch) {
     const conv_plan *p = &s->plan;
     winograd_inputs_f32(p, &s->planes, t, to, s->x, scratch, scratch + p->images * p->copy_size);
 }
 
-static void winograd_write(const conv_sum *s, const conv_chunk *t, int64_t tile,
+static void winograd_write(const conv_correlation *s, const conv_chunk *t, int64_t tile,
                            const float *inputs, const float *weights, float *scratch) {
     if (!winograd_outputs_f32(s, t, tile, inputs, weights, scratch))
         atomic_store_explicit(s->lost, true, memory_order_relaxed);
@@ -72,7 +72,7 @@ static void winograd_write(const conv_sum *s, const conv_chunk *t, int64_t tile,
 
 /* Chunk by chunk, for which the weights of all tiles are kept. */
 static void winograd_pack_block(void *context, int64_t item) {
-    const conv_sum *s = context;
+    const conv_correlation *s = context;
     int slot = conv_take(&s->slots);
     winograd_pack(s, item, (float *)s->packed + item * s->height * s->plan.channels,
                   (float *)(s->slots.memory + (size_t)slot * s->slots.each));
@@ -80,7 +80,7 @@ static void winograd_pack_block(void *context, int64_t item) {
 }
 
 static void winograd_chunk_block(void *context, int64_t item) {
-    const conv_sum *s = context;
+    const conv_correlation *s = context;
     int64_t units = conv_units(&s->plan), tile_size = s->height * s->plan.channels;
     conv_chunk t = conv_chunk_at(&s->plan, item % units, item / units);
     if (atomic_load_explicit(s->lost, memory_order_relaxed)) return;
@@ -96,7 +96,7 @@ static void winograd_chunk_block(void *context, int64_t item) {
 
 /* Tile by tile, for which the inputs of all chunks are kept. */
 static void winograd_read_block(void *context, int64_t item) {
-    const conv_sum *s = context;
+    const conv_correlation *s = context;
     int64_t units = conv_units(&s->plan);
     conv_chunk t = conv_chunk_at(&s->plan, item % units, item / units);
     int slot = conv_take(&s->slots);
@@ -106,7 +106,7 @@ static void winograd_read_block(void *context, int64_t item) {
 }
 
 static void winograd_tile_block(void *context, int64_t item) {
-    const conv_sum *s = context;
+    const conv_correlation *s = context;
     int64_t units = conv_units(&s->plan), group = item / s->tiles, tile = item % s->tiles;
     if (atomic_load_explicit(s->lost, memory_order_relaxed)) return;
     int slot = conv_take(&s->slots);
@@ -122,9 +122,9 @@ static void winograd_tile_block(void *context, int64_t item) {
 }
 
 /* 0 or an error code. *lost: some output is not finite, and all are to be computed otherwise. */
-static int winograd_sum_run(const conv_sum *given, _Atomic bool *lost) {
+static int winograd_correlate_run(const conv_correlation *given, _Atomic bool *lost) {
     enum { SIZE = sizeof(float), LINE = WINOGRAD_LANES, WIDTH = CONV_NV * LINE };
-    conv_sum sum = *given, *s = &sum;
+    conv_correlation sum = *given, *s = &sum;
     conv_plan *p = &s->plan;
     conv_planes *planes = &s->planes;
     /* Chunks for all threads; what an output is does not depend on them. */

@@ -1,4 +1,4 @@
-/* winograd_tile.inc.c: three taps by three by Winograd's method, for floats.
+/* winograd_tile.inc.c: Winograd's transforms and products for three by three, of floats; a part of conv.c.
  *
  * A square of four outputs takes a square of 16 inputs, and with the weights of a channel 36
  * products; or 16 products of sums of the inputs with sums of the weights, of which the outputs are
@@ -105,7 +105,7 @@ static MG_NOINLINE bool R(winograd_sums)(conv_winograd of, const R(winograd_line
 /* A vector of inputs, two or four from each to the next. */
 MG_INLINE vec R(winograd_every)(const real *x, int64_t step) {
     if (step == 2) return R(v_evens)(x);
-    return TURN_SHUFFLE(R(v_evens)(x), R(v_evens)(x + 2 * LANES - 2), R(TURN_EVENS));
+    return TRANSPOSE_SHUFFLE(R(v_evens)(x), R(v_evens)(x + 2 * LANES - 2), R(TRANSPOSE_EVENS));
 }
 
 /* planes[channel][square] of the inputs of a chunk, which are copied to x. `half`: room for the
@@ -198,7 +198,7 @@ static bool R(winograd_places)(conv_winograd of, const conv_plan *p, const conv_
 
 /* planes[channel][out] of the weights of a tile of outputs, which are packed at `from` in the order
  * of the terms. */
-static void R(winograd_weights)(const conv_sum *s, real *to, const real *from) {
+static void R(winograd_weights)(const conv_correlation *s, real *to, const real *from) {
     const conv_plan *p = &s->plan;
     int64_t line = CONV_TAPS * s->height, next = s->height, plane = s->planes.others;
     if (s->planes.back[1]) from += 2 * line, line = -line;
@@ -226,7 +226,7 @@ static conv_chunk R(winograd_given)(const conv_plan *p, const conv_planes *plane
 
 /* The outputs of a chunk and a tile of its sums of inputs with those of weights, one of `others` a
  * plane; whether all are finite. */
-static bool R(winograd_outputs)(const conv_sum *s, const conv_chunk *t, int64_t tile,
+static bool R(winograd_outputs)(const conv_correlation *s, const conv_chunk *t, int64_t tile,
                                 const real *inputs, const real *w, real *scratch) {
     const conv_plan *p = &s->plan;
     const conv_planes *planes = &s->planes;
@@ -249,7 +249,7 @@ static bool R(winograd_outputs)(const conv_sum *s, const conv_chunk *t, int64_t 
     int64_t lines = cols == p->out_stride[1] ? given.rows : 1;
     for (int64_t m = 0; m < t->images; m++)
         for (int64_t i = 0; i < given.rows; i += lines)
-            R(conv_write_turned)(y + m * p->groups * p->outs * p->out_plane +
+            R(conv_write_transposed)(y + m * p->groups * p->outs * p->out_plane +
                                      i * p->out_stride[1],
                                  p->out_plane, 1, CONV_LOST, NULL,
                                  sums + (m * rows + i) * cols * R(CONV_NR), R(CONV_NR), bias, outs,
@@ -260,7 +260,7 @@ static bool R(winograd_outputs)(const conv_sum *s, const conv_chunk *t, int64_t 
 /* ---- gradients of weights -------------------------------------------------------------------- */
 
 /* The upstream gradients of a chunk's squares from output o on, by places; 0 where none are. */
-static void R(winograd_pack)(const conv_grad *s, const conv_chunk *t, int64_t o, real *to) {
+static void R(winograd_pack)(const conv_weight_gradient *s, const conv_chunk *t, int64_t o, real *to) {
     const conv_plan *p = &s->plan;
     const conv_chunk given = R(winograd_given)(p, &s->planes, *t);
     int64_t rows = t->rows * p->axis[1].step, width = t->cols * p->axis[2].step * R(CONV_NR);
@@ -277,7 +277,7 @@ static void R(winograd_pack)(const conv_grad *s, const conv_chunk *t, int64_t o,
 }
 
 /* What a run of chunks adds to the products of some tiles: planes[channel][out]. */
-static void R(winograd_run)(const conv_grad *s, int64_t run, int64_t group, int64_t first,
+static void R(winograd_run)(const conv_weight_gradient *s, int64_t run, int64_t group, int64_t first,
                             real *scratch) {
     const conv_plan *p = &s->plan;
     const conv_planes *planes = &s->planes;
@@ -304,7 +304,7 @@ static void R(winograd_run)(const conv_grad *s, int64_t run, int64_t group, int6
 }
 
 /* The weights' gradients of a tile, of the sum of its parts in order; whether all are finite. */
-static MG_NOINLINE bool R(winograd_gather)(const conv_grad *s, int64_t item) {
+static MG_NOINLINE bool R(winograd_gather)(const conv_weight_gradient *s, int64_t item) {
     enum { NR = R(CONV_NR), TAPS = CONV_TAPS };
     const conv_plan *p = &s->plan;
     int64_t plane = s->planes.products, size = 16 * plane, all = p->groups * s->tiles * size;
@@ -321,7 +321,7 @@ static MG_NOINLINE bool R(winograd_gather)(const conv_grad *s, int64_t item) {
         R(winograd_lines) f = {part, sums, plane, 2 * plane, NR, outs, n, NR, p->taps * NR};
         for (int i = 0; i < TAPS; i++, f.from += 4 * plane, f.to += TAPS * NR)
             finite &= R(winograd_sums)(WINOGRAD_GRADIENTS, &f);
-        R(conv_write_turned)(out, p->terms, 1, CONV_LOST, NULL, sums, NR, NULL, outs, n * p->taps);
+        R(conv_write_transposed)(out, p->terms, 1, CONV_LOST, NULL, sums, NR, NULL, outs, n * p->taps);
     }
     return finite;
 }

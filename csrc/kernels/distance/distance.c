@@ -1,4 +1,4 @@
-/* distance.c: from points x to a run of points y, which lies turned. */
+/* distance.c: the inner loops of pairwise distances. */
 #include "kernels/reduce/reduce.h"
 
 #include <float.h>

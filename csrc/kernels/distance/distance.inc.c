@@ -1,4 +1,4 @@
-/* distance.inc.c: distances from points x to a run of points y, of one float width. y lies turned: a
+/* distance.inc.c: distances from points x to a run of points y, of one float width. y lies transposed: a
  * row for each coordinate, `row` elements apart, which can be read up to a whole vector. */
 #include "simd/real.h"
 
@@ -48,7 +48,7 @@ static void R(distance_run_vjp)(void *to, void *others_to, const void *upstream,
                                 const void *distances, int64_t g_row, const void *from,
                                 const void *others, int64_t row, int64_t n, int64_t run,
                                 int64_t k) {
-    real *dx = to, *dy = others_to, slope[MG_DISTANCE_RUN];
+    real *dx = to, *dy = others_to, partial[MG_DISTANCE_RUN];
     const real *g = upstream, *d = distances, *x = from, *y = others;
     const vec none = v_set1(0), least = v_set1(REAL_C(sizeof(real) == 4 ? FLT_MIN : DBL_MIN));
     const vec most = v_set1(REAL_C(sizeof(real) == 4 ? FLT_MAX : DBL_MAX));
@@ -59,7 +59,7 @@ static void R(distance_run_vjp)(void *to, void *others_to, const void *upstream,
             vec length = R(reduce_load)(d + j, some), w = R(reduce_load)(g + j, some);
             R(reduce_mask) no = (length == none) | (w == none);
             vec made = R(reduce_choose)(no, none, w / length), size = R(reduce_choose)(made < none, none - made, made);
-            v_store(slope + j, made);
+            v_store(partial + j, made);
             left |= ~no & ~((size >= least) & (size <= most));
         }
         bool far = false;
@@ -69,7 +69,7 @@ static void R(distance_run_vjp)(void *to, void *others_to, const void *upstream,
             real *onto = dy + p * row;
             vec own = v_set1(x[p]), sum = none;
             for (int64_t j = 0; j < run; j += LANES) {
-                vec w = v_load(slope + j), part = w * (own - v_load(at + j));
+                vec w = v_load(partial + j), part = w * (own - v_load(at + j));
                 if (MG_UNLIKELY(far)) { /* divided first; of an infinite distance nothing is known */
                     int64_t some = mg_min(LANES, run - j);
                     vec length = R(reduce_load)(d + j, some);

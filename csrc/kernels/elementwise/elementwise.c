@@ -61,7 +61,7 @@ static const elementwise_row float_rows[OP_COUNT] = {
 #define UNARY_ROOT_ABOVE(op, forward) UNARY(op, forward, )
 #define UNARY_FORWARD(op, forward) ROW(op, 1, .kernel = FLOATS(op, kernel))
 #define UNARY_FORWARD_CHUNK(op, forward) UNARY_FORWARD(op, forward)
-#define BINARY(op, forward, by_a, by_b)                                                             \
+#define BINARY(op, forward, by_a, by_b)                                                            \
     ROW(op, 2, .kernel = FLOATS(op, kernel), .vjp = {FLOATS(op, vjp_a), FLOATS(op, vjp_b)})
 #define BINARY_CHUNK(op, forward, by_a, by_b) BINARY(op, forward, by_a, by_b)
 #define BINARY_PAIR(op, forward, by_a, by_b) BINARY(op, forward, by_a, by_b)
@@ -363,7 +363,7 @@ mg_arrays *mg_binary_vjp_over(int op, int wanted, mg_array *g, mg_saved *saved) 
 
 static void clamp_i64(void *out, const void *const *in, int64_t n) {
     const int64_t *restrict x = in[0], *restrict low = in[1], *restrict high = in[2];
-    nditer_whole(n, sizeof *x);
+    nditer_full_vectors(n, sizeof *x);
     MG_APART
     for (int64_t i = 0; i < n; i++) {
         int64_t raised = x[i] > low[i] ? x[i] : low[i];
@@ -393,10 +393,10 @@ mg_array *mg_clamp(mg_array *x, mg_array *low, mg_array *high) {
 mg_array *mg_mixed(int kind, int count, mg_array **given, int numbers, const double *values) {
     static const mg_kernel kernels[][2] = {
 #define MIXED(kind, name) [kind] = {name##_f32, name##_f64}
-        MIXED(MG_LEVEL, level),         MIXED(MG_LEVEL_VJP, level_vjp),
-        MIXED(MG_BAND, clamp),          MIXED(MG_BAND_VJP, band_vjp),
-        MIXED(MG_CLIP, clamp),          MIXED(MG_CLIP_VJP, clip_vjp),
-        MIXED(MG_BEND, bend),           MIXED(MG_BEND_VJP, bend_vjp),
+        MIXED(MG_LEVEL, shrink),        MIXED(MG_LEVEL_VJP, shrink_vjp),
+        MIXED(MG_BAND, clamp),          MIXED(MG_BAND_VJP, hardtanh_vjp),
+        MIXED(MG_CLIP, clamp),          MIXED(MG_CLIP_VJP, clamp_vjp),
+        MIXED(MG_BEND, elu),            MIXED(MG_BEND_VJP, elu_vjp),
         MIXED(MG_HUBER, huber),         MIXED(MG_HUBER_VJP, huber_vjp),
         MIXED(MG_ENTROPY, entropy),     MIXED(MG_ENTROPY_VJP, entropy_vjp),
         MIXED(MG_SCORES, entropy_of_scores), MIXED(MG_SCORES_VJP, entropy_of_scores_vjp),
@@ -424,12 +424,12 @@ mg_array *mg_mixed(int kind, int count, mg_array **given, int numbers, const dou
     return out;
 }
 
-#define WHERE_LOOP(name, TYPE)                                                                      \
-    static void where_##name(void *out, const void *const *in, int64_t n) {                         \
-        const uint8_t *restrict c = in[0];                                                          \
-        const TYPE *restrict a = in[1], *restrict b = in[2];                                        \
-        nditer_whole(n, sizeof *c);                                                                 \
-        MG_APART for (int64_t i = 0; i < n; i++) ((TYPE *)out)[i] = c[i] ? a[i] : b[i];             \
+#define WHERE_LOOP(name, TYPE)                                                                     \
+    static void where_##name(void *out, const void *const *in, int64_t n) {                        \
+        const uint8_t *restrict c = in[0];                                                         \
+        const TYPE *restrict a = in[1], *restrict b = in[2];                                       \
+        nditer_full_vectors(n, sizeof *c);                                                         \
+        MG_APART for (int64_t i = 0; i < n; i++) ((TYPE *)out)[i] = c[i] ? a[i] : b[i];            \
     }
 WHERE_LOOP(1, uint8_t)
 WHERE_LOOP(2, uint16_t)
@@ -457,12 +457,12 @@ mg_array *mg_where(mg_array *condition, mg_array *a, mg_array *b) {
 }
 
 /* to[i] = a[i] + b[i], where `to` is a */
-#define ACCUMULATE_LOOP(name, TYPE)                                                                 \
-    static void accumulate_##name(void *out, const void *const *in, int64_t n) {                    \
-        TYPE *to = out;                                                                             \
-        const TYPE *a = in[0], *restrict b = in[1];                                                 \
-        nditer_whole(n, sizeof(TYPE));                                                              \
-        MG_APART for (int64_t i = 0; i < n; i++) to[i] = a[i] + b[i];                               \
+#define ACCUMULATE_LOOP(name, TYPE)                                                                \
+    static void accumulate_##name(void *out, const void *const *in, int64_t n) {                   \
+        TYPE *to = out;                                                                            \
+        const TYPE *a = in[0], *restrict b = in[1];                                                \
+        nditer_full_vectors(n, sizeof(TYPE));                                                      \
+        MG_APART for (int64_t i = 0; i < n; i++) to[i] = a[i] + b[i];                              \
     }
 ACCUMULATE_LOOP(f32, float)
 ACCUMULATE_LOOP(f64, double)

@@ -71,8 +71,8 @@ typedef void (*R(chunk_pair))(real *restrict out, const real *restrict a, const 
                               int64_t n);
 typedef void (*R(chunk_partial))(real *restrict partial, const real *restrict a,
                                  const real *restrict b, const real *restrict y, int64_t n);
-typedef void (*R(chunk_slope))(real *out, const real *g, const real *restrict a,
-                               const real *restrict b, const real *restrict y, int64_t n);
+typedef void (*R(chunk_vjp))(real *out, const real *g, const real *restrict a,
+                             const real *restrict b, const real *restrict y, int64_t n);
 typedef real (*R(binary_fn))(real a, real b);
 typedef real (*R(binary_partial))(real a, real b, real y);
 typedef bool (*R(test_fn))(real x);
@@ -82,7 +82,7 @@ typedef bool (*R(compare_fn))(real a, real b);
 MG_INLINE void R(unary_loop)(void *out, const void *const *in, int64_t n, R(unary_fn) f) {
     real *restrict o = out;
     const real *restrict x = in[0];
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) o[i] = f(x[i]);
 }
@@ -91,7 +91,7 @@ MG_INLINE void R(unary_loop)(void *out, const void *const *in, int64_t n, R(unar
 MG_INLINE void R(unary_vjp_loop)(void *out, const void *const *in, int64_t n, R(unary_partial) d) {
     real *o = out; /* perhaps g itself */
     const real *g = in[0], *restrict x = in[1], *restrict y = in[2];
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) {
         real partial = d(x[i], y[i]);
@@ -105,7 +105,7 @@ MG_INLINE void R(over_vjp_loop)(void *out, const void *const *in, int64_t n, vec
                                 vec (*inverse)(vec), real sign) {
     real *o = out; /* perhaps g itself */
     const real *g = in[0], *restrict x = in[1], *restrict y = in[2];
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     for (int64_t i = 0; i < n; i += LANES) {
         vec partial = inverse(d(v_load(x + i), v_load(y + i)));
         v_store(o + i, R(v_times)(v_load(g + i), sign * partial));
@@ -116,7 +116,7 @@ MG_INLINE void R(over_vjp_loop)(void *out, const void *const *in, int64_t n, vec
 MG_INLINE void R(binary_loop)(void *out, const void *const *in, int64_t n, R(binary_fn) f) {
     real *restrict o = out;
     const real *restrict a = in[0], *restrict b = in[1];
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) o[i] = f(a[i], b[i]);
 }
@@ -125,7 +125,7 @@ MG_INLINE void R(binary_loop)(void *out, const void *const *in, int64_t n, R(bin
 MG_INLINE void R(binary_vjp_loop)(void *out, const void *const *in, int64_t n, R(binary_partial) d) {
     real *o = out; /* perhaps g itself */
     const real *g = in[0], *restrict a = in[1], *restrict b = in[2], *restrict y = in[3];
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) {
         real partial = d(a[i], b[i], y[i]);
@@ -136,7 +136,7 @@ MG_INLINE void R(binary_vjp_loop)(void *out, const void *const *in, int64_t n, R
 /* o = g * sign * partial; o may be g */
 static MG_NOINLINE void R(scale_loop)(real *o, const real *g, const real *restrict partial, int64_t n,
                                       real sign) {
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) o[i] = g[i] == 0 ? 0 : g[i] * (sign * partial[i]);
 }
@@ -167,7 +167,7 @@ MG_INLINE void R(pair_vjp_loop_2)(void *out, const void *const *in, int64_t n, R
 }
 
 /* A chunk at a time, by a function that multiplies by the gradient itself. */
-MG_INLINE void R(slope_vjp_loop)(void *out, const void *const *in, int64_t n, R(chunk_slope) d) {
+MG_INLINE void R(chunk_vjp_loop)(void *out, const void *const *in, int64_t n, R(chunk_vjp) d) {
     real *o = out; /* perhaps g itself */
     const real *g = in[0], *restrict a = in[1], *restrict b = in[2], *restrict y = in[3];
     for (int64_t at = 0; at < n; at += NDITER_CHUNK)
@@ -177,7 +177,7 @@ MG_INLINE void R(slope_vjp_loop)(void *out, const void *const *in, int64_t n, R(
 MG_INLINE void R(test_loop)(void *out, const void *const *in, int64_t n, R(test_fn) f) {
     uint8_t *restrict o = out;
     const real *restrict x = in[0];
-    nditer_whole(n, sizeof *o);
+    nditer_full_vectors(n, sizeof *o);
     MG_APART
     for (int64_t i = 0; i < n; i++) o[i] = f(x[i]);
 }
@@ -185,7 +185,7 @@ MG_INLINE void R(test_loop)(void *out, const void *const *in, int64_t n, R(test_
 MG_INLINE void R(compare_loop)(void *out, const void *const *in, int64_t n, R(compare_fn) f) {
     uint8_t *restrict o = out;
     const real *restrict a = in[0], *restrict b = in[1];
-    nditer_whole(n, sizeof *o);
+    nditer_full_vectors(n, sizeof *o);
     MG_APART
     for (int64_t i = 0; i < n; i++) o[i] = f(a[i], b[i]);
 }
@@ -206,13 +206,13 @@ MG_INLINE void R(long_loop_2)(real *restrict out, const real *restrict a, const 
         for (int i = 0; i < BLOCK; i++) out[at + i] = f(a[at + i], b[at + i]);
 }
 
-#define LONG_UNARY(name)                                                                            \
-    static void R(v_##name##_chunk)(real *restrict out, const real *restrict x, int64_t n) {        \
+#define LONG_UNARY(name)                                                                           \
+    static void R(v_##name##_chunk)(real *restrict out, const real *restrict x, int64_t n) {       \
         R(long_loop)(out, x, n, R(v_##name));                                                      \
     }
-#define LONG_BINARY(name)                                                                           \
-    static void R(v_##name##_chunk)(real *restrict out, const real *restrict a,                     \
-                                    const real *restrict b, int64_t n) {                            \
+#define LONG_BINARY(name)                                                                          \
+    static void R(v_##name##_chunk)(real *restrict out, const real *restrict a,                    \
+                                    const real *restrict b, int64_t n) {                           \
         R(long_loop_2)(out, a, b, n, R(v_##name));                                                 \
     }
 LONG_UNARY(cbrt)
@@ -233,7 +233,7 @@ static MG_NOINLINE void by_doubles(float *restrict out, const float *restrict a,
     double x[NDITER_CHUNK], y[NDITER_CHUNK], z[NDITER_CHUNK];
     for (int64_t at = 0; at < n; at += NDITER_CHUNK) {
         int64_t m = mg_min(NDITER_CHUNK, n - at);
-        nditer_whole(m, sizeof(real));
+        nditer_full_vectors(m, sizeof(real));
         MG_APART
         for (int64_t i = 0; i < m; i++) x[i] = (double)a[at + i];
         MG_APART
@@ -243,12 +243,12 @@ static MG_NOINLINE void by_doubles(float *restrict out, const float *restrict a,
         for (int64_t i = 0; i < m; i++) out[at + i] = (float)z[i];
     }
 }
-#define AS_DOUBLES_BINARY(name)                                                                     \
-    static void v_##name##_chunk_f64(double *restrict out, const double *restrict a,                \
-                                     const double *restrict b, int64_t n);                          \
-    static void v_##name##_chunk_f32(float *restrict out, const float *restrict a,                  \
-                                     const float *restrict b, int64_t n) {                          \
-        by_doubles(out, a, b, n, v_##name##_chunk_f64);                                             \
+#define AS_DOUBLES_BINARY(name)                                                                    \
+    static void v_##name##_chunk_f64(double *restrict out, const double *restrict a,               \
+                                     const double *restrict b, int64_t n);                         \
+    static void v_##name##_chunk_f32(float *restrict out, const float *restrict a,                 \
+                                     const float *restrict b, int64_t n) {                         \
+        by_doubles(out, a, b, n, v_##name##_chunk_f64);                                            \
     }
 #else
 #define AS_DOUBLES_BINARY(name) LONG_BINARY(name)
@@ -258,9 +258,9 @@ AS_DOUBLES_BINARY(logaddexp2)
 #undef AS_DOUBLES_BINARY
 
 /* Formulas that differ from place to place, one number at a time. */
-#define SCALAR_UNARY(name)                                                                          \
-    static void R(v_##name##_chunk)(real *restrict out, const real *restrict x, int64_t n) {        \
-        for (int64_t i = 0; i < n; i++) out[i] = R(v_##name)(x[i]);                                 \
+#define SCALAR_UNARY(name)                                                                         \
+    static void R(v_##name##_chunk)(real *restrict out, const real *restrict x, int64_t n) {       \
+        for (int64_t i = 0; i < n; i++) out[i] = R(v_##name)(x[i]);                                \
     }
 SCALAR_UNARY(log_ndtr)
 SCALAR_UNARY(erfcx)
@@ -274,7 +274,7 @@ SCALAR_UNARY(i1)
 SCALAR_UNARY(i1e)
 static void R(v_nextafter_chunk)(real *restrict out, const real *restrict a, const real *restrict b,
                                  int64_t n) {
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) out[i] = R(v_nextafter)(a[i], b[i]);
 }
@@ -286,7 +286,7 @@ static void R(logaddexp_by_a_chunk)(real *restrict partial, const real *restrict
                                     const real *restrict b, const real *restrict y, int64_t n) {
     real more[NDITER_CHUNK];
     more[0] = 0; /* n is not 0, but the compiler does not know that and warns */
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) more[i] = a[i] == b[i] ? 0 : a[i] - b[i];
     R(v_sigmoid_chunk)(partial, more, n);
@@ -301,7 +301,7 @@ static void R(logaddexp_by_b_chunk)(real *restrict partial, const real *restrict
 /* out holds the logarithm of b, or of 1 + b. */
 static void R(times_log)(real *restrict out, const real *restrict a, const real *restrict b,
                          int64_t n) {
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) out[i] = a[i] == 0 && b[i] == b[i] ? 0 : a[i] * out[i];
 }
@@ -315,19 +315,19 @@ static void R(v_xlog1py_chunk)(real *restrict out, const real *restrict a, const
     R(v_log1p_chunk)(out, b, n);
     R(times_log)(out, a, b, n);
 }
-/* At (0, 0) the function is 0 and so is its slope, not log 0. */
+/* At (0, 0) the function is 0 and so is its partial, not log 0. */
 static void R(xlogy_by_a_chunk)(real *restrict partial, const real *restrict a,
                                 const real *restrict b, const real *restrict y, int64_t n) {
     (void)y;
     R(v_log_chunk)(partial, b, n);
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) partial[i] = a[i] == 0 && b[i] <= 0 ? 0 : partial[i];
 }
 static void R(xlogy_by_b_chunk)(real *restrict partial, const real *restrict a,
                                 const real *restrict b, const real *restrict y, int64_t n) {
     (void)y;
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) partial[i] = a[i] == 0 ? 0 : a[i] / b[i];
 }
@@ -335,26 +335,26 @@ static void R(xlogy_by_b_chunk)(real *restrict partial, const real *restrict a,
 static void R(atan2_by_a_chunk)(real *out, const real *g, const real *restrict a,
                                 const real *restrict b, const real *restrict y, int64_t n) {
     (void)y;
-    R(v_angle_slope_chunk)(out, g, a, b, n, 1);
+    R(v_angle_vjp_chunk)(out, g, a, b, n, 1);
 }
 static void R(atan2_by_b_chunk)(real *out, const real *g, const real *restrict a,
                                 const real *restrict b, const real *restrict y, int64_t n) {
     (void)y;
-    R(v_angle_slope_chunk)(out, g, b, a, n, -1);
+    R(v_angle_vjp_chunk)(out, g, b, a, n, -1);
 }
 
 static void R(v_entr_chunk)(real *restrict out, const real *restrict x, int64_t n) {
     R(v_log_chunk)(out, x, n);
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) {
         real y = x[i] == (real)V_INF_F32 ? -x[i] : -x[i] * out[i];
         out[i] = x[i] == 0 ? 0 : x[i] < 0 ? -(real)V_INF_F32 : y;
     }
 }
-static void R(v_entr_slope_chunk)(real *restrict out, const real *restrict x, int64_t n) {
+static void R(v_entr_partial_chunk)(real *restrict out, const real *restrict x, int64_t n) {
     R(v_log_chunk)(out, x, n);
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) out[i] = -ONE - out[i];
 }
@@ -366,7 +366,7 @@ static MG_NOINLINE void R(pow_by_any_base)(real *restrict partial, const real *r
                                            const real *restrict b, const real *restrict y,
                                            int64_t n) {
     real size[NDITER_CHUNK], half[NDITER_CHUNK], root[NDITER_CHUNK];
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) half[i] = b[i] - 1;
     R(v_pow_chunk)(partial, a, half, n);
@@ -378,9 +378,9 @@ static MG_NOINLINE void R(pow_by_any_base)(real *restrict partial, const real *r
     R(v_pow_chunk)(root, size, half, n);
     MG_APART
     for (int64_t i = 0; i < n; i++) {
-        real h = root[i], slope = b[i] * partial[i];
+        real h = root[i], rough = b[i] * partial[i];
         real exact = h / (size[i] < HALF ? 1 : size[i]) * b[i] * h;
-        exact = ((slope == slope) & (exact == exact)) ? v_copysign(exact, slope) : slope;
+        exact = ((rough == rough) & (exact == exact)) ? v_copysign(exact, rough) : rough;
         /* b - 1, rounded, may be even where b is, or an integer where b is none. */
         bool negative = (a[i] < 0) & (size[i] < (real)V_INF_F32) & (v_abs(b[i]) < (real)V_INF_F32);
         real sign = R(v_signbit)(y[i]) ? b[i] : -b[i];
@@ -449,9 +449,9 @@ static MG_NOINLINE void R(pow_by_base_chunk)(real *out, const real *g, const rea
         for (int w = 0; w < 4 / WIDE_VECTORS; w++) {
             int64_t i = at + w * WIDE_VECTORS * LANES;
             bool these;
-            R(wide) slope = R(w_pow_base_slope)(R(w_load)(a + i), R(w_load)(b + i),
+            R(wide) partial = R(w_pow_base_partial)(R(w_load)(a + i), R(w_load)(b + i),
                                                 R(w_load)(y + i), &these);
-            made[w] = R(w_times_slope)(R(w_load)(g + i), slope);
+            made[w] = R(w_times_partial)(R(w_load)(g + i), partial);
             right &= these;
         }
         MG_UNROLL
@@ -472,8 +472,8 @@ static void R(pow_by_exponent_chunk)(real *out, const real *g, const real *restr
         MG_UNROLL
         for (int w = 0; w < 4 / WIDE_VECTORS; w++) {
             int64_t i = at + w * WIDE_VECTORS * LANES;
-            R(wide) l = R(w_load)(log + i), slope = R(w_times_slope)(R(w_load)(y + i), l);
-            made[w] = R(w_times_slope)(R(w_load)(g + i), slope);
+            R(wide) l = R(w_load)(log + i), partial = R(w_times_partial)(R(w_load)(y + i), l);
+            made[w] = R(w_times_partial)(R(w_load)(g + i), partial);
             right &= R(w_within_bits)(R(w_abs)(l), 0, R(v_bits)((real)V_INF_F32));
         }
         MG_UNROLL
@@ -488,83 +488,83 @@ static void R(pow_by_exponent_chunk)(real *out, const real *g, const real *restr
 /* ---- a function and a kernel for every row ---- */
 
 #define ROW_ARGUMENTS void *out, const void *const *in, int64_t n
-#define UNARY(name, forward, by_x)                                                                  \
-    UNARY_FORWARD(name, forward)                                                                    \
+#define UNARY(name, forward, by_x)                                                                 \
+    UNARY_FORWARD(name, forward)                                                                   \
     UNARY_VJP(name, by_x)
-#define UNARY_CHUNK(name, forward, by_x)                                                            \
-    UNARY_FORWARD_CHUNK(name, forward)                                                              \
+#define UNARY_CHUNK(name, forward, by_x)                                                           \
+    UNARY_FORWARD_CHUNK(name, forward)                                                             \
     UNARY_VJP(name, by_x)
-#define UNARY_PAIR(name, forward, sign, by_x)                                                       \
-    UNARY_FORWARD_CHUNK(name, forward)                                                              \
+#define UNARY_PAIR(name, forward, sign, by_x)                                                      \
+    UNARY_FORWARD_CHUNK(name, forward)                                                             \
     static void R(name##_vjp)(ROW_ARGUMENTS) { R(pair_vjp_loop)(out, in, n, R(by_x), sign); }
-#define UNARY_RESULT(name, forward, by_x)                                                           \
-    UNARY_FORWARD_CHUNK(name, forward)                                                              \
-    static void R(name##_vjp)(ROW_ARGUMENTS) {                                                      \
-        R(by_x)(out, in[0], in[1], in[2], n);                                                       \
+#define UNARY_RESULT(name, forward, by_x)                                                          \
+    UNARY_FORWARD_CHUNK(name, forward)                                                             \
+    static void R(name##_vjp)(ROW_ARGUMENTS) {                                                     \
+        R(by_x)(out, in[0], in[1], in[2], n);                                                      \
     }
-#define OVER_VJP(name, d, inverse, sign)                                                            \
-    MG_INLINE vec R(name##_d)(vec x, vec y) { (void)x, (void)y; return d; }                         \
-    static void R(name##_vjp)(ROW_ARGUMENTS) {                                                      \
-        R(over_vjp_loop)(out, in, n, R(name##_d), inverse, sign);                                   \
+#define OVER_VJP(name, d, inverse, sign)                                                           \
+    MG_INLINE vec R(name##_d)(vec x, vec y) { (void)x, (void)y; return d; }                        \
+    static void R(name##_vjp)(ROW_ARGUMENTS) {                                                     \
+        R(over_vjp_loop)(out, in, n, R(name##_d), inverse, sign);                                  \
     }
 #if MG_HAS_OVER && ELEMENTWISE_WIDTH == 64 /* floats are divided as fast, whatever a neighbour does */
-#define UNARY_OVER(name, forward, d)                                                                \
-    UNARY_FORWARD_CHUNK(name, forward)                                                              \
+#define UNARY_OVER(name, forward, d)                                                               \
+    UNARY_FORWARD_CHUNK(name, forward)                                                             \
     OVER_VJP(name, d, R(v_over), ONE)
 #else
 #define UNARY_OVER(name, forward, d) UNARY_CHUNK(name, forward, ONE / (d))
 #endif
 #if MG_HAS_OVER
-#define UNARY_ROOT_ABOVE(name, forward)                                                             \
-    UNARY_FORWARD_CHUNK(name, forward)                                                              \
+#define UNARY_ROOT_ABOVE(name, forward)                                                            \
+    UNARY_FORWARD_CHUNK(name, forward)                                                             \
     OVER_VJP(name, y, R(v_root_above), ONE)
-#define UNARY_OVER_ROOT(name, forward, sign, d)                                                     \
-    UNARY_FORWARD_CHUNK(name, forward)                                                              \
+#define UNARY_OVER_ROOT(name, forward, sign, d)                                                    \
+    UNARY_FORWARD_CHUNK(name, forward)                                                             \
     OVER_VJP(name, d, R(v_over_root), sign)
 #else
 #define UNARY_ROOT_ABOVE(name, forward) UNARY_CHUNK(name, forward, r_root_above(y))
 #define UNARY_OVER_ROOT(name, forward, sign, d) UNARY_CHUNK(name, forward, sign / v_sqrt(d))
 #endif
-#define UNARY_FORWARD(name, forward)                                                                \
-    MG_INLINE real R(name##_f)(real x) { return forward; }                                          \
+#define UNARY_FORWARD(name, forward)                                                               \
+    MG_INLINE real R(name##_f)(real x) { return forward; }                                         \
     static void R(name##_kernel)(ROW_ARGUMENTS) { R(unary_loop)(out, in, n, R(name##_f)); }
-#define UNARY_FORWARD_CHUNK(name, forward)                                                          \
+#define UNARY_FORWARD_CHUNK(name, forward)                                                         \
     static void R(name##_kernel)(ROW_ARGUMENTS) { R(forward)(out, in[0], n); }
-#define UNARY_VJP(name, by_x)                                                                       \
-    MG_INLINE real R(name##_d)(real x, real y) { (void)x, (void)y; return by_x; }                   \
+#define UNARY_VJP(name, by_x)                                                                      \
+    MG_INLINE real R(name##_d)(real x, real y) { (void)x, (void)y; return by_x; }                  \
     static void R(name##_vjp)(ROW_ARGUMENTS) { R(unary_vjp_loop)(out, in, n, R(name##_d)); }
-#define BINARY(name, forward, by_a, by_b)                                                           \
-    BINARY_FORWARD(name, forward)                                                                   \
+#define BINARY(name, forward, by_a, by_b)                                                          \
+    BINARY_FORWARD(name, forward)                                                                  \
     BINARY_VJP(name, by_a, by_b)
-#define BINARY_CHUNK(name, forward, by_a, by_b)                                                     \
-    BINARY_FORWARD_CHUNK(name, forward)                                                             \
+#define BINARY_CHUNK(name, forward, by_a, by_b)                                                    \
+    BINARY_FORWARD_CHUNK(name, forward)                                                            \
     BINARY_VJP(name, by_a, by_b)
-#define BINARY_PAIR(name, forward, by_a, by_b)                                                      \
-    BINARY_FORWARD_CHUNK(name, forward)                                                             \
-    static void R(name##_vjp_a)(ROW_ARGUMENTS) { R(pair_vjp_loop_2)(out, in, n, R(by_a)); }         \
+#define BINARY_PAIR(name, forward, by_a, by_b)                                                     \
+    BINARY_FORWARD_CHUNK(name, forward)                                                            \
+    static void R(name##_vjp_a)(ROW_ARGUMENTS) { R(pair_vjp_loop_2)(out, in, n, R(by_a)); }        \
     static void R(name##_vjp_b)(ROW_ARGUMENTS) { R(pair_vjp_loop_2)(out, in, n, R(by_b)); }
-#define BINARY_RESULT(name, forward, by_a, by_b)                                                    \
-    BINARY_FORWARD_CHUNK(name, forward)                                                             \
-    static void R(name##_vjp_a)(ROW_ARGUMENTS) { R(slope_vjp_loop)(out, in, n, R(by_a)); }          \
-    static void R(name##_vjp_b)(ROW_ARGUMENTS) { R(slope_vjp_loop)(out, in, n, R(by_b)); }
-#define BINARY_FORWARD(name, forward)                                                               \
-    MG_INLINE real R(name##_f)(real a, real b) { return forward; }                                  \
+#define BINARY_RESULT(name, forward, by_a, by_b)                                                   \
+    BINARY_FORWARD_CHUNK(name, forward)                                                            \
+    static void R(name##_vjp_a)(ROW_ARGUMENTS) { R(chunk_vjp_loop)(out, in, n, R(by_a)); }         \
+    static void R(name##_vjp_b)(ROW_ARGUMENTS) { R(chunk_vjp_loop)(out, in, n, R(by_b)); }
+#define BINARY_FORWARD(name, forward)                                                              \
+    MG_INLINE real R(name##_f)(real a, real b) { return forward; }                                 \
     static void R(name##_kernel)(ROW_ARGUMENTS) { R(binary_loop)(out, in, n, R(name##_f)); }
-#define BINARY_FORWARD_CHUNK(name, forward)                                                         \
+#define BINARY_FORWARD_CHUNK(name, forward)                                                        \
     static void R(name##_kernel)(ROW_ARGUMENTS) { R(forward)(out, in[0], in[1], n); }
-#define BINARY_VJP(name, by_a, by_b)                                                                \
+#define BINARY_VJP(name, by_a, by_b)                                                               \
     MG_INLINE real R(name##_da)(real a, real b, real y) { (void)a, (void)b, (void)y; return by_a; } \
     MG_INLINE real R(name##_db)(real a, real b, real y) { (void)a, (void)b, (void)y; return by_b; } \
-    static void R(name##_vjp_a)(ROW_ARGUMENTS) { R(binary_vjp_loop)(out, in, n, R(name##_da)); }    \
+    static void R(name##_vjp_a)(ROW_ARGUMENTS) { R(binary_vjp_loop)(out, in, n, R(name##_da)); }   \
     static void R(name##_vjp_b)(ROW_ARGUMENTS) { R(binary_vjp_loop)(out, in, n, R(name##_db)); }
-#define TEST(name, expression)                                                                      \
-    MG_INLINE bool R(name##_f)(real x) { return expression; }                                       \
+#define TEST(name, expression)                                                                     \
+    MG_INLINE bool R(name##_f)(real x) { return expression; }                                      \
     static void R(name##_kernel)(ROW_ARGUMENTS) { R(test_loop)(out, in, n, R(name##_f)); }
-#define COMPARE(name, expression)                                                                   \
-    MG_INLINE bool R(name##_f)(real a, real b) { return expression; }                               \
+#define COMPARE(name, expression)                                                                  \
+    MG_INLINE bool R(name##_f)(real a, real b) { return expression; }                              \
     static void R(name##_kernel)(ROW_ARGUMENTS) { R(compare_loop)(out, in, n, R(name##_f)); }
 #include "elementwise.def"
-/* The slope by the base where the power was not saved, and is made again by this function; in: g, a, b */
+/* The partial by the base where the power was not saved, and is made again by this function; in: g, a, b */
 MG_INLINE void R(pow_vjp_alone_loop)(ROW_ARGUMENTS, R(chunk_pair) make) {
     real power[NDITER_CHUNK];
     real *o = out; /* perhaps g itself */
@@ -596,7 +596,7 @@ static void R(half_power_chunk)(real *restrict out, const real *restrict a, cons
                                 int64_t n) {
     (void)b;
     R(v_sqrt_chunk)(out, a, n);
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) out[i] = v_abs(a[i]) == (real)V_INF_F32 ? v_abs(a[i]) : out[i] + 0;
 }
@@ -604,15 +604,15 @@ static void R(less_half_power_chunk)(real *restrict out, const real *restrict a,
                                      const real *restrict b, int64_t n) {
     (void)b;
     R(v_rsqrt_chunk)(out, a, n);
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++)
         out[i] = v_abs(a[i]) == (real)V_INF_F32 ? 0 : a[i] == 0 ? (real)V_INF_F32 : out[i];
 }
-#define POWER(name)                                                                                 \
-    static void R(name##_kernel)(ROW_ARGUMENTS) { R(name##_chunk)(out, in[0], in[1], n); }           \
-    static void R(name##_vjp_alone)(ROW_ARGUMENTS) {                                                \
-        R(pow_vjp_alone_loop)(out, in, n, R(name##_chunk));                                         \
+#define POWER(name)                                                                                \
+    static void R(name##_kernel)(ROW_ARGUMENTS) { R(name##_chunk)(out, in[0], in[1], n); }         \
+    static void R(name##_vjp_alone)(ROW_ARGUMENTS) {                                               \
+        R(pow_vjp_alone_loop)(out, in, n, R(name##_chunk));                                        \
     }
 POWER(half_power)
 POWER(less_half_power)
@@ -624,7 +624,7 @@ POWER(less_half_power)
 static void R(clamp)(ROW_ARGUMENTS) {
     real *restrict o = out;
     const real *restrict x = in[0], *restrict low = in[1], *restrict high = in[2];
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) o[i] = r_maximum(x[i], low[i]);
     MG_APART
@@ -637,91 +637,92 @@ static void R(clamp)(ROW_ARGUMENTS) {
 #define MIXED_ARGUMENTS void *out, const void *const *in, int64_t n
 
 MG_INLINE real R(mixed_product)(real a, real b) { return a == 0 ? 0 : a * b; }
-MG_INLINE bool R(is_level)(real x, real low, real high) { return (x >= low) & (x <= high); }
+MG_INLINE bool R(is_between)(real x, real low, real high) { return (x >= low) & (x <= high); }
 MG_INLINE bool R(is_beyond)(real x, real low, real high) { return (x <= low) | (x >= high); }
 
-/* x, low, high, level, shift: a level from low to high, and beyond x, nearer to 0 by the shift. */
-static void R(level)(MIXED_ARGUMENTS) {
+/* x, low, high, value, shift: the value from low to high, and beyond x, nearer to 0 by the shift; so
+ * soft shrink, hard shrink and threshold. */
+static void R(shrink)(MIXED_ARGUMENTS) {
     real *restrict o = out;
     const real *restrict x = in[0], *restrict low = in[1], *restrict high = in[2];
-    const real *restrict level = in[3], *restrict shift = in[4];
-    nditer_whole(n, sizeof(real));
+    const real *restrict value = in[3], *restrict shift = in[4];
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) {
-        real flat = level[i], past = v_copysign(v_abs(x[i]) - shift[i], x[i]);
-        o[i] = R(is_level)(x[i], low[i], high[i]) ? flat : past;
+        real flat = value[i], beyond = v_copysign(v_abs(x[i]) - shift[i], x[i]);
+        o[i] = R(is_between)(x[i], low[i], high[i]) ? flat : beyond;
     }
 }
 /* g, x, low, high; of which NaN is no part */
-static void R(level_vjp)(MIXED_ARGUMENTS) {
+static void R(shrink_vjp)(MIXED_ARGUMENTS) {
     real *restrict o = out;
     const real *restrict g = in[0], *restrict x = in[1], *restrict low = in[2], *restrict high = in[3];
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) {
         real passed = g[i];
-        o[i] = R(is_level)(x[i], low[i], high[i]) ? 0 : passed;
+        o[i] = R(is_between)(x[i], low[i], high[i]) ? 0 : passed;
     }
 }
-/* g, x, low, high: of the clamp, but 0 on the bounds, too. */
-static void R(band_vjp)(MIXED_ARGUMENTS) {
+/* g, x, low, high: of hardtanh, 0 on the bounds, too. */
+static void R(hardtanh_vjp)(MIXED_ARGUMENTS) {
     real *restrict o = out;
     const real *restrict g = in[0], *restrict x = in[1], *restrict low = in[2], *restrict high = in[3];
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) {
         real passed = g[i];
         o[i] = R(is_beyond)(x[i], low[i], high[i]) ? 0 : passed;
     }
 }
-/* g, x, low, high: of the clamp, whole on the bounds, and 0 at NaN. */
-static void R(clip_vjp)(MIXED_ARGUMENTS) {
+/* g, x, low, high: of the clamp, 1 on the bounds, and 0 at NaN. */
+static void R(clamp_vjp)(MIXED_ARGUMENTS) {
     real *restrict o = out;
     const real *restrict g = in[0], *restrict x = in[1], *restrict low = in[2], *restrict high = in[3];
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) {
         real passed = g[i];
-        o[i] = R(is_level)(x[i], low[i], high[i]) ? passed : 0;
+        o[i] = R(is_between)(x[i], low[i], high[i]) ? passed : 0;
     }
 }
 
-/* x, height, width, slope: height (e^(x / width) - 1) below 0, and above a line. */
-static void R(bend)(MIXED_ARGUMENTS) {
+/* x, height, width, gain: height (e^(x / width) - 1) below 0, and above a line. */
+static void R(elu)(MIXED_ARGUMENTS) {
     real part[NDITER_CHUNK], curve[NDITER_CHUNK];
     for (int64_t at = 0, m; at < n; at += m) {
         real *restrict o = (real *)out + at;
         const real *restrict x = (const real *)in[0] + at, *restrict height = (const real *)in[1] + at;
         const real *restrict width = (const real *)in[2] + at;
-        const real *restrict slope = (const real *)in[3] + at;
+        const real *restrict gain = (const real *)in[3] + at;
         m = mg_min(n - at, NDITER_CHUNK);
-        nditer_whole(m, sizeof(real));
+        nditer_full_vectors(m, sizeof(real));
         MG_APART
         for (int64_t i = 0; i < m; i++) part[i] = (x[i] < 0 ? x[i] : 0) / width[i];
         R(expm1_kernel)(curve, (const void *[]){part}, m);
         MG_APART
         for (int64_t i = 0; i < m; i++) {
-            real below = curve[i] * height[i], line = x[i] * slope[i];
+            real below = curve[i] * height[i], line = x[i] * gain[i];
             o[i] = x[i] < 0 ? below : line;
         }
     }
 }
-/* g, x, height, width, slope: at 0 as below. */
-static void R(bend_vjp)(MIXED_ARGUMENTS) {
+/* g, x, height, width, gain: at 0 as below. */
+static void R(elu_vjp)(MIXED_ARGUMENTS) {
     real part[NDITER_CHUNK], curve[NDITER_CHUNK];
     for (int64_t at = 0, m; at < n; at += m) {
         real *restrict o = (real *)out + at;
         const real *restrict g = (const real *)in[0] + at, *restrict x = (const real *)in[1] + at;
         const real *restrict height = (const real *)in[2] + at;
-        const real *restrict width = (const real *)in[3] + at, *restrict slope = (const real *)in[4] + at;
+        const real *restrict width = (const real *)in[3] + at, *restrict gain = (const real *)in[4] + at;
         m = mg_min(n - at, NDITER_CHUNK);
-        nditer_whole(m, sizeof(real));
+        nditer_full_vectors(m, sizeof(real));
         MG_APART
         for (int64_t i = 0; i < m; i++) part[i] = (x[i] < 0 ? x[i] : 0) / width[i];
         R(exp_kernel)(curve, (const void *[]){part}, m);
         MG_APART
         for (int64_t i = 0; i < m; i++) {
-            real below = curve[i] * (height[i] / width[i]), line = slope[i];
+            real below = curve[i] * (height[i] / width[i]), line = gain[i];
             o[i] = R(mixed_product)(g[i], x[i] <= 0 ? below : line);
         }
     }
@@ -732,7 +733,7 @@ static void R(huber)(MIXED_ARGUMENTS) {
     real *restrict o = out;
     const real *restrict x = in[0], *restrict t = in[1], *restrict bound = in[2];
     const real *restrict square = in[3], *restrict line = in[4];
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) {
         real size = v_abs(x[i] - t[i]), near = size * size * square[i];
@@ -745,11 +746,11 @@ static void R(huber_vjp)(MIXED_ARGUMENTS) {
     real *restrict o = out;
     const real *restrict g = in[0], *restrict x = in[1], *restrict t = in[2];
     const real *restrict twice = in[3], *restrict line = in[4];
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) {
-        real slope = twice[i] * (x[i] - t[i]), most = line[i];
-        o[i] = R(mixed_product)(g[i], r_bounded(slope, -most, most));
+        real partial = twice[i] * (x[i] - t[i]), most = line[i];
+        o[i] = R(mixed_product)(g[i], r_bounded(partial, -most, most));
     }
 }
 
@@ -761,7 +762,7 @@ static void R(entropy)(MIXED_ARGUMENTS) {
         real *restrict o = (real *)out + at;
         const real *restrict x = (const real *)in[0] + at, *restrict t = (const real *)in[1] + at;
         m = mg_min(n - at, NDITER_CHUNK);
-        nditer_whole(m, sizeof(real));
+        nditer_full_vectors(m, sizeof(real));
         MG_APART
         for (int64_t i = 0; i < m; i++) rest[i] = -x[i];
         R(log_kernel)(yes, (const void *[]){x}, m);
@@ -774,11 +775,11 @@ static void R(entropy)(MIXED_ARGUMENTS) {
         }
     }
 }
-/* g, x, t: by x, with slopes of logarithms of at most 1e12. */
+/* g, x, t: by x, with partials of logarithms of at most 1e12. */
 static void R(entropy_vjp)(MIXED_ARGUMENTS) {
     real *restrict o = out;
     const real *restrict g = in[0], *restrict x = in[1], *restrict t = in[2];
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) {
         real y = r_maximum(x[i], REAL_C(1e-12)), r = r_maximum(1 - x[i], REAL_C(1e-12));
@@ -794,7 +795,7 @@ static void R(entropy_of_scores)(MIXED_ARGUMENTS) {
         const real *restrict x = (const real *)in[0] + at, *restrict t = (const real *)in[1] + at;
         const real *restrict hits = (const real *)in[2] + at;
         m = mg_min(n - at, NDITER_CHUNK);
-        nditer_whole(m, sizeof(real));
+        nditer_full_vectors(m, sizeof(real));
         MG_APART
         for (int64_t i = 0; i < m; i++) size[i] = -v_abs(x[i]);
         R(softplus_kernel)(both, (const void *[]){size}, m);
@@ -813,7 +814,7 @@ static void R(entropy_of_scores_vjp)(MIXED_ARGUMENTS) {
         const real *restrict g = (const real *)in[0] + at, *restrict x = (const real *)in[1] + at;
         const real *restrict t = (const real *)in[2] + at, *restrict hits = (const real *)in[3] + at;
         m = mg_min(n - at, NDITER_CHUNK);
-        nditer_whole(m, sizeof(real));
+        nditer_full_vectors(m, sizeof(real));
         MG_APART
         for (int64_t i = 0; i < m; i++) size[i] = -v_abs(x[i]);
         R(exp_kernel)(e, (const void *[]){size}, m);
@@ -821,8 +822,8 @@ static void R(entropy_of_scores_vjp)(MIXED_ARGUMENTS) {
         for (int64_t i = 0; i < m; i++) {
             real misses = 1 - t[i], h = hits[i];
             real by = x[i] > 0 ? misses : h, other = x[i] > 0 ? h : misses;
-            real slope = (by - other * e[i]) / (1 + e[i]); /* 1 / (1 + e) is the sigmoid of |x| */
-            o[i] = R(mixed_product)(g[i], x[i] > 0 ? slope : -slope);
+            real partial = (by - other * e[i]) / (1 + e[i]); /* 1 / (1 + e) is the sigmoid of |x| */
+            o[i] = R(mixed_product)(g[i], x[i] > 0 ? partial : -partial);
         }
     }
 }

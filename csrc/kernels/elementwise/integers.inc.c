@@ -28,33 +28,33 @@ MG_INLINE int64_t i_remainder(int64_t a, int64_t b) {
 /* What the tests of floats ask, of integers. */
 #define r_isinf(x) ((void)(x), false)
 #define r_signbit(x) ((x) < 0)
-#define UNARY_INTEGER(name, TYPE, TO, expression)                                                   \
-    static void name(void *out, const void *const *in, int64_t n) {                                 \
-        const TYPE *restrict vx = in[0];                                                            \
-        nditer_whole(n, sizeof(TO));                                                                \
-        MG_APART for (int64_t i = 0; i < n; i++) {                                                  \
-            TYPE x = vx[i];                                                                         \
-            ((TO *restrict)out)[i] = (TO)(expression);                                              \
-        }                                                                                           \
+#define UNARY_INTEGER(name, TYPE, TO, expression)                                                  \
+    static void name(void *out, const void *const *in, int64_t n) {                                \
+        const TYPE *restrict vx = in[0];                                                           \
+        nditer_full_vectors(n, sizeof(TO));                                                        \
+        MG_APART for (int64_t i = 0; i < n; i++) {                                                 \
+            TYPE x = vx[i];                                                                        \
+            ((TO *restrict)out)[i] = (TO)(expression);                                             \
+        }                                                                                          \
     }
-#define BINARY_INTEGER(name, TYPE, TO, expression)                                                  \
-    static void name(void *out, const void *const *in, int64_t n) {                                 \
-        const TYPE *restrict va = in[0], *restrict vb = in[1];                                      \
-        nditer_whole(n, sizeof(TO));                                                                \
-        MG_APART for (int64_t i = 0; i < n; i++) {                                                  \
-            TYPE a = va[i], b = vb[i];                                                              \
-            ((TO *restrict)out)[i] = (TO)(expression);                                              \
-        }                                                                                           \
+#define BINARY_INTEGER(name, TYPE, TO, expression)                                                 \
+    static void name(void *out, const void *const *in, int64_t n) {                                \
+        const TYPE *restrict va = in[0], *restrict vb = in[1];                                     \
+        nditer_full_vectors(n, sizeof(TO));                                                        \
+        MG_APART for (int64_t i = 0; i < n; i++) {                                                 \
+            TYPE a = va[i], b = vb[i];                                                             \
+            ((TO *restrict)out)[i] = (TO)(expression);                                             \
+        }                                                                                          \
     }
-#define TEST(name, expression)                                                                      \
-    UNARY_INTEGER(name##_kernel_i64, int64_t, uint8_t, expression)                                  \
+#define TEST(name, expression)                                                                     \
+    UNARY_INTEGER(name##_kernel_i64, int64_t, uint8_t, expression)                                 \
     UNARY_INTEGER(name##_kernel_b8, int8_t, uint8_t, expression)
-#define COMPARE(name, expression)                                                                   \
-    BINARY_INTEGER(name##_kernel_i64, int64_t, uint8_t, expression)                                 \
+#define COMPARE(name, expression)                                                                  \
+    BINARY_INTEGER(name##_kernel_i64, int64_t, uint8_t, expression)                                \
     BINARY_INTEGER(name##_kernel_b8, uint8_t, uint8_t, expression)
-#define INT_UNARY(name, expression)                                                                 \
+#define INT_UNARY(name, expression)                                                                \
     UNARY_INTEGER(name##_kernel_i64, int64_t, int64_t, expression)
-#define INT_BINARY(name, expression)                                                                \
+#define INT_BINARY(name, expression)                                                               \
     BINARY_INTEGER(name##_kernel_i64, int64_t, int64_t, expression)
 #define BOOL_UNARY(name, expression) UNARY_INTEGER(name##_kernel_b8, uint8_t, uint8_t, expression)
 #define BOOL_BINARY(name, expression) BINARY_INTEGER(name##_kernel_b8, uint8_t, uint8_t, expression)

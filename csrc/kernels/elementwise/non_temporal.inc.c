@@ -13,7 +13,7 @@ MG_INLINE void stream_put(float *to, wide_f32 y) {
 
 MG_INLINE void stream_map(float *restrict to, const float *restrict x, int64_t n,
                            wide_f32 (*f)(wide_f32)) {
-    nditer_whole(n, sizeof(float));
+    nditer_full_vectors(n, sizeof(float));
     for (int64_t i = 0; i < n; i += STREAM_BLOCK) stream_put(to + i, f(w_load_f32(x + i)));
 }
 static void tanh_non_temporal(void *out, const void *const *in, int64_t n) {
@@ -26,7 +26,7 @@ static void exp_non_temporal(void *out, const void *const *in, int64_t n) {
 /* `near` says whether it is made for all of a block. */
 MG_INLINE void stream_near(float *restrict to, const float *restrict x, int64_t n,
                            wide_f32 (*near)(wide_f32, bool *), mg_kernel any) {
-    nditer_whole(n, sizeof(float));
+    nditer_full_vectors(n, sizeof(float));
     for (int64_t i = 0; i < n; i += STREAM_BLOCK) {
         bool right;
         wide_f32 y = near(w_load_f32(x + i), &right);
@@ -58,12 +58,12 @@ static void gelu_non_temporal(void *out, const void *const *in, int64_t n) {
     stream_near(out, in[0], n, gelu_near, gelu_kernel_f32);
 }
 
-/* sin(|x| + shift pi/2) with the sign of x under the mask `odd`, turned by `turn`; times g where there
+/* sin(|x| + shift pi/2) with the sign of x under the mask `odd`, its sign flipped by `turn`; times g where there
  * is one, and 0 where that is 0. */
 static MG_NOINLINE void stream_trig(float *restrict to, const float *restrict g,
                                     const float *restrict x, int64_t n, uint32_t shift, uint32_t odd,
                                     uint32_t turn, mg_kernel any) {
-    nditer_whole(n, sizeof(float));
+    nditer_full_vectors(n, sizeof(float));
     for (int64_t i = 0; i < n; i += STREAM_BLOCK) {
         wide_f32 a = w_load_f32(x + i);
         if (MG_UNLIKELY(!w_below_f32(w_abs_f32(a), V_TRIG_MAX_F32))) {
@@ -79,9 +79,9 @@ static MG_NOINLINE void stream_trig(float *restrict to, const float *restrict g,
         stream_put(to + i, y);
     }
 }
-#define STREAM_TRIG(name, g, x, shift, odd, turn, any)                                              \
-    static void name(void *out, const void *const *in, int64_t n) {                                 \
-        stream_trig(out, g, x, n, shift, odd, turn, any);                                           \
+#define STREAM_TRIG(name, g, x, shift, odd, turn, any)                                             \
+    static void name(void *out, const void *const *in, int64_t n) {                                \
+        stream_trig(out, g, x, n, shift, odd, turn, any);                                          \
     }
 STREAM_TRIG(sin_non_temporal, NULL, in[0], 0, V_SIGN_F32, 0, sin_kernel_f32)
 STREAM_TRIG(cos_non_temporal, NULL, in[0], 1, 0, 0, cos_kernel_f32)

@@ -1,4 +1,4 @@
-/* gemm.c: block sizes, and the matrix kernels compiled for both float widths. */
+/* gemm.c: matrix products of both float widths: block sizes, and the templates put together. */
 #include "gemm.h"
 #include "base/system.h"
 #include "threads/pool.h"
@@ -14,7 +14,7 @@
  * GEMM_KC  depth of a block: the deeper, the less often C is read and written
  * GEMM_MC  rows of a block for each MB of L2: the packed block of A (MC x KC) takes a quarter to a
  *          third of it
- * GEMM_NS  columns of B packed at a time: a share of L3
+ * GEMM_NC  columns of B packed at a time: a share of L3
  *
  * Here:
  * GEMM_MASKS  a load of the first n lanes costs what a load costs
@@ -36,8 +36,8 @@ enum { GEMM_MASKS = 0, GEMM_PACKS = 1, GEMM_READS = 0 };
 #define GEMM_ONE_f64 "sd"
 #define GEMM_ALL_f64 "pd"
 enum { GEMM_LINE = 64 / MG_VECTOR_BYTES }; /* vectors in a cache line */
-_Static_assert(GEMM_MR <= 14, "gemm_tile_rows has a case for each height");
-enum { GEMM_GROUP = 4 };           /* slivers of B that one thread packs and uses, at most */
+_Static_assert(GEMM_MR <= 14, "gemm_micro_kernel_rows has a case for each height");
+enum { GEMM_GROUP = 4 };           /* panels of B that one thread packs and uses, at most */
 
 MG_INLINE int64_t gemm_round_up(int64_t n, int64_t unit) { return mg_ceil_div(n, unit) * unit; }
 

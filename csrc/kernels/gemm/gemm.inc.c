@@ -1,4 +1,5 @@
-/* gemm.inc.c: the loops around the micro-kernel, and which of them a shape takes. */
+/* gemm.inc.c: the loops around the micro-kernel (the macro-kernel among them) and the choice between them;
+ * a template, read once for each float width. */
 #include "simd/real.h"
 
 /* A share of the output, computed by one call of a block function. */
@@ -20,7 +21,7 @@ MG_INLINE int R(gemm_height)(int64_t rows) {
 MG_INLINE bool R(gemm_is_small)(const mg_gemm_shape *s) {
     return s->m <= 4 * GEMM_MR || s->n <= 3 * GEMM_NR ||
            s->n * s->k * (int)sizeof(real) <= GEMM_DIRECT ||
-           s->m * GEMM_KD * (int)sizeof(real) <= GEMM_DIRECT / 4;
+           s->m * GEMM_KC_DIRECT * (int)sizeof(real) <= GEMM_DIRECT / 4;
 }
 
 /* All rows of B fall onto one set of L1, so that few rows of A make packing it pay. */
@@ -42,7 +43,7 @@ MG_INLINE bool R(gemm_lies_badly)(const mg_gemm_shape *s) {
 MG_INLINE int64_t R(gemm_depth)(const mg_gemm_shape *s) {
     if (s->k <= GEMM_PAGES) return s->k;
     bool few = s->m <= 4 * GEMM_MR && s->n * (int)sizeof(real) > 2048;
-    int64_t most = few ? GEMM_PAGES : R(gemm_is_small)(s) ? GEMM_KD : GEMM_KC;
+    int64_t most = few ? GEMM_PAGES : R(gemm_is_small)(s) ? GEMM_KC_DIRECT : GEMM_KC;
     return mg_min(s->k, gemm_round_up(mg_ceil_div(s->k, mg_ceil_div(s->k, most)), 8));
 }
 
@@ -58,7 +59,7 @@ MG_INLINE bool R(gemm_goes_along)(const mg_gemm_shape *s) {
 
 /* ---- without packing ------------------------------------------------------------------------- */
 
-/* A sliver of B that is read where it lies takes more than half of the ways of the sets of L1 that
+/* A panel of B that is read where it lies takes more than half of the ways of the sets of L1 that
  * its rows fall onto. */
 MG_INLINE bool R(gemm_crowds)(const mg_gemm_shape *s) {
     int64_t bytes = s->b_row * (int)sizeof(real);
@@ -66,7 +67,7 @@ MG_INLINE bool R(gemm_crowds)(const mg_gemm_shape *s) {
 }
 
 /* A's rows fall onto the same lines of L1 or run across many cache lines. A tile's rows share such
- * lines: L1 holds them if there are few, and for few slivers of B a Zen 4 follows them in L2. */
+ * lines: L1 holds them if there are few, and for few panels of B a Zen 4 follows them in L2. */
 MG_INLINE bool R(gemm_copies)(const mg_gemm_shape *s) {
     bool few = s->k <= 128 || (s->n <= 3 * GEMM_NR && mg_system_zen() == 4);
     bool in_lines = s->a_row == 1 && few;
@@ -75,10 +76,10 @@ MG_INLINE bool R(gemm_copies)(const mg_gemm_shape *s) {
                           : s->n > GEMM_NR && s->m > GEMM_MR / 2);
 }
 
-/* B must be packed, but one sliver at a time into L1, just before its use, and A is read where it
+/* B must be packed, but one panel at a time into L1, just before its use, and A is read where it
  * lies: where no more rows of A share B than it has columns, and packing A would cost as much. What
  * comes from beyond L2 is better packed by the first tile that reads it. */
-static MG_NOINLINE bool R(gemm_slivers)(const mg_gemm_shape *s) {
+static MG_NOINLINE bool R(gemm_panels)(const mg_gemm_shape *s) {
     bool beside = s->n <= 2 * s->m && s->n * s->k * (int)sizeof(real) <= GEMM_DIRECT;
     return s->m > 4 * GEMM_MR && s->m <= s->n && s->n > 3 * GEMM_NR && s->a_col == 1 &&
            (s->b_col != 1 ? R(gemm_is_small)(s)
@@ -87,17 +88,17 @@ static MG_NOINLINE bool R(gemm_slivers)(const mg_gemm_shape *s) {
 }
 
 /* Reads B where it lies if the vectors of its rows can be loaded directly and that pays, else from
- * a copy of one sliver at a time; and A where it lies or, where it does not lie well, from a copy
+ * a copy of one panel at a time; and A where it lies or, where it does not lie well, from a copy
  * of a tile's rows, which serves all of B. */
 static void R(gemm_direct)(real *c, const real *plus, int64_t plus_row, const real *a,
                            const real *b, const mg_gemm_shape *s, int64_t m, int64_t n) {
-    enum { ROW = GEMM_KD + 64 / sizeof(real) };
-    _Alignas(64) real sliver[GEMM_SLIVER(GEMM_NR, GEMM_KD)], tile[GEMM_MR * ROW];
+    enum { ROW = GEMM_KC_DIRECT + 64 / sizeof(real) };
+    _Alignas(64) real panel[GEMM_PANEL(GEMM_NR, GEMM_KC_DIRECT)], tile[GEMM_MR * ROW];
     bool copies = R(gemm_copies)(s), along = copies || R(gemm_is_shallow)(s);
     bool in_vectors = GEMM_MASKS || n % LANES == 0;
-    bool slivers = s->b_col != 1 || (m > 4 * GEMM_MR && R(gemm_slivers)(s));
-    int64_t whole = slivers ? 0 : in_vectors ? n : n / GEMM_NR * GEMM_NR;
-    int64_t deepest = mg_min(R(gemm_depth)(s), GEMM_KD);
+    bool panels = s->b_col != 1 || (m > 4 * GEMM_MR && R(gemm_panels)(s));
+    int64_t whole = panels ? 0 : in_vectors ? n : n / GEMM_NR * GEMM_NR;
+    int64_t deepest = mg_min(R(gemm_depth)(s), GEMM_KC_DIRECT);
     for (int64_t p = 0; p < s->k; p += deepest) {
         int64_t depth = mg_min(deepest, s->k - p);
         for (int64_t j = 0, end; j < n; j = end) {
@@ -107,8 +108,8 @@ static void R(gemm_direct)(real *c, const real *plus, int64_t plus_row, const re
                 end = along ? whole : mg_min(j + GEMM_NR, whole);
             } else {
                 end = mg_min(j + GEMM_NR, n);
-                R(gemm_pack_b)(sliver, from_b, s->b_row, s->b_col, (int)(end - j), depth);
-                from_b = sliver;
+                R(gemm_pack_b)(panel, from_b, s->b_row, s->b_col, (int)(end - j), depth);
+                from_b = panel;
                 b_row = GEMM_NR;
             }
             for (int64_t i = 0, rows; i < m; i += rows) {
@@ -126,7 +127,7 @@ static void R(gemm_direct)(real *c, const real *plus, int64_t plus_row, const re
                 /* For few steps it is no faster, and slower where A and B lie and B crowds L1. */
                 int64_t run = 0;
                 if (rows == GEMM_MR && a_col == 1 && (along || end - j == GEMM_NR) &&
-                    depth >= 48 && (from_b == sliver || copies || !R(gemm_crowds)(s)))
+                    depth >= 48 && (from_b == panel || copies || !R(gemm_crowds)(s)))
                     run = along ? (end - j) / GEMM_NR : mg_max(1, (m - i) / GEMM_MR - 1);
                 if (run > 0) {
                     R(gemm_tiles) t = {
@@ -151,7 +152,7 @@ static void R(gemm_direct)(real *c, const real *plus, int64_t plus_row, const re
                 }
 #endif
                 for (; x < end; x += GEMM_NR)
-                    R(gemm_tile_any)((int)rows, (int)mg_min(GEMM_NR, end - x),
+                    R(gemm_micro_kernel_any)((int)rows, (int)mg_min(GEMM_NR, end - x),
                                      c + i * s->c_row + x, s->c_row, from_a, a_row, a_col,
                                      from_b + (x - j), b_row, depth,
                                      plus ? plus + i * plus_row + x : NULL, plus_row);
@@ -178,8 +179,8 @@ typedef struct {
     const mg_gemm_shape *shape;
     real *c, *packed_a, *packed_b;
     const real *plus, *a, *b;
-    int64_t plus_row, rows, cols, depth, group; /* group: slivers of B that a block does */
-    bool packs_b, reads_b; /* packs the slivers of B; reads them where they lie */
+    int64_t plus_row, rows, cols, depth, group; /* group: panels of B that a block does */
+    bool packs_b, reads_b; /* packs the panels of B; reads them where they lie */
     bool keeps_b; /* packs each group to its own place: for more rows of A, or beside threads */
     bool along;   /* tiles go along rows of C */
 } R(gemm_packing);
@@ -188,36 +189,36 @@ static void R(gemm_pack_block)(void *context, int64_t block) {
     const R(gemm_packing) *t = context;
     const mg_gemm_shape *s = t->shape;
     int64_t i = block * GEMM_MR;
-    R(gemm_pack_a)(t->packed_a + block * GEMM_SLIVER(GEMM_MR, t->depth), t->a + i * s->a_row,
+    R(gemm_pack_a)(t->packed_a + block * GEMM_PANEL(GEMM_MR, t->depth), t->a + i * s->a_row,
                    s->a_row, s->a_col, (int)mg_min(GEMM_MR, t->rows - i), t->depth);
 }
 
 /* Tile (i, j) of C from one of B at b, which goes on by b_row, and is packed at `kept` if not NULL. */
-static MG_NOINLINE void R(gemm_packed_tile)(const R(gemm_packing) *t, int64_t i, int64_t j,
+static MG_NOINLINE void R(gemm_macro_tile)(const R(gemm_packing) *t, int64_t i, int64_t j,
                                             const real *b, int64_t b_row, real *kept,
                                             const real *ahead, int64_t ahead_row, int64_t share) {
-    const real *a = t->packed_a + i / GEMM_MR * GEMM_SLIVER(GEMM_MR, t->depth);
+    const real *a = t->packed_a + i / GEMM_MR * GEMM_PANEL(GEMM_MR, t->depth);
     real *c = t->c + i * t->shape->c_row + j;
     const real *plus = t->plus ? t->plus + i * t->plus_row + j : NULL;
     int rows = (int)mg_min(GEMM_MR, t->rows - i), cols = (int)mg_min(GEMM_NR, t->cols - j);
     if (cols < GEMM_NR || rows < GEMM_MR)
-        R(gemm_tile_any)(rows, cols, c, t->shape->c_row, a, 1, GEMM_MR, b, b_row, t->depth, plus,
+        R(gemm_micro_kernel_any)(rows, cols, c, t->shape->c_row, a, 1, GEMM_MR, b, b_row, t->depth, plus,
                          t->plus_row);
     else
-        R(gemm_tile_packed)(c, t->shape->c_row, a, b, b_row, t->depth, plus, t->plus_row, kept,
+        R(gemm_micro_kernel_packed)(c, t->shape->c_row, a, b, b_row, t->depth, plus, t->plus_row, kept,
                             ahead, ahead_row, share);
 }
 
 #if GEMM_RUNS
-/* So many tiles from (i, j) on, with its sliver of B at b, where all of them are packed. */
-static void R(gemm_packed_run)(const R(gemm_packing) *t, int64_t i, int64_t j, const real *b,
+/* So many tiles from (i, j) on, with its panel of B at b, where all of them are packed. */
+static void R(gemm_macro_run)(const R(gemm_packing) *t, int64_t i, int64_t j, const real *b,
                                const real *ahead, int64_t ahead_row, int64_t share, int64_t tiles) {
     const mg_gemm_shape *s = t->shape;
-    int64_t sliver = GEMM_SLIVER(GEMM_MR, t->depth);
+    int64_t panel = GEMM_PANEL(GEMM_MR, t->depth);
     R(gemm_tiles) run = {
         .c = t->c + i * s->c_row + j,
         .plus = t->plus ? t->plus + i * t->plus_row + j : NULL,
-        .a = t->packed_a + i / GEMM_MR * sliver,
+        .a = t->packed_a + i / GEMM_MR * panel,
         .b = b,
         .ahead = ahead,
         .c_row = s->c_row,
@@ -228,52 +229,52 @@ static void R(gemm_packed_run)(const R(gemm_packing) *t, int64_t i, int64_t j, c
         .tiles = tiles,
         .c_next = t->along ? GEMM_NR : GEMM_MR * s->c_row,
         .plus_next = t->along ? GEMM_NR : GEMM_MR * t->plus_row,
-        .a_next = t->along ? 0 : sliver,
-        .b_next = t->along ? GEMM_SLIVER(GEMM_NR, t->depth) : 0,
+        .a_next = t->along ? 0 : panel,
+        .b_next = t->along ? GEMM_PANEL(GEMM_NR, t->depth) : 0,
     };
     R(gemm_run_packed)(&run);
 }
 #endif
 
-/* A group of slivers of B, packed or where they lie: each serves all those of A, which pass from
- * L2, while the next sliver of B is fetched. Or, along rows of C, each sliver of A serves all those
- * of the group. Slivers that lie along memory are packed by the first tile that reads them. */
-static MG_NOINLINE void R(gemm_packed_block)(void *context, int64_t block) {
+/* A group of panels of B, packed or where they lie: each serves all those of A, which pass from
+ * L2, while the next panel of B is fetched. Or, along rows of C, each panel of A serves all those
+ * of the group. Panels that lie along memory are packed by the first tile that reads them. */
+static MG_NOINLINE void R(gemm_macro_kernel)(void *context, int64_t block) {
     const R(gemm_packing) *t = context;
     const mg_gemm_shape *s = t->shape;
-    int64_t sliver = GEMM_SLIVER(GEMM_NR, t->depth);
+    int64_t panel = GEMM_PANEL(GEMM_NR, t->depth);
     int64_t j = block * t->group * GEMM_NR, end = mg_min(j + t->group * GEMM_NR, t->cols);
-    real *packed = t->packed_b + (t->keeps_b ? block * t->group * sliver : 0);
+    real *packed = t->packed_b + (t->keeps_b ? block * t->group * panel : 0);
     bool lies = t->reads_b && (GEMM_MASKS || (end - j) % GEMM_NR == 0), packs = t->packs_b && !lies;
     bool keeps = packs && s->b_col == 1;
     int64_t whole = lies ? end : keeps ? j + (end - j) / GEMM_NR * GEMM_NR : j; /* read in place */
     int64_t tiles = mg_ceil_div(t->rows, GEMM_MR), across = mg_ceil_div(end - j, GEMM_NR);
     int64_t outer = t->along ? tiles : across, inner = t->along ? across : tiles;
-    bool fetches = !lies && !t->along && (keeps || t->keeps_b); /* or the place of the next sliver */
+    bool fetches = !lies && !t->along && (keeps || t->keeps_b); /* or the place of the next panel */
     int64_t share = fetches ? mg_ceil_div(t->depth, tiles) : 0; /* rows of B for a tile */
     for (int64_t o = 0; o < outer; o++)
         for (int64_t q = 0; q < inner; q++) {
             int64_t down = t->along ? o : q, right = t->along ? q : o;
             int64_t x = j + right * GEMM_NR, next = x + GEMM_NR;
-            real *own = packed + right * sliver;
+            real *own = packed + right * panel;
             bool reads = x < whole && (lies || down == 0), follows = keeps && next < whole;
             if (packs && down == 0 && !reads)
                 R(gemm_pack_b)(own, t->b + x * s->b_col, s->b_row, s->b_col,
                                (int)mg_min(GEMM_NR, end - x), t->depth);
-            const real *ahead = follows ? t->b + next : own + sliver;
+            const real *ahead = follows ? t->b + next : own + panel;
             int64_t ahead_row = follows ? s->b_row : GEMM_NR;
 #if GEMM_RUNS
             /* This tile and those that follow it, but for what is no full tile. */
             int64_t run = (t->along ? (end - j) / GEMM_NR : t->rows / GEMM_MR) - q;
             bool full = t->along ? down > 0 && (down + 1) * GEMM_MR <= t->rows : next <= end;
             if (run > 0 && full && !reads) {
-                R(gemm_packed_run)(t, down * GEMM_MR, x, own, ahead + down * share * ahead_row,
+                R(gemm_macro_run)(t, down * GEMM_MR, x, own, ahead + down * share * ahead_row,
                                    ahead_row, share, run);
                 q += run - 1;
                 continue;
             }
 #endif
-            R(gemm_packed_tile)(t, down * GEMM_MR, x, reads ? t->b + x : own,
+            R(gemm_macro_tile)(t, down * GEMM_MR, x, reads ? t->b + x : own,
                                 reads ? s->b_row : GEMM_NR, reads && keeps ? own : NULL,
                                 ahead + down * share * ahead_row, ahead_row, share);
         }
@@ -290,14 +291,14 @@ MG_INLINE int64_t R(gemm_rows)(int64_t m) {
 static void R(gemm_packed)(real *c, const real *plus, int64_t plus_row, const real *a,
                            const real *b, const mg_gemm_shape *s, real *scratch) {
     int64_t deepest = R(gemm_depth)(s), highest = R(gemm_rows)(s->m);
-    int64_t room_a = mg_ceil_div(highest, GEMM_MR) * GEMM_SLIVER(GEMM_MR, deepest);
+    int64_t room_a = mg_ceil_div(highest, GEMM_MR) * GEMM_PANEL(GEMM_MR, deepest);
     bool threads = s->m * s->n * s->k >= MG_GEMM_THREAD_WORK && mg_get_num_threads() > 1;
     bool along = R(gemm_goes_along)(s);
     bool reads_b = !GEMM_RUNS && !along && !R(gemm_lies_badly)(s) && R(gemm_is_small)(s);
     /* What is packed together makes long runs of rows, but at least four shares. */
     int64_t most = along ? GEMM_ALONG : GEMM_GROUP;
     int64_t group = mg_max(1, mg_min(s->n / (4 * GEMM_NR), most));
-    for (int64_t j = 0; j < s->n; j += GEMM_NS)
+    for (int64_t j = 0; j < s->n; j += GEMM_NC)
         for (int64_t p = 0; p < s->k; p += deepest)
             for (int64_t i = 0; i < s->m; i += highest) {
                 const real *first = plus ? plus + i * plus_row + j : NULL;
@@ -311,7 +312,7 @@ static void R(gemm_packed)(real *c, const real *plus, int64_t plus_row, const re
                     .a = a + i * s->a_row + p * s->a_col,
                     .b = b + p * s->b_row + j * s->b_col,
                     .rows = mg_min(highest, s->m - i),
-                    .cols = mg_min(GEMM_NS, s->n - j),
+                    .cols = mg_min(GEMM_NC, s->n - j),
                     .depth = mg_min(deepest, s->k - p),
                     .group = (i > 0 && !along) || reads_b ? 1 : group,
                     .packs_b = i == 0,
@@ -321,7 +322,7 @@ static void R(gemm_packed)(real *c, const real *plus, int64_t plus_row, const re
                 };
                 mg_parallel_if(threads, mg_ceil_div(t.rows, GEMM_MR), R(gemm_pack_block), &t);
                 mg_parallel_if(threads, mg_ceil_div(t.cols, t.group * GEMM_NR),
-                               R(gemm_packed_block), &t);
+                               R(gemm_macro_kernel), &t);
             }
 }
 
@@ -366,7 +367,7 @@ MG_INLINE bool R(gemm_packs)(const mg_gemm_shape *s) {
            s->m * s->n * s->k > (collides ? MG_GEMM_THREAD_WORK - 1 : 128 * 128 * 128) &&
            (s->a_col != 1 || R(gemm_lies_badly)(s) || !R(gemm_is_small)(s) ||
             R(gemm_goes_along)(s) || R(gemm_crowded)(s)) &&
-           !R(gemm_slivers)(s);
+           !R(gemm_panels)(s);
 }
 
 MG_INLINE R(gemm_vector) R(gemm_vector_of)(real *c, const real *a, const real *b,
@@ -413,7 +414,7 @@ static MG_NOINLINE void R(gemm_tiny)(real *c, const real *plus, int64_t plus_row
             rows[p * GEMM_NR + j] = b[p * s->b_row + j * s->b_col];
         }
     }
-    R(gemm_tile_any)((int)s->m, (int)s->n, c, s->c_row, a, s->a_row, s->a_col, rows, GEMM_NR, s->k,
+    R(gemm_micro_kernel_any)((int)s->m, (int)s->n, c, s->c_row, a, s->a_row, s->a_col, rows, GEMM_NR, s->k,
                      plus, plus_row);
 }
 
@@ -426,8 +427,8 @@ MG_INLINE bool R(gemm_is_tile)(const mg_gemm_shape *s) {
 size_t R(mg_gemm_scratch)(const mg_gemm_shape *s) {
     if (R(gemm_is_vector)(s) || !R(gemm_packs)(s)) return 0;
     int64_t k = R(gemm_depth)(s);
-    int64_t a = mg_ceil_div(R(gemm_rows)(s->m), GEMM_MR) * GEMM_SLIVER(GEMM_MR, k);
-    int64_t b = mg_ceil_div(mg_min(s->n, GEMM_NS), GEMM_NR) * GEMM_SLIVER(GEMM_NR, k);
+    int64_t a = mg_ceil_div(R(gemm_rows)(s->m), GEMM_MR) * GEMM_PANEL(GEMM_MR, k);
+    int64_t b = mg_ceil_div(mg_min(s->n, GEMM_NC), GEMM_NR) * GEMM_PANEL(GEMM_NR, k);
     return (size_t)(a + b) * sizeof(real);
 }
 
@@ -439,7 +440,7 @@ void R(mg_gemm)(real *c, const real *plus, int64_t plus_row, const real *a, cons
         for (int64_t i = 0; plus && i < s->m; i++)
             for (int64_t j = 0; j < s->n; j++) c[i * s->c_row + j] += plus[i * plus_row + j];
     } else if (R(gemm_is_tile)(s) || (tiny && GEMM_MASKS && s->n == 1)) {
-        R(gemm_tile_any)((int)s->m, (int)s->n, c, s->c_row, a, s->a_row, s->a_col, b, s->b_row,
+        R(gemm_micro_kernel_any)((int)s->m, (int)s->n, c, s->c_row, a, s->a_row, s->a_col, b, s->b_row,
                          s->k, plus, plus_row);
     } else if (tiny) {
         R(gemm_tiny)(c, plus, plus_row, a, b, s);
@@ -459,7 +460,7 @@ void R(mg_gemm)(real *c, const real *plus, int64_t plus_row, const real *a, cons
         } else if (threads) {
             g.cols = gemm_round_up(mg_ceil_div(s->n, copies ? 8 : 32), GEMM_NR);
             g.across = mg_ceil_div(s->n, g.cols);
-            if (g.across < 16 && s->m >= 8 * GEMM_MR && !R(gemm_slivers)(s))
+            if (g.across < 16 && s->m >= 8 * GEMM_MR && !R(gemm_panels)(s))
                 g.rows = gemm_round_up(mg_ceil_div(s->m, 2), GEMM_MR);
         }
         mg_parallel_if(threads, mg_ceil_div(s->m, g.rows) * g.across, R(gemm_direct_block), &g);

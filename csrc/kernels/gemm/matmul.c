@@ -251,8 +251,8 @@ static mg_array *matmul_vjp(int i, mg_array *g, mg_array *a, mg_array *b) {
     mg_array b_matrix = column ? matmul_with_axis(b, 1) : mg_header(b);
     mg_array g_matrix = column ? matmul_with_axis(g, g->ndim) : mg_header(g);
     if (row) g_matrix = matmul_with_axis(&g_matrix, g_matrix.ndim - 1);
-    mg_array turned = mg_turned(i ? &a_matrix : &b_matrix);
-    mg_array *c = i ? mg_matmul(&turned, &g_matrix) : mg_matmul(&g_matrix, &turned);
+    mg_array transposed = mg_transposed(i ? &a_matrix : &b_matrix);
+    mg_array *c = i ? mg_matmul(&transposed, &g_matrix) : mg_matmul(&g_matrix, &transposed);
     if (c && (i ? column : row)) matmul_drop_axis(c, c->ndim - 1 - (i == 0));
     return c;
 }
@@ -265,9 +265,9 @@ int mg_linear_fits(const mg_array *x, const mg_array *w, const mg_array *bias) {
 
 mg_array *mg_linear(mg_array *x, mg_array *w, mg_array *bias) {
     if (bias && bias->size != w->shape[0]) return mg_fail(MG_ESHAPE, bias->size, w->shape[0]);
-    mg_array turned = mg_turned(w);
+    mg_array transposed = mg_transposed(w);
     mg_array *row = bias ? mg_contiguous(bias) : NULL;
-    mg_array *y = bias && !row ? NULL : matmul_same_dtype(x, &turned, row);
+    mg_array *y = bias && !row ? NULL : matmul_same_dtype(x, &transposed, row);
     if (y) y->adapted = 0; /* the derivatives sum over all rows: nothing is left to undo */
     mg_release(row);
     return y;
@@ -288,8 +288,8 @@ static mg_array *linear_vjp(int i, mg_array *g, mg_array *x, mg_array *w) {
     if (i == 2) return mg_sum_to(g, 1, &g->shape[g->ndim - 1]);
     mg_array *g_rows = linear_rows(g), *x_rows = linear_rows(x), *dw = NULL;
     if (g_rows && x_rows) {
-        mg_array turned = mg_turned(g_rows);
-        dw = mg_matmul(&turned, x_rows);
+        mg_array transposed = mg_transposed(g_rows);
+        dw = mg_matmul(&transposed, x_rows);
     }
     mg_release(g_rows);
     mg_release(x_rows);

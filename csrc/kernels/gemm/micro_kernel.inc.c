@@ -1,4 +1,4 @@
-/* micro_kernel.inc.c: the micro-kernel: a tile of C in registers.
+/* micro_kernel.inc.c: the micro-kernel of matrix products: a tile of C in registers; a template.
  *
  * One function, inlined with its sizes as constants so that every loop over the tile unrolls and
  * the accumulators stay in registers. For each step down k it loads `nv` vectors of a row of B and
@@ -10,7 +10,7 @@
 /* C (mr x (nv - 1) * LANES + tail) = A B, plus the rows at `plus` (which may be C) if that is not
  * NULL. `masked`: the last vector of B has only `tail` readable lanes; otherwise it is readable in
  * full, beyond the tail too. */
-MG_INLINE void R(gemm_tile)(const int mr, const int nv, const bool masked, real *c, int64_t c_row,
+MG_INLINE void R(gemm_micro_kernel)(const int mr, const int nv, const bool masked, real *c, int64_t c_row,
                             const real *restrict a, int64_t a_row, int64_t a_col,
                             const real *restrict b, int64_t b_row, int64_t k, int tail,
                             const real *plus, int64_t plus_row) {
@@ -70,7 +70,7 @@ MG_INLINE void R(gemm_tile)(const int mr, const int nv, const bool masked, real 
 }
 
 /* The tile with free strides, its height chosen at run time (1..GEMM_MR). */
-MG_INLINE void R(gemm_tile_rows)(int rows, const int nv, const bool masked, real *c, int64_t c_row,
+MG_INLINE void R(gemm_micro_kernel_rows)(int rows, const int nv, const bool masked, real *c, int64_t c_row,
                                  const real *a, int64_t a_row, int64_t a_col, const real *b,
                                  int64_t b_row, int64_t k, int tail, const real *plus,
                                  int64_t plus_row) {
@@ -78,7 +78,7 @@ MG_INLINE void R(gemm_tile_rows)(int rows, const int nv, const bool masked, real
 #define GEMM_CASE(r)                                                                               \
     case r:                                                                                        \
         if (r <= GEMM_MR)                                                                          \
-            R(gemm_tile)(r, nv, masked, c, c_row, a, a_row, a_col, b, b_row, k, tail, plus,        \
+            R(gemm_micro_kernel)(r, nv, masked, c, c_row, a, a_row, a_col, b, b_row, k, tail, plus, \
                          plus_row);                                                                \
         break;
         GEMM_CASE(1) GEMM_CASE(2) GEMM_CASE(3) GEMM_CASE(4) GEMM_CASE(5) GEMM_CASE(6) GEMM_CASE(7)
@@ -88,32 +88,32 @@ MG_INLINE void R(gemm_tile_rows)(int rows, const int nv, const bool masked, real
     }
 }
 
-static MG_NOINLINE void R(gemm_tile_wide)(int rows, real *c, int64_t c_row, const real *a,
+static MG_NOINLINE void R(gemm_micro_kernel_wide)(int rows, real *c, int64_t c_row, const real *a,
                                           int64_t a_row, int64_t a_col, const real *b,
                                           int64_t b_row, int64_t k, int tail, const real *plus,
                                           int64_t plus_row) {
-    R(gemm_tile_rows)(rows, 2, GEMM_MASKS, c, c_row, a, a_row, a_col, b, b_row, k, tail, plus,
+    R(gemm_micro_kernel_rows)(rows, 2, GEMM_MASKS, c, c_row, a, a_row, a_col, b, b_row, k, tail, plus,
                       plus_row);
 }
 
-static MG_NOINLINE void R(gemm_tile_narrow)(int rows, real *c, int64_t c_row, const real *a,
+static MG_NOINLINE void R(gemm_micro_kernel_narrow)(int rows, real *c, int64_t c_row, const real *a,
                                             int64_t a_row, int64_t a_col, const real *b,
                                             int64_t b_row, int64_t k, int tail, const real *plus,
                                             int64_t plus_row) {
-    R(gemm_tile_rows)(rows, 1, GEMM_MASKS, c, c_row, a, a_row, a_col, b, b_row, k, tail, plus,
+    R(gemm_micro_kernel_rows)(rows, 1, GEMM_MASKS, c, c_row, a, a_row, a_col, b, b_row, k, tail, plus,
                       plus_row);
 }
 
 /* A tile of up to GEMM_MR x GEMM_NR with free strides in A. Where GEMM_MASKS is 0 the row of B must
  * be readable up to a whole number of vectors. */
-MG_INLINE void R(gemm_tile_any)(int rows, int cols, real *c, int64_t c_row, const real *a,
+MG_INLINE void R(gemm_micro_kernel_any)(int rows, int cols, real *c, int64_t c_row, const real *a,
                                 int64_t a_row, int64_t a_col, const real *b, int64_t b_row,
                                 int64_t k, const real *plus, int64_t plus_row) {
     if (cols > LANES)
-        R(gemm_tile_wide)(rows, c, c_row, a, a_row, a_col, b, b_row, k, cols - LANES, plus,
+        R(gemm_micro_kernel_wide)(rows, c, c_row, a, a_row, a_col, b, b_row, k, cols - LANES, plus,
                           plus_row);
     else
-        R(gemm_tile_narrow)(rows, c, c_row, a, a_row, a_col, b, b_row, k, cols, plus, plus_row);
+        R(gemm_micro_kernel_narrow)(rows, c, c_row, a, a_row, a_col, b, b_row, k, cols, plus, plus_row);
 }
 
 /* Fetches the cache lines of GEMM_NR elements, into L1 or (far) L2. If they do not begin with a
@@ -148,17 +148,17 @@ MG_INLINE void R(gemm_step)(vec sum[GEMM_MR][GEMM_NV], const real *a, const real
     }
 }
 
-/* Copies a row of B into its place in a sliver. */
+/* Copies a row of B into its place in a panel. */
 MG_INLINE void R(gemm_keep)(real *restrict packed, const real *restrict b) {
     MG_UNROLL
     for (int v = 0; v < GEMM_NV; v++) v_store(packed + v * LANES, v_load(b + v * LANES));
 }
 
-/* The full tile over a packed sliver of A, which the hardware sees coming, and full rows of B.
+/* The full tile over a packed panel of A, which the hardware sees coming, and full rows of B.
  * Those that lie apart are fetched into L1 some steps ahead, and packed at `kept` unless that is
  * NULL. The first pairs of steps, which leave more room for it than single ones, each fetch a row
  * into L2: first those of C, then `share` of B, which lie ahead_row apart from `ahead` on. */
-static MG_NOINLINE void R(gemm_tile_packed)(real *c, int64_t c_row, const real *a, const real *b,
+static MG_NOINLINE void R(gemm_micro_kernel_packed)(real *c, int64_t c_row, const real *a, const real *b,
                                             int64_t b_row, int64_t k, const real *plus,
                                             int64_t plus_row, real *kept, const real *ahead,
                                             int64_t ahead_row, int64_t share) {
@@ -207,7 +207,7 @@ static MG_NOINLINE void R(gemm_tile_packed)(real *c, int64_t c_row, const real *
 }
 
 #if GEMM_RUNS
-/* A run of full tiles, down a sliver of B or along the rows of C, each of them `a_next`, `b_next`
+/* A run of full tiles, down a panel of B or along the rows of C, each of them `a_next`, `b_next`
  * and so on from the one before. */
 typedef struct {
     real *c;

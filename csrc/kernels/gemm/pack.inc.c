@@ -1,11 +1,11 @@
-/* pack.inc.c: copies slivers of a matrix into the order in which the micro-kernel reads them.
+/* pack.inc.c: copies panels of a matrix into the order in which the micro-kernel reads them.
  *
- * A sliver is `width` rows of A (or columns of B) by k: packed[p * width + i]. Both operands are
+ * A panel is `width` rows of A (or columns of B) by k: packed[p * width + i]. Both operands are
  * packed by the same function; only the two strides change places. */
 #include "simd/real.h"
 
-/* Elements that a packed sliver takes: vector stores may run past the last one. */
-#define GEMM_SLIVER(width, k) (((int64_t)(width) * (k) + 2 * LANES - 1) / LANES * LANES)
+/* Elements that a packed panel takes: vector stores may run past the last one. */
+#define GEMM_PANEL(width, k) (((int64_t)(width) * (k) + 2 * LANES - 1) / LANES * LANES)
 
 /* Lanes are neighbours in memory: copies rows. The next store overwrites the surplus. */
 MG_INLINE void R(gemm_pack_copy)(const int width, int count, real *restrict packed,
@@ -21,7 +21,7 @@ MG_INLINE void R(gemm_pack_copy)(const int width, int count, real *restrict pack
 /* Steps down k are neighbours in memory: transposes blocks of LANES x LANES along LANES rows, as
  * many as the hardware's prefetching follows, then along the next. The last lanes come first, so
  * that the surplus of their stores is overwritten by the first lanes of the next step. */
-MG_INLINE void R(gemm_pack_turn)(const int width, int count, real *restrict packed,
+MG_INLINE void R(gemm_pack_transpose)(const int width, int count, real *restrict packed,
                                  const real *restrict src, int64_t lane, int64_t k) {
     for (int i = (width - 1) / LANES * LANES; i >= 0; i -= LANES) {
         for (int64_t p = 0; p < k; p += LANES) {
@@ -38,7 +38,7 @@ MG_INLINE void R(gemm_pack_turn)(const int width, int count, real *restrict pack
                               : depth == LANES ? v_load(at + l * lane)
                                                : v_load_n(at + l * lane, depth);
             }
-            R(v_turn)(rows);
+            R(v_transpose)(rows);
             real *to = packed + p * width + i;
             MG_UNROLL
             for (int l = 0; l < LANES; l++)
@@ -87,7 +87,7 @@ MG_INLINE void R(gemm_pack)(const int width, int count, real *restrict packed,
             int64_t depth = mg_min(most, k - p);
             for (int i = 0; step != 1 && i < count; i++)
                 R(gemm_gather)(rows + i * ROW, src + i * lane + p * step, step, depth);
-            R(gemm_pack_turn)(width, count, packed + p * width, step == 1 ? src : rows,
+            R(gemm_pack_transpose)(width, count, packed + p * width, step == 1 ? src : rows,
                               step == 1 ? lane : ROW, depth);
         }
     }
@@ -99,7 +99,7 @@ static MG_NOINLINE void R(gemm_pack_a)(real *packed, const real *a, int64_t a_ro
 }
 
 /* Up to GEMM_MR rows of A in the order in which they lie: rows of `row` elements each if they run
- * along memory, else as a packed sliver. */
+ * along memory, else as a packed panel. */
 static MG_NOINLINE void R(gemm_copy_a)(real *copy, int64_t row, const real *a, int64_t a_row,
                                        int64_t a_col, int rows, int64_t k) {
     if (a_col != 1) {

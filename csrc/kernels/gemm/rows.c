@@ -1,4 +1,4 @@
-/* rows.c: what elimination does to rows of doubles. */
+/* rows.c: the row operations of Gaussian elimination, on rows of doubles. */
 #include "memory/buffer.h"
 #include "gemm.h"
 #include "simd/vec.h"

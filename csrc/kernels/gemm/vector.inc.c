@@ -1,4 +1,4 @@
-/* vector.inc.c: a row vector times a matrix, at the speed of memory.
+/* vector.inc.c: a row vector times a matrix, at the speed of memory; a template.
  *
  * A matrix times a column vector is the same product transposed. What counts is which way the
  * matrix lies: along its rows it is read as a weighted sum of rows, along its columns as dot
@@ -189,7 +189,7 @@ static void R(gemm_vector_cols)(real *restrict y, const real *restrict x, int64_
             if (b_row == 1) R(gemm_dots_of)(dots, part, at, b_col, cols, depth, lone);
             else R(gemm_dots_of_copies)(dots, part, at, b_row, b_col, cols, depth, lone);
             for (int c = cols; c < LANES; c++) dots[c] = v_set1(0);
-            R(v_turn)(dots);
+            R(v_transpose)(dots);
             for (int w = LANES / 2; w > 0; w /= 2)
                 for (int i = 0; i < w; i++) dots[i] += dots[i + w];
             if (p > 0) dots[0] += v_load_n(y + j, cols);

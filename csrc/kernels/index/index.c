@@ -1,4 +1,4 @@
-/* index.c: elements picked by integer arrays on the first axes, and their transposes.
+/* index.c: indexing by integer arrays: gather, scatter and their gradients.
  *
  * Every NumPy index form is brought to this one by views in Python. A "row" is what one index
  * picks: the remaining axes. In place of the k-th index array NULL stands for the position on axis k

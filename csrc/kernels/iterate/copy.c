@@ -186,15 +186,15 @@ static void copy_block(void *context, int64_t block) {
  * lie. On a Zen 4 they do not, nor does asking ahead, with which repeated rows take up to 1.6 times as
  * long. */
 static void copy_ways(copy_plan *p, int64_t bytes) {
-    int64_t past = mg_system_streams();
+    int64_t limit = mg_system_streams();
     int zen = mg_system_zen();
     bool several = zen == 5 || mg_get_num_threads() > 1;
     bool repeats = false, one = p->ndim > 0 && p->strides[1][p->ndim - 1] == 0;
     for (int d = 0; d < p->ndim; d++) repeats |= p->strides[1][d] == 0;
-    bool few = one && bytes > past / 16 && bytes < past;
+    bool few = one && bytes > limit / 16 && bytes < limit;
     bool early = repeats ? zen == 4 && !one : !several;
-    p->streams = early ? bytes >= past : bytes / (1 + repeats) > past;
-    p->strings = !p->streams && zen != 4 && (zen == 5 ? repeats && bytes > past / 2 : few);
+    p->streams = early ? bytes >= limit : bytes / (1 + repeats) > limit;
+    p->strings = !p->streams && zen != 4 && (zen == 5 ? repeats && bytes > limit / 2 : few);
     p->fetches = !p->streams && zen < 4 && bytes > COPY_IN_CACHE;
 }
 
@@ -290,15 +290,15 @@ mg_array *mg_copy_twice(mg_array *a, mg_array **also) {
 
 /* ---- casts ---- */
 
-#define CAST_LOOP(name, TO, FROM, expression)                                                       \
-    static void cast_##name(void *out, const void *const *in, int64_t n) {                          \
-        TO *restrict to = out;                                                                      \
-        const FROM *restrict from = in[0];                                                          \
-        nditer_whole(n, sizeof(TO) < sizeof(FROM) ? sizeof(TO) : sizeof(FROM));                      \
-        MG_APART for (int64_t i = 0; i < n; i++) {                                                  \
-            FROM x = from[i];                                                                       \
-            to[i] = (expression);                                                                   \
-        }                                                                                           \
+#define CAST_LOOP(name, TO, FROM, expression)                                                      \
+    static void cast_##name(void *out, const void *const *in, int64_t n) {                         \
+        TO *restrict to = out;                                                                     \
+        const FROM *restrict from = in[0];                                                         \
+        nditer_full_vectors(n, sizeof(TO) < sizeof(FROM) ? sizeof(TO) : sizeof(FROM));             \
+        MG_APART for (int64_t i = 0; i < n; i++) {                                                 \
+            FROM x = from[i];                                                                      \
+            to[i] = (expression);                                                                  \
+        }                                                                                          \
     }
 
 /* A float that has no int64 becomes the smallest int64, which is what the x86 instruction gives; C
@@ -308,9 +308,9 @@ MG_INLINE int64_t cast_to_int(double x) {
 }
 
 /* As cast_to_int, in an int32; narrower integers keep its lowest bits. */
-#define CAST_TO_NARROW(name, FLOAT)                                                                 \
-    MG_INLINE int32_t name(FLOAT x) {                                                               \
-        return x >= -2147483648.0f && x < 2147483648.0f ? (int32_t)x : INT32_MIN;                   \
+#define CAST_TO_NARROW(name, FLOAT)                                                                \
+    MG_INLINE int32_t name(FLOAT x) {                                                              \
+        return x >= -2147483648.0f && x < 2147483648.0f ? (int32_t)x : INT32_MIN;                  \
     }
 CAST_TO_NARROW(cast_to_narrow_f32, float)
 CAST_TO_NARROW(cast_to_narrow_f64, double)
@@ -328,11 +328,11 @@ CAST_LOOP(f32_b8, uint8_t, float, x != 0)
 CAST_LOOP(f64_b8, uint8_t, double, x != 0)
 CAST_LOOP(i64_b8, uint8_t, int64_t, x != 0)
 
-#define CAST_INTEGER(name, TYPE)                                                                    \
-    CAST_LOOP(name##_i64, int64_t, TYPE, x)                                                         \
-    CAST_LOOP(name##_f32, float, TYPE, (float)x)                                                    \
-    CAST_LOOP(i64_##name, TYPE, int64_t, (TYPE)x)                                                   \
-    CAST_LOOP(f32_##name, TYPE, float, (TYPE)cast_to_narrow_f32(x))                                 \
+#define CAST_INTEGER(name, TYPE)                                                                   \
+    CAST_LOOP(name##_i64, int64_t, TYPE, x)                                                        \
+    CAST_LOOP(name##_f32, float, TYPE, (float)x)                                                   \
+    CAST_LOOP(i64_##name, TYPE, int64_t, (TYPE)x)                                                  \
+    CAST_LOOP(f32_##name, TYPE, float, (TYPE)cast_to_narrow_f32(x))                                \
     CAST_LOOP(f64_##name, TYPE, double, (TYPE)cast_to_narrow_f64(x))
 CAST_INTEGER(u8, uint8_t)
 CAST_INTEGER(i8, int8_t)

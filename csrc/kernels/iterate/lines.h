@@ -1,4 +1,4 @@
-/* lines.h: a contiguous array as lines along one axis. */
+/* lines.h: a contiguous array seen as lines along one axis. */
 #ifndef MG_LINES_H
 #define MG_LINES_H
 

@@ -1,3 +1,4 @@
+/* nditer.c: the iterator over operands of any strides; and broadcasting, and copies between strides. */
 #include "nditer.h"
 
 #include "base/system.h"
@@ -362,8 +363,8 @@ static bool nditer_is_direct(const mg_array *out, int operands, mg_array *const 
 }
 
 MG_NOINLINE bool mg_nditer_streams(int64_t written, int64_t held, bool few) {
-    int64_t past = mg_system_streams();
-    return written >= past && held / 2 + (few && mg_get_num_threads() == 1) > past;
+    int64_t limit = mg_system_streams();
+    return written >= limit && held / 2 + (few && mg_get_num_threads() == 1) > limit;
 }
 
 /* Broadcasts and merges the axes of operands that do not all lie as the result does. */

@@ -1,4 +1,4 @@
-/* nditer.h: runs an elementwise kernel over operands of any strides.
+/* nditer.h: the iterator that runs an elementwise kernel over operands of any strides.
  *
  * A kernel is one plain loop over whole vectors of contiguous memory. The iterator makes that enough:
  * it broadcasts the operands to one shape, merges axes that are contiguous together in all of them, and
@@ -23,13 +23,13 @@ enum {
 
 /* out[i] = f(in[0][i], in[1][i], ...) for i in 0..n. The arrays do not overlap, but out may be one of
  * the operands. n is a multiple of nditer_unit of the narrowest type, in or out, so that a loop needs
- * no second version of itself for the end: it tells the compiler so by nditer_whole. */
+ * no second version of itself for the end: it tells the compiler so by nditer_full_vectors. */
 typedef void (*mg_kernel)(void *out, const void *const *in, int64_t n);
 
 MG_INLINE int64_t nditer_unit(size_t narrowest) {
     return narrowest < 4 ? NDITER_UNIT_MAX : 4 * MG_VECTOR_BYTES / (int64_t)narrowest;
 }
-MG_INLINE void nditer_whole(int64_t n, size_t narrowest) {
+MG_INLINE void nditer_full_vectors(int64_t n, size_t narrowest) {
     if (n & (nditer_unit(narrowest) - 1)) __builtin_unreachable();
 }
 

@@ -1,4 +1,4 @@
-/* cross_entropy.c: losses of lines of scores with a class each, and their gradients.
+/* cross_entropy.c: cross entropy, NLL and multi-class margin losses of lines of scores, and their gradients.
  *
  * A row of scores is read once, block by block: the sum of exponentials is rescaled when a block
  * has a larger maximum than those before (Milakov and Gimelshein, "Online normalizer calculation

@@ -1,4 +1,4 @@
-/* cross_entropy.inc.c: the lines of cross_entropy.c in one float width. */
+/* cross_entropy.inc.c: the lines of cross_entropy.c; a template, read once for each float width. */
 #include "simd/real.h"
 
 /* The largest of n > 0 elements, of which NaN is none; -inf of nothing else. */
@@ -283,7 +283,7 @@ static MG_NOINLINE real R(entropy_rest)(const real *x, int64_t stride, const rea
 }
 
 /* What n elements x come above -base: the sum, of squares where they are asked for; or, given dx, that
- * of their slopes times `scale`, which go there. */
+ * of their partials times `scale`, which go there. */
 static MG_NOINLINE double R(entropy_excess)(real *dx, const real *x, int64_t n, real base, real scale,
                                             bool square) {
     double all = 0;

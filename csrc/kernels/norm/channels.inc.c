@@ -1,4 +1,6 @@
-/* channels.inc.c: the same for values in planes, (batch, channels, plane), with a weight and a
+/* channels.inc.c: batch and group normalisation; a template, read once for each float width.
+ *
+ * As norm.inc.c, for values in planes, (batch, channels, plane), with a weight and a
  * bias for each channel. A set of planes is normalised together: a channel's of all samples, or
  * neighbouring ones of one sample. Planes of one element are done as columns, side by side. */
 #include "simd/real.h"
@@ -78,7 +80,7 @@ static void R(norm_set_back)(const norm_set *set, void *out, void *by_g, void *b
     for (int64_t k = 0; k < set->count; k += NORM_FOUR) {
         int64_t at = k * set->step, count = mg_min(set->count - k, NORM_FOUR);
         R(norm_pair) v[NORM_FOUR];
-        R(norm_sums)(NORM_SLOPES, v, x + at, g + at, x, count, set->step, n, means);
+        R(norm_sums)(NORM_PARTIALS, v, x + at, g + at, x, count, set->step, n, means);
         for (int64_t i = 0; i < count; i++) {
             sum_g[(k + i) * planes] = v[i].a;
             sum_gh[(k + i) * planes] = R(norm_sum_vh)(stats, set->sets, v[i]);
@@ -203,13 +205,13 @@ static void R(norm_columns_back)(const norm_set *set, void *out, void *by_weight
     const real *g = upstream, *x = input, *w = weight, *mean = statistics;
     const real *stats = statistics, *rstd = stats + NORM_RSTD * set->sets;
     real a[NORM_ROOM] = {0}, b[NORM_ROOM] = {0}, means[NORM_ROOM] = {0};
-    real base[NORM_STRIP], slope[NORM_STRIP];
+    real base[NORM_STRIP], partial[NORM_STRIP];
     memcpy(means, mean, (size_t)columns * sizeof(real));
     for (int64_t i = 0; i < set->count; i += NORM_ROWS) {
         int64_t rows = mg_min(set->count - i, NORM_ROWS);
         for (int64_t j = 0, at = i * set->step; j < columns; j += NORM_FOUR * LANES) {
             real more_a[NORM_FOUR * LANES], more_b[NORM_FOUR * LANES];
-            R(norm_columns_sums)(NORM_SLOPES, more_a, more_b, x + at + j, g + at + j, means + j,
+            R(norm_columns_sums)(NORM_PARTIALS, more_a, more_b, x + at + j, g + at + j, means + j,
                                  rows, set->step, columns - j);
             for (int k = 0; k < NORM_FOUR * LANES; k++) {
                 a[j + k] += more_a[k];
@@ -223,7 +225,7 @@ static void R(norm_columns_back)(const norm_set *set, void *out, void *by_weight
         R(norm_back) of = R(norm_back_of)(stats + j, set->sets, w[j] * db[j], w[j] * dw[j],
                                           set->count, true);
         base[j] = of.base;
-        slope[j] = of.slope;
+        partial[j] = of.partial;
     }
     for (int64_t i = 0, row = 0; i < set->count; i++, row += set->step)
         for (int64_t j = 0, at = row; j < columns; j += LANES, at += LANES) {
@@ -231,7 +233,7 @@ static void R(norm_columns_back)(const norm_set *set, void *out, void *by_weight
             vec dxi = R(norm_load)(g + at, left) * R(norm_load)(w + j, left);
             if (set->own)
                 dxi = v_fma(R(norm_load)(mean + j, left) - R(norm_load)(x + at, left),
-                            v_load(slope + j), dxi - v_load(base + j));
+                            v_load(partial + j), dxi - v_load(base + j));
             R(norm_store)(dx + at, dxi * R(norm_load)(rstd + j, left), left);
         }
     for (int64_t j = 0; j < columns && set->own; j++)

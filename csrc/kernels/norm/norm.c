@@ -23,8 +23,8 @@ enum norm_statistic { NORM_MEAN, NORM_SHIFT, NORM_RSTD, NORM_VAR, NORM_STATISTIC
 enum norm_kind {
     NORM_SUM,            /* a: x */
     NORM_SPREAD,         /* a: x - mean, b: (x - mean)^2 */
-    NORM_SLOPES,         /* a: g, b: g (x - mean), 0 where g is */
-    NORM_WEIGHTED_SLOPES /* a: w g, b: w g (x - mean) */
+    NORM_PARTIALS,         /* a: g, b: g (x - mean), 0 where g is */
+    NORM_WEIGHTED_PARTIALS /* a: w g, b: w g (x - mean) */
 };
 
 enum {

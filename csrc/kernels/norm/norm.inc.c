@@ -1,4 +1,6 @@
-/* norm.inc.c: values brought to mean 0 and variance 1, then times a weight and plus a bias; and
+/* norm.inc.c: layer normalisation of rows; a template, read once for each float width.
+ *
+ * Values are brought to mean 0 and variance 1, then times a weight and plus a bias; and
  * back.
  *
  * Sums are made over four segments of neighbouring elements at once, so that one does not wait for
@@ -36,7 +38,7 @@ MG_INLINE void R(norm_add)(int kind, vec *a, vec *b, vec x, vec mean, vec g, vec
     }
     vec d = x - mean, t = d;
     if (kind != NORM_SPREAD) {
-        t = kind == NORM_WEIGHTED_SLOPES ? (vec)(g * w) : g;
+        t = kind == NORM_WEIGHTED_PARTIALS ? (vec)(g * w) : g;
         d = (vec)((R(norm_mask))d & (g != 0));
     }
     *a += t;
@@ -118,14 +120,14 @@ static MG_NOINLINE void R(norm_sums)(int kind, R(norm_pair) *sums, const real *x
     case NORM_SPREAD:
         R(norm_sums_of)(NORM_SPREAD, NORM_FOUR, sums, x, g, w, count, step, n, mean);
         break;
-    case NORM_SLOPES:
-        R(norm_sums_of)(NORM_SLOPES, NORM_FOUR, sums, x, g, w, count, step, n, mean);
+    case NORM_PARTIALS:
+        R(norm_sums_of)(NORM_PARTIALS, NORM_FOUR, sums, x, g, w, count, step, n, mean);
         break;
     default:
         if (NORM_STREAMS && count == 1)
-            R(norm_sums_of)(NORM_WEIGHTED_SLOPES, 1, sums, x, g, w, 1, step, n, mean);
+            R(norm_sums_of)(NORM_WEIGHTED_PARTIALS, 1, sums, x, g, w, 1, step, n, mean);
         else
-            R(norm_sums_of)(NORM_WEIGHTED_SLOPES, NORM_FOUR, sums, x, g, w, count, step, n, mean);
+            R(norm_sums_of)(NORM_WEIGHTED_PARTIALS, NORM_FOUR, sums, x, g, w, count, step, n, mean);
     }
 }
 
@@ -228,9 +230,9 @@ static MG_NOINLINE bool R(norm_all_zero)(const real *g, int64_t n) {
 }
 
 /* What the gradient of a set has in common. With h for x normalised and v for w g,
- *     dx = rstd (v - mean(v) - h mean(v h)) = rstd (v - base - (x - mean) slope) */
+ *     dx = rstd (v - mean(v) - h mean(v h)) = rstd (v - base - (x - mean) partial) */
 typedef struct {
-    real mean, shift, rstd, base, slope;
+    real mean, shift, rstd, base, partial;
 } R(norm_back);
 
 /* The sum of v h, from those of v and v (x - mean); of nothing it is 0, whatever h is. */
@@ -249,7 +251,7 @@ MG_INLINE R(norm_back) R(norm_back_of)(const real *stats, int64_t sets, real v, 
 
 MG_INLINE vec R(norm_dx)(R(norm_back) of, vec v, vec x) {
     return v_set1(of.rstd) *
-           v_fma(v_set1(of.mean) - x, v_set1(of.slope), v - v_set1(of.base));
+           v_fma(v_set1(of.mean) - x, v_set1(of.partial), v - v_set1(of.base));
 }
 
 /* ---- rows, with weight and bias for each column ---- */
@@ -291,7 +293,7 @@ static void R(norm_rows)(void *out, void *statistics, const void *input, const v
 }
 
 /* dx of a row, past the caches; meanwhile the row after the next is asked for. */
-static MG_NOINLINE void R(norm_row_past)(R(norm_back) of, real *dx, const real *g, const real *x,
+static MG_NOINLINE void R(norm_row_non_temporal)(R(norm_back) of, real *dx, const real *g, const real *x,
                                          const real *w, int64_t n, int64_t ahead) {
     for (int64_t i = 0; i < n; i += LANES) {
         __builtin_prefetch(g + ahead + i);
@@ -349,11 +351,11 @@ static void R(norm_rows_back)(void *out, void *by_weight, void *by_bias, const v
         for (int64_t k = 0; k < count; k++) {
             int64_t at = k * n;
             if (streams || k == 0)
-                R(norm_sums)(NORM_WEIGHTED_SLOPES, v + k, x + at, g + at, w, streams ? 1 : count, n,
+                R(norm_sums)(NORM_WEIGHTED_PARTIALS, v + k, x + at, g + at, w, streams ? 1 : count, n,
                              n, stats + k);
             of[k] = R(norm_back_of)(stats + k, sets, v[k].a, R(norm_sum_vh)(stats + k, sets, v[k]),
                                     n, centred);
-            if (streams) R(norm_row_past)(of[k], dx + at, g + at, x + at, w, n, mg_min(ahead, 2 * n));
+            if (streams) R(norm_row_non_temporal)(of[k], dx + at, g + at, x + at, w, n, mg_min(ahead, 2 * n));
         }
         real *near = streams ? NULL : dx;
         if (count == NORM_FOUR)

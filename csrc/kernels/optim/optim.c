@@ -1,5 +1,5 @@
-/* optim.c: one pass over parameters, their gradients and their state, in blocks shared by the threads:
- * all parameters of a group in one loop. */
+/* optim.c: optimiser steps: SGD, Adam and RMSprop. One pass over parameters, gradients and state, in blocks
+ * shared by the threads, and all parameters of a group in one loop. */
 #include "kernels/iterate/contiguous.h"
 #include "threads/pool.h"
 #include "kernels/iterate/nditer.h"

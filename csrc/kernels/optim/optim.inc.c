@@ -81,7 +81,7 @@ static void R(optim_rmsprop)(real *restrict p, real *restrict square, real *rest
 static void R(optim_step)(int method, void *const *parts, int64_t n, const void *options) {
     real *p = parts[0], *s0 = parts[1], *s1 = parts[2], *s2 = parts[3];
     const real *g = parts[4];
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     if (method == OPTIM_SGD) R(optim_sgd)(p, s0, g, n, options);
     else if (method == OPTIM_ADAM) R(optim_adam)(p, s0, s1, s2, g, n, options);
     else R(optim_rmsprop)(p, s0, s1, s2, g, n, options);

@@ -1,5 +1,4 @@
-/* fold.c: windows of one size at even steps on the last axes: a view shows them all, and folding,
- * on the last one to three axes, adds them back to where they came from. */
+/* fold.c: sliding windows as a view (unfold), and fold, which adds them back to where they came from. */
 #include "memory/array.h"
 #include "threads/pool.h"
 #include "kernels/sizes.h"

@@ -1,4 +1,4 @@
-/* fold.inc.c: the windows of one plane, for one float width; read twice by fold.c. */
+/* fold.inc.c: fold of one plane; a template, read once for each float width. */
 #include "simd/real.h"
 
 /* out[c * step + k * dilation] += g[c, k], windows c innermost: every sum in one fixed order. */

@@ -96,16 +96,16 @@ static MG_NOINLINE void random_many(uint64_t *words, const random_state *s, uint
         k1 += RANDOM_W1;
     }
     for (int k = 0; k < RANDOM_SIDE; k++) { /* from words by counters to counters by words */
-        random_vec turned[4];
+        random_vec transposed[4];
         MG_UNROLL
         for (int i = 0; i < 2; i++) {
-            turned[i] = TURN_SHUFFLE(c[k][i], c[k][i + 2], TURN_LO_f64);
-            turned[i + 2] = TURN_SHUFFLE(c[k][i], c[k][i + 2], TURN_HI_f64);
+            transposed[i] = TRANSPOSE_SHUFFLE(c[k][i], c[k][i + 2], TRANSPOSE_LO_f64);
+            transposed[i + 2] = TRANSPOSE_SHUFFLE(c[k][i], c[k][i + 2], TRANSPOSE_HI_f64);
         }
         MG_UNROLL
         for (int i = 0; i < 4; i += 2) {
-            c[k][i] = TURN_SHUFFLE(turned[i], turned[i + 1], TURN_LO_f64);
-            c[k][i + 1] = TURN_SHUFFLE(turned[i], turned[i + 1], TURN_HI_f64);
+            c[k][i] = TRANSPOSE_SHUFFLE(transposed[i], transposed[i + 1], TRANSPOSE_LO_f64);
+            c[k][i + 1] = TRANSPOSE_SHUFFLE(transposed[i], transposed[i + 1], TRANSPOSE_HI_f64);
         }
     }
     memcpy(words, c, sizeof c);

@@ -1,4 +1,4 @@
-/* recurrent.c: all steps of a recurrent layer, whose inputs are projected already.
+/* recurrent.c: recurrent layers (RNN, GRU, LSTM) over all steps, from inputs that are projected already.
  *
  * h = tanh or relu of x + h W^T (Elman, "Finding structure in time", 1990); gated recurrent units (Cho et
  * al., "Learning phrase representations using RNN encoder-decoder", 2014), with the reset gate behind the
@@ -121,12 +121,12 @@ static int64_t recurrent_keep(recurrent_plan *t, char *at, bool projects) {
 }
 
 /* A matrix, or its transpose, as recurrent_product reads it. */
-static mg_array *recurrent_packed(mg_array *w, bool turned) {
+static mg_array *recurrent_packed(mg_array *w, bool transposed) {
     mg_array *from = mg_contiguous(w), *to = from ? mg_new(w->dtype, 1, &w->size) : NULL;
     if (to) {
         int64_t height = w->shape[0], width = w->shape[1];
-        int64_t k = turned ? width : height, n = turned ? height : width;
-        int64_t row = turned ? 1 : width, col = turned ? width : 1;
+        int64_t k = transposed ? width : height, n = transposed ? height : width;
+        int64_t row = transposed ? 1 : width, col = transposed ? width : 1;
         if (w->dtype == MG_FLOAT32)
             recurrent_pack_f32((float *)to->data, (const float *)from->data, k, n, row, col);
         else recurrent_pack_f64((double *)to->data, (const double *)from->data, k, n, row, col);
@@ -137,11 +137,11 @@ static mg_array *recurrent_packed(mg_array *w, bool turned) {
 
 /* The weights as the steps read them: `in` has the weight, and what is made of `extra` if that is not
  * NULL. The caller releases both, also after a failure. */
-static bool recurrent_weights(recurrent_plan *t, mg_array *weight, mg_array *extra, bool turned,
+static bool recurrent_weights(recurrent_plan *t, mg_array *weight, mg_array *extra, bool transposed,
                               mg_array **in) {
     bool gru = t->kind == MG_GRU;
-    in[0] = recurrent_packed(weight, turned);
-    in[1] = !extra ? NULL : gru ? mg_contiguous(extra) : recurrent_packed(extra, turned);
+    in[0] = recurrent_packed(weight, transposed);
+    in[1] = !extra ? NULL : gru ? mg_contiguous(extra) : recurrent_packed(extra, transposed);
     if (!in[0] || (extra && !in[1])) return false;
     t->weight = in[0]->data;
     if (extra) *(gru ? &t->bias : &t->projection) = in[1]->data;
@@ -186,8 +186,8 @@ static mg_array recurrent_rows(const recurrent_plan *t, const mg_array *in, char
 
 /* a^T b, over all steps at once. */
 static mg_array *recurrent_over_steps(const mg_array *a, mg_array *b) {
-    mg_array turned = mg_turned(a);
-    return mg_matmul(&turned, b);
+    mg_array transposed = mg_transposed(a);
+    return mg_matmul(&transposed, b);
 }
 
 mg_arrays *mg_recurrent_vjp(int kind, mg_array *g, mg_array *projected, mg_array *state,

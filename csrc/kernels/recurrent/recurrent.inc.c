@@ -110,14 +110,14 @@ static void R(elman_step_back)(real *restrict dsums, const real *restrict dh,
         dsums[j] = bent ? dh[j] * (1 - h[j] * h[j]) : h[j] > 0 ? dh[j] : 0;
 }
 
-/* B (k x n) in slivers as wide as the register tile, the rows of each side by side, so that a tile's
+/* B (k x n) in panels as wide as the register tile, the rows of each side by side, so that a tile's
  * rows are neighbours in every step. */
-enum { R(RECURRENT_SLIVER) = GEMM_NV * LANES };
+enum { R(RECURRENT_PANEL) = GEMM_NV * LANES };
 
 static void R(recurrent_pack)(real *restrict to, const real *b, int64_t k, int64_t n, int64_t b_row,
                               int64_t b_col) {
-    for (int64_t j = 0; j < n; j += R(RECURRENT_SLIVER)) {
-        int64_t width = mg_min(R(RECURRENT_SLIVER), n - j);
+    for (int64_t j = 0; j < n; j += R(RECURRENT_PANEL)) {
+        int64_t width = mg_min(R(RECURRENT_PANEL), n - j);
         for (int64_t i = 0; i < k; i++)
             for (int64_t l = 0; l < width; l++) *to++ = b[i * b_row + (j + l) * b_col];
     }
@@ -127,8 +127,8 @@ static void R(recurrent_pack)(real *restrict to, const real *b, int64_t k, int64
  * c_row apart. */
 static void R(recurrent_product)(real *c, int64_t c_row, const real *a, const char *packed, int64_t m,
                                  int64_t n, int64_t k, bool add) {
-    for (int64_t j = 0; j < n; j += R(RECURRENT_SLIVER)) {
-        int64_t width = mg_min(R(RECURRENT_SLIVER), n - j);
+    for (int64_t j = 0; j < n; j += R(RECURRENT_PANEL)) {
+        int64_t width = mg_min(R(RECURRENT_PANEL), n - j);
         mg_gemm_shape product = {m, width, k, k, 1, width, 1, c_row};
         R(mg_gemm_block)(c + j, a, (const real *)packed + j * k, &product, add);
     }

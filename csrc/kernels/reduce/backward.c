@@ -199,7 +199,7 @@ mg_array *mg_units(mg_array *y, int all) {
     return units;
 }
 
-/* Where slopes left the range, or `scale` is infinite, as nothing is left to divide by: dx from all
+/* Where partials left the range, or `scale` is infinite, as nothing is left to divide by: dx from all
  * factors at once. A root y that may have lost digits is made again, of x in other units. y is NULL
  * for a variance, and has else the reduced axes, as has g. 0 or an error code. */
 static int back_with_care(mg_array *dx, mg_array *x, mg_array *y, mg_array *g, uint32_t mask,
@@ -290,27 +290,27 @@ mg_array *mg_spread_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const 
     if (g->dtype != x->dtype) return mg_fail(MG_EDTYPE, g->dtype, x->dtype);
     if (mg_axes_mask(x->ndim, naxes, axes, &mask)) return NULL;
     mg_array *seen = back_unsqueeze(g, x, mask, keepdims), *mean = NULL, *seen_y = NULL;
-    mg_array *slope = seen ? mg_copy(seen) : NULL;
-    mg_array *dx = slope ? mg_new(x->dtype, x->ndim, x->shape) : NULL;
+    mg_array *partial = seen ? mg_copy(seen) : NULL;
+    mg_array *dx = partial ? mg_new(x->dtype, x->ndim, x->shape) : NULL;
     bool failed = !dx;
     if (dx)
-        care |= (narrow ? back_slope_f32 : back_slope_f64)(
-            slope->data, slope->data, y ? y->data : NULL, slope->size, scale);
+        care |= (narrow ? back_partial_f32 : back_partial_f64)(
+            partial->data, partial->data, y ? y->data : NULL, partial->size, scale);
     if (dx && care && y) failed = !(seen_y = back_unsqueeze(y, x, mask, keepdims));
     if (!failed && care) {
         failed = back_with_care(dx, x, seen_y, seen, mask, centred, scale);
     } else if (!failed && !centred) {
-        mg_nditer_run(dx, 2, (mg_array *[]){x, slope},
+        mg_nditer_run(dx, 2, (mg_array *[]){x, partial},
                       narrow ? back_scale_kernel_f32 : back_scale_kernel_f64);
-    } else if (!failed && !back_in_cache(REDUCE_SUM, dx, x, mask, slope, slope)) {
+    } else if (!failed && !back_in_cache(REDUCE_SUM, dx, x, mask, partial, partial)) {
         failed = !(mean = back_means(x, mask));
         if (!failed)
-            mg_nditer_run(dx, 3, (mg_array *[]){x, mean, slope},
+            mg_nditer_run(dx, 3, (mg_array *[]){x, mean, partial},
                           narrow ? back_lean_kernel_f32 : back_lean_kernel_f64);
         failed = failed || back_recentre(dx, x, mean, mask);
     }
     mg_release(mean);
-    mg_release(slope);
+    mg_release(partial);
     mg_release(seen_y);
     mg_release(seen);
     if (!failed) return dx;

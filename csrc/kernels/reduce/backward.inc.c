@@ -1,22 +1,22 @@
-/* backward.inc.c: what an element gets of its line's gradient, for one float width. */
+/* backward.inc.c: gradients of reductions, element by element; a template, read once for each float width. */
 #include "simd/real.h"
 
 /* out = g / (how many share it); out and the count are the same array. */
 static void R(back_share)(void *out, const void *const *in, int64_t n) {
     real *y = out;
     const real *g = in[0], *count = in[1];
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) y[i] = g[i] / count[i];
 }
 
-/* slope = (g / y) * scale, or g * scale without a y; out and g are the same array. 0 where g or
+/* partial = (g / y) * scale, or g * scale without a y; out and g are the same array. 0 where g or
  * g / y is, whatever the other factors are, and where y is, which is a root. Whether one of them left
  * the range of exact numbers, though its product with a deviation may be in it. */
-static bool R(back_slope)(void *out, const void *from, const void *root, int64_t n, double scale) {
+static bool R(back_partial)(void *out, const void *from, const void *root, int64_t n, double scale) {
     const real least = REAL_C(sizeof(real) == 4 ? FLT_MIN : DBL_MIN);
     const real most = REAL_C(sizeof(real) == 4 ? FLT_MAX : DBL_MAX);
-    real *slope = out; /* a subnormal root has few digits itself */
+    real *partial = out; /* a subnormal root has few digits itself */
     const real *g = from, *y = root;
     ireal left = 0;
     for (int64_t i = 0; i < n; i++) { /* g is overwritten below */
@@ -26,7 +26,7 @@ static bool R(back_slope)(void *out, const void *from, const void *root, int64_t
     MG_APART
     for (int64_t i = 0; i < n; i++) {
         real t = !y ? g[i] : ((y[i] == 0) | (g[i] == 0)) ? 0 : g[i] / y[i];
-        slope[i] = t == 0 ? 0 : t * REAL_C(scale);
+        partial[i] = t == 0 ? 0 : t * REAL_C(scale);
     }
     return left != 0;
 }
@@ -35,19 +35,19 @@ static bool R(back_slope)(void *out, const void *from, const void *root, int64_t
 MG_INLINE real R(back_spread)(real x, real y, real share) {
     return R(reduce_tied)(x, y) ? share : 0;
 }
-/* Of a sum of squares about the mean: 0 where the slope is, whatever x is. */
-MG_INLINE real R(back_lean)(real x, real mean, real slope) {
-    return slope == 0 ? 0 : slope * (x - mean);
+/* Of a sum of squares about the mean: 0 where the partial is, whatever x is. */
+MG_INLINE real R(back_lean)(real x, real mean, real partial) {
+    return partial == 0 ? 0 : partial * (x - mean);
 }
 
-typedef real (*R(back_fn))(real x, real centre, real slope);
+typedef real (*R(back_fn))(real x, real centre, real partial);
 
 MG_INLINE void R(back_loop)(void *out, const void *const *in, int64_t n, R(back_fn) f) {
     real *restrict dx = out;
-    const real *restrict x = in[0], *restrict centre = in[1], *restrict slope = in[2];
-    nditer_whole(n, sizeof(real));
+    const real *restrict x = in[0], *restrict centre = in[1], *restrict partial = in[2];
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
-    for (int64_t i = 0; i < n; i++) dx[i] = f(x[i], centre[i], slope[i]);
+    for (int64_t i = 0; i < n; i++) dx[i] = f(x[i], centre[i], partial[i]);
 }
 static void R(back_spread_kernel)(void *out, const void *const *in, int64_t n) {
     R(back_loop)(out, in, n, R(back_spread));
@@ -87,17 +87,17 @@ static bool R(back_any)(const void *of, int64_t n) {
         if (a[i] != 0) return true;
     return false;
 }
-/* The same about 0, of x and the slope. So short a loop has to ask for x itself: without, it took up to
+/* The same about 0, of x and the partial. So short a loop has to ask for x itself: without, it took up to
  * 1.2 times as long. */
 static void R(back_scale_kernel)(void *out, const void *const *in, int64_t n) {
     enum { STEP = 4 * LANES };
     real *restrict dx = out;
-    const real *restrict x = in[0], *restrict slope = in[1];
-    nditer_whole(n, sizeof(real));
-    for (int64_t at = 0; at < n; at += STEP, dx += STEP, x += STEP, slope += STEP) {
+    const real *restrict x = in[0], *restrict partial = in[1];
+    nditer_full_vectors(n, sizeof(real));
+    for (int64_t at = 0; at < n; at += STEP, dx += STEP, x += STEP, partial += STEP) {
         nditer_fetch((const char *)x, STEP * sizeof(real), NDITER_AHEAD);
         MG_APART
-        for (int64_t i = 0; i < STEP; i++) dx[i] = R(back_lean)(x[i], 0, slope[i]);
+        for (int64_t i = 0; i < STEP; i++) dx[i] = R(back_lean)(x[i], 0, partial[i]);
     }
 }
 
@@ -212,7 +212,7 @@ static MG_NOINLINE void R(back_weigh)(void *out, const void *in, const void *of,
     }
 }
 static void R(back_weigh_kernel)(void *out, const void *const *in, int64_t n) {
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     R(back_weigh)(out, in[1], in[2], 1, in[0], 1, n, false);
 }
 #else
@@ -220,7 +220,7 @@ static void R(back_weigh_kernel)(void *out, const void *const *in, int64_t n) {
 static void R(back_weigh_kernel)(void *out, const void *const *in, int64_t n) {
     real *restrict dx = out;
     const real *restrict g = in[0], *restrict x = in[1], *restrict y = in[2];
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     for (int64_t i = 0; i < n; i++) {
         real share = R(v_exp_below)(x[i] == y[i] ? 0 : x[i] - y[i]);
         dx[i] = ((g[i] == 0) | (y[i] == -REAL_C(INFINITY))) ? 0 : g[i] * share;
@@ -254,17 +254,17 @@ static int64_t R(back_tied)(void *out, const void *in, const void *of, const voi
 /* ---- lines that fit into cache ---- */
 
 MG_INLINE void R(back_line)(real *restrict dx, const real *restrict x, int64_t n, real centre,
-                            real slope, R(back_fn) f) {
+                            real partial, R(back_fn) f) {
     for (int64_t at = 0; at < n; at += BACK_STEP) {
         int64_t some = mg_min(n - at, BACK_STEP);
         nditer_fetch((char *)(dx + at), some * (int64_t)sizeof(real), NDITER_AHEAD);
         MG_APART
-        for (int64_t i = at; i < at + some; i++) dx[i] = f(x[i], centre, slope);
+        for (int64_t i = at; i < at + some; i++) dx[i] = f(x[i], centre, partial);
     }
 }
 
 /* `lines` <= REDUCE_STRIP rows of n elements, one after the other. What is summed up of them first
- * leaves them in cache. Of an extremum y: g is shared; of squares: g is the slope, y is not read. */
+ * leaves them in cache. Of an extremum y: g is shared; of squares: g is the partial, y is not read. */
 static void R(back_lines)(int kind, const reduce_plan *p, void *out, const void *in, const void *of,
                           const void *upstream, int64_t lines) {
     real sums[REDUCE_STRIP];

@@ -1,4 +1,4 @@
-/* columns.inc.c: neighbouring columns, a strip, reduced side by side while rows stream by.
+/* columns.inc.c: reductions along the outer axis: a strip of neighbouring columns is reduced side by side while rows stream by.
  *
  * The lanes of a narrow strip lie as lanes[l * width + j], so that folding halves is one loop over
  * memory, and a strip of whole rows can take 16 rows as one long row. Of a wide strip few lanes

@@ -1,4 +1,4 @@
-/* pair.inc.c: reductions that make two values of a line while they read it once.
+/* pair.inc.c: reductions with two results a line, moments and logsumexp, that read it once; a template.
  *
  *   REDUCE_MOMENTS   first: the sum of x - c; second: the sum of (x - mean)^2
  *   REDUCE_LOGSUM    first: the maximum m; second: the sum of exp(x - m)

@@ -494,7 +494,7 @@ static mg_array *reduce_mean_of_sum(mg_array *sum, const mg_array *wide, int64_t
 }
 
 /* A view of x with its reduced axes behind the others. */
-static mg_array *reduce_turned(mg_array *x, uint32_t mask) {
+static mg_array *reduce_transposed(mg_array *x, uint32_t mask) {
     int32_t axes[MG_MAX_NDIM], count = 0;
     for (uint32_t last = 0; last < 2; last++)
         for (int32_t d = 0; d < x->ndim; d++)
@@ -504,14 +504,14 @@ static mg_array *reduce_turned(mg_array *x, uint32_t mask) {
 
 /* The products of lines once more, in y, with exponents apart; 0 or an error code. */
 static int reduce_products_apart(mg_array *y, mg_array *x, uint32_t mask) {
-    mg_array *turned = reduce_turned(x, mask), *lines = turned ? mg_contiguous(turned) : NULL;
+    mg_array *transposed = reduce_transposed(x, mask), *lines = transposed ? mg_contiguous(transposed) : NULL;
     int64_t n = mg_reduce_extent(x, mask);
     for (int64_t i = 0; lines && i < y->size; i++)
         (x->dtype == MG_FLOAT32 ? reduce_product_apart_f32 : reduce_product_apart_f64)(
             y->data, lines->data, i, n);
     int code = lines ? MG_OK : MG_ENOMEM;
     mg_release(lines);
-    mg_release(turned);
+    mg_release(transposed);
     return code;
 }
 

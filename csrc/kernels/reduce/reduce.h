@@ -1,4 +1,4 @@
-/* reduce.h: what the reduction and softmax files share. */
+/* reduce.h: reductions along axes: kinds, plans and the summation tree. */
 #ifndef MG_REDUCE_H
 #define MG_REDUCE_H
 

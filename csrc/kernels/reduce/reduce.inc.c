@@ -221,7 +221,7 @@ MG_INLINE real R(reduce_extremum)(int kind, const real *x, int64_t n) {
 
 /* Lane 2 i holds the join of a's lanes i and i + LANES / 2, lane 2 i + 1 that of b's. */
 MG_INLINE vec R(reduce_fold_two)(int kind, vec a, vec b) {
-    vec low = TURN_SHUFFLE(a, b, R(TURN_LO)), high = TURN_SHUFFLE(a, b, R(TURN_HI));
+    vec low = TRANSPOSE_SHUFFLE(a, b, R(TRANSPOSE_LO)), high = TRANSPOSE_SHUFFLE(a, b, R(TRANSPOSE_HI));
     return R(reduce_join_vec)(kind, low, high);
 }
 

@@ -1,4 +1,4 @@
-/* results.inc.c: pieces of a reduction put together, and what is made of the results. */
+/* results.inc.c: the last steps of reductions: pieces joined, results divided and rooted; a template. */
 #include "simd/real.h"
 
 /* Sums are never -0, so that lanes may be left out or padded with zeros alike. */
@@ -165,7 +165,7 @@ static bool R(reduce_units)(void *out, const void *low, const void *sums, int64_
 static void R(reduce_times)(void *out, const void *const *in, int64_t n) {
     real *y = out;
     const real *x = in[0], *factor = in[1];
-    nditer_whole(n, sizeof(real));
+    nditer_full_vectors(n, sizeof(real));
     MG_APART
     for (int64_t i = 0; i < n; i++) y[i] = x[i] * factor[i];
 }

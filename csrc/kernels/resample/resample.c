@@ -1,5 +1,5 @@
-/* resample.c: elements of an axis as weighted sums of some others, of two or four, whose places and weights
- * are given; and the transpose. */
+/* resample.c: interpolation along an axis: each result is a weighted sum of two or four elements, whose
+ * places and weights are given; and its transpose. */
 #include "kernels/iterate/contiguous.h"
 #include "memory/array.h"
 #include "threads/pool.h"
@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum {
-    TAP_MOST = 4,
-    TAP_ROWS = 4,     /* rows that are, where the axis is the last one: their sums do not wait */
+    RESAMPLE_MOST = 4,
+    RESAMPLE_ROWS = 4,     /* rows that are, where the axis is the last one: their sums do not wait */
 };
 
 /* The axis has n elements on the side of the places, and m on the side of the sums. */
@@ -18,36 +18,36 @@ typedef struct {
     int64_t parts, per_block; /* pieces of the inner axes; parts or rows in a block */
     int count;
     bool narrow, back;
-    const int64_t *place[TAP_MOST];
-    const char *weight[TAP_MOST], *from;
+    const int64_t *place[RESAMPLE_MOST];
+    const char *weight[RESAMPLE_MOST], *from;
     char *to;
-} tap_job;
+} resample_job;
 
 #define MG_REAL 32
 #include "resample.inc.c"
 #define MG_REAL 64
 #include "resample.inc.c"
 
-static void tap_block(void *context, int64_t block) {
-    const tap_job *job = context;
+static void resample_block(void *context, int64_t block) {
+    const resample_job *job = context;
     bool rows = job->inner == 1;
     int64_t all = rows ? job->outer : job->outer * job->parts;
     int64_t end = mg_min((block + 1) * job->per_block, all);
     for (int64_t i = block * job->per_block, some; i < end; i += some) {
-        some = rows ? mg_min(end - i, TAP_ROWS) : 1;
-        if (rows) (job->narrow ? tap_rows_f32 : tap_rows_f64)(job, i, some);
-        else (job->narrow ? tap_part_f32 : tap_part_f64)(job, i / job->parts, i % job->parts);
+        some = rows ? mg_min(end - i, RESAMPLE_ROWS) : 1;
+        if (rows) (job->narrow ? resample_rows_f32 : resample_rows_f64)(job, i, some);
+        else (job->narrow ? resample_part_f32 : resample_part_f64)(job, i / job->parts, i % job->parts);
     }
 }
 
 /* Of all axes but one; `n` elements on that one come out. */
-static mg_array *tap_run(mg_array *x, bool back, int axis, int64_t n, int count, mg_array **places,
+static mg_array *resample_run(mg_array *x, bool back, int axis, int64_t n, int count, mg_array **places,
                          mg_array **weights) {
     if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
     if (axis < 0 || axis >= x->ndim) return mg_fail(MG_EAXIS, axis, x->ndim);
-    if (count < 1 || count > TAP_MOST) return mg_fail(MG_EARG, count, TAP_MOST);
+    if (count < 1 || count > RESAMPLE_MOST) return mg_fail(MG_EARG, count, RESAMPLE_MOST);
     int64_t shape[MG_MAX_NDIM], least = back ? n : x->shape[axis], m = back ? x->shape[axis] : n;
-    tap_job job = {.outer = 1, .n = least, .m = m, .inner = 1, .count = count, .back = back};
+    resample_job job = {.outer = 1, .n = least, .m = m, .inner = 1, .count = count, .back = back};
     for (int d = 0; d < x->ndim; d++) {
         shape[d] = d == axis ? n : x->shape[d];
         if (d != axis) *(d < axis ? &job.outer : &job.inner) *= shape[d];
@@ -66,15 +66,15 @@ static mg_array *tap_run(mg_array *x, bool back, int axis, int64_t n, int count,
     }
     mg_array *y = mg_new(x->dtype, x->ndim, shape), *from = y ? mg_contiguous(x) : NULL;
     if (y && y->size && from) {
-        int64_t wide = mg_min(job.inner, TAP_WIDTH) * mg_max(m, least);
+        int64_t wide = mg_min(job.inner, RESAMPLE_WIDTH) * mg_max(m, least);
         bool rows = job.inner == 1;
-        job.parts = mg_ceil_div(job.inner, TAP_WIDTH);
-        job.per_block = mg_max(TAP_GRAIN / mg_max(wide, 1), rows ? TAP_ROWS : 1);
+        job.parts = mg_ceil_div(job.inner, RESAMPLE_WIDTH);
+        job.per_block = mg_max(RESAMPLE_GRAIN / mg_max(wide, 1), rows ? RESAMPLE_ROWS : 1);
         job.narrow = x->dtype == MG_FLOAT32;
         job.from = from->data;
         job.to = y->data;
         int64_t all = job.outer * job.parts;
-        mg_parallel_if(all * wide >= 3 * TAP_GRAIN, mg_ceil_div(all, job.per_block), tap_block, &job);
+        mg_parallel_if(all * wide >= 3 * RESAMPLE_GRAIN, mg_ceil_div(all, job.per_block), resample_block, &job);
     }
     if (!from) {
         mg_release(y);
@@ -85,11 +85,11 @@ static mg_array *tap_run(mg_array *x, bool back, int axis, int64_t n, int count,
 }
 
 mg_array *mg_tap(mg_array *x, int axis, int count, mg_array **places, mg_array **weights) {
-    return tap_run(x, false, axis, count > 0 ? places[0]->size : 0, count, places, weights);
+    return resample_run(x, false, axis, count > 0 ? places[0]->size : 0, count, places, weights);
 }
 
 mg_array *mg_untap(mg_array *x, int axis, int64_t n, int count, mg_array **places,
                    mg_array **weights) {
-    return tap_run(x, true, axis, n, count, places, weights);
+    return resample_run(x, true, axis, n, count, places, weights);
 }
 

@@ -1,8 +1,8 @@
-/* resample.inc.c: the sums of resample.c in one float width. A weight of 0 hides infinities and NaN. */
+/* resample.inc.c: the loops of interpolation; a template, read once for each float width. */
 #include "simd/real.h"
 
 /* to = a from, or what is added to it. */
-static MG_NOINLINE void R(tap_add)(bool adds, real *restrict to, const real *restrict from, real a,
+static MG_NOINLINE void R(resample_add)(bool adds, real *restrict to, const real *restrict from, real a,
                                    int64_t n) {
     for (int64_t j = 0; j < n; j += LANES) {
         int64_t used = mg_min(n - j, LANES);
@@ -14,9 +14,9 @@ static MG_NOINLINE void R(tap_add)(bool adds, real *restrict to, const real *res
 }
 
 /* Neighbours along the axes after this one. */
-static void R(tap_part)(const tap_job *job, int64_t outer, int64_t part) {
-    int64_t n = job->n, m = job->m, inner = job->inner, at = part * TAP_WIDTH;
-    int64_t width = mg_min(inner - at, TAP_WIDTH);
+static void R(resample_part)(const resample_job *job, int64_t outer, int64_t part) {
+    int64_t n = job->n, m = job->m, inner = job->inner, at = part * RESAMPLE_WIDTH;
+    int64_t width = mg_min(inner - at, RESAMPLE_WIDTH);
     const real *from = (const real *)job->from + outer * (job->back ? m : n) * inner + at;
     real *to = (real *)job->to + outer * (job->back ? n : m) * inner + at;
     for (int64_t i = 0; job->back && i < n; i++)
@@ -27,7 +27,7 @@ static void R(tap_part)(const tap_job *job, int64_t outer, int64_t part) {
             int64_t place = job->place[k][i];
             real w = ((const real *)job->weight[k])[i];
             if (w == 0) continue;
-            R(tap_add)(adds, to + (job->back ? place : i) * inner,
+            R(resample_add)(adds, to + (job->back ? place : i) * inner,
                        from + (job->back ? i : place) * inner, w, width);
             adds = true;
         }
@@ -36,7 +36,7 @@ static void R(tap_part)(const tap_job *job, int64_t outer, int64_t part) {
 }
 
 /* `rows` rows along this axis, the last one. */
-MG_INLINE void R(tap_rows_of)(const tap_job *job, int count, bool back, int64_t first, int64_t rows) {
+MG_INLINE void R(resample_rows_of)(const resample_job *job, int count, bool back, int64_t first, int64_t rows) {
     int64_t n = job->n, m = job->m;
     const real *from = (const real *)job->from + first * (back ? m : n);
     real *to = (real *)job->to + first * (back ? n : m);
@@ -54,12 +54,12 @@ MG_INLINE void R(tap_rows_of)(const tap_job *job, int count, bool back, int64_t 
         }
     }
 }
-static void R(tap_rows_any)(const tap_job *job, int64_t first, int64_t rows) {
-    R(tap_rows_of)(job, job->count, job->back, first, rows);
+static void R(resample_rows_any)(const resample_job *job, int64_t first, int64_t rows) {
+    R(resample_rows_of)(job, job->count, job->back, first, rows);
 }
 
-static void R(tap_rows)(const tap_job *job, int64_t first, int64_t rows) {
-    if (rows < TAP_ROWS || job->count != 2) R(tap_rows_any)(job, first, rows);
-    else if (job->back) R(tap_rows_of)(job, 2, true, first, TAP_ROWS);
-    else R(tap_rows_of)(job, 2, false, first, TAP_ROWS);
+static void R(resample_rows)(const resample_job *job, int64_t first, int64_t rows) {
+    if (rows < RESAMPLE_ROWS || job->count != 2) R(resample_rows_any)(job, first, rows);
+    else if (job->back) R(resample_rows_of)(job, 2, true, first, RESAMPLE_ROWS);
+    else R(resample_rows_of)(job, 2, false, first, RESAMPLE_ROWS);
 }

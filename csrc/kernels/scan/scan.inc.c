@@ -1,4 +1,4 @@
-/* scan.inc.c: the running sums, products and recurrences of float lines.
+/* scan.inc.c: running sums, products and recurrences of float lines.
  *
  * The state of a line is kept in double: s what was joined so far, e the rounding error of s (none
  * where double is wide enough as it is), m the maximum. `kind` is a constant wherever these

@@ -1,4 +1,6 @@
-/* softmax.inc.c: what softmax and log_softmax do with an element once its line's maximum m and sum
+/* softmax.inc.c: the loops of softmax and log_softmax; a template, read once for each float width.
+ *
+ * They say what is done with an element once its line's maximum m and sum
  * s are known, and their gradients.
  *
  * Lines lie in rows or in columns. A strip is some neighbouring rows, one after the other, or some

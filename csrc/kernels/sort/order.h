@@ -1,4 +1,4 @@
-/* order.h: elements as unsigned integers in the same order, so that one loop serves every dtype.
+/* order.h: order-preserving unsigned integers of elements, so that one loop sorts every dtype.
  *
  * NaN comes after all numbers, and -0 equals 0. */
 #ifndef MG_ORDER_H

@@ -1,4 +1,4 @@
-/* sort.c: stable sorting along one axis, and binary search. */
+/* sort.c: stable sorting along one axis, order statistics, medians and binary search. */
 #include "kernels/iterate/contiguous.h"
 #include "threads/pool.h"
 #include "kernels/iterate/lines.h"
@@ -16,7 +16,7 @@ static uint64_t sort_key_64(int dtype, const void *x, int64_t i) { return order_
 
 /* What is asked of each line: where the first elements in sorted order are, those of some ranks, or
  * the lower and the upper of those in the middle, of all or without NaN. */
-typedef enum { SORT_FIRST, SORT_RANKS, SORT_MIDDLE, SORT_NANMIDDLE } sort_task;
+typedef enum { SORT_FIRST, SORT_ORDER_STATISTICS, SORT_MIDDLE, SORT_NANMIDDLE } sort_task;
 
 typedef struct {
     sort_task task;
@@ -39,7 +39,7 @@ static int64_t rank_asked(const sort_job *job, int64_t greatest, int64_t f) {
     int64_t n = job->lines.n, nan = mg_is_float(job->dtype) ? greatest : 0;
     int64_t count = job->task == SORT_NANMIDDLE ? n - nan : n;
     if (nan && (job->nan_all || job->task == SORT_MIDDLE)) return n - 1;
-    if (job->task == SORT_RANKS) return job->ranks[f];
+    if (job->task == SORT_ORDER_STATISTICS) return job->ranks[f];
     return f ? count / 2 : mg_max(count - 1, 0) / 2;
 }
 
@@ -101,7 +101,7 @@ static mg_array *sorted_places(mg_array *x, int axis, sort_job job) {
     for (int d = 0; d < x->ndim; d++) shape[d] = x->shape[d];
     shape[axis < 0 ? axis + x->ndim : axis] = job.found;
     for (int64_t f = 0; f < job.found && job.task != SORT_FIRST; f++) { /* 0 for the middle */
-        int64_t rank = job.task == SORT_RANKS ? job.ranks[f] : 0;
+        int64_t rank = job.task == SORT_ORDER_STATISTICS ? job.ranks[f] : 0;
         if (rank < 0 || rank >= job.lines.n) return mg_fail(MG_EARG, rank, job.lines.n);
     }
     mg_array *places = mg_new(MG_INT64, x->ndim, shape);
@@ -109,7 +109,7 @@ static mg_array *sorted_places(mg_array *x, int axis, sort_job job) {
     job.dtype = x->dtype;
     job.narrow = mg_itemsize(x->dtype) <= 4 && job.lines.n <= UINT32_MAX;
     job.sorts = job.task == SORT_FIRST || job.found > 2 ||
-                (job.task == SORT_RANKS && (uint64_t)(job.ranks[job.found - 1] - job.ranks[0]) > 1);
+                (job.task == SORT_ORDER_STATISTICS && (uint64_t)(job.ranks[job.found - 1] - job.ranks[0]) > 1);
     job.scratch_size = (job.sorts || job.lines.n <= SORT_SHORT_64 ? 2 : 1) * job.lines.n *
                        (int64_t)(job.narrow ? sizeof(sort_item_32) : sizeof(sort_item_64));
     int64_t count = job.lines.outer * job.lines.inner;
@@ -139,7 +139,7 @@ mg_array *mg_argsort(mg_array *x, int axis, int descending) {
 
 mg_array *mg_ranks(mg_array *x, int count, const int64_t *ranks, int nan_all, int axis) {
     if (count < 0) return mg_fail(MG_EARG, count, 0);
-    return sorted_places(x, axis, (sort_job){.task = SORT_RANKS, .ranks = ranks,
+    return sorted_places(x, axis, (sort_job){.task = SORT_ORDER_STATISTICS, .ranks = ranks,
                                              .nan_all = nan_all != 0, .found = count});
 }
 

@@ -1,4 +1,4 @@
-/* erf.h: the tables of vmath/erf.inc.h, of both float widths.
+/* erf.h: tables of erf.inc.h, both float widths.
  *
  * Functions f of a on 16 pieces, numbered by the top bits of b = 1 + a, or 1 + STEP a, modulo 16:
  * four pieces for b from 2 to 4, four to 8, four to 16, and last those for 1 to 2. Row 0 is the
@@ -59,22 +59,22 @@ V_TABLE_8(tanh,
      -0x1.7b673ep-16f, -0x1.9de8eap-19f, -0x1.c914f2p-22f, 0x1.6cdabap-22f, 0, 0, 0,
      -0x1.2eea54p-5f, -0x1.1e5452p-4f, -0x1.867944p-6f, 0x1.b02018p-7f))
 /* c, T = tanh c and 1 - T^2; p / z and q of z = d^2 in tanh d = d (q + p) / q, 2^-60 to 0.64 */
-#define V_TANH_PIECES(ROW)                                                                          \
-    ROW(0x1.98c8d9c17eae1p+0, 0x1.d7a5e93b981d4p-1, 0x1.3618288075e98p-3)                           \
-    ROW(0x1.1ffe4e77a451ep+1, 0x1.f4bf8b6231c8p-1, 0x1.6419c1b929058p-5)                            \
-    ROW(0x1.709d3bf7be518p+1, 0x1.fcc83800a90c8p-1, 0x1.9a98a4ba79bedp-7)                           \
-    ROW(0x1.c2a0d518daf97p+1, 0x1.ff1ac62afcec8p-1, 0x1.ca0d09c412f94p-9)                           \
-    ROW(0x1.1df226d6bdd24p+2, 0x1.ffdd8237df32cp-1, 0x1.13e4f5b87e7ap-11)                           \
-    ROW(0x1.70c29ac0e8f77p+2, 0x1.fffd68258661cp-1, 0x1.4bec659f74736p-15)                          \
-    ROW(0x1.c2ac616d664cep+2, 0x1.ffffccab6a334p-1, 0x1.9aa499d060bb9p-19)                          \
-    ROW(0x1.0a43b836d809ap+3, 0x1.fffffc06205eep-1, 0x1.fcefce961baddp-23)                          \
-    ROW(0x1.473f9e8b6ab56p+3, 0x1.ffffffe97d5e5p-1, 0x1.682a1af815263p-28)                          \
-    ROW(0x1.99b43f07b84f3p+3, 0x1.ffffffffdeb23p-1, 0x1.0a6e7ffff755bp-35)                          \
-    ROW(0x1.ed212bf764925p+3, 0x1.ffffffffffd1ap-1, 0x1.72ffffffffef3p-43)                          \
-    ROW(0x1.1e903071d777ep+4, 0x1.ffffffffffffbp-1, 0x1.3fffffffffffep-50)                          \
-    ROW(0, 0, 0x1p+0)                                                                               \
-    ROW(0, 0, 0x1p+0)                                                                               \
-    ROW(0x1.979c14b97110bp-1, 0x1.52df0ae46e4d9p-1, 0x1.1fb7227469263p-1)                           \
+#define V_TANH_PIECES(ROW)                                                                         \
+    ROW(0x1.98c8d9c17eae1p+0, 0x1.d7a5e93b981d4p-1, 0x1.3618288075e98p-3)                          \
+    ROW(0x1.1ffe4e77a451ep+1, 0x1.f4bf8b6231c8p-1, 0x1.6419c1b929058p-5)                           \
+    ROW(0x1.709d3bf7be518p+1, 0x1.fcc83800a90c8p-1, 0x1.9a98a4ba79bedp-7)                          \
+    ROW(0x1.c2a0d518daf97p+1, 0x1.ff1ac62afcec8p-1, 0x1.ca0d09c412f94p-9)                          \
+    ROW(0x1.1df226d6bdd24p+2, 0x1.ffdd8237df32cp-1, 0x1.13e4f5b87e7ap-11)                          \
+    ROW(0x1.70c29ac0e8f77p+2, 0x1.fffd68258661cp-1, 0x1.4bec659f74736p-15)                         \
+    ROW(0x1.c2ac616d664cep+2, 0x1.ffffccab6a334p-1, 0x1.9aa499d060bb9p-19)                         \
+    ROW(0x1.0a43b836d809ap+3, 0x1.fffffc06205eep-1, 0x1.fcefce961baddp-23)                         \
+    ROW(0x1.473f9e8b6ab56p+3, 0x1.ffffffe97d5e5p-1, 0x1.682a1af815263p-28)                         \
+    ROW(0x1.99b43f07b84f3p+3, 0x1.ffffffffdeb23p-1, 0x1.0a6e7ffff755bp-35)                         \
+    ROW(0x1.ed212bf764925p+3, 0x1.ffffffffffd1ap-1, 0x1.72ffffffffef3p-43)                         \
+    ROW(0x1.1e903071d777ep+4, 0x1.ffffffffffffbp-1, 0x1.3fffffffffffep-50)                         \
+    ROW(0, 0, 0x1p+0)                                                                              \
+    ROW(0, 0, 0x1p+0)                                                                              \
+    ROW(0x1.979c14b97110bp-1, 0x1.52df0ae46e4d9p-1, 0x1.1fb7227469263p-1)                          \
     ROW(0x1.1d8a3bd4e7541p+0, 0x1.9ca6bd0f09bc3p-1, 0x1.66d6e2dddd8a7p-2)
 #define V_C(c, t, s) c,
 #define V_T(c, t, s) t,

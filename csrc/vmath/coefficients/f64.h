@@ -1,4 +1,4 @@
-/* coefficients/f64.h: constants of the templates for double: the ends
+/* f64.h: constants of the templates for double: the ends
  * of ranges, minimax polynomials (our own, by Remez's and Lawson's methods, the coefficients
  * rounded one by one and the rest refitted) with their errors, relative unless it is said
  * otherwise, and tables. */

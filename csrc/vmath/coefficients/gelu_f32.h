@@ -1,5 +1,6 @@
-/* logistic_f32.h: the tables of vmath/logistic_f32.inc.h, our own fits as those of
- * erf.h. Rows are the point c where a piece is expanded, the number very near to u(c),
+/* gelu_f32.h: tables of gelu_f32.inc.h, our own fits as those of erf.h.
+ *
+ * Rows are the point c where a piece is expanded, the number very near to u(c),
  * and the coefficients of (u(c + d) - u(c)) / d, the last two of which share a number: its first 16
  * bits decide the one, the others are the first of the other. The last 8 bits of row 5, of tables that
  * are no step less u, are the first of what of a is added to max(x, 0), -1/2 or 0. The largest error,
@@ -117,7 +118,7 @@ static const __attribute__((unused)) v_pieces v_gelu_tanh_pieces = {
      -0x1.30728cp-11f, -0x1.cc725cp-12f, -0x1.467228p-12f, -0x1.c071ccp-13f, -0x1.28715ep-13f,
      -0x1.7070d6p-14f, -0x1.c8703p-15f, -0x1.086f98p-15f, -0x1.2c6efp-16f, -0x1.466e14p-17f, 0))};
 
-static const __attribute__((unused)) v_pieces v_gelu_slope_pieces = {
+static const __attribute__((unused)) v_pieces v_gelu_partial_pieces = {
     -5.375f, 6.3125f, 0x1.bc9b12p+1f, 0x1.dd9ab6p-3f, V_TABLE_7(
     (0, 0x1.24f406p-2f, 0x1.1e4e7p-1f, 0x1.a33e0ap-1f, 0x1.1259bep+0f, 0x1.519974p+0f,
      0x1.8fa68p+0f, 0x1.cd0868p+0f, 0x1.02daaap+1f, 0x1.1f6cbep+1f, 0x1.3bcb2cp+1f, 0x1.5703b2p+1f,

@@ -1,5 +1,4 @@
-/* inverse_trig.h: what vmath/inverse_trig.inc.h and vmath/tan.inc.h need to know of both float widths, as
- * f32.h. */
+/* inverse_trig.h: constants of inverse_trig.inc.h and tan.inc.h, both float widths. */
 #ifndef MG_VMATH_COEFFICIENTS_INVERSE_TRIG_H
 #define MG_VMATH_COEFFICIENTS_INVERSE_TRIG_H
 

@@ -1,7 +1,8 @@
-/* forward.inc.c: sums of inputs times weights: which lanes they take, and in which chunks. */
+/* correlate.inc.c: correlations, which forward and backward_data are: which axis fills the lanes, and in which
+ * chunks; a part of conv.c. */
 
-static void conv_sum_block(void *context, int64_t block) {
-    const conv_sum *s = context;
+static void conv_correlate_block(void *context, int64_t block) {
+    const conv_correlation *s = context;
     const conv_plan *p = &s->plan;
     int64_t units = conv_units(p);
     int64_t end = mg_min((block + 1) * s->per_block, units * p->groups);
@@ -21,12 +22,12 @@ static void conv_sum_block(void *context, int64_t block) {
 static double conv_vectors(int64_t n) { return (double)n + (CONV_PLACED && n % 2 ? 1. / 3 : 0); }
 
 /* Lanes are the outputs' channels, or neighbours on a line: whichever takes less time. The former
- * must be turned when they are written, at the cost of about CONV_TURN terms; of the latter two
+ * must be transposed when they are written, at the cost of about CONV_TRANSPOSE terms; of the latter two
  * lines of one vector share a tile. */
 static bool conv_choose_lanes(const conv_plan *p, int64_t lanes) {
-    enum { CONV_TURN = 10 };
+    enum { CONV_TRANSPOSE = 10 };
     double n = (double)p->axis[2].outputs, outs = (double)p->outs, terms = (double)p->terms;
-    double by_outs = n * conv_vectors(mg_ceil_div(p->outs, lanes)) * (terms + CONV_TURN);
+    double by_outs = n * conv_vectors(mg_ceil_div(p->outs, lanes)) * (terms + CONV_TRANSPOSE);
     int64_t along = mg_ceil_div(p->axis[2].outputs, lanes);
     return by_outs < outs * (along > 1 ? conv_vectors(along) : 1) * terms;
 }
@@ -34,7 +35,7 @@ static bool conv_choose_lanes(const conv_plan *p, int64_t lanes) {
 /* Whether, and how, terms without an input are left out. Those of one tap along a line apart from
  * others are few, their sums are added up as often, and a tile is not as full: it takes enough of
  * them, and of those left out. */
-static void conv_leave_out(conv_sum *s) {
+static void conv_leave_out(conv_correlation *s) {
     const conv_plan *p = &s->plan;
     const conv_axis *a = p->axis;
     int64_t taps = a[0].taps * a[1].taps;
@@ -48,7 +49,7 @@ static void conv_leave_out(conv_sum *s) {
 }
 
 /* 0 or an error code. */
-static int conv_sum_run(conv_sum *s) {
+static int conv_correlate_run(conv_correlation *s) {
     conv_plan *p = &s->plan;
     int64_t itemsize = mg_itemsize(s->dtype), lanes = MG_VECTOR_BYTES / itemsize;
     conv_join(p);
@@ -56,7 +57,7 @@ static int conv_sum_run(conv_sum *s) {
     if (p->batch * p->outs * a[0].outputs * a[1].outputs * a[2].outputs == 0) return MG_OK;
     if (CONV_SQUARES && winograd_suits(p, s->dtype)) {
         _Atomic bool lost = false;
-        int code = winograd_sum_run(s, &lost);
+        int code = winograd_correlate_run(s, &lost);
         if (code || !lost) return code;
     }
 #if CONV_BY_PLANES
@@ -76,7 +77,7 @@ static int conv_sum_run(conv_sum *s) {
                  a[2].per_tap * a[2].per_tap == 1;
     int64_t work = mg_max(p->terms * p->outs, 1), width = CONV_NV * lanes; /* of one place */
     int64_t most = s->height > 1 ? CONV_PLACES : CONV_COPY;
-    int64_t least = a[2].other ? a[2].outputs : 4 * CONV_MR; /* whole lines, where they are woven */
+    int64_t least = a[2].other ? a[2].outputs : 4 * CONV_MR; /* whole lines, where they are interleaved */
     int64_t cols = mg_max(mg_min(CONV_CHUNK_WORK / work, most), least);
     bool copied = !s->lanes_are_outs && (a[2].step != 1 || a[2].outputs % lanes);
     if (!s->lanes_are_outs && s->height > 1 && conv_is_product(p)) {
@@ -117,7 +118,7 @@ static int conv_sum_run(conv_sum *s) {
         mg_parallel_for(p->groups * s->tiles, pack, s);
     else
         for (int64_t i = 0; i < p->groups * s->tiles; i++) pack(s, i);
-    mg_parallel_for(blocks, conv_sum_block, s);
+    mg_parallel_for(blocks, conv_correlate_block, s);
     mg_block_give(scratch, capacity);
     return MG_OK;
 }
