@@ -1,9 +1,9 @@
-/* minigrad.h: what C offers to Python. Read twice: by the C compiler and, between the marks, by cffi, which
- * knows plain declarations only. The kernels are in ops.def, and called by mg_run.
+/* minigrad.h: declarations of the C core for Python. The C compiler reads all of them, cffi those between the
+ * marks, since cffi knows plain declarations only. The kernels are in ops.def, and called by mg_run.
  *
  * Functions that make an array return NULL on failure, functions that write return 0 or an error
- * code; mg_error() tells the calling thread which. Arrays that come back are new and contiguous
- * unless the name says view; they are released with mg_release. Every function checks its input.
+ * code. mg_error() has the code for the calling thread. Returned arrays are new and contiguous unless the
+ * name says view, and mg_release releases them. Every function checks its input.
  */
 #ifndef MINIGRAD_H
 #define MINIGRAD_H

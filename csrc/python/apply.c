@@ -1,5 +1,5 @@
-/* apply.c: applying a row of the op table: runs its kernel, or its forward in Python, makes the result a
- * tensor and records it. */
+/* apply.c: application of a row of the op table: its kernel or its forward in Python, the result as a
+ * tensor, and a node. */
 #include "speed.h"
 
 #include <string.h>

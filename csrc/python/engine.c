@@ -1,8 +1,7 @@
-/* engine.c: the backward pass: how gradients run back over the tape.
+/* engine.c: the engine: the backward pass over the tape.
  *
- * A pass is a loop over nodes, youngest first. Rules that Python has, hooks and gradients that have to be
- * made fit are brought to it, as is what fails or is watched: minigrad/tape/engine.py says what is done
- * when. */
+ * A pass is a loop over nodes, youngest first. It calls Python for rules in Python, hooks, unbroadcasting,
+ * errors and tracers. minigrad/tape/engine.py defines the pass. */
 #include "speed.h"
 
 #include <stdlib.h>

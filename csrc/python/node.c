@@ -1,4 +1,4 @@
-/* node.c: the class Node, one recorded operation. What its fields mean is said in minigrad/tape/node.py. */
+/* node.c: the class Node, one recorded operation. minigrad/tape/node.py says what its fields mean. */
 #include "speed.h"
 
 PyObject *node_record(speed_state *s, PyObject *const *given, Py_ssize_t count) {

@@ -1,4 +1,4 @@
-/* views.c: which tensors share memory, and the views that an index or a split makes. */
+/* views.c: views of tensors: by a basic index, by a split, and the links from a view to its base. */
 #include "speed.h"
 
 #include <string.h>

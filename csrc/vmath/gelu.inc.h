@@ -1,4 +1,4 @@
-/* gelu.inc.h: what both ways of GELU by tanh share; a template (simd/num.h). */
+/* gelu.inc.h: the argument of tanh in GELU, for both float widths; a template (simd/num.h). */
 
 /* 2u = a (first + third a^2), u = sqrt(2 / pi) (a + 0.044715 a^3), with every product's low part.
  * What the sum loses is exact, as its first term ends early. */

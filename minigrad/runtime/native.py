@@ -1,4 +1,4 @@
-"""The C core, and the only module that touches it: instruction set, arrays and calls of kernels.
+"""Interface to the C core: instruction set, arrays, calls of kernels and their errors.
 
 The instruction set is chosen at import. :func:`call` runs a kernel, by the number that it has in
 ``csrc/ops.def``: ``kernels.matmul`` is the number of ``matmul``. A failure in C becomes a Python

@@ -1,4 +1,4 @@
-"""What every Tensor holds: an array, its edge on the tape, its grad, its base and its views.
+"""Base class of Tensor: an array, its edge on the tape, its grad, its base and its views.
 
 The *edge* is None for what needs no gradient, ``LEAF`` for a leaf that does, the node of a result,
 or, for a saved copy of a leaf, that leaf.

@@ -1,4 +1,4 @@
-"""How the rows of the op table run backward: the vector-Jacobian products of a node.
+"""Rules of the rows of the op table: the vector-Jacobian products of a node.
 
 Each row has two rules: through fused kernels, and through its formulas, which leave a graph that
 can be differentiated again. Loaded with the first backward.

@@ -1,8 +1,7 @@
-/* attention.c: scaled dot-product attention, block by block, so that no queries x keys matrix is
- * kept (Dao, Fu, Ermon, Rudra and Re, "FlashAttention", NeurIPS 2022): forward keeps two numbers a
- * query, backward makes the weights again from them.
+/* attention.c: scaled dot-product attention, block by block, without a matrix of queries x keys.
  *
- * The cuts depend on shapes alone: the same bits for any number of threads. */
+ * The method is that of Dao, Fu, Ermon, Rudra and Re, "FlashAttention", NeurIPS 2022. Forward keeps two
+ * numbers a query, and backward computes the weights again from them. The cuts depend on shapes alone: the same bits for any number of threads. */
 #include "memory/array.h"
 #include "threads/pool.h"
 #include "kernels/gemm/gemm.h"

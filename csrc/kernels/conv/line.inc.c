@@ -1,5 +1,5 @@
-/* line.inc.c: correlations along lines, of a channel that is alone in its group, and weight gradients of few
- * outputs; a template, read once for each float width. */
+/* line.inc.c: correlations along lines, for groups of one channel, and weight gradients of few outputs; a
+ * template for each float width. */
 #include "simd/real.h"
 
 /* Where line q of output o of a chunk goes, and where its inputs begin. */

@@ -1,8 +1,7 @@
-/* random.c: uniform numbers from the counter-based generator Philox 4x64 with ten rounds (Salmon,
- * Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011), in the order in
- * which NumPy's Philox gives them out.
+/* random.c: uniform numbers from the counter-based generator Philox 4x64, in the order of NumPy's Philox.
  *
- * Four words come of each value of the counter, independently of all others: threads share a draw
+ * The generator has ten rounds (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2,
+ * 3", SC 2011). Four words come of each value of the counter, independently of all others: threads share a draw
  * by ranges of the counter. */
 #include "threads/pool.h"
 #include "kernels/iterate/nditer.h"

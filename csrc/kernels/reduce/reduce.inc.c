@@ -1,5 +1,6 @@
-/* reduce.inc.c: the terms and joins of reduce.h for one float width, and reductions along a row,
- * where the reduced index lies at stride 1: the lanes are registers.
+/* reduce.inc.c: reductions along a row, with the terms and joins of reduce.h, for one float width.
+ *
+ * The reduced index lies at stride 1, and the lanes are registers.
  * `kind` is a constant wherever these functions are inlined. */
 #include "simd/real.h"
 
