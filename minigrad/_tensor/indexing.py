@@ -121,7 +121,7 @@ _MOST_ITEMS = 64
 
 
 def basic_index(x: TensorBase, index: Any, /) -> tuple[int, tuple[Any, ...]] | None:
-    """The number of the view that integers, slices, None and ... make of x, or 0 for x as it is,
+    """The kernel of the view that integers, slices, None and ... make of x, or -1 for x as it is,
     and its arguments; None for all other indices, and for wrong ones.
     """
     shape = x._h.shape
@@ -166,18 +166,18 @@ def basic_index(x: TensorBase, index: Any, /) -> tuple[int, tuple[Any, ...]] | N
     whole = tuple(count) == shape and step == [1] * len(shape)
     same = len(others) == dots and len(kept) == len(shape)
     if whole:
-        return (0, ()) if same else (shape_ops.VIEW.view, (tuple(kept),))
+        return (-1, ()) if same else (shape_ops.VIEW.kernel, (tuple(kept),))
     slices = tuple(start), tuple(step), tuple(count)
     if same:
-        return shape_ops.SLICE.view, slices
-    return shape_ops.SLICE_VIEW.view, (*slices, tuple(kept))
+        return shape_ops.SLICE.kernel, slices
+    return shape_ops.SLICE_VIEW.kernel, (*slices, tuple(kept))
 
 
 if accelerator:
     basic_index = accelerator.basic_index
 
 
-# The views that basic indices make, by their numbers.
+# The views that basic indices make, by their kernels.
 _VIEWS: dict[int, Row] = {
     row.kernel: row for row in (shape_ops.VIEW, shape_ops.SLICE, shape_ops.SLICE_VIEW)
 }

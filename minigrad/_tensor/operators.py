@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad._tensor.inplace import check_writable, shows_tracked, update
 from minigrad.functions.operands import as_operand
+from minigrad.functions.row_functions import operator
 from minigrad.ops import pointwise as p
+from minigrad.ops.table import Row
 from minigrad.runtime.native import call, kernels
+from minigrad.tape.apply import apply
 from minigrad.tape.grad_mode import mode, no_grad_scopes
 from minigrad.tape.tensor_base import TensorBase, wrap
 
@@ -43,12 +46,16 @@ def reflected(function: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Any],
     return reflected
 
 
-def both_orders(run: Any, otherwise: Any) -> tuple[Any, Any]:
-    """The methods of an operator: on tensors by ``run``, and on other operands."""
+def both_orders(row: Row) -> tuple[Any, Any]:
+    """The methods of an operator, and of the same with the operands exchanged."""
+    _, otherwise = operator(row)
 
     def operate(self: Tensor, other: Any, modulo: Any = None) -> Any:
-        made = run(self, other) if modulo is None else NotImplemented
-        return otherwise(self, other) if made is NotImplemented and modulo is None else made
+        if modulo is not None:
+            return NotImplemented
+        if isinstance(other, TensorBase):
+            return apply(row, (self, other))
+        return otherwise(self, other)
 
     def reflected(self: Tensor, other: Any, modulo: Any = None) -> Any:
         return otherwise(other, self) if modulo is None else NotImplemented

@@ -701,7 +701,7 @@ class Tensor(TensorBase):
 
 for _name, _row in OPERATORS.items():
     if _name in IN_C and not accelerator:
-        for _form, _method in zip(("", "r"), both_orders(*operator(_row)), strict=True):
+        for _form, _method in zip(("", "r"), both_orders(_row), strict=True):
             setattr(Tensor, f"__{_form}{_name}__", _method)
     elif _name not in IN_C:
         setattr(Tensor, f"__{_name}__", binary(_row, True))

@@ -12,6 +12,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minigrad._tensor.inplace import check_writable, shows_tracked, update
+from minigrad.autograd.bundle import Bundle
 from minigrad.autograd.upstream import into_grads, start
 from minigrad.functions.arguments import listed_tensors
 from minigrad.functions.creation import zeros, zeros_like
@@ -19,7 +20,7 @@ from minigrad.functions.grad_modes import enable_grad, no_grad
 from minigrad.runtime.lazy_numpy import is_numpys
 from minigrad.runtime.native import call, kernels, lib, save_as_is, saved_handle
 from minigrad.tape.apply import check_keeps_grad
-from minigrad.tape.engine import Bundle, accumulated, gradients, off_tape
+from minigrad.tape.engine import accumulated, gradients, off_tape
 from minigrad.tape.grad_mode import is_grad_enabled, mode
 from minigrad.tape.hooks import forwards
 from minigrad.tape.node import LEAF, Node, record

@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from minigrad.autograd.bundle import Bundle
 from minigrad.functions.grad_modes import no_grad
 from minigrad.functions.shaping import clone
 from minigrad.ops.pointwise import ADD, MUL
 from minigrad.ops.table import Row
 from minigrad.runtime.errors import freed_error
-from minigrad.tape.engine import Bundle, off_tape, unbroadcast
+from minigrad.tape.engine import off_tape, unbroadcast
 from minigrad.tape.hooks import Removable
 from minigrad.tape.node import Gradient, Node
 from minigrad.tape.slice_grad import SliceGrad

@@ -6,11 +6,13 @@ from typing import Any
 
 from minigrad.functions.arguments import renamed
 from minigrad.functions.creation import tensor
+from minigrad.runtime.dtypes import float64
 from minigrad.runtime.errors import no_graph_error
-from minigrad.tape.engine import gradients, one
+from minigrad.runtime.native import call, kernels
+from minigrad.tape.engine import gradients
 from minigrad.tape.node import Gradient, Parent
 from minigrad.tape.speed import accelerator
-from minigrad.tape.tensor_base import TensorBase, parent_of
+from minigrad.tape.tensor_base import TensorBase, parent_of, wrap
 
 __all__ = ["into_grads", "start"]
 
@@ -51,6 +53,20 @@ def _upstream(op: str, output: Any, gradient: Any, create_graph: bool) -> Gradie
     return gradient.to(output.dtype)
 
 
+_ones: dict[int, Any] = {}
+
+
+def one(dtype: int, /) -> Gradient:
+    """A 1 whose memory is shared, so frozen; ``dtype`` is its code."""
+    found = _ones.get(dtype)
+    if found is None:
+        if not 0 <= dtype <= float64.code:
+            raise ValueError("one(dtype): no such dtype")
+        found = _ones[dtype] = call(kernels.full, dtype, (), 1.0, 1)
+        found.freeze()
+    return wrap(found)
+
+
 def into_grads(output: Any, gradient: Any, retain_graph: bool, /) -> None:
     """Run a gradient from an output back to the leaves, and add what arrives to their ``grad``."""
     if not isinstance(output, TensorBase):
@@ -60,4 +76,4 @@ def into_grads(output: Any, gradient: Any, retain_graph: bool, /) -> None:
 
 
 if accelerator:
-    into_grads = accelerator.into_grads
+    into_grads, one = accelerator.into_grads, accelerator.one

@@ -126,7 +126,8 @@ class Row:
         self.vjp_kernel = vjp_kernel
         # Whether the kernel takes the arrays of the inputs, and nothing else.
         letters = signatures[self.kernel][:-2] if self.kernel >= 0 else "?"
-        self.alone = set(letters) <= {"a", "m"} and not letters[arity:].strip("m")
+        alone = set(letters) <= {"a", "m"} or takes is not None
+        self.alone = alone and not letters[arity:].strip("m")
         self.fits = fits  # the number of a question, whether the kernel takes some arrays
         self.forward = _function(self.kernel if forward is None and op_id >= 0 else forward)
         self.formula = formula  # on tensors, for a composition

@@ -27,12 +27,12 @@ __all__ = [
     "available_isas",
     "call",
     "check_result",
-    "check_step",
     "ffi",
     "isa",
     "kernels",
     "lib",
     "names",
+    "run_steps",
     "save",
     "save_as_is",
     "saved_handle",
@@ -302,20 +302,29 @@ def _pointer(number: int, kind: str, x: Any, held: list[Any]) -> Any:
     return x.pointer
 
 
-def step(number: int, args: tuple[Any, ...]) -> partial[int]:
-    """A kernel that writes, as a function without arguments in which no bytecode runs."""
+def step(number: int, *args: Any) -> partial[int]:
+    """A kernel that writes, as a step of :func:`run_steps`."""
     request = _request(number, args)
-    run: partial[int] = partial(lib.mg_run, *request[:5])
-    run.held = request  # type: ignore[attr-defined]
-    return run
+    made: partial[int] = partial(lib.mg_run, *request[:5])
+    made.of = number, args, request  # type: ignore[attr-defined]
+    return made
 
 
-def check_step(code: int, number: int, args: tuple[Any, ...]) -> None:
-    """Raise the failure of a step that has run, or tell who watches of it."""
-    if code:
-        raise failure(number, args)
-    if tracers:
-        tracers[-1](names[number], args, None)
+def run_steps(steps: list[partial[Any]]) -> None:
+    """Run steps in order until a kernel fails, which becomes a Python error.
+
+    No bytecode runs in between, unless a step does: an interrupt comes before all or after all.
+    """
+    code = next(filter(None, map(_run_step, steps)), 0)
+    for each in steps if code or tracers else ():
+        number, args, _ = getattr(each, "of", (None, None, None))
+        if number is not None and code:
+            raise failure(number, args)
+        if number is not None:
+            tracers[-1](names[number], args, None)
+
+
+_run_step = partial.__call__
 
 
 def widened(array: Array) -> Array:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from _thread import RLock
 from collections.abc import Iterable, Sequence
+from functools import partial
 from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Any
 
 from minigrad.ops.table import Row
-from minigrad.runtime.dtypes import by_code, float64
+from minigrad.runtime.dtypes import by_code
 from minigrad.runtime.errors import freed_error, hook_error, nested_error
-from minigrad.runtime.native import Array, call, kernels
+from minigrad.runtime.native import Array, call, kernels, run_steps, step
 from minigrad.runtime.passes import passes
 from minigrad.tape.grad_mode import begin, end, without_recording
 from minigrad.tape.node import LEAF, Gradient, Node, Parent
@@ -20,22 +21,7 @@ from minigrad.tape.speed import accelerator
 from minigrad.tape.tensor_base import TensorBase, copied, wrap
 from minigrad.tape.vjp import rules
 
-__all__ = ["Bundle", "gradients", "off_tape", "one", "topological_order", "unbroadcast"]
-
-
-class Bundle:
-    """The gradients of a node with several outputs, by output position; they add up as one."""
-
-    __slots__ = ("parts",)
-
-    def __init__(self, parts: dict[int, Gradient]) -> None:
-        self.parts = parts
-
-    def __add__(self, other: Bundle) -> Bundle:
-        parts = dict(self.parts)
-        for k, g in other.parts.items():
-            parts[k] = parts[k] + g if k in parts else g
-        return Bundle(parts)
+__all__ = ["gradients", "off_tape", "topological_order", "unbroadcast"]
 
 
 # ---- the order -----------------------------------------------------------------------------------
@@ -117,6 +103,7 @@ class _Pass:
                 return
             node = heappop(queue)[1]
             g = None  # what is held here is held too long
+            self.owned.discard(node)
             edges, backs, g = self.step(node, grads.pop(node))
             del node
 
@@ -223,8 +210,8 @@ class _Pass:
                 g = copied(g)
                 self.shared.discard(leaf)
             ready.append((leaf, g))
-        for leaf, g in ready:
-            _add_to_leaf(leaf, g, leaf in self.shared)
+        with _delivering:
+            run_steps([_delivery(leaf, g, leaf in self.shared) for leaf, g in ready])
         for leaf, _ in ready:
             if hasattr(leaf, "_hooks"):
                 accumulated_off_tape(leaf)
@@ -262,18 +249,16 @@ def _is_sole(g: Gradient) -> bool:
 _delivering = RLock()  # again in this thread: a finalizer may run a backward
 
 
-def _add_to_leaf(leaf: Any, g: Gradient, shared: bool) -> None:
-    """Add a gradient to a leaf's ``grad``, which never shares memory with anything else."""
-    with _delivering:
-        held = leaf._grad
-        if held is None:
-            leaf._grad = copied(g) if shared or not _is_sole(g) else g
-        elif (
-            held._edge is None and held._h is not g._h and held.dtype is g.dtype and _is_sole(held)
-        ):
-            held.accumulate_(g)
-        else:  # the leaf may have taken on another dtype since: the sum is of what arrives
-            leaf._grad = added(held, g)
+def _delivery(leaf: Any, g: Gradient, shared: bool) -> partial[Any]:
+    """The step that adds a gradient to a leaf's ``grad``, which shares its memory with nothing."""
+    held = leaf._grad
+    if held is None:
+        made = copied(g) if shared or not _is_sole(g) else g
+    elif held._edge is None and held._h is not g._h and held.dtype is g.dtype and _is_sole(held):
+        return step(kernels.accumulate, held._h, g._h)
+    else:  # the leaf may have taken on another dtype since: the sum is of what arrives
+        made = added(held, g)
+    return partial(setattr, leaf, "_grad", made)
 
 
 def added(held: Any, g: Gradient) -> Gradient:
@@ -336,20 +321,6 @@ def run_pass(
     finally:
         passes.depth -= 1
         passes.number = outer
-
-
-_ones: dict[int, Any] = {}
-
-
-def one(dtype: int, /) -> Gradient:
-    """A 1 whose memory is shared, so frozen; ``dtype`` is its code."""
-    found = _ones.get(dtype)
-    if found is None:
-        if not 0 <= dtype <= float64.code:
-            raise ValueError("one(dtype): no such dtype")
-        found = _ones[dtype] = call(kernels.full, dtype, (), 1.0, 1)
-        found.freeze()
-    return wrap(found)
 
 
 def unbroadcast(g: Gradient, meta: tuple[tuple[int, ...], int]) -> Gradient:
@@ -422,4 +393,4 @@ def off_tape(g: Gradient) -> Gradient:
 
 
 if accelerator:
-    run_pass, one = accelerator.run_pass, accelerator.one
+    run_pass = accelerator.run_pass

@@ -6,14 +6,14 @@ or, for a saved copy of a leaf, that leaf.
 
 from __future__ import annotations
 
-import math
 import weakref
 from _thread import RLock
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from minigrad.runtime.dtypes import DType, by_code
 from minigrad.runtime.errors import misfit_error
 from minigrad.runtime.native import Array, call, kernels
+from minigrad.runtime.size import Size
 from minigrad.tape.node import LEAF, Parent
 from minigrad.tape.speed import accelerator
 
@@ -35,35 +35,6 @@ __all__ = [
     "results_are",
     "wrap",
 ]
-
-
-class Size(tuple[int, ...]):
-    """A shape: a tuple of the size of each dimension, with numel().
-
-    >>> import minigrad as mg
-    >>> mg.zeros(2, 3, 4).shape[1:].numel()
-    12
-    """
-
-    __slots__ = ()
-
-    @overload
-    def __getitem__(self, index: SupportsIndex, /) -> int: ...
-    @overload
-    def __getitem__(self, index: slice, /) -> Size: ...
-    def __getitem__(self, index: Any, /) -> Any:
-        found = tuple.__getitem__(self, index)
-        return Size(found) if isinstance(index, slice) else found
-
-    def __add__(self, other: Any, /) -> Size:
-        return Size(tuple.__add__(self, other))
-
-    def numel(self) -> int:
-        """The number of elements of such a shape."""
-        return math.prod(self)
-
-
-Size.__module__ = "minigrad"
 
 
 class Fields:

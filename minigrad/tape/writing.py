@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from typing import Any
 
-from minigrad.runtime.native import check_step, overwritten_at, step
+from minigrad.runtime.native import overwritten_at, run_steps, step
 from minigrad.tape.speed import accelerator
 from minigrad.tape.tensor_base import TensorBase
 
@@ -18,19 +18,13 @@ Change = tuple[Any, str, Any]  # an object, an attribute, and its new value; Ell
 def commit(kernel: int | None, args: tuple[Any, ...], changes: list[Change], /) -> None:
     """Call a kernel that writes, unless it is None, and make the changes if it succeeds.
 
-    An interrupt comes before all of this or after it: the last line runs no bytecode, but where a
-    change does.
+    An interrupt comes before all of this or after it: see :func:`run_steps`.
     """
-    steps: list[Any] = [] if kernel is None else [step(kernel, args)]
+    steps: list[partial[Any]] = [] if kernel is None else [step(kernel, *args)]
     for x, name, value in changes:
         change = partial(delattr, x, name) if value is ... else partial(setattr, x, name, value)
         steps.append(change)
-    failed = next(filter(None, map(_run, steps)), 0)
-    if kernel is not None:
-        check_step(failed, kernel, args)
-
-
-_run = partial.__call__
+    run_steps(steps)
 
 
 if accelerator:

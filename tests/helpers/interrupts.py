@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import minigrad as mg
-from minigrad.tape import grad_mode
+from minigrad.tape import engine, grad_mode, tensor_base
 
 OURS = str(Path(mg.__file__).parent)
 
@@ -33,7 +33,10 @@ def interrupted(action, n):
         return True
     finally:
         sys.settrace(before)
-        # Where the tracer comes before a scope is entered or left, Python itself sees no interrupt.
+        # Where the tracer comes before a scope or a lock is entered or left, Python itself sees no
+        # interrupt.
+        engine._delivering = type(engine._delivering)()
+        tensor_base._changing_views = type(tensor_base._changing_views)()
         grad_mode._scope.set(None)
         grad_mode.no_grad_scopes.clear()
     return False

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.autograd import grad_modes
+from minigrad.functions import grad_modes
 from minigrad.tape import grad_mode
 from minigrad.tape.node import record
 
