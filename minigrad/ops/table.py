@@ -54,7 +54,7 @@ Rule = Callable[..., Any]  # (node, g) -> a gradient per input
 
 
 def _function(kernel: Any) -> Any:
-    """What runs a kernel given by its number; anything else as it is."""
+    """The function that runs a kernel given by its number; anything else as it is."""
     return partial(call, kernel) if isinstance(kernel, int) else kernel
 
 

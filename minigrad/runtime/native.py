@@ -339,7 +339,7 @@ _WIDE = dict.fromkeys((lib.MG_FLOAT16, lib.MG_BFLOAT16), lib.MG_FLOAT32) | dict.
 
 
 def check_result(failed: bool, number: int, args: tuple[Any, ...], made: Any) -> None:
-    """What the accelerator leaves to Python after a call that failed, or that somebody watches."""
+    """Raise the error of the accelerator's call, or tell the tracer of one that succeeded."""
     if failed:
         raise failure(number, args)
     tracers[-1](names[number], args, made)
@@ -523,7 +523,7 @@ _TROUBLE = {
 
 
 def _no_solution(op: str, batch: tuple[int, ...], number: int) -> Exception:
-    """What is wrong with this matrix of a stack, in NumPy's class for it."""
+    """The error for this matrix of a stack, in NumPy's class for it."""
     place = tuple([int(i) for i in np.unravel_index(number, batch)])
     at = place[0] if len(place) == 1 else place
     which = f"matrix {at} of the batch" if place else "the matrix"

@@ -187,7 +187,7 @@ def _pointwise_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
 def _scale_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     """A product's, but where the first factor is 0 the second has no slope, whatever arrives.
 
-    So what a zero gradient was multiplied by counts for nothing to any order.
+    A factor of a zero gradient therefore counts for nothing, to any order.
     """
     if i == 0:
         return _pointwise_formula(row, i, node, g)
