@@ -143,19 +143,19 @@ enum mg_loss_reduction { MG_LOSS_NONE, MG_LOSS_SUM, MG_LOSS_MEAN };
 enum { MG_QR_COLUMNS = 64 }; /* of the widest matrix that mg_qr takes */
 enum mg_class_loss { MG_OF_SCORES, MG_OF_LOGS, MG_OF_MARGINS, MG_OF_SQUARES };
 enum mg_mixed_kind {
-    MG_LEVEL, MG_LEVEL_VJP, MG_BAND, MG_BAND_VJP, MG_CLIP, MG_CLIP_VJP, MG_BEND, MG_BEND_VJP,
-    MG_HUBER, MG_HUBER_VJP, MG_ENTROPY, MG_ENTROPY_VJP, MG_SCORES, MG_SCORES_VJP
+    MG_SHRINK, MG_SHRINK_VJP, MG_HARDTANH, MG_HARDTANH_VJP, MG_CLAMP, MG_CLAMP_VJP, MG_ELU, MG_ELU_VJP,
+    MG_HUBER, MG_HUBER_VJP, MG_BCE, MG_BCE_VJP, MG_BCE_LOGITS, MG_BCE_LOGITS_VJP
 };
 enum mg_product { MG_MATMUL, MG_LINEAR };
 
 /* Boxes on the last one to three axes: box i of an axis takes the elements start + j * step,
  * j < size. `starts` and `sizes` hold those of the first axis, then of the next; so do `divisors`,
  * whose product divides the sum of a box (NULL: 1). */
-typedef struct mg_boxes {
+typedef struct mg_windows {
     int64_t axes;
     int64_t count[3], step[3];
     const int64_t *starts, *sizes, *divisors;
-} mg_boxes;
+} mg_windows;
 
 /* One on the last one to three axes, whose sizes stand first. Output i takes with tap k of the kernel
  * the input i * stride + k * dilation - before; beyond the inputs are zeros. */

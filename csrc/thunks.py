@@ -23,7 +23,7 @@ LISTS = {
     "int64_t *": "L",
     "double *": "D",
 }
-GEOMETRIES = ("mg_boxes *", "mg_conv *")
+GEOMETRIES = ("mg_windows *", "mg_conv *")
 NUMBERS = {
     "int": "(int)op_int(*ints++)",
     "int64_t": "*ints++",

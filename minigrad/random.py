@@ -277,7 +277,7 @@ def _uniform(shape: tuple[int, ...], kind: DType, draw: np.random.Generator) -> 
 
 def keep(shape: tuple[int, ...], p: float) -> Tensor:
     """False with probability p, from the shared generator."""
-    return _drawn(kernels.keep, p, shape, drawing())
+    return _drawn(kernels.dropout_mask, p, shape, drawing())
 
 
 # ---- new tensors ---------------------------------------------------------------------------------

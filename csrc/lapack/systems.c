@@ -28,14 +28,14 @@ static void system_substitute(const double *a, int64_t a_row, int64_t a_col, boo
         int64_t half = n / 2;
         system_substitute(a, a_row, a_col, unit, x, x_row, half, width);
         const double *below = a + half * a_row;
-        mg_take_product(x + half * x_row, below, a_row, a_col, x, x_row, n - half, width, half);
+        mg_eliminate_product(x + half * x_row, below, a_row, a_col, x, x_row, n - half, width, half);
         system_substitute(below + half * a_col, a_row, a_col, unit, x + half * x_row, x_row,
                           n - half, width);
         return;
     }
     for (int64_t i = 0; i < n; i++) {
         double *row = x + i * x_row, pivot = a[i * (a_row + a_col)];
-        mg_take_rows(row, a + i * a_row, a_col, x, x_row, i, width);
+        mg_eliminate_rows(row, a + i * a_row, a_col, x, x_row, i, width);
         for (int64_t j = 0; !unit && j < width; j++) row[j] /= pivot;
     }
 }
@@ -66,7 +66,7 @@ static void system_eliminate(system_pair *t, int64_t first, int64_t last) {
         double *right = a + first * row + middle, *below = a + middle * row;
         system_substitute(a + first * (row + 1), row, 1, true, right, row, middle - first,
                           last - middle);
-        mg_take_product(below + middle, below + first, row, 1, right, row, n - middle,
+        mg_eliminate_product(below + middle, below + first, row, 1, right, row, n - middle,
                         last - middle, middle - first);
         system_eliminate(t, middle, last);
         return;
@@ -84,7 +84,7 @@ static void system_eliminate(system_pair *t, int64_t first, int64_t last) {
         if (pivot[k] == 0) continue; /* and so are those below */
         for (int64_t i = k + 1; i < n; i++) a[i * row + k] /= pivot[k];
         double *below = pivot + row + k;
-        mg_take_from_rows(below + 1, row, below, row, pivot + k + 1, n - k - 1, last - k - 1);
+        mg_eliminate_outer(below + 1, row, below, row, pivot + k + 1, n - k - 1, last - k - 1);
     }
 }
 
@@ -96,7 +96,7 @@ static bool system_cholesky(double *a, int64_t row, int64_t n) {
         double *right = a + half, *rest = right + half * row;
         if (!system_cholesky(a, row, half)) return false;
         system_substitute(a, 1, row, false, right, row, half, n - half);
-        mg_take_product(rest, right, 1, row, right, row, n - half, n - half, half);
+        mg_eliminate_product(rest, right, 1, row, right, row, n - half, n - half, half);
         return system_cholesky(rest, row, n - half);
     }
     for (int64_t k = 0; k < n; k++) {
@@ -104,7 +104,7 @@ static bool system_cholesky(double *a, int64_t row, int64_t n) {
         *pivot = square > 0 ? sqrt(square) : 0;
         if (*pivot == 0) return false;
         for (int64_t j = 1; j < n - k; j++) pivot[j] /= *pivot;
-        mg_take_from_rows(pivot + row + 1, row, pivot + 1, 1, pivot + 1, n - k - 1, n - k - 1);
+        mg_eliminate_outer(pivot + row + 1, row, pivot + 1, 1, pivot + 1, n - k - 1, n - k - 1);
     }
     return true;
 }
@@ -135,9 +135,9 @@ static void system_reflect(double tau, double *v, int64_t step, double *x, int64
     double first = v[0];
     v[0] = 1;
     for (int64_t j = 0; j < n; j++) w[j] = 0;
-    mg_take_rows(w, v, step, x, row, m, n); /* w = -v^T X */
+    mg_eliminate_rows(w, v, step, x, row, m, n); /* w = -v^T X */
     for (int64_t j = 0; j < n; j++) w[j] *= -tau;
-    mg_take_from_rows(x, row, v, step, w, m, n);
+    mg_eliminate_outer(x, row, v, step, w, m, n);
     v[0] = first;
 }
 

@@ -144,17 +144,17 @@ static mg_array *array_number(int dtype) {
     return a;
 }
 
-mg_array *mg_weak_float(double value) {
+mg_array *mg_python_float(double value) {
     mg_array *a = array_number(MG_FLOAT64);
     if (a) *(double *)a->data = value;
     return a;
 }
-mg_array *mg_weak_int(int64_t value) {
+mg_array *mg_python_int(int64_t value) {
     mg_array *a = array_number(MG_INT64);
     if (a) *(int64_t *)a->data = value;
     return a;
 }
-mg_array *mg_weak_bool(int value) {
+mg_array *mg_python_bool(int value) {
     mg_array *a = array_number(MG_BOOL);
     if (a) *(uint8_t *)a->data = value != 0;
     return a;
@@ -297,7 +297,7 @@ mg_array *mg_view_expand(mg_array *a, int ndim, const int64_t *shape) {
     return mg_alias(a, a->data, ndim, shape, strides);
 }
 
-mg_array *mg_view_spread(mg_array *a, int ndim, const int64_t *shape, int naxes,
+mg_array *mg_view_repeat(mg_array *a, int ndim, const int64_t *shape, int naxes,
                          const int32_t *axes) {
     int64_t count, strides[MG_MAX_NDIM];
     uint32_t reduced;

@@ -28,7 +28,7 @@ MG_INLINE const int64_t *op_axes(const int64_t *i, int64_t *count, int32_t axes[
 
 /* The number of axes, of each axis the windows' count and step, of all of them where they start, how
  * large they are and, if there are any, their divisors. */
-static bool op_read_boxes(const int64_t *i, int64_t n, mg_boxes *to) {
+static bool op_read_windows(const int64_t *i, int64_t n, mg_windows *to) {
     int64_t axes = n > 0 ? i[0] : 0, total = 0;
     if (axes < 1 || axes > 3 || n < 1 + 2 * axes) return false;
     to->axes = axes;

@@ -29,7 +29,7 @@ static PyObject *speed_connect(PyObject *module, PyObject *const *args, Py_ssize
         const char *name;
     } wanted[] = {
         {&s->kernel_cast, "cast"},         {&s->kernel_copy, "copy"},   {&s->kernel_accumulate, "accumulate"},
-        {&s->kernel_saved, "saved_array"}, {&s->kernel_empty, "empty"}, {&s->kernel_tensor, "weak_float"},
+        {&s->kernel_saved, "saved_array"}, {&s->kernel_empty, "empty"}, {&s->kernel_tensor, "python_float"},
         {&s->kernel_full, "full"},         {&s->kernel_view_reshape, "view_reshape"},
         {&s->kernel_view_slice, "view_slice"}, {&s->kernel_view_slice_reshape, "view_slice_reshape"},
     };

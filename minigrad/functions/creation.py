@@ -408,7 +408,7 @@ def _filled(op: str, size: Sequence[Any], value: Any, dtype: Any, requires_grad:
     if not -(2**63) <= number < 2**63:
         raise OverflowError(f"[{op}] {value} does not fit in int64")
     if kind.is_storage:
-        check_range(op, call(kernels.weak_int, number), kind.code)
+        check_range(op, call(kernels.python_int, number), kind.code)
     handle = _sized(op, kernels.full, kind.code, shape, float(value), number)
     return require_grad(wrap(handle), requires_grad)
 
@@ -634,7 +634,7 @@ def linspace(
     out = _sized("linspace", kernels.arange, float64.code, first, step, 0, 0, count)
     if count > 1:
         end_of = call(kernels.view_slice, out, (count - 1,), (1,), (1,))
-        call(kernels.write, end_of, call(kernels.weak_float, last))
+        call(kernels.write, end_of, call(kernels.python_float, last))
     return require_grad(wrap(call(kernels.cast, out, kind.code)), requires_grad)
 
 
@@ -654,7 +654,7 @@ def eye(
     rows = integer("eye", "n", n, 0)
     columns = rows if m is None else integer("eye", "m", m, 0)
     out = _sized("eye", kernels.full, as_dtype(dtype).code, (rows, columns), 0.0, 0)
-    call(kernels.write, call(kernels.view_diagonal, out, 0), call(kernels.weak_int, 1))
+    call(kernels.write, call(kernels.view_diagonal, out, 0), call(kernels.python_int, 1))
     return require_grad(wrap(out), requires_grad)
 
 

@@ -40,13 +40,13 @@ def number(value: float) -> Tensor:
     Raises OverflowError for an integer beyond int64.
     """
     if isinstance(value, bool):
-        made = wrap(call(kernels.weak_bool, value))
+        made = wrap(call(kernels.python_bool, value))
     elif isinstance(value, int):
         if int(value) not in _INT64:  # a range looks for what is not exactly an int one by one
             raise OverflowError(f"[int64] {value} does not fit; use a float")
-        made = wrap(call(kernels.weak_int, value))
+        made = wrap(call(kernels.python_int, value))
     else:
-        made = wrap(call(kernels.weak_float, value))
+        made = wrap(call(kernels.python_float, value))
     made._h.freeze()
     known: dict[Any, Any] | None = _known.get(type(value))
     if known is not None and (value or known is ints):  # 0.0 and -0.0 are equal and yet differ

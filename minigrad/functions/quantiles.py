@@ -93,7 +93,7 @@ def _median(op: str, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any], ski
     def found(t: Tensor, axis: int) -> Found:
         if not t.shape[axis]:
             raise ValueError(f"[{op}] no index in an empty dim {axis} of shape {t.shape}")
-        places = apply(_s.MIDDLE, (t,), (axis, skip_nan))
+        places = apply(_s.MEDIAN_POSITIONS, (t,), (axis, skip_nan))
         below = narrow(places, axis, 0, 1)
         if t.shape[axis] % 2 and not skip_nan:
             found = found_at(t, below, axis, keepdim)
@@ -117,7 +117,7 @@ def _median_of_all(x: Tensor, keepdim: bool, skip_nan: bool) -> Tensor:
     shape = (1,) * x._h.ndim if keepdim else ()
     if not x._h.size:
         return reshape(mean(flat), shape)
-    places = call(kernels.middle, flat._h, 0, skip_nan)
+    places = call(kernels.median, flat._h, 0, skip_nan)
     lower, upper = to_lists(places)
     if lower == upper:  # the one of an odd number, or the NaN that is there
         places = call(kernels.view_slice, places, (0,), (1,), (1,))
@@ -240,7 +240,9 @@ def _at_share(x: Tensor, shares: Tensor, interpolation: str) -> Tensor:
         above = below
     elif interpolation == "higher":
         below = above
-    places = apply(_s.RANKS, (x,), ((*below, *above) if above != below else (*below,), True, axis))
+    places = apply(
+        _s.ORDER_STATISTICS, (x,), ((*below, *above) if above != below else (*below,), True, axis)
+    )
     if above == below and rank._edge is None:
         return picked(x, places, axis)
     lower = picked(x, narrow(places, axis, 0, count), axis)

@@ -120,7 +120,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, **nump
 
     def found(t: Tensor, axis: int) -> Found:
         _check_rank("kthvalue", k, 1, t.shape[axis])
-        return found_at(t, apply(_s.RANKS, (t,), ((k - 1,), False, axis)), axis, keepdim)
+        return found_at(t, apply(_s.ORDER_STATISTICS, (t,), ((k - 1,), False, axis)), axis, keepdim)
 
     return along("kthvalue", tensor_operand("kthvalue", input), dim, {}, found)
 

@@ -53,14 +53,14 @@ def _by_bias(g: T, at: Geometry) -> T:
 
 CONV = bilinear(
     "conv",
-    lambda a, b, at: call(kernels.conv_sum, a, b, None, _numbers(at)),
+    lambda a, b, at: call(kernels.conv_forward, a, b, None, _numbers(at)),
     _by_input,
     _by_weight,
     doc="the convolution of inputs (N, C, ...) with weights (O, C / groups, ...)",
 )
 CONV_BIAS = custom(
     "conv_bias",
-    lambda a, b, bias, at: call(kernels.conv_sum, a, b, bias, _numbers(at)),
+    lambda a, b, bias, at: call(kernels.conv_forward, a, b, bias, _numbers(at)),
     _by_input,
     _by_weight,
     _by_bias,
@@ -68,14 +68,14 @@ CONV_BIAS = custom(
 )
 CONV_SPREAD: Row = bilinear(
     "conv_spread",
-    lambda a, b, at: call(kernels.conv_spread, a, b, _numbers(at)),
+    lambda a, b, at: call(kernels.conv_backward_data, a, b, _numbers(at)),
     lambda g, b, at: g.apply_row(CONV, at, beside=(b,)),
     lambda g, a, at: a.apply_row(CONV_WEIGHT, at, beside=(g,)),
     doc="the transpose of conv in its input: of outputs (N, O, ...) and weights",
 )
 CONV_WEIGHT: Row = bilinear(
     "conv_weight",
-    lambda a, b, at: call(kernels.conv_weight, a, b, _numbers(at)),
+    lambda a, b, at: call(kernels.conv_backward_weights, a, b, _numbers(at)),
     lambda g, b, at: b.apply_row(CONV, at, beside=(g,)),
     lambda g, a, at: a.apply_row(CONV_SPREAD, at, beside=(g,)),
     doc="the transpose of conv in its weights: of outputs (N, O, ...) and inputs",

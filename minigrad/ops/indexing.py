@@ -137,14 +137,14 @@ Terms = tuple[tuple[Array, ...], tuple[Array, ...]]
 def _resampled(x: Array, axis: int, terms: Terms) -> Array:
     places, weights = terms
     if weights:
-        return call(kernels.tap, x, axis, places, weights)
+        return call(kernels.resample, x, axis, places, weights)
     return _gather(x, _rows(x.shape[:axis], places[0]))
 
 
 def _resampled_back(g: Array, to: Shape, axis: int, terms: Terms) -> Array:
     places, weights = terms
     if weights:
-        return call(kernels.untap, g, axis, to[axis], places, weights)
+        return call(kernels.resample_vjp, g, axis, to[axis], places, weights)
     return _scatter_add(g, to, _rows(to[:axis], places[0]))
 
 
@@ -185,7 +185,7 @@ SCATTER_LAST: Row = linear(
 )
 BLANK: Row = linear(
     "index_blank",
-    lambda x, index: _written(call(kernels.copy, x), index, call(kernels.weak_int, 0)),
+    lambda x, index: _written(call(kernels.copy, x), index, call(kernels.python_int, 0)),
     lambda g, index: _apply(BLANK, g, index),
     doc="x with 0 at [i0, i1, ...]",
 )
@@ -227,7 +227,7 @@ def _masked_spread(g: Array, to: Shape, places: Array) -> Array:
 
 MASK_BLANK: Row = linear(
     "mask_blank",
-    lambda x, mask: call(kernels.where, mask, call(kernels.weak_int, 0), x),
+    lambda x, mask: call(kernels.where, mask, call(kernels.python_int, 0), x),
     lambda g, mask: _apply(MASK_BLANK, g, mask),
     doc="the input with 0 where a mask is true",
 )

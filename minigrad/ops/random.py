@@ -11,8 +11,8 @@ T = Any  # a Tensor; this layer stands below it
 
 DROP: Row = linear(
     "dropout",
-    lambda x, keep, factor: call(kernels.drop, x, keep._h, factor),
+    lambda x, keep, factor: call(kernels.apply_mask, x, keep._h, factor),
     lambda g, keep, factor: g.apply_row(DROP, keep, factor),
-    fused=lambda g, keep, factor: call(kernels.drop, g, keep._h, factor),
+    fused=lambda g, keep, factor: call(kernels.apply_mask, g, keep._h, factor),
     doc="x * factor where keep is true, else 0 whatever x is",
 )

@@ -43,11 +43,11 @@ def _spread(g: T, shape: tuple[int, ...], axes: Axes) -> T:
 
 
 def _spread_view(g: Array, shape: tuple[int, ...], axes: Axes, keep: bool) -> Array:
-    return call(kernels.view_spread, g, shape, axes)
+    return call(kernels.view_repeat, g, shape, axes)
 
 
 def _spread_share(g: Array, shape: tuple[int, ...], axes: Axes, keep: bool) -> Array:
-    return call(kernels.spread_mean, g, shape, axes)
+    return call(kernels.repeat_mean, g, shape, axes)
 
 
 def _share(shape: tuple[int, ...], axes: Axes) -> float:
@@ -105,7 +105,7 @@ def _tied_vjp(g: T, a: T, b: T) -> T:
 def _tied_fused(g: Array, a: Array, b: Array) -> Any:
     count = b.size
     if count > 1:
-        g = call(MUL.id, g, call(kernels.weak_float, 1.0 / count))
+        g = call(MUL.id, g, call(kernels.python_float, 1.0 / count))
     made = None
     for i in range(count):
         one = call(kernels.view_reshape, call(kernels.view_slice, b, (i,), (1,), (1,)), ())
@@ -188,14 +188,14 @@ UNITS = zero(
     "units",
     1,
     "powers of two that bring very small or large inputs, or all, near 1",
-    forward=kernels.units,
+    forward=kernels.scale_units,
 )
 
 
 def _in_units(x: T, y: T, kept: tuple[int, ...], row: Any, *args: Any) -> tuple[T, T]:
     """x and its root y, with the axes kept; in other units where y may have lost digits."""
     y = y.reshape(kept)
-    if call(kernels.far, y._h):
+    if call(kernels.roots_extreme, y._h):
         x = x * y.detach().apply_row(UNITS, False)
         y = x.apply_row(row, *args)
     return x, y
@@ -213,7 +213,7 @@ def deviations(x: T, axes: Axes) -> T:
 def _spread_vjp(
     g: Array, x: Array, y: Array | None, axes: Axes, keep: bool, scale: float, centred: bool
 ) -> Array:
-    return call(kernels.spread_vjp, g, x, y, axes, scale, centred, keep)
+    return call(kernels.deviation_vjp, g, x, y, axes, scale, centred, keep)
 
 
 def _limit_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes) -> T:
@@ -285,19 +285,20 @@ def _p_norm(x: Array, axes: Axes, keep: bool, p: float) -> Array:
     """Where powers leave the range, a second time in units of a power of two for each line."""
 
     def of(op: int, a: Array, b: Array | float) -> Array:
-        return call(op, a, call(kernels.weak_float, b) if isinstance(b, float) else b)
+        return call(op, a, call(kernels.python_float, b) if isinstance(b, float) else b)
 
     size = call(ABS.id, x)
     total = call(kernels.sum, of(POW.id, size, p), axes, keep)
     made = of(POW.id, total, 1.0 / p)
     if not x.size or not (
-        call(kernels.far, total) or call(kernels.lost, total, _count(x.shape, axes))
+        call(kernels.roots_extreme, total)
+        or call(kernels.squares_lost, total, _count(x.shape, axes))
     ):
         return made
     careful, top = size, call(kernels.amax if p > 0.0 else kernels.amin, size, axes, True)
     steps = []
     for _ in range(2):  # from a subnormal number to 1 takes two
-        steps.append(call(kernels.units, top, True))
+        steps.append(call(kernels.scale_units, top, True))
         careful, top = of(MUL.id, careful, steps[-1]), of(MUL.id, top, steps[-1])
     careful = of(POW.id, call(kernels.sum, of(POW.id, careful, p), axes, keep), 1.0 / p)
     for step in reversed(steps):

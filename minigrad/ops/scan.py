@@ -70,7 +70,7 @@ def cumprod_vjp(g: T, x: T, y: T, axis: int) -> T:
 
 SHIFTED: Row = linear(
     "shifted",
-    kernels.shifted,
+    kernels.scale_by_exponents,
     lambda g, powers: g.apply_row(SHIFTED, powers),
     doc="the input times powers of two that are given",
 )
@@ -81,16 +81,16 @@ def last_cumprod_vjp(g: T, x: T, axis: int) -> T:
 
     Where products of neighbours leave the range, each x is first divided by a power of two.
     """
-    if not call(kernels.products_far, x._h, axis):
+    if not call(kernels.product_overflows, x._h, axis):
         return cumprod_vjp(g, x, x.apply_row(CUMPROD, axis), axis)
-    near = x.apply_row(SHIFTED, call(kernels.powers, x._h, axis, False))
+    near = x.apply_row(SHIFTED, call(kernels.product_exponents, x._h, axis, False))
     partial = cumprod_vjp(g, near, near.apply_row(CUMPROD, axis), axis)
-    return partial.apply_row(SHIFTED, call(kernels.powers, x._h, axis, True))
+    return partial.apply_row(SHIFTED, call(kernels.product_exponents, x._h, axis, True))
 
 
 def _cumprod_formula(g: T, x: T, y: T, axis: int) -> T:
     """In doubles where products of neighbours leave the range of floats."""
-    if x.dtype is not float32 or not call(kernels.products_far, x._h, axis):
+    if x.dtype is not float32 or not call(kernels.product_overflows, x._h, axis):
         return cumprod_vjp(g, x, y, axis)
     wide = x.to(float64)
     return cumprod_vjp(g.to(float64), wide, wide.apply_row(CUMPROD, axis), axis).to(x.dtype)
@@ -147,22 +147,22 @@ TOPK = zero(
     "the places of the first k elements in sorted order",
     forward=kernels.topk,
 )
-RANKS = zero(
-    "ranks",
+ORDER_STATISTICS = zero(
+    "order_statistics",
     1,
     "the places of the elements of some ranks in sorted order",
-    forward=kernels.ranks,
+    forward=kernels.order_statistics,
 )
-MIDDLE = zero(
-    "middle",
+MEDIAN_POSITIONS = zero(
+    "median_positions",
     1,
     "the places of the two elements in the middle of sorted order",
-    forward=kernels.middle,
+    forward=kernels.median,
 )
 
 
 def _rest(part: Array) -> Array:
-    return call(SUB.id, call(kernels.weak_float, 1.0), part)
+    return call(SUB.id, call(kernels.python_float, 1.0), part)
 
 
 def _weighed(g: Array, part: Array) -> Array:

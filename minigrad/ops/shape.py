@@ -130,7 +130,7 @@ PAD = linear(
 )
 SLICE_BLANK: Row = linear(
     "slice_blank",
-    lambda x, *at: _put(call(kernels.copy, x), call(kernels.weak_int, 0), *at),
+    lambda x, *at: _put(call(kernels.copy, x), call(kernels.python_int, 0), *at),
     lambda g, start, step, count: _apply(SLICE_BLANK, g, start, step, count),
     doc="the input with 0 in a slice",
 )
@@ -229,7 +229,7 @@ def _diagonal_put(x: Array, value: Array, offset: int) -> Array:
 
 DIAGONAL_BLANK: Row = linear(
     "diagonal_blank",
-    lambda x, offset: _diagonal_put(x, call(kernels.weak_int, 0), offset),
+    lambda x, offset: _diagonal_put(x, call(kernels.python_int, 0), offset),
     lambda g, offset: _apply(DIAGONAL_BLANK, g, offset),
     doc="the input with 0 on the diagonal of the last two axes",
 )

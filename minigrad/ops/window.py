@@ -45,7 +45,7 @@ class PoolingWindows(NamedTuple):
 
 @lru_cache(512)
 def _numbers(at: PoolingWindows) -> Sizes:
-    """Pooling windows as kernels take them: see ``op_read_boxes`` in csrc."""
+    """Pooling windows as kernels take them: see ``op_read_windows`` in csrc."""
     return (len(at.counts), *at.counts, *at.step, *at.starts, *at.sizes, *at.divisors)
 
 
@@ -69,13 +69,13 @@ FOLD_WINDOWS: Row = linear(
 )
 POOL_SUM = linear(
     "pool_sum",
-    lambda x, at: call(kernels.box_sum, x, _numbers(at)),
+    lambda x, at: call(kernels.pool_sum, x, _numbers(at)),
     lambda g, shape, at: _apply(POOL_SUM_TRANSPOSE, g, shape, at),
     doc="the sum of every pooling window on the last axes, by its divisor",
 )
 POOL_SUM_TRANSPOSE: Row = linear(
     "pool_sum_transpose",
-    lambda g, to, at: call(kernels.box_spread, g, to, _numbers(at)),
+    lambda g, to, at: call(kernels.pool_sum_vjp, g, to, _numbers(at)),
     lambda g, to, at: _apply(POOL_SUM, g, at),
     doc="zeros of a shape with x added to all elements of its window: pool_sum transposed",
 )
@@ -83,7 +83,7 @@ POOL_ARGMAX = zero(
     "pool_argmax",
     1,
     "where the maximum of every window is in the last axes: the first of ties, NaN first",
-    forward=lambda x, at: call(kernels.box_argmax, x, _numbers(at)),
+    forward=lambda x, at: call(kernels.pool_argmax, x, _numbers(at)),
 )
 
 
@@ -96,7 +96,7 @@ def _to_maxima(g: Any, x: Any, at: PoolingWindows) -> Any:
         math.prod(at.counts),
     )
     planes = call(kernels.arange, lib.MG_INT64, 0.0, 0.0, 0, volume, lead)
-    places = call(kernels.reshape, call(kernels.box_argmax, x._h, _numbers(at)), (lead, boxes))
+    places = call(kernels.reshape, call(kernels.pool_argmax, x._h, _numbers(at)), (lead, boxes))
     index = call(ADD.id, places, call(kernels.reshape, planes, (lead, 1)))
     spread = _apply(SCATTER_ADD, g.reshape((lead, boxes)), (lead * volume,), (index,))
     return spread.reshape(x.shape)
@@ -104,8 +104,8 @@ def _to_maxima(g: Any, x: Any, at: PoolingWindows) -> Any:
 
 POOL_MAX = custom(
     "pool_max",
-    lambda x, at: call(kernels.box_max, x, _numbers(at)),
+    lambda x, at: call(kernels.pool_max, x, _numbers(at)),
     _to_maxima,
-    fused=(lambda g, x, at: call(kernels.box_max_vjp, g, x, _numbers(at)),),
+    fused=(lambda g, x, at: call(kernels.pool_max_vjp, g, x, _numbers(at)),),
     doc="the maximum of every window on the last axes; its gradient goes to the first of ties",
 )

@@ -115,7 +115,7 @@ def _kernel_rule(row: Row, partials: tuple[Any, ...]) -> Any:
 
 
 def _linear_rule(row: Row) -> Any:
-    kernel = {"sum": kernels.view_spread, "mean": kernels.spread_mean}.get(row.name, -1)
+    kernel = {"sum": kernels.view_repeat, "mean": kernels.repeat_mean}.get(row.name, -1)
     return speed.rule(row.fused[0], (None,), _LINEAR, kernel, -1)
 
 

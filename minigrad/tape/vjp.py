@@ -169,7 +169,7 @@ def _constant(derivative: Any, g: Tensor) -> Tensor:
     if derivative == 1.0:
         return g
     if derivative == 0.0:
-        return wrap(call(kernels.weak_float, 0.0)).scale(g)  # 0 also against an infinite gradient
+        return wrap(call(kernels.python_float, 0.0)).scale(g)  # 0 also against an infinite gradient
     return -g if derivative == -1.0 else g * derivative
 
 

@@ -39,7 +39,7 @@ def test_a_backward_passes_through_too():
     x.grad = None
     y = (x * x).sum()
     assert calls(y.backward) == [
-        "view_spread",
+        "view_repeat",
         "mul_vjp",
         "accumulate",  # the two gradients of x, added
     ]
@@ -237,7 +237,7 @@ def test_arguments_are_read_by_the_signature():
     assert listed(call(kernels.sum, x, None, True)) == [10.0]  # no list: all axes
     assert listed(call(kernels.gather, x, [array(3, 0, dtype=mg.int64)])) == [4.0, 1.0]
     assert listed(call(kernels.elu, (x,), (2.0, 1.0, 1.0))) == [1.0, 2.0, 3.0, 4.0]  # floats
-    assert call(kernels.far, x) is False  # an answer
+    assert call(kernels.roots_extreme, x) is False  # an answer
     made = call(
         kernels.distinct, call(kernels.reshape, array(2, 1, 2, dtype=mg.int64), (3, 1)), 1, 1
     )
@@ -291,11 +291,11 @@ def test_integers_beyond_int64_and_axes_beyond_int32_are_refused():
 @pytest.mark.parametrize("wrong", [(), (0,), (4, 1), (1, 2, 1, 0, 1), (2, 1, 1, 1, 1, 0, 1)])
 def test_wrong_pooling_windows_and_geometries_are_refused(wrong):
     x = mg.ones(1, 1, 4)._h
-    for kernel in (kernels.box_sum, kernels.box_max, kernels.box_argmax):
+    for kernel in (kernels.pool_sum, kernels.pool_max, kernels.pool_argmax):
         with pytest.raises(ValueError, match="pool"):
             call(kernel, x, wrong)
     with pytest.raises(ValueError, match="convolution"):
-        call(kernels.conv_sum, x, mg.ones(1, 1, 2)._h, None, wrong)
+        call(kernels.conv_forward, x, mg.ones(1, 1, 2)._h, None, wrong)
 
 
 def test_numbers_that_no_operation_has_are_refused():

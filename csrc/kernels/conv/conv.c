@@ -172,7 +172,7 @@ static int64_t conv_share(int64_t channels, const mg_conv *conv) {
     return -1;
 }
 
-mg_array *mg_conv_sum(mg_array *x, mg_array *w, mg_array *bias, const mg_conv *given) {
+mg_array *mg_conv_forward(mg_array *x, mg_array *w, mg_array *bias, const mg_conv *given) {
     mg_conv conv;
     if (conv_read(&conv, given)) return NULL;
     if (x->ndim < 2 || w->ndim < 2) return mg_fail(MG_ENDIM, mg_min(x->ndim, w->ndim), 2);
@@ -218,7 +218,7 @@ static void conv_interleave(conv_axis *a, int64_t size) {
     }
 }
 
-mg_array *mg_conv_spread(mg_array *g, mg_array *w, const mg_conv *given) {
+mg_array *mg_conv_backward_data(mg_array *g, mg_array *w, const mg_conv *given) {
     mg_conv conv;
     if (conv_read(&conv, given)) return NULL;
     if (g->ndim < 2 || w->ndim < 2) return mg_fail(MG_ENDIM, mg_min(g->ndim, w->ndim), 2);
@@ -255,7 +255,7 @@ mg_array *mg_conv_spread(mg_array *g, mg_array *w, const mg_conv *given) {
     return x;
 }
 
-mg_array *mg_conv_weight(mg_array *g, mg_array *x, const mg_conv *given) {
+mg_array *mg_conv_backward_weights(mg_array *g, mg_array *x, const mg_conv *given) {
     mg_conv conv;
     if (conv_read(&conv, given)) return NULL;
     if (g->ndim < 2 || x->ndim < 2) return mg_fail(MG_ENDIM, mg_min(g->ndim, x->ndim), 2);

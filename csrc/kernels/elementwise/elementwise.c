@@ -390,22 +390,22 @@ mg_array *mg_clamp(mg_array *x, mg_array *low, mg_array *high) {
 }
 
 /* Arrays of one dtype and shape, and numbers. */
-mg_array *mg_mixed(int kind, int count, mg_array **given, int numbers, const double *values) {
+mg_array *mg_fused(int kind, int count, mg_array **given, int numbers, const double *values) {
     static const mg_kernel kernels[][2] = {
 #define MIXED(kind, name) [kind] = {name##_f32, name##_f64}
-        MIXED(MG_LEVEL, shrink),        MIXED(MG_LEVEL_VJP, shrink_vjp),
-        MIXED(MG_BAND, clamp),          MIXED(MG_BAND_VJP, hardtanh_vjp),
-        MIXED(MG_CLIP, clamp),          MIXED(MG_CLIP_VJP, clamp_vjp),
-        MIXED(MG_BEND, elu),            MIXED(MG_BEND_VJP, elu_vjp),
+        MIXED(MG_SHRINK, shrink),        MIXED(MG_SHRINK_VJP, shrink_vjp),
+        MIXED(MG_HARDTANH, clamp),          MIXED(MG_HARDTANH_VJP, hardtanh_vjp),
+        MIXED(MG_CLAMP, clamp),          MIXED(MG_CLAMP_VJP, clamp_vjp),
+        MIXED(MG_ELU, elu),            MIXED(MG_ELU_VJP, elu_vjp),
         MIXED(MG_HUBER, huber),         MIXED(MG_HUBER_VJP, huber_vjp),
-        MIXED(MG_ENTROPY, entropy),     MIXED(MG_ENTROPY_VJP, entropy_vjp),
-        MIXED(MG_SCORES, entropy_of_scores), MIXED(MG_SCORES_VJP, entropy_of_scores_vjp),
+        MIXED(MG_BCE, entropy),     MIXED(MG_BCE_VJP, entropy_vjp),
+        MIXED(MG_BCE_LOGITS, entropy_of_scores), MIXED(MG_BCE_LOGITS_VJP, entropy_of_scores_vjp),
 #undef MIXED
     };
     mg_array by[NDITER_MAX_OPERANDS], *operands[NDITER_MAX_OPERANDS];
     float narrow[NDITER_MAX_OPERANDS];
     const mg_array *x = given[0];
-    if (kind < 0 || kind > MG_SCORES_VJP || count + numbers > NDITER_MAX_OPERANDS)
+    if (kind < 0 || kind > MG_BCE_LOGITS_VJP || count + numbers > NDITER_MAX_OPERANDS)
         return mg_fail(MG_EARG, kind, count);
     if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
     for (int i = 0; i < count; i++) {
@@ -482,14 +482,14 @@ int mg_accumulate(mg_array *dst, mg_array *src) {
 /* ---- means ---- */
 
 /* The gradient of a mean at every element that was reduced: a view. */
-mg_array *mg_spread_mean(mg_array *a, int ndim, const int64_t *shape, int naxes,
+mg_array *mg_repeat_mean(mg_array *a, int ndim, const int64_t *shape, int naxes,
                          const int32_t *axes) {
     double elements = 1;
     for (int i = 0; i < naxes; i++)
         if (axes[i] >= 0 && axes[i] < ndim) elements *= (double)shape[axes[i]];
-    mg_array *share = mg_weak_float(1 / (elements ? elements : 1));
+    mg_array *share = mg_python_float(1 / (elements ? elements : 1));
     mg_array *scaled = share ? mg_binary(OP_mul, a, share) : NULL;
-    mg_array *made = scaled ? mg_view_spread(scaled, ndim, shape, naxes, axes) : NULL;
+    mg_array *made = scaled ? mg_view_repeat(scaled, ndim, shape, naxes, axes) : NULL;
     mg_release(share);
     mg_release(scaled);
     return made;

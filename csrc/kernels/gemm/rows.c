@@ -5,7 +5,7 @@
 
 enum { ROWS_LANES = MG_VECTOR_BYTES / 8 };
 
-void mg_take_rows(double *y, const double *s, int64_t s_step, const double *x, int64_t x_row,
+void mg_eliminate_rows(double *y, const double *s, int64_t s_step, const double *x, int64_t x_row,
                   int64_t m, int64_t n) {
     for (int64_t j = 0; j < n; j += ROWS_LANES) {
         int some = (int)mg_min(ROWS_LANES, n - j);
@@ -16,7 +16,7 @@ void mg_take_rows(double *y, const double *s, int64_t s_step, const double *x, i
     }
 }
 
-void mg_take_from_rows(double *y, int64_t y_row, const double *s, int64_t s_step, const double *x,
+void mg_eliminate_outer(double *y, int64_t y_row, const double *s, int64_t s_step, const double *x,
                        int64_t m, int64_t n) {
     for (int64_t j = 0; j < n; j += ROWS_LANES) {
         int some = (int)mg_min(ROWS_LANES, n - j);
@@ -34,7 +34,7 @@ static MG_NOINLINE void rows_negate(double *x, int64_t row, int64_t m, int64_t n
         for (int64_t j = 0; j < n; j++) x[i * row + j] = -x[i * row + j];
 }
 
-void mg_take_product(double *c, const double *a, int64_t a_row, int64_t a_col, const double *b,
+void mg_eliminate_product(double *c, const double *a, int64_t a_row, int64_t a_col, const double *b,
                      int64_t row, int64_t m, int64_t n, int64_t k) {
     mg_gemm_shape s = {m, n, k, a_row, a_col, row, 1, row};
     size_t bytes = mg_gemm_scratch_f64(&s), capacity;

@@ -22,7 +22,7 @@ typedef enum { POOL_SUM, POOL_SPREAD, POOL_MAX, POOL_ARGMAX, POOL_MAX_VJP } pool
  * are lanes, in two vectors. */
 typedef enum { POOL_COLUMNS, POOL_PAIRS, POOL_VECTORS } pool_sums;
 
-/* Boxes on three axes, those of mg_boxes last. Those on the last axis from even0 to even1 have one
+/* Boxes on three axes, those of mg_windows last. Those on the last axis from even0 to even1 have one
  * size and one divisor, and lie `apart` from each other. Tiles are all of one kind there, and none
  * reaches into the next; they may cover their lines. */
 typedef struct {
@@ -228,7 +228,7 @@ static void pool_join(pool_set *b) {
 }
 
 /* The windows on axes of sizes n as those on three; 0, or why they do not lie in n. */
-static int pool_read(pool_set *b, const int64_t *n, const mg_boxes *from) {
+static int pool_read(pool_set *b, const int64_t *n, const mg_windows *from) {
     static const int64_t zero = 0, one = 1;
     const int64_t *starts = from->starts, *sizes = from->sizes, *divisors = from->divisors;
     if (from->axes < 1 || from->axes > POOL_AXES)

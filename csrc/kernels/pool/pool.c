@@ -206,7 +206,7 @@ static mg_array *pool_filled(int code, mg_array *out) {
 }
 
 /* An element a window, in a new array. */
-static mg_array *pool_reduce(int op, mg_array *x, const mg_boxes *windows) {
+static mg_array *pool_reduce(int op, mg_array *x, const mg_windows *windows) {
     pool_set b;
     int64_t shape[MG_MAX_NDIM];
     int lead = x->ndim - (int)windows->axes;
@@ -219,7 +219,7 @@ static mg_array *pool_reduce(int op, mg_array *x, const mg_boxes *windows) {
 
 /* The windows on the last axes of a shape, of each of which g has an element; 0 or an error code. */
 static int pool_match(pool_set *b, const mg_array *g, int ndim, const int64_t *shape,
-                      const mg_boxes *windows) {
+                      const mg_windows *windows) {
     int lead = ndim - (int)windows->axes;
     if (lead < 0 || g->ndim != ndim) return mg_fail_code(MG_ENDIM, g->ndim, ndim);
     for (int d = 0; d < ndim; d++) {
@@ -231,12 +231,12 @@ static int pool_match(pool_set *b, const mg_array *g, int ndim, const int64_t *s
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
-mg_array *mg_box_sum(mg_array *x, const mg_boxes *windows) {
+mg_array *mg_pool_sum(mg_array *x, const mg_windows *windows) {
     if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
     return pool_reduce(POOL_SUM, x, windows);
 }
 
-mg_array *mg_box_spread(mg_array *g, int ndim, const int64_t *shape, const mg_boxes *windows) {
+mg_array *mg_pool_sum_vjp(mg_array *g, int ndim, const int64_t *shape, const mg_windows *windows) {
     pool_set b;
     if (!mg_is_float(g->dtype)) return mg_fail(MG_EDTYPE, g->dtype, 0);
     if (pool_match(&b, g, ndim, shape, windows)) return NULL;
@@ -248,17 +248,17 @@ mg_array *mg_box_spread(mg_array *g, int ndim, const int64_t *shape, const mg_bo
     return out ? pool_filled(pool_run(POOL_SPREAD, out, NULL, g, out->size, &b), out) : NULL;
 }
 
-mg_array *mg_box_max(mg_array *x, const mg_boxes *windows) {
+mg_array *mg_pool_max(mg_array *x, const mg_windows *windows) {
     if (x->dtype == MG_BOOL) return mg_fail(MG_EDTYPE, x->dtype, 0);
     return pool_reduce(POOL_MAX, x, windows);
 }
 
-mg_array *mg_box_argmax(mg_array *x, const mg_boxes *windows) {
+mg_array *mg_pool_argmax(mg_array *x, const mg_windows *windows) {
     if (x->dtype == MG_BOOL) return mg_fail(MG_EDTYPE, x->dtype, 0);
     return pool_reduce(POOL_ARGMAX, x, windows);
 }
 
-mg_array *mg_box_max_vjp(mg_array *g, mg_array *x, const mg_boxes *windows) {
+mg_array *mg_pool_max_vjp(mg_array *g, mg_array *x, const mg_windows *windows) {
     pool_set b;
     if (!mg_is_float(x->dtype) || g->dtype != x->dtype) return mg_fail(MG_EDTYPE, g->dtype, 0);
     if (pool_match(&b, g, x->ndim, x->shape, windows)) return NULL;

@@ -250,7 +250,7 @@ mg_array *mg_uniform(int dtype, int ndim, const int64_t *shape, uint64_t *state,
     return random_draw(job, dtype, ndim, shape, state, source);
 }
 
-mg_array *mg_keep(float p, int ndim, const int64_t *shape, uint64_t *state, const void *source) {
+mg_array *mg_dropout_mask(float p, int ndim, const int64_t *shape, uint64_t *state, const void *source) {
     if (!(p >= 0 && p <= 1)) return mg_fail(MG_EARG, 0, 0);
     uint32_t least = (uint32_t)(p * 0x1p24f);
     least += (float)least < p * 0x1p24f;
@@ -274,7 +274,7 @@ static void random_drop_f64(void *out, const void *const *in, int64_t n) {
     for (int64_t i = 0; i < n; i++) y[i] = keep[i] ? x[i] * factor : 0;
 }
 
-mg_array *mg_drop(mg_array *x, mg_array *keep, double factor) {
+mg_array *mg_apply_mask(mg_array *x, mg_array *keep, double factor) {
     if (!mg_is_float(x->dtype) || keep->dtype != MG_BOOL)
         return mg_fail(MG_EDTYPE, x->dtype, keep->dtype);
     int ndim;

@@ -181,7 +181,7 @@ static mg_array *back_means(mg_array *x, uint32_t mask) {
     return sums;
 }
 
-int mg_far(mg_array *y) {
+int mg_roots_extreme(mg_array *y) {
     bool far = true;
     mg_array *held = mg_contiguous(y);
     if (held)
@@ -190,7 +190,7 @@ int mg_far(mg_array *y) {
     return far;
 }
 
-mg_array *mg_units(mg_array *y, int all) {
+mg_array *mg_scale_units(mg_array *y, int all) {
     mg_array *held = mg_contiguous(y), *units = held ? mg_new(y->dtype, y->ndim, y->shape) : NULL;
     if (units)
         (y->dtype == MG_FLOAT32 ? back_units_f32 : back_units_f64)(units->data, held->data,
@@ -213,8 +213,8 @@ static int back_with_care(mg_array *dx, mg_array *x, mg_array *y, mg_array *g, u
         root = mg_var(true, x, naxes, axes, 0, true);
     } else if (!y) {
         root = mg_full(x->dtype, 0, NULL, 1, 0);
-    } else if (mg_far(y)) {
-        units = mg_units(y, false);
+    } else if (mg_roots_extreme(y)) {
+        units = mg_scale_units(y, false);
         mg_release(in);
         in = units ? mg_reduce_scaled(x, units) : NULL;
         if (in && centred) { /* sqrt(squares / n) in place of sqrt(squares * scale) */
@@ -282,7 +282,7 @@ static int back_recentre(mg_array *dx, mg_array *x, mg_array *mean, uint32_t mas
 
 /* y = the variance of x, its root or the norm: dx = scale * g * (x - mean), for a root over y; the
  * norm's mean is 0. `y` is NULL for the variance. */
-mg_array *mg_spread_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
+mg_array *mg_deviation_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
                         double scale, int centred, int keepdims) {
     uint32_t mask;
     bool narrow = x->dtype == MG_FLOAT32, care = isinf(scale);

@@ -613,7 +613,7 @@ mg_array *mg_reduce_scaled(mg_array *x, mg_array *factor) {
     return y;
 }
 
-int mg_lost(mg_array *sums, int64_t count) {
+int mg_squares_lost(mg_array *sums, int64_t count) {
     bool narrow = sums->dtype == MG_FLOAT32;
     double low = 2 * (double)count * (narrow ? FLT_MIN : DBL_MIN);
     if (!mg_is_contiguous(sums)) return true;
@@ -627,7 +627,7 @@ static int reduce_find_units(mg_array **units, mg_array *x, uint32_t mask, mg_ar
     int64_t n = mg_reduce_extent(x, mask);
     double low = 2 * (double)n * (narrow ? FLT_MIN : DBL_MIN);
     *units = NULL;
-    if (!mg_lost(sums, n)) return MG_OK;
+    if (!mg_squares_lost(sums, n)) return MG_OK;
     mg_array *top = mg_reduce_groups(REDUCE_MAX, x, mask, NULL);
     mg_array *least = top ? mg_reduce_groups(REDUCE_MIN, x, mask, NULL) : NULL;
     if (least && (narrow ? reduce_units_f32 : reduce_units_f64)(top->data, least->data, sums->data,

@@ -84,11 +84,11 @@ static mg_array *resample_run(mg_array *x, bool back, int axis, int64_t n, int c
     return y;
 }
 
-mg_array *mg_tap(mg_array *x, int axis, int count, mg_array **places, mg_array **weights) {
+mg_array *mg_resample(mg_array *x, int axis, int count, mg_array **places, mg_array **weights) {
     return resample_run(x, false, axis, count > 0 ? places[0]->size : 0, count, places, weights);
 }
 
-mg_array *mg_untap(mg_array *x, int axis, int64_t n, int count, mg_array **places,
+mg_array *mg_resample_vjp(mg_array *x, int axis, int64_t n, int count, mg_array **places,
                    mg_array **weights) {
     return resample_run(x, true, axis, n, count, places, weights);
 }

@@ -377,7 +377,7 @@ mg_array *mg_prod_vjp(mg_array *g, mg_array *x, int axis) {
     return scan_products_back(g, x, axis, true);
 }
 
-int mg_products_far(mg_array *x, int axis) {
+int mg_product_overflows(mg_array *x, int axis) {
     mg_lines lines;
     if (lines_along(&lines, x, axis)) return true;
     mg_array *held = mg_contiguous(x);
@@ -391,7 +391,7 @@ int mg_products_far(mg_array *x, int axis) {
     return far;
 }
 
-mg_array *mg_powers(mg_array *x, int axis, int others) {
+mg_array *mg_product_exponents(mg_array *x, int axis, int others) {
     mg_lines lines;
     if (lines_along(&lines, x, axis)) return NULL;
     mg_array *held = mg_contiguous(x), *y = held ? mg_new(MG_INT64, x->ndim, x->shape) : NULL;
@@ -405,7 +405,7 @@ mg_array *mg_powers(mg_array *x, int axis, int others) {
     return y;
 }
 
-mg_array *mg_shifted(mg_array *x, mg_array *powers) {
+mg_array *mg_scale_by_exponents(mg_array *x, mg_array *powers) {
     if (!mg_is_float(x->dtype) || powers->dtype != MG_INT64)
         return mg_fail(MG_EDTYPE, x->dtype, powers->dtype);
     if (lines_differ(x, powers)) return NULL;

@@ -137,13 +137,13 @@ mg_array *mg_argsort(mg_array *x, int axis, int descending) {
     return sorted_places(x, axis, (sort_job){.descending = descending != 0, .found = -1});
 }
 
-mg_array *mg_ranks(mg_array *x, int count, const int64_t *ranks, int nan_all, int axis) {
+mg_array *mg_order_statistics(mg_array *x, int count, const int64_t *ranks, int nan_all, int axis) {
     if (count < 0) return mg_fail(MG_EARG, count, 0);
     return sorted_places(x, axis, (sort_job){.task = SORT_ORDER_STATISTICS, .ranks = ranks,
                                              .nan_all = nan_all != 0, .found = count});
 }
 
-mg_array *mg_middle(mg_array *x, int axis, int skip_nan) {
+mg_array *mg_median(mg_array *x, int axis, int skip_nan) {
     sort_task task = skip_nan ? SORT_NANMIDDLE : SORT_MIDDLE;
     return sorted_places(x, axis, (sort_job){.task = task, .found = 2});
 }

@@ -59,7 +59,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     of_a, of_b = f.norm(a, 2.0, axis, True), f.norm(b, 2.0, axis, True)
     least_a, least_b = f.maximum(of_a, eps), f.maximum(of_b, eps)
     both = f.mul(of_a.detach(), of_b.detach())._h
-    if call(kernels.far, both) or call(kernels.lost, both, 1):  # products may leave the range
+    if call(kernels.roots_extreme, both) or call(
+        kernels.squares_lost, both, 1
+    ):  # products may leave the range
         unit_a, unit_b = (apply(UNITS, (n.detach(),), (True,)) for n in (least_a, least_b))
         a, b, least_a, least_b = a * unit_a, b * unit_b, least_a * unit_a, least_b * unit_b
     of_a, of_b = f.squeeze(of_a, axis), f.squeeze(of_b, axis)

@@ -425,7 +425,7 @@ def local_response_norm(
 
     divisor = base(x, k)
     if not x._h.size or not (
-        call(kernels.far, divisor._h) or call(kernels.lost, divisor._h, count)
+        call(kernels.roots_extreme, divisor._h) or call(kernels.squares_lost, divisor._h, count)
     ):
         return x / divisor**beta
     unit = apply(UNITS, (f.amax(f.abs(x.detach())),), (True,))  # squares may leave the range

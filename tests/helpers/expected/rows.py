@@ -59,14 +59,14 @@ ROWS: dict[str, tuple[Callable[[], Any], Any]] = {
         _complete_basis,
         [np.eye(3), np.array([[3.0, 1.0], [4.0, 2.0], [0.0, 2.0]])],
     ),
-    "box_argmax": (
+    "pool_argmax": (
         lambda: F.max_pool1d(_leaf([1.0, 5.0, 4.0, 3.0]), 2, return_indices=True)[1],
         np.array([[1, 2]]),
     ),
     "causal": (_weights_of_causal_attention, np.array([[11 / 6], [5 / 6], [2 / 6]])),
     "lstm_projected_steps": (_projected, _projected_by_numpy()),
-    "middle": (lambda: mg.median(_leaf(3.0, 1.0, 8.0, 2.0)), 2.5),
-    "ranks": (lambda: mg.kthvalue(_leaf(3.0, 1.0, 8.0, 2.0), 3), [3.0, 0]),
+    "median_positions": (lambda: mg.median(_leaf(3.0, 1.0, 8.0, 2.0)), 2.5),
+    "order_statistics": (lambda: mg.kthvalue(_leaf(3.0, 1.0, 8.0, 2.0), 3), [3.0, 0]),
     "shifted": (_products_of_the_others, np.array([1e-300, 1e-250, 1e300, 1e250])),
     "to": (lambda: _leaf(1.5, -2.0).to(mg.float32), np.array([1.5, -2.0], np.float32)),
     "units": (
