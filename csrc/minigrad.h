@@ -113,7 +113,7 @@ uint64_t mg_saved_buffer(const mg_saved *saved, int i); /* 0 where there is none
 
 /* ---- running kernels ----------------------------------------------------------------------------- */
 
-/* What an operation takes beside arrays: integers and floats, each in the order of its parameters. A list
+/* Arguments of an operation beside arrays: integers and floats, each in the order of its parameters. A list
  * is its length, -1 for none, and what is in it. */
 typedef struct mg_args {
     const int64_t *ints;
@@ -179,7 +179,7 @@ int64_t mg_live_bytes(void);
 /* For tests: from now on the blocks number first..last, counted from 1, that are asked of the system are
  * not there, and nothing is cached; (1, 0) ends that. The number of blocks asked for since the last call. */
 int64_t mg_deny_blocks(int64_t first, int64_t last);
-/* What the accelerator needs of C, which it includes nothing of: see python/speed.h. */
+/* Functions of C for the accelerator, which links to none of them: see python/speed.h. */
 typedef struct mg_core mg_core;
 const mg_core *mg_core_table(void);
 /* cffi: end */

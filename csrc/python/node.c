@@ -38,7 +38,7 @@ static int node_clear(PyObject *object) {
 }
 
 /* A node takes along what it is the last to hold, and so on: one after the other, however deep the graph.
- * Those that wait are a list, linked where weak references were. */
+ * Waiting nodes are a list, linked where weak references were. */
 static void node_free(PyObject *self) {
     static _Thread_local PyObject *waiting;
     static _Thread_local bool freeing;

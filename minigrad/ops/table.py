@@ -151,7 +151,7 @@ class Row:
         self.keeps = self.saves([True] * len(self.derivatives))
         TABLE[name] = self
 
-    # What the first backward finds, see tape.vjp: two rules (node, g) -> a gradient per input, the
+    # Found by the first backward, see tape.vjp: two rules (node, g) -> a gradient per input, the
     # second with a graph; and where the arrays that each derivative needs lie among the saved ones.
     rules: tuple[Rule, Rule] | None
     places: tuple[tuple[int, ...], ...]

@@ -86,7 +86,7 @@ def _check_numbers() -> None:
 
 
 _check_numbers()
-# Those that are built in and that this machine can run, best last.
+# Instruction sets that are built in and that this machine can run, best last.
 _offered = itertools.takewhile(bool, map(lib.mg_isa_offered, itertools.count()))
 available_isas = tuple(ffi.string(name).decode() for name in _offered)
 isa = _choose(available_isas)

@@ -53,7 +53,7 @@ def topological_order(roots: Iterable[Node], oldest: int = -1) -> list[Node]:
 
 def _leading_to(inputs: set[Any], roots: Sequence[Parent]) -> set[Node]:
     """The nodes that a gradient passes through on its way from the roots to one of the inputs."""
-    # What is older than all inputs was not made from any of them.
+    # A node older than all inputs was not made from any of them.
     oldest = min([edge.serial if type(edge) is Node else -1 for edge in inputs], default=-1)
     reaching: set[Node] = set()
     for node in topological_order([edge for edge in roots if type(edge) is Node], oldest):

@@ -178,7 +178,7 @@ def _pointwise_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     if not callable(partial):
         return _constant(partial, g)
     # In the gradient's dtype: an int64 or float32 operand must not make the partial a float32.
-    # Those with a default are only for the kernel.
+    # Parameters with a default are only for the kernel.
     names = row.needs[i][: len(row.needs[i]) - len(partial.__defaults__ or ())]
     saved = [unpack(row, node, name).to(g.dtype) for name in names]
     return g.scale(partial(*saved))

@@ -360,8 +360,8 @@ static void R(v_entr_partial_chunk)(real *restrict out, const real *restrict x, 
 }
 
 /* b a^(b-1), its size from the square root h of the power: as h b h where |a| < 1/2 and h is of
- * a^(b-1), else as h / a b h, where to take 1 from b would cost digits. What is near the ends of the
- * range is so multiplied last. x^0 is constant; 0 * x^-1 must not be formed. */
+ * a^(b-1), else as h / a b h, where to take 1 from b would cost digits. Factors near the ends of the
+ * range are thus multiplied last. x^0 is constant; 0 * x^-1 must not be formed. */
 static MG_NOINLINE void R(pow_by_any_base)(real *restrict partial, const real *restrict a,
                                            const real *restrict b, const real *restrict y,
                                            int64_t n) {

@@ -18,7 +18,7 @@ enum {
 
 typedef enum { POOL_SUM, POOL_SPREAD, POOL_MAX, POOL_ARGMAX, POOL_MAX_VJP } pool_op;
 
-/* What sums of lines are made of: columns, or two at a time, which lie side by side or, of planes that
+/* The terms of sums of lines: columns, or two at a time, which lie side by side or, of planes that
  * are lanes, in two vectors. */
 typedef enum { POOL_COLUMNS, POOL_PAIRS, POOL_VECTORS } pool_sums;
 

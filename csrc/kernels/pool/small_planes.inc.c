@@ -1,6 +1,6 @@
 /* small_planes.inc.c: pooling of small planes, interleaved so that a lane holds a plane; a template.
  *
- * Element k of plane l of them becomes number k * LANES + l. So a line is LANES times as long, a
+ * Element k of plane l of them becomes number k * LANES + l. A line is LANES times as long, a
  * column is a vector, and all vectors are full, whatever windows lie on a plane. Lines are joined as
  * those of one plane are, by a pool_set whose n[2] says how long they now are; maxima are taken in the
  * same order, and so are sums, but that pairs of columns of floats are added up after all lines. */

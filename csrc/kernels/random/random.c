@@ -12,7 +12,7 @@
 /* Counters that a thread takes at a time, and words that are made before they are converted. */
 enum { RANDOM_ROUNDS = 10 };
 
-/* What is multiplied by, and what is added to the keys in every round. */
+/* The multipliers, and the numbers added to the keys in every round. */
 #define RANDOM_M0 0xD2E7470EE14C6C93u
 #define RANDOM_M1 0xCA5A826395121157u
 #define RANDOM_W0 0x9E3779B97F4A7C15u

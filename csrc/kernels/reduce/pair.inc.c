@@ -8,7 +8,7 @@
  * what all terms share, so that a large mean costs no digits; any element of the line is good. */
 #include "simd/real.h"
 
-/* What a join of moments of `na` and of `nb` terms takes. */
+/* Factors of a join of moments of `na` and of `nb` terms. */
 typedef struct {
     real a, b, both;
 } R(pair_weights);
