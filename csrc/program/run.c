@@ -6,18 +6,24 @@
 enum { OP_TABLE = sizeof op_table / sizeof *op_table };
 
 int mg_run(int op, int n, mg_array *const *in, const mg_args *args, mg_arrays *out) {
-    int count = mg_op_count(), number = op % count;
-    if (op >= 3 * count && op < 3 * count + OP_TABLE) return op_table[op - 3 * count].run(in, args, out);
-    switch (op < 0 ? -1 : op / count) {
-    case 0: return op_made(out, n == 1 ? mg_unary(number, in[0]) : mg_binary(number, in[0], in[1]));
-    case 1:
-        if (mg_op_arity(number) == 1) return op_made(out, mg_unary_vjp(number, in[0], args->saved));
-        return op_made_several(out, mg_binary_vjp(number, (int)args->ints[0], in[0], args->saved));
-    case 2:
-        if (mg_op_arity(number) == 1) return op_made(out, mg_unary_vjp_over(number, in[0], args->saved));
-        return op_made_several(out, mg_binary_vjp_over(number, (int)args->ints[0], in[0], args->saved));
+    int count = mg_op_count();
+    if (op < 0) return mg_fail_code(MG_EARG, op, 0);
+    if (op < count) return op_made(out, n == 1 ? mg_unary(op, in[0]) : mg_binary(op, in[0], in[1]));
+    if ((op -= count) < count) {
+        if (mg_op_arity(op) == 1) return op_made(out, mg_unary_vjp(op, in[0], args->saved));
+        return op_made_several(out, mg_binary_vjp(op, (int)args->ints[0], in[0], args->saved));
     }
+    if ((op -= count) < count) {
+        if (mg_op_arity(op) == 1) return op_made(out, mg_unary_vjp_over(op, in[0], args->saved));
+        return op_made_several(out, mg_binary_vjp_over(op, (int)args->ints[0], in[0], args->saved));
+    }
+    if ((op -= count) < OP_TABLE) return op_table[op].run(in, args, out);
     return mg_fail_code(MG_EARG, op, 0);
+}
+
+mg_array *mg_run_one(int op, int n, mg_array *const *in, const mg_args *args) {
+    mg_arrays out;
+    return mg_run(op, n, in, args, &out) ? NULL : out.made[0];
 }
 
 int mg_run_count(void) { return 3 * mg_op_count() + OP_TABLE; }

@@ -21,10 +21,9 @@ composition     nothing: a formula in tensor operations, elementwise, that diffe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
-from minigrad.runtime.native import Array, call, lib, names, signatures
+from minigrad.runtime.native import Array, call, function_of, lib, names, signatures
 
 __all__ = [
     "TABLE",
@@ -55,7 +54,7 @@ Rule = Callable[..., Any]  # (node, g) -> a gradient per input
 
 def _function(kernel: Any) -> Any:
     """The function that runs a kernel given by its number; anything else as it is."""
-    return partial(call, kernel) if isinstance(kernel, int) else kernel
+    return function_of(kernel) if isinstance(kernel, int) else kernel
 
 
 class Row:

@@ -14,7 +14,7 @@ import importlib
 import itertools
 import os
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, final
 
@@ -28,6 +28,7 @@ __all__ = [
     "call",
     "check_result",
     "ffi",
+    "function_of",
     "isa",
     "kernels",
     "lib",
@@ -124,12 +125,15 @@ def vjp_of(number: int) -> int | None:
 class Array:
     """An array of C's, released when this goes."""
 
-    __slots__ = ("__weakref__", "pointer")
+    __slots__ = ("__weakref__", "dtype", "pointer")
+
+    dtype: int  # the code of the dtype
 
     def __init__(self, pointer: Any) -> None:
         if not isinstance(pointer, ffi.CData):
             raise TypeError("arrays come from kernels")
         self.pointer = ffi.gc(pointer, lib.mg_release)
+        self.dtype = pointer.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -145,7 +149,6 @@ class Array:
 
     size = property(lambda self: self.pointer.size, doc="The number of elements.")
     ndim = property(lambda self: self.pointer.ndim, doc="The number of dimensions.")
-    dtype = property(lambda self: self.pointer.dtype, doc="The code of the dtype.")
     weak = property(lambda self: self.pointer.weak, doc="1 for a Python number, else 0.")
     adapted = property(
         lambda self: self.pointer.adapted, doc="1 where an input was broadcast or cast, else 0."
@@ -230,26 +233,59 @@ def call(number: int, *args: Any) -> Any:
     arrays at the end. Arrays of storage dtypes are cast to what is computed in, unless the kernel
     takes them or writes.
     """
-    request = _request(number, args)
-    code = lib.mg_run(*request[:5])
-    out, kind = request[4], signatures[number][-1]
+    number_of_arrays, arrays, given, held = _request(number, args)
+    kind = signatures[number][-1]
     made: Any = None
-    if kind == "?":
-        made = bool(code)
-    elif code:
-        raise failure(number, args)
-    elif kind == "1":
-        made = Array(out.made[0])
-    elif kind == "n":
-        each = ffi.unpack(out.made, out.count)
-        made = tuple([None if one == ffi.NULL else Array(one) for one in each])
+    if kind == "1":
+        pointer = lib.mg_run_one(number, number_of_arrays, arrays, given)
+        if not pointer:
+            raise failure(number, args)
+        made = Array(pointer)
+    else:
+        out = ffi.new("mg_arrays *")
+        code = lib.mg_run(number, number_of_arrays, arrays, given, out)
+        if kind == "?":
+            made = bool(code)
+        elif code:
+            raise failure(number, args)
+        elif kind == "n":
+            each = ffi.unpack(out.made, out.count)
+            made = tuple([None if one == ffi.NULL else Array(one) for one in each])
+    del held
     if tracers:
         tracers[-1](names[number], args, made)
     return made
 
 
+def function_of(number: int) -> Callable[..., Any]:
+    """:func:`call` of one operation; quicker for one or two arrays and nothing else."""
+    general = partial(call, number)
+    run, null = lib.mg_run_one, ffi.NULL
+
+    def of_one(x: Array) -> Array:
+        if x.dtype >= 0 and not tracers:
+            pointer = run(number, 1, [x.pointer], null)
+            if pointer:
+                return Array(pointer)
+        return general(x)
+
+    def of_two(a: Array, b: Array) -> Array:
+        if a.dtype >= 0 and b.dtype >= 0 and not tracers:
+            pointer = run(number, 2, [a.pointer, b.pointer], null)
+            if pointer:
+                return Array(pointer)
+        return general(a, b)
+
+    return {"a:1": of_one, "aa:1": of_two}.get(signatures[number], general)
+
+
 def _request(number: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments of ``mg_run``, and behind them what must live as long as they do."""
+    """The arrays of a call and its other arguments as ``mg_run`` takes them.
+
+    That is the number of arrays, these and the rest; and what must live as long.
+    """
+    if not 0 <= number < len(signatures):
+        raise ValueError(f"no operation has the number {number}")
     signature = signatures[number]
     arrays: list[Any] = []
     ints: list[int] = []
@@ -260,9 +296,11 @@ def _request(number: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
         raise TypeError(f"[{titles[number]}] takes {signature}, not {len(args)} arguments")
     held: list[Any] = [args]
     for kind, value in zip(signature, args, strict=False):
-        if kind in "as" and type(value) is Array and (kind == "s" or value.dtype >= 0):
+        if type(value) is Array and (value.dtype >= 0 or kind == "s"):
+            if kind not in "asm":
+                raise TypeError(f"[{titles[number]}] takes {signature}")
             arrays.append(value.pointer)
-        elif kind in "ip":
+        elif kind == "i" or kind == "p":
             ints.append(value)
         elif kind == "d":
             floats.append(value)
@@ -279,13 +317,23 @@ def _request(number: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
             for x in (value or ()) if several else (value,):
                 arrays.append(_pointer(number, kind, x, held))
     arrays += [ffi.NULL] * len(left)
+    c_ints, given = _c_ints(number, tuple(ints))
+    if floats or saved:
+        c_floats = ffi.new("double[]", floats) if floats else ffi.NULL
+        given = ffi.new("mg_args *", {"ints": c_ints, "floats": c_floats, "saved": saved})
+        held.append(c_floats)
+    held.append(c_ints)
+    return len(arrays), arrays, given, held
+
+
+@lru_cache(512)
+def _c_ints(number: int, ints: tuple[int, ...]) -> tuple[Any, Any]:
+    """Integers as C takes them, and arguments with nothing else."""
     try:
         c_ints = ffi.new("int64_t[]", ints)
-        c_floats = ffi.new("double[]", floats)
     except OverflowError:
         raise ValueError(f"[{titles[number]}] a size or index is beyond int64") from None
-    given = ffi.new("mg_args *", {"ints": c_ints, "floats": c_floats, "saved": saved})
-    return number, len(arrays), arrays, given, ffi.new("mg_arrays *"), c_ints, c_floats, held
+    return c_ints, ffi.new("mg_args *", {"ints": c_ints})
 
 
 def _pointer(number: int, kind: str, x: Any, held: list[Any]) -> Any:
@@ -304,9 +352,10 @@ def _pointer(number: int, kind: str, x: Any, held: list[Any]) -> Any:
 
 def step(number: int, *args: Any) -> partial[int]:
     """A kernel that writes, as a step of :func:`run_steps`."""
-    request = _request(number, args)
-    made: partial[int] = partial(lib.mg_run, *request[:5])
-    made.of = number, args, request  # type: ignore[attr-defined]
+    number_of_arrays, arrays, given, held = _request(number, args)
+    out = ffi.new("mg_arrays *")
+    made: partial[int] = partial(lib.mg_run, number, number_of_arrays, arrays, given, out)
+    made.of = number, args, held  # type: ignore[attr-defined]
     return made
 
 
@@ -404,6 +453,11 @@ def mg_owner_released(key: Any) -> None:
 
 
 if speed is not None and not TYPE_CHECKING:
+
+    def function_of(number):
+        """:func:`call` of one operation."""
+        return partial(speed.call, number)
+
     Array, Saved, call, save, save_as_is, keep = (
         getattr(speed, name) for name in ("Array", "Saved", "call", "save", "save_as_is", "keep")
     )

@@ -265,6 +265,35 @@ def test_a_module_that_another_use_makes_meanwhile():
     assert lines > 20
 
 
+def test_it_runs_in_a_subinterpreter_or_says_what_stops_it(printed):
+    """Interpreters with a lock of their own are refused by cffi, in a sentence."""
+    code = """
+try: import _xxsubinterpreters as interpreters
+except ImportError:
+    try: import _interpreters as interpreters
+    except ImportError: interpreters = None
+import minigrad as mg
+inner = '''
+try:
+    import minigrad as mg
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+except ImportError as error:
+    assert "subinterpreters" in str(error), error
+'''
+if interpreters is not None:
+    other = interpreters.create()
+    failed = interpreters.run_string(other, inner)
+    assert failed is None, failed
+    interpreters.destroy(other)
+x = mg.tensor([3.0], requires_grad=True)
+(x * x).sum().backward()
+print(x.grad.tolist())
+"""
+    assert printed(code) == ["[6.0]"]
+
+
 def test_it_can_be_imported_twice_in_one_process(printed):
     """As after sys.modules was purged: each import has classes and a tape of its own."""
     code = """

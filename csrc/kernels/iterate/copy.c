@@ -9,7 +9,7 @@
 /* ---- one dtype, any strides on both sides ---- */
 
 typedef struct copy_plan {
-    char *to, *also; /* and a second place, of copy_twice_block */
+    char *to;
     const char *from;
     int itemsize, ndim;
     int64_t shape[MG_MAX_NDIM];
@@ -235,55 +235,6 @@ mg_array *mg_copy(mg_array *a) {
     if (!out) return NULL;
     out->weak = a->weak;
     mg_copy_strided(out, a);
-    return out;
-}
-
-/* ---- two copies of what lies in order, which is read once ---- */
-
-static void copy_twice_block(void *context, int64_t block) {
-    const copy_plan *p = context;
-    int64_t at = block * COPY_TWICE, end = mg_min(at + COPY_TWICE, p->shape[0]);
-    /* A Zen 5 copies more than fits in its first cache faster to one place after the other. */
-    bool apart = p->streams || (mg_system_zen() == 5 && p->shape[0] >= 2 * COPY_TWICE);
-    int64_t step = apart && !p->streams ? COPY_TWICE / 2 : COPY_CHUNK;
-    for (int64_t n; at < end; at += n) {
-        n = mg_min(step, end - at);
-        char *to = p->to + at, *also = p->also + at;
-        const char *from = p->from + at;
-        if (apart || n < COPY_CHUNK) {
-            copy_straight(p, to, from, n, 1);
-            copy_straight(p, also, from, n, 1);
-            continue;
-        }
-        if (p->fetches) {
-            nditer_fetch(from, n, NDITER_AHEAD);
-            nditer_fetch(to, n, NDITER_AHEAD);
-            nditer_fetch(also, n, NDITER_AHEAD);
-        }
-        MG_UNROLL_4
-        for (int i = 0; i < COPY_CHUNK; i += MG_VECTOR_BYTES) {
-            vec_f32 v = v_load_f32((const float *)(from + i));
-            v_store_f32((float *)(to + i), v);
-            v_store_f32((float *)(also + i), v);
-        }
-    }
-    if (p->streams) v_stream_end();
-}
-
-mg_array *mg_copy_twice(mg_array *a, mg_array **also) {
-    *also = mg_is_contiguous(a) ? mg_new(a->dtype, a->ndim, a->shape) : NULL;
-    if (!*also) return mg_copy(a);
-    mg_array *out = mg_new(a->dtype, a->ndim, a->shape);
-    if (!out) {
-        mg_release(*also);
-        *also = NULL;
-        return NULL;
-    }
-    out->weak = (*also)->weak = a->weak;
-    copy_plan p = {.to = out->data, .also = (*also)->data, .from = a->data, .itemsize = 1};
-    p.shape[0] = a->size * mg_itemsize(a->dtype);
-    copy_ways(&p, p.shape[0]);
-    mg_parallel_for(mg_ceil_div(p.shape[0], COPY_TWICE), copy_twice_block, &p);
     return out;
 }
 
