@@ -633,7 +633,7 @@ static void R(clamp)(ROW_ARGUMENTS) {
 
 /* ---- arrays and numbers ---- */
 
-/* What mg_fused runs; numbers come as arrays of equal elements. A name says what lies in `in`. */
+/* The loops of mg_fused; numbers come as arrays of equal elements. A name says what lies in `in`. */
 #define MIXED_ARGUMENTS void *out, const void *const *in, int64_t n
 
 MG_INLINE real R(mixed_product)(real a, real b) { return a == 0 ? 0 : a * b; }

@@ -15,7 +15,7 @@ MG_INLINE void R(norm_store)(real *p, vec v, int64_t left) {
     if (left >= LANES) v_store(p, v);
     else v_store_n(p, v, (int)left);
 }
-/* Of rows of whole vectors: past the caches, if they should not be there. */
+/* A store, for rows of whole vectors past the caches, if they should not be there. */
 MG_INLINE void R(norm_put)(real *p, vec v, int64_t left, bool streams) {
     if (streams) v_stream(p, (vec_f32)v);
     else R(norm_store)(p, v, left);

@@ -176,7 +176,7 @@ MG_INLINE bool pool_fills(const pool_set *b, int d) {
     return i == b->count[d] && end == b->n[d] && b->step[d] == 1;
 }
 
-/* What every row of windows on the second axis lies below the one before, or 0; there are several. */
+/* The distance of every row of windows on the second axis from the one before, or 0; there are several. */
 static int64_t pool_rise(const pool_set *b) {
     const int64_t *start = b->start[1];
     int64_t rise = start[1] - start[0];

@@ -114,7 +114,7 @@ static void R(pool_lanes_max)(real *restrict out, const real *restrict g, const 
     }
 }
 
-/* What `op` makes of `count` planes of n elements and m windows; b as above. */
+/* The results of `op` for `count` planes of n elements and m windows; b as above. */
 static MG_NOINLINE void R(pool_lanes)(int op, real *restrict out, const real *restrict x,
                                      const real *restrict g, const pool_set *b, int64_t n, int64_t m,
                                      int64_t count) {

@@ -174,9 +174,9 @@ static bool R(back_is_plain)(const void *of, int64_t n, const void *upstream, in
     return other == 0;
 }
 
-/* dx = g * exp(x - y), the share of x in y; an infinite y has 1 for +inf and 0 for all else. Of y
- * and g there are n, or one where `y_step`, `g_step` is not 1 but 0. Few at a time, so that results
- * are stored while exponentials are made; the last of them go back to where they are whole. */
+/* dx = g * exp(x - y), the share of x in y; an infinite y has 1 for +inf and 0 for all else. There are n of y
+ * and g, or one where `y_step`, `g_step` is not 1 but 0. Few at a time, so that results are stored while
+ * exponentials are made; the last of them go back to where they are whole. */
 static MG_NOINLINE void R(back_weigh)(void *out, const void *in, const void *of, int64_t y_step,
                                       const void *upstream, int64_t g_step, int64_t n, bool plain) {
     real *restrict dx = out;

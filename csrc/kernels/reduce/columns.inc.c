@@ -30,7 +30,7 @@ typedef struct {
     unsigned joins;
 } R(reduce_waiting);
 
-/* `side` vectors of columns, `used` lanes of each. What lies `ahead` of each element is asked for:
+/* `side` vectors of columns, `used` lanes of each. The element `ahead` of each is asked for:
  * rows are often pages apart, and the processor's own prefetching starts anew with each. REDUCE_SIDE
  * vectors of extrema are joined as numbers; false, and nothing is done, if perhaps not all are. */
 MG_INLINE bool R(reduce_vectors_of)(int kind, int side, int64_t used, real *out, const real *x,
