@@ -276,7 +276,8 @@ def function_of(number: int) -> Callable[..., Any]:
                 return Array(pointer)
         return general(a, b)
 
-    return {"a:1": of_one, "aa:1": of_two}.get(signatures[number], general)
+    quick: dict[str, Callable[..., Any]] = {"a:1": of_one, "aa:1": of_two}
+    return quick.get(signatures[number], general)
 
 
 def _request(number: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -366,11 +367,12 @@ def run_steps(steps: list[partial[Any]]) -> None:
     """
     code = next(filter(None, map(_run_step, steps)), 0)
     for each in steps if code or tracers else ():
-        number, args, _ = getattr(each, "of", (None, None, None))
-        if number is not None and code:
+        if not hasattr(each, "of"):
+            continue
+        number, args, _ = each.of
+        if code:
             raise failure(number, args)
-        if number is not None:
-            tracers[-1](names[number], args, None)
+        tracers[-1](names[number], args, None)
 
 
 _run_step = partial.__call__
