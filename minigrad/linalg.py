@@ -150,13 +150,13 @@ def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> SVD
     The matrix is m x n, and k = min(m, n). U is (m, m), S (k,) and Vh (n, n), or U (m, k) and Vh
     (k, n) with ``full_matrices=False``; the further columns and rows of the full ones have no
     gradient. U and Vh are found up to signs, so only functions that no sign changes have a gradient
-    that means something. Where two singular values are equal, functions of U @ Vh have one. So have
-    functions of the spaces that vectors of equal values span, and functions that treat equal values
-    alike. Other functions of vectors get NaN, and so do those of both: see eigh. Where values are
-    0, what would be divided by 0 is left out of functions of the vectors alone. In a product of low
-    rank values are 0 but for rounding. U f(S) Vh with f(0) = 0 has a gradient there, whose own
-    derivative is not finite. NaN for a matrix with a NaN or an infinity. ``driver`` is for GPUs,
-    and changes nothing.
+    that means something. Where two singular values are equal, functions of U @ Vh have one.
+    Functions of the spaces that vectors of equal values span have one too, and functions that treat
+    equal values alike. Other functions of vectors get NaN, and so do those of both: see eigh. Where
+    values are 0, what would be divided by 0 is left out of functions of the vectors alone. In a
+    product of low rank values are 0 but for rounding. U f(S) Vh with f(0) = 0 has a gradient there,
+    whose own derivative is not finite. NaN for a matrix with a NaN or an infinity. ``driver`` is
+    for GPUs, and changes nothing.
     """
     x = matrices("svd", A)
     m, n = x.shape[-2:]
@@ -191,9 +191,10 @@ def eigh(A: Any, UPLO: str = "L") -> Eigh:
     Eigenvectors are found up to their sign, so only functions that no sign changes have a gradient
     that means something. Where two eigenvalues are equal, functions of the values alone have one if
     they treat equal ones alike. Functions of the vectors alone have one if they depend only on the
-    space that the two span. Functions of both have one where their cotangent G tells what they are:
-    V^T G V has a diagonal of different values there, or no entries beside it. V f(w) V^T is one,
-    whose own derivative is not finite. Sums of f(w) and of functions of the space are others.
+    space that the two span. Functions of both have one where their cotangent G tells what they are.
+    This is so if V^T G V has a diagonal of different values there, or no entries beside it.
+    V f(w) V^T is one, whose own derivative is not finite. Sums of f(w) and of functions of the
+    space are others.
     Others get NaN, and so do those of vectors and values from two calls, as eigvalsh(A) beside
     eigh(A). NaN for a matrix with a NaN or an infinity. Raises ValueError for shapes that are not
     square.

@@ -47,7 +47,7 @@ class LRScheduler:
     of the schedule gives the last step that is done. Its groups have their "initial_lr", as in an
     optimizer's state. Rates that are neither the base rates nor the schedule's own of that step are
     kept then. Another schedule or the user set them. The first of several schedules side by side
-    would hide the others' share so: load the optimizer's state before, or resume each by its own
+    would thus hide the others' share. Load the optimizer's state before, or resume each by its own
     state.
 
     Raises TypeError for what is no optimizer, ValueError for groups without an initial rate where

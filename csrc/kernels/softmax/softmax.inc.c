@@ -195,7 +195,7 @@ static void R(softmax_piece)(void *out, const void *a, void *maximum, void *sum,
 }
 
 /* The factors that bring each of `count` pieces of a row, whose maxima and sums are m and s, about the
- * maximum of all and divides it by the sum of all. */
+ * maximum of all and divide it by the sum of all. */
 static void R(softmax_scales)(void *scales, const void *maxima, const void *sums, int64_t count) {
     const reduce_plan row = {.run_x = count, .run_y = 1, .run_c = count};
     real *scale = scales, top, sum;

@@ -364,8 +364,8 @@ def group_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Each of ``num_groups`` equal groups of the channels of each sample normalised by its mean and
-    variance, then each channel ``* weight + bias`` (Wu and He 2018).
+    """Each of ``num_groups`` equal groups of a sample's channels normalised by its mean and
+    variance. Then each channel is multiplied by ``weight`` and ``bias`` is added (Wu and He 2018).
 
     ``input`` has shape (N, C, ...), the others (C,). Raises ValueError where shapes do not fit, the
     groups do not divide the channels, or one sample has groups of one value; TypeError for other
