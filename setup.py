@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: how the C is built, which depends on the machine, and the tag."""
+"""Build of the two extension modules, whose flags depend on the machine, and the tag of wheels."""
 
 import os
 import re

@@ -174,7 +174,7 @@ def _measured(given: argparse.Namespace, machine: Mapping[str, Any], settings: A
         limits = {name: max(limits[name], again) for name, again in loops.measure(False).items()}
     _progress("")
     rows.sort(key=lambda row: GROUPS.index(row.group))
-    # What libraries say of their threads is asked now, when all are loaded.
+    # Libraries say how many threads they use once all are loaded.
     facts = _facts({**machine, "threads in use": environment.thread_facts()}, settings, limits)
     return Recording(given.threads, facts, rows)
 

@@ -28,7 +28,7 @@ _THREAD_VARIABLES = (
     "VECLIB_MAXIMUM_THREADS",
     "MINIGRAD_NUM_THREADS",
 )
-# What keeps a library from the kernels that it would choose on this machine.
+# Variables that keep a library from the kernels that it would choose on this machine.
 _HOLDING = (
     "MINIGRAD_ISA",
     "OPENBLAS_CORETYPE",

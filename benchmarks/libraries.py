@@ -1,4 +1,4 @@
-"""One face for the libraries that are compared: make an array, finish a call, read a result."""
+"""Common interface of the libraries: make an array, finish a call, read a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the machine can do: multiply-adds and bandwidths, from C loops compiled on the spot.
+"""Measurement of the machine's limits, multiply-adds and bandwidths, by C loops.
 
 ``loops.c`` is built with the system's C compiler into a temporary folder and called through ctypes,
 which releases the GIL: with several threads, each runs the loops on data of its own, and on a core

@@ -1,6 +1,6 @@
-/* What the machine can do: a loop that multiplies and adds in registers, and one that moves data.
+/* loops.c: benchmark loops of the machine's limits: multiply-adds in registers, and moves of data.
  *
- * limits.py compiles this for the machine at hand, once with REAL as float and once as double; there
+ * limits.py compiles this for the machine at hand, once with REAL as float and once as double. There
  * is nothing of minigrad in it. The compiler is kept from seeing with which values chains of
  * multiply-adds start and that a repetition finds the data as it was, and from turning a copy into a
  * call of memcpy, which chooses its stores itself. */

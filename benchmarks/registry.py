@@ -1,4 +1,4 @@
-"""What a benchmark case is, and the list of all of them.
+"""Registry of benchmark cases: the class of a case, and the list of all.
 
 A case is declared once: what it is called, its inputs, how each library computes it, the work it
 does and the targets it has to meet. The modules of ``benchmarks.cases`` register theirs.

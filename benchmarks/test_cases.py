@@ -28,7 +28,7 @@ def pytest_generate_tests(metafunc: Any) -> None:
     metafunc.parametrize(("case", "name", "libraries"), pairs)
 
 
-# What a peer warns of is not ours to judge.
+# Warnings of a peer are not ours to judge.
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.benchmark(max_time=0.1, min_rounds=5, warmup=True, disable_gc=True)
 def test_case(benchmark: Any, case: Case, name: str, libraries: dict[str, Any]) -> None:

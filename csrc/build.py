@@ -73,7 +73,7 @@ NO_STRINGS = STRINGS if compiles(STRINGS) else []
 # before the function, by up to 4 %. At 64 a module is 37 KB larger and no faster.
 ALIGNED = ["-falign-functions=32"]
 
-# What is the same for all instruction sets, and runs on every machine.
+# Flags of all instruction sets, whose code runs on every machine.
 CORE_FLAGS = [*ALIGNED, *BRANCHES_APART, *NO_STRINGS]
 ISA_FLAGS = {
     "baseline": CORE_FLAGS,

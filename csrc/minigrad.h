@@ -1,9 +1,9 @@
-/* minigrad.h: what C offers to Python. Read twice: by the C compiler and, between the marks, by cffi, which
- * knows plain declarations only. The kernels are in ops.def, and called by mg_run.
+/* minigrad.h: declarations of the C core for Python. The C compiler reads all of them, cffi those between the
+ * marks, since cffi knows plain declarations only. The kernels are in ops.def, and called by mg_run.
  *
  * Functions that make an array return NULL on failure, functions that write return 0 or an error
- * code; mg_error() tells the calling thread which. Arrays that come back are new and contiguous
- * unless the name says view; they are released with mg_release. Every function checks its input.
+ * code. mg_error() has the code for the calling thread. Returned arrays are new and contiguous unless the
+ * name says view, and mg_release releases them. Every function checks its input.
  */
 #ifndef MINIGRAD_H
 #define MINIGRAD_H
@@ -113,7 +113,7 @@ uint64_t mg_saved_buffer(const mg_saved *saved, int i); /* 0 where there is none
 
 /* ---- running kernels ----------------------------------------------------------------------------- */
 
-/* What an operation takes beside arrays: integers and floats, each in the order of its parameters. A list
+/* Arguments of an operation beside arrays: integers and floats, each in the order of its parameters. A list
  * is its length, -1 for none, and what is in it. */
 typedef struct mg_args {
     const int64_t *ints;
@@ -180,7 +180,7 @@ int64_t mg_live_bytes(void);
 /* For tests: from now on the blocks number first..last, counted from 1, that are asked of the system are
  * not there, and nothing is cached; (1, 0) ends that. The number of blocks asked for since the last call. */
 int64_t mg_deny_blocks(int64_t first, int64_t last);
-/* What the accelerator needs of C, which it includes nothing of: see python/speed.h. */
+/* Functions of C for the accelerator, which links to none of them: see python/speed.h. */
 typedef struct mg_core mg_core;
 const mg_core *mg_core_table(void);
 /* cffi: end */

@@ -1,4 +1,4 @@
-"""Checks that the compiler makes vectors of the loops left to it: ``python csrc/vectorised.py``.
+"""Check that the compiler vectorises the marked loops: ``python csrc/vectorised.py``.
 
 Kernels are plain loops, and nothing in C says that one must be compiled to vector instructions; a
 change that stops the compiler shows only as a kernel several times slower. ``MG_APART`` on a line

@@ -107,8 +107,8 @@ class QR(NamedTuple):
 def qr(A: Any, mode: str = "reduced") -> QR:
     """Q with orthonormal columns and upper triangular R, with Q @ R = A.
 
-    Of an m x n matrix, with k = min(m, n), ``"reduced"`` gives Q (m, k) and R (k, n),
-    ``"complete"`` Q (m, m) and R (m, n), and ``"r"`` an empty Q and the reduced R. The further
+    The matrix is m x n, and k = min(m, n). ``"reduced"`` gives Q (m, k) and R (k, n),
+    ``"complete"`` Q (m, m) and R (m, n). ``"r"`` gives an empty Q and the reduced R. The further
     columns of a complete Q, any that fill up the basis, have no gradient. The gradient needs the
     first k columns of A to be independent: it raises LinAlgError where R has a 0 on its diagonal.
     NaN for a matrix with a NaN or an infinity.
@@ -147,16 +147,16 @@ class SVD(NamedTuple):
 def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> SVD:
     """The singular value decomposition: A = U @ diag(S) @ Vh, with S descending.
 
-    Of an m x n matrix, with k = min(m, n), U is (m, m), S (k,) and Vh (n, n), or U (m, k) and
-    Vh (k, n) with ``full_matrices=False``; the further columns and rows of the full ones have
-    no gradient. U and Vh are found up to signs, so only functions that no sign changes have
-    a gradient that means something. Where two singular values are equal, functions of U @ Vh and of
-    the spaces that vectors of equal values span have one, and functions of the values that treat
-    equal ones alike. Other functions of vectors get NaN, and so do those of both: see eigh. Where
-    values are 0, what would be divided by 0 is left out of functions of the vectors alone. Where
-    values are 0 but for rounding, as those of a product of low rank, U f(S) Vh with f(0) = 0 has
-    a gradient, whose own derivative is not finite. NaN for a matrix with a NaN or an infinity.
-    ``driver`` is for GPUs, and changes nothing.
+    The matrix is m x n, and k = min(m, n). U is (m, m), S (k,) and Vh (n, n), or U (m, k) and Vh
+    (k, n) with ``full_matrices=False``; the further columns and rows of the full ones have no
+    gradient. U and Vh are found up to signs, so only functions that no sign changes have a gradient
+    that means something. Where two singular values are equal, functions of U @ Vh have one.
+    Functions of the spaces that vectors of equal values span have one too, and functions that treat
+    equal values alike. Other functions of vectors get NaN, and so do those of both: see eigh. Where
+    values are 0, what would be divided by 0 is left out of functions of the vectors alone. In a
+    product of low rank values are 0 but for rounding. U f(S) Vh with f(0) = 0 has a gradient there,
+    whose own derivative is not finite. NaN for a matrix with a NaN or an infinity. ``driver`` is
+    for GPUs, and changes nothing.
     """
     x = matrices("svd", A)
     m, n = x.shape[-2:]
@@ -189,13 +189,15 @@ def eigh(A: Any, UPLO: str = "L") -> Eigh:
 
     Only the lower triangle is read, or the upper one for ``UPLO="U"``; the gradient is symmetric.
     Eigenvectors are found up to their sign, so only functions that no sign changes have a gradient
-    that means something. Where two eigenvalues are equal, functions of the vectors alone have one
-    if they depend on the space alone that the two span, and functions of the values alone if they
-    treat equal ones alike. Functions of both have one where their cotangent G tells what they are,
-    V^T G V having a diagonal of different values there, or no entries beside it: V f(w) V^T, whose
-    own derivative is not finite, and sums of f(w) and of functions of the space. Others get NaN,
-    and so do those of vectors and values from two calls, as eigvalsh(A) beside eigh(A). NaN for a
-    matrix with a NaN or an infinity. Raises ValueError for shapes that are not square.
+    that means something. Where two eigenvalues are equal, functions of the values alone have one if
+    they treat equal ones alike. Functions of the vectors alone have one if they depend only on the
+    space that the two span. Functions of both have one where their cotangent G tells what they are.
+    This is so if V^T G V has a diagonal of different values there, or no entries beside it.
+    V f(w) V^T is one, whose own derivative is not finite. Sums of f(w) and of functions of the
+    space are others.
+    Others get NaN, and so do those of vectors and values from two calls, as eigvalsh(A) beside
+    eigh(A). NaN for a matrix with a NaN or an infinity. Raises ValueError for shapes that are not
+    square.
     """
     both = apply(_f.EIGH, (matrices("eigh", A, square=True),), (_triangle("eigh", UPLO),))
     values = apply(_f.MARKED, (both,), (OF_VALUES,))
@@ -255,7 +257,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     effect. ``residuals`` are the sums of squares for each column where m > n and all matrices have
     rank n, else empty.
 
-    Of a matrix of full rank it is found by QR.
+    QR finds it for a matrix of full rank.
     """
     a, b = matrices("lstsq", A), as_float("lstsq", B)
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
@@ -335,9 +337,9 @@ def matrix_norm(
 
     ``"fro"`` is the square root of the sum of squares, ``"nuc"`` the sum of the singular values, 2
     the largest of them and -2 the smallest; inf is the largest sum of magnitudes of a row, and -inf
-    the smallest; 1 and -1 are those of columns. Ties share the gradient evenly, and it is 0 for
-    a singular value of 0 and, but for -1, -2 and -inf, for a matrix of zeros. All norms of an
-    empty matrix are 0; ValueError where the smallest of nothing is asked for.
+    the smallest; 1 and -1 are those of columns. Ties share the gradient evenly. It is 0 for a
+    singular value of 0 and, but for -1, -2 and -inf, for a matrix of zeros. All norms of an empty
+    matrix are 0; ValueError where the smallest of nothing is asked for.
     """
     x = as_float("matrix_norm", A, dtype)
     if numpy or type(keepdim) is not bool:

@@ -60,9 +60,9 @@ class Generator:
     function takes one as ``generator=``; without, they share one.
 
     A forked child has its own copy. One with a seed of the operating system's starts over there
-    from another, so that children differ. One that was started with :meth:`manual_seed`, or put
-    somewhere with :meth:`set_state`, goes on in parent and child with the same numbers, as in
-    PyTorch and NumPy: give each worker a seed of its own, ``mg.manual_seed(seed + worker)``.
+    from another, so that children differ. After :meth:`manual_seed` or :meth:`set_state` it goes on
+    in parent and child with the same numbers, as in PyTorch and NumPy. Give each worker a seed of
+    its own, ``mg.manual_seed(seed + worker)``.
 
     >>> import minigrad as mg
     >>> g = mg.Generator().manual_seed(0)

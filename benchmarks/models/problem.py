@@ -1,4 +1,4 @@
-"""What a model has to say of itself, and a training step made of it for each library."""
+"""Description of a model, and the training step made of it for each library."""
 
 from __future__ import annotations
 

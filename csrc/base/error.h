@@ -1,4 +1,5 @@
-/* error.h: how C reports failure: a code and up to two numbers, one set a thread.
+/* error.h: error codes of C, with up to two numbers, one set for each thread.
+ *
  * mg_fail returns NULL so that a function that makes arrays ends with `return mg_fail(...)`. */
 #ifndef MG_ERROR_H
 #define MG_ERROR_H

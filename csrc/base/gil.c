@@ -1,4 +1,4 @@
-/* gil.c: when a call from Python gives up the interpreter's lock. */
+/* gil.c: the hook by which a long call gives up the interpreter's lock. */
 #include "gil.h"
 
 static void (*gil_hook)(void);

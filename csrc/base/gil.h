@@ -1,4 +1,4 @@
-/* gil.h: gives up the interpreter's lock in a call that turns out to be long.
+/* gil.h: the hook by which a long call gives up the interpreter's lock.
  *
  * Calls through cffi give it up always. The accelerator keeps it, as most calls are over sooner than the
  * lock could be given up and taken back, until the call opens a loop over several blocks or makes a large

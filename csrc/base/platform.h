@@ -19,7 +19,7 @@
 #define MG_QUOTED(text) MG_QUOTED_TEXT(text)
 #define MG_QUOTED_TEXT(text) #text
 /* The files of kernels/ and vmath/ are compiled once for each instruction set, MG_ISA, and linked into one
- * library. What one of them defines for others, and each kernel of ops.def, is declared by these: C
+ * library. Functions shared between these files, and each kernel of ops.def, are declared by these macros: C
  * calls it `name`, the linker name_avx2 and so on. */
 #ifdef MG_ISA
 #define MG_LINKED_AS(name)                                                                         \
@@ -66,8 +66,8 @@
 #define MG_AS_IT_IS __asm__ volatile("")
 /* Before one of few rounds: they are not written out. */
 #define MG_ROLLED _Pragma("GCC unroll 1")
-/* The compiler knows no more of a pointer from here on than that it is in a register. So it is added
- * up before its use (a multiply-add that reads from memory is one operation to the processor's front
+/* The compiler knows no more of a pointer from here on than that it is in a register. The address is therefore
+ * added up before its use (a multiply-add that reads from memory is one operation to the processor's front
  * end if there is no index in the address, else two), and what was read through it is read again. */
 #define MG_ANEW(pointer) __asm__("" : "+r"(pointer))
 /* A vector that was read stays in a register for all its uses: none of them reads it again. */

@@ -110,8 +110,8 @@ MG_NOINLINE int mg_system_ask_zen(void) {
 
 int64_t mg_system_reach = 4096 + 512;
 
-/* A Zen 4, the one of its family that has AVX-512, follows a stream by itself, and takes up to twice as
- * long where memory is asked for far ahead of it. What it reads, and would read without, is asked for. */
+/* A Zen 4, the one of its family that has AVX-512, follows a stream by itself, and takes up to twice as long
+ * where memory is asked for far ahead of it. Memory that it reads, and would read without, is asked for. */
 __attribute__((constructor)) static void system_reach(void) {
     if (system_amd_family() == 25 && system_has_avx512()) mg_system_reach = 0;
 }

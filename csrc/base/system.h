@@ -1,4 +1,4 @@
-/* system.h: what the machine and its administrator grant this process. */
+/* system.h: CPUs and memory granted to this process, and facts of the processor. */
 #ifndef MG_SYSTEM_H
 #define MG_SYSTEM_H
 

@@ -1,7 +1,7 @@
 /* distance.c: Euclidean distances between all pairs of two sets of points, by differences.
  *
  * Runs of points of the second set lie in cache, transposed so that they are vectors, while the points of
- * the first pass; what these runs add to the gradient of the first is then summed. So the bits do not
+ * the first pass; what these runs add to the gradient of the first is then summed. The bits do not
  * depend on the number of threads. */
 #include "kernels/iterate/contiguous.h"
 #include "memory/array.h"
@@ -99,7 +99,7 @@ static double distance_with_care(const distance_plan *t, const char *x, const ch
 }
 
 /* Distances of which the square overflowed, or lost terms, once more; `far` is what mg_distance_far says of
- * the squares. Those of 0 are right, as points have them to themselves, where no coordinate is so small
+ * the squares. Distances of 0 are right, as points have them to themselves, where no coordinate is so small
  * that squares of differences vanish. */
 static void distance_again(const distance_plan *t, char *out, int far) {
     bool narrow = t->dtype == MG_FLOAT32;
@@ -146,7 +146,7 @@ mg_array *mg_cdist(mg_array *a, mg_array *b) {
     return out;
 }
 
-/* What each run adds to the gradient of `a` is a part, and these are summed. */
+/* Each run adds a part to the gradient of `a`, and the parts are summed. */
 mg_arrays *mg_cdist_vjp(mg_array *g, mg_array *a, mg_array *b, mg_array *d) {
     distance_plan t;
     if (distance_lay_out(&t, a, b) != MG_OK) return NULL;

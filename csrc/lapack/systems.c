@@ -109,8 +109,8 @@ static bool system_cholesky(double *a, int64_t row, int64_t n) {
     return true;
 }
 
-/* What turns the column x of n elements, `step` apart, onto its first one, by Householder: x becomes
- * that and the rest of v = (1, ...), with which it is I - tau v v^T. Gives tau. */
+/* The reflection that turns the column x of n elements, `step` apart, onto its first one, by Householder: x
+ * becomes that and the rest of v = (1, ...), with which it is I - tau v v^T. Gives tau. */
 static double system_householder(double *x, int64_t step, int64_t n) {
     double most = 0, sum = 0;
     for (int64_t i = 1; i < n; i++) most = fmax(most, fabs(x[i * step]));

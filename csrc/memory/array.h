@@ -26,7 +26,7 @@ MG_INLINE mg_array *mg_retain(mg_array *a) {
     return a;
 }
 
-/* Of as many axes, and these of the same sizes? */
+/* True if both have as many axes, of the same sizes. */
 MG_INLINE bool mg_same_shape(const mg_array *a, const mg_array *b) {
     if (a->ndim != b->ndim) return false;
     for (int d = 0; d < a->ndim; d++)

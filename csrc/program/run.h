@@ -1,4 +1,4 @@
-/* run.h: what the thunks of ops.def are made with: their table, and how they read integers. */
+/* run.h: helpers of the thunks of ops.def: the type of their table, and readers of arguments. */
 #ifndef MG_RUN_H
 #define MG_RUN_H
 

@@ -1,4 +1,4 @@
-/* accumulate.c: gradients added up where they lie, and what arrives in the `grad` of a leaf. */
+/* accumulate.c: accumulation of gradients in place, and in the `grad` of a leaf. */
 #include "speed.h"
 
 bool accumulate_sole(speed_state *s, PyObject *x) {

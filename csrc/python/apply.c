@@ -1,5 +1,5 @@
-/* apply.c: applying a row of the op table: runs its kernel, or its forward in Python, makes the result a
- * tensor and records it. */
+/* apply.c: application of a row of the op table: its kernel or its forward in Python, the result as a
+ * tensor, and a node. */
 #include "speed.h"
 
 #include <string.h>
@@ -172,7 +172,7 @@ bool apply_paused(const speed_state *s) {
     return enabled != Py_True;
 }
 
-/* What the derivative needs; None for nothing. */
+/* Saved arrays that the derivative needs; None for none. */
 static PyObject *apply_saved(const application *a, int needs_grad) {
     const char *place = &a->op->saved[3 * needs_grad];
     mg_array *kept[3] = {NULL};
@@ -185,7 +185,7 @@ static PyObject *apply_saved(const application *a, int needs_grad) {
     return array_save(a->s, kept[0], kept[1], kept[2], a->s->kernel_saved);
 }
 
-/* What the derivative takes beside gradient and arrays: the arguments, after the shape if one needs that;
+/* Arguments of the derivative beside gradient and arrays: the arguments, after the shape if one needs that;
  * for a reduction of all axes shape, axes and whether they stay. */
 static PyObject *apply_args(const application *a) {
     if (a->op->reduces) {
@@ -297,7 +297,7 @@ static MG_NOINLINE PyObject *apply_beside_number(PyObject *function, speed_state
 }
 
 /* The result of operands some of which have a storage dtype: of those in the dtypes that are computed in.
- * Of `where`, which moves them as they are, two dtypes are settled in Python. */
+ * `where` moves storage dtypes as they are; Python promotes two of them. */
 static MG_NOINLINE PyObject *apply_widened(PyObject *function, application *a) {
     PyObject *wide[OPERANDS] = {NULL}, *made = NULL;
     int done = 0;

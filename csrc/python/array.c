@@ -5,8 +5,8 @@
 
 /* ---- the interpreter's lock ---- */
 
-/* Of this thread: NULL outside calls; the address of this variable while a call holds the lock; else what
- * is needed to take it back. */
+/* The lock's state in this thread: NULL outside calls; the address of this variable while a call holds the
+ * lock; else what is needed to take it back. */
 static _Thread_local void *gil;
 
 void *gil_enter(void) {
@@ -397,7 +397,7 @@ bool call_check(speed_state *s, bool failed, int number, PyObject *const *args, 
     return done;
 }
 
-/* What an operation returned, by the letter of its signature. */
+/* The result of an operation as an object, by the letter of its signature. */
 static PyObject *call_result(speed_state *s, char kind, int code, const mg_arrays *out) {
     if (kind == '?') return PyBool_FromLong(code);
     if (kind == '1') return array_object(s, out->made[0]);

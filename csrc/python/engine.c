@@ -1,8 +1,7 @@
-/* engine.c: the backward pass: how gradients run back over the tape.
+/* engine.c: the engine: the backward pass over the tape.
  *
- * A pass is a loop over nodes, youngest first. Rules that Python has, hooks and gradients that have to be
- * made fit are brought to it, as is what fails or is watched: minigrad/tape/engine.py says what is done
- * when. */
+ * A pass is a loop over nodes, youngest first. It calls Python for rules in Python, hooks, unbroadcasting,
+ * errors and tracers. minigrad/tape/engine.py defines the pass. */
 #include "speed.h"
 
 #include <stdlib.h>
@@ -24,7 +23,8 @@ void engine_raise(speed_state *s, const char *name, PyObject *a, PyObject *b) {
 
 /* ---- the grad map: a hash table from edge to the gradient accumulated so far ---- */
 
-/* What has come to an edge: to a node, as long as it waits; to a leaf, or to what is wanted, all of it. */
+/* The gradient accumulated for an edge: for a node while it waits; for a leaf or an input of the pass to the
+ * end. */
 typedef struct {
     PyObject *edge, *g;
     Py_ssize_t turn; /* in which order they were reached */
@@ -64,7 +64,7 @@ static bool grad_map_grow(grad_map *all) {
     return true;
 }
 
-/* Of an edge that has none yet. */
+/* Adds an edge that has no gradient yet. */
 static edge_grad *grad_map_add(grad_map *all, PyObject *edge, PyObject *g) {
     if (4 * all->used >= 3 * all->room && !grad_map_grow(all)) return NULL;
     edge_grad *slot = grad_map_slot(all, edge);
@@ -153,7 +153,7 @@ static PyObject *outgoing_some(PyObject *x) {
     return x;
 }
 
-/* What Python has as a sequence, one for each edge; parents where there is nothing yet. */
+/* Takes a sequence of Python's, an item for each edge: the parents, or the gradients. */
 static bool outgoing_take(outgoing *all, PyObject *given, bool parents) {
     PyObject *each = given ? PySequence_Tuple(given) : NULL;
     Py_ssize_t count = each ? PyTuple_Size(each) : 0;
@@ -511,7 +511,7 @@ static bool pass_tell_leaves(const pass *p) {
     return done;
 }
 
-/* What a run comes to for each edge that is wanted: a dict, or None where it is added to the leaves'
+/* The gradients of a pass for each edge that is asked for: a dict, or None where it is added to the leaves'
  * `grad`. */
 static PyObject *pass_found(pass *p, bool into_grads) {
     PyObject *found = into_grads ? Py_None : PyDict_New();

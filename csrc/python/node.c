@@ -1,4 +1,4 @@
-/* node.c: the class Node, one recorded operation. What its fields mean is said in minigrad/tape/node.py. */
+/* node.c: the class Node, one recorded operation. minigrad/tape/node.py says what its fields mean. */
 #include "speed.h"
 
 PyObject *node_record(speed_state *s, PyObject *const *given, Py_ssize_t count) {
@@ -38,7 +38,7 @@ static int node_clear(PyObject *object) {
 }
 
 /* A node takes along what it is the last to hold, and so on: one after the other, however deep the graph.
- * Those that wait are a list, linked where weak references were. */
+ * Waiting nodes are a list, linked where weak references were. */
 static void node_free(PyObject *self) {
     static _Thread_local PyObject *waiting;
     static _Thread_local bool freeing;

@@ -22,7 +22,7 @@ enum { OPERANDS = 3 }; /* the most inputs of an operation, but for one of a list
 
 /* ---- state ---- */
 
-/* What the accelerator has from Python: see `use` in module.c. */
+/* Objects that the accelerator has from Python: see `use` in module.c. */
 typedef enum {
     USE_CHECK_RESULT, /* a function: raises the error of a call that failed, or tells a tracer of it */
     USE_TRACERS,      /* a list: those who watch */
@@ -78,7 +78,7 @@ void gil_give_up(void); /* the core's hook */
 
 /* ---- arrays ---- */
 
-/* What Python holds of an array, or of saved arrays. It may be freed after the module's state. */
+/* The object by which Python holds an array, or saved arrays. It may be freed after the module's state. */
 typedef struct {
     PyObject_HEAD
     void *held;
@@ -98,7 +98,7 @@ PyObject *array_object(speed_state *s, mg_array *array);
 PyObject *saved_object(speed_state *s, mg_saved *saved);
 /* The shape of an array, or its strides, as a tuple. */
 PyObject *array_shape(const mg_array *array);
-/* What a derivative needs of up to three arrays; the error is that of the operation. */
+/* Saves up to three arrays for a derivative; the error is that of the operation. */
 PyObject *array_save(speed_state *s, mg_array *a, mg_array *b, mg_array *c, int number);
 
 /* ---- calls ---- */
@@ -186,7 +186,7 @@ PyObject *tensor_of(speed_state *s, mg_array *made);
 PyObject *tensor_shape(speed_state *s, PyObject *self);
 /* Gives a result its place on the tape: a node of these fields and parents, `count` in all. */
 bool tensor_record(speed_state *s, PyObject *made, PyObject *const *given, Py_ssize_t count);
-/* What a node has for this input: None, a node, or the leaf. */
+/* The parent of a node for this input: None, a node, or the leaf. */
 PyObject *tensor_parent(const speed_state *s, PyObject *x);
 
 /* ---- applying rows ---- */

@@ -219,8 +219,8 @@ static PyObject *tensor_get_grad(PyObject *self, void *unused) {
     return held;
 }
 
-/* Whether it may be assigned. What a backward pass brings is not asked: the tensor may have got other values
- * since. */
+/* Whether it may be assigned. Gradients from a backward pass are not checked: the tensor may have got other
+ * values since. */
 static bool tensor_takes_grad(speed_state *s, PyObject *self, PyObject *g) {
     if (g == Py_None) return true;
     PyObject *array = tensor_array(s, self);

@@ -1,4 +1,4 @@
-/* views.c: which tensors share memory, and the views that an index or a split makes. */
+/* views.c: views of tensors: by a basic index, by a split, and the links from a view to its base. */
 #include "speed.h"
 
 #include <string.h>
@@ -121,7 +121,7 @@ static PyObject *index_tuple(const int64_t *numbers, int count) {
     return made;
 }
 
-/* What an integer or slice takes of an axis of so many elements; false where it is wrong. */
+/* The elements that an integer or slice takes of an axis; false where it is wrong. */
 static bool index_axis(PyObject *item, int64_t size, int64_t *start, int64_t *step, int64_t *count) {
     Py_ssize_t first, last = 0, by = 1;
     *count = *step = 1;

@@ -12,7 +12,8 @@ typedef struct {
                                   * that is the upstream one itself; else a function of that */
 } rule;
 
-/* Of a linear operation: the kernel, or Python's function, of the gradient and the node's arguments. */
+/* The VJP of a linear operation: the kernel, or Python's function, of the gradient and the node's arguments.
+ * */
 static PyObject *rule_transposed(const rule *rule, PyObject *g, PyObject *args) {
     speed_state *s = rule->held.s;
     enum { FEW = 8 };

@@ -1,8 +1,8 @@
 /* count.c: counts and distinct values: bincount, histograms, unique rows, one-hot vectors, triangle indices,
  * parts of an axis, interpolation between order statistics.
  *
- * Loops of one element after the other, the same for every instruction set. What others write into an
- * array meanwhile changes what is counted, never where. */
+ * Loops of one element after the other, the same for every instruction set. Writes by others into an
+ * array meanwhile change what is counted, never where. */
 #include "kernels/iterate/contiguous.h"
 #include "memory/array.h"
 #include "kernels/sort/order.h"
@@ -170,7 +170,7 @@ static bool distinct_by_columns(const distinct_rows *m, int64_t *order, int64_t 
     return keys && c < 0;
 }
 
-/* Of many columns, by merging runs of once and again as many rows. */
+/* For many columns, by merging runs of once and again as many rows. */
 static void distinct_merge(const distinct_rows *m, int64_t *order, int64_t *other) {
     int64_t *from = order, *to = other;
     for (int64_t run = 1; run < m->rows; run *= 2) {

@@ -7,7 +7,7 @@
  *     #define P(name) s_##name##_f32
  *     #define F(name) v_##name##_f32
  * and for several vectors (wide.h) with `wide_f32`, w_##name##_f32 and w_##name##_f32; both
- * give the same bits. What the operations mean is said in wide.inc.h.
+ * give the same bits. wide.inc.h says what the operations mean.
  */
 #ifndef MG_SIMD_NUM_H
 #define MG_SIMD_NUM_H

@@ -1,5 +1,6 @@
-/* reciprocal.inc.h: reciprocals for one float width, with the bits that divisions and roots have, but
- * for some subnormal results and for negative numbers whose fraction is all ones. */
+/* reciprocal.inc.h: reciprocals for one float width, with the bits of divisions and roots.
+ *
+ * Some subnormal results differ, and so do negative numbers whose fraction is all ones. */
 #include "real.h"
 
 /* 1 / d from r, at most a unit above: the residual is exact, and the result rounded correctly

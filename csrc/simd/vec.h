@@ -36,7 +36,7 @@ MG_INLINE void v_store_n_f32(float *p, vec_f32 v, int n) {
 MG_INLINE void v_store_n_f64(double *p, vec_f64 v, int n) {
     _mm512_mask_storeu_pd(p, (__mmask8)((1u << n) - 1), v);
 }
-/* Those lanes whose bits are set. */
+/* The lanes whose bits are set. */
 MG_INLINE vec_f32 v_load_some_f32(const float *p, unsigned lanes) {
     return _mm512_maskz_loadu_ps((__mmask16)lanes, p);
 }

@@ -88,7 +88,7 @@ typedef __mmask8 lanes_f64;
 #define V_ALL_LANES_F64 ((lanes_f64)-1)
 MG_INLINE bool v_all_f32(lanes_f32 m) { return m == V_ALL_LANES_F32; }
 MG_INLINE bool v_all_f64(lanes_f64 m) { return m == V_ALL_LANES_F64; }
-/* Those of m that are, as unsigned integers, less than the limit. */
+/* The lanes of m that are, as unsigned integers, less than the limit. */
 MG_INLINE lanes_f32 v_within_bits_f32(lanes_f32 m, vec_f32 x, uint32_t limit) {
     __m512i bits = _mm512_castps_si512(x);
     return _mm512_mask_cmplt_epu32_mask(m, bits, _mm512_set1_epi32((int)limit));
@@ -101,7 +101,7 @@ MG_INLINE lanes_f64 v_within_bits_f64(lanes_f64 m, vec_f64 x, uint64_t limit) {
 MG_INLINE vec_f32 v_most_bits(vec_f32 a, vec_f32 b) {
     return _mm512_castsi512_ps(_mm512_max_epu32(_mm512_castps_si512(a), _mm512_castps_si512(b)));
 }
-/* Those of m that are less than the limit. */
+/* The lanes of m that are less than the limit. */
 MG_INLINE lanes_f32 v_below_f32(lanes_f32 m, vec_f32 x, vec_f32 limit) {
     return _mm512_mask_cmp_ps_mask(m, x, limit, _CMP_LT_OQ);
 }

@@ -39,7 +39,7 @@
 typedef struct {
     vec v[WIDE_VECTORS];
 } wide;
-/* What the first of two stages of a function leaves to the second */
+/* Values that the first of two stages of a function leaves to the second */
 typedef struct {
     wide a, b, c;
 } R(w_stage);
@@ -340,7 +340,7 @@ MG_INLINE void R(w_map_stages_2)(real *restrict out, const real *restrict x, con
     }
 }
 /* As w_map, where f says by the way whether it is right for a whole block, as for nearly all, and
- * otherwise by `any`, of one block. So the loop keeps in registers nothing that only rare numbers
+ * otherwise by `any`, of one block. The loop thus keeps in registers nothing that only rare numbers
  * need, and takes no branch before its end. */
 MG_INLINE void R(w_map_near)(real *restrict out, const real *restrict x, int64_t n,
                              wide (*f)(wide, bool *), void (*any)(real *, const real *)) {
@@ -406,7 +406,7 @@ MG_INLINE void R(w_map_parts)(real *restrict out, const real *restrict x, int64_
 static MG_NOINLINE void R(w_one_by_one)(real *out, const real *x, real (*g)(real)) {
     for (int j = 0; j < WIDE_LANES; j++) out[j] = g(x[j]);
 }
-/* As w_map, where f is right only for |x| < limit and the scalar g everywhere. What f makes of others is
+/* As w_map, where f is right only for |x| < limit and the scalar g everywhere. Other results of f are
  * overwritten, so that the loop takes no branch before its end. */
 MG_INLINE void w_map_inside(real *restrict out, const real *restrict x, int64_t n,
                             wide (*f)(wide), real (*g)(real), real limit) {

@@ -65,7 +65,7 @@ static struct {
     unsigned float_mode;
 } pool_job;
 
-/* Of each run the next block to work on. */
+/* The next block of each run. */
 static struct {
     _Alignas(64) _Atomic int64_t next;
 } pool_runs[POOL_MAX_THREADS];
@@ -155,7 +155,7 @@ MG_INLINE int64_t pool_take(pool_place *at) {
     return -1;
 }
 
-/* What the thread with this number finds to do; the caller's is 0. */
+/* The work of the thread with this number; the caller's is 0. */
 static void pool_work_off(int thread) {
     pool_place at = {thread % pool_job.runs, pool_job.runs};
     for (int64_t b; (b = pool_take(&at)) >= 0;) pool_job.fn(pool_job.context, b);

@@ -1,7 +1,7 @@
 /* pool.h: the parallel loop, which all threads go through.
  *
  * The range 0..blocks is worked through by the calling thread and the pool's workers. Boundaries of
- * blocks are the caller's. Those that a result depends on never depend on the number of threads. */
+ * blocks are the caller's. Boundaries that a result depends on never depend on the number of threads. */
 #ifndef MG_POOL_H
 #define MG_POOL_H
 

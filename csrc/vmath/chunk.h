@@ -58,7 +58,7 @@
                                                 int64_t n) {                                       \
         w_map_parts_##width(out, x, n, V_CHUNK(name##_power_##width), V_CHUNK(name##_of_##width)); \
     }
-/* Of two operands. */
+/* For two operands. */
 #define V_CHUNKS_2_OF(name, type, width)                                                           \
     static inline void v_##name##_chunk_##width(type *restrict out, const type *restrict a,        \
                                                 const type *restrict b, int64_t n) {               \

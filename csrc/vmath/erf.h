@@ -2,7 +2,7 @@
  *
  * erfc(x) = e^(-x^2) g(x), x >= 0, where (x + c) g(x) is a polynomial in q = (x - 4) / (x + 4): the
  * map of M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x
- * in 0 <= x < infinity", Math. Comp. 36 (1981). What is here needs more digits than
+ * in 0 <= x < infinity", Math. Comp. 36 (1981). These functions need more digits than
  * the tables of erf.inc.h have: it carries the factors as unevaluated sums of two
  * (pair.h). The float functions work in double.
  *

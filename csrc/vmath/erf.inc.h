@@ -75,7 +75,7 @@ MG_INLINE F(tail_terms) F(normal)(num a) {
     return F(tail)(a, C(NORMAL_STEP), 0.5f, F(normal_table));
 }
 
-/* What it is at x, from that at -|x| and the sum of both */
+/* The value at x, from that at -|x| and the sum of both */
 MG_INLINE num F(tail_at)(num x, F(tail_terms) p, C(TYPE) both) {
     F(two) y = F(tail_product)(p);
     num u = n_scale(n_add(y.high, y.low), p.n);

@@ -45,7 +45,7 @@ MG_INLINE F(power_terms) F(power_of)(num x, num bits, num n) {
     num r_low = n_fma(n, n_set(-C(LN2_LOW)), n_look_up_held(T(power_table)[2], bits));
     return (F(power_terms)){bits, r_high, r_low};
 }
-/* Of 2^k e^x, where the magic number is POWER_MAGIC + k; that power is a normal number. */
+/* 2^k e^x, where the magic number is POWER_MAGIC + k; that power is a normal number. */
 MG_INLINE F(power_terms) F(power_within)(num x, C(TYPE) magic) {
     num bits = n_line(x, C(LOG2E), magic);
     return F(power_of)(x, bits, n_sub(bits, n_set(magic)));

@@ -9,7 +9,7 @@
 
 #if MG_HAS_WIDE
 enum { PIECES_BLOCK = WIDE_VECTORS * MG_VECTOR_BYTES / 4 };
-/* Of one block: out has what the pieces gave. The code of GELU by tanh is kept small, a vector at a
+/* Mends one block: out has the results of the pieces. The code of GELU by tanh is kept small, a vector at a
  * time; of the other a compiler would read tables one by one. */
 typedef void (*pieces_tail)(float *restrict out, const float *restrict x);
 MG_INLINE void v_pieces_tail(float *restrict out, const float *restrict x, const v_pieces *p,

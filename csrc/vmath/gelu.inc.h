@@ -1,7 +1,7 @@
-/* gelu.inc.h: what both ways of GELU by tanh share; a template (simd/num.h). */
+/* gelu.inc.h: the argument of tanh in GELU, for both float widths; a template (simd/num.h). */
 
 /* 2u = a (first + third a^2), u = sqrt(2 / pi) (a + 0.044715 a^3), with every product's low part.
- * What the sum loses is exact, as its first term ends early. */
+ * The sum's rounding error is exact, as its first term ends early. */
 MG_INLINE F(two) F(gelu_twice)(num a) {
     num z = n_mul(a, a), z_low = n_fma_exact(a, a, n_neg(z));
     num first = n_set(C(GELU_FIRST)), third = n_set(C(GELU_THIRD));

@@ -37,7 +37,7 @@ MG_INLINE num F(power_down)(num bits, bool near) {
 /* C - 1 from z = r^2 */
 MG_INLINE num F(even_part)(num z) { return n_mul(z, HORNER(z, short_cosh)); }
 
-/* Where it would matter, near 0, the constants are such that a + b is exact. What comes first needs
+/* Where it would matter, near 0, the constants are such that a + b is exact. The first stage needs
  * many registers and leaves few, in both. */
 MG_INLINE num F(sinh_of)(F(power_terms) p, num x, bool near) {
     num r = n_add(p.r_high, p.r_low), z = n_mul(r, r), even = F(even_part)(z);

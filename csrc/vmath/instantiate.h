@@ -1,6 +1,7 @@
-/* instantiate.h: the function templates (*.inc.h) read for one float, for several vectors of floats, for
- * one double and for several vectors of doubles: v_name_f32, w_name_f32, v_name_f64 and w_name_f64
- * (simd/num.h says how a template is written).
+/* instantiate.h: instances of the function templates (*.inc.h) for one number and for several vectors.
+ *
+ * Each has four: v_name_f32 and v_name_f64 for one number, w_name_f32 and w_name_f64 for several vectors.
+ * simd/num.h says how a template is written.
  *
  * The largest errors seen in units of the last place, with fma and without: of float over every
  * 500th to every 7th number (asin, acos, atan and tan with fma: over all; exp and gates with fma: all

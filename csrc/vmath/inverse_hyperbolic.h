@@ -3,7 +3,7 @@
  * Those of one float are logarithms of a ratio u / v: with m = 2^k v close to u,
  *     log(u / v) = k ln 2 + 2 atanh s,    s = (u - m) / (u + m),    -0.12 <= s <= 0.29
  * u - m is exact but for the low parts of u and v. "Error" is the largest seen over every 7th float
- * against double precision. Those of one double are logarithms in parts (log.h).
+ * against double precision. Functions of one double are logarithms in parts (log.h).
  */
 #ifndef MG_VMATH_INVERSE_HYPERBOLIC_H
 #define MG_VMATH_INVERSE_HYPERBOLIC_H
@@ -62,7 +62,7 @@ MG_INLINE float v_area_log_f32(float base, float root, float root_low, float num
     return v_area_sum_f32((float)(int32_t)k, s, s_low);
 }
 
-/* Of a + sqrt(a^2 + 1). Error 0.652 at 0x1.029eccp-1; without fma 0.609. */
+/* The logarithm of a + sqrt(a^2 + 1). Error 0.652 at 0x1.029eccp-1; without fma 0.609. */
 MG_INLINE float v_asinh_f32(float x) {
     float a = v_abs_f32(x), p = a * a, p_low = -v_residual_f32(a, a, p);
     bool large = a > 0x1p30f, above = p > 1.0f;
@@ -77,7 +77,7 @@ MG_INLINE float v_asinh_f32(float x) {
     return a < V_INF_F32 ? v_copysign_f32(y, x) : x;
 }
 
-/* Of x + sqrt(x^2 - 1). Error 0.629 at 0x1.1b9e3ep+0; without fma 0.591. */
+/* The logarithm of x + sqrt(x^2 - 1). Error 0.629 at 0x1.1b9e3ep+0; without fma 0.591. */
 MG_INLINE float v_acosh_f32(float x) {
     float t = x - 1.0f, w = x + 1.0f, w_low = (x - w) + 1.0f;
     bool large = x > 0x1p30f;

@@ -13,7 +13,7 @@ MG_INLINE F(asin_terms) F(asin_reduce)(num a) {
     num half = n_set(0.5f), z = n_choose_less(half, a, n_line(a, -0.5f, 0.5f), n_mul(a, a));
     return (F(asin_terms)){n_choose_less(half, a, n_near_root(z), a), z};
 }
-/* What the square of the root lacks, and by that the root itself: its inverse comes from the bits,
+/* The error of the root's square, and by that the root itself: its inverse comes from the bits,
  * good to 12 %. */
 MG_INLINE num F(square_lost)(F(asin_terms) p) { return n_fma_exact(n_neg(p.s), p.s, p.z); }
 MG_INLINE num F(root_lost)(F(asin_terms) p, num more) {
@@ -26,7 +26,7 @@ MG_INLINE num F(arc_sum)(num base, num k, F(asin_terms) p, num more, num low) {
     return n_add(y, n_fma(k, v, low));
 }
 
-/* Of floats both are nearly the same where they count most, at 1/2. */
+/* For floats both are nearly the same where they count most, at 1/2. */
 MG_INLINE num F(asin)(num x) {
     num a = n_abs(x), half = n_set(0.5f), zero = n_set(0), more = n_set(-0.25f * C(PI_LOW));
     F(asin_terms) p = F(asin_reduce)(a);
@@ -87,7 +87,7 @@ MG_INLINE num F(angle_last)(F(stage) s, num x) {
     num low = n_choose_less(k, zero, n_set(C(PI_LOW)), zero);
     return n_add(n_fma(k, s.a, base), n_fma(k, angle, low));
 }
-/* Of operands in the middle of the range, and whether all are */
+/* For operands in the middle of the range, and whether all are */
 MG_INLINE F(stage) F(atan2_first)(num y, num x, bool *right) {
     num a = n_abs(y), b = n_abs(x);
     *right = n_each_within_bits(a, C(ATAN2_LOW), C(ATAN2_HIGH)) &&
@@ -95,8 +95,8 @@ MG_INLINE F(stage) F(atan2_first)(num y, num x, bool *right) {
     return F(angle_first)(a, b, n_less_bits(a, b));
 }
 MG_INLINE num F(atan2_last)(F(stage) s, num y, num x) { return n_with_sign(F(angle_last)(s, x), y); }
-/* Of any, with the same bits. Those beyond the middle are scaled by a power of two; what underflows
- * by that does not show. Infinite ones count as 1 beside 0, and so does x where both are 0. */
+/* For any operands, with the same bits. Operands beyond the middle are scaled by a power of two; what
+ * underflows by that does not show. Infinite ones count as 1 beside 0, and so does x where both are 0. */
 MG_INLINE num F(atan2)(num y, num x) {
     num a = n_abs(y), b = n_abs(x), most = n_max(a, b), many = n_from_bits(C(ATAN2_HIGH));
     num zero = n_set(0), one = n_set(1), infinity = n_set(C(INF)), tiny = n_set(0x1p-20f);

@@ -71,7 +71,7 @@ MG_INLINE v_log_series_f64 v_log_series_of_f64(double f) {
 #define V_SQRT_HALF_BITS_F64 0x3fe6a09e667f3bcdu
 #define V_LOG_SHIFT_F64 (0x3ff0000000000000u - V_SQRT_HALF_BITS_F64)
 
-/* What log and its relatives share: 2^k (1 + f + f_low), sqrt(1/2) <= 1 + f < sqrt(2). */
+/* The reduction that log and its relatives share: 2^k (1 + f + f_low), sqrt(1/2) <= 1 + f < sqrt(2). */
 typedef struct {
     double k, f, f_low;
 } v_log_parts_f64;

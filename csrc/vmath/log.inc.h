@@ -16,7 +16,7 @@ MG_INLINE F(log_terms) F(log_reduce)(num x, T(log_rows) table, uint64_t first) {
     num r = n_fma_exact(n_less_bits(x, k), c, n_set(-1));
     return (F(log_terms)){n_from_exponent(k), r, t, c};
 }
-/* Of 1 + x: k and c are those of the rounded sum, r comes from x itself. The constants end a few
+/* For 1 + x: k and c are those of the rounded sum, r comes from x itself. The constants end a few
  * bits early, so that 2^-k c - 1 is exact where it matters. */
 MG_INLINE F(log_terms) F(log1p_reduce)(num x) {
     num u = n_add_bits(n_add(n_set(1), x), -C(LOG_FIRST)), k = n_and(u, C(EXPONENT));
@@ -38,7 +38,7 @@ MG_INLINE num F(log_tail)(F(log_terms) p, num lost) {
     lost = n_fma(p.k, n_set(C(LN2_LO) * n_exponent_unit), lost);
     return n_fma(n_mul(p.r, p.r), POLYNOMIAL(p.r, log), lost);
 }
-/* The logarithm from its terms. Of doubles fewer have c = 1, so that |r| is half as large; what is
+/* The logarithm from its terms. For doubles fewer have c = 1, so that |r| is half as large; what is
  * lost in adding it would then show and is carried along (s is 0, or not below r's binade). */
 MG_INLINE num F(log_of)(F(log_terms) p) {
     if (sizeof(C(TYPE)) == 4) {
@@ -64,7 +64,7 @@ MG_INLINE num F(log_rest)(num x, num y, C(TYPE) power_log) {
     return F(log_outside)(x, y);
 }
 
-/* Those called _near are for positive normal numbers and say whether all are, by k, as they have it:
+/* Functions called _near are for positive normal numbers and say whether all are, by k, as they have it:
  * it is beyond the limit for zeros, negative numbers, infinity and NaN, and may be for the first and
  * last of normal ones. The others are right everywhere, and give these the same bits. */
 MG_INLINE bool F(log_usual)(F(log_terms) p, int limit) {

@@ -4,7 +4,7 @@
 
 #include "log.h"
 
-/* What logaddexp and logaddexp2 do with infinities and NaN. */
+/* Results of logaddexp and logaddexp2 for infinities and NaN. */
 MG_INLINE double v_logaddexp_edges_f64(double a, double b, double y) {
     double m = a > b ? a : b;
     y = v_abs_f64(m) < V_INF_F64 ? y : m;

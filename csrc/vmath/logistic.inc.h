@@ -1,5 +1,5 @@
 /* logistic.inc.h: the logistic function and its logarithm, softplus and logsigmoid; a template
- * (simd/num.h). Those called _any are right everywhere, but floats have a shorter way for most numbers
+ * (simd/num.h). Functions called _any are right everywhere, but floats have a shorter way for most numbers
  * (logistic_f32.inc.h). */
 
 /* e^r as an unevaluated sum of two */

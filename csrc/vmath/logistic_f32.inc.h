@@ -2,8 +2,8 @@
  * far from it; a template (simd/num.h). */
 
 /* 1 + e^-x = sum + power rest, by a table as in hyperbolic.inc.h, but of constants c so short
- * that for |x| < GATE_NEAR the sum 1 + T is exact. So the remainder of a division by the rounded
- * whole tells what that lacks. What n ln 2 lacks costs a fifth of a unit. */
+ * that for |x| < GATE_NEAR the sum 1 + T is exact. The remainder of a division by the rounded
+ * whole tells what that lacks. The error of n ln 2 costs a fifth of a unit. */
 typedef struct {
     num sum, power, rest;
 } F(gate_terms);

@@ -29,7 +29,7 @@ MG_INLINE F(share) F(share_of)(num x, num y) {
     return (F(share)){n_choose_less(a, n_set(0x1p-60f), n_set(0.5f), n_div(y, x)), x, n_sub(x, y)};
 }
 /* q = 1 / (1 + e^-u) has the partial q (1 - q) u', and x (1 - q) is the rest, exact above 0; u = x, and
- * below u' = k (1 + 3 c x^2). What counts is the rounding of y, u' times. */
+ * below u' = k (1 + 3 c x^2). The rounding of y counts, u' times. */
 MG_INLINE num F(silu_partial)(num x, num y) {
     F(share) s = F(share_of)(x, y);
     return n_fma(s.q, s.rest, s.q);

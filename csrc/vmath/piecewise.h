@@ -96,7 +96,7 @@ MG_INLINE w_offsets_f64 w_offsets_of_f64(wide_f64 i) {
     __builtin_memcpy(&at, &i, sizeof at);
     return at;
 }
-/* What is at a and at b, 16 bytes each: by a load of both halves and a blend, as inserting a half
+/* The 16 bytes at a and the 16 at b: by a load of both halves and a blend, as inserting a half
  * keeps the units that turn vectors (as a compiler would do with both, if it saw them). */
 MG_INLINE vec_f32 v_halves(const void *a, const void *b) {
     vec_f32 low = _mm256_castps128_ps256(_mm_loadu_ps(a)), high = _mm256_broadcast_ps(b);
@@ -163,7 +163,7 @@ MG_INLINE void v_find_pieces_f64(wide_f64 a, w_rows_f64 table, const w_offsets_f
     for (int i = 0; i < 4 * WIDE_VECTORS; i++) piece[i] = (const char *)table + at->of[i / 4][i % 4];
     v_pieces_at(a, piece, start, q, d);
 }
-/* Of the pieces of logistic_f32.inc.h; w is the number with something else in its last bits. */
+/* For the pieces of logistic_f32.inc.h; w is the number with something else in its last bits. */
 MG_INLINE vec_f32 v_short_piece_f32(vec_f32 a, const float (*table)[8], const uint32_t *at,
                                     vec_f32 *w) {
     vec_f32 r[4];

@@ -83,7 +83,7 @@ MG_INLINE num F(pow_last)(F(stage) s, num x, num y) {
 MG_INLINE num F(pow_near)(num x, num y, bool *right) {
     return F(pow_last)(F(pow_first)(x, y, right), x, y);
 }
-/* Of any, with the same bits */
+/* For any operands, with the same bits */
 MG_INLINE num F(pow)(num x, num y) { return F(pow_edges)(x, y, F(pow_wherever)(n_abs(x), y)); }
 
 /* The partial of y = a^b by a, b y / a, and whether all y are normal numbers and all b y finite */

@@ -59,7 +59,7 @@ MG_INLINE real v_fmod(real x, real y) {
     return MG_UNLIKELY(R(v_fmod_is_far)(x, y)) ? (real)v_fmod_long(x, y) : R(v_fmod_near)(x, y);
 }
 
-/* What the three divisions make of r = fmod(x, y). */
+/* The results of the three divisions from r = fmod(x, y). */
 MG_INLINE real R(v_fmod_of)(real x, real y, real r) {
     (void)x, (void)y;
     return r;

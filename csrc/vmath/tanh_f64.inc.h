@@ -2,8 +2,8 @@
  *
  * tanh(c + d) = T + (1 - T^2) tanh d / (1 + T tanh d), where T = tanh c is a number (S. Gal's
  * method, vmath/coefficients/erf.h) and tanh d = d (q + p) / q with polynomials p and q of d^2. On the
- * first two pieces c is 0, and d p / q is added to a itself. What is added is less than a sixth of
- * the result, so that its own rounding hardly shows. */
+ * first two pieces c is 0, and d p / q is added to a itself. The added part is less than a sixth
+ * of the result, so that its own rounding hardly shows. */
 
 MG_INLINE num F(tanh_limit)(num x) { return n_min(n_set(C(TANH_HIGH)), n_abs(x)); }
 /* The number of a's piece, in four bits after that many others */

@@ -1,6 +1,6 @@
-/* trig.h: sine and cosine of every argument: chunk kernels that run the vector loop and then
- * leave blocks with elements beyond its range, of which there are hardly ever any, to one that
- * takes its time.
+/* trig.h: sine and cosine of every argument.
+ *
+ * Chunk kernels run the vector loop. Blocks with elements beyond its range are rare, and go to a slower loop.
  *
  * Large arguments follow M. H. Payne and R. N. Hanek, "Radian reduction for trigonometric
  * functions", SIGNUM Newsletter 18 (1983): only those bits of 2/pi are multiplied that can reach

@@ -290,7 +290,7 @@ class Function:
     A class may split the first spelling: ``forward(x, ...)`` without the context, and
     ``setup_context(ctx, inputs, output)``, which keeps what backward needs.
 
-    Forward is not recorded, so the tape does not know how what it keeps depends on its inputs:
+    Forward is not recorded. The tape does not know how kept values depend on the inputs:
     intermediate tensors, NumPy's arrays and numbers made of them. A second derivative that runs
     through such a value is a RuntimeError, as is one through ``item()`` or ``numpy()`` in backward.
     A backward that computes with the inputs and outputs that were saved has one; ``detach()`` in

@@ -1,4 +1,4 @@
-"""Where a backward pass starts: an edge, and the gradient that comes to it."""
+"""Start of a backward pass: an edge, and the upstream gradient that comes to it."""
 
 from __future__ import annotations
 

@@ -83,8 +83,8 @@ class RandomSampler(_IndexSampler):
 
     ``num_samples`` is by default the size of the dataset. Without replacement, a larger number
     takes one permutation after the other. Numbers come from ``generator``, by default the shared
-    one, which ``mg.manual_seed`` starts over. An epoch of more than a million indices that is
-    longer than the dataset is drawn in pieces while it is taken, so it may be endless.
+    one, which ``mg.manual_seed`` starts over. An epoch of more than a million indices, if longer
+    than the dataset, is drawn in pieces while it is taken. It may be endless.
 
     >>> import minigrad as mg
     >>> sampler = mg.data.RandomSampler(range(4), generator=mg.Generator().manual_seed(0))

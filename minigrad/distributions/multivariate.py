@@ -21,8 +21,8 @@ def scale_from(
 ) -> Any:
     """The lower triangle of a covariance, which is given in one of three ways.
 
-    Raises ValueError if none or more than one is given, for what is no matrix, and for a matrix
-    that is not positive definite if ``checks``.
+    Raises ValueError if none or more than one is given, and for what is no matrix. With ``checks``
+    a matrix that is not positive definite is a ValueError too.
     """
     name = type(of).__name__
     given = [m for m in (covariance, precision, scale_tril) if m is not None]

@@ -25,8 +25,8 @@ def grad(
     or tuple of such, and its gradient has the same structure. ``argnums`` numbers the positional
     argument, or several for a tuple of gradients. The function can be differentiated again.
 
-    Raises ValueError for an argument that is not there, TypeError for a value that is not a tensor,
-    RuntimeError for an output of more or less than one element.
+    Raises ValueError for an argument that is not there and TypeError for a value that is not a
+    tensor. An output of more or less than one element is a RuntimeError.
 
     >>> import minigrad as mg
     >>> mg.func.grad(mg.sin)(mg.tensor(0.0))

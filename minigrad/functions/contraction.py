@@ -350,8 +350,8 @@ def _shaped(x: Tensor, shape: list[int]) -> Tensor:
 def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
     """The sum of a * b over pairs of dimensions: a's others come first, then b's.
 
-    ``dims`` is the number of a's last dimensions to be summed with as many first ones of b, or a
-    pair of lists, of a's dimensions and of those of b they go with. A size of 1 is broadcast.
+    ``dims`` is the number of a's last dimensions to be summed with as many first ones of b. It may
+    be a pair of lists: of a's dimensions, and of those of b they go with. A size of 1 is broadcast.
     Raises ValueError where sizes differ.
 
     >>> import minigrad as mg

@@ -70,8 +70,8 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     """How many elements are in each of ``bins`` equal parts of [min, max], in the input's dtype.
 
     The last part includes max. Elements outside, and NaN, are not counted. With min = max = 0 the
-    range is that of the input, and if it is a single value, from 1 below it to 1 above. Integers
-    give float32. Raises ValueError for no bins, min > max, or a range that is not finite.
+    range is that of the input. For a single value it reaches from 1 below to 1 above. Integers give
+    float32. Raises ValueError for no bins, min > max, or a range that is not finite.
     """
     x = as_float("histc", input).detach()
     bins = integer("histc", "bins", bins, 1)

@@ -59,7 +59,7 @@ def _allocated(code: int, shape: tuple[int, ...]) -> Array:
 
 
 def _flat(data: Any) -> tuple[list[Any], tuple[int, ...]] | None:
-    """What the lists hold, in order, and their shape; None where their sizes differ."""
+    """The items of the lists, in order, and their shape; None where their sizes differ."""
     numbers, shape = [data], list[int]()
     while numbers and type(numbers[0]) in _LISTS:
         size = len(numbers[0])

@@ -111,7 +111,7 @@ def _settled(x: Any, floats: int) -> Any:
 
 
 def value_for(op: str, x: TensorBase, value: Any) -> Any:
-    """What is to be written into x: numbers and lists in x's dtype."""
+    """The value to write into x: numbers and lists in x's dtype."""
     found = as_operand(value)
     if found is None:
         raise operand_error(op, value)

@@ -144,11 +144,11 @@ def quantile(
     """The q-quantile: the value at rank q (n - 1) in sorted order.
 
     ``q`` is a number in [0, 1], or several, which then are the first dimension of the result.
-    Between two ranks ``interpolation`` takes the line between their values (``linear``), either
-    (``lower``, ``higher``), their mean (``midpoint``), or that of the nearest rank, the even one of
-    two (``nearest``). Without a dim, of all elements. NaN where there is a NaN. The gradient goes
-    to the one or two elements in their parts, and for ``linear`` to a tensor q: the slope of that
-    line times n - 1, and 0 at a rank itself. Integers become float32.
+    Between two ranks ``interpolation`` takes the line between their values (``linear``), either of
+    them (``lower``, ``higher``) or their mean (``midpoint``). ``nearest`` takes the nearest rank,
+    the even one of two. Without a dim, of all elements. NaN where there is a NaN. The gradient goes
+    to the one or two elements in their parts. For ``linear`` a tensor q gets the slope of that line
+    times n - 1, and 0 at a rank itself. Integers become float32.
 
     Raises ValueError for q outside [0, 1], for an empty dimension and for other interpolations.
 

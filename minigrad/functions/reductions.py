@@ -161,8 +161,8 @@ def nanmean(
 def logsumexp(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
     """log(exp(x1) + ... + exp(xn)), without overflow; -inf of nothing.
 
-    The gradient is exp(input - y): of only -inf the result is -inf and the gradient 0, and entries
-    of +inf get 1 each and all others 0. Integers become float32.
+    The gradient is exp(input - y). For only -inf the result is -inf and the gradient 0. Entries of
+    +inf get 1 each, and all others 0. Integers become float32.
     """
     return _reduced(_r.LOGSUMEXP, as_float("logsumexp", input), dim, keepdim, numpy)
 
@@ -278,7 +278,8 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any
     values and indices, whose gradient goes to that one index. ``max(a, b)``: the elementwise
     maximum.
 
-    Of ties the first has the index, and of NaN too. A tuple of dims gives values only, as amax.
+    The index is that of the first among ties, and of the first NaN. A tuple of dims gives values
+    only, as amax.
 
     >>> import minigrad as mg
     >>> mg.max(mg.tensor([[1.0, 3.0], [5.0, 2.0]]), dim=1)
@@ -317,7 +318,8 @@ def _arg(row: Any, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Te
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, **numpy: Any) -> Tensor:
     """Where the maximum is, as int64: the first of ties, NaN before all.
 
-    Of all elements, flattened, unless a dimension is given. The result never requires a gradient.
+    All elements count, flattened, unless a dimension is given. The result never requires a
+    gradient.
     """
     return _arg(_r.ARGMAX, input, dim, keepdim, numpy)
 

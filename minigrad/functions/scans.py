@@ -160,7 +160,7 @@ def softmax(
 
     Without ``dim`` it is guessed as in PyTorch, with a warning: 0 of 0, 1 and 3 dimensions, else 1.
     With ``dtype``, the input is cast first. ``where``, a bool mask that is broadcast to input,
-    leaves elements out: where it is false the result and the gradient are 0, in a row without any
+    leaves elements out. The result and the gradient are 0 where it is false, in a row without any
     other too.
 
     >>> import minigrad as mg

@@ -392,7 +392,7 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 def _split(
     run: Any, x: Tensor, axis: int, bounds: tuple[int, ...], drop: bool, /
 ) -> tuple[Tensor, ...]:
-    """What lies from each bound to the next along an axis, by the :func:`operation` of a slice;
+    """The pieces from each bound to the next along an axis, by the :func:`operation` of a slice;
     where ``drop`` is true single entries, without the axis, by that of a slice_view.
     """
     shape = x._h.shape
@@ -411,7 +411,7 @@ if accelerator:
 
 
 def pieces(x: Tensor, axis: int, bounds: tuple[int, ...]) -> tuple[Tensor, ...]:
-    """What lies from each bound, in range, to the next along an axis; views."""
+    """The pieces from each bound, in range, to the next along an axis; views."""
     return _split(_slice, x, axis, bounds, False)
 
 

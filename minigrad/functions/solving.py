@@ -88,11 +88,11 @@ def pinv(
 ) -> Tensor:
     """The Moore-Penrose pseudoinverse, V diag(1 / s) U^T from the singular values s of A.
 
-    Shape (..., m, n) gives (..., n, m). Singular values up to max(atol, rtol * largest) count as 0,
-    with ``atol=0`` and ``rtol`` max(m, n) * eps of the dtype by default, and ``rtol=0`` where only
+    Shape (..., m, n) gives (..., n, m). Singular values up to max(atol, rtol * largest) count as 0.
+    By default ``atol`` is 0 and ``rtol`` is max(m, n) * eps of the dtype; ``rtol`` is 0 where only
     atol is given; each is a number or a tensor with one for each matrix. ``hermitian`` says that A
-    is symmetric, and so is then the gradient. The gradient is right where the rank does not
-    change nearby. NaN for a matrix with a NaN or an infinity.
+    is symmetric, and so is then the gradient. The gradient is right where the rank does not change
+    nearby. NaN for a matrix with a NaN or an infinity.
     """
     x = matrices("pinv", A)
     if hermitian:

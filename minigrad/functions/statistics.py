@@ -194,7 +194,8 @@ def _edges(bins: Any, limits: Any, x: Any) -> Any:
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False, **numpy: Any) -> Found:
     """The most frequent value along a dimension: values, and the last index of each as int64.
 
-    Of several the smallest. NaN differs from NaN. The gradient goes to the element at the index.
+    The smallest counts if there are several. NaN differs from NaN. The gradient goes to the element
+    at the index.
 
     >>> import minigrad as mg
     >>> mg.mode(mg.tensor([3.0, 1.0, 3.0, 2.0]))

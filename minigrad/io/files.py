@@ -36,10 +36,11 @@ def save(
 ) -> None:
     """Write an object to a file: tensors, arrays, numbers, strings and nested containers of them.
 
-    State dicts of modules, optimizers and schedules are such, and so is a dict of several and of
-    ``get_rng_state()``: training goes on from it bit by bit. The file is a zip of NPY arrays and
-    their structure as JSON; a name that ends in ".safetensors" makes that format, for a flat dict
-    of tensors. A tensor that is held twice is one again after loading; views of one tensor are not.
+    State dicts of modules, optimizers and schedules are such. A dict of several and of
+    ``get_rng_state()`` is one too: training goes on from it bit by bit. The file is a zip of NPY
+    arrays and their structure as JSON; a name that ends in ".safetensors" makes that format, for a
+    flat dict of tensors. A tensor that is held twice is one again after loading; views of one
+    tensor are not.
 
     A file with objects of other classes, such as a module, is pickled. Loading needs their code
     and ``weights_only=False``: better save the ``state_dict()``.
@@ -87,15 +88,14 @@ def load(
 ) -> Any:
     """Read what :func:`save` wrote, a ".safetensors" file, or a ``.pt`` file of PyTorch's.
 
-    No code that a file names is run, except with ``weights_only=False`` in a file that :func:`save`
-    made of a module or another such object: trust it first. Tensors,
-    parameters, numbers, strings and containers of PyTorch's files are read. Any other class in
-    them is an error. The
-    other arguments are PyTorch's: ``map_location`` may name the CPU or be a function or a dict, and
-    the rest changes nothing.
+    No code that a file names is run by default. ``weights_only=False`` runs it in a file that
+    :func:`save` made of a module or another such object: trust it first. Tensors, parameters,
+    numbers, strings and containers of PyTorch's files are read. Any other class in them is an
+    error. The other arguments are PyTorch's: ``map_location`` may name the CPU or be a function or
+    a dict, and the rest changes nothing.
 
-    Raises FileNotFoundError, ValueError for files that are damaged, cut or of other formats, and
-    for classes that are not allowed, RuntimeError for another device than the CPU.
+    Raises FileNotFoundError, and RuntimeError for another device than the CPU. Files that are
+    damaged, cut or of other formats are a ValueError, and so are classes that are not allowed.
 
     >>> import io
     >>> import minigrad as mg

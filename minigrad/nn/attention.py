@@ -32,10 +32,10 @@ class MultiheadAttention(Module):
     """Attention in several subspaces at once (Vaswani et al. 2017): ``embed_dim`` is cut into
     ``num_heads`` parts, each attends by itself, and a linear layer mixes them.
 
-    Called with query (L, N, E), key (S, N, kdim) and value (S, N, vdim), or with the batch N first
-    where ``batch_first``, or without it. ``kdim`` and ``vdim`` are embed_dim unless given. The
-    projections are rows of one ``in_proj_weight`` (3 * E, E), or three of their own where the sizes
-    differ; they start by Glorot and Bengio 2010 (uniform), biases with zeros, as in PyTorch.
+    Called with query (L, N, E), key (S, N, kdim) and value (S, N, vdim). The batch N comes first
+    where ``batch_first``, and may be left out. ``kdim`` and ``vdim`` are embed_dim unless given.
+    The projections are rows of one ``in_proj_weight`` (3 * E, E), or three of their own where the
+    sizes differ; they start by Glorot and Bengio 2010 (uniform), biases with zeros, as in PyTorch.
     ``add_bias_kv`` adds a learned key and value to each sequence, ``add_zero_attn`` one of zeros.
 
     Raises ValueError where the heads do not divide embed_dim.

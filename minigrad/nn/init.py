@@ -81,9 +81,9 @@ def eye_(tensor: Tensor) -> Tensor:
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """The weight of a convolution that hands on its input's channels, as far as there are any.
 
-    The weight (out, in, ...) has 1 at the centre of each filter from a channel to the same one, in
-    each of ``groups`` parts of the outputs, and 0 elsewhere. Raises ValueError for other than 3 to
-    5 dimensions, or where the groups do not divide the outputs.
+    The weight (out, in, ...) has 1 at the centre of each filter from a channel to the same one, and
+    0 elsewhere. This holds in each of ``groups`` parts of the outputs. Raises ValueError for other
+    than 3 to 5 dimensions, or where the groups do not divide the outputs.
 
     >>> import minigrad as mg
     >>> mg.nn.init.dirac_(mg.empty(1, 1, 3)).tolist()
@@ -169,9 +169,9 @@ def trunc_normal_(
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """By what a function of this name makes its input's standard deviation smaller, about.
 
-    1 for "linear", "sigmoid" and convolutions by their names, 5/3 for "tanh", sqrt(2) for "relu",
-    3/4 for "selu", and sqrt(2 / (1 + param**2)) for "leaky_relu", whose slope ``param`` is 0.01
-    unless it is given. ValueError for other names.
+    It is 1 for "linear", "sigmoid" and convolutions by their names, 5/3 for "tanh", sqrt(2) for
+    "relu" and 3/4 for "selu". "leaky_relu" has sqrt(2 / (1 + param**2)), whose slope ``param`` is
+    0.01 unless it is given. ValueError for other names.
 
     >>> calculate_gain("tanh")
     1.6666666666666667

@@ -144,8 +144,8 @@ class BatchNorm2d(_BatchNorm):
     own, for inputs of shape (N, C, H, W).
 
     The weight starts with ones, the bias with zeros. In training the statistics are those of the
-    batch, and the running ones are updated with ``momentum``, or as the mean of all batches where
-    that is None. In evaluation the running ones are used, unless ``track_running_stats`` is false.
+    batch. The running ones are updated with ``momentum``, or as the mean of all batches where that
+    is None. In evaluation the running ones are used, unless ``track_running_stats`` is false.
 
     >>> import minigrad as mg
     >>> list(mg.nn.BatchNorm2d(3).state_dict())

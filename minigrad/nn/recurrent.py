@@ -350,10 +350,10 @@ class RNN(_OneState):
     """Elman's recurrent layers: ``h = tanh(W_ih x + b_ih + W_hh h + b_hh)``, or relu (Elman 1990).
 
     Called with (T, B, input_size), (B, T, input_size) where ``batch_first``, (T, input_size) or a
-    PackedSequence, and with the states (layers * directions, B, hidden_size), zeros if left out.
-    Returns all h of the last layer, with both directions side by side, and the last h of each
-    layer. ``dropout`` is the probability with which the input of a later layer is dropped in
-    training. Parameters start in U(-b, b) with b = 1/sqrt(hidden_size), as in PyTorch.
+    PackedSequence. The states (layers * directions, B, hidden_size) are zeros if left out. Returns
+    all h of the last layer, with both directions side by side, and the last h of each layer.
+    ``dropout`` is the probability with which the input of a later layer is dropped in training.
+    Parameters start in U(-b, b) with b = 1/sqrt(hidden_size), as in PyTorch.
 
     Raises ValueError for arguments out of range, and when called where the shapes do not fit.
 

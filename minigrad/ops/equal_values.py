@@ -33,8 +33,8 @@ def equal_to(values: T, gaps: T) -> T:
 def inverse_gaps(values: T, gaps: T) -> T:
     """1 / gaps, and 0 for the pairs that are equal up to rounding, which includes each with itself.
 
-    The share of such a pair in a derivative is 0 for functions of the space its vectors span, and
-    depends on the choice of those for others: see :func:`is_unknown`.
+    The share of such a pair in a derivative is 0 for functions of the space its vectors span. For
+    others it depends on the choice of vectors: see :func:`is_unknown`.
     """
     return gaps.masked_fill(equal_to(values, gaps), inf).reciprocal() if values.size else gaps
 

@@ -53,7 +53,7 @@ Rule = Callable[..., Any]  # (node, g) -> a gradient per input
 
 
 def _function(kernel: Any) -> Any:
-    """What runs a kernel given by its number; anything else as it is."""
+    """The function that runs a kernel given by its number; anything else as it is."""
     return function_of(kernel) if isinstance(kernel, int) else kernel
 
 
@@ -150,7 +150,7 @@ class Row:
         self.keeps = self.saves([True] * len(self.derivatives))
         TABLE[name] = self
 
-    # What the first backward finds, see tape.vjp: two rules (node, g) -> a gradient per input, the
+    # Found by the first backward, see tape.vjp: two rules (node, g) -> a gradient per input, the
     # second with a graph; and where the arrays that each derivative needs lie among the saved ones.
     rules: tuple[Rule, Rule] | None
     places: tuple[tuple[int, ...], ...]

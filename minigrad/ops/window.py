@@ -1,7 +1,7 @@
 """Sliding windows and pooling windows on the last axes, for pooling and convolution.
 
 The rows are linear but for one, and each other's transposes. ``Windows`` says where windows of one
-size lie. A row shows them all at once as a view, with the windows on the axes they slide along and
+size lie. A row shows them all at once as a view. The windows lie on the axes they slide along, and
 their elements on new axes at the end. ``PoolingWindows`` says, axis by axis, where windows of any
 size lie, whose sum or maximum is taken.
 """
@@ -32,8 +32,8 @@ class Windows(NamedTuple):
 class PoolingWindows(NamedTuple):
     """Pooling window i of an axis takes the elements start + j * step, j < size.
 
-    ``starts`` and ``sizes`` hold those of the first axis, then of the next, as do ``divisors``:
-    the sum of a window is divided by the product of its divisors along the axes.
+    ``starts`` and ``sizes`` hold those of the first axis, then of the next, as do ``divisors``. The
+    sum of a window is divided by the product of its divisors along the axes.
     """
 
     counts: Sizes

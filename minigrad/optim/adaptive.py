@@ -194,12 +194,12 @@ class Rprop(ByParameter):
 class Adafactor(ByParameter):
     """Adafactor (Shazeer & Stern 2018): Adam's second moment of a matrix by its rows and columns.
 
-    Of a parameter with two or more dimensions only the mean squares of the gradient's rows and
-    columns, along the last two, are kept. The mean of step t takes in ``t**beta2_decay`` of the
-    new. A step is ``min(lr, 1 / sqrt(t))`` times the root mean square of the parameter, or
-    ``eps[1]`` if that is more; one of root mean square above ``d`` is scaled down to it. ``eps[0]``
-    is the least root of a mean square, by default the machine epsilon of the parameter's dtype.
-    ``weight_decay`` shrinks the parameter as in :class:`AdamW`. ``maximize`` goes uphill.
+    A parameter with two or more dimensions keeps only the mean squares of the gradient's rows and
+    columns, along the last two. The mean of step t takes in ``t**beta2_decay`` of the new. A step
+    is ``min(lr, 1 / sqrt(t))`` times the root mean square of the parameter, or ``eps[1]`` if that
+    is more; one of root mean square above ``d`` is scaled down to it. ``eps[0]`` is the least root
+    of a mean square, by default the machine epsilon of the parameter's dtype. ``weight_decay``
+    shrinks the parameter as in :class:`AdamW`. ``maximize`` goes uphill.
 
     >>> import minigrad as mg
     >>> w = mg.tensor([3.0, 4.0], requires_grad=True)

@@ -26,7 +26,7 @@ class LBFGS(Optimizer):
     """L-BFGS (Liu & Nocedal 1989), with steps of ``lr`` or a line search for the Wolfe conditions.
 
     ``step(closure)`` makes up to ``max_iter`` iterations with up to ``max_eval`` calls of the
-    closure (by default ``1.25 * max_iter``), which sets the gradients to 0, computes them and
+    closure (by default ``1.25 * max_iter``). The closure sets the gradients to 0, computes them and
     returns the loss. It ends when no entry of the gradient is above ``tolerance_grad``, or when the
     step or the change of the loss is within ``tolerance_change``. The curvature is known from the
     last ``history_size`` steps. ``line_search_fn`` is None or "strong_wolfe". There is one group of

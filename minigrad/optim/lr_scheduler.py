@@ -44,11 +44,11 @@ class LRScheduler:
 
     That returns the rates of the groups for step ``last_epoch``, from those that they have now or
     from ``base_lrs``. ``last_epoch`` is -1 at the start. A run that goes on without a saved state
-    of the schedule gives the last step that is done, and groups with their "initial_lr", as an
-    optimizer's state has them. Rates that are neither the base rates nor the schedule's own of that
-    step are kept then: another schedule or the user had a hand in them. The first of several
-    schedules side by side would hide the others' share so: load the optimizer's state before, or
-    resume each by its own state.
+    of the schedule gives the last step that is done. Its groups have their "initial_lr", as in an
+    optimizer's state. Rates that are neither the base rates nor the schedule's own of that step are
+    kept then. Another schedule or the user set them. The first of several schedules side by side
+    would thus hide the others' share. Load the optimizer's state before, or resume each by its own
+    state.
 
     Raises TypeError for what is no optimizer, ValueError for groups without an initial rate where
     one is needed and for arguments out of range.
@@ -655,8 +655,8 @@ class CyclicLR(_WithMomentum):
     """From ``base_lr`` up to ``max_lr`` and back, again and again (Smith 2017).
 
     It goes up for ``step_size_up`` steps and down for ``step_size_down`` (by default as many). The
-    height is the same in all cycles if ``mode`` is "triangular", halves with each cycle if it is
-    "triangular2", and is multiplied by ``gamma`` with each step if it is "exp_range". A function
+    height is the same in all cycles if ``mode`` is "triangular". It halves with each cycle for
+    "triangular2", and is multiplied by ``gamma`` with each step for "exp_range". A function
     ``scale_fn`` of one's own says the height instead, of the cycle's number from 1 or, if
     ``scale_mode`` is "iterations", of t. With ``cycle_momentum`` the momentum, or the first of the
     betas, goes the other way, from ``max_momentum`` to ``base_momentum`` and back. Rates and
@@ -848,9 +848,10 @@ class OneCycleLR(_WithMomentum):
 class ReduceLROnPlateau(LRScheduler):
     """The rate times ``factor`` when a metric got no better for more than ``patience`` steps.
 
-    ``mode`` says whether "min" or "max" is better, by more than ``threshold``: a part of the best
-    value if ``threshold_mode`` is "rel", else ("abs") a difference. After that nothing is counted
-    for ``cooldown`` steps. A rate does not fall below ``min_lr``, nor change by ``eps`` or less.
+    ``mode`` says whether "min" or "max" is better, by more than ``threshold``. That is a part of
+    the best value if ``threshold_mode`` is "rel", and a difference if "abs". After that nothing is
+    counted for ``cooldown`` steps. A rate does not fall below ``min_lr``, nor change by ``eps`` or
+    less.
 
     >>> import minigrad as mg
     >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.0)

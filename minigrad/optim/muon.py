@@ -17,10 +17,10 @@ __all__ = ["Muon"]
 class Muon(ByParameter):
     """Muon (Jordan et al. 2024): momentum, made nearly orthogonal by a Newton-Schulz iteration.
 
-    With m the running mean of gradients and u the mean m, or with ``nesterov`` what m would be
-    after the same gradient again, a step goes along ``U @ V.T`` of the singular value decomposition
-    of u. The iteration ``x = a x + b (x x') x + c (x x')**2 x``, with ``ns_coefficients`` a, b, c
-    and ``ns_steps`` rounds, brings the singular values near 1. It runs in the parameter's dtype:
+    A step goes along ``U @ V.T`` of the singular value decomposition of u. Without ``nesterov`` u
+    is m, the running mean of gradients. With it u is what m would be after the same gradient again.
+    The iteration ``x = a x + b (x x') x + c (x x')**2 x``, with ``ns_coefficients`` a, b, c and
+    ``ns_steps`` rounds, brings the singular values near 1. It runs in the parameter's dtype:
     PyTorch's runs in bfloat16, so that two runs agree to about two digits only.
 
     ``adjust_lr_fn`` says how the rate depends on the shape: "original" (also for None) multiplies

@@ -56,9 +56,9 @@ class Optimizer(Hooked):
     a group. They choose among implementations; here is one, so they are checked and forgotten.
     ``differentiable`` can only be False, since no step is recorded.
 
-    Raises TypeError for what are no float tensors, ValueError for no parameters, for one that is
-    given twice, not a leaf or not contiguous, for names that only some have or that are given
-    twice, and for options out of range.
+    Raises TypeError for what are no float tensors, and ValueError for no parameters and options out
+    of range. A parameter that is given twice, not a leaf or not contiguous is a ValueError. So are
+    names that only some have or that are given twice.
     """
 
     _remembered: frozenset[str] = frozenset()  # names in the state of a parameter; empty: any

@@ -33,7 +33,7 @@ class DType:
     """An element type. Compares equal to itself, its name and its NumPy counterpart.
 
     float32, float64, int64 and bool are computed in. uint8, int8, int16, int32, float16 and
-    bfloat16 are *storage dtypes*: arrays of them are kept, moved and converted, and arithmetic
+    bfloat16 are *storage dtypes*. Arrays of them are kept, moved and converted, and arithmetic
     takes them as ``wide``, int64 or float32.
 
     >>> import minigrad as mg

@@ -1,4 +1,4 @@
-"""The C core, and the only module that touches it: instruction set, arrays and calls of kernels.
+"""Interface to the C core: instruction set, arrays, calls of kernels and their errors.
 
 The instruction set is chosen at import. :func:`call` runs a kernel, by the number that it has in
 ``csrc/ops.def``: ``kernels.matmul`` is the number of ``matmul``. A failure in C becomes a Python
@@ -87,7 +87,7 @@ def _check_numbers() -> None:
 
 
 _check_numbers()
-# Those that are built in and that this machine can run, best last.
+# Instruction sets that are built in and that this machine can run, best last.
 _offered = itertools.takewhile(bool, map(lib.mg_isa_offered, itertools.count()))
 available_isas = tuple(ffi.string(name).decode() for name in _offered)
 isa = _choose(available_isas)
@@ -390,7 +390,7 @@ _WIDE = dict.fromkeys((lib.MG_FLOAT16, lib.MG_BFLOAT16), lib.MG_FLOAT32) | dict.
 
 
 def check_result(failed: bool, number: int, args: tuple[Any, ...], made: Any) -> None:
-    """What the accelerator leaves to Python after a call that failed, or that somebody watches."""
+    """Raise the error of the accelerator's call, or tell the tracer of one that succeeded."""
     if failed:
         raise failure(number, args)
     tracers[-1](names[number], args, made)
@@ -579,7 +579,7 @@ _TROUBLE = {
 
 
 def _no_solution(op: str, batch: tuple[int, ...], number: int) -> Exception:
-    """What is wrong with this matrix of a stack, in NumPy's class for it."""
+    """The error for this matrix of a stack, in NumPy's class for it."""
     place = tuple([int(i) for i in np.unravel_index(number, batch)])
     at = place[0] if len(place) == 1 else place
     which = f"matrix {at} of the batch" if place else "the matrix"

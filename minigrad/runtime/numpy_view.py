@@ -12,7 +12,7 @@ __all__ = ["numpy_view"]
 
 
 class _View:
-    """What a NumPy array on the memory keeps alive. A writable array is lent until this goes."""
+    """The object that a NumPy array keeps alive. A writable array is lent until this goes."""
 
     __slots__ = ("__array_interface__", "_handle", "_lent")
 
@@ -41,7 +41,7 @@ _ORDER = "<" if sys.byteorder == "little" else ">"
 
 
 def numpy_view(handle: Array, /) -> Any:
-    """What NumPy makes an array of, on the same memory; read-only while a graph needs that."""
+    """An object that NumPy makes an array of on this memory; read-only while a graph needs that."""
     if handle.dtype == bfloat16.code:
         raise TypeError(
             "[numpy] NumPy has no bfloat16: use x.float().numpy(), or "

@@ -33,8 +33,8 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Set how tensors are printed. The options are digits after the point, the number of elements
-    from which output is shortened, elements at an edge then, and characters in a line.
+    """Set how tensors are printed. The options are digits after the point and characters in a line.
+    Others are the number of elements from which output is shortened, and elements at an edge then.
 
     Tensors are printed by NumPy, so that these are NumPy's options too. ``profile`` is "default",
     "short" or "full" and comes first; ``sci_mode`` False prints no exponents.

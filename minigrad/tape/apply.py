@@ -1,4 +1,4 @@
-"""Applies a row of the op table to tensors: forward by its kernel, and a node on the tape."""
+"""Application of a row of the op table to tensors: forward by a kernel, and a node."""
 
 from __future__ import annotations
 

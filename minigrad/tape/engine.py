@@ -53,7 +53,7 @@ def topological_order(roots: Iterable[Node], oldest: int = -1) -> list[Node]:
 
 def _leading_to(inputs: set[Any], roots: Sequence[Parent]) -> set[Node]:
     """The nodes that a gradient passes through on its way from the roots to one of the inputs."""
-    # What is older than all inputs was not made from any of them.
+    # A node older than all inputs was not made from any of them.
     oldest = min([edge.serial if type(edge) is Node else -1 for edge in inputs], default=-1)
     reaching: set[Node] = set()
     for node in topological_order([edge for edge in roots if type(edge) is Node], oldest):
@@ -194,7 +194,7 @@ class _Pass:
     def deliver(self) -> None:
         """Add the gradients to the ``grad`` of leaves, once all of them are ready.
 
-        What fails before that changes no ``grad``.
+        A failure before that changes no ``grad``.
         """
         self.hook_leaves()
         ready = []
@@ -283,10 +283,9 @@ def gradients(
     Where edges are given as ``inputs`` it is their gradients, and only what leads to them is run
     through. With ``add`` the gradients are not returned but added to the ``grad`` of the leaves.
     The graph is freed on the way unless it is retained. The gradients can be differentiated again
-    where a graph is created. Else no gradient is on the tape, so that adding and casting them is
-    not recorded, and rules that compute with more than the gradient see to it themselves. Where the
-    inputs are the ``ends`` of a part of the tape, that part is all that is run through, and hooks
-    of the inputs are not called.
+    where a graph is created. Else no gradient is on the tape, and adding and casting them is not
+    recorded. Rules that compute with more than the gradient turn recording off themselves. With
+    ``ends`` the pass ends at the inputs, and does not call their hooks.
     """
     reaching = None if inputs is None or ends else _leading_to(inputs, roots)
     scope = begin(True) if create_graph else None
@@ -388,7 +387,7 @@ def accumulated_off_tape(leaf: Any) -> None:
 
 
 def off_tape(g: Gradient) -> Gradient:
-    """What the user gave as a gradient, without its history."""
+    """A gradient that the user gave, without its history."""
     return g if getattr(g, "_edge", None) is None else g.detach()
 
 

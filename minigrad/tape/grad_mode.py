@@ -86,7 +86,7 @@ def end(scope: Scope) -> None:
 
     It need not be the innermost, nor of this thread: a generator may be closed anywhere. An
     interrupt may come as soon as this is called: ``scope.open = False`` before it is beyond one.
-    What is then left in ``no_grad_scopes`` goes with the next :func:`begin`.
+    The next :func:`begin` removes a scope that is then left in ``no_grad_scopes``.
     """
     scope.open = False
     if _scope.get() is scope:

@@ -1,7 +1,7 @@
 """Slice gradients: the gradient of one slice of a tensor or of several, put together when all came.
 
-The gradient of a slice is 0 elsewhere in the tensor. With each embedded in zeros and added to the
-others, a loop over the rows of a table would cost as much as the whole table for each row.
+The gradient of a slice is 0 elsewhere in the tensor. If each were embedded in zeros and added to
+the others, each row of a loop over a table would cost the whole table.
 """
 
 from __future__ import annotations

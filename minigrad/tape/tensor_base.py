@@ -1,7 +1,7 @@
-"""What every Tensor holds: an array, its edge on the tape, its grad, its base and its views.
+"""Base class of Tensor: an array, its edge on the tape, its grad, its base and its views.
 
-The *edge* is None for what needs no gradient, ``LEAF`` for a leaf that does, the node of a result,
-or, for a saved copy of a leaf, that leaf.
+The *edge* is None for what needs no gradient, ``LEAF`` for a leaf that does, and the node of a
+result. A saved copy of a leaf has that leaf.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
 
 
 class Fields:
-    """What a tensor holds."""
+    """The fields of a tensor: its array and its place on the tape."""
 
     # The last three are set for views, for what views were taken of, and for leaves with hooks.
     __slots__ = (
@@ -100,7 +100,7 @@ def wrap(handle: Array, edge: Any = None, /) -> Tensor:
 
 
 def parent_of(x: TensorBase, /) -> Parent:
-    """What a node has for an input: the node that it came from, the leaf itself, or None."""
+    """The parent of a node for an input: the node that it came from, the leaf itself, or None."""
     edge = x._edge
     return x if edge is LEAF else edge
 

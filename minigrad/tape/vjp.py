@@ -1,4 +1,4 @@
-"""How the rows of the op table run backward: the vector-Jacobian products of a node.
+"""Rules of the rows of the op table: the vector-Jacobian products of a node.
 
 Each row has two rules: through fused kernels, and through its formulas, which leave a graph that
 can be differentiated again. Loaded with the first backward.
@@ -178,7 +178,7 @@ def _pointwise_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     if not callable(partial):
         return _constant(partial, g)
     # In the gradient's dtype: an int64 or float32 operand must not make the partial a float32.
-    # Those with a default are only for the kernel.
+    # Parameters with a default are only for the kernel.
     names = row.needs[i][: len(row.needs[i]) - len(partial.__defaults__ or ())]
     saved = [unpack(row, node, name).to(g.dtype) for name in names]
     return g.scale(partial(*saved))
@@ -187,7 +187,7 @@ def _pointwise_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
 def _scale_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     """A product's, but where the first factor is 0 the second has no slope, whatever arrives.
 
-    So what a zero gradient was multiplied by counts for nothing to any order.
+    A factor of a zero gradient therefore counts for nothing, to any order.
     """
     if i == 0:
         return _pointwise_formula(row, i, node, g)

@@ -27,7 +27,6 @@ def _named(pattern, columns=slice(0, 2)):
     return found
 
 
-HEADERS = _named(r"`(?:csrc/)?(\w+\.h)`")
 FOLDERS = _named(r"`csrc/(\w+)`")
 LAYERS = _named(r"`minigrad/(\w+)(?:\.py)?`", slice(0, 1))
 
@@ -196,7 +195,7 @@ def test_no_module_patches_another():
 def test_c_includes_what_stands_above(file):
     def row(path):
         folder = path.relative_to(ROOT / "csrc").parts[0]
-        return FOLDERS.get(folder, HEADERS.get(path.name, TOP))
+        return FOLDERS.get(folder, TOP)
 
     for name in re.findall(r'#include "(.*\.h)"', file.read_text(encoding="utf-8")):
         beside, at_root = file.parent / name, ROOT / "csrc" / name

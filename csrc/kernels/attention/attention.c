@@ -1,8 +1,7 @@
-/* attention.c: scaled dot-product attention, block by block, so that no queries x keys matrix is
- * kept (Dao, Fu, Ermon, Rudra and Re, "FlashAttention", NeurIPS 2022): forward keeps two numbers a
- * query, backward makes the weights again from them.
+/* attention.c: scaled dot-product attention, block by block, without a matrix of queries x keys.
  *
- * The cuts depend on shapes alone: the same bits for any number of threads. */
+ * The method is that of Dao, Fu, Ermon, Rudra and Re, "FlashAttention", NeurIPS 2022. Forward keeps two
+ * numbers a query, and backward computes the weights again from them. The cuts depend on shapes alone: the same bits for any number of threads. */
 #include "memory/array.h"
 #include "threads/pool.h"
 #include "kernels/gemm/gemm.h"
@@ -45,7 +44,7 @@ typedef struct {
 } attention_item;
 
 /* 2^x for x <= 0, or NaN: a minimax polynomial of 2^f, |f| <= 1/2, times a power of two, whose exponent
- * a shift makes. What would be subnormal is 0: beside a largest weight of 1 it is nothing. Error
+ * a shift makes. A subnormal weight is 0: beside a largest weight of 1 it is nothing. Error
  * 0.6 ULP. */
 MG_INLINE float attention_exp2_f32(float x) {
     const float magic = 0x1.8p23f + 127;
@@ -297,8 +296,8 @@ static int64_t attention_spacing(const attention_plan *t, mg_array *const *in) {
     return gap > 0 ? gap / mg_itemsize(t->dtype) : 0;
 }
 
-/* The gradients of queries, keys and values, each lying as its operand. Those of one projection lie
- * in one array like it, whose gradient is then there without a copy. */
+/* The gradients of queries, keys and values, each lying as its operand. Gradients of one projection
+ * lie in one array like it, whose gradient is then there without a copy. */
 static int attention_new_gradients(const attention_plan *t, mg_array **out, mg_array *const *in) {
     const mg_array *q = in[0];
     int64_t shape[MG_MAX_NDIM] = {3}, strides[MG_MAX_NDIM] = {attention_spacing(t, in)};

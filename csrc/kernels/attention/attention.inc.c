@@ -1,10 +1,9 @@
 /* attention.inc.c: attention between a block of queries and a block of keys, in one float width.
  *
- * Scores lie by keys: scores[j * width + i] is that of query i and key j. So what a query takes from
- * all keys, their maximum and their sum, is found lane by lane for many queries at once. `width` is
- * the number of queries, `rows`, rounded up to whole vectors. A query that is alone has no idle lanes
- * beside it: its width is 1, and its keys are shared out to the lanes. Scores are logarithms to base
- * 2. */
+ * Scores lie by keys: scores[j * width + i] is that of query i and key j. The maximum and the sum that a
+ * query takes from all keys are found lane by lane for many queries at once. `width` is the number of
+ * queries, `rows`, rounded up to whole vectors. A query that is alone has no idle lanes beside it: its width
+ * is 1, and its keys are shared out to the lanes. Scores are logarithms to base 2. */
 #include "simd/real.h"
 
 typedef ireal R(attention_mask) __attribute__((vector_size(MG_VECTOR_BYTES)));

@@ -46,7 +46,7 @@ static bool conv_gives(const conv_weight_gradient *s, int64_t lanes) {
 }
 
 /* The runs of chunks of so many outputs; and how many tiles share copied inputs: two, or as many as
- * leave work for all threads. What is summed does not depend on it. */
+ * leave work for all threads. The sum does not depend on it. */
 static void conv_backward_weights_share(conv_weight_gradient *s, int64_t places, bool shared) {
     const conv_plan *p = &s->plan;
     int64_t units = conv_units(p), tiles = p->groups * s->tiles;

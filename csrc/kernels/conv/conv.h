@@ -23,7 +23,7 @@ typedef struct {
     int64_t taps, tap, tap_step;
 } conv_axis;
 
-/* What becomes of what lies between the outputs of a line: it stays; is lost, as it will be
+/* The fate of values between the outputs of a line: it stays; is lost, as it will be
  * written later and need not be waited for; or comes from `other`, and is written with them. */
 typedef enum { CONV_STAYS, CONV_LOST, CONV_INTERLEAVED } conv_between;
 
@@ -153,7 +153,7 @@ static MG_NOINLINE conv_chunk conv_chunk_at(const conv_plan *p, int64_t unit, in
                         mg_min(p->cols, p->axis[2].outputs - i2)};
 }
 
-/* Of a tap: the lines of outputs that have an input for it, those that its list of places is of, and
+/* For a tap: the lines of outputs that have an input for it, those that its list of places is of, and
  * how many outputs of each line there are. */
 typedef struct {
     conv_range rows, listed;
@@ -170,7 +170,7 @@ typedef struct {
     _Atomic bool *taken;
 } conv_slots;
 
-/* What Winograd's method sums along an axis. */
+/* Sums of Winograd's method along an axis. */
 typedef enum {
     WINOGRAD_INPUTS,
     WINOGRAD_WEIGHTS,
@@ -179,7 +179,7 @@ typedef enum {
     WINOGRAD_GRADIENTS
 } conv_winograd;
 
-/* Of Winograd's method: outputs along each axis, and whether inputs come in falling order there; the
+/* Winograd's method: outputs along each axis, and whether inputs come in falling order there; the
  * squares of a chunk; how far apart the inputs of channels are in a plane, and the planes of inputs,
  * of weights (or of upstream gradients), and of products. */
 typedef struct {

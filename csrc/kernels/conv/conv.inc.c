@@ -292,7 +292,7 @@ static MG_NOINLINE void R(conv_outputs)(const conv_correlation *s, const conv_ch
 /* The elements of a part of a tile; those that are transposed with the last ones included. */
 MG_INLINE int64_t R(conv_part)(const conv_plan *p) { return (p->terms + LANES) * R(CONV_NR); }
 
-/* What a chunk, whose inputs begin at x, adds to the gradients of a tile of outputs:
+/* The part that a chunk, whose inputs begin at x, adds to the gradients of a tile of outputs:
  * part[channel][tap][out]. The inputs of neighbouring channels or of neighbouring taps make a tile
  * with the upstream gradients, which are packed at g, or those of both where there is one vector of
  * outputs; some places at a time, so that all taps find both in the first cache. */
@@ -362,7 +362,7 @@ static MG_NOINLINE void R(conv_weights_tile)(const conv_weight_gradient *s, cons
         }
 }
 
-/* What a run of chunks adds to the gradients of some tiles, which share the copied inputs. */
+/* The part that a run of chunks adds to the gradients of some tiles, which share the copied inputs. */
 static void R(conv_weights)(const conv_weight_gradient *s, int64_t run, int64_t group, int64_t first,
                             real *scratch) {
     const conv_plan *p = &s->plan;

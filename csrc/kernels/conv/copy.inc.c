@@ -159,7 +159,7 @@ MG_INLINE void R(conv_blend)(real *to, vec v, int n, bool fresh) {
     v_store_n(to, (vec)(((bits)v & even) | (old & ~even)), n);
 }
 
-/* to[l * apart] = v[l] for l < n. What lies between stays, is lost, or is other[l] in front of
+/* to[l * apart] = v[l] for l < n. The gap between stays, is lost, or is other[l] in front of
  * each, all of which are read first. */
 static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, conv_between between,
                                         const real *other, vec v, int n) {

@@ -6,7 +6,7 @@
  * nothing, and lines that do are left out. */
 #include "simd/real.h"
 
-/* Of some neighbours on a line: which have an input for each tap, in the order of the inputs, and
+/* For some neighbours on a line: which have an input for each tap, in the order of the inputs, and
  * how many there are. */
 typedef struct {
     unsigned of[PLANE_TAPS];

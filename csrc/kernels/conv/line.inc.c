@@ -1,5 +1,5 @@
-/* line.inc.c: correlations along lines, of a channel that is alone in its group, and weight gradients of few
- * outputs; a template, read once for each float width. */
+/* line.inc.c: correlations along lines, for groups of one channel, and weight gradients of few outputs; a
+ * template for each float width. */
 #include "simd/real.h"
 
 /* Where line q of output o of a chunk goes, and where its inputs begin. */
@@ -12,7 +12,7 @@ MG_INLINE int64_t R(conv_from)(const conv_plan *p, const conv_chunk *t, int64_t 
     return q / t->rows * p->image + q % t->rows * p->axis[1].step * p->line;
 }
 
-/* What is interleaved with the outputs of a line that begins at y. */
+/* The values interleaved with the outputs of a line that begins at y. */
 MG_INLINE const real *R(conv_other)(const conv_plan *p, const real *y) {
     return y + p->axis[2].other - p->axis[2].first;
 }
@@ -138,7 +138,7 @@ static MG_NOINLINE void R(conv_nine)(real *y, int64_t to_next, const real *x, in
     }
 }
 
-/* The outputs of a chunk of the only channel of its group. What is interleaved is written once, all else
+/* The outputs of a chunk of the only channel of its group. Interleaved values are written once, all else
  * perhaps twice. */
 static MG_NOINLINE void R(conv_lines)(const conv_correlation *s, const conv_chunk *t, real *y,
                                       const real *x, const real *w, real bias) {

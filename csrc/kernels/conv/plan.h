@@ -66,7 +66,7 @@ static int64_t conv_row_major(const int64_t *sizes, int64_t *strides) {
     return step;
 }
 
-/* What a convolution sums: y[o] = sum of x[c] w[o][c]. */
+/* The sum of a convolution: y[o] = sum of x[c] w[o][c]. */
 static conv_plan conv_plan_forward(const mg_conv *conv, int64_t batch, int64_t channels, int64_t outs) {
     conv_plan p = {.batch = batch, .groups = conv->groups, .channels = channels, .outs = outs};
     p.in_plane = conv_row_major(conv->size, p.in_stride);
@@ -86,7 +86,7 @@ static conv_plan conv_plan_forward(const mg_conv *conv, int64_t batch, int64_t c
     return p;
 }
 
-/* What its transpose sums, x[c] = sum of y[o] w[o][c], at every stride-th place from `phase` on:
+/* The sum of its transpose, x[c] = sum of y[o] w[o][c], at every stride-th place from `phase` on:
  * x at i takes y at j with tap k where i + before = j * stride + k * dilation. */
 static conv_plan conv_plan_backward_data(const mg_conv *conv, int64_t batch, int64_t channels, int64_t outs,
                                const int64_t *phase) {

@@ -19,7 +19,7 @@
  *
  * An output takes just the inputs that are its own, but in other sums: its error is some units of
  * their largest times the weights' largest, not of its own terms, and where it has an infinity, or
- * comes near one, a NaN may be left. So a call of which a result is not finite is done again, term
+ * comes near one, a NaN may be left. A call with a result that is not finite is done again, term
  * by term. */
 #include "simd/real.h"
 
@@ -55,7 +55,7 @@ MG_INLINE void R(winograd_step)(const conv_winograd of, vec *y, const vec *d) {
     }
 }
 
-/* Of `times` lines of n elements: term i of these is at from + i % 2 * near + i / 2 * far, and the
+/* For `times` lines of n elements: term i of these is at from + i % 2 * near + i / 2 * far, and the
  * sums are `next` apart. */
 typedef struct {
     const real *from;
@@ -215,7 +215,7 @@ static void R(winograd_weights)(const conv_correlation *s, real *to, const real 
     }
 }
 
-/* Of a chunk: what it has of the outputs in its squares. */
+/* The part of the outputs that a chunk has in its squares. */
 static conv_chunk R(winograd_given)(const conv_plan *p, const conv_planes *planes, conv_chunk t) {
     t.i1 *= p->axis[1].step;
     t.i2 *= p->axis[2].step;
@@ -276,7 +276,7 @@ static void R(winograd_pack)(const conv_weight_gradient *s, const conv_chunk *t,
         }
 }
 
-/* What a run of chunks adds to the products of some tiles: planes[channel][out]. */
+/* The part that a run of chunks adds to the products of some tiles: planes[channel][out]. */
 static void R(winograd_run)(const conv_weight_gradient *s, int64_t run, int64_t group, int64_t first,
                             real *scratch) {
     const conv_plan *p = &s->plan;

@@ -360,8 +360,8 @@ static void R(v_entr_partial_chunk)(real *restrict out, const real *restrict x, 
 }
 
 /* b a^(b-1), its size from the square root h of the power: as h b h where |a| < 1/2 and h is of
- * a^(b-1), else as h / a b h, where to take 1 from b would cost digits. What is near the ends of the
- * range is so multiplied last. x^0 is constant; 0 * x^-1 must not be formed. */
+ * a^(b-1), else as h / a b h, where to take 1 from b would cost digits. Factors near the ends of the
+ * range are thus multiplied last. x^0 is constant; 0 * x^-1 must not be formed. */
 static MG_NOINLINE void R(pow_by_any_base)(real *restrict partial, const real *restrict a,
                                            const real *restrict b, const real *restrict y,
                                            int64_t n) {
@@ -633,7 +633,7 @@ static void R(clamp)(ROW_ARGUMENTS) {
 
 /* ---- arrays and numbers ---- */
 
-/* What mg_fused runs; numbers come as arrays of equal elements. A name says what lies in `in`. */
+/* The loops of mg_fused; numbers come as arrays of equal elements. A name says what lies in `in`. */
 #define MIXED_ARGUMENTS void *out, const void *const *in, int64_t n
 
 MG_INLINE real R(mixed_product)(real a, real b) { return a == 0 ? 0 : a * b; }

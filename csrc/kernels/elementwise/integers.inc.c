@@ -25,7 +25,7 @@ MG_INLINE int64_t i_remainder(int64_t a, int64_t b) {
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-/* What the tests of floats ask, of integers. */
+/* The tests of floats (isnan and its kin), on integers. */
 #define r_isinf(x) ((void)(x), false)
 #define r_signbit(x) ((x) < 0)
 #define UNARY_INTEGER(name, TYPE, TO, expression)                                                  \

@@ -77,8 +77,8 @@ MG_INLINE bool R(gemm_copies)(const mg_gemm_shape *s) {
 }
 
 /* B must be packed, but one panel at a time into L1, just before its use, and A is read where it
- * lies: where no more rows of A share B than it has columns, and packing A would cost as much. What
- * comes from beyond L2 is better packed by the first tile that reads it. */
+ * lies: where no more rows of A share B than it has columns, and packing A would cost as much. An
+ * operand from beyond L2 is better packed by the first tile that reads it. */
 static MG_NOINLINE bool R(gemm_panels)(const mg_gemm_shape *s) {
     bool beside = s->n <= 2 * s->m && s->n * s->k * (int)sizeof(real) <= GEMM_DIRECT;
     return s->m > 4 * GEMM_MR && s->m <= s->n && s->n > 3 * GEMM_NR && s->a_col == 1 &&
@@ -295,7 +295,7 @@ static void R(gemm_packed)(real *c, const real *plus, int64_t plus_row, const re
     bool threads = s->m * s->n * s->k >= MG_GEMM_THREAD_WORK && mg_get_num_threads() > 1;
     bool along = R(gemm_goes_along)(s);
     bool reads_b = !GEMM_RUNS && !along && !R(gemm_lies_badly)(s) && R(gemm_is_small)(s);
-    /* What is packed together makes long runs of rows, but at least four shares. */
+    /* Rows that are packed together make long runs, but at least four shares. */
     int64_t most = along ? GEMM_ALONG : GEMM_GROUP;
     int64_t group = mg_max(1, mg_min(s->n / (4 * GEMM_NR), most));
     for (int64_t j = 0; j < s->n; j += GEMM_NC)
@@ -359,7 +359,7 @@ MG_INLINE bool R(gemm_crowded)(const mg_gemm_shape *s) {
 }
 
 /* Packing pays where B is not small, lies badly or is crowded, for an A whose rows run across the
- * lines, and for few steps that make a large C. What is packed has threads within a product, not
+ * lines, and for few steps that make a large C. A packed product has threads within it, not
  * among those of a stack: so none too small. */
 MG_INLINE bool R(gemm_packs)(const mg_gemm_shape *s) {
     bool collides = R(gemm_collides)(s);

@@ -99,7 +99,7 @@ static int matmul_run(matmul_plan *t) {
                            : t->dtype == MG_FLOAT64 ? mg_gemm_scratch_f64(s)
                                                     : 0;
     if (scratch_bytes) {
-        /* So large a block has huge pages, in which packed operands do not collide in L2; smaller
+        /* A block this large has huge pages, in which packed operands do not collide in L2; smaller
          * ones collide less, and a page of 2 MB would be much of what a small model takes. */
         if (scratch_bytes > 768 << 10) scratch_bytes = mg_max(scratch_bytes, 4 << 20);
         size_t capacity;
@@ -243,7 +243,7 @@ static void matmul_drop_axis(mg_array *c, int at) {
     mg_row_major(c->ndim, c->shape, c->strides);
 }
 
-/* Of c = a @ b: the gradient of a, g @ b^T, or (i = 1) of b, a^T @ g, over all of c's batch axes.
+/* For c = a @ b: the gradient of a, g @ b^T, or (i = 1) of b, a^T @ g, over all of c's batch axes.
  * A vector counts as a row on the left and as a column on the right, as in the product. */
 static mg_array *matmul_vjp(int i, mg_array *g, mg_array *a, mg_array *b) {
     bool row = a->ndim == 1, column = b->ndim == 1;
@@ -281,7 +281,7 @@ static mg_array *linear_rows(mg_array *x) {
     return mg_view_or_copy(x, 2, shape);
 }
 
-/* Of y = x @ w^T + bias: the gradient of x, g @ w, of w, g^T @ x, and of bias, g; the last two are
+/* For y = x @ w^T + bias: the gradient of x, g @ w, of w, g^T @ x, and of bias, g; the last two are
  * summed over all rows. Only what a gradient takes need be there. */
 static mg_array *linear_vjp(int i, mg_array *g, mg_array *x, mg_array *w) {
     if (i == 0) return mg_matmul(g, w);

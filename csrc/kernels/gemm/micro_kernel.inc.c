@@ -155,7 +155,7 @@ MG_INLINE void R(gemm_keep)(real *restrict packed, const real *restrict b) {
 }
 
 /* The full tile over a packed panel of A, which the hardware sees coming, and full rows of B.
- * Those that lie apart are fetched into L1 some steps ahead, and packed at `kept` unless that is
+ * Rows that lie apart are fetched into L1 some steps ahead, and packed at `kept` unless that is
  * NULL. The first pairs of steps, which leave more room for it than single ones, each fetch a row
  * into L2: first those of C, then `share` of B, which lie ahead_row apart from `ahead` on. */
 static MG_NOINLINE void R(gemm_micro_kernel_packed)(real *c, int64_t c_row, const real *a, const real *b,

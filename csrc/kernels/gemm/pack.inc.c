@@ -63,7 +63,7 @@ static MG_NOINLINE void R(gemm_gather)(real *restrict to, const real *restrict f
 }
 
 /* packed[p * width + i] = src[i * lane + p * step] for i < count, anything for the i from there.
- * What lies apart both ways is gathered along the shorter one: into its place, or into rows of
+ * A matrix with gaps both ways is gathered along the shorter one: into its place, or into rows of
  * neighbours that are then transposed. */
 MG_INLINE void R(gemm_pack)(const int width, int count, real *restrict packed,
                             const real *restrict src, int64_t lane, int64_t step, int64_t k) {

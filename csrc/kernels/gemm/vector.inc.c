@@ -1,7 +1,7 @@
 /* vector.inc.c: a row vector times a matrix, at the speed of memory; a template.
  *
- * A matrix times a column vector is the same product transposed. What counts is which way the
- * matrix lies: along its rows it is read as a weighted sum of rows, along its columns as dot
+ * A matrix times a column vector is the same product transposed. The layout of the matrix
+ * decides: along its rows it is read as a weighted sum of rows, along its columns as dot
  * products. */
 #include "simd/real.h"
 

@@ -79,7 +79,7 @@ MG_INLINE void copy_each(const int size, int itemsize, char *restrict to, int64_
     }
 }
 
-/* Of 8 to 64 bytes. */
+/* A copy of 8 to 64 bytes. */
 static void copy_repeated(int itemsize, char *to, int64_t to_step, const char *from,
                           int64_t from_step, int64_t rows, int64_t bytes) {
     if (bytes >= 32) copy_each(32, itemsize, to, to_step, from, from_step, rows, bytes);
@@ -178,13 +178,12 @@ static void copy_block(void *context, int64_t block) {
     if (p->streams) v_stream_end();
 }
 
-/* How so many bytes are written. The limit is half of the third cache; what repeats values stays in the
- * cache up to twice that, but for rows on a Zen 4, which would push out of it what they are the gradient
- * of. One thread copies past the cache from the limit on, more of them beyond it, as a Zen 5 does. What
- * repeats values is written by string instructions there; before a Zen 4 they pay from a sixteenth of the
- * limit up to it, for one element only: copies by them take from 0.7 to 9 times as long, as addresses
- * lie. On a Zen 4 they do not, nor does asking ahead, with which repeated rows take up to 1.6 times as
- * long. */
+/* How so many bytes are written. The limit is half of the third cache; what repeats values stays in the cache
+ * up to twice that, but for rows on a Zen 4, which would push out of it what they are the gradient of. One
+ * thread copies past the cache from the limit on, more of them beyond it, as a Zen 5 does. Repeated values
+ * are written by string instructions there; before a Zen 4 they pay from a sixteenth of the limit up to it,
+ * for one element only: copies by them take from 0.7 to 9 times as long, as addresses lie. On a Zen 4 they do
+ * not, nor does asking ahead, with which repeated rows take up to 1.6 times as long. */
 static void copy_ways(copy_plan *p, int64_t bytes) {
     int64_t limit = mg_system_streams();
     int zen = mg_system_zen();

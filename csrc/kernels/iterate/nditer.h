@@ -3,8 +3,8 @@
  * A kernel is one plain loop over whole vectors of contiguous memory. The iterator makes that enough:
  * it broadcasts the operands to one shape, merges axes that are contiguous together in all of them, and
  * hands the kernel chunks; an operand that is not contiguous within a chunk is first gathered into a
- * stack buffer of a few kilobytes, a constant one is spread there once. What is left over at the end
- * is computed once more with the elements before it, or padded. The output is always contiguous. */
+ * stack buffer of a few kilobytes, a constant one is spread there once. The rest at the end is
+ * computed once more with the elements before it, or padded. The output is always contiguous. */
 #ifndef MG_NDITER_H
 #define MG_NDITER_H
 

@@ -2,7 +2,7 @@
  *
  * A row of scores is read once, block by block: the sum of exponentials is rescaled when a block
  * has a larger maximum than those before (Milakov and Gimelshein, "Online normalizer calculation
- * for softmax", 2018). Of pixels of images, whose scores lie in columns, a strip is in cache while
+ * for softmax", 2018). A strip of pixels of images, whose scores lie in columns, is in cache while
  * its maxima and sums are found. Both are kept of every line; the gradient then is one more pass.
  *
  * Lines of logarithms of probabilities have neither, and are only picked from; so it is where scores are

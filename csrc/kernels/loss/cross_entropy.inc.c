@@ -154,7 +154,7 @@ static MG_NOINLINE void R(entropy_repeat)(real *restrict to, const real *restric
         for (int64_t j = 0; j < n; j++) to[j] = v[r];
 }
 
-/* What entropy_sum finds, of rows of which several fit a strip: their exponentials together. */
+/* The results of entropy_sum, for rows of which several fit a strip: their exponentials together. */
 static MG_NOINLINE void R(entropy_sums)(const real *x, int64_t rows, int64_t n, real *m, real *s) {
     real centre[REDUCE_STRIP], e[REDUCE_STRIP];
     for (int64_t some; rows > 0; rows -= some, x += some * n, m += some, s += some) {
@@ -182,7 +182,7 @@ static MG_NOINLINE void R(entropy_exps_by)(real *restrict dx, const real *restri
         dx[i] = (dx[i] == 0) | (many[i] == 0) ? 0 : dx[i] * many[i];
 }
 
-/* What entropy_sum finds, of at most REDUCE_STRIP neighbouring columns of n elements. */
+/* The results of entropy_sum, for at most REDUCE_STRIP neighbouring columns of n elements. */
 static void R(entropy_columns)(const real *x, int64_t stride, int64_t n, int64_t width, real *m,
                                real *s) {
     const reduce_plan columns = {.columns = true, .stride = stride, .run_x = 1, .run_y = 1,
@@ -350,7 +350,7 @@ static void R(entropy_rows)(const entropy_job *job, int64_t first, int64_t rows)
     }
 }
 
-/* Of logarithms of probabilities what is picked; or, given g, zeros but for its gradient. */
+/* The picked logarithms of probabilities; or, given g, zeros but for its gradient. */
 static void R(entropy_logs)(const entropy_job *job, int64_t first, int64_t rows) {
     int64_t n = job->n, stride = job->inner, step = stride > 1 ? 1 : n;
     int64_t at = entropy_at(job, first), lines = stride > 1 ? n : 1;
@@ -419,7 +419,7 @@ static void R(entropy_rows_back)(const entropy_job *job, int64_t first, int64_t 
     }
 }
 
-/* Of each row how far its scores, but for the right one, come above that less the margin; or, given g,
+/* For each row how far its scores, but for the right one, come above that less the margin; or, given g,
  * the gradient. */
 static void R(entropy_margins)(const entropy_job *job, int64_t first, int64_t rows) {
     int64_t n = job->n;

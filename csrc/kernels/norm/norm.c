@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What is kept of each set of values that are normalised together: x is brought to
+/* Statistics kept for each set of values that are normalised together: x is brought to
  * (x - mean) * rstd + shift, where shift makes up for the rounding of the mean. */
 enum norm_statistic { NORM_MEAN, NORM_SHIFT, NORM_RSTD, NORM_VAR, NORM_STATISTICS };
 

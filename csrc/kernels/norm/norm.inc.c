@@ -15,7 +15,7 @@ MG_INLINE void R(norm_store)(real *p, vec v, int64_t left) {
     if (left >= LANES) v_store(p, v);
     else v_store_n(p, v, (int)left);
 }
-/* Of rows of whole vectors: past the caches, if they should not be there. */
+/* A store, for rows of whole vectors past the caches, if they should not be there. */
 MG_INLINE void R(norm_put)(real *p, vec v, int64_t left, bool streams) {
     if (streams) v_stream(p, (vec_f32)v);
     else R(norm_store)(p, v, left);
@@ -100,7 +100,7 @@ MG_INLINE void R(norm_sums_of)(int kind, int most, R(norm_pair) *sums, const rea
     }
 }
 
-/* The same for a kind that is no constant, and for any n. What a kind has no use for may be
+/* The same for a kind that is no constant, and for any n. An argument that a kind has no use for may be
  * anything readable of that size. */
 static MG_NOINLINE void R(norm_sums)(int kind, R(norm_pair) *sums, const real *x, const real *g,
                                      const real *w, int64_t count, int64_t step, int64_t n,
@@ -133,7 +133,7 @@ static MG_NOINLINE void R(norm_sums)(int kind, R(norm_pair) *sums, const real *x
 
 /* ---- statistics ---- */
 
-/* Of up to four segments. Not centred, the mean counts as 0. Centred, deviations are from the mean of
+/* For up to four segments. Not centred, the mean counts as 0. Centred, deviations are from the mean of
  * few, and what that adds to their squares is taken off, unless it is more than half of them or they
  * are too large for a real. */
 static MG_NOINLINE void R(norm_moments_of)(norm_moments *of, const real *x, int64_t count,
@@ -229,7 +229,7 @@ static MG_NOINLINE bool R(norm_all_zero)(const real *g, int64_t n) {
     return true;
 }
 
-/* What the gradient of a set has in common. With h for x normalised and v for w g,
+/* Terms that the gradients of a set have in common. With h for x normalised and v for w g,
  *     dx = rstd (v - mean(v) - h mean(v h)) = rstd (v - base - (x - mean) partial) */
 typedef struct {
     real mean, shift, rstd, base, partial;
@@ -333,7 +333,7 @@ MG_INLINE void R(norm_rows_add)(int count, const R(norm_back) *of, real *dx, rea
     }
 }
 
-/* dx, and the sums of g h and of g over the rows. What goes past the caches goes row by row, so that
+/* dx, and the sums of g h and of g over the rows. Non-temporal stores go row by row, so that
  * all streams are read and written from end to end. */
 static void R(norm_rows_back)(void *out, void *by_weight, void *by_bias, const void *upstream,
                               const void *input, const void *weight, const void *statistics,

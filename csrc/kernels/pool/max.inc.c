@@ -54,7 +54,7 @@ MG_INLINE real R(pool_join_one)(bool largest, real a, real b) {
     return a + b;
 }
 
-/* Of `size` elements, `step` apart. */
+/* The maximum of `size` elements, `step` apart. */
 static MG_NOINLINE real R(pool_fold)(bool largest, const real *from, int64_t size, int64_t step) {
     real value = from[0];
     int64_t j = 1;
@@ -78,7 +78,7 @@ static MG_NOINLINE real R(pool_fold)(bool largest, const real *from, int64_t siz
     return value;
 }
 
-/* Of as many windows as there are lanes, 1 or 2 apart. Reads two vectors from every element on. */
+/* The maxima of as many windows as there are lanes, 1 or 2 apart. Reads two vectors from every element on. */
 MG_INLINE vec R(pool_over)(bool largest, const real *from, int64_t size, int64_t step,
                           int64_t apart) {
     vec v = {0}, next;
@@ -98,7 +98,7 @@ MG_INLINE vec R(pool_over)(bool largest, const real *from, int64_t size, int64_t
     return v;
 }
 
-/* Of two vectors, each element with an even number and the next one. With 32 bytes what is joined
+/* For two vectors, each element with an even number and the next one. With 32 bytes what is joined
  * comes of each 16 of both vectors, and is put in order afterwards. */
 MG_INLINE vec R(pool_pairs)(bool largest, vec low, vec high) {
 #if MG_VECTOR_BYTES == 32
@@ -242,8 +242,8 @@ MG_INLINE void R(pool_some_pairs_max)(real *out, const real *x, int64_t n, int64
     R(pool_store)(out, R(pool_pairs)(true, low, high), n);
 }
 
-/* The maxima of a plane of such tiles, straight from their lines. Of a line that is no whole number
- * of vectors the last ones are made twice. */
+/* The maxima of a plane of such tiles, straight from their lines. The last ones are made twice
+ * where a line is no whole number of vectors. */
 static MG_NOINLINE void R(pool_pairs_max)(real *restrict out, const real *restrict x,
                                          const pool_set *b) {
     int64_t n = b->count[2], below, gap, ahead = b->ahead;

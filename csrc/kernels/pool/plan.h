@@ -18,7 +18,7 @@ enum {
 
 typedef enum { POOL_SUM, POOL_SPREAD, POOL_MAX, POOL_ARGMAX, POOL_MAX_VJP } pool_op;
 
-/* What sums of lines are made of: columns, or two at a time, which lie side by side or, of planes that
+/* The terms of sums of lines: columns, or two at a time, which lie side by side or, of planes that
  * are lanes, in two vectors. */
 typedef enum { POOL_COLUMNS, POOL_PAIRS, POOL_VECTORS } pool_sums;
 
@@ -176,7 +176,7 @@ MG_INLINE bool pool_fills(const pool_set *b, int d) {
     return i == b->count[d] && end == b->n[d] && b->step[d] == 1;
 }
 
-/* What every row of windows on the second axis lies below the one before, or 0; there are several. */
+/* The distance of every row of windows on the second axis from the one before, or 0; there are several. */
 static int64_t pool_rise(const pool_set *b) {
     const int64_t *start = b->start[1];
     int64_t rise = start[1] - start[0];

@@ -100,7 +100,7 @@ typedef struct {
     const char *x, *g; /* as large as a plane, and one element a window */
 } pool_job;
 
-/* Of `count` planes from this one on, one or as many as are worked on together. */
+/* For `count` planes from this one on, one or as many as are worked on together. */
 static void pool_plane(const pool_job *job, int64_t plane, int64_t count) {
     const pool_set *b = job->windows;
     int64_t itemsize = mg_itemsize(job->dtype);

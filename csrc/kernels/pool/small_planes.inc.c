@@ -1,6 +1,6 @@
 /* small_planes.inc.c: pooling of small planes, interleaved so that a lane holds a plane; a template.
  *
- * Element k of plane l of them becomes number k * LANES + l. So a line is LANES times as long, a
+ * Element k of plane l of them becomes number k * LANES + l. A line is LANES times as long, a
  * column is a vector, and all vectors are full, whatever windows lie on a plane. Lines are joined as
  * those of one plane are, by a pool_set whose n[2] says how long they now are; maxima are taken in the
  * same order, and so are sums, but that pairs of columns of floats are added up after all lines. */
@@ -114,7 +114,7 @@ static void R(pool_lanes_max)(real *restrict out, const real *restrict g, const 
     }
 }
 
-/* What `op` makes of `count` planes of n elements and m windows; b as above. */
+/* The results of `op` for `count` planes of n elements and m windows; b as above. */
 static MG_NOINLINE void R(pool_lanes)(int op, real *restrict out, const real *restrict x,
                                      const real *restrict g, const pool_set *b, int64_t n, int64_t m,
                                      int64_t count) {

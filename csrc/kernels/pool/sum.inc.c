@@ -3,7 +3,7 @@
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-/* What divides the sum of window i; of floats, whose sums are doubles, what multiplies it. */
+/* The divisor of the sum of window i; of floats, whose sums are doubles, what multiplies it. */
 MG_INLINE double R(pool_by)(const pool_set *b, const pool_row *row, int64_t i) {
     double divisor = b->divisor[2] ? row->divisor * (double)b->divisor[2][i] : 1;
     return sizeof(real) == 4 ? 1 / divisor : divisor;
@@ -160,8 +160,8 @@ static MG_NOINLINE void R(pool_mean)(real *restrict out, const real *restrict x,
     }
 }
 
-/* The means of a plane of such tiles, straight from their lines. Of a line that is no whole number
- * of vectors the last ones are made twice. */
+/* The means of a plane of such tiles, straight from their lines. The last ones are made twice
+ * where a line is no whole number of vectors. */
 static MG_NOINLINE void R(pool_pairs_mean)(real *restrict out, const real *restrict x,
                                           const pool_set *b) {
     enum { WIDTH = 2 * POOL_WIDE };

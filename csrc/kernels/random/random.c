@@ -1,8 +1,7 @@
-/* random.c: uniform numbers from the counter-based generator Philox 4x64 with ten rounds (Salmon,
- * Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011), in the order in
- * which NumPy's Philox gives them out.
+/* random.c: uniform numbers from the counter-based generator Philox 4x64, in the order of NumPy's Philox.
  *
- * Four words come of each value of the counter, independently of all others: threads share a draw
+ * The generator has ten rounds (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2,
+ * 3", SC 2011). Four words come of each value of the counter, independently of all others: threads share a draw
  * by ranges of the counter. */
 #include "threads/pool.h"
 #include "kernels/iterate/nditer.h"
@@ -13,7 +12,7 @@
 /* Counters that a thread takes at a time, and words that are made before they are converted. */
 enum { RANDOM_ROUNDS = 10 };
 
-/* What is multiplied by, and what is added to the keys in every round. */
+/* The multipliers, and the numbers added to the keys in every round. */
 #define RANDOM_M0 0xD2E7470EE14C6C93u
 #define RANDOM_M1 0xCA5A826395121157u
 #define RANDOM_W0 0x9E3779B97F4A7C15u

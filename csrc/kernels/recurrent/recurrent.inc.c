@@ -1,8 +1,8 @@
 /* recurrent.inc.c: the steps of a recurrent layer for a block of sequences, in one float width. */
 #include "simd/real.h"
 
-/* out = tanh or the logistic function of n <= RECURRENT_STRIP numbers. What stands behind them up to a
- * whole unit is made of zeros. */
+/* out = tanh or the logistic function of n <= RECURRENT_STRIP numbers. The rest up to a whole unit is
+ * zeros. */
 MG_INLINE void R(recurrent_gate)(real *restrict out, const real *restrict x, int64_t n, bool bent) {
     _Alignas(64) real in[RECURRENT_STRIP];
     int64_t whole = mg_ceil_div(n, NDITER_UNIT_MAX) * NDITER_UNIT_MAX;

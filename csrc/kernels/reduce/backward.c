@@ -132,7 +132,7 @@ static bool back_untied(mg_array *dx, const mg_array *x, uint32_t mask, const mg
     return job.ties == y->size;
 }
 
-/* y = max or min of x over axes: the elements equal to it share g evenly. Those are counted first,
+/* y = max or min of x over axes: the elements equal to it share g evenly. Ties are counted first,
  * as a sum of terms 1 and 0 whose centres are y. */
 mg_array *mg_extremum_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
                           int keepdims) {

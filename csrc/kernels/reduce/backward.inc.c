@@ -31,11 +31,11 @@ static bool R(back_partial)(void *out, const void *from, const void *root, int64
     return left != 0;
 }
 
-/* Of an extremum y: the share of what is tied with it. */
+/* For an extremum y: the share of what is tied with it. */
 MG_INLINE real R(back_spread)(real x, real y, real share) {
     return R(reduce_tied)(x, y) ? share : 0;
 }
-/* Of a sum of squares about the mean: 0 where the partial is, whatever x is. */
+/* For a sum of squares about the mean: 0 where the partial is, whatever x is. */
 MG_INLINE real R(back_lean)(real x, real mean, real partial) {
     return partial == 0 ? 0 : partial * (x - mean);
 }
@@ -87,7 +87,7 @@ static bool R(back_any)(const void *of, int64_t n) {
         if (a[i] != 0) return true;
     return false;
 }
-/* The same about 0, of x and the partial. So short a loop has to ask for x itself: without, it took up to
+/* The same about 0, of x and the partial. A loop this short has to ask for x itself: without, it took up to
  * 1.2 times as long. */
 static void R(back_scale_kernel)(void *out, const void *const *in, int64_t n) {
     enum { STEP = 4 * LANES };
@@ -174,9 +174,9 @@ static bool R(back_is_plain)(const void *of, int64_t n, const void *upstream, in
     return other == 0;
 }
 
-/* dx = g * exp(x - y), the share of x in y; an infinite y has 1 for +inf and 0 for all else. Of y
- * and g there are n, or one where `y_step`, `g_step` is not 1 but 0. Few at a time, so that results
- * are stored while exponentials are made; the last of them go back to where they are whole. */
+/* dx = g * exp(x - y), the share of x in y; an infinite y has 1 for +inf and 0 for all else. There are n of y
+ * and g, or one where `y_step`, `g_step` is not 1 but 0. Few at a time, so that results are stored while
+ * exponentials are made; the last of them go back to where they are whole. */
 static MG_NOINLINE void R(back_weigh)(void *out, const void *in, const void *of, int64_t y_step,
                                       const void *upstream, int64_t g_step, int64_t n, bool plain) {
     real *restrict dx = out;
@@ -264,7 +264,7 @@ MG_INLINE void R(back_line)(real *restrict dx, const real *restrict x, int64_t n
 }
 
 /* `lines` <= REDUCE_STRIP rows of n elements, one after the other. What is summed up of them first
- * leaves them in cache. Of an extremum y: g is shared; of squares: g is the partial, y is not read. */
+ * leaves them in cache. For an extremum y, g is shared; for squares, g is the partial, y is not read. */
 static void R(back_lines)(int kind, const reduce_plan *p, void *out, const void *in, const void *of,
                           const void *upstream, int64_t lines) {
     real sums[REDUCE_STRIP];

@@ -1,12 +1,12 @@
 /* columns.inc.c: reductions along the outer axis: a strip of neighbouring columns is reduced side by side while rows stream by.
  *
  * The lanes of a narrow strip lie as lanes[l * width + j], so that folding halves is one loop over
- * memory, and a strip of whole rows can take 16 rows as one long row. Of a wide strip few lanes
+ * memory, and a strip of whole rows can take 16 rows as one long row. Few lanes of a wide strip
  * wait at a time: each is joined by its partners in the tree as it is made, so that memory is read
  * without a pause, and in long runs. */
 #include "simd/real.h"
 
-/* Of any numbers, NaN too. */
+/* For any numbers, NaN too. */
 MG_INLINE vec R(reduce_join_any)(int kind, vec a, vec b) {
 #if MG_HAS_WIDE
     if (kind == REDUCE_MAX) return R(v_largest)(a, b);
@@ -30,7 +30,7 @@ typedef struct {
     unsigned joins;
 } R(reduce_waiting);
 
-/* `side` vectors of columns, `used` lanes of each. What lies `ahead` of each element is asked for:
+/* `side` vectors of columns, `used` lanes of each. The element `ahead` of each is asked for:
  * rows are often pages apart, and the processor's own prefetching starts anew with each. REDUCE_SIDE
  * vectors of extrema are joined as numbers; false, and nothing is done, if perhaps not all are. */
 MG_INLINE bool R(reduce_vectors_of)(int kind, int side, int64_t used, real *out, const real *x,

@@ -53,7 +53,7 @@ static MG_NOINLINE void plain_strip(int op, bool truth, int64_t *acc, const void
     else plain_join_all(MG_SUM, MG_INT64, acc, 0, x, first, step, n, width);
 }
 
-/* Of n truth values `count` are true. */
+/* `count` of n truth values are true. */
 static int64_t plain_of_count(int op, int64_t count, int64_t n) {
     switch (op) {
     case MG_MAX: return count > 0;

@@ -8,7 +8,7 @@
  * what all terms share, so that a large mean costs no digits; any element of the line is good. */
 #include "simd/real.h"
 
-/* What a join of moments of `na` and of `nb` terms takes. */
+/* Factors of a join of moments of `na` and of `nb` terms. */
 typedef struct {
     real a, b, both;
 } R(pair_weights);
@@ -98,7 +98,7 @@ MG_INLINE real R(pair_moments)(real *second, const real *x, int64_t n, real c) {
 }
 
 /* The maxima and sums of exponentials of a few rows, whose blocks, `pitch` a row, are REDUCE_CHUNK
- * / REDUCE_BLOCK at most. Those that are not there are blocks of nothing, so that neighbours in all
+ * / REDUCE_BLOCK at most. Missing blocks count as empty, so that neighbours in all
  * rows are joined as vectors. While exponentials are made, memory delivers the elements at `next`. */
 MG_INLINE void R(pair_logsums)(real *y, real *y2, int64_t y_step, const real *x, int64_t x_step,
                                int64_t rows, int64_t n, int64_t pitch, const real *next) {

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* What the float kernels compute over one index: a join of terms. */
+/* The reduction of the float kernels over one index: a join of terms. */
 enum reduce_kind {
     REDUCE_SUM,     /* x0 + x1 + ... */
     REDUCE_DEVIATION, /* (x0 - c) + (x1 - c) + ... */
@@ -106,8 +106,8 @@ MG_SHARED(int, mg_reduce_run, (int kind, const reduce_plan *p, mg_array *y, mg_a
                             const mg_array *x, const mg_array *c));
 
 /* The same for `run` neighbouring lines of n elements, here and now: rows, or columns within
- * REDUCE_WIDE; for pairs n <= REDUCE_CHUNK, for columns n <= REDUCE_ROWS. Of the plan only
- * `columns` and the strides of the reduced index and of the run count. */
+ * REDUCE_WIDE; for pairs n <= REDUCE_CHUNK, for columns n <= REDUCE_ROWS. Only `columns`
+ * of the plan and the strides of the reduced index and of the run count. */
 MG_SHARED(void, mg_reduce_piece, (int kind, int dtype, const reduce_plan *p, void *y, void *y2,
                                const void *x, int64_t run, int64_t n, const void *c));
 

@@ -1,5 +1,6 @@
-/* reduce.inc.c: the terms and joins of reduce.h for one float width, and reductions along a row,
- * where the reduced index lies at stride 1: the lanes are registers.
+/* reduce.inc.c: reductions along a row, with the terms and joins of reduce.h, for one float width.
+ *
+ * The reduced index lies at stride 1, and the lanes are registers.
  * `kind` is a constant wherever these functions are inlined. */
 #include "simd/real.h"
 
@@ -30,7 +31,7 @@ MG_INLINE vec R(reduce_term_vec)(int kind, vec x, vec c) {
     return R(reduce_choose)((x == c) | ((x != x) & (c != c)), one, one - one);
 }
 
-/* Of numbers: NaN is looked for once in a block. */
+/* For numbers: NaN is looked for once in a block. */
 MG_INLINE vec R(reduce_join_vec)(int kind, vec a, vec b) {
     switch (kind) {
 #if MG_HAS_WIDE
@@ -242,8 +243,8 @@ MG_INLINE vec R(reduce_extremum_apart)(int kind, const real *x, int64_t apart, i
     return v;
 }
 
-/* The lanes of a block of 0 < n <= 128 neighbouring elements, joined until they are one vector. Of
- * vectors without masks n is a multiple of the lanes. */
+/* The lanes of a block of 0 < n <= 128 neighbouring elements, joined until they are one vector. For vectors
+ * without masks n is a multiple of the lanes. */
 MG_INLINE vec R(reduce_lanes)(int kind, const real *x, int64_t n, vec c) {
     enum { PARTS = REDUCE_LANES / LANES };
     vec lanes[PARTS];

@@ -40,7 +40,7 @@ static void resample_block(void *context, int64_t block) {
     }
 }
 
-/* Of all axes but one; `n` elements on that one come out. */
+/* For all axes but one; `n` elements on that one come out. */
 static mg_array *resample_run(mg_array *x, bool back, int axis, int64_t n, int count, mg_array **places,
                          mg_array **weights) {
     if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);

@@ -2,8 +2,8 @@
  *
  * A line is scanned from its first element to its last by one thread; lines that lie side by side
  * go together. The sums of a few long rows are cut into blocks, which threads share: first each
- * block's own sum, then from these where each begins. So results depend on neither the memory
- * layout nor the number of threads. What long sums cost in accuracy is won back by sums in double,
+ * block's own sum, then from these where each begins. Results depend on neither the memory
+ * layout nor the number of threads. Sums in double win back what long sums cost in accuracy,
  * which carry their rounding error if x is double too: of terms of one sign cumsum is within 0.51
  * ULP in float32 up to 10^7 terms, and within 1 ULP in float64. */
 #include "kernels/iterate/contiguous.h"
@@ -25,7 +25,7 @@ enum scan_kind {
     SCAN_FIRST_MIN   /* the same for the minimum, NaN below all numbers */
 };
 
-/* What is known of a line at one place: see scan.inc.c. */
+/* The state of a line at one place: see scan.inc.c. */
 typedef struct {
     double s, e, m;
 } scan_state;

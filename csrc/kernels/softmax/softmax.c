@@ -3,8 +3,8 @@
  * A line whose maximum is NaN or infinite comes out as NaN, except that log_softmax and softmax
  * take any number of -inf beside a finite maximum: there the results are -inf and 0.
  *
- * Lines that fit into cache are done one by one, or a strip of neighbours at a time. Of long rows
- * of softmax exponentials are kept, and scaled in a second pass. Of others the sums are made first,
+ * Lines that fit into cache are done one by one, or a strip of neighbours at a time. Exponentials
+ * of long rows of softmax are kept, and scaled in a second pass. For other lines the sums are made first,
  * for all lines, and a second pass reads the elements again and, along columns, makes their
  * exponentials anew: less work than writing them and reading them back. */
 #include "kernels/iterate/contiguous.h"

@@ -27,7 +27,7 @@ static MG_NOINLINE void R(softmax_exp_rows)(real *restrict out, const real *rest
     }
 }
 
-/* What `op` makes of these elements; where columns are lines, of one row. A gradient is 0 where one
+/* The results of `op` for these elements; where columns are lines, of one row. A gradient is 0 where one
  * of its factors is, whatever the other is. */
 MG_INLINE void R(softmax_part_of)(bool rows, int op, real *restrict out, const real *restrict a,
                                   const real *restrict b, const real *restrict m,
@@ -159,7 +159,7 @@ static void R(softmax_sums)(int op, void *sums, const void *maxima, int64_t widt
 }
 
 /* A strip of lines, as many as REDUCE_WIDE has columns at most, that stays in cache from one pass to the
- * next. What is written past the caches is not read back: its exponentials are made anew. */
+ * next. Results written past the caches are not read back: its exponentials are made anew. */
 static void R(softmax_strip)(int op, bool streams, const reduce_plan *p, void *out, const void *a,
                              const void *b, int64_t width) {
     real m[REDUCE_WIDE / sizeof(real)], s[REDUCE_WIDE / sizeof(real)];
@@ -194,8 +194,8 @@ static void R(softmax_piece)(void *out, const void *a, void *maximum, void *sum,
     mg_reduce_piece(REDUCE_SUM, REAL_DTYPE, &row, sum, NULL, out, 1, n, NULL);
 }
 
-/* What brings each of `count` pieces of a row, whose maxima and sums are m and s, about the maximum
- * of all and divides it by the sum of all. */
+/* The factors that bring each of `count` pieces of a row, whose maxima and sums are m and s, about the
+ * maximum of all and divide it by the sum of all. */
 static void R(softmax_scales)(void *scales, const void *maxima, const void *sums, int64_t count) {
     const reduce_plan row = {.run_x = count, .run_y = 1, .run_c = count};
     real *scale = scales, top, sum;

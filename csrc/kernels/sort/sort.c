@@ -14,7 +14,7 @@ static uint32_t sort_key_32(int dtype, const void *x, int64_t i) {
 
 static uint64_t sort_key_64(int dtype, const void *x, int64_t i) { return order_at(dtype, x, i); }
 
-/* What is asked of each line: where the first elements in sorted order are, those of some ranks, or
+/* The results asked of each line: where the first elements in sorted order are, those of some ranks, or
  * the lower and the upper of those in the middle, of all or without NaN. */
 typedef enum { SORT_FIRST, SORT_ORDER_STATISTICS, SORT_MIDDLE, SORT_NANMIDDLE } sort_task;
 

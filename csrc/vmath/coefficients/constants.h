@@ -13,7 +13,7 @@
 #define V_LN2_F64 0x1.62e42fefa39efp-1
 #define V_LOG2E_F64 0x1.71547652b82fep+0
 
-/* What V_LOG2E_F64 lacks. */
+/* log2 e less V_LOG2E_F64. */
 #define V_LOG2E_LOW_F64 0x1.777d0ffda0d24p-56
 
 #endif

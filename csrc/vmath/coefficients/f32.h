@@ -1,7 +1,7 @@
-/* f32.h: constants of the templates for float: the ends
- * of ranges, minimax polynomials (our own, by Remez's and Lawson's methods, the coefficients
- * rounded one by one and the rest refitted) with their errors, relative unless it is said
- * otherwise, and tables. */
+/* f32.h: constants of the templates for float: ends of ranges, minimax polynomials and tables.
+ *
+ * The polynomials are our own, by Remez's and Lawson's methods. Coefficients were rounded one by one, and the
+ * rest refitted. Errors are relative unless it is said otherwise. */
 #ifndef MG_VMATH_COEFFICIENTS_F32_H
 #define MG_VMATH_COEFFICIENTS_F32_H
 

@@ -61,8 +61,8 @@ class StickBreakingTransform(Transform):
     """n numbers as n + 1 that add up to 1: each takes a share of what is left of the stick.
 
     The share is sigmoid(x - log(how many are left after it)), so that 0 becomes even parts. The
-    parts are computed by their logarithms, and the inverse takes what is left as a sum of the parts
-    that follow, so that neither cancels.
+    parts are computed by their logarithms. The inverse takes the rest as a sum of the parts that
+    follow. Neither cancels.
     """
 
     domain = constraints.real_vector

@@ -145,8 +145,8 @@ def rrelu(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """As :func:`leaky_relu`, with a slope for each element drawn from U(lower, upper) where
-    ``training`` is true, else with their mean, ``(lower + upper) / 2`` (Xu et al. 2015).
+    """As :func:`leaky_relu`, with a slope for each element drawn from U(lower, upper) in training.
+    Without ``training`` the slope is their mean, ``(lower + upper) / 2`` (Xu et al. 2015).
 
     Drawn from ``generator``, by default the one that :func:`minigrad.manual_seed` starts. Raises
     ValueError where ``lower`` is above ``upper``.

@@ -268,8 +268,9 @@ def binary_cross_entropy(
     """``-weight * (t * log(x) + (1 - t) * log(1 - x))`` of probabilities x and targets t.
 
     Both have one shape and are between 0 and 1, to which ``weight`` is broadcast. A logarithm is at
-    least -100 and its slope at most 1e12, so that a probability of 0 or 1 on the wrong side has a
-    finite loss, 100. With scores, :func:`binary_cross_entropy_with_logits` needs no such bounds.
+    least -100 and its derivative at most 1e12. A probability of 0 or 1 on the wrong side therefore
+    has a finite loss, 100. With scores, :func:`binary_cross_entropy_with_logits` needs no such
+    bounds.
 
     Raises ValueError where shapes differ and for values outside [0, 1], NaN included.
 

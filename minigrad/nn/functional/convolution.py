@@ -290,7 +290,7 @@ def conv_transpose2d(
 
     ``input`` has shape (N, C, H, W) or (C, H, W), ``weight`` (C, O / groups, K, L), ``bias`` (O,).
     ``padding`` is what is cut off on both sides; ``output_padding``, smaller than the stride or the
-    dilation, chooses among the output sizes from which conv2d gives the input's:
+    dilation, chooses among the output sizes from which conv2d gives the input's. It gives
     ``(H - 1) * s - 2 * padding + d * (K - 1) + 1 + output_padding`` rows.
 
     Raises ValueError where shapes and arguments do not fit, or the output would be empty.

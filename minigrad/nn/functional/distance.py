@@ -41,8 +41,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """``sum(x1 * x2) / (max(|x1|, eps) * max(|x2|, eps))`` along a dimension of the two broadcast
     together: the cosine of the angle between vectors.
 
-    With a zero vector it is 0, and the gradient of that vector is 0, the one of least norm
-    (PyTorch's is as large as 1 / eps). Raises IndexError for a dimension that is not there.
+    With a zero vector it is 0. The gradient of that vector is 0, the one of least norm (PyTorch's
+    is as large as 1 / eps). Raises IndexError for a dimension that is not there.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([[2.0, 0.0], [0.0, 0.0]])

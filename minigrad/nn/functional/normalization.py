@@ -163,10 +163,9 @@ def batch_norm(
     (Ioffe and Szegedy 2015).
 
     ``input`` has shape (N, C, ...), the others (C,). With ``training`` the mean and the variance,
-    divided by n, are those of the batch, and the running ones, unless None, are overwritten:
-    ``running = (1 - momentum) * running + momentum * batch``, where the variance is the one divided
-    by n - 1. An empty batch leaves them as they are. Without ``training`` the running ones are
-    used.
+    divided by n, are those of the batch. The running ones, unless None, are overwritten:
+    ``running = (1 - momentum) * running + momentum * batch``. Their variance is the one divided by
+    n - 1. An empty batch leaves them as they are. Without ``training`` the running ones are used.
 
     Raises ValueError where shapes do not fit, for a batch of one value a channel with
     ``training``, and for missing running statistics without it; TypeError for other than floats.
@@ -365,8 +364,8 @@ def group_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Each of ``num_groups`` equal groups of the channels of each sample normalised by its mean and
-    variance, then each channel ``* weight + bias`` (Wu and He 2018).
+    """Each of ``num_groups`` equal groups of a sample's channels normalised by its mean and
+    variance. Then each channel is multiplied by ``weight`` and ``bias`` is added (Wu and He 2018).
 
     ``input`` has shape (N, C, ...), the others (C,). Raises ValueError where shapes do not fit, the
     groups do not divide the channels, or one sample has groups of one value; TypeError for other
@@ -405,7 +404,7 @@ def local_response_norm(
     k: float = 1.0,
 ) -> Tensor:
     """``x / (k + alpha * m)**beta``, where m is the mean of x**2 over ``size`` neighbouring
-    channels, those beyond the ends counting as 0 (Krizhevsky, Sutskever and Hinton 2012).
+    channels (Krizhevsky, Sutskever and Hinton 2012). Channels beyond the ends count as 0.
 
     ``input`` has shape (N, C, ...); channel c has the neighbours from ``c - size // 2`` on. Raises
     ValueError for fewer than 3 dimensions or a size below 1, TypeError for other than floats.

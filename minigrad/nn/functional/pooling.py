@@ -299,11 +299,11 @@ def max_pool2d(
     """The maximum of each window: ``y[n, c, i, j]`` is the largest ``x[n, c, i*s - p + k*d,
     j*s - p + l*d]`` over k and l below the kernel size; what lies outside x does not count.
 
-    ``input`` has shape (N, C, H, W) or (C, H, W). ``kernel_size``, ``stride`` s (that of the kernel
-    unless given), ``padding`` p (at most half of the kernel) and ``dilation`` d are an integer or
-    one for each dimension. The output has ``(H + 2 * p - d * (kernel_size - 1) - 1) / s + 1`` rows,
-    rounded down, or up with ``ceil_mode`` as long as the last window starts inside the input or
-    the padding before it.
+    ``input`` has shape (N, C, H, W) or (C, H, W). ``kernel_size``, ``stride`` s, ``padding`` p and
+    ``dilation`` d are an integer or one for each dimension. The stride is the kernel's size unless
+    given, and the padding at most half of it. The output has
+    ``(H + 2 * p - d * (kernel_size - 1) - 1) / s + 1`` rows, rounded down. ``ceil_mode`` rounds
+    up, as long as the last window starts inside the input or the padding before it.
 
     The gradient goes to one element of a window: the first of equal ones, and the first NaN where
     there is one. With ``return_indices`` the result is ``(values, indices)``: where in the H * W
@@ -360,12 +360,12 @@ def avg_pool2d(
     """The mean of each window: the sum of ``x[n, c, i*s - p + k, j*s - p + l]`` over k and l below
     the kernel size, divided by their number.
 
-    ``input`` has shape (N, C, H, W) or (C, H, W). ``kernel_size``, ``stride`` s (that of the kernel
-    unless given) and ``padding`` p (at most half of the kernel) are an integer or one for each
-    dimension; ``ceil_mode`` is that of :func:`max_pool2d`. The zeros of the padding are counted
-    unless ``count_include_pad`` is false; what a window has beyond them never is.
-    ``divisor_override`` replaces the number. Sums are formed in float64, those
-    of a whole plane of pairs that are added first.
+    ``input`` has shape (N, C, H, W) or (C, H, W). The stride s is the kernel's size unless given,
+    and ``padding`` p at most half of it. ``kernel_size``, ``stride`` and ``padding`` are an integer
+    or one for each dimension; ``ceil_mode`` is that of :func:`max_pool2d`. The zeros of the padding
+    are counted unless ``count_include_pad`` is false; what a window has beyond them never is.
+    ``divisor_override`` replaces the number. Sums are formed in float64, those of a whole plane of
+    pairs that are added first.
 
     Raises ValueError where no window fits, TypeError for other than floats.
 

@@ -118,7 +118,7 @@ _ROWS = {"RNN_TANH": RNN_TANH, "RNN_RELU": RNN_RELU, "GRU": GRU, "LSTM": LSTM}
 def layer_steps(
     mode: str, projected: Tensor, states: Sequence[Tensor], weight: Tensor, operand: Tensor | None
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """The h of all steps of a layer (T, B, P), and its last states, for its first states: h (B, P)
+    """The h of all steps of a layer (T, B, P), and its last states. The first states are h (B, P)
     and LSTM's c (B, H). ``operand`` is the bias of a GRU, or the projection of an LSTM's h.
 
     Raises TypeError for other than floats.

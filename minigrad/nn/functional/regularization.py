@@ -129,8 +129,8 @@ def alpha_dropout(
     training: bool = False,
     inplace: bool = False,
 ) -> Tensor:
-    """Dropout that keeps mean 0 and variance 1: with probability ``p`` an element becomes SELU's
-    value at minus infinity, and then all are scaled and shifted (Klambauer et al. 2017).
+    """Dropout that keeps mean 0 and variance 1. With probability ``p`` an element becomes SELU's
+    value at minus infinity. Then all are scaled and shifted (Klambauer et al. 2017).
 
     Arguments as for :func:`dropout`.
     """

@@ -66,11 +66,11 @@ def grid_sample(
 ) -> Tensor:
     """The values of images at points: (N, C, H, W) and (N, Ho, Wo, 2) give (N, C, Ho, Wo).
 
-    (N, C, D, H, W) and (N, Do, Ho, Wo, 3) are accepted too. Points are (x, y) or (x, y, z), in
-    which -1 and 1 are the edges of the image, or with ``align_corners`` the centres of its outer
-    pixels. ``mode`` is "bilinear", for all axes, "nearest", whose points have no gradient, or
-    "bicubic", for images (Keys 1981, a = -3/4). Points outside are zero, or with
-    ``padding_mode`` "border" the nearest pixel, with "reflection" the image mirrored at its edges.
+    (N, C, D, H, W) and (N, Do, Ho, Wo, 3) are accepted too. Points are (x, y) or (x, y, z). There
+    -1 and 1 are the edges of the image, or with ``align_corners`` the centres of its outer pixels.
+    ``mode`` is "bilinear", for all axes, "nearest", whose points have no gradient, or "bicubic",
+    for images (Keys 1981, a = -3/4). Points outside are zero, or with ``padding_mode`` "border" the
+    nearest pixel, with "reflection" the image mirrored at its edges.
 
     Raises ValueError for modes that there are not and shapes that do not fit, TypeError for other
     than floats.

@@ -58,10 +58,10 @@ def embedding(
 ) -> Tensor:
     """The rows of ``weight`` (classes, features) that ``input`` names: shape (..., features).
 
-    The row ``padding_idx`` gets no gradient. With ``max_norm`` rows that are named and whose norm
-    of order ``norm_type`` is larger are first scaled down to it, in place and off the tape.
-    With ``scale_grad_by_freq`` the gradient of a row is divided by the number of times that it is
-    named. ``sparse`` changes nothing: gradients are dense.
+    The row ``padding_idx`` gets no gradient. With ``max_norm``, rows that are named and have a
+    larger norm of order ``norm_type`` are scaled down first, in place and off the tape. With
+    ``scale_grad_by_freq`` the gradient of a row is divided by the number of times that it is named.
+    ``sparse`` changes nothing: gradients are dense.
 
     Raises IndexError for a class outside 0..classes - 1, ValueError for a ``max_norm`` that is no
     positive number.

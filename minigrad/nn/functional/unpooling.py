@@ -97,10 +97,10 @@ def max_unpool2d(
     """A partial inverse of :func:`max_pool2d`: its values at the places ``indices`` that it found,
     zeros elsewhere (Zeiler and Fergus 2014).
 
-    The output has ``(H - 1) * stride + kernel_size - 2 * padding`` rows, likewise columns, or
-    ``output_size``, which differs from that by less than the stride. One of several
-    values for one place is kept. Raises ValueError for sizes that do not fit, IndexError for an
-    index outside the output.
+    The output has ``(H - 1) * stride + kernel_size - 2 * padding`` rows, likewise columns.
+    ``output_size`` may differ from that by less than the stride. One of several values for one
+    place is kept. Raises ValueError for sizes that do not fit, IndexError for an index outside the
+    output.
 
     >>> import minigrad as mg
     >>> max_unpool2d(mg.tensor([[[5.0]]]), mg.tensor([[[1]]]), 2).tolist()

@@ -87,7 +87,7 @@ def fold(
     stride: Any = 1,
 ) -> Tensor:
     """Columns added to where their windows lie in an image of ``output_size`` (col2im): the
-    transpose of :func:`unfold`, (N, C * K * L, windows) gives (N, C, H, W).
+    transpose of :func:`unfold`. (N, C * K * L, windows) gives (N, C, H, W).
 
     Without the batch, two dimensions give three. Overlapping elements are summed, in a fixed order.
     Raises ValueError where the number of rows or columns does not fit, TypeError for other than
@@ -305,9 +305,9 @@ def interpolate(
     """The input with its space, one to three dimensions after (N, C), brought to another size.
 
     The size is given, or ``floor(n * scale_factor)``: a number or one for each dimension. Element i
-    of m lies at ``(i + 1/2) * n / m - 1/2`` among the n of the input (1 / scale_factor in place of
-    n / m where that is given and ``recompute_scale_factor`` is not true), and with
-    ``align_corners`` at ``i * (n - 1) / (m - 1)``. ``mode`` says what it becomes:
+    of m lies at ``(i + 1/2) * n / m - 1/2`` among the n of the input. A given factor takes the
+    place of m / n unless ``recompute_scale_factor`` is true. With ``align_corners`` it lies at
+    ``i * (n - 1) / (m - 1)``. ``mode`` says what it becomes:
 
     - "nearest": the element at ``floor(i * n / m)``; "nearest-exact": at
       ``floor((i + 1/2) * n / m)``;

@@ -1,4 +1,4 @@
-"""What several references share."""
+"""Helpers that several references share."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What has no sample: calls worked out by hand, or by NumPy and SciPy, of creation, questions,
-conversions, random numbers and methods of tensors, by name.
+"""Calls without a sample, worked out by hand or by NumPy and SciPy, by name.
+
+They are of creation, questions, conversions, random numbers and methods of tensors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operators of tensors, and the calls of the same ones of arrays."""
+"""Operators of tensors, and the same operators of arrays."""
 
 from __future__ import annotations
 

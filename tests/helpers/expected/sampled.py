@@ -1,4 +1,4 @@
-"""What random numbers are compared with."""
+"""Reference for random numbers: a distribution of SciPy's that they are drawn from."""
 
 from __future__ import annotations
 

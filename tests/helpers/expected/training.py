@@ -1,4 +1,4 @@
-"""Calls of what changes, packs and averages models and sequences, worked out by hand."""
+"""Calls that change, pack and average models and sequences, worked out by hand."""
 
 from __future__ import annotations
 
