@@ -289,6 +289,7 @@ def test_memory_from_numpy_lives_as_long_as_the_last_array_on_it():
     assert alive() is None
 
 
+@pytest.mark.only_tape("C", "the tape in Python gives memory back from a callback")
 def test_no_bytecode_runs_where_memory_goes_back():
     """Ctrl-C would come there, and be lost."""
     seen = []

@@ -290,6 +290,7 @@ def test_results_for_which_python_has_no_memory_are_given_back(action):
     assert lib.mg_live_bytes() - before < 64 * 1024
 
 
+@pytest.mark.only_tape("C", "without memory Python itself leaks the arguments of f(*args)")
 def test_borrowed_memory_for_which_python_has_no_handle_is_given_back(monkeypatch):
     a = np.ones(5, np.float32)
     mg.from_numpy(a)

@@ -146,6 +146,7 @@ def test_python_threads_compute_at_the_same_time(threads):
     assert not wrong
 
 
+@pytest.mark.only_tape("C", "cffi gives up the interpreter in each call of the tape in Python")
 @pytest.mark.parametrize(("shape", "gives_up"), [((8, 8), False), ((1024, 1024), True)])
 def test_only_a_long_call_gives_up_the_interpreter(shape, gives_up):
     """Another thread runs during a large operation, and is not let in by a small one."""
