@@ -100,7 +100,7 @@ def _fresh_rows(given: argparse.Namespace, names: list[str]) -> list[Any]:
 def _facts(
     machine: Mapping[str, Any], settings: Mapping[str, str], limits: Mapping[str, float] | str
 ) -> dict[str, str]:
-    """What a recording says of machine and software, as text."""
+    """Machine and software of a recording, as text."""
     from benchmarks.report import si
 
     rates: Mapping[str, str] | str = (

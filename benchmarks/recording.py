@@ -192,7 +192,7 @@ def _share(limit: Spread | None, time: Spread | None) -> Spread | None:
 
 
 def _verdicts(count: int, short: str) -> list[Verdict]:
-    """Those named, and as many that were met as are left, which have no names."""
+    """Targets that the text names, then as many that were met, without names."""
     named = []
     for text in filter(None, short.split("; ")):
         head, _, target = text.partition(": ")

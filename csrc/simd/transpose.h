@@ -29,7 +29,7 @@
 #define TRANSPOSE_LO_f64 TRANSPOSE_LO_2
 #define TRANSPOSE_HI_f64 TRANSPOSE_HI_2
 #endif
-/* Of two vectors, lane numbers of
+/* Lane numbers that select from two vectors:
  *   EVEN, ODD    elements with even or odd numbers, of both within each 16 bytes
  *   FIRST, SECOND  likewise blocks of 16 bytes, those of the first vector and then the second's
  *   EVENS        elements with even numbers of the first and odd ones of the second */

@@ -1,6 +1,6 @@
 /* inverse_hyperbolic.h: asinh, acosh and atanh.
  *
- * Those of one float are logarithms of a ratio u / v: with m = 2^k v close to u,
+ * Functions of one float are logarithms of a ratio u / v: with m = 2^k v close to u,
  *     log(u / v) = k ln 2 + 2 atanh s,    s = (u - m) / (u + m),    -0.12 <= s <= 0.29
  * u - m is exact but for the low parts of u and v. "Error" is the largest seen over every 7th float
  * against double precision. Functions of one double are logarithms in parts (log.h).

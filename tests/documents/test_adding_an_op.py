@@ -85,7 +85,7 @@ COMPLETE = "every_row or every_kernel or every_operation or every_public"
 
 
 def run_tests(tree, command, chosen, succeeds=True):
-    """Those of a command's tests that are chosen."""
+    """Run the chosen tests of a command."""
     return run(tree, f"{command} -p no:cacheprovider -k '{chosen}'", succeeds)
 
 

@@ -210,7 +210,7 @@ static MG_NOINLINE void R(gemm_macro_tile)(const R(gemm_packing) *t, int64_t i, 
 }
 
 #if GEMM_RUNS
-/* So many tiles from (i, j) on, with its panel of B at b, where all of them are packed. */
+/* Compute `tiles` tiles from (i, j) on, with the panel of B at b, where all of them are packed. */
 static void R(gemm_macro_run)(const R(gemm_packing) *t, int64_t i, int64_t j, const real *b,
                                const real *ahead, int64_t ahead_row, int64_t share, int64_t tiles) {
     const mg_gemm_shape *s = t->shape;
