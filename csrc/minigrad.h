@@ -124,7 +124,12 @@ typedef struct mg_args {
 /* Runs an operation on n arrays, those of its lists among them; 0 or an error code, or the answer of one
  * that answers a question. */
 int mg_run(int op, int n, mg_array *const *in, const mg_args *args, mg_arrays *out);
-mg_array *mg_run_one(int op, int n, mg_array *const *in, const mg_args *args); /* of one result, or NULL */
+/* The same with the members of mg_args apart: cffi makes C arrays of Python's lists for one call. */
+int mg_call(int op, int n, mg_array *const *in, const int64_t *ints, const double *floats, mg_saved *saved,
+            mg_arrays *out);
+/* mg_call of an operation with one result; NULL after an error. */
+mg_array *mg_call_one(int op, int n, mg_array *const *in, const int64_t *ints, const double *floats,
+                      mg_saved *saved);
 int mg_run_count(void); /* operations are numbered from 0 */
 const char *mg_run_name(int op);
 const char *mg_run_title(int op); /* the name of the public operation, which errors say */

@@ -21,9 +21,15 @@ int mg_run(int op, int n, mg_array *const *in, const mg_args *args, mg_arrays *o
     return mg_fail_code(MG_EARG, op, 0);
 }
 
-mg_array *mg_run_one(int op, int n, mg_array *const *in, const mg_args *args) {
+int mg_call(int op, int n, mg_array *const *in, const int64_t *ints, const double *floats, mg_saved *saved,
+            mg_arrays *out) {
+    return mg_run(op, n, in, &(mg_args){ints, floats, saved}, out);
+}
+
+mg_array *mg_call_one(int op, int n, mg_array *const *in, const int64_t *ints, const double *floats,
+                      mg_saved *saved) {
     mg_arrays out;
-    return mg_run(op, n, in, args, &out) ? NULL : out.made[0];
+    return mg_call(op, n, in, ints, floats, saved, &out) ? NULL : out.made[0];
 }
 
 int mg_run_count(void) { return 3 * mg_op_count() + OP_TABLE; }

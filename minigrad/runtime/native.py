@@ -14,7 +14,7 @@ import importlib
 import itertools
 import os
 from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, final
 
@@ -57,6 +57,7 @@ except ModuleNotFoundError as error:
     ) from None
 ffi: Any = _native.ffi
 lib: Any = _native.lib
+_NULL, _CData = ffi.NULL, ffi.CData
 
 
 def _choose(available: tuple[str, ...]) -> str:
@@ -110,6 +111,7 @@ signatures = [_text(lib.mg_run_signature(number)) for number in _numbers]
 names = [_text(lib.mg_run_name(number)) for number in _numbers]  # of the kernels
 for _number in _numbers[_ELEMENTWISE : 3 * _ELEMENTWISE]:
     names[_number] += "_vjp" if _number < 2 * _ELEMENTWISE else "_vjp_over"
+_takes, _results = zip(*[signature.split(":") for signature in signatures], strict=True)
 kernels: Any = SimpleNamespace(**{name: number for number, name in enumerate(names)})
 
 
@@ -130,7 +132,7 @@ class Array:
     dtype: int  # the code of the dtype
 
     def __init__(self, pointer: Any) -> None:
-        if not isinstance(pointer, ffi.CData):
+        if not isinstance(pointer, _CData):
             raise TypeError("arrays come from kernels")
         self.pointer = ffi.gc(pointer, lib.mg_release)
         self.dtype = pointer.dtype
@@ -209,7 +211,7 @@ class Saved:
     __slots__ = ("pointer",)
 
     def __init__(self, pointer: Any) -> None:
-        if not isinstance(pointer, ffi.CData):
+        if not isinstance(pointer, _CData):
             raise TypeError("saved arrays come from save")
         self.pointer = ffi.gc(pointer, lib.mg_unsave)
 
@@ -233,24 +235,27 @@ def call(number: int, *args: Any) -> Any:
     arrays at the end. Arrays of storage dtypes are cast to what is computed in, unless the kernel
     takes them or writes.
     """
-    number_of_arrays, arrays, given, held = _request(number, args)
-    kind = signatures[number][-1]
+    arrays, ints, floats, saved, held = _request(number, args)
+    result = _results[number]
     made: Any = None
-    if kind == "1":
-        pointer = lib.mg_run_one(number, number_of_arrays, arrays, given)
-        if not pointer:
-            raise failure(number, args)
-        made = Array(pointer)
-    else:
-        out = ffi.new("mg_arrays *")
-        code = lib.mg_run(number, number_of_arrays, arrays, given, out)
-        if kind == "?":
-            made = bool(code)
-        elif code:
-            raise failure(number, args)
-        elif kind == "n":
-            each = ffi.unpack(out.made, out.count)
-            made = tuple([None if one == ffi.NULL else Array(one) for one in each])
+    try:
+        if result == "1":
+            pointer = lib.mg_call_one(number, len(arrays), arrays, ints, floats, saved)
+            if not pointer:
+                raise failure(number, args)
+            made = Array(pointer)
+        else:
+            out = ffi.new("mg_arrays *")
+            code = lib.mg_call(number, len(arrays), arrays, ints, floats, saved, out)
+            if result == "?":
+                made = bool(code)
+            elif code:
+                raise failure(number, args)
+            elif result == "n":
+                each = ffi.unpack(out.made, out.count)
+                made = tuple([Array(one) if one else None for one in each])
+    except OverflowError:
+        raise _beyond_int64(number) from None
     del held
     if tracers:
         tracers[-1](names[number], args, made)
@@ -258,50 +263,47 @@ def call(number: int, *args: Any) -> Any:
 
 
 def function_of(number: int) -> Callable[..., Any]:
-    """:func:`call` of one operation; quicker for one or two arrays and nothing else."""
+    """:func:`call` of one operation; quicker where its arguments are arrays and nothing else."""
+    takes, result = _takes[number], _results[number]
     general = partial(call, number)
-    run, null = lib.mg_run_one, ffi.NULL
+    if takes.strip("am") or result not in "1?":
+        return general
+    run, count, one = lib.mg_call_one, len(takes), result == "1"
 
-    def of_one(x: Array) -> Array:
-        if x.dtype >= 0 and not tracers:
-            pointer = run(number, 1, [x.pointer], null)
-            if pointer:
-                return Array(pointer)
-        return general(x)
+    def of_arrays(*arrays: Array) -> Any:
+        try:
+            pointers = [x.pointer for x in arrays if x.dtype >= 0]
+        except AttributeError:
+            return general(*arrays)
+        if len(pointers) != count or tracers:
+            return general(*arrays)
+        if not one:
+            return bool(lib.mg_call(number, count, pointers, _NULL, _NULL, _NULL, _NULL))
+        pointer = run(number, count, pointers, _NULL, _NULL, _NULL)
+        return Array(pointer) if pointer else general(*arrays)
 
-    def of_two(a: Array, b: Array) -> Array:
-        if a.dtype >= 0 and b.dtype >= 0 and not tracers:
-            pointer = run(number, 2, [a.pointer, b.pointer], null)
-            if pointer:
-                return Array(pointer)
-        return general(a, b)
-
-    quick: dict[str, Callable[..., Any]] = {"a:1": of_one, "aa:1": of_two}
-    return quick.get(signatures[number], general)
+    return of_arrays
 
 
 def _request(number: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arrays of a call and its other arguments as ``mg_run`` takes them.
+    """The arguments of a call as ``mg_call`` takes them, and the casts that must live as long.
 
-    That is the number of arrays, these and the rest; and what must live as long.
+    These are the list of the arrays' pointers, lists of integers and floats, and the saved arrays.
     """
-    if not 0 <= number < len(signatures):
+    if not 0 <= number < len(_takes):
         raise ValueError(f"no operation has the number {number}")
-    signature = signatures[number]
+    takes = _takes[number]
     arrays: list[Any] = []
     ints: list[int] = []
     floats: list[float] = []
-    saved = ffi.NULL
-    left = signature[len(args) : -2]
-    if len(args) > len(signature) - 2 or left.strip("m"):
-        raise TypeError(f"[{titles[number]}] takes {signature}, not {len(args)} arguments")
-    held: list[Any] = [args]
-    for kind, value in zip(signature, args, strict=False):
+    saved = _NULL
+    held: list[Array] = []
+    for kind, value in zip(takes, args):  # noqa: B905 - optional arrays at the end may be left out
         if type(value) is Array and (value.dtype >= 0 or kind == "s"):
             if kind not in "asm":
-                raise TypeError(f"[{titles[number]}] takes {signature}")
+                raise _misfit(number, args)
             arrays.append(value.pointer)
-        elif kind == "i" or kind == "p":
+        elif kind in "ip":
             ints.append(value)
         elif kind == "d":
             floats.append(value)
@@ -310,31 +312,29 @@ def _request(number: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
                 saved = value.pointer
         elif kind in "ILD":
             ints.append(-1 if value is None else len(value))
-            (floats if kind == "D" else ints).extend(value or ())
-        else:
-            several = kind in "AS"
-            if several:
-                ints.append(-1 if value is None else len(value))
-            for x in (value or ()) if several else (value,):
+            if value:
+                (floats if kind == "D" else ints).extend(value)
+        elif kind in "AS":
+            ints.append(-1 if value is None else len(value))
+            for x in value or ():
                 arrays.append(_pointer(number, kind, x, held))
-    arrays += [ffi.NULL] * len(left)
-    c_ints, given = _c_ints(number, tuple(ints))
-    if floats or saved:
-        c_floats = ffi.new("double[]", floats) if floats else ffi.NULL
-        given = ffi.new("mg_args *", {"ints": c_ints, "floats": c_floats, "saved": saved})
-        held.append(c_floats)
-    held.append(c_ints)
-    return len(arrays), arrays, given, held
+        else:
+            arrays.append(_pointer(number, kind, value, held))
+    if len(args) != len(takes):
+        left = takes[len(args) :]
+        if len(args) > len(takes) or left.strip("m"):
+            raise _misfit(number, args)
+        arrays += [_NULL] * len(left)
+    return arrays, ints, floats, saved, held
 
 
-@lru_cache(512)
-def _c_ints(number: int, ints: tuple[int, ...]) -> tuple[Any, Any]:
-    """Integers as C takes them, and arguments with nothing else."""
-    try:
-        c_ints = ffi.new("int64_t[]", ints)
-    except OverflowError:
-        raise ValueError(f"[{titles[number]}] a size or index is beyond int64") from None
-    return c_ints, ffi.new("mg_args *", {"ints": c_ints})
+def _misfit(number: int, args: tuple[Any, ...]) -> TypeError:
+    takes = signatures[number]
+    return TypeError(f"[{titles[number]}] takes {takes}, not {len(args)} arguments")
+
+
+def _beyond_int64(number: int) -> ValueError:
+    return ValueError(f"[{titles[number]}] a size or index is beyond int64")
 
 
 def _pointer(number: int, kind: str, x: Any, held: list[Any]) -> Any:
@@ -353,9 +353,15 @@ def _pointer(number: int, kind: str, x: Any, held: list[Any]) -> Any:
 
 def step(number: int, *args: Any) -> partial[int]:
     """A kernel that writes, as a step of :func:`run_steps`."""
-    number_of_arrays, arrays, given, held = _request(number, args)
-    out = ffi.new("mg_arrays *")
-    made: partial[int] = partial(lib.mg_run, number, number_of_arrays, arrays, given, out)
+    arrays, ints, floats, saved, held = _request(number, args)
+    try:
+        c_ints = ffi.new("int64_t[]", ints)
+    except OverflowError:
+        raise _beyond_int64(number) from None
+    c_floats, out = ffi.new("double[]", floats), ffi.new("mg_arrays *")
+    made: partial[int] = partial(
+        lib.mg_call, number, len(arrays), arrays, c_ints, c_floats, saved, out
+    )
     made.of = number, args, held  # type: ignore[attr-defined]
     return made
 
@@ -408,7 +414,13 @@ def trace(tracer: Tracer) -> Iterator[None]:
 
 def save(a: Array | None, b: Array | None = None, c: Array | None = None) -> Saved:
     """Pin up to three arrays for a backward; they are unpinned when the result is dropped."""
-    return _saved(lib.mg_save(*[ffi.NULL if x is None else x.pointer for x in (a, b, c)]))
+    return _saved(
+        lib.mg_save(
+            _NULL if a is None else a.pointer,
+            _NULL if b is None else b.pointer,
+            _NULL if c is None else c.pointer,
+        )
+    )
 
 
 def save_as_is(x: Array) -> Saved:
@@ -417,7 +429,7 @@ def save_as_is(x: Array) -> Saved:
 
 
 def _saved(made: Any) -> Saved:
-    if made == ffi.NULL:
+    if not made:
         raise failure(kernels.saved_array, ())
     return Saved(made)
 

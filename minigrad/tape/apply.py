@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.ops.table import Row
 from minigrad.runtime.dtypes import DType, float32
-from minigrad.runtime.native import Array, call, save, widened
+from minigrad.runtime.native import Array, function_of, save
 from minigrad.tape.grad_mode import mode, no_grad_scopes
 from minigrad.tape.node import LEAF, Node, Parent, new_node, record
 from minigrad.tape.speed import accelerator
@@ -106,7 +106,7 @@ def _on_args(row: Row) -> Callable[..., Any]:
 
 
 def _on_inputs(row: Row) -> Callable[..., Any]:
-    takes, fits = row.takes, row.fits
+    takes, fits = row.takes, None if row.fits < 0 else function_of(row.fits)
 
     def on_one(x: Any) -> Any:
         return apply(row, (x,)) if isinstance(x, TensorBase) else NotImplemented
@@ -117,14 +117,14 @@ def _on_inputs(row: Row) -> Callable[..., Any]:
         return NotImplemented
 
     def on_all(*inputs: Any) -> Any:
-        tensors = len(inputs) == row.arity and all(isinstance(x, TensorBase) for x in inputs)
-        if not tensors or (takes is not None and not takes(*[x._h for x in inputs])):
+        handles = [x._h for x in inputs if isinstance(x, TensorBase)]
+        if len(handles) != len(inputs) or len(handles) != row.arity:
             return NotImplemented
-        if fits >= 0 and not call(fits, *[widened(x._h) for x in inputs]):
+        if (takes and not takes(*handles)) or (fits and not fits(*handles)):
             return NotImplemented
         return apply(row, inputs)
 
-    if takes is not None or fits >= 0 or row.arity > 2:
+    if takes is not None or fits is not None or row.arity > 2:
         return on_all
     return on_one if row.arity == 1 else on_two
 

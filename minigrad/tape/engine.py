@@ -164,8 +164,7 @@ class _Pass:
         returns. A later write to what it keeps must change none of the others.
         """
         op = node.op
-        vjp, graph_vjp = rules(op)
-        rule = graph_vjp if self.create_graph else vjp
+        rule = (op.rules if type(op) is Row and op.rules else rules(op))[self.create_graph]
         if type(op) is Row or not hasattr(op, "lends"):
             return rule(node, g), g
         return [self.own(gi) for gi in rule(node, self.own(g))], _NOBODYS
@@ -197,22 +196,22 @@ class _Pass:
         A failure before that changes no ``grad``.
         """
         self.hook_leaves()
-        ready = []
+        inputs, ready = self.inputs, []
         for leaf, g in self.grads.items():
-            if type(leaf) is Node or getattr(leaf, "_edge", LEAF) is not LEAF:
-                continue  # a node; or a leaf that has ceased to require a gradient
-            if not self.is_asked(leaf):
+            if type(leaf) is Node or (inputs is not None and leaf not in inputs):
                 continue
             if not isinstance(leaf, TensorBase):
                 raise TypeError("gradients end at tensors")
+            if leaf._edge is not LEAF:
+                continue  # the leaf has ceased to require a gradient
             g = _whole(g)
-            if leaf._grad is None and (leaf in self.shared or not _is_sole(g)):
-                g = copied(g)
-                self.shared.discard(leaf)
-            ready.append((leaf, g))
+            unshared = leaf not in self.shared and _is_sole(g)
+            if leaf._grad is None and not unshared:
+                g, unshared = copied(g), True
+            ready.append((leaf, g, unshared))
         with _delivering:
-            run_steps([_delivery(leaf, g, leaf in self.shared) for leaf, g in ready])
-        for leaf, _ in ready:
+            run_steps([_delivery(*one) for one in ready])
+        for leaf, *_ in ready:
             if hasattr(leaf, "_hooks"):
                 accumulated_off_tape(leaf)
 
@@ -223,7 +222,9 @@ class _Pass:
     def hook_leaves(self) -> None:
         """Have the hooks of leaves change their gradients, all before one leaf gets its own."""
         for leaf, g in () if self.ends else self.grads.items():
-            hooks = getattr(leaf, "_hooks", None) if type(leaf) is not Node else None
+            if type(leaf) is Node:
+                continue
+            hooks = getattr(leaf, "_hooks", None)
             if hooks and self.is_asked(leaf):
                 self.grads[leaf] = self.hooked(leaf, hooks, _whole(g))
                 self.shared.add(leaf)
@@ -249,11 +250,11 @@ def _is_sole(g: Gradient) -> bool:
 _delivering = RLock()  # again in this thread: a finalizer may run a backward
 
 
-def _delivery(leaf: Any, g: Gradient, shared: bool) -> partial[Any]:
+def _delivery(leaf: Any, g: Gradient, unshared: bool) -> partial[Any]:
     """The step that adds a gradient to a leaf's ``grad``, which shares its memory with nothing."""
     held = leaf._grad
     if held is None:
-        made = copied(g) if shared or not _is_sole(g) else g
+        made = g if unshared else copied(g)
     elif held._edge is None and held._h is not g._h and held.dtype is g.dtype and _is_sole(held):
         return step(kernels.accumulate, held._h, g._h)
     else:  # the leaf may have taken on another dtype since: the sum is of what arrives

@@ -7,6 +7,7 @@ can be differentiated again. Loaded with the first backward.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from minigrad.ops.composed import product
@@ -84,27 +85,32 @@ def kernel_rule(row: Row, partials: tuple[Any, ...]) -> Rule:
     ``partials`` has for each input None where the kernel computes its gradient, True where that is
     the upstream gradient itself, else a function of that.
     """
-    kernel: Any = None
-    kernel, arity = vjp_of(row.id) if row.id >= 0 else row.vjp_kernel, row.arity
-    needs_saved = row.family == "pointwise"
-    by_kernel = sum([1 << i for i, partial in enumerate(partials) if partial is None])
+    kernel: Any = vjp_of(row.id) if row.id >= 0 else row.vjp_kernel
+    arity, pointwise = row.arity, row.family == "pointwise"
 
     def vjp(node: Node, g: Any) -> Sequence[Any]:
         parents, saved = node._parents, node.saved
-        wanted = node.needs_grad & by_kernel
-        if len(parents) != arity or (wanted and saved is None and needs_saved):
+        if len(parents) != arity:
             raise freed_error(node)  # by another thread, meanwhile
+        wanted = 0
+        for i in range(arity):
+            if parents[i] is not None and partials[i] is None:
+                wanted |= 1 << i
         made: Any = ()
         if wanted:
-            which = () if arity == 1 else (wanted,)
-            made = call(kernel, *which, g._h, saved)
-            made = (made,) if arity == 1 else made
-        gradients = []
-        for i, (parent, partial) in enumerate(zip(parents, partials, strict=True)):
-            gi = None
-            if parent is not None:
-                gi = wrap(made[i]) if partial is None else g if partial is True else partial(g)
-            gradients.append(gi)
+            if saved is None and pointwise:
+                raise freed_error(node)
+            if arity == 1:
+                return (wrap(call(kernel, g._h, saved)),)
+            made = call(kernel, wanted, g._h, saved)
+        gradients: list[Any] = []
+        for parent, partial, gi in zip_longest(parents, partials, made):
+            if parent is None:
+                gradients.append(None)
+            elif partial is None:
+                gradients.append(wrap(gi))
+            else:
+                gradients.append(g if partial is True else partial(g))
         return gradients
 
     return vjp
