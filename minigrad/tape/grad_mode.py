@@ -71,8 +71,8 @@ def begin(enabled: bool) -> Scope:
     scope.open = True
     try:
         if not enabled:
-            for over in [other for other in no_grad_scopes if not other.open]:
-                _forget(over)
+            if no_grad_scopes:
+                _forget_closed()
             no_grad_scopes.append(scope)
         _scope.set(scope)
     except BaseException:  # interrupted: nobody would end it
@@ -101,6 +101,12 @@ def _forget(scope: Scope) -> None:
         no_grad_scopes.remove(scope)
     except ValueError:
         pass
+
+
+def _forget_closed() -> None:
+    """Remove the scopes that an interrupt left in ``no_grad_scopes`` after they were closed."""
+    for scope in [scope for scope in no_grad_scopes if not scope.open]:
+        _forget(scope)
 
 
 def is_grad_enabled() -> bool:
