@@ -218,8 +218,7 @@ def _spread_vjp(
 
 
 def _limit_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes) -> T:
-    """The gradient of a variance with divisor 0: infinite except at the mean, NaN if all are equal.
-    """
+    """The gradient of a variance with divisor 0: infinite except at the mean, NaN for equal x."""
     g = g.reshape(keep_dims(shape, axes))
     apart = product(g.scale(inf), deviations(x, axes))
     alone = x.detach().var(axes, correction=0, keepdim=True) == 0.0
